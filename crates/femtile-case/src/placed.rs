@@ -14,6 +14,7 @@ use crate::{Case, CaseError};
 /// Returns the error with its place in the case file, where it has one.
 pub(crate) fn placed(case: &Case, error: CaseError) -> CaseError {
     if let CaseError::Setting { path, within, message } = error {
+        let path = as_in_time(case, path);
         return match within {
             Some(inner) => case.wrong_inside(&path, &inner, message),
             None => case.wrong(&path, message),
@@ -22,6 +23,27 @@ pub(crate) fn placed(case: &Case, error: CaseError) -> CaseError {
     match place(case, &error) {
         Some((path, message)) => case.wrong(&path, message).because_of(error),
         None => error,
+    }
+}
+
+/// Returns the path with the keys of an equation in time, where it is one on a mesh.
+fn as_in_time(case: &Case, mut path: Vec<Key>) -> Vec<Key> {
+    if case.is_transient_on_mesh()
+        && let [section, key, ..] = &mut path[..]
+        && *section == Key::from("equation")
+        && let Key::Name(name) = key
+    {
+        *name = name_in_time(name).into();
+    }
+    path
+}
+
+/// Returns the name of a coefficient of the library in equations in time.
+fn name_in_time(name: &str) -> &str {
+    match name {
+        "sigma" => "diffusion",
+        "lambda" => "reaction",
+        other => other,
     }
 }
 
@@ -97,11 +119,7 @@ fn unbalanced(case: &Case) -> Vec<Key> {
 /// The key of a coefficient by the name that the discretisation gives it; of several conditions the one that has `value`
 /// at `point`.
 fn of_field(case: &Case, field: &str, found: Option<([f64; 3], f64)>) -> Option<Vec<Key>> {
-    let key = match field {
-        "sigma" if case.is_transient_on_mesh() => "diffusion",
-        "lambda" if case.is_transient_on_mesh() => "reaction",
-        other => other,
-    };
+    let key = if case.is_transient_on_mesh() { name_in_time(field) } else { field };
     if ["sigma", "lambda", "source", "initial", "diffusion", "reaction"].contains(&key) {
         return Some(keys(&["equation", key]));
     }
@@ -142,6 +160,6 @@ fn has_value(given: &Value, point: [f64; 3], expected: f64) -> bool {
             let mut values = by_tag.values().chain(default.as_deref());
             values.any(|value| has_value(value, point, expected))
         }
-        Value::Tensor(_) | Value::Field { .. } => false,
+        Value::Tensor(_) | Value::Field { .. } | Value::Fibres { .. } | Value::Bidomain { .. } => false,
     }
 }

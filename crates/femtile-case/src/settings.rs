@@ -187,6 +187,7 @@ impl From<&Entry> for femtile_solve::Entry {
 impl From<&Value> for femtile_solve::Value {
     fn from(value: &Value) -> Self {
         let entries = |entries: &Vec<Entry>| entries.iter().map(femtile_solve::Entry::from).collect();
+        let inner = |value: &Value| Self::from(value);
         match value {
             Value::Number(number) => Self::Number(*number),
             Value::Text(text) => Self::Text(text.clone()),
@@ -197,6 +198,14 @@ impl From<&Value> for femtile_solve::Value {
                 default: default.as_deref().map(|value| Box::new(value.into())),
             },
             Value::Field { field } => Self::Field(field.clone()),
+            Value::Fibres { fibre, along, across, sheet, normal } => {
+                let fibres = Self::fibres(fibre.as_str(), inner(along), inner(across));
+                match (sheet, normal) {
+                    (Some(sheet), Some(normal)) => fibres.in_sheets(sheet.as_str(), inner(normal)),
+                    _ => fibres,
+                }
+            }
+            Value::Bidomain { intra, extra } => Self::bidomain(inner(intra), inner(extra)),
         }
     }
 }

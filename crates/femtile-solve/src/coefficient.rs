@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 
 use femtile_expression::{Expression, ExpressionError};
 use femtile_fem::{Coefficient, PointFunction};
-use femtile_mesh::Mesh;
+use femtile_mesh::{Field, Mesh};
 
 use crate::SolveError;
+use crate::bidomain::bidomain;
+use crate::fibres::{Sheets, tensors};
 use crate::setting::{Key, below};
 
 /// A number or tensor that may vary in space, not yet resolved on a mesh.
@@ -42,6 +44,24 @@ pub enum Value {
     },
     /// A cell field of the mesh: 1 component, 3 (a diagonal), 6 (xx, yy, zz, yz, xz, xy) or 9.
     Field(String),
+    /// A conductivity along and across fibres: $\sigma = \sigma_t I + (\sigma_l - \sigma_t) f f^T$, orthotropic with sheets.
+    Fibres {
+        /// The cell field of directions f; they are normalised.
+        fibre: String,
+        /// The conductivity along the fibres, one number a cell.
+        along: Box<Value>,
+        /// The conductivity across the fibres, with sheets that within them.
+        across: Box<Value>,
+        /// Sheets, where the conductivity normal to them is another.
+        sheets: Option<Sheets>,
+    },
+    /// The conductivity of the monodomain equation, half the harmonic mean of two: $\sigma_i \sigma_e / (\sigma_i + \sigma_e)$.
+    Bidomain {
+        /// The intracellular conductivity.
+        intra: Box<Value>,
+        /// The extracellular conductivity.
+        extra: Box<Value>,
+    },
     /// A coefficient that is resolved already.
     Coefficient(Coefficient),
 }
@@ -106,6 +126,46 @@ impl Value {
         Self::Field(name.into())
     }
 
+    /// Returns a conductivity along and across fibres, whose directions are a cell field.
+    ///
+    /// ```
+    /// use femtile_solve::Value;
+    ///
+    /// let tissue = Value::fibres("fibre", 0.133, 0.0176);
+    /// let same = Value::fibres("fibre", Value::bidomain(0.17, 0.62), Value::bidomain(0.019, 0.24));
+    /// ```
+    pub fn fibres(fibre: impl Into<String>, along: impl Into<Self>, across: impl Into<Self>) -> Self {
+        let (along, across) = (Box::new(along.into()), Box::new(across.into()));
+        Self::Fibres { fibre: fibre.into(), along, across, sheets: None }
+    }
+
+    /// Returns fibres in sheets, a cell field of directions within them, with the conductivity normal to the sheets; any
+    /// other value as it is.
+    #[must_use]
+    pub fn in_sheets(self, sheet: impl Into<String>, normal: impl Into<Self>) -> Self {
+        match self {
+            Self::Fibres { fibre, along, across, .. } => {
+                let sheets = Some(Sheets { field: sheet.into(), normal: Box::new(normal.into()) });
+                Self::Fibres { fibre, along, across, sheets }
+            }
+            other => other,
+        }
+    }
+
+    /// Returns the conductivity of the monodomain equation for an intracellular and an extracellular one.
+    pub fn bidomain(intra: impl Into<Self>, extra: impl Into<Self>) -> Self {
+        Self::Bidomain { intra: Box::new(intra.into()), extra: Box::new(extra.into()) }
+    }
+
+    /// Returns whether fibres occur in it, also in some cells only.
+    fn has_fibres(&self) -> bool {
+        match self {
+            Self::Fibres { .. } => true,
+            Self::ByTag { parts, default } => parts.values().chain(default.as_deref()).any(Self::has_fibres),
+            _ => false,
+        }
+    }
+
     /// Returns the value with formulas that may depend on the time t.
     pub(crate) fn in_time(&self, path: &[Key]) -> Result<Self, SolveError> {
         Ok(match self {
@@ -137,7 +197,20 @@ impl Value {
     }
 }
 
-/// Resolves a value on a mesh; `path` is its setting.
+/// Resolves a conductivity on a mesh, with notes on its fibres; `path` is its setting.
+pub(crate) fn conductivity(
+    mesh: &Mesh,
+    value: &Value,
+    path: &[Key],
+    notes: &mut Vec<String>,
+) -> Result<Coefficient, SolveError> {
+    match value.has_fibres() {
+        true => tensors(mesh, value, path, notes),
+        false => coefficient(mesh, value, path),
+    }
+}
+
+/// Resolves a value without fibres on a mesh; `path` is its setting.
 pub(crate) fn coefficient(mesh: &Mesh, value: &Value, path: &[Key]) -> Result<Coefficient, SolveError> {
     Ok(match value {
         Value::Number(number) => Coefficient::Constant(*number),
@@ -152,15 +225,53 @@ pub(crate) fn coefficient(mesh: &Mesh, value: &Value, path: &[Key]) -> Result<Co
         }
         Value::ByTag { parts, default } => by_tag(mesh, parts, default.as_deref(), path)?,
         Value::Field(field) => {
-            let found = mesh.cell_fields.get(field).cloned();
-            Coefficient::CellField(found.ok_or_else(|| {
-                let names: Vec<_> = mesh.cell_fields.keys().map(String::as_str).collect();
-                let names = if names.is_empty() { "none".into() } else { names.join(", ") };
-                let message = format!("the mesh has no cell field `{field}`; it has: {names}");
-                SolveError::setting(&below(path, "field"), message)
-            })?)
+            Coefficient::CellField(cell_field(mesh, field, &below(path, "field"))?.clone())
         }
+        Value::Fibres { .. } => {
+            return Err(SolveError::setting(path, "fibres give a tensor; a number is needed here"));
+        }
+        Value::Bidomain { intra, extra } => bidomain(mesh, [intra, extra], path)?,
     })
+}
+
+/// Returns a cell field of the mesh.
+pub(crate) fn cell_field<'m>(mesh: &'m Mesh, name: &str, path: &[Key]) -> Result<&'m Field, SolveError> {
+    mesh.cell_fields.get(name).ok_or_else(|| {
+        let names: Vec<_> = mesh.cell_fields.keys().map(String::as_str).collect();
+        let names = if names.is_empty() { "none".into() } else { names.join(", ") };
+        let message = format!("the mesh has no cell field `{name}`; it has: {names}");
+        let hint = match mesh.node_fields.contains_key(name) {
+            true => format!("; `{name}` is a field of nodes, and one of cells is needed"),
+            false => String::new(),
+        };
+        SolveError::setting(path, message + &hint)
+    })
+}
+
+/// Refuses a coefficient that varies within a cell.
+pub(crate) fn by_cell(coefficient: Coefficient, path: &[Key]) -> Result<Coefficient, SolveError> {
+    match coefficient.is_constant_by_cell() {
+        true => Ok(coefficient),
+        false => {
+            let message = "one value a cell is needed here: a number, one by tag, or a cell field";
+            Err(SolveError::setting(path, message))
+        }
+    }
+}
+
+/// Refuses a conductivity, of a cell if it varies, that is not positive and finite; NaN in a cell is no value at all.
+pub(crate) fn positive(value: f64, cell: Option<usize>, path: &[Key]) -> Result<f64, SolveError> {
+    if value > 0.0 && value.is_finite() {
+        return Ok(value);
+    }
+    let message = match cell {
+        Some(cell) if value.is_nan() => {
+            format!("cell {cell} has no value here: name its tag, or give a `default`")
+        }
+        Some(cell) => format!("{value} in cell {cell}; a conductivity has to be positive and finite"),
+        None => format!("{value}; a conductivity has to be positive and finite"),
+    };
+    Err(SolveError::setting(path, message))
 }
 
 /// Resolves values by tag; all tags of the mesh that have none take the default.
@@ -271,7 +382,7 @@ fn tensor(mesh: &Mesh, rows: &[Vec<Entry>], path: &[Key]) -> Result<Coefficient,
 }
 
 /// Returns the tags of cells of a name or number.
-fn cell_tags(mesh: &Mesh, name: &str, path: &[Key]) -> Result<Vec<i32>, SolveError> {
+pub(crate) fn cell_tags(mesh: &Mesh, name: &str, path: &[Key]) -> Result<Vec<i32>, SolveError> {
     let dimension = mesh.dimension();
     let named = mesh.tag_names.iter().filter(|((d, _), known)| *d == dimension && known.as_str() == name);
     let tags: Vec<i32> = named.map(|((_, tag), _)| *tag).collect();

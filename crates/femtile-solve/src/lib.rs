@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod auto;
+mod bidomain;
 mod boundary;
 mod check;
 mod coefficient;
@@ -12,6 +13,7 @@ mod config;
 mod device;
 mod discretization;
 mod error;
+mod fibres;
 mod fields;
 mod format;
 mod from_mesh;
@@ -45,6 +47,7 @@ pub use config::{
 pub use device::{Choice, Chosen};
 pub use discretization::{Discretization, WeakForm};
 pub use error::SolveError;
+pub use fibres::Sheets;
 pub use fields::{FieldConfig, Fields};
 pub use from_mesh::amg_from_mesh;
 pub use matrix::{LinearSolution, LinearSolver};
@@ -59,6 +62,6 @@ pub use regions::tag_regions;
 pub use setting::{Key, below, path_text};
 pub use solution::Solution;
 pub use space::{MAX_COMPONENTS, Quadrature, SpaceConfig};
-pub use system::LinearSystem;
+pub use system::{LinearSystem, Operators};
 pub use tensor::OperatorDevice;
 pub use transient::{CheckpointInterval, Frame, Observer, Transient, TransientSolution};

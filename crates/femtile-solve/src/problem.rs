@@ -9,7 +9,7 @@ use femtile_mesh::generate::Counts;
 
 use crate::boundary::Region;
 use crate::check::check_cells;
-use crate::coefficient::{Value, coefficient, of_component, scalar};
+use crate::coefficient::{Value, conductivity, of_component, scalar};
 use crate::discretization::Discretization;
 use crate::memory::{Estimate, refuse_excess};
 use crate::nodes::{Nodes, facets_within};
@@ -315,12 +315,13 @@ impl<'m> Poisson<'m> {
             false => None,
         };
         warnings.extend(space.iter().flat_map(|space| tensor::warnings(self.space.quadrature, space)));
+        let sigma = conductivity(mesh, &self.sigma, &place("sigma"), &mut warnings)?;
         let holds: Vec<Vec<u32>> = self.conditions.iter().map(|given| given.facets.clone()).collect();
         let overlaps = overlaps(&holds, self.boundary.len(), |i| self.conditions[i].is_on_all());
         Ok(Discretization {
             mesh,
             boundary: self.boundary.clone(),
-            sigma: coefficient(mesh, &self.sigma, &place("sigma"))?,
+            sigma,
             lambda: scalar(mesh, &self.lambda, &place("lambda"))?,
             sources: (0..n).map(source).collect::<Result<_, _>>()?,
             conditions: (0..n).map(|component| self.conditions_of(component)).collect::<Result<_, _>>()?,

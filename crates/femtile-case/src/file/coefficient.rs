@@ -30,6 +30,28 @@ pub enum Value {
         /// Its name.
         field: String,
     },
+    /// A conductivity along and across fibres, whose directions are a cell field of the mesh.
+    Fibres {
+        /// The cell field of the directions, which are normalised.
+        fibre: String,
+        /// The conductivity along the fibres: one number a cell.
+        along: Box<Value>,
+        /// The conductivity across the fibres, with `sheet` the one within the sheets.
+        across: Box<Value>,
+        /// The cell field of directions within sheets, across the fibres.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        sheet: Option<String>,
+        /// The conductivity normal to the sheets, with `sheet`.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        normal: Option<Box<Value>>,
+    },
+    /// The conductivity of the monodomain equation, intra · extra / (intra + extra).
+    Bidomain {
+        /// The intracellular conductivity.
+        intra: Box<Value>,
+        /// The extracellular conductivity.
+        extra: Box<Value>,
+    },
 }
 
 /// One entry of a tensor, or of an array with one for each component.
@@ -42,8 +64,20 @@ pub enum Entry {
     Text(String),
 }
 
-const EXPECTED: &str = "a number, an expression in quotes, an array of rows or of components, { by_tag = { name = … }, default = … } or \
-                        { field = \"name\" }";
+const EXPECTED: &str = "a number, an expression in quotes, an array of rows or of components, { by_tag = { name = … }, default = … }, \
+                        { field = \"name\" }, { fibre = \"name\", along = …, across = … } or { intra = …, extra = … }";
+
+/// The keys of coefficients that are tables.
+const KEYS: [&str; 10] =
+    ["by_tag", "default", "field", "fibre", "along", "across", "sheet", "normal", "intra", "extra"];
+
+/// The forms of such tables: the keys that are needed, and those that may be added.
+const FORMS: [(&[&str], &[&str]); 4] = [
+    (&["by_tag"], &["default"]),
+    (&["field"], &[]),
+    (&["fibre", "along", "across"], &["sheet", "normal"]),
+    (&["intra", "extra"], &[]),
+];
 
 struct ValueVisitor;
 
@@ -90,25 +124,82 @@ impl<'de> Visitor<'de> for ValueVisitor {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
-        let (mut by_tag, mut default, mut field) = (None, None, None);
+        let mut parts = Parts::default();
         while let Some(key) = map.next_key::<String>()? {
-            match key.as_str() {
-                "by_tag" if field.is_none() => by_tag = Some(map.next_value()?),
-                "default" if field.is_none() => default = Some(map.next_value()?),
-                "field" if by_tag.is_none() && default.is_none() => field = Some(map.next_value()?),
-                "by_tag" | "default" | "field" => {
-                    let message = "`field` cannot stand beside `by_tag` and `default`";
-                    return Err(de::Error::custom(message));
-                }
-                other => return Err(de::Error::unknown_field(other, &["by_tag", "default", "field"])),
+            parts.read(&key, &mut map)?;
+            parts.keys.push(key);
+        }
+        parts.into_value()
+    }
+}
+
+/// The keys of a coefficient that is a table, and their values.
+#[derive(Default)]
+struct Parts {
+    keys: Vec<String>,
+    by_tag: Option<BTreeMap<String, Value>>,
+    default: Option<Box<Value>>,
+    field: Option<String>,
+    fibre: Option<String>,
+    along: Option<Box<Value>>,
+    across: Option<Box<Value>>,
+    sheet: Option<String>,
+    normal: Option<Box<Value>>,
+    intra: Option<Box<Value>>,
+    extra: Option<Box<Value>>,
+}
+
+impl Parts {
+    fn read<'de, A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<(), A::Error> {
+        match key {
+            "by_tag" => self.by_tag = Some(map.next_value()?),
+            "default" => self.default = Some(map.next_value()?),
+            "field" => self.field = Some(map.next_value()?),
+            "fibre" => self.fibre = Some(map.next_value()?),
+            "along" => self.along = Some(map.next_value()?),
+            "across" => self.across = Some(map.next_value()?),
+            "sheet" => self.sheet = Some(map.next_value()?),
+            "normal" => self.normal = Some(map.next_value()?),
+            "intra" => self.intra = Some(map.next_value()?),
+            "extra" => self.extra = Some(map.next_value()?),
+            other => return Err(de::Error::unknown_field(other, &KEYS)),
+        }
+        Ok(())
+    }
+
+    /// Checks that the keys are those of one form.
+    fn check<E: de::Error>(&self) -> Result<(), E> {
+        let has = |key: &&str| self.keys.iter().any(|found| found == key);
+        let form = FORMS.iter().find(|(needed, others)| needed.iter().chain(*others).any(has));
+        let Some((needed, others)) = form else { return Err(E::custom(format!("expected {EXPECTED}"))) };
+        let belongs = |key: &&String| needed.iter().chain(*others).any(|own| own == key);
+        let own = self.keys.iter().find(belongs).map_or("", String::as_str);
+        if let Some(other) = self.keys.iter().find(|key| !belongs(key)) {
+            return Err(E::custom(format!("`{other}` cannot stand beside `{own}`")));
+        }
+        if let Some(missing) = needed.iter().find(|key| !has(key)) {
+            return Err(E::custom(format!("`{own}` needs `{missing}` beside it")));
+        }
+        match has(&"sheet") == has(&"normal") {
+            true => Ok(()),
+            false => Err(E::custom("`sheet` and `normal`, the conductivity normal to sheets, go together")),
+        }
+    }
+
+    fn into_value<E: de::Error>(self) -> Result<Value, E> {
+        self.check()?;
+        let Self { default, sheet, normal, .. } = self;
+        let forms =
+            (self.by_tag, self.field, (self.fibre, self.along, self.across), (self.intra, self.extra));
+        Ok(match forms {
+            (Some(by_tag), ..) => Value::ByTag { by_tag, default },
+            (_, Some(field), ..) => Value::Field { field },
+            (.., (Some(fibre), Some(along), Some(across)), _) => {
+                Value::Fibres { fibre, along, across, sheet, normal }
             }
-        }
-        match (by_tag, default, field) {
-            (Some(by_tag), default, _) => Ok(Value::ByTag { by_tag, default }),
-            (None, Some(_), _) => Err(de::Error::custom("`default` needs `by_tag` beside it")),
-            (None, None, Some(field)) => Ok(Value::Field { field }),
-            (None, None, None) => Err(de::Error::custom(format!("expected {EXPECTED}"))),
-        }
+            (.., (Some(intra), Some(extra))) => Value::Bidomain { intra, extra },
+            _ => return Err(E::custom(format!("expected {EXPECTED}"))),
+        })
     }
 }
 

@@ -1,6 +1,7 @@
 //! The library as programs use it.
 
 mod cells;
+mod fibres;
 mod linear_solver;
 mod nodes;
 mod regions;
