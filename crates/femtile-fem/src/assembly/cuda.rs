@@ -95,6 +95,14 @@ impl<T: Scalar> AssemblyKernels<T> for Cuda {
         refill_data.load(self, problem)
     }
 
+    fn load_conditions(
+        &self,
+        refill_data: &mut nonzero::RefillData,
+        problem: &AssemblyProblem<'_>,
+    ) -> Result<(), FemError> {
+        refill_data.load_conditions(problem)
+    }
+
     fn queue<V: Scalar>(
         &self,
         refill_data: &mut nonzero::RefillData,

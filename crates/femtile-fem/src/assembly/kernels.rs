@@ -10,7 +10,9 @@ use super::mesh_identity;
 use super::sparsity::Sparsity;
 use crate::FemError;
 use crate::constraints::Constraints;
-use crate::forms::{CellCoefficients, FacetTerm, Form, Slopes, State, facet_terms, winners};
+use crate::forms::{
+    BoundaryCondition, CellCoefficients, FacetTerm, Form, Slopes, State, facet_terms, winners,
+};
 
 /// Receives the fraction done, from any thread, and returns whether to continue.
 type Progress<'a> = &'a (dyn Fn(f64) -> ControlFlow<()> + Sync);
@@ -84,29 +86,9 @@ impl<'a> AssemblyProblem<'a> {
     }
 
     pub(super) fn new(form: &Form<'a>, progress: Progress<'a>) -> Result<Self, FemError> {
-        Self::with_coefficients(form, CellCoefficients::new(form)?, progress)
-    }
-
-    /// Prepares the linearization of a form, with derivatives of its coefficients.
-    pub(super) fn linearized(form: &Form<'a>, slopes: &'a Slopes) -> Result<Self, FemError> {
-        let coefficients = CellCoefficients::linearized(form, slopes)?;
-        let given = [form.sigma, form.lambda, form.source];
-        let uses_unknown = slopes.is_any() || given.iter().any(|coefficient| coefficient.uses_unknown());
-        Ok(Self {
-            is_linearized: true,
-            uses_unknown,
-            ..Self::with_coefficients(form, coefficients, &to_the_end)?
-        })
-    }
-
-    fn with_coefficients(
-        form: &Form<'a>,
-        coefficients: CellCoefficients<'a>,
-        progress: Progress<'a>,
-    ) -> Result<Self, FemError> {
         let winners = winners(form)?;
         Ok(Self {
-            coefficients,
+            coefficients: CellCoefficients::new(form)?,
             facet_terms: facet_terms(form, &winners)?,
             constraints: Constraints::dirichlet(form, &winners)?,
             progress,
@@ -114,6 +96,37 @@ impl<'a> AssemblyProblem<'a> {
             uses_unknown: false,
             number: mesh_identity::fresh(),
         })
+    }
+
+    /// Prepares the linearization of a form, with derivatives of its coefficients and these conditions.
+    pub(super) fn linearized(
+        form: &Form<'a>,
+        slopes: &'a Slopes,
+        conditions: &[BoundaryCondition],
+    ) -> Result<Self, FemError> {
+        let form = Form { conditions: &[], ..*form };
+        let coefficients = CellCoefficients::linearized(&form, slopes)?;
+        let given = [form.sigma, form.lambda, form.source];
+        let mut problem = Self {
+            coefficients,
+            facet_terms: Vec::new(),
+            constraints: Constraints::none(0),
+            progress: &to_the_end,
+            is_linearized: true,
+            uses_unknown: slopes.is_any() || given.iter().any(|coefficient| coefficient.uses_unknown()),
+            number: mesh_identity::fresh(),
+        };
+        problem.replace_conditions(conditions)?;
+        Ok(problem)
+    }
+
+    /// Evaluates other conditions.
+    pub(super) fn replace_conditions(&mut self, conditions: &[BoundaryCondition]) -> Result<(), FemError> {
+        let form = Form { conditions, ..self.coefficients.form };
+        let winners = winners(&form)?;
+        self.facet_terms = facet_terms(&form, &winners)?;
+        self.constraints = Constraints::dirichlet(&form, &winners)?;
+        Ok(())
     }
 
     /// Returns the constrained degrees of freedom and their values.
@@ -183,6 +196,16 @@ pub trait AssemblyKernels<T: Scalar>: Device {
     /// Errors of the device.
     fn load(&self, refill_data: &mut Self::RefillData, problem: &AssemblyProblem<'_>)
     -> Result<(), FemError>;
+
+    /// Loads the conditions of a problem whose coefficients are loaded.
+    ///
+    /// # Errors
+    /// Errors of the device.
+    fn load_conditions(
+        &self,
+        refill_data: &mut Self::RefillData,
+        problem: &AssemblyProblem<'_>,
+    ) -> Result<(), FemError>;
 
     /// Computes the values of the loaded problem in a state, or queues the computation; padding stays unchanged.
     ///

@@ -143,6 +143,18 @@ fn is_pure_neumann(
     })
 }
 
+/// Returns whether conditions leave the solution of a form of linear elements determined up to a constant only, where it has
+/// no reaction.
+///
+/// # Errors
+/// [`FemError::Floating`] if this is true of one of several components of the mesh; errors of the conditions.
+pub fn conditions_leave_a_constant(form: &Form<'_>) -> Result<bool, FemError> {
+    LinearSpace::new(form.mesh)?;
+    let [zero, one] = [0.0, 1.0].map(crate::Coefficient::Constant);
+    let plain = Form { sigma: &one, lambda: &zero, source: &zero, ..*form };
+    is_pure_neumann(&AssemblyProblem::of_form(&plain)?, &components(form.mesh), &[])
+}
+
 /// Calls [`floating::balance`].
 fn balance(problem: &AssemblyProblem<'_>, rhs: &mut [f64]) -> Result<f64, FemError> {
     let loads = || problem.facet_terms.iter().flat_map(|term| term.load);

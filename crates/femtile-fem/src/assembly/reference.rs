@@ -28,6 +28,10 @@ impl<T: Scalar> AssemblyKernels<T> for Reference {
         Ok(())
     }
 
+    fn load_conditions(&self, _: &mut RefillData, _: &AssemblyProblem<'_>) -> Result<(), FemError> {
+        Ok(())
+    }
+
     fn queue<V: Scalar>(
         &self,
         refill_data: &mut RefillData,

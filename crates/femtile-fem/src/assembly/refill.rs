@@ -14,7 +14,7 @@ use super::sparsity::{Sparsity, pattern};
 use super::{AssemblyKernels, AssemblyProblem, DeviceState, System, balance, is_pure_neumann};
 use crate::FemError;
 use crate::dofs::LinearSpace;
-use crate::forms::{Form, Slopes};
+use crate::forms::{BoundaryCondition, Form, Slopes};
 
 /// Assembly on a fixed mesh: the pattern and lists are computed once, then values are refilled for each form, directly
 /// in the format of the matrix.
@@ -91,20 +91,28 @@ impl<T: Scalar, D: AssemblyKernels<T>, M: StoredMatrix<D>> Assembly<T, D, M> {
     /// # Errors
     /// As [`super::assemble`].
     pub fn system(&mut self, form: &Form<'_>) -> Result<System<T, D, M>, FemError> {
+        let mut system = self.zero_system()?;
+        self.refill(&mut system, form)?;
+        Ok(system)
+    }
+
+    /// Returns a system of zeros without constraints, to be filled.
+    ///
+    /// # Errors
+    /// Errors of the device.
+    pub fn zero_system(&mut self) -> Result<System<T, D, M>, FemError> {
         let matrix = match self.empty.take() {
             Some(matrix) => matrix,
             None => M::zeros(&self.device, &self.pattern.offsets, &self.pattern.columns, &self.config)?,
         };
-        let mut system = System {
+        Ok(System {
             matrix,
             rhs: Buffer::zeros(&self.device, self.n_nodes)?,
             constraints: crate::Constraints::none(self.n_nodes),
             is_pure_neumann: false,
             imbalance: 0.0,
             made_by: self.number,
-        };
-        self.refill(&mut system, form)?;
-        Ok(system)
+        })
     }
 
     /// Refills a system of [`Assembly::system`] with the values of a form.
@@ -133,8 +141,8 @@ impl<T: Scalar, D: AssemblyKernels<T>, M: StoredMatrix<D>> Assembly<T, D, M> {
         self.load(AssemblyProblem::new(form, &to_the_end)?)
     }
 
-    /// As [`Assembly::prepare`], for the linearization of a form whose coefficients may depend on the time and on u; λ may
-    /// have any sign.
+    /// As [`Assembly::prepare`], for the linearization of a form whose coefficients may depend on the time and on u, with
+    /// conditions that may differ from those of the form; λ may have any sign.
     ///
     /// # Errors
     /// As [`Assembly::prepare`].
@@ -142,9 +150,24 @@ impl<T: Scalar, D: AssemblyKernels<T>, M: StoredMatrix<D>> Assembly<T, D, M> {
         &mut self,
         form: &Form<'a>,
         slopes: &'a Slopes,
+        conditions: &[BoundaryCondition],
     ) -> Result<AssemblyProblem<'a>, FemError> {
         self.mesh.check(form.mesh)?;
-        self.load(AssemblyProblem::linearized(form, slopes)?)
+        self.load(AssemblyProblem::linearized(form, slopes, conditions)?)
+    }
+
+    /// Replaces the conditions of the last prepared problem, whose coefficients stay.
+    ///
+    /// # Errors
+    /// [`FemError::OtherAssembly`] for another problem; errors of the conditions.
+    pub fn replace_conditions(
+        &mut self,
+        problem: &mut AssemblyProblem<'_>,
+        conditions: &[BoundaryCondition],
+    ) -> Result<(), FemError> {
+        self.check_problem(problem)?;
+        problem.replace_conditions(conditions)?;
+        self.device.load_conditions(&mut self.refill_data, problem)
     }
 
     fn load<'a>(&mut self, problem: AssemblyProblem<'a>) -> Result<AssemblyProblem<'a>, FemError> {

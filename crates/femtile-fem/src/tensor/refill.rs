@@ -6,14 +6,14 @@ use femtile_device::{Device, parallel};
 use femtile_linalg::need;
 use femtile_sparse::csr::Csr;
 
-use super::facets::{self, FacetTerms};
+use super::facets;
 use super::linearized::{CellIntegrals, CellSystem, LinearizedCoefficients};
 use super::sparsity::Pattern;
 use super::{Evaluation, FacetMatrix, SOURCE_RULE, check_length};
 use crate::FemError;
 use crate::constraints::Constraints;
 use crate::dofs::TensorSpace;
-use crate::forms::{Compiled, Form, Slopes, State, winners};
+use crate::forms::{BoundaryCondition, Compiled, Form, Slopes, State, winners};
 use crate::geometry::CellRule;
 
 /// Cells whose matrices are in memory together.
@@ -38,6 +38,7 @@ pub struct TensorAssembly<'a> {
 
 /// A form prepared for [`TensorAssembly::fill`]: compiled coefficients, facet terms and constraints.
 pub struct LinearizedProblem<'a> {
+    form: Form<'a>,
     coefficients: LinearizedCoefficients<'a>,
     /// The source, where it depends on the point and the time alone and is not zero.
     source: Option<Compiled<'a>>,
@@ -97,34 +98,53 @@ impl<'a> TensorAssembly<'a> {
         Ok(Csr::from_parts(device, self.space.n_dofs(), offsets.clone(), columns.clone(), values)?)
     }
 
-    /// Evaluates conditions and compiles coefficients of a form on the mesh of the space.
+    /// Compiles the coefficients of a form on the mesh of the space, and evaluates conditions, which may differ from those of
+    /// the form.
     ///
     /// # Errors
-    /// Data that are not finite; [`FemError::OtherAssembly`] where other unknowns have given values.
+    /// As [`TensorAssembly::replace_conditions`]; a coefficient of a wrong shape.
     pub fn prepare<'p>(
         &self,
         form: &Form<'p>,
         slopes: &'p Slopes,
+        conditions: &[BoundaryCondition],
     ) -> Result<LinearizedProblem<'p>, FemError> {
-        let winners = winners(form)?;
-        let constraints = Constraints::dirichlet_of_any_degree(self.space, form, &winners)?;
-        if constraints.dofs() != self.constraints.dofs() {
-            let advice = "its given values have to be at the unknowns of the first form";
-            return Err(FemError::OtherAssembly { field: "form", advice });
-        }
-        let mut facet_load = vec![0.0; self.space.n_dofs()];
-        let FacetTerms { matrices, .. } = facets::facet_terms(self.space, form, &winners, &mut facet_load)?;
         let coefficients = [form.sigma, form.lambda, form.source];
         let is_load = form.source.as_constant() != Some(0.0) && !form.source.uses_unknown();
         let source = Some(form.source).filter(|_| is_load);
-        Ok(LinearizedProblem {
+        let mut problem = LinearizedProblem {
+            form: Form { conditions: &[], ..*form },
             coefficients: LinearizedCoefficients::new(form, slopes)?,
             source: source.map(|source| Compiled::scalar("source", source, form.mesh)).transpose()?,
-            constraints,
-            facet_matrices: matrices,
-            facet_load,
+            constraints: Constraints::none(0),
+            facet_matrices: Vec::new(),
+            facet_load: Vec::new(),
             uses_unknown: slopes.is_any() || coefficients.iter().any(|own| own.uses_unknown()),
-        })
+        };
+        self.replace_conditions(&mut problem, conditions)?;
+        Ok(problem)
+    }
+
+    /// Replaces the conditions of a problem, whose coefficients stay.
+    ///
+    /// # Errors
+    /// Data that are not finite; [`FemError::OtherAssembly`] where other unknowns have given values.
+    pub fn replace_conditions(
+        &self,
+        problem: &mut LinearizedProblem<'_>,
+        conditions: &[BoundaryCondition],
+    ) -> Result<(), FemError> {
+        let form = Form { conditions, ..problem.form };
+        let winners = winners(&form)?;
+        problem.constraints = Constraints::dirichlet_of_any_degree(self.space, &form, &winners)?;
+        if problem.constraints.dofs() != self.constraints.dofs() {
+            let advice = "its given values have to be at the unknowns of the first form";
+            return Err(FemError::OtherAssembly { field: "form", advice });
+        }
+        problem.facet_load = vec![0.0; self.space.n_dofs()];
+        let terms = facets::facet_terms(self.space, &form, &winners, &mut problem.facet_load)?;
+        problem.facet_matrices = terms.matrices;
+        Ok(())
     }
 
     /// Computes the matrix and the right side of a linearization in a state, as [`crate::Assembly::fill_at`] does for linear

@@ -122,10 +122,9 @@ fn assembled<D: HostDevice + AssemblyKernels<f64> + CsrKernels<f64>>(
     u: &[f64],
 ) -> Result<(Vec<f64>, Vec<f64>), FemError> {
     let mut assembly = Assembly::<f64, D>::new(device, form.mesh)?;
-    let one = constant(1.0);
-    let mut system = assembly.system(&Form { sigma: &one, lambda: &one, source: &one, ..*form })?;
+    let mut system = assembly.zero_system()?;
     let u = Buffer::from_host(device, u)?;
-    let problem = assembly.prepare_linearized(form, slopes)?;
+    let problem = assembly.prepare_linearized(form, slopes, form.conditions)?;
     assembly.fill_at(&mut system, &problem, DeviceState { time: TIME, unknown: Some(&u) })?;
     Ok((system.matrix.values().as_slice().to_vec(), system.rhs.as_slice().to_vec()))
 }
@@ -140,12 +139,10 @@ fn matrices_of_linear_elements_are_derivatives_of_the_residual() {
             let form = problem.form();
             let mut assembly = Assembly::<f64, Cpu>::new(&cpu, form.mesh).unwrap();
             let given = problem_constraints(&form);
-            let one = constant(1.0);
-            let plain = Form { sigma: &one, lambda: &one, source: &one, ..form };
             let mut linearize = |u: &[f64], slopes: &Slopes| {
-                let mut system = assembly.system(&plain).unwrap();
+                let mut system = assembly.zero_system().unwrap();
                 let u = Buffer::from_host(&cpu, u).unwrap();
-                let prepared = assembly.prepare_linearized(&form, slopes).unwrap();
+                let prepared = assembly.prepare_linearized(&form, slopes, form.conditions).unwrap();
                 let state = DeviceState { time: TIME, unknown: Some(&u) };
                 assembly.fill_at(&mut system, &prepared, state).unwrap();
                 let rhs = system.rhs.to_host().unwrap();
@@ -174,11 +171,12 @@ fn matrices_of_any_degree_are_derivatives_of_the_residual() {
             let form = problem.form();
             let space = TensorSpace::new(form.mesh, degree).unwrap();
             let assembly = TensorAssembly::new(&space, &form, rule).unwrap();
-            let constraints = assembly.prepare(&form, &Slopes::default()).unwrap().constraints().clone();
+            let constraints =
+                assembly.prepare(&form, &Slopes::default(), form.conditions).unwrap().constraints().clone();
             let mut linearize = |u: &[f64], slopes: &Slopes| {
                 let mut matrix = assembly.matrix(&cpu).unwrap();
                 let mut rhs = vec![f64::NAN; space.n_dofs()];
-                let prepared = assembly.prepare(&form, slopes).unwrap();
+                let prepared = assembly.prepare(&form, slopes, form.conditions).unwrap();
                 let state = State { time: TIME, unknown: u };
                 let mut values = matrix.values_mut();
                 values.as_mut_slice().fill(f64::NAN);
@@ -227,7 +225,7 @@ fn a_conductivity_that_is_negative_at_some_u_is_named_with_the_cell_the_point_an
     let form = tensor.form();
     let assembly = TensorAssembly::new(&space, &form, CellRule::default()).unwrap();
     let (mut values, mut rhs) = (vec![0.0; assembly.matrix(&cpu).unwrap().n_nonzeros()], vec![0.0; u.len()]);
-    let prepared = assembly.prepare(&form, &slopes).unwrap();
+    let prepared = assembly.prepare(&form, &slopes, form.conditions).unwrap();
     let state = State { time: TIME, unknown: &u };
     let of_any_degree = assembly.fill(&mut values, &mut rhs, &prepared, state).unwrap_err();
     for error in [of_cells, of_any_degree] {

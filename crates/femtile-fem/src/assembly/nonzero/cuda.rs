@@ -152,6 +152,16 @@ impl RefillData {
         Ok(())
     }
 
+    pub(in crate::assembly) fn load_conditions(
+        &mut self,
+        problem: &AssemblyProblem<'_>,
+    ) -> Result<(), FemError> {
+        match (&mut self.patches, &self.form) {
+            (Some(patches), Some(_)) => patches.load_conditions(problem, &self.pattern, &self.places),
+            _ => Ok(()),
+        }
+    }
+
     pub(in crate::assembly) fn queue<T: Scalar, V: Scalar>(
         &mut self,
         device: &Cuda,
@@ -396,9 +406,18 @@ impl OnGpu {
             Some(data) => form.assign(data, device, mesh)?,
             none => *none = Some(form.upload(device, mesh)?),
         }
-        self.given.assign(&problem.constraints)?;
-        self.load_facets(problem, pattern, places)?;
+        self.load_conditions(problem, pattern, places)?;
         Ok(true)
+    }
+
+    fn load_conditions(
+        &mut self,
+        problem: &AssemblyProblem<'_>,
+        pattern: &Sparsity,
+        places: &Places,
+    ) -> Result<(), FemError> {
+        self.given.assign(&problem.constraints)?;
+        self.load_facets(problem, pattern, places)
     }
 
     fn load_facets(
