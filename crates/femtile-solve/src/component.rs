@@ -156,8 +156,8 @@ impl<'s> Component<'s> {
     /// As [`Component::integral`].
     pub fn source_integral(&self) -> Result<f64, FemError> {
         match self.space {
-            Some(space) => tensor::source_integral(space, &self.form),
-            None => linear::source_integral(&self.form),
+            Some(space) => tensor::source_integral(space, &self.form, self.rule, self.values),
+            None => linear::source_integral(&self.form, self.values),
         }
     }
 
