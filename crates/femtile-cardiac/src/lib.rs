@@ -1,13 +1,29 @@
-//! Electrophysiology of the heart: the monodomain equation with models of the membrane, on any mesh of simplices.
+//! Electrophysiology of the heart: the monodomain equation with models of the membrane, on triangles and tetrahedra.
 //!
-//! $$ \chi C_m \frac{\partial\varphi}{\partial t} = \nabla\cdot(D \nabla\varphi) - \chi I_{ion}(\varphi, w) + I_{stim}, \qquad
-//!    \frac{\partial w}{\partial t} = g(\varphi, w) $$
+//! $$ \chi C_m \frac{\partial V}{\partial t} = \nabla\cdot(D \nabla V) - \chi I_{ion}(V, w) + I_{stim}, \qquad
+//!    \frac{\partial w}{\partial t} = g(V, w) $$
 //!
 //! `ionic/`: descriptions of models and their integration at points; `monodomain/`: operator splitting with implicit
-//! diffusion; `implicit/`: the fully implicit scheme of `[wong2015]`, Table 1.
+//! diffusion; `implicit/`: the fully implicit scheme of `[wong2015]`, Table 1; `stimulus/`, `activation/`: what goes in and
+//! what is recorded.
 #![deny(unsafe_code)]
 
+pub mod activation;
+mod device;
 mod error;
 pub mod ionic;
+pub mod monodomain;
+pub mod stimulus;
 
+pub use activation::{ActivationConfig, ActivationTimes};
+pub use device::CardiacDevice;
 pub use error::CardiacError;
+pub use monodomain::{Monodomain, MonodomainSolution};
+pub use stimulus::Stimulus;
+
+use femtile::device::cuda::Specialisation;
+
+/// Returns the GPU programs of this crate, for compile checks.
+pub fn cuda_specialisations() -> Vec<Specialisation> {
+    activation::cuda::specialisations()
+}

@@ -3,6 +3,7 @@
 //! [`Case::load`] reads and checks a file, [`run`] runs it, [`Report`] describes the outcome.
 #![forbid(unsafe_code)]
 
+mod cardiac;
 mod check;
 mod checked_mesh;
 mod diffusion;
@@ -22,6 +23,7 @@ mod plot;
 mod renamed;
 mod report;
 mod run;
+mod series;
 mod settings;
 mod stationary;
 mod transient;

@@ -28,8 +28,9 @@ pub(crate) fn prepare(case: &Case) -> Result<(), CaseError> {
 
 /// Returns the names of the files that a case writes, the report last.
 fn names(case: &Case) -> Vec<String> {
-    let is_in_time = case.file.equation.kind == EquationKind::Diffusion;
-    let is_on_grid = is_in_time && !case.is_transient_on_mesh();
+    let kind = case.file.equation.kind;
+    let is_in_time = kind != EquationKind::ReactionDiffusion;
+    let is_on_grid = kind == EquationKind::Diffusion && !case.is_transient_on_mesh();
     let output = &case.file.output;
     let solution = output.vtu.then_some(if is_on_grid { GRID_SOLUTION } else { MESH_SOLUTION });
     let plot = (output.plot && !is_in_time).then_some(PLOT);
@@ -190,7 +191,7 @@ mod tests {
         std::fs::remove_file(solution).unwrap();
         // Tables and pictures of lines that the last run has not drawn, and others that are none of Femtile's.
         let (from, to) = (vec![0.0, 0.5], vec![1.0, 0.5]);
-        let line = Functional::Along { name: "old".into(), from, to, points: 5 };
+        let line = Functional::Along { name: "old".into(), from, to, points: 5, of: None };
         case.file.output.functionals = vec![line];
         run(&case, &mut Silent).unwrap();
         assert_eq!(verify(&out).unwrap(), []);

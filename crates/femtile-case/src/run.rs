@@ -6,7 +6,7 @@ use femtile_solve::{Progress, Stages};
 use crate::checked_mesh::checked_mesh;
 use crate::file::EquationKind;
 use crate::placed::placed;
-use crate::{Case, CaseError, Report, diffusion, output, stationary, transient};
+use crate::{Case, CaseError, Report, cardiac, diffusion, output, stationary, transient};
 
 /// Runs a case and writes its results, also when the solve ended without converging.
 ///
@@ -43,6 +43,10 @@ fn run_opened(case: &Case, opened: Option<Cuda>, progress: &mut dyn Progress) ->
             EquationKind::Diffusion if case.is_transient_on_mesh() => {
                 let made = checked_mesh(case, opened.is_some(), &mut stages)?;
                 transient::run(&cpu, case, (&config, opened), made, &mut stages)
+            }
+            EquationKind::Monodomain => {
+                let made = checked_mesh(case, opened.is_some(), &mut stages)?;
+                cardiac::run(&cpu, case, (&config, opened), made, &mut stages)
             }
             EquationKind::Diffusion => diffusion::run(&cpu, case, config.device, opened, &mut stages),
             EquationKind::ReactionDiffusion => stationary::run(&cpu, case, &config, opened, &mut stages),

@@ -3,7 +3,8 @@ use std::str::FromStr;
 
 use crate::display;
 use crate::error::ExpressionError;
-use crate::graph::Graph;
+use crate::graph::{Builder, Graph};
+use crate::names::Scope;
 use crate::parser::{self, Sort};
 
 /// A statement about the coordinates that is true or false at every point, such as `x < 1e-9 and not y > 0.5`.
@@ -30,12 +31,16 @@ impl Condition {
     /// # Errors
     /// As [`Expression::parse`](crate::Expression::parse), and where the text is a number, not a comparison.
     pub fn parse(text: &str) -> Result<Self, ExpressionError> {
-        parser::parse(text, Sort::Condition, false).map(|graph| Self { graph }).map_err(|error| *error)
+        let mut builder = Builder::default();
+        match parser::parse(text, Sort::Condition, &mut builder, &Scope::of_points(false)) {
+            Ok(root) => Ok(Self { graph: builder.finish(root) }),
+            Err(error) => Err(*error),
+        }
     }
 
     /// Returns `true` where the condition holds at a point.
     pub fn holds(&self, point: [f64; 3]) -> bool {
-        self.graph.eval(point) != 0.0
+        self.graph.eval(point, f64::NAN, &[]) != 0.0
     }
 }
 

@@ -13,23 +13,32 @@ use crate::node::{Binary, Id, Node, Unary, Variable};
 /// Linear in the number of nodes.
 pub(crate) fn derivative(graph: &Graph, variable: Variable) -> Graph {
     let mut builder = Builder::default();
-    let ids = builder.import(graph);
+    let root = builder.import(graph)[graph.root() as usize];
+    let by = builder.variable(variable);
+    let slope = derivative_in(&mut builder, root, by);
+    builder.finish(slope)
+}
+
+/// Derivative of one node of a builder by another: what is computed from `by` changes, all else is constant.
+///
+/// # Cost
+/// Linear in the number of nodes before `of`.
+pub(crate) fn derivative_in(builder: &mut Builder, of: Id, by: Id) -> Id {
+    let needed = builder.ancestors(of);
     // None is a derivative that is identically zero; truth values have none.
-    let mut derivatives: Vec<Option<Id>> = Vec::with_capacity(ids.len());
-    for (i, &node) in graph.nodes().iter().enumerate() {
-        let at = |id: Id| Operand { value: ids[id as usize], derivative: derivatives[id as usize] };
-        let derivative = match node {
-            Node::Constant(_) | Node::Truth(_) => None,
-            Node::Variable(other) => (other == variable).then(|| builder.constant(1.0)),
-            Node::Unary(op, a) => unary(&mut builder, op, at(a), ids[i]),
-            Node::Power(a, exponent) => integer_power(&mut builder, at(a), exponent),
-            Node::Binary(op, a, b) => binary(&mut builder, op, at(a), at(b), ids[i]),
-            Node::Select(condition, a, b) => select(&mut builder, ids[condition as usize], at(a), at(b)),
+    let mut derivatives: Vec<Option<Id>> = vec![None; needed.len()];
+    for id in (0..=of).filter(|&id| needed[id as usize]) {
+        let at = |id: Id| Operand { value: id, derivative: derivatives[id as usize] };
+        derivatives[id as usize] = match builder.node(id) {
+            _ if id == by => Some(builder.constant(1.0)),
+            Node::Constant(_) | Node::Truth(_) | Node::Variable(_) => None,
+            Node::Unary(op, a) => unary(builder, op, at(a), id),
+            Node::Power(a, exponent) => integer_power(builder, at(a), exponent),
+            Node::Binary(op, a, b) => binary(builder, op, at(a), at(b), id),
+            Node::Select(condition, a, b) => select(builder, condition, at(a), at(b)),
         };
-        derivatives.push(derivative);
     }
-    let root = derivatives.last().copied().flatten().unwrap_or_else(|| builder.constant(0.0));
-    builder.finish(root)
+    derivatives[of as usize].unwrap_or_else(|| builder.constant(0.0))
 }
 
 /// An operand and its derivative.
@@ -62,13 +71,35 @@ fn unary(builder: &mut Builder, op: Unary, a: Operand, whole: Id) -> Option<Id> 
         Unary::Sinh => builder.unary(Unary::Cosh, a.value),
         Unary::Cosh => builder.unary(Unary::Sinh, a.value),
         Unary::Exp => whole,
+        Unary::Expm1 => builder.unary(Unary::Exp, a.value),
+        Unary::Exprel => exprel_slope(builder, a.value, whole),
         Unary::Abs => builder.unary(Unary::Sign, a.value),
-        Unary::Asin | Unary::Acos | Unary::Atan | Unary::Log | Unary::Log10 | Unary::Sqrt => {
+        Unary::Asin | Unary::Acos | Unary::Atan | Unary::Log | Unary::Log1p | Unary::Log10 | Unary::Sqrt => {
             let divisor = reciprocal_slope(builder, op, a.value, whole);
             return Some(builder.divide(inner, divisor));
         }
     };
     Some(builder.multiply(factor, inner))
+}
+
+/// Slope of (eᵃ − 1)/a, whose own value is `whole`: (eᵃ − `whole`)/a, near 0 the series Σ k aᵏ⁻¹/(k + 1)!.
+fn exprel_slope(builder: &mut Builder, a: Id, whole: Id) -> Id {
+    // Below this size of a the quotient loses more digits than the series leaves out.
+    const NEAR: f64 = 0.5;
+    const N_TERMS: u32 = 14;
+    let exponential = builder.unary(Unary::Exp, a);
+    let numerator = builder.subtract(exponential, whole);
+    let quotient = builder.divide(numerator, a);
+    let coefficient = |k: u32| f64::from(k) / (1..=k + 1).map(f64::from).product::<f64>();
+    let mut series = builder.constant(coefficient(N_TERMS));
+    for k in (1..N_TERMS).rev() {
+        let product = builder.multiply(series, a);
+        let coefficient = builder.constant(coefficient(k));
+        series = builder.add(coefficient, product);
+    }
+    let (size, near) = (builder.unary(Unary::Abs, a), builder.constant(NEAR));
+    let is_near = builder.binary(Binary::Less, size, near);
+    builder.select(is_near, series, quotient)
 }
 
 /// One over the slope of a function whose slope is a quotient.
@@ -85,6 +116,7 @@ fn reciprocal_slope(builder: &mut Builder, op: Unary, a: Id, whole: Id) -> Id {
             let square = square(builder, a);
             builder.add(one, square)
         }
+        Unary::Log1p => builder.add(one, a),
         Unary::Log10 => {
             let factor = builder.constant(LN_10);
             builder.multiply(factor, a)

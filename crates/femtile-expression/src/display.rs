@@ -5,12 +5,12 @@ use std::fmt;
 
 use crate::function::Meaning;
 use crate::graph::Graph;
-use crate::node::{Binary, Id, Node, Unary};
+use crate::node::{Binary, Id, Node, Unary, Variable};
 use crate::parser::{MAX_TERMS, PRIMARY};
 
 /// The stack of parts to write.
-enum Pending {
-    Text(&'static str),
+enum Pending<'g> {
+    Text(&'g str),
     Number(f64),
     Exponent(i32),
     /// A node, in parentheses if it binds less tightly than the number says.
@@ -38,10 +38,10 @@ pub(crate) fn write(graph: &Graph, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 let first = pending.len();
                 if precedence(node) < tightness {
                     pending.push(Pending::Text("("));
-                    expand(node, &mut pending);
+                    expand(graph, node, &mut pending);
                     pending.push(Pending::Text(")"));
                 } else {
-                    expand(node, &mut pending);
+                    expand(graph, node, &mut pending);
                 }
                 pending[first..].reverse();
             }
@@ -51,11 +51,15 @@ pub(crate) fn write(graph: &Graph, f: &mut fmt::Formatter<'_>) -> fmt::Result {
 }
 
 /// Pushes the parts of a node in the order in which they are read.
-fn expand(node: Node, parts: &mut Vec<Pending>) {
+fn expand<'g>(graph: &'g Graph, node: Node, parts: &mut Vec<Pending<'g>>) {
     use Pending::{Exponent, Number, Text};
     match node {
         Node::Constant(bits) => parts.push(Number(bits.value())),
         Node::Truth(value) => parts.push(Text(Meaning::Truth(value).name())),
+        Node::Variable(Variable::Other(position)) => {
+            let name = graph.others().get(usize::from(position)).map(String::as_str);
+            parts.push(Text(name.unwrap_or(Variable::Other(position).name())));
+        }
         Node::Variable(variable) => parts.push(Text(variable.name())),
         Node::Power(base, exponent) => {
             parts.extend([Pending::Node(base, Binary::Power.precedence() + 1), Exponent(exponent)]);
@@ -84,7 +88,7 @@ fn expand(node: Node, parts: &mut Vec<Pending>) {
     }
 }
 
-fn call(function: Meaning, arguments: &[Id], parts: &mut Vec<Pending>) {
+fn call(function: Meaning, arguments: &[Id], parts: &mut Vec<Pending<'_>>) {
     parts.push(Pending::Text(function.name()));
     for (i, &argument) in arguments.iter().enumerate() {
         parts.push(Pending::Text(if i == 0 { "(" } else { ", " }));

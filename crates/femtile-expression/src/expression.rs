@@ -7,6 +7,7 @@ use crate::derivative;
 use crate::display;
 use crate::error::ExpressionError;
 use crate::graph::{Builder, Graph};
+use crate::names::{Names, Scope};
 use crate::node::{Binary, Node, Unary, Variable};
 use crate::parser::{self, Sort};
 use crate::tape::Tape;
@@ -37,12 +38,12 @@ impl Expression {
     /// operand, operator or parenthesis, a wrong number of arguments, a comparison where a number is expected, more
     /// than 10,000 terms or 200 levels of nesting.
     pub fn parse(text: &str) -> Result<Self, ExpressionError> {
-        parser::parse(text, Sort::Number, false).map(|graph| Self { graph }).map_err(|error| *error)
+        Self::parse_with(text, &Names::default())
     }
 
     /// Reads an expression that may depend on the time `t` as well.
     ///
-    /// Its value is NaN until [`Expression::at_time`] has given the time.
+    /// Its value is NaN until [`Expression::at_time`] or an evaluation has given the time.
     ///
     /// ```
     /// # use femtile_expression::Expression;
@@ -53,7 +54,35 @@ impl Expression {
     /// # Errors
     /// As [`Expression::parse`].
     pub fn parse_in_time(text: &str) -> Result<Self, ExpressionError> {
-        parser::parse(text, Sort::Number, true).map(|graph| Self { graph }).map_err(|error| *error)
+        Self::parse_with(text, &Names { time: true, others: &[] })
+    }
+
+    /// Reads an expression that may use the time and further inputs by name.
+    ///
+    /// Input `i` of [`Names::others`] is [`Variable::Other`]`(i)`. Expressions that are added, multiplied or divided
+    /// should have been read with the same names, since inputs are told apart by position.
+    ///
+    /// ```
+    /// # use femtile_expression::{Expression, Names, Variable};
+    /// let sigma = Expression::parse_with("1 + u^2", &Names { time: false, others: &["u"] })?;
+    /// assert_eq!(sigma.eval_with([0.0; 3], 0.0, &[3.0]), 10.0);
+    /// assert_eq!(sigma.derivative(Variable::Other(0)).to_string(), "2*u");
+    /// # Ok::<(), femtile_expression::ExpressionError>(())
+    /// ```
+    /// # Errors
+    /// As [`Expression::parse`]; an error about one of the names has an empty span at 0.
+    pub fn parse_with(text: &str, names: &Names<'_>) -> Result<Self, ExpressionError> {
+        let mut builder = Builder::with_others(names.others);
+        let mut scope = Scope::of_points(names.time);
+        for (i, name) in names.others.iter().enumerate() {
+            let position =
+                u16::try_from(i).map_err(|_| *ExpressionError::new(0..0, "more than 65,536 names"))?;
+            scope.bind(name, builder.variable(Variable::Other(position))).map_err(|error| *error)?;
+        }
+        match parser::parse(text, Sort::Number, &mut builder, &scope) {
+            Ok(root) => Ok(Self { graph: builder.finish(root) }),
+            Err(error) => Err(*error),
+        }
     }
 
     /// The same with a number for the time.
@@ -64,7 +93,7 @@ impl Expression {
         if !self.uses(Variable::T) {
             return self.clone();
         }
-        let mut builder = Builder::default();
+        let mut builder = self.graph.empty_builder();
         let mut ids = Vec::with_capacity(self.graph.nodes().len());
         for &node in self.graph.nodes() {
             let id = match node {
@@ -83,16 +112,16 @@ impl Expression {
         Self { graph: builder.finish(root) }
     }
 
-    /// The expression that is one coordinate.
+    /// The expression that is one variable.
     pub fn variable(variable: Variable) -> Self {
         let mut builder = Builder::default();
         let root = builder.variable(variable);
         Self { graph: builder.finish(root) }
     }
 
-    /// Its value, if it depends on no coordinate and not on the time.
+    /// Its value, if it depends on no variable.
     pub fn as_constant(&self) -> Option<f64> {
-        let depends = Variable::ALL.iter().chain([&Variable::T]).any(|&variable| self.uses(variable));
+        let depends = self.graph.nodes().iter().any(|node| matches!(node, Node::Variable(_)));
         (!depends).then(|| self.eval([0.0; 3]))
     }
 
@@ -111,8 +140,17 @@ impl Expression {
     }
 
     /// Its value at a point, for a single point; for many use [`Expression::tape`], whose values are the same bits.
+    ///
+    /// The time and other inputs have no value here: NaN.
     pub fn eval(&self, point: [f64; 3]) -> f64 {
-        self.graph.eval(point)
+        self.graph.eval(point, f64::NAN, &[])
+    }
+
+    /// Its value at a point and a time, with the values of the other inputs in the order of their names.
+    ///
+    /// An input without a value is NaN.
+    pub fn eval_with(&self, point: [f64; 3], time: f64, others: &[f64]) -> f64 {
+        self.graph.eval(point, time, others)
     }
 
     /// Returns `true` where the expression depends on a variable after simplification: `0*x` does not.
@@ -128,8 +166,10 @@ impl Expression {
     /// Functions that the text of [`Expression::cuda_function`] calls: it comes after this one.
     pub const CUDA_HEADER: &'static str = cuda::HEADER;
 
-    /// Text of a CUDA C function `double name(double x, double y, double z)` that computes it, with a fourth parameter
-    /// `double t` where it depends on the time.
+    /// Text of a CUDA C function `double name(double x, double y, double z)` that computes it.
+    ///
+    /// A parameter `double t` follows where the expression depends on the time, then one for each of the other names
+    /// that it was read with, used or not, in their order: `double other_0, double other_1, …`.
     ///
     /// The same text is C++ for a host where `__device__` means nothing and `__forceinline__` means `inline`. Its
     /// values differ from those of [`Expression::eval`] by what the mathematical libraries differ, and by nothing
@@ -146,7 +186,8 @@ impl Expression {
     }
 
     /// Text of a CUDA C function `void name(double* out, double x, double y, double z)` that puts the value of each
-    /// expression into an array and computes once what they share; else as [`Expression::cuda_function`].
+    /// expression into an array and computes once what they share; else as [`Expression::cuda_function`], with `t`
+    /// where any of them depends on the time and the longest of their lists of names.
     pub fn cuda_array_function(name: &str, expressions: &[&Self]) -> String {
         let graphs: Vec<&Graph> = expressions.iter().map(|expression| &expression.graph).collect();
         cuda::array_function(name, &graphs)

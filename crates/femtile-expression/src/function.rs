@@ -5,12 +5,15 @@ use std::f64::consts;
 use std::ops::Range;
 
 use crate::error::{ExpressionError, quote};
-use crate::node::{Binary, Unary, Variable};
+use crate::names::Scope;
+use crate::node::{Binary, Id, Unary, Variable};
 
 /// The meaning of a name.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Meaning {
     Variable(Variable),
+    /// A part that has been made before: an input or a definition.
+    Value(Id),
     Constant(f64),
     Truth(bool),
     /// A function of one argument.
@@ -24,7 +27,7 @@ pub(crate) enum Meaning {
 }
 
 /// Every name; of two with one meaning the first is the one that is printed.
-pub(crate) const NAMES: [(&str, Meaning); 32] = [
+pub(crate) const NAMES: [(&str, Meaning); 35] = [
     ("x", Meaning::Variable(Variable::X)),
     ("y", Meaning::Variable(Variable::Y)),
     ("z", Meaning::Variable(Variable::Z)),
@@ -44,8 +47,11 @@ pub(crate) const NAMES: [(&str, Meaning); 32] = [
     ("cosh", Meaning::Unary(Unary::Cosh)),
     ("tanh", Meaning::Unary(Unary::Tanh)),
     ("exp", Meaning::Unary(Unary::Exp)),
+    ("expm1", Meaning::Unary(Unary::Expm1)),
+    ("exprel", Meaning::Unary(Unary::Exprel)),
     ("log", Meaning::Unary(Unary::Log)),
     ("ln", Meaning::Unary(Unary::Log)),
+    ("log1p", Meaning::Unary(Unary::Log1p)),
     ("log10", Meaning::Unary(Unary::Log10)),
     ("sqrt", Meaning::Unary(Unary::Sqrt)),
     ("abs", Meaning::Unary(Unary::Abs)),
@@ -81,31 +87,37 @@ impl Meaning {
         NAMES.iter().find(|(_, meaning)| *meaning == self).map_or("", |(name, _)| name)
     }
 
+    /// The meaning of a name that is the same in all texts.
     pub(crate) fn look_up(name: &str) -> Option<Self> {
         NAMES.iter().find(|(known, _)| *known == name).map(|(_, meaning)| *meaning)
     }
 }
 
 /// The error for a name that means nothing: the nearest name of the same sort if one is near, and all there are.
-pub(crate) fn unknown_name(name: &str, span: Range<usize>, called: bool) -> Box<ExpressionError> {
+pub(crate) fn unknown_name(
+    name: &str,
+    span: Range<usize>,
+    called: bool,
+    scope: &Scope,
+) -> Box<ExpressionError> {
     let kind = if called { "function" } else { "name" };
     let error = ExpressionError::new(span, format!("unknown {kind} {}", quote(name)));
-    let names = |functions: bool| {
-        let names = NAMES.iter().filter(|(_, meaning)| meaning.is_function() == functions);
+    let functions = || {
+        let names = NAMES.iter().filter(|(_, meaning)| meaning.is_function());
         names.map(|(name, _)| *name).collect::<Vec<_>>().join(", ")
     };
     let known = if called {
-        format!("the functions are {}", names(true))
+        format!("the functions are {}", functions())
     } else {
-        format!("the names are {}; the functions are {}", names(false), names(true))
+        format!("the names are {}; the functions are {}", scope.list(), functions())
     };
-    match nearest(name, called) {
+    match nearest(name, called, scope) {
         Some(nearest) => error.advise(format!("did you mean `{nearest}`? {known}")),
         None => error.advise(known),
     }
 }
 
-fn nearest(name: &str, called: bool) -> Option<&'static str> {
+fn nearest<'s>(name: &str, called: bool, scope: &'s Scope) -> Option<&'s str> {
     const LONGEST: usize = 16;
     let lower = name.to_lowercase();
     let length = lower.chars().count();
@@ -117,13 +129,16 @@ fn nearest(name: &str, called: bool) -> Option<&'static str> {
     }
     // A short name is near to everything: it may differ by case alone, a longer one by a third of its letters.
     let allowed = if length < 3 { length - 1 } else { 2.min(length / 2) };
+    let functions = NAMES.iter().filter(|(_, meaning)| meaning.is_function()).map(|(name, _)| (*name, true));
+    let names = scope.names().map(|name| (name, false));
     // Of names equally far, one of the sort that the text needs, then the one that begins most alike.
-    let (distance, _, _, known) = NAMES
-        .iter()
-        .map(|&(known, meaning)| {
-            let other_sort = meaning.is_function() != called;
-            let alike = lower.chars().zip(known.chars()).take_while(|(a, b)| a == b).count();
-            (strsim::damerau_levenshtein(&lower, known), other_sort, Reverse(alike), known)
+    let (distance, _, _, known) = names
+        .chain(functions)
+        .map(|(known, is_function)| {
+            let known_lower = known.to_lowercase();
+            let alike = lower.chars().zip(known_lower.chars()).take_while(|(a, b)| a == b).count();
+            let distance = strsim::damerau_levenshtein(&lower, &known_lower);
+            (distance, is_function != called, Reverse(alike), known)
         })
         .min_by_key(|&(distance, other_sort, alike, _)| (distance, other_sort, alike))?;
     let nothing_in_common = distance > 0 && distance >= known.chars().count();

@@ -32,13 +32,17 @@ mod expression;
 mod function;
 mod graph;
 mod lexer;
+mod names;
 mod node;
 mod parser;
+mod program;
 mod simplify;
 mod tape;
 
 pub use condition::Condition;
 pub use error::ExpressionError;
 pub use expression::Expression;
+pub use names::Names;
 pub use node::Variable;
-pub use tape::{Tape, TapeScratch};
+pub use program::{Precision, Program, ProgramBuilder, ProgramInput, Value};
+pub use tape::{Inputs, Tape, TapeScratch};

@@ -3,7 +3,7 @@
 //! `apply` is the one definition of every operation; constant folding, [`eval`](crate::Expression::eval) and the tape
 //! all call it, which is why they agree bit for bit.
 
-/// A variable of an expression: a coordinate or the time.
+/// A variable of an expression: a coordinate, the time or an input with a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Variable {
     /// The first coordinate.
@@ -12,22 +12,36 @@ pub enum Variable {
     Y,
     /// The third coordinate.
     Z,
-    /// The time, in expressions of [`Expression::parse_in_time`](crate::Expression::parse_in_time) alone.
+    /// The time, where [`Names::time`](crate::Names::time) allows it.
     T,
+    /// The input with this position in [`Names::others`](crate::Names::others).
+    Other(u16),
 }
 
 impl Variable {
     /// The three coordinates, in order.
     pub const ALL: [Self; 3] = [Self::X, Self::Y, Self::Z];
 
-    /// Position among the coordinates, 0, 1 or 2; that of the time is 3.
+    /// Position among the coordinates, 0, 1 or 2; that of the time is 3, the other inputs follow.
     pub const fn index(self) -> usize {
-        self as usize
+        match self {
+            Self::X => 0,
+            Self::Y => 1,
+            Self::Z => 2,
+            Self::T => 3,
+            Self::Other(position) => 4 + position as usize,
+        }
     }
 
-    /// The name that stands for it in a text.
+    /// The name that stands for it in a text; `other` for an input whose name the expression knows.
     pub const fn name(self) -> &'static str {
-        ["x", "y", "z", "t"][self as usize]
+        match self {
+            Self::X => "x",
+            Self::Y => "y",
+            Self::Z => "z",
+            Self::T => "t",
+            Self::Other(_) => "other",
+        }
     }
 }
 
@@ -82,7 +96,10 @@ pub(crate) enum Unary {
     Cosh,
     Tanh,
     Exp,
+    Expm1,
+    Exprel,
     Log,
+    Log1p,
     Log10,
     Sqrt,
     Abs,
@@ -154,7 +171,10 @@ impl Unary {
             Self::Cosh => a.cosh(),
             Self::Tanh => a.tanh(),
             Self::Exp => a.exp(),
+            Self::Expm1 => a.exp_m1(),
+            Self::Exprel => exprel(a, a.exp_m1()),
             Self::Log => a.ln(),
+            Self::Log1p => a.ln_1p(),
             Self::Log10 => a.log10(),
             Self::Sqrt => a.sqrt(),
             Self::Abs => a.abs(),
@@ -215,6 +235,12 @@ pub(crate) fn choose(condition: bool, a: f64, b: f64) -> f64 {
 #[inline(always)]
 fn truth(value: bool) -> f64 {
     choose(value, 1.0, 0.0)
+}
+
+/// (eᵃ − 1)/a from a and eᵃ − 1, with its limits at 0 and infinity.
+#[inline(always)]
+pub(crate) fn exprel(a: f64, expm1: f64) -> f64 {
+    choose(a == 0.0, 1.0, choose(expm1 == f64::INFINITY, expm1, expm1 / a))
 }
 
 /// -1, 0 or 1; NaN for NaN. Unlike `f64::signum`, zero has sign 0.

@@ -7,9 +7,10 @@ use std::ops::Range;
 
 use crate::error::{ExpressionError, quote};
 use crate::function::{Meaning, unknown_name};
-use crate::graph::{Builder, Graph};
+use crate::graph::Builder;
 use crate::lexer::{Lexer, Token};
-use crate::node::{Binary, Id, Unary, Variable};
+use crate::names::Scope;
+use crate::node::{Binary, Id, Unary};
 
 /// Levels of parentheses, calls and stacked exponents that a text may have.
 pub(crate) const MAX_DEPTH: usize = 200;
@@ -35,8 +36,8 @@ struct Part {
     span: Range<usize>,
 }
 
-/// Parses the whole of `text` as a number or as a condition, which may depend on the time where `in_time` says so.
-pub(crate) fn parse(text: &str, wanted: Sort, in_time: bool) -> Parsed<Graph> {
+/// Parses the whole of `text` as a number or as a condition into a builder, with the names of a scope.
+pub(crate) fn parse(text: &str, wanted: Sort, builder: &mut Builder, scope: &Scope) -> Parsed<Id> {
     let mut lexer = Lexer::new(text);
     let (token, span) = lexer.next()?;
     if token == Token::End {
@@ -45,8 +46,7 @@ pub(crate) fn parse(text: &str, wanted: Sort, in_time: bool) -> Parsed<Graph> {
             Sort::Condition => "write a comparison such as x < 0.5",
         }));
     }
-    let builder = Builder::default();
-    let mut parser = Parser { text, lexer, token, span, builder, in_time, n_terms: 0, depth: 0 };
+    let mut parser = Parser { text, lexer, token, span, builder, scope, n_terms: 0, depth: 0 };
     let part = parser.part(LOOSEST)?;
     match parser.token {
         Token::End => {}
@@ -60,24 +60,22 @@ pub(crate) fn parse(text: &str, wanted: Sort, in_time: bool) -> Parsed<Graph> {
         }
         _ => return Err(parser.missing_operator(&part)),
     }
-    let part = parser.expect(part, wanted)?;
-    Ok(parser.builder.finish(part.id))
+    Ok(parser.expect(part, wanted)?.id)
 }
 
-struct Parser<'t> {
+struct Parser<'t, 'b> {
     text: &'t str,
     lexer: Lexer<'t>,
     /// The token that comes next, and where it stands.
     token: Token<'t>,
     span: Range<usize>,
-    builder: Builder,
-    /// The time `t` is a valid name.
-    in_time: bool,
+    builder: &'b mut Builder,
+    scope: &'b Scope,
     n_terms: usize,
     depth: usize,
 }
 
-impl<'t> Parser<'t> {
+impl<'t> Parser<'t, '_> {
     /// Takes the token that comes next.
     fn advance(&mut self) -> Parsed<Range<usize>> {
         let (token, span) = self.lexer.next()?;
@@ -202,13 +200,13 @@ impl<'t> Parser<'t> {
     fn named(&mut self, name: &'t str) -> Parsed<Part> {
         let span = self.advance_term()?;
         let called = self.token == Token::Open;
-        let time = (self.in_time && name == Variable::T.name()).then_some(Meaning::Variable(Variable::T));
-        let Some(meaning) = time.or_else(|| Meaning::look_up(name)) else {
-            return Err(unknown_name(name, span, called));
+        let Some(meaning) = self.scope.meaning(name) else {
+            return Err(unknown_name(name, span, called, self.scope));
         };
         let (id, sort) = match meaning {
             _ if meaning.is_function() && called => return self.call(name, meaning, span),
             Meaning::Variable(variable) => (self.builder.variable(variable), Sort::Number),
+            Meaning::Value(id) => (id, Sort::Number),
             Meaning::Constant(value) => (self.builder.constant(value), Sort::Number),
             Meaning::Truth(value) => (self.builder.truth(value), Sort::Condition),
             _ => {

@@ -8,6 +8,7 @@ pub mod comm;
 mod error;
 pub mod hooks;
 pub mod krylov;
+pub mod newton;
 mod operator;
 pub mod precondition;
 pub mod vector;

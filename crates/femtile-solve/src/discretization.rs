@@ -11,6 +11,7 @@ use femtile_mesh::check::BoundaryFacets;
 
 use crate::auto;
 use crate::check::{self, check_cells};
+use crate::component::Component;
 use crate::device::{self, Choice, Chosen};
 use crate::overlap::Overlap;
 use crate::right_side::RightSide;
@@ -75,6 +76,12 @@ impl<'m> Discretization<'m> {
             source: &self.sources[component],
             conditions: &self.conditions[component],
         }
+    }
+
+    /// Returns values at the degrees of freedom as a component of a solution, for its functionals.
+    pub fn component<'a>(&'a self, values: &'a [f64]) -> Component<'a> {
+        let rule = tensor::rule(self.config.quadrature);
+        Component { form: self.form(0), space: self.space(), rule, values }
     }
 
     /// Checks that points lie in the mesh.

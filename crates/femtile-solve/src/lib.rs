@@ -62,6 +62,6 @@ pub use regions::tag_regions;
 pub use setting::{Key, below, path_text};
 pub use solution::Solution;
 pub use space::{MAX_COMPONENTS, Quadrature, SpaceConfig};
-pub use system::LinearSystem;
+pub use system::{LinearSystem, Operators};
 pub use tensor::OperatorDevice;
 pub use transient::{CheckpointInterval, Frame, Observer, Transient, TransientSolution};

@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use femtile_device::Buffer;
 use femtile_fem::FemError;
 use femtile_linalg::krylov::cg::CgOutcome;
@@ -32,6 +34,14 @@ pub struct LinearSystem<'a, D: SolveDevice> {
     pub(crate) geometries: Vec<(MetricEvaluation, usize)>,
     /// Full multigrid, where the solve begins with it.
     pub(crate) start: Option<FullStart<D>>,
+}
+
+/// The operator of a linear system and its preconditioner, without a right side.
+pub struct Operators<D: SolveDevice> {
+    /// The operator.
+    pub operator: Arc<dyn LinearOperator<f64, D>>,
+    /// The preconditioner.
+    pub preconditioner: Arc<dyn Preconditioner<f64, D>>,
 }
 
 /// Parts of a linear system that a solution reports.
@@ -113,6 +123,11 @@ impl<D: SolveDevice> LinearSystem<'_, D> {
     /// Returns the preconditioner.
     pub fn preconditioner(&self) -> &dyn Preconditioner<f64, D> {
         self.preconditioner.as_ref()
+    }
+
+    /// Returns the operator $A$ and the preconditioner, to be kept for other right sides.
+    pub fn into_operators(self) -> Operators<D> {
+        Operators { operator: Arc::from(self.operator), preconditioner: Arc::from(self.preconditioner) }
     }
 
     /// Returns the right side $b$; of several components, their values alternate.

@@ -1,7 +1,8 @@
 //! Where the entries of rows lie among the stored values of a matrix.
 
-use femtile_device::{BufferMut, Device, Scalar};
+use femtile_device::{Buffer, BufferMut, Device, Scalar};
 use femtile_linalg::LinalgError;
+use femtile_linalg::vector::VectorKernels;
 
 use super::ell_warp::slices::stored_lane;
 
@@ -109,4 +110,20 @@ pub trait StoredMatrix<D: Device>: Sized + sealed::Sealed {
 
     /// The values as they are stored, to be written in place; who writes them leaves padding zero.
     fn values_mut(&mut self) -> BufferMut<'_, Self::Value, D>;
+
+    /// Sets the values to $\alpha x + \beta a$, with their former values $a$; x is in the order of [`StoredMatrix::places`], with
+    /// zeros for padding.
+    ///
+    /// # Cost
+    /// Reads two and writes one value for each stored one.
+    /// # Errors
+    /// [`LinalgError::Length`] where x has another length.
+    fn combine_values(
+        &mut self,
+        alpha: Self::Value,
+        x: &Buffer<Self::Value, D>,
+        beta: Self::Value,
+    ) -> Result<(), LinalgError>
+    where
+        D: VectorKernels<Self::Value>;
 }

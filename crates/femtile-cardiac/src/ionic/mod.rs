@@ -1,1 +1,44 @@
 //! Models of the membrane of a cell: states, rates, and their integration at many points.
+//!
+//! A [`Model`] is a description in TOML with formulas; [`Ionic`] integrates it at points of a device:
+//!
+//! ```
+//! use femtile::Cpu;
+//! use femtile::device::Buffer;
+//! use femtile_cardiac::ionic::{Ionic, LocalScheme, Model, Points};
+//!
+//! # fn main() -> Result<(), femtile_cardiac::CardiacError> {
+//! let cpu = Cpu::new(1)?;
+//! let model = Model::named("aliev-panfilov")?;
+//! let mut cells = Ionic::new(&cpu, &model, LocalScheme::RushLarsen2, Points::all(3))?;
+//! let mut v = Buffer::from_vec(&cpu, vec![0.0, 0.02, 0.5])?;
+//! for _ in 0..100 {
+//!     cells.advance(&mut v, None, 0.05)?;
+//! }
+//! // At rest, above the threshold of 0.01, and after the upstroke.
+//! assert!(v.as_slice()[0] == 0.0 && v.as_slice()[1] < 0.1 && v.as_slice()[2] > 0.9, "{:?}", v.as_slice());
+//! # Ok(())
+//! # }
+//! ```
+
+mod cells;
+#[allow(unsafe_code)]
+mod cpu;
+mod description;
+mod formulas;
+mod kernels;
+mod library;
+mod model;
+mod newton;
+mod points;
+mod reference;
+mod resolve;
+mod scheme;
+mod source;
+
+pub use cells::Ionic;
+pub use kernels::IonicKernels;
+pub use model::{Model, State, Units};
+pub use points::Points;
+pub use reference::{HostImplicitProgram, HostProgram};
+pub use scheme::{LocalScheme, MAX_IMPLICIT_STATES};

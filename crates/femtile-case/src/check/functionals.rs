@@ -1,6 +1,6 @@
 use femtile_solve::{Key, below};
 
-use crate::file::Functional;
+use crate::file::{EquationKind, Functional};
 use crate::file_names::{PLOT, of_line};
 use crate::{Case, CaseError};
 
@@ -18,6 +18,10 @@ pub(super) fn check(case: &Case) -> Result<(), CaseError> {
         let name = functional.name();
         if functionals[..i].iter().any(|earlier| earlier.name() == name) {
             return Err(case.wrong(&path, format!("a second functional is called `{name}`")));
+        }
+        if functional.field().is_some() && case.file.equation.kind != EquationKind::Monodomain {
+            let message = "only kind = \"monodomain\" records other fields than u";
+            return Err(case.wrong(&below(&path, "of"), message));
         }
         match functional {
             Functional::ValueAt { point, points, .. } => {

@@ -1,6 +1,7 @@
 //! Validation of a case, as far as possible without its mesh.
 
 mod boundary;
+mod cardiac;
 mod diffusion;
 mod functionals;
 mod solver;
@@ -28,8 +29,10 @@ fn sections(case: &Case) -> Result<(), CaseError> {
         EquationKind::Diffusion if case.is_transient_on_mesh() => transient::check(case)?,
         EquationKind::Diffusion => diffusion::check(case)?,
         EquationKind::ReactionDiffusion => stationary::check(case)?,
+        EquationKind::Monodomain => cardiac::check(case)?,
     }
     space(case)?;
+    sections_of_hearts(case)?;
     boundary::check(case)?;
     functionals::check(case)
 }
@@ -64,4 +67,22 @@ fn space(case: &Case) -> Result<(), CaseError> {
         }
     }
     Ok(case.space_config().check()?)
+}
+
+/// Refuses sections that belong to the monodomain equation alone.
+fn sections_of_hearts(case: &Case) -> Result<(), CaseError> {
+    let file = &case.file;
+    if file.equation.kind == EquationKind::Monodomain {
+        return Ok(());
+    }
+    let given = [
+        ("membrane", file.membrane.is_some()),
+        ("stimulus", !file.stimulus.is_empty()),
+        ("activation", file.activation.is_some()),
+        ("ecg", file.ecg.is_some()),
+    ];
+    match given.into_iter().find(|(_, given)| *given) {
+        Some((key, _)) => Err(case.wrong(&[key.into()], "is for kind = \"monodomain\"")),
+        None => Ok(()),
+    }
 }

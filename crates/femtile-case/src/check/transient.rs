@@ -20,6 +20,14 @@ pub(super) fn check(case: &Case) -> Result<(), CaseError> {
         let message = "a grid is for method = \"adi\"; other methods take a mesh, such as kind = \"box\"";
         return wrong(&["time", "method"], message);
     }
+    if matches!(time.method, TimeMethod::Godunov | TimeMethod::Strang) {
+        return wrong(&["time", "method"], "splitting is for kind = \"monodomain\"");
+    }
+    for (key, given) in [("step", time.step), ("theta", time.theta)] {
+        if given.is_some() {
+            return wrong(&["time", key], "is for kind = \"monodomain\"; give `steps` or `tolerance`");
+        }
+    }
     if time.method == TimeMethod::Adi {
         let message = "\"adi\", the default, is for grids (kind = \"grid\"); on a mesh take \"bdf2\", \"sdirk2\", \"crank-nicolson\" or \"implicit-euler\"";
         return wrong(&["time", "method"], message);
@@ -87,6 +95,15 @@ fn check_time(time: &TimeSection) -> Result<(), (&'static str, String)> {
         if !(value.is_finite() && value > 0.0) {
             return Err((key, format!("{value} is not positive")));
         }
+    }
+    check_times(time)
+}
+
+/// Checks the times of frames and traces, and the distance of checkpoints.
+pub(super) fn check_times(time: &TimeSection) -> Result<(), (&'static str, String)> {
+    let wrong = |key, message: &str| Err((key, message.to_owned()));
+    if !(time.start.is_finite() && time.end.is_finite() && time.end > time.start) {
+        return Err(("end", format!("{} has to lie after `start`, {}", time.end, time.start)));
     }
     for (key, times) in [("frames", &time.frames), ("traces", &time.traces)] {
         match times {

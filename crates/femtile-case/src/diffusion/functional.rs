@@ -37,7 +37,7 @@ pub(super) fn prepare(case: &Case, grid: &Grid) -> Result<Vec<Ready>, CaseError>
             Functional::L2Norm { .. } => Kind::L2Norm,
             Functional::Integral { .. } => Kind::Integral,
             Functional::Mean { .. } => Kind::Mean,
-            Functional::ValueAt { name, point, points } => {
+            Functional::ValueAt { name, point, points, .. } => {
                 for (k, point) in points.iter().flatten().enumerate() {
                     let kind = value_at(case, grid, point, &below(&below(&path, "points"), k))?;
                     all.push(Ready { name: format!("{name}[{k}]"), kind });

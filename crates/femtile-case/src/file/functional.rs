@@ -47,6 +47,9 @@ pub enum Functional {
         /// An array of points.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         points: Option<Vec<Vec<f64>>>,
+        /// Monodomain: the field, at the end of the run; the potential when absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        of: Option<FieldOfRun>,
     },
     /// ∫ n·σ∇u over a part of the boundary, n pointing outwards: positive where heat flows in.
     Flux {
@@ -67,6 +70,9 @@ pub enum Functional {
         /// Evenly spaced points, both ends among them; 2 to 1,000,000.
         #[serde(default = "line_points")]
         points: u32,
+        /// Monodomain: the field; the potential when absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        of: Option<FieldOfRun>,
     },
     /// √∫(u − exact)².
     ErrorL2 {
@@ -88,6 +94,18 @@ fn line_points() -> u32 {
     101
 }
 
+/// Nodal fields that a run of `kind = "monodomain"` records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum FieldOfRun {
+    /// The time of the first activation.
+    Activation,
+    /// The time of the last repolarisation.
+    Repolarisation,
+    /// The duration of the last complete action potential.
+    Duration,
+}
+
 /// The exact solution to compare with.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged, expecting = "an expression in quotes, or an array with one for each component")]
@@ -99,6 +117,14 @@ pub enum Exact {
 }
 
 impl Functional {
+    /// Returns the field of a run in time that it is of, where that is not u.
+    pub fn field(&self) -> Option<FieldOfRun> {
+        match self {
+            Self::ValueAt { of, .. } | Self::Along { of, .. } => *of,
+            _ => None,
+        }
+    }
+
     /// Its name in the report.
     pub fn name(&self) -> &str {
         match self {

@@ -2,6 +2,7 @@
 
 mod amg;
 mod amount;
+mod cardiac;
 mod coefficient;
 mod finding;
 mod functional;
@@ -19,9 +20,12 @@ use serde::{Deserialize, Serialize};
 
 pub use amg::{AmgSection, CycleName, GraphName, LevelPrecision, PatchFormatName, SmootherName};
 pub use amount::Amount;
+pub use cardiac::{
+    ActivationSection, EcgSection, IntegrationName, MembraneRegion, MembraneSection, SphereSection, StimulusSection,
+};
 pub use coefficient::{Entry, Value};
 pub use finding::FindingName;
-pub use functional::{Exact, Functional};
+pub use functional::{Exact, FieldOfRun, Functional};
 pub use generator::{CellName, Generator, LShapeName, PlaneCellName};
 pub use gmg::{BoxSmootherName, GmgSection, GmgStartName};
 pub use pmg::PmgSection;
@@ -48,7 +52,19 @@ pub struct CaseFile {
     /// zero flux.
     #[serde(default)]
     pub boundary: Vec<BoundarySection>,
-    /// Time stepping, only with `kind = "diffusion"`.
+    /// The membranes of heart cells, with `kind = "monodomain"`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub membrane: Option<MembraneSection>,
+    /// Currents into parts of the tissue, with `kind = "monodomain"`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stimulus: Vec<StimulusSection>,
+    /// Activation and repolarisation, with `kind = "monodomain"`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub activation: Option<ActivationSection>,
+    /// Electrodes, with `kind = "monodomain"`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ecg: Option<EcgSection>,
+    /// Time stepping, with `kind = "diffusion"` and `"monodomain"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time: Option<TimeSection>,
     /// The solver.
@@ -101,6 +117,8 @@ pub enum EquationKind {
     ReactionDiffusion,
     /// The equation in time u_t = ∇·(D∇u) + c·∇u + ru + f, on a grid.
     Diffusion,
+    /// The monodomain equation of the heart χ C_m V_t = ∇·(σ∇V) − χ I_ion + I_stim, on triangles and tetrahedra.
+    Monodomain,
 }
 
 /// `[equation]`: the coefficients of −∇·(σ∇u) + λu = f or of u_t = ∇·(D∇u) + c·∇u + ru + f.
@@ -109,7 +127,7 @@ pub enum EquationKind {
 pub struct EquationSection {
     /// The kind of equation.
     pub kind: EquationKind,
-    /// Reaction-diffusion: conductivity σ > 0: a number, an expression in x, y, z, a symmetric tensor, values by tag, or a cell
+    /// Reaction-diffusion and monodomain: conductivity σ > 0: a number, an expression in x, y, z, a symmetric tensor, values by tag, or a cell
     /// field.
     pub sigma: Value,
     /// Reaction-diffusion: reaction λ ≥ 0, in the forms of `sigma` except tensors.

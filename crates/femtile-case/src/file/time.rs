@@ -16,6 +16,10 @@ pub enum TimeMethod {
     Sdirk2,
     /// The trapezoidal rule on any mesh, of order 2.
     CrankNicolson,
+    /// Monodomain: the membrane, then diffusion, of order 1.
+    Godunov,
+    /// Monodomain: half a step of the membrane, diffusion, half a step of the membrane, of order 2.
+    Strang,
 }
 
 /// Schemes of alternating directions, all with θ = ½.
@@ -89,6 +93,13 @@ pub struct TimeSection {
     /// Number of steps of one length.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steps: Option<usize>,
+    /// Monodomain: the length of a step.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step: Option<f64>,
+    /// Monodomain: the share of the new time in the flux of diffusion, from ½ (Crank–Nicolson, the default) to 1 (backward
+    /// Euler).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub theta: Option<f64>,
     /// In place of `steps`, on meshes: lengths of steps are chosen so that the error in time stays below this share of the
     /// largest L₂ norm of u.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -6,14 +6,17 @@ use femtile_fem::FemError;
 use femtile_fem::functionals::Line;
 use femtile_mesh::MeshError;
 use femtile_mesh::io::{Staging, write_atomically};
-use femtile_solve::Solution;
+use femtile_solve::Component;
 
+use crate::file::FieldOfRun;
 use crate::file_names::of_line;
 use crate::plot::line_plot;
 
 /// A straight line to be sampled.
 pub(crate) struct ReadyLine {
     pub name: String,
+    /// The field of a run in time, where it is not u.
+    pub of: Option<FieldOfRun>,
     pub from: [f64; 3],
     pub to: [f64; 3],
     pub n: usize,
@@ -36,13 +39,13 @@ pub(crate) fn is_header_of_line(text: &str) -> bool {
 }
 
 impl ReadyLine {
-    /// Samples a solution.
-    pub(super) fn sample(&self, solution: &Solution<'_>) -> Result<SampledLine, FemError> {
-        let of = |component| solution.component(component).along(self.from, self.to, self.n);
+    /// Samples the components of a solution.
+    pub(super) fn sample(&self, components: &[Component<'_>]) -> Result<SampledLine, FemError> {
+        let of = |component: &Component<'_>| component.along(self.from, self.to, self.n);
         Ok(SampledLine {
             name: self.name.clone(),
-            dimension: solution.discretization().mesh().dimension(),
-            components: (0..solution.n_components()).map(of).collect::<Result<_, _>>()?,
+            dimension: components.first().map_or(3, Component::dimension),
+            components: components.iter().map(of).collect::<Result<_, _>>()?,
         })
     }
 }

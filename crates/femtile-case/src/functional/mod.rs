@@ -10,7 +10,7 @@ use femtile_solve::{Component, Discretization, Key, Solution, below, check_count
 
 pub(crate) use line::{SampledLine, is_header_of_line};
 
-use crate::file::{Exact, Functional};
+use crate::file::{Exact, FieldOfRun, Functional};
 use crate::{Case, CaseError};
 use line::ReadyLine;
 
@@ -24,6 +24,8 @@ pub(crate) struct Prepared {
 struct Ready {
     name: String,
     component: usize,
+    /// The field of a run in time, where it is not u.
+    of: Option<FieldOfRun>,
     kind: Kind,
 }
 
@@ -58,15 +60,17 @@ pub(crate) fn prepare(case: &Case, discretization: &Discretization<'_>) -> Resul
     let mut prepared = Prepared { numbers: Vec::new(), lines: Vec::new() };
     for (i, functional) in case.file.output.functionals.iter().enumerate() {
         let path: [Key; 3] = ["output".into(), "functionals".into(), i.into()];
+        let of = functional.field();
         if let Functional::Along { from, to, points, .. } = functional {
-            prepared.lines.push(line(case, discretization, (functional.name(), from, to, *points), &path)?);
+            let line = line(case, discretization, (functional.name(), from, to, *points), &path)?;
+            prepared.lines.push(ReadyLine { of, ..line });
             continue;
         }
         for component in 0..n {
             let name = functional.name();
             let name = if n == 1 { name.into() } else { format!("{name}[{component}]") };
             let kind = kind(case, discretization, (functional, component), &path)?;
-            prepared.numbers.extend(kind.map(|kind| Ready { name, component, kind }));
+            prepared.numbers.extend(kind.map(|kind| Ready { name, component, of, kind }));
         }
     }
     Ok(prepared)
@@ -119,7 +123,7 @@ fn line(
         let message = format!("none of the {n} points of the line lies in the mesh");
         return Err(case.wrong(path, message));
     }
-    Ok(ReadyLine { name: name.into(), from, to, n })
+    Ok(ReadyLine { name: name.into(), of: None, from, to, n })
 }
 
 /// Returns the exact solution of a component.
@@ -177,7 +181,7 @@ impl Prepared {
     ) -> Result<Evaluated, FemError> {
         let components: Vec<_> = (0..solution.n_components()).map(|k| solution.component(k)).collect();
         let numbers = self.numbers(&components, time)?;
-        let lines = self.lines.iter().map(|line| line.sample(solution)).collect::<Result<_, _>>()?;
+        let lines = self.lines(&components, None)?;
         let has_fluxes = self.numbers.iter().any(|ready| matches!(ready.kind, Kind::Flux(_)));
         Ok(Evaluated { numbers, lines, citations: has_fluxes.then_some("carey1985").into_iter().collect() })
     }
@@ -188,10 +192,37 @@ impl Prepared {
         components: &[Component<'_>],
         time: Option<f64>,
     ) -> Result<BTreeMap<String, f64>, FemError> {
+        self.numbers_for(None, components, time)
+    }
+
+    /// Evaluates the numbers of a field of a run in time.
+    pub(crate) fn numbers_of(
+        &self,
+        field: FieldOfRun,
+        values: Component<'_>,
+    ) -> Result<BTreeMap<String, f64>, FemError> {
+        self.numbers_for(Some(field), &[values], None)
+    }
+
+    /// Samples the lines of a field; of u where it is none.
+    pub(crate) fn lines(
+        &self,
+        components: &[Component<'_>],
+        field: Option<FieldOfRun>,
+    ) -> Result<Vec<SampledLine>, FemError> {
+        self.lines.iter().filter(|line| line.of == field).map(|line| line.sample(components)).collect()
+    }
+
+    fn numbers_for(
+        &self,
+        field: Option<FieldOfRun>,
+        components: &[Component<'_>],
+        time: Option<f64>,
+    ) -> Result<BTreeMap<String, f64>, FemError> {
         let mut numbers = BTreeMap::new();
         // Fluxes through all facets cost as much as those through one.
         let mut fluxes: Vec<Option<Vec<f64>>> = vec![None; components.len()];
-        for ready in &self.numbers {
+        for ready in self.numbers.iter().filter(|ready| ready.of == field) {
             let Ready { component, kind, .. } = ready;
             let values = values((kind, time), &components[*component], &mut fluxes[*component])?;
             numbers.extend(ready.names(values.len()).into_iter().zip(values));
@@ -199,13 +230,13 @@ impl Prepared {
         Ok(numbers)
     }
 
-    /// Returns the names of the numbers.
+    /// Returns the names of the numbers of u.
     pub(crate) fn names(&self) -> Vec<String> {
         let of = |ready: &Ready| match &ready.kind {
             Kind::ValuesAt(points) => ready.names(points.len()),
             _ => ready.names(1),
         };
-        self.numbers.iter().flat_map(of).collect()
+        self.numbers.iter().filter(|ready| ready.of.is_none()).flat_map(of).collect()
     }
 }
 

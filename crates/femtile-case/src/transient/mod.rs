@@ -1,7 +1,7 @@
 //! Cases of u_t = ∇·(D∇u) + ru + f on a mesh: from the file to fields at times.
 
 mod placed;
-mod series;
+mod recorder;
 mod settings;
 
 use femtile_device::{Cpu, Cuda};
@@ -14,7 +14,8 @@ use femtile_time::implicit::{Outcome, Stop};
 use crate::file_names::MESH_SOLUTION;
 use crate::functional::{Evaluated, Prepared, prepare};
 use crate::{Case, CaseError, Report, TimeReport, output, overlap};
-use series::Series;
+use crate::series::Series;
+use recorder::Recorder;
 
 /// Carries a case out on a mesh that was checked.
 pub(crate) fn run(
@@ -37,12 +38,13 @@ pub(crate) fn run(
     warnings.extend(overlap::warnings(case, problem.overlaps(), "facets"));
     warnings.extend(overlap::warnings(case, problem.node_overlaps(), "nodes"));
     let functionals = prepare(case, &problem)?;
-    let mut series = Series::new(case, &functionals, start)?;
+    let series = Series::new(case, functionals.names(), start)?;
     let transient = transient.frames(series.times().iter().copied());
-    let done = transient.run(problem, (cpu, opened), config, &mut series, stages);
+    let mut recorder = Recorder { case, functionals: &functionals, series };
+    let done = transient.run(problem, (cpu, opened), config, &mut recorder, stages);
     let done = done.map_err(|error| placed::placed(case, error))?;
     stages.begin(Stage::Write)?;
-    finish(case, &checked, (done, warnings), (series, &functionals), stages)
+    finish(case, &checked, (done, warnings), (recorder.series, &functionals), stages)
 }
 
 fn finish(

@@ -2,7 +2,6 @@
 
 use std::fs::File;
 use std::io::BufReader;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use femtile_mesh::Mesh;
@@ -11,15 +10,8 @@ use femtile_time::implicit::{Checkpoint, CheckpointError, Scheme, Steps, Toleran
 use sha2::{Digest, Sha256};
 
 use crate::file::{Entry, TimeMethod, TimeSection, Value};
+use crate::series::checkpoint_path;
 use crate::{Case, CaseError};
-
-/// The state of a run that goes on.
-const CHECKPOINT: &str = "checkpoint.bin";
-
-/// Returns the path of the checkpoint.
-pub(super) fn checkpoint_path(case: &Case) -> PathBuf {
-    case.file.output.directory.join(CHECKPOINT)
-}
 
 /// Returns the scheme of a case.
 pub(super) fn scheme(case: &Case) -> Scheme {

@@ -1,7 +1,9 @@
 //! Running a tape over one block: plain loops over slices, which the compiler turns into vector instructions.
 
-use super::{Instruction, Operand, Operation};
-use crate::node::{Binary, Unary, choose};
+use std::ops::Range;
+
+use super::{Inputs, Instruction, Operand, Operation};
+use crate::node::{Binary, Unary, Variable, choose};
 
 /// The values of an operand for one block.
 #[derive(Clone, Copy)]
@@ -15,7 +17,8 @@ pub(super) fn run(
     instructions: &[Instruction],
     result: Operation,
     out: &mut [f64],
-    coordinates: [&[f64]; 3],
+    inputs: &Inputs<'_>,
+    points: Range<usize>,
     registers: &mut [Vec<f64>],
 ) {
     let n = out.len();
@@ -23,17 +26,24 @@ pub(super) fn run(
         let destination = instruction.destination as usize;
         // Taken out of the file of registers while it is written: the operation reads others only.
         let mut values = std::mem::take(&mut registers[destination]);
-        execute(instruction.operation, &mut values[..n], coordinates, registers);
+        execute(instruction.operation, &mut values[..n], inputs, points.clone(), registers);
         registers[destination] = values;
     }
-    execute(result, out, coordinates, registers);
+    execute(result, out, inputs, points, registers);
 }
 
-fn execute(operation: Operation, out: &mut [f64], coordinates: [&[f64]; 3], registers: &[Vec<f64>]) {
+fn execute(
+    operation: Operation,
+    out: &mut [f64],
+    inputs: &Inputs<'_>,
+    points: Range<usize>,
+    registers: &[Vec<f64>],
+) {
     let n = out.len();
     let source = |operand: Operand| match operand {
         Operand::Constant(bits) => Source::Uniform(bits.value()),
-        Operand::Variable(variable) => Source::Block(coordinates[variable.index()]),
+        Operand::Variable(Variable::T) => Source::Uniform(inputs.t),
+        Operand::Variable(variable) => Source::Block(&inputs.column(variable)[points.clone()]),
         Operand::Register(register) => Source::Block(&registers[register as usize][..n]),
     };
     match operation {
@@ -60,7 +70,7 @@ fn unary(op: Unary, out: &mut [f64], a: Source<'_>) {
     specialise!(
         op,
         Unary {
-            Negate Not Sin Cos Tan Asin Acos Atan Sinh Cosh Tanh Exp Log Log10 Sqrt Abs Sign Floor Ceil
+            Negate Not Sin Cos Tan Asin Acos Atan Sinh Cosh Tanh Exp Expm1 Exprel Log Log1p Log10 Sqrt Abs Sign Floor Ceil
         },
         |OP| map(out, a, |a| OP.apply(a))
     );

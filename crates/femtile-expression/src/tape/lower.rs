@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::{Instruction, Operand, Operation};
 use crate::graph::Graph;
-use crate::node::{Binary, Bits, Node, Variable, choose};
+use crate::node::{Binary, Bits, Node, choose};
 
 /// Instructions, the operation that gives the result, and the number of registers.
 pub(super) fn lower(graph: &Graph) -> (Vec<Instruction>, Operation, usize) {
@@ -15,7 +15,6 @@ pub(super) fn lower(graph: &Graph) -> (Vec<Instruction>, Operation, usize) {
         let operand = match node {
             Node::Constant(bits) => Operand::Constant(bits),
             Node::Truth(truth) => Operand::Constant(Bits::new(choose(truth, 1.0, 0.0))),
-            Node::Variable(Variable::T) => Operand::Constant(Bits::new(f64::NAN)),
             Node::Variable(variable) => Operand::Variable(variable),
             Node::Unary(op, a) => code.push(Operation::Unary(op, value(a))),
             Node::Power(a, exponent) => code.push_power(value(a), exponent),

@@ -4,7 +4,7 @@ mod block;
 mod lower;
 
 use crate::graph::Graph;
-use crate::node::{Binary, Bits, Unary, Variable};
+use crate::node::{Binary, Bits, Node, Unary, Variable};
 
 /// Points that pass through the tape together: 2 KiB a register, so that a dozen stay in the nearest cache.
 const BLOCK: usize = 256;
@@ -29,7 +29,43 @@ pub struct Tape {
     /// The last operation; it writes to the caller's slice.
     result: Operation,
     n_registers: usize,
-    uses: [bool; 3],
+    /// The variables that are read, apart from the time.
+    columns: Vec<Variable>,
+}
+
+/// The values of the inputs of a [`Tape`] at some points.
+#[derive(Debug, Clone, Copy)]
+pub struct Inputs<'a> {
+    /// First coordinates.
+    pub x: &'a [f64],
+    /// Second coordinates.
+    pub y: &'a [f64],
+    /// Third coordinates.
+    pub z: &'a [f64],
+    /// The time of all points.
+    pub t: f64,
+    /// Values of each other input, in the order of [`Names::others`](crate::Names::others).
+    pub others: &'a [&'a [f64]],
+}
+
+impl Default for Inputs<'_> {
+    /// No values: coordinates and others are empty, the time is NaN.
+    fn default() -> Self {
+        Self { x: &[], y: &[], z: &[], t: f64::NAN, others: &[] }
+    }
+}
+
+impl<'a> Inputs<'a> {
+    /// The values of a variable other than the time.
+    fn column(&self, variable: Variable) -> &'a [f64] {
+        match variable {
+            Variable::X => self.x,
+            Variable::Y => self.y,
+            Variable::Z => self.z,
+            Variable::T => &[],
+            Variable::Other(position) => self.others.get(usize::from(position)).copied().unwrap_or(&[]),
+        }
+    }
 }
 
 /// The registers of a tape, kept from call to call so that none allocates; any tape may use any scratch.
@@ -64,8 +100,11 @@ enum Operand {
 impl Tape {
     pub(crate) fn new(graph: &Graph) -> Self {
         let (instructions, result, n_registers) = lower::lower(graph);
-        let uses = Variable::ALL.map(|variable| graph.uses(variable));
-        Self { instructions, result, n_registers, uses }
+        let variables = graph.nodes().iter().filter_map(|node| match node {
+            Node::Variable(variable) if *variable != Variable::T => Some(*variable),
+            _ => None,
+        });
+        Self { instructions, result, n_registers, columns: variables.collect() }
     }
 
     /// Values of the expression at the points `(x[i], y[i], z[i])`, the same bits as
@@ -78,28 +117,30 @@ impl Tape {
     /// # Panics
     /// When the lengths differ.
     pub fn eval_block(&self, out: &mut [f64], x: &[f64], y: &[f64], z: &[f64], scratch: &mut TapeScratch) {
-        for (variable, coordinates) in Variable::ALL.into_iter().zip([x, y, z]) {
-            let fits =
-                coordinates.len() == out.len() || (coordinates.is_empty() && !self.uses[variable.index()]);
+        self.eval_block_with(out, &Inputs { x, y, z, ..Inputs::default() }, scratch);
+    }
+
+    /// Values of the expression for the inputs `i` of every point, the same bits as
+    /// [`Expression::eval_with`](crate::Expression::eval_with) gives; else as [`Tape::eval_block`].
+    ///
+    /// # Panics
+    /// When the lengths differ.
+    pub fn eval_block_with(&self, out: &mut [f64], inputs: &Inputs<'_>, scratch: &mut TapeScratch) {
+        for &variable in &self.columns {
+            let found = inputs.column(variable).len();
+            let name = variable.name();
             assert!(
-                fits,
-                "Tape::eval_block: {} values of {} for {} points",
-                coordinates.len(),
-                variable.name(),
+                found == out.len(),
+                "Tape::eval_block: {found} values of {name} for {} points",
                 out.len()
             );
         }
         scratch.hold(self.n_registers);
         for (i, out) in out.chunks_mut(BLOCK).enumerate() {
-            let coordinates = [x, y, z].map(|all| part(all, i * BLOCK, out.len()));
-            block::run(&self.instructions, self.result, out, coordinates, &mut scratch.registers);
+            let points = i * BLOCK..i * BLOCK + out.len();
+            block::run(&self.instructions, self.result, out, inputs, points, &mut scratch.registers);
         }
     }
-}
-
-/// `length` coordinates from `start`, or none of an empty slice.
-fn part(coordinates: &[f64], start: usize, length: usize) -> &[f64] {
-    if coordinates.is_empty() { coordinates } else { &coordinates[start..start + length] }
 }
 
 impl TapeScratch {

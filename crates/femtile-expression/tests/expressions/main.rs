@@ -4,5 +4,7 @@ mod common;
 mod cuda;
 mod documentation;
 mod errors;
+mod names;
+mod program;
 mod properties;
 mod values;

@@ -140,6 +140,8 @@ fn derivatives_read_as_in_the_textbook() {
         ("sin(2*x)", "2*cos(2*x)"),
         ("cos(x)", "-sin(x)"),
         ("exp(-x)", "-exp(-x)"),
+        ("expm1(x)", "exp(x)"),
+        ("log1p(2*x)", "2/(1 + 2*x)"),
         ("log(x)", "1/x"),
         ("sqrt(x)", "1/(2*sqrt(x))"),
         ("tanh(x)", "1 - tanh(x)^2"),

@@ -62,12 +62,7 @@ impl Frame<'_> {
 
     /// Returns the solution with its functionals; data of its form that depend on the time are not those of this time.
     pub fn component(&self) -> Component<'_> {
-        Component {
-            form: self.problem.form(0),
-            space: self.problem.space(),
-            rule: tensor::rule(self.problem.config.quadrature),
-            values: &self.values[0],
-        }
+        self.problem.component(&self.values[0])
     }
 
     /// Writes the mesh and u, for ParaView.

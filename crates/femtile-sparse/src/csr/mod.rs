@@ -10,6 +10,7 @@ mod transpose;
 
 use femtile_device::{Buffer, BufferMut, Device, HostDevice, MemorySpace, Scalar};
 use femtile_linalg::hooks::Hook;
+use femtile_linalg::vector::VectorKernels;
 use femtile_linalg::{LinalgError, LinearOperator, need};
 
 use super::places::sealed::Sealed;
@@ -257,6 +258,13 @@ impl<T: Scalar, D: Device> StoredMatrix<D> for Csr<T, D> {
 
     fn values_mut(&mut self) -> BufferMut<'_, T, D> {
         BufferMut::new(&mut self.values)
+    }
+
+    fn combine_values(&mut self, alpha: T, x: &Buffer<T, D>, beta: T) -> Result<(), LinalgError>
+    where
+        D: VectorKernels<T>,
+    {
+        x.device().axpby(&mut self.values, alpha, x, beta)
     }
 }
 

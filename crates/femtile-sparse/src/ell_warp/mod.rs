@@ -22,6 +22,7 @@ use std::marker::PhantomData;
 
 use femtile_device::{Buffer, BufferMut, Device, HostDevice, Reference, Scalar};
 use femtile_linalg::hooks::Hook;
+use femtile_linalg::vector::VectorKernels;
 use femtile_linalg::{LinalgError, LinearOperator, need};
 
 use super::csr::{Csr, HostOffsets};
@@ -368,6 +369,13 @@ impl<T: Scalar, D: EllWarpKernels<T, V>, V: Scalar> StoredMatrix<D> for EllWarp<
 
     fn values_mut(&mut self) -> BufferMut<'_, V, D> {
         BufferMut::new(&mut self.values)
+    }
+
+    fn combine_values(&mut self, alpha: V, x: &Buffer<V, D>, beta: V) -> Result<(), LinalgError>
+    where
+        D: VectorKernels<V>,
+    {
+        x.device().axpby(&mut self.values, alpha, x, beta)
     }
 }
 

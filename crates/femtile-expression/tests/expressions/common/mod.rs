@@ -63,7 +63,7 @@ pub fn smooth_number() -> impl Strategy<Value = String> {
             2 => (prop::sample::select(vec!["sin", "cos", "atan", "tanh"]), inner.clone())
                 .prop_map(|(name, a)| format!("{name}({a})")),
             2 => (
-                prop::sample::select(vec!["exp", "sinh", "cosh", "tan", "asin", "acos"]),
+                prop::sample::select(vec!["exp", "expm1", "exprel", "log1p", "sinh", "cosh", "tan", "asin", "acos"]),
                 bounded.clone(),
             )
                 .prop_map(|(name, a)| format!("{name}(0.9*{a})")),
@@ -85,8 +85,8 @@ fn binary_operator() -> impl Strategy<Value = &'static str> {
 
 fn unary_function() -> impl Strategy<Value = &'static str> {
     prop::sample::select(vec![
-        "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "exp", "log", "ln", "log10",
-        "sqrt", "abs", "sign", "floor", "ceil",
+        "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "exp", "expm1", "exprel", "log",
+        "ln", "log1p", "log10", "sqrt", "abs", "sign", "floor", "ceil",
     ])
 }
 

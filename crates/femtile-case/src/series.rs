@@ -3,17 +3,14 @@
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use femtile_mesh::MeshError;
 use femtile_mesh::io::vtu::WriteOptions;
 use femtile_mesh::io::{pvd, write_atomically};
-use femtile_solve::{Frame, Observer, SolveError};
-use femtile_time::implicit::{Checkpoint, CheckpointError};
+use femtile_time::implicit::CheckpointError;
 
-use super::settings::checkpoint_path;
 use crate::file::Times;
-use crate::functional::Prepared;
 use crate::plot::trace_plot;
 use crate::report::FileReport;
 use crate::{Case, CaseError};
@@ -22,7 +19,9 @@ use crate::{Case, CaseError};
 const FRAMES: &str = "frames";
 /// The frames by time.
 const COLLECTION: &str = "solution.pvd";
-/// The functionals by time, as a table and as a picture.
+/// The state of a run that goes on.
+const CHECKPOINT: &str = "checkpoint.bin";
+/// Traces by time, as a table and as a picture.
 const TABLE: &str = "traces.csv";
 const PICTURE: &str = "traces.svg";
 
@@ -36,9 +35,8 @@ struct Moment {
 }
 
 /// Writes frames, traces and checkpoints of a run.
-pub(super) struct Series<'a> {
+pub(crate) struct Series<'a> {
     case: &'a Case,
-    functionals: &'a Prepared,
     folder: PathBuf,
     moments: Vec<Moment>,
     times: Vec<f64>,
@@ -50,13 +48,14 @@ pub(super) struct Series<'a> {
 }
 
 impl<'a> Series<'a> {
-    /// Prepares the files; a run that goes on from `resumed` keeps what was written until then.
-    pub fn new(case: &'a Case, functionals: &'a Prepared, resumed: Option<f64>) -> Result<Self, CaseError> {
+    /// Prepares the files, with a column of the table for each name; a run that goes on from `resumed` keeps what was written
+    /// until then.
+    pub fn new(case: &'a Case, names: Vec<String>, resumed: Option<f64>) -> Result<Self, CaseError> {
         let folder = case.file.output.directory.clone();
         let moments = moments(case);
         let times = moments.iter().map(|moment| moment.time).collect();
-        let (names, table, frames, rows) = (Vec::new(), None, Vec::new(), Vec::new());
-        let mut series = Self { case, functionals, folder, moments, times, frames, table, names, rows };
+        let (table, frames, rows) = (None, Vec::new(), Vec::new());
+        let mut series = Self { case, folder, moments, times, frames, table, names, rows };
         let io = |path: PathBuf| move |source| CaseError::Io { path, action: "write", source };
         if series.moments.iter().any(|moment| moment.frame.is_some()) {
             let frames = series.folder.join(FRAMES);
@@ -82,7 +81,6 @@ impl<'a> Series<'a> {
     /// Opens the table of traces with the rows before the time from which the run goes on.
     fn open_table(&mut self, resumed: Option<f64>) -> std::io::Result<()> {
         let path = self.folder.join(TABLE);
-        self.names = self.functionals.names();
         if let Some(begin) = resumed
             && let Ok(file) = File::open(&path)
         {
@@ -106,16 +104,36 @@ impl<'a> Series<'a> {
         Ok(())
     }
 
-    fn trace(&mut self, frame: &Frame<'_>) -> Result<(), SolveError> {
-        let numbers = self.functionals.numbers(&[frame.component()], Some(frame.time()))?;
-        let values: Vec<f64> =
-            self.names.iter().map(|name| numbers.get(name).copied().unwrap_or(f64::NAN)).collect();
-        let path = self.folder.join(TABLE);
-        let io = |source| MeshError::Io { path, action: "write", source };
-        if let Some(table) = &mut self.table {
-            write_row(table, frame.time(), &values).map_err(io)?;
+    /// Writes what belongs to the moment with a number: `frame` writes a file for ParaView, `values` returns those of the
+    /// table.
+    ///
+    /// # Errors
+    /// Those of both, and of files that cannot be written.
+    pub fn record<E: From<MeshError>>(
+        &mut self,
+        (moment, time): (usize, f64),
+        frame: impl FnOnce(&Path, WriteOptions) -> Result<(), E>,
+        values: impl FnOnce(&[String]) -> Result<Vec<f64>, E>,
+    ) -> Result<(), E> {
+        let Moment { frame: number, is_trace, .. } = self.moments[moment];
+        if let Some(number) = number {
+            let name = frame_name(number);
+            let options =
+                WriteOptions { compress: self.case.file.output.compress, ..WriteOptions::default() };
+            frame(&self.folder.join(&name), options)?;
+            self.frames.retain(|(_, known)| *known != name);
+            self.frames.push((time, name));
+            pvd::write(&self.folder.join(COLLECTION), &self.frames)?;
         }
-        self.rows.push((frame.time(), values));
+        if is_trace {
+            let values = values(&self.names)?;
+            let path = self.folder.join(TABLE);
+            let io = |source| MeshError::Io { path, action: "write", source };
+            if let Some(table) = &mut self.table {
+                write_row(table, time, &values).map_err(io)?;
+            }
+            self.rows.push((time, values));
+        }
         Ok(())
     }
 
@@ -134,32 +152,24 @@ impl<'a> Series<'a> {
     }
 }
 
-impl Observer for Series<'_> {
-    fn frame(&mut self, frame: &Frame<'_>) -> Result<(), SolveError> {
-        let Moment { frame: number, is_trace, .. } = self.moments[frame.number()];
-        if let Some(number) = number {
-            let name = frame_name(number);
-            let options =
-                WriteOptions { compress: self.case.file.output.compress, ..WriteOptions::default() };
-            frame.write_vtu(self.folder.join(&name), options)?;
-            self.frames.retain(|(_, known)| *known != name);
-            self.frames.push((frame.time(), name));
-            pvd::write(&self.folder.join(COLLECTION), &self.frames)?;
-        }
-        if is_trace {
-            self.trace(frame)?;
-        }
-        Ok(())
-    }
+/// Returns the path of the checkpoint.
+pub(crate) fn checkpoint_path(case: &Case) -> PathBuf {
+    case.file.output.directory.join(CHECKPOINT)
+}
 
-    fn checkpoint(&mut self, state: &Checkpoint) -> Result<(), SolveError> {
-        let path = checkpoint_path(self.case);
-        let io = |error: CheckpointError| match error {
-            CheckpointError::Io(error) => error,
-            other => std::io::Error::other(other.to_string()),
-        };
-        Ok(write_atomically(&path, |mut out| state.write(&mut out).map_err(io))?)
-    }
+/// Writes a checkpoint, which appears when it is complete.
+///
+/// # Errors
+/// [`MeshError::Io`] with the path.
+pub(crate) fn write_checkpoint(
+    case: &Case,
+    write: impl FnOnce(&mut dyn Write) -> Result<(), CheckpointError>,
+) -> Result<(), MeshError> {
+    let io = |error: CheckpointError| match error {
+        CheckpointError::Io(error) => error,
+        other => std::io::Error::other(other.to_string()),
+    };
+    write_atomically(&checkpoint_path(case), |out| write(out).map_err(io))
 }
 
 fn frame_name(number: usize) -> String {

@@ -1,0 +1,9 @@
+use femtile::solve::OperatorDevice;
+
+use crate::activation::ActivationKernels;
+use crate::ionic::IonicKernels;
+
+/// A device that hearts are simulated on: [`Cpu`](femtile::Cpu) and [`Cuda`](femtile::device::Cuda).
+pub trait CardiacDevice: OperatorDevice + ActivationKernels + IonicKernels {}
+
+impl<D: OperatorDevice + ActivationKernels + IonicKernels> CardiacDevice for D {}

@@ -1,0 +1,260 @@
+//! Kernels on CPUs: threads over blocks of points, SIMD within a block.
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use femtile::device::cpu::{SharedMut, Source};
+use femtile::device::{Buffer, Cpu};
+use femtile::expression::{ProgramInput, TapeScratch};
+
+use super::kernels::check;
+use super::newton::{MAX_ITERATIONS, States, iterate, n_outputs};
+use super::reference::{HostImplicitProgram, HostProgram};
+use super::{IonicKernels, LocalScheme, MAX_IMPLICIT_STATES, Model, Points};
+use crate::CardiacError;
+
+/// Points of a block: its variables and temporary values fit in the L1 and L2 caches.
+const BLOCK: usize = 256;
+
+impl IonicKernels for Cpu {
+    type Program = HostProgram;
+    type ImplicitProgram = HostImplicitProgram;
+
+    fn ionic_prepare(&self, model: &Model, scheme: LocalScheme) -> Result<HostProgram, CardiacError> {
+        HostProgram::new(model, scheme)
+    }
+
+    fn ionic_advance(
+        &self,
+        program: &HostProgram,
+        points: &Points<Self>,
+        v: &mut Buffer<f64, Self>,
+        states: &mut Buffer<f64, Self>,
+        stimulus: Option<&Buffer<f64, Self>>,
+        dt: f64,
+    ) -> Result<(), CardiacError> {
+        check(points, program.n_states(), &[("v", v)], &[("states", states)])?;
+        if let Some(stimulus) = stimulus {
+            check(points, 0, &[("stimulus", stimulus)], &[])?;
+        }
+        let fields = Fields {
+            list: points.list().map(Buffer::as_slice),
+            stride: points.stride(),
+            v: SharedMut::new(v.as_mut_slice()),
+            states: SharedMut::new(states.as_mut_slice()),
+        };
+        let stimulus = stimulus.map(Buffer::as_slice);
+        self.for_ranges(points.len().div_ceil(BLOCK), 1, |blocks| {
+            let mut workspace = Workspace::new(program);
+            for block in blocks {
+                let range = block * BLOCK..((block + 1) * BLOCK).min(points.len());
+                advance_block(program, &fields, stimulus, range, dt, &mut workspace);
+            }
+        });
+        Ok(())
+    }
+
+    fn ionic_prepare_implicit(&self, model: &Model) -> Result<HostImplicitProgram, CardiacError> {
+        HostImplicitProgram::new(model)
+    }
+
+    fn ionic_implicit(
+        &self,
+        program: &HostImplicitProgram,
+        points: &Points<Self>,
+        v: &Buffer<f64, Self>,
+        old_states: &Buffer<f64, Self>,
+        states: &mut Buffer<f64, Self>,
+        current: &mut Buffer<f64, Self>,
+        tangent: &mut Buffer<f64, Self>,
+        dt: f64,
+    ) -> Result<usize, CardiacError> {
+        let vectors = [("v", v), ("current", &*current), ("tangent", &*tangent)];
+        check(points, program.n_states, &vectors, &[("old_states", old_states), ("states", states)])?;
+        let (list, stride, n) = (points.list().map(Buffer::as_slice), points.stride(), program.n_states);
+        let old_states = old_states.as_slice();
+        let [states, current, tangent] =
+            [states, current, tangent].map(|values| SharedMut::new(values.as_mut_slice()));
+        let failures = AtomicUsize::new(0);
+        self.for_ranges(points.len().div_ceil(BLOCK), 1, |blocks| {
+            let mut newton = BlockNewton::new(program);
+            for block in blocks {
+                let range = block * BLOCK..((block + 1) * BLOCK).min(points.len());
+                newton.gather(range.clone(), list, v.as_slice(), old_states, stride);
+                failures.fetch_add(newton.solve(dt), Ordering::Relaxed);
+                for (i, point) in range.enumerate() {
+                    let node = list.map_or(point, |list| list[point] as usize);
+                    // SAFETY: numbers of a list are below the length, which `check` has compared, and each occurs once, in
+                    // one block; the rows of states have room for every point.
+                    unsafe {
+                        current.write(node, newton.current[i]);
+                        tangent.write(node, newton.tangent[i]);
+                        for state in 0..n {
+                            states.write(state * stride + point, newton.inputs[1 + state][i]);
+                        }
+                    }
+                }
+            }
+        });
+        Ok(failures.into_inner())
+    }
+}
+
+/// The arrays that a step changes.
+struct Fields<'a> {
+    list: Option<&'a [u32]>,
+    stride: usize,
+    v: SharedMut<'a, f64>,
+    states: SharedMut<'a, f64>,
+}
+
+/// Arrays of a block, `[n][BLOCK]`.
+struct Workspace {
+    voltage: Vec<f64>,
+    stimulus: Vec<f64>,
+    /// The variables after each stage.
+    stages: [Vec<f64>; 2],
+    scratch: TapeScratch,
+}
+
+impl Workspace {
+    fn new(program: &HostProgram) -> Self {
+        let n = program.inputs.n_variables * BLOCK;
+        Self {
+            voltage: vec![0.0; BLOCK],
+            stimulus: vec![0.0; BLOCK],
+            stages: [vec![0.0; n], vec![0.0; n]],
+            scratch: TapeScratch::default(),
+        }
+    }
+}
+
+/// Advances the points of a block, which belong to no other.
+fn advance_block(
+    program: &HostProgram,
+    fields: &Fields<'_>,
+    stimulus: Option<&[f64]>,
+    range: Range<usize>,
+    dt: f64,
+    workspace: &mut Workspace,
+) {
+    let (len, n_states) = (range.len(), program.n_states());
+    let Workspace { voltage, stimulus: of_block, stages, scratch } = workspace;
+    let v = Source::of_shared(&fields.v);
+    for (i, point) in range.clone().enumerate() {
+        let node = fields.list.map_or(point, |list| list[point] as usize);
+        // SAFETY: a point or a number of a list is below the length of V, and belongs to this block alone.
+        voltage[i] = unsafe { v.read(node) };
+        of_block[i] = stimulus.map_or(0.0, |stimulus| stimulus[node]);
+    }
+    let rows = |state: usize| state * fields.stride + range.start..state * fields.stride + range.end;
+    let mut start = vec![ProgramInput::Values(&voltage[..len])];
+    // SAFETY: points of this block belong to no other, and nothing writes their states until all stages have run.
+    start
+        .extend((0..n_states).map(|state| ProgramInput::Values(unsafe { fields.states.range(rows(state)) })));
+    let stimulus = match stimulus {
+        Some(_) => ProgramInput::Values(&of_block[..len]),
+        None => ProgramInput::Uniform(0.0),
+    };
+    let mut run = |at: &[ProgramInput<'_>], to: &mut [f64], length: f64| {
+        let mut inputs = at.to_vec();
+        inputs.extend([stimulus, ProgramInput::Uniform(length)]);
+        inputs.extend(&start);
+        let mut outputs: Vec<&mut [f64]> = to.chunks_exact_mut(BLOCK).map(|row| &mut row[..len]).collect();
+        program.stage.run(&mut outputs, &inputs, scratch);
+    };
+    let [first, second] = stages;
+    let lengths = program.scheme.lengths(dt);
+    run(&start, first, lengths[0]);
+    let last = if program.scheme.stages() == 1 {
+        first
+    } else {
+        let middle: Vec<_> = first.chunks_exact(BLOCK).map(|row| ProgramInput::Values(&row[..len])).collect();
+        run(&middle, second, lengths[1]);
+        second
+    };
+    let mut last = last.chunks_exact(BLOCK).map(|row| &row[..len]);
+    for (&value, point) in last.next().unwrap_or_default().iter().zip(range.clone()) {
+        let node = fields.list.map_or(point, |list| list[point] as usize);
+        // SAFETY: as above; no other thread reads or writes this entry.
+        unsafe { fields.v.write(node, value) };
+    }
+    for (state, values) in last.enumerate() {
+        // SAFETY: as above; nothing reads these states any more.
+        unsafe { fields.states.range(rows(state)) }.copy_from_slice(values);
+    }
+}
+
+/// Newton's method at the points of a block.
+struct BlockNewton<'a> {
+    program: &'a HostImplicitProgram,
+    len: usize,
+    /// Voltages and states, `[1 + n][BLOCK]`.
+    inputs: Vec<Vec<f64>>,
+    old: Vec<States>,
+    outputs: Vec<Vec<f64>>,
+    is_done: Vec<bool>,
+    current: Vec<f64>,
+    tangent: Vec<f64>,
+    scratch: TapeScratch,
+}
+
+impl<'a> BlockNewton<'a> {
+    fn new(program: &'a HostImplicitProgram) -> Self {
+        let n = program.n_states;
+        Self {
+            program,
+            len: 0,
+            inputs: vec![vec![0.0; BLOCK]; 1 + n],
+            old: vec![[0.0; MAX_IMPLICIT_STATES]; BLOCK],
+            outputs: vec![vec![0.0; BLOCK]; n_outputs(n)],
+            is_done: vec![false; BLOCK],
+            current: vec![0.0; BLOCK],
+            tangent: vec![0.0; BLOCK],
+            scratch: TapeScratch::default(),
+        }
+    }
+
+    /// Takes the voltages and old states of some points; the iteration starts from these states.
+    fn gather(&mut self, range: Range<usize>, list: Option<&[u32]>, v: &[f64], old: &[f64], stride: usize) {
+        self.len = range.len();
+        for (i, point) in range.enumerate() {
+            self.inputs[0][i] = v[list.map_or(point, |list| list[point] as usize)];
+            for state in 0..self.program.n_states {
+                self.old[i][state] = old[state * stride + point];
+                self.inputs[1 + state][i] = self.old[i][state];
+            }
+        }
+    }
+
+    /// Iterates until all points have converged; returns the number of those that have not.
+    fn solve(&mut self, dt: f64) -> usize {
+        let (n, len) = (self.program.n_states, self.len);
+        self.is_done[..len].fill(false);
+        let mut n_open = len;
+        for iteration in 0..=MAX_ITERATIONS {
+            let inputs: Vec<_> = self.inputs.iter().map(|row| ProgramInput::Values(&row[..len])).collect();
+            let mut outputs: Vec<&mut [f64]> = self.outputs.iter_mut().map(|row| &mut row[..len]).collect();
+            self.program.right_side.run(&mut outputs, &inputs, &mut self.scratch);
+            for i in 0..len {
+                if self.is_done[i] {
+                    continue;
+                }
+                let mut w = [0.0; MAX_IMPLICIT_STATES];
+                (0..n).for_each(|state| w[state] = self.inputs[1 + state][i]);
+                let newton = iterate(n, |k| self.outputs[k][i], &w, &self.old[i], dt);
+                (self.current[i], self.tangent[i]) = (newton.current, newton.tangent);
+                if newton.has_converged {
+                    self.is_done[i] = true;
+                    n_open -= 1;
+                } else if iteration < MAX_ITERATIONS {
+                    (0..n).for_each(|state| self.inputs[1 + state][i] -= newton.step[state]);
+                }
+            }
+            if n_open == 0 {
+                break;
+            }
+        }
+        n_open
+    }
+}

@@ -1,0 +1,94 @@
+use std::fmt::Debug;
+
+use femtile::device::Buffer;
+use femtile::linalg::need;
+use femtile::linalg::vector::VectorKernels;
+
+use super::{LocalScheme, Model, Points};
+use crate::CardiacError;
+
+/// Kernels that integrate a model of the membrane at many points.
+///
+/// # Shapes
+/// Vectors over nodes have `points.n_nodes()` entries; states are `[n_states][points.stride()]`, of which the first
+/// `points.len()` of each row are used.
+/// # Errors
+/// [`LinalgError::Length`](femtile::linalg::LinalgError::Length) for arrays of another length.
+pub trait IonicKernels: VectorKernels<f64> {
+    /// A model compiled for the steps of a scheme.
+    type Program: Debug + Send + Sync;
+
+    /// A model compiled for implicit equations.
+    type ImplicitProgram: Debug + Send + Sync;
+
+    /// Compiles a model for a scheme.
+    ///
+    /// # Errors
+    /// Errors of the device.
+    fn ionic_prepare(&self, model: &Model, scheme: LocalScheme) -> Result<Self::Program, CardiacError>;
+
+    /// Advances voltage and states at all points by one step of the scheme.
+    ///
+    /// $$ V \leftarrow V + Δt(-I_{ion}(V, w) + I_{stim}), \qquad w \leftarrow w + Δt\,g(V, w) $$
+    ///
+    /// as [`LocalScheme`] says; the stimulus is constant within the step, and zero where there is none.
+    ///
+    /// # Cost
+    /// Reads and writes `1 + n_states` values a point, and reads the stimulus.
+    fn ionic_advance(
+        &self,
+        program: &Self::Program,
+        points: &Points<Self>,
+        v: &mut Buffer<f64, Self>,
+        states: &mut Buffer<f64, Self>,
+        stimulus: Option<&Buffer<f64, Self>>,
+        dt: f64,
+    ) -> Result<(), CardiacError>;
+
+    /// Compiles a model for [`IonicKernels::ionic_implicit`].
+    ///
+    /// # Errors
+    /// [`CardiacError::Setting`] for models with more than [`MAX_IMPLICIT_STATES`](super::MAX_IMPLICIT_STATES) states.
+    fn ionic_prepare_implicit(&self, model: &Model) -> Result<Self::ImplicitProgram, CardiacError>;
+
+    /// Solves the implicit Euler equations of the states at given voltages and returns the number of points at which
+    /// Newton's method did not converge.
+    ///
+    /// $$ w - w_{old} - Δt\,g(V, w) = 0, \qquad I = I_{ion}(V, w), \qquad
+    ///    \frac{dI}{dV} = \frac{\partial I}{\partial V} + \frac{\partial I}{\partial w}\,
+    ///    \Bigl(1 - Δt\frac{\partial g}{\partial w}\Bigr)^{-1} Δt\frac{\partial g}{\partial V} $$
+    ///
+    /// `states`, `current` and `tangent` are overwritten at the points. At points without convergence, `states` are
+    /// those of the last iteration.
+    ///
+    /// # Source
+    /// `[wong2015]`, Table 1, local Newton iteration; here for several states.
+    #[expect(clippy::too_many_arguments, reason = "four arrays of a point and their places")]
+    fn ionic_implicit(
+        &self,
+        program: &Self::ImplicitProgram,
+        points: &Points<Self>,
+        v: &Buffer<f64, Self>,
+        old_states: &Buffer<f64, Self>,
+        states: &mut Buffer<f64, Self>,
+        current: &mut Buffer<f64, Self>,
+        tangent: &mut Buffer<f64, Self>,
+        dt: f64,
+    ) -> Result<usize, CardiacError>;
+}
+
+/// Checks the lengths of vectors over nodes and of states.
+pub(super) fn check<D: IonicKernels>(
+    points: &Points<D>,
+    n_states: usize,
+    vectors: &[(&'static str, &Buffer<f64, D>)],
+    states: &[(&'static str, &Buffer<f64, D>)],
+) -> Result<(), CardiacError> {
+    for (name, vector) in vectors {
+        need(name, points.n_nodes(), vector.len())?;
+    }
+    for (name, states) in states {
+        need(name, n_states * points.stride(), states.len())?;
+    }
+    Ok(())
+}

@@ -1,0 +1,139 @@
+//! Schemes for the equations of the membrane at a point, as programs.
+
+use femtile::expression::{Program, ProgramBuilder, Value};
+
+use super::Model;
+use super::formulas::{Formulas, RESERVED, StateFormula};
+use super::model::State;
+use crate::CardiacError;
+
+/// A scheme for the equations of the membrane at a point.
+///
+/// With the values $y_n = (V_n, w_n)$, gates $w_\infty$, τ and all other rates f, a stage of length h from $y_n$ with
+/// coefficients at y is
+///
+/// $$ S(h, y): \quad w \leftarrow w_\infty(y) + (w_n - w_\infty(y))\,e^{-h/\tau(y)}, \qquad u \leftarrow u_n + h f(y) $$
+///
+/// for gates w and the other variables u, V among them.
+///
+/// # Source
+/// `[rush1978]`; the second order is that of `[sundnes2009]`, Section 2.3, with gates alone linearized.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum LocalScheme {
+    /// First order: $y_{n+1} = S(Δt, y_n)$.
+    #[default]
+    RushLarsen,
+    /// Second order: $y_{n+1} = S(Δt, S(\tfrac12Δt, y_n))$, two evaluations a step.
+    RushLarsen2,
+    /// First order: the explicit Euler method for all variables, gates too.
+    Explicit,
+}
+
+impl LocalScheme {
+    /// Number of evaluations of the model in a step.
+    pub fn stages(self) -> usize {
+        if self == Self::RushLarsen2 { 2 } else { 1 }
+    }
+
+    /// Lengths of the stages of a step.
+    pub(super) fn lengths(self, dt: f64) -> [f64; 2] {
+        if self == Self::RushLarsen2 { [0.5 * dt, dt] } else { [dt; 2] }
+    }
+}
+
+/// Positions of the inputs of a stage: voltage and states at which coefficients are taken, stimulus, length, voltage and
+/// states from which the stage starts. The outputs are the new voltage and states.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct StageInputs {
+    /// Voltage and states together.
+    pub n_variables: usize,
+}
+
+impl StageInputs {
+    pub fn stimulus(self) -> usize {
+        self.n_variables
+    }
+
+    pub fn length(self) -> usize {
+        self.n_variables + 1
+    }
+
+    pub fn start(self) -> usize {
+        self.n_variables + 2
+    }
+
+    pub fn count(self) -> usize {
+        2 * self.n_variables + 2
+    }
+}
+
+/// Returns the program of a stage, with inputs in the order of [`StageInputs`].
+pub(super) fn stage(model: &Model, scheme: LocalScheme) -> Result<Program, CardiacError> {
+    let inputs = StageInputs { n_variables: 1 + model.n_states() };
+    let mut further = vec![format!("{RESERVED}stimulus"), format!("{RESERVED}length")];
+    let variables = [model.voltage_name()].into_iter().chain(model.states.iter().map(State::name));
+    further.extend(variables.map(|name| format!("{RESERVED}start_{name}")));
+    let mut formulas = Formulas::with_inputs(model, &further)?;
+    let rates = if scheme == LocalScheme::Explicit { formulas.rates() } else { Vec::new() };
+    let Formulas { mut builder, current, states } = formulas;
+    let length = builder.input(inputs.length());
+    let stimulus = builder.input(inputs.stimulus());
+    let rate = builder.sub(stimulus, current);
+    let start = builder.input(inputs.start());
+    let mut outputs = vec![euler(&mut builder, start, length, rate)];
+    for (i, state) in states.into_iter().enumerate() {
+        let start = builder.input(inputs.start() + 1 + i);
+        outputs.push(match (state, rates.get(i)) {
+            (_, Some(&rate)) | (StateFormula::Rate(rate), None) => euler(&mut builder, start, length, rate),
+            (StateFormula::Gate { steady, rate }, None) => {
+                let exponent = rate.times(&mut builder, length);
+                let exponent = builder.neg(exponent);
+                let decay = builder.exp(exponent);
+                let distance = builder.sub(start, steady);
+                let rest = builder.mul(distance, decay);
+                builder.add(steady, rest)
+            }
+        });
+    }
+    Ok(builder.finish(&outputs))
+}
+
+/// Returns $u + hf$.
+fn euler(builder: &mut ProgramBuilder, start: Value, length: Value, rate: Value) -> Value {
+    let increment = builder.mul(length, rate);
+    builder.add(start, increment)
+}
+
+/// Most states of a model for which the implicit equations of a point are solved.
+pub const MAX_IMPLICIT_STATES: usize = 4;
+
+/// Returns the program of the right side with its derivatives, for implicit stages; inputs are V and w.
+///
+/// Outputs: f `[n]`, ∂f/∂w `[n][n]` by rows, ∂f/∂V `[n]`, I, ∂I/∂V, ∂I/∂w `[n]`.
+///
+/// # Errors
+/// [`CardiacError::Setting`] for models with more than [`MAX_IMPLICIT_STATES`] states.
+pub(super) fn right_side(model: &Model) -> Result<Program, CardiacError> {
+    let n = model.n_states();
+    if n > MAX_IMPLICIT_STATES {
+        let message = format!(
+            "{} has {n} states; points are solved implicitly for models of at most {MAX_IMPLICIT_STATES}: choose \
+             operator splitting",
+            model.name()
+        );
+        return Err(CardiacError::setting("model", message));
+    }
+    let mut formulas = Formulas::new(model)?;
+    let rates = formulas.rates();
+    let Formulas { mut builder, current, .. } = formulas;
+    let voltage = builder.input(0);
+    let variables: Vec<Value> = (0..n).map(|i| builder.input(1 + i)).collect();
+    let mut outputs = rates.clone();
+    for &rate in &rates {
+        outputs.extend(variables.iter().map(|&by| builder.derivative(rate, by)));
+    }
+    outputs.extend(rates.iter().map(|&rate| builder.derivative(rate, voltage)));
+    outputs.push(current);
+    outputs.extend([voltage].iter().chain(&variables).map(|&by| builder.derivative(current, by)));
+    Ok(builder.finish(&outputs))
+}

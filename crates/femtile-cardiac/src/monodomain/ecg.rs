@@ -1,0 +1,52 @@
+//! Potentials at electrodes outside of the tissue.
+
+use femtile::Mesh;
+use femtile::device::{Buffer, Device};
+use femtile::linalg::LinearOperator;
+use femtile::linalg::vector::VectorKernels;
+
+use crate::CardiacError;
+
+/// An electrode outside of the tissue.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Electrode {
+    /// Its name in results.
+    pub name: String,
+    /// Its position.
+    pub position: [f64; 3],
+}
+
+/// The lead field of an electrode in an infinite homogeneous medium of conductivity $\sigma_b$: the pseudo-ECG.
+///
+/// $$ \varphi_e(x) = -\frac{1}{4\pi\sigma_b} \int_\Omega D \nabla V \cdot \nabla_y \frac{1}{|y - x|}\,dy
+///    = w^\mathsf{T} V, \qquad w = -\frac{1}{4\pi\sigma_b} K g, \quad g_i = \frac{1}{|y_i - x|} $$
+///
+/// The kernel is interpolated at the nodes, so the electrode has to lie farther from the tissue than a cell is wide.
+///
+/// # Cost
+/// One product at the start, then a scalar product for each value.
+/// # Source
+/// `[plonsey1988]`, the potential of a distribution of current sources.
+pub(super) fn lead_field<D: Device + VectorKernels<f64>>(
+    mesh: &Mesh,
+    stiffness: &dyn LinearOperator<f64, D>,
+    electrode: &Electrode,
+    bath: f64,
+) -> Result<Buffer<f64, D>, CardiacError> {
+    let device = stiffness.device();
+    let distance = |point: &[f64; 3]| {
+        let square: f64 = (0..3).map(|axis| (point[axis] - electrode.position[axis]).powi(2)).sum();
+        square.sqrt()
+    };
+    let kernel: Vec<f64> = mesh.points.iter().map(|point| 1.0 / distance(point)).collect();
+    if let Some(node) = kernel.iter().position(|value| !value.is_finite()) {
+        let message = format!("`{}` lies at node {node}: move it out of the tissue", electrode.name);
+        return Err(CardiacError::setting("electrode", message));
+    }
+    let kernel = Buffer::from_vec(device, kernel)?;
+    let mut product = Buffer::zeros(device, kernel.len())?;
+    stiffness.apply(&mut product, &kernel)?;
+    let mut lead = Buffer::zeros(device, kernel.len())?;
+    device.axpby(&mut lead, -1.0 / (4.0 * std::f64::consts::PI * bath), &product, 0.0)?;
+    Ok(lead)
+}

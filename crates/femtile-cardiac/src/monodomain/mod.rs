@@ -1,0 +1,393 @@
+//! The monodomain equation by operator splitting: membranes at nodes, implicit diffusion.
+//!
+//! [`Monodomain`] is the problem; `membrane` advances the models at all nodes, `diffusion` solves for the potential,
+//! `run` is the loop over steps, `watch` what is recorded in it.
+
+mod checkpoint;
+mod diffusion;
+mod ecg;
+mod membrane;
+mod run;
+mod watch;
+
+use femtile::device::{Cpu, Cuda, MemoryUse};
+use femtile::fem::dofs::LinearSpace;
+use femtile::solve::{Chosen, Choice, Progress, Silent, Stages};
+use femtile::{DeviceChoice, Mesh, SolverConfig, Value};
+
+use crate::activation::{ActivationConfig, ActivationTimes};
+use crate::ionic::{LocalScheme, Model};
+use crate::stimulus::Stimulus;
+use crate::CardiacError;
+pub use checkpoint::Checkpoint;
+pub use ecg::Electrode;
+pub use watch::{Frame, Observer};
+
+/// Order in which the membrane and diffusion are advanced in a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Splitting {
+    /// Membrane, then diffusion: order 1, `[godunov1959]`.
+    #[default]
+    Godunov,
+    /// Half a step of the membrane, diffusion, half a step of the membrane: order 2, `[strang1968]`.
+    Strang,
+}
+
+impl Splitting {
+    /// Returns the name, as in case files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Godunov => "godunov",
+            Self::Strang => "strang",
+        }
+    }
+}
+
+/// Cells of one kind of tissue.
+#[derive(Debug, Clone)]
+pub struct Tissue {
+    /// The tag of its cells, by name or number; none for all cells. Later entries take nodes from earlier ones.
+    pub cells: Option<String>,
+    /// The model of its membrane.
+    pub model: Model,
+}
+
+/// The monodomain equation $\chi C_m\, \partial_t V = \nabla\cdot(D\nabla V) - \chi I_{ion} + I_{stim}$ on a mesh, without flux
+/// through its boundary.
+///
+/// $I_{ion}/C_m$ and the states of each membrane are those of its [`Model`]. With a dimensionless model, χ and $C_m$ are 1 and
+/// D is a diffusivity.
+///
+/// # Units
+/// With models in ms and mV: lengths in mm, D in mS/mm, χ in 1/mm, $C_m$ in µF/mm², $I_{stim}$ in µA/mm³.
+/// # Source
+/// Splitting `[qu1999]`.
+#[derive(Debug, Clone)]
+#[must_use]
+pub struct Monodomain<'m> {
+    pub(crate) mesh: &'m Mesh,
+    conductivity: Value,
+    surface_to_volume: f64,
+    capacitance: f64,
+    tissues: Vec<Tissue>,
+    stimuli: Vec<Stimulus>,
+    start: f64,
+    end: f64,
+    step: f64,
+    splitting: Splitting,
+    theta: f64,
+    local: LocalScheme,
+    error: Option<f64>,
+    activation: Option<ActivationConfig>,
+    electrodes: Vec<Electrode>,
+    bath: f64,
+    frames: Vec<f64>,
+    checkpoints: Option<CheckpointInterval>,
+    fingerprint: [u8; 32],
+    resume: Option<Checkpoint>,
+}
+
+pub use femtile::solve::CheckpointInterval;
+
+impl<'m> Monodomain<'m> {
+    /// Begins with a tissue of one model at rest; D, χ and $C_m$ are 1, and the time runs from 0 to 1 in steps of 0.01.
+    pub fn new(mesh: &'m Mesh, model: Model) -> Self {
+        Self {
+            mesh,
+            conductivity: Value::Number(1.0),
+            surface_to_volume: 1.0,
+            capacitance: 1.0,
+            tissues: vec![Tissue { cells: None, model }],
+            stimuli: Vec::new(),
+            start: 0.0,
+            end: 1.0,
+            step: 0.01,
+            splitting: Splitting::Godunov,
+            theta: 0.5,
+            local: LocalScheme::RushLarsen,
+            error: None,
+            activation: None,
+            electrodes: Vec::new(),
+            bath: 1.0,
+            frames: Vec::new(),
+            checkpoints: None,
+            fingerprint: [0; 32],
+            resume: None,
+        }
+    }
+
+    /// Sets the conductivity D: a number, a tensor, values by tag, or from fibres.
+    pub fn conductivity(mut self, conductivity: impl Into<Value>) -> Self {
+        self.conductivity = conductivity.into();
+        self
+    }
+
+    /// Sets the surface of membranes per volume of tissue, χ, and their capacitance per surface, $C_m$.
+    pub fn membrane(mut self, surface_to_volume: f64, capacitance: f64) -> Self {
+        (self.surface_to_volume, self.capacitance) = (surface_to_volume, capacitance);
+        self
+    }
+
+    /// Adds a model for the cells with a tag; nodes that several tissues share belong to the last one.
+    pub fn tissue(mut self, cells: impl Into<String>, model: Model) -> Self {
+        self.tissues.push(Tissue { cells: Some(cells.into()), model });
+        self
+    }
+
+    /// Adds a stimulus.
+    pub fn stimulus(mut self, stimulus: Stimulus) -> Self {
+        self.stimuli.push(stimulus);
+        self
+    }
+
+    /// Sets the times of the start and the end, and the length of a step; the last bits of the length are adjusted so that a
+    /// whole number of steps reaches the end.
+    pub fn times(mut self, start: f64, end: f64, step: f64) -> Self {
+        (self.start, self.end, self.step) = (start, end, step);
+        self
+    }
+
+    /// Sets the order of membrane and diffusion.
+    pub fn splitting(mut self, splitting: Splitting) -> Self {
+        self.splitting = splitting;
+        self
+    }
+
+    /// Sets the share θ of the new time in the diffusive flux: ½, the default, for Crank–Nicolson, 1 for backward Euler.
+    pub fn theta(mut self, theta: f64) -> Self {
+        self.theta = theta;
+        self
+    }
+
+    /// Sets the integration of the membranes.
+    pub fn local_scheme(mut self, scheme: LocalScheme) -> Self {
+        self.local = scheme;
+        self
+    }
+
+    /// Sets the root mean square of the error of V that the linear solve of a step may leave; by default 1e-5 of the range of
+    /// action potentials, 1e-3 mV.
+    pub fn solve_error(mut self, error: f64) -> Self {
+        self.error = Some(error);
+        self
+    }
+
+    /// Sets the potentials that define activation and repolarisation; by default those of the first model.
+    pub fn activation(mut self, config: ActivationConfig) -> Self {
+        self.activation = Some(config);
+        self
+    }
+
+    /// Adds an electrode outside of the tissue, whose potential frames have.
+    pub fn electrode(mut self, name: impl Into<String>, position: [f64; 3]) -> Self {
+        self.electrodes.push(Electrode { name: name.into(), position });
+        self
+    }
+
+    /// Sets the conductivity of the medium around the tissue, for electrodes.
+    pub fn bath_conductivity(mut self, conductivity: f64) -> Self {
+        self.bath = conductivity;
+        self
+    }
+
+    /// Sets the times at which [`Observer::frame`] receives the potential, each at the nearest end of a step.
+    pub fn frames(mut self, times: impl IntoIterator<Item = f64>) -> Self {
+        self.frames = times.into_iter().collect();
+        self.frames.sort_by(f64::total_cmp);
+        self
+    }
+
+    /// Lets [`Observer::checkpoint`] receive the state now and then, and when a run ends early; `fingerprint` identifies the
+    /// problem in it.
+    pub fn checkpoints(mut self, interval: CheckpointInterval, fingerprint: [u8; 32]) -> Self {
+        (self.checkpoints, self.fingerprint) = (Some(interval), fingerprint);
+        self
+    }
+
+    /// Goes on from a checkpoint.
+    pub fn resume(mut self, checkpoint: Checkpoint) -> Self {
+        self.resume = Some(checkpoint);
+        self
+    }
+
+    /// Returns the mesh.
+    pub fn mesh(&self) -> &'m Mesh {
+        self.mesh
+    }
+
+    /// Returns the kinds of tissue.
+    pub fn tissues(&self) -> &[Tissue] {
+        &self.tissues
+    }
+
+    /// Solves the problem.
+    ///
+    /// # Errors
+    /// [`CardiacError`]; a run that ends early is an outcome.
+    pub fn solve(&self, config: &SolverConfig) -> Result<MonodomainSolution, CardiacError> {
+        self.solve_with(config, &mut Unobserved, &mut Silent)
+    }
+
+    /// Solves the problem and reports steps, frames and progress.
+    ///
+    /// # Errors
+    /// As [`Monodomain::solve`]; what the observer returns.
+    pub fn solve_with(
+        &self,
+        config: &SolverConfig,
+        observer: &mut dyn Observer,
+        progress: &mut dyn Progress,
+    ) -> Result<MonodomainSolution, CardiacError> {
+        let opened = config.device.open()?;
+        let cpu = Cpu::new(config.threads)?;
+        cpu.install(|| self.run((&cpu, opened), config, observer, &mut Stages::new(progress)))
+    }
+
+    /// Solves the problem on the device of the settings, or on a GPU that is open; a processor takes over what a GPU that was
+    /// chosen by itself fails at.
+    ///
+    /// # Errors
+    /// As [`Monodomain::solve_with`].
+    pub fn run(
+        &self,
+        (cpu, opened): (&Cpu, Option<Cuda>),
+        config: &SolverConfig,
+        observer: &mut dyn Observer,
+        stages: &mut Stages<'_>,
+    ) -> Result<MonodomainSolution, CardiacError> {
+        self.check()?;
+        let Choice { device, reason } = config.device.choose(opened, self.mesh.n_nodes(), cpu.threads());
+        let Chosen::Cuda(cuda) = device else {
+            return self.run_on((cpu, cpu, None), config, &reason, observer, stages);
+        };
+        match self.run_on((cpu, &cuda, Some(&cuda)), config, &reason, observer, stages) {
+            Err(error) if config.device == DeviceChoice::Auto && error.is_device_trouble() => {
+                self.run_on((cpu, cpu, None), config, &error.to_string(), observer, stages)
+            }
+            done => done,
+        }
+    }
+
+    /// Checks all settings that do not need the mesh.
+    fn check(&self) -> Result<(), CardiacError> {
+        LinearSpace::new(self.mesh)?;
+        let positive = [
+            ("surface_to_volume", self.surface_to_volume),
+            ("capacitance", self.capacitance),
+            ("step", self.step),
+            ("bath_conductivity", self.bath),
+            ("solve_error", self.error.unwrap_or(1.0)),
+        ];
+        for (field, value) in positive {
+            if !(value.is_finite() && value > 0.0) {
+                return Err(CardiacError::setting(field, format!("{value} is not positive")));
+            }
+        }
+        if !(self.start.is_finite() && self.end.is_finite() && self.end > self.start) {
+            let message = format!("{} has to lie after the start, {}", self.end, self.start);
+            return Err(CardiacError::setting("end", message));
+        }
+        if self.step > (self.end - self.start) * (1.0 + 1e-9) {
+            let message = format!("{} is longer than the run, {}", self.step, self.end - self.start);
+            return Err(CardiacError::setting("step", message));
+        }
+        if !(0.5..=1.0).contains(&self.theta) {
+            let message = format!("{} does not lie between ½ and 1: the step would be unstable", self.theta);
+            return Err(CardiacError::setting("theta", message));
+        }
+        Ok(())
+    }
+
+    /// Returns the number of steps and their length.
+    fn steps(&self) -> (usize, f64) {
+        let length = self.end - self.start;
+        let count = (length / self.step * (1.0 - 1e-9)).ceil().max(1.0) as usize;
+        // A step that divides the run keeps its bits, so that a later end goes on with the same steps.
+        let divides = (length - count as f64 * self.step).abs() <= 1e-9 * length;
+        (count, if divides { self.step } else { length / count as f64 })
+    }
+
+    /// Returns the range of action potentials of the first model.
+    fn amplitude(&self) -> f64 {
+        if self.tissues[0].model.units().is_physical() { 100.0 } else { 1.0 }
+    }
+
+    /// Returns the keys of the papers behind the models and methods.
+    pub fn citations(&self) -> Vec<&str> {
+        let splitting = match self.splitting {
+            Splitting::Godunov => "godunov1959",
+            Splitting::Strang => "strang1968",
+        };
+        let models = self.tissues.iter().flat_map(|tissue| tissue.model.citations());
+        let mut all: Vec<&str> = models.map(String::as_str).chain(["qu1999", splitting]).collect();
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+}
+
+/// The reason for the end of a run.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Stop {
+    /// The end of time is reached.
+    Finished,
+    /// The user has asked for it.
+    Interrupted,
+    /// The time allowed is over.
+    TimeLimit,
+    /// A linear solve did not converge.
+    SolverFailed,
+    /// The potential is no number any more, or out of all bounds.
+    Unstable {
+        /// The node.
+        node: usize,
+        /// The potential there.
+        potential: f64,
+    },
+}
+
+/// The course of a run.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Outcome {
+    /// The reason for its end.
+    pub stop: Stop,
+    /// Steps done, those before a checkpoint included.
+    pub steps: usize,
+    /// The length of a step.
+    pub step: f64,
+    /// The time that was reached.
+    pub time: f64,
+    /// Iterations of the linear solver.
+    pub iterations: usize,
+    /// Seconds of the loop over steps.
+    pub seconds: f64,
+}
+
+/// The result of a run.
+#[derive(Debug, Clone)]
+#[must_use]
+pub struct MonodomainSolution {
+    /// The potential at the nodes at the end.
+    pub potential: Vec<f64>,
+    /// Times of activation and repolarisation of the nodes.
+    pub activation: ActivationTimes,
+    /// The course of the run.
+    pub outcome: Outcome,
+    /// The device.
+    pub device: String,
+    /// The reason for the device.
+    pub device_reason: String,
+    /// The memory that arrays took, of devices that count it.
+    pub memory: Option<MemoryUse>,
+    /// Kernels launched; zero on a CPU.
+    pub kernel_launches: u64,
+    /// The format of the operator of diffusion.
+    pub format: String,
+    /// The preconditioner, by name.
+    pub preconditioner: &'static str,
+}
+
+/// Observes nothing.
+struct Unobserved;
+
+impl Observer for Unobserved {}

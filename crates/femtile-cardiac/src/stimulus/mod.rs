@@ -1,0 +1,86 @@
+//! Currents that are applied from outside: where, how strong, when.
+
+mod place;
+mod pulses;
+
+use femtile::Mesh;
+use femtile::device::{Buffer, Device, DeviceError};
+
+use crate::CardiacError;
+pub use place::Place;
+pub use pulses::Pulses;
+
+/// A current applied to a part of the tissue in pulses.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Stimulus {
+    /// The part.
+    pub place: Place,
+    /// The current density $I_{stim}$ in units of the equation, positive where it depolarises.
+    pub strength: f64,
+    /// The pulses.
+    pub pulses: Pulses,
+}
+
+/// Stimuli resolved on a mesh, and the rate of the potential that they cause on a device.
+///
+/// A step that a pulse covers in part receives the share of its strength that keeps the charge.
+pub struct Stimuli<D: Device> {
+    device: D,
+    n_nodes: usize,
+    /// Nodes, rate of the potential, and pulses of each stimulus.
+    resolved: Vec<(Vec<u32>, f64, Pulses)>,
+    /// The shares of the strengths that `rate` holds.
+    shares: Vec<f64>,
+    rate: Option<Buffer<f64, D>>,
+}
+
+impl<D: Device> Stimuli<D> {
+    /// Resolves stimuli on a mesh; `per_current` is the rate of the potential for a current of one, $1/(\chi C_m)$.
+    ///
+    /// # Errors
+    /// [`CardiacError::Setting`] where a stimulus touches no node or its pulses are in no order.
+    pub fn new(
+        device: &D,
+        mesh: &Mesh,
+        stimuli: &[Stimulus],
+        per_current: f64,
+    ) -> Result<Self, CardiacError> {
+        let resolve = |(number, stimulus): (usize, &Stimulus)| {
+            stimulus.pulses.check()?;
+            if !stimulus.strength.is_finite() {
+                let message = format!("{} of stimulus {number} is not finite", stimulus.strength);
+                return Err(CardiacError::setting("strength", message));
+            }
+            let nodes = stimulus.place.nodes(mesh, number)?;
+            Ok((nodes, stimulus.strength * per_current, stimulus.pulses))
+        };
+        let resolved: Vec<_> = stimuli.iter().enumerate().map(resolve).collect::<Result<_, _>>()?;
+        let shares = vec![0.0; resolved.len()];
+        Ok(Self { device: device.clone(), n_nodes: mesh.n_nodes(), resolved, shares, rate: None })
+    }
+
+    /// Returns the rate of the potential at all nodes, averaged over a step; none where no pulse meets it.
+    ///
+    /// # Errors
+    /// Errors of the device.
+    pub fn rate(&mut self, begin: f64, length: f64) -> Result<Option<&Buffer<f64, D>>, DeviceError> {
+        let share = |(_, _, pulses): &(Vec<u32>, f64, Pulses)| pulses.share(begin, length);
+        let shares: Vec<f64> = self.resolved.iter().map(share).collect();
+        if shares != self.shares {
+            self.rate = match shares.iter().all(|&share| share == 0.0) {
+                true => None,
+                false => Some(self.sum_of(&shares)?),
+            };
+            self.shares = shares;
+        }
+        Ok(self.rate.as_ref())
+    }
+
+    fn sum_of(&self, shares: &[f64]) -> Result<Buffer<f64, D>, DeviceError> {
+        let mut rates = vec![0.0; self.n_nodes];
+        for ((nodes, strength, _), share) in self.resolved.iter().zip(shares) {
+            nodes.iter().for_each(|&node| rates[node as usize] += share * strength);
+        }
+        Buffer::from_vec(&self.device, rates)
+    }
+}

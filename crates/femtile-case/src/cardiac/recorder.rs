@@ -1,0 +1,34 @@
+//! Passes a run on to the files that it writes as it goes.
+
+use femtile_cardiac::CardiacError;
+use femtile_cardiac::monodomain::{Checkpoint, Frame, Observer};
+use femtile_solve::Discretization;
+
+use crate::Case;
+use crate::functional::Prepared;
+use crate::series::{Series, write_checkpoint};
+
+/// Writes frames, traces of functionals and electrodes, and checkpoints.
+pub(super) struct Recorder<'a> {
+    pub case: &'a Case,
+    pub functionals: &'a Prepared,
+    pub of_potential: &'a Discretization<'a>,
+    pub series: Series<'a>,
+}
+
+impl Observer for Recorder<'_> {
+    fn frame(&mut self, frame: &Frame<'_>) -> Result<(), CardiacError> {
+        let (functionals, problem) = (self.functionals, self.of_potential);
+        let write = |path: &std::path::Path, options| Ok(frame.write_vtu(path, options)?);
+        self.series.record((frame.number, frame.time), write, |names| {
+            let numbers = functionals.numbers(&[problem.component(&frame.potential)], Some(frame.time))?;
+            let n_functionals = names.len() - frame.electrodes.len();
+            let values = names[..n_functionals].iter().map(|name| numbers.get(name).copied().unwrap_or(f64::NAN));
+            Ok(values.chain(frame.electrodes.iter().copied()).collect())
+        })
+    }
+
+    fn checkpoint(&mut self, state: &Checkpoint) -> Result<(), CardiacError> {
+        Ok(write_checkpoint(self.case, |mut out| state.write(&mut out))?)
+    }
+}

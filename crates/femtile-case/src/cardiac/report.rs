@@ -1,0 +1,187 @@
+//! The report and the files of a run at its end.
+
+use std::collections::BTreeMap;
+
+use femtile_cardiac::activation::{ActivationTimes, conduction_velocity};
+use femtile_cardiac::monodomain::{Monodomain, MonodomainSolution, Outcome, Stop};
+use femtile_linalg::krylov::Stop as KrylovStop;
+use femtile_mesh::check::CheckReport;
+use femtile_mesh::io::vtu::{WriteOptions, write_with};
+use femtile_mesh::{Field, Mesh};
+use femtile_solve::{Discretization, Stages};
+
+use super::settings;
+use crate::file::FieldOfRun;
+use crate::file_names::MESH_SOLUTION;
+use crate::functional::Prepared;
+use crate::output::write_results;
+use crate::report::{MemoryReport, MeshReport, SpaceReport};
+use crate::series::Series;
+use crate::{Case, CaseError, Report, SolveReport, TimeReport, Timings};
+
+/// Writes the results and the report.
+pub(super) fn finish(
+    case: &Case,
+    checked: &CheckReport,
+    (problem, of_potential, solution): (&Monodomain<'_>, &Discretization<'_>, MonodomainSolution),
+    (functionals, series, mut warnings): (&Prepared, Series<'_>, Vec<String>),
+    stages: &mut Stages<'_>,
+) -> Result<Report, CaseError> {
+    let mesh = problem.mesh();
+    warnings.extend(warning_of(&solution.outcome, mesh));
+    let fields = nodal_fields(&solution);
+    let (numbers, lines) = evaluate(functionals, of_potential, &fields, &solution)?;
+    let report = Report {
+        mesh: MeshReport {
+            n_nodes: mesh.n_nodes(),
+            n_cells: mesh.n_cells(),
+            n_orphans: checked.n_orphans,
+            volume: checked.volume,
+        },
+        space: SpaceReport { n_dofs: mesh.n_nodes(), degree: Some(1), components: 1 },
+        solve: solve_report(&solution),
+        time: Some(time_report(case, &solution.outcome, mesh.n_nodes())),
+        files: series.finish()?,
+        functionals: numbers,
+        timings_s: Timings::default(),
+        memory_bytes: MemoryReport::of_device(solution.memory),
+        device: solution.device.clone(),
+        device_reason: solution.device_reason.clone(),
+        kernel_launches: solution.kernel_launches,
+        warnings,
+        citations: problem.citations().into_iter().map(String::from).collect(),
+        version: env!("CARGO_PKG_VERSION").into(),
+    };
+    write_results(case, report, stages, |staging| {
+        if case.file.output.vtu {
+            let options = WriteOptions { compress: case.file.output.compress, ..WriteOptions::default() };
+            write_maps(&staging.path(MESH_SOLUTION), mesh, (&fields, &solution), options)?;
+        }
+        Ok(lines.iter().try_for_each(|line| line.write(staging))?)
+    })
+}
+
+/// Returns the nodal fields that a run records.
+fn nodal_fields(solution: &MonodomainSolution) -> BTreeMap<FieldOfRun, &[f64]> {
+    let ActivationTimes { first, repolarisation, duration, .. } = &solution.activation;
+    BTreeMap::from([
+        (FieldOfRun::Activation, first.as_slice()),
+        (FieldOfRun::Repolarisation, repolarisation.as_slice()),
+        (FieldOfRun::Duration, duration.as_slice()),
+    ])
+}
+
+/// Evaluates functionals of the potential and of recorded fields, and adds what every run tells.
+fn evaluate(
+    functionals: &Prepared,
+    of_potential: &Discretization<'_>,
+    fields: &BTreeMap<FieldOfRun, &[f64]>,
+    solution: &MonodomainSolution,
+) -> Result<(BTreeMap<String, f64>, Vec<crate::functional::SampledLine>), CaseError> {
+    let component = of_potential.component(&solution.potential);
+    let mut numbers = functionals.numbers(&[component], Some(solution.outcome.time))?;
+    let mut lines = functionals.lines(&[component], None)?;
+    for (&field, values) in fields {
+        let component = of_potential.component(values);
+        numbers.extend(functionals.numbers_of(field, component)?);
+        lines.extend(functionals.lines(&[component], Some(field))?);
+    }
+    let first = &solution.activation.first;
+    let activated: Vec<f64> = first.iter().copied().filter(|time| !time.is_nan()).collect();
+    let mut add = |name: &str, value: f64| {
+        numbers.entry(name.into()).or_insert(value);
+    };
+    add("activated_share", activated.len() as f64 / first.len().max(1) as f64);
+    if !activated.is_empty() {
+        add("first_activation", activated.iter().copied().fold(f64::INFINITY, f64::min));
+        add("last_activation", activated.iter().copied().fold(f64::NEG_INFINITY, f64::max));
+    }
+    Ok((numbers, lines))
+}
+
+/// Writes the potential at the end and the maps of the run, for ParaView.
+fn write_maps(
+    path: &std::path::Path,
+    mesh: &Mesh,
+    (fields, solution): (&BTreeMap<FieldOfRun, &[f64]>, &MonodomainSolution),
+    options: WriteOptions,
+) -> Result<(), CaseError> {
+    let scalar = |values: &[f64]| Field { n_components: 1, values: values.to_vec() };
+    let mut nodal = vec![("V", scalar(&solution.potential))];
+    for (field, values) in fields {
+        let name = match field {
+            FieldOfRun::Activation => "activation",
+            FieldOfRun::Repolarisation => "repolarisation",
+            FieldOfRun::Duration => "duration",
+        };
+        nodal.push((name, scalar(values)));
+    }
+    let velocity = conduction_velocity(mesh, &solution.activation.first);
+    let cells = [("conduction_velocity", &Field { n_components: 1, values: velocity })];
+    let nodal: Vec<(&str, &Field)> = nodal.iter().map(|(name, field)| (*name, field)).collect();
+    Ok(write_with(path, mesh, &nodal, &cells, options)?)
+}
+
+fn solve_report(solution: &MonodomainSolution) -> SolveReport {
+    SolveReport {
+        iterations: solution.outcome.steps,
+        stop: match solution.outcome.stop {
+            Stop::Finished => KrylovStop::Converged,
+            Stop::Interrupted => KrylovStop::Interrupted,
+            Stop::TimeLimit => KrylovStop::TimeLimit,
+            Stop::SolverFailed | Stop::Unstable { .. } => KrylovStop::Diverged,
+        },
+        relative_residual: f64::NAN,
+        true_relative_residual: f64::NAN,
+        algebraic_error_estimate: None,
+        discretization_error_estimate: None,
+        energy_norm: f64::NAN,
+        residuals: Vec::new(),
+        operator: Some(solution.format.clone()),
+        geometry: BTreeMap::new(),
+        format_reason: None,
+        preconditioner: Some(solution.preconditioner),
+        preconditioner_reason: None,
+        start: None,
+        levels: Vec::new(),
+    }
+}
+
+fn time_report(case: &Case, outcome: &Outcome, n_nodes: usize) -> TimeReport {
+    let per_step = outcome.seconds / outcome.steps.max(1) as f64;
+    TimeReport {
+        scheme: settings::splitting(case).name(),
+        steps: outcome.steps,
+        step_length: outcome.step,
+        reached: outcome.time,
+        stop: match outcome.stop {
+            Stop::Finished => "finished",
+            Stop::Interrupted => "interrupted",
+            Stop::TimeLimit => "time-limit",
+            Stop::SolverFailed => "solver-failed",
+            Stop::Unstable { .. } => "diverged",
+        },
+        seconds_per_step: per_step,
+        nodes_per_second: n_nodes as f64 / per_step,
+        rejected: None,
+        iterations: Some(outcome.iterations),
+    }
+}
+
+fn warning_of(outcome: &Outcome, mesh: &Mesh) -> Option<String> {
+    let Outcome { stop, steps, time, .. } = outcome;
+    let reason = match *stop {
+        Stop::Finished => return None,
+        Stop::Interrupted => "was interrupted by the user".into(),
+        Stop::TimeLimit => "reached its time limit".into(),
+        Stop::SolverFailed => "ended because a linear solve did not converge".into(),
+        Stop::Unstable { node, potential } => {
+            let [x, y, z] = mesh.points[node];
+            format!(
+                "ended because the potential at node {node} ({x}, {y}, {z}) is {potential}: take shorter steps, or \
+                 integration = \"rush-larsen\""
+            )
+        }
+    };
+    Some(format!("the run {reason} (time {time} after {steps} steps)"))
+}

@@ -1,0 +1,143 @@
+use super::Program;
+use crate::derivative::derivative_in;
+use crate::error::ExpressionError;
+use crate::graph::Builder;
+use crate::names::Scope;
+use crate::node::{Binary, Id, Unary, Variable};
+use crate::parser::{self, Sort};
+
+/// A number of a [`ProgramBuilder`]: an input, a definition or what is computed from them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Value(Id);
+
+/// Collects the formulas of a [`Program`].
+///
+/// Texts use the grammar of [`Expression`](crate::Expression) with the names of inputs and of what has been defined
+/// before; `x`, `y`, `z` and `t` mean nothing unless they are among these. A [`Value`] belongs to the builder that made
+/// it.
+#[derive(Debug)]
+pub struct ProgramBuilder {
+    builder: Builder,
+    scope: Scope,
+    inputs: Vec<Value>,
+}
+
+impl ProgramBuilder {
+    /// Starts a program with named inputs.
+    ///
+    /// # Errors
+    /// A name is not `[A-Za-z_][A-Za-z0-9_]*`, is that of a function, constant or operator, or is given twice.
+    pub fn new(inputs: &[&str]) -> Result<Self, ExpressionError> {
+        let mut made = Self { builder: Builder::default(), scope: Scope::default(), inputs: Vec::new() };
+        for (i, name) in inputs.iter().enumerate() {
+            let position =
+                u16::try_from(i).map_err(|_| *ExpressionError::new(0..0, "more than 65,536 names"))?;
+            let input = Value(made.builder.variable(Variable::Other(position)));
+            made.bind(name, input)?;
+            made.inputs.push(input);
+        }
+        Ok(made)
+    }
+
+    /// Reads a formula and gives it a name that later texts may use; a constant is a formula that is a number.
+    ///
+    /// # Errors
+    /// As [`ProgramBuilder::expression`] and [`ProgramBuilder::bind`].
+    pub fn define(&mut self, name: &str, text: &str) -> Result<Value, ExpressionError> {
+        let value = self.expression(text)?;
+        self.bind(name, value)?;
+        Ok(value)
+    }
+
+    /// Reads a formula.
+    ///
+    /// # Errors
+    /// As [`Expression::parse`](crate::Expression::parse).
+    pub fn expression(&mut self, text: &str) -> Result<Value, ExpressionError> {
+        let id = parser::parse(text, Sort::Number, &mut self.builder, &self.scope);
+        id.map(Value).map_err(|error| *error)
+    }
+
+    /// Gives a value a name that later texts may use.
+    ///
+    /// # Errors
+    /// As [`ProgramBuilder::new`], with an empty span at 0.
+    pub fn bind(&mut self, name: &str, value: Value) -> Result<(), ExpressionError> {
+        self.scope.bind(name, value.0).map_err(|error| *error)
+    }
+
+    /// Returns the value with a name, if there is one.
+    pub fn value(&self, name: &str) -> Option<Value> {
+        self.scope.value(name).map(Value)
+    }
+
+    /// Returns the input at a position.
+    ///
+    /// # Panics
+    /// When there are not so many.
+    pub fn input(&self, position: usize) -> Value {
+        self.inputs[position]
+    }
+
+    /// Returns a number.
+    pub fn constant(&mut self, value: f64) -> Value {
+        Value(self.builder.constant(value))
+    }
+
+    /// Derivative of a value by an input or by another value; what does not depend on `by` is constant.
+    ///
+    /// At kinks and jumps as [`Expression::derivative`](crate::Expression::derivative).
+    pub fn derivative(&mut self, of: Value, by: Value) -> Value {
+        Value(derivative_in(&mut self.builder, of.0, by.0))
+    }
+
+    /// $a + b$.
+    pub fn add(&mut self, a: Value, b: Value) -> Value {
+        self.binary(Binary::Add, a, b)
+    }
+
+    /// $a - b$.
+    pub fn sub(&mut self, a: Value, b: Value) -> Value {
+        self.binary(Binary::Subtract, a, b)
+    }
+
+    /// $a b$.
+    pub fn mul(&mut self, a: Value, b: Value) -> Value {
+        self.binary(Binary::Multiply, a, b)
+    }
+
+    /// $a / b$.
+    pub fn div(&mut self, a: Value, b: Value) -> Value {
+        self.binary(Binary::Divide, a, b)
+    }
+
+    /// $-a$.
+    pub fn neg(&mut self, a: Value) -> Value {
+        self.unary(Unary::Negate, a)
+    }
+
+    /// $e^a$.
+    pub fn exp(&mut self, a: Value) -> Value {
+        self.unary(Unary::Exp, a)
+    }
+
+    /// $e^a - 1$, accurate near 0.
+    pub fn expm1(&mut self, a: Value) -> Value {
+        self.unary(Unary::Expm1, a)
+    }
+
+    /// The program that computes these values, in this order; what they do not need is left out.
+    pub fn finish(&self, outputs: &[Value]) -> Program {
+        let roots: Vec<Id> = outputs.iter().map(|value| value.0).collect();
+        let (nodes, outputs) = self.builder.prune(&roots);
+        Program { n_inputs: self.inputs.len(), nodes, outputs }
+    }
+
+    fn unary(&mut self, op: Unary, a: Value) -> Value {
+        Value(self.builder.unary(op, a.0))
+    }
+
+    fn binary(&mut self, op: Binary, a: Value, b: Value) -> Value {
+        Value(self.builder.binary(op, a.0, b.0))
+    }
+}

@@ -1,0 +1,201 @@
+//! Newton's method for nonlinear equations, with a line search and inexact linear solves, on any device.
+
+mod config;
+mod outcome;
+#[cfg(test)]
+mod tests;
+
+use std::ops::ControlFlow;
+
+use femtile_device::{Buffer, Device};
+
+use crate::LinalgError;
+use crate::krylov::Monitor;
+use crate::vector::VectorKernels;
+pub use config::NewtonConfig;
+pub use outcome::{NewtonOutcome, NewtonStop};
+
+/// A nonlinear equation $r(u) = 0$ and its linearization $J(u)$, that of $-r$ or an approximation.
+pub trait NonlinearEquation<D: Device> {
+    /// The error of a failed evaluation; not converging is an outcome.
+    type Error: From<LinalgError>;
+
+    /// Evaluates $r(u)$ and what $J(u)$ needs, and returns the norm of $r(u)$.
+    ///
+    /// # Errors
+    /// Errors of the device. Where r has no value, the norm is not finite, and the step is shortened.
+    fn residual(&mut self, u: &Buffer<f64, D>) -> Result<ResidualNorm, Self::Error>;
+
+    /// Solves $J \delta = r$ to a relative tolerance, at the point of the last call of [`NonlinearEquation::residual`].
+    ///
+    /// # Errors
+    /// Errors of the solver and the device.
+    fn correction(
+        &mut self,
+        delta: &mut Buffer<f64, D>,
+        tolerance: f64,
+    ) -> Result<CorrectionOutcome, Self::Error>;
+
+    /// Returns whether r is linear in u, so that one correction is the solution.
+    fn is_linear(&self) -> bool {
+        false
+    }
+}
+
+/// The norm of a residual $r = b - A u$.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ResidualNorm {
+    /// $\|r\|$.
+    pub norm: f64,
+    /// The size of its terms, $\max(\|b\|, \|A u\|)$.
+    pub size: f64,
+}
+
+/// The outcome of a linear solve.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CorrectionOutcome {
+    /// Iterations.
+    pub iterations: usize,
+    /// Whether the tolerance was met.
+    pub has_converged: bool,
+}
+
+/// Newton's method.
+///
+/// $$ J(u_k)\,\delta_k = r(u_k) \text{ up to } \eta_k \|r(u_k)\|, \qquad u_{k+1} = u_k + \theta_k \delta_k $$
+///
+/// The tolerance $\eta_k = 0.9\,(\|r_k\| / \|r_{k-1}\|)^2$ of linear solves keeps quadratic convergence without solves that are
+/// more accurate than the linearization. The length $\theta_k$ is 1, and shorter where the residual would not decrease: the
+/// minimum of a parabola, within a tenth and a half of the length before. An approximate J makes it a fixed-point iteration,
+/// such as that of Picard, which converges linearly.
+///
+/// # Cost
+/// A residual and a linear solve each iteration, a residual more for each length that is refused; two vectors.
+/// # Source
+/// `[eisenstat1996]`, choice 2 with its safeguard, and the line search of section 5.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Newton {
+    config: NewtonConfig,
+}
+
+/// The tolerance of the first linear solve.
+const FIRST: f64 = 0.01;
+/// The largest tolerance of a linear solve.
+const LOOSEST: f64 = 0.1;
+/// The share of the decrease that the linearization promises, which a step has to reach.
+const DECREASE: f64 = 1e-4;
+/// The shortest length of a step.
+const SHORTEST: f64 = 1e-4;
+/// A residual that is rounding, relative to its terms.
+const ROUNDING: f64 = 1e-15;
+
+impl Newton {
+    /// Creates the method.
+    pub fn new(config: NewtonConfig) -> Self {
+        Self { config }
+    }
+
+    /// Solves the equation from the values in `u`, and leaves the last iterate there.
+    ///
+    /// # Errors
+    /// [`LinalgError::Setting`]; errors of the equation. Not converging is an outcome.
+    pub fn solve<D: VectorKernels<f64>, E: NonlinearEquation<D>>(
+        &self,
+        equation: &mut E,
+        u: &mut Buffer<f64, D>,
+        monitor: &mut dyn Monitor,
+    ) -> Result<NewtonOutcome, E::Error> {
+        self.config.check()?;
+        let mut at = equation.residual(u)?;
+        let mut outcome = NewtonOutcome {
+            stop: NewtonStop::Undefined,
+            iterations: 0,
+            linear_iterations: 0,
+            residuals: vec![relative(at)],
+            lengths: Vec::new(),
+        };
+        if !at.norm.is_finite() {
+            return Ok(outcome);
+        }
+        let zeros = || Buffer::zeros(u.device(), u.len()).map_err(LinalgError::from);
+        let (mut delta, mut trial) = (zeros()?, zeros()?);
+        let asked = self.config.reduction.map_or(f64::INFINITY, |share| share * at.norm);
+        let mut forcing = FIRST;
+        outcome.stop = loop {
+            if let ControlFlow::Break(stop) = monitor.iteration(outcome.iterations, relative(at)) {
+                break NewtonStop::Ended(stop);
+            }
+            let wanted = asked.min(self.config.tolerance * at.size);
+            if at.norm <= wanted || at.norm <= ROUNDING * at.size {
+                break NewtonStop::Converged;
+            }
+            if outcome.iterations == self.config.max_iterations {
+                break NewtonStop::MaxIterations;
+            }
+            let eta = match equation.is_linear() {
+                true => wanted / at.norm,
+                false => forcing.max(0.5 * wanted / at.norm).min(LOOSEST),
+            };
+            let solved = equation.correction(&mut delta, eta)?;
+            outcome.linear_iterations += solved.iterations;
+            outcome.iterations += 1;
+            if equation.is_linear() {
+                u.device().clone().axpby(u, 1.0, &delta, 1.0)?;
+                outcome.lengths.push(1.0);
+                break if solved.has_converged { NewtonStop::Converged } else { NewtonStop::LinearSolver };
+            }
+            let Some((length, next)) = descend(equation, u, &delta, &mut trial, (at.norm, eta))? else {
+                break if solved.has_converged { NewtonStop::NoDescent } else { NewtonStop::LinearSolver };
+            };
+            std::mem::swap(u, &mut trial);
+            forcing = next_forcing(eta, next.norm / at.norm);
+            outcome.lengths.push(length);
+            outcome.residuals.push(relative(next));
+            at = next;
+        };
+        Ok(outcome)
+    }
+}
+
+/// Writes $u + \theta\delta$ into `trial` with the first length θ whose residual is small enough; none if there is none.
+fn descend<D: VectorKernels<f64>, E: NonlinearEquation<D>>(
+    equation: &mut E,
+    u: &Buffer<f64, D>,
+    delta: &Buffer<f64, D>,
+    trial: &mut Buffer<f64, D>,
+    (before, eta): (f64, f64),
+) -> Result<Option<(f64, ResidualNorm)>, E::Error> {
+    let device = u.device();
+    let mut length = 1.0;
+    while length >= SHORTEST {
+        device.copy(trial, u)?;
+        device.axpby(trial, length, delta, 1.0)?;
+        let found = equation.residual(trial)?;
+        if found.norm <= (1.0 - DECREASE * length * (1.0 - eta)) * before {
+            return Ok(Some((length, found)));
+        }
+        length = shorter(length, found.norm / before);
+    }
+    Ok(None)
+}
+
+/// Returns the next length where one has changed the residual by a factor: the minimum of the parabola through both squares
+/// and the slope at zero.
+fn shorter(length: f64, ratio: f64) -> f64 {
+    let minimum = length * length / (ratio * ratio - 1.0 + 2.0 * length);
+    match minimum.is_finite() && ratio.is_finite() {
+        true => minimum.clamp(0.1 * length, 0.5 * length),
+        false => 0.25 * length,
+    }
+}
+
+/// Returns the tolerance of the next linear solve, after one with `eta` and a change of the residual by a factor.
+fn next_forcing(eta: f64, ratio: f64) -> f64 {
+    let safeguard = 0.9 * eta * eta;
+    let next = 0.9 * ratio * ratio;
+    if safeguard > LOOSEST { next.max(safeguard) } else { next }
+}
+
+fn relative(at: ResidualNorm) -> f64 {
+    if at.norm == 0.0 { 0.0 } else { at.norm / at.size }
+}
