@@ -269,11 +269,7 @@ impl<D: CardiacDevice> Implicit<D> {
 }
 
 /// Makes the matrices of one-point integration for a matrix in rows.
-fn sums_of<D: CardiacDevice>(
-    device: &D,
-    mesh: &Mesh,
-    matrix: &Csr<f64, D>,
-) -> Result<Sums<D>, CardiacError> {
+fn sums_of<D: CardiacDevice>(device: &D, mesh: &Mesh, matrix: &Csr<f64, D>) -> Result<Sums<D>, CardiacError> {
     let on_host = matrix.copy_to(&Reference)?;
     let (offsets, columns) = (on_host.offsets_as_u64(), on_host.columns().as_slice());
     let of_row = |row: usize| &columns[offsets[row] as usize..offsets[row + 1] as usize];

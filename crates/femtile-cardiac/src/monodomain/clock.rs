@@ -49,7 +49,11 @@ pub(super) struct Clock {
 }
 
 impl Clock {
-    pub fn new((start, end): (f64, f64), (count, length): (usize, f64), adaptive: Option<AdaptiveSteps>) -> Self {
+    pub fn new(
+        (start, end): (f64, f64),
+        (count, length): (usize, f64),
+        adaptive: Option<AdaptiveSteps>,
+    ) -> Self {
         Self { start, end, count, steps: 0, time: start, length, adaptive }
     }
 

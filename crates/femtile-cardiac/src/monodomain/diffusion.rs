@@ -64,8 +64,7 @@ impl<D: CardiacDevice> Diffusion<D> {
         let problem = Poisson::new(mesh).sigma(of.conductivity.clone()).lambda(shift).discretize()?;
         let weak = problem.weak_form(config, opened, cpu.threads())?;
         let system = weak.system((cpu, device), stages)?;
-        let (format, preconditioner_name) =
-            (system.format().to_owned(), weak.config().preconditioner.name());
+        let (format, preconditioner_name) = (system.format().to_owned(), weak.config().preconditioner.name());
         let Operators { operator, preconditioner } = system.into_operators();
         let stiffness = stiffness(device, &problem.form(0))?;
         let stiffness = ProductMatrix::new(stiffness, config.format, MANY, &config.remembered)?.0;
@@ -107,7 +106,8 @@ impl<D: CardiacDevice> Diffusion<D> {
         }
         // δ = −w/θ with A w = K V: the sign and θ enter where δ is added.
         let tolerance = (self.threshold / size).min(0.5);
-        let config = KrylovConfig { tolerance, max_iterations: self.max_iterations, ..KrylovConfig::default() };
+        let config =
+            KrylovConfig { tolerance, max_iterations: self.max_iterations, ..KrylovConfig::default() };
         device.fill(&mut self.increment, 0.0)?;
         let (a, m) = (self.operator.as_ref(), self.preconditioner.as_ref());
         let method = ConjugateGradient::new(config);
@@ -123,10 +123,7 @@ impl<D: CardiacDevice> Diffusion<D> {
 ///
 /// # Errors
 /// Errors of the form and the device.
-pub(crate) fn stiffness<D: CardiacDevice>(
-    device: &D,
-    form: &Form<'_>,
-) -> Result<Csr<f64, D>, CardiacError> {
+pub(crate) fn stiffness<D: CardiacDevice>(device: &D, form: &Form<'_>) -> Result<Csr<f64, D>, CardiacError> {
     let [zero, one] = [0.0, 1.0].map(Coefficient::Constant);
     let with_mass = Form { lambda: &one, ..*form };
     let mut matrix = assemble::<f64, D>(device, &with_mass, &|_| ())?.matrix;

@@ -100,8 +100,7 @@ impl Monodomain<'_> {
         let activation = ActivationMap::new(&levels, &v)?;
         let clock = Clock::new((self.start, self.end), steps, self.adaptive);
         let (iterations, newton, rejected) = (0, 0, 0);
-        let mut state =
-            State { v, stepper, stimuli, activation, leads, clock, iterations, newton, rejected };
+        let mut state = State { v, stepper, stimuli, activation, leads, clock, iterations, newton, rejected };
         if let Some(checkpoint) = &self.resume {
             state.restore(checkpoint)?;
         }

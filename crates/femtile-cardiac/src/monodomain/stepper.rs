@@ -1,8 +1,8 @@
 //! One step of the equation, by splitting or implicitly.
 
+use femtile::SolverConfig;
 use femtile::device::{Buffer, Cpu, Cuda};
 use femtile::solve::Stages;
-use femtile::SolverConfig;
 
 use super::diffusion::{Diffusion, DiffusionConfig};
 use super::membrane::Membrane;
@@ -74,7 +74,11 @@ impl<D: CardiacDevice> Stepper<D> {
     }
 
     /// Computes $y = K x$.
-    pub fn apply_stiffness(&mut self, y: &mut Buffer<f64, D>, x: &Buffer<f64, D>) -> Result<(), CardiacError> {
+    pub fn apply_stiffness(
+        &mut self,
+        y: &mut Buffer<f64, D>,
+        x: &Buffer<f64, D>,
+    ) -> Result<(), CardiacError> {
         match self {
             Self::Split(split) => Ok(split.diffusion.stiffness().apply(y, x)?),
             Self::Implicit(implicit) => implicit.apply_stiffness(y, x),
