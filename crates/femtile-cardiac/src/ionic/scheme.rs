@@ -17,7 +17,7 @@ use crate::CardiacError;
 /// for gates w and the other variables u, V among them.
 ///
 /// # Source
-/// `[rush1978]`; the second order is that of `[sundnes2009]`, Section 2.3, with gates alone linearized.
+/// `[rush1978]`; `[sundnes2009]` for the second order. Differs: gates alone are integrated exactly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum LocalScheme {
     /// First order: $y_{n+1} = S(Δt, y_n)$.
