@@ -7,10 +7,10 @@ use femtile::device::cpu::{SharedMut, Source};
 use femtile::device::{Buffer, Cpu};
 use femtile::expression::{ProgramInput, TapeScratch};
 
-use super::kernels::check;
-use super::newton::{MAX_ITERATIONS, States, iterate, n_outputs};
+use super::kernels::{check, check_states, check_step};
+use super::newton::{self, MAX_ITERATIONS, iterate, n_outputs};
 use super::reference::{HostImplicitProgram, HostProgram};
-use super::{IonicKernels, LocalScheme, MAX_IMPLICIT_STATES, Model, Points};
+use super::{GatePrecision, IonicKernels, LocalScheme, MAX_IMPLICIT_STATES, Model, Points, States};
 use crate::CardiacError;
 
 /// Points of a block: its variables and temporary values fit in the L1 and L2 caches.
@@ -20,8 +20,13 @@ impl IonicKernels for Cpu {
     type Program = HostProgram;
     type ImplicitProgram = HostImplicitProgram;
 
-    fn ionic_prepare(&self, model: &Model, scheme: LocalScheme) -> Result<HostProgram, CardiacError> {
-        HostProgram::new(model, scheme)
+    fn ionic_prepare(
+        &self,
+        model: &Model,
+        scheme: LocalScheme,
+        gates: GatePrecision,
+    ) -> Result<HostProgram, CardiacError> {
+        HostProgram::new(model, scheme, gates)
     }
 
     fn ionic_advance(
@@ -29,23 +34,22 @@ impl IonicKernels for Cpu {
         program: &HostProgram,
         points: &Points<Self>,
         v: &mut Buffer<f64, Self>,
-        states: &mut Buffer<f64, Self>,
+        states: &mut States<Self>,
         stimulus: Option<&Buffer<f64, Self>>,
         dt: f64,
     ) -> Result<(), CardiacError> {
-        check(points, program.n_states(), &[("v", v)], &[("states", states)])?;
-        if let Some(stimulus) = stimulus {
-            check(points, 0, &[("stimulus", stimulus)], &[])?;
-        }
+        check_step(points, [program.n_states(), program.n_single], v, states, stimulus)?;
+        let (single, double) = states.parts_mut();
         let fields = Fields {
             list: points.list().map(Buffer::as_slice),
             stride: points.stride(),
             v: SharedMut::new(v.as_mut_slice()),
-            states: SharedMut::new(states.as_mut_slice()),
+            single: SharedMut::new(single.as_mut_slice()),
+            double: SharedMut::new(double.as_mut_slice()),
         };
         let stimulus = stimulus.map(Buffer::as_slice);
         self.for_ranges(points.len().div_ceil(BLOCK), 1, |blocks| {
-            let mut workspace = Workspace::new(program);
+            let mut workspace = Workspace::new(program, BLOCK.min(points.len()));
             for block in blocks {
                 let range = block * BLOCK..((block + 1) * BLOCK).min(points.len());
                 advance_block(program, &fields, stimulus, range, dt, &mut workspace);
@@ -70,14 +74,15 @@ impl IonicKernels for Cpu {
         dt: f64,
     ) -> Result<usize, CardiacError> {
         let vectors = [("v", v), ("current", &*current), ("tangent", &*tangent)];
-        check(points, program.n_states, &vectors, &[("old_states", old_states), ("states", states)])?;
+        check(points, &vectors)?;
+        check_states(points, program.n_states, &[("old_states", old_states), ("states", states)])?;
         let (list, stride, n) = (points.list().map(Buffer::as_slice), points.stride(), program.n_states);
         let old_states = old_states.as_slice();
         let [states, current, tangent] =
             [states, current, tangent].map(|values| SharedMut::new(values.as_mut_slice()));
         let failures = AtomicUsize::new(0);
         self.for_ranges(points.len().div_ceil(BLOCK), 1, |blocks| {
-            let mut newton = BlockNewton::new(program);
+            let mut newton = BlockNewton::new(program, BLOCK.min(points.len()));
             for block in blocks {
                 let range = block * BLOCK..((block + 1) * BLOCK).min(points.len());
                 newton.gather(range.clone(), list, v.as_slice(), old_states, stride);
@@ -105,24 +110,32 @@ struct Fields<'a> {
     list: Option<&'a [u32]>,
     stride: usize,
     v: SharedMut<'a, f64>,
-    states: SharedMut<'a, f64>,
+    /// The states with 32 bits and those with 64.
+    single: SharedMut<'a, f32>,
+    double: SharedMut<'a, f64>,
 }
 
-/// Arrays of a block, `[n][BLOCK]`.
+/// Arrays of a block, `[n][width]`.
 struct Workspace {
+    /// Most points of a block.
+    width: usize,
     voltage: Vec<f64>,
     stimulus: Vec<f64>,
+    /// The states with 32 bits, widened.
+    gates: Vec<f64>,
     /// The variables after each stage.
     stages: [Vec<f64>; 2],
     scratch: TapeScratch,
 }
 
 impl Workspace {
-    fn new(program: &HostProgram) -> Self {
-        let n = program.inputs.n_variables * BLOCK;
+    fn new(program: &HostProgram, width: usize) -> Self {
+        let n = program.inputs.n_variables * width;
         Self {
-            voltage: vec![0.0; BLOCK],
-            stimulus: vec![0.0; BLOCK],
+            width,
+            voltage: vec![0.0; width],
+            stimulus: vec![0.0; width],
+            gates: vec![0.0; program.n_single * width],
             stages: [vec![0.0; n], vec![0.0; n]],
             scratch: TapeScratch::default(),
         }
@@ -138,8 +151,9 @@ fn advance_block(
     dt: f64,
     workspace: &mut Workspace,
 ) {
-    let (len, n_states) = (range.len(), program.n_states());
-    let Workspace { voltage, stimulus: of_block, stages, scratch } = workspace;
+    let (len, n_double) = (range.len(), program.n_states() - program.n_single);
+    let Workspace { width, voltage, stimulus: of_block, gates, stages, scratch } = workspace;
+    let width = *width;
     let v = Source::of_shared(&fields.v);
     for (i, point) in range.clone().enumerate() {
         let node = fields.list.map_or(point, |list| list[point] as usize);
@@ -148,10 +162,16 @@ fn advance_block(
         of_block[i] = stimulus.map_or(0.0, |stimulus| stimulus[node]);
     }
     let rows = |state: usize| state * fields.stride + range.start..state * fields.stride + range.end;
+    for (state, gates) in gates.chunks_exact_mut(width).enumerate() {
+        // SAFETY: points of this block belong to no other.
+        let stored = unsafe { fields.single.range(rows(state)) };
+        gates.iter_mut().zip(stored).for_each(|(gate, stored)| *gate = f64::from(*stored));
+    }
     let mut start = vec![ProgramInput::Values(&voltage[..len])];
+    start.extend(gates.chunks_exact(width).map(|row| ProgramInput::Values(&row[..len])));
     // SAFETY: points of this block belong to no other, and nothing writes their states until all stages have run.
     start
-        .extend((0..n_states).map(|state| ProgramInput::Values(unsafe { fields.states.range(rows(state)) })));
+        .extend((0..n_double).map(|state| ProgramInput::Values(unsafe { fields.double.range(rows(state)) })));
     let stimulus = match stimulus {
         Some(_) => ProgramInput::Values(&of_block[..len]),
         None => ProgramInput::Uniform(0.0),
@@ -160,7 +180,7 @@ fn advance_block(
         let mut inputs = at.to_vec();
         inputs.extend([stimulus, ProgramInput::Uniform(length)]);
         inputs.extend(&start);
-        let mut outputs: Vec<&mut [f64]> = to.chunks_exact_mut(BLOCK).map(|row| &mut row[..len]).collect();
+        let mut outputs: Vec<&mut [f64]> = to.chunks_exact_mut(width).map(|row| &mut row[..len]).collect();
         program.stage.run(&mut outputs, &inputs, scratch);
     };
     let [first, second] = stages;
@@ -169,19 +189,24 @@ fn advance_block(
     let last = if program.scheme.stages() == 1 {
         first
     } else {
-        let middle: Vec<_> = first.chunks_exact(BLOCK).map(|row| ProgramInput::Values(&row[..len])).collect();
+        let middle: Vec<_> = first.chunks_exact(width).map(|row| ProgramInput::Values(&row[..len])).collect();
         run(&middle, second, lengths[1]);
         second
     };
-    let mut last = last.chunks_exact(BLOCK).map(|row| &row[..len]);
+    let mut last = last.chunks_exact(width).map(|row| &row[..len]);
     for (&value, point) in last.next().unwrap_or_default().iter().zip(range.clone()) {
         let node = fields.list.map_or(point, |list| list[point] as usize);
         // SAFETY: as above; no other thread reads or writes this entry.
         unsafe { fields.v.write(node, value) };
     }
+    for (state, values) in last.by_ref().take(program.n_single).enumerate() {
+        // SAFETY: as above.
+        let stored = unsafe { fields.single.range(rows(state)) };
+        stored.iter_mut().zip(values).for_each(|(stored, gate)| *stored = *gate as f32);
+    }
     for (state, values) in last.enumerate() {
         // SAFETY: as above; nothing reads these states any more.
-        unsafe { fields.states.range(rows(state)) }.copy_from_slice(values);
+        unsafe { fields.double.range(rows(state)) }.copy_from_slice(values);
     }
 }
 
@@ -189,9 +214,9 @@ fn advance_block(
 struct BlockNewton<'a> {
     program: &'a HostImplicitProgram,
     len: usize,
-    /// Voltages and states, `[1 + n][BLOCK]`.
+    /// Voltages and states, `[1 + n][width]`.
     inputs: Vec<Vec<f64>>,
-    old: Vec<States>,
+    old: Vec<newton::States>,
     outputs: Vec<Vec<f64>>,
     is_done: Vec<bool>,
     current: Vec<f64>,
@@ -200,17 +225,17 @@ struct BlockNewton<'a> {
 }
 
 impl<'a> BlockNewton<'a> {
-    fn new(program: &'a HostImplicitProgram) -> Self {
+    fn new(program: &'a HostImplicitProgram, width: usize) -> Self {
         let n = program.n_states;
         Self {
             program,
             len: 0,
-            inputs: vec![vec![0.0; BLOCK]; 1 + n],
-            old: vec![[0.0; MAX_IMPLICIT_STATES]; BLOCK],
-            outputs: vec![vec![0.0; BLOCK]; n_outputs(n)],
-            is_done: vec![false; BLOCK],
-            current: vec![0.0; BLOCK],
-            tangent: vec![0.0; BLOCK],
+            inputs: vec![vec![0.0; width]; 1 + n],
+            old: vec![[0.0; MAX_IMPLICIT_STATES]; width],
+            outputs: vec![vec![0.0; width]; n_outputs(n)],
+            is_done: vec![false; width],
+            current: vec![0.0; width],
+            tangent: vec![0.0; width],
             scratch: TapeScratch::default(),
         }
     }
