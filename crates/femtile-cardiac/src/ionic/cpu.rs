@@ -2,8 +2,9 @@
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
-use femtile::device::cpu::{SharedMut, Source};
+use femtile::device::cpu::{SharedMut, SimdLevel, Source};
 use femtile::device::{Buffer, Cpu};
 use femtile::expression::{ProgramInput, TapeScratch};
 
@@ -16,22 +17,55 @@ use crate::CardiacError;
 /// Points of a block: its variables and temporary values fit in the L1 and L2 caches.
 const BLOCK: usize = 256;
 
+/// A stage of a scheme on a CPU.
+#[derive(Debug)]
+pub struct CpuProgram {
+    program: HostProgram,
+    workspaces: Pool<Workspace>,
+}
+
+/// The right side of a model with its derivatives on a CPU.
+#[derive(Debug)]
+pub struct CpuImplicitProgram {
+    program: HostImplicitProgram,
+    workspaces: Pool<BlockNewton>,
+}
+
+/// Workspaces between calls: large allocations in each would cost more than a step of few points.
+#[derive(Debug)]
+struct Pool<W>(Mutex<Vec<W>>);
+
+impl<W> Pool<W> {
+    fn new() -> Self {
+        Self(Mutex::new(Vec::new()))
+    }
+
+    /// Runs `work` with a workspace that nobody else has meanwhile.
+    fn with(&self, new: impl FnOnce() -> W, work: impl FnOnce(&mut W)) {
+        let taken = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let mut workspace = taken.unwrap_or_else(new);
+        work(&mut workspace);
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(workspace);
+    }
+}
+
 impl IonicKernels for Cpu {
-    type Program = HostProgram;
-    type ImplicitProgram = HostImplicitProgram;
+    type Program = CpuProgram;
+    type ImplicitProgram = CpuImplicitProgram;
 
     fn ionic_prepare(
         &self,
         model: &Model,
         scheme: LocalScheme,
         gates: GatePrecision,
-    ) -> Result<HostProgram, CardiacError> {
-        HostProgram::new(model, scheme, gates)
+    ) -> Result<CpuProgram, CardiacError> {
+        let program = HostProgram::new(model, scheme, gates)?;
+        Ok(CpuProgram { program, workspaces: Pool::new() })
     }
 
     fn ionic_advance(
         &self,
-        program: &HostProgram,
+        CpuProgram { program, workspaces }: &CpuProgram,
         points: &Points<Self>,
         v: &mut Buffer<f64, Self>,
         states: &mut States<Self>,
@@ -49,22 +83,26 @@ impl IonicKernels for Cpu {
         };
         let stimulus = stimulus.map(Buffer::as_slice);
         self.for_ranges(points.len().div_ceil(BLOCK), 1, |blocks| {
-            let mut workspace = Workspace::new(program, BLOCK.min(points.len()));
-            for block in blocks {
-                let range = block * BLOCK..((block + 1) * BLOCK).min(points.len());
-                advance_block(program, &fields, stimulus, range, dt, &mut workspace);
-            }
+            let width = BLOCK.min(points.len());
+            workspaces.with(Workspace::default, |workspace| {
+                workspace.resize(program, width, self.simd());
+                for block in blocks {
+                    let range = block * BLOCK..((block + 1) * BLOCK).min(points.len());
+                    advance_block(program, &fields, stimulus, range, dt, workspace);
+                }
+            });
         });
         Ok(())
     }
 
-    fn ionic_prepare_implicit(&self, model: &Model) -> Result<HostImplicitProgram, CardiacError> {
-        HostImplicitProgram::new(model)
+    fn ionic_prepare_implicit(&self, model: &Model) -> Result<CpuImplicitProgram, CardiacError> {
+        let program = HostImplicitProgram::new(model)?;
+        Ok(CpuImplicitProgram { program, workspaces: Pool::new() })
     }
 
     fn ionic_implicit(
         &self,
-        program: &HostImplicitProgram,
+        CpuImplicitProgram { program, workspaces }: &CpuImplicitProgram,
         points: &Points<Self>,
         v: &Buffer<f64, Self>,
         old_states: &Buffer<f64, Self>,
@@ -82,24 +120,26 @@ impl IonicKernels for Cpu {
             [states, current, tangent].map(|values| SharedMut::new(values.as_mut_slice()));
         let failures = AtomicUsize::new(0);
         self.for_ranges(points.len().div_ceil(BLOCK), 1, |blocks| {
-            let mut newton = BlockNewton::new(program, BLOCK.min(points.len()));
-            for block in blocks {
-                let range = block * BLOCK..((block + 1) * BLOCK).min(points.len());
-                newton.gather(range.clone(), list, v.as_slice(), old_states, stride);
-                failures.fetch_add(newton.solve(dt), Ordering::Relaxed);
-                for (i, point) in range.enumerate() {
-                    let node = list.map_or(point, |list| list[point] as usize);
-                    // SAFETY: numbers of a list are below the length, which `check` has compared, and each occurs once, in
-                    // one block; the rows of states have room for every point.
-                    unsafe {
-                        current.write(node, newton.current[i]);
-                        tangent.write(node, newton.tangent[i]);
-                        for state in 0..n {
-                            states.write(state * stride + point, newton.inputs[1 + state][i]);
+            let new = || BlockNewton::new(program, self.simd());
+            workspaces.with(new, |newton| {
+                for block in blocks {
+                    let range = block * BLOCK..((block + 1) * BLOCK).min(points.len());
+                    newton.gather(range.clone(), list, v.as_slice(), old_states, stride);
+                    failures.fetch_add(newton.solve(program, dt), Ordering::Relaxed);
+                    for (i, point) in range.enumerate() {
+                        let node = list.map_or(point, |list| list[point] as usize);
+                        // SAFETY: numbers of a list are below the length, which `check` has compared, and each occurs
+                        // once, in one block; the rows of states have room for every point.
+                        unsafe {
+                            current.write(node, newton.current[i]);
+                            tangent.write(node, newton.tangent[i]);
+                            for state in 0..n {
+                                states.write(state * stride + point, newton.inputs[1 + state][i]);
+                            }
                         }
                     }
                 }
-            }
+            });
         });
         Ok(failures.into_inner())
     }
@@ -116,6 +156,7 @@ struct Fields<'a> {
 }
 
 /// Arrays of a block, `[n][width]`.
+#[derive(Debug, Default)]
 struct Workspace {
     /// Most points of a block.
     width: usize,
@@ -129,16 +170,20 @@ struct Workspace {
 }
 
 impl Workspace {
-    fn new(program: &HostProgram, width: usize) -> Self {
-        let n = program.inputs.n_variables * width;
-        Self {
-            width,
-            voltage: vec![0.0; width],
-            stimulus: vec![0.0; width],
-            gates: vec![0.0; program.n_single * width],
-            stages: [vec![0.0; n], vec![0.0; n]],
-            scratch: TapeScratch::default(),
+    /// Prepares the arrays for blocks of `width` points.
+    fn resize(&mut self, program: &HostProgram, width: usize, simd: SimdLevel) {
+        if self.width == width {
+            return;
         }
+        let array = |n: usize| vec![0.0; n * width];
+        *self = Self {
+            width,
+            voltage: array(1),
+            stimulus: array(1),
+            gates: array(program.n_single),
+            stages: [array(program.inputs.n_variables), array(program.inputs.n_variables)],
+            scratch: TapeScratch::with_simd(simd),
+        };
     }
 }
 
@@ -211,10 +256,10 @@ fn advance_block(
 }
 
 /// Newton's method at the points of a block.
-struct BlockNewton<'a> {
-    program: &'a HostImplicitProgram,
+#[derive(Debug)]
+struct BlockNewton {
     len: usize,
-    /// Voltages and states, `[1 + n][width]`.
+    /// Voltages and states, `[1 + n][BLOCK]`.
     inputs: Vec<Vec<f64>>,
     old: Vec<newton::States>,
     outputs: Vec<Vec<f64>>,
@@ -224,19 +269,18 @@ struct BlockNewton<'a> {
     scratch: TapeScratch,
 }
 
-impl<'a> BlockNewton<'a> {
-    fn new(program: &'a HostImplicitProgram, width: usize) -> Self {
+impl BlockNewton {
+    fn new(program: &HostImplicitProgram, simd: SimdLevel) -> Self {
         let n = program.n_states;
         Self {
-            program,
             len: 0,
-            inputs: vec![vec![0.0; width]; 1 + n],
-            old: vec![[0.0; MAX_IMPLICIT_STATES]; width],
-            outputs: vec![vec![0.0; width]; n_outputs(n)],
-            is_done: vec![false; width],
-            current: vec![0.0; width],
-            tangent: vec![0.0; width],
-            scratch: TapeScratch::default(),
+            inputs: vec![vec![0.0; BLOCK]; 1 + n],
+            old: vec![[0.0; MAX_IMPLICIT_STATES]; BLOCK],
+            outputs: vec![vec![0.0; BLOCK]; n_outputs(n)],
+            is_done: vec![false; BLOCK],
+            current: vec![0.0; BLOCK],
+            tangent: vec![0.0; BLOCK],
+            scratch: TapeScratch::with_simd(simd),
         }
     }
 
@@ -245,22 +289,22 @@ impl<'a> BlockNewton<'a> {
         self.len = range.len();
         for (i, point) in range.enumerate() {
             self.inputs[0][i] = v[list.map_or(point, |list| list[point] as usize)];
-            for state in 0..self.program.n_states {
+            for (state, row) in self.inputs[1..].iter_mut().enumerate() {
                 self.old[i][state] = old[state * stride + point];
-                self.inputs[1 + state][i] = self.old[i][state];
+                row[i] = self.old[i][state];
             }
         }
     }
 
     /// Iterates until all points have converged; returns the number of those that have not.
-    fn solve(&mut self, dt: f64) -> usize {
-        let (n, len) = (self.program.n_states, self.len);
+    fn solve(&mut self, program: &HostImplicitProgram, dt: f64) -> usize {
+        let (n, len) = (program.n_states, self.len);
         self.is_done[..len].fill(false);
         let mut n_open = len;
         for iteration in 0..=MAX_ITERATIONS {
             let inputs: Vec<_> = self.inputs.iter().map(|row| ProgramInput::Values(&row[..len])).collect();
             let mut outputs: Vec<&mut [f64]> = self.outputs.iter_mut().map(|row| &mut row[..len]).collect();
-            self.program.right_side.run(&mut outputs, &inputs, &mut self.scratch);
+            program.right_side.run(&mut outputs, &inputs, &mut self.scratch);
             for i in 0..len {
                 if self.is_done[i] {
                     continue;

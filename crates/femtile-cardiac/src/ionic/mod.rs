@@ -40,6 +40,7 @@ mod source;
 mod states;
 
 pub use cells::Ionic;
+pub use cpu::{CpuImplicitProgram, CpuProgram};
 pub use cuda::{CudaImplicitProgram, CudaProgram};
 pub use kernels::IonicKernels;
 pub use model::{Model, State, Units};
