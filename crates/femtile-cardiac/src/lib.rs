@@ -11,6 +11,7 @@
 pub mod activation;
 mod device;
 mod error;
+mod implicit;
 pub mod ionic;
 pub mod monodomain;
 pub mod stimulus;

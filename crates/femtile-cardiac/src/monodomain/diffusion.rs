@@ -3,18 +3,23 @@
 use std::sync::Arc;
 
 use femtile::device::{Buffer, Cpu, Cuda};
+use femtile::fem::{Coefficient, Form, assemble};
 use femtile::linalg::comm::Alone;
 use femtile::linalg::krylov::Stop;
 use femtile::linalg::krylov::cg::{ConjugateGradient, KrylovConfig};
+use femtile::linalg::sparse::{Csr, ProductMatrix, StoredMatrix};
 use femtile::linalg::{LinearOperator, Preconditioner};
-use femtile::solve::{OperatorDevice, Operators, Stages};
-use femtile::{Mesh, Poisson, PreconditionerConfig, SolverConfig, Value};
+use femtile::solve::{Operators, Stages};
+use femtile::{Mesh, Poisson, SolverConfig, Value};
 
-use crate::CardiacError;
+use crate::{CardiacDevice, CardiacError};
+
+/// Products with an operator in a run, enough for any format to pay.
+const MANY: usize = 10_000;
 
 /// The coefficients of $c\, \partial V/\partial t = \nabla\cdot(D \nabla V)$.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct DiffusionConfig<'a> {
+pub(crate) struct DiffusionConfig<'a> {
     pub conductivity: &'a Value,
     /// The factor $c = \chi C_m$.
     pub storage: f64,
@@ -29,7 +34,7 @@ pub(super) struct DiffusionConfig<'a> {
 ///
 /// The solve ends when the residual is that of an error of the given size in V at all nodes,
 /// $\|r\|_2 \le \epsilon\, \tfrac{c}{\theta h} \|M 1\|_2$.
-pub(super) struct Diffusion<D: OperatorDevice> {
+pub(super) struct Diffusion<D: CardiacDevice> {
     stiffness: Arc<dyn LinearOperator<f64, D>>,
     operator: Arc<dyn LinearOperator<f64, D>>,
     preconditioner: Arc<dyn Preconditioner<f64, D>>,
@@ -44,7 +49,7 @@ pub(super) struct Diffusion<D: OperatorDevice> {
     pub preconditioner_name: &'static str,
 }
 
-impl<D: OperatorDevice> Diffusion<D> {
+impl<D: CardiacDevice> Diffusion<D> {
     /// Assembles the operators.
     ///
     /// # Errors
@@ -56,17 +61,13 @@ impl<D: OperatorDevice> Diffusion<D> {
         stages: &mut Stages<'_>,
     ) -> Result<Self, CardiacError> {
         let shift = of.storage / (of.theta * of.length);
-        let problem = |lambda: f64| Poisson::new(mesh).sigma(of.conductivity.clone()).lambda(lambda);
-        let bare = SolverConfig { preconditioner: PreconditionerConfig::None, ..config.clone() };
-        let mut make = |lambda: f64, config: &SolverConfig| {
-            let problem = problem(lambda).discretize()?;
-            let weak = problem.weak_form(config, opened, cpu.threads())?;
-            let system = weak.system((cpu, device), stages)?;
-            let names = (system.format().to_owned(), weak.config().preconditioner.name());
-            Ok::<_, CardiacError>((system.into_operators(), names))
-        };
-        let (Operators { operator: stiffness, .. }, _) = make(0.0, &bare)?;
-        let (Operators { operator, preconditioner }, (format, preconditioner_name)) = make(shift, config)?;
+        let problem = Poisson::new(mesh).sigma(of.conductivity.clone()).lambda(shift).discretize()?;
+        let weak = problem.weak_form(config, opened, cpu.threads())?;
+        let system = weak.system((cpu, device), stages)?;
+        let (format, preconditioner_name) = (system.format().to_owned(), weak.config().preconditioner.name());
+        let Operators { operator, preconditioner } = system.into_operators();
+        let stiffness = stiffness(device, &problem.form(0))?;
+        let stiffness = ProductMatrix::new(stiffness, config.format, MANY, &config.remembered)?.0;
         let n = mesh.n_nodes();
         let (mut ones, mut right) = (Buffer::zeros(device, n)?, Buffer::zeros(device, n)?);
         device.fill(&mut ones, 1.0)?;
@@ -74,7 +75,7 @@ impl<D: OperatorDevice> Diffusion<D> {
         operator.apply(&mut right, &ones)?;
         let threshold = of.error * device.dot(&right, &right)?.sqrt();
         Ok(Self {
-            stiffness,
+            stiffness: Arc::new(stiffness),
             operator,
             preconditioner,
             theta: of.theta,
@@ -105,7 +106,8 @@ impl<D: OperatorDevice> Diffusion<D> {
         }
         // δ = −w/θ with A w = K V: the sign and θ enter where δ is added.
         let tolerance = (self.threshold / size).min(0.5);
-        let config = KrylovConfig { tolerance, max_iterations: self.max_iterations, ..KrylovConfig::default() };
+        let config =
+            KrylovConfig { tolerance, max_iterations: self.max_iterations, ..KrylovConfig::default() };
         device.fill(&mut self.increment, 0.0)?;
         let (a, m) = (self.operator.as_ref(), self.preconditioner.as_ref());
         let method = ConjugateGradient::new(config);
@@ -113,4 +115,19 @@ impl<D: OperatorDevice> Diffusion<D> {
         device.axpby(v, -1.0 / self.theta, &self.increment, 1.0)?;
         Ok((outcome.iterations, outcome.stop == Stop::Converged))
     }
+}
+
+/// Assembles the matrix of $\int \sigma \nabla u \cdot \nabla v$, whatever the reaction of the form is.
+///
+/// It is the difference of two matrices with a reaction: on its own it would be that of a problem without a solution.
+///
+/// # Errors
+/// Errors of the form and the device.
+pub(crate) fn stiffness<D: CardiacDevice>(device: &D, form: &Form<'_>) -> Result<Csr<f64, D>, CardiacError> {
+    let [zero, one] = [0.0, 1.0].map(Coefficient::Constant);
+    let with_mass = Form { lambda: &one, ..*form };
+    let mut matrix = assemble::<f64, D>(device, &with_mass, &|_| ())?.matrix;
+    let mass = assemble::<f64, D>(device, &Form { sigma: &zero, ..with_mass }, &|_| ())?.matrix;
+    matrix.combine_values(-1.0, mass.values(), 1.0)?;
+    Ok(matrix)
 }

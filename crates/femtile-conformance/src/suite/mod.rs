@@ -8,6 +8,7 @@ pub mod assembly;
 pub mod block_tridiagonal;
 pub mod box_multigrid;
 pub mod cg;
+pub mod cg_solver;
 pub mod csr;
 pub mod degree_transfer;
 pub mod ell_warp;
@@ -25,15 +26,21 @@ pub mod samples;
 pub mod tridiagonal;
 pub mod vector;
 
-use femtile::linalg::krylov::cg::CgKernels;
+use femtile::linalg::krylov::cg::CgSolverKernels;
 use femtile::linalg::sparse::csr::CsrKernels;
 use femtile::linalg::sparse::ell_warp::EllWarpKernels;
 use femtile::linalg::vector::VectorKernels;
 
 /// A device with all kernels of linear algebra in both precisions.
-pub trait LinearDevice: CgKernels<f64> + CgKernels<f32> + CsrKernels<f64> + CsrKernels<f32> {}
+pub trait LinearDevice:
+    CgSolverKernels<f64> + CgSolverKernels<f32> + CsrKernels<f64> + CsrKernels<f32>
+{
+}
 
-impl<D: CgKernels<f64> + CgKernels<f32> + CsrKernels<f64> + CsrKernels<f32>> LinearDevice for D {}
+impl<D> LinearDevice for D where
+    D: CgSolverKernels<f64> + CgSolverKernels<f32> + CsrKernels<f64> + CsrKernels<f32>
+{
+}
 
 /// A device with the kernels of ELL-WARP in every precision.
 pub trait SparseDevice:
@@ -101,6 +108,10 @@ macro_rules! linear_algebra {
                 every_stop_keeps_the_iterate_that_it_reports, an_indefinite_matrix_breaks_down_with_numbers,
                 how_often_the_host_looks_changes_nothing, a_right_side_that_is_not_finite_breaks_down_at_once,
                 right_sides_of_any_size_are_solved;
+            cg_solver: kept_solves_have_the_bits_of_single_ones, kept_solves_take_any_number_of_unknowns,
+                unusual_right_sides_leave_a_solver_as_it_was, kept_solves_end_as_single_ones,
+                a_monitor_ends_a_kept_solve, targets_are_tolerances_of_the_right_side,
+                vectors_of_a_solver_may_be_replaced;
         }
     };
 }
