@@ -6,6 +6,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use femtile_device::cpu::SimdLevel;
+
 use crate::node::{Id, Node, Variable, choose, half_power, integer_power};
 
 /// Nodes in the order in which a walk of the expression from the left finishes them; the last is the whole.
@@ -66,6 +68,15 @@ impl Graph {
 
 /// Computes the value of every node, in order.
 pub(crate) fn evaluate(nodes: &[Node], point: [f64; 3], time: f64, others: &[f64], values: &mut [f64]) {
+    // Elementary functions have fused multiply-adds.
+    SimdLevel::Scalar.vectorize(
+        #[inline(always)]
+        || evaluate_all(nodes, point, time, others, values),
+    );
+}
+
+#[inline(always)]
+fn evaluate_all(nodes: &[Node], point: [f64; 3], time: f64, others: &[f64], values: &mut [f64]) {
     for (i, &node) in nodes.iter().enumerate() {
         let value = |id: Id| values[id as usize];
         values[i] = match node {

@@ -45,10 +45,12 @@ fn power_of_two(biased: u64) -> f64 {
     f64::from_bits(biased << 52)
 }
 
-/// Whether neither eˣ nor 2ᵏ⁻¹ leaves the normal numbers.
+/// A number with the highest bit 0 for ordinary exponents: |x| ≤ 708, so that neither eˣ nor 2ᵏ⁻¹ leaves the normal
+/// numbers.
 #[inline(always)]
-pub(crate) fn is_ordinary_exponent(x: f64) -> bool {
-    x.abs() < 708.0
+pub(crate) fn unusual_exponent(x: f64) -> u64 {
+    const LARGEST: u64 = 708.0_f64.to_bits();
+    LARGEST.wrapping_sub(x.abs().to_bits())
 }
 
 /// [`exp`] of ordinary exponents.
@@ -82,7 +84,7 @@ pub(crate) fn ordinary_expm1(x: f64) -> f64 {
     (2.0 * half.mul_add(rest, half - 0.5)).copysign(x)
 }
 
-/// eˣ − 1, within 2 units in the last place.
+/// eˣ − 1, within 2.2 units in the last place.
 #[inline(always)]
 pub(crate) fn expm1(x: f64) -> f64 {
     let bounded = choose(x > 710.0, 710.0, x);

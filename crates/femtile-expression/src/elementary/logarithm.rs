@@ -46,10 +46,13 @@ fn sum(k: f64, f: f64, correction: f64) -> f64 {
     k.mul_add(LN2_HIGH, -((half_square - small) - f))
 }
 
-/// Whether a number is positive, normal and finite.
+/// A number with the highest bit 0 for positive, normal and finite x.
 #[inline(always)]
-pub(crate) fn is_ordinary_number(x: f64) -> bool {
-    (f64::MIN_POSITIVE..f64::INFINITY).contains(&x)
+pub(crate) fn unusual_number(x: f64) -> u64 {
+    const SMALLEST: u64 = f64::MIN_POSITIVE.to_bits();
+    const LARGEST: u64 = f64::MAX.to_bits();
+    let bits = x.to_bits();
+    bits | bits.wrapping_sub(SMALLEST) | LARGEST.wrapping_sub(bits)
 }
 
 /// [`log`] of ordinary numbers.
@@ -70,7 +73,7 @@ pub(crate) fn log(x: f64) -> f64 {
     choose(x > 0.0, value, choose(x == 0.0, f64::NEG_INFINITY, f64::NAN))
 }
 
-/// log(1 + x), within 2 units in the last place.
+/// log(1 + x), within 1 unit in the last place.
 #[inline(always)]
 pub(crate) fn log1p(x: f64) -> f64 {
     let u = 1.0 + x;

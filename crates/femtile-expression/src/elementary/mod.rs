@@ -3,13 +3,14 @@
 //! Sums of products are rounded once where this text says `mul_add`, and nowhere else: a function has the same bits in
 //! scalar code and in vectors of any width. Processors without fused multiply-add are slow here, not different.
 //!
-//! Most arguments are ordinary: for them a function `ordinary_…` has the value with fewer operations.
+//! Most arguments are ordinary: for them a function `ordinary_…` has the value with fewer operations. Whether arguments
+//! are is told by the highest bit of integers, which a loop can gather without leaving its vectors.
 
 mod exponential;
 mod logarithm;
 
-pub(crate) use exponential::{exp, expm1, exprel, is_ordinary_exponent, ordinary_exp, ordinary_expm1, tanh};
-pub(crate) use logarithm::{is_ordinary_number, log, log1p, ordinary_log};
+pub(crate) use exponential::{exp, expm1, exprel, ordinary_exp, ordinary_expm1, tanh, unusual_exponent};
+pub(crate) use logarithm::{log, log1p, ordinary_log, unusual_number};
 
 /// The upper 42 bits of log 2: a product with an integer of 11 bits is exact.
 const LN2_HIGH: f64 = f64::from_bits(0x3fe6_2e42_fefa_3800);

@@ -1,4 +1,5 @@
 use super::Program;
+use super::reciprocal::avoid_divisions;
 use crate::derivative::derivative_in;
 use crate::error::ExpressionError;
 use crate::graph::Builder;
@@ -131,6 +132,7 @@ impl ProgramBuilder {
     pub fn finish(&self, outputs: &[Value]) -> Program {
         let roots: Vec<Id> = outputs.iter().map(|value| value.0).collect();
         let (nodes, outputs) = self.builder.prune(&roots);
+        let (nodes, outputs) = avoid_divisions(&nodes, &outputs);
         Program { n_inputs: self.inputs.len(), code: Code::new(&nodes, &outputs), nodes, outputs }
     }
 

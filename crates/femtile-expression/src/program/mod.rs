@@ -1,6 +1,7 @@
 //! Several outputs of named inputs, computed together.
 
 mod builder;
+mod reciprocal;
 
 pub use builder::{ProgramBuilder, Value};
 

@@ -1,6 +1,6 @@
 //! Running code over one block of points: plain loops over slices, which the compiler turns into vector instructions.
 
-use super::code::{Code, Fused, Operand, Operation, Step};
+use super::code::{Code, Fused, Operation, Place, Step};
 use crate::elementary;
 use crate::node::{Binary, Unary, Variable, choose};
 use crate::program::ProgramInput;
@@ -44,17 +44,15 @@ pub(super) fn run<'i>(
                 Step::Compute { destination, operation } => {
                     let (below, rest) = registers.split_at_mut(destination as usize);
                     if let Some((out, above)) = rest.split_first_mut() {
-                        compute(operation, &mut out.0[..width], &Registers { below, above });
+                        let registers = Registers { below, above, constants: &code.constants };
+                        compute(operation, &mut out.0[..width], &registers);
                     }
                 }
                 Step::Store { output, value } => {
                     let out = &mut outputs[output as usize][points.clone()];
-                    match value {
-                        Operand::Constant(bits) => out.fill(bits.value()),
-                        Operand::Register(register) => {
-                            let n = out.len();
-                            out.copy_from_slice(&registers[register as usize].0[..n]);
-                        }
+                    match value.get() {
+                        Ok(register) => out.copy_from_slice(&registers[register].0[..points.len()]),
+                        Err(constant) => out.fill(code.constants[constant]),
                     }
                 }
             }
@@ -62,26 +60,23 @@ pub(super) fn run<'i>(
     }
 }
 
-/// The registers but for one, which is written.
+/// The registers but for one, which is written, and the constants.
 struct Registers<'r> {
     below: &'r [Block],
     above: &'r [Block],
+    constants: &'r [f64],
 }
 
 impl<'r> Registers<'r> {
     #[inline(always)]
-    fn get(&self, operand: Operand, width: usize) -> Source<'r> {
-        match operand {
-            Operand::Constant(bits) => Source::Uniform(bits.value()),
-            Operand::Register(register) => {
-                let n_below = self.below.len();
-                let block = match register as usize {
-                    register if register < n_below => &self.below[register],
-                    register => &self.above[register - n_below - 1],
-                };
-                Source::Block(&block.0[..width])
-            }
-        }
+    fn get(&self, place: Place, width: usize) -> Source<'r> {
+        let n_below = self.below.len();
+        let block = match place.get() {
+            Ok(register) if register < n_below => &self.below[register],
+            Ok(register) => &self.above[register - n_below - 1],
+            Err(constant) => return Source::Uniform(self.constants[constant]),
+        };
+        Source::Block(&block.0[..width])
     }
 }
 
@@ -93,9 +88,13 @@ enum Source<'b> {
 }
 
 #[inline(always)]
-fn compute(operation: Operation, out: &mut [f64], registers: &Registers<'_>) {
+fn compute(operation: Operation<Place>, out: &mut [f64], registers: &Registers<'_>) {
     let width = out.len();
-    let source = |operand| registers.get(operand, width);
+    let source = |place| registers.get(place, width);
+    let uniform = |place| match source(place) {
+        Source::Uniform(value) => value,
+        Source::Block(_) => f64::NAN,
+    };
     match operation {
         // Loaded by `run`.
         Operation::Load(_) => {}
@@ -103,6 +102,16 @@ fn compute(operation: Operation, out: &mut [f64], registers: &Registers<'_>) {
         Operation::Binary(op, a, b) => binary(op, out, source(a), source(b)),
         Operation::Fused(op, a, b, c) => fused(op, out, [source(a), source(b), source(c)]),
         Operation::Select(condition, a, b) => select(out, source(condition), source(a), source(b)),
+        Operation::Exp { a, shift, scale } => {
+            let (shift, scale) = (uniform(shift), uniform(scale));
+            let argument = |a: f64| (a + shift) * scale;
+            exponential(out, source(a), argument, |exponential| exponential);
+        }
+        Operation::Logistic { numerator, a, shift, scale } => {
+            let (numerator, shift, scale) = (uniform(numerator), uniform(shift), uniform(scale));
+            let argument = |a: f64| (a + shift) * scale;
+            exponential(out, source(a), argument, |exponential| numerator / (1.0 + exponential));
+        }
     }
 }
 
@@ -120,12 +129,12 @@ macro_rules! specialise {
 
 #[inline(always)]
 fn unary(op: Unary, out: &mut [f64], a: Source<'_>) {
-    use elementary::{is_ordinary_exponent, is_ordinary_number, ordinary_exp, ordinary_expm1, ordinary_log};
+    use elementary::{ordinary_exp, ordinary_expm1, ordinary_log, unusual_exponent, unusual_number};
     if let Source::Block(a) = a {
         let all_ordinary = match op {
-            Unary::Exp => map_while(out, a, is_ordinary_exponent, ordinary_exp),
-            Unary::Expm1 => map_while(out, a, is_ordinary_exponent, ordinary_expm1),
-            Unary::Log => map_while(out, a, is_ordinary_number, ordinary_log),
+            Unary::Exp => map_ordinary(out, a, unusual_exponent, ordinary_exp),
+            Unary::Expm1 => map_ordinary(out, a, unusual_exponent, ordinary_expm1),
+            Unary::Log => map_ordinary(out, a, unusual_number, ordinary_log),
             _ => false,
         };
         if all_ordinary {
@@ -142,15 +151,27 @@ fn unary(op: Unary, out: &mut [f64], a: Source<'_>) {
     );
 }
 
+/// A function of the exponential of an argument.
+#[inline(always)]
+fn exponential(out: &mut [f64], a: Source<'_>, argument: impl Fn(f64) -> f64, f: impl Fn(f64) -> f64) {
+    let Source::Block(values) = a else {
+        return map(out, a, |a| f(elementary::exp(argument(a))));
+    };
+    let unusual = |a| elementary::unusual_exponent(argument(a));
+    if !map_ordinary(out, values, unusual, |a| f(elementary::ordinary_exp(argument(a)))) {
+        map(out, a, |a| f(elementary::exp(argument(a))));
+    }
+}
+
 /// Applies a function that is right for ordinary arguments; returns whether all of them are.
 #[inline(always)]
-fn map_while(out: &mut [f64], a: &[f64], is_ordinary: impl Fn(f64) -> bool, f: impl Fn(f64) -> f64) -> bool {
-    let mut all = true;
+fn map_ordinary(out: &mut [f64], a: &[f64], unusual: impl Fn(f64) -> u64, f: impl Fn(f64) -> f64) -> bool {
+    let mut found = 0;
     for (out, &a) in out.iter_mut().zip(a) {
-        all &= is_ordinary(a);
+        found |= unusual(a);
         *out = f(a);
     }
-    all
+    found >> 63 == 0
 }
 
 #[inline(always)]
@@ -175,40 +196,58 @@ fn binary(op: Binary, out: &mut [f64], a: Source<'_>, b: Source<'_>) {
 
 #[inline(always)]
 fn fused(op: Fused, out: &mut [f64], operands: [Source<'_>; 3]) {
-    specialise!(op, Fused { Add Subtract SubtractFrom }, |OP| multiply_and(out, operands, |product, c| match OP {
-        Fused::Add => product + c,
-        Fused::Subtract => product - c,
-        Fused::SubtractFrom => c - product,
-    }));
+    let [a, b, c] = operands;
+    match op {
+        Fused::ProductPlus => join(out, a, b, c, |a, b, c| a * b + c),
+        Fused::ProductMinus => join(out, a, b, c, |a, b, c| a * b - c),
+        Fused::MinusProduct => join(out, a, b, c, |a, b, c| c - a * b),
+        Fused::SumTimes => join(out, a, b, c, |a, b, c| (a + b) * c),
+        Fused::DifferenceTimes => join_difference(out, a, b, c),
+    }
+}
+
+/// `f(a, b, c)` of a function that is symmetric in a and b.
+#[inline(always)]
+fn join(out: &mut [f64], a: Source<'_>, b: Source<'_>, c: Source<'_>, f: impl Fn(f64, f64, f64) -> f64) {
+    match (a, b) {
+        (Source::Block(a), b) => join_block(out, a, b, c, f),
+        // A constant comes second.
+        (a, Source::Block(b)) => join_block(out, b, a, c, f),
+        (Source::Uniform(a), Source::Uniform(b)) => map(out, c, |c| f(a, b, c)),
+    }
+}
+
+/// (a − b)·c
+#[inline(always)]
+fn join_difference(out: &mut [f64], a: Source<'_>, b: Source<'_>, c: Source<'_>) {
+    match (a, b) {
+        (Source::Block(a), b) => join_block(out, a, b, c, |a, b, c| (a - b) * c),
+        (a, Source::Block(b)) => join_block(out, b, a, c, |b, a, c| (a - b) * c),
+        (Source::Uniform(a), Source::Uniform(b)) => map(out, c, |c| (a - b) * c),
+    }
 }
 
 #[inline(always)]
-fn multiply_and(out: &mut [f64], [a, b, c]: [Source<'_>; 3], f: impl Fn(f64, f64) -> f64) {
-    let (a, b) = match (a, b) {
-        (Source::Block(a), b) => (a, b),
-        // A constant factor comes second.
-        (a, Source::Block(b)) => (b, a),
-        (Source::Uniform(a), Source::Uniform(b)) => return map(out, c, |c| f(a * b, c)),
-    };
+fn join_block(out: &mut [f64], a: &[f64], b: Source<'_>, c: Source<'_>, f: impl Fn(f64, f64, f64) -> f64) {
     match (b, c) {
         (Source::Block(b), Source::Block(c)) => {
             for (((out, &a), &b), &c) in out.iter_mut().zip(a).zip(b).zip(c) {
-                *out = f(a * b, c);
+                *out = f(a, b, c);
             }
         }
         (Source::Block(b), Source::Uniform(c)) => {
             for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
-                *out = f(a * b, c);
+                *out = f(a, b, c);
             }
         }
         (Source::Uniform(b), Source::Block(c)) => {
             for ((out, &a), &c) in out.iter_mut().zip(a).zip(c) {
-                *out = f(a * b, c);
+                *out = f(a, b, c);
             }
         }
         (Source::Uniform(b), Source::Uniform(c)) => {
             for (out, &a) in out.iter_mut().zip(a) {
-                *out = f(a * b, c);
+                *out = f(a, b, c);
             }
         }
     }

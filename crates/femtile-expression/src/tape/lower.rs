@@ -1,9 +1,9 @@
-//! Lowering of nodes to code: powers become products, sums take in the products that nothing else uses, values are
-//! assigned to registers.
+//! Lowering of nodes to operations: powers become products; values are assigned to registers.
 
 use std::collections::HashMap;
 
-use super::code::{Code, Fused, Operand, Operation, Step};
+use super::code::{Code, Operand, Operation, Place, Step};
+use super::fuse::fuse;
 use crate::node::{Binary, Bits, Id, Node, Unary, choose};
 
 /// Compiles nodes; output `i` is the value of node `roots[i]`.
@@ -11,24 +11,22 @@ pub(super) fn lower(nodes: &[Node], roots: &[Id]) -> Code {
     let mut values = Values::default();
     let operands = values.push_all(nodes);
     let roots: Vec<Operand> = roots.iter().map(|&root| operands[root as usize]).collect();
-    values.fuse(&roots);
-    let order = values.needed(&roots);
-    let (steps, n_registers) = allocate(&values.operations, &order, &roots);
-    let variables = steps.iter().filter_map(|step| match step {
-        Step::Compute { operation: Operation::Load(variable), .. } => Some(*variable),
-        _ => None,
-    });
-    let variables = variables.collect();
-    Code { steps, n_registers, variables }
+    let mut operations = values.operations;
+    fuse(&mut operations, &roots);
+    let mut allocation = Allocation::new(&operations, &roots);
+    for (i, operation) in (0..).zip(operations) {
+        allocation.push(i, operation);
+    }
+    allocation.code
 }
 
 const ONE: Operand = Operand::Constant(Bits::new(1.0));
 
-/// Operations in which register `i` is the value of operation `i`; an equal operation is pushed once.
+/// Operations, each with its number; an equal operation is pushed once.
 #[derive(Default)]
 struct Values {
-    operations: Vec<Operation>,
-    known: HashMap<Operation, u32>,
+    operations: Vec<Operation<Operand>>,
+    known: HashMap<Operation<Operand>, u32>,
 }
 
 impl Values {
@@ -53,12 +51,20 @@ impl Values {
         values
     }
 
-    fn push(&mut self, operation: Operation) -> Operand {
-        let register = *self.known.entry(operation).or_insert_with(|| {
+    fn push(&mut self, operation: Operation<Operand>) -> Operand {
+        let value = *self.known.entry(operation).or_insert_with(|| {
             self.operations.push(operation);
             (self.operations.len() - 1) as u32
         });
-        Operand::Register(register)
+        Operand::Value(value)
+    }
+
+    fn multiply(&mut self, a: Operand, b: Operand) -> Operand {
+        self.push(Operation::Binary(Binary::Multiply, a, b))
+    }
+
+    fn reciprocal(&mut self, a: Operand) -> Operand {
+        self.push(Operation::Binary(Binary::Divide, ONE, a))
     }
 
     /// The products of [`integer_power`](crate::node::integer_power), so that powers of one base share squares.
@@ -69,17 +75,17 @@ impl Values {
         while rest > 0 {
             if rest & 1 == 1 {
                 product = Some(match product {
-                    Some(product) => self.push(Operation::Binary(Binary::Multiply, product, square)),
+                    Some(product) => self.multiply(product, square),
                     None => square,
                 });
             }
             rest >>= 1;
             if rest > 0 {
-                square = self.push(Operation::Binary(Binary::Multiply, square, square));
+                square = self.multiply(square, square);
             }
         }
         let product = product.unwrap_or(ONE);
-        if exponent < 0 { self.push(Operation::Binary(Binary::Divide, ONE, product)) } else { product }
+        if exponent < 0 { self.reciprocal(product) } else { product }
     }
 
     /// The operations of [`half_power`](crate::node::half_power).
@@ -89,101 +95,104 @@ impl Values {
             0 => root,
             n => {
                 let power = self.push_power(base, n);
-                self.push(Operation::Binary(Binary::Multiply, power, root))
+                self.multiply(power, root)
             }
         };
-        if twice < 0 { self.push(Operation::Binary(Binary::Divide, ONE, product)) } else { product }
-    }
-
-    /// Turns sums with a product that nothing else uses into one operation.
-    fn fuse(&mut self, roots: &[Operand]) {
-        let mut n_uses = vec![0; self.operations.len()];
-        let read = self.operations.iter().flat_map(|operation| operation.registers());
-        read.chain(roots.iter().filter_map(|root| root.register()))
-            .for_each(|register| n_uses[register as usize] += 1);
-        let product = |operations: &[Operation], operand: Operand| match operations
-            [operand.register().filter(|&register| n_uses[register as usize] == 1)? as usize]
-        {
-            Operation::Binary(Binary::Multiply, a, b) => Some((a, b)),
-            _ => None,
-        };
-        for i in 0..self.operations.len() {
-            let Operation::Binary(op @ (Binary::Add | Binary::Subtract), left, right) = self.operations[i]
-            else {
-                continue;
-            };
-            let fused = match (product(&self.operations, left), product(&self.operations, right)) {
-                (Some((a, b)), _) => {
-                    let kind = if op == Binary::Add { Fused::Add } else { Fused::Subtract };
-                    (kind, a, b, right)
-                }
-                (None, Some((a, b))) => {
-                    let kind = if op == Binary::Add { Fused::Add } else { Fused::SubtractFrom };
-                    (kind, a, b, left)
-                }
-                (None, None) => continue,
-            };
-            let (kind, a, b, c) = fused;
-            self.operations[i] = Operation::Fused(kind, a, b, c);
-        }
-    }
-
-    /// The operations that the roots need, in order.
-    fn needed(&self, roots: &[Operand]) -> Vec<u32> {
-        let mut is_needed = vec![false; self.operations.len()];
-        roots.iter().filter_map(|root| root.register()).for_each(|root| is_needed[root as usize] = true);
-        for i in (0..self.operations.len()).rev() {
-            if is_needed[i] {
-                self.operations[i].registers().for_each(|register| is_needed[register as usize] = true);
-            }
-        }
-        (0..self.operations.len() as u32).filter(|&i| is_needed[i as usize]).collect()
+        if twice < 0 { self.reciprocal(product) } else { product }
     }
 }
 
-/// Gives every value a register from its operation to its last use; outputs are stored when they are computed.
-fn allocate(operations: &[Operation], order: &[u32], roots: &[Operand]) -> (Vec<Step>, usize) {
-    let mut last_use = vec![0; operations.len()];
-    let mut stores: HashMap<u32, Vec<u32>> = HashMap::new();
-    for &i in order {
-        operations[i as usize].registers().for_each(|value| last_use[value as usize] = i);
-    }
-    let mut steps = Vec::with_capacity(order.len() + roots.len());
-    for (output, root) in (0..).zip(roots) {
-        match root {
-            Operand::Register(register) => stores.entry(*register).or_default().push(output),
-            Operand::Constant(_) => steps.push(Step::Store { output, value: *root }),
-        }
-    }
-    let mut registers = vec![0; operations.len()];
-    let mut free: Vec<u32> = Vec::new();
-    let mut n_registers = 0;
-    for &i in order {
-        let operation = operations[i as usize];
-        // Taken before those of the operands are returned: an operation never writes what it reads.
-        let destination = free.pop().unwrap_or_else(|| {
-            n_registers += 1;
-            n_registers - 1
-        });
-        registers[i as usize] = destination;
-        steps.push(Step::Compute {
-            destination,
-            operation: operation.rename(|value| registers[value as usize]),
-        });
-        for &output in stores.get(&i).into_iter().flatten() {
-            steps.push(Step::Store { output, value: Operand::Register(destination) });
-        }
-        for value in operation.registers().map(|value| value as usize) {
-            // `u32::MAX` marks a value as returned: an operation may read one register twice.
-            if last_use[value] == i {
-                last_use[value] = u32::MAX;
-                free.push(registers[value]);
+/// Gives every value a register from its operation to its last use.
+struct Allocation {
+    code: Code,
+    constants: HashMap<Bits, Place>,
+    /// The last operation that reads a value; none for values that no operation reads.
+    last_use: Vec<Option<u32>>,
+    /// The outputs that are the value of an operation: they are stored once it is computed.
+    stores: HashMap<u32, Vec<u32>>,
+    is_needed: Vec<bool>,
+    /// The register of each value so far.
+    registers: Vec<u32>,
+    free: Vec<u32>,
+}
+
+impl Allocation {
+    fn new(operations: &[Operation<Operand>], roots: &[Operand]) -> Self {
+        let mut is_needed = vec![false; operations.len()];
+        let mut last_use = vec![None; operations.len()];
+        let mut stores: HashMap<u32, Vec<u32>> = HashMap::new();
+        let code = Code { steps: Vec::new(), constants: Vec::new(), n_registers: 0, variables: Vec::new() };
+        for (output, root) in (0..).zip(roots) {
+            if let Operand::Value(value) = root {
+                stores.entry(*value).or_default().push(output);
+                is_needed[*value as usize] = true;
             }
         }
-        // An output that nothing reads is dead once it is stored.
-        if last_use[i as usize] < i {
-            free.push(destination);
+        for i in (0..operations.len()).rev() {
+            if !is_needed[i] {
+                continue;
+            }
+            for value in operations[i].operands().filter_map(Operand::value) {
+                is_needed[value as usize] = true;
+                last_use[value as usize].get_or_insert(i as u32);
+            }
+        }
+        let mut made = Self {
+            code,
+            constants: HashMap::new(),
+            last_use,
+            stores,
+            is_needed,
+            registers: Vec::new(),
+            free: Vec::new(),
+        };
+        for (output, root) in (0..).zip(roots) {
+            if let Operand::Constant(_) = root {
+                let value = made.place(*root);
+                made.code.steps.push(Step::Store { output, value });
+            }
+        }
+        made
+    }
+
+    fn place(&mut self, operand: Operand) -> Place {
+        match operand {
+            Operand::Value(value) => Place::register(self.registers[value as usize]),
+            Operand::Constant(bits) => *self.constants.entry(bits).or_insert_with(|| {
+                self.code.constants.push(bits.value());
+                Place::constant(self.code.constants.len() as u32 - 1)
+            }),
         }
     }
-    (steps, n_registers as usize)
+
+    /// Adds operation `i`, if anything needs it.
+    fn push(&mut self, i: u32, operation: Operation<Operand>) {
+        if !self.is_needed[i as usize] {
+            self.registers.push(0);
+            return;
+        }
+        if let Operation::Load(variable) = operation {
+            self.code.variables.push(variable);
+        }
+        // Taken before those of the operands are returned: an operation never writes what it reads.
+        let destination = self.free.pop().unwrap_or_else(|| {
+            self.code.n_registers += 1;
+            self.code.n_registers as u32 - 1
+        });
+        self.registers.push(destination);
+        let placed = operation.map(|operand| self.place(operand));
+        self.code.steps.push(Step::Compute { destination, operation: placed });
+        for output in self.stores.remove(&i).unwrap_or_default() {
+            self.code.steps.push(Step::Store { output, value: Place::register(destination) });
+        }
+        for value in operation.operands().filter_map(Operand::value).map(|value| value as usize) {
+            // Taken, so that a value which is read twice is returned once.
+            if self.last_use[value].take_if(|last| *last == i).is_some() {
+                self.free.push(self.registers[value]);
+            }
+        }
+        if self.last_use[i as usize].is_none() {
+            self.free.push(destination);
+        }
+    }
 }

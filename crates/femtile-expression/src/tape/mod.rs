@@ -2,6 +2,7 @@
 
 mod block;
 mod code;
+mod fuse;
 mod lower;
 
 use std::sync::OnceLock;
