@@ -286,7 +286,7 @@ macro_rules! alternating_directions {
 macro_rules! membranes {
     ($devices:path, $scope:expr) => {
         $crate::checks! { $devices, $scope;
-            ionic: steps_agree_with_the_reference, implicit_states_agree_with_the_reference,
+            ionic: steps_agree_with_the_reference, single_gates_agree_with_the_reference, implicit_states_agree_with_the_reference,
                 points_without_a_solution_are_counted;
         }
     };
