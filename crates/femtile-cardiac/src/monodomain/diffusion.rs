@@ -105,7 +105,8 @@ impl<D: OperatorDevice> Diffusion<D> {
         }
         // δ = −w/θ with A w = K V: the sign and θ enter where δ is added.
         let tolerance = (self.threshold / size).min(0.5);
-        let config = KrylovConfig { tolerance, max_iterations: self.max_iterations, ..KrylovConfig::default() };
+        let config =
+            KrylovConfig { tolerance, max_iterations: self.max_iterations, ..KrylovConfig::default() };
         device.fill(&mut self.increment, 0.0)?;
         let (a, m) = (self.operator.as_ref(), self.preconditioner.as_ref());
         let method = ConjugateGradient::new(config);

@@ -12,13 +12,13 @@ mod watch;
 
 use femtile::device::{Cpu, Cuda, MemoryUse};
 use femtile::fem::dofs::LinearSpace;
-use femtile::solve::{Chosen, Choice, Progress, Silent, Stages};
+use femtile::solve::{Choice, Chosen, Progress, Silent, Stages};
 use femtile::{DeviceChoice, Mesh, SolverConfig, Value};
 
+use crate::CardiacError;
 use crate::activation::{ActivationConfig, ActivationTimes};
 use crate::ionic::{LocalScheme, Model};
 use crate::stimulus::Stimulus;
-use crate::CardiacError;
 pub use checkpoint::Checkpoint;
 pub use ecg::Electrode;
 pub use watch::{Frame, Observer};

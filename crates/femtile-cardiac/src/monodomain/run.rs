@@ -91,10 +91,10 @@ impl Monodomain<'_> {
         let diffusion = Diffusion::new(on, (self.mesh, &of), config, stages)?;
         let lead = |electrode| lead_field(self.mesh, diffusion.stiffness(), electrode, self.bath);
         let leads = self.electrodes.iter().map(lead).collect::<Result<_, _>>()?;
-        let activation_config = self.activation.unwrap_or_else(|| ActivationConfig::of_model(&self.tissues[0].model));
+        let activation_config =
+            self.activation.unwrap_or_else(|| ActivationConfig::of_model(&self.tissues[0].model));
         let activation = ActivationMap::new(&activation_config, &v)?;
-        let mut state =
-            State { v, membrane, diffusion, stimuli, activation, leads, steps: 0, iterations: 0 };
+        let mut state = State { v, membrane, diffusion, stimuli, activation, leads, steps: 0, iterations: 0 };
         if let Some(checkpoint) = &self.resume {
             state.restore(checkpoint, length)?;
         }

@@ -72,10 +72,8 @@ fn tissue<'m>(problem: Monodomain<'m>, section: &MembraneSection, model: &Model)
         true => (SURFACE_TO_VOLUME, CAPACITANCE),
         false => (1.0, 1.0),
     };
-    let (surface_to_volume, capacitance) = (
-        section.surface_to_volume.unwrap_or(surface_to_volume),
-        section.capacitance.unwrap_or(capacitance),
-    );
+    let (surface_to_volume, capacitance) =
+        (section.surface_to_volume.unwrap_or(surface_to_volume), section.capacitance.unwrap_or(capacitance));
     problem.membrane(surface_to_volume, capacitance).local_scheme(match section.integration {
         IntegrationName::RushLarsen => LocalScheme::RushLarsen,
         IntegrationName::RushLarsen2 => LocalScheme::RushLarsen2,
