@@ -1,12 +1,13 @@
 //! A paced cell.
 
 use femtile::device::{Buffer, Cpu};
-use femtile_cardiac::ionic::{Ionic, LocalScheme, Model, Points};
+use femtile_cardiac::ionic::{GatePrecision, Ionic, LocalScheme, Model, Points};
 
 /// How a cell is paced.
 #[derive(Debug, Clone, Copy)]
 pub struct Pacing {
     pub scheme: LocalScheme,
+    pub gates: GatePrecision,
     pub dt: f64,
     /// Rate of the voltage during the stimulus.
     pub stimulus: f64,
@@ -25,7 +26,8 @@ pub struct Beat {
 /// Paces a cell from its initial state; `watch` sees it after each step.
 pub fn pace(model: &Model, pacing: Pacing, mut watch: impl FnMut(&Ionic<Cpu>)) -> Beat {
     let cpu = Cpu::new(1).unwrap();
-    let mut cell = Ionic::new(&cpu, model, pacing.scheme, Points::all(1)).unwrap();
+    let (scheme, gates) = (pacing.scheme, pacing.gates);
+    let mut cell = Ionic::with_gates(&cpu, model, scheme, gates, Points::all(1)).unwrap();
     let mut v = Buffer::zeros(&cpu, 1).unwrap();
     cell.set_rest_voltage(&mut v).unwrap();
     let stimulus = Buffer::from_vec(&cpu, vec![pacing.stimulus]).unwrap();

@@ -2,7 +2,7 @@
 
 use femtile::Cpu;
 use femtile::device::Buffer;
-use femtile_cardiac::ionic::{Ionic, LocalScheme, Model, Points};
+use femtile_cardiac::ionic::{GatePrecision, Ionic, LocalScheme, Model, Points};
 
 /// Four states with a full Jacobian, whose pivots are not on the diagonal.
 const FOUR: &str = "
@@ -48,7 +48,7 @@ fn cell(model: &Model) -> Ionic<Cpu> {
 }
 
 fn states(cell: &Ionic<Cpu>) -> Vec<f64> {
-    cell.states().as_slice().chunks(cell.points().stride()).map(|row| row[0]).collect()
+    cell.states().parts().1.as_slice().chunks(cell.points().stride()).map(|row| row[0]).collect()
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn points_without_a_solution_are_counted() {
 }
 
 #[test]
-fn models_with_many_states_are_refused() {
+fn models_with_many_states_or_gates_of_single_precision_are_refused() {
     let cpu = Cpu::new(1).unwrap();
     let model = Model::named("ten-tusscher-panfilov-2006").unwrap();
     let mut cells = Ionic::new(&cpu, &model, LocalScheme::RushLarsen, Points::all(1)).unwrap();
@@ -128,4 +128,9 @@ fn models_with_many_states_are_refused() {
         error.contains("18 states") && error.contains("at most 4") && error.contains("splitting"),
         "{error}"
     );
+    let model = Model::named("mitchell-schaeffer").unwrap();
+    let (scheme, gates) = (LocalScheme::RushLarsen, GatePrecision::Single);
+    let mut cells = Ionic::with_gates(&cpu, &model, scheme, gates, Points::all(1)).unwrap();
+    let error = cells.implicit(&v, &mut current, &mut tangent, 0.1).unwrap_err().to_string();
+    assert!(error.contains("double precision"), "{error}");
 }

@@ -2,7 +2,7 @@
 
 use femtile::Cpu;
 use femtile::device::Buffer;
-use femtile_cardiac::ionic::{Ionic, LocalScheme, Model, Points};
+use femtile_cardiac::ionic::{GatePrecision, Ionic, LocalScheme, Model, Points};
 
 use crate::beat::{Pacing, pace};
 
@@ -23,7 +23,7 @@ fn run(model: &Model, scheme: LocalScheme, start: &Variables, steps: usize, time
     for _ in 0..steps {
         cell.advance(&mut v, None, time / steps as f64).unwrap();
     }
-    let states = cell.states().as_slice();
+    let states = cell.states().parts().1.as_slice();
     [v.as_slice()[0]].into_iter().chain((0..model.n_states()).map(|i| states[i * stride])).collect()
 }
 
@@ -46,6 +46,7 @@ fn steps_have_their_orders() {
     // The plateau of an action potential, where no formula has a kink.
     let pacing = Pacing {
         scheme: LocalScheme::RushLarsen,
+        gates: GatePrecision::Double,
         dt: 0.02,
         stimulus: 52.0,
         duration: 1.0,
@@ -54,7 +55,7 @@ fn steps_have_their_orders() {
     };
     let beat = pace(&epi, pacing, |_| ());
     let stride = beat.cell.points().stride();
-    let states = beat.cell.states().as_slice().chunks(stride).map(|row| row[0]);
+    let states = beat.cell.states().parts().1.as_slice().chunks(stride).map(|row| row[0]);
     let plateau = [*beat.voltages.last().unwrap()].into_iter().chain(states).collect();
     let small = |name: &str, start: &[f64]| (Model::named(name).unwrap(), start.to_vec(), 64, 4.0);
     let cases = [

@@ -1,7 +1,7 @@
 //! Models of the membrane on the CPU: the conformance suite, and the bits of the reference.
 
 use femtile::device::{Cpu, Reference, cpu::SimdLevel};
-use femtile_cardiac::ionic::{LocalScheme, Model};
+use femtile_cardiac::ionic::{GatePrecision, LocalScheme, Model};
 use femtile_conformance::suite::{FULL, ionic::run};
 
 /// CPU devices of every SIMD level this processor has, with 1, 2 and 3 threads.
@@ -20,9 +20,12 @@ fn steps_have_the_bits_of_the_reference_on_every_path_and_number_of_threads() {
             v.into_iter().chain(states.into_iter().flatten()).map(f64::to_bits).collect()
         };
         for scheme in [LocalScheme::RushLarsen, LocalScheme::RushLarsen2] {
-            let expected = bits(run(&Reference, &model, scheme, None, 1027));
-            for device in devices("bits") {
-                assert_eq!(bits(run(&device, &model, scheme, None, 1027)), expected, "{name}, {device:?}");
+            for gates in [GatePrecision::Double, GatePrecision::Single] {
+                let expected = bits(run(&Reference, &model, (scheme, gates), None, 1027));
+                for device in devices("bits") {
+                    let found = bits(run(&device, &model, (scheme, gates), None, 1027));
+                    assert_eq!(found, expected, "{name}, {scheme:?}, {gates:?}, {device:?}");
+                }
             }
         }
     }
