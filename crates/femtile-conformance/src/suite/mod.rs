@@ -1,5 +1,6 @@
 //! The conformance suite of all devices; tests instantiate it for the CPU, emulated CUDA and a real GPU.
 
+pub mod activation;
 pub mod adi;
 pub mod amg;
 pub mod amg_levels;
@@ -15,6 +16,7 @@ pub mod ell_warp;
 pub mod formats;
 pub mod forms;
 pub mod headers;
+pub mod ionic;
 pub mod matrix_free;
 pub mod memory;
 pub mod merged_cg;
@@ -276,6 +278,18 @@ macro_rules! alternating_directions {
         $crate::checks! { $devices, $scope;
             adi: explicit_stages_agree_with_the_reference, values_at_sides_are_set_and_added,
                 runs_agree_with_the_reference;
+        }
+    };
+}
+
+/// Instantiates the checks of models of the membrane as tests, for the devices that `$devices()` gives.
+#[macro_export]
+macro_rules! membranes {
+    ($devices:path, $scope:expr) => {
+        $crate::checks! { $devices, $scope;
+            ionic: steps_agree_with_the_reference, single_gates_agree_with_the_reference, implicit_states_agree_with_the_reference,
+                points_without_a_solution_are_counted;
+            activation: times_agree_with_the_reference;
         }
     };
 }
