@@ -118,7 +118,10 @@ impl<D: CardiacDevice> Stepper<D> {
     /// Returns the states on the host.
     pub fn states(&self) -> Result<Vec<Vec<f64>>, CardiacError> {
         match self {
-            Self::Split(split) => split.membrane.states(),
+            Self::Split(split) => {
+                let of_diffusion = split.diffusion.state()?;
+                Ok(of_diffusion.into_iter().chain(split.membrane.states()?).collect())
+            }
             Self::Implicit(implicit) => implicit.states(),
         }
     }
@@ -126,7 +129,10 @@ impl<D: CardiacDevice> Stepper<D> {
     /// Takes states over; returns whether they have the lengths of its own.
     pub fn restore(&mut self, states: &[Vec<f64>]) -> Result<bool, CardiacError> {
         match self {
-            Self::Split(split) => split.membrane.restore(states),
+            Self::Split(split) => {
+                let [guess, ritz, states @ ..] = states else { return Ok(false) };
+                Ok(split.diffusion.restore([guess, ritz])? && split.membrane.restore(states)?)
+            }
             Self::Implicit(implicit) => implicit.restore(states),
         }
     }

@@ -1,5 +1,6 @@
 //! The conformance suite of all devices; tests instantiate it for the CPU, emulated CUDA and a real GPU.
 
+pub mod activation;
 pub mod adi;
 pub mod amg;
 pub mod amg_levels;
@@ -288,6 +289,7 @@ macro_rules! membranes {
         $crate::checks! { $devices, $scope;
             ionic: steps_agree_with_the_reference, single_gates_agree_with_the_reference, implicit_states_agree_with_the_reference,
                 points_without_a_solution_are_counted;
+            activation: times_agree_with_the_reference;
         }
     };
 }
