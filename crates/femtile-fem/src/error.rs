@@ -133,7 +133,7 @@ pub enum FemError {
         point: [f64; 3],
     },
     /// A coefficient that is not finite at a point.
-    #[error("{field} is {value} in cell {cell} at {}; it must be finite everywhere", place(point))]
+    #[error("{field} is {value} in cell {cell} at {}; it must be finite everywhere", at(point, *unknown))]
     NotFinite {
         /// Which coefficient.
         field: &'static str,
@@ -143,9 +143,11 @@ pub enum FemError {
         point: [f64; 3],
         /// The value.
         value: f64,
+        /// The value of u there, of coefficients that depend on it.
+        unknown: Option<f64>,
     },
     /// A negative coefficient that must not be negative.
-    #[error("{field} is {value} in cell {cell} at {}; it must not be negative", place(point))]
+    #[error("{field} is {value} in cell {cell} at {}; it must not be negative", at(point, *unknown))]
     Negative {
         /// Which coefficient.
         field: &'static str,
@@ -155,11 +157,13 @@ pub enum FemError {
         point: [f64; 3],
         /// The value.
         value: f64,
+        /// The value of u there, of coefficients that depend on it.
+        unknown: Option<f64>,
     },
     /// A conductivity that is not symmetric positive definite.
     #[error(
         "{field} is not symmetric positive definite in cell {cell} at {}: {}; the problem would not be elliptic",
-        place(point),
+        at(point, *unknown),
         matrix(tensor)
     )]
     Indefinite {
@@ -171,6 +175,8 @@ pub enum FemError {
         point: [f64; 3],
         /// The value by rows; in two dimensions only the upper left block is used.
         tensor: [[f64; 3]; 3],
+        /// The value of u there, of coefficients that depend on it.
+        unknown: Option<f64>,
     },
     /// A coefficient by tag without a value for the tag of a cell.
     #[error("{field} has no value for tag {tag} of cell {cell}; tags with a value: {known}")]
@@ -300,6 +306,13 @@ impl FemError {
 
 fn place(point: &[f64; 3]) -> String {
     format!("({}, {}, {})", point[0], point[1], point[2])
+}
+
+fn at(point: &[f64; 3], unknown: Option<f64>) -> String {
+    match unknown {
+        Some(u) => format!("{}, where u is {u}", place(point)),
+        None => place(point),
+    }
 }
 
 fn matrix(tensor: &[[f64; 3]; 3]) -> String {

@@ -15,9 +15,9 @@ pub mod recovery;
 pub mod tensor;
 
 pub use assembly::{
-    Assembly, AssemblyKernels, AssemblyProblem, System, assemble, assemble_interruptible,
+    Assembly, AssemblyKernels, AssemblyProblem, DeviceState, System, assemble, assemble_interruptible,
     cuda_specialisations,
 };
 pub use constraints::Constraints;
 pub use error::FemError;
-pub use forms::{BoundaryCondition, Coefficient, Condition, Form, PointFunction};
+pub use forms::{BoundaryCondition, Coefficient, Condition, Form, PointFunction, Slopes, State};

@@ -25,6 +25,11 @@ impl<'s> Component<'s> {
         self.values
     }
 
+    /// Returns the dimension of the mesh.
+    pub fn dimension(&self) -> usize {
+        self.form.mesh.dimension()
+    }
+
     /// Returns the largest value at a degree of freedom.
     pub fn max(&self) -> f64 {
         linear::max(self.values)
@@ -151,8 +156,8 @@ impl<'s> Component<'s> {
     /// As [`Component::integral`].
     pub fn source_integral(&self) -> Result<f64, FemError> {
         match self.space {
-            Some(space) => tensor::source_integral(space, &self.form),
-            None => linear::source_integral(&self.form),
+            Some(space) => tensor::source_integral(space, &self.form, self.rule, self.values),
+            None => linear::source_integral(&self.form, self.values),
         }
     }
 

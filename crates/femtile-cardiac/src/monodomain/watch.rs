@@ -69,6 +69,11 @@ impl Agenda {
         Self(frames.iter().copied().enumerate().filter(is_open).collect())
     }
 
+    /// Returns the time of the next frame.
+    pub fn next(&self) -> Option<f64> {
+        self.0.front().map(|(_, asked)| *asked)
+    }
+
     /// Returns the numbers of the frames that are due at a time, the end of a step of a length.
     pub fn due(&mut self, time: f64, length: f64) -> Vec<usize> {
         let mut due = Vec::new();

@@ -14,12 +14,12 @@ use femtile_sparse::Places;
 use femtile_sparse::csr::{Csr, Offsets};
 
 use super::facet_rows::FacetRows;
-use super::kernels::{Assembled, AssemblyKernels, AssemblyProblem};
+use super::kernels::{Assembled, AssemblyKernels, AssemblyProblem, DeviceState};
 use super::nonzero;
 use super::sparsity::{Sparsity, pattern};
 use crate::FemError;
 use crate::constraints::Constraints;
-use crate::forms::{ChunkScratch, CudaForm, CudaFormData, OPERATIONS, for_every_form};
+use crate::forms::{ChunkScratch, CudaForm, CudaFormData, OPERATIONS, State, for_every_form};
 
 /// The header of linear elements.
 pub const ELEMENT: Header = Header { name: "element.cuh", text: include_str!("element.cuh") };
@@ -95,24 +95,32 @@ impl<T: Scalar> AssemblyKernels<T> for Cuda {
         refill_data.load(self, problem)
     }
 
-    fn queue<V: Scalar>(
+    fn load_conditions(
         &self,
         refill_data: &mut nonzero::RefillData,
         problem: &AssemblyProblem<'_>,
+    ) -> Result<(), FemError> {
+        refill_data.load_conditions(problem)
+    }
+
+    fn queue<V: Scalar>(
+        &self,
+        refill_data: &mut nonzero::RefillData,
+        at: (&AssemblyProblem<'_>, DeviceState<'_, Self>),
         values: &mut BufferMut<'_, V, Self>,
         rhs: &mut Buffer<T, Self>,
     ) -> Result<(), FemError> {
-        refill_data.queue(self, problem, values, rhs)
+        refill_data.queue(self, at, values, rhs)
     }
 
     fn check<V: Scalar>(
         &self,
         refill_data: &mut nonzero::RefillData,
-        problem: &AssemblyProblem<'_>,
+        at: (&AssemblyProblem<'_>, DeviceState<'_, Self>),
         values: &mut BufferMut<'_, V, Self>,
         rhs: &mut Buffer<T, Self>,
     ) -> Result<Vec<bool>, FemError> {
-        refill_data.check(problem, values, rhs)
+        refill_data.check(at, values, rhs)
     }
 
     fn refill_bytes(&self, refill_data: &nonzero::RefillData) -> usize {
@@ -161,7 +169,7 @@ fn assemble<T: Scalar>(
     })?;
     let first_bad = out.bad.to_host()?[0];
     if first_bad != u32::MAX {
-        first_error(problem, first_bad)?;
+        first_error(problem, State::default(), first_bad)?;
         return Ok(None);
     }
     let mut reacts: Vec<bool> = out.reacts.to_host()?.into_iter().map(|reacts| reacts != 0).collect();
@@ -172,11 +180,11 @@ fn assemble<T: Scalar>(
     Ok(Some(Assembled { matrix, rhs: out.rhs.to_host()?, reacts }))
 }
 
-/// Returns the error of a cell, if the host finds any.
-pub fn first_error(problem: &AssemblyProblem<'_>, cell: u32) -> Result<(), FemError> {
+/// Returns the error of a cell in a state, if the host finds any.
+pub fn first_error(problem: &AssemblyProblem<'_>, state: State<'_>, cell: u32) -> Result<(), FemError> {
     let coefficients = &problem.coefficients;
     let mesh = coefficients.mesh;
-    coefficients.eval(&mut coefficients.start_chunk(), &[cell], &mut ChunkScratch::default())?;
+    coefficients.eval(&mut coefficients.start_chunk(), &[cell], state, &mut ChunkScratch::default())?;
     let nodes = mesh.cell(cell as usize).iter();
     let corners: Vec<[f64; 3]> = nodes.map(|&node| mesh.points[node as usize]).collect();
     let measure = Affine::simplex(&corners).measure;

@@ -1,7 +1,7 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use femtile_device::{Buffer, BufferMut, Device, Scalar};
+use femtile_device::{Buffer, BufferMut, Device, HostDevice, Scalar};
 use femtile_mesh::Mesh;
 use femtile_sparse::Places;
 use femtile_sparse::csr::Csr;
@@ -10,7 +10,9 @@ use super::mesh_identity;
 use super::sparsity::Sparsity;
 use crate::FemError;
 use crate::constraints::Constraints;
-use crate::forms::{CellCoefficients, FacetTerm, Form, facet_terms, winners};
+use crate::forms::{
+    BoundaryCondition, CellCoefficients, FacetTerm, Form, Slopes, State, facet_terms, winners,
+};
 
 /// Receives the fraction done, from any thread, and returns whether to continue.
 type Progress<'a> = &'a (dyn Fn(f64) -> ControlFlow<()> + Sync);
@@ -26,8 +28,45 @@ pub struct AssemblyProblem<'a> {
     pub(crate) facet_terms: Vec<FacetTerm>,
     pub(crate) constraints: Constraints,
     progress: Progress<'a>,
+    /// Whether it is a linearization, which needs no check of what determines its solution.
+    pub(super) is_linearized: bool,
+    /// Whether a coefficient depends on u.
+    pub(super) uses_unknown: bool,
     /// Unique in the process.
     pub(super) number: u64,
+}
+
+/// The time and the function u at which a linearized problem is assembled.
+///
+/// # Shapes
+/// `unknown: [n_nodes]`; none where no coefficient depends on u.
+#[derive(Debug)]
+pub struct DeviceState<'a, D: Device> {
+    /// The time; NaN where no coefficient depends on it.
+    pub time: f64,
+    /// The function.
+    pub unknown: Option<&'a Buffer<f64, D>>,
+}
+
+impl<D: Device> Clone for DeviceState<'_, D> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<D: Device> Copy for DeviceState<'_, D> {}
+
+impl<D: Device> Default for DeviceState<'_, D> {
+    fn default() -> Self {
+        Self { time: f64::NAN, unknown: None }
+    }
+}
+
+impl<'a, D: HostDevice> DeviceState<'a, D> {
+    /// Returns the state in the memory of the host.
+    pub fn on_host(&self) -> State<'a> {
+        State { time: self.time, unknown: self.unknown.map_or(&[], |u| u.as_slice()) }
+    }
 }
 
 impl<'a> AssemblyProblem<'a> {
@@ -53,8 +92,46 @@ impl<'a> AssemblyProblem<'a> {
             facet_terms: facet_terms(form, &winners)?,
             constraints: Constraints::dirichlet(form, &winners)?,
             progress,
+            is_linearized: false,
+            uses_unknown: false,
             number: mesh_identity::fresh(),
         })
+    }
+
+    /// Prepares the linearization of a form, with derivatives of its coefficients and these conditions.
+    pub(super) fn linearized(
+        form: &Form<'a>,
+        slopes: &'a Slopes,
+        conditions: &[BoundaryCondition],
+    ) -> Result<Self, FemError> {
+        let form = Form { conditions: &[], ..*form };
+        let coefficients = CellCoefficients::linearized(&form, slopes)?;
+        let given = [form.sigma, form.lambda, form.source];
+        let mut problem = Self {
+            coefficients,
+            facet_terms: Vec::new(),
+            constraints: Constraints::none(0),
+            progress: &to_the_end,
+            is_linearized: true,
+            uses_unknown: slopes.is_any() || given.iter().any(|coefficient| coefficient.uses_unknown()),
+            number: mesh_identity::fresh(),
+        };
+        problem.replace_conditions(conditions)?;
+        Ok(problem)
+    }
+
+    /// Evaluates other conditions.
+    pub(super) fn replace_conditions(&mut self, conditions: &[BoundaryCondition]) -> Result<(), FemError> {
+        let form = Form { conditions, ..self.coefficients.form };
+        let winners = winners(&form)?;
+        self.facet_terms = facet_terms(&form, &winners)?;
+        self.constraints = Constraints::dirichlet(&form, &winners)?;
+        Ok(())
+    }
+
+    /// Returns the constrained degrees of freedom and their values.
+    pub fn constraints(&self) -> &Constraints {
+        &self.constraints
     }
 
     /// Reports the fraction done; fails if the work is to stop.
@@ -120,7 +197,26 @@ pub trait AssemblyKernels<T: Scalar>: Device {
     fn load(&self, refill_data: &mut Self::RefillData, problem: &AssemblyProblem<'_>)
     -> Result<(), FemError>;
 
-    /// Computes the values of the loaded problem, or queues the computation; padding stays unchanged.
+    /// Loads the conditions of a problem whose coefficients are loaded.
+    ///
+    /// # Errors
+    /// Errors of the device.
+    fn load_conditions(
+        &self,
+        refill_data: &mut Self::RefillData,
+        problem: &AssemblyProblem<'_>,
+    ) -> Result<(), FemError>;
+
+    /// Computes the values of the loaded problem in a state, or queues the computation; padding stays unchanged.
+    ///
+    /// The matrix and right side of a linearization at u are those whose solution is the next iterate:
+    ///
+    /// $$ A_{ij} = \int \sigma\nabla\varphi_j\cdot\nabla\varphi_i + \sigma_u\varphi_j\nabla u\cdot\nabla\varphi_i
+    ///    + (\lambda + g)\varphi_j\varphi_i, \qquad g = \lambda_u u - f_u, $$
+    ///
+    /// $$ b_i = \int \sigma_u u\nabla u\cdot\nabla\varphi_i + (f + g u)\varphi_i $$
+    ///
+    /// with the derivatives that the problem has, so that $b - A u$ is the residual of the form at u.
     ///
     /// The sums are those of [`AssemblyKernels::assemble_system`], but a device may add the terms of the diagonal in
     /// another order, which depends only on the mesh.
@@ -135,7 +231,7 @@ pub trait AssemblyKernels<T: Scalar>: Device {
     fn queue<V: Scalar>(
         &self,
         refill_data: &mut Self::RefillData,
-        problem: &AssemblyProblem<'_>,
+        at: (&AssemblyProblem<'_>, DeviceState<'_, Self>),
         values: &mut BufferMut<'_, V, Self>,
         rhs: &mut Buffer<T, Self>,
     ) -> Result<(), FemError>;
@@ -147,7 +243,7 @@ pub trait AssemblyKernels<T: Scalar>: Device {
     fn check<V: Scalar>(
         &self,
         refill_data: &mut Self::RefillData,
-        problem: &AssemblyProblem<'_>,
+        at: (&AssemblyProblem<'_>, DeviceState<'_, Self>),
         values: &mut BufferMut<'_, V, Self>,
         rhs: &mut Buffer<T, Self>,
     ) -> Result<Vec<bool>, FemError>;

@@ -8,7 +8,7 @@ use super::kernels::{AssemblyProblem, to_the_end};
 use crate::FemError;
 use crate::constraints::Constraints;
 use crate::dofs::LinearSpace;
-use crate::forms::{CHUNK, ChunkScratch, Form};
+use crate::forms::{CHUNK, ChunkScratch, Form, State};
 
 /// Evaluates the load of a form for linear elements, $b_i = \int f \varphi_i\,dx + \int (g + c\,w)\,\varphi_i\,ds$, and its given
 /// values; nothing is lifted or eliminated.
@@ -46,7 +46,7 @@ fn cell_moments(problem: &AssemblyProblem<'_>) -> Result<Vec<[f64; 4]>, FemError
         let first = number * CHUNK;
         cells.clear();
         cells.extend((first..first + out.len()).map(|cell| cell as u32));
-        problem.coefficients.eval(chunk, cells, scratch)?;
+        problem.coefficients.eval(chunk, cells, State::default(), scratch)?;
         for (lane, (cell, out)) in cells.iter().zip(out).enumerate() {
             let mut corners = [[0.0; 3]; 4];
             let nodes = mesh.cell(*cell as usize);

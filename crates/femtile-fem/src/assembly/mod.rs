@@ -30,7 +30,7 @@ use crate::forms::Form;
 use crate::{FemError, functionals};
 pub use cuda::specialisations as cuda_specialisations;
 pub use floating::BALANCE_TOLERANCE;
-pub use kernels::{Assembled, AssemblyKernels, AssemblyProblem};
+pub use kernels::{Assembled, AssemblyKernels, AssemblyProblem, DeviceState};
 pub use load::load;
 pub use refill::Assembly;
 
@@ -141,6 +141,18 @@ fn is_pure_neumann(
             || robin[node / 64] >> (node % 64) & 1 == 1
             || reacts.get(node).copied().unwrap_or(false)
     })
+}
+
+/// Returns whether conditions leave the solution of a form of linear elements determined up to a constant only, where it has
+/// no reaction.
+///
+/// # Errors
+/// [`FemError::Floating`] if this is true of one of several components of the mesh; errors of the conditions.
+pub fn conditions_leave_a_constant(form: &Form<'_>) -> Result<bool, FemError> {
+    LinearSpace::new(form.mesh)?;
+    let [zero, one] = [0.0, 1.0].map(crate::Coefficient::Constant);
+    let plain = Form { sigma: &one, lambda: &zero, source: &zero, ..*form };
+    is_pure_neumann(&AssemblyProblem::of_form(&plain)?, &components(form.mesh), &[])
 }
 
 /// Calls [`floating::balance`].

@@ -9,10 +9,10 @@ use femtile_mesh::Mesh;
 use femtile_sparse::Places;
 use femtile_sparse::csr::{Csr, HostOffsets};
 
-use super::kernels::{Assembled, AssemblyKernels, AssemblyProblem};
+use super::kernels::{Assembled, AssemblyKernels, AssemblyProblem, DeviceState};
 use super::sparsity::Sparsity;
 use crate::FemError;
-use crate::forms::{ChunkScratch, FACET_ENTRIES, VOIGT, mass_entries};
+use crate::forms::{ChunkCoefficients, ChunkScratch, FACET_ENTRIES, State, VOIGT, mass_entries};
 
 /// Rows as maps from column to value.
 type Rows = Vec<BTreeMap<u32, f64>>;
@@ -28,14 +28,18 @@ impl<T: Scalar> AssemblyKernels<T> for Reference {
         Ok(())
     }
 
+    fn load_conditions(&self, _: &mut RefillData, _: &AssemblyProblem<'_>) -> Result<(), FemError> {
+        Ok(())
+    }
+
     fn queue<V: Scalar>(
         &self,
         refill_data: &mut RefillData,
-        problem: &AssemblyProblem<'_>,
+        (problem, state): (&AssemblyProblem<'_>, DeviceState<'_, Self>),
         values: &mut BufferMut<'_, V, Self>,
         rhs: &mut Buffer<T, Self>,
     ) -> Result<(), FemError> {
-        let Assembled { matrix, rhs: sums, reacts } = AssemblyKernels::<f64>::assemble_system(self, problem)?;
+        let Assembled { matrix, rhs: sums, reacts } = assemble_at::<f64>(self, problem, state.on_host())?;
         for row in 0..matrix.n_rows() {
             let entries: BTreeMap<u32, f64> = matrix.row(row).map(|(j, value)| (j as u32, value)).collect();
             let mut columns: Vec<u32> = entries.keys().copied().collect();
@@ -52,7 +56,7 @@ impl<T: Scalar> AssemblyKernels<T> for Reference {
     fn check<V: Scalar>(
         &self,
         refill_data: &mut RefillData,
-        _: &AssemblyProblem<'_>,
+        _: (&AssemblyProblem<'_>, DeviceState<'_, Self>),
         _: &mut BufferMut<'_, V, Self>,
         _: &mut Buffer<T, Self>,
     ) -> Result<Vec<bool>, FemError> {
@@ -68,25 +72,33 @@ impl<T: Scalar> AssemblyKernels<T> for Reference {
     }
 
     fn assemble_system(&self, problem: &AssemblyProblem<'_>) -> Result<Assembled<T, Self>, FemError> {
-        let mesh = problem.coefficients.mesh;
-        let mut rows: Rows = vec![BTreeMap::new(); mesh.n_nodes()];
-        let mut rhs = vec![0.0; mesh.n_nodes()];
-        let mut reacts = vec![false; mesh.n_nodes()];
-        add_cells(problem, &mut rows, &mut rhs, &mut reacts)?;
-        if let Some(node) = rows.iter().position(BTreeMap::is_empty) {
-            return Err(FemError::OrphanNode { node, point: mesh.points[node] });
-        }
-        add_facets(problem, &mut rows, &mut rhs);
-        eliminate(problem, &mut rows, &mut rhs);
-        let offsets = HostOffsets::from_row_lengths(rows.iter().map(BTreeMap::len));
-        let columns = rows.iter().flat_map(|row| row.keys().copied()).collect();
-        let values = rows.iter().flat_map(|row| row.values().map(|&value| T::from_f64(value))).collect();
-        let matrix = Csr::from_parts(self, mesh.n_nodes(), offsets, columns, values)?;
-        if !reacts.contains(&true) {
-            reacts.clear();
-        }
-        Ok(Assembled { matrix, rhs, reacts })
+        assemble_at(self, problem, State::default())
     }
+}
+
+fn assemble_at<T: Scalar>(
+    device: &Reference,
+    problem: &AssemblyProblem<'_>,
+    state: State<'_>,
+) -> Result<Assembled<T, Reference>, FemError> {
+    let mesh = problem.coefficients.mesh;
+    let mut rows: Rows = vec![BTreeMap::new(); mesh.n_nodes()];
+    let mut rhs = vec![0.0; mesh.n_nodes()];
+    let mut reacts = vec![false; mesh.n_nodes()];
+    add_cells(problem, state, &mut rows, &mut rhs, &mut reacts)?;
+    if let Some(node) = rows.iter().position(BTreeMap::is_empty) {
+        return Err(FemError::OrphanNode { node, point: mesh.points[node] });
+    }
+    add_facets(problem, &mut rows, &mut rhs);
+    eliminate(problem, &mut rows, &mut rhs);
+    let offsets = HostOffsets::from_row_lengths(rows.iter().map(BTreeMap::len));
+    let columns = rows.iter().flat_map(|row| row.keys().copied()).collect();
+    let values = rows.iter().flat_map(|row| row.values().map(|&value| T::from_f64(value))).collect();
+    let matrix = Csr::from_parts(device, mesh.n_nodes(), offsets, columns, values)?;
+    if !reacts.contains(&true) {
+        reacts.clear();
+    }
+    Ok(Assembled { matrix, rhs, reacts })
 }
 
 /// Places of the values, and the last right side.
@@ -99,6 +111,7 @@ pub struct RefillData {
 
 fn add_cells(
     problem: &AssemblyProblem<'_>,
+    state: State<'_>,
     rows: &mut Rows,
     rhs: &mut [f64],
     reacts: &mut [bool],
@@ -107,7 +120,7 @@ fn add_cells(
     let element = P1 { dimension: mesh.dimension() };
     let (mut chunk, mut scratch) = (problem.coefficients.start_chunk(), ChunkScratch::default());
     for cell in 0..mesh.n_cells() {
-        problem.coefficients.eval(&mut chunk, &[cell as u32], &mut scratch)?;
+        problem.coefficients.eval(&mut chunk, &[cell as u32], state, &mut scratch)?;
         let nodes = mesh.cell(cell);
         let corners: Vec<[f64; 3]> = nodes.iter().map(|&node| mesh.points[node as usize]).collect();
         let map = Affine::simplex(&corners);
@@ -140,8 +153,46 @@ fn add_cells(
             rhs[nodes[a] as usize] += map.measure * chunk.load[a][0];
             reacts[nodes[a] as usize] |= chunk.reacts[0];
         }
+        if problem.coefficients.has_drift() {
+            add_drift(nodes, &map, &chunk, state, rows, rhs);
+        }
     }
     Ok(())
+}
+
+/// Adds $D_{ab} = |T| \nabla\varphi_a\cdot\overline{\sigma_u\varphi_b}\nabla u$ and $D u$.
+fn add_drift(
+    nodes: &[u32],
+    map: &Affine,
+    chunk: &ChunkCoefficients,
+    state: State<'_>,
+    rows: &mut Rows,
+    rhs: &mut [f64],
+) {
+    let mut u = [0.0; 4];
+    u.iter_mut().zip(nodes).for_each(|(u, &node)| *u = state.unknown[node as usize]);
+    let slope = map.gradient(&u);
+    for (b, &column) in nodes.iter().enumerate() {
+        let mut flux = [0.0; 3];
+        for i in 0..3 {
+            for j in 0..3 {
+                let entry = match chunk.drift.len() {
+                    1 if i == j => chunk.drift[0][b][0],
+                    1 => 0.0,
+                    _ => {
+                        let is_pair = |&pair: &(usize, usize)| pair == (i, j) || pair == (j, i);
+                        chunk.drift[VOIGT.iter().position(is_pair).unwrap_or(0)][b][0]
+                    }
+                };
+                flux[i] += entry * slope[j];
+            }
+        }
+        for (a, &row) in nodes.iter().enumerate() {
+            let entry = map.measure * (0..3).map(|i| map.gradients[a][i] * flux[i]).sum::<f64>();
+            *rows[row as usize].entry(column).or_insert(0.0) += entry;
+            rhs[row as usize] += entry * u[b];
+        }
+    }
 }
 
 fn add_facets(problem: &AssemblyProblem<'_>, rows: &mut Rows, rhs: &mut [f64]) {

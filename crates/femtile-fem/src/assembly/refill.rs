@@ -11,10 +11,10 @@ use femtile_sparse::{Csr, StoredMatrix};
 use super::kernels::to_the_end;
 use super::mesh_identity::{self, MeshIdentity};
 use super::sparsity::{Sparsity, pattern};
-use super::{AssemblyKernels, AssemblyProblem, System, balance, is_pure_neumann};
+use super::{AssemblyKernels, AssemblyProblem, DeviceState, System, balance, is_pure_neumann};
 use crate::FemError;
 use crate::dofs::LinearSpace;
-use crate::forms::Form;
+use crate::forms::{BoundaryCondition, Form, Slopes};
 
 /// Assembly on a fixed mesh: the pattern and lists are computed once, then values are refilled for each form, directly
 /// in the format of the matrix.
@@ -91,20 +91,28 @@ impl<T: Scalar, D: AssemblyKernels<T>, M: StoredMatrix<D>> Assembly<T, D, M> {
     /// # Errors
     /// As [`super::assemble`].
     pub fn system(&mut self, form: &Form<'_>) -> Result<System<T, D, M>, FemError> {
+        let mut system = self.zero_system()?;
+        self.refill(&mut system, form)?;
+        Ok(system)
+    }
+
+    /// Returns a system of zeros without constraints, to be filled.
+    ///
+    /// # Errors
+    /// Errors of the device.
+    pub fn zero_system(&mut self) -> Result<System<T, D, M>, FemError> {
         let matrix = match self.empty.take() {
             Some(matrix) => matrix,
             None => M::zeros(&self.device, &self.pattern.offsets, &self.pattern.columns, &self.config)?,
         };
-        let mut system = System {
+        Ok(System {
             matrix,
             rhs: Buffer::zeros(&self.device, self.n_nodes)?,
             constraints: crate::Constraints::none(self.n_nodes),
             is_pure_neumann: false,
             imbalance: 0.0,
             made_by: self.number,
-        };
-        self.refill(&mut system, form)?;
-        Ok(system)
+        })
     }
 
     /// Refills a system of [`Assembly::system`] with the values of a form.
@@ -130,7 +138,39 @@ impl<T: Scalar, D: AssemblyKernels<T>, M: StoredMatrix<D>> Assembly<T, D, M> {
     /// [`FemError::OtherMesh`] or [`FemError::ChangedMesh`] for another mesh; errors of the form.
     pub fn prepare<'a>(&mut self, form: &Form<'a>) -> Result<AssemblyProblem<'a>, FemError> {
         self.mesh.check(form.mesh)?;
-        let problem = AssemblyProblem::new(form, &to_the_end)?;
+        self.load(AssemblyProblem::new(form, &to_the_end)?)
+    }
+
+    /// As [`Assembly::prepare`], for the linearization of a form whose coefficients may depend on the time and on u, with
+    /// conditions that may differ from those of the form; λ may have any sign.
+    ///
+    /// # Errors
+    /// As [`Assembly::prepare`].
+    pub fn prepare_linearized<'a>(
+        &mut self,
+        form: &Form<'a>,
+        slopes: &'a Slopes,
+        conditions: &[BoundaryCondition],
+    ) -> Result<AssemblyProblem<'a>, FemError> {
+        self.mesh.check(form.mesh)?;
+        self.load(AssemblyProblem::linearized(form, slopes, conditions)?)
+    }
+
+    /// Replaces the conditions of the last prepared problem, whose coefficients stay.
+    ///
+    /// # Errors
+    /// [`FemError::OtherAssembly`] for another problem; errors of the conditions.
+    pub fn replace_conditions(
+        &mut self,
+        problem: &mut AssemblyProblem<'_>,
+        conditions: &[BoundaryCondition],
+    ) -> Result<(), FemError> {
+        self.check_problem(problem)?;
+        problem.replace_conditions(conditions)?;
+        self.device.load_conditions(&mut self.refill_data, problem)
+    }
+
+    fn load<'a>(&mut self, problem: AssemblyProblem<'a>) -> Result<AssemblyProblem<'a>, FemError> {
         self.prepared = 0;
         self.device.load(&mut self.refill_data, &problem)?;
         self.prepared = problem.number;
@@ -148,8 +188,22 @@ impl<T: Scalar, D: AssemblyKernels<T>, M: StoredMatrix<D>> Assembly<T, D, M> {
         system: &mut System<T, D, M>,
         problem: &AssemblyProblem<'_>,
     ) -> Result<(), FemError> {
-        self.queue(system, problem)?;
-        self.check(system, problem)
+        self.fill_at(system, problem, DeviceState::default())
+    }
+
+    /// As [`Assembly::fill`], with coefficients evaluated at a time and a function; see [`AssemblyKernels::queue`] for the
+    /// matrix and right side of a linearization.
+    ///
+    /// # Errors
+    /// As [`Assembly::refill`]; [`FemError::Length`] where the function has not one value for each node.
+    pub fn fill_at(
+        &mut self,
+        system: &mut System<T, D, M>,
+        problem: &AssemblyProblem<'_>,
+        state: DeviceState<'_, D>,
+    ) -> Result<(), FemError> {
+        self.queue_at(system, problem, state)?;
+        self.check_at(system, problem, state)
     }
 
     /// Queues the work of [`Assembly::fill`] without waiting; [`Assembly::check`] completes it.
@@ -161,9 +215,24 @@ impl<T: Scalar, D: AssemblyKernels<T>, M: StoredMatrix<D>> Assembly<T, D, M> {
         system: &mut System<T, D, M>,
         problem: &AssemblyProblem<'_>,
     ) -> Result<(), FemError> {
+        self.queue_at(system, problem, DeviceState::default())
+    }
+
+    fn queue_at(
+        &mut self,
+        system: &mut System<T, D, M>,
+        problem: &AssemblyProblem<'_>,
+        state: DeviceState<'_, D>,
+    ) -> Result<(), FemError> {
         self.check_problem(problem)?;
         self.check_system(system)?;
-        self.device.queue(&mut self.refill_data, problem, &mut system.matrix.values_mut(), &mut system.rhs)
+        let found = state.unknown.map(Buffer::len);
+        if found.unwrap_or(if problem.uses_unknown { 0 } else { self.n_nodes }) != self.n_nodes {
+            let found = found.unwrap_or(0);
+            return Err(FemError::Length { field: "u", found, expected: self.n_nodes });
+        }
+        let at = (problem, state);
+        self.device.queue(&mut self.refill_data, at, &mut system.matrix.values_mut(), &mut system.rhs)
     }
 
     /// Waits for queued work and checks its result; balances a pure Neumann problem.
@@ -175,11 +244,22 @@ impl<T: Scalar, D: AssemblyKernels<T>, M: StoredMatrix<D>> Assembly<T, D, M> {
         system: &mut System<T, D, M>,
         problem: &AssemblyProblem<'_>,
     ) -> Result<(), FemError> {
+        self.check_at(system, problem, DeviceState::default())
+    }
+
+    fn check_at(
+        &mut self,
+        system: &mut System<T, D, M>,
+        problem: &AssemblyProblem<'_>,
+        state: DeviceState<'_, D>,
+    ) -> Result<(), FemError> {
         self.check_problem(problem)?;
         self.check_system(system)?;
         let System { matrix, rhs, .. } = system;
-        let reacts = self.device.check(&mut self.refill_data, problem, &mut matrix.values_mut(), rhs)?;
-        system.is_pure_neumann = is_pure_neumann(problem, &self.components, &reacts)?;
+        let at = (problem, state);
+        let reacts = self.device.check(&mut self.refill_data, at, &mut matrix.values_mut(), rhs)?;
+        system.is_pure_neumann =
+            !problem.is_linearized && is_pure_neumann(problem, &self.components, &reacts)?;
         system.imbalance = 0.0;
         if system.is_pure_neumann {
             let mut unrounded = self.device.unrounded(&self.refill_data, rhs)?;

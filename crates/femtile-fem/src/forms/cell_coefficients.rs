@@ -7,7 +7,8 @@ use femtile_mesh::Mesh;
 
 use super::checks::{definite, is_projection, not_negative, positive};
 use super::compiled::{Compiled, Points};
-use super::{Coefficient, Form};
+use super::linearized::CompiledSlopes;
+use super::{Coefficient, Form, Slopes, State};
 use crate::FemError;
 
 /// Cells that are evaluated and assembled together.
@@ -30,7 +31,10 @@ pub(crate) struct CellCoefficients<'a> {
     pub sigma: Varying<'a, Sigma>,
     pub lambda: Varying<'a, f64>,
     pub source: Varying<'a, f64>,
-    rule: Quadrature,
+    pub(super) slopes: CompiledSlopes<'a>,
+    /// Whether λ may be negative.
+    has_any_reaction: bool,
+    pub(super) rule: Quadrature,
 }
 
 /// A coefficient by how it varies.
@@ -62,25 +66,52 @@ pub(crate) struct ChunkCoefficients {
     pub load: Box<[[f64; CHUNK]; 4]>,
     /// Whether λ is positive somewhere in the cell.
     pub reacts: Box<[bool; CHUNK]>,
+    /// Means of $\sigma_u\varphi_a$ by corner, of each entry of the tensor or of the scalar; empty without a derivative.
+    pub drift: Vec<[[f64; CHUNK]; 4]>,
 }
+
+/// A coefficient to evaluate in some cells with a rule, at a function.
+type Task<'c, 'a> = (&'c Compiled<'a>, &'c [u32], Option<&'c Quadrature>, &'c [f64]);
 
 /// Workspace of evaluation.
 #[derive(Debug, Default)]
 pub(crate) struct ChunkScratch {
-    points: Points,
-    scalars: Vec<f64>,
-    tensors: Vec<[[f64; 3]; 3]>,
-    tape: TapeScratch,
+    pub(super) points: Points,
+    pub(super) scalars: Vec<f64>,
+    pub(super) tensors: Vec<[[f64; 3]; 3]>,
+    pub(super) slopes: Vec<f64>,
+    pub(super) tape: TapeScratch,
 }
 
 impl<'a> CellCoefficients<'a> {
     /// Compiles the coefficients of a form.
     pub fn new(form: &Form<'a>) -> Result<Self, FemError> {
+        Self::compile(form, CompiledSlopes::default(), false)
+    }
+
+    /// Compiles the coefficients of a form whose λ may have any sign, for their evaluation.
+    pub fn of_any_sign(form: &Form<'a>) -> Result<Self, FemError> {
+        Self::compile(form, CompiledSlopes::default(), true)
+    }
+
+    /// Compiles the coefficients of a form for its linearization, in which λ may have any sign.
+    pub fn linearized(form: &Form<'a>, slopes: &'a Slopes) -> Result<Self, FemError> {
+        let slopes = CompiledSlopes::new(form, slopes)?;
+        Self::compile(form, slopes, true)
+    }
+
+    fn compile(
+        form: &Form<'a>,
+        slopes: CompiledSlopes<'a>,
+        has_any_reaction: bool,
+    ) -> Result<Self, FemError> {
         let mesh = form.mesh;
         let centre = Points::centroid(mesh);
+        let has_slopes = slopes.has_reaction();
         let constant = |field, coefficient: &'a Coefficient| -> Result<_, FemError> {
             let compiled = Compiled::scalar(field, coefficient, mesh)?;
             Ok(match coefficient.as_constant() {
+                _ if has_slopes => Varying::ByPoint(compiled),
                 Some(_) => {
                     let mut value = [0.0];
                     compiled.eval_scalar(&mut value, &centre, &mut TapeScratch::default())?;
@@ -91,14 +122,17 @@ impl<'a> CellCoefficients<'a> {
             })
         };
         let (lambda, source) = (constant("lambda", form.lambda)?, constant("source", form.source)?);
-        if let Varying::Constant(value) = lambda {
+        if let Varying::Constant(value) = lambda
+            && !has_any_reaction
+        {
             not_negative("lambda", &[value], &centre)?;
         }
         let sigma = match is_projection(form.sigma, form.lambda) {
             true => Varying::Constant(Sigma::Scalar(0.0)),
             false => compile_sigma(form.sigma, mesh, &centre)?,
         };
-        Ok(Self { mesh, form: *form, sigma, lambda, source, rule: rule_for(mesh.dimension()) })
+        let rule = rule_for(mesh.dimension());
+        Ok(Self { mesh, form: *form, sigma, lambda, source, slopes, has_any_reaction, rule })
     }
 
     /// Returns whether λ is a positive constant.
@@ -106,9 +140,9 @@ impl<'a> CellCoefficients<'a> {
         matches!(self.lambda, Varying::Constant(value) if value > 0.0)
     }
 
-    /// Returns whether λ varies between cells.
+    /// Returns whether λ varies between cells, in a problem whose λ may not be negative.
     pub fn reaction_varies(&self) -> bool {
-        !matches!(self.lambda, Varying::Constant(_))
+        !self.has_any_reaction && !matches!(self.lambda, Varying::Constant(_))
     }
 
     /// Returns coefficients of a chunk with all constant parts filled in.
@@ -119,6 +153,7 @@ impl<'a> CellCoefficients<'a> {
             mass: Box::new([[0.0; CHUNK]; 10]),
             load: Box::new([[0.0; CHUNK]; 4]),
             reacts: Box::new([self.reacts_everywhere(); CHUNK]),
+            drift: self.slopes.start_drift(),
         };
         match &self.sigma {
             Varying::Constant(Sigma::Scalar(value)) => chunk.sigma[0].fill(*value),
@@ -140,7 +175,7 @@ impl<'a> CellCoefficients<'a> {
         chunk
     }
 
-    /// Evaluates the varying parts for at most [`CHUNK`] cells.
+    /// Evaluates the varying parts in a state for at most [`CHUNK`] cells.
     ///
     /// # Errors
     /// The first cell, in the given order, where a coefficient is not finite, negative or not positive definite.
@@ -148,41 +183,49 @@ impl<'a> CellCoefficients<'a> {
         &self,
         chunk: &mut ChunkCoefficients,
         cells: &[u32],
+        state: State<'_>,
         scratch: &mut ChunkScratch,
     ) -> Result<(), FemError> {
-        match &self.sigma {
-            Varying::Constant(_) => {}
-            Varying::ByCell(compiled) => self.eval_sigma(chunk, compiled, cells, None, scratch)?,
-            Varying::ByPoint(compiled) => {
-                self.eval_sigma(chunk, compiled, cells, Some(&self.rule), scratch)?;
-            }
+        scratch.points.time = state.time;
+        let u = state.unknown;
+        if let Some((sigma, rule)) = self.varying(&self.sigma) {
+            self.eval_sigma(chunk, (sigma, cells, rule, u), scratch)?;
         }
-        match &self.lambda {
-            Varying::Constant(_) => {}
-            Varying::ByCell(compiled) => self.eval_lambda(chunk, compiled, cells, None, scratch)?,
-            Varying::ByPoint(compiled) => {
-                self.eval_lambda(chunk, compiled, cells, Some(&self.rule), scratch)?;
-            }
+        self.eval_drift(chunk, cells, scratch, u)?;
+        if self.slopes.has_reaction() {
+            return self.eval_linearized(chunk, cells, scratch, u);
         }
-        match &self.source {
-            Varying::Constant(_) => {}
-            Varying::ByCell(compiled) => self.eval_source(chunk, compiled, cells, None, scratch)?,
-            Varying::ByPoint(compiled) => {
-                self.eval_source(chunk, compiled, cells, Some(&self.rule), scratch)?;
-            }
+        if let Some((lambda, rule)) = self.varying(&self.lambda) {
+            self.eval_lambda(chunk, (lambda, cells, rule, u), scratch)?;
+        }
+        if let Some((source, rule)) = self.varying(&self.source) {
+            scratch.place_points(self.mesh, cells, rule, u);
+            scratch.scalars.resize(scratch.points.len(), 0.0);
+            source.eval_scalar(&mut scratch.scalars, &scratch.points, &mut scratch.tape)?;
+            self.take_source(chunk, &scratch.scalars, cells.len(), rule);
         }
         Ok(())
+    }
+
+    /// Returns a coefficient that is not constant with the rule that averages it, if its values vary in cells.
+    fn varying<'c, V>(
+        &'c self,
+        of: &'c Varying<'a, V>,
+    ) -> Option<(&'c Compiled<'a>, Option<&'c Quadrature>)> {
+        match of {
+            Varying::Constant(_) => None,
+            Varying::ByCell(compiled) => Some((compiled, None)),
+            Varying::ByPoint(compiled) => Some((compiled, Some(&self.rule))),
+        }
     }
 
     fn eval_sigma(
         &self,
         chunk: &mut ChunkCoefficients,
-        compiled: &Compiled<'_>,
-        cells: &[u32],
-        rule: Option<&Quadrature>,
+        (compiled, cells, rule, unknown): Task<'_, '_>,
         scratch: &mut ChunkScratch,
     ) -> Result<(), FemError> {
-        scratch.place_points(self.mesh, cells, rule);
+        scratch.place_points(self.mesh, cells, rule, unknown);
         let n = scratch.points.len();
         let n_q = n / cells.len().max(1);
         if compiled.is_scalar() {
@@ -209,56 +252,20 @@ impl<'a> CellCoefficients<'a> {
     fn eval_lambda(
         &self,
         chunk: &mut ChunkCoefficients,
-        compiled: &Compiled<'_>,
-        cells: &[u32],
-        rule: Option<&Quadrature>,
+        (compiled, cells, rule, unknown): Task<'_, '_>,
         scratch: &mut ChunkScratch,
     ) -> Result<(), FemError> {
-        scratch.place_points(self.mesh, cells, rule);
+        scratch.place_points(self.mesh, cells, rule, unknown);
         scratch.scalars.resize(scratch.points.len(), 0.0);
         compiled.eval_scalar(&mut scratch.scalars, &scratch.points, &mut scratch.tape)?;
-        not_negative("lambda", &scratch.scalars, &scratch.points)?;
-        let n_q = scratch.points.len() / cells.len().max(1);
-        let reacts = scratch.scalars.chunks(n_q).map(|values| values.iter().any(|&value| value > 0.0));
-        chunk.reacts.iter_mut().zip(reacts).for_each(|(reacts, found)| *reacts = found);
-        let Some(rule) = rule else {
-            self.fill_mass(&mut chunk.mass, |lane| scratch.scalars[lane], 0..cells.len());
-            return Ok(());
-        };
-        for (lane, values) in scratch.scalars.chunks(n_q).enumerate() {
-            for (moment, (a, b)) in mass_entries(self.mesh.dimension()) {
-                let terms = values.iter().zip(rule.iter());
-                chunk.mass[moment][lane] = terms.map(|(value, (p, w))| w * value * p[a] * p[b]).sum();
-            }
+        if !self.has_any_reaction {
+            not_negative("lambda", &scratch.scalars, &scratch.points)?;
         }
+        self.take_reaction(chunk, &scratch.scalars, cells.len(), rule);
         Ok(())
     }
 
-    fn eval_source(
-        &self,
-        chunk: &mut ChunkCoefficients,
-        compiled: &Compiled<'_>,
-        cells: &[u32],
-        rule: Option<&Quadrature>,
-        scratch: &mut ChunkScratch,
-    ) -> Result<(), FemError> {
-        scratch.place_points(self.mesh, cells, rule);
-        scratch.scalars.resize(scratch.points.len(), 0.0);
-        compiled.eval_scalar(&mut scratch.scalars, &scratch.points, &mut scratch.tape)?;
-        let n_q = scratch.points.len() / cells.len().max(1);
-        let n_corners = self.mesh.dimension() + 1;
-        for (lane, values) in scratch.scalars.chunks(n_q).enumerate() {
-            for a in 0..n_corners {
-                chunk.load[a][lane] = match rule {
-                    None => values[0] / n_corners as f64,
-                    Some(rule) => values.iter().zip(rule.iter()).map(|(v, (p, w))| w * v * p[a]).sum(),
-                };
-            }
-        }
-        Ok(())
-    }
-
-    fn fill_mass(
+    pub(super) fn fill_mass(
         &self,
         mass: &mut [[f64; CHUNK]; 10],
         lambda: impl Fn(usize) -> f64,
@@ -310,11 +317,21 @@ fn compile_sigma<'a>(
 }
 
 impl ChunkScratch {
-    /// Collects the points of a rule in each cell, or its centroid.
-    fn place_points(&mut self, mesh: &Mesh, cells: &[u32], rule: Option<&Quadrature>) {
+    /// Collects the points of a rule in each cell, or its centroid, with the values of the unknown function there where it
+    /// is given.
+    pub(super) fn place_points(
+        &mut self,
+        mesh: &Mesh,
+        cells: &[u32],
+        rule: Option<&Quadrature>,
+        unknown: &[f64],
+    ) {
         self.points.clear();
         for &cell in cells {
             self.points.push_cell(mesh, cell, rule);
+            if !unknown.is_empty() {
+                self.points.push_unknown(mesh, cell, rule, unknown);
+            }
         }
     }
 }
@@ -348,6 +365,18 @@ impl Points {
         match rule {
             Some(rule) => rule.points.iter().for_each(|point| self.push(cell, at(point))),
             None => self.push(cell, at(&[1.0 / nodes.len() as f64; 4])),
+        }
+    }
+
+    /// Adds the values of a function at the points of a rule in a cell, or at its centroid.
+    fn push_unknown(&mut self, mesh: &Mesh, cell: u32, rule: Option<&Quadrature>, function: &[f64]) {
+        let nodes = mesh.cell(cell as usize);
+        let at = |barycentric: &[f64]| -> f64 {
+            barycentric.iter().zip(nodes).map(|(share, &node)| share * function[node as usize]).sum()
+        };
+        match rule {
+            Some(rule) => self.unknown.extend(rule.points.iter().map(|point| at(point))),
+            None => self.unknown.push(at(&[1.0 / nodes.len() as f64; 4])),
         }
     }
 }

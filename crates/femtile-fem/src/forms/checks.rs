@@ -10,7 +10,7 @@ pub fn not_negative(field: &'static str, values: &[f64], points: &Points) -> Res
     match values.iter().position(|&value| value < 0.0) {
         Some(i) => {
             let (cell, point) = (points.cells[i] as usize, points.point(i));
-            Err(FemError::Negative { field, cell, point, value: values[i] })
+            Err(FemError::Negative { field, cell, point, value: values[i], unknown: points.unknown(i) })
         }
         None => Ok(()),
     }
@@ -38,7 +38,8 @@ pub fn definite(tensors: &[[[f64; 3]; 3]], points: &Points, dimension: usize) ->
 }
 
 fn indefinite(tensor: [[f64; 3]; 3], points: &Points, i: usize) -> FemError {
-    FemError::Indefinite { field: "sigma", cell: points.cells[i] as usize, point: points.point(i), tensor }
+    let (cell, point, unknown) = (points.cells[i] as usize, points.point(i), points.unknown(i));
+    FemError::Indefinite { field: "sigma", cell, point, tensor, unknown }
 }
 
 /// Returns whether the leading block is symmetric to rounding and all its leading minors are positive.

@@ -1,14 +1,15 @@
 //! Coefficients compiled for evaluation at many points.
 
-use femtile_expression::{Tape, TapeScratch};
+use femtile_expression::{Expression, Inputs, Tape, TapeScratch};
 use femtile_mesh::{Field, Mesh};
 
 use super::coefficient::{field_tensor, multiple_of_identity};
+use super::unknown::UNKNOWN;
 use super::{Coefficient, PointFunction};
 use crate::FemError;
 
 /// Points of cells, in structure-of-arrays form for the tapes of expressions.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Points {
     /// First coordinates.
     pub x: Vec<f64>,
@@ -18,6 +19,17 @@ pub struct Points {
     pub z: Vec<f64>,
     /// The cell of each point.
     pub cells: Vec<u32>,
+    /// The value of the unknown function at each point; empty where no formula needs it.
+    pub unknown: Vec<f64>,
+    /// The time; NaN where no formula needs it.
+    pub time: f64,
+}
+
+impl Default for Points {
+    fn default() -> Self {
+        let [x, y, z, unknown] = [const { Vec::new() }; 4];
+        Self { x, y, z, cells: Vec::new(), unknown, time: f64::NAN }
+    }
 }
 
 impl Points {
@@ -27,6 +39,7 @@ impl Points {
         self.y.clear();
         self.z.clear();
         self.cells.clear();
+        self.unknown.clear();
     }
 
     /// Appends points of one cell.
@@ -64,7 +77,13 @@ impl Points {
     fn select(&self, positions: &[usize]) -> Self {
         let pick = |all: &[f64]| positions.iter().map(|&i| all[i]).collect();
         let cells = positions.iter().map(|&i| self.cells[i]).collect();
-        Self { x: pick(&self.x), y: pick(&self.y), z: pick(&self.z), cells }
+        let unknown = if self.unknown.is_empty() { Vec::new() } else { pick(&self.unknown) };
+        Self { x: pick(&self.x), y: pick(&self.y), z: pick(&self.z), cells, unknown, time: self.time }
+    }
+
+    /// Returns the value of the unknown function at point `i`, where it is known.
+    pub fn unknown(&self, i: usize) -> Option<f64> {
+        self.unknown.get(i).copied()
     }
 }
 
@@ -76,11 +95,33 @@ pub struct Compiled<'a> {
     tree: Tree<'a>,
 }
 
+/// A compiled formula.
+struct Formula {
+    tape: Tape,
+    uses_unknown: bool,
+}
+
+impl Formula {
+    fn new(expression: &Expression) -> Self {
+        Self { tape: expression.tape(), uses_unknown: expression.uses(UNKNOWN) }
+    }
+
+    /// Evaluates it at points; NaN where it needs an unknown function that they do not have.
+    fn eval(&self, out: &mut [f64], points: &Points, scratch: &mut TapeScratch) {
+        if self.uses_unknown && points.unknown.len() != points.len() {
+            return out.fill(f64::NAN);
+        }
+        let Points { x, y, z, unknown, time, .. } = points;
+        let others: &[&[f64]] = if self.uses_unknown { &[unknown] } else { &[] };
+        self.tape.eval_block_with(out, &Inputs { x, y, z, t: *time, others }, scratch);
+    }
+}
+
 enum Tree<'a> {
     Constant(f64),
     Tensor([[f64; 3]; 3]),
-    Expression(Tape),
-    TensorExpression(Box<[[Tape; 3]; 3]>),
+    Expression(Formula),
+    TensorExpression(Box<[[Formula; 3]; 3]>),
     ByTag(Vec<(i32, Tree<'a>)>),
     CellField(&'a Field),
     Function(&'a PointFunction),
@@ -149,7 +190,13 @@ impl<'a> Compiled<'a> {
 
     fn not_finite(&self, points: &Points, i: usize, value: f64) -> FemError {
         let cell = points.cells[i] as usize;
-        FemError::NotFinite { field: self.field, cell, point: points.point(i), value }
+        FemError::NotFinite {
+            field: self.field,
+            cell,
+            point: points.point(i),
+            value,
+            unknown: points.unknown(i),
+        }
     }
 
     fn scalar_tree(
@@ -161,7 +208,7 @@ impl<'a> Compiled<'a> {
     ) -> Result<(), FemError> {
         match tree {
             Tree::Constant(value) => out.fill(*value),
-            Tree::Expression(tape) => tape.eval_block(out, &points.x, &points.y, &points.z, scratch),
+            Tree::Expression(formula) => formula.eval(out, points, scratch),
             Tree::Function(function) => {
                 out.iter_mut().enumerate().for_each(|(i, out)| *out = function.at(points.point(i)));
             }
@@ -193,17 +240,17 @@ impl<'a> Compiled<'a> {
         match tree {
             Tree::Constant(value) => out.fill(multiple_of_identity(*value)),
             Tree::Tensor(tensor) => out.fill(*tensor),
-            Tree::Expression(tape) => {
+            Tree::Expression(formula) => {
                 let mut values = vec![0.0; out.len()];
-                tape.eval_block(&mut values, &points.x, &points.y, &points.z, scratch);
+                formula.eval(&mut values, points, scratch);
                 out.iter_mut().zip(values).for_each(|(out, value)| *out = multiple_of_identity(value));
             }
-            Tree::TensorExpression(tapes) => {
+            Tree::TensorExpression(formulas) => {
                 let mut values = vec![0.0; out.len()];
                 out.fill([[0.0; 3]; 3]);
-                for (i, row) in tapes[..dimension].iter().enumerate() {
-                    for (j, tape) in row[..dimension].iter().enumerate() {
-                        tape.eval_block(&mut values, &points.x, &points.y, &points.z, scratch);
+                for (i, row) in formulas[..dimension].iter().enumerate() {
+                    for (j, formula) in row[..dimension].iter().enumerate() {
+                        formula.eval(&mut values, points, scratch);
                         out.iter_mut().zip(&values).for_each(|(out, value)| out[i][j] = *value);
                     }
                 }
@@ -271,11 +318,11 @@ fn compile<'a>(
     Ok(match coefficient {
         Coefficient::Constant(value) => Tree::Constant(*value),
         Coefficient::Tensor(tensor) => Tree::Tensor(*tensor),
-        Coefficient::Expression(expression) => Tree::Expression(expression.tape()),
+        Coefficient::Expression(expression) => Tree::Expression(Formula::new(expression)),
         Coefficient::Function(function) => Tree::Function(function),
         Coefficient::TensorExpression(entries) => {
             Tree::TensorExpression(Box::new(std::array::from_fn(|i| {
-                std::array::from_fn(|j| entries[i][j].tape())
+                std::array::from_fn(|j| Formula::new(&entries[i][j]))
             })))
         }
         Coefficient::ByTag(parts) => {

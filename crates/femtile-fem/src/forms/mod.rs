@@ -12,8 +12,10 @@ mod compiled;
 mod cuda;
 mod facet_terms;
 mod in_time;
+mod linearized;
 mod point_coefficients;
 mod sample_forms;
+mod unknown;
 
 use femtile_mesh::Mesh;
 use femtile_mesh::check::BoundaryFacets;
@@ -30,6 +32,7 @@ pub(crate) use facet_terms::{FACET_ENTRIES, FacetTerm, facet_terms, measure as f
 pub(crate) use point_coefficients::PointCoefficients;
 #[doc(hidden)]
 pub use sample_forms::for_every_form;
+pub use unknown::{Slopes, State, UNKNOWN};
 
 /// A boundary condition; $\sigma\,\partial u/\partial n$ is the flux into the domain.
 #[derive(Debug, Clone, PartialEq)]

@@ -14,6 +14,8 @@ pub(crate) struct PointCoefficients<'a> {
     dimension: usize,
     /// Whether there is only a reaction.
     is_zero: bool,
+    /// Whether λ may be negative.
+    has_any_reaction: bool,
 }
 
 impl<'a> PointCoefficients<'a> {
@@ -27,7 +29,17 @@ impl<'a> PointCoefficients<'a> {
             lambda: Compiled::scalar("lambda", lambda, mesh)?,
             dimension: mesh.dimension(),
             is_zero: is_projection(sigma, lambda),
+            has_any_reaction: false,
         })
+    }
+
+    /// As [`Self::new`], for a λ that may be negative.
+    pub fn of_any_sign(
+        mesh: &'a Mesh,
+        sigma: &'a Coefficient,
+        lambda: &'a Coefficient,
+    ) -> Result<Self, FemError> {
+        Ok(Self { has_any_reaction: true, ..Self::new(mesh, sigma, lambda)? })
     }
 
     /// Evaluates σ at points as tensors that are symmetric to the last bit.
@@ -53,9 +65,9 @@ impl<'a> PointCoefficients<'a> {
     /// Evaluates λ at points.
     ///
     /// # Errors
-    /// The first point where it is not finite or negative.
+    /// The first point where it is not finite, or is negative and must not be.
     pub fn lambda(&self, out: &mut [f64], points: &Points, tape: &mut TapeScratch) -> Result<(), FemError> {
         self.lambda.eval_scalar(out, points, tape)?;
-        not_negative("lambda", out, points)
+        if self.has_any_reaction { Ok(()) } else { not_negative("lambda", out, points) }
     }
 }

@@ -2,7 +2,9 @@ use femtile_element::Affine;
 
 use super::{check_length, corners, sum_blocks};
 use crate::FemError;
-use crate::forms::{CHUNK, CellCoefficients, ChunkCoefficients, ChunkScratch, Form, VOIGT, mass_entries};
+use crate::forms::{
+    CHUNK, CellCoefficients, ChunkCoefficients, ChunkScratch, Form, State, VOIGT, mass_entries,
+};
 
 /// Returns $\int_\Omega \sigma\nabla u\cdot\nabla u + \lambda u^2$, without a factor ½ and without boundary terms.
 ///
@@ -12,13 +14,13 @@ use crate::forms::{CHUNK, CellCoefficients, ChunkCoefficients, ChunkScratch, For
 /// [`FemError::Length`] unless `u` has one entry per node; a coefficient out of its range.
 pub fn energy(form: &Form<'_>, u: &[f64]) -> Result<f64, FemError> {
     check_length(form.mesh, u)?;
-    let coefficients = CellCoefficients::new(form)?;
+    let coefficients = CellCoefficients::of_any_sign(form)?;
     sum_blocks(form.mesh, |cells| {
         let (mut chunk, mut scratch) = (coefficients.start_chunk(), ChunkScratch::default());
         let cells: Vec<u32> = cells.collect();
         let mut sum = 0.0;
         for cells in cells.chunks(CHUNK) {
-            coefficients.eval(&mut chunk, cells, &mut scratch)?;
+            coefficients.eval(&mut chunk, cells, State::of(u), &mut scratch)?;
             sum += cells
                 .iter()
                 .enumerate()

@@ -8,7 +8,7 @@ use crate::FemError;
 use crate::constraints::dirichlet_facets;
 use crate::dofs::LinearSpace;
 use crate::forms::{
-    CHUNK, CellCoefficients, ChunkCoefficients, ChunkScratch, Form, VOIGT, facet_measure, facet_terms,
+    CHUNK, CellCoefficients, ChunkCoefficients, ChunkScratch, Form, State, VOIGT, facet_measure, facet_terms,
     mass_entries, winners,
 };
 
@@ -44,7 +44,7 @@ pub fn facet_fluxes(form: &Form<'_>, u: &[f64]) -> Result<Vec<f64>, FemError> {
     LinearSpace::new(form.mesh)?;
     check_length(form.mesh, u)?;
     let winners = winners(form)?;
-    let coefficients = CellCoefficients::new(form)?;
+    let coefficients = CellCoefficients::of_any_sign(form)?;
     let n_corners = form.mesh.dimension();
     let mut fluxes = vec![0.0; form.boundary.len()];
     let facets: Vec<u32> = dirichlet_facets(form, &winners).map(|(facet, _)| facet as u32).collect();
@@ -80,13 +80,15 @@ pub fn flux(form: &Form<'_>, u: &[f64], facets: &[u32]) -> Result<f64, FemError>
     sum_of(&facet_fluxes(form, u)?, facets)
 }
 
-/// Returns $\int_\Omega f$ with the quadrature of assembly.
+/// Returns $\int_\Omega f$ at u with the quadrature of assembly.
 ///
 /// # Errors
-/// [`FemError::UnsupportedCells`] for cells that are not simplices; a coefficient out of its range.
-pub fn source_integral(form: &Form<'_>) -> Result<f64, FemError> {
+/// [`FemError::UnsupportedCells`] for cells that are not simplices; [`FemError::Length`] unless `u` has one entry per
+/// node; a coefficient out of its range.
+pub fn source_integral(form: &Form<'_>, u: &[f64]) -> Result<f64, FemError> {
     let n_corners = LinearSpace::new(form.mesh).map(|_| form.mesh.dimension() + 1)?;
-    integrate(form, |cell, c, lane| {
+    check_length(form.mesh, u)?;
+    integrate(form, u, |cell, c, lane| {
         form.mesh.signed_measure(cell as usize).abs() * (0..n_corners).map(|a| c.load[a][lane]).sum::<f64>()
     })
 }
@@ -94,11 +96,11 @@ pub fn source_integral(form: &Form<'_>) -> Result<f64, FemError> {
 /// Returns $\int_\Omega \lambda u$ with the quadrature of assembly.
 ///
 /// # Errors
-/// Errors of [`source_integral`], and [`FemError::Length`] unless `u` has one entry per node.
+/// Errors of [`source_integral`].
 pub fn reaction_integral(form: &Form<'_>, u: &[f64]) -> Result<f64, FemError> {
     LinearSpace::new(form.mesh)?;
     check_length(form.mesh, u)?;
-    integrate(form, |cell, c, lane| {
+    integrate(form, u, |cell, c, lane| {
         let (_, values, _) = corners(form.mesh, u, cell);
         form.mesh.signed_measure(cell as usize).abs()
             * times_mass(form.mesh, c, lane, &values).iter().sum::<f64>()
@@ -107,26 +109,28 @@ pub fn reaction_integral(form: &Form<'_>, u: &[f64]) -> Result<f64, FemError> {
 
 fn integrate(
     form: &Form<'_>,
+    u: &[f64],
     of_cell: impl Fn(u32, &ChunkCoefficients, usize) -> f64 + Sync,
 ) -> Result<f64, FemError> {
-    let coefficients = CellCoefficients::new(form)?;
+    let coefficients = CellCoefficients::of_any_sign(form)?;
     sum_blocks(form.mesh, |cells| {
         let mut sum = 0.0;
         let cells: Vec<u32> = cells.collect();
-        for_cells(&coefficients, &cells, |cell, c, lane| sum += of_cell(cell, c, lane))?;
+        for_cells(&coefficients, &cells, u, |cell, c, lane| sum += of_cell(cell, c, lane))?;
         Ok(sum)
     })
 }
 
-/// Calls `visit` with each cell, the coefficients of its chunk and its lane there.
+/// Calls `visit` with each cell, the coefficients of its chunk at a function and its lane there.
 pub(crate) fn for_cells(
     coefficients: &CellCoefficients<'_>,
     cells: &[u32],
+    u: &[f64],
     mut visit: impl FnMut(u32, &ChunkCoefficients, usize),
 ) -> Result<(), FemError> {
     let (mut chunk, mut scratch) = (coefficients.start_chunk(), ChunkScratch::default());
     for cells in cells.chunks(CHUNK) {
-        coefficients.eval(&mut chunk, cells, &mut scratch)?;
+        coefficients.eval(&mut chunk, cells, State::of(u), &mut scratch)?;
         cells.iter().enumerate().for_each(|(lane, &cell)| visit(cell, &chunk, lane));
     }
     Ok(())
@@ -172,7 +176,7 @@ fn cell_residual(
         let touches = |cell: &usize| mesh.cell(*cell).iter().any(|&node| is_marked[node as usize]);
         let cells: Vec<u32> = cells.filter(touches).map(|cell| cell as u32).collect();
         let mut found = Vec::new();
-        for_cells(coefficients, &cells, |cell, c, lane| {
+        for_cells(coefficients, &cells, u, |cell, c, lane| {
             let (points, values, n) = corners(mesh, u, cell);
             let map = Affine::simplex(&points[..n]);
             let flux = times_sigma(c, lane, map.gradient(&values));
@@ -208,7 +212,7 @@ fn discrete_fluxes(
     let cells: Vec<u32> = facets.iter().map(|&facet| form.boundary.cells[facet as usize]).collect();
     let mut given = DirichletFacets::default();
     let mut next = facets.iter();
-    for_cells(coefficients, &cells, |cell, c, lane| {
+    for_cells(coefficients, &cells, u, |cell, c, lane| {
         let Some(&facet) = next.next() else { return };
         let nodes = form.boundary.facet(facet as usize);
         let (points, values, n) = corners(mesh, u, cell);

@@ -152,6 +152,7 @@ impl<'a> RecoveredGradient<'a> {
             let cells = self.incidence.around(node);
             let mut points = Points::default();
             cells.iter().for_each(|&cell| points.push(cell, mesh.points[node as usize]));
+            points.unknown.resize(cells.len(), self.u[node as usize]);
             let mut tensors = vec![[[0.0; 3]; 3]; cells.len()];
             sigma.eval_tensor(&mut tensors, &points, mesh.dimension(), &mut TapeScratch::default())?;
             let fluxes = cells
@@ -177,12 +178,12 @@ impl<'a> RecoveredGradient<'a> {
     /// `[zienkiewicz1987]`, with the recovered gradient of `[zhang2005]`.
     pub fn error_estimate(&self) -> Result<ErrorEstimate, FemError> {
         let mesh = self.form.mesh;
-        let coefficients = CellCoefficients::new(&self.form)?;
+        let coefficients = CellCoefficients::of_any_sign(&self.form)?;
         let of_block = |block: usize| {
             let cells: Vec<u32> =
                 (block * BLOCK..((block + 1) * BLOCK).min(mesh.n_cells())).map(|c| c as u32).collect();
             let mut squares = Vec::with_capacity(cells.len());
-            for_cells(&coefficients, &cells, |cell, c, lane| {
+            for_cells(&coefficients, &cells, self.u, |cell, c, lane| {
                 let (points, values, n) = corners(mesh, self.u, cell);
                 let map = Affine::simplex(&points[..n]);
                 let own = map.gradient(&values);

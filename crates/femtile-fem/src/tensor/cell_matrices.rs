@@ -18,10 +18,39 @@ pub struct CellMatrices<'a> {
     coefficients: PointCoefficients<'a>,
     /// `[n_q]`.
     weights: Vec<f64>,
+    tables: ShapeTables,
+}
+
+/// The shape functions of a space at the points of a rule.
+pub(super) struct ShapeTables {
     /// $\varphi_i$ at the points: `[n_q][n]`.
-    shapes: Vec<f64>,
+    pub values: Vec<f64>,
     /// Their gradients on the reference cell: `[n_q][n]`.
-    gradients: Vec<[f64; 3]>,
+    pub gradients: Vec<[f64; 3]>,
+}
+
+impl ShapeTables {
+    pub fn new(space: &TensorSpace<'_>, rule: CellRule) -> Self {
+        let (d, line) = (space.dimension(), space.shapes());
+        let (points, _) = rule.rule(space.degree());
+        let (values, slopes) = (line.values(&points), line.slopes(&points));
+        let (n_q, n) = (points.len(), space.degree() + 1);
+        let digit = |at: usize, a: usize, n: usize| at / n.pow(a as u32) % n;
+        // Returns the product along all axes, with the slope along one of them.
+        let product = |q: usize, i: usize, sloped: Option<usize>| -> f64 {
+            let factor = |a: usize| {
+                let table = if sloped == Some(a) { &slopes } else { &values };
+                table.row(digit(q, a, n_q))[digit(i, a, n)]
+            };
+            (0..d).map(factor).product()
+        };
+        let pairs = || (0..n_q.pow(d as u32)).flat_map(|q| (0..space.dofs_per_cell()).map(move |i| (q, i)));
+        let gradient = |q, i| std::array::from_fn(|a| if a < d { product(q, i, Some(a)) } else { 0.0 });
+        Self {
+            values: pairs().map(|(q, i)| product(q, i, None)).collect(),
+            gradients: pairs().map(|(q, i)| gradient(q, i)).collect(),
+        }
+    }
 }
 
 /// Values at a quadrature point.
@@ -60,28 +89,14 @@ impl<'a> CellMatrices<'a> {
         rule: CellRule,
     ) -> Result<Self, FemError> {
         let coefficients = PointCoefficients::new(space.mesh(), sigma, lambda)?;
-        let (d, line) = (space.dimension(), space.shapes());
         let (points, _) = rule.rule(space.degree());
-        let (values, slopes) = (line.values(&points), line.slopes(&points));
-        let (n_q, n) = (points.len(), space.degree() + 1);
-        let digit = |at: usize, a: usize, n: usize| at / n.pow(a as u32) % n;
-        // Returns the product along all axes, with the slope along one of them.
-        let product = |q: usize, i: usize, sloped: Option<usize>| -> f64 {
-            let factor = |a: usize| {
-                let table = if sloped == Some(a) { &slopes } else { &values };
-                table.row(digit(q, a, n_q))[digit(i, a, n)]
-            };
-            (0..d).map(factor).product()
-        };
-        let pairs = || (0..n_q.pow(d as u32)).flat_map(|q| (0..space.dofs_per_cell()).map(move |i| (q, i)));
-        let gradient = |q, i| std::array::from_fn(|a| if a < d { product(q, i, Some(a)) } else { 0.0 });
+        let tables = ShapeTables::new(space, rule);
         Ok(Self {
             space,
             maps: CellMaps::new(space, &points),
             coefficients,
-            weights: rule.product_weights(space.degree(), d),
-            shapes: pairs().map(|(q, i)| product(q, i, None)).collect(),
-            gradients: pairs().map(|(q, i)| gradient(q, i)).collect(),
+            weights: rule.product_weights(space.degree(), space.dimension()),
+            tables,
         })
     }
 
@@ -149,8 +164,8 @@ impl<'a> CellMatrices<'a> {
             visit(&AtPoint {
                 conduction: sigma[q].map(|row| row.map(|entry| volume * entry)),
                 reaction: volume * lambda[q],
-                shapes: &self.shapes[q * n..][..n],
-                gradients: self.gradients[q * n..][..n].iter().map(physical).collect(),
+                shapes: &self.tables.values[q * n..][..n],
+                gradients: self.tables.gradients[q * n..][..n].iter().map(physical).collect(),
             });
         }
         Ok(())

@@ -63,6 +63,24 @@ impl CellPoints {
         found.points.extend(self.cell, &self.map.points);
     }
 
+    /// Writes the points with the values of the function that was evaluated last.
+    pub fn write_points_with_values(&self, found: &mut Found) {
+        self.write_points(found);
+        found.points.unknown.extend_from_slice(&found.function.values);
+    }
+
+    /// Evaluates a coefficient at the points, at the function that was evaluated last.
+    pub fn eval_with_values(&self, found: &mut Found, coefficient: &Compiled<'_>) -> Result<(), FemError> {
+        found.given.resize(self.weights.len(), 0.0);
+        self.write_points_with_values(found);
+        coefficient.eval_scalar(&mut found.given, &found.points, &mut found.tape)
+    }
+
+    /// Returns the inverses of the Jacobians at the points.
+    pub fn inverse_jacobians(&self) -> impl Iterator<Item = [[f64; 3]; 3]> + '_ {
+        self.map.jacobians.iter().map(inverse)
+    }
+
     fn gather(&self, found: &mut Found, u: &[f64]) {
         found.function.values.clear();
         found.function.values.extend(self.dofs.iter().map(|&dof| u[dof as usize]));

@@ -9,8 +9,10 @@ mod evaluation;
 mod even_points;
 mod facets;
 pub mod functionals;
+mod linearized;
 mod pure_neumann;
 mod recovery;
+mod refill;
 mod sparsity;
 
 use femtile_device::{Buffer, Cpu, Device};
@@ -28,6 +30,7 @@ pub use even_points::{EvenPoints, at_even_points};
 pub use facets::FacetMatrix;
 use facets::{FacetTerms, Flux};
 pub use recovery::RecoveredGradient;
+pub use refill::{LinearizedProblem, TensorAssembly};
 
 /// The load, constraints and facet terms of a form on a space, without the operator of its cells.
 #[derive(Debug)]

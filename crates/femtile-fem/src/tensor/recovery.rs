@@ -143,6 +143,7 @@ impl<'a> RecoveredGradient<'a> {
             let mut points = Points::default();
             let nodes: Vec<[f64; 3]> = dofs.iter().map(|&dof| self.points[dof as usize]).collect();
             points.extend(self.space.order()[position], &nodes);
+            points.unknown.extend(dofs.iter().map(|&dof| self.u[dof as usize]));
             let mut tensors = vec![[[0.0; 3]; 3]; nodes.len()];
             sigma.eval_tensor(&mut tensors, &points, self.space.dimension(), &mut TapeScratch::default())?;
             let gradients = self.in_cell(position);
@@ -163,12 +164,12 @@ impl<'a> RecoveredGradient<'a> {
     /// # Source
     /// `[zienkiewicz1987]`, with the recovered gradient of `[naga2005]`.
     pub fn error_estimate(&self) -> Result<ErrorEstimate, FemError> {
-        let coefficients = PointCoefficients::new(self.form.mesh, self.form.sigma, self.form.lambda)?;
+        let coefficients = PointCoefficients::of_any_sign(self.form.mesh, self.form.sigma, self.form.lambda)?;
         let evaluation = Evaluation::new(self.space, SOURCE_RULE);
         let positions: Vec<usize> = (0..self.space.n_cells()).collect();
         let of_cells = evaluation.map_at(&positions, |found, points, position| {
             evaluation.gradients(found, points, self.u);
-            points.write_points(found);
+            points.write_points_with_values(found);
             let mut sigma = vec![[[0.0; 3]; 3]; found.points.len()];
             coefficients.sigma(&mut sigma, &found.points, &mut found.tape)?;
             let mut recovered = AtPoints::default();

@@ -172,7 +172,7 @@ fn coefficients_out_of_range_are_refused_with_cell_and_place() {
     let mut problem = square();
     problem.sigma = expression("x - 0.6");
     match failure(&problem) {
-        FemError::Indefinite { field: "sigma", cell, point, tensor } => {
+        FemError::Indefinite { field: "sigma", cell, point, tensor, unknown: None } => {
             assert_eq!(cell, 0);
             assert_eq!(tensor[0][0], point[0] - 0.6);
         }

@@ -147,7 +147,7 @@ fn fluxes_balance_source_and_reaction_for_random_overlapping_conditions() {
         let problem = random_problem(mesh, &mut random);
         let (form, u) = (problem.form(), problem.solve_to(1e-14, &cpu()));
         let fluxes = functionals::facet_fluxes(&form, &u).unwrap();
-        let source = functionals::source_integral(&form).unwrap();
+        let source = functionals::source_integral(&form, &u).unwrap();
         let reaction = functionals::reaction_integral(&form, &u).unwrap();
         let found = imbalance(&fluxes, source, reaction);
         assert!(found < 1e-12, "trial {trial}: {found:e}");
@@ -172,7 +172,7 @@ fn fluxes_of_any_degree_balance_source_and_reaction_with_the_rule_of_the_operato
         let (form, rule) = (problem.form(), CellRule::default());
         let u = solve_without_matrix(&problem, &space, &cpu());
         let fluxes = tensor::facet_fluxes(&space, &form, rule, &u).unwrap();
-        let source = tensor::source_integral(&space, &form).unwrap();
+        let source = tensor::source_integral(&space, &form, rule, &u).unwrap();
         let reaction = tensor::reaction_integral(&space, &form, rule, &u).unwrap();
         let found = imbalance(&fluxes, source, reaction);
         // The tolerance of the solve is 1e-12.

@@ -4,6 +4,7 @@ mod boundary;
 mod common;
 mod conformance;
 mod fluxes;
+mod linearized;
 mod manufactured;
 mod nafems_t4;
 mod recovery;

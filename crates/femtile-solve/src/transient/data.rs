@@ -35,8 +35,8 @@ pub(super) fn nodal_values(
     let found = evaluate(problem, &Coefficient::Constant(0.0), &conditions);
     let (_, constraints) = found.map_err(|error| match error {
         // Values at all nodes are evaluated as a Dirichlet condition.
-        FemError::NotFinite { cell, point, value, .. } => {
-            FemError::NotFinite { field: "initial", cell, point, value }
+        FemError::NotFinite { cell, point, value, unknown, .. } => {
+            FemError::NotFinite { field: "initial", cell, point, value, unknown }
         }
         other => other,
     })?;

@@ -13,7 +13,7 @@ use super::CheckpointInterval;
 use crate::component::Component;
 use crate::discretization::Discretization;
 use crate::output;
-use crate::tensor::{self, OperatorDevice};
+use crate::tensor::OperatorDevice;
 use crate::{Fields, Progress, SolveError};
 
 /// Receives what happens in a run; an error ends it.

@@ -8,13 +8,14 @@ use femtile_sparse::Places;
 use pulp::NullaryFnOnce;
 
 use super::columns::{FindColumn, WINDOW, add_to_row, find};
+use super::drift::write_drift;
 use super::{BlockRows, Out, Scratch};
 use crate::FemError;
 use crate::assembly::degenerate;
 use crate::assembly::element::{Corners, element_matrices};
 use crate::assembly::kernels::AssemblyProblem;
 use crate::assembly::measure_is_sound;
-use crate::forms::{CHUNK, FACET_ENTRIES};
+use crate::forms::{CHUNK, FACET_ENTRIES, State};
 
 /// Assembles a block with the vector instructions of a level.
 pub fn dispatch<V: Scalar, const N: usize>(
@@ -58,6 +59,7 @@ impl<S: FindColumn, V: Scalar, const N: usize> NullaryFnOnce for Vectorized<'_, 
 /// One block of rows, ready to be assembled.
 pub struct BlockTask<'a, V, const N: usize> {
     pub problem: &'a AssemblyProblem<'a>,
+    pub state: State<'a>,
     pub rows: Range<usize>,
     pub facets: &'a [u32],
     pub out: BlockRows<'a, V>,
@@ -87,7 +89,7 @@ impl<V: Scalar, const N: usize> BlockTask<'_, V, N> {
         let mut nodes = [[0u32; N]; CHUNK];
         for cells in scratch.cells.chunks(CHUNK) {
             gather(&mut nodes, &mut scratch.corners, all_cells, points, cells);
-            coefficients.eval(&mut scratch.coefficients, cells, &mut scratch.evaluation)?;
+            coefficients.eval(&mut scratch.coefficients, cells, self.state, &mut scratch.evaluation)?;
             element_matrices::<S, N>(
                 simd,
                 &mut scratch.elements,
@@ -101,6 +103,11 @@ impl<V: Scalar, const N: usize> BlockTask<'_, V, N> {
                 let lane = measures.iter().position(|&m| !measure_is_sound(m)).unwrap_or(0);
                 return Err(degenerate(mesh, cells[lane] as usize, measures[lane]));
             }
+            let has_drift = coefficients.has_drift();
+            if has_drift {
+                let nodes = &nodes[..cells.len()];
+                write_drift(&mut scratch.drift, mesh, nodes, &scratch.coefficients, self.state.unknown);
+            }
             let (first, n_rows) = (self.rows.start as u32, self.rows.len());
             for (lane, nodes) in nodes[..cells.len()].iter().enumerate() {
                 for a in 0..N {
@@ -111,7 +118,13 @@ impl<V: Scalar, const N: usize> BlockTask<'_, V, N> {
                     scratch.diagonal[row] += elements.diagonal[a][lane];
                     self.out.rhs[row] += elements.load[a][lane];
                     let start = self.out.starts[row] as usize;
-                    let terms = std::array::from_fn(|b| elements.off_diagonal[pair::<N>(a, b)][lane]);
+                    let mut terms = std::array::from_fn(|b| elements.off_diagonal[pair::<N>(a, b)][lane]);
+                    if has_drift {
+                        let drift = &scratch.drift[lane];
+                        terms.iter_mut().zip(drift.matrix[a]).for_each(|(term, drift)| *term += drift);
+                        scratch.diagonal[row] += drift.matrix[a][a];
+                        self.out.rhs[row] += drift.load[a];
+                    }
                     add_to_row(
                         simd,
                         &self.out.columns[start..],

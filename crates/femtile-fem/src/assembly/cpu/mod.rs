@@ -2,6 +2,7 @@
 
 mod block;
 mod columns;
+mod drift;
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -15,12 +16,13 @@ use femtile_sparse::csr::{Csr, HostOffsets};
 use rayon::prelude::*;
 
 use self::block::{BlockTask, dispatch};
+use self::drift::CellDrift;
 use super::element::{Corners, Elements};
-use super::kernels::{Assembled, AssemblyKernels, AssemblyProblem};
+use super::kernels::{Assembled, AssemblyKernels, AssemblyProblem, DeviceState};
 use super::sparsity::{Sparsity, block_shift, pattern};
 use crate::FemError;
 use crate::dofs::RowBlocks;
-use crate::forms::{CHUNK, ChunkCoefficients, ChunkScratch};
+use crate::forms::{CHUNK, ChunkCoefficients, ChunkScratch, State};
 
 impl<T: Scalar> AssemblyKernels<T> for Cpu {
     type RefillData = RefillData;
@@ -34,7 +36,7 @@ impl<T: Scalar> AssemblyKernels<T> for Cpu {
             let mut rhs: Vec<f64> = zeroed_vec(mesh.n_nodes());
             let mut reacts =
                 vec![false; if problem.coefficients.reaction_varies() { mesh.n_nodes() } else { 0 }];
-            plan.fill(self, problem, &mut values, &mut rhs, &mut reacts)?;
+            plan.fill(self, (problem, State::default()), &mut values, &mut rhs, &mut reacts)?;
             if !reacts.contains(&true) {
                 reacts.clear();
             }
@@ -63,14 +65,19 @@ impl<T: Scalar> AssemblyKernels<T> for Cpu {
         Ok(())
     }
 
+    fn load_conditions(&self, _: &mut RefillData, _: &AssemblyProblem<'_>) -> Result<(), FemError> {
+        Ok(())
+    }
+
     fn queue<V: Scalar>(
         &self,
         refill_data: &mut RefillData,
-        problem: &AssemblyProblem<'_>,
+        (problem, state): (&AssemblyProblem<'_>, DeviceState<'_, Self>),
         values: &mut BufferMut<'_, V, Self>,
         rhs: &mut Buffer<T, Self>,
     ) -> Result<(), FemError> {
-        self.install(|| refill_data.fill(self, problem, values.as_mut_slice()))?;
+        let at = (problem, state.on_host());
+        self.install(|| refill_data.fill(self, at, values.as_mut_slice()))?;
         rhs.as_mut_slice().iter_mut().zip(&refill_data.rhs).for_each(|(out, &b)| *out = T::from_f64(b));
         Ok(())
     }
@@ -78,7 +85,7 @@ impl<T: Scalar> AssemblyKernels<T> for Cpu {
     fn check<V: Scalar>(
         &self,
         refill_data: &mut RefillData,
-        _: &AssemblyProblem<'_>,
+        _: (&AssemblyProblem<'_>, DeviceState<'_, Self>),
         _: &mut BufferMut<'_, V, Self>,
         _: &mut Buffer<T, Self>,
     ) -> Result<Vec<bool>, FemError> {
@@ -107,14 +114,14 @@ impl RefillData {
     pub(super) fn fill<V: Scalar>(
         &mut self,
         device: &Cpu,
-        problem: &AssemblyProblem<'_>,
+        (problem, state): (&AssemblyProblem<'_>, State<'_>),
         values: &mut [V],
     ) -> Result<(), FemError> {
         let n_reacts = if problem.coefficients.reaction_varies() { self.rhs.len() } else { 0 };
         self.rhs.fill(0.0);
         self.reacts.clear();
         self.reacts.resize(n_reacts, false);
-        self.plan.fill(device, problem, values, &mut self.rhs, &mut self.reacts)
+        self.plan.fill(device, (problem, state), values, &mut self.rhs, &mut self.reacts)
     }
 }
 
@@ -157,6 +164,7 @@ struct Scratch {
     elements: Box<Elements>,
     coefficients: ChunkCoefficients,
     evaluation: ChunkScratch,
+    drift: Vec<CellDrift>,
 }
 
 impl Plan {
@@ -169,7 +177,7 @@ impl Plan {
     fn fill<V: Scalar>(
         &self,
         device: &Cpu,
-        problem: &AssemblyProblem<'_>,
+        at: (&AssemblyProblem<'_>, State<'_>),
         values: &mut [V],
         rhs: &mut [f64],
         reacts: &mut [bool],
@@ -183,9 +191,9 @@ impl Plan {
             }
         };
         let work = self.split(out, rhs, reacts);
-        match problem.coefficients.mesh.kind.n_nodes() {
-            3 => self.work::<V, 3>(device, problem, work),
-            _ => self.work::<V, 4>(device, problem, work),
+        match at.0.coefficients.mesh.kind.n_nodes() {
+            3 => self.work::<V, 3>(device, at, work),
+            _ => self.work::<V, 4>(device, at, work),
         }
     }
 
@@ -218,7 +226,7 @@ impl Plan {
     fn work<V: Scalar, const N: usize>(
         &self,
         device: &Cpu,
-        problem: &AssemblyProblem<'_>,
+        (problem, state): (&AssemblyProblem<'_>, State<'_>),
         work: Vec<BlockRows<'_, V>>,
     ) -> Result<(), FemError> {
         let facets = facets_by_block(problem, &self.blocks);
@@ -237,6 +245,7 @@ impl Plan {
                 let facets = &facets[rows.block];
                 let task = BlockTask::<V, N> {
                     problem,
+                    state,
                     rows: self.blocks.rows(rows.block),
                     facets,
                     out: rows,
@@ -301,6 +310,7 @@ impl Scratch {
             elements: Elements::new(),
             coefficients: problem.coefficients.start_chunk(),
             evaluation: ChunkScratch::default(),
+            drift: Vec::new(),
         }
     }
 }

@@ -13,10 +13,10 @@ use crate::FemError;
 use crate::assembly::cpu;
 use crate::assembly::cuda::{ELEMENT, Given, first_error};
 use crate::assembly::facet_rows::{FacetRows, RIGHT_SIDE};
-use crate::assembly::kernels::{AssemblyKernels, AssemblyProblem};
+use crate::assembly::kernels::{AssemblyKernels, AssemblyProblem, DeviceState};
 use crate::assembly::sparsity::Sparsity;
 use crate::constraints::Constraints;
-use crate::forms::{CudaForm, CudaFormData, Evaluated, OPERATIONS, for_every_form};
+use crate::forms::{CudaForm, CudaFormData, Evaluated, OPERATIONS, State, for_every_form};
 
 static NONZEROS: Program =
     Program { name: "assembly_nonzeros", source: include_str!("nonzero.cu"), headers: &HEADERS };
@@ -139,7 +139,10 @@ impl RefillData {
         problem: &AssemblyProblem<'_>,
     ) -> Result<(), FemError> {
         let form = &problem.coefficients.form;
-        let form = CudaForm::new(form.mesh.dimension(), form.sigma, form.lambda, form.source);
+        let form = match problem.is_linearized {
+            true => None,
+            false => CudaForm::new(form.mesh.dimension(), form.sigma, form.lambda, form.source),
+        };
         self.form = None;
         if let (Some(patches), Some(form)) = (&mut self.patches, form)
             && patches.load(device, problem, &form, (&self.pattern, &self.places))?
@@ -149,34 +152,46 @@ impl RefillData {
         Ok(())
     }
 
+    pub(in crate::assembly) fn load_conditions(
+        &mut self,
+        problem: &AssemblyProblem<'_>,
+    ) -> Result<(), FemError> {
+        match (&mut self.patches, &self.form) {
+            (Some(patches), Some(_)) => patches.load_conditions(problem, &self.pattern, &self.places),
+            _ => Ok(()),
+        }
+    }
+
     pub(in crate::assembly) fn queue<T: Scalar, V: Scalar>(
         &mut self,
         device: &Cuda,
-        problem: &AssemblyProblem<'_>,
+        at: (&AssemblyProblem<'_>, DeviceState<'_, Cuda>),
         values: &mut BufferMut<'_, V, Cuda>,
         rhs: &mut Buffer<T, Cuda>,
     ) -> Result<(), FemError> {
         match (&mut self.patches, &self.form) {
-            (Some(patches), Some(form)) => patches.launch(device, problem, form, values, rhs),
-            _ => self.fill_on_host(problem, values, rhs),
+            (Some(patches), Some(form)) => patches.launch(device, at.0, form, values, rhs),
+            _ => self.fill_on_host(at, values, rhs),
         }
     }
 
     /// Waits for the GPU; if it reports a bad cell that is sound for the host, the host computes the values.
     pub(in crate::assembly) fn check<T: Scalar, V: Scalar>(
         &mut self,
-        problem: &AssemblyProblem<'_>,
+        at: (&AssemblyProblem<'_>, DeviceState<'_, Cuda>),
         values: &mut BufferMut<'_, V, Cuda>,
         rhs: &mut Buffer<T, Cuda>,
     ) -> Result<Vec<bool>, FemError> {
+        let (problem, state) = at;
         if let (Some(patches), Some(_)) = (&mut self.patches, &self.form) {
             let first_bad = patches.bad.to_host()?[0];
             if first_bad == u32::MAX {
                 return patches.reacts(problem);
             }
             patches.bad.upload(&[u32::MAX])?;
-            first_error(problem, first_bad)?;
-            self.fill_on_host(problem, values, rhs)?;
+            let unknown = unknown_on_host(state)?;
+            first_error(problem, State { time: state.time, unknown: &unknown }, first_bad)?;
+            self.fill_on_host(at, values, rhs)?;
         }
         Ok(self.host.as_ref().map_or_else(Vec::new, |host| host.reacts.clone()))
     }
@@ -203,7 +218,7 @@ impl RefillData {
     /// Assembles on the host and copies the values to the GPU.
     fn fill_on_host<T: Scalar, V: Scalar>(
         &mut self,
-        problem: &AssemblyProblem<'_>,
+        (problem, state): (&AssemblyProblem<'_>, DeviceState<'_, Cuda>),
         values: &mut BufferMut<'_, V, Cuda>,
         rhs: &mut Buffer<T, Cuda>,
     ) -> Result<(), FemError> {
@@ -219,11 +234,17 @@ impl RefillData {
             )?),
         };
         let mut on_host = vec![V::ZERO; values.len()];
-        cpu.install(|| host.fill(&cpu, problem, &mut on_host))?;
+        let unknown = unknown_on_host(state)?;
+        let state = State { time: state.time, unknown: &unknown };
+        cpu.install(|| host.fill(&cpu, (problem, state), &mut on_host))?;
         values.upload(&on_host)?;
         let rounded: Vec<T> = host.rhs.iter().map(|&b| T::from_f64(b)).collect();
         Ok(rhs.upload(&rounded)?)
     }
+}
+
+fn unknown_on_host(state: DeviceState<'_, Cuda>) -> Result<Vec<f64>, FemError> {
+    Ok(state.unknown.map(Buffer::to_host).transpose()?.unwrap_or_default())
 }
 
 /// Patches of a mesh on a GPU, and the loaded problem.
@@ -385,9 +406,18 @@ impl OnGpu {
             Some(data) => form.assign(data, device, mesh)?,
             none => *none = Some(form.upload(device, mesh)?),
         }
-        self.given.assign(&problem.constraints)?;
-        self.load_facets(problem, pattern, places)?;
+        self.load_conditions(problem, pattern, places)?;
         Ok(true)
+    }
+
+    fn load_conditions(
+        &mut self,
+        problem: &AssemblyProblem<'_>,
+        pattern: &Sparsity,
+        places: &Places,
+    ) -> Result<(), FemError> {
+        self.given.assign(&problem.constraints)?;
+        self.load_facets(problem, pattern, places)
     }
 
     fn load_facets(

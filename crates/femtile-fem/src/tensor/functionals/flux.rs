@@ -78,14 +78,24 @@ pub fn flux(
     sum_of(&facet_fluxes(space, form, rule, u)?, facets)
 }
 
-/// Returns $\int_\Omega f$ with the quadrature of the right side, p + 2 points along each axis.
+/// Returns $\int_\Omega f$ at u with the quadrature of the right side: p + 2 points along each axis, or `rule`, that of the
+/// operator, where f depends on u.
 ///
 /// # Errors
-/// [`FemError::Inverted`] for a folded cell; a source that is not finite.
-pub fn source_integral(space: &TensorSpace<'_>, form: &Form<'_>) -> Result<f64, FemError> {
+/// [`FemError::Inverted`] for a folded cell, [`FemError::Length`] unless `u` has one entry per degree of freedom; a source
+/// that is not finite.
+pub fn source_integral(
+    space: &TensorSpace<'_>,
+    form: &Form<'_>,
+    rule: CellRule,
+    u: &[f64],
+) -> Result<f64, FemError> {
+    check_length(space, u)?;
     let source = Compiled::scalar("source", form.source, form.mesh)?;
-    Evaluation::new(space, SOURCE_RULE).sum(|found, points| {
-        points.eval(found, &source)?;
+    let evaluation = Evaluation::new(space, source_rule(form, rule));
+    evaluation.sum(|found, points| {
+        evaluation.values(found, points, u);
+        points.eval_with_values(found, &source)?;
         Ok(found.given.iter().zip(&points.weights).map(|(value, weight)| weight * value).sum())
     })
 }
@@ -105,10 +115,15 @@ pub fn reaction_integral(
     let evaluation = Evaluation::new(space, rule);
     evaluation.sum(|found, points| {
         evaluation.values(found, points, u);
-        points.eval(found, &lambda)?;
+        points.eval_with_values(found, &lambda)?;
         let terms = found.given.iter().zip(&found.function.values).zip(&points.weights);
         Ok(terms.map(|((lambda, u), weight)| weight * lambda * u).sum())
     })
+}
+
+/// Returns the rule that integrates the source, where `rule` is that of the operator.
+fn source_rule(form: &Form<'_>, rule: CellRule) -> CellRule {
+    if form.source.uses_unknown() { rule } else { SOURCE_RULE }
 }
 
 /// Adds the contributions of cells to $a(u, \varphi_i) - \ell(\varphi_i)$ at marked degrees of freedom.
@@ -130,11 +145,11 @@ fn add_cells(
         let pairs = dofs.iter().copied().zip(moments.iter().copied());
         pairs.filter(|&(dof, _)| is_marked[dof as usize]).collect()
     };
-    let coefficients = PointCoefficients::new(form.mesh, form.sigma, form.lambda)?;
+    let coefficients = PointCoefficients::of_any_sign(form.mesh, form.sigma, form.lambda)?;
     let evaluation = Evaluation::new(space, rule);
     let applied = evaluation.map_at(&positions, |found, points, _| {
         evaluation.gradients(found, points, u);
-        points.write_points(found);
+        points.write_points_with_values(found);
         let mut sigma = vec![[[0.0; 3]; 3]; found.points.len()];
         found.given.resize(found.points.len(), 0.0);
         coefficients.sigma(&mut sigma, &found.points, &mut found.tape)?;
@@ -146,9 +161,10 @@ fn add_cells(
     applied.into_iter().flatten().for_each(|(dof, moment)| residual[dof as usize] += moment);
     if form.source.as_constant() != Some(0.0) {
         let source = Compiled::scalar("source", form.source, form.mesh)?;
-        let evaluation = Evaluation::new(space, SOURCE_RULE);
+        let evaluation = Evaluation::new(space, source_rule(form, rule));
         let loads = evaluation.map_at(&positions, |found, points, _| {
-            points.eval(found, &source)?;
+            evaluation.values(found, points, u);
+            points.eval_with_values(found, &source)?;
             Ok(marked(&points.dofs, evaluation.moments(found, points)))
         })?;
         loads.into_iter().flatten().for_each(|(dof, load)| residual[dof as usize] -= load);
@@ -209,7 +225,7 @@ impl<'a> SideGradients<'a> {
             space,
             maps: CellMaps::new(space, &points),
             tables: PointTables::new(&space.shapes(), &points),
-            sigma: PointCoefficients::new(form.mesh, form.sigma, form.lambda)?,
+            sigma: PointCoefficients::of_any_sign(form.mesh, form.sigma, form.lambda)?,
             weights: (0..n_q.pow(d as u32)).map(product).collect(),
             shapes: product_table(&values, &values, d, None),
             n_q,
@@ -249,6 +265,7 @@ impl<'a> SideGradients<'a> {
             let scale = volume * self.weights[place];
             let normal = back[side.axis()].map(|x| side.sign() * scale * x);
             points.push(self.space.order()[side.position], self.map.points[q]);
+            points.unknown.push(self.function.values[q]);
             found.push((place, gradient, normal));
         });
         let n = self.space.dofs_per_cell() / (self.space.degree() + 1);

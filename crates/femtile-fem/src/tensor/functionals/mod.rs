@@ -123,7 +123,7 @@ pub fn error_h1(space: &TensorSpace<'_>, u: &[f64], exact: &Expression) -> Resul
 /// Errors of [`integral`]; a coefficient out of its range.
 pub fn energy(space: &TensorSpace<'_>, form: &Form<'_>, u: &[f64]) -> Result<f64, FemError> {
     check_length(space, u)?;
-    let coefficients = PointCoefficients::new(form.mesh, form.sigma, form.lambda)?;
+    let coefficients = PointCoefficients::of_any_sign(form.mesh, form.sigma, form.lambda)?;
     let evaluation = Evaluation::new(space, CellRule::default());
     evaluation.sum(|found, points| {
         evaluation.gradients(found, points, u);
@@ -138,7 +138,7 @@ fn densities(
     coefficients: &PointCoefficients<'_>,
     points: &CellPoints,
 ) -> Result<Vec<f64>, FemError> {
-    points.write_points(found);
+    points.write_points_with_values(found);
     let Found { given: lambda, function, gradients, points, tape } = found;
     let mut sigma = vec![[[0.0; 3]; 3]; points.len()];
     lambda.resize(points.len(), 0.0);
