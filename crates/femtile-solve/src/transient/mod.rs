@@ -4,8 +4,10 @@
 
 mod data;
 mod operators;
+mod preconditioning;
 mod run;
 mod semidiscrete;
+mod stage_solver;
 mod watch;
 
 use std::time::Duration;

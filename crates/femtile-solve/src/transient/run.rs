@@ -72,7 +72,8 @@ impl<'m> Transient<'m> {
         let workshop = Workshop { cpu, device, opened, problem };
         let initial = data::nodal_values(problem, &self.initial, &["equation".into(), "initial".into()])?;
         let first = (self.start, self.first_shift());
-        let (mut system, description) = Semidiscrete::new(workshop, config, first, stages)?;
+        let memory = self.resume.as_ref().map_or(&[][..], |checkpoint| &checkpoint.memory);
+        let (mut system, description) = Semidiscrete::new(workshop, config, first, memory, stages)?;
         let mut u = Buffer::from_vec(device, initial)?;
         system.impose(self.start, &mut u)?;
         let mut integrator = Integrator::new(self.scheme, self.steps, (self.start, self.end), u)?;

@@ -88,6 +88,7 @@ impl<D: VectorKernels<f64>> Monitor<D> for Silent {
 /// The state of a run after a step.
 pub struct Reached<'a, D: VectorKernels<f64>> {
     state: &'a State<D>,
+    memory: Vec<f64>,
 }
 
 impl<D: VectorKernels<f64>> Reached<'_, D> {
@@ -130,6 +131,7 @@ impl<D: VectorKernels<f64>> Reached<'_, D> {
             length: state.length,
             last_error: state.last_error,
             largest_norm: state.largest_norm,
+            memory: self.memory.clone(),
             history: (0..state.history.len()).map(value).collect::<Result<_, LinalgError>>()?,
         })
     }
@@ -286,7 +288,7 @@ impl<D: VectorKernels<f64>> Integrator<D> {
                 return Ok(Stop::SolverFailed);
             }
             self.accept(time)?;
-            if let ControlFlow::Break(stop) = monitor.step(&Reached { state: &self.state })? {
+            if let ControlFlow::Break(stop) = monitor.step(&self.reached(system))? {
                 return Ok(stop);
             }
         }
@@ -353,7 +355,7 @@ impl<D: VectorKernels<f64>> Integrator<D> {
                 self.state.largest_norm = self.state.largest_norm.max(norm);
                 if is_judged
                     && !is_restart
-                    && let ControlFlow::Break(stop) = monitor.step(&Reached { state: &self.state })?
+                    && let ControlFlow::Break(stop) = monitor.step(&self.reached(system))?
                 {
                     return Ok(stop);
                 }
@@ -392,6 +394,10 @@ impl<D: VectorKernels<f64>> Integrator<D> {
     /// Returns whether the lengths of steps follow from an error estimate.
     pub(super) fn is_adaptive(&self) -> bool {
         matches!(self.steps, Steps::Adaptive { .. })
+    }
+
+    fn reached<S: SemiDiscrete<D>>(&self, system: &S) -> Reached<'_, D> {
+        Reached { state: &self.state, memory: system.memory() }
     }
 
     /// Makes what was computed the newest value.
