@@ -297,8 +297,11 @@ pub enum MeshCommand {
     Convert {
         /// The mesh file.
         file: PathBuf,
-        /// The file to write: .vtu, .msh, .mesh, .node.
+        /// The file to write: .vtu, .msh, .mesh, .node, .pts.
         output: PathBuf,
+        /// Multiply all coordinates, as by 0.001 for openCARP's micrometres in millimetres.
+        #[arg(long, value_name = "FACTOR", default_value_t = 1.0)]
+        scale: f64,
         /// Compress with zlib; .vtu only.
         #[arg(long)]
         compress: bool,

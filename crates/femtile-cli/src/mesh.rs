@@ -31,9 +31,12 @@ pub fn run(command: &MeshCommand) -> Result<ExitCode, Failure> {
             }
             Ok(print(&findings(&report))?)
         }
-        MeshCommand::Convert { file, output, compress: false } => write(output, &io::read(file)?),
-        MeshCommand::Convert { file, output, compress: true } => {
-            let mesh = io::read(file)?;
+        MeshCommand::Convert { file, output, scale, compress } => {
+            let mut mesh = io::read(file)?;
+            mesh.scale(*scale)?;
+            if !compress {
+                return write(output, &mesh);
+            }
             io::write_compressed(output, &mesh)?;
             written(output, &mesh)
         }

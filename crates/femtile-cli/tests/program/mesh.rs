@@ -77,3 +77,22 @@ fn a_compressed_mesh_is_smaller_and_reads_the_same() {
     assert!(said.contains("compressing a file of this format is not supported"), "{said}");
     assert!(!place.path("mesh.msh").exists());
 }
+
+#[test]
+fn a_heart_of_opencarp_is_converted_to_millimetres_and_back() {
+    let place = Workplace::new("");
+    mesh(&place, &["generate", "kind = \"ventricle\", h_mm = 5.0", "heart.vtu"], 0);
+    mesh(&place, &["convert", "heart.vtu", "carp.pts", "--scale", "1000"], 0);
+    mesh(&place, &["convert", "carp", "back.vtu", "--scale", "1e-3"], 0);
+    let info =
+        |name: &str| -> Value { serde_json::from_str(&mesh(&place, &["info", name, "--json"], 0)).unwrap() };
+    let (heart, carp, back) = (info("heart.vtu"), info("carp.elem"), info("back.vtu"));
+    let upper = |of: &Value| of["upper"][2].as_f64().unwrap();
+    assert!(
+        (upper(&carp) - 1e3 * upper(&heart)).abs() < 1e-9 && (upper(&back) - upper(&heart)).abs() < 1e-12
+    );
+    assert_eq!((&heart["n_nodes"], &heart["n_cells"]), (&back["n_nodes"], &back["n_cells"]));
+    assert_eq!(carp["boundary"][0]["name"], "base");
+    let said = mesh(&place, &["convert", "carp", "back.vtu", "--scale", "0"], 2);
+    assert!(said.contains("scale: 0; a positive number is needed"), "{said}");
+}
