@@ -9,7 +9,7 @@ use femtile_linalg::{LinearOperator, Preconditioner};
 use crate::discretization::Discretization;
 use crate::system::{LinearSystem, SystemParts};
 use crate::tensor::OperatorDevice;
-use crate::{PreconditionerConfig, SolveError, SolverConfig, Stages};
+use crate::{PreconditionerConfig, SolveError, SolverConfig, Stages, Value};
 
 /// An operator of one stage or of several.
 pub(super) type Operator<D> = Arc<dyn LinearOperator<f64, D>>;
@@ -111,6 +111,7 @@ impl<'m, D: OperatorDevice> Workshop<'_, 'm, D> {
             conditions: vec![conditions],
             config: *config,
             space: space.clone(),
+            initial: Value::Number(0.0),
             overlaps: Vec::new(),
             node_overlaps: Vec::new(),
             warnings: Vec::new(),

@@ -1,5 +1,6 @@
 //! Steps of a run, for those who observe them.
 
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -13,7 +14,7 @@ use super::CheckpointInterval;
 use crate::component::Component;
 use crate::discretization::Discretization;
 use crate::output;
-use crate::tensor::{self, OperatorDevice};
+use crate::tensor::OperatorDevice;
 use crate::{Fields, Progress, SolveError};
 
 /// Receives what happens in a run; an error ends it.
@@ -60,7 +61,7 @@ impl Frame<'_> {
         &self.values[0]
     }
 
-    /// Returns the solution with its functionals; data of its form that depend on the time are not those of this time.
+    /// Returns the solution with its functionals.
     pub fn component(&self) -> Component<'_> {
         self.problem.component(&self.values[0])
     }
@@ -87,6 +88,8 @@ pub(super) struct Watch<'a, 'm, D: OperatorDevice> {
     pub deadline: Option<(Instant, Duration)>,
     /// The solution at the time of a frame.
     pub scratch: Buffer<f64, D>,
+    /// Set when the state is saved, so that what a restart makes again is made again by the run as well.
+    pub was_saved: &'a Cell<bool>,
 }
 
 impl<D: OperatorDevice> Watch<'_, '_, D> {
@@ -111,7 +114,8 @@ impl<D: OperatorDevice> Watch<'_, '_, D> {
     }
 
     fn pass_on(&mut self, number: usize, time: f64, values: Vec<f64>) -> Result<(), SolveError> {
-        self.observer.frame(&Frame { problem: self.problem, number, time, values: [values] })
+        let now = self.problem.at_time(time);
+        self.observer.frame(&Frame { problem: &now, number, time, values: [values] })
     }
 }
 
@@ -145,6 +149,7 @@ impl<D: OperatorDevice> Monitor<D> for Watch<'_, '_, D> {
             && (stop.is_some() || self.is_due(interval, reached.steps()))
         {
             self.observer.checkpoint(&reached.checkpoint(fingerprint)?)?;
+            self.was_saved.set(true);
             self.last_checkpoint = Instant::now();
         }
         Ok(stop.map_or(ControlFlow::Continue(()), ControlFlow::Break))
