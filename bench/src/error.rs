@@ -4,6 +4,7 @@ use femtile::fem::FemError;
 use femtile::linalg::LinalgError;
 use femtile::mesh::MeshError;
 use femtile::multigrid::MultigridError;
+use femtile_cardiac::CardiacError;
 use femtile_tune::TuneError;
 
 /// Errors that stop a benchmark.
@@ -44,6 +45,9 @@ pub enum BenchError {
     /// A problem could not be solved.
     #[error(transparent)]
     Solve(Box<SolveError>),
+    /// A simulation of the heart failed.
+    #[error(transparent)]
+    Cardiac(Box<CardiacError>),
     /// A survey of sparse formats failed.
     #[error(transparent)]
     Tune(#[from] TuneError),
@@ -63,6 +67,12 @@ pub enum BenchError {
         /// Its message.
         reason: String,
     },
+}
+
+impl From<CardiacError> for BenchError {
+    fn from(error: CardiacError) -> Self {
+        Self::Cardiac(Box::new(error))
+    }
 }
 
 impl From<SolveError> for BenchError {

@@ -6,6 +6,7 @@ mod bake_off;
 pub mod bake_off_cuda;
 mod bandwidth;
 mod block_tridiagonal;
+mod cardiac;
 mod cg;
 mod csr;
 mod cuda;
@@ -109,6 +110,11 @@ pub(crate) fn all() -> Vec<Benchmark> {
             name: "block-tridiagonal",
             summary: "block tridiagonal systems, blocks of 2 to 8 rows, CPU and GPU, beside MKL's gbsv",
             run: block_tridiagonal::run,
+        },
+        Benchmark {
+            name: "cardiac",
+            summary: "steps of the monodomain equation on the slab of the N-version benchmark",
+            run: cardiac::run,
         },
         Benchmark {
             name: "cuda",

@@ -8,6 +8,7 @@ mod elliptic;
 pub mod irregular_box;
 pub mod kuhn_box;
 pub mod regular;
+pub mod slab;
 pub mod solves;
 pub mod tridiagonal;
 

@@ -1,9 +1,10 @@
+use femtile::linalg::krylov::cg::CgSolverKernels;
 use femtile::solve::OperatorDevice;
 
 use crate::activation::ActivationKernels;
 use crate::ionic::IonicKernels;
 
 /// A device that hearts are simulated on: [`Cpu`](femtile::Cpu) and [`Cuda`](femtile::device::Cuda).
-pub trait CardiacDevice: OperatorDevice + ActivationKernels + IonicKernels {}
+pub trait CardiacDevice: OperatorDevice + CgSolverKernels<f64> + ActivationKernels + IonicKernels {}
 
-impl<D: OperatorDevice + ActivationKernels + IonicKernels> CardiacDevice for D {}
+impl<D: OperatorDevice + CgSolverKernels<f64> + ActivationKernels + IonicKernels> CardiacDevice for D {}

@@ -11,6 +11,7 @@
 pub mod activation;
 mod device;
 mod error;
+mod implicit;
 pub mod ionic;
 pub mod monodomain;
 pub mod stimulus;
@@ -25,5 +26,5 @@ use femtile::device::cuda::Specialisation;
 
 /// Returns the GPU programs of this crate, for compile checks.
 pub fn cuda_specialisations() -> Vec<Specialisation> {
-    activation::cuda::specialisations()
+    [activation::cuda::specialisations(), ionic::cuda::specialisations()].concat()
 }

@@ -2,6 +2,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 
 use femtile_amg::AmgError;
+use femtile_cardiac::CardiacError;
 use femtile_device::DeviceError;
 use femtile_fem::FemError;
 use femtile_linalg::LinalgError;
@@ -83,6 +84,9 @@ pub enum CaseError {
     /// The device is not there or failed.
     #[error(transparent)]
     Device(#[from] DeviceError),
+    /// A simulation of the heart refused its input.
+    #[error(transparent)]
+    Cardiac(CardiacError),
     /// The problem could not be solved for another reason.
     #[error(transparent)]
     Other(SolveError),

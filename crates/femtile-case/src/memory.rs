@@ -23,10 +23,13 @@ pub(crate) fn excess_of_mesh(counts: Counts, refine: u32) -> Option<String> {
 pub(crate) fn check(case: &Case, counts: Counts, has_gpu: bool, place: &[Key]) -> Result<(), CaseError> {
     let advice = "ask for a coarser mesh or a lighter preconditioner, or raise solver.memory_limit";
     let (config, space) = (case.solver_config()?, case.space_config());
+    let equation = &case.file.equation;
+    let sigma = equation.diffusion.as_ref().unwrap_or(&equation.sigma).into();
     let (refine, fields) = (case.file.mesh.refine, case.field_config());
     let estimate = |on_gpu| {
-        let of_run = Estimate::of_run(&config, &space, (counts, refine), on_gpu);
-        of_run.with_fields(fields, &space, counts.refined(refine))
+        let (of_run, fine) =
+            (Estimate::of_run(&config, &space, (counts, refine), on_gpu), counts.refined(refine));
+        of_run.with_conductivity(&sigma, fine).with_fields(fields, &space, fine)
     };
     Ok(refuse_excess(estimate, config.memory_limit, (config.device, has_gpu), (place, advice))?)
 }

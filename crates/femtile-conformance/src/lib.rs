@@ -36,6 +36,7 @@ pub fn specialisations(all: bool) -> Vec<Specialisation> {
         femtile::amg::cuda_specialisations(),
         of_boxes.collect(),
         femtile::time::cuda_specialisations(),
+        femtile_cardiac::cuda_specialisations(),
     ]
     .concat()
 }

@@ -10,7 +10,7 @@ use femtile_mesh::{CellKind, Mesh, MeshError, io};
 pub struct MeshFiles {
     /// Format and encoding.
     pub name: &'static str,
-    /// One file, or for `.node/.ele/.face` three.
+    /// One file, or several of a mesh, such as `.node/.ele/.face`.
     pub files: Vec<Vec<u8>>,
     /// Reads the files.
     pub parse: fn(&[Vec<u8>]) -> Result<Mesh, MeshError>,
@@ -23,6 +23,7 @@ pub fn all(mesh: &Mesh) -> Vec<MeshFiles> {
         MeshFiles { name: "TetGen", files: tetgen(mesh), parse: parse_tetgen },
         MeshFiles { name: "Chaste binary", files: chaste(mesh), parse: parse_tetgen },
         one("Abaqus", abaqus(mesh), |files| io::abaqus::parse(Path::new("fuzz.inp"), &files[0])),
+        MeshFiles { name: "openCARP", files: carp(mesh), parse: parse_carp },
         one("MEDIT", medit(mesh), |files| io::medit::parse(Path::new("fuzz.mesh"), &files[0])),
     ];
     for (name, encoding) in [
@@ -57,6 +58,11 @@ pub fn products() -> Vec<MeshFiles> {
         one("Abaqus with a part", ABAQUS_PART.into(), |files| {
             io::abaqus::parse(Path::new("fuzz.inp"), &files[0])
         }),
+        MeshFiles {
+            name: "openCARP of a cube",
+            files: CARP_CUBE.map(|text| text.as_bytes().to_vec()).into(),
+            parse: parse_carp,
+        },
         one("MFEM straight", MFEM_STRAIGHT.into(), parse_mfem),
         one("MFEM of order 2", mfem_curved("H1_2D_P2", 9), parse_mfem),
         one("MFEM discontinuous", mfem_curved("L2_T1_2D_P2", 9), parse_mfem),
@@ -64,6 +70,14 @@ pub fn products() -> Vec<MeshFiles> {
         one("VTK of order 2", VTK_CURVED.into(), parse_vtk),
     ]
 }
+
+/// Two cubes with fibres and a wall; the region of one is missing.
+const CARP_CUBE: [&str; 4] = [
+    "12\n0 0 0\n1 0 0\n1 1 0\n0 1 0\n0 0 1\n1 0 1\n1 1 1\n0 1 1\n0 0 2\n1 0 2\n1 1 2\n0 1 2\n",
+    "2\nHx 0 1 2 3 4 7 6 5 3\nHx 4 5 6 7 8 11 10 9\n",
+    "1\n1 0 0\n0 0.6 0.8\n",
+    "2\nQd 0 3 2 1\nQd 0 1 5 4 9\n",
+];
 
 /// A cube and a face of it, with attributes and a vertex that nothing uses.
 const MFEM_STRAIGHT: &str = "MFEM mesh v1.3\n# a cube\ndimension\n3\nelements\n1\n2 5 0 1 3 2 4 5 7 6\n\
@@ -97,6 +111,17 @@ fn parse_mfem(files: &[Vec<u8>]) -> Result<Mesh, MeshError> {
 
 fn parse_tetgen(files: &[Vec<u8>]) -> Result<Mesh, MeshError> {
     io::tetgen::parse(Path::new("fuzz.node"), &files[0], &files[1], files.get(2).map(Vec::as_slice))
+}
+
+fn parse_carp(files: &[Vec<u8>]) -> Result<Mesh, MeshError> {
+    let [pts, elem, lon, surfaces @ ..] = files else { panic!("three files or more") };
+    let files = io::carp::Files {
+        pts: pts.clone(),
+        elem: elem.clone(),
+        lon: Some(lon.clone()),
+        surfaces: surfaces.iter().map(|bytes| (String::from("wall"), bytes.clone())).collect(),
+    };
+    io::carp::parse(Path::new("fuzz"), &files)
 }
 
 fn parse_gmsh(files: &[Vec<u8>]) -> Result<Mesh, MeshError> {
@@ -214,6 +239,28 @@ fn chaste(mesh: &Mesh) -> Vec<Vec<u8>> {
         table(format!("{}\t{}\t1\tBIN\n", cells.len(), mesh.kind.n_nodes()), cells),
         table(format!("{}\t1\tBIN\n", facets.len()), facets),
     ]
+}
+
+/// Facets are elements with a region, as are lines that no mesh has; each has a fibre and a sheet.
+fn carp(mesh: &Mesh) -> Vec<Vec<u8>> {
+    let mut pts = format!("{}\n", mesh.n_nodes());
+    mesh.points.iter().for_each(|[x, y, z]| _ = writeln!(pts, "{x:?} {y:?}  {z:e}"));
+    let all = elements(mesh);
+    let (mut elem, mut lon) = (format!("{}\ncH 0 1\n", all.len() + 1), String::from("2\n1 0 0 0 1 0\n"));
+    for (number, (kind, nodes, tag)) in all.iter().enumerate() {
+        let name = match kind {
+            CellKind::Segment => "Ln",
+            CellKind::Triangle => "Tr",
+            CellKind::Quadrilateral => "Qd",
+            CellKind::Tetrahedron => "Tt",
+            CellKind::Hexahedron => "Hx",
+        };
+        elem.push_str(name);
+        nodes.iter().for_each(|node| _ = write!(elem, " {node}"));
+        let _ = writeln!(elem, " {tag}");
+        let _ = writeln!(lon, "{number} 0.5 -1e-3 0 {number}.25 1");
+    }
+    [pts, elem, lon].map(String::into_bytes).into()
 }
 
 fn medit(mesh: &Mesh) -> Vec<u8> {

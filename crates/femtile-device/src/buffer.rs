@@ -69,6 +69,9 @@ pub trait Device: Clone + Debug + Send + Sync + 'static {
         None
     }
 
+    /// Returns the address of an array, which changes when it is replaced or moved.
+    fn address<T: Element>(memory: &Self::Memory<T>) -> u64;
+
     /// Begins a copy of all `len` values to the host; work queued later does not wait for it.
     ///
     /// # Errors
@@ -194,6 +197,11 @@ impl<T: Element, D: Device> Buffer<T, D> {
     /// The raw storage, for kernels.
     pub fn memory(&self) -> &D::Memory<T> {
         &self.memory
+    }
+
+    /// Returns the address of the values on their device; it changes when the buffer is replaced or moved.
+    pub fn address(&self) -> u64 {
+        D::address(&self.memory)
     }
 
     /// Moves the values to other memory; returns false where they do not fit there.

@@ -47,6 +47,10 @@ impl<D: HostMemoryDevice> Device for D {
         Some(memory)
     }
 
+    fn address<T: Element>(memory: &Vec<T>) -> u64 {
+        memory.as_ptr() as u64
+    }
+
     fn begin_read<T: Element>(&self, memory: &Vec<T>, len: usize) -> Result<Vec<u8>, DeviceError> {
         same_length("begin_read", len, memory.len())?;
         Ok(bytemuck::cast_slice(memory).to_vec())

@@ -111,6 +111,7 @@ impl Style {
             Node::Variable(variable) => variable.name().into(),
             Node::Unary(op, a) => self.unary(op, &value(a)),
             Node::Power(a, exponent) => self.power(id, &value(a), exponent, text),
+            Node::HalfPower(a, twice) => self.half_power(id, &value(a), twice, text),
             Node::Binary(op, a, b) => self.binary(op, &value(a), &value(b)),
             Node::Select(condition, a, b) => {
                 format!("{} != 0 ? {} : {}", value(condition), value(a), value(b))
@@ -196,15 +197,35 @@ impl Style {
 
     /// The products of [`integer_power`](crate::node::integer_power), in the same order.
     fn power(self, id: Id, base: &str, exponent: i32, text: &mut String) -> String {
+        let product = self.products(id, base, exponent.unsigned_abs(), text);
+        self.reciprocal_of(product, exponent < 0)
+    }
+
+    /// The root and products of [`half_power`](crate::node::half_power), in the same order.
+    fn half_power(self, id: Id, base: &str, twice: i32, text: &mut String) -> String {
+        let root = self.define(id, "root", &self.unary(Unary::Sqrt, base), text);
+        let product = match (twice.unsigned_abs() - 1) / 2 {
+            0 => root,
+            n => {
+                let power = self.products(id, base, n, text);
+                self.define(id, "product", &self.product(&power, &root), text)
+            }
+        };
+        self.reciprocal_of(product, twice < 0)
+    }
+
+    fn reciprocal_of(self, product: String, is_reciprocal: bool) -> String {
+        if is_reciprocal { format!("{} / {product}", self.literal(1.0)) } else { product }
+    }
+
+    fn products(self, id: Id, base: &str, exponent: u32, text: &mut String) -> String {
         let mut square = base.to_string();
         let mut product: Option<String> = None;
-        let mut rest = exponent.unsigned_abs();
+        let mut rest = exponent;
         let mut n_products = 0;
         let mut multiply = |a: &str, b: &str| {
-            let name = format!("{}_{n_products}", value(id));
             n_products += 1;
-            let _ = writeln!(text, "    const {} {name} = {};", self.number(), self.product(a, b));
-            name
+            self.define(id, &(n_products - 1).to_string(), &self.product(a, b), text)
         };
         while rest > 0 {
             if rest & 1 == 1 {
@@ -218,8 +239,13 @@ impl Style {
                 square = multiply(&square, &square);
             }
         }
-        let one = self.literal(1.0);
-        let product = product.unwrap_or_else(|| one.clone());
-        if exponent < 0 { format!("{one} / {product}") } else { product }
+        product.unwrap_or_else(|| self.literal(1.0))
+    }
+
+    /// Writes the statement of an auxiliary variable of a node and returns its name.
+    fn define(self, id: Id, suffix: &str, right: &str, text: &mut String) -> String {
+        let name = format!("{}_{suffix}", value(id));
+        let _ = writeln!(text, "    const {} {name} = {right};", self.number());
+        name
     }
 }

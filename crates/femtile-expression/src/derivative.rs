@@ -33,7 +33,8 @@ pub(crate) fn derivative_in(builder: &mut Builder, of: Id, by: Id) -> Id {
             _ if id == by => Some(builder.constant(1.0)),
             Node::Constant(_) | Node::Truth(_) | Node::Variable(_) => None,
             Node::Unary(op, a) => unary(builder, op, at(a), id),
-            Node::Power(a, exponent) => integer_power(builder, at(a), exponent),
+            Node::Power(a, exponent) => constant_power(builder, at(a), f64::from(exponent)),
+            Node::HalfPower(a, twice) => constant_power(builder, at(a), 0.5 * f64::from(twice)),
             Node::Binary(op, a, b) => binary(builder, op, at(a), at(b), id),
             Node::Select(condition, a, b) => select(builder, condition, at(a), at(b)),
         };
@@ -130,10 +131,10 @@ fn reciprocal_slope(builder: &mut Builder, op: Unary, a: Id, whole: Id) -> Id {
 }
 
 /// Derivative of `a^n`: `n·a^(n-1)·a'`.
-fn integer_power(builder: &mut Builder, a: Operand, exponent: i32) -> Option<Id> {
+fn constant_power(builder: &mut Builder, a: Operand, exponent: f64) -> Option<Id> {
     let inner = a.derivative?;
-    let factor = builder.constant(f64::from(exponent));
-    let lowered = builder.constant(f64::from(exponent - 1));
+    let factor = builder.constant(exponent);
+    let lowered = builder.constant(exponent - 1.0);
     let power = builder.power(a.value, lowered);
     let slope = builder.multiply(factor, power);
     Some(builder.multiply(slope, inner))

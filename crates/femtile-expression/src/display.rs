@@ -12,7 +12,7 @@ use crate::parser::{MAX_TERMS, PRIMARY};
 enum Pending<'g> {
     Text(&'g str),
     Number(f64),
-    Exponent(i32),
+    Exponent(f64),
     /// A node, in parentheses if it binds less tightly than the number says.
     Node(Id, u8),
 }
@@ -62,7 +62,14 @@ fn expand<'g>(graph: &'g Graph, node: Node, parts: &mut Vec<Pending<'g>>) {
         }
         Node::Variable(variable) => parts.push(Text(variable.name())),
         Node::Power(base, exponent) => {
-            parts.extend([Pending::Node(base, Binary::Power.precedence() + 1), Exponent(exponent)]);
+            parts
+                .extend([Pending::Node(base, Binary::Power.precedence() + 1), Exponent(f64::from(exponent))]);
+        }
+        Node::HalfPower(base, twice) => {
+            parts.extend([
+                Pending::Node(base, Binary::Power.precedence() + 1),
+                Exponent(0.5 * f64::from(twice)),
+            ]);
         }
         Node::Unary(Unary::Negate, a) => {
             parts.extend([Text("-"), Pending::Node(a, Binary::Power.precedence())]);
@@ -138,7 +145,7 @@ fn precedence(node: Node) -> u8 {
         Node::Constant(bits) if bits.value().is_sign_negative() => Unary::Negate.precedence(),
         Node::Constant(_) | Node::Truth(_) | Node::Variable(_) | Node::Select(..) => PRIMARY,
         Node::Unary(op, _) => op.precedence(),
-        Node::Power(..) => Binary::Power.precedence(),
+        Node::Power(..) | Node::HalfPower(..) => Binary::Power.precedence(),
         Node::Binary(op, ..) => op.precedence(),
     }
 }

@@ -6,7 +6,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::node::{Id, Node, Variable, choose, integer_power};
+use femtile_device::cpu::SimdLevel;
+
+use crate::node::{Id, Node, Variable, choose, half_power, integer_power};
 
 /// Nodes in the order in which a walk of the expression from the left finishes them; the last is the whole.
 ///
@@ -66,6 +68,15 @@ impl Graph {
 
 /// Computes the value of every node, in order.
 pub(crate) fn evaluate(nodes: &[Node], point: [f64; 3], time: f64, others: &[f64], values: &mut [f64]) {
+    // Elementary functions have fused multiply-adds.
+    SimdLevel::Scalar.vectorize(
+        #[inline(always)]
+        || evaluate_all(nodes, point, time, others, values),
+    );
+}
+
+#[inline(always)]
+fn evaluate_all(nodes: &[Node], point: [f64; 3], time: f64, others: &[f64], values: &mut [f64]) {
     for (i, &node) in nodes.iter().enumerate() {
         let value = |id: Id| values[id as usize];
         values[i] = match node {
@@ -78,6 +89,7 @@ pub(crate) fn evaluate(nodes: &[Node], point: [f64; 3], time: f64, others: &[f64
             Node::Variable(variable) => point[variable.index()],
             Node::Unary(op, a) => op.apply(value(a)),
             Node::Power(a, exponent) => integer_power(value(a), exponent),
+            Node::HalfPower(a, twice) => half_power(value(a), twice),
             Node::Binary(op, a, b) => op.apply(value(a), value(b)),
             Node::Select(condition, a, b) => choose(value(condition) != 0.0, value(a), value(b)),
         };

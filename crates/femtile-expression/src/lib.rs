@@ -27,6 +27,7 @@ mod condition;
 mod cuda;
 mod derivative;
 mod display;
+mod elementary;
 mod error;
 mod expression;
 mod function;

@@ -3,6 +3,8 @@
 //! `apply` is the one definition of every operation; constant folding, [`eval`](crate::Expression::eval) and the tape
 //! all call it, which is why they agree bit for bit.
 
+use crate::elementary;
+
 /// A variable of an expression: a coordinate, the time or an input with a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Variable {
@@ -53,7 +55,7 @@ pub(crate) type Id = u32;
 pub(crate) struct Bits(u64);
 
 impl Bits {
-    pub(crate) fn new(value: f64) -> Self {
+    pub(crate) const fn new(value: f64) -> Self {
         Self(value.to_bits())
     }
 
@@ -73,6 +75,8 @@ pub(crate) enum Node {
     Unary(Unary, Id),
     /// An integer power with 2 ≤ |exponent| ≤ [`MAX_POWER`], or exponent -1.
     Power(Id, i32),
+    /// A power with half this odd integer, 3 ≤ |integer| ≤ [`MAX_POWER`], or -1.
+    HalfPower(Id, i32),
     Binary(Binary, Id, Id),
     /// The second operand where the first is true, else the third.
     Select(Id, Id, Id),
@@ -135,7 +139,7 @@ impl Node {
     pub(crate) fn operands(self) -> impl Iterator<Item = Id> {
         let operands = match self {
             Self::Constant(_) | Self::Truth(_) | Self::Variable(_) => [None; 3],
-            Self::Unary(_, a) | Self::Power(a, _) => [Some(a), None, None],
+            Self::Unary(_, a) | Self::Power(a, _) | Self::HalfPower(a, _) => [Some(a), None, None],
             Self::Binary(_, a, b) => [Some(a), Some(b), None],
             Self::Select(a, b, c) => [Some(a), Some(b), Some(c)],
         };
@@ -148,6 +152,7 @@ impl Node {
             Self::Constant(_) | Self::Truth(_) | Self::Variable(_) => self,
             Self::Unary(op, a) => Self::Unary(op, new(a)),
             Self::Power(a, n) => Self::Power(new(a), n),
+            Self::HalfPower(a, n) => Self::HalfPower(new(a), n),
             Self::Binary(op, a, b) => Self::Binary(op, new(a), new(b)),
             Self::Select(a, b, c) => Self::Select(new(a), new(b), new(c)),
         }
@@ -169,12 +174,12 @@ impl Unary {
             Self::Atan => a.atan(),
             Self::Sinh => a.sinh(),
             Self::Cosh => a.cosh(),
-            Self::Tanh => a.tanh(),
-            Self::Exp => a.exp(),
-            Self::Expm1 => a.exp_m1(),
-            Self::Exprel => exprel(a, a.exp_m1()),
-            Self::Log => a.ln(),
-            Self::Log1p => a.ln_1p(),
+            Self::Tanh => elementary::tanh(a),
+            Self::Exp => elementary::exp(a),
+            Self::Expm1 => elementary::expm1(a),
+            Self::Exprel => elementary::exprel(a),
+            Self::Log => elementary::log(a),
+            Self::Log1p => elementary::log1p(a),
             Self::Log10 => a.log10(),
             Self::Sqrt => a.sqrt(),
             Self::Abs => a.abs(),
@@ -226,6 +231,13 @@ pub(crate) fn integer_power(base: f64, exponent: i32) -> f64 {
     if exponent < 0 { 1.0 / product } else { product }
 }
 
+/// `base` to the power `twice`/2 for an odd integer: the products and the root that code is lowered to.
+pub(crate) fn half_power(base: f64, twice: i32) -> f64 {
+    let (n, root) = ((twice.abs() - 1) / 2, base.sqrt());
+    let product = if n == 0 { root } else { integer_power(base, n) * root };
+    if twice < 0 { 1.0 / product } else { product }
+}
+
 /// `a` where the condition holds, else `b`; a selection, so that a NaN of the other one does not leak.
 #[inline(always)]
 pub(crate) fn choose(condition: bool, a: f64, b: f64) -> f64 {
@@ -235,12 +247,6 @@ pub(crate) fn choose(condition: bool, a: f64, b: f64) -> f64 {
 #[inline(always)]
 fn truth(value: bool) -> f64 {
     choose(value, 1.0, 0.0)
-}
-
-/// (eᵃ − 1)/a from a and eᵃ − 1, with its limits at 0 and infinity.
-#[inline(always)]
-pub(crate) fn exprel(a: f64, expm1: f64) -> f64 {
-    choose(a == 0.0, 1.0, choose(expm1 == f64::INFINITY, expm1, expm1 / a))
 }
 
 /// -1, 0 or 1; NaN for NaN. Unlike `f64::signum`, zero has sign 0.

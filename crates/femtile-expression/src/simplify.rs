@@ -2,14 +2,14 @@
 //!
 //! Every rule keeps the value to the bit for finite operands, up to the sign of a zero, with three exceptions of at
 //! most a few units in the last place: `c·(d·x)` becomes `(c·d)·x`, `e^x` becomes `exp(x)`, `x^0.5` becomes
-//! `sqrt(x)`. `0·x` and `0/x` become 0 even where `x` is infinite or not a number.
+//! `sqrt(x)`, and other halves of odd integers become products with it. `0·x` and `0/x` become 0 even where `x` is infinite or not a number.
 //!
 //! A node is stored only by the method that makes it and only when no rule applies to its operands. Making it again
 //! from the same operands therefore gives the same node, which is why printed text parses back to an equal
 //! expression. A result that is not finite is not folded, since no number of the grammar spells it.
 
 use crate::graph::Builder;
-use crate::node::{Binary, Bits, Id, MAX_POWER, Node, Unary, Variable, integer_power};
+use crate::node::{Binary, Bits, Id, MAX_POWER, Node, Unary, Variable, half_power, integer_power};
 
 impl Builder {
     /// A number; infinities and NaN become `1/0`, `-1/0` and `0/0`.
@@ -32,6 +32,10 @@ impl Builder {
             Node::Unary(op, a) => self.unary(op, a),
             Node::Power(a, exponent) => {
                 let exponent = self.constant(f64::from(exponent));
+                self.power(a, exponent)
+            }
+            Node::HalfPower(a, twice) => {
+                let exponent = self.constant(0.5 * f64::from(twice));
                 self.power(a, exponent)
             }
             Node::Binary(op, a, b) => self.binary(op, a, b),
@@ -119,13 +123,18 @@ impl Builder {
         self.intern(Node::Unary(Unary::Negate, a))
     }
 
-    /// `a^b`; integer exponents up to [`MAX_POWER`] become a node of their own.
+    /// `a^b`; integer exponents up to [`MAX_POWER`] and half of odd ones become nodes of their own.
     pub(crate) fn power(&mut self, a: Id, b: Id) -> Id {
         let (base, exponent) = (self.value(a), self.value(b));
-        let integer =
-            exponent.filter(|n| n.trunc() == *n && n.abs() <= f64::from(MAX_POWER)).map(|n| n as i32);
+        let integer_of = |n: f64| (n.trunc() == n && n.abs() <= f64::from(MAX_POWER)).then_some(n as i32);
+        let integer = exponent.and_then(integer_of);
+        let twice = exponent.and_then(|n| integer_of(2.0 * n));
         if let (Some(base), Some(exponent)) = (base, exponent) {
-            let value = integer.map_or_else(|| base.powf(exponent), |n| integer_power(base, n));
+            let value = match (integer, twice) {
+                (Some(n), _) => integer_power(base, n),
+                (None, Some(twice)) => half_power(base, twice),
+                (None, None) => base.powf(exponent),
+            };
             if value.is_finite() {
                 return self.constant(value);
             }
@@ -136,7 +145,10 @@ impl Builder {
             (Some(n), ..) => self.intern(Node::Power(a, n)),
             (None, Some(std::f64::consts::E), _) => self.unary(Unary::Exp, b),
             (None, _, Some(0.5)) => self.unary(Unary::Sqrt, a),
-            _ => self.intern(Node::Binary(Binary::Power, a, b)),
+            _ => match twice {
+                Some(twice) => self.intern(Node::HalfPower(a, twice)),
+                None => self.intern(Node::Binary(Binary::Power, a, b)),
+            },
         }
     }
 

@@ -142,6 +142,24 @@ impl Mesh {
         }
     }
 
+    /// Multiplies all coordinates by a positive number: micrometres become millimetres by 0.001.
+    ///
+    /// # Errors
+    /// [`MeshError::Invalid`] about `scale` where the number is not positive, or coordinates become infinite.
+    pub fn scale(&mut self, factor: f64) -> Result<(), MeshError> {
+        let invalid = |message| Err(MeshError::Invalid { field: "scale", message });
+        if !(factor > 0.0 && factor.is_finite()) {
+            return invalid(format!("{factor}; a positive number is needed"));
+        }
+        let points = || self.points.iter().chain(self.curved.iter().flat_map(|curved| &curved.points));
+        if points().flatten().any(|x| !(x * factor).is_finite()) {
+            return invalid(format!("{factor} makes coordinates infinite"));
+        }
+        let curved = self.curved.iter_mut().flat_map(|curved| &mut curved.points);
+        self.points.iter_mut().chain(curved).flatten().for_each(|x| *x *= factor);
+        Ok(())
+    }
+
     /// Checks the arrays of the mesh, without geometry or topology.
     ///
     /// # Errors

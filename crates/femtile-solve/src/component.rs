@@ -25,6 +25,11 @@ impl<'s> Component<'s> {
         self.values
     }
 
+    /// Returns the dimension of the mesh.
+    pub fn dimension(&self) -> usize {
+        self.form.mesh.dimension()
+    }
+
     /// Returns the largest value at a degree of freedom.
     pub fn max(&self) -> f64 {
         linear::max(self.values)

@@ -91,7 +91,7 @@ struct Parts<'a> {
 }
 
 enum Part<'a> {
-    Fibres(Fibres<'a>),
+    Fibres(Box<Fibres<'a>>),
     Other(Coefficient),
 }
 
@@ -114,7 +114,7 @@ impl Parts<'_> {
                 };
             }
             Value::Fibres { fibre, along, across, sheets } => {
-                Part::Fibres(Fibres::new(self.mesh, fibre, [along, across], sheets.as_ref(), path)?)
+                Part::Fibres(Box::new(Fibres::new(self.mesh, fibre, [along, across], sheets.as_ref(), path)?))
             }
             other => Part::Other(by_cell(coefficient(self.mesh, other, path)?, path)?),
         };

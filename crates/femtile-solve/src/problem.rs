@@ -259,7 +259,7 @@ impl<'m> Poisson<'m> {
         check_cells(config, &self.space, self.mesh.kind)?;
         let opened = config.device.open()?;
         let counts = Counts::from(self.mesh);
-        let estimate = |on_gpu| Estimate::of_solve(config, &self.space, counts, on_gpu);
+        let estimate = |on_gpu| self.estimate(config, counts, on_gpu);
         let advice = "take a coarser mesh or a lighter preconditioner, or raise the limit";
         let place = (&["solver".into(), "memory_limit".into()][..], advice);
         refuse_excess(estimate, config.memory_limit, (config.device, opened.is_some()), place)?;
@@ -320,14 +320,14 @@ impl<'m> Poisson<'m> {
         Ok(own)
     }
 
+    /// Estimates the memory of a solve.
+    pub(crate) fn estimate(&self, config: &SolverConfig, counts: Counts, on_gpu: bool) -> Estimate {
+        Estimate::of_solve(config, &self.space, counts, on_gpu).with_conductivity(&self.sigma, counts)
+    }
+
     /// Returns the mesh.
     pub(crate) fn mesh(&self) -> &'m Mesh {
         self.mesh
-    }
-
-    /// Returns the settings of the space.
-    pub(crate) fn space_config(&self) -> &SpaceConfig {
-        &self.space
     }
 
     fn resolve(&self, has_time: bool, mut warnings: Vec<String>) -> Result<Discretization<'m>, SolveError> {

@@ -46,6 +46,8 @@ impl ActivationKernels for Cuda {
         );
         let kernel = Kernel::<Record>::new("activation_record");
         // SAFETY: all arrays have one entry for each point.
-        Ok(unsafe { self.launch(&ACTIVATION.of::<f64>(), &kernel, Launch::over(v.len(), THREADS), arguments) }?)
+        Ok(unsafe {
+            self.launch(&ACTIVATION.of::<f64>(), &kernel, Launch::over(v.len(), THREADS), arguments)
+        }?)
     }
 }

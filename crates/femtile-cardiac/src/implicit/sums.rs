@@ -1,11 +1,11 @@
 //! Integrals by one point a cell as sparse matrices.
 
 use femtile::Mesh;
+use femtile::device::parallel;
 use femtile::device::{Buffer, Device};
 use femtile::element::Affine;
 use femtile::linalg::sparse::csr::HostOffsets;
 use femtile::linalg::sparse::{Csr, Places};
-use femtile::device::parallel;
 
 use crate::CardiacError;
 
@@ -95,7 +95,11 @@ impl<D: Device> Sums<D> {
                 let has = |cell: &u32| mesh.cell(*cell as usize).contains(&column);
                 incidence.cells(node).iter().copied().filter(has).collect()
             };
-            ordered.into_iter().enumerate().map(|(k, column)| (places.place(node, k), shared(column))).collect()
+            ordered
+                .into_iter()
+                .enumerate()
+                .map(|(k, column)| (places.place(node, k), shared(column)))
+                .collect()
         };
         let mut of_value: Vec<Vec<u32>> = vec![Vec::new(); n_values];
         for (place, cells) in parallel::map(n_nodes, 256, of_row).into_iter().flatten() {
@@ -106,12 +110,6 @@ impl<D: Device> Sums<D> {
         let values = cells.iter().map(|&cell| share * share * measures[cell as usize]).collect();
         let assemble = Csr::from_parts(device, n_cells, lengths, cells, values)?;
         Ok(Self { interpolate, integrate, assemble })
-    }
-
-    /// Returns the bytes of the three matrices.
-    pub fn bytes(&self) -> usize {
-        let of = |matrix: &Csr<f64, D>| matrix.product_bytes();
-        of(&self.interpolate) + of(&self.integrate) + of(&self.assemble)
     }
 }
 

@@ -3,7 +3,7 @@
 use femtile::device::Buffer;
 use femtile::linalg::need;
 
-use super::{IonicKernels, LocalScheme, Model, Points};
+use super::{GatePrecision, IonicKernels, LocalScheme, Model, Points, States};
 use crate::CardiacError;
 
 /// A model of the membrane with its states at points of a device.
@@ -17,7 +17,7 @@ pub struct Ionic<D: IonicKernels> {
     scheme: LocalScheme,
     program: D::Program,
     points: Points<D>,
-    states: Buffer<f64, D>,
+    states: States<D>,
     implicit: Option<Implicit<D>>,
 }
 
@@ -26,7 +26,7 @@ pub struct Ionic<D: IonicKernels> {
 struct Implicit<D: IonicKernels> {
     program: D::ImplicitProgram,
     /// The states of the step that is being solved.
-    states: Buffer<f64, D>,
+    states: States<D>,
 }
 
 impl<D: IonicKernels> Ionic<D> {
@@ -40,19 +40,24 @@ impl<D: IonicKernels> Ionic<D> {
         scheme: LocalScheme,
         points: Points<D>,
     ) -> Result<Self, CardiacError> {
-        let stride = points.stride();
-        let initial = model.states().iter().flat_map(|state| std::iter::repeat_n(state.initial(), stride));
-        let states = Buffer::from_vec(device, initial.collect())?;
-        let program = device.ionic_prepare(model, scheme)?;
-        Ok(Self {
-            device: device.clone(),
-            model: model.clone(),
-            scheme,
-            program,
-            points,
-            states,
-            implicit: None,
-        })
+        Self::with_gates(device, model, scheme, GatePrecision::Double, points)
+    }
+
+    /// [`Ionic::new`] with gates of a given precision.
+    ///
+    /// # Errors
+    /// Errors of the device.
+    pub fn with_gates(
+        device: &D,
+        model: &Model,
+        scheme: LocalScheme,
+        gates: GatePrecision,
+        points: Points<D>,
+    ) -> Result<Self, CardiacError> {
+        let states = States::new(device, model, &points, gates)?;
+        let program = device.ionic_prepare(model, scheme, gates)?;
+        let (device, model) = (device.clone(), model.clone());
+        Ok(Self { device, model, scheme, program, points, states, implicit: None })
     }
 
     /// Returns the model.
@@ -71,7 +76,7 @@ impl<D: IonicKernels> Ionic<D> {
     }
 
     /// Returns the states, `[n_states][points.stride()]`.
-    pub fn states(&self) -> &Buffer<f64, D> {
+    pub fn states(&self) -> &States<D> {
         &self.states
     }
 
@@ -80,8 +85,7 @@ impl<D: IonicKernels> Ionic<D> {
     /// # Errors
     /// [`LinalgError::Length`](femtile::linalg::LinalgError::Length) when they are not as many.
     pub fn set_states(&mut self, states: &[f64]) -> Result<(), CardiacError> {
-        need("states", self.states.len(), states.len())?;
-        Ok(self.states.upload(states)?)
+        self.states.upload(states)
     }
 
     /// Copies the values of a state at all points to the host; none for an unknown name.
@@ -90,8 +94,7 @@ impl<D: IonicKernels> Ionic<D> {
     /// Errors of the device.
     pub fn state(&self, name: &str) -> Result<Option<Vec<f64>>, CardiacError> {
         let Some(position) = self.model.position(name) else { return Ok(None) };
-        let begin = position * self.points.stride();
-        Ok(Some(self.states.host_view()?[begin..begin + self.points.len()].to_vec()))
+        Ok(Some(self.states.row(position, self.points.len())?))
     }
 
     /// Sets the voltage at all points to that of a cell at rest.
@@ -141,13 +144,18 @@ impl<D: IonicKernels> Ionic<D> {
         dt: f64,
     ) -> Result<usize, CardiacError> {
         check_step(dt)?;
+        if self.states.n_single() > 0 {
+            let message = "implicit states need gates of double precision";
+            return Err(CardiacError::setting("gates", message));
+        }
         if self.implicit.is_none() {
             let program = self.device.ionic_prepare_implicit(&self.model)?;
-            let states = Buffer::from_vec(&self.device, self.states.to_host()?)?;
+            let states = States::new(&self.device, &self.model, &self.points, GatePrecision::Double)?;
             self.implicit = Some(Implicit { program, states });
         }
         let Some(Implicit { program, states }) = &mut self.implicit else { return Ok(0) };
-        self.device.ionic_implicit(program, &self.points, v, &self.states, states, current, tangent, dt)
+        let (old, new) = (self.states.parts().1, states.parts_mut().1);
+        self.device.ionic_implicit(program, &self.points, v, old, new, current, tangent, dt)
     }
 
     /// Takes the states that [`Ionic::implicit`] found last.
@@ -163,25 +171,25 @@ impl<D: IonicKernels> Ionic<D> {
     /// [`CardiacError::NotFinite`] with the first point, in the order of variables.
     pub fn check(&self, v: &Buffer<f64, D>) -> Result<(), CardiacError> {
         need("v", self.points.n_nodes(), v.len())?;
-        if self.device.sum(v)?.is_finite() && self.device.sum(&self.states)?.is_finite() {
+        // A gate that is no number makes the voltage one in the next step.
+        if self.device.sum(v)?.is_finite() && self.device.sum(self.states.parts().1)?.is_finite() {
             return Ok(());
         }
-        let (v, states) = (v.host_view()?, self.states.host_view()?);
         let list = self.points.list().map(Buffer::host_view).transpose()?;
         let node = |point: usize| list.as_ref().map_or(point, |list| list[point] as usize);
-        for variable in 0..=self.model.n_states() {
-            for point in 0..self.points.len() {
-                let value = match variable {
-                    0 => v[node(point)],
-                    _ => states[(variable - 1) * self.points.stride() + point],
-                };
-                if !value.is_finite() {
-                    let name = match variable {
-                        0 => self.model.voltage_name(),
-                        _ => self.model.states()[variable - 1].name(),
-                    };
-                    return Err(CardiacError::NotFinite { variable: name.into(), node: node(point), value });
-                }
+        let find = |variable: &str, values: &mut dyn Iterator<Item = f64>| {
+            let found = values.enumerate().find(|(_, value)| !value.is_finite());
+            let variable = variable.to_owned();
+            found.map(|(point, value)| CardiacError::NotFinite { variable, node: node(point), value })
+        };
+        let n = self.points.len();
+        let v = v.host_view()?;
+        if let Some(error) = find(self.model.voltage_name(), &mut (0..n).map(|point| v[node(point)])) {
+            return Err(error);
+        }
+        for (i, state) in self.model.states().iter().enumerate() {
+            if let Some(error) = find(state.name(), &mut self.states.row(i, n)?.into_iter()) {
+                return Err(error);
             }
         }
         Ok(())

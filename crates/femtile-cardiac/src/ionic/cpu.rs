@@ -2,65 +2,107 @@
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
-use femtile::device::cpu::{SharedMut, Source};
+use femtile::device::cpu::{SharedMut, SimdLevel, Source};
 use femtile::device::{Buffer, Cpu};
 use femtile::expression::{ProgramInput, TapeScratch};
 
-use super::kernels::check;
-use super::newton::{MAX_ITERATIONS, States, iterate, n_outputs};
+use super::kernels::{check, check_states, check_step};
+use super::newton::{self, MAX_ITERATIONS, iterate, n_outputs};
 use super::reference::{HostImplicitProgram, HostProgram};
-use super::{IonicKernels, LocalScheme, MAX_IMPLICIT_STATES, Model, Points};
+use super::{GatePrecision, IonicKernels, LocalScheme, MAX_IMPLICIT_STATES, Model, Points, States};
 use crate::CardiacError;
 
 /// Points of a block: its variables and temporary values fit in the L1 and L2 caches.
 const BLOCK: usize = 256;
 
-impl IonicKernels for Cpu {
-    type Program = HostProgram;
-    type ImplicitProgram = HostImplicitProgram;
+/// A stage of a scheme on a CPU.
+#[derive(Debug)]
+pub struct CpuProgram {
+    program: HostProgram,
+    workspaces: Pool<Workspace>,
+}
 
-    fn ionic_prepare(&self, model: &Model, scheme: LocalScheme) -> Result<HostProgram, CardiacError> {
-        HostProgram::new(model, scheme)
+/// The right side of a model with its derivatives on a CPU.
+#[derive(Debug)]
+pub struct CpuImplicitProgram {
+    program: HostImplicitProgram,
+    workspaces: Pool<BlockNewton>,
+}
+
+/// Workspaces between calls: large allocations in each would cost more than a step of few points.
+#[derive(Debug)]
+struct Pool<W>(Mutex<Vec<W>>);
+
+impl<W> Pool<W> {
+    fn new() -> Self {
+        Self(Mutex::new(Vec::new()))
+    }
+
+    /// Runs `work` with a workspace that nobody else has meanwhile.
+    fn with(&self, new: impl FnOnce() -> W, work: impl FnOnce(&mut W)) {
+        let taken = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let mut workspace = taken.unwrap_or_else(new);
+        work(&mut workspace);
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(workspace);
+    }
+}
+
+impl IonicKernels for Cpu {
+    type Program = CpuProgram;
+    type ImplicitProgram = CpuImplicitProgram;
+
+    fn ionic_prepare(
+        &self,
+        model: &Model,
+        scheme: LocalScheme,
+        gates: GatePrecision,
+    ) -> Result<CpuProgram, CardiacError> {
+        let program = HostProgram::new(model, scheme, gates)?;
+        Ok(CpuProgram { program, workspaces: Pool::new() })
     }
 
     fn ionic_advance(
         &self,
-        program: &HostProgram,
+        CpuProgram { program, workspaces }: &CpuProgram,
         points: &Points<Self>,
         v: &mut Buffer<f64, Self>,
-        states: &mut Buffer<f64, Self>,
+        states: &mut States<Self>,
         stimulus: Option<&Buffer<f64, Self>>,
         dt: f64,
     ) -> Result<(), CardiacError> {
-        check(points, program.n_states(), &[("v", v)], &[("states", states)])?;
-        if let Some(stimulus) = stimulus {
-            check(points, 0, &[("stimulus", stimulus)], &[])?;
-        }
+        check_step(points, [program.n_states(), program.n_single], v, states, stimulus)?;
+        let (single, double) = states.parts_mut();
         let fields = Fields {
             list: points.list().map(Buffer::as_slice),
             stride: points.stride(),
             v: SharedMut::new(v.as_mut_slice()),
-            states: SharedMut::new(states.as_mut_slice()),
+            single: SharedMut::new(single.as_mut_slice()),
+            double: SharedMut::new(double.as_mut_slice()),
         };
         let stimulus = stimulus.map(Buffer::as_slice);
         self.for_ranges(points.len().div_ceil(BLOCK), 1, |blocks| {
-            let mut workspace = Workspace::new(program);
-            for block in blocks {
-                let range = block * BLOCK..((block + 1) * BLOCK).min(points.len());
-                advance_block(program, &fields, stimulus, range, dt, &mut workspace);
-            }
+            let width = BLOCK.min(points.len());
+            workspaces.with(Workspace::default, |workspace| {
+                workspace.resize(program, width, self.simd());
+                for block in blocks {
+                    let range = block * BLOCK..((block + 1) * BLOCK).min(points.len());
+                    advance_block(program, &fields, stimulus, range, dt, workspace);
+                }
+            });
         });
         Ok(())
     }
 
-    fn ionic_prepare_implicit(&self, model: &Model) -> Result<HostImplicitProgram, CardiacError> {
-        HostImplicitProgram::new(model)
+    fn ionic_prepare_implicit(&self, model: &Model) -> Result<CpuImplicitProgram, CardiacError> {
+        let program = HostImplicitProgram::new(model)?;
+        Ok(CpuImplicitProgram { program, workspaces: Pool::new() })
     }
 
     fn ionic_implicit(
         &self,
-        program: &HostImplicitProgram,
+        CpuImplicitProgram { program, workspaces }: &CpuImplicitProgram,
         points: &Points<Self>,
         v: &Buffer<f64, Self>,
         old_states: &Buffer<f64, Self>,
@@ -70,31 +112,34 @@ impl IonicKernels for Cpu {
         dt: f64,
     ) -> Result<usize, CardiacError> {
         let vectors = [("v", v), ("current", &*current), ("tangent", &*tangent)];
-        check(points, program.n_states, &vectors, &[("old_states", old_states), ("states", states)])?;
+        check(points, &vectors)?;
+        check_states(points, program.n_states, &[("old_states", old_states), ("states", states)])?;
         let (list, stride, n) = (points.list().map(Buffer::as_slice), points.stride(), program.n_states);
         let old_states = old_states.as_slice();
         let [states, current, tangent] =
             [states, current, tangent].map(|values| SharedMut::new(values.as_mut_slice()));
         let failures = AtomicUsize::new(0);
         self.for_ranges(points.len().div_ceil(BLOCK), 1, |blocks| {
-            let mut newton = BlockNewton::new(program);
-            for block in blocks {
-                let range = block * BLOCK..((block + 1) * BLOCK).min(points.len());
-                newton.gather(range.clone(), list, v.as_slice(), old_states, stride);
-                failures.fetch_add(newton.solve(dt), Ordering::Relaxed);
-                for (i, point) in range.enumerate() {
-                    let node = list.map_or(point, |list| list[point] as usize);
-                    // SAFETY: numbers of a list are below the length, which `check` has compared, and each occurs once, in
-                    // one block; the rows of states have room for every point.
-                    unsafe {
-                        current.write(node, newton.current[i]);
-                        tangent.write(node, newton.tangent[i]);
-                        for state in 0..n {
-                            states.write(state * stride + point, newton.inputs[1 + state][i]);
+            let new = || BlockNewton::new(program, self.simd());
+            workspaces.with(new, |newton| {
+                for block in blocks {
+                    let range = block * BLOCK..((block + 1) * BLOCK).min(points.len());
+                    newton.gather(range.clone(), list, v.as_slice(), old_states, stride);
+                    failures.fetch_add(newton.solve(program, dt), Ordering::Relaxed);
+                    for (i, point) in range.enumerate() {
+                        let node = list.map_or(point, |list| list[point] as usize);
+                        // SAFETY: numbers of a list are below the length, which `check` has compared, and each occurs
+                        // once, in one block; the rows of states have room for every point.
+                        unsafe {
+                            current.write(node, newton.current[i]);
+                            tangent.write(node, newton.tangent[i]);
+                            for state in 0..n {
+                                states.write(state * stride + point, newton.inputs[1 + state][i]);
+                            }
                         }
                     }
                 }
-            }
+            });
         });
         Ok(failures.into_inner())
     }
@@ -105,27 +150,40 @@ struct Fields<'a> {
     list: Option<&'a [u32]>,
     stride: usize,
     v: SharedMut<'a, f64>,
-    states: SharedMut<'a, f64>,
+    /// The states with 32 bits and those with 64.
+    single: SharedMut<'a, f32>,
+    double: SharedMut<'a, f64>,
 }
 
-/// Arrays of a block, `[n][BLOCK]`.
+/// Arrays of a block, `[n][width]`.
+#[derive(Debug, Default)]
 struct Workspace {
+    /// Most points of a block.
+    width: usize,
     voltage: Vec<f64>,
     stimulus: Vec<f64>,
+    /// The states with 32 bits, widened.
+    gates: Vec<f64>,
     /// The variables after each stage.
     stages: [Vec<f64>; 2],
     scratch: TapeScratch,
 }
 
 impl Workspace {
-    fn new(program: &HostProgram) -> Self {
-        let n = program.inputs.n_variables * BLOCK;
-        Self {
-            voltage: vec![0.0; BLOCK],
-            stimulus: vec![0.0; BLOCK],
-            stages: [vec![0.0; n], vec![0.0; n]],
-            scratch: TapeScratch::default(),
+    /// Prepares the arrays for blocks of `width` points.
+    fn resize(&mut self, program: &HostProgram, width: usize, simd: SimdLevel) {
+        if self.width == width {
+            return;
         }
+        let array = |n: usize| vec![0.0; n * width];
+        *self = Self {
+            width,
+            voltage: array(1),
+            stimulus: array(1),
+            gates: array(program.n_single),
+            stages: [array(program.inputs.n_variables), array(program.inputs.n_variables)],
+            scratch: TapeScratch::with_simd(simd),
+        };
     }
 }
 
@@ -138,8 +196,9 @@ fn advance_block(
     dt: f64,
     workspace: &mut Workspace,
 ) {
-    let (len, n_states) = (range.len(), program.n_states());
-    let Workspace { voltage, stimulus: of_block, stages, scratch } = workspace;
+    let (len, n_double) = (range.len(), program.n_states() - program.n_single);
+    let Workspace { width, voltage, stimulus: of_block, gates, stages, scratch } = workspace;
+    let width = *width;
     let v = Source::of_shared(&fields.v);
     for (i, point) in range.clone().enumerate() {
         let node = fields.list.map_or(point, |list| list[point] as usize);
@@ -148,10 +207,16 @@ fn advance_block(
         of_block[i] = stimulus.map_or(0.0, |stimulus| stimulus[node]);
     }
     let rows = |state: usize| state * fields.stride + range.start..state * fields.stride + range.end;
+    for (state, gates) in gates.chunks_exact_mut(width).enumerate() {
+        // SAFETY: points of this block belong to no other.
+        let stored = unsafe { fields.single.range(rows(state)) };
+        gates.iter_mut().zip(stored).for_each(|(gate, stored)| *gate = f64::from(*stored));
+    }
     let mut start = vec![ProgramInput::Values(&voltage[..len])];
+    start.extend(gates.chunks_exact(width).map(|row| ProgramInput::Values(&row[..len])));
     // SAFETY: points of this block belong to no other, and nothing writes their states until all stages have run.
     start
-        .extend((0..n_states).map(|state| ProgramInput::Values(unsafe { fields.states.range(rows(state)) })));
+        .extend((0..n_double).map(|state| ProgramInput::Values(unsafe { fields.double.range(rows(state)) })));
     let stimulus = match stimulus {
         Some(_) => ProgramInput::Values(&of_block[..len]),
         None => ProgramInput::Uniform(0.0),
@@ -160,7 +225,7 @@ fn advance_block(
         let mut inputs = at.to_vec();
         inputs.extend([stimulus, ProgramInput::Uniform(length)]);
         inputs.extend(&start);
-        let mut outputs: Vec<&mut [f64]> = to.chunks_exact_mut(BLOCK).map(|row| &mut row[..len]).collect();
+        let mut outputs: Vec<&mut [f64]> = to.chunks_exact_mut(width).map(|row| &mut row[..len]).collect();
         program.stage.run(&mut outputs, &inputs, scratch);
     };
     let [first, second] = stages;
@@ -169,29 +234,34 @@ fn advance_block(
     let last = if program.scheme.stages() == 1 {
         first
     } else {
-        let middle: Vec<_> = first.chunks_exact(BLOCK).map(|row| ProgramInput::Values(&row[..len])).collect();
+        let middle: Vec<_> = first.chunks_exact(width).map(|row| ProgramInput::Values(&row[..len])).collect();
         run(&middle, second, lengths[1]);
         second
     };
-    let mut last = last.chunks_exact(BLOCK).map(|row| &row[..len]);
+    let mut last = last.chunks_exact(width).map(|row| &row[..len]);
     for (&value, point) in last.next().unwrap_or_default().iter().zip(range.clone()) {
         let node = fields.list.map_or(point, |list| list[point] as usize);
         // SAFETY: as above; no other thread reads or writes this entry.
         unsafe { fields.v.write(node, value) };
     }
+    for (state, values) in last.by_ref().take(program.n_single).enumerate() {
+        // SAFETY: as above.
+        let stored = unsafe { fields.single.range(rows(state)) };
+        stored.iter_mut().zip(values).for_each(|(stored, gate)| *stored = *gate as f32);
+    }
     for (state, values) in last.enumerate() {
         // SAFETY: as above; nothing reads these states any more.
-        unsafe { fields.states.range(rows(state)) }.copy_from_slice(values);
+        unsafe { fields.double.range(rows(state)) }.copy_from_slice(values);
     }
 }
 
 /// Newton's method at the points of a block.
-struct BlockNewton<'a> {
-    program: &'a HostImplicitProgram,
+#[derive(Debug)]
+struct BlockNewton {
     len: usize,
     /// Voltages and states, `[1 + n][BLOCK]`.
     inputs: Vec<Vec<f64>>,
-    old: Vec<States>,
+    old: Vec<newton::States>,
     outputs: Vec<Vec<f64>>,
     is_done: Vec<bool>,
     current: Vec<f64>,
@@ -199,11 +269,10 @@ struct BlockNewton<'a> {
     scratch: TapeScratch,
 }
 
-impl<'a> BlockNewton<'a> {
-    fn new(program: &'a HostImplicitProgram) -> Self {
+impl BlockNewton {
+    fn new(program: &HostImplicitProgram, simd: SimdLevel) -> Self {
         let n = program.n_states;
         Self {
-            program,
             len: 0,
             inputs: vec![vec![0.0; BLOCK]; 1 + n],
             old: vec![[0.0; MAX_IMPLICIT_STATES]; BLOCK],
@@ -211,7 +280,7 @@ impl<'a> BlockNewton<'a> {
             is_done: vec![false; BLOCK],
             current: vec![0.0; BLOCK],
             tangent: vec![0.0; BLOCK],
-            scratch: TapeScratch::default(),
+            scratch: TapeScratch::with_simd(simd),
         }
     }
 
@@ -220,22 +289,22 @@ impl<'a> BlockNewton<'a> {
         self.len = range.len();
         for (i, point) in range.enumerate() {
             self.inputs[0][i] = v[list.map_or(point, |list| list[point] as usize)];
-            for state in 0..self.program.n_states {
+            for (state, row) in self.inputs[1..].iter_mut().enumerate() {
                 self.old[i][state] = old[state * stride + point];
-                self.inputs[1 + state][i] = self.old[i][state];
+                row[i] = self.old[i][state];
             }
         }
     }
 
     /// Iterates until all points have converged; returns the number of those that have not.
-    fn solve(&mut self, dt: f64) -> usize {
-        let (n, len) = (self.program.n_states, self.len);
+    fn solve(&mut self, program: &HostImplicitProgram, dt: f64) -> usize {
+        let (n, len) = (program.n_states, self.len);
         self.is_done[..len].fill(false);
         let mut n_open = len;
         for iteration in 0..=MAX_ITERATIONS {
             let inputs: Vec<_> = self.inputs.iter().map(|row| ProgramInput::Values(&row[..len])).collect();
             let mut outputs: Vec<&mut [f64]> = self.outputs.iter_mut().map(|row| &mut row[..len]).collect();
-            self.program.right_side.run(&mut outputs, &inputs, &mut self.scratch);
+            program.right_side.run(&mut outputs, &inputs, &mut self.scratch);
             for i in 0..len {
                 if self.is_done[i] {
                     continue;

@@ -4,14 +4,14 @@ use femtile::device::Buffer;
 use femtile::linalg::need;
 use femtile::linalg::vector::VectorKernels;
 
-use super::{LocalScheme, Model, Points};
+use super::{GatePrecision, LocalScheme, Model, Points, States};
 use crate::CardiacError;
 
 /// Kernels that integrate a model of the membrane at many points.
 ///
 /// # Shapes
 /// Vectors over nodes have `points.n_nodes()` entries; states are `[n_states][points.stride()]`, of which the first
-/// `points.len()` of each row are used.
+/// `points.len()` of each row are used, with 64 bits in implicit steps.
 /// # Errors
 /// [`LinalgError::Length`](femtile::linalg::LinalgError::Length) for arrays of another length.
 pub trait IonicKernels: VectorKernels<f64> {
@@ -25,7 +25,12 @@ pub trait IonicKernels: VectorKernels<f64> {
     ///
     /// # Errors
     /// Errors of the device.
-    fn ionic_prepare(&self, model: &Model, scheme: LocalScheme) -> Result<Self::Program, CardiacError>;
+    fn ionic_prepare(
+        &self,
+        model: &Model,
+        scheme: LocalScheme,
+        gates: GatePrecision,
+    ) -> Result<Self::Program, CardiacError>;
 
     /// Advances voltage and states at all points by one step of the scheme.
     ///
@@ -40,7 +45,7 @@ pub trait IonicKernels: VectorKernels<f64> {
         program: &Self::Program,
         points: &Points<Self>,
         v: &mut Buffer<f64, Self>,
-        states: &mut Buffer<f64, Self>,
+        states: &mut States<Self>,
         stimulus: Option<&Buffer<f64, Self>>,
         dt: f64,
     ) -> Result<(), CardiacError>;
@@ -77,18 +82,31 @@ pub trait IonicKernels: VectorKernels<f64> {
     ) -> Result<usize, CardiacError>;
 }
 
-/// Checks the lengths of vectors over nodes and of states.
+/// Checks the lengths of vectors over nodes.
 pub(super) fn check<D: IonicKernels>(
     points: &Points<D>,
-    n_states: usize,
     vectors: &[(&'static str, &Buffer<f64, D>)],
+) -> Result<(), CardiacError> {
+    vectors.iter().try_for_each(|(name, vector)| Ok(need(name, points.n_nodes(), vector.len())?))
+}
+
+/// Checks the lengths of the arrays of a step, whose stimulus may be left out.
+pub(super) fn check_step<D: IonicKernels>(
+    points: &Points<D>,
+    [n_states, n_single]: [usize; 2],
+    v: &Buffer<f64, D>,
+    states: &States<D>,
+    stimulus: Option<&Buffer<f64, D>>,
+) -> Result<(), CardiacError> {
+    check(points, &[("v", v), ("stimulus", stimulus.unwrap_or(v))])?;
+    states.check(n_states, n_single, points)
+}
+
+/// Checks the lengths of states with 64 bits.
+pub(super) fn check_states<D: IonicKernels>(
+    points: &Points<D>,
+    n_states: usize,
     states: &[(&'static str, &Buffer<f64, D>)],
 ) -> Result<(), CardiacError> {
-    for (name, vector) in vectors {
-        need(name, points.n_nodes(), vector.len())?;
-    }
-    for (name, states) in states {
-        need(name, n_states * points.stride(), states.len())?;
-    }
-    Ok(())
+    states.iter().try_for_each(|(name, states)| Ok(need(name, n_states * points.stride(), states.len())?))
 }

@@ -24,6 +24,8 @@
 mod cells;
 #[allow(unsafe_code)]
 mod cpu;
+#[allow(unsafe_code)]
+pub(crate) mod cuda;
 mod description;
 mod formulas;
 mod kernels;
@@ -35,10 +37,19 @@ mod reference;
 mod resolve;
 mod scheme;
 mod source;
+mod states;
 
 pub use cells::Ionic;
+pub use cpu::{CpuImplicitProgram, CpuProgram};
+pub use cuda::{CudaImplicitProgram, CudaProgram};
 pub use kernels::IonicKernels;
 pub use model::{Model, State, Units};
 pub use points::Points;
 pub use reference::{HostImplicitProgram, HostProgram};
 pub use scheme::{LocalScheme, MAX_IMPLICIT_STATES};
+pub use states::{GatePrecision, States};
+
+/// The program of docs/ionic-models.md, which is compiled and run as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../../../../docs/ionic-models.md")]
+mod page {}

@@ -5,7 +5,7 @@ use super::MAX_IMPLICIT_STATES;
 /// Most iterations.
 pub(super) const MAX_ITERATIONS: usize = 20;
 /// Steps below this fraction of a state, or this value times a thousandth, end the iteration.
-const TOLERANCE: f64 = 1e-12;
+pub(super) const TOLERANCE: f64 = 1e-12;
 
 /// Values of up to [`MAX_IMPLICIT_STATES`] states.
 pub(super) type States = [f64; MAX_IMPLICIT_STATES];

@@ -3,10 +3,11 @@
 use femtile::device::{Buffer, Reference};
 use femtile::expression::Program;
 
-use super::kernels::check;
+use super::kernels::{check, check_states, check_step};
 use super::newton::{MAX_ITERATIONS, iterate, n_outputs};
 use super::scheme::{StageInputs, right_side, stage};
-use super::{IonicKernels, LocalScheme, MAX_IMPLICIT_STATES, Model, Points};
+use super::states::n_single;
+use super::{GatePrecision, IonicKernels, LocalScheme, MAX_IMPLICIT_STATES, Model, Points, States};
 use crate::CardiacError;
 
 /// A stage of a scheme on a host.
@@ -14,13 +15,19 @@ use crate::CardiacError;
 pub struct HostProgram {
     pub(super) scheme: LocalScheme,
     pub(super) inputs: StageInputs,
+    /// Number of states with 32 bits.
+    pub(super) n_single: usize,
     pub(super) stage: Program,
 }
 
 impl HostProgram {
-    pub(super) fn new(model: &Model, scheme: LocalScheme) -> Result<Self, CardiacError> {
+    pub(super) fn new(
+        model: &Model,
+        scheme: LocalScheme,
+        gates: GatePrecision,
+    ) -> Result<Self, CardiacError> {
         let inputs = StageInputs { n_variables: 1 + model.n_states() };
-        Ok(Self { scheme, inputs, stage: stage(model, scheme)? })
+        Ok(Self { scheme, inputs, n_single: n_single(model, gates), stage: stage(model, scheme)? })
     }
 
     pub(super) fn n_states(&self) -> usize {
@@ -51,8 +58,13 @@ impl IonicKernels for Reference {
     type Program = HostProgram;
     type ImplicitProgram = HostImplicitProgram;
 
-    fn ionic_prepare(&self, model: &Model, scheme: LocalScheme) -> Result<HostProgram, CardiacError> {
-        HostProgram::new(model, scheme)
+    fn ionic_prepare(
+        &self,
+        model: &Model,
+        scheme: LocalScheme,
+        gates: GatePrecision,
+    ) -> Result<HostProgram, CardiacError> {
+        HostProgram::new(model, scheme, gates)
     }
 
     fn ionic_advance(
@@ -60,22 +72,22 @@ impl IonicKernels for Reference {
         program: &HostProgram,
         points: &Points<Self>,
         v: &mut Buffer<f64, Self>,
-        states: &mut Buffer<f64, Self>,
+        states: &mut States<Self>,
         stimulus: Option<&Buffer<f64, Self>>,
         dt: f64,
     ) -> Result<(), CardiacError> {
-        check(points, program.n_states(), &[("v", v)], &[("states", states)])?;
-        if let Some(stimulus) = stimulus {
-            check(points, 0, &[("stimulus", stimulus)], &[])?;
-        }
-        let (inputs, n_states, stride) = (program.inputs, program.n_states(), points.stride());
+        check_step(points, [program.n_states(), program.n_single], v, states, stimulus)?;
+        let (inputs, n_single, stride) = (program.inputs, program.n_single, points.stride());
+        let (single, double) = states.parts_mut();
+        let (single, double) = (single.as_mut_slice(), double.as_mut_slice());
         let mut stage = vec![0.0; inputs.count()];
         let mut variables = vec![0.0; inputs.n_variables];
         for (point, node) in nodes(points) {
+            let at = |state: usize| state * stride + point;
             variables[0] = v.as_slice()[node];
-            for i in 0..n_states {
-                variables[1 + i] = states.as_slice()[i * stride + point];
-            }
+            let (gates, others) = variables[1..].split_at_mut(n_single);
+            gates.iter_mut().enumerate().for_each(|(i, gate)| *gate = f64::from(single[at(i)]));
+            others.iter_mut().enumerate().for_each(|(i, other)| *other = double[at(i)]);
             stage[inputs.stimulus()] = stimulus.map_or(0.0, |stimulus| stimulus.as_slice()[node]);
             stage[inputs.start()..].copy_from_slice(&variables);
             for length in program.scheme.lengths(dt).into_iter().take(program.scheme.stages()) {
@@ -84,9 +96,9 @@ impl IonicKernels for Reference {
                 program.stage.eval(&stage, &mut variables);
             }
             v.as_mut_slice()[node] = variables[0];
-            for i in 0..n_states {
-                states.as_mut_slice()[i * stride + point] = variables[1 + i];
-            }
+            let (gates, others) = variables[1..].split_at(n_single);
+            gates.iter().enumerate().for_each(|(i, &gate)| single[at(i)] = gate as f32);
+            others.iter().enumerate().for_each(|(i, &other)| double[at(i)] = other);
         }
         Ok(())
     }
@@ -107,7 +119,8 @@ impl IonicKernels for Reference {
         dt: f64,
     ) -> Result<usize, CardiacError> {
         let vectors = [("v", v), ("current", &*current), ("tangent", &*tangent)];
-        check(points, program.n_states, &vectors, &[("old_states", old_states), ("states", states)])?;
+        check(points, &vectors)?;
+        check_states(points, program.n_states, &[("old_states", old_states), ("states", states)])?;
         let (n, stride) = (program.n_states, points.stride());
         let mut outputs = vec![0.0; n_outputs(n)];
         let mut failures = 0;

@@ -20,12 +20,12 @@ pub(super) fn model(
     variant: Option<&str>,
     overrides: Vec<(String, f64)>,
 ) -> Result<Model, CardiacError> {
-    let none = VariantTable::default();
-    let chosen = chosen_variant(&source, &description, variant)?.unwrap_or(&none);
+    check_names(&source, &description)?;
     for table in description.variants.values() {
         check_variant(&source, &description, table)?;
     }
-    check_names(&source, &description)?;
+    let none = VariantTable::default();
+    let chosen = chosen_variant(&source, &description, variant)?.unwrap_or(&none);
     let mut numbers = Numbers::new(&source)?;
     for (name, number) in in_order(&description.constants) {
         let value =

@@ -17,7 +17,7 @@ use crate::CardiacError;
 /// for gates w and the other variables u, V among them.
 ///
 /// # Source
-/// `[rush1978]`; the second order is that of `[sundnes2009]`, Section 2.3, with gates alone linearized.
+/// `[rush1978]`; `[sundnes2009]` for the second order. Differs: gates alone are integrated exactly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum LocalScheme {
     /// First order: $y_{n+1} = S(Δt, y_n)$.
@@ -69,6 +69,37 @@ impl StageInputs {
 
 /// Returns the program of a stage, with inputs in the order of [`StageInputs`].
 pub(super) fn stage(model: &Model, scheme: LocalScheme) -> Result<Program, CardiacError> {
+    let (builder, outputs) = stage_outputs(model, scheme, Decay::Factor)?;
+    Ok(builder.finish(&outputs))
+}
+
+/// Returns the program of a stage without the new values of its first `n_gates` states, and that of these alone, which
+/// is accurate in single precision.
+pub(super) fn split_stage(
+    model: &Model,
+    scheme: LocalScheme,
+    n_gates: usize,
+) -> Result<[Program; 2], CardiacError> {
+    let (builder, outputs) = stage_outputs(model, scheme, Decay::Factor)?;
+    let others: Vec<Value> = outputs[..1].iter().chain(&outputs[1 + n_gates..]).copied().collect();
+    let (single, gates) = stage_outputs(model, scheme, Decay::Increment)?;
+    Ok([builder.finish(&others), single.finish(&gates[1..=n_gates])])
+}
+
+/// The form of the exponential solution of a gate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Decay {
+    /// $w_\infty + (w - w_\infty) e^{-h/τ}$
+    Factor,
+    /// $w + (w - w_\infty)(e^{-h/τ} - 1)$, which keeps its digits where h/τ is near the precision.
+    Increment,
+}
+
+fn stage_outputs(
+    model: &Model,
+    scheme: LocalScheme,
+    decay: Decay,
+) -> Result<(ProgramBuilder, Vec<Value>), CardiacError> {
     let inputs = StageInputs { n_variables: 1 + model.n_states() };
     let mut further = vec![format!("{RESERVED}stimulus"), format!("{RESERVED}length")];
     let variables = [model.voltage_name()].into_iter().chain(model.states.iter().map(State::name));
@@ -88,14 +119,17 @@ pub(super) fn stage(model: &Model, scheme: LocalScheme) -> Result<Program, Cardi
             (StateFormula::Gate { steady, rate }, None) => {
                 let exponent = rate.times(&mut builder, length);
                 let exponent = builder.neg(exponent);
-                let decay = builder.exp(exponent);
                 let distance = builder.sub(start, steady);
-                let rest = builder.mul(distance, decay);
-                builder.add(steady, rest)
+                let (factor, base) = match decay {
+                    Decay::Factor => (builder.exp(exponent), steady),
+                    Decay::Increment => (builder.expm1(exponent), start),
+                };
+                let part = builder.mul(distance, factor);
+                builder.add(base, part)
             }
         });
     }
-    Ok(builder.finish(&outputs))
+    Ok((builder, outputs))
 }
 
 /// Returns $u + hf$.

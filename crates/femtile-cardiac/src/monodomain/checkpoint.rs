@@ -9,15 +9,13 @@ use femtile::time::implicit::CheckpointError;
 pub struct Checkpoint {
     /// Identifies the problem: a hash of the mesh, the case and the version.
     pub fingerprint: [u8; 32],
-    /// Steps done.
-    pub step: u64,
-    /// Iterations of the linear solver so far.
-    pub iterations: u64,
+    /// Steps, iterations of linear solvers and of Newton's method, and rejected steps so far.
+    pub counts: [u64; 4],
     /// Time reached.
     pub time: f64,
-    /// Length of a step.
+    /// Length of the next step.
     pub length: f64,
-    /// Potential, arrays of activation, states of each tissue.
+    /// Potential, arrays of activation, states of each tissue and of the scheme.
     pub arrays: Vec<Vec<f64>>,
 }
 
@@ -35,7 +33,7 @@ impl Checkpoint {
         to.write_all(MAGIC)?;
         to.write_all(&VERSION.to_le_bytes())?;
         to.write_all(&self.fingerprint)?;
-        for word in [self.step, self.iterations, self.time.to_bits(), self.length.to_bits()] {
+        for word in self.counts.into_iter().chain([self.time.to_bits(), self.length.to_bits()]) {
             to.write_all(&word.to_le_bytes())?;
         }
         to.write_all(&(self.arrays.len() as u64).to_le_bytes())?;
@@ -64,14 +62,14 @@ impl Checkpoint {
         }
         let mut fingerprint = [0; 32];
         from.read_exact(&mut fingerprint)?;
-        let [step, iterations, time, length, n_arrays] =
-            [word(from)?, word(from)?, word(from)?, word(from)?, word(from)?];
+        let counts = [word(from)?, word(from)?, word(from)?, word(from)?];
+        let [time, length, n_arrays] = [word(from)?, word(from)?, word(from)?];
         if n_arrays > MOST_ARRAYS {
             return Err(CheckpointError::Format("it has too many arrays"));
         }
         let arrays = (0..n_arrays).map(|_| array(from)).collect::<Result<_, _>>()?;
         let [time, length] = [time, length].map(f64::from_bits);
-        Ok(Self { fingerprint, step, iterations, time, length, arrays })
+        Ok(Self { fingerprint, counts, time, length, arrays })
     }
 }
 
@@ -98,8 +96,7 @@ mod tests {
     fn a_checkpoint_is_read_back_and_a_cut_one_is_refused() {
         let state = Checkpoint {
             fingerprint: [7; 32],
-            step: 11,
-            iterations: 13,
+            counts: [11, 13, 0, 2],
             time: 0.3,
             length: f64::NAN,
             arrays: vec![vec![1.0, f64::NAN, -0.0], Vec::new(), vec![2.5]],

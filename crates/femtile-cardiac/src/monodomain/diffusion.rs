@@ -1,20 +1,25 @@
 //! The implicit step of diffusion.
 
-use std::sync::Arc;
-
 use femtile::device::{Buffer, Cpu, Cuda};
+use femtile::fem::{Coefficient, Form, assemble};
+use femtile::linalg::LinearOperator;
 use femtile::linalg::comm::Alone;
 use femtile::linalg::krylov::Stop;
-use femtile::linalg::krylov::cg::{ConjugateGradient, KrylovConfig};
-use femtile::linalg::{LinearOperator, Preconditioner};
-use femtile::solve::{OperatorDevice, Operators, Stages};
-use femtile::{Mesh, Poisson, PreconditionerConfig, SolverConfig, Value};
+use femtile::linalg::krylov::cg::{CgSolver, KrylovConfig, Target};
+use femtile::linalg::sparse::{Csr, ProductMatrix, StoredMatrix};
+use femtile::solve::{Operators, Stages};
+use femtile::{Mesh, Poisson, SolverConfig, Value};
 
-use crate::CardiacError;
+use crate::{CardiacDevice, CardiacError};
+
+/// Products with an operator in a run, enough for any format to pay.
+const MANY: usize = 10_000;
+/// The share of the size of the residual that a solve leaves; the size is chosen by the error that is accepted.
+const TOLERANCE: f64 = 1e-6;
 
 /// The coefficients of $c\, \partial V/\partial t = \nabla\cdot(D \nabla V)$.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct DiffusionConfig<'a> {
+pub(crate) struct DiffusionConfig<'a> {
     pub conductivity: &'a Value,
     /// The factor $c = \chi C_m$.
     pub storage: f64,
@@ -25,26 +30,22 @@ pub(super) struct DiffusionConfig<'a> {
     pub error: f64,
 }
 
-/// One step of diffusion: solves $(\tfrac{c}{\theta h} M + K)\,\delta = -\tfrac1\theta K V$ and adds δ to V.
+/// One step of diffusion: solves $(\tfrac{c}{\theta h} M + K)\, w = K V$ and subtracts $w/\theta$ from V.
 ///
-/// The solve ends when the residual is that of an error of the given size in V at all nodes,
-/// $\|r\|_2 \le \epsilon\, \tfrac{c}{\theta h} \|M 1\|_2$.
-pub(super) struct Diffusion<D: OperatorDevice> {
-    stiffness: Arc<dyn LinearOperator<f64, D>>,
-    operator: Arc<dyn LinearOperator<f64, D>>,
-    preconditioner: Arc<dyn Preconditioner<f64, D>>,
+/// The solve begins with the w of the step before, and ends when the residual is that of an error of the given size in V at
+/// all nodes, $\|r\|_2 \le \epsilon\, \tfrac{c}{h} \|M 1\|_2$.
+pub(super) struct Diffusion<D: CardiacDevice> {
+    stiffness: ProductMatrix<f64, D>,
+    solver: CgSolver<f64, D>,
+    config: KrylovConfig,
+    target: Target,
     theta: f64,
-    /// The largest residual that a solve may leave.
-    threshold: f64,
-    max_iterations: usize,
-    increment: Buffer<f64, D>,
-    right: Buffer<f64, D>,
     /// The format of the operator.
     pub format: String,
     pub preconditioner_name: &'static str,
 }
 
-impl<D: OperatorDevice> Diffusion<D> {
+impl<D: CardiacDevice> Diffusion<D> {
     /// Assembles the operators.
     ///
     /// # Errors
@@ -56,40 +57,29 @@ impl<D: OperatorDevice> Diffusion<D> {
         stages: &mut Stages<'_>,
     ) -> Result<Self, CardiacError> {
         let shift = of.storage / (of.theta * of.length);
-        let problem = |lambda: f64| Poisson::new(mesh).sigma(of.conductivity.clone()).lambda(lambda);
-        let bare = SolverConfig { preconditioner: PreconditionerConfig::None, ..config.clone() };
-        let mut make = |lambda: f64, config: &SolverConfig| {
-            let problem = problem(lambda).discretize()?;
-            let weak = problem.weak_form(config, opened, cpu.threads())?;
-            let system = weak.system((cpu, device), stages)?;
-            let names = (system.format().to_owned(), weak.config().preconditioner.name());
-            Ok::<_, CardiacError>((system.into_operators(), names))
-        };
-        let (Operators { operator: stiffness, .. }, _) = make(0.0, &bare)?;
-        let (Operators { operator, preconditioner }, (format, preconditioner_name)) = make(shift, config)?;
+        let problem = Poisson::new(mesh).sigma(of.conductivity.clone()).lambda(shift).discretize()?;
+        let weak = problem.weak_form(config, opened, cpu.threads())?;
+        let system = weak.system((cpu, device), stages)?;
+        let (format, preconditioner_name) = (system.format().to_owned(), weak.config().preconditioner.name());
+        let Operators { operator, preconditioner } = system.into_operators();
+        let stiffness = stiffness(device, &problem.form(0))?;
+        let stiffness = ProductMatrix::new(stiffness, config.format, MANY, &config.remembered)?.0;
         let n = mesh.n_nodes();
-        let (mut ones, mut right) = (Buffer::zeros(device, n)?, Buffer::zeros(device, n)?);
+        let (mut ones, mut mass_of_ones) = (Buffer::zeros(device, n)?, Buffer::zeros(device, n)?);
         device.fill(&mut ones, 1.0)?;
         // K 1 = 0, so this is the shift times M 1.
-        operator.apply(&mut right, &ones)?;
-        let threshold = of.error * device.dot(&right, &right)?.sqrt();
-        Ok(Self {
-            stiffness,
-            operator,
-            preconditioner,
-            theta: of.theta,
-            threshold,
-            max_iterations: config.max_iterations,
-            increment: ones,
-            right,
-            format,
-            preconditioner_name,
-        })
+        operator.apply(&mut mass_of_ones, &ones)?;
+        let threshold = of.theta * of.error * device.dot(&mass_of_ones, &mass_of_ones)?.sqrt();
+        let max_iterations = config.max_iterations;
+        let config = KrylovConfig { tolerance: TOLERANCE, max_iterations, ..KrylovConfig::default() };
+        let solver = CgSolver::new(operator, preconditioner)?;
+        let target = Target::Norm(threshold / TOLERANCE);
+        Ok(Self { stiffness, solver, config, target, theta: of.theta, format, preconditioner_name })
     }
 
     /// Returns the operator $K$.
     pub fn stiffness(&self) -> &dyn LinearOperator<f64, D> {
-        self.stiffness.as_ref()
+        &self.stiffness
     }
 
     /// Carries out a step; returns the iterations and whether the solve met its tolerance.
@@ -97,20 +87,44 @@ impl<D: OperatorDevice> Diffusion<D> {
     /// # Errors
     /// Errors of the device.
     pub fn step(&mut self, v: &mut Buffer<f64, D>) -> Result<(usize, bool), CardiacError> {
-        let device = v.device().clone();
-        self.stiffness.apply(&mut self.right, v)?;
-        let size = device.dot(&self.right, &self.right)?.sqrt() / self.theta;
-        if size == 0.0 {
-            return Ok((0, true));
-        }
-        // δ = −w/θ with A w = K V: the sign and θ enter where δ is added.
-        let tolerance = (self.threshold / size).min(0.5);
-        let config = KrylovConfig { tolerance, max_iterations: self.max_iterations, ..KrylovConfig::default() };
-        device.fill(&mut self.increment, 0.0)?;
-        let (a, m) = (self.operator.as_ref(), self.preconditioner.as_ref());
-        let method = ConjugateGradient::new(config);
-        let outcome = method.solve(&mut self.increment, a, m, &self.right, &Alone, &mut ())?;
-        device.axpby(v, -1.0 / self.theta, &self.increment, 1.0)?;
+        self.stiffness.apply(self.solver.b_mut(), v)?;
+        let outcome = self.solver.solve(&self.config, self.target, &Alone, &mut ())?;
+        v.device().clone().axpby(v, -1.0 / self.theta, self.solver.x(), 1.0)?;
         Ok((outcome.iterations, outcome.stop == Stop::Converged))
     }
+
+    /// Returns what the next solve begins with, on the host.
+    ///
+    /// # Errors
+    /// Errors of the device.
+    pub fn state(&self) -> Result<[Vec<f64>; 2], CardiacError> {
+        let ritz = self.solver.smallest_ritz_value().unwrap_or(0.0);
+        Ok([self.solver.x().to_host()?, vec![ritz]])
+    }
+
+    /// Takes over what [`Diffusion::state`] returned; returns whether it has the lengths of its own.
+    ///
+    /// # Errors
+    /// Errors of the device.
+    pub fn restore(&mut self, [guess, ritz]: [&[f64]; 2]) -> Result<bool, CardiacError> {
+        let ([ritz], true) = (ritz, guess.len() == self.solver.x().len()) else { return Ok(false) };
+        self.solver.x_mut().upload(guess)?;
+        self.solver.set_smallest_ritz_value(Some(*ritz));
+        Ok(true)
+    }
+}
+
+/// Assembles the matrix of $\int \sigma \nabla u \cdot \nabla v$, whatever the reaction of the form is.
+///
+/// It is the difference of two matrices with a reaction: on its own it would be that of a problem without a solution.
+///
+/// # Errors
+/// Errors of the form and the device.
+pub(crate) fn stiffness<D: CardiacDevice>(device: &D, form: &Form<'_>) -> Result<Csr<f64, D>, CardiacError> {
+    let [zero, one] = [0.0, 1.0].map(Coefficient::Constant);
+    let with_mass = Form { lambda: &one, ..*form };
+    let mut matrix = assemble::<f64, D>(device, &with_mass, &|_| ())?.matrix;
+    let mass = assemble::<f64, D>(device, &Form { sigma: &zero, ..with_mass }, &|_| ())?.matrix;
+    matrix.combine_values(-1.0, mass.values(), 1.0)?;
+    Ok(matrix)
 }

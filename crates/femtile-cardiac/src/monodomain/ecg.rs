@@ -1,11 +1,10 @@
 //! Potentials at electrodes outside of the tissue.
 
 use femtile::Mesh;
-use femtile::device::{Buffer, Device};
-use femtile::linalg::LinearOperator;
-use femtile::linalg::vector::VectorKernels;
+use femtile::device::Buffer;
 
-use crate::CardiacError;
+use super::stepper::Stepper;
+use crate::{CardiacDevice, CardiacError};
 
 /// An electrode outside of the tissue.
 #[derive(Debug, Clone, PartialEq)]
@@ -27,13 +26,12 @@ pub struct Electrode {
 /// One product at the start, then a scalar product for each value.
 /// # Source
 /// `[plonsey1988]`, the potential of a distribution of current sources.
-pub(super) fn lead_field<D: Device + VectorKernels<f64>>(
-    mesh: &Mesh,
-    stiffness: &dyn LinearOperator<f64, D>,
+pub(super) fn lead_field<D: CardiacDevice>(
+    (device, mesh): (&D, &Mesh),
+    stepper: &mut Stepper<D>,
     electrode: &Electrode,
     bath: f64,
 ) -> Result<Buffer<f64, D>, CardiacError> {
-    let device = stiffness.device();
     let distance = |point: &[f64; 3]| {
         let square: f64 = (0..3).map(|axis| (point[axis] - electrode.position[axis]).powi(2)).sum();
         square.sqrt()
@@ -45,7 +43,7 @@ pub(super) fn lead_field<D: Device + VectorKernels<f64>>(
     }
     let kernel = Buffer::from_vec(device, kernel)?;
     let mut product = Buffer::zeros(device, kernel.len())?;
-    stiffness.apply(&mut product, &kernel)?;
+    stepper.apply_stiffness(&mut product, &kernel)?;
     let mut lead = Buffer::zeros(device, kernel.len())?;
     device.axpby(&mut lead, -1.0 / (4.0 * std::f64::consts::PI * bath), &product, 0.0)?;
     Ok(lead)

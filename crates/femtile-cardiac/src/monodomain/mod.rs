@@ -4,23 +4,28 @@
 //! `run` is the loop over steps, `watch` what is recorded in it.
 
 mod checkpoint;
+mod clock;
 mod diffusion;
 mod ecg;
 mod membrane;
 mod run;
+mod stepper;
 mod watch;
 
 use femtile::device::{Cpu, Cuda, MemoryUse};
 use femtile::fem::dofs::LinearSpace;
-use femtile::solve::{Chosen, Choice, Progress, Silent, Stages};
+use femtile::solve::{Choice, Chosen, Progress, Silent, Stages};
 use femtile::{DeviceChoice, Mesh, SolverConfig, Value};
 
+use crate::CardiacError;
 use crate::activation::{ActivationConfig, ActivationTimes};
 use crate::ionic::{LocalScheme, Model};
 use crate::stimulus::Stimulus;
-use crate::CardiacError;
 pub use checkpoint::Checkpoint;
+pub use clock::AdaptiveSteps;
+pub(crate) use diffusion::{DiffusionConfig, stiffness};
 pub use ecg::Electrode;
+pub(crate) use stepper::Advance;
 pub use watch::{Frame, Observer};
 
 /// Order in which the membrane and diffusion are advanced in a step.
@@ -39,6 +44,26 @@ impl Splitting {
         match self {
             Self::Godunov => "godunov",
             Self::Strang => "strang",
+        }
+    }
+}
+
+/// Methods in time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scheme {
+    /// Membranes at nodes, then diffusion.
+    Splitting(Splitting),
+    /// The implicit Euler method for potential and states together, with states at one point of each cell: `[wong2015]`,
+    /// Table 1; for models with few states.
+    Implicit,
+}
+
+impl Scheme {
+    /// Returns the name, as in case files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Splitting(splitting) => splitting.name(),
+            Self::Implicit => "implicit-euler",
         }
     }
 }
@@ -74,7 +99,8 @@ pub struct Monodomain<'m> {
     start: f64,
     end: f64,
     step: f64,
-    splitting: Splitting,
+    scheme: Scheme,
+    adaptive: Option<AdaptiveSteps>,
     theta: f64,
     local: LocalScheme,
     error: Option<f64>,
@@ -102,7 +128,8 @@ impl<'m> Monodomain<'m> {
             start: 0.0,
             end: 1.0,
             step: 0.01,
-            splitting: Splitting::Godunov,
+            scheme: Scheme::Splitting(Splitting::Godunov),
+            adaptive: None,
             theta: 0.5,
             local: LocalScheme::RushLarsen,
             error: None,
@@ -147,9 +174,15 @@ impl<'m> Monodomain<'m> {
         self
     }
 
-    /// Sets the order of membrane and diffusion.
-    pub fn splitting(mut self, splitting: Splitting) -> Self {
-        self.splitting = splitting;
+    /// Sets the method in time; splitting with order 1 by default.
+    pub fn scheme(mut self, scheme: Scheme) -> Self {
+        self.scheme = scheme;
+        self
+    }
+
+    /// Lets the implicit scheme choose the lengths of steps, the first one excepted.
+    pub fn adaptive(mut self, steps: AdaptiveSteps) -> Self {
+        self.adaptive = Some(steps);
         self
     }
 
@@ -291,6 +324,13 @@ impl<'m> Monodomain<'m> {
             let message = format!("{} is longer than the run, {}", self.step, self.end - self.start);
             return Err(CardiacError::setting("step", message));
         }
+        if let Some(adaptive) = &self.adaptive {
+            adaptive.check()?;
+            if self.scheme != Scheme::Implicit {
+                let message = "splitting has steps of one length; the implicit scheme chooses them";
+                return Err(CardiacError::setting("tolerance", message));
+            }
+        }
         if !(0.5..=1.0).contains(&self.theta) {
             let message = format!("{} does not lie between ½ and 1: the step would be unstable", self.theta);
             return Err(CardiacError::setting("theta", message));
@@ -314,12 +354,13 @@ impl<'m> Monodomain<'m> {
 
     /// Returns the keys of the papers behind the models and methods.
     pub fn citations(&self) -> Vec<&str> {
-        let splitting = match self.splitting {
-            Splitting::Godunov => "godunov1959",
-            Splitting::Strang => "strang1968",
+        let scheme: &[&str] = match self.scheme {
+            Scheme::Splitting(Splitting::Godunov) => &["qu1999", "godunov1959"],
+            Scheme::Splitting(Splitting::Strang) => &["qu1999", "strang1968"],
+            Scheme::Implicit => &["wong2015"],
         };
         let models = self.tissues.iter().flat_map(|tissue| tissue.model.citations());
-        let mut all: Vec<&str> = models.map(String::as_str).chain(["qu1999", splitting]).collect();
+        let mut all: Vec<&str> = models.map(String::as_str).chain(scheme.iter().copied()).collect();
         all.sort_unstable();
         all.dedup();
         all
@@ -337,6 +378,15 @@ pub enum Stop {
     TimeLimit,
     /// A linear solve did not converge.
     SolverFailed,
+    /// Newton's method did not converge with the shortest step either.
+    NewtonFailed {
+        /// The node with the largest residual.
+        node: usize,
+        /// The potential there.
+        potential: f64,
+    },
+    /// The error estimate asks for a step below the shortest one.
+    StepTooShort,
     /// The potential is no number any more, or out of all bounds.
     Unstable {
         /// The node.
@@ -353,12 +403,16 @@ pub struct Outcome {
     pub stop: Stop,
     /// Steps done, those before a checkpoint included.
     pub steps: usize,
-    /// The length of a step.
+    /// The length of the last step.
     pub step: f64,
     /// The time that was reached.
     pub time: f64,
     /// Iterations of the linear solver.
     pub iterations: usize,
+    /// Iterations of Newton's method.
+    pub newton: usize,
+    /// Steps rejected by the error estimate or by Newton's method.
+    pub rejected: usize,
     /// Seconds of the loop over steps.
     pub seconds: f64,
 }

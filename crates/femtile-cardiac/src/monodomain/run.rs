@@ -6,11 +6,12 @@ use femtile::SolverConfig;
 use femtile::device::{Buffer, Cpu, Cuda};
 use femtile::solve::{Stage, Stages};
 
-use super::diffusion::{Diffusion, DiffusionConfig};
+use super::clock::Clock;
+use super::diffusion::DiffusionConfig;
 use super::ecg::lead_field;
-use super::membrane::Membrane;
+use super::stepper::{Advance, Stepper};
 use super::watch::{Agenda, CheckpointClock, Deadline};
-use super::{Checkpoint, Frame, Monodomain, MonodomainSolution, Observer, Outcome, Splitting, Stop};
+use super::{Checkpoint, Frame, Monodomain, MonodomainSolution, Observer, Outcome, Stop};
 use crate::activation::{ActivationConfig, ActivationMap, Interval};
 use crate::stimulus::Stimuli;
 use crate::{CardiacDevice, CardiacError};
@@ -19,17 +20,20 @@ use crate::{CardiacDevice, CardiacError};
 const STEPS_OF_A_LOOK: usize = 50;
 /// Potentials beyond this many amplitudes are those of an unstable step.
 const MOST_AMPLITUDES: f64 = 20.0;
+/// The most times that a step of a fixed length is halved where Newton's method fails.
+const MOST_HALVINGS: usize = 6;
 
 /// The state of a run on a device.
 struct State<D: CardiacDevice> {
     v: Buffer<f64, D>,
-    membrane: Membrane<D>,
-    diffusion: Diffusion<D>,
+    stepper: Stepper<D>,
     stimuli: Stimuli<D>,
     activation: ActivationMap<D>,
     leads: Vec<Buffer<f64, D>>,
-    steps: usize,
+    clock: Clock,
     iterations: usize,
+    newton: usize,
+    rejected: usize,
 }
 
 impl Monodomain<'_> {
@@ -41,21 +45,23 @@ impl Monodomain<'_> {
         observer: &mut dyn Observer,
         stages: &mut Stages<'_>,
     ) -> Result<MonodomainSolution, CardiacError> {
+        let device = on.1;
         let mut state = self.state(on, config, stages)?;
         stages.begin(Stage::Solve)?;
         let begun = Instant::now();
         let stop = self.steps_of(&mut state, config, observer, stages)?;
-        let (_, length) = self.steps();
         let potential = state.v.to_host()?;
         let outcome = Outcome {
             stop,
-            steps: state.steps,
-            step: length,
-            time: self.start + state.steps as f64 * length,
+            steps: state.clock.steps,
+            step: state.clock.length,
+            time: state.clock.time,
             iterations: state.iterations,
+            newton: state.newton,
+            rejected: state.rejected,
             seconds: begun.elapsed().as_secs_f64(),
         };
-        let device = on.1;
+        let (format, preconditioner) = state.stepper.description();
         Ok(MonodomainSolution {
             potential,
             activation: state.activation.times()?,
@@ -64,8 +70,8 @@ impl Monodomain<'_> {
             device_reason: reason.to_owned(),
             memory: device.memory_use(),
             kernel_launches: device.kernel_launches(),
-            format: state.diffusion.format,
-            preconditioner: state.diffusion.preconditioner_name,
+            format,
+            preconditioner,
         })
     }
 
@@ -76,27 +82,27 @@ impl Monodomain<'_> {
         config: &SolverConfig,
         stages: &mut Stages<'_>,
     ) -> Result<State<D>, CardiacError> {
-        let (device, (_, length)) = (on.1, self.steps());
+        let (device, steps) = (on.1, self.steps());
         stages.begin(Stage::Space)?;
-        let (membrane, v) = Membrane::new(device, self.mesh, &self.tissues, self.local)?;
         let storage = self.surface_to_volume * self.capacitance;
         let stimuli = Stimuli::new(device, self.mesh, &self.stimuli, 1.0 / storage)?;
         let of = DiffusionConfig {
             conductivity: &self.conductivity,
             storage,
             theta: self.theta,
-            length,
+            length: steps.1,
             error: self.error.unwrap_or(1e-5 * self.amplitude()),
         };
-        let diffusion = Diffusion::new(on, (self.mesh, &of), config, stages)?;
-        let lead = |electrode| lead_field(self.mesh, diffusion.stiffness(), electrode, self.bath);
-        let leads = self.electrodes.iter().map(lead).collect::<Result<_, _>>()?;
-        let activation_config = self.activation.unwrap_or_else(|| ActivationConfig::of_model(&self.tissues[0].model));
-        let activation = ActivationMap::new(&activation_config, &v)?;
-        let mut state =
-            State { v, membrane, diffusion, stimuli, activation, leads, steps: 0, iterations: 0 };
+        let (mut stepper, v) = Stepper::new(on, self, &of, config, stages)?;
+        let mut lead = |electrode| lead_field((device, self.mesh), &mut stepper, electrode, self.bath);
+        let leads = self.electrodes.iter().map(&mut lead).collect::<Result<_, _>>()?;
+        let levels = self.activation.unwrap_or_else(|| ActivationConfig::of_model(&self.tissues[0].model));
+        let activation = ActivationMap::new(&levels, &v)?;
+        let clock = Clock::new((self.start, self.end), steps, self.adaptive);
+        let (iterations, newton, rejected) = (0, 0, 0);
+        let mut state = State { v, stepper, stimuli, activation, leads, clock, iterations, newton, rejected };
         if let Some(checkpoint) = &self.resume {
-            state.restore(checkpoint, length)?;
+            state.restore(checkpoint)?;
         }
         Ok(state)
     }
@@ -109,34 +115,31 @@ impl Monodomain<'_> {
         observer: &mut dyn Observer,
         stages: &mut Stages<'_>,
     ) -> Result<Stop, CardiacError> {
-        let (count, length) = self.steps();
-        let time_of = |steps: usize| self.start + steps as f64 * length;
-        let resumed = self.resume.is_some().then(|| time_of(state.steps));
-        let mut agenda = Agenda::new(&self.frames, resumed, length);
-        let mut clock = CheckpointClock::new(self.checkpoints);
+        let resumed = self.resume.is_some().then_some(state.clock.time);
+        let mut agenda = Agenda::new(&self.frames, resumed, state.clock.length);
+        let mut checkpoints = CheckpointClock::new(self.checkpoints);
         let deadline = Deadline::new(config.time_limit);
         if resumed.is_none() {
-            self.pass_on(state, &mut agenda, (self.start, length), observer)?;
+            self.pass_on(state, &mut agenda, state.clock.length, observer)?;
         }
-        while state.steps < count {
-            let has_converged = self.step(state, (time_of(state.steps), length))?;
-            state.steps += 1;
-            let time = time_of(state.steps);
-            self.pass_on(state, &mut agenda, (time, length), observer)?;
-            stages.progress().fraction(state.steps as f64 / count as f64);
+        while !state.clock.is_over() {
+            let step = state.clock.next(agenda.next());
+            let failed = self.carry_out(state, step)?;
+            if failed.is_none() {
+                self.pass_on(state, &mut agenda, step.1, observer)?;
+            }
+            let Clock { steps, time, .. } = state.clock;
+            stages.progress().fraction((time - self.start) / (self.end - self.start));
             stages.progress().time(time, self.end);
-            let is_last = state.steps == count;
-            let stop = match () {
-                () if !has_converged => Some(Stop::SolverFailed),
-                () if is_last || state.steps.is_multiple_of(STEPS_OF_A_LOOK) => self.instability(state)?,
-                () => None,
-            };
+            let is_last = state.clock.is_over();
+            let looks = failed.is_none() && (is_last || steps.is_multiple_of(STEPS_OF_A_LOOK));
+            let stop = if looks { self.instability(state)? } else { failed };
             let stop = stop.or_else(|| stages.progress().is_interrupted().then_some(Stop::Interrupted));
             let stop = stop.or_else(|| deadline.is_over().then_some(Stop::TimeLimit));
             // A state that is unstable is nothing to go on from.
             let is_sound = !matches!(stop, Some(Stop::Unstable { .. }));
-            if is_sound && clock.is_due(state.steps, stop.is_some()) {
-                observer.checkpoint(&state.checkpoint(self.fingerprint, (time, length))?)?;
+            if is_sound && checkpoints.is_due(steps, stop.is_some()) {
+                observer.checkpoint(&state.checkpoint(self.fingerprint)?)?;
             }
             if let Some(stop) = stop
                 && !(is_last && matches!(stop, Stop::Interrupted | Stop::TimeLimit))
@@ -147,40 +150,54 @@ impl Monodomain<'_> {
         Ok(Stop::Finished)
     }
 
-    /// Carries out one step; returns whether the linear solve met its tolerance.
-    fn step<D: CardiacDevice>(
+    /// Carries out one step, or shortens the next one; returns the reason for an end.
+    fn carry_out<D: CardiacDevice>(
         &self,
         state: &mut State<D>,
-        (begin, length): (f64, f64),
-    ) -> Result<bool, CardiacError> {
-        let State { v, membrane, diffusion, stimuli, activation, .. } = state;
-        let (iterations, has_converged) = match self.splitting {
-            Splitting::Godunov => {
-                membrane.advance(v, stimuli.rate(begin, length)?, length)?;
-                diffusion.step(v)?
+        (end, length): (f64, f64),
+    ) -> Result<Option<Stop>, CardiacError> {
+        let begin = end - length;
+        let Some(adaptive) = self.adaptive else {
+            let done = state.halving((begin, length), MOST_HALVINGS)?;
+            if let Some((node, potential)) = done.worst {
+                return Ok(Some(Stop::NewtonFailed { node, potential }));
             }
-            Splitting::Strang => {
-                let half = 0.5 * length;
-                membrane.advance(v, stimuli.rate(begin, half)?, half)?;
-                let done = diffusion.step(v)?;
-                membrane.advance(v, stimuli.rate(begin + half, half)?, half)?;
-                done
-            }
+            state.clock.accept((end, length), None);
+            return Ok((!done.has_converged).then_some(Stop::SolverFailed));
         };
-        activation.record(v, Interval { begin, length })?;
-        state.iterations += iterations;
-        Ok(has_converged)
+        let done = state.attempt((begin, length))?;
+        let allowed = adaptive.tolerance * self.amplitude();
+        let error = match done.has_converged {
+            true => state.stepper.local_error(&state.v)?.map(|error| error / allowed),
+            false => None,
+        };
+        if done.has_converged && error.is_none_or(|error| error <= 1.0) {
+            state.accept((begin, length))?;
+            state.clock.accept((end, length), error);
+            return Ok(None);
+        }
+        state.rejected += 1;
+        if state.clock.reject(length, error) {
+            return Ok(None);
+        }
+        Ok(Some(match done.worst {
+            Some((node, potential)) => Stop::NewtonFailed { node, potential },
+            None => Stop::StepTooShort,
+        }))
     }
 
     /// Passes on frames that are due.
     fn pass_on<D: CardiacDevice>(
         &self,
-        state: &mut State<D>,
+        state: &State<D>,
         agenda: &mut Agenda,
-        (time, length): (f64, f64),
+        length: f64,
         observer: &mut dyn Observer,
     ) -> Result<(), CardiacError> {
-        for number in agenda.due(time, length) {
+        // Adaptive steps end at the times of frames, others near them.
+        let reach = if self.adaptive.is_some() { 0.0 } else { length };
+        let time = state.clock.time;
+        for number in agenda.due(time, reach) {
             let (potential, electrodes) = (state.v.to_host()?, state.electrodes()?);
             observer.frame(&Frame { mesh: self.mesh, number, time, potential, electrodes })?;
         }
@@ -202,6 +219,39 @@ impl Monodomain<'_> {
 }
 
 impl<D: CardiacDevice> State<D> {
+    /// Computes a step, which waits to be accepted.
+    fn attempt(&mut self, step: (f64, f64)) -> Result<Advance, CardiacError> {
+        let done = self.stepper.step(&mut self.v, &mut self.stimuli, step)?;
+        self.iterations += done.iterations;
+        self.newton += done.newton;
+        Ok(done)
+    }
+
+    /// Takes over a step that waits.
+    fn accept(&mut self, (begin, length): (f64, f64)) -> Result<(), CardiacError> {
+        self.stepper.accept(&mut self.v)?;
+        Ok(self.activation.record(&self.v, Interval { begin, length })?)
+    }
+
+    /// Carries out a step, in two halves where Newton's method fails.
+    fn halving(&mut self, (begin, length): (f64, f64), halvings: usize) -> Result<Advance, CardiacError> {
+        let done = self.attempt((begin, length))?;
+        if done.worst.is_none() {
+            self.accept((begin, length))?;
+            return Ok(done);
+        }
+        self.rejected += 1;
+        if halvings == 0 {
+            return Ok(done);
+        }
+        let half = 0.5 * length;
+        let first = self.halving((begin, half), halvings - 1)?;
+        if first.worst.is_some() {
+            return Ok(first);
+        }
+        self.halving((begin + half, half), halvings - 1)
+    }
+
     /// Returns the potential of each electrode.
     fn electrodes(&self) -> Result<Vec<f64>, CardiacError> {
         let device = self.v.device();
@@ -209,27 +259,23 @@ impl<D: CardiacDevice> State<D> {
     }
 
     /// Returns the state on the host.
-    fn checkpoint(
-        &self,
-        fingerprint: [u8; 32],
-        (time, length): (f64, f64),
-    ) -> Result<Checkpoint, CardiacError> {
+    fn checkpoint(&self, fingerprint: [u8; 32]) -> Result<Checkpoint, CardiacError> {
         let mut arrays = vec![self.v.to_host()?];
         for array in self.activation.arrays() {
             arrays.push(array.to_host()?);
         }
-        arrays.extend(self.membrane.states()?);
-        let (step, iterations) = (self.steps as u64, self.iterations as u64);
-        Ok(Checkpoint { fingerprint, step, iterations, time, length, arrays })
+        arrays.extend(self.stepper.states()?);
+        let counts = [self.clock.steps, self.iterations, self.newton, self.rejected].map(|n| n as u64);
+        Ok(Checkpoint { fingerprint, counts, time: self.clock.time, length: self.clock.length, arrays })
     }
 
     /// Takes the state over from a checkpoint.
-    fn restore(&mut self, checkpoint: &Checkpoint, length: f64) -> Result<(), CardiacError> {
+    fn restore(&mut self, checkpoint: &Checkpoint) -> Result<(), CardiacError> {
         let wrong = || {
             let message = "the checkpoint belongs to another mesh, model or length of step";
             CardiacError::setting("restart", message)
         };
-        if checkpoint.length != length {
+        if self.clock.adaptive.is_none() && checkpoint.length != self.clock.length {
             return Err(wrong());
         }
         let mut arrays = checkpoint.arrays.iter();
@@ -238,11 +284,12 @@ impl<D: CardiacDevice> State<D> {
             let values = arrays.next().filter(|values| values.len() == array.len()).ok_or_else(wrong)?;
             array.assign(values)?;
         }
-        if !self.membrane.restore(arrays.as_slice())? {
+        if !self.stepper.restore(arrays.as_slice())? {
             return Err(wrong());
         }
-        self.steps = checkpoint.step as usize;
-        self.iterations = checkpoint.iterations as usize;
+        let [steps, iterations, newton, rejected] = checkpoint.counts.map(|n| n as usize);
+        (self.iterations, self.newton, self.rejected) = (iterations, newton, rejected);
+        (self.clock.steps, self.clock.time, self.clock.length) = (steps, checkpoint.time, checkpoint.length);
         Ok(())
     }
 }

@@ -69,6 +69,11 @@ impl Agenda {
         Self(frames.iter().copied().enumerate().filter(is_open).collect())
     }
 
+    /// Returns the time of the next frame.
+    pub fn next(&self) -> Option<f64> {
+        self.0.front().map(|(_, asked)| *asked)
+    }
+
     /// Returns the numbers of the frames that are due at a time, the end of a step of a length.
     pub fn due(&mut self, time: f64, length: f64) -> Vec<usize> {
         let mut due = Vec::new();
@@ -129,7 +134,8 @@ mod tests {
     fn frames_are_due_at_the_nearest_step() {
         let mut agenda = Agenda::new(&[0.0, 0.26, 1.0], None, 0.1);
         assert_eq!(agenda.due(0.0, 0.1), [0]);
-        let due = (1..=10).flat_map(|step| agenda.due(0.1 * f64::from(step), 0.1).into_iter().map(move |n| (n, step)));
+        let due = (1..=10)
+            .flat_map(|step| agenda.due(0.1 * f64::from(step), 0.1).into_iter().map(move |n| (n, step)));
         assert_eq!(due.collect::<Vec<_>>(), [(1, 3), (2, 10)]);
     }
 

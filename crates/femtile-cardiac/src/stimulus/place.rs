@@ -73,8 +73,9 @@ impl Place {
             }),
             Self::Where(text) => {
                 let condition = Condition::parse(text).map_err(|error| {
-                    let message =
-                        format!("`{text}` of stimulus {number} is no comparison such as \"x < 1.5\" ({error})");
+                    let message = format!(
+                        "`{text}` of stimulus {number} is no comparison such as \"x < 1.5\" ({error})"
+                    );
                     CardiacError::setting("stimulus", message)
                 })?;
                 holding(&|p| condition.holds(p))

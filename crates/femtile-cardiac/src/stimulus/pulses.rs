@@ -72,8 +72,7 @@ mod tests {
         let pulses = Pulses::train(0.3, 2.0, 7.1, 4);
         for steps in [1, 7, 60, 977] {
             let length = 40.0 / steps as f64;
-            let charge: f64 =
-                (0..steps).map(|i| length * pulses.share(i as f64 * length, length)).sum();
+            let charge: f64 = (0..steps).map(|i| length * pulses.share(i as f64 * length, length)).sum();
             assert!((charge - 8.0).abs() < 1e-9, "{steps} steps: {charge}");
         }
     }

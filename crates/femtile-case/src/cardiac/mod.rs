@@ -30,19 +30,26 @@ pub(crate) fn run(
     let resumed = settings::checkpoint(case, fingerprint)?;
     let start = resumed.as_ref().map(|state| state.time);
     // The functionals are those of a potential, whatever equation it solves.
-    let of_potential = Poisson::new(&mesh).discretize()?;
+    let of_potential = Poisson::new(&mesh).lambda(1.0).discretize()?;
     let functionals = prepare(case, &of_potential)?;
     let mut names = functionals.names();
     names.extend(case.file.ecg.iter().flat_map(|ecg| ecg.electrodes.keys().cloned()));
     let series = Series::new(case, names, start)?;
-    let problem = settings::monodomain(case, &mesh, fingerprint, resumed)?.frames(series.times().iter().copied());
+    let problem =
+        settings::monodomain(case, &mesh, fingerprint, resumed)?.frames(series.times().iter().copied());
     let mut recorder = Recorder { case, functionals: &functionals, of_potential: &of_potential, series };
-    let config = settings::solver(config, &problem);
+    let config = settings::solver(config);
     let done = problem.run((cpu, opened), &config, &mut recorder, stages);
     let solution = done.map_err(|error| placed(case, error))?;
     stages.begin(Stage::Write)?;
     let Recorder { series, .. } = recorder;
-    report::finish(case, &checked, (&problem, &of_potential, solution), (&functionals, series, warnings), stages)
+    report::finish(
+        case,
+        &checked,
+        (&problem, &of_potential, solution),
+        (&functionals, series, warnings),
+        stages,
+    )
 }
 
 /// Gives an error about a setting of the problem its place in the case file.

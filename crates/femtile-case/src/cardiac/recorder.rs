@@ -23,7 +23,8 @@ impl Observer for Recorder<'_> {
         self.series.record((frame.number, frame.time), write, |names| {
             let numbers = functionals.numbers(&[problem.component(&frame.potential)], Some(frame.time))?;
             let n_functionals = names.len() - frame.electrodes.len();
-            let values = names[..n_functionals].iter().map(|name| numbers.get(name).copied().unwrap_or(f64::NAN));
+            let values =
+                names[..n_functionals].iter().map(|name| numbers.get(name).copied().unwrap_or(f64::NAN));
             Ok(values.chain(frame.electrodes.iter().copied()).collect())
         })
     }

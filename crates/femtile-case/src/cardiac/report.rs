@@ -129,7 +129,7 @@ fn solve_report(solution: &MonodomainSolution) -> SolveReport {
             Stop::Finished => KrylovStop::Converged,
             Stop::Interrupted => KrylovStop::Interrupted,
             Stop::TimeLimit => KrylovStop::TimeLimit,
-            Stop::SolverFailed | Stop::Unstable { .. } => KrylovStop::Diverged,
+            _ => KrylovStop::Diverged,
         },
         relative_residual: f64::NAN,
         true_relative_residual: f64::NAN,
@@ -150,7 +150,7 @@ fn solve_report(solution: &MonodomainSolution) -> SolveReport {
 fn time_report(case: &Case, outcome: &Outcome, n_nodes: usize) -> TimeReport {
     let per_step = outcome.seconds / outcome.steps.max(1) as f64;
     TimeReport {
-        scheme: settings::splitting(case).name(),
+        scheme: settings::scheme(case).name(),
         steps: outcome.steps,
         step_length: outcome.step,
         reached: outcome.time,
@@ -158,30 +158,38 @@ fn time_report(case: &Case, outcome: &Outcome, n_nodes: usize) -> TimeReport {
             Stop::Finished => "finished",
             Stop::Interrupted => "interrupted",
             Stop::TimeLimit => "time-limit",
-            Stop::SolverFailed => "solver-failed",
+            Stop::SolverFailed | Stop::NewtonFailed { .. } => "solver-failed",
+            Stop::StepTooShort => "step-too-short",
             Stop::Unstable { .. } => "diverged",
         },
         seconds_per_step: per_step,
         nodes_per_second: n_nodes as f64 / per_step,
-        rejected: None,
+        rejected: Some(outcome.rejected),
         iterations: Some(outcome.iterations),
     }
 }
 
 fn warning_of(outcome: &Outcome, mesh: &Mesh) -> Option<String> {
     let Outcome { stop, steps, time, .. } = outcome;
+    let place = |node: usize| {
+        let [x, y, z] = mesh.points[node];
+        format!("node {node} ({x}, {y}, {z})")
+    };
     let reason = match *stop {
         Stop::Finished => return None,
         Stop::Interrupted => "was interrupted by the user".into(),
         Stop::TimeLimit => "reached its time limit".into(),
         Stop::SolverFailed => "ended because a linear solve did not converge".into(),
-        Stop::Unstable { node, potential } => {
-            let [x, y, z] = mesh.points[node];
-            format!(
-                "ended because the potential at node {node} ({x}, {y}, {z}) is {potential}: take shorter steps, or \
-                 integration = \"rush-larsen\""
-            )
-        }
+        Stop::StepTooShort => "ended because its tolerance asks for steps below the shortest one".into(),
+        Stop::NewtonFailed { node, potential } => format!(
+            "ended because Newton's method did not converge with the shortest step; the residual is largest at {}, where the \
+             potential is {potential}",
+            place(node)
+        ),
+        Stop::Unstable { node, potential } => format!(
+            "ended because the potential at {} is {potential}: take shorter steps, or integration = \"rush-larsen\"",
+            place(node)
+        ),
     };
     Some(format!("the run {reason} (time {time} after {steps} steps)"))
 }

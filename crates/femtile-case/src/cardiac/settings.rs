@@ -6,7 +6,9 @@ use std::io::BufReader;
 use std::time::Duration;
 
 use femtile_cardiac::ionic::{LocalScheme, Model};
-use femtile_cardiac::monodomain::{Checkpoint, CheckpointInterval, Monodomain, Splitting};
+use femtile_cardiac::monodomain::{
+    AdaptiveSteps, Checkpoint, CheckpointInterval, Monodomain, Scheme, Splitting,
+};
 use femtile_cardiac::stimulus::{Place, Pulses};
 use femtile_cardiac::{ActivationConfig, CardiacError, Stimulus};
 use femtile_mesh::Mesh;
@@ -23,11 +25,12 @@ use crate::{Case, CaseError};
 const SURFACE_TO_VOLUME: f64 = 140.0;
 const CAPACITANCE: f64 = 0.01;
 
-/// Returns the splitting of a case.
-pub(super) fn splitting(case: &Case) -> Splitting {
+/// Returns the scheme of a case.
+pub(super) fn scheme(case: &Case) -> Scheme {
     match case.file.time.as_ref().map(|time| time.method) {
-        Some(TimeMethod::Strang) => Splitting::Strang,
-        _ => Splitting::Godunov,
+        Some(TimeMethod::Strang) => Scheme::Splitting(Splitting::Strang),
+        Some(TimeMethod::ImplicitEuler) => Scheme::Implicit,
+        _ => Scheme::Splitting(Splitting::Godunov),
     }
 }
 
@@ -72,10 +75,8 @@ fn tissue<'m>(problem: Monodomain<'m>, section: &MembraneSection, model: &Model)
         true => (SURFACE_TO_VOLUME, CAPACITANCE),
         false => (1.0, 1.0),
     };
-    let (surface_to_volume, capacitance) = (
-        section.surface_to_volume.unwrap_or(surface_to_volume),
-        section.capacitance.unwrap_or(capacitance),
-    );
+    let (surface_to_volume, capacitance) =
+        (section.surface_to_volume.unwrap_or(surface_to_volume), section.capacitance.unwrap_or(capacitance));
     problem.membrane(surface_to_volume, capacitance).local_scheme(match section.integration {
         IntegrationName::RushLarsen => LocalScheme::RushLarsen,
         IntegrationName::RushLarsen2 => LocalScheme::RushLarsen2,
@@ -85,11 +86,18 @@ fn tissue<'m>(problem: Monodomain<'m>, section: &MembraneSection, model: &Model)
 
 fn in_time<'m>(problem: Monodomain<'m>, case: &Case, fingerprint: [u8; 32]) -> Monodomain<'m> {
     let Some(time) = &case.file.time else { return problem };
-    let step = match (time.step, time.steps) {
-        (Some(step), _) => step,
-        (None, steps) => (time.end - time.start) / steps.unwrap_or(1).max(1) as f64,
+    let length = time.end - time.start;
+    let step = match (time.step, time.steps, time.first_step) {
+        (Some(step), ..) => step,
+        (None, Some(steps), _) => length / steps.max(1) as f64,
+        (None, None, first) => first.unwrap_or(1e-4 * length),
     };
-    let mut problem = problem.times(time.start, time.end, step).splitting(splitting(case));
+    let mut problem = problem.times(time.start, time.end, step).scheme(scheme(case));
+    if let Some(tolerance) = time.tolerance {
+        let shortest = time.shortest_step.unwrap_or(1e-9 * length);
+        let longest = time.longest_step.unwrap_or(0.1 * length);
+        problem = problem.adaptive(AdaptiveSteps { tolerance, shortest, longest });
+    }
     if let Some(theta) = time.theta {
         problem = problem.theta(theta);
     }
@@ -115,13 +123,14 @@ fn model(
         CardiacError::Setting { message, .. } => case.wrong(&below(path, key), message),
         other => case.wrong(&below(path, key), other.to_string()),
     };
-    let found = match name.ends_with(".toml") {
+    let found = match name.ends_with(".toml") || name.contains(".toml:") {
         false => Model::named(name),
         true => {
-            let file = case.folder().join(name);
-            let text = std::fs::read_to_string(&file)
-                .map_err(|error| case.wrong(&below(path, "model"), format!("{}: {error}", file.display())))?;
-            Model::from_toml(&text)
+            let (file, variant) = match name.split_once(".toml:") {
+                Some((stem, variant)) => (format!("{stem}.toml"), Some(variant)),
+                None => (name.to_owned(), None),
+            };
+            Model::read(&case.folder().join(file), variant)
         }
     };
     let mut model = found.map_err(|error| wrong("model", error))?;
@@ -185,6 +194,8 @@ pub(super) fn path_of(field: &str) -> Vec<Key> {
         "electrode" => &["ecg", "electrodes"],
         "bath_conductivity" => &["ecg", "conductivity"],
         "stimulus" | "strength" | "duration" | "count" | "period" => &["stimulus"],
+        "tolerance" => &["time", "tolerance"],
+        "shortest_step" => &["time", "shortest_step"],
         "end" => &["time", "end"],
         "step" => &["time", "step"],
         "theta" => &["time", "theta"],
@@ -205,7 +216,7 @@ pub(super) fn fingerprint(case: &Case, mesh: &Mesh) -> [u8; 32] {
     sum.update(serde_json::to_vec(&numerics).unwrap_or_default());
     sum.update(serde_json::to_vec(&file.solver.preconditioner).unwrap_or_default());
     if let Some(time) = &file.time {
-        let numerics = (time.method, time.start, time.step, time.theta);
+        let numerics = (time.method, time.start, time.step, time.theta, time.tolerance);
         sum.update(serde_json::to_vec(&numerics).unwrap_or_default());
     }
     mesh.points.iter().flatten().for_each(|x| sum.update(x.to_le_bytes()));

@@ -48,14 +48,19 @@ pub(super) fn check(case: &Case) -> Result<(), CaseError> {
     if !file.output.fields.is_empty() {
         return wrong(&["output", "fields"], "maps of activation are written without being asked for");
     }
-    if !matches!(time.method, TimeMethod::Adi | TimeMethod::Godunov | TimeMethod::Strang) {
-        return wrong(&["time", "method"], "monodomain has \"godunov\", the default, and \"strang\"");
+    let is_implicit = time.method == TimeMethod::ImplicitEuler;
+    if !is_implicit && !matches!(time.method, TimeMethod::Adi | TimeMethod::Godunov | TimeMethod::Strang) {
+        let message = "monodomain has \"godunov\", the default, \"strang\" and \"implicit-euler\"";
+        return wrong(&["time", "method"], message);
     }
-    if time.steps.is_some() == time.step.is_some() {
-        return wrong(&["time", "end"], "give exactly one of `step`, a length, and `steps`, a number");
+    let given = [time.step.is_some(), time.steps.is_some(), time.tolerance.is_some()];
+    if given.iter().filter(|given| **given).count() != 1 {
+        let message = "give exactly one of `step`, a length, `steps`, a number, and `tolerance`, from which lengths are chosen";
+        return wrong(&["time", "end"], message);
     }
-    if time.tolerance.is_some() {
-        return wrong(&["time", "tolerance"], "splitting has steps of one length: give `step`");
+    if time.tolerance.is_some() && !is_implicit {
+        let message = "splitting has steps of one length: give `step`, or take method = \"implicit-euler\"";
+        return wrong(&["time", "tolerance"], message);
     }
     check_times(time).map_err(|(key, message)| case.wrong(&["time".into(), key.into()], message))
 }

@@ -173,7 +173,7 @@ impl Parts {
         let form = FORMS.iter().find(|(needed, others)| needed.iter().chain(*others).any(has));
         let Some((needed, others)) = form else { return Err(E::custom(format!("expected {EXPECTED}"))) };
         let belongs = |key: &&String| needed.iter().chain(*others).any(|own| own == key);
-        let own = self.keys.iter().find(belongs).map_or("", String::as_str);
+        let own = needed.iter().chain(*others).find(|key| has(key)).unwrap_or(&"");
         if let Some(other) = self.keys.iter().find(|key| !belongs(key)) {
             return Err(E::custom(format!("`{other}` cannot stand beside `{own}`")));
         }

@@ -13,8 +13,8 @@ use femtile_time::implicit::{Outcome, Stop};
 
 use crate::file_names::MESH_SOLUTION;
 use crate::functional::{Evaluated, Prepared, prepare};
-use crate::{Case, CaseError, Report, TimeReport, output, overlap};
 use crate::series::Series;
+use crate::{Case, CaseError, Report, TimeReport, output, overlap};
 use recorder::Recorder;
 
 /// Carries a case out on a mesh that was checked.

@@ -19,7 +19,7 @@ pub(super) fn scheme(case: &Case) -> Scheme {
         Some(TimeMethod::ImplicitEuler) => Scheme::ImplicitEuler,
         Some(TimeMethod::Sdirk2) => Scheme::Sdirk2,
         Some(TimeMethod::CrankNicolson) => Scheme::CrankNicolson,
-        Some(TimeMethod::Bdf2 | TimeMethod::Adi) | None => Scheme::Bdf2,
+        _ => Scheme::Bdf2,
     }
 }
 

@@ -1,5 +1,6 @@
 //! The conformance suite of all devices; tests instantiate it for the CPU, emulated CUDA and a real GPU.
 
+pub mod activation;
 pub mod adi;
 pub mod amg;
 pub mod amg_levels;
@@ -8,12 +9,14 @@ pub mod assembly;
 pub mod block_tridiagonal;
 pub mod box_multigrid;
 pub mod cg;
+pub mod cg_solver;
 pub mod csr;
 pub mod degree_transfer;
 pub mod ell_warp;
 pub mod formats;
 pub mod forms;
 pub mod headers;
+pub mod ionic;
 pub mod matrix_free;
 pub mod memory;
 pub mod merged_cg;
@@ -24,15 +27,21 @@ pub mod samples;
 pub mod tridiagonal;
 pub mod vector;
 
-use femtile::linalg::krylov::cg::CgKernels;
+use femtile::linalg::krylov::cg::CgSolverKernels;
 use femtile::linalg::sparse::csr::CsrKernels;
 use femtile::linalg::sparse::ell_warp::EllWarpKernels;
 use femtile::linalg::vector::VectorKernels;
 
 /// A device with all kernels of linear algebra in both precisions.
-pub trait LinearDevice: CgKernels<f64> + CgKernels<f32> + CsrKernels<f64> + CsrKernels<f32> {}
+pub trait LinearDevice:
+    CgSolverKernels<f64> + CgSolverKernels<f32> + CsrKernels<f64> + CsrKernels<f32>
+{
+}
 
-impl<D: CgKernels<f64> + CgKernels<f32> + CsrKernels<f64> + CsrKernels<f32>> LinearDevice for D {}
+impl<D> LinearDevice for D where
+    D: CgSolverKernels<f64> + CgSolverKernels<f32> + CsrKernels<f64> + CsrKernels<f32>
+{
+}
 
 /// A device with the kernels of ELL-WARP in every precision.
 pub trait SparseDevice:
@@ -100,6 +109,10 @@ macro_rules! linear_algebra {
                 every_stop_keeps_the_iterate_that_it_reports, an_indefinite_matrix_breaks_down_with_numbers,
                 how_often_the_host_looks_changes_nothing, a_right_side_that_is_not_finite_breaks_down_at_once,
                 right_sides_of_any_size_are_solved;
+            cg_solver: kept_solves_have_the_bits_of_single_ones, kept_solves_take_any_number_of_unknowns,
+                unusual_right_sides_leave_a_solver_as_it_was, kept_solves_end_as_single_ones,
+                a_monitor_ends_a_kept_solve, targets_are_tolerances_of_the_right_side,
+                vectors_of_a_solver_may_be_replaced;
         }
     };
 }
@@ -265,6 +278,18 @@ macro_rules! alternating_directions {
         $crate::checks! { $devices, $scope;
             adi: explicit_stages_agree_with_the_reference, values_at_sides_are_set_and_added,
                 runs_agree_with_the_reference;
+        }
+    };
+}
+
+/// Instantiates the checks of models of the membrane as tests, for the devices that `$devices()` gives.
+#[macro_export]
+macro_rules! membranes {
+    ($devices:path, $scope:expr) => {
+        $crate::checks! { $devices, $scope;
+            ionic: steps_agree_with_the_reference, single_gates_agree_with_the_reference, implicit_states_agree_with_the_reference,
+                points_without_a_solution_are_counted;
+            activation: times_agree_with_the_reference;
         }
     };
 }

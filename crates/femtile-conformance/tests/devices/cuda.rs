@@ -31,3 +31,4 @@ femtile_conformance::box_multigrid!(devices, FULL);
 femtile_conformance::tridiagonal!(devices, FULL);
 femtile_conformance::block_tridiagonal!(devices, FULL_BLOCKS);
 femtile_conformance::alternating_directions!(devices, FULL);
+femtile_conformance::membranes!(devices, FULL);

@@ -1,5 +1,7 @@
 //! The conformance suite on GPUs, real and emulated, and the emulator itself.
 
+#[cfg(target_os = "linux")]
+mod counting;
 mod cuda;
 mod cuda_samples;
 #[cfg(target_os = "linux")]
@@ -12,6 +14,8 @@ mod emulated_device;
 mod emulated_library;
 #[cfg(target_os = "linux")]
 mod emulated_places;
+#[cfg(target_os = "linux")]
+mod emulated_solver;
 #[cfg(target_os = "linux")]
 mod emulator;
 #[cfg(target_os = "linux")]

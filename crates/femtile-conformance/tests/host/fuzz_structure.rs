@@ -57,6 +57,11 @@ fn abaqus_files_of_any_structure_are_read_or_refused() {
 }
 
 #[test]
+fn opencarp_files_of_any_structure_are_read_or_refused() {
+    fuzz_meshes(&[of_format("openCARP")]);
+}
+
+#[test]
 fn gmsh_files_of_any_structure_are_read_or_refused() {
     fuzz_meshes(&[of_format("Gmsh")]);
 }

@@ -7,6 +7,7 @@ mod error_study;
 mod fluxes;
 mod fuzz_readers;
 mod fuzz_structure;
+mod ionic;
 mod meshio;
 mod multigrid;
 mod paraview;

@@ -22,6 +22,33 @@ impl Cpu {
     }
 }
 
+impl SimdLevel {
+    /// Runs `work` compiled for this level; else as [`Cpu::vectorize`].
+    ///
+    /// Without vectors, fused multiply-adds are instructions where the processor has them: calls of the C library are
+    /// slow. A level that the processor does not offer is the same as no vectors.
+    #[inline(always)]
+    pub fn vectorize<R>(self, work: impl FnOnce() -> R) -> R {
+        #[cfg(target_arch = "x86_64")]
+        match self {
+            // SAFETY: the processor reports AVX2 and FMA.
+            Self::Avx2 if pulp::x86::V3::is_available() => return unsafe { avx2(work) },
+            // SAFETY: the processor reports these parts of AVX-512.
+            Self::Avx512 if pulp::x86::V4::is_available() => return unsafe { avx512(work) },
+            // SAFETY: the processor reports FMA.
+            _ if std::arch::is_x86_feature_detected!("fma") => return unsafe { fma(work) },
+            _ => {}
+        }
+        work()
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "fma")]
+fn fma<R>(work: impl FnOnce() -> R) -> R {
+    work()
+}
+
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
 pub(super) fn avx2<R>(work: impl FnOnce() -> R) -> R {

@@ -224,6 +224,10 @@ impl Device for Cuda {
         self.settled(memory.download(self, bytemuck::cast_slice_mut(host)))
     }
 
+    fn address<T: Element>(memory: &CudaMemory) -> u64 {
+        memory.address()
+    }
+
     fn begin_read<T: Element>(&self, memory: &CudaMemory, len: usize) -> Result<CudaReadback, DeviceError> {
         CudaReadback::begin(self, memory, len.saturating_mul(size_of::<T>()))
     }

@@ -1,10 +1,12 @@
 use super::Program;
+use super::reciprocal::avoid_divisions;
 use crate::derivative::derivative_in;
 use crate::error::ExpressionError;
 use crate::graph::Builder;
 use crate::names::Scope;
 use crate::node::{Binary, Id, Unary, Variable};
 use crate::parser::{self, Sort};
+use crate::tape::Code;
 
 /// A number of a [`ProgramBuilder`]: an input, a definition or what is computed from them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -130,7 +132,8 @@ impl ProgramBuilder {
     pub fn finish(&self, outputs: &[Value]) -> Program {
         let roots: Vec<Id> = outputs.iter().map(|value| value.0).collect();
         let (nodes, outputs) = self.builder.prune(&roots);
-        Program { n_inputs: self.inputs.len(), nodes, outputs }
+        let (nodes, outputs) = avoid_divisions(&nodes, &outputs);
+        Program { n_inputs: self.inputs.len(), code: Code::new(&nodes, &outputs), nodes, outputs }
     }
 
     fn unary(&mut self, op: Unary, a: Value) -> Value {

@@ -1,13 +1,14 @@
 //! Several outputs of named inputs, computed together.
 
 mod builder;
+mod reciprocal;
 
 pub use builder::{ProgramBuilder, Value};
 
 use crate::cuda;
 use crate::graph::evaluate;
-use crate::node::{Id, Node};
-use crate::tape::TapeScratch;
+use crate::node::{Id, Node, Variable};
+use crate::tape::{Code, TapeScratch};
 
 /// Formulas of named inputs with several outputs; what they share is computed once. Made by a [`ProgramBuilder`].
 ///
@@ -31,6 +32,7 @@ pub struct Program {
     n_inputs: usize,
     nodes: Vec<Node>,
     outputs: Vec<Id>,
+    code: Code,
 }
 
 /// The values of one input of a [`Program`] at some points.
@@ -89,23 +91,19 @@ impl Program {
     /// `outputs: [n_outputs][n]` with any n, `inputs: [n_inputs][n]`, where they are not uniform.
     /// # Panics
     /// When the lengths differ.
-    pub fn run(&self, outputs: &mut [&mut [f64]], inputs: &[ProgramInput<'_>], _scratch: &mut TapeScratch) {
+    pub fn run(&self, outputs: &mut [&mut [f64]], inputs: &[ProgramInput<'_>], scratch: &mut TapeScratch) {
         self.check(inputs.len(), outputs.len());
         let n = outputs.first().map_or(0, |output| output.len());
-        let same = outputs.iter().all(|output| output.len() == n)
-            && inputs.iter().all(|input| !matches!(input, ProgramInput::Values(values) if values.len() != n));
-        assert!(same, "Program::run: the numbers of points of outputs and inputs differ");
-        let (mut at, mut results) = (vec![0.0; self.n_inputs], vec![0.0; self.outputs.len()]);
-        for i in 0..n {
-            for (at, input) in at.iter_mut().zip(inputs) {
-                *at = match input {
-                    ProgramInput::Uniform(value) => *value,
-                    ProgramInput::Values(values) => values[i],
-                };
+        for (i, input) in inputs.iter().enumerate() {
+            if let ProgramInput::Values(values) = input {
+                assert!(values.len() == n, "Program: {} values of input {i} for {n} points", values.len());
             }
-            self.eval(&at, &mut results);
-            outputs.iter_mut().zip(&results).for_each(|(output, &result)| output[i] = result);
         }
+        let input = |variable| match variable {
+            Variable::Other(position) => inputs[usize::from(position)],
+            _ => ProgramInput::Uniform(f64::NAN),
+        };
+        self.code.run(outputs, &input, scratch);
     }
 
     /// Text of a CUDA C function `void name(T* out, const T* in)` that computes the outputs at one point, where `T` is

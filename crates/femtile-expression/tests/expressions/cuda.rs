@@ -7,7 +7,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use femtile_expression::{Expression, Variable};
+use femtile_expression::{Expression, Precision, ProgramBuilder, Variable};
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::TestRunner;
 
@@ -101,71 +101,78 @@ fn points(n: usize) -> Vec<[f64; 3]> {
     all.chain((0..n).map(|_| [random(), random(), random()])).collect()
 }
 
+const EVERY_FUNCTION: &[&str] = &[
+    "x",
+    "z",
+    "7",
+    "-x",
+    "x + y",
+    "x - y",
+    "x*y",
+    "x/y",
+    "x^y",
+    "x^2",
+    "x^-1",
+    "x^-5",
+    "x^31",
+    "x^32",
+    "x^1.5",
+    "x^-0.5",
+    "x^-2.5",
+    "x^16",
+    "x^15.5",
+    "sin(x)",
+    "cos(x)",
+    "tan(x)",
+    "asin(x)",
+    "acos(x)",
+    "atan(x)",
+    "sinh(x)",
+    "cosh(x)",
+    "tanh(x)",
+    "exp(x)",
+    "expm1(x)",
+    "exprel(x)",
+    "exprel(1e-12*x)",
+    "log1p(x)",
+    "log(x)",
+    "log10(x)",
+    "sqrt(x)",
+    "abs(x)",
+    "sign(x)",
+    "floor(3*x)",
+    "ceil(3*x)",
+    "min(x, y)",
+    "max(x, y)",
+    "min(x, y, z)",
+    "atan2(x, y)",
+    "hypot(x, y)",
+    "pow(x, y)",
+    "if(x < y, x, y)",
+    "if(x <= y, 1, 2)",
+    "if(x > y, 1, 2)",
+    "if(x >= y, 1, 2)",
+    "if(x == y, 1, 2)",
+    "if(x != y, 1, 2)",
+    "if(x == y + 1e-13, 1, 2)",
+    "if(x < y and y < z, 1, 2)",
+    "if(not x < y or z == 1, 1, 2)",
+    "if(true, x, y)",
+    "1/0",
+    "-1/0",
+    "0/0 + x",
+    "0.1",
+    "1e-300*x",
+    "1.7976931348623157e308",
+    "5e-324*x",
+    "x*y - y*x",
+    "sqrt(x*y + z - x*y - z)",
+];
+
 #[test]
 fn every_function_compiles_to_what_eval_computes() {
-    let texts = [
-        "x",
-        "z",
-        "7",
-        "-x",
-        "x + y",
-        "x - y",
-        "x*y",
-        "x/y",
-        "x^y",
-        "x^2",
-        "x^-1",
-        "x^-5",
-        "x^31",
-        "x^32",
-        "sin(x)",
-        "cos(x)",
-        "tan(x)",
-        "asin(x)",
-        "acos(x)",
-        "atan(x)",
-        "sinh(x)",
-        "cosh(x)",
-        "tanh(x)",
-        "exp(x)",
-        "expm1(x)",
-        "exprel(x)",
-        "exprel(1e-12*x)",
-        "log1p(x)",
-        "log(x)",
-        "log10(x)",
-        "sqrt(x)",
-        "abs(x)",
-        "sign(x)",
-        "floor(3*x)",
-        "ceil(3*x)",
-        "min(x, y)",
-        "max(x, y)",
-        "min(x, y, z)",
-        "atan2(x, y)",
-        "hypot(x, y)",
-        "pow(x, y)",
-        "if(x < y, x, y)",
-        "if(x <= y, 1, 2)",
-        "if(x > y, 1, 2)",
-        "if(x >= y, 1, 2)",
-        "if(x == y, 1, 2)",
-        "if(x != y, 1, 2)",
-        "if(x == y + 1e-13, 1, 2)",
-        "if(x < y and y < z, 1, 2)",
-        "if(not x < y or z == 1, 1, 2)",
-        "if(true, x, y)",
-        "1/0",
-        "-1/0",
-        "0/0 + x",
-        "0.1",
-        "1e-300*x",
-        "1.7976931348623157e308",
-        "5e-324*x",
-        "x*y - y*x",
-        "sqrt(x*y + z - x*y - z)",
-    ];
-    let expressions: Vec<Expression> = texts.iter().map(|text| Expression::parse(text).unwrap()).collect();
+    let expressions: Vec<Expression> =
+        EVERY_FUNCTION.iter().map(|text| Expression::parse(text).unwrap()).collect();
     check("every_function", &expressions, &points(50));
 }
 
@@ -183,6 +190,55 @@ fn random_expressions_and_their_slopes_compile_to_what_eval_computes() {
         expressions.push(expression);
     }
     check("random_expressions", &expressions, &points(40));
+}
+
+#[test]
+fn programs_compile_to_what_eval_computes_in_both_precisions() {
+    let Some(compiler) = compiler() else {
+        eprintln!("SKIPPED: programs: no C++ compiler (install g++ or set CXX)");
+        return;
+    };
+    let mut builder = ProgramBuilder::new(&["x", "y", "z"]).unwrap();
+    let more = ["1/(1 + exp((-26 - x)/7))", "x/(1/(y + 2))", "(2 + y)^1.5/3", "exp(x) + exp(x)/(1 + z)"];
+    let texts: Vec<&str> = EVERY_FUNCTION.iter().chain(&more).copied().collect();
+    let outputs: Vec<_> = texts.iter().map(|text| builder.expression(text).unwrap()).collect();
+    let program = builder.finish(&outputs);
+    let n = outputs.len();
+    let mut text = String::from("#include <cmath>\n#include <cstdio>\n#define __device__\n");
+    text += "#define __forceinline__ inline\nnamespace {\n";
+    text += Expression::CUDA_HEADER;
+    text += &program.cuda_function("exact", Precision::F64);
+    text += &program.cuda_function("rough", Precision::F32);
+    text += &format!("}}\nint main() {{\n    double p[3], out[{n}];\n    float q[3], r[{n}];\n");
+    text += "    while (std::fread(p, sizeof(double), 3, stdin) == 3) {\n        exact(out, p);\n";
+    text += "        std::fwrite(out, sizeof(out), 1, stdout);\n        for (int i = 0; i < 3; ++i) q[i] = p[i];\n";
+    text += &format!("        rough(r, q);\n        for (int i = 0; i < {n}; ++i) out[i] = r[i];\n");
+    text += "        std::fwrite(out, sizeof(out), 1, stdout);\n    }\n}\n";
+    let points = points(40);
+    let found = run(&compiler, "programs", &text, &points);
+    assert_eq!(found.len(), 2 * n * points.len());
+    let mut expected = vec![f64::NAN; n];
+    for (point, found) in points.iter().zip(found.chunks(2 * n)) {
+        program.eval(point, &mut expected);
+        let (exact, rough) = found.split_at(n);
+        let is_moderate = point.iter().all(|value| (0.01..3.0).contains(&value.abs()));
+        for (i, text) in texts.iter().enumerate() {
+            let expected = expected[i];
+            assert!(close(exact[i], expected), "{text} at {point:?}: {:e}, not {expected:e}", exact[i]);
+            // Slopes above a few, and differences that cancel, magnify the rounding of a float.
+            let is_steep =
+                text.contains("tan") || text.contains("x*y") || text.contains("pow") || text.contains('^');
+            let is_compared = text.contains("if(") || text.contains("floor") || text.contains("ceil");
+            if is_moderate && !is_steep && !is_compared && expected.abs() < 1e3 {
+                let error = (rough[i] - expected).abs();
+                assert!(
+                    error <= 2e-5 * (1.0 + expected.abs()),
+                    "{text} at {point:?}: {}, not {expected}",
+                    rough[i]
+                );
+            }
+        }
+    }
 }
 
 #[test]

@@ -56,3 +56,47 @@ fn the_rust_of_the_page_gives_the_source_of_a_manufactured_solution() {
         assert!((source - by_hand).abs() < 1e-12 * (1.0 + by_hand.abs()), "{source} against {by_hand}");
     }
 }
+
+#[test]
+fn the_inputs_of_the_page_have_names() {
+    use femtile_expression::{Names, Variable};
+    let sigma = Expression::parse_with("1 + u^2", &Names { time: false, others: &["u"] }).unwrap();
+    let slope = sigma.derivative(Variable::Other(0));
+    assert_eq!(slope.to_string(), "2*u");
+    assert_eq!(slope.eval_with([0.0; 3], 0.0, &[3.0]), 6.0);
+}
+
+#[test]
+fn the_program_of_the_page_computes_a_gate_and_a_current_with_its_slope() {
+    use femtile_expression::{ProgramBuilder, ProgramInput, TapeScratch};
+    let mut builder = ProgramBuilder::new(&["V", "m", "dt"]).unwrap();
+    for (name, text) in [
+        ("steady", "1/(1 + exp((-40 - V)/5))"),
+        ("tau", "0.1 + 2/exprel((V + 30)/7)"),
+        ("next", "steady - (steady - m)*exp(-dt/tau)"),
+    ] {
+        assert!(PAGE.contains(&format!("builder.define(\"{name}\", \"{text}\")")), "{name}");
+        builder.define(name, text).unwrap();
+    }
+    let gate = builder.value("next").unwrap();
+    let current = builder.expression("12*next^3*(V - 50)").unwrap();
+    let slope = builder.derivative(current, builder.input(0));
+    let program = builder.finish(&[gate, current, slope]);
+    let (v, m) = ([-80.0, 0.0, 30.0], [0.1, 0.5, 0.9]);
+    let (mut gates, mut currents, mut slopes) = ([0.0; 3], [0.0; 3], [0.0; 3]);
+    let inputs = [ProgramInput::Values(&v), ProgramInput::Values(&m), ProgramInput::Uniform(0.02)];
+    program.run(&mut [&mut gates, &mut currents, &mut slopes], &inputs, &mut TapeScratch::default());
+    let next = |v: f64, m: f64| {
+        let steady = 1.0 / (1.0 + ((-40.0 - v) / 5.0).exp());
+        let z = (v + 30.0) / 7.0;
+        steady - (steady - m) * (-0.02 / (0.1 + 2.0 * z / z.exp_m1())).exp()
+    };
+    let current = |v: f64, m: f64| 12.0 * next(v, m).powi(3) * (v - 50.0);
+    for i in 0..3 {
+        let h = 1e-4;
+        let slope = (current(v[i] + h, m[i]) - current(v[i] - h, m[i])) / (2.0 * h);
+        assert!((gates[i] - next(v[i], m[i])).abs() < 1e-14);
+        assert!((currents[i] - current(v[i], m[i])).abs() < 1e-12);
+        assert!((slopes[i] - slope).abs() < 1e-6 * (1.0 + slope.abs()), "{} {slope}", slopes[i]);
+    }
+}

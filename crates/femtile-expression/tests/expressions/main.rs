@@ -3,8 +3,10 @@
 mod common;
 mod cuda;
 mod documentation;
+mod elementary;
 mod errors;
 mod names;
 mod program;
+mod program_properties;
 mod properties;
 mod values;

@@ -109,7 +109,7 @@ fn the_branch_that_is_not_taken_does_not_leak() {
 }
 
 #[test]
-#[should_panic(expected = "the numbers of points")]
+#[should_panic(expected = "2 values of input 0 for 3 points")]
 fn a_program_refuses_inputs_of_another_length() {
     let mut builder = ProgramBuilder::new(&["V"]).unwrap();
     let value = builder.expression("V").unwrap();

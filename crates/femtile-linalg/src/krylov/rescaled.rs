@@ -22,6 +22,11 @@ const fn limits<T: Scalar>() -> (f64, i32) {
     if size_of::<T>() == 8 { (100.0, 500) } else { (20.0, 60) }
 }
 
+/// Returns the binary exponent of $\|b\|$, of either sign, up to which nothing is scaled.
+pub(super) fn usual_exponent<T: Scalar>() -> f64 {
+    limits::<T>().0
+}
+
 impl<T: Scalar, D: VectorKernels<T>> Rescaled<T, D> {
     /// Scales where it is needed; none where b is zero, and x with it.
     pub(super) fn new<C: Communicator>(

@@ -104,7 +104,7 @@ impl<'a> Watch<'a> {
 
     /// Reports the iterations after the last look and returns why the run ended: `stop`, unless a later iteration converged or
     /// broke down.
-    fn settle(
+    pub(super) fn settle(
         &mut self,
         progress: CgProgress,
         stop: ControlFlow<Stop>,

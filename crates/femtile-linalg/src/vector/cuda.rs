@@ -56,7 +56,7 @@ fn update_launch<T: Scalar>(n: usize) -> Launch {
 }
 
 /// Returns the launch of a sum and its tiles per block. Both depend on n alone, and so do the bits of the sum.
-fn sum_launch(n: usize) -> (Launch, u32) {
+pub(crate) fn sum_launch(n: usize) -> (Launch, u32) {
     let of_block = (n_tiles(n) / MANY_BLOCKS).max(1);
     (Launch::line(n_tiles(n).div_ceil(of_block), SUM_THREADS), of_block as u32)
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::file::bytes_of;
-use super::{abaqus, gmsh, medit, mfem, tetgen, vtk, vtu};
+use super::{abaqus, carp, gmsh, medit, mfem, tetgen, vtk, vtu};
 use crate::{Mesh, MeshError, Place};
 
 /// Reads a mesh file; its extension determines the format.
@@ -14,15 +14,17 @@ use crate::{Mesh, MeshError, Place};
 pub fn read(path: &Path) -> Result<Mesh, MeshError> {
     match extension(path).as_str() {
         "inp" => abaqus::read(path),
+        "pts" | "elem" | "lon" => carp::read(path),
         "mesh" => read_mesh(path),
         "msh" => gmsh::read(path),
         "node" | "ele" => tetgen::read(path),
         "vtk" => vtk::read(path),
         "vtu" => vtu::read(path),
+        _ if carp::find(path).is_some() => carp::read(path),
         _ => Err(unknown(
             path,
             "read",
-            ".inp (Abaqus), .node/.ele, .mesh (MEDIT, MFEM), .msh (Gmsh), .vtk, .vtu",
+            ".inp (Abaqus), .node/.ele, .mesh (MEDIT, MFEM), .msh (Gmsh), .pts/.elem (openCARP), .vtk, .vtu",
         )),
     }
 }
@@ -43,8 +45,13 @@ pub fn write(path: &Path, mesh: &Mesh) -> Result<(), MeshError> {
         "mesh" => medit::write(path, mesh),
         "msh" => gmsh::write(path, mesh),
         "node" | "ele" => tetgen::write(path, mesh),
+        "pts" | "elem" | "lon" => carp::write(path, mesh),
         "vtu" => write_vtu(path, mesh, false),
-        _ => Err(unknown(path, "written", ".node/.ele, .mesh (MEDIT), .msh (Gmsh), .vtu")),
+        _ => Err(unknown(
+            path,
+            "written",
+            ".node/.ele, .mesh (MEDIT), .msh (Gmsh), .pts/.elem (openCARP), .vtu",
+        )),
     }
 }
 

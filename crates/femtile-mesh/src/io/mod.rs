@@ -2,6 +2,7 @@
 
 pub mod abaqus;
 mod atomic;
+pub mod carp;
 mod collect;
 mod file;
 mod format;

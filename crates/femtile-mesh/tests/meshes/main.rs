@@ -2,6 +2,7 @@
 
 mod abaqus;
 mod boxes;
+mod carp;
 mod check;
 mod check_overlaps;
 mod check_samples;

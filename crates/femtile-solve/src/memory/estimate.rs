@@ -7,7 +7,7 @@ use femtile_mesh::generate::Counts;
 
 use crate::{
     FieldConfig, GmgOptions, GmgStart, MatrixFormat, Method, PreconditionerConfig, SolverConfig, SpaceConfig,
-    auto, tensor,
+    Value, auto, tensor,
 };
 
 /// Bytes of the program before it has read anything.
@@ -34,6 +34,8 @@ const AMG_PER_ROW: f64 = 110.0;
 /// Bytes per unknown of matrix-free levels.
 const GMG_PER_ROW: f64 = 30.0;
 const PMG_PER_ROW: f64 = 20.0;
+/// Bytes per cell of a conductivity from fibres: two copies of a symmetric tensor.
+const FIBRES: f64 = 96.0;
 /// Recovered gradients: bytes of a vector, and of a fitted polynomial besides its coefficients.
 const VECTOR: f64 = 24.0;
 const POLYNOMIAL: f64 = 160.0;
@@ -133,6 +135,14 @@ impl Estimate {
 }
 
 impl Estimate {
+    /// Returns the estimate with the tensors of cells where the conductivity is that of fibres.
+    pub fn with_conductivity(mut self, sigma: &Value, counts: Counts) -> Self {
+        if sigma.has_fibres() {
+            self.0.push(("conductivity", FIBRES * counts.n_cells));
+        }
+        self
+    }
+
     /// Returns the larger one of the estimate and that of computing fields after a solve on a mesh.
     pub fn with_fields(self, fields: FieldConfig, space: &SpaceConfig, counts: Counts) -> Self {
         let n_vectors = f64::from(u8::from(fields.gradient) + u8::from(fields.flux));

@@ -15,7 +15,7 @@ use femtile_device::Cpu;
 use femtile_mesh::generate::Counts;
 use femtile_time::implicit::{Checkpoint, Outcome, Scheme, Steps};
 
-use crate::memory::{Estimate, refuse_excess};
+use crate::memory::refuse_excess;
 use crate::{
     Discretization, MassMatrix, Poisson, Progress, Silent, Solution, SolveError, SolverConfig, Stage, Stages,
     Value,
@@ -140,8 +140,7 @@ impl<'m> Transient<'m> {
         config.check()?;
         let opened = config.device.open()?;
         let counts = Counts::from(self.problem.mesh());
-        let space = self.problem.space_config();
-        let estimate = |on_gpu| Estimate::of_solve(config, space, counts, on_gpu);
+        let estimate = |on_gpu| self.problem.estimate(config, counts, on_gpu);
         let advice = "take a coarser mesh or a lighter preconditioner, or raise the limit";
         let place = (&["solver".into(), "memory_limit".into()][..], advice);
         refuse_excess(estimate, config.memory_limit, (config.device, opened.is_some()), place)?;

@@ -39,6 +39,7 @@ pub(crate) fn specialisations() -> Vec<Specialisation> {
         .into_iter()
         .flat_map(|diagonal| [program::<f32>(diagonal), program::<f64>(diagonal)])
         .chain([flexible_program::<f32>(), flexible_program::<f64>()])
+        .chain(super::solver::cuda::specialisations())
         .collect()
 }
 

@@ -7,6 +7,7 @@ pub(crate) mod cuda;
 mod kernels;
 mod reference;
 mod scalars;
+pub mod solver;
 
 use femtile_device::{Buffer, Scalar};
 
@@ -20,6 +21,7 @@ pub use config::{CgOutcome, KrylovConfig};
 pub use cuda::product_hook;
 pub use kernels::CgKernels;
 pub use scalars::{CgHistory, CgProgress, CgScalars, CgStep};
+pub use solver::{CgSolver, CgSolverKernels, CgSums, Target};
 
 /// Preconditioned conjugate gradients, with every vector update of an iteration in two passes.
 ///
@@ -95,25 +97,32 @@ fn run<T: Scalar, D: CgKernels<T>, C: Communicator>(
     System { a, m, b, comm }: System<'_, T, D, C>,
     Run { config, b_norm, monitor }: Run<'_>,
 ) -> Result<RunEnd, LinalgError> {
+    let mut v = Vectors::new(b.device(), b.len(), m)?;
+    run_in(&mut v, x, System { a, m, b, comm }, Run { config, b_norm, monitor })
+}
+
+/// The same with vectors whose sums are zero.
+fn run_in<T: Scalar, D: CgKernels<T>, C: Communicator>(
+    v: &mut Vectors<T, D>,
+    x: &mut Buffer<T, D>,
+    System { a, m, b, comm }: System<'_, T, D, C>,
+    Run { config, b_norm, monitor }: Run<'_>,
+) -> Result<RunEnd, LinalgError> {
     let device = b.device().clone();
-    let threshold = (config.tolerance * b_norm).powi(2);
-    let (n_addends, n_partials) = (device.cg_addends(), device.cg_partials(b.len()));
-    let scalars = CgScalars::new(&device, threshold, config.max_iterations, n_addends, n_partials)?;
-    let is_flexible = m.diagonal().is_none() && !m.is_fixed();
-    let scalars = CgScalars { is_flexible, ..scalars };
-    let mut v = Vectors::new(x, a, b, m.diagonal().is_none(), scalars)?;
+    v.scalars.begin((config.tolerance * b_norm).powi(2), config.max_iterations)?;
+    residual(&mut v.r, a, x, b)?;
     let r_norm = norm(&v.r, comm)?;
     let (mut watch, stop) = Watch::begin(&config, b_norm, r_norm * r_norm, monitor);
     m.set_residual_norm(r_norm);
     let mut first = None;
     if stop.is_continue() {
-        start(&device, &mut v, m, comm)?;
+        start(&device, v, m, comm)?;
         first = v.z.is_some().then(|| norm(&v.p, comm)).transpose()?;
     }
     let iteration = |v: &mut Vectors<T, D>| iterate(&device, x, a, m, v, comm);
     let on_device = (&device, stride(&device, m));
-    let stop = watch.iterate((stop, monitor), on_device, &mut v, |v| &mut v.scalars, iteration)?;
-    let preconditioned = sizes(first, &v, &watch, comm)?;
+    let stop = watch.iterate((stop, monitor), on_device, v, |v| &mut v.scalars, iteration)?;
+    let preconditioned = sizes(first, v, &watch, comm)?;
     Ok(watch.end(stop, preconditioned))
 }
 
@@ -133,20 +142,14 @@ fn sizes<T: Scalar, D: CgKernels<T>, C: Communicator>(
 }
 
 impl<T: Scalar, D: CgKernels<T>> Vectors<T, D> {
-    /// r = b − A x and zeros.
-    fn new(
-        x: &Buffer<T, D>,
-        a: &dyn LinearOperator<T, D>,
-        b: &Buffer<T, D>,
-        with_z: bool,
-        scalars: CgScalars<D>,
-    ) -> Result<Self, LinalgError> {
-        let (n, device) = (b.len(), b.device());
-        let z = if with_z { Some(Buffer::zeros(device, n)?) } else { None };
-        let mut r = Buffer::zeros(device, n)?;
-        residual(&mut r, a, x, b)?;
-        let (p, q) = (Buffer::zeros(device, n)?, Buffer::zeros(device, n)?);
-        Ok(Self { r, p, q, z, scalars })
+    /// Zeros of `n` entries, for a preconditioner.
+    fn new(device: &D, n: usize, m: &dyn Preconditioner<T, D>) -> Result<Self, LinalgError> {
+        let has_diagonal = m.diagonal().is_some();
+        let scalars = CgScalars::new(device, 0.0, 0, device.cg_addends(), device.cg_partials(n))?;
+        let scalars = CgScalars { is_flexible: !has_diagonal && !m.is_fixed(), ..scalars };
+        let zeros = || Buffer::zeros(device, n);
+        let z = if has_diagonal { None } else { Some(zeros()?) };
+        Ok(Self { r: zeros()?, p: zeros()?, q: zeros()?, z, scalars })
     }
 }
 

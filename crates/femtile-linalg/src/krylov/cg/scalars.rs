@@ -10,7 +10,7 @@ pub struct CgScalars<D: Device> {
     pub p_dot_q: Buffer<f64, D>,
     /// $r^\mathsf{T} r$, $r^\mathsf{T} z$ and, where it is needed, $q^\mathsf{T} z$, as addends, summed over ranks together.
     pub r_sums: Buffer<f64, D>,
-    /// Everything else, in the order of the constants of this type; then room for a copy.
+    /// Everything else, in the order of the constants of this type.
     pub state: Buffer<f64, D>,
     /// Memory for partial sums, where the device needs it.
     pub partials: Buffer<f64, D>,
@@ -76,8 +76,12 @@ impl<D: Device> CgScalars<D> {
     /// [`CgScalars::RING_WIDTH`] numbers: $r^\mathsf{T} r$ after it, then $\rho$ before it and $\alpha$.
     pub const RING_START: usize = 7;
 
+    /// Place in `state` of the sums at the start of a solve by [`super::CgSolver`], after the ring and a copy of what lies
+    /// before it.
+    pub const FIRST_SUMS: usize = Self::RING_START + Self::RING * Self::RING_WIDTH + Self::RING_START;
+
     /// Numbers in `state`.
-    pub const STATE: usize = Self::RING_START + Self::RING * Self::RING_WIDTH + Self::RING_START;
+    pub const STATE: usize = Self::FIRST_SUMS + super::CgSums::<D>::N_FIRST;
 
     /// The method goes on.
     pub const RUNNING: f64 = 0.0;
@@ -91,6 +95,8 @@ impl<D: Device> CgScalars<D> {
     pub const BAD_R_DOT_R: f64 = 4.0;
     /// $r^\mathsf{T} z$ is not positive and finite though r is not zero.
     pub const BAD_R_DOT_Z: f64 = 5.0;
+    /// The method has not begun: the norms are such that the host has to look first.
+    pub const NOT_BEGUN: f64 = 6.0;
 
     /// Iterations that are kept until the host looks.
     pub const RING: usize = 64;
@@ -117,6 +123,27 @@ impl<D: Device> CgScalars<D> {
             is_flexible: false,
             reading: None,
         })
+    }
+
+    /// Sets the state to that before the first iteration.
+    ///
+    /// # Errors
+    /// Errors of the device.
+    pub(super) fn begin(&mut self, threshold: f64, limit: usize) -> Result<(), DeviceError> {
+        let mut state = vec![0.0; Self::STATE];
+        state[Self::THRESHOLD] = threshold;
+        state[Self::LIMIT] = limit as f64;
+        self.reading = None;
+        self.state.upload(&state)
+    }
+
+    /// Sets all sums to zero.
+    ///
+    /// # Errors
+    /// Errors of the device.
+    pub(super) fn clear_sums(&mut self) -> Result<(), DeviceError> {
+        self.p_dot_q.upload(&vec![0.0; self.p_dot_q.len()])?;
+        self.r_sums.upload(&vec![0.0; self.r_sums.len()])
     }
 
     /// Place in `state` of what iteration i found.

@@ -1,44 +1,26 @@
 //! Acceptance tests that an iterate must pass before any method reports convergence.
 
+mod measured;
+mod verdict;
+
 use std::ops::ControlFlow;
 use std::time::Instant;
 
 use femtile_device::{Buffer, Scalar};
 
-use super::cg::{CgHistory, CgOutcome, CgStep, KrylovConfig};
-use super::energy::{energy_error, smallest_ritz_value};
+use super::cg::{CgHistory, CgOutcome, KrylovConfig};
+use super::energy::smallest_ritz_value;
 use super::rescaled::Rescaled;
-use super::residual::{dot, fits, norm, residual};
-use super::rounding::unexplained;
+use super::residual::{fits, norm, residual};
 use super::{Monitor, Stop};
 use crate::comm::Communicator;
 use crate::vector::VectorKernels;
 use crate::{LinalgError, LinearOperator, Preconditioner};
+pub(super) use measured::Measured;
+pub(super) use verdict::MIN_STEPS;
 
 /// Factor over the tolerance that the recomputed residual may reach.
 const RESIDUAL_SLACK: f64 = 2.0;
-
-/// Factor over the tolerance that the preconditioned residual may reach.
-const PRECONDITIONED_SLACK: f64 = 5.0;
-
-/// Factors over the tolerance that the bound of the energy error may reach; the second where the residual is rounding and the
-/// bound holds for any residual of its size.
-const ENERGY_SLACK: [f64; 2] = [20.0, 50.0];
-
-/// Minimum number of steps for an error bound from the coefficients: with a diagonal preconditioner, and with any other.
-const MIN_STEPS: [usize; 2] = [8, 3];
-
-/// Maximum number of steps on the residual equation, which bound the energy error where a run has fewer.
-const PROBE: [usize; 2] = [32, 3];
-
-/// Reduction of $r^\mathsf{T} M^{-1} r$ that ends these steps.
-const PROBED: f64 = 1e-8;
-
-/// Factor by which rounding may hide a part of the residual, in a system so small that few steps solve it.
-const ROUNDED: f64 = 25.0;
-
-/// Ratio to the largest pivot below which a Ritz value counts as zero, of a null space.
-const SINGULAR: f64 = 1e-13;
 
 /// Factor by which each run after the first must improve the worst test.
 const GAIN: f64 = 1.5;
@@ -132,9 +114,24 @@ pub(super) fn solve<T: Scalar, D: VectorKernels<T>, C: Communicator>(
         return Ok(CgOutcome::at_once());
     };
     let system = System { b: rescaled.b(system.b), ..system };
-    let mut outcome = Solve::new(x, system, config, rescaled.b_norm)?.finish(x, monitor, run)?;
+    let solve = Solve::new(x, system, config, rescaled.b_norm)?;
+    let (mut outcome, _) = solve.finish(x, None, monitor, run)?;
     rescaled.restore(x, &mut outcome)?;
     Ok(outcome)
+}
+
+/// Goes on as [`solve`] does after its first run, which began from `start` and ended with `x`; returns the smallest Ritz
+/// value that was found as well.
+pub(super) fn resume<T: Scalar, D: VectorKernels<T>, C: Communicator>(
+    x: &mut Buffer<T, D>,
+    system: System<'_, T, D, C>,
+    (config, b_norm, begun): (&KrylovConfig, f64, Instant),
+    (start, first): (&Buffer<T, D>, RunEnd),
+    monitor: &mut dyn Monitor,
+    run: &mut RunMethod<'_, T, D, C>,
+) -> Result<(CgOutcome, Option<f64>), LinalgError> {
+    let solve = Solve { begun, ..Solve::new(start, system, config, b_norm)? };
+    solve.finish(x, Some(first), monitor, run)
 }
 
 /// One run of a method from x.
@@ -154,6 +151,8 @@ struct Solve<'a, T: Scalar, D: VectorKernels<T>, C> {
     /// The diagonal of the operator, where the preconditioner is the identity.
     diagonal: Option<Buffer<T, D>>,
     smallest_ritz: Option<f64>,
+    /// The Ritz value of the last bound of the energy error, where it is one of $M^{-1} A$.
+    bounding_ritz: Option<f64>,
     residuals: Vec<f64>,
     /// That of the iterate which is left, where it is not the last one.
     relative_residual: Option<f64>,
@@ -185,6 +184,7 @@ impl<'a, T: Scalar, D: VectorKernels<T>, C: Communicator> Solve<'a, T, D, C> {
             of_b: None,
             diagonal: None,
             smallest_ritz: None,
+            bounding_ritz: None,
             residuals: Vec::new(),
             relative_residual: None,
             energy_error: None,
@@ -195,12 +195,17 @@ impl<'a, T: Scalar, D: VectorKernels<T>, C: Communicator> Solve<'a, T, D, C> {
     fn finish(
         mut self,
         x: &mut Buffer<T, D>,
+        first: Option<RunEnd>,
         monitor: &mut dyn Monitor,
         run: &mut RunMethod<'_, T, D, C>,
-    ) -> Result<CgOutcome, LinalgError> {
+    ) -> Result<(CgOutcome, Option<f64>), LinalgError> {
         let (mut tolerance, mut before, mut stalls) = (self.config.tolerance, f64::INFINITY, 0);
+        let mut end = match first {
+            Some(first) => first,
+            None => self.run(x, tolerance, monitor, run)?,
+        };
+        self.note(&end);
         loop {
-            let end = self.run(x, tolerance, monitor, run)?;
             let mut verdict = self.judge(x, &end)?;
             // A later run may be asked for less than rounding allows, and bring what is needed all the same.
             let is_later = before.is_finite();
@@ -223,12 +228,14 @@ impl<'a, T: Scalar, D: VectorKernels<T>, C: Communicator> Solve<'a, T, D, C> {
             before = before.min(verdict.worst);
             tolerance = verdict.r_norm / self.b_norm / (2.0 * verdict.worst * 100f64.powi(stalls));
             self.start = Some(copy(x)?);
+            end = self.run(x, tolerance, monitor, run)?;
+            self.note(&end);
         }
     }
 
     /// One run to a tolerance, with what is left of the limits.
     fn run(
-        &mut self,
+        &self,
         x: &mut Buffer<T, D>,
         tolerance: f64,
         monitor: &mut dyn Monitor,
@@ -244,8 +251,12 @@ impl<'a, T: Scalar, D: VectorKernels<T>, C: Communicator> Solve<'a, T, D, C> {
             ..self.config.clone()
         };
         let mut monitor = Later { done, monitor };
+        run(x, self.system, Run { config, b_norm: self.b_norm, monitor: &mut monitor })
+    }
+
+    /// Keeps what a run has found.
+    fn note(&mut self, end: &RunEnd) {
         let is_first = self.start.is_none() && self.residuals.is_empty();
-        let end = run(x, self.system, Run { config, b_norm: self.b_norm, monitor: &mut monitor })?;
         let relative = end.history.r_dot_r.iter().map(|r_dot_r| r_dot_r.sqrt() / self.b_norm);
         // A later run begins with the residual that the one before has ended with.
         self.residuals.extend(relative.skip(usize::from(!self.residuals.is_empty())));
@@ -254,160 +265,6 @@ impl<'a, T: Scalar, D: VectorKernels<T>, C: Communicator> Solve<'a, T, D, C> {
         }
         let ritz = smallest_ritz_value(&end.history.steps);
         self.smallest_ritz = [self.smallest_ritz, ritz].into_iter().flatten().reduce(f64::min);
-        Ok(end)
-    }
-
-    fn judge(&mut self, x: &Buffer<T, D>, end: &RunEnd) -> Result<Verdict, LinalgError> {
-        let System { a, b, comm, .. } = self.system;
-        let n = b.len();
-        let mut r = Buffer::zeros(b.device(), n)?;
-        residual(&mut r, a, x, b)?;
-        let r_norm = norm(&r, comm)?;
-        let tolerance = self.config.tolerance;
-        let of_residual = r_norm / (RESIDUAL_SLACK * tolerance * self.b_norm);
-        let recurred = end.history.r_dot_r.last().map_or(f64::INFINITY, |r_dot_r| r_dot_r.sqrt());
-        let is_rounded = r_norm > RESIDUAL_SLACK * recurred.max(tolerance * self.b_norm);
-        let known = end.preconditioned.map(|[_, last]| last).filter(|_| !is_rounded);
-        let mut workspace =
-            Buffer::zeros(b.device(), if known.is_some() && self.of_b.is_some() { 0 } else { n })?;
-        let of_b = match self.of_b {
-            Some(size) => size,
-            None => self.size_of_b(&mut workspace)?,
-        };
-        let size = match known {
-            Some(size) => size,
-            None => self.size(&r, &mut workspace)?,
-        };
-        let is_reduced = is_rounded && !self.is_diagonal();
-        let rest = if is_reduced { Some(unexplained(&r, x, self.system)?) } else { None };
-        let of_rest = match &rest {
-            Some(rest) => self.size(rest, &mut workspace)?,
-            None => size,
-        };
-        drop(workspace);
-        self.energy_norm = (dot(x, b, comm)? - dot(x, &r, comm)?).max(0.0).sqrt();
-        let by_diagonal = self.by_diagonal(rest.as_ref().unwrap_or(&r))?;
-        let of_preconditioned = of_rest.over(of_b).max(by_diagonal) / (PRECONDITIONED_SLACK * tolerance);
-        drop(rest);
-        self.energy_error = self.bound(end, (&mut r, r_norm), size, is_rounded)?;
-        let allowed = ENERGY_SLACK[usize::from(is_rounded)] * tolerance * self.energy_norm;
-        let of_energy = self.energy_error.map(|error| error / allowed);
-        let others = of_preconditioned.max(of_energy.unwrap_or(0.0));
-        let passes_by_energy = is_rounded && of_energy.is_some() && others <= 1.0;
-        let worst = if passes_by_energy { others } else { others.max(of_residual) };
-        Ok(Verdict { r_norm, worst: if r_norm.is_finite() { worst } else { f64::INFINITY } })
-    }
-
-    /// The bound of the energy error, from the steps of the run or of a few on the residual equation; r is used up.
-    fn bound(
-        &self,
-        end: &RunEnd,
-        (r, r_norm): (&mut Buffer<T, D>, f64),
-        size: Size,
-        is_rounded: bool,
-    ) -> Result<Option<f64>, LinalgError> {
-        let kind = usize::from(!self.is_diagonal());
-        let steps = &end.history.steps;
-        if steps.len() < MIN_STEPS[kind] {
-            return self.probe(r, PROBE[kind], is_rounded);
-        }
-        let rho = if self.diagonal.is_none() { size.rho } else { r_norm * r_norm };
-        Ok(self.smallest_ritz.map(|ritz| match is_rounded {
-            true => (rho / ritz).sqrt(),
-            false => energy_error(steps, rho, ritz),
-        }))
-    }
-
-    /// Takes steps of conjugate gradients on $A e = r$: what they find of the energy of e, and the bound of the rest.
-    ///
-    /// Where r is no more than rounding, its direction says nothing: the bound is that of any residual of its size.
-    fn probe(
-        &self,
-        r: &mut Buffer<T, D>,
-        n_steps: usize,
-        is_rounded: bool,
-    ) -> Result<Option<f64>, LinalgError> {
-        let System { a, b, comm, .. } = self.system;
-        let (device, n) = (b.device(), b.len());
-        let (mut z, mut q) = (Buffer::zeros(device, n)?, Buffer::zeros(device, n)?);
-        let mut rho = self.size(r, &mut z)?.rho;
-        let first = rho;
-        let mut p = copy(&z)?;
-        let mut steps = Vec::new();
-        while steps.len() < n_steps && rho > PROBED * first {
-            a.apply(&mut q, &p)?;
-            let alpha = rho / dot(&p, &q, comm)?;
-            if !(alpha > 0.0 && alpha.is_finite()) {
-                break;
-            }
-            steps.push(CgStep { rho, alpha });
-            device.axpby(r, T::from_f64(-alpha), &q, T::ONE)?;
-            let next = self.size(r, &mut z)?.rho;
-            device.axpby(&mut p, T::ONE, &z, T::from_f64(next / rho))?;
-            rho = next;
-        }
-        // A component along the null space of a singular matrix that rounding leaves is no error.
-        while smallest_ritz_value(&steps).is_some_and(|ritz| ritz < SINGULAR * largest_of(&steps)) {
-            rho = steps.pop().map_or(rho, |step| step.rho);
-        }
-        // The values of a run without preconditioner are not those of the diagonal, which the probe has in its place.
-        let of_run = self.smallest_ritz.filter(|_| self.diagonal.is_none());
-        let ritz = [of_run, smallest_ritz_value(&steps)].into_iter().flatten().reduce(f64::min);
-        let found: f64 = steps.iter().map(|step| step.alpha * step.rho).sum();
-        Ok(ritz.map(|ritz| match is_rounded {
-            true => ROUNDED * (first / ritz).sqrt(),
-            false => found.sqrt().hypot(energy_error(&steps, rho.max(0.0), ritz)),
-        }))
-    }
-
-    /// The size of the right side; where the preconditioner turns out to be the identity, as the diagonal of the operator
-    /// sees it, if the operator tells.
-    fn size_of_b(&mut self, workspace: &mut Buffer<T, D>) -> Result<Size, LinalgError> {
-        let b = self.system.b;
-        let mut size = self.size(b, workspace)?;
-        if size.z_norm == self.b_norm && self.system.m.diagonal().is_some() {
-            self.diagonal = self.inverse_diagonal()?;
-            size = self.size(b, workspace)?;
-        }
-        self.of_b = Some(size);
-        Ok(size)
-    }
-
-    fn is_diagonal(&self) -> bool {
-        self.system.m.shared_diagonal().is_some()
-    }
-
-    /// The residual over the right side as the diagonal of the operator sees them, where the preconditioner is another and the
-    /// operator tells: levels in single precision do not see all that a row can hide.
-    fn by_diagonal(&self, r: &Buffer<T, D>) -> Result<f64, LinalgError> {
-        if self.is_diagonal() {
-            return Ok(0.0);
-        }
-        let Some(diagonal) = self.inverse_diagonal()? else { return Ok(0.0) };
-        let System { b, comm, .. } = self.system;
-        let mut z = Buffer::zeros(b.device(), b.len())?;
-        let [of_r, of_b] = [r, b].map(|v| -> Result<Size, LinalgError> {
-            v.device().scale_by(&mut z, &diagonal, v)?;
-            Ok(Size { rho: dot(v, &z, comm)?, z_norm: norm(&z, comm)? })
-        });
-        Ok(of_r?.over(of_b?))
-    }
-
-    /// Returns the reciprocals of the diagonal of the operator, where it gives them and they are positive.
-    fn inverse_diagonal(&self) -> Result<Option<Buffer<T, D>>, LinalgError> {
-        match self.system.a.inverse_diagonal() {
-            Err(LinalgError::Diagonal { .. }) => Ok(None),
-            found => found,
-        }
-    }
-
-    fn size(&self, r: &Buffer<T, D>, z: &mut Buffer<T, D>) -> Result<Size, LinalgError> {
-        let System { m, comm, .. } = self.system;
-        match &self.diagonal {
-            Some(diagonal) => r.device().scale_by(z, diagonal, r)?,
-            None => m.apply(z, r)?,
-        }
-        Ok(Size { rho: dot(r, z, comm)?, z_norm: norm(z, comm)? })
     }
 
     /// Goes back to the best iterate of a run that ended badly, by running it again as far as that.
@@ -459,8 +316,8 @@ impl<'a, T: Scalar, D: VectorKernels<T>, C: Communicator> Solve<'a, T, D, C> {
         }
     }
 
-    fn outcome(self, stop: Stop, r_norm: f64) -> CgOutcome {
-        CgOutcome {
+    fn outcome(self, stop: Stop, r_norm: f64) -> (CgOutcome, Option<f64>) {
+        let outcome = CgOutcome {
             stop,
             iterations: self.residuals.len().saturating_sub(1),
             relative_residual: self.relative_residual.or(self.residuals.last().copied()).unwrap_or(f64::NAN),
@@ -468,13 +325,9 @@ impl<'a, T: Scalar, D: VectorKernels<T>, C: Communicator> Solve<'a, T, D, C> {
             residuals: self.residuals,
             energy_error: self.energy_error,
             energy_norm: self.energy_norm,
-        }
+        };
+        (outcome, self.bounding_ritz)
     }
-}
-
-/// The largest pivot $1 / \alpha$ of the tridiagonal matrix.
-fn largest_of(steps: &[CgStep]) -> f64 {
-    steps.iter().map(|step| 1.0 / step.alpha).fold(0.0, f64::max)
 }
 
 fn copy<T: Scalar, D: VectorKernels<T>>(x: &Buffer<T, D>) -> Result<Buffer<T, D>, LinalgError> {

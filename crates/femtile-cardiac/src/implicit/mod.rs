@@ -1,0 +1,277 @@
+//! The fully implicit scheme of `[wong2015]`: recovery variables at integration points, two nested Newton iterations.
+
+mod equation;
+mod sums;
+
+use femtile::device::{Buffer, Reference};
+use femtile::fem::{Coefficient, Form, assemble};
+use femtile::linalg::LinearOperator;
+use femtile::linalg::newton::{Newton, NewtonConfig};
+use femtile::linalg::precondition::Diagonal;
+use femtile::linalg::sparse::{Csr, StoredMatrix};
+use femtile::solve::{Stage, Stages};
+use femtile::{Mesh, Poisson, SolverConfig};
+
+use crate::ionic::{Ionic, LocalScheme, Model, Points};
+use crate::monodomain::{Advance, DiffusionConfig, stiffness};
+use crate::{CardiacDevice, CardiacError};
+use equation::StepEquation;
+use sums::{Sums, filled};
+
+/// The share of the size of the residual that Newton's method leaves; the size is chosen by the error that is accepted.
+const TOLERANCE: f64 = 1e-6;
+/// The most global iterations of a step.
+const MOST: usize = 20;
+
+/// The implicit Euler method for potential and states together.
+///
+/// $$ \tfrac{c}{h} M (V - V_n) + K V + c\,G\, I(PV, w) = c M s, \qquad w - w_n = h\, g(PV, w), $$
+///
+/// with states w at one integration point a cell, eliminated there by a local Newton iteration, so that the tangent
+/// $\tfrac{c}{h} M + K + c\, S\, \tfrac{dI}{dV}$ is symmetric. P, G and S are sparse ([`Sums`]), so residual and tangent are
+/// assembled by products.
+///
+/// # Cost
+/// A global iteration takes a local one at each cell, products with P, G, S and the linear part, and a linear solve.
+/// # Source
+/// `[wong2015]`, Table 1; one-point integration as there. Differs: linear solves are inexact, and a line search guards them.
+pub(crate) struct Implicit<D: CardiacDevice> {
+    ionic: Ionic<D>,
+    sums: Sums<D>,
+    /// The values of M and K, from which those of the linear part are combined.
+    mass_values: Buffer<f64, D>,
+    stiffness_values: Buffer<f64, D>,
+    mass: Csr<f64, D>,
+    /// $\tfrac{c}{h} M + K$ for the length of the last step.
+    linear: Csr<f64, D>,
+    /// The tangent.
+    tangent: Csr<f64, D>,
+    preconditioner: Option<Diagonal<f64, D>>,
+    storage: f64,
+    length: f64,
+    /// $\|M 1\|_2$.
+    mass_norm: f64,
+    /// The root mean square of the error of V that is left.
+    error: f64,
+    max_iterations: usize,
+    /// The potential before the last step, and the length of that step.
+    before: Option<(Buffer<f64, D>, f64)>,
+    vectors: Vectors<D>,
+}
+
+/// Vectors of a step.
+struct Vectors<D: CardiacDevice> {
+    /// $\tfrac{c}{h} M (V_n + h s)$.
+    old: Buffer<f64, D>,
+    residual: Buffer<f64, D>,
+    /// The potential of the step that waits.
+    trial: Buffer<f64, D>,
+    of_nodes: Buffer<f64, D>,
+    at_cells: Buffer<f64, D>,
+    current: Buffer<f64, D>,
+    slope: Buffer<f64, D>,
+    of_values: Buffer<f64, D>,
+}
+
+impl<D: CardiacDevice> Implicit<D> {
+    /// Assembles what does not change from step to step; the model is at rest.
+    ///
+    /// # Errors
+    /// [`CardiacError::Setting`] for a model with too many states; errors of the settings, the mesh and the device.
+    pub fn new(
+        device: &D,
+        (mesh, model, of): (&Mesh, &Model, &DiffusionConfig<'_>),
+        config: &SolverConfig,
+        stages: &mut Stages<'_>,
+    ) -> Result<Self, CardiacError> {
+        stages.begin(Stage::Assemble)?;
+        let problem = Poisson::new(mesh).sigma(of.conductivity.clone()).lambda(1.0).discretize()?;
+        let form = problem.form(0);
+        let linear = stiffness(device, &form)?;
+        let zero = Coefficient::Constant(0.0);
+        let mass = assemble::<f64, D>(device, &Form { sigma: &zero, ..form }, &|_| ())?.matrix;
+        let copied = |values: &Buffer<f64, D>| -> Result<Buffer<f64, D>, CardiacError> {
+            let mut copy = Buffer::zeros(device, values.len())?;
+            device.copy(&mut copy, values)?;
+            Ok(copy)
+        };
+        let (mass_values, stiffness_values) = (copied(mass.values())?, copied(linear.values())?);
+        let tangent = linear.copy_to(device)?;
+        let sums = sums_of(device, mesh, &mass)?;
+        let (n, n_cells) = (mesh.n_nodes(), mesh.n_cells());
+        let zeros = |n: usize| Buffer::zeros(device, n);
+        let mut mass_of_ones = zeros(n)?;
+        mass.apply(&mut mass_of_ones, &filled(device, n, 1.0)?)?;
+        let mass_norm = device.dot(&mass_of_ones, &mass_of_ones)?.sqrt();
+        let ionic = Ionic::new(device, model, LocalScheme::RushLarsen, Points::all(n_cells))?;
+        let vectors = Vectors {
+            old: zeros(n)?,
+            residual: zeros(n)?,
+            trial: zeros(n)?,
+            of_nodes: zeros(n)?,
+            at_cells: zeros(n_cells)?,
+            current: zeros(n_cells)?,
+            slope: zeros(n_cells)?,
+            of_values: zeros(mass.n_nonzeros())?,
+        };
+        Ok(Self {
+            ionic,
+            sums,
+            mass_values,
+            stiffness_values,
+            mass,
+            linear,
+            tangent,
+            preconditioner: None,
+            storage: of.storage,
+            length: f64::NAN,
+            mass_norm,
+            error: of.error,
+            max_iterations: config.max_iterations,
+            before: None,
+            vectors,
+        })
+    }
+
+    /// Solves the equation of a step; its result waits for [`Implicit::accept`].
+    ///
+    /// # Errors
+    /// Errors of the device.
+    pub fn attempt(
+        &mut self,
+        v: &Buffer<f64, D>,
+        stimulus: Option<&Buffer<f64, D>>,
+        length: f64,
+    ) -> Result<Advance, CardiacError> {
+        self.set_length(length)?;
+        let device = v.device();
+        let Vectors { old, trial, of_nodes, .. } = &mut self.vectors;
+        device.copy(trial, v)?;
+        device.copy(of_nodes, v)?;
+        if let Some(stimulus) = stimulus {
+            device.axpby(of_nodes, length, stimulus, 1.0)?;
+        }
+        self.mass.apply(old, of_nodes)?;
+        device.axpby(of_nodes, self.storage / length, old, 0.0)?;
+        std::mem::swap(old, of_nodes);
+        let mut u = std::mem::replace(trial, Buffer::zeros(device, 0)?);
+        let config = NewtonConfig { tolerance: TOLERANCE, max_iterations: MOST, ..NewtonConfig::default() };
+        let outcome = Newton::new(config).solve(&mut StepEquation { of: self, length }, &mut u, &mut ());
+        self.vectors.trial = u;
+        let outcome = outcome?;
+        let has_converged = outcome.has_converged();
+        let worst = if has_converged { None } else { Some(self.worst()?) };
+        let (iterations, newton) = (outcome.linear_iterations, outcome.iterations);
+        Ok(Advance { iterations, newton, has_converged, worst })
+    }
+
+    /// Returns the local error of the step that waits, root mean square over the nodes, from its distance to the extrapolation
+    /// of the last two potentials (Milne's device); none before the second step.
+    ///
+    /// # Errors
+    /// Errors of the device.
+    pub fn local_error(&mut self, v: &Buffer<f64, D>) -> Result<Option<f64>, CardiacError> {
+        let Some((before, length_before)) = &self.before else { return Ok(None) };
+        let device = v.device();
+        let Vectors { trial, of_nodes, .. } = &mut self.vectors;
+        let ratio = self.length / length_before;
+        // V_{n+1} − V_n − ratio (V_n − V_{n−1}).
+        device.copy(of_nodes, trial)?;
+        device.axpby(of_nodes, -1.0 - ratio, v, 1.0)?;
+        device.axpby(of_nodes, ratio, before, 1.0)?;
+        let share = self.length / (2.0 * self.length + length_before);
+        Ok(Some(share * (device.dot(of_nodes, of_nodes)? / v.len().max(1) as f64).sqrt()))
+    }
+
+    /// Takes the step that waits over into `v`.
+    ///
+    /// # Errors
+    /// Errors of the device.
+    pub fn accept(&mut self, v: &mut Buffer<f64, D>) -> Result<(), CardiacError> {
+        self.ionic.accept();
+        let device = v.device().clone();
+        if self.before.is_none() {
+            self.before = Some((Buffer::zeros(&device, v.len())?, self.length));
+        }
+        if let Some((before, length)) = &mut self.before {
+            std::mem::swap(before, v);
+            std::mem::swap(v, &mut self.vectors.trial);
+            *length = self.length;
+        }
+        Ok(())
+    }
+
+    /// Computes $y = K x$.
+    ///
+    /// # Errors
+    /// Errors of the device.
+    pub fn apply_stiffness(
+        &mut self,
+        y: &mut Buffer<f64, D>,
+        x: &Buffer<f64, D>,
+    ) -> Result<(), CardiacError> {
+        self.tangent.combine_values(1.0, &self.stiffness_values, 0.0)?;
+        Ok(self.tangent.apply(y, x)?)
+    }
+
+    /// Returns on the host the states, and the potential before the last step with the length of that step.
+    ///
+    /// # Errors
+    /// Errors of the device.
+    pub fn states(&self) -> Result<Vec<Vec<f64>>, CardiacError> {
+        let mut all = vec![self.ionic.states().to_host()?];
+        if let Some((before, length)) = &self.before {
+            all.push(before.to_host()?);
+            all.push(vec![*length]);
+        }
+        Ok(all)
+    }
+
+    /// Takes over what [`Implicit::states`] returned; returns whether it has the lengths of its own.
+    ///
+    /// # Errors
+    /// Errors of the device.
+    pub fn restore(&mut self, states: &[Vec<f64>]) -> Result<bool, CardiacError> {
+        let [states, history @ ..] = states else { return Ok(false) };
+        if states.len() != self.ionic.states().len() {
+            return Ok(false);
+        }
+        self.before = match history {
+            [] => None,
+            [before, length] if before.len() == self.vectors.trial.len() && length.len() == 1 => {
+                Some((Buffer::from_host(self.vectors.trial.device(), before)?, length[0]))
+            }
+            _ => return Ok(false),
+        };
+        self.ionic.set_states(states)?;
+        Ok(true)
+    }
+
+    /// Combines the linear part and its preconditioner for a length of steps.
+    fn set_length(&mut self, length: f64) -> Result<(), CardiacError> {
+        if length == self.length {
+            return Ok(());
+        }
+        self.linear.combine_values(1.0, &self.stiffness_values, 0.0)?;
+        self.linear.combine_values(self.storage / length, &self.mass_values, 1.0)?;
+        self.preconditioner = Some(Diagonal::new(&self.linear)?);
+        self.length = length;
+        Ok(())
+    }
+
+    /// Returns the node with the largest residual, and its potential.
+    fn worst(&self) -> Result<(usize, f64), CardiacError> {
+        let (residual, u) = (self.vectors.residual.to_host()?, self.vectors.trial.to_host()?);
+        let size = |value: f64| if value.is_nan() { f64::INFINITY } else { value.abs() };
+        let largest = residual.iter().enumerate().max_by(|a, b| size(*a.1).total_cmp(&size(*b.1)));
+        Ok(largest.map_or((0, f64::NAN), |(node, _)| (node, u[node])))
+    }
+}
+
+/// Makes the matrices of one-point integration for a matrix in rows.
+fn sums_of<D: CardiacDevice>(device: &D, mesh: &Mesh, matrix: &Csr<f64, D>) -> Result<Sums<D>, CardiacError> {
+    let on_host = matrix.copy_to(&Reference)?;
+    let (offsets, columns) = (on_host.offsets_as_u64(), on_host.columns().as_slice());
+    let of_row = |row: usize| &columns[offsets[row] as usize..offsets[row + 1] as usize];
+    Sums::new(device, mesh, (&matrix.places()?, matrix.n_nonzeros()), of_row)
+}

@@ -1,0 +1,164 @@
+//! One step of the equation, by splitting or implicitly.
+
+use femtile::SolverConfig;
+use femtile::device::{Buffer, Cpu, Cuda};
+use femtile::solve::Stages;
+
+use super::diffusion::{Diffusion, DiffusionConfig};
+use super::membrane::Membrane;
+use super::{Monodomain, Scheme, Splitting};
+use crate::implicit::Implicit;
+use crate::stimulus::Stimuli;
+use crate::{CardiacDevice, CardiacError};
+
+/// The outcome of a step.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Advance {
+    /// Iterations of linear solvers.
+    pub iterations: usize,
+    /// Iterations of Newton's method.
+    pub newton: usize,
+    /// Whether all solves met their tolerance; a step of the implicit scheme that did not has changed nothing.
+    pub has_converged: bool,
+    /// The node with the largest residual and its potential, where Newton's method failed.
+    pub worst: Option<(usize, f64)>,
+}
+
+/// Membrane and diffusion, one after the other.
+pub(super) struct Split<D: CardiacDevice> {
+    membrane: Membrane<D>,
+    diffusion: Diffusion<D>,
+    splitting: Splitting,
+}
+
+/// The part of the state that advances the potential.
+pub(super) enum Stepper<D: CardiacDevice> {
+    Split(Box<Split<D>>),
+    Implicit(Box<Implicit<D>>),
+}
+
+impl<D: CardiacDevice> Stepper<D> {
+    /// Makes the stepper of a problem and the potentials at rest.
+    pub fn new(
+        on: (&Cpu, &D, Option<&Cuda>),
+        problem: &Monodomain<'_>,
+        of: &DiffusionConfig<'_>,
+        config: &SolverConfig,
+        stages: &mut Stages<'_>,
+    ) -> Result<(Self, Buffer<f64, D>), CardiacError> {
+        let (device, mesh, tissues) = (on.1, problem.mesh, &problem.tissues);
+        match problem.scheme {
+            Scheme::Splitting(splitting) => {
+                let (membrane, v) = Membrane::new(device, mesh, tissues, problem.local)?;
+                let diffusion = Diffusion::new(on, (mesh, of), config, stages)?;
+                Ok((Self::Split(Box::new(Split { membrane, diffusion, splitting })), v))
+            }
+            Scheme::Implicit => {
+                let [tissue] = tissues.as_slice() else {
+                    let message = "the implicit scheme has one model for all cells; use splitting";
+                    return Err(CardiacError::setting("tissue", message));
+                };
+                let implicit = Implicit::new(device, (mesh, &tissue.model, of), config, stages)?;
+                let rest = vec![tissue.model.rest_voltage(); mesh.n_nodes()];
+                Ok((Self::Implicit(Box::new(implicit)), Buffer::from_vec(device, rest)?))
+            }
+        }
+    }
+
+    /// Returns the format of the operator and the preconditioner.
+    pub fn description(&self) -> (String, &'static str) {
+        match self {
+            Self::Split(split) => (split.diffusion.format.clone(), split.diffusion.preconditioner_name),
+            Self::Implicit(_) => ("csr".into(), "jacobi"),
+        }
+    }
+
+    /// Computes $y = K x$.
+    pub fn apply_stiffness(
+        &mut self,
+        y: &mut Buffer<f64, D>,
+        x: &Buffer<f64, D>,
+    ) -> Result<(), CardiacError> {
+        match self {
+            Self::Split(split) => Ok(split.diffusion.stiffness().apply(y, x)?),
+            Self::Implicit(implicit) => implicit.apply_stiffness(y, x),
+        }
+    }
+
+    /// Carries out a step; an implicit one waits for [`Stepper::accept`].
+    pub fn step(
+        &mut self,
+        v: &mut Buffer<f64, D>,
+        stimuli: &mut Stimuli<D>,
+        (begin, length): (f64, f64),
+    ) -> Result<Advance, CardiacError> {
+        match self {
+            Self::Split(split) => split.step(v, stimuli, (begin, length)),
+            Self::Implicit(implicit) => implicit.attempt(v, stimuli.rate(begin, length)?, length),
+        }
+    }
+
+    /// Returns an estimate of the local error of an implicit step that waits, root mean square over the nodes; none for the
+    /// first step and for splitting.
+    pub fn local_error(&mut self, v: &Buffer<f64, D>) -> Result<Option<f64>, CardiacError> {
+        match self {
+            Self::Split(_) => Ok(None),
+            Self::Implicit(implicit) => implicit.local_error(v),
+        }
+    }
+
+    /// Takes over an implicit step that waits.
+    pub fn accept(&mut self, v: &mut Buffer<f64, D>) -> Result<(), CardiacError> {
+        match self {
+            Self::Split(_) => Ok(()),
+            Self::Implicit(implicit) => implicit.accept(v),
+        }
+    }
+
+    /// Returns the states on the host.
+    pub fn states(&self) -> Result<Vec<Vec<f64>>, CardiacError> {
+        match self {
+            Self::Split(split) => {
+                let of_diffusion = split.diffusion.state()?;
+                Ok(of_diffusion.into_iter().chain(split.membrane.states()?).collect())
+            }
+            Self::Implicit(implicit) => implicit.states(),
+        }
+    }
+
+    /// Takes states over; returns whether they have the lengths of its own.
+    pub fn restore(&mut self, states: &[Vec<f64>]) -> Result<bool, CardiacError> {
+        match self {
+            Self::Split(split) => {
+                let [guess, ritz, states @ ..] = states else { return Ok(false) };
+                Ok(split.diffusion.restore([guess, ritz])? && split.membrane.restore(states)?)
+            }
+            Self::Implicit(implicit) => implicit.restore(states),
+        }
+    }
+}
+
+impl<D: CardiacDevice> Split<D> {
+    fn step(
+        &mut self,
+        v: &mut Buffer<f64, D>,
+        stimuli: &mut Stimuli<D>,
+        (begin, length): (f64, f64),
+    ) -> Result<Advance, CardiacError> {
+        let Self { membrane, diffusion, splitting } = self;
+        let (iterations, has_converged) = match splitting {
+            Splitting::Godunov => {
+                membrane.advance(v, stimuli.rate(begin, length)?, length)?;
+                diffusion.step(v)?
+            }
+            Splitting::Strang => {
+                let half = 0.5 * length;
+                membrane.advance(v, stimuli.rate(begin, half)?, half)?;
+                let done = diffusion.step(v)?;
+                membrane.advance(v, stimuli.rate(begin + half, half)?, half)?;
+                done
+            }
+        };
+        Ok(Advance { iterations, newton: 0, has_converged, worst: None })
+    }
+}

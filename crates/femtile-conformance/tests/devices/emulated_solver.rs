@@ -1,0 +1,86 @@
+//! What a solve by a kept solver asks of a GPU.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use femtile::device::{Cuda, Device};
+use femtile::linalg::comm::Alone;
+use femtile::linalg::krylov::Stop;
+use femtile::linalg::krylov::cg::Target;
+use femtile_conformance::emulator::Emulator;
+use femtile_conformance::suite::cg::config;
+use femtile_conformance::suite::cg_solver::{Kind, solver};
+use femtile_conformance::suite::problems::{Random, laplacian};
+
+use crate::counting::Counting;
+
+/// Launches and replays, waits, uploads and arrays of one solve, and the kernels in it.
+#[derive(Debug, PartialEq)]
+struct Asked {
+    done: usize,
+    waits: usize,
+    uploads: usize,
+    arrays: usize,
+    kernels: usize,
+}
+
+impl Asked {
+    fn so_far(driver: &Counting, device: &Cuda) -> Self {
+        let count = |count: &AtomicUsize| count.load(Ordering::Relaxed);
+        Self {
+            done: count(&driver.n_done),
+            waits: count(&driver.n_waits),
+            uploads: count(&driver.n_uploads),
+            arrays: count(&driver.n_arrays),
+            kernels: device.kernel_launches() as usize,
+        }
+    }
+
+    fn since(self, before: &Self) -> Self {
+        Self {
+            done: self.done - before.done,
+            waits: self.waits - before.waits,
+            uploads: self.uploads - before.uploads,
+            arrays: self.arrays - before.arrays,
+            kernels: self.kernels - before.kernels,
+        }
+    }
+}
+
+#[test]
+fn a_solve_of_the_expected_length_is_one_replay_and_one_wait() {
+    let test = "a_solve_of_the_expected_length_is_one_replay_and_one_wait";
+    let Ok(emulator) = Emulator::new().map_err(|error| eprintln!("SKIPPED: {test}: {error}")) else { return };
+    let driver = Arc::new(Counting::new(emulator, usize::MAX));
+    let device = Cuda::with_driver(driver.clone());
+    let (side, mut random) = (13, Random::new(7));
+    let parts = laplacian::<f64>(side, &mut random);
+    let b = random.vector::<f64>(side * side);
+    // Kernels of an iteration, and of the start and the end together.
+    for (kind, [of_iteration, of_both]) in [(Kind::Diagonal, [3, 5]), (Kind::Hidden, [5, 8])] {
+        let mut solver = solver(&device, &parts, kind);
+        let mut solve = |tolerance: f64, factor: f64| {
+            solver.x_mut().upload(&vec![0.0; b.len()]).unwrap();
+            solver.b_mut().upload(&b.iter().map(|b| factor * b).collect::<Vec<_>>()).unwrap();
+            let before = Asked::so_far(&driver, &device);
+            let outcome = solver.solve(&config(tolerance), Target::RightSide, &Alone, &mut ()).unwrap();
+            assert_eq!(outcome.stop, Stop::Converged);
+            (outcome.iterations, Asked::so_far(&driver, &device).since(&before))
+        };
+        // The first solve learns a Ritz value, the second expects the iterations of the first, the third records.
+        for round in 1..=4 {
+            let (iterations, asked) = solve(1e-4, f64::from(round));
+            assert!((8..=32).contains(&iterations), "{iterations}");
+            let kernels = of_iteration * iterations + of_both;
+            if round > 3 {
+                assert_eq!(asked, Asked { done: 1, waits: 2, uploads: 0, arrays: 0, kernels }, "{kind:?}");
+            }
+        }
+        // Another tolerance is a number on the device: the recordings remain.
+        let (fewer, _) = solve(1e-2, 1.0);
+        let (_, asked) = solve(1e-2, 2.0);
+        assert!(asked.arrays == 0 && asked.waits <= 4 && asked.done <= of_iteration * 32 + of_both);
+        let (iterations, asked) = (1..=3).map(|_| solve(1e-2, 3.0)).last().unwrap();
+        assert_eq!((iterations, asked.done, asked.waits, asked.uploads), (fewer, 1, 2, 0), "{kind:?}");
+    }
+}

@@ -1,0 +1,196 @@
+//! The tests of an iterate.
+
+use femtile_device::{Buffer, Scalar};
+
+use super::{RESIDUAL_SLACK, RunEnd, Size, Solve, System, Verdict, copy};
+use crate::LinalgError;
+use crate::comm::Communicator;
+use crate::krylov::cg::CgStep;
+use crate::krylov::energy::{energy_error, smallest_ritz_value};
+use crate::krylov::residual::{dot, norm, residual};
+use crate::krylov::rounding::unexplained;
+use crate::vector::VectorKernels;
+
+/// Factor over the tolerance that the preconditioned residual may reach.
+pub(super) const PRECONDITIONED_SLACK: f64 = 5.0;
+
+/// Factors over the tolerance that the bound of the energy error may reach; the second where the residual is rounding and the
+/// bound holds for any residual of its size.
+pub(super) const ENERGY_SLACK: [f64; 2] = [20.0, 50.0];
+
+/// Minimum number of steps for an error bound from the coefficients: with a diagonal preconditioner, and with any other.
+pub(in crate::krylov) const MIN_STEPS: [usize; 2] = [8, 3];
+
+/// Maximum number of steps on the residual equation, which bound the energy error where a run has fewer.
+const PROBE: [usize; 2] = [32, 3];
+
+/// Reduction of $r^\mathsf{T} M^{-1} r$ that ends these steps.
+const PROBED: f64 = 1e-8;
+
+/// Factor by which rounding may hide a part of the residual, in a system so small that few steps solve it.
+const ROUNDED: f64 = 25.0;
+
+/// Ratio to the largest pivot below which a Ritz value counts as zero, of a null space.
+const SINGULAR: f64 = 1e-13;
+
+impl<T: Scalar, D: VectorKernels<T>, C: Communicator> Solve<'_, T, D, C> {
+    pub(super) fn judge(&mut self, x: &Buffer<T, D>, end: &RunEnd) -> Result<Verdict, LinalgError> {
+        let System { a, b, comm, .. } = self.system;
+        let n = b.len();
+        let mut r = Buffer::zeros(b.device(), n)?;
+        residual(&mut r, a, x, b)?;
+        let r_norm = norm(&r, comm)?;
+        let tolerance = self.config.tolerance;
+        let of_residual = r_norm / (RESIDUAL_SLACK * tolerance * self.b_norm);
+        let recurred = end.history.r_dot_r.last().map_or(f64::INFINITY, |r_dot_r| r_dot_r.sqrt());
+        let is_rounded = r_norm > RESIDUAL_SLACK * recurred.max(tolerance * self.b_norm);
+        let known = end.preconditioned.map(|[_, last]| last).filter(|_| !is_rounded);
+        let mut workspace =
+            Buffer::zeros(b.device(), if known.is_some() && self.of_b.is_some() { 0 } else { n })?;
+        let of_b = match self.of_b {
+            Some(size) => size,
+            None => self.size_of_b(&mut workspace)?,
+        };
+        let size = match known {
+            Some(size) => size,
+            None => self.size(&r, &mut workspace)?,
+        };
+        let is_reduced = is_rounded && !self.is_diagonal();
+        let rest = if is_reduced { Some(unexplained(&r, x, self.system)?) } else { None };
+        let of_rest = match &rest {
+            Some(rest) => self.size(rest, &mut workspace)?,
+            None => size,
+        };
+        drop(workspace);
+        self.energy_norm = (dot(x, b, comm)? - dot(x, &r, comm)?).max(0.0).sqrt();
+        let by_diagonal = self.by_diagonal(rest.as_ref().unwrap_or(&r))?;
+        let of_preconditioned = of_rest.over(of_b).max(by_diagonal) / (PRECONDITIONED_SLACK * tolerance);
+        drop(rest);
+        self.energy_error = self.bound(end, (&mut r, r_norm), size, is_rounded)?;
+        let allowed = ENERGY_SLACK[usize::from(is_rounded)] * tolerance * self.energy_norm;
+        let of_energy = self.energy_error.map(|error| error / allowed);
+        let others = of_preconditioned.max(of_energy.unwrap_or(0.0));
+        let passes_by_energy = is_rounded && of_energy.is_some() && others <= 1.0;
+        let worst = if passes_by_energy { others } else { others.max(of_residual) };
+        Ok(Verdict { r_norm, worst: if r_norm.is_finite() { worst } else { f64::INFINITY } })
+    }
+
+    /// The bound of the energy error, from the steps of the run or of a few on the residual equation; r is used up.
+    fn bound(
+        &mut self,
+        end: &RunEnd,
+        (r, r_norm): (&mut Buffer<T, D>, f64),
+        size: Size,
+        is_rounded: bool,
+    ) -> Result<Option<f64>, LinalgError> {
+        let kind = usize::from(!self.is_diagonal());
+        let steps = &end.history.steps;
+        if steps.len() < MIN_STEPS[kind] {
+            return self.probe(r, PROBE[kind], is_rounded);
+        }
+        self.bounding_ritz = self.smallest_ritz.filter(|_| self.diagonal.is_none());
+        let rho = if self.diagonal.is_none() { size.rho } else { r_norm * r_norm };
+        Ok(self.smallest_ritz.map(|ritz| match is_rounded {
+            true => (rho / ritz).sqrt(),
+            false => energy_error(steps, rho, ritz),
+        }))
+    }
+
+    /// Takes steps of conjugate gradients on $A e = r$: what they find of the energy of e, and the bound of the rest.
+    ///
+    /// Where r is no more than rounding, its direction says nothing: the bound is that of any residual of its size.
+    fn probe(
+        &mut self,
+        r: &mut Buffer<T, D>,
+        n_steps: usize,
+        is_rounded: bool,
+    ) -> Result<Option<f64>, LinalgError> {
+        let System { a, b, comm, .. } = self.system;
+        let (device, n) = (b.device(), b.len());
+        let (mut z, mut q) = (Buffer::zeros(device, n)?, Buffer::zeros(device, n)?);
+        let mut rho = self.size(r, &mut z)?.rho;
+        let first = rho;
+        let mut p = copy(&z)?;
+        let mut steps = Vec::new();
+        while steps.len() < n_steps && rho > PROBED * first {
+            a.apply(&mut q, &p)?;
+            let alpha = rho / dot(&p, &q, comm)?;
+            if !(alpha > 0.0 && alpha.is_finite()) {
+                break;
+            }
+            steps.push(CgStep { rho, alpha });
+            device.axpby(r, T::from_f64(-alpha), &q, T::ONE)?;
+            let next = self.size(r, &mut z)?.rho;
+            device.axpby(&mut p, T::ONE, &z, T::from_f64(next / rho))?;
+            rho = next;
+        }
+        // A component along the null space of a singular matrix that rounding leaves is no error.
+        while smallest_ritz_value(&steps).is_some_and(|ritz| ritz < SINGULAR * largest_of(&steps)) {
+            rho = steps.pop().map_or(rho, |step| step.rho);
+        }
+        // The values of a run without preconditioner are not those of the diagonal, which the probe has in its place.
+        let of_run = self.smallest_ritz.filter(|_| self.diagonal.is_none());
+        let ritz = [of_run, smallest_ritz_value(&steps)].into_iter().flatten().reduce(f64::min);
+        self.bounding_ritz = ritz.filter(|_| self.diagonal.is_none());
+        let found: f64 = steps.iter().map(|step| step.alpha * step.rho).sum();
+        Ok(ritz.map(|ritz| match is_rounded {
+            true => ROUNDED * (first / ritz).sqrt(),
+            false => found.sqrt().hypot(energy_error(&steps, rho.max(0.0), ritz)),
+        }))
+    }
+
+    /// The size of the right side; where the preconditioner turns out to be the identity, as the diagonal of the operator
+    /// sees it, if the operator tells.
+    fn size_of_b(&mut self, workspace: &mut Buffer<T, D>) -> Result<Size, LinalgError> {
+        let b = self.system.b;
+        let mut size = self.size(b, workspace)?;
+        if size.z_norm == self.b_norm && self.system.m.diagonal().is_some() {
+            self.diagonal = self.inverse_diagonal()?;
+            size = self.size(b, workspace)?;
+        }
+        self.of_b = Some(size);
+        Ok(size)
+    }
+
+    fn is_diagonal(&self) -> bool {
+        self.system.m.shared_diagonal().is_some()
+    }
+
+    /// The residual over the right side as the diagonal of the operator sees them, where the preconditioner is another and the
+    /// operator tells: levels in single precision do not see all that a row can hide.
+    fn by_diagonal(&self, r: &Buffer<T, D>) -> Result<f64, LinalgError> {
+        if self.is_diagonal() {
+            return Ok(0.0);
+        }
+        let Some(diagonal) = self.inverse_diagonal()? else { return Ok(0.0) };
+        let System { b, comm, .. } = self.system;
+        let mut z = Buffer::zeros(b.device(), b.len())?;
+        let [of_r, of_b] = [r, b].map(|v| -> Result<Size, LinalgError> {
+            v.device().scale_by(&mut z, &diagonal, v)?;
+            Ok(Size { rho: dot(v, &z, comm)?, z_norm: norm(&z, comm)? })
+        });
+        Ok(of_r?.over(of_b?))
+    }
+
+    /// Returns the reciprocals of the diagonal of the operator, where it gives them and they are positive.
+    fn inverse_diagonal(&self) -> Result<Option<Buffer<T, D>>, LinalgError> {
+        match self.system.a.inverse_diagonal() {
+            Err(LinalgError::Diagonal { .. }) => Ok(None),
+            found => found,
+        }
+    }
+
+    fn size(&self, r: &Buffer<T, D>, z: &mut Buffer<T, D>) -> Result<Size, LinalgError> {
+        let System { m, comm, .. } = self.system;
+        match &self.diagonal {
+            Some(diagonal) => r.device().scale_by(z, diagonal, r)?,
+            None => m.apply(z, r)?,
+        }
+        Ok(Size { rho: dot(r, z, comm)?, z_norm: norm(z, comm)? })
+    }
+}
+
+/// The largest pivot $1 / \alpha$ of the tridiagonal matrix.
+fn largest_of(steps: &[CgStep]) -> f64 {
+    steps.iter().map(|step| 1.0 / step.alpha).fold(0.0, f64::max)
+}

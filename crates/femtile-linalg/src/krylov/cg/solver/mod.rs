@@ -1,0 +1,311 @@
+//! Conjugate gradients for many right sides with one operator.
+
+mod attempt;
+mod cpu;
+#[allow(unsafe_code)]
+pub(crate) mod cuda;
+mod kernels;
+mod plan;
+mod reference;
+mod start;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Instant;
+
+use femtile_device::{Buffer, Scalar};
+
+use super::{CgKernels, CgOutcome, KrylovConfig, Vectors, run_in};
+use crate::comm::Communicator;
+use crate::krylov::acceptance::{self, System};
+use crate::krylov::residual::fits;
+use crate::krylov::{Monitor, Stop};
+use crate::{LinalgError, LinearOperator, Preconditioner};
+use attempt::{Attempt, Recordings};
+pub use kernels::{CgBegin, CgDiagonals, CgFinish, CgSolverKernels, CgSums};
+use plan::Past;
+
+/// The norm that the tolerance of a solve is relative to.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[non_exhaustive]
+pub enum Target {
+    /// $\|r\| \le \tau \|b\|$.
+    #[default]
+    RightSide,
+    /// $\|r\| \le \tau s$ with a given $s > 0$, for callers that know the size of the terms of b; at most $\|b\| / 2$.
+    Norm(f64),
+    /// $\|r\| \le \min(\tau \|b\|, \rho \|r_0\|)$ with the first residual $r_0$, where the correction of the first guess is
+    /// wanted to a relative accuracy $\rho$.
+    Reduction(f64),
+}
+
+/// Conjugate gradients for many right sides with one operator: vectors and recordings are kept between solves.
+///
+/// Iterates, residuals and stop of a solve are those of [`super::ConjugateGradient::solve`], to the last bit. A GPU is given as many
+/// iterations as the last solves have taken, together with the start before and the acceptance tests after them, as one
+/// recording, and the host reads their result once. The acceptance tests know the smallest Ritz value of earlier solves, and a
+/// preconditioner that is no diagonal is compared at the first guess in place of the right side; an iterate that they refuse is
+/// judged as by [`super::ConjugateGradient`], which continues from there.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use femtile_device::{Buffer, Cpu};
+/// use femtile_linalg::comm::Alone;
+/// use femtile_linalg::hooks::Hook;
+/// use femtile_linalg::krylov::cg::{CgSolver, KrylovConfig, Target};
+/// use femtile_linalg::precondition::Diagonal;
+/// use femtile_linalg::{LinalgError, LinearOperator};
+///
+/// /// The matrix 2 I.
+/// struct Twice(Cpu);
+///
+/// impl LinearOperator<f64, Cpu> for Twice {
+///     fn n_rows(&self) -> usize {
+///         3
+///     }
+///     fn n_cols(&self) -> usize {
+///         3
+///     }
+///     fn device(&self) -> &Cpu {
+///         &self.0
+///     }
+///     fn apply_with(
+///         &self,
+///         y: &mut Buffer<f64, Cpu>,
+///         x: &Buffer<f64, Cpu>,
+///         hook: &dyn Hook<f64>,
+///     ) -> Result<(), LinalgError> {
+///         y.as_mut_slice().iter_mut().zip(x.as_slice()).for_each(|(y, x)| *y = 2.0 * x);
+///         hook.post(0..3, x.as_slice(), y.as_mut_slice());
+///         Ok(())
+///     }
+/// }
+///
+/// # fn main() -> Result<(), LinalgError> {
+/// let cpu = Cpu::new(1)?;
+/// let m = Diagonal::identity(&cpu, 3)?;
+/// let mut solver = CgSolver::new(Arc::new(Twice(cpu)), Arc::new(m))?;
+/// for step in 1..=4 {
+///     solver.b_mut().upload(&[1.0, 2.0, f64::from(step)])?;
+///     let outcome = solver.solve(&KrylovConfig::default(), Target::RightSide, &Alone, &mut ())?;
+///     assert_eq!(outcome.stop, femtile_linalg::krylov::Stop::Converged);
+/// }
+/// assert_eq!(solver.x().to_host()?, [0.5, 1.0, 2.0]);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Cost
+/// k iterations with a diagonal preconditioner: k + 2 products, 10n values moved each iteration and 14n besides. Seven
+/// vectors are kept, eight with any other preconditioner. On a GPU a solve of at most 32 expected iterations is one replay and
+/// two copies to the host, waited for together.
+/// # Source
+/// As [`super::ConjugateGradient`].
+pub struct CgSolver<T: Scalar, D: CgSolverKernels<T>> {
+    a: Arc<dyn LinearOperator<T, D>>,
+    m: Arc<dyn Preconditioner<T, D>>,
+    x: Buffer<T, D>,
+    b: Buffer<T, D>,
+    /// Where the solve at hand has begun.
+    start: Buffer<T, D>,
+    v: Vectors<T, D>,
+    sums: CgSums<D>,
+    settings: Vec<f64>,
+    /// The diagonal that residuals are tested by, where it is not that of the preconditioner.
+    test: Option<Buffer<T, D>>,
+    is_identity: bool,
+    recordings: Recordings<D>,
+    /// Addresses of x and b in the recordings.
+    addresses: [u64; 2],
+    past: Past,
+    /// The norm of a residual that the preconditioner, other than a diagonal, knows.
+    scale: Option<f64>,
+    smallest_ritz: Option<f64>,
+}
+
+impl<T: Scalar, D: CgSolverKernels<T>> fmt::Debug for CgSolver<T, D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CgSolver").field("n", &self.x.len()).finish_non_exhaustive()
+    }
+}
+
+impl<T: Scalar, D: CgSolverKernels<T>> CgSolver<T, D> {
+    /// Prepares solves with a symmetric positive definite operator and a preconditioner; x and b are zero.
+    ///
+    /// # Errors
+    /// [`LinalgError::Length`] when the operator is not square or the preconditioner does not fit; errors of the device.
+    pub fn new(
+        a: Arc<dyn LinearOperator<T, D>>,
+        m: Arc<dyn Preconditioner<T, D>>,
+    ) -> Result<Self, LinalgError> {
+        let (device, n) = (a.device().clone(), a.n_rows());
+        let (x, b, start) =
+            (Buffer::zeros(&device, n)?, Buffer::zeros(&device, n)?, Buffer::zeros(&device, n)?);
+        fits(a.as_ref(), &x, &b)?;
+        let is_identity = match m.diagonal() {
+            // Numbers whose sum and sum of squares are n are ones.
+            Some(d) => device.sum(d)? == n as f64 && device.dot(d, d)? == n as f64,
+            None => false,
+        };
+        let test = match m.diagonal().is_none() || is_identity {
+            true => match a.inverse_diagonal() {
+                Err(LinalgError::Diagonal { .. }) => None,
+                found => found?,
+            },
+            false => None,
+        };
+        let v = Vectors::new(&device, n, m.as_ref())?;
+        let sums = CgSums::new(&device, device.cg_sum_partials(n))?;
+        Ok(Self {
+            addresses: [x.address(), b.address()],
+            a,
+            m,
+            x,
+            b,
+            start,
+            v,
+            sums,
+            settings: Vec::new(),
+            test,
+            is_identity,
+            recordings: Recordings::default(),
+            past: Past::default(),
+            scale: None,
+            smallest_ritz: None,
+        })
+    }
+
+    /// Returns the operator.
+    pub fn operator(&self) -> &Arc<dyn LinearOperator<T, D>> {
+        &self.a
+    }
+
+    /// Returns the preconditioner.
+    pub fn preconditioner(&self) -> &Arc<dyn Preconditioner<T, D>> {
+        &self.m
+    }
+
+    /// Returns the solution, or the first guess of the next solve.
+    pub fn x(&self) -> &Buffer<T, D> {
+        &self.x
+    }
+
+    /// Returns the first guess of the next solve, to be overwritten. A buffer of the same length may replace it; the next
+    /// solves then record their work again.
+    pub fn x_mut(&mut self) -> &mut Buffer<T, D> {
+        &mut self.x
+    }
+
+    /// Returns the right side.
+    pub fn b(&self) -> &Buffer<T, D> {
+        &self.b
+    }
+
+    /// Returns the right side of the next solve, to be overwritten; as for [`CgSolver::x_mut`].
+    pub fn b_mut(&mut self) -> &mut Buffer<T, D> {
+        &mut self.b
+    }
+
+    /// Returns x and b together.
+    pub fn vectors_mut(&mut self) -> (&mut Buffer<T, D>, &mut Buffer<T, D>) {
+        (&mut self.x, &mut self.b)
+    }
+
+    /// Returns the smallest Ritz value of $M^{-1} A$ that acceptance tests use, where one is known.
+    pub fn smallest_ritz_value(&self) -> Option<f64> {
+        self.smallest_ritz
+    }
+
+    /// Sets the smallest Ritz value, such as that of a solver before with the same operator, so that results do not depend on
+    /// which of them solves.
+    pub fn set_smallest_ritz_value(&mut self, value: Option<f64>) {
+        self.smallest_ritz = value.filter(|value| *value > 0.0);
+    }
+
+    /// Solves $A x = b$ from the values in x, and leaves the last iterate there.
+    ///
+    /// The settings and the target may differ from solve to solve at no cost.
+    ///
+    /// # Errors
+    /// [`LinalgError::Length`] when x or b were replaced by vectors of another length, [`LinalgError::Setting`] when the
+    /// tolerance does not lie between 0 and 1 or a number of the target is not positive. Not converging is no error: see
+    /// [`CgOutcome::stop`].
+    pub fn solve<C: Communicator>(
+        &mut self,
+        config: &KrylovConfig,
+        target: Target,
+        comm: &C,
+        monitor: &mut dyn Monitor,
+    ) -> Result<CgOutcome, LinalgError> {
+        config.check()?;
+        target.check()?;
+        let begun = Instant::now();
+        self.follow_vectors()?;
+        let outcome = match self.attempt(config, target, comm, monitor)? {
+            Attempt::Accepted(outcome) => outcome,
+            Attempt::Ended { end, b_norm, tolerance } => {
+                let config = KrylovConfig { tolerance, ..config.clone() };
+                let Self { a, m, x, b, v, start, .. } = self;
+                let system = System { a: a.as_ref(), m: m.as_ref(), b, comm };
+                let (outcome, ritz) = acceptance::resume(
+                    x,
+                    system,
+                    (&config, b_norm, begun),
+                    (start, end),
+                    monitor,
+                    &mut |x, system, asked| {
+                        v.scalars.clear_sums()?;
+                        run_in(v, x, system, asked)
+                    },
+                )?;
+                self.smallest_ritz = ritz;
+                outcome
+            }
+            Attempt::NotBegun { tolerance, .. } => {
+                let config = KrylovConfig { tolerance, ..config.clone() };
+                let Self { a, m, x, b, v, .. } = self;
+                let system = System { a: a.as_ref(), m: m.as_ref(), b, comm };
+                acceptance::solve(x, system, &config, monitor, &mut |x, system, asked| {
+                    v.scalars.clear_sums()?;
+                    run_in(v, x, system, asked)
+                })?
+            }
+        };
+        if matches!(outcome.stop, Stop::Converged) {
+            self.past.push(outcome.iterations);
+        }
+        Ok(outcome)
+    }
+
+    /// Checks x and b, and forgets recordings of others.
+    fn follow_vectors(&mut self) -> Result<(), LinalgError> {
+        fits(self.a.as_ref(), &self.x, &self.b)?;
+        let addresses = [self.x.address(), self.b.address()];
+        if self.addresses != addresses {
+            self.addresses = addresses;
+            self.recordings = Recordings::default();
+        }
+        Ok(())
+    }
+}
+
+impl Target {
+    fn check(self) -> Result<(), LinalgError> {
+        let (Self::Norm(value) | Self::Reduction(value)) = self else { return Ok(()) };
+        if value > 0.0 && value.is_finite() {
+            return Ok(());
+        }
+        let message = format!("{value} is not positive");
+        Err(LinalgError::Setting { field: "target", message })
+    }
+
+    /// Returns the norm and the reduction of the settings, 0 where there is none.
+    fn settings(self) -> [f64; 2] {
+        match self {
+            Self::RightSide => [0.0, 0.0],
+            Self::Norm(size) => [size, 0.0],
+            Self::Reduction(reduction) => [0.0, reduction],
+        }
+    }
+}

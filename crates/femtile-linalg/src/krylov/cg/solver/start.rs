@@ -1,0 +1,71 @@
+//! The decision of the device at the start of a solve.
+
+use femtile_device::{Device, HostDevice};
+
+use super::CgSums;
+use crate::krylov::cg::CgScalars;
+
+/// A residual that is rounding, relative to the right side: no reduction of the first residual asks for less.
+pub(super) const ROUNDING: f64 = 1e-15;
+
+/// The largest tolerance relative to the right side.
+pub(super) const LOOSEST: f64 = 0.5;
+
+/// The start of a solve, from its sums and settings.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Start {
+    pub b_norm: f64,
+    pub r_norm: f64,
+    /// The tolerance relative to $\|b\|$.
+    pub tolerance: f64,
+    /// Whether the norms lie in their ranges.
+    pub is_usual: bool,
+}
+
+impl Start {
+    /// Returns the start from the first sums; the same bits as the kernel `cg_decide`.
+    pub(super) fn of<D: Device>(sums: &[f64], settings: &[f64]) -> Self {
+        let setting = |place: usize| settings[place];
+        let (b_norm, r_norm) = (sums[CgSums::<D>::B_DOT_B].sqrt(), sums[CgSums::<D>::R_DOT_R].sqrt());
+        let (size, reduction) = (setting(CgSums::<D>::SIZE), setting(CgSums::<D>::REDUCTION));
+        let mut tolerance = setting(CgSums::<D>::TOLERANCE);
+        if size > 0.0 {
+            tolerance = (tolerance * size / b_norm).min(LOOSEST);
+        }
+        if reduction > 0.0 {
+            tolerance = tolerance.min(reduction * r_norm / b_norm).max(ROUNDING);
+        }
+        let lies_in = |value: f64, range: usize| setting(range) <= value && value <= setting(range + 1);
+        let is_met = r_norm / b_norm <= tolerance;
+        let is_usual = lies_in(b_norm, CgSums::<D>::B_RANGE)
+            && r_norm.is_finite()
+            && (is_met || lies_in(r_norm, CgSums::<D>::R_RANGE));
+        Self { b_norm, r_norm, tolerance, is_usual }
+    }
+}
+
+/// [`super::CgSolverKernels::cg_decide`] where the host can address the device's memory.
+pub(super) fn decide<D: HostDevice>(scalars: &mut CgScalars<D>, sums: &CgSums<D>) {
+    let (settings, sums) = (sums.settings.as_slice(), sums.first.as_slice());
+    let start = Start::of::<D>(sums, settings);
+    let rho = sums[CgSums::<D>::R_DOT_Z];
+    let state = scalars.state.as_mut_slice();
+    state[CgScalars::<D>::RHO] = rho;
+    state[CgScalars::<D>::ALPHA] = 0.0;
+    state[CgScalars::<D>::BETA] = 0.0;
+    state[CgScalars::<D>::ITERATION] = 0.0;
+    state[CgScalars::<D>::THRESHOLD] = (start.tolerance * start.b_norm).powi(2);
+    state[CgScalars::<D>::FIRST_SUMS..].copy_from_slice(sums);
+    state[CgScalars::<D>::LIMIT] = settings[CgSums::<D>::LIMIT];
+    state[CgScalars::<D>::END] = if !start.is_usual {
+        CgScalars::<D>::NOT_BEGUN
+    } else if start.r_norm / start.b_norm <= start.tolerance {
+        CgScalars::<D>::CONVERGED
+    } else if settings[CgSums::<D>::LIMIT] <= 0.0 {
+        CgScalars::<D>::LIMIT_REACHED
+    } else if rho > 0.0 && rho.is_finite() {
+        CgScalars::<D>::RUNNING
+    } else {
+        CgScalars::<D>::NOT_BEGUN
+    };
+}
