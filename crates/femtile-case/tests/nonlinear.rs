@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use femtile_case::{Case, Silent, run};
+use femtile_case::{Case, Progress, Silent, run};
 
 fn case(folder: &Path, text: &str) -> Case {
     let mut case = Case::parse(&folder.join("case.toml"), text.into()).unwrap();
@@ -121,4 +121,33 @@ fn wrong_settings_and_names_are_refused_with_their_key() {
         .replace("kind = \"square\", cells", "kind = \"grid\", nodes")
         .replace("\"bdf2\"", "\"adi\"");
     refused(on_a_grid, &["time.mass"]);
+}
+
+/// Asks for a stop once a time is reached.
+struct StopAt(f64, bool);
+
+impl Progress for StopAt {
+    fn time(&mut self, time: f64, _: f64) {
+        self.1 |= time >= self.0;
+    }
+
+    fn is_interrupted(&self) -> bool {
+        self.1
+    }
+}
+
+#[test]
+fn an_interrupted_run_goes_on_to_the_same_bits() {
+    for steps in ["steps = 30", "tolerance = 1e-3"] {
+        let time = format!("{steps}\ntraces = {{ every = 0.25 }}\ncheckpoint = {{ steps = 7 }}");
+        let text = in_time(&time, "preconditioner = \"amg\"");
+        let [whole, cut] = [0, 1].map(|_| tempfile::tempdir().unwrap());
+        let report = run(&case(whole.path(), &text), &mut Silent).unwrap();
+        let mut parts = case(cut.path(), &text);
+        let first = run(&parts, &mut StopAt(0.8, false)).unwrap();
+        assert_eq!(first.time.as_ref().unwrap().stop, "interrupted");
+        parts.file.time.as_mut().unwrap().restart = true;
+        let second = run(&parts, &mut Silent).unwrap();
+        assert_eq!((second.functionals, second.files), (report.functionals, report.files), "{steps}");
+    }
 }

@@ -37,6 +37,20 @@ const WORTH_PMG_HIGH: [f64; 2] = [60.0, 1000.0];
 /// multigrid takes as long on many threads as on one, and all launches of a cycle on coarse levels take as long.
 const SMALL: [f64; 2] = [3000.0, 400_000.0];
 
+/// Both numbers for multigrid whose setup serves many solves: a solve by some eight cycles moves as much memory as 40
+/// iterations with the diagonal, and launches 15 times as many kernels an iteration.
+const WORTH_KEPT: [f64; 2] = [45.0, 40.0];
+const SMALL_KEPT: [f64; 2] = [3000.0, 100_000.0];
+
+/// Solves with one matrix.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Solves {
+    /// One, which has to make up for all setup.
+    One,
+    /// So many that the setup does not count.
+    Many,
+}
+
 /// A chosen preconditioner and the reason.
 #[derive(Debug)]
 pub(crate) struct Chosen {
@@ -79,8 +93,8 @@ pub(crate) fn choose(
     config: &SolverConfig,
     discretization: &Discretization<'_>,
     problem: Option<&TensorProblem<'_>>,
-    opened: Option<&Cuda>,
-    n_threads: usize,
+    (opened, n_threads): (Option<&Cuda>, usize),
+    solves: Solves,
 ) -> Result<Chosen, SolveError> {
     let space = &discretization.config;
     if discretization.sigma.as_constant() == Some(0.0) {
@@ -99,9 +113,13 @@ pub(crate) fn choose(
         let reason = format!("about {expected:.0} iterations are expected with the diagonal");
         Chosen { preconditioner: PreconditionerConfig::Jacobi, boxes: None, reason }
     };
-    let fixed = if has_gpu { SMALL[1] } else { SMALL[0] * n_threads as f64 };
+    let small = if solves == Solves::One { SMALL } else { SMALL_KEPT };
+    let fixed = if has_gpu { small[1] } else { small[0] * n_threads as f64 };
     let slack = 1.0 + fixed / n.max(1) as f64;
-    let is_enough = |worth: [f64; 2]| expected <= slack * worth[usize::from(has_gpu)];
+    let is_enough = |worth: [f64; 2]| {
+        let worth = if solves == Solves::One { worth } else { WORTH_KEPT };
+        expected <= slack * worth[usize::from(has_gpu)]
+    };
     let is_high = space.degree > 4;
     let amg_or_jacobi = |reason: String| match is_enough(WORTH_AMG) {
         true => jacobi(),

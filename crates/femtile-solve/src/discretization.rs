@@ -8,8 +8,9 @@ use femtile_fem::tensor::{TensorProblem, functionals as tensor_functionals};
 use femtile_fem::{BoundaryCondition, Coefficient, FemError, Form, assemble, functionals};
 use femtile_mesh::Mesh;
 use femtile_mesh::check::BoundaryFacets;
+use femtile_sparse::Csr;
 
-use crate::auto;
+use crate::auto::{self, Solves};
 use crate::check::{self, check_cells};
 use crate::component::Component;
 use crate::device::{self, Choice, Chosen};
@@ -164,6 +165,20 @@ impl<'m> Discretization<'m> {
         opened: Option<&Cuda>,
         n_threads: usize,
     ) -> Result<WeakForm<'_>, SolveError> {
+        self.weak_form_for(config, opened, n_threads, Solves::One)
+    }
+
+    /// As [`Discretization::weak_form`], with a preconditioner for one solve or for many.
+    ///
+    /// # Errors
+    /// As [`Discretization::weak_form`].
+    pub(crate) fn weak_form_for(
+        &self,
+        config: &SolverConfig,
+        opened: Option<&Cuda>,
+        n_threads: usize,
+        solves: Solves,
+    ) -> Result<WeakForm<'_>, SolveError> {
         config.check()?;
         let of_component = |space, component| TensorProblem::new(space, &self.form(component));
         let problems = match &self.space {
@@ -173,7 +188,7 @@ impl<'m> Discretization<'m> {
         let (mut config, mut boxes, mut reason) = (config.clone(), None, String::from("asked for"));
         match &config.preconditioner {
             PreconditionerConfig::Auto => {
-                let chosen = auto::choose(&config, self, problems.first(), opened, n_threads)?;
+                let chosen = auto::choose(&config, self, problems.first(), (opened, n_threads), solves)?;
                 (config.preconditioner, boxes, reason) = (chosen.preconditioner, chosen.boxes, chosen.reason);
             }
             PreconditionerConfig::Gmg(options) => {
@@ -289,6 +304,27 @@ impl WeakForm<'_> {
             Kind::Tensor { problems, boxes, space } => {
                 let config = (config, space.quadrature);
                 tensor::system((cpu, device), config, (problems, boxes.as_ref()), stages)
+            }
+        }
+    }
+
+    /// Assembles the matrix of one component on a device, without a right side.
+    ///
+    /// # Errors
+    /// Errors of assembly.
+    pub(crate) fn matrix<D: OperatorDevice>(
+        &self,
+        device: &D,
+        stages: &mut Stages<'_>,
+    ) -> Result<Csr<f64, D>, SolveError> {
+        stages.begin(Stage::Assemble)?;
+        match &self.kind {
+            Kind::Simplices(form) => {
+                let assembled = stages.with_fractions(|progress| assemble::<f64, D>(device, form, progress));
+                Ok(assembled?.into_parts().0)
+            }
+            Kind::Tensor { problems, space, .. } => {
+                Ok(tensor::assembled(device, tensor::rule(space.quadrature), &problems[0], stages)?.0)
             }
         }
     }

@@ -5,10 +5,12 @@ use femtile_sparse::csr::Csr;
 use femtile_sparse::{Format, ProductMatrix};
 
 use crate::SolverConfig;
+use crate::auto::Solves;
 use crate::method::SolveDevice;
 use crate::preconditioner::Level;
 
-/// Products of a solve with a diagonal as preconditioner, and with multigrid, as far as formats are chosen for them.
+/// Products of a solve with a diagonal as preconditioner, or of many solves, and of one with multigrid, as far as formats are
+/// chosen for them.
 const WITH_DIAGONAL: usize = 400;
 const WITH_MULTIGRID: usize = 10;
 
@@ -37,8 +39,15 @@ pub(crate) fn product_matrix<D: SolveDevice>(
     matrix: Csr<f64, D>,
     config: &SolverConfig,
 ) -> Result<(ProductMatrix<f64, D>, String), LinalgError> {
-    let n_products = if config.preconditioner.is_diagonal() { WITH_DIAGONAL } else { WITH_MULTIGRID };
-    ProductMatrix::new(matrix, config.format, n_products, &config.remembered)
+    ProductMatrix::new(matrix, config.format, n_products(config, Solves::One), &config.remembered)
+}
+
+/// Returns the products with a matrix for which its format is chosen.
+fn n_products(config: &SolverConfig, solves: Solves) -> usize {
+    match solves {
+        Solves::One if !config.preconditioner.is_diagonal() => WITH_MULTIGRID,
+        _ => WITH_DIAGONAL,
+    }
 }
 
 /// Puts a matrix into the format of the settings, where it lies.
@@ -50,8 +59,10 @@ pub(crate) fn product_matrix<D: SolveDevice>(
 pub(crate) fn formatted<D: SolveDevice>(
     matrix: Csr<f64, D>,
     config: &SolverConfig,
+    solves: Solves,
 ) -> Result<Formatted<D>, LinalgError> {
-    let (matrix, reason) = product_matrix(matrix, config)?;
+    let n_products = n_products(config, solves);
+    let (matrix, reason) = ProductMatrix::new(matrix, config.format, n_products, &config.remembered)?;
     Ok(Formatted { format: matrix.format(), operator: Box::new(matrix), reason })
 }
 

@@ -6,7 +6,7 @@ use femtile_amg::AmgKernels;
 use femtile_device::{Buffer, Cpu, Cuda};
 use femtile_fem::AssemblyKernels;
 use femtile_linalg::comm::Alone;
-use femtile_linalg::krylov::cg::{CgKernels, CgOutcome, ConjugateGradient, KrylovConfig};
+use femtile_linalg::krylov::cg::{CgOutcome, CgSolverKernels, ConjugateGradient, KrylovConfig};
 use femtile_linalg::krylov::gmres::{Gmres, GmresConfig};
 use femtile_linalg::krylov::merged_cg::MergedCg;
 use femtile_linalg::krylov::pipelined_cg::PipelinedCg;
@@ -40,7 +40,7 @@ impl Monitor for Watch<'_> {
 /// A device that problems are solved on: [`Cpu`] and [`Cuda`].
 pub trait SolveDevice:
     AssemblyKernels<f64>
-    + CgKernels<f64>
+    + CgSolverKernels<f64>
     + CsrKernels<f64>
     + EllWarpKernels<f64, f64>
     + Described
@@ -100,7 +100,7 @@ impl SolveDevice for Cuda {
 }
 
 /// Returns the settings that all methods share.
-fn cg_config(config: &SolverConfig) -> KrylovConfig {
+pub(crate) fn cg_config(config: &SolverConfig) -> KrylovConfig {
     KrylovConfig {
         tolerance: config.tolerance,
         max_iterations: config.max_iterations,

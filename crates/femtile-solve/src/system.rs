@@ -8,6 +8,7 @@ use femtile_matrix_free::MetricEvaluation;
 use femtile_mesh::Mesh;
 use femtile_sparse::Csr;
 
+use crate::auto::Solves;
 use crate::format::{Formatted, citations_of, formatted};
 use crate::method::{SolveDevice, iterate};
 use crate::preconditioner::{Level, preconditioner, without_constants};
@@ -82,7 +83,7 @@ impl<'a, D: SolveDevice> LinearSystem<'a, D> {
         let mut warnings = Vec::new();
         let made = preconditioner(device, &config.preconditioner, mesh, &mut matrix, &mut warnings)?;
         let (preconditioner, levels) = without_constants(device, made, matrix.n_rows(), is_pure_neumann)?;
-        let Formatted { operator, format, reason } = formatted(matrix, config)?;
+        let Formatted { operator, format, reason } = formatted(matrix, config, Solves::One)?;
         let citations = citations_of(format, &levels);
         Ok(Self {
             operator,

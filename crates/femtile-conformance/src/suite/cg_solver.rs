@@ -243,6 +243,25 @@ pub fn targets_are_tolerances_of_the_right_side<D: LinearDevice>(device: &D, sco
     }
 }
 
+/// Another operator or another kind of preconditioner leaves nothing of the one before.
+pub fn a_solver_takes_other_operators<D: LinearDevice>(device: &D, scope: &Scope) {
+    let (n, mut random) = (scope.side * scope.side, Random::new(10));
+    let matrices = [(); 2].map(|()| laplacian::<f64>(scope.side, &mut random));
+    let mut kept = solver(device, &matrices[0], Kind::Diagonal);
+    for (round, kind) in KINDS.into_iter().chain(KINDS).enumerate() {
+        let other = solver(device, &matrices[round % 2], kind);
+        kept.set_operator(Arc::clone(other.operator()), Arc::clone(other.preconditioner())).unwrap();
+        assert_eq!(kept.smallest_ritz_value(), None);
+        for _ in 0..2 {
+            let b = random.vector::<f64>(n);
+            let _ = compare(&mut kept, (&vec![0.0; n], &b), &config(1e-7));
+        }
+    }
+    let smaller = solver(device, &laplacian::<f64>(2, &mut random), Kind::Diagonal);
+    let (a, m) = (Arc::clone(smaller.operator()), Arc::clone(smaller.preconditioner()));
+    assert!(kept.set_operator(a, m).is_err());
+}
+
 /// Buffers that take the place of x and b are solved for, and those that were there before are left alone.
 pub fn vectors_of_a_solver_may_be_replaced<D: LinearDevice>(device: &D, scope: &Scope) {
     let (n, mut random) = (scope.side * scope.side, Random::new(6));

@@ -42,6 +42,27 @@ pub fn csr_products_agree_with_the_reference<D: LinearDevice>(device: &D, scope:
     assert_eq!(product(&parts.on(device), &vec![1.0; 5000]), [6.0, 12_502_500.0, 0.0, 1.0]);
 }
 
+/// $(\alpha A + \beta B) x$ is $\alpha A x + \beta B x$, also when A is gone; matrices of other sizes are refused.
+pub fn matrices_of_one_pattern_are_combined<D: LinearDevice>(device: &D, scope: &Scope) {
+    for &n in scope.sizes.iter().filter(|n| **n < 300) {
+        let mut random = Random::new(n as u64);
+        let a = random_matrix::<f64>(n, n, &mut random);
+        let b = Parts { values: random.vector(a.values.len()), ..a.clone() };
+        let x = random.vector(n);
+        let combined = {
+            let (on_device, other) = (a.on(device), b.on(device));
+            on_device.combined(2.0, &other, -0.5).unwrap()
+        };
+        let (found, of_a, of_b) =
+            (product(&combined, &x), product(&a.on(device), &x), product(&b.on(device), &x));
+        for i in 0..n {
+            assert!((found[i] - (2.0 * of_a[i] - 0.5 * of_b[i])).abs() < 1e-13, "row {i} of {n}");
+        }
+        let longer = random_matrix::<f64>(n + 1, n + 1, &mut random).on(device);
+        assert!(combined.combined(1.0, &longer, 1.0).is_err());
+    }
+}
+
 /// The first row whose diagonal entry is absent, negative or not a number is named with its value.
 pub fn jacobi_names_the_row_whose_diagonal_is_not_positive<D: LinearDevice>(device: &D, _: &Scope) {
     for (bad, value) in [(vec![(0, 1.0)], 0.0), (vec![(1, -2.0)], -2.0), (vec![(1, f64::NAN)], f64::NAN)] {

@@ -103,7 +103,7 @@ macro_rules! linear_algebra {
     ($devices:path, $scope:expr) => {
         $crate::checks! { $devices, $scope;
             vector: vector_kernels_agree_with_the_reference, vectors_of_different_length_are_refused;
-            csr: csr_products_agree_with_the_reference, jacobi_divides_by_the_diagonal,
+            csr: csr_products_agree_with_the_reference, matrices_of_one_pattern_are_combined, jacobi_divides_by_the_diagonal,
                 jacobi_names_the_row_whose_diagonal_is_not_positive;
             cg: cg_agrees_with_the_reference, flexible_cg_is_cg_where_nothing_changes, a_zero_right_side_gives_zero_at_once, a_good_start_ends_at_once,
                 every_stop_keeps_the_iterate_that_it_reports, an_indefinite_matrix_breaks_down_with_numbers,
@@ -112,7 +112,7 @@ macro_rules! linear_algebra {
             cg_solver: kept_solves_have_the_bits_of_single_ones, kept_solves_take_any_number_of_unknowns,
                 unusual_right_sides_leave_a_solver_as_it_was, kept_solves_end_as_single_ones,
                 a_monitor_ends_a_kept_solve, targets_are_tolerances_of_the_right_side,
-                vectors_of_a_solver_may_be_replaced;
+                vectors_of_a_solver_may_be_replaced, a_solver_takes_other_operators;
         }
     };
 }

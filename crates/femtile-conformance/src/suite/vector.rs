@@ -44,6 +44,16 @@ fn agree<T: Scalar, D: VectorKernels<T>>(device: &D, n: usize, tolerance: f64) {
     let (alpha, beta) = (T::from_f64(0.3), T::from_f64(-1.7));
     let mut moved = Buffer::from_host(device, &y).unwrap();
     device.axpby(&mut moved, alpha, &dx, beta).unwrap();
+    let vectors = [(alpha, &dx), (beta, &dy), (T::ONE, &dx), (alpha, &dy)];
+    for k in 1..=4 {
+        let mut sum = nan(device, n);
+        device.combine(&mut sum, &vectors[..k]).unwrap();
+        for (i, found) in sum.to_host().unwrap().iter().enumerate() {
+            let terms = [alpha * x[i], beta * y[i], x[i], alpha * y[i]];
+            let expected = terms[..k].iter().fold(0.0, |sum, term| sum + term.to_f64());
+            assert!((found.to_f64() - expected).abs() <= 4.0 * tolerance, "{k} terms");
+        }
+    }
     let (scaled, moved) = (scaled.to_host().unwrap(), moved.to_host().unwrap());
     for i in 0..n {
         assert_eq!(scaled[i], x[i] * y[i]);
@@ -64,5 +74,8 @@ pub fn vectors_of_different_length_are_refused<D: LinearDevice>(device: &D, _: &
     let (mut x, y) = (Buffer::<f64, _>::zeros(device, 3).unwrap(), Buffer::zeros(device, 4).unwrap());
     assert!(device.dot(&x, &y).is_err());
     assert!(device.axpby(&mut x, 1.0, &y, 1.0).is_err());
+    assert!(device.combine(&mut x, &[(1.0, &y)]).is_err());
+    assert!(device.combine(&mut x, &[]).is_err());
+    assert!(device.combine(&mut x, &[(1.0, &Buffer::zeros(device, 3).unwrap()); 5]).is_err());
     assert!(x.upload(&[1.0; 4]).is_err());
 }

@@ -3,6 +3,7 @@ use std::ops::Range;
 use femtile_device::cpu::SharedMut;
 use femtile_device::{Buffer, Cpu, Scalar};
 
+use super::kernels::check_terms;
 use super::reference::entry;
 use super::sum::{BLOCK, block_dot, block_sum, combine, n_blocks};
 use super::{Convert, DeviceSum, VectorKernels};
@@ -134,6 +135,25 @@ impl<T: Scalar> VectorKernels<T> for Cpu {
             [y.as_mut_slice()],
             #[inline(always)]
             |rows, [y]| y.iter_mut().zip(&x[rows]).for_each(|(y, &x)| *y = alpha * x + beta * *y),
+        );
+        Ok(())
+    }
+
+    fn combine(&self, y: &mut Buffer<T, Self>, terms: &[(T, &Buffer<T, Self>)]) -> Result<(), LinalgError> {
+        check_terms(y.len(), terms)?;
+        let terms: Vec<(T, &[T])> = terms.iter().map(|(alpha, x)| (*alpha, x.as_slice())).collect();
+        let ((first, x), others) = (terms[0], &terms[1..]);
+        map_blocks(
+            self,
+            x.len(),
+            [y.as_mut_slice()],
+            #[inline(always)]
+            |rows, [y]| {
+                y.iter_mut().zip(&x[rows.clone()]).for_each(|(y, &x)| *y = first * x);
+                for (alpha, x) in others {
+                    y.iter_mut().zip(&x[rows.clone()]).for_each(|(y, &x)| *y += *alpha * x);
+                }
+            },
         );
         Ok(())
     }

@@ -1,6 +1,7 @@
 use femtile_device::cuda::{Header, Kernel, Launch, Program, Read, Specialisation, Write};
 use femtile_device::{Buffer, Cuda, Scalar};
 
+use super::kernels::check_terms;
 use super::{Convert, DeviceSum, VectorKernels};
 use crate::{LinalgError, error::need};
 
@@ -30,6 +31,7 @@ type Sum = (Write<f64>, Write<f64>, Write<u32>);
 type Fill<T> = (Write<T>, T, u64);
 type Copy<T> = (Write<T>, Read<T>, u64);
 type Axpby<T> = (Write<T>, T, Read<T>, T, u64);
+type Combine<T> = (Write<T>, T, Read<T>, T, Read<T>, T, Read<T>, T, Read<T>, u64);
 type ScaleBy<T> = (Write<T>, Read<T>, Read<T>, u64);
 type Dot<T> = (Write<f64>, Write<f64>, Write<u32>, Read<T>, Read<T>, u64, u32);
 type SubtractMean<T> = (Write<T>, Read<f64>, u64);
@@ -150,6 +152,17 @@ impl<T: Scalar> VectorKernels<T> for Cuda {
                 arguments,
             )
         }?)
+    }
+
+    fn combine(&self, y: &mut Buffer<T, Self>, terms: &[(T, &Buffer<T, Self>)]) -> Result<(), LinalgError> {
+        check_terms(y.len(), terms)?;
+        let n = y.len();
+        let term = |k: usize| terms.get(k).map_or((T::ZERO, Read::none()), |(alpha, x)| (*alpha, x.read()));
+        let [(a0, x0), (a1, x1), (a2, x2), (a3, x3)] = std::array::from_fn(term);
+        let arguments = (y.write(), a0, x0, a1, x1, a2, x2, a3, x3, n as u64);
+        let kernel = Kernel::<Combine<T>>::new("vector_combine");
+        // SAFETY: all vectors have n entries, and those that are not there are not read.
+        Ok(unsafe { self.launch(&VECTOR.of::<T>(), &kernel, update_launch::<T>(n), arguments) }?)
     }
 
     fn scale_by(

@@ -1,6 +1,6 @@
 use femtile_device::{Buffer, Device, DeviceError, Scalar};
 
-use crate::LinalgError;
+use crate::{LinalgError, error::need};
 
 /// The acts on whole vectors that algorithms share.
 ///
@@ -24,6 +24,12 @@ pub trait VectorKernels<T: Scalar>: Device {
         beta: T,
     ) -> Result<(), LinalgError>;
 
+    /// $y = \sum_k \alpha_k x_k$ of one to four vectors, added in their order. Reads a vector for each term, writes n values.
+    ///
+    /// # Errors
+    /// [`LinalgError::Setting`] for no term or more than four.
+    fn combine(&self, y: &mut Buffer<T, Self>, terms: &[(T, &Buffer<T, Self>)]) -> Result<(), LinalgError>;
+
     /// $z_i = d_i r_i$. Reads 2n, writes n values.
     fn scale_by(
         &self,
@@ -44,6 +50,21 @@ pub trait VectorKernels<T: Scalar>: Device {
     /// [`LinalgError::Length`] when `sum` was made for shorter vectors.
     fn subtract_mean(&self, x: &mut Buffer<T, Self>, sum: &mut DeviceSum<Self>) -> Result<(), LinalgError>;
 }
+
+/// Refuses numbers of terms that [`VectorKernels::combine`] does not take, and vectors of other lengths.
+pub(super) fn check_terms<T: Scalar, D: Device>(
+    n: usize,
+    terms: &[(T, &Buffer<T, D>)],
+) -> Result<(), LinalgError> {
+    if !(1..=MOST_TERMS).contains(&terms.len()) {
+        let message = format!("{} are given, where 1 to {MOST_TERMS} are possible", terms.len());
+        return Err(LinalgError::Setting { field: "terms", message });
+    }
+    terms.iter().try_for_each(|(_, x)| need("x", n, x.len()))
+}
+
+/// The largest number of terms of [`VectorKernels::combine`].
+pub(super) const MOST_TERMS: usize = 4;
 
 /// Memory for a sum that stays on its device.
 pub struct DeviceSum<D: Device> {

@@ -1,5 +1,6 @@
 use femtile_device::{Buffer, Reference, Scalar};
 
+use super::kernels::check_terms;
 use super::{Convert, DeviceSum, VectorKernels};
 use crate::{LinalgError, error::need};
 
@@ -29,6 +30,18 @@ impl<T: Scalar> VectorKernels<T> for Reference {
         need("x", y.len(), x.len())?;
         for (y, &x) in y.as_mut_slice().iter_mut().zip(x.as_slice()) {
             *y = alpha * x + beta * *y;
+        }
+        Ok(())
+    }
+
+    fn combine(&self, y: &mut Buffer<T, Self>, terms: &[(T, &Buffer<T, Self>)]) -> Result<(), LinalgError> {
+        check_terms(y.len(), terms)?;
+        for (i, y) in y.as_mut_slice().iter_mut().enumerate() {
+            let mut sum = terms[0].0 * terms[0].1.as_slice()[i];
+            for (alpha, x) in &terms[1..] {
+                sum += *alpha * x.as_slice()[i];
+            }
+            *y = sum;
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-// Vectors: fill, copy, axpby, scale_by, dot, sum, subtract_mean. In updates a thread takes a pack of 16 bytes.
+// Vectors: fill, copy, axpby, combine, scale_by, dot, sum, subtract_mean. In updates a thread takes a pack of 16 bytes.
 #include "femtile.cuh"
 #include "sums.cuh"
 
@@ -33,6 +33,37 @@ extern "C" __global__ void vector_axpby(T* y, T alpha, const T* x, T beta, u64 n
         store_pack(y, pack, of_y);
     }
     if (const u64 i = own_tail(n); i < n) y[i] = alpha * x[i] + beta * y[i];
+}
+
+// Adds alpha x to a pack or an entry, where x is there.
+__device__ inline void add_term(Pack<T>& sum, T alpha, const T* x, u64 pack) {
+    if (!x) return;
+    const Pack<T> of_x = load_pack(x, pack);
+    for (u32 j = 0; j < Pack<T>::N; ++j) sum.value[j] += alpha * of_x.value[j];
+}
+
+__device__ inline void add_term(T& sum, T alpha, const T* x, u64 i) {
+    if (x) sum += alpha * x[i];
+}
+
+// y = a0 x0 + a1 x1 + a2 x2 + a3 x3; null for terms that are not there. Reads up to 4n, writes n values.
+extern "C" __global__ void vector_combine(
+    T* y, T a0, const T* x0, T a1, const T* x1, T a2, const T* x2, T a3, const T* x3, u64 n) {
+    if (const u64 pack = own_pack(); pack < n / Pack<T>::N) {
+        Pack<T> sum = load_pack(x0, pack);
+        for (u32 j = 0; j < Pack<T>::N; ++j) sum.value[j] *= a0;
+        add_term(sum, a1, x1, pack);
+        add_term(sum, a2, x2, pack);
+        add_term(sum, a3, x3, pack);
+        store_pack(y, pack, sum);
+    }
+    if (const u64 i = own_tail(n); i < n) {
+        T sum = a0 * x0[i];
+        add_term(sum, a1, x1, i);
+        add_term(sum, a2, x2, i);
+        add_term(sum, a3, x3, i);
+        y[i] = sum;
+    }
 }
 
 // z_i = d_i r_i. Reads 2n, writes n values.

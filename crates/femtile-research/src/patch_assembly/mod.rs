@@ -8,7 +8,7 @@ use femtile::device::{Buffer, Cpu, Cuda, Scalar};
 use femtile::fem::assembly::Assembled;
 use femtile::fem::assembly::kernel_support::{MeshIdentity, Sparsity, first_error};
 use femtile::fem::dofs::LinearSpace;
-use femtile::fem::{AssemblyKernels, AssemblyProblem, FemError, Form};
+use femtile::fem::{AssemblyKernels, AssemblyProblem, FemError, Form, State};
 use femtile::linalg::sparse::StoredMatrix;
 use femtile::linalg::sparse::csr::Csr;
 use femtile::mesh::{Mesh, Patches};
@@ -145,7 +145,7 @@ impl<T: Scalar> PatchAssembly<T> {
         };
         // If the GPU reports a bad cell that is sound for the host, the host's values are taken.
         bad.map_or(Ok(()), |cell| {
-            first_error(problem, cell)?;
+            first_error(problem, State::default(), cell)?;
             self.fill_on_host(problem)
         })
     }

@@ -35,6 +35,13 @@ pub(crate) struct Stage<D: SolveDevice> {
     fixed: Buffer<f64, D>,
 }
 
+/// The point of the linearization that a preconditioner was made from.
+struct Making {
+    shift: f64,
+    time: f64,
+    unknown: Vec<f64>,
+}
+
 /// A nonlinear equation on a device.
 ///
 /// $$ r(u) = b + M (h - a u) + d - A u, \qquad J = A + a M $$
@@ -56,8 +63,10 @@ pub(crate) struct Equation<'a, D: SolveDevice> {
     filled: Option<f64>,
     residual: Buffer<f64, D>,
     product: Buffer<f64, D>,
-    /// The last function, where a preconditioner needs the symmetric part of the linearization at it.
+    /// The last function, where a preconditioner needs the symmetric part of the linearization at it, or is kept.
     at: Option<Buffer<f64, D>>,
+    /// Where the preconditioner that is kept was made.
+    made: Option<Making>,
     /// The last reason why r has no value at a function.
     pub refusal: Option<FemError>,
     is_interrupted: IsInterrupted<'a>,
@@ -90,9 +99,11 @@ impl<'a, D: SolveDevice> Equation<'a, D> {
         let is_linear = !coefficients.iter().any(|coefficient| coefficient.uses_unknown());
         let depends_on_time = coefficients.iter().any(|coefficient| coefficient.uses_time())
             || form.conditions.iter().any(|given| given.condition.uses_time());
+        let linear = LinearSolver::new(config, is_symmetric);
+        let is_kept = stage.is_some() && linear.keeps_preconditioners();
         Ok(Self {
             given: Given::new(device, n, tangent.constraints())?,
-            linear: LinearSolver::new(config, is_symmetric),
+            linear,
             stage,
             time,
             is_linear,
@@ -100,7 +111,8 @@ impl<'a, D: SolveDevice> Equation<'a, D> {
             filled: None,
             residual: zeros()?,
             product: zeros()?,
-            at: if is_symmetric { None } else { Some(zeros()?) },
+            at: if is_symmetric && !is_kept { None } else { Some(zeros()?) },
+            made: None,
             refusal: None,
             is_interrupted,
             device: device.clone(),
@@ -128,7 +140,7 @@ impl<'a, D: SolveDevice> Equation<'a, D> {
         defect: Option<&Buffer<f64, D>>,
     ) -> Result<(), SolveError> {
         let Some(stage) = &mut self.stage else { return Ok(()) };
-        if !(0.25..=4.0).contains(&(shift / stage.shift)) {
+        if self.made.as_ref().is_some_and(|made| !(0.25..=4.0).contains(&(shift / made.shift))) {
             self.linear.forget();
         }
         stage.shift = shift;
@@ -150,6 +162,33 @@ impl<'a, D: SolveDevice> Equation<'a, D> {
         self.tangent.matrix().apply(d, u)?;
         self.device.axpby(d, 1.0, self.tangent.rhs(), -1.0)?;
         Ok(self.given.clear(d)?)
+    }
+
+    /// Returns what later solves depend on, as numbers.
+    pub fn memory(&self) -> Vec<f64> {
+        let mut memory = vec![f64::from(u8::from(self.linear.takes_gmres()))];
+        if let (Some(made), Some(per_digit)) = (&self.made, self.linear.per_digit()) {
+            memory.extend([per_digit, made.shift, made.time]);
+            memory.extend_from_slice(&made.unknown);
+        }
+        memory
+    }
+
+    /// Takes over what a run had learned: makes its preconditioner again.
+    pub fn restore(&mut self, memory: &[f64]) -> Result<(), SolveError> {
+        if memory.first() == Some(&1.0) {
+            self.linear.take_gmres();
+        }
+        let [_, per_digit, shift, time, unknown @ ..] = memory else { return Ok(()) };
+        let u = Buffer::from_host(&self.device, unknown).map_err(LinalgError::from)?;
+        if let (Some(stage), true) = (&mut self.stage, u.len() == self.problem.n_dofs()) {
+            stage.shift = *shift;
+            self.bring_time(*time)?;
+            self.residual(&u)?;
+            self.make_preconditioner()?;
+            self.linear.restore_per_digit(*per_digit);
+        }
+        Ok(())
     }
 
     /// Returns the mass matrix of a problem in time.
@@ -184,7 +223,11 @@ impl<'a, D: SolveDevice> Equation<'a, D> {
     /// Makes a preconditioner from the symmetric part of $J$, without a reaction where it is not positive definite with it.
     fn make_preconditioner(&mut self) -> Result<(), SolveError> {
         let mesh = self.problem.space().is_none().then_some(self.problem.mesh);
-        if self.at.is_none() {
+        if let (Some(at), Some(stage), true) = (&self.at, &self.stage, self.linear.keeps_preconditioners()) {
+            let unknown = at.to_host().map_err(LinalgError::from)?;
+            self.made = Some(Making { shift: stage.shift, time: self.time, unknown });
+        }
+        if self.derivatives.all.is_symmetric() {
             let made = self.linear.make(&self.device, mesh, self.tangent.matrix_mut());
             return match made {
                 Err(error) if is_of_definiteness(&error) => self.make_without_reaction(),

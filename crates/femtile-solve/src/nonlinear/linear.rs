@@ -35,8 +35,6 @@ struct Kept<D: SolveDevice> {
 pub(crate) struct LinearSolver<D: SolveDevice> {
     /// Its tolerance is that of the solve at hand, its method the one that works.
     config: SolverConfig,
-    /// The method at the beginning.
-    method: Method,
     kept: Option<Kept<D>>,
     pub levels: Vec<Level>,
     pub warnings: Vec<String>,
@@ -49,13 +47,37 @@ impl<D: SolveDevice> LinearSolver<D> {
         if !is_symmetric && !matches!(config.method, Method::Gmres { .. }) {
             config.method = gmres();
         }
-        Self { method: config.method, config, kept: None, levels: Vec::new(), warnings: Vec::new() }
+        Self { config, kept: None, levels: Vec::new(), warnings: Vec::new() }
     }
 
-    /// Begins again as at first.
-    pub fn restart(&mut self) {
-        self.kept = None;
-        self.config.method = self.method;
+    /// Returns the iterations for each digit after the making of the preconditioner, NaN before a solve; none where it is
+    /// made anew for the next solve.
+    pub fn per_digit(&self) -> Option<f64> {
+        self.kept.as_ref().map(|kept| kept.per_digit.unwrap_or(f64::NAN))
+    }
+
+    /// Returns whether GMRES is the method.
+    pub fn takes_gmres(&self) -> bool {
+        matches!(self.config.method, Method::Gmres { .. })
+    }
+
+    /// Takes GMRES.
+    pub fn take_gmres(&mut self) {
+        if !self.takes_gmres() {
+            self.config.method = gmres();
+        }
+    }
+
+    /// Takes over the iterations for each digit of a run that goes on.
+    pub fn restore_per_digit(&mut self, per_digit: f64) {
+        if let Some(kept) = &mut self.kept {
+            kept.per_digit = Some(per_digit).filter(|number| !number.is_nan());
+        }
+    }
+
+    /// Returns whether a preconditioner is kept for other matrices.
+    pub fn keeps_preconditioners(&self) -> bool {
+        !self.config.preconditioner.is_diagonal()
     }
 
     /// Returns the settings, with the method that is used.

@@ -3,12 +3,12 @@
 use femtile_device::Buffer;
 use femtile_fem::{BoundaryCondition, Coefficient, Condition, FemError, Form, Slopes};
 use femtile_linalg::{LinalgError, LinearOperator};
-use femtile_sparse::Csr;
 use femtile_sparse::csr::Offsets;
+use femtile_sparse::{Csr, StoredMatrix};
 
 use super::tangent::Tangent;
 use crate::method::SolveDevice;
-use crate::{Discretization, SolveError};
+use crate::{Discretization, OperatorKind, SolveError, SolverConfig};
 
 /// Mass matrices of equations in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -40,6 +40,18 @@ impl MassMatrix {
              \"consistent\"; quadrature = \"gauss-lobatto\" makes it diagonal for any degree"
         );
         Err(SolveError::setting(&["time".into(), "mass".into()], message))
+    }
+
+    /// Returns settings with which the operators are matrices, where the mass matrix has to be changed.
+    pub(crate) fn settings(self, config: &SolverConfig) -> Result<SolverConfig, SolveError> {
+        if self == Self::Consistent {
+            return Ok(config.clone());
+        }
+        if config.operator == OperatorKind::MatrixFree {
+            let message = "a lumped mass belongs to a matrix: take \"assembled\"";
+            return Err(SolveError::solver("operator", message));
+        }
+        Ok(SolverConfig { operator: OperatorKind::Assembled, ..config.clone() })
     }
 }
 
@@ -74,10 +86,7 @@ impl<D: SolveDevice> Mass<D> {
             let values = Buffer::from_vec(device, pattern.values().to_host()?)?;
             return Ok(Self { product: Product::Matrix(natural), values });
         }
-        let mut ones = Buffer::zeros(device, natural.n_rows())?;
-        device.fill(&mut ones, 1.0)?;
-        let mut sums = Buffer::zeros(device, natural.n_rows())?;
-        natural.apply(&mut sums, &ones)?;
+        let sums = row_sums(&natural)?;
         let values = Buffer::from_vec(device, on_diagonal(&pattern, &sums.to_host()?)?)?;
         Ok(Self { product: Product::Diagonal(sums), values })
     }
@@ -94,6 +103,21 @@ impl<D: SolveDevice> Mass<D> {
     pub fn values(&self) -> &Buffer<f64, D> {
         &self.values
     }
+}
+
+/// Makes the row sums of a mass matrix the diagonal of a matrix without other entries.
+pub(crate) fn lump<D: SolveDevice>(natural: &Csr<f64, D>, out: &mut Csr<f64, D>) -> Result<(), LinalgError> {
+    let values = on_diagonal(out, &row_sums(natural)?.to_host()?)?;
+    Ok(out.values_mut().upload(&values)?)
+}
+
+fn row_sums<D: SolveDevice>(matrix: &Csr<f64, D>) -> Result<Buffer<f64, D>, LinalgError> {
+    let device = matrix.values().device();
+    let mut ones = Buffer::zeros(device, matrix.n_rows())?;
+    device.fill(&mut ones, 1.0)?;
+    let mut sums = Buffer::zeros(device, matrix.n_rows())?;
+    matrix.apply(&mut sums, &ones)?;
+    Ok(sums)
 }
 
 /// Returns values on the pattern of a matrix: these on its diagonal, zero elsewhere.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use femtile_device::Cuda;
 use femtile_fem::{Coefficient, PointFunction};
 
+use crate::auto::Solves;
 use crate::{Discretization, OperatorKind, PreconditionerConfig, SolveError, SolverConfig, Value, auto};
 
 impl Discretization<'_> {
@@ -65,7 +66,8 @@ pub(crate) fn resolved(
         node_overlaps: Vec::new(),
         warnings: Vec::new(),
     };
-    let chosen = auto::choose(&config, &frozen, None, opened, n_threads)?;
+    let solves = if shift > 0.0 { Solves::Many } else { Solves::One };
+    let chosen = auto::choose(&config, &frozen, None, (opened, n_threads), solves)?;
     let mut config = SolverConfig { preconditioner: chosen.preconditioner, ..config };
     config.preconditioner.take_format(config.format);
     Ok((config, chosen.reason))

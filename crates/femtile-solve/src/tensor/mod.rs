@@ -13,7 +13,7 @@ use femtile_mesh::CellKind;
 
 pub(crate) use geometric::Boxes;
 pub use operator::OperatorDevice;
-pub(crate) use operator::system;
+pub(crate) use operator::{assembled, system};
 pub(crate) use quadrature::{rule, warnings};
 pub(crate) use start::FullStart;
 

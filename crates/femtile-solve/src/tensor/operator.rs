@@ -4,7 +4,7 @@ use femtile_device::cpu::vector::Lanes;
 use femtile_device::{Cpu, Cuda, Device};
 use femtile_fem::dofs::TensorSpace;
 use femtile_fem::tensor::CellMatrices;
-use femtile_fem::tensor::{TensorProblem, assemble};
+use femtile_fem::tensor::{TensorProblem, TensorSystem, assemble};
 use femtile_fem::{Coefficient, FemError};
 use femtile_linalg::krylov::cg::vector_bytes;
 use femtile_linalg::precondition::{ByComponent, Diagonal};
@@ -14,6 +14,7 @@ use femtile_matrix_free::{
     MatrixFreeConfig, MetricEvaluation, Terms,
 };
 use femtile_multigrid::BoxKernels;
+use femtile_sparse::Csr;
 use femtile_sum_factorization::SumFactorization;
 
 use super::geometric::Boxes;
@@ -200,21 +201,31 @@ pub(crate) fn system<'a, D: OperatorDevice>(
     stages.begin(Stage::Assemble)?;
     let rule = quadrature::rule(quadrature);
     match config.is_assembled() {
-        true => assembled(device, (config, rule), &problems[0], stages),
+        true => of_matrix(device, (config, rule), &problems[0], stages),
         false => matrix_free((cpu, device), (config, rule), (problems, boxes), stages),
     }
 }
 
+/// Assembles the matrix of one component, and the rest of its system.
+pub(crate) fn assembled<'a, D: OperatorDevice>(
+    device: &D,
+    rule: CellRule,
+    problem: &'a TensorProblem<'a>,
+    stages: &mut Stages<'_>,
+) -> Result<(Csr<f64, D>, TensorSystem<'a, D>), SolveError> {
+    let form = problem.form();
+    let cells = CellMatrices::new(problem.space(), form.sigma, form.lambda, rule)?;
+    Ok(stages.with_fractions(|progress| assemble(device, problem, &cells, progress))?)
+}
+
 /// Makes the system of one component with a sparse matrix.
-fn assembled<'a, D: OperatorDevice>(
+fn of_matrix<'a, D: OperatorDevice>(
     device: &D,
     (config, rule): (&SolverConfig, CellRule),
     problem: &'a TensorProblem<'a>,
     stages: &mut Stages<'_>,
 ) -> Result<LinearSystem<'a, D>, SolveError> {
-    let form = problem.form();
-    let cells = CellMatrices::new(problem.space(), form.sigma, form.lambda, rule)?;
-    let (matrix, system) = stages.with_fractions(|progress| assemble(device, problem, &cells, progress))?;
+    let (matrix, system) = assembled(device, rule, problem, stages)?;
     stages.begin(Stage::Setup)?;
     let is_pure_neumann = system.is_pure_neumann;
     LinearSystem::of_matrix(device, config, (matrix, is_pure_neumann), None, RightSide::Tensor(system))

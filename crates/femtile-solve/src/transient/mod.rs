@@ -5,8 +5,10 @@
 mod data;
 mod nonlinear;
 mod operators;
+mod preconditioning;
 mod run;
 mod semidiscrete;
+mod stage_solver;
 mod watch;
 
 use std::time::Duration;

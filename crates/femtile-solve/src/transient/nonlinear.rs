@@ -1,6 +1,5 @@
 //! Semidiscrete equations with coefficients that depend on u or on the time, or with a lumped mass matrix.
 
-use std::cell::Cell;
 use std::ops::ControlFlow;
 
 use femtile_device::Buffer;
@@ -36,8 +35,6 @@ pub(super) struct Nonlinear<'a, D: OperatorDevice> {
     problem: &'a Discretization<'a>,
     equation: Equation<'a, D>,
     config: SolverConfig,
-    /// Set when the state was saved: a restart has no preconditioner then.
-    was_saved: &'a Cell<bool>,
     iterations: usize,
     residuals: Vec<f64>,
     /// The last stage that did not converge, in words.
@@ -52,7 +49,7 @@ impl<'a, D: OperatorDevice> Nonlinear<'a, D> {
         problem: &'a Discretization<'a>,
         derivatives: &'a Derivatives,
         config: &SolverConfig,
-        ((time, mass), was_saved): ((f64, MassMatrix), &'a Cell<bool>),
+        (time, mass): (f64, MassMatrix),
     ) -> Result<Self, SolveError> {
         let at = (time, Some(mass));
         let equation = Equation::new(device, problem, derivatives, config, at, &|| false)?;
@@ -63,7 +60,6 @@ impl<'a, D: OperatorDevice> Nonlinear<'a, D> {
             problem,
             equation,
             config: config.clone(),
-            was_saved,
             iterations: 0,
             residuals: Vec::new(),
             failure: None,
@@ -74,6 +70,13 @@ impl<'a, D: OperatorDevice> Nonlinear<'a, D> {
     pub fn impose(&mut self, time: f64, u: &mut Buffer<f64, D>) -> Result<(), SolveError> {
         self.equation.bring_time(time)?;
         Ok(self.equation.given.impose(u)?)
+    }
+
+    /// Takes over what a run had learned up to a checkpoint, so that it goes on with the same bits.
+    pub fn restore(&mut self, memory: &[f64]) -> Result<(), SolveError> {
+        let Some((iterations, equation)) = memory.split_first() else { return Ok(()) };
+        self.iterations = *iterations as usize;
+        self.equation.restore(equation)
     }
 
     /// Returns how the stages were solved; none where they are linear.
@@ -152,9 +155,6 @@ impl<D: OperatorDevice> SemiDiscrete<D> for Nonlinear<'_, D> {
         equation: &StageEquation<'_, D>,
         u: &mut Buffer<f64, D>,
     ) -> Result<StageOutcome, SolveError> {
-        if self.was_saved.take() {
-            self.equation.linear.restart();
-        }
         let time = equation.time;
         self.impose(time, u)?;
         self.equation.begin_stage(equation.shift, equation.history, equation.defect)?;
@@ -202,5 +202,11 @@ impl<D: OperatorDevice> SemiDiscrete<D> for Nonlinear<'_, D> {
         let square = self.device.dot(v, &self.product)?;
         // Rounding may leave a small negative number; NaN stays NaN.
         Ok(if square < 0.0 { 0.0 } else { square.sqrt() })
+    }
+
+    fn memory(&self) -> Vec<f64> {
+        let mut memory = vec![self.iterations as f64];
+        memory.extend(self.equation.memory());
+        memory
     }
 }

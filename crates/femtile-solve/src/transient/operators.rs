@@ -5,25 +5,45 @@ use std::sync::Arc;
 use femtile_device::{Cpu, Cuda};
 use femtile_fem::{BoundaryCondition, Coefficient, Condition};
 use femtile_linalg::{LinearOperator, Preconditioner};
+use femtile_sparse::Csr;
 
+use crate::auto::Solves;
 use crate::discretization::Discretization;
+use crate::format::{Formatted, citations_of, formatted};
+use crate::nonlinear::lump;
+use crate::preconditioner::preconditioner;
 use crate::system::{LinearSystem, SystemParts};
 use crate::tensor::OperatorDevice;
-use crate::{PreconditionerConfig, SolveError, SolverConfig, Stages, Value};
+use crate::{OperatorKind, PreconditionerConfig, SolveError, SolverConfig, Stages, Value};
 
 /// An operator of one stage or of several.
 pub(super) type Operator<D> = Arc<dyn LinearOperator<f64, D>>;
 
-/// The operators of stages with one shift $a$.
+/// An operator and its preconditioner.
+type Preconditioned<D> = (Operator<D>, Arc<dyn Preconditioner<f64, D>>);
+
+/// The operator of stages with one shift $a$.
 pub(super) struct Shifted<D: OperatorDevice> {
     /// The shift.
     pub shift: f64,
-    /// $a M + K$ without any given values.
-    pub natural: Operator<D>,
-    /// The same with unit rows and columns where values are given.
-    pub held: Operator<D>,
-    /// A preconditioner for `held`.
-    pub preconditioner: Box<dyn Preconditioner<f64, D>>,
+    /// $a M + K$ with unit rows and columns of given values.
+    pub operator: Operator<D>,
+    pub preconditioner: Arc<dyn Preconditioner<f64, D>>,
+}
+
+/// What the operators of all shifts are made from.
+pub(super) enum Terms<D: OperatorDevice> {
+    /// $K + s M$, with ones on the diagonal in rows and columns of given values, and $M$, with zeros there, of one pattern.
+    Matrices { stiffness: Csr<f64, D>, mass: Csr<f64, D>, offset: f64 },
+    /// Operators without a matrix are made for each shift.
+    Cells,
+}
+
+/// $K + s M$ with all rows and columns.
+pub(super) struct Stiffness<D: OperatorDevice> {
+    pub operator: Operator<D>,
+    /// The number s.
+    pub offset: f64,
 }
 
 /// Where operators are made.
@@ -33,6 +53,8 @@ pub(super) struct Workshop<'a, 'm, D: OperatorDevice> {
     /// The GPU, where it is one.
     pub opened: Option<&'a Cuda>,
     pub problem: &'a Discretization<'m>,
+    /// Whether the mass matrix is lumped; all operators are matrices then.
+    pub is_lumped: bool,
 }
 
 /// The linear system of a stage, as a report describes it.
@@ -44,54 +66,204 @@ pub(super) struct Description {
 }
 
 impl<'m, D: OperatorDevice> Workshop<'_, 'm, D> {
-    /// Makes the mass matrix $M$.
-    pub fn mass(&self, config: &SolverConfig, stages: &mut Stages<'_>) -> Result<Operator<D>, SolveError> {
-        let [zero, one] = [0.0, 1.0].map(Coefficient::Constant);
-        self.operator(self.variant(zero, one, Vec::new()), config, stages)
+    /// Chooses the preconditioner for a shift, where the settings leave it open, and returns the reason as well.
+    pub fn choose(&self, shift: f64, config: &SolverConfig) -> Result<(SolverConfig, String), SolveError> {
+        let variant = self.held(shift);
+        let weak = variant.weak_form_for(config, self.opened, self.cpu.threads(), Solves::Many)?;
+        Ok((weak.config().clone(), weak.preconditioner_reason().to_owned()))
     }
 
-    /// Makes the operators with a shift.
-    pub fn shifted(
+    /// Chooses the preconditioner for a shift among those that go with the operators; where another is chosen, that of the first
+    /// shift.
+    pub fn choose_for(
+        &self,
+        terms: &Terms<D>,
+        shift: f64,
+        (asked, of_basis): (&SolverConfig, &SolverConfig),
+    ) -> Result<SolverConfig, SolveError> {
+        let (chosen, _) = self.choose(shift, asked)?;
+        let fits = match terms {
+            Terms::Matrices { .. } => {
+                self.problem.space.is_none() || chosen.is_assembled() || chosen.preconditioner.is_diagonal()
+            }
+            Terms::Cells => !chosen.is_assembled(),
+        };
+        Ok(if fits { chosen } else { of_basis.clone() })
+    }
+
+    /// Makes what the operators of all shifts are made from; `shift` is that of the first stage.
+    pub fn terms(
         &self,
         shift: f64,
         config: &SolverConfig,
         stages: &mut Stages<'_>,
-    ) -> Result<(Shifted<D>, Description), SolveError> {
-        let lambda = self.problem.lambda.plus(shift);
-        let all = without_data(&self.problem.conditions[0]);
+    ) -> Result<Terms<D>, SolveError> {
+        if self.problem.space.is_some() && !config.is_assembled() {
+            return Ok(Terms::Cells);
+        }
+        let (stiffness, offset) = positive(shift, |shift| self.matrix(self.held(shift), config, stages))?;
+        let conditions: Vec<_> = self.problem.conditions[0].iter().map(without_exchange).collect();
+        let mut mass = |times: f64| {
+            let [zero, times] = [0.0, times].map(Coefficient::Constant);
+            self.matrix(self.variant(zero, times, conditions.clone()), config, stages)
+        };
+        let mass = match self.has_given_values() {
+            false => mass(1.0)?,
+            // Doubled entries are exact, so that the ones on the diagonal of given values cancel and nothing else changes.
+            true => mass(2.0)?.combined(1.0, &mass(1.0)?, -1.0)?,
+        };
+        if !self.is_lumped {
+            return Ok(Terms::Matrices { stiffness, mass, offset });
+        }
+        // The offset is that of the consistent matrix.
+        let stiffness = stiffness.combined(1.0, &mass, -offset)?;
+        let mut lumped = mass;
+        lump(&self.natural_mass(config, stages)?, &mut lumped)?;
+        Ok(Terms::Matrices { stiffness, mass: lumped, offset: 0.0 })
+    }
+
+    /// Assembles the consistent mass matrix with all rows and columns.
+    fn natural_mass(
+        &self,
+        config: &SolverConfig,
+        stages: &mut Stages<'_>,
+    ) -> Result<Csr<f64, D>, SolveError> {
+        let [zero, one] = [0.0, 1.0].map(Coefficient::Constant);
+        self.matrix(self.variant(zero, one, Vec::new()), config, stages)
+    }
+
+    /// Makes the mass matrix $M$ with all rows and columns.
+    pub fn mass(
+        &self,
+        terms: &Terms<D>,
+        config: &SolverConfig,
+        stages: &mut Stages<'_>,
+    ) -> Result<Operator<D>, SolveError> {
+        let [zero, one] = [0.0, 1.0].map(Coefficient::Constant);
+        let variant = self.variant(zero, one, Vec::new());
+        match terms {
+            Terms::Matrices { mass, .. } if self.is_lumped || !self.has_given_values() => {
+                in_format(mass.combined(1.0, mass, 0.0)?, config)
+            }
+            Terms::Matrices { .. } => in_format(self.natural_mass(config, stages)?, config),
+            Terms::Cells => Ok(self.of_cells(&variant, &without_preconditioner(config), stages)?.0.0),
+        }
+    }
+
+    /// Makes $K + s M$ with all rows and columns; `shift` is that of the first stage.
+    pub fn stiffness(
+        &self,
+        terms: &Terms<D>,
+        shift: f64,
+        config: &SolverConfig,
+    ) -> Result<Stiffness<D>, SolveError> {
+        let mut silent = crate::Silent;
+        let mut quiet = Stages::new(&mut silent);
         // Without given values other conditions may win their facets; that changes rows of given values alone, which no
         // residual keeps.
         let free: Vec<_> =
-            all.iter().filter(|given| given.condition.given_value().is_none()).cloned().collect();
-        let is_held = free.len() < all.len();
-        let variant = self.variant(self.problem.sigma.clone(), lambda.clone(), all);
-        let weak = variant.weak_form(config, self.opened, self.cpu.threads())?;
-        let system = weak.system((self.cpu, self.device), stages)?;
-        let description = Description {
-            parts: system.parts(),
-            config: weak.config().clone(),
-            preconditioner_reason: weak.preconditioner_reason().to_owned(),
+            self.without_data().filter(|given| given.condition.given_value().is_none()).collect();
+        let natural = |shift: f64| {
+            self.variant(self.problem.sigma.clone(), self.problem.lambda.plus(shift), free.clone())
         };
-        let LinearSystem { operator, preconditioner, .. } = system;
-        let held = Arc::from(operator);
-        let natural = match is_held {
-            true => self.operator(self.variant(self.problem.sigma.clone(), lambda, free), config, stages)?,
-            false => Arc::clone(&held),
-        };
-        Ok((Shifted { shift, natural, held, preconditioner }, description))
+        let (operator, offset) = positive(shift, |shift| match terms {
+            Terms::Matrices { .. } if self.is_lumped => {
+                let matrix = self.matrix(natural(shift), config, &mut quiet)?;
+                let mass = self.natural_mass(config, &mut quiet)?;
+                in_format(matrix.combined(1.0, &mass, -shift)?, config)
+            }
+            Terms::Matrices { .. } => in_format(self.matrix(natural(shift), config, &mut quiet)?, config),
+            Terms::Cells => {
+                Ok(self.of_cells(&natural(shift), &without_preconditioner(config), &mut quiet)?.0.0)
+            }
+        })?;
+        Ok(Stiffness { operator, offset: if self.is_lumped { 0.0 } else { offset } })
     }
 
-    /// Makes the operator of a problem, without a preconditioner.
-    fn operator(
+    /// Makes the operator of a shift and its preconditioner, unless there is one; settings with a preconditioner that was
+    /// chosen.
+    pub fn shifted(
+        &self,
+        terms: &Terms<D>,
+        shift: f64,
+        config: &SolverConfig,
+        kept: Option<Arc<dyn Preconditioner<f64, D>>>,
+        stages: &mut Stages<'_>,
+    ) -> Result<(Shifted<D>, SystemParts), SolveError> {
+        match terms {
+            Terms::Matrices { stiffness, mass, offset } => {
+                let mut matrix = stiffness.combined(1.0, mass, shift - offset)?;
+                let mesh = self.problem.space.is_none().then_some(self.problem.mesh);
+                let (preconditioner, levels) = match kept {
+                    Some(kept) => (kept, Vec::new()),
+                    None => {
+                        let of = &config.preconditioner;
+                        let mut warnings = Vec::new();
+                        let (made, levels) =
+                            preconditioner(self.device, of, mesh, &mut matrix, &mut warnings)?;
+                        (Arc::from(made), levels)
+                    }
+                };
+                let Formatted { operator, format, reason } = formatted(matrix, config, Solves::Many)?;
+                let parts = SystemParts {
+                    format: format.name(),
+                    format_reason: Some(reason),
+                    citations: citations_of(format, &levels),
+                    levels,
+                    geometries: Vec::new(),
+                    has_full_start: false,
+                };
+                Ok((Shifted { shift, operator: Arc::from(operator), preconditioner }, parts))
+            }
+            Terms::Cells => {
+                let of_operator = without_preconditioner(config);
+                let config = if kept.is_some() { &of_operator } else { config };
+                let ((operator, made), parts) = self.of_cells(&self.held(shift), config, stages)?;
+                Ok((Shifted { shift, operator, preconditioner: kept.unwrap_or(made) }, parts))
+            }
+        }
+    }
+
+    /// Makes the operator of a problem without a matrix, and the preconditioner of the settings.
+    fn of_cells(
+        &self,
+        of: &Discretization<'m>,
+        config: &SolverConfig,
+        stages: &mut Stages<'_>,
+    ) -> Result<(Preconditioned<D>, SystemParts), SolveError> {
+        let weak = of.weak_form(config, self.opened, self.cpu.threads())?;
+        let system = weak.system((self.cpu, self.device), stages)?;
+        let parts = system.parts();
+        let LinearSystem { operator, preconditioner, .. } = system;
+        Ok(((Arc::from(operator), Arc::from(preconditioner)), parts))
+    }
+
+    /// Assembles the matrix of a problem.
+    fn matrix(
         &self,
         of: Discretization<'m>,
         config: &SolverConfig,
         stages: &mut Stages<'_>,
-    ) -> Result<Operator<D>, SolveError> {
-        let config = SolverConfig { preconditioner: PreconditionerConfig::None, ..config.clone() };
+    ) -> Result<Csr<f64, D>, SolveError> {
+        let config = SolverConfig { operator: OperatorKind::Assembled, ..without_preconditioner(config) };
         let weak = of.weak_form(&config, self.opened, self.cpu.threads())?;
-        let system = weak.system((self.cpu, self.device), stages)?;
-        Ok(Arc::from(system.operator))
+        weak.matrix(self.device, stages)
+    }
+
+    /// Returns the problem of a shift with zero data.
+    fn held(&self, shift: f64) -> Discretization<'m> {
+        let lambda = self.problem.lambda.plus(shift);
+        self.variant(self.problem.sigma.clone(), lambda, self.without_data().collect())
+    }
+
+    /// Returns whether values are given anywhere.
+    fn has_given_values(&self) -> bool {
+        self.problem.conditions[0].iter().any(|given| given.condition.given_value().is_some())
+    }
+
+    /// Returns conditions of the same kinds with zero data.
+    fn without_data(&self) -> impl Iterator<Item = BoundaryCondition> + '_ {
+        self.problem.conditions[0].iter().map(without_data)
     }
 
     /// Returns the problem with other coefficients and conditions, and no source.
@@ -119,22 +291,55 @@ impl<'m, D: OperatorDevice> Workshop<'_, 'm, D> {
     }
 }
 
-/// Returns conditions of the same kinds with zero data.
-fn without_data(conditions: &[BoundaryCondition]) -> Vec<BoundaryCondition> {
+/// Makes something for the offset 0, or for `shift` where 0 is refused: a negative reaction and parts of the mesh that nothing
+/// holds need a positive one.
+fn positive<T>(
+    shift: f64,
+    mut make: impl FnMut(f64) -> Result<T, SolveError>,
+) -> Result<(T, f64), SolveError> {
+    match make(0.0) {
+        Ok(made) => Ok((made, 0.0)),
+        Err(error) if error.is_device_trouble() => Err(error),
+        Err(_) => Ok((make(shift)?, shift)),
+    }
+}
+
+/// Puts a matrix into the format of the settings.
+fn in_format<D: OperatorDevice>(
+    matrix: Csr<f64, D>,
+    config: &SolverConfig,
+) -> Result<Operator<D>, SolveError> {
+    Ok(Arc::from(formatted(matrix, config, Solves::Many)?.operator))
+}
+
+fn without_preconditioner(config: &SolverConfig) -> SolverConfig {
+    SolverConfig { preconditioner: PreconditionerConfig::None, ..config.clone() }
+}
+
+/// Returns a condition of the same kind with zero data.
+fn without_data(given: &BoundaryCondition) -> BoundaryCondition {
     let zero = || Coefficient::Constant(0.0);
-    let one = |given: &BoundaryCondition| {
-        let condition = match &given.condition {
-            Condition::Dirichlet(_) => Condition::Dirichlet(zero()),
-            Condition::DirichletAtNodes { nodes, .. } => {
-                Condition::DirichletAtNodes { nodes: nodes.clone(), value: zero() }
-            }
-            // It keeps its place, as later conditions take facets from earlier ones.
-            Condition::Neumann(_) => Condition::Neumann(zero()),
-            Condition::Robin { coefficient, .. } => {
-                Condition::Robin { coefficient: coefficient.clone(), value: zero() }
-            }
-        };
-        BoundaryCondition { facets: given.facets.clone(), condition }
+    let condition = match &given.condition {
+        Condition::Dirichlet(_) => Condition::Dirichlet(zero()),
+        Condition::DirichletAtNodes { nodes, .. } => {
+            Condition::DirichletAtNodes { nodes: nodes.clone(), value: zero() }
+        }
+        // It keeps its place, as later conditions take facets from earlier ones.
+        Condition::Neumann(_) => Condition::Neumann(zero()),
+        Condition::Robin { coefficient, .. } => {
+            Condition::Robin { coefficient: coefficient.clone(), value: zero() }
+        }
     };
-    conditions.iter().map(one).collect()
+    BoundaryCondition { facets: given.facets.clone(), condition }
+}
+
+/// Returns a condition with zero data that adds nothing to a mass matrix, at its place.
+fn without_exchange(given: &BoundaryCondition) -> BoundaryCondition {
+    let zero = || Coefficient::Constant(0.0);
+    match without_data(given) {
+        BoundaryCondition { facets, condition: Condition::Robin { .. } } => {
+            BoundaryCondition { facets, condition: Condition::Neumann(zero()) }
+        }
+        given => given,
+    }
 }

@@ -1,6 +1,5 @@
 //! A run in time, from the problem to its solution at the end.
 
-use std::cell::Cell;
 use std::time::Instant;
 
 use femtile_device::{Buffer, Cpu, Cuda};
@@ -75,18 +74,20 @@ impl<'m> Transient<'m> {
         stages: &mut Stages<'_>,
     ) -> Result<(Finished, Outcome), SolveError> {
         let initial = nodal_values(problem, &self.initial, &["equation".into(), "initial".into()])?;
-        if self.mass == MassMatrix::Lumped || nonlinear::is_refilled(problem) {
+        self.mass.check(problem.config.degree)?;
+        if nonlinear::is_refilled(problem) {
             let at = (initial, warnings);
             return self.run_refilled((cpu, device, opened), config, (problem, reason, at), observer, stages);
         }
-        let workshop = Workshop { cpu, device, opened, problem };
+        let is_lumped = self.mass == MassMatrix::Lumped;
+        let config = &self.mass.settings(config)?;
+        let workshop = Workshop { cpu, device, opened, problem, is_lumped };
         let first = (self.start, self.first_shift());
-        let (mut system, description) = Semidiscrete::new(workshop, config, first, stages)?;
+        let memory = self.resume.as_ref().map_or(&[][..], |checkpoint| &checkpoint.memory);
+        let (mut system, description) = Semidiscrete::new(workshop, config, first, memory, stages)?;
         let mut u = Buffer::from_vec(device, initial)?;
         system.impose(self.start, &mut u)?;
-        let was_saved = Cell::new(false);
-        let of = (problem, config, &was_saved);
-        let (values, outcome) = self.integrate(u, &mut system, of, observer, stages)?;
+        let (values, outcome) = self.integrate(u, &mut system, (problem, config), observer, stages)?;
         let mut warnings = warnings.to_vec();
         warnings.extend(warning_of(&outcome));
         let Description { parts, config, preconditioner_reason } = description;
@@ -107,18 +108,19 @@ impl<'m> Transient<'m> {
         stages: &mut Stages<'_>,
     ) -> Result<(Finished, Outcome), SolveError> {
         crate::nonlinear::check(config, problem)?;
-        self.mass.check(problem.config.degree)?;
         stages.begin(Stage::Assemble)?;
         let typical = initial.iter().sum::<f64>() / initial.len().max(1) as f64;
         let at = ((typical, self.start), self.initial_shift());
         let (config, preconditioner_reason) = resolved(config, problem, at, (opened, cpu.threads()))?;
         let derivatives = Derivatives::of(&problem.form(0), config.nonlinear.method);
-        let (first, was_saved) = ((self.start, self.mass), Cell::new(false));
-        let mut system = Nonlinear::new(device, problem, &derivatives, &config, (first, &was_saved))?;
+        let first = (self.start, self.mass);
+        let mut system = Nonlinear::new(device, problem, &derivatives, &config, first)?;
+        if let Some(checkpoint) = &self.resume {
+            system.restore(&checkpoint.memory)?;
+        }
         let mut u = Buffer::from_vec(device, initial)?;
         system.impose(self.start, &mut u)?;
-        let of = (problem, &config, &was_saved);
-        let (values, outcome) = self.integrate(u, &mut system, of, observer, stages)?;
+        let (values, outcome) = self.integrate(u, &mut system, (problem, &config), observer, stages)?;
         let mut warnings = warnings.to_vec();
         warnings.append(&mut system.equation().linear.warnings);
         warnings.extend(warning_of(&outcome));
@@ -147,7 +149,7 @@ impl<'m> Transient<'m> {
         &self,
         initial: Buffer<f64, D>,
         system: &mut S,
-        (problem, config, was_saved): (&Discretization<'m>, &SolverConfig, &Cell<bool>),
+        (problem, config): (&Discretization<'m>, &SolverConfig),
         observer: &mut dyn Observer,
         stages: &mut Stages<'_>,
     ) -> Result<(Vec<f64>, Outcome), SolveError> {
@@ -167,12 +169,11 @@ impl<'m> Transient<'m> {
             span: (self.start, self.end),
             deadline: config.time_limit.map(|limit| (Instant::now(), limit)),
             scratch,
-            was_saved,
         };
         watch.begin(integrator.time(), integrator.values())?;
         let outcome = integrator.run(system, &mut watch)?;
         if outcome.stop == Stop::SolverFailed && self.checkpoints.is_some() {
-            let state = integrator.reached().checkpoint(self.fingerprint)?;
+            let state = integrator.checkpoint(self.fingerprint, system)?;
             watch.observer.checkpoint(&state)?;
         }
         Ok((integrator.values().to_host()?, outcome))

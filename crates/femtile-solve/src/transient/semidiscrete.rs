@@ -1,69 +1,85 @@
 //! A problem on its space as a semidiscrete equation on a device.
 
+use std::sync::Arc;
+
 use femtile_device::Buffer;
 use femtile_fem::Constraints;
-use femtile_linalg::LinalgError;
 use femtile_linalg::krylov::Stop;
+use femtile_linalg::{LinalgError, Preconditioner};
 use femtile_time::implicit::{SemiDiscrete, StageEquation, StageOutcome};
 
 use super::data;
-use super::operators::{Description, Operator, Shifted, Workshop};
-use crate::method::iterate;
+use super::operators::{Description, Operator, Shifted, Stiffness, Terms, Workshop};
+use super::preconditioning::{Made, Memory};
+use super::stage_solver::StageSolver;
 use crate::tensor::OperatorDevice;
 use crate::{Silent, SolveError, SolverConfig, Stages};
 
 /// Operators of different shifts that are kept: SDIRK2 and BDF2 need one each at the start.
 const KEPT: usize = 2;
 
-/// The accuracy of the correction of a first guess, where it is an error estimate.
-const OF_ESTIMATE: f64 = 0.01;
-/// The largest relative tolerance of a solve.
-const LOOSEST: f64 = 0.5;
-/// A residual that is rounding, relative to its terms.
-const ROUNDING: f64 = 1e-15;
-
 /// The load and given values at a time.
 struct Data<D: OperatorDevice> {
     time: f64,
-    load: Buffer<f64, D>,
-    /// Given values, zero elsewhere; none where there are none.
+    /// $F - K g$ with the given values $g$; none where it is zero.
+    load: Option<Buffer<f64, D>>,
+    /// Given values, zero elsewhere; none where they are zero.
     given: Option<Buffer<f64, D>>,
 }
 
 /// The semidiscrete equation $M \dot u = F(t) - K u$ of a problem.
 ///
-/// A stage is solved for the correction of its first guess, so that a good guess saves iterations; the tolerance of the
-/// settings is relative to the right side of the stage all the same.
+/// With the given values $g$ lifted, a stage is $(a M + K)(u - g) = F - K g + M (b - a g) + d$ at free unknowns; u − g is
+/// solved for from its first guess, to the tolerance of the settings relative to that right side.
 pub(super) struct Semidiscrete<'a, 'm, D: OperatorDevice> {
     workshop: Workshop<'a, 'm, D>,
-    /// Its tolerance is that of the solve at hand.
+    /// The settings as given.
+    asked: SolverConfig,
+    /// Those with the preconditioner that was chosen for the first shift.
+    of_basis: SolverConfig,
+    /// Those with the preconditioner in use.
     config: SolverConfig,
-    tolerance: f64,
+    terms: Terms<D>,
     mass: Operator<D>,
+    /// Made when it is first needed.
+    stiffness: Option<Stiffness<D>>,
+    /// The shift of the first stage of the run.
+    basis: f64,
     /// The one used last stands last.
     shifted: Vec<Shifted<D>>,
+    made: Made,
+    /// The smallest Ritz value that is known, with its shift.
+    ritz: Option<(f64, f64)>,
+    solver: StageSolver<D>,
     data: Data<D>,
     depends_on_time: bool,
     /// One at free unknowns, zero at given ones; none where all are free.
     free: Option<Buffer<f64, D>>,
-    residual: Buffer<f64, D>,
+    scratch: Buffer<f64, D>,
     product: Buffer<f64, D>,
-    correction: Buffer<f64, D>,
 }
 
 impl<'a, 'm, D: OperatorDevice> Semidiscrete<'a, 'm, D> {
-    /// Prepares the equation from a time on; `shift` is that of the first stage.
+    /// Prepares the equation from a time on; `shift` is that of the first stage, and `memory` that of the run up to there.
+    ///
+    /// All that is made depends on the shift and on what is in the memory alone, so that a run that goes on has the same bits.
     pub fn new(
         workshop: Workshop<'a, 'm, D>,
-        config: &SolverConfig,
+        asked: &SolverConfig,
         (time, shift): (f64, f64),
+        memory: &[f64],
         stages: &mut Stages<'_>,
     ) -> Result<(Self, Description), SolveError> {
-        let mass = workshop.mass(config, stages)?;
-        let (first, description) = workshop.shifted(shift, config, stages)?;
-        let (device, problem) = (workshop.device, workshop.problem);
-        let n = problem.n_dofs();
-        let (load, constraints) = data::at_time(problem, time)?;
+        let memory = Memory::read(memory);
+        let basis = memory.basis.unwrap_or(shift);
+        let made = memory.made.unwrap_or(Made::at(shift));
+        let (of_basis, preconditioner_reason) = workshop.choose(basis, asked)?;
+        let terms = workshop.terms(basis, &of_basis, stages)?;
+        let config = workshop.choose_for(&terms, made.shift, (asked, &of_basis))?;
+        let mass = workshop.mass(&terms, &config, stages)?;
+        let (first, parts) = workshop.shifted(&terms, made.shift, &config, None, stages)?;
+        let (device, n) = (workshop.device, workshop.problem.n_dofs());
+        let (load, constraints) = data::at_time(workshop.problem, time)?;
         let free = match constraints.is_empty() {
             true => None,
             false => {
@@ -72,33 +88,34 @@ impl<'a, 'm, D: OperatorDevice> Semidiscrete<'a, 'm, D> {
                 Some(Buffer::from_vec(device, free)?)
             }
         };
-        let data = Data {
-            time,
-            load: Buffer::from_vec(device, load)?,
-            given: free.is_some().then(|| given_on(device, n, &constraints)).transpose()?,
-        };
         let zeros = || Buffer::zeros(device, n);
-        let semidiscrete = Self {
-            residual: zeros()?,
+        let mut semidiscrete = Self {
+            scratch: zeros()?,
             product: zeros()?,
-            correction: zeros()?,
-            depends_on_time: data::depends_on_time(problem),
-            workshop,
-            // The preconditioner chosen for the first shift serves all.
-            config: description.config.clone(),
-            tolerance: config.tolerance,
-            mass,
+            depends_on_time: data::depends_on_time(workshop.problem),
+            data: Data { time, load: None, given: None },
+            solver: StageSolver::new(config.method, &first)?,
+            stiffness: None,
+            basis,
+            of_basis,
+            asked: asked.clone(),
+            config: config.clone(),
             shifted: vec![first],
-            data,
+            made,
+            ritz: memory.ritz,
+            workshop,
+            terms,
+            mass,
             free,
         };
-        Ok((semidiscrete, description))
+        semidiscrete.take_data(time, &load, &constraints)?;
+        Ok((semidiscrete, Description { parts, config, preconditioner_reason }))
     }
 
     /// Puts the given values of a time into `u`.
     pub fn impose(&mut self, time: f64, u: &mut Buffer<f64, D>) -> Result<(), SolveError> {
         self.bring_data(time)?;
-        clear(&self.free, u, &mut self.product)?;
+        self.clear(u)?;
         if let Some(given) = &self.data.given {
             self.workshop.device.axpby(u, 1.0, given, 1.0)?;
         }
@@ -109,57 +126,150 @@ impl<'a, 'm, D: OperatorDevice> Semidiscrete<'a, 'm, D> {
         if !self.depends_on_time || self.data.time == time {
             return Ok(());
         }
-        let problem = self.workshop.problem;
-        let (load, constraints) = data::at_time(problem, time)?;
-        self.data.load.assign(&load)?;
-        if let Some(given) = &mut self.data.given {
-            let mut values = vec![0.0; problem.n_dofs()];
-            constraints.impose(&mut values);
-            given.assign(&values)?;
-        }
+        let (load, constraints) = data::at_time(self.workshop.problem, time)?;
+        self.take_data(time, &load, &constraints)
+    }
+
+    /// Copies data to the device and lifts given values.
+    fn take_data(&mut self, time: f64, load: &[f64], constraints: &Constraints) -> Result<(), SolveError> {
+        let device = self.workshop.device;
+        let mut values = vec![0.0; load.len()];
+        constraints.impose(&mut values);
+        assign(&mut self.data.given, device, &values)?;
+        assign(&mut self.data.load, device, load)?;
         self.data.time = time;
+        let Some(given) = self.data.given.take() else { return Ok(()) };
+        let mut lifted = match self.data.load.take() {
+            Some(load) => load,
+            None => Buffer::zeros(device, load.len())?,
+        };
+        self.stiffness_product(&given)?;
+        device.axpby(&mut lifted, -1.0, &self.product, 1.0)?;
+        (self.data.given, self.data.load) = (Some(given), Some(lifted));
         Ok(())
     }
 
-    /// Makes the operators of a shift the last ones.
+    /// Leaves $K v$ in `product`.
+    fn stiffness_product(&mut self, v: &Buffer<f64, D>) -> Result<(), SolveError> {
+        let stiffness = match self.stiffness.take() {
+            Some(stiffness) => stiffness,
+            None => self.workshop.stiffness(&self.terms, self.basis, &self.config)?,
+        };
+        stiffness.operator.apply(&mut self.product, v)?;
+        if stiffness.offset != 0.0 {
+            self.mass.apply(&mut self.scratch, v)?;
+            self.workshop.device.axpby(&mut self.product, -stiffness.offset, &self.scratch, 1.0)?;
+        }
+        self.stiffness = Some(stiffness);
+        Ok(())
+    }
+
+    /// Makes the operators of a shift the last ones, and those of the solver.
     fn bring_operators(&mut self, shift: f64) -> Result<(), SolveError> {
-        if let Some(at) = self.shifted.iter().position(|known| known.shift == shift) {
-            let known = self.shifted.remove(at);
-            self.shifted.push(known);
-            return Ok(());
+        let current = &self.shifted[self.shifted.len() - 1];
+        let is_diagonal = self.config.preconditioner.is_diagonal();
+        // A worn preconditioner is replaced at once, whatever the shift before, so that this depends on its memory alone.
+        if current.shift != shift || !is_diagonal && !self.made.serves(shift) {
+            let kept = self.kept_preconditioner(shift)?;
+            let is_diagonal = self.config.preconditioner.is_diagonal();
+            let is_of = |known: &Shifted<D>| {
+                let has_own = match &kept {
+                    Some(kept) => Arc::ptr_eq(kept, &known.preconditioner),
+                    None => is_diagonal && known.preconditioner.shared_diagonal().is_some(),
+                };
+                known.shift == shift && has_own
+            };
+            let brought = match self.shifted.iter().position(is_of) {
+                Some(at) => self.shifted.remove(at),
+                None => {
+                    if self.shifted.len() == KEPT {
+                        self.shifted.remove(0);
+                    }
+                    let mut silent = Silent;
+                    let mut quiet = Stages::new(&mut silent);
+                    self.workshop.shifted(&self.terms, shift, &self.config, kept, &mut quiet)?.0
+                }
+            };
+            self.solver.take(&brought)?;
+            self.shifted.push(brought);
         }
-        if self.shifted.len() == KEPT {
-            self.shifted.remove(0);
+        let is_definite = self.workshop.problem.lambda.as_constant().is_some_and(|lambda| lambda >= 0.0);
+        let ritz = self.ritz.filter(|(known, _)| is_definite || *known == shift);
+        self.solver.set_ritz_value(ritz.map(|(known, value)| value * (shift / known).min(known / shift)));
+        Ok(())
+    }
+
+    /// Returns the preconditioner where it serves another shift; else makes the settings those of a new one.
+    fn kept_preconditioner(
+        &mut self,
+        shift: f64,
+    ) -> Result<Option<Arc<dyn Preconditioner<f64, D>>>, SolveError> {
+        let current = &self.shifted[self.shifted.len() - 1].preconditioner;
+        let is_diagonal = self.config.preconditioner.is_diagonal();
+        if !is_diagonal && self.made.serves(shift) {
+            return Ok(Some(Arc::clone(current)));
         }
-        let mut silent = Silent;
-        let mut quiet = Stages::new(&mut silent);
-        let (made, _) = self.workshop.shifted(shift, &self.config, &mut quiet)?;
-        self.shifted.push(made);
+        if !is_diagonal {
+            self.ritz = None;
+        }
+        self.config = self.workshop.choose_for(&self.terms, shift, (&self.asked, &self.of_basis))?;
+        if self.config.preconditioner.is_diagonal() != is_diagonal {
+            self.ritz = None;
+        }
+        self.made = Made::at(shift);
+        Ok(None)
+    }
+
+    /// Sets entries of `v` at given unknowns to zero.
+    fn clear(&mut self, v: &mut Buffer<f64, D>) -> Result<(), LinalgError> {
+        let Some(free) = &self.free else { return Ok(()) };
+        self.workshop.device.scale_by(&mut self.scratch, free, v)?;
+        std::mem::swap(v, &mut self.scratch);
+        Ok(())
+    }
+
+    /// Writes the right side and the first guess of a stage into the solver.
+    fn bring_stage(&mut self, equation: &StageEquation<'_, D>, u: &Buffer<f64, D>) -> Result<(), SolveError> {
+        let device = self.workshop.device;
+        let (x, b) = self.solver.vectors_mut();
+        let history = match &self.data.given {
+            Some(given) => {
+                device.combine(&mut self.scratch, &[(1.0, equation.history), (-equation.shift, given)])?;
+                &self.scratch
+            }
+            None => equation.history,
+        };
+        let right = if self.free.is_some() { &mut self.product } else { &mut *b };
+        self.mass.apply(right, history)?;
+        for part in [self.data.load.as_ref(), equation.defect].into_iter().flatten() {
+            device.axpby(right, 1.0, part, 1.0)?;
+        }
+        match &self.free {
+            Some(free) => {
+                device.scale_by(b, free, &self.product)?;
+                device.scale_by(x, free, u)?;
+            }
+            None => device.copy(x, u)?,
+        }
         Ok(())
     }
 }
 
-/// Sets entries of `v` at given unknowns to zero, where `free` is one at free unknowns and zero at given ones.
-fn clear<D: OperatorDevice>(
-    free: &Option<Buffer<f64, D>>,
-    v: &mut Buffer<f64, D>,
-    scratch: &mut Buffer<f64, D>,
-) -> Result<(), LinalgError> {
-    let Some(free) = free else { return Ok(()) };
-    let device = v.device().clone();
-    device.scale_by(scratch, free, v)?;
-    std::mem::swap(v, scratch);
-    Ok(())
-}
-
-fn given_on<D: OperatorDevice>(
+/// Copies values to the device; none for zeros.
+fn assign<D: OperatorDevice>(
+    to: &mut Option<Buffer<f64, D>>,
     device: &D,
-    n: usize,
-    constraints: &Constraints,
-) -> Result<Buffer<f64, D>, LinalgError> {
-    let mut values = vec![0.0; n];
-    constraints.impose(&mut values);
-    Ok(Buffer::from_vec(device, values)?)
+    values: &[f64],
+) -> Result<(), LinalgError> {
+    if values.iter().all(|value| *value == 0.0) {
+        *to = None;
+        return Ok(());
+    }
+    match to {
+        Some(buffer) => buffer.upload(values)?,
+        None => *to = Some(Buffer::from_host(device, values)?),
+    }
+    Ok(())
 }
 
 impl<D: OperatorDevice> SemiDiscrete<D> for Semidiscrete<'_, '_, D> {
@@ -170,56 +280,45 @@ impl<D: OperatorDevice> SemiDiscrete<D> for Semidiscrete<'_, '_, D> {
         equation: &StageEquation<'_, D>,
         u: &mut Buffer<f64, D>,
     ) -> Result<StageOutcome, SolveError> {
-        let device = self.workshop.device;
         self.bring_operators(equation.shift)?;
-        self.impose(equation.time, u)?;
-        self.mass.apply(&mut self.residual, equation.history)?;
-        device.axpby(&mut self.residual, 1.0, &self.data.load, 1.0)?;
-        if let Some(defect) = equation.defect {
-            device.axpby(&mut self.residual, 1.0, defect, 1.0)?;
+        self.bring_data(equation.time)?;
+        self.bring_stage(equation, u)?;
+        let outcome = self.solver.solve(&self.config, equation.is_estimated)?;
+        self.ritz = self.solver.ritz_value().map(|value| (equation.shift, value));
+        let has_converged = outcome.stop == Stop::Converged;
+        self.made.note(outcome.iterations, has_converged);
+        match &self.data.given {
+            Some(given) => {
+                self.workshop.device.combine(u, &[(1.0, self.solver.x()), (1.0, given)])?;
+            }
+            None => self.workshop.device.copy(u, self.solver.x())?,
         }
-        self.shifted[self.shifted.len() - 1].natural.apply(&mut self.product, u)?;
-        clear(&self.free, &mut self.residual, &mut self.correction)?;
-        clear(&self.free, &mut self.product, &mut self.correction)?;
-        let norm = |v: &Buffer<f64, D>| Ok::<f64, LinalgError>(device.dot(v, v)?.sqrt());
-        let size = norm(&self.residual)?.max(norm(&self.product)?);
-        device.axpby(&mut self.residual, -1.0, &self.product, 1.0)?;
-        let rest = norm(&self.residual)?;
-        if !rest.is_finite() {
-            return Ok(StageOutcome { iterations: 0, has_converged: false });
-        }
-        let wanted = self.tolerance * size;
-        if rest <= ROUNDING * size || (rest <= wanted && !equation.is_estimated) {
-            return Ok(StageOutcome { iterations: 0, has_converged: true });
-        }
-        self.config.tolerance =
-            (wanted / rest).min(if equation.is_estimated { OF_ESTIMATE } else { LOOSEST });
-        device.fill(&mut self.correction, 0.0)?;
-        let Shifted { held, preconditioner, .. } = &self.shifted[self.shifted.len() - 1];
-        let (mut silent, a) = (Silent, (held.as_ref(), preconditioner.as_ref()));
-        let mut quiet = Stages::new(&mut silent);
-        let outcome = iterate(&self.config, &mut self.correction, a, &self.residual, &mut quiet)?;
-        device.axpby(u, 1.0, &self.correction, 1.0)?;
-        Ok(StageOutcome { iterations: outcome.iterations, has_converged: outcome.stop == Stop::Converged })
+        Ok(StageOutcome { iterations: outcome.iterations, has_converged })
     }
 
+    /// $F - K u = (F - K g) - K (u - g)$.
     fn defect(
         &mut self,
-        (time, shift): (f64, f64),
+        (time, _): (f64, f64),
         u: &Buffer<f64, D>,
         d: &mut Buffer<f64, D>,
     ) -> Result<(), SolveError> {
         let device = self.workshop.device;
-        self.bring_operators(shift)?;
         self.bring_data(time)?;
-        self.shifted[self.shifted.len() - 1].natural.apply(&mut self.product, u)?;
-        self.mass.apply(d, u)?;
-        device.axpby(d, -1.0, &self.product, shift)?;
-        Ok(device.axpby(d, 1.0, &self.data.load, 1.0)?)
+        match &self.free {
+            Some(free) => device.scale_by(d, free, u)?,
+            None => device.copy(d, u)?,
+        }
+        self.stiffness_product(d)?;
+        match &self.data.load {
+            Some(load) => device.combine(d, &[(1.0, load), (-1.0, &self.product)])?,
+            None => device.combine(d, &[(-1.0, &self.product)])?,
+        }
+        Ok(())
     }
 
     fn clear_given(&mut self, v: &mut Buffer<f64, D>) -> Result<(), SolveError> {
-        Ok(clear(&self.free, v, &mut self.correction)?)
+        Ok(self.clear(v)?)
     }
 
     fn norm(&mut self, v: &Buffer<f64, D>) -> Result<f64, SolveError> {
@@ -227,5 +326,9 @@ impl<D: OperatorDevice> SemiDiscrete<D> for Semidiscrete<'_, '_, D> {
         let square = self.workshop.device.dot(v, &self.product)?;
         // Rounding may leave a small negative number; NaN stays NaN.
         Ok(if square < 0.0 { 0.0 } else { square.sqrt() })
+    }
+
+    fn memory(&self) -> Vec<f64> {
+        Memory { basis: Some(self.basis), made: Some(self.made), ritz: self.ritz }.write()
     }
 }

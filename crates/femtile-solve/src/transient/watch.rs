@@ -1,6 +1,5 @@
 //! Steps of a run, for those who observe them.
 
-use std::cell::Cell;
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -88,8 +87,6 @@ pub(super) struct Watch<'a, 'm, D: OperatorDevice> {
     pub deadline: Option<(Instant, Duration)>,
     /// The solution at the time of a frame.
     pub scratch: Buffer<f64, D>,
-    /// Set when the state is saved, so that what a restart makes again is made again by the run as well.
-    pub was_saved: &'a Cell<bool>,
 }
 
 impl<D: OperatorDevice> Watch<'_, '_, D> {
@@ -149,7 +146,6 @@ impl<D: OperatorDevice> Monitor<D> for Watch<'_, '_, D> {
             && (stop.is_some() || self.is_due(interval, reached.steps()))
         {
             self.observer.checkpoint(&reached.checkpoint(fingerprint)?)?;
-            self.was_saved.set(true);
             self.last_checkpoint = Instant::now();
         }
         Ok(stop.map_or(ControlFlow::Continue(()), ControlFlow::Break))

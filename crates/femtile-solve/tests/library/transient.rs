@@ -1,9 +1,11 @@
 //! Equations in time: orders of convergence, adaptive steps, frames, restarts.
 
+use femtile_amg::AmgConfig;
 use femtile_mesh::Mesh;
 use femtile_mesh::generate::{BoxConfig, BoxSplit, SquareConfig, box_mesh, square};
 use femtile_solve::{
-    CheckpointInterval, DeviceChoice, Frame, Observer, Poisson, Silent, SolveError, SolverConfig, Transient,
+    AmgOptions, CheckpointInterval, DeviceChoice, Frame, MatrixFormat, Method, Observer, OperatorKind,
+    PmgOptions, Poisson, PreconditionerConfig, Silent, SolveError, SolverConfig, Transient,
 };
 use femtile_time::implicit::{Checkpoint, Scheme, Steps, Stop, Tolerance};
 
@@ -183,39 +185,102 @@ fn frames_are_values_at_their_times() {
     }
 }
 
+/// Runs with checkpoints, goes on from the first, one in the middle and the last but one, and compares all bits.
+fn restart(problem: &Poisson<'_>, scheme: Scheme, steps: Steps, config: &SolverConfig) {
+    let run = || {
+        let run = Transient::new(problem.clone(), "1 + x + 2*y").times(0.0, 1.5);
+        run.scheme(scheme).steps(steps)
+    };
+    let mut keep = Keep::default();
+    let whole = run()
+        .checkpoints(CheckpointInterval::Steps(3), [7; 32])
+        .solve_with(config, &mut keep, &mut Silent)
+        .unwrap();
+    assert_eq!(whole.outcome().stop, Stop::Finished);
+    assert!(keep.checkpoints.len() > 2);
+    let n_kept = keep.checkpoints.len();
+    for checkpoint in [0, n_kept / 2, n_kept - 2].map(|at| &keep.checkpoints[at]) {
+        let mut bytes = Vec::new();
+        checkpoint.write(&mut bytes).unwrap();
+        let read = Checkpoint::read(&mut bytes.as_slice()).unwrap();
+        assert_eq!(&read, checkpoint);
+        let rest = run().resume(read).solve(config).unwrap();
+        let place = (scheme.name(), checkpoint.step);
+        assert!(rest.at_end().values() == whole.at_end().values(), "{place:?}");
+        assert_eq!(rest.outcome(), whole.outcome(), "{place:?}");
+    }
+}
+
+fn adaptive(relative: f64) -> Steps {
+    let tolerance = Tolerance { relative, absolute: 0.0 };
+    Steps::Adaptive { tolerance, first: None, shortest: 1e-9, longest: 1.0 }
+}
+
 #[test]
 fn a_restart_goes_on_bit_for_bit() {
     let (mesh, degree) = &meshes()[1];
     let problem = problem(mesh, *degree, true);
-    let tolerance = Tolerance { relative: 1e-2, absolute: 0.0 };
-    let adaptive = Steps::Adaptive { tolerance, first: None, shortest: 1e-9, longest: 1.0 };
     for scheme in Scheme::ALL {
-        for steps in [Steps::Fixed(17), adaptive] {
-            let run = || {
-                let run = Transient::new(problem.clone(), "1 + x + 2*y").times(0.0, 1.5);
-                run.scheme(scheme).steps(steps)
+        for steps in [Steps::Fixed(17), adaptive(1e-2)] {
+            restart(&problem, scheme, steps, &config());
+        }
+    }
+}
+
+/// A preconditioner that serves many shifts and was made long before is made again for the same one.
+#[test]
+fn a_restart_with_a_kept_preconditioner_goes_on_bit_for_bit() {
+    let small = BoxConfig { cells: [7, 6, 5], ..BoxConfig::default() };
+    let tetrahedra = box_mesh(&BoxConfig { split: BoxSplit::Kuhn, ..small.clone() }).unwrap();
+    let hexahedra = box_mesh(&BoxConfig { split: BoxSplit::Hexahedron, ..small }).unwrap();
+    let options = AmgConfig { coarse_rows: 20, ..AmgConfig::default() };
+    let amg = AmgOptions { config: options, ..AmgOptions::default() };
+    let pmg = PmgOptions { amg: amg.clone(), ..PmgOptions::default() };
+    let of_matrix = PreconditionerConfig::Amg(amg);
+    for (mesh, degree, preconditioner) in [
+        (&tetrahedra, 1, of_matrix.clone()),
+        (&hexahedra, 1, of_matrix),
+        (&hexahedra, 2, PreconditionerConfig::Pmg(pmg)),
+    ] {
+        let config = SolverConfig { preconditioner, ..config() };
+        let problem = problem(mesh, degree, true);
+        restart(&problem, Scheme::Bdf2, adaptive(1e-2), &config);
+        restart(&problem.lambda(-2.0), Scheme::Sdirk2, adaptive(3e-2), &config);
+    }
+}
+
+#[test]
+fn runs_do_not_depend_on_the_preconditioner_and_the_format_of_operators() {
+    let mesh = box_mesh(&BoxConfig { cells: [5, 4, 3], split: BoxSplit::Hexahedron, ..BoxConfig::default() });
+    let mesh = mesh.unwrap();
+    let matrix = SolverConfig { operator: OperatorKind::Assembled, ..config() };
+    let settings = [
+        SolverConfig { preconditioner: PreconditionerConfig::Jacobi, ..config() },
+        SolverConfig { preconditioner: PreconditionerConfig::Jacobi, ..matrix.clone() },
+        SolverConfig { preconditioner: PreconditionerConfig::Amg(AmgOptions::default()), ..config() },
+        SolverConfig { preconditioner: PreconditionerConfig::None, ..matrix.clone() },
+        SolverConfig {
+            preconditioner: PreconditionerConfig::Jacobi,
+            format: MatrixFormat::EllWarp,
+            ..matrix
+        },
+        SolverConfig { method: Method::MergedCg, ..config() },
+        SolverConfig { method: Method::Gmres { restart: 30 }, ..config() },
+    ];
+    for lambda in ["0", "-1.5", "x - 1"] {
+        for scheme in [Scheme::Bdf2, Scheme::CrankNicolson] {
+            let problem = problem(&mesh, 1, true).lambda(lambda);
+            let solve = |config: &SolverConfig| {
+                let run = Transient::new(problem.clone(), "1 + x + 2*y").times(0.0, 0.5);
+                let run = run.scheme(scheme).steps(Steps::Fixed(7)).solve(config).unwrap();
+                assert_eq!(run.outcome().stop, Stop::Finished, "{lambda}");
+                run.at_end().values().to_vec()
             };
-            let mut keep = Keep::default();
-            let whole = run()
-                .checkpoints(CheckpointInterval::Steps(3), [7; 32])
-                .solve_with(&config(), &mut keep, &mut Silent)
-                .unwrap();
-            assert!(keep.checkpoints.len() > 2);
-            let n_kept = keep.checkpoints.len();
-            for checkpoint in [0, n_kept / 2, n_kept - 2].map(|at| &keep.checkpoints[at]) {
-                let mut bytes = Vec::new();
-                checkpoint.write(&mut bytes).unwrap();
-                let read = Checkpoint::read(&mut bytes.as_slice()).unwrap();
-                assert_eq!(&read, checkpoint);
-                let rest = run().resume(read).solve(&config()).unwrap();
-                assert_eq!(
-                    rest.at_end().values(),
-                    whole.at_end().values(),
-                    "{} {}",
-                    scheme.name(),
-                    checkpoint.step
-                );
-                assert_eq!(rest.outcome(), whole.outcome());
+            let expected = solve(&settings[0]);
+            for config in &settings[1..] {
+                for (found, expected) in solve(config).iter().zip(&expected) {
+                    assert!((found - expected).abs() < 1e-8, "{lambda} {config:?}: {found} {expected}");
+                }
             }
         }
     }

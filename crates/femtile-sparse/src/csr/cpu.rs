@@ -21,7 +21,7 @@ impl<T: Scalar> CsrKernels<T> for Cpu {
         hook: &dyn Hook<T>,
     ) -> Result<(), LinalgError> {
         need_product([a.n_rows, a.n_cols], y.len(), x.len())?;
-        match &a.offsets {
+        match a.offsets() {
             Offsets::Narrow(offsets) => apply_rows(self, y.as_mut_slice(), offsets.as_slice(), a, x, hook),
             Offsets::Wide(offsets) => apply_rows(self, y.as_mut_slice(), offsets.as_slice(), a, x, hook),
         }

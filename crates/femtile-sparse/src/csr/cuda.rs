@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use femtile_device::cuda::{Kernel, Launch, Program, Read, Specialisation, Structure, Write};
 use femtile_device::{Buffer, Cuda, Element, Scalar};
 use femtile_linalg::LinalgError;
@@ -82,7 +84,7 @@ impl<T: Scalar> CsrKernels<T> for Cuda {
     ) -> Result<(), LinalgError> {
         need_product([a.n_rows, a.n_cols], y.len(), x.len())?;
         let hook = CudaHook::of(hook, [a.n_rows, a.n_cols])?;
-        match &a.offsets {
+        match a.offsets() {
             Offsets::Narrow(offsets) => apply(y, a, offsets, x, hook),
             Offsets::Wide(offsets) => apply(y, a, offsets, x, hook),
         }
@@ -91,7 +93,7 @@ impl<T: Scalar> CsrKernels<T> for Cuda {
     fn csr_inverse_diagonal(&self, d: &mut Buffer<T, Self>, a: &Csr<T, Self>) -> Result<(), LinalgError> {
         need("d", a.n_rows, d.len())?;
         let mut bad = Buffer::from_host(self, &[u64::MAX])?;
-        match &a.offsets {
+        match a.offsets() {
             Offsets::Narrow(offsets) => inverse_diagonal(d, &mut bad, a, offsets)?,
             Offsets::Wide(offsets) => inverse_diagonal(d, &mut bad, a, offsets)?,
         }
@@ -121,7 +123,13 @@ impl<T: Scalar> Csr<T, Cuda> {
     ) -> Result<Self, LinalgError> {
         need("values", columns.len(), values.len())?;
         need("offsets", 1, offsets.len().min(1))?;
-        Ok(Self { n_rows: offsets.len() - 1, n_cols, offsets: Offsets::Narrow(offsets), columns, values })
+        Ok(Self {
+            n_rows: offsets.len() - 1,
+            n_cols,
+            offsets: Arc::new(Offsets::Narrow(offsets)),
+            columns: Arc::new(columns),
+            values,
+        })
     }
 
     /// The same pattern's offsets with other columns and values, which kernels made.
@@ -138,6 +146,6 @@ impl<T: Scalar> Csr<T, Cuda> {
     ) -> Result<Self, LinalgError> {
         need("columns", self.columns.len(), columns.len())?;
         need("values", columns.len(), values.len())?;
-        Ok(Self { columns, values, ..self })
+        Ok(Self { columns: Arc::new(columns), values, ..self })
     }
 }

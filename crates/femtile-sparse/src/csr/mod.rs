@@ -8,6 +8,8 @@ mod kernels;
 mod reference;
 mod transpose;
 
+use std::sync::Arc;
+
 use femtile_device::{Buffer, BufferMut, Device, HostDevice, MemorySpace, Scalar};
 use femtile_linalg::hooks::Hook;
 use femtile_linalg::vector::VectorKernels;
@@ -99,8 +101,9 @@ impl From<Vec<u32>> for HostOffsets {
 pub struct Csr<T: Scalar, D: Device> {
     n_rows: usize,
     n_cols: usize,
-    offsets: Offsets<D>,
-    columns: Buffer<u32, D>,
+    /// Shared with matrices of the same pattern, as the columns are.
+    offsets: Arc<Offsets<D>>,
+    columns: Arc<Buffer<u32, D>>,
     values: Buffer<T, D>,
 }
 
@@ -138,7 +141,7 @@ impl<T: Scalar, D: Device> Csr<T, D> {
         let columns = Buffer::from_vec(device, columns).map_err(LinalgError::from)?;
         let values = values(&offsets, &columns)?;
         need("values", columns.len(), values.len())?;
-        Ok(Self { n_rows, n_cols, offsets, columns, values })
+        Ok(Self { n_rows, n_cols, offsets: Arc::new(offsets), columns: Arc::new(columns), values })
     }
 
     /// The same matrix on another device.
@@ -146,12 +149,13 @@ impl<T: Scalar, D: Device> Csr<T, D> {
     /// # Errors
     /// When a device refuses a copy or has not the memory.
     pub fn copy_to<E: Device>(&self, device: &E) -> Result<Csr<T, E>, LinalgError> {
-        let offsets = match &self.offsets {
+        let offsets = match self.offsets() {
             Offsets::Narrow(offsets) => Offsets::Narrow(Buffer::from_vec(device, offsets.to_host()?)?),
             Offsets::Wide(offsets) => Offsets::Wide(Buffer::from_vec(device, offsets.to_host()?)?),
         };
         let columns = Buffer::from_vec(device, self.columns.to_host()?)?;
         let values = Buffer::from_vec(device, self.values.to_host()?)?;
+        let (offsets, columns) = (Arc::new(offsets), Arc::new(columns));
         Ok(Csr { n_rows: self.n_rows, n_cols: self.n_cols, offsets, columns, values })
     }
 
@@ -192,7 +196,29 @@ impl<T: Scalar, D: Device> Csr<T, D> {
     /// Errors of the device.
     pub fn move_to(&mut self, place: MemorySpace) -> Result<bool, LinalgError> {
         let has_values = self.values.move_to(place)?;
-        Ok(self.columns.move_to(place)? && has_values)
+        // A shared pattern is read by other matrices, and stays.
+        let Some(columns) = Arc::get_mut(&mut self.columns) else { return Ok(false) };
+        Ok(columns.move_to(place)? && has_values)
+    }
+
+    /// Returns $\alpha A + \beta B$ for a matrix B of the same pattern, which the result shares.
+    ///
+    /// # Cost
+    /// Reads two and writes one value for each non-zero, and sets it to zero before; no memory for a pattern.
+    /// # Errors
+    /// [`LinalgError::Length`] where the matrices differ in their numbers of rows, columns or non-zeros; columns are not
+    /// compared.
+    pub fn combined(&self, alpha: T, other: &Self, beta: T) -> Result<Self, LinalgError>
+    where
+        D: VectorKernels<T>,
+    {
+        need("rows", self.n_rows, other.n_rows)?;
+        need("columns", self.n_cols, other.n_cols)?;
+        let device = self.values.device();
+        let mut values = Buffer::zeros(device, self.n_nonzeros())?;
+        device.combine(&mut values, &[(alpha, &self.values), (beta, &other.values)])?;
+        let (offsets, columns) = (Arc::clone(&self.offsets), Arc::clone(&self.columns));
+        Ok(Self { n_rows: self.n_rows, n_cols: self.n_cols, offsets, columns, values })
     }
 
     /// Bytes that one product must move: `n_nonzeros · (4 + size) + n_rows · (4 + 2 size)`.
@@ -205,7 +231,7 @@ impl<T: Scalar, D: Device> Csr<T, D> {
 impl<T: Scalar, D: HostDevice> Csr<T, D> {
     /// Where each row begins and the last one ends, on a device that shares the host's memory.
     pub fn offsets_as_u64(&self) -> Vec<u64> {
-        match &self.offsets {
+        match self.offsets() {
             Offsets::Narrow(offsets) => offsets.as_slice().iter().map(|&offset| u64::from(offset)).collect(),
             Offsets::Wide(offsets) => offsets.as_slice().to_vec(),
         }
@@ -213,7 +239,7 @@ impl<T: Scalar, D: HostDevice> Csr<T, D> {
 
     /// Number of entries of each row, on a device that shares the host's memory.
     pub fn row_lengths(&self) -> Vec<u32> {
-        match &self.offsets {
+        match self.offsets() {
             Offsets::Narrow(offsets) => offsets.as_slice().windows(2).map(|ends| ends[1] - ends[0]).collect(),
             Offsets::Wide(offsets) => {
                 offsets.as_slice().windows(2).map(|ends| (ends[1] - ends[0]) as u32).collect()
@@ -223,7 +249,7 @@ impl<T: Scalar, D: HostDevice> Csr<T, D> {
 
     /// The entries of `row` as (column, value), on a device that shares the host's memory.
     pub fn row(&self, row: usize) -> impl Iterator<Item = (usize, T)> + '_ {
-        let range = match &self.offsets {
+        let range = match self.offsets() {
             Offsets::Narrow(offsets) => {
                 offsets.as_slice()[row] as usize..offsets.as_slice()[row + 1] as usize
             }
@@ -248,7 +274,7 @@ impl<T: Scalar, D: Device> StoredMatrix<D> for Csr<T, D> {
     }
 
     fn places(&self) -> Result<Places, LinalgError> {
-        let mut starts = match &self.offsets {
+        let mut starts = match self.offsets() {
             Offsets::Narrow(offsets) => offsets.to_host()?.into_iter().map(u64::from).collect(),
             Offsets::Wide(offsets) => offsets.to_host()?,
         };

@@ -21,6 +21,8 @@ pub struct Checkpoint {
     pub last_error: f64,
     /// The largest norm of u so far.
     pub largest_norm: f64,
+    /// What the system had learned: see [`super::SemiDiscrete::memory`].
+    pub memory: Vec<f64>,
     /// The last values with their times, the newest first.
     pub history: Vec<(f64, Vec<f64>)>,
 }
@@ -41,7 +43,7 @@ pub enum CheckpointError {
 }
 
 const MAGIC: &[u8; 8] = b"FEMTILEC";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 impl Checkpoint {
     /// Writes the checkpoint, little-endian.
@@ -56,6 +58,10 @@ impl Checkpoint {
             to.write_all(&count.to_le_bytes())?;
         }
         for number in [self.length, self.last_error, self.largest_norm] {
+            to.write_all(&number.to_le_bytes())?;
+        }
+        to.write_all(&(self.memory.len() as u64).to_le_bytes())?;
+        for number in &self.memory {
             to.write_all(&number.to_le_bytes())?;
         }
         let n = self.history.first().map_or(0, |(_, values)| values.len());
@@ -85,6 +91,8 @@ impl Checkpoint {
         let fingerprint = array(from)?;
         let [step, rejected, restarts, iterations] = [count(from)?, count(from)?, count(from)?, count(from)?];
         let [length, last_error, largest_norm] = [number(from)?, number(from)?, number(from)?];
+        let n_memory = count(from)?;
+        let memory = (0..n_memory).map(|_| number(from)).collect::<Result<_, _>>()?;
         let depth = count(from)?;
         let n_bytes = count(from)?.saturating_mul(8);
         if !(1..=super::history::DEPTH as u64).contains(&depth) {
@@ -109,6 +117,7 @@ impl Checkpoint {
             length,
             last_error,
             largest_norm,
+            memory,
             history,
         })
     }

@@ -72,21 +72,15 @@ impl<D: VectorKernels<f64>> History<D> {
     /// Evaluates at `time` the polynomial of degree `degree`, or as many values as there are allow, through the newest.
     ///
     /// # Cost
-    /// Reads up to six, writes up to three vectors.
+    /// Reads up to three vectors, writes one.
     pub fn polynomial(&self, time: f64, degree: usize, out: &mut Buffer<f64, D>) -> Result<(), LinalgError> {
         let n = self.values.len().min(degree + 1);
-        let device = out.device().clone();
-        device.copy(out, self.value(0))?;
-        let mut first = 1.0;
-        for age in 0..n {
+        let weight = |age: usize| -> f64 {
             let own = self.time(age);
             let others = (0..n).filter(|&other| other != age).map(|other| self.time(other));
-            let weight: f64 = others.map(|other| (time - other) / (own - other)).product();
-            match age {
-                0 => first = weight,
-                _ => device.axpby(out, weight, self.value(age), std::mem::replace(&mut first, 1.0))?,
-            }
-        }
-        Ok(())
+            others.map(|other| (time - other) / (own - other)).product()
+        };
+        let terms: Vec<_> = (0..n).map(|age| (weight(age), self.value(age))).collect();
+        out.device().clone().combine(out, &terms)
     }
 }

@@ -91,6 +91,7 @@ impl<D: VectorKernels<f64>> Monitor<D> for Silent {
 /// The state of a run after a step.
 pub struct Reached<'a, D: VectorKernels<f64>> {
     state: &'a State<D>,
+    memory: &'a dyn Fn() -> Vec<f64>,
 }
 
 impl<D: VectorKernels<f64>> Reached<'_, D> {
@@ -133,6 +134,7 @@ impl<D: VectorKernels<f64>> Reached<'_, D> {
             length: state.length,
             last_error: state.last_error,
             largest_norm: state.largest_norm,
+            memory: (self.memory)(),
             history: (0..state.history.len()).map(value).collect::<Result<_, LinalgError>>()?,
         })
     }
@@ -254,9 +256,16 @@ impl<D: VectorKernels<f64>> Integrator<D> {
         self.state.history.time(0)
     }
 
-    /// Returns the state of the run.
-    pub fn reached(&self) -> Reached<'_, D> {
-        Reached { state: &self.state }
+    /// Returns the state of the run on the host.
+    ///
+    /// # Errors
+    /// Errors of the device.
+    pub fn checkpoint<S: SemiDiscrete<D>>(
+        &self,
+        fingerprint: [u8; 32],
+        system: &S,
+    ) -> Result<Checkpoint, LinalgError> {
+        Reached { state: &self.state, memory: &|| system.memory() }.checkpoint(fingerprint)
     }
 
     /// Advances to the end, or until the monitor or a failure ends the run.
@@ -293,7 +302,7 @@ impl<D: VectorKernels<f64>> Integrator<D> {
                 return Ok(Stop::SolverFailed);
             }
             self.state.steps += 1;
-            if let ControlFlow::Break(stop) = monitor.step(&Reached { state: &self.state })? {
+            if let ControlFlow::Break(stop) = self.pass_on(system, monitor)? {
                 return Ok(stop);
             }
         }
@@ -393,7 +402,7 @@ impl<D: VectorKernels<f64>> Integrator<D> {
                 self.state.largest_norm = self.state.largest_norm.max(norm);
                 if is_judged
                     && !is_restart
-                    && let ControlFlow::Break(stop) = monitor.step(&Reached { state: &self.state })?
+                    && let ControlFlow::Break(stop) = self.pass_on(system, monitor)?
                 {
                     return Ok(stop);
                 }
@@ -432,6 +441,16 @@ impl<D: VectorKernels<f64>> Integrator<D> {
     /// Returns whether the lengths of steps follow from an error estimate.
     pub(super) fn is_adaptive(&self) -> bool {
         matches!(self.steps, Steps::Adaptive { .. })
+    }
+
+    /// Passes the state on to the monitor.
+    fn pass_on<S, M>(&self, system: &S, monitor: &mut M) -> Result<ControlFlow<Stop>, S::Error>
+    where
+        S: SemiDiscrete<D>,
+        M: Monitor<D>,
+        S::Error: From<M::Error>,
+    {
+        Ok(monitor.step(&Reached { state: &self.state, memory: &|| system.memory() })?)
     }
 
     /// Makes what was computed the newest value.

@@ -87,4 +87,10 @@ pub trait SemiDiscrete<D: Device> {
     /// # Errors
     /// Errors of the device.
     fn norm(&mut self, v: &Buffer<f64, D>) -> Result<f64, Self::Error>;
+
+    /// Returns what the system has learned that later solves depend on, for [`Checkpoint::memory`]; who makes the system of a
+    /// run that goes on gives it back.
+    fn memory(&self) -> Vec<f64> {
+        Vec::new()
+    }
 }

@@ -1,6 +1,5 @@
 //! One step of each scheme.
 
-use femtile_device::Buffer;
 use femtile_linalg::LinalgError;
 use femtile_linalg::vector::VectorKernels;
 
@@ -39,7 +38,7 @@ impl<D: VectorKernels<f64>> Integrator<D> {
     ) -> Result<StageOutcome, S::Error> {
         self.guess(time)?;
         let shift = 1.0 / length;
-        scaled(&mut self.terms, shift, self.state.history.value(0))?;
+        self.device.combine(&mut self.terms, &[(shift, self.state.history.value(0))])?;
         let is_estimated = self.is_adaptive();
         let equation = StageEquation { shift, time, history: &self.terms, defect: None, is_estimated };
         system.solve(&equation, &mut self.next)
@@ -58,9 +57,9 @@ impl<D: VectorKernels<f64>> Integrator<D> {
         let before = if (before - length).abs() < 1e-9 * length { length } else { before };
         let both = length + before;
         let shift = 1.0 / length + 1.0 / both;
-        scaled(&mut self.terms, both / (length * before), self.state.history.value(0))?;
-        let oldest = -length / (before * both);
-        self.device.axpby(&mut self.terms, oldest, self.state.history.value(1), 1.0)?;
+        let (newest, oldest) = (both / (length * before), -length / (before * both));
+        let history = &self.state.history;
+        self.device.combine(&mut self.terms, &[(newest, history.value(0)), (oldest, history.value(1))])?;
         let is_estimated = self.is_adaptive();
         let equation = StageEquation { shift, time, history: &self.terms, defect: None, is_estimated };
         system.solve(&equation, &mut self.next)
@@ -75,7 +74,7 @@ impl<D: VectorKernels<f64>> Integrator<D> {
         self.guess(time)?;
         let (before, shift) = (self.state.history.time(0), 2.0 / length);
         system.defect((before, shift), self.state.history.value(0), &mut self.other)?;
-        scaled(&mut self.terms, shift, self.state.history.value(0))?;
+        self.device.combine(&mut self.terms, &[(shift, self.state.history.value(0))])?;
         let is_estimated = self.is_adaptive();
         let equation =
             StageEquation { shift, time, history: &self.terms, defect: Some(&self.other), is_estimated };
@@ -92,7 +91,7 @@ impl<D: VectorKernels<f64>> Integrator<D> {
         let shift = Scheme::sdirk2_shift(length);
         let between = begun + GAMMA * length;
         self.state.history.polynomial(between, 2, &mut self.other)?;
-        scaled(&mut self.terms, shift, self.state.history.value(0))?;
+        self.device.combine(&mut self.terms, &[(shift, self.state.history.value(0))])?;
         let is_estimated = self.is_adaptive();
         let equation =
             StageEquation { shift, time: between, history: &self.terms, defect: None, is_estimated };
@@ -102,23 +101,12 @@ impl<D: VectorKernels<f64>> Integrator<D> {
         }
         // u_n + (1 − γ) h k with k = (U − u_n) / (γ h).
         let ratio = (1.0 - GAMMA) / GAMMA;
-        scaled(&mut self.terms, shift * (1.0 - ratio), self.state.history.value(0))?;
-        self.device.axpby(&mut self.terms, shift * ratio, &self.other, 1.0)?;
+        let terms = [(shift * (1.0 - ratio), self.state.history.value(0)), (shift * ratio, &self.other)];
+        self.device.combine(&mut self.terms, &terms)?;
         self.guess(time)?;
         let equation = StageEquation { shift, time, history: &self.terms, defect: None, is_estimated };
         let second = system.solve(&equation, &mut self.next)?;
         let iterations = first.iterations + second.iterations;
         Ok(StageOutcome { iterations, has_converged: second.has_converged })
     }
-}
-
-/// $y = \alpha x$.
-fn scaled<D: VectorKernels<f64>>(
-    y: &mut Buffer<f64, D>,
-    alpha: f64,
-    x: &Buffer<f64, D>,
-) -> Result<(), LinalgError> {
-    let device = y.device().clone();
-    device.fill(y, 0.0)?;
-    device.axpby(y, alpha, x, 1.0)
 }

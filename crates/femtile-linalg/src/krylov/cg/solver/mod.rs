@@ -143,18 +143,7 @@ impl<T: Scalar, D: CgSolverKernels<T>> CgSolver<T, D> {
         let (x, b, start) =
             (Buffer::zeros(&device, n)?, Buffer::zeros(&device, n)?, Buffer::zeros(&device, n)?);
         fits(a.as_ref(), &x, &b)?;
-        let is_identity = match m.diagonal() {
-            // Numbers whose sum and sum of squares are n are ones.
-            Some(d) => device.sum(d)? == n as f64 && device.dot(d, d)? == n as f64,
-            None => false,
-        };
-        let test = match m.diagonal().is_none() || is_identity {
-            true => match a.inverse_diagonal() {
-                Err(LinalgError::Diagonal { .. }) => None,
-                found => found?,
-            },
-            false => None,
-        };
+        let (is_identity, test) = examine(a.as_ref(), m.as_ref())?;
         let v = Vectors::new(&device, n, m.as_ref())?;
         let sums = CgSums::new(&device, device.cg_sum_partials(n))?;
         Ok(Self {
@@ -174,6 +163,28 @@ impl<T: Scalar, D: CgSolverKernels<T>> CgSolver<T, D> {
             scale: None,
             smallest_ritz: None,
         })
+    }
+
+    /// Takes another operator of the same size and its preconditioner; x, b and all memory remain, and the next solves record
+    /// their work again.
+    ///
+    /// # Errors
+    /// As [`CgSolver::new`].
+    pub fn set_operator(
+        &mut self,
+        a: Arc<dyn LinearOperator<T, D>>,
+        m: Arc<dyn Preconditioner<T, D>>,
+    ) -> Result<(), LinalgError> {
+        fits(a.as_ref(), &self.x, &self.b)?;
+        (self.is_identity, self.test) = examine(a.as_ref(), m.as_ref())?;
+        if m.diagonal().is_some() != self.v.z.is_none() {
+            self.v = Vectors::new(a.device(), a.n_rows(), m.as_ref())?;
+        }
+        self.v.scalars.is_flexible = m.diagonal().is_none() && !m.is_fixed();
+        self.v.scalars.clear_sums()?;
+        (self.a, self.m) = (a, m);
+        (self.recordings, self.scale, self.smallest_ritz) = (Recordings::default(), None, None);
+        Ok(())
     }
 
     /// Returns the operator.
@@ -287,6 +298,28 @@ impl<T: Scalar, D: CgSolverKernels<T>> CgSolver<T, D> {
             self.recordings = Recordings::default();
         }
         Ok(())
+    }
+}
+
+/// Returns whether the preconditioner is the identity, and the diagonal by which residuals are tested where it is not its own.
+fn examine<T: Scalar, D: CgSolverKernels<T>>(
+    a: &dyn LinearOperator<T, D>,
+    m: &dyn Preconditioner<T, D>,
+) -> Result<(bool, Option<Buffer<T, D>>), LinalgError> {
+    let is_identity = match m.diagonal() {
+        // Numbers whose sum and sum of squares are n are ones.
+        Some(d) => {
+            let (device, n) = (d.device(), d.len() as f64);
+            device.sum(d)? == n && device.dot(d, d)? == n
+        }
+        None => false,
+    };
+    if m.diagonal().is_some() && !is_identity {
+        return Ok((is_identity, None));
+    }
+    match a.inverse_diagonal() {
+        Err(LinalgError::Diagonal { .. }) => Ok((is_identity, None)),
+        found => Ok((is_identity, found?)),
     }
 }
 

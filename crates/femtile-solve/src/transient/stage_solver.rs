@@ -1,0 +1,117 @@
+//! Solves of stages by the method of the settings, with vectors that are kept.
+
+use std::sync::Arc;
+
+use femtile_device::Buffer;
+use femtile_linalg::comm::Alone;
+use femtile_linalg::krylov::cg::{CgOutcome, CgSolver, Target};
+use femtile_linalg::{LinalgError, LinearOperator, Preconditioner};
+
+use super::operators::{Operator, Shifted};
+use crate::method::{cg_config, iterate};
+use crate::tensor::OperatorDevice;
+use crate::{Method, Silent, SolveError, SolverConfig, Stages};
+
+/// The accuracy of the correction of a first guess, where it is an error estimate.
+const OF_ESTIMATE: f64 = 0.01;
+/// A residual that is rounding, relative to the right side.
+const ROUNDING: f64 = 1e-15;
+/// The largest relative tolerance of a solve.
+const LOOSEST: f64 = 0.5;
+
+/// A solver for the stages of one shift at a time, with the vectors x and b.
+pub(super) enum StageSolver<D: OperatorDevice> {
+    Cg(Box<CgSolver<f64, D>>),
+    Other { a: Operator<D>, m: Arc<dyn Preconditioner<f64, D>>, x: Buffer<f64, D>, b: Buffer<f64, D> },
+}
+
+impl<D: OperatorDevice> StageSolver<D> {
+    pub fn new(method: Method, of: &Shifted<D>) -> Result<Self, LinalgError> {
+        let (a, m) = (Arc::clone(&of.operator), Arc::clone(&of.preconditioner));
+        if method == Method::Cg {
+            return Ok(Self::Cg(Box::new(CgSolver::new(a, m)?)));
+        }
+        let zeros = || Buffer::zeros(a.device(), a.n_rows());
+        let (x, b) = (zeros()?, zeros()?);
+        Ok(Self::Other { a, m, x, b })
+    }
+
+    /// Takes the operator and the preconditioner of another shift.
+    pub fn take(&mut self, of: &Shifted<D>) -> Result<(), LinalgError> {
+        let (operator, preconditioner) = (Arc::clone(&of.operator), Arc::clone(&of.preconditioner));
+        match self {
+            Self::Cg(solver) => solver.set_operator(operator, preconditioner),
+            Self::Other { a, m, .. } => {
+                (*a, *m) = (operator, preconditioner);
+                Ok(())
+            }
+        }
+    }
+
+    /// Returns x and b.
+    pub fn vectors_mut(&mut self) -> (&mut Buffer<f64, D>, &mut Buffer<f64, D>) {
+        match self {
+            Self::Cg(solver) => solver.vectors_mut(),
+            Self::Other { x, b, .. } => (x, b),
+        }
+    }
+
+    /// Returns x.
+    pub fn x(&self) -> &Buffer<f64, D> {
+        match self {
+            Self::Cg(solver) => solver.x(),
+            Self::Other { x, .. } => x,
+        }
+    }
+
+    /// Returns the smallest Ritz value that is known of the operator.
+    pub fn ritz_value(&self) -> Option<f64> {
+        match self {
+            Self::Cg(solver) => solver.smallest_ritz_value(),
+            Self::Other { .. } => None,
+        }
+    }
+
+    /// Sets the smallest Ritz value.
+    pub fn set_ritz_value(&mut self, value: Option<f64>) {
+        if let Self::Cg(solver) = self {
+            solver.set_smallest_ritz_value(value);
+        }
+    }
+
+    /// Solves from x, to the tolerance of the settings relative to b and, where the correction of x is an error estimate,
+    /// relative to that correction as well.
+    pub fn solve(&mut self, config: &SolverConfig, is_estimated: bool) -> Result<CgOutcome, SolveError> {
+        match self {
+            Self::Cg(solver) => {
+                let target = if is_estimated { Target::Reduction(OF_ESTIMATE) } else { Target::RightSide };
+                Ok(solver.solve(&cg_config(config), target, &Alone, &mut ())?)
+            }
+            Self::Other { a, m, x, b } => {
+                let tolerance = match is_estimated {
+                    true => config.tolerance.min(of_correction(a.as_ref(), x, b)?),
+                    false => config.tolerance,
+                };
+                let config = SolverConfig { tolerance, ..config.clone() };
+                let mut silent = Silent;
+                let mut quiet = Stages::new(&mut silent);
+                iterate(&config, x, (a.as_ref(), m.as_ref()), b, &mut quiet)
+            }
+        }
+    }
+}
+
+/// Returns the tolerance relative to b by which the correction of x is accurate enough for an error estimate.
+fn of_correction<D: OperatorDevice>(
+    a: &dyn LinearOperator<f64, D>,
+    x: &Buffer<f64, D>,
+    b: &Buffer<f64, D>,
+) -> Result<f64, LinalgError> {
+    let device = b.device();
+    let mut r = Buffer::zeros(device, b.len())?;
+    a.apply(&mut r, x)?;
+    device.axpby(&mut r, 1.0, b, -1.0)?;
+    let share = device.dot(&r, &r)?.sqrt() / device.dot(b, b)?.sqrt();
+    let tolerance = (OF_ESTIMATE * share).max(ROUNDING);
+    Ok(if tolerance < LOOSEST { tolerance } else { LOOSEST })
+}
