@@ -38,7 +38,7 @@ pub use mesh_source::{generate, refined};
 pub use output::write_report;
 pub use overrides::Override;
 pub use plot::{residual_plot, save_residual_plot};
-pub use report::{FileReport, LevelReport, Report, SolveReport, TimeReport, Timings};
+pub use report::{FileReport, LevelReport, NonlinearReport, Report, SolveReport, TimeReport, Timings};
 pub use run::{run, run_on};
 pub use verify::{Misfit, verify};
 pub use wording::in_words;

@@ -66,7 +66,12 @@ pub(crate) fn write_results(
     let staging = Staging::new(folder)?;
     results(&staging)?;
     if names.contains(&PLOT) {
-        plot::save_residual_plot(&staging.path(PLOT), &report.solve.residuals, case.file.solver.tolerance)?;
+        let solver = &case.file.solver;
+        let tolerance = match report.solve.nonlinear {
+            Some(_) => solver.nonlinear_tolerance,
+            None => solver.tolerance,
+        };
+        plot::save_residual_plot(&staging.path(PLOT), &report.solve.residuals, tolerance)?;
     }
     for &name in names.iter().filter(|name| **name != REPORT) {
         report.files.insert(name.into(), FileReport::of(&staging.path(name))?);

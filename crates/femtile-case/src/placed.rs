@@ -119,6 +119,8 @@ fn unbalanced(case: &Case) -> Vec<Key> {
 /// The key of a coefficient by the name that the discretisation gives it; of several conditions the one that has `value`
 /// at `point`.
 fn of_field(case: &Case, field: &str, found: Option<([f64; 3], f64)>) -> Option<Vec<Key>> {
+    // Derivatives are those of their coefficient.
+    let field = field.trim_start_matches('∂').trim_end_matches("/∂u");
     let key = if case.is_transient_on_mesh() { name_in_time(field) } else { field };
     if ["sigma", "lambda", "source", "initial", "diffusion", "reaction"].contains(&key) {
         return Some(keys(&["equation", key]));

@@ -112,12 +112,33 @@ pub struct SolveReport {
     /// The reason for the preconditioner.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preconditioner_reason: Option<String>,
+    /// The iteration where a coefficient depends on u.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nonlinear: Option<NonlinearReport>,
     /// The initial iterate, where it is not zero: `full multigrid`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub start: Option<&'static str>,
     /// The levels of multigrid, the finest first; none without it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub levels: Vec<LevelReport>,
+}
+
+/// How an equation whose coefficients depend on u was solved.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct NonlinearReport {
+    /// The linearization: newton or picard.
+    pub method: &'static str,
+    /// Linearizations; of an equation in time those of all steps.
+    pub iterations: usize,
+    /// ‖r‖/‖b‖ before the first and after every iteration; of an equation in time those of the last stage.
+    pub residuals: Vec<f64>,
+}
+
+impl From<&femtile_solve::NonlinearReport> for NonlinearReport {
+    fn from(report: &femtile_solve::NonlinearReport) -> Self {
+        let femtile_solve::NonlinearReport { method, iterations, residuals } = report;
+        Self { method: method.name(), iterations: *iterations, residuals: residuals.clone() }
+    }
 }
 
 /// A level of multigrid.
@@ -291,6 +312,7 @@ impl Report {
                 format_reason: solution.format_reason().map(str::to_owned),
                 preconditioner: Some(solution.preconditioner()),
                 preconditioner_reason: Some(solution.preconditioner_reason().into()),
+                nonlinear: solution.nonlinear().map(NonlinearReport::from),
                 start: solution.has_full_start().then_some("full multigrid"),
                 levels: solution.levels().iter().map(LevelReport::from).collect(),
             },

@@ -6,7 +6,8 @@ use femtile_mesh::Mesh;
 use femtile_multigrid::Smoother;
 use femtile_solve::{
     AmgGraph, AmgOptions, DeviceChoice, FieldConfig, GmgOptions, Key, LevelPrecision, MatrixFormat, Method,
-    OperatorKind, Overlap, PmgOptions, Poisson, PreconditionerConfig, SolverConfig, SpaceConfig, tag_regions,
+    NonlinearConfig, NonlinearMethod, OperatorKind, Overlap, PmgOptions, Poisson, PreconditionerConfig,
+    SolverConfig, SpaceConfig, tag_regions,
 };
 
 use crate::file::{
@@ -70,6 +71,14 @@ impl Case {
             tolerance: solver.tolerance,
             max_iterations: solver.max_iterations,
             time_limit: solver.time_limit_s.map(Duration::from_secs_f64),
+            nonlinear: NonlinearConfig {
+                method: match solver.nonlinear {
+                    file::NonlinearName::Newton => NonlinearMethod::Newton,
+                    file::NonlinearName::Picard => NonlinearMethod::Picard,
+                },
+                tolerance: solver.nonlinear_tolerance,
+                max_iterations: solver.nonlinear_iterations,
+            },
         })
     }
 
@@ -113,6 +122,15 @@ impl Case {
         self.problem_with(mesh, [&self.file.equation.sigma, &self.file.equation.lambda])
     }
 
+    /// Returns the initial values, or the first iterate.
+    pub(crate) fn initial(&self) -> Value {
+        match &self.file.equation.initial {
+            None => Value::Number(0.0),
+            Some(Entry::Number(number)) => Value::Number(*number),
+            Some(Entry::Text(text)) => Value::Text(text.clone()),
+        }
+    }
+
     /// Returns the problem on the mesh with this conduction and this reaction.
     pub(crate) fn problem_with<'m>(
         &self,
@@ -124,6 +142,7 @@ impl Case {
             .sigma(sigma)
             .lambda(lambda)
             .source(&equation.source)
+            .initial(&self.initial())
             .degree(space.degree)
             .components(space.components)
             .quadrature(space.quadrature);

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use femtile_expression::{Expression, ExpressionError};
+use femtile_expression::{Expression, ExpressionError, Names};
+use femtile_fem::forms::UNKNOWN;
 use femtile_fem::{Coefficient, PointFunction};
 use femtile_mesh::{Field, Mesh};
 
@@ -166,20 +167,18 @@ impl Value {
         }
     }
 
-    /// Returns the value with formulas that may depend on the time t.
-    pub(crate) fn in_time(&self, path: &[Key]) -> Result<Self, SolveError> {
+    /// Returns the value with its formulas read, which may use these names besides the coordinates.
+    pub(crate) fn parsed(&self, mesh: &Mesh, path: &[Key], names: &Names<'_>) -> Result<Self, SolveError> {
         Ok(match self {
-            Self::Text(text) => {
-                let parsed = Expression::parse_in_time(text).map_err(|error| of_expression(&error, path))?;
-                Self::Coefficient(parsed.into())
-            }
+            Self::Text(text) => Self::Coefficient(formula(text, path, names)?.into()),
+            Self::Tensor(rows) => Self::Coefficient(tensor(mesh, rows, path, names)?),
             Self::ByTag { parts, default } => {
                 let place = below(path, "by_tag");
                 let part = |(name, value): (&String, &Value)| {
-                    Ok((name.clone(), value.in_time(&below(&place, name.as_str()))?))
+                    Ok((name.clone(), value.parsed(mesh, &below(&place, name.as_str()), names)?))
                 };
                 let parts = parts.iter().map(part).collect::<Result<_, SolveError>>()?;
-                let of_others = |value: &Value| value.in_time(&below(path, "default"));
+                let of_others = |value: &Value| value.parsed(mesh, &below(path, "default"), names);
                 Self::ByTag { parts, default: default.as_deref().map(of_others).transpose()?.map(Box::new) }
             }
             other => other.clone(),
@@ -217,7 +216,7 @@ pub(crate) fn coefficient(mesh: &Mesh, value: &Value, path: &[Key]) -> Result<Co
         Value::Text(text) => expression(text, path)?.into(),
         Value::Function(function) => Coefficient::Function(function.clone()),
         Value::Coefficient(coefficient) => coefficient.clone(),
-        Value::Tensor(rows) => tensor(mesh, rows, path)?,
+        Value::Tensor(rows) => tensor(mesh, rows, path, &Names::default())?,
         Value::Components(_) => {
             let message =
                 "one value is needed here, not an array of components; a tensor is an array of rows";
@@ -347,14 +346,36 @@ pub fn check_count(found: usize, n: usize, path: &[Key]) -> Result<(), SolveErro
 /// # Errors
 /// [`SolveError::Setting`] with the place inside the text.
 pub fn expression(text: &str, path: &[Key]) -> Result<Expression, SolveError> {
-    Expression::parse(text).map_err(|error| of_expression(&error, path))
+    formula(text, path, &Names::default())
 }
 
-fn of_expression(error: &ExpressionError, path: &[Key]) -> SolveError {
-    SolveError::Setting { path: path.to_vec(), within: Some(error.span.clone()), message: error.to_string() }
+/// Parses an expression that may use some names besides the coordinates.
+fn formula(text: &str, path: &[Key], names: &Names<'_>) -> Result<Expression, SolveError> {
+    let parsed = Expression::parse_with(text, names).map_err(|error| of_expression(text, &error, path))?;
+    if parsed.uses(UNKNOWN) || names.others.is_empty() {
+        return Ok(parsed);
+    }
+    // Formulas without u are those of linear equations, to the last word of their kernels.
+    let plain = Expression::parse_with(text, &Names { others: &[], ..*names });
+    Ok(plain.unwrap_or(parsed))
 }
 
-fn tensor(mesh: &Mesh, rows: &[Vec<Entry>], path: &[Key]) -> Result<Coefficient, SolveError> {
+fn of_expression(text: &str, error: &ExpressionError, path: &[Key]) -> SolveError {
+    let advice = match text.get(error.span.clone()) {
+        Some("u") => "; u, the solution, is a name in the coefficients and the source of an equation alone",
+        Some("t") => "; t, the time, is a name in equations in time alone",
+        _ => "",
+    };
+    let message = format!("{error}{advice}");
+    SolveError::Setting { path: path.to_vec(), within: Some(error.span.clone()), message }
+}
+
+fn tensor(
+    mesh: &Mesh,
+    rows: &[Vec<Entry>],
+    path: &[Key],
+    names: &Names<'_>,
+) -> Result<Coefficient, SolveError> {
     let n = rows.len();
     if n < mesh.dimension() {
         let message = format!("a {n}×{n} tensor on a mesh of dimension {}", mesh.dimension());
@@ -368,7 +389,7 @@ fn tensor(mesh: &Mesh, rows: &[Vec<Entry>], path: &[Key]) -> Result<Coefficient,
         for (j, entry) in row.iter().enumerate() {
             formulas[i][j] = match entry {
                 Entry::Number(number) => Expression::constant(*number),
-                Entry::Text(text) => expression(text, &below(&below(path, i), j))?,
+                Entry::Text(text) => formula(text, &below(&below(path, i), j), names)?,
             };
         }
     }

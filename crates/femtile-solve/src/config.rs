@@ -11,7 +11,7 @@ use femtile_multigrid::{PMultigridConfig, Smoother};
 pub use femtile_sparse::MatrixFormat;
 pub use femtile_sparse::choice::Remembered;
 
-use crate::SolveError;
+use crate::{NonlinearConfig, SolveError};
 
 /// Settings of a solve: the device, the iterative method and its preconditioner, when it ends.
 #[derive(Debug, Clone, PartialEq)]
@@ -41,6 +41,8 @@ pub struct SolverConfig {
     pub max_iterations: usize,
     /// The solve ends after this time at the latest.
     pub time_limit: Option<Duration>,
+    /// The iteration where coefficients depend on u.
+    pub nonlinear: NonlinearConfig,
 }
 
 impl Default for SolverConfig {
@@ -58,6 +60,7 @@ impl Default for SolverConfig {
             tolerance: 1e-10,
             max_iterations: 10_000,
             time_limit: None,
+            nonlinear: NonlinearConfig::default(),
         }
     }
 }

@@ -14,6 +14,7 @@ use crate::auto::{self, Solves};
 use crate::check::{self, check_cells};
 use crate::component::Component;
 use crate::device::{self, Choice, Chosen};
+use crate::nonlinear;
 use crate::overlap::Overlap;
 use crate::right_side::RightSide;
 use crate::solution::{Finished, Solution};
@@ -21,6 +22,7 @@ use crate::system::LinearSystem;
 use crate::tensor::{self, Boxes, OperatorDevice};
 use crate::{
     DeviceChoice, Key, PreconditionerConfig, Region, SolveError, SolverConfig, SpaceConfig, Stage, Stages,
+    Value,
 };
 
 /// A problem on its space, with coefficients and conditions in terms of the mesh.
@@ -36,6 +38,8 @@ pub struct Discretization<'m> {
     pub(crate) config: SpaceConfig,
     /// None for linear elements on simplices.
     pub(crate) space: Option<Arc<TensorSpace<'m>>>,
+    /// The first iterate where a coefficient depends on u.
+    pub(crate) initial: Value,
     pub(crate) overlaps: Vec<Overlap>,
     pub(crate) node_overlaps: Vec<Overlap>,
     pub(crate) warnings: Vec<String>,
@@ -76,6 +80,26 @@ impl<'m> Discretization<'m> {
             lambda: &self.lambda,
             source: &self.sources[component],
             conditions: &self.conditions[component],
+        }
+    }
+
+    /// Returns the problem with the values of a time.
+    pub(crate) fn at_time(&self, t: f64) -> Self {
+        let of_component =
+            |conditions: &Vec<BoundaryCondition>| conditions.iter().map(|given| given.at_time(t)).collect();
+        Self {
+            sigma: self.sigma.at_time(t),
+            lambda: self.lambda.at_time(t),
+            sources: self.sources.iter().map(|source| source.at_time(t)).collect(),
+            conditions: self.conditions.iter().map(of_component).collect(),
+            mesh: self.mesh,
+            boundary: Arc::clone(&self.boundary),
+            config: self.config,
+            space: self.space.clone(),
+            initial: self.initial.clone(),
+            overlaps: self.overlaps.clone(),
+            node_overlaps: self.node_overlaps.clone(),
+            warnings: self.warnings.clone(),
         }
     }
 
@@ -194,6 +218,9 @@ impl<'m> Discretization<'m> {
         stages: &mut Stages<'_>,
     ) -> Result<Solution<'m>, SolveError> {
         check_cells(config, &self.config, self.mesh.kind)?;
+        if self.is_nonlinear() {
+            return nonlinear::solve(self, cpu, config, opened, stages);
+        }
         let weak = self.weak_form(config, opened.as_ref(), cpu.threads())?;
         let Choice { device, mut reason } = weak.choose(opened, cpu.threads())?;
         let mut warnings = self.warnings.clone();

@@ -1,6 +1,7 @@
 use std::sync::Arc;
 
 use femtile_device::Cpu;
+use femtile_expression::Names;
 use femtile_fem::dofs::TensorSpace;
 use femtile_fem::{BoundaryCondition, Condition};
 use femtile_mesh::Mesh;
@@ -44,6 +45,7 @@ pub struct Poisson<'m> {
     source: Value,
     conditions: Vec<Given>,
     space: SpaceConfig,
+    initial: Value,
 }
 
 /// A condition as it was given.
@@ -112,6 +114,7 @@ impl<'m> Poisson<'m> {
             source: Value::Number(0.0),
             conditions: Vec::new(),
             space: SpaceConfig::default(),
+            initial: Value::Number(0.0),
         }
     }
 
@@ -131,6 +134,12 @@ impl<'m> Poisson<'m> {
     /// Sets the source f.
     pub fn source(mut self, source: impl Into<Value>) -> Self {
         self.source = source.into();
+        self
+    }
+
+    /// Sets the first iterate for coefficients that depend on u; zero otherwise.
+    pub fn initial(mut self, initial: impl Into<Value>) -> Self {
+        self.initial = initial.into();
         self
     }
 
@@ -276,23 +285,39 @@ impl<'m> Poisson<'m> {
     pub fn discretize(&self) -> Result<Discretization<'m>, SolveError> {
         let mut warnings = Vec::new();
         self.check_data(&mut warnings)?;
-        self.resolve(warnings)
+        self.resolve(false, warnings)
     }
 
-    /// As [`Poisson::discretize`], with sources and conditions that may depend on the time t.
+    /// As [`Poisson::discretize`], with values that may depend on the time t.
     pub(crate) fn discretize_in_time(&self) -> Result<Discretization<'m>, SolveError> {
-        let mut own = self.clone();
-        own.source = own.source.in_time(&["equation".into(), "source".into()])?;
-        for (i, given) in own.conditions.iter_mut().enumerate() {
-            let path = below(&["boundary".into(), i.into()], given.kind.name());
-            let path = match &given.kind {
-                Kind::Robin { .. } => below(&path, "value"),
-                _ => path,
-            };
-            let (Kind::Dirichlet(value) | Kind::Neumann(value) | Kind::Robin { value, .. }) = &mut given.kind;
-            *value = value.in_time(&path)?;
+        self.resolve(true, Vec::new())
+    }
+
+    /// Returns the problem with its formulas read: u may stand in the coefficients of the equation, t in all values of a
+    /// problem in time.
+    fn parsed(&self, has_time: bool) -> Result<Self, SolveError> {
+        let (mesh, mut own) = (self.mesh, self.clone());
+        let given = Names { time: has_time, others: &[] };
+        let others: &[&str] = if self.space.components == 1 { &["u"] } else { &[] };
+        let names = Names { time: has_time, others };
+        for (key, value) in
+            [("sigma", &mut own.sigma), ("lambda", &mut own.lambda), ("source", &mut own.source)]
+        {
+            *value = value.parsed(mesh, &["equation".into(), key.into()], &names)?;
         }
-        own.resolve(Vec::new())
+        for (i, condition) in own.conditions.iter_mut().enumerate() {
+            let path = below(&["boundary".into(), i.into()], condition.kind.name());
+            match &mut condition.kind {
+                Kind::Dirichlet(value) | Kind::Neumann(value) => {
+                    *value = value.parsed(mesh, &path, &given)?
+                }
+                Kind::Robin { coefficient, value } => {
+                    *coefficient = coefficient.parsed(mesh, &below(&path, "coefficient"), &given)?;
+                    *value = value.parsed(mesh, &below(&path, "value"), &given)?;
+                }
+            }
+        }
+        Ok(own)
     }
 
     /// Estimates the memory of a solve.
@@ -305,28 +330,30 @@ impl<'m> Poisson<'m> {
         self.mesh
     }
 
-    fn resolve(&self, mut warnings: Vec<String>) -> Result<Discretization<'m>, SolveError> {
+    fn resolve(&self, has_time: bool, mut warnings: Vec<String>) -> Result<Discretization<'m>, SolveError> {
         self.space.check()?;
+        let own = self.parsed(has_time)?;
         let (mesh, n) = (self.mesh, self.space.components);
         let place = |key: &str| ["equation".into(), key.into()];
-        let source = |component| of_component(mesh, &self.source, (component, n), &place("source"));
+        let source = |component| of_component(mesh, &own.source, (component, n), &place("source"));
         let space = match tensor::is_for(mesh.kind) {
             true => Some(Arc::new(TensorSpace::new(mesh, self.space.degree)?)),
             false => None,
         };
         warnings.extend(space.iter().flat_map(|space| tensor::warnings(self.space.quadrature, space)));
-        let sigma = conductivity(mesh, &self.sigma, &place("sigma"), &mut warnings)?;
+        let sigma = conductivity(mesh, &own.sigma, &place("sigma"), &mut warnings)?;
         let holds: Vec<Vec<u32>> = self.conditions.iter().map(|given| given.facets.clone()).collect();
         let overlaps = overlaps(&holds, self.boundary.len(), |i| self.conditions[i].is_on_all());
         Ok(Discretization {
             mesh,
             boundary: self.boundary.clone(),
             sigma,
-            lambda: scalar(mesh, &self.lambda, &place("lambda"))?,
+            lambda: scalar(mesh, &own.lambda, &place("lambda"))?,
             sources: (0..n).map(source).collect::<Result<_, _>>()?,
-            conditions: (0..n).map(|component| self.conditions_of(component)).collect::<Result<_, _>>()?,
+            conditions: (0..n).map(|component| own.conditions_of(component)).collect::<Result<_, _>>()?,
             config: self.space,
             space,
+            initial: self.initial.clone(),
             node_overlaps: self.node_overlaps(&overlaps),
             overlaps,
             warnings,

@@ -17,7 +17,7 @@ use crate::output;
 use crate::preconditioner::Level;
 use crate::system::{LinearSystem, SystemParts};
 use crate::tensor;
-use crate::{RecoveredGradient, Region, SolveError, SolverConfig};
+use crate::{NonlinearReport, RecoveredGradient, Region, SolveError, SolverConfig};
 
 /// Results of a solve that do not belong to the mesh.
 #[derive(Debug)]
@@ -33,6 +33,7 @@ pub(crate) struct Finished {
     preconditioner_reason: String,
     has_full_start: bool,
     geometries: Vec<(MetricEvaluation, usize)>,
+    pub nonlinear: Option<NonlinearReport>,
     kernel_launches: u64,
     memory: Option<MemoryUse>,
     warnings: Vec<String>,
@@ -76,6 +77,7 @@ impl Finished {
             format_reason: parts.format_reason,
             preconditioner: config.preconditioner.name(),
             preconditioner_reason: preconditioner_reason.into(),
+            nonlinear: None,
             kernel_launches: device.kernel_launches(),
             memory,
             warnings,
@@ -266,6 +268,11 @@ impl<'m> Solution<'m> {
     /// Returns whether the iterations began with full multigrid.
     pub fn has_full_start(&self) -> bool {
         self.finished.has_full_start
+    }
+
+    /// Returns how the equation was solved, where a coefficient depends on u.
+    pub fn nonlinear(&self) -> Option<&NonlinearReport> {
+        self.finished.nonlinear.as_ref()
     }
 
     /// Returns the kernels launched, those of replayed recordings included; zero on a CPU.

@@ -142,6 +142,7 @@ fn solve_report(solution: &MonodomainSolution) -> SolveReport {
         format_reason: None,
         preconditioner: Some(solution.preconditioner),
         preconditioner_reason: None,
+        nonlinear: None,
         start: None,
         levels: Vec::new(),
     }

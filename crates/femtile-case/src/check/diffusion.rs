@@ -2,7 +2,7 @@
 
 use femtile_solve::Key;
 
-use crate::file::{EquationSection, Functional, Generator, SolverSection};
+use crate::file::{EquationSection, Functional, Generator, MassName, SolverSection};
 use crate::{Case, CaseError};
 
 /// Checks the case; a key without meaning here is an error, so that none is ignored silently.
@@ -35,6 +35,7 @@ pub(super) fn check(case: &Case) -> Result<(), CaseError> {
         ("first_step", time.first_step.is_some()),
         ("shortest_step", time.shortest_step.is_some()),
         ("longest_step", time.longest_step.is_some()),
+        ("mass", time.mass != MassName::default()),
         ("frames", time.frames.is_some()),
         ("traces", time.traces.is_some()),
         ("checkpoint", time.checkpoint.is_some()),
@@ -105,6 +106,9 @@ fn check_solver(case: &Case) -> Result<(), CaseError> {
         ("preconditioner", solver.preconditioner != default.preconditioner),
         ("tolerance", solver.tolerance != default.tolerance),
         ("max_iterations", solver.max_iterations != default.max_iterations),
+        ("nonlinear", solver.nonlinear != default.nonlinear),
+        ("nonlinear_tolerance", solver.nonlinear_tolerance != default.nonlinear_tolerance),
+        ("nonlinear_iterations", solver.nonlinear_iterations != default.nonlinear_iterations),
     ];
     match keys.into_iter().find(|(_, changed)| *changed) {
         Some((key, _)) => {

@@ -47,6 +47,7 @@ pub(super) fn finish(
             operator: None,
             preconditioner: None,
             preconditioner_reason: None,
+            nonlinear: None,
             start: None,
             geometry: BTreeMap::new(),
             format_reason: None,

@@ -30,9 +30,11 @@ pub use functional::{Exact, FieldOfRun, Functional};
 pub use generator::{CellName, Generator, LShapeName, PlaneCellName};
 pub use gmg::{BoxSmootherName, GmgSection, GmgStartName};
 pub use pmg::PmgSection;
-pub use solver::{FormatName, Method, MetricName, Operator, Precision, PreconditionerName, SolverSection};
+pub use solver::{
+    FormatName, Method, MetricName, NonlinearName, Operator, Precision, PreconditionerName, SolverSection,
+};
 pub use space::{Quadrature, SpaceSection};
-pub use time::{CheckpointSection, CoefficientSource, SchemeName, TimeMethod, TimeSection, Times};
+pub use time::{CheckpointSection, CoefficientSource, MassName, SchemeName, TimeMethod, TimeSection, Times};
 
 /// A case: mesh, equation, boundary conditions, solver and output.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -135,24 +137,27 @@ pub enum EquationKind {
 pub struct EquationSection {
     /// The kind of equation.
     pub kind: EquationKind,
-    /// Reaction-diffusion and monodomain: conductivity σ > 0: a number, an expression in x, y, z, a symmetric tensor, values by tag, or a cell
-    /// field.
+    /// Reaction-diffusion and monodomain: conductivity σ > 0: a number, an expression in x, y, z (and u, of
+    /// reaction-diffusion), a symmetric tensor, values by tag, or a cell field.
     pub sigma: Value,
-    /// Reaction-diffusion: reaction λ ≥ 0, in the forms of `sigma` except tensors.
+    /// Reaction-diffusion: reaction λ ≥ 0, of any sign where a coefficient depends on u, in the forms of `sigma` except
+    /// tensors.
     pub lambda: Value,
     /// Source f, in the forms of `sigma` but for tensors, or an array with an entry for each component; for diffusion a
-    /// number or an expression in x, y, z and t.
+    /// number or an expression in x, y, z, t and, on meshes, u.
     pub source: Value,
-    /// Diffusion: D, positive semidefinite: a number, an expression in x, y, z or a symmetric tensor; 1 when absent.
+    /// Diffusion: D, positive semidefinite: a number, an expression in x, y, z and, on meshes, t and u, or a symmetric
+    /// tensor; 1 when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub diffusion: Option<Value>,
     /// Diffusion: c, a number or an expression in x, y, z for each axis; 0 when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub convection: Option<Vec<Entry>>,
-    /// Diffusion: r, a number or an expression in x, y, z; 0 when absent.
+    /// Diffusion: r, a number or an expression in x, y, z and, on meshes, t and u; 0 when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reaction: Option<Entry>,
-    /// Diffusion: u at the start, a number or an expression in x, y, z; 0 when absent.
+    /// Diffusion: u at the start, a number or an expression in x, y, z; 0 when absent. Reaction-diffusion with a coefficient
+    /// that depends on u: the first iterate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub initial: Option<Entry>,
 }

@@ -78,6 +78,17 @@ impl PreconditionerName {
     }
 }
 
+/// Linearizations of equations whose coefficients depend on u.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum NonlinearName {
+    /// Newton's method, with exact derivatives of the coefficients.
+    #[default]
+    Newton,
+    /// Picard's iteration, with coefficients of the last iterate.
+    Picard,
+}
+
 /// Precision of the arithmetic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -154,6 +165,13 @@ pub struct SolverSection {
     /// The solve ends after this many seconds at the latest; no limit when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time_limit_s: Option<f64>,
+    /// The linearization where a coefficient depends on u.
+    pub nonlinear: NonlinearName,
+    /// Where a coefficient depends on u: the iteration ends when ‖r‖ ≤ nonlinear_tolerance · ‖b‖, with the residual of the
+    /// equation and the right side of its linearization.
+    pub nonlinear_tolerance: f64,
+    /// Where a coefficient depends on u: the most linearizations, in each step of an equation in time.
+    pub nonlinear_iterations: usize,
     /// Precision of the arithmetic.
     pub precision: Precision,
     /// `auto`, `cpu`, `cuda` or `cuda:N`.
@@ -188,6 +206,9 @@ impl Default for SolverSection {
             tolerance: 1e-10,
             max_iterations: 10_000,
             time_limit_s: None,
+            nonlinear: NonlinearName::Newton,
+            nonlinear_tolerance: 1e-8,
+            nonlinear_iterations: 50,
             precision: Precision::F64,
             device: "auto".into(),
             threads: 0,

@@ -50,6 +50,17 @@ pub enum CoefficientSource {
     Arrays,
 }
 
+/// Mass matrices.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum MassName {
+    /// The integrals of products of shape functions.
+    #[default]
+    Consistent,
+    /// Row sums on the diagonal, of elements of degree 1.
+    Lumped,
+}
+
 /// Times, in a list or by their distance.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
@@ -116,6 +127,9 @@ pub struct TimeSection {
     /// With `tolerance`: the longest step; a tenth of the run when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub longest_step: Option<f64>,
+    /// On meshes: the mass matrix.
+    #[serde(default, skip_serializing_if = "is_consistent")]
+    pub mass: MassName,
     /// On meshes: times at which u is written for ParaView, `frames/u_0000.vtu` and so on with `solution.pvd`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frames: Option<Times>,
@@ -141,4 +155,8 @@ pub struct TimeSection {
 
 fn auto() -> String {
     "auto".into()
+}
+
+fn is_consistent(mass: &MassName) -> bool {
+    *mass == MassName::Consistent
 }

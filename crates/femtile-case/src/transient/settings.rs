@@ -5,11 +5,11 @@ use std::io::BufReader;
 use std::time::Duration;
 
 use femtile_mesh::Mesh;
-use femtile_solve::{CheckpointInterval, Transient};
+use femtile_solve::{CheckpointInterval, MassMatrix, Transient};
 use femtile_time::implicit::{Checkpoint, CheckpointError, Scheme, Steps, Tolerance};
 use sha2::{Digest, Sha256};
 
-use crate::file::{Entry, TimeMethod, TimeSection, Value};
+use crate::file::{Entry, MassName, TimeMethod, TimeSection, Value};
 use crate::series::checkpoint_path;
 use crate::{Case, CaseError};
 
@@ -37,15 +37,14 @@ pub(super) fn transient<'m>(
         Some(Entry::Number(number)) => Value::Number(-number),
         Some(Entry::Text(text)) => Value::Text(format!("-({text})")),
     };
-    let initial = match &equation.initial {
-        None => Value::Number(0.0),
-        Some(Entry::Number(number)) => Value::Number(*number),
-        Some(Entry::Text(text)) => Value::Text(text.clone()),
-    };
     let problem = case.problem_with(mesh, [&diffusion, &lambda])?;
-    let mut transient = Transient::new(problem, &initial).scheme(scheme(case));
+    let mut transient = Transient::new(problem, &case.initial()).scheme(scheme(case));
     if let Some(time) = &case.file.time {
-        transient = transient.times(time.start, time.end).steps(steps(time));
+        let mass = match time.mass {
+            MassName::Consistent => MassMatrix::Consistent,
+            MassName::Lumped => MassMatrix::Lumped,
+        };
+        transient = transient.times(time.start, time.end).steps(steps(time)).mass(mass);
         if let Some(section) = &time.checkpoint {
             let interval = match (section.steps, section.minutes) {
                 (Some(steps), _) => CheckpointInterval::Steps(steps),
@@ -87,9 +86,12 @@ pub(super) fn fingerprint(case: &Case, mesh: &Mesh) -> [u8; 32] {
     let numerics = (&file.equation, &file.boundary, &file.space, &file.region);
     sum.update(serde_json::to_vec(&numerics).unwrap_or_default());
     let solver = &file.solver;
-    sum.update(serde_json::to_vec(&(solver.method, solver.tolerance)).unwrap_or_default());
+    let nonlinear = (solver.nonlinear, solver.nonlinear_tolerance, solver.nonlinear_iterations);
+    sum.update(serde_json::to_vec(&(solver.method, solver.tolerance, nonlinear)).unwrap_or_default());
     if let Some(time) = &file.time {
-        sum.update(serde_json::to_vec(&(time.method, time.start, time.tolerance)).unwrap_or_default());
+        sum.update(
+            serde_json::to_vec(&(time.method, time.start, time.tolerance, time.mass)).unwrap_or_default(),
+        );
     }
     mesh.points.iter().flatten().for_each(|x| sum.update(x.to_le_bytes()));
     mesh.cells.iter().for_each(|node| sum.update(node.to_le_bytes()));

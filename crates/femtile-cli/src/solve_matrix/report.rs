@@ -66,6 +66,7 @@ pub fn of_outcome(outcome: &CgOutcome) -> SolveReport {
         operator: None,
         preconditioner: None,
         preconditioner_reason: None,
+        nonlinear: None,
         start: None,
         geometry: std::collections::BTreeMap::new(),
         format_reason: None,

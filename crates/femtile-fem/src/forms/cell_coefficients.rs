@@ -79,6 +79,7 @@ pub(crate) struct ChunkScratch {
     pub(super) points: Points,
     pub(super) scalars: Vec<f64>,
     pub(super) tensors: Vec<[[f64; 3]; 3]>,
+    pub(super) loads: Vec<f64>,
     pub(super) slopes: Vec<f64>,
     pub(super) tape: TapeScratch,
 }

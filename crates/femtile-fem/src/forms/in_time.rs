@@ -91,6 +91,15 @@ impl Condition {
         }
     }
 
+    /// Returns whether a value in it depends on the time t.
+    pub fn uses_time(&self) -> bool {
+        let exchange = match self {
+            Self::Robin { coefficient, .. } => coefficient.uses_time(),
+            _ => false,
+        };
+        exchange || self.datum().uses_time()
+    }
+
     /// Returns the value, flux or outer value that the condition gives.
     pub fn datum(&self) -> &Coefficient {
         match self {

@@ -66,26 +66,32 @@ impl CellCoefficients<'_> {
             return Ok(());
         };
         scratch.place_points(self.mesh, cells, Some(&self.rule), unknown);
-        let ChunkScratch { points, scalars, slopes, tape, .. } = scratch;
+        let ChunkScratch { points, scalars, loads, slopes, tape, .. } = scratch;
         let n = points.len();
-        scalars.resize(n, 0.0);
-        slopes.clear();
-        slopes.resize(n, 0.0);
+        [&mut *scalars, loads, slopes].into_iter().for_each(|values| values.resize(n, 0.0));
+        // Errors of values come before those of their derivatives.
+        lambda.eval_scalar(scalars, points, tape)?;
+        source.eval_scalar(loads, points, tape)?;
         if let Some(slope) = &self.slopes.lambda {
             slope.eval_scalar(slopes, points, tape)?;
-            slopes.iter_mut().zip(&points.unknown).for_each(|(slope, u)| *slope *= u);
+            for ((lambda, f), (slope, u)) in
+                scalars.iter_mut().zip(&mut *loads).zip(slopes.iter().zip(&points.unknown))
+            {
+                *lambda += slope * u;
+                *f += slope * u * u;
+            }
         }
         if let Some(slope) = &self.slopes.source {
-            slope.eval_scalar(scalars, points, tape)?;
-            slopes.iter_mut().zip(&*scalars).for_each(|(sum, slope)| *sum -= slope);
+            slope.eval_scalar(slopes, points, tape)?;
+            for ((lambda, f), (slope, u)) in
+                scalars.iter_mut().zip(&mut *loads).zip(slopes.iter().zip(&points.unknown))
+            {
+                *lambda -= slope;
+                *f -= slope * u;
+            }
         }
-        lambda.eval_scalar(scalars, points, tape)?;
-        scalars.iter_mut().zip(&*slopes).for_each(|(lambda, slope)| *lambda += slope);
         self.take_reaction(chunk, scalars, cells.len(), Some(&self.rule));
-        source.eval_scalar(scalars, points, tape)?;
-        let tangent = slopes.iter().zip(&points.unknown);
-        scalars.iter_mut().zip(tangent).for_each(|(f, (slope, u))| *f += slope * u);
-        self.take_source(chunk, scalars, cells.len(), Some(&self.rule));
+        self.take_source(chunk, loads, cells.len(), Some(&self.rule));
         Ok(())
     }
 

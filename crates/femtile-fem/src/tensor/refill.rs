@@ -71,7 +71,7 @@ impl<'a> TensorAssembly<'a> {
     ///
     /// # Errors
     /// Conditions on facets or nodes that do not exist, given values that are not finite.
-    pub fn new(space: &'a TensorSpace<'a>, form: &Form<'a>, rule: CellRule) -> Result<Self, FemError> {
+    pub fn new(space: &'a TensorSpace<'a>, form: &Form<'_>, rule: CellRule) -> Result<Self, FemError> {
         let constraints = Constraints::dirichlet_of_any_degree(space, form, &winners(form)?)?;
         let pattern = Pattern::new(space, &constraints);
         let (n, end) = (space.n_dofs(), pattern.columns.len());

@@ -23,7 +23,7 @@ pub(super) fn at_time(problem: &Discretization<'_>, t: f64) -> Result<(Vec<f64>,
 }
 
 /// Evaluates a value at all unknowns, by interpolation.
-pub(super) fn nodal_values(
+pub(crate) fn nodal_values(
     problem: &Discretization<'_>,
     value: &Value,
     path: &[Key],

@@ -3,6 +3,7 @@
 //! [`Transient`] is the problem, `semidiscrete` its space on a device, `watch` what happens at each step.
 
 mod data;
+mod nonlinear;
 mod operators;
 mod preconditioning;
 mod run;
@@ -18,14 +19,16 @@ use femtile_time::implicit::{Checkpoint, Outcome, Scheme, Steps};
 
 use crate::memory::refuse_excess;
 use crate::{
-    Discretization, Poisson, Progress, Silent, Solution, SolveError, SolverConfig, Stage, Stages, Value,
+    Discretization, MassMatrix, Poisson, Progress, Silent, Solution, SolveError, SolverConfig, Stage, Stages,
+    Value,
 };
+pub(crate) use data::nodal_values;
 pub use watch::{Frame, Observer};
 
 /// The problem $u_t = \nabla\cdot(\sigma\nabla u) - \lambda u + f$ on a mesh, with conditions on its boundary and an initial value.
 ///
-/// The source and all values on the boundary may depend on the time `t`; σ, λ and coefficients of exchange may not. λ may be
-/// negative (growth) as long as steps are shorter than 1/|λ|.
+/// All values may depend on the time `t`; σ, λ and the source may depend on the solution `u` as well. λ may be negative
+/// (growth) as long as steps are shorter than 1/|λ|.
 ///
 /// ```
 /// use femtile_mesh::generate::{SquareConfig, square};
@@ -46,6 +49,7 @@ pub struct Transient<'m> {
     initial: Value,
     scheme: Scheme,
     steps: Steps,
+    mass: MassMatrix,
     start: f64,
     end: f64,
     frames: Vec<f64>,
@@ -55,7 +59,7 @@ pub struct Transient<'m> {
 }
 
 impl<'m> Transient<'m> {
-    /// Begins with the steady problem, whose source and conditions may depend on `t`, and the initial value of u; the time
+    /// Begins with the steady problem, whose values may depend on `t`, and the initial value of u; the time
     /// runs from 0 to 1 in 100 steps of BDF2.
     pub fn new(problem: Poisson<'m>, initial: impl Into<Value>) -> Self {
         Self {
@@ -63,6 +67,7 @@ impl<'m> Transient<'m> {
             initial: initial.into(),
             scheme: Scheme::Bdf2,
             steps: Steps::Fixed(100),
+            mass: MassMatrix::Consistent,
             start: 0.0,
             end: 1.0,
             frames: Vec::new(),
@@ -87,6 +92,12 @@ impl<'m> Transient<'m> {
     /// Sets the lengths of steps.
     pub fn steps(mut self, steps: Steps) -> Self {
         self.steps = steps;
+        self
+    }
+
+    /// Sets the mass matrix; a lumped one is for elements of degree 1.
+    pub fn mass(mut self, mass: MassMatrix) -> Self {
+        self.mass = mass;
         self
     }
 

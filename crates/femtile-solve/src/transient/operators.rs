@@ -10,10 +10,11 @@ use femtile_sparse::Csr;
 use crate::auto::Solves;
 use crate::discretization::Discretization;
 use crate::format::{Formatted, citations_of, formatted};
+use crate::nonlinear::lump;
 use crate::preconditioner::preconditioner;
 use crate::system::{LinearSystem, SystemParts};
 use crate::tensor::OperatorDevice;
-use crate::{OperatorKind, PreconditionerConfig, SolveError, SolverConfig, Stages};
+use crate::{OperatorKind, PreconditionerConfig, SolveError, SolverConfig, Stages, Value};
 
 /// An operator of one stage or of several.
 pub(super) type Operator<D> = Arc<dyn LinearOperator<f64, D>>;
@@ -52,6 +53,8 @@ pub(super) struct Workshop<'a, 'm, D: OperatorDevice> {
     /// The GPU, where it is one.
     pub opened: Option<&'a Cuda>,
     pub problem: &'a Discretization<'m>,
+    /// Whether the mass matrix is lumped; all operators are matrices then.
+    pub is_lumped: bool,
 }
 
 /// The linear system of a stage, as a report describes it.
@@ -109,7 +112,24 @@ impl<'m, D: OperatorDevice> Workshop<'_, 'm, D> {
             // Doubled entries are exact, so that the ones on the diagonal of given values cancel and nothing else changes.
             true => mass(2.0)?.combined(1.0, &mass(1.0)?, -1.0)?,
         };
-        Ok(Terms::Matrices { stiffness, mass, offset })
+        if !self.is_lumped {
+            return Ok(Terms::Matrices { stiffness, mass, offset });
+        }
+        // The offset is that of the consistent matrix.
+        let stiffness = stiffness.combined(1.0, &mass, -offset)?;
+        let mut lumped = mass;
+        lump(&self.natural_mass(config, stages)?, &mut lumped)?;
+        Ok(Terms::Matrices { stiffness, mass: lumped, offset: 0.0 })
+    }
+
+    /// Assembles the consistent mass matrix with all rows and columns.
+    fn natural_mass(
+        &self,
+        config: &SolverConfig,
+        stages: &mut Stages<'_>,
+    ) -> Result<Csr<f64, D>, SolveError> {
+        let [zero, one] = [0.0, 1.0].map(Coefficient::Constant);
+        self.matrix(self.variant(zero, one, Vec::new()), config, stages)
     }
 
     /// Makes the mass matrix $M$ with all rows and columns.
@@ -122,10 +142,10 @@ impl<'m, D: OperatorDevice> Workshop<'_, 'm, D> {
         let [zero, one] = [0.0, 1.0].map(Coefficient::Constant);
         let variant = self.variant(zero, one, Vec::new());
         match terms {
-            Terms::Matrices { mass, .. } if !self.has_given_values() => {
+            Terms::Matrices { mass, .. } if self.is_lumped || !self.has_given_values() => {
                 in_format(mass.combined(1.0, mass, 0.0)?, config)
             }
-            Terms::Matrices { .. } => in_format(self.matrix(variant, config, stages)?, config),
+            Terms::Matrices { .. } => in_format(self.natural_mass(config, stages)?, config),
             Terms::Cells => Ok(self.of_cells(&variant, &without_preconditioner(config), stages)?.0.0),
         }
     }
@@ -147,12 +167,17 @@ impl<'m, D: OperatorDevice> Workshop<'_, 'm, D> {
             self.variant(self.problem.sigma.clone(), self.problem.lambda.plus(shift), free.clone())
         };
         let (operator, offset) = positive(shift, |shift| match terms {
+            Terms::Matrices { .. } if self.is_lumped => {
+                let matrix = self.matrix(natural(shift), config, &mut quiet)?;
+                let mass = self.natural_mass(config, &mut quiet)?;
+                in_format(matrix.combined(1.0, &mass, -shift)?, config)
+            }
             Terms::Matrices { .. } => in_format(self.matrix(natural(shift), config, &mut quiet)?, config),
             Terms::Cells => {
                 Ok(self.of_cells(&natural(shift), &without_preconditioner(config), &mut quiet)?.0.0)
             }
         })?;
-        Ok(Stiffness { operator, offset })
+        Ok(Stiffness { operator, offset: if self.is_lumped { 0.0 } else { offset } })
     }
 
     /// Makes the operator of a shift and its preconditioner, unless there is one; settings with a preconditioner that was
@@ -258,6 +283,7 @@ impl<'m, D: OperatorDevice> Workshop<'_, 'm, D> {
             conditions: vec![conditions],
             config: *config,
             space: space.clone(),
+            initial: Value::Number(0.0),
             overlaps: Vec::new(),
             node_overlaps: Vec::new(),
             warnings: Vec::new(),

@@ -5,18 +5,22 @@ use std::time::Instant;
 use femtile_device::{Buffer, Cpu, Cuda};
 use femtile_linalg::krylov::Stop as KrylovStop;
 use femtile_linalg::krylov::cg::CgOutcome;
-use femtile_time::implicit::{Integrator, Outcome, Scheme, Steps, Stop};
+use femtile_time::implicit::{Integrator, Outcome, Scheme, SemiDiscrete, Steps, Stop};
 
+use super::data::nodal_values;
+use super::nonlinear::{self, Nonlinear};
 use super::operators::{Description, Workshop};
 use super::semidiscrete::Semidiscrete;
 use super::watch::Watch;
-use super::{Observer, Transient, TransientSolution, data};
+use super::{Observer, Transient, TransientSolution};
 use crate::check::check_cells;
 use crate::device::{self, Choice, Chosen};
 use crate::discretization::Discretization;
+use crate::nonlinear::{Derivatives, FORMAT_REASON, resolved};
 use crate::solution::Finished;
+use crate::system::SystemParts;
 use crate::tensor::OperatorDevice;
-use crate::{DeviceChoice, Solution, SolveError, SolverConfig, Stage, Stages};
+use crate::{DeviceChoice, MassMatrix, Solution, SolveError, SolverConfig, Stage, Stages};
 
 impl<'m> Transient<'m> {
     /// Runs on what [`Transient::discretize`] returns, on the device of the settings, or on a GPU that is open; a processor
@@ -57,7 +61,7 @@ impl<'m> Transient<'m> {
                 self.run_on((cpu, cpu, None), config, (&problem, &reason, &warnings), observer, stages)?
             }
         };
-        let solution = Solution::new(at_time(problem, outcome.time), finished);
+        let solution = Solution::new(problem.at_time(outcome.time), finished);
         Ok(TransientSolution { solution, outcome })
     }
 
@@ -69,14 +73,88 @@ impl<'m> Transient<'m> {
         observer: &mut dyn Observer,
         stages: &mut Stages<'_>,
     ) -> Result<(Finished, Outcome), SolveError> {
-        let workshop = Workshop { cpu, device, opened, problem };
-        let initial = data::nodal_values(problem, &self.initial, &["equation".into(), "initial".into()])?;
+        let initial = nodal_values(problem, &self.initial, &["equation".into(), "initial".into()])?;
+        self.mass.check(problem.config.degree)?;
+        if nonlinear::is_refilled(problem) {
+            let at = (initial, warnings);
+            return self.run_refilled((cpu, device, opened), config, (problem, reason, at), observer, stages);
+        }
+        let is_lumped = self.mass == MassMatrix::Lumped;
+        let config = &self.mass.settings(config)?;
+        let workshop = Workshop { cpu, device, opened, problem, is_lumped };
         let first = (self.start, self.first_shift());
         let memory = self.resume.as_ref().map_or(&[][..], |checkpoint| &checkpoint.memory);
         let (mut system, description) = Semidiscrete::new(workshop, config, first, memory, stages)?;
         let mut u = Buffer::from_vec(device, initial)?;
         system.impose(self.start, &mut u)?;
-        let mut integrator = Integrator::new(self.scheme, self.steps, (self.start, self.end), u)?;
+        let (values, outcome) = self.integrate(u, &mut system, (problem, config), observer, stages)?;
+        let mut warnings = warnings.to_vec();
+        warnings.extend(warning_of(&outcome));
+        let Description { parts, config, preconditioner_reason } = description;
+        let done = (vec![values], linear_outcome(&outcome));
+        let reasons = [reason, &preconditioner_reason];
+        let mut finished = Finished::of_parts(device, &config, done, parts, reasons, warnings);
+        finished.cite(self.scheme.citations());
+        Ok((finished, outcome))
+    }
+
+    /// Runs a problem whose matrices are refilled.
+    fn run_refilled<D: OperatorDevice>(
+        &self,
+        (cpu, device, opened): (&Cpu, &D, Option<&Cuda>),
+        config: &SolverConfig,
+        (problem, reason, (initial, warnings)): (&Discretization<'m>, &str, (Vec<f64>, &[String])),
+        observer: &mut dyn Observer,
+        stages: &mut Stages<'_>,
+    ) -> Result<(Finished, Outcome), SolveError> {
+        crate::nonlinear::check(config, problem)?;
+        stages.begin(Stage::Assemble)?;
+        let typical = initial.iter().sum::<f64>() / initial.len().max(1) as f64;
+        let at = ((typical, self.start), self.initial_shift());
+        let (config, preconditioner_reason) = resolved(config, problem, at, (opened, cpu.threads()))?;
+        let derivatives = Derivatives::of(&problem.form(0), config.nonlinear.method);
+        let first = (self.start, self.mass);
+        let mut system = Nonlinear::new(device, problem, &derivatives, &config, first)?;
+        if let Some(checkpoint) = &self.resume {
+            system.restore(&checkpoint.memory)?;
+        }
+        let mut u = Buffer::from_vec(device, initial)?;
+        system.impose(self.start, &mut u)?;
+        let (values, outcome) = self.integrate(u, &mut system, (problem, &config), observer, stages)?;
+        let mut warnings = warnings.to_vec();
+        warnings.append(&mut system.equation().linear.warnings);
+        warnings.extend(warning_of(&outcome));
+        if matches!(outcome.stop, Stop::SolverFailed) {
+            warnings.extend(system.failure.take());
+        }
+        let parts = SystemParts {
+            format: "csr".into(),
+            format_reason: Some(FORMAT_REASON.into()),
+            levels: std::mem::take(&mut system.equation().linear.levels),
+            citations: if problem.is_nonlinear() { vec!["eisenstat1996"] } else { Vec::new() },
+            geometries: Vec::new(),
+            has_full_start: false,
+        };
+        let used = system.equation().linear.config().clone();
+        let done = (vec![values], linear_outcome(&outcome));
+        let reasons = [reason, &preconditioner_reason];
+        let mut finished = Finished::of_parts(device, &used, done, parts, reasons, warnings);
+        finished.nonlinear = system.report();
+        finished.cite(self.scheme.citations());
+        Ok((finished, outcome))
+    }
+
+    /// Integrates an equation from its initial values; returns the last values.
+    fn integrate<D: OperatorDevice, S: SemiDiscrete<D, Error = SolveError>>(
+        &self,
+        initial: Buffer<f64, D>,
+        system: &mut S,
+        (problem, config): (&Discretization<'m>, &SolverConfig),
+        observer: &mut dyn Observer,
+        stages: &mut Stages<'_>,
+    ) -> Result<(Vec<f64>, Outcome), SolveError> {
+        let scratch = Buffer::zeros(initial.device(), initial.len())?;
+        let mut integrator = Integrator::new(self.scheme, self.steps, (self.start, self.end), initial)?;
         if let Some(checkpoint) = &self.resume {
             integrator.restore(checkpoint)?;
         }
@@ -90,49 +168,39 @@ impl<'m> Transient<'m> {
             last_checkpoint: Instant::now(),
             span: (self.start, self.end),
             deadline: config.time_limit.map(|limit| (Instant::now(), limit)),
-            scratch: Buffer::zeros(device, problem.n_dofs())?,
+            scratch,
         };
         watch.begin(integrator.time(), integrator.values())?;
-        let outcome = integrator.run(&mut system, &mut watch)?;
-        let mut warnings = warnings.to_vec();
-        warnings.extend(warning_of(&outcome));
-        let Description { parts, config, preconditioner_reason } = description;
-        let components = vec![integrator.values().to_host()?];
-        let done = (components, linear_outcome(&outcome));
-        let reasons = [reason, &preconditioner_reason];
-        let mut finished = Finished::of_parts(device, &config, done, parts, reasons, warnings);
-        finished.cite(self.scheme.citations());
-        Ok((finished, outcome))
+        let outcome = integrator.run(system, &mut watch)?;
+        if outcome.stop == Stop::SolverFailed && self.checkpoints.is_some() {
+            let state = integrator.checkpoint(self.fingerprint, system)?;
+            watch.observer.checkpoint(&state)?;
+        }
+        Ok((integrator.values().to_host()?, outcome))
+    }
+
+    /// Returns the shift of the stages that most steps of the run have, from where it goes on.
+    fn first_shift(&self) -> f64 {
+        self.resume.as_ref().map_or_else(|| self.initial_shift(), |state| self.shift_of(state.length))
     }
 
     /// Returns the shift of the stages that most steps of the run have, at its beginning.
-    fn first_shift(&self) -> f64 {
-        let length = match (&self.resume, self.steps) {
-            (Some(checkpoint), _) => checkpoint.length,
-            (None, Steps::Fixed(count)) => (self.end - self.start) / count.max(1) as f64,
-            (None, Steps::Adaptive { first, shortest, longest, .. }) => {
+    fn initial_shift(&self) -> f64 {
+        self.shift_of(match self.steps {
+            Steps::Fixed(count) => (self.end - self.start) / count.max(1) as f64,
+            Steps::Adaptive { first, shortest, longest, .. } => {
                 first.unwrap_or(1e-3 * (self.end - self.start)).clamp(shortest, longest.max(shortest))
             }
-        };
+        })
+    }
+
+    fn shift_of(&self, length: f64) -> f64 {
         match self.scheme {
             Scheme::ImplicitEuler => 1.0 / length,
             Scheme::Bdf2 => 1.0 / length + 1.0 / (length + length),
             Scheme::Sdirk2 => Scheme::sdirk2_shift(length),
             Scheme::CrankNicolson => 2.0 / length,
         }
-    }
-}
-
-/// Returns the problem with the data of a time.
-fn at_time(problem: Discretization<'_>, t: f64) -> Discretization<'_> {
-    Discretization {
-        sources: problem.sources.iter().map(|source| source.at_time(t)).collect(),
-        conditions: problem
-            .conditions
-            .iter()
-            .map(|conditions| conditions.iter().map(|given| given.at_time(t)).collect())
-            .collect(),
-        ..problem
     }
 }
 

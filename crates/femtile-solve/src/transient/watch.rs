@@ -60,7 +60,7 @@ impl Frame<'_> {
         &self.values[0]
     }
 
-    /// Returns the solution with its functionals; data of its form that depend on the time are not those of this time.
+    /// Returns the solution with its functionals.
     pub fn component(&self) -> Component<'_> {
         self.problem.component(&self.values[0])
     }
@@ -111,7 +111,8 @@ impl<D: OperatorDevice> Watch<'_, '_, D> {
     }
 
     fn pass_on(&mut self, number: usize, time: f64, values: Vec<f64>) -> Result<(), SolveError> {
-        self.observer.frame(&Frame { problem: self.problem, number, time, values: [values] })
+        let now = self.problem.at_time(time);
+        self.observer.frame(&Frame { problem: &now, number, time, values: [values] })
     }
 }
 

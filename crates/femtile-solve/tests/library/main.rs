@@ -4,6 +4,8 @@ mod cells;
 mod fibres;
 mod linear_solver;
 mod nodes;
+mod nonlinear;
+mod nonlinear_in_time;
 mod regions;
 mod settings;
 mod transient;

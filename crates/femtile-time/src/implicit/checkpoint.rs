@@ -45,9 +45,6 @@ pub enum CheckpointError {
 const MAGIC: &[u8; 8] = b"FEMTILEC";
 const VERSION: u32 = 2;
 
-/// Numbers of memory at most.
-const MOST_MEMORY: u64 = 1 << 16;
-
 impl Checkpoint {
     /// Writes the checkpoint, little-endian.
     ///
@@ -95,9 +92,6 @@ impl Checkpoint {
         let [step, rejected, restarts, iterations] = [count(from)?, count(from)?, count(from)?, count(from)?];
         let [length, last_error, largest_norm] = [number(from)?, number(from)?, number(from)?];
         let n_memory = count(from)?;
-        if n_memory > MOST_MEMORY {
-            return Err(CheckpointError::Format("its memory is too long"));
-        }
         let memory = (0..n_memory).map(|_| number(from)).collect::<Result<_, _>>()?;
         let depth = count(from)?;
         let n_bytes = count(from)?.saturating_mul(8);

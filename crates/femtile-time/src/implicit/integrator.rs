@@ -11,10 +11,13 @@ use super::history::History;
 use super::{Checkpoint, Scheme, SemiDiscrete, Tolerance};
 use crate::TimeError;
 
+/// The most times that a step of fixed length is halved where its solve does not converge.
+const MOST_HALVINGS: usize = 6;
+
 /// The lengths of steps.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Steps {
-    /// This many steps of one length.
+    /// This many steps of one length; one whose solve does not converge is divided.
     Fixed(usize),
     /// Lengths chosen by an estimate of the local error.
     Adaptive {
@@ -51,7 +54,7 @@ pub struct Outcome {
     pub stop: Stop,
     /// Steps done, those before a checkpoint included.
     pub steps: usize,
-    /// Steps rejected by the error estimate.
+    /// Steps rejected by the error estimate, or because a solve did not converge.
     pub rejected: usize,
     /// Restarts of the extrapolation, at kinks and jumps in time of the data.
     pub restarts: usize,
@@ -88,7 +91,7 @@ impl<D: VectorKernels<f64>> Monitor<D> for Silent {
 /// The state of a run after a step.
 pub struct Reached<'a, D: VectorKernels<f64>> {
     state: &'a State<D>,
-    memory: Vec<f64>,
+    memory: &'a dyn Fn() -> Vec<f64>,
 }
 
 impl<D: VectorKernels<f64>> Reached<'_, D> {
@@ -131,7 +134,7 @@ impl<D: VectorKernels<f64>> Reached<'_, D> {
             length: state.length,
             last_error: state.last_error,
             largest_norm: state.largest_norm,
-            memory: self.memory.clone(),
+            memory: (self.memory)(),
             history: (0..state.history.len()).map(value).collect::<Result<_, LinalgError>>()?,
         })
     }
@@ -253,6 +256,18 @@ impl<D: VectorKernels<f64>> Integrator<D> {
         self.state.history.time(0)
     }
 
+    /// Returns the state of the run on the host.
+    ///
+    /// # Errors
+    /// Errors of the device.
+    pub fn checkpoint<S: SemiDiscrete<D>>(
+        &self,
+        fingerprint: [u8; 32],
+        system: &S,
+    ) -> Result<Checkpoint, LinalgError> {
+        Reached { state: &self.state, memory: &|| system.memory() }.checkpoint(fingerprint)
+    }
+
     /// Advances to the end, or until the monitor or a failure ends the run.
     ///
     /// # Errors
@@ -283,16 +298,48 @@ impl<D: VectorKernels<f64>> Integrator<D> {
         while self.state.steps < count {
             let number = self.state.steps + 1;
             let time = if number == count { self.end } else { self.start + number as f64 * length };
-            let outcome = self.advance(length, time, system)?;
-            if !outcome.has_converged {
+            if !self.advance_in_parts(length, time, system)? {
                 return Ok(Stop::SolverFailed);
             }
-            self.accept(time)?;
-            if let ControlFlow::Break(stop) = monitor.step(&self.reached(system))? {
+            self.state.steps += 1;
+            if let ControlFlow::Break(stop) = self.pass_on(system, monitor)? {
                 return Ok(stop);
             }
         }
         Ok(Stop::Finished)
+    }
+
+    /// Advances to `time` in one step, or in shorter ones where a solve does not converge; returns whether all did.
+    fn advance_in_parts<S: SemiDiscrete<D>>(
+        &mut self,
+        length: f64,
+        time: f64,
+        system: &mut S,
+    ) -> Result<bool, S::Error> {
+        let (mut part, mut halvings) = (length, 0);
+        loop {
+            let remaining = time - self.time();
+            let (own, to) = if halvings == 0 && (remaining - length).abs() <= 1e-9 * length {
+                (length, time)
+            } else if part >= remaining * (1.0 - 1e-9) {
+                (remaining, time)
+            } else {
+                (part, self.time() + part)
+            };
+            if self.advance(own, to, system)?.has_converged {
+                self.state.history.push(to, &mut self.next)?;
+                if to == time {
+                    return Ok(true);
+                }
+                continue;
+            }
+            self.state.rejected += 1;
+            part *= 0.5;
+            halvings += 1;
+            if halvings > MOST_HALVINGS {
+                return Ok(false);
+            }
+        }
     }
 
     fn run_adaptive<S, M>(
@@ -355,7 +402,7 @@ impl<D: VectorKernels<f64>> Integrator<D> {
                 self.state.largest_norm = self.state.largest_norm.max(norm);
                 if is_judged
                     && !is_restart
-                    && let ControlFlow::Break(stop) = monitor.step(&self.reached(system))?
+                    && let ControlFlow::Break(stop) = self.pass_on(system, monitor)?
                 {
                     return Ok(stop);
                 }
@@ -396,8 +443,14 @@ impl<D: VectorKernels<f64>> Integrator<D> {
         matches!(self.steps, Steps::Adaptive { .. })
     }
 
-    fn reached<S: SemiDiscrete<D>>(&self, system: &S) -> Reached<'_, D> {
-        Reached { state: &self.state, memory: system.memory() }
+    /// Passes the state on to the monitor.
+    fn pass_on<S, M>(&self, system: &S, monitor: &mut M) -> Result<ControlFlow<Stop>, S::Error>
+    where
+        S: SemiDiscrete<D>,
+        M: Monitor<D>,
+        S::Error: From<M::Error>,
+    {
+        Ok(monitor.step(&Reached { state: &self.state, memory: &|| system.memory() })?)
     }
 
     /// Makes what was computed the newest value.

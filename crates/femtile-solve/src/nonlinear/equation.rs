@@ -1,0 +1,328 @@
+//! The nonlinear equations of a steady problem and of the stages of a problem in time.
+
+use femtile_device::Buffer;
+use femtile_fem::recovery::IsInterrupted;
+use femtile_fem::{Coefficient, FemError, Form, Slopes};
+use femtile_linalg::newton::{CorrectionOutcome, NonlinearEquation, ResidualNorm};
+use femtile_linalg::{LinalgError, LinearOperator};
+use femtile_sparse::StoredMatrix;
+
+use super::linear::{LinearSolver, Solved};
+use super::mass::{Mass, MassMatrix};
+use super::tangent::{Derivatives, Given, Tangent};
+use crate::method::SolveDevice;
+use crate::{Discretization, NonlinearMethod, SolveError, SolverConfig};
+
+impl Derivatives {
+    /// Returns the derivatives that a method takes of a form.
+    pub fn of(form: &Form<'_>, method: NonlinearMethod) -> Self {
+        match method {
+            NonlinearMethod::Picard => Self { all: Slopes::default(), symmetric: Slopes::default() },
+            NonlinearMethod::Newton => {
+                let all = Slopes::of(form);
+                let symmetric = Slopes { sigma: None, ..all.clone() };
+                Self { all, symmetric }
+            }
+        }
+    }
+}
+
+/// The mass matrix and the terms of a stage $(a M + K)(u) = F + M b + d$ besides the linearization of K and F.
+pub(crate) struct Stage<D: SolveDevice> {
+    pub mass: Mass<D>,
+    shift: f64,
+    /// $M (b - a g) + d$ with given values g, zero at given unknowns.
+    fixed: Buffer<f64, D>,
+}
+
+/// The point of the linearization that a preconditioner was made from.
+struct Making {
+    shift: f64,
+    time: f64,
+    unknown: Vec<f64>,
+}
+
+/// A nonlinear equation on a device.
+///
+/// $$ r(u) = b + M (h - a u) + d - A u, \qquad J = A + a M $$
+///
+/// with the linearization $A u = b$ at u; without a stage $a = 0$.
+pub(crate) struct Equation<'a, D: SolveDevice> {
+    device: D,
+    problem: &'a Discretization<'a>,
+    derivatives: &'a Derivatives,
+    tangent: Tangent<'a, D>,
+    pub given: Given<D>,
+    pub linear: LinearSolver<D>,
+    stage: Option<Stage<D>>,
+    time: f64,
+    is_linear: bool,
+    /// Whether the matrix depends on neither the time nor u.
+    is_frozen: bool,
+    /// The shift of a frozen matrix that is filled.
+    filled: Option<f64>,
+    residual: Buffer<f64, D>,
+    product: Buffer<f64, D>,
+    /// The last function, where a preconditioner needs the symmetric part of the linearization at it, or is kept.
+    at: Option<Buffer<f64, D>>,
+    /// Where the preconditioner that is kept was made.
+    made: Option<Making>,
+    /// The last reason why r has no value at a function.
+    pub refusal: Option<FemError>,
+    is_interrupted: IsInterrupted<'a>,
+}
+
+impl<'a, D: SolveDevice> Equation<'a, D> {
+    /// Prepares the equation at a time, with a mass matrix where it has stages.
+    pub fn new(
+        device: &D,
+        problem: &'a Discretization<'a>,
+        derivatives: &'a Derivatives,
+        config: &SolverConfig,
+        (time, mass): (f64, Option<MassMatrix>),
+        is_interrupted: IsInterrupted<'a>,
+    ) -> Result<Self, SolveError> {
+        let form = problem.form(0);
+        let at_time = |source| SolveError::AtTime { time, source };
+        let place = |source: FemError| if time.is_nan() { source.into() } else { at_time(source) };
+        let tangent = Tangent::new(device, problem, form, &derivatives.all, time).map_err(place)?;
+        let n = problem.n_dofs();
+        let zeros = || Buffer::zeros(device, n).map_err(LinalgError::from);
+        let stage = match mass {
+            None => None,
+            Some(kind) => {
+                Some(Stage { mass: Mass::new(device, problem, kind)?, shift: 0.0, fixed: zeros()? })
+            }
+        };
+        let coefficients = [form.sigma, form.lambda, form.source];
+        let is_symmetric = derivatives.all.is_symmetric();
+        let is_linear = !coefficients.iter().any(|coefficient| coefficient.uses_unknown());
+        let depends_on_time = coefficients.iter().any(|coefficient| coefficient.uses_time())
+            || form.conditions.iter().any(|given| given.condition.uses_time());
+        let linear = LinearSolver::new(config, is_symmetric);
+        let is_kept = stage.is_some() && linear.keeps_preconditioners();
+        Ok(Self {
+            given: Given::new(device, n, tangent.constraints())?,
+            linear,
+            stage,
+            time,
+            is_linear,
+            is_frozen: is_linear && !depends_on_time,
+            filled: None,
+            residual: zeros()?,
+            product: zeros()?,
+            at: if is_symmetric && !is_kept { None } else { Some(zeros()?) },
+            made: None,
+            refusal: None,
+            is_interrupted,
+            device: device.clone(),
+            problem,
+            derivatives,
+            tangent,
+        })
+    }
+
+    /// Brings the given values of a time.
+    pub fn bring_time(&mut self, time: f64) -> Result<(), SolveError> {
+        let changed = self.tangent.bring_conditions(time);
+        if changed.map_err(|source| SolveError::AtTime { time, source })? {
+            self.given.assign(self.tangent.constraints())?;
+        }
+        self.time = time;
+        Ok(())
+    }
+
+    /// Begins a stage with a shift and the terms $M h + d$, at the time that was brought.
+    pub fn begin_stage(
+        &mut self,
+        shift: f64,
+        history: &Buffer<f64, D>,
+        defect: Option<&Buffer<f64, D>>,
+    ) -> Result<(), SolveError> {
+        let Some(stage) = &mut self.stage else { return Ok(()) };
+        if self.made.as_ref().is_some_and(|made| !(0.25..=4.0).contains(&(shift / made.shift))) {
+            self.linear.forget();
+        }
+        stage.shift = shift;
+        self.device.copy(&mut self.product, history)?;
+        if let Some(values) = self.given.values() {
+            self.device.axpby(&mut self.product, -shift, values, 1.0)?;
+        }
+        stage.mass.apply(&mut stage.fixed, &self.product)?;
+        if let Some(defect) = defect {
+            self.device.axpby(&mut stage.fixed, 1.0, defect, 1.0)?;
+        }
+        Ok(self.given.clear(&mut stage.fixed)?)
+    }
+
+    /// Writes $F - K(u)$ at the time that was brought into `d`, zero at given unknowns.
+    pub fn defect(&mut self, u: &Buffer<f64, D>, d: &mut Buffer<f64, D>) -> Result<(), SolveError> {
+        self.filled = None;
+        self.tangent.fill(self.time, u).map_err(|source| SolveError::AtTime { time: self.time, source })?;
+        self.tangent.matrix().apply(d, u)?;
+        self.device.axpby(d, 1.0, self.tangent.rhs(), -1.0)?;
+        Ok(self.given.clear(d)?)
+    }
+
+    /// Returns what later solves depend on, as numbers.
+    pub fn memory(&self) -> Vec<f64> {
+        let mut memory = vec![f64::from(u8::from(self.linear.takes_gmres()))];
+        if let (Some(made), Some(per_digit)) = (&self.made, self.linear.per_digit()) {
+            memory.extend([per_digit, made.shift, made.time]);
+            memory.extend_from_slice(&made.unknown);
+        }
+        memory
+    }
+
+    /// Takes over what a run had learned: makes its preconditioner again.
+    pub fn restore(&mut self, memory: &[f64]) -> Result<(), SolveError> {
+        if memory.first() == Some(&1.0) {
+            self.linear.take_gmres();
+        }
+        let [_, per_digit, shift, time, unknown @ ..] = memory else { return Ok(()) };
+        let u = Buffer::from_host(&self.device, unknown).map_err(LinalgError::from)?;
+        if let (Some(stage), true) = (&mut self.stage, u.len() == self.problem.n_dofs()) {
+            stage.shift = *shift;
+            self.bring_time(*time)?;
+            self.residual(&u)?;
+            self.make_preconditioner()?;
+            self.linear.restore_per_digit(*per_digit);
+        }
+        Ok(())
+    }
+
+    /// Returns the mass matrix of a problem in time.
+    pub fn mass(&self) -> Option<&Mass<D>> {
+        self.stage.as_ref().map(|stage| &stage.mass)
+    }
+
+    /// Returns the unknown with the largest residual at a function.
+    pub fn worst(&mut self, u: &Buffer<f64, D>) -> Result<Option<(usize, f64)>, SolveError> {
+        let refusal = self.refusal.take();
+        self.residual(u)?;
+        self.refusal = refusal;
+        let residual = self.residual.to_host()?.into_iter().enumerate();
+        Ok(residual.max_by(|a, b| a.1.abs().total_cmp(&b.1.abs())))
+    }
+
+    /// Fills the matrix with $J$ at a function, and the right side of K.
+    fn fill(&mut self, u: &Buffer<f64, D>) -> Result<(), FemError> {
+        let shift = self.stage.as_ref().map_or(0.0, |stage| stage.shift);
+        if self.is_frozen && self.filled == Some(shift) {
+            return Ok(());
+        }
+        self.filled = None;
+        self.tangent.fill(self.time, u)?;
+        if let Some(stage) = &self.stage {
+            self.tangent.matrix_mut().combine_values(shift, stage.mass.values(), 1.0)?;
+        }
+        self.filled = Some(shift);
+        Ok(())
+    }
+
+    /// Makes a preconditioner from the symmetric part of $J$, without a reaction where it is not positive definite with it.
+    fn make_preconditioner(&mut self) -> Result<(), SolveError> {
+        let mesh = self.problem.space().is_none().then_some(self.problem.mesh);
+        if let (Some(at), Some(stage), true) = (&self.at, &self.stage, self.linear.keeps_preconditioners()) {
+            let unknown = at.to_host().map_err(LinalgError::from)?;
+            self.made = Some(Making { shift: stage.shift, time: self.time, unknown });
+        }
+        if self.derivatives.all.is_symmetric() {
+            let made = self.linear.make(&self.device, mesh, self.tangent.matrix_mut());
+            return match made {
+                Err(error) if is_of_definiteness(&error) => self.make_without_reaction(),
+                made => made,
+            };
+        }
+        let Some(at) = self.at.take() else { return Ok(()) };
+        self.tangent.take_slopes(&self.derivatives.symmetric)?;
+        self.fill(&at)?;
+        let made = self.linear.make(&self.device, mesh, self.tangent.matrix_mut());
+        self.tangent.take_slopes(&self.derivatives.all)?;
+        let made = match made {
+            Err(error) if is_of_definiteness(&error) => self.make_without_reaction(),
+            made => made,
+        };
+        self.fill(&at)?;
+        self.at = Some(at);
+        made
+    }
+
+    /// Makes a preconditioner from the conduction and the mass at the last function of a linearization.
+    fn make_without_reaction(&mut self) -> Result<(), SolveError> {
+        let [zero, one] = [0.0, 1.0].map(Coefficient::Constant);
+        let (form, slopes) = (self.problem.form(0), Slopes::default());
+        let sigma = if form.sigma.uses_unknown() { &one } else { form.sigma };
+        let form = Form { sigma, lambda: &zero, source: &zero, ..form };
+        let mut plain = Tangent::new(&self.device, self.problem, form, &slopes, self.time)?;
+        plain.fill(self.time, &self.residual)?;
+        if let Some(stage) = &self.stage {
+            plain.matrix_mut().combine_values(stage.shift, stage.mass.values(), 1.0)?;
+        }
+        let mesh = self.problem.space().is_none().then_some(self.problem.mesh);
+        self.linear.make(&self.device, mesh, plain.matrix_mut())
+    }
+}
+
+/// Returns whether a matrix is not positive definite enough for a preconditioner.
+fn is_of_definiteness(error: &SolveError) -> bool {
+    matches!(error, SolveError::Amg(_) | SolveError::Linalg(LinalgError::Diagonal { .. }))
+        && !error.is_device_trouble()
+}
+
+/// Returns whether a coefficient has no admissible value, which another function may mend.
+fn is_of_values(error: &FemError) -> bool {
+    matches!(error, FemError::NotFinite { .. } | FemError::Indefinite { .. } | FemError::Negative { .. })
+}
+
+impl<D: SolveDevice> NonlinearEquation<D> for Equation<'_, D> {
+    type Error = SolveError;
+
+    fn residual(&mut self, u: &Buffer<f64, D>) -> Result<ResidualNorm, SolveError> {
+        match self.fill(u) {
+            Err(error) if is_of_values(&error) => {
+                self.refusal = Some(error);
+                return Ok(ResidualNorm { norm: f64::NAN, size: f64::NAN });
+            }
+            filled => filled?,
+        }
+        let device = &self.device;
+        if let Some(at) = &mut self.at {
+            device.copy(at, u)?;
+        }
+        self.tangent.matrix().apply(&mut self.product, u)?;
+        device.copy(&mut self.residual, self.tangent.rhs())?;
+        if let Some(stage) = &self.stage {
+            device.axpby(&mut self.residual, 1.0, &stage.fixed, 1.0)?;
+        }
+        self.given.clear(&mut self.product)?;
+        let norm = |v: &Buffer<f64, D>| Ok::<f64, LinalgError>(device.dot(v, v)?.sqrt());
+        let size = norm(&self.residual)?.max(norm(&self.product)?);
+        device.axpby(&mut self.residual, -1.0, &self.product, 1.0)?;
+        Ok(ResidualNorm { norm: norm(&self.residual)?, size })
+    }
+
+    fn correction(
+        &mut self,
+        delta: &mut Buffer<f64, D>,
+        tolerance: f64,
+    ) -> Result<CorrectionOutcome, SolveError> {
+        let mut before = 0;
+        loop {
+            if self.linear.needs_preconditioner() {
+                self.make_preconditioner()?;
+            }
+            let system = (self.tangent.matrix() as &dyn LinearOperator<f64, D>, &self.residual);
+            match self.linear.solve(delta, system, tolerance, self.is_interrupted)? {
+                Solved::Done(outcome) => {
+                    return Ok(CorrectionOutcome { iterations: outcome.iterations + before, ..outcome });
+                }
+                Solved::NeedsPreconditioner(iterations) => before += iterations,
+            }
+        }
+    }
+
+    fn is_linear(&self) -> bool {
+        self.is_linear
+    }
+}

@@ -1,0 +1,154 @@
+//! Mass matrices, consistent and lumped.
+
+use femtile_device::Buffer;
+use femtile_fem::{BoundaryCondition, Coefficient, Condition, FemError, Form, Slopes};
+use femtile_linalg::{LinalgError, LinearOperator};
+use femtile_sparse::csr::Offsets;
+use femtile_sparse::{Csr, StoredMatrix};
+
+use super::tangent::Tangent;
+use crate::method::SolveDevice;
+use crate::{Discretization, OperatorKind, SolveError, SolverConfig};
+
+/// Mass matrices of equations in time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum MassMatrix {
+    /// The integrals $\int \varphi_i \varphi_j$.
+    #[default]
+    Consistent,
+    /// Its row sums $\int \varphi_i$ on the diagonal, of elements of degree 1: for steps of any length and no reaction the
+    /// maximum principle holds on meshes of triangles that are not obtuse.
+    Lumped,
+}
+
+impl MassMatrix {
+    /// Returns the name, as in case files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Consistent => "consistent",
+            Self::Lumped => "lumped",
+        }
+    }
+
+    /// Refuses a lumped matrix of a degree whose row sums are not all positive.
+    pub(crate) fn check(self, degree: usize) -> Result<(), SolveError> {
+        if self == Self::Consistent || degree == 1 {
+            return Ok(());
+        }
+        let message = format!(
+            "\"lumped\" is for elements of degree 1, as row sums of degree {degree} may be zero or negative: take \
+             \"consistent\"; quadrature = \"gauss-lobatto\" makes it diagonal for any degree"
+        );
+        Err(SolveError::setting(&["time".into(), "mass".into()], message))
+    }
+
+    /// Returns settings with which the operators are matrices, where the mass matrix has to be changed.
+    pub(crate) fn settings(self, config: &SolverConfig) -> Result<SolverConfig, SolveError> {
+        if self == Self::Consistent {
+            return Ok(config.clone());
+        }
+        if config.operator == OperatorKind::MatrixFree {
+            let message = "a lumped mass belongs to a matrix: take \"assembled\"";
+            return Err(SolveError::solver("operator", message));
+        }
+        Ok(SolverConfig { operator: OperatorKind::Assembled, ..config.clone() })
+    }
+}
+
+/// The mass matrix of a space.
+pub(crate) struct Mass<D: SolveDevice> {
+    product: Product<D>,
+    /// Values on the pattern of the linearization, without couplings of given unknowns.
+    values: Buffer<f64, D>,
+}
+
+enum Product<D: SolveDevice> {
+    Matrix(Csr<f64, D>),
+    Diagonal(Buffer<f64, D>),
+}
+
+impl<D: SolveDevice> Mass<D> {
+    /// Assembles the matrix of a problem's space.
+    pub fn new(device: &D, problem: &Discretization<'_>, kind: MassMatrix) -> Result<Self, SolveError> {
+        let [zero, one] = [0.0, 1.0].map(Coefficient::Constant);
+        let held = given_alone(&problem.conditions[0]);
+        let matrix = |conditions: &[BoundaryCondition]| -> Result<Csr<f64, D>, FemError> {
+            let own = problem.form(0);
+            let form = Form { sigma: &zero, lambda: &one, source: &zero, conditions, ..own };
+            let slopes = Slopes::default();
+            let mut tangent = Tangent::new(device, problem, form, &slopes, 0.0)?;
+            tangent.fill(0.0, &Buffer::zeros(device, problem.n_dofs())?)?;
+            Ok(tangent.into_matrix())
+        };
+        let natural = matrix(&[])?;
+        let pattern = matrix(&held)?;
+        if kind == MassMatrix::Consistent {
+            let values = Buffer::from_vec(device, pattern.values().to_host()?)?;
+            return Ok(Self { product: Product::Matrix(natural), values });
+        }
+        let sums = row_sums(&natural)?;
+        let values = Buffer::from_vec(device, on_diagonal(&pattern, &sums.to_host()?)?)?;
+        Ok(Self { product: Product::Diagonal(sums), values })
+    }
+
+    /// $y = M x$.
+    pub fn apply(&self, y: &mut Buffer<f64, D>, x: &Buffer<f64, D>) -> Result<(), LinalgError> {
+        match &self.product {
+            Product::Matrix(matrix) => matrix.apply(y, x),
+            Product::Diagonal(sums) => x.device().scale_by(y, sums, x),
+        }
+    }
+
+    /// Returns the values on the pattern of the linearization.
+    pub fn values(&self) -> &Buffer<f64, D> {
+        &self.values
+    }
+}
+
+/// Makes the row sums of a mass matrix the diagonal of a matrix without other entries.
+pub(crate) fn lump<D: SolveDevice>(natural: &Csr<f64, D>, out: &mut Csr<f64, D>) -> Result<(), LinalgError> {
+    let values = on_diagonal(out, &row_sums(natural)?.to_host()?)?;
+    Ok(out.values_mut().upload(&values)?)
+}
+
+fn row_sums<D: SolveDevice>(matrix: &Csr<f64, D>) -> Result<Buffer<f64, D>, LinalgError> {
+    let device = matrix.values().device();
+    let mut ones = Buffer::zeros(device, matrix.n_rows())?;
+    device.fill(&mut ones, 1.0)?;
+    let mut sums = Buffer::zeros(device, matrix.n_rows())?;
+    matrix.apply(&mut sums, &ones)?;
+    Ok(sums)
+}
+
+/// Returns values on the pattern of a matrix: these on its diagonal, zero elsewhere.
+fn on_diagonal<D: SolveDevice>(matrix: &Csr<f64, D>, diagonal: &[f64]) -> Result<Vec<f64>, LinalgError> {
+    let begin: Vec<usize> = match matrix.offsets() {
+        Offsets::Narrow(offsets) => offsets.to_host()?.into_iter().map(|at| at as usize).collect(),
+        Offsets::Wide(offsets) => offsets.to_host()?.into_iter().map(|at| at as usize).collect(),
+    };
+    let columns = matrix.columns().to_host()?;
+    let mut values = vec![0.0; columns.len()];
+    for (row, value) in diagonal.iter().enumerate() {
+        let range = begin[row]..begin[row + 1];
+        if let Ok(at) = columns[range.clone()].binary_search(&(row as u32)) {
+            values[range.start + at] = *value;
+        }
+    }
+    Ok(values)
+}
+
+/// Returns the conditions that give values, zero now; the others keep their facets.
+fn given_alone(conditions: &[BoundaryCondition]) -> Vec<BoundaryCondition> {
+    let zero = || Coefficient::Constant(0.0);
+    let one = |given: &BoundaryCondition| {
+        let condition = match &given.condition {
+            Condition::Dirichlet(_) => Condition::Dirichlet(zero()),
+            Condition::DirichletAtNodes { nodes, .. } => {
+                Condition::DirichletAtNodes { nodes: nodes.clone(), value: zero() }
+            }
+            Condition::Neumann(_) | Condition::Robin { .. } => Condition::Neumann(zero()),
+        };
+        BoundaryCondition { facets: given.facets.clone(), condition }
+    };
+    conditions.iter().map(one).collect()
+}

@@ -1,0 +1,232 @@
+//! Linearizations on a device, refilled on their pattern.
+
+use femtile_device::Buffer;
+use femtile_fem::tensor::{LinearizedProblem, TensorAssembly};
+use femtile_fem::{
+    Assembly, AssemblyProblem, BoundaryCondition, Constraints, DeviceState, FemError, Form, Slopes, State,
+    System,
+};
+use femtile_linalg::LinalgError;
+use femtile_sparse::{Csr, StoredMatrix};
+
+use crate::Discretization;
+use crate::method::SolveDevice;
+use crate::tensor;
+
+/// The derivatives of the coefficients of a problem that linearizations take.
+#[derive(Debug)]
+pub(crate) struct Derivatives {
+    /// Those of the method.
+    pub all: Slopes,
+    /// The same without that of σ, which makes the matrix nonsymmetric.
+    pub symmetric: Slopes,
+}
+
+/// The linearization of a problem: its matrix and right side, filled at a time and a function.
+pub(crate) struct Tangent<'a, D: SolveDevice> {
+    form: Form<'a>,
+    depends_on_time: bool,
+    /// The time of the conditions.
+    time: f64,
+    kind: Kind<'a, D>,
+}
+
+enum Kind<'a, D: SolveDevice> {
+    Simplices(Box<OnDevice<'a, D>>),
+    Tensor(Box<OnHost<'a, D>>),
+}
+
+/// A linearization of linear elements on simplices.
+struct OnDevice<'a, D: SolveDevice> {
+    assembly: Assembly<f64, D>,
+    prepared: AssemblyProblem<'a>,
+    system: System<f64, D>,
+}
+
+/// A linearization of elements of any degree: the host fills it, and copies it to the device.
+struct OnHost<'a, D: SolveDevice> {
+    assembly: TensorAssembly<'a>,
+    prepared: LinearizedProblem<'a>,
+    matrix: Csr<f64, D>,
+    rhs: Buffer<f64, D>,
+    values: Vec<f64>,
+    right: Vec<f64>,
+}
+
+impl<'a, D: SolveDevice> Tangent<'a, D> {
+    /// Prepares the linearization of a form on a problem's space, with conditions at a time.
+    pub fn new(
+        device: &D,
+        problem: &'a Discretization<'_>,
+        form: Form<'a>,
+        slopes: &'a Slopes,
+        time: f64,
+    ) -> Result<Self, FemError> {
+        let conditions = at_time(form.conditions, time);
+        let kind = match problem.space() {
+            None => {
+                let mut assembly = Assembly::<f64, D>::new(device, form.mesh)?;
+                let system = assembly.zero_system()?;
+                let prepared = assembly.prepare_linearized(&form, slopes, &conditions)?;
+                Kind::Simplices(Box::new(OnDevice { assembly, prepared, system }))
+            }
+            Some(space) => {
+                let rule = tensor::rule(problem.config.quadrature);
+                let now = Form { conditions: &conditions, ..form };
+                let assembly = TensorAssembly::new(space, &now, rule)?;
+                let prepared = assembly.prepare(&form, slopes, &conditions)?;
+                let (matrix, n) = (assembly.matrix(device)?, space.n_dofs());
+                let values = vec![0.0; matrix.n_nonzeros()];
+                let (rhs, right) = (Buffer::zeros(device, n)?, vec![0.0; n]);
+                Kind::Tensor(Box::new(OnHost { assembly, prepared, matrix, rhs, values, right }))
+            }
+        };
+        let depends_on_time = form.conditions.iter().any(|given| given.condition.uses_time());
+        Ok(Self { form, depends_on_time, time, kind })
+    }
+
+    /// Takes other derivatives.
+    pub fn take_slopes(&mut self, slopes: &'a Slopes) -> Result<(), FemError> {
+        let conditions = at_time(self.form.conditions, self.time);
+        match &mut self.kind {
+            Kind::Simplices(own) => {
+                own.prepared = own.assembly.prepare_linearized(&self.form, slopes, &conditions)?;
+            }
+            Kind::Tensor(own) => own.prepared = own.assembly.prepare(&self.form, slopes, &conditions)?,
+        }
+        Ok(())
+    }
+
+    /// Evaluates conditions that depend on the time; returns whether there are any.
+    pub fn bring_conditions(&mut self, time: f64) -> Result<bool, FemError> {
+        if !self.depends_on_time || time == self.time {
+            return Ok(false);
+        }
+        let conditions = at_time(self.form.conditions, time);
+        match &mut self.kind {
+            Kind::Simplices(own) => own.assembly.replace_conditions(&mut own.prepared, &conditions)?,
+            Kind::Tensor(own) => own.assembly.replace_conditions(&mut own.prepared, &conditions)?,
+        }
+        self.time = time;
+        Ok(true)
+    }
+
+    /// Returns the constrained unknowns and their values.
+    pub fn constraints(&self) -> &Constraints {
+        match &self.kind {
+            Kind::Simplices(own) => own.prepared.constraints(),
+            Kind::Tensor(own) => own.prepared.constraints(),
+        }
+    }
+
+    /// Fills the matrix and the right side at a time and a function.
+    ///
+    /// # Errors
+    /// A coefficient that is out of its range there.
+    pub fn fill(&mut self, time: f64, u: &Buffer<f64, D>) -> Result<(), FemError> {
+        match &mut self.kind {
+            Kind::Simplices(own) => {
+                let OnDevice { assembly, prepared, system } = &mut **own;
+                assembly.fill_at(system, prepared, DeviceState { time, unknown: Some(u) })
+            }
+            Kind::Tensor(own) => {
+                let OnHost { assembly, prepared, matrix, rhs, values, right } = &mut **own;
+                let unknown = u.host_view()?;
+                assembly.fill(values, right, prepared, State { time, unknown: &unknown })?;
+                matrix.values_mut().upload(values)?;
+                Ok(rhs.upload(right)?)
+            }
+        }
+    }
+
+    /// Returns the matrix.
+    pub fn matrix(&self) -> &Csr<f64, D> {
+        match &self.kind {
+            Kind::Simplices(own) => &own.system.matrix,
+            Kind::Tensor(own) => &own.matrix,
+        }
+    }
+
+    /// Returns the matrix, to be changed until it is filled again.
+    pub fn matrix_mut(&mut self) -> &mut Csr<f64, D> {
+        match &mut self.kind {
+            Kind::Simplices(own) => &mut own.system.matrix,
+            Kind::Tensor(own) => &mut own.matrix,
+        }
+    }
+
+    /// Returns the right side.
+    pub fn rhs(&self) -> &Buffer<f64, D> {
+        match &self.kind {
+            Kind::Simplices(own) => &own.system.rhs,
+            Kind::Tensor(own) => &own.rhs,
+        }
+    }
+
+    /// Returns the matrix alone.
+    pub fn into_matrix(self) -> Csr<f64, D> {
+        match self.kind {
+            Kind::Simplices(own) => own.system.into_parts().0,
+            Kind::Tensor(own) => own.matrix,
+        }
+    }
+}
+
+fn at_time(conditions: &[BoundaryCondition], time: f64) -> Vec<BoundaryCondition> {
+    conditions.iter().map(|given| given.at_time(time)).collect()
+}
+
+/// Entries of vectors at unknowns with given values.
+pub(crate) struct Given<D: SolveDevice> {
+    /// One at free unknowns, zero at given ones; none where all are free.
+    free: Option<Buffer<f64, D>>,
+    /// The given values, zero elsewhere.
+    values: Option<Buffer<f64, D>>,
+    scratch: Buffer<f64, D>,
+}
+
+impl<D: SolveDevice> Given<D> {
+    /// Takes the given values of constraints on `n` unknowns.
+    pub fn new(device: &D, n: usize, constraints: &Constraints) -> Result<Self, LinalgError> {
+        let (mut free, mut values) = (None, None);
+        if !constraints.is_empty() {
+            let mut mask = vec![1.0; n];
+            constraints.dofs().iter().for_each(|&dof| mask[dof as usize] = 0.0);
+            free = Some(Buffer::from_vec(device, mask)?);
+            values = Some(Buffer::zeros(device, n)?);
+        }
+        let mut given = Self { free, values, scratch: Buffer::zeros(device, n)? };
+        given.assign(constraints)?;
+        Ok(given)
+    }
+
+    /// Takes other values.
+    pub fn assign(&mut self, constraints: &Constraints) -> Result<(), LinalgError> {
+        let Some(values) = &mut self.values else { return Ok(()) };
+        let mut host = vec![0.0; values.len()];
+        constraints.impose(&mut host);
+        Ok(values.upload(&host)?)
+    }
+
+    /// Sets entries at given unknowns to zero.
+    pub fn clear(&mut self, v: &mut Buffer<f64, D>) -> Result<(), LinalgError> {
+        let Some(free) = &self.free else { return Ok(()) };
+        v.device().clone().scale_by(&mut self.scratch, free, v)?;
+        std::mem::swap(v, &mut self.scratch);
+        Ok(())
+    }
+
+    /// Puts the given values into `u`.
+    pub fn impose(&mut self, u: &mut Buffer<f64, D>) -> Result<(), LinalgError> {
+        self.clear(u)?;
+        match &self.values {
+            Some(values) => u.device().clone().axpby(u, 1.0, values, 1.0),
+            None => Ok(()),
+        }
+    }
+
+    /// Returns the given values, zero elsewhere, where there are any.
+    pub fn values(&self) -> Option<&Buffer<f64, D>> {
+        self.values.as_ref()
+    }
+}

@@ -1,0 +1,212 @@
+//! Semidiscrete equations with coefficients that depend on u or on the time, or with a lumped mass matrix.
+
+use std::ops::ControlFlow;
+
+use femtile_device::Buffer;
+use femtile_fem::FemError;
+use femtile_linalg::LinalgError;
+use femtile_linalg::krylov::{Monitor, Stop};
+use femtile_linalg::newton::{Newton, NewtonConfig, NewtonOutcome, NewtonStop};
+use femtile_time::implicit::{SemiDiscrete, StageEquation, StageOutcome};
+
+use crate::discretization::Discretization;
+use crate::nonlinear::{Derivatives, Equation, MassMatrix, NonlinearReport, Worst, place_of};
+use crate::tensor::OperatorDevice;
+use crate::{SolveError, SolverConfig};
+
+/// The accuracy of the correction of a first guess, where it is an error estimate.
+const OF_ESTIMATE: f64 = 0.01;
+
+/// Returns whether the linear equation of a problem changes with the time or u, so that its matrices are refilled.
+pub(super) fn is_refilled(problem: &Discretization<'_>) -> bool {
+    let exchanges = problem.conditions[0].iter().any(|given| match &given.condition {
+        femtile_fem::Condition::Robin { coefficient, .. } => coefficient.uses_time(),
+        _ => false,
+    });
+    exchanges || problem.is_nonlinear() || problem.sigma.uses_time() || problem.lambda.uses_time()
+}
+
+/// The semidiscrete equation $M \dot u = F(t, u) - K(t, u)$ of a problem.
+///
+/// Stages are solved by Newton's method or Picard's iteration from their first guess; where the coefficients do not depend
+/// on u, by one linear solve.
+pub(super) struct Nonlinear<'a, D: OperatorDevice> {
+    device: D,
+    problem: &'a Discretization<'a>,
+    equation: Equation<'a, D>,
+    config: SolverConfig,
+    iterations: usize,
+    residuals: Vec<f64>,
+    /// The last stage that did not converge, in words.
+    pub failure: Option<String>,
+    product: Buffer<f64, D>,
+}
+
+impl<'a, D: OperatorDevice> Nonlinear<'a, D> {
+    /// Prepares the equation from a time on.
+    pub fn new(
+        device: &D,
+        problem: &'a Discretization<'a>,
+        derivatives: &'a Derivatives,
+        config: &SolverConfig,
+        (time, mass): (f64, MassMatrix),
+    ) -> Result<Self, SolveError> {
+        let at = (time, Some(mass));
+        let equation = Equation::new(device, problem, derivatives, config, at, &|| false)?;
+        let zeros = || Buffer::zeros(device, problem.n_dofs()).map_err(LinalgError::from);
+        Ok(Self {
+            product: zeros()?,
+            device: device.clone(),
+            problem,
+            equation,
+            config: config.clone(),
+            iterations: 0,
+            residuals: Vec::new(),
+            failure: None,
+        })
+    }
+
+    /// Puts the given values of a time into `u`.
+    pub fn impose(&mut self, time: f64, u: &mut Buffer<f64, D>) -> Result<(), SolveError> {
+        self.equation.bring_time(time)?;
+        Ok(self.equation.given.impose(u)?)
+    }
+
+    /// Takes over what a run had learned up to a checkpoint, so that it goes on with the same bits.
+    pub fn restore(&mut self, memory: &[f64]) -> Result<(), SolveError> {
+        let Some((iterations, equation)) = memory.split_first() else { return Ok(()) };
+        self.iterations = *iterations as usize;
+        self.equation.restore(equation)
+    }
+
+    /// Returns how the stages were solved; none where they are linear.
+    pub fn report(&self) -> Option<NonlinearReport> {
+        let Self { iterations, residuals, .. } = self;
+        let method = self.config.nonlinear.method;
+        self.problem.is_nonlinear().then(|| NonlinearReport {
+            method,
+            iterations: *iterations,
+            residuals: residuals.clone(),
+        })
+    }
+
+    /// Returns the solver of linear equations, for reports.
+    pub fn equation(&mut self) -> &mut Equation<'a, D> {
+        &mut self.equation
+    }
+
+    /// Describes a stage that did not converge.
+    fn describe(
+        &mut self,
+        time: f64,
+        outcome: &NewtonOutcome,
+        u: &Buffer<f64, D>,
+    ) -> Result<String, SolveError> {
+        let mut text = format!("at t = {time} the nonlinear iteration {}", outcome.stop);
+        if outcome.stop != NewtonStop::Undefined
+            && let Some((unknown, residual)) = self.equation.worst(u)?
+        {
+            let value = u.to_host().map_err(LinalgError::from)?[unknown];
+            let point = place_of(self.problem, unknown);
+            text += &format!("; {}", Worst { unknown, point, value, residual });
+        }
+        if let (NewtonStop::Undefined | NewtonStop::NoDescent, Some(refusal)) =
+            (outcome.stop, &self.equation.refusal)
+        {
+            text += &format!("; {refusal}");
+        }
+        Ok(text)
+    }
+}
+
+/// Returns whether an error is about a coefficient that does not depend on u, so that no other function mends it.
+fn is_of_data(problem: &Discretization<'_>, error: &FemError) -> bool {
+    let (FemError::NotFinite { field, .. }
+    | FemError::Indefinite { field, .. }
+    | FemError::Negative { field, .. }) = error
+    else {
+        return false;
+    };
+    match *field {
+        "sigma" => !problem.sigma.uses_unknown(),
+        "lambda" => !problem.lambda.uses_unknown(),
+        "source" => !problem.sources[0].uses_unknown(),
+        _ => false,
+    }
+}
+
+/// Ends an iteration whose residual is no number.
+struct Finite;
+
+impl Monitor for Finite {
+    fn iteration(&mut self, _: usize, residual: f64) -> ControlFlow<Stop> {
+        match residual.is_finite() {
+            true => ControlFlow::Continue(()),
+            false => ControlFlow::Break(Stop::Diverged),
+        }
+    }
+}
+
+impl<D: OperatorDevice> SemiDiscrete<D> for Nonlinear<'_, D> {
+    type Error = SolveError;
+
+    fn solve(
+        &mut self,
+        equation: &StageEquation<'_, D>,
+        u: &mut Buffer<f64, D>,
+    ) -> Result<StageOutcome, SolveError> {
+        let time = equation.time;
+        self.impose(time, u)?;
+        self.equation.begin_stage(equation.shift, equation.history, equation.defect)?;
+        let settings = self.config.nonlinear;
+        let is_linear = !self.problem.is_nonlinear();
+        let newton = Newton::new(NewtonConfig {
+            tolerance: if is_linear { self.config.tolerance } else { settings.tolerance },
+            reduction: equation.is_estimated.then_some(OF_ESTIMATE),
+            max_iterations: settings.max_iterations,
+        });
+        let outcome = newton.solve(&mut self.equation, u, &mut Finite)?;
+        if outcome.stop == NewtonStop::Undefined
+            && let Some(source) = self.equation.refusal.take_if(|error| is_of_data(self.problem, error))
+        {
+            return Err(SolveError::AtTime { time, source });
+        }
+        self.iterations += outcome.iterations;
+        let has_converged = outcome.has_converged();
+        if !has_converged {
+            self.failure = Some(self.describe(time, &outcome, u)?);
+        }
+        let iterations = outcome.linear_iterations;
+        self.residuals = outcome.residuals;
+        Ok(StageOutcome { iterations, has_converged })
+    }
+
+    fn defect(
+        &mut self,
+        (time, _): (f64, f64),
+        u: &Buffer<f64, D>,
+        d: &mut Buffer<f64, D>,
+    ) -> Result<(), SolveError> {
+        self.equation.bring_time(time)?;
+        self.equation.defect(u, d)
+    }
+
+    fn clear_given(&mut self, v: &mut Buffer<f64, D>) -> Result<(), SolveError> {
+        Ok(self.equation.given.clear(v)?)
+    }
+
+    fn norm(&mut self, v: &Buffer<f64, D>) -> Result<f64, SolveError> {
+        if let Some(mass) = self.equation.mass() {
+            mass.apply(&mut self.product, v)?;
+        }
+        let square = self.device.dot(v, &self.product)?;
+        // Rounding may leave a small negative number; NaN stays NaN.
+        Ok(if square < 0.0 { 0.0 } else { square.sqrt() })
+    }
+
+    fn memory(&self) -> Vec<f64> {
+        let mut memory = vec![self.iterations as f64];
+        memory.extend(self.equation.memory());
+        memory
+    }
+}
