@@ -1,6 +1,6 @@
 //! Depth and height of cells by Laplace problems on the ventricles.
 
-use femtile::{Mesh, Poisson, Region, Solution, SolverConfig};
+use femtile::{Mesh, Poisson, Region, Solution, SolveError, SolverConfig};
 
 use super::RuleBasedFibres;
 use super::frame::{cross, dot, length};
@@ -51,23 +51,23 @@ impl Coordinates {
             Ok(Coordinate::new(mesh, &solution))
         };
         let surfaces = |one: &Region| -> Result<Poisson<'_>, CardiacError> {
-            let mut problem = Poisson::new(mesh);
-            let all = [Some(&rule.endocardium), rule.right_endocardium.as_ref(), Some(&rule.epicardium)];
-            for part in all.into_iter().flatten() {
-                problem = problem.dirichlet(part.clone(), if part == one { 1.0 } else { 0.0 })?;
-            }
-            Ok(problem)
+            let right = rule.right_endocardium.as_ref().map(|part| ("right_endocardium", part));
+            let all =
+                [Some(("endocardium", &rule.endocardium)), right, Some(("epicardium", &rule.epicardium))];
+            all.into_iter().flatten().try_fold(Poisson::new(mesh), |problem, (name, part)| {
+                given(problem, name, part, if part == one { 1.0 } else { 0.0 })
+            })
         };
         let depth = solve(surfaces(&rule.epicardium)?, "depth")?;
         let left = match &rule.right_endocardium {
             Some(_) => Some(solve(surfaces(&rule.endocardium)?, "left ventricle")?),
             None => None,
         };
-        let between = Poisson::new(mesh).dirichlet(rule.base.clone(), 1.0)?;
+        let between = given(Poisson::new(mesh), "base", &rule.base, 1.0)?;
         let height = match &rule.apex {
-            Some(apex) => between.dirichlet(apex.clone(), 0.0)?,
+            Some(apex) => given(between, "apex", apex, 0.0)?,
             None => {
-                let distance = Poisson::new(mesh).source(1.0).dirichlet(rule.base.clone(), 0.0)?;
+                let distance = given(Poisson::new(mesh).source(1.0), "base", &rule.base, 0.0)?;
                 between.dirichlet_at_nodes(apex(mesh, &solve(distance, "distance from the base")?), 0.0)?
             }
         };
@@ -101,6 +101,19 @@ impl Coordinates {
         Ok([&self.depth, &self.height]
             .map(|of| 1e-6 * of.gradient.iter().map(|&g| length(g)).fold(0.0, f64::max)))
     }
+}
+
+/// Gives the value on a part of the boundary; `name` is its setting.
+fn given<'m>(
+    problem: Poisson<'m>,
+    name: &'static str,
+    part: &Region,
+    value: f64,
+) -> Result<Poisson<'m>, CardiacError> {
+    problem.dirichlet(part.clone(), value).map_err(|error| match error {
+        SolveError::Setting { message, .. } => CardiacError::setting(name, message),
+        other => other.into(),
+    })
 }
 
 /// Returns the nodes of the cells that are farthest from the base.

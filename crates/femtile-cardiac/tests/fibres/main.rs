@@ -215,7 +215,9 @@ fn wrong_parts_and_angles_are_refused() {
         error.expect("a refusal").to_string()
     };
     let rule = RuleBasedFibres::new("zmin", "zmax", "xmax");
-    assert!(said(&RuleBasedFibres::new("endo", "zmax", "xmax"), &mesh).contains("endo"));
+    let missing = said(&RuleBasedFibres::new("endo", "zmax", "xmax"), &mesh);
+    assert!(missing.starts_with("endocardium: ") && missing.contains("zmin"), "{missing}");
+    assert!(said(&rule.clone().apex("tip"), &mesh).starts_with("apex: "));
     assert!(said(&rule.clone().helix_angles(f64::NAN, 0.0), &mesh).contains("helix_angles: NaN; degrees"));
     assert!(said(&RuleBasedFibres::new("zmin", "zmin", "xmax"), &mesh).contains("same part"));
     assert!(said(&rule.clone().apex("xmax"), &mesh).contains("base and apex are the same"));

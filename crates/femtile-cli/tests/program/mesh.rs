@@ -96,3 +96,25 @@ fn a_heart_of_opencarp_is_converted_to_millimetres_and_back() {
     let said = mesh(&place, &["convert", "carp", "back.vtu", "--scale", "0"], 2);
     assert!(said.contains("scale: 0; a positive number is needed"), "{said}");
 }
+
+#[test]
+fn fibres_are_written_and_wrong_parts_are_refused() {
+    let place = Workplace::new("");
+    mesh(&place, &["generate", "kind = \"ventricle\", h_mm = 3.0", "heart.vtu"], 0);
+    let parts = ["--endocardium", "endocardium", "--epicardium", "2", "--base", "z > 4.999"];
+    let said = mesh(&place, &[&["fibres", "heart.vtu", "-o", "out.vtu"], &parts[..]].concat(), 0);
+    assert!(said.starts_with("out.vtu: "), "{said}");
+    let found: Value = serde_json::from_str(&mesh(&place, &["info", "out.vtu", "--json"], 0)).unwrap();
+    let names: Vec<_> = found["cell_fields"].as_array().unwrap().iter().map(|field| &field["name"]).collect();
+    assert_eq!(names, ["apicobasal", "fibre", "sheet", "transmural"]);
+    for (options, words) in [
+        (&["--angles", "60"][..], "two numbers with a comma"),
+        (&["--sheet-angles", "-1,inf"], "sheet_angles: inf; degrees are needed"),
+        (&["--apex", "tip"], "apex: "),
+        (&["--right-endocardium", "rv"], "right_endocardium: "),
+    ] {
+        let said = mesh(&place, &[&["fibres", "heart.vtu", "-o", "b.vtu"], &parts[..], options].concat(), 2);
+        assert!(said.contains(words), "{said}");
+    }
+    assert!(!place.path("b.vtu").exists());
+}
