@@ -103,7 +103,7 @@ fn activation(session: &Session) -> Result<Figure, BenchError> {
     figure.claims = vec![Claim {
         what: "Activation of the far corner at the finest resolution".into(),
         place: "section 3",
-        theirs: "about 43 ms".into(),
+        theirs: "about 43 ms, lumped mass matrices among them".into(),
         ours: finest.and_then(|run| run.at_points[P8]).map(|time| format!("{time:.2} ms")),
     }];
     figure.notes = runs
