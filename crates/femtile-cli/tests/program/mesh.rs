@@ -81,12 +81,12 @@ fn a_compressed_mesh_is_smaller_and_reads_the_same() {
 #[test]
 fn a_heart_of_opencarp_is_converted_to_millimetres_and_back() {
     let place = Workplace::new("");
-    mesh(&place, &["generate", "kind = \"ventricle\", h_mm = 5.0", "heart.vtu"], 0);
-    mesh(&place, &["convert", "heart.vtu", "carp.pts", "--scale", "1000"], 0);
+    mesh(&place, &["generate", "kind = \"ventricle\", h_mm = 5.0", "heart.msh"], 0);
+    mesh(&place, &["convert", "heart.msh", "carp.pts", "--scale", "1000"], 0);
     mesh(&place, &["convert", "carp", "back.vtu", "--scale", "1e-3"], 0);
     let info =
         |name: &str| -> Value { serde_json::from_str(&mesh(&place, &["info", name, "--json"], 0)).unwrap() };
-    let (heart, carp, back) = (info("heart.vtu"), info("carp.elem"), info("back.vtu"));
+    let (heart, carp, back) = (info("heart.msh"), info("carp.elem"), info("back.vtu"));
     let upper = |of: &Value| of["upper"][2].as_f64().unwrap();
     assert!(
         (upper(&carp) - 1e3 * upper(&heart)).abs() < 1e-9 && (upper(&back) - upper(&heart)).abs() < 1e-12
@@ -100,9 +100,9 @@ fn a_heart_of_opencarp_is_converted_to_millimetres_and_back() {
 #[test]
 fn fibres_are_written_and_wrong_parts_are_refused() {
     let place = Workplace::new("");
-    mesh(&place, &["generate", "kind = \"ventricle\", h_mm = 3.0", "heart.vtu"], 0);
+    mesh(&place, &["generate", "kind = \"ventricle\", h_mm = 3.0", "heart.msh"], 0);
     let parts = ["--endocardium", "endocardium", "--epicardium", "2", "--base", "z > 4.999"];
-    let said = mesh(&place, &[&["fibres", "heart.vtu", "-o", "out.vtu"], &parts[..]].concat(), 0);
+    let said = mesh(&place, &[&["fibres", "heart.msh", "-o", "out.vtu"], &parts[..]].concat(), 0);
     assert!(said.starts_with("out.vtu: "), "{said}");
     let found: Value = serde_json::from_str(&mesh(&place, &["info", "out.vtu", "--json"], 0)).unwrap();
     let names: Vec<_> = found["cell_fields"].as_array().unwrap().iter().map(|field| &field["name"]).collect();
@@ -113,7 +113,7 @@ fn fibres_are_written_and_wrong_parts_are_refused() {
         (&["--apex", "tip"], "apex: "),
         (&["--right-endocardium", "rv"], "right_endocardium: "),
     ] {
-        let said = mesh(&place, &[&["fibres", "heart.vtu", "-o", "b.vtu"], &parts[..], options].concat(), 2);
+        let said = mesh(&place, &[&["fibres", "heart.msh", "-o", "b.vtu"], &parts[..], options].concat(), 2);
         assert!(said.contains(words), "{said}");
     }
     assert!(!place.path("b.vtu").exists());
