@@ -21,22 +21,22 @@ initial = 0
 rate = 'V - q*q'
 ";
 
-/// Points of two blocks and a part of a third, which two threads share.
-const N_NODES: usize = 600;
+/// Points of a block and a part of a second one, which two threads share.
+const N_NODES: usize = 304;
 
-/// Voltages after two steps at all nodes but each seventh, and the currents of an implicit step.
+/// Voltages after a step at all nodes but each seventh, and the currents of an implicit step.
 fn voltages<D: IonicKernels>(device: &D) -> Result<Vec<f64>, CardiacError> {
     let model = Model::from_toml(MODEL)?;
     let list: Vec<u32> = (0..N_NODES as u32).rev().filter(|node| node % 7 != 0).collect();
     let voltages: Vec<f64> = (0..N_NODES).map(|node| 0.001 * node as f64).collect();
     let mut v = Buffer::from_vec(device, voltages)?;
     let stimulus = Buffer::from_vec(device, vec![0.25; N_NODES])?;
-    let scheme = LocalScheme::RushLarsen2;
+    let scheme = LocalScheme::RushLarsen;
     let points = Points::listed(device, N_NODES, &list)?;
     let mut cells = Ionic::with_gates(device, &model, scheme, GatePrecision::Single, points)?;
     cells.advance(&mut v, Some(&stimulus), 0.1)?;
-    cells.advance(&mut v, None, 0.1)?;
-    let points = Points::listed(device, N_NODES, &list)?;
+    // Newton's method takes many evaluations of a point.
+    let points = Points::listed(device, N_NODES, &list[..20])?;
     let mut cells = Ionic::new(device, &model, scheme, points)?;
     let (mut current, mut tangent) = (Buffer::zeros(device, N_NODES)?, Buffer::zeros(device, N_NODES)?);
     assert_eq!(cells.implicit(&v, &mut current, &mut tangent, 0.1)?, 0);
