@@ -27,6 +27,8 @@ pub struct Options {
     pub peers: bool,
     /// The device, for benchmarks of whole solves.
     pub device: DeviceChoice,
+    /// The preconditioner, for benchmarks of several.
+    pub preconditioner: Option<String>,
     /// Unknowns of the largest problem, about, for benchmarks of whole solves.
     pub unknowns: Option<usize>,
     /// Systems of a batch, for benchmarks of batches.

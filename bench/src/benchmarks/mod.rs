@@ -11,6 +11,7 @@ mod cg;
 mod csr;
 mod cuda;
 mod defaults;
+mod heat;
 mod petsc;
 mod read_gmsh;
 mod refill;
@@ -125,6 +126,11 @@ pub(crate) fn all() -> Vec<Benchmark> {
             name: "defaults",
             summary: "whole solves with what `auto` chooses beside every preconditioner, 1,000 to 3 million unknowns",
             run: defaults::run,
+        },
+        Benchmark {
+            name: "heat",
+            summary: "steps in time of u_t = Δu + 1 on the unit cube of linear tetrahedra, by BDF2",
+            run: heat::run,
         },
         Benchmark { name: "spmv", summary: "sparse products in every format", run: spmv::run },
         Benchmark {

@@ -67,8 +67,7 @@ impl<'a> Series<'a> {
         let earlier: Vec<_> = earlier.map(|(time, number)| (time, frame_name(number))).collect();
         series.frames = earlier.into_iter().filter(|(_, name)| series.folder.join(name).exists()).collect();
         if series.moments.iter().any(|moment| moment.is_trace) {
-            let path = series.folder.join(TABLE);
-            series.open_table(resumed).map_err(io(path))?;
+            series.open_table(resumed)?;
         }
         Ok(series)
     }
@@ -79,13 +78,14 @@ impl<'a> Series<'a> {
     }
 
     /// Opens the table of traces with the rows before the time from which the run goes on.
-    fn open_table(&mut self, resumed: Option<f64>) -> std::io::Result<()> {
+    fn open_table(&mut self, resumed: Option<f64>) -> Result<(), CaseError> {
         let path = self.folder.join(TABLE);
+        let io = |source| CaseError::Io { path: path.clone(), action: "write", source };
         if let Some(begin) = resumed
             && let Ok(file) = File::open(&path)
         {
             for line in BufReader::new(file).lines().skip(1) {
-                let line = line?;
+                let line = line.map_err(io)?;
                 let numbers: Option<Vec<f64>> = line.split(',').map(|text| text.parse().ok()).collect();
                 if let Some((&time, values)) = numbers.as_deref().and_then(<[f64]>::split_first)
                     && time < begin
@@ -95,12 +95,12 @@ impl<'a> Series<'a> {
                 }
             }
         }
-        let mut file = OpenOptions::new().write(true).create(true).truncate(true).open(&path)?;
-        writeln!(file, "t,{}", self.names.join(","))?;
-        for (time, values) in &self.rows {
-            write_row(&mut file, *time, values)?;
-        }
-        self.table = Some(file);
+        // As a whole, so that a run that is killed here leaves the rows of the one before.
+        write_atomically(&path, |out| {
+            writeln!(out, "t,{}", self.names.join(","))?;
+            self.rows.iter().try_for_each(|(time, values)| write_row(out, *time, values))
+        })?;
+        self.table = Some(OpenOptions::new().append(true).open(&path).map_err(io)?);
         Ok(())
     }
 
@@ -176,7 +176,7 @@ fn frame_name(number: usize) -> String {
     format!("{FRAMES}/u_{number:04}.vtu")
 }
 
-fn write_row(file: &mut File, time: f64, values: &[f64]) -> std::io::Result<()> {
+fn write_row(file: &mut (impl Write + ?Sized), time: f64, values: &[f64]) -> std::io::Result<()> {
     let mut row = format!("{time:?}");
     values.iter().for_each(|value| row += &format!(",{value:?}"));
     row.push('\n');

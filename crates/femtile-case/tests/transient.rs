@@ -116,12 +116,29 @@ fn a_checkpoint_of_another_case_is_refused() {
     let mut first = case(folder.path(), text("bdf2", time, ""));
     run(&first, &mut StopAt(1.0, false)).unwrap();
     first.file.time.as_mut().unwrap().restart = true;
-    for (from, to) in [("diffusion = 2", "diffusion = 3"), ("cells = [6, 5]", "cells = [6, 6]")] {
+    for (from, to, what) in [
+        ("diffusion = 2", "diffusion = 3", "another equation"),
+        ("dirichlet = \"(1 + t^2)*(1 + x)\"", "dirichlet = 0", "another equation, boundary"),
+        ("cells = [6, 5]", "cells = [6, 6]", "another mesh"),
+        ("bdf2", "sdirk2", "another method"),
+        ("tolerance = 1e-11", "tolerance = 1e-10", "another method, start or tolerance"),
+    ] {
         let mut other = case(folder.path(), text("bdf2", time, "").replace(from, to));
         other.file.time.as_mut().unwrap().restart = true;
         let error = run(&other, &mut Silent).unwrap_err().to_string();
-        assert!(error.contains("another mesh or another case"), "{error}");
+        assert!(error.contains(what) && error.contains("checkpoint.bin"), "{to}: {error}");
     }
+    // The version of the program is the first part of the fingerprint, behind the version of the format.
+    let file = first.file.output.directory.join("checkpoint.bin");
+    let bytes = std::fs::read(&file).unwrap();
+    for (place, what) in [(12, "another version of femtile"), (8, "another version")] {
+        let mut other = bytes.clone();
+        other[place] ^= 1;
+        std::fs::write(&file, other).unwrap();
+        let error = run(&first, &mut Silent).unwrap_err().to_string();
+        assert!(error.contains(what), "{error}");
+    }
+    std::fs::write(&file, bytes).unwrap();
     let mut longer = case(folder.path(), text("bdf2", "steps = 11\ncheckpoint = { steps = 5 }", ""));
     longer.file.time.as_mut().unwrap().restart = true;
     let error = run(&longer, &mut Silent).unwrap_err().to_string();

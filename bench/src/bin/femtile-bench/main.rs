@@ -47,6 +47,9 @@ struct BenchOptions {
     /// Device of `defaults`: auto, cpu, cuda or cuda:N.
     #[arg(long, value_name = "NAME")]
     device: Option<String>,
+    /// Preconditioner of `heat`: auto, jacobi or amg; by default each.
+    #[arg(long, value_name = "NAME")]
+    preconditioner: Option<String>,
     /// Unknowns of the largest problems of `defaults`; by default 3,000,000.
     #[arg(long, value_name = "N")]
     unknowns: Option<usize>,
@@ -90,6 +93,7 @@ fn run(options: &BenchOptions) -> Result<ExitCode, Failure> {
             .as_deref()
             .map_or(Ok(DeviceChoice::Auto), str::parse)
             .map_err(|error: SolveError| Failure::Argument(error.to_string()))?,
+        preconditioner: options.preconditioner.clone(),
         unknowns: options.unknowns,
         systems: options.systems,
         repeats: options.repeats,

@@ -238,6 +238,6 @@ pub(super) fn checkpoint(case: &Case, fingerprint: [u8; 32]) -> Result<Option<Ch
     let checkpoint = Checkpoint::read(&mut BufReader::new(file)).map_err(|error| wrong(error.to_string()))?;
     match checkpoint.fingerprint == fingerprint {
         true => Ok(Some(checkpoint)),
-        false => Err(wrong(CheckpointError::Other.to_string())),
+        false => Err(wrong(CheckpointError::Other("another mesh or another case").to_string())),
     }
 }

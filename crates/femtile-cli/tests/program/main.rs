@@ -6,6 +6,7 @@ mod common;
 mod companion;
 mod examples;
 mod kills;
+mod kills_in_time;
 mod memory;
 mod mesh;
 mod overrides;

@@ -1,10 +1,12 @@
 //! Multigrid: what a cycle gives, and how many iterations a solve takes.
 
+use std::sync::Arc;
+
 use femtile::amg::{Amg, AmgConfig, AmgKernels, Cycle, PatchFormat, Smoother};
 use femtile::device::{Buffer, Reference, Scalar};
 use femtile::linalg::comm::Alone;
 use femtile::linalg::krylov::Stop;
-use femtile::linalg::krylov::cg::{CgKernels, ConjugateGradient, KrylovConfig};
+use femtile::linalg::krylov::cg::{CgSolver, CgSolverKernels, ConjugateGradient, KrylovConfig, Target};
 use femtile::linalg::sparse::{Format, MatrixFormat};
 use femtile::linalg::vector::Convert;
 use femtile::linalg::{LinalgError, Preconditioner};
@@ -17,12 +19,17 @@ const LARGEST: usize = 38;
 
 /// A device with the kernels of cycles in both precisions, for solves in f64.
 pub trait AmgDevice:
-    CgKernels<f64> + AmgKernels<f32> + AmgKernels<f64> + Convert<f64, f32> + Convert<f32, f64> + Convert<f64, f64>
+    CgSolverKernels<f64>
+    + AmgKernels<f32>
+    + AmgKernels<f64>
+    + Convert<f64, f32>
+    + Convert<f32, f64>
+    + Convert<f64, f64>
 {
 }
 
 impl<D> AmgDevice for D where
-    D: CgKernels<f64>
+    D: CgSolverKernels<f64>
         + AmgKernels<f32>
         + AmgKernels<f64>
         + Convert<f64, f32>
@@ -161,6 +168,35 @@ pub fn solves_with_multigrid_converge_as_on_the_reference<D: AmgDevice>(device: 
     let (found, y) = solve(device, &parts, &b, &config).unwrap();
     assert!(found.abs_diff(expected) <= 1, "{found} iterations where {expected} are expected");
     close(&x, &y, 1e-8, "the solution");
+}
+
+/// Solves that are kept, levels in f32, residuals of all sizes: the bits of solves alone.
+pub fn kept_solves_with_multigrid_have_the_bits_of_single_ones<D: AmgDevice>(device: &D, scope: &Scope) {
+    let n = scope.side * scope.side;
+    let mut random = Random::new(17);
+    let parts = laplacian::<f64>(scope.side, &mut random);
+    for cycle in [Cycle::V, Cycle::W] {
+        let config = AmgConfig { coarse_rows: 12, cycle, ..AmgConfig::default() };
+        let a = Arc::new(parts.on(device));
+        let amg = Arc::new(Amg::<f32, D>::new(&a, None, &config).unwrap());
+        let mut solver = CgSolver::new(a.clone(), amg.clone()).unwrap();
+        let krylov = KrylovConfig { tolerance: 1e-9, ..KrylovConfig::default() };
+        for exponent in [0, 1, 5, -60, -59, 30, 31] {
+            let b: Vec<f64> = random.vector::<f64>(n).iter().map(|b| b * 2f64.powi(exponent)).collect();
+            let (right, mut x) = (Buffer::from_host(device, &b).unwrap(), Buffer::zeros(device, n).unwrap());
+            let cg = ConjugateGradient::new(krylov.clone());
+            let alone = cg.solve(&mut x, a.as_ref(), amg.as_ref(), &right, &Alone, &mut ()).unwrap();
+            solver.x_mut().upload(&vec![0.0; n]).unwrap();
+            solver.b_mut().upload(&b).unwrap();
+            let kept = solver.solve(&krylov, Target::RightSide, &Alone, &mut ()).unwrap();
+            assert_eq!(
+                (kept.stop, kept.residuals),
+                (Stop::Converged, alone.residuals),
+                "{cycle:?} {exponent}"
+            );
+            assert!(solver.x().to_host().unwrap() == x.to_host().unwrap(), "{cycle:?} {exponent}");
+        }
+    }
 }
 
 fn solve<D: AmgDevice>(

@@ -217,7 +217,8 @@ macro_rules! multigrid {
         $crate::checks! { $devices, $scope;
             amg: cycles_agree_with_the_reference, cycles_do_not_depend_on_the_format_of_levels,
                 levels_in_slices_are_refilled, solves_with_multigrid_converge_as_on_the_reference,
-                cycles_with_patches_agree_with_the_reference, cycles_with_patches_give_the_same_bits_again;
+                cycles_with_patches_agree_with_the_reference, cycles_with_patches_give_the_same_bits_again,
+                kept_solves_with_multigrid_have_the_bits_of_single_ones;
         }
     };
 }

@@ -3,10 +3,14 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use femtile::device::{Cuda, Device};
+use femtile::device::{Cpu, Cuda, Device};
 use femtile::linalg::comm::Alone;
 use femtile::linalg::krylov::Stop;
 use femtile::linalg::krylov::cg::Target;
+use femtile::mesh::generate::{BoxConfig, box_mesh};
+use femtile::solve::{Observer, Silent, Stages};
+use femtile::time::implicit::{Steps, Stop as End};
+use femtile::{DeviceChoice, Poisson, PreconditionerConfig, SolverConfig, Transient};
 use femtile_conformance::emulator::Emulator;
 use femtile_conformance::suite::cg::config;
 use femtile_conformance::suite::cg_solver::{Kind, solver};
@@ -83,4 +87,42 @@ fn a_solve_of_the_expected_length_is_one_replay_and_one_wait() {
         let (iterations, asked) = (1..=3).map(|_| solve(1e-2, 3.0)).last().unwrap();
         assert_eq!((iterations, asked.done, asked.waits, asked.uploads), (fewer, 1, 2, 0), "{kind:?}");
     }
+}
+
+struct Blind;
+
+impl Observer for Blind {}
+
+/// What a run of so many steps of BDF2 asks of a GPU.
+fn steps(n_steps: usize) -> Option<Asked> {
+    let emulator = Emulator::new().map_err(|error| eprintln!("SKIPPED: steps in time: {error}")).ok()?;
+    let driver = Arc::new(Counting::new(emulator, usize::MAX));
+    let device = Cuda::with_driver(driver.clone());
+    let mesh = box_mesh(&BoxConfig { cells: [5, 4, 5], ..BoxConfig::default() }).unwrap();
+    let problem = Poisson::new(&mesh).source(1.0).dirichlet("xmin", "1 + y").unwrap();
+    let run = Transient::new(problem, 1.0).times(0.0, 0.01 * n_steps as f64).steps(Steps::Fixed(n_steps));
+    let config = SolverConfig {
+        preconditioner: PreconditionerConfig::Jacobi,
+        device: DeviceChoice::Cuda(0),
+        ..SolverConfig::default()
+    };
+    let cpu = Cpu::new(1).unwrap();
+    let mut silent = Silent;
+    let mut stages = Stages::new(&mut silent);
+    let problem = run.discretize().unwrap();
+    let done = cpu
+        .install(|| run.run(problem, (&cpu, Some(device.clone())), &config, &mut Blind, &mut stages))
+        .unwrap();
+    assert_eq!(done.outcome().stop, End::Finished);
+    Some(Asked::so_far(&driver, &device))
+}
+
+/// Iterations may change by one from step to step, so that another length is recorded now and then.
+#[test]
+fn a_step_in_time_is_some_launches_one_replay_and_one_wait() {
+    let Some(before) = steps(50) else { return };
+    let asked = steps(90).unwrap().since(&before);
+    assert!(asked.done <= 40 * 20, "{asked:?}");
+    assert!(asked.waits <= 40 * 3, "{asked:?}");
+    assert!(asked.uploads <= 2 && asked.arrays <= 2, "{asked:?}");
 }

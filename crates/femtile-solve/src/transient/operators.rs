@@ -166,6 +166,12 @@ impl<'m, D: OperatorDevice> Workshop<'_, 'm, D> {
         let natural = |shift: f64| {
             self.variant(self.problem.sigma.clone(), self.problem.lambda.plus(shift), free.clone())
         };
+        if let Terms::Matrices { stiffness, mass, offset } = terms
+            && !self.has_given_values()
+        {
+            let operator = in_format(stiffness.combined(1.0, mass, 0.0)?, config)?;
+            return Ok(Stiffness { operator, offset: *offset });
+        }
         let (operator, offset) = positive(shift, |shift| match terms {
             Terms::Matrices { .. } if self.is_lumped => {
                 let matrix = self.matrix(natural(shift), config, &mut quiet)?;

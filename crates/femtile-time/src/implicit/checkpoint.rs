@@ -37,9 +37,9 @@ pub enum CheckpointError {
     /// The bytes are no checkpoint, or one of another version.
     #[error("it is no checkpoint of this version of femtile: {0}")]
     Format(&'static str),
-    /// The checkpoint belongs to another mesh or case.
-    #[error("it belongs to another mesh or another case; remove it, or take the case that it was made with")]
-    Other,
+    /// The checkpoint belongs to another problem.
+    #[error("it belongs to {0}; remove it, or take the case that it was made with")]
+    Other(&'static str),
 }
 
 const MAGIC: &[u8; 8] = b"FEMTILEC";

@@ -214,8 +214,8 @@ impl<D: VectorKernels<f64>> Integrator<D> {
     /// the device.
     pub fn restore(&mut self, checkpoint: &Checkpoint) -> Result<(), TimeError> {
         let time = checkpoint.history.first().map_or(self.start, |(time, _)| *time);
-        if time >= self.end {
-            let message = format!("{} is not beyond the time {time} of the checkpoint", self.end);
+        if time > self.end {
+            let message = format!("{} lies before the time {time} of the checkpoint", self.end);
             return Err(TimeError::Setting { field: "end", message });
         }
         if let Some((_, u)) = checkpoint.history.iter().find(|(_, u)| u.len() != self.next.len()) {
