@@ -126,6 +126,8 @@ fn memory(checks: &mut Checks) {
         let tests = [
             "test",
             "--package",
+            "femtile-cardiac",
+            "--package",
             "femtile-matrix-free",
             "--package",
             "femtile-research",

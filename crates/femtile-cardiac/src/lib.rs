@@ -5,12 +5,13 @@
 //!
 //! `ionic/`: descriptions of models and their integration at points; `monodomain/`: operator splitting with implicit
 //! diffusion; `implicit/`: the fully implicit scheme of `[wong2015]`, Table 1; `stimulus/`, `activation/`: what goes in and
-//! what is recorded.
+//! what is recorded; `fibres/`: directions of muscle fibres from the shape of ventricles.
 #![deny(unsafe_code)]
 
 pub mod activation;
 mod device;
 mod error;
+pub mod fibres;
 mod implicit;
 pub mod ionic;
 pub mod monodomain;
@@ -19,6 +20,7 @@ pub mod stimulus;
 pub use activation::{ActivationConfig, ActivationTimes};
 pub use device::CardiacDevice;
 pub use error::CardiacError;
+pub use fibres::RuleBasedFibres;
 pub use monodomain::{Monodomain, MonodomainSolution};
 pub use stimulus::Stimulus;
 

@@ -28,11 +28,11 @@ pub(crate) fn mesh_of(
         0 => memory::check(case, counts, has_gpu, place),
         _ => memory::check(case, counts, has_gpu, &["mesh".into(), "refine".into()]),
     };
-    match (&section.file, &section.generate) {
+    let mut mesh = match (&section.file, &section.generate) {
         (Some(file), _) => {
             let mesh = io::read(&case.folder().join(file))?;
             refuse(Counts::from(&mesh), &["mesh".into(), "file".into()])?;
-            Ok(mesh)
+            mesh
         }
         (None, Some(generator)) => {
             let place = |field: &str| -> [Key; 3] { ["mesh".into(), "generate".into(), field.into()] };
@@ -42,10 +42,20 @@ pub(crate) fn mesh_of(
             };
             let Plan { field, counts, make } = Plan::of(generator).map_err(placed)?;
             refuse(counts, &place(field))?;
-            make(is_interrupted).map_err(placed)
+            make(is_interrupted).map_err(placed)?
         }
-        (None, None) => Err(case.wrong(&["mesh".into()], "give exactly one of `file` and `generate`")),
+        (None, None) => {
+            return Err(case.wrong(&["mesh".into()], "give exactly one of `file` and `generate`"));
+        }
+    };
+    if section.scale != 1.0 {
+        let placed = |error| match error {
+            MeshError::Invalid { field, message } => case.wrong(&["mesh".into(), field.into()], message),
+            other => other.into(),
+        };
+        mesh.scale(section.scale).map_err(placed)?;
     }
+    Ok(mesh)
 }
 
 /// Returns the settings of the mesh check.

@@ -3,6 +3,8 @@
 use std::path::Path;
 
 use femtile_case::{Case, CaseError, Report, Silent, run};
+use femtile_mesh::Mesh;
+use femtile_mesh::generate::{VentricleConfig, ventricle};
 
 const VENTRICLE: &str = "[mesh]\ngenerate = { kind = \"ventricle\", h_mm = 3 }\n";
 const OUTPUT: &str = "[output]\nvtu = false\nplot = false\nfunctionals = [{ name = \"energy\", kind = \"energy\" }, \
@@ -106,4 +108,42 @@ fn refusals_point_at_the_key() {
         "{grid}[equation]\nkind = \"diffusion\"\ninitial = 1\ndiffusion = {{ fibre = \"f\", along = 2, across = 1 }}\n"
     );
     assert_eq!(refusal(&text).0, "equation.diffusion");
+}
+
+#[test]
+fn a_mesh_of_opencarp_is_scaled_and_solved_along_its_fibres() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut heart = ventricle(&VentricleConfig { h_mm: 3.0 }).unwrap();
+    heart.scale(1e3).unwrap();
+    heart.cell_fields.remove("transmural");
+    femtile_mesh::io::write(&folder.path().join("heart.pts"), &heart).unwrap();
+    let text = |mesh: &str| {
+        format!(
+            "{mesh}[equation]\nsigma = {{ fibre = \"fibre\", along = 2, across = 0.2 }}\n\
+             [[boundary]]\nwhere = \"base\"\ndirichlet = \"x\"\n{OUTPUT}"
+        )
+    };
+    let solve = |text: String| {
+        let mut case = Case::parse(&folder.path().join("case.toml"), text).unwrap();
+        case.file.output.directory = folder.path().join("out");
+        run(&case, &mut Silent)
+    };
+    let expected = solve(text(VENTRICLE)).unwrap().functionals["energy"];
+    let found = solve(text("[mesh]\nfile = \"heart\"\nscale = 1e-3\n")).unwrap();
+    assert!((found.functionals["energy"] - expected).abs() < 1e-6 * expected);
+    assert!((found.mesh.volume * 1e9 / heart_volume(&heart) - 1.0).abs() < 1e-9);
+    for scale in ["0", "-1", "inf"] {
+        let text = text(&format!("[mesh]\nfile = \"heart.elem\"\nscale = {scale}\n"));
+        match solve(text).unwrap_err() {
+            CaseError::Input { key, message, .. } => {
+                assert_eq!(key.as_deref(), Some("mesh.scale"));
+                assert!(message.contains("positive"), "{message}");
+            }
+            other => panic!("{other}"),
+        }
+    }
+}
+
+fn heart_volume(mesh: &Mesh) -> f64 {
+    (0..mesh.n_cells()).map(|cell| mesh.signed_measure(cell)).sum()
 }

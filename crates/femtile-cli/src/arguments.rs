@@ -297,8 +297,11 @@ pub enum MeshCommand {
     Convert {
         /// The mesh file.
         file: PathBuf,
-        /// The file to write: .vtu, .msh, .mesh, .node.
+        /// The file to write: .vtu, .msh, .mesh, .node, .pts.
         output: PathBuf,
+        /// Multiply all coordinates, as by 0.001 for openCARP's micrometres in millimetres.
+        #[arg(long, value_name = "FACTOR", default_value_t = 1.0)]
+        scale: f64,
         /// Compress with zlib; .vtu only.
         #[arg(long)]
         compress: bool,
@@ -313,6 +316,11 @@ pub enum MeshCommand {
         #[arg(short = 'n', long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10))]
         times: u32,
     },
+    /// Give the cells of ventricles the directions of muscle fibres and sheets, from the shape of the wall.
+    #[command(
+        after_help = "Example:\n  femtile mesh fibres heart.msh --endocardium endo --epicardium epi --base base -o heart.vtu"
+    )]
+    Fibres(FibresOptions),
     /// Generate a mesh.
     #[command(
         after_help = "Examples:\n  femtile mesh generate 'kind = \"ventricle\", h_mm = 1.0' heart.vtu\n  \
@@ -324,6 +332,49 @@ pub enum MeshCommand {
         /// The file to write.
         output: PathBuf,
     },
+}
+
+/// Options of `femtile mesh fibres`. A part of the boundary is the name or number of a tag, or a comparison.
+#[derive(Debug, Args)]
+pub struct FibresOptions {
+    /// The mesh file, of tetrahedra or hexahedra.
+    pub file: PathBuf,
+    /// The endocardium; of two ventricles the left one.
+    #[arg(long, value_name = "PART")]
+    pub endocardium: String,
+    /// The endocardium of the right ventricle.
+    #[arg(long, value_name = "PART")]
+    pub right_endocardium: Option<String>,
+    /// The epicardium.
+    #[arg(long, value_name = "PART")]
+    pub epicardium: String,
+    /// The plane that cuts the ventricles off.
+    #[arg(long, value_name = "PART")]
+    pub base: String,
+    /// The apex; found where it is not given.
+    #[arg(long, value_name = "PART")]
+    pub apex: Option<String>,
+    /// Angles of fibres to the circumference at endocardium and epicardium, in degrees.
+    #[arg(long, value_name = "ENDO,EPI", default_value = "60,-60", allow_hyphen_values = true, value_parser = pair)]
+    pub angles: [f64; 2],
+    /// Angles of sheets to the direction through the wall, in degrees.
+    #[arg(long, value_name = "ENDO,EPI", default_value = "-65,25", allow_hyphen_values = true, value_parser = pair)]
+    pub sheet_angles: [f64; 2],
+    /// Findings of the mesh check to accept as warnings instead of errors, separated by commas.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = Finding::ALL.map(Finding::name))]
+    pub accept: Vec<String>,
+    /// Write the mesh with the cell fields fibre, sheet, transmural and apicobasal here.
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+}
+
+/// Parses two numbers with a comma between them.
+fn pair(text: &str) -> Result<[f64; 2], String> {
+    let numbers: Vec<f64> = text.split(',').map_while(|number| number.trim().parse().ok()).collect();
+    match numbers[..] {
+        [first, second] if text.split(',').count() == 2 => Ok([first, second]),
+        _ => Err("two numbers with a comma between them are needed".into()),
+    }
 }
 
 /// Options of `femtile devices`.

@@ -9,6 +9,7 @@ use femtile::linalg::LinalgError;
 use femtile::linalg::sparse::matrix_market::MatrixMarketError;
 use femtile::mesh::MeshError;
 use femtile::mesh::check::CheckError;
+use femtile_cardiac::CardiacError;
 use femtile_case::CaseError;
 use femtile_tune::TuneError;
 
@@ -102,6 +103,13 @@ impl From<CheckError> for Failure {
 impl From<DeviceError> for Failure {
     fn from(error: DeviceError) -> Self {
         Self { code: DEVICE, ..Self::message(error.to_string()) }
+    }
+}
+
+impl From<CardiacError> for Failure {
+    fn from(error: CardiacError) -> Self {
+        let code = if error.is_device_trouble() { DEVICE } else { BAD_INPUT };
+        Self { code, ..Self::message(error.to_string()) }
     }
 }
 

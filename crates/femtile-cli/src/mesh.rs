@@ -1,12 +1,14 @@
 use std::path::Path;
 use std::process::ExitCode;
 
+use femtile::SolverConfig;
 use femtile::mesh::check::{CheckConfig, CheckReport, Finding, check};
 use femtile::mesh::{Mesh, io};
+use femtile_cardiac::RuleBasedFibres;
 use femtile_case::file::Generator;
 use femtile_case::{generate, refined};
 
-use crate::arguments::MeshCommand;
+use crate::arguments::{FibresOptions, MeshCommand};
 use crate::failure::Failure;
 use crate::mesh_info::{Info, notes};
 use femtile_terminal::{print, print_data, to_json};
@@ -31,15 +33,47 @@ pub fn run(command: &MeshCommand) -> Result<ExitCode, Failure> {
             }
             Ok(print(&findings(&report))?)
         }
-        MeshCommand::Convert { file, output, compress: false } => write(output, &io::read(file)?),
-        MeshCommand::Convert { file, output, compress: true } => {
-            let mesh = io::read(file)?;
+        MeshCommand::Convert { file, output, scale, compress } => {
+            let mut mesh = io::read(file)?;
+            mesh.scale(*scale)?;
+            if !compress {
+                return write(output, &mesh);
+            }
             io::write_compressed(output, &mesh)?;
             written(output, &mesh)
         }
+        MeshCommand::Fibres(options) => fibres(options),
         MeshCommand::Refine { file, output, times } => write(output, &refined(io::read(file)?, *times)?),
         MeshCommand::Generate { generator, output } => write(output, &generate(&parse(generator)?)?),
     }
+}
+
+/// Writes a mesh with directions of fibres.
+fn fibres(options: &FibresOptions) -> Result<ExitCode, Failure> {
+    let mut mesh = io::read(&options.file)?;
+    let accept = options.accept.iter().filter_map(|name| finding(name)).collect();
+    let report = check(&mut mesh, &CheckConfig { accept, ..CheckConfig::default() })?;
+    let [endo, epi] = options.angles;
+    let [sheet_endo, sheet_epi] = options.sheet_angles;
+    let mut rule = RuleBasedFibres::new(
+        options.endocardium.as_str(),
+        options.epicardium.as_str(),
+        options.base.as_str(),
+    )
+    .helix_angles(endo, epi)
+    .sheet_angles(sheet_endo, sheet_epi);
+    if let Some(part) = &options.right_endocardium {
+        rule = rule.right_endocardium(part.as_str());
+    }
+    if let Some(part) = &options.apex {
+        rule = rule.apex(part.as_str());
+    }
+    let found = rule.compute(&mesh, &SolverConfig::default())?;
+    let warnings = [report.warnings, found.warnings.clone()].concat();
+    found.insert_into(&mut mesh);
+    io::write(&options.output, &mesh)?;
+    let text = format!("{}: {} nodes, {} cells\n", options.output.display(), mesh.n_nodes(), mesh.n_cells());
+    Ok(print(&(text + &notes(&warnings)))?)
 }
 
 /// Returns the finding of a name that the arguments accept.

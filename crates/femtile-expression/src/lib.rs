@@ -1,7 +1,8 @@
-//! Formulas in `x`, `y`, `z` from text: values, derivatives, fast evaluation at many points.
+//! Formulas from text: values, derivatives, fast evaluation at many points, CUDA text.
 //!
-//! [`Expression`] is a number that depends on a point, [`Condition`] is true or false at one, [`Tape`] evaluates an
-//! expression for whole arrays of points.
+//! [`Expression`] is a number that depends on a point and on inputs with names ([`Names`]), [`Condition`] is true or
+//! false at a point, [`Tape`] evaluates an expression for whole arrays of points. [`Program`] computes several outputs of
+//! named inputs, with definitions that they share.
 //!
 //! ```text
 //! condition  = conjunction { ("or" | "||") conjunction }
@@ -12,15 +13,16 @@
 //! product    = signed { ("*" | "/") signed }
 //! signed     = { "-" | "+" } power
 //! power      = primary [ ("^" | "**") signed ]
-//! primary    = number | "x" | "y" | "z" | "t" | "pi" | "e" | function "(" sum { "," sum } ")"
+//! primary    = number | name | "pi" | "e" | function "(" sum { "," sum } ")"
 //!            | "if" "(" condition "," sum "," sum ")" | "(" sum ")"
 //! ```
 //!
-//! `t`, the time, is a name in [`Expression::parse_in_time`] alone. So `-x^2` is `-(x^2)` and `2^3^2` is `2^9`. Text of any content and size is safe to parse: nesting and number of
-//! terms are limited, nothing else recurses.
+//! A name is `x`, `y` or `z`, `t` where [`Names::time`] allows it, another input or a definition. `-x^2` is `-(x^2)` and
+//! `2^3^2` is `2^9`. Text of any content and size is safe to parse: nesting and number of terms are limited, nothing else
+//! recurses.
 //!
-//! A text goes through `lexer` and `parser` into a `graph` that `simplify` keeps small; `derivative`, `display`,
-//! `tape` and `cuda` each walk that graph once.
+//! A text goes through `lexer` and `parser` into a `graph` that `simplify` keeps small; `derivative`, `display`, `tape`
+//! and `cuda` each walk that graph once.
 #![forbid(unsafe_code)]
 
 mod condition;

@@ -27,6 +27,7 @@ mod cpu;
 #[allow(unsafe_code)]
 pub(crate) mod cuda;
 mod description;
+mod easyml;
 mod formulas;
 mod kernels;
 mod library;

@@ -112,7 +112,26 @@ impl Model {
         Self::from_source(Source { name: "model".into(), text: text.into() }, None)
     }
 
-    /// Reads a description from a file; `variant` is one of those that it lists.
+    /// Reads a model in EasyML, the language of openCARP, by translation to TOML.
+    ///
+    /// # Errors
+    /// [`CardiacError::Model`] with the place in the text, or in the translation.
+    pub fn from_easyml(text: &str) -> Result<Self, CardiacError> {
+        Self::translated(Source { name: "model".into(), text: text.into() }, "model", None)
+    }
+
+    fn translated(source: Source, name: &str, variant: Option<&str>) -> Result<Self, CardiacError> {
+        let text = super::easyml::to_toml(&source, name)?;
+        Self::from_source(Source { name: format!("{} in TOML", source.name), text }, variant)
+    }
+
+    /// Returns the text of its description.
+    pub fn to_toml(&self) -> &str {
+        &self.source.text
+    }
+
+    /// Reads a description from a file: EasyML where its name ends in `.model`, else TOML; `variant` is one of those that
+    /// it lists.
     ///
     /// # Errors
     /// [`CardiacError::Setting`] when the file cannot be read; [`CardiacError::Model`] with the place in the file.
@@ -120,7 +139,12 @@ impl Model {
         let name = path.display().to_string();
         let text = std::fs::read_to_string(path)
             .map_err(|error| CardiacError::setting("model", format!("{name} cannot be read: {error}")))?;
-        Self::from_source(Source { name, text }, variant)
+        let source = Source { name, text };
+        if path.extension().is_some_and(|extension| extension == "model") {
+            let stem = path.file_stem().unwrap_or_default().to_string_lossy().to_lowercase();
+            return Self::translated(source, &stem, variant);
+        }
+        Self::from_source(source, variant)
     }
 
     pub(super) fn from_source(source: Source, variant: Option<&str>) -> Result<Self, CardiacError> {

@@ -132,8 +132,10 @@ impl Monodomain<'_> {
             stages.progress().fraction((time - self.start) / (self.end - self.start));
             stages.progress().time(time, self.end);
             let is_last = state.clock.is_over();
-            let looks = failed.is_none() && (is_last || steps.is_multiple_of(STEPS_OF_A_LOOK));
-            let stop = if looks { self.instability(state)? } else { failed };
+            // A linear solve fails where the potential is no number any more.
+            let looks = is_last || failed.is_some() || steps.is_multiple_of(STEPS_OF_A_LOOK);
+            let unstable = if looks { self.instability(state)? } else { None };
+            let stop = unstable.or(failed);
             let stop = stop.or_else(|| stages.progress().is_interrupted().then_some(Stop::Interrupted));
             let stop = stop.or_else(|| deadline.is_over().then_some(Stop::TimeLimit));
             // A state that is unstable is nothing to go on from.

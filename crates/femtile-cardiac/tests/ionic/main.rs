@@ -4,5 +4,6 @@ mod action_potentials;
 mod beat;
 mod descriptions;
 mod documentation;
+mod easyml;
 mod implicit;
 mod orders;

@@ -13,10 +13,10 @@ pub(super) fn check(case: &Case) -> Result<(), CaseError> {
         let message = "diffusion is solved on a grid: generate = { kind = \"grid\", nodes = [65, 65] }";
         return wrong(&["mesh".into()], message);
     }
-    if file.mesh.refine > 0 || file.mesh.merge || !file.mesh.accept.is_empty() {
+    if file.mesh.refine > 0 || file.mesh.scale != 1.0 || file.mesh.merge || !file.mesh.accept.is_empty() {
         return wrong(
             &["mesh".into()],
-            "a grid is neither refined nor merged nor checked; choose its `nodes`",
+            "a grid is neither refined nor scaled nor merged nor checked; choose its `nodes` and corners",
         );
     }
     if !file.region.is_empty() {

@@ -82,12 +82,15 @@ pub struct CaseFile {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MeshSection {
-    /// A mesh file (.msh, .vtu, .vtk, .node, .ele, .mesh), relative to the folder of the case file.
+    /// A mesh file (.msh, .vtu, .vtk, .node, .ele, .mesh, .inp, .pts, .elem), relative to the folder of the case file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<PathBuf>,
     /// A generated mesh.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generate: Option<Generator>,
+    /// Factor of all coordinates: 0.001 makes millimetres of openCARP's micrometres.
+    #[serde(default = "one")]
+    pub scale: f64,
     /// Merge coincident nodes, which closes cracks.
     #[serde(default)]
     pub merge: bool,
@@ -98,6 +101,10 @@ pub struct MeshSection {
     /// into eight.
     #[serde(default)]
     pub refine: u32,
+}
+
+fn one() -> f64 {
+    1.0
 }
 
 /// A `[[region]]`: cells that get a tag with a name, in place of the one that they have.

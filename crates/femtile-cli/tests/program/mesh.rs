@@ -77,3 +77,44 @@ fn a_compressed_mesh_is_smaller_and_reads_the_same() {
     assert!(said.contains("compressing a file of this format is not supported"), "{said}");
     assert!(!place.path("mesh.msh").exists());
 }
+
+#[test]
+fn a_heart_of_opencarp_is_converted_to_millimetres_and_back() {
+    let place = Workplace::new("");
+    mesh(&place, &["generate", "kind = \"ventricle\", h_mm = 5.0", "heart.vtu"], 0);
+    mesh(&place, &["convert", "heart.vtu", "carp.pts", "--scale", "1000"], 0);
+    mesh(&place, &["convert", "carp", "back.vtu", "--scale", "1e-3"], 0);
+    let info =
+        |name: &str| -> Value { serde_json::from_str(&mesh(&place, &["info", name, "--json"], 0)).unwrap() };
+    let (heart, carp, back) = (info("heart.vtu"), info("carp.elem"), info("back.vtu"));
+    let upper = |of: &Value| of["upper"][2].as_f64().unwrap();
+    assert!(
+        (upper(&carp) - 1e3 * upper(&heart)).abs() < 1e-9 && (upper(&back) - upper(&heart)).abs() < 1e-12
+    );
+    assert_eq!((&heart["n_nodes"], &heart["n_cells"]), (&back["n_nodes"], &back["n_cells"]));
+    assert_eq!(carp["boundary"][0]["name"], "base");
+    let said = mesh(&place, &["convert", "carp", "back.vtu", "--scale", "0"], 2);
+    assert!(said.contains("scale: 0; a positive number is needed"), "{said}");
+}
+
+#[test]
+fn fibres_are_written_and_wrong_parts_are_refused() {
+    let place = Workplace::new("");
+    mesh(&place, &["generate", "kind = \"ventricle\", h_mm = 3.0", "heart.vtu"], 0);
+    let parts = ["--endocardium", "endocardium", "--epicardium", "2", "--base", "z > 4.999"];
+    let said = mesh(&place, &[&["fibres", "heart.vtu", "-o", "out.vtu"], &parts[..]].concat(), 0);
+    assert!(said.starts_with("out.vtu: "), "{said}");
+    let found: Value = serde_json::from_str(&mesh(&place, &["info", "out.vtu", "--json"], 0)).unwrap();
+    let names: Vec<_> = found["cell_fields"].as_array().unwrap().iter().map(|field| &field["name"]).collect();
+    assert_eq!(names, ["apicobasal", "fibre", "sheet", "transmural"]);
+    for (options, words) in [
+        (&["--angles", "60"][..], "two numbers with a comma"),
+        (&["--sheet-angles", "-1,inf"], "sheet_angles: inf; degrees are needed"),
+        (&["--apex", "tip"], "apex: "),
+        (&["--right-endocardium", "rv"], "right_endocardium: "),
+    ] {
+        let said = mesh(&place, &[&["fibres", "heart.vtu", "-o", "b.vtu"], &parts[..], options].concat(), 2);
+        assert!(said.contains(words), "{said}");
+    }
+    assert!(!place.path("b.vtu").exists());
+}

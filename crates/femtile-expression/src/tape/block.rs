@@ -30,15 +30,19 @@ pub(super) fn run<'i>(
 ) {
     for start in (0..n).step_by(BLOCK) {
         let points = start..n.min(start + BLOCK);
-        // Entries behind the last point are computed and not used.
+        // Entries behind the last point repeat it: they are computed and not used.
         let width = points.len().next_multiple_of(LANES);
         for &step in &code.steps {
             match step {
                 Step::Compute { destination, operation: Operation::Load(variable) } => {
-                    let out = &mut registers[destination as usize].0[..points.len()];
+                    let out = &mut registers[destination as usize].0[..width];
                     match input(variable) {
                         ProgramInput::Uniform(value) => out.fill(value),
-                        ProgramInput::Values(values) => out.copy_from_slice(&values[points.clone()]),
+                        ProgramInput::Values(values) => {
+                            let (out, behind) = out.split_at_mut(points.len());
+                            out.copy_from_slice(&values[points.clone()]);
+                            behind.fill(out[out.len() - 1]);
+                        }
                     }
                 }
                 Step::Compute { destination, operation } => {

@@ -5,6 +5,7 @@ mod figure;
 mod fu2014;
 mod kronbichler2022;
 mod laszlo2016;
+mod niederer2011;
 mod plot;
 mod session;
 mod table;
@@ -98,6 +99,7 @@ pub fn papers() -> Vec<Paper> {
         ),
         paper("laszlo2016", "batched tridiagonal and block-tridiagonal solvers", laszlo2016::items()),
         paper("fu2014", "the pipeline of finite elements with algebraic multigrid", fu2014::items()),
+        paper("niederer2011", "the N-version benchmark of cardiac solvers", niederer2011::items()),
         paper("wong2015", "ELL-WARP sparse products and cardiac simulation", wong2015::items()),
     ]
 }

@@ -3,7 +3,7 @@ use std::cell::OnceCell;
 use femtile::device::cuda::{gpus, measure};
 use femtile::device::{Cpu, Cuda, Device};
 
-use super::{Absent, Row, Settings, fu2014, kronbichler2022, wong2015};
+use super::{Absent, Row, Settings, fu2014, kronbichler2022, niederer2011, wong2015};
 use femtile_bench::BenchError;
 
 /// The devices of this machine, and what is measured once for several figures.
@@ -18,6 +18,7 @@ pub struct Session {
     pub(super) wong2015: wong2015::Shared,
     pub(super) fu2014: fu2014::Shared,
     pub(super) kronbichler2022: kronbichler2022::Shared,
+    pub(super) niederer2011: niederer2011::Shared,
 }
 
 /// A GPU and the rate at which it copies.
@@ -47,7 +48,18 @@ impl Session {
         };
         let (wong2015, fu2014) = (wong2015::Shared::default(), fu2014::Shared::default());
         let (blocks, kronbichler2022) = (OnceCell::new(), kronbichler2022::Shared::default());
-        Ok(Self { settings, cpu, triad_gb_per_s, gpu, blocks, wong2015, fu2014, kronbichler2022 })
+        let niederer2011 = niederer2011::Shared::default();
+        Ok(Self {
+            settings,
+            cpu,
+            triad_gb_per_s,
+            gpu,
+            blocks,
+            wong2015,
+            fu2014,
+            kronbichler2022,
+            niederer2011,
+        })
     }
 
     /// The machine in one line.
