@@ -153,6 +153,11 @@ impl Expression {
         self.graph.eval(point, time, others)
     }
 
+    /// The number of names besides the coordinates and the time that it was read with, used or not.
+    pub fn n_others(&self) -> usize {
+        self.graph.others().len()
+    }
+
     /// Returns `true` where the expression depends on a variable after simplification: `0*x` does not.
     pub fn uses(&self, variable: Variable) -> bool {
         self.graph.uses(variable)

@@ -185,6 +185,26 @@ impl Value {
         })
     }
 
+    /// Returns whether a formula that was read depends on u.
+    pub(crate) fn uses_unknown(&self) -> bool {
+        self.has_part(&Coefficient::uses_unknown)
+    }
+
+    /// Returns whether a formula that was read depends on u or on the time.
+    pub(crate) fn uses_state(&self) -> bool {
+        self.has_part(&|own| own.uses_unknown() || own.uses_time())
+    }
+
+    fn has_part(&self, holds: &dyn Fn(&Coefficient) -> bool) -> bool {
+        match self {
+            Self::Coefficient(coefficient) => holds(coefficient),
+            Self::ByTag { parts, default } => {
+                parts.values().chain(default.as_deref()).any(|part| part.has_part(holds))
+            }
+            _ => false,
+        }
+    }
+
     /// Returns whether it is the number zero, for each component.
     pub(crate) fn is_zero(&self) -> bool {
         match self {

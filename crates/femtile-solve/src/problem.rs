@@ -17,7 +17,9 @@ use crate::nodes::{Nodes, facets_within};
 use crate::overlap::{Overlap, overlaps};
 use crate::setting::{Key, below};
 use crate::solution::Solution;
-use crate::{Progress, Quadrature, Silent, SolveError, SolverConfig, SpaceConfig, Stage, Stages, tensor};
+use crate::{
+    OperatorKind, Progress, Quadrature, Silent, SolveError, SolverConfig, SpaceConfig, Stage, Stages, tensor,
+};
 
 /// The problem $-\nabla \cdot (\sigma \nabla u) + \lambda u = f$ on a mesh, with conditions on its boundary.
 ///
@@ -322,6 +324,12 @@ impl<'m> Poisson<'m> {
 
     /// Estimates the memory of a solve.
     pub(crate) fn estimate(&self, config: &SolverConfig, counts: Counts, on_gpu: bool) -> Estimate {
+        let is_refilled = self.parsed(true).is_ok_and(|own| {
+            own.source.uses_unknown() || [&own.sigma, &own.lambda].into_iter().any(Value::uses_state)
+        });
+        // Linearizations are matrices.
+        let assembled = SolverConfig { operator: OperatorKind::Assembled, ..config.clone() };
+        let config = if is_refilled { &assembled } else { config };
         Estimate::of_solve(config, &self.space, counts, on_gpu).with_conductivity(&self.sigma, counts)
     }
 

@@ -191,7 +191,8 @@ macro_rules! refill {
             refill: one_assembly_serves_every_form_on_a_mesh, patches_that_meet_agree_with_the_reference,
                 single_precision_refills_are_rounded_double_precision,
                 values_are_filled_straight_into_slices, a_refused_form_leaves_an_assembly_that_works,
-                a_node_with_too_many_cells_is_left_to_the_host;
+                a_node_with_too_many_cells_is_left_to_the_host, linearizations_agree_with_the_reference,
+                bad_values_of_linearizations_are_named_as_by_the_reference;
         }
     };
 }

@@ -1,7 +1,8 @@
 //! Systems filled in again and again on one pattern, in every format, held to the reference.
 
-use femtile::device::{Reference, Scalar};
-use femtile::fem::{Assembly, Coefficient, Condition, FemError, Form, System};
+use femtile::device::{Buffer, Reference, Scalar};
+use femtile::expression::{Expression, Names};
+use femtile::fem::{Assembly, Coefficient, Condition, DeviceState, FemError, Form, Slopes, System};
 use femtile::linalg::sparse::Csr;
 use femtile::linalg::sparse::ell_warp::{EllWarp, EllWarpConfig, EllWarpKernels, IndexKind, Numbering};
 use femtile::mesh::generate::{BoxConfig, box_mesh};
@@ -176,4 +177,74 @@ pub fn a_node_with_too_many_cells_is_left_to_the_host<D: AssemblyDevice>(device:
     let mut assembly = Assembly::new(device, &problem.mesh).unwrap();
     let system: System<f64, D> = assembly.system(&problem.form()).unwrap();
     agree(&problem, &system, "fan");
+}
+
+/// A coefficient that depends on the time and on u.
+fn in_state(text: &str) -> Coefficient {
+    Expression::parse_with(text, &Names { time: true, others: &["u"] }).expect("a formula").into()
+}
+
+/// Coefficients that depend on u and on the time in every way.
+fn coefficients_in_state() -> Vec<[Coefficient; 3]> {
+    let entry = |text| Expression::parse_with(text, &Names { time: true, others: &["u"] }).expect("a formula");
+    let rows = [["2 + u^2", "0.3*sin(u)", "0.1*t"], ["0.3*sin(u)", "3 + x*u", "0.2"], ["0.1*t", "0.2", "2 + exp(-u)"]];
+    let by_tag = |of: [&str; 4]| super::forms::by_tag(of.map(in_state).to_vec());
+    vec![
+        [in_state("1 + x*u^2"), in_state("-1 + t*u"), in_state("x*t - u^3")],
+        [Coefficient::TensorExpression(Box::new(rows.map(|row| row.map(entry)))), 0.5.into(), in_state("u")],
+        [2.0.into(), (-1.0).into(), in_state("exp(u)")],
+        [by_tag(["1 + u^2", "3", "2 + t", "1 + u"]), by_tag(["1", "u^2", "0", "x"]), in_state("t")],
+        [in_state("1 + t*x"), in_state("t"), in_state("sin(t)*y")],
+    ]
+}
+
+/// Fills a linearization at a function that is positive.
+fn linearized<D: AssemblyDevice>(device: &D, problem: &Problem) -> Result<System<f64, D>, FemError> {
+    let form = problem.form();
+    let mut random = Random::new(5);
+    let u: Vec<f64> = (0..form.mesh.n_nodes()).map(|_| 1.5 + random.unit()).collect();
+    let u = Buffer::from_host(device, &u)?;
+    let slopes = Slopes::of(&form);
+    let mut assembly = Assembly::<f64, D>::new(device, form.mesh)?;
+    let mut system = assembly.zero_system()?;
+    let mut prepared = assembly.prepare_linearized(&form, &slopes, &[])?;
+    assembly.replace_conditions(&mut prepared, form.conditions)?;
+    let state = DeviceState { time: 0.7, unknown: Some(&u) };
+    // The second filling is independent of the first.
+    assembly.fill_at(&mut system, &prepared, DeviceState { time: 0.3, ..state })?;
+    assembly.fill_at(&mut system, &prepared, state)?;
+    Ok(system)
+}
+
+/// Linearizations at a time and a function are the reference's, with every derivative and every condition.
+pub fn linearizations_agree_with_the_reference<D: AssemblyDevice>(device: &D, _: &Scope) {
+    let mut random = Random::new(43);
+    for (dimension, n) in [(2, 6), (3, 3)] {
+        let mesh = disturbed_mesh(dimension, n, &mut random);
+        for (k, [sigma, lambda, source]) in coefficients_in_state().into_iter().enumerate() {
+            let plain = Problem { sigma, lambda, source, ..Problem::new(mesh.clone()) };
+            for problem in [plain.clone().with_all_conditions(), plain] {
+                let what = format!("{dimension}-D, {k}, {} conditions", problem.conditions.len());
+                let expected = to_host(&linearized(&Reference, &problem).unwrap());
+                let found = to_host(&linearized(device, &problem).unwrap());
+                close(&expected.values, &found.values, 1e-12, &format!("{what}: value"));
+                close(&expected.rhs, &found.rhs, 1e-12, &format!("{what}: right side"));
+            }
+        }
+    }
+}
+
+/// A coefficient that is out of its range at some u is an error with the words of the reference.
+pub fn bad_values_of_linearizations_are_named_as_by_the_reference<D: AssemblyDevice>(device: &D, _: &Scope) {
+    let mesh = disturbed_mesh(3, 3, &mut Random::new(47));
+    for [sigma, lambda, source] in [
+        [in_state("2.2 - u"), 0.0.into(), 1.0.into()],
+        [1.0.into(), in_state("log(2.3 - u)"), 1.0.into()],
+        [1.0.into(), 0.0.into(), in_state("log(2.3 - u)")],
+    ] {
+        let problem = Problem { sigma, lambda, source, ..Problem::new(mesh.clone()) };
+        let expected = linearized(&Reference, &problem).unwrap_err().to_string();
+        assert!(expected.contains("where u is"), "{expected}");
+        assert_eq!(linearized(device, &problem).unwrap_err().to_string(), expected);
+    }
 }

@@ -3,10 +3,16 @@
 use std::sync::Arc;
 
 use femtile::device::cuda::{Kernel, Launch, Program, Read, Write};
-use femtile::device::{Buffer, Cuda};
+use femtile::device::{Buffer, Cuda, Device};
+use femtile::expression::{Expression, Names};
+use femtile::fem::{Assembly, Coefficient, DeviceState, Form, Slopes};
 use femtile::mesh::Mesh;
+use femtile::mesh::check::boundary_facets;
 use femtile::mesh::generate::{BoxConfig, BoxSplit, box_mesh};
-use femtile::solve::{Silent, Stages};
+use femtile::solve::{
+    AmgOptions, NonlinearConfig, Observer, PreconditionerConfig, Silent, Stages, Transient,
+};
+use femtile::time::implicit::Steps;
 use femtile::{Cpu, Poisson, SolverConfig, Value};
 use femtile_conformance::emulator::Emulator;
 
@@ -79,3 +85,77 @@ fn the_kernel_of_the_page_for_programs_does_what_the_page_says() {
     unsafe { device.launch(&program.of::<f64>(), &kernel, Launch::over(1000, 256), arguments) }.unwrap();
     assert!(y.to_host().unwrap().into_iter().eq((0..1000).map(|i| 2.0 * f64::from(i))));
 }
+
+#[test]
+fn linearizations_are_filled_by_kernels_alone() {
+    let Some(gpu) = gpu("linearizations_are_filled_by_kernels_alone") else { return };
+    let mesh = box_mesh(&BoxConfig { cells: [3, 3, 2], ..BoxConfig::default() }).unwrap();
+    let boundary = boundary_facets(&mesh);
+    let formula = |text| -> Coefficient {
+        Expression::parse_with(text, &Names { time: true, others: &["u"] }).unwrap().into()
+    };
+    let (sigma, lambda, source) = (formula("1 + u^2"), formula("t*u"), formula("x - u^3"));
+    let (mesh, boundary, conditions) = (&mesh, &boundary, &[]);
+    let form = Form { mesh, boundary, sigma: &sigma, lambda: &lambda, source: &source, conditions };
+    let u = Buffer::from_vec(&gpu, vec![0.5; mesh.n_nodes()]).unwrap();
+    for (slopes, n_kernels) in [(Slopes::of(&form), 2), (Slopes::default(), 1)] {
+        let mut assembly = Assembly::<f64, Cuda>::new(&gpu, mesh).unwrap();
+        let mut system = assembly.zero_system().unwrap();
+        let prepared = assembly.prepare_linearized(&form, &slopes, &[]).unwrap();
+        let before = gpu.kernel_launches();
+        for time in [0.5, 1.0, 1.5] {
+            assembly.fill_at(&mut system, &prepared, DeviceState { time, unknown: Some(&u) }).unwrap();
+        }
+        assert_eq!(gpu.kernel_launches() - before, 3 * n_kernels);
+    }
+}
+
+#[test]
+fn nonlinear_equations_have_on_a_gpu_the_solution_of_a_cpu() {
+    let Some(gpu) = gpu("nonlinear_equations_have_on_a_gpu_the_solution_of_a_cpu") else { return };
+    let nonlinear = NonlinearConfig { tolerance: 1e-12, ..NonlinearConfig::default() };
+    let config = SolverConfig { nonlinear, tolerance: 1e-13, ..SolverConfig::default() };
+    let cpu = Cpu::new(1).unwrap();
+    for (split, preconditioner) in [
+        (BoxSplit::Kuhn, PreconditionerConfig::Jacobi),
+        (BoxSplit::Kuhn, PreconditionerConfig::Amg(AmgOptions::default())),
+        (BoxSplit::Hexahedron, PreconditionerConfig::Jacobi),
+    ] {
+        let config = SolverConfig { preconditioner, ..config.clone() };
+        let mesh = box_mesh(&BoxConfig { cells: [3, 3, 2], split, ..BoxConfig::default() }).unwrap();
+        for (sigma, source) in [("1 + u^2", "2"), ("1", "4*exp(u/4)")] {
+            let problem = Poisson::new(&mesh).sigma(sigma).lambda("u").source(source);
+            let problem = problem.dirichlet("xmin", "y").unwrap();
+            let steady = |gpu: Option<&Cuda>| {
+                let mut progress = Silent;
+                let discretization = problem.discretize().unwrap();
+                let solved = discretization.solve(&cpu, &config, gpu.cloned(), &mut Stages::new(&mut progress));
+                let solution = solved.unwrap();
+                assert!(solution.has_converged(), "{:?}", solution.nonlinear());
+                assert_eq!(solution.device().contains("emulator"), gpu.is_some());
+                solution.values().to_vec()
+            };
+            let run = Transient::new(problem.clone(), 0.5).times(0.0, 0.3).steps(Steps::Fixed(3));
+            let in_time = |gpu: Option<&Cuda>| {
+                let (mut progress, mut observer) = (Silent, Nobody);
+                let discretization = run.discretize().unwrap();
+                let mut stages = Stages::new(&mut progress);
+                let solution =
+                    run.run(discretization, (&cpu, gpu.cloned()), &config, &mut observer, &mut stages).unwrap();
+                assert!(solution.at_end().has_converged());
+                solution.at_end().values().to_vec()
+            };
+            for (found, expected) in
+                [(steady(Some(&gpu)), steady(None)), (in_time(Some(&gpu)), in_time(None))]
+            {
+                let distance = found.iter().zip(&expected).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+                assert!(distance < 1e-9, "{split:?} {sigma}: {distance:e}");
+            }
+        }
+    }
+}
+
+/// Observes nothing.
+struct Nobody;
+
+impl Observer for Nobody {}

@@ -6,6 +6,7 @@
 // A row visits its cells in ascending order, then its facets; no two threads write the same entry. Each visit computes
 // the whole element matrix and keeps one row of it, so that an entry and its mirror image have the same bits.
 #include "element.cuh"
+#include "rows.cuh"
 
 typedef FEMTILE_OFFSET Offset;
 
@@ -90,28 +91,6 @@ __device__ inline void stiffness_row(
     }
 }
 
-__device__ inline void load_cell(u32 (&nodes)[CORNERS], const u32* cells, u64 cell) {
-#if FEMTILE_CORNERS == 4
-    const Pack<u32> pack = load_pack(cells, cell);
-#pragma unroll
-    for (u32 a = 0; a < CORNERS; ++a) nodes[a] = pack.value[a];
-#else
-#pragma unroll
-    for (u32 a = 0; a < CORNERS; ++a) nodes[a] = cells[CORNERS * cell + a];
-#endif
-}
-
-// Position of a column in a row that contains it; columns ascend.
-__device__ inline u32 position(const u32* columns, u32 length, u32 wanted) {
-    u32 low = 0, high = length;
-    while (high - low > 1) {
-        const u32 middle = (low + high) / 2;
-        if (columns[middle] <= wanted) low = middle;
-        else high = middle;
-    }
-    return low;
-}
-
 // The array of row sums: the values themselves if they are doubles.
 __device__ inline double* sums_of(double* values, double*) {
     return values;
@@ -119,10 +98,6 @@ __device__ inline double* sums_of(double* values, double*) {
 
 __device__ inline double* sums_of(float*, double* sums) {
     return sums;
-}
-
-__device__ inline u64 thread_number() {
-    return blockIdx.x * (u64)blockDim.x + threadIdx.x;
 }
 
 // counts[node] += number of cells of the node.

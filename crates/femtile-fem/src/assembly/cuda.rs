@@ -13,6 +13,7 @@ use femtile_mesh::Mesh;
 use femtile_sparse::Places;
 use femtile_sparse::csr::{Csr, Offsets};
 
+use super::drift;
 use super::facet_rows::FacetRows;
 use super::kernels::{Assembled, AssemblyKernels, AssemblyProblem, DeviceState};
 use super::nonzero;
@@ -24,11 +25,14 @@ use crate::forms::{ChunkScratch, CudaForm, CudaFormData, OPERATIONS, State, for_
 /// The header of linear elements.
 pub const ELEMENT: Header = Header { name: "element.cuh", text: include_str!("element.cuh") };
 
+/// The header of kernels with a thread a row.
+pub const ROWS: Header = Header { name: "rows.cuh", text: include_str!("rows.cuh") };
+
 static ASSEMBLY: Program =
-    Program { name: "assembly", source: include_str!("assembly.cu"), headers: &[OPERATIONS, ELEMENT] };
+    Program { name: "assembly", source: include_str!("assembly.cu"), headers: &[OPERATIONS, ELEMENT, ROWS] };
 
 /// Threads per block; for `assembly_cells` as in the kernel.
-const ROWS: u32 = 128;
+const THREADS: u32 = 128;
 
 const COUNT: Kernel<(Write<u32>, Read<u32>, u64)> = Kernel::new("assembly_count");
 const LIST: Kernel<List> = Kernel::new("assembly_list");
@@ -72,6 +76,7 @@ pub fn specialisations() -> Vec<Specialisation> {
         });
     });
     programs.extend(nonzero::specialisations());
+    programs.extend(drift::specialisations());
     programs
 }
 
@@ -248,7 +253,7 @@ impl<'a> Input<'a> {
 
     fn incidence(&self, program: &Specialisation) -> Result<Incidence, FemError> {
         let (device, n) = (self.device, self.cells.len());
-        let over = |n| Launch::over(n, ROWS);
+        let over = |n| Launch::over(n, THREADS);
         let mut counts = Buffer::<u32, Cuda>::zeros(device, self.n_rows)?;
         let arguments = (counts.write(), self.cells.read(), n as u64);
         // SAFETY: every corner is a node, and there is a count per node.
@@ -333,7 +338,7 @@ impl<T: Scalar, O: Element> Sums<'_, T, O> {
             input.data.argument(),
         );
         let kernel = Kernel::<Cells<T, O>>::new("assembly_cells");
-        let launch = Launch::over(input.n_rows, ROWS);
+        let launch = Launch::over(input.n_rows, THREADS);
         // SAFETY: lists, cells and pattern belong to one mesh, and every array has an entry per row, non-zero, cell or
         // node; the fields of the form have one per cell.
         Ok(unsafe { input.device.launch(&self.program, &kernel, launch, arguments) }?)
@@ -357,7 +362,7 @@ impl<T: Scalar, O: Element> Sums<'_, T, O> {
             facets.rows.len() as u64,
         );
         let kernel = Kernel::<Facets<T, O>>::new("assembly_facets");
-        let launch = Launch::over(facets.rows.len(), ROWS);
+        let launch = Launch::over(facets.rows.len(), THREADS);
         // SAFETY: corners of a facet are corners of its cell, so rows and columns are in the pattern, and each row
         // occurs once.
         Ok(unsafe { device.launch(&self.program, &kernel, launch, arguments) }?)
@@ -375,7 +380,7 @@ impl<T: Scalar, O: Element> Sums<'_, T, O> {
         );
         let kernel = Kernel::<Finish<T, O>>::new("assembly_finish");
         // SAFETY: every array has an entry per row or non-zero, and the tables cover every node.
-        Ok(unsafe { device.launch(&self.program, &kernel, Launch::over(n_rows, ROWS), arguments) }?)
+        Ok(unsafe { device.launch(&self.program, &kernel, Launch::over(n_rows, THREADS), arguments) }?)
     }
 }
 

@@ -19,7 +19,8 @@ struct Vector {
 // Evaluation of a coefficient: zero, constant, once per cell, or at each point of a rule.
 enum Evaluated : u32 { NEVER, ONCE, BY_CELL, BY_POINT };
 
-// The coefficients: struct Form, SIGMA, LAMBDA, SOURCE, N_POINTS, SigmaValue, SigmaMean, sigma_at, lambda_at, source_at.
+// The coefficients: struct Form, SIGMA, LAMBDA, SOURCE, N_POINTS, SigmaValue, SigmaMean, sigma_at, lambda_at, source_at;
+// of a linearization at a function also unknown_at, reaction_slope_at, SlopeMean and sigma_slope_at.
 #include "form.cuh"
 
 const u32 CORNERS = FEMTILE_CORNERS;
@@ -45,10 +46,18 @@ __device__ inline bool are_equal(double a, double b, double size) {
     return fabs(a - b) <= 1e-12 * size;
 }
 
+__device__ inline bool is_all_finite(double value) {
+    return is_finite(value);
+}
+
+__device__ inline bool is_all_finite(const Tensor& t) {
+    return is_finite(t.xx) && is_finite(t.xy) && is_finite(t.xz) && is_finite(t.yx) && is_finite(t.yy) &&
+           is_finite(t.yz) && is_finite(t.zx) && is_finite(t.zy) && is_finite(t.zz);
+}
+
 // Whether the leading block is finite, symmetric to rounding, and all its leading minors are positive.
 __device__ inline bool is_definite(const Tensor& t) {
-    const bool is_known = is_finite(t.xx) && is_finite(t.xy) && is_finite(t.xz) && is_finite(t.yx) && is_finite(t.yy) &&
-                          is_finite(t.yz) && is_finite(t.zx) && is_finite(t.zy) && is_finite(t.zz);
+    const bool is_known = is_all_finite(t);
     const double plane = fmax(fmax(fabs(t.xx), fabs(t.yy)), fmax(fabs(t.xy), fabs(t.yx)));
     const double space = fmax(fmax(fabs(t.xz), fabs(t.zx)), fmax(fmax(fabs(t.yz), fabs(t.zy)), fabs(t.zz)));
     const double size = fmax(plane, space), scale = 1.0 / size;
@@ -82,7 +91,7 @@ __device__ inline void see(SigmaMean& mean, bool& is_sound, double weight, const
 }
 
 __device__ inline bool is_reaction(double lambda) {
-    return is_finite(lambda) && lambda >= 0.0;
+    return is_finite(lambda) && (ANY_REACTION || lambda >= 0.0);
 }
 
 // A point of the rule: its weight, then its barycentric coordinates.
@@ -100,6 +109,14 @@ __device__ inline Vector point_at(const double* point, const Vector (&corners)[C
         at.z += point[1 + a] * corners[a].z;
     }
     return at;
+}
+
+// The value at a point of the rule of a function with values at the corners.
+__device__ inline double value_at(const double* point, const double (&u)[CORNERS]) {
+    double sum = 0.0;
+#pragma unroll
+    for (u32 a = 0; a < CORNERS; ++a) sum += point[1 + a] * u[a];
+    return sum;
 }
 
 __device__ inline Vector operator-(Vector a, Vector b) {

@@ -28,8 +28,8 @@ pub struct AssemblyProblem<'a> {
     pub(crate) facet_terms: Vec<FacetTerm>,
     pub(crate) constraints: Constraints,
     progress: Progress<'a>,
-    /// Whether it is a linearization, which needs no check of what determines its solution.
-    pub(super) is_linearized: bool,
+    /// The derivatives of a linearization, which needs no check of what determines its solution.
+    pub(super) slopes: Option<&'a Slopes>,
     /// Whether a coefficient depends on u.
     pub(super) uses_unknown: bool,
     /// Unique in the process.
@@ -92,7 +92,7 @@ impl<'a> AssemblyProblem<'a> {
             facet_terms: facet_terms(form, &winners)?,
             constraints: Constraints::dirichlet(form, &winners)?,
             progress,
-            is_linearized: false,
+            slopes: None,
             uses_unknown: false,
             number: mesh_identity::fresh(),
         })
@@ -112,7 +112,7 @@ impl<'a> AssemblyProblem<'a> {
             facet_terms: Vec::new(),
             constraints: Constraints::none(0),
             progress: &to_the_end,
-            is_linearized: true,
+            slopes: Some(slopes),
             uses_unknown: slopes.is_any() || given.iter().any(|coefficient| coefficient.uses_unknown()),
             number: mesh_identity::fresh(),
         };

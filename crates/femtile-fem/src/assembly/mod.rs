@@ -4,6 +4,7 @@
 mod cpu;
 #[allow(unsafe_code)]
 mod cuda;
+mod drift;
 mod element;
 mod facet_rows;
 pub(crate) mod floating;

@@ -259,7 +259,7 @@ impl<T: Scalar, D: AssemblyKernels<T>, M: StoredMatrix<D>> Assembly<T, D, M> {
         let at = (problem, state);
         let reacts = self.device.check(&mut self.refill_data, at, &mut matrix.values_mut(), rhs)?;
         system.is_pure_neumann =
-            !problem.is_linearized && is_pure_neumann(problem, &self.components, &reacts)?;
+            problem.slopes.is_none() && is_pure_neumann(problem, &self.components, &reacts)?;
         system.imbalance = 0.0;
         if system.is_pure_neumann {
             let mut unrounded = self.device.unrounded(&self.refill_data, rhs)?;

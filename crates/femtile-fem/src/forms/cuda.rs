@@ -4,11 +4,11 @@ use std::fmt::Write;
 
 use femtile_device::cuda::{Header, Structure};
 use femtile_device::{Buffer, Cuda, DeviceError};
-use femtile_expression::Expression;
+use femtile_expression::{Expression, Variable};
 use femtile_mesh::{Field, Mesh};
 
-use super::Coefficient;
 use super::cell_coefficients::rule_for;
+use super::{Coefficient, Slopes};
 
 /// Most fields of a form: kernel arguments have a few thousand bytes.
 const MAX_FIELDS: usize = 256;
@@ -31,6 +31,9 @@ pub struct CudaForm<'a> {
     /// Evaluation of conductivity, reaction and source.
     evaluated: [Evaluated; 3],
     has_tensors: bool,
+    /// Whether coefficients are evaluated at a time and a function.
+    has_state: bool,
+    has_drift: bool,
 }
 
 /// Evaluation of a coefficient.
@@ -80,6 +83,7 @@ pub struct CudaFormData {
     constants: Buffer<f64, Cuda>,
     tags: Buffer<i32, Cuda>,
     fields: Vec<Buffer<f64, Cuda>>,
+    has_state: bool,
 }
 
 impl<'a> CudaForm<'a> {
@@ -91,8 +95,27 @@ impl<'a> CudaForm<'a> {
         lambda: &'a Coefficient,
         source: &'a Coefficient,
     ) -> Option<Self> {
+        Self::generate(dimension, [sigma, lambda, source], None)
+    }
+
+    /// As [`CudaForm::new`], for a linearization at a time and a function, with derivatives by u.
+    pub fn linearized(
+        dimension: usize,
+        coefficients: [&'a Coefficient; 3],
+        slopes: &'a Slopes,
+    ) -> Option<Self> {
+        Self::generate(dimension, coefficients, Some(slopes))
+    }
+
+    fn generate(
+        dimension: usize,
+        [sigma, lambda, source]: [&'a Coefficient; 3],
+        slopes: Option<&'a Slopes>,
+    ) -> Option<Self> {
         let has_function = [sigma, lambda, source].iter().any(|coefficient| coefficient.has_function());
-        if has_function || sigma.as_constant() == Some(0.0) {
+        let needs_state = |own: &&Coefficient| own.uses_time() || own.uses_unknown();
+        let lacks_state = slopes.is_none() && [sigma, lambda, source].iter().any(needs_state);
+        if has_function || lacks_state || sigma.as_constant() == Some(0.0) {
             return None;
         }
         let rule = rule_for(dimension);
@@ -113,12 +136,22 @@ impl<'a> CudaForm<'a> {
         define(&mut bodies, "double", "lambda_at", &writer.scalar(lambda));
         define(&mut bodies, "double", "source_at", &writer.scalar(source));
         let has_tensors = !sigma.is_scalar();
-        let evaluated = [sigma, lambda, source].map(Evaluated::of);
+        let mut evaluated = [sigma, lambda, source].map(Evaluated::of);
         let n_points = rule.n_q();
+        let given = slopes.unwrap_or(Slopes::NONE);
+        writer.slopes(&mut bodies, given);
+        if given.lambda.is_some() || given.source.is_some() {
+            (evaluated[1], evaluated[2]) = (Evaluated::ByPoint, Evaluated::ByPoint);
+        }
+        let has_state = slopes.is_some();
+        let reads_unknown = given.is_any() || [sigma, lambda, source].iter().any(|own| own.uses_unknown());
 
         let mut text = String::from(
             "#include \"operations.cuh\"\n\nstruct Form {\n    const double* constants;\n    const int* tags;\n",
         );
+        if has_state {
+            text.push_str("    const double* unknown;\n    double time;\n");
+        }
         (0..writer.fields.len()).for_each(|k| {
             let _ = writeln!(text, "    const double* field_{k};");
         });
@@ -127,13 +160,29 @@ impl<'a> CudaForm<'a> {
         let _ = write!(
             text,
             "}};\n\nconst u32 SIGMA = {sigma}, LAMBDA = {lambda}, SOURCE = {source}, N_POINTS = {n_points};\n\
-             const bool READS_CELLS = {reads_cells};\ntypedef {value} SigmaValue;\ntypedef {mean} SigmaMean;\n\n"
+             const bool READS_CELLS = {reads_cells}, ANY_REACTION = {has_state};\ntypedef {value} SigmaValue;\ntypedef {mean} SigmaMean;\n\n"
+        );
+        let unknown = if reads_unknown { "form.unknown[node]" } else { "0.0" };
+        let _ = write!(
+            text,
+            "const bool READS_UNKNOWN = {reads_unknown};\n\n__device__ __forceinline__ double unknown_at(const Form& form, u32 node) {{\n    \
+             return {unknown};\n}}\n\n"
         );
         text.push_str(&writer.functions);
         text.push_str(&bodies);
         let Writer { constants, fields, uses_tags, .. } = writer;
         let fits = fields.len() <= MAX_FIELDS && text.len() <= MAX_TEXT;
-        fits.then_some(Self { text, constants, fields, uses_tags, evaluated, has_tensors })
+        let has_drift = given.sigma.is_some();
+        fits.then_some(Self {
+            text,
+            constants,
+            fields,
+            uses_tags,
+            evaluated,
+            has_tensors,
+            has_state,
+            has_drift,
+        })
     }
 
     /// Returns the header `form.cuh`.
@@ -149,6 +198,11 @@ impl<'a> CudaForm<'a> {
     /// Returns whether a coefficient varies within cells.
     pub fn is_evaluated_by_point(&self) -> bool {
         self.evaluated.contains(&Evaluated::ByPoint)
+    }
+
+    /// Returns whether the derivative of the conductivity makes a drift.
+    pub fn has_drift(&self) -> bool {
+        self.has_drift
     }
 
     /// Returns whether the conductivity is a tensor.
@@ -167,6 +221,7 @@ impl<'a> CudaForm<'a> {
             constants: Buffer::zeros(device, 0)?,
             tags: Buffer::zeros(device, 0)?,
             fields: Vec::new(),
+            has_state: self.has_state,
         };
         self.assign(&mut data, device, mesh)?;
         Ok(data)
@@ -180,6 +235,7 @@ impl<'a> CudaForm<'a> {
             // Cells beyond the list of tags have tag 0, as on the host.
             tags.resize(mesh.n_cells(), 0);
         }
+        data.has_state = self.has_state;
         data.constants.assign(&self.constants)?;
         data.tags.assign(&tags)?;
         data.fields.truncate(self.fields.len());
@@ -196,13 +252,28 @@ impl<'a> CudaForm<'a> {
 impl CudaFormData {
     /// Returns the argument `struct Form` of a kernel.
     pub fn argument(&self) -> Structure {
-        let fields = self.fields.iter().map(|field| field.memory().address());
-        Structure(
-            [self.constants.memory().address(), self.tags.memory().address()]
-                .into_iter()
-                .chain(fields)
-                .collect(),
-        )
+        self.argument_at(f64::NAN, None)
+    }
+
+    /// Returns the argument `struct Form` of a kernel at a time and a function.
+    pub fn argument_at(&self, time: f64, unknown: Option<&Buffer<f64, Cuda>>) -> Structure {
+        let mut words = vec![self.constants.memory().address(), self.tags.memory().address()];
+        if self.has_state {
+            words.extend([unknown.map_or(0, |unknown| unknown.memory().address()), time.to_bits()]);
+        }
+        words.extend(self.fields.iter().map(|field| field.memory().address()));
+        Structure(words)
+    }
+}
+
+/// Returns the arguments that the function of some formulas takes besides the coordinates.
+fn arguments(expressions: &[&Expression]) -> &'static str {
+    let uses_time = expressions.iter().any(|expression| expression.uses(Variable::T));
+    match (uses_time, expressions.iter().any(|expression| expression.n_others() > 0)) {
+        (false, false) => "",
+        (true, false) => ", form.time",
+        (false, true) => ", u",
+        (true, true) => ", form.time, u",
     }
 }
 
@@ -210,7 +281,7 @@ fn define(text: &mut String, value: &str, name: &str, body: &str) {
     let _ = write!(
         text,
         "\n__device__ __forceinline__ {value} {name}(\n    const Form& form, u64 cell, int tag, double x, double y, \
-         double z) {{\n    {body}\n}}\n"
+         double z, double u = 0.0) {{\n    {body}\n}}\n"
     );
 }
 
@@ -232,9 +303,7 @@ impl<'a> Writer<'a> {
         }
         match coefficient {
             Coefficient::Expression(expression) => {
-                let name = self.name();
-                self.functions.push_str(&expression.cuda_function(&name));
-                format!("return {name}(x, y, z);")
+                format!("return {};", self.formula(expression))
             }
             Coefficient::CellField(field) if field.n_components == 1 => {
                 format!("return {}[cell];", self.field(field))
@@ -265,21 +334,21 @@ impl<'a> Writer<'a> {
                 self.rows(&entries)
             }
             Coefficient::Expression(expression) => {
-                let name = self.name();
-                self.functions.push_str(&expression.cuda_function(&name));
-                self.multiple(&format!("{name}(x, y, z)"))
+                let call = self.formula(expression);
+                self.multiple(&call)
             }
             Coefficient::TensorExpression(entries) => {
                 let d = self.dimension;
                 let block: Vec<&Expression> = entries[..d].iter().flat_map(|row| &row[..d]).collect();
                 let name = self.name();
                 self.functions.push_str(&Expression::cuda_array_function(&name, &block));
+                let more = arguments(&block);
                 let of_block =
                     |i, j| if i < d && j < d { format!("entry[{}]", d * i + j) } else { String::new() };
                 let rows = std::array::from_fn(|i| std::array::from_fn(|j| of_block(i, j)));
                 let n = block.len();
                 format!(
-                    "{{\n    double entry[{n}];\n    {name}(entry, x, y, z);\n    {}\n    }}",
+                    "{{\n    double entry[{n}];\n    {name}(entry, x, y, z{more});\n    {}\n    }}",
                     self.rows(&rows)
                 )
             }
@@ -341,6 +410,37 @@ impl<'a> Writer<'a> {
     fn field(&mut self, field: &'a Field) -> String {
         self.fields.push(field);
         format!("form.field_{}", self.fields.len() - 1)
+    }
+
+    /// Returns a call of the function of a formula.
+    fn formula(&mut self, expression: &Expression) -> String {
+        let name = self.name();
+        self.functions.push_str(&expression.cuda_function(&name));
+        format!("{name}(x, y, z{})", arguments(&[expression]))
+    }
+
+    /// Writes the derivatives of coefficients: that of reaction and source, and that of the conductivity, if there is one.
+    fn slopes(&mut self, bodies: &mut String, slopes: &'a Slopes) {
+        for (name, slope) in [("lambda_slope_at", &slopes.lambda), ("source_slope_at", &slopes.source)] {
+            if let Some(slope) = slope {
+                define(bodies, "double", name, &self.scalar(slope));
+            }
+        }
+        let call = |name: &str, slope: &Option<Coefficient>| match slope {
+            Some(_) => format!("{name}(form, cell, tag, x, y, z, u)"),
+            None => "0.0".into(),
+        };
+        let (lambda, source) =
+            (call("lambda_slope_at", &slopes.lambda), call("source_slope_at", &slopes.source));
+        define(bodies, "double", "reaction_slope_at", &format!("return u * {lambda} - {source};"));
+        if let Some(slope) = &slopes.sigma {
+            let (value, mean, body) = match slope.is_scalar() {
+                true => ("double", "double", self.scalar(slope)),
+                false => ("Tensor", "Symmetric", self.tensor(slope)),
+            };
+            let _ = write!(bodies, "\ntypedef {mean} SlopeMean;\n");
+            define(bodies, value, "sigma_slope_at", &body);
+        }
     }
 
     fn name(&mut self) -> String {

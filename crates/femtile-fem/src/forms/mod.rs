@@ -31,7 +31,7 @@ pub use cuda::{CudaForm, CudaFormData, Evaluated, OPERATIONS};
 pub(crate) use facet_terms::{FACET_ENTRIES, FacetTerm, facet_terms, measure as facet_measure, winners};
 pub(crate) use point_coefficients::PointCoefficients;
 #[doc(hidden)]
-pub use sample_forms::for_every_form;
+pub use sample_forms::{for_every_form, for_every_linearization};
 pub use unknown::{Slopes, State, UNKNOWN};
 
 /// A boundary condition; $\sigma\,\partial u/\partial n$ is the flux into the domain.

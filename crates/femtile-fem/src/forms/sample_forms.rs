@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use femtile_expression::Expression;
+use femtile_expression::{Expression, Names};
 use femtile_mesh::Field;
 
-use super::{Coefficient, CudaForm};
+use super::{Coefficient, CudaForm, Slopes};
 
 fn formula(text: &str) -> Coefficient {
     Expression::parse(text).map_or(Coefficient::Constant(f64::NAN), Coefficient::Expression)
@@ -65,6 +65,39 @@ pub fn for_every_form(mut visit: impl FnMut(usize, usize, &CudaForm<'_>)) {
         for (k, [sigma, lambda, source]) in kinds.iter().enumerate() {
             if let Some(form) = CudaForm::new(dimension, sigma, lambda, source) {
                 visit(k, dimension + 1, &form);
+            }
+        }
+    }
+}
+
+/// Returns a coefficient that depends on the time and on u.
+fn in_state(text: &str) -> Coefficient {
+    let names = Names { time: true, others: &["u"] };
+    Expression::parse_with(text, &names).map_or(Coefficient::Constant(f64::NAN), Coefficient::Expression)
+}
+
+/// Visits linearizations with every derivative in two and three dimensions, with the number of corners of a cell.
+pub fn for_every_linearization(mut visit: impl FnMut(usize, &CudaForm<'_>)) {
+    let constant = Coefficient::Constant;
+    let conductivity = || in_state("1 + u^2 + t*x");
+    let tensor = || {
+        let entry = |text| Expression::parse_with(text, &Names { time: true, others: &["u"] });
+        let entry = |text| entry(text).unwrap_or_else(|_| Expression::constant(f64::NAN));
+        let rows = [["2 + u^2", "0.1*x", "0"], ["0.1*x", "3 + t", "0"], ["0", "0", "2 + exp(-u)"]];
+        Coefficient::TensorExpression(Box::new(rows.map(|row| row.map(entry))))
+    };
+    let kinds = [
+        [conductivity(), in_state("u"), in_state("x - u^3")],
+        [tensor(), constant(-1.0), constant(1.0)],
+        [by_tag([constant(1.0), conductivity()]), field(1), in_state("exp(u)")],
+        [constant(1.0), in_state("t"), in_state("sin(t)")],
+    ];
+    for dimension in [2, 3] {
+        for [sigma, lambda, source] in &kinds {
+            let slope = |of: &Coefficient| of.uses_unknown().then(|| of.slope());
+            let slopes = Slopes { sigma: slope(sigma), lambda: slope(lambda), source: slope(source) };
+            if let Some(form) = CudaForm::linearized(dimension, [sigma, lambda, source], &slopes) {
+                visit(dimension + 1, &form);
             }
         }
     }

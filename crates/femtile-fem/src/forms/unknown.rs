@@ -47,6 +47,9 @@ pub struct Slopes {
 }
 
 impl Slopes {
+    /// No derivatives.
+    pub const NONE: &'static Self = &Self { sigma: None, lambda: None, source: None };
+
     /// Returns the exact derivatives.
     pub fn of(form: &Form<'_>) -> Self {
         let slope = |coefficient: &Coefficient| coefficient.uses_unknown().then(|| coefficient.slope());

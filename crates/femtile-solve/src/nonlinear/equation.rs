@@ -57,10 +57,6 @@ pub(crate) struct Equation<'a, D: SolveDevice> {
     stage: Option<Stage<D>>,
     time: f64,
     is_linear: bool,
-    /// Whether the matrix depends on neither the time nor u.
-    is_frozen: bool,
-    /// The shift of a frozen matrix that is filled.
-    filled: Option<f64>,
     residual: Buffer<f64, D>,
     product: Buffer<f64, D>,
     /// The last function, where a preconditioner needs the symmetric part of the linearization at it, or is kept.
@@ -97,8 +93,6 @@ impl<'a, D: SolveDevice> Equation<'a, D> {
         let coefficients = [form.sigma, form.lambda, form.source];
         let is_symmetric = derivatives.all.is_symmetric();
         let is_linear = !coefficients.iter().any(|coefficient| coefficient.uses_unknown());
-        let depends_on_time = coefficients.iter().any(|coefficient| coefficient.uses_time())
-            || form.conditions.iter().any(|given| given.condition.uses_time());
         let linear = LinearSolver::new(config, is_symmetric);
         let is_kept = stage.is_some() && linear.keeps_preconditioners();
         Ok(Self {
@@ -107,8 +101,6 @@ impl<'a, D: SolveDevice> Equation<'a, D> {
             stage,
             time,
             is_linear,
-            is_frozen: is_linear && !depends_on_time,
-            filled: None,
             residual: zeros()?,
             product: zeros()?,
             at: if is_symmetric && !is_kept { None } else { Some(zeros()?) },
@@ -157,7 +149,6 @@ impl<'a, D: SolveDevice> Equation<'a, D> {
 
     /// Writes $F - K(u)$ at the time that was brought into `d`, zero at given unknowns.
     pub fn defect(&mut self, u: &Buffer<f64, D>, d: &mut Buffer<f64, D>) -> Result<(), SolveError> {
-        self.filled = None;
         self.tangent.fill(self.time, u).map_err(|source| SolveError::AtTime { time: self.time, source })?;
         self.tangent.matrix().apply(d, u)?;
         self.device.axpby(d, 1.0, self.tangent.rhs(), -1.0)?;
@@ -207,16 +198,10 @@ impl<'a, D: SolveDevice> Equation<'a, D> {
 
     /// Fills the matrix with $J$ at a function, and the right side of K.
     fn fill(&mut self, u: &Buffer<f64, D>) -> Result<(), FemError> {
-        let shift = self.stage.as_ref().map_or(0.0, |stage| stage.shift);
-        if self.is_frozen && self.filled == Some(shift) {
-            return Ok(());
-        }
-        self.filled = None;
         self.tangent.fill(self.time, u)?;
         if let Some(stage) = &self.stage {
-            self.tangent.matrix_mut().combine_values(shift, stage.mass.values(), 1.0)?;
+            self.tangent.matrix_mut().combine_values(stage.shift, stage.mass.values(), 1.0)?;
         }
-        self.filled = Some(shift);
         Ok(())
     }
 

@@ -12,11 +12,14 @@ use super::lists::{Listing, Lists, Size, Values, shared_bytes};
 use crate::FemError;
 use crate::assembly::cpu;
 use crate::assembly::cuda::{ELEMENT, Given, first_error};
+use crate::assembly::drift::Drift;
 use crate::assembly::facet_rows::{FacetRows, RIGHT_SIDE};
 use crate::assembly::kernels::{AssemblyKernels, AssemblyProblem, DeviceState};
 use crate::assembly::sparsity::Sparsity;
 use crate::constraints::Constraints;
-use crate::forms::{CudaForm, CudaFormData, Evaluated, OPERATIONS, State, for_every_form};
+use crate::forms::{
+    CudaForm, CudaFormData, Evaluated, OPERATIONS, State, for_every_form, for_every_linearization,
+};
 
 static NONZEROS: Program =
     Program { name: "assembly_nonzeros", source: include_str!("nonzero.cu"), headers: &HEADERS };
@@ -109,6 +112,9 @@ pub(in crate::assembly) fn specialisations() -> Vec<Specialisation> {
             _ => program::<f64, f32>(n_corners, lanes, &form),
         });
     });
+    for_every_linearization(|n_corners, form| {
+        programs.push(program::<f64, f64>(n_corners, 0, &FormText::new(form)));
+    });
     programs
 }
 
@@ -117,6 +123,7 @@ pub struct RefillData {
     pattern: Arc<Sparsity>,
     places: Places,
     patches: Option<OnGpu>,
+    drift: Option<Drift>,
     host: Option<cpu::RefillData>,
     /// The loaded form, if the GPU assembles it.
     form: Option<FormText>,
@@ -130,7 +137,7 @@ impl RefillData {
         places: Places,
     ) -> Result<Self, FemError> {
         let patches = OnGpu::new(device, mesh, &pattern, &places)?;
-        Ok(Self { pattern, places, patches, host: None, form: None })
+        Ok(Self { pattern, places, patches, drift: None, host: None, form: None })
     }
 
     pub(in crate::assembly) fn load(
@@ -139,11 +146,17 @@ impl RefillData {
         problem: &AssemblyProblem<'_>,
     ) -> Result<(), FemError> {
         let form = &problem.coefficients.form;
-        let form = match problem.is_linearized {
-            true => None,
-            false => CudaForm::new(form.mesh.dimension(), form.sigma, form.lambda, form.source),
+        let (dimension, coefficients) = (form.mesh.dimension(), [form.sigma, form.lambda, form.source]);
+        let form = match problem.slopes {
+            // A drift is added to consecutive rows.
+            Some(_) if problem.coefficients.has_drift() && self.places.lanes().is_some() => None,
+            Some(slopes) => CudaForm::linearized(dimension, coefficients, slopes),
+            None => CudaForm::new(dimension, form.sigma, form.lambda, form.source),
         };
         self.form = None;
+        if problem.coefficients.has_drift() && self.drift.is_none() {
+            self.drift = Some(Drift::new(device, problem.coefficients.mesh, &self.pattern)?);
+        }
         if let (Some(patches), Some(form)) = (&mut self.patches, form)
             && patches.load(device, problem, &form, (&self.pattern, &self.places))?
         {
@@ -170,7 +183,10 @@ impl RefillData {
         rhs: &mut Buffer<T, Cuda>,
     ) -> Result<(), FemError> {
         match (&mut self.patches, &self.form) {
-            (Some(patches), Some(form)) => patches.launch(device, at.0, form, values, rhs),
+            (Some(patches), Some(form)) => {
+                let drift = self.drift.as_ref().filter(|_| at.0.coefficients.has_drift());
+                patches.launch(device, at, (form, drift), values, rhs)
+            }
             _ => self.fill_on_host(at, values, rhs),
         }
     }
@@ -450,12 +466,13 @@ impl OnGpu {
     fn launch<T: Scalar, V: Scalar>(
         &mut self,
         device: &Cuda,
-        problem: &AssemblyProblem<'_>,
-        form: &FormText,
+        (problem, state): (&AssemblyProblem<'_>, DeviceState<'_, Cuda>),
+        (form, drift): (&FormText, Option<&Drift>),
         values: &mut BufferMut<'_, V, Cuda>,
         rhs: &mut Buffer<T, Cuda>,
     ) -> Result<(), FemError> {
         let Some(data) = &self.form else { return Ok(()) };
+        let argument = data.argument_at(state.time, state.unknown);
         let rounds = size_of::<T>() < size_of::<f64>();
         let given =
             if problem.constraints.is_empty() { Structure(vec![0; 3]) } else { self.given.argument() };
@@ -467,8 +484,8 @@ impl OnGpu {
             self.bad.write(),
             self.lists.argument(),
             self.facets.argument(),
-            given,
-            data.argument(),
+            given.clone(),
+            argument.clone(),
             self.sizes.len() as u32,
             self.workspace[0] as u32,
             self.workspace[1] as u32,
@@ -481,7 +498,11 @@ impl OnGpu {
         // SAFETY: lists and places belong to the mesh and the matrix, whose sizes were compared; codes, nodes and
         // entries are numbers of their patch, and shared memory holds the largest one. The fields of the form have a
         // value per cell, the tables of constraints one per node.
-        Ok(unsafe { device.launch(&program, &kernel, launch, arguments) }?)
+        unsafe { device.launch(&program, &kernel, launch, arguments) }?;
+        match drift {
+            Some(drift) => drift.queue(device, (&form.text, argument), given, (values, rhs), &mut self.bad),
+            None => Ok(()),
+        }
     }
 
     fn reacts(&self, problem: &AssemblyProblem<'_>) -> Result<Vec<bool>, FemError> {

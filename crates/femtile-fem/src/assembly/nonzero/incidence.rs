@@ -3,7 +3,7 @@
 use femtile_mesh::Mesh;
 
 /// The cells of each node, ascending.
-pub(super) struct Incidence {
+pub(in crate::assembly) struct Incidence {
     /// Start of the cells of each node, and the end of the last.
     starts: Vec<u64>,
     cells: Vec<u32>,
@@ -30,6 +30,16 @@ impl Incidence {
         }
         starts.pop();
         Self { starts, cells }
+    }
+
+    /// Returns the start of the cells of each node, and the end of the last.
+    pub fn starts(&self) -> &[u64] {
+        &self.starts
+    }
+
+    /// Returns the cells of one node after another.
+    pub fn cells(&self) -> &[u32] {
+        &self.cells
     }
 
     /// Returns the cells of any of some nodes, ascending, each once.

@@ -8,3 +8,4 @@ mod lists;
 
 pub use cuda::RefillData;
 pub(super) use cuda::specialisations;
+pub(super) use incidence::Incidence;

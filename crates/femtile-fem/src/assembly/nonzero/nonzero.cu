@@ -63,7 +63,8 @@ struct ElementValues {
 
 // Means of the coefficients over an element, mass and load weighted with its shape functions.
 __device__ inline void average(
-    SigmaMean& sigma, ElementValues& out, const Form& form, u64 cell, const Vector (&p)[CORNERS]) {
+    SigmaMean& sigma, ElementValues& out, const Form& form, u64 cell, const Vector (&p)[CORNERS],
+    const double (&u)[CORNERS]) {
     const int tag = form.tags != 0 ? form.tags[cell] : 0;
     if (SIGMA_BY_CELL) see(sigma, out.is_sound, 1.0, sigma_at(form, cell, tag, 0.0, 0.0, 0.0));
     if (LAMBDA_BY_CELL) {
@@ -84,9 +85,15 @@ __device__ inline void average(
         const double* const point = rule_point(form, q);
         const double weight = point[0];
         const Vector at = point_at(point, p);
-        if (SIGMA == BY_POINT) see(sigma, out.is_sound, weight, sigma_at(form, cell, tag, at.x, at.y, at.z));
+        const double value = READS_UNKNOWN ? value_at(point, u) : 0.0;
+        if (SIGMA == BY_POINT) {
+            see(sigma, out.is_sound, weight, sigma_at(form, cell, tag, at.x, at.y, at.z, value));
+        }
+        // Of a linearization, the slope moves from the source to the reaction.
+        double slope = 0.0;
+        if (ANY_REACTION) slope = reaction_slope_at(form, cell, tag, at.x, at.y, at.z, value);
         if (LAMBDA == BY_POINT) {
-            const double lambda = lambda_at(form, cell, tag, at.x, at.y, at.z);
+            const double lambda = lambda_at(form, cell, tag, at.x, at.y, at.z, value) + slope;
             out.is_sound &= is_reaction(lambda);
 #pragma unroll
             for (u32 a = 0; a < CORNERS; ++a) {
@@ -97,7 +104,7 @@ __device__ inline void average(
             }
         }
         if (SOURCE == BY_POINT) {
-            const double f = source_at(form, cell, tag, at.x, at.y, at.z);
+            const double f = source_at(form, cell, tag, at.x, at.y, at.z, value) + slope * value;
             out.is_sound &= is_finite(f);
 #pragma unroll
             for (u32 a = 0; a < CORNERS; ++a) out.load[a % (LOADS > 0 ? LOADS : 1)] += weight * f * point[1 + a];
@@ -105,14 +112,15 @@ __device__ inline void average(
     }
 }
 
-__device__ inline ElementValues element_values(const Form& form, u64 cell, const Vector (&p)[CORNERS]) {
+__device__ inline ElementValues element_values(
+    const Form& form, u64 cell, const Vector (&p)[CORNERS], const double (&u)[CORNERS]) {
     Vector g[DIMENSION];
     const double volumes = area_vectors(g, p), factorial = DIMENSION == 3 ? 6.0 : 2.0;
     const double measure = volumes * (1.0 / factorial), scale = (1.0 / factorial) * reciprocal(volumes);
     ElementValues out = {};
     SigmaMean sigma = {};
     out.is_sound = measure >= SMALLEST && scale >= SMALLEST && scale <= LARGEST;
-    average(sigma, out, form, cell, p);
+    average(sigma, out, form, cell, p, u);
     double stiffness[EDGES];
     stiffness_of_edges(stiffness, g, sigma, scale);
 #pragma unroll
@@ -187,18 +195,22 @@ __device__ inline bool sees_given_unknown(const Patch& patch, const u32* nodes, 
 }
 
 __device__ inline void work_out_elements(
-    const Tile& tile, const Patch& patch, const u32* cells, const Form& form, u32* bad) {
+    const Tile& tile, const Patch& patch, const Lists& lists, const Form& form, u32* bad) {
     const u32 n = patch.n_elements;
+    const u32* const cells = lists.cells;
     for (u32 e = threadIdx.x; e < n; e += THREADS) {
         const u64 corners = tile.corners[e];
         Vector p[CORNERS];
+        double u[CORNERS];
 #pragma unroll
         for (u32 a = 0; a < CORNERS; ++a) {
-            const double* const point = tile.points + (u32)(corners >> 16 * a & 0xffff);
+            const u32 place = (u32)(corners >> 16 * a & 0xffff);
+            const double* const point = tile.points + place;
             p[a] = Vector{point[0], point[1], point[2]};
+            u[a] = READS_UNKNOWN ? unknown_at(form, lists.nodes[patch.node + place / 3]) : 0.0;
         }
         const u64 cell = READS_CELLS ? cells[patch.element + e] : 0;
-        const ElementValues values = element_values(form, cell, p);
+        const ElementValues values = element_values(form, cell, p, u);
 #pragma unroll
         for (u32 k = 0; k < EDGES; ++k) tile.edges[k * n + e] = values.edges[k];
 #pragma unroll
@@ -354,7 +366,7 @@ __device__ inline void assemble_patch(
     V* values, T* rhs, double* unrounded, u32* reacts, u32* bad, const Tile& tile, const Patch& patch,
     const Lists& lists, const Facets& facets, const Given& given, const Form& form) {
     const bool sees_given = sees_given_unknown(patch, lists.nodes, given);
-    work_out_elements(tile, patch, lists.cells, form, bad);
+    work_out_elements(tile, patch, lists, form, bad);
     __syncthreads();
     gather(tile, patch);
     __syncthreads();
