@@ -186,8 +186,13 @@ fn in_state(text: &str) -> Coefficient {
 
 /// Coefficients that depend on u and on the time in every way.
 fn coefficients_in_state() -> Vec<[Coefficient; 3]> {
-    let entry = |text| Expression::parse_with(text, &Names { time: true, others: &["u"] }).expect("a formula");
-    let rows = [["2 + u^2", "0.3*sin(u)", "0.1*t"], ["0.3*sin(u)", "3 + x*u", "0.2"], ["0.1*t", "0.2", "2 + exp(-u)"]];
+    let entry =
+        |text| Expression::parse_with(text, &Names { time: true, others: &["u"] }).expect("a formula");
+    let rows = [
+        ["2 + u^2", "0.3*sin(u)", "0.1*t"],
+        ["0.3*sin(u)", "3 + x*u", "0.2"],
+        ["0.1*t", "0.2", "2 + exp(-u)"],
+    ];
     let by_tag = |of: [&str; 4]| super::forms::by_tag(of.map(in_state).to_vec());
     vec![
         [in_state("1 + x*u^2"), in_state("-1 + t*u"), in_state("x*t - u^3")],

@@ -129,7 +129,8 @@ fn nonlinear_equations_have_on_a_gpu_the_solution_of_a_cpu() {
             let steady = |gpu: Option<&Cuda>| {
                 let mut progress = Silent;
                 let discretization = problem.discretize().unwrap();
-                let solved = discretization.solve(&cpu, &config, gpu.cloned(), &mut Stages::new(&mut progress));
+                let solved =
+                    discretization.solve(&cpu, &config, gpu.cloned(), &mut Stages::new(&mut progress));
                 let solution = solved.unwrap();
                 assert!(solution.has_converged(), "{:?}", solution.nonlinear());
                 assert_eq!(solution.device().contains("emulator"), gpu.is_some());
@@ -140,8 +141,9 @@ fn nonlinear_equations_have_on_a_gpu_the_solution_of_a_cpu() {
                 let (mut progress, mut observer) = (Silent, Nobody);
                 let discretization = run.discretize().unwrap();
                 let mut stages = Stages::new(&mut progress);
-                let solution =
-                    run.run(discretization, (&cpu, gpu.cloned()), &config, &mut observer, &mut stages).unwrap();
+                let solution = run
+                    .run(discretization, (&cpu, gpu.cloned()), &config, &mut observer, &mut stages)
+                    .unwrap();
                 assert!(solution.at_end().has_converged());
                 solution.at_end().values().to_vec()
             };
