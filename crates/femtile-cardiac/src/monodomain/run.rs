@@ -91,6 +91,7 @@ impl Monodomain<'_> {
             storage,
             theta: self.theta,
             length: steps.1,
+            mass: self.mass,
             error: self.error.unwrap_or(1e-5 * self.amplitude()),
         };
         let (mut stepper, v) = Stepper::new(on, self, &of, config, stages)?;

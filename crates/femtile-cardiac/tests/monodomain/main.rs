@@ -5,6 +5,7 @@ mod ecg;
 mod orders;
 mod refusals;
 mod restart;
+mod variants;
 
 use femtile::Mesh;
 use femtile::mesh::generate::{SquareConfig, square};

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::BufReader;
 use std::time::Duration;
 
-use femtile_cardiac::ionic::{LocalScheme, Model};
+use femtile_cardiac::ionic::{GatePrecision, LocalScheme, Model};
 use femtile_cardiac::monodomain::{
     AdaptiveSteps, Checkpoint, CheckpointInterval, Monodomain, Scheme, Splitting,
 };
@@ -16,7 +16,7 @@ use femtile_solve::{Key, PreconditionerConfig, SolverConfig, below};
 use femtile_time::implicit::CheckpointError;
 use sha2::{Digest, Sha256};
 
-use crate::file::{IntegrationName, MembraneSection, StimulusSection, TimeMethod};
+use crate::file::{GatesName, IntegrationName, MembraneSection, StimulusSection, TimeMethod};
 use crate::series::checkpoint_path;
 use crate::{Case, CaseError};
 
@@ -77,7 +77,11 @@ fn tissue<'m>(problem: Monodomain<'m>, section: &MembraneSection, model: &Model)
     };
     let (surface_to_volume, capacitance) =
         (section.surface_to_volume.unwrap_or(surface_to_volume), section.capacitance.unwrap_or(capacitance));
-    problem.membrane(surface_to_volume, capacitance).local_scheme(match section.integration {
+    let gates = match section.gates {
+        GatesName::Double => GatePrecision::Double,
+        GatesName::Single => GatePrecision::Single,
+    };
+    problem.membrane(surface_to_volume, capacitance).gates(gates).local_scheme(match section.integration {
         IntegrationName::RushLarsen => LocalScheme::RushLarsen,
         IntegrationName::RushLarsen2 => LocalScheme::RushLarsen2,
         IntegrationName::Explicit => LocalScheme::Explicit,
@@ -92,7 +96,7 @@ fn in_time<'m>(problem: Monodomain<'m>, case: &Case, fingerprint: [u8; 32]) -> M
         (None, Some(steps), _) => length / steps.max(1) as f64,
         (None, None, first) => first.unwrap_or(1e-4 * length),
     };
-    let mut problem = problem.times(time.start, time.end, step).scheme(scheme(case));
+    let mut problem = problem.times(time.start, time.end, step).scheme(scheme(case)).mass(time.mass.into());
     if let Some(tolerance) = time.tolerance {
         let shortest = time.shortest_step.unwrap_or(1e-9 * length);
         let longest = time.longest_step.unwrap_or(0.1 * length);

@@ -1,3 +1,4 @@
+use femtile_solve::MassMatrix;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -155,6 +156,15 @@ pub struct TimeSection {
 
 fn auto() -> String {
     "auto".into()
+}
+
+impl From<MassName> for MassMatrix {
+    fn from(name: MassName) -> Self {
+        match name {
+            MassName::Consistent => Self::Consistent,
+            MassName::Lumped => Self::Lumped,
+        }
+    }
 }
 
 fn is_consistent(mass: &MassName) -> bool {

@@ -5,11 +5,11 @@ use std::io::BufReader;
 use std::time::Duration;
 
 use femtile_mesh::Mesh;
-use femtile_solve::{CheckpointInterval, MassMatrix, Transient};
+use femtile_solve::{CheckpointInterval, Transient};
 use femtile_time::implicit::{Checkpoint, CheckpointError, Scheme, Steps, Tolerance};
 use sha2::{Digest, Sha256};
 
-use crate::file::{Entry, MassName, TimeMethod, TimeSection, Value};
+use crate::file::{Entry, TimeMethod, TimeSection, Value};
 use crate::series::checkpoint_path;
 use crate::{Case, CaseError};
 
@@ -40,11 +40,7 @@ pub(super) fn transient<'m>(
     let problem = case.problem_with(mesh, [&diffusion, &lambda])?;
     let mut transient = Transient::new(problem, &case.initial()).scheme(scheme(case));
     if let Some(time) = &case.file.time {
-        let mass = match time.mass {
-            MassName::Consistent => MassMatrix::Consistent,
-            MassName::Lumped => MassMatrix::Lumped,
-        };
-        transient = transient.times(time.start, time.end).steps(steps(time)).mass(mass);
+        transient = transient.times(time.start, time.end).steps(steps(time)).mass(time.mass.into());
         if let Some(section) = &time.checkpoint {
             let interval = match (section.steps, section.minutes) {
                 (Some(steps), _) => CheckpointInterval::Steps(steps),
