@@ -9,7 +9,9 @@ use clap::Parser;
 use comfy_table::{Table, presets};
 use femtile::mesh::io::write_atomically;
 use femtile_bench::Failure;
-use femtile_research::reproduce::{Cell, Figure, Item, Paper, Quantity, Session, Settings, papers, svg};
+use femtile_research::reproduce::{
+    Cell, Figure, Item, Paper, Power, Quantity, Session, Settings, papers, svg,
+};
 use femtile_terminal::{is_stdout, print, print_data, to_json};
 
 /// Regenerate tables and figures of the papers that Femtile implements, with published and measured values.
@@ -58,6 +60,15 @@ struct ReproduceOptions {
     /// Leave out the GPU.
     #[arg(long)]
     no_gpu: bool,
+    /// Nominal power of the GPU, for figures by power.
+    #[arg(long, default_value_t = 700, value_name = "W", value_parser = clap::value_parser!(u32).range(1..))]
+    gpu_watts: u32,
+    /// Nominal power of a package of the CPU, for figures by power.
+    #[arg(long, default_value_t = 350, value_name = "W", value_parser = clap::value_parser!(u32).range(1..))]
+    package_watts: u32,
+    /// Cores of that package.
+    #[arg(long, default_value_t = 56, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    package_cores: u32,
 }
 
 fn main() -> ExitCode {
@@ -86,6 +97,11 @@ fn run(options: &ReproduceOptions) -> Result<ExitCode, Failure> {
         repeats: if options.small { 1 } else { options.repeats },
         peers: !options.no_peers,
         gpu: !options.no_gpu,
+        power: Power {
+            gpu_watts: options.gpu_watts,
+            package_watts: options.package_watts,
+            package_cores: options.package_cores,
+        },
     };
     let session = Session::new(settings)?;
     let mut figures = Vec::new();
