@@ -22,8 +22,8 @@ use femtile_terminal::{is_stdout, print, print_data, to_json};
 struct ReproduceOptions {
     /// Key of the paper, as in references.bib; without it the papers and what can be reproduced are listed.
     key: Option<String>,
-    /// The table or figure, such as figure-10; without it all of the paper.
-    item: Option<String>,
+    /// Tables and figures, such as figure-10; without them all of the paper. What several of them show is measured once.
+    items: Vec<String>,
     /// Folder for each figure as text, JSON and SVG.
     #[arg(short, long, value_name = "FOLDER")]
     output: Option<PathBuf>,
@@ -78,7 +78,7 @@ fn main() -> ExitCode {
 
 fn run(options: &ReproduceOptions) -> Result<ExitCode, Failure> {
     let Some(key) = &options.key else { return Ok(print(&list(&papers()))?) };
-    let items = chosen(key, options.item.as_deref())?;
+    let items = chosen(key, &options.items)?;
     for folder in
         [&options.output, &options.json.as_ref().and_then(|file| file.parent().map(Path::to_path_buf))]
     {
@@ -137,8 +137,8 @@ fn list(papers: &[Paper]) -> String {
     text
 }
 
-/// Returns the requested items.
-fn chosen(key: &str, item: Option<&str>) -> Result<Vec<Item>, Failure> {
+/// Returns the requested items in the order of the paper.
+fn chosen(key: &str, items: &[String]) -> Result<Vec<Item>, Failure> {
     let papers = papers();
     let Some(paper) = papers.iter().find(|paper| paper.key == key) else {
         return Err(Failure::Argument(format!(
@@ -146,15 +146,14 @@ fn chosen(key: &str, item: Option<&str>) -> Result<Vec<Item>, Failure> {
             list(&papers)
         )));
     };
-    let items: Vec<_> =
-        paper.items.iter().copied().filter(|known| item.is_none_or(|item| known.name == item)).collect();
-    if items.is_empty() {
+    let is_known = |item: &&String| paper.items.iter().any(|known| known.name == **item);
+    if let Some(item) = items.iter().find(|item| !is_known(item)) {
         let names: Vec<_> = paper.items.iter().map(|item| item.name).collect();
-        let item = item.unwrap_or_default();
         let names = names.join(", ");
         return Err(Failure::Argument(format!("{key} has no item `{item}`; choose one of: {names}")));
     }
-    Ok(items)
+    let is_requested = |known: &Item| items.is_empty() || items.iter().any(|item| item == known.name);
+    Ok(paper.items.iter().copied().filter(is_requested).collect())
 }
 
 fn json(figures: &[Figure]) -> Result<String, Failure> {

@@ -171,6 +171,17 @@ fn rates_count_twenty_bytes_a_nonzero(figures: &[Value]) {
 }
 
 #[test]
+fn several_items_share_their_measurements() {
+    let found = figures("wong2015", &["figure-16", "figure-15"]);
+    assert_eq!(
+        found.iter().map(|figure| figure["item"].as_str().unwrap()).collect::<Vec<_>>(),
+        ["figure-15", "figure-16"]
+    );
+    let speed_up = column(&found[0], "2 threads")[0].1;
+    assert_eq!(column(&found[1], "2 threads against one core")[0].1, speed_up / 2.0);
+}
+
+#[test]
 fn sorting_rows_never_stores_more() {
     let figures = figures("wong2015", &["table-6", "--no-peers"]);
     for name in ["stored entries", "stored entries, windows of 256"] {
@@ -306,6 +317,7 @@ fn papers_and_items_that_do_not_exist_are_named_beside_those_that_do() {
     for (arguments, words) in [
         (&["nobody2000"][..], &["nobody2000", "laszlo2016"][..]),
         (&["laszlo2016", "figure-99"], &["figure-99", "figure-10"]),
+        (&["laszlo2016", "figure-10", "figure-98"], &["no item `figure-98`", "figure-10"]),
         (&["cui2024", "figure-1"], &["cui2024 has no item `figure-1`", "table-1"]),
     ] {
         let output = research().args(arguments).output().unwrap();

@@ -24,7 +24,9 @@ pub(in super::super) fn figure_2(session: &Session) -> Result<Figure, BenchError
             .drawn(&format!("{device}, assembly"), cells(hearts, of, assembly))
             .drawn(&format!("{device}, CG"), cells(hearts, of, solver));
     }
-    table = table.listed("cells", hearts.iter().map(|heart| Cell::Count(heart.n_cells)).collect());
+    table = table
+        .listed("cells", hearts.iter().map(|heart| Cell::Count(heart.n_cells)).collect())
+        .listed("end", hearts.iter().map(|heart| Cell::Number(heart.end)).collect());
     for (device, of) in devices() {
         let count = |get: fn(&Run) -> usize| {
             hearts.iter().map(|heart| of(heart).map_or(Cell::Nothing, |run| Cell::Count(get(run)))).collect()
