@@ -13,7 +13,7 @@ use femtile::{Mesh, Poisson, SolverConfig, Value};
 use crate::{CardiacDevice, CardiacError};
 
 /// Products with an operator in a run, enough for any format to pay.
-const MANY: usize = 10_000;
+pub(crate) const MANY: usize = 10_000;
 /// The share of the size of the residual that a solve leaves; the size is chosen by the error that is accepted.
 const TOLERANCE: f64 = 1e-6;
 

@@ -19,11 +19,12 @@ use femtile::{DeviceChoice, Mesh, SolverConfig, Value};
 
 use crate::CardiacError;
 use crate::activation::{ActivationConfig, ActivationTimes};
+pub use crate::implicit::StepSeconds;
 use crate::ionic::{GatePrecision, LocalScheme, Model};
 use crate::stimulus::Stimulus;
 pub use checkpoint::Checkpoint;
 pub use clock::AdaptiveSteps;
-pub(crate) use diffusion::{DiffusionConfig, stiffness};
+pub(crate) use diffusion::{DiffusionConfig, MANY, stiffness};
 pub use ecg::Electrode;
 pub(crate) use stepper::Advance;
 pub use watch::{Frame, Observer};
@@ -106,6 +107,7 @@ pub struct Monodomain<'m> {
     local: LocalScheme,
     gates: GatePrecision,
     error: Option<f64>,
+    timed: bool,
     activation: Option<ActivationConfig>,
     electrodes: Vec<Electrode>,
     bath: f64,
@@ -137,6 +139,7 @@ impl<'m> Monodomain<'m> {
             local: LocalScheme::RushLarsen,
             gates: GatePrecision::Double,
             error: None,
+            timed: false,
             activation: None,
             electrodes: Vec::new(),
             bath: 1.0,
@@ -219,6 +222,13 @@ impl<'m> Monodomain<'m> {
     /// action potentials, 1e-3 mV.
     pub fn solve_error(mut self, error: f64) -> Self {
         self.error = Some(error);
+        self
+    }
+
+    /// Lets [`Outcome::parts`] tell the seconds of the parts of implicit steps; a GPU is then waited for after each part, and
+    /// the run takes longer.
+    pub fn timed(mut self, timed: bool) -> Self {
+        self.timed = timed;
         self
     }
 
@@ -440,6 +450,8 @@ pub struct Outcome {
     pub rejected: usize,
     /// Seconds of the loop over steps.
     pub seconds: f64,
+    /// Seconds of the parts of implicit steps; none unless [`Monodomain::timed`] asks for them.
+    pub parts: Option<StepSeconds>,
 }
 
 /// The result of a run.

@@ -60,6 +60,7 @@ impl Monodomain<'_> {
             newton: state.newton,
             rejected: state.rejected,
             seconds: begun.elapsed().as_secs_f64(),
+            parts: state.stepper.seconds(),
         };
         let (format, preconditioner) = state.stepper.description();
         Ok(MonodomainSolution {

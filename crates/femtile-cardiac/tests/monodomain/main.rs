@@ -2,6 +2,7 @@
 
 mod cable;
 mod ecg;
+mod implicit;
 mod orders;
 mod refusals;
 mod restart;
