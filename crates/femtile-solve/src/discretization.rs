@@ -71,6 +71,11 @@ impl<'m> Discretization<'m> {
         &self.node_overlaps
     }
 
+    /// Returns notes on the data of the problem, such as fibres that were normalised.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
     /// Returns the form of a component.
     pub fn form(&self, component: usize) -> Form<'_> {
         Form {

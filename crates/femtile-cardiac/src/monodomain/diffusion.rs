@@ -59,6 +59,7 @@ impl<D: CardiacDevice> Diffusion<D> {
     ) -> Result<Self, CardiacError> {
         let shift = of.storage / (of.theta * of.length);
         let problem = Poisson::new(mesh).sigma(of.conductivity.clone()).lambda(shift).discretize()?;
+        check_conductivity(&problem.form(0))?;
         let weak = problem.weak_form(config, opened, cpu.threads())?.mass(of.mass)?;
         let system = weak.system((cpu, device), stages)?;
         let (format, preconditioner_name) = (system.format().to_owned(), weak.config().preconditioner.name());
@@ -137,10 +138,20 @@ impl<D: CardiacDevice> Diffusion<D> {
 /// # Errors
 /// Errors of the form and the device.
 pub(crate) fn stiffness<D: CardiacDevice>(device: &D, form: &Form<'_>) -> Result<Csr<f64, D>, CardiacError> {
+    check_conductivity(form)?;
     let [zero, one] = [0.0, 1.0].map(Coefficient::Constant);
     let with_mass = Form { lambda: &one, ..*form };
     let mut matrix = assemble::<f64, D>(device, &with_mass, &|_| ())?.matrix;
     let mass = assemble::<f64, D>(device, &Form { sigma: &zero, ..with_mass }, &|_| ())?.matrix;
     matrix.combine_values(-1.0, mass.values(), 1.0)?;
     Ok(matrix)
+}
+
+/// Refuses a conductivity that changes in a run.
+fn check_conductivity(form: &Form<'_>) -> Result<(), CardiacError> {
+    if form.sigma.uses_unknown() || form.sigma.uses_time() {
+        let message = "the conductivity of tissue cannot depend on u or t: use x, y and z alone";
+        return Err(CardiacError::setting("conductivity", message));
+    }
+    Ok(())
 }

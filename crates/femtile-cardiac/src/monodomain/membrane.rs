@@ -16,7 +16,7 @@ impl<D: IonicKernels + VectorKernels<f64>> Membrane<D> {
     /// Begins at rest; returns the potentials as well.
     ///
     /// # Errors
-    /// [`CardiacError::Setting`] for an unknown tag, and where nodes belong to no tissue.
+    /// [`CardiacError::Entry`] for an unknown tag; [`CardiacError::Setting`] where nodes belong to no tissue.
     pub fn new(
         device: &D,
         mesh: &Mesh,
@@ -86,7 +86,8 @@ fn nodes_of(mesh: &Mesh, tissues: &[Tissue]) -> Result<Vec<Vec<u32>>, CardiacErr
         match &tissue.cells {
             None => owner.fill(number),
             Some(tag) => {
-                let nodes = Place::Tag(tag.clone()).nodes(mesh, number)?;
+                let wrong = |message| CardiacError::Entry { list: "tissue", number, field: "cells", message };
+                let nodes = Place::Tag(tag.clone()).nodes(mesh).map_err(wrong)?;
                 nodes.into_iter().for_each(|node| owner[node as usize] = number);
             }
         }

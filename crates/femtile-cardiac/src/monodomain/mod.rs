@@ -270,6 +270,17 @@ impl<'m> Monodomain<'m> {
         self
     }
 
+    /// Returns the time up to which frames were passed on by the run that wrote a checkpoint.
+    pub fn frames_until(&self, checkpoint: &Checkpoint) -> f64 {
+        self.reach(checkpoint.time, checkpoint.length)
+    }
+
+    /// Returns the time up to which frames belong to the end of a step: adaptive steps end at the times of frames, others near
+    /// them.
+    fn reach(&self, time: f64, length: f64) -> f64 {
+        if self.adaptive.is_some() { time } else { time + 0.5 * length }
+    }
+
     /// Returns the mesh.
     pub fn mesh(&self) -> &'m Mesh {
         self.mesh

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 pub struct MembraneSection {
     /// The model: `aliev-panfilov`, `mitchell-schaeffer`, `fitzhugh-nagumo`, `ten-tusscher-panfilov-2006`,
     /// `courtemanche-ramirez-nattel-1998`, with a variant after a colon (`ten-tusscher-panfilov-2006:endo`), or a file that ends
-    /// in `.toml`, relative to the folder of the case file.
+    /// in `.toml` or `.model` (EasyML), relative to the folder of the case file.
     pub model: String,
     /// Constants of the model that have other values.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]

@@ -34,7 +34,10 @@ pub use solver::{
     FormatName, Method, MetricName, NonlinearName, Operator, Precision, PreconditionerName, SolverSection,
 };
 pub use space::{Quadrature, SpaceSection};
-pub use time::{CheckpointSection, CoefficientSource, MassName, SchemeName, TimeMethod, TimeSection, Times};
+pub use time::{
+    CheckpointSection, CoefficientSource, MassName, SchemeName, TimeMethod, TimeSection, Times,
+    WriteErrorName,
+};
 
 /// A case: mesh, equation, boundary conditions, solver and output.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

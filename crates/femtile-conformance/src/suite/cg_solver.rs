@@ -269,7 +269,7 @@ fn on<D: LinearDevice>(device: &D, values: &[f64]) -> Buffer<f64, D> {
 
 /// The next guess and its product are those of plain loops, and the last solution takes the place of the one before.
 pub fn two_solutions_are_extrapolated<D: LinearDevice>(device: &D, scope: &Scope) {
-    for &n in &scope.sizes {
+    for &n in scope.sizes {
         let mut random = Random::new(n as u64);
         let [x, before, q, q_before] = [(); 4].map(|()| random.vector::<f64>(n));
         for weight in [0.0, 1.0] {

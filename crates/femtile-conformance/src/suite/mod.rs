@@ -16,6 +16,7 @@ pub mod ell_warp;
 pub mod formats;
 pub mod forms;
 pub mod headers;
+pub mod in_time;
 pub mod ionic;
 pub mod matrix_free;
 pub mod memory;
@@ -293,6 +294,17 @@ macro_rules! membranes {
             ionic: steps_agree_with_the_reference, single_gates_agree_with_the_reference, implicit_states_agree_with_the_reference,
                 points_without_a_solution_are_counted;
             activation: times_agree_with_the_reference;
+        }
+    };
+}
+
+/// Instantiates the checks of runs in time as tests, for the GPUs, real or emulated, that `$devices()` gives.
+#[macro_export]
+macro_rules! runs_in_time {
+    ($devices:path, $scope:expr) => {
+        $crate::checks! { $devices, $scope;
+            in_time: heat_agrees_with_a_processor, infinite_sources_are_named_with_time_and_cell,
+                hearts_agree_with_a_processor;
         }
     };
 }

@@ -349,6 +349,8 @@ impl<T: Scalar, D: CgSolverKernels<T>> CgSolver<T, D> {
                 outcome
             }
             Attempt::NotBegun { tolerance, .. } => {
+                // A target far below a huge or infinite right side may be zero relative to it.
+                let tolerance = tolerance.max(f64::MIN_POSITIVE);
                 let config = KrylovConfig { tolerance, ..config.clone() };
                 let Self { a, m, x, b, v, .. } = self;
                 let system = System { a: a.as_ref(), m: m.as_ref(), b, comm };
