@@ -18,7 +18,7 @@ use crate::nonlinear::{self, MassMatrix};
 use crate::overlap::Overlap;
 use crate::right_side::RightSide;
 use crate::solution::{Finished, Solution};
-use crate::system::LinearSystem;
+use crate::system::{LinearSystem, Operators};
 use crate::tensor::{self, Boxes, OperatorDevice};
 use crate::{
     DeviceChoice, Key, PreconditionerConfig, Region, SolveError, SolverConfig, SpaceConfig, Stage, Stages,
@@ -207,7 +207,7 @@ impl<'m> Discretization<'m> {
             true => Kind::Simplices(self.form(0)),
             false => Kind::Tensor { problems, boxes, space: self.config },
         };
-        Ok(WeakForm { kind, config, preconditioner_reason: reason, mass: MassMatrix::Consistent })
+        Ok(WeakForm { kind, config, preconditioner_reason: reason })
     }
 
     /// Solves on the device of the settings, or on a GPU that is open already; a processor takes over what a GPU that
@@ -255,8 +255,6 @@ pub struct WeakForm<'d> {
     kind: Kind<'d>,
     config: SolverConfig,
     preconditioner_reason: String,
-    /// The mass matrix of the reaction.
-    mass: MassMatrix,
 }
 
 #[derive(Debug)]
@@ -280,25 +278,6 @@ impl WeakForm<'_> {
     /// Returns the reason for the preconditioner.
     pub fn preconditioner_reason(&self) -> &str {
         &self.preconditioner_reason
-    }
-
-    /// Sets the mass matrix of the reaction.
-    ///
-    /// # Errors
-    /// [`SolveError::Setting`] for a lumped one of elements other than linear ones, or where values are given on the boundary.
-    pub fn mass(mut self, mass: MassMatrix) -> Result<Self, SolveError> {
-        let is_supported = match &self.kind {
-            Kind::Simplices(form) => {
-                form.conditions.iter().all(|given| given.condition.given_value().is_none())
-            }
-            Kind::Tensor { .. } => false,
-        };
-        if mass == MassMatrix::Lumped && !is_supported {
-            let message = "a reaction is lumped with linear elements and natural boundary conditions";
-            return Err(SolveError::setting(&["mass".into()], message));
-        }
-        self.mass = mass;
-        Ok(self)
     }
 
     /// Chooses the device.
@@ -326,12 +305,44 @@ impl WeakForm<'_> {
     ) -> Result<LinearSystem<'_, D>, SolveError> {
         let config = &self.config;
         match &self.kind {
-            Kind::Simplices(form) => of_simplices(device, config, (form, self.mass), stages),
+            Kind::Simplices(form) => of_simplices(device, config, form, stages),
             Kind::Tensor { problems, boxes, space } => {
                 let config = (config, space.quadrature);
                 tensor::system((cpu, device), config, (problems, boxes.as_ref()), stages)
             }
         }
+    }
+
+    /// Makes the operator of a problem of one component and its preconditioner, for many right sides.
+    ///
+    /// # Errors
+    /// [`SolveError::Setting`] for a lumped mass of elements other than linear ones, or where values are given on the boundary;
+    /// else as [`WeakForm::system`].
+    pub fn operators<D: OperatorDevice>(
+        &self,
+        (cpu, device): (&Cpu, &D),
+        mass: MassMatrix,
+        stages: &mut Stages<'_>,
+    ) -> Result<Operators<D>, SolveError> {
+        let natural =
+            |form: &&Form<'_>| form.conditions.iter().all(|given| given.condition.given_value().is_none());
+        let form = match &self.kind {
+            Kind::Simplices(form) => Some(form),
+            Kind::Tensor { .. } => None,
+        };
+        if mass == MassMatrix::Lumped && form.filter(natural).is_none() {
+            let message = "a reaction is lumped with linear elements and natural boundary conditions";
+            return Err(SolveError::setting(&["mass".into()], message));
+        }
+        let Some(form) = form else {
+            return Ok(self.system((cpu, device), stages)?.into());
+        };
+        let mut matrix = self.matrix(device, stages)?;
+        if mass == MassMatrix::Lumped {
+            lump_reaction(device, form, &mut matrix)?;
+        }
+        stages.begin(Stage::Setup)?;
+        Operators::of_matrix(&self.config, matrix, form.mesh)
     }
 
     /// Assembles the matrix of one component on a device, without a right side.
@@ -377,16 +388,13 @@ impl WeakForm<'_> {
 fn of_simplices<'d, D: OperatorDevice>(
     device: &D,
     config: &SolverConfig,
-    (form, mass): (&Form<'d>, MassMatrix),
+    form: &Form<'d>,
     stages: &mut Stages<'_>,
 ) -> Result<LinearSystem<'d, D>, SolveError> {
     stages.begin(Stage::Assemble)?;
     let system = stages.with_fractions(|progress| assemble::<f64, D>(device, form, progress))?;
     stages.begin(Stage::Setup)?;
-    let (mut matrix, system) = system.into_parts();
-    if mass == MassMatrix::Lumped {
-        lump_reaction(device, form, &mut matrix)?;
-    }
+    let (matrix, system) = system.into_parts();
     let is_pure_neumann = system.is_pure_neumann;
     let right = RightSide::Simplices(form.mesh, system);
     LinearSystem::of_matrix(device, config, (matrix, is_pure_neumann), Some(form.mesh), right)

@@ -38,8 +38,9 @@ pub(crate) fn citations_of(format: Format, levels: &[Level]) -> Vec<&'static str
 pub(crate) fn product_matrix<D: SolveDevice>(
     matrix: Csr<f64, D>,
     config: &SolverConfig,
+    solves: Solves,
 ) -> Result<(ProductMatrix<f64, D>, String), LinalgError> {
-    ProductMatrix::new(matrix, config.format, n_products(config, Solves::One), &config.remembered)
+    ProductMatrix::new(matrix, config.format, n_products(config, solves), &config.remembered)
 }
 
 /// Returns the products with a matrix for which its format is chosen.
@@ -61,8 +62,7 @@ pub(crate) fn formatted<D: SolveDevice>(
     config: &SolverConfig,
     solves: Solves,
 ) -> Result<Formatted<D>, LinalgError> {
-    let n_products = n_products(config, solves);
-    let (matrix, reason) = ProductMatrix::new(matrix, config.format, n_products, &config.remembered)?;
+    let (matrix, reason) = product_matrix(matrix, config, solves)?;
     Ok(Formatted { format: matrix.format(), operator: Box::new(matrix), reason })
 }
 

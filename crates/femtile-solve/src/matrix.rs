@@ -9,6 +9,7 @@ use femtile_linalg::{LinalgError, LinearOperator, Preconditioner};
 use femtile_sparse::csr::{Csr, Offsets};
 use femtile_sparse::{Format, ProductMatrix, StoredMatrix};
 
+use crate::auto::Solves;
 use crate::check::graph_error;
 use crate::device::{self, Chosen};
 use crate::format::product_matrix;
@@ -343,7 +344,7 @@ impl<D: SolveDevice> OnDevice<D> {
     ) -> Result<Self, SolveError> {
         let mut matrix = a.copy_to(device)?;
         let preconditioner = OfMatrix::new(&mut matrix, near_nullspace, &config.preconditioner, warnings)?;
-        let (matrix, format_reason) = product_matrix(matrix, config)?;
+        let (matrix, format_reason) = product_matrix(matrix, config, Solves::One)?;
         Ok(Self { matrix, format_reason, preconditioner })
     }
 

@@ -43,6 +43,7 @@ pub trait SolveDevice:
     + CgSolverKernels<f64>
     + CsrKernels<f64>
     + EllWarpKernels<f64, f64>
+    + EllWarpKernels<f64, f32>
     + Described
     + AmgKernels<f32>
     + AmgKernels<f64>

@@ -9,7 +9,7 @@ use femtile_mesh::Mesh;
 use femtile_sparse::Csr;
 
 use crate::auto::Solves;
-use crate::format::{Formatted, citations_of, formatted};
+use crate::format::{Formatted, citations_of, formatted, product_matrix};
 use crate::method::{SolveDevice, iterate};
 use crate::preconditioner::{Level, preconditioner, without_constants};
 use crate::right_side::RightSide;
@@ -37,12 +37,48 @@ pub struct LinearSystem<'a, D: SolveDevice> {
     pub(crate) start: Option<FullStart<D>>,
 }
 
-/// The operator of a linear system and its preconditioner, without a right side.
+/// An operator and its preconditioner, for many right sides.
 pub struct Operators<D: SolveDevice> {
     /// The operator.
     pub operator: Arc<dyn LinearOperator<f64, D>>,
+    /// A matrix with its values rounded to 32 bits, where it is in slices: cheaper, and good enough for corrections.
+    pub rounded: Option<Arc<dyn LinearOperator<f64, D>>>,
     /// The preconditioner.
     pub preconditioner: Arc<dyn Preconditioner<f64, D>>,
+    /// The format of the operator: that of a matrix, or `matrix-free`.
+    pub format: String,
+}
+
+impl<D: SolveDevice> From<LinearSystem<'_, D>> for Operators<D> {
+    fn from(system: LinearSystem<'_, D>) -> Self {
+        let LinearSystem { operator, preconditioner, format, .. } = system;
+        Self {
+            operator: Arc::from(operator),
+            rounded: None,
+            preconditioner: Arc::from(preconditioner),
+            format,
+        }
+    }
+}
+
+impl<D: SolveDevice> Operators<D> {
+    /// Puts a matrix of linear elements into the format of the settings, with their preconditioner.
+    pub(crate) fn of_matrix(
+        config: &SolverConfig,
+        mut matrix: Csr<f64, D>,
+        mesh: &Mesh,
+    ) -> Result<Self, SolveError> {
+        let device = matrix.values().device().clone();
+        let (of, mut warnings) = (&config.preconditioner, Vec::new());
+        let made = preconditioner(&device, of, Some(mesh), &mut matrix, &mut warnings)?.0;
+        let matrix = product_matrix(matrix, config, Solves::Many)?.0;
+        let rounded: Option<Arc<dyn LinearOperator<f64, D>>> = match matrix.rounded()? {
+            Some(rounded) => Some(Arc::new(rounded)),
+            None => None,
+        };
+        let format = matrix.format().name();
+        Ok(Self { operator: Arc::new(matrix), rounded, preconditioner: Arc::from(made), format })
+    }
 }
 
 /// Parts of a linear system that a solution reports.
@@ -124,11 +160,6 @@ impl<D: SolveDevice> LinearSystem<'_, D> {
     /// Returns the preconditioner.
     pub fn preconditioner(&self) -> &dyn Preconditioner<f64, D> {
         self.preconditioner.as_ref()
-    }
-
-    /// Returns the operator $A$ and the preconditioner, to be kept for other right sides.
-    pub fn into_operators(self) -> Operators<D> {
-        Operators { operator: Arc::from(self.operator), preconditioner: Arc::from(self.preconditioner) }
     }
 
     /// Returns the right side $b$; of several components, their values alternate.

@@ -2,7 +2,7 @@
 
 use femtile_device::{Buffer, BufferMut, Device, HostDevice, MemorySpace, Scalar};
 use femtile_linalg::hooks::Hook;
-use femtile_linalg::vector::VectorKernels;
+use femtile_linalg::vector::{Convert, VectorKernels};
 use femtile_linalg::{LinalgError, LinearOperator};
 
 use super::choice::{Described, Machine, Remembered, Sizes, remembered};
@@ -91,6 +91,20 @@ impl<T: Scalar, D: CsrKernels<T> + EllWarpKernels<T, T> + Described> ProductMatr
             Format::Csr => Self::Rows(a.copy_to(device)?),
             Format::EllWarp(config) => Self::Slices(EllWarp::from_csr(device, a, &config)?),
         })
+    }
+
+    /// Returns a matrix in slices with its values rounded to 32 bits, none for rows.
+    ///
+    /// # Errors
+    /// Errors of the device.
+    pub fn rounded(&self) -> Result<Option<EllWarp<T, D, f32>>, LinalgError>
+    where
+        D: Convert<T, f32>,
+    {
+        match self {
+            Self::Rows(_) => Ok(None),
+            Self::Slices(slices) => slices.rounded().map(Some),
+        }
     }
 
     /// Returns the number of stored entries.

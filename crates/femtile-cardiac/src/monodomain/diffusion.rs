@@ -60,10 +60,10 @@ impl<D: CardiacDevice> Diffusion<D> {
         let shift = of.storage / (of.theta * of.length);
         let problem = Poisson::new(mesh).sigma(of.conductivity.clone()).lambda(shift).discretize()?;
         check_conductivity(&problem.form(0))?;
-        let weak = problem.weak_form(config, opened, cpu.threads())?.mass(of.mass)?;
-        let system = weak.system((cpu, device), stages)?;
-        let (format, preconditioner_name) = (system.format().to_owned(), weak.config().preconditioner.name());
-        let Operators { operator, preconditioner } = system.into_operators();
+        let weak = problem.weak_form(config, opened, cpu.threads())?;
+        let preconditioner_name = weak.config().preconditioner.name();
+        let Operators { operator, rounded, preconditioner, format } =
+            weak.operators((cpu, device), of.mass, stages)?;
         let stiffness = stiffness(device, &problem.form(0))?;
         let stiffness = ProductMatrix::new(stiffness, config.format, MANY, &config.remembered)?.0;
         let n = mesh.n_nodes();
@@ -76,6 +76,9 @@ impl<D: CardiacDevice> Diffusion<D> {
         let config = KrylovConfig { tolerance: TOLERANCE, max_iterations, ..KrylovConfig::default() };
         let mut solver = CgSolver::new(operator, preconditioner)?;
         solver.extrapolate()?;
+        if let Some(rounded) = rounded {
+            solver.iterate_with(rounded)?;
+        }
         let target = Target::Norm(threshold / TOLERANCE);
         Ok(Self { stiffness, solver, config, target, theta: of.theta, format, preconditioner_name })
     }

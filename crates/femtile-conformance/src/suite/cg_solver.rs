@@ -344,6 +344,35 @@ pub fn solves_begin_with_the_line_through_two_solutions<D: LinearDevice>(device:
     }
 }
 
+/// Iterations with rounded values end with the residual of the exact ones, also where the tolerance is below the rounding; for
+/// close guesses they are as many.
+pub fn iterations_may_have_another_operator<D: LinearDevice>(device: &D, scope: &Scope) {
+    let (n, mut random) = (scope.side * scope.side, Random::new(14));
+    let parts = laplacian::<f64>(scope.side, &mut random);
+    let values = parts.values.iter().map(|&value| f64::from(value as f32)).collect();
+    let rounded = Parts { values, ..parts.clone() };
+    assert_ne!(rounded.values, parts.values);
+    for kind in KINDS {
+        let [mut exact, mut mixed] = [(); 2].map(|()| solver(device, &parts, kind));
+        mixed.iterate_with(Arc::new(rounded.on(device))).unwrap();
+        for tolerance in [1e-2, 1e-4, 1e-11, 1e-3] {
+            let (guess, b) = (random.vector::<f64>(n), random.vector::<f64>(n));
+            let [of_exact, of_mixed] = [&mut exact, &mut mixed].map(|solver| {
+                solver.x_mut().upload(&guess).unwrap();
+                solver.b_mut().upload(&b).unwrap();
+                solver.solve(&config(tolerance), Target::RightSide, &Alone, &mut ()).unwrap()
+            });
+            assert_eq!(of_mixed.stop, Stop::Converged, "{kind:?} {tolerance}");
+            assert!(of_mixed.true_relative_residual <= 1.1 * tolerance, "{kind:?} {tolerance}: {of_mixed:?}");
+            if tolerance > 1e-5 {
+                assert!(of_mixed.iterations.abs_diff(of_exact.iterations) <= 1, "{kind:?} {tolerance}");
+            }
+        }
+    }
+    let smaller = laplacian::<f64>(2, &mut random).on(device);
+    assert!(solver(device, &parts, Kind::Diagonal).iterate_with(Arc::new(smaller)).is_err());
+}
+
 /// Buffers that take the place of x and b are solved for, and those that were there before are left alone.
 pub fn vectors_of_a_solver_may_be_replaced<D: LinearDevice>(device: &D, scope: &Scope) {
     let (n, mut random) = (scope.side * scope.side, Random::new(6));

@@ -8,7 +8,7 @@ use femtile::linalg::sparse::csr::CsrKernels;
 use femtile::linalg::sparse::ell_warp::{
     EllWarp, EllWarpConfig, EllWarpKernels, IndexKind, Numbering, Reduction,
 };
-use femtile::linalg::vector::VectorKernels;
+use femtile::linalg::vector::{Convert, VectorKernels};
 use femtile::linalg::{LinalgError, LinearOperator};
 
 use super::csr::product;
@@ -191,6 +191,29 @@ pub fn ell_warp_takes_new_values<D: SparseDevice>(device: &D, scope: &Scope) {
     let n = if scope.has_every_kind { 4099 } else { 257 };
     let parts = random_matrix::<f64>(n, n, &mut Random::new(4));
     configs(lanes::<D>(), false).iter().for_each(|config| refill(config, parts.clone()));
+}
+
+/// Rounded values are those of a conversion from rounded ones, and products read them.
+pub fn values_of_slices_are_rounded<D>(device: &D, _: &Scope)
+where
+    D: SparseDevice + Convert<f64, f32>,
+{
+    let mut random = Random::new(7);
+    for config in configs(lanes::<D>(), false) {
+        for parts in profiles::<f64>(257, 257) {
+            let a = EllWarp::<f64, D>::from_csr(device, &parts.on(&Reference), &config).unwrap();
+            let rounded = a.rounded::<f32>().unwrap();
+            let expected = EllWarp::<f64, D, f32>::from_csr(device, &parts.on(&Reference), &config).unwrap();
+            assert_eq!(rounded.difference(&expected).unwrap(), None, "{}", config.name());
+            let x = Buffer::from_vec(device, random.vector::<f64>(257)).unwrap();
+            let of = |matrix: &EllWarp<f64, D, f32>| {
+                let mut y = nan(device, 257);
+                matrix.apply(&mut y, &x).unwrap();
+                y.to_host().unwrap()
+            };
+            assert_eq!(of(&rounded), of(&expected), "{}", config.name());
+        }
+    }
 }
 
 /// Conversions on a device and on the host agree array for array.

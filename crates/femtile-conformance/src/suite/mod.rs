@@ -111,6 +111,7 @@ macro_rules! linear_algebra {
                 how_often_the_host_looks_changes_nothing, a_right_side_that_is_not_finite_breaks_down_at_once,
                 right_sides_of_any_size_are_solved;
             cg_solver: two_solutions_are_extrapolated, solves_begin_with_the_line_through_two_solutions,
+                iterations_may_have_another_operator,
                 kept_solves_have_the_bits_of_single_ones, kept_solves_take_any_number_of_unknowns,
                 unusual_right_sides_leave_a_solver_as_it_was, kept_solves_end_as_single_ones,
                 a_monitor_ends_a_kept_solve, targets_are_tolerances_of_the_right_side,
@@ -138,6 +139,7 @@ macro_rules! sparse {
         $crate::checks! { $devices, $scope;
             ell_warp: ell_warp_products_agree_with_csr, far_columns_are_kept_in_full, long_rows_agree_with_csr,
                 lanes_added_in_shared_memory_agree_with_csr, ell_warp_takes_new_values,
+                values_of_slices_are_rounded,
                 lanes_without_a_product_are_refused, conversion_on_a_device_gives_the_arrays_of_the_host,
                 conversion_of_many_rows_gives_the_arrays_of_the_host,
                 a_nan_reaches_no_row_without_it, cg_runs_on_ell_warp;

@@ -104,7 +104,7 @@ enum ColumnSlices<'a> {
 
 impl<'a, T: Scalar, V: Scalar> Product<'a, T, V> {
     fn new(a: &'a EllWarp<T, Cpu, V>, x: &'a Buffer<T, Cpu>) -> Self {
-        let columns = match &a.columns {
+        let columns = match &*a.columns {
             Columns::Full(columns) => ColumnSlices::Full(columns.as_slice()),
             Columns::Delta { words, starts, bases } => ColumnSlices::Delta {
                 words: words.as_slice(),

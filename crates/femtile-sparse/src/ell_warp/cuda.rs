@@ -125,7 +125,7 @@ impl<T: Scalar, V: Scalar> EllWarp<T, Cuda, V> {
 
     /// `struct Columns` of the kernels.
     fn columns_argument(&self) -> Structure {
-        Structure(match &self.columns {
+        Structure(match &*self.columns {
             Columns::Full(columns) => vec![address(columns), 0],
             Columns::Delta { words, starts, bases } => vec![address(words), address(starts), address(bases)],
         })
@@ -162,7 +162,7 @@ fn refill<T: Scalar, V: Scalar, O: Element>(
         firsts,
         folds,
         optional(a.layout.rows.as_ref()),
-        optional(a.entries.as_ref()),
+        optional(a.entries.as_deref()),
         offsets.read(),
         csr.values().read(),
         n_slices as u64,

@@ -19,10 +19,11 @@ mod refill;
 pub(crate) mod slices;
 
 use std::marker::PhantomData;
+use std::sync::Arc;
 
 use femtile_device::{Buffer, BufferMut, Device, HostDevice, Reference, Scalar};
 use femtile_linalg::hooks::Hook;
-use femtile_linalg::vector::VectorKernels;
+use femtile_linalg::vector::{Convert, VectorKernels};
 use femtile_linalg::{LinalgError, LinearOperator, need};
 
 use super::csr::{Csr, HostOffsets};
@@ -50,13 +51,13 @@ pub struct EllWarp<T: Scalar, D: Device, V: Scalar = T> {
     n_cols: usize,
     n_nonzeros: usize,
     config: EllWarpConfig,
-    layout: Layout<D>,
-    columns: Columns<D>,
+    layout: Arc<Layout<D>>,
+    columns: Arc<Columns<D>>,
     values: Buffer<V, D>,
     /// Entries of each row.
-    lengths: Buffer<u32, D>,
+    lengths: Arc<Buffer<u32, D>>,
     /// For each stored entry its number in its row, where rows are not stored in their own order.
-    entries: Option<Buffer<u32, D>>,
+    entries: Option<Arc<Buffer<u32, D>>>,
     vectors: PhantomData<T>,
 }
 
@@ -132,11 +133,11 @@ impl<T: Scalar, D: Device, V: Scalar> EllWarp<T, D, V> {
             n_cols: a.n_cols(),
             n_nonzeros: a.n_nonzeros(),
             config: *config,
-            layout: Layout::new(device, slices)?,
-            columns,
+            layout: Arc::new(Layout::new(device, slices)?),
+            columns: Arc::new(columns),
             values: Buffer::from_vec(device, values)?,
-            lengths: Buffer::from_vec(device, lengths)?,
-            entries: entries.map(|entries| Buffer::from_vec(device, entries)).transpose()?,
+            lengths: Arc::new(Buffer::from_vec(device, lengths)?),
+            entries: entries.map(|entries| Buffer::from_vec(device, entries).map(Arc::new)).transpose()?,
             vectors: PhantomData,
         })
     }
@@ -189,14 +190,14 @@ impl<T: Scalar, D: Device, V: Scalar> EllWarp<T, D, V> {
     ) -> Result<Option<&'static str>, LinalgError> {
         let (slices, columns) =
             (self.layout.to_slices(self.config.lanes)?, self.columns.copy_to(&Reference)?);
-        let entries = self.entries.as_ref().map(Buffer::to_host).transpose()?;
+        let entries = self.entries.as_deref().map(Buffer::to_host).transpose()?;
         let differences = [
             ("config", self.config != other.config),
             ("slices", slices != other.layout.to_slices(other.config.lanes)?),
             ("columns", !columns.is_same(&other.columns.copy_to(&Reference)?)),
             ("values", bytes_of(&self.values)? != bytes_of(&other.values)?),
             ("lengths", self.lengths.to_host()? != other.lengths.to_host()?),
-            ("entries", entries != other.entries.as_ref().map(Buffer::to_host).transpose()?),
+            ("entries", entries != other.entries.as_deref().map(Buffer::to_host).transpose()?),
         ];
         Ok(differences.into_iter().find_map(|(name, differs)| differs.then_some(name)))
     }
@@ -208,17 +209,44 @@ impl<T: Scalar, D: Device, V: Scalar> EllWarp<T, D, V> {
     /// device refuses a copy or has not the memory.
     pub fn copy_to<E: EllWarpKernels<T, V>>(&self, device: &E) -> Result<EllWarp<T, E, V>, LinalgError> {
         self.config.check(E::LANES, self.n_rows, self.n_cols)?;
-        let entries = self.entries.as_ref().map(Buffer::to_host).transpose()?;
+        let entries = self.entries.as_deref().map(Buffer::to_host).transpose()?;
         Ok(EllWarp {
             n_rows: self.n_rows,
             n_cols: self.n_cols,
             n_nonzeros: self.n_nonzeros,
             config: self.config,
-            layout: Layout::new(device, self.layout.to_slices(self.config.lanes)?)?,
-            columns: self.columns.copy_to(device)?,
+            layout: Arc::new(Layout::new(device, self.layout.to_slices(self.config.lanes)?)?),
+            columns: Arc::new(self.columns.copy_to(device)?),
             values: Buffer::from_vec(device, self.values.to_host()?)?,
-            lengths: Buffer::from_vec(device, self.lengths.to_host()?)?,
-            entries: entries.map(|entries| Buffer::from_vec(device, entries)).transpose()?,
+            lengths: Arc::new(Buffer::from_vec(device, self.lengths.to_host()?)?),
+            entries: entries.map(|entries| Buffer::from_vec(device, entries).map(Arc::new)).transpose()?,
+            vectors: PhantomData,
+        })
+    }
+
+    /// Returns the matrix with its values rounded to `W`; both share the pattern.
+    ///
+    /// # Cost
+    /// Reads each value once and writes the rounded one.
+    /// # Errors
+    /// Errors of the device.
+    pub fn rounded<W: Scalar>(&self) -> Result<EllWarp<T, D, W>, LinalgError>
+    where
+        D: Convert<V, W>,
+    {
+        let device = self.values.device();
+        let mut values = Buffer::zeros(device, self.values.len())?;
+        device.convert(&mut values, 1.0, &self.values)?;
+        Ok(EllWarp {
+            n_rows: self.n_rows,
+            n_cols: self.n_cols,
+            n_nonzeros: self.n_nonzeros,
+            config: self.config,
+            layout: Arc::clone(&self.layout),
+            columns: Arc::clone(&self.columns),
+            values,
+            lengths: Arc::clone(&self.lengths),
+            entries: self.entries.clone(),
             vectors: PhantomData,
         })
     }

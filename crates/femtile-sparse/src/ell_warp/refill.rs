@@ -23,14 +23,14 @@ pub(super) struct Refill<'a, V: Scalar, D: HostDevice> {
 impl<'a, V: Scalar, D: HostDevice> Refill<'a, V, D> {
     /// The plan, and the values that it is to change.
     pub fn new<T: Scalar>(a: &'a mut EllWarp<T, D, V>, csr: &'a Csr<V, D>) -> (Self, &'a mut [V]) {
-        let Layout { starts, shapes, rows, .. } = &a.layout;
+        let Layout { starts, shapes, rows, .. } = &*a.layout;
         let refill = Self {
             n_rows: a.n_rows,
             lanes: a.config.lanes,
             starts: starts.as_slice(),
             shapes: shapes.as_ref().map(|(firsts, folds)| (firsts.as_slice(), folds.as_slice())),
             rows: rows.as_ref().map(Buffer::as_slice),
-            entries: a.entries.as_ref().map(Buffer::as_slice),
+            entries: a.entries.as_deref().map(Buffer::as_slice),
             csr,
         };
         (refill, a.values.as_mut_slice())

@@ -1,4 +1,5 @@
 use std::marker::PhantomData;
+use std::sync::Arc;
 
 use femtile_device::cuda::{Kernel, Launch, Program, Read, Specialisation, Structure, Write};
 use femtile_device::{Buffer, Cuda, Element, Scalar};
@@ -96,10 +97,10 @@ pub(in crate::ell_warp) fn slices<T: Scalar, V: Scalar, O: Element>(
         n_cols: csr.n_cols(),
         n_nonzeros: csr.n_nonzeros(),
         config: *config,
-        layout,
-        columns,
+        layout: Arc::new(layout),
+        columns: Arc::new(columns),
         values: Buffer::zeros(device, n_stored)?,
-        lengths,
+        lengths: Arc::new(lengths),
         entries: None,
         vectors: PhantomData,
     })

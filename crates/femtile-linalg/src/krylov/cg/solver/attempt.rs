@@ -190,7 +190,8 @@ impl<T: Scalar, D: CgSolverKernels<T>> CgSolver<T, D> {
 
     fn launch<C: Communicator>(&mut self, block: Block, comm: &C) -> Result<Poll<D>, LinalgError> {
         let device = self.x.device().clone();
-        let Self { a, m, x, b, start, v, sums, test, recordings, history, .. } = self;
+        let Self { a, of_iterations, m, x, b, start, v, sums, test, recordings, history, .. } = self;
+        let of_iterations = of_iterations.as_ref().unwrap_or(a).as_ref();
         let (a, m) = (a.as_ref(), m.as_ref());
         let test = test.as_ref().or(m.diagonal());
         device.repeat(recordings.of(block), 1, &mut || -> Result<(), LinalgError> {
@@ -203,7 +204,7 @@ impl<T: Scalar, D: CgSolverKernels<T>> CgSolver<T, D> {
                 begin((x, start), System { a, m, b, comm }, test, v, sums)?;
             }
             for _ in 0..block.iterations {
-                iterate(&device, x, a, m, v, comm)?;
+                iterate(&device, x, of_iterations, m, v, comm)?;
             }
             if block.ends {
                 a.apply(&mut v.q, x)?;

@@ -105,6 +105,8 @@ pub enum Target {
 /// As [`super::ConjugateGradient`].
 pub struct CgSolver<T: Scalar, D: CgSolverKernels<T>> {
     a: Arc<dyn LinearOperator<T, D>>,
+    /// The operator of iterations, where it is another one.
+    of_iterations: Option<Arc<dyn LinearOperator<T, D>>>,
     m: Arc<dyn Preconditioner<T, D>>,
     x: Buffer<T, D>,
     b: Buffer<T, D>,
@@ -171,6 +173,7 @@ impl<T: Scalar, D: CgSolverKernels<T>> CgSolver<T, D> {
         Ok(Self {
             addresses: [x.address(), b.address()],
             a,
+            of_iterations: None,
             m,
             x,
             b,
@@ -186,6 +189,21 @@ impl<T: Scalar, D: CgSolverKernels<T>> CgSolver<T, D> {
             scale: None,
             smallest_ritz: None,
         })
+    }
+
+    /// Applies another operator in iterations, A with values of fewer bits; residuals at the start and at the end are those
+    /// of A.
+    ///
+    /// With entries that are wrong by a share ε, an iteration that corrects the guess by d ends with a residual that is wrong by
+    /// about $\epsilon \|A d\|$: good where a guess is close or the tolerance far above ε. A solve whose residual is not that
+    /// small goes on with A.
+    ///
+    /// # Errors
+    /// [`LinalgError::Length`] for an operator of another size.
+    pub fn iterate_with(&mut self, a: Arc<dyn LinearOperator<T, D>>) -> Result<(), LinalgError> {
+        fits(a.as_ref(), &self.x, &self.b)?;
+        (self.of_iterations, self.recordings) = (Some(a), Recordings::default());
+        Ok(())
     }
 
     /// Lets solves begin with the line through the last two solutions, $2 x_1 - x_0$, for right sides that change smoothly.
@@ -248,7 +266,7 @@ impl<T: Scalar, D: CgSolverKernels<T>> CgSolver<T, D> {
         }
         self.v.scalars.is_flexible = m.diagonal().is_none() && !m.is_fixed();
         self.v.scalars.clear_sums()?;
-        (self.a, self.m) = (a, m);
+        (self.a, self.m, self.of_iterations) = (a, m, None);
         (self.recordings, self.scale, self.smallest_ritz) = (Recordings::default(), None, None);
         self.forget_solutions();
         Ok(())
