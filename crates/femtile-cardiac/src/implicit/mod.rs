@@ -293,7 +293,10 @@ impl<D: CardiacDevice> Implicit<D> {
         let [of_mass, of_stiffness] = &self.diagonals;
         let entries = of_stiffness.iter().zip(of_mass).map(|(k, m)| k + shift * m).collect();
         let preconditioner = Diagonal::of_entries(self.vectors.trial.device(), entries)?;
+        // With A and its diagonal D of both lengths, $D'^{-1} A' \ge \min(h/h', h'/h)\, D^{-1} A$ bounds the smallest Ritz value.
+        let (ratio, known) = (length / self.length, self.solver.smallest_ritz_value());
         self.solver.set_operator(self.tangent.clone(), Arc::new(preconditioner))?;
+        self.solver.set_smallest_ritz_value(known.map(|ritz| ritz * ratio.min(1.0 / ratio)));
         self.length = length;
         Ok(())
     }
