@@ -31,6 +31,18 @@ pub enum CardiacError {
         /// The reason and the valid choices.
         message: String,
     },
+    /// An entry of a list is out of range or does not fit the mesh.
+    #[error("{list} {number}: {message}")]
+    Entry {
+        /// The list: `stimulus` or `tissue`.
+        list: &'static str,
+        /// The number of the entry, from 0.
+        number: usize,
+        /// The setting of the entry.
+        field: &'static str,
+        /// The reason and the valid choices.
+        message: String,
+    },
     /// The description of a model is wrong.
     #[error("{model}:{line}:{column}: {message}")]
     Model {

@@ -22,6 +22,7 @@ mod placed;
 mod plot;
 mod renamed;
 mod report;
+mod restart;
 mod run;
 mod series;
 mod settings;

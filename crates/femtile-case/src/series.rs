@@ -1,6 +1,7 @@
 //! Files that a run in time writes as it goes: frames, traces, checkpoints.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -10,7 +11,7 @@ use femtile_mesh::io::vtu::WriteOptions;
 use femtile_mesh::io::{pvd, write_atomically};
 use femtile_time::implicit::CheckpointError;
 
-use crate::file::Times;
+use crate::file::{Times, WriteErrorName};
 use crate::plot::trace_plot;
 use crate::report::FileReport;
 use crate::{Case, CaseError};
@@ -41,7 +42,12 @@ pub(crate) struct Series<'a> {
     moments: Vec<Moment>,
     times: Vec<f64>,
     frames: Vec<(f64, String)>,
-    table: Option<File>,
+    /// The table and the bytes of its whole rows.
+    table: Option<(File, u64)>,
+    /// Whether the run goes on where a file cannot be written.
+    goes_on: bool,
+    /// The number of writes that failed, and the first reason.
+    failures: (usize, String),
     /// The columns and rows of the table.
     names: Vec<String>,
     rows: Vec<(f64, Vec<f64>)>,
@@ -55,7 +61,9 @@ impl<'a> Series<'a> {
         let moments = moments(case);
         let times = moments.iter().map(|moment| moment.time).collect();
         let (table, frames, rows) = (None, Vec::new(), Vec::new());
-        let mut series = Self { case, folder, moments, times, frames, table, names, rows };
+        let goes_on = case.file.time.as_ref().is_some_and(|time| time.on_write_error == WriteErrorName::GoOn);
+        let failures = (0, String::new());
+        let mut series = Self { case, folder, moments, times, frames, table, goes_on, failures, names, rows };
         let io = |path: PathBuf| move |source| CaseError::Io { path, action: "write", source };
         if series.moments.iter().any(|moment| moment.frame.is_some()) {
             let frames = series.folder.join(FRAMES);
@@ -96,12 +104,19 @@ impl<'a> Series<'a> {
             }
         }
         // As a whole, so that a run that is killed here leaves the rows of the one before.
-        write_atomically(&path, |out| {
-            writeln!(out, "t,{}", self.names.join(","))?;
-            self.rows.iter().try_for_each(|(time, values)| write_row(out, *time, values))
-        })?;
-        self.table = Some(OpenOptions::new().append(true).open(&path).map_err(io)?);
+        self.write_table(&path)?;
+        let file = OpenOptions::new().append(true).open(&path).map_err(io)?;
+        let n_bytes = file.metadata().map_err(io)?.len();
+        self.table = Some((file, n_bytes));
         Ok(())
+    }
+
+    /// Writes the table with all rows.
+    fn write_table(&self, path: &Path) -> Result<(), MeshError> {
+        write_atomically(path, |out| {
+            writeln!(out, "t,{}", self.names.join(","))?;
+            self.rows.iter().try_for_each(|(time, values)| out.write_all(row(*time, values).as_bytes()))
+        })
     }
 
     /// Writes what belongs to the moment with a number: `frame` writes a file for ParaView, `values` returns those of the
@@ -109,7 +124,7 @@ impl<'a> Series<'a> {
     ///
     /// # Errors
     /// Those of both, and of files that cannot be written.
-    pub fn record<E: From<MeshError>>(
+    pub fn record<E: From<MeshError> + Display>(
         &mut self,
         (moment, time): (usize, f64),
         frame: impl FnOnce(&Path, WriteOptions) -> Result<(), E>,
@@ -117,38 +132,102 @@ impl<'a> Series<'a> {
     ) -> Result<(), E> {
         let Moment { frame: number, is_trace, .. } = self.moments[moment];
         if let Some(number) = number {
-            let name = frame_name(number);
-            let options =
-                WriteOptions { compress: self.case.file.output.compress, ..WriteOptions::default() };
-            frame(&self.folder.join(&name), options)?;
-            self.frames.retain(|(_, known)| *known != name);
-            self.frames.push((time, name));
-            pvd::write(&self.folder.join(COLLECTION), &self.frames)?;
+            let written = self.write_frame((number, time), frame);
+            self.pass_over(written)?;
         }
         if is_trace {
             let values = values(&self.names)?;
-            let path = self.folder.join(TABLE);
-            let io = |source| MeshError::Io { path, action: "write", source };
-            if let Some(table) = &mut self.table {
-                write_row(table, time, &values).map_err(io)?;
-            }
+            let written = self.write_trace(time, &values).map_err(E::from);
             self.rows.push((time, values));
+            self.pass_over(written)?;
         }
         Ok(())
     }
 
-    /// Draws the traces and returns the files that were written, by name.
-    pub fn finish(self) -> Result<BTreeMap<String, FileReport>, CaseError> {
+    /// Writes a checkpoint, which appears when it is complete.
+    ///
+    /// # Errors
+    /// [`MeshError::Io`] with the path.
+    pub fn checkpoint(
+        &mut self,
+        write: impl FnOnce(&mut dyn Write) -> Result<(), CheckpointError>,
+    ) -> Result<(), MeshError> {
+        let io = |error: CheckpointError| match error {
+            CheckpointError::Io(error) => error,
+            other => std::io::Error::other(other.to_string()),
+        };
+        let written = write_atomically(&checkpoint_path(self.case), |out| write(out).map_err(io));
+        self.pass_over(written)
+    }
+
+    /// Counts a write that failed where the run goes on without it.
+    fn pass_over<E: Display>(&mut self, written: Result<(), E>) -> Result<(), E> {
+        match written {
+            Err(error) if self.goes_on => {
+                if self.failures.0 == 0 {
+                    self.failures.1 = error.to_string();
+                }
+                self.failures.0 += 1;
+                Ok(())
+            }
+            written => written,
+        }
+    }
+
+    fn write_frame<E: From<MeshError>>(
+        &mut self,
+        (number, time): (usize, f64),
+        write: impl FnOnce(&Path, WriteOptions) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let name = frame_name(number);
+        let options = WriteOptions { compress: self.case.file.output.compress, ..WriteOptions::default() };
+        write(&self.folder.join(&name), options)?;
+        self.frames.retain(|(_, known)| *known != name);
+        self.frames.push((time, name));
+        Ok(pvd::write(&self.folder.join(COLLECTION), &self.frames)?)
+    }
+
+    /// Adds a row to the table, or leaves it as it was.
+    fn write_trace(&mut self, time: f64, values: &[f64]) -> Result<(), MeshError> {
+        let path = self.folder.join(TABLE);
+        let Some((file, n_bytes)) = &mut self.table else { return Ok(()) };
+        let row = row(time, values);
+        if let Err(source) = file.write_all(row.as_bytes()) {
+            // A part of the row may have been written; the reason for the failure is the one to report.
+            let _ = file.set_len(*n_bytes);
+            return Err(MeshError::Io { path, action: "write", source });
+        }
+        *n_bytes += row.len() as u64;
+        Ok(())
+    }
+
+    /// Draws the traces; returns the files that were written, by name, and a warning where some could not be.
+    pub fn finish(mut self) -> Result<(BTreeMap<String, FileReport>, Option<String>), CaseError> {
         let mut names: Vec<String> = self.frames.iter().map(|(_, name)| name.clone()).collect();
         if !self.frames.is_empty() {
             names.push(COLLECTION.into());
         }
         if self.table.is_some() {
             let svg = trace_plot(&self.names, &self.rows);
-            write_atomically(&self.folder.join(PICTURE), |out| out.write_all(svg.as_bytes()))?;
-            names.extend([TABLE, PICTURE].map(String::from));
+            let (table, picture) = (self.folder.join(TABLE), self.folder.join(PICTURE));
+            if self.failures.0 > 0 {
+                let written = self.write_table(&table);
+                self.pass_over(written)?;
+            }
+            let written = write_atomically(&picture, |out| out.write_all(svg.as_bytes()));
+            names.push(TABLE.into());
+            if written.is_ok() {
+                names.push(PICTURE.into());
+            }
+            self.pass_over(written)?;
         }
-        names.into_iter().map(|name| Ok((name.clone(), FileReport::of(&self.folder.join(&name))?))).collect()
+        let file = |name: String| Ok((name.clone(), FileReport::of(&self.folder.join(&name))?));
+        let files = names.into_iter().map(file).collect::<Result<_, CaseError>>()?;
+        let (n_failures, first) = &self.failures;
+        let warning = format!(
+            "the run went on although {n_failures} times a frame, a trace or a checkpoint could not be written, first: {first}"
+        );
+        Ok((files, (*n_failures > 0).then_some(warning)))
     }
 }
 
@@ -157,30 +236,15 @@ pub(crate) fn checkpoint_path(case: &Case) -> PathBuf {
     case.file.output.directory.join(CHECKPOINT)
 }
 
-/// Writes a checkpoint, which appears when it is complete.
-///
-/// # Errors
-/// [`MeshError::Io`] with the path.
-pub(crate) fn write_checkpoint(
-    case: &Case,
-    write: impl FnOnce(&mut dyn Write) -> Result<(), CheckpointError>,
-) -> Result<(), MeshError> {
-    let io = |error: CheckpointError| match error {
-        CheckpointError::Io(error) => error,
-        other => std::io::Error::other(other.to_string()),
-    };
-    write_atomically(&checkpoint_path(case), |out| write(out).map_err(io))
-}
-
 fn frame_name(number: usize) -> String {
     format!("{FRAMES}/u_{number:04}.vtu")
 }
 
-fn write_row(file: &mut (impl Write + ?Sized), time: f64, values: &[f64]) -> std::io::Result<()> {
+fn row(time: f64, values: &[f64]) -> String {
     let mut row = format!("{time:?}");
     values.iter().for_each(|value| row += &format!(",{value:?}"));
     row.push('\n');
-    file.write_all(row.as_bytes())
+    row
 }
 
 /// Returns the times of frames and of traces, ascending, each time once.

@@ -6,7 +6,7 @@ use femtile::linalg::vector::VectorKernels;
 
 use super::Tissue;
 use crate::CardiacError;
-use crate::ionic::{Ionic, IonicKernels, LocalScheme, Points};
+use crate::ionic::{GatePrecision, Ionic, IonicKernels, LocalScheme, Points};
 use crate::stimulus::Place;
 
 /// The membranes of all nodes, each kind of tissue with its own model.
@@ -16,12 +16,12 @@ impl<D: IonicKernels + VectorKernels<f64>> Membrane<D> {
     /// Begins at rest; returns the potentials as well.
     ///
     /// # Errors
-    /// [`CardiacError::Setting`] for an unknown tag, and where nodes belong to no tissue.
+    /// [`CardiacError::Entry`] for an unknown tag; [`CardiacError::Setting`] where nodes belong to no tissue.
     pub fn new(
         device: &D,
         mesh: &Mesh,
         tissues: &[Tissue],
-        scheme: LocalScheme,
+        (scheme, gates): (LocalScheme, GatePrecision),
     ) -> Result<(Self, Buffer<f64, D>), CardiacError> {
         let n = mesh.n_nodes();
         let mut v = Buffer::zeros(device, n)?;
@@ -35,7 +35,7 @@ impl<D: IonicKernels + VectorKernels<f64>> Membrane<D> {
                 true => Points::all(n),
                 false => Points::listed(device, n, nodes)?,
             };
-            let ionic = Ionic::new(device, &tissue.model, scheme, points)?;
+            let ionic = Ionic::with_gates(device, &tissue.model, scheme, gates, points)?;
             ionic.set_rest_voltage(&mut v)?;
             membranes.push(ionic);
         }
@@ -86,7 +86,8 @@ fn nodes_of(mesh: &Mesh, tissues: &[Tissue]) -> Result<Vec<Vec<u32>>, CardiacErr
         match &tissue.cells {
             None => owner.fill(number),
             Some(tag) => {
-                let nodes = Place::Tag(tag.clone()).nodes(mesh, number)?;
+                let wrong = |message| CardiacError::Entry { list: "tissue", number, field: "cells", message };
+                let nodes = Place::Tag(tag.clone()).nodes(mesh).map_err(wrong)?;
                 nodes.into_iter().for_each(|node| owner[node as usize] = number);
             }
         }

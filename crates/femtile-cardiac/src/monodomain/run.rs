@@ -92,6 +92,7 @@ impl Monodomain<'_> {
             storage,
             theta: self.theta,
             length: steps.1,
+            mass: self.mass,
             error: self.error.unwrap_or(1e-5 * self.amplitude()),
         };
         let (mut stepper, v) = Stepper::new(on, self, &of, config, stages)?;
@@ -116,8 +117,8 @@ impl Monodomain<'_> {
         observer: &mut dyn Observer,
         stages: &mut Stages<'_>,
     ) -> Result<Stop, CardiacError> {
-        let resumed = self.resume.is_some().then_some(state.clock.time);
-        let mut agenda = Agenda::new(&self.frames, resumed, state.clock.length);
+        let resumed = self.resume.as_ref().map(|checkpoint| self.frames_until(checkpoint));
+        let mut agenda = Agenda::new(&self.frames, resumed);
         let mut checkpoints = CheckpointClock::new(self.checkpoints);
         let deadline = Deadline::new(config.time_limit);
         if resumed.is_none() {
@@ -161,8 +162,12 @@ impl Monodomain<'_> {
     ) -> Result<Option<Stop>, CardiacError> {
         let begin = end - length;
         let Some(adaptive) = self.adaptive else {
-            let done = state.halving((begin, length), MOST_HALVINGS)?;
+            let mut before = None;
+            let done = state.halving((begin, length), MOST_HALVINGS, &mut before)?;
             if let Some((node, potential)) = done.worst {
+                if let Some(before) = &before {
+                    state.go_back(before)?;
+                }
                 return Ok(Some(Stop::NewtonFailed { node, potential }));
             }
             state.clock.accept((end, length), None);
@@ -197,10 +202,8 @@ impl Monodomain<'_> {
         length: f64,
         observer: &mut dyn Observer,
     ) -> Result<(), CardiacError> {
-        // Adaptive steps end at the times of frames, others near them.
-        let reach = if self.adaptive.is_some() { 0.0 } else { length };
         let time = state.clock.time;
-        for number in agenda.due(time, reach) {
+        for number in agenda.due(self.reach(time, length)) {
             let (potential, electrodes) = (state.v.to_host()?, state.electrodes()?);
             observer.frame(&Frame { mesh: self.mesh, number, time, potential, electrodes })?;
         }
@@ -236,8 +239,13 @@ impl<D: CardiacDevice> State<D> {
         Ok(self.activation.record(&self.v, Interval { begin, length })?)
     }
 
-    /// Carries out a step, in two halves where Newton's method fails.
-    fn halving(&mut self, (begin, length): (f64, f64), halvings: usize) -> Result<Advance, CardiacError> {
+    /// Carries out a step, in two halves where Newton's method fails; `before` receives the state before the first half.
+    fn halving(
+        &mut self,
+        (begin, length): (f64, f64),
+        halvings: usize,
+        before: &mut Option<Checkpoint>,
+    ) -> Result<Advance, CardiacError> {
         let done = self.attempt((begin, length))?;
         if done.worst.is_none() {
             self.accept((begin, length))?;
@@ -247,12 +255,23 @@ impl<D: CardiacDevice> State<D> {
         if halvings == 0 {
             return Ok(done);
         }
+        if before.is_none() {
+            *before = Some(self.checkpoint([0; 32])?);
+        }
         let half = 0.5 * length;
-        let first = self.halving((begin, half), halvings - 1)?;
+        let first = self.halving((begin, half), halvings - 1, before)?;
         if first.worst.is_some() {
             return Ok(first);
         }
-        self.halving((begin + half, half), halvings - 1)
+        self.halving((begin + half, half), halvings - 1, before)
+    }
+
+    /// Returns to the state before a step of which some parts were carried out; counts remain.
+    fn go_back(&mut self, before: &Checkpoint) -> Result<(), CardiacError> {
+        let counts = (self.iterations, self.newton, self.rejected);
+        self.restore(before)?;
+        (self.iterations, self.newton, self.rejected) = counts;
+        Ok(())
     }
 
     /// Returns the potential of each electrode.

@@ -49,7 +49,7 @@ impl<D: CardiacDevice> Stepper<D> {
         let (device, mesh, tissues) = (on.1, problem.mesh, &problem.tissues);
         match problem.scheme {
             Scheme::Splitting(splitting) => {
-                let (membrane, v) = Membrane::new(device, mesh, tissues, problem.local)?;
+                let (membrane, v) = Membrane::new(device, mesh, tissues, (problem.local, problem.gates))?;
                 let diffusion = Diffusion::new(on, (mesh, of), config, stages)?;
                 Ok((Self::Split(Box::new(Split { membrane, diffusion, splitting })), v))
             }
@@ -141,8 +141,8 @@ impl<D: CardiacDevice> Stepper<D> {
     pub fn restore(&mut self, states: &[Vec<f64>]) -> Result<bool, CardiacError> {
         match self {
             Self::Split(split) => {
-                let [guess, ritz, states @ ..] = states else { return Ok(false) };
-                Ok(split.diffusion.restore([guess, ritz])? && split.membrane.restore(states)?)
+                let [numbers, last, before, states @ ..] = states else { return Ok(false) };
+                Ok(split.diffusion.restore([numbers, last, before])? && split.membrane.restore(states)?)
             }
             Self::Implicit(implicit) => implicit.restore(states),
         }

@@ -63,9 +63,9 @@ impl Frame<'_> {
 pub(super) struct Agenda(VecDeque<(usize, f64)>);
 
 impl Agenda {
-    /// Takes the times of all frames; what lies before the time of a resumed run was passed on by that run.
-    pub fn new(frames: &[f64], resumed: Option<f64>, length: f64) -> Self {
-        let is_open = |(_, asked): &(usize, f64)| resumed.is_none_or(|time| *asked > time + 0.5 * length);
+    /// Takes the times of all frames; those up to a time were passed on by the run before a checkpoint.
+    pub fn new(frames: &[f64], until: Option<f64>) -> Self {
+        let is_open = |(_, asked): &(usize, f64)| until.is_none_or(|time| *asked > time);
         Self(frames.iter().copied().enumerate().filter(is_open).collect())
     }
 
@@ -74,11 +74,11 @@ impl Agenda {
         self.0.front().map(|(_, asked)| *asked)
     }
 
-    /// Returns the numbers of the frames that are due at a time, the end of a step of a length.
-    pub fn due(&mut self, time: f64, length: f64) -> Vec<usize> {
+    /// Returns the numbers of the frames up to a time.
+    pub fn due(&mut self, until: f64) -> Vec<usize> {
         let mut due = Vec::new();
         while let Some(&(number, asked)) = self.0.front()
-            && asked <= time + 0.5 * length
+            && asked <= until
         {
             self.0.pop_front();
             due.push(number);
@@ -132,21 +132,21 @@ mod tests {
 
     #[test]
     fn frames_are_due_at_the_nearest_step() {
-        let mut agenda = Agenda::new(&[0.0, 0.26, 1.0], None, 0.1);
-        assert_eq!(agenda.due(0.0, 0.1), [0]);
+        let mut agenda = Agenda::new(&[0.0, 0.26, 1.0], None);
+        assert_eq!(agenda.due(0.05), [0]);
         let due = (1..=10)
-            .flat_map(|step| agenda.due(0.1 * f64::from(step), 0.1).into_iter().map(move |n| (n, step)));
+            .flat_map(|step| agenda.due(0.1 * f64::from(step) + 0.05).into_iter().map(move |n| (n, step)));
         assert_eq!(due.collect::<Vec<_>>(), [(1, 3), (2, 10)]);
     }
 
     #[test]
     fn a_resumed_agenda_goes_on_where_the_first_one_ended() {
-        let mut whole = Agenda::new(&[0.1, 0.44, 0.7], None, 0.1);
-        let mut resumed = Agenda::new(&[0.1, 0.44, 0.7], Some(0.4), 0.1);
-        (0..=4).for_each(|step| drop(whole.due(0.1 * f64::from(step), 0.1)));
+        let mut whole = Agenda::new(&[0.1, 0.44, 0.7], None);
+        let mut resumed = Agenda::new(&[0.1, 0.44, 0.7], Some(0.4 + 0.05));
+        (0..=4).for_each(|step| drop(whole.due(0.1 * f64::from(step) + 0.05)));
         for step in 5..=10 {
-            let time = 0.1 * f64::from(step);
-            assert_eq!(whole.due(time, 0.1), resumed.due(time, 0.1), "step {step}");
+            let until = 0.1 * f64::from(step) + 0.05;
+            assert_eq!(whole.due(until), resumed.due(until), "step {step}");
         }
     }
 }

@@ -38,7 +38,7 @@ impl<D: Device> Stimuli<D> {
     /// Resolves stimuli on a mesh; `per_current` is the rate of the potential for a current of one, $1/(\chi C_m)$.
     ///
     /// # Errors
-    /// [`CardiacError::Setting`] where a stimulus touches no node or its pulses are in no order.
+    /// [`CardiacError::Entry`] where a stimulus touches no node or its pulses are in no order.
     pub fn new(
         device: &D,
         mesh: &Mesh,
@@ -46,12 +46,13 @@ impl<D: Device> Stimuli<D> {
         per_current: f64,
     ) -> Result<Self, CardiacError> {
         let resolve = |(number, stimulus): (usize, &Stimulus)| {
-            stimulus.pulses.check()?;
+            let wrong = |(field, message)| CardiacError::Entry { list: "stimulus", number, field, message };
+            stimulus.pulses.check().map_err(wrong)?;
             if !stimulus.strength.is_finite() {
-                let message = format!("{} of stimulus {number} is not finite", stimulus.strength);
-                return Err(CardiacError::setting("strength", message));
+                let message = format!("a strength of {} is not finite", stimulus.strength);
+                return Err(wrong(("strength", message)));
             }
-            let nodes = stimulus.place.nodes(mesh, number)?;
+            let nodes = stimulus.place.nodes(mesh).map_err(|message| wrong(("place", message)))?;
             Ok((nodes, stimulus.strength * per_current, stimulus.pulses))
         };
         let resolved: Vec<_> = stimuli.iter().enumerate().map(resolve).collect::<Result<_, _>>()?;

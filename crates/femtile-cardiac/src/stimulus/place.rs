@@ -1,8 +1,6 @@
 use femtile::Mesh;
 use femtile::expression::Condition;
 
-use crate::CardiacError;
-
 /// A part of the tissue, as a set of nodes.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Place {
@@ -31,12 +29,12 @@ pub enum Place {
 }
 
 impl Place {
-    /// Returns the nodes of the place, ascending; `number` is that of the stimulus, for messages.
+    /// Returns the nodes of the place, ascending.
     ///
     /// # Errors
-    /// [`CardiacError::Setting`] where there is no node, with the extent of the mesh.
-    pub(crate) fn nodes(&self, mesh: &Mesh, number: usize) -> Result<Vec<u32>, CardiacError> {
-        let nodes = self.found(mesh, number)?;
+    /// The reason where there is no node, with the extent of the mesh.
+    pub(crate) fn nodes(&self, mesh: &Mesh) -> Result<Vec<u32>, String> {
+        let nodes = self.found(mesh)?;
         if !nodes.is_empty() {
             return Ok(nodes);
         }
@@ -46,16 +44,15 @@ impl Place {
                 of_node.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| (low.min(x), high.max(x)));
             format!("{low} … {high}")
         };
-        let message = format!(
-            "stimulus {number} touches no node; the mesh reaches from x = {}, y = {}, z = {}: compare the unit of length",
+        Err(format!(
+            "it touches no node; the mesh reaches from x = {}, y = {}, z = {}: compare the unit of length",
             extent(0),
             extent(1),
             extent(2)
-        );
-        Err(CardiacError::setting("stimulus", message))
+        ))
     }
 
-    fn found(&self, mesh: &Mesh, number: usize) -> Result<Vec<u32>, CardiacError> {
+    fn found(&self, mesh: &Mesh) -> Result<Vec<u32>, String> {
         let holding = |holds: &dyn Fn([f64; 3]) -> bool| {
             let n = mesh.n_nodes() as u32;
             (0..n).filter(|&node| holds(mesh.points[node as usize])).collect()
@@ -72,25 +69,20 @@ impl Place {
                 square.sqrt() <= radius * (1.0 + 1e-9)
             }),
             Self::Where(text) => {
-                let condition = Condition::parse(text).map_err(|error| {
-                    let message = format!(
-                        "`{text}` of stimulus {number} is no comparison such as \"x < 1.5\" ({error})"
-                    );
-                    CardiacError::setting("stimulus", message)
-                })?;
+                let condition = Condition::parse(text)
+                    .map_err(|error| format!("`{text}` is no comparison such as \"x < 1.5\" ({error})"))?;
                 holding(&|p| condition.holds(p))
             }
-            Self::Tag(tag) => tagged(mesh, tag, number)?,
-            Self::Nodes(nodes) => listed(mesh, nodes, number)?,
+            Self::Tag(tag) => tagged(mesh, tag)?,
+            Self::Nodes(nodes) => listed(mesh, nodes)?,
         })
     }
 }
 
-fn listed(mesh: &Mesh, nodes: &[u32], number: usize) -> Result<Vec<u32>, CardiacError> {
+fn listed(mesh: &Mesh, nodes: &[u32]) -> Result<Vec<u32>, String> {
     let n = mesh.n_nodes();
     if let Some(far) = nodes.iter().find(|&&node| node as usize >= n) {
-        let message = format!("stimulus {number}: there is no node {far}, the mesh has {n}");
-        return Err(CardiacError::setting("stimulus", message));
+        return Err(format!("there is no node {far}, the mesh has {n}"));
     }
     Ok(sorted(nodes.to_vec()))
 }
@@ -102,7 +94,7 @@ fn sorted(mut nodes: Vec<u32>) -> Vec<u32> {
 }
 
 /// Returns the nodes of cells with a tag, or else of facets.
-fn tagged(mesh: &Mesh, name: &str, number: usize) -> Result<Vec<u32>, CardiacError> {
+fn tagged(mesh: &Mesh, name: &str) -> Result<Vec<u32>, String> {
     let of_dimension = |dimension: usize| -> Vec<i32> {
         let named = mesh.tag_names.iter().filter(|((d, _), known)| *d == dimension && known.as_str() == name);
         named.map(|((_, tag), _)| *tag).chain(name.parse().ok()).collect()
@@ -121,6 +113,5 @@ fn tagged(mesh: &Mesh, name: &str, number: usize) -> Result<Vec<u32>, CardiacErr
     }
     let names: Vec<&str> = mesh.tag_names.values().map(String::as_str).collect();
     let names = if names.is_empty() { "none".into() } else { names.join(", ") };
-    let message = format!("stimulus {number}: no cell or facet has the tag `{name}`; named tags: {names}");
-    Err(CardiacError::setting("stimulus", message))
+    Err(format!("no cell or facet has the tag `{name}`; named tags: {names}"))
 }

@@ -1,5 +1,3 @@
-use crate::CardiacError;
-
 /// Pulses of one length at equal distances.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Pulses {
@@ -24,20 +22,23 @@ impl Pulses {
         Self { start, duration, period, count }
     }
 
-    pub(super) fn check(&self) -> Result<(), CardiacError> {
+    /// Checks the settings; an error has the name of one and the reason.
+    pub(super) fn check(&self) -> Result<(), (&'static str, String)> {
         if !self.start.is_finite() {
-            return Err(CardiacError::setting("start", format!("{} is no time", self.start)));
+            return Err(("start", format!("a start of {} is no time", self.start)));
         }
         if !(self.duration.is_finite() && self.duration > 0.0) {
-            return Err(CardiacError::setting("duration", format!("{} is not positive", self.duration)));
+            return Err(("duration", format!("a duration of {} is not positive", self.duration)));
         }
         if self.count == 0 {
-            return Err(CardiacError::setting("count", "at least one pulse is needed"));
+            return Err(("count", "at least one pulse is needed".into()));
         }
         if self.count > 1 && !(self.period.is_finite() && self.period >= self.duration) {
-            let message =
-                format!("{} is shorter than a pulse, {}: pulses would overlap", self.period, self.duration);
-            return Err(CardiacError::setting("period", message));
+            let message = format!(
+                "pulses of length {} would overlap with a period of {}: give a longer `period`",
+                self.duration, self.period
+            );
+            return Err(("period", message));
         }
         Ok(())
     }
@@ -87,8 +88,9 @@ mod tests {
 
     #[test]
     fn pulses_that_overlap_are_refused() {
-        assert!(Pulses::train(0.0, 2.0, 1.0, 3).check().unwrap_err().to_string().starts_with("period"));
-        assert!(Pulses::single(0.0, -1.0).check().is_err());
-        assert!(Pulses::train(0.0, 1.0, 1.0, 0).check().is_err());
+        assert!(Pulses::train(0.0, 2.0, 1.0, 3).check().unwrap_err().1.contains("period of 1"));
+        assert_eq!(Pulses::single(0.0, -1.0).check().unwrap_err().0, "duration");
+        assert_eq!(Pulses::train(0.0, 1.0, 1.0, 0).check().unwrap_err().0, "count");
+        assert_eq!(Pulses::single(f64::NAN, 1.0).check().unwrap_err().0, "start");
     }
 }

@@ -6,6 +6,7 @@ mod implicit;
 mod orders;
 mod refusals;
 mod restart;
+mod variants;
 
 use femtile::Mesh;
 use femtile::mesh::generate::{SquareConfig, square};

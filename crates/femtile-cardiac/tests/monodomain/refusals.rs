@@ -2,9 +2,9 @@
 
 use femtile::Mesh;
 use femtile_cardiac::ionic::{LocalScheme, Model};
-use femtile_cardiac::monodomain::{AdaptiveSteps, Scheme, Stop};
+use femtile_cardiac::monodomain::{AdaptiveSteps, Checkpoint, CheckpointInterval, Observer, Scheme, Stop};
 use femtile_cardiac::stimulus::{Place, Pulses};
-use femtile_cardiac::{Monodomain, Stimulus};
+use femtile_cardiac::{CardiacError, Monodomain, Stimulus};
 
 use crate::{on_cpu, strip};
 
@@ -31,9 +31,17 @@ fn settings_out_of_range_are_named() {
         (problem(&mesh).membrane(-1.0, 1.0), "surface_to_volume"),
         (problem(&mesh).theta(0.3), "theta"),
         (problem(&mesh).adaptive(steps), "tolerance: splitting"),
-        (problem(&mesh).stimulus(stimulus(Place::Where("x > 9".into()))), "touches no node"),
-        (problem(&mesh).stimulus(stimulus(Place::Tag("apex".into()))), "`apex`"),
-        (problem(&mesh).tissue("scar", Model::named("aliev-panfilov").unwrap()), "`scar`"),
+        (problem(&mesh).stimulus(stimulus(Place::Where("x > 9".into()))), "stimulus 0: it touches no node"),
+        (
+            problem(&mesh).stimulus(stimulus(Place::Tag("apex".into()))),
+            "stimulus 0: no cell or facet has the tag `apex`",
+        ),
+        (problem(&mesh).stimulus(stimulus(Place::Where("x".into()))), "stimulus 0: `x` is no comparison"),
+        (problem(&mesh).stimulus(stimulus(Place::Nodes(vec![10]))), "there is no node 10, the mesh has 10"),
+        (
+            problem(&mesh).tissue("scar", Model::named("aliev-panfilov").unwrap()),
+            "tissue 1: no cell or facet has the tag `scar`",
+        ),
         (problem(&mesh).electrode("V1", [1.0, 0.0, 0.0]), "`V1` lies at node"),
         (problem(&mesh).conductivity(-1.0), "sigma"),
     ] {
@@ -85,4 +93,44 @@ fn newtons_method_halves_steps_before_the_run_ends() {
     let outcome = run(f64::MAX);
     assert!(matches!(outcome.stop, Stop::NewtonFailed { .. }), "{outcome:?}");
     assert!(outcome.rejected > 1 && outcome.time == 0.0, "{outcome:?}");
+}
+
+/// Keeps the last checkpoint.
+#[derive(Default)]
+struct Last(Option<Checkpoint>);
+
+impl Observer for Last {
+    fn checkpoint(&mut self, state: &Checkpoint) -> Result<(), CardiacError> {
+        self.0 = Some(state.clone());
+        Ok(())
+    }
+}
+
+/// The stimulus without a solution begins within the third step, so that parts of it are carried out before it fails.
+#[test]
+fn a_step_without_a_solution_leaves_the_state_before_it() {
+    let mesh = strip(20, 1.0);
+    let pulse = |strength, start| Stimulus {
+        place: Place::Where("x < 3".into()),
+        strength,
+        pulses: Pulses::single(start, 2.0),
+    };
+    let run = |end| {
+        let mut last = Last::default();
+        let problem = problem(&mesh).times(0.0, end, 2.0).scheme(Scheme::Implicit);
+        let problem = problem.stimulus(pulse(1.0, 0.0)).stimulus(pulse(f64::MAX, 5.5));
+        let problem = problem.checkpoints(CheckpointInterval::Steps(2), [5; 32]);
+        let done = problem.solve_with(&on_cpu(1), &mut last, &mut femtile::solve::Silent).unwrap();
+        (done, last.0.unwrap())
+    };
+    let (before, expected) = run(4.0);
+    assert_eq!(before.outcome.stop, Stop::Finished);
+    let (failed, kept) = run(8.0);
+    assert!(matches!(failed.outcome.stop, Stop::NewtonFailed { .. }), "{:?}", failed.outcome);
+    assert_eq!((failed.outcome.time, failed.outcome.steps), (4.0, 2));
+    assert_eq!((kept.time, kept.length), (4.0, expected.length));
+    let bits =
+        |state: &Checkpoint| -> Vec<u64> { state.arrays.iter().flatten().map(|x| x.to_bits()).collect() };
+    assert!(bits(&kept) == bits(&expected), "the state is another one");
+    assert_eq!(failed.potential, before.potential);
 }

@@ -8,7 +8,7 @@ use femtile_cardiac::CardiacError;
 use femtile_device::{Cpu, Cuda};
 use femtile_mesh::Mesh;
 use femtile_mesh::check::CheckReport;
-use femtile_solve::{Poisson, SolveError, SolverConfig, Stage, Stages};
+use femtile_solve::{Poisson, SolveError, SolverConfig, Stage, Stages, Transient};
 
 use crate::functional::prepare;
 use crate::series::Series;
@@ -26,18 +26,22 @@ pub(crate) fn run(
     let mut warnings = case.warnings().to_vec();
     warnings.extend_from_slice(&checked.warnings);
     warnings.extend(overlap::warnings_of_regions(case, &case.tag_regions(&mut mesh)?));
-    let fingerprint = settings::fingerprint(case, &mesh);
+    let problem = settings::monodomain(case, &mesh)?;
+    let fingerprint = settings::fingerprint(case, &problem);
     let resumed = settings::checkpoint(case, fingerprint)?;
-    let start = resumed.as_ref().map(|state| state.time);
-    // The functionals are those of a potential, whatever equation it solves.
-    let of_potential = Poisson::new(&mesh).lambda(1.0).discretize()?;
+    // The series keeps what lies before a time.
+    let start = resumed.as_ref().map(|state| problem.frames_until(state).next_up());
+    // The functionals are those of a potential, whatever equation it solves; notes on fibres belong to the case.
+    let of_potential =
+        Transient::new(Poisson::new(&mesh).sigma(&case.file.equation.sigma), 0.0).discretize()?;
+    warnings.extend(of_potential.warnings().iter().cloned());
     let functionals = prepare(case, &of_potential)?;
     let mut names = functionals.names();
     names.extend(case.file.ecg.iter().flat_map(|ecg| ecg.electrodes.keys().cloned()));
     let series = Series::new(case, names, start)?;
-    let problem =
-        settings::monodomain(case, &mesh, fingerprint, resumed)?.frames(series.times().iter().copied());
-    let mut recorder = Recorder { case, functionals: &functionals, of_potential: &of_potential, series };
+    let problem = settings::with_checkpoints(problem, case, fingerprint, resumed);
+    let problem = problem.frames(series.times().iter().copied());
+    let mut recorder = Recorder { functionals: &functionals, of_potential: &of_potential, series };
     let config = settings::solver(config);
     let done = problem.run((cpu, opened), &config, &mut recorder, stages);
     let solution = done.map_err(|error| placed(case, error))?;
@@ -56,6 +60,9 @@ pub(crate) fn run(
 fn placed(case: &Case, error: CardiacError) -> CaseError {
     match error {
         CardiacError::Setting { field, message } => case.wrong(&settings::path_of(field), message),
+        CardiacError::Entry { list, number, field, message } => {
+            case.wrong(&settings::path_of_entry(case, (list, number, field)), message)
+        }
         CardiacError::Solve(error) => error.into(),
         CardiacError::Device(error) => error.into(),
         CardiacError::Linalg(error) => SolveError::from(error).into(),

@@ -4,13 +4,11 @@ use femtile_cardiac::CardiacError;
 use femtile_cardiac::monodomain::{Checkpoint, Frame, Observer};
 use femtile_solve::Discretization;
 
-use crate::Case;
 use crate::functional::Prepared;
-use crate::series::{Series, write_checkpoint};
+use crate::series::Series;
 
 /// Writes frames, traces of functionals and electrodes, and checkpoints.
 pub(super) struct Recorder<'a> {
-    pub case: &'a Case,
     pub functionals: &'a Prepared,
     pub of_potential: &'a Discretization<'a>,
     pub series: Series<'a>,
@@ -30,6 +28,6 @@ impl Observer for Recorder<'_> {
     }
 
     fn checkpoint(&mut self, state: &Checkpoint) -> Result<(), CardiacError> {
-        Ok(write_checkpoint(self.case, |mut out| state.write(&mut out))?)
+        Ok(self.series.checkpoint(|mut out| state.write(&mut out))?)
     }
 }

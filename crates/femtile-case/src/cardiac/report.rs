@@ -29,6 +29,8 @@ pub(super) fn finish(
 ) -> Result<Report, CaseError> {
     let mesh = problem.mesh();
     warnings.extend(warning_of(&solution.outcome, mesh));
+    let (files, missing) = series.finish()?;
+    warnings.extend(missing);
     let fields = nodal_fields(&solution);
     let (numbers, lines) = evaluate(functionals, of_potential, &fields, &solution)?;
     let report = Report {
@@ -41,7 +43,7 @@ pub(super) fn finish(
         space: SpaceReport { n_dofs: mesh.n_nodes(), degree: Some(1), components: 1 },
         solve: solve_report(&solution),
         time: Some(time_report(case, &solution.outcome, mesh.n_nodes())),
-        files: series.finish()?,
+        files,
         functionals: numbers,
         timings_s: Timings::default(),
         memory_bytes: MemoryReport::of_device(solution.memory),

@@ -1,11 +1,9 @@
 //! From the sections of a case file to the problem that the library solves.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::BufReader;
 use std::time::Duration;
 
-use femtile_cardiac::ionic::{LocalScheme, Model};
+use femtile_cardiac::ionic::{GatePrecision, LocalScheme, Model};
 use femtile_cardiac::monodomain::{
     AdaptiveSteps, Checkpoint, CheckpointInterval, Monodomain, Scheme, Splitting,
 };
@@ -13,12 +11,9 @@ use femtile_cardiac::stimulus::{Place, Pulses};
 use femtile_cardiac::{ActivationConfig, CardiacError, Stimulus};
 use femtile_mesh::Mesh;
 use femtile_solve::{Key, PreconditionerConfig, SolverConfig, below};
-use femtile_time::implicit::CheckpointError;
-use sha2::{Digest, Sha256};
 
-use crate::file::{IntegrationName, MembraneSection, StimulusSection, TimeMethod};
-use crate::series::checkpoint_path;
-use crate::{Case, CaseError};
+use crate::file::{GatesName, IntegrationName, MembraneSection, StimulusSection, TimeMethod};
+use crate::{Case, CaseError, restart};
 
 /// Membrane of a volume of ventricular tissue, in 1/mm, and capacitance of a surface of membrane, in µF/mm²,
 /// `[niederer2011]`, Table 3.
@@ -34,13 +29,8 @@ pub(super) fn scheme(case: &Case) -> Scheme {
     }
 }
 
-/// Makes the problem of a case, but for its frames.
-pub(super) fn monodomain<'m>(
-    case: &Case,
-    mesh: &'m Mesh,
-    fingerprint: [u8; 32],
-    resumed: Option<Checkpoint>,
-) -> Result<Monodomain<'m>, CaseError> {
+/// Makes the problem of a case, but for its frames and checkpoints.
+pub(super) fn monodomain<'m>(case: &Case, mesh: &'m Mesh) -> Result<Monodomain<'m>, CaseError> {
     let Some(membrane) = &case.file.membrane else {
         return Err(case.wrong(&["membrane".into()], "the section is missing"));
     };
@@ -63,11 +53,29 @@ pub(super) fn monodomain<'m>(
             problem = problem.electrode(name.clone(), *position);
         }
     }
-    problem = in_time(problem, case, fingerprint);
-    Ok(match resumed {
+    Ok(in_time(problem, case))
+}
+
+/// Lets a problem write checkpoints, and go on from one.
+pub(super) fn with_checkpoints<'m>(
+    mut problem: Monodomain<'m>,
+    case: &Case,
+    fingerprint: [u8; 32],
+    resumed: Option<Checkpoint>,
+) -> Monodomain<'m> {
+    if let Some(section) = case.file.time.as_ref().and_then(|time| time.checkpoint.as_ref()) {
+        let interval = match (section.steps, section.minutes) {
+            (Some(steps), _) => CheckpointInterval::Steps(steps),
+            (None, minutes) => {
+                CheckpointInterval::Time(Duration::from_secs_f64(60.0 * minutes.unwrap_or(1.0)))
+            }
+        };
+        problem = problem.checkpoints(interval, fingerprint);
+    }
+    match resumed {
         Some(checkpoint) => problem.resume(checkpoint),
         None => problem,
-    })
+    }
 }
 
 fn tissue<'m>(problem: Monodomain<'m>, section: &MembraneSection, model: &Model) -> Monodomain<'m> {
@@ -77,14 +85,18 @@ fn tissue<'m>(problem: Monodomain<'m>, section: &MembraneSection, model: &Model)
     };
     let (surface_to_volume, capacitance) =
         (section.surface_to_volume.unwrap_or(surface_to_volume), section.capacitance.unwrap_or(capacitance));
-    problem.membrane(surface_to_volume, capacitance).local_scheme(match section.integration {
+    let gates = match section.gates {
+        GatesName::Double => GatePrecision::Double,
+        GatesName::Single => GatePrecision::Single,
+    };
+    problem.membrane(surface_to_volume, capacitance).gates(gates).local_scheme(match section.integration {
         IntegrationName::RushLarsen => LocalScheme::RushLarsen,
         IntegrationName::RushLarsen2 => LocalScheme::RushLarsen2,
         IntegrationName::Explicit => LocalScheme::Explicit,
     })
 }
 
-fn in_time<'m>(problem: Monodomain<'m>, case: &Case, fingerprint: [u8; 32]) -> Monodomain<'m> {
+fn in_time<'m>(problem: Monodomain<'m>, case: &Case) -> Monodomain<'m> {
     let Some(time) = &case.file.time else { return problem };
     let length = time.end - time.start;
     let step = match (time.step, time.steps, time.first_step) {
@@ -92,7 +104,7 @@ fn in_time<'m>(problem: Monodomain<'m>, case: &Case, fingerprint: [u8; 32]) -> M
         (None, Some(steps), _) => length / steps.max(1) as f64,
         (None, None, first) => first.unwrap_or(1e-4 * length),
     };
-    let mut problem = problem.times(time.start, time.end, step).scheme(scheme(case));
+    let mut problem = problem.times(time.start, time.end, step).scheme(scheme(case)).mass(time.mass.into());
     if let Some(tolerance) = time.tolerance {
         let shortest = time.shortest_step.unwrap_or(1e-9 * length);
         let longest = time.longest_step.unwrap_or(0.1 * length);
@@ -101,16 +113,12 @@ fn in_time<'m>(problem: Monodomain<'m>, case: &Case, fingerprint: [u8; 32]) -> M
     if let Some(theta) = time.theta {
         problem = problem.theta(theta);
     }
-    if let Some(section) = &time.checkpoint {
-        let interval = match (section.steps, section.minutes) {
-            (Some(steps), _) => CheckpointInterval::Steps(steps),
-            (None, minutes) => {
-                CheckpointInterval::Time(Duration::from_secs_f64(60.0 * minutes.unwrap_or(1.0)))
-            }
-        };
-        problem = problem.checkpoints(interval, fingerprint);
-    }
     problem
+}
+
+/// Returns whether a model is the file of this name: TOML, or EasyML.
+fn is_file(name: &str) -> bool {
+    [".toml", ".model"].iter().any(|ending| name.ends_with(ending))
 }
 
 /// Reads a model: a built-in one, or a file.
@@ -123,15 +131,13 @@ fn model(
         CardiacError::Setting { message, .. } => case.wrong(&below(path, key), message),
         other => case.wrong(&below(path, key), other.to_string()),
     };
-    let found = match name.ends_with(".toml") || name.contains(".toml:") {
+    let (file, variant) = match name.rsplit_once(':') {
+        Some((file, variant)) if is_file(file) => (file, Some(variant)),
+        _ => (name, None),
+    };
+    let found = match is_file(file) {
+        true => Model::read(&case.folder().join(file), variant),
         false => Model::named(name),
-        true => {
-            let (file, variant) = match name.split_once(".toml:") {
-                Some((stem, variant)) => (format!("{stem}.toml"), Some(variant)),
-                None => (name.to_owned(), None),
-            };
-            Model::read(&case.folder().join(file), variant)
-        }
     };
     let mut model = found.map_err(|error| wrong("model", error))?;
     for (name, &value) in constants {
@@ -183,17 +189,34 @@ pub(super) fn solver(config: &SolverConfig) -> SolverConfig {
     SolverConfig { preconditioner, ..config.clone() }
 }
 
+/// Returns the keys of a setting of an entry of a list.
+pub(super) fn path_of_entry(case: &Case, (list, number, field): (&str, usize, &str)) -> Vec<Key> {
+    if list == "tissue" {
+        // The first tissue is that of all cells.
+        let region = below(&["membrane".into(), "region".into()], number.saturating_sub(1));
+        return below(&region, field);
+    }
+    let place = case.file.stimulus.get(number).map(|section| match section {
+        StimulusSection { r#box: Some(_), .. } => "box",
+        StimulusSection { sphere: Some(_), .. } => "sphere",
+        StimulusSection { tag: Some(_), .. } => "tag",
+        _ => "where",
+    });
+    let key = if field == "place" { place.unwrap_or(field) } else { field };
+    below(&below(&["stimulus".into()], number), key)
+}
+
 /// Returns the keys of a setting of the library.
 pub(super) fn path_of(field: &str) -> Vec<Key> {
     let keys: &[&str] = match field {
         "surface_to_volume" => &["membrane", "surface_to_volume"],
+        "conductivity" => &["equation", "sigma"],
         "capacitance" => &["membrane", "capacitance"],
         "tissue" => &["membrane", "region"],
         "threshold" => &["activation", "threshold"],
         "repolarised" => &["activation", "repolarised"],
         "electrode" => &["ecg", "electrodes"],
         "bath_conductivity" => &["ecg", "conductivity"],
-        "stimulus" | "strength" | "duration" | "count" | "period" => &["stimulus"],
         "tolerance" => &["time", "tolerance"],
         "shortest_step" => &["time", "shortest_step"],
         "end" => &["time", "end"],
@@ -206,38 +229,26 @@ pub(super) fn path_of(field: &str) -> Vec<Key> {
     keys.iter().map(|&key| key.into()).collect()
 }
 
-/// Returns a hash of all that a checkpoint depends on: the version, the mesh, and the case but for its end, its output and
-/// the device.
-pub(super) fn fingerprint(case: &Case, mesh: &Mesh) -> [u8; 32] {
-    let mut sum = Sha256::new();
-    sum.update(env!("CARGO_PKG_VERSION"));
+/// Returns hashes of all that a checkpoint depends on: all of the case but its end, its output and the device, and the
+/// descriptions of the models.
+pub(super) fn fingerprint(case: &Case, problem: &Monodomain<'_>) -> [u8; 32] {
     let file = &case.file;
-    let numerics = (&file.equation, &file.membrane, &file.stimulus, &file.activation, &file.region);
-    sum.update(serde_json::to_vec(&numerics).unwrap_or_default());
-    sum.update(serde_json::to_vec(&file.solver.preconditioner).unwrap_or_default());
-    if let Some(time) = &file.time {
-        let numerics = (time.method, time.start, time.step, time.theta, time.tolerance);
-        sum.update(serde_json::to_vec(&numerics).unwrap_or_default());
-    }
-    mesh.points.iter().flatten().for_each(|x| sum.update(x.to_le_bytes()));
-    mesh.cells.iter().for_each(|node| sum.update(node.to_le_bytes()));
-    sum.finalize().into()
+    let models: Vec<&str> = problem.tissues().iter().map(|tissue| tissue.model.to_toml()).collect();
+    let of_problem = (&file.equation, &file.membrane, models, &file.stimulus, &file.activation, &file.region);
+    let in_time =
+        file.time.as_ref().map(|time| (time.method, time.start, time.step, time.theta, time.tolerance));
+    restart::fingerprint(problem.mesh(), &of_problem, &(in_time, &file.solver.preconditioner))
 }
 
 /// Reads the checkpoint of a case that is to go on from one.
 pub(super) fn checkpoint(case: &Case, fingerprint: [u8; 32]) -> Result<Option<Checkpoint>, CaseError> {
-    if !case.file.time.as_ref().is_some_and(|time| time.restart) {
-        return Ok(None);
-    }
-    let path = checkpoint_path(case);
-    let wrong = |message: String| {
-        case.wrong(&["time".into(), "restart".into()], format!("{}: {message}", path.display()))
-    };
-    let file =
-        File::open(&path).map_err(|error| wrong(format!("{error}; run the case without `restart` first")))?;
-    let checkpoint = Checkpoint::read(&mut BufReader::new(file)).map_err(|error| wrong(error.to_string()))?;
-    match checkpoint.fingerprint == fingerprint {
-        true => Ok(Some(checkpoint)),
-        false => Err(wrong(CheckpointError::Other("another mesh or another case").to_string())),
-    }
+    let others = [
+        "another equation, model, stimulus or activation",
+        "another method, start, step, tolerance or preconditioner",
+    ];
+    restart::checkpoint(case, fingerprint, others, |from| {
+        let state = Checkpoint::read(from)?;
+        let fingerprint = state.fingerprint;
+        Ok((state, fingerprint))
+    })
 }

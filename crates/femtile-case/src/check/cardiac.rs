@@ -61,6 +61,9 @@ pub(super) fn check(case: &Case) -> Result<(), CaseError> {
         let message = "give exactly one of `step`, a length, `steps`, a number, and `tolerance`, from which lengths are chosen";
         return wrong(&["time", "end"], message);
     }
+    if time.steps == Some(0) {
+        return wrong(&["time", "steps"], "at least one step is needed");
+    }
     if time.tolerance.is_some() && !is_implicit {
         let message = "splitting has steps of one length: give `step`, or take method = \"implicit-euler\"";
         return wrong(&["time", "tolerance"], message);

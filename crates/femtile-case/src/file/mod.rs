@@ -21,8 +21,8 @@ use serde::{Deserialize, Serialize};
 pub use amg::{AmgSection, CycleName, GraphName, LevelPrecision, PatchFormatName, SmootherName};
 pub use amount::Amount;
 pub use cardiac::{
-    ActivationSection, EcgSection, IntegrationName, MembraneRegion, MembraneSection, SphereSection,
-    StimulusSection,
+    ActivationSection, EcgSection, GatesName, IntegrationName, MembraneRegion, MembraneSection,
+    SphereSection, StimulusSection,
 };
 pub use coefficient::{Entry, Value};
 pub use finding::FindingName;
@@ -34,7 +34,10 @@ pub use solver::{
     FormatName, Method, MetricName, NonlinearName, Operator, Precision, PreconditionerName, SolverSection,
 };
 pub use space::{Quadrature, SpaceSection};
-pub use time::{CheckpointSection, CoefficientSource, MassName, SchemeName, TimeMethod, TimeSection, Times};
+pub use time::{
+    CheckpointSection, CoefficientSource, MassName, SchemeName, TimeMethod, TimeSection, Times,
+    WriteErrorName,
+};
 
 /// A case: mesh, equation, boundary conditions, solver and output.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -1,3 +1,4 @@
+use femtile_solve::MassMatrix;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -86,6 +87,17 @@ pub struct CheckpointSection {
     pub minutes: Option<f64>,
 }
 
+/// What a run does when a frame, a trace or a checkpoint cannot be written, as on a full disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum WriteErrorName {
+    /// It ends with the name of the file; the last checkpoint remains.
+    #[default]
+    End,
+    /// It goes on without the file, and a warning says how many are missing; the last checkpoint remains.
+    GoOn,
+}
+
 /// `[time]`: how an equation in time is advanced.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -139,6 +151,9 @@ pub struct TimeSection {
     /// On meshes: how often the state is written to `checkpoint.bin`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checkpoint: Option<CheckpointSection>,
+    /// On meshes: what happens when a frame, a trace or a checkpoint cannot be written.
+    #[serde(default, skip_serializing_if = "ends")]
+    pub on_write_error: WriteErrorName,
     /// Go on from `checkpoint.bin` in the folder of results.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub restart: bool,
@@ -155,6 +170,19 @@ pub struct TimeSection {
 
 fn auto() -> String {
     "auto".into()
+}
+
+fn ends(name: &WriteErrorName) -> bool {
+    *name == WriteErrorName::End
+}
+
+impl From<MassName> for MassMatrix {
+    fn from(name: MassName) -> Self {
+        match name {
+            MassName::Consistent => Self::Consistent,
+            MassName::Lumped => Self::Lumped,
+        }
+    }
 }
 
 fn is_consistent(mass: &MassName) -> bool {

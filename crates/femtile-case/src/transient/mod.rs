@@ -40,7 +40,7 @@ pub(crate) fn run(
     let functionals = prepare(case, &problem)?;
     let series = Series::new(case, functionals.names(), start)?;
     let transient = transient.frames(series.times().iter().copied());
-    let mut recorder = Recorder { case, functionals: &functionals, series };
+    let mut recorder = Recorder { functionals: &functionals, series };
     let done = transient.run(problem, (cpu, opened), config, &mut recorder, stages);
     let done = done.map_err(|error| placed::placed(case, error))?;
     stages.begin(Stage::Write)?;
@@ -58,7 +58,8 @@ fn finish(
     let solution = done.into_end();
     warnings.extend_from_slice(solution.warnings());
     let Evaluated { numbers, lines, citations } = functionals.evaluate_at(&solution, Some(outcome.time))?;
-    let files = series.finish()?;
+    let (files, missing) = series.finish()?;
+    warnings.extend(missing);
     let mut report = Report::of_solution(case, checked, &solution, (numbers, warnings))?;
     report.time = Some(time_report(case, &outcome, solution.values().len(), stages.timings().solve));
     report.citations.extend(citations.into_iter().map(String::from));

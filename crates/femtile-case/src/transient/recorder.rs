@@ -3,13 +3,11 @@
 use femtile_solve::{Frame, Observer, SolveError};
 use femtile_time::implicit::Checkpoint;
 
-use crate::Case;
 use crate::functional::Prepared;
-use crate::series::{Series, write_checkpoint};
+use crate::series::Series;
 
 /// Writes frames, traces of functionals, and checkpoints.
 pub(super) struct Recorder<'a> {
-    pub case: &'a Case,
     pub functionals: &'a Prepared,
     pub series: Series<'a>,
 }
@@ -25,6 +23,6 @@ impl Observer for Recorder<'_> {
     }
 
     fn checkpoint(&mut self, state: &Checkpoint) -> Result<(), SolveError> {
-        Ok(write_checkpoint(self.case, |mut out| state.write(&mut out))?)
+        Ok(self.series.checkpoint(|mut out| state.write(&mut out))?)
     }
 }

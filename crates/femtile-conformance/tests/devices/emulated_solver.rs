@@ -94,12 +94,12 @@ struct Blind;
 impl Observer for Blind {}
 
 /// What a run of so many steps of BDF2 asks of a GPU.
-fn steps(n_steps: usize) -> Option<Asked> {
+fn steps(n_steps: usize, source: &str) -> Option<Asked> {
     let emulator = Emulator::new().map_err(|error| eprintln!("SKIPPED: steps in time: {error}")).ok()?;
     let driver = Arc::new(Counting::new(emulator, usize::MAX));
     let device = Cuda::with_driver(driver.clone());
     let mesh = box_mesh(&BoxConfig { cells: [5, 4, 5], ..BoxConfig::default() }).unwrap();
-    let problem = Poisson::new(&mesh).source(1.0).dirichlet("xmin", "1 + y").unwrap();
+    let problem = Poisson::new(&mesh).source(source).dirichlet("xmin", "1 + y").unwrap();
     let run = Transient::new(problem, 1.0).times(0.0, 0.01 * n_steps as f64).steps(Steps::Fixed(n_steps));
     let config = SolverConfig {
         preconditioner: PreconditionerConfig::Jacobi,
@@ -120,9 +120,17 @@ fn steps(n_steps: usize) -> Option<Asked> {
 /// Iterations may change by one from step to step, so that another length is recorded now and then.
 #[test]
 fn a_step_in_time_is_some_launches_one_replay_and_one_wait() {
-    let Some(before) = steps(50) else { return };
-    let asked = steps(90).unwrap().since(&before);
+    let Some(before) = steps(50, "1") else { return };
+    let asked = steps(90, "1").unwrap().since(&before);
     assert!(asked.done <= 40 * 20, "{asked:?}");
     assert!(asked.waits <= 40 * 3, "{asked:?}");
+    assert!(asked.uploads <= 2 && asked.arrays <= 2, "{asked:?}");
+}
+
+#[test]
+fn a_source_in_time_is_evaluated_where_it_is_needed() {
+    let Some(before) = steps(50, "1 + sin(t)*x") else { return };
+    let asked = steps(90, "1 + sin(t)*x").unwrap().since(&before);
+    assert!(asked.done <= 40 * 24, "{asked:?}");
     assert!(asked.uploads <= 2 && asked.arrays <= 2, "{asked:?}");
 }

@@ -8,18 +8,29 @@ use crate::coefficient::scalar;
 use crate::discretization::Discretization;
 use crate::{Key, SolveError, Value};
 
-/// Returns whether the load or given values depend on the time.
-pub(super) fn depends_on_time(problem: &Discretization<'_>) -> bool {
-    problem.sources[0].uses_time()
-        || problem.conditions[0].iter().any(|given| given.condition.datum().uses_time())
+/// Returns whether the load of the boundary or given values depend on the time.
+pub(super) fn has_boundary_in_time(problem: &Discretization<'_>) -> bool {
+    problem.conditions[0].iter().any(|given| given.condition.datum().uses_time())
 }
 
-/// Evaluates the load and the given values at a time.
-pub(super) fn at_time(problem: &Discretization<'_>, t: f64) -> Result<(Vec<f64>, Constraints), SolveError> {
+/// Evaluates the load of the source at a time.
+pub(super) fn source_at(problem: &Discretization<'_>, t: f64) -> Result<Vec<f64>, SolveError> {
     let source = problem.sources[0].at_time(t);
+    match evaluate(problem, &source, &[]) {
+        Ok((load, _)) => Ok(load),
+        Err(source) => Err(SolveError::AtTime { time: t, source }),
+    }
+}
+
+/// Evaluates the load of the boundary and the given values at a time.
+pub(super) fn boundary_at(
+    problem: &Discretization<'_>,
+    t: f64,
+) -> Result<(Vec<f64>, Constraints), SolveError> {
     let conditions: Vec<BoundaryCondition> =
         problem.conditions[0].iter().map(|given| given.at_time(t)).collect();
-    evaluate(problem, &source, &conditions).map_err(|source| SolveError::AtTime { time: t, source })
+    let none = Coefficient::Constant(0.0);
+    evaluate(problem, &none, &conditions).map_err(|source| SolveError::AtTime { time: t, source })
 }
 
 /// Evaluates a value at all unknowns, by interpolation.

@@ -8,6 +8,7 @@ mod operators;
 mod preconditioning;
 mod run;
 mod semidiscrete;
+mod source;
 mod stage_solver;
 mod watch;
 

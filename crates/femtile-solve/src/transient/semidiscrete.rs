@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use femtile_device::Buffer;
-use femtile_fem::Constraints;
 use femtile_linalg::krylov::Stop;
 use femtile_linalg::{LinalgError, Preconditioner};
 use femtile_time::implicit::{SemiDiscrete, StageEquation, StageOutcome};
@@ -11,6 +10,7 @@ use femtile_time::implicit::{SemiDiscrete, StageEquation, StageOutcome};
 use super::data;
 use super::operators::{Description, Operator, Shifted, Stiffness, Terms, Workshop};
 use super::preconditioning::{Made, Memory};
+use super::source::SourceLoad;
 use super::stage_solver::StageSolver;
 use crate::tensor::OperatorDevice;
 use crate::{Silent, SolveError, SolverConfig, Stages};
@@ -21,7 +21,9 @@ const KEPT: usize = 2;
 /// The load and given values at a time.
 struct Data<D: OperatorDevice> {
     time: f64,
-    /// $F - K g$ with the given values $g$; none where it is zero.
+    /// $F_\Gamma - K g$ with the load of the boundary and the given values $g$; none where it is zero.
+    boundary: Option<Buffer<f64, D>>,
+    /// $F - K g$, the same with the load of the source; none where both are zero.
     load: Option<Buffer<f64, D>>,
     /// Given values, zero elsewhere; none where they are zero.
     given: Option<Buffer<f64, D>>,
@@ -52,7 +54,8 @@ pub(super) struct Semidiscrete<'a, 'm, D: OperatorDevice> {
     ritz: Option<(f64, f64)>,
     solver: StageSolver<D>,
     data: Data<D>,
-    depends_on_time: bool,
+    source: SourceLoad<'a, D>,
+    has_boundary_in_time: bool,
     /// One at free unknowns, zero at given ones; none where all are free.
     free: Option<Buffer<f64, D>>,
     scratch: Buffer<f64, D>,
@@ -79,7 +82,7 @@ impl<'a, 'm, D: OperatorDevice> Semidiscrete<'a, 'm, D> {
         let mass = workshop.mass(&terms, &config, stages)?;
         let (first, parts) = workshop.shifted(&terms, made.shift, &config, None, stages)?;
         let (device, n) = (workshop.device, workshop.problem.n_dofs());
-        let (load, constraints) = data::at_time(workshop.problem, time)?;
+        let (_, constraints) = data::boundary_at(workshop.problem, time)?;
         let free = match constraints.is_empty() {
             true => None,
             false => {
@@ -92,8 +95,9 @@ impl<'a, 'm, D: OperatorDevice> Semidiscrete<'a, 'm, D> {
         let mut semidiscrete = Self {
             scratch: zeros()?,
             product: zeros()?,
-            depends_on_time: data::depends_on_time(workshop.problem),
-            data: Data { time, load: None, given: None },
+            has_boundary_in_time: data::has_boundary_in_time(workshop.problem),
+            data: Data { time, boundary: None, load: None, given: None },
+            source: SourceLoad::new(device, workshop.opened, workshop.problem, time)?,
             solver: StageSolver::new(config.method, &first)?,
             stiffness: None,
             basis,
@@ -108,7 +112,8 @@ impl<'a, 'm, D: OperatorDevice> Semidiscrete<'a, 'm, D> {
             mass,
             free,
         };
-        semidiscrete.take_data(time, &load, &constraints)?;
+        semidiscrete.take_boundary(time)?;
+        semidiscrete.take_source(time)?;
         Ok((semidiscrete, Description { parts, config, preconditioner_reason }))
     }
 
@@ -123,29 +128,49 @@ impl<'a, 'm, D: OperatorDevice> Semidiscrete<'a, 'm, D> {
     }
 
     fn bring_data(&mut self, time: f64) -> Result<(), SolveError> {
-        if !self.depends_on_time || self.data.time == time {
+        if self.data.time == time || !(self.has_boundary_in_time || self.source.depends_on_time()) {
             return Ok(());
         }
-        let (load, constraints) = data::at_time(self.workshop.problem, time)?;
-        self.take_data(time, &load, &constraints)
+        if self.has_boundary_in_time {
+            self.take_boundary(time)?;
+        }
+        self.take_source(time)
     }
 
-    /// Copies data to the device and lifts given values.
-    fn take_data(&mut self, time: f64, load: &[f64], constraints: &Constraints) -> Result<(), SolveError> {
+    /// Copies the data of the boundary at a time to the device and lifts given values.
+    fn take_boundary(&mut self, time: f64) -> Result<(), SolveError> {
         let device = self.workshop.device;
+        let (load, constraints) = data::boundary_at(self.workshop.problem, time)?;
         let mut values = vec![0.0; load.len()];
         constraints.impose(&mut values);
         assign(&mut self.data.given, device, &values)?;
-        assign(&mut self.data.load, device, load)?;
-        self.data.time = time;
+        assign(&mut self.data.boundary, device, &load)?;
         let Some(given) = self.data.given.take() else { return Ok(()) };
-        let mut lifted = match self.data.load.take() {
+        let mut lifted = match self.data.boundary.take() {
             Some(load) => load,
             None => Buffer::zeros(device, load.len())?,
         };
         self.stiffness_product(&given)?;
         device.axpby(&mut lifted, -1.0, &self.product, 1.0)?;
-        (self.data.given, self.data.load) = (Some(given), Some(lifted));
+        (self.data.given, self.data.boundary) = (Some(given), Some(lifted));
+        Ok(())
+    }
+
+    /// Adds the load of the source at a time to that of the boundary.
+    fn take_source(&mut self, time: f64) -> Result<(), SolveError> {
+        let device = self.workshop.device;
+        let source = self.source.at(self.workshop.problem, time)?;
+        let parts = [self.data.boundary.as_ref(), source].into_iter().flatten();
+        let parts: Vec<_> = parts.map(|part| (1.0, part)).collect();
+        self.data.load = match (parts.is_empty(), self.data.load.take()) {
+            (true, _) => None,
+            (false, known) => {
+                let mut load = known.map_or_else(|| Buffer::zeros(device, parts[0].1.len()), Ok)?;
+                device.combine(&mut load, &parts)?;
+                Some(load)
+            }
+        };
+        self.data.time = time;
         Ok(())
     }
 

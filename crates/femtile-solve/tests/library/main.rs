@@ -6,6 +6,7 @@ mod linear_solver;
 mod nodes;
 mod nonlinear;
 mod nonlinear_in_time;
+mod orders_in_time;
 mod regions;
 mod settings;
 mod transient;

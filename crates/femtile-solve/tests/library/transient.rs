@@ -9,7 +9,7 @@ use femtile_solve::{
 };
 use femtile_time::implicit::{Checkpoint, Scheme, Steps, Stop, Tolerance};
 
-fn config() -> SolverConfig {
+pub fn config() -> SolverConfig {
     SolverConfig { device: DeviceChoice::Cpu, tolerance: 1e-11, threads: 2, ..SolverConfig::default() }
 }
 
@@ -30,7 +30,7 @@ fn meshes() -> [(Mesh, usize); 3] {
 }
 
 /// The problem of `EXACT` with σ = 2, given values alone or all kinds of conditions.
-fn problem(mesh: &Mesh, degree: usize, has_all_kinds: bool) -> Poisson<'_> {
+pub fn problem(mesh: &Mesh, degree: usize, has_all_kinds: bool) -> Poisson<'_> {
     let source = "2*cos(2*t)*(1 + x + 2*y) + 3*(1 + sin(2*t))*(1 + x + 2*y)";
     let problem = Poisson::new(mesh).degree(degree).sigma(2.0).lambda(3.0).source(source);
     if !has_all_kinds {
@@ -50,8 +50,18 @@ fn problem(mesh: &Mesh, degree: usize, has_all_kinds: bool) -> Poisson<'_> {
 }
 
 fn error_at_end(problem: &Poisson<'_>, scheme: Scheme, steps: Steps) -> (f64, usize) {
+    error_with(&config(), problem, scheme, steps)
+}
+
+/// The largest error at some points at the end, and the number of steps.
+pub fn error_with(
+    config: &SolverConfig,
+    problem: &Poisson<'_>,
+    scheme: Scheme,
+    steps: Steps,
+) -> (f64, usize) {
     let run = Transient::new(problem.clone(), "1 + x + 2*y").times(0.0, 1.5).scheme(scheme).steps(steps);
-    let run = run.solve(&config()).unwrap();
+    let run = run.solve(config).unwrap();
     assert_eq!(run.outcome().stop, Stop::Finished);
     let end = run.at_end();
     let points = [[0.3, 0.4, 0.2], [0.9, 0.7, 0.6], [0.5, 0.1, 0.9]];

@@ -1,0 +1,70 @@
+//! Checkpoints that a case goes on from.
+
+use std::fs::File;
+use std::io::BufReader;
+
+use femtile_mesh::Mesh;
+use femtile_time::implicit::CheckpointError;
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+
+use crate::series::checkpoint_path;
+use crate::{Case, CaseError};
+
+/// Returns hashes of what a checkpoint depends on: the version, the mesh, the problem and the method.
+pub(crate) fn fingerprint(mesh: &Mesh, problem: &impl Serialize, method: &impl Serialize) -> [u8; 32] {
+    let parts = [
+        hash(|sum| sum.update(env!("CARGO_PKG_VERSION"))),
+        hash(|sum| add_mesh(sum, mesh)),
+        hash(|sum| sum.update(serde_json::to_vec(problem).unwrap_or_default())),
+        hash(|sum| sum.update(serde_json::to_vec(method).unwrap_or_default())),
+    ];
+    std::array::from_fn(|i| parts[i / 8][i % 8])
+}
+
+/// Returns the first bytes of a hash.
+fn hash(add: impl FnOnce(&mut Sha256)) -> [u8; 8] {
+    let mut sum = Sha256::new();
+    add(&mut sum);
+    let whole = sum.finalize();
+    std::array::from_fn(|i| whole[i])
+}
+
+fn add_mesh(sum: &mut Sha256, mesh: &Mesh) {
+    mesh.points.iter().flatten().for_each(|x| sum.update(x.to_le_bytes()));
+    mesh.cells.iter().for_each(|node| sum.update(node.to_le_bytes()));
+    mesh.cell_tags.iter().for_each(|tag| sum.update(tag.to_le_bytes()));
+    for (name, field) in &mesh.cell_fields {
+        sum.update(name);
+        field.values.iter().for_each(|value| sum.update(value.to_le_bytes()));
+    }
+}
+
+/// Reads the checkpoint of a case that is to go on from one; `read` returns it with its fingerprint, and `others` name
+/// problem and method where they are others.
+///
+/// # Errors
+/// [`CaseError::Input`] at `time.restart` where there is none, or one of another version, mesh, problem or method.
+pub(crate) fn checkpoint<C>(
+    case: &Case,
+    expected: [u8; 32],
+    [problem, method]: [&'static str; 2],
+    read: impl FnOnce(&mut BufReader<File>) -> Result<(C, [u8; 32]), CheckpointError>,
+) -> Result<Option<C>, CaseError> {
+    if !case.file.time.as_ref().is_some_and(|time| time.restart) {
+        return Ok(None);
+    }
+    let path = checkpoint_path(case);
+    let wrong = |message: String| {
+        case.wrong(&["time".into(), "restart".into()], format!("{}: {message}", path.display()))
+    };
+    let file =
+        File::open(&path).map_err(|error| wrong(format!("{error}; run the case without `restart` first")))?;
+    let (checkpoint, found) = read(&mut BufReader::new(file)).map_err(|error| wrong(error.to_string()))?;
+    let parts = ["another version of femtile", "another mesh", problem, method];
+    let mut pairs = found.chunks(8).zip(expected.chunks(8)).zip(parts);
+    match pairs.find(|((found, expected), _)| found != expected) {
+        None => Ok(Some(checkpoint)),
+        Some((_, part)) => Err(wrong(CheckpointError::Other(part).to_string())),
+    }
+}

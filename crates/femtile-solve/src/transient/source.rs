@@ -1,0 +1,92 @@
+//! The load of the source on a device.
+
+use femtile_device::{Buffer, Cuda};
+use femtile_fem::{Assembly, AssemblyProblem, Coefficient, DeviceState, FemError, Form, Slopes, System};
+use femtile_linalg::LinalgError;
+
+use super::data;
+use crate::SolveError;
+use crate::discretization::Discretization;
+use crate::tensor::OperatorDevice;
+
+/// A coefficient that takes no part in a load.
+static ONE: Coefficient = Coefficient::Constant(1.0);
+
+/// The vector $\int f(t)\, \varphi_i$ of a problem.
+pub(super) enum SourceLoad<'a, D: OperatorDevice> {
+    /// It does not depend on the time; none where it is zero.
+    Fixed(Option<Buffer<f64, D>>),
+    /// It is evaluated on the processor and copied.
+    ByHost(Buffer<f64, D>),
+    /// It is assembled where it is needed.
+    ByKernels(Box<ByKernels<'a, D>>),
+}
+
+/// Assembly of the load of linear elements by kernels; the matrix is a by-product.
+pub(super) struct ByKernels<'a, D: OperatorDevice> {
+    assembly: Assembly<f64, D>,
+    problem: AssemblyProblem<'a>,
+    system: System<f64, D>,
+}
+
+impl<'a, D: OperatorDevice> SourceLoad<'a, D> {
+    /// Prepares the load of a problem; `opened` is the GPU, where the device is one.
+    pub fn new(
+        device: &D,
+        opened: Option<&Cuda>,
+        problem: &'a Discretization<'_>,
+        time: f64,
+    ) -> Result<Self, SolveError> {
+        let source = &problem.sources[0];
+        if !source.uses_time() {
+            let load = data::source_at(problem, time)?;
+            let is_zero = load.iter().all(|value| *value == 0.0);
+            let load = (!is_zero).then(|| Buffer::from_vec(device, load)).transpose();
+            return Ok(Self::Fixed(load.map_err(LinalgError::from)?));
+        }
+        if opened.is_none() || problem.space.is_some() {
+            return Ok(Self::ByHost(Buffer::zeros(device, problem.n_dofs()).map_err(LinalgError::from)?));
+        }
+        let (mesh, boundary) = (problem.mesh, &*problem.boundary);
+        let form = Form { mesh, boundary, sigma: &ONE, lambda: &ONE, source, conditions: &[] };
+        let mut assembly = Assembly::new(device, mesh)?;
+        let system = assembly.zero_system()?;
+        // Only a linearization has coefficients at a time, and kernels that evaluate them.
+        let problem = assembly.prepare_linearized(&form, Slopes::NONE, &[])?;
+        Ok(Self::ByKernels(Box::new(ByKernels { assembly, problem, system })))
+    }
+
+    /// Returns whether it has to be evaluated at each time.
+    pub fn depends_on_time(&self) -> bool {
+        !matches!(self, Self::Fixed(_))
+    }
+
+    /// Returns the load at a time; none where it is zero.
+    pub fn at(
+        &mut self,
+        problem: &Discretization<'_>,
+        time: f64,
+    ) -> Result<Option<&Buffer<f64, D>>, SolveError> {
+        match self {
+            Self::Fixed(load) => Ok(load.as_ref()),
+            Self::ByHost(load) => {
+                load.upload(&data::source_at(problem, time)?).map_err(LinalgError::from)?;
+                Ok(Some(load))
+            }
+            Self::ByKernels(kernels) => {
+                let ByKernels { assembly, problem, system } = &mut **kernels;
+                let state = DeviceState { time, unknown: None };
+                assembly.fill_at(system, problem, state).map_err(|source| at_time(time, source))?;
+                Ok(Some(&system.rhs))
+            }
+        }
+    }
+}
+
+/// Names the time of an error of data.
+fn at_time(time: f64, source: FemError) -> SolveError {
+    match source {
+        FemError::Device(_) | FemError::Linalg(_) => source.into(),
+        source => SolveError::AtTime { time, source },
+    }
+}
