@@ -66,6 +66,9 @@ pub(crate) struct Implicit<D: CardiacDevice> {
     max_iterations: usize,
     /// The potential before the last step, and the length of that step.
     before: Option<(Buffer<f64, D>, f64)>,
+    /// The length of the last step with the smallest Ritz value after it, zero where none is known: attempts begin with them, so
+    /// that those which are rejected leave no trace.
+    known: [f64; 2],
     vectors: Vectors<D>,
     stopwatch: Stopwatch<D>,
 }
@@ -142,6 +145,7 @@ impl<D: CardiacDevice> Implicit<D> {
             error: of.error,
             max_iterations: config.max_iterations,
             before: None,
+            known: [of.length, 0.0],
             vectors,
             stopwatch: Stopwatch::standing(),
         };
@@ -179,6 +183,7 @@ impl<D: CardiacDevice> Implicit<D> {
         length: f64,
     ) -> Result<Advance, CardiacError> {
         self.set_length(length)?;
+        self.recall(length);
         let device = v.device();
         let Vectors { old, trial, of_nodes, .. } = &mut self.vectors;
         device.copy(trial, v)?;
@@ -224,6 +229,7 @@ impl<D: CardiacDevice> Implicit<D> {
     /// Errors of the device.
     pub fn accept(&mut self, v: &mut Buffer<f64, D>) -> Result<(), CardiacError> {
         self.ionic.accept();
+        self.known = [self.length, self.solver.smallest_ritz_value().unwrap_or(0.0)];
         let device = v.device().clone();
         if self.before.is_none() {
             self.before = Some((Buffer::zeros(&device, v.len())?, self.length));
@@ -250,8 +256,7 @@ impl<D: CardiacDevice> Implicit<D> {
     /// # Errors
     /// Errors of the device.
     pub fn states(&self) -> Result<Vec<Vec<f64>>, CardiacError> {
-        let ritz = self.solver.smallest_ritz_value().unwrap_or(0.0);
-        let mut all = vec![self.ionic.states().to_host()?, vec![self.length, ritz]];
+        let mut all = vec![self.ionic.states().to_host()?, self.known.to_vec()];
         if let Some((before, length)) = &self.before {
             all.push(before.to_host()?);
             all.push(vec![*length]);
@@ -264,8 +269,8 @@ impl<D: CardiacDevice> Implicit<D> {
     /// # Errors
     /// Errors of the device.
     pub fn restore(&mut self, states: &[Vec<f64>]) -> Result<bool, CardiacError> {
-        let [states, solver, history @ ..] = states else { return Ok(false) };
-        let &[length, ritz] = solver.as_slice() else { return Ok(false) };
+        let [states, known, history @ ..] = states else { return Ok(false) };
+        let &[length, ritz] = known.as_slice() else { return Ok(false) };
         if states.len() != self.ionic.states().len() || !(length > 0.0 && length.is_finite()) {
             return Ok(false);
         }
@@ -277,8 +282,7 @@ impl<D: CardiacDevice> Implicit<D> {
             _ => return Ok(false),
         };
         self.ionic.set_states(states)?;
-        self.set_length(length)?;
-        self.solver.set_smallest_ritz_value(Some(ritz));
+        self.known = [length, ritz];
         Ok(true)
     }
 
@@ -296,6 +300,14 @@ impl<D: CardiacDevice> Implicit<D> {
         self.solver.set_operator(self.tangent.clone(), Arc::new(preconditioner))?;
         self.length = length;
         Ok(())
+    }
+
+    /// Gives the solver the smallest Ritz value after the last step, for another length its bound: with A and its diagonal D of
+    /// both lengths, $D'^{-1} A' \ge \min(h/h', h'/h)\, D^{-1} A$.
+    fn recall(&mut self, length: f64) {
+        let [last, ritz] = self.known;
+        let ratio = length / last;
+        self.solver.set_smallest_ritz_value(Some(ritz * ratio.min(1.0 / ratio)));
     }
 
     /// Returns the node with the largest residual, and its potential.

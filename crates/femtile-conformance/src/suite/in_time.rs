@@ -3,7 +3,7 @@
 use femtile::device::{Cpu, Cuda};
 use femtile::mesh::Mesh;
 use femtile::mesh::generate::{BoxConfig, BoxSplit, box_mesh};
-use femtile::solve::{Observer, Silent, Stages};
+use femtile::solve::{MatrixFormat, Observer, Silent, Stages};
 use femtile::time::implicit::{Scheme as LinearScheme, Steps, Stop as End};
 use femtile::{DeviceChoice, Poisson, SolverConfig, Transient};
 use femtile_cardiac::Monodomain;
@@ -93,9 +93,12 @@ pub fn hearts_agree_with_a_processor(device: &Cuda, scope: &Scope) {
     // The model, its range, spacing, step and stimulus, in its units.
     let simple = ("aliev-panfilov", 1.0, 0.5, 0.05, 0.5);
     let ventricular = ("ten-tusscher-panfilov-2006:epi", 100.0, 0.3, 0.02, 60.0);
-    for ((name, range, spacing, step, strength), scheme) in
-        [(simple, Scheme::Implicit), (simple, strang), (ventricular, godunov)]
-    {
+    for ((name, range, spacing, step, strength), scheme, format) in [
+        (simple, Scheme::Implicit, MatrixFormat::Csr),
+        (simple, Scheme::Implicit, MatrixFormat::EllWarp),
+        (simple, strang, MatrixFormat::Auto),
+        (ventricular, godunov, MatrixFormat::Auto),
+    ] {
         let mesh = slab(scope, BoxSplit::Kuhn, [5.0 * spacing, 2.0 * spacing, 2.0 * spacing]);
         let place = Place::Where(format!("x < {}", 1.1 * spacing));
         let problem = Monodomain::new(&mesh, Model::named(name).unwrap())
@@ -111,7 +114,7 @@ pub fn hearts_agree_with_a_processor(device: &Cuda, scope: &Scope) {
             let cpu = Cpu::new(1).unwrap();
             let mut silent = Silent;
             let mut stages = Stages::new(&mut silent);
-            let (config, opened) = (config(gpu), (&cpu, gpu.cloned()));
+            let (config, opened) = (SolverConfig { format, ..config(gpu) }, (&cpu, gpu.cloned()));
             let done = cpu.install(|| problem.run(opened, &config, &mut Blind, &mut stages)).unwrap();
             assert_eq!((done.outcome.stop, done.outcome.steps), (Stop::Finished, STEPS));
             assert_eq!(done.kernel_launches > 0, gpu.is_some());
@@ -119,7 +122,7 @@ pub fn hearts_agree_with_a_processor(device: &Cuda, scope: &Scope) {
         };
         let (found, expected) = (solve(Some(device)), solve(None));
         assert!(expected.activation.first.iter().any(|time| time.is_finite()), "{name} is not activated");
-        let what = format!("{name}, {}", scheme.name());
+        let what = format!("{name}, {}, {format:?}", scheme.name());
         near(&found.potential, &expected.potential, range, &what);
         for (found, expected) in found.activation.first.iter().zip(&expected.activation.first) {
             let is_same = (found - expected).abs() < 1e-6 * step || found.is_nan() && expected.is_nan();
