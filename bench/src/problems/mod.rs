@@ -11,6 +11,7 @@ pub mod regular;
 pub mod slab;
 pub mod solves;
 pub mod tridiagonal;
+pub mod ventricle;
 
 pub use by_cell::by_cell;
 pub use elliptic::{Elliptic, EllipticSystem};

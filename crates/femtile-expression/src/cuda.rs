@@ -169,7 +169,22 @@ impl Style {
             Unary::Floor => "floor",
             Unary::Ceil => "ceil",
         };
-        format!("{}({a})", self.library(function))
+        format!("{}({a})", self.function(function))
+    }
+
+    /// The name of a function: of a fast one of the header, where programs have one.
+    fn function(self, name: &str) -> String {
+        match (self, name) {
+            (Self::Program(_), "exp" | "expm1" | "log") => format!("expression_{name}"),
+            _ => self.library(name),
+        }
+    }
+
+    fn quotient(self, a: &str, b: &str) -> String {
+        match self {
+            Self::Expression => format!("{a} / {b}"),
+            Self::Program(_) => format!("expression_quotient({a}, {b})"),
+        }
     }
 
     fn binary(self, op: Binary, a: &str, b: &str) -> String {
@@ -177,7 +192,7 @@ impl Style {
             Binary::Add => return format!("{a} + {b}"),
             Binary::Subtract => return format!("{a} - {b}"),
             Binary::Multiply => return self.product(a, b),
-            Binary::Divide => return format!("{a} / {b}"),
+            Binary::Divide => return self.quotient(a, b),
             Binary::Less => return self.truth(&format!("{a} < {b}")),
             Binary::LessEqual => return self.truth(&format!("{a} <= {b}")),
             Binary::Greater => return self.truth(&format!("{a} > {b}")),
@@ -215,7 +230,7 @@ impl Style {
     }
 
     fn reciprocal_of(self, product: String, is_reciprocal: bool) -> String {
-        if is_reciprocal { format!("{} / {product}", self.literal(1.0)) } else { product }
+        if is_reciprocal { self.quotient(&self.literal(1.0), &product) } else { product }
     }
 
     fn products(self, id: Id, base: &str, exponent: u32, text: &mut String) -> String {

@@ -9,7 +9,9 @@ use clap::Parser;
 use comfy_table::{Table, presets};
 use femtile::mesh::io::write_atomically;
 use femtile_bench::Failure;
-use femtile_research::reproduce::{Cell, Figure, Item, Paper, Quantity, Session, Settings, papers, svg};
+use femtile_research::reproduce::{
+    Cell, Figure, Item, Paper, Power, Quantity, Session, Settings, papers, svg,
+};
 use femtile_terminal::{is_stdout, print, print_data, to_json};
 
 /// Regenerate tables and figures of the papers that Femtile implements, with published and measured values.
@@ -20,8 +22,8 @@ use femtile_terminal::{is_stdout, print, print_data, to_json};
 struct ReproduceOptions {
     /// Key of the paper, as in references.bib; without it the papers and what can be reproduced are listed.
     key: Option<String>,
-    /// The table or figure, such as figure-10; without it all of the paper.
-    item: Option<String>,
+    /// Tables and figures, such as figure-10; without them all of the paper. What several of them show is measured once.
+    items: Vec<String>,
     /// Folder for each figure as text, JSON and SVG.
     #[arg(short, long, value_name = "FOLDER")]
     output: Option<PathBuf>,
@@ -58,6 +60,15 @@ struct ReproduceOptions {
     /// Leave out the GPU.
     #[arg(long)]
     no_gpu: bool,
+    /// Nominal power of the GPU, for figures by power.
+    #[arg(long, default_value_t = 700, value_name = "W", value_parser = clap::value_parser!(u32).range(1..))]
+    gpu_watts: u32,
+    /// Nominal power of a package of the CPU, for figures by power.
+    #[arg(long, default_value_t = 350, value_name = "W", value_parser = clap::value_parser!(u32).range(1..))]
+    package_watts: u32,
+    /// Cores of that package.
+    #[arg(long, default_value_t = 56, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    package_cores: u32,
 }
 
 fn main() -> ExitCode {
@@ -67,7 +78,7 @@ fn main() -> ExitCode {
 
 fn run(options: &ReproduceOptions) -> Result<ExitCode, Failure> {
     let Some(key) = &options.key else { return Ok(print(&list(&papers()))?) };
-    let items = chosen(key, options.item.as_deref())?;
+    let items = chosen(key, &options.items)?;
     for folder in
         [&options.output, &options.json.as_ref().and_then(|file| file.parent().map(Path::to_path_buf))]
     {
@@ -86,6 +97,11 @@ fn run(options: &ReproduceOptions) -> Result<ExitCode, Failure> {
         repeats: if options.small { 1 } else { options.repeats },
         peers: !options.no_peers,
         gpu: !options.no_gpu,
+        power: Power {
+            gpu_watts: options.gpu_watts,
+            package_watts: options.package_watts,
+            package_cores: options.package_cores,
+        },
     };
     let session = Session::new(settings)?;
     let mut figures = Vec::new();
@@ -121,8 +137,8 @@ fn list(papers: &[Paper]) -> String {
     text
 }
 
-/// Returns the requested items.
-fn chosen(key: &str, item: Option<&str>) -> Result<Vec<Item>, Failure> {
+/// Returns the requested items in the order of the paper.
+fn chosen(key: &str, items: &[String]) -> Result<Vec<Item>, Failure> {
     let papers = papers();
     let Some(paper) = papers.iter().find(|paper| paper.key == key) else {
         return Err(Failure::Argument(format!(
@@ -130,15 +146,14 @@ fn chosen(key: &str, item: Option<&str>) -> Result<Vec<Item>, Failure> {
             list(&papers)
         )));
     };
-    let items: Vec<_> =
-        paper.items.iter().copied().filter(|known| item.is_none_or(|item| known.name == item)).collect();
-    if items.is_empty() {
+    let is_known = |item: &&String| paper.items.iter().any(|known| known.name == **item);
+    if let Some(item) = items.iter().find(|item| !is_known(item)) {
         let names: Vec<_> = paper.items.iter().map(|item| item.name).collect();
-        let item = item.unwrap_or_default();
         let names = names.join(", ");
         return Err(Failure::Argument(format!("{key} has no item `{item}`; choose one of: {names}")));
     }
-    Ok(items)
+    let is_requested = |known: &Item| items.is_empty() || items.iter().any(|item| item == known.name);
+    Ok(paper.items.iter().copied().filter(is_requested).collect())
 }
 
 fn json(figures: &[Figure]) -> Result<String, Failure> {

@@ -8,13 +8,13 @@ use femtile_fem::tensor::{TensorProblem, functionals as tensor_functionals};
 use femtile_fem::{BoundaryCondition, Coefficient, FemError, Form, assemble, functionals};
 use femtile_mesh::Mesh;
 use femtile_mesh::check::BoundaryFacets;
-use femtile_sparse::Csr;
+use femtile_sparse::{Csr, StoredMatrix};
 
 use crate::auto::{self, Solves};
 use crate::check::{self, check_cells};
 use crate::component::Component;
 use crate::device::{self, Choice, Chosen};
-use crate::nonlinear;
+use crate::nonlinear::{self, MassMatrix};
 use crate::overlap::Overlap;
 use crate::right_side::RightSide;
 use crate::solution::{Finished, Solution};
@@ -207,7 +207,7 @@ impl<'m> Discretization<'m> {
             true => Kind::Simplices(self.form(0)),
             false => Kind::Tensor { problems, boxes, space: self.config },
         };
-        Ok(WeakForm { kind, config, preconditioner_reason: reason })
+        Ok(WeakForm { kind, config, preconditioner_reason: reason, mass: MassMatrix::Consistent })
     }
 
     /// Solves on the device of the settings, or on a GPU that is open already; a processor takes over what a GPU that
@@ -255,6 +255,8 @@ pub struct WeakForm<'d> {
     kind: Kind<'d>,
     config: SolverConfig,
     preconditioner_reason: String,
+    /// The mass matrix of the reaction.
+    mass: MassMatrix,
 }
 
 #[derive(Debug)]
@@ -278,6 +280,25 @@ impl WeakForm<'_> {
     /// Returns the reason for the preconditioner.
     pub fn preconditioner_reason(&self) -> &str {
         &self.preconditioner_reason
+    }
+
+    /// Sets the mass matrix of the reaction.
+    ///
+    /// # Errors
+    /// [`SolveError::Setting`] for a lumped one of elements other than linear ones, or where values are given on the boundary.
+    pub fn mass(mut self, mass: MassMatrix) -> Result<Self, SolveError> {
+        let is_supported = match &self.kind {
+            Kind::Simplices(form) => {
+                form.conditions.iter().all(|given| given.condition.given_value().is_none())
+            }
+            Kind::Tensor { .. } => false,
+        };
+        if mass == MassMatrix::Lumped && !is_supported {
+            let message = "a reaction is lumped with linear elements and natural boundary conditions";
+            return Err(SolveError::setting(&["mass".into()], message));
+        }
+        self.mass = mass;
+        Ok(self)
     }
 
     /// Chooses the device.
@@ -305,7 +326,7 @@ impl WeakForm<'_> {
     ) -> Result<LinearSystem<'_, D>, SolveError> {
         let config = &self.config;
         match &self.kind {
-            Kind::Simplices(form) => of_simplices(device, config, form, stages),
+            Kind::Simplices(form) => of_simplices(device, config, (form, self.mass), stages),
             Kind::Tensor { problems, boxes, space } => {
                 let config = (config, space.quadrature);
                 tensor::system((cpu, device), config, (problems, boxes.as_ref()), stages)
@@ -356,16 +377,34 @@ impl WeakForm<'_> {
 fn of_simplices<'d, D: OperatorDevice>(
     device: &D,
     config: &SolverConfig,
-    form: &Form<'d>,
+    (form, mass): (&Form<'d>, MassMatrix),
     stages: &mut Stages<'_>,
 ) -> Result<LinearSystem<'d, D>, SolveError> {
     stages.begin(Stage::Assemble)?;
     let system = stages.with_fractions(|progress| assemble::<f64, D>(device, form, progress))?;
     stages.begin(Stage::Setup)?;
-    let (matrix, system) = system.into_parts();
+    let (mut matrix, system) = system.into_parts();
+    if mass == MassMatrix::Lumped {
+        lump_reaction(device, form, &mut matrix)?;
+    }
     let is_pure_neumann = system.is_pure_neumann;
     let right = RightSide::Simplices(form.mesh, system);
     LinearSystem::of_matrix(device, config, (matrix, is_pure_neumann), Some(form.mesh), right)
+}
+
+/// Replaces the matrix of the reaction in a matrix on its pattern by that with its row sums on the diagonal.
+fn lump_reaction<D: OperatorDevice>(
+    device: &D,
+    form: &Form<'_>,
+    matrix: &mut Csr<f64, D>,
+) -> Result<(), SolveError> {
+    let zero = Coefficient::Constant(0.0);
+    let reaction = Form { sigma: &zero, source: &zero, conditions: &[], ..*form };
+    let mut reaction = assemble::<f64, D>(device, &reaction, &|_| ())?.into_parts().0;
+    matrix.combine_values(-1.0, reaction.values(), 1.0)?;
+    let sums = nonlinear::row_sums(&reaction)?;
+    nonlinear::put_on_diagonal(&mut reaction, &sums)?;
+    Ok(matrix.combine_values(1.0, reaction.values(), 1.0)?)
 }
 
 /// Returns what to say of a right side that was projected, if anything.

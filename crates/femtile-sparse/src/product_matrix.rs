@@ -1,13 +1,16 @@
 //! A matrix in the format that suits the number of its products.
 
-use femtile_device::{Buffer, Device, HostDevice, MemorySpace, Scalar};
+use femtile_device::{Buffer, BufferMut, Device, HostDevice, MemorySpace, Scalar};
 use femtile_linalg::hooks::Hook;
+use femtile_linalg::vector::VectorKernels;
 use femtile_linalg::{LinalgError, LinearOperator};
 
 use super::choice::{Described, Machine, Remembered, Sizes, remembered};
-use super::csr::{Csr, CsrKernels};
+use super::csr::{Csr, CsrKernels, HostOffsets};
 use super::ell_warp::{EllWarp, EllWarpConfig, EllWarpKernels, IndexKind};
 use super::format::Format;
+use super::places::sealed::Sealed;
+use super::places::{Places, StoredMatrix};
 
 /// Stored entries for each non-zero up to which slices are taken.
 const PADDING: f64 = 1.12;
@@ -95,6 +98,14 @@ impl<T: Scalar, D: CsrKernels<T> + EllWarpKernels<T, T> + Described> ProductMatr
         match self {
             Self::Rows(rows) => rows.n_nonzeros(),
             Self::Slices(slices) => slices.n_stored(),
+        }
+    }
+
+    /// Returns the values as they are stored, padding included.
+    pub fn values(&self) -> &Buffer<T, D> {
+        match self {
+            Self::Rows(rows) => rows.values(),
+            Self::Slices(slices) => slices.values(),
         }
     }
 
@@ -206,6 +217,49 @@ fn of_machine(machine: &Machine, [of_gpu, of_cpu]: [usize; 2]) -> usize {
     match machine {
         Machine::Gpu { .. } => of_gpu,
         Machine::Cpu { .. } => of_cpu,
+    }
+}
+
+impl<T: Scalar, D: Device> Sealed for ProductMatrix<T, D> {}
+
+impl<T: Scalar, D: CsrKernels<T> + EllWarpKernels<T, T>> StoredMatrix<D> for ProductMatrix<T, D> {
+    type Value = T;
+    type Config = Format;
+
+    fn zeros(
+        device: &D,
+        offsets: &HostOffsets,
+        columns: &[u32],
+        config: &Format,
+    ) -> Result<Self, LinalgError> {
+        Ok(match config {
+            Format::Csr => Self::Rows(Csr::zeros(device, offsets, columns, &())?),
+            Format::EllWarp(config) => Self::Slices(EllWarp::zeros(device, offsets, columns, config)?),
+        })
+    }
+
+    fn places(&self) -> Result<Places, LinalgError> {
+        match self {
+            Self::Rows(rows) => rows.places(),
+            Self::Slices(slices) => slices.places(),
+        }
+    }
+
+    fn values_mut(&mut self) -> BufferMut<'_, T, D> {
+        match self {
+            Self::Rows(rows) => rows.values_mut(),
+            Self::Slices(slices) => slices.values_mut(),
+        }
+    }
+
+    fn combine_values(&mut self, alpha: T, x: &Buffer<T, D>, beta: T) -> Result<(), LinalgError>
+    where
+        D: VectorKernels<T>,
+    {
+        match self {
+            Self::Rows(rows) => rows.combine_values(alpha, x, beta),
+            Self::Slices(slices) => slices.combine_values(alpha, x, beta),
+        }
     }
 }
 

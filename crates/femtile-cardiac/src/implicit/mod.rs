@@ -1,22 +1,30 @@
 //! The fully implicit scheme of `[wong2015]`: recovery variables at integration points, two nested Newton iterations.
 
 mod equation;
+mod stopwatch;
 mod sums;
+mod tangent;
+
+use std::sync::Arc;
 
 use femtile::device::{Buffer, Reference};
 use femtile::fem::{Coefficient, Form, assemble};
-use femtile::linalg::LinearOperator;
+use femtile::linalg::krylov::cg::CgSolver;
 use femtile::linalg::newton::{Newton, NewtonConfig};
 use femtile::linalg::precondition::Diagonal;
-use femtile::linalg::sparse::{Csr, StoredMatrix};
+use femtile::linalg::sparse::{Csr, Format, ProductMatrix, StoredMatrix};
+use femtile::linalg::{LinalgError, LinearOperator};
 use femtile::solve::{Stage, Stages};
 use femtile::{Mesh, Poisson, SolverConfig};
 
 use crate::ionic::{Ionic, LocalScheme, Model, Points};
-use crate::monodomain::{Advance, DiffusionConfig, stiffness};
+use crate::monodomain::{Advance, DiffusionConfig, MANY, stiffness};
 use crate::{CardiacDevice, CardiacError};
 use equation::StepEquation;
+pub use stopwatch::StepSeconds;
+use stopwatch::Stopwatch;
 use sums::{Sums, filled};
+use tangent::Tangent;
 
 /// The share of the size of the residual that Newton's method leaves; the size is chosen by the error that is accepted.
 const TOLERANCE: f64 = 1e-6;
@@ -32,21 +40,23 @@ const MOST: usize = 20;
 /// assembled by products.
 ///
 /// # Cost
-/// A global iteration takes a local one at each cell, products with P, G, S and the linear part, and a linear solve.
+/// A global iteration takes a local one at each cell, products with P, G, S and the linear part, and a linear solve. The
+/// tangent is refilled in place in the format of its products: S has a row for each stored value.
 /// # Source
 /// `[wong2015]`, Table 1; one-point integration as there. Differs: linear solves are inexact, and a line search guards them.
 pub(crate) struct Implicit<D: CardiacDevice> {
     ionic: Ionic<D>,
     sums: Sums<D>,
-    /// The values of M and K, from which those of the linear part are combined.
-    mass_values: Buffer<f64, D>,
-    stiffness_values: Buffer<f64, D>,
-    mass: Csr<f64, D>,
-    /// $\tfrac{c}{h} M + K$ for the length of the last step.
-    linear: Csr<f64, D>,
-    /// The tangent.
-    tangent: Csr<f64, D>,
-    preconditioner: Option<Diagonal<f64, D>>,
+    mass: ProductMatrix<f64, D>,
+    stiffness: ProductMatrix<f64, D>,
+    /// The diagonals of M and K.
+    diagonals: [Vec<f64>; 2],
+    /// $\tfrac{c}{h} M + K$ for the length of the last step, with the same pattern and layout as the tangent.
+    linear: ProductMatrix<f64, D>,
+    /// The operator of the solver.
+    tangent: Arc<Tangent<D>>,
+    /// Preconditioned by the diagonal of the linear part; its right side is the residual.
+    solver: CgSolver<f64, D>,
     storage: f64,
     length: f64,
     /// $\|M 1\|_2$.
@@ -57,13 +67,13 @@ pub(crate) struct Implicit<D: CardiacDevice> {
     /// The potential before the last step, and the length of that step.
     before: Option<(Buffer<f64, D>, f64)>,
     vectors: Vectors<D>,
+    stopwatch: Stopwatch<D>,
 }
 
 /// Vectors of a step.
 struct Vectors<D: CardiacDevice> {
     /// $\tfrac{c}{h} M (V_n + h s)$.
     old: Buffer<f64, D>,
-    residual: Buffer<f64, D>,
     /// The potential of the step that waits.
     trial: Buffer<f64, D>,
     of_nodes: Buffer<f64, D>,
@@ -87,17 +97,20 @@ impl<D: CardiacDevice> Implicit<D> {
         stages.begin(Stage::Assemble)?;
         let problem = Poisson::new(mesh).sigma(of.conductivity.clone()).lambda(1.0).discretize()?;
         let form = problem.form(0);
-        let linear = stiffness(device, &form)?;
+        let in_rows = stiffness(device, &form)?;
         let zero = Coefficient::Constant(0.0);
         let mass = assemble::<f64, D>(device, &Form { sigma: &zero, ..form }, &|_| ())?.matrix;
-        let copied = |values: &Buffer<f64, D>| -> Result<Buffer<f64, D>, CardiacError> {
-            let mut copy = Buffer::zeros(device, values.len())?;
-            device.copy(&mut copy, values)?;
-            Ok(copy)
+        let diagonals = [diagonal(&mass)?, diagonal(&in_rows)?];
+        let on_host = in_rows.copy_to(&Reference)?;
+        let [linear, tangent] = [in_rows.copy_to(device)?, in_rows.copy_to(device)?];
+        let stiffness = ProductMatrix::new(in_rows, config.format, MANY, &config.remembered)?.0;
+        let layout = match stiffness.format() {
+            Format::Csr => None,
+            Format::EllWarp(layout) => Some(layout),
         };
-        let (mass_values, stiffness_values) = (copied(mass.values())?, copied(linear.values())?);
-        let tangent = linear.copy_to(device)?;
-        let sums = sums_of(device, mesh, &mass)?;
+        let alike = |matrix| ProductMatrix::in_slices(matrix, layout.as_ref());
+        let (mass, linear, tangent) = (alike(mass)?, alike(linear)?, Arc::new(Tangent::new(alike(tangent)?)));
+        let sums = sums_of((device, config), mesh, &on_host, &stiffness)?;
         let (n, n_cells) = (mesh.n_nodes(), mesh.n_cells());
         let zeros = |n: usize| Buffer::zeros(device, n);
         let mut mass_of_ones = zeros(n)?;
@@ -106,23 +119,23 @@ impl<D: CardiacDevice> Implicit<D> {
         let ionic = Ionic::new(device, model, LocalScheme::RushLarsen, Points::all(n_cells))?;
         let vectors = Vectors {
             old: zeros(n)?,
-            residual: zeros(n)?,
             trial: zeros(n)?,
             of_nodes: zeros(n)?,
             at_cells: zeros(n_cells)?,
             current: zeros(n_cells)?,
             slope: zeros(n_cells)?,
-            of_values: zeros(mass.n_nonzeros())?,
+            of_values: zeros(stiffness.n_stored())?,
         };
-        Ok(Self {
+        let solver = CgSolver::new(tangent.clone(), Arc::new(Diagonal::identity(device, n)?))?;
+        let mut implicit = Self {
             ionic,
             sums,
-            mass_values,
-            stiffness_values,
             mass,
+            stiffness,
+            diagonals,
             linear,
             tangent,
-            preconditioner: None,
+            solver,
             storage: of.storage,
             length: f64::NAN,
             mass_norm,
@@ -130,7 +143,29 @@ impl<D: CardiacDevice> Implicit<D> {
             max_iterations: config.max_iterations,
             before: None,
             vectors,
-        })
+            stopwatch: Stopwatch::standing(),
+        };
+        implicit.set_length(of.length)?;
+        Ok(implicit)
+    }
+
+    /// Measures the parts of steps from now on, which makes the host wait for the device after each.
+    ///
+    /// # Errors
+    /// Errors of the device.
+    pub fn start_stopwatch(&mut self) -> Result<(), CardiacError> {
+        let device = self.vectors.trial.device().clone();
+        self.stopwatch.start(&device)
+    }
+
+    /// Returns the seconds of the parts of steps; none where they are not measured.
+    pub fn seconds(&self) -> Option<StepSeconds> {
+        self.stopwatch.seconds()
+    }
+
+    /// Returns the name of the format of the tangent.
+    pub fn format(&self) -> String {
+        self.linear.format().name()
     }
 
     /// Solves the equation of a step; its result waits for [`Implicit::accept`].
@@ -205,21 +240,18 @@ impl<D: CardiacDevice> Implicit<D> {
     ///
     /// # Errors
     /// Errors of the device.
-    pub fn apply_stiffness(
-        &mut self,
-        y: &mut Buffer<f64, D>,
-        x: &Buffer<f64, D>,
-    ) -> Result<(), CardiacError> {
-        self.tangent.combine_values(1.0, &self.stiffness_values, 0.0)?;
-        Ok(self.tangent.apply(y, x)?)
+    pub fn apply_stiffness(&self, y: &mut Buffer<f64, D>, x: &Buffer<f64, D>) -> Result<(), CardiacError> {
+        Ok(self.stiffness.apply(y, x)?)
     }
 
-    /// Returns on the host the states, and the potential before the last step with the length of that step.
+    /// Returns on the host the states, the length of the last step with the smallest Ritz value, and the potential before the
+    /// last step with the length of that step.
     ///
     /// # Errors
     /// Errors of the device.
     pub fn states(&self) -> Result<Vec<Vec<f64>>, CardiacError> {
-        let mut all = vec![self.ionic.states().to_host()?];
+        let ritz = self.solver.smallest_ritz_value().unwrap_or(0.0);
+        let mut all = vec![self.ionic.states().to_host()?, vec![self.length, ritz]];
         if let Some((before, length)) = &self.before {
             all.push(before.to_host()?);
             all.push(vec![*length]);
@@ -232,8 +264,9 @@ impl<D: CardiacDevice> Implicit<D> {
     /// # Errors
     /// Errors of the device.
     pub fn restore(&mut self, states: &[Vec<f64>]) -> Result<bool, CardiacError> {
-        let [states, history @ ..] = states else { return Ok(false) };
-        if states.len() != self.ionic.states().len() {
+        let [states, solver, history @ ..] = states else { return Ok(false) };
+        let &[length, ritz] = solver.as_slice() else { return Ok(false) };
+        if states.len() != self.ionic.states().len() || !(length > 0.0 && length.is_finite()) {
             return Ok(false);
         }
         self.before = match history {
@@ -244,6 +277,8 @@ impl<D: CardiacDevice> Implicit<D> {
             _ => return Ok(false),
         };
         self.ionic.set_states(states)?;
+        self.set_length(length)?;
+        self.solver.set_smallest_ritz_value(Some(ritz));
         Ok(true)
     }
 
@@ -252,26 +287,46 @@ impl<D: CardiacDevice> Implicit<D> {
         if length == self.length {
             return Ok(());
         }
-        self.linear.combine_values(1.0, &self.stiffness_values, 0.0)?;
-        self.linear.combine_values(self.storage / length, &self.mass_values, 1.0)?;
-        self.preconditioner = Some(Diagonal::new(&self.linear)?);
+        let shift = self.storage / length;
+        self.linear.combine_values(1.0, self.stiffness.values(), 0.0)?;
+        self.linear.combine_values(shift, self.mass.values(), 1.0)?;
+        let [of_mass, of_stiffness] = &self.diagonals;
+        let entries = of_stiffness.iter().zip(of_mass).map(|(k, m)| k + shift * m).collect();
+        let preconditioner = Diagonal::of_entries(self.vectors.trial.device(), entries)?;
+        self.solver.set_operator(self.tangent.clone(), Arc::new(preconditioner))?;
         self.length = length;
         Ok(())
     }
 
     /// Returns the node with the largest residual, and its potential.
     fn worst(&self) -> Result<(usize, f64), CardiacError> {
-        let (residual, u) = (self.vectors.residual.to_host()?, self.vectors.trial.to_host()?);
+        let (residual, u) = (self.solver.b().to_host()?, self.vectors.trial.to_host()?);
         let size = |value: f64| if value.is_nan() { f64::INFINITY } else { value.abs() };
         let largest = residual.iter().enumerate().max_by(|a, b| size(*a.1).total_cmp(&size(*b.1)));
         Ok(largest.map_or((0, f64::NAN), |(node, _)| (node, u[node])))
     }
 }
 
-/// Makes the matrices of one-point integration for a matrix in rows.
-fn sums_of<D: CardiacDevice>(device: &D, mesh: &Mesh, matrix: &Csr<f64, D>) -> Result<Sums<D>, CardiacError> {
-    let on_host = matrix.copy_to(&Reference)?;
+/// Makes the matrices of one-point integration for a matrix with the rows of `on_host` in another layout.
+fn sums_of<D: CardiacDevice>(
+    on: (&D, &SolverConfig),
+    mesh: &Mesh,
+    on_host: &Csr<f64, Reference>,
+    matrix: &ProductMatrix<f64, D>,
+) -> Result<Sums<D>, CardiacError> {
     let (offsets, columns) = (on_host.offsets_as_u64(), on_host.columns().as_slice());
     let of_row = |row: usize| &columns[offsets[row] as usize..offsets[row + 1] as usize];
-    Sums::new(device, mesh, (&matrix.places()?, matrix.n_nonzeros()), of_row)
+    Sums::new(on, mesh, (&matrix.places()?, matrix.n_stored()), of_row)
+}
+
+/// Returns the diagonal of a matrix.
+fn diagonal<D: CardiacDevice>(matrix: &Csr<f64, D>) -> Result<Vec<f64>, LinalgError> {
+    let on_host = matrix.copy_to(&Reference)?;
+    let (offsets, columns, values) =
+        (on_host.offsets_as_u64(), on_host.columns().as_slice(), on_host.values().as_slice());
+    let of_row = |row: usize| {
+        let mut entries = offsets[row] as usize..offsets[row + 1] as usize;
+        entries.find(|&entry| columns[entry] as usize == row).map_or(0.0, |entry| values[entry])
+    };
+    Ok((0..on_host.n_rows()).map(of_row).collect())
 }

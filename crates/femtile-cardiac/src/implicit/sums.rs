@@ -1,13 +1,14 @@
 //! Integrals by one point a cell as sparse matrices.
 
-use femtile::Mesh;
+use femtile::device::Buffer;
 use femtile::device::parallel;
-use femtile::device::{Buffer, Device};
 use femtile::element::Affine;
 use femtile::linalg::sparse::csr::HostOffsets;
-use femtile::linalg::sparse::{Csr, Places};
+use femtile::linalg::sparse::{Csr, Places, ProductMatrix};
+use femtile::{Mesh, SolverConfig};
 
-use crate::CardiacError;
+use crate::monodomain::MANY;
+use crate::{CardiacDevice, CardiacError};
 
 /// Incidences of cells at the nodes of a mesh: nodes ascend, and cells of each node.
 struct Incidence {
@@ -45,21 +46,21 @@ impl Incidence {
 ///
 /// # Source
 /// `[wong2015]`, section 4: assembly as a product of a sparse matrix and the vector of values at the points.
-pub(super) struct Sums<D: Device> {
-    pub interpolate: Csr<f64, D>,
-    pub integrate: Csr<f64, D>,
+pub(super) struct Sums<D: CardiacDevice> {
+    pub interpolate: ProductMatrix<f64, D>,
+    pub integrate: ProductMatrix<f64, D>,
     /// Rows in the order of the stored values of the matrix.
-    pub assemble: Csr<f64, D>,
+    pub assemble: ProductMatrix<f64, D>,
 }
 
-impl<D: Device> Sums<D> {
-    /// Makes the matrices; the matrix that is assembled has `n_values` stored values at `places`, and row i the columns
-    /// `columns(i)`, ascending.
+impl<D: CardiacDevice> Sums<D> {
+    /// Makes the matrices in the format of the settings; the matrix that is assembled has `n_values` stored values at
+    /// `places`, and row i the columns `columns(i)`, ascending.
     ///
     /// # Errors
     /// Errors of the device.
     pub fn new<'a>(
-        device: &D,
+        (device, config): (&D, &SolverConfig),
         mesh: &Mesh,
         (places, n_values): (&Places, usize),
         columns: impl Fn(usize) -> &'a [u32] + Sync,
@@ -109,7 +110,14 @@ impl<D: Device> Sums<D> {
         let cells: Vec<u32> = of_value.into_iter().flatten().collect();
         let values = cells.iter().map(|&cell| share * share * measures[cell as usize]).collect();
         let assemble = Csr::from_parts(device, n_cells, lengths, cells, values)?;
-        Ok(Self { interpolate, integrate, assemble })
+        let formatted = |matrix| -> Result<ProductMatrix<f64, D>, CardiacError> {
+            Ok(ProductMatrix::new(matrix, config.format, MANY, &config.remembered)?.0)
+        };
+        Ok(Self {
+            interpolate: formatted(interpolate)?,
+            integrate: formatted(integrate)?,
+            assemble: formatted(assemble)?,
+        })
     }
 }
 

@@ -7,13 +7,13 @@ use femtile::linalg::comm::Alone;
 use femtile::linalg::krylov::Stop;
 use femtile::linalg::krylov::cg::{CgSolver, KrylovConfig, Target};
 use femtile::linalg::sparse::{Csr, ProductMatrix, StoredMatrix};
-use femtile::solve::{Operators, Stages};
+use femtile::solve::{MassMatrix, Operators, Stages};
 use femtile::{Mesh, Poisson, SolverConfig, Value};
 
 use crate::{CardiacDevice, CardiacError};
 
 /// Products with an operator in a run, enough for any format to pay.
-const MANY: usize = 10_000;
+pub(crate) const MANY: usize = 10_000;
 /// The share of the size of the residual that a solve leaves; the size is chosen by the error that is accepted.
 const TOLERANCE: f64 = 1e-6;
 
@@ -26,13 +26,14 @@ pub(crate) struct DiffusionConfig<'a> {
     /// The share of the new time in the flux: 1 for backward Euler, ½ for Crank–Nicolson.
     pub theta: f64,
     pub length: f64,
+    pub mass: MassMatrix,
     /// The root mean square of the error of the potential that a solve may leave.
     pub error: f64,
 }
 
 /// One step of diffusion: solves $(\tfrac{c}{\theta h} M + K)\, w = K V$ and subtracts $w/\theta$ from V.
 ///
-/// The solve begins with the w of the step before, and ends when the residual is that of an error of the given size in V at
+/// The solve begins with the line through the last two w, and ends when the residual is that of an error of the given size in V at
 /// all nodes, $\|r\|_2 \le \epsilon\, \tfrac{c}{h} \|M 1\|_2$.
 pub(super) struct Diffusion<D: CardiacDevice> {
     stiffness: ProductMatrix<f64, D>,
@@ -59,7 +60,7 @@ impl<D: CardiacDevice> Diffusion<D> {
         let shift = of.storage / (of.theta * of.length);
         let problem = Poisson::new(mesh).sigma(of.conductivity.clone()).lambda(shift).discretize()?;
         check_conductivity(&problem.form(0))?;
-        let weak = problem.weak_form(config, opened, cpu.threads())?;
+        let weak = problem.weak_form(config, opened, cpu.threads())?.mass(of.mass)?;
         let system = weak.system((cpu, device), stages)?;
         let (format, preconditioner_name) = (system.format().to_owned(), weak.config().preconditioner.name());
         let Operators { operator, preconditioner } = system.into_operators();
@@ -73,7 +74,8 @@ impl<D: CardiacDevice> Diffusion<D> {
         let threshold = of.theta * of.error * device.dot(&mass_of_ones, &mass_of_ones)?.sqrt();
         let max_iterations = config.max_iterations;
         let config = KrylovConfig { tolerance: TOLERANCE, max_iterations, ..KrylovConfig::default() };
-        let solver = CgSolver::new(operator, preconditioner)?;
+        let mut solver = CgSolver::new(operator, preconditioner)?;
+        solver.extrapolate()?;
         let target = Target::Norm(threshold / TOLERANCE);
         Ok(Self { stiffness, solver, config, target, theta: of.theta, format, preconditioner_name })
     }
@@ -94,23 +96,37 @@ impl<D: CardiacDevice> Diffusion<D> {
         Ok((outcome.iterations, outcome.stop == Stop::Converged))
     }
 
-    /// Returns what the next solve begins with, on the host.
+    /// Returns what the next solve begins with, on the host: numbers, the last solution, and the one before where the guess
+    /// is the line through both.
     ///
     /// # Errors
     /// Errors of the device.
-    pub fn state(&self) -> Result<[Vec<f64>; 2], CardiacError> {
+    pub fn state(&self) -> Result<[Vec<f64>; 3], CardiacError> {
         let ritz = self.solver.smallest_ritz_value().unwrap_or(0.0);
-        Ok([self.solver.x().to_host()?, vec![ritz]])
+        let mut known = self.solver.solutions()?;
+        let numbers = vec![ritz, known.len() as f64];
+        if known.is_empty() {
+            known.push(self.solver.x().to_host()?);
+        }
+        known.resize(2, Vec::new());
+        let [last, before] = [0, 1].map(|i| std::mem::take(&mut known[i]));
+        Ok([numbers, last, before])
     }
 
     /// Takes over what [`Diffusion::state`] returned; returns whether it has the lengths of its own.
     ///
     /// # Errors
     /// Errors of the device.
-    pub fn restore(&mut self, [guess, ritz]: [&[f64]; 2]) -> Result<bool, CardiacError> {
-        let ([ritz], true) = (ritz, guess.len() == self.solver.x().len()) else { return Ok(false) };
-        self.solver.x_mut().upload(guess)?;
-        self.solver.set_smallest_ritz_value(Some(*ritz));
+    pub fn restore(&mut self, [numbers, last, before]: [&Vec<f64>; 3]) -> Result<bool, CardiacError> {
+        let n = self.solver.x().len();
+        let fits = last.len() == n && [0, n].contains(&before.len());
+        let (&[ritz, known], true) = (numbers.as_slice(), fits) else { return Ok(false) };
+        self.solver.x_mut().upload(last)?;
+        if known > 0.0 {
+            let solutions = [last, before].map(Clone::clone);
+            self.solver.set_solutions(if before.is_empty() { &solutions[..1] } else { &solutions })?;
+        }
+        self.solver.set_smallest_ritz_value(Some(ritz));
         Ok(true)
     }
 }

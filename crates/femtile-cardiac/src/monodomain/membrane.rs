@@ -6,7 +6,7 @@ use femtile::linalg::vector::VectorKernels;
 
 use super::Tissue;
 use crate::CardiacError;
-use crate::ionic::{Ionic, IonicKernels, LocalScheme, Points};
+use crate::ionic::{GatePrecision, Ionic, IonicKernels, LocalScheme, Points};
 use crate::stimulus::Place;
 
 /// The membranes of all nodes, each kind of tissue with its own model.
@@ -21,7 +21,7 @@ impl<D: IonicKernels + VectorKernels<f64>> Membrane<D> {
         device: &D,
         mesh: &Mesh,
         tissues: &[Tissue],
-        scheme: LocalScheme,
+        (scheme, gates): (LocalScheme, GatePrecision),
     ) -> Result<(Self, Buffer<f64, D>), CardiacError> {
         let n = mesh.n_nodes();
         let mut v = Buffer::zeros(device, n)?;
@@ -35,7 +35,7 @@ impl<D: IonicKernels + VectorKernels<f64>> Membrane<D> {
                 true => Points::all(n),
                 false => Points::listed(device, n, nodes)?,
             };
-            let ionic = Ionic::new(device, &tissue.model, scheme, points)?;
+            let ionic = Ionic::with_gates(device, &tissue.model, scheme, gates, points)?;
             ionic.set_rest_voltage(&mut v)?;
             membranes.push(ionic);
         }

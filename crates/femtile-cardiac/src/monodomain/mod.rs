@@ -14,16 +14,17 @@ mod watch;
 
 use femtile::device::{Cpu, Cuda, MemoryUse};
 use femtile::fem::dofs::LinearSpace;
-use femtile::solve::{Choice, Chosen, Progress, Silent, Stages};
+use femtile::solve::{Choice, Chosen, MassMatrix, Progress, Silent, Stages};
 use femtile::{DeviceChoice, Mesh, SolverConfig, Value};
 
 use crate::CardiacError;
 use crate::activation::{ActivationConfig, ActivationTimes};
-use crate::ionic::{LocalScheme, Model};
+pub use crate::implicit::StepSeconds;
+use crate::ionic::{GatePrecision, LocalScheme, Model};
 use crate::stimulus::Stimulus;
 pub use checkpoint::Checkpoint;
 pub use clock::AdaptiveSteps;
-pub(crate) use diffusion::{DiffusionConfig, stiffness};
+pub(crate) use diffusion::{DiffusionConfig, MANY, stiffness};
 pub use ecg::Electrode;
 pub(crate) use stepper::Advance;
 pub use watch::{Frame, Observer};
@@ -102,8 +103,11 @@ pub struct Monodomain<'m> {
     scheme: Scheme,
     adaptive: Option<AdaptiveSteps>,
     theta: f64,
+    mass: MassMatrix,
     local: LocalScheme,
+    gates: GatePrecision,
     error: Option<f64>,
+    timed: bool,
     activation: Option<ActivationConfig>,
     electrodes: Vec<Electrode>,
     bath: f64,
@@ -131,8 +135,11 @@ impl<'m> Monodomain<'m> {
             scheme: Scheme::Splitting(Splitting::Godunov),
             adaptive: None,
             theta: 0.5,
+            mass: MassMatrix::Consistent,
             local: LocalScheme::RushLarsen,
+            gates: GatePrecision::Double,
             error: None,
+            timed: false,
             activation: None,
             electrodes: Vec::new(),
             bath: 1.0,
@@ -192,9 +199,22 @@ impl<'m> Monodomain<'m> {
         self
     }
 
+    /// Sets the mass matrix of diffusion, for splitting; the consistent one by default. On coarse meshes fronts are a little too
+    /// fast with it and far too slow with a lumped one.
+    pub fn mass(mut self, mass: MassMatrix) -> Self {
+        self.mass = mass;
+        self
+    }
+
     /// Sets the integration of the membranes.
     pub fn local_scheme(mut self, scheme: LocalScheme) -> Self {
         self.local = scheme;
+        self
+    }
+
+    /// Sets the numbers that gates are stored as, for splitting; 64 bits by default.
+    pub fn gates(mut self, gates: GatePrecision) -> Self {
+        self.gates = gates;
         self
     }
 
@@ -202,6 +222,13 @@ impl<'m> Monodomain<'m> {
     /// action potentials, 1e-3 mV.
     pub fn solve_error(mut self, error: f64) -> Self {
         self.error = Some(error);
+        self
+    }
+
+    /// Lets [`Outcome::parts`] tell the seconds of the parts of implicit steps; a GPU is then waited for after each part, and
+    /// the run takes longer.
+    pub fn timed(mut self, timed: bool) -> Self {
+        self.timed = timed;
         self
     }
 
@@ -342,6 +369,14 @@ impl<'m> Monodomain<'m> {
                 return Err(CardiacError::setting("tolerance", message));
             }
         }
+        if self.scheme == Scheme::Implicit && self.mass == MassMatrix::Lumped {
+            let message = "the implicit scheme has the consistent mass matrix; take splitting";
+            return Err(CardiacError::setting("mass", message));
+        }
+        if self.scheme == Scheme::Implicit && self.gates == GatePrecision::Single {
+            let message = "the implicit scheme keeps all states with 64 bits; take splitting";
+            return Err(CardiacError::setting("gates", message));
+        }
         if !(0.5..=1.0).contains(&self.theta) {
             let message = format!("{} does not lie between ½ and 1: the step would be unstable", self.theta);
             return Err(CardiacError::setting("theta", message));
@@ -426,6 +461,8 @@ pub struct Outcome {
     pub rejected: usize,
     /// Seconds of the loop over steps.
     pub seconds: f64,
+    /// Seconds of the parts of implicit steps; none unless [`Monodomain::timed`] asks for them.
+    pub parts: Option<StepSeconds>,
 }
 
 /// The result of a run.

@@ -60,6 +60,7 @@ impl Monodomain<'_> {
             newton: state.newton,
             rejected: state.rejected,
             seconds: begun.elapsed().as_secs_f64(),
+            parts: state.stepper.seconds(),
         };
         let (format, preconditioner) = state.stepper.description();
         Ok(MonodomainSolution {
@@ -91,6 +92,7 @@ impl Monodomain<'_> {
             storage,
             theta: self.theta,
             length: steps.1,
+            mass: self.mass,
             error: self.error.unwrap_or(1e-5 * self.amplitude()),
         };
         let (mut stepper, v) = Stepper::new(on, self, &of, config, stages)?;

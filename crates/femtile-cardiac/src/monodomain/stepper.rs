@@ -7,7 +7,7 @@ use femtile::solve::Stages;
 use super::diffusion::{Diffusion, DiffusionConfig};
 use super::membrane::Membrane;
 use super::{Monodomain, Scheme, Splitting};
-use crate::implicit::Implicit;
+use crate::implicit::{Implicit, StepSeconds};
 use crate::stimulus::Stimuli;
 use crate::{CardiacDevice, CardiacError};
 
@@ -49,7 +49,7 @@ impl<D: CardiacDevice> Stepper<D> {
         let (device, mesh, tissues) = (on.1, problem.mesh, &problem.tissues);
         match problem.scheme {
             Scheme::Splitting(splitting) => {
-                let (membrane, v) = Membrane::new(device, mesh, tissues, problem.local)?;
+                let (membrane, v) = Membrane::new(device, mesh, tissues, (problem.local, problem.gates))?;
                 let diffusion = Diffusion::new(on, (mesh, of), config, stages)?;
                 Ok((Self::Split(Box::new(Split { membrane, diffusion, splitting })), v))
             }
@@ -58,7 +58,10 @@ impl<D: CardiacDevice> Stepper<D> {
                     let message = "the implicit scheme has one model for all cells; use splitting";
                     return Err(CardiacError::setting("tissue", message));
                 };
-                let implicit = Implicit::new(device, (mesh, &tissue.model, of), config, stages)?;
+                let mut implicit = Implicit::new(device, (mesh, &tissue.model, of), config, stages)?;
+                if problem.timed {
+                    implicit.start_stopwatch()?;
+                }
                 let rest = vec![tissue.model.rest_voltage(); mesh.n_nodes()];
                 Ok((Self::Implicit(Box::new(implicit)), Buffer::from_vec(device, rest)?))
             }
@@ -69,7 +72,15 @@ impl<D: CardiacDevice> Stepper<D> {
     pub fn description(&self) -> (String, &'static str) {
         match self {
             Self::Split(split) => (split.diffusion.format.clone(), split.diffusion.preconditioner_name),
-            Self::Implicit(_) => ("csr".into(), "jacobi"),
+            Self::Implicit(implicit) => (implicit.format(), "jacobi"),
+        }
+    }
+
+    /// Returns the seconds of the parts of implicit steps, where they are measured.
+    pub fn seconds(&self) -> Option<StepSeconds> {
+        match self {
+            Self::Split(_) => None,
+            Self::Implicit(implicit) => implicit.seconds(),
         }
     }
 
@@ -130,8 +141,8 @@ impl<D: CardiacDevice> Stepper<D> {
     pub fn restore(&mut self, states: &[Vec<f64>]) -> Result<bool, CardiacError> {
         match self {
             Self::Split(split) => {
-                let [guess, ritz, states @ ..] = states else { return Ok(false) };
-                Ok(split.diffusion.restore([guess, ritz])? && split.membrane.restore(states)?)
+                let [numbers, last, before, states @ ..] = states else { return Ok(false) };
+                Ok(split.diffusion.restore([numbers, last, before])? && split.membrane.restore(states)?)
             }
             Self::Implicit(implicit) => implicit.restore(states),
         }

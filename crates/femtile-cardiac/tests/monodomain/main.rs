@@ -2,9 +2,11 @@
 
 mod cable;
 mod ecg;
+mod implicit;
 mod orders;
 mod refusals;
 mod restart;
+mod variants;
 
 use femtile::Mesh;
 use femtile::mesh::generate::{SquareConfig, square};

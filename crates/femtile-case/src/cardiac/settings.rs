@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use femtile_cardiac::ionic::{LocalScheme, Model};
+use femtile_cardiac::ionic::{GatePrecision, LocalScheme, Model};
 use femtile_cardiac::monodomain::{
     AdaptiveSteps, Checkpoint, CheckpointInterval, Monodomain, Scheme, Splitting,
 };
@@ -12,7 +12,7 @@ use femtile_cardiac::{ActivationConfig, CardiacError, Stimulus};
 use femtile_mesh::Mesh;
 use femtile_solve::{Key, PreconditionerConfig, SolverConfig, below};
 
-use crate::file::{IntegrationName, MembraneSection, StimulusSection, TimeMethod};
+use crate::file::{GatesName, IntegrationName, MembraneSection, StimulusSection, TimeMethod};
 use crate::{Case, CaseError, restart};
 
 /// Membrane of a volume of ventricular tissue, in 1/mm, and capacitance of a surface of membrane, in µF/mm²,
@@ -85,7 +85,11 @@ fn tissue<'m>(problem: Monodomain<'m>, section: &MembraneSection, model: &Model)
     };
     let (surface_to_volume, capacitance) =
         (section.surface_to_volume.unwrap_or(surface_to_volume), section.capacitance.unwrap_or(capacitance));
-    problem.membrane(surface_to_volume, capacitance).local_scheme(match section.integration {
+    let gates = match section.gates {
+        GatesName::Double => GatePrecision::Double,
+        GatesName::Single => GatePrecision::Single,
+    };
+    problem.membrane(surface_to_volume, capacitance).gates(gates).local_scheme(match section.integration {
         IntegrationName::RushLarsen => LocalScheme::RushLarsen,
         IntegrationName::RushLarsen2 => LocalScheme::RushLarsen2,
         IntegrationName::Explicit => LocalScheme::Explicit,
@@ -100,7 +104,7 @@ fn in_time<'m>(problem: Monodomain<'m>, case: &Case) -> Monodomain<'m> {
         (None, Some(steps), _) => length / steps.max(1) as f64,
         (None, None, first) => first.unwrap_or(1e-4 * length),
     };
-    let mut problem = problem.times(time.start, time.end, step).scheme(scheme(case));
+    let mut problem = problem.times(time.start, time.end, step).scheme(scheme(case)).mass(time.mass.into());
     if let Some(tolerance) = time.tolerance {
         let shortest = time.shortest_step.unwrap_or(1e-9 * length);
         let longest = time.longest_step.unwrap_or(0.1 * length);

@@ -21,8 +21,8 @@ use serde::{Deserialize, Serialize};
 pub use amg::{AmgSection, CycleName, GraphName, LevelPrecision, PatchFormatName, SmootherName};
 pub use amount::Amount;
 pub use cardiac::{
-    ActivationSection, EcgSection, IntegrationName, MembraneRegion, MembraneSection, SphereSection,
-    StimulusSection,
+    ActivationSection, EcgSection, GatesName, IntegrationName, MembraneRegion, MembraneSection,
+    SphereSection, StimulusSection,
 };
 pub use coefficient::{Entry, Value};
 pub use finding::FindingName;

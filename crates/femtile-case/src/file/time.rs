@@ -1,3 +1,4 @@
+use femtile_solve::MassMatrix;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -173,6 +174,15 @@ fn auto() -> String {
 
 fn ends(name: &WriteErrorName) -> bool {
     *name == WriteErrorName::End
+}
+
+impl From<MassName> for MassMatrix {
+    fn from(name: MassName) -> Self {
+        match name {
+            MassName::Consistent => Self::Consistent,
+            MassName::Lumped => Self::Lumped,
+        }
+    }
 }
 
 fn is_consistent(mass: &MassName) -> bool {

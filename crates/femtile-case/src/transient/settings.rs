@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use femtile_mesh::Mesh;
-use femtile_solve::{CheckpointInterval, MassMatrix, Transient};
+use femtile_solve::{CheckpointInterval, Transient};
 use femtile_time::implicit::{Checkpoint, Scheme, Steps, Tolerance};
 
-use crate::file::{Entry, MassName, TimeMethod, TimeSection, Value};
+use crate::file::{Entry, TimeMethod, TimeSection, Value};
 use crate::{Case, CaseError, restart};
 
 /// Returns the scheme of a case.
@@ -36,11 +36,7 @@ pub(super) fn transient<'m>(
     let problem = case.problem_with(mesh, [&diffusion, &lambda])?;
     let mut transient = Transient::new(problem, &case.initial()).scheme(scheme(case));
     if let Some(time) = &case.file.time {
-        let mass = match time.mass {
-            MassName::Consistent => MassMatrix::Consistent,
-            MassName::Lumped => MassMatrix::Lumped,
-        };
-        transient = transient.times(time.start, time.end).steps(steps(time)).mass(mass);
+        transient = transient.times(time.start, time.end).steps(steps(time)).mass(time.mass.into());
         if let Some(section) = &time.checkpoint {
             let interval = match (section.steps, section.minutes) {
                 (Some(steps), _) => CheckpointInterval::Steps(steps),

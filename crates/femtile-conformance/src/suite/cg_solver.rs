@@ -6,7 +6,7 @@ use std::sync::Arc;
 use femtile::device::{Buffer, Scalar};
 use femtile::linalg::comm::Alone;
 use femtile::linalg::krylov::cg::{
-    CgKernels, CgOutcome, CgSolver, CgSolverKernels, ConjugateGradient, KrylovConfig, Target,
+    CgExtrapolate, CgKernels, CgOutcome, CgSolver, CgSolverKernels, ConjugateGradient, KrylovConfig, Target,
 };
 use femtile::linalg::krylov::{Monitor, Stop};
 use femtile::linalg::precondition::{Diagonal, Jacobi};
@@ -260,6 +260,88 @@ pub fn a_solver_takes_other_operators<D: LinearDevice>(device: &D, scope: &Scope
     let smaller = solver(device, &laplacian::<f64>(2, &mut random), Kind::Diagonal);
     let (a, m) = (Arc::clone(smaller.operator()), Arc::clone(smaller.preconditioner()));
     assert!(kept.set_operator(a, m).is_err());
+}
+
+/// A vector of any values, and its buffer.
+fn on<D: LinearDevice>(device: &D, values: &[f64]) -> Buffer<f64, D> {
+    Buffer::from_host(device, values).unwrap()
+}
+
+/// The next guess and its product are those of plain loops, and the last solution takes the place of the one before.
+pub fn two_solutions_are_extrapolated<D: LinearDevice>(device: &D, scope: &Scope) {
+    for &n in scope.sizes {
+        let mut random = Random::new(n as u64);
+        let [x, before, q, q_before] = [(); 4].map(|()| random.vector::<f64>(n));
+        for weight in [0.0, 1.0] {
+            let (mut guess, mut previous_x) = (on(device, &x), on(device, &before));
+            let (last, mut previous_q, mut r) =
+                (on(device, &q), on(device, &q_before), on(device, &vec![f64::NAN; n]));
+            let vectors = CgExtrapolate {
+                x: &mut guess,
+                previous_x: &mut previous_x,
+                q: &last,
+                previous_q: &mut previous_q,
+                r: &mut r,
+            };
+            device.cg_extrapolate(vectors, weight).unwrap();
+            let line = |last: &[f64], before: &[f64]| -> Vec<f64> {
+                last.iter().zip(before).map(|(last, before)| last + weight * (last - before)).collect()
+            };
+            assert_eq!(guess.to_host().unwrap(), line(&x, &before), "{n}");
+            assert_eq!(r.to_host().unwrap(), line(&q, &q_before), "{n}");
+            assert_eq!(previous_x.to_host().unwrap(), x);
+            assert_eq!(previous_q.to_host().unwrap(), q);
+        }
+    }
+    let mut vectors = [3, 3, 3, 4].map(|n| on(device, &vec![1.0; n]));
+    let [x, previous_x, previous_q, r] = &mut vectors;
+    let q = on(device, &[1.0; 3]);
+    let vectors = CgExtrapolate { x, previous_x, q: &q, previous_q, r };
+    let error = device.cg_extrapolate(vectors, 1.0).unwrap_err();
+    assert_eq!(error, LinalgError::Length { field: "r", expected: 3, found: 4 });
+}
+
+/// Right sides on a line: the third solve has nothing to do, and a solver that takes the solutions over goes on with the same
+/// bits.
+pub fn solves_begin_with_the_line_through_two_solutions<D: LinearDevice>(device: &D, scope: &Scope) {
+    let (n, mut random) = (scope.side * scope.side, Random::new(13));
+    let parts = laplacian::<f64>(scope.side, &mut random);
+    let [at_start, slope, bend] = [(); 3].map(|()| random.vector::<f64>(n));
+    for kind in KINDS {
+        let mut kept = solver(device, &parts, kind);
+        assert!(kept.solutions().unwrap().is_empty());
+        kept.extrapolate().unwrap();
+        let solve = |solver: &mut CgSolver<f64, D>, step: f64, tolerance: f64| {
+            let b = |i: usize| at_start[i] + step * slope[i] + 1e-4 * step * step * bend[i];
+            solver.b_mut().upload(&(0..n).map(b).collect::<Vec<_>>()).unwrap();
+            let outcome = solver.solve(&config(tolerance), Target::RightSide, &Alone, &mut ()).unwrap();
+            assert_eq!(outcome.stop, Stop::Converged);
+            assert!((outcome.true_relative_residual - outcome.relative_residual).abs() < 1e-12);
+            outcome.iterations
+        };
+        let cold = solve(&mut kept, 0.0, 1e-9);
+        assert_eq!(kept.solutions().unwrap().len(), 1);
+        let _ = solve(&mut kept, 1.0, 1e-9);
+        assert_eq!(solve(&mut kept, 2.0, 1e-2), 0, "{kind:?}");
+        for step in 3..6 {
+            let warm = solve(&mut kept, f64::from(step), 1e-9);
+            assert!(warm > 0 && warm < cold, "{kind:?}: {warm} {cold}");
+        }
+        let solutions = kept.solutions().unwrap();
+        assert_eq!(solutions.len(), 2);
+        let mut other = solver(device, &parts, kind);
+        other.extrapolate().unwrap();
+        other.set_solutions(&solutions).unwrap();
+        other.set_smallest_ritz_value(kept.smallest_ritz_value());
+        assert_eq!(solve(&mut kept, 6.0, 1e-9), solve(&mut other, 6.0, 1e-9));
+        assert_eq!(kept.x().to_host().unwrap(), other.x().to_host().unwrap());
+        // A guess that is written comes first.
+        let exact = kept.x().to_host().unwrap();
+        kept.x_mut().upload(&exact).unwrap();
+        assert_eq!(solve(&mut kept, 6.0, 1e-8), 0);
+        assert!(kept.set_solutions(&[vec![0.0; n + 1]]).is_err());
+        assert!(kept.set_solutions(&[(); 3].map(|()| vec![0.0; n])).is_err());
+    }
 }
 
 /// Buffers that take the place of x and b are solved for, and those that were there before are left alone.

@@ -110,7 +110,8 @@ macro_rules! linear_algebra {
                 every_stop_keeps_the_iterate_that_it_reports, an_indefinite_matrix_breaks_down_with_numbers,
                 how_often_the_host_looks_changes_nothing, a_right_side_that_is_not_finite_breaks_down_at_once,
                 right_sides_of_any_size_are_solved;
-            cg_solver: kept_solves_have_the_bits_of_single_ones, kept_solves_take_any_number_of_unknowns,
+            cg_solver: two_solutions_are_extrapolated, solves_begin_with_the_line_through_two_solutions,
+                kept_solves_have_the_bits_of_single_ones, kept_solves_take_any_number_of_unknowns,
                 unusual_right_sides_leave_a_solver_as_it_was, kept_solves_end_as_single_ones,
                 a_monitor_ends_a_kept_solve, targets_are_tolerances_of_the_right_side,
                 vectors_of_a_solver_may_be_replaced, a_solver_takes_other_operators;

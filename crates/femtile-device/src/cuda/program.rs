@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use sha2::{Digest, Sha256};
+
 use crate::Element;
 
 /// A header that kernels include by name.
@@ -64,7 +66,16 @@ impl Program {
 pub struct Specialisation {
     program: &'static Program,
     defines: Vec<(&'static str, String)>,
-    generated: Vec<(&'static str, String)>,
+    generated: Vec<Generated>,
+}
+
+/// A header whose text is made at run time.
+#[derive(Debug, Clone)]
+struct Generated {
+    name: &'static str,
+    text: String,
+    /// Half of the SHA-256 of the text: texts may be long, and every launch asks for the key.
+    sum: u128,
 }
 
 impl Specialisation {
@@ -78,7 +89,10 @@ impl Specialisation {
     /// Adds a header whose text is made at run time; the program includes it by name.
     #[must_use]
     pub fn header(mut self, name: &'static str, text: impl Into<String>) -> Self {
-        self.generated.push((name, text.into()));
+        let text = text.into();
+        let digest = Sha256::digest(&text);
+        let sum = digest.iter().take(16).fold(0, |sum, &byte| sum << 8 | u128::from(byte));
+        self.generated.push(Generated { name, text, sum });
         self
     }
 
@@ -95,15 +109,15 @@ impl Specialisation {
     /// All headers as (name, text).
     pub fn headers(&self) -> impl Iterator<Item = (&str, &str)> {
         let written = std::iter::once(&FEMTILE_HEADER).chain(self.program.headers);
-        let generated = self.generated.iter().map(|(name, text)| (*name, text.as_str()));
+        let generated = self.generated.iter().map(|header| (header.name, header.text.as_str()));
         written.map(|header| (header.name, header.text)).chain(generated)
     }
 
     /// Returns a key that identifies the specialisation among those of all programs.
     pub fn key(&self) -> String {
         let mut key = self.to_string();
-        for (name, text) in &self.generated {
-            let _ = write!(key, "\n{name}\n{text}");
+        for Generated { name, sum, .. } in &self.generated {
+            let _ = write!(key, " {name}:{sum:x}");
         }
         key
     }

@@ -47,6 +47,33 @@ pub struct Settings {
     pub peers: bool,
     /// True if a GPU is measured, if there is one.
     pub gpu: bool,
+    /// Nominal power of the devices.
+    pub power: Power,
+}
+
+/// Nominal power of the devices, by which speed is divided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Power {
+    /// The GPU, in watts.
+    pub gpu_watts: u32,
+    /// A package of the CPU, in watts.
+    pub package_watts: u32,
+    /// The cores of a package.
+    pub package_cores: u32,
+}
+
+impl Default for Power {
+    /// An H100 or H200 (SXM), and 56 cores of a current server processor.
+    fn default() -> Self {
+        Self { gpu_watts: 700, package_watts: 350, package_cores: 56 }
+    }
+}
+
+impl Power {
+    /// Returns the share of a core, in watts.
+    pub fn core_watts(&self) -> f64 {
+        f64::from(self.package_watts) / f64::from(self.package_cores.max(1))
+    }
 }
 
 impl Default for Settings {
@@ -62,6 +89,7 @@ impl Default for Settings {
             repeats: 5,
             peers: true,
             gpu: true,
+            power: Power::default(),
         }
     }
 }

@@ -92,11 +92,13 @@ fn entry(figures: &[Value], name: &str, column: &str, row: &str) -> f64 {
 fn every_figure_of_wong2015_is_measured_and_drawn() {
     let folder = tempfile::tempdir().unwrap();
     let found = figures("wong2015", &["--no-peers", "--output", folder.path().to_str().unwrap()]);
-    assert_eq!(found.len(), 17);
+    assert_eq!(found.len(), 21);
     for figure in &found {
         let item = figure["item"].as_str().unwrap();
+        let is_of_hearts = OF_HEARTS.contains(&item);
         let rows = figure["table"]["rows"].as_array().unwrap();
-        assert!(item == "figure-4" || [7, 15].contains(&rows.len()), "{item}: {} rows", rows.len());
+        let n_rows: &[usize] = if is_of_hearts { &[1] } else { &[7, 15] };
+        assert!(item == "figure-4" || n_rows.contains(&rows.len()), "{item}: {} rows", rows.len());
         let columns = figure["table"]["columns"].as_array().unwrap();
         let ours = |column: &&Value| !column["name"].as_str().unwrap().contains("theirs");
         assert!(columns.iter().filter(ours).any(|column| column["is_drawn"] == true), "{item}");
@@ -106,11 +108,55 @@ fn every_figure_of_wong2015_is_measured_and_drawn() {
         let svg = std::fs::read_to_string(folder.path().join(format!("{item}.svg"))).unwrap();
         let table = std::fs::read_to_string(folder.path().join(format!("{item}.txt"))).unwrap();
         assert!(svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>"), "{item}");
-        assert!(item == "figure-4" || (svg.contains("Heart 3K") && table.contains("Heart 3K")), "{table}");
-        assert!(table.contains("meshes cannot be had"), "{table}");
+        let name = if is_of_hearts { "threads" } else { "Heart 3K" };
+        let has_name =
+            |text: &str| ["figure-2", "figure-3", "figure-4"].contains(&item) || text.contains(name);
+        assert!(has_name(&svg) && has_name(&table), "{table}");
+        assert!(is_of_hearts || table.contains("meshes cannot be had"), "{table}");
         assert!(folder.path().join(format!("{item}.json")).is_file());
     }
     rates_count_twenty_bytes_a_nonzero(&found);
+    parts_of_a_beat_are_shares_of_one_run(&found);
+}
+
+/// The simulations of a heart.
+const OF_HEARTS: [&str; 4] = ["figure-2", "figure-3", "figure-15", "figure-16"];
+
+/// Checks that shares of the time, and of parts of it, do not exceed it, and that speed-ups are ratios of the times beside them.
+fn parts_of_a_beat_are_shares_of_one_run(figures: &[Value]) {
+    let number = |name: &str, of: &str| column(item(figures, name), of)[0].1;
+    let [assembly, solver] = ["assembly", "CG"].map(|part| number("figure-2", &format!("one core, {part}")));
+    assert!(assembly > 0.0 && solver > 0.0 && assembly + solver < 100.0, "{assembly} {solver}");
+    let parts = ["local iterations", "sparse products", "rest"]
+        .map(|part| number("figure-3", &format!("one core, assembly: {part}")));
+    assert!((parts.iter().sum::<f64>() - 100.0).abs() < 1e-9, "{parts:?}");
+    let of_solver = number("figure-3", "one core, CG: sparse products");
+    assert!(of_solver > 0.0 && of_solver <= 100.0, "{of_solver}");
+    assert_eq!(number("figure-2", "one core, s"), number("figure-15", "one core, s"));
+    let ratio = number("figure-15", "one core, s") / number("figure-15", "2 threads, s");
+    assert!((number("figure-15", "2 threads") - ratio).abs() < 1e-9 * ratio);
+    assert!((number("figure-16", "2 threads against one core") - 0.5 * ratio).abs() < 1e-9 * ratio);
+    for name in OF_HEARTS {
+        assert_eq!(item(figures, name)["absent"][0]["peer"], "GPU", "{name}");
+    }
+}
+
+#[test]
+fn a_coarse_slab_is_activated_nearly_as_in_a_program_with_the_same_elements() {
+    let folder = tempfile::tempdir().unwrap();
+    let found = figures("niederer2011", &["--output", folder.path().to_str().unwrap()]);
+    assert_eq!(found.len(), 2);
+    let (ours, theirs) = ("h = 0.5 mm, Δt = 0.05 ms", "h = 0.5 mm, Δt = 0.05 ms, fenicsx-beat (theirs)");
+    let [ours, theirs] = [ours, theirs].map(|name| column(item(&found, "activation"), name));
+    assert_eq!((ours.len(), theirs.len()), (9, 9));
+    for ((point, ours), (_, theirs)) in ours.into_iter().zip(theirs) {
+        // Our stimulus reaches half an element further, so that fronts are a little earlier everywhere.
+        assert!((-2.5..0.5).contains(&(ours - theirs)), "{point}: {ours} {theirs}");
+    }
+    let along = column(item(&found, "diagonal"), "h = 0.5 mm, Δt = 0.05 ms");
+    assert!(along.windows(2).all(|pair| pair[0].1 < pair[1].1), "{along:?}");
+    let drawn = std::fs::read_to_string(folder.path().join("activation.svg")).unwrap();
+    assert!(drawn.contains("fenicsx-beat (theirs)"));
 }
 
 /// Times and rates of one session are of the same measurement.
@@ -122,6 +168,17 @@ fn rates_count_twenty_bytes_a_nonzero(figures: &[Value]) {
         let moved = 1e3 * rate * microseconds[k].1;
         assert!((moved - bytes).abs() < 1e-6 * bytes, "{matrix}: {moved} {bytes}");
     }
+}
+
+#[test]
+fn several_items_share_their_measurements() {
+    let found = figures("wong2015", &["figure-16", "figure-15"]);
+    assert_eq!(
+        found.iter().map(|figure| figure["item"].as_str().unwrap()).collect::<Vec<_>>(),
+        ["figure-15", "figure-16"]
+    );
+    let speed_up = column(&found[0], "2 threads")[0].1;
+    assert_eq!(column(&found[1], "2 threads against one core")[0].1, speed_up / 2.0);
 }
 
 #[test]
@@ -260,6 +317,7 @@ fn papers_and_items_that_do_not_exist_are_named_beside_those_that_do() {
     for (arguments, words) in [
         (&["nobody2000"][..], &["nobody2000", "laszlo2016"][..]),
         (&["laszlo2016", "figure-99"], &["figure-99", "figure-10"]),
+        (&["laszlo2016", "figure-10", "figure-98"], &["no item `figure-98`", "figure-10"]),
         (&["cui2024", "figure-1"], &["cui2024 has no item `figure-1`", "table-1"]),
     ] {
         let output = research().args(arguments).output().unwrap();

@@ -107,11 +107,19 @@ impl<D: SolveDevice> Mass<D> {
 
 /// Makes the row sums of a mass matrix the diagonal of a matrix without other entries.
 pub(crate) fn lump<D: SolveDevice>(natural: &Csr<f64, D>, out: &mut Csr<f64, D>) -> Result<(), LinalgError> {
-    let values = on_diagonal(out, &row_sums(natural)?.to_host()?)?;
+    put_on_diagonal(out, &row_sums(natural)?)
+}
+
+/// Makes numbers the diagonal of a matrix without other entries.
+pub(crate) fn put_on_diagonal<D: SolveDevice>(
+    out: &mut Csr<f64, D>,
+    diagonal: &Buffer<f64, D>,
+) -> Result<(), LinalgError> {
+    let values = on_diagonal(out, &diagonal.to_host()?)?;
     Ok(out.values_mut().upload(&values)?)
 }
 
-fn row_sums<D: SolveDevice>(matrix: &Csr<f64, D>) -> Result<Buffer<f64, D>, LinalgError> {
+pub(crate) fn row_sums<D: SolveDevice>(matrix: &Csr<f64, D>) -> Result<Buffer<f64, D>, LinalgError> {
     let device = matrix.values().device();
     let mut ones = Buffer::zeros(device, matrix.n_rows())?;
     device.fill(&mut ones, 1.0)?;

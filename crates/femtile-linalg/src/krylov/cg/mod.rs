@@ -21,7 +21,7 @@ pub use config::{CgOutcome, KrylovConfig};
 pub use cuda::product_hook;
 pub use kernels::CgKernels;
 pub use scalars::{CgHistory, CgProgress, CgScalars, CgStep};
-pub use solver::{CgSolver, CgSolverKernels, CgSums, Target};
+pub use solver::{CgExtrapolate, CgSolver, CgSolverKernels, CgSums, Target};
 
 /// Preconditioned conjugate gradients, with every vector update of an iteration in two passes.
 ///

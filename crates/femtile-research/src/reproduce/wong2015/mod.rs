@@ -1,7 +1,9 @@
-//! `[wong2015]`: ELL-WARP on fifteen matrices (tables 2 to 4 and 6 to 9, figures 4, 12 to 14 and 17 to 22).
+//! `[wong2015]`: ELL-WARP on fifteen matrices (tables 2 to 4 and 6 to 9, figures 4, 12 to 14 and 17 to 22), and the simulation
+//! of a heart (figures 2, 3, 15 and 16).
 
 mod bandwidth;
 mod coalescing;
+mod heart;
 mod machine;
 mod matrices;
 mod overview;
@@ -27,6 +29,8 @@ pub(super) fn items() -> Vec<Item> {
     let item = |name, summary, run| Item { name, summary, run };
     vec![
         item("table-2", "the fifteen matrices", overview::table_2),
+        item("figure-2", "shares of assembly and solver in the simulation of a heart", heart::figure_2),
+        item("figure-3", "shares of sparse products in assembly and solver", heart::figure_3),
         item("figure-4", "row lengths of the smallest mesh", overview::figure_4),
         item("table-3", "fastest settings of K1 and K2, one product", parameters::table_3),
         item("figure-12", "effective bandwidth, one product", bandwidth::figure_12),
@@ -34,6 +38,8 @@ pub(super) fn items() -> Vec<Item> {
         item("figure-13", "time of reordering the values over that of a product", refill::figure_13),
         item("figure-14", "values column by column and row by row", coalescing::figure_14),
         item("table-6", "what sorting rows by length saves", sorting::table_6),
+        item("figure-15", "the simulation of a heart, GPU against one core", heart::figure_15),
+        item("figure-16", "the same for each watt of nominal power", heart::figure_16),
         item("table-7", "segmented sums: their values a thread, our times", parameters::table_7),
         item("figure-17", "effective bandwidth, 1,200 products in a row", bandwidth::figure_17),
         item("table-8", "fastest block of K1 for 1, 50 and 1,200 products", parameters::table_8),
@@ -50,13 +56,14 @@ pub(super) fn items() -> Vec<Item> {
 #[derive(Debug)]
 pub(super) struct Shared {
     cases: Vec<Case>,
+    hearts: heart::Hearts,
     /// The reason why the other library did not run.
     no_peer: OnceCell<String>,
 }
 
 impl Default for Shared {
     fn default() -> Self {
-        Self { cases: cases(), no_peer: OnceCell::new() }
+        Self { cases: cases(), hearts: OnceCell::new(), no_peer: OnceCell::new() }
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use femtile_device::{Buffer, Device, Scalar};
 
-use super::plan::{Block, Plan};
+use super::plan::{Block, Guess, Plan};
 use super::start::Start;
 use super::{CgBegin, CgDiagonals, CgFinish, CgSolver, CgSolverKernels, CgSums, Target};
 use crate::LinalgError;
@@ -91,14 +91,28 @@ impl<T: Scalar, D: CgSolverKernels<T>> CgSolver<T, D> {
             let r_norm = norm(&self.v.r, comm)?;
             self.rescale(r_norm);
         }
-        let attempt = self.run(config, target, comm, monitor)?;
+        let guess = self.next_guess();
+        let attempt = self.run(config, (target, guess), comm, monitor)?;
+        if let (Attempt::Accepted(_), Some(history)) = (&attempt, &mut self.history) {
+            history.known = if guess == Guess::Given { 1 } else { 2 };
+        }
         let Attempt::NotBegun { r_norm, .. } = attempt else { return Ok(attempt) };
         // The preconditioner may know a residual of another size.
         if self.m.diagonal().is_some() || !r_norm.is_normal() || self.scale == Some(r_norm) {
             return Ok(attempt);
         }
         self.rescale(r_norm);
-        self.run(config, target, comm, monitor)
+        self.run(config, (target, Guess::Given), comm, monitor)
+    }
+
+    /// Returns the guess of the solve that begins now.
+    fn next_guess(&mut self) -> Guess {
+        let known = self.history.as_mut().map_or(0, |history| std::mem::take(&mut history.known));
+        match known {
+            0 => Guess::Given,
+            1 => Guess::Last,
+            _ => Guess::Line,
+        }
     }
 
     /// Tells the preconditioner a residual, whose size recordings contain.
@@ -110,7 +124,7 @@ impl<T: Scalar, D: CgSolverKernels<T>> CgSolver<T, D> {
     fn run<C: Communicator>(
         &mut self,
         config: &KrylovConfig,
-        target: Target,
+        (target, guess): (Target, Guess),
         comm: &C,
         monitor: &mut dyn Monitor,
     ) -> Result<Attempt, LinalgError> {
@@ -119,12 +133,12 @@ impl<T: Scalar, D: CgSolverKernels<T>> CgSolver<T, D> {
             self.m.set_residual_norm(scale);
         }
         let stride = CgKernels::<T>::cg_stride(self.x.device());
-        let mut plan = Plan::new(config, self.past, stride, self.m.diagonal().is_none());
+        let mut plan = Plan::new((config, guess), self.past, stride, self.m.diagonal().is_none());
         let mut polls = VecDeque::new();
         self.launch_ahead(&mut plan, &mut polls, comm)?;
         let first = match polls.pop_front() {
             Some(first) => first,
-            None => self.launch(Block::START, comm)?,
+            None => self.launch(Block { begins: Some(guess), iterations: 0, ends: false }, comm)?,
         };
         let mut ends = first.ends;
         let mut found = self.found(first)?;
@@ -176,11 +190,16 @@ impl<T: Scalar, D: CgSolverKernels<T>> CgSolver<T, D> {
 
     fn launch<C: Communicator>(&mut self, block: Block, comm: &C) -> Result<Poll<D>, LinalgError> {
         let device = self.x.device().clone();
-        let Self { a, m, x, b, start, v, sums, test, recordings, .. } = self;
+        let Self { a, m, x, b, start, v, sums, test, recordings, history, .. } = self;
         let (a, m) = (a.as_ref(), m.as_ref());
         let test = test.as_ref().or(m.diagonal());
         device.repeat(recordings.of(block), 1, &mut || -> Result<(), LinalgError> {
-            if block.begins {
+            if let Some(guess) = block.begins {
+                let weight = if guess == Guess::Line { T::ONE } else { T::ZERO };
+                match history.as_mut().filter(|_| guess != Guess::Given) {
+                    Some(history) => device.cg_extrapolate(history.with(x, v), weight)?,
+                    None => a.apply(&mut v.r, x)?,
+                }
                 begin((x, start), System { a, m, b, comm }, test, v, sums)?;
             }
             for _ in 0..block.iterations {
@@ -297,16 +316,15 @@ impl<T: Scalar, D: CgSolverKernels<T>> CgSolver<T, D> {
     }
 }
 
-/// r = b − A x, p = M⁻¹ r and the state before the first iteration.
+/// r = b − A x where r holds A x, p = M⁻¹ r and the state before the first iteration.
 fn begin<T: Scalar, D: CgSolverKernels<T>, C: Communicator>(
     (x, start): (&Buffer<T, D>, &mut Buffer<T, D>),
-    System { a, m, b, comm }: System<'_, T, D, C>,
+    System { m, b, comm, .. }: System<'_, T, D, C>,
     test: Option<&Buffer<T, D>>,
     v: &mut Vectors<T, D>,
     sums: &mut CgSums<D>,
 ) -> Result<(), LinalgError> {
     let device = b.device().clone();
-    a.apply(&mut v.r, x)?;
     let vectors = CgBegin { r: &mut v.r, p: &mut v.p, start, b, x };
     device.cg_begin(vectors, CgDiagonals { m: m.diagonal(), test }, sums)?;
     if m.diagonal().is_none() {

@@ -1,6 +1,6 @@
 use femtile_device::{Buffer, Cpu, Scalar};
 
-use super::{CgBegin, CgDiagonals, CgFinish, CgSolverKernels, CgSums, start::decide};
+use super::{CgBegin, CgDiagonals, CgExtrapolate, CgFinish, CgSolverKernels, CgSums, start::decide};
 use crate::LinalgError;
 use crate::krylov::cg::CgScalars;
 use crate::vector::VectorKernels;
@@ -14,6 +14,23 @@ const N_BEGIN: usize = 5;
 const N_FINISH: usize = Sums::N_LAST;
 
 impl<T: Scalar> CgSolverKernels<T> for Cpu {
+    fn cg_extrapolate(&self, vectors: CgExtrapolate<'_, T, Self>, weight: T) -> Result<(), LinalgError> {
+        vectors.check()?;
+        let CgExtrapolate { x, previous_x, q, previous_q, r } = vectors;
+        let q = q.as_slice();
+        map_blocks::<T, (), 4>(
+            self,
+            q.len(),
+            [x, previous_x, previous_q, r].map(Buffer::as_mut_slice),
+            #[inline(always)]
+            |rows, [x, previous_x, previous_q, r]| {
+                extrapolate([x, previous_x], weight, None);
+                extrapolate([r, previous_q], weight, Some(&q[rows]));
+            },
+        );
+        Ok(())
+    }
+
     fn cg_begin(
         &self,
         vectors: CgBegin<'_, T, Self>,
@@ -111,6 +128,20 @@ impl<T: Scalar> CgSolverKernels<T> for Cpu {
         );
         leave(sums.last.as_mut_slice(), &of_blocks);
         Ok(())
+    }
+}
+
+/// $(y, y_0) \leftarrow (y + w(y - y_0), y)$, where y is `last`, or else the values before.
+#[inline(always)]
+fn extrapolate<T: Scalar>([y, previous]: [&mut [T]; 2], weight: T, last: Option<&[T]>) {
+    let n = y.len();
+    if let Some(last) = last {
+        y.copy_from_slice(&last[..n]);
+    }
+    let previous = &mut previous[..n];
+    for i in 0..n {
+        let (now, before) = (y[i], previous[i]);
+        (y[i], previous[i]) = (now + weight * (now - before), now);
     }
 }
 

@@ -1,7 +1,7 @@
 use femtile_device::cuda::{Header, Kernel, Launch, Program, Read, Specialisation, Write};
 use femtile_device::{Buffer, Cuda, Scalar};
 
-use super::{CgBegin, CgDiagonals, CgFinish, CgSolverKernels, CgSums};
+use super::{CgBegin, CgDiagonals, CgExtrapolate, CgFinish, CgSolverKernels, CgSums};
 use crate::LinalgError;
 use crate::krylov::cg::CgScalars;
 use crate::krylov::cg::cuda::{STATE, need_room};
@@ -26,11 +26,13 @@ type Begin<T> = (
     u64,
     u32,
 );
+type Extrapolate<T> = (Write<T>, Write<T>, Read<T>, Write<T>, Write<T>, T, u64);
 type Finish<T> = (Write<f64>, Write<f64>, Write<u32>, Read<T>, Read<T>, Read<T>, Read<T>, Read<T>, u64, u32);
 type Decide = (Write<f64>, Read<f64>, Read<f64>);
 
 /// Sums of one pass at most.
 const N_SUMS: usize = 6;
+const THREADS: u32 = 256;
 
 /// The programs of this folder, for checks that compile all of them.
 pub(crate) fn specialisations() -> Vec<Specialisation> {
@@ -49,6 +51,17 @@ fn optional<T: Scalar>(vector: Option<&Buffer<T, Cuda>>) -> Read<T> {
 impl<T: Scalar> CgSolverKernels<T> for Cuda {
     fn cg_sum_partials(&self, n: usize) -> usize {
         n_partials(n)
+    }
+
+    fn cg_extrapolate(&self, vectors: CgExtrapolate<'_, T, Self>, weight: T) -> Result<(), LinalgError> {
+        vectors.check()?;
+        let CgExtrapolate { x, previous_x, q, previous_q, r } = vectors;
+        let n = x.len();
+        let arguments =
+            (x.write(), previous_x.write(), q.read(), previous_q.write(), r.write(), weight, n as u64);
+        let kernel = Kernel::<Extrapolate<T>>::new("cg_extrapolate");
+        // SAFETY: all vectors have n entries.
+        Ok(unsafe { self.launch(&SOLVER.of::<T>(), &kernel, Launch::over(n, THREADS), arguments) }?)
     }
 
     fn cg_begin(

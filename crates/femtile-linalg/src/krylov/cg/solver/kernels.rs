@@ -14,6 +14,13 @@ pub trait CgSolverKernels<T: Scalar>: CgKernels<T> {
         0
     }
 
+    /// $r = q + w(q - q_0)$, $x \leftarrow x + w(x - x_0)$, $x_0 \leftarrow x$, $q_0 \leftarrow q$, all with the values
+    /// before: two solutions and their products become the next guess and its product.
+    ///
+    /// # Cost
+    /// Reads and writes four vectors.
+    fn cg_extrapolate(&self, vectors: CgExtrapolate<'_, T, Self>, weight: T) -> Result<(), LinalgError>;
+
     /// $r = b - q$ where r holds $q = A x$, $s = x$, and $p = M^{-1} r$ where $M^{-1}$ is a diagonal; leaves the sums
     /// [`CgSums::B_DOT_B`] to [`CgSums::B_NORM`] in [`CgSums::first`].
     ///
@@ -46,6 +53,20 @@ pub trait CgSolverKernels<T: Scalar>: CgKernels<T> {
     /// # Cost
     /// Reads q, b, x, z and the diagonal.
     fn cg_finish(&self, vectors: CgFinish<'_, T, Self>, sums: &mut CgSums<Self>) -> Result<(), LinalgError>;
+}
+
+/// The vectors of [`CgSolverKernels::cg_extrapolate`].
+pub struct CgExtrapolate<'a, T: Scalar, D: Device> {
+    /// The last solution x on entry, the next guess on return.
+    pub x: &'a mut Buffer<T, D>,
+    /// The solution before, $x_0$.
+    pub previous_x: &'a mut Buffer<T, D>,
+    /// The product $q = A x$.
+    pub q: &'a Buffer<T, D>,
+    /// The product $q_0 = A x_0$.
+    pub previous_q: &'a mut Buffer<T, D>,
+    /// The product of A and the guess, on return.
+    pub r: &'a mut Buffer<T, D>,
 }
 
 /// The vectors of [`CgSolverKernels::cg_begin`].
@@ -176,6 +197,20 @@ impl<D: Device> CgSums<D> {
         need("settings", Self::SETTINGS, self.settings.len())?;
         need("counter", 1, self.counter.len())?;
         need("partials", n_partials, self.partials.len().min(n_partials))
+    }
+}
+
+impl<T: Scalar, D: Device> CgExtrapolate<'_, T, D> {
+    /// Refuses vectors of different lengths.
+    ///
+    /// # Errors
+    /// [`LinalgError::Length`].
+    pub(super) fn check(&self) -> Result<(), LinalgError> {
+        let n = self.x.len();
+        need("previous_x", n, self.previous_x.len())?;
+        need("q", n, self.q.len())?;
+        need("previous_q", n, self.previous_q.len())?;
+        need("r", n, self.r.len())
     }
 }
 

@@ -13,16 +13,17 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Instant;
 
-use femtile_device::{Buffer, Scalar};
+use femtile_device::{Buffer, Device, Scalar};
 
 use super::{CgKernels, CgOutcome, KrylovConfig, Vectors, run_in};
 use crate::comm::Communicator;
+use crate::error::need;
 use crate::krylov::acceptance::{self, System};
 use crate::krylov::residual::fits;
 use crate::krylov::{Monitor, Stop};
 use crate::{LinalgError, LinearOperator, Preconditioner};
 use attempt::{Attempt, Recordings};
-pub use kernels::{CgBegin, CgDiagonals, CgFinish, CgSolverKernels, CgSums};
+pub use kernels::{CgBegin, CgDiagonals, CgExtrapolate, CgFinish, CgSolverKernels, CgSums};
 use plan::Past;
 
 /// The norm that the tolerance of a solve is relative to.
@@ -119,9 +120,30 @@ pub struct CgSolver<T: Scalar, D: CgSolverKernels<T>> {
     /// Addresses of x and b in the recordings.
     addresses: [u64; 2],
     past: Past,
+    history: Option<History<T, D>>,
     /// The norm of a residual that the preconditioner, other than a diagonal, knows.
     scale: Option<f64>,
     smallest_ritz: Option<f64>,
+}
+
+/// What the first guess of the next solve is made of, besides the last solution and its product.
+struct History<T: Scalar, D: Device> {
+    previous_x: Buffer<T, D>,
+    previous_q: Buffer<T, D>,
+    /// Solutions with known products: 1 for the last, 2 for the one before as well.
+    known: usize,
+}
+
+impl<T: Scalar, D: CgSolverKernels<T>> History<T, D> {
+    fn new(device: &D, n: usize) -> Result<Self, LinalgError> {
+        let (previous_x, previous_q) = (Buffer::zeros(device, n)?, Buffer::zeros(device, n)?);
+        Ok(Self { previous_x, previous_q, known: 0 })
+    }
+
+    fn with<'a>(&'a mut self, x: &'a mut Buffer<T, D>, v: &'a mut Vectors<T, D>) -> CgExtrapolate<'a, T, D> {
+        let Self { previous_x, previous_q, .. } = self;
+        CgExtrapolate { x, previous_x, q: &v.q, previous_q, r: &mut v.r }
+    }
 }
 
 impl<T: Scalar, D: CgSolverKernels<T>> fmt::Debug for CgSolver<T, D> {
@@ -160,9 +182,53 @@ impl<T: Scalar, D: CgSolverKernels<T>> CgSolver<T, D> {
             is_identity,
             recordings: Recordings::default(),
             past: Past::default(),
+            history: None,
             scale: None,
             smallest_ritz: None,
         })
+    }
+
+    /// Lets solves begin with the line through the last two solutions, $2 x_1 - x_0$, for right sides that change smoothly.
+    ///
+    /// The products of both are known, so such a solve takes one product less. Two more vectors are kept. A guess that is
+    /// written to x comes first.
+    ///
+    /// # Errors
+    /// Errors of the device.
+    pub fn extrapolate(&mut self) -> Result<(), LinalgError> {
+        self.history = Some(History::new(self.x.device(), self.x.len())?);
+        Ok(())
+    }
+
+    /// Returns the solutions that the next solve begins with, the last one first: none where it begins with x, at most two.
+    ///
+    /// # Errors
+    /// Errors of the device.
+    pub fn solutions(&self) -> Result<Vec<Vec<T>>, LinalgError> {
+        let Some(history) = &self.history else { return Ok(Vec::new()) };
+        let all = [&self.x, &history.previous_x];
+        Ok(all[..history.known].iter().map(|x| x.to_host()).collect::<Result<_, _>>()?)
+    }
+
+    /// Takes over what [`CgSolver::solutions`] returned, so that the next solve has the same bits.
+    ///
+    /// # Errors
+    /// [`LinalgError::Length`] for vectors of another length or more than two; errors of the device.
+    pub fn set_solutions(&mut self, solutions: &[Vec<T>]) -> Result<(), LinalgError> {
+        need("solutions", solutions.len().min(2), solutions.len())?;
+        let n = self.x.len();
+        solutions.iter().try_for_each(|solution| need("solutions", n, solution.len()))?;
+        let Some(history) = &mut self.history else { return Ok(()) };
+        if let [_, before] = solutions {
+            history.previous_x.upload(before)?;
+            self.a.apply(&mut history.previous_q, &history.previous_x)?;
+        }
+        if let [last, ..] = solutions {
+            self.x.upload(last)?;
+            self.a.apply(&mut self.v.q, &self.x)?;
+        }
+        history.known = solutions.len();
+        Ok(())
     }
 
     /// Takes another operator of the same size and its preconditioner; x, b and all memory remain, and the next solves record
@@ -184,6 +250,7 @@ impl<T: Scalar, D: CgSolverKernels<T>> CgSolver<T, D> {
         self.v.scalars.clear_sums()?;
         (self.a, self.m) = (a, m);
         (self.recordings, self.scale, self.smallest_ritz) = (Recordings::default(), None, None);
+        self.forget_solutions();
         Ok(())
     }
 
@@ -205,6 +272,7 @@ impl<T: Scalar, D: CgSolverKernels<T>> CgSolver<T, D> {
     /// Returns the first guess of the next solve, to be overwritten. A buffer of the same length may replace it; the next
     /// solves then record their work again.
     pub fn x_mut(&mut self) -> &mut Buffer<T, D> {
+        self.forget_solutions();
         &mut self.x
     }
 
@@ -220,7 +288,14 @@ impl<T: Scalar, D: CgSolverKernels<T>> CgSolver<T, D> {
 
     /// Returns x and b together.
     pub fn vectors_mut(&mut self) -> (&mut Buffer<T, D>, &mut Buffer<T, D>) {
+        self.forget_solutions();
         (&mut self.x, &mut self.b)
+    }
+
+    fn forget_solutions(&mut self) {
+        if let Some(history) = &mut self.history {
+            history.known = 0;
+        }
     }
 
     /// Returns the smallest Ritz value of $M^{-1} A$ that acceptance tests use, where one is known.

@@ -5,11 +5,22 @@ use crate::krylov::cg::{COSTLY_STRIDE, KrylovConfig};
 /// Iterations that are recorded together at most.
 const LONGEST: usize = 32;
 
+/// The first guess of a solve.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Guess {
+    /// The vector x; its product is computed.
+    Given,
+    /// The last solution, whose product is known.
+    Last,
+    /// The line through the last two solutions, whose products are known.
+    Line,
+}
+
 /// A part of a solve that is recorded as a whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Block {
-    /// Whether the start of the solve comes first.
-    pub begins: bool,
+    /// The guess of the start of the solve, where that comes first.
+    pub begins: Option<Guess>,
     /// The number of iterations.
     pub iterations: usize,
     /// Whether the sums of the last iterate follow.
@@ -17,10 +28,8 @@ pub(super) struct Block {
 }
 
 impl Block {
-    /// The start of a solve alone.
-    pub const START: Self = Self { begins: true, iterations: 0, ends: false };
     /// The sums of the last iterate alone.
-    pub const END: Self = Self { begins: false, iterations: 0, ends: true };
+    pub const END: Self = Self { begins: None, iterations: 0, ends: true };
 }
 
 /// The iterations that the last solves have taken.
@@ -43,7 +52,8 @@ impl Past {
 /// The blocks of a solve: first as many iterations as are expected, then a few at a time.
 #[derive(Debug)]
 pub(super) struct Plan {
-    has_begun: bool,
+    /// The guess of the start, as long as no block has it.
+    begins: Option<Guess>,
     /// Expected iterations that are not yet in a block.
     left: usize,
     longest: usize,
@@ -55,26 +65,27 @@ pub(super) struct Plan {
 
 impl Plan {
     /// Plans a solve on a device that is given `stride` iterations at a time where nothing is known.
-    pub fn new(config: &KrylovConfig, past: Past, stride: usize, is_costly: bool) -> Self {
+    pub fn new((config, guess): (&KrylovConfig, Guess), past: Past, stride: usize, is_costly: bool) -> Self {
+        let begins = Some(guess);
         let longest = config.look_every.unwrap_or(LONGEST).clamp(1, LONGEST);
         // A host that runs the iterations itself looks after each.
         if stride == 1 {
-            return Self { has_begun: false, left: 0, longest, further: [1, 1], ends: false };
+            return Self { begins, left: 0, longest, further: [1, 1], ends: false };
         }
         let most = if is_costly { COSTLY_STRIDE.min(longest) } else { longest };
         let first = if is_costly { 1 } else { stride.div_ceil(2).min(most) };
         let left = past.expected(is_costly).unwrap_or(0).min(config.max_iterations);
-        Self { has_begun: false, left, longest, further: [first, most], ends: true }
+        Self { begins, left, longest, further: [first, most], ends: true }
     }
 
     /// Returns the next block that need not wait for the result of the one before.
     pub fn ahead(&mut self) -> Option<Block> {
-        if self.has_begun && self.left == 0 {
+        if self.begins.is_none() && self.left == 0 {
             return None;
         }
         let iterations = self.left.min(self.longest);
         self.left -= iterations;
-        let begins = !std::mem::replace(&mut self.has_begun, true);
+        let begins = self.begins.take();
         Some(Block { begins, iterations, ends: self.ends && self.left == 0 })
     }
 
@@ -82,7 +93,7 @@ impl Plan {
     pub fn further(&mut self) -> Block {
         let [iterations, most] = self.further;
         self.further[0] = (2 * iterations).min(most);
-        Block { begins: false, iterations, ends: self.ends }
+        Block { begins: None, iterations, ends: self.ends }
     }
 }
 
@@ -93,11 +104,11 @@ mod tests {
     fn plan(iterations: &[usize], stride: usize, is_costly: bool) -> Plan {
         let mut past = Past::default();
         iterations.iter().for_each(|&n| past.push(n));
-        Plan::new(&KrylovConfig::default(), past, stride, is_costly)
+        Plan::new((&KrylovConfig::default(), Guess::Given), past, stride, is_costly)
     }
 
     fn block(begins: bool, iterations: usize, ends: bool) -> Block {
-        Block { begins, iterations, ends }
+        Block { begins: begins.then_some(Guess::Given), iterations, ends }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 use femtile_device::{Buffer, Reference, Scalar};
 
-use super::{CgBegin, CgDiagonals, CgFinish, CgSolverKernels, CgSums, start::decide};
+use super::{CgBegin, CgDiagonals, CgExtrapolate, CgFinish, CgSolverKernels, CgSums, start::decide};
 use crate::LinalgError;
 use crate::krylov::cg::CgScalars;
 use crate::vector::VectorKernels;
@@ -8,6 +8,19 @@ use crate::vector::VectorKernels;
 type Sums = CgSums<Reference>;
 
 impl<T: Scalar> CgSolverKernels<T> for Reference {
+    fn cg_extrapolate(&self, vectors: CgExtrapolate<'_, T, Self>, weight: T) -> Result<(), LinalgError> {
+        vectors.check()?;
+        let CgExtrapolate { x, previous_x, q, previous_q, r } = vectors;
+        let (x, previous_x) = (x.as_mut_slice(), previous_x.as_mut_slice());
+        let (q, previous_q, r) = (q.as_slice(), previous_q.as_mut_slice(), r.as_mut_slice());
+        for i in 0..x.len() {
+            r[i] = q[i] + weight * (q[i] - previous_q[i]);
+            let guess = x[i] + weight * (x[i] - previous_x[i]);
+            (previous_x[i], previous_q[i], x[i]) = (x[i], q[i], guess);
+        }
+        Ok(())
+    }
+
     fn cg_begin(
         &self,
         vectors: CgBegin<'_, T, Self>,

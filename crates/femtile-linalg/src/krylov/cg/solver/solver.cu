@@ -23,6 +23,19 @@ __device__ inline void leave_sums(double* results, double* partials, u32* counte
     }
 }
 
+// r = q + weight (q - previous_q), x += weight (x - previous_x), and the values before become the previous ones; a thread
+// takes an entry.
+extern "C" __global__ void cg_extrapolate(
+    T* x, T* previous_x, const T* q, T* previous_q, T* r, T weight, u64 n) {
+    const u64 i = blockIdx.x * (u64)blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    const T last_x = x[i], last_q = q[i];
+    r[i] = last_q + weight * (last_q - previous_q[i]);
+    x[i] = last_x + weight * (last_x - previous_x[i]);
+    previous_x[i] = last_x;
+    previous_q[i] = last_q;
+}
+
 // One entry: r = b - q, p = m r, and what it adds to b.b, r.r, r.p, b.tb and tb.tb.
 __device__ inline T begin_entry(double (&sums)[N_BEGIN], T b, T q, T m, T t, T& p) {
     const T r = b - q, scaled = t * b;

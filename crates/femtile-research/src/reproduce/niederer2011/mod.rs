@@ -1,5 +1,7 @@
 //! `[niederer2011]`: the N-version benchmark of monodomain solvers, activation times of a slab.
 
+mod published;
+
 use std::cell::OnceCell;
 
 use femtile::fem::functionals;
@@ -9,6 +11,7 @@ use femtile_bench::problems::slab;
 
 use super::session::no_gpu;
 use super::{Cell, Claim, Figure, Item, Quantity, Session, Table};
+use published::{PUBLISHED, Published};
 
 const KEY: &str = "niederer2011";
 /// The corners of the slab and its centre; the stimulus is at the first, P8 is the far corner.
@@ -96,21 +99,42 @@ fn activation(session: &Session) -> Result<Figure, BenchError> {
     let mut table = Table::new(names.collect());
     for run in runs {
         let cells = run.at_points.iter().map(|&time| Cell::from(time)).collect();
-        table = table.drawn(&format!("h = {} mm, Δt = {} ms", run.h_mm, run.step_ms), cells);
+        let is_drawn = is_finest(runs, run.h_mm, run.step_ms);
+        table = table.with(&format!("h = {} mm, Δt = {} ms", run.h_mm, run.step_ms), cells, is_drawn);
+        for published in published_at(run) {
+            let cells = published.at_points.iter().map(|&time| Cell::from(time)).collect();
+            table = table.with(&published.name(), cells, is_drawn);
+        }
     }
-    let finest = runs.iter().find(|run| (run.h_mm, run.step_ms) == (0.1, 0.005));
     let mut figure = figure(session, ("activation", "Activation times, ms", "point"), table);
-    figure.claims = vec![Claim {
-        what: "Activation of the far corner at the finest resolution".into(),
-        place: "section 3",
-        theirs: "about 43 ms, lumped mass matrices among them".into(),
-        ours: finest.and_then(|run| run.at_points[P8]).map(|time| format!("{time:.2} ms")),
-    }];
+    figure.claims = PUBLISHED.iter().filter_map(|published| claim(runs, published)).collect();
     figure.notes = runs
         .iter()
         .map(|run| format!("h = {} mm, Δt = {} ms: {:.1} s", run.h_mm, run.step_ms, run.seconds))
         .collect();
     Ok(figure)
+}
+
+/// Returns whether no run with these spacings has shorter steps.
+fn is_finest(runs: &[Run], h_mm: f64, step_ms: f64) -> bool {
+    runs.iter().all(|run| run.h_mm != h_mm || run.step_ms >= step_ms)
+}
+
+/// Returns what is published for the spacing and the step of a run.
+fn published_at(run: &Run) -> impl Iterator<Item = &'static Published> {
+    let of_run = (run.h_mm, run.step_ms);
+    PUBLISHED.iter().filter(move |published| (published.h_mm, published.step_ms) == of_run)
+}
+
+/// The far corner in another program and here.
+fn claim(runs: &[Run], published: &Published) -> Option<Claim> {
+    let run = runs.iter().find(|run| (run.h_mm, run.step_ms) == (published.h_mm, published.step_ms));
+    Some(Claim {
+        what: format!("far corner, h = {} mm, Δt = {} ms", published.h_mm, published.step_ms),
+        place: published.program,
+        theirs: format!("{:.2} ms", published.at_points[P8]?),
+        ours: run.and_then(|run| run.at_points[P8]).map(|time| format!("{time:.2} ms")),
+    })
 }
 
 fn diagonal(session: &Session) -> Result<Figure, BenchError> {

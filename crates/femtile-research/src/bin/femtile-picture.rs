@@ -1,0 +1,65 @@
+//! `femtile-picture`: draws a field of meshes as a PNG file; the pictures of the documents are made by it.
+
+#![forbid(unsafe_code)]
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Parser;
+use femtile::mesh::io::{read, write_atomically};
+use femtile_bench::Failure;
+use femtile_research::picture::{PictureConfig, picture};
+
+/// Draw a field of triangles, or of the surface of tetrahedra, in panels side by side.
+#[derive(Debug, Parser)]
+#[command(name = "femtile-picture", version)]
+struct Options {
+    /// The picture.
+    #[arg(short, long, value_name = "FILE.png")]
+    output: PathBuf,
+    /// The field of the nodes.
+    #[arg(long, default_value = "V")]
+    field: String,
+    /// The values at both ends of the scale of colours.
+    #[arg(long, num_args = 2, default_values_t = [0.0, 1.0], allow_negative_numbers = true)]
+    range: Vec<f64>,
+    /// The unit above the scale.
+    #[arg(long, default_value = "V")]
+    unit: String,
+    /// The direction in which the eye looks.
+    #[arg(long, num_args = 3, default_values_t = [0.0, 0.0, -1.0], allow_negative_numbers = true)]
+    towards: Vec<f64>,
+    /// Side of a panel, in pixels.
+    #[arg(long, default_value_t = 230, value_parser = clap::value_parser!(u32).range(16..=4096))]
+    panel: u32,
+    /// Panels: a caption and a mesh file with the field, such as `t = 5:frames/u_0010.vtu`.
+    #[arg(required = true, value_name = "CAPTION:FILE")]
+    panels: Vec<String>,
+}
+
+fn main() -> ExitCode {
+    let options = Options::parse();
+    Failure::exit_code(|| run(&options))
+}
+
+fn run(options: &Options) -> Result<ExitCode, Failure> {
+    let mut panels = Vec::new();
+    for panel in &options.panels {
+        let Some((caption, file)) = panel.split_once(':') else {
+            return Err(Failure::Argument(format!(
+                "`{panel}` is no CAPTION:FILE, such as \"t = 5:u_0010.vtu\""
+            )));
+        };
+        panels.push((caption.to_owned(), read(file.as_ref())?));
+    }
+    let config = PictureConfig {
+        field: options.field.clone(),
+        range: [options.range[0], options.range[1]],
+        unit: options.unit.clone(),
+        towards: [options.towards[0], options.towards[1], options.towards[2]],
+        panel: options.panel as usize,
+    };
+    let png = picture(&panels, &config)?;
+    write_atomically(&options.output, |out| out.write_all(&png))?;
+    Ok(ExitCode::SUCCESS)
+}
