@@ -16,7 +16,7 @@ static CONVERT: Program = Program { name: "convert", source: include_str!("conve
 const BYTES: usize = 16;
 const THREADS: u32 = 256;
 /// Entries of a tile, as the kernels have it.
-const TILE: usize = 1024;
+const TILE: usize = 2048;
 /// A block of a sum takes one tile, or more of them where there would be more blocks than this.
 const MANY_BLOCKS: usize = 4096;
 

@@ -5,7 +5,7 @@
 #pragma once
 #include "femtile.cuh"
 
-const u32 TILE = 1024;
+const u32 TILE = 2048;
 const u32 SUM_THREADS = 256;
 const u32 TILE_PACKS = TILE / (SUM_THREADS * Pack<T>::N);
 
