@@ -141,6 +141,7 @@ fn a_checkpoint_of_another_case_is_refused_and_says_what_is_another() {
         (("strength = 1.0", "strength = 2.0"), "another equation, model, stimulus"),
         (("\"godunov\"", "\"strang\""), "another method, start, step"),
         (("step = 0.1", "step = 0.05"), "another method, start, step"),
+        (("step = 0.1", "step = 0.1\nmass = \"lumped\""), "mass matrix"),
         (("device = \"cpu\"", "preconditioner = \"amg\""), "preconditioner"),
     ] {
         refused(&[pair], what);
@@ -211,6 +212,8 @@ fn bad_input_is_refused_at_its_key_with_what_there_is() {
         ("step = 0.1", "tolerance = 1e-3", "time.tolerance", "implicit-euler"),
         ("step = 0.1", "step = 0.1\ntheta = 0.2", "time.theta", "unstable"),
         ("\"godunov\"", "\"bdf2\"", "time.method", "strang"),
+        ("\"godunov\"", "\"implicit-euler\"\nmass = \"lumped\"", "time.mass", "splitting"),
+        ("[[stimulus]]", "gates = \"half\"\n[[stimulus]]", "membrane.gates", "single"),
         ("[membrane]", "sigma = -1\n[membrane]", "equation.sigma", "-1"),
         ("[membrane]", "sigma = \"x - 7\"\n[membrane]", "equation.sigma", "in cell"),
         (

@@ -222,6 +222,8 @@ pub(super) fn path_of(field: &str) -> Vec<Key> {
         "end" => &["time", "end"],
         "step" => &["time", "step"],
         "theta" => &["time", "theta"],
+        "mass" => &["time", "mass"],
+        "gates" => &["membrane", "gates"],
         "restart" => &["time", "restart"],
         "solve_error" => &["solver", "tolerance"],
         _ => &["membrane"],
@@ -235,8 +237,10 @@ pub(super) fn fingerprint(case: &Case, problem: &Monodomain<'_>) -> [u8; 32] {
     let file = &case.file;
     let models: Vec<&str> = problem.tissues().iter().map(|tissue| tissue.model.to_toml()).collect();
     let of_problem = (&file.equation, &file.membrane, models, &file.stimulus, &file.activation, &file.region);
-    let in_time =
-        file.time.as_ref().map(|time| (time.method, time.start, time.step, time.theta, time.tolerance));
+    let in_time = file.time.as_ref().map(|time| {
+        let length = (time.step, time.tolerance);
+        (time.method, time.start, length, time.theta, time.mass)
+    });
     restart::fingerprint(problem.mesh(), &of_problem, &(in_time, &file.solver.preconditioner))
 }
 
@@ -244,7 +248,7 @@ pub(super) fn fingerprint(case: &Case, problem: &Monodomain<'_>) -> [u8; 32] {
 pub(super) fn checkpoint(case: &Case, fingerprint: [u8; 32]) -> Result<Option<Checkpoint>, CaseError> {
     let others = [
         "another equation, model, stimulus or activation",
-        "another method, start, step, tolerance or preconditioner",
+        "another method, start, step, mass matrix, tolerance or preconditioner",
     ];
     restart::checkpoint(case, fingerprint, others, |from| {
         let state = Checkpoint::read(from)?;

@@ -3,7 +3,7 @@
 use femtile_solve::Key;
 
 use super::transient::check_times;
-use crate::file::{EquationSection, Generator, MassName, Precision, TimeMethod};
+use crate::file::{EquationSection, Generator, Precision, TimeMethod};
 use crate::{Case, CaseError};
 
 /// Refuses settings that have no meaning here.
@@ -52,9 +52,6 @@ pub(super) fn check(case: &Case) -> Result<(), CaseError> {
     if !is_implicit && !matches!(time.method, TimeMethod::Adi | TimeMethod::Godunov | TimeMethod::Strang) {
         let message = "monodomain has \"godunov\", the default, \"strang\" and \"implicit-euler\"";
         return wrong(&["time", "method"], message);
-    }
-    if time.mass != MassName::default() {
-        return wrong(&["time", "mass"], "is for kind = \"diffusion\"");
     }
     let given = [time.step.is_some(), time.steps.is_some(), time.tolerance.is_some()];
     if given.iter().filter(|given| **given).count() != 1 {
