@@ -18,11 +18,11 @@ static CONVERT: Program =
 const THREADS: u32 = 256;
 /// Columns of a slice that a warp has under way, as measured on an H200: more take registers from other warps, and
 /// the last ones of a row are often left out.
-pub(crate) const fn batch(lanes: usize, delta: bool, value_bytes: usize) -> usize {
-    match (lanes, delta, value_bytes) {
-        (..=WARP, ..) | (_, true, ..=4) => 5,
-        (_, false, _) => 4,
-        (_, true, _) => 3,
+pub(crate) const fn batch(lanes: usize, delta: bool) -> usize {
+    match (lanes, delta) {
+        (..=WARP, _) => 5,
+        (_, false) => 4,
+        (_, true) => 3,
     }
 }
 
@@ -46,7 +46,10 @@ impl Variant {
             .of::<T>()
             .define("FEMTILE_V", V::C_NAME)
             .define("FEMTILE_LANES", self.lanes)
-            .define("FEMTILE_BATCH", batch(self.lanes, self.delta, size_of::<V>()))
+            .define(
+                "FEMTILE_BATCH",
+                if size_of::<V>() < size_of::<T>() { 5 } else { batch(self.lanes, self.delta) },
+            )
             .define("FEMTILE_LONG", LONG)
             .define("FEMTILE_FOLDED", u8::from(self.folded))
             .define("FEMTILE_SCATTERS", u8::from(self.scatters))
