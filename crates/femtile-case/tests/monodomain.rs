@@ -310,3 +310,36 @@ fn a_run_that_cannot_go_on_says_where_and_keeps_its_state() {
     assert_eq!(report.time.unwrap().stop, "diverged");
     assert!(said.contains("the potential at node") && said.contains("take shorter steps"), "{said}");
 }
+
+#[test]
+fn tolerance_mass_and_gates_of_a_case_have_their_effect() {
+    let folder = tempfile::tempdir().unwrap();
+    let solver = "device = \"cpu\"";
+    let solved = |pairs: &[(&str, &str)]| solve(folder.path(), &with(pairs)).unwrap();
+    let [usual, loose, tight] = ["", "\ntolerance = 1e-3", "\ntolerance = 1e-9"]
+        .map(|tolerance| solved(&[(solver, &format!("{solver}{tolerance}"))]));
+    let mean = |report: &Report| report.functionals["mean"];
+    let errors = [&usual, &loose].map(|report| (mean(report) - mean(&tight)).abs());
+    assert!(errors[0] > 0.0 && errors[0] < 0.1 * errors[1] && errors[1] < 0.01, "{errors:?}");
+    let lumped = solved(&[("step = 0.1", "step = 0.1\nmass = \"lumped\"")]);
+    assert!((mean(&lumped) - mean(&usual)).abs() > 10.0 * errors[0]);
+    let many_states =
+        [("\"aliev-panfilov\"", "\"ten-tusscher-panfilov-2006\""), ("strength = 1.0", "strength = 50")];
+    let single = [("\"ten-tusscher-panfilov-2006\"", "\"ten-tusscher-panfilov-2006\"\ngates = \"single\"")];
+    let [of_64, of_32] = [&many_states[..], &[&many_states[..], &single].concat()].map(solved);
+    let difference = (mean(&of_64) - mean(&of_32)).abs();
+    assert!(difference > 0.0 && difference < 0.01, "{difference}");
+    for (pairs, key) in [
+        ([("step = 0.1", "step = 0.1\nmass = \"lumped\""), ("\"godunov\"", "\"implicit-euler\"")], "mass"),
+        (
+            [
+                ("\"aliev-panfilov\"", "\"aliev-panfilov\"\ngates = \"single\""),
+                ("\"godunov\"", "\"implicit-euler\""),
+            ],
+            "gates",
+        ),
+    ] {
+        let (at, message) = refusal(folder.path(), &with(&pairs));
+        assert!(at.contains(key) || message.contains(key), "{at}: {message}");
+    }
+}

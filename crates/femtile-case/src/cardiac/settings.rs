@@ -12,7 +12,7 @@ use femtile_cardiac::{ActivationConfig, CardiacError, Stimulus};
 use femtile_mesh::Mesh;
 use femtile_solve::{Key, PreconditionerConfig, SolverConfig, below};
 
-use crate::file::{GatesName, IntegrationName, MembraneSection, StimulusSection, TimeMethod};
+use crate::file::{GatesName, IntegrationName, MembraneSection, SolverSection, StimulusSection, TimeMethod};
 use crate::{Case, CaseError, restart};
 
 /// Membrane of a volume of ventricular tissue, in 1/mm, and capacitance of a surface of membrane, in µF/mm²,
@@ -38,6 +38,10 @@ pub(super) fn monodomain<'m>(case: &Case, mesh: &'m Mesh) -> Result<Monodomain<'
     let model = model(case, (&membrane.model, &membrane.constants), &path)?;
     let activation = activation(case, &model);
     let mut problem = tissue(Monodomain::new(mesh, model.clone()), membrane, &model);
+    let tolerance = case.file.solver.tolerance;
+    if tolerance != SolverSection::default().tolerance {
+        problem = problem.solve_error(tolerance * if model.units().is_physical() { 100.0 } else { 1.0 });
+    }
     problem = problem.conductivity(&case.file.equation.sigma).activation(activation);
     for (i, region) in membrane.region.iter().enumerate() {
         let path = below(&below(&path, "region"), i);
