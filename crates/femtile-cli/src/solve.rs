@@ -75,16 +75,25 @@ pub fn levels(levels: &[LevelReport]) -> String {
     format!("{} rows{patches}{complexity}", rows.join(", "))
 }
 
+/// Three digits or so of a large number, with its unit.
+fn rounded(number: f64) -> String {
+    match number {
+        number if number >= 1e8 => format!("{:.0} million", number * 1e-6),
+        number if number >= 1e6 => format!("{:.1} million", number * 1e-6),
+        number => format!("{:.0} thousand", number * 1e-3),
+    }
+}
+
 fn summary(case: &Case, report: &Report) -> String {
     let (mesh, solve, times) = (&report.mesh, &report.solve, &report.timings_s);
     let how = match &report.time {
         Some(time) => format!(
-            "{} {} after {} steps, time {}, {:.0} million nodes a second",
+            "{} {} after {} steps, time {}, {} nodes a second",
             time.scheme,
             time.stop,
             time.steps,
             time.reached,
-            time.nodes_per_second * 1e-6
+            rounded(time.nodes_per_second)
         ),
         None => format!(
             "{} after {} iterations, ‖r‖/‖b‖ = {:.2e}",

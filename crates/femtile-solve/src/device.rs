@@ -11,6 +11,10 @@ use crate::{DeviceChoice, SolveError, SolverConfig};
 /// Opening a GPU takes some 0.3 s; measured with 16 threads beside an H200, both were equal at 400,000 unknowns.
 const WORTH_A_GPU: usize = 100_000;
 const WORTH_A_GPU_A_THREAD: usize = 25_000;
+/// Steps in time that take a processor as long as one steady solve, from the unknowns on with which a step of a GPU, 0.1 ms
+/// at least, is shorter than one of 16 threads: measured for heat and hearts beside an H200.
+const STEPS_OF_A_SOLVE: usize = 25;
+const LEAST_FOR_STEPS: usize = 5_000;
 
 /// Returns the unknowns from which a GPU is worth starting beside a processor with `n_threads` threads.
 pub(crate) fn worth_a_gpu(n_threads: usize) -> usize {
@@ -59,6 +63,22 @@ impl DeviceChoice {
 
     /// Chooses the device for a problem of `n` unknowns, beside a processor with `n_threads` threads.
     pub fn choose(self, opened: Option<Cuda>, n: usize, n_threads: usize) -> Choice {
+        self.choose_for(opened, (n, &format!("{n} unknowns")), n_threads)
+    }
+
+    /// Chooses the device for so many steps in time of a problem of `n` unknowns.
+    pub fn choose_for_steps(
+        self,
+        opened: Option<Cuda>,
+        (n, n_steps): (usize, usize),
+        n_threads: usize,
+    ) -> Choice {
+        let of = (of_one_solve(n, n_steps), format!("{n_steps} steps of {n} unknowns"));
+        self.choose_for(opened, (of.0, &of.1), n_threads)
+    }
+
+    /// Chooses the device for work that takes as long as one solve of `n` unknowns.
+    fn choose_for(self, opened: Option<Cuda>, (n, work): (usize, &str), n_threads: usize) -> Choice {
         let cpu = |reason: String| Choice { device: Chosen::Cpu, reason };
         if let Some(device) = opened {
             return Choice { device: Chosen::Cuda(device), reason: "asked for".into() };
@@ -69,18 +89,23 @@ impl DeviceChoice {
         let worth_a_gpu = worth_a_gpu(n_threads);
         if n < worth_a_gpu {
             return cpu(format!(
-                "{n} unknowns are solved before a GPU is ready (from {worth_a_gpu} on it gains)"
+                "{work} are solved before a GPU is ready (from {worth_a_gpu} unknowns of one solve on it gains)"
             ));
         }
         match gpus().and_then(|_| Cuda::new(0)) {
             Ok(device) => {
-                let reason = format!("{n} unknowns gain from a GPU");
+                let reason = format!("{work} gain from a GPU");
                 Choice { device: Chosen::Cuda(device), reason }
             }
             Err(DeviceError::Absent { reason, .. }) => cpu(format!("no GPU: {reason}")),
             Err(error) => cpu(error.to_string()),
         }
     }
+}
+
+/// Returns the unknowns of one solve that takes a processor as long as so many steps.
+fn of_one_solve(n: usize, n_steps: usize) -> usize {
+    if n < LEAST_FOR_STEPS { n } else { n.saturating_mul((n_steps / STEPS_OF_A_SOLVE).max(1)) }
 }
 
 /// Chooses the device for a problem of `n` unknowns: the processor for methods that GPUs do not carry out.
@@ -93,12 +118,45 @@ pub(crate) fn choose(
     n: usize,
     n_threads: usize,
 ) -> Result<Choice, SolveError> {
+    by_method(config, opened, |opened| config.device.choose(opened, n, n_threads))
+}
+
+/// As [`choose`], for so many steps in time.
+pub(crate) fn choose_for_steps(
+    config: &SolverConfig,
+    opened: Option<Cuda>,
+    work: (usize, usize),
+    n_threads: usize,
+) -> Result<Choice, SolveError> {
+    by_method(config, opened, |opened| config.device.choose_for_steps(opened, work, n_threads))
+}
+
+fn by_method(
+    config: &SolverConfig,
+    opened: Option<Cuda>,
+    choose: impl FnOnce(Option<Cuda>) -> Choice,
+) -> Result<Choice, SolveError> {
     let method = config.method;
     if method.is_for_gpus() || config.device == DeviceChoice::Cpu {
-        return Ok(config.device.choose(opened, n, n_threads));
+        return Ok(choose(opened));
     }
     match opened {
         Some(_) => Err(config.method_needs_cpu()),
         None => Ok(Choice { device: Chosen::Cpu, reason: format!("{} runs on CPUs only", method.name()) }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_steps_count_as_solves_and_small_problems_do_not() {
+        assert_eq!(of_one_solve(50_000, 24), 50_000);
+        assert_eq!(of_one_solve(50_000, 250), 500_000);
+        assert_eq!(of_one_solve(4_000, 1_000_000), 4_000);
+        assert_eq!(of_one_solve(usize::MAX, 100), usize::MAX);
+        let reason = DeviceChoice::Auto.choose_for_steps(None, (4_000, 100), 2).reason;
+        assert!(reason.starts_with("100 steps of 4000 unknowns are solved before"), "{reason}");
     }
 }

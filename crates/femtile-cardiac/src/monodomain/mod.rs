@@ -15,6 +15,7 @@ mod watch;
 use femtile::device::{Cpu, Cuda, MemoryUse};
 use femtile::fem::dofs::LinearSpace;
 use femtile::solve::{Choice, Chosen, MassMatrix, Progress, Silent, Stages};
+use femtile::time::implicit::Steps;
 use femtile::{DeviceChoice, Mesh, SolverConfig, Value};
 
 use crate::CardiacError;
@@ -327,7 +328,9 @@ impl<'m> Monodomain<'m> {
         stages: &mut Stages<'_>,
     ) -> Result<MonodomainSolution, CardiacError> {
         self.check()?;
-        let Choice { device, reason } = config.device.choose(opened, self.mesh.n_nodes(), cpu.threads());
+        let n_steps = if self.adaptive.is_some() { Steps::EXPECTED } else { self.steps().0 };
+        let work = (self.mesh.n_nodes(), n_steps);
+        let Choice { device, reason } = config.device.choose_for_steps(opened, work, cpu.threads());
         let Chosen::Cuda(cuda) = device else {
             return self.run_on((cpu, cpu, None), config, &reason, observer, stages);
         };

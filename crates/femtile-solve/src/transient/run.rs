@@ -41,7 +41,12 @@ impl<'m> Transient<'m> {
             let message = "equations in time have one component";
             return Err(SolveError::setting(&["space".into(), "components".into()], message));
         }
-        let Choice { device, mut reason } = device::choose(config, opened, problem.n_dofs(), cpu.threads())?;
+        let Choice { device, mut reason } = device::choose_for_steps(
+            config,
+            opened,
+            (problem.n_dofs(), self.steps.expected()),
+            cpu.threads(),
+        )?;
         let mut warnings = problem.warnings.clone();
         let (finished, outcome) = match device {
             Chosen::Cuda(cuda) => {

@@ -32,6 +32,19 @@ pub enum Steps {
     },
 }
 
+impl Steps {
+    /// Steps of a run whose lengths are chosen, as far as devices and preconditioners are chosen for them.
+    pub const EXPECTED: usize = 100;
+
+    /// Returns the number of steps, or [`Steps::EXPECTED`] where their lengths are chosen.
+    pub const fn expected(&self) -> usize {
+        match self {
+            Self::Fixed(n) => *n,
+            Self::Adaptive { .. } => Self::EXPECTED,
+        }
+    }
+}
+
 /// The reason for the end of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stop {
