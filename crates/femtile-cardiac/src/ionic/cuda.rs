@@ -14,7 +14,8 @@ use crate::CardiacError;
 static IONIC: Program = Program { name: "ionic", source: include_str!("ionic.cu"), headers: &[] };
 static IMPLICIT: Program =
     Program { name: "ionic_implicit", source: include_str!("implicit.cu"), headers: &[] };
-const THREADS: u32 = 128;
+/// Threads of a block: with some 130 registers a thread, five such blocks fit on a multiprocessor, but three of 128.
+const THREADS: u32 = 96;
 
 type Advance = (Write<f64>, Write<f64>, Write<f32>, Read<f64>, Read<u32>, u64, u64, f64);
 type Implicit =

@@ -28,7 +28,7 @@ __device__ __forceinline__ void stage_of(double* out, const double* in) {
 
 // Reads and writes V and the states of each point once, [VARIABLES - 1 - GATES][stride] and [GATES][stride]; nodes and
 // stimulus may be null.
-extern "C" __global__ void __launch_bounds__(128, 4) ionic_advance(
+extern "C" __global__ void ionic_advance(
     double* v, double* states, float* gates, const double* stimulus, const u32* nodes, u64 n, u64 stride, double dt) {
     const u64 i = blockIdx.x * (u64)blockDim.x + threadIdx.x;
     if (i >= n) return;
