@@ -14,8 +14,7 @@ use crate::CardiacError;
 static IONIC: Program = Program { name: "ionic", source: include_str!("ionic.cu"), headers: &[] };
 static IMPLICIT: Program =
     Program { name: "ionic_implicit", source: include_str!("implicit.cu"), headers: &[] };
-/// Threads of a block: with some 130 registers a thread, five such blocks fit on a multiprocessor, but three of 128.
-const THREADS: u32 = 96;
+const THREADS: u32 = 128;
 
 type Advance = (Write<f64>, Write<f64>, Write<f32>, Read<f64>, Read<u32>, u64, u64, f64);
 type Implicit =
@@ -103,13 +102,16 @@ impl IonicKernels for Cuda {
         dt: f64,
     ) -> Result<(), CardiacError> {
         check_step(points, [program.n_states, program.n_single], v, states, stimulus)?;
+        if u32::try_from(points.n_nodes()).is_err() {
+            return Err(CardiacError::setting("points", "there are 2³² nodes or more"));
+        }
         let (n, stride) = (points.len(), points.stride() as u64);
         let stimulus = stimulus.map_or_else(Read::none, Buffer::read);
         let (single, double) = states.parts_mut();
         let arguments =
             (v.write(), double.write(), single.write(), stimulus, list(points), n as u64, stride, dt);
         let kernel = Kernel::<Advance>::new("ionic_advance");
-        // SAFETY: vectors have an entry for every node, numbers of a list are below that and occur once, and the rows of
+        // SAFETY: vectors have an entry for every node, of which there are fewer than 2^32, numbers of a list are below that and occur once, and the rows of
         // states have room for every point.
         Ok(unsafe { self.launch(&program.specialisation, &kernel, Launch::over(n, THREADS), arguments) }?)
     }

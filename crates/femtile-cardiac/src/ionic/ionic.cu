@@ -27,12 +27,12 @@ __device__ __forceinline__ void stage_of(double* out, const double* in) {
 }
 
 // Reads and writes V and the states of each point once, [VARIABLES - 1 - GATES][stride] and [GATES][stride]; nodes and
-// stimulus may be null.
+// stimulus may be null. Points are fewer than 2^32, as nodes are.
 extern "C" __global__ void ionic_advance(
     double* v, double* states, float* gates, const double* stimulus, const u32* nodes, u64 n, u64 stride, double dt) {
-    const u64 i = blockIdx.x * (u64)blockDim.x + threadIdx.x;
+    const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n) return;
-    const u64 node = nodes ? nodes[i] : i;
+    const u32 node = nodes ? nodes[i] : i;
     double in[INPUTS], out[VARIABLES];
     out[0] = v[node];
 #pragma unroll
