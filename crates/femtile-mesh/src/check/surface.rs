@@ -1,7 +1,7 @@
 //! Properties of the boundary as a whole.
 
 use super::boundary::BoundaryFacets;
-use super::components::connect;
+use super::components::n_parts;
 use super::nodes::{Duplicates, representative};
 use crate::interrupt::Interrupt;
 use crate::{CellKind, Mesh};
@@ -35,7 +35,7 @@ pub(super) fn n_crack_facets(boundary: &BoundaryFacets, duplicates: &Duplicates)
 /// Connected parts of the boundary; facets are connected when they share a node.
 pub(super) fn n_components(mesh: &Mesh, boundary: &BoundaryFacets) -> usize {
     let n = mesh.kind.facet_kind().map_or(1, CellKind::n_nodes);
-    connect(mesh.n_nodes(), n, &boundary.nodes, Interrupt::NEVER).count
+    n_parts(mesh.n_nodes(), n, &boundary.nodes, Interrupt::NEVER)
 }
 
 /// Edges of a surface, nodes of a curve, in which more than two boundary facets meet.
