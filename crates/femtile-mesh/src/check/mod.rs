@@ -4,6 +4,7 @@ mod boundary;
 mod components;
 mod curved;
 mod error;
+mod facet_ranges;
 mod finding;
 mod geometry;
 mod half_facets;
