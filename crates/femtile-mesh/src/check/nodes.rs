@@ -117,9 +117,9 @@ fn crowded_nodes(points: &[[f64; 3]], tolerance: f64) -> Vec<u32> {
     keys.append(&mut in_margins.collect());
     keys.par_sort_unstable();
     let mut nodes: Vec<u32> = keys
-        .chunk_by(|a, b| a.0 == b.0)
+        .par_chunk_by(|a, b| a.0 == b.0)
         .filter(|group| group.len() > 1)
-        .flat_map(|group| group.iter().map(|&(_, node)| node))
+        .flat_map_iter(|group| group.iter().map(|&(_, node)| node))
         .collect();
     nodes.sort_unstable();
     nodes.dedup();

@@ -74,7 +74,7 @@ pub(super) fn overlapping_facets(
         .flat_map_iter(|(patch, i)| touched(patch, patch.level).map(move |bucket| (bucket, i)))
         .collect();
     buckets.par_sort_unstable();
-    let groups: Vec<&[(u64, u32)]> = buckets.chunk_by(|a, b| a.0 == b.0).collect();
+    let groups: Vec<&[(u64, u32)]> = buckets.par_chunk_by(|a, b| a.0 == b.0).collect();
     let compare = |a: u32, b: u32| {
         let (a, b) = (&patches[a as usize], &patches[b as usize]);
         let pair = (a.facet.min(b.facet) as usize, a.facet.max(b.facet) as usize);
