@@ -4,6 +4,7 @@
 mod cell_kind;
 mod cells;
 mod error;
+mod first_where;
 mod interrupt;
 mod mesh;
 mod numbering;

@@ -1,5 +1,6 @@
 use std::collections::BTreeMap;
 
+use crate::first_where::first_where;
 use crate::{CellKind, MeshError};
 
 /// Values attached to nodes or cells, `n_components` numbers each, one after another.
@@ -180,11 +181,11 @@ impl Mesh {
                 format!("{} indices do not divide into {per_cell} a cell", self.cells.len()),
             );
         }
-        if let Some(i) = self.cells.iter().position(|&node| node as usize >= n_nodes) {
+        if let Some(i) = first_where(&self.cells, |&node| node as usize >= n_nodes) {
             let (cell, node) = (i / per_cell, self.cells[i]);
             return invalid("cells", format!("cell {cell} uses node {node}, but there are {n_nodes} nodes"));
         }
-        if let Some(i) = self.points.iter().position(|p| p.iter().any(|x| !x.is_finite())) {
+        if let Some(i) = first_where(&self.points, |p| p.iter().fold(false, |any, x| any | !x.is_finite())) {
             return invalid(
                 "points",
                 format!("node {i} has a coordinate that is not finite: {:?}", self.points[i]),

@@ -1,3 +1,5 @@
+use rayon::prelude::*;
+
 use super::half_facets::{FacetVisitor, HalfFacet, visit_facets};
 use crate::Mesh;
 use crate::interrupt::Interrupt;
@@ -35,7 +37,7 @@ impl BoundaryFacets {
 
     /// The facets given as (cell, local facet), in ascending order.
     pub(super) fn collect(mesh: &Mesh, mut sides: Vec<(u32, u8)>) -> Self {
-        sides.sort_unstable();
+        sides.par_sort_unstable();
         let n = mesh.kind.facet_kind().map_or(1, crate::CellKind::n_nodes);
         let mut facets = Self {
             nodes: Vec::with_capacity(sides.len() * n),
@@ -57,7 +59,7 @@ impl BoundaryFacets {
 /// The nodes of a facet are ordered outwards where its cell is positively oriented.
 ///
 /// # Cost
-/// A few million half-facets at a time whatever the size of the mesh; about 1 µs for 10 cells and core.
+/// A few million half-facets at a time whatever the size of the mesh; about 1 µs for 25 cells and core.
 pub fn boundary_facets(mesh: &Mesh) -> BoundaryFacets {
     facets_until(mesh, Interrupt::NEVER)
 }

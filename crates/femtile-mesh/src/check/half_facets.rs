@@ -5,17 +5,15 @@
 //! million half-facets exist at any time for any mesh.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use rayon::prelude::*;
 
+use super::facet_ranges::{FacetRanges, cells_of_block, each_key_node, smallest};
 use crate::interrupt::Interrupt;
 use crate::{CellKind, Mesh};
 
 /// Half-facets held at once by all threads together: 64 MiB of them for tetrahedra.
 const BUDGET: usize = 1 << 22;
-/// Cells with a common range of key nodes, so that a pass can skip them together.
-const CELLS_PER_BLOCK: usize = 2048;
 
 /// A facet of a cell, keyed by its nodes; `K` is one less than the number of nodes of a facet.
 #[derive(Debug, Clone, Copy)]
@@ -29,6 +27,12 @@ pub(super) struct HalfFacet<const K: usize> {
 
 impl<const K: usize> HalfFacet<K> {
     const EMPTY: Self = Self { rest: [0; K], cell: 0, side: 0 };
+
+    /// A number that orders half-facets of the same smallest node by their other nodes, then by their cells.
+    fn key(&self) -> u128 {
+        const { assert!(K <= 3, "128 bits hold three nodes and a cell") };
+        self.rest.iter().chain([&self.cell]).fold(0, |key, &number| key << 32 | u128::from(number))
+    }
 
     /// Number of the facet in its cell.
     pub(super) fn local(&self) -> u8 {
@@ -55,8 +59,8 @@ pub(super) trait FacetVisitor: Default + Send {
 /// facets are missing.
 ///
 /// # Cost
-/// $O(n \log d)$ for $n$ half-facets and $d$ of them at a node; [`BUDGET`] half-facets and four bytes
-/// a node beyond the mesh. A node that is the smallest of more half-facets takes memory for them.
+/// $O(n \log d)$ for $n$ half-facets and $d$ of them at a node; [`BUDGET`] half-facets and a quarter of a byte a cell
+/// beyond the mesh. Of 4096 buckets of nodes, one with more half-facets takes memory for them.
 pub(super) fn visit_facets<V: FacetVisitor>(mesh: &Mesh, interrupt: Interrupt<'_>) -> Vec<V> {
     match mesh.kind {
         CellKind::Segment => visit_with_budget::<0, V>(mesh, BUDGET, interrupt),
@@ -72,175 +76,139 @@ fn visit_with_budget<const K: usize, V: FacetVisitor>(
     interrupt: Interrupt<'_>,
 ) -> Vec<V> {
     let n_lanes = rayon::current_num_threads().max(1);
-    let plan = Plan::new(mesh, (budget / n_lanes).max(1));
-    let per_lane = plan.ranges.len().div_ceil(n_lanes).max(1);
+    let plan = FacetRanges::new(mesh, (budget / n_lanes).max(1));
+    // Several stretches of ranges a thread, so that none waits long for another.
+    let n_together = plan.ranges.len().div_ceil(4 * n_lanes).max(1);
     plan.ranges
-        .par_chunks(per_lane)
+        .par_chunks(n_together)
         .map(|ranges| {
-            let mut visitor = V::default();
-            let (mut facets, mut ends) = (Vec::<HalfFacet<K>>::new(), Vec::new());
+            let (mut visitor, mut held) = (V::default(), Held::<K>::default());
+            let blocks = plan.concerned(&(ranges[0].start..ranges[ranges.len() - 1].end), plan.blocks());
             for range in ranges.iter().take_while(|_| !interrupt.is_set()) {
-                gather(mesh, &plan, range, &mut facets, &mut ends);
-                visit_range(mesh, &mut facets, &ends, &mut visitor);
+                let blocks = plan.concerned(range, blocks.iter().copied());
+                held.gather(mesh, &plan.nodes(range), &blocks);
+                held.visit(mesh, &mut visitor);
             }
             visitor
         })
         .collect()
 }
 
-/// Ranges of nodes to process, and the cells of each.
-struct Plan {
-    ranges: Vec<Range<u32>>,
-    /// Half-facets whose smallest node this is.
-    counts: Vec<AtomicU32>,
-    /// The key nodes of each block of cells.
-    blocks: Vec<KeyNodes>,
+/// The half-facets of a range of nodes.
+#[derive(Default)]
+struct Held<const K: usize> {
+    /// Those of one node together.
+    facets: Vec<HalfFacet<K>>,
+    /// Where the half-facets of each node end.
+    ends: Vec<usize>,
+    /// The cells that have them.
+    cells: Vec<u32>,
 }
 
-/// Smallest and largest of the key nodes in some cells.
-type KeyNodes = (u32, u32);
-
-impl Plan {
-    fn new(mesh: &Mesh, budget: usize) -> Self {
-        let counts: Vec<AtomicU32> = (0..mesh.n_nodes()).map(|_| AtomicU32::new(0)).collect();
-        let per_block = CELLS_PER_BLOCK * mesh.kind.n_nodes();
-        let blocks = mesh.cells.par_chunks(per_block).map(|block| match mesh.kind {
-            CellKind::Tetrahedron => count_block(CellKind::Tetrahedron, block, &counts),
-            kind => count_block(kind, block, &counts),
-        });
-        Self { blocks: blocks.collect(), ranges: ranges(&counts, budget), counts }
-    }
-
-    /// Number of half-facets of a node.
-    fn count(&self, node: u32) -> usize {
-        self.counts[node as usize].load(Ordering::Relaxed) as usize
-    }
-}
-
-#[inline(always)]
-fn count_block(kind: CellKind, cells: &[u32], counts: &[AtomicU32]) -> KeyNodes {
-    let (mut low, mut high) = (u32::MAX, 0);
-    for cell in cells.chunks_exact(kind.n_nodes()) {
-        for facet in kind.facets() {
-            let first = smallest(cell, facet);
-            counts[first as usize].fetch_add(1, Ordering::Relaxed);
-            (low, high) = (low.min(first), high.max(first));
+impl<const K: usize> Held<K> {
+    /// Collects the half-facets of some blocks of cells whose smallest node lies in a range.
+    fn gather(&mut self, mesh: &Mesh, nodes: &Range<u32>, blocks: &[usize]) {
+        // With the kind spelt out the compiler unrolls the loop over the facets of a cell.
+        match mesh.kind {
+            CellKind::Tetrahedron => self.gather_kind(CellKind::Tetrahedron, mesh, nodes, blocks),
+            CellKind::Triangle => self.gather_kind(CellKind::Triangle, mesh, nodes, blocks),
+            kind => self.gather_kind(kind, mesh, nodes, blocks),
         }
     }
-    (low, high)
-}
 
-/// Cuts the nodes into ranges with at most `budget` half-facets, or one node, each.
-fn ranges(counts: &[AtomicU32], budget: usize) -> Vec<Range<u32>> {
-    let mut ranges = Vec::new();
-    let (mut start, mut held) = (0, 0);
-    for (node, count) in (0..).zip(counts) {
-        let count = count.load(Ordering::Relaxed) as usize;
-        if held > 0 && held + count > budget {
-            ranges.push(start..node);
-            (start, held) = (node, 0);
-        }
-        held += count;
-    }
-    if held > 0 {
-        ranges.push(start..counts.len() as u32);
-    }
-    ranges
-}
-
-/// Collects the half-facets whose smallest node lies in `range`, those of one node together.
-///
-/// Afterwards `ends[i]` is where the half-facets of node `range.start + i` end.
-fn gather<const K: usize>(
-    mesh: &Mesh,
-    plan: &Plan,
-    range: &Range<u32>,
-    facets: &mut Vec<HalfFacet<K>>,
-    ends: &mut Vec<usize>,
-) {
-    // Filling advances the start of each node's stretch to its end, so the starts become the ends.
-    ends.clear();
-    let mut total = 0;
-    ends.extend(range.clone().map(|node| {
-        total += plan.count(node);
-        total - plan.count(node)
-    }));
-    facets.clear();
-    facets.resize(total, HalfFacet::EMPTY);
-    each_facet_of_range(mesh, plan, range, |kind, first, cell, local, nodes| {
-        let position = &mut ends[(first - range.start) as usize];
-        facets[*position] = half_facet(kind, first, cell, local, nodes);
-        *position += 1;
-    });
-}
-
-/// Calls `found(kind, smallest node, cell, local facet, nodes of the cell)` for the facets of a range.
-#[inline(always)]
-fn each_facet_of_range(
-    mesh: &Mesh,
-    plan: &Plan,
-    range: &Range<u32>,
-    found: impl FnMut(CellKind, u32, usize, usize, &[u32]),
-) {
-    // With the kind spelt out the compiler unrolls the loop over the facets of a cell.
-    match mesh.kind {
-        CellKind::Tetrahedron => scan(CellKind::Tetrahedron, mesh, plan, range, found),
-        CellKind::Triangle => scan(CellKind::Triangle, mesh, plan, range, found),
-        kind => scan(kind, mesh, plan, range, found),
-    }
-}
-
-#[inline(always)]
-fn scan(
-    kind: CellKind,
-    mesh: &Mesh,
-    plan: &Plan,
-    range: &Range<u32>,
-    mut found: impl FnMut(CellKind, u32, usize, usize, &[u32]),
-) {
-    let n = kind.n_nodes();
-    for (block, &(low, high)) in plan.blocks.iter().enumerate() {
-        if low >= range.end || high < range.start {
-            continue;
-        }
-        let start = block * CELLS_PER_BLOCK;
-        let end = (start + CELLS_PER_BLOCK).min(mesh.n_cells());
-        for (cell, nodes) in (start..end).zip(mesh.cells[start * n..end * n].chunks_exact(n)) {
-            if !may_concern(kind, nodes, range) {
-                continue;
-            }
-            for (local, facet) in kind.facets().iter().enumerate() {
-                let first = smallest(nodes, facet);
-                if range.contains(&first) {
-                    found(kind, first, cell, local, nodes);
+    #[inline(always)]
+    fn gather_kind(&mut self, kind: CellKind, mesh: &Mesh, range: &Range<u32>, blocks: &[usize]) {
+        let (n, Self { facets, ends, cells }) = (kind.n_nodes(), self);
+        ends.clear();
+        ends.resize(range.len(), 0);
+        cells.clear();
+        for of_block in blocks.iter().map(|&block| cells_of_block(mesh, block)) {
+            let nodes = mesh.cells[of_block.start * n..of_block.end * n].chunks_exact(n);
+            for (cell, nodes) in of_block.zip(nodes) {
+                let mut is_concerned = false;
+                each_key_node(kind, nodes, |node, n_facets| {
+                    if let Some(count) = ends.get_mut(node.wrapping_sub(range.start) as usize) {
+                        *count += n_facets;
+                        is_concerned = true;
+                    }
+                });
+                if is_concerned {
+                    cells.push(cell as u32);
                 }
             }
         }
+        // Filling advances the start of each node's stretch to its end, so the starts become the ends.
+        let mut total = 0;
+        for end in ends.iter_mut() {
+            total += std::mem::replace(end, total);
+        }
+        facets.clear();
+        facets.resize(total, HalfFacet::EMPTY);
+        for &cell in &*cells {
+            each_half_facet(kind, cell, mesh.cell(cell as usize), |first, facet| {
+                if let Some(place) = ends.get_mut(first.wrapping_sub(range.start) as usize) {
+                    facets[*place] = facet;
+                    *place += 1;
+                }
+            });
+        }
+    }
+
+    /// Sorts the half-facets of each node and passes those with the same nodes to the visitor.
+    fn visit<V: FacetVisitor>(&mut self, mesh: &Mesh, visitor: &mut V) {
+        let mut start = 0;
+        for &end in &self.ends {
+            let of_node = &mut self.facets[start..end];
+            of_node.sort_unstable_by_key(HalfFacet::key);
+            of_node.chunk_by(|a, b| a.rest == b.rest).for_each(|group| visitor.visit(mesh, group));
+            start = end;
+        }
     }
 }
 
-/// A cheap test that most cells fail: whether a facet may have its smallest node in the range.
+/// Calls `found(smallest node, half-facet)` for each facet of a cell.
 #[inline(always)]
-fn may_concern(kind: CellKind, nodes: &[u32], range: &Range<u32>) -> bool {
-    if kind != CellKind::Tetrahedron {
-        return true;
+fn each_half_facet<const K: usize>(
+    kind: CellKind,
+    cell: u32,
+    nodes: &[u32],
+    mut found: impl FnMut(u32, HalfFacet<K>),
+) {
+    if kind == CellKind::Tetrahedron {
+        return each_of_tetrahedron(cell, [nodes[0], nodes[1], nodes[2], nodes[3]], found);
     }
-    // Three facets start at the smallest node and one at the second smallest.
-    let ((a, b), (c, d)) = ((nodes[0], nodes[1]), (nodes[2], nodes[3]));
-    let (low, high) = (a.min(b).min(c.min(d)), a.min(b).max(c.min(d)).min(a.max(b).min(c.max(d))));
-    range.contains(&low) | range.contains(&high)
+    for (local, facet) in kind.facets().iter().enumerate() {
+        let first = smallest(nodes, facet);
+        found(first, half_facet(kind, first, cell, local, nodes));
+    }
 }
 
+/// As [`each_half_facet`]: the facets of a sorted tetrahedron are sorted, and each is even or odd as the order is and as
+/// the place of the node that it leaves out.
 #[inline(always)]
-fn smallest(cell: &[u32], facet: &[usize]) -> u32 {
-    facet.iter().fold(u32::MAX, |least, &i| least.min(cell[i]))
+fn each_of_tetrahedron<const K: usize>(cell: u32, nodes: [u32; 4], mut found: impl FnMut(u32, HalfFacet<K>)) {
+    let mut sorted: [u64; 4] = std::array::from_fn(|i| u64::from(nodes[i]) << 2 | i as u64);
+    let mut odd = false;
+    for (i, j) in [(0, 1), (2, 3), (0, 2), (1, 3), (1, 2)] {
+        let (a, b) = (sorted[i], sorted[j]);
+        (sorted[i], sorted[j]) = (a.min(b), a.max(b));
+        odd ^= a > b;
+    }
+    let node = |i: usize| (sorted[i] >> 2) as u32;
+    for (left_out, [first, rest @ ..]) in [[1, 2, 3], [0, 2, 3], [0, 1, 3], [0, 1, 2]].into_iter().enumerate()
+    {
+        let local = (sorted[left_out] & 3) as u32;
+        let is_odd = odd ^ (left_out % 2 == 1);
+        let rest = std::array::from_fn(|i| node(rest[i]));
+        found(node(first), HalfFacet { rest, cell, side: local << 1 | u32::from(is_odd) });
+    }
 }
 
 #[inline(always)]
 fn half_facet<const K: usize>(
     kind: CellKind,
     first: u32,
-    cell: usize,
+    cell: u32,
     local: usize,
     nodes: &[u32],
 ) -> HalfFacet<K> {
@@ -254,31 +222,15 @@ fn half_facet<const K: usize>(
         _ => rest[0] > rest[K - 1],
     };
     rest.sort_unstable();
-    HalfFacet { rest, cell: cell as u32, side: (local as u32) << 1 | u32::from(odd) }
-}
-
-/// Sorts the half-facets of each node and passes those with the same nodes to the visitor.
-fn visit_range<const K: usize, V: FacetVisitor>(
-    mesh: &Mesh,
-    facets: &mut [HalfFacet<K>],
-    ends: &[usize],
-    visitor: &mut V,
-) {
-    let mut start = 0;
-    for &end in ends {
-        let of_node = &mut facets[start..end];
-        of_node.sort_unstable_by_key(|facet| (facet.rest, facet.cell));
-        of_node.chunk_by(|a, b| a.rest == b.rest).for_each(|group| visitor.visit(mesh, group));
-        start = end;
-    }
+    HalfFacet { rest, cell, side: (local as u32) << 1 | u32::from(odd) }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{FacetVisitor, HalfFacet, visit_with_budget};
-    use crate::Mesh;
+    use super::{FacetVisitor, HalfFacet, each_of_tetrahedron, half_facet, smallest, visit_with_budget};
     use crate::generate::{BoxConfig, BoxSplit, SquareConfig, box_mesh, square};
     use crate::interrupt::Interrupt;
+    use crate::{CellKind, Mesh};
 
     #[derive(Default)]
     struct Groups(Vec<Vec<(u32, u8, bool)>>);
@@ -312,7 +264,36 @@ mod tests {
         }
         let config = BoxConfig { cells: [5, 1, 3], split: BoxSplit::Hexahedron, ..BoxConfig::default() };
         assert_independent_of_the_budget::<3>(&box_mesh(&config).unwrap());
-        let config = SquareConfig { cells: [31, 40], ..SquareConfig::default() };
-        assert_independent_of_the_budget::<1>(&square(&config).unwrap());
+        // The second has more nodes than there are buckets.
+        for cells in [[31, 40], [83, 71]] {
+            let config = SquareConfig { cells, ..SquareConfig::default() };
+            assert_independent_of_the_budget::<1>(&square(&config).unwrap());
+        }
+    }
+
+    #[test]
+    fn facets_of_a_sorted_tetrahedron_are_those_of_its_list_of_facets() {
+        let numbers = [3, u32::MAX, 0, 1 << 31];
+        for order in 0..256_usize {
+            let places: [usize; 4] = std::array::from_fn(|i| order >> (2 * i) & 3);
+            let nodes = places.map(|place| numbers[place]);
+            if (1..4).any(|i| places[..i].contains(&places[i])) {
+                continue;
+            }
+            let mut n_found = 0;
+            each_of_tetrahedron::<2>(7, nodes, |first, found| {
+                let local = usize::from(found.local());
+                let kind = CellKind::Tetrahedron;
+                assert_eq!(first, smallest(&nodes, kind.facets()[local]));
+                let expected: HalfFacet<2> = half_facet(kind, first, 7, local, &nodes);
+                assert_eq!(
+                    (found.rest, found.cell, found.side),
+                    (expected.rest, 7, expected.side),
+                    "{nodes:?}"
+                );
+                n_found |= 1 << local;
+            });
+            assert_eq!(n_found, 0b1111);
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! Unused nodes and coincident nodes.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use rayon::prelude::*;
 
@@ -9,14 +10,19 @@ use crate::{Field, Mesh};
 
 /// Drops unused nodes and the facets on them; returns the number of each.
 pub(super) fn drop_orphans(mesh: &mut Mesh) -> (usize, usize) {
-    let mut is_used = vec![false; mesh.n_nodes()];
-    for &node in &mesh.cells {
-        is_used[node as usize] = true;
-    }
-    let n_orphans = is_used.iter().filter(|&&used| !used).count();
+    let is_used: Vec<AtomicBool> = mesh.points.par_iter().map(|_| AtomicBool::new(false)).collect();
+    mesh.cells.par_iter().with_min_len(1 << 14).for_each(|&node| {
+        let is_used = &is_used[node as usize];
+        // Most nodes are marked already, and what is only read stays in the caches of all threads.
+        if !is_used.load(Relaxed) {
+            is_used.store(true, Relaxed);
+        }
+    });
+    let n_orphans = is_used.par_iter().filter(|used| !used.load(Relaxed)).count();
     if n_orphans == 0 {
         return (0, 0);
     }
+    let is_used: Vec<bool> = is_used.into_iter().map(AtomicBool::into_inner).collect();
     let n_stray = drop_facets_without_cells(mesh, &is_used);
     let mut new_number = Vec::with_capacity(is_used.len());
     let mut n_kept = 0u32;
@@ -111,9 +117,9 @@ fn crowded_nodes(points: &[[f64; 3]], tolerance: f64) -> Vec<u32> {
     keys.append(&mut in_margins.collect());
     keys.par_sort_unstable();
     let mut nodes: Vec<u32> = keys
-        .chunk_by(|a, b| a.0 == b.0)
+        .par_chunk_by(|a, b| a.0 == b.0)
         .filter(|group| group.len() > 1)
-        .flat_map(|group| group.iter().map(|&(_, node)| node))
+        .flat_map_iter(|group| group.iter().map(|&(_, node)| node))
         .collect();
     nodes.sort_unstable();
     nodes.dedup();

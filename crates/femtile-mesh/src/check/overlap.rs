@@ -74,7 +74,7 @@ pub(super) fn overlapping_facets(
         .flat_map_iter(|(patch, i)| touched(patch, patch.level).map(move |bucket| (bucket, i)))
         .collect();
     buckets.par_sort_unstable();
-    let groups: Vec<&[(u64, u32)]> = buckets.chunk_by(|a, b| a.0 == b.0).collect();
+    let groups: Vec<&[(u64, u32)]> = buckets.par_chunk_by(|a, b| a.0 == b.0).collect();
     let compare = |a: u32, b: u32| {
         let (a, b) = (&patches[a as usize], &patches[b as usize]);
         let pair = (a.facet.min(b.facet) as usize, a.facet.max(b.facet) as usize);
@@ -84,10 +84,10 @@ pub(super) fn overlapping_facets(
         overlap.then_some(pair)
     };
     let first_of_group = |group: &&[(u64, u32)]| {
-        let mut members: Vec<u32> = group.iter().map(|&(_, i)| i).collect();
-        if interrupt.is_set() {
-            members.clear();
+        if interrupt.is_set() || face_alike(&patches, group) {
+            return None;
         }
+        let mut members: Vec<u32> = group.iter().map(|&(_, i)| i).collect();
         near_pairs(&patches, &mut members).filter_map(|(a, b)| compare(a, b)).min()
     };
     let among_alike = groups.par_iter().filter_map(first_of_group).min();
@@ -108,6 +108,12 @@ pub(super) fn overlapping_facets(
     };
     let indexed = patches.par_iter().zip(0..patches.len() as u32);
     among_alike.into_iter().chain(indexed.filter_map(first_coarser).min()).min()
+}
+
+/// Returns whether all normals lie within 60° of the first, so that no two are opposed; true of most places of a surface.
+fn face_alike(patches: &[Patch], group: &[(u64, u32)]) -> bool {
+    let normal = |&(_, i): &(u64, u32)| patches[i as usize].normal;
+    group.first().map(normal).is_none_or(|first| group.iter().all(|of| dot(normal(of), first) > 0.5))
 }
 
 /// Pairs of patches whose boxes meet along one axis: the one on which boxes are smallest beside the whole of them.

@@ -100,7 +100,10 @@ impl<'a> Surface<'a> {
 
     /// Returns the first position of each face.
     fn first_of_each_face(&self) -> Vec<usize> {
-        (0..self.faces.len()).filter(|&i| i == 0 || self.faces[i - 1].0 != self.faces[i].0).collect()
+        (0..self.faces.len())
+            .into_par_iter()
+            .filter(|&i| i == 0 || self.faces[i - 1].0 != self.faces[i].0)
+            .collect()
     }
 
     /// Facets with some nodes, ascending.

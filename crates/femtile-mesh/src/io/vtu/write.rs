@@ -203,47 +203,48 @@ impl<'a> Grid<'a> {
     fn topology(&self) -> Vec<Array<'_>> {
         let (n_cells, n_facets) = (self.n_cells(), self.n_facets());
         let (per_cell, per_facet) = (self.places.len(), self.facet.map_or(0, CellKind::n_nodes));
-        let array = |name: &str, kind, n_bytes, bytes| Array {
-            name: name.into(),
-            kind,
+        let n_indices = self.cells.len() + self.facets.len();
+        let is_narrow = n_indices.max(self.points.len()) <= i32::MAX as usize;
+        let nodes = move |first: usize| {
+            let begin = first.min(self.cells.len()) / per_cell * per_cell;
+            let cells = self.cells[begin..].chunks_exact(per_cell);
+            let nodes = cells.flat_map(|cell| self.places.iter().map(|&place| &cell[place]));
+            nodes.chain(self.facets).skip(first - begin).map(|&node| u64::from(node))
+        };
+        let end = move |i: usize| i.min(n_cells) * per_cell + i.saturating_sub(n_cells) * per_facet;
+        let ends = move |first: usize| (first + 1..).map(move |i| end(i) as u64);
+        let types = Array {
+            name: "types".into(),
+            kind: "UInt8",
             n_components: 1,
-            n_bytes,
-            bytes,
+            n_bytes: n_cells + n_facets,
+            bytes: source(move |first| {
+                let facet_type = self.facet.map_or(0, CellKind::vtk_type);
+                (first..).map(move |i| [if i < n_cells { self.cell_type } else { facet_type }])
+            }),
         };
         vec![
-            array(
-                "connectivity",
-                "Int64",
-                8 * (self.cells.len() + self.facets.len()),
-                source(move |first| {
-                    let begin = first.min(self.cells.len()) / per_cell * per_cell;
-                    let cells = self.cells[begin..].chunks_exact(per_cell);
-                    let nodes = cells.flat_map(|cell| self.places.iter().map(|&place| &cell[place]));
-                    let nodes = nodes.chain(self.facets).skip(first - begin);
-                    nodes.map(|&node| u64::from(node).to_le_bytes())
-                }),
-            ),
-            array(
-                "offsets",
-                "Int64",
-                8 * (n_cells + n_facets),
-                source(move |first| {
-                    let end =
-                        move |i: usize| i.min(n_cells) * per_cell + i.saturating_sub(n_cells) * per_facet;
-                    (first + 1..).map(move |i| (end(i) as u64).to_le_bytes())
-                }),
-            ),
-            array(
-                "types",
-                "UInt8",
-                n_cells + n_facets,
-                source(move |first| {
-                    let facet_type = self.facet.map_or(0, CellKind::vtk_type);
-                    (first..).map(move |i| [if i < n_cells { self.cell_type } else { facet_type }])
-                }),
-            ),
+            integers("connectivity", n_indices, is_narrow, nodes),
+            integers("offsets", n_cells + n_facets, is_narrow, ends),
+            types,
         ]
     }
+}
+
+/// An array of `n` integers, of 32 bits where they are narrow; `values` returns them from a given one on.
+fn integers<'a, I: Iterator<Item = u64>>(
+    name: &str,
+    n: usize,
+    is_narrow: bool,
+    values: impl Fn(usize) -> I + Sync + 'a,
+) -> Array<'a> {
+    let (kind, n_bytes, bytes) = match is_narrow {
+        true => {
+            ("Int32", 4 * n, source(move |first| values(first).map(|value| (value as u32).to_le_bytes())))
+        }
+        false => ("Int64", 8 * n, source(move |first| values(first).map(u64::to_le_bytes))),
+    };
+    Array { name: name.into(), kind, n_components: 1, n_bytes, bytes }
 }
 
 fn fields<'a>(
@@ -315,9 +316,9 @@ mod tests {
                 cells: &cells,
             })
         };
-        let nodes = cells.chunks(9).flat_map(|cell| grid.places.iter().map(|&place| u64::from(cell[place])));
-        let nodes: Vec<u64> = nodes.chain(facets.iter().map(|&node| u64::from(node))).collect();
-        let ends: Vec<u64> = vec![9, 18, 27, 36, 45, 47, 49, 51];
+        let nodes = cells.chunks(9).flat_map(|cell| grid.places.iter().map(|&place| cell[place]));
+        let nodes: Vec<u32> = nodes.chain(facets.iter().copied()).collect();
+        let ends: Vec<u32> = vec![9, 18, 27, 36, 45, 47, 49, 51];
         let expected =
             [nodes, ends].map(|numbers| numbers.iter().flat_map(|n| n.to_le_bytes()).collect::<Vec<u8>>());
         let field = Field { n_components: 3, values: (0..21).map(f64::from).collect() };
@@ -330,5 +331,29 @@ mod tests {
             assert_eq!(bytes(types, size), [70, 70, 70, 70, 70, 3, 3, 3]);
             assert_eq!(bytes(&padded[0], size), numbers);
         }
+    }
+
+    #[test]
+    fn integers_have_64_bits_where_32_are_too_few() {
+        let numbers = [0, 1, i32::MAX as u64, u64::from(u32::MAX)];
+        for (is_narrow, kind) in [(true, "Int32"), (false, "Int64")] {
+            let array = integers("offsets", 4, is_narrow, |first| numbers[first..].iter().copied());
+            let width = if is_narrow { 4 } else { 8 };
+            let expected: Vec<u8> =
+                numbers.iter().flat_map(|number| number.to_le_bytes()[..width].to_vec()).collect();
+            assert_eq!((array.kind, bytes(&array, 2 * width)), (kind, expected));
+        }
+        let points = [[0.0; 3]; 3];
+        let (cells, facets) = ([0, 1, 2, 0], [0, 1]);
+        let grid = Grid {
+            points: &points,
+            cell_type: 9,
+            places: vec![0, 1, 2, 3],
+            cells: &cells,
+            facet: Some(CellKind::Segment),
+            facets: &facets,
+        };
+        let kinds: Vec<&str> = grid.topology().iter().map(|array| array.kind).collect();
+        assert_eq!(kinds, ["Int32", "Int32", "UInt8"]);
     }
 }
