@@ -66,7 +66,7 @@ impl DeviceChoice {
         self.choose_for(opened, (n, &format!("{n} unknowns")), n_threads)
     }
 
-    /// Chooses the device for so many steps in time of a problem of `n` unknowns.
+    /// Chooses the device for `n_steps` steps in time of a problem of `n` unknowns.
     pub fn choose_for_steps(
         self,
         opened: Option<Cuda>,
@@ -103,7 +103,7 @@ impl DeviceChoice {
     }
 }
 
-/// Returns the unknowns of one solve that takes a processor as long as so many steps.
+/// Returns the unknowns of a steady problem whose solve takes a processor as long as `n_steps` steps in time.
 fn of_one_solve(n: usize, n_steps: usize) -> usize {
     if n < LEAST_FOR_STEPS { n } else { n.saturating_mul((n_steps / STEPS_OF_A_SOLVE).max(1)) }
 }
@@ -121,7 +121,7 @@ pub(crate) fn choose(
     by_method(config, opened, |opened| config.device.choose(opened, n, n_threads))
 }
 
-/// As [`choose`], for so many steps in time.
+/// As [`choose`], for unknowns and a number of steps in time.
 pub(crate) fn choose_for_steps(
     config: &SolverConfig,
     opened: Option<Cuda>,

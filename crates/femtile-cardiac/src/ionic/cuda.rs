@@ -111,8 +111,8 @@ impl IonicKernels for Cuda {
         let arguments =
             (v.write(), double.write(), single.write(), stimulus, list(points), n as u64, stride, dt);
         let kernel = Kernel::<Advance>::new("ionic_advance");
-        // SAFETY: vectors have an entry for every node, of which there are fewer than 2^32, numbers of a list are below that and occur once, and the rows of
-        // states have room for every point.
+        // SAFETY: vectors have an entry for every node, of which there are fewer than 2^32; numbers of a list are below that
+        // and occur once, and the rows of states have room for every point.
         Ok(unsafe { self.launch(&program.specialisation, &kernel, Launch::over(n, THREADS), arguments) }?)
     }
 

@@ -33,8 +33,8 @@ pub(crate) struct DiffusionConfig<'a> {
 
 /// One step of diffusion: solves $(\tfrac{c}{\theta h} M + K)\, w = K V$ and subtracts $w/\theta$ from V.
 ///
-/// The solve begins with the line through the last two w, and ends when the residual is that of an error of the given size in V at
-/// all nodes, $\|r\|_2 \le \epsilon\, \tfrac{c}{h} \|M 1\|_2$.
+/// The solve begins with the line through the last two w, and ends when the residual is that of an error of the given size
+/// in V at all nodes, $\|r\|_2 \le \epsilon\, \tfrac{c}{h} \|M 1\|_2$.
 pub(super) struct Diffusion<D: CardiacDevice> {
     stiffness: ProductMatrix<f64, D>,
     solver: CgSolver<f64, D>,

@@ -396,8 +396,8 @@ impl<'m> Monodomain<'m> {
         (count, if divides { self.step } else { length / count as f64 })
     }
 
-    /// Returns the range of action potentials of the first model.
-    fn amplitude(&self) -> f64 {
+    /// Returns the range of action potentials of the first model: 100 mV, or 1 without units.
+    pub fn amplitude(&self) -> f64 {
         if self.tissues[0].model.units().is_physical() { 100.0 } else { 1.0 }
     }
 

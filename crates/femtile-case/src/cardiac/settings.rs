@@ -40,7 +40,8 @@ pub(super) fn monodomain<'m>(case: &Case, mesh: &'m Mesh) -> Result<Monodomain<'
     let mut problem = tissue(Monodomain::new(mesh, model.clone()), membrane, &model);
     let tolerance = case.file.solver.tolerance;
     if tolerance != SolverSection::default().tolerance {
-        problem = problem.solve_error(tolerance * if model.units().is_physical() { 100.0 } else { 1.0 });
+        let range = problem.amplitude();
+        problem = problem.solve_error(tolerance * range);
     }
     problem = problem.conductivity(&case.file.equation.sigma).activation(activation);
     for (i, region) in membrane.region.iter().enumerate() {
@@ -245,7 +246,11 @@ pub(super) fn fingerprint(case: &Case, problem: &Monodomain<'_>) -> [u8; 32] {
         let length = (time.step, time.tolerance);
         (time.method, time.start, length, time.theta, time.mass)
     });
-    restart::fingerprint(problem.mesh(), &of_problem, &(in_time, &file.solver.preconditioner))
+    restart::fingerprint(
+        problem.mesh(),
+        &of_problem,
+        &(in_time, &file.solver.preconditioner, file.solver.tolerance),
+    )
 }
 
 /// Reads the checkpoint of a case that is to go on from one.

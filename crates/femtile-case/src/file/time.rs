@@ -87,7 +87,7 @@ pub struct CheckpointSection {
     pub minutes: Option<f64>,
 }
 
-/// What a run does when a frame, a trace or a checkpoint cannot be written, as on a full disk.
+/// The reaction to a frame, a trace or a checkpoint that cannot be written, as on a full disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum WriteErrorName {

@@ -93,7 +93,7 @@ struct Blind;
 
 impl Observer for Blind {}
 
-/// What a run of so many steps of BDF2 asks of a GPU.
+/// Counts the requests to a GPU of a run of BDF2 with this number of steps.
 fn steps(n_steps: usize, source: &str) -> Option<Asked> {
     let emulator = Emulator::new().map_err(|error| eprintln!("SKIPPED: steps in time: {error}")).ok()?;
     let driver = Arc::new(Counting::new(emulator, usize::MAX));

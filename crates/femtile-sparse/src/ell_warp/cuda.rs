@@ -48,6 +48,7 @@ impl Variant {
             .define("FEMTILE_LANES", self.lanes)
             .define(
                 "FEMTILE_BATCH",
+                // Values of fewer bits leave registers to more columns.
                 if size_of::<V>() < size_of::<T>() { 5 } else { batch(self.lanes, self.delta) },
             )
             .define("FEMTILE_LONG", LONG)

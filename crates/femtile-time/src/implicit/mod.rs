@@ -13,14 +13,16 @@ mod history;
 mod integrator;
 mod scheme;
 mod step;
+mod steps;
 
 use femtile_device::{Buffer, Device};
 use femtile_linalg::LinalgError;
 
 pub use checkpoint::{Checkpoint, CheckpointError};
 pub use control::Tolerance;
-pub use integrator::{Integrator, Monitor, Outcome, Reached, Silent, Steps, Stop};
+pub use integrator::{Integrator, Monitor, Outcome, Reached, Silent, Stop};
 pub use scheme::Scheme;
+pub use steps::Steps;
 
 /// The implicit equation of a stage, $(a M + K)\, u = F(t) + M b + d$.
 #[derive(Debug)]

@@ -128,7 +128,7 @@ pub struct CgSolver<T: Scalar, D: CgSolverKernels<T>> {
     smallest_ritz: Option<f64>,
 }
 
-/// What the first guess of the next solve is made of, besides the last solution and its product.
+/// The solution before the last one with its product: with the last ones they give the next first guess.
 struct History<T: Scalar, D: Device> {
     previous_x: Buffer<T, D>,
     previous_q: Buffer<T, D>,
