@@ -3,7 +3,9 @@ use std::cell::OnceCell;
 use femtile::device::cuda::{gpus, measure};
 use femtile::device::{Cpu, Cuda, Device};
 
-use super::{Absent, Row, Settings, fu2014, kronbichler2022, niederer2011, wong2015};
+use super::{
+    Absent, Figure, Quantity, Row, Settings, Table, fu2014, kronbichler2022, niederer2011, wong2015,
+};
 use femtile_bench::BenchError;
 
 /// The devices of this machine, and what is measured once for several figures.
@@ -60,6 +62,29 @@ impl Session {
             kronbichler2022,
             niederer2011,
         })
+    }
+
+    /// Returns a figure that is a table, without notes and claims.
+    pub(super) fn figure(
+        &self,
+        paper: &'static str,
+        (item, title, quantity, abscissa): (&'static str, &str, Quantity, &'static str),
+        setting: String,
+        table: Table,
+    ) -> Figure {
+        Figure {
+            paper,
+            item,
+            title: title.into(),
+            quantity,
+            abscissa,
+            setting,
+            rows: Vec::new().into(),
+            table: Some(table),
+            notes: Vec::new(),
+            claims: Vec::new(),
+            absent: no_gpu(self).into_iter().collect(),
+        }
     }
 
     /// The machine in one line.

@@ -12,7 +12,7 @@ mod theirs;
 
 use std::cell::{OnceCell, RefCell};
 
-use super::session::{no_gpu, once};
+use super::session::once;
 use super::{Absent, Cell, Claim, Figure, Item, Quantity, Session, Table};
 use femtile_bench::multigrid::Peers;
 use meshes::Case;
@@ -54,22 +54,9 @@ fn figure(
     (item, title, quantity, abscissa): (&'static str, &str, Quantity, &'static str),
     table: Table,
 ) -> Figure {
-    Figure {
-        paper: KEY,
-        item,
-        title: title.into(),
-        quantity,
-        abscissa,
-        setting: format!(
-            "{}; f64, levels of multigrid in f32; theirs: GTX 580, Core i7-965",
-            session.machine()
-        ),
-        rows: Vec::new().into(),
-        table: Some(table),
-        notes: Vec::new(),
-        claims: Vec::new(),
-        absent: no_gpu(session).into_iter().collect(),
-    }
+    let setting =
+        format!("{}; f64, levels of multigrid in f32; theirs: GTX 580, Core i7-965", session.machine());
+    session.figure(KEY, (item, title, quantity, abscissa), setting, table)
 }
 
 fn times(factor: f64) -> String {

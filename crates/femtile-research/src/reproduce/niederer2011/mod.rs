@@ -9,7 +9,6 @@ use femtile::{DeviceChoice, PreconditionerConfig, SolverConfig};
 use femtile_bench::BenchError;
 use femtile_bench::problems::slab;
 
-use super::session::no_gpu;
 use super::{Cell, Claim, Figure, Item, Quantity, Session, Table};
 use published::{PUBLISHED, Published};
 
@@ -153,20 +152,9 @@ fn figure(
     (item, title, abscissa): (&'static str, &str, &'static str),
     table: Table,
 ) -> Figure {
-    Figure {
-        paper: KEY,
-        item,
-        title: title.into(),
-        quantity: Quantity::Milliseconds,
-        abscissa,
-        setting: format!(
-            "{}; ten Tusscher–Panfilov 2006 (epi), splitting with θ = ½, consistent mass matrix, Kuhn tetrahedra",
-            session.machine()
-        ),
-        rows: Vec::new().into(),
-        table: Some(table),
-        notes: Vec::new(),
-        claims: Vec::new(),
-        absent: no_gpu(session).into_iter().collect(),
-    }
+    let setting = format!(
+        "{}; ten Tusscher–Panfilov 2006 (epi), splitting with θ = ½, consistent mass matrix, Kuhn tetrahedra",
+        session.machine()
+    );
+    session.figure(KEY, (item, title, Quantity::Milliseconds, abscissa), setting, table)
 }

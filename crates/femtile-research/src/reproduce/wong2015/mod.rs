@@ -17,7 +17,7 @@ mod variants;
 
 use std::cell::OnceCell;
 
-use super::session::{no_gpu, once};
+use super::session::once;
 use super::{Absent, Cell, Claim, Figure, Item, Quantity, Session, Table};
 use matrices::{Case, cases};
 
@@ -97,19 +97,8 @@ fn figure(
     (item, title, quantity, abscissa): (&'static str, &str, Quantity, &'static str),
     table: Table,
 ) -> Figure {
-    Figure {
-        paper: KEY,
-        item,
-        title: title.into(),
-        quantity,
-        abscissa,
-        setting: setting(session),
-        rows: Vec::new().into(),
-        table: Some(table),
-        notes: Vec::new(),
-        claims: Vec::new(),
-        absent: no_gpu(session).into_iter().collect(),
-    }
+    let setting = setting(session);
+    session.figure(KEY, (item, title, quantity, abscissa), setting, table)
 }
 
 fn setting(session: &Session) -> String {

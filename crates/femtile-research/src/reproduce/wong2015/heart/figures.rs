@@ -4,7 +4,6 @@ use femtile_bench::BenchError;
 
 use super::super::{KEY, range};
 use super::{Heart, Run, hearts};
-use crate::reproduce::session::no_gpu;
 use crate::reproduce::{Cell, Claim, Figure, Quantity, Session, Table, UNKNOWNS};
 
 /// The assembly as our parts have it.
@@ -207,20 +206,9 @@ fn figure(
     (item, title, quantity, abscissa): (&'static str, &str, Quantity, &'static str),
     table: Table,
 ) -> Figure {
-    Figure {
-        paper: KEY,
-        item,
-        title: title.into(),
-        quantity,
-        abscissa,
-        setting: format!(
-            "{}; a beat of the idealised ventricle, Aliev–Panfilov, backward Euler with adaptive steps, Jacobi-CG, f64",
-            session.machine()
-        ),
-        rows: Vec::new().into(),
-        table: Some(table),
-        notes: Vec::new(),
-        claims: Vec::new(),
-        absent: no_gpu(session).into_iter().collect(),
-    }
+    let setting = format!(
+        "{}; a beat of the idealised ventricle, Aliev–Panfilov, backward Euler with adaptive steps, Jacobi-CG, f64",
+        session.machine()
+    );
+    session.figure(KEY, (item, title, quantity, abscissa), setting, table)
 }
