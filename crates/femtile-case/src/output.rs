@@ -48,7 +48,7 @@ fn names(case: &Case) -> Vec<String> {
 pub(crate) fn write_results(
     case: &Case,
     mut report: Report,
-    stages: &Stages<'_>,
+    stages: &mut Stages<'_>,
     results: impl FnOnce(&Staging) -> Result<(), CaseError>,
 ) -> Result<Report, CaseError> {
     let (folder, names) = (&case.file.output.directory, names(case));
@@ -61,6 +61,7 @@ pub(crate) fn write_results(
              has reached, give it another folder",
             folder.display()
         ));
+        stages.finish();
         return Ok(report);
     }
     let staging = Staging::new(folder)?;
@@ -81,6 +82,7 @@ pub(crate) fn write_results(
     write_report(&staging.path(REPORT), &report)?;
     stages.go_on()?;
     staging.commit(&names)?;
+    stages.finish();
     Ok(report)
 }
 

@@ -97,6 +97,10 @@ pub struct SolveOptions {
     /// Also write the report as JSON to this file; `-` is standard output.
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
+    /// Write where the time goes, stages and the work of a GPU, to this file, in the trace format of Chrome and Perfetto; `-`
+    /// is standard output.
+    #[arg(long, value_name = "FILE")]
+    pub profile: Option<PathBuf>,
     /// Merge coincident nodes, which closes cracks.
     #[arg(long)]
     pub merge: bool,

@@ -16,6 +16,7 @@ mod tridiagonal;
 mod verify;
 
 use std::process::ExitCode;
+use std::time::Instant;
 
 use clap::{CommandFactory, Parser};
 use femtile::device::cpu::default_threads;
@@ -25,11 +26,12 @@ use failure::Failure;
 use femtile_terminal::{escape, print, say};
 
 fn main() -> ExitCode {
+    let begun = Instant::now();
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => return refuse(&error),
     };
-    match run(arguments) {
+    match run(arguments, begun) {
         Ok(code) => code,
         Err(failure) => failure.report(),
     }
@@ -45,11 +47,11 @@ fn refuse(error: &clap::Error) -> ExitCode {
     error.exit()
 }
 
-fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
+fn run(arguments: Arguments, begun: Instant) -> Result<ExitCode, Failure> {
     // The thread pool starts at its first use; its size is determined before.
     default_threads()?;
     match arguments.command {
-        Command::Solve(options) => solve::run(&options),
+        Command::Solve(options) => solve::run(&options, begun),
         Command::SolveMatrix(options) => solve_matrix::run(&options),
         Command::Verify { folder } => verify::run(&folder),
         Command::Tridiagonal(options) => tridiagonal::run(&options),

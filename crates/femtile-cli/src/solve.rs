@@ -1,31 +1,60 @@
 use std::path::Path;
 use std::process::ExitCode;
+use std::time::Instant;
 
 use femtile::linalg::krylov::Stop;
-use femtile_case::{Case, LevelReport, Override, Report};
+use femtile_case::{Case, CaseError, LevelReport, Override, Profile, Report};
 use femtile_tune::Tuned;
 
 use crate::arguments::SolveOptions;
 use crate::bars::Bars;
 use crate::failure::{Failure, INTERRUPTED};
 use crate::interrupt::Interrupt;
-use femtile_terminal::{check_target, tell};
+use femtile_terminal::{check_target, is_stdout, tell};
 
-/// `femtile solve`.
-pub fn run(options: &SolveOptions) -> Result<ExitCode, Failure> {
+/// `femtile solve` in a program that has begun at `begun`.
+pub fn run(options: &SolveOptions, begun: Instant) -> Result<ExitCode, Failure> {
+    let mut profile = options.profile.as_ref().map(|_| Profile::since(begun));
+    let step = |profile: &mut Option<Profile>, name| {
+        if let Some(profile) = profile {
+            profile.begin(name);
+        }
+    };
+    step(&mut profile, "reading the case file");
     let mut case = load(options)?;
     case.remembered = Tuned::read().remembered();
     override_with(&mut case, options)?;
-    let mut bars = Bars::new(options.quiet, Interrupt::listen()?);
-    let outcome = femtile_case::run(&case, &mut bars);
-    drop(bars);
-    let report = outcome?;
+    check_targets(options)?;
+    let bars = Bars::new(options.quiet, Interrupt::listen()?);
+    step(&mut profile, "checking the case, opening the device");
+    let report = solve(&case, bars, profile.as_mut())?;
+    step(&mut profile, "reporting");
     tell(options.json.as_deref(), options.quiet, &report.to_json(), &summary(&case, &report))?;
+    if let Some(profile) = profile {
+        tell(options.profile.as_deref(), true, &profile.trace("femtile solve").to_string(), "")?;
+    }
     Ok(match report.solve.stop {
         Stop::Converged => ExitCode::SUCCESS,
         Stop::Interrupted => ExitCode::from(INTERRUPTED),
         _ => ExitCode::from(1),
     })
+}
+
+fn solve(case: &Case, mut bars: Bars, profile: Option<&mut Profile>) -> Result<Report, CaseError> {
+    match profile {
+        Some(profile) => femtile_case::run(case, &mut profile.watch(&mut bars)),
+        None => femtile_case::run(case, &mut bars),
+    }
+}
+
+/// Checks that report and profile can be written.
+fn check_targets(options: &SolveOptions) -> Result<(), Failure> {
+    let (json, profile) = (options.json.as_deref(), options.profile.as_deref());
+    if json.is_some_and(is_stdout) && profile.is_some_and(is_stdout) {
+        return Err(Failure::message("--json and --profile cannot both go to standard output"));
+    }
+    json.map_or(Ok(()), |path| check_target("--json", path))?;
+    Ok(profile.map_or(Ok(()), |path| check_target("--profile", path))?)
 }
 
 /// Reads the case, with what the program's options set in it.
@@ -58,7 +87,7 @@ fn override_with(case: &mut Case, options: &SolveOptions) -> Result<(), Failure>
             .map_err(|error| Failure::message(format!("--tolerance {error}")))?;
         file.solver.tolerance = tolerance;
     }
-    Ok(options.json.as_deref().map_or(Ok(()), |path| check_target("--json", path))?)
+    Ok(())
 }
 
 /// Rows of each level, patches where there are any, and what the matrices of all cost together.

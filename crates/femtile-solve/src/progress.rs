@@ -56,6 +56,9 @@ pub trait Progress: Send {
     /// The linear system has been solved, or its solve has ended otherwise; results are written next.
     fn solved(&mut self, _system: &dyn SolvedSystem) {}
 
+    /// Results are written; what follows frees the memory of the run.
+    fn finished(&mut self) {}
+
     /// Returns whether to stop: the solve at its next iteration, with its iterate; other stages before anything is written.
     fn is_interrupted(&self) -> bool {
         false
@@ -174,6 +177,13 @@ impl<'a> Stages<'a> {
             *timings.of(stage) += self.begun.elapsed().as_secs_f64();
         }
         timings
+    }
+
+    /// Says that the last stage is over.
+    pub fn finish(&mut self) {
+        self.timings = self.timings();
+        self.stage = None;
+        self.progress.finished();
     }
 
     /// Returns the receiver of progress.

@@ -12,6 +12,7 @@ mod mesh;
 mod overrides;
 mod places;
 mod process;
+mod profile;
 mod simd;
 mod solve_matrix;
 mod spmv;

@@ -19,6 +19,7 @@ mod pool;
 mod program;
 mod recording;
 mod staging;
+mod trace;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -41,6 +42,7 @@ pub use program::{
 };
 use recording::Recordings;
 pub use recording::{CudaReadback, CudaRecording};
+pub use trace::{CudaTrace, TracedKind, TracedWork};
 
 /// One NVIDIA GPU with one stream of work; clones are handles of the same stream.
 ///
@@ -70,7 +72,7 @@ impl Cuda {
     pub fn new(ordinal: usize) -> Result<Self, DeviceError> {
         let allowed = memory::allowed()
             .map_err(|reason| DeviceError::Absent { requested: format!("cuda:{ordinal}"), reason })?;
-        let device = Self::with_driver(Arc::new(Nvidia::open(ordinal)?));
+        let device = Self::with_driver(trace::traced(Arc::new(Nvidia::open(ordinal)?)));
         if let Some(allowed) = allowed {
             device.limit_memory(allowed);
         }
