@@ -221,13 +221,21 @@ impl Driver for TracedDriver {
         self.inner.end_download(transfer)
     }
 
+    fn prepare(&self, programs: Vec<Specialisation>) {
+        self.inner.prepare(programs);
+    }
+
+    fn warm_up(&self) {
+        self.inner.warm_up();
+    }
+
     fn function(
         &self,
         program: &Specialisation,
         name: &'static str,
         signature: &[String],
     ) -> Result<Function, DeviceError> {
-        let mut load = work(TracedKind::Load, name, None);
+        let mut load = work(TracedKind::Load, &format!("{name} of {program}"), None);
         let function = self.inner.function(program, name, signature)?;
         load.length = load.begun.elapsed();
         let mut state = self.trace.state();
