@@ -1,8 +1,8 @@
 //! Runs a case: opens the device and chooses the kind of equation.
 
-use femtile_device::cuda::Opening;
+use femtile_device::cuda::{Opening, Specialisation};
 use femtile_device::{Cpu, Cuda};
-use femtile_solve::{Progress, Stages};
+use femtile_solve::{Progress, Stages, likely_programs};
 
 use crate::checked_mesh::checked_mesh;
 use crate::file::EquationKind;
@@ -17,7 +17,7 @@ use crate::{Case, CaseError, Report, cardiac, diffusion, output, stationary, tra
 pub fn run(case: &Case, progress: &mut dyn Progress) -> Result<Report, CaseError> {
     let mut run = || {
         case.check()?;
-        let opening = case.device()?.begin_opening(Vec::new)?;
+        let opening = case.device()?.begin_opening(|| likely(case))?;
         run_opening(case, opening, progress)
     };
     run().map_err(|error| placed(case, error))
@@ -32,6 +32,16 @@ pub fn run(case: &Case, progress: &mut dyn Progress) -> Result<Report, CaseError
 pub fn run_on(case: &Case, device: &Cuda, progress: &mut dyn Progress) -> Result<Report, CaseError> {
     case.check()?;
     run_opening(case, Some(device.clone().into()), progress).map_err(|error| placed(case, error))
+}
+
+/// Returns the programs of a GPU that the case will probably need.
+fn likely(case: &Case) -> Vec<Specialisation> {
+    match case.file.equation.kind {
+        EquationKind::ReactionDiffusion => {
+            case.solver_config().map_or(Vec::new(), |config| likely_programs(&config))
+        }
+        _ => Vec::new(),
+    }
 }
 
 fn run_opening(

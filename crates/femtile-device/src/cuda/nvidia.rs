@@ -355,7 +355,11 @@ impl Driver for Nvidia {
         self.staging().end_download(transfer)
     }
 
-    fn prepare(&self, programs: Vec<Specialisation>) {
+    fn prepare(&self, mut programs: Vec<Specialisation>) {
+        {
+            let modules = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
+            programs.retain(|program| !modules.contains_key(&program.key()));
+        }
         self.binaries.prepare(programs);
     }
 

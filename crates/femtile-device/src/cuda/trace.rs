@@ -1,6 +1,6 @@
 //! Times of launches and copies, for profiles.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -42,6 +42,8 @@ pub struct TracedWork {
     pub bytes: Option<usize>,
     /// The kernels of a replayed recording, with their numbers of launches; empty for other work.
     pub kernels: BTreeMap<&'static str, usize>,
+    /// Whether the program of a kernel that is loaded was announced with [`Driver::prepare`].
+    pub is_prepared: bool,
 }
 
 /// The work of GPUs, with times by events before and after each launch, replay and copy.
@@ -63,6 +65,8 @@ struct State {
     names: HashMap<Function, &'static str>,
     graphs: HashMap<Graph, BTreeMap<&'static str, usize>>,
     recording: Option<BTreeMap<&'static str, usize>>,
+    /// Keys of programs that were announced before they were needed.
+    prepared: HashSet<String>,
 }
 
 impl State {
@@ -112,7 +116,7 @@ struct TracedDriver {
 /// Returns work that begins now.
 fn work(kind: TracedKind, name: &str, bytes: Option<usize>) -> TracedWork {
     let (begun, length, kernels) = (Instant::now(), Duration::ZERO, BTreeMap::new());
-    TracedWork { kind, name: name.into(), begun, length, bytes, kernels }
+    TracedWork { kind, name: name.into(), begun, length, bytes, kernels, is_prepared: false }
 }
 
 impl TracedDriver {
@@ -222,6 +226,7 @@ impl Driver for TracedDriver {
     }
 
     fn prepare(&self, programs: Vec<Specialisation>) {
+        self.trace.state().prepared.extend(programs.iter().map(Specialisation::key));
         self.inner.prepare(programs);
     }
 
@@ -239,6 +244,7 @@ impl Driver for TracedDriver {
         let function = self.inner.function(program, name, signature)?;
         load.length = load.begun.elapsed();
         let mut state = self.trace.state();
+        load.is_prepared = state.prepared.contains(&program.key());
         state.names.insert(function, name);
         state.keep(load);
         Ok(function)

@@ -161,6 +161,7 @@ fn assemble<T: Scalar>(
     form: &CudaForm<'_>,
 ) -> Result<Option<Assembled<T, Cuda>>, FemError> {
     let mesh = problem.coefficients.mesh;
+    device.prepare(vec![program::<T, u32>(mesh.kind.n_nodes(), form)]);
     // Checks every node of every cell, so that kernels get only existing nodes.
     let (_, Sparsity { offsets, columns }) = pattern(mesh)?;
     problem.go_on(0.5)?;

@@ -1,7 +1,7 @@
 //! Compilation of the kernels.
 
-use femtile_device::Scalar;
 use femtile_device::cuda::{Header, Program, RECIPROCAL_HEADER, STRIDED_HEADER, Specialisation};
+use femtile_device::{Element, Scalar};
 use femtile_linalg::hooks::CudaHook;
 use femtile_linalg::krylov::cg::product_hook;
 
@@ -109,6 +109,14 @@ pub(super) fn sums<T: Scalar>(hook: &CudaHook<'_>) -> Specialisation {
         .define("FEMTILE_ROWS", ROWS)
         .define("FEMTILE_PRODUCT", u8::from(hook.is_product()))
         .header("hook.cuh", hook.source())
+}
+
+/// Returns the programs of an operator: in double precision also those that sum within the product, as conjugate gradients
+/// ask for.
+pub(super) fn all<T: Scalar>(variant: &Variant) -> Vec<Specialisation> {
+    let hooks = [CudaHook::none(), product_hook()];
+    let hooks = if T::C_NAME == f64::C_NAME { &hooks[..] } else { &hooks[..1] };
+    hooks.iter().flat_map(|hook| [variant.program::<T>(hook), sums::<T>(hook)]).collect()
 }
 
 /// Returns the programs of this crate, for checks that compile them: all degrees, and one of each kind of operator.
