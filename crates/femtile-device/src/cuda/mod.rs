@@ -40,8 +40,8 @@ use memory::MemoryBudget;
 pub use nvidia::{Nvidia, gpus};
 pub use opening::Opening;
 pub use program::{
-    COPY_HEADER, FEMTILE_HEADER, Header, MMA_HEADER, Program, RECIPROCAL_HEADER, STREAM_HEADER,
-    STRIDED_HEADER, Specialisation, TILE_HEADER,
+    COPY_HEADER, FEMTILE_HEADER, Header, LANES_HEADER, MMA_HEADER, Program, RECIPROCAL_HEADER, STREAM_HEADER,
+    STRIDED_HEADER, Specialisation, TABLE_HEADER, TILE_HEADER,
 };
 use recording::Recordings;
 pub use recording::{CudaReadback, CudaRecording};

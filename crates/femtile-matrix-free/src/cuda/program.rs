@@ -4,6 +4,7 @@ use femtile_device::cuda::{Header, Program, RECIPROCAL_HEADER, STRIDED_HEADER, S
 use femtile_device::{Element, Scalar};
 use femtile_linalg::hooks::CudaHook;
 use femtile_linalg::krylov::cg::product_hook;
+use femtile_linalg::precondition::polynomial::product_hooks;
 
 use super::config::LaunchShape;
 use super::{degree_transfer, facets, tables};
@@ -111,11 +112,13 @@ pub(super) fn sums<T: Scalar>(hook: &CudaHook<'_>) -> Specialisation {
         .header("hook.cuh", hook.source())
 }
 
-/// Returns the programs of an operator: in double precision also those that sum within the product, as conjugate gradients
-/// ask for.
+/// Returns the programs of an operator that solves use: with the hook of conjugate gradients in double precision, with those
+/// of smoothers in single precision.
 pub(super) fn all<T: Scalar>(variant: &Variant) -> Vec<Specialisation> {
-    let hooks = [CudaHook::none(), product_hook()];
-    let hooks = if T::C_NAME == f64::C_NAME { &hooks[..] } else { &hooks[..1] };
+    let [residual, step] = product_hooks();
+    let is_double = T::C_NAME == f64::C_NAME;
+    let hooks = if is_double { vec![product_hook()] } else { vec![residual, step] };
+    let hooks = [vec![CudaHook::none()], hooks].concat();
     hooks.iter().flat_map(|hook| [variant.program::<T>(hook), sums::<T>(hook)]).collect()
 }
 
