@@ -16,6 +16,7 @@ mod surface;
 mod voids;
 
 use std::path::Path;
+use std::sync::Arc;
 
 use rayon::prelude::*;
 
@@ -114,12 +115,12 @@ pub fn check_interruptible(
         n_duplicate_nodes: duplicates.len(),
         n_crack_facets: surface::n_crack_facets(&boundary, &duplicates),
         n_components: parts,
-        n_boundary_facets: boundary.len(),
         n_boundary_components: surface::n_components(mesh, &boundary),
         n_gaps: gaps.len(),
         n_pinched: surface::n_pinched(mesh, &boundary),
         n_tagged_inside: n_stray + surface::n_tagged_inside(mesh, &boundary),
         warnings: mesh.notes.iter().cloned().chain(accepted).collect(),
+        boundary: Arc::new(boundary),
         ..CheckReport::new(mesh, &shapes)
     };
     report.write_warnings(config.sliver_quality, duplicates.first().copied(), gaps.first());

@@ -1,4 +1,7 @@
-use super::Finding;
+use std::sync::Arc;
+
+use super::boundary::BoundaryFacets;
+use super::finding::Finding;
 use super::geometry::Shapes;
 use super::voids::Void;
 use crate::{CellKind, Mesh};
@@ -52,8 +55,8 @@ pub struct CheckReport {
     pub volume: f64,
     /// Connected parts of the mesh.
     pub n_components: usize,
-    /// Facets on the boundary.
-    pub n_boundary_facets: usize,
+    /// The facets on the boundary, as [`super::boundary_facets`] finds them.
+    pub boundary: Arc<BoundaryFacets>,
     /// Connected parts of the boundary: one more than there are holes in a mesh of one part.
     pub n_boundary_components: usize,
     /// Thin tetrahedra that are missing inside the mesh.
@@ -83,7 +86,7 @@ impl CheckReport {
             worst_at: super::geometry::centroid(&mesh.points, mesh.cell(shapes.worst_cell)),
             volume: shapes.measure,
             n_components: 0,
-            n_boundary_facets: 0,
+            boundary: Arc::default(),
             n_boundary_components: 0,
             n_gaps: 0,
             n_pinched: 0,
