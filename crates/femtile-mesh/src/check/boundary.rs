@@ -73,18 +73,14 @@ impl BoundaryFacets {
     pub(super) fn collect(mesh: &Mesh, mut sides: Vec<(u32, u8)>) -> Self {
         sides.par_sort_unstable();
         let n = mesh.kind.facet_kind().map_or(1, CellKind::n_nodes);
-        let mut facets = Self {
-            nodes: Vec::with_capacity(sides.len() * n),
-            cells: Vec::with_capacity(sides.len()),
-            local: Vec::with_capacity(sides.len()),
-        };
-        for (cell, local) in sides {
-            let nodes = mesh.cell(cell as usize);
-            facets.nodes.extend(mesh.kind.facets()[local as usize].iter().map(|&i| nodes[i]));
-            facets.cells.push(cell);
-            facets.local.push(local);
-        }
-        facets
+        let mut nodes = vec![0; sides.len() * n];
+        nodes.par_chunks_exact_mut(n).zip(&sides).for_each(|(to, &(cell, local))| {
+            let of_cell = mesh.cell(cell as usize);
+            let facet = mesh.kind.facets()[local as usize];
+            to.iter_mut().zip(facet).for_each(|(to, &i)| *to = of_cell[i]);
+        });
+        let (cells, local) = sides.into_par_iter().unzip();
+        Self { nodes, cells, local }
     }
 }
 

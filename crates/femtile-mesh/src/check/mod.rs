@@ -6,6 +6,7 @@ mod curved;
 mod error;
 mod facet_ranges;
 mod finding;
+mod generated;
 mod geometry;
 mod half_facets;
 mod nodes;
@@ -25,6 +26,7 @@ pub use boundary::{BoundaryFacets, boundary_facets};
 pub use components::{Components, components};
 pub use error::CheckError;
 pub use finding::Finding;
+pub use generated::{check_generated, check_generated_interruptible};
 pub use report::{CheckConfig, CheckReport};
 
 use crate::first_where::first_where;
@@ -71,13 +73,18 @@ pub fn check_interruptible(
     config: &CheckConfig,
     is_interrupted: IsInterrupted<'_>,
 ) -> Result<CheckReport, CheckError> {
-    for (field, value) in [("tolerance", config.tolerance), ("sliver_quality", config.sliver_quality)] {
-        if !(value.is_finite() && value >= 0.0) {
-            return Err(CheckError::Setting { field, value });
-        }
-    }
-    let interrupt = Interrupt(is_interrupted);
+    config.check()?;
     mesh.validate()?;
+    checked(mesh, config, 0, Interrupt(is_interrupted))
+}
+
+/// Checks a mesh whose arrays are valid; `n_turned` cells have been reoriented already.
+fn checked(
+    mesh: &mut Mesh,
+    config: &CheckConfig,
+    n_turned: usize,
+    interrupt: Interrupt<'_>,
+) -> Result<CheckReport, CheckError> {
     if mesh.n_cells() > u32::MAX as usize {
         let message = format!("{} cells; at most {} can be numbered", mesh.n_cells(), u32::MAX);
         return Err(MeshError::Invalid { field: "cells", message }.into());
@@ -98,7 +105,8 @@ pub fn check_interruptible(
         duplicates = nodes::without_neighbours(mesh, duplicates, tolerance);
     }
     go_on(interrupt)?;
-    let shapes = geometry::orient(mesh, interrupt)?;
+    let mut shapes = geometry::orient(mesh, interrupt)?;
+    shapes.n_flipped += n_turned;
     let (shared, parts) = rayon::join(
         || sharing::boundary(mesh, interrupt),
         || components::n_parts(mesh.n_nodes(), mesh.kind.n_nodes(), &mesh.cells, interrupt),

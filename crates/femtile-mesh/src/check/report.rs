@@ -1,6 +1,7 @@
 use std::sync::Arc;
 
 use super::boundary::BoundaryFacets;
+use super::error::CheckError;
 use super::finding::Finding;
 use super::geometry::Shapes;
 use super::voids::Void;
@@ -22,6 +23,18 @@ pub struct CheckConfig {
 impl Default for CheckConfig {
     fn default() -> Self {
         Self { merge_duplicates: false, tolerance: 1e-10, sliver_quality: 0.02, accept: Vec::new() }
+    }
+}
+
+impl CheckConfig {
+    /// Refuses settings that are no lengths or qualities.
+    pub(super) fn check(&self) -> Result<(), CheckError> {
+        for (field, value) in [("tolerance", self.tolerance), ("sliver_quality", self.sliver_quality)] {
+            if !(value.is_finite() && value >= 0.0) {
+                return Err(CheckError::Setting { field, value });
+            }
+        }
+        Ok(())
     }
 }
 
