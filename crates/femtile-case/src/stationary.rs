@@ -24,7 +24,7 @@ pub(crate) fn run(
     let mut warnings = case.warnings().to_vec();
     warnings.extend_from_slice(&checked.warnings);
     warnings.extend(overlap::warnings_of_regions(case, &case.tag_regions(&mut mesh)?));
-    let discretization = case.problem(&mesh)?.discretize()?;
+    let discretization = case.problem((&mesh, &checked.boundary))?.discretize()?;
     warnings.extend(overlap::warnings(case, discretization.overlaps(), "facets"));
     warnings.extend(overlap::warnings(case, discretization.node_overlaps(), "nodes"));
     let functionals = prepare(case, &discretization)?;
