@@ -167,7 +167,7 @@ fn assemble<T: Scalar>(
     let mut out = Output::new(device, problem)?;
     let n = mesh.n_nodes();
     let matrix = match incidence.pattern()? {
-        Some((offsets, columns)) => {
+        Some([offsets, columns]) => {
             let values = fill::<T, u32>(&input, &mut out, &offsets, &columns)?;
             // SAFETY: offsets are running sums of the columns of rows, which are nodes and ascend.
             unsafe { Csr::from_kernels(n, offsets, columns, values) }?

@@ -24,10 +24,11 @@ const MOST_ROOM: usize = 96 << 10;
 
 const COUNT: Kernel<(Write<u32>, Read<u32>, u64)> = Kernel::new("incidence_count");
 const LIST: Kernel<List> = Kernel::new("incidence_list");
-const SORT: Kernel<(Write<u32>, Write<u32>, Read<u32>, u64)> = Kernel::new("incidence_sort");
+const SORT: Kernel<Sort> = Kernel::new("incidence_sort");
 const LENGTHS: Kernel<Lengths> = Kernel::new("pattern_count");
 const FILL: Kernel<Fill> = Kernel::new("pattern_fill");
 type List = (Write<u32>, Write<u32>, Read<u32>, Read<u32>, u64);
+type Sort = (Write<u32>, Write<u32>, Read<u32>, u64);
 type Lengths = (Write<u32>, Read<u32>, Read<u32>, Read<u32>, u64, u32);
 type Fill = (Write<u32>, Read<u32>, Read<u32>, Read<u32>, Read<u32>, u64, u32);
 
@@ -123,7 +124,7 @@ impl Incidence {
     ///
     /// # Errors
     /// Errors of the device.
-    pub fn pattern(&self) -> Result<Option<(Buffer<u32, Cuda>, Buffer<u32, Cuda>)>, LinalgError> {
+    pub fn pattern(&self) -> Result<Option<[Buffer<u32, Cuda>; 2]>, LinalgError> {
         let (device, n_rows) = (self.cells.device(), self.starts.len() - 1);
         let most = self.most * (self.n_corners - 1) + 1;
         let (Some(counting), Some(filling)) = (Tables::new(n_rows, most, 1), Tables::new(n_rows, most, 2))
@@ -144,6 +145,6 @@ impl Incidence {
         let arguments = (columns.write(), offsets.read(), starts, list, cells, n_rows as u64, slots);
         // SAFETY: as above; each row has as many columns as were counted.
         unsafe { device.launch(&program, &FILL, filling.launch, arguments) }?;
-        Ok(Some((offsets, columns)))
+        Ok(Some([offsets, columns]))
     }
 }
