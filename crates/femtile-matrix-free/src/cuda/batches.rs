@@ -1,9 +1,13 @@
 //! Order in which thread blocks visit cells, and targets of the values of cells.
 
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use femtile_device::cpu::zeroed_vec;
 use femtile_device::parallel;
 use femtile_linalg::LinalgError;
 use rayon::prelude::*;
 
+use super::met::Met;
 use femtile_fem::dofs::TensorSpace;
 
 /// Stands for no cell, no list, no unknown.
@@ -53,6 +57,9 @@ pub(super) struct Shares {
     pub places: Vec<u32>,
 }
 
+/// Runs that a thread sorts by kind at a time.
+const PART: usize = 1 << 14;
+
 /// First row, first share, length.
 type Run = (u32, u32, u32);
 
@@ -95,72 +102,55 @@ impl Batches {
         }
         let mut batches =
             Self { begins, slots, words: Vec::new(), lists: Vec::new(), shares: Shares::default() };
-        batches.write(space, &units, constrained)?;
+        batches.write(space, cells, &units, constrained)?;
         Ok(batches)
     }
 
-    /// Writes the words of all cells; `units` gives the unit of each cell, the cell itself or its group.
+    /// Writes the words of all cells, in batches of `cells`; `units` gives the unit of each cell, the cell itself or its
+    /// group.
     fn write(
         &mut self,
         space: &TensorSpace<'_>,
+        cells: usize,
         units: &[u32],
         constrained: &[u32],
     ) -> Result<(), LinalgError> {
         let lengths = lengths(space.degree());
-        let owners = owners(space, units, &lengths);
-        let is_constrained = space.marks(constrained);
-        // For each first unknown: the last unit that has the entity, and the target of its values.
-        let (mut met, mut target) = (vec![NONE; space.n_dofs()], vec![0u32; space.n_dofs()]);
-        let mut runs = Vec::new();
-        let (mut n_shares, mut n_met) = (0u64, 0);
-        self.words = vec![0; self.slots.len() * WORDS];
-        for (&position, words) in self.slots.iter().zip(self.words.chunks_exact_mut(WORDS)) {
-            words[LIST] = NONE;
-            if position == NONE {
-                words[..2 * ENTITIES].fill(NONE);
-                continue;
-            }
-            words[METRIC] = n_met;
-            n_met += 1;
-            let own = units[position as usize];
-            for (entity, (&first, &len)) in space.firsts(position as usize).iter().zip(&lengths).enumerate() {
-                words[entity] = first;
-                words[TARGETS + entity] = first;
-                if len == 0 {
-                    continue;
-                }
-                let at = first as usize;
-                if is_constrained[at] {
-                    words[CONSTRAINED] |= 1 << entity;
-                    continue;
-                }
-                let is_shared = owners[at] == SEVERAL;
-                if met[at] == own {
-                    words[ADDED] |= 1 << entity;
-                } else {
-                    met[at] = own;
-                    target[at] = first;
-                    if is_shared {
-                        target[at] = n_shares as u32;
-                        runs.push((first, n_shares as u32, len));
-                        n_shares += u64::from(len);
-                    }
-                }
-                words[SHARED] |= u32::from(is_shared) << entity;
-                words[TARGETS + entity] = target[at];
-            }
-            if let Some(list) = space.irregular(position as usize) {
-                words[LIST] = self.lists.len() as u32;
-                self.lists.extend_from_slice(list);
-            }
-        }
-        if n_shares > u64::from(u32::MAX) {
+        let (is_constrained, owners) = (space.marks(constrained), owners(space, units, &lengths));
+        let is_shared = |first: u32| owners[first as usize].load(Ordering::Relaxed) == SEVERAL;
+        let entities =
+            Entities { space, units, lengths, is_constrained: &is_constrained, is_shared: &is_shared };
+        self.words = zeroed_vec(self.slots.len() * WORDS);
+        let groups = self.groups(cells);
+        let write = |met: &mut Met, (slots, words): (&[u32], &mut [u32])| entities.write(met, slots, words);
+        let mut found: Vec<OfGroup> = groups.into_par_iter().map_init(Met::default, write).collect();
+        let mut before = Before::default();
+        let places: Vec<Before> = found.iter().map(|group| before.add(group)).collect();
+        if before.n_shares > u64::from(u32::MAX) {
             let message =
-                format!("{n_shares} shared values exceed 32-bit numbers: take more cells per group");
+                format!("{} shared values exceed 32-bit numbers: take more cells per group", before.n_shares);
             return Err(LinalgError::Setting { field: "cells_per_group", message });
         }
-        self.shares = Shares::new(runs, n_shares as usize, lengths[4]);
+        let groups = self.groups(cells).into_par_iter().zip(&places);
+        groups.for_each(|((slots, words), before)| before.shift(slots, words));
+        self.lists = found.iter().flat_map(|group| &group.lists).copied().collect();
+        found.par_iter_mut().zip(&places).for_each(|(group, before)| {
+            group.runs.iter_mut().for_each(|run| run.1 += before.n_shares as u32);
+        });
+        let runs = found.into_iter().map(|group| group.runs).collect::<Vec<_>>().concat();
+        self.shares = Shares::new(runs, before.n_shares as usize, lengths[4]);
         Ok(())
+    }
+
+    /// Returns the slots and the words of each group.
+    fn groups(&mut self, cells: usize) -> Vec<(&[u32], &mut [u32])> {
+        let (mut slots, mut words) = (self.slots.as_slice(), self.words.as_mut_slice());
+        let of_group = |ends: &[u32]| {
+            let n = (ends[1] - ends[0]) as usize * cells;
+            let own = slots.split_off(..n).unwrap_or_default();
+            (own, words.split_off_mut(..n * WORDS).unwrap_or_default())
+        };
+        self.begins.windows(2).map(of_group).collect()
     }
 
     /// Returns the bytes that a product reads of these lists.
@@ -170,26 +160,119 @@ impl Batches {
     }
 }
 
+/// What the words of cells are made from.
+struct Entities<'a, S> {
+    space: &'a TensorSpace<'a>,
+    units: &'a [u32],
+    lengths: [u32; ENTITIES],
+    /// By unknown.
+    is_constrained: &'a [bool],
+    /// Whether several units have the entity with this first unknown.
+    is_shared: &'a S,
+}
+
+/// What a group adds to the lists of all, numbered from 0.
+#[derive(Default)]
+struct OfGroup {
+    runs: Vec<Run>,
+    lists: Vec<u32>,
+    n_shares: u64,
+    n_cells: u32,
+}
+
+impl<S: Fn(u32) -> bool> Entities<'_, S> {
+    /// Writes the words of the cells of a group, with numbers that begin at 0.
+    fn write(&self, met: &mut Met, slots: &[u32], words: &mut [u32]) -> OfGroup {
+        let mut group = OfGroup::default();
+        met.reset(slots.len() * ENTITIES);
+        for (&position, words) in slots.iter().zip(words.chunks_exact_mut(WORDS)) {
+            words[LIST] = NONE;
+            if position == NONE {
+                words[..2 * ENTITIES].fill(NONE);
+                continue;
+            }
+            words[METRIC] = group.n_cells;
+            group.n_cells += 1;
+            self.write_cell(met, position as usize, words, &mut group);
+            if let Some(list) = self.space.irregular(position as usize) {
+                words[LIST] = group.lists.len() as u32;
+                group.lists.extend_from_slice(list);
+            }
+        }
+        group
+    }
+
+    fn write_cell(&self, met: &mut Met, position: usize, words: &mut [u32], group: &mut OfGroup) {
+        let own = self.units[position];
+        for (entity, (&first, &len)) in self.space.firsts(position).iter().zip(&self.lengths).enumerate() {
+            words[entity] = first;
+            words[TARGETS + entity] = first;
+            if len == 0 {
+                continue;
+            }
+            if self.is_constrained[first as usize] {
+                words[CONSTRAINED] |= 1 << entity;
+                continue;
+            }
+            let is_shared = (self.is_shared)(first);
+            let [_, unit, target] = met.entry(first);
+            if *unit == own {
+                words[ADDED] |= 1 << entity;
+            } else {
+                (*unit, *target) = (own, first);
+                if is_shared {
+                    *target = group.n_shares as u32;
+                    group.runs.push((first, group.n_shares as u32, len));
+                    group.n_shares += u64::from(len);
+                }
+            }
+            words[SHARED] |= u32::from(is_shared) << entity;
+            words[TARGETS + entity] = *target;
+        }
+    }
+}
+
+/// Numbers of earlier groups.
+#[derive(Debug, Clone, Copy, Default)]
+struct Before {
+    n_shares: u64,
+    n_listed: u32,
+    n_cells: u32,
+}
+
+impl Before {
+    /// Adds the numbers of a group and returns those before it.
+    fn add(&mut self, group: &OfGroup) -> Self {
+        let before = *self;
+        self.n_shares += group.n_shares;
+        self.n_listed += group.lists.len() as u32;
+        self.n_cells += group.n_cells;
+        before
+    }
+
+    /// Makes the numbers of a group those of all groups.
+    fn shift(&self, slots: &[u32], words: &mut [u32]) {
+        let cells = slots.iter().zip(words.chunks_exact_mut(WORDS)).filter(|(slot, _)| **slot != NONE);
+        for (_, words) in cells {
+            words[METRIC] += self.n_cells;
+            if words[LIST] != NONE {
+                words[LIST] += self.n_listed;
+            }
+            let is_shared = words[SHARED];
+            let targets = words[TARGETS..TARGETS + ENTITIES].iter_mut().enumerate();
+            let of_shares = targets.filter(|(entity, _)| is_shared >> entity & 1 == 1);
+            of_shares.for_each(|(_, target)| *target += self.n_shares as u32);
+        }
+    }
+}
+
 impl Shares {
     /// Creates the shares from runs; `of_face` is the number of unknowns of a face.
     fn new(mut runs: Vec<Run>, len: usize, of_face: u32) -> Self {
-        let per_edge = of_face.isqrt();
         runs.par_sort_unstable();
-        let (mut faces, mut others) = (Vec::new(), [Others::default(), Others::default()]);
-        for runs in runs.chunk_by(|a, b| a.0 == b.0) {
-            match runs {
-                // In degree two all entities have one unknown; one with two shares counts as a face.
-                [first, second] if first.2 == of_face => faces.push([first.0, first.1, second.1]),
-                // A face with more shares counts as one edge per row.
-                _ => {
-                    let part = if runs[0].2 == 1 { 1 } else { per_edge };
-                    (0..runs[0].2)
-                        .step_by(part as usize)
-                        .for_each(|i| others[usize::from(part == 1)].add(runs, i));
-                }
-            }
-        }
-        let [edges, vertices] = others;
+        let parts: Vec<ByKind> =
+            parts_of(&runs).into_par_iter().map(|runs| ByKind::of_runs(runs, of_face)).collect();
+        let ByKind { faces, others: [edges, vertices] } = ByKind::joined(parts);
         let counts = [faces.len(), edges.rows.len(), vertices.rows.len()];
         let of_faces = || faces.iter().map(|face| face[0]);
         let n_of_faces = 2 * faces.len() as u32;
@@ -211,6 +294,56 @@ impl Shares {
     }
 }
 
+/// Splits sorted runs into parts for threads, between rows.
+fn parts_of(mut runs: &[Run]) -> Vec<&[Run]> {
+    let mut parts = Vec::new();
+    while runs.len() > PART {
+        let row = runs[PART].0;
+        let end = runs.partition_point(|run| run.0 <= row);
+        parts.extend(runs.split_off(..end));
+    }
+    parts.push(runs);
+    parts
+}
+
+/// Entities that several units have.
+#[derive(Default)]
+struct ByKind {
+    /// First row of faces with two places, and the places.
+    faces: Vec<[u32; 3]>,
+    /// Edges and vertices.
+    others: [Others; 2],
+}
+
+impl ByKind {
+    /// Sorts the entities of runs by kind; `of_face` is the number of unknowns of a face.
+    fn of_runs(runs: &[Run], of_face: u32) -> Self {
+        let (per_edge, mut found) = (of_face.isqrt(), Self::default());
+        for runs in runs.chunk_by(|a, b| a.0 == b.0) {
+            match runs {
+                // In degree two all entities have one unknown; one with two shares counts as a face.
+                [first, second] if first.2 == of_face => found.faces.push([first.0, first.1, second.1]),
+                // A face with more shares counts as one edge per row.
+                _ => {
+                    let part = if runs[0].2 == 1 { 1 } else { per_edge };
+                    let others = &mut found.others[usize::from(part == 1)];
+                    (0..runs[0].2).step_by(part as usize).for_each(|i| others.add(runs, i));
+                }
+            }
+        }
+        found
+    }
+
+    fn joined(parts: Vec<Self>) -> Self {
+        let mut joined = Self::default();
+        for Self { faces, others } in parts {
+            joined.faces.extend(faces);
+            joined.others.iter_mut().zip(others).for_each(|(to, from)| to.append(from));
+        }
+        joined
+    }
+}
+
 /// Edges or vertices that several units have.
 #[derive(Default)]
 struct Others {
@@ -227,20 +360,32 @@ impl Others {
         self.places.extend(runs.iter().map(|run| run.1 + i));
         self.ends.push(self.places.len() as u32);
     }
+
+    /// Appends others.
+    fn append(&mut self, others: Self) {
+        let before = self.places.len() as u32;
+        self.rows.extend(others.rows);
+        self.ends.extend(others.ends.iter().map(|end| before + end));
+        self.places.extend(others.places);
+    }
 }
 
 /// Marks an entity of several units.
 const SEVERAL: u32 = u32::MAX - 1;
 
 /// Returns the unit of each entity, by its first unknown.
-fn owners(space: &TensorSpace<'_>, units: &[u32], lengths: &[u32; ENTITIES]) -> Vec<u32> {
-    let mut owners = vec![NONE; space.n_dofs()];
-    for (position, &own) in units.iter().enumerate() {
+fn owners(space: &TensorSpace<'_>, units: &[u32], lengths: &[u32; ENTITIES]) -> Vec<AtomicU32> {
+    let owners: Vec<AtomicU32> = (0..space.n_dofs()).into_par_iter().map(|_| AtomicU32::new(NONE)).collect();
+    parallel::for_each(units.len(), 256, |position| {
+        let own = units[position];
         for (&first, _) in space.firsts(position).iter().zip(lengths).filter(|(_, len)| **len > 0) {
-            let owner = &mut owners[first as usize];
-            *owner = if *owner == NONE || *owner == own { own } else { SEVERAL };
+            let owner = &owners[first as usize];
+            let met = owner.compare_exchange(NONE, own, Ordering::Relaxed, Ordering::Relaxed);
+            if met.is_err_and(|other| other != own) {
+                owner.store(SEVERAL, Ordering::Relaxed);
+            }
         }
-    }
+    });
     owners
 }
 

@@ -6,6 +6,7 @@ mod config;
 mod degree_transfer;
 #[allow(unsafe_code)]
 mod facets;
+mod met;
 mod metric;
 #[allow(unsafe_code)]
 mod operator;

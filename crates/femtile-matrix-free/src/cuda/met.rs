@@ -1,0 +1,48 @@
+//! Entities that a group of cells has met.
+
+use super::batches::NONE;
+
+/// A table of entities by their first unknown, each with the last unit of cells that has met it and a target.
+#[derive(Debug, Default)]
+pub(super) struct Met {
+    /// Key, unit and target; a power of two of them, at most half of them taken.
+    entries: Vec<[u32; 3]>,
+}
+
+impl Met {
+    /// Empties the table and makes room for some entities.
+    pub fn reset(&mut self, most: usize) {
+        self.entries.clear();
+        self.entries.resize((2 * most).max(2).next_power_of_two(), [NONE; 3]);
+    }
+
+    /// Returns the unit and target of an entity; both are [`NONE`] where it was not met before.
+    pub fn entry(&mut self, first: u32) -> &mut [u32; 3] {
+        let last = self.entries.len() - 1;
+        // The upper bits of the product are the mixed ones.
+        let mut at = (first.wrapping_mul(0x9e37_79b1) >> 8) as usize & last;
+        while self.entries[at][0] != first && self.entries[at][0] != NONE {
+            at = (at + 1) & last;
+        }
+        self.entries[at][0] = first;
+        &mut self.entries[at]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_are_kept_until_the_table_is_emptied() {
+        let mut met = Met::default();
+        for round in 0..3 {
+            met.reset(1000);
+            for i in 0..1000u32 {
+                assert_eq!(met.entry(17 * i)[1..], [NONE; 2], "round {round}");
+                met.entry(17 * i)[2] = i;
+            }
+            assert!((0..1000u32).all(|i| met.entry(17 * i)[2] == i));
+        }
+    }
+}
