@@ -1,6 +1,7 @@
 //! Runs a case of −∇·(σ∇u) + λu = f: mesh, check, solve, results.
 
-use femtile_device::{Cpu, Cuda};
+use femtile_device::Cpu;
+use femtile_device::cuda::Opening;
 use femtile_mesh::io::vtu::WriteOptions;
 use femtile_solve::{SolverConfig, Stage, Stages, check_cells};
 
@@ -14,10 +15,10 @@ pub(crate) fn run(
     cpu: &Cpu,
     case: &Case,
     config: &SolverConfig,
-    opened: Option<Cuda>,
+    opening: Option<Opening>,
     stages: &mut Stages<'_>,
 ) -> Result<Report, CaseError> {
-    let (mut mesh, checked) = checked_mesh(case, opened.is_some(), stages)?;
+    let (mut mesh, checked) = checked_mesh(case, opening.is_some(), stages)?;
     check_cells(config, &case.space_config(), mesh.kind)?;
     stages.begin(Stage::Space)?;
     let mut warnings = case.warnings().to_vec();
@@ -27,6 +28,7 @@ pub(crate) fn run(
     warnings.extend(overlap::warnings(case, discretization.overlaps(), "facets"));
     warnings.extend(overlap::warnings(case, discretization.node_overlaps(), "nodes"));
     let functionals = prepare(case, &discretization)?;
+    let opened = opening.map(Opening::wait).transpose()?;
     let solution = discretization.solve(cpu, config, opened, stages)?;
 
     stages.begin(Stage::Write)?;

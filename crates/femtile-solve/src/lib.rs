@@ -26,6 +26,7 @@ mod output;
 mod overlap;
 mod preconditioner;
 mod problem;
+mod programs;
 mod progress;
 mod recovery;
 mod regions;
@@ -58,6 +59,7 @@ pub use nonlinear::{MassMatrix, NonlinearConfig, NonlinearMethod, NonlinearRepor
 pub use overlap::{Overlap, overlaps};
 pub use preconditioner::Level;
 pub use problem::Poisson;
+pub use programs::likely_programs;
 pub use progress::{Progress, Silent, SolvedSystem, Stage, Stages, Timings};
 pub use recovery::RecoveredGradient;
 pub use regions::tag_regions;
