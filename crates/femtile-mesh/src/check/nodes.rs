@@ -68,7 +68,7 @@ pub(super) type Duplicates = Vec<(u32, u32)>;
 /// Finds the nodes within `tolerance` of one of smaller number that is no duplicate itself.
 ///
 /// # Cost
-/// A sort of 16 bytes a node; a hash table of the nodes that have another one nearby.
+/// A sort of 16 bytes a node by all threads; a hash table of the nodes that have another one nearby.
 pub(super) fn find_duplicates(points: &[[f64; 3]], tolerance: f64) -> Duplicates {
     let largest = points.par_iter().flatten_iter().map(|x| x.abs()).reduce(|| 0.0, f64::max);
     // Below the spacing of numbers only equal coordinates coincide.
@@ -105,25 +105,65 @@ pub(super) fn without_neighbours(mesh: &Mesh, duplicates: Duplicates, tolerance:
 }
 
 /// Ascending nodes that share a bucket, or a bucket's margin, with another node.
+///
+/// Hashes are sorted in parts by their first bits, each part within the cache of a thread.
 fn crowded_nodes(points: &[[f64; 3]], tolerance: f64) -> Vec<u32> {
-    let indexed = points.par_iter().zip(0..points.len() as u32);
-    let key = |bucket: [i64; 3], node| (hash(&bucket), node);
-    let mut keys: Vec<(u64, u32)> =
-        indexed.clone().map(|(&point, node)| key(bucket(point, tolerance), node)).collect();
-    // Few nodes lie in a margin, so the second list is short.
-    let in_margins = indexed.flat_map_iter(|(&point, node)| {
-        buckets(point, tolerance).skip(1).map(move |bucket| key(bucket, node))
-    });
-    keys.append(&mut in_margins.collect());
-    keys.par_sort_unstable();
-    let mut nodes: Vec<u32> = keys
-        .par_chunk_by(|a, b| a.0 == b.0)
-        .filter(|group| group.len() > 1)
-        .flat_map_iter(|group| group.iter().map(|&(_, node)| node))
+    let n_pieces = points.len().div_ceil(NODES_PER_PIECE);
+    let n_bits = (points.len() / KEYS_PER_PART).max(1).ilog2().min(12);
+    let pieces: Vec<PartedKeys> = (0..n_pieces)
+        .into_par_iter()
+        .map(|piece| {
+            let nodes = piece * NODES_PER_PIECE..points.len().min((piece + 1) * NODES_PER_PIECE);
+            PartedKeys::new(points, nodes, tolerance, n_bits)
+        })
         .collect();
-    nodes.sort_unstable();
+    let crowded_of = |part: usize| {
+        let mut keys: Vec<(u64, u32)> = pieces.iter().flat_map(|piece| piece.part(part)).copied().collect();
+        keys.sort_unstable();
+        let groups = keys.chunk_by(|a, b| a.0 == b.0).filter(|group| group.len() > 1);
+        groups.flatten().map(|&(_, node)| node).collect::<Vec<u32>>()
+    };
+    let mut nodes: Vec<u32> = (0..1_usize << n_bits).into_par_iter().flat_map_iter(crowded_of).collect();
+    nodes.par_sort_unstable();
     nodes.dedup();
     nodes
+}
+
+/// Nodes whose hashes are computed together.
+const NODES_PER_PIECE: usize = 1 << 16;
+/// Hashes that are sorted together, about.
+const KEYS_PER_PART: usize = 1 << 13;
+
+/// Hashes of the buckets of some nodes with the nodes, those with the same first bits together.
+struct PartedKeys {
+    keys: Vec<(u64, u32)>,
+    /// Where each part begins, and the end of the last.
+    begin: Vec<u32>,
+}
+
+impl PartedKeys {
+    fn new(points: &[[f64; 3]], nodes: std::ops::Range<usize>, tolerance: f64, n_bits: u32) -> Self {
+        // A shift by all 64 bits of a number is none.
+        let part = |key: u64| (key >> 1 >> (63 - n_bits)) as usize;
+        let of_node = |node: usize| {
+            buckets(points[node], tolerance).map(move |bucket| (hash(&bucket), node as u32))
+        };
+        let unsorted: Vec<(u64, u32)> = nodes.flat_map(of_node).collect();
+        let mut begin = vec![0; (1 << n_bits) + 1];
+        unsorted.iter().for_each(|&(key, _)| begin[part(key) + 1] += 1);
+        (1..begin.len()).for_each(|i| begin[i] += begin[i - 1]);
+        let (mut next, mut keys) = (begin.clone(), vec![(0, 0); unsorted.len()]);
+        for entry in unsorted {
+            let next = &mut next[part(entry.0)];
+            keys[*next as usize] = entry;
+            *next += 1;
+        }
+        Self { keys, begin }
+    }
+
+    fn part(&self, part: usize) -> &[(u64, u32)] {
+        &self.keys[self.begin[part] as usize..self.begin[part + 1] as usize]
+    }
 }
 
 /// Width of a bucket in tolerances: wide enough that few points lie in a margin.
