@@ -145,10 +145,10 @@ impl PartedKeys {
     fn new(points: &[[f64; 3]], nodes: std::ops::Range<usize>, tolerance: f64, n_bits: u32) -> Self {
         // A shift by all 64 bits of a number is none.
         let part = |key: u64| (key >> 1 >> (63 - n_bits)) as usize;
-        let of_node = |node: usize| {
-            buckets(points[node], tolerance).map(move |bucket| (hash(&bucket), node as u32))
-        };
-        let unsorted: Vec<(u64, u32)> = nodes.flat_map(of_node).collect();
+        let mut unsorted = Vec::with_capacity(nodes.len());
+        for (&point, node) in points[nodes.clone()].iter().zip(nodes.start as u32..) {
+            buckets(point, tolerance).for_each(|bucket| unsorted.push((hash(&bucket), node)));
+        }
         let mut begin = vec![0; (1 << n_bits) + 1];
         unsorted.iter().for_each(|&(key, _)| begin[part(key) + 1] += 1);
         (1..begin.len()).for_each(|i| begin[i] += begin[i - 1]);
@@ -169,21 +169,30 @@ impl PartedKeys {
 /// Width of a bucket in tolerances: wide enough that few points lie in a margin.
 const BUCKET_WIDTH: f64 = 64.0;
 
+#[inline]
 fn bucket(point: [f64; 3], tolerance: f64) -> [i64; 3] {
     match tolerance > 0.0 {
         // The offset keeps round coordinates away from the margins.
-        true => point.map(|x| (x / (BUCKET_WIDTH * tolerance) + 0.382).floor() as i64),
+        true => point.map(|x| floor(x / (BUCKET_WIDTH * tolerance) + 0.382)),
         // Adding zero makes a negative zero positive.
         false => point.map(|x| (x + 0.0).to_bits() as i64),
     }
 }
 
+/// The largest integer not above a number, or the nearest that there is: instructions where `f64::floor` is a call.
+#[inline]
+fn floor(x: f64) -> i64 {
+    let towards_zero = x as i64;
+    towards_zero.saturating_sub(i64::from(x < towards_zero as f64))
+}
+
 /// The buckets within `tolerance` of a point: first its own, then, near a margin, some neighbours.
+#[inline]
 fn buckets(point: [f64; 3], tolerance: f64) -> impl Iterator<Item = [i64; 3]> {
     let lower = bucket(point.map(|x| x - tolerance), tolerance);
     let upper = bucket(point.map(|x| x + tolerance), tolerance);
-    let home = bucket(point, tolerance);
-    (0..8usize).filter_map(move |choice| {
+    let (home, n_choices) = if lower == upper { (lower, 1) } else { (bucket(point, tolerance), 8_usize) };
+    (0..n_choices).filter_map(move |choice| {
         let takes = |d: usize| choice >> d & 1 == 1;
         let alike = |d: usize| lower[d] == upper[d];
         if (0..3).any(|d| takes(d) && alike(d)) {
