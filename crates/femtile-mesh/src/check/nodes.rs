@@ -236,3 +236,36 @@ pub(super) fn representative(duplicates: &Duplicates, node: u32) -> u32 {
         Err(_) => node,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn coincident_nodes_are_found_however_far_apart_their_numbers_are() {
+        // More nodes than a piece and than a part hold; no two originals lie within the tolerance of each other.
+        let n = 2 * NODES_PER_PIECE + 7919;
+        let tolerance = 1e-6;
+        let mut points: Vec<[f64; 3]> =
+            (0..n).map(|i| [(i % 100) as f64, (i / 100 % 100) as f64, (i / 10_000) as f64 + 0.5]).collect();
+        let mut expected = Vec::new();
+        for (node, of) in [(1, 0), (70_000, 3), (70_001, 69_999), (n - 2, 123), (n - 1, 65_536)] {
+            // Within the tolerance, for some on the other side of a border of buckets.
+            points[node] = points[of].map(|x| x + 0.5 * tolerance);
+            expected.push((node as u32, of as u32));
+        }
+        points[n - 3] = points[77].map(|x| x + tolerance);
+        for threads in [1, 3] {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            assert_eq!(pool.install(|| find_duplicates(&points, tolerance)), expected, "{threads}");
+            assert_eq!(pool.install(|| find_duplicates(&points, 0.0)), [], "{threads}");
+        }
+    }
+
+    #[test]
+    fn floors_are_those_of_the_library() {
+        let large = [1e300, -1e300, 9.3e18, -9.3e18, f64::INFINITY, f64::NEG_INFINITY, f64::NAN];
+        let small = [0.0, -0.0, 0.5, -0.5, 1.0, -1.0, -1.5, 2f64.powi(52) - 0.5, -(2f64.powi(52) - 0.5)];
+        large.into_iter().chain(small).for_each(|x| assert_eq!(floor(x), x.floor() as i64, "{x}"));
+    }
+}

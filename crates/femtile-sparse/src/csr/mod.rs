@@ -363,3 +363,37 @@ fn check_rows(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_unsound_row_is_named_wherever_it_lies() {
+        // Two entries a row, in more rows than a thread checks at a time.
+        let n = 3 * ROWS_PER_CHECK + 5;
+        let offsets: Vec<u32> = (0..=n as u32).map(|row| 2 * row).collect();
+        let columns: Vec<u32> = (0..n as u32).flat_map(|row| [row / 2, n as u32 - 1]).collect();
+        let refusal =
+            |offsets: &[u32], columns: &[u32]| match check_structure(n, &offsets.to_vec().into(), columns) {
+                Ok(()) => None,
+                Err(LinalgError::Structure { field, row, .. }) => Some((field, row)),
+                Err(other) => panic!("{other}"),
+            };
+        assert_eq!(refusal(&offsets, &columns), None);
+        for row in [0, 1, ROWS_PER_CHECK - 1, ROWS_PER_CHECK, 2 * ROWS_PER_CHECK + 1, n - 2] {
+            let mut wrong = columns.clone();
+            wrong[2 * row] = n as u32 - 1;
+            wrong[2 * n - 1] = n as u32;
+            assert_eq!(refusal(&offsets, &wrong), Some(("columns", row)));
+            let mut wrong = offsets.clone();
+            wrong[row + 1] = 2 * n as u32 + 1;
+            assert_eq!(refusal(&wrong, &columns), Some(("offsets", row)));
+        }
+        let mut late = offsets.clone();
+        late[0] = 1;
+        assert_eq!(refusal(&late, &columns), Some(("offsets", 0)));
+        assert!(check_structure(0, &Vec::<u32>::new().into(), &[]).is_ok());
+        assert!(check_structure(n, &offsets.into(), &columns[..2 * n - 1]).is_err());
+    }
+}
