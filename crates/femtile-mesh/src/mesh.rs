@@ -250,7 +250,7 @@ impl Mesh {
                 self.facets.tags.len()
             ));
         }
-        match self.facets.nodes.iter().position(|&node| node as usize >= self.n_nodes()) {
+        match first_where(&self.facets.nodes, |&node| node as usize >= self.n_nodes()) {
             Some(i) => invalid(format!(
                 "facet {} uses node {}, but there are {} nodes",
                 i / n,

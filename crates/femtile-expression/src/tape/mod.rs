@@ -89,6 +89,11 @@ impl TapeScratch {
     pub fn with_simd(simd: SimdLevel) -> Self {
         Self { registers: Vec::new(), simd }
     }
+
+    /// Returns the vector instructions that code with this scratch runs with.
+    pub fn simd(&self) -> SimdLevel {
+        self.simd
+    }
 }
 
 impl Tape {

@@ -6,6 +6,7 @@ use super::Coefficient;
 use super::cell_coefficients::{
     CHUNK, CellCoefficients, ChunkCoefficients, ChunkScratch, VOIGT, Varying, mass_entries,
 };
+use super::cell_points::shape_moments;
 use super::compiled::Compiled;
 use super::{Form, Slopes};
 use crate::FemError;
@@ -170,18 +171,5 @@ impl CellCoefficients<'_> {
                 }
             }
         }
-    }
-}
-
-/// Computes the means of values times each shape function in the cell of a lane.
-fn shape_moments(
-    moments: &mut [[f64; CHUNK]; 4],
-    lane: usize,
-    values: impl Iterator<Item = f64> + Clone,
-    rule: &Quadrature,
-    dimension: usize,
-) {
-    for (a, row) in moments[..=dimension].iter_mut().enumerate() {
-        row[lane] = values.clone().zip(rule.iter()).map(|(v, (p, w))| w * v * p[a]).sum();
     }
 }

@@ -6,6 +6,7 @@
 //!    = \int_\Omega f v \,dx + \int_{\Gamma_N} g v \,ds + \int_{\Gamma_R} c\,w v \,ds. $$
 
 mod cell_coefficients;
+mod cell_points;
 mod checks;
 mod coefficient;
 mod compiled;

@@ -71,8 +71,7 @@ fn integrate(
         let cells: Vec<u32> = cells.collect();
         let mut sum = 0.0;
         for cells in cells.chunks(CHUNK) {
-            points.clear();
-            cells.iter().for_each(|&cell| points.push_cell(mesh, cell, Some(&rule)));
+            points.place(mesh, cells, Some(&rule));
             for (function, values) in functions.iter().zip(&mut values) {
                 function.eval_scalar(&mut values[..cells.len() * n_q], &points, &mut tape)?;
             }

@@ -28,10 +28,15 @@ pub(super) struct HalfFacet<const K: usize> {
 impl<const K: usize> HalfFacet<K> {
     const EMPTY: Self = Self { rest: [0; K], cell: 0, side: 0 };
 
-    /// A number that orders half-facets of the same smallest node by their other nodes, then by their cells.
-    fn key(&self) -> u128 {
-        const { assert!(K <= 3, "128 bits hold three nodes and a cell") };
-        self.rest.iter().chain([&self.cell]).fold(0, |key, &number| key << 32 | u128::from(number))
+    /// A number that orders half-facets of the same smallest node by their other nodes, at most two.
+    fn short_key(&self) -> u64 {
+        self.rest.iter().fold(0, |key, &number| key << 32 | u64::from(number))
+    }
+
+    /// A number that orders half-facets of the same smallest node by their other nodes.
+    fn long_key(&self) -> u128 {
+        const { assert!(K <= 4, "128 bits hold four nodes") };
+        self.rest.iter().fold(0, |key, &number| key << 32 | u128::from(number))
     }
 
     /// Number of the facet in its cell.
@@ -159,7 +164,11 @@ impl<const K: usize> Held<K> {
         let mut start = 0;
         for &end in &self.ends {
             let of_node = &mut self.facets[start..end];
-            of_node.sort_unstable_by_key(HalfFacet::key);
+            // They are in the order of their cells, which a stable sort keeps.
+            match K {
+                0..=2 => of_node.sort_by_key(HalfFacet::short_key),
+                _ => of_node.sort_by_key(HalfFacet::long_key),
+            }
             of_node.chunk_by(|a, b| a.rest == b.rest).for_each(|group| visitor.visit(mesh, group));
             start = end;
         }

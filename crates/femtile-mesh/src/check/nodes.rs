@@ -68,7 +68,7 @@ pub(super) type Duplicates = Vec<(u32, u32)>;
 /// Finds the nodes within `tolerance` of one of smaller number that is no duplicate itself.
 ///
 /// # Cost
-/// A sort of 16 bytes a node; a hash table of the nodes that have another one nearby.
+/// A sort of 16 bytes a node by all threads; a hash table of the nodes that have another one nearby.
 pub(super) fn find_duplicates(points: &[[f64; 3]], tolerance: f64) -> Duplicates {
     let largest = points.par_iter().flatten_iter().map(|x| x.abs()).reduce(|| 0.0, f64::max);
     // Below the spacing of numbers only equal coordinates coincide.
@@ -105,45 +105,94 @@ pub(super) fn without_neighbours(mesh: &Mesh, duplicates: Duplicates, tolerance:
 }
 
 /// Ascending nodes that share a bucket, or a bucket's margin, with another node.
+///
+/// Hashes are sorted in parts by their first bits, each part within the cache of a thread.
 fn crowded_nodes(points: &[[f64; 3]], tolerance: f64) -> Vec<u32> {
-    let indexed = points.par_iter().zip(0..points.len() as u32);
-    let key = |bucket: [i64; 3], node| (hash(&bucket), node);
-    let mut keys: Vec<(u64, u32)> =
-        indexed.clone().map(|(&point, node)| key(bucket(point, tolerance), node)).collect();
-    // Few nodes lie in a margin, so the second list is short.
-    let in_margins = indexed.flat_map_iter(|(&point, node)| {
-        buckets(point, tolerance).skip(1).map(move |bucket| key(bucket, node))
-    });
-    keys.append(&mut in_margins.collect());
-    keys.par_sort_unstable();
-    let mut nodes: Vec<u32> = keys
-        .par_chunk_by(|a, b| a.0 == b.0)
-        .filter(|group| group.len() > 1)
-        .flat_map_iter(|group| group.iter().map(|&(_, node)| node))
+    let n_pieces = points.len().div_ceil(NODES_PER_PIECE);
+    let n_bits = (points.len() / KEYS_PER_PART).max(1).ilog2().min(12);
+    let pieces: Vec<PartedKeys> = (0..n_pieces)
+        .into_par_iter()
+        .map(|piece| {
+            let nodes = piece * NODES_PER_PIECE..points.len().min((piece + 1) * NODES_PER_PIECE);
+            PartedKeys::new(points, nodes, tolerance, n_bits)
+        })
         .collect();
-    nodes.sort_unstable();
+    let crowded_of = |part: usize| {
+        let mut keys: Vec<(u64, u32)> = pieces.iter().flat_map(|piece| piece.part(part)).copied().collect();
+        keys.sort_unstable();
+        let groups = keys.chunk_by(|a, b| a.0 == b.0).filter(|group| group.len() > 1);
+        groups.flatten().map(|&(_, node)| node).collect::<Vec<u32>>()
+    };
+    let mut nodes: Vec<u32> = (0..1_usize << n_bits).into_par_iter().flat_map_iter(crowded_of).collect();
+    nodes.par_sort_unstable();
     nodes.dedup();
     nodes
+}
+
+/// Nodes whose hashes are computed together.
+const NODES_PER_PIECE: usize = 1 << 16;
+/// Hashes that are sorted together, about.
+const KEYS_PER_PART: usize = 1 << 13;
+
+/// Hashes of the buckets of some nodes with the nodes, those with the same first bits together.
+struct PartedKeys {
+    keys: Vec<(u64, u32)>,
+    /// Where each part begins, and the end of the last.
+    begin: Vec<u32>,
+}
+
+impl PartedKeys {
+    fn new(points: &[[f64; 3]], nodes: std::ops::Range<usize>, tolerance: f64, n_bits: u32) -> Self {
+        // A shift by all 64 bits of a number is none.
+        let part = |key: u64| (key >> 1 >> (63 - n_bits)) as usize;
+        let mut unsorted = Vec::with_capacity(nodes.len());
+        for (&point, node) in points[nodes.clone()].iter().zip(nodes.start as u32..) {
+            buckets(point, tolerance).for_each(|bucket| unsorted.push((hash(&bucket), node)));
+        }
+        let mut begin = vec![0; (1 << n_bits) + 1];
+        unsorted.iter().for_each(|&(key, _)| begin[part(key) + 1] += 1);
+        (1..begin.len()).for_each(|i| begin[i] += begin[i - 1]);
+        let (mut next, mut keys) = (begin.clone(), vec![(0, 0); unsorted.len()]);
+        for entry in unsorted {
+            let next = &mut next[part(entry.0)];
+            keys[*next as usize] = entry;
+            *next += 1;
+        }
+        Self { keys, begin }
+    }
+
+    fn part(&self, part: usize) -> &[(u64, u32)] {
+        &self.keys[self.begin[part] as usize..self.begin[part + 1] as usize]
+    }
 }
 
 /// Width of a bucket in tolerances: wide enough that few points lie in a margin.
 const BUCKET_WIDTH: f64 = 64.0;
 
+#[inline]
 fn bucket(point: [f64; 3], tolerance: f64) -> [i64; 3] {
     match tolerance > 0.0 {
         // The offset keeps round coordinates away from the margins.
-        true => point.map(|x| (x / (BUCKET_WIDTH * tolerance) + 0.382).floor() as i64),
+        true => point.map(|x| floor(x / (BUCKET_WIDTH * tolerance) + 0.382)),
         // Adding zero makes a negative zero positive.
         false => point.map(|x| (x + 0.0).to_bits() as i64),
     }
 }
 
+/// The largest integer not above a number, or the nearest that there is: instructions where `f64::floor` is a call.
+#[inline]
+fn floor(x: f64) -> i64 {
+    let towards_zero = x as i64;
+    towards_zero.saturating_sub(i64::from(x < towards_zero as f64))
+}
+
 /// The buckets within `tolerance` of a point: first its own, then, near a margin, some neighbours.
+#[inline]
 fn buckets(point: [f64; 3], tolerance: f64) -> impl Iterator<Item = [i64; 3]> {
     let lower = bucket(point.map(|x| x - tolerance), tolerance);
     let upper = bucket(point.map(|x| x + tolerance), tolerance);
-    let home = bucket(point, tolerance);
-    (0..8usize).filter_map(move |choice| {
+    let (home, n_choices) = if lower == upper { (lower, 1) } else { (bucket(point, tolerance), 8_usize) };
+    (0..n_choices).filter_map(move |choice| {
         let takes = |d: usize| choice >> d & 1 == 1;
         let alike = |d: usize| lower[d] == upper[d];
         if (0..3).any(|d| takes(d) && alike(d)) {
@@ -185,5 +234,38 @@ pub(super) fn representative(duplicates: &Duplicates, node: u32) -> u32 {
     match duplicates.binary_search_by_key(&node, |&(node, _)| node) {
         Ok(i) => duplicates[i].1,
         Err(_) => node,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn coincident_nodes_are_found_however_far_apart_their_numbers_are() {
+        // More nodes than a piece and than a part hold; no two originals lie within the tolerance of each other.
+        let n = 2 * NODES_PER_PIECE + 7919;
+        let tolerance = 1e-6;
+        let mut points: Vec<[f64; 3]> =
+            (0..n).map(|i| [(i % 100) as f64, (i / 100 % 100) as f64, (i / 10_000) as f64 + 0.5]).collect();
+        let mut expected = Vec::new();
+        for (node, of) in [(1, 0), (70_000, 3), (70_001, 69_999), (n - 2, 123), (n - 1, 65_536)] {
+            // Within the tolerance, for some on the other side of a border of buckets.
+            points[node] = points[of].map(|x| x + 0.5 * tolerance);
+            expected.push((node as u32, of as u32));
+        }
+        points[n - 3] = points[77].map(|x| x + tolerance);
+        for threads in [1, 3] {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            assert_eq!(pool.install(|| find_duplicates(&points, tolerance)), expected, "{threads}");
+            assert_eq!(pool.install(|| find_duplicates(&points, 0.0)), [], "{threads}");
+        }
+    }
+
+    #[test]
+    fn floors_are_those_of_the_library() {
+        let large = [1e300, -1e300, 9.3e18, -9.3e18, f64::INFINITY, f64::NEG_INFINITY, f64::NAN];
+        let small = [0.0, -0.0, 0.5, -0.5, 1.0, -1.0, -1.5, 2f64.powi(52) - 0.5, -(2f64.powi(52) - 0.5)];
+        large.into_iter().chain(small).for_each(|x| assert_eq!(floor(x), x.floor() as i64, "{x}"));
     }
 }

@@ -217,7 +217,9 @@ fn patch(mesh: &Mesh, boundary: &BoundaryFacets, facet: usize) -> Option<Patch> 
 
 /// The cells of a grid that a facet's box touches, hashed; cells of the same hash only cost time.
 fn touched(patch: &Patch, level: i32) -> impl Iterator<Item = u64> {
-    let index = |x: f64| (x / 2f64.powi(level)).floor() as i64;
+    // The offset keeps facets of round coordinates away from the borders of cells, where they would touch more of them.
+    let (width, offset) = (2f64.powi(level), 0.382);
+    let index = |x: f64| (x / width + offset).floor() as i64;
     let (lower, upper) = (patch.lower.map(index), patch.upper.map(index));
     (lower[2]..=upper[2]).flat_map(move |z| {
         (lower[1]..=upper[1])

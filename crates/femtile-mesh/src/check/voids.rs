@@ -83,16 +83,17 @@ impl<'a> Surface<'a> {
         boundary: &'a BoundaryFacets,
         representative: &'a (dyn Fn(u32) -> u32 + Sync),
     ) -> Self {
-        let mut edges = Vec::with_capacity(3 * boundary.len());
-        let mut faces = Vec::with_capacity(boundary.len());
-        for facet in 0..boundary.len() {
+        let face = |facet: usize| {
             let nodes = boundary.facet(facet);
             let mut face: [u32; 3] = std::array::from_fn(|i| representative(nodes[i]));
             face.sort_unstable();
-            let [a, b, c] = face;
-            edges.extend([([a, b], c), ([a, c], b), ([b, c], a)]);
-            faces.push((face, facet));
-        }
+            (face, facet)
+        };
+        let mut faces: Vec<_> = (0..boundary.len()).into_par_iter().map(face).collect();
+        let mut edges = vec![([0; 2], 0); 3 * faces.len()];
+        edges.par_chunks_exact_mut(3).zip(&faces).for_each(|(edges, &([a, b, c], _))| {
+            edges.copy_from_slice(&[([a, b], c), ([a, c], b), ([b, c], a)]);
+        });
         edges.par_sort_unstable();
         faces.par_sort_unstable();
         Self { mesh, boundary, representative, faces, edges }

@@ -10,7 +10,7 @@ mod transpose;
 
 use std::sync::Arc;
 
-use femtile_device::{Buffer, BufferMut, Device, HostDevice, MemorySpace, Scalar};
+use femtile_device::{Buffer, BufferMut, Device, HostDevice, MemorySpace, Scalar, parallel};
 use femtile_linalg::hooks::Hook;
 use femtile_linalg::vector::VectorKernels;
 use femtile_linalg::{LinalgError, LinearOperator, need};
@@ -325,16 +325,32 @@ impl<T: Scalar, D: CsrKernels<T>> LinearOperator<T, D> for Csr<T, D> {
     }
 }
 
+/// Rows that a thread checks at a time.
+const ROWS_PER_CHECK: usize = 1 << 13;
+
 fn check_structure(n_cols: usize, offsets: &HostOffsets, columns: &[u32]) -> Result<(), LinalgError> {
     let n_rows = offsets.n_rows();
+    let pieces = parallel::map(n_rows.div_ceil(ROWS_PER_CHECK), 1, |piece| {
+        let rows = piece * ROWS_PER_CHECK..n_rows.min((piece + 1) * ROWS_PER_CHECK);
+        check_rows(n_cols, offsets, columns, rows)
+    });
+    pieces.into_iter().collect::<Result<(), _>>()?;
+    need("columns", if n_rows == 0 { 0 } else { offsets.get(n_rows) }, columns.len())
+}
+
+/// Fails at the first of some rows that is not as [`Csr`] requires.
+fn check_rows(
+    n_cols: usize,
+    offsets: &HostOffsets,
+    columns: &[u32],
+    rows: std::ops::Range<usize>,
+) -> Result<(), LinalgError> {
     let bad = |field, row, message: &str| Err(LinalgError::Structure { field, row, message: message.into() });
-    let mut end = 0;
-    for row in 0..n_rows {
-        let begin = offsets.get(row);
-        if begin != end {
+    for row in rows {
+        let (begin, end) = (offsets.get(row), offsets.get(row + 1));
+        if row == 0 && begin != 0 {
             return bad("offsets", row, "does not begin where the row before it ends");
         }
-        end = offsets.get(row + 1);
         let Some(entries) = columns.get(begin..end) else {
             return bad("offsets", row, "ends before it begins or past the last entry");
         };
@@ -345,5 +361,39 @@ fn check_structure(n_cols: usize, offsets: &HostOffsets, columns: &[u32]) -> Res
             return bad("columns", row, &format!("has a column past the last of {n_cols}"));
         }
     }
-    need("columns", end, columns.len())
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_unsound_row_is_named_wherever_it_lies() {
+        // Two entries a row, in more rows than a thread checks at a time.
+        let n = 3 * ROWS_PER_CHECK + 5;
+        let offsets: Vec<u32> = (0..=n as u32).map(|row| 2 * row).collect();
+        let columns: Vec<u32> = (0..n as u32).flat_map(|row| [row / 2, n as u32 - 1]).collect();
+        let refusal =
+            |offsets: &[u32], columns: &[u32]| match check_structure(n, &offsets.to_vec().into(), columns) {
+                Ok(()) => None,
+                Err(LinalgError::Structure { field, row, .. }) => Some((field, row)),
+                Err(other) => panic!("{other}"),
+            };
+        assert_eq!(refusal(&offsets, &columns), None);
+        for row in [0, 1, ROWS_PER_CHECK - 1, ROWS_PER_CHECK, 2 * ROWS_PER_CHECK + 1, n - 2] {
+            let mut wrong = columns.clone();
+            wrong[2 * row] = n as u32 - 1;
+            wrong[2 * n - 1] = n as u32;
+            assert_eq!(refusal(&offsets, &wrong), Some(("columns", row)));
+            let mut wrong = offsets.clone();
+            wrong[row + 1] = 2 * n as u32 + 1;
+            assert_eq!(refusal(&wrong, &columns), Some(("offsets", row)));
+        }
+        let mut late = offsets.clone();
+        late[0] = 1;
+        assert_eq!(refusal(&late, &columns), Some(("offsets", 0)));
+        assert!(check_structure(0, &Vec::<u32>::new().into(), &[]).is_ok());
+        assert!(check_structure(n, &offsets.into(), &columns[..2 * n - 1]).is_err());
+    }
 }

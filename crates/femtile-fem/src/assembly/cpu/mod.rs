@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use femtile_device::cpu::{SharedMut, zeroed_vec};
-use femtile_device::{Buffer, BufferMut, Cpu, Scalar};
+use femtile_device::{Buffer, BufferMut, Cpu, Scalar, parallel};
 use femtile_mesh::Mesh;
 use femtile_sparse::Places;
 use femtile_sparse::csr::{Csr, HostOffsets};
@@ -170,7 +170,7 @@ struct Scratch {
 impl Plan {
     fn new(blocks: RowBlocks, pattern: Arc<Sparsity>, places: Option<Places>) -> Self {
         let starts = |block| local_starts(&pattern.offsets, &blocks.rows(block));
-        let starts = (0..blocks.n_blocks()).map(starts).collect();
+        let starts = parallel::map(blocks.n_blocks(), 1, starts);
         Self { blocks, pattern, places, starts, pool: Mutex::default() }
     }
 
