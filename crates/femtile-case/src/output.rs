@@ -4,13 +4,13 @@ use std::path::Path;
 
 use femtile_linalg::krylov::Stop;
 use femtile_mesh::MeshError;
-use femtile_mesh::io::{Staging, write_atomically};
+use femtile_mesh::io::vtu::WriteOptions;
+use femtile_mesh::io::{FileSum, Staging, write_atomically};
 use femtile_solve::Stages;
 use femtile_solve::memory::peak_bytes;
 
 use crate::file::{EquationKind, Functional};
 use crate::file_names::{GRID_SOLUTION, MESH_SOLUTION, PLOT, REPORT, of_line};
-use crate::report::FileReport;
 use crate::{Case, CaseError, Report, plot};
 
 /// Creates the folder of results and checks that all files can be written there.
@@ -42,14 +42,20 @@ fn names(case: &Case) -> Vec<String> {
     names.chain([REPORT.into()]).collect()
 }
 
-/// Writes all files of a run, which replace those of an earlier run together; `results` writes all but plot and report.
+/// Options of the file of a solution.
+pub(crate) fn options_of_solution(case: &Case) -> WriteOptions {
+    WriteOptions { compress: case.file.output.compress, sum: true, ..WriteOptions::default() }
+}
+
+/// Writes all files of a run, which replace those of an earlier run together; `results` writes all but plot and report, and
+/// returns the sum of the solution on a mesh where it wrote one.
 ///
 /// An interrupted solve does not replace the results of a finished one: nothing is written then, with a warning.
 pub(crate) fn write_results(
     case: &Case,
     mut report: Report,
     stages: &mut Stages<'_>,
-    results: impl FnOnce(&Staging) -> Result<(), CaseError>,
+    results: impl FnOnce(&Staging) -> Result<Option<FileSum>, CaseError>,
 ) -> Result<Report, CaseError> {
     let (folder, names) = (&case.file.output.directory, names(case));
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -65,7 +71,7 @@ pub(crate) fn write_results(
         return Ok(report);
     }
     let staging = Staging::new(folder)?;
-    results(&staging)?;
+    let sum = results(&staging)?;
     if names.contains(&PLOT) {
         let solver = &case.file.solver;
         let tolerance = match report.solve.nonlinear {
@@ -75,7 +81,9 @@ pub(crate) fn write_results(
         plot::save_residual_plot(&staging.path(PLOT), &report.solve.residuals, tolerance)?;
     }
     for &name in names.iter().filter(|name| **name != REPORT) {
-        report.files.insert(name.into(), FileReport::of(&staging.path(name))?);
+        let sum = sum.filter(|_| name == MESH_SOLUTION);
+        let sum = sum.map_or_else(|| FileSum::of(&staging.path(name)), Ok)?;
+        report.files.insert(name.into(), sum.into());
     }
     report.timings_s = stages.timings().into();
     report.memory_bytes.peak = peak_bytes();

@@ -6,9 +6,10 @@ use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 
+use femtile_device::parallel;
 use femtile_mesh::MeshError;
 use femtile_mesh::io::vtu::WriteOptions;
-use femtile_mesh::io::{pvd, write_atomically};
+use femtile_mesh::io::{FileSum, pvd, write_atomically};
 use femtile_time::implicit::CheckpointError;
 
 use crate::file::{Times, WriteErrorName};
@@ -221,8 +222,9 @@ impl<'a> Series<'a> {
             }
             self.pass_over(written)?;
         }
-        let file = |name: String| Ok((name.clone(), FileReport::of(&self.folder.join(&name))?));
-        let files = names.into_iter().map(file).collect::<Result<_, CaseError>>()?;
+        let sums = parallel::map(names.len(), 1, |i| FileSum::of(&self.folder.join(&names[i])));
+        let file = |(name, sum): (String, Result<FileSum, MeshError>)| Ok((name, sum?.into()));
+        let files = names.into_iter().zip(sums).map(file).collect::<Result<_, CaseError>>()?;
         let (n_failures, first) = &self.failures;
         let warning = format!(
             "the run went on although {n_failures} times a frame, a trace or a checkpoint could not be written, first: {first}"

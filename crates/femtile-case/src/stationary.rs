@@ -1,7 +1,6 @@
 //! Runs a case of −∇·(σ∇u) + λu = f: mesh, check, solve, results.
 
 use femtile_device::{Cpu, Cuda};
-use femtile_mesh::io::vtu::WriteOptions;
 use femtile_solve::{SolverConfig, Stage, Stages, check_cells};
 
 use crate::checked_mesh::checked_mesh;
@@ -43,10 +42,13 @@ pub(crate) fn run(
     report.solve.discretization_error_estimate = estimate.map(|estimate| estimate.total);
     report.citations.extend(citations.iter().chain(fields.citations()).map(|key| String::from(*key)));
     output::write_results(case, report, stages, |staging| {
-        if case.file.output.vtu {
-            let options = WriteOptions { compress: case.file.output.compress, ..WriteOptions::default() };
-            solution.write_vtu_with(staging.path(MESH_SOLUTION), &fields, options)?;
-        }
-        Ok(lines.iter().try_for_each(|line| line.write(staging))?)
+        let sum = if case.file.output.vtu {
+            let path = staging.path(MESH_SOLUTION);
+            solution.write_vtu_with(path, &fields, output::options_of_solution(case))?
+        } else {
+            None
+        };
+        lines.iter().try_for_each(|line| line.write(staging))?;
+        Ok(sum)
     })
 }

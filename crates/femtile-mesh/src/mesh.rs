@@ -225,14 +225,14 @@ impl Mesh {
                 curved.order
             ));
         }
-        if let Some(i) = curved.cells.iter().position(|&point| point as usize >= n_points) {
+        if let Some(i) = first_where(&curved.cells, |&point| point as usize >= n_points) {
             return invalid(format!(
                 "cell {} uses point {}, but there are {n_points}",
                 i / per_cell,
                 curved.cells[i]
             ));
         }
-        match curved.points.iter().position(|p| p.iter().any(|x| !x.is_finite())) {
+        match first_where(&curved.points, |p| p.iter().any(|x| !x.is_finite())) {
             Some(i) => {
                 invalid(format!("point {i} has a coordinate that is not finite: {:?}", curved.points[i]))
             }

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use femtile_fem::dofs::TensorSpace;
 use femtile_fem::tensor::{EvenPoints, at_even_points};
+use femtile_mesh::io::FileSum;
 use femtile_mesh::io::vtu::{LagrangeCells, WriteOptions, write_lagrange, write_with};
 use femtile_mesh::{Field, Mesh};
 
@@ -11,13 +12,14 @@ use crate::discretization::Discretization;
 use crate::right_side::interleaved;
 use crate::{Fields, SolveError};
 
-/// Writes a solution with the mesh, its tags and its fields, and further fields.
+/// Writes a solution with the mesh, its tags and its fields, and further fields; returns the sum of the file where the
+/// options ask for it.
 pub(crate) fn write_vtu(
     path: &Path,
     (discretization, components): (&Discretization<'_>, &[Vec<f64>]),
     fields: &Fields,
     options: WriteOptions,
-) -> Result<(), SolveError> {
+) -> Result<Option<FileSum>, SolveError> {
     match discretization.space() {
         Some(space) => write_tensor(path, (space, components), fields, options),
         None => write_simplices(path, (discretization.mesh(), &components[0]), fields, options),
@@ -29,7 +31,7 @@ fn write_simplices(
     (mesh, u): (&Mesh, &[f64]),
     fields: &Fields,
     options: WriteOptions,
-) -> Result<(), SolveError> {
+) -> Result<Option<FileSum>, SolveError> {
     let scalar = |values: &[f64]| Field { n_components: 1, values: values.to_vec() };
     let mut nodal = vec![("u", scalar(u))];
     for (name, vectors) in &fields.vectors {
@@ -48,7 +50,7 @@ fn write_tensor(
     (space, components): (&TensorSpace<'_>, &[Vec<f64>]),
     fields: &Fields,
     options: WriteOptions,
-) -> Result<(), SolveError> {
+) -> Result<Option<FileSum>, SolveError> {
     let mesh = space.mesh();
     let order = space.degree().max(mesh.curved.as_ref().map_or(1, |curved| curved.order));
     let of_component = |u: &Vec<f64>| at_even_points(space, order, u);

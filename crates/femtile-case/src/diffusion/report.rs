@@ -70,7 +70,7 @@ pub(super) fn finish(
         if case.file.output.vtu {
             vti::write(&staging.path(GRID_SOLUTION), &image, "u", &u)?;
         }
-        Ok(())
+        Ok(None)
     })
 }
 

@@ -31,7 +31,7 @@ fn vtk_reads_every_kind_of_cell_compressed_or_not() {
         let values: Vec<f64> = (0..mesh.n_nodes()).map(|i| (i as f64 * 0.7).cos() * 1e9).collect();
         let (u, v) = (Field { n_components: 1, values }, Field { n_components: 3, values: vectors });
         for compress in [false, true] {
-            let options = WriteOptions { compress, facets: false };
+            let options = WriteOptions { compress, ..WriteOptions::default() };
             write_with(&file, &mesh, &[("u", &u)], &[("v <&>", &v)], options).unwrap();
             let cells: Vec<&[u32]> = (0..mesh.n_cells()).map(|cell| mesh.cell(cell)).collect();
             let promise = json!({

@@ -9,7 +9,7 @@ use tempfile::NamedTempFile;
 use super::unfinished::{PREFIX, hold, remove_stale};
 use crate::MeshError;
 
-/// Writes a file through a temporary one in the same folder, which then takes the name.
+/// Writes a file through a temporary one in the same folder, which then takes the name; returns what `write` does.
 ///
 /// An existing file of that name stays until then, also if writing fails. Temporary files that killed programs
 /// have left in the folder are removed. A pipe or a character device is written to in place.
@@ -17,24 +17,25 @@ use crate::MeshError;
 /// # Errors
 /// [`MeshError::Io`] with the path: the folder is missing or cannot be written to, the name is that of a folder, of a
 /// pipe without a reader, of a socket or of a disk.
-pub fn write_atomically(
+pub fn write_atomically<R>(
     path: &Path,
-    write: impl FnOnce(&mut (dyn Write + Send)) -> Result<()>,
-) -> std::result::Result<(), MeshError> {
+    write: impl FnOnce(&mut (dyn Write + Send)) -> Result<R>,
+) -> std::result::Result<R, MeshError> {
     let result = || {
         // Renaming a file over a pipe or a device would replace it.
         if let Some(mut out) = special(path)?.map(BufWriter::new) {
-            write(&mut out)?;
-            return out.flush();
+            let returned = write(&mut out)?;
+            out.flush()?;
+            return Ok(returned);
         }
         // A link stays, and what it leads to is replaced.
         let target = path.canonicalize();
         let path = target.as_deref().unwrap_or(path);
         let mut out = BufWriter::with_capacity(1 << 18, temporary(path)?);
-        write(&mut out)?;
+        let returned = write(&mut out)?;
         let file = out.into_inner().map_err(std::io::IntoInnerError::into_error)?;
         file.persist(path).map_err(|e| e.error)?;
-        Ok(())
+        Ok(returned)
     };
     result().map_err(|source| MeshError::Io { path: path.into(), action: "write", source })
 }

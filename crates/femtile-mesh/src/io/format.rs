@@ -73,7 +73,8 @@ pub fn write_compressed(path: &Path, mesh: &Mesh) -> Result<(), MeshError> {
 
 fn write_vtu(path: &Path, mesh: &Mesh, compress: bool) -> Result<(), MeshError> {
     let facets = !mesh.facets.tags.is_empty();
-    vtu::write_with(path, mesh, &[], &[], vtu::WriteOptions { compress, facets })
+    let options = vtu::WriteOptions { compress, facets, ..Default::default() };
+    vtu::write_with(path, mesh, &[], &[], options).map(drop)
 }
 
 /// Refuses curved cells in a format without them.

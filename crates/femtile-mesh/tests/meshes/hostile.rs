@@ -105,7 +105,8 @@ fn arrays_of_a_vtu_file_that_share_bytes_are_refused() {
     let values = vec![1.0; mesh.n_nodes()];
     mesh.node_fields.insert("u0".into(), Field { n_components: 1, values });
     for compress in [false, true] {
-        write_with(&path, &mesh, &[], &[], WriteOptions { compress, facets: false }).unwrap();
+        let options = WriteOptions { compress, ..WriteOptions::default() };
+        write_with(&path, &mesh, &[], &[], options).unwrap();
         let bytes = std::fs::read(&path).unwrap();
         assert_eq!(vtu(&bytes).unwrap().node_fields.len(), 1);
         let text = String::from_utf8_lossy(&bytes);

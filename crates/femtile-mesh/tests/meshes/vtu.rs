@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use femtile_mesh::generate::{BoxConfig, SquareConfig, box_mesh, square};
+use femtile_mesh::io::FileSum;
 use femtile_mesh::io::vtu::{WriteOptions, parse, read, write_with};
 use femtile_mesh::{CellKind, Field, Mesh, MeshError};
 use proptest::prelude::*;
@@ -106,7 +107,9 @@ proptest! {
         for mesh in [boxes, plane] {
             let mut mesh = with_everything(mesh, seed);
             let path = folder.path().join("mesh.vtu");
-            write_with(&path, &mesh, &[], &[], WriteOptions { compress, facets }).unwrap();
+            let options = WriteOptions { compress, facets, sum: true };
+            let sum = write_with(&path, &mesh, &[], &[], options).unwrap();
+            assert_eq!(sum, Some(FileSum::of(&path).unwrap()), "{compress} {facets}");
             if !facets {
                 mesh.facets = Default::default();
             }

@@ -8,6 +8,7 @@ use flate2::write::ZlibEncoder;
 use rayon::prelude::*;
 
 use crate::io::name::xml_name;
+use crate::io::sum::Summed;
 
 /// Bytes of one compressed block: small enough to stay in cache, large enough to compress well.
 const BLOCK_BYTES: usize = 1 << 15;
@@ -45,6 +46,21 @@ pub(super) fn source<'a, const N: usize, I: Iterator<Item = [u8; N]>>(
     })
 }
 
+/// A source of the bytes of stored values and of those that follow them; `rest` returns these from a given one on.
+pub(super) fn stored<'a, const N: usize, T: Copy + Sync, I: Iterator<Item = [u8; N]>>(
+    values: &'a [T],
+    encode: impl Fn(T) -> [u8; N] + Sync + 'a,
+    rest: impl Fn(usize) -> I + Sync + 'a,
+) -> Box<Source<'a>> {
+    Box::new(move |first, bytes| {
+        let (first, to) = (first / N, bytes.as_chunks_mut::<N>().0);
+        let own = &values[first.min(values.len())..];
+        let (begin, end) = to.split_at_mut(own.len().min(to.len()));
+        begin.iter_mut().zip(own).for_each(|(to, &value)| *to = encode(value));
+        end.iter_mut().zip(rest(first.saturating_sub(values.len()))).for_each(|(to, value)| *to = value);
+    })
+}
+
 impl Array<'_> {
     /// Returns ranges of `size` bytes, the last one shorter.
     fn ranges(&self, size: usize) -> impl Iterator<Item = Range<usize>> {
@@ -60,14 +76,13 @@ impl Array<'_> {
     }
 
     /// Writes all bytes; the next piece is produced while the previous one is written.
-    fn write(&self, out: &mut (dyn Write + Send)) -> std::io::Result<()> {
+    fn write(&self, out: &mut Summed<'_>) -> std::io::Result<()> {
         let [mut ready, mut next] = [Vec::new(), Vec::new()];
         for range in self.ranges(PIECE_BYTES) {
-            let (written, ()) = rayon::join(|| out.write_all(&ready), || self.fill(&mut next, range));
-            written?;
+            out.write_beside(&ready, || self.fill(&mut next, range))?;
             std::mem::swap(&mut ready, &mut next);
         }
-        out.write_all(&ready)
+        out.write_beside(&ready, || ())
     }
 
     /// Compresses all bytes, a block each, by all threads.
@@ -99,7 +114,7 @@ impl Compressed {
     }
 
     /// Writes number of blocks, block size, size of the last one where it is short and compressed sizes, then the blocks.
-    fn write(self, out: &mut (dyn Write + Send)) -> std::io::Result<()> {
+    fn write(self, out: &mut Summed<'_>) -> std::io::Result<()> {
         let head = [self.blocks.len(), BLOCK_BYTES, self.n_bytes % BLOCK_BYTES];
         let sizes = self.blocks.iter().map(Vec::len);
         for number in head.into_iter().chain(sizes) {
@@ -111,7 +126,7 @@ impl Compressed {
 
 /// Writes the whole file: heads of arrays in XML, then their bytes.
 pub(super) fn write_document(
-    out: &mut (dyn Write + Send),
+    out: &mut Summed<'_>,
     head: &Head,
     groups: &[(&str, Vec<Array<'_>>)],
 ) -> std::io::Result<()> {

@@ -1,9 +1,11 @@
 use std::path::Path;
 
-use super::encode::{Array, Head, source, write_document};
+use super::encode::{Array, Head, source, stored, write_document};
 use super::spread::{node_points, spread};
+use crate::first_where::first_where;
 use crate::io::atomic::write_atomically;
 use crate::io::lagrange::Numbering;
+use crate::io::sum::{FileSum, Summed};
 use crate::{CellKind, Field, Mesh, MeshError};
 
 /// Options of a VTU file.
@@ -14,6 +16,8 @@ pub struct WriteOptions {
     pub compress: bool,
     /// Write tagged facets as cells too, after the cells of the mesh.
     pub facets: bool,
+    /// Return the sum of the file, taken while it is written.
+    pub sum: bool,
 }
 
 /// Quadrilaterals or hexahedra of some order, as solutions of higher order are written.
@@ -48,7 +52,7 @@ impl LagrangeCells<'_> {
         if !self.cells.len().is_multiple_of(n) {
             return invalid("cells", format!("{} indices do not divide into {n} a cell", self.cells.len()));
         }
-        match self.cells.iter().position(|&point| point as usize >= self.points.len()) {
+        match first_where(self.cells, |&point| point as usize >= self.points.len()) {
             Some(i) => {
                 let (cell, point, n_points) = (i / n, self.cells[i], self.points.len());
                 invalid("cells", format!("cell {cell} uses point {point}, but there are {n_points}"))
@@ -72,10 +76,10 @@ pub fn write(
     point_data: &[(&str, &Field)],
     cell_data: &[(&str, &Field)],
 ) -> Result<(), MeshError> {
-    write_with(path, mesh, point_data, cell_data, WriteOptions::default())
+    write_with(path, mesh, point_data, cell_data, WriteOptions::default()).map(drop)
 }
 
-/// Writes as [`write()`] does, with options.
+/// Writes as [`write()`] does, with options; returns the sum of the file where they ask for it.
 ///
 /// # Errors
 /// Those of [`write()`].
@@ -85,7 +89,7 @@ pub fn write_with(
     point_data: &[(&str, &Field)],
     cell_data: &[(&str, &Field)],
     options: WriteOptions,
-) -> Result<(), MeshError> {
+) -> Result<Option<FileSum>, MeshError> {
     let facet = mesh.kind.facet_kind().filter(|_| options.facets && !mesh.facets.tags.is_empty());
     let n_facets = if facet.is_some() { mesh.facets.tags.len() } else { 0 };
     let own = mesh.node_fields.iter().map(|(name, field)| (name.as_str(), field));
@@ -121,7 +125,8 @@ pub fn write_with(
 
 /// Writes cells of any order with fields at all their points; curved meshes are written so as well.
 ///
-/// `options.facets` has no meaning here. The file appears under its name only when it is complete.
+/// `options.facets` has no meaning here. The file appears under its name only when it is complete. Returns its sum where
+/// the options ask for it.
 ///
 /// # Errors
 /// [`MeshError::Invalid`] when cells are neither quadrilaterals nor hexahedra, an index is out of range or a field has not
@@ -132,7 +137,7 @@ pub fn write_lagrange(
     point_data: &[(&str, &Field)],
     cell_data: &[(&str, &Field)],
     options: WriteOptions,
-) -> Result<(), MeshError> {
+) -> Result<Option<FileSum>, MeshError> {
     cells.validate()?;
     let n_cells = cells.cells.len() / cells.n_of_cell();
     let of_points = fields("point_data", point_data.iter().copied(), cells.points.len(), 0)?;
@@ -176,13 +181,13 @@ impl<'a> Grid<'a> {
         point_data: Vec<Array<'_>>,
         cell_data: Vec<Array<'_>>,
         options: WriteOptions,
-    ) -> Result<(), MeshError> {
+    ) -> Result<Option<FileSum>, MeshError> {
         let coordinates = Array {
             name: "Points".into(),
             kind: "Float64",
             n_components: 3,
             n_bytes: self.points.len() * 24,
-            bytes: source(|first| self.points.as_flattened()[first..].iter().map(|x| x.to_le_bytes())),
+            bytes: stored(self.points.as_flattened(), f64::to_le_bytes, |_| std::iter::empty()),
         };
         let groups = [
             ("PointData", point_data),
@@ -197,7 +202,11 @@ impl<'a> Grid<'a> {
             n_cells: self.n_cells() + self.n_facets(),
             compress: options.compress,
         };
-        write_atomically(path, |out| write_document(out, &head, &groups))
+        write_atomically(path, |out| {
+            let mut out = Summed::new(out, options.sum);
+            write_document(&mut out, &head, &groups)?;
+            Ok(out.finish())
+        })
     }
 
     fn topology(&self) -> Vec<Array<'_>> {
@@ -205,12 +214,17 @@ impl<'a> Grid<'a> {
         let (per_cell, per_facet) = (self.places.len(), self.facet.map_or(0, CellKind::n_nodes));
         let n_indices = self.cells.len() + self.facets.len();
         let is_narrow = n_indices.max(self.points.len()) <= i32::MAX as usize;
-        let nodes = move |first: usize| {
+        let permuted = move |first: usize| {
             let begin = first.min(self.cells.len()) / per_cell * per_cell;
             let cells = self.cells[begin..].chunks_exact(per_cell);
             let nodes = cells.flat_map(|cell| self.places.iter().map(|&place| &cell[place]));
             nodes.chain(self.facets).skip(first - begin).map(|&node| u64::from(node))
         };
+        let facets = move |first: usize| self.facets[first..].iter().map(|node| node.to_le_bytes());
+        let mut connectivity = integers("connectivity", n_indices, is_narrow, permuted);
+        if is_narrow && self.places.iter().copied().eq(0..per_cell) {
+            connectivity.bytes = stored(self.cells, u32::to_le_bytes, facets);
+        }
         let end = move |i: usize| i.min(n_cells) * per_cell + i.saturating_sub(n_cells) * per_facet;
         let ends = move |first: usize| (first + 1..).map(move |i| end(i) as u64);
         let types = Array {
@@ -223,11 +237,7 @@ impl<'a> Grid<'a> {
                 (first..).map(move |i| [if i < n_cells { self.cell_type } else { facet_type }])
             }),
         };
-        vec![
-            integers("connectivity", n_indices, is_narrow, nodes),
-            integers("offsets", n_cells + n_facets, is_narrow, ends),
-            types,
-        ]
+        vec![connectivity, integers("offsets", n_cells + n_facets, is_narrow, ends), types]
     }
 }
 
@@ -267,10 +277,7 @@ fn fields<'a>(
             kind: "Float64",
             n_components: field.n_components,
             n_bytes: 8 * (field.values.len() + padding),
-            bytes: source(move |first| {
-                let own = &field.values[first.min(field.values.len())..];
-                own.iter().copied().chain(std::iter::repeat(f64::NAN)).map(f64::to_le_bytes)
-            }),
+            bytes: stored(&field.values, f64::to_le_bytes, |_| std::iter::repeat(f64::NAN.to_le_bytes())),
         });
     }
     Ok(arrays)
@@ -284,9 +291,10 @@ fn tags(mesh: &Mesh, n_facets: usize) -> Array<'_> {
         kind: "Int32",
         n_components: 1,
         n_bytes: 4 * (mesh.n_cells() + n_facets),
-        bytes: source(move |first| {
-            let cells = mesh.cell_tags.iter().copied().chain(std::iter::repeat_n(0, untagged));
-            cells.chain(of_facets.iter().copied()).skip(first).map(i32::to_le_bytes)
+        bytes: stored(&mesh.cell_tags, i32::to_le_bytes, move |first| {
+            let zeros = std::iter::repeat_n(0, untagged.saturating_sub(first));
+            let facets = &of_facets[first.saturating_sub(untagged)..];
+            zeros.chain(facets.iter().copied()).map(i32::to_le_bytes)
         }),
     }
 }
