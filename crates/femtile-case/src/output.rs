@@ -9,7 +9,7 @@ use femtile_mesh::io::{FileSum, Staging, write_atomically};
 use femtile_solve::Stages;
 use femtile_solve::memory::peak_bytes;
 
-use crate::file::{EquationKind, Functional};
+use crate::file::{EquationKind, Functional, OutputSection};
 use crate::file_names::{GRID_SOLUTION, MESH_SOLUTION, PLOT, REPORT, of_line};
 use crate::{Case, CaseError, Report, plot};
 
@@ -32,7 +32,7 @@ fn names(case: &Case) -> Vec<String> {
     let is_in_time = kind != EquationKind::ReactionDiffusion;
     let is_on_grid = kind == EquationKind::Diffusion && !case.is_transient_on_mesh();
     let output = &case.file.output;
-    let solution = output.vtu.then_some(if is_on_grid { GRID_SOLUTION } else { MESH_SOLUTION });
+    let solution = output.vtu.is_written().then_some(if is_on_grid { GRID_SOLUTION } else { MESH_SOLUTION });
     let plot = (output.plot && !is_in_time).then_some(PLOT);
     let lines = output.functionals.iter().filter_map(|functional| match functional {
         Functional::Along { name, .. } => Some(of_line(name)),
@@ -42,9 +42,10 @@ fn names(case: &Case) -> Vec<String> {
     names.chain([REPORT.into()]).collect()
 }
 
-/// Options of the file of a solution.
-pub(crate) fn options_of_solution(case: &Case) -> WriteOptions {
-    WriteOptions { compress: case.file.output.compress, sum: true, ..WriteOptions::default() }
+/// Options of the files of a run: a solution or, without a sum, a frame.
+pub(crate) fn vtu_options(case: &Case, sum: bool) -> WriteOptions {
+    let OutputSection { compress, vtu, .. } = case.file.output;
+    WriteOptions { compress, surface: vtu.is_surface(), sum, ..WriteOptions::default() }
 }
 
 /// Writes all files of a run, which replace those of an earlier run together; `results` writes all but plot and report, and
@@ -112,6 +113,7 @@ pub fn write_report(path: &Path, report: &Report) -> Result<(), MeshError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::file::VtuOutput;
     use crate::{Misfit, Progress, Silent, Stage, run, verify};
 
     /// Asks for a stop when a stage begins.
@@ -200,7 +202,7 @@ mod tests {
         let (missing, changed) =
             (Misfit::Missing("residuals.svg".into()), Misfit::Changed("solution.vtu".into()));
         assert_eq!(verify(&out).unwrap(), [missing, changed]);
-        case.file.output.vtu = false;
+        case.file.output.vtu = VtuOutput::Whole(false);
         run(&case, &mut Silent).unwrap();
         assert_eq!(verify(&out).unwrap(), [Misfit::Foreign("solution.vtu".into())]);
         std::fs::remove_file(solution).unwrap();
@@ -233,7 +235,7 @@ mod tests {
             // Any stage would end the run in another way.
             let error = run(&case, &mut StopIn(Stage::Read, false)).unwrap_err().to_string();
             assert!(error.contains(name) && error.contains("a folder has this name"), "{error}");
-            case.file.output.vtu = false;
+            case.file.output.vtu = VtuOutput::Whole(false);
             case.file.output.plot = false;
             let free = run(&case, &mut Silent).is_ok();
             assert_eq!(free, name != "report.json");

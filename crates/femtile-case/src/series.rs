@@ -13,6 +13,7 @@ use femtile_mesh::io::{FileSum, pvd, write_atomically};
 use femtile_time::implicit::CheckpointError;
 
 use crate::file::{Times, WriteErrorName};
+use crate::output::vtu_options;
 use crate::plot::trace_plot;
 use crate::report::FileReport;
 use crate::{Case, CaseError};
@@ -181,8 +182,7 @@ impl<'a> Series<'a> {
         write: impl FnOnce(&Path, WriteOptions) -> Result<(), E>,
     ) -> Result<(), E> {
         let name = frame_name(number);
-        let options = WriteOptions { compress: self.case.file.output.compress, ..WriteOptions::default() };
-        write(&self.folder.join(&name), options)?;
+        write(&self.folder.join(&name), vtu_options(self.case, false))?;
         self.frames.retain(|(_, known)| *known != name);
         self.frames.push((time, name));
         Ok(pvd::write(&self.folder.join(COLLECTION), &self.frames)?)

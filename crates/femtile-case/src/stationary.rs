@@ -42,9 +42,9 @@ pub(crate) fn run(
     report.solve.discretization_error_estimate = estimate.map(|estimate| estimate.total);
     report.citations.extend(citations.iter().chain(fields.citations()).map(|key| String::from(*key)));
     output::write_results(case, report, stages, |staging| {
-        let sum = if case.file.output.vtu {
+        let sum = if case.file.output.vtu.is_written() {
             let path = staging.path(MESH_SOLUTION);
-            solution.write_vtu_with(path, &fields, output::options_of_solution(case))?
+            solution.write_vtu_with(path, &fields, output::vtu_options(case, true))?
         } else {
             None
         };

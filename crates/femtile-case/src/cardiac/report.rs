@@ -15,7 +15,7 @@ use super::settings;
 use crate::file::FieldOfRun;
 use crate::file_names::MESH_SOLUTION;
 use crate::functional::Prepared;
-use crate::output::{options_of_solution, write_results};
+use crate::output::{vtu_options, write_results};
 use crate::report::{MemoryReport, MeshReport, SpaceReport};
 use crate::series::Series;
 use crate::{Case, CaseError, Report, SolveReport, TimeReport, Timings};
@@ -56,9 +56,9 @@ pub(super) fn finish(
         version: env!("CARGO_PKG_VERSION").into(),
     };
     write_results(case, report, stages, |staging| {
-        let sum = if case.file.output.vtu {
+        let sum = if case.file.output.vtu.is_written() {
             let path = staging.path(MESH_SOLUTION);
-            write_maps(&path, mesh, (&fields, &solution), options_of_solution(case))?
+            write_maps(&path, mesh, (&fields, &solution), vtu_options(case, true))?
         } else {
             None
         };

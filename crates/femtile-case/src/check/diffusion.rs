@@ -79,6 +79,9 @@ fn check_output(case: &Case) -> Result<(), CaseError> {
     if !output.fields.is_empty() {
         return wrong(&["output".into(), "fields".into()], "a grid has u alone");
     }
+    if output.vtu.is_surface() {
+        return wrong(&["output".into(), "vtu".into()], "solution.vti has all nodes: `true` or `false`");
+    }
     if output.compress {
         return wrong(&["output".into(), "compress".into()], "solution.vti is not compressed");
     }

@@ -67,7 +67,7 @@ pub(super) fn finish(
     };
     write_results(case, report, stages, |staging| {
         let image = vti::Image { nodes: grid.nodes(), origin: grid.lower(), spacing: grid.spacing() };
-        if case.file.output.vtu {
+        if case.file.output.vtu.is_written() {
             vti::write(&staging.path(GRID_SOLUTION), &image, "u", &u)?;
         }
         Ok(None)

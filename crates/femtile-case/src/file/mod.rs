@@ -264,8 +264,9 @@ pub struct RobinSection {
 pub struct OutputSection {
     /// Folder for all results, relative to the folder from which the program is started; created when missing.
     pub directory: PathBuf,
-    /// Write the solution for ParaView: `solution.vtu`, or `solution.vti` where it lives on a grid.
-    pub vtu: bool,
+    /// Write the solution for ParaView: `solution.vtu`, or `solution.vti` where it lives on a grid; `"surface"` writes the
+    /// boundary of the mesh alone, in frames too.
+    pub vtu: VtuOutput,
     /// Draw the history of residuals as `residuals.svg`, where a solve has one.
     pub plot: bool,
     /// Compress the arrays of `solution.vtu`.
@@ -274,6 +275,36 @@ pub struct OutputSection {
     pub fields: Vec<FieldName>,
     /// Numbers to compute from the solution, each under its name in the report.
     pub functionals: Vec<Functional>,
+}
+
+/// What is written of a solution on a mesh.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged, expecting = "`true`, `false` or `\"surface\"` is needed here")]
+pub enum VtuOutput {
+    /// All cells, or nothing.
+    Whole(bool),
+    /// A part of the mesh.
+    Part(VtuPart),
+}
+
+/// A part of a mesh.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum VtuPart {
+    /// The facets of cells on the boundary, with the points that they use.
+    Surface,
+}
+
+impl VtuOutput {
+    /// Returns whether a file is written.
+    pub fn is_written(self) -> bool {
+        self != Self::Whole(false)
+    }
+
+    /// Returns whether the file has the boundary alone.
+    pub fn is_surface(self) -> bool {
+        self == Self::Part(VtuPart::Surface)
+    }
 }
 
 /// A field computed from the solution.
@@ -292,7 +323,7 @@ impl Default for OutputSection {
     fn default() -> Self {
         Self {
             directory: "out".into(),
-            vtu: true,
+            vtu: VtuOutput::Whole(true),
             plot: true,
             compress: false,
             fields: Vec::new(),

@@ -64,12 +64,12 @@ fn finish(
     report.citations.extend(citations.into_iter().map(String::from));
     report.files.extend(files);
     output::write_results(case, report, stages, |staging| {
-        let sum = if case.file.output.vtu {
+        let sum = if case.file.output.vtu.is_written() {
             let path = staging.path(MESH_SOLUTION);
             solution.write_vtu_with(
                 path,
                 &femtile_solve::Fields::default(),
-                output::options_of_solution(case),
+                output::vtu_options(case, true),
             )?
         } else {
             None

@@ -33,7 +33,7 @@ fn curved_meshes_come_back_with_their_shapes_facets_tags_and_fields() {
         let values: Vec<f64> = mesh.points.iter().flat_map(|p| [p[0], p[1] - 2.0 * p[2]]).collect();
         let field = Field { n_components: 2, values };
         for compress in [false, true] {
-            let options = WriteOptions { compress, facets: true, sum: false };
+            let options = WriteOptions { compress, facets: true, ..WriteOptions::default() };
             write_with(&path, &mesh, &[("u", &field)], &[], options).unwrap();
             let found = read(&path).unwrap();
             let (before, after) = (mesh.curved.as_ref().unwrap(), found.curved.as_ref().unwrap());

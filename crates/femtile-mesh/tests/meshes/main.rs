@@ -14,4 +14,5 @@ mod mfem;
 mod refine;
 mod round;
 mod samples;
+mod surface_vtu;
 mod vtu;

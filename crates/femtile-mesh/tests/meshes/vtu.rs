@@ -107,7 +107,7 @@ proptest! {
         for mesh in [boxes, plane] {
             let mut mesh = with_everything(mesh, seed);
             let path = folder.path().join("mesh.vtu");
-            let options = WriteOptions { compress, facets, sum: true };
+            let options = WriteOptions { compress, facets, sum: true, ..WriteOptions::default() };
             let sum = write_with(&path, &mesh, &[], &[], options).unwrap();
             assert_eq!(sum, Some(FileSum::of(&path).unwrap()), "{compress} {facets}");
             if !facets {

@@ -5,6 +5,7 @@ mod document;
 mod encode;
 mod read;
 mod spread;
+mod surface;
 mod write;
 
 pub use read::{parse, read};

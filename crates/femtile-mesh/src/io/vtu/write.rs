@@ -2,6 +2,8 @@ use std::path::Path;
 
 use super::encode::{Array, Head, source, stored, write_document};
 use super::spread::{node_points, spread};
+use super::surface::{Surface, boundary_of};
+use crate::check::{BoundaryFacets, boundary_facets};
 use crate::first_where::first_where;
 use crate::io::atomic::write_atomically;
 use crate::io::lagrange::Numbering;
@@ -16,6 +18,9 @@ pub struct WriteOptions {
     pub compress: bool,
     /// Write tagged facets as cells too, after the cells of the mesh.
     pub facets: bool,
+    /// Write the facets of cells on the boundary instead of the cells, with the points that they use, and the values of
+    /// these points and of the cells to which the facets belong.
+    pub surface: bool,
     /// Return the sum of the file, taken while it is written.
     pub sum: bool,
 }
@@ -90,7 +95,9 @@ pub fn write_with(
     cell_data: &[(&str, &Field)],
     options: WriteOptions,
 ) -> Result<Option<FileSum>, MeshError> {
-    let facet = mesh.kind.facet_kind().filter(|_| options.facets && !mesh.facets.tags.is_empty());
+    let has_facets = options.facets && !options.surface && !mesh.facets.tags.is_empty();
+    let facet = mesh.kind.facet_kind().filter(|_| has_facets);
+    let boundary = options.surface.then(|| boundary_facets(mesh));
     let n_facets = if facet.is_some() { mesh.facets.tags.len() } else { 0 };
     let own = mesh.node_fields.iter().map(|(name, field)| (name.as_str(), field));
     let point_data = own.chain(point_data.iter().copied());
@@ -101,15 +108,9 @@ pub fn write_with(
     }
     let facets = &mesh.facets.nodes[..facet.map_or(0, CellKind::n_nodes) * n_facets];
     let Some(curved) = &mesh.curved else {
-        let grid = Grid {
-            points: &mesh.points,
-            cell_type: mesh.kind.vtk_type(),
-            places: (0..mesh.kind.n_nodes()).collect(),
-            cells: &mesh.cells,
-            facet,
-            facets,
-        };
-        return grid.write(path, fields("point_data", point_data, mesh.n_nodes(), 0)?, cells, options);
+        let grid = Grid { facet, facets, ..Grid::new((&mesh.points, mesh.kind), None, &mesh.cells) };
+        let point_data = fields("point_data", point_data, mesh.n_nodes(), 0)?;
+        return grid.write(path, point_data, cells, boundary, options);
     };
     mesh.validate()?;
     let checked: Vec<_> = point_data.collect();
@@ -120,7 +121,8 @@ pub fn write_with(
     let lagrange =
         LagrangeCells { kind: mesh.kind, order: curved.order, points: &curved.points, cells: &curved.cells };
     let grid = Grid { facet, facets: &facets, ..Grid::of_lagrange(&lagrange) };
-    grid.write(path, fields("point_data", of_points, curved.points.len(), 0)?, cells, options)
+    let point_data = fields("point_data", of_points, curved.points.len(), 0)?;
+    grid.write(path, point_data, cells, boundary, options)
 }
 
 /// Writes cells of any order with fields at all their points; curved meshes are written so as well.
@@ -142,29 +144,53 @@ pub fn write_lagrange(
     let n_cells = cells.cells.len() / cells.n_of_cell();
     let of_points = fields("point_data", point_data.iter().copied(), cells.points.len(), 0)?;
     let of_cells = fields("cell_data", cell_data.iter().copied(), n_cells, 0)?;
-    Grid::of_lagrange(cells).write(path, of_points, of_cells, options)
+    let grid = Grid::of_lagrange(cells);
+    let boundary = options.surface.then(|| boundary_of(&grid, cells.order)).transpose()?;
+    grid.write(path, of_points, of_cells, boundary, options)
 }
 
 /// Content of a file: cells of one type, then facets by their corners.
-struct Grid<'a> {
-    points: &'a [[f64; 3]],
-    cell_type: u8,
+pub(super) struct Grid<'a> {
+    pub points: &'a [[f64; 3]],
+    pub kind: CellKind,
+    /// Order of cells whose points are in lexicographic order; none where cells have their corners in VTK's.
+    pub order: Option<usize>,
     /// Position of each point in VTK's order among the points of a cell.
     places: Vec<usize>,
-    cells: &'a [u32],
+    pub cells: &'a [u32],
     facet: Option<CellKind>,
     facets: &'a [u32],
 }
 
 impl<'a> Grid<'a> {
     fn of_lagrange(cells: &LagrangeCells<'a>) -> Self {
-        let cell_type = match (cells.order, cells.kind) {
-            (1, kind) => kind.vtk_type(),
+        let LagrangeCells { kind, order, points, cells } = *cells;
+        Self::new((points, kind), Some(order), cells)
+    }
+
+    /// Cells without facets.
+    fn new((points, kind): (&'a [[f64; 3]], CellKind), order: Option<usize>, cells: &'a [u32]) -> Self {
+        let places = match (order, kind) {
+            (None, kind) => (0..kind.n_nodes()).collect(),
+            (Some(order), CellKind::Segment) => [0, order].into_iter().chain(1..order).collect(),
+            (Some(order), kind) => Numbering::vtk(kind, order, false).places().to_vec(),
+        };
+        Self { points, kind, order, places, cells, facet: None, facets: &[] }
+    }
+
+    /// Number of points of a cell.
+    pub fn points_per_cell(&self) -> usize {
+        self.places.len()
+    }
+
+    /// Number of the type of all cells in VTK.
+    fn vtk_type(&self) -> u8 {
+        match (self.order, self.kind) {
+            (None | Some(1), kind) => kind.vtk_type(),
+            (_, CellKind::Segment) => 68,
             (_, CellKind::Quadrilateral) => 70,
             _ => 72,
-        };
-        let places = Numbering::vtk(cells.kind, cells.order, false).places().to_vec();
-        Self { points: cells.points, cell_type, places, cells: cells.cells, facet: None, facets: &[] }
+        }
     }
 
     fn n_cells(&self) -> usize {
@@ -180,8 +206,19 @@ impl<'a> Grid<'a> {
         path: &Path,
         point_data: Vec<Array<'_>>,
         cell_data: Vec<Array<'_>>,
+        boundary: Option<BoundaryFacets>,
         options: WriteOptions,
     ) -> Result<Option<FileSum>, MeshError> {
+        if let (Some(boundary), Some(kind)) = (boundary, self.kind.facet_kind()) {
+            let surface = Surface::of(self, boundary);
+            let picked = |arrays: Vec<Array<'_>>, n: usize, entries: &[u32]| {
+                arrays.iter().map(|array| array.picked(n, entries)).collect()
+            };
+            let point_data = picked(point_data, self.points.len(), &surface.points);
+            let cell_data = picked(cell_data, self.n_cells(), &surface.owners);
+            let grid = Grid::new((&surface.coordinates, kind), self.order, &surface.facets);
+            return grid.write(path, point_data, cell_data, None, options);
+        }
         let coordinates = Array {
             name: "Points".into(),
             kind: "Float64",
@@ -197,7 +234,7 @@ impl<'a> Grid<'a> {
         ];
         // From version 2.1 on, the vertical edges of Lagrange hexahedra are in the order of VTK 9.
         let head = Head {
-            version: if self.cell_type >= 70 { "2.2" } else { "1.0" },
+            version: if self.vtk_type() >= 68 { "2.2" } else { "1.0" },
             n_points: self.points.len(),
             n_cells: self.n_cells() + self.n_facets(),
             compress: options.compress,
@@ -212,6 +249,7 @@ impl<'a> Grid<'a> {
     fn topology(&self) -> Vec<Array<'_>> {
         let (n_cells, n_facets) = (self.n_cells(), self.n_facets());
         let (per_cell, per_facet) = (self.places.len(), self.facet.map_or(0, CellKind::n_nodes));
+        let cell_type = self.vtk_type();
         let n_indices = self.cells.len() + self.facets.len();
         let is_narrow = n_indices.max(self.points.len()) <= i32::MAX as usize;
         let permuted = move |first: usize| {
@@ -234,7 +272,7 @@ impl<'a> Grid<'a> {
             n_bytes: n_cells + n_facets,
             bytes: source(move |first| {
                 let facet_type = self.facet.map_or(0, CellKind::vtk_type);
-                (first..).map(move |i| [if i < n_cells { self.cell_type } else { facet_type }])
+                (first..).map(move |i| [if i < n_cells { cell_type } else { facet_type }])
             }),
         };
         vec![connectivity, integers("offsets", n_cells + n_facets, is_narrow, ends), types]
@@ -354,12 +392,9 @@ mod tests {
         let points = [[0.0; 3]; 3];
         let (cells, facets) = ([0, 1, 2, 0], [0, 1]);
         let grid = Grid {
-            points: &points,
-            cell_type: 9,
-            places: vec![0, 1, 2, 3],
-            cells: &cells,
             facet: Some(CellKind::Segment),
             facets: &facets,
+            ..Grid::new((&points, CellKind::Quadrilateral), None, &cells)
         };
         let kinds: Vec<&str> = grid.topology().iter().map(|array| array.kind).collect();
         assert_eq!(kinds, ["Int32", "Int32", "UInt8"]);
