@@ -71,6 +71,22 @@ pub fn write_compressed(path: &Path, mesh: &Mesh) -> Result<(), MeshError> {
     })
 }
 
+/// Writes as [`write()`] does, with numbers in binary.
+///
+/// # Errors
+/// [`MeshError::Unsupported`] for other files than `.msh`; else those of [`write()`].
+pub fn write_binary(path: &Path, mesh: &Mesh) -> Result<(), MeshError> {
+    if extension(path) == "msh" {
+        return gmsh::write_binary(path, mesh);
+    }
+    Err(MeshError::Unsupported {
+        path: path.into(),
+        place: Place::Whole,
+        what: "an option for binary numbers in a file of this format".into(),
+        advice: "write .msh, or without the option: .vtu is binary, others are text".into(),
+    })
+}
+
 fn write_vtu(path: &Path, mesh: &Mesh, compress: bool) -> Result<(), MeshError> {
     let facets = !mesh.facets.tags.is_empty();
     let options = vtu::WriteOptions { compress, facets, ..Default::default() };

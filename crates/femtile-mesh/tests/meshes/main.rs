@@ -7,6 +7,7 @@ mod check;
 mod check_overlaps;
 mod check_samples;
 mod curved_generators;
+mod gmsh_binary;
 mod higher_order;
 mod hostile;
 mod lagrange_vtu;
