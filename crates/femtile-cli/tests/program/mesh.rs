@@ -79,7 +79,7 @@ fn a_compressed_mesh_is_smaller_and_reads_the_same() {
 }
 
 #[test]
-fn a_binary_mesh_of_gmsh_is_smaller_and_reads_the_same() {
+fn a_binary_mesh_of_gmsh_reads_the_same() {
     let place = Workplace::new("");
     mesh(&place, &["generate", "kind = \"ventricle\", h_mm = 4.0", "text.msh"], 0);
     mesh(&place, &["convert", "text.msh", "binary.msh", "--binary"], 0);
@@ -87,7 +87,7 @@ fn a_binary_mesh_of_gmsh_is_smaller_and_reads_the_same() {
     let [plain, binary, again] =
         ["text.msh", "binary.msh", "again.msh"].map(|name| std::fs::read(place.path(name)).unwrap());
     // The reader leaves out fields.
-    assert!(plain.starts_with(&again[..again.len() - 100]) && binary != again);
+    assert!(plain.starts_with(&again) && binary != again);
     let said = mesh(&place, &["convert", "text.msh", "mesh.vtu", "--binary"], 2);
     assert!(said.contains("binary numbers in a file of this format is not supported"), "{said}");
     assert!(!place.path("mesh.vtu").exists());

@@ -43,3 +43,54 @@ fn binary_files_hold_the_meshes_of_text_files() {
         }
     }
 }
+
+/// A binary file of a box, and the byte at which the numbers of its nodes begin.
+fn box_in_binary() -> (Mesh, Vec<u8>, usize) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("box.msh");
+    let mesh = box_mesh(&BoxConfig { cells: [2, 3, 1], ..BoxConfig::default() }).unwrap();
+    write_binary(&path, &mesh).unwrap();
+    let bytes = std::fs::read(path).unwrap();
+    let mark = b"$Nodes\n";
+    let begin = bytes.windows(mark.len()).position(|window| window == mark).unwrap() + mark.len();
+    // Four sizes of the section, three integers and a size of its block.
+    (mesh, bytes, begin + 4 * 8 + 3 * 4 + 8)
+}
+
+#[test]
+fn nodes_in_any_order_of_their_numbers_are_found() {
+    let (mesh, mut bytes, at) = box_in_binary();
+    let n = mesh.n_nodes();
+    for (node, number) in bytes[at..].chunks_exact_mut(8).take(n).enumerate() {
+        number.copy_from_slice(&((n - node) as u64).to_le_bytes());
+    }
+    let found = parse("box.msh".as_ref(), &bytes).unwrap();
+    let reversed: Vec<u32> = mesh.cells.iter().map(|&node| n as u32 - 1 - node).collect();
+    assert_eq!((&found.points, found.cells), (&mesh.points, reversed));
+    // So far apart that no table holds them.
+    for (node, number) in bytes[at..].chunks_exact_mut(8).take(n).enumerate() {
+        let number_of = if node == 0 { 1 << 60 } else { node as u64 + 1 };
+        number.copy_from_slice(&number_of.to_le_bytes());
+    }
+    let error = parse("box.msh".as_ref(), &bytes).unwrap_err().to_string();
+    assert!(error.contains("uses node 1, which `$Nodes` does not have"), "{error}");
+}
+
+#[test]
+fn faults_of_binary_blocks_are_told_at_their_bytes() {
+    let (mesh, bytes, at) = box_in_binary();
+    let error_with = |place: usize, word: [u8; 8]| {
+        let mut bytes = bytes.clone();
+        bytes[place..place + 8].copy_from_slice(&word);
+        parse("box.msh".as_ref(), &bytes).unwrap_err().to_string()
+    };
+    let place = at + 8 * mesh.n_nodes() + 24 * 7 + 8;
+    let error = error_with(place, f64::NAN.to_le_bytes());
+    assert!(error.contains("a coordinate is NaN") && error.contains(&format!("{}", place + 8)), "{error}");
+    let end = b"\n$EndElements";
+    let place = bytes.windows(end.len()).position(|window| window == end).unwrap() - 8;
+    let error = error_with(place, 4711u64.to_le_bytes());
+    assert!(error.contains("uses node 4711") && error.contains(&format!("{}", place + 8)), "{error}");
+    let error = error_with(at, 2u64.to_le_bytes());
+    assert!(error.contains("two nodes have the number 2"), "{error}");
+}
