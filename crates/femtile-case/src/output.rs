@@ -45,7 +45,7 @@ fn names(case: &Case) -> Vec<String> {
 /// Options of the files of a run: a solution or, without a sum, a frame.
 pub(crate) fn vtu_options(case: &Case, sum: bool) -> WriteOptions {
     let OutputSection { compress, vtu, .. } = case.file.output;
-    WriteOptions { compress, surface: vtu.is_surface(), sum, ..WriteOptions::default() }
+    WriteOptions { compression: compress.into(), surface: vtu.is_surface(), sum, ..WriteOptions::default() }
 }
 
 /// Writes all files of a run, which replace those of an earlier run together; `results` writes all but plot and report, and

@@ -192,6 +192,12 @@ mod tests {
             ),
             ("output.vtu = 1", "output.vtu", "1", "`true`, `false` or `\"surface\"` is needed here"),
             (
+                "output.compress = \"zip\"",
+                "output.compress",
+                "\"zip\"",
+                "`true`, `false`, `\"zlib\"` or `\"lz4\"` is needed here",
+            ),
+            (
                 "output.directory = []",
                 "output.directory",
                 "[]",

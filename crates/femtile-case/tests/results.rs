@@ -338,7 +338,7 @@ fn the_surface_of_a_solution_has_the_facets_on_the_boundary_alone() {
     let counts = [(22, 22), (68, 132), (42, 14), (130, 32)];
     for (mesh, (n_points, n_cells)) in MESHES.into_iter().zip(counts) {
         let folder = tempfile::tempdir().unwrap();
-        for compress in [false, true] {
+        for compress in ["false", "true", "\"lz4\""] {
             let text = format!(
                 "{mesh}{PLANE}[output]\nvtu = \"surface\"\ncompress = {compress}\nfields = [\"error\"]\n"
             );

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use femtile_device::parallel;
 use femtile_fem::dofs::TensorSpace;
 use femtile_fem::tensor::{EvenPoints, at_even_points};
 use femtile_mesh::io::FileSum;
@@ -32,7 +33,11 @@ fn write_simplices(
     fields: &Fields,
     options: WriteOptions,
 ) -> Result<Option<FileSum>, SolveError> {
-    let scalar = |values: &[f64]| Field { n_components: 1, values: values.to_vec() };
+    // By all threads: fresh memory costs more than the copy.
+    let scalar = |values: &[f64]| Field {
+        n_components: 1,
+        values: parallel::map(values.len(), 1 << 14, |i| values[i]),
+    };
     let mut nodal = vec![("u", scalar(u))];
     for (name, vectors) in &fields.vectors {
         nodal.push((name, Field { n_components: 3, values: vectors.clone() }));

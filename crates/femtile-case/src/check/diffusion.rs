@@ -1,5 +1,6 @@
 //! Checks of a case with `kind = "diffusion"`.
 
+use femtile_mesh::io::vtu::Compression;
 use femtile_solve::Key;
 
 use crate::file::{EquationSection, Functional, Generator, MassName, SolverSection};
@@ -82,7 +83,7 @@ fn check_output(case: &Case) -> Result<(), CaseError> {
     if output.vtu.is_surface() {
         return wrong(&["output".into(), "vtu".into()], "solution.vti has all nodes: `true` or `false`");
     }
-    if output.compress {
+    if Compression::from(output.compress) != Compression::None {
         return wrong(&["output".into(), "compress".into()], "solution.vti is not compressed");
     }
     for (i, functional) in output.functionals.iter().enumerate() {

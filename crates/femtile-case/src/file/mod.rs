@@ -8,6 +8,7 @@ mod finding;
 mod functional;
 mod generator;
 mod gmg;
+mod output;
 mod pmg;
 mod solver;
 mod space;
@@ -29,6 +30,7 @@ pub use finding::FindingName;
 pub use functional::{Exact, FieldOfRun, Functional};
 pub use generator::{CellName, Generator, LShapeName, PlaneCellName};
 pub use gmg::{BoxSmootherName, GmgSection, GmgStartName};
+pub use output::{CompressOutput, CompressionName, VtuOutput, VtuPart};
 pub use pmg::PmgSection;
 pub use solver::{
     FormatName, Method, MetricName, NonlinearName, Operator, Precision, PreconditionerName, SolverSection,
@@ -269,42 +271,12 @@ pub struct OutputSection {
     pub vtu: VtuOutput,
     /// Draw the history of residuals as `residuals.svg`, where a solve has one.
     pub plot: bool,
-    /// Compress the arrays of `solution.vtu`.
-    pub compress: bool,
+    /// Compress the arrays of `solution.vtu` and of frames, with zlib unless another method is named.
+    pub compress: CompressOutput,
     /// Fields to write into `solution.vtu` beside u.
     pub fields: Vec<FieldName>,
     /// Numbers to compute from the solution, each under its name in the report.
     pub functionals: Vec<Functional>,
-}
-
-/// What is written of a solution on a mesh.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(untagged, expecting = "`true`, `false` or `\"surface\"` is needed here")]
-pub enum VtuOutput {
-    /// All cells, or nothing.
-    Whole(bool),
-    /// A part of the mesh.
-    Part(VtuPart),
-}
-
-/// A part of a mesh.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum VtuPart {
-    /// The facets of cells on the boundary, with the points that they use.
-    Surface,
-}
-
-impl VtuOutput {
-    /// Returns whether a file is written.
-    pub fn is_written(self) -> bool {
-        self != Self::Whole(false)
-    }
-
-    /// Returns whether the file has the boundary alone.
-    pub fn is_surface(self) -> bool {
-        self == Self::Part(VtuPart::Surface)
-    }
 }
 
 /// A field computed from the solution.
@@ -325,7 +297,7 @@ impl Default for OutputSection {
             directory: "out".into(),
             vtu: VtuOutput::Whole(true),
             plot: true,
-            compress: false,
+            compress: CompressOutput::Default(false),
             fields: Vec::new(),
             functionals: Vec::new(),
         }

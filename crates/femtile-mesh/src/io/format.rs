@@ -89,7 +89,8 @@ pub fn write_binary(path: &Path, mesh: &Mesh) -> Result<(), MeshError> {
 
 fn write_vtu(path: &Path, mesh: &Mesh, compress: bool) -> Result<(), MeshError> {
     let facets = !mesh.facets.tags.is_empty();
-    let options = vtu::WriteOptions { compress, facets, ..Default::default() };
+    let compression = if compress { vtu::Compression::Zlib } else { vtu::Compression::None };
+    let options = vtu::WriteOptions { compression, facets, ..Default::default() };
     vtu::write_with(path, mesh, &[], &[], options).map(drop)
 }
 

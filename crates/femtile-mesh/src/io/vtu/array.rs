@@ -9,6 +9,7 @@ use flate2::read::ZlibDecoder;
 use rayon::prelude::*;
 
 use super::document::{DataArray, Document, Format, Problem};
+use super::write::Compression;
 use crate::io::number;
 use crate::io::scanner::show;
 
@@ -314,35 +315,54 @@ impl<'a> Packed<'a> {
 
     /// The bytes of the array.
     fn unpack(self, document: &Document<'_>, array: &DataArray<'_>) -> Result<Cow<'a, [u8]>, Problem> {
-        match document.compressor.as_deref() {
-            None => Ok(self.data),
-            Some("vtkZLibDataCompressor") => self.inflate(document, array).map(Cow::Owned),
-            Some(name) => Err((
+        let Some(name) = document.compressor.as_deref() else { return Ok(self.data) };
+        match Compression::of_compressor(name) {
+            Some(compression) => self.unpack_blocks(document, array, compression).map(Cow::Owned),
+            None => Err((
                 array.place,
-                format!("compressor {name} is not supported; write the file with zlib or without"),
+                format!("compressor {name} is not supported; write the file with zlib, LZ4 or without"),
             )),
         }
     }
 
-    fn inflate(&self, document: &Document<'_>, array: &DataArray<'_>) -> Result<Vec<u8>, Problem> {
+    /// Uncompresses all blocks, by all threads.
+    fn unpack_blocks(
+        &self,
+        document: &Document<'_>,
+        array: &DataArray<'_>,
+        compression: Compression,
+    ) -> Result<Vec<u8>, Problem> {
         let cut = || truncated(array);
-        let (mut bytes, mut data) = (Vec::new(), &*self.data);
+        let (mut blocks, mut data) = (Vec::new(), &*self.data);
         for block in 0..header(document, &self.heads, 0).ok_or_else(cut)? {
             let n_packed = header(document, &self.heads, 3 + block).ok_or_else(cut)?;
             let expected = self.block_size(document, block).ok_or_else(cut)?;
             let (packed, rest) = data.split_at_checked(n_packed).ok_or_else(cut)?;
             data = rest;
-            let before = bytes.len();
-            // What the head claims bounds the output but is never allocated before it is produced.
-            let limit = u64::try_from(expected).unwrap_or(u64::MAX);
-            let result = ZlibDecoder::new(packed).take(limit).read_to_end(&mut bytes);
-            result.map_err(|e| (array.place, format!("array `{}`: block {block}: {e}", array.name)))?;
-            if bytes.len() - before != expected {
-                return Err(cut());
-            }
+            blocks.push((packed, expected));
         }
-        Ok(bytes)
+        let unpack = |(block, &(packed, expected)): (usize, &(&[u8], usize))| {
+            let bytes = unpack_block(packed, expected, compression);
+            let bytes =
+                bytes.map_err(|e| (array.place, format!("array `{}`: block {block}: {e}", array.name)))?;
+            if bytes.len() == expected { Ok(bytes) } else { Err(cut()) }
+        };
+        let unpacked: Vec<Result<Vec<u8>, Problem>> = blocks.par_iter().enumerate().map(unpack).collect();
+        Ok(unpacked.into_iter().collect::<Result<Vec<_>, _>>()?.concat())
     }
+}
+
+/// Uncompresses a block of at most `expected` bytes; what the head claims is never allocated before it can be produced.
+fn unpack_block(packed: &[u8], expected: usize, compression: Compression) -> std::io::Result<Vec<u8>> {
+    if compression == Compression::Lz4 {
+        // Each byte stands for 255 at most.
+        let n_most = packed.len().saturating_mul(255).min(expected);
+        return lz4_flex::block::decompress(packed, n_most).map_err(std::io::Error::other);
+    }
+    let mut bytes = Vec::new();
+    let limit = u64::try_from(expected).unwrap_or(u64::MAX);
+    ZlibDecoder::new(packed).take(limit).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 #[cfg(test)]

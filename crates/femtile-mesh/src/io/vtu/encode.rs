@@ -3,10 +3,10 @@
 use std::io::Write;
 use std::ops::Range;
 
-use flate2::Compression;
 use flate2::write::ZlibEncoder;
 use rayon::prelude::*;
 
+use super::write::Compression;
 use crate::io::name::xml_name;
 use crate::io::sum::Summed;
 
@@ -33,7 +33,7 @@ pub(super) struct Head {
     pub version: &'static str,
     pub n_points: usize,
     pub n_cells: usize,
-    pub compress: bool,
+    pub compression: Compression,
 }
 
 /// A source of the bytes of values; `values` returns them from a given value on.
@@ -86,12 +86,15 @@ impl Array<'_> {
     }
 
     /// Compresses all bytes, a block each, by all threads.
-    fn compressed(&self) -> std::io::Result<Compressed> {
+    fn compressed(&self, compression: Compression) -> std::io::Result<Compressed> {
         let ranges: Vec<Range<usize>> = self.ranges(BLOCK_BYTES).collect();
         let compress = |bytes: &mut Vec<u8>, range: Range<usize>| {
             bytes.resize(range.len(), 0);
             (self.bytes)(range.start, bytes);
-            let mut encoder = ZlibEncoder::new(Vec::new(), Compression::fast());
+            if compression == Compression::Lz4 {
+                return Ok(lz4_flex::block::compress(bytes));
+            }
+            let mut encoder = ZlibEncoder::new(Vec::new(), flate2::Compression::fast());
             encoder.write_all(bytes)?;
             encoder.finish()
         };
@@ -130,15 +133,15 @@ pub(super) fn write_document(
     head: &Head,
     groups: &[(&str, Vec<Array<'_>>)],
 ) -> std::io::Result<()> {
-    let Head { version, n_points, n_cells, compress } = *head;
+    let Head { version, n_points, n_cells, compression } = *head;
     // Heads of arrays say where their bytes stand, so all have to be compressed first.
-    let compressed: Option<Vec<Compressed>> = if compress {
-        let arrays = groups.iter().flat_map(|(_, arrays)| arrays);
-        Some(arrays.map(Array::compressed).collect::<Result<_, _>>()?)
-    } else {
-        None
+    let arrays = groups.iter().flat_map(|(_, arrays)| arrays);
+    let compressed: Option<Vec<Compressed>> = match compression {
+        Compression::None => None,
+        _ => Some(arrays.map(|array| array.compressed(compression)).collect::<Result<_, _>>()?),
     };
-    let compressor = if compress { " compressor=\"vtkZLibDataCompressor\"" } else { "" };
+    let compressor =
+        compression.compressor().map(|name| format!(" compressor=\"{name}\"")).unwrap_or_default();
     writeln!(out, "<?xml version=\"1.0\"?>")?;
     writeln!(
         out,

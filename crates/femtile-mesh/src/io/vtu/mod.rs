@@ -9,4 +9,4 @@ mod surface;
 mod write;
 
 pub use read::{parse, read};
-pub use write::{LagrangeCells, WriteOptions, write, write_lagrange, write_with};
+pub use write::{Compression, LagrangeCells, WriteOptions, write, write_lagrange, write_with};

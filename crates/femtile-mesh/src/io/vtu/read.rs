@@ -11,7 +11,7 @@ use crate::io::file::bytes_of;
 use crate::io::vtk_cell::{VtkCell, VtkCells, vtk_cell};
 use crate::{CellKind, Field, Mesh, MeshError, Place};
 
-/// Reads a VTU file: ASCII, base64 or appended, plain or compressed with zlib, of one or several pieces.
+/// Reads a VTU file: ASCII, base64 or appended, plain or compressed with zlib or LZ4, of one or several pieces.
 ///
 /// # Errors
 /// [`MeshError::Io`] when the file cannot be read, else those of [`parse`].
