@@ -49,13 +49,14 @@ pub(crate) fn vtu_options(case: &Case, sum: bool) -> WriteOptions {
 }
 
 /// Writes all files of a run, which replace those of an earlier run together; `results` writes all but plot and report, and
-/// returns the sum of the solution on a mesh where it wrote one.
+/// returns the sum of the solution on a mesh where it wrote one. `begun` may hold files already.
 ///
 /// An interrupted solve does not replace the results of a finished one: nothing is written then, with a warning.
 pub(crate) fn write_results(
     case: &Case,
     mut report: Report,
     stages: &mut Stages<'_>,
+    begun: Option<Staging>,
     results: impl FnOnce(&Staging) -> Result<Option<FileSum>, CaseError>,
 ) -> Result<Report, CaseError> {
     let (folder, names) = (&case.file.output.directory, names(case));
@@ -71,7 +72,7 @@ pub(crate) fn write_results(
         stages.finish();
         return Ok(report);
     }
-    let staging = Staging::new(folder)?;
+    let staging = begun.map_or_else(|| Staging::new(folder), Ok)?;
     let sum = results(&staging)?;
     if names.contains(&PLOT) {
         let solver = &case.file.solver;

@@ -4,6 +4,7 @@ use femtile_device::{Cpu, Cuda};
 use femtile_solve::{SolverConfig, Stage, Stages, check_cells};
 
 use crate::checked_mesh::checked_mesh;
+use crate::early::Early;
 use crate::file_names::MESH_SOLUTION;
 use crate::functional::{Evaluated, prepare};
 use crate::{Case, CaseError, Report, output, overlap};
@@ -26,9 +27,17 @@ pub(crate) fn run(
     warnings.extend(overlap::warnings(case, discretization.overlaps(), "facets"));
     warnings.extend(overlap::warnings(case, discretization.node_overlaps(), "nodes"));
     let functionals = prepare(case, &discretization)?;
-    let solution = discretization.solve(cpu, config, opened, stages)?;
-
-    stages.begin(Stage::Write)?;
+    let mut early = Ok(None);
+    let solution = rayon::in_place_scope(|scope| {
+        // While a GPU solves, the processor writes what it knows; a solve on the processor would wait for it.
+        if opened.is_some() {
+            scope.spawn(|_| early = Early::begin(case, &mesh));
+        }
+        let solution = discretization.solve(cpu, config, opened, stages)?;
+        stages.begin(Stage::Write)?;
+        Ok::<_, CaseError>(solution)
+    })?;
+    let (staging, begun) = early?.map(|Early { staging, file }| (staging, file)).unzip();
     warnings.extend_from_slice(solution.warnings());
     let Evaluated { numbers, lines, citations } = functionals.evaluate(&solution)?;
     // After an interrupted solve, fields that would take longer than writing are left out.
@@ -41,12 +50,14 @@ pub(crate) fn run(
     let estimate = fields.error_estimate().filter(|_| !is_projection);
     report.solve.discretization_error_estimate = estimate.map(|estimate| estimate.total);
     report.citations.extend(citations.iter().chain(fields.citations()).map(|key| String::from(*key)));
-    output::write_results(case, report, stages, |staging| {
-        let sum = if case.file.output.vtu.is_written() {
-            let path = staging.path(MESH_SOLUTION);
-            solution.write_vtu_with(path, &fields, output::vtu_options(case, true))?
-        } else {
-            None
+    output::write_results(case, report, stages, staging, |staging| {
+        let sum = match begun {
+            Some(file) => solution.finish_vtu(file)?,
+            None if case.file.output.vtu.is_written() => {
+                let path = staging.path(MESH_SOLUTION);
+                solution.write_vtu_with(path, &fields, output::vtu_options(case, true))?
+            }
+            None => None,
         };
         lines.iter().try_for_each(|line| line.write(staging))?;
         Ok(sum)

@@ -6,7 +6,7 @@ use femtile_device::parallel;
 use femtile_fem::dofs::TensorSpace;
 use femtile_fem::tensor::{EvenPoints, at_even_points};
 use femtile_mesh::io::FileSum;
-use femtile_mesh::io::vtu::{LagrangeCells, WriteOptions, write_lagrange, write_with};
+use femtile_mesh::io::vtu::{BegunFile, LagrangeCells, WriteOptions, write_lagrange, write_with};
 use femtile_mesh::{Field, Mesh};
 
 use crate::discretization::Discretization;
@@ -27,17 +27,41 @@ pub(crate) fn write_vtu(
     }
 }
 
+/// Begins the file of a solution on triangles or tetrahedra, before it is solved for; [`Solution::finish_vtu`] ends it.
+///
+/// None for other cells, and with options of a file that cannot be begun.
+///
+/// # Errors
+/// [`SolveError::Mesh`] with the path.
+///
+/// [`Solution::finish_vtu`]: crate::Solution::finish_vtu
+pub fn begin_vtu(
+    path: impl AsRef<Path>,
+    mesh: &Mesh,
+    options: WriteOptions,
+) -> Result<Option<BegunFile>, SolveError> {
+    if !mesh.kind.is_simplex() {
+        return Ok(None);
+    }
+    Ok(BegunFile::begin(path.as_ref(), mesh, &[("u", 1)], options)?)
+}
+
+/// Writes a solution into a file that was begun.
+pub(crate) fn finish_vtu(file: BegunFile, u: &[f64]) -> Result<Option<FileSum>, SolveError> {
+    Ok(file.finish(&[("u", &scalar(u))])?)
+}
+
+/// A copy of the values at nodes, made by all threads: fresh memory costs more than the copy.
+fn scalar(values: &[f64]) -> Field {
+    Field { n_components: 1, values: parallel::map(values.len(), 1 << 14, |i| values[i]) }
+}
+
 fn write_simplices(
     path: &Path,
     (mesh, u): (&Mesh, &[f64]),
     fields: &Fields,
     options: WriteOptions,
 ) -> Result<Option<FileSum>, SolveError> {
-    // By all threads: fresh memory costs more than the copy.
-    let scalar = |values: &[f64]| Field {
-        n_components: 1,
-        values: parallel::map(values.len(), 1 << 14, |i| values[i]),
-    };
     let mut nodal = vec![("u", scalar(u))];
     for (name, vectors) in &fields.vectors {
         nodal.push((name, Field { n_components: 3, values: vectors.clone() }));

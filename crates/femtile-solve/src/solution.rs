@@ -8,7 +8,7 @@ use femtile_linalg::krylov::Stop;
 use femtile_linalg::krylov::cg::CgOutcome;
 use femtile_matrix_free::MetricEvaluation;
 use femtile_mesh::io::FileSum;
-use femtile_mesh::io::vtu::WriteOptions;
+use femtile_mesh::io::vtu::{BegunFile, WriteOptions};
 
 use crate::component::Component;
 use crate::discretization::Discretization;
@@ -317,6 +317,15 @@ impl<'m> Solution<'m> {
     ) -> Result<Option<FileSum>, SolveError> {
         let of = (&self.discretization, self.finished.components.as_slice());
         output::write_vtu(path.as_ref(), of, fields, options)
+    }
+
+    /// Writes u into a file that [`begin_vtu`](crate::begin_vtu) has begun with the mesh of this solution, and gives it
+    /// its name; returns its sum where its options ask for it.
+    ///
+    /// # Errors
+    /// [`SolveError::Mesh`] with the path, also for a file of another mesh.
+    pub fn finish_vtu(&self, file: BegunFile) -> Result<Option<FileSum>, SolveError> {
+        output::finish_vtu(file, self.values())
     }
 }
 

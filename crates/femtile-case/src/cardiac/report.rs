@@ -55,7 +55,7 @@ pub(super) fn finish(
         citations: problem.citations().into_iter().map(String::from).collect(),
         version: env!("CARGO_PKG_VERSION").into(),
     };
-    write_results(case, report, stages, |staging| {
+    write_results(case, report, stages, None, |staging| {
         let sum = if case.file.output.vtu.is_written() {
             let path = staging.path(MESH_SOLUTION);
             write_maps(&path, mesh, (&fields, &solution), vtu_options(case, true))?

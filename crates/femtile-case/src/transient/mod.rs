@@ -63,7 +63,7 @@ fn finish(
     report.time = Some(time_report(case, &outcome, solution.values().len(), stages.timings().solve));
     report.citations.extend(citations.into_iter().map(String::from));
     report.files.extend(files);
-    output::write_results(case, report, stages, |staging| {
+    output::write_results(case, report, stages, None, |staging| {
         let sum = if case.file.output.vtu.is_written() {
             let path = staging.path(MESH_SOLUTION);
             solution.write_vtu_with(

@@ -26,6 +26,8 @@ pub(super) struct Array<'a> {
     pub n_components: usize,
     pub bytes: Box<Source<'a>>,
     pub n_bytes: usize,
+    /// True where the values follow from a solution: their bytes stand after those of all other arrays.
+    pub is_late: bool,
 }
 
 /// The counts of a document and how it is written.
@@ -127,19 +129,73 @@ impl Compressed {
     }
 }
 
-/// Writes the whole file: heads of arrays in XML, then their bytes.
+/// Writes the whole file: heads of arrays in XML, then their bytes, those of late arrays last.
 pub(super) fn write_document(
     out: &mut Summed<'_>,
     head: &Head,
     groups: &[(&str, Vec<Array<'_>>)],
 ) -> std::io::Result<()> {
-    let Head { version, n_points, n_cells, compression } = *head;
+    let arrays = || in_order(groups).map(|(_, array)| array);
+    if head.compression == Compression::None {
+        write_begin(out, head, groups)?;
+        return write_end(out, arrays().filter(|array| array.is_late));
+    }
     // Heads of arrays say where their bytes stand, so all have to be compressed first.
-    let arrays = groups.iter().flat_map(|(_, arrays)| arrays);
-    let compressed: Option<Vec<Compressed>> = match compression {
-        Compression::None => None,
-        _ => Some(arrays.map(|array| array.compressed(compression)).collect::<Result<_, _>>()?),
+    let compressed = arrays().map(|array| array.compressed(head.compression));
+    let compressed: Vec<Compressed> = compressed.collect::<Result<_, _>>()?;
+    let sizes: Vec<usize> = compressed.iter().map(Compressed::len).collect();
+    write_heads(out, head, groups, &sizes)?;
+    compressed.into_iter().try_for_each(|array| array.write(out))?;
+    write_end(out, std::iter::empty())
+}
+
+/// Writes heads of all arrays without compression and the bytes of those that are not late.
+pub(super) fn write_begin(
+    out: &mut Summed<'_>,
+    head: &Head,
+    groups: &[(&str, Vec<Array<'_>>)],
+) -> std::io::Result<()> {
+    let sizes: Vec<usize> = in_order(groups).map(|(_, array)| 8 + array.n_bytes).collect();
+    write_heads(out, head, groups, &sizes)?;
+    in_order(groups).filter(|(_, array)| !array.is_late).try_for_each(|(_, array)| write_sized(out, array))
+}
+
+/// Writes the bytes of late arrays and what closes the file.
+pub(super) fn write_end<'a>(
+    out: &mut Summed<'_>,
+    mut late: impl Iterator<Item = &'a Array<'a>>,
+) -> std::io::Result<()> {
+    late.try_for_each(|array| write_sized(out, array))?;
+    writeln!(out, "\n</AppendedData>\n</VTKFile>")
+}
+
+fn write_sized(out: &mut Summed<'_>, array: &Array<'_>) -> std::io::Result<()> {
+    out.write_all(&(array.n_bytes as u64).to_le_bytes())?;
+    array.write(out)
+}
+
+/// Arrays in the order of their bytes, with their places in the order of their heads.
+fn in_order<'g, 'a>(groups: &'g [(&str, Vec<Array<'a>>)]) -> impl Iterator<Item = (usize, &'g Array<'a>)> {
+    let of = |is_late| {
+        let arrays = groups.iter().flat_map(|(_, arrays)| arrays).enumerate();
+        arrays.filter(move |(_, array)| array.is_late == is_late)
     };
+    of(false).chain(of(true))
+}
+
+/// Writes the XML up to the first byte of an array; `sizes` are those of arrays in the order of their bytes.
+fn write_heads(
+    out: &mut Summed<'_>,
+    head: &Head,
+    groups: &[(&str, Vec<Array<'_>>)],
+    sizes: &[usize],
+) -> std::io::Result<()> {
+    let Head { version, n_points, n_cells, compression } = *head;
+    let (mut offsets, mut offset) = (vec![0; sizes.len()], 0);
+    for ((place, _), size) in in_order(groups).zip(sizes) {
+        offsets[place] = offset;
+        offset += size;
+    }
     let compressor =
         compression.compressor().map(|name| format!(" compressor=\"{name}\"")).unwrap_or_default();
     writeln!(out, "<?xml version=\"1.0\"?>")?;
@@ -148,30 +204,18 @@ pub(super) fn write_document(
         "<VTKFile type=\"UnstructuredGrid\" version=\"{version}\" byte_order=\"LittleEndian\" header_type=\"UInt64\"{compressor}>"
     )?;
     writeln!(out, "<UnstructuredGrid>\n<Piece NumberOfPoints=\"{n_points}\" NumberOfCells=\"{n_cells}\">")?;
-    let (mut offset, mut index) = (0, 0);
+    let mut offsets = offsets.into_iter();
     for (group, arrays) in groups {
         writeln!(out, "<{group}>")?;
-        for Array { name, kind, n_components, n_bytes, .. } in arrays {
+        for (Array { name, kind, n_components, .. }, offset) in arrays.iter().zip(&mut offsets) {
             let name = xml_name(name);
             writeln!(
                 out,
                 "<DataArray type=\"{kind}\" Name=\"{name}\" NumberOfComponents=\"{n_components}\" \
                  format=\"appended\" offset=\"{offset}\"/>"
             )?;
-            offset += compressed.as_ref().map_or(8 + n_bytes, |arrays| arrays[index].len());
-            index += 1;
         }
         writeln!(out, "</{group}>")?;
     }
-    write!(out, "</Piece>\n</UnstructuredGrid>\n<AppendedData encoding=\"raw\">\n_")?;
-    match compressed {
-        Some(arrays) => arrays.into_iter().try_for_each(|array| array.write(out))?,
-        None => {
-            for array in groups.iter().flat_map(|(_, arrays)| arrays) {
-                out.write_all(&(array.n_bytes as u64).to_le_bytes())?;
-                array.write(out)?;
-            }
-        }
-    }
-    writeln!(out, "\n</AppendedData>\n</VTKFile>")
+    write!(out, "</Piece>\n</UnstructuredGrid>\n<AppendedData encoding=\"raw\">\n_")
 }

@@ -1,6 +1,7 @@
 //! VTU, the XML format of VTK for unstructured grids, which ParaView opens.
 
 mod array;
+mod begun;
 mod document;
 mod encode;
 mod read;
@@ -8,5 +9,6 @@ mod spread;
 mod surface;
 mod write;
 
+pub use begun::BegunFile;
 pub use read::{parse, read};
 pub use write::{Compression, LagrangeCells, WriteOptions, write, write_lagrange, write_with};

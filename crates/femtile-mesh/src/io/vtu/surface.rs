@@ -90,6 +90,7 @@ impl Array<'_> {
             kind: self.kind,
             n_components: self.n_components,
             n_bytes: bytes.len(),
+            is_late: self.is_late,
             bytes: Box::new(move |first, to| to.copy_from_slice(&bytes[first..first + to.len()])),
         }
     }

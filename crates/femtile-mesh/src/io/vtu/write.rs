@@ -7,7 +7,7 @@ use crate::check::{BoundaryFacets, boundary_facets};
 use crate::first_where::first_where;
 use crate::io::atomic::write_atomically;
 use crate::io::lagrange::Numbering;
-use crate::io::sum::{FileSum, Summed};
+use crate::io::sum::{FileSum, Sum, Summed};
 use crate::{CellKind, Field, Mesh, MeshError};
 
 /// Compression of arrays, in blocks of 32 KiB by all threads.
@@ -124,34 +124,73 @@ pub fn write_with(
     cell_data: &[(&str, &Field)],
     options: WriteOptions,
 ) -> Result<Option<FileSum>, MeshError> {
-    let has_facets = options.facets && !options.surface && !mesh.facets.tags.is_empty();
-    let facet = mesh.kind.facet_kind().filter(|_| has_facets);
     let boundary = options.surface.then(|| boundary_facets(mesh));
-    let n_facets = if facet.is_some() { mesh.facets.tags.len() } else { 0 };
-    let own = mesh.node_fields.iter().map(|(name, field)| (name.as_str(), field));
-    let point_data = own.chain(point_data.iter().copied());
-    let own = mesh.cell_fields.iter().map(|(name, field)| (name.as_str(), field));
-    let mut cells = fields("cell_data", own.chain(cell_data.iter().copied()), mesh.n_cells(), n_facets)?;
-    if !mesh.cell_tags.is_empty() || n_facets > 0 {
-        cells.push(tags(mesh, n_facets));
-    }
-    let facets = &mesh.facets.nodes[..facet.map_or(0, CellKind::n_nodes) * n_facets];
+    let cells = cell_arrays(mesh, cell_data, options)?;
     let Some(curved) = &mesh.curved else {
-        let grid = Grid { facet, facets, ..Grid::new((&mesh.points, mesh.kind), None, &mesh.cells) };
-        let point_data = fields("point_data", point_data, mesh.n_nodes(), 0)?;
-        return grid.write(path, point_data, cells, boundary, options);
+        let given = fields("point_data", point_data.iter().copied(), mesh.n_nodes(), 0)?;
+        return straight(mesh, options).write(path, point_arrays(mesh, given)?, cells, boundary, options);
     };
     mesh.validate()?;
-    let checked: Vec<_> = point_data.collect();
+    let own = mesh.node_fields.iter().map(|(name, field)| (name.as_str(), field));
+    let checked: Vec<_> = own.chain(point_data.iter().copied()).collect();
     fields("point_data", checked.iter().copied(), mesh.n_nodes(), 0)?;
     let spread: Vec<_> = checked.iter().map(|(name, field)| (*name, spread(mesh, curved, field))).collect();
     let of_points = spread.iter().map(|(name, field)| (*name, field));
-    let facets = node_points(mesh, curved, facets)?;
+    let facet = facet_kind(mesh, options);
+    let facets = node_points(mesh, curved, facets_of(mesh, facet))?;
     let lagrange =
         LagrangeCells { kind: mesh.kind, order: curved.order, points: &curved.points, cells: &curved.cells };
     let grid = Grid { facet, facets: &facets, ..Grid::of_lagrange(&lagrange) };
     let point_data = fields("point_data", of_points, curved.points.len(), 0)?;
     grid.write(path, point_data, cells, boundary, options)
+}
+
+/// The kind of facets that are written beside cells, if there are any.
+fn facet_kind(mesh: &Mesh, options: WriteOptions) -> Option<CellKind> {
+    let has_facets = options.facets && !options.surface && !mesh.facets.tags.is_empty();
+    mesh.kind.facet_kind().filter(|_| has_facets)
+}
+
+/// Nodes of the facets that are written, of this kind.
+fn facets_of(mesh: &Mesh, facet: Option<CellKind>) -> &[u32] {
+    if facet.is_some() { &mesh.facets.nodes } else { &[] }
+}
+
+/// The cells of a mesh as straight ones, with facets where the options ask for them.
+pub(super) fn straight(mesh: &Mesh, options: WriteOptions) -> Grid<'_> {
+    let facet = facet_kind(mesh, options);
+    let facets = facets_of(mesh, facet);
+    Grid { facet, facets, ..Grid::new((&mesh.points, mesh.kind), None, &mesh.cells) }
+}
+
+/// Fields of a mesh at its nodes, and those that are given, which replace others of the same name.
+pub(super) fn point_arrays<'a>(mesh: &'a Mesh, given: Vec<Array<'a>>) -> Result<Vec<Array<'a>>, MeshError> {
+    let own = mesh.node_fields.iter().map(|(name, field)| (name.as_str(), field));
+    Ok(joined(fields("point_data", own, mesh.n_nodes(), 0)?, given))
+}
+
+/// Fields of cells, those that are given, and tags.
+pub(super) fn cell_arrays<'a>(
+    mesh: &'a Mesh,
+    given: &[(&'a str, &'a Field)],
+    options: WriteOptions,
+) -> Result<Vec<Array<'a>>, MeshError> {
+    let n_facets = facet_kind(mesh, options).map_or(0, |_| mesh.facets.tags.len());
+    let of_mesh = mesh.cell_fields.iter().map(|(name, field)| (name.as_str(), field));
+    let given = fields("cell_data", given.iter().copied(), mesh.n_cells(), n_facets)?;
+    let mut arrays = joined(fields("cell_data", of_mesh, mesh.n_cells(), n_facets)?, given);
+    if !mesh.cell_tags.is_empty() || n_facets > 0 {
+        arrays.push(tags(mesh, n_facets));
+    }
+    Ok(arrays)
+}
+
+/// Arrays of the mesh, written early, and given ones.
+fn joined<'a>(mut own: Vec<Array<'a>>, given: Vec<Array<'a>>) -> Vec<Array<'a>> {
+    own.retain(|array| given.iter().all(|other| other.name != array.name));
+    own.iter_mut().for_each(|array| array.is_late = false);
+    own.extend(given);
+    own
 }
 
 /// Writes cells of any order with fields at all their points; curved meshes are written so as well.
@@ -248,12 +287,28 @@ impl<'a> Grid<'a> {
             let grid = Grid::new((&surface.coordinates, kind), self.order, &surface.facets);
             return grid.write(path, point_data, cell_data, None, options);
         }
+        let (head, groups) = self.document(point_data, cell_data, options);
+        write_atomically(path, |out| {
+            let mut out = Summed::new(out, options.sum.then(Sum::default));
+            write_document(&mut out, &head, &groups)?;
+            Ok(out.into_sum().map(Sum::finish))
+        })
+    }
+
+    /// Returns the head and the arrays of a file, by group.
+    pub fn document<'s>(
+        &'s self,
+        point_data: Vec<Array<'s>>,
+        cell_data: Vec<Array<'s>>,
+        options: WriteOptions,
+    ) -> (Head, [(&'static str, Vec<Array<'s>>); 4]) {
         let coordinates = Array {
             name: "Points".into(),
             kind: "Float64",
             n_components: 3,
             n_bytes: self.points.len() * 24,
             bytes: stored(self.points.as_flattened(), f64::to_le_bytes, |_| std::iter::empty()),
+            is_late: false,
         };
         let groups = [
             ("PointData", point_data),
@@ -268,11 +323,7 @@ impl<'a> Grid<'a> {
             n_cells: self.n_cells() + self.n_facets(),
             compression: options.compression,
         };
-        write_atomically(path, |out| {
-            let mut out = Summed::new(out, options.sum);
-            write_document(&mut out, &head, &groups)?;
-            Ok(out.finish())
-        })
+        (head, groups)
     }
 
     fn topology(&self) -> Vec<Array<'_>> {
@@ -303,6 +354,7 @@ impl<'a> Grid<'a> {
                 let facet_type = self.facet.map_or(0, CellKind::vtk_type);
                 (first..).map(move |i| [if i < n_cells { cell_type } else { facet_type }])
             }),
+            is_late: false,
         };
         vec![connectivity, integers("offsets", n_cells + n_facets, is_narrow, ends), types]
     }
@@ -321,10 +373,10 @@ fn integers<'a, I: Iterator<Item = u64>>(
         }
         false => ("Int64", 8 * n, source(move |first| values(first).map(u64::to_le_bytes))),
     };
-    Array { name: name.into(), kind, n_components: 1, n_bytes, bytes }
+    Array { name: name.into(), kind, n_components: 1, n_bytes, bytes, is_late: false }
 }
 
-fn fields<'a>(
+pub(super) fn fields<'a>(
     what: &'static str,
     fields: impl Iterator<Item = (&'a str, &'a Field)>,
     n: usize,
@@ -345,6 +397,7 @@ fn fields<'a>(
             n_components: field.n_components,
             n_bytes: 8 * (field.values.len() + padding),
             bytes: stored(&field.values, f64::to_le_bytes, |_| std::iter::repeat(f64::NAN.to_le_bytes())),
+            is_late: true,
         });
     }
     Ok(arrays)
@@ -363,6 +416,7 @@ fn tags(mesh: &Mesh, n_facets: usize) -> Array<'_> {
             let facets = &of_facets[first.saturating_sub(untagged)..];
             zeros.chain(facets.iter().copied()).map(i32::to_le_bytes)
         }),
+        is_late: false,
     }
 }
 
