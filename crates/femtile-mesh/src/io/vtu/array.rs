@@ -9,7 +9,7 @@ use flate2::read::ZlibDecoder;
 use rayon::prelude::*;
 
 use super::document::{DataArray, Document, Format, Problem};
-use super::write::Compression;
+use super::options::Compression;
 use crate::io::number;
 use crate::io::scanner::show;
 

@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use super::encode::{Array, write_begin, write_end};
-use super::write::{Compression, WriteOptions, cell_arrays, fields, point_arrays, straight};
+use super::options::{Compression, WriteOptions};
+use super::write::{cell_arrays, fields, point_arrays, straight};
 use crate::io::atomic::PendingFile;
 use crate::io::sum::{FileSum, Sum, Summed};
 use crate::{Field, Mesh, MeshError};

@@ -6,7 +6,7 @@ use std::ops::Range;
 use flate2::write::ZlibEncoder;
 use rayon::prelude::*;
 
-use super::write::Compression;
+use super::options::Compression;
 use crate::io::name::xml_name;
 use crate::io::sum::Summed;
 
