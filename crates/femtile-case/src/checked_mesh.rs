@@ -1,10 +1,11 @@
 //! The mesh of a case, checked and refined.
 
-use femtile_mesh::check::{CheckConfig, CheckReport, check, check_interruptible};
+use femtile_mesh::check::{CheckConfig, CheckReport, check_generated_interruptible, check_interruptible};
 use femtile_mesh::{Mesh, refine};
 use femtile_solve::{Stage, Stages};
 
-use crate::mesh_source::{check_config, mesh_of, placed};
+use crate::file::CheckName;
+use crate::mesh_source::{check_config, check_name, mesh_of, placed};
 use crate::{Case, CaseError};
 
 /// Reads or generates the mesh, checks and refines it.
@@ -19,7 +20,11 @@ pub(crate) fn checked_mesh(
     let mut mesh = made?;
     stages.begin(Stage::Check)?;
     let config = check_config(case);
-    let found = stages.interruptible(|stop| check_interruptible(&mut mesh, &config, Some(stop)));
+    let check = match check_name(case) {
+        CheckName::Full => check_interruptible,
+        CheckName::Generated => check_generated_interruptible,
+    };
+    let found = stages.interruptible(|stop| check(&mut mesh, &config, Some(stop)));
     stages.go_on()?;
     let mut report = found.map_err(|error| placed(case, error))?;
     for _ in 0..case.file.mesh.refine {
@@ -30,7 +35,7 @@ pub(crate) fn checked_mesh(
     if case.file.mesh.refine > 0 {
         let CheckReport { n_orphans, ref warnings, .. } = report;
         let config = CheckConfig { merge_duplicates: false, ..config };
-        report = CheckReport { warnings: warnings.clone(), ..check(&mut mesh, &config)? };
+        report = CheckReport { warnings: warnings.clone(), ..check(&mut mesh, &config, None)? };
         report.n_orphans = n_orphans;
     }
     Ok((mesh, report))

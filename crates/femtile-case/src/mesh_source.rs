@@ -10,7 +10,7 @@ use femtile_mesh::generate::{
 use femtile_mesh::{IsInterrupted, Mesh, MeshError, io, refine};
 use femtile_solve::Key;
 
-use crate::file::{CellName, Generator, LShapeName, MeshSection, PlaneCellName};
+use crate::file::{CellName, CheckName, Generator, LShapeName, MeshSection, PlaneCellName};
 use crate::{Case, CaseError, memory};
 
 /// Reads or makes the mesh of a case, not yet refined, unless the case needs more memory than there may be; a GPU that
@@ -66,6 +66,12 @@ pub(crate) fn check_config(case: &Case) -> CheckConfig {
         accept: accept.iter().map(|&name| name.into()).collect(),
         ..CheckConfig::default()
     }
+}
+
+/// Returns the kind of the mesh check: that of the case, else `generated` for generated meshes.
+pub(crate) fn check_name(case: &Case) -> CheckName {
+    let MeshSection { check, ref generate, .. } = case.file.mesh;
+    check.unwrap_or(if generate.is_some() { CheckName::Generated } else { CheckName::Full })
 }
 
 /// The error of a check, which names the key that accepts what was found.

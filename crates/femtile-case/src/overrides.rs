@@ -80,6 +80,7 @@ impl Override {
             && let Some(Value::Table(mesh)) = whole.get_mut("mesh")
         {
             mesh.remove("generate");
+            mesh.remove("check");
         }
         let mut place = whole;
         for (depth, key) in self.path.iter().enumerate() {

@@ -82,11 +82,12 @@ impl Profile {
     }
 
     fn work(&self, work: &TracedWork) -> Value {
-        let TracedWork { kind, name, begun, length, bytes, kernels } = work;
-        let arguments = match (bytes, kernels.is_empty()) {
-            (Some(bytes), _) => json!({ "bytes": bytes }),
-            (None, false) => json!({ "launches": kernels }),
-            (None, true) => json!({}),
+        let TracedWork { kind, name, begun, length, bytes, kernels, is_prepared } = work;
+        let arguments = match (kind, bytes, kernels.is_empty()) {
+            (TracedKind::Load, ..) => json!({ "ahead": is_prepared }),
+            (_, Some(bytes), _) => json!({ "bytes": bytes }),
+            (_, None, false) => json!({ "launches": kernels }),
+            (_, None, true) => json!({}),
         };
         self.span(name, Lane::of(*kind), *begun, *begun + *length, arguments)
     }

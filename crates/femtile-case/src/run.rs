@@ -1,7 +1,8 @@
 //! Runs a case: opens the device and chooses the kind of equation.
 
+use femtile_device::cuda::{Opening, Specialisation};
 use femtile_device::{Cpu, Cuda};
-use femtile_solve::{Progress, Stages};
+use femtile_solve::{Progress, Stages, likely_programs};
 
 use crate::checked_mesh::checked_mesh;
 use crate::file::EquationKind;
@@ -16,8 +17,8 @@ use crate::{Case, CaseError, Report, cardiac, diffusion, output, stationary, tra
 pub fn run(case: &Case, progress: &mut dyn Progress) -> Result<Report, CaseError> {
     let mut run = || {
         case.check()?;
-        let opened = case.device()?.open()?;
-        run_opened(case, opened, progress)
+        let opening = case.device()?.begin_opening(|| likely(case))?;
+        run_opening(case, opening, progress)
     };
     run().map_err(|error| placed(case, error))
 }
@@ -30,26 +31,43 @@ pub fn run(case: &Case, progress: &mut dyn Progress) -> Result<Report, CaseError
 /// As [`run`].
 pub fn run_on(case: &Case, device: &Cuda, progress: &mut dyn Progress) -> Result<Report, CaseError> {
     case.check()?;
-    run_opened(case, Some(device.clone()), progress).map_err(|error| placed(case, error))
+    run_opening(case, Some(device.clone().into()), progress).map_err(|error| placed(case, error))
 }
 
-fn run_opened(case: &Case, opened: Option<Cuda>, progress: &mut dyn Progress) -> Result<Report, CaseError> {
+/// Returns the programs of a GPU that the case will probably need.
+fn likely(case: &Case) -> Vec<Specialisation> {
+    match case.file.equation.kind {
+        EquationKind::ReactionDiffusion => {
+            case.solver_config().map_or(Vec::new(), |config| likely_programs(&config))
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn run_opening(
+    case: &Case,
+    opening: Option<Opening>,
+    progress: &mut dyn Progress,
+) -> Result<Report, CaseError> {
     let config = case.solver_config()?;
     let cpu = Cpu::new(config.threads)?;
     output::prepare(case)?;
+    let opened = |opening: Option<Opening>| opening.map(Opening::wait).transpose();
     cpu.install(|| {
         let mut stages = Stages::new(progress);
         match case.file.equation.kind {
             EquationKind::Diffusion if case.is_transient_on_mesh() => {
-                let made = checked_mesh(case, opened.is_some(), &mut stages)?;
-                transient::run(&cpu, case, (&config, opened), made, &mut stages)
+                let made = checked_mesh(case, opening.is_some(), &mut stages)?;
+                transient::run(&cpu, case, (&config, opened(opening)?), made, &mut stages)
             }
             EquationKind::Monodomain => {
-                let made = checked_mesh(case, opened.is_some(), &mut stages)?;
-                cardiac::run(&cpu, case, (&config, opened), made, &mut stages)
+                let made = checked_mesh(case, opening.is_some(), &mut stages)?;
+                cardiac::run(&cpu, case, (&config, opened(opening)?), made, &mut stages)
             }
-            EquationKind::Diffusion => diffusion::run(&cpu, case, config.device, opened, &mut stages),
-            EquationKind::ReactionDiffusion => stationary::run(&cpu, case, &config, opened, &mut stages),
+            EquationKind::Diffusion => {
+                diffusion::run(&cpu, case, config.device, opened(opening)?, &mut stages)
+            }
+            EquationKind::ReactionDiffusion => stationary::run(&cpu, case, &config, opening, &mut stages),
         }
     })
 }

@@ -1,8 +1,10 @@
 //! Sections of a case file in the terms of the library.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use femtile_mesh::Mesh;
+use femtile_mesh::check::BoundaryFacets;
 use femtile_multigrid::Smoother;
 use femtile_solve::{
     AmgGraph, AmgOptions, DeviceChoice, FieldConfig, GmgOptions, Key, LevelPrecision, MatrixFormat, Method,
@@ -15,6 +17,9 @@ use crate::file::{
     SpaceSection, Value,
 };
 use crate::{Case, CaseError};
+
+/// A mesh and the boundary that its check has found.
+pub(crate) type OnMesh<'m> = (&'m Mesh, &'m Arc<BoundaryFacets>);
 
 impl Case {
     /// Returns the settings of the solve.
@@ -117,9 +122,9 @@ impl Case {
             && (!is_grid || method.is_some_and(|method| method != file::TimeMethod::Adi))
     }
 
-    /// Returns the problem on the mesh.
-    pub(crate) fn problem<'m>(&self, mesh: &'m Mesh) -> Result<Poisson<'m>, CaseError> {
-        self.problem_with(mesh, [&self.file.equation.sigma, &self.file.equation.lambda])
+    /// Returns the problem on a mesh with its boundary.
+    pub(crate) fn problem<'m>(&self, on: OnMesh<'m>) -> Result<Poisson<'m>, CaseError> {
+        self.problem_with(on, [&self.file.equation.sigma, &self.file.equation.lambda])
     }
 
     /// Returns the initial values, or the first iterate.
@@ -131,14 +136,14 @@ impl Case {
         }
     }
 
-    /// Returns the problem on the mesh with this conduction and this reaction.
+    /// Returns the problem on a mesh with its boundary, with this conduction and this reaction.
     pub(crate) fn problem_with<'m>(
         &self,
-        mesh: &'m Mesh,
+        (mesh, boundary): OnMesh<'m>,
         [sigma, lambda]: [&Value; 2],
     ) -> Result<Poisson<'m>, CaseError> {
         let (equation, space) = (&self.file.equation, self.space_config());
-        let mut problem = Poisson::new(mesh)
+        let mut problem = Poisson::with_boundary(mesh, Arc::clone(boundary))?
             .sigma(sigma)
             .lambda(lambda)
             .source(&equation.source)

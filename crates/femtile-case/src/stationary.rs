@@ -1,10 +1,11 @@
 //! Runs a case of −∇·(σ∇u) + λu = f: mesh, check, solve, results.
 
-use femtile_device::{Cpu, Cuda};
+use femtile_device::Cpu;
+use femtile_device::cuda::Opening;
 use femtile_solve::{SolverConfig, Stage, Stages, check_cells};
 
 use crate::checked_mesh::checked_mesh;
-use crate::early::Early;
+use crate::early::{self, Early};
 use crate::file_names::MESH_SOLUTION;
 use crate::functional::{Evaluated, prepare};
 use crate::{Case, CaseError, Report, output, overlap};
@@ -14,30 +15,28 @@ pub(crate) fn run(
     cpu: &Cpu,
     case: &Case,
     config: &SolverConfig,
-    opened: Option<Cuda>,
+    opening: Option<Opening>,
     stages: &mut Stages<'_>,
 ) -> Result<Report, CaseError> {
-    let (mut mesh, checked) = checked_mesh(case, opened.is_some(), stages)?;
+    let (mut mesh, checked) = checked_mesh(case, opening.is_some(), stages)?;
     check_cells(config, &case.space_config(), mesh.kind)?;
     stages.begin(Stage::Space)?;
     let mut warnings = case.warnings().to_vec();
     warnings.extend_from_slice(&checked.warnings);
     warnings.extend(overlap::warnings_of_regions(case, &case.tag_regions(&mut mesh)?));
-    let discretization = case.problem(&mesh)?.discretize()?;
-    warnings.extend(overlap::warnings(case, discretization.overlaps(), "facets"));
-    warnings.extend(overlap::warnings(case, discretization.node_overlaps(), "nodes"));
-    let functionals = prepare(case, &discretization)?;
-    let mut early = Ok(None);
-    let solution = rayon::in_place_scope(|scope| {
-        // While a GPU solves, the processor writes what it knows; a solve on the processor would wait for it.
-        if opened.is_some() {
-            scope.spawn(|_| early = Early::begin(case, &mesh));
-        }
+    // A solve on the processor would have to wait for the file.
+    let is_beside = opening.is_some();
+    let ((solution, functionals), early) = early::beside(case, &mesh, is_beside, || {
+        let discretization = case.problem((&mesh, &checked.boundary))?.discretize()?;
+        warnings.extend(overlap::warnings(case, discretization.overlaps(), "facets"));
+        warnings.extend(overlap::warnings(case, discretization.node_overlaps(), "nodes"));
+        let functionals = prepare(case, &discretization)?;
+        let opened = opening.map(Opening::wait).transpose()?;
         let solution = discretization.solve(cpu, config, opened, stages)?;
         stages.begin(Stage::Write)?;
-        Ok::<_, CaseError>(solution)
+        Ok((solution, functionals))
     })?;
-    let (staging, begun) = early?.map(|Early { staging, file }| (staging, file)).unzip();
+    let (staging, begun) = early.map(|Early { staging, file }| (staging, file)).unzip();
     warnings.extend_from_slice(solution.warnings());
     let Evaluated { numbers, lines, citations } = functionals.evaluate(&solution)?;
     // After an interrupted solve, fields that would take longer than writing are left out.

@@ -123,3 +123,30 @@ fn grids_have_neither_regions_nor_nodes() {
         assert_eq!(refusal(&format!("{grid}{entry}\n")).0, key);
     }
 }
+
+#[test]
+fn generated_meshes_have_the_same_solution_with_both_checks() {
+    for (mesh, refine) in
+        [("kind = \"ball\", h = 0.6", 0), ("kind = \"square\", cells = [3, 5], deform = 0.1", 1)]
+    {
+        let solve = |check: &str| {
+            let text = format!(
+                "[mesh]\ngenerate = {{ {mesh} }}\nrefine = {refine}\n{check}\n[equation]\nsource = \"x + y\"\n\
+                 [[boundary]]\nwhere = \"all\"\ndirichlet = \"y\"\n{OUTPUT}"
+            );
+            let report = try_solve(&text).unwrap();
+            (report.functionals["u"], serde_json::to_string(&report.mesh).unwrap(), report.warnings)
+        };
+        let full = solve("check = \"full\"");
+        assert_eq!(solve("check = \"generated\""), full);
+        assert_eq!(solve(""), full);
+    }
+}
+
+#[test]
+fn a_file_cannot_be_checked_as_a_generated_mesh() {
+    let (key, message) =
+        refusal("[mesh]\nfile = \"mesh.vtu\"\ncheck = \"generated\"\n[equation]\nsource = 1\n");
+    assert_eq!(key, "mesh.check");
+    assert!(message.contains("a file needs check = \"full\""), "{message}");
+}

@@ -120,7 +120,7 @@ fn findings(report: &CheckReport) -> String {
         report.n_flipped,
         report.volume,
         report.n_components,
-        report.n_boundary_facets,
+        report.boundary.len(),
         report.n_boundary_components,
         report.worst_quality,
         report.worst_cell,

@@ -1,10 +1,11 @@
 //! Parts of the boundary, as conditions name them.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
 use femtile_expression::Condition as Comparison;
 use femtile_mesh::Mesh;
 use femtile_mesh::check::BoundaryFacets;
+use rayon::prelude::*;
 
 use crate::SolveError;
 use crate::setting::Key;
@@ -112,12 +113,13 @@ fn facets_named(
             SolveError::Setting { path: path.to_vec(), within: Some(error.span.clone()), message }
         }
     })?;
-    let holds: Vec<bool> = mesh.points.iter().map(|&point| comparison.holds(point)).collect();
-    let all_hold = |facet: &u32| boundary.facet(*facet as usize).iter().all(|&node| holds[node as usize]);
-    let facets: Vec<u32> = (0..boundary.len() as u32).filter(all_hold).collect();
+    let holds_at = |&node: &u32| comparison.holds(mesh.points[node as usize]);
+    let all_hold = |facet: &u32| boundary.facet(*facet as usize).iter().all(holds_at);
+    let facets: Vec<u32> = (0..boundary.len() as u32).into_par_iter().filter(all_hold).collect();
     if facets.is_empty() {
-        let mut message = holds_nowhere(mesh, &holds);
-        if path.first() == Some(&"boundary".into()) && holds.contains(&true) {
+        let n_holds = mesh.points.par_iter().filter(|&&point| comparison.holds(point)).count();
+        let mut message = holds_nowhere(mesh, n_holds);
+        if path.first() == Some(&"boundary".into()) && n_holds > 0 {
             message += "; `dirichlet` takes `nodes = \"…\"` in place of `where` to hold at nodes alone";
         }
         return Err(SolveError::setting(path, message));
@@ -136,9 +138,9 @@ pub(crate) fn extents(mesh: &Mesh) -> String {
     (0..mesh.dimension()).map(range).collect::<Vec<_>>().join(", ")
 }
 
-/// Returns the message about a comparison that holds on no facet.
-fn holds_nowhere(mesh: &Mesh, holds: &[bool]) -> String {
-    let nodes = match holds.iter().filter(|&&holds| holds).count() {
+/// Returns the message about a comparison that holds on no facet and at `n_holds` nodes.
+fn holds_nowhere(mesh: &Mesh, n_holds: usize) -> String {
+    let nodes = match n_holds {
         0 => "on no node either".into(),
         n => format!("{n} nodes satisfy it, but no facet with all of its nodes does"),
     };
@@ -169,14 +171,12 @@ fn tagged(mesh: &Mesh, boundary: &BoundaryFacets, tags: &BTreeSet<i32>) -> Vec<u
         key.sort_unstable();
         key
     };
-    let numbers: HashMap<[u32; 4], u32> =
-        (0..boundary.len()).map(|facet| (sorted(boundary.facet(facet)), facet as u32)).collect();
-    let wanted = (0..mesh.facets.tags.len()).filter(|&facet| tags.contains(&mesh.facets.tags[facet]));
-    let mut facets: Vec<u32> =
-        wanted.filter_map(|facet| numbers.get(&sorted(mesh.facet(facet))).copied()).collect();
-    facets.sort_unstable();
-    facets.dedup();
-    facets
+    let is_tagged = |&facet: &usize| tags.contains(&mesh.facets.tags[facet]);
+    let tagged = (0..mesh.facets.tags.len()).into_par_iter().filter(is_tagged);
+    let mut wanted: Vec<[u32; 4]> = tagged.map(|facet| sorted(mesh.facet(facet))).collect();
+    wanted.par_sort_unstable();
+    let is_wanted = |&facet: &u32| wanted.binary_search(&sorted(boundary.facet(facet as usize))).is_ok();
+    (0..boundary.len() as u32).into_par_iter().filter(is_wanted).collect()
 }
 
 fn known_tags(mesh: &Mesh) -> String {

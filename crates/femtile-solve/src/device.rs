@@ -1,6 +1,6 @@
 //! The device of a solve, and the reason for it.
 
-use femtile_device::cuda::gpus;
+use femtile_device::cuda::{Opening, Specialisation, gpus};
 use femtile_device::{Cuda, DeviceError};
 
 use crate::{DeviceChoice, SolveError, SolverConfig};
@@ -41,11 +41,26 @@ pub struct Choice {
 
 impl DeviceChoice {
     /// Opens a GPU that is insisted on, so that its absence shows before any work.
+    ///
     /// # Errors
     /// [`DeviceError::Absent`] and what the driver reports.
     pub fn open(self) -> Result<Option<Cuda>, DeviceError> {
         match self {
             Self::Cuda(ordinal) => Cuda::new(ordinal).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    /// Begins to open a GPU that is insisted on, and to compile programs that will probably be needed.
+    ///
+    /// # Errors
+    /// [`DeviceError::Absent`] where there is no driver.
+    pub fn begin_opening(
+        self,
+        programs: impl FnOnce() -> Vec<Specialisation>,
+    ) -> Result<Option<Opening>, DeviceError> {
+        match self {
+            Self::Cuda(ordinal) => Opening::begin(ordinal, programs()).map(Some),
             _ => Ok(None),
         }
     }

@@ -3,6 +3,7 @@
 use femtile_expression::Condition as Comparison;
 use femtile_mesh::Mesh;
 use femtile_mesh::check::BoundaryFacets;
+use rayon::prelude::*;
 
 use crate::SolveError;
 use crate::boundary::extents;
@@ -61,7 +62,7 @@ pub(crate) fn facets_within(mesh: &Mesh, boundary: &BoundaryFacets, nodes: &[u32
     let mut is_named = vec![false; mesh.n_nodes()];
     nodes.iter().for_each(|&node| is_named[node as usize] = true);
     let has_all = |facet: &u32| boundary.facet(*facet as usize).iter().all(|&node| is_named[node as usize]);
-    (0..boundary.len() as u32).filter(has_all).collect()
+    (0..boundary.len() as u32).into_par_iter().filter(has_all).collect()
 }
 
 /// Checks a list of nodes and sorts it.
@@ -86,7 +87,7 @@ fn satisfying(mesh: &Mesh, text: &str, path: &[Key]) -> Result<Vec<u32>, SolveEr
         message: format!("`{text}` is no comparison such as \"x < 1e-9 && y < 1e-9\" ({error})"),
     })?;
     let holds = |node: &u32| comparison.holds(mesh.points[*node as usize]);
-    let nodes: Vec<u32> = (0..mesh.n_nodes() as u32).filter(holds).collect();
+    let nodes: Vec<u32> = (0..mesh.n_nodes() as u32).into_par_iter().filter(holds).collect();
     if nodes.is_empty() {
         let message = format!(
             "this holds at no node; the mesh reaches {}: compare the unit of length (mm against m?) and leave workspace for \

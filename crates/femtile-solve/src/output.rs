@@ -7,7 +7,7 @@ use femtile_fem::dofs::TensorSpace;
 use femtile_fem::tensor::{EvenPoints, at_even_points};
 use femtile_mesh::io::FileSum;
 use femtile_mesh::io::vtu::{BegunFile, LagrangeCells, WriteOptions, write_lagrange, write_with};
-use femtile_mesh::{Field, Mesh};
+use femtile_mesh::{Field, IsInterrupted, Mesh};
 
 use crate::discretization::Discretization;
 use crate::right_side::interleaved;
@@ -32,18 +32,19 @@ pub(crate) fn write_vtu(
 /// None for other cells, and with options of a file that cannot be begun.
 ///
 /// # Errors
-/// [`SolveError::Mesh`] with the path.
+/// [`SolveError::Mesh`] with the path; [`femtile_mesh::MeshError::Interrupted`].
 ///
 /// [`Solution::finish_vtu`]: crate::Solution::finish_vtu
 pub fn begin_vtu(
     path: impl AsRef<Path>,
     mesh: &Mesh,
     options: WriteOptions,
+    is_interrupted: IsInterrupted<'_>,
 ) -> Result<Option<BegunFile>, SolveError> {
     if !mesh.kind.is_simplex() {
         return Ok(None);
     }
-    Ok(BegunFile::begin(path.as_ref(), mesh, &[("u", 1)], options)?)
+    Ok(BegunFile::begin(path.as_ref(), mesh, &[("u", 1)], options, is_interrupted)?)
 }
 
 /// Writes a solution into a file that was begun.

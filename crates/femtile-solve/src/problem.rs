@@ -106,11 +106,36 @@ impl Kind {
 }
 
 impl<'m> Poisson<'m> {
-    /// Begins a problem on a mesh that was checked, as [`Mesh::read`] does.
+    /// Begins a problem on a mesh that was checked, as [`Mesh::read`] does. Searches for its boundary.
     pub fn new(mesh: &'m Mesh) -> Self {
+        Self::on(mesh, Arc::new(boundary_facets(mesh)))
+    }
+
+    /// Begins a problem on a mesh with the boundary that its check has found, which saves the search.
+    ///
+    /// ```
+    /// use femtile_mesh::check::{CheckConfig, check};
+    /// use femtile_mesh::generate::{SquareConfig, square};
+    /// use femtile_solve::{Poisson, SolverConfig};
+    ///
+    /// let mut mesh = square(&SquareConfig::default())?;
+    /// let report = check(&mut mesh, &CheckConfig::default())?;
+    /// let problem = Poisson::with_boundary(&mesh, report.boundary)?.source(1.0).dirichlet("all", 0.0)?;
+    /// assert!(problem.solve(&SolverConfig::default())?.has_converged());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`SolveError::Mesh`] for facets that are none of the mesh.
+    pub fn with_boundary(mesh: &'m Mesh, boundary: Arc<BoundaryFacets>) -> Result<Self, SolveError> {
+        boundary.belong_to(mesh)?;
+        Ok(Self::on(mesh, boundary))
+    }
+
+    fn on(mesh: &'m Mesh, boundary: Arc<BoundaryFacets>) -> Self {
         Self {
             mesh,
-            boundary: Arc::new(boundary_facets(mesh)),
+            boundary,
             sigma: Value::Number(1.0),
             lambda: Value::Number(0.0),
             source: Value::Number(0.0),

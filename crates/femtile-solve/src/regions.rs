@@ -2,6 +2,7 @@
 
 use femtile_expression::Condition as Comparison;
 use femtile_mesh::Mesh;
+use rayon::prelude::*;
 
 use crate::boundary::extents;
 use crate::overlap::{Overlap, overlaps};
@@ -63,7 +64,7 @@ fn cells_where(mesh: &Mesh, text: &str, path: &[Key]) -> Result<Vec<u32>, SolveE
         message: format!("`{text}` is no comparison such as \"x^2 + y^2 < 0.25\" ({error})"),
     })?;
     let holds = |cell: &u32| comparison.holds(mesh.middle(*cell as usize));
-    let cells: Vec<u32> = (0..mesh.n_cells() as u32).filter(holds).collect();
+    let cells: Vec<u32> = (0..mesh.n_cells() as u32).into_par_iter().filter(holds).collect();
     if cells.is_empty() {
         let message = format!(
             "this holds in the middle of no cell; the mesh reaches {}: compare the unit of length (mm against m?) and the \

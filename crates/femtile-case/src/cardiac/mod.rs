@@ -4,6 +4,8 @@ mod recorder;
 mod report;
 mod settings;
 
+use std::sync::Arc;
+
 use femtile_cardiac::CardiacError;
 use femtile_device::{Cpu, Cuda};
 use femtile_mesh::Mesh;
@@ -32,8 +34,8 @@ pub(crate) fn run(
     // The series keeps what lies before a time.
     let start = resumed.as_ref().map(|state| problem.frames_until(state).next_up());
     // The functionals are those of a potential, whatever equation it solves; notes on fibres belong to the case.
-    let of_potential =
-        Transient::new(Poisson::new(&mesh).sigma(&case.file.equation.sigma), 0.0).discretize()?;
+    let of_potential = Poisson::with_boundary(&mesh, Arc::clone(&checked.boundary))?;
+    let of_potential = Transient::new(of_potential.sigma(&case.file.equation.sigma), 0.0).discretize()?;
     warnings.extend(of_potential.warnings().iter().cloned());
     let functionals = prepare(case, &of_potential)?;
     let mut names = functionals.names();

@@ -8,7 +8,7 @@ mod solver;
 mod stationary;
 mod transient;
 
-use crate::file::{EquationKind, Quadrature};
+use crate::file::{CheckName, EquationKind, Quadrature};
 use crate::placed::placed;
 use crate::{Case, CaseError};
 
@@ -42,6 +42,10 @@ fn mesh(case: &Case) -> Result<(), CaseError> {
     let mesh = &case.file.mesh;
     if mesh.file.is_some() == mesh.generate.is_some() {
         return Err(case.wrong(&["mesh".into()], "give exactly one of `file` and `generate`"));
+    }
+    if mesh.file.is_some() && mesh.check == Some(CheckName::Generated) {
+        let message = "`generated` relies on what generators guarantee; a file needs check = \"full\"";
+        return Err(case.wrong(&["mesh".into(), "check".into()], message));
     }
     if mesh.refine > 10 {
         let message = format!("{} refinements would make 8^{0} cells of one; 10 is the most", mesh.refine);

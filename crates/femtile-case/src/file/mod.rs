@@ -102,10 +102,23 @@ pub struct MeshSection {
     /// Findings of the mesh check to accept as warnings instead of errors.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub accept: Vec<FindingName>,
+    /// How the mesh is checked: `full` for files, `generated` for generated meshes when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub check: Option<CheckName>,
     /// Number of uniform refinements: triangles and quadrilaterals are split into four, tetrahedra and hexahedra
     /// into eight.
     #[serde(default)]
     pub refine: u32,
+}
+
+/// Kinds of the mesh check.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum CheckName {
+    /// All that is looked for in files: facets of cells are matched, coincident nodes and overlapping facets searched for.
+    Full,
+    /// Shapes and orientations of the cells of a generated mesh; the generators guarantee the rest.
+    Generated,
 }
 
 fn one() -> f64 {

@@ -32,7 +32,7 @@ pub(crate) fn run(
     let fingerprint = settings::fingerprint(case, &mesh);
     let resumed = settings::checkpoint(case, fingerprint)?;
     let start = resumed.as_ref().and_then(|state| state.history.first()).map(|(time, _)| *time);
-    let transient = settings::transient(case, &mesh, fingerprint, resumed)?;
+    let transient = settings::transient(case, (&mesh, &checked.boundary), fingerprint, resumed)?;
     let problem = transient.discretize()?;
     warnings.extend(overlap::warnings(case, problem.overlaps(), "facets"));
     warnings.extend(overlap::warnings(case, problem.node_overlaps(), "nodes"));

@@ -170,6 +170,12 @@ pub trait Driver: Debug + Send + Sync {
     /// Waits for a transfer and takes what it brought; each transfer is ended once.
     fn end_download(&self, transfer: PendingCopy) -> Result<Vec<u8>, DeviceError>;
 
+    /// Begins to compile programs that will probably be needed; returns at once.
+    fn prepare(&self, _programs: Vec<Specialisation>) {}
+
+    /// Allocates what copies need, ahead of the first.
+    fn warm_up(&self) {}
+
     /// Loads a kernel; compiles its program unless it is loaded already.
     ///
     /// `signature` are the C types of its parameters; a driver that can compare them with the source does.

@@ -4,6 +4,7 @@
 //! absence is a value with advice. All device work goes through a [`Driver`], which the NVIDIA driver and the
 //! host emulator of `femtile-conformance` both are, so that host code of kernels runs on every machine.
 
+mod binaries;
 mod cache;
 mod compiler;
 mod driver;
@@ -14,6 +15,7 @@ mod measure;
 mod memory;
 mod nvidia;
 mod nvrtc;
+mod opening;
 mod pinned;
 mod pool;
 mod program;
@@ -36,9 +38,10 @@ pub use measure::{CudaCosts, measure, specialisations};
 pub use memory::CudaMemory;
 use memory::MemoryBudget;
 pub use nvidia::{Nvidia, gpus};
+pub use opening::Opening;
 pub use program::{
-    COPY_HEADER, FEMTILE_HEADER, Header, MMA_HEADER, Program, RECIPROCAL_HEADER, STREAM_HEADER,
-    STRIDED_HEADER, Specialisation, TILE_HEADER,
+    COPY_HEADER, FEMTILE_HEADER, Header, LANES_HEADER, MMA_HEADER, Program, RECIPROCAL_HEADER, STREAM_HEADER,
+    STRIDED_HEADER, Specialisation, TABLE_HEADER, TILE_HEADER,
 };
 use recording::Recordings;
 pub use recording::{CudaReadback, CudaRecording};
@@ -70,9 +73,14 @@ impl Cuda {
     /// # Errors
     /// [`DeviceError::Absent`] with a remedy where there is no such GPU, no driver, or no NVRTC.
     pub fn new(ordinal: usize) -> Result<Self, DeviceError> {
+        Self::opened(ordinal, Vec::new())
+    }
+
+    /// As [`Cuda::new`], while programs are compiled.
+    fn opened(ordinal: usize, programs: Vec<Specialisation>) -> Result<Self, DeviceError> {
         let allowed = memory::allowed()
             .map_err(|reason| DeviceError::Absent { requested: format!("cuda:{ordinal}"), reason })?;
-        let device = Self::with_driver(trace::traced(Arc::new(Nvidia::open(ordinal)?)));
+        let device = Self::with_driver(trace::traced(Arc::new(Nvidia::open(ordinal, programs)?)));
         if let Some(allowed) = allowed {
             device.limit_memory(allowed);
         }
@@ -96,6 +104,11 @@ impl Cuda {
     /// Returns the driver.
     pub fn driver(&self) -> &Arc<dyn Driver> {
         &self.inner.driver
+    }
+
+    /// Begins to compile programs that will probably be needed, in the background.
+    pub fn prepare(&self, programs: Vec<Specialisation>) {
+        self.driver().prepare(programs);
     }
 
     /// Returns the properties of the GPU.

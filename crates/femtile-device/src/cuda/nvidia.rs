@@ -7,12 +7,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use cudarc::driver::result::{self, DriverError as Refusal};
 use cudarc::driver::sys;
 
+use super::binaries::Binaries;
 use super::compiler::Compiler;
 use super::driver::{Driver, Event, Function, Graph, Launch, PendingCopy, Properties};
 use super::nvrtc::Nvrtc;
 use super::pinned::Pinned;
 use super::staging::Staging;
-use super::{Specialisation, cache, locate, pool};
+use super::{Specialisation, locate, pool};
 use crate::DeviceError;
 
 /// The oldest driver that has all that is used: CUDA 12.0.
@@ -30,6 +31,7 @@ pub struct Nvidia {
     has_pool: bool,
     is_blocking: bool,
     compiler: Arc<Nvrtc>,
+    binaries: Binaries,
     modules: Mutex<HashMap<String, Module>>,
     /// Names of kernels, for errors.
     names: Mutex<HashMap<u64, &'static str>>,
@@ -75,8 +77,13 @@ fn preload() {
     });
 }
 
-/// Starts the driver and counts GPUs.
-fn start() -> Result<(usize, c_int), String> {
+/// Checks that there is a driver, without starting it.
+pub(super) fn check_driver(ordinal: usize) -> Result<(), DeviceError> {
+    driver_version().map(|_| ()).map_err(|reason| absent(ordinal, reason))
+}
+
+/// Returns the version of the driver.
+fn driver_version() -> Result<c_int, String> {
     preload();
     // SAFETY: looking for a library has no preconditions.
     if !unsafe { sys::is_culib_present() } {
@@ -95,6 +102,12 @@ fn start() -> Result<(usize, c_int), String> {
             version % 1000 / 10
         ));
     }
+    Ok(version)
+}
+
+/// Starts the driver and counts GPUs.
+fn start() -> Result<(usize, c_int), String> {
+    let version = driver_version()?;
     result::init().map_err(|refusal| format!("the NVIDIA driver does not start: {}", words(refusal)))?;
     let count = result::device::get_count().map_err(words)?;
     Ok((usize::try_from(count).unwrap_or(0), version))
@@ -137,22 +150,30 @@ impl std::fmt::Debug for Nvidia {
 }
 
 impl Nvidia {
-    /// Opens a GPU with a stream of its own.
+    /// Opens a GPU with a stream of its own, while programs are compiled that will probably be needed.
     ///
     /// # Errors
     /// [`DeviceError::Absent`] where there is no driver, no such GPU or no compiler.
-    pub fn open(ordinal: usize) -> Result<Self, DeviceError> {
+    pub fn open(ordinal: usize, programs: Vec<Specialisation>) -> Result<Self, DeviceError> {
         let (count, version) = start().map_err(|reason| absent(ordinal, reason))?;
         if ordinal >= count {
             return Err(absent(ordinal, format!("this machine has {count} GPU(s), counted from cuda:0")));
         }
         let compiler = Nvrtc::get().map_err(|reason| absent(ordinal, reason))?;
-        Self::with_compiler(ordinal, version, compiler).map_err(|refusal| absent(ordinal, words(refusal)))
+        let refused = |refusal| absent(ordinal, words(refusal));
+        let properties = properties_of(ordinal, version).map_err(refused)?;
+        let binaries = Binaries::new(compiler.clone(), properties.compute_capability);
+        binaries.prepare(programs);
+        Self::with_binaries(properties, compiler, binaries).map_err(refused)
     }
 
-    fn with_compiler(ordinal: usize, version: c_int, compiler: Arc<Nvrtc>) -> Result<Self, Refusal> {
+    fn with_binaries(
+        properties: Properties,
+        compiler: Arc<Nvrtc>,
+        binaries: Binaries,
+    ) -> Result<Self, Refusal> {
         use sys::CUdevice_attribute_enum as A;
-        let properties = properties_of(ordinal, version)?;
+        let ordinal = properties.ordinal;
         let device = result::device::get(ordinal as c_int)?;
         // SAFETY: the device exists; its primary context is kept until the process ends.
         unsafe {
@@ -171,6 +192,7 @@ impl Nvidia {
                 has_pool,
                 is_blocking: std::env::var_os(BLOCKING_VARIABLE).is_some_and(|value| value != "0"),
                 compiler,
+                binaries,
                 modules: Mutex::default(),
                 names: Mutex::default(),
                 staging: Mutex::default(),
@@ -200,7 +222,7 @@ impl Nvidia {
         if let Some(&module) = modules.get(&key) {
             return Ok(module);
         }
-        let binary = cache::binary(&*self.compiler, program, self.properties.compute_capability)?;
+        let binary = self.binaries.take(program)?;
         // SAFETY: the image is a whole CUBIN, which says its own size.
         let loaded = unsafe { result::module::load_data(binary.code.as_ptr().cast()) };
         let module = loaded.map(Module).map_err(|refusal| self.not_loaded(program, refusal))?;
@@ -331,6 +353,21 @@ impl Driver for Nvidia {
     fn end_download(&self, transfer: PendingCopy) -> Result<Vec<u8>, DeviceError> {
         self.enter()?;
         self.staging().end_download(transfer)
+    }
+
+    fn prepare(&self, mut programs: Vec<Specialisation>) {
+        {
+            let modules = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
+            programs.retain(|program| !modules.contains_key(&program.key()));
+        }
+        self.binaries.prepare(programs);
+    }
+
+    fn warm_up(&self) {
+        if self.enter().is_ok() {
+            // What fails here fails where it is needed, with an error.
+            let _ = self.staging().reserve();
+        }
     }
 
     fn function(

@@ -6,7 +6,7 @@
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::path::{Path, PathBuf};
 use std::ptr::{null, null_mut};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use libloading::Library;
 
@@ -20,8 +20,6 @@ pub(super) struct Nvrtc {
     library: Library,
     path: PathBuf,
     version: (c_int, c_int),
-    /// NVRTC compiles one program at a time in a process.
-    turn: Mutex<()>,
 }
 
 /// File names of NVRTC that the dynamic linker may find.
@@ -85,7 +83,7 @@ impl Nvrtc {
                 library.get::<unsafe extern "C" fn(*mut c_int, *mut c_int) -> Status>(b"nvrtcVersion\0");
             ask.map_err(reason)?(&mut version.0, &mut version.1);
         }
-        Ok(Self { library, path: path.into(), version, turn: Mutex::default() })
+        Ok(Self { library, path: path.into(), version })
     }
 
     /// `13.0` of version 13.0.
@@ -195,7 +193,6 @@ impl Compiler for Nvrtc {
     }
 
     fn compile(&self, program: &Specialisation, architecture: (u32, u32)) -> Result<Binary, DeviceError> {
-        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         let failed = |message: String| DeviceError::Compile { program: program.to_string(), message };
         let (source, name) =
             (c_string(program.program().source), c_string(&format!("{}.cu", program.program().name)));

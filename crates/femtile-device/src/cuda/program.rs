@@ -33,6 +33,12 @@ pub const STREAM_HEADER: Header = Header { name: "stream.cuh", text: include_str
 /// Lines of values at a fixed stride.
 pub const STRIDED_HEADER: Header = Header { name: "strided.cuh", text: include_str!("headers/strided.cuh") };
 
+/// Rows that a few neighbouring lanes of a warp take together, as many as `FEMTILE_LANES` says.
+pub const LANES_HEADER: Header = Header { name: "lanes.cuh", text: include_str!("headers/lanes.cuh") };
+
+/// Tables of keys in shared memory; needs [`LANES_HEADER`].
+pub const TABLE_HEADER: Header = Header { name: "table.cuh", text: include_str!("headers/table.cuh") };
+
 /// Reciprocals to about one unit in the last place, without the branches of a full division.
 pub const RECIPROCAL_HEADER: Header =
     Header { name: "reciprocal.cuh", text: include_str!("headers/reciprocal.cuh") };

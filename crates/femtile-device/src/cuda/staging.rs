@@ -2,6 +2,7 @@
 
 use cudarc::driver::result::{self, DriverError as Refusal};
 use cudarc::driver::sys;
+use rayon::prelude::*;
 
 use super::PendingCopy;
 use super::nvidia::failed;
@@ -9,6 +10,8 @@ use crate::DeviceError;
 
 /// Bytes of each of the two areas for long copies.
 const AREA: usize = 8 << 20;
+/// Bytes that a thread copies at a time.
+const CHUNK: usize = 1 << 20;
 /// Bytes of a slot for copies that the stream does not wait for; longer ones get a slot of their own length.
 const SLOT: usize = 4 << 10;
 
@@ -72,13 +75,18 @@ impl Staging {
         Ok(&mut self.areas)
     }
 
+    /// Allocates the areas for long copies, which takes the driver some milliseconds.
+    pub(super) fn reserve(&mut self) -> Result<(), DeviceError> {
+        self.areas().map(|_| ())
+    }
+
     /// Copies to the GPU; returns when `from` has been read.
     pub(super) fn upload(&mut self, stream: sys::CUstream, to: u64, from: &[u8]) -> Result<(), DeviceError> {
         let areas = self.areas()?;
         for (i, part) in from.chunks(AREA).enumerate() {
             let area = &mut areas[i % 2];
             area.wait()?;
-            area.slice(part.len()).copy_from_slice(part);
+            copy(area.slice(part.len()), part);
             // SAFETY: the area is not written again before its event, recorded after the copy, has come.
             unsafe {
                 result::memcpy_htod_async(to + (i * AREA) as u64, area.slice(part.len()), stream)
@@ -160,6 +168,11 @@ impl Staging {
 
 fn take(area: &mut Area, to: &mut [u8]) -> Result<(), DeviceError> {
     area.wait()?;
-    to.copy_from_slice(area.slice(to.len()));
+    copy(to, area.slice(to.len()));
     Ok(())
+}
+
+/// Copies on all threads: one alone reaches a fifth of the rate of the bus.
+fn copy(to: &mut [u8], from: &[u8]) {
+    to.par_chunks_mut(CHUNK).zip(from.par_chunks(CHUNK)).for_each(|(to, from)| to.copy_from_slice(from));
 }

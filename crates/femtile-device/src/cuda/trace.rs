@@ -1,6 +1,6 @@
 //! Times of launches and copies, for profiles.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -42,6 +42,8 @@ pub struct TracedWork {
     pub bytes: Option<usize>,
     /// The kernels of a replayed recording, with their numbers of launches; empty for other work.
     pub kernels: BTreeMap<&'static str, usize>,
+    /// Whether the program of a kernel that is loaded was announced with [`Driver::prepare`].
+    pub is_prepared: bool,
 }
 
 /// The work of GPUs, with times by events before and after each launch, replay and copy.
@@ -63,6 +65,8 @@ struct State {
     names: HashMap<Function, &'static str>,
     graphs: HashMap<Graph, BTreeMap<&'static str, usize>>,
     recording: Option<BTreeMap<&'static str, usize>>,
+    /// Keys of programs that were announced before they were needed.
+    prepared: HashSet<String>,
 }
 
 impl State {
@@ -112,7 +116,7 @@ struct TracedDriver {
 /// Returns work that begins now.
 fn work(kind: TracedKind, name: &str, bytes: Option<usize>) -> TracedWork {
     let (begun, length, kernels) = (Instant::now(), Duration::ZERO, BTreeMap::new());
-    TracedWork { kind, name: name.into(), begun, length, bytes, kernels }
+    TracedWork { kind, name: name.into(), begun, length, bytes, kernels, is_prepared: false }
 }
 
 impl TracedDriver {
@@ -221,16 +225,26 @@ impl Driver for TracedDriver {
         self.inner.end_download(transfer)
     }
 
+    fn prepare(&self, programs: Vec<Specialisation>) {
+        self.trace.state().prepared.extend(programs.iter().map(Specialisation::key));
+        self.inner.prepare(programs);
+    }
+
+    fn warm_up(&self) {
+        self.inner.warm_up();
+    }
+
     fn function(
         &self,
         program: &Specialisation,
         name: &'static str,
         signature: &[String],
     ) -> Result<Function, DeviceError> {
-        let mut load = work(TracedKind::Load, name, None);
+        let mut load = work(TracedKind::Load, &format!("{name} of {program}"), None);
         let function = self.inner.function(program, name, signature)?;
         load.length = load.begun.elapsed();
         let mut state = self.trace.state();
+        load.is_prepared = state.prepared.contains(&program.key());
         state.names.insert(function, name);
         state.keep(load);
         Ok(function)

@@ -100,63 +100,11 @@ __device__ inline double* sums_of(float*, double* sums) {
     return sums;
 }
 
-// counts[node] += number of cells of the node.
-extern "C" __global__ void assembly_count(u32* counts, const u32* cells, u64 n) {
-    const u64 i = thread_number();
-    if (i < n) atomicAdd(&counts[cells[i]], 1u);
-}
-
-// Lists the cells of each node in any order; `counts` is zero before.
-extern "C" __global__ void assembly_list(u32* list, u32* counts, const u64* starts, const u32* cells, u64 n) {
-    const u64 i = thread_number();
-    if (i >= n) return;
-    const u32 node = cells[i];
-    list[starts[node] + atomicAdd(&counts[node], 1u)] = (u32)(i / CORNERS);
-}
-
-// Sifts the entry at `hole` down in a max-heap of n entries.
-__device__ inline void sink(u32* heap, u32 hole, u32 n) {
-    const u32 value = heap[hole];
-    for (;;) {
-        u32 child = 2 * hole + 1;
-        if (child >= n) break;
-        if (child + 1 < n && heap[child + 1] > heap[child]) ++child;
-        if (heap[child] <= value) break;
-        heap[hole] = heap[child];
-        hole = child;
-    }
-    heap[hole] = value;
-}
-
-// Sorts the cells of each node: short lists by insertion sort, as they are nearly in order, long ones by heapsort.
-extern "C" __global__ void assembly_sort(u32* list, const u64* starts, u64 n_rows) {
-    const u64 row = thread_number();
-    if (row >= n_rows) return;
-    u32* const cells = list + starts[row];
-    const u32 n = (u32)(starts[row + 1] - starts[row]);
-    if (n <= 64) {
-        for (u32 i = 1; i < n; ++i) {
-            const u32 cell = cells[i];
-            u32 place = i;
-            for (; place > 0 && cells[place - 1] > cell; --place) cells[place] = cells[place - 1];
-            cells[place] = cell;
-        }
-        return;
-    }
-    for (u32 i = n / 2; i > 0; --i) sink(cells, i - 1, n);
-    for (u32 last = n - 1; last > 0; --last) {
-        const u32 largest = cells[0];
-        cells[0] = cells[last];
-        cells[last] = largest;
-        sink(cells, 0, last);
-    }
-}
-
 // Adds the terms of all cells; values and rhs are zero before. `bad` becomes the first cell that is degenerate or has
 // coefficients out of range; `reacts` is 1 where lambda is positive in some cell of the node.
 extern "C" __global__ void __launch_bounds__(ROWS, 3) assembly_cells(
     T* values, double* scratch, double* rhs, u32* reacts, u32* bad, const Offset* offsets, const u32* columns,
-    const u64* starts, const u32* list, const u32* cells, const double* points, u64 n_rows, Form form) {
+    const u32* starts, const u32* list, const u32* cells, const double* points, u64 n_rows, Form form) {
     const u64 row = thread_number();
     if (row >= n_rows) return;
     double* const sums = sums_of(values, scratch) + offsets[row];
@@ -164,7 +112,7 @@ extern "C" __global__ void __launch_bounds__(ROWS, 3) assembly_cells(
     const u32 length = (u32)(offsets[row + 1] - offsets[row]);
     double diagonal = 0.0, load = 0.0;
     bool has_reaction = false;
-    for (u64 i = starts[row]; i < starts[row + 1]; ++i) {
+    for (u32 i = starts[row]; i < starts[row + 1]; ++i) {
         const u32 cell = list[i];
         u32 nodes[CORNERS], own = 0;
         Vector p[CORNERS], g[DIMENSION];

@@ -1,4 +1,4 @@
-//! Assembly on a GPU: the host finds the pattern, kernels compute the values.
+//! Assembly on a GPU, the pattern included.
 //!
 //! Kernels only record that a cell is bad; the host then evaluates that cell to find the error, so that errors are the
 //! same on every device. If the host finds no error (its functions differ from the GPU's in the last bit), or if a form
@@ -17,6 +17,7 @@ use super::drift;
 use super::facet_rows::FacetRows;
 use super::kernels::{Assembled, AssemblyKernels, AssemblyProblem, DeviceState};
 use super::nonzero;
+use super::pattern::{self as device_pattern, Incidence};
 use super::sparsity::{Sparsity, pattern};
 use crate::FemError;
 use crate::constraints::Constraints;
@@ -34,10 +35,6 @@ static ASSEMBLY: Program =
 /// Threads per block; for `assembly_cells` as in the kernel.
 const THREADS: u32 = 128;
 
-const COUNT: Kernel<(Write<u32>, Read<u32>, u64)> = Kernel::new("assembly_count");
-const LIST: Kernel<List> = Kernel::new("assembly_list");
-const SORT: Kernel<(Write<u32>, Read<u64>, u64)> = Kernel::new("assembly_sort");
-type List = (Write<u32>, Write<u32>, Read<u64>, Read<u32>, u64);
 type Cells<T, O> = (
     Write<T>,
     Write<f64>,
@@ -46,7 +43,7 @@ type Cells<T, O> = (
     Write<u32>,
     Read<O>,
     Read<u32>,
-    Read<u64>,
+    Read<u32>,
     Read<u32>,
     Read<u32>,
     Read<f64>,
@@ -75,6 +72,7 @@ pub fn specialisations() -> Vec<Specialisation> {
             _ => program::<f64, u64>(n_corners, form),
         });
     });
+    programs.extend(device_pattern::specialisations());
     programs.extend(nonzero::specialisations());
     programs.extend(drift::specialisations());
     programs
@@ -154,24 +152,34 @@ impl<T: Scalar> AssemblyKernels<T> for Cuda {
     }
 }
 
-/// Assembles the system; none if the GPU reports a bad cell that is sound for the host.
+/// Assembles the system; none if the GPU reports a bad cell that is sound for the host, or the mesh is too large for its
+/// numbers.
 fn assemble<T: Scalar>(
     device: &Cuda,
     problem: &AssemblyProblem<'_>,
     form: &CudaForm<'_>,
 ) -> Result<Option<Assembled<T, Cuda>>, FemError> {
     let mesh = problem.coefficients.mesh;
-    // Checks every node of every cell, so that kernels get only existing nodes.
-    let (_, Sparsity { offsets, columns }) = pattern(mesh)?;
+    device.prepare(vec![program::<T, u32>(mesh.kind.n_nodes(), form)]);
+    let Some(incidence) = Incidence::new(device, mesh)? else { return Ok(None) };
+    let input = Input::new(device, problem, form, &incidence)?;
     problem.go_on(0.5)?;
     let mut out = Output::new(device, problem)?;
-    let matrix = Csr::from_pattern(device, mesh.n_nodes(), offsets, columns, |offsets, columns| {
-        let input = Input::new(device, problem, form)?;
-        match offsets {
-            Offsets::Narrow(offsets) => fill::<T, u32>(&input, &mut out, offsets, columns),
-            Offsets::Wide(offsets) => fill::<T, u64>(&input, &mut out, offsets, columns),
+    let n = mesh.n_nodes();
+    let matrix = match incidence.pattern()? {
+        Some([offsets, columns]) => {
+            let values = fill::<T, u32>(&input, &mut out, &offsets, &columns)?;
+            // SAFETY: offsets are running sums of the columns of rows, which are nodes and ascend.
+            unsafe { Csr::from_kernels(n, offsets, columns, values) }?
         }
-    })?;
+        None => {
+            let (_, Sparsity { offsets, columns }) = pattern(mesh)?;
+            Csr::from_pattern(device, n, offsets, columns, |offsets, columns| match offsets {
+                Offsets::Narrow(offsets) => fill::<T, u32>(&input, &mut out, offsets, columns),
+                Offsets::Wide(offsets) => fill::<T, u64>(&input, &mut out, offsets, columns),
+            })?
+        }
+    };
     let first_bad = out.bad.to_host()?[0];
     if first_bad != u32::MAX {
         first_error(problem, State::default(), first_bad)?;
@@ -206,7 +214,7 @@ struct Input<'a> {
     form: &'a CudaForm<'a>,
     n_corners: usize,
     n_rows: usize,
-    cells: Buffer<u32, Cuda>,
+    incidence: &'a Incidence,
     points: Buffer<f64, Cuda>,
     data: CudaFormData,
 }
@@ -237,6 +245,7 @@ impl<'a> Input<'a> {
         device: &'a Cuda,
         problem: &'a AssemblyProblem<'a>,
         form: &'a CudaForm<'a>,
+        incidence: &'a Incidence,
     ) -> Result<Self, FemError> {
         let mesh = problem.coefficients.mesh;
         Ok(Self {
@@ -245,44 +254,11 @@ impl<'a> Input<'a> {
             form,
             n_corners: mesh.kind.n_nodes(),
             n_rows: mesh.n_nodes(),
-            cells: Buffer::from_host(device, &mesh.cells)?,
+            incidence,
             points: Buffer::from_host(device, mesh.points.as_flattened())?,
             data: form.upload(device, mesh)?,
         })
     }
-
-    fn incidence(&self, program: &Specialisation) -> Result<Incidence, FemError> {
-        let (device, n) = (self.device, self.cells.len());
-        let over = |n| Launch::over(n, THREADS);
-        let mut counts = Buffer::<u32, Cuda>::zeros(device, self.n_rows)?;
-        let arguments = (counts.write(), self.cells.read(), n as u64);
-        // SAFETY: every corner is a node, and there is a count per node.
-        unsafe { device.launch(program, &COUNT, over(n), arguments) }?;
-        let mut starts = Vec::with_capacity(self.n_rows + 1);
-        starts.push(0);
-        let mut next = 0u64;
-        starts.extend(counts.to_host()?.iter().map(|&count| {
-            next += u64::from(count);
-            next
-        }));
-        let starts = Buffer::from_vec(device, starts)?;
-        let mut counts = Buffer::<u32, Cuda>::zeros(device, self.n_rows)?;
-        let mut cells = Buffer::<u32, Cuda>::zeros(device, n)?;
-        let arguments = (cells.write(), counts.write(), starts.read(), self.cells.read(), n as u64);
-        // SAFETY: the list has a place per corner, and each node as many as it was counted.
-        unsafe { device.launch(program, &LIST, over(n), arguments) }?;
-        let arguments = (cells.write(), starts.read(), self.n_rows as u64);
-        // SAFETY: the starts belong to the list.
-        unsafe { device.launch(program, &SORT, over(self.n_rows), arguments) }?;
-        Ok(Incidence { starts, cells })
-    }
-}
-
-/// The cells of each node, ascending.
-struct Incidence {
-    /// Start of the cells of each node, and the end of the last.
-    starts: Buffer<u64, Cuda>,
-    cells: Buffer<u32, Cuda>,
 }
 
 /// A system during assembly: the pattern and the sums so far.
@@ -321,7 +297,6 @@ fn fill<T: Scalar, O: Element>(
 
 impl<T: Scalar, O: Element> Sums<'_, T, O> {
     fn add_cells(&mut self, input: &Input<'_>) -> Result<(), FemError> {
-        let incidence = input.incidence(&self.program)?;
         let arguments = (
             self.values.write(),
             self.scratch.write(),
@@ -330,9 +305,9 @@ impl<T: Scalar, O: Element> Sums<'_, T, O> {
             self.out.bad.write(),
             self.offsets.read(),
             self.columns.read(),
-            incidence.starts.read(),
-            incidence.cells.read(),
-            input.cells.read(),
+            input.incidence.starts.read(),
+            input.incidence.list.read(),
+            input.incidence.cells.read(),
             input.points.read(),
             input.n_rows as u64,
             input.data.argument(),

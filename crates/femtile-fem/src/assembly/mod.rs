@@ -14,6 +14,7 @@ mod kernels;
 mod load;
 mod mesh_identity;
 mod nonzero;
+mod pattern;
 mod reference;
 mod refill;
 mod sparsity;

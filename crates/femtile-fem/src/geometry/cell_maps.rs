@@ -22,6 +22,8 @@ pub struct CellMap {
     /// Jacobians by rows, $J_{ia} = \partial x_i / \partial \xi_a$; in two dimensions the third row and column are
     /// those of the identity.
     pub jacobians: Vec<[[f64; 3]; 3]>,
+    /// Their determinants, after [`CellMaps::of_sound_cell`].
+    pub determinants: Vec<f64>,
     /// Workspace.
     coordinates: AtPoints,
 }
@@ -73,13 +75,13 @@ impl<'a> CellMaps<'a> {
 
     /// Evaluates the map of the cell at a position.
     pub fn of_cell(&self, position: usize, map: &mut CellMap) {
-        let (d, CellMap { points, jacobians, coordinates }) = (self.space.dimension(), map);
+        let (d, CellMap { points, jacobians, coordinates, .. }) = (self.space.dimension(), map);
         self.take_nodes(position, coordinates);
         self.tables.differentiate(coordinates, d, 3);
         let AtPoints { values, slopes, .. } = coordinates;
         points.clear();
         points.extend_from_slice(values.as_chunks().0);
-        jacobians.clear();
+        // In two dimensions the third row and column stay as they are.
         jacobians.resize(points.len(), [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]);
         self.tables.for_points(d, |point, own| {
             for (axis, slopes) in slopes[..d].iter().enumerate() {
@@ -96,14 +98,14 @@ impl<'a> CellMaps<'a> {
     pub fn of_sound_cell(&self, position: usize, map: &mut CellMap) -> Result<(), FemError> {
         self.of_cell(position, map);
         let sign = if self.space.orientation(position).is_mirrored() { -1.0 } else { 1.0 };
-        let values = map.jacobians.iter().map(|jacobian| sign * determinant(jacobian));
-        for (point, value) in map.points.iter().zip(values) {
-            if value.is_nan() || value <= 0.0 {
-                let cell = self.space.order()[position] as usize;
-                return Err(FemError::Inverted { cell, point: *point, value });
-            }
-        }
-        Ok(())
+        map.determinants.clear();
+        map.determinants.extend(map.jacobians.iter().map(determinant));
+        let is_unsound = |value: &f64| value.is_nan() || sign * value <= 0.0;
+        let unsound = map.determinants.iter().position(is_unsound);
+        unsound.map_or(Ok(()), |at| {
+            let cell = self.space.order()[position] as usize;
+            Err(FemError::Inverted { cell, point: map.points[at], value: sign * map.determinants[at] })
+        })
     }
 }
 

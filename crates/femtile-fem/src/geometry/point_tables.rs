@@ -60,6 +60,7 @@ impl PointTables {
     }
 
     /// Calls `of_point` for each point, the first axis fastest, with the indices of its slopes along each axis.
+    #[inline]
     pub fn for_points(&self, d: usize, mut of_point: impl FnMut(usize, [usize; 3])) {
         let (n, n_sloped) = (self.values.n_points, self.slopes.n_points);
         // Stride of the slopes along `axis` between points along another axis.
@@ -72,11 +73,11 @@ impl PointTables {
         let mut point = 0;
         for z in 0..if d == 3 { n } else { 1 } {
             for y in 0..n {
-                for x in 0..n {
-                    let own =
-                        |axis: usize| x * strides[0][axis] + y * strides[1][axis] + z * strides[2][axis];
-                    of_point(point, [own(0), own(1), own(2)]);
+                let mut own = [0, 1, 2].map(|axis| y * strides[1][axis] + z * strides[2][axis]);
+                for _ in 0..n {
+                    of_point(point, own);
                     point += 1;
+                    (0..3).for_each(|axis| own[axis] += strides[0][axis]);
                 }
             }
         }
@@ -97,11 +98,27 @@ impl AtPoints {
 /// Applies a table along the axis of a tensor with `inner` entries before it.
 pub(crate) fn along(to: &mut Vec<f64>, from: &[f64], table: &Table, inner: usize) {
     let (m, n) = (table.n_points, table.n_shapes);
-    to.clear();
     to.resize(from.len() / n * m, 0.0);
     for (to, from) in to.chunks_exact_mut(m * inner).zip(from.chunks_exact(n * inner)) {
         for (row, to) in to.chunks_exact_mut(inner).enumerate() {
-            for (factor, from) in table.row(row).iter().zip(from.chunks_exact(inner)) {
+            apply_row(to, from, table.row(row));
+        }
+    }
+}
+
+/// Sums vectors, one after another, with a factor for each; the sum begins with 0.
+fn apply_row(to: &mut [f64], from: &[f64], factors: &[f64]) {
+    let inner = to.len();
+    match (inner, factors) {
+        (1, _) => to[0] = factors.iter().zip(from).fold(0.0, |sum, (factor, from)| sum + factor * from),
+        (_, &[first, second]) => {
+            let (from, other) = from.split_at(inner);
+            let pairs = from.iter().zip(other);
+            to.iter_mut().zip(pairs).for_each(|(to, (a, b))| *to = 0.0 + first * a + second * b);
+        }
+        _ => {
+            to.fill(0.0);
+            for (factor, from) in factors.iter().zip(from.chunks_exact(inner)) {
                 to.iter_mut().zip(from).for_each(|(to, from)| *to += factor * from);
             }
         }

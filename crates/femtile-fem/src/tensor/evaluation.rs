@@ -10,7 +10,7 @@ use crate::dofs::{Group, TensorSpace};
 use crate::forms::{Compiled, Points};
 use crate::geometry::CellRule;
 use crate::geometry::point_tables::{AtPoints, PointTables, along};
-use crate::geometry::{CellMap, CellMaps, determinant, inverse};
+use crate::geometry::{CellMap, CellMaps, inverse};
 
 /// Tables for evaluation at the points of a rule.
 pub(crate) struct Evaluation<'a> {
@@ -108,7 +108,7 @@ impl<'a> Evaluation<'a> {
         points.dofs.resize(self.space.dofs_per_cell(), 0);
         self.space.cell_dofs(position, &mut points.dofs);
         self.maps.of_sound_cell(position, &mut points.map)?;
-        let volumes = points.map.jacobians.iter().map(|jacobian| determinant(jacobian).abs());
+        let volumes = points.map.determinants.iter().map(|determinant| determinant.abs());
         points.weights.clear();
         points.weights.extend(self.weights.iter().zip(volumes).map(|(weight, volume)| weight * volume));
         Ok(())

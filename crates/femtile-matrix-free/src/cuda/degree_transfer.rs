@@ -86,6 +86,7 @@ impl<T: Scalar> CudaDegreeTransfer<T> {
         if n_entries.max(n_listed) >= NONE as usize {
             return Err(FemError::TooManyDofs { n_dofs: n_entries.max(n_listed) as f64 });
         }
+        device.prepare(vec![program::<T>([coarse.degree(), fine.degree()])]);
         let (words, lists) = own(fine, fine_constrained);
         let unknowns = unknowns(coarse, coarse_constrained);
         let (begins, places) = places(&unknowns, coarse.n_dofs());

@@ -10,7 +10,7 @@ use super::batches::Batches;
 use super::config::{CudaMatrixFreeConfig, LaunchShape};
 use super::facets::Facets;
 use super::metric;
-use super::program::{ROWS, Variant, sums};
+use super::program::{self, ROWS, Variant, sums};
 use crate::metric::{Metrics, Terms};
 use femtile_fem::FemError;
 use femtile_fem::dofs::TensorSpace;
@@ -101,6 +101,7 @@ impl<T: Scalar> CudaMatrixFree<T> {
             metric,
             shape,
         };
+        device.prepare(program::all::<T>(&variant));
         let batches = Batches::new(space, shape.cells, per_group, constrained)?;
         let filled = metric::fill::<T>(&metrics, space, &batches, &variant)?;
         let shares = &batches.shares;

@@ -1,9 +1,10 @@
 //! Compilation of the kernels.
 
-use femtile_device::Scalar;
 use femtile_device::cuda::{Header, Program, RECIPROCAL_HEADER, STRIDED_HEADER, Specialisation};
+use femtile_device::{Element, Scalar};
 use femtile_linalg::hooks::CudaHook;
 use femtile_linalg::krylov::cg::product_hook;
+use femtile_linalg::precondition::polynomial::product_hooks;
 
 use super::config::LaunchShape;
 use super::{degree_transfer, facets, tables};
@@ -109,6 +110,16 @@ pub(super) fn sums<T: Scalar>(hook: &CudaHook<'_>) -> Specialisation {
         .define("FEMTILE_ROWS", ROWS)
         .define("FEMTILE_PRODUCT", u8::from(hook.is_product()))
         .header("hook.cuh", hook.source())
+}
+
+/// Returns the programs of an operator that solves use: with the hook of conjugate gradients in double precision, with those
+/// of smoothers in single precision.
+pub(super) fn all<T: Scalar>(variant: &Variant) -> Vec<Specialisation> {
+    let [residual, step] = product_hooks();
+    let is_double = T::C_NAME == f64::C_NAME;
+    let hooks = if is_double { vec![product_hook()] } else { vec![residual, step] };
+    let hooks = [vec![CudaHook::none()], hooks].concat();
+    hooks.iter().flat_map(|hook| [variant.program::<T>(hook), sums::<T>(hook)]).collect()
 }
 
 /// Returns the programs of this crate, for checks that compile them: all degrees, and one of each kind of operator.

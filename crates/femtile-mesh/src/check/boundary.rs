@@ -1,8 +1,8 @@
 use rayon::prelude::*;
 
 use super::half_facets::{FacetVisitor, HalfFacet, visit_facets};
-use crate::Mesh;
 use crate::interrupt::Interrupt;
+use crate::{CellKind, Mesh, MeshError};
 
 /// The facets that belong to one cell only: the boundary of the mesh.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -35,22 +35,52 @@ impl BoundaryFacets {
         &self.nodes[facet * n..(facet + 1) * n]
     }
 
+    /// Fails unless each is a facet of a cell of the mesh, with its nodes; does not search for facets that are left out.
+    ///
+    /// # Cost
+    /// One pass over the facets by all threads.
+    /// # Errors
+    /// [`MeshError::Invalid`] with the first facet that is none of its cell.
+    pub fn belong_to(&self, mesh: &Mesh) -> Result<(), MeshError> {
+        let invalid = |message| Err(MeshError::Invalid { field: "boundary", message });
+        let n = mesh.kind.facet_kind().map_or(1, CellKind::n_nodes);
+        if (self.nodes.len(), self.local.len()) != (n * self.len(), self.len()) {
+            return invalid(format!(
+                "{} nodes and {} numbers for {} facets",
+                self.nodes.len(),
+                self.local.len(),
+                self.len()
+            ));
+        }
+        let is_strange = |&facet: &usize| {
+            let cell = self.cells[facet] as usize;
+            let local = mesh.kind.facets().get(self.local[facet] as usize);
+            local.filter(|_| cell < mesh.n_cells()).is_none_or(|local| {
+                let nodes = mesh.cell(cell);
+                !local.iter().map(|&i| nodes[i]).eq(self.facet(facet).iter().copied())
+            })
+        };
+        match (0..self.len()).into_par_iter().find_first(is_strange) {
+            Some(facet) => invalid(format!(
+                "facet {facet} is no facet of cell {} of this mesh: take those that a check of it reports",
+                self.cells[facet]
+            )),
+            None => Ok(()),
+        }
+    }
+
     /// The facets given as (cell, local facet), in ascending order.
     pub(super) fn collect(mesh: &Mesh, mut sides: Vec<(u32, u8)>) -> Self {
         sides.par_sort_unstable();
-        let n = mesh.kind.facet_kind().map_or(1, crate::CellKind::n_nodes);
-        let mut facets = Self {
-            nodes: Vec::with_capacity(sides.len() * n),
-            cells: Vec::with_capacity(sides.len()),
-            local: Vec::with_capacity(sides.len()),
-        };
-        for (cell, local) in sides {
-            let nodes = mesh.cell(cell as usize);
-            facets.nodes.extend(mesh.kind.facets()[local as usize].iter().map(|&i| nodes[i]));
-            facets.cells.push(cell);
-            facets.local.push(local);
-        }
-        facets
+        let n = mesh.kind.facet_kind().map_or(1, CellKind::n_nodes);
+        let mut nodes = vec![0; sides.len() * n];
+        nodes.par_chunks_exact_mut(n).zip(&sides).for_each(|(to, &(cell, local))| {
+            let of_cell = mesh.cell(cell as usize);
+            let facet = mesh.kind.facets()[local as usize];
+            to.iter_mut().zip(facet).for_each(|(to, &i)| *to = of_cell[i]);
+        });
+        let (cells, local) = sides.into_par_iter().unzip();
+        Self { nodes, cells, local }
     }
 }
 

@@ -6,6 +6,7 @@ mod curved;
 mod error;
 mod facet_ranges;
 mod finding;
+mod generated;
 mod geometry;
 mod half_facets;
 mod nodes;
@@ -16,6 +17,7 @@ mod surface;
 mod voids;
 
 use std::path::Path;
+use std::sync::Arc;
 
 use rayon::prelude::*;
 
@@ -24,6 +26,7 @@ pub use boundary::{BoundaryFacets, boundary_facets};
 pub use components::{Components, components};
 pub use error::CheckError;
 pub use finding::Finding;
+pub use generated::{check_generated, check_generated_interruptible};
 pub use report::{CheckConfig, CheckReport};
 
 use crate::first_where::first_where;
@@ -70,13 +73,18 @@ pub fn check_interruptible(
     config: &CheckConfig,
     is_interrupted: IsInterrupted<'_>,
 ) -> Result<CheckReport, CheckError> {
-    for (field, value) in [("tolerance", config.tolerance), ("sliver_quality", config.sliver_quality)] {
-        if !(value.is_finite() && value >= 0.0) {
-            return Err(CheckError::Setting { field, value });
-        }
-    }
-    let interrupt = Interrupt(is_interrupted);
+    config.check()?;
     mesh.validate()?;
+    checked(mesh, config, 0, Interrupt(is_interrupted))
+}
+
+/// Checks a mesh whose arrays are valid; `n_turned` cells have been reoriented already.
+fn checked(
+    mesh: &mut Mesh,
+    config: &CheckConfig,
+    n_turned: usize,
+    interrupt: Interrupt<'_>,
+) -> Result<CheckReport, CheckError> {
     if mesh.n_cells() > u32::MAX as usize {
         let message = format!("{} cells; at most {} can be numbered", mesh.n_cells(), u32::MAX);
         return Err(MeshError::Invalid { field: "cells", message }.into());
@@ -97,7 +105,8 @@ pub fn check_interruptible(
         duplicates = nodes::without_neighbours(mesh, duplicates, tolerance);
     }
     go_on(interrupt)?;
-    let shapes = geometry::orient(mesh, interrupt)?;
+    let mut shapes = geometry::orient(mesh, interrupt)?;
+    shapes.n_flipped += n_turned;
     let (shared, parts) = rayon::join(
         || sharing::boundary(mesh, interrupt),
         || components::n_parts(mesh.n_nodes(), mesh.kind.n_nodes(), &mesh.cells, interrupt),
@@ -114,12 +123,12 @@ pub fn check_interruptible(
         n_duplicate_nodes: duplicates.len(),
         n_crack_facets: surface::n_crack_facets(&boundary, &duplicates),
         n_components: parts,
-        n_boundary_facets: boundary.len(),
         n_boundary_components: surface::n_components(mesh, &boundary),
         n_gaps: gaps.len(),
         n_pinched: surface::n_pinched(mesh, &boundary),
         n_tagged_inside: n_stray + surface::n_tagged_inside(mesh, &boundary),
         warnings: mesh.notes.iter().cloned().chain(accepted).collect(),
+        boundary: Arc::new(boundary),
         ..CheckReport::new(mesh, &shapes)
     };
     report.write_warnings(config.sliver_quality, duplicates.first().copied(), gaps.first());

@@ -1,4 +1,8 @@
-use super::Finding;
+use std::sync::Arc;
+
+use super::boundary::BoundaryFacets;
+use super::error::CheckError;
+use super::finding::Finding;
 use super::geometry::Shapes;
 use super::voids::Void;
 use crate::{CellKind, Mesh};
@@ -19,6 +23,18 @@ pub struct CheckConfig {
 impl Default for CheckConfig {
     fn default() -> Self {
         Self { merge_duplicates: false, tolerance: 1e-10, sliver_quality: 0.02, accept: Vec::new() }
+    }
+}
+
+impl CheckConfig {
+    /// Refuses settings that are no lengths or qualities.
+    pub(super) fn check(&self) -> Result<(), CheckError> {
+        for (field, value) in [("tolerance", self.tolerance), ("sliver_quality", self.sliver_quality)] {
+            if !(value.is_finite() && value >= 0.0) {
+                return Err(CheckError::Setting { field, value });
+            }
+        }
+        Ok(())
     }
 }
 
@@ -52,8 +68,8 @@ pub struct CheckReport {
     pub volume: f64,
     /// Connected parts of the mesh.
     pub n_components: usize,
-    /// Facets on the boundary.
-    pub n_boundary_facets: usize,
+    /// The facets on the boundary, as [`super::boundary_facets`] finds them.
+    pub boundary: Arc<BoundaryFacets>,
     /// Connected parts of the boundary: one more than there are holes in a mesh of one part.
     pub n_boundary_components: usize,
     /// Thin tetrahedra that are missing inside the mesh.
@@ -83,7 +99,7 @@ impl CheckReport {
             worst_at: super::geometry::centroid(&mesh.points, mesh.cell(shapes.worst_cell)),
             volume: shapes.measure,
             n_components: 0,
-            n_boundary_facets: 0,
+            boundary: Arc::default(),
             n_boundary_components: 0,
             n_gaps: 0,
             n_pinched: 0,

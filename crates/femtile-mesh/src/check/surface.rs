@@ -9,9 +9,10 @@ use crate::interrupt::Interrupt;
 use crate::{CellKind, Mesh};
 
 /// Ascending nodes of a facet, padded with the largest number.
-type Key = [u32; 4];
+pub(super) type Key = [u32; 4];
 
-fn key(nodes: impl Iterator<Item = u32>) -> Key {
+/// Returns the key of a facet.
+pub(super) fn key(nodes: impl Iterator<Item = u32>) -> Key {
     let mut key = [u32::MAX; 4];
     key.iter_mut().zip(nodes).for_each(|(to, node)| *to = node);
     key.sort_unstable();

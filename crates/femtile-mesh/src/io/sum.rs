@@ -1,12 +1,13 @@
 //! Checksums of files, taken while they are written.
 
 use std::fs::File;
-use std::io::{Read, Result, Write};
+use std::io::{Error, Read, Result, Write};
 use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
 use crate::MeshError;
+use crate::interrupt::Interrupt;
 
 /// Size and SHA-256 of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,17 +66,27 @@ impl Sum {
 pub(super) struct Summed<'a> {
     file: &'a mut (dyn Write + Send),
     sum: Option<Sum>,
+    /// Ends [`Summed::write_beside`] with an error.
+    interrupt: Interrupt<'a>,
 }
 
 impl<'a> Summed<'a> {
     /// A file with the sum of what was written so far, where one is wanted.
     pub(super) fn new(file: &'a mut (dyn Write + Send), sum: Option<Sum>) -> Self {
-        Self { file, sum }
+        Self { file, sum, interrupt: Interrupt::NEVER }
+    }
+
+    /// The same, with an interrupt that makes further writing fail.
+    pub(super) fn until(self, interrupt: Interrupt<'a>) -> Self {
+        Self { interrupt, ..self }
     }
 
     /// Writes bytes; other threads take their sum and do other work at the same time.
     pub(super) fn write_beside(&mut self, bytes: &[u8], work: impl FnOnce() + Send) -> Result<()> {
-        let Self { file, sum } = self;
+        let Self { file, sum, interrupt } = self;
+        if interrupt.is_set() {
+            return Err(Error::other("no longer wanted"));
+        }
         let add = || sum.iter_mut().for_each(|sum| sum.add(bytes));
         // The sum takes longest, so it is begun first.
         rayon::join(add, || rayon::join(|| file.write_all(bytes), work).0).1

@@ -5,7 +5,7 @@ use femtile_mesh::generate::{
 };
 use femtile_mesh::io::FileSum;
 use femtile_mesh::io::vtu::{BegunFile, Compression, WriteOptions, write_with};
-use femtile_mesh::{Field, Mesh};
+use femtile_mesh::{Field, Mesh, MeshError};
 
 const SUMMED: WriteOptions =
     WriteOptions { compression: Compression::None, facets: false, surface: false, sum: true };
@@ -27,7 +27,8 @@ fn a_file_that_was_begun_is_the_one_written_at_once() {
         let (u, v) = (field(&mesh, 1), field(&mesh, 3));
         for facets in [false, true] {
             let options = WriteOptions { facets, ..SUMMED };
-            let file = BegunFile::begin(&begun, &mesh, &[("u", 1), ("v", 3)], options).unwrap().unwrap();
+            let file =
+                BegunFile::begin(&begun, &mesh, &[("u", 1), ("v", 3)], options, None).unwrap().unwrap();
             assert!(!begun.exists());
             let sum = file.finish(&[("u", &u), ("v", &v)]).unwrap();
             let expected = write_with(&whole, &mesh, &[("u", &u), ("v", &v)], &[], options).unwrap();
@@ -44,8 +45,10 @@ fn a_file_that_is_not_finished_leaves_the_former_one_whole() {
     let path = folder.path().join("solution.vtu");
     std::fs::write(&path, "former").unwrap();
     let mesh = box_mesh(&BoxConfig::default()).unwrap();
-    let begin = || BegunFile::begin(&path, &mesh, &[("u", 1)], SUMMED).unwrap().unwrap();
+    let begin = || BegunFile::begin(&path, &mesh, &[("u", 1)], SUMMED, None).unwrap().unwrap();
     drop(begin());
+    let stopped = BegunFile::begin(&path, &mesh, &[("u", 1)], SUMMED, Some(&|| true));
+    assert!(matches!(stopped, Err(MeshError::Interrupted)));
     let (u, wide) = (field(&mesh, 1), field(&mesh, 2));
     let short = Field { n_components: 1, values: vec![0.0] };
     for fields in [&[][..], &[("v", &u)], &[("u", &wide)], &[("u", &short)], &[("u", &u), ("v", &u)]] {
@@ -65,7 +68,7 @@ fn compressed_files_surfaces_and_curved_cells_are_not_begun() {
     let packed = WriteOptions { compression: Compression::Lz4, ..SUMMED };
     let surface = WriteOptions { surface: true, ..SUMMED };
     for (mesh, options) in [(&mesh, packed), (&mesh, surface), (&ball, SUMMED)] {
-        assert!(BegunFile::begin(&path, mesh, &[], options).unwrap().is_none());
+        assert!(BegunFile::begin(&path, mesh, &[], options, None).unwrap().is_none());
     }
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
 }

@@ -43,7 +43,7 @@ fn a_sound_box_passes_without_a_word() {
     for split in [SquareSplit::Triangles, SquareSplit::Quadrilateral] {
         let mut mesh = square(&SquareConfig { cells: [3, 7], split, ..SquareConfig::default() }).unwrap();
         let report = checked(&mut mesh);
-        assert_eq!((report.warnings.len(), report.n_boundary_facets), (0, 20));
+        assert_eq!((report.warnings.len(), report.boundary.len()), (0, 20));
         assert!((report.volume - 1.0).abs() < 1e-13);
     }
 }
@@ -79,7 +79,7 @@ fn flipped_cells_are_turned_back_and_counted() {
         }
         let report = checked(&mut mesh);
         assert_eq!(report.n_flipped, 3);
-        assert_eq!(report.n_boundary_facets, sound.n_boundary_facets);
+        assert_eq!(report.boundary.len(), sound.boundary.len());
         assert!((report.volume - 1.0).abs() < 1e-13);
         assert_eq!(checked(&mut mesh).n_flipped, 0);
     }
@@ -113,11 +113,11 @@ fn a_crack_is_warned_of_and_merging_closes_it() {
     let mut cracked = mesh.clone();
     let report = checked(&mut cracked);
     assert_eq!((report.n_duplicate_nodes, report.n_crack_facets, report.n_components), (9, 16, 2));
-    assert_eq!(report.n_boundary_facets, 96);
+    assert_eq!(report.boundary.len(), 96);
     assert!(report.warnings.iter().any(|w| w.contains("crack")), "{:?}", report.warnings);
     let report = check(&mut mesh, &CheckConfig { merge_duplicates: true, ..CheckConfig::default() }).unwrap();
     assert_eq!((report.n_merged, report.n_duplicate_nodes, report.n_crack_facets), (9, 0, 0));
-    assert_eq!((report.n_nodes, report.n_boundary_facets, report.n_components), (45, 80, 1));
+    assert_eq!((report.n_nodes, report.boundary.len(), report.n_components), (45, 80, 1));
     assert_eq!(report.n_orphans, 0);
 }
 
@@ -352,7 +352,7 @@ fn a_removed_cell_leaves_a_hole_that_the_report_shows() {
     let cell = (0..mesh.n_cells()).find(|&c| interior(mesh.cell(c), &mesh)).unwrap();
     mesh.cells.drain(4 * cell..4 * cell + 4);
     let report = checked(&mut mesh);
-    assert_eq!((report.n_boundary_components, report.n_boundary_facets), (2, 6 * 32 + 4));
+    assert_eq!((report.n_boundary_components, report.boundary.len()), (2, 6 * 32 + 4));
 }
 
 #[test]
@@ -427,7 +427,7 @@ proptest! {
         prop_assert!((a.volume - b.volume).abs() < 1e-13);
         prop_assert!((a.worst_quality - b.worst_quality).abs() < 1e-13);
         let counts = |r: &CheckReport| [
-            r.n_nodes, r.n_cells, r.n_orphans, r.n_duplicate_nodes, r.n_components, r.n_boundary_facets,
+            r.n_nodes, r.n_cells, r.n_orphans, r.n_duplicate_nodes, r.n_components, r.boundary.len(),
             r.n_boundary_components, r.n_pinched, r.n_tagged_inside, r.n_crack_facets,
         ];
         prop_assert_eq!(counts(&a), counts(&b));

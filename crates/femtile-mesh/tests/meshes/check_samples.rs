@@ -38,7 +38,7 @@ fn every_sample_has_the_counts_and_the_volume_of_the_reference() {
         assert_eq!(report.n_cells, count(&entry, "tets"), "{name}");
         assert_eq!(report.n_orphans, count(&entry, "orphan_nodes"), "{name}");
         assert_eq!(n_read - report.n_orphans, report.n_nodes, "{name}");
-        assert_eq!(report.n_boundary_facets, n_boundary, "{name}");
+        assert_eq!(report.boundary.len(), n_boundary, "{name}");
         let volume = entry["volume"].as_f64().unwrap();
         assert!((report.volume - volume).abs() < 1e-10 * volume, "{name}: {} {volume}", report.volume);
         assert_eq!((report.n_pinched, report.n_duplicate_nodes), (0, 0), "{name}");

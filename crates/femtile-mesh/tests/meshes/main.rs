@@ -8,6 +8,7 @@ mod check;
 mod check_overlaps;
 mod check_samples;
 mod curved_generators;
+mod generated_check;
 mod gmsh_binary;
 mod higher_order;
 mod hostile;

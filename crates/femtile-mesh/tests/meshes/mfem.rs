@@ -101,7 +101,7 @@ fn nodes_are_numbered_by_vertices_edges_and_cells_and_unused_vertices_do_not_cou
             }
         }
         let report = check(&mut mesh, &CheckConfig::default()).unwrap();
-        assert_eq!((report.volume, report.n_boundary_facets), (2.0, 6));
+        assert_eq!((report.volume, report.boundary.len()), (2.0, 6));
     }
 }
 

@@ -12,7 +12,7 @@ fn sound(mesh: &Mesh) -> CheckReport {
     let mut copy = mesh.clone();
     let report = check(&mut copy, &CheckConfig::default()).unwrap();
     assert_eq!((report.n_flipped, report.n_tagged_inside, report.warnings.len()), (0, 0, 0));
-    assert_eq!(report.n_boundary_facets, mesh.facets.tags.len());
+    assert_eq!(report.boundary.len(), mesh.facets.tags.len());
     report
 }
 

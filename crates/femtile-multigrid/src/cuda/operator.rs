@@ -61,6 +61,7 @@ impl<T: Scalar> CudaBoxOperator<T> {
             Some(_) => stencil::program::<T>(grid.nodes()[0]),
             None => program::<T>(grid.degree()),
         };
+        device.prepare(vec![program.clone()]);
         Ok(Self { device: device.clone(), grid: grid.clone(), widths, program, scales })
     }
 

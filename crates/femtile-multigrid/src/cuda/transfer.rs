@@ -55,11 +55,13 @@ impl<T: Scalar> CudaTransfer<T> {
             return Err(MultigridError::Gpu { message: message.into() });
         }
         let has_far = coarse.free_sides().iter().any(|[_, is_free]| *is_free);
+        let program = program::<T>(coarse.degree(), parts, has_far);
+        device.prepare(vec![program.clone()]);
         Ok(Self {
             device: device.clone(),
             coarse: coarse.clone(),
             n_fine: fine.n_nodes(),
-            program: program::<T>(coarse.degree(), parts, has_far),
+            program,
             has_far,
             precision: std::marker::PhantomData,
         })

@@ -1,7 +1,9 @@
 //! Messages about regions of the boundary that do not exist.
 
+use std::sync::Arc;
+
 use femtile_mesh::Mesh;
-use femtile_mesh::check::boundary_facets;
+use femtile_mesh::check::{CheckConfig, boundary_facets, check};
 use femtile_mesh::generate::{BoxConfig, box_mesh};
 use femtile_solve::{Poisson, Region, SolveError, path_text};
 
@@ -64,4 +66,39 @@ fn lists_of_facets_are_checked_and_their_order_does_not_matter() {
         problem.solve(&Default::default()).unwrap().values().to_vec()
     };
     assert_eq!(values(vec![5, 0, 3, 3, 5]), values(vec![0, 3, 5]));
+}
+
+#[test]
+fn a_problem_with_the_boundary_of_the_check_has_the_same_solution() {
+    let mut mesh = mesh();
+    let boundary = check(&mut mesh, &CheckConfig::default()).unwrap().boundary;
+    let values = |problem: Poisson<'_>| {
+        let problem = problem.source("x").dirichlet("xmin", "y").unwrap().neumann("z > 0.9", 1.0).unwrap();
+        problem.solve(&Default::default()).unwrap().values().to_vec()
+    };
+    assert_eq!(values(Poisson::with_boundary(&mesh, boundary).unwrap()), values(Poisson::new(&mesh)));
+}
+
+#[test]
+fn the_boundary_of_another_mesh_is_refused() {
+    let (mesh, other) = (mesh(), box_mesh(&BoxConfig { cells: [3, 2, 2], ..BoxConfig::default() }).unwrap());
+    let sound = boundary_facets(&mesh);
+    let mut short = sound.clone();
+    short.local.pop();
+    let mut turned = sound.clone();
+    turned.nodes.swap(3, 4);
+    let mut far = sound.clone();
+    far.cells[7] = mesh.n_cells() as u32;
+    let mut fifth = sound;
+    fifth.local[2] = 4;
+    for (boundary, words) in [
+        (boundary_facets(&other), "is no facet of cell"),
+        (short, "47 numbers for 48 facets"),
+        (turned, "facet 1 is no facet of cell"),
+        (far, "facet 7 is no facet of cell 48"),
+        (fifth, "facet 2 is no facet of cell"),
+    ] {
+        let message = Poisson::with_boundary(&mesh, Arc::new(boundary)).unwrap_err().to_string();
+        assert!(message.contains(words), "{message}");
+    }
 }

@@ -14,7 +14,7 @@ mod prolong;
 
 use std::sync::Arc;
 
-use femtile_device::cuda::{Header, Program, Specialisation, Structure};
+use femtile_device::cuda::{Header, LANES_HEADER, Program, Specialisation, Structure};
 use femtile_device::{Buffer, Cuda, Scalar};
 use femtile_linalg::LinalgError;
 use femtile_linalg::vector::VectorKernels;
@@ -26,7 +26,7 @@ use crate::setup::spectrum::{DAMPING, share};
 use crate::{AmgConfig, DoublePartition, Graph, Smoother};
 use aggregate::Neighbours;
 
-const LANES: Header = Header { name: "lanes.cuh", text: include_str!("lanes.cuh") };
+const LANES: Header = LANES_HEADER;
 /// Threads of a block.
 const THREADS: u32 = 256;
 /// The average number of entries per row from which on several lanes take a row.

@@ -1,19 +1,7 @@
 // C = A B for sparse matrices, row by row with a table of columns in shared memory.
 //
 // Terms of an entry are added by the order of the row of A: the bits of C are the same in every run.
-#include "lanes.cuh"
-
-// The place of a column in a table of `slots` keys, a power of two; `is_new` where it was not there before.
-__device__ inline u32 place(u32* keys, u32 slots, u32 column, bool& is_new) {
-    u32 slot = (column * 0x9e3779b1u >> 8) & (slots - 1);
-    for (u32 tries = 1; tries < slots; ++tries) {
-        const u32 found = atomicCAS(&keys[slot], NONE, column);
-        is_new = found == NONE;
-        if (is_new || found == column) return slot;
-        slot = (slot + 1) & (slots - 1);
-    }
-    return slot;
-}
+#include "table.cuh"
 
 // More terms than any table has slots; sums of a warp of them fit into 32 bits.
 const u32 MANY = 1u << 25;

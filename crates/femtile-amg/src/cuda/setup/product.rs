@@ -1,4 +1,4 @@
-use femtile_device::cuda::{Kernel, Launch, Program, Read, Structure, Write};
+use femtile_device::cuda::{Kernel, Launch, Program, Read, Structure, TABLE_HEADER, Write};
 use femtile_device::{Buffer, Cuda, Scalar};
 use femtile_linalg::LinalgError;
 use femtile_linalg::vector::scan;
@@ -7,7 +7,7 @@ use femtile_sparse::csr::Csr;
 use super::{LANES, Rows, THREADS, by_lanes};
 
 pub(super) static PRODUCT: Program =
-    Program { name: "amg_product", source: include_str!("product.cu"), headers: &[LANES] };
+    Program { name: "amg_product", source: include_str!("product.cu"), headers: &[LANES, TABLE_HEADER] };
 /// Bytes of the tables of a block.
 const ROOM: usize = 32 << 10;
 /// Entries of a row of the second factor on average from which on a warp takes them together.

@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use super::encode::{Array, write_begin, write_end};
 use super::options::{Compression, WriteOptions};
 use super::write::{cell_arrays, fields, point_arrays, straight};
+use crate::interrupt::Interrupt;
 use crate::io::atomic::PendingFile;
 use crate::io::sum::{FileSum, Sum, Summed};
-use crate::{Field, Mesh, MeshError};
+use crate::{Field, IsInterrupted, Mesh, MeshError};
 
 /// A file of a mesh without the fields that follow from a solution; dropped, it leaves nothing behind.
 pub struct BegunFile {
@@ -31,16 +32,18 @@ impl BegunFile {
     /// None where a file cannot be begun: compressed ones, surfaces, and meshes with curved cells.
     ///
     /// # Errors
-    /// Those of [`write()`](super::write()).
+    /// Those of [`write()`](super::write()); [`MeshError::Interrupted`], asked for every 4 MiB.
     pub fn begin(
         path: &Path,
         mesh: &Mesh,
         missing: &[(&str, usize)],
         options: WriteOptions,
+        is_interrupted: IsInterrupted<'_>,
     ) -> Result<Option<Self>, MeshError> {
         if options.compression != Compression::None || options.surface || mesh.curved.is_some() {
             return Ok(None);
         }
+        let interrupt = Interrupt(is_interrupted);
         let n_nodes = mesh.n_nodes();
         let later = missing.iter().map(|&(name, n_components)| Array {
             name: name.into(),
@@ -55,13 +58,17 @@ impl BegunFile {
         let (head, groups) = grid.document(point_data, cell_arrays(mesh, &[], options)?, options);
         let write = || {
             let mut file = PendingFile::create(path)?;
-            let mut out = Summed::new(file.out(), options.sum.then(Sum::default));
+            let sum = options.sum.then(Sum::default);
+            let mut out = Summed::new(file.out(), sum).until(interrupt);
             write_begin(&mut out, &head, &groups)?;
             let sum = out.into_sum();
             let missing = missing.iter().map(|&(name, n_components)| (name.into(), n_components)).collect();
             Ok(Some(Self { path: path.into(), file, sum, n_nodes, missing }))
         };
-        write().map_err(|source| MeshError::Io { path: path.into(), action: "write", source })
+        write().map_err(|source| match interrupt.is_set() {
+            true => MeshError::Interrupted,
+            false => MeshError::Io { path: path.into(), action: "write", source },
+        })
     }
 
     /// Writes the missing fields, in their order, and gives the file its name; returns its sum where the options asked

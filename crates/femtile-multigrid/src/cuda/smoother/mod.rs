@@ -108,24 +108,28 @@ impl<T: Scalar> CudaPatches<T> {
             _ => (skeleton::lines(degree), skeleton::bytes::<T>(degree)),
         };
         shape.check(lines)?;
+        let program = match kernel {
+            PatchKernel::Stencil => stencil::program::<T>(n_nodes),
+            _ => kernel.program::<T>(degree, shape),
+        };
+        let has_free = grid.free_sides().as_flattened().contains(&true) && kernel != PatchKernel::Stencil;
+        let mirrored = has_free.then(|| kernel.mirrored::<T>(degree));
+        let of_free = mirrored.iter().map(|mirrored| mirrored.program.clone());
+        device.prepare([program.clone()].into_iter().chain(of_free).collect());
         let is_additive = kernel == PatchKernel::Additive;
         let additive = if is_additive { Some(Additive::new(device, grid)?) } else { None };
         let damping = additive.as_ref().map_or(1.0, |additive| additive.damping);
         let modes = Modes::new(degree);
-        let has_free = grid.free_sides().as_flattened().contains(&true) && kernel != PatchKernel::Stencil;
         Ok(Self {
             device: device.clone(),
             grid: grid.clone(),
             kernel,
-            program: match kernel {
-                PatchKernel::Stencil => stencil::program::<T>(n_nodes),
-                _ => kernel.program::<T>(degree, shape),
-            },
+            program,
             shape,
             bytes,
             modes: Buffer::from_vec(device, if is_additive { modes.with_hats() } else { modes.by_thread() })?,
             scales: scales(widths).map(|scale| scale / damping),
-            mirrored: has_free.then(|| kernel.mirrored::<T>(degree)),
+            mirrored,
             additive,
         })
     }
