@@ -7,6 +7,7 @@ mod cardiac;
 mod check;
 mod checked_mesh;
 mod diffusion;
+mod early;
 mod error;
 pub mod file;
 mod file_names;

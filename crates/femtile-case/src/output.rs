@@ -4,13 +4,13 @@ use std::path::Path;
 
 use femtile_linalg::krylov::Stop;
 use femtile_mesh::MeshError;
-use femtile_mesh::io::{Staging, write_atomically};
+use femtile_mesh::io::vtu::WriteOptions;
+use femtile_mesh::io::{FileSum, Staging, write_atomically};
 use femtile_solve::Stages;
 use femtile_solve::memory::peak_bytes;
 
-use crate::file::{EquationKind, Functional};
+use crate::file::{EquationKind, Functional, OutputSection};
 use crate::file_names::{GRID_SOLUTION, MESH_SOLUTION, PLOT, REPORT, of_line};
-use crate::report::FileReport;
 use crate::{Case, CaseError, Report, plot};
 
 /// Creates the folder of results and checks that all files can be written there.
@@ -32,7 +32,7 @@ fn names(case: &Case) -> Vec<String> {
     let is_in_time = kind != EquationKind::ReactionDiffusion;
     let is_on_grid = kind == EquationKind::Diffusion && !case.is_transient_on_mesh();
     let output = &case.file.output;
-    let solution = output.vtu.then_some(if is_on_grid { GRID_SOLUTION } else { MESH_SOLUTION });
+    let solution = output.vtu.is_written().then_some(if is_on_grid { GRID_SOLUTION } else { MESH_SOLUTION });
     let plot = (output.plot && !is_in_time).then_some(PLOT);
     let lines = output.functionals.iter().filter_map(|functional| match functional {
         Functional::Along { name, .. } => Some(of_line(name)),
@@ -42,14 +42,22 @@ fn names(case: &Case) -> Vec<String> {
     names.chain([REPORT.into()]).collect()
 }
 
-/// Writes all files of a run, which replace those of an earlier run together; `results` writes all but plot and report.
+/// Options of the files of a run: a solution or, without a sum, a frame.
+pub(crate) fn vtu_options(case: &Case, sum: bool) -> WriteOptions {
+    let OutputSection { compress, vtu, .. } = case.file.output;
+    WriteOptions { compression: compress.into(), surface: vtu.is_surface(), sum, ..WriteOptions::default() }
+}
+
+/// Writes all files of a run, which replace those of an earlier run together; `results` writes all but plot and report, and
+/// returns the sum of the solution on a mesh where it wrote one. `begun` may hold files already.
 ///
 /// An interrupted solve does not replace the results of a finished one: nothing is written then, with a warning.
 pub(crate) fn write_results(
     case: &Case,
     mut report: Report,
     stages: &mut Stages<'_>,
-    results: impl FnOnce(&Staging) -> Result<(), CaseError>,
+    begun: Option<Staging>,
+    results: impl FnOnce(&Staging) -> Result<Option<FileSum>, CaseError>,
 ) -> Result<Report, CaseError> {
     let (folder, names) = (&case.file.output.directory, names(case));
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -64,8 +72,8 @@ pub(crate) fn write_results(
         stages.finish();
         return Ok(report);
     }
-    let staging = Staging::new(folder)?;
-    results(&staging)?;
+    let staging = begun.map_or_else(|| Staging::new(folder), Ok)?;
+    let sum = results(&staging)?;
     if names.contains(&PLOT) {
         let solver = &case.file.solver;
         let tolerance = match report.solve.nonlinear {
@@ -75,7 +83,9 @@ pub(crate) fn write_results(
         plot::save_residual_plot(&staging.path(PLOT), &report.solve.residuals, tolerance)?;
     }
     for &name in names.iter().filter(|name| **name != REPORT) {
-        report.files.insert(name.into(), FileReport::of(&staging.path(name))?);
+        let sum = sum.filter(|_| name == MESH_SOLUTION);
+        let sum = sum.map_or_else(|| FileSum::of(&staging.path(name)), Ok)?;
+        report.files.insert(name.into(), sum.into());
     }
     report.timings_s = stages.timings().into();
     report.memory_bytes.peak = peak_bytes();
@@ -104,6 +114,7 @@ pub fn write_report(path: &Path, report: &Report) -> Result<(), MeshError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::file::VtuOutput;
     use crate::{Misfit, Progress, Silent, Stage, run, verify};
 
     /// Asks for a stop when a stage begins.
@@ -192,7 +203,7 @@ mod tests {
         let (missing, changed) =
             (Misfit::Missing("residuals.svg".into()), Misfit::Changed("solution.vtu".into()));
         assert_eq!(verify(&out).unwrap(), [missing, changed]);
-        case.file.output.vtu = false;
+        case.file.output.vtu = VtuOutput::Whole(false);
         run(&case, &mut Silent).unwrap();
         assert_eq!(verify(&out).unwrap(), [Misfit::Foreign("solution.vtu".into())]);
         std::fs::remove_file(solution).unwrap();
@@ -225,7 +236,7 @@ mod tests {
             // Any stage would end the run in another way.
             let error = run(&case, &mut StopIn(Stage::Read, false)).unwrap_err().to_string();
             assert!(error.contains(name) && error.contains("a folder has this name"), "{error}");
-            case.file.output.vtu = false;
+            case.file.output.vtu = VtuOutput::Whole(false);
             case.file.output.plot = false;
             let free = run(&case, &mut Silent).is_ok();
             assert_eq!(free, name != "report.json");

@@ -1,14 +1,11 @@
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{BufRead, BufReader};
-use std::path::Path;
 
 use femtile_device::MemoryUse;
 use femtile_linalg::krylov::Stop;
 use femtile_mesh::check::CheckReport;
+use femtile_mesh::io::FileSum;
 use femtile_solve::{Level, Solution};
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
 use crate::{Case, CaseError};
 
@@ -246,24 +243,9 @@ pub struct FileReport {
     pub sha256: String,
 }
 
-impl FileReport {
-    /// Computes size and checksum of a file.
-    pub(crate) fn of(path: &Path) -> Result<Self, CaseError> {
-        let io = |source| CaseError::Io { path: path.into(), action: "read", source };
-        let mut reader = BufReader::with_capacity(1 << 18, File::open(path).map_err(io)?);
-        let (mut bytes, mut sum) = (0, Sha256::new());
-        loop {
-            let part = reader.fill_buf().map_err(io)?;
-            if part.is_empty() {
-                break;
-            }
-            sum.update(part);
-            let n = part.len();
-            bytes += n as u64;
-            reader.consume(n);
-        }
-        let sha256 = sum.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
-        Ok(Self { bytes, sha256 })
+impl From<FileSum> for FileReport {
+    fn from(sum: FileSum) -> Self {
+        Self { bytes: sum.n_bytes, sha256: sum.digits() }
     }
 }
 

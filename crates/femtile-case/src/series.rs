@@ -6,12 +6,14 @@ use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 
+use femtile_device::parallel;
 use femtile_mesh::MeshError;
 use femtile_mesh::io::vtu::WriteOptions;
-use femtile_mesh::io::{pvd, write_atomically};
+use femtile_mesh::io::{FileSum, pvd, write_atomically};
 use femtile_time::implicit::CheckpointError;
 
 use crate::file::{Times, WriteErrorName};
+use crate::output::vtu_options;
 use crate::plot::trace_plot;
 use crate::report::FileReport;
 use crate::{Case, CaseError};
@@ -180,8 +182,7 @@ impl<'a> Series<'a> {
         write: impl FnOnce(&Path, WriteOptions) -> Result<(), E>,
     ) -> Result<(), E> {
         let name = frame_name(number);
-        let options = WriteOptions { compress: self.case.file.output.compress, ..WriteOptions::default() };
-        write(&self.folder.join(&name), options)?;
+        write(&self.folder.join(&name), vtu_options(self.case, false))?;
         self.frames.retain(|(_, known)| *known != name);
         self.frames.push((time, name));
         Ok(pvd::write(&self.folder.join(COLLECTION), &self.frames)?)
@@ -221,8 +222,9 @@ impl<'a> Series<'a> {
             }
             self.pass_over(written)?;
         }
-        let file = |name: String| Ok((name.clone(), FileReport::of(&self.folder.join(&name))?));
-        let files = names.into_iter().map(file).collect::<Result<_, CaseError>>()?;
+        let sums = parallel::map(names.len(), 1, |i| FileSum::of(&self.folder.join(&names[i])));
+        let file = |(name, sum): (String, Result<FileSum, MeshError>)| Ok((name, sum?.into()));
+        let files = names.into_iter().zip(sums).map(file).collect::<Result<_, CaseError>>()?;
         let (n_failures, first) = &self.failures;
         let warning = format!(
             "the run went on although {n_failures} times a frame, a trace or a checkpoint could not be written, first: {first}"

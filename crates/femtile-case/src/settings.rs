@@ -102,8 +102,8 @@ impl Case {
     pub(crate) fn field_config(&self) -> FieldConfig {
         let output = &self.file.output;
         FieldConfig {
-            gradient: output.vtu && output.fields.contains(&FieldName::Gradient),
-            flux: output.vtu && output.fields.contains(&FieldName::Flux),
+            gradient: output.vtu.is_written() && output.fields.contains(&FieldName::Gradient),
+            flux: output.vtu.is_written() && output.fields.contains(&FieldName::Flux),
             error: output.fields.contains(&FieldName::Error),
         }
     }

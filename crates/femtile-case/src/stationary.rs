@@ -2,10 +2,10 @@
 
 use femtile_device::Cpu;
 use femtile_device::cuda::Opening;
-use femtile_mesh::io::vtu::WriteOptions;
 use femtile_solve::{SolverConfig, Stage, Stages, check_cells};
 
 use crate::checked_mesh::checked_mesh;
+use crate::early::{self, Early};
 use crate::file_names::MESH_SOLUTION;
 use crate::functional::{Evaluated, prepare};
 use crate::{Case, CaseError, Report, output, overlap};
@@ -24,14 +24,19 @@ pub(crate) fn run(
     let mut warnings = case.warnings().to_vec();
     warnings.extend_from_slice(&checked.warnings);
     warnings.extend(overlap::warnings_of_regions(case, &case.tag_regions(&mut mesh)?));
-    let discretization = case.problem((&mesh, &checked.boundary))?.discretize()?;
-    warnings.extend(overlap::warnings(case, discretization.overlaps(), "facets"));
-    warnings.extend(overlap::warnings(case, discretization.node_overlaps(), "nodes"));
-    let functionals = prepare(case, &discretization)?;
-    let opened = opening.map(Opening::wait).transpose()?;
-    let solution = discretization.solve(cpu, config, opened, stages)?;
-
-    stages.begin(Stage::Write)?;
+    // A solve on the processor would have to wait for the file.
+    let is_beside = opening.is_some();
+    let ((solution, functionals), early) = early::beside(case, &mesh, is_beside, || {
+        let discretization = case.problem((&mesh, &checked.boundary))?.discretize()?;
+        warnings.extend(overlap::warnings(case, discretization.overlaps(), "facets"));
+        warnings.extend(overlap::warnings(case, discretization.node_overlaps(), "nodes"));
+        let functionals = prepare(case, &discretization)?;
+        let opened = opening.map(Opening::wait).transpose()?;
+        let solution = discretization.solve(cpu, config, opened, stages)?;
+        stages.begin(Stage::Write)?;
+        Ok((solution, functionals))
+    })?;
+    let (staging, begun) = early.map(|Early { staging, file }| (staging, file)).unzip();
     warnings.extend_from_slice(solution.warnings());
     let Evaluated { numbers, lines, citations } = functionals.evaluate(&solution)?;
     // After an interrupted solve, fields that would take longer than writing are left out.
@@ -44,11 +49,16 @@ pub(crate) fn run(
     let estimate = fields.error_estimate().filter(|_| !is_projection);
     report.solve.discretization_error_estimate = estimate.map(|estimate| estimate.total);
     report.citations.extend(citations.iter().chain(fields.citations()).map(|key| String::from(*key)));
-    output::write_results(case, report, stages, |staging| {
-        if case.file.output.vtu {
-            let options = WriteOptions { compress: case.file.output.compress, ..WriteOptions::default() };
-            solution.write_vtu_with(staging.path(MESH_SOLUTION), &fields, options)?;
-        }
-        Ok(lines.iter().try_for_each(|line| line.write(staging))?)
+    output::write_results(case, report, stages, staging, |staging| {
+        let sum = match begun {
+            Some(file) => solution.finish_vtu(file)?,
+            None if case.file.output.vtu.is_written() => {
+                let path = staging.path(MESH_SOLUTION);
+                solution.write_vtu_with(path, &fields, output::vtu_options(case, true))?
+            }
+            None => None,
+        };
+        lines.iter().try_for_each(|line| line.write(staging))?;
+        Ok(sum)
     })
 }

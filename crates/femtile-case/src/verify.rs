@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::Path;
 
+use femtile_mesh::io::FileSum;
 use serde::Deserialize;
 
 use crate::CaseError;
@@ -54,7 +55,7 @@ pub fn verify(folder: &Path) -> Result<Vec<Misfit>, CaseError> {
         let path = folder.join(name);
         if !path.is_file() {
             misfits.push(Misfit::Missing(name.clone()));
-        } else if FileReport::of(&path)? != *expected {
+        } else if FileReport::from(FileSum::of(&path)?) != *expected {
             misfits.push(Misfit::Changed(name.clone()));
         }
     }

@@ -317,6 +317,7 @@ fn a_grid_has_means_and_values_but_neither_fluxes_nor_fields() {
     for (output, key) in [
         ("fields = [\"flux\"]", "output.fields"),
         ("compress = true", "output.compress"),
+        ("vtu = \"surface\"", "output.vtu"),
         ("functionals = [{ name = \"a\", kind = \"flux\", where = \"all\" }]", "output.functionals[0].kind"),
         (
             "functionals = [{ name = \"a\", kind = \"along\", from = [0, 0], to = [1, 1] }]",
@@ -328,5 +329,25 @@ fn a_grid_has_means_and_values_but_neither_fluxes_nor_fields() {
         ),
     ] {
         assert_eq!(refused(&case(output)).0, key, "{output}");
+    }
+}
+
+#[test]
+fn the_surface_of_a_solution_has_the_facets_on_the_boundary_alone() {
+    // Points and cells of the surface: of the square, the box, the bicubic square and the triquadratic box.
+    let counts = [(22, 22), (68, 132), (42, 14), (130, 32)];
+    for (mesh, (n_points, n_cells)) in MESHES.into_iter().zip(counts) {
+        let folder = tempfile::tempdir().unwrap();
+        for compress in ["false", "true", "\"lz4\""] {
+            let text = format!(
+                "{mesh}{PLANE}[output]\nvtu = \"surface\"\ncompress = {compress}\nfields = [\"error\"]\n"
+            );
+            solve_in(folder.path(), &text).unwrap();
+            let bytes = std::fs::read(folder.path().join("out/solution.vtu")).unwrap();
+            let expected = format!("NumberOfPoints=\"{n_points}\" NumberOfCells=\"{n_cells}\"");
+            let head = String::from_utf8_lossy(&bytes).into_owned();
+            assert!(head.contains(&expected) && head.contains("Name=\"error\""), "{mesh}: {expected}");
+            assert_eq!(verify(&folder.path().join("out")).unwrap(), []);
+        }
     }
 }

@@ -309,6 +309,9 @@ pub enum MeshCommand {
         /// Compress with zlib; .vtu only.
         #[arg(long)]
         compress: bool,
+        /// Write numbers in binary; .msh only.
+        #[arg(long, conflicts_with = "compress")]
+        binary: bool,
     },
     /// Split every cell into four (triangles, quadrilaterals) or eight (tetrahedra, hexahedra); segments are refused.
     Refine {

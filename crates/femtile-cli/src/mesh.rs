@@ -33,13 +33,14 @@ pub fn run(command: &MeshCommand) -> Result<ExitCode, Failure> {
             }
             Ok(print(&findings(&report))?)
         }
-        MeshCommand::Convert { file, output, scale, compress } => {
+        MeshCommand::Convert { file, output, scale, compress, binary } => {
             let mut mesh = io::read(file)?;
             mesh.scale(*scale)?;
-            if !compress {
-                return write(output, &mesh);
+            match (compress, binary) {
+                (true, _) => io::write_compressed(output, &mesh)?,
+                (_, true) => io::write_binary(output, &mesh)?,
+                _ => return write(output, &mesh),
             }
-            io::write_compressed(output, &mesh)?;
             written(output, &mesh)
         }
         MeshCommand::Fibres(options) => fibres(options),

@@ -7,7 +7,8 @@ use femtile_fem::recovery::{ErrorEstimate, IsInterrupted};
 use femtile_linalg::krylov::Stop;
 use femtile_linalg::krylov::cg::CgOutcome;
 use femtile_matrix_free::MetricEvaluation;
-use femtile_mesh::io::vtu::WriteOptions;
+use femtile_mesh::io::FileSum;
+use femtile_mesh::io::vtu::{BegunFile, WriteOptions};
 
 use crate::component::Component;
 use crate::discretization::Discretization;
@@ -300,10 +301,11 @@ impl<'m> Solution<'m> {
     /// # Errors
     /// [`SolveError::Mesh`] with the path.
     pub fn write_vtu(&self, path: impl AsRef<Path>) -> Result<(), SolveError> {
-        self.write_vtu_with(path, &Fields::default(), WriteOptions::default())
+        self.write_vtu_with(path, &Fields::default(), WriteOptions::default()).map(drop)
     }
 
-    /// Writes as [`Solution::write_vtu`] does, with further fields and options of the file.
+    /// Writes as [`Solution::write_vtu`] does, with further fields and options of the file; returns its sum where they ask
+    /// for it.
     ///
     /// # Errors
     /// [`SolveError::Mesh`] with the path.
@@ -312,9 +314,18 @@ impl<'m> Solution<'m> {
         path: impl AsRef<Path>,
         fields: &Fields,
         options: WriteOptions,
-    ) -> Result<(), SolveError> {
+    ) -> Result<Option<FileSum>, SolveError> {
         let of = (&self.discretization, self.finished.components.as_slice());
         output::write_vtu(path.as_ref(), of, fields, options)
+    }
+
+    /// Writes u into a file that [`begin_vtu`](crate::begin_vtu) has begun with the mesh of this solution, and gives it
+    /// its name; returns its sum where its options ask for it.
+    ///
+    /// # Errors
+    /// [`SolveError::Mesh`] with the path, also for a file of another mesh.
+    pub fn finish_vtu(&self, file: BegunFile) -> Result<Option<FileSum>, SolveError> {
+        output::finish_vtu(file, self.values())
     }
 }
 

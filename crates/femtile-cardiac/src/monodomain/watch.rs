@@ -55,7 +55,7 @@ impl Frame<'_> {
         options: WriteOptions,
     ) -> Result<(), MeshError> {
         let field = Field { n_components: 1, values: self.potential.clone() };
-        write_with(path.as_ref(), self.mesh, &[("V", &field)], &[], options)
+        write_with(path.as_ref(), self.mesh, &[("V", &field)], &[], options).map(drop)
     }
 }
 

@@ -6,6 +6,7 @@ use femtile_cardiac::activation::{ActivationTimes, conduction_velocity};
 use femtile_cardiac::monodomain::{Monodomain, MonodomainSolution, Outcome, Stop};
 use femtile_linalg::krylov::Stop as KrylovStop;
 use femtile_mesh::check::CheckReport;
+use femtile_mesh::io::FileSum;
 use femtile_mesh::io::vtu::{WriteOptions, write_with};
 use femtile_mesh::{Field, Mesh};
 use femtile_solve::{Discretization, Stages};
@@ -14,7 +15,7 @@ use super::settings;
 use crate::file::FieldOfRun;
 use crate::file_names::MESH_SOLUTION;
 use crate::functional::Prepared;
-use crate::output::write_results;
+use crate::output::{vtu_options, write_results};
 use crate::report::{MemoryReport, MeshReport, SpaceReport};
 use crate::series::Series;
 use crate::{Case, CaseError, Report, SolveReport, TimeReport, Timings};
@@ -54,12 +55,15 @@ pub(super) fn finish(
         citations: problem.citations().into_iter().map(String::from).collect(),
         version: env!("CARGO_PKG_VERSION").into(),
     };
-    write_results(case, report, stages, |staging| {
-        if case.file.output.vtu {
-            let options = WriteOptions { compress: case.file.output.compress, ..WriteOptions::default() };
-            write_maps(&staging.path(MESH_SOLUTION), mesh, (&fields, &solution), options)?;
-        }
-        Ok(lines.iter().try_for_each(|line| line.write(staging))?)
+    write_results(case, report, stages, None, |staging| {
+        let sum = if case.file.output.vtu.is_written() {
+            let path = staging.path(MESH_SOLUTION);
+            write_maps(&path, mesh, (&fields, &solution), vtu_options(case, true))?
+        } else {
+            None
+        };
+        lines.iter().try_for_each(|line| line.write(staging))?;
+        Ok(sum)
     })
 }
 
@@ -107,7 +111,7 @@ fn write_maps(
     mesh: &Mesh,
     (fields, solution): (&BTreeMap<FieldOfRun, &[f64]>, &MonodomainSolution),
     options: WriteOptions,
-) -> Result<(), CaseError> {
+) -> Result<Option<FileSum>, CaseError> {
     let scalar = |values: &[f64]| Field { n_components: 1, values: values.to_vec() };
     let mut nodal = vec![("V", scalar(&solution.potential))];
     for (field, values) in fields {

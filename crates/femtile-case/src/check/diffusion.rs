@@ -1,5 +1,6 @@
 //! Checks of a case with `kind = "diffusion"`.
 
+use femtile_mesh::io::vtu::Compression;
 use femtile_solve::Key;
 
 use crate::file::{EquationSection, Functional, Generator, MassName, SolverSection};
@@ -79,7 +80,10 @@ fn check_output(case: &Case) -> Result<(), CaseError> {
     if !output.fields.is_empty() {
         return wrong(&["output".into(), "fields".into()], "a grid has u alone");
     }
-    if output.compress {
+    if output.vtu.is_surface() {
+        return wrong(&["output".into(), "vtu".into()], "solution.vti has all nodes: `true` or `false`");
+    }
+    if Compression::from(output.compress) != Compression::None {
         return wrong(&["output".into(), "compress".into()], "solution.vti is not compressed");
     }
     for (i, functional) in output.functionals.iter().enumerate() {

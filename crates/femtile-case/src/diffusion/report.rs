@@ -65,12 +65,12 @@ pub(super) fn finish(
         citations: citations(prepared),
         version: env!("CARGO_PKG_VERSION").into(),
     };
-    write_results(case, report, stages, |staging| {
+    write_results(case, report, stages, None, |staging| {
         let image = vti::Image { nodes: grid.nodes(), origin: grid.lower(), spacing: grid.spacing() };
-        if case.file.output.vtu {
+        if case.file.output.vtu.is_written() {
             vti::write(&staging.path(GRID_SOLUTION), &image, "u", &u)?;
         }
-        Ok(())
+        Ok(None)
     })
 }
 

@@ -8,6 +8,7 @@ mod finding;
 mod functional;
 mod generator;
 mod gmg;
+mod output;
 mod pmg;
 mod solver;
 mod space;
@@ -29,6 +30,7 @@ pub use finding::FindingName;
 pub use functional::{Exact, FieldOfRun, Functional};
 pub use generator::{CellName, Generator, LShapeName, PlaneCellName};
 pub use gmg::{BoxSmootherName, GmgSection, GmgStartName};
+pub use output::{CompressOutput, CompressionName, VtuOutput, VtuPart};
 pub use pmg::PmgSection;
 pub use solver::{
     FormatName, Method, MetricName, NonlinearName, Operator, Precision, PreconditionerName, SolverSection,
@@ -277,12 +279,13 @@ pub struct RobinSection {
 pub struct OutputSection {
     /// Folder for all results, relative to the folder from which the program is started; created when missing.
     pub directory: PathBuf,
-    /// Write the solution for ParaView: `solution.vtu`, or `solution.vti` where it lives on a grid.
-    pub vtu: bool,
+    /// Write the solution for ParaView: `solution.vtu`, or `solution.vti` where it lives on a grid; `"surface"` writes the
+    /// boundary of the mesh alone, in frames too.
+    pub vtu: VtuOutput,
     /// Draw the history of residuals as `residuals.svg`, where a solve has one.
     pub plot: bool,
-    /// Compress the arrays of `solution.vtu`.
-    pub compress: bool,
+    /// Compress the arrays of `solution.vtu` and of frames, with zlib unless another method is named.
+    pub compress: CompressOutput,
     /// Fields to write into `solution.vtu` beside u.
     pub fields: Vec<FieldName>,
     /// Numbers to compute from the solution, each under its name in the report.
@@ -305,9 +308,9 @@ impl Default for OutputSection {
     fn default() -> Self {
         Self {
             directory: "out".into(),
-            vtu: true,
+            vtu: VtuOutput::Whole(true),
             plot: true,
-            compress: false,
+            compress: CompressOutput::Default(false),
             fields: Vec::new(),
             functionals: Vec::new(),
         }

@@ -7,7 +7,6 @@ mod settings;
 use femtile_device::{Cpu, Cuda};
 use femtile_mesh::Mesh;
 use femtile_mesh::check::CheckReport;
-use femtile_mesh::io::vtu::WriteOptions;
 use femtile_solve::{SolverConfig, Stage, Stages, TransientSolution, check_cells};
 use femtile_time::implicit::{Outcome, Stop};
 
@@ -64,13 +63,19 @@ fn finish(
     report.time = Some(time_report(case, &outcome, solution.values().len(), stages.timings().solve));
     report.citations.extend(citations.into_iter().map(String::from));
     report.files.extend(files);
-    output::write_results(case, report, stages, |staging| {
-        if case.file.output.vtu {
-            let options = WriteOptions { compress: case.file.output.compress, ..WriteOptions::default() };
-            let fields = femtile_solve::Fields::default();
-            solution.write_vtu_with(staging.path(MESH_SOLUTION), &fields, options)?;
-        }
-        Ok(lines.iter().try_for_each(|line| line.write(staging))?)
+    output::write_results(case, report, stages, None, |staging| {
+        let sum = if case.file.output.vtu.is_written() {
+            let path = staging.path(MESH_SOLUTION);
+            solution.write_vtu_with(
+                path,
+                &femtile_solve::Fields::default(),
+                output::vtu_options(case, true),
+            )?
+        } else {
+            None
+        };
+        lines.iter().try_for_each(|line| line.write(staging))?;
+        Ok(sum)
     })
 }
 

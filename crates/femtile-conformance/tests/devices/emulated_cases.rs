@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use femtile::device::{Cuda, Device};
-use femtile_case::{Case, Report, Silent};
+use femtile_case::{Case, CaseError, Progress, Report, Silent, Stage};
 use femtile_conformance::emulator::Emulator;
 use femtile_conformance::error_study::{BOUND, Scope, study};
 
@@ -58,6 +58,51 @@ fn agree(found: &Report, expected: &Report) {
         let expected = expected.functionals[name];
         assert!((value - expected).abs() <= 1e-10 * expected.abs(), "{name}: {value} {expected}");
     }
+}
+
+/// Asks for a stop when a stage begins.
+struct StopIn(Stage, bool);
+
+impl Progress for StopIn {
+    fn begin(&mut self, stage: Stage) {
+        self.1 |= stage == self.0;
+    }
+
+    fn is_interrupted(&self) -> bool {
+        self.1
+    }
+}
+
+#[test]
+fn the_file_begun_beside_a_gpu_is_whole_and_replaces_the_former_one_at_the_end_alone() {
+    let Some(device) = gpu("the_file_begun_beside_a_gpu", PLENTY) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let case = small_case("auto", folder.path());
+    let out = &case.file.output.directory;
+    let files = || {
+        let entries = std::fs::read_dir(out).unwrap().flatten();
+        let mut files: Vec<_> =
+            entries.map(|entry| (entry.file_name(), std::fs::read(entry.path()).unwrap())).collect();
+        files.sort();
+        files
+    };
+    let solution = || femtile::mesh::io::read(&out.join("solution.vtu")).unwrap();
+    femtile_case::run(&case, &mut Silent).unwrap();
+    let (former, expected) = (files(), solution());
+    for stage in [Stage::Check, Stage::Assemble, Stage::Setup, Stage::Write] {
+        let stopped = femtile_case::run_on(&case, &device, &mut StopIn(stage, false));
+        assert!(matches!(stopped, Err(CaseError::Interrupted { .. })), "{stage:?}");
+        assert!(files() == former, "{stage:?}");
+    }
+    let stopped = femtile_case::run_on(&case, &device, &mut StopIn(Stage::Solve, false)).unwrap();
+    assert!(stopped.files.is_empty() && files() == former);
+    femtile_case::run_on(&case, &device, &mut Silent).unwrap();
+    assert_eq!(femtile_case::verify(out).unwrap(), []);
+    let found = solution();
+    let [found_u, expected_u] = [&found, &expected].map(|mesh| &mesh.node_fields["u"].values);
+    assert!(found_u.iter().zip(expected_u).all(|(a, b)| (a - b).abs() < 1e-9));
+    assert_eq!((found.points, found.cells), (expected.points, expected.cells));
+    assert_eq!(files().len(), former.len());
 }
 
 #[test]

@@ -34,11 +34,15 @@ fn read(python: &std::ffi::OsStr, mesh: &Mesh) -> Value {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("meshio/read_msh.py");
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("mesh.msh");
-    io::write(&file, mesh).unwrap();
-    let read = Command::new(python).arg(&script).arg(&file).output().unwrap();
-    assert!(read.status.success(), "{}: {}", mesh.kind, String::from_utf8_lossy(&read.stderr));
-    // NaN, as Python prints it, is no JSON.
-    serde_json::from_str(&String::from_utf8_lossy(&read.stdout).replace("NaN", "null")).unwrap()
+    let found = [io::gmsh::write, io::gmsh::write_binary].map(|write| {
+        write(&file, mesh).unwrap();
+        let read = Command::new(python).arg(&script).arg(&file).output().unwrap();
+        assert!(read.status.success(), "{}: {}", mesh.kind, String::from_utf8_lossy(&read.stderr));
+        // NaN, as Python prints it, is no JSON.
+        String::from_utf8_lossy(&read.stdout).replace("NaN", "null")
+    });
+    assert_eq!(found[0], found[1], "{}", mesh.kind);
+    serde_json::from_str(&found[0]).unwrap()
 }
 
 /// Blocks of meshio, one after another.

@@ -3,8 +3,9 @@
 use std::path::Path;
 use std::process::Command;
 
+use femtile::mesh::check::boundary_facets;
 use femtile::mesh::generate::{BoxConfig, BoxSplit, SquareConfig, SquareSplit, box_mesh, square};
-use femtile::mesh::io::vtu::{WriteOptions, write_with};
+use femtile::mesh::io::vtu::{Compression, WriteOptions, write_with};
 use femtile::mesh::{Field, Mesh};
 use serde_json::json;
 
@@ -23,15 +24,23 @@ fn vtk_reads_every_kind_of_cell_compressed_or_not() {
         return;
     };
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("paraview/check_vtu.py");
+    let check = |file: &Path, promise: serde_json::Value, what: &str| {
+        let expected = file.with_extension("json");
+        std::fs::write(&expected, promise.to_string()).unwrap();
+        let checked = Command::new(&python).arg(&script).arg(file).arg(&expected).output().unwrap();
+        let said = String::from_utf8_lossy(&checked.stdout).into_owned();
+        let errors = String::from_utf8_lossy(&checked.stderr).into_owned();
+        assert!(checked.status.success(), "{what}: {said}{errors}");
+    };
     let folder = tempfile::tempdir().unwrap();
-    let (file, expected) = (folder.path().join("mesh.vtu"), folder.path().join("mesh.json"));
+    let file = folder.path().join("mesh.vtu");
     for mut mesh in meshes() {
         mesh.cell_tags = (0..mesh.n_cells() as i32).map(|i| i % 7 - 3).collect();
         let vectors: Vec<f64> = (0..3 * mesh.n_cells()).map(|i| (i as f64).sin() * 1e-7).collect();
         let values: Vec<f64> = (0..mesh.n_nodes()).map(|i| (i as f64 * 0.7).cos() * 1e9).collect();
         let (u, v) = (Field { n_components: 1, values }, Field { n_components: 3, values: vectors });
-        for compress in [false, true] {
-            let options = WriteOptions { compress, facets: false };
+        for compression in [Compression::None, Compression::Zlib, Compression::Lz4] {
+            let options = WriteOptions { compression, ..WriteOptions::default() };
             write_with(&file, &mesh, &[("u", &u)], &[("v <&>", &v)], options).unwrap();
             let cells: Vec<&[u32]> = (0..mesh.n_cells()).map(|cell| mesh.cell(cell)).collect();
             let promise = json!({
@@ -45,11 +54,28 @@ fn vtk_reads_every_kind_of_cell_compressed_or_not() {
                     "tag": { "n_components": 1, "values": mesh.cell_tags },
                 },
             });
-            std::fs::write(&expected, promise.to_string()).unwrap();
-            let checked = Command::new(&python).arg(&script).arg(&file).arg(&expected).output().unwrap();
-            let said = String::from_utf8_lossy(&checked.stdout).into_owned();
-            let errors = String::from_utf8_lossy(&checked.stderr).into_owned();
-            assert!(checked.status.success(), "{}, compress {compress}: {said}{errors}", mesh.kind);
+            check(&file, promise, &format!("{}, {compression:?}", mesh.kind));
         }
+        let options = WriteOptions { surface: true, ..WriteOptions::default() };
+        write_with(&file, &mesh, &[("u", &u)], &[], options).unwrap();
+        let boundary = boundary_facets(&mesh);
+        let mut nodes = boundary.nodes.clone();
+        nodes.sort_unstable();
+        nodes.dedup();
+        let facets = (0..boundary.len()).map(|i| boundary.facet(i));
+        let facets = facets.map(|facet| facet.iter().map(|node| nodes.binary_search(node).unwrap()));
+        let promise = json!({
+            "n_points": nodes.len(),
+            "n_cells": boundary.len(),
+            "points": nodes.iter().flat_map(|&node| mesh.points[node as usize]).collect::<Vec<_>>(),
+            "cells": facets.map(Iterator::collect).collect::<Vec<Vec<usize>>>(),
+            "point_arrays": {
+                "u": { "values": nodes.iter().map(|&node| u.values[node as usize]).collect::<Vec<_>>() },
+            },
+            "cell_arrays": {
+                "tag": { "values": boundary.cells.iter().map(|&cell| cell as i32 % 7 - 3).collect::<Vec<_>>() },
+            },
+        });
+        check(&file, promise, &format!("surface of {}", mesh.kind));
     }
 }

@@ -1,5 +1,6 @@
 use super::Counts;
 use super::grid::{cells_are_positive, corners_are_ordered, cube, ticks};
+use super::tabulate::tabulate;
 use crate::interrupt::Interrupt;
 use crate::{CellKind, Facets, IsInterrupted, Mesh, MeshError};
 
@@ -82,7 +83,7 @@ pub fn box_mesh(config: &BoxConfig) -> Result<Mesh, MeshError> {
     box_mesh_interruptible(config, None)
 }
 
-/// Generates as [`box_mesh`] does, and asks `is_interrupted` after each layer whether to end.
+/// Generates as [`box_mesh`] does, and asks `is_interrupted` again and again whether to end.
 ///
 /// # Errors
 /// Those of [`box_mesh`]; [`MeshError::Interrupted`].
@@ -103,29 +104,27 @@ pub fn box_mesh_interruptible(
 
 fn points(config: &BoxConfig, interrupt: Interrupt<'_>) -> Result<Vec<[f64; 3]>, MeshError> {
     let [x, y, z] = std::array::from_fn(|d| ticks(config.lower[d], config.upper[d], config.cells[d]));
-    let mut points = Vec::with_capacity(x.len() * y.len() * z.len());
-    for &z in &z {
-        interrupt.go_on()?;
-        for &y in &y {
-            points.extend(x.iter().map(|&x| [x, y, z]));
-        }
-    }
-    Ok(points)
+    tabulate((y.len() * z.len(), x.len()), interrupt, |row, points: &mut [[f64; 3]]| {
+        let (y, z) = (y[row % y.len()], z[row / y.len()]);
+        points.iter_mut().zip(&x).for_each(|(point, &x)| *point = [x, y, z]);
+    })
 }
 
 fn cells(config: &BoxConfig, interrupt: Interrupt<'_>) -> Result<Vec<u32>, MeshError> {
     let [nx, ny, nz] = config.cells;
-    let mut cells = Vec::with_capacity(nx * ny * nz * config.split.cells(0).len());
-    for k in 0..nz {
-        interrupt.go_on()?;
-        for j in 0..ny {
-            for i in 0..nx {
-                let corners = corners(config, [i, j, k]);
-                cells.extend(config.split.cells((i + j + k) % 2).iter().map(|&corner| corners[corner]));
-            }
+    let first = corners(config, [0; 3]);
+    let of_first: [Vec<u32>; 2] =
+        [0, 1].map(|parity| config.split.cells(parity).iter().map(|&corner| first[corner]).collect());
+    let per_cube = of_first[0].len();
+    tabulate((ny * nz, nx * per_cube), interrupt, |row, cells: &mut [u32]| {
+        let (j, k) = (row % ny, row / ny);
+        let begin = corners(config, [0, j, k])[0];
+        for ((i, cells), begin) in cells.chunks_exact_mut(per_cube).enumerate().zip(begin..) {
+            // Cubes of the same parity differ by a translation.
+            let of_first = &of_first[(i + j + k) % 2];
+            cells.iter_mut().zip(of_first).for_each(|(node, of_first)| *node = begin + of_first);
         }
-    }
-    Ok(cells)
+    })
 }
 
 fn corners(config: &BoxConfig, [i, j, k]: [usize; 3]) -> [u32; 8] {

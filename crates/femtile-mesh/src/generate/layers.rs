@@ -1,5 +1,6 @@
 //! Layers of tetrahedra over a triangulated surface.
 
+use super::tabulate::tabulate;
 use crate::MeshError;
 use crate::interrupt::Interrupt;
 
@@ -22,21 +23,19 @@ impl Layers<'_> {
     /// whichever of the two looks at it.
     pub fn tetrahedra(&self, interrupt: Interrupt<'_>) -> Result<Vec<u32>, MeshError> {
         let n = self.n_surface as u32;
-        let mut cells = Vec::with_capacity(12 * self.triangles.len() * self.n_layers);
-        for layer in 0..self.n_layers as u32 {
-            interrupt.go_on()?;
-            for triangle in self.triangles {
-                let mut sorted = *triangle;
-                sorted.sort_unstable();
-                let [a, b, c] = sorted.map(|node| node + layer * n);
-                // An odd permutation turns every tetrahedron over; two exchanged nodes turn it back.
-                let is_even = (0..3).any(|i| (0..3).all(|j| triangle[(i + j) % 3] == sorted[j]));
-                for [p, q, r, s] in [[a, b, c, c + n], [a, b + n, b, c + n], [a, a + n, b + n, c + n]] {
-                    cells.extend(if is_even { [p, q, r, s] } else { [p, r, q, s] });
-                }
+        let n_triangles = self.triangles.len();
+        tabulate((n_triangles * self.n_layers, 12), interrupt, |prism, cells: &mut [u32]| {
+            let (triangle, layer) = (self.triangles[prism % n_triangles], (prism / n_triangles) as u32);
+            let mut sorted = triangle;
+            sorted.sort_unstable();
+            let [a, b, c] = sorted.map(|node| node + layer * n);
+            // An odd permutation turns every tetrahedron over; two exchanged nodes turn it back.
+            let is_even = (0..3).any(|i| (0..3).all(|j| triangle[(i + j) % 3] == sorted[j]));
+            let tetrahedra = [[a, b, c, c + n], [a, b + n, b, c + n], [a, a + n, b + n, c + n]];
+            for (cell, [p, q, r, s]) in cells.as_chunks_mut().0.iter_mut().zip(tetrahedra) {
+                *cell = if is_even { [p, q, r, s] } else { [p, r, q, s] };
             }
-        }
-        Ok(cells)
+        })
     }
 
     /// The triangles on the walls over directed edges of the rim, outwards where the surface lies on

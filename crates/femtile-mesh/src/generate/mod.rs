@@ -14,6 +14,7 @@ mod l_shape;
 mod layers;
 mod shell;
 mod square;
+mod tabulate;
 mod ventricle;
 
 pub use ball::{BallConfig, ball, ball_interruptible};

@@ -1,7 +1,8 @@
 use super::Counts;
-use super::disc::{Disc, DiscNode, disc, n_disc_nodes};
+use super::disc::{Disc, disc, n_disc_nodes};
 use super::grid::{even_count, length_is_positive, tag_facets, ticks};
 use super::layers::Layers;
+use super::tabulate::tabulate;
 use crate::interrupt::Interrupt;
 use crate::{CellKind, Field, IsInterrupted, Mesh, MeshError};
 
@@ -73,7 +74,7 @@ pub fn ventricle(config: &VentricleConfig) -> Result<Mesh, MeshError> {
     ventricle_interruptible(config, None)
 }
 
-/// Generates as [`ventricle`] does, and asks `is_interrupted` after each layer whether to end.
+/// Generates as [`ventricle`] does, and asks `is_interrupted` again and again whether to end.
 ///
 /// # Errors
 /// Those of [`ventricle`]; [`MeshError::Interrupted`].
@@ -108,20 +109,21 @@ fn points(
     n_layers: usize,
     interrupt: Interrupt<'_>,
 ) -> Result<Vec<[f64; 3]>, MeshError> {
-    let mut points = Vec::with_capacity(disc.nodes.len() * (n_layers + 1));
-    for t in ticks(0.0, 1.0, n_layers) {
-        interrupt.go_on()?;
+    let n_surface = disc.nodes.len();
+    let of_layer = |t| {
         let [across, along] = semi_axes(t);
-        let opening = std::f64::consts::PI - (BASE / along).acos();
-        points.extend(disc.nodes.iter().map(|node: &DiscNode| {
-            // Angle from the apex; the disc is seen from below, which keeps the cells right-handed.
-            let from_apex = opening * (node.radius / radius);
-            let r = across * from_apex.sin();
-            let z = if node.radius == radius { BASE } else { -along * from_apex.cos() };
-            [r * node.angle.cos(), -r * node.angle.sin(), z]
-        }));
-    }
-    Ok(points)
+        (across, along, std::f64::consts::PI - (BASE / along).acos())
+    };
+    let layers: Vec<_> = ticks(0.0, 1.0, n_layers).into_iter().map(of_layer).collect();
+    tabulate((n_surface * (n_layers + 1), 1), interrupt, |i, point: &mut [[f64; 3]]| {
+        let (across, along, opening) = layers[i / n_surface];
+        let node = &disc.nodes[i % n_surface];
+        // Angle from the apex; the disc is seen from below, which keeps the cells right-handed.
+        let from_apex = opening * (node.radius / radius);
+        let r = across * from_apex.sin();
+        let z = if node.radius == radius { BASE } else { -along * from_apex.cos() };
+        point[0] = [r * node.angle.cos(), -r * node.angle.sin(), z];
+    })
 }
 
 fn add_fields(
@@ -130,22 +132,18 @@ fn add_fields(
     n_layers: usize,
     interrupt: Interrupt<'_>,
 ) -> Result<(), MeshError> {
-    let per_layer = (mesh.n_cells() / n_layers).max(1);
-    let mut fibre = Vec::with_capacity(3 * mesh.n_cells());
-    let mut transmural = Vec::with_capacity(mesh.n_cells());
-    for cell in 0..mesh.n_cells() {
-        if cell % per_layer == 0 {
-            interrupt.go_on()?;
-        }
+    let depth = |cell: usize| {
+        let layers: usize = mesh.cell(cell).iter().map(|&node| node as usize / n_surface).sum();
+        layers as f64 / (4 * n_layers) as f64
+    };
+    let fibre = tabulate((mesh.n_cells(), 3), interrupt, |cell, fibre: &mut [f64]| {
         let nodes = mesh.cell(cell);
-        let layers: usize = nodes.iter().map(|&node| node as usize / n_surface).sum();
-        let t = layers as f64 / (4 * n_layers) as f64;
         let centroid = std::array::from_fn(|d| {
             0.25 * nodes.iter().map(|&node| mesh.points[node as usize][d]).sum::<f64>()
         });
-        fibre.extend(fibre_at(centroid, t));
-        transmural.push(t);
-    }
+        fibre.copy_from_slice(&fibre_at(centroid, depth(cell)));
+    })?;
+    let transmural = tabulate((mesh.n_cells(), 1), interrupt, |cell, t: &mut [f64]| t[0] = depth(cell))?;
     mesh.cell_fields.insert("fibre".into(), Field { n_components: 3, values: fibre });
     mesh.cell_fields.insert("transmural".into(), Field { n_components: 1, values: transmural });
     Ok(())

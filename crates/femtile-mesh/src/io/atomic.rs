@@ -2,14 +2,14 @@
 
 use std::fs::{File, FileType, OpenOptions};
 use std::io::{BufWriter, Error, Result, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
 
 use super::unfinished::{PREFIX, hold, remove_stale};
 use crate::MeshError;
 
-/// Writes a file through a temporary one in the same folder, which then takes the name.
+/// Writes a file through a temporary one in the same folder, which then takes the name; returns what `write` does.
 ///
 /// An existing file of that name stays until then, also if writing fails. Temporary files that killed programs
 /// have left in the folder are removed. A pipe or a character device is written to in place.
@@ -17,26 +17,62 @@ use crate::MeshError;
 /// # Errors
 /// [`MeshError::Io`] with the path: the folder is missing or cannot be written to, the name is that of a folder, of a
 /// pipe without a reader, of a socket or of a disk.
-pub fn write_atomically(
+pub fn write_atomically<R>(
     path: &Path,
-    write: impl FnOnce(&mut (dyn Write + Send)) -> Result<()>,
-) -> std::result::Result<(), MeshError> {
+    write: impl FnOnce(&mut (dyn Write + Send)) -> Result<R>,
+) -> std::result::Result<R, MeshError> {
     let result = || {
-        // Renaming a file over a pipe or a device would replace it.
-        if let Some(mut out) = special(path)?.map(BufWriter::new) {
-            write(&mut out)?;
-            return out.flush();
-        }
-        // A link stays, and what it leads to is replaced.
-        let target = path.canonicalize();
-        let path = target.as_deref().unwrap_or(path);
-        let mut out = BufWriter::with_capacity(1 << 18, temporary(path)?);
-        write(&mut out)?;
-        let file = out.into_inner().map_err(std::io::IntoInnerError::into_error)?;
-        file.persist(path).map_err(|e| e.error)?;
-        Ok(())
+        let mut file = PendingFile::create(path)?;
+        let returned = write(file.out())?;
+        file.commit()?;
+        Ok(returned)
     };
     result().map_err(|source| MeshError::Io { path: path.into(), action: "write", source })
+}
+
+/// A file that takes its name when it is complete.
+pub(super) struct PendingFile {
+    path: PathBuf,
+    out: Out,
+}
+
+enum Out {
+    /// A pipe or a device, which is written to in place: renaming a file over it would replace it.
+    Special(BufWriter<File>),
+    Temporary(BufWriter<NamedTempFile>),
+}
+
+impl PendingFile {
+    /// A file without content; one of this name stays as it is.
+    pub(super) fn create(path: &Path) -> Result<Self> {
+        if let Some(out) = special(path)? {
+            return Ok(Self { path: path.into(), out: Out::Special(BufWriter::new(out)) });
+        }
+        // A link stays, and what it leads to is replaced.
+        let path = path.canonicalize().unwrap_or_else(|_| path.into());
+        let out = BufWriter::with_capacity(1 << 18, temporary(&path)?);
+        Ok(Self { path, out: Out::Temporary(out) })
+    }
+
+    /// Returns where to write.
+    pub(super) fn out(&mut self) -> &mut (dyn Write + Send) {
+        match &mut self.out {
+            Out::Special(out) => out,
+            Out::Temporary(out) => out,
+        }
+    }
+
+    /// Gives the file its name.
+    pub(super) fn commit(self) -> Result<()> {
+        match self.out {
+            Out::Special(mut out) => out.flush(),
+            Out::Temporary(out) => {
+                let file = out.into_inner().map_err(std::io::IntoInnerError::into_error)?;
+                file.persist(&self.path).map_err(|e| e.error)?;
+                Ok(())
+            }
+        }
+    }
 }
 
 /// A temporary file beside `path`, locked while it is written.

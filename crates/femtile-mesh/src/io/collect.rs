@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use super::lagrange::complete;
+use crate::first_where::first_where;
 use crate::tensor::corner_places;
 use crate::{CellKind, Curved, Facets, Field, Mesh, MeshError, Place};
 
@@ -111,6 +112,26 @@ impl Collector {
         block.tags.push(tag);
         block.entries.push(self.n_entries as u32);
         self.n_entries += 1;
+    }
+
+    /// Adds cells of first order: the first with these tags, all further ones with `tag`.
+    pub(super) fn push_all(&mut self, kind: CellKind, nodes: Vec<u32>, tags: &[i32], tag: i32) {
+        let n = nodes.len() / kind.n_nodes();
+        if n == 0 {
+            return;
+        }
+        let block = self.blocks.entry(kind).or_default();
+        block.is_of_order(1);
+        if block.nodes.is_empty() {
+            block.nodes = nodes;
+        } else {
+            block.nodes.extend(nodes);
+        }
+        let n_before = block.tags.len();
+        block.tags.extend_from_slice(tags);
+        block.tags.resize(n_before + n, tag);
+        block.entries.extend((self.n_entries..self.n_entries + n).map(|entry| entry as u32));
+        self.n_entries += n;
     }
 
     /// Adds one cell of higher order by its points in lexicographic order.
@@ -237,7 +258,8 @@ impl Collector {
                 }
             }
         }
-        let in_range = |nodes: &[u32]| nodes.iter().all(|&node| (node as usize) < mesh.points.len());
+        let in_range =
+            |nodes: &[u32]| first_where(nodes, |&node| node as usize >= mesh.points.len()).is_none();
         let nodes = match cells.order {
             _ if !(in_range(&mesh.cells) && in_range(&mesh.facets.nodes)) => None,
             Some(order) => Some(bend(&mut mesh, order, cells.curved)),
@@ -281,6 +303,9 @@ pub(super) fn compact(points: &mut Vec<[f64; 3]>, indices: &mut [&mut Vec<u32>])
 /// Keeps of a field over all entries of a file those of the mesh's cells; `entries` ascend.
 pub(super) fn pick_in_place(entries: &[u32], field: &mut Field) {
     let n = field.n_components;
+    if field.values.len() == entries.len() * n {
+        return;
+    }
     for (cell, &entry) in entries.iter().enumerate() {
         let begin = entry as usize * n;
         field.values.copy_within(begin..begin + n, cell * n);

@@ -71,9 +71,27 @@ pub fn write_compressed(path: &Path, mesh: &Mesh) -> Result<(), MeshError> {
     })
 }
 
+/// Writes as [`write()`] does, with numbers in binary.
+///
+/// # Errors
+/// [`MeshError::Unsupported`] for other files than `.msh`; else those of [`write()`].
+pub fn write_binary(path: &Path, mesh: &Mesh) -> Result<(), MeshError> {
+    if extension(path) == "msh" {
+        return gmsh::write_binary(path, mesh);
+    }
+    Err(MeshError::Unsupported {
+        path: path.into(),
+        place: Place::Whole,
+        what: "an option for binary numbers in a file of this format".into(),
+        advice: "write .msh, or without the option: .vtu is binary, others are text".into(),
+    })
+}
+
 fn write_vtu(path: &Path, mesh: &Mesh, compress: bool) -> Result<(), MeshError> {
     let facets = !mesh.facets.tags.is_empty();
-    vtu::write_with(path, mesh, &[], &[], vtu::WriteOptions { compress, facets })
+    let compression = if compress { vtu::Compression::Zlib } else { vtu::Compression::None };
+    let options = vtu::WriteOptions { compression, facets, ..Default::default() };
+    vtu::write_with(path, mesh, &[], &[], options).map(drop)
 }
 
 /// Refuses curved cells in a format without them.

@@ -16,6 +16,7 @@ mod number;
 pub mod pvd;
 mod scanner;
 mod staging;
+mod sum;
 pub mod tetgen;
 mod unfinished;
 pub mod vti;
@@ -24,5 +25,6 @@ mod vtk_cell;
 pub mod vtu;
 
 pub use atomic::write_atomically;
-pub use format::{read, write, write_compressed};
+pub use format::{read, write, write_binary, write_compressed};
 pub use staging::Staging;
+pub use sum::FileSum;

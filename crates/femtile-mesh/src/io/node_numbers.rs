@@ -1,8 +1,12 @@
 //! Maps the node or element numbers of a file to their order in it.
 
+use rayon::prelude::*;
+
 /// Finds nodes by number: through a table if the numbers are dense, else by bisection.
 #[derive(Debug)]
 pub(super) enum NodeNumbers {
+    /// Node of number `first + i` is `i`, for `n` nodes.
+    Ascending { first: u64, n: u32 },
     /// Node of number `first + i`, or [`MISSING`].
     Table { first: u64, nodes: Vec<u32> },
     /// Numbers in ascending order with their nodes.
@@ -17,6 +21,11 @@ impl NodeNumbers {
     /// # Errors
     /// The number that two nodes share.
     pub(super) fn new(numbers: &[u64]) -> Result<Self, u64> {
+        if let (Some(&first), Ok(n)) = (numbers.first(), u32::try_from(numbers.len()))
+            && numbers.par_iter().enumerate().all(|(i, number)| number.checked_sub(first) == Some(i as u64))
+        {
+            return Ok(Self::Ascending { first, n });
+        }
         let first = numbers.iter().copied().min().unwrap_or(0);
         let span = numbers.iter().copied().max().unwrap_or(0) - first;
         if span / 4 <= numbers.len() as u64 {
@@ -42,6 +51,7 @@ impl NodeNumbers {
     /// Passes on all numbers with their nodes.
     pub(super) fn for_each(&self, mut each: impl FnMut(u64, u32)) {
         match self {
+            Self::Ascending { first, n } => (0..*n).for_each(|node| each(first + u64::from(node), node)),
             Self::Table { first, nodes } => {
                 let numbered = (*first..).zip(nodes).filter(|(_, node)| **node != MISSING);
                 numbered.for_each(|(number, &node)| each(number, node));
@@ -53,6 +63,9 @@ impl NodeNumbers {
     /// The node of a number.
     pub(super) fn find(&self, number: u64) -> Option<u32> {
         match self {
+            Self::Ascending { first, n } => {
+                number.checked_sub(*first).filter(|node| *node < u64::from(*n)).map(|node| node as u32)
+            }
             Self::Table { first, nodes } => {
                 let slot = usize::try_from(number.checked_sub(*first)?).ok()?;
                 nodes.get(slot).copied().filter(|&node| node != MISSING)

@@ -200,6 +200,11 @@ impl<'a> Scanner<'a> {
         )))
     }
 
+    /// The next `n` bytes without reading them, or none where there are fewer.
+    pub(super) fn ahead(&self, n: usize) -> Option<&'a [u8]> {
+        self.bytes[self.at..].get(..n)
+    }
+
     /// The next `n` bytes as they are; from here on places are bytes.
     pub(super) fn take(&mut self, n: usize, what: &str) -> Result<&'a [u8], MeshError> {
         self.binary = true;

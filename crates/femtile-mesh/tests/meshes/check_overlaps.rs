@@ -282,10 +282,10 @@ fn an_interrupt_ends_a_generator_wherever_it_comes() {
     };
     use std::sync::atomic::{AtomicUsize, Ordering};
     let generators: [fn(IsInterrupted<'_>) -> Result<Mesh, MeshError>; 4] = [
-        |stop| box_mesh_interruptible(&BoxConfig::default(), stop),
+        |stop| box_mesh_interruptible(&BoxConfig { cells: [19, 20, 21], ..BoxConfig::default() }, stop),
         |stop| ball_interruptible(&BallConfig::default(), stop),
         |stop| cylinder_interruptible(&CylinderConfig::default(), stop),
-        |stop| ventricle_interruptible(&VentricleConfig { h_mm: 2.0 }, stop),
+        |stop| ventricle_interruptible(&VentricleConfig { h_mm: 1.2 }, stop),
     ];
     for (number, generator) in generators.into_iter().enumerate() {
         let asked = AtomicUsize::new(0);

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use femtile_mesh::generate::{SquareConfig, square};
-use femtile_mesh::io::vtu::{WriteOptions, write_with};
+use femtile_mesh::io::vtu::{Compression, WriteOptions, write_with};
 use femtile_mesh::{Field, Mesh, io};
 
 const VTK: &str = "# vtk DataFile Version 3.0\nt\nASCII\nDATASET UNSTRUCTURED_GRID\nPOINTS 4 double\n0 0 0\n1 0 0\n0 1 0\n\
@@ -104,8 +104,9 @@ fn arrays_of_a_vtu_file_that_share_bytes_are_refused() {
     let mut mesh = square(&SquareConfig::default()).unwrap();
     let values = vec![1.0; mesh.n_nodes()];
     mesh.node_fields.insert("u0".into(), Field { n_components: 1, values });
-    for compress in [false, true] {
-        write_with(&path, &mesh, &[], &[], WriteOptions { compress, facets: false }).unwrap();
+    for compression in [Compression::None, Compression::Zlib, Compression::Lz4] {
+        let options = WriteOptions { compression, ..WriteOptions::default() };
+        write_with(&path, &mesh, &[], &[], options).unwrap();
         let bytes = std::fs::read(&path).unwrap();
         assert_eq!(vtu(&bytes).unwrap().node_fields.len(), 1);
         let text = String::from_utf8_lossy(&bytes);

@@ -4,7 +4,7 @@ use femtile_mesh::generate::{
     DeformConfig, HexahedralBallConfig, ShellConfig, SquareConfig, SquareSplit, deform, hexahedral_ball,
     shell, square,
 };
-use femtile_mesh::io::vtu::{LagrangeCells, WriteOptions, read, write_lagrange, write_with};
+use femtile_mesh::io::vtu::{Compression, LagrangeCells, WriteOptions, read, write_lagrange, write_with};
 use femtile_mesh::{CellKind, Curved, Field, Mesh, io};
 
 fn meshes() -> Vec<Mesh> {
@@ -32,8 +32,9 @@ fn curved_meshes_come_back_with_their_shapes_facets_tags_and_fields() {
         mesh.cell_tags = (0..mesh.n_cells() as i32).collect();
         let values: Vec<f64> = mesh.points.iter().flat_map(|p| [p[0], p[1] - 2.0 * p[2]]).collect();
         let field = Field { n_components: 2, values };
-        for compress in [false, true] {
-            write_with(&path, &mesh, &[("u", &field)], &[], WriteOptions { compress, facets: true }).unwrap();
+        for compression in [Compression::None, Compression::Lz4] {
+            let options = WriteOptions { compression, facets: true, ..WriteOptions::default() };
+            write_with(&path, &mesh, &[("u", &field)], &[], options).unwrap();
             let found = read(&path).unwrap();
             let (before, after) = (mesh.curved.as_ref().unwrap(), found.curved.as_ref().unwrap());
             assert_eq!((after.order, after.points.len()), (before.order, before.points.len()));

@@ -1,6 +1,7 @@
 //! Meshes made, read, written, refined and checked.
 
 mod abaqus;
+mod begun_vtu;
 mod boxes;
 mod carp;
 mod check;
@@ -8,6 +9,7 @@ mod check_overlaps;
 mod check_samples;
 mod curved_generators;
 mod generated_check;
+mod gmsh_binary;
 mod higher_order;
 mod hostile;
 mod lagrange_vtu;
@@ -15,4 +17,5 @@ mod mfem;
 mod refine;
 mod round;
 mod samples;
+mod surface_vtu;
 mod vtu;

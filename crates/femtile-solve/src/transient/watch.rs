@@ -70,7 +70,8 @@ impl Frame<'_> {
     /// # Errors
     /// [`SolveError::Mesh`] with the path.
     pub fn write_vtu(&self, path: impl AsRef<Path>, options: WriteOptions) -> Result<(), SolveError> {
-        output::write_vtu(path.as_ref(), (self.problem, &self.values), &Fields::default(), options)
+        let of = (self.problem, self.values.as_slice());
+        output::write_vtu(path.as_ref(), of, &Fields::default(), options).map(drop)
     }
 }
 

@@ -5,8 +5,9 @@ mod elements;
 mod entities;
 mod nodes;
 mod read;
+mod sink;
 mod source;
 mod write;
 
 pub use read::{parse, read};
-pub use write::write;
+pub use write::{write, write_binary};

@@ -1,7 +1,10 @@
 //! `$Nodes`.
 
+use rayon::prelude::*;
+
 use super::source::Source;
 use crate::MeshError;
+use crate::first_where::first_where;
 use crate::io::node_numbers::NodeNumbers;
 
 /// Nodes of a file and their numbers in it.
@@ -49,10 +52,13 @@ fn version_4(source: &mut Source<'_>) -> Result<Numbered, MeshError> {
         if n_here > n - points.len() {
             return Err(source.scanner.error(format!("blocks hold more than the {n} nodes announced")));
         }
+        let n_parameters = if is_parametric { dimension.clamp(0, 3) as usize } else { 0 };
+        if read_block(source, (n_here, n_parameters), &mut numbers, &mut points)? {
+            continue;
+        }
         for _ in 0..n_here {
             numbers.push(source.size("the number of a node")?);
         }
-        let n_parameters = if is_parametric { dimension.clamp(0, 3) as usize } else { 0 };
         for _ in 0..n_here {
             points.push([source.coordinate()?, source.coordinate()?, source.coordinate()?]);
             source.skip_reals(n_parameters)?;
@@ -65,4 +71,29 @@ fn version_4(source: &mut Source<'_>) -> Result<Numbered, MeshError> {
             .error(format!("{n} nodes are announced, but blocks hold {}", points.len())));
     }
     Ok((points, numbers))
+}
+
+/// Reads a binary block by all threads; false, without moving, where it is text or has a fault.
+fn read_block(
+    source: &mut Source<'_>,
+    (n, n_parameters): (usize, usize),
+    numbers: &mut Vec<u64>,
+    points: &mut Vec<[f64; 3]>,
+) -> Result<bool, MeshError> {
+    let size = 24 + 8 * n_parameters;
+    let Some(records) = source.records(n, 8 + size) else { return Ok(false) };
+    let (of_numbers, of_points) = records.split_at(8 * n);
+    let real = |bytes: [u8; 8]| f64::from_bits(source.size_of(bytes));
+    let n_before = points.len();
+    points.par_extend(of_points.par_chunks_exact(size).map(|record| {
+        let coordinates = record.as_chunks().0;
+        std::array::from_fn(|axis| real(coordinates[axis]))
+    }));
+    if first_where(&points[n_before..], |point| !point.iter().all(|x| x.is_finite())).is_some() {
+        points.truncate(n_before);
+        return Ok(false);
+    }
+    numbers.par_extend(of_numbers.as_chunks().0.par_iter().map(|&bytes| source.size_of(bytes)));
+    source.scanner.take(records.len(), "nodes")?;
+    Ok(true)
 }

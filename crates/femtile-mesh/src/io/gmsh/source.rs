@@ -19,7 +19,7 @@ pub(super) struct Source<'a> {
     pub is_version_4: bool,
 }
 
-impl Source<'_> {
+impl<'a> Source<'a> {
     pub(super) fn is_binary(&self) -> bool {
         self.encoding != Encoding::Ascii
     }
@@ -32,6 +32,20 @@ impl Source<'_> {
             bytes.reverse();
         }
         Ok(bytes)
+    }
+
+    /// Returns `n` binary records of `size` bytes each without reading them; none where the file is text or ends earlier.
+    pub(super) fn records(&self, n: usize, size: usize) -> Option<&'a [u8]> {
+        self.is_binary().then(|| self.scanner.ahead(n.checked_mul(size)?)).flatten()
+    }
+
+    /// A number of the C type `size_t` in version 4.1.
+    pub(super) fn size_of(&self, bytes: [u8; 8]) -> u64 {
+        if self.encoding == Encoding::BigEndian {
+            u64::from_be_bytes(bytes)
+        } else {
+            u64::from_le_bytes(bytes)
+        }
     }
 
     /// A number of the C type `int`.

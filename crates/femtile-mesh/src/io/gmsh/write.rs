@@ -3,12 +3,13 @@ use std::io::{Result as IoResult, Write};
 use std::path::Path;
 
 use super::element_type::ElementType;
+use super::sink::Sink;
 use crate::io::format::refuse_curved;
 use crate::io::name::printable;
 use crate::io::write_atomically;
 use crate::{CellKind, Field, Mesh, MeshError, Place};
 
-/// Writes a Gmsh file of version 4.1 in ASCII: each tag becomes an entity and a physical group.
+/// Writes a Gmsh file of version 4.1 as text: each tag becomes an entity and a physical group.
 ///
 /// Cells are written by tag, so their order changes when tags are mixed. Where some cells or facets are tagged, those
 /// without a tag form the group of the first number that is free. Fields become `$ElementData` and `$NodeData`; those
@@ -19,28 +20,53 @@ use crate::{CellKind, Field, Mesh, MeshError, Place};
 /// [`MeshError::Unsupported`] for negative tags and curved cells, [`MeshError::Invalid`] for a field without a value for
 /// each node or cell, [`MeshError::Io`] when the file cannot be written.
 pub fn write(path: &Path, mesh: &Mesh) -> Result<(), MeshError> {
+    write_as(path, mesh, false)
+}
+
+/// Writes as [`write()`] does, with numbers in binary, the least byte first.
+///
+/// # Errors
+/// Those of [`write()`]; [`MeshError::Unsupported`] for fields of a mesh with 2³¹ elements or nodes, whose numbers have
+/// 32 bits in sections of data.
+pub fn write_binary(path: &Path, mesh: &Mesh) -> Result<(), MeshError> {
+    write_as(path, mesh, true)
+}
+
+fn write_as(path: &Path, mesh: &Mesh, is_binary: bool) -> Result<(), MeshError> {
     refuse_curved(path, mesh)?;
     mesh.validate()?;
+    let unsupported = |what, advice: &str| {
+        Err(MeshError::Unsupported { path: path.into(), place: Place::Whole, what, advice: advice.into() })
+    };
     if let Some(tag) = mesh.cell_tags.iter().chain(&mesh.facets.tags).find(|&&tag| tag < 0) {
-        return Err(MeshError::Unsupported {
-            path: path.into(),
-            place: Place::Whole,
-            what: format!("the negative tag {tag} in a file of Gmsh"),
-            advice: "its physical groups have positive numbers; write .mesh or .vtu".into(),
-        });
+        let what = format!("the negative tag {tag} in a file of Gmsh");
+        return unsupported(what, "its physical groups have positive numbers; write .mesh or .vtu");
+    }
+    let has_fields = !(mesh.cell_fields.is_empty() && mesh.node_fields.is_empty());
+    let n_most = mesh.n_nodes().max(mesh.n_cells() + mesh.facets.tags.len());
+    if is_binary && has_fields && n_most > i32::MAX as usize {
+        let what = format!("fields of {n_most} elements or nodes in a binary file of Gmsh");
+        return unsupported(what, "write .vtu");
     }
     let cells = Block::new(mesh, mesh.kind, &mesh.cells, &mesh.cell_tags);
     let facet = mesh.kind.facet_kind();
     let facets = facet.map(|facet| Block::new(mesh, facet, &mesh.facets.nodes, &mesh.facets.tags));
     let blocks: Vec<_> = facets.into_iter().chain([cells]).collect();
     write_atomically(path, |out| {
-        writeln!(out, "$MeshFormat\n4.1 0 8\n$EndMeshFormat")?;
-        write_names(out, mesh, &blocks)?;
-        write_entities(out, mesh, &blocks)?;
-        write_nodes(out, mesh, &blocks)?;
-        write_elements(out, &blocks)?;
-        write_node_data(out, mesh)?;
-        write_element_data(out, mesh, &blocks)
+        let mut out = Sink::new(out, is_binary);
+        writeln!(out.out, "$MeshFormat\n4.1 {} 8", u8::from(is_binary))?;
+        if is_binary {
+            // The mark of byte order.
+            out.ints([1])?;
+            out.end_of_line()?;
+        }
+        writeln!(out.out, "$EndMeshFormat")?;
+        write_names(out.out, mesh, &blocks)?;
+        write_entities(&mut out, mesh, &blocks)?;
+        write_nodes(&mut out, mesh, &blocks)?;
+        write_elements(&mut out, &blocks)?;
+        write_node_data(&mut out, mesh)?;
+        write_element_data(&mut out, mesh, &blocks)
     })
 }
 
@@ -100,7 +126,7 @@ fn write_names(out: &mut dyn Write, mesh: &Mesh, blocks: &[Block<'_>]) -> IoResu
     writeln!(out, "$EndPhysicalNames")
 }
 
-fn write_entities(out: &mut dyn Write, mesh: &Mesh, blocks: &[Block<'_>]) -> IoResult<()> {
+fn write_entities(out: &mut Sink<'_>, mesh: &Mesh, blocks: &[Block<'_>]) -> IoResult<()> {
     let (mut low, mut high) = ([f64::INFINITY; 3], [f64::NEG_INFINITY; 3]);
     for point in &mesh.points {
         for axis in 0..3 {
@@ -113,47 +139,66 @@ fn write_entities(out: &mut dyn Write, mesh: &Mesh, blocks: &[Block<'_>]) -> IoR
     let count = |dimension| groups(dimension).count();
     // Readers take either all elements to be in groups or none.
     let is_grouped = mesh.cell_tags.iter().any(|&tag| tag > 0) || !mesh.facets.tags.is_empty();
-    writeln!(out, "$Entities\n0 {} {} {}", count(1), count(2), count(3))?;
-    for group in (1..=3).flat_map(groups) {
-        write!(out, "{group}")?;
-        low.iter().chain(&high).try_for_each(|x| write!(out, " {x:?}"))?;
-        if is_grouped { writeln!(out, " 1 {group} 0")? } else { writeln!(out, " 0 0")? }
+    writeln!(out.out, "$Entities")?;
+    out.sizes([0, count(1), count(2), count(3)])?;
+    out.end_of_record()?;
+    for &group in (1..=3).flat_map(groups) {
+        out.ints([group])?;
+        out.reals(low.iter().chain(&high).copied())?;
+        out.sizes([usize::from(is_grouped)])?;
+        out.ints(is_grouped.then_some(group))?;
+        out.sizes([0])?;
+        out.end_of_record()?;
     }
-    writeln!(out, "$EndEntities")
+    out.end_of_section("Entities")
 }
 
-fn write_nodes(out: &mut dyn Write, mesh: &Mesh, blocks: &[Block<'_>]) -> IoResult<()> {
+fn write_nodes(out: &mut Sink<'_>, mesh: &Mesh, blocks: &[Block<'_>]) -> IoResult<()> {
     let n = mesh.n_nodes();
     let cells = of_dimension(blocks, mesh.dimension());
     let entity = cells.and_then(|block| block.by_group.keys().next()).unwrap_or(&1);
-    writeln!(out, "$Nodes\n1 {n} 1 {n}\n{} {entity} 0 {n}", mesh.dimension())?;
-    (1..=n).try_for_each(|node| writeln!(out, "{node}"))?;
-    mesh.points.iter().try_for_each(|[x, y, z]| writeln!(out, "{x:?} {y:?} {z:?}"))?;
-    writeln!(out, "$EndNodes")
+    writeln!(out.out, "$Nodes")?;
+    out.sizes([1, n, 1, n])?;
+    out.end_of_record()?;
+    out.ints([mesh.dimension() as i32, *entity, 0])?;
+    out.sizes([n])?;
+    out.end_of_record()?;
+    for node in 1..=n {
+        out.sizes([node])?;
+        out.end_of_record()?;
+    }
+    for point in &mesh.points {
+        out.reals(*point)?;
+        out.end_of_record()?;
+    }
+    out.end_of_section("Nodes")
 }
 
-fn write_elements(out: &mut dyn Write, blocks: &[Block<'_>]) -> IoResult<()> {
+fn write_elements(out: &mut Sink<'_>, blocks: &[Block<'_>]) -> IoResult<()> {
     let n_blocks: usize = blocks.iter().map(|block| block.by_group.len()).sum();
     let n: usize = blocks.iter().map(|block| block.nodes.len() / block.kind.n_nodes()).sum();
-    writeln!(out, "$Elements\n{n_blocks} {n} 1 {n}")?;
+    writeln!(out.out, "$Elements")?;
+    out.sizes([n_blocks, n, 1, n])?;
+    out.end_of_record()?;
     let mut number = 0;
     for block in blocks {
         let (dimension, n_nodes) = (block.kind.dimension(), block.kind.n_nodes());
         for (group, cells) in &block.by_group {
-            writeln!(out, "{dimension} {group} {} {}", ElementType::number(block.kind), cells.len())?;
+            out.ints([dimension as i32, *group, ElementType::number(block.kind)])?;
+            out.sizes([cells.len()])?;
+            out.end_of_record()?;
             for cell in cells {
                 number += 1;
-                write!(out, "{number}")?;
                 let nodes = &block.nodes[cell * n_nodes..(cell + 1) * n_nodes];
-                nodes.iter().try_for_each(|node| write!(out, " {}", node + 1))?;
-                writeln!(out)?;
+                out.sizes([number].into_iter().chain(nodes.iter().map(|&node| node as usize + 1)))?;
+                out.end_of_record()?;
             }
         }
     }
-    writeln!(out, "$EndElements")
+    out.end_of_section("Elements")
 }
 
-fn write_node_data(out: &mut dyn Write, mesh: &Mesh) -> IoResult<()> {
+fn write_node_data(out: &mut Sink<'_>, mesh: &Mesh) -> IoResult<()> {
     if mesh.node_fields.is_empty() {
         return Ok(());
     }
@@ -161,7 +206,7 @@ fn write_node_data(out: &mut dyn Write, mesh: &Mesh) -> IoResult<()> {
     mesh.node_fields.iter().try_for_each(|(name, field)| write_data(out, "NodeData", name, field, &nodes))
 }
 
-fn write_element_data(out: &mut dyn Write, mesh: &Mesh, blocks: &[Block<'_>]) -> IoResult<()> {
+fn write_element_data(out: &mut Sink<'_>, mesh: &Mesh, blocks: &[Block<'_>]) -> IoResult<()> {
     if mesh.cell_fields.is_empty() {
         return Ok(());
     }
@@ -175,7 +220,7 @@ fn write_element_data(out: &mut dyn Write, mesh: &Mesh, blocks: &[Block<'_>]) ->
 
 /// Writes a field: for each node or element of the file its entry, NaN where it has none.
 fn write_data(
-    out: &mut dyn Write,
+    out: &mut Sink<'_>,
     section: &str,
     name: &str,
     field: &Field,
@@ -192,7 +237,7 @@ fn write_data(
 }
 
 fn write_view(
-    out: &mut dyn Write,
+    out: &mut Sink<'_>,
     section: &str,
     name: &str,
     field: &Field,
@@ -201,16 +246,13 @@ fn write_view(
 ) -> IoResult<()> {
     // One name, one time (0), three numbers: step 0, components, entries.
     let (name, n) = (quoted(name), components.len());
-    writeln!(out, "${section}\n1\n{name}\n1\n0.0\n3\n0\n{n}\n{}", entries.len())?;
-    for (number, entry) in entries.iter().enumerate() {
-        write!(out, "{}", number + 1)?;
-        for component in components.clone() {
-            match entry {
-                Some(entry) => write!(out, " {:?}", field.values[entry * field.n_components + component])?,
-                None => write!(out, " nan")?,
-            }
-        }
-        writeln!(out)?;
+    writeln!(out.out, "${section}\n1\n{name}\n1\n0.0\n3\n0\n{n}\n{}", entries.len())?;
+    for (number, entry) in (1..).zip(entries) {
+        out.ints([number])?;
+        let value =
+            |component| entry.map_or(f64::NAN, |entry| field.values[entry * field.n_components + component]);
+        out.reals(components.clone().map(value))?;
+        out.end_of_record()?;
     }
-    writeln!(out, "$End{section}")
+    out.end_of_section(section)
 }

@@ -6,25 +6,78 @@ use std::io::Read;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use flate2::read::ZlibDecoder;
+use rayon::prelude::*;
 
 use super::document::{DataArray, Document, Format, Problem};
+use super::options::Compression;
 use crate::io::number;
 use crate::io::scanner::show;
 
-/// The values of an array, whole numbers kept apart from others.
+/// The values of an array: words of text, or bytes that are decoded by all threads when they are wanted.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Values {
+pub(super) enum Values<'a> {
     Integers(Vec<i64>),
     Reals(Vec<f64>),
+    Bytes { bytes: Cow<'a, [u8]>, kind: Kind, big_endian: bool },
 }
 
-impl Values {
+impl Values<'_> {
+    /// Returns what `of` makes of each whole number; none where the values are not whole numbers.
+    pub(super) fn integers<T: Send>(&self, of: impl Fn(i64) -> T + Sync) -> Option<Vec<T>> {
+        let (bytes, kind, is_big) = match self {
+            Self::Integers(values) => return Some(values.par_iter().map(|&value| of(value)).collect()),
+            Self::Reals(_) => return None,
+            Self::Bytes { bytes, kind, big_endian } => (&**bytes, *kind, *big_endian),
+        };
+        Some(match kind {
+            Kind::Signed(1) => words(bytes, is_big, |word| of(i8::from_le_bytes(word).into())),
+            Kind::Signed(2) => words(bytes, is_big, |word| of(i16::from_le_bytes(word).into())),
+            Kind::Signed(4) => words(bytes, is_big, |word| of(i32::from_le_bytes(word).into())),
+            Kind::Unsigned(1) => words(bytes, is_big, |word| of(u8::from_le_bytes(word).into())),
+            Kind::Unsigned(2) => words(bytes, is_big, |word| of(u16::from_le_bytes(word).into())),
+            Kind::Unsigned(4) => words(bytes, is_big, |word| of(u32::from_le_bytes(word).into())),
+            // Numbers from 2⁶³ on become negative: none is valid anywhere.
+            Kind::Signed(_) | Kind::Unsigned(_) => words(bytes, is_big, |word| of(i64::from_le_bytes(word))),
+            Kind::Float(_) => return None,
+        })
+    }
+
+    /// Returns all values as real numbers.
     pub(super) fn reals(self) -> Vec<f64> {
         match self {
-            Self::Integers(values) => values.into_iter().map(|value| value as f64).collect(),
             Self::Reals(values) => values,
+            Self::Bytes { bytes, kind: Kind::Float(4), big_endian } => {
+                words(&bytes, big_endian, |word| f32::from_le_bytes(word).into())
+            }
+            Self::Bytes { bytes, kind: Kind::Float(_), big_endian } => {
+                words(&bytes, big_endian, f64::from_le_bytes)
+            }
+            integers => integers.integers(|value| value as f64).unwrap_or_default(),
         }
     }
+
+    /// Returns the values three by three.
+    pub(super) fn triples(self) -> Vec<[f64; 3]> {
+        match self {
+            Self::Bytes { bytes, kind: Kind::Float(8), big_endian: false } => {
+                words(&bytes, false, |word: [u8; 24]| {
+                    let coordinates = word.as_chunks().0;
+                    std::array::from_fn(|axis| f64::from_le_bytes(coordinates[axis]))
+                })
+            }
+            other => other.reals().as_chunks().0.to_vec(),
+        }
+    }
+}
+
+/// Returns what `of` makes of each word of `N` bytes, the least byte first.
+fn words<const N: usize, T: Send>(bytes: &[u8], is_big: bool, of: impl Fn([u8; N]) -> T + Sync) -> Vec<T> {
+    let swapped = |mut word: [u8; N]| {
+        word.reverse();
+        word
+    };
+    let words = bytes.as_chunks().0.par_iter();
+    words.map(|&word| of(if is_big { swapped(word) } else { word })).collect()
 }
 
 /// Number formats of VTK.
@@ -77,13 +130,13 @@ impl<'a> Arrays<'a> {
     ///
     /// # Errors
     /// When the file has another number of values; this is detected before uncompressing.
-    pub(super) fn values(&mut self, array: &DataArray<'_>, n_entries: usize) -> Result<Values, Problem> {
+    pub(super) fn values(&mut self, array: &DataArray<'a>, n_entries: usize) -> Result<Values<'a>, Problem> {
         let n = n_entries.checked_mul(array.n_components);
         let n = n.filter(|n| n.checked_mul(array.kind.size()).is_some() && array.n_components > 0);
         let n = n.ok_or_else(|| wrong_count(array, n_entries, "values that cannot be counted"))?;
-        let (data, is_base64) = match array.format {
+        let packed = match array.format {
             Format::Ascii(text) => return ascii(array, n_entries, text, n),
-            Format::Binary(text) => (Cow::Owned(without_blanks(text)), true),
+            Format::Binary(text) => encoded(self.document, &without_blanks(text)),
             Format::Appended(offset) => {
                 let Some((data, is_base64)) = self.document.appended else {
                     return Err((
@@ -91,10 +144,10 @@ impl<'a> Arrays<'a> {
                         format!("array `{}`: the file has no appended data", array.name),
                     ));
                 };
-                (Cow::Borrowed(data.get(offset..).unwrap_or_default()), is_base64)
+                let data = data.get(offset..).unwrap_or_default();
+                if is_base64 { encoded(self.document, data) } else { raw(self.document, data) }
             }
         };
-        let packed = if is_base64 { encoded(self.document, &data) } else { raw(self.document, &data) };
         let packed = packed.ok_or_else(|| truncated(array))?;
         if let Format::Appended(_) = array.format {
             self.n_left = self.n_left.checked_sub(packed.n_bytes).ok_or_else(|| shared_bytes(array))?;
@@ -104,7 +157,7 @@ impl<'a> Arrays<'a> {
             return Err(wrong_count(array, n_entries, &format!("{} values", n_held / array.kind.size())));
         }
         let bytes = packed.unpack(self.document, array)?;
-        Ok(decode(self.document, array.kind, &bytes))
+        Ok(Values::Bytes { bytes, kind: array.kind, big_endian: self.document.big_endian })
     }
 }
 
@@ -127,7 +180,7 @@ fn shared_bytes(array: &DataArray<'_>) -> Problem {
     (array.place, message)
 }
 
-fn ascii(array: &DataArray<'_>, n_entries: usize, text: &[u8], n: usize) -> Result<Values, Problem> {
+fn ascii(array: &DataArray<'_>, n_entries: usize, text: &[u8], n: usize) -> Result<Values<'static>, Problem> {
     let words = || text.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
     let n_held = words().count();
     if n_held != n {
@@ -262,48 +315,95 @@ impl<'a> Packed<'a> {
 
     /// The bytes of the array.
     fn unpack(self, document: &Document<'_>, array: &DataArray<'_>) -> Result<Cow<'a, [u8]>, Problem> {
-        match document.compressor.as_deref() {
-            None => Ok(self.data),
-            Some("vtkZLibDataCompressor") => self.inflate(document, array).map(Cow::Owned),
-            Some(name) => Err((
+        let Some(name) = document.compressor.as_deref() else { return Ok(self.data) };
+        match Compression::of_compressor(name) {
+            Some(compression) => self.unpack_blocks(document, array, compression).map(Cow::Owned),
+            None => Err((
                 array.place,
-                format!("compressor {name} is not supported; write the file with zlib or without"),
+                format!("compressor {name} is not supported; write the file with zlib, LZ4 or without"),
             )),
         }
     }
 
-    fn inflate(&self, document: &Document<'_>, array: &DataArray<'_>) -> Result<Vec<u8>, Problem> {
+    /// Uncompresses all blocks, by all threads.
+    fn unpack_blocks(
+        &self,
+        document: &Document<'_>,
+        array: &DataArray<'_>,
+        compression: Compression,
+    ) -> Result<Vec<u8>, Problem> {
         let cut = || truncated(array);
-        let (mut bytes, mut data) = (Vec::new(), &*self.data);
+        let (mut blocks, mut data) = (Vec::new(), &*self.data);
         for block in 0..header(document, &self.heads, 0).ok_or_else(cut)? {
             let n_packed = header(document, &self.heads, 3 + block).ok_or_else(cut)?;
             let expected = self.block_size(document, block).ok_or_else(cut)?;
             let (packed, rest) = data.split_at_checked(n_packed).ok_or_else(cut)?;
             data = rest;
-            let before = bytes.len();
-            // What the head claims bounds the output but is never allocated before it is produced.
-            let limit = u64::try_from(expected).unwrap_or(u64::MAX);
-            let result = ZlibDecoder::new(packed).take(limit).read_to_end(&mut bytes);
-            result.map_err(|e| (array.place, format!("array `{}`: block {block}: {e}", array.name)))?;
-            if bytes.len() - before != expected {
-                return Err(cut());
-            }
+            blocks.push((packed, expected));
         }
-        Ok(bytes)
+        let unpack = |(block, &(packed, expected)): (usize, &(&[u8], usize))| {
+            let bytes = unpack_block(packed, expected, compression);
+            let bytes =
+                bytes.map_err(|e| (array.place, format!("array `{}`: block {block}: {e}", array.name)))?;
+            if bytes.len() == expected { Ok(bytes) } else { Err(cut()) }
+        };
+        let unpacked: Vec<Result<Vec<u8>, Problem>> = blocks.par_iter().enumerate().map(unpack).collect();
+        Ok(unpacked.into_iter().collect::<Result<Vec<_>, _>>()?.concat())
     }
 }
 
-fn decode(document: &Document<'_>, kind: Kind, bytes: &[u8]) -> Values {
-    let size = kind.size();
-    let words = bytes.chunks_exact(size).map(|word| unsigned(word, document.big_endian));
-    let signed = |word: u64| {
-        let unused = 64 - 8 * size as u32;
-        ((word << unused) as i64) >> unused
-    };
-    match kind {
-        Kind::Float(4) => Values::Reals(words.map(|word| f64::from(f32::from_bits(word as u32))).collect()),
-        Kind::Float(_) => Values::Reals(words.map(f64::from_bits).collect()),
-        Kind::Signed(_) => Values::Integers(words.map(signed).collect()),
-        Kind::Unsigned(_) => Values::Integers(words.map(|word| word as i64).collect()),
+/// Uncompresses a block of at most `expected` bytes; what the head claims is never allocated before it can be produced.
+fn unpack_block(packed: &[u8], expected: usize, compression: Compression) -> std::io::Result<Vec<u8>> {
+    if compression == Compression::Lz4 {
+        // Each byte stands for 255 at most.
+        let n_most = packed.len().saturating_mul(255).min(expected);
+        return lz4_flex::block::decompress(packed, n_most).map_err(std::io::Error::other);
+    }
+    let mut bytes = Vec::new();
+    let limit = u64::try_from(expected).unwrap_or(u64::MAX);
+    ZlibDecoder::new(packed).take(limit).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_of_any_size_and_byte_order_are_numbers() {
+        let bytes: Vec<u8> = (0..5 * 24u32).map(|i| (i * i * 37 % 251) as u8).collect();
+        let kinds = [1, 2, 4, 8].map(|size| [Kind::Signed(size), Kind::Unsigned(size)]);
+        for (kind, big_endian) in kinds.into_iter().flatten().flat_map(|kind| [(kind, false), (kind, true)]) {
+            let values = Values::Bytes { bytes: (&bytes).into(), kind, big_endian };
+            let number = |word: &[u8]| {
+                let word = word.iter().copied();
+                let word: Vec<u8> = if big_endian { word.rev().collect() } else { word.collect() };
+                let is_negative = matches!(kind, Kind::Signed(_)) && word[word.len() - 1] > 127;
+                let mut wide = [if is_negative { 255 } else { 0 }; 8];
+                wide[..word.len()].copy_from_slice(&word);
+                i64::from_le_bytes(wide)
+            };
+            let expected: Vec<i64> = bytes.chunks(kind.size()).map(number).collect();
+            assert_eq!(values.integers(|value| value), Some(expected.clone()), "{kind:?} {big_endian}");
+            let reals: Vec<f64> = expected.iter().map(|&value| value as f64).collect();
+            assert_eq!(values.clone().reals(), reals);
+            assert_eq!(values.triples().as_flattened(), reals);
+        }
+        for (size, big_endian) in [(4, false), (4, true), (8, false), (8, true)] {
+            let reals = [1.0, -2.5, 1e30f32, 0.0, -0.25, 7.0];
+            let word = |x: &f32| {
+                let mut word =
+                    if size == 4 { x.to_le_bytes().to_vec() } else { f64::from(*x).to_le_bytes().to_vec() };
+                if big_endian {
+                    word.reverse();
+                }
+                word
+            };
+            let bytes: Vec<u8> = reals.iter().flat_map(word).collect();
+            let values = Values::Bytes { bytes: bytes.into(), kind: Kind::Float(size), big_endian };
+            assert_eq!(values.integers(|value| value), None);
+            assert_eq!(values.clone().reals(), reals.map(f64::from));
+            assert_eq!(values.triples().as_flattened(), reals.map(f64::from));
+        }
     }
 }

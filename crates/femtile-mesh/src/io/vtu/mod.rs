@@ -1,11 +1,16 @@
 //! VTU, the XML format of VTK for unstructured grids, which ParaView opens.
 
 mod array;
+mod begun;
 mod document;
 mod encode;
+mod options;
 mod read;
 mod spread;
+mod surface;
 mod write;
 
+pub use begun::BegunFile;
+pub use options::{Compression, WriteOptions};
 pub use read::{parse, read};
-pub use write::{LagrangeCells, WriteOptions, write, write_lagrange, write_with};
+pub use write::{LagrangeCells, write, write_lagrange, write_with};

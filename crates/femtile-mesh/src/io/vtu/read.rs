@@ -1,14 +1,17 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use rayon::prelude::*;
+
 use super::array::{Arrays, Values};
 use super::document::{DataArray, Group, Piece, Problem, document};
+use crate::first_where::first_where;
 use crate::io::collect::{is_tag_name, pick_in_place};
 use crate::io::file::bytes_of;
-use crate::io::vtk_cell::{VtkCells, vtk_cell};
-use crate::{Field, Mesh, MeshError, Place};
+use crate::io::vtk_cell::{VtkCell, VtkCells, vtk_cell};
+use crate::{CellKind, Field, Mesh, MeshError, Place};
 
-/// Reads a VTU file: ASCII, base64 or appended, plain or compressed with zlib, of one or several pieces.
+/// Reads a VTU file: ASCII, base64 or appended, plain or compressed with zlib or LZ4, of one or several pieces.
 ///
 /// # Errors
 /// [`MeshError::Io`] when the file cannot be read, else those of [`parse`].
@@ -45,7 +48,12 @@ struct Grid {
 }
 
 impl Grid {
-    fn append(&mut self, path: &Path, arrays: &mut Arrays<'_>, piece: &Piece<'_>) -> Result<(), MeshError> {
+    fn append<'a>(
+        &mut self,
+        path: &Path,
+        arrays: &mut Arrays<'a>,
+        piece: &Piece<'a>,
+    ) -> Result<(), MeshError> {
         let at = |(byte, message)| MeshError::Parse { path: path.into(), place: Place::Byte(byte), message };
         let (points_before, cells_before) = (self.points.len(), self.types.len());
         let points = find(piece, Group::Points, None).map_err(at)?;
@@ -53,8 +61,7 @@ impl Grid {
             let message = format!("points have {} components, not three", points.n_components);
             return Err(at((points.place, message)));
         }
-        let coordinates = arrays.values(points, piece.n_points).map_err(at)?.reals();
-        self.points.extend(coordinates.as_chunks::<3>().0);
+        append(&mut self.points, arrays.values(points, piece.n_points).map_err(at)?.triples());
         self.append_cells(path, arrays, piece, points_before)?;
         for array in &piece.arrays {
             let (n, before) = match array.group {
@@ -69,15 +76,20 @@ impl Grid {
     }
 
     /// Adds the values of one piece to a field, or to the tags, which have `before` entries so far.
-    fn append_data(&mut self, array: &DataArray<'_>, values: Values, before: usize) -> Result<(), Problem> {
+    fn append_data(
+        &mut self,
+        array: &DataArray<'_>,
+        values: Values<'_>,
+        before: usize,
+    ) -> Result<(), Problem> {
         let of_cells = array.group == Group::CellData;
-        if let (Values::Integers(tags), true, 1, true) =
-            (&values, of_cells, array.n_components, is_tag_name(&array.name))
-        {
+        let may_be_tags = of_cells && array.n_components == 1 && is_tag_name(&array.name);
+        let tag = |tag| i32::try_from(tag).unwrap_or(0);
+        if let Some(tags) = may_be_tags.then(|| values.integers(tag)).flatten() {
             let all = self.tags.get_or_insert_default();
             // Of several such arrays the last one counts.
             all.resize(before, 0);
-            all.extend(tags.iter().map(|&tag| i32::try_from(tag).unwrap_or(0)));
+            append(all, tags);
             return Ok(());
         }
         let target = if of_cells { &mut self.cell_data } else { &mut self.point_data };
@@ -93,11 +105,11 @@ impl Grid {
         Ok(())
     }
 
-    fn append_cells(
+    fn append_cells<'a>(
         &mut self,
         path: &Path,
-        arrays: &mut Arrays<'_>,
-        piece: &Piece<'_>,
+        arrays: &mut Arrays<'a>,
+        piece: &Piece<'a>,
         first_point: usize,
     ) -> Result<(), MeshError> {
         let at = |(byte, message)| MeshError::Parse { path: path.into(), place: Place::Byte(byte), message };
@@ -107,46 +119,80 @@ impl Grid {
                 let message = format!("array `{name}` has {} components, not one", array.n_components);
                 return Err(at((array.place, message)));
             }
-            match arrays.values(array, n).map_err(at)? {
-                Values::Integers(values) => Ok((array.place, values)),
-                Values::Reals(_) => Err(at((array.place, format!("array `{name}` must hold whole numbers")))),
-            }
+            Ok((array.place, arrays.values(array, n).map_err(at)?))
         };
+        let no_integers = |name, place| at((place, format!("array `{name}` must hold whole numbers")));
         let begin = self.connectivity.len();
         let (place, ends) = whole("offsets", piece.n_cells)?;
-        let mut last = 0;
-        for end in ends {
-            if end < last {
-                return Err(at((place, format!("offset {end} follows {last}"))));
-            }
-            last = end;
-            self.ends.push(begin.saturating_add(end as usize));
+        let ends = ends.integers(|end| end).ok_or_else(|| no_integers("offsets", place))?;
+        let falls = |pair: &[i64]| pair[1] < pair[0];
+        let fall = match ends.first() {
+            Some(&first) if first < 0 => Some((first, 0)),
+            _ => ends.par_windows(2).find_first(|pair| falls(pair)).map(|pair| (pair[1], pair[0])),
+        };
+        if let Some((end, last)) = fall {
+            return Err(at((place, format!("offset {end} follows {last}"))));
         }
-        let (place, types) = whole("types", piece.n_cells)?;
-        for vtk_type in types {
+        let last = ends.last().map_or(0, |&last| last as usize);
+        self.ends.par_extend(ends.par_iter().map(|&end| begin.saturating_add(end as usize)));
+        drop(ends);
+        let (place, values) = whole("types", piece.n_cells)?;
+        // 0 is no cell.
+        let types = values.integers(|vtk_type| u8::try_from(vtk_type).unwrap_or(0));
+        let types = types.ok_or_else(|| no_integers("types", place))?;
+        let is_known: Vec<bool> =
+            (0..256).map(|vtk_type| vtk_cell(path, Place::Byte(place), vtk_type).is_ok()).collect();
+        if let Some(cell) = first_where(&types, |&vtk_type| !is_known[vtk_type as usize]) {
+            let vtk_type = values.integers(|vtk_type| vtk_type).map_or(0, |types| types[cell]);
             vtk_cell(path, Place::Byte(place), vtk_type)?;
-            self.types.push(vtk_type as u8);
         }
-        let (place, nodes) = whole("connectivity", last as usize)?;
-        for node in nodes {
-            if node < 0 || node as usize >= piece.n_points {
-                let message =
-                    format!("a cell uses point {node}, but the piece has {} points", piece.n_points);
-                return Err(at((place, message)));
-            }
-            self.connectivity.push((first_point + node as usize) as u32);
+        append(&mut self.types, types);
+        let (place, values) = whole("connectivity", last)?;
+        let point = |node: i64| match node >= 0 && (node as usize) < piece.n_points {
+            true => (first_point + node as usize) as u32,
+            false => UNKNOWN,
+        };
+        let nodes = values.integers(point).ok_or_else(|| no_integers("connectivity", place))?;
+        if let Some(i) = first_where(&nodes, |&node| node == UNKNOWN) {
+            let node = values.integers(|node| node).map_or(0, |nodes| nodes[i]);
+            let message = format!("a cell uses point {node}, but the piece has {} points", piece.n_points);
+            return Err(at((place, message)));
         }
+        append(&mut self.connectivity, nodes);
         Ok(())
     }
 
+    /// Returns the kind and number of the next cells that are alike, straight and with their corners only.
+    fn alike(&self, path: &Path, cell: usize, begin: usize) -> Option<(CellKind, usize)> {
+        let vtk_type = self.types[cell];
+        let found = vtk_cell(path, Place::Whole, i64::from(vtk_type)).ok()?;
+        let Some(VtkCell::Linear(kind)) = found else { return None };
+        let ends = (1..).map(|n| begin + n * kind.n_nodes());
+        let next = self.types[cell..].iter().zip(&self.ends[cell..]).zip(ends);
+        let n = next.take_while(|&((&found, &end), expected)| found == vtk_type && end == expected).count();
+        (n > 0).then_some((kind, n))
+    }
+
     /// `is_old` is true if Lagrange hexahedra are numbered as before VTK 9.
-    fn into_mesh(self, path: &Path, is_old: bool) -> Result<Mesh, MeshError> {
+    fn into_mesh(mut self, path: &Path, is_old: bool) -> Result<Mesh, MeshError> {
         let mut found = VtkCells::new(is_old);
-        let mut begin = 0;
-        for (cell, (&vtk_type, &end)) in self.types.iter().zip(&self.ends).enumerate() {
-            let nodes = &self.connectivity[begin..end];
-            begin = end;
-            match vtk_cell(path, Place::Whole, i64::from(vtk_type))? {
+        let (mut cell, mut begin) = (0, 0);
+        while cell < self.types.len() {
+            if let Some((kind, n)) = self.alike(path, cell, begin) {
+                let nodes = begin..begin + n * kind.n_nodes();
+                (cell, begin) = (cell + n, nodes.end);
+                let tags = self.tags.as_deref().unwrap_or_default();
+                let tags = &tags[(cell - n).min(tags.len())..cell.min(tags.len())];
+                let nodes = match nodes.len() == self.connectivity.len() {
+                    true => std::mem::take(&mut self.connectivity),
+                    false => self.connectivity[nodes].to_vec(),
+                };
+                found.collector.push_all(kind, nodes, tags, 0);
+                continue;
+            }
+            let nodes = &self.connectivity[begin..self.ends[cell]];
+            begin = self.ends[cell];
+            match vtk_cell(path, Place::Whole, i64::from(self.types[cell]))? {
                 None => found.collector.skip(),
                 Some(kind) => {
                     let tag = self.tags.as_ref().and_then(|tags| tags.get(cell)).copied().unwrap_or(0);
@@ -158,6 +204,7 @@ impl Grid {
                     })?;
                 }
             }
+            cell += 1;
         }
         let (n_entries, n_points) = (found.collector.len(), self.points.len());
         let collected = found.collector.into_mesh(path, self.points, self.tags.is_some())?;
@@ -177,6 +224,18 @@ impl Grid {
             mesh.node_fields.insert(name, field);
         }
         Ok(mesh)
+    }
+}
+
+/// Stands for a point that the piece does not have.
+const UNKNOWN: u32 = u32::MAX;
+
+/// Adds values to those of earlier pieces.
+fn append<T>(all: &mut Vec<T>, values: Vec<T>) {
+    if all.is_empty() {
+        *all = values;
+    } else {
+        all.extend(values);
     }
 }
 

@@ -1,20 +1,15 @@
 use std::path::Path;
 
-use super::encode::{Array, Head, source, write_document};
+use super::encode::{Array, Head, source, stored, write_document};
+use super::options::WriteOptions;
 use super::spread::{node_points, spread};
+use super::surface::{Surface, boundary_of};
+use crate::check::{BoundaryFacets, boundary_facets};
+use crate::first_where::first_where;
 use crate::io::atomic::write_atomically;
 use crate::io::lagrange::Numbering;
+use crate::io::sum::{FileSum, Sum, Summed};
 use crate::{CellKind, Field, Mesh, MeshError};
-
-/// Options of a VTU file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct WriteOptions {
-    /// Compress with zlib at its fastest level, a block at a time by all threads. All compressed arrays are held in memory
-    /// before the first is written.
-    pub compress: bool,
-    /// Write tagged facets as cells too, after the cells of the mesh.
-    pub facets: bool,
-}
 
 /// Quadrilaterals or hexahedra of some order, as solutions of higher order are written.
 #[derive(Debug, Clone, Copy)]
@@ -48,7 +43,7 @@ impl LagrangeCells<'_> {
         if !self.cells.len().is_multiple_of(n) {
             return invalid("cells", format!("{} indices do not divide into {n} a cell", self.cells.len()));
         }
-        match self.cells.iter().position(|&point| point as usize >= self.points.len()) {
+        match first_where(self.cells, |&point| point as usize >= self.points.len()) {
             Some(i) => {
                 let (cell, point, n_points) = (i / n, self.cells[i], self.points.len());
                 invalid("cells", format!("cell {cell} uses point {point}, but there are {n_points}"))
@@ -72,10 +67,10 @@ pub fn write(
     point_data: &[(&str, &Field)],
     cell_data: &[(&str, &Field)],
 ) -> Result<(), MeshError> {
-    write_with(path, mesh, point_data, cell_data, WriteOptions::default())
+    write_with(path, mesh, point_data, cell_data, WriteOptions::default()).map(drop)
 }
 
-/// Writes as [`write()`] does, with options.
+/// Writes as [`write()`] does, with options; returns the sum of the file where they ask for it.
 ///
 /// # Errors
 /// Those of [`write()`].
@@ -85,43 +80,80 @@ pub fn write_with(
     point_data: &[(&str, &Field)],
     cell_data: &[(&str, &Field)],
     options: WriteOptions,
-) -> Result<(), MeshError> {
-    let facet = mesh.kind.facet_kind().filter(|_| options.facets && !mesh.facets.tags.is_empty());
-    let n_facets = if facet.is_some() { mesh.facets.tags.len() } else { 0 };
-    let own = mesh.node_fields.iter().map(|(name, field)| (name.as_str(), field));
-    let point_data = own.chain(point_data.iter().copied());
-    let own = mesh.cell_fields.iter().map(|(name, field)| (name.as_str(), field));
-    let mut cells = fields("cell_data", own.chain(cell_data.iter().copied()), mesh.n_cells(), n_facets)?;
-    if !mesh.cell_tags.is_empty() || n_facets > 0 {
-        cells.push(tags(mesh, n_facets));
-    }
-    let facets = &mesh.facets.nodes[..facet.map_or(0, CellKind::n_nodes) * n_facets];
+) -> Result<Option<FileSum>, MeshError> {
+    let boundary = options.surface.then(|| boundary_facets(mesh));
+    let cells = cell_arrays(mesh, cell_data, options)?;
     let Some(curved) = &mesh.curved else {
-        let grid = Grid {
-            points: &mesh.points,
-            cell_type: mesh.kind.vtk_type(),
-            places: (0..mesh.kind.n_nodes()).collect(),
-            cells: &mesh.cells,
-            facet,
-            facets,
-        };
-        return grid.write(path, fields("point_data", point_data, mesh.n_nodes(), 0)?, cells, options);
+        let given = fields("point_data", point_data.iter().copied(), mesh.n_nodes(), 0)?;
+        return straight(mesh, options).write(path, point_arrays(mesh, given)?, cells, boundary, options);
     };
     mesh.validate()?;
-    let checked: Vec<_> = point_data.collect();
+    let own = mesh.node_fields.iter().map(|(name, field)| (name.as_str(), field));
+    let checked: Vec<_> = own.chain(point_data.iter().copied()).collect();
     fields("point_data", checked.iter().copied(), mesh.n_nodes(), 0)?;
     let spread: Vec<_> = checked.iter().map(|(name, field)| (*name, spread(mesh, curved, field))).collect();
     let of_points = spread.iter().map(|(name, field)| (*name, field));
-    let facets = node_points(mesh, curved, facets)?;
+    let facet = facet_kind(mesh, options);
+    let facets = node_points(mesh, curved, facets_of(mesh, facet))?;
     let lagrange =
         LagrangeCells { kind: mesh.kind, order: curved.order, points: &curved.points, cells: &curved.cells };
     let grid = Grid { facet, facets: &facets, ..Grid::of_lagrange(&lagrange) };
-    grid.write(path, fields("point_data", of_points, curved.points.len(), 0)?, cells, options)
+    let point_data = fields("point_data", of_points, curved.points.len(), 0)?;
+    grid.write(path, point_data, cells, boundary, options)
+}
+
+/// The kind of facets that are written beside cells, if there are any.
+fn facet_kind(mesh: &Mesh, options: WriteOptions) -> Option<CellKind> {
+    let has_facets = options.facets && !options.surface && !mesh.facets.tags.is_empty();
+    mesh.kind.facet_kind().filter(|_| has_facets)
+}
+
+/// Nodes of the facets that are written, of this kind.
+fn facets_of(mesh: &Mesh, facet: Option<CellKind>) -> &[u32] {
+    if facet.is_some() { &mesh.facets.nodes } else { &[] }
+}
+
+/// The cells of a mesh as straight ones, with facets where the options ask for them.
+pub(super) fn straight(mesh: &Mesh, options: WriteOptions) -> Grid<'_> {
+    let facet = facet_kind(mesh, options);
+    let facets = facets_of(mesh, facet);
+    Grid { facet, facets, ..Grid::new((&mesh.points, mesh.kind), None, &mesh.cells) }
+}
+
+/// Fields of a mesh at its nodes, and those that are given, which replace others of the same name.
+pub(super) fn point_arrays<'a>(mesh: &'a Mesh, given: Vec<Array<'a>>) -> Result<Vec<Array<'a>>, MeshError> {
+    let own = mesh.node_fields.iter().map(|(name, field)| (name.as_str(), field));
+    Ok(joined(fields("point_data", own, mesh.n_nodes(), 0)?, given))
+}
+
+/// Fields of cells, those that are given, and tags.
+pub(super) fn cell_arrays<'a>(
+    mesh: &'a Mesh,
+    given: &[(&'a str, &'a Field)],
+    options: WriteOptions,
+) -> Result<Vec<Array<'a>>, MeshError> {
+    let n_facets = facet_kind(mesh, options).map_or(0, |_| mesh.facets.tags.len());
+    let of_mesh = mesh.cell_fields.iter().map(|(name, field)| (name.as_str(), field));
+    let given = fields("cell_data", given.iter().copied(), mesh.n_cells(), n_facets)?;
+    let mut arrays = joined(fields("cell_data", of_mesh, mesh.n_cells(), n_facets)?, given);
+    if !mesh.cell_tags.is_empty() || n_facets > 0 {
+        arrays.push(tags(mesh, n_facets));
+    }
+    Ok(arrays)
+}
+
+/// Arrays of the mesh, written early, and given ones.
+fn joined<'a>(mut own: Vec<Array<'a>>, given: Vec<Array<'a>>) -> Vec<Array<'a>> {
+    own.retain(|array| given.iter().all(|other| other.name != array.name));
+    own.iter_mut().for_each(|array| array.is_late = false);
+    own.extend(given);
+    own
 }
 
 /// Writes cells of any order with fields at all their points; curved meshes are written so as well.
 ///
-/// `options.facets` has no meaning here. The file appears under its name only when it is complete.
+/// `options.facets` has no meaning here. The file appears under its name only when it is complete. Returns its sum where
+/// the options ask for it.
 ///
 /// # Errors
 /// [`MeshError::Invalid`] when cells are neither quadrilaterals nor hexahedra, an index is out of range or a field has not
@@ -132,34 +164,58 @@ pub fn write_lagrange(
     point_data: &[(&str, &Field)],
     cell_data: &[(&str, &Field)],
     options: WriteOptions,
-) -> Result<(), MeshError> {
+) -> Result<Option<FileSum>, MeshError> {
     cells.validate()?;
     let n_cells = cells.cells.len() / cells.n_of_cell();
     let of_points = fields("point_data", point_data.iter().copied(), cells.points.len(), 0)?;
     let of_cells = fields("cell_data", cell_data.iter().copied(), n_cells, 0)?;
-    Grid::of_lagrange(cells).write(path, of_points, of_cells, options)
+    let grid = Grid::of_lagrange(cells);
+    let boundary = options.surface.then(|| boundary_of(&grid, cells.order)).transpose()?;
+    grid.write(path, of_points, of_cells, boundary, options)
 }
 
 /// Content of a file: cells of one type, then facets by their corners.
-struct Grid<'a> {
-    points: &'a [[f64; 3]],
-    cell_type: u8,
+pub(super) struct Grid<'a> {
+    pub points: &'a [[f64; 3]],
+    pub kind: CellKind,
+    /// Order of cells whose points are in lexicographic order; none where cells have their corners in VTK's.
+    pub order: Option<usize>,
     /// Position of each point in VTK's order among the points of a cell.
     places: Vec<usize>,
-    cells: &'a [u32],
+    pub cells: &'a [u32],
     facet: Option<CellKind>,
     facets: &'a [u32],
 }
 
 impl<'a> Grid<'a> {
     fn of_lagrange(cells: &LagrangeCells<'a>) -> Self {
-        let cell_type = match (cells.order, cells.kind) {
-            (1, kind) => kind.vtk_type(),
+        let LagrangeCells { kind, order, points, cells } = *cells;
+        Self::new((points, kind), Some(order), cells)
+    }
+
+    /// Cells without facets.
+    fn new((points, kind): (&'a [[f64; 3]], CellKind), order: Option<usize>, cells: &'a [u32]) -> Self {
+        let places = match (order, kind) {
+            (None, kind) => (0..kind.n_nodes()).collect(),
+            (Some(order), CellKind::Segment) => [0, order].into_iter().chain(1..order).collect(),
+            (Some(order), kind) => Numbering::vtk(kind, order, false).places().to_vec(),
+        };
+        Self { points, kind, order, places, cells, facet: None, facets: &[] }
+    }
+
+    /// Number of points of a cell.
+    pub fn points_per_cell(&self) -> usize {
+        self.places.len()
+    }
+
+    /// Number of the type of all cells in VTK.
+    fn vtk_type(&self) -> u8 {
+        match (self.order, self.kind) {
+            (None | Some(1), kind) => kind.vtk_type(),
+            (_, CellKind::Segment) => 68,
             (_, CellKind::Quadrilateral) => 70,
             _ => 72,
-        };
-        let places = Numbering::vtk(cells.kind, cells.order, false).places().to_vec();
-        Self { points: cells.points, cell_type, places, cells: cells.cells, facet: None, facets: &[] }
+        }
     }
 
     fn n_cells(&self) -> usize {
@@ -175,14 +231,41 @@ impl<'a> Grid<'a> {
         path: &Path,
         point_data: Vec<Array<'_>>,
         cell_data: Vec<Array<'_>>,
+        boundary: Option<BoundaryFacets>,
         options: WriteOptions,
-    ) -> Result<(), MeshError> {
+    ) -> Result<Option<FileSum>, MeshError> {
+        if let (Some(boundary), Some(kind)) = (boundary, self.kind.facet_kind()) {
+            let surface = Surface::of(self, boundary);
+            let picked = |arrays: Vec<Array<'_>>, n: usize, entries: &[u32]| {
+                arrays.iter().map(|array| array.picked(n, entries)).collect()
+            };
+            let point_data = picked(point_data, self.points.len(), &surface.points);
+            let cell_data = picked(cell_data, self.n_cells(), &surface.owners);
+            let grid = Grid::new((&surface.coordinates, kind), self.order, &surface.facets);
+            return grid.write(path, point_data, cell_data, None, options);
+        }
+        let (head, groups) = self.document(point_data, cell_data, options);
+        write_atomically(path, |out| {
+            let mut out = Summed::new(out, options.sum.then(Sum::default));
+            write_document(&mut out, &head, &groups)?;
+            Ok(out.into_sum().map(Sum::finish))
+        })
+    }
+
+    /// Returns the head and the arrays of a file, by group.
+    pub fn document<'s>(
+        &'s self,
+        point_data: Vec<Array<'s>>,
+        cell_data: Vec<Array<'s>>,
+        options: WriteOptions,
+    ) -> (Head, [(&'static str, Vec<Array<'s>>); 4]) {
         let coordinates = Array {
             name: "Points".into(),
             kind: "Float64",
             n_components: 3,
             n_bytes: self.points.len() * 24,
-            bytes: source(|first| self.points.as_flattened()[first..].iter().map(|x| x.to_le_bytes())),
+            bytes: stored(self.points.as_flattened(), f64::to_le_bytes, |_| std::iter::empty()),
+            is_late: false,
         };
         let groups = [
             ("PointData", point_data),
@@ -192,25 +275,31 @@ impl<'a> Grid<'a> {
         ];
         // From version 2.1 on, the vertical edges of Lagrange hexahedra are in the order of VTK 9.
         let head = Head {
-            version: if self.cell_type >= 70 { "2.2" } else { "1.0" },
+            version: if self.vtk_type() >= 68 { "2.2" } else { "1.0" },
             n_points: self.points.len(),
             n_cells: self.n_cells() + self.n_facets(),
-            compress: options.compress,
+            compression: options.compression,
         };
-        write_atomically(path, |out| write_document(out, &head, &groups))
+        (head, groups)
     }
 
     fn topology(&self) -> Vec<Array<'_>> {
         let (n_cells, n_facets) = (self.n_cells(), self.n_facets());
         let (per_cell, per_facet) = (self.places.len(), self.facet.map_or(0, CellKind::n_nodes));
+        let cell_type = self.vtk_type();
         let n_indices = self.cells.len() + self.facets.len();
         let is_narrow = n_indices.max(self.points.len()) <= i32::MAX as usize;
-        let nodes = move |first: usize| {
+        let permuted = move |first: usize| {
             let begin = first.min(self.cells.len()) / per_cell * per_cell;
             let cells = self.cells[begin..].chunks_exact(per_cell);
             let nodes = cells.flat_map(|cell| self.places.iter().map(|&place| &cell[place]));
             nodes.chain(self.facets).skip(first - begin).map(|&node| u64::from(node))
         };
+        let facets = move |first: usize| self.facets[first..].iter().map(|node| node.to_le_bytes());
+        let mut connectivity = integers("connectivity", n_indices, is_narrow, permuted);
+        if is_narrow && self.places.iter().copied().eq(0..per_cell) {
+            connectivity.bytes = stored(self.cells, u32::to_le_bytes, facets);
+        }
         let end = move |i: usize| i.min(n_cells) * per_cell + i.saturating_sub(n_cells) * per_facet;
         let ends = move |first: usize| (first + 1..).map(move |i| end(i) as u64);
         let types = Array {
@@ -220,14 +309,11 @@ impl<'a> Grid<'a> {
             n_bytes: n_cells + n_facets,
             bytes: source(move |first| {
                 let facet_type = self.facet.map_or(0, CellKind::vtk_type);
-                (first..).map(move |i| [if i < n_cells { self.cell_type } else { facet_type }])
+                (first..).map(move |i| [if i < n_cells { cell_type } else { facet_type }])
             }),
+            is_late: false,
         };
-        vec![
-            integers("connectivity", n_indices, is_narrow, nodes),
-            integers("offsets", n_cells + n_facets, is_narrow, ends),
-            types,
-        ]
+        vec![connectivity, integers("offsets", n_cells + n_facets, is_narrow, ends), types]
     }
 }
 
@@ -244,10 +330,10 @@ fn integers<'a, I: Iterator<Item = u64>>(
         }
         false => ("Int64", 8 * n, source(move |first| values(first).map(u64::to_le_bytes))),
     };
-    Array { name: name.into(), kind, n_components: 1, n_bytes, bytes }
+    Array { name: name.into(), kind, n_components: 1, n_bytes, bytes, is_late: false }
 }
 
-fn fields<'a>(
+pub(super) fn fields<'a>(
     what: &'static str,
     fields: impl Iterator<Item = (&'a str, &'a Field)>,
     n: usize,
@@ -267,10 +353,8 @@ fn fields<'a>(
             kind: "Float64",
             n_components: field.n_components,
             n_bytes: 8 * (field.values.len() + padding),
-            bytes: source(move |first| {
-                let own = &field.values[first.min(field.values.len())..];
-                own.iter().copied().chain(std::iter::repeat(f64::NAN)).map(f64::to_le_bytes)
-            }),
+            bytes: stored(&field.values, f64::to_le_bytes, |_| std::iter::repeat(f64::NAN.to_le_bytes())),
+            is_late: true,
         });
     }
     Ok(arrays)
@@ -284,10 +368,12 @@ fn tags(mesh: &Mesh, n_facets: usize) -> Array<'_> {
         kind: "Int32",
         n_components: 1,
         n_bytes: 4 * (mesh.n_cells() + n_facets),
-        bytes: source(move |first| {
-            let cells = mesh.cell_tags.iter().copied().chain(std::iter::repeat_n(0, untagged));
-            cells.chain(of_facets.iter().copied()).skip(first).map(i32::to_le_bytes)
+        bytes: stored(&mesh.cell_tags, i32::to_le_bytes, move |first| {
+            let zeros = std::iter::repeat_n(0, untagged.saturating_sub(first));
+            let facets = &of_facets[first.saturating_sub(untagged)..];
+            zeros.chain(facets.iter().copied()).map(i32::to_le_bytes)
         }),
+        is_late: false,
     }
 }
 
@@ -346,12 +432,9 @@ mod tests {
         let points = [[0.0; 3]; 3];
         let (cells, facets) = ([0, 1, 2, 0], [0, 1]);
         let grid = Grid {
-            points: &points,
-            cell_type: 9,
-            places: vec![0, 1, 2, 3],
-            cells: &cells,
             facet: Some(CellKind::Segment),
             facets: &facets,
+            ..Grid::new((&points, CellKind::Quadrilateral), None, &cells)
         };
         let kinds: Vec<&str> = grid.topology().iter().map(|array| array.kind).collect();
         assert_eq!(kinds, ["Int32", "Int32", "UInt8"]);

@@ -1,0 +1,65 @@
+//! What is written of a solution, and how.
+
+use femtile_mesh::io::vtu::Compression;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What is written of a solution on a mesh.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged, expecting = "`true`, `false` or `\"surface\"` is needed here")]
+pub enum VtuOutput {
+    /// All cells, or nothing.
+    Whole(bool),
+    /// A part of the mesh.
+    Part(VtuPart),
+}
+
+/// A part of a mesh.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum VtuPart {
+    /// The facets of cells on the boundary, with the points that they use.
+    Surface,
+}
+
+impl VtuOutput {
+    /// Returns whether a file is written.
+    pub fn is_written(self) -> bool {
+        self != Self::Whole(false)
+    }
+
+    /// Returns whether the file has the boundary alone.
+    pub fn is_surface(self) -> bool {
+        self == Self::Part(VtuPart::Surface)
+    }
+}
+
+/// Compression of the files of a solution.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged, expecting = "`true`, `false`, `\"zlib\"` or `\"lz4\"` is needed here")]
+pub enum CompressOutput {
+    /// With zlib, or not.
+    Default(bool),
+    /// With a method.
+    Method(CompressionName),
+}
+
+/// A method of compression.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum CompressionName {
+    /// zlib at its fastest level.
+    Zlib,
+    /// LZ4: about twice the size of zlib in less than half of the processor time.
+    Lz4,
+}
+
+impl From<CompressOutput> for Compression {
+    fn from(output: CompressOutput) -> Self {
+        match output {
+            CompressOutput::Default(false) => Self::None,
+            CompressOutput::Default(true) | CompressOutput::Method(CompressionName::Zlib) => Self::Zlib,
+            CompressOutput::Method(CompressionName::Lz4) => Self::Lz4,
+        }
+    }
+}

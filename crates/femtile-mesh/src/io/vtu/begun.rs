@@ -1,0 +1,95 @@
+//! A file whose mesh is written while its fields are still computed.
+
+use std::path::{Path, PathBuf};
+
+use super::encode::{Array, write_begin, write_end};
+use super::options::{Compression, WriteOptions};
+use super::write::{cell_arrays, fields, point_arrays, straight};
+use crate::interrupt::Interrupt;
+use crate::io::atomic::PendingFile;
+use crate::io::sum::{FileSum, Sum, Summed};
+use crate::{Field, IsInterrupted, Mesh, MeshError};
+
+/// A file of a mesh without the fields that follow from a solution; dropped, it leaves nothing behind.
+pub struct BegunFile {
+    path: PathBuf,
+    file: PendingFile,
+    sum: Option<Sum>,
+    n_nodes: usize,
+    /// Names and components of the fields that are missing.
+    missing: Vec<(String, usize)>,
+}
+
+impl std::fmt::Debug for BegunFile {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("BegunFile").field("path", &self.path).field("missing", &self.missing).finish()
+    }
+}
+
+impl BegunFile {
+    /// Writes all but some fields at nodes, of which names and numbers of components are known.
+    ///
+    /// None where a file cannot be begun: compressed ones, surfaces, and meshes with curved cells.
+    ///
+    /// # Errors
+    /// Those of [`write()`](super::write()); [`MeshError::Interrupted`], asked for every 4 MiB.
+    pub fn begin(
+        path: &Path,
+        mesh: &Mesh,
+        missing: &[(&str, usize)],
+        options: WriteOptions,
+        is_interrupted: IsInterrupted<'_>,
+    ) -> Result<Option<Self>, MeshError> {
+        if options.compression != Compression::None || options.surface || mesh.curved.is_some() {
+            return Ok(None);
+        }
+        let interrupt = Interrupt(is_interrupted);
+        let n_nodes = mesh.n_nodes();
+        let later = missing.iter().map(|&(name, n_components)| Array {
+            name: name.into(),
+            kind: "Float64",
+            n_components,
+            n_bytes: 8 * n_components * n_nodes,
+            bytes: Box::new(|_, _| ()),
+            is_late: true,
+        });
+        let point_data = point_arrays(mesh, later.collect())?;
+        let grid = straight(mesh, options);
+        let (head, groups) = grid.document(point_data, cell_arrays(mesh, &[], options)?, options);
+        let write = || {
+            let mut file = PendingFile::create(path)?;
+            let sum = options.sum.then(Sum::default);
+            let mut out = Summed::new(file.out(), sum).until(interrupt);
+            write_begin(&mut out, &head, &groups)?;
+            let sum = out.into_sum();
+            let missing = missing.iter().map(|&(name, n_components)| (name.into(), n_components)).collect();
+            Ok(Some(Self { path: path.into(), file, sum, n_nodes, missing }))
+        };
+        write().map_err(|source| match interrupt.is_set() {
+            true => MeshError::Interrupted,
+            false => MeshError::Io { path: path.into(), action: "write", source },
+        })
+    }
+
+    /// Writes the missing fields, in their order, and gives the file its name; returns its sum where the options asked
+    /// for it.
+    ///
+    /// # Errors
+    /// [`MeshError::Invalid`] for other fields than the missing ones, [`MeshError::Io`] when the file cannot be written.
+    pub fn finish(self, found: &[(&str, &Field)]) -> Result<Option<FileSum>, MeshError> {
+        let Self { path, mut file, sum, n_nodes, missing } = self;
+        let names = found.iter().map(|&(name, field)| (name, field.n_components));
+        if !names.eq(missing.iter().map(|(name, n_components)| (name.as_str(), *n_components))) {
+            let message = format!("fields other than {missing:?}, with which the file was begun");
+            return Err(MeshError::Invalid { field: "point_data", message });
+        }
+        let arrays = fields("point_data", found.iter().copied(), n_nodes, 0)?;
+        let write = || {
+            let mut out = Summed::new(file.out(), sum);
+            write_end(&mut out, arrays.iter())?;
+            Ok(out.into_sum().map(Sum::finish))
+        };
+        let written = write().and_then(|sum| file.commit().map(|()| sum));
+        written.map_err(|source| MeshError::Io { path, action: "write", source })
+    }
+}
