@@ -276,8 +276,6 @@ fn choose_metric(
 }
 
 /// Returns the cells per group: some thousand unknowns, but few enough that all multiprocessors have work.
-    cells_per_group(a, b, c)
-}
 fn cells_per_group(n_cells: usize, degree: usize, shape: LaunchShape) -> usize {
     let most = match degree {
         1 => 512,
