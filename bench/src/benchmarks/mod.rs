@@ -19,6 +19,7 @@ mod spmv;
 mod sum_factorization;
 mod tridiagonal;
 mod tridiagonal_cuda;
+mod whole;
 
 use femtile::device::Cpu;
 use femtile::device::cpu::Bandwidth;
@@ -147,6 +148,11 @@ pub(crate) fn all() -> Vec<Benchmark> {
             name: "tridiagonal-cuda",
             summary: "on a GPU: batches of tridiagonal systems of 64 to 1,024 rows, along two axes",
             run: tridiagonal_cuda::run,
+        },
+        Benchmark {
+            name: "whole",
+            summary: "whole runs of `femtile solve`, from case file and mesh to the files of results",
+            run: whole::run,
         },
     ]
 }

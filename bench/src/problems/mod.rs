@@ -12,6 +12,7 @@ pub mod slab;
 pub mod solves;
 pub mod tridiagonal;
 pub mod ventricle;
+pub mod whole;
 
 pub use by_cell::by_cell;
 pub use elliptic::{Elliptic, EllipticSystem};

@@ -1,7 +1,9 @@
 //! The device on emulated CUDA: recordings, reads in progress, arguments of kernels.
 
-use femtile::device::cuda::{Kernel, Launch, Program, Read, Write};
-use femtile::device::{Buffer, Device, DeviceError};
+use std::sync::Arc;
+
+use femtile::device::cuda::{CudaTrace, Kernel, Launch, Program, Read, TracedKind, Write};
+use femtile::device::{Buffer, Cuda, Device, DeviceError};
 use femtile::linalg::vector::VectorKernels;
 
 use crate::emulated_cases::{PLENTY, gpu};
@@ -32,6 +34,32 @@ fn work_that_repeats_is_recorded_replayed_and_counted() {
         assert_eq!(device.kernel_launches(), 3 * round as u64);
     }
     assert_eq!(n_calls, 6, "the first round is carried out, the second recorded");
+}
+
+#[test]
+fn a_trace_has_loads_copies_kernels_and_replays() {
+    let Some(device) = gpu("a_trace_has_loads_copies_kernels_and_replays", PLENTY) else { return };
+    let trace = Arc::new(CudaTrace::default());
+    let device = Cuda::with_driver(trace.driver(device.driver().clone()));
+    device.prepare(vec![SHIFT.of::<f32>()]);
+    let mut x = Buffer::from_vec(&device, vec![1.0f64; 7]).unwrap();
+    let y = Buffer::from_vec(&device, vec![1.0f64; 7]).unwrap();
+    let mut recording = Default::default();
+    for _ in 0..3 {
+        device.repeat(&mut recording, 5, &mut || device.axpby(&mut x, 1.0, &y, 1.0)).unwrap();
+    }
+    x.to_host().unwrap();
+    let (works, n_left_out) = trace.take();
+    let n = |kind: TracedKind, is_of: &dyn Fn(&str) -> bool| {
+        works.iter().filter(|work| work.kind == kind && is_of(&work.name)).count()
+    };
+    assert_eq!(n(TracedKind::Load, &|name| name.starts_with("vector_axpby of vector")), 1, "{works:?}");
+    assert_eq!(n(TracedKind::Kernel, &|name| name == "vector_axpby"), 5);
+    assert_eq!(n(TracedKind::Copy, &|name| name == "copy to the host"), 1);
+    let replays: Vec<_> = works.iter().filter(|work| !work.kernels.is_empty()).collect();
+    assert_eq!((replays.len(), replays[0].kernels["vector_axpby"], n_left_out), (2, 5, 0), "{works:?}");
+    assert!(works.iter().filter(|work| work.kind == TracedKind::Load).all(|load| !load.is_prepared));
+    assert!(trace.take().0.is_empty());
 }
 
 #[test]

@@ -75,3 +75,20 @@ impl Drop for Opening {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cuda::gpus;
+
+    #[test]
+    fn a_gpu_that_is_not_there_is_an_error_with_its_number() {
+        if gpus().is_ok() {
+            return;
+        }
+        match Opening::begin(3, Vec::new()).and_then(Opening::wait) {
+            Err(DeviceError::Absent { requested, .. }) => assert_eq!(requested, "cuda:3"),
+            other => panic!("{other:?}"),
+        }
+    }
+}
