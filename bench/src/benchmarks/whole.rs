@@ -102,7 +102,7 @@ struct Runner<'a> {
     bound: f64,
 }
 
-/// What one run has reported.
+/// The report of one run, with its wall time.
 struct Run {
     seconds: f64,
     report: Value,

@@ -8,29 +8,15 @@ pub struct WholeCase {
     /// The mesh of the case file; none where it is read from a file with this ending.
     pub mesh: Result<String, &'static str>,
     /// The rest of the case file.
-    pub rest: &'static str,
+    pub rest: String,
 }
 
-/// Values on two sides of a box, and a source that varies.
-const AMG_BOX: &str = "
-[equation]
-source = \"sin(3*x) + y*z\"
-[[boundary]]
-where = \"xmin\"
-dirichlet = \"y\"
-[[boundary]]
-where = \"xmax\"
-dirichlet = \"1 + z\"
-[solver]
-preconditioner = \"amg\"
-";
-/// Of a mesh whose file may have no names of tags.
-const AMG_READ: &str =
-    "\n[equation]\nlambda = 1\nsource = \"sin(3*x) + y*z\"\n[solver]\npreconditioner = \"amg\"\n";
+/// The preconditioners, and the space of hexahedra.
+const AMG: &str = "\n[solver]\npreconditioner = \"amg\"\n";
+const GMG: &str = "\n[space]\ndegree = 4\n[solver]\npreconditioner = \"gmg\"\n";
 
-const GMG_BOX: &str = "
-[space]
-degree = 4
+/// Values on two sides of a box, and a source that varies.
+const ON_BOX: &str = "
 [equation]
 source = \"sin(3*x) + y*z\"
 [[boundary]]
@@ -39,9 +25,10 @@ dirichlet = \"y\"
 [[boundary]]
 where = \"xmax\"
 dirichlet = \"1 + z\"
-[solver]
-preconditioner = \"gmg\"
 ";
+
+/// Of a mesh whose file may have no names of tags.
+const ON_FILE: &str = "\n[equation]\nlambda = 1\nsource = \"sin(3*x) + y*z\"\n";
 
 /// Tetrahedra along a side of the largest box and of the others, hexahedra along a side of the box.
 const LARGEST_SIDE: usize = 256;
@@ -61,19 +48,23 @@ pub fn cases(most: usize) -> Vec<WholeCase> {
     // A cell of degree four has about 64 unknowns, a ball of edges h some 12 cells / h^3; ventricles of h mm 5,500 nodes / h^3.
     let of_volume = |finest: f64, at_one: f64| finest.max((at_one / most as f64).cbrt());
     let n = side(HEXAHEDRA, 4);
-    let whole = |name, mesh, rest| WholeCase { name, mesh, rest };
+    let whole = |name, mesh, [equation, solver]: [&str; 2]| WholeCase {
+        name,
+        mesh,
+        rest: format!("{equation}{solver}"),
+    };
     vec![
-        whole("box of tetrahedra, amg", Ok(kuhn(SIDE)), AMG_BOX),
-        whole("large box of tetrahedra, amg", Ok(kuhn(LARGEST_SIDE)), AMG_BOX),
+        whole("box of tetrahedra, amg", Ok(kuhn(SIDE)), [ON_BOX, AMG]),
+        whole("large box of tetrahedra, amg", Ok(kuhn(LARGEST_SIDE)), [ON_BOX, AMG]),
         whole(
             "ventricle, amg",
             Ok(format!("generate = {{ kind = \"ventricle\", h_mm = {:.4} }}", of_volume(0.25, 5_500.0))),
-            "\n[equation]\nlambda = 0.1\nsource = \"x\"\n[solver]\npreconditioner = \"amg\"\n",
+            ["\n[equation]\nlambda = 0.1\nsource = \"x\"\n", AMG],
         ),
         whole(
             "box of hexahedra, p = 4, gmg",
             Ok(format!("generate = {{ kind = \"box\", cells = [{n}, {n}, {n}], cell = \"hexahedron\" }}")),
-            GMG_BOX,
+            [ON_BOX, GMG],
         ),
         whole(
             "ball of hexahedra, p = 4, pmg",
@@ -81,11 +72,13 @@ pub fn cases(most: usize) -> Vec<WholeCase> {
                 "generate = {{ kind = \"ball\", h = {:.4}, cell = \"hexahedron\" }}",
                 of_volume(0.08, 800.0)
             )),
-            "\n[space]\ndegree = 4\n[equation]\nsource = \"x + y*z\"\n[[boundary]]\nwhere = \"surface\"\ndirichlet = 0\n\
-             [solver]\npreconditioner = \"pmg\"\n",
+            [
+                "\n[equation]\nsource = \"x + y*z\"\n[[boundary]]\nwhere = \"surface\"\ndirichlet = 0\n",
+                "\n[space]\ndegree = 4\n[solver]\npreconditioner = \"pmg\"\n",
+            ],
         ),
-        whole("box read from Gmsh 4.1, binary, amg", Err("msh"), AMG_READ),
-        whole("box read from VTU, raw, amg", Err("vtu"), AMG_READ),
+        whole("box read from Gmsh 4.1, binary, amg", Err("msh"), [ON_FILE, AMG]),
+        whole("box read from VTU, raw, amg", Err("vtu"), [ON_FILE, AMG]),
     ]
 }
 

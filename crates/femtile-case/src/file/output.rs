@@ -1,10 +1,10 @@
-//! What is written of a solution, and how.
+//! The files of a solution and their formats.
 
 use femtile_mesh::io::vtu::Compression;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What is written of a solution on a mesh.
+/// The part of a solution on a mesh that is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged, expecting = "`true`, `false` or `\"surface\"` is needed here")]
 pub enum VtuOutput {

@@ -21,6 +21,7 @@ mod pool;
 mod program;
 mod recording;
 mod staging;
+mod start;
 mod trace;
 
 use std::collections::HashMap;

@@ -13,11 +13,10 @@ use super::driver::{Driver, Event, Function, Graph, Launch, PendingCopy, Propert
 use super::nvrtc::Nvrtc;
 use super::pinned::Pinned;
 use super::staging::Staging;
-use super::{Specialisation, locate, pool};
+use super::start::start;
+use super::{Specialisation, pool};
 use crate::DeviceError;
 
-/// The oldest driver that has all that is used: CUDA 12.0.
-const OLDEST: c_int = 12_000;
 /// Dynamic shared memory that a kernel may have without asking: 48 KiB less what it may have declared itself.
 const SHARED_UNASKED: u32 = 16 << 10;
 /// When set, every launch is waited for, so that a fault names its kernel.
@@ -53,64 +52,15 @@ unsafe impl Send for Nvidia {}
 unsafe impl Sync for Nvidia {}
 
 /// Returns the error that a device is not available, with a remedy.
-fn absent(ordinal: usize, reason: impl Into<String>) -> DeviceError {
+pub(super) fn absent(ordinal: usize, reason: impl Into<String>) -> DeviceError {
     DeviceError::Absent { requested: format!("cuda:{ordinal}"), reason: reason.into() }
 }
 
-fn words(refusal: Refusal) -> String {
+pub(super) fn words(refusal: Refusal) -> String {
     let text = |found: Result<&std::ffi::CStr, Refusal>| {
         found.map_or_else(|_| "unknown".into(), |text| text.to_string_lossy().into_owned())
     };
     format!("{} ({})", text(refusal.error_string()), text(refusal.error_name()))
-}
-
-/// Loads the driver's library that the environment names, so that cudarc finds it by its name.
-fn preload() {
-    static ONCE: std::sync::Once = std::sync::Once::new();
-    ONCE.call_once(|| {
-        if let Some(path) = std::env::var_os(locate::DRIVER_VARIABLE) {
-            // SAFETY: the user vouches that this is the driver's library.
-            if let Ok(library) = unsafe { libloading::Library::new(path) } {
-                std::mem::forget(library);
-            }
-        }
-    });
-}
-
-/// Checks that there is a driver, without starting it.
-pub(super) fn check_driver(ordinal: usize) -> Result<(), DeviceError> {
-    driver_version().map(|_| ()).map_err(|reason| absent(ordinal, reason))
-}
-
-/// Returns the version of the driver.
-fn driver_version() -> Result<c_int, String> {
-    preload();
-    // SAFETY: looking for a library has no preconditions.
-    if !unsafe { sys::is_culib_present() } {
-        return Err(format!(
-            "there is no NVIDIA driver (libcuda); solve with `cpu`, install the driver, or name its library in {}",
-            locate::DRIVER_VARIABLE
-        ));
-    }
-    let mut version = 0;
-    // SAFETY: the library is there, and the pointer is that of a number.
-    unsafe { sys::cuDriverGetVersion(&mut version) }.result().map_err(words)?;
-    if version < OLDEST {
-        return Err(format!(
-            "the NVIDIA driver knows CUDA {}.{} at most, and 12.0 is needed; update the driver or solve with `cpu`",
-            version / 1000,
-            version % 1000 / 10
-        ));
-    }
-    Ok(version)
-}
-
-/// Starts the driver and counts GPUs.
-fn start() -> Result<(usize, c_int), String> {
-    let version = driver_version()?;
-    result::init().map_err(|refusal| format!("the NVIDIA driver does not start: {}", words(refusal)))?;
-    let count = result::device::get_count().map_err(words)?;
-    Ok((usize::try_from(count).unwrap_or(0), version))
 }
 
 fn properties_of(ordinal: usize, version: c_int) -> Result<Properties, Refusal> {

@@ -2,7 +2,7 @@
 
 use std::thread::JoinHandle;
 
-use super::{Cuda, Specialisation, nvidia};
+use super::{Cuda, Specialisation, start};
 use crate::DeviceError;
 
 /// A GPU that is being opened by a thread of its own, which takes the driver some 0.2 s.
@@ -34,7 +34,7 @@ impl Opening {
     /// # Errors
     /// [`DeviceError::Absent`] where there is no driver; what else is wrong shows in [`Opening::wait`].
     pub fn begin(ordinal: usize, programs: Vec<Specialisation>) -> Result<Self, DeviceError> {
-        nvidia::check_driver(ordinal)?;
+        start::check_driver(ordinal)?;
         let open = move || {
             let device = Cuda::opened(ordinal, programs)?;
             device.driver().warm_up();

@@ -160,7 +160,7 @@ impl Batches {
     }
 }
 
-/// What the words of cells are made from.
+/// Data of the words of cells.
 struct Entities<'a, S> {
     space: &'a TensorSpace<'a>,
     units: &'a [u32],
@@ -171,7 +171,7 @@ struct Entities<'a, S> {
     is_shared: &'a S,
 }
 
-/// What a group adds to the lists of all, numbered from 0.
+/// Contributions of a group to the lists of all groups, numbered from 0.
 #[derive(Default)]
 struct OfGroup {
     runs: Vec<Run>,

@@ -18,9 +18,9 @@ const FEW_THREADS: usize = 32;
 const PART: usize = 1 << 16;
 /// Lanes that take a row.
 const LANES: usize = 8;
-/// Bytes of the tables of a block that are given without asking, and the most of any GPU since 8.0.
+/// Bytes of the tables of a block that are given without asking, and the most that every GPU since 7.5 has.
 const ROOM: usize = 32 << 10;
-const MOST_ROOM: usize = 96 << 10;
+const MOST_ROOM: usize = 64 << 10;
 
 const COUNT: Kernel<(Write<u32>, Read<u32>, u64)> = Kernel::new("incidence_count");
 const LIST: Kernel<List> = Kernel::new("incidence_list");
