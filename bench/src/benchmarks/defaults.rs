@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use femtile::device::cuda::Opening;
 use femtile::device::{Cpu, Cuda};
 use femtile::solve::{Silent, Stages};
 use femtile::{
@@ -79,7 +80,12 @@ impl Devices {
         self.cpu.install(|| {
             let mut silent = Silent;
             let mut stages = Stages::new(&mut silent);
-            problem.discretize()?.solve(&self.cpu, config, self.opened.clone(), &mut stages)
+            problem.discretize()?.solve(
+                &self.cpu,
+                config,
+                self.opened.clone().map(Opening::from),
+                &mut stages,
+            )
         })
     }
 

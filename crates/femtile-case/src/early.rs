@@ -2,10 +2,10 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use femtile_mesh::Mesh;
+use femtile_device::part;
 use femtile_mesh::io::Staging;
 use femtile_mesh::io::vtu::BegunFile;
-use femtile_solve::{FieldConfig, begin_vtu};
+use femtile_solve::{FieldConfig, SolutionFile};
 
 use crate::file_names::MESH_SOLUTION;
 use crate::output::vtu_options;
@@ -23,14 +23,14 @@ pub(crate) struct Early {
 /// That of `work`, after which nothing is written any more; else that of writing.
 pub(crate) fn beside<R>(
     case: &Case,
-    mesh: &Mesh,
+    file: &SolutionFile<'_>,
     is_beside: bool,
     work: impl FnOnce() -> Result<R, CaseError>,
 ) -> Result<(R, Option<Early>), CaseError> {
     let (is_vain, mut early) = (AtomicBool::new(false), Ok(None));
     let done = rayon::in_place_scope(|scope| {
         if is_beside {
-            scope.spawn(|_| early = Early::begin(case, mesh, &|| is_vain.load(Ordering::Relaxed)));
+            scope.spawn(|_| early = Early::begin(case, file, &|| is_vain.load(Ordering::Relaxed)));
         }
         work().inspect_err(|_| is_vain.store(true, Ordering::Relaxed))
     });
@@ -44,7 +44,7 @@ impl Early {
     /// Those of writing; [`femtile_mesh::MeshError::Interrupted`] once `is_vain` is true.
     fn begin(
         case: &Case,
-        mesh: &Mesh,
+        file: &SolutionFile<'_>,
         is_vain: &(dyn Fn() -> bool + Sync),
     ) -> Result<Option<Self>, CaseError> {
         let output = &case.file.output;
@@ -52,7 +52,8 @@ impl Early {
             return Ok(None);
         }
         let staging = Staging::new(&output.directory)?;
-        let file = begin_vtu(staging.path(MESH_SOLUTION), mesh, vtu_options(case, true), Some(is_vain))?;
+        let begin = || file.begin(staging.path(MESH_SOLUTION), vtu_options(case, true), Some(is_vain));
+        let file = part("beginning the file", begin)?;
         Ok(file.map(|file| Self { staging, file }))
     }
 }

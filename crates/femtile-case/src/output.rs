@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use femtile_device::part;
 use femtile_linalg::krylov::Stop;
 use femtile_mesh::MeshError;
 use femtile_mesh::io::vtu::WriteOptions;
@@ -73,18 +74,18 @@ pub(crate) fn write_results(
         return Ok(report);
     }
     let staging = begun.map_or_else(|| Staging::new(folder), Ok)?;
-    let sum = results(&staging)?;
+    let sum = part("results", || results(&staging))?;
     if names.contains(&PLOT) {
         let solver = &case.file.solver;
         let tolerance = match report.solve.nonlinear {
             Some(_) => solver.nonlinear_tolerance,
             None => solver.tolerance,
         };
-        plot::save_residual_plot(&staging.path(PLOT), &report.solve.residuals, tolerance)?;
+        part("plot", || plot::save_residual_plot(&staging.path(PLOT), &report.solve.residuals, tolerance))?;
     }
     for &name in names.iter().filter(|name| **name != REPORT) {
         let sum = sum.filter(|_| name == MESH_SOLUTION);
-        let sum = sum.map_or_else(|| FileSum::of(&staging.path(name)), Ok)?;
+        let sum = sum.map_or_else(|| part("sum of a file", || FileSum::of(&staging.path(name))), Ok)?;
         report.files.insert(name.into(), sum.into());
     }
     report.timings_s = stages.timings().into();

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use femtile_device::cuda::{CudaTrace, TracedKind, TracedWork};
+use femtile_device::{TimedPart, take_parts, time_parts};
 use femtile_solve::{Progress, SolvedSystem, Stage};
 use serde_json::{Value, json};
 
@@ -16,11 +17,16 @@ enum Lane {
     Stages = 1,
     Loads,
     Gpu,
+    Parts,
 }
 
 impl Lane {
-    const ALL: [(Self, &'static str); 3] =
-        [(Self::Stages, "stages"), (Self::Loads, "kernels compiled or loaded"), (Self::Gpu, "GPU")];
+    const ALL: [(Self, &'static str); 4] = [
+        (Self::Stages, "stages"),
+        (Self::Loads, "kernels compiled or loaded"),
+        (Self::Gpu, "GPU"),
+        (Self::Parts, "parts of stages"),
+    ];
 
     fn of(kind: TracedKind) -> Self {
         match kind {
@@ -30,7 +36,7 @@ impl Lane {
     }
 }
 
-/// The steps of a program one after another, without gaps, and the work of its GPUs.
+/// The steps of a program one after another, without gaps, parts of its stages, and the work of its GPUs.
 ///
 /// ```
 /// use femtile_case::{Profile, Silent};
@@ -53,6 +59,7 @@ impl Profile {
     ///
     /// GPUs that are opened later in this process time their work, also after the profile is dropped.
     pub fn since(origin: Instant) -> Self {
+        time_parts();
         Self { origin, steps: vec![("starting the program", origin)], gpus: CudaTrace::of_process() }
     }
 
@@ -76,6 +83,8 @@ impl Profile {
         let steps = self.steps.iter().zip(ends);
         events
             .extend(steps.map(|(&(step, begun), end)| self.span(step, Lane::Stages, begun, end, json!({}))));
+        let part = |TimedPart { name, begun, end }| self.span(name, Lane::Parts, begun, end, json!({}));
+        events.extend(take_parts().into_iter().map(part));
         let (works, n_left_out) = self.gpus.take();
         events.extend(works.iter().map(|work| self.work(work)));
         json!({ "traceEvents": events, "displayTimeUnit": "ms", "otherData": { "gpu_work_left_out": n_left_out } })

@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use femtile_device::MemoryUse;
+use femtile_device::{MemoryUse, part};
 use femtile_linalg::krylov::Stop;
 use femtile_mesh::check::CheckReport;
 use femtile_mesh::io::FileSum;
@@ -271,7 +271,7 @@ impl Report {
                 n_orphans: checked.n_orphans,
                 // That of the check takes curved cells as straight.
                 volume: match solution.discretization().space() {
-                    Some(_) => solution.component(0).measure()?,
+                    Some(_) => part("volume", || solution.component(0).measure())?,
                     None => checked.volume,
                 },
             },

@@ -10,6 +10,9 @@ use crate::file_names::MESH_SOLUTION;
 use crate::functional::{Evaluated, prepare};
 use crate::{Case, CaseError, Report, output, overlap};
 
+/// Threads from which the file is begun beside the work of a processor.
+const MANY_THREADS: usize = 8;
+
 /// Runs the case.
 pub(crate) fn run(
     cpu: &Cpu,
@@ -24,15 +27,15 @@ pub(crate) fn run(
     let mut warnings = case.warnings().to_vec();
     warnings.extend_from_slice(&checked.warnings);
     warnings.extend(overlap::warnings_of_regions(case, &case.tag_regions(&mut mesh)?));
-    // A solve on the processor would have to wait for the file.
-    let is_beside = opening.is_some();
-    let ((solution, functionals), early) = early::beside(case, &mesh, is_beside, || {
-        let discretization = case.problem((&mesh, &checked.boundary))?.discretize()?;
+    // With few threads, what is done beside the file would have to wait for it.
+    let is_beside = opening.is_some() || cpu.threads() >= MANY_THREADS;
+    let discretization = case.problem((&mesh, &checked.boundary))?.discretize()?;
+    let file = discretization.file();
+    let ((solution, functionals), early) = early::beside(case, &file, is_beside, || {
         warnings.extend(overlap::warnings(case, discretization.overlaps(), "facets"));
         warnings.extend(overlap::warnings(case, discretization.node_overlaps(), "nodes"));
         let functionals = prepare(case, &discretization)?;
-        let opened = opening.map(Opening::wait).transpose()?;
-        let solution = discretization.solve(cpu, config, opened, stages)?;
+        let solution = discretization.solve(cpu, config, opening, stages)?;
         stages.begin(Stage::Write)?;
         Ok((solution, functionals))
     })?;

@@ -25,6 +25,10 @@ use arguments::{Arguments, CacheCommand, Command};
 use failure::Failure;
 use femtile_terminal::{escape, print, say};
 
+#[cfg(not(test))]
+#[global_allocator]
+static ALLOCATOR: femtile::device::cpu::LargePages = femtile::device::cpu::LargePages;
+
 fn main() -> ExitCode {
     let begun = Instant::now();
     let arguments = match Arguments::try_parse() {

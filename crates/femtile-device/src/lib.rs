@@ -13,6 +13,7 @@ pub mod cuda;
 mod error;
 mod host_memory;
 mod host_memory_device;
+mod part;
 mod reference;
 mod scalar;
 
@@ -21,5 +22,6 @@ pub use cpu::{Cpu, parallel};
 pub use cuda::Cuda;
 pub use error::DeviceError;
 pub use host_memory::host_memory_bytes;
+pub use part::{TimedPart, part, take_parts, time_parts};
 pub use reference::Reference;
 pub use scalar::{Element, Scalar};

@@ -1,6 +1,8 @@
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Mutex, PoisonError};
 
-use femtile_device::{Buffer, Cpu, Device, Scalar};
+use femtile_device::{Buffer, Cpu, Device, Scalar, parallel};
 use femtile_linalg::precondition::ResidualSize;
 use femtile_linalg::vector::Convert;
 use femtile_linalg::{LinalgError, Preconditioner, need};
@@ -83,6 +85,9 @@ impl<T: Scalar, D: BoxKernels<T>> GeometricMultigrid<T, D> {
     }
 }
 
+/// Nodes that a thread numbers at least.
+const NODES: usize = 1 << 12;
+
 /// A permutation between vector entries and grid nodes.
 #[derive(Debug)]
 pub(crate) struct Numbering<D: Device> {
@@ -95,12 +100,13 @@ pub(crate) struct Numbering<D: Device> {
 impl<D: Device> Numbering<D> {
     /// Checks that `nodes` is a permutation of 0 to n − 1, and copies it to the device.
     pub fn new(device: &D, nodes: &[u32], n: usize) -> Result<Self, MultigridError> {
-        let mut entries = vec![u32::MAX; n];
-        for (entry, &node) in nodes.iter().enumerate() {
-            if let Some(found) = entries.get_mut(node as usize) {
-                *found = entry as u32;
+        let entries = parallel::map(n, NODES, |_| AtomicU32::new(u32::MAX));
+        parallel::for_each(nodes.len(), NODES, |entry| {
+            if let Some(found) = entries.get(nodes[entry] as usize) {
+                found.store(entry as u32, Relaxed);
             }
-        }
+        });
+        let entries: Vec<u32> = entries.into_iter().map(AtomicU32::into_inner).collect();
         let n_found = entries.iter().filter(|&&entry| entry != u32::MAX).count();
         if nodes.len() != n || n_found != n {
             return Err(MultigridError::Entries { field: "nodes", expected: n, found: n_found });

@@ -2,7 +2,6 @@
 //!
 //! docs/choosing-a-solver.md derives the rules and has the measurements behind the constants.
 
-use femtile_device::Cuda;
 use femtile_device::cuda::gpus;
 use femtile_fem::tensor::TensorProblem;
 use femtile_fem::{BoundaryCondition, Coefficient, Condition, Form};
@@ -93,7 +92,7 @@ pub(crate) fn choose(
     config: &SolverConfig,
     discretization: &Discretization<'_>,
     problem: Option<&TensorProblem<'_>>,
-    (opened, n_threads): (Option<&Cuda>, usize),
+    (is_open, n_threads): (bool, usize),
     solves: Solves,
 ) -> Result<Chosen, SolveError> {
     let space = &discretization.config;
@@ -107,8 +106,8 @@ pub(crate) fn choose(
     let data = Data::of(&discretization.form(0));
     let expected = data.jacobi_iterations(space.degree, config.tolerance);
     let n = discretization.n_dofs() * space.components;
-    let has_gpu = opened.is_some()
-        || config.device == DeviceChoice::Auto && n >= worth_a_gpu(n_threads) && gpus().is_ok();
+    let has_gpu =
+        is_open || config.device == DeviceChoice::Auto && n >= worth_a_gpu(n_threads) && gpus().is_ok();
     let jacobi = || {
         let reason = format!("about {expected:.0} iterations are expected with the diagonal");
         Chosen { preconditioner: PreconditionerConfig::Jacobi, boxes: None, reason }

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use femtile_device::{Cpu, Cuda};
+use femtile_device::cuda::Opening;
+use femtile_device::{Cpu, Cuda, part};
 use femtile_fem::dofs::TensorSpace;
 use femtile_fem::tensor::{TensorProblem, functionals as tensor_functionals};
 use femtile_fem::{BoundaryCondition, Coefficient, FemError, Form, assemble, functionals};
@@ -15,6 +16,7 @@ use crate::check::{self, check_cells};
 use crate::component::Component;
 use crate::device::{self, Choice, Chosen};
 use crate::nonlinear::{self, MassMatrix};
+use crate::output::SolutionFile;
 use crate::overlap::Overlap;
 use crate::right_side::RightSide;
 use crate::solution::{Finished, Solution};
@@ -59,6 +61,11 @@ impl<'m> Discretization<'m> {
     /// Returns the number of degrees of freedom of a component, constrained ones included.
     pub fn n_dofs(&self) -> usize {
         self.space().map_or(self.mesh.n_nodes(), TensorSpace::n_dofs)
+    }
+
+    /// Returns what is known of the file of the solution before it is solved for.
+    pub fn file(&self) -> SolutionFile<'m> {
+        SolutionFile { mesh: self.mesh, space: self.space.clone(), components: self.config.components }
     }
 
     /// Returns conditions that take facets from others.
@@ -170,17 +177,18 @@ impl<'m> Discretization<'m> {
         opened: Option<&Cuda>,
         n_threads: usize,
     ) -> Result<WeakForm<'_>, SolveError> {
-        self.weak_form_for(config, opened, n_threads, Solves::One)
+        self.weak_form_for(config, opened.is_some(), n_threads, Solves::One)
     }
 
-    /// As [`Discretization::weak_form`], with a preconditioner for one solve or for many.
+    /// As [`Discretization::weak_form`], with a preconditioner for one solve or for many; `is_open` says whether a GPU is
+    /// open, or about to be.
     ///
     /// # Errors
     /// As [`Discretization::weak_form`].
     pub(crate) fn weak_form_for(
         &self,
         config: &SolverConfig,
-        opened: Option<&Cuda>,
+        is_open: bool,
         n_threads: usize,
         solves: Solves,
     ) -> Result<WeakForm<'_>, SolveError> {
@@ -193,11 +201,14 @@ impl<'m> Discretization<'m> {
         let (mut config, mut boxes, mut reason) = (config.clone(), None, String::from("asked for"));
         match &config.preconditioner {
             PreconditionerConfig::Auto => {
-                let chosen = auto::choose(&config, self, problems.first(), (opened, n_threads), solves)?;
+                let chosen = auto::choose(&config, self, problems.first(), (is_open, n_threads), solves)?;
                 (config.preconditioner, boxes, reason) = (chosen.preconditioner, chosen.boxes, chosen.reason);
             }
             PreconditionerConfig::Gmg(options) => {
-                boxes = problems.first().map(|problem| Boxes::of(options, problem)).transpose()?;
+                boxes = problems
+                    .first()
+                    .map(|problem| part("box of cells", || Boxes::of(options, problem)))
+                    .transpose()?;
             }
             _ => {}
         }
@@ -210,8 +221,8 @@ impl<'m> Discretization<'m> {
         Ok(WeakForm { kind, config, preconditioner_reason: reason })
     }
 
-    /// Solves on the device of the settings, or on a GPU that is open already; a processor takes over what a GPU that
-    /// was chosen by itself fails at.
+    /// Solves on the device of the settings, or on a GPU that is open or being opened, which is waited for once the data of
+    /// the problem are evaluated; a processor takes over what a GPU that was chosen by itself fails at.
     ///
     /// # Errors
     /// [`SolveError`]; not converging is an outcome.
@@ -219,14 +230,17 @@ impl<'m> Discretization<'m> {
         self,
         cpu: &Cpu,
         config: &SolverConfig,
-        opened: Option<Cuda>,
+        opening: Option<Opening>,
         stages: &mut Stages<'_>,
     ) -> Result<Solution<'m>, SolveError> {
         check_cells(config, &self.config, self.mesh.kind)?;
+        let wait =
+            |opening: Option<Opening>| part("waiting for the GPU", || opening.map(Opening::wait).transpose());
         if self.is_nonlinear() {
-            return nonlinear::solve(self, cpu, config, opened, stages);
+            return nonlinear::solve(self, cpu, config, wait(opening)?, stages);
         }
-        let weak = self.weak_form(config, opened.as_ref(), cpu.threads())?;
+        let weak = self.weak_form_for(config, opening.is_some(), cpu.threads(), Solves::One)?;
+        let opened = wait(opening)?;
         let Choice { device, mut reason } = weak.choose(opened, cpu.threads())?;
         let mut warnings = self.warnings.clone();
         if let Chosen::Cuda(cuda) = device {

@@ -56,7 +56,7 @@ pub use matrix::{LinearSolution, LinearSolver};
 pub use method::{Iteration, SolveDevice};
 pub use nodes::Nodes;
 pub use nonlinear::{MassMatrix, NonlinearConfig, NonlinearMethod, NonlinearReport};
-pub use output::begin_vtu;
+pub use output::SolutionFile;
 pub use overlap::{Overlap, overlaps};
 pub use preconditioner::Level;
 pub use problem::Poisson;

@@ -1,10 +1,11 @@
 //! Solutions as files.
 
 use std::path::Path;
+use std::sync::Arc;
 
-use femtile_device::parallel;
+use femtile_device::{parallel, part};
 use femtile_fem::dofs::TensorSpace;
-use femtile_fem::tensor::{EvenPoints, at_even_points};
+use femtile_fem::tensor::EvenPoints;
 use femtile_mesh::io::FileSum;
 use femtile_mesh::io::vtu::{BegunFile, LagrangeCells, WriteOptions, write_lagrange, write_with};
 use femtile_mesh::{Field, IsInterrupted, Mesh};
@@ -27,29 +28,80 @@ pub(crate) fn write_vtu(
     }
 }
 
-/// Begins the file of a solution on triangles or tetrahedra, before it is solved for; [`Solution::finish_vtu`] ends it.
-///
-/// None for other cells, and with options of a file that cannot be begun.
-///
-/// # Errors
-/// [`SolveError::Mesh`] with the path; [`femtile_mesh::MeshError::Interrupted`].
-///
-/// [`Solution::finish_vtu`]: crate::Solution::finish_vtu
-pub fn begin_vtu(
-    path: impl AsRef<Path>,
-    mesh: &Mesh,
-    options: WriteOptions,
-    is_interrupted: IsInterrupted<'_>,
-) -> Result<Option<BegunFile>, SolveError> {
-    if !mesh.kind.is_simplex() {
-        return Ok(None);
+/// What is known of the file of a solution before it is solved for.
+#[derive(Debug, Clone)]
+pub struct SolutionFile<'m> {
+    pub(crate) mesh: &'m Mesh,
+    pub(crate) space: Option<Arc<TensorSpace<'m>>>,
+    pub(crate) components: usize,
+}
+
+impl SolutionFile<'_> {
+    /// Writes the mesh; [`Solution::finish_vtu`](crate::Solution::finish_vtu) ends the file. None with options of a file that
+    /// cannot be begun.
+    ///
+    /// # Errors
+    /// [`SolveError::Mesh`] with the path; [`femtile_mesh::MeshError::Interrupted`].
+    pub fn begin(
+        &self,
+        path: impl AsRef<Path>,
+        options: WriteOptions,
+        is_interrupted: IsInterrupted<'_>,
+    ) -> Result<Option<BegunFile>, SolveError> {
+        let (path, missing) = (path.as_ref(), [("u", self.components)]);
+        let Some(space) = &self.space else {
+            return Ok(BegunFile::begin(path, self.mesh, &missing, options, is_interrupted)?);
+        };
+        if !BegunFile::is_for(options) {
+            return Ok(None);
+        }
+        let even = even_points(space)?;
+        let (points, cells) = (even.points(), even.cells());
+        let cells =
+            LagrangeCells { kind: self.mesh.kind, order: order_of(space), points: &points, cells: &cells };
+        let tags = tags(self.mesh);
+        let of_cells = cell_data(self.mesh, &tags);
+        Ok(BegunFile::begin_lagrange(path, &cells, &of_cells, &missing, options, is_interrupted)?)
     }
-    Ok(BegunFile::begin(path.as_ref(), mesh, &[("u", 1)], options, is_interrupted)?)
 }
 
 /// Writes a solution into a file that was begun.
-pub(crate) fn finish_vtu(file: BegunFile, u: &[f64]) -> Result<Option<FileSum>, SolveError> {
-    Ok(file.finish(&[("u", &scalar(u))])?)
+pub(crate) fn finish_vtu(
+    file: BegunFile,
+    space: Option<&TensorSpace<'_>>,
+    components: &[Vec<f64>],
+) -> Result<Option<FileSum>, SolveError> {
+    let u = match space {
+        Some(space) => part("values at points", || at_points(&even_points(space)?, components))?,
+        None => scalar(&components[0]),
+    };
+    Ok(part("end of the file", || file.finish(&[("u", &u)]))?)
+}
+
+/// The order of the cells of a file: that of the solution or of the mesh, whichever is higher.
+fn order_of(space: &TensorSpace<'_>) -> usize {
+    space.degree().max(space.mesh().curved.as_ref().map_or(1, |curved| curved.order))
+}
+
+fn even_points<'a>(space: &'a TensorSpace<'a>) -> Result<EvenPoints<'a>, SolveError> {
+    Ok(EvenPoints::new(space, order_of(space))?)
+}
+
+/// The values of all components at the points of a file, as one field.
+fn at_points(even: &EvenPoints<'_>, components: &[Vec<f64>]) -> Result<Field, SolveError> {
+    let values = components.iter().map(|u| even.values(u)).collect::<Result<Vec<_>, _>>()?;
+    Ok(Field { n_components: components.len(), values: interleaved(values) })
+}
+
+/// The tags of cells as a field.
+fn tags(mesh: &Mesh) -> Field {
+    Field { n_components: 1, values: mesh.cell_tags.iter().map(|&tag| f64::from(tag)).collect() }
+}
+
+/// The fields of cells of a mesh, and their tags where it has any.
+fn cell_data<'a>(mesh: &'a Mesh, tags: &'a Field) -> Vec<(&'a str, &'a Field)> {
+    let own = mesh.cell_fields.iter().map(|(name, field)| (name.as_str(), field));
+    own.chain((!mesh.cell_tags.is_empty()).then_some(("tag", tags))).collect()
 }
 
 /// A copy of the values at nodes, made by all threads: fresh memory costs more than the copy.
@@ -82,27 +134,18 @@ fn write_tensor(
     options: WriteOptions,
 ) -> Result<Option<FileSum>, SolveError> {
     let mesh = space.mesh();
-    let order = space.degree().max(mesh.curved.as_ref().map_or(1, |curved| curved.order));
-    let of_component = |u: &Vec<f64>| at_even_points(space, order, u);
-    let mut found = components.iter().map(of_component).collect::<Result<Vec<_>, _>>()?;
-    let values = found.iter_mut().map(|found| std::mem::take(&mut found.values)).collect();
-    let EvenPoints { points, cells, .. } = &found[0];
-    let u = Field { n_components: components.len(), values: interleaved(values) };
-    let mut nodal = vec![("u", u)];
+    let even = even_points(space)?;
+    let (points, cells) = part("points of the file", || (even.points(), even.cells()));
+    let mut nodal = vec![("u", at_points(&even, components)?)];
     for (name, vectors) in &fields.vectors {
         let along = |axis: usize| vectors.iter().skip(axis).step_by(3).copied().collect::<Vec<f64>>();
-        let of_axis = |axis| Ok(at_even_points(space, order, &along(axis))?.values);
-        let axes = (0..3).map(of_axis).collect::<Result<Vec<_>, SolveError>>()?;
-        nodal.push((name, Field { n_components: 3, values: interleaved(axes) }));
+        nodal.push((name, at_points(&even, &[0, 1, 2].map(along))?));
     }
-    let scalar = |values: Vec<f64>| Field { n_components: 1, values };
-    let tags = scalar(mesh.cell_tags.iter().map(|&tag| f64::from(tag)).collect());
-    let error = fields.error_estimate().map(|estimate| scalar(estimate.cells.clone()));
-    let mut cell_data: Vec<(&str, &Field)> =
-        mesh.cell_fields.iter().map(|(name, field)| (name.as_str(), field)).collect();
-    cell_data.extend((!mesh.cell_tags.is_empty()).then_some(("tag", &tags)));
+    let tags = tags(mesh);
+    let error = fields.error_estimate().map(|estimate| scalar(&estimate.cells));
+    let mut cell_data = cell_data(mesh, &tags);
     cell_data.extend(error.iter().map(|field| ("error", field)));
     let point_data: Vec<(&str, &Field)> = nodal.iter().map(|(name, field)| (*name, field)).collect();
-    let cells = LagrangeCells { kind: mesh.kind, order, points, cells };
-    Ok(write_lagrange(path, &cells, &point_data, &cell_data, options)?)
+    let cells = LagrangeCells { kind: mesh.kind, order: order_of(space), points: &points, cells: &cells };
+    Ok(part("file", || write_lagrange(path, &cells, &point_data, &cell_data, options))?)
 }

@@ -1,6 +1,7 @@
 use std::sync::Arc;
 
-use femtile_device::Cpu;
+use femtile_device::cuda::Opening;
+use femtile_device::{Cpu, part};
 use femtile_expression::Names;
 use femtile_fem::dofs::TensorSpace;
 use femtile_fem::{BoundaryCondition, Condition};
@@ -299,7 +300,7 @@ impl<'m> Poisson<'m> {
             let of_facets = discretization.overlaps.iter().map(|overlap| overlap.warning(names, "facets"));
             let of_nodes = discretization.node_overlaps.iter().map(|overlap| overlap.warning(names, "nodes"));
             let overlapping: Vec<String> = of_facets.chain(of_nodes).collect();
-            let mut solution = discretization.solve(&cpu, config, opened, &mut stages)?;
+            let mut solution = discretization.solve(&cpu, config, opened.map(Opening::from), &mut stages)?;
             solution.warn(overlapping);
             Ok(solution)
         })
@@ -370,7 +371,10 @@ impl<'m> Poisson<'m> {
         let place = |key: &str| ["equation".into(), key.into()];
         let source = |component| of_component(mesh, &own.source, (component, n), &place("source"));
         let space = match tensor::is_for(mesh.kind) {
-            true => Some(Arc::new(TensorSpace::new(mesh, self.space.degree)?)),
+            true => {
+                let space = part("numbers of unknowns", || TensorSpace::new(mesh, self.space.degree));
+                Some(Arc::new(space?))
+            }
             false => None,
         };
         warnings.extend(space.iter().flat_map(|space| tensor::warnings(self.space.quadrature, space)));

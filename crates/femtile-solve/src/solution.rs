@@ -319,13 +319,13 @@ impl<'m> Solution<'m> {
         output::write_vtu(path.as_ref(), of, fields, options)
     }
 
-    /// Writes u into a file that [`begin_vtu`](crate::begin_vtu) has begun with the mesh of this solution, and gives it
-    /// its name; returns its sum where its options ask for it.
+    /// Writes u into a file that [`SolutionFile::begin`](crate::SolutionFile::begin) has begun with the mesh of this solution,
+    /// and gives it its name; returns its sum where its options ask for it.
     ///
     /// # Errors
     /// [`SolveError::Mesh`] with the path, also for a file of another mesh.
     pub fn finish_vtu(&self, file: BegunFile) -> Result<Option<FileSum>, SolveError> {
-        output::finish_vtu(file, self.values())
+        output::finish_vtu(file, self.discretization.space(), &self.finished.components)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Operators without a matrix on hexahedra, held to plain loops over dense shape functions.
 
-use femtile::device::{Buffer, Cuda, Scalar};
+use femtile::device::{Buffer, Cpu, Cuda, Scalar};
 use femtile::expression::Expression;
 use femtile::fem::dofs::TensorSpace;
 use femtile::fem::tensor::CellMatrices;
@@ -12,7 +12,8 @@ use femtile::linalg::krylov::cg::{CgOutcome, ConjugateGradient, KrylovConfig};
 use femtile::linalg::krylov::merged_cg::MergedCg;
 use femtile::linalg::precondition::Diagonal;
 use femtile::matrix_free::{
-    CellRule, CudaMatrixFree, CudaMatrixFreeConfig, LaunchShape, MetricEvaluation, Terms,
+    CellRule, CudaMatrixFree, CudaMatrixFreeConfig, LaunchShape, MatrixFree, MatrixFreeConfig,
+    MetricEvaluation, Terms,
 };
 use femtile::mesh::generate::{BoxConfig, BoxSplit, box_mesh};
 use femtile::mesh::{CellKind, Mesh};
@@ -118,6 +119,28 @@ fn check<T: Scalar>(device: &Cuda, mesh: &Mesh, case: &Case<'_>, constrained: &[
             assert!(error <= tolerance, "{what}: entry {i} is off by {error:e}");
         }
         assert!(*first.get_or_insert_with(|| found.clone()) == found, "bits differ from run to run");
+    }
+    check_diagonal(&a, (&space, case), (constrained, &[]), tolerance);
+}
+
+/// The diagonal is that of the operator on a processor.
+fn check_diagonal<T: Scalar>(
+    a: &CudaMatrixFree<T>,
+    (space, case): (&TensorSpace<'_>, &Case<'_>),
+    (constrained, facets): (&[u32], &[FacetMatrix]),
+    tolerance: f64,
+) {
+    let config = MatrixFreeConfig { rule: case.rule, constrained, facets, ..MatrixFreeConfig::default() };
+    let wanted = MatrixFree::<f64>::new(&Cpu::new(1).unwrap(), space, case.terms, config).unwrap().diagonal();
+    let size = wanted.iter().fold(0.0_f64, |size, x| size.max(x.abs()));
+    for (i, (found, wanted)) in a.diagonal().unwrap().iter().zip(&wanted).enumerate() {
+        let error = (found.to_f64() - wanted).abs() / size;
+        assert!(
+            error <= tolerance,
+            "degree {}, {:?}: diagonal {i} is off by {error:e}",
+            case.degree,
+            a.metric()
+        );
     }
 }
 
@@ -225,6 +248,8 @@ pub fn facets_are_added_to_products(device: &Cuda, scope: &Scope) {
             for (i, (found, wanted)) in y.to_host().unwrap().iter().zip(&wanted).enumerate() {
                 assert!((found - wanted).abs() <= 1e-13 * size, "degree {degree}, row {i}: {found} {wanted}");
             }
+            let case = Case { degree, rule: GAUSS, terms, metric: None, cut: None };
+            check_diagonal(&a, (&space, &case), (&constrained, &facets), 1e-13);
             let without = a.with_facets(&[]).unwrap();
             assert_eq!(without.bytes(), bytes);
         }

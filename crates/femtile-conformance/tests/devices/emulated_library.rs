@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use femtile::device::cuda::{Kernel, Launch, Program, Read, Write};
+use femtile::device::cuda::{Kernel, Launch, Opening, Program, Read, Write};
 use femtile::device::{Buffer, Cuda, Device};
 use femtile::expression::{Expression, Names};
 use femtile::fem::{Assembly, Coefficient, DeviceState, Form, Slopes};
@@ -44,8 +44,12 @@ fn values(problem: &Poisson<'_>, gpu: Option<&Cuda>) -> Vec<f64> {
     let config = SolverConfig { tolerance: 1e-12, ..SolverConfig::default() };
     let cpu = Cpu::new(1).unwrap();
     let mut progress = Silent;
-    let solved =
-        problem.discretize().unwrap().solve(&cpu, &config, gpu.cloned(), &mut Stages::new(&mut progress));
+    let solved = problem.discretize().unwrap().solve(
+        &cpu,
+        &config,
+        gpu.cloned().map(Opening::from),
+        &mut Stages::new(&mut progress),
+    );
     let solution = solved.unwrap();
     assert!(solution.has_converged());
     assert_eq!(solution.device().contains("emulator"), gpu.is_some(), "{}", solution.device());
@@ -129,8 +133,12 @@ fn nonlinear_equations_have_on_a_gpu_the_solution_of_a_cpu() {
             let steady = |gpu: Option<&Cuda>| {
                 let mut progress = Silent;
                 let discretization = problem.discretize().unwrap();
-                let solved =
-                    discretization.solve(&cpu, &config, gpu.cloned(), &mut Stages::new(&mut progress));
+                let solved = discretization.solve(
+                    &cpu,
+                    &config,
+                    gpu.cloned().map(Opening::from),
+                    &mut Stages::new(&mut progress),
+                );
                 let solution = solved.unwrap();
                 assert!(solution.has_converged(), "{:?}", solution.nonlinear());
                 assert_eq!(solution.device().contains("emulator"), gpu.is_some());

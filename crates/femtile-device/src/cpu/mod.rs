@@ -24,7 +24,7 @@ use std::sync::Arc;
 use crate::host_memory_device::HostMemoryDevice;
 use crate::{DeviceError, Element};
 pub use bandwidth::Bandwidth;
-pub use memory::{Aligned, zeroed_vec};
+pub use memory::{Aligned, LargePages, zeroed_vec};
 pub use parts::{SharedMut, Source};
 pub use simd::SimdLevel;
 use team::Team;

@@ -44,8 +44,13 @@ impl Points {
 
     /// Appends points of one cell.
     pub fn extend(&mut self, cell: u32, points: &[[f64; 3]]) {
+        self.extend_with(cell, |axis| points.iter().map(move |point| point[axis]));
+    }
+
+    /// Appends points of one cell, given by their coordinates along each axis.
+    pub fn extend_with<I: Iterator<Item = f64>>(&mut self, cell: u32, along: impl Fn(usize) -> I) {
         for (axis, to) in [&mut self.x, &mut self.y, &mut self.z].into_iter().enumerate() {
-            to.extend(points.iter().map(|point| point[axis]));
+            to.extend(along(axis));
         }
         self.cells.resize(self.x.len(), cell);
     }

@@ -28,6 +28,25 @@ pub struct CellMap {
     coordinates: AtPoints,
 }
 
+/// Cells whose maps are evaluated together: their numbers lie beside each other, as SIMD lanes.
+pub(crate) const LANES: usize = 8;
+
+/// The maps of [`LANES`] cells at each product of coordinates.
+#[derive(Debug, Default)]
+pub(crate) struct CellMapBatch {
+    /// Determinants of Jacobians, by points.
+    pub determinants: Vec<[f64; LANES]>,
+    /// Points `[n_q^d][3][LANES]` and slopes.
+    coordinates: AtPoints,
+}
+
+impl CellMapBatch {
+    /// Returns the points: `[n_q^d][3]`.
+    pub fn points(&self) -> &[[f64; LANES]] {
+        self.coordinates.values.as_chunks().0
+    }
+}
+
 impl<'a> CellMaps<'a> {
     /// Prepares maps at coordinates on [0, 1] along each axis.
     pub fn new(space: &'a TensorSpace<'a>, coordinates: &[f64]) -> Self {
@@ -107,6 +126,44 @@ impl<'a> CellMaps<'a> {
             Err(FemError::Inverted { cell, point: map.points[at], value: sign * map.determinants[at] })
         })
     }
+
+    /// Evaluates the maps of the cells at some positions, with the bits of [`CellMaps::of_sound_cell`].
+    ///
+    /// # Errors
+    /// [`FemError::Inverted`] as there, for the first of the cells.
+    pub(crate) fn of_sound_cells(
+        &self,
+        positions: &[usize; LANES],
+        maps: &mut CellMapBatch,
+    ) -> Result<(), FemError> {
+        let (d, CellMapBatch { determinants, coordinates }) = (self.space.dimension(), maps);
+        coordinates.values.resize(3 * LANES * self.tables.n_shapes().pow(d as u32), 0.0);
+        for (lane, &position) in positions.iter().enumerate() {
+            let mut to = coordinates.values[lane..].iter_mut().step_by(LANES);
+            self.for_nodes(position, |node| node.iter().zip(&mut to).for_each(|(x, to)| *to = *x));
+        }
+        self.tables.differentiate(coordinates, d, 3 * LANES);
+        let slopes = coordinates.slopes.each_ref().map(|slopes| slopes.as_chunks::<LANES>().0);
+        determinants.clear();
+        // In two dimensions the third row and column stay as they are.
+        let mut jacobians = [[[0.0; LANES]; 3]; 3];
+        jacobians[2][2] = [1.0; LANES];
+        self.tables.for_points(d, |_, own| {
+            for axis in 0..d {
+                let columns = &slopes[axis][3 * own[axis]..3 * own[axis] + d];
+                jacobians.iter_mut().zip(columns).for_each(|(row, slopes)| row[axis] = *slopes);
+            }
+            determinants.push(determinants_of(&jacobians));
+        });
+        let is_mirrored = |position: usize| self.space.orientation(position).is_mirrored();
+        let signs = positions.map(|position| if is_mirrored(position) { -1.0 } else { 1.0 });
+        let is_sound = |of_point: &[f64; LANES]| (0..LANES).all(|lane| signs[lane] * of_point[lane] > 0.0);
+        if determinants.iter().all(is_sound) {
+            return Ok(());
+        }
+        let mut map = CellMap::default();
+        positions.iter().try_for_each(|&position| self.of_sound_cell(position, &mut map))
+    }
 }
 
 /// Applies a table along each axis of a tensor of points.
@@ -125,6 +182,18 @@ pub fn determinant(j: &[[f64; 3]; 3]) -> f64 {
     j[0][0] * (j[1][1] * j[2][2] - j[1][2] * j[2][1])
         + j[0][1] * (j[1][2] * j[2][0] - j[1][0] * j[2][2])
         + j[0][2] * (j[1][0] * j[2][1] - j[1][1] * j[2][0])
+}
+
+/// Returns $\det J$ of several cells.
+#[inline]
+fn determinants_of([x, y, z]: &[[[f64; LANES]; 3]; 3]) -> [f64; LANES] {
+    let mut found = [0.0; LANES];
+    for (lane, found) in found.iter_mut().enumerate() {
+        *found = x[0][lane] * (y[1][lane] * z[2][lane] - y[2][lane] * z[1][lane])
+            + x[1][lane] * (y[2][lane] * z[0][lane] - y[0][lane] * z[2][lane])
+            + x[2][lane] * (y[0][lane] * z[1][lane] - y[1][lane] * z[0][lane]);
+    }
+    found
 }
 
 /// Returns $J^{-1}$ for a non-zero determinant.

@@ -8,10 +8,16 @@ use femtile_sparse::csr::Csr;
 use super::sparsity::Pattern;
 use super::{TensorProblem, TensorSystem};
 use crate::FemError;
+use crate::constraints::Constraints;
 use crate::tensor::CellMatrices;
 
-/// Cells whose matrices are in memory together.
-const CELLS: usize = 64;
+/// Entries of matrices of cells that are in memory together, and the least and most cells.
+const ENTRIES: usize = 1 << 20;
+const CELLS: [usize; 2] = [64, 4096];
+
+/// Rows that a thread fills at least, and parts of all rows for each thread.
+const ROWS: usize = 256;
+const PARTS_PER_THREAD: usize = 2;
 
 /// Entries of the matrix during assembly, and the product with given values.
 struct Filling<'a> {
@@ -58,41 +64,80 @@ pub fn assemble_interruptible<'a, D: Device>(
     let pattern = Pattern::new(space, problem.constraints());
     let values = vec![0.0; pattern.columns.len()];
     let mut filling = Filling { problem, pattern, values, product: vec![0.0; space.n_dofs()] };
-    let mut dofs = vec![0; space.dofs_per_cell()];
-    for block in (0..space.n_cells()).step_by(CELLS) {
-        let positions = block..(block + CELLS).min(space.n_cells());
-        let matrices = parallel::map(positions.len(), 1, |i| cells.matrix(block + i));
-        for (position, matrix) in positions.zip(matrices) {
-            space.cell_dofs(position, &mut dofs);
-            filling.add(&dofs, &matrix?);
-        }
+    let n = space.dofs_per_cell();
+    let per_block = (ENTRIES / (n * n)).clamp(CELLS[0], CELLS[1]);
+    for block in (0..space.n_cells()).step_by(per_block) {
+        let positions = block..(block + per_block).min(space.n_cells());
+        let matrices = parallel::map(positions.len(), 1, |i| {
+            let mut dofs = vec![0; n];
+            space.cell_dofs(block + i, &mut dofs);
+            Ok((dofs, cells.matrix(block + i)?))
+        });
+        let matrices = matrices.into_iter().collect::<Result<Vec<_>, FemError>>()?;
+        filling.add(&matrices.iter().map(|(dofs, matrix)| (&dofs[..], &matrix[..])).collect::<Vec<_>>());
         if progress(block as f64 / space.n_cells() as f64).is_break() {
             return Err(FemError::Interrupted);
         }
     }
-    problem.facet_matrices().iter().for_each(|facet| filling.add(&facet.dofs, &facet.entries));
+    let facets = problem.facet_matrices().iter();
+    filling.add(&facets.map(|facet| (&facet.dofs[..], &facet.entries[..])).collect::<Vec<_>>());
     let Filling { pattern, values, product, .. } = filling.with_unit_rows();
     let system = problem.lifted(device, product)?;
     let matrix = Csr::from_parts(device, space.n_dofs(), pattern.offsets, pattern.columns, values)?;
     Ok((matrix, system))
 }
 
-impl Filling<'_> {
-    /// Adds the matrix of a cell or facet.
-    fn add(&mut self, dofs: &[u32], matrix: &[f64]) {
-        let constraints = self.problem.constraints();
+/// Consecutive rows that one thread fills.
+struct Rows<'a> {
+    first: usize,
+    /// Place of the first entry among those of all rows.
+    begin: usize,
+    values: &'a mut [f64],
+    product: &'a mut [f64],
+}
+
+impl Rows<'_> {
+    /// Adds what these rows have of the matrix of a cell or facet.
+    fn add(&mut self, pattern: &Pattern, constraints: &Constraints, dofs: &[u32], matrix: &[f64]) {
+        let n_rows = self.product.len();
         for (&row, entries) in dofs.iter().zip(matrix.chunks_exact(dofs.len())) {
+            let Some(own) = (row as usize).checked_sub(self.first).filter(|&own| own < n_rows) else {
+                continue;
+            };
             if constraints.contains(row as usize) {
                 continue;
             }
             for (&column, entry) in dofs.iter().zip(entries) {
                 if let Some(given) = constraints.value(column as usize) {
-                    self.product[row as usize] += entry * given;
-                } else if let Some(place) = self.pattern.place(row as usize, column) {
-                    self.values[place] += entry;
+                    self.product[own] += entry * given;
+                } else if let Some(place) = pattern.place(row as usize, column) {
+                    self.values[place - self.begin] += entry;
                 }
             }
         }
+    }
+}
+
+impl Filling<'_> {
+    /// Adds matrices of cells or facets with their degrees of freedom, to each row in their order; threads have rows of their
+    /// own.
+    fn add(&mut self, matrices: &[(&[u32], &[f64])]) {
+        let n_rows = self.product.len();
+        let per_part = n_rows.div_ceil(PARTS_PER_THREAD * rayon::current_num_threads()).max(ROWS);
+        let (mut values, mut products) = (self.values.as_mut_slice(), self.product.as_mut_slice());
+        let mut parts = Vec::new();
+        for first in (0..n_rows).step_by(per_part) {
+            let end = n_rows.min(first + per_part);
+            let begin = self.pattern.offsets.get(first);
+            let n_entries = self.pattern.offsets.get(end) - begin;
+            let own = values.split_off_mut(..n_entries).unwrap_or_default();
+            let product = products.split_off_mut(..end - first).unwrap_or_default();
+            parts.push(Rows { first, begin, values: own, product });
+        }
+        let (pattern, constraints) = (&self.pattern, self.problem.constraints());
+        parallel::for_each_item(parts, 1, |mut rows| {
+            matrices.iter().for_each(|(dofs, matrix)| rows.add(pattern, constraints, dofs, matrix));
+        });
     }
 
     fn with_unit_rows(mut self) -> Self {

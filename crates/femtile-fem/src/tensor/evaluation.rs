@@ -3,7 +3,6 @@
 use femtile_device::parallel;
 use femtile_element::tensor::Table;
 use femtile_expression::TapeScratch;
-use rayon::prelude::*;
 
 use crate::FemError;
 use crate::dofs::{Group, TensorSpace};
@@ -14,14 +13,14 @@ use crate::geometry::{CellMap, CellMaps, inverse};
 
 /// Tables for evaluation at the points of a rule.
 pub(crate) struct Evaluation<'a> {
-    space: &'a TensorSpace<'a>,
-    maps: CellMaps<'a>,
+    pub(super) space: &'a TensorSpace<'a>,
+    pub(super) maps: CellMaps<'a>,
     tables: PointTables,
     /// The transpose of the values of shape functions at points.
-    moments: Table,
+    pub(super) moments: Table,
     /// The transpose of the slopes of shape functions at points.
     slope_moments: Table,
-    weights: Vec<f64>,
+    pub(super) weights: Vec<f64>,
 }
 
 /// The points of a cell.
@@ -206,89 +205,13 @@ impl<'a> Evaluation<'a> {
     ) -> Result<f64, FemError> {
         Ok(self.map(of_cell)?.into_iter().sum())
     }
-
-    /// Adds $\int f\varphi_i$ to a vector, cell after cell, where `given` evaluates f at the points of a cell.
-    ///
-    /// Groups of cells add directly to degrees of freedom they meet first; other contributions are stored and added
-    /// while threads work on later groups.
-    pub fn add_moments(
-        &self,
-        out: &mut [f64],
-        given: impl Fn(&mut Found, &CellPoints) -> Result<(), FemError> + Sync,
-    ) -> Result<(), FemError> {
-        let of_group = |workspace: &mut (Found, CellPoints), (group, own): (&Group, &mut [f64])| {
-            let (found, points) = workspace;
-            let mut aside = Vec::new();
-            for position in group.cells.clone() {
-                self.write_points(points, position)?;
-                given(found, points)?;
-                for (&dof, &moment) in points.dofs.iter().zip(self.moments(found, points)) {
-                    match (dof as usize).checked_sub(group.dofs.start) {
-                        Some(at) => own[at] += moment,
-                        None => aside.push((dof, moment)),
-                    }
-                }
-            }
-            Ok(aside)
-        };
-        let mut ready = Vec::new();
-        for groups in self.space.groups().chunks(GROUPS) {
-            let begin = groups[0].dofs.start;
-            let (before, own) = out.split_at_mut(begin);
-            let parts = groups.iter().zip(of_groups(groups, own)).collect::<Vec<_>>();
-            let work = || parts.into_par_iter().map_init(Default::default, of_group).collect::<Vec<_>>();
-            let (found, ()) = rayon::join(work, || add(before, ready));
-            ready = found.into_iter().collect::<Result<Vec<_>, FemError>>()?;
-        }
-        add(out, ready);
-        Ok(())
-    }
 }
 
 /// Cells per task of a thread.
 const CELLS: usize = 64;
 
-/// Groups computed while stored contributions of earlier ones are added.
-const GROUPS: usize = 64;
-
 /// Splits a vector, starting with that of the first group, into the parts that groups meet first.
 pub(super) fn of_groups<'v, T>(groups: &[Group], mut values: &'v mut [T]) -> Vec<&'v mut [T]> {
     let split = |group: &Group| values.split_off_mut(..group.dofs.len()).unwrap_or_default();
     groups.iter().map(split).collect()
-}
-
-/// Adds stored contributions of groups, in order.
-fn add(out: &mut [f64], aside: Vec<Vec<(u32, f64)>>) {
-    aside.into_iter().flatten().for_each(|(dof, moment)| out[dof as usize] += moment);
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::dofs::tensor::test_meshes::squares;
-
-    #[test]
-    fn moments_have_the_bits_of_a_sum_cell_after_cell() {
-        let mesh = squares(83, 67);
-        let space = TensorSpace::new(&mesh, 10).unwrap();
-        assert!(space.groups().len() > GROUPS);
-        let evaluation = Evaluation::new(&space, CellRule::default());
-        let given = |found: &mut Found, points: &CellPoints| {
-            found.given.clear();
-            let value = |q: usize| 0.1 + f64::from(points.cell % 7) / (q + 1) as f64;
-            found.given.extend((0..points.weights.len()).map(value));
-            Ok(())
-        };
-        let mut expected = vec![0.0; space.n_dofs()];
-        let (mut found, mut points) = (Found::default(), CellPoints::default());
-        for position in 0..space.n_cells() {
-            evaluation.write_points(&mut points, position).unwrap();
-            given(&mut found, &points).unwrap();
-            let moments = evaluation.moments(&mut found, &points);
-            points.dofs.iter().zip(moments).for_each(|(&dof, moment)| expected[dof as usize] += moment);
-        }
-        let mut sums = vec![0.0; space.n_dofs()];
-        evaluation.add_moments(&mut sums, given).unwrap();
-        assert_eq!(sums, expected);
-    }
 }

@@ -8,69 +8,103 @@ use crate::geometry::CellMaps;
 use crate::geometry::point_tables::AtPoints;
 use femtile_device::parallel;
 
-/// A function at evenly spaced points of all cells.
-#[derive(Debug, Clone, PartialEq)]
-pub struct EvenPoints {
-    /// The points; neighbours share those on their common side.
-    pub points: Vec<[f64; 3]>,
-    /// The values of the function.
-    pub values: Vec<f64>,
-    /// Points of each cell of the mesh, in its own axes, the first fastest: `[n_cells × (order + 1)^d]`.
-    pub cells: Vec<u32>,
+/// Evenly spaced points of all cells of a space.
+#[derive(Debug)]
+pub struct EvenPoints<'a> {
+    space: &'a TensorSpace<'a>,
+    /// The space whose unknowns number the points, where it is another.
+    shape: Option<TensorSpace<'a>>,
 }
 
-/// Evaluates the function with degrees of freedom `u` at evenly spaced points of cells.
-///
-/// # Errors
-/// [`FemError::Length`] if `u` does not match the space, [`FemError::Degree`] for an unsupported order.
-pub fn at_even_points(space: &TensorSpace<'_>, order: usize, u: &[f64]) -> Result<EvenPoints, FemError> {
-    check_length(space, u)?;
-    // Points are numbered as the unknowns of a space of that order.
-    let own;
-    let shape = if order == space.degree() {
-        space
-    } else {
-        own = TensorSpace::new(space.mesh(), order)?;
-        &own
-    };
-    let even: Vec<f64> = (0..=order).map(|i| i as f64 / order as f64).collect();
-    let interpolation = space.shapes().values(&even);
-    let maps = CellMaps::new(shape, &even);
-    let (mut points, mut values) = (vec![[0.0; 3]; shape.n_dofs()], vec![0.0; shape.n_dofs()]);
-    let of_group = |workspace: &mut Workspace, group: &Group, points: &mut [[f64; 3]], values: &mut [f64]| {
-        for position in group.cells.clone() {
-            workspace.dofs.resize(space.dofs_per_cell(), 0);
-            space.cell_dofs(position, &mut workspace.dofs);
+impl<'a> EvenPoints<'a> {
+    /// Numbers the points of all cells, `order + 1` along each axis; neighbours share those on their common side.
+    ///
+    /// # Errors
+    /// [`FemError::Degree`] for an unsupported order.
+    pub fn new(space: &'a TensorSpace<'a>, order: usize) -> Result<Self, FemError> {
+        let is_other = order != space.degree();
+        let shape = is_other.then(|| TensorSpace::new(space.mesh(), order)).transpose()?;
+        Ok(Self { space, shape })
+    }
+
+    /// Returns the space whose unknowns number the points.
+    fn shape(&self) -> &TensorSpace<'a> {
+        self.shape.as_ref().unwrap_or(self.space)
+    }
+
+    /// Returns coordinates along an axis of the reference cell.
+    fn along(&self) -> Vec<f64> {
+        let order = self.shape().degree();
+        (0..=order).map(|i| i as f64 / order as f64).collect()
+    }
+
+    /// Returns the points.
+    pub fn points(&self) -> Vec<[f64; 3]> {
+        let maps = CellMaps::new(self.shape(), &self.along());
+        self.at_all([0.0; 3], |workspace, position| {
+            maps.points(position, &mut workspace.function);
+            workspace.points.clear();
+            workspace.points.extend_from_slice(workspace.function.values.as_chunks().0);
+        })
+    }
+
+    /// Returns the values of the function with degrees of freedom `u` at the points.
+    ///
+    /// # Errors
+    /// [`FemError::Length`] if `u` does not match the space.
+    pub fn values(&self, u: &[f64]) -> Result<Vec<f64>, FemError> {
+        check_length(self.space, u)?;
+        let interpolation = self.space.shapes().values(&self.along());
+        Ok(self.at_all(0.0, |workspace, position| {
+            workspace.dofs.resize(self.space.dofs_per_cell(), 0);
+            self.space.cell_dofs(position, &mut workspace.dofs);
             workspace.function.values.clear();
             workspace.function.values.extend(workspace.dofs.iter().map(|&dof| u[dof as usize]));
-            workspace.function.along_all(&interpolation, space.dimension(), 1);
-            maps.points(position, &mut workspace.coordinates);
-            workspace.dofs.resize(shape.dofs_per_cell(), 0);
-            shape.cell_dofs(position, &mut workspace.dofs);
-            let found = workspace.coordinates.values.as_chunks().0.iter().zip(&workspace.function.values);
-            for (&number, (point, value)) in workspace.dofs.iter().zip(found) {
-                // Earlier groups have the other points.
-                if let Some(at) = (number as usize).checked_sub(group.dofs.start) {
-                    (points[at], values[at]) = (*point, *value);
+            workspace.function.along_all(&interpolation, self.space.dimension(), 1);
+            workspace.points.clear();
+            workspace.points.extend_from_slice(&workspace.function.values);
+        }))
+    }
+
+    /// Collects what `of_cell` leaves in `points` of the workspace for each cell, the first axis fastest.
+    fn at_all<R: Copy + Send + Default + Sync>(
+        &self,
+        zero: R,
+        of_cell: impl Fn(&mut Workspace<R>, usize) + Sync,
+    ) -> Vec<R> {
+        let shape = self.shape();
+        let mut found = vec![zero; shape.n_dofs()];
+        let of_group = |workspace: &mut Workspace<R>, (group, own): (&Group, &mut [R])| {
+            for position in group.cells.clone() {
+                of_cell(workspace, position);
+                workspace.dofs.resize(shape.dofs_per_cell(), 0);
+                shape.cell_dofs(position, &mut workspace.dofs);
+                for (&number, value) in workspace.dofs.iter().zip(&workspace.points) {
+                    // Earlier groups have the other points.
+                    if let Some(at) = (number as usize).checked_sub(group.dofs.start) {
+                        own[at] = *value;
+                    }
                 }
             }
-        }
-    };
-    let groups = shape.groups();
-    let parts = of_groups(groups, &mut points).into_iter().zip(of_groups(groups, &mut values));
-    let parts: Vec<_> = groups.iter().zip(parts).collect();
-    parallel::for_each_item_with(parts, 1, Workspace::default, |workspace, (group, (points, values))| {
-        of_group(workspace, group, points, values);
-    });
-    Ok(EvenPoints { points, values, cells: cells(shape) })
+        };
+        let groups = shape.groups();
+        let parts: Vec<_> = groups.iter().zip(of_groups(groups, &mut found)).collect();
+        parallel::for_each_item_with(parts, 1, Workspace::default, of_group);
+        found
+    }
+
+    /// Returns the points of each cell of the mesh, in its own axes, the first fastest: `[n_cells × (order + 1)^d]`.
+    pub fn cells(&self) -> Vec<u32> {
+        cells(self.shape())
+    }
 }
 
 /// Workspace for a cell.
 #[derive(Default)]
-struct Workspace {
+struct Workspace<R> {
     dofs: Vec<u32>,
     function: AtPoints,
-    coordinates: AtPoints,
+    points: Vec<R>,
 }
 
 /// Returns the degrees of freedom of each cell of the mesh, in its own axes.
@@ -119,20 +153,15 @@ mod tests {
             dofs.iter().zip(&map.points).for_each(|(&dof, &point)| u[dof as usize] = f(point));
         }
         for order in [1, 3, 4] {
-            let found = at_even_points(&space, order, &u).unwrap();
-            assert!(
-                found
-                    .points
-                    .iter()
-                    .zip(&found.values)
-                    .all(|(&point, value)| (f(point) - value).abs() < 1e-13)
-            );
+            let even = EvenPoints::new(&space, order).unwrap();
+            let (points, values, cells) = (even.points(), even.values(&u).unwrap(), even.cells());
+            assert!(points.iter().zip(&values).all(|(&point, value)| (f(point) - value).abs() < 1e-13));
             let n = order + 1;
-            for (cell, points) in found.cells.chunks_exact(n.pow(3)).enumerate() {
+            for (cell, own) in cells.chunks_exact(n.pow(3)).enumerate() {
                 let nodes = mesh.cell(cell);
                 for (local, at) in [(0, 0), (1, order), (3, n * order), (4, n * n * order), (6, n.pow(3) - 1)]
                 {
-                    assert_eq!(found.points[points[at] as usize], mesh.points[nodes[local] as usize]);
+                    assert_eq!(points[own[at] as usize], mesh.points[nodes[local] as usize]);
                 }
             }
         }

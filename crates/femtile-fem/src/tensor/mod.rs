@@ -10,12 +10,14 @@ mod even_points;
 mod facets;
 pub mod functionals;
 mod linearized;
+mod moments;
+mod products;
 mod pure_neumann;
 mod recovery;
 mod refill;
 mod sparsity;
 
-use femtile_device::{Buffer, Cpu, Device};
+use femtile_device::{Buffer, Cpu, Device, parallel, part};
 
 use crate::FemError;
 use crate::assembly::floating;
@@ -26,7 +28,7 @@ use crate::geometry::CellRule;
 pub use assemble::{assemble, assemble_interruptible};
 pub use cell_matrices::CellMatrices;
 pub(crate) use evaluation::{CellPoints, Evaluation, Found};
-pub use even_points::{EvenPoints, at_even_points};
+pub use even_points::EvenPoints;
 pub use facets::FacetMatrix;
 use facets::{FacetTerms, Flux};
 pub use recovery::RecoveredGradient;
@@ -64,6 +66,9 @@ pub struct TensorSystem<'a, D: Device = Cpu> {
 /// A product with an operator: `apply(y, x)` overwrites all of `y` with $A x$.
 pub type Apply<'a> = dyn FnMut(&mut [f64], &[f64]) -> Result<(), FemError> + 'a;
 
+/// Entries of the right side that a thread computes at a time.
+const ENTRIES: usize = 1 << 14;
+
 /// Source integrals have p + 2 points along each axis.
 const SOURCE_RULE: CellRule = CellRule::Gauss { extra: 1 };
 
@@ -75,15 +80,20 @@ impl<'a> TensorProblem<'a> {
     /// any condition; see [`FemError`].
     pub fn new(space: &'a TensorSpace<'a>, form: &Form<'a>) -> Result<Self, FemError> {
         let winners = winners(form)?;
-        let constraints = Constraints::dirichlet_of_any_degree(space, form, &winners)?;
+        let constraints =
+            part("given values", || Constraints::dirichlet_of_any_degree(space, form, &winners))?;
         let mut load = vec![0.0; space.n_dofs()];
         if form.source.as_constant() != Some(0.0) {
             let source = Compiled::scalar("source", form.source, form.mesh)?;
             let evaluation = Evaluation::new(space, SOURCE_RULE);
-            evaluation.add_moments(&mut load, |found, points| points.eval(found, &source))?;
+            let add = || evaluation.add_moments(&mut load, &source, f64::NAN);
+            part("integrals of the source", add)?;
         }
-        let FacetTerms { matrices, flux, reacting } = facets::facet_terms(space, form, &winners, &mut load)?;
-        let is_pure_neumann = pure_neumann::is_pure_neumann(space, form, &winners, &reacting)?;
+        let FacetTerms { matrices, flux, reacting } =
+            part("facet terms", || facets::facet_terms(space, form, &winners, &mut load))?;
+        let is_pure_neumann = part("components without conditions", || {
+            pure_neumann::is_pure_neumann(space, form, &winners, &reacting)
+        })?;
         Ok(Self { space, form: *form, constraints, facet_matrices: matrices, load, flux, is_pure_neumann })
     }
 
@@ -141,6 +151,37 @@ impl<'a> TensorProblem<'a> {
         self.lifted(device, product)
     }
 
+    /// As [`TensorProblem::lift`], with products of the cells alone that have a given value, by the quadrature rule of the
+    /// operator.
+    ///
+    /// # Cost
+    /// $O(p^{d+1})$ for each cell with a given value.
+    /// # Errors
+    /// [`FemError::Incompatible`] for unbalanced data of a pure Neumann problem; folded cells, coefficients that are not
+    /// finite.
+    pub fn lift_by_cells<D: Device>(
+        &self,
+        device: &D,
+        rule: CellRule,
+    ) -> Result<TensorSystem<'a, D>, FemError> {
+        let space = self.space;
+        let positions = part("cells with given values", || {
+            products::touching(space, &space.marks(self.constraints.dofs()))
+        });
+        let free = |dof: u32| !self.constraints.contains(dof as usize);
+        let mut product = vec![0.0; space.n_dofs()];
+        if self.constraints.values().iter().any(|&value| value != 0.0) {
+            let mut given = vec![0.0; space.n_dofs()];
+            self.constraints.impose(&mut given);
+            let of = (&given[..], &positions[..]);
+            part("products of cells", || {
+                products::add_products(space, &self.form, rule, of, free, &mut product)
+            })?;
+            self.add_facets(&mut product, &given);
+        }
+        self.lifted(device, product)
+    }
+
     /// Adds $y \mathrel{+}= R x$ with the matrices R of all facets.
     pub fn add_facets(&self, y: &mut [f64], x: &[f64]) {
         for FacetMatrix { dofs, entries } in &self.facet_matrices {
@@ -154,14 +195,16 @@ impl<'a> TensorProblem<'a> {
     /// Returns the right side; `product` is $A g$.
     fn lifted<D: Device>(&self, device: &D, product: Vec<f64>) -> Result<TensorSystem<'a, D>, FemError> {
         let mut rhs = product;
-        rhs.iter_mut().zip(&self.load).for_each(|(b, load)| *b = load - *b);
+        parallel::for_chunks_mut(&mut rhs, ENTRIES, |begin, rhs| {
+            rhs.iter_mut().zip(&self.load[begin..]).for_each(|(b, load)| *b = load - *b);
+        });
         self.constraints.dofs().iter().for_each(|&dof| rhs[dof as usize] = 0.0);
         let Flux { integral, size } = self.flux;
         let imbalance =
             if self.is_pure_neumann { floating::balance(&mut rhs, integral + 0.0, size)? } else { 0.0 };
         Ok(TensorSystem {
             space: self.space,
-            rhs: Buffer::from_vec(device, rhs)?,
+            rhs: part("copy to the device", || Buffer::from_vec(device, rhs))?,
             constraints: self.constraints.clone(),
             is_pure_neumann: self.is_pure_neumann,
             imbalance,

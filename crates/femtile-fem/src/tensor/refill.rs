@@ -171,10 +171,7 @@ impl<'a> TensorAssembly<'a> {
         values.fill(0.0);
         rhs.copy_from_slice(&problem.facet_load);
         if let Some(source) = &problem.source {
-            self.loads.add_moments(rhs, |found, points| {
-                found.points.time = state.time;
-                points.eval(found, source)
-            })?;
+            self.loads.add_moments(rhs, source, state.time)?;
         }
         let n = self.space.dofs_per_cell();
         let evaluation = &self.integrals.evaluation;

@@ -96,13 +96,14 @@ impl<T: SumFactorization + Lanes> CellLoop<T> {
         };
         let marks = space.marks(constrained);
         let constrained: Vec<u32> = constrained.iter().flat_map(rows).collect();
-        let parts = Partition::new(space, &numbers, &layout, cpu.threads(), |row| marks[row / components]);
+        let is_constrained = |row: usize| marks[row / components];
+        let parts = cpu.install(|| Partition::new(space, &numbers, &layout, cpu.threads(), is_constrained));
         let facets: Vec<FacetMatrix> = (0..components as u32)
             .flat_map(|component| facets.iter().map(move |facet| (component, facet)))
             .map(|(component, facet)| free_facet(facet, components as u32, component, &constrained))
             .collect();
         let late: Vec<u32> = facets.iter().flat_map(|facet| facet.dofs.iter().copied()).collect();
-        let schedule = Schedule::new(space, &layout, &parts, &late);
+        let schedule = cpu.install(|| Schedule::new(space, &layout, &parts, &late));
         let begin = |row: usize| constrained.partition_point(|&other| (other as usize) < row);
         let mut constrained_begins: Vec<usize> =
             schedule.tiles.iter().map(|tile| begin(tile.start)).collect();

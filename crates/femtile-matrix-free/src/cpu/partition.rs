@@ -1,9 +1,13 @@
 //! Distribution of cells to threads, and unknowns that cells of several threads share.
 
+use std::collections::HashMap;
 use std::ops::Range;
+use std::sync::atomic::AtomicU16;
+use std::sync::atomic::Ordering::Relaxed;
 
 use super::cell_unknowns::CellUnknowns;
 use super::layout::Layout;
+use femtile_device::parallel;
 use femtile_fem::dofs::{Group, TensorSpace};
 
 /// An entity of a cell that its batch does not add to the result.
@@ -43,46 +47,41 @@ impl Partition {
         numbers: &CellUnknowns,
         layout: &Layout,
         n_threads: usize,
-        is_constrained: impl Fn(usize) -> bool,
+        is_constrained: impl Fn(usize) -> bool + Sync,
     ) -> Self {
         let n_groups = space.groups().len();
         let n_parts = n_threads.min(n_groups).max(1);
         let groups: Vec<Range<usize>> =
             (0..n_parts).map(|part| n_groups * part / n_parts..n_groups * (part + 1) / n_parts).collect();
         let owners = owners(space, layout, &groups);
+        let n_batches = numbers.n_batches();
+        let pieces = parallel::map(n_batches.div_ceil(BATCHES), 1, |piece| {
+            let batches = piece * BATCHES..n_batches.min((piece + 1) * BATCHES);
+            Piece::of(batches, numbers, layout, &owners, &is_constrained)
+        });
         let mut parts =
             Self { groups, marks: Vec::new(), mark_begins: vec![0], shared: Vec::new(), n_shares: 0 };
-        // The index in `shared` of each shared entity, by its first row.
-        let mut places = vec![u32::MAX; owners.len()];
-        for batch in 0..numbers.n_batches() {
-            let firsts = numbers.firsts(batch);
-            for entity in (0..layout.n_entities()).filter(|&entity| layout.len(entity) > 0) {
-                for lane in 0..numbers.n_active(batch) {
-                    let first = firsts[entity * numbers.lanes + lane] as usize;
-                    let share = if is_constrained(first) {
-                        None
-                    } else if owners.get(first) == Some(&SEVERAL) {
-                        Some(parts.add_share(first, layout.len(entity), &mut places))
-                    } else {
-                        continue;
-                    };
-                    parts.marks.push(Mark { lane: lane as u8, entity: entity as u8, share });
-                }
-            }
-            parts.mark_begins.push(parts.marks.len() as u32);
-        }
+        let mut places = HashMap::new();
+        pieces.into_iter().for_each(|piece| parts.append(piece, layout, &mut places));
         parts
     }
 
-    fn add_share(&mut self, first: usize, len: usize, places: &mut [u32]) -> u32 {
-        if places[first] == u32::MAX {
-            places[first] = self.shared.len() as u32;
-            self.shared.push(Shared { rows: first..first + len, shares: Vec::new() });
+    /// Appends the marks of further batches; `places` has the index in `shared` of each shared entity, by its first row.
+    fn append(&mut self, piece: Piece, layout: &Layout, places: &mut HashMap<usize, usize>) {
+        let begin = self.marks.len() as u32;
+        self.mark_begins.extend(piece.mark_ends.iter().map(|end| begin + end));
+        self.marks.extend(piece.marks);
+        for (mark, first) in piece.shared {
+            let mark = &mut self.marks[begin as usize + mark];
+            let len = layout.len(mark.entity as usize);
+            let place = *places.entry(first).or_insert_with(|| {
+                self.shared.push(Shared { rows: first..first + len, shares: Vec::new() });
+                self.shared.len() - 1
+            });
+            self.shared[place].shares.push(self.n_shares as u32);
+            mark.share = Some(self.n_shares as u32);
+            self.n_shares += len;
         }
-        let share = self.n_shares as u32;
-        self.shared[places[first] as usize].shares.push(share);
-        self.n_shares += len;
-        share
     }
 
     /// Returns the thread of a group.
@@ -96,27 +95,80 @@ impl Partition {
     }
 }
 
+/// Batches whose marks are found by one thread.
+const BATCHES: usize = 256;
+
+/// The marks of some batches.
+struct Piece {
+    marks: Vec<Mark>,
+    /// End of the marks of each batch.
+    mark_ends: Vec<u32>,
+    /// Marks of shared entities, with the first row of each.
+    shared: Vec<(usize, usize)>,
+}
+
+impl Piece {
+    fn of(
+        batches: Range<usize>,
+        numbers: &CellUnknowns,
+        layout: &Layout,
+        owners: &[AtomicU16],
+        is_constrained: &(dyn Fn(usize) -> bool + Sync),
+    ) -> Self {
+        let mut piece = Self { marks: Vec::new(), mark_ends: Vec::new(), shared: Vec::new() };
+        let is_shared = |first: usize| owners.get(first).is_some_and(|owner| owner.load(Relaxed) == SEVERAL);
+        for batch in batches {
+            let firsts = numbers.firsts(batch);
+            for entity in (0..layout.n_entities()).filter(|&entity| layout.len(entity) > 0) {
+                for lane in 0..numbers.n_active(batch) {
+                    let first = firsts[entity * numbers.lanes + lane] as usize;
+                    if !is_constrained(first) {
+                        if !is_shared(first) {
+                            continue;
+                        }
+                        piece.shared.push((piece.marks.len(), first));
+                    }
+                    piece.marks.push(Mark { lane: lane as u8, entity: entity as u8, share: None });
+                }
+            }
+            piece.mark_ends.push(piece.marks.len() as u32);
+        }
+        piece
+    }
+}
+
+/// Marks an entity of no thread.
+const NONE: u16 = SEVERAL - 1;
+
 /// Marks an entity of several threads.
 const SEVERAL: u16 = u16::MAX;
 
 /// Returns the thread of each entity, by its first row; empty for one thread.
-fn owners(space: &TensorSpace<'_>, layout: &Layout, parts: &[Range<usize>]) -> Vec<u16> {
-    const NONE: u16 = u16::MAX - 1;
+fn owners(space: &TensorSpace<'_>, layout: &Layout, parts: &[Range<usize>]) -> Vec<AtomicU16> {
     if parts.len() == 1 {
         return Vec::new();
     }
-    let mut owners = vec![NONE; space.n_dofs() * layout.components];
-    for (part, groups) in parts.iter().enumerate() {
+    let owners = parallel::map(space.n_dofs() * layout.components, ROWS, |_| AtomicU16::new(NONE));
+    // The result is the same in whatever order threads add themselves; each part is added by one thread.
+    let add = |part: u16, owner: &AtomicU16| {
+        let known = owner.load(Relaxed);
+        let is_first = known == NONE && owner.compare_exchange(NONE, part, Relaxed, Relaxed).is_ok();
+        if !is_first && known != part && known != SEVERAL {
+            owner.store(SEVERAL, Relaxed);
+        }
+    };
+    parallel::for_each(parts.len(), 1, |part| {
         let of = |group: &Group| group.cells.clone();
-        for position in space.groups()[groups.clone()].iter().flat_map(of) {
+        for position in space.groups()[parts[part].clone()].iter().flat_map(of) {
             for (entity, &first) in space.firsts(position).iter().enumerate() {
                 if layout.len(entity) > 0 {
-                    let owner = &mut owners[first as usize * layout.components];
-                    *owner =
-                        if matches!(*owner, NONE) || *owner == part as u16 { part as u16 } else { SEVERAL };
+                    add(part as u16, &owners[first as usize * layout.components]);
                 }
             }
         }
-    }
+    });
     owners
 }
+
+/// Rows that a thread initialises at least.
+const ROWS: usize = 1 << 14;

@@ -1,10 +1,13 @@
 //! First and last access of the cell loop to ranges of the vectors.
 
 use std::ops::Range;
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::Relaxed;
 
 use super::layout::Layout;
 use super::partition::Partition;
-use femtile_fem::dofs::{Group, TensorSpace};
+use femtile_device::parallel;
+use femtile_fem::dofs::TensorSpace;
 
 /// Unknowns per range; a range has as many rows for each component.
 pub(super) const RANGE: usize = 64;
@@ -106,21 +109,28 @@ impl Schedule {
 /// Returns the first and the last group that access each range of `width` rows.
 fn spans(space: &TensorSpace<'_>, layout: &Layout, width: usize) -> Vec<[u32; 2]> {
     let c = layout.components;
-    let mut spans = vec![[u32::MAX, 0]; (space.n_dofs() * c).div_ceil(width)];
-    for (number, Group { cells, .. }) in space.groups().iter().enumerate() {
-        for position in cells.clone() {
+    let n_ranges = (space.n_dofs() * c).div_ceil(width);
+    let spans = parallel::map(n_ranges, 1 << 12, |_| [AtomicU32::new(u32::MAX), AtomicU32::new(0)]);
+    let groups = space.groups();
+    parallel::for_each(groups.len(), 1, |number| {
+        for position in groups[number].cells.clone() {
             for (entity, &first) in space.firsts(position).iter().enumerate() {
                 let (begin, len) = (first as usize * c, layout.len(entity));
                 if len > 0 {
-                    for [first, last] in &mut spans[begin / width..=(begin + len - 1) / width] {
-                        *first = (*first).min(number as u32);
-                        *last = number as u32;
+                    for [first, last] in &spans[begin / width..=(begin + len - 1) / width] {
+                        // Mostly known already: reading is cheaper.
+                        if first.load(Relaxed) > number as u32 {
+                            first.fetch_min(number as u32, Relaxed);
+                        }
+                        if last.load(Relaxed) < number as u32 {
+                            last.fetch_max(number as u32, Relaxed);
+                        }
                     }
                 }
             }
         }
-    }
-    spans
+    });
+    spans.into_iter().map(|span| span.map(AtomicU32::into_inner)).collect()
 }
 
 /// Returns runs of ranges in which each range goes with the one before.

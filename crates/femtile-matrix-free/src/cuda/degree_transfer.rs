@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use femtile_device::cuda::{Kernel, Launch, Program, Read, STRIDED_HEADER, Specialisation, Structure, Write};
-use femtile_device::{Buffer, Cuda, Scalar, parallel};
+use femtile_device::{Buffer, Cuda, Scalar, parallel, part};
 use femtile_element::tensor::Lagrange;
 use femtile_linalg::{LinalgError, Transfer, need};
 use femtile_mesh::CellKind;
@@ -87,9 +87,9 @@ impl<T: Scalar> CudaDegreeTransfer<T> {
             return Err(FemError::TooManyDofs { n_dofs: n_entries.max(n_listed) as f64 });
         }
         device.prepare(vec![program::<T>([coarse.degree(), fine.degree()])]);
-        let (words, lists) = own(fine, fine_constrained);
-        let unknowns = unknowns(coarse, coarse_constrained);
-        let (begins, places) = places(&unknowns, coarse.n_dofs());
+        let (words, lists) = part("own entities", || own(fine, fine_constrained));
+        let unknowns = part("unknowns of cells", || unknowns(coarse, coarse_constrained));
+        let (begins, places) = part("places of unknowns", || places(&unknowns, coarse.n_dofs()));
         Ok(Self {
             degrees: [coarse.degree(), fine.degree()],
             n_fine: fine.n_dofs(),

@@ -36,6 +36,8 @@ pub(super) struct Facets<T: Scalar> {
     dofs: Buffer<u32, Cuda>,
     /// `[facets][n][n]`, zero in constrained columns.
     entries: Buffer<T, Cuda>,
+    /// Free rows of all facets with their diagonal entries.
+    diagonal: Vec<(u32, T)>,
 }
 
 impl<T: Scalar> Facets<T> {
@@ -66,11 +68,15 @@ impl<T: Scalar> Facets<T> {
             }
         }
         begins.push(lines.len() as u32);
+        let on_diagonal = facets.iter().flat_map(|facet| facet.entries.iter().step_by(n + 1));
+        let diagonal = dofs.iter().zip(on_diagonal).zip(&is_free).filter(|(_, is_free)| **is_free);
+        let diagonal = diagonal.map(|((&dof, &entry), _)| (dof, T::from_f64(entry))).collect();
         let columns = is_free.chunks_exact(n).flat_map(|columns| columns.iter().cycle().take(n * n));
         let entries = facets.iter().flat_map(|facet| &facet.entries).zip(columns);
         let entries = entries.map(|(&entry, &is_free)| if is_free { T::from_f64(entry) } else { T::ZERO });
         Ok(Some(Self {
             n,
+            diagonal,
             rows: Buffer::from_vec(device, rows)?,
             begins: Buffer::from_vec(device, begins)?,
             lines: Buffer::from_vec(device, lines)?,
@@ -83,6 +89,11 @@ impl<T: Scalar> Facets<T> {
     pub fn bytes(&self) -> usize {
         let numbers = self.rows.len() + self.begins.len() + self.lines.len() + self.dofs.len();
         size_of::<u32>() * numbers + size_of::<T>() * self.entries.len()
+    }
+
+    /// Adds the diagonal of all facet matrices.
+    pub fn add_diagonal(&self, diagonal: &mut [T]) {
+        self.diagonal.iter().for_each(|&(dof, entry)| diagonal[dof as usize] += entry);
     }
 
     fn launch(&self) -> Launch {

@@ -1,7 +1,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use femtile_device::cuda::{Kernel, Launch, Read, Structure, Write};
-use femtile_device::{Buffer, Cuda, Element, Scalar};
+use femtile_device::{Buffer, Cuda, Element, Scalar, part};
 use femtile_linalg::hooks::{CudaHook, Hook};
 use femtile_linalg::{LinalgError, LinearOperator};
 use femtile_mesh::CellKind;
@@ -26,6 +26,7 @@ const GROUPS: usize = 2048;
 
 type Apply<T> = (Write<T>, Write<T>, Read<T>, Read<u32>, Read<u32>, Read<u32>, Read<T>, Structure);
 type Sum<T> = (Write<T>, Read<T>, Structure, Structure);
+type DiagonalOf<T> = (Write<T>, Write<T>, Read<u32>, Read<u32>, Read<u32>, Read<T>);
 type Keep<T> = (Write<T>, Read<T>, Read<u32>, u64, Structure);
 type Post<T> = (Read<T>, Read<T>, u64, Structure);
 
@@ -83,8 +84,8 @@ impl<T: Scalar> CudaMatrixFree<T> {
         if kind != CellKind::Hexahedron {
             return Err(FemError::HexahedraOnly { kind });
         }
-        let metrics = Metrics::new(space, terms, rule)?;
-        let metric = choose_metric(&metrics, space, config.metric)?;
+        let metrics = part("metrics", || Metrics::new(space, terms, rule))?;
+        let metric = part("choice of metric", || choose_metric(&metrics, space, config.metric))?;
         let is_isotropic = terms.sigma.is_none_or(Coefficient::is_isotropic);
         let has_lists = space.n_irregular() > 0;
         let has_more = (terms.sigma.is_some() && terms.lambda.is_some()) || has_lists || !is_isotropic;
@@ -102,8 +103,8 @@ impl<T: Scalar> CudaMatrixFree<T> {
             shape,
         };
         device.prepare(program::all::<T>(&variant));
-        let batches = Batches::new(space, shape.cells, per_group, constrained)?;
-        let filled = metric::fill::<T>(&metrics, space, &batches, &variant)?;
+        let batches = part("batches of cells", || Batches::new(space, shape.cells, per_group, constrained))?;
+        let filled = part("stored metrics", || metric::fill::<T>(&metrics, space, &batches, &variant))?;
         let shares = &batches.shares;
         Ok(Self {
             n_dofs: space.n_dofs(),
@@ -187,6 +188,13 @@ impl<T: Scalar> CudaMatrixFree<T> {
         // SAFETY: the words of cells were made from the space of x and y; shares have places for all runs, and no two
         // blocks write the same.
         unsafe { self.device.launch(&program, &kernel, launch, arguments) }?;
+        drop(shares);
+        self.queue_shared(y, hook)
+    }
+
+    /// Queues the sums of shared values.
+    fn queue_shared(&self, y: &mut Buffer<T, Cuda>, hook: &CudaHook<'_>) -> Result<(), LinalgError> {
+        let shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
         if shares.is_empty() {
             return Ok(());
         }
@@ -208,6 +216,40 @@ impl<T: Scalar> CudaMatrixFree<T> {
         let launch = Launch::over(n_rows, THREADS);
         // SAFETY: rows begin runs of unknowns, places runs of shares, of the lengths of their kinds.
         Ok(unsafe { self.device.launch(&sums::<T>(hook), &kernel, launch, arguments) }?)
+    }
+
+    /// Returns the diagonal of the operator, 1 in constrained rows.
+    ///
+    /// $$ d_i = \sum_q \sum_{ab} G_{ab}\, \partial_a\varphi_i\, \partial_b\varphi_i + \mu\, \varphi_i^2 $$
+    ///
+    /// # Cost
+    /// Seven contractions along each axis in place of the two of a product; metrics are read once an entry.
+    /// # Errors
+    /// Errors of the device.
+    pub fn diagonal(&self) -> Result<Vec<T>, LinalgError> {
+        let hook = CudaHook::none();
+        let mut diagonal = Buffer::from_vec(&self.device, vec![T::ONE; self.n_dofs])?;
+        self.queue_diagonal(&mut diagonal)?;
+        self.queue_shared(&mut diagonal, &hook)?;
+        let mut diagonal = diagonal.to_host()?;
+        if let Some(facets) = &self.facets {
+            facets.add_diagonal(&mut diagonal);
+        }
+        Ok(diagonal)
+    }
+
+    /// Queues the diagonal of the cells, without shared values; constrained rows stay as they are.
+    fn queue_diagonal(&self, y: &mut Buffer<T, Cuda>) -> Result<(), LinalgError> {
+        let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
+        let lists = if self.lists.is_empty() { Read::none() } else { self.lists.read() };
+        let into = if shares.is_empty() { Write::none() } else { shares.write() };
+        let arguments = (y.write(), into, self.begins.read(), self.cells.read(), lists, self.metric.read());
+        let launch = Launch::line(self.n_groups, self.variant.threads() as u32)
+            .shared(self.variant.shared_bytes::<T>());
+        let kernel = Kernel::<DiagonalOf<T>>::new("matrix_free_diagonal");
+        // SAFETY: the words of cells were made from the space of y; shares have places for all runs, and no two blocks
+        // write the same.
+        Ok(unsafe { self.device.launch(&self.variant.diagonal::<T>(), &kernel, launch, arguments) }?)
     }
 
     /// Queues y = x in constrained rows.

@@ -13,6 +13,8 @@ use femtile_fem::geometry::MetricEvaluation;
 
 static APPLY: Program =
     Program { name: "matrix_free", source: include_str!("matrix_free.cu"), headers: &HEADERS };
+static DIAGONAL: Program =
+    Program { name: "matrix_free_diagonal", source: include_str!("diagonal.cu"), headers: &HEADERS };
 const HEADERS: [Header; 7] = [
     RECIPROCAL_HEADER,
     STRIDED_HEADER,
@@ -80,16 +82,30 @@ impl Variant {
 
     /// Returns the program that applies the operator.
     pub fn program<T: Scalar>(&self, hook: &CudaHook<'_>) -> Specialisation {
+        self.define(&APPLY.of::<T>())
+            .define("FEMTILE_COLLOCATED", u8::from(tables::is_collocated(self.degree, self.rule)))
+            .define("FEMTILE_BLOCKS", self.shape.blocks)
+            .define("FEMTILE_PRODUCT", u8::from(hook.is_product()))
+            .header("hook.cuh", hook.source())
+    }
+
+    /// Returns the program that computes the diagonal.
+    pub fn diagonal<T: Scalar>(&self) -> Specialisation {
+        self.define(&DIAGONAL.of::<T>())
+            .header("diagonal_tables.cuh", tables::of_diagonal(self.degree, self.rule))
+    }
+
+    /// Defines what both programs depend on.
+    fn define(&self, program: &Specialisation) -> Specialisation {
         let metric = match self.metric {
             MetricEvaluation::Constant => 1,
             MetricEvaluation::Trilinear => 2,
             _ => 0,
         };
-        APPLY
-            .of::<T>()
+        program
+            .clone()
             .define("FEMTILE_DEGREE", self.degree)
             .define("FEMTILE_POINTS", self.n_points())
-            .define("FEMTILE_COLLOCATED", u8::from(tables::is_collocated(self.degree, self.rule)))
             .define("FEMTILE_STIFFNESS", u8::from(self.has_stiffness))
             .define("FEMTILE_MASS", u8::from(self.has_mass))
             .define("FEMTILE_ISOTROPIC", u8::from(self.is_isotropic))
@@ -97,10 +113,7 @@ impl Variant {
             .define("FEMTILE_METRIC", metric)
             .define("FEMTILE_CELLS", self.shape.cells)
             .define("FEMTILE_THREADS", self.threads())
-            .define("FEMTILE_BLOCKS", self.shape.blocks)
-            .define("FEMTILE_PRODUCT", u8::from(hook.is_product()))
             .header("tables.cuh", tables::text(self.degree, self.rule))
-            .header("hook.cuh", hook.source())
     }
 }
 
@@ -119,7 +132,8 @@ pub(super) fn all<T: Scalar>(variant: &Variant) -> Vec<Specialisation> {
     let is_double = T::C_NAME == f64::C_NAME;
     let hooks = if is_double { vec![product_hook()] } else { vec![residual, step] };
     let hooks = [vec![CudaHook::none()], hooks].concat();
-    hooks.iter().flat_map(|hook| [variant.program::<T>(hook), sums::<T>(hook)]).collect()
+    let products = hooks.iter().flat_map(|hook| [variant.program::<T>(hook), sums::<T>(hook)]);
+    products.chain([variant.diagonal::<T>()]).collect()
 }
 
 /// Returns the programs of this crate, for checks that compile them: all degrees, and one of each kind of operator.
@@ -145,7 +159,7 @@ pub fn specialisations() -> Vec<Specialisation> {
     }
     for degree in [3, 5, 8] {
         let bp3 = variant(degree, more, MetricEvaluation::Stored, false);
-        programs.push(bp3.program::<f64>(hook));
+        programs.extend([bp3.program::<f64>(hook), bp3.diagonal::<f64>()]);
         programs.push(Variant { has_stiffness: false, has_mass: true, ..bp3 }.program::<f64>(product));
     }
     for (degree, metric) in
@@ -154,6 +168,8 @@ pub fn specialisations() -> Vec<Specialisation> {
         programs.push(variant(degree, CellRule::default(), metric, false).program::<f64>(hook));
         programs.push(variant(degree, CellRule::GaussLobatto, metric, false).program::<f32>(hook));
         programs.push(variant(degree, more, metric, true).program::<f64>(product));
+        programs.push(variant(degree, more, metric, true).diagonal::<f64>());
+        programs.push(variant(degree, CellRule::default(), metric, false).diagonal::<f32>());
     }
     programs.extend(degree_transfer::specialisations());
     programs

@@ -25,6 +25,17 @@ pub(super) fn text(degree: usize, rule: CellRule) -> String {
     ])
 }
 
+/// Returns the header `diagonal_tables.cuh`: products, entry by entry, of values with values, slopes with values and
+/// slopes with slopes of shape functions at the points.
+pub(super) fn of_diagonal(degree: usize, rule: CellRule) -> String {
+    let (points, _) = rule.rule(degree);
+    let shapes = Lagrange::gauss_lobatto(degree);
+    let (values, slopes) = (shapes.values(&points).entries, shapes.slopes(&points).entries);
+    let product = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).collect::<Vec<f64>>();
+    let squares = [product(&values, &values), product(&slopes, &values), product(&slopes, &slopes)];
+    header(&[("SQUARES", &squares.concat())])
+}
+
 /// Returns a header with tables in constant memory.
 pub(super) fn header(tables: &[(&str, &[f64])]) -> String {
     let mut text = String::from("#pragma once\n#include \"femtile.cuh\"\n");

@@ -67,7 +67,7 @@ pub(crate) fn resolved(
         warnings: Vec::new(),
     };
     let solves = if shift > 0.0 { Solves::Many } else { Solves::One };
-    let chosen = auto::choose(&config, &frozen, None, (opened, n_threads), solves)?;
+    let chosen = auto::choose(&config, &frozen, None, (opened.is_some(), n_threads), solves)?;
     let mut config = SolverConfig { preconditioner: chosen.preconditioner, ..config };
     config.preconditioner.take_format(config.format);
     Ok((config, chosen.reason))

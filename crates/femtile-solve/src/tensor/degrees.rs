@@ -3,8 +3,8 @@
 use std::ops::RangeInclusive;
 
 use femtile_amg::Amg;
-use femtile_device::Cpu;
 use femtile_device::cpu::vector::Lanes;
+use femtile_device::{Cpu, Scalar, parallel, part};
 use femtile_fem::dofs::TensorSpace;
 use femtile_fem::tensor::CellMatrices;
 use femtile_fem::tensor::{TensorProblem, assemble};
@@ -12,12 +12,12 @@ use femtile_fem::{BoundaryCondition, Coefficient, Condition, Form};
 use femtile_linalg::precondition::polynomial::PolynomialKernels;
 use femtile_linalg::vector::Convert;
 use femtile_linalg::{Preconditioner, Transfer};
-use femtile_matrix_free::{CellRule, MatrixFree, MatrixFreeConfig};
+use femtile_matrix_free::CellRule;
 use femtile_multigrid::{IdentityTransfer, PLevel, PMultigrid, PMultigridConfig};
 use femtile_sum_factorization::SumFactorization;
 
 use super::lines::has_flat_cells;
-use super::operator::{CellDevice, OperatorDevice, terms};
+use super::operator::{CellDevice, CellOperator, OperatorDevice};
 use crate::preconditioner::{Level, Preconditioning, f64_in_place_of_f32, levels_of};
 use crate::{AmgOptions, LevelPrecision, PmgOptions, SolveError};
 
@@ -49,10 +49,17 @@ where
 {
 }
 
+/// The warning where levels requested in f32 are kept in f64.
+const BEYOND_F32: &str = "the levels of p-multigrid are kept in f64: entries of the operator are too large or \
+                             too small for single precision";
+
 /// Returns whether an operator with this diagonal, or products with it on the levels, exceed the range of f32.
-pub(super) fn is_beyond_f32(diagonal: &[f64]) -> bool {
-    !diagonal.iter().all(|entry| F32_RANGE.contains(entry))
+fn is_beyond_f32<T: Scalar>(diagonal: &[T]) -> bool {
+    !parallel::all(diagonal.len(), ROWS, |row| F32_RANGE.contains(&diagonal[row].to_f64()))
 }
+
+/// Rows that a thread looks at together.
+const ROWS: usize = 1 << 14;
 
 /// Sets up p-multigrid for the operator of a problem, over the degrees of [`degrees`], on a device with its host; in f64 where
 /// the range of f32 is too small.
@@ -63,15 +70,15 @@ pub(super) fn preconditioner<D: OperatorDevice>(
     devices: (&Cpu, &D),
     options: &PmgOptions,
     problem: (&TensorProblem<'_>, CellRule),
-    is_beyond_f32: bool,
     warnings: &mut Vec<String>,
 ) -> Result<Preconditioning<D>, SolveError> {
-    match options.precision {
-        LevelPrecision::F32 if !is_beyond_f32 => {
-            with_levels::<f32, D>(devices, problem, (options, false), warnings)
-        }
-        _ => with_levels::<f64, D>(devices, problem, (options, is_beyond_f32), warnings),
+    if options.precision == LevelPrecision::F32
+        && let Some(made) = with_levels::<f32, D>(devices, problem, options, warnings)?
+    {
+        return Ok(made);
     }
+    let made = with_levels::<f64, D>(devices, problem, options, warnings)?;
+    made.ok_or_else(|| refuse("cannot be set up: entries of its levels are out of range"))
 }
 
 /// Returns the degrees from `degree` down to 1, each half of the one before, rounded up.
@@ -79,33 +86,40 @@ fn degrees(highest: usize) -> Vec<usize> {
     std::iter::successors(Some(highest), |&degree| (degree > 1).then(|| degree.div_ceil(2))).collect()
 }
 
-/// Sets up p-multigrid with levels in a precision.
+/// Sets up p-multigrid with levels in a precision; none where its range is too small.
 fn with_levels<T: SumFactorization + Lanes, D: LevelDevice<T>>(
     (cpu, device): (&Cpu, &D),
     (problem, rule): (&TensorProblem<'_>, CellRule),
-    (options, is_beyond_f32): (&PmgOptions, bool),
+    options: &PmgOptions,
     warnings: &mut Vec<String>,
-) -> Result<Preconditioning<D>, SolveError> {
+) -> Result<Option<Preconditioning<D>>, SolveError> {
     let (form, conditions) = (problem.form(), homogeneous(problem.form().conditions));
     let form = Form { source: &ZERO, conditions: &conditions, ..*form };
-    let of_degree = |degree: usize| TensorSpace::new(form.mesh, degree);
-    let spaces = degrees(problem.space().degree()).into_iter().skip(1).map(of_degree);
-    let spaces: Vec<TensorSpace<'_>> = spaces.collect::<Result<_, _>>()?;
+    let degrees = degrees(problem.space().degree());
+    let spaces = degrees[1..].iter().map(|&degree| problem.space().of_degree(degree));
+    let spaces: Vec<TensorSpace<'_>> = part("numbers of unknowns", || spaces.collect::<Result<_, _>>())?;
     let below = spaces.iter().map(|space| TensorProblem::new(space, &form));
-    let below: Vec<TensorProblem<'_>> = below.collect::<Result<_, _>>()?;
+    let below: Vec<TensorProblem<'_>> = part("problems of lower degree", || below.collect::<Result<_, _>>())?;
     let problems: Vec<&TensorProblem<'_>> = std::iter::once(problem).chain(&below).collect();
 
-    let level =
-        |pair: &[&TensorProblem<'_>]| level((cpu, device), pair[0], rule, device.transfer(pair[1], pair[0])?);
-    let mut levels: Vec<PLevel<T, D>> = problems.windows(2).map(level).collect::<Result<_, SolveError>>()?;
+    let level = |pair: &[&TensorProblem<'_>]| {
+        level((cpu, device), pair[0], rule, part("transfer", || device.transfer(pair[1], pair[0]))?)
+    };
+    let made = problems.windows(2).map(level).collect::<Result<Option<Vec<_>>, SolveError>>()?;
+    let Some(mut levels): Option<Vec<PLevel<T, D>>> = made else {
+        return Ok(None);
+    };
+    let is_beyond_f32 = levels.iter().any(|level| is_beyond_f32(&level.diagonal));
+    if is_beyond_f32 && [options.precision, options.amg.precision].contains(&LevelPrecision::F32) {
+        warnings.push(BEYOND_F32.into());
+    }
     let mut reports: Vec<Level> = levels.iter().map(|level| without_matrix(&level.diagonal)).collect();
     let lowest = problems[problems.len() - 1];
     if has_flat_cells(lowest) {
         // Algebraic multigrid smooths by points.
         let same = Box::new(IdentityTransfer(lowest.space().n_dofs()));
-        levels.extend(
-            Some(self::level((cpu, device), lowest, rule, same)?).filter(|level| level.lines.is_some()),
-        );
+        let made = self::level((cpu, device), lowest, rule, same)?;
+        levels.extend(made.filter(|level| level.lines.is_some()));
     }
     let (amg, of_amg) = algebraic::<T, D>(device, &options.amg, lowest, rule, is_beyond_f32, warnings)?;
     reports.extend(of_amg);
@@ -113,7 +127,7 @@ fn with_levels<T: SumFactorization + Lanes, D: LevelDevice<T>>(
     let cycle = PMultigrid::new(device, levels, (amg, lowest.space().n_dofs()), config).map_err(|error| {
         refuse(&format!("cannot be set up ({error}): check the coefficients and the shape of cells"))
     })?;
-    Ok((Box::new(cycle), reports))
+    Ok(Some((Box::new(cycle), reports)))
 }
 
 const ZERO: Coefficient = Coefficient::Constant(0.0);
@@ -136,19 +150,21 @@ fn homogeneous(conditions: &[BoundaryCondition]) -> Vec<BoundaryCondition> {
     conditions.iter().map(of).collect()
 }
 
-/// Makes the level of a problem; the host computes the diagonal.
+/// Makes the level of a problem; none where its entries exceed the range of f32, and the level is in that precision.
 fn level<T: SumFactorization + Lanes, D: CellDevice<T> + PolynomialKernels<T>>(
     (cpu, device): (&Cpu, &D),
     own: &TensorProblem<'_>,
     rule: CellRule,
     transfer: Box<dyn Transfer<T, D>>,
-) -> Result<PLevel<T, D>, SolveError> {
-    let (constrained, facets) = (own.constraints().dofs(), own.facet_matrices());
-    let config = MatrixFreeConfig { rule, constrained, facets, ..MatrixFreeConfig::default() };
-    let on_cpu = MatrixFree::<T>::new(cpu, own.space(), terms(own), config)?;
-    let diagonal = on_cpu.diagonal();
-    let (operator, _) = device.without_matrix(on_cpu, own, (rule, None))?;
-    Ok(PLevel { operator, lines: device.lines(own, &diagonal)?, diagonal, transfer })
+) -> Result<Option<PLevel<T, D>>, SolveError> {
+    let made = || CellDevice::<T>::matrix_free(device, cpu, own, 1, (rule, None));
+    let operator = part("operator", made)?;
+    let diagonal = part("diagonal", || CellOperator::diagonal(&operator))?;
+    if size_of::<T>() < size_of::<f64>() && is_beyond_f32(&diagonal) {
+        return Ok(None);
+    }
+    let lines = device.lines(own, &diagonal)?;
+    Ok(Some(PLevel { operator: Box::new(operator), lines, diagonal, transfer }))
 }
 
 fn without_matrix<T>(diagonal: &[T]) -> Level {
@@ -168,10 +184,13 @@ fn algebraic<T: SumFactorization + Lanes, D: LevelDevice<T>>(
     warnings: &mut Vec<String>,
 ) -> Result<(Lowest<T, D>, Vec<Level>), SolveError> {
     let form = problem.form();
-    let cells = CellMatrices::new(problem.space(), form.sigma, form.lambda, rule)?;
-    let (matrix, _) = assemble(device, problem, &cells, &|_| ())?;
+    let assembled = || {
+        let cells = CellMatrices::new(problem.space(), form.sigma, form.lambda, rule)?;
+        assemble(device, problem, &cells, &|_| ())
+    };
+    let (matrix, _) = part("matrix of degree 1", assembled)?;
     if !is_beyond_f32 && options.precision == LevelPrecision::F32 {
-        match Amg::<f32, D>::new(&matrix, None, &options.config) {
+        match part("algebraic multigrid", || Amg::<f32, D>::new(&matrix, None, &options.config)) {
             Err(error) if error.is_of_precision() => warnings.push(f64_in_place_of_f32(&error)),
             made => {
                 let amg = made?;

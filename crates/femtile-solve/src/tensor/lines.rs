@@ -1,17 +1,21 @@
 //! Flat cells of a mesh, and exact solves on the lines of nodes through them.
 
-use femtile_device::Cpu;
 use femtile_device::cpu::vector::Lanes;
+use femtile_device::{Cpu, parallel};
 use femtile_fem::tensor::{FacetMatrix, TensorProblem};
 use femtile_linalg::LinalgError;
 use femtile_mesh::MiddleMap;
 use femtile_multigrid::{LineCell, LineCells, LineSolves};
 use femtile_sum_factorization::SumFactorization;
 
+/// Cells that a thread looks at together.
+const CELLS: usize = 64;
+
 /// Returns whether a problem has flat cells.
 pub(super) fn has_flat_cells(problem: &TensorProblem<'_>) -> bool {
     let space = problem.space();
-    (0..space.n_cells()).any(|position| cell(problem, position).stiff_axis(space.dimension()).is_some())
+    let is_flat = |position| cell(problem, position).stiff_axis(space.dimension()).is_some();
+    !parallel::all(space.n_cells(), CELLS, |position| !is_flat(position))
 }
 
 /// Makes the line solves through the flat cells of a problem whose operator has this diagonal.
@@ -23,6 +27,9 @@ pub(super) fn solves<T: SumFactorization + Lanes>(
     problem: &TensorProblem<'_>,
     diagonal: &[T],
 ) -> Result<Option<LineSolves<T>>, LinalgError> {
+    if !has_flat_cells(problem) {
+        return Ok(None);
+    }
     let space = problem.space();
     let of_cell = |position: usize, dofs: &mut [u32]| {
         space.cell_dofs(position, dofs);

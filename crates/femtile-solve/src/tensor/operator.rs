@@ -1,7 +1,7 @@
 //! Operators and linear systems on quadrilaterals and hexahedra: assembled or matrix-free.
 
 use femtile_device::cpu::vector::Lanes;
-use femtile_device::{Cpu, Cuda, Device};
+use femtile_device::{Cpu, Cuda, Device, Scalar, part};
 use femtile_fem::dofs::TensorSpace;
 use femtile_fem::tensor::CellMatrices;
 use femtile_fem::tensor::{TensorProblem, TensorSystem, assemble};
@@ -24,26 +24,50 @@ use crate::method::SolveDevice;
 use crate::preconditioner::{Preconditioning, without_constants};
 use crate::right_side::RightSide;
 use crate::system::LinearSystem;
-use crate::{
-    GmgStart, LevelPrecision, PmgOptions, PreconditionerConfig, Quadrature, SolveError, SolverConfig, Stage,
-    Stages,
-};
+use crate::{GmgStart, PreconditionerConfig, Quadrature, SolveError, SolverConfig, Stage, Stages};
 
-/// An operator on any device, with the evaluation of cell metrics and the number of cells for each.
-type Operator<T, D> = (Box<dyn LinearOperator<T, D>>, Vec<(MetricEvaluation, usize)>);
+/// A matrix-free operator of one device.
+pub trait CellOperator<T: Scalar, D: Device>: LinearOperator<T, D> + Sized + 'static {
+    /// Returns its diagonal, 1 in constrained rows.
+    fn diagonal(&self) -> Result<Vec<T>, LinalgError>;
+
+    /// Returns the number of cells per metric evaluation.
+    fn geometries(&self, n_cells: usize) -> Vec<(MetricEvaluation, usize)>;
+}
+
+impl<T: SumFactorization + Lanes> CellOperator<T, Cpu> for MatrixFree<T> {
+    fn diagonal(&self) -> Result<Vec<T>, LinalgError> {
+        Ok(Self::diagonal(self))
+    }
+
+    fn geometries(&self, _: usize) -> Vec<(MetricEvaluation, usize)> {
+        self.metric_evaluations()
+    }
+}
+
+impl<T: Scalar> CellOperator<T, Cuda> for CudaMatrixFree<T> {
+    fn diagonal(&self) -> Result<Vec<T>, LinalgError> {
+        Self::diagonal(self)
+    }
+
+    fn geometries(&self, n_cells: usize) -> Vec<(MetricEvaluation, usize)> {
+        vec![(self.metric(), n_cells)]
+    }
+}
 
 /// A device with matrix-free operators in a precision.
 pub trait CellDevice<T: SumFactorization + Lanes>: Device {
-    /// Whether its operators have kernels of their own, apart from those of the host.
-    const HAS_KERNELS: bool;
+    /// Its operators.
+    type MatrixFree: CellOperator<T, Self>;
 
-    /// Makes the matrix-free operator with the requested metric evaluation; `on_cpu` is that of the host.
-    fn without_matrix(
+    /// Makes the operator of a problem with a number of components, and the requested metric evaluation; `cpu` sets it up.
+    fn matrix_free(
         &self,
-        on_cpu: MatrixFree<T>,
+        cpu: &Cpu,
         problem: &TensorProblem<'_>,
+        components: usize,
         rule: (CellRule, Option<MetricEvaluation>),
-    ) -> Result<Operator<T, Self>, FemError>;
+    ) -> Result<Self::MatrixFree, FemError>;
 
     /// Applies a preconditioner to each of `n` components separately; a single component needs no wrapper.
     fn by_component(
@@ -70,16 +94,19 @@ pub trait CellDevice<T: SumFactorization + Lanes>: Device {
 }
 
 impl<T: SumFactorization + Lanes> CellDevice<T> for Cpu {
-    const HAS_KERNELS: bool = false;
+    type MatrixFree = MatrixFree<T>;
 
-    fn without_matrix(
+    fn matrix_free(
         &self,
-        on_cpu: MatrixFree<T>,
-        _: &TensorProblem<'_>,
-        _: (CellRule, Option<MetricEvaluation>),
-    ) -> Result<Operator<T, Self>, FemError> {
-        let metrics = on_cpu.metric_evaluations();
-        Ok((Box::new(on_cpu), metrics))
+        _: &Cpu,
+        problem: &TensorProblem<'_>,
+        components: usize,
+        (rule, metric): (CellRule, Option<MetricEvaluation>),
+    ) -> Result<MatrixFree<T>, FemError> {
+        let (space, constrained) = constrained(problem);
+        let facets = problem.facet_matrices();
+        let config = MatrixFreeConfig { rule, constrained, facets, components, metric };
+        MatrixFree::new(self, space, terms(problem), config)
     }
 
     fn by_component(
@@ -114,21 +141,21 @@ impl<T: SumFactorization + Lanes> CellDevice<T> for Cpu {
 }
 
 impl<T: SumFactorization + Lanes> CellDevice<T> for Cuda {
-    const HAS_KERNELS: bool = true;
+    type MatrixFree = CudaMatrixFree<T>;
 
-    /// The operator of the host is freed first.
-    fn without_matrix(
+    /// Several components are refused before.
+    fn matrix_free(
         &self,
-        on_cpu: MatrixFree<T>,
+        cpu: &Cpu,
         problem: &TensorProblem<'_>,
+        _: usize,
         (rule, metric): (CellRule, Option<MetricEvaluation>),
-    ) -> Result<Operator<T, Self>, FemError> {
-        drop(on_cpu);
+    ) -> Result<CudaMatrixFree<T>, FemError> {
         let (space, constrained) = constrained(problem);
         let config = CudaMatrixFreeConfig { metric, ..CudaMatrixFreeConfig::default() };
-        let operator = CudaMatrixFree::new(self, space, terms(problem), rule, constrained, config)?;
-        let metrics = vec![(operator.metric(), space.n_cells())];
-        Ok((Box::new(operator.with_facets(problem.facet_matrices())?), metrics))
+        let made =
+            cpu.install(|| CudaMatrixFree::new(self, space, terms(problem), rule, constrained, config))?;
+        made.with_facets(problem.facet_matrices())
     }
 
     /// Several components are refused before.
@@ -163,11 +190,42 @@ impl<T: SumFactorization + Lanes> CellDevice<T> for Cuda {
 pub trait OperatorDevice:
     SolveDevice + CellDevice<f32> + CellDevice<f64> + BoxKernels<f32> + BoxKernels<f64>
 {
+    /// Makes the right side of a component from the operator of all, with given values lifted.
+    fn lift<'a>(
+        &self,
+        operator: &<Self as CellDevice<f64>>::MatrixFree,
+        problem: &TensorProblem<'a>,
+        components: usize,
+        rule: CellRule,
+    ) -> Result<TensorSystem<'a, Self>, FemError>;
 }
 
-impl<D: SolveDevice + CellDevice<f32> + CellDevice<f64> + BoxKernels<f32> + BoxKernels<f64>> OperatorDevice
-    for D
-{
+impl OperatorDevice for Cpu {
+    fn lift<'a>(
+        &self,
+        operator: &MatrixFree<f64>,
+        problem: &TensorProblem<'a>,
+        components: usize,
+        _: CellRule,
+    ) -> Result<TensorSystem<'a, Self>, FemError> {
+        problem.lift(self, &mut |y, x| {
+            apply_to_given(operator, components, y, x);
+            Ok(())
+        })
+    }
+}
+
+impl OperatorDevice for Cuda {
+    /// Few cells have given values: the host computes their products.
+    fn lift<'a>(
+        &self,
+        _: &CudaMatrixFree<f64>,
+        problem: &TensorProblem<'a>,
+        _: usize,
+        rule: CellRule,
+    ) -> Result<TensorSystem<'a, Self>, FemError> {
+        problem.lift_by_cells(self, rule)
+    }
 }
 
 /// The space of a problem with its constrained degrees of freedom.
@@ -180,15 +238,6 @@ pub(super) fn terms<'a>(problem: &TensorProblem<'a>) -> Terms<'a> {
     let form = problem.form();
     let unless_zero = |of: &'a Coefficient| (of.as_constant() != Some(0.0)).then_some(of);
     Terms { sigma: unless_zero(form.sigma), lambda: unless_zero(form.lambda) }
-}
-
-/// The warning where levels requested in f32 are kept in f64.
-const BEYOND_F32: &str = "the levels of p-multigrid are kept in f64: entries of the operator are too large or \
-                             too small for single precision";
-
-/// Returns whether all levels of p-multigrid are requested in f64.
-fn is_in_double(options: &PmgOptions) -> bool {
-    [options.precision, options.amg.precision].iter().all(|precision| *precision == LevelPrecision::F64)
 }
 
 /// Makes the linear system of the problems of all components on a device with its host.
@@ -240,59 +289,49 @@ fn matrix_free<'a, D: OperatorDevice>(
 ) -> Result<LinearSystem<'a, D>, SolveError> {
     // Components differ only in given values, not in their places nor in facet terms.
     let (problem, components) = (&problems[0], problems.len());
-    let (constrained, facets) = (problem.constraints().dofs(), problem.facet_matrices());
-    // The requested metric evaluation is for the device of the iterations.
-    let has_kernels = <D as CellDevice<f64>>::HAS_KERNELS;
-    let metric = solver.metric.filter(|_| !has_kernels);
-    let config = MatrixFreeConfig { rule, constrained, facets, components, metric };
-    let on_cpu = MatrixFree::new(cpu, problem.space(), terms(problem), config).map_err(of_metric)?;
-    let lifted = |problem: &'a TensorProblem<'a>| {
-        problem.lift(device, &mut |y, x| {
-            apply_to_given(&on_cpu, components, y, x);
-            Ok(())
-        })
-    };
-    let systems = problems.iter().map(lifted).collect::<Result<Vec<_>, _>>()?;
+    // Vectors are read more often than the data of an operator.
+    let n = problem.space().n_dofs() * components;
+    let made = || CellDevice::<f64>::matrix_free(device, cpu, problem, components, (rule, solver.metric));
+    let operator = part("operator", || device.with_reserved_bytes(vector_bytes::<f64>(n), made));
+    let operator = operator.map_err(of_metric)?;
+    let lifted = |problem: &'a TensorProblem<'a>| device.lift(&operator, problem, components, rule);
+    let systems = part("right side", || problems.iter().map(lifted).collect::<Result<Vec<_>, _>>())?;
     let right = RightSide::of_components(device, systems)?;
     stages.begin(Stage::Setup)?;
-    let (n, mut warnings) = (right.values().len(), Vec::new());
+    let mut warnings = Vec::new();
     let is_pure_neumann = right.is_pure_neumann();
     let of_all = |one: Preconditioning<D>| -> Result<Preconditioning<D>, LinalgError> {
         let (one, levels) = without_constants(device, one, n / components, is_pure_neumann)?;
         Ok((CellDevice::<f64>::by_component(device, one, n / components, components)?, levels))
     };
-    let (preconditioner, levels): Preconditioning<D> = match (&solver.preconditioner, boxes) {
-        (PreconditionerConfig::None, _) => (Box::new(Diagonal::identity(device, n)?), Vec::new()),
-        (PreconditionerConfig::Gmg(options), Some(boxes)) => {
-            of_all(geometric::preconditioner(device, (options, solver.method), boxes)?)?
-        }
-        (PreconditionerConfig::Pmg(options), _) => {
-            let is_beyond_f32 = degrees::is_beyond_f32(&on_cpu.diagonal());
-            if is_beyond_f32 && !is_in_double(options) {
-                warnings.push(BEYOND_F32.into());
-            }
-            let problem = (problem, rule);
-            let made =
-                degrees::preconditioner((cpu, device), options, problem, is_beyond_f32, &mut warnings)?;
-            of_all(made)?
-        }
-        // Algebraic multigrid without a matrix was refused, boxes for geometric multigrid exist, and `auto` is
-        // resolved.
-        _ => (Box::new(Diagonal::of_entries(device, on_cpu.diagonal())?), Vec::new()),
-    };
+    let (preconditioner, levels): Preconditioning<D> =
+        part("preconditioner", || -> Result<_, SolveError> {
+            let made: Preconditioning<D> = match (&solver.preconditioner, boxes) {
+                (PreconditionerConfig::None, _) => (Box::new(Diagonal::identity(device, n)?), Vec::new()),
+                (PreconditionerConfig::Gmg(options), Some(boxes)) => {
+                    of_all(geometric::preconditioner(device, (options, solver.method), boxes)?)?
+                }
+                (PreconditionerConfig::Pmg(options), _) => {
+                    let problem = (problem, rule);
+                    of_all(degrees::preconditioner((cpu, device), options, problem, &mut warnings)?)?
+                }
+                // Algebraic multigrid without a matrix was refused, boxes for geometric multigrid exist, and `auto` is
+                // resolved.
+                _ => {
+                    (Box::new(Diagonal::of_entries(device, CellOperator::diagonal(&operator)?)?), Vec::new())
+                }
+            };
+            Ok(made)
+        })?;
     let start = match (&solver.preconditioner, boxes) {
         (PreconditionerConfig::Gmg(options), Some(boxes)) if options.start == GmgStart::Full => {
-            FullStart::new((cpu, device), options, boxes, (problems, rule))?
+            part("full multigrid", || FullStart::new((cpu, device), options, boxes, (problems, rule)))?
         }
         _ => None,
     };
-    // Vectors are read more often than the data of an operator.
-    let rule = (rule, solver.metric);
-    let (operator, geometries) = device
-        .with_reserved_bytes(vector_bytes::<f64>(n), || device.without_matrix(on_cpu, problem, rule))
-        .map_err(of_metric)?;
+    let geometries = operator.geometries(problem.space().n_cells());
     Ok(LinearSystem {
-        operator,
+        operator: Box::new(operator),
         format: "matrix-free".into(),
         format_reason: None,
         preconditioner,

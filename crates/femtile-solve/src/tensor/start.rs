@@ -4,13 +4,13 @@ use femtile_device::{Buffer, Cpu, Scalar};
 use femtile_fem::dofs::TensorSpace;
 use femtile_fem::tensor::TensorProblem;
 use femtile_linalg::{LinalgError, LinearOperator};
-use femtile_matrix_free::{CellRule, MatrixFree, MatrixFreeConfig};
+use femtile_matrix_free::CellRule;
 use femtile_multigrid::{BoxGrid, BoxKernels, NestedIteration, NestedOperator};
 
 use super::extension::{Interpolation, extension};
 use super::geometric::{Boxes, refuse, refused};
 use super::lattice::CoarseProblem;
-use super::operator::{CellDevice, OperatorDevice, terms};
+use super::operator::{CellDevice, OperatorDevice};
 use crate::method::SolveDevice;
 use crate::right_side::interleaved;
 use crate::{GmgOptions, LevelPrecision, SolveError};
@@ -126,14 +126,11 @@ fn operator<D: OperatorDevice>(
     let coarse = CoarseProblem::new(lattice, problem, cells)?;
     let space = TensorSpace::new(coarse.mesh(), problem.space().degree())?;
     let own = TensorProblem::new(&space, &coarse.form())?;
-    let (constrained, facets) = (own.constraints().dofs(), own.facet_matrices());
-    if constrained.len() != grid.n_nodes() - grid.n_unknowns() {
+    if own.constraints().dofs().len() != grid.n_nodes() - grid.n_unknowns() {
         return Err(lack("other values are given on coarser cells".into()));
     }
-    let config = MatrixFreeConfig { rule, constrained, facets, ..MatrixFreeConfig::default() };
-    let on_cpu = MatrixFree::<f64>::new(cpu, &space, terms(&own), config)?;
-    let (operator, _) = CellDevice::<f64>::without_matrix(device, on_cpu, &own, (rule, None))?;
-    Ok(NestedOperator { operator, nodes: coarse.nodes(&space).map_err(lack)? })
+    let operator = CellDevice::<f64>::matrix_free(device, cpu, &own, 1, (rule, None))?;
+    Ok(NestedOperator { operator: Box::new(operator), nodes: coarse.nodes(&space).map_err(lack)? })
 }
 
 /// Extends the given values of all components into the box.

@@ -69,7 +69,7 @@ impl<'m, D: OperatorDevice> Workshop<'_, 'm, D> {
     /// Chooses the preconditioner for a shift, where the settings leave it open, and returns the reason as well.
     pub fn choose(&self, shift: f64, config: &SolverConfig) -> Result<(SolverConfig, String), SolveError> {
         let variant = self.held(shift);
-        let weak = variant.weak_form_for(config, self.opened, self.cpu.threads(), Solves::Many)?;
+        let weak = variant.weak_form_for(config, self.opened.is_some(), self.cpu.threads(), Solves::Many)?;
         Ok((weak.config().clone(), weak.preconditioner_reason().to_owned()))
     }
 

@@ -5,9 +5,7 @@
 
 use femtile_device::parallel;
 use std::ops::Range;
-use std::sync::atomic::{AtomicU32, Ordering};
-
-use rayon::prelude::*;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// Returns the digits of an entity.
 #[inline]
@@ -75,8 +73,7 @@ impl Shared {
             u128::from(nodes[0]) << 96 | u128::from(nodes[1]) << 64 | u128::from(third) << 32 | place as u128
         };
         let n_places = cell_corners.len() / per_cell * n_locals;
-        let mut keys = parallel::map(n_places, 1, key);
-        keys.par_sort_unstable();
+        let keys = sorted(n_places, key);
         let (numbers, leaders) = number_runs(&keys);
         Self { locals, corners, numbers, leaders, per_cell }
     }
@@ -107,6 +104,43 @@ impl Shared {
     pub fn all_agree(&self, cell_corners: &[u32]) -> bool {
         parallel::all(self.numbers.len(), 1, |place| self.agrees(cell_corners, place))
     }
+}
+
+/// Places that a thread takes at least.
+const PLACES: usize = 1 << 12;
+
+/// Returns the keys of all places in ascending order: distributed by their first words, then sorted among the few that have
+/// the same.
+fn sorted(n_places: usize, key: impl Fn(usize) -> u128 + Sync) -> Vec<u128> {
+    let first_word = |key: u128| (key >> 96) as usize;
+    let keys = parallel::map(n_places, PLACES, key);
+    let n_words =
+        parallel::map_chunks(&keys, PLACES, |_, keys| keys.iter().map(|&key| first_word(key) + 1).max());
+    let n_words = n_words.into_iter().flatten().max().unwrap_or(0);
+    let ends = parallel::map(n_words, PLACES, |_| AtomicU32::new(0));
+    parallel::for_each(n_places, PLACES, |place| {
+        ends[first_word(keys[place])].fetch_add(1, Ordering::Relaxed);
+    });
+    let lengths: Vec<u32> = ends.into_iter().map(AtomicU32::into_inner).collect();
+    let begin = |before: &mut u32, length: &u32| {
+        *before += length;
+        Some(AtomicU32::new(*before - length))
+    };
+    let begins: Vec<AtomicU32> = lengths.iter().scan(0, begin).collect();
+    // Keys lie in two halves of 64 bits while threads distribute them.
+    let halves = parallel::map(2 * n_places, PLACES, |_| AtomicU64::new(0));
+    parallel::for_each(n_places, PLACES, |place| {
+        let key = keys[place];
+        let at = begins[first_word(key)].fetch_add(1, Ordering::Relaxed) as usize;
+        halves[2 * at].store((key >> 64) as u64, Ordering::Relaxed);
+        halves[2 * at + 1].store(key as u64, Ordering::Relaxed);
+    });
+    let half = |at: usize| u128::from(halves[at].load(Ordering::Relaxed));
+    let mut keys = parallel::map(n_places, PLACES, |at| half(2 * at) << 64 | half(2 * at + 1));
+    let mut rest = keys.as_mut_slice();
+    let runs = lengths.iter().map(|&length| rest.split_off_mut(..length as usize).unwrap_or_default());
+    parallel::for_each_item(runs.collect(), 256, |run: &mut [u128]| run.sort_unstable());
+    keys
 }
 
 /// Keys per piece that a thread numbers.
@@ -144,6 +178,19 @@ fn number_runs(keys: &[u128]) -> (Vec<u32>, Vec<u32>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn keys_are_sorted_whatever_their_first_words() {
+        for n in [0, 1, 2, 1009, 3 * PLACES + 5] {
+            for spread in [1, 7, n.max(1)] {
+                let key =
+                    |i: usize| ((i * i % spread) as u128) << 96 | ((i * 7919 % 11) as u128) << 64 | i as u128;
+                let mut expected: Vec<u128> = (0..n).map(key).collect();
+                expected.sort_unstable();
+                assert_eq!(sorted(n, key), expected, "{n} keys of {spread} words");
+            }
+        }
+    }
 
     #[test]
     fn runs_are_numbered_as_one_thread_would_across_pieces() {

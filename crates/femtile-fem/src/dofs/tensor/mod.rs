@@ -106,6 +106,40 @@ impl<'a> TensorSpace<'a> {
         Ok(space)
     }
 
+    /// Creates the space of a lower degree on the same cells, which has them in the same order and axes.
+    ///
+    /// # Cost
+    /// Numbers entities that are known already: a small part of [`TensorSpace::new`].
+    /// # Errors
+    /// As [`TensorSpace::new`], and [`FemError::Degree`] for a higher degree.
+    pub fn of_degree(&self, degree: usize) -> Result<Self, FemError> {
+        if degree > self.degree {
+            return Err(FemError::Degree { degree, kind: self.mesh.kind, highest: self.degree });
+        }
+        if degree == self.degree {
+            return Ok(self.clone());
+        }
+        if degree == 0 || (degree > 2 && self.n_irregular() > 0) {
+            return Self::new(self.mesh, degree);
+        }
+        let d = self.dimension();
+        // Of degree two and higher, every entity has a first degree of freedom, which stands for it.
+        let mut firsts = self.firsts.clone();
+        let groups = numbering::number(&mut firsts, self.n_dofs, degree, d);
+        Ok(Self {
+            mesh: self.mesh,
+            degree,
+            n_dofs: groups.last().map_or(0, |group| group.dofs.end),
+            order: self.order.clone(),
+            orientations: self.orientations.clone(),
+            corners: self.corners.clone(),
+            firsts,
+            places: places(degree, d),
+            irregular: BTreeMap::new(),
+            groups,
+        })
+    }
+
     /// Returns the mesh.
     pub fn mesh(&self) -> &'a Mesh {
         self.mesh

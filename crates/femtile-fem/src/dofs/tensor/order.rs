@@ -14,8 +14,9 @@ const BITS: u32 = 21;
 pub(super) fn along_curve(mesh: &Mesh) -> Vec<u32> {
     let d = mesh.dimension();
     let (mut lower, mut upper, mut extent) = ([f64::INFINITY; 3], [f64::NEG_INFINITY; 3], [0.0; 3]);
-    for cell in 0..mesh.n_cells() {
-        let (low, high) = box_of(mesh, cell);
+    let boxes = parallel::map(mesh.n_cells(), 256, |cell| box_of(mesh, cell));
+    // Extents are summed in the order of cells, so that their rounding does not depend on threads.
+    for (low, high) in &boxes {
         for a in 0..d {
             lower[a] = f64::min(lower[a], low[a]);
             upper[a] = f64::max(upper[a], high[a]);
@@ -26,8 +27,8 @@ pub(super) fn along_curve(mesh: &Mesh) -> Vec<u32> {
     let n_units = (0..d).map(|a| (upper[a] - lower[a]) / unit[a]).fold(1.0, f64::max);
     // Fraction bits: as many as the longest axis leaves.
     let fraction = (f64::from(BITS) - 1.0 - n_units.log2().ceil()).max(0.0).exp2();
-    let mut keyed = parallel::map(mesh.n_cells(), 1, |cell| {
-        let (low, high) = box_of(mesh, cell);
+    let mut keyed = parallel::map(mesh.n_cells(), 256, |cell| {
+        let (low, high) = &boxes[cell];
         let mut key = 0;
         for a in 0..d {
             let steps = (0.5 * (low[a] + high[a]) - lower[a]) / unit[a] * fraction;

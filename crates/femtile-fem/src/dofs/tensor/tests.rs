@@ -112,6 +112,27 @@ fn rings_that_close_after_a_turn_have_irregular_cells() {
 }
 
 #[test]
+fn lower_degrees_on_the_same_cells_have_the_numbers_of_spaces_of_their_own() {
+    let mut turned = cubes([5, 4, 3]);
+    shuffle(&mut turned, &mut Random(7));
+    for mesh in [turned, ring(7, 1), squares(9, 7), cubes([1, 1, 1])] {
+        for (degree, lower) in [(2, 1), (3, 2), (4, 1), (4, 3), (7, 4), (3, 3)] {
+            let high = TensorSpace::new(&mesh, degree).unwrap();
+            let (found, own) = (high.of_degree(lower).unwrap(), TensorSpace::new(&mesh, lower).unwrap());
+            assert_eq!((found.n_dofs(), found.groups()), (own.n_dofs(), own.groups()), "{degree} to {lower}");
+            assert_eq!((&found.firsts, &found.irregular), (&own.firsts, &own.irregular));
+            assert_eq!(
+                (found.order(), &found.corners, &found.places),
+                (own.order(), &own.corners, &own.places)
+            );
+        }
+        let low = TensorSpace::new(&mesh, 2).unwrap();
+        assert!(matches!(low.of_degree(3), Err(FemError::Degree { degree: 3, highest: 2, .. })));
+        assert!(low.of_degree(0).is_err());
+    }
+}
+
+#[test]
 fn groups_tile_cells_and_unknowns() {
     let mesh = cubes([12, 11, 10]);
     for degree in [1, 3] {

@@ -10,6 +10,7 @@ use crate::geometry::point_tables::{AtPoints, PointTables};
 use crate::geometry::{CellMap, CellMaps, determinant, inverse};
 use crate::geometry::{Side, Sides, product_table};
 use crate::tensor::facets::for_facets;
+use crate::tensor::products::{add_products, touching};
 use crate::tensor::{Evaluation, SOURCE_RULE, check_length};
 
 /// Returns the flux **into** the domain through each boundary facet, $\int_F n\cdot\sigma\nabla u$ with the outward
@@ -135,37 +136,17 @@ fn add_cells(
     is_marked: &[bool],
     residual: &mut [f64],
 ) -> Result<(), FemError> {
-    let mut dofs = vec![0; space.dofs_per_cell()];
-    let mut touches = |position: &usize| {
-        space.cell_dofs(*position, &mut dofs);
-        dofs.iter().any(|&dof| is_marked[dof as usize])
-    };
-    let positions: Vec<usize> = (0..space.n_cells()).filter(|position| touches(position)).collect();
-    let marked = |dofs: &[u32], moments: &[f64]| -> Vec<(u32, f64)> {
-        let pairs = dofs.iter().copied().zip(moments.iter().copied());
-        pairs.filter(|&(dof, _)| is_marked[dof as usize]).collect()
-    };
-    let coefficients = PointCoefficients::of_any_sign(form.mesh, form.sigma, form.lambda)?;
-    let evaluation = Evaluation::new(space, rule);
-    let applied = evaluation.map_at(&positions, |found, points, _| {
-        evaluation.gradients(found, points, u);
-        points.write_points_with_values(found);
-        let mut sigma = vec![[[0.0; 3]; 3]; found.points.len()];
-        found.given.resize(found.points.len(), 0.0);
-        coefficients.sigma(&mut sigma, &found.points, &mut found.tape)?;
-        coefficients.lambda(&mut found.given, &found.points, &mut found.tape)?;
-        found.gradients.iter_mut().zip(&sigma).for_each(|(g, sigma)| *g = sigma.map(|row| dot(row, *g)));
-        found.given.iter_mut().zip(&found.function.values).for_each(|(given, u)| *given *= u);
-        Ok(marked(&points.dofs, &evaluation.weak_moments(found, points)))
-    })?;
-    applied.into_iter().flatten().for_each(|(dof, moment)| residual[dof as usize] += moment);
+    let positions = touching(space, is_marked);
+    add_products(space, form, rule, (u, &positions), |dof| is_marked[dof as usize], residual)?;
     if form.source.as_constant() != Some(0.0) {
         let source = Compiled::scalar("source", form.source, form.mesh)?;
         let evaluation = Evaluation::new(space, source_rule(form, rule));
         let loads = evaluation.map_at(&positions, |found, points, _| {
             evaluation.values(found, points, u);
             points.eval_with_values(found, &source)?;
-            Ok(marked(&points.dofs, evaluation.moments(found, points)))
+            let moments = evaluation.moments(found, points);
+            let pairs = points.dofs.iter().copied().zip(moments.iter().copied());
+            Ok(pairs.filter(|&(dof, _)| is_marked[dof as usize]).collect::<Vec<_>>())
         })?;
         loads.into_iter().flatten().for_each(|(dof, load)| residual[dof as usize] -= load);
     }

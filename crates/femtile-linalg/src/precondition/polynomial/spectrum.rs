@@ -1,6 +1,6 @@
 //! Where the spectrum of $D^{-1} A$ ends, by Lanczos' method.
 
-use femtile_device::{Buffer, Scalar};
+use femtile_device::{Buffer, Scalar, parallel};
 
 use crate::vector::VectorKernels;
 use crate::{LinalgError, LinearOperator, need};
@@ -9,6 +9,8 @@ use crate::{LinalgError, LinearOperator, need};
 const MARGIN: f64 = 1.05;
 /// Ratio of a new Lanczos vector to its product below which the iteration ends.
 const NOTHING: f64 = 1e-6;
+/// Rows that a thread starts at least.
+const ROWS: usize = 1 << 14;
 
 /// Estimates $\lambda_\max(D^{-1} A)$ by Lanczos iteration, with a margin on the lower bound; 1 for an empty operator.
 ///
@@ -32,8 +34,9 @@ pub fn largest_eigenvalue<T: Scalar, D: VectorKernels<T>>(
 
 /// A start in which every row has about the same part, by the reciprocals of the diagonal.
 pub fn start_of_rows<T: Scalar>(inverse_diagonal: &[T]) -> Vec<T> {
-    let root = |inverse: &T| T::from_f64(inverse.to_f64().sqrt().recip());
-    (0..).zip(inverse_diagonal).map(|(i, inverse)| start_of_lanczos::<T>(i) * root(inverse)).collect()
+    let root = |inverse: T| T::from_f64(inverse.to_f64().sqrt().recip());
+    let of_row = |i: usize| start_of_lanczos::<T>(i as u64) * root(inverse_diagonal[i]);
+    parallel::map(inverse_diagonal.len(), ROWS, of_row)
 }
 
 /// $\lambda_\max(M^{-1} A)$ as above, where `solve` gives $M^{-1}$ of its second argument and is symmetric and not negative, from

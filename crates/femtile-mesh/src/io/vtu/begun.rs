@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::encode::{Array, write_begin, write_end};
 use super::options::{Compression, WriteOptions};
-use super::write::{cell_arrays, fields, point_arrays, straight};
+use super::write::{Grid, LagrangeCells, cell_arrays, fields, point_arrays, straight};
 use crate::interrupt::Interrupt;
 use crate::io::atomic::PendingFile;
 use crate::io::sum::{FileSum, Sum, Summed};
@@ -40,22 +40,59 @@ impl BegunFile {
         options: WriteOptions,
         is_interrupted: IsInterrupted<'_>,
     ) -> Result<Option<Self>, MeshError> {
-        if options.compression != Compression::None || options.surface || mesh.curved.is_some() {
+        if !Self::is_for(options) || mesh.curved.is_some() {
             return Ok(None);
         }
+        let point_data = point_arrays(mesh, later(missing, mesh.n_nodes()))?;
+        let of_cells = cell_arrays(mesh, &[], options)?;
+        Self::begin_grid(
+            (path, &straight(mesh, options)),
+            (point_data, of_cells),
+            missing,
+            options,
+            is_interrupted,
+        )
+    }
+
+    /// As [`BegunFile::begin`], for cells of any order with fields of cells.
+    ///
+    /// # Errors
+    /// Those of [`write_lagrange()`](super::write_lagrange()); [`MeshError::Interrupted`], asked for every 4 MiB.
+    pub fn begin_lagrange(
+        path: &Path,
+        cells: &LagrangeCells<'_>,
+        cell_data: &[(&str, &Field)],
+        missing: &[(&str, usize)],
+        options: WriteOptions,
+        is_interrupted: IsInterrupted<'_>,
+    ) -> Result<Option<Self>, MeshError> {
+        if !Self::is_for(options) {
+            return Ok(None);
+        }
+        cells.validate()?;
+        let n_cells = cells.cells.len() / cells.n_of_cell();
+        let mut of_cells = fields("cell_data", cell_data.iter().copied(), n_cells, 0)?;
+        of_cells.iter_mut().for_each(|array| array.is_late = false);
+        let point_data = later(missing, cells.points.len());
+        let grid = Grid::of_lagrange(cells);
+        Self::begin_grid((path, &grid), (point_data, of_cells), missing, options, is_interrupted)
+    }
+
+    /// Returns whether a file with such options can be begun.
+    pub fn is_for(options: WriteOptions) -> bool {
+        options.compression == Compression::None && !options.surface
+    }
+
+    fn begin_grid(
+        (path, grid): (&Path, &Grid<'_>),
+        (point_data, cell_data): (Vec<Array<'_>>, Vec<Array<'_>>),
+        missing: &[(&str, usize)],
+        options: WriteOptions,
+        is_interrupted: IsInterrupted<'_>,
+    ) -> Result<Option<Self>, MeshError> {
         let interrupt = Interrupt(is_interrupted);
-        let n_nodes = mesh.n_nodes();
-        let later = missing.iter().map(|&(name, n_components)| Array {
-            name: name.into(),
-            kind: "Float64",
-            n_components,
-            n_bytes: 8 * n_components * n_nodes,
-            bytes: Box::new(|_, _| ()),
-            is_late: true,
-        });
-        let point_data = point_arrays(mesh, later.collect())?;
-        let grid = straight(mesh, options);
-        let (head, groups) = grid.document(point_data, cell_arrays(mesh, &[], options)?, options);
+        let n_nodes = grid.points.len();
+        let (head, groups) = grid.document(point_data, cell_data, options);
         let write = || {
             let mut file = PendingFile::create(path)?;
             let sum = options.sum.then(Sum::default);
@@ -92,4 +129,17 @@ impl BegunFile {
         let written = write().and_then(|sum| file.commit().map(|()| sum));
         written.map_err(|source| MeshError::Io { path, action: "write", source })
     }
+}
+
+/// The arrays of fields at nodes that are missing.
+fn later(missing: &[(&str, usize)], n_nodes: usize) -> Vec<Array<'static>> {
+    let later = missing.iter().map(|&(name, n_components)| Array {
+        name: name.into(),
+        kind: "Float64",
+        n_components,
+        n_bytes: 8 * n_components * n_nodes,
+        bytes: Box::new(|_, _| ()),
+        is_late: true,
+    });
+    later.collect()
 }

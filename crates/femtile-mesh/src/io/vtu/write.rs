@@ -26,11 +26,11 @@ pub struct LagrangeCells<'a> {
 }
 
 impl LagrangeCells<'_> {
-    fn n_of_cell(&self) -> usize {
+    pub(super) fn n_of_cell(&self) -> usize {
         (self.order + 1).pow(self.kind.dimension() as u32)
     }
 
-    fn validate(&self) -> Result<(), MeshError> {
+    pub(super) fn validate(&self) -> Result<(), MeshError> {
         let invalid = |field, message| Err(MeshError::Invalid { field, message });
         let n = self.n_of_cell();
         if !matches!(self.kind, CellKind::Quadrilateral | CellKind::Hexahedron) || self.order == 0 {
@@ -188,7 +188,7 @@ pub(super) struct Grid<'a> {
 }
 
 impl<'a> Grid<'a> {
-    fn of_lagrange(cells: &LagrangeCells<'a>) -> Self {
+    pub(super) fn of_lagrange(cells: &LagrangeCells<'a>) -> Self {
         let LagrangeCells { kind, order, points, cells } = *cells;
         Self::new((points, kind), Some(order), cells)
     }

@@ -50,7 +50,8 @@ impl Lattice {
         let mut has_cell = vec![false; mesh.n_nodes()];
         mesh.cells.iter().for_each(|&node| has_cell[node as usize] = true);
         let points = || mesh.points.iter().zip(&has_cell).filter_map(|(point, has)| has.then_some(point));
-        let lines = [0, 1, 2].map(|axis| Lines::through(points().map(|point| point[axis]).collect()));
+        let lines = parallel::map(3, 1, |axis| Lines::through(points().map(|point| point[axis]).collect()));
+        let lines: [Lines; 3] = lines.try_into().ok()?;
         let number = |point: &[f64; 3]| [0, 1, 2].map(|axis| lines[axis].number(point[axis]));
         let numbers = parallel::map(mesh.n_nodes(), 256, |node| number(&mesh.points[node]));
         let are_straight = parallel::all(mesh.n_cells(), 256, |cell| is_straight(mesh, cell));
@@ -79,9 +80,12 @@ impl Lattice {
         let mut lattice = Self { dimension: space.dimension(), lines, along, corners: Vec::new(), cells };
         lattice.is_full(space)?;
         lattice.corners = vec![[0.0; 3]; along.iter().product()];
-        for &node in (0..space.n_cells()).flat_map(|position| space.corners(position)) {
-            let [x, y, z] = number(node).map(|at| at as usize);
-            lattice.corners[(z * along[1] + y) * along[0] + x] = space.mesh().points[node as usize];
+        let mesh = space.mesh();
+        let mut has_cell = vec![false; mesh.n_nodes()];
+        mesh.cells.iter().for_each(|&node| has_cell[node as usize] = true);
+        for (node, point) in mesh.points.iter().enumerate().filter(|(node, _)| has_cell[*node]) {
+            let [x, y, z] = number(node as u32).map(|at| at as usize);
+            lattice.corners[(z * along[1] + y) * along[0] + x] = *point;
         }
         Ok(lattice)
     }
@@ -162,7 +166,7 @@ impl Lattice {
         let (degree, n) = (space.degree(), space.degree() as i64 + 1);
         let [along_x, along_y, _] = self.n_nodes(degree);
         let strides = [1, along_x as i64, (along_x * along_y) as i64];
-        let nodes: Vec<AtomicU32> = (0..space.n_dofs()).map(|_| AtomicU32::new(0)).collect();
+        let nodes = parallel::map(space.n_dofs(), 1 << 14, |_| AtomicU32::new(0));
         let of_cell = |dofs: &mut Vec<u32>, position: usize| {
             let cell = &self.cells[position];
             space.cell_dofs(position, dofs);
