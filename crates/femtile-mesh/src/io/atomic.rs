@@ -62,6 +62,16 @@ impl PendingFile {
         }
     }
 
+    /// Claims space for bytes that are written later, so that a disk that is too small is noticed now; where the file
+    /// system cannot do so, it is noticed when they are written.
+    pub(super) fn reserve(&mut self, n_bytes: usize) -> Result<()> {
+        let Out::Temporary(out) = &mut self.out else {
+            return Ok(());
+        };
+        out.flush()?;
+        claim(out.get_ref().as_file(), n_bytes as u64)
+    }
+
     /// Gives the file its name.
     pub(super) fn commit(self) -> Result<()> {
         match self.out {
@@ -73,6 +83,24 @@ impl PendingFile {
             }
         }
     }
+}
+
+/// Claims space for bytes after the place of a file, without changing its length.
+#[cfg(target_os = "linux")]
+fn claim(mut file: &File, n_bytes: u64) -> Result<()> {
+    use rustix::fs::{FallocateFlags, fallocate};
+    use rustix::io::Errno;
+    use std::io::Seek;
+    let place = file.stream_position()?;
+    match fallocate(file, FallocateFlags::KEEP_SIZE, place, n_bytes) {
+        Err(error @ (Errno::NOSPC | Errno::DQUOT | Errno::FBIG)) => Err(error.into()),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn claim(_file: &File, _n_bytes: u64) -> Result<()> {
+    Ok(())
 }
 
 /// A temporary file beside `path`, locked while it is written.

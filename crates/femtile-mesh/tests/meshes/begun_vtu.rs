@@ -4,8 +4,10 @@ use femtile_mesh::generate::{
     BoxConfig, HexahedralBallConfig, VentricleConfig, box_mesh, hexahedral_ball, ventricle,
 };
 use femtile_mesh::io::FileSum;
-use femtile_mesh::io::vtu::{BegunFile, Compression, WriteOptions, write_with};
-use femtile_mesh::{Field, Mesh, MeshError};
+use femtile_mesh::io::vtu::{
+    BegunFile, Compression, LagrangeCells, WriteOptions, read, write_lagrange, write_with,
+};
+use femtile_mesh::{CellKind, Field, Mesh, MeshError};
 
 const SUMMED: WriteOptions =
     WriteOptions { compression: Compression::None, facets: false, surface: false, sum: true };
@@ -57,6 +59,29 @@ fn a_file_that_is_not_finished_leaves_the_former_one_whole() {
     }
     assert_eq!(std::fs::read(&path).unwrap(), b"former");
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn cells_of_any_order_that_are_begun_make_the_file_that_is_written_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let [begun, whole] = ["begun.vtu", "whole.vtu"].map(|name| folder.path().join(name));
+    let points: Vec<[f64; 3]> =
+        (0..45).map(|i| [(i % 5) as f64, (i / 5 % 3) as f64, (i / 15) as f64]).collect();
+    let point = |cell: usize, at: usize| (2 * cell + at % 3 + at / 3 % 3 * 5 + at / 9 * 15) as u32;
+    let indices: Vec<u32> = (0..54).map(|i| point(i / 27, i % 27)).collect();
+    let cells = LagrangeCells { kind: CellKind::Hexahedron, order: 2, points: &points, cells: &indices };
+    let u = Field { n_components: 2, values: (0..90).map(f64::from).collect() };
+    let file = BegunFile::begin_lagrange(&begun, &cells, &[], &[("u", 2)], SUMMED, None).unwrap().unwrap();
+    assert!(!begun.exists());
+    let sum = file.finish(&[("u", &u)]).unwrap();
+    assert_eq!(sum, write_lagrange(&whole, &cells, &[("u", &u)], &[], SUMMED).unwrap());
+    assert_eq!(std::fs::read(&begun).unwrap(), std::fs::read(&whole).unwrap());
+    let tag = Field { n_components: 1, values: vec![3.0, 4.0] };
+    let file = BegunFile::begin_lagrange(&begun, &cells, &[("tag", &tag)], &[("u", 2)], SUMMED, None);
+    file.unwrap().unwrap().finish(&[("u", &u)]).unwrap();
+    assert_eq!(read(&begun).unwrap().cell_fields["tag"].values, [3.0, 4.0]);
+    let beyond = LagrangeCells { points: &points[..44], ..cells };
+    assert!(BegunFile::begin_lagrange(&begun, &beyond, &[], &[], SUMMED, None).is_err());
 }
 
 #[test]

@@ -99,6 +99,7 @@ impl BegunFile {
             let mut out = Summed::new(file.out(), sum).until(interrupt);
             write_begin(&mut out, &head, &groups)?;
             let sum = out.into_sum();
+            file.reserve(missing.iter().map(|(_, n_components)| 8 + 8 * n_components * n_nodes).sum())?;
             let missing = missing.iter().map(|&(name, n_components)| (name.into(), n_components)).collect();
             Ok(Some(Self { path: path.into(), file, sum, n_nodes, missing }))
         };
