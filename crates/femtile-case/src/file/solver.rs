@@ -121,6 +121,8 @@ pub enum MetricName {
     Inverse,
     /// The metric merged with σ and λ, stored at every quadrature point.
     Stored,
+    /// As `stored`, in single precision beside arithmetic in double precision, on GPUs.
+    StoredSingle,
 }
 
 impl From<MetricName> for Option<MetricEvaluation> {
@@ -133,6 +135,7 @@ impl From<MetricName> for Option<MetricEvaluation> {
             MetricName::Isoparametric => Some(MetricEvaluation::Isoparametric),
             MetricName::Inverse => Some(MetricEvaluation::Inverse),
             MetricName::Stored => Some(MetricEvaluation::Stored),
+            MetricName::StoredSingle => Some(MetricEvaluation::StoredSingle),
         }
     }
 }

@@ -19,17 +19,21 @@ pub enum MetricEvaluation {
     Inverse,
     /// Stored at all points, six or seven numbers.
     Stored,
+    /// As `Stored`, in single precision beside arithmetic in double precision, on GPUs: entries of the operator are rounded
+    /// to $6 \cdot 10^{-8}$ of their size, and so is the solution in the energy norm.
+    StoredSingle,
 }
 
 impl MetricEvaluation {
     /// All evaluations.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Constant,
         Self::Trilinear,
         Self::Triquadratic,
         Self::Isoparametric,
         Self::Inverse,
         Self::Stored,
+        Self::StoredSingle,
     ];
 
     /// Returns its name on the command line and in records.
@@ -41,6 +45,7 @@ impl MetricEvaluation {
             Self::Isoparametric => "isoparametric",
             Self::Inverse => "inverse",
             Self::Stored => "stored",
+            Self::StoredSingle => "stored-single",
         }
     }
 }

@@ -91,6 +91,7 @@ impl MetricChoice {
     ) -> Result<(), FemError> {
         let unfit = |nature: &Nature| match metric {
             MetricEvaluation::Stored => None,
+            MetricEvaluation::StoredSingle => Some("it is for GPUs"),
             MetricEvaluation::Constant if nature.variation != Variation::Any => None,
             MetricEvaluation::Constant => Some("its metric varies over the cell"),
             _ if self.dimension != 3 => Some("it is for hexahedra only"),
@@ -105,6 +106,7 @@ impl MetricChoice {
             .filter_map(|(position, nature)| Some((metrics.cell(position), nature, unfit(nature)?)));
         let Some((cell, nature, reason)) = found.min_by_key(|(cell, ..)| *cell) else { return Ok(()) };
         let instead = match nature.order {
+            _ if metric == MetricEvaluation::StoredSingle => MetricEvaluation::Stored,
             _ if self.dimension != 3 || !metrics.is_by_cell() => MetricEvaluation::Stored,
             1 => MetricEvaluation::Trilinear,
             2 => MetricEvaluation::Triquadratic,
@@ -129,7 +131,7 @@ impl MetricChoice {
             Some(MetricEvaluation::Triquadratic) => Treatment::Polynomial(2),
             Some(MetricEvaluation::Isoparametric) => Treatment::Polynomial(metrics.order()),
             Some(MetricEvaluation::Inverse) => Treatment::Inverse,
-            Some(MetricEvaluation::Stored) => Treatment::Stored,
+            Some(MetricEvaluation::Stored | MetricEvaluation::StoredSingle) => Treatment::Stored,
         }
     }
 

@@ -65,7 +65,7 @@ fn warps(n: usize, is_collocated: bool, metric: MetricEvaluation) -> usize {
         (_, _, ..=3) => 6,
         (_, true, 4) => 7,
         (_, _, 4 | 5) => 5,
-        (_, _, 6 | 7) | (MetricEvaluation::Stored, true, 8) => 4,
+        (_, _, 6 | 7) | (MetricEvaluation::Stored | MetricEvaluation::StoredSingle, true, 8) => 4,
         (_, _, 8) | (_, true, 9 | 11) => 3,
         _ => 2,
     }

@@ -35,7 +35,7 @@ __device__ inline void contract_squares_line(T* line, u32 stride, u32 n_slopes) 
 
 // Block i visits the batches from begins[i] to begins[i + 1].
 extern "C" __global__ void __launch_bounds__(FEMTILE_THREADS) matrix_free_diagonal(
-    T* y, T* shares, const u32* begins, const u32* cells, const u32* lists, const T* metric) {
+    T* y, T* shares, const u32* begins, const u32* cells, const u32* lists, Metrics metrics) {
     FEMTILE_DYNAMIC_SHARED(T, shared);
     const u32 cell = threadIdx.x / LAYER_POINTS, within = threadIdx.x % LAYER_POINTS;
     const bool is_thread = cell < FEMTILE_CELLS;
@@ -48,7 +48,7 @@ extern "C" __global__ void __launch_bounds__(FEMTILE_THREADS) matrix_free_diagon
         const CellColumn now = column.of_cell(words);
         const Targets targets(y, shares, column, words);
         const bool is_active = is_thread && !now.is_empty(), is_node = is_column && is_active;
-        const Metric of_cell(metric + (u64)__ldg(words + METRIC_CELL) * CELL_NUMBERS, a, b, is_active);
+        const Metric of_cell(metrics.numbers + (u64)__ldg(words + METRIC_CELL) * CELL_NUMBERS, a, b, is_active);
         words += FEMTILE_CELLS * CELL_WORDS;
         T sums[N] = {}, before[N] = {};
 #pragma unroll 1

@@ -96,7 +96,7 @@ __device__ inline void add_product(double& product, const T (&slope)[3], const T
 // cell. Calls `meanwhile` when the metric is no longer needed, and adds the column's part of x.A x to `product`.
 template <typename Meanwhile>
 __device__ inline void act(
-    T (&u)[Q], double& product, const Place& place, const T* of_cell, bool is_active, const Meanwhile& meanwhile) {
+    T (&u)[Q], double& product, const Place& place, const M* of_cell, bool is_active, const Meanwhile& meanwhile) {
 #if FEMTILE_METRIC != 2
     const Metric metric(of_cell, place.a, place.b, is_active);
 #endif
@@ -162,7 +162,7 @@ __device__ inline void act(
 // Block i visits the batches from begins[i] to begins[i + 1]. If the hook only needs x.A x, it is computed at the
 // points.
 extern "C" __global__ void __launch_bounds__(FEMTILE_THREADS, FEMTILE_BLOCKS) matrix_free_apply(
-    T* y, T* shares, const T* x, const u32* begins, const u32* cells, const u32* lists, const T* metric, Hook hook) {
+    T* y, T* shares, const T* x, const u32* begins, const u32* cells, const u32* lists, Metrics metrics, Hook hook) {
     if (hook.is_idle()) return;
     FEMTILE_DYNAMIC_SHARED(T, shared);
     const u32 cell = threadIdx.x / LAYER_POINTS;
@@ -177,7 +177,7 @@ extern "C" __global__ void __launch_bounds__(FEMTILE_THREADS, FEMTILE_BLOCKS) ma
     double product = 0.0;
     for (u32 batch = begin; batch < end; ++batch) {
         const CellColumn now = next;
-        const T* const of_cell = metric + (u64)__ldg(words + METRIC_CELL) * CELL_NUMBERS;
+        const M* const of_cell = metrics.numbers + (u64)__ldg(words + METRIC_CELL) * CELL_NUMBERS;
         const Targets targets(y, shares, column, words);
         words += FEMTILE_CELLS * CELL_WORDS;
         if (batch + 1 < end) next = column.of_cell(words);

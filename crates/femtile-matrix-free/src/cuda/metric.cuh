@@ -1,10 +1,17 @@
 // The metric at a column of points: G = |det J| J^-1 sigma J^-T with weights, as xx, yy, zz, yz, xz, xy, and mu.
 //
-// FEMTILE_METRIC 0: stored at all points, [cell][plane][entry][point of the plane]. 1: one a cell, [cell][8]. 2: computed
+// FEMTILE_METRIC 0: stored at all points, [cell][plane][entry][point of the plane], in numbers M that may be shorter. 1: one a cell, [cell][8]. 2: computed
 // from the eight corners of a cell and its coefficients, [cell][32].
 #pragma once
 #include "lines.cuh"
 #include "reciprocal.cuh"
+
+typedef FEMTILE_METRIC_T M;
+
+// The numbers of all cells.
+struct Metrics {
+    const M* numbers;
+};
 
 const u32 ENTRIES = 6 * FEMTILE_STIFFNESS + FEMTILE_MASS;
 const u32 MU = 6 * FEMTILE_STIFFNESS;
@@ -20,14 +27,14 @@ __device__ inline void multiply(T (&g)[3], T xx, T yy, T zz, T yz, T xz, T xy) {
 
 #if FEMTILE_METRIC == 0
 struct Metric {
-    const T* entries;
-    T first[ENTRIES];
+    const M* entries;
+    M first[ENTRIES];
 
     // Loads the first plane early, while the cell's slopes are computed.
-    __device__ inline Metric(const T* of_cell, u32 x, u32 y, bool is_active) : entries(of_cell + x + Q * y) {
+    __device__ inline Metric(const M* of_cell, u32 x, u32 y, bool is_active) : entries(of_cell + x + Q * y) {
 #pragma unroll
         for (u32 e = 0; e < (IS_EAGER ? ENTRIES : 0); ++e) {
-            first[e] = is_active ? __ldcs(entries + e * LAYER_POINTS) : (T)0;
+            first[e] = is_active ? __ldcs(entries + e * LAYER_POINTS) : (M)0;
         }
     }
     __device__ inline T entry(u32 plane, u32 e) const {
@@ -53,7 +60,7 @@ __device__ inline T column_weight(u32 x, u32 y) { return WEIGHTS[x] * WEIGHTS[y]
 struct Metric {
     T g[7], weight;
 
-    __device__ inline Metric(const T* of_cell, u32 x, u32 y, bool) : weight(column_weight(x, y)) {
+    __device__ inline Metric(const M* of_cell, u32 x, u32 y, bool) : weight(column_weight(x, y)) {
 #pragma unroll
         for (u32 e = 0; e < 7; ++e) g[e] = weight * __ldg(of_cell + e);
     }
@@ -73,15 +80,15 @@ struct Metric {
     T a[2][3], b[3][3];
     T sigma[6], lambda, weight;
 
-    __device__ inline Metric(const T* of_cell, u32 x, u32 y, bool) : weight(column_weight(x, y)) {
-        const T* const given = of_cell;
+    __device__ inline Metric(const M* of_cell, u32 x, u32 y, bool) : weight(column_weight(x, y)) {
+        const M* const given = of_cell;
         const T s = NODES[x], t = NODES[y];
 #pragma unroll
         for (u32 d = 0; d < 3; ++d) {
             T low[2], high[2];
 #pragma unroll
             for (u32 z = 0; z < 2; ++z) {
-                const T* const layer = given + 12 * z + d;
+                const M* const layer = given + 12 * z + d;
                 const T c00 = __ldg(layer), c10 = __ldg(layer + 3), c01 = __ldg(layer + 6), c11 = __ldg(layer + 9);
                 const T along_x = (c10 - c00) + t * ((c11 - c01) - (c10 - c00));
                 const T along_y = (c01 - c00) + s * ((c11 - c10) - (c01 - c00));

@@ -1,8 +1,10 @@
 //! Metrics of all cells in the order of the GPU kernel.
 
-use femtile_device::{Scalar, parallel};
+use femtile_device::cuda::Structure;
+use femtile_device::{Buffer, Cuda, Scalar, parallel};
 
 use super::batches::{Batches, NONE};
+use super::operator::address;
 use super::program::Variant;
 use crate::metric::{Entries, Metrics, Scratch, Variation};
 use femtile_fem::FemError;
@@ -24,8 +26,49 @@ pub(super) fn cheapest(metrics: &Metrics<'_>, n_cells: usize) -> Result<MetricEv
     })
 }
 
+/// The metrics of all cells, in the order of their batches.
+#[derive(Debug)]
+pub(super) enum MetricBuffer<T: Scalar> {
+    /// In the precision of the vectors.
+    Own(Buffer<T, Cuda>),
+    /// In single precision beside vectors in any.
+    Single(Buffer<f32, Cuda>),
+}
+
+impl<T: Scalar> MetricBuffer<T> {
+    /// Evaluates the metrics, and copies them to the device.
+    pub fn new(
+        device: &Cuda,
+        metrics: &Metrics<'_>,
+        space: &TensorSpace<'_>,
+        batches: &Batches,
+        variant: &Variant,
+    ) -> Result<Self, FemError> {
+        Ok(match variant.is_single() {
+            true => Self::Single(Buffer::from_vec(device, fill(metrics, space, batches, variant)?)?),
+            false => Self::Own(Buffer::from_vec(device, fill(metrics, space, batches, variant)?)?),
+        })
+    }
+
+    /// Returns their address: `struct Metrics` of the kernels.
+    pub fn address(&self) -> Structure {
+        Structure(vec![match self {
+            Self::Own(metric) => address(metric),
+            Self::Single(metric) => address(metric),
+        }])
+    }
+
+    /// Returns their size.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Self::Own(metric) => size_of::<T>() * metric.len(),
+            Self::Single(metric) => size_of::<f32>() * metric.len(),
+        }
+    }
+}
+
 /// Evaluates the metrics of all cells, in the order of their batches.
-pub(super) fn fill<T: Scalar>(
+fn fill<T: Scalar>(
     metrics: &Metrics<'_>,
     space: &TensorSpace<'_>,
     batches: &Batches,

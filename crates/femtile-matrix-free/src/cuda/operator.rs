@@ -9,7 +9,7 @@ use femtile_mesh::CellKind;
 use super::batches::Batches;
 use super::config::{CudaMatrixFreeConfig, LaunchShape};
 use super::facets::Facets;
-use super::metric;
+use super::metric::{self, MetricBuffer};
 use super::program::{self, ROWS, Variant, sums};
 use crate::metric::{Metrics, Terms};
 use femtile_fem::FemError;
@@ -24,9 +24,9 @@ const THREADS: u32 = 256;
 /// Groups that keep all multiprocessors of a large GPU busy to the end.
 const GROUPS: usize = 2048;
 
-type Apply<T> = (Write<T>, Write<T>, Read<T>, Read<u32>, Read<u32>, Read<u32>, Read<T>, Structure);
+type Apply<T> = (Write<T>, Write<T>, Read<T>, Read<u32>, Read<u32>, Read<u32>, Structure, Structure);
 type Sum<T> = (Write<T>, Read<T>, Structure, Structure);
-type DiagonalOf<T> = (Write<T>, Write<T>, Read<u32>, Read<u32>, Read<u32>, Read<T>);
+type DiagonalOf<T> = (Write<T>, Write<T>, Read<u32>, Read<u32>, Read<u32>, Structure);
 type Keep<T> = (Write<T>, Read<T>, Read<u32>, u64, Structure);
 type Post<T> = (Read<T>, Read<T>, u64, Structure);
 
@@ -52,7 +52,7 @@ pub struct CudaMatrixFree<T: Scalar> {
     begins: Buffer<u32, Cuda>,
     cells: Buffer<u32, Cuda>,
     lists: Buffer<u32, Cuda>,
-    metric: Buffer<T, Cuda>,
+    metric: MetricBuffer<T>,
     shares: Mutex<Buffer<T, Cuda>>,
     /// Faces, edges and vertices that groups share.
     shared: [usize; 3],
@@ -104,7 +104,8 @@ impl<T: Scalar> CudaMatrixFree<T> {
         };
         device.prepare(program::all::<T>(&variant));
         let batches = part("batches of cells", || Batches::new(space, shape.cells, per_group, constrained))?;
-        let filled = part("stored metrics", || metric::fill::<T>(&metrics, space, &batches, &variant))?;
+        let filled = || MetricBuffer::new(device, &metrics, space, &batches, &variant);
+        let metric = part("stored metrics", filled)?;
         let shares = &batches.shares;
         Ok(Self {
             n_dofs: space.n_dofs(),
@@ -119,8 +120,8 @@ impl<T: Scalar> CudaMatrixFree<T> {
             places: Buffer::from_host(device, &shares.places)?,
             constrained: Buffer::from_host(device, constrained)?,
             facets: None,
-            bytes: size_of::<T>() * (filled.len() + 2 * shares.len) + batches.bytes(),
-            metric: Buffer::from_vec(device, filled)?,
+            bytes: metric.bytes() + 2 * size_of::<T>() * shares.len + batches.bytes(),
+            metric,
             device: device.clone(),
             variant,
         })
@@ -178,7 +179,7 @@ impl<T: Scalar> CudaMatrixFree<T> {
             self.begins.read(),
             self.cells.read(),
             lists,
-            self.metric.read(),
+            self.metric.address(),
             hook.in_part(0, self.n_parts()),
         );
         let launch = Launch::line(self.n_groups, self.variant.threads() as u32)
@@ -243,7 +244,8 @@ impl<T: Scalar> CudaMatrixFree<T> {
         let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
         let lists = if self.lists.is_empty() { Read::none() } else { self.lists.read() };
         let into = if shares.is_empty() { Write::none() } else { shares.write() };
-        let arguments = (y.write(), into, self.begins.read(), self.cells.read(), lists, self.metric.read());
+        let arguments =
+            (y.write(), into, self.begins.read(), self.cells.read(), lists, self.metric.address());
         let launch = Launch::line(self.n_groups, self.variant.threads() as u32)
             .shared(self.variant.shared_bytes::<T>());
         let kernel = Kernel::<DiagonalOf<T>>::new("matrix_free_diagonal");
@@ -293,8 +295,8 @@ fn choose_metric(
     space: &TensorSpace<'_>,
     wanted: Option<MetricEvaluation>,
 ) -> Result<MetricEvaluation, FemError> {
-    if wanted == Some(MetricEvaluation::Stored) {
-        return Ok(MetricEvaluation::Stored);
+    if let Some(wanted @ (MetricEvaluation::Stored | MetricEvaluation::StoredSingle)) = wanted {
+        return Ok(wanted);
     }
     let cheapest = metric::cheapest(metrics, space.n_cells())?;
     match wanted {

@@ -69,6 +69,11 @@ impl Variant {
         }
     }
 
+    /// Returns whether the metric is stored in single precision, whatever that of the vectors.
+    pub fn is_single(&self) -> bool {
+        self.metric == MetricEvaluation::StoredSingle
+    }
+
     /// Returns the threads of a block.
     pub fn threads(&self) -> usize {
         self.shape.threads(self.n_points())
@@ -82,7 +87,7 @@ impl Variant {
 
     /// Returns the program that applies the operator.
     pub fn program<T: Scalar>(&self, hook: &CudaHook<'_>) -> Specialisation {
-        self.define(&APPLY.of::<T>())
+        self.define::<T>(&APPLY.of::<T>())
             .define("FEMTILE_COLLOCATED", u8::from(tables::is_collocated(self.degree, self.rule)))
             .define("FEMTILE_BLOCKS", self.shape.blocks)
             .define("FEMTILE_PRODUCT", u8::from(hook.is_product()))
@@ -91,12 +96,12 @@ impl Variant {
 
     /// Returns the program that computes the diagonal.
     pub fn diagonal<T: Scalar>(&self) -> Specialisation {
-        self.define(&DIAGONAL.of::<T>())
+        self.define::<T>(&DIAGONAL.of::<T>())
             .header("diagonal_tables.cuh", tables::of_diagonal(self.degree, self.rule))
     }
 
     /// Defines what both programs depend on.
-    fn define(&self, program: &Specialisation) -> Specialisation {
+    fn define<T: Scalar>(&self, program: &Specialisation) -> Specialisation {
         let metric = match self.metric {
             MetricEvaluation::Constant => 1,
             MetricEvaluation::Trilinear => 2,
@@ -111,6 +116,7 @@ impl Variant {
             .define("FEMTILE_ISOTROPIC", u8::from(self.is_isotropic))
             .define("FEMTILE_LISTS", u8::from(self.has_lists))
             .define("FEMTILE_METRIC", metric)
+            .define("FEMTILE_METRIC_T", if self.is_single() { f32::C_NAME } else { T::C_NAME })
             .define("FEMTILE_CELLS", self.shape.cells)
             .define("FEMTILE_THREADS", self.threads())
             .header("tables.cuh", tables::text(self.degree, self.rule))
@@ -156,6 +162,9 @@ pub fn specialisations() -> Vec<Specialisation> {
     for degree in 1..=10 {
         let bp5 = variant(degree, CellRule::GaussLobatto, MetricEvaluation::Stored, false);
         programs.extend([bp5.program::<f64>(hook), bp5.program::<f64>(product)]);
+        if degree == 5 {
+            programs.push(Variant { metric: MetricEvaluation::StoredSingle, ..bp5 }.program::<f64>(product));
+        }
     }
     for degree in [3, 5, 8] {
         let bp3 = variant(degree, more, MetricEvaluation::Stored, false);
