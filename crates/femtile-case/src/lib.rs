@@ -3,6 +3,7 @@
 //! [`Case::load`] reads and checks a file, [`run`] runs it, [`Report`] describes the outcome.
 #![forbid(unsafe_code)]
 
+mod ahead;
 mod cardiac;
 mod check;
 mod checked_mesh;

@@ -39,6 +39,7 @@ pub use measure::{CudaCosts, measure, specialisations};
 pub use memory::CudaMemory;
 use memory::MemoryBudget;
 pub use nvidia::{Nvidia, gpus};
+use opening::Announced;
 pub use opening::Opening;
 pub use program::{
     COPY_HEADER, FEMTILE_HEADER, Header, LANES_HEADER, MMA_HEADER, Program, RECIPROCAL_HEADER, STREAM_HEADER,
@@ -74,14 +75,14 @@ impl Cuda {
     /// # Errors
     /// [`DeviceError::Absent`] with a remedy where there is no such GPU, no driver, or no NVRTC.
     pub fn new(ordinal: usize) -> Result<Self, DeviceError> {
-        Self::opened(ordinal, Vec::new())
+        Self::opened(ordinal, &Announced::default())
     }
 
-    /// As [`Cuda::new`], while programs are compiled.
-    fn opened(ordinal: usize, programs: Vec<Specialisation>) -> Result<Self, DeviceError> {
+    /// As [`Cuda::new`], while announced programs are compiled.
+    fn opened(ordinal: usize, announced: &Announced) -> Result<Self, DeviceError> {
         let allowed = memory::allowed()
             .map_err(|reason| DeviceError::Absent { requested: format!("cuda:{ordinal}"), reason })?;
-        let device = Self::with_driver(trace::traced(Arc::new(Nvidia::open(ordinal, programs)?)));
+        let device = Self::with_driver(trace::traced(Arc::new(Nvidia::open_with(ordinal, announced)?)));
         if let Some(allowed) = allowed {
             device.limit_memory(allowed);
         }
