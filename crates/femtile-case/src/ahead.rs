@@ -4,14 +4,37 @@ use femtile_device::cuda::Specialisation;
 use femtile_mesh::{CellKind, Mesh};
 use femtile_solve::{Cells, Outline, SolverConfig, Value, likely_programs};
 
-use crate::Case;
 use crate::file::{CellName, EquationKind, Generator, LShapeName, PlaneCellName};
+use crate::mesh_source::mesh_of;
+use crate::placed::placed;
+use crate::{Case, CaseError};
 
 /// Cells along an axis up to which a box is outlined, far more than fit in memory in three dimensions.
 const MOST_ALONG: usize = 1 << 16;
 
 /// A list of programs that another thread makes.
 pub(crate) type List = Box<dyn FnOnce() -> Vec<Specialisation> + Send>;
+
+/// Returns the programs that a case will probably need on a GPU; a mesh file is read for the kind of its cells.
+///
+/// There are none for equations in time, whose programs are compiled when they are needed.
+///
+/// # Errors
+/// Errors in the settings of the case, and of reading its mesh.
+pub fn gpu_programs(case: &Case) -> Result<Vec<Specialisation>, CaseError> {
+    let list = || {
+        case.check()?;
+        let config = case.solver_config()?;
+        let is_steady = case.file.equation.kind == EquationKind::ReactionDiffusion;
+        let read = case.file.mesh.file.is_some() && is_steady;
+        let of_mesh = match read {
+            true => of_mesh(case, &config, &mesh_of(case, true, None)?),
+            false => None,
+        };
+        Ok(of_mesh.unwrap_or_else(|| before_mesh(case, &config))())
+    };
+    list().map_err(|error| placed(case, error))
+}
 
 /// Returns the list of programs before the mesh of a case is read or generated.
 pub(crate) fn before_mesh(case: &Case, config: &SolverConfig) -> List {

@@ -34,6 +34,7 @@ mod transient;
 mod verify;
 mod wording;
 
+pub use ahead::gpu_programs;
 pub use error::CaseError;
 pub use femtile_solve::{Key, Progress, Silent, SolveError, SolvedSystem, Stage, check_tolerance};
 pub use file::schema;

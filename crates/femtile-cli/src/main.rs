@@ -3,6 +3,7 @@
 mod arguments;
 mod arrays;
 mod bars;
+mod cache;
 mod companion;
 mod devices;
 mod failure;
@@ -21,7 +22,7 @@ use std::time::Instant;
 use clap::{CommandFactory, Parser};
 use femtile::device::cpu::default_threads;
 
-use arguments::{Arguments, CacheCommand, Command};
+use arguments::{Arguments, Command};
 use failure::Failure;
 use femtile_terminal::{escape, print, say};
 
@@ -60,7 +61,7 @@ fn run(arguments: Arguments, begun: Instant) -> Result<ExitCode, Failure> {
         Command::Schema => Ok(print(&format!("{:#}\n", femtile_case::schema()))?),
         Command::Mesh(command) => mesh::run(&command),
         Command::Devices(options) => devices::run(&options),
-        Command::Cache(CacheCommand::Clear) => clear_cache(),
+        Command::Cache(command) => cache::run(&command),
         Command::Bench(options) => companion::BENCH.run(&options.arguments),
         Command::Reproduce(options) => companion::REPRODUCE.run(&options.arguments),
         Command::Completions { shell } => {
@@ -70,16 +71,6 @@ fn run(arguments: Arguments, begun: Instant) -> Result<ExitCode, Failure> {
         }
         Command::Man => Ok(print(&manual()?)?),
     }
-}
-
-/// `femtile cache clear`.
-fn clear_cache() -> Result<ExitCode, Failure> {
-    let removed = femtile::device::cuda::clear_cache()?;
-    let text = match removed.folder {
-        Some(folder) => format!("removed {} programs from {}\n", removed.n_entries, folder.display()),
-        None => "there is no cache\n".into(),
-    };
-    Ok(print(&text)?)
 }
 
 /// Returns the manual page, followed by those of all commands.

@@ -30,7 +30,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::{Device, DeviceError, Element, MemorySpace, MemoryUse};
-pub use cache::{CacheReport, clear_cache, report_cache};
+pub use cache::{CacheReport, Warmed, clear_cache, report_cache, warm_cache};
 pub use compiler::{Binary, Compiler, Resources};
 pub use driver::{Driver, Event, Function, Graph, Launch, PendingCopy, Properties};
 use fault::Recent;
