@@ -405,6 +405,9 @@ pub enum CacheCommand {
     Warm(WarmOptions),
     /// Remove all compiled kernels; they are recompiled on demand.
     Clear,
+    /// Compile kernels that another process of this program sends.
+    #[command(hide = true)]
+    Compile,
 }
 
 /// Options of `femtile cache warm`.

@@ -1,3 +1,5 @@
+use std::ffi::OsString;
+use std::io;
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -15,8 +17,19 @@ pub fn run(command: &CacheCommand) -> Result<ExitCode, Failure> {
     let text = match command {
         CacheCommand::Warm(options) => warm(options)?,
         CacheCommand::Clear => clear()?,
+        CacheCommand::Compile => {
+            cuda::serve_compiler(io::stdin().lock(), io::stdout().lock())?;
+            return Ok(ExitCode::SUCCESS);
+        }
     };
     Ok(print(&text)?)
+}
+
+/// Lets threads that compile kernels start this program for it.
+pub fn compile_in_processes() {
+    if let Ok(program) = std::env::current_exe() {
+        cuda::set_compile_command(program, ["cache", "compile"].map(OsString::from).into());
+    }
 }
 
 fn clear() -> Result<String, Failure> {

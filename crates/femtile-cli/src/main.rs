@@ -51,6 +51,7 @@ fn refuse(error: &clap::Error) -> ExitCode {
 fn run(arguments: Arguments, begun: Instant) -> Result<ExitCode, Failure> {
     // The thread pool starts at its first use; its size is determined before.
     default_threads()?;
+    cache::compile_in_processes();
     match arguments.command {
         Command::Solve(options) => solve::run(&options, begun),
         Command::SolveMatrix(options) => solve_matrix::run(&options),
@@ -82,7 +83,7 @@ fn manual() -> Result<String, Failure> {
     render(&command)?;
     for inner in command.get_subcommands().filter(|inner| inner.get_name() != "help") {
         render(inner)?;
-        for leaf in inner.get_subcommands().filter(|leaf| leaf.get_name() != "help") {
+        for leaf in inner.get_subcommands().filter(|leaf| leaf.get_name() != "help" && !leaf.is_hide_set()) {
             render(leaf)?;
         }
     }

@@ -13,8 +13,8 @@ use etcetera::{BaseStrategy, choose_base_strategy};
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use sha2::{Digest, Sha256};
 
-use super::Specialisation;
 use super::compiler::{Binary, Compiler, Target, options};
+use super::{Specialisation, Workers};
 use crate::DeviceError;
 
 /// The variable that names the folder of the cache; empty for none at all.
@@ -91,7 +91,7 @@ pub struct Warmed {
 pub fn warm_cache(programs: &[Specialisation], architecture: (u32, u32)) -> Result<Warmed, DeviceError> {
     let failed = |message: String| DeviceError::Driver { action: "filling the cache of kernels", message };
     let folder = folder().ok_or_else(|| failed(format!("there is none; set {VARIABLE} to a folder")))?;
-    warm_in(folder, &*super::nvrtc()?, programs, architecture)
+    warm_in(folder, &Workers::new(super::nvrtc()?), programs, architecture)
 }
 
 fn warm_in(

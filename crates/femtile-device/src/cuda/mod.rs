@@ -23,6 +23,7 @@ mod recording;
 mod staging;
 mod start;
 mod trace;
+mod workers;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -48,6 +49,8 @@ pub use program::{
 use recording::Recordings;
 pub use recording::{CudaReadback, CudaRecording};
 pub use trace::{CudaTrace, TracedKind, TracedWork};
+use workers::Workers;
+pub use workers::{serve_compiler, set_compile_command};
 
 /// One NVIDIA GPU with one stream of work; clones are handles of the same stream.
 ///

@@ -15,7 +15,7 @@ use super::opening::Announced;
 use super::pinned::Pinned;
 use super::staging::Staging;
 use super::start::start;
-use super::{Specialisation, pool};
+use super::{Specialisation, Workers, pool};
 use crate::DeviceError;
 
 /// Dynamic shared memory that a kernel may have without asking: 48 KiB less what it may have declared itself.
@@ -118,7 +118,8 @@ impl Nvidia {
         let compiler = Nvrtc::get().map_err(|reason| absent(ordinal, reason))?;
         let refused = |refusal| absent(ordinal, words(refusal));
         let properties = properties_of(ordinal, version).map_err(refused)?;
-        let binaries = Arc::new(Binaries::new(compiler.clone(), properties.compute_capability));
+        let workers = Arc::new(Workers::new(compiler.clone()));
+        let binaries = Arc::new(Binaries::new(workers, properties.compute_capability));
         announced.serve(&binaries);
         Self::with_binaries(properties, compiler, binaries).map_err(refused)
     }
