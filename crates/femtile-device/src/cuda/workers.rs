@@ -17,10 +17,13 @@ use crate::DeviceError;
 
 /// Threads that compile in this process before others start a process each.
 const MOST_HERE: usize = 3;
+/// Processes at a time; each takes some 25 MB.
+const MOST_PROCESSES: usize = 15;
 /// The longest text of a request or an answer, against damaged lengths.
 const LONGEST: u64 = 1 << 28;
 
 static COMMAND: OnceLock<(PathBuf, Vec<OsString>)> = OnceLock::new();
+static N_PROCESSES: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
     /// The process of this thread, which ends with it.
@@ -120,9 +123,16 @@ impl Worker {
     fn start((program, arguments): &(PathBuf, Vec<OsString>)) -> Option<Self> {
         let mut command = Command::new(program);
         command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-        let mut child = command.spawn().ok()?;
-        let (input, output) = child.stdin.take().zip(child.stdout.take())?;
-        Some(Self { child, input: Some(BufWriter::new(input)), output: BufReader::new(output) })
+        let one_more = |n: usize| (n < MOST_PROCESSES).then_some(n + 1);
+        N_PROCESSES.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more).ok()?;
+        let started = command.spawn().ok().and_then(|mut child| {
+            let (input, output) = child.stdin.take().zip(child.stdout.take())?;
+            Some(Self { child, input: Some(BufWriter::new(input)), output: BufReader::new(output) })
+        });
+        if started.is_none() {
+            N_PROCESSES.fetch_sub(1, Ordering::Relaxed);
+        }
+        started
     }
 
     fn ask(&mut self, request: &Request) -> io::Result<Option<Binary>> {
@@ -145,6 +155,7 @@ impl Drop for Worker {
     fn drop(&mut self) {
         drop(self.input.take());
         let _ = self.child.wait();
+        N_PROCESSES.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -324,5 +335,15 @@ mod tests {
             assert_eq!(workers.n_here.load(Ordering::Relaxed), MOST_HERE);
             WORKER.take();
         }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn processes_are_no_more_than_there_may_be() {
+        let command = (PathBuf::from("cat"), Vec::new());
+        let started: Vec<_> = std::iter::from_fn(|| Worker::start(&command)).take(100).collect();
+        assert!(!started.is_empty() && started.len() <= MOST_PROCESSES, "{}", started.len());
+        drop(started);
+        assert!(Worker::start(&command).is_some());
     }
 }
