@@ -200,4 +200,43 @@ mod tests {
             assert!(!named([name].into_iter()).is_empty(), "{name}");
         }
     }
+
+    /// Returns the names of the likely programs that begin with `start`.
+    fn likely(outline: &Outline, preconditioner: PreconditionerConfig, start: &str) -> Vec<String> {
+        let config = SolverConfig { preconditioner, ..SolverConfig::default() };
+        let names = likely_programs(&config, Some(outline)).into_iter().map(|program| program.to_string());
+        names.filter(|name| name.starts_with(start)).collect()
+    }
+
+    #[test]
+    fn formulas_are_announced_and_values_of_the_mesh_are_not() {
+        let of_source = |source: Value| {
+            let [one, zero] = [Value::from(1.0), Value::from(0.0)];
+            let space = SpaceConfig::default();
+            let outline = Outline::new(CellKind::Tetrahedron, Cells::Straight, space, [&one, &zero, &source]);
+            ["assembly", "pattern"].map(|name| likely(&outline, PreconditionerConfig::Jacobi, name).len())
+        };
+        assert_eq!(of_source("sin(x) + y".into()), [1, 1]);
+        assert_eq!(of_source(2.0.into()), [1, 1]);
+        assert_eq!(of_source(Value::field("k")), [0, 0]);
+        assert_eq!(of_source("u + 1".into()), [0, 0]);
+    }
+
+    #[test]
+    fn multigrid_has_the_programs_of_its_degrees_or_of_its_grids() {
+        let [one, zero] = [Value::from(1.0), Value::from(0.0)];
+        let space = SpaceConfig { degree: 5, ..SpaceConfig::default() };
+        let outline = |cells| Outline::new(CellKind::Hexahedron, cells, space, [&one, &zero, &one]);
+        let (ball, pmg) =
+            (outline(Cells::Straight), || PreconditionerConfig::Pmg(crate::PmgOptions::default()));
+        assert_eq!(likely(&ball, pmg(), "degree_transfer").len(), 3, "5 to 3 to 2 to 1");
+        let operators = likely(&ball, pmg(), "matrix_free ");
+        let n = |word: &str| operators.iter().filter(|name| name.contains(word)).count();
+        assert_eq!(["=double", "DEGREE=5", "DEGREE=3", "DEGREE=2", "METRIC=2"].map(n), [2, 5, 3, 3, 11]);
+        let cube = outline(Cells::Box(vec![vec![0.25; 4]; 3]));
+        for preconditioner in [PreconditionerConfig::Auto, PreconditionerConfig::Gmg(GmgOptions::default())] {
+            assert!(likely(&cube, preconditioner.clone(), "box_transfer").len() > 1);
+            assert!(likely(&cube, preconditioner, "degree_transfer").is_empty());
+        }
+    }
 }
