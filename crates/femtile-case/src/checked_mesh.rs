@@ -1,23 +1,27 @@
 //! The mesh of a case, checked and refined.
 
+use femtile_device::cuda::Opening;
 use femtile_mesh::check::{CheckConfig, CheckReport, check_generated_interruptible, check_interruptible};
 use femtile_mesh::{Mesh, refine};
-use femtile_solve::{Stage, Stages};
+use femtile_solve::{SolverConfig, Stage, Stages};
 
 use crate::file::CheckName;
 use crate::mesh_source::{check_config, check_name, mesh_of, placed};
-use crate::{Case, CaseError};
+use crate::{Case, CaseError, ahead};
 
-/// Reads or generates the mesh, checks and refines it.
+/// Reads or generates the mesh, checks and refines it; a GPU that is being opened is told of programs that the mesh needs.
 pub(crate) fn checked_mesh(
     case: &Case,
-    has_gpu: bool,
+    (config, opening): (&SolverConfig, Option<&Opening>),
     stages: &mut Stages<'_>,
 ) -> Result<(Mesh, CheckReport), CaseError> {
     stages.begin(Stage::Read)?;
-    let made = stages.interruptible(|stop| mesh_of(case, has_gpu, Some(stop)));
+    let made = stages.interruptible(|stop| mesh_of(case, opening.is_some(), Some(stop)));
     stages.go_on()?;
     let mut mesh = made?;
+    if let Some((opening, programs)) = opening.zip(ahead::of_mesh(case, config, &mesh)) {
+        opening.prepare(programs);
+    }
     stages.begin(Stage::Check)?;
     let config = check_config(case);
     let check = match check_name(case) {

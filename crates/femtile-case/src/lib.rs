@@ -3,6 +3,7 @@
 //! [`Case::load`] reads and checks a file, [`run`] runs it, [`Report`] describes the outcome.
 #![forbid(unsafe_code)]
 
+mod ahead;
 mod cardiac;
 mod check;
 mod checked_mesh;
@@ -33,6 +34,7 @@ mod transient;
 mod verify;
 mod wording;
 
+pub use ahead::gpu_programs;
 pub use error::CaseError;
 pub use femtile_solve::{Key, Progress, Silent, SolveError, SolvedSystem, Stage, check_tolerance};
 pub use file::schema;

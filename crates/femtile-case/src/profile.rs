@@ -91,9 +91,9 @@ impl Profile {
     }
 
     fn work(&self, work: &TracedWork) -> Value {
-        let TracedWork { kind, name, begun, length, bytes, kernels, is_prepared } = work;
+        let TracedWork { kind, name, begun, length, bytes, kernels, announced } = work;
         let arguments = match (kind, bytes, kernels.is_empty()) {
-            (TracedKind::Load, ..) => json!({ "ahead": is_prepared }),
+            (TracedKind::Load, ..) => json!({ "ahead": announced.is_some() }),
             (_, Some(bytes), _) => json!({ "bytes": bytes }),
             (_, None, false) => json!({ "launches": kernels }),
             (_, None, true) => json!({}),

@@ -1,13 +1,13 @@
 //! Runs a case: opens the device and chooses the kind of equation.
 
-use femtile_device::cuda::{Opening, Specialisation};
+use femtile_device::cuda::Opening;
 use femtile_device::{Cpu, Cuda};
-use femtile_solve::{Progress, Stages, likely_programs};
+use femtile_solve::{Progress, Stages};
 
 use crate::checked_mesh::checked_mesh;
 use crate::file::EquationKind;
 use crate::placed::placed;
-use crate::{Case, CaseError, Report, cardiac, diffusion, output, stationary, transient};
+use crate::{Case, CaseError, Report, ahead, cardiac, diffusion, output, stationary, transient};
 
 /// Runs a case and writes its results, also when the solve ended without converging.
 ///
@@ -17,7 +17,7 @@ use crate::{Case, CaseError, Report, cardiac, diffusion, output, stationary, tra
 pub fn run(case: &Case, progress: &mut dyn Progress) -> Result<Report, CaseError> {
     let mut run = || {
         case.check()?;
-        let opening = case.device()?.begin_opening(|| likely(case))?;
+        let opening = case.device()?.begin_opening()?;
         run_opening(case, opening, progress)
     };
     run().map_err(|error| placed(case, error))
@@ -34,22 +34,15 @@ pub fn run_on(case: &Case, device: &Cuda, progress: &mut dyn Progress) -> Result
     run_opening(case, Some(device.clone().into()), progress).map_err(|error| placed(case, error))
 }
 
-/// Returns the programs of a GPU that the case will probably need.
-fn likely(case: &Case) -> Vec<Specialisation> {
-    match case.file.equation.kind {
-        EquationKind::ReactionDiffusion => {
-            case.solver_config().map_or(Vec::new(), |config| likely_programs(&config))
-        }
-        _ => Vec::new(),
-    }
-}
-
 fn run_opening(
     case: &Case,
     opening: Option<Opening>,
     progress: &mut dyn Progress,
 ) -> Result<Report, CaseError> {
     let config = case.solver_config()?;
+    if let Some(opening) = &opening {
+        opening.prepare(ahead::before_mesh(case, &config));
+    }
     let cpu = Cpu::new(config.threads)?;
     output::prepare(case)?;
     let opened = |opening: Option<Opening>| opening.map(Opening::wait).transpose();
@@ -57,11 +50,11 @@ fn run_opening(
         let mut stages = Stages::new(progress);
         match case.file.equation.kind {
             EquationKind::Diffusion if case.is_transient_on_mesh() => {
-                let made = checked_mesh(case, opening.is_some(), &mut stages)?;
+                let made = checked_mesh(case, (&config, opening.as_ref()), &mut stages)?;
                 transient::run(&cpu, case, (&config, opened(opening)?), made, &mut stages)
             }
             EquationKind::Monodomain => {
-                let made = checked_mesh(case, opening.is_some(), &mut stages)?;
+                let made = checked_mesh(case, (&config, opening.as_ref()), &mut stages)?;
                 cardiac::run(&cpu, case, (&config, opened(opening)?), made, &mut stages)
             }
             EquationKind::Diffusion => {

@@ -21,7 +21,7 @@ pub(crate) fn run(
     opening: Option<Opening>,
     stages: &mut Stages<'_>,
 ) -> Result<Report, CaseError> {
-    let (mut mesh, checked) = checked_mesh(case, opening.is_some(), stages)?;
+    let (mut mesh, checked) = checked_mesh(case, (config, opening.as_ref()), stages)?;
     check_cells(config, &case.space_config(), mesh.kind)?;
     stages.begin(Stage::Space)?;
     let mut warnings = case.warnings().to_vec();

@@ -401,8 +401,28 @@ pub struct DevicesOptions {
 /// Commands of `femtile cache`.
 #[derive(Debug, Subcommand)]
 pub enum CacheCommand {
+    /// Compile the kernels that a case needs, so that its first run compiles nothing; needs no GPU with `--sm`.
+    Warm(WarmOptions),
     /// Remove all compiled kernels; they are recompiled on demand.
     Clear,
+    /// Compile kernels that another process of this program sends.
+    #[command(hide = true)]
+    Compile,
+}
+
+/// Options of `femtile cache warm`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  femtile cache warm examples/02-ventricle/case.toml\n  \
+    FEMTILE_CACHE=/shared/kernels femtile cache warm case.toml --sm 90")]
+pub struct WarmOptions {
+    /// The case file (TOML); its mesh is not generated, a mesh file is read.
+    pub case: PathBuf,
+    /// Set a value of the case, as for `femtile solve`.
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// The compute capability of the GPU without its point, 90 for 9.0; that of this machine's GPU by default.
+    #[arg(long, value_name = "NUMBER")]
+    pub sm: Option<u32>,
 }
 
 /// Arguments of another program.

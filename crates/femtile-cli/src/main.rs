@@ -3,6 +3,7 @@
 mod arguments;
 mod arrays;
 mod bars;
+mod cache;
 mod companion;
 mod devices;
 mod failure;
@@ -21,7 +22,7 @@ use std::time::Instant;
 use clap::{CommandFactory, Parser};
 use femtile::device::cpu::default_threads;
 
-use arguments::{Arguments, CacheCommand, Command};
+use arguments::{Arguments, Command};
 use failure::Failure;
 use femtile_terminal::{escape, print, say};
 
@@ -54,6 +55,7 @@ fn refuse(error: &clap::Error) -> ExitCode {
 fn run(arguments: Arguments, begun: Instant) -> Result<ExitCode, Failure> {
     // The thread pool starts at its first use; its size is determined before.
     default_threads()?;
+    cache::compile_in_processes();
     match arguments.command {
         Command::Solve(options) => solve::run(&options, begun),
         Command::SolveMatrix(options) => solve_matrix::run(&options),
@@ -64,7 +66,7 @@ fn run(arguments: Arguments, begun: Instant) -> Result<ExitCode, Failure> {
         Command::Schema => Ok(print(&format!("{:#}\n", femtile_case::schema()))?),
         Command::Mesh(command) => mesh::run(&command),
         Command::Devices(options) => devices::run(&options),
-        Command::Cache(CacheCommand::Clear) => clear_cache(),
+        Command::Cache(command) => cache::run(&command),
         Command::Bench(options) => companion::BENCH.run(&options.arguments),
         Command::Reproduce(options) => companion::REPRODUCE.run(&options.arguments),
         Command::Completions { shell } => {
@@ -76,16 +78,6 @@ fn run(arguments: Arguments, begun: Instant) -> Result<ExitCode, Failure> {
     }
 }
 
-/// `femtile cache clear`.
-fn clear_cache() -> Result<ExitCode, Failure> {
-    let removed = femtile::device::cuda::clear_cache()?;
-    let text = match removed.folder {
-        Some(folder) => format!("removed {} programs from {}\n", removed.n_entries, folder.display()),
-        None => "there is no cache\n".into(),
-    };
-    Ok(print(&text)?)
-}
-
 /// Returns the manual page, followed by those of all commands.
 fn manual() -> Result<String, Failure> {
     let mut command = Arguments::command();
@@ -95,7 +87,7 @@ fn manual() -> Result<String, Failure> {
     render(&command)?;
     for inner in command.get_subcommands().filter(|inner| inner.get_name() != "help") {
         render(inner)?;
-        for leaf in inner.get_subcommands().filter(|leaf| leaf.get_name() != "help") {
+        for leaf in inner.get_subcommands().filter(|leaf| leaf.get_name() != "help" && !leaf.is_hide_set()) {
             render(leaf)?;
         }
     }

@@ -13,8 +13,8 @@ mod metric;
 
 pub use cpu::{CellLoop, CellWork, DegreeTransfer, MatrixFree, MatrixFreeConfig, Visit};
 pub use cuda::{
-    CudaDegreeTransfer, CudaMatrixFree, CudaMatrixFreeConfig, LaunchShape,
-    specialisations as cuda_specialisations,
+    CudaDegreeTransfer, CudaMatrixFree, CudaMatrixFreeConfig, LaunchShape, diagonal_program,
+    operator_programs, specialisations as cuda_specialisations, transfer_program,
 };
 pub use femtile_fem::geometry::{CellRule, MetricEvaluation};
 pub use metric::Terms;

@@ -41,7 +41,7 @@ mod tensor;
 mod transfer;
 
 pub use cuda::{
-    CudaBoxOperator, CudaPatches, CudaTransfer, PatchKernel, PatchShape,
+    CudaBoxOperator, CudaPatches, CudaTransfer, PatchKernel, PatchShape, multigrid_programs,
     specialisations as cuda_specialisations, thin_axis, unsupported_on_gpu,
 };
 pub use cycle::{Multigrid, MultigridConfig, check_coarsening};

@@ -1,6 +1,6 @@
 //! The device of a solve, and the reason for it.
 
-use femtile_device::cuda::{Opening, Specialisation, gpus};
+use femtile_device::cuda::{Opening, gpus};
 use femtile_device::{Cuda, DeviceError};
 
 use crate::{DeviceChoice, SolveError, SolverConfig};
@@ -51,16 +51,13 @@ impl DeviceChoice {
         }
     }
 
-    /// Begins to open a GPU that is insisted on, and to compile programs that will probably be needed.
+    /// Begins to open a GPU that is insisted on.
     ///
     /// # Errors
     /// [`DeviceError::Absent`] where there is no driver.
-    pub fn begin_opening(
-        self,
-        programs: impl FnOnce() -> Vec<Specialisation>,
-    ) -> Result<Option<Opening>, DeviceError> {
+    pub fn begin_opening(self) -> Result<Option<Opening>, DeviceError> {
         match self {
-            Self::Cuda(ordinal) => Opening::begin(ordinal, programs()).map(Some),
+            Self::Cuda(ordinal) => Opening::begin(ordinal).map(Some),
             _ => Ok(None),
         }
     }

@@ -60,7 +60,7 @@ pub use output::SolutionFile;
 pub use overlap::{Overlap, overlaps};
 pub use preconditioner::Level;
 pub use problem::Poisson;
-pub use programs::likely_programs;
+pub use programs::{Cells, Outline, likely_programs};
 pub use progress::{Progress, Silent, SolvedSystem, Stage, Stages, Timings};
 pub use recovery::RecoveredGradient;
 pub use regions::tag_regions;

@@ -1,8 +1,20 @@
 //! Programs of GPUs that a solve will probably need, to be compiled while the mesh is read.
 
+use femtile_device::Scalar;
 use femtile_device::cuda::Specialisation;
+use femtile_fem::Coefficient;
+use femtile_fem::assembly::cuda_programs;
+use femtile_matrix_free::{
+    CellRule, MetricEvaluation, Terms, diagonal_program, operator_programs, transfer_program,
+};
+use femtile_mesh::{CellKind, Mesh};
+use femtile_multigrid::{BoxGrid, multigrid_programs};
 
-use crate::{PreconditionerConfig, SolverConfig};
+use crate::check::lack_of_gpus;
+use crate::coefficient::coefficient;
+use crate::{
+    GmgOptions, LevelPrecision, PreconditionerConfig, SolverConfig, SpaceConfig, Value, auto, tensor,
+};
 
 /// Of every solve.
 const COMMON: [&str; 6] = [
@@ -16,6 +28,9 @@ const COMMON: [&str; 6] = [
 
 /// Of products with a matrix.
 const MATRIX: [&str; 1] = ["csr FEMTILE_T=double FEMTILE_OFFSET=unsigned int"];
+
+/// Of assembly on triangles and tetrahedra.
+const ASSEMBLY: [&str; 1] = ["scan FEMTILE_T=unsigned int FEMTILE_TILE=1024"];
 
 /// Of algebraic multigrid, in the order in which it needs them.
 const AMG: [&str; 14] = [
@@ -35,10 +50,112 @@ const AMG: [&str; 14] = [
     "convert FEMTILE_T=float FEMTILE_FROM=float",
 ];
 
+/// What programs depend on of a problem, known before its mesh.
+#[derive(Debug, Clone)]
+pub struct Outline {
+    kind: CellKind,
+    space: SpaceConfig,
+    /// σ, λ and f; none where they depend on the tags or fields of the mesh, or on u.
+    coefficients: Option<[Coefficient; 3]>,
+    cells: Cells,
+}
+
+/// Shapes of cells.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Cells {
+    /// A box of rectangular cells, with their widths along each axis.
+    Box(Vec<Vec<f64>>),
+    /// Cells with straight edges.
+    Straight,
+    /// Curved cells.
+    Curved,
+}
+
+impl Outline {
+    /// Returns the outline of −∇·(σ∇u) + λu = f with these values of σ, λ and f.
+    pub fn new(kind: CellKind, cells: Cells, space: SpaceConfig, values: [&Value; 3]) -> Self {
+        // What depends on the mesh is an error on a cell without tags and fields.
+        let n = kind.n_nodes();
+        let cell = Mesh::new(vec![[0.0; 3]; n], kind, (0..n as u32).collect());
+        let resolve = |value: &Value| coefficient(cell.as_ref().ok()?, value, &[]).ok();
+        let [sigma, lambda, source] = values.map(resolve);
+        let coefficients =
+            sigma.zip(lambda).zip(source).map(|((sigma, lambda), source)| [sigma, lambda, source]);
+        Self { kind, space, coefficients, cells }
+    }
+
+    /// Returns the evaluation of metrics that a GPU will choose.
+    fn metric(&self, coefficients: &[Coefficient]) -> MetricEvaluation {
+        match self.cells {
+            _ if !coefficients.iter().all(Coefficient::is_constant_by_cell) => MetricEvaluation::Stored,
+            Cells::Box(_) => MetricEvaluation::Constant,
+            Cells::Straight => MetricEvaluation::Trilinear,
+            Cells::Curved => MetricEvaluation::Stored,
+        }
+    }
+
+    /// Returns the programs of operators without a matrix, and of multigrid on them.
+    fn without_matrix(&self, config: &SolverConfig) -> Vec<Specialisation> {
+        let Some([sigma, lambda, _]) = &self.coefficients else { return Vec::new() };
+        let (degree, rule) = (self.space.degree, tensor::rule(self.space.quadrature));
+        let unless_zero = |of| Some(of).filter(|of: &&Coefficient| of.as_constant() != Some(0.0));
+        let terms = Terms { sigma: unless_zero(sigma), lambda: unless_zero(lambda) };
+        let cheapest = self.metric(&[sigma.clone(), lambda.clone()]);
+        let finest = || operator_programs::<f64>(degree, terms, rule, config.metric.unwrap_or(cheapest));
+        match (&config.preconditioner, &self.cells) {
+            (PreconditionerConfig::Gmg(options), Cells::Box(widths)) => {
+                [self.of_grids(options, widths), finest()].concat()
+            }
+            (PreconditionerConfig::Pmg(options), _) => {
+                let degrees = tensor::degrees(degree);
+                let of_level = |pair: &[usize]| match options.precision {
+                    LevelPrecision::F32 => of_level::<f32>(pair, terms, rule, cheapest),
+                    LevelPrecision::F64 => of_level::<f64>(pair, terms, rule, cheapest),
+                };
+                degrees.windows(2).flat_map(of_level).chain(finest()).collect()
+            }
+            (PreconditionerConfig::Jacobi, _) => {
+                let metric = config.metric.unwrap_or(cheapest);
+                [finest(), vec![diagonal_program::<f64>(degree, terms, rule, metric)]].concat()
+            }
+            _ => finest(),
+        }
+    }
+
+    fn of_grids(&self, options: &GmgOptions, widths: &[Vec<f64>]) -> Vec<Specialisation> {
+        let Ok(grid) = BoxGrid::new(self.space.degree, widths) else { return Vec::new() };
+        match options.precision {
+            LevelPrecision::F32 => multigrid_programs::<f32>(&grid, options.smoother),
+            LevelPrecision::F64 => multigrid_programs::<f64>(&grid, options.smoother),
+        }
+    }
+}
+
+/// Returns the programs of a level of p-multigrid: its degree, and the next lower one.
+fn of_level<T: Scalar>(
+    degrees: &[usize],
+    terms: Terms<'_>,
+    rule: CellRule,
+    metric: MetricEvaluation,
+) -> Vec<Specialisation> {
+    let mut programs = operator_programs::<T>(degrees[0], terms, rule, metric);
+    programs.push(transfer_program::<T>([degrees[1], degrees[0]]));
+    programs
+}
+
 /// Returns programs that a solve with these settings will probably need, those needed first first.
 ///
-/// Programs that depend on the cells or the form are not among them: their operators announce them when they are made.
-pub fn likely_programs(config: &SolverConfig) -> Vec<Specialisation> {
+/// Without an outline, and for values that depend on the mesh, programs that depend on cells or form are not among them: their
+/// operators announce them when they are made.
+pub fn likely_programs(config: &SolverConfig, outline: Option<&Outline>) -> Vec<Specialisation> {
+    let mut config = config.clone();
+    if let (PreconditionerConfig::Auto, Some(outline)) = (&config.preconditioner, outline) {
+        config.preconditioner = match (auto::heaviest(&config, &outline.space, outline.kind), &outline.cells)
+        {
+            (PreconditionerConfig::Pmg(_), Cells::Box(_)) => PreconditionerConfig::Gmg(GmgOptions::default()),
+            (heaviest, _) => heaviest,
+        };
+    }
     let (uses_matrix, uses_amg) = match config.preconditioner {
         PreconditionerConfig::Gmg(_) => (false, false),
         PreconditionerConfig::Amg(_) | PreconditionerConfig::Auto | PreconditionerConfig::Pmg(_) => {
@@ -46,9 +163,21 @@ pub fn likely_programs(config: &SolverConfig) -> Vec<Specialisation> {
         }
         _ => (true, false),
     };
+    let of_outline = match outline {
+        Some(outline) if tensor::is_for(outline.kind) => {
+            match config.is_assembled() || lack_of_gpus(&config, &outline.space, outline.kind).is_some() {
+                true => Vec::new(),
+                false => outline.without_matrix(&config),
+            }
+        }
+        Some(Outline { kind, coefficients: Some([sigma, lambda, source]), .. }) => {
+            [named(ASSEMBLY.iter()), cuda_programs(*kind, [sigma, lambda, source])].concat()
+        }
+        _ => Vec::new(),
+    };
     let amg = if uses_amg { &AMG[..] } else { &[] };
     let matrix = if uses_matrix { &MATRIX[..] } else { &[] };
-    named(amg.iter().chain(&COMMON).chain(matrix))
+    [of_outline, named(amg.iter().chain(&COMMON).chain(matrix))].concat()
 }
 
 /// Returns the programs of some names, with every hook.
@@ -73,8 +202,47 @@ mod tests {
 
     #[test]
     fn every_name_is_that_of_a_program() {
-        for name in AMG.iter().chain(&COMMON).chain(&MATRIX) {
+        for name in AMG.iter().chain(&COMMON).chain(&MATRIX).chain(&ASSEMBLY) {
             assert!(!named([name].into_iter()).is_empty(), "{name}");
+        }
+    }
+
+    /// Returns the names of the likely programs that begin with `start`.
+    fn likely(outline: &Outline, preconditioner: PreconditionerConfig, start: &str) -> Vec<String> {
+        let config = SolverConfig { preconditioner, ..SolverConfig::default() };
+        let names = likely_programs(&config, Some(outline)).into_iter().map(|program| program.to_string());
+        names.filter(|name| name.starts_with(start)).collect()
+    }
+
+    #[test]
+    fn formulas_are_announced_and_values_of_the_mesh_are_not() {
+        let of_source = |source: Value| {
+            let [one, zero] = [Value::from(1.0), Value::from(0.0)];
+            let space = SpaceConfig::default();
+            let outline = Outline::new(CellKind::Tetrahedron, Cells::Straight, space, [&one, &zero, &source]);
+            ["assembly", "pattern"].map(|name| likely(&outline, PreconditionerConfig::Jacobi, name).len())
+        };
+        assert_eq!(of_source("sin(x) + y".into()), [1, 1]);
+        assert_eq!(of_source(2.0.into()), [1, 1]);
+        assert_eq!(of_source(Value::field("k")), [0, 0]);
+        assert_eq!(of_source("u + 1".into()), [0, 0]);
+    }
+
+    #[test]
+    fn multigrid_has_the_programs_of_its_degrees_or_of_its_grids() {
+        let [one, zero] = [Value::from(1.0), Value::from(0.0)];
+        let space = SpaceConfig { degree: 5, ..SpaceConfig::default() };
+        let outline = |cells| Outline::new(CellKind::Hexahedron, cells, space, [&one, &zero, &one]);
+        let (ball, pmg) =
+            (outline(Cells::Straight), || PreconditionerConfig::Pmg(crate::PmgOptions::default()));
+        assert_eq!(likely(&ball, pmg(), "degree_transfer").len(), 3, "5 to 3 to 2 to 1");
+        let operators = likely(&ball, pmg(), "matrix_free ");
+        let n = |word: &str| operators.iter().filter(|name| name.contains(word)).count();
+        assert_eq!(["=double", "DEGREE=5", "DEGREE=3", "DEGREE=2", "METRIC=2"].map(n), [2, 5, 3, 3, 11]);
+        let cube = outline(Cells::Box(vec![vec![0.25; 4]; 3]));
+        for preconditioner in [PreconditionerConfig::Auto, PreconditionerConfig::Gmg(GmgOptions::default())] {
+            assert!(likely(&cube, preconditioner.clone(), "box_transfer").len() > 1);
+            assert!(likely(&cube, preconditioner, "degree_transfer").is_empty());
         }
     }
 }

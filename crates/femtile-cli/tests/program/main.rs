@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod behaviour;
+mod cache;
 mod common;
 mod companion;
 mod examples;

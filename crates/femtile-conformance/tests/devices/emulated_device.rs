@@ -58,7 +58,7 @@ fn a_trace_has_loads_copies_kernels_and_replays() {
     assert_eq!(n(TracedKind::Copy, &|name| name == "copy to the host"), 1);
     let replays: Vec<_> = works.iter().filter(|work| !work.kernels.is_empty()).collect();
     assert_eq!((replays.len(), replays[0].kernels["vector_axpby"], n_left_out), (2, 5, 0), "{works:?}");
-    assert!(works.iter().filter(|work| work.kind == TracedKind::Load).all(|load| !load.is_prepared));
+    assert!(works.iter().filter(|work| work.kind == TracedKind::Load).all(|load| load.announced.is_none()));
     assert!(trace.take().0.is_empty());
 }
 

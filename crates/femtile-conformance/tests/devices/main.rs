@@ -1,6 +1,8 @@
 //! The conformance suite on GPUs, real and emulated, and the emulator itself.
 
 #[cfg(target_os = "linux")]
+mod announced;
+#[cfg(target_os = "linux")]
 mod counting;
 mod cuda;
 mod cuda_samples;

@@ -143,6 +143,7 @@ mod tests {
     use std::time::Duration;
 
     use super::super::Program;
+    use super::super::opening::Announced;
     use super::*;
 
     /// Counts compilations and refuses programs with `BAD` defined.
@@ -188,6 +189,23 @@ mod tests {
         }
         binaries.wait();
         assert_eq!(compiler.0.load(Ordering::Relaxed), 29);
+    }
+
+    #[test]
+    fn programs_announced_before_and_after_the_architecture_is_known_are_compiled_once() {
+        let compiler = Arc::new(Counting::default());
+        let (binaries, announced) = (Arc::new(uncached(&compiler)), Announced::default());
+        announced.prepare(programs(11));
+        announced.prepare(programs(13));
+        assert_eq!(compiler.0.load(Ordering::Relaxed), 0);
+        announced.serve(&binaries);
+        announced.prepare(programs(17));
+        binaries.wait();
+        assert_eq!(compiler.0.load(Ordering::Relaxed), 17);
+        for program in programs(17) {
+            binaries.take(&program).unwrap();
+        }
+        assert_eq!(compiler.0.load(Ordering::Relaxed), 17);
     }
 
     #[test]

@@ -4,15 +4,17 @@
 //! written under a temporary name and renamed, so that processes may share the folder; an entry that does not
 //! match its sum is compiled again.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use etcetera::{BaseStrategy, choose_base_strategy};
+use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use sha2::{Digest, Sha256};
 
-use super::Specialisation;
 use super::compiler::{Binary, Compiler, Target, options};
+use super::{Specialisation, Workers};
 use crate::DeviceError;
 
 /// The variable that names the folder of the cache; empty for none at all.
@@ -68,6 +70,60 @@ pub fn clear_cache() -> io::Result<CacheReport> {
     Ok(report)
 }
 
+/// What [`warm_cache`] has done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Warmed {
+    /// The folder of the cache.
+    pub folder: PathBuf,
+    /// Number of different programs.
+    pub n_programs: usize,
+    /// Number of kernels in the programs.
+    pub n_kernels: usize,
+    /// Number of programs that were compiled, as the cache had not had them.
+    pub n_compiled: usize,
+}
+
+/// Compiles programs for an architecture such as (9, 0), on all cores, unless the cache has them; needs no GPU.
+///
+/// # Errors
+/// [`DeviceError::Compile`] with the messages of the compiler, or where there is none; [`DeviceError::Driver`] where the cache is
+/// switched off or cannot be written.
+pub fn warm_cache(programs: &[Specialisation], architecture: (u32, u32)) -> Result<Warmed, DeviceError> {
+    let failed = |message: String| DeviceError::Driver { action: "filling the cache of kernels", message };
+    let folder = folder().ok_or_else(|| failed(format!("there is none; set {VARIABLE} to a folder")))?;
+    warm_in(folder, &Workers::new(super::nvrtc()?), programs, architecture)
+}
+
+fn warm_in(
+    folder: PathBuf,
+    compiler: &dyn Compiler,
+    programs: &[Specialisation],
+    architecture: (u32, u32),
+) -> Result<Warmed, DeviceError> {
+    let different: BTreeMap<String, &Specialisation> =
+        programs.iter().map(|program| (program.key(), program)).collect();
+    let different: Vec<&Specialisation> = different.into_values().collect();
+    let one = |program: &&Specialisation| -> Result<(usize, usize), DeviceError> {
+        let path = path(&folder, compiler, program, architecture);
+        if let Some(binary) = read(&path) {
+            return Ok((binary.resources().len(), 0));
+        }
+        let binary = compiler.compile(program, architecture)?;
+        write(&folder, &path, &binary).map_err(|error| DeviceError::Driver {
+            action: "writing the cache of kernels",
+            message: format!("{}: {error}", folder.display()),
+        })?;
+        Ok((binary.resources().len(), 1))
+    };
+    let done: Vec<(usize, usize)> = different.par_iter().map(one).collect::<Result<_, _>>()?;
+    Ok(Warmed {
+        n_programs: done.len(),
+        n_kernels: done.iter().map(|(n_kernels, _)| n_kernels).sum(),
+        n_compiled: done.iter().map(|(_, n_compiled)| n_compiled).sum(),
+        folder,
+    })
+}
+
 /// Returns the binary of a program: from the cache if it is there and intact, else compiled and stored.
 ///
 /// If the folder cannot be written, the next start compiles again.
@@ -86,13 +142,28 @@ fn binary_in(
     architecture: (u32, u32),
 ) -> Result<Binary, DeviceError> {
     let Some(folder) = folder else { return compiler.compile(program, architecture) };
-    let path = folder.join(format!("{}.{EXTENSION}", key(compiler, program, architecture)));
-    if let Some(binary) = fs::read(&path).ok().and_then(|bytes| decode(&bytes)) {
+    let path = path(folder, compiler, program, architecture);
+    if let Some(binary) = read(&path) {
         return Ok(binary);
     }
     let binary = compiler.compile(program, architecture)?;
     let _ = write(folder, &path, &binary);
     Ok(binary)
+}
+
+/// Returns the file of a program.
+fn path(
+    folder: &Path,
+    compiler: &dyn Compiler,
+    program: &Specialisation,
+    architecture: (u32, u32),
+) -> PathBuf {
+    folder.join(format!("{}.{EXTENSION}", key(compiler, program, architecture)))
+}
+
+/// Returns the binary of a file, if it is there and intact.
+fn read(path: &Path) -> Option<Binary> {
+    fs::read(path).ok().and_then(|bytes| decode(&bytes))
 }
 
 /// Source, headers, options and compiler, each with its length so that no two lists run together.
@@ -177,6 +248,25 @@ mod tests {
         assert_eq!(get(&plain.clone().header("form.cuh", "a"), (9, 0)), 4);
         assert_eq!(get(&plain.clone().header("form.cuh", "b"), (9, 0)), 5);
         assert_eq!(get(&plain, (9, 0)), 0);
+    }
+
+    #[test]
+    fn a_warm_cache_has_each_program_once_and_compiles_nothing_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let compiler = Counting::default();
+        let programs: Vec<_> = (0..7).map(|i| PROGRAM.of::<f64>().define("N", i % 5)).collect();
+        let warm = |n| warm_in(folder.path().into(), &compiler, &programs[..n], (9, 0)).unwrap();
+        let counts = |warmed: Warmed| (warmed.n_programs, warmed.n_compiled);
+        assert_eq!(
+            [counts(warm(0)), counts(warm(2)), counts(warm(7)), counts(warm(7))],
+            [(0, 0), (2, 2), (5, 3), (5, 0)]
+        );
+        let get = |program| binary_in(Some(folder.path()), &compiler, program, (9, 0)).unwrap();
+        programs.iter().for_each(|program| drop(get(program)));
+        assert_eq!(compiler.0.load(Ordering::Relaxed), 5);
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let below = warm_in(file.path().join("below-a-file"), &compiler, &programs, (9, 0));
+        assert!(matches!(below, Err(DeviceError::Driver { .. })), "{below:?}");
     }
 
     #[test]

@@ -23,6 +23,7 @@ mod recording;
 mod staging;
 mod start;
 mod trace;
+mod workers;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -30,7 +31,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::{Device, DeviceError, Element, MemorySpace, MemoryUse};
-pub use cache::{CacheReport, clear_cache, report_cache};
+pub use cache::{CacheReport, Warmed, clear_cache, report_cache, warm_cache};
 pub use compiler::{Binary, Compiler, Resources};
 pub use driver::{Driver, Event, Function, Graph, Launch, PendingCopy, Properties};
 use fault::Recent;
@@ -39,6 +40,7 @@ pub use measure::{CudaCosts, measure, specialisations};
 pub use memory::CudaMemory;
 use memory::MemoryBudget;
 pub use nvidia::{Nvidia, gpus};
+use opening::Announced;
 pub use opening::Opening;
 pub use program::{
     COPY_HEADER, FEMTILE_HEADER, Header, LANES_HEADER, MMA_HEADER, Program, RECIPROCAL_HEADER, STREAM_HEADER,
@@ -47,6 +49,8 @@ pub use program::{
 use recording::Recordings;
 pub use recording::{CudaReadback, CudaRecording};
 pub use trace::{CudaTrace, TracedKind, TracedWork};
+use workers::Workers;
+pub use workers::{serve_compiler, set_compile_command};
 
 /// One NVIDIA GPU with one stream of work; clones are handles of the same stream.
 ///
@@ -74,14 +78,14 @@ impl Cuda {
     /// # Errors
     /// [`DeviceError::Absent`] with a remedy where there is no such GPU, no driver, or no NVRTC.
     pub fn new(ordinal: usize) -> Result<Self, DeviceError> {
-        Self::opened(ordinal, Vec::new())
+        Self::opened(ordinal, &Announced::default())
     }
 
-    /// As [`Cuda::new`], while programs are compiled.
-    fn opened(ordinal: usize, programs: Vec<Specialisation>) -> Result<Self, DeviceError> {
+    /// As [`Cuda::new`], while announced programs are compiled.
+    fn opened(ordinal: usize, announced: &Announced) -> Result<Self, DeviceError> {
         let allowed = memory::allowed()
             .map_err(|reason| DeviceError::Absent { requested: format!("cuda:{ordinal}"), reason })?;
-        let device = Self::with_driver(trace::traced(Arc::new(Nvidia::open(ordinal, programs)?)));
+        let device = Self::with_driver(trace::traced(Arc::new(Nvidia::open_with(ordinal, announced)?)));
         if let Some(allowed) = allowed {
             device.limit_memory(allowed);
         }

@@ -11,10 +11,11 @@ use super::binaries::Binaries;
 use super::compiler::Compiler;
 use super::driver::{Driver, Event, Function, Graph, Launch, PendingCopy, Properties};
 use super::nvrtc::Nvrtc;
+use super::opening::Announced;
 use super::pinned::Pinned;
 use super::staging::Staging;
 use super::start::start;
-use super::{Specialisation, pool};
+use super::{Specialisation, Workers, pool};
 use crate::DeviceError;
 
 /// Dynamic shared memory that a kernel may have without asking: 48 KiB less what it may have declared itself.
@@ -30,7 +31,7 @@ pub struct Nvidia {
     has_pool: bool,
     is_blocking: bool,
     compiler: Arc<Nvrtc>,
-    binaries: Binaries,
+    binaries: Arc<Binaries>,
     modules: Mutex<HashMap<String, Module>>,
     /// Names of kernels, for errors.
     names: Mutex<HashMap<u64, &'static str>>,
@@ -100,11 +101,16 @@ impl std::fmt::Debug for Nvidia {
 }
 
 impl Nvidia {
-    /// Opens a GPU with a stream of its own, while programs are compiled that will probably be needed.
+    /// Opens a GPU with a stream of its own.
     ///
     /// # Errors
     /// [`DeviceError::Absent`] where there is no driver, no such GPU or no compiler.
-    pub fn open(ordinal: usize, programs: Vec<Specialisation>) -> Result<Self, DeviceError> {
+    pub fn open(ordinal: usize) -> Result<Self, DeviceError> {
+        Self::open_with(ordinal, &Announced::default())
+    }
+
+    /// As [`Nvidia::open`], while announced programs are compiled.
+    pub(super) fn open_with(ordinal: usize, announced: &Announced) -> Result<Self, DeviceError> {
         let (count, version) = start().map_err(|reason| absent(ordinal, reason))?;
         if ordinal >= count {
             return Err(absent(ordinal, format!("this machine has {count} GPU(s), counted from cuda:0")));
@@ -112,15 +118,16 @@ impl Nvidia {
         let compiler = Nvrtc::get().map_err(|reason| absent(ordinal, reason))?;
         let refused = |refusal| absent(ordinal, words(refusal));
         let properties = properties_of(ordinal, version).map_err(refused)?;
-        let binaries = Binaries::new(compiler.clone(), properties.compute_capability);
-        binaries.prepare(programs);
+        let workers = Arc::new(Workers::new(compiler.clone()));
+        let binaries = Arc::new(Binaries::new(workers, properties.compute_capability));
+        announced.serve(&binaries);
         Self::with_binaries(properties, compiler, binaries).map_err(refused)
     }
 
     fn with_binaries(
         properties: Properties,
         compiler: Arc<Nvrtc>,
-        binaries: Binaries,
+        binaries: Arc<Binaries>,
     ) -> Result<Self, Refusal> {
         use sys::CUdevice_attribute_enum as A;
         let ordinal = properties.ordinal;

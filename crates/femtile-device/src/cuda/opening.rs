@@ -1,15 +1,44 @@
 //! Opening a GPU while other work goes on.
 
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-use super::{Cuda, Specialisation, start};
+use super::binaries::Binaries;
+use super::nvrtc::Nvrtc;
+use super::{Cuda, Specialisation, start, trace};
 use crate::DeviceError;
+
+/// Programs that are announced for a GPU which may not be open yet: they wait until its architecture is known.
+#[derive(Debug, Default)]
+pub(super) struct Announced(Mutex<(Vec<Specialisation>, Option<Arc<Binaries>>)>);
+
+impl Announced {
+    /// Begins to compile programs, or keeps them for later.
+    pub(super) fn prepare(&self, programs: Vec<Specialisation>) {
+        trace::announced(&programs);
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match &state.1 {
+            Some(binaries) => binaries.prepare(programs),
+            None => state.0.extend(programs),
+        }
+    }
+
+    /// Begins to compile the programs so far, in the order in which they were announced; later ones follow at once.
+    pub(super) fn serve(&self, binaries: &Arc<Binaries>) {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        binaries.prepare(std::mem::take(&mut state.0));
+        state.1 = Some(binaries.clone());
+    }
+}
 
 /// A GPU that is being opened by a thread of its own, which takes the driver some 0.2 s.
 ///
+/// Programs can be announced meanwhile; they are compiled from the moment on when the driver says for which architecture.
+///
 /// ```no_run
 /// # use femtile_device::cuda::Opening;
-/// let opening = Opening::begin(0, Vec::new())?;
+/// let opening = Opening::begin(0)?;
+/// opening.prepare(|| Vec::new());
 /// // … read the mesh …
 /// let device = opening.wait()?;
 /// # Ok::<(), femtile_device::DeviceError>(())
@@ -17,6 +46,9 @@ use crate::DeviceError;
 #[derive(Debug)]
 pub struct Opening {
     state: State,
+    announced: Arc<Announced>,
+    /// Threads that list programs, or load the compiler.
+    helpers: Mutex<Vec<JoinHandle<()>>>,
 }
 
 #[derive(Debug)]
@@ -29,19 +61,42 @@ enum State {
 }
 
 impl Opening {
-    /// Begins to open the GPU with this number, and to compile programs that will probably be needed, the first ones first.
+    /// Begins to open the GPU with this number, and to load the compiler.
     ///
     /// # Errors
     /// [`DeviceError::Absent`] where there is no driver; what else is wrong shows in [`Opening::wait`].
-    pub fn begin(ordinal: usize, programs: Vec<Specialisation>) -> Result<Self, DeviceError> {
+    pub fn begin(ordinal: usize) -> Result<Self, DeviceError> {
         start::check_driver(ordinal)?;
+        let announced = Arc::<Announced>::default();
+        let programs = announced.clone();
         let open = move || {
-            let device = Cuda::opened(ordinal, programs)?;
+            let device = Cuda::opened(ordinal, &programs)?;
             device.driver().warm_up();
             Ok(device)
         };
         let thread = std::thread::Builder::new().spawn(open);
-        Ok(Self { state: thread.map_or(State::Later(ordinal), State::Begun) })
+        let state = thread.map_or(State::Later(ordinal), State::Begun);
+        let opening = Self { state, announced, helpers: Mutex::default() };
+        // What is wrong with the compiler shows where the GPU is opened.
+        opening.help(|| drop(Nvrtc::get()));
+        Ok(opening)
+    }
+
+    /// Announces programs that will probably be needed, the first ones first; a thread of its own lists them.
+    pub fn prepare(&self, programs: impl FnOnce() -> Vec<Specialisation> + Send + 'static) {
+        match &self.state {
+            State::Open(device) => device.prepare(programs()),
+            _ => {
+                let announced = self.announced.clone();
+                self.help(move || announced.prepare(programs()));
+            }
+        }
+    }
+
+    /// Starts a thread for work that can be left out.
+    fn help(&self, work: impl FnOnce() + Send + 'static) {
+        let thread = std::thread::Builder::new().spawn(work);
+        self.helpers.lock().unwrap_or_else(PoisonError::into_inner).extend(thread);
     }
 
     /// Returns the GPU once it is open.
@@ -54,7 +109,7 @@ impl Opening {
                 Ok(opened) => opened,
                 Err(panicked) => std::panic::resume_unwind(panicked),
             },
-            State::Later(ordinal) => Cuda::new(ordinal),
+            State::Later(ordinal) => Cuda::opened(ordinal, &self.announced),
             State::Open(device) => Ok(device),
             State::Taken => unreachable!("`wait` takes the opening"),
         }
@@ -63,13 +118,15 @@ impl Opening {
 
 impl From<Cuda> for Opening {
     fn from(device: Cuda) -> Self {
-        Self { state: State::Open(device) }
+        Self { state: State::Open(device), announced: Arc::default(), helpers: Mutex::default() }
     }
 }
 
 impl Drop for Opening {
     /// Waits: a process must not end while its driver starts.
     fn drop(&mut self) {
+        let helpers = self.helpers.get_mut().unwrap_or_else(PoisonError::into_inner);
+        helpers.drain(..).for_each(|thread| drop(thread.join()));
         if let State::Begun(thread) = std::mem::replace(&mut self.state, State::Taken) {
             let _ = thread.join();
         }
@@ -86,7 +143,7 @@ mod tests {
         if gpus().is_ok() {
             return;
         }
-        match Opening::begin(3, Vec::new()).and_then(Opening::wait) {
+        match Opening::begin(3).and_then(Opening::wait) {
             Err(DeviceError::Absent { requested, .. }) => assert_eq!(requested, "cuda:3"),
             other => panic!("{other:?}"),
         }

@@ -85,6 +85,11 @@ struct Generated {
 }
 
 impl Specialisation {
+    /// A program with these macros, that of its numbers among them.
+    pub(super) fn with_defines(program: &'static Program, defines: Vec<(&'static str, String)>) -> Self {
+        Self { program, defines, generated: Vec::new() }
+    }
+
     /// Defines a macro, in capitals so that it meets no name of the compiler's own headers.
     #[must_use]
     pub fn define(mut self, name: &'static str, value: impl ToString) -> Self {

@@ -1,6 +1,6 @@
 //! Times of launches and copies, for profiles.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -42,8 +42,8 @@ pub struct TracedWork {
     pub bytes: Option<usize>,
     /// The kernels of a replayed recording, with their numbers of launches; empty for other work.
     pub kernels: BTreeMap<&'static str, usize>,
-    /// Whether the program of a kernel that is loaded was announced with [`Driver::prepare`].
-    pub is_prepared: bool,
+    /// When the program of a kernel that is loaded was announced, if it was.
+    pub announced: Option<Instant>,
 }
 
 /// The work of GPUs, with times by events before and after each launch, replay and copy.
@@ -65,8 +65,8 @@ struct State {
     names: HashMap<Function, &'static str>,
     graphs: HashMap<Graph, BTreeMap<&'static str, usize>>,
     recording: Option<BTreeMap<&'static str, usize>>,
-    /// Keys of programs that were announced before they were needed.
-    prepared: HashSet<String>,
+    /// By their keys, when programs were announced first.
+    announced: HashMap<String, Instant>,
 }
 
 impl State {
@@ -96,9 +96,22 @@ impl CudaTrace {
         (std::mem::take(&mut state.done), std::mem::take(&mut state.n_left_out))
     }
 
+    /// Notes the programs that are announced now.
+    fn announce(&self, programs: &[Specialisation]) {
+        let (now, mut state) = (Instant::now(), self.state());
+        for program in programs {
+            state.announced.entry(program.key()).or_insert(now);
+        }
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Notes programs that are announced for a GPU of this process.
+pub(super) fn announced(programs: &[Specialisation]) {
+    OF_PROCESS.get().into_iter().for_each(|trace| trace.announce(programs));
 }
 
 /// The driver of traced GPUs of this process, or the driver itself where nothing is traced.
@@ -116,7 +129,7 @@ struct TracedDriver {
 /// Returns work that begins now.
 fn work(kind: TracedKind, name: &str, bytes: Option<usize>) -> TracedWork {
     let (begun, length, kernels) = (Instant::now(), Duration::ZERO, BTreeMap::new());
-    TracedWork { kind, name: name.into(), begun, length, bytes, kernels, is_prepared: false }
+    TracedWork { kind, name: name.into(), begun, length, bytes, kernels, announced: None }
 }
 
 impl TracedDriver {
@@ -226,7 +239,7 @@ impl Driver for TracedDriver {
     }
 
     fn prepare(&self, programs: Vec<Specialisation>) {
-        self.trace.state().prepared.extend(programs.iter().map(Specialisation::key));
+        self.trace.announce(&programs);
         self.inner.prepare(programs);
     }
 
@@ -244,7 +257,7 @@ impl Driver for TracedDriver {
         let function = self.inner.function(program, name, signature)?;
         load.length = load.begun.elapsed();
         let mut state = self.trace.state();
-        load.is_prepared = state.prepared.contains(&program.key());
+        load.announced = state.announced.get(&program.key()).copied();
         state.names.insert(function, name);
         state.keep(load);
         Ok(function)

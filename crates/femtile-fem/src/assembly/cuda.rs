@@ -9,7 +9,7 @@ use std::sync::Arc;
 use femtile_device::cuda::{Header, Kernel, Launch, Program, Read, Specialisation, Structure, Write};
 use femtile_device::{Buffer, BufferMut, Cpu, Cuda, Element, Scalar};
 use femtile_element::Affine;
-use femtile_mesh::Mesh;
+use femtile_mesh::{CellKind, Mesh};
 use femtile_sparse::Places;
 use femtile_sparse::csr::{Csr, Offsets};
 
@@ -21,7 +21,7 @@ use super::pattern::{self as device_pattern, Incidence};
 use super::sparsity::{Sparsity, pattern};
 use crate::FemError;
 use crate::constraints::Constraints;
-use crate::forms::{ChunkScratch, CudaForm, CudaFormData, OPERATIONS, State, for_every_form};
+use crate::forms::{ChunkScratch, Coefficient, CudaForm, CudaFormData, OPERATIONS, State, for_every_form};
 
 /// The header of linear elements.
 pub const ELEMENT: Header = Header { name: "element.cuh", text: include_str!("element.cuh") };
@@ -60,6 +60,14 @@ fn program<T: Scalar, O: Element>(n_corners: usize, form: &CudaForm<'_>) -> Spec
         .define("FEMTILE_OFFSET", O::C_NAME)
         .define("FEMTILE_CORNERS", n_corners)
         .header("form.cuh", form.text())
+}
+
+/// Returns the programs that assemble the form of these coefficients, σ, λ and f, on triangles or tetrahedra; only the one that
+/// finds the pattern where the form has no kernel.
+pub fn programs(kind: CellKind, [sigma, lambda, source]: [&Coefficient; 3]) -> Vec<Specialisation> {
+    let form = CudaForm::new(kind.dimension(), sigma, lambda, source);
+    let of_form = form.map(|form| program::<f64, u32>(kind.n_nodes(), &form));
+    std::iter::once(device_pattern::program(kind.n_nodes())).chain(of_form).collect()
 }
 
 /// Returns programs for coefficients of every kind, in two and three dimensions, for checks that compile them.

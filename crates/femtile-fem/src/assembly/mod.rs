@@ -30,7 +30,7 @@ use crate::constraints::Constraints;
 use crate::dofs::LinearSpace;
 use crate::forms::Form;
 use crate::{FemError, functionals};
-pub use cuda::specialisations as cuda_specialisations;
+pub use cuda::{programs as cuda_programs, specialisations as cuda_specialisations};
 pub use floating::BALANCE_TOLERANCE;
 pub use kernels::{Assembled, AssemblyKernels, AssemblyProblem, DeviceState};
 pub use load::load;

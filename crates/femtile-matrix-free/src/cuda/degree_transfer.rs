@@ -177,8 +177,8 @@ impl LaunchShape {
     }
 }
 
-/// Returns the program for two degrees, the lower one first.
-fn program<T: Scalar>([coarse, fine]: [usize; 2]) -> Specialisation {
+/// Returns the program of a [`CudaDegreeTransfer`] between two degrees, the lower one first.
+pub fn program<T: Scalar>([coarse, fine]: [usize; 2]) -> Specialisation {
     let values = Lagrange::gauss_lobatto(coarse).values(Lagrange::gauss_lobatto(fine).nodes());
     let shape = LaunchShape::of([coarse, fine]);
     TRANSFER

@@ -14,6 +14,6 @@ mod program;
 mod tables;
 
 pub use config::{CudaMatrixFreeConfig, LaunchShape};
-pub use degree_transfer::CudaDegreeTransfer;
+pub use degree_transfer::{CudaDegreeTransfer, program as transfer_program};
 pub use operator::CudaMatrixFree;
-pub use program::specialisations;
+pub use program::{diagonal_program, operator_programs, specialisations};

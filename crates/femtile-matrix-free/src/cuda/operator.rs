@@ -14,7 +14,6 @@ use super::program::{self, ROWS, Variant, sums};
 use crate::metric::{Metrics, Terms};
 use femtile_fem::FemError;
 use femtile_fem::dofs::TensorSpace;
-use femtile_fem::forms::Coefficient;
 use femtile_fem::geometry::CellRule;
 use femtile_fem::geometry::MetricEvaluation;
 use femtile_fem::tensor::FacetMatrix;
@@ -86,22 +85,11 @@ impl<T: Scalar> CudaMatrixFree<T> {
         }
         let metrics = part("metrics", || Metrics::new(space, terms, rule))?;
         let metric = part("choice of metric", || choose_metric(&metrics, space, config.metric))?;
-        let is_isotropic = terms.sigma.is_none_or(Coefficient::is_isotropic);
-        let has_lists = space.n_irregular() > 0;
-        let has_more = (terms.sigma.is_some() && terms.lambda.is_some()) || has_lists || !is_isotropic;
-        let shape = config.shape.unwrap_or_else(|| LaunchShape::of(space.degree(), rule, metric, has_more));
+        let own = Variant::of(space.degree(), terms, rule, (metric, space.n_irregular() > 0));
+        let shape = config.shape.unwrap_or(own.shape);
         let per_group =
             config.cells_per_group.unwrap_or_else(|| cells_per_group(space.n_cells(), space.degree(), shape));
-        let variant = Variant {
-            degree: space.degree(),
-            rule,
-            has_stiffness: terms.sigma.is_some(),
-            has_mass: terms.lambda.is_some(),
-            is_isotropic,
-            has_lists,
-            metric,
-            shape,
-        };
+        let variant = Variant { shape, ..own };
         device.prepare(program::all::<T>(&variant));
         let batches = part("batches of cells", || Batches::new(space, shape.cells, per_group, constrained))?;
         let filled = || MetricBuffer::new(device, &metrics, space, &batches, &variant);

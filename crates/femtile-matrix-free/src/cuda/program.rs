@@ -8,6 +8,8 @@ use femtile_linalg::precondition::polynomial::product_hooks;
 
 use super::config::LaunchShape;
 use super::{degree_transfer, facets, tables};
+use crate::metric::Terms;
+use femtile_fem::Coefficient;
 use femtile_fem::geometry::CellRule;
 use femtile_fem::geometry::MetricEvaluation;
 
@@ -50,6 +52,27 @@ pub(super) struct Variant {
 }
 
 impl Variant {
+    /// Returns the variant for terms of a form, in the shape that is best for it.
+    pub fn of(
+        degree: usize,
+        terms: Terms<'_>,
+        rule: CellRule,
+        (metric, has_lists): (MetricEvaluation, bool),
+    ) -> Self {
+        let is_isotropic = terms.sigma.is_none_or(Coefficient::is_isotropic);
+        let has_more = (terms.sigma.is_some() && terms.lambda.is_some()) || has_lists || !is_isotropic;
+        Self {
+            degree,
+            rule,
+            has_stiffness: terms.sigma.is_some(),
+            has_mass: terms.lambda.is_some(),
+            is_isotropic,
+            has_lists,
+            metric,
+            shape: LaunchShape::of(degree, rule, metric, has_more),
+        }
+    }
+
     /// Returns the points along an axis.
     pub fn n_points(&self) -> usize {
         self.rule.n_points(self.degree)
@@ -139,7 +162,28 @@ pub(super) fn all<T: Scalar>(variant: &Variant) -> Vec<Specialisation> {
     let hooks = if is_double { vec![product_hook()] } else { vec![residual, step] };
     let hooks = [vec![CudaHook::none()], hooks].concat();
     let products = hooks.iter().flat_map(|hook| [variant.program::<T>(hook), sums::<T>(hook)]);
-    products.chain([variant.diagonal::<T>()]).collect()
+    // Levels of p-multigrid are smoothed with their diagonals.
+    products.chain((!is_double).then(|| variant.diagonal::<T>())).collect()
+}
+
+/// Returns the programs of a [`CudaMatrixFree`](super::CudaMatrixFree) on cells with consistent axes.
+pub fn operator_programs<T: Scalar>(
+    degree: usize,
+    terms: Terms<'_>,
+    rule: CellRule,
+    metric: MetricEvaluation,
+) -> Vec<Specialisation> {
+    all::<T>(&Variant::of(degree, terms, rule, (metric, false)))
+}
+
+/// Returns the program of [`CudaMatrixFree::diagonal`](super::CudaMatrixFree::diagonal) on cells with consistent axes.
+pub fn diagonal_program<T: Scalar>(
+    degree: usize,
+    terms: Terms<'_>,
+    rule: CellRule,
+    metric: MetricEvaluation,
+) -> Specialisation {
+    Variant::of(degree, terms, rule, (metric, false)).diagonal::<T>()
 }
 
 /// Returns the programs of this crate, for checks that compile them: all degrees, and one of each kind of operator.

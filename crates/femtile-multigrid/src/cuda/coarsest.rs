@@ -14,6 +14,11 @@ static CONTRACT: Program =
     Program { name: "box_contract", source: include_str!("coarsest.cu"), headers: &[] };
 const THREADS: u32 = 128;
 
+/// Returns the program of the solver.
+pub(super) fn program<T: Scalar>() -> Specialisation {
+    CONTRACT.of::<T>()
+}
+
 type SumFactorization<T> = (Write<T>, Read<T>, Read<T>, Structure);
 
 /// The exact solver of a coarsest grid of hexahedra by the fast diagonalization method.
@@ -112,10 +117,10 @@ impl<T: Scalar> CudaCoarsest<T> {
         let launch = Launch::over(self.n.iter().product(), THREADS);
         // SAFETY: both vectors have the inner values of the grid, and the matrix has a row and a column for each along
         // the axis.
-        Ok(unsafe { self.device.launch(&CONTRACT.of::<T>(), &kernel, launch, arguments) }?)
+        Ok(unsafe { self.device.launch(&program::<T>(), &kernel, launch, arguments) }?)
     }
 }
 
 pub(super) fn specialisations() -> Vec<Specialisation> {
-    vec![CONTRACT.of::<f64>(), CONTRACT.of::<f32>()]
+    vec![program::<f64>(), program::<f32>()]
 }

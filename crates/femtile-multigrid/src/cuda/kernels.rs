@@ -13,8 +13,13 @@ use crate::{BoxGrid, MultigridError, PostOrder, Smoother};
 static VECTOR: Program = Program { name: "box_vector", source: include_str!("vector.cu"), headers: &[] };
 const THREADS: u32 = 256;
 
+/// Returns the program of operations on vectors.
+pub(super) fn program<T: Scalar>() -> Specialisation {
+    VECTOR.of::<T>()
+}
+
 pub(super) fn specialisations() -> Vec<Specialisation> {
-    vec![VECTOR.of::<f64>(), VECTOR.of::<f32>()]
+    vec![program::<f64>(), program::<f32>()]
 }
 
 /// A smoother, or the exact solver of the coarsest grid.
@@ -137,6 +142,6 @@ impl<T: Scalar> BoxKernels<T> for Cuda {
         let kernel = Kernel::<(Write<f64>, f64, Read<T>, u64)>::new("box_add");
         let arguments = (y.write(), alpha, x.read(), n as u64);
         // SAFETY: both vectors have n values.
-        Ok(unsafe { self.launch(&VECTOR.of::<T>(), &kernel, Launch::over(n, THREADS), arguments) }?)
+        Ok(unsafe { self.launch(&program::<T>(), &kernel, Launch::over(n, THREADS), arguments) }?)
     }
 }

@@ -53,14 +53,10 @@ impl<T: Scalar> CudaBoxOperator<T> {
     /// [`MultigridError::Gpu`] for two axes or too high a degree, and device errors.
     pub fn new(device: &Cuda, grid: &BoxGrid) -> Result<Self, MultigridError> {
         check(grid)?;
-        let is_stencil = grid.degree() == 1 && stencil::fits::<T>(grid.nodes()[0]);
-        let scales = equal_widths(grid).ok().filter(|_| is_stencil).map(scales);
+        let scales = scales_of_stencil::<T>(grid);
         let widths = (0..3).flat_map(|axis| grid.widths(axis)).map(|&width| T::from_f64(width)).collect();
         let widths = Buffer::from_vec(device, widths)?;
-        let program = match scales {
-            Some(_) => stencil::program::<T>(grid.nodes()[0]),
-            None => program::<T>(grid.degree()),
-        };
+        let program = of_grid::<T>(grid);
         device.prepare(vec![program.clone()]);
         Ok(Self { device: device.clone(), grid: grid.clone(), widths, program, scales })
     }
@@ -156,6 +152,20 @@ fn shape(degree: usize) -> PatchShape {
 fn bytes<T>(degree: usize) -> usize {
     let n = degree + 1;
     2 * (n + 1) * n * (n | 1) * size_of::<T>()
+}
+
+/// Returns the factors of stiffness where a 27-point stencil applies.
+fn scales_of_stencil<T: Scalar>(grid: &BoxGrid) -> Option<[f64; 3]> {
+    let is_stencil = grid.degree() == 1 && stencil::fits::<T>(grid.nodes()[0]);
+    equal_widths(grid).ok().filter(|_| is_stencil).map(scales)
+}
+
+/// Returns the program for a grid.
+pub(super) fn of_grid<T: Scalar>(grid: &BoxGrid) -> Specialisation {
+    match scales_of_stencil::<T>(grid) {
+        Some(_) => stencil::program::<T>(grid.nodes()[0]),
+        None => program::<T>(grid.degree()),
+    }
 }
 
 fn program<T: Scalar>(degree: usize) -> Specialisation {

@@ -130,7 +130,8 @@ fn bytes<T>(degree: usize, has_far: bool) -> usize {
 }
 
 /// Returns the program for coarse cells of `parts` fine cells along each axis.
-fn program<T: Scalar>(degree: usize, parts: [usize; 3], has_far: bool) -> Specialisation {
+/// Returns the program for parts of a coarser cell along each axis, with or without nodes on free upper sides.
+pub(super) fn program<T: Scalar>(degree: usize, parts: [usize; 3], has_far: bool) -> Specialisation {
     let mut values = embedding(degree, 2).entries;
     values.truncate(n_fine(degree, has_far) * (degree + 1));
     let program = TRANSFER

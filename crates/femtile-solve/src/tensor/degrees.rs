@@ -82,7 +82,7 @@ pub(super) fn preconditioner<D: OperatorDevice>(
 }
 
 /// Returns the degrees from `degree` down to 1, each half of the one before, rounded up.
-fn degrees(highest: usize) -> Vec<usize> {
+pub(crate) fn degrees(highest: usize) -> Vec<usize> {
     std::iter::successors(Some(highest), |&degree| (degree > 1).then(|| degree.div_ceil(2))).collect()
 }
 

@@ -11,6 +11,7 @@ mod start;
 
 use femtile_mesh::CellKind;
 
+pub(crate) use degrees::degrees;
 pub(crate) use geometric::Boxes;
 pub use operator::OperatorDevice;
 pub(crate) use operator::{assembled, system};

@@ -32,7 +32,8 @@ type Sort = (Write<u32>, Write<u32>, Read<u32>, u64);
 type Lengths = (Write<u32>, Read<u32>, Read<u32>, Read<u32>, u64, u32);
 type Fill = (Write<u32>, Read<u32>, Read<u32>, Read<u32>, Read<u32>, u64, u32);
 
-fn program(n_corners: usize) -> Specialisation {
+/// Returns the program for cells with this number of corners.
+pub(in crate::assembly) fn program(n_corners: usize) -> Specialisation {
     PATTERN.of::<u32>().define("FEMTILE_LANES", LANES).define("FEMTILE_CORNERS", n_corners)
 }
 

@@ -3,4 +3,4 @@
 #[allow(unsafe_code)]
 mod cuda;
 
-pub(super) use cuda::{Incidence, specialisations};
+pub(super) use cuda::{Incidence, program, specialisations};

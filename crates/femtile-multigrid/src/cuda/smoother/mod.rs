@@ -304,6 +304,14 @@ impl PatchKernel {
     }
 }
 
+/// Returns the program of a kernel on a grid, then that of free sides.
+pub(super) fn programs<T: Scalar>(grid: &BoxGrid, kernel: PatchKernel) -> Vec<Specialisation> {
+    match kernel {
+        PatchKernel::Stencil => vec![stencil::program::<T>(grid.nodes()[0])],
+        _ => vec![kernel.shipped::<T>(grid.degree()), kernel.mirrored::<T>(grid.degree()).program],
+    }
+}
+
 /// Returns the programs of this folder.
 pub(super) fn specialisations() -> Vec<Specialisation> {
     let of_degree = |degree| {

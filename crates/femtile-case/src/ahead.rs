@@ -1,0 +1,104 @@
+//! Programs of a GPU that a case will probably need, listed before they are needed.
+
+use femtile_device::cuda::Specialisation;
+use femtile_mesh::{CellKind, Mesh};
+use femtile_solve::{Cells, Outline, SolverConfig, Value, likely_programs};
+
+use crate::file::{CellName, EquationKind, Generator, LShapeName, PlaneCellName};
+use crate::mesh_source::mesh_of;
+use crate::placed::placed;
+use crate::{Case, CaseError};
+
+/// Cells along an axis up to which a box is outlined, far more than fit in memory in three dimensions.
+const MOST_ALONG: usize = 1 << 16;
+
+/// A list of programs that another thread makes.
+pub(crate) type List = Box<dyn FnOnce() -> Vec<Specialisation> + Send>;
+
+/// Returns the programs that a case will probably need on a GPU; a mesh file is read for the kind of its cells.
+///
+/// There are none for equations in time, whose programs are compiled when they are needed.
+///
+/// # Errors
+/// Errors in the settings of the case, and of reading its mesh.
+pub fn gpu_programs(case: &Case) -> Result<Vec<Specialisation>, CaseError> {
+    let list = || {
+        case.check()?;
+        let config = case.solver_config()?;
+        let is_steady = case.file.equation.kind == EquationKind::ReactionDiffusion;
+        let read = case.file.mesh.file.is_some() && is_steady;
+        let of_mesh = match read {
+            true => of_mesh(case, &config, &mesh_of(case, true, None)?),
+            false => None,
+        };
+        Ok(of_mesh.unwrap_or_else(|| before_mesh(case, &config))())
+    };
+    list().map_err(|error| placed(case, error))
+}
+
+/// Returns the list of programs before the mesh of a case is read or generated.
+pub(crate) fn before_mesh(case: &Case, config: &SolverConfig) -> List {
+    let outline = case.file.mesh.generate.as_ref().and_then(|generator| {
+        let (kind, cells) = generated(generator, case.file.mesh.refine)?;
+        Some(outline(case, kind, cells))
+    });
+    list(case, config, move || outline.map(|outline| outline()))
+}
+
+/// Returns the list of programs once the mesh was read; none where it was generated, as they are known before.
+pub(crate) fn of_mesh(case: &Case, config: &SolverConfig, mesh: &Mesh) -> Option<List> {
+    case.file.mesh.file.as_ref()?;
+    let cells = if mesh.curved.is_some() { Cells::Curved } else { Cells::Straight };
+    let outline = outline(case, mesh.kind, cells);
+    Some(list(case, config, move || Some(outline())))
+}
+
+fn list(
+    case: &Case,
+    config: &SolverConfig,
+    outline: impl FnOnce() -> Option<Outline> + Send + 'static,
+) -> List {
+    match case.file.equation.kind {
+        EquationKind::ReactionDiffusion => {
+            let config = config.clone();
+            Box::new(move || likely_programs(&config, outline().as_ref()))
+        }
+        _ => Box::new(Vec::new),
+    }
+}
+
+/// Returns a function that makes the outline of the equation on such cells.
+fn outline(case: &Case, kind: CellKind, cells: Cells) -> impl FnOnce() -> Outline + Send + 'static {
+    let equation = &case.file.equation;
+    let values = [&equation.sigma, &equation.lambda, &equation.source].map(Value::from);
+    let space = case.space_config();
+    move || Outline::new(kind, cells, space, values.each_ref())
+}
+
+/// Returns the cells that a generator makes, refined some times; none for grids.
+fn generated(generator: &Generator, refine: u32) -> Option<(CellKind, Cells)> {
+    let shape = |order: usize| if order == 1 { Cells::Straight } else { Cells::Curved };
+    let of_name = |cell: CellName| match cell {
+        CellName::Tetrahedron | CellName::Tetrahedron5 => CellKind::Tetrahedron,
+        CellName::Hexahedron => CellKind::Hexahedron,
+    };
+    Some(match *generator {
+        Generator::Box { cells, cell, lower, upper, deform, order } => {
+            let widths = |axis: usize| {
+                let n = cells[axis].checked_shl(refine).filter(|n| *n <= MOST_ALONG)?;
+                Some(vec![(upper[axis] - lower[axis]) / n as f64; n])
+            };
+            let is_box = deform == 0.0 && order == 1;
+            let of_box = is_box.then(|| (0..3).map(widths).collect::<Option<_>>()).flatten();
+            (of_name(cell), of_box.map_or(shape(order), Cells::Box))
+        }
+        Generator::Square { cell: PlaneCellName::Triangle, .. } => (CellKind::Triangle, Cells::Straight),
+        Generator::Square { order, .. } => (CellKind::Quadrilateral, shape(order)),
+        Generator::Grid { .. } => return None,
+        Generator::Ball { cell, order, .. } => (of_name(cell), shape(order)),
+        Generator::Shell { order, .. } => (CellKind::Hexahedron, shape(order)),
+        Generator::LShape { shape: LShapeName::Plane, .. } => (CellKind::Quadrilateral, Cells::Straight),
+        Generator::LShape { .. } => (CellKind::Hexahedron, Cells::Straight),
+        Generator::Cylinder { .. } | Generator::Ventricle { .. } => (CellKind::Tetrahedron, Cells::Straight),
+    })
+}

@@ -1,0 +1,68 @@
+//! Programs of whole runs, announced before the mesh is checked.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+use femtile::device::Cuda;
+use femtile::device::cuda::{CudaTrace, TracedKind};
+use femtile::mesh::generate::{BoxConfig, box_mesh};
+use femtile::mesh::io;
+use femtile_bench::problems::whole::{WholeCase, cases};
+use femtile_case::{Case, Progress, Stage};
+
+use crate::emulated_cases::{PLENTY, gpu};
+
+/// Unknowns with which multigrid has several levels.
+const MOST: usize = 6_000;
+
+/// Notes when the mesh is checked.
+#[derive(Default)]
+struct Checked(Option<Instant>);
+
+impl Progress for Checked {
+    fn begin(&mut self, stage: Stage) {
+        if stage == Stage::Check {
+            self.0 = Some(Instant::now());
+        }
+    }
+}
+
+/// Writes a case into a folder, and its mesh where it is read.
+fn written(case: &WholeCase, folder: &Path) -> Case {
+    let mesh = match &case.mesh {
+        Ok(mesh) => mesh.clone(),
+        Err(ending) => {
+            let file = format!("box.{ending}");
+            let config = BoxConfig { cells: [5, 4, 3], ..BoxConfig::default() };
+            io::write(&folder.join(&file), &box_mesh(&config).unwrap()).unwrap();
+            format!("file = \"{file}\"")
+        }
+    };
+    let path = folder.join("case.toml");
+    std::fs::write(&path, format!("[mesh]\n{mesh}\n{}", case.rest)).unwrap();
+    let mut case = Case::load(&path).unwrap();
+    case.file.output.directory = folder.join("out");
+    case
+}
+
+#[test]
+fn every_program_of_a_whole_run_is_announced_before_the_mesh_is_checked() {
+    let test = "every_program_of_a_whole_run_is_announced";
+    for case in cases(MOST).iter().filter(|case| !case.name.starts_with("large")) {
+        let Some(device) = gpu(test, PLENTY) else { return };
+        let folder = tempfile::tempdir().unwrap();
+        let trace = Arc::new(CudaTrace::default());
+        let device = Cuda::with_driver(trace.driver(device.driver().clone()));
+        let mut checked = Checked::default();
+        femtile_case::run_on(&written(case, folder.path()), &device, &mut checked).unwrap();
+        let checked = checked.0.unwrap();
+        let (works, _) = trace.take();
+        let loads = || works.iter().filter(|work| work.kind == TracedKind::Load);
+        let late = loads().filter(|load| load.announced.is_none_or(|at| at > checked));
+        let late: BTreeSet<&str> = late.map(|load| load.name.as_str()).collect();
+        assert!(late.is_empty(), "{}: {late:#?}", case.name);
+        assert!(loads().count() > 10, "{}", case.name);
+    }
+}
