@@ -62,6 +62,7 @@ fn warps(n: usize, is_collocated: bool, metric: MetricEvaluation) -> usize {
         (MetricEvaluation::Trilinear, true, 4 | 8) => 4,
         (MetricEvaluation::Trilinear, true, 5..=7) | (MetricEvaluation::Trilinear, false, 4) => 3,
         (MetricEvaluation::Trilinear, ..) => 2,
+        (MetricEvaluation::StoredSingle, _, 6) => 5,
         (_, _, ..=3) => 6,
         (_, true, 4) => 7,
         (_, _, 4 | 5) => 5,
