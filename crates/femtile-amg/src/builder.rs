@@ -35,8 +35,8 @@ const COARSER: f64 = 0.25;
 const SMOOTHED: f64 = 0.25;
 /// That threshold on a level relative to the level before.
 const WEAKER: f64 = 0.5;
-/// The most rows of a level that is set up on the host because kernel launches would take longer than the work.
-const FEW_ROWS: usize = 1_500;
+/// The most rows and non-zeros of a level that is set up on the host because kernel launches would take longer than the work.
+const FEW: [usize; 2] = [1_500, 20_000];
 /// Coarsening ends where the next level would have more than this share of the rows.
 const LEAST_GAIN: f64 = 0.8;
 
@@ -114,16 +114,14 @@ impl<H: Scalar, D: AmgKernels<H>> Builder<'_, H, D> {
         &mut self,
         a: &Csr<T, D>,
     ) -> Result<Option<(Rows<H>, NearNullspace)>, AmgError> {
-        if a.n_rows() <= FEW_ROWS {
+        if self.is_for_host(a) {
             return Ok(None);
         }
         let Some((mut a, scale)) = self.device.amg_scaled(a)? else { return Ok(None) };
         self.scale = scale;
         offload_for_setup(&mut a)?;
         let mut weights: Option<Buffer<u32, D>> = None;
-        while a.n_rows() > FEW_ROWS.max(self.config.coarse_rows)
-            && self.levels.len() + 1 < self.config.max_levels
-        {
+        while !self.is_for_host(&a) && self.levels.len() + 1 < self.config.max_levels {
             let number = self.levels.len();
             let by = match (self.known.groups.get(number), self.known.graph) {
                 (Some(Groups::OnDevice(parts)), _) => Grouping::Known(parts),
@@ -140,6 +138,12 @@ impl<H: Scalar, D: AmgKernels<H>> Builder<'_, H, D> {
         let Some(weights) = weights else { return Ok(None) };
         let lengths = weights.to_host()?.into_iter().map(|weight| f64::from(weight).sqrt()).collect();
         Ok(Some((Rows::as_is(&a)?, NearNullspace { n_vectors: 1, values: lengths })))
+    }
+
+    /// Returns whether a matrix is too small for a device, or the coarsest.
+    fn is_for_host<T: Scalar>(&self, a: &Csr<T, D>) -> bool {
+        let [few_rows, few_entries] = FEW;
+        a.n_rows() <= self.config.coarse_rows || (a.n_rows() <= few_rows && a.n_nonzeros() <= few_entries)
     }
 
     /// Adds a level that the device has set up; returns the matrix of the next one and the weights of its nodes.

@@ -1,21 +1,36 @@
 //! Maximal independent sets of distance k.
 
+use femtile_device::parallel;
+
 use super::graph::Graph;
 
 /// Returns a maximal set of nodes no two of which are joined by a path of `k` edges or fewer, without isolated nodes, by
-/// visiting nodes in the order of `visit`.
+/// visiting nodes in the order of `visit`; [`Visit::Filling`] adds nodes in gaps of that set, at least `k` edges apart.
 ///
 /// # Cost
 /// For k = 2 each list of neighbours is read at most twice; in general those of nodes nearer than k to a root, once for
-/// each such root.
+/// each such root. Gaps take another set for k − 1, and k passes over the graph.
 /// # Source
-/// `[fu2014]`, section 5.2.1. Differs: greedy, which equals their parallel rounds with the order as priorities.
+/// `[fu2014]`, section 5.2.1. Differs: greedy, which equals their parallel rounds with the order as priorities; gaps are
+/// filled.
 pub(crate) fn independent_set(graph: &Graph, k: usize, visit: Visit) -> Vec<u32> {
+    let roots = greedy(graph, k, visit.order(graph.n_nodes()));
+    if visit != Visit::Filling || k < 2 {
+        return roots;
+    }
+    let in_gap = gaps(graph, k, &roots);
+    let first = roots.iter().map(|&root| root as usize).collect::<Vec<_>>();
+    let added = visit.order(graph.n_nodes()).into_iter().filter(|&node| in_gap[node]);
+    greedy(graph, k - 1, first.into_iter().chain(added))
+}
+
+/// Visits nodes in an order; each becomes a root unless a path of `k` edges or fewer joins it to one. Roots ascend.
+fn greedy(graph: &Graph, k: usize, order: impl IntoIterator<Item = usize>) -> Vec<u32> {
     let n = graph.n_nodes();
     let (mut is_near, mut seen_from) = (vec![false; n], vec![0_u32; n]);
     let mut roots = Vec::new();
     let (mut ring, mut next) = (Vec::new(), Vec::new());
-    for node in visit.order(n) {
+    for node in order {
         if is_near[node] || !graph.is_connected(node) {
             continue;
         }
@@ -42,6 +57,29 @@ pub(crate) fn independent_set(graph: &Graph, k: usize, visit: Visit) -> Vec<u32>
     roots
 }
 
+/// The least share of walks that end free, as a fraction: with more, groups are larger and solves take more iterations;
+/// with less, coarser levels take more memory.
+pub(crate) const LEAST_FREE: [u32; 2] = [2, 3];
+
+/// Marks nodes of which enough walks of k − 1 edges end at nodes that are free: no roots, nor neighbours of roots.
+fn gaps(graph: &Graph, k: usize, roots: &[u32]) -> Vec<bool> {
+    let mut is_free = vec![true; graph.n_nodes()];
+    for &root in roots {
+        is_free[root as usize] = false;
+        graph.of(root as usize).iter().for_each(|&node| is_free[node as usize] = false);
+    }
+    // Of walks that start at a node, those that end free, and all.
+    let mut walks: Vec<[u64; 2]> = is_free.into_iter().map(|is_free| [u64::from(is_free), 1]).collect();
+    for _ in 1..k {
+        walks = parallel::map(graph.n_nodes(), 256, |node| {
+            let others = graph.of(node).iter().map(|&other| walks[other as usize]);
+            others.fold([0; 2], |sum, other| [sum[0] + other[0], sum[1] + other[1]])
+        });
+    }
+    let [share, of] = LEAST_FREE.map(u64::from);
+    walks.into_iter().map(|[free, all]| of * free >= share * all).collect()
+}
+
 /// The order in which nodes may become roots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Visit {
@@ -49,12 +87,15 @@ pub(crate) enum Visit {
     ByNumber,
     /// In pseudorandom order, so that few parallel rounds find all roots.
     InRounds,
+    /// As [`Visit::InRounds`], which leaves gaps between roots; then groups are as small as by numbers once others have
+    /// their roots in the largest gaps.
+    Filling,
 }
 
 impl Visit {
     fn order(self, n: usize) -> Vec<usize> {
         let mut nodes: Vec<usize> = (0..n).collect();
-        if self == Self::InRounds {
+        if self != Self::ByNumber {
             nodes.sort_unstable_by_key(|&node| std::cmp::Reverse((mixed(node as u64) >> 34, node)));
         }
         nodes
@@ -62,7 +103,7 @@ impl Visit {
 
     /// Returns the most rounds in which nodes join groups, where all are within `n` connections of one.
     pub fn rounds(self, n: usize) -> usize {
-        if self == Self::InRounds { n } else { usize::MAX }
+        if self == Self::ByNumber { usize::MAX } else { n }
     }
 }
 

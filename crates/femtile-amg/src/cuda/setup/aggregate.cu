@@ -98,6 +98,39 @@ extern "C" __global__ void amg_roots_decide(
     if (threadIdx.x == 0 && count > 0) atomicAdd(n_open, (u32)count);
 }
 
+// Walks of no edge: their number, 1, and in the upper half of the bits whether they end free, at no root and at no neighbour
+// of one.
+extern "C" __global__ void amg_walks_start(
+    u64* walks, const u64* standing, const u32* offsets, const u32* near, u64 n) {
+    const u64 row = row_of_lanes();
+    const bool is_free = kind(reached(standing, offsets, near, row, n)) != ROOT;
+    if (row < n && lane_of_row() == 0) walks[row] = (u64)is_free << 32 | 1;
+}
+
+// Of walks from a node that are an edge longer those that end free, and all.
+__device__ inline u64 walked(const u64* walks, const u32* offsets, const u32* near, u64 row, u64 n) {
+    const Range range = entries(offsets, row, n);
+    u64 sum = 0;
+    for (u32 e = range.begin + lane_of_row(); e < range.end; e += LANES) sum += walks[near[e]];
+    return lanes_sum(sum);
+}
+
+extern "C" __global__ void amg_walks_spread(u64* to, const u64* from, const u32* offsets, const u32* near, u64 n) {
+    const u64 row = row_of_lanes();
+    const u64 sum = walked(from, offsets, near, row, n);
+    if (row < n && lane_of_row() == 0) to[row] = sum;
+}
+
+// Nodes that are out open again where at least the share `share` / `of` of their walks ends free; `walks` are an edge shorter.
+extern "C" __global__ void amg_gaps_open(
+    u64* standing, const u64* walks, const u32* offsets, const u32* near, u32 share, u32 of, u64 n) {
+    const u64 row = row_of_lanes();
+    const u64 sum = walked(walks, offsets, near, row, n);
+    if (row >= n || lane_of_row() != 0) return;
+    const u64 own = standing[row], free = sum >> 32, all = sum & 0xffffffffu;
+    if (kind(own) == OUT && all > 0 && of * free >= share * all) standing[row] = as(OPEN, own);
+}
+
 extern "C" __global__ void amg_roots_mark(u32* is_root, const u64* standing, u64 n) {
     const u64 i = thread_of_grid();
     if (i < n) is_root[i] = kind(standing[i]) == ROOT;

@@ -10,6 +10,7 @@ use super::{LANES, Numbers, Rows, THREADS, by_lanes, lanes_for};
 use crate::Graph;
 use crate::kernels::Parts;
 use crate::setup::graph::distance;
+use crate::setup::independent_set::LEAST_FREE;
 
 pub(super) static AGGREGATE: Program =
     Program { name: "amg_aggregate", source: include_str!("aggregate.cu"), headers: &[LANES] };
@@ -24,6 +25,8 @@ type RootsStart = (Write<u64>, Read<u32>, Read<u32>, u64);
 type Copy = (Write<u64>, Read<u64>, u64);
 type Spread = (Write<u64>, Read<u64>, Read<u32>, Read<u32>, u64);
 type Decide = (Write<u64>, Write<u32>, Read<u64>, Read<u32>, Read<u32>, u64);
+type WalksStart = (Write<u64>, Read<u64>, Read<u32>, Read<u32>, u64);
+type GapsOpen = (Write<u64>, Read<u64>, Read<u32>, Read<u32>, u32, u32, u64);
 type Mark = (Write<u32>, Read<u64>, u64);
 type PartsStart = (Write<u32>, Read<u64>, Read<u32>, Read<u32>, Read<u32>, u64);
 type Join = (Write<u32>, Read<u32>, Read<u32>, Read<u32>, u64);
@@ -31,6 +34,9 @@ type Weigh = (Write<u32>, Read<u32>, Read<u32>, u64);
 type Drop = (Write<u32>, Read<u32>, Read<u32>, u32, u64);
 type Restore = (Write<u32>, Write<u32>, Read<u32>, u64);
 type Number = (Write<u32>, Read<u32>, u64);
+
+/// Two numbers for each node.
+type Scratch = [Buffer<u64, Cuda>; 2];
 
 /// The entries of a matrix that smooth prolongators, and the graph of its aggregates.
 pub(super) struct Neighbours<'a> {
@@ -128,30 +134,67 @@ impl<'a> Linked<'a> {
     }
 
     /// Connections between roots that [`crate::setup::aggregate`] takes on a level.
-    pub fn distance(&self) -> usize {
+    fn distance(&self) -> usize {
         distance(self.lists.near.len(), self.n)
+    }
+
+    /// Groups of the nodes around roots, with further ones in gaps, as [`crate::setup::aggregate::aggregate`] makes them with
+    /// `Visit::Filling`; groups of fewer than `least` nodes are dissolved.
+    pub fn aggregates(&self, least: u32) -> Result<Parts<Cuda>, LinalgError> {
+        let (k, mut scratch) = (self.distance(), self.scratch()?);
+        let mut standing = self.start()?;
+        self.decide(k, &mut standing, &mut scratch)?;
+        self.open_gaps(k, &mut standing, &mut scratch)?;
+        self.decide(k - 1, &mut standing, &mut scratch)?;
+        self.grouped(&standing, k, least, None)
     }
 
     /// Groups of the nodes around roots that are more than `k` connections apart, as [`crate::setup::aggregate::aggregate`]
     /// makes them in rounds; groups below the weight `least` are dissolved.
-    pub fn parts(&self, k: usize, least: u32, weights: Option<&Numbers>) -> Result<Parts<Cuda>, LinalgError> {
-        let standing = self.roots(k)?;
-        let (n, mut of_node) = self.around(&standing)?;
+    pub fn parts(&self, k: usize, least: u32, weights: &Numbers) -> Result<Parts<Cuda>, LinalgError> {
+        let mut standing = self.start()?;
+        self.decide(k, &mut standing, &mut self.scratch()?)?;
+        self.grouped(&standing, k, least, Some(weights))
+    }
+
+    /// Groups around roots, each node of which is within `k` connections of one.
+    fn grouped(
+        &self,
+        standing: &Buffer<u64, Cuda>,
+        k: usize,
+        least: u32,
+        weights: Option<&Numbers>,
+    ) -> Result<Parts<Cuda>, LinalgError> {
+        let (n, mut of_node) = self.around(standing)?;
         for _ in 1..=k {
             of_node = self.join(&of_node)?;
         }
         self.without_small(Parts { n, of_node: Arc::new(of_node), order: None }, least, k, weights)
     }
 
-    /// The state of each node once the set of roots is complete.
-    fn roots(&self, k: usize) -> Result<Buffer<u64, Cuda>, LinalgError> {
-        let n = self.n as u64;
+    /// Two numbers for each node.
+    fn scratch(&self) -> Result<Scratch, LinalgError> {
+        Ok([Buffer::zeros(self.device, self.n)?, Buffer::zeros(self.device, self.n)?])
+    }
+
+    /// The state of each node before there are roots.
+    fn start(&self) -> Result<Buffer<u64, Cuda>, LinalgError> {
         let mut standing = Buffer::zeros(self.device, self.n)?;
-        let arguments = (standing.write(), self.lists.offsets.read(), self.lists.near.read(), n);
+        let arguments = (standing.write(), self.lists.offsets.read(), self.lists.near.read(), self.n as u64);
         let kernel = Kernel::<RootsStart>::new("amg_roots_start");
         // SAFETY: each node has a standing; strong neighbours are nodes.
         unsafe { self.device.launch(&self.program, &kernel, self.by_rows(), arguments) }?;
-        let mut seen = [Buffer::zeros(self.device, self.n)?, Buffer::zeros(self.device, self.n)?];
+        Ok(standing)
+    }
+
+    /// Adds roots until the set is complete: each open node becomes a root, or is within `k` connections of one.
+    fn decide(
+        &self,
+        k: usize,
+        standing: &mut Buffer<u64, Cuda>,
+        seen: &mut Scratch,
+    ) -> Result<(), LinalgError> {
+        let n = self.n as u64;
         for _ in 0..MOST_ROUNDS / ROUNDS {
             let mut n_open = Buffer::zeros(self.device, ROUNDS)?;
             for round in 0..ROUNDS {
@@ -162,12 +205,9 @@ impl<'a> Linked<'a> {
                     unsafe { self.device.launch(&self.program, &kernel, self.by_nodes(), arguments) }?;
                 }
                 for step in 1..k {
-                    let [to, last] = &mut seen;
+                    let [to, last] = &mut *seen;
                     let from = if step == 1 { standing.read() } else { last.read() };
-                    let arguments = (to.write(), from, self.lists.offsets.read(), self.lists.near.read(), n);
-                    let kernel = Kernel::<Spread>::new("amg_roots_spread");
-                    // SAFETY: as above.
-                    unsafe { self.device.launch(&self.program, &kernel, self.by_rows(), arguments) }?;
+                    self.spread("amg_roots_spread", to, from)?;
                     seen.swap(0, 1);
                 }
                 let open = Write::from(&mut n_open, round);
@@ -181,7 +221,47 @@ impl<'a> Linked<'a> {
                 break;
             }
         }
-        Ok(standing)
+        Ok(())
+    }
+
+    /// Opens nodes in gaps between roots, as `gaps` of [`crate::setup::independent_set`].
+    fn open_gaps(
+        &self,
+        k: usize,
+        standing: &mut Buffer<u64, Cuda>,
+        walks: &mut Scratch,
+    ) -> Result<(), LinalgError> {
+        let (offsets, near, n) = (self.lists.offsets.read(), self.lists.near.read(), self.n as u64);
+        let kernel = Kernel::<WalksStart>::new("amg_walks_start");
+        let arguments = (walks[1].write(), standing.read(), offsets, near, n);
+        // SAFETY: each node has a standing and a number; strong neighbours are nodes.
+        unsafe { self.device.launch(&self.program, &kernel, self.by_rows(), arguments) }?;
+        for _ in 2..k {
+            let [to, last] = &mut *walks;
+            self.spread("amg_walks_spread", to, last.read())?;
+            walks.swap(0, 1);
+        }
+        let [share, of] = LEAST_FREE;
+        let arguments = (standing.write(), walks[1].read(), offsets, near, share, of, n);
+        let kernel = Kernel::<GapsOpen>::new("amg_gaps_open");
+        // SAFETY: as above.
+        unsafe { self.device.launch(&self.program, &kernel, self.by_rows(), arguments) }?;
+        Ok(())
+    }
+
+    /// Launches a kernel that gives each node a number from those of its neighbours.
+    fn spread(
+        &self,
+        name: &'static str,
+        to: &mut Buffer<u64, Cuda>,
+        from: Read<u64>,
+    ) -> Result<(), LinalgError> {
+        let (offsets, near) = (self.lists.offsets.read(), self.lists.near.read());
+        let arguments = (to.write(), from, offsets, near, self.n as u64);
+        let kernel = Kernel::<Spread>::new(name);
+        // SAFETY: each node has a number in both; strong neighbours are nodes.
+        unsafe { self.device.launch(&self.program, &kernel, self.by_rows(), arguments) }?;
+        Ok(())
     }
 
     /// Roots with their neighbours: how many there are, and the root of each node.

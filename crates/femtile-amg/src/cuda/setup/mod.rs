@@ -143,7 +143,7 @@ fn grouped<H: Scalar>(
     {
         return Ok(Some(known.clone()));
     }
-    let mut parts = graph.linked.parts(graph.linked.distance(), config.least_aggregate, None)?;
+    let mut parts = graph.linked.aggregates(config.least_aggregate)?;
     if parts.n == 0 {
         return Ok(None);
     }
@@ -221,7 +221,7 @@ pub(super) fn double_partition(
 ) -> Result<Option<DoublePartition>, LinalgError> {
     let Some(lists) = graph::Lists::new(device, graph)? else { return Ok(None) };
     let linked = aggregate::Linked::new::<f32>(device, lists.without::<f32>(None)?, None);
-    let parts = linked.parts(linked.distance(), least, None)?;
+    let parts = linked.aggregates(least)?;
     let Some(order) = patches::order::<f32>(&linked, &parts)? else { return Ok(None) };
     Ok(Some(DoublePartition {
         n_aggregates: parts.n,

@@ -114,13 +114,13 @@ fn induced<H: Scalar>(
 
 /// Units around roots, as [`crate::setup::patches`] has them.
 fn around_roots(units: &Linked<'_>, weights: &Numbers) -> Result<Parts<Cuda>, LinalgError> {
-    let mut parts = units.parts(1, LEAST_ROWS, Some(weights))?;
+    let mut parts = units.parts(1, LEAST_ROWS, weights)?;
     for k in 2..=MOST_DISTANCE {
         let held: u32 = weigh(&parts, Some(weights))?.to_host()?.iter().sum();
         if held >= parts.n as u32 * LEAST_ROWS {
             break;
         }
-        parts = units.parts(k, LEAST_ROWS, Some(weights))?;
+        parts = units.parts(k, LEAST_ROWS, weights)?;
     }
     Ok(parts)
 }

@@ -25,7 +25,7 @@ impl DoublePartition {
     pub(crate) fn of(graph: &Graph, least: u32) -> Self {
         let graph = graph.without_loops();
         let k = distance(graph.neighbours.len(), graph.n_nodes());
-        let aggregates = aggregate(&graph, |_| 1, k, least, Visit::InRounds);
+        let aggregates = aggregate(&graph, |_| 1, k, least, Visit::Filling);
         let Patches { nodes, starts } = Patches::around(&graph, &aggregates, 1, Visit::InRounds);
         Self { n_aggregates: aggregates.n, of_node: aggregates.of_node, nodes, starts }
     }

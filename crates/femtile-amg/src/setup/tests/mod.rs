@@ -111,9 +111,36 @@ proptest! {
     }
 
     #[test]
-    fn aggregates_cover_what_is_connected_and_are_connected(a in matrices(), k in 1..4_usize, least in 1..12_u32, is_by_number: bool) {
+    fn gaps_between_roots_get_roots_where_enough_walks_end_free(a in matrices(), k in 1..5_usize) {
         let graph = strength(&a).graph;
-        let visit = if is_by_number { Visit::ByNumber } else { Visit::InRounds };
+        let n = graph.n_nodes();
+        let first = independent_set(&graph, k, Visit::InRounds);
+        let roots = independent_set(&graph, k, Visit::Filling);
+        prop_assert!(first.iter().all(|root| roots.contains(root)));
+        let distances: Vec<Vec<usize>> = (0..n).map(|node| distances(&graph, node)).collect();
+        let to = |roots: &[u32], node: usize| roots.iter().map(|&root| distances[node][root as usize]).min();
+        let is_free = |node: usize| to(&first, node).is_none_or(|distance| distance > 1);
+        for node in (0..n).filter(|&node| graph.is_connected(node)) {
+            let mut ends = vec![node as u32];
+            for _ in 1..k {
+                ends = ends.iter().flat_map(|&end| graph.of(end as usize)).copied().collect();
+            }
+            let n_free = ends.iter().filter(|&&end| is_free(end as usize)).count();
+            let is_gap = k > 1 && 3 * n_free >= 2 * ends.len();
+            if roots.contains(&(node as u32)) {
+                prop_assert!(is_gap || first.contains(&(node as u32)));
+                let others: Vec<u32> = roots.iter().copied().filter(|&root| root as usize != node).collect();
+                prop_assert!(to(&others, node).is_none_or(|distance| distance >= k));
+            } else {
+                prop_assert!(!is_gap || to(&roots, node).is_some_and(|distance| distance < k));
+            }
+        }
+    }
+
+    #[test]
+    fn aggregates_cover_what_is_connected_and_are_connected(a in matrices(), k in 1..4_usize, least in 1..12_u32, order in 0..3_usize) {
+        let graph = strength(&a).graph;
+        let visit = [Visit::ByNumber, Visit::InRounds, Visit::Filling][order];
         let parts = aggregate(&graph, |_| 1, k, least, visit);
         let members = parts.members();
         for node in 0..graph.n_nodes() {
