@@ -10,8 +10,8 @@ use crate::setup::spectrum::STEPS;
 
 pub(super) static MATRIX: Program =
     Program { name: "amg_matrix", source: include_str!("matrix.cu"), headers: &[LANES] };
-/// A matrix with more than this share of doubtful rows is set up on the host, which measures strength by evolution and finds
-/// the modes of slivers.
+/// A finest level with more than this share of doubtful rows is set up on the host, which measures strength by evolution and
+/// finds the modes of slivers. Rows of coarser levels are doubtful only where they come from doubtful ones.
 const MOST_DOUBTFUL: f64 = 0.01;
 /// Blocks of a grid whose sums all blocks of the next kernel add up.
 const BLOCKS: usize = 1_056;
@@ -60,9 +60,9 @@ fn sums(n: usize) -> Launch {
     Launch::line(n.div_ceil(THREADS as usize).min(BLOCKS), THREADS)
 }
 
-/// Checks a matrix and starts Lanczos' method; none if it is invalid, not symmetric, or has too long a row or too many
-/// doubtful rows.
-pub(super) fn look<H: Scalar>(rows: &Rows<'_, H>) -> Result<Option<Matrix<H>>, LinalgError> {
+/// Checks a matrix and starts Lanczos' method; none if it is invalid, not symmetric, or has too long a row or, on the finest
+/// level, too many doubtful rows.
+pub(super) fn look<H: Scalar>(rows: &Rows<'_, H>, is_finest: bool) -> Result<Option<Matrix<H>>, LinalgError> {
     let (device, n, program) = (rows.device, rows.n(), program(rows));
     let launch = sums(n * rows.lanes);
     let blocks = launch.grid[0] as usize;
@@ -78,7 +78,8 @@ pub(super) fn look<H: Scalar>(rows: &Rows<'_, H>) -> Result<Option<Matrix<H>>, L
     unsafe { device.launch(&program, &kernel, launch, arguments) }?;
     let lanczos = lanczos(rows, &diagonal)?;
     let (bad, counts) = (bad.to_host()?[0], counts.to_host()?);
-    let is_plain = counts[0] <= LONGEST && f64::from(counts[1]) <= MOST_DOUBTFUL * n as f64;
+    let has_direction = is_finest && f64::from(counts[1]) > MOST_DOUBTFUL * n as f64;
+    let is_plain = counts[0] <= LONGEST && !has_direction;
     let partials: Vec<f64> = partials.to_host()?;
     let (difference, squares) = partials.split_at(blocks);
     let is_sound =

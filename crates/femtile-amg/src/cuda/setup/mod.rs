@@ -100,7 +100,7 @@ pub(super) fn coarsen<H: Scalar>(
     by: Grouping<'_, Cuda>,
 ) -> Result<Option<Coarsened<H, Cuda>>, LinalgError> {
     let Some(rows) = Rows::new(a) else { return Ok(None) };
-    let Some(matrix) = matrix::look(&rows)? else { return Ok(None) };
+    let Some(matrix) = matrix::look(&rows, weights.is_none())? else { return Ok(None) };
     let diagonal = &matrix.diagonal;
     let on_graph = match by {
         Grouping::Graph(graph) => Neighbours::on_graph(&rows, diagonal, thresholds, graph)?,
