@@ -5,7 +5,7 @@ use femtile_linalg::{LinalgError, LinearOperator};
 
 use crate::Cycle;
 use crate::k_cycle::solve_by_steps;
-use crate::kernels::AmgKernels;
+use crate::kernels::{AmgKernels, Tail};
 use crate::level::{Coarsest, Level};
 use crate::vectors::Vectors;
 
@@ -42,8 +42,19 @@ pub(crate) fn apply<H: Scalar, D: AmgKernels<H>>(
             0 => finest.first_residual(device, &level.a, &level.relaxation)?,
             _ => finest.own.residual(&level.a)?,
         }
-        level.restriction.apply(&mut coarser[0].own.b, &finest.own.next)?;
+        let tail = Tail {
+            restriction: &level.restriction,
+            residual: &finest.own.next,
+            levels: rest,
+            coarsest,
+            vectors: coarser,
+        };
+        let is_done = kind == Cycle::V && device.amg_tail(tail)?;
+        if !is_done {
+            level.restriction.apply(&mut coarser[0].own.b, &finest.own.next)?;
+        }
         match rest.first() {
+            _ if is_done => {}
             Some(next) if kind == Cycle::K => {
                 solve_by_steps(device, &next.a, coarser, &mut |coarser| {
                     apply(device, kind, (rest, coarsest), coarser)

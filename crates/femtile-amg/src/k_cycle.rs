@@ -26,7 +26,8 @@ pub(crate) fn solve_by_steps<H: Scalar, D: AmgKernels<H>>(
     cycle: Precondition<'_, H, D>,
 ) -> Result<(), LinalgError> {
     cycle_and_keep(device, levels, cycle)?;
-    let Some(Vectors { own: Iterate { b, x, .. }, inner: Some(KVectors { c, v, w }) }) = levels.first_mut()
+    let Some(Vectors { own: Iterate { b, x, .. }, inner: Some(KVectors { c, v, w }), .. }) =
+        levels.first_mut()
     else {
         return Ok(());
     };
@@ -41,7 +42,8 @@ pub(crate) fn solve_by_steps<H: Scalar, D: AmgKernels<H>>(
     let first = c_dot_b / c_dot_v;
     device.axpby(b, H::from_f64(-first), v, H::ONE)?;
     cycle_and_keep(device, levels, cycle)?;
-    let Some(Vectors { own: Iterate { x: d, .. }, inner: Some(KVectors { c, v, w }) }) = levels.first_mut()
+    let Some(Vectors { own: Iterate { x: d, .. }, inner: Some(KVectors { c, v, w }), .. }) =
+        levels.first_mut()
     else {
         return Ok(());
     };
@@ -60,7 +62,8 @@ fn cycle_and_keep<H: Scalar, D: AmgKernels<H>>(
     levels: &mut [Vectors<H, D>],
     cycle: Precondition<'_, H, D>,
 ) -> Result<(), LinalgError> {
-    if let Some(Vectors { own: Iterate { b, .. }, inner: Some(KVectors { w, .. }) }) = levels.first_mut() {
+    if let Some(Vectors { own: Iterate { b, .. }, inner: Some(KVectors { w, .. }), .. }) = levels.first_mut()
+    {
         device.copy(w, b)?;
     }
     cycle(levels)

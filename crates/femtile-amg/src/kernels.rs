@@ -7,9 +7,11 @@ use femtile_sparse::choice::Described;
 use femtile_sparse::csr::{Csr, CsrKernels};
 use femtile_sparse::ell_warp::EllWarpKernels;
 
+use crate::level::{Coarsest, Level};
 use crate::patch::{PatchKernels, PatchMatrix};
 use crate::setup::patches::DoublePartition;
 use crate::setup::rows::Rows;
+use crate::vectors::Vectors;
 use crate::{AmgConfig, Graph};
 
 /// Aggregates of the nodes of a level, each a node of the next level.
@@ -128,6 +130,18 @@ impl<H: Scalar, D: AmgKernels<H>> Swept<'_, H, D> {
     }
 }
 
+/// The levels of a V cycle below one whose residual is known.
+#[derive(Debug)]
+pub struct Tail<'a, H: Scalar, D: AmgKernels<H>> {
+    /// From the level with the residual to the first of these.
+    pub(crate) restriction: &'a Csr<H, D>,
+    pub(crate) residual: &'a Buffer<H, D>,
+    pub(crate) levels: &'a [Level<H, D>],
+    pub(crate) coarsest: &'a Coarsest<H, D>,
+    /// Of these levels and the coarsest one.
+    pub(crate) vectors: &'a mut [Vectors<H, D>],
+}
+
 /// The kernels of algebraic multigrid, with all levels in the precision `H`.
 pub trait AmgKernels<H: Scalar>:
     PolynomialKernels<H> + CsrKernels<H> + EllWarpKernels<H, H> + PatchKernels<H> + Described
@@ -223,7 +237,13 @@ pub trait AmgKernels<H: Scalar>:
         Err(LinalgError::Setting { field: "cycle", message })
     }
 
-    /// Computes $x \mathrel{+}= P e$.
+    /// Restricts the residual and takes a V cycle over the levels below, up to the iterate of the first of them, in one step;
+    /// false where the device takes the steps one by one.
+    fn amg_tail(&self, _tail: Tail<'_, H, Self>) -> Result<bool, LinalgError> {
+        Ok(false)
+    }
+
+    /// Computes $x \mathrel{+}= P e$; `product` is room for $P e$.
     ///
     /// # Cost
     /// One product with P; reads and writes n values.

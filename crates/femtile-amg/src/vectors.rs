@@ -33,6 +33,8 @@ impl<H: Scalar, D: AmgKernels<H>> KVectors<H, D> {
 #[derive(Debug)]
 pub(crate) struct Vectors<H: Scalar, D: AmgKernels<H>> {
     pub own: Iterate<H, D>,
+    /// The count by which blocks of threads wait for each other in [`AmgKernels::amg_tail`].
+    pub arrivals: Buffer<u32, D>,
     /// On levels that a K cycle solves by steps of conjugate gradients.
     pub inner: Option<KVectors<H, D>>,
 }
@@ -40,7 +42,7 @@ pub(crate) struct Vectors<H: Scalar, D: AmgKernels<H>> {
 impl<H: Scalar, D: AmgKernels<H>> Vectors<H, D> {
     fn new(device: &D, n: usize, has_inner: bool) -> Result<Self, LinalgError> {
         let inner = if has_inner { Some(KVectors::new(device, n)?) } else { None };
-        Ok(Self { own: Iterate::zeros(device, n)?, inner })
+        Ok(Self { own: Iterate::zeros(device, n)?, arrivals: Buffer::zeros(device, 1)?, inner })
     }
 
     /// Applies the pre-smoother from a zero iterate.

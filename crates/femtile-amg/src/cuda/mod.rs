@@ -1,14 +1,15 @@
 //! Kernels of algebraic multigrid on a GPU.
 
+mod cycle;
 mod setup;
 
 use femtile_device::cuda::{Kernel, Launch, Program, Read, Specialisation, Write};
 use femtile_device::{Buffer, Cuda, Element, Scalar};
-use femtile_linalg::vector::Convert;
-use femtile_linalg::{LinalgError, need};
+use femtile_linalg::vector::{Convert, VectorKernels};
+use femtile_linalg::{LinalgError, LinearOperator, need};
 use femtile_sparse::csr::{Csr, Offsets};
 
-use crate::kernels::{AmgKernels, Coarsened, Grouping};
+use crate::kernels::{AmgKernels, Coarsened, Grouping, Tail};
 use crate::patch::cuda_specialisations as patches;
 use crate::setup::rows::to_unit;
 use crate::{AmgConfig, DoublePartition, Graph};
@@ -26,7 +27,7 @@ fn program<H: Scalar, T: Scalar>() -> Specialisation {
 pub fn specialisations() -> Vec<Specialisation> {
     let own = [program::<f32, f64>(), program::<f64, f32>(), program::<f32, f32>(), program::<f64, f64>()];
     let of_levels = setup::specialisations().into_iter().chain(patches());
-    own.into_iter().chain(of_levels).collect()
+    own.into_iter().chain(cycle::specialisations()).chain(of_levels).collect()
 }
 
 /// Returns the address of a buffer, for structures passed to kernels.
@@ -83,6 +84,24 @@ impl<H: Scalar> AmgKernels<H> for Cuda {
             need("graph", a.n_rows(), graph.n_nodes())?;
         }
         setup::coarsen((a, weights), thresholds, config, by)
+    }
+
+    fn amg_tail(&self, tail: Tail<'_, H, Self>) -> Result<bool, LinalgError> {
+        cycle::run_tail(self, tail)
+    }
+
+    fn amg_correct(
+        &self,
+        x: &mut Buffer<H, Self>,
+        product: &mut Buffer<H, Self>,
+        p: &Csr<H, Self>,
+        e: &Buffer<H, Self>,
+    ) -> Result<(), LinalgError> {
+        if cycle::correct(x, p, e)? {
+            return Ok(());
+        }
+        p.apply(product, e)?;
+        self.axpby(x, H::ONE, product, H::ONE)
     }
 
     fn amg_reordered(

@@ -87,8 +87,7 @@ pub(crate) enum Visit {
     ByNumber,
     /// In pseudorandom order, so that few parallel rounds find all roots.
     InRounds,
-    /// As [`Visit::InRounds`], which leaves gaps between roots; then groups are as small as by numbers once others have
-    /// their roots in the largest gaps.
+    /// As [`Visit::InRounds`], then once more in the gaps that are left, so that groups are about as small as by numbers.
     Filling,
 }
 

@@ -2,12 +2,15 @@
 
 use std::sync::Arc;
 
-use femtile::device::{Cuda, Reference};
-use femtile::linalg::sparse::matrix_market;
+use femtile::amg::{Amg, AmgConfig, Cycle};
+use femtile::device::{Buffer, Cuda, Device, Reference};
+use femtile::linalg::Preconditioner;
+use femtile::linalg::sparse::{MatrixFormat, matrix_market};
 use femtile_conformance::emulator::Emulator;
 use femtile_conformance::suite::amg_levels::matrix_is_preconditioned;
 use femtile_conformance::suite::block_tridiagonal::SMALL_BLOCKS;
 use femtile_conformance::suite::formats::SMALL_FORMATS;
+use femtile_conformance::suite::problems::{Random, laplacian};
 use femtile_conformance::suite::samples::{Sample, definite_matrices, tetrahedra};
 use femtile_conformance::suite::{self, SMALL, Scope};
 
@@ -91,6 +94,31 @@ fn multigrid_on_all_samples_keeps_its_promises() {
             let a = matrix_market::read::<f64>(&file).unwrap().matrix.copy_to(&device).unwrap();
             matrix_is_preconditioned(&device, &a, block_size, &file.display().to_string());
             println!("{}: {} rows", file.display(), a.n_rows());
+        }
+    }
+}
+
+#[test]
+fn levels_of_few_rows_are_one_launch_of_a_cycle() {
+    for device in devices("levels_of_few_rows_are_one_launch_of_a_cycle") {
+        let side = 23;
+        let a = laplacian::<f64>(side, &mut Random::new(3)).on(&device);
+        let r = Buffer::from_vec(&device, vec![1.0; side * side]).unwrap();
+        let mut z = Buffer::zeros(&device, side * side).unwrap();
+        let mut launches = |cycle, format| {
+            let config = AmgConfig { cycle, format, coarse_rows: 12, ..AmgConfig::default() };
+            let amg = Amg::<f32, Cuda>::new(&a, None, &config).unwrap();
+            assert_eq!(amg.hierarchy().formats().len(), 2, "{}", amg.hierarchy());
+            let before = device.kernel_launches();
+            amg.apply(&mut z, &r).unwrap();
+            device.kernel_launches() - before
+        };
+        // Both changes of precision, and on each level two steps before, a residual, a correction and two steps after.
+        let of_finest = 2 + 6;
+        assert_eq!(launches(Cycle::V, MatrixFormat::Csr), of_finest + 1);
+        // One by one the next level has as many and its right side; the coarsest has a right side and a product.
+        for (cycle, format) in [(Cycle::V, MatrixFormat::EllWarp), (Cycle::W, MatrixFormat::Csr)] {
+            assert!(launches(cycle, format) >= of_finest + 7 + 2);
         }
     }
 }

@@ -13,7 +13,7 @@ pub struct Iterate<T: Scalar, D: PolynomialKernels<T>> {
     /// Room for the next iterate, or for a residual.
     pub next: Buffer<T, D>,
     /// The last step.
-    direction: Buffer<T, D>,
+    pub direction: Buffer<T, D>,
     /// Room for products.
     pub product: Buffer<T, D>,
 }
