@@ -30,7 +30,7 @@ fn problems(n: usize) -> Vec<(String, Csr<f64, Reference>)> {
     let flat = box_mesh(&BoxConfig { upper: [1.0, 1.0, 0.3], ..cubes.clone() }).unwrap();
     let round = ball(&BallConfig { radius: 1.0, h: 2.0 / n as f64 }).unwrap();
     let wall = ventricle(&VentricleConfig { h_mm: 19.2 / n as f64 }).unwrap();
-    let in_balls = "if(sin(12 * x) * sin(12 * y) * sin(12 * z) > 0.3, 100, 1)";
+    let in_balls = "if(sin(12 * x) * sin(12 * y) * sin(12 * z) > 0.3, 10, 1)";
     let cases: [(&str, Mesh, &str); 6] = [
         ("box", kuhn(), "1"),
         ("five tetrahedra a cube", five, "1"),
