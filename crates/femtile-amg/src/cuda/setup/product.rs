@@ -8,8 +8,10 @@ use super::{LANES, Rows, THREADS, by_lanes};
 
 pub(super) static PRODUCT: Program =
     Program { name: "amg_product", source: include_str!("product.cu"), headers: &[LANES, TABLE_HEADER] };
-/// Bytes of the tables of a block.
+/// Bytes of the tables of a block, so that a multiprocessor has several blocks.
 const ROOM: usize = 32 << 10;
+/// Bytes of the table of a block of one warp, for long rows, where the device has as many.
+const MOST_ROOM: usize = 128 << 10;
 /// Entries of a row of the second factor on average from which on a warp takes them together.
 const WIDE: usize = 7;
 
@@ -26,14 +28,20 @@ struct Spread {
 
 impl Spread {
     /// Chooses it for rows of at most `most` entries, with `bytes` bytes a key; none if a table would be too large.
-    fn new(n_rows: usize, most: u32, lanes: usize, bytes: usize) -> Option<Self> {
+    fn new(device: &Cuda, n_rows: usize, most: u32, lanes: usize, bytes: usize) -> Option<Self> {
         // A key that is not there is found missing at an empty slot.
         let slots = (most as usize + most as usize / 4 + 1).next_power_of_two().max(32);
-        let fits = |lanes: usize, threads: usize| {
-            (threads / lanes * slots * bytes <= ROOM).then_some((lanes, threads))
-        };
-        let choices = [(lanes, 128), (lanes, 64), (32, 128), (32, 64), (32, 32)];
-        let (lanes, threads) = choices.into_iter().find_map(|(lanes, threads)| fits(lanes, threads))?;
+        let most_room = MOST_ROOM.min(device.properties().shared_bytes_per_block());
+        let choices = [
+            (lanes, 128, ROOM),
+            (lanes, 64, ROOM),
+            (32, 128, ROOM),
+            (32, 64, ROOM),
+            (32, 32, ROOM),
+            (32, 32, most_room),
+        ];
+        let fits = |(lanes, threads, room): &(usize, usize, usize)| threads / lanes * slots * bytes <= *room;
+        let (lanes, threads, _) = choices.into_iter().find(fits)?;
         let launch = Launch::over(n_rows * lanes, threads as u32).shared(threads / lanes * slots * bytes);
         Some(Self { lanes, launch, slots })
     }
@@ -59,7 +67,7 @@ pub(super) fn product<H: Scalar>(
     // SAFETY: columns of A are rows of B.
     unsafe { device.launch(&by_lanes::<H>(&PRODUCT, lanes), &kernel, launch, arguments) }?;
     let bound = most.to_host()?[0].min(u32::try_from(b.n_cols()).unwrap_or(u32::MAX));
-    let Some(Spread { lanes: counting, launch, slots }) = Spread::new(n, bound, lanes, 4) else {
+    let Some(Spread { lanes: counting, launch, slots }) = Spread::new(device, n, bound, lanes, 4) else {
         return Ok(None);
     };
     let mut lengths = Buffer::zeros(device, n)?;
@@ -75,7 +83,7 @@ pub(super) fn product<H: Scalar>(
     let total = total.to_host()?[0];
     let Ok(n_entries) = u32::try_from(total) else { return Ok(None) };
     let bytes = size_of::<u32>() + size_of::<H>();
-    let Some(Spread { lanes: filling, launch, slots }) = Spread::new(n, longest, lanes, bytes) else {
+    let Some(Spread { lanes: filling, launch, slots }) = Spread::new(device, n, longest, lanes, bytes) else {
         return Ok(None);
     };
     let (mut columns, mut values) =
