@@ -199,10 +199,13 @@ pub fn passes_over_blocks_agree_with_the_reference<D: VariantDevice>(device: &D,
     }
 }
 
+/// P, T and the diagonal of D⁻¹.
+type Block<'a> = (&'a [Vec<f64>], &'a [Vec<f64>], Option<&'a [f64]>);
+
 /// Returns all that the four passes find: couplings, W, g, directions, x, t₀ and r·r.
 fn passes<D: SStepCgKernels<f64>>(
     device: &D,
-    (p, t, d): (&[Vec<f64>], &[Vec<f64>], Option<&[f64]>),
+    (p, t, d): Block<'_>,
     (b, n_before): (&SmallMatrix, usize),
 ) -> Vec<f64> {
     let on = |values: &[f64]| Buffer::from_host(device, values).unwrap();
