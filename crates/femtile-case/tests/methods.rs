@@ -1,7 +1,5 @@
 //! The iterative methods that a case may name.
 
-use std::path::Path;
-
 use femtile_case::{Case, CaseError, Report, Silent, run};
 use femtile_linalg::krylov::Stop;
 
@@ -74,23 +72,6 @@ fn pipelined_conjugate_gradients_take_multigrid() {
     let (plain, pipelined) = (report("cg"), report("pipelined-cg"));
     assert_eq!(pipelined.solve.stop, Stop::Converged);
     assert!(pipelined.solve.iterations.abs_diff(plain.solve.iterations) <= 1);
-}
-
-#[test]
-fn the_device_is_the_processor_where_gpus_have_no_such_method() {
-    let report = solve(&format!("{BALL}[solver]\nmethod = \"pipelined-cg\"\n")).unwrap();
-    assert_eq!(report.device_reason, "pipelined-cg runs on CPUs only");
-    for device in ["cuda", "cuda:1"] {
-        let text = format!("{BALL}[solver]\nmethod = \"s-step-cg\"\ndevice = \"{device}\"\n");
-        let CaseError::Input { key, span, message, text, .. } =
-            Case::parse(Path::new("case.toml"), text).unwrap_err()
-        else {
-            panic!("not an error of input")
-        };
-        assert_eq!(key.as_deref(), Some("solver.method"));
-        assert_eq!(span.map(|span| &text[span]), Some("\"s-step-cg\""));
-        assert!(message.contains("s-step-cg runs on CPUs only") && message.contains("method = \"cg\""));
-    }
 }
 
 #[test]

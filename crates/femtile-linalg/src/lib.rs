@@ -25,5 +25,7 @@ pub fn cuda_specialisations() -> Vec<Specialisation> {
         .chain(precondition::polynomial::cuda::specialisations())
         .chain(krylov::cg::cuda::specialisations())
         .chain(krylov::merged_cg::cuda::specialisations())
+        .chain(krylov::pipelined_cg::cuda::specialisations())
+        .chain(krylov::s_step_cg::cuda::specialisations())
         .collect()
 }

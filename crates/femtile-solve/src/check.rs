@@ -3,7 +3,7 @@
 use femtile_device::Cuda;
 use femtile_mesh::CellKind;
 
-use crate::device::{self, Choice, Chosen};
+use crate::device::{Choice, Chosen};
 use crate::tensor::{self, Boxes};
 use crate::{
     DeviceChoice, OperatorKind, PreconditionerConfig, Quadrature, SolveError, SolverConfig, SpaceConfig,
@@ -24,7 +24,7 @@ pub(crate) fn choose(
     let of_boxes = || boxes.and_then(Boxes::lack_of_gpus);
     let gain = || boxes.filter(|_| is_open).and_then(Boxes::gain_of_cpus);
     let Some(lack) = lack_of_gpus(config, space, kind).or_else(of_boxes).or_else(gain) else {
-        return device::choose(config, opened, n, n_threads);
+        return Ok(config.device.choose(opened, n, n_threads));
     };
     if opened.is_some() {
         return Err(needs_cpu(config, space, &lack));
@@ -33,7 +33,7 @@ pub(crate) fn choose(
     Ok(Choice { device: Chosen::Cpu, reason })
 }
 
-/// Returns what GPUs lack for such cells, if they lack anything but the method.
+/// Returns what GPUs lack for such cells, if they lack anything.
 pub(crate) fn lack_of_gpus(config: &SolverConfig, space: &SpaceConfig, kind: CellKind) -> Option<String> {
     let is_hexahedral = kind == CellKind::Hexahedron;
     match &config.preconditioner {

@@ -115,9 +115,9 @@ pub enum Method {
     Cg,
     /// Conjugate gradients that pass over all vectors once an iteration.
     MergedCg,
-    /// Conjugate gradients with one reduction an iteration, on CPUs.
+    /// Conjugate gradients with one reduction an iteration.
     PipelinedCg,
-    /// Conjugate gradients that take several steps at once, on CPUs.
+    /// Conjugate gradients that take several steps at once.
     SStepCg {
         /// Steps at once, 1 to 6.
         steps: usize,
@@ -149,11 +149,6 @@ impl Method {
             Self::SStepCg { .. } => "s-step-cg",
             Self::Gmres { .. } => "gmres",
         }
-    }
-
-    /// Returns whether GPUs carry it out.
-    pub const fn is_for_gpus(self) -> bool {
-        matches!(self, Self::Cg | Self::MergedCg | Self::Gmres { .. })
     }
 }
 
@@ -373,9 +368,6 @@ impl SolverConfig {
             }
             _ => {}
         }
-        if matches!(self.device, DeviceChoice::Cuda(_)) && !method.is_for_gpus() {
-            return Err(self.method_needs_cpu());
-        }
         let is_k = self.preconditioner.amg().is_some_and(|amg| amg.config.cycle == Cycle::K);
         match method {
             Method::SStepCg { .. } | Method::MergedCg if !self.preconditioner.is_diagonal() => wrong(
@@ -387,15 +379,6 @@ impl SolverConfig {
             }
             _ => Ok(()),
         }
-    }
-
-    /// Returns the error where a method that is for processors alone is asked of a GPU.
-    pub(crate) fn method_needs_cpu(&self) -> SolveError {
-        let message = format!(
-            "{} runs on CPUs only: use device = \"cpu\" or \"auto\", or method = \"cg\"",
-            self.method.name()
-        );
-        SolveError::solver("method", message)
     }
 
     /// Returns whether the operator on quadrilaterals and hexahedra is a matrix.

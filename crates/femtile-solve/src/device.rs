@@ -3,7 +3,7 @@
 use femtile_device::cuda::{Opening, gpus};
 use femtile_device::{Cuda, DeviceError};
 
-use crate::{DeviceChoice, SolveError, SolverConfig};
+use crate::DeviceChoice;
 
 /// Unknowns from which a GPU is worth starting, at least and for each thread of the processor: below, the processor
 /// is done before a GPU is ready.
@@ -118,44 +118,6 @@ impl DeviceChoice {
 /// Returns the unknowns of a steady problem whose solve takes a processor as long as `n_steps` steps in time.
 fn of_one_solve(n: usize, n_steps: usize) -> usize {
     if n < LEAST_FOR_STEPS { n } else { n.saturating_mul((n_steps / STEPS_OF_A_SOLVE).max(1)) }
-}
-
-/// Chooses the device for a problem of `n` unknowns: the processor for methods that GPUs do not carry out.
-///
-/// # Errors
-/// [`SolveError::Setting`] where a GPU is open and does not carry out the method.
-pub(crate) fn choose(
-    config: &SolverConfig,
-    opened: Option<Cuda>,
-    n: usize,
-    n_threads: usize,
-) -> Result<Choice, SolveError> {
-    by_method(config, opened, |opened| config.device.choose(opened, n, n_threads))
-}
-
-/// As [`choose`], for unknowns and a number of steps in time.
-pub(crate) fn choose_for_steps(
-    config: &SolverConfig,
-    opened: Option<Cuda>,
-    work: (usize, usize),
-    n_threads: usize,
-) -> Result<Choice, SolveError> {
-    by_method(config, opened, |opened| config.device.choose_for_steps(opened, work, n_threads))
-}
-
-fn by_method(
-    config: &SolverConfig,
-    opened: Option<Cuda>,
-    choose: impl FnOnce(Option<Cuda>) -> Choice,
-) -> Result<Choice, SolveError> {
-    let method = config.method;
-    if method.is_for_gpus() || config.device == DeviceChoice::Cpu {
-        return Ok(choose(opened));
-    }
-    match opened {
-        Some(_) => Err(config.method_needs_cpu()),
-        None => Ok(Choice { device: Chosen::Cpu, reason: format!("{} runs on CPUs only", method.name()) }),
-    }
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use femtile_sparse::{Csr, StoredMatrix};
 use crate::auto::{self, Solves};
 use crate::check::{self, check_cells};
 use crate::component::Component;
-use crate::device::{self, Choice, Chosen};
+use crate::device::{Choice, Chosen};
 use crate::nonlinear::{self, MassMatrix};
 use crate::output::SolutionFile;
 use crate::overlap::Overlap;
@@ -298,7 +298,7 @@ impl WeakForm<'_> {
     fn choose(&self, opened: Option<Cuda>, n_threads: usize) -> Result<Choice, SolveError> {
         let config = &self.config;
         match &self.kind {
-            Kind::Simplices(form) => device::choose(config, opened, form.mesh.n_nodes(), n_threads),
+            Kind::Simplices(form) => Ok(config.device.choose(opened, form.mesh.n_nodes(), n_threads)),
             Kind::Tensor { problems, boxes, space } => {
                 let own = problems[0].space();
                 let n = own.n_dofs() * problems.len();

@@ -53,7 +53,7 @@ pub use fibres::Sheets;
 pub use fields::{FieldConfig, Fields};
 pub use from_mesh::amg_from_mesh;
 pub use matrix::{LinearSolution, LinearSolver};
-pub use method::{Iteration, SolveDevice};
+pub use method::SolveDevice;
 pub use nodes::Nodes;
 pub use nonlinear::{MassMatrix, NonlinearConfig, NonlinearMethod, NonlinearReport};
 pub use output::SolutionFile;

@@ -11,7 +11,7 @@ use femtile_sparse::{Format, ProductMatrix, StoredMatrix};
 
 use crate::auto::Solves;
 use crate::check::graph_error;
-use crate::device::{self, Chosen};
+use crate::device::Chosen;
 use crate::format::product_matrix;
 use crate::method::{SolveDevice, iterate};
 use crate::preconditioner::{Level, f64_in_place_of_f32, levels_of};
@@ -118,7 +118,7 @@ impl LinearSolver {
         }
         let cpu = Cpu::new(config.threads)?;
         let opened = config.device.open()?;
-        let choice = device::choose(config, opened, a.n_rows(), cpu.threads())?;
+        let choice = config.device.choose(opened, a.n_rows(), cpu.threads());
         let (mut reason, mut warnings) = (choice.reason, Vec::new());
         let mut on = None;
         if let Chosen::Cuda(cuda) = choice.device {

@@ -8,9 +8,9 @@ use femtile_fem::AssemblyKernels;
 use femtile_linalg::comm::Alone;
 use femtile_linalg::krylov::cg::{CgOutcome, CgSolverKernels, ConjugateGradient, KrylovConfig};
 use femtile_linalg::krylov::gmres::{Gmres, GmresConfig};
-use femtile_linalg::krylov::merged_cg::MergedCg;
-use femtile_linalg::krylov::pipelined_cg::PipelinedCg;
-use femtile_linalg::krylov::s_step_cg::{SStepCg, SStepCgConfig};
+use femtile_linalg::krylov::merged_cg::{MergedCg, MergedCgKernels};
+use femtile_linalg::krylov::pipelined_cg::{PipelinedCg, PipelinedCgKernels};
+use femtile_linalg::krylov::s_step_cg::{SStepCg, SStepCgConfig, SStepCgKernels};
 use femtile_linalg::krylov::{Monitor, Stop};
 use femtile_linalg::vector::Convert;
 use femtile_linalg::{LinalgError, LinearOperator, Preconditioner};
@@ -41,6 +41,9 @@ impl Monitor for Watch<'_> {
 pub trait SolveDevice:
     AssemblyKernels<f64>
     + CgSolverKernels<f64>
+    + MergedCgKernels<f64>
+    + PipelinedCgKernels<f64>
+    + SStepCgKernels<f64>
     + CsrKernels<f64>
     + EllWarpKernels<f64, f64>
     + EllWarpKernels<f64, f32>
@@ -52,53 +55,10 @@ pub trait SolveDevice:
     + Convert<f64, f64>
     + Convert<f32, f32>
 {
-    /// Solves $A x = b$ from `x` by the method of the settings.
-    #[doc(hidden)]
-    fn iterate(config: &SolverConfig, system: Iteration<'_, Self>) -> Result<CgOutcome, LinalgError>;
 }
 
-/// The input of an iterative method.
-#[doc(hidden)]
-pub struct Iteration<'a, D: SolveDevice> {
-    x: &'a mut Buffer<f64, D>,
-    a: &'a dyn LinearOperator<f64, D>,
-    m: &'a dyn Preconditioner<f64, D>,
-    b: &'a Buffer<f64, D>,
-    monitor: &'a mut dyn Monitor,
-}
-
-impl SolveDevice for Cpu {
-    fn iterate(config: &SolverConfig, system: Iteration<'_, Self>) -> Result<CgOutcome, LinalgError> {
-        let Iteration { x, a, m, b, monitor } = system;
-        let cg = cg_config(config);
-        match config.method {
-            Method::Cg => ConjugateGradient::new(cg).solve(x, a, m, b, &Alone, monitor),
-            Method::MergedCg => MergedCg::new(cg).solve(x, a, m, b, &Alone, monitor),
-            Method::PipelinedCg => PipelinedCg::new(cg).solve(x, a, m, b, &Alone, monitor),
-            Method::SStepCg { steps } => {
-                SStepCg::new(SStepCgConfig { cg, steps }).solve(x, a, m, b, &Alone, monitor)
-            }
-            Method::Gmres { restart } => {
-                Gmres::new(GmresConfig { cg, restart }).solve(x, a, m, b, &Alone, monitor)
-            }
-        }
-    }
-}
-
-impl SolveDevice for Cuda {
-    /// Settings with a method that is not [for GPUs](Method::is_for_gpus) were refused.
-    fn iterate(config: &SolverConfig, system: Iteration<'_, Self>) -> Result<CgOutcome, LinalgError> {
-        let Iteration { x, a, m, b, monitor } = system;
-        let cg = cg_config(config);
-        match config.method {
-            Method::MergedCg => MergedCg::new(cg).solve(x, a, m, b, &Alone, monitor),
-            Method::Gmres { restart } => {
-                Gmres::new(GmresConfig { cg, restart }).solve(x, a, m, b, &Alone, monitor)
-            }
-            _ => ConjugateGradient::new(cg).solve(x, a, m, b, &Alone, monitor),
-        }
-    }
-}
+impl SolveDevice for Cpu {}
+impl SolveDevice for Cuda {}
 
 /// Returns the settings that all methods share.
 pub(crate) fn cg_config(config: &SolverConfig) -> KrylovConfig {
@@ -119,9 +79,30 @@ pub(crate) fn iterate<D: SolveDevice>(
     stages: &mut Stages<'_>,
 ) -> Result<CgOutcome, SolveError> {
     let mut watch = Watch { progress: stages.progress(), tolerance: config.tolerance };
-    let outcome = D::iterate(config, Iteration { x, a, m, b, monitor: &mut watch })?;
+    let outcome = by_method(config, x, (a, m), b, &mut watch)?;
     stages.progress().solved(&Solved { a, b, x });
     Ok(outcome)
+}
+
+fn by_method<D: SolveDevice>(
+    config: &SolverConfig,
+    x: &mut Buffer<f64, D>,
+    (a, m): (&dyn LinearOperator<f64, D>, &dyn Preconditioner<f64, D>),
+    b: &Buffer<f64, D>,
+    monitor: &mut dyn Monitor,
+) -> Result<CgOutcome, LinalgError> {
+    let cg = cg_config(config);
+    match config.method {
+        Method::Cg => ConjugateGradient::new(cg).solve(x, a, m, b, &Alone, monitor),
+        Method::MergedCg => MergedCg::new(cg).solve(x, a, m, b, &Alone, monitor),
+        Method::PipelinedCg => PipelinedCg::new(cg).solve(x, a, m, b, &Alone, monitor),
+        Method::SStepCg { steps } => {
+            SStepCg::new(SStepCgConfig { cg, steps }).solve(x, a, m, b, &Alone, monitor)
+        }
+        Method::Gmres { restart } => {
+            Gmres::new(GmresConfig { cg, restart }).solve(x, a, m, b, &Alone, monitor)
+        }
+    }
 }
 
 /// A system for those who check it.

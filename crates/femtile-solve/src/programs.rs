@@ -13,7 +13,7 @@ use femtile_multigrid::{BoxGrid, multigrid_programs};
 use crate::check::lack_of_gpus;
 use crate::coefficient::coefficient;
 use crate::{
-    GmgOptions, LevelPrecision, PreconditionerConfig, SolverConfig, SpaceConfig, Value, auto, tensor,
+    GmgOptions, LevelPrecision, Method, PreconditionerConfig, SolverConfig, SpaceConfig, Value, auto, tensor,
 };
 
 /// Of every solve.
@@ -49,6 +49,17 @@ const AMG: [&str; 14] = [
     "csr FEMTILE_T=float FEMTILE_OFFSET=unsigned int",
     "convert FEMTILE_T=float FEMTILE_FROM=float",
 ];
+
+/// Of pipelined conjugate gradients without a preconditioner, with a diagonal and with any other.
+const PIPELINED: [&str; 3] = [
+    "pipelined_cg FEMTILE_T=double FEMTILE_KIND=0",
+    "pipelined_cg FEMTILE_T=double FEMTILE_KIND=1",
+    "pipelined_cg FEMTILE_T=double FEMTILE_KIND=2",
+];
+
+/// Of s-step conjugate gradients, for few steps and for many.
+const S_STEP: [&str; 2] =
+    ["s_step_cg FEMTILE_T=double FEMTILE_STEPS=3", "s_step_cg FEMTILE_T=double FEMTILE_STEPS=6"];
 
 /// What programs depend on of a problem, known before its mesh.
 #[derive(Debug, Clone)]
@@ -177,7 +188,21 @@ pub fn likely_programs(config: &SolverConfig, outline: Option<&Outline>) -> Vec<
     };
     let amg = if uses_amg { &AMG[..] } else { &[] };
     let matrix = if uses_matrix { &MATRIX[..] } else { &[] };
-    [of_outline, named(amg.iter().chain(&COMMON).chain(matrix))].concat()
+    let method = of_method(&config);
+    [of_outline, named(amg.iter().chain(&COMMON).chain(method).chain(matrix))].concat()
+}
+
+/// Returns the names of the programs of a variant of conjugate gradients.
+fn of_method(config: &SolverConfig) -> &'static [&'static str] {
+    match (config.method, &config.preconditioner) {
+        (Method::PipelinedCg, PreconditionerConfig::None) => &PIPELINED[..1],
+        (Method::PipelinedCg, PreconditionerConfig::Jacobi) => &PIPELINED[1..2],
+        (Method::PipelinedCg, _) => &PIPELINED[1..],
+        (Method::SStepCg { steps }, _) if steps <= 3 => &S_STEP[..1],
+        // A last block may have few steps.
+        (Method::SStepCg { .. }, _) => &S_STEP,
+        _ => &[],
+    }
 }
 
 /// Returns the programs of some names, with every hook.
@@ -202,7 +227,8 @@ mod tests {
 
     #[test]
     fn every_name_is_that_of_a_program() {
-        for name in AMG.iter().chain(&COMMON).chain(&MATRIX).chain(&ASSEMBLY) {
+        let methods = PIPELINED.iter().chain(&S_STEP);
+        for name in AMG.iter().chain(&COMMON).chain(&MATRIX).chain(&ASSEMBLY).chain(methods) {
             assert!(!named([name].into_iter()).is_empty(), "{name}");
         }
     }

@@ -40,9 +40,9 @@ pub enum Method {
     /// Conjugate gradients with merged vector operations, on CPUs within the loop over cells; with `jacobi` or no
     /// preconditioner.
     MergedCg,
-    /// Pipelined conjugate gradients: one reduction and one pass over memory per iteration; on CPUs.
+    /// Pipelined conjugate gradients: one reduction and one pass over memory per iteration.
     PipelinedCg,
-    /// s-step conjugate gradients with `steps` steps per pass; on CPUs, with `jacobi` or no preconditioner.
+    /// s-step conjugate gradients with `steps` steps per pass, with `jacobi` or no preconditioner.
     SStepCg,
     /// GMRES, restarted after `restart` directions: the residual norm never grows, and the preconditioner may be
     /// nonsymmetric.

@@ -89,7 +89,6 @@ fn settings_out_of_range_name_their_key() {
         ("method = \"s-step-cg\"\nsteps = 0", ["solver.steps", "between 1 and 6"]),
         ("steps = 3", ["solver.steps", "s-step-cg"]),
         ("method = \"s-step-cg\"\npreconditioner = \"amg\"", ["solver.method", "jacobi"]),
-        ("method = \"pipelined-cg\"\ndevice = \"cuda\"", ["solver.method", "CPUs only"]),
         (
             "method = \"pipelined-cg\"\npreconditioner = \"amg\"\namg = { cycle = \"k\" }",
             ["solver.method", "K cycles"],

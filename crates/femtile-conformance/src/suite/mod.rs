@@ -11,6 +11,7 @@ pub mod block_tridiagonal;
 pub mod box_multigrid;
 pub mod cg;
 pub mod cg_solver;
+pub mod cg_variants;
 pub mod csr;
 pub mod degree_transfer;
 pub mod ell_warp;
@@ -129,6 +130,18 @@ macro_rules! merged_cg {
             merged_cg: merged_cg_agrees_with_plain_cg, an_almost_exact_step_claims_nothing,
                 merged_cg_ends_at_once_where_it_can, merged_cg_returns_the_iterate_that_it_reports,
                 merged_cg_breaks_down_with_numbers, merged_cg_refuses_what_is_no_diagonal;
+        }
+    };
+}
+
+/// Instantiates the checks of pipelined and s-step conjugate gradients as tests, for the devices that `$devices()` gives.
+#[macro_export]
+macro_rules! cg_variants {
+    ($devices:path, $scope:expr) => {
+        $crate::checks! { $devices, $scope;
+            cg_variants: variants_agree_with_plain_cg_and_the_processor, variants_give_the_same_bits_twice,
+                variants_end_with_an_outcome, passes_over_blocks_agree_with_the_reference,
+                blocks_that_do_not_fit_are_refused;
         }
     };
 }

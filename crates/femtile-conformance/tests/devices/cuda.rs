@@ -17,6 +17,7 @@ fn devices(_check: &str) -> Vec<Cuda> {
 
 femtile_conformance::linear_algebra!(devices, FULL);
 femtile_conformance::merged_cg!(devices, FULL);
+femtile_conformance::cg_variants!(devices, FULL);
 femtile_conformance::multigrid!(devices, FULL);
 femtile_conformance::multigrid_levels!(devices, FULL);
 femtile_conformance::little_memory!(devices, FULL);

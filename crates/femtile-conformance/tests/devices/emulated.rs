@@ -26,6 +26,7 @@ fn devices(check: &str) -> Vec<Cuda> {
 
 femtile_conformance::linear_algebra!(devices, SMALL);
 femtile_conformance::merged_cg!(devices, SMALL);
+femtile_conformance::cg_variants!(devices, SMALL);
 femtile_conformance::multigrid!(devices, SMALL);
 femtile_conformance::multigrid_levels!(devices, SMALL);
 femtile_conformance::little_memory!(devices, SMALL);

@@ -407,11 +407,31 @@ fn what_a_gpu_lacks_for_high_degree_is_refused_with_what_to_take() {
     let case = case_in(folder.path(), quadrilaterals);
     let on_cpu = femtile_case::run(&case, &mut Silent).unwrap();
     assert!(on_cpu.device_reason.contains("for hexahedra on GPUs"), "{}", on_cpu.device_reason);
-    let hexahedra = HEXAHEDRA.replace("device = \"cuda\"", "device = \"auto\"\nmethod = \"pipelined-cg\"");
-    let error = femtile_case::run_on(&case_in(folder.path(), &hexahedra), &device, &mut Silent)
-        .unwrap_err()
-        .to_string();
-    assert!(error.contains("solver.method") && error.contains("pipelined-cg runs on CPUs only"), "{error}");
+}
+
+#[test]
+fn every_method_of_a_case_agrees_with_the_processor() {
+    let Some(device) = gpu("every_method_of_a_case", PLENTY) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    for lines in
+        ["pipelined-cg\"\npreconditioner = \"pmg", "pipelined-cg", "s-step-cg\"\npreconditioner = \"none"]
+    {
+        let text = HEXAHEDRA
+            .replace("1e-13", "1e-10")
+            .replace("device = \"cuda\"", &format!("device = \"cuda\"\nmethod = \"{lines}\""));
+        let on_gpu = femtile_case::run_on(&case_in(folder.path(), &text), &device, &mut Silent).unwrap();
+        let on_cpu =
+            femtile_case::run(&case_in(folder.path(), &text.replace("cuda", "cpu")), &mut Silent).unwrap();
+        assert!(on_gpu.kernel_launches > 0 && on_gpu.warnings.is_empty(), "{lines}: {:?}", on_gpu.warnings);
+        let (found, expected) = (&on_gpu.solve, &on_cpu.solve);
+        assert!(
+            found.iterations.abs_diff(expected.iterations) <= 3 + expected.iterations / 20,
+            "{lines}: {found:?} {expected:?}"
+        );
+        for (name, value) in &on_cpu.functionals {
+            assert!((on_gpu.functionals[name] - value).abs() <= 1e-8 * value.abs(), "{lines}: {name}");
+        }
+    }
 }
 
 #[test]

@@ -24,6 +24,7 @@ fn devices(_check: &str) -> Vec<Cpu> {
 
 femtile_conformance::linear_algebra!(devices, FULL);
 femtile_conformance::merged_cg!(devices, FULL);
+femtile_conformance::cg_variants!(devices, FULL);
 femtile_conformance::multigrid!(devices, FULL);
 femtile_conformance::sparse!(devices, FULL);
 femtile_conformance::sparse_formats!(devices, FULL_FORMATS);

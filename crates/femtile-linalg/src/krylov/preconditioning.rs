@@ -1,10 +1,11 @@
-use femtile_device::{Buffer, HostDevice, Scalar};
+use femtile_device::{Buffer, Device, Scalar};
 
-use crate::Preconditioner;
+use crate::vector::VectorKernels;
+use crate::{LinalgError, Preconditioner};
 
 /// The kind of a preconditioner, for methods that fuse a diagonal into their passes.
 #[derive(Debug)]
-pub enum Preconditioning<'a, T: Scalar, D: HostDevice> {
+pub enum Preconditioning<'a, T: Scalar, D: Device> {
     /// $M = I$: nothing is read.
     Identity,
     /// The diagonal of $M^{-1}$.
@@ -13,21 +14,19 @@ pub enum Preconditioning<'a, T: Scalar, D: HostDevice> {
     General,
 }
 
-impl<T: Scalar, D: HostDevice> Clone for Preconditioning<'_, T, D> {
+impl<T: Scalar, D: Device> Clone for Preconditioning<'_, T, D> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<T: Scalar, D: HostDevice> Copy for Preconditioning<'_, T, D> {}
+impl<T: Scalar, D: Device> Copy for Preconditioning<'_, T, D> {}
 
-impl<'a, T: Scalar, D: HostDevice> Preconditioning<'a, T, D> {
-    /// Reads the diagonal once to recognize one of ones.
-    pub(super) fn of(m: &'a dyn Preconditioner<T, D>) -> Self {
-        match m.diagonal() {
-            Some(d) if d.as_slice().iter().all(|d| *d == T::ONE) => Self::Identity,
-            Some(d) => Self::Diagonal(d),
-            None => Self::General,
-        }
+impl<'a, T: Scalar, D: VectorKernels<T>> Preconditioning<'a, T, D> {
+    /// Recognizes a diagonal of ones, whose entries are copied to the host only where their sum allows for it.
+    pub(super) fn of(m: &'a dyn Preconditioner<T, D>) -> Result<Self, LinalgError> {
+        let Some(d) = m.diagonal() else { return Ok(Self::General) };
+        let is_identity = d.device().sum(d)? == d.len() as f64 && d.to_host()?.iter().all(|d| *d == T::ONE);
+        Ok(if is_identity { Self::Identity } else { Self::Diagonal(d) })
     }
 }

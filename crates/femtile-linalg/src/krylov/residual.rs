@@ -1,6 +1,6 @@
 //! Sizes, residual, norm and dot product, for all Krylov methods.
 
-use femtile_device::{Buffer, Scalar};
+use femtile_device::{Buffer, Device, Scalar};
 
 use crate::comm::Communicator;
 use crate::vector::VectorKernels;
@@ -43,7 +43,19 @@ pub(super) fn dot<T: Scalar, D: VectorKernels<T>, C: Communicator>(
     comm: &C,
 ) -> Result<f64, LinalgError> {
     let device = x.device();
-    let mut sum = Buffer::from_host(device, &[device.dot(x, y)?])?;
-    comm.sum(&mut sum)?;
-    Ok(sum.to_host()?[0])
+    Ok(over_ranks(device, &[device.dot(x, y)?], comm)?[0])
+}
+
+/// Sums over all ranks, in one reduction.
+pub(super) fn over_ranks<D: Device, C: Communicator>(
+    device: &D,
+    sums: &[f64],
+    comm: &C,
+) -> Result<Vec<f64>, LinalgError> {
+    if comm.n_ranks() == 1 {
+        return Ok(sums.to_vec());
+    }
+    let mut sums = Buffer::from_host(device, sums)?;
+    comm.sum(&mut sums)?;
+    Ok(sums.to_host()?)
 }

@@ -20,13 +20,19 @@ const TILE: usize = 2048;
 /// A block of a sum takes one tile, or more of them where there would be more blocks than this.
 const MANY_BLOCKS: usize = 4096;
 
+/// Several sums at once, for kernels that end in them.
+pub(crate) const SEVERAL_SUMS: Header =
+    Header { name: "several_sums.cuh", text: include_str!("several_sums.cuh") };
+/// Blocks of a kernel that ends in several sums, at most: few enough that the last one soon has added theirs.
+const SUMMING_BLOCKS: usize = 512;
+
 /// Number of tiles of a vector of `n` entries, which is the number of blocks of a kernel that takes one a block.
 pub(crate) fn n_tiles(n: usize) -> usize {
     n.div_ceil(TILE)
 }
 
-/// Where a sum goes: the result, room for partial sums, a counter of blocks that are done.
-type Sum = (Write<f64>, Write<f64>, Write<u32>);
+/// Where sums go: the results, room for partial sums, a counter of blocks that are done.
+pub(crate) type Sum = (Write<f64>, Write<f64>, Write<u32>);
 
 type Fill<T> = (Write<T>, T, u64);
 type Copy<T> = (Write<T>, Read<T>, u64);
@@ -97,11 +103,33 @@ fn summed(
     n: usize,
     queue: impl FnOnce(Sum) -> Result<(), LinalgError>,
 ) -> Result<f64, LinalgError> {
-    let mut result = Buffer::<f64, Cuda>::zeros(device, 1)?;
-    let mut partials = Buffer::<f64, Cuda>::zeros(device, sum_launch(n).0.grid[0] as usize)?;
+    Ok(sums_of_blocks(device, 1, sum_launch(n).0.grid[0] as usize, queue)?[0])
+}
+
+fn sums_of_blocks(
+    device: &Cuda,
+    n_sums: usize,
+    n_blocks: usize,
+    queue: impl FnOnce(Sum) -> Result<(), LinalgError>,
+) -> Result<Vec<f64>, LinalgError> {
+    let mut results = Buffer::<f64, Cuda>::zeros(device, n_sums)?;
+    let mut partials = Buffer::<f64, Cuda>::zeros(device, n_sums * n_blocks)?;
     let mut counter = Buffer::zeros(device, 1)?;
-    queue((result.write(), partials.write(), counter.write()))?;
-    Ok(result.to_host()?[0])
+    queue((results.write(), partials.write(), counter.write()))?;
+    Ok(results.to_host()?)
+}
+
+/// Runs a kernel that passes over vectors of `n` entries and ends in `n_sums` sums; brings these to the host.
+///
+/// The launch that it gets has room for that many partial sums of each block and depends on n alone, as do the bits.
+pub(crate) fn several_sums(
+    device: &Cuda,
+    n_sums: usize,
+    n: usize,
+    queue: impl FnOnce(Launch, Sum) -> Result<(), LinalgError>,
+) -> Result<Vec<f64>, LinalgError> {
+    let n_blocks = n_tiles(n).min(SUMMING_BLOCKS);
+    sums_of_blocks(device, n_sums, n_blocks, |sums| queue(Launch::line(n_blocks, SUM_THREADS), sums))
 }
 
 impl<T: Scalar> VectorKernels<T> for Cuda {

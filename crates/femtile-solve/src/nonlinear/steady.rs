@@ -17,7 +17,7 @@ use super::report::{Worst, as_linear};
 use super::settings::{FORMAT_REASON, check, resolved};
 use super::tangent::Derivatives;
 use super::{NonlinearReport, place_of};
-use crate::device::{self, Choice, Chosen};
+use crate::device::{Choice, Chosen};
 use crate::solution::Finished;
 use crate::system::SystemParts;
 use crate::tensor::OperatorDevice;
@@ -35,7 +35,7 @@ pub(crate) fn solve<'m>(
 ) -> Result<Solution<'m>, SolveError> {
     check(config, &problem)?;
     check_constant(&problem)?;
-    let Choice { device, mut reason } = device::choose(config, opened, problem.n_dofs(), cpu.threads())?;
+    let Choice { device, mut reason } = config.device.choose(opened, problem.n_dofs(), cpu.threads());
     let mut warnings = problem.warnings.clone();
     if let Chosen::Cuda(cuda) = device {
         let cuda = config.device.with_overflow(&cuda);

@@ -14,7 +14,7 @@ use super::semidiscrete::Semidiscrete;
 use super::watch::Watch;
 use super::{Observer, Transient, TransientSolution};
 use crate::check::check_cells;
-use crate::device::{self, Choice, Chosen};
+use crate::device::{Choice, Chosen};
 use crate::discretization::Discretization;
 use crate::nonlinear::{Derivatives, FORMAT_REASON, resolved};
 use crate::solution::Finished;
@@ -41,12 +41,8 @@ impl<'m> Transient<'m> {
             let message = "equations in time have one component";
             return Err(SolveError::setting(&["space".into(), "components".into()], message));
         }
-        let Choice { device, mut reason } = device::choose_for_steps(
-            config,
-            opened,
-            (problem.n_dofs(), self.steps.expected()),
-            cpu.threads(),
-        )?;
+        let work = (problem.n_dofs(), self.steps.expected());
+        let Choice { device, mut reason } = config.device.choose_for_steps(opened, work, cpu.threads());
         let mut warnings = problem.warnings.clone();
         let (finished, outcome) = match device {
             Chosen::Cuda(cuda) => {

@@ -1,11 +1,11 @@
-use femtile_device::{Buffer, DeviceError, HostDevice, Scalar};
+use femtile_device::{Buffer, Device, DeviceError, Scalar};
 
 use crate::LinalgError;
 use crate::krylov::Preconditioning;
 use crate::vector::VectorKernels;
 
 /// The vectors of a pipelined solve besides x and b.
-pub struct PipelinedCgVectors<T: Scalar, D: HostDevice> {
+pub struct PipelinedCgVectors<T: Scalar, D: Device> {
     /// $r = b - A x$, by its recurrence.
     pub r: Buffer<T, D>,
     /// $w = A u$, by its recurrence.
@@ -26,7 +26,7 @@ pub struct PipelinedCgVectors<T: Scalar, D: HostDevice> {
     pub q: Buffer<T, D>,
 }
 
-impl<T: Scalar, D: HostDevice> PipelinedCgVectors<T, D> {
+impl<T: Scalar, D: Device> PipelinedCgVectors<T, D> {
     /// Returns vectors of zeros, those that the preconditioner needs.
     pub(super) fn zeros(device: &D, n: usize, by: Preconditioning<'_, T, D>) -> Result<Self, DeviceError> {
         let (n_m, n_u) = match by {
@@ -70,7 +70,7 @@ pub struct PipelinedCgSums {
 }
 
 /// The one pass of pipelined conjugate gradients.
-pub trait PipelinedCgKernels<T: Scalar>: VectorKernels<T> + HostDevice {
+pub trait PipelinedCgKernels<T: Scalar>: VectorKernels<T> {
     /// Moves all vectors one step on, and sums what the next step needs.
     ///
     /// $$ p = u + \beta p, \quad s = w + \beta s, \quad q = m + \beta q, \quad z = n + \beta z, $$

@@ -1,14 +1,16 @@
 //! Conjugate gradients with one reduction and one pass over memory an iteration.
 
 mod cpu;
+#[allow(unsafe_code)]
+pub(crate) mod cuda;
 mod kernels;
 mod reference;
 
-use femtile_device::{Buffer, HostDevice, Scalar};
+use femtile_device::{Buffer, Device, Scalar};
 
 use super::acceptance::{self, Run, RunEnd, System};
 use super::cg::{CgOutcome, CgProgress, CgStep, KrylovConfig};
-use super::residual::{norm, residual};
+use super::residual::{norm, over_ranks, residual};
 use super::watch::Watch;
 use super::{Monitor, Preconditioning, Stop};
 use crate::comm::Communicator;
@@ -30,7 +32,7 @@ pub use kernels::{PipelinedCgKernels, PipelinedCgStep, PipelinedCgSums, Pipeline
 /// recurrences restart from it, if the residual has at least halved since the last restart; else the method has
 /// [stagnated](Stop::Stagnated) or [broken down](Stop::Breakdown). At a restart the history has the computed residual.
 ///
-/// Runs on devices whose memory the host can address.
+/// The host learns the sums of each iteration before it starts the next one.
 ///
 /// # Cost
 /// One product, one application of $M^{-1}$ and one reduction of three sums an iteration. Besides them 7n values are
@@ -104,7 +106,7 @@ fn run<T: Scalar, D: PipelinedCgKernels<T>, C: Communicator>(
 }
 
 /// The recurrences of a run.
-struct Recurrences<'a, T: Scalar, D: HostDevice, C> {
+struct Recurrences<'a, T: Scalar, D: PipelinedCgKernels<T>, C> {
     a: &'a dyn LinearOperator<T, D>,
     m: &'a dyn Preconditioner<T, D>,
     b: &'a Buffer<T, D>,
@@ -125,7 +127,7 @@ impl<'a, T: Scalar, D: PipelinedCgKernels<T>, C: Communicator> Recurrences<'a, T
         b: &'a Buffer<T, D>,
         comm: &'a C,
     ) -> Result<Self, LinalgError> {
-        let by = Preconditioning::of(m);
+        let by = Preconditioning::of(m)?;
         let v = PipelinedCgVectors::zeros(b.device(), b.len(), by)?;
         let sums = PipelinedCgSums::default();
         Ok(Self { a, m, b, comm, by, v, sums, before: None, r_dot_r_begun: 0.0 })
@@ -157,7 +159,7 @@ impl<'a, T: Scalar, D: PipelinedCgKernels<T>, C: Communicator> Recurrences<'a, T
         self.a.apply(&mut v.w, u)?;
         let (r_dot_u, w_dot_u) = (device.dot(&v.r, u)?, device.dot(&v.w, u)?);
         let sums = PipelinedCgSums { r_dot_r: 0.0, r_dot_u, w_dot_u };
-        self.sums = PipelinedCgSums { r_dot_r, ..over_ranks(device, sums, self.comm)? };
+        self.sums = PipelinedCgSums { r_dot_r, ..total(device, sums, self.comm)? };
         (self.before, self.r_dot_r_begun) = (None, r_dot_r);
         self.precondition_w()
     }
@@ -184,7 +186,7 @@ impl<'a, T: Scalar, D: PipelinedCgKernels<T>, C: Communicator> Recurrences<'a, T
         watch.history.steps.push(CgStep { rho: self.sums.r_dot_u, alpha: step.alpha });
         let device = self.b.device();
         let sums = device.pipelined_cg_update(x, v, self.by, step)?;
-        self.sums = over_ranks(device, sums, self.comm)?;
+        self.sums = total(device, sums, self.comm)?;
         if matches!(self.by, Preconditioning::General) {
             self.precondition_w()?;
         }
@@ -248,13 +250,11 @@ fn step(sums: PipelinedCgSums, before: Option<(f64, f64)>) -> Result<PipelinedCg
 }
 
 /// The sums over all ranks, in one reduction.
-fn over_ranks<D: HostDevice, C: Communicator>(
+fn total<D: Device, C: Communicator>(
     device: &D,
-    sums: PipelinedCgSums,
+    PipelinedCgSums { r_dot_r, r_dot_u, w_dot_u }: PipelinedCgSums,
     comm: &C,
 ) -> Result<PipelinedCgSums, LinalgError> {
-    let mut values = Buffer::from_host(device, &[sums.r_dot_r, sums.r_dot_u, sums.w_dot_u])?;
-    comm.sum(&mut values)?;
-    let values = values.as_slice();
-    Ok(PipelinedCgSums { r_dot_r: values[0], r_dot_u: values[1], w_dot_u: values[2] })
+    let sums = over_ranks(device, &[r_dot_r, r_dot_u, w_dot_u], comm)?;
+    Ok(PipelinedCgSums { r_dot_r: sums[0], r_dot_u: sums[1], w_dot_u: sums[2] })
 }

@@ -1,4 +1,4 @@
-use femtile_device::{Buffer, HostDevice, Scalar};
+use femtile_device::{Buffer, Scalar};
 
 use super::{SmallMatrix, SmallVector};
 use crate::LinalgError;
@@ -22,7 +22,7 @@ pub struct SStepSums {
 /// `p: [n; s_before]`, `t: [n; s + 1]`, with s and `s_before` from 1 to [`MAX_STEPS`](super::MAX_STEPS).
 /// # Errors
 /// [`LinalgError::Length`] when vectors differ in length.
-pub trait SStepCgKernels<T: Scalar>: VectorKernels<T> + HostDevice {
+pub trait SStepCgKernels<T: Scalar>: VectorKernels<T> {
     /// $C_{ij} = p_i^\mathsf{T} A t_j$ for the directions before. Reads 2s values for each unknown.
     fn s_step_couplings(
         &self,

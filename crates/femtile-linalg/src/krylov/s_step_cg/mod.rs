@@ -2,15 +2,17 @@
 
 mod config;
 mod cpu;
+#[allow(unsafe_code)]
+pub(crate) mod cuda;
 mod kernels;
 mod reference;
 mod small;
 
-use femtile_device::{Buffer, HostDevice, Scalar};
+use femtile_device::{Buffer, Scalar};
 
 use super::acceptance::{self, Run, RunEnd, System};
 use super::cg::{CgOutcome, CgProgress};
-use super::residual::fits;
+use super::residual::{fits, over_ranks};
 use super::watch::Watch;
 use super::{Monitor, Preconditioning, Stop};
 use crate::comm::Communicator;
@@ -36,7 +38,7 @@ pub use small::{SmallMatrix, SmallVector};
 /// has [broken down](Stop::Breakdown). Iterations are counted in steps; within a block the residual is not computed, and NaN
 /// in [`CgOutcome::residuals`].
 ///
-/// Runs on devices whose memory the host can address, with a diagonal preconditioner or none.
+/// The preconditioner is a diagonal or none. The host learns the sums of a pass before it starts the next one.
 ///
 /// # Cost
 /// s + 1 products and 3 reductions for s steps. Besides them 5 + 4/s values are read and 1 + 2/s written for each
@@ -79,7 +81,7 @@ impl SStepCg {
     ) -> Result<CgOutcome, LinalgError> {
         self.config.check()?;
         fits(a, x, b)?;
-        let d = match Preconditioning::of(m) {
+        let d = match Preconditioning::of(m)? {
             Preconditioning::Identity => None,
             Preconditioning::Diagonal(d) => Some(d),
             Preconditioning::General => {
@@ -116,7 +118,7 @@ fn run<T: Scalar, D: SStepCgKernels<T>, C: Communicator>(
 }
 
 /// The blocks of a run.
-struct Blocks<'a, T: Scalar, D: HostDevice, C> {
+struct Blocks<'a, T: Scalar, D: SStepCgKernels<T>, C> {
     a: &'a dyn LinearOperator<T, D>,
     inverse_diagonal: Option<&'a Buffer<T, D>>,
     b: &'a Buffer<T, D>,
@@ -247,15 +249,4 @@ impl<'a, T: Scalar, D: SStepCgKernels<T>, C: Communicator> Blocks<'a, T, D, C> {
         (self.before, self.r_dot_r_begun) = (Factor::default(), self.r_dot_r);
         None
     }
-}
-
-/// Sums over all ranks, in one reduction.
-fn over_ranks<D: HostDevice, C: Communicator>(
-    device: &D,
-    sums: &[f64],
-    comm: &C,
-) -> Result<Vec<f64>, LinalgError> {
-    let mut sums = Buffer::from_host(device, sums)?;
-    comm.sum(&mut sums)?;
-    Ok(sums.to_host()?)
 }
