@@ -33,7 +33,7 @@ const MATRIX: [&str; 1] = ["csr FEMTILE_T=double FEMTILE_OFFSET=unsigned int"];
 const ASSEMBLY: [&str; 1] = ["scan FEMTILE_T=unsigned int FEMTILE_TILE=1024"];
 
 /// Of algebraic multigrid, in the order in which it needs them.
-const AMG: [&str; 14] = [
+const AMG: [&str; 17] = [
     "copies FEMTILE_T=float FEMTILE_FROM=double",
     "copies FEMTILE_T=float FEMTILE_FROM=float",
     "amg_matrix FEMTILE_T=float FEMTILE_LANES=4",
@@ -48,6 +48,9 @@ const AMG: [&str; 14] = [
     "polynomial FEMTILE_T=float",
     "csr FEMTILE_T=float FEMTILE_OFFSET=unsigned int",
     "convert FEMTILE_T=float FEMTILE_FROM=float",
+    "amg_correct FEMTILE_T=float FEMTILE_LANES=4",
+    "amg_tail FEMTILE_T=float FEMTILE_LANES=8 FEMTILE_LEVELS=1 FEMTILE_DEGREE=2",
+    "amg_tail FEMTILE_T=float FEMTILE_LANES=8 FEMTILE_LEVELS=2 FEMTILE_DEGREE=2",
 ];
 
 /// Of pipelined conjugate gradients without a preconditioner, with a diagonal and with any other.

@@ -53,7 +53,7 @@ fn tail_program<H: Scalar>(n_levels: usize, n_steps: usize) -> Specialisation {
 
 /// The programs of this file, for checks that compile all of them.
 pub(super) fn specialisations() -> Vec<Specialisation> {
-    let tails = [(1, 2), (2, 1), (MOST_LEVELS, MOST_STEPS)];
+    let tails = [(1, 2), (2, 2), (2, 1), (MOST_LEVELS, MOST_STEPS)];
     let tails =
         tails.map(|(levels, steps)| [tail_program::<f32>(levels, steps), tail_program::<f64>(levels, steps)]);
     [correct_program::<f32>(), correct_program::<f64>()]

@@ -71,11 +71,11 @@ extern "C" __global__ void __launch_bounds__(FEMTILE_THREADS) matrix_free_diagon
             __syncthreads();
             if (is_node) contract_squares_line(values + a * ROW + b * LAYER, 1, (first == 0) + (second == 0));
             __syncthreads();
+            // From here to the next barrier a thread has its own column alone.
             if (is_node) {
 #pragma unroll
                 for (u32 k = 0; k < N; ++k) sums[k] += values[a + b * ROW + k * LAYER];
             }
-            __syncthreads();
         }
         if (is_node) {
             targets.read(before, column, now, lists);
