@@ -12,7 +12,7 @@ const MOST_KEPT: usize = 1 << 16;
 /// A part of a stage with its time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TimedPart {
-    /// What was computed.
+    /// The name of the work.
     pub name: &'static str,
     /// When it began.
     pub begun: Instant,

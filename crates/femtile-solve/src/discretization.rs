@@ -63,7 +63,7 @@ impl<'m> Discretization<'m> {
         self.space().map_or(self.mesh.n_nodes(), TensorSpace::n_dofs)
     }
 
-    /// Returns what is known of the file of the solution before it is solved for.
+    /// Returns the part of the file of the solution that is known before the solve.
     pub fn file(&self) -> SolutionFile<'m> {
         SolutionFile { mesh: self.mesh, space: self.space.clone(), components: self.config.components }
     }

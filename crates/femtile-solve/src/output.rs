@@ -28,7 +28,7 @@ pub(crate) fn write_vtu(
     }
 }
 
-/// What is known of the file of a solution before it is solved for.
+/// The part of the file of a solution that is known before the solve: its mesh.
 #[derive(Debug, Clone)]
 pub struct SolutionFile<'m> {
     pub(crate) mesh: &'m Mesh,

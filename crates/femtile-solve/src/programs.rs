@@ -64,7 +64,7 @@ const PIPELINED: [&str; 3] = [
 const S_STEP: [&str; 2] =
     ["s_step_cg FEMTILE_T=double FEMTILE_STEPS=3", "s_step_cg FEMTILE_T=double FEMTILE_STEPS=6"];
 
-/// What programs depend on of a problem, known before its mesh.
+/// The part of a problem that programs of a GPU depend on, known before its mesh.
 #[derive(Debug, Clone)]
 pub struct Outline {
     kind: CellKind,

@@ -70,7 +70,7 @@ pub fn clear_cache() -> io::Result<CacheReport> {
     Ok(report)
 }
 
-/// What [`warm_cache`] has done.
+/// The result of [`warm_cache`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Warmed {
     /// The folder of the cache.

@@ -165,12 +165,12 @@ impl<'a> TensorProblem<'a> {
         rule: CellRule,
     ) -> Result<TensorSystem<'a, D>, FemError> {
         let space = self.space;
-        let positions = part("cells with given values", || {
-            products::touching(space, &space.marks(self.constraints.dofs()))
-        });
-        let free = |dof: u32| !self.constraints.contains(dof as usize);
         let mut product = vec![0.0; space.n_dofs()];
         if self.constraints.values().iter().any(|&value| value != 0.0) {
+            let positions = part("cells with given values", || {
+                products::touching(space, &space.marks(self.constraints.dofs()))
+            });
+            let free = |dof: u32| !self.constraints.contains(dof as usize);
             let mut given = vec![0.0; space.n_dofs()];
             self.constraints.impose(&mut given);
             let of = (&given[..], &positions[..]);

@@ -3,6 +3,7 @@ use std::sync::{Mutex, PoisonError};
 use femtile_device::cuda::{Kernel, Launch, Read, Structure, Write};
 use femtile_device::{Buffer, Cuda, Element, Scalar, part};
 use femtile_linalg::hooks::{CudaHook, Hook};
+use femtile_linalg::vector::VectorKernels;
 use femtile_linalg::{LinalgError, LinearOperator};
 use femtile_mesh::CellKind;
 
@@ -217,7 +218,8 @@ impl<T: Scalar> CudaMatrixFree<T> {
     /// Errors of the device.
     pub fn diagonal(&self) -> Result<Vec<T>, LinalgError> {
         let hook = CudaHook::none();
-        let mut diagonal = Buffer::from_vec(&self.device, vec![T::ONE; self.n_dofs])?;
+        let mut diagonal = Buffer::zeros(&self.device, self.n_dofs)?;
+        self.device.fill(&mut diagonal, T::ONE)?;
         self.queue_diagonal(&mut diagonal)?;
         self.queue_shared(&mut diagonal, &hook)?;
         let mut diagonal = diagonal.to_host()?;

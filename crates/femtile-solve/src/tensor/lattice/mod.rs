@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use femtile_device::parallel;
 use femtile_fem::dofs::TensorSpace;
+use femtile_mesh::Mesh;
 
 pub(super) use coarse::CoarseProblem;
 use lines::{Lines, is_straight};
@@ -47,8 +48,7 @@ impl Lattice {
     /// Finds the lattice of rectangles along the axes.
     fn of_rectangles(space: &TensorSpace<'_>) -> Option<Self> {
         let mesh = space.mesh();
-        let mut has_cell = vec![false; mesh.n_nodes()];
-        mesh.cells.iter().for_each(|&node| has_cell[node as usize] = true);
+        let has_cell = nodes_of_cells(mesh);
         let points = || mesh.points.iter().zip(&has_cell).filter_map(|(point, has)| has.then_some(point));
         let lines = parallel::map(3, 1, |axis| Lines::through(points().map(|point| point[axis]).collect()));
         let lines: [Lines; 3] = lines.try_into().ok()?;
@@ -81,9 +81,8 @@ impl Lattice {
         lattice.is_full(space)?;
         lattice.corners = vec![[0.0; 3]; along.iter().product()];
         let mesh = space.mesh();
-        let mut has_cell = vec![false; mesh.n_nodes()];
-        mesh.cells.iter().for_each(|&node| has_cell[node as usize] = true);
-        for (node, point) in mesh.points.iter().enumerate().filter(|(node, _)| has_cell[*node]) {
+        let of_cells = mesh.points.iter().enumerate().zip(nodes_of_cells(mesh));
+        for ((node, point), _) in of_cells.filter(|(_, has_cell)| *has_cell) {
             let [x, y, z] = number(node as u32).map(|at| at as usize);
             lattice.corners[(z * along[1] + y) * along[0] + x] = *point;
         }
@@ -185,6 +184,13 @@ impl Lattice {
         parallel::map_with(self.cells.len(), 16, || vec![0; space.dofs_per_cell()], of_cell);
         nodes.into_iter().map(AtomicU32::into_inner).collect()
     }
+}
+
+/// Returns whether each node belongs to a cell.
+fn nodes_of_cells(mesh: &Mesh) -> Vec<bool> {
+    let mut has_cell = vec![false; mesh.n_nodes()];
+    mesh.cells.iter().for_each(|&node| has_cell[node as usize] = true);
+    has_cell
 }
 
 impl Cell {
