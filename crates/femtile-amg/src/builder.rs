@@ -9,7 +9,7 @@ use femtile_sparse::csr::Csr;
 
 use crate::check;
 use crate::config::MOST_COARSE_ROWS;
-use crate::kernels::{AmgKernels, Coarsened, Grouping, Parts, Patched};
+use crate::kernels::{AmgKernels, Coarsened, Grouping, Nodes, Parts, Patched};
 use crate::level::{Coarsest, Level, LevelShape};
 use crate::memory_limit::offload_for_setup;
 use crate::relaxation::Relaxation;
@@ -120,7 +120,7 @@ impl<H: Scalar, D: AmgKernels<H>> Builder<'_, H, D> {
         let Some((mut a, scale)) = self.device.amg_scaled(a)? else { return Ok(None) };
         self.scale = scale;
         offload_for_setup(&mut a)?;
-        let mut weights: Option<Buffer<u32, D>> = None;
+        let mut nodes: Option<Nodes<D>> = None;
         while !self.is_for_host(&a) && self.levels.len() + 1 < self.config.max_levels {
             let number = self.levels.len();
             let by = match (self.known.groups.get(number), self.known.graph) {
@@ -129,13 +129,17 @@ impl<H: Scalar, D: AmgKernels<H>> Builder<'_, H, D> {
                 _ => Grouping::Connections,
             };
             let thresholds = self.thresholds(number);
-            let made = self.device.amg_coarsen(&a, weights.as_ref(), thresholds, self.config, by)?;
+            let made = self.device.amg_coarsen(&a, nodes.as_ref(), thresholds, self.config, by)?;
             let Some(made) = made.filter(|made| made.parts.n as f64 <= LEAST_GAIN * a.n_rows() as f64) else {
                 break;
             };
-            (a, weights) = self.add(a, made)?;
+            let (coarse, of_coarse) = self.add(a, made)?;
+            (a, nodes) = (coarse, Some(of_coarse));
         }
-        let Some(weights) = weights else { return Ok(None) };
+        let Some(Nodes { weights, from_doubtful }) = nodes else { return Ok(None) };
+        if let Some(marks) = from_doubtful {
+            self.inherited = marks.to_host()?.into_iter().map(|mark| mark != 0).collect();
+        }
         let lengths = weights.to_host()?.into_iter().map(|weight| f64::from(weight).sqrt()).collect();
         Ok(Some((Rows::as_is(&a)?, NearNullspace { n_vectors: 1, values: lengths })))
     }
@@ -146,14 +150,9 @@ impl<H: Scalar, D: AmgKernels<H>> Builder<'_, H, D> {
         a.n_rows() <= self.config.coarse_rows || (a.n_rows() <= few_rows && a.n_nonzeros() <= few_entries)
     }
 
-    /// Adds a level that the device has set up; returns the matrix of the next one and the weights of its nodes.
-    #[allow(clippy::type_complexity)]
-    fn add(
-        &mut self,
-        a: Csr<H, D>,
-        made: Coarsened<H, D>,
-    ) -> Result<(Csr<H, D>, Option<Buffer<u32, D>>), AmgError> {
-        let Coarsened { inverse_diagonal, patched, largest, p, r, coarse, parts, weights } = made;
+    /// Adds a level that the device has set up; returns the matrix of the next one and its nodes.
+    fn add(&mut self, a: Csr<H, D>, made: Coarsened<H, D>) -> Result<(Csr<H, D>, Nodes<D>), AmgError> {
+        let Coarsened { inverse_diagonal, patched, largest, p, r, coarse, parts, nodes } = made;
         if let Some(order) = &parts.order {
             self.reorder(Arc::clone(&order.rows), Arc::clone(&order.places))?;
         }
@@ -174,7 +173,7 @@ impl<H: Scalar, D: AmgKernels<H>> Builder<'_, H, D> {
         };
         let a = ProductMatrix::Rows(a);
         self.levels.push(Level { a, relaxation, prolongation: p, restriction: r });
-        Ok((coarse, Some(weights)))
+        Ok((coarse, nodes))
     }
 
     /// Returns the thresholds of strong connections and of entries that smooth prolongators, on the level with this number.

@@ -87,8 +87,18 @@ pub struct Coarsened<H: Scalar, D: Device> {
     pub coarse: Csr<H, D>,
     /// The nodes of the next level.
     pub parts: Parts<D>,
-    /// The number of nodes of the finest level in each of them.
+    /// What the device knows of them.
+    pub nodes: Nodes<D>,
+}
+
+/// The nodes of a level below the finest one.
+#[derive(Debug)]
+pub struct Nodes<D: Device> {
+    /// The number of nodes of the finest level in each.
     pub weights: Buffer<u32, D>,
+    /// 1 for each that comes mostly from nodes whose positive entries hide the direction of strong coupling, 0 for others;
+    /// none where there are none.
+    pub from_doubtful: Option<Buffer<u32, D>>,
 }
 
 /// The order of rows in a sweep of Gauss–Seidel's method.
@@ -161,8 +171,8 @@ pub trait AmgKernels<H: Scalar>:
         Ok(None)
     }
 
-    /// Sets up the next level of a matrix with constants as near-nullspace: `weights` are the numbers of nodes of the finest
-    /// level in each node, by default one; `thresholds` those of strong connections and of entries that smooth the
+    /// Sets up the next level of a matrix with constants as near-nullspace: `nodes` are those of the level, none on the finest
+    /// one; `thresholds` those of strong connections and of entries that smooth the
     /// prolongator. Returns none where the host has to do it, or has to explain what is wrong with the matrix.
     ///
     /// # Cost
@@ -170,7 +180,7 @@ pub trait AmgKernels<H: Scalar>:
     fn amg_coarsen(
         &self,
         _a: &Csr<H, Self>,
-        _weights: Option<&Buffer<u32, Self>>,
+        _nodes: Option<&Nodes<Self>>,
         _thresholds: [f64; 2],
         _config: &AmgConfig,
         _by: Grouping<'_, Self>,

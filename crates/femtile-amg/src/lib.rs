@@ -55,7 +55,7 @@ pub use config::{AmgConfig, Cycle, PatchFormat, Smoother};
 pub use cuda::specialisations as cuda_specialisations;
 pub use error::AmgError;
 pub use hierarchy::Hierarchy;
-pub use kernels::{AmgKernels, Coarsened, Grouping, Parts, Patched, Sweep, Swept, Tail};
+pub use kernels::{AmgKernels, Coarsened, Grouping, Nodes, Parts, Patched, Sweep, Swept, Tail};
 pub use level::LevelShape;
 pub use patch::{PatchKernels, PatchMatrix, PatchSmoother};
 pub use preconditioner::Amg;

@@ -33,10 +33,11 @@ const MATRIX: [&str; 1] = ["csr FEMTILE_T=double FEMTILE_OFFSET=unsigned int"];
 const ASSEMBLY: [&str; 1] = ["scan FEMTILE_T=unsigned int FEMTILE_TILE=1024"];
 
 /// Of algebraic multigrid, in the order in which it needs them.
-const AMG: [&str; 17] = [
+const AMG: [&str; 18] = [
     "copies FEMTILE_T=float FEMTILE_FROM=double",
     "copies FEMTILE_T=float FEMTILE_FROM=float",
     "amg_matrix FEMTILE_T=float FEMTILE_LANES=4",
+    "amg_evolution FEMTILE_T=float FEMTILE_LANES=32",
     "amg_aggregate FEMTILE_T=float FEMTILE_LANES=4",
     "scan FEMTILE_T=unsigned int FEMTILE_TILE=1024",
     "amg_prolong FEMTILE_T=float FEMTILE_LANES=32",

@@ -9,7 +9,7 @@ use femtile_linalg::vector::{Convert, VectorKernels};
 use femtile_linalg::{LinalgError, LinearOperator, need};
 use femtile_sparse::csr::{Csr, Offsets};
 
-use crate::kernels::{AmgKernels, Coarsened, Grouping, Tail};
+use crate::kernels::{AmgKernels, Coarsened, Grouping, Nodes, Tail};
 use crate::patch::cuda_specialisations as patches;
 use crate::setup::rows::to_unit;
 use crate::{AmgConfig, DoublePartition, Graph};
@@ -73,17 +73,20 @@ impl<H: Scalar> AmgKernels<H> for Cuda {
     fn amg_coarsen(
         &self,
         a: &Csr<H, Self>,
-        weights: Option<&Buffer<u32, Self>>,
+        nodes: Option<&Nodes<Self>>,
         thresholds: [f64; 2],
         config: &AmgConfig,
         by: Grouping<'_, Self>,
     ) -> Result<Option<Coarsened<H, Self>>, LinalgError> {
         need("columns", a.n_rows(), a.n_cols())?;
-        weights.map_or(Ok(()), |weights| need("weights", a.n_rows(), weights.len()))?;
+        if let Some(Nodes { weights, from_doubtful }) = nodes {
+            need("weights", a.n_rows(), weights.len())?;
+            need("from_doubtful", a.n_rows(), from_doubtful.as_ref().map_or(a.n_rows(), Buffer::len))?;
+        }
         if let Grouping::Graph(graph) = by {
             need("graph", a.n_rows(), graph.n_nodes())?;
         }
-        setup::coarsen((a, weights), thresholds, config, by)
+        setup::coarsen((a, nodes), thresholds, config, by)
     }
 
     fn amg_tail(&self, tail: Tail<'_, H, Self>) -> Result<bool, LinalgError> {

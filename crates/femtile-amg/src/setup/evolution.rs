@@ -9,11 +9,11 @@ use super::rows::{PIECE, Pieces, Row, RowAccess, Rows};
 /// which inherit direction in smaller entries, to more than a third of this share, and only if the row comes from doubtful
 /// ones.
 pub(crate) const DOUBTFUL: f64 = 0.3;
-const COARSER: f64 = 1.0 / 3.0;
+pub(crate) const COARSER: f64 = 1.0 / 3.0;
 /// Neighbours count whose measure is at most this multiple of the smallest one of the row.
-const DROP: f64 = 3.0;
+pub(crate) const DROP: f64 = 3.0;
 /// Values below this, relative to the node itself, are no connection.
-const NOTHING: f64 = 1e-4;
+pub(crate) const NOTHING: f64 = 1e-4;
 
 /// The evolution measure of the entries of doubtful rows.
 #[derive(Debug)]

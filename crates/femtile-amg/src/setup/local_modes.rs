@@ -13,7 +13,7 @@ use super::rows::{Pieces, RowAccess, Rows};
 const JOINED: [f64; 3] = [0.3, 0.5, 0.7];
 /// A cluster has modes only if one of its entries exceeds this positively, which neither well-shaped cells nor flat
 /// hexahedra reach.
-const OPPOSED: f64 = 0.5;
+pub(crate) const OPPOSED: f64 = 0.5;
 /// The most nodes of a cluster.
 const MOST_NODES: usize = 32;
 /// Nodes are free, not determined by others, where elimination leaves at most this share of their diagonal.

@@ -101,6 +101,13 @@ fn level<H: Scalar, D: AmgKernels<H>>(
     };
     let rows = Rows::of(a);
     let groups = made.parts.of_node().to_host().unwrap();
+    scaling_bounds_the_spectrum(device, a, &rows, &made, tolerance);
+    let p = Rows::of(&made.p);
+    transpose_and_product(&rows, &p, &made, tolerance);
+    if made.nodes.from_doubtful.is_some() {
+        // Evolution, not the size of entries, has chosen connections.
+        return true;
+    }
     groups_are_connected_and_cover(&rows, &made.parts, &groups, of_graph);
     let all = AmgConfig { least_aggregate: 1, ..AmgConfig::default() };
     let parts = device
@@ -109,10 +116,7 @@ fn level<H: Scalar, D: AmgKernels<H>>(
         .expect("the same")
         .parts;
     groups_are_those_of_the_reference(&rows, &parts.of_node().to_host().unwrap(), of_graph);
-    scaling_bounds_the_spectrum(device, a, &rows, &made, tolerance);
-    let p = Rows::of(&made.p);
     prolongator_is_the_smoothed_constant(&rows, &p, &made, &groups, of_smoothing, tolerance);
-    transpose_and_product(&rows, &p, &made, tolerance);
     let again =
         device.amg_coarsen(a, None, thresholds, &config, Grouping::Connections).unwrap().expect("the same");
     assert_eq!(made.coarse.values().to_host().unwrap(), again.coarse.values().to_host().unwrap());
@@ -192,7 +196,7 @@ fn prolongator_is_the_smoothed_constant<H: Scalar, D: AmgKernels<H>>(
 ) {
     let mut sizes = vec![0_u32; made.parts.n()];
     groups.iter().filter(|group| **group != u32::MAX).for_each(|group| sizes[*group as usize] += 1);
-    assert_eq!(sizes, made.weights.to_host().unwrap());
+    assert_eq!(sizes, made.nodes.weights.to_host().unwrap());
     let q = |node: usize, group: usize| {
         if groups[node] as usize == group { 1.0 / f64::from(sizes[group]).sqrt() } else { 0.0 }
     };

@@ -1,7 +1,7 @@
 // Groups of strongly connected nodes.
 //
 // Nodes have their strong neighbours in `near`, those of a node between two offsets.
-#include "lanes.cuh"
+#include "evolution.cuh"
 
 // Whether |a_ij|^2 > least a_jj for the entry e of a row i; `least` has a_ii in it.
 __device__ inline bool is_strong(Rows a, const T* diagonal, u64 row, u32 e, T least) {
@@ -9,17 +9,18 @@ __device__ inline bool is_strong(Rows a, const T* diagonal, u64 row, u32 e, T le
     return a.columns[e] != row && size > least * diagonal[a.columns[e]] && size > 0;
 }
 
-// For each entry its column where |a_ij|^2 > of_smoothing a_ii a_jj, and NONE else; of those above of_graph a_ii a_jj how
+// For each entry that counts its column where |a_ij|^2 > of_smoothing a_ii a_jj, and NONE else; of those above of_graph a_ii a_jj how
 // many a row has, and the number of rows that have any.
 extern "C" __global__ void amg_strong(
-    u32* strong, u32* lengths, u64* n_connected, const T* diagonal, Rows a, T of_graph, T of_smoothing) {
+    u32* strong, u32* lengths, u64* n_connected, const T* diagonal, Rows a, Evolution evolution, T of_graph, T of_smoothing) {
     const u64 row = row_of_lanes();
     const Range range = entries(a.offsets, row, a.n);
     const T own = row < a.n ? diagonal[row] : 0;
     u32 n = 0;
     for (u32 e = range.begin + lane_of_row(); e < range.end; e += LANES) {
-        strong[e] = is_strong(a, diagonal, row, e, of_smoothing * own) ? a.columns[e] : NONE;
-        n += is_strong(a, diagonal, row, e, of_graph * own);
+        const bool is_counted = counts(evolution, a, row, e);
+        strong[e] = is_counted && is_strong(a, diagonal, row, e, of_smoothing * own) ? a.columns[e] : NONE;
+        n += is_counted && is_strong(a, diagonal, row, e, of_graph * own);
     }
     n = lanes_sum(n);
     const bool is_first = row < a.n && lane_of_row() == 0;
@@ -29,12 +30,14 @@ extern "C" __global__ void amg_strong(
 }
 
 // The strong neighbours without gaps.
-extern "C" __global__ void amg_near(u32* near, const u32* starts, const T* diagonal, Rows a, T of_graph) {
+extern "C" __global__ void amg_near(
+    u32* near, const u32* starts, const T* diagonal, Rows a, Evolution evolution, T of_graph) {
     const u64 row = thread_of_grid();
     if (row >= a.n) return;
     u32 at = starts[row];
     for (u32 e = a.offsets[row]; e < a.offsets[row + 1]; ++e) {
-        if (is_strong(a, diagonal, row, e, of_graph * diagonal[row])) near[at++] = a.columns[e];
+        const bool is_near = is_strong(a, diagonal, row, e, of_graph * diagonal[row]);
+        if (is_near && counts(evolution, a, row, e)) near[at++] = a.columns[e];
     }
 }
 

@@ -5,6 +5,7 @@ use femtile_device::{Buffer, Cuda, Scalar};
 use femtile_linalg::LinalgError;
 use femtile_linalg::vector::scan;
 
+use super::evolution::{EVOLUTION_HEADER, Evolution};
 use super::graph::Lists;
 use super::{LANES, Numbers, Rows, THREADS, by_lanes, lanes_for};
 use crate::Graph;
@@ -12,15 +13,18 @@ use crate::kernels::Parts;
 use crate::setup::graph::distance;
 use crate::setup::independent_set::LEAST_FREE;
 
-pub(super) static AGGREGATE: Program =
-    Program { name: "amg_aggregate", source: include_str!("aggregate.cu"), headers: &[LANES] };
+pub(super) static AGGREGATE: Program = Program {
+    name: "amg_aggregate",
+    source: include_str!("aggregate.cu"),
+    headers: &[LANES, EVOLUTION_HEADER],
+};
 /// Rounds that are launched before the host checks whether nodes are undecided.
 const ROUNDS: usize = 4;
 /// The most rounds: priorities are pseudorandom, so the number of rounds grows with the logarithm of the number of nodes.
 const MOST_ROUNDS: usize = 400;
 
-type Strong<H> = (Write<u32>, Write<u32>, Write<u64>, Read<H>, Structure, H, H);
-type Near<H> = (Write<u32>, Read<u32>, Read<H>, Structure, H);
+type Strong<H> = (Write<u32>, Write<u32>, Write<u64>, Read<H>, Structure, Structure, H, H);
+type Near<H> = (Write<u32>, Read<u32>, Read<H>, Structure, Structure, H);
 type RootsStart = (Write<u64>, Read<u32>, Read<u32>, u64);
 type Copy = (Write<u64>, Read<u64>, u64);
 type Spread = (Write<u64>, Read<u64>, Read<u32>, Read<u32>, u64);
@@ -57,10 +61,12 @@ pub(super) struct Linked<'a> {
 }
 
 /// For each entry of a matrix its column, or all bits where prolongators are not smoothed by it; the number of connections
-/// of each row; and a count of rows that have any, with room for another.
+/// of each row; and a count of rows that have any, with room for another. In doubtful rows, entries count that evolution finds
+/// near.
 pub(super) fn strong<H: Scalar>(
     rows: &Rows<'_, H>,
     diagonal: &Buffer<H, Cuda>,
+    evolution: Option<&Evolution<'_, H>>,
     thresholds: [f64; 2],
 ) -> Result<(Numbers, Numbers, Buffer<u64, Cuda>), LinalgError> {
     let (device, n, program) = (rows.device, rows.n(), by_lanes::<H>(&AGGREGATE, rows.lanes));
@@ -68,9 +74,9 @@ pub(super) fn strong<H: Scalar>(
     let mut lengths = Buffer::zeros(device, n)?;
     let mut counts = Buffer::zeros(device, 2)?;
     let [of_graph, of_smoothing] = thresholds.map(|theta| H::from_f64(theta * theta));
-    let (structure, connected) = (rows.structure(), counts.write());
-    let (strongs, lengthen) = (strong.write(), lengths.write());
-    let arguments = (strongs, lengthen, connected, diagonal.read(), structure, of_graph, of_smoothing);
+    let (structure, evolution) = (rows.structure(), Evolution::structure(evolution));
+    let made = (strong.write(), lengths.write(), counts.write(), diagonal.read());
+    let arguments = (made.0, made.1, made.2, made.3, structure, evolution, of_graph, of_smoothing);
     let kernel = Kernel::<Strong<H>>::new("amg_strong");
     // SAFETY: the matrix is square, with a mark for each entry.
     unsafe { device.launch(&program, &kernel, Launch::over(n * rows.lanes, THREADS), arguments) }?;
@@ -82,16 +88,18 @@ impl<'a> Neighbours<'a> {
     pub fn new<H: Scalar>(
         rows: &Rows<'a, H>,
         diagonal: &Buffer<H, Cuda>,
+        evolution: Option<&Evolution<'_, H>>,
         thresholds: [f64; 2],
     ) -> Result<Self, LinalgError> {
         let (device, n) = (rows.device, rows.n());
-        let (strong, lengths, mut counts) = strong(rows, diagonal, thresholds)?;
+        let (strong, lengths, mut counts) = strong(rows, diagonal, evolution, thresholds)?;
         let offsets = scan::starts(device, &lengths, &mut counts, 1)?;
         let counts: Vec<u64> = counts.to_host()?;
         let [n_connected, n_strong] = [counts[0] as usize, counts[1] as usize];
         let mut near = Buffer::zeros(device, n_strong)?;
         let of_graph = H::from_f64(thresholds[0] * thresholds[0]);
-        let arguments = (near.write(), offsets.read(), diagonal.read(), rows.structure(), of_graph);
+        let (structure, evolution) = (rows.structure(), Evolution::structure(evolution));
+        let arguments = (near.write(), offsets.read(), diagonal.read(), structure, evolution, of_graph);
         let (program, kernel) = (by_lanes::<H>(&AGGREGATE, rows.lanes), Kernel::<Near<H>>::new("amg_near"));
         // SAFETY: offsets are running sums of the numbers of entries that are counted in the same way.
         unsafe { device.launch(&program, &kernel, Launch::over(n, THREADS), arguments) }?;
@@ -106,7 +114,7 @@ impl<'a> Neighbours<'a> {
         graph: &Graph,
     ) -> Result<Option<Self>, LinalgError> {
         let Some(lists) = Lists::of_graph(rows, graph)? else { return Ok(None) };
-        let (strong, ..) = strong(rows, diagonal, thresholds)?;
+        let (strong, ..) = strong(rows, diagonal, None, thresholds)?;
         Ok(Some(Self { strong, linked: Linked::new::<H>(rows.device, lists, None) }))
     }
 }

@@ -18,11 +18,11 @@ __device__ inline double total(const double* partials, u32 n) {
     return known;
 }
 
-// The diagonal; the first row whose own entry is not above `smallest` or that has one which is not finite; the length of
-// the longest row and the number of rows whose positive entries beside the diagonal exceed `doubtful` times that; and of
-// each block of the grid its part of x·Ay − y·Ax and of the squares of all entries.
+// The diagonal; marks of rows whose positive entries beside the diagonal exceed `share` times that, of those that are `marked`
+// or of all; the first row whose own entry is not above `smallest` or that has one which is not finite; the length of the
+// longest row and the number of marks; and of each block of the grid its part of x·Ay − y·Ax and of the squares of all entries.
 extern "C" __global__ void amg_diagonal(
-    T* diagonal, u32* bad, u32* counts, double* partials, Rows a, T doubtful, T smallest) {
+    T* diagonal, u32* is_doubtful, u32* bad, u32* counts, double* partials, const u32* marked, Rows a, T share, T smallest) {
     const u64 rows_of_grid = gridDim.x * (u64)blockDim.x / LANES;
     const u32 place = threadIdx.x % WARP / LANES;
     double difference = 0, squares = 0;
@@ -55,7 +55,9 @@ extern "C" __global__ void amg_diagonal(
             if (!(own > smallest && sum - sum == 0)) atomicMin(bad, (u32)row);
             difference += unit(row, 1) * ay - unit(row, 2) * ax;
             length = max(length, range.end - range.begin);
-            n_doubtful += positive > doubtful * own;
+            const bool is_marked = (marked == 0 || marked[row] != 0) && positive > share * own;
+            is_doubtful[row] = is_marked;
+            n_doubtful += is_marked;
         }
     }
     if (lane_of_row() == 0) atomicMax(&counts[0], length);

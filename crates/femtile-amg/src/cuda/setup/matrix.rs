@@ -3,20 +3,20 @@ use femtile_device::{Buffer, Cuda, Device, Scalar};
 use femtile_linalg::LinalgError;
 use femtile_linalg::precondition::polynomial::largest_of_lanczos;
 
-use super::{LANES, LONGEST, Rows, THREADS, by_lanes};
+use super::{LANES, LONGEST, Numbers, Rows, THREADS, by_lanes};
 use crate::check::{is_symmetric, smallest};
-use crate::setup::evolution::DOUBTFUL;
+use crate::kernels::Nodes;
+use crate::setup::evolution::{COARSER, DOUBTFUL};
 use crate::setup::spectrum::STEPS;
 
 pub(super) static MATRIX: Program =
     Program { name: "amg_matrix", source: include_str!("matrix.cu"), headers: &[LANES] };
-/// A finest level with more than this share of doubtful rows is set up on the host, which measures strength by evolution and
-/// finds the modes of slivers. Rows of coarser levels are doubtful only where they come from doubtful ones.
-const MOST_DOUBTFUL: f64 = 0.01;
+/// A finest level with at most this share of doubtful rows is grouped by the size of entries alone.
+const FEW_DOUBTFUL: f64 = 0.01;
 /// Blocks of a grid whose sums all blocks of the next kernel add up.
 const BLOCKS: usize = 1_056;
 
-type Diagonal<H> = (Write<H>, Write<u32>, Write<u32>, Write<f64>, Structure, H, H);
+type Diagonal<H> = (Write<H>, Write<u32>, Write<u32>, Write<u32>, Write<f64>, Read<u32>, Structure, H, H);
 type Start<H> = (Write<H>, Write<f64>, Read<H>, u64);
 type Product<H> = (Write<H>, Write<f64>, Read<f64>, Read<H>, Read<H>, Structure, u32);
 type Subtract<H> = (Write<H>, Write<f64>, Write<f64>, Read<f64>, Read<H>, Read<H>, u64, u32);
@@ -26,6 +26,8 @@ type Raise<H> = (Write<H>, Read<H>, Structure, f64);
 pub(super) struct Matrix<H: Scalar> {
     pub diagonal: Buffer<H, Cuda>,
     pub lanczos: Lanczos,
+    /// 1 for each doubtful row, 0 for others; none where there are few.
+    pub is_doubtful: Option<Numbers>,
 }
 
 /// The state of Lanczos' method.
@@ -60,9 +62,12 @@ fn sums(n: usize) -> Launch {
     Launch::line(n.div_ceil(THREADS as usize).min(BLOCKS), THREADS)
 }
 
-/// Checks a matrix and starts Lanczos' method; none if it is invalid, not symmetric, or has too long a row or, on the finest
-/// level, too many doubtful rows.
-pub(super) fn look<H: Scalar>(rows: &Rows<'_, H>, is_finest: bool) -> Result<Option<Matrix<H>>, LinalgError> {
+/// Checks a matrix and starts Lanczos' method; none if it is invalid, not symmetric, or has too long a row. All rows of the
+/// finest level, which has no `nodes`, may be doubtful; on coarser ones those that come from doubtful rows.
+pub(super) fn look<H: Scalar>(
+    rows: &Rows<'_, H>,
+    nodes: Option<&Nodes<Cuda>>,
+) -> Result<Option<Matrix<H>>, LinalgError> {
     let (device, n, program) = (rows.device, rows.n(), program(rows));
     let launch = sums(n * rows.lanes);
     let blocks = launch.grid[0] as usize;
@@ -70,21 +75,30 @@ pub(super) fn look<H: Scalar>(rows: &Rows<'_, H>, is_finest: bool) -> Result<Opt
     let mut bad = Buffer::from_host(device, &[u32::MAX])?;
     let mut counts = Buffer::zeros(device, 2)?;
     let mut partials = Buffer::zeros(device, 2 * blocks)?;
-    let [doubtful, smallest] = [DOUBTFUL, smallest::<H>()].map(H::from_f64);
-    let sums = (diagonal.write(), bad.write(), counts.write(), partials.write());
-    let arguments = (sums.0, sums.1, sums.2, sums.3, rows.structure(), doubtful, smallest);
+    let mut is_doubtful = Buffer::zeros(device, n)?;
+    let from_doubtful = nodes.and_then(|nodes| nodes.from_doubtful.as_ref());
+    let share = if nodes.is_none() { DOUBTFUL } else { COARSER * DOUBTFUL };
+    let marked = from_doubtful.map_or(Read::none(), Buffer::read);
+    let [share, smallest] = [share, smallest::<H>()].map(H::from_f64);
+    let of_rows = (diagonal.write(), is_doubtful.write(), marked, rows.structure());
+    let sums = (bad.write(), counts.write(), partials.write());
+    let arguments = (of_rows.0, of_rows.1, sums.0, sums.1, sums.2, of_rows.2, of_rows.3, share, smallest);
     let kernel = Kernel::<Diagonal<H>>::new("amg_diagonal");
-    // SAFETY: the matrix is square, each row has an entry of the diagonal, each block two partial sums, and there are two counts.
+    // SAFETY: the matrix is square, each row has an entry of the diagonal and marks, each block two partial sums, and there
+    // are two counts.
     unsafe { device.launch(&program, &kernel, launch, arguments) }?;
     let lanczos = lanczos(rows, &diagonal)?;
     let (bad, counts) = (bad.to_host()?[0], counts.to_host()?);
-    let has_direction = is_finest && f64::from(counts[1]) > MOST_DOUBTFUL * n as f64;
-    let is_plain = counts[0] <= LONGEST && !has_direction;
+    let has_direction = match nodes {
+        None => f64::from(counts[1]) > FEW_DOUBTFUL * n as f64,
+        Some(_) => from_doubtful.is_some() && counts[1] > 0,
+    };
     let partials: Vec<f64> = partials.to_host()?;
     let (difference, squares) = partials.split_at(blocks);
     let is_sound =
         bad == u32::MAX && is_symmetric(difference.iter().sum(), squares.iter().sum::<f64>().sqrt());
-    Ok((is_sound && is_plain).then_some(Matrix { diagonal, lanczos }))
+    let is_doubtful = has_direction.then_some(is_doubtful);
+    Ok((is_sound && counts[0] <= LONGEST).then_some(Matrix { diagonal, lanczos, is_doubtful }))
 }
 
 fn lanczos<H: Scalar>(rows: &Rows<'_, H>, diagonal: &Buffer<H, Cuda>) -> Result<Lanczos, LinalgError> {

@@ -5,6 +5,7 @@
 //! bits in every run.
 
 mod aggregate;
+mod evolution;
 mod graph;
 mod layout;
 mod matrix;
@@ -21,10 +22,11 @@ use femtile_linalg::vector::VectorKernels;
 use femtile_sparse::csr::{Csr, Offsets};
 
 use super::address;
-use crate::kernels::{Coarsened, Grouping, Parts, Patched};
+use crate::kernels::{Coarsened, Grouping, Nodes, Parts, Patched};
 use crate::setup::spectrum::{DAMPING, share};
 use crate::{AmgConfig, DoublePartition, Graph, Smoother};
 use aggregate::Neighbours;
+use evolution::Evolution;
 
 const LANES: Header = LANES_HEADER;
 /// Threads of a block.
@@ -57,7 +59,8 @@ pub(super) fn specialisations() -> Vec<Specialisation> {
     };
     let of_one = |(program, lanes)| [by_lanes::<f32>(program, lanes), by_lanes::<f64>(program, lanes)];
     let others = [(&prolong::PROLONG, 32), (&graph::GRAPH, 4), (&patches::PATCHES, 32), (&layout::LAYOUT, 4)];
-    [4, 32].into_iter().flat_map(of_lanes).chain(others.into_iter().flat_map(of_one)).collect()
+    let of_lanes = [4, 32].into_iter().flat_map(of_lanes).chain(others.into_iter().flat_map(of_one));
+    of_lanes.chain(evolution::specialisations()).collect()
 }
 
 /// A matrix of a level as kernels see it.
@@ -87,44 +90,58 @@ impl<'a, H: Scalar> Rows<'a, H> {
     }
 }
 
-/// Sets up the next level of a matrix whose nodes have the weights `weights`, by default one. Returns none for a matrix that
-/// is invalid, has too long a row or many rows whose positive entries hide the direction of strong coupling, and where
-/// patches cannot consist of whole aggregates: the host then does the work or reports the error.
+/// Sets up the next level of a matrix with these nodes, none for the finest level. Returns none for a matrix that is invalid,
+/// has too long a row or modes of slivers, and where patches cannot consist of whole aggregates: the host then does the work
+/// or reports the error.
 ///
 /// # Source
 /// `[fu2014]`, section 5.2.1; parallel independent sets: `[bell2012]`, section 3.2.
 pub(super) fn coarsen<H: Scalar>(
-    (a, weights): (&Csr<H, Cuda>, Option<&Numbers>),
+    (a, nodes): (&Csr<H, Cuda>, Option<&Nodes<Cuda>>),
     thresholds: [f64; 2],
     config: &AmgConfig,
     by: Grouping<'_, Cuda>,
 ) -> Result<Option<Coarsened<H, Cuda>>, LinalgError> {
     let Some(rows) = Rows::new(a) else { return Ok(None) };
-    let Some(matrix) = matrix::look(&rows, weights.is_none())? else { return Ok(None) };
-    let diagonal = &matrix.diagonal;
+    let weights = nodes.map(|nodes| &nodes.weights);
+    let Some(matrix) = matrix::look(&rows, nodes)? else { return Ok(None) };
+    let (diagonal, is_doubtful) = (&matrix.diagonal, matrix.is_doubtful.as_ref());
+    if nodes.is_none() && is_doubtful.is_some() && evolution::has_opposed(&rows, diagonal)? {
+        return Ok(None);
+    }
+    let evolved = is_doubtful.filter(|_| !matches!(by, Grouping::Graph(_)));
     let on_graph = match by {
         Grouping::Graph(graph) => Neighbours::on_graph(&rows, diagonal, thresholds, graph)?,
-        _ => Some(Neighbours::new(&rows, diagonal, thresholds)?),
+        _ => {
+            let evolution = Evolution::of(&rows, diagonal, evolved, weights, thresholds[0])?;
+            Some(Neighbours::new(&rows, diagonal, evolution.as_ref(), thresholds)?)
+        }
     };
     let Some(graph) = on_graph else { return Ok(None) };
     let Some(parts) = grouped::<H>(&graph, config, by)? else { return Ok(None) };
+    let marks = nodes.map_or(is_doubtful, |nodes| nodes.from_doubtful.as_ref());
+    let from_doubtful = marks.map(|marks| evolution::inherited(marks, &parts)).transpose()?;
     let largest = matrix.lanczos.end()?;
     let Some(order) = &parts.order else {
         let (strong, parts) = (&graph.strong, parts.clone());
-        return Numbered { rows, diagonal, strong, parts, weights }.coarsen(largest);
+        return Numbered { rows, diagonal, strong, parts, weights, from_doubtful }.coarsen(largest);
     };
+    let in_order = |numbers: &Numbers| graph::gather(numbers, &order.rows, numbers.len());
     let a = graph::permuted(&rows, order)?;
     let Some(rows) = Rows::new(&a) else { return Ok(None) };
     let diagonal = graph::gather_values(diagonal, &order.rows)?;
-    let (strong, ..) = aggregate::strong(&rows, &diagonal, thresholds)?;
+    let weights = weights.map(in_order).transpose()?;
+    let evolved = evolved.map(in_order).transpose()?;
+    let evolution = Evolution::of(&rows, &diagonal, evolved.as_ref(), weights.as_ref(), thresholds[0])?;
+    let (strong, ..) = aggregate::strong(&rows, &diagonal, evolution.as_ref(), thresholds)?;
     let of_node = Arc::new(graph::gather(&parts.of_node, &order.rows, order.rows.len())?);
-    let weights = weights.map(|weights| graph::gather(weights, &order.rows, weights.len())).transpose()?;
     let numbered = Numbered {
         rows,
         diagonal: &diagonal,
         strong: &strong,
         parts: Parts { n: parts.n, of_node, order: None },
         weights: weights.as_ref(),
+        from_doubtful,
     };
     let Some(made) = numbered.coarsen(largest)? else { return Ok(None) };
     smoothed((a, diagonal), Coarsened { parts: parts.clone(), ..made }, config.smoother, &order.starts)
@@ -161,12 +178,14 @@ struct Numbered<'a, H: Scalar> {
     strong: &'a Numbers,
     parts: Parts<Cuda>,
     weights: Option<&'a Numbers>,
+    /// As [`Nodes::from_doubtful`] of the next level.
+    from_doubtful: Option<Numbers>,
 }
 
 impl<H: Scalar> Numbered<'_, H> {
     /// The next level, where the spectrum ends at `largest`; none where a row is too long.
     fn coarsen(self, largest: f64) -> Result<Option<Coarsened<H, Cuda>>, LinalgError> {
-        let Self { rows, diagonal, strong, parts, weights } = self;
+        let Self { rows, diagonal, strong, parts, weights, from_doubtful } = self;
         let inverse_diagonal = matrix::raise(&rows, diagonal, share(largest))?;
         let coarse_weights = aggregate::weigh(&parts, weights)?;
         let q = prolong::tentative::<H>(&parts, weights, &coarse_weights)?;
@@ -175,8 +194,8 @@ impl<H: Scalar> Numbered<'_, H> {
         let Some(ap) = product::product(rows.a, &p)? else { return Ok(None) };
         let Some(coarse) = product::product(&r, &ap)? else { return Ok(None) };
         let coarse = prolong::sorted(coarse)?;
-        let weights = coarse_weights;
-        Ok(Some(Coarsened { inverse_diagonal, patched: None, largest, p, r, coarse, parts, weights }))
+        let nodes = Nodes { weights: coarse_weights, from_doubtful };
+        Ok(Some(Coarsened { inverse_diagonal, patched: None, largest, p, r, coarse, parts, nodes }))
     }
 }
 
