@@ -4,6 +4,7 @@ mod cells;
 mod coarsest;
 mod constants;
 mod kernels;
+mod mapped;
 mod operator;
 mod programs;
 mod shape;
@@ -30,6 +31,7 @@ pub fn specialisations() -> Vec<Specialisation> {
     [
         smoother::specialisations(),
         operator::specialisations(),
+        mapped::operator::specialisations(),
         transfer::specialisations(),
         coarsest::specialisations(),
         stencil::specialisations(),
@@ -42,8 +44,6 @@ pub fn specialisations() -> Vec<Specialisation> {
 fn check(grid: &BoxGrid) -> Result<(), MultigridError> {
     let message = if grid.dimension() != 3 {
         format!("{} axes: kernels are for hexahedra", grid.dimension())
-    } else if grid.mapping().is_some() {
-        "cells that are not rectangular, or a coefficient other than one: choose a CPU".into()
     } else if grid.degree() > HIGHEST_DEGREE {
         format!("degree {}: kernels are for 1 to {HIGHEST_DEGREE}", grid.degree())
     } else {
@@ -82,8 +82,13 @@ fn check_patches(grid: &BoxGrid) -> Result<(), MultigridError> {
 /// Returns the cell width along each axis.
 ///
 /// # Errors
-/// [`MultigridError::Gpu`] where widths differ along an axis.
+/// [`MultigridError::Gpu`] for mapped cells, and where widths differ along an axis.
 fn equal_widths(grid: &BoxGrid) -> Result<[f64; 3], MultigridError> {
+    if grid.mapping().is_some() {
+        let message =
+            "cells that are not rectangular, or a coefficient other than one: choose equal rectangles";
+        return Err(MultigridError::Gpu { message: message.into() });
+    }
     for axis in 0..3 {
         let widths = grid.widths(axis);
         if let Some(other) = widths.iter().find(|&width| (width / widths[0] - 1.0).abs() > 1e-12) {

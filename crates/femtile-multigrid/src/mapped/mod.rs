@@ -8,3 +8,4 @@ mod shapes;
 pub(crate) use cells::{MappedCells, for_matrices};
 pub(crate) use geometry::{CellGeometry, CellMap};
 pub(crate) use product::ProductWorkspace;
+pub(crate) use shapes::ShapeKind;

@@ -1,0 +1,4 @@
+//! Mapped cells, coefficients by cell and unequal widths on a GPU: operator, Schwarz smoothers with separable surrogates, and
+//! the exact solver of the coarsest grid.
+
+pub(super) mod operator;
