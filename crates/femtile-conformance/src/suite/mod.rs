@@ -285,7 +285,7 @@ macro_rules! matrix_free {
 macro_rules! box_multigrid {
     ($devices:path, $scope:expr) => {
         $crate::checks! { $devices, $scope;
-            box_multigrid: residuals_on_mapped_cells_agree_with_the_reference, shapes_of_blocks_change_nothing, steps_of_the_smoother_agree_with_the_reference, steps_of_additive_patches_agree_with_the_reference, free_sides_are_smoothed_as_by_the_reference, cycles_with_free_sides_are_those_of_the_reference, all_ways_to_solve_on_patches_agree,
+            box_multigrid: residuals_on_mapped_cells_agree_with_the_reference, cycles_on_mapped_cells_are_those_of_the_reference, solves_on_mapped_cells_take_the_iterations_of_the_reference, steps_on_mapped_cells_agree_with_the_reference, shapes_of_blocks_change_nothing, steps_of_the_smoother_agree_with_the_reference, steps_of_additive_patches_agree_with_the_reference, free_sides_are_smoothed_as_by_the_reference, cycles_with_free_sides_are_those_of_the_reference, all_ways_to_solve_on_patches_agree,
                 published_kernels_agree_with_the_fused_kernel, residuals_agree_with_the_reference, transfers_keep_functions_and_integrals,
                 boxes_of_any_extents_take_the_cycle_of_the_reference, full_multigrid_takes_the_cycles_of_the_reference, krylov_methods_take_cycles_and_products, grids_of_other_shapes_are_refused;
         }

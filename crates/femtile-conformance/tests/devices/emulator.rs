@@ -244,6 +244,10 @@ fn complaint(name: &str, change: impl Fn(&str, &str) -> String + Send + Sync + '
             suite::box_multigrid::residuals_agree_with_the_reference(&device, &scope);
             return;
         }
+        if name == "box_mapped.cu" {
+            suite::box_multigrid::residuals_on_mapped_cells_agree_with_the_reference(&device, &scope);
+            return;
+        }
         if name == "box_transfer.cu" {
             suite::box_multigrid::transfers_keep_functions_and_integrals(&device, &scope);
             return;

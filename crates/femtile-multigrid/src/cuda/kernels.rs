@@ -5,7 +5,10 @@ use femtile_device::{Buffer, Cuda, Scalar};
 use femtile_linalg::LinalgError;
 
 use super::coarsest::CudaCoarsest;
-use super::{CudaBoxOperator, CudaPatches, CudaTransfer, PatchKernel, check_patches};
+use super::mapped::CudaInverse;
+use super::{
+    CudaBoxOperator, CudaMappedPatches, CudaPatches, CudaTransfer, PatchKernel, check_patches, equal_widths,
+};
 use crate::cell_patches::vertex_patches;
 use crate::kernels::BoxKernels;
 use crate::{BoxGrid, MultigridError, PostOrder, Smoother};
@@ -27,8 +30,12 @@ pub(super) fn specialisations() -> Vec<Specialisation> {
 pub enum CudaSmoother<T: Scalar> {
     /// Vertex patches, or one patch of all cells.
     Patches(Arc<CudaPatches<T>>),
-    /// The exact solver of the coarsest grid.
+    /// Vertex patches of cells of any widths, shapes and coefficients.
+    Mapped(Arc<CudaMappedPatches<T>>),
+    /// The exact solver of a coarsest grid of rectangles with coefficient one.
     Coarsest(Arc<CudaCoarsest<T>>),
+    /// The exact solver of a coarsest grid of other cells.
+    Inverse(Arc<CudaInverse<T>>),
 }
 
 /// A transfer between two grids, with workspace for a residual on the finer one.
@@ -58,6 +65,10 @@ impl<T: Scalar> BoxKernels<T> for Cuda {
             }
         };
         check_patches(grid)?;
+        if equal_widths(grid).is_err() {
+            let patches = CudaMappedPatches::new(self, grid, smoother == Smoother::AdditivePatch)?;
+            return Ok(CudaSmoother::Mapped(Arc::new(patches)));
+        }
         Ok(CudaSmoother::Patches(Arc::new(CudaPatches::new(self, grid, kernel, None)?)))
     }
 
@@ -66,6 +77,9 @@ impl<T: Scalar> BoxKernels<T> for Cuda {
     }
 
     fn box_coarsest(&self, grid: &BoxGrid) -> Result<Self::BoxSmoother, MultigridError> {
+        if grid.mapping().is_some() {
+            return Ok(CudaSmoother::Inverse(Arc::new(CudaInverse::new(self, grid)?)));
+        }
         let is_pair = |axis: usize| matches!(grid.widths(axis), [one, other] if one == other);
         let is_patch = (0..3).all(is_pair) && !grid.free_sides().as_flattened().contains(&true);
         Ok(if is_patch {
@@ -102,7 +116,9 @@ impl<T: Scalar> BoxKernels<T> for Cuda {
     ) -> Result<(), LinalgError> {
         match smoother {
             CudaSmoother::Patches(patches) => patches.step(x, b, order),
+            CudaSmoother::Mapped(patches) => patches.step(x, b, order),
             CudaSmoother::Coarsest(coarsest) => coarsest.solve(x, b),
+            CudaSmoother::Inverse(inverse) => inverse.solve(x, b),
         }
     }
 

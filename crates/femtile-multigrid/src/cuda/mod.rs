@@ -17,6 +17,7 @@ use femtile_device::cuda::Specialisation;
 use crate::MultigridError;
 use crate::cell_patches::vertex_patches;
 use crate::grid::BoxGrid;
+pub use mapped::CudaMappedPatches;
 pub use operator::CudaBoxOperator;
 pub use programs::multigrid_programs;
 pub use shape::PatchShape;
@@ -32,6 +33,7 @@ pub fn specialisations() -> Vec<Specialisation> {
         smoother::specialisations(),
         operator::specialisations(),
         mapped::operator::specialisations(),
+        mapped::coarsest::specialisations(),
         transfer::specialisations(),
         coarsest::specialisations(),
         stencil::specialisations(),
@@ -54,7 +56,12 @@ fn check(grid: &BoxGrid) -> Result<(), MultigridError> {
 
 /// Returns why GPUs do not support vertex patches on the levels below a grid; none where they do.
 pub fn unsupported_on_gpu(grid: &BoxGrid) -> Option<String> {
-    match check_patches(grid) {
+    let coarsest = || std::iter::successors(Some(grid.clone()), BoxGrid::coarsened).last();
+    let check_coarsest = |coarsest: BoxGrid| match coarsest.mapping() {
+        Some(_) => mapped::coarsest::check_unknowns(&coarsest),
+        None => Ok(()),
+    };
+    match check_patches(grid).and_then(|()| coarsest().map_or(Ok(()), check_coarsest)) {
         Err(MultigridError::Gpu { message }) => Some(message),
         _ => None,
     }
@@ -73,7 +80,6 @@ pub fn thin_axis(finest: &BoxGrid) -> Option<usize> {
 /// Checks that there are vertex-patch kernels for a grid.
 fn check_patches(grid: &BoxGrid) -> Result<(), MultigridError> {
     check(grid)?;
-    equal_widths(grid)?;
     let has_no_vertex = |&axis: &usize| grid.widths(axis).len() == 1 && grid.free_sides()[axis] == [false; 2];
     let Some(axis) = (0..3).find(has_no_vertex) else { return Ok(()) };
     Err(MultigridError::Gpu { message: format!("axis {axis} has one layer of cells: choose two or more") })

@@ -58,29 +58,32 @@ __device__ inline void add_product(T (&to)[N], const Halves& line, T scale) {
     }
 }
 
-// Factors of mass and stiffness along each axis, from the widths of cells along x, then y, then z; or by cell, from
+// Factors of mass and stiffness of the cells of a row, from the widths of cells along x, then y, then z; or by cell, from
 // factors of the terms with K along x, y and z, and a number that is not used.
-struct Factors {
-    T mass[3], stiffness[3];
-
-    __device__ inline Factors(const T* numbers, const Cells& cells, const Cell& cell, bool is_active) {
 #if FEMTILE_BY_CELL
-        numbers += 4 * cell.number(cells);
-#pragma unroll
-        for (u32 axis = 0; axis < 3; ++axis) {
-            mass[axis] = 1;
-            stiffness[axis] = is_active ? __ldg(numbers + axis) : (T)1;
-        }
-#else
-#pragma unroll
-        for (u32 axis = 0; axis < 3; ++axis) {
-            mass[axis] = is_active ? __ldg(numbers + cell.at[axis]) : (T)1;
-            stiffness[axis] = (T)1 / mass[axis];
-            numbers += cells.cells[axis];
-        }
-#endif
-    }
+struct Factors {
+    const T* numbers;
+
+    __device__ inline Factors(const T* numbers, const Cells& cells, const Cell& first)
+        : numbers(numbers + 4 * first.number(cells) - 4 * first.at[0]) {}
+    __device__ inline T mass(u32, const Cell&) const { return 1; }
+    __device__ inline T stiffness(u32 axis, const Cell& cell) const { return __ldg(numbers + 4 * cell.at[0] + axis); }
 };
+#else
+struct Factors {
+    const T* widths;
+    T width_y, width_z;
+
+    __device__ inline Factors(const T* widths, const Cells& cells, const Cell& first) : widths(widths) {
+        width_y = __ldg(widths + cells.cells[0] + first.at[1]);
+        width_z = __ldg(widths + cells.cells[0] + cells.cells[1] + first.at[2]);
+    }
+    __device__ inline T mass(u32 axis, const Cell& cell) const {
+        return axis == 0 ? __ldg(widths + cell.at[0]) : axis == 1 ? width_y : width_z;
+    }
+    __device__ inline T stiffness(u32 axis, const Cell& cell) const { return (T)1 / mass(axis, cell); }
+};
+#endif
 
 extern "C" __global__ void __launch_bounds__(FEMTILE_THREADS)
     box_residual(T* r, const T* b, const T* x, const T* numbers, Cells cells) {
@@ -92,6 +95,7 @@ extern "C" __global__ void __launch_bounds__(FEMTILE_THREADS)
     T* const handed = others + TENSOR;
     const u32 p = own % N, q = own / N, begin = cell.at[0], n_cells = (u32)cells.cells[0];
     const u32 end = begin + (u32)cells.steps[0] < n_cells ? begin + (u32)cells.steps[0] : n_cells;
+    const Factors factors(numbers, cells, cell);
     const bool is_zero = cell.is_given(cells, 1, q), is_first = cell.is_first(cells, 1, q);
 
     // The number of cells of the longest row of a block.
@@ -100,7 +104,6 @@ extern "C" __global__ void __launch_bounds__(FEMTILE_THREADS)
         const bool is_active = has_row && begin + turn > 0 && begin + turn <= end;
         const u64 column = Nodes(cells, cell, K, K, K).first + p + q * Nodes(cells, cell, K, K, K).row;
         const u64 layer = Nodes(cells, cell, K, K, K).layer;
-        const Factors factors(numbers, cells, cell, is_active);
         if (is_active) {
             T line[N];
             load_line(line, x + column, layer);
@@ -111,8 +114,8 @@ extern "C" __global__ void __launch_bounds__(FEMTILE_THREADS)
             T *const of_mass = values + p * ROW + q * LAYER, *const of_stiffness = others + p * ROW + q * LAYER;
             T mass[N] = {}, stiffness[N] = {};
             const Halves line(of_mass, 1);
-            add_product<Mass>(mass, line, factors.mass[0]);
-            add_product<Stiffness>(stiffness, line, factors.stiffness[0]);
+            add_product<Mass>(mass, line, factors.mass(0, cell));
+            add_product<Stiffness>(stiffness, line, factors.stiffness(0, cell));
             store_line(of_mass, mass, 1);
             store_line(of_stiffness, stiffness, 1);
         }
@@ -121,17 +124,17 @@ extern "C" __global__ void __launch_bounds__(FEMTILE_THREADS)
             T *const of_mass = values + p + q * LAYER, *const of_stiffness = others + p + q * LAYER;
             T mass[N] = {}, stiffness[N] = {};
             const Halves line(of_mass, ROW);
-            add_product<Mass>(mass, line, factors.mass[1]);
-            add_product<Stiffness>(stiffness, line, factors.stiffness[1]);
-            add_product<Mass>(stiffness, Halves(of_stiffness, ROW), factors.mass[1]);
+            add_product<Mass>(mass, line, factors.mass(1, cell));
+            add_product<Stiffness>(stiffness, line, factors.stiffness(1, cell));
+            add_product<Mass>(stiffness, Halves(of_stiffness, ROW), factors.mass(1, cell));
             store_line(of_mass, mass, ROW);
             store_line(of_stiffness, stiffness, ROW);
         }
         __syncthreads();
         if (is_active) {
             T product[N] = {};
-            add_product<Stiffness>(product, Halves(values + p + q * ROW, LAYER), factors.stiffness[2]);
-            add_product<Mass>(product, Halves(others + p + q * ROW, LAYER), factors.mass[2]);
+            add_product<Stiffness>(product, Halves(values + p + q * ROW, LAYER), factors.stiffness(2, cell));
+            add_product<Mass>(product, Halves(others + p + q * ROW, LAYER), factors.mass(2, cell));
             // The face for the next cell; two buffers alternate.
             if (p == K) store_line(handed + turn % 2 * LAYER + q, product, ROW);
             const bool is_end = cell.at[0] + 1 == n_cells;

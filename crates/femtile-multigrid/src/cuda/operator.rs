@@ -126,9 +126,11 @@ impl<T: Scalar> CudaBoxOperator<T> {
         let (name, shape, bytes) = match self.kind {
             Kind::Stencil(scales) => return self.by_weights(scales, r, b, x),
             Kind::Plain | Kind::ByCell => ("box_residual", shape(degree), bytes::<T>(degree)),
-            Kind::Mapped => {
-                ("box_mapped_residual", mapped::operator::shape(degree), mapped::operator::bytes::<T>(degree))
-            }
+            Kind::Mapped => (
+                "box_mapped_residual",
+                mapped::operator::shape::<T>(degree),
+                mapped::operator::bytes::<T>(degree),
+            ),
         };
         let kernel = Kernel::<Residual<T>>::new(name);
         for cells in Cells::rows(&self.grid, ROW_CELLS) {

@@ -15,14 +15,15 @@ use femtile_sum_factorization::SumFactorization;
 
 use crate::MultigridError;
 use crate::grid::BoxGrid;
-pub(crate) use additive_patch::{AdditivePatches, hat};
+pub(crate) use additive_patch::{AdditivePatches, LARGEST, STEPS, hat};
 use chebyshev::Chebyshev;
 pub(crate) use cholesky::Cholesky;
 use direct::Direct;
-pub(crate) use direct::band_width;
+pub(crate) use direct::{band_width, for_entries, unknowns};
 use gauss_seidel::GaussSeidel;
 pub(crate) use local::scale;
 use mapped_patch::MappedPatches;
+pub(crate) use mapped_patch::patch_weights;
 use vertex_patch::Patches;
 
 /// The smoother of a level.

@@ -1,11 +1,22 @@
 //! Mapped cells, coefficients by cell and unequal widths on a GPU, compared with those on a CPU.
 
-use femtile::device::Cuda;
-use femtile::multigrid::BoxGrid;
+use femtile::device::{Buffer, Cpu, Cuda};
+use femtile::linalg::Preconditioner;
+use femtile::linalg::comm::Alone;
+use femtile::linalg::krylov::Stop;
+use femtile::linalg::krylov::cg::{ConjugateGradient, KrylovConfig};
+use femtile::multigrid::{
+    BoxGrid, BoxOperator, CudaBoxOperator, GeometricMultigrid, Multigrid, MultigridConfig, PostOrder,
+    Smoother, unsupported_on_gpu,
+};
+use femtile::sum_factorization::SumFactorization;
 
-use super::FREE;
 use super::levels::residual_agrees;
+use super::{FREE, assert_close, values, with_free_sides};
 use crate::suite::Scope;
+use crate::suite::problems::Random;
+
+const SMOOTHERS: [Smoother; 2] = [Smoother::VertexPatch, Smoother::AdditivePatch];
 
 /// A coefficient from 1 to 3, by the cell.
 fn gentle([x, y, z]: [usize; 3]) -> f64 {
@@ -53,4 +64,146 @@ pub fn residuals_on_mapped_cells_agree_with_the_reference(device: &Cuda, scope: 
     // Rows processed in several parts, one of a single cell.
     residual_agrees::<f64>(device, &mapped(1, [33, 1, 2], wavy, one), 1e-12);
     residual_agrees::<f64>(device, &mapped(2, [17, 2, 1], straight, gentle), 1e-12);
+}
+
+/// Compares steps of a smoother from random values with those of a CPU on a grid whose patches have the same surrogates.
+fn smooths<T: SumFactorization>(device: &Cuda, [grid, on_cpu]: [&BoxGrid; 2], tolerance: f64) {
+    let mut random = Random::new(11);
+    let (start, b) = (values::<T>(grid, &mut random), values::<T>(grid, &mut random));
+    let cpu = Cpu::new(1).unwrap();
+    for smoother in SMOOTHERS {
+        let config = MultigridConfig { smoother, ..MultigridConfig::default() };
+        let found = Multigrid::<T, Cuda>::from_finest(device, grid, config).unwrap();
+        let reference = Multigrid::<T>::from_finest(&cpu, on_cpu, config).unwrap();
+        for order in [PostOrder::Same, PostOrder::Reversed] {
+            let mut wanted = Buffer::from_host(&cpu, &start).unwrap();
+            reference.smooth(&mut wanted, &Buffer::from_host(&cpu, &b).unwrap(), order).unwrap();
+            let mut x = Buffer::from_host(device, &start).unwrap();
+            found.smooth(&mut x, &Buffer::from_host(device, &b).unwrap(), order).unwrap();
+            let (counts, free) = ([0, 1, 2].map(|axis| grid.widths(axis).len()), grid.free_sides());
+            let what =
+                format!("degree {}, {counts:?} cells, free {free:?}, {smoother:?}, {order:?}", grid.degree());
+            assert_close(&x.to_host().unwrap(), wanted.as_slice(), tolerance, &what);
+        }
+    }
+}
+
+/// Returns the cells of a grid of rectangles as mapped ones, whose coefficient differs from one by rounding.
+fn as_mapped(grid: &BoxGrid) -> BoxGrid {
+    let end = |axis: usize, i: usize| grid.widths(axis)[..i].iter().sum::<f64>();
+    let counts = [0, 1, 2].map(|axis| grid.widths(axis).len());
+    let corners =
+        |at: [f64; 3]| [0, 1, 2].map(|axis| end(axis, (at[axis] * counts[axis] as f64).round() as usize));
+    mapped(grid.degree(), counts, corners, |_| 1.0 + 4.0 * f64::EPSILON)
+}
+
+/// Additive and multiplicative steps with surrogates of every degree.
+pub fn steps_on_mapped_cells_agree_with_the_reference(device: &Cuda, scope: &Scope) {
+    let highest = if scope.has_every_kind { 8 } else { 3 };
+    for degree in 1..=highest {
+        let counts = if degree < 3 { [4, 4, 6] } else { [4, 2, 3] };
+        let grid = mapped(degree, counts, wavy, gentle);
+        smooths::<f64>(device, [&grid; 2], 1e-10);
+        smooths::<f32>(device, [&grid; 2], 2e-4);
+    }
+    let grid = mapped(2, [4, 2, 3], straight, gentle);
+    smooths::<f64>(device, [&grid; 2], 1e-10);
+    for grid in with_free_sides(&mapped(1, [4, 3, 4], wavy, gentle)) {
+        smooths::<f64>(device, [&grid; 2], 1e-10);
+    }
+    for grid in with_free_sides(&mapped(2, [4, 2, 3], wavy, gentle)) {
+        smooths::<f64>(device, [&grid; 2], 1e-10);
+    }
+    // Unequal widths with coefficient one, for which the CPU has no surrogates of its own.
+    let pairs = |degree: usize| {
+        let widths = [vec![0.3, 0.3, 0.2, 0.2], vec![0.25, 0.3, 0.2], vec![0.4, 0.4, 0.3]];
+        BoxGrid::new(degree, &widths).unwrap().with_free_sides(FREE[1]).unwrap()
+    };
+    for degree in [1, 3] {
+        let grid = pairs(degree);
+        let on_cpu = as_mapped(&grid).with_free_sides(grid.free_sides()).unwrap();
+        smooths::<f64>(device, [&grid, &on_cpu], 1e-10);
+    }
+}
+
+/// Compares a V-cycle with that of a CPU with the same surrogates.
+fn cycles_agree<T: SumFactorization>(device: &Cuda, grid: &BoxGrid, tolerance: f64) {
+    let cpu = Cpu::new(1).unwrap();
+    assert_eq!(unsupported_on_gpu(grid), None);
+    let r = values::<f64>(grid, &mut Random::new(41));
+    for smoother in SMOOTHERS {
+        let cycle = GeometricMultigrid::<T, Cuda>::from_finest(device, grid, smoother).unwrap();
+        let reference = GeometricMultigrid::<T>::from_finest(&cpu, grid, smoother).unwrap();
+        let mut wanted = Buffer::from_host(&cpu, &r).unwrap();
+        reference.apply(&mut wanted, &Buffer::from_host(&cpu, &r).unwrap()).unwrap();
+        // Recordings begin with the second.
+        for _ in 0..2 {
+            let mut z = Buffer::from_vec(device, vec![f64::NAN; r.len()]).unwrap();
+            cycle.apply(&mut z, &Buffer::from_host(device, &r).unwrap()).unwrap();
+            let what = format!("degree {}, {:?} nodes, {smoother:?}", grid.degree(), grid.nodes());
+            assert_close(&z.to_host().unwrap(), wanted.as_slice(), tolerance, &what);
+        }
+    }
+}
+
+/// Cycles on mapped cells, with and without free sides.
+pub fn cycles_on_mapped_cells_are_those_of_the_reference(device: &Cuda, scope: &Scope) {
+    cycles_agree::<f64>(device, &mapped(1, [8, 4, 6], wavy, gentle), 1e-10);
+    cycles_agree::<f64>(device, &mapped(2, [4, 4, 3], straight, gentle), 1e-10);
+    cycles_agree::<f32>(device, &mapped(3, [4, 4, 2], wavy, gentle), 2e-4);
+    // No level above the coarsest.
+    cycles_agree::<f64>(device, &mapped(2, [2, 2, 1], wavy, gentle).with_free_sides(FREE[3]).unwrap(), 1e-10);
+    let grid = mapped(2, [4, 2, 3], wavy, gentle);
+    cycles_agree::<f64>(device, &grid.with_free_sides(FREE[2]).unwrap(), 1e-10);
+    if scope.has_every_kind {
+        for grid in (1..=5).flat_map(|degree| with_free_sides(&mapped(degree, [8, 4, 6], wavy, gentle))) {
+            cycles_agree::<f64>(device, &grid, 1e-10);
+            cycles_agree::<f32>(device, &grid, 1e-3);
+        }
+    }
+}
+
+/// Returns the iterations of conjugate gradients to 10⁻¹⁰ with f32 cycles, on a CPU and on a GPU.
+fn iterations(device: &Cuda, grid: &BoxGrid, smoother: Smoother) -> [usize; 2] {
+    let cpu = Cpu::new(1).unwrap();
+    let b = grid.load(|[x, y, z]| 1.0 + x - y * y + z);
+    let method = ConjugateGradient::new(KrylovConfig::default());
+    let of_cpu = {
+        let cycle = GeometricMultigrid::<f32>::from_finest(&cpu, grid, smoother).unwrap();
+        let a = BoxOperator::<f64>::new(&cpu, grid);
+        let (mut x, b) = (Buffer::zeros(&cpu, b.len()).unwrap(), Buffer::from_host(&cpu, &b).unwrap());
+        method.solve(&mut x, &a, &cycle, &b, &Alone, &mut ()).unwrap()
+    };
+    let cycle = GeometricMultigrid::<f32, Cuda>::from_finest(device, grid, smoother).unwrap();
+    let a = CudaBoxOperator::<f64>::new(device, grid).unwrap();
+    let mut x = Buffer::zeros(device, b.len()).unwrap();
+    let of_gpu = method.solve(&mut x, &a, &cycle, &Buffer::from_vec(device, b).unwrap(), &Alone, &mut ());
+    [of_cpu, of_gpu.unwrap()].map(|outcome| {
+        assert!(outcome.stop == Stop::Converged, "{outcome:?}");
+        outcome.iterations
+    })
+}
+
+/// As many iterations as on a CPU: one more at most where its local matrices are the same, and few more at jumps, where it
+/// solves exactly.
+pub fn solves_on_mapped_cells_take_the_iterations_of_the_reference(device: &Cuda, scope: &Scope) {
+    let widths = || vec![0.3, 0.3, 0.2, 0.2];
+    let stretched = |degree: usize| {
+        let widths = [widths(), vec![0.25, 0.25, 0.3, 0.3], widths()];
+        BoxGrid::new(degree, &widths).unwrap().with_free_sides(FREE[0]).unwrap()
+    };
+    let n = if scope.has_every_kind { 8 } else { 4 };
+    for (name, grid, more) in [
+        ("bent", mapped(1, [n; 3], wavy, one), 1),
+        ("bent", mapped(2, [n; 3], wavy, one), 1),
+        ("gentle", mapped(2, [n; 3], straight, gentle), 1),
+        ("stretched", stretched(1), 2),
+        ("stretched", stretched(2), 2),
+    ] {
+        for smoother in SMOOTHERS {
+            let [wanted, found] = iterations(device, &grid, smoother);
+            let what = format!("{name}, degree {}, {smoother:?}: {found}, {wanted} on a CPU", grid.degree());
+            assert!(found <= wanted + more && wanted <= found + 1, "{what}");
+        }
+    }
 }

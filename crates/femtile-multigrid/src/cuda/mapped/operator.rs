@@ -30,9 +30,15 @@ pub(in super::super) fn numbers<T: Scalar>(geometry: &CellGeometry, kind: ShapeK
     of_cells.into_iter().flatten().map(T::from_f64).collect()
 }
 
-pub(in super::super) fn shape(degree: usize) -> PatchShape {
+/// Blocks limit registers where that makes none spill: compilers for sm_90 take up to twice as many as for sm_80.
+pub(in super::super) fn shape<T: Scalar>(degree: usize) -> PatchShape {
     let team = (degree + 1) * (degree + 1);
-    PatchShape { team, teams: (128 / team).max(1), blocks: 1 }
+    let blocks = match (degree, size_of::<T>()) {
+        (..3, _) | (_, 4) => 4,
+        (3, _) => 3,
+        _ => 1,
+    };
+    PatchShape { team, teams: (128 / team).max(1), blocks }
 }
 
 /// Returns the shared memory of a team in bytes.
@@ -50,7 +56,8 @@ pub(in super::super) fn program<T: Scalar>(degree: usize) -> Specialisation {
         ("POINTS", points.iter().map(|x| 2.0 * x - 1.0).collect()),
         ("WEIGHTS", weights),
     ]);
-    shape(degree).define(OPERATOR.of::<T>().define("FEMTILE_DEGREE", degree).header("tables.cuh", tables))
+    shape::<T>(degree)
+        .define(OPERATOR.of::<T>().define("FEMTILE_DEGREE", degree).header("tables.cuh", tables))
 }
 
 pub(in super::super) fn specialisations() -> Vec<Specialisation> {

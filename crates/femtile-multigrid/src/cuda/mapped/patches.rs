@@ -1,0 +1,145 @@
+use std::sync::{Mutex, PoisonError};
+
+use femtile_device::cuda::Kernel;
+use femtile_device::{Buffer, Cuda, Scalar, parallel};
+use femtile_linalg::precondition::polynomial::{largest_preconditioned, start_of_lanczos};
+use femtile_linalg::vector::VectorKernels;
+use femtile_linalg::{LinalgError, need};
+
+use super::super::smoother::additive::{self, Kind, compiled};
+use super::super::smoother::parts::{Part, parts};
+use super::super::smoother::tables::Modes;
+use super::super::smoother::{Compiled, Solve, colour};
+use super::super::{CudaBoxOperator, check_patches};
+use crate::cell_patches::vertex_patches;
+use crate::grid::{BoxGrid, all};
+use crate::smoother::{LARGEST, STEPS, patch_weights};
+use crate::{MultigridError, PostOrder};
+
+/// Nodes that a thread takes at least.
+const NODES: usize = 1 << 12;
+
+/// Schwarz smoothers on vertex patches of cells of any widths, shapes and coefficients on a GPU, additive or multiplicative,
+/// with the separable surrogates of the local matrices that CPUs use where coefficients do not jump:
+/// $\tilde A_j = \sum_a g_a\, K_a \otimes M_b \otimes M_c$ with the matrices of cells of width one and a factor $g_a$ for
+/// each axis and patch.
+///
+/// Differs from CPUs: surrogates also on rectangles of unequal widths with coefficient one, at coefficient jumps, and on
+/// patches around vertices along thin axes.
+///
+/// # Cost
+/// Additive: one residual, and a launch for each of eight colours of patches, which reads the residual at $(2k - 1)^3$ nodes
+/// of a patch and three factors, reads and writes x at these nodes, and takes six products with 1-D matrices of 2k − 1 rows.
+/// Set-up takes twelve Lanczos steps on the grid. Multiplicative: a residual of the whole grid for every colour, eight times
+/// as many; the patches of a colour have every cell once, so no work is done in vain.
+/// # Source
+/// `[cui2024]`, Alg. 2.3, eqs. (2.5), (2.6) and (2.15). Differs: separable surrogates.
+#[derive(Debug)]
+pub struct CudaMappedPatches<T: Scalar> {
+    device: Cuda,
+    grid: BoxGrid,
+    operator: CudaBoxOperator<T>,
+    residual: Mutex<Buffer<T, Cuda>>,
+    inside: Compiled,
+    /// The kernel of patches on free sides.
+    mirrored: Compiled,
+    /// Eigenvalues, 1-D weights, then the factors of stiffness of each patch, divided by the damping.
+    modes: Buffer<T, Cuda>,
+    is_additive: bool,
+}
+
+impl<T: Scalar> CudaMappedPatches<T> {
+    /// Vertex patches around every interior or free vertex.
+    ///
+    /// # Errors
+    /// [`MultigridError::Gpu`] for two axes, too high a degree, or one layer of cells without a vertex, and device errors.
+    pub fn new(device: &Cuda, grid: &BoxGrid, is_additive: bool) -> Result<Self, MultigridError> {
+        check_patches(grid)?;
+        let degree = grid.degree();
+        let [inside, mirrored] =
+            [false, true].map(|is_mirrored| compiled::<T>(degree, Kind { is_mirrored, is_by_patch: true }));
+        let has_free = grid.free_sides().as_flattened().contains(&true);
+        let of_free = has_free.then(|| mirrored.program.clone());
+        device.prepare([inside.program.clone()].into_iter().chain(of_free).collect());
+        let weights = patch_weights(&grid.geometry(), &vertex_patches(grid, [false; 3]));
+        let modes = |damping: f64| {
+            let modes = Modes::new(degree);
+            let mut numbers: Vec<T> = if is_additive { modes.with_hats() } else { modes.with_ones() };
+            numbers.extend(weights.as_flattened().iter().map(|weight| T::from_f64(weight / damping)));
+            Buffer::from_vec(device, numbers)
+        };
+        let mut patches = Self {
+            device: device.clone(),
+            grid: grid.clone(),
+            operator: CudaBoxOperator::new(device, grid)?,
+            residual: Mutex::new(Buffer::zeros(device, grid.n_nodes())?),
+            inside,
+            mirrored,
+            modes: modes(1.0)?,
+            is_additive,
+        };
+        if is_additive {
+            patches.modes = modes(LARGEST / patches.largest()?)?;
+        }
+        Ok(patches)
+    }
+
+    /// Applies one smoothing step to A x = b.
+    ///
+    /// # Errors
+    /// [`LinalgError::Length`] for a vector of another length, and device errors.
+    pub fn step(
+        &self,
+        x: &mut Buffer<T, Cuda>,
+        b: &Buffer<T, Cuda>,
+        order: PostOrder,
+    ) -> Result<(), LinalgError> {
+        need("x", self.grid.n_nodes(), x.len())?;
+        let mut r = self.residual.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.is_additive {
+            self.operator.residual(&mut r, b, x)?;
+            return self.correct(x, &r);
+        }
+        let mut colours: Vec<_> = all([2; 3]).map(|parities| parts(&self.grid, parities)).collect();
+        if order == PostOrder::Reversed {
+            colours.reverse();
+        }
+        for parts in colours.into_iter().filter(|parts| !parts.is_empty()) {
+            self.operator.residual(&mut r, b, x)?;
+            self.solve(&parts, x, &r)?;
+        }
+        Ok(())
+    }
+
+    /// Adds the local solutions of all patches for one residual.
+    fn correct(&self, x: &mut Buffer<T, Cuda>, r: &Buffer<T, Cuda>) -> Result<(), LinalgError> {
+        all([2; 3]).try_for_each(|parities| self.solve(&parts(&self.grid, parities), x, r))
+    }
+
+    /// Adds the local solutions of patches of one colour.
+    fn solve(&self, parts: &[Part], x: &mut Buffer<T, Cuda>, r: &Buffer<T, Cuda>) -> Result<(), LinalgError> {
+        let kernel = Kernel::<Solve<T>>::new(additive::NAME);
+        for part in parts {
+            let Compiled { program, shape, bytes } =
+                if part.is_mirrored { &self.mirrored } else { &self.inside };
+            let launch = shape.launch(part.counts.iter().product(), *bytes);
+            let colour = colour(&self.grid, part.counts, part.places, PostOrder::Same, [1.0; 3]);
+            let arguments = (x.write(), r.read(), self.modes.read(), colour);
+            // SAFETY: patches, or their halves at free sides, lie in the grid, for whose nodes x and r have values;
+            // patches of a colour write only their inner nodes, which are disjoint; modes are those of the degree, with
+            // three factors for each vertex of the grid.
+            unsafe { self.device.launch(program, &kernel, launch, arguments) }?;
+        }
+        Ok(())
+    }
+
+    /// Returns the largest eigenvalue of the operator preconditioned by one undamped additive step.
+    fn largest(&self) -> Result<f64, LinalgError> {
+        let start = parallel::map(self.grid.n_nodes(), NODES, |node| start_of_lanczos(node as u64));
+        let correct = |z: &mut Buffer<T, Cuda>, r: &Buffer<T, Cuda>| {
+            self.device.fill(z, T::ZERO)?;
+            self.correct(z, r)
+        };
+        largest_preconditioned(&self.operator, start, correct, STEPS)
+    }
+}
