@@ -33,6 +33,7 @@ pub fn specialisations() -> Vec<Specialisation> {
         smoother::specialisations(),
         operator::specialisations(),
         mapped::operator::specialisations(),
+        mapped::exact::specialisations(),
         mapped::coarsest::specialisations(),
         transfer::specialisations(),
         coarsest::specialisations(),

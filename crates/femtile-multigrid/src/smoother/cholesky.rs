@@ -45,6 +45,17 @@ impl Cholesky<f64> {
         Some(Self { width, entries })
     }
 
+    /// Returns the inverse of the matrix, `[n][n]`.
+    pub fn inverse(&self) -> Vec<f64> {
+        let n = self.entries.len() / self.width;
+        let mut inverse = vec![0.0; n * n];
+        for (row, column) in inverse.chunks_exact_mut(n.max(1)).enumerate() {
+            column[row] = 1.0;
+            self.solve(column);
+        }
+        inverse
+    }
+
     /// Converts to another precision.
     pub fn to<T: Scalar>(&self) -> Cholesky<T> {
         Cholesky {
@@ -97,6 +108,11 @@ mod tests {
             for (i, b) in b.iter().enumerate() {
                 let product: f64 = (0..n).map(|j| entry(i, j) * x[j]).sum();
                 assert!((product - b).abs() < 1e-12, "{n} {width}, row {i}");
+            }
+            let inverse = cholesky.inverse();
+            for (i, x) in x.iter().enumerate() {
+                let product: f64 = inverse[i * n..(i + 1) * n].iter().zip(&b).map(|(f, b)| f * b).sum();
+                assert!((product - x).abs() < 1e-12, "inverse {n} {width}, row {i}");
             }
         }
     }

@@ -1,7 +1,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use femtile_device::Cpu;
+use femtile_device::{Cpu, parallel};
 use femtile_sum_factorization::SumFactorization;
 
 use super::cholesky::Cholesky;
@@ -42,11 +42,45 @@ impl<T: SumFactorization> ExactSolve<'_, T> {
 
 impl<T: SumFactorization> ExactPatches<T> {
     pub fn new(cpu: &Cpu, grid: &BoxGrid, geometry: &CellGeometry, spans: &Spans) -> Self {
+        let found = JumpPatches::new((grid, geometry), spans, size_of::<T>());
+        let corner = |cell: [usize; 3]| number_of(geometry, cell);
+        let of_patches =
+            found.patches.iter().map(|patch| (corner(patch.vertex), (patch.kind, T::from_f64(patch.scale))));
+        Self {
+            of_patches: of_patches.collect(),
+            factors: found.factored(cpu, (grid, geometry), spans, |factor| factor.to()),
+        }
+    }
+
+    /// Returns the exact local solve of the patch around a vertex, if it has one.
+    pub fn of(&self, corner: u32) -> Option<ExactSolve<'_, T>> {
+        let &(kind, scale) = self.of_patches.get(&corner)?;
+        Some(ExactSolve { factor: &self.factors[kind as usize], scale })
+    }
+}
+
+/// A patch with coefficient jumps.
+pub(crate) struct JumpPatch {
+    /// The vertex, by its index along each axis.
+    pub vertex: [usize; 3],
+    pub kind: u32,
+    /// Its inverse is that of its kind times this.
+    pub scale: f64,
+}
+
+/// The patches with coefficient jumps, and their kinds: one for all patches of the same shape up to scaling.
+pub(crate) struct JumpPatches {
+    pub patches: Vec<JumpPatch>,
+    /// The first patch of each kind, by its place among the spans.
+    kinds: Vec<[usize; 3]>,
+}
+
+impl JumpPatches {
+    /// Finds patches and kinds whose matrices, of numbers of so many bytes, take 1 GiB at most; none beyond.
+    pub fn new((grid, geometry): (&BoxGrid, &CellGeometry), spans: &Spans, bytes: usize) -> Self {
         let local = LocalMatrices::new(grid, geometry);
-        let (mut known, mut factors) = (HashMap::new(), Vec::new());
-        let mut of_patches = HashMap::new();
-        let mut n_factored = 0;
-        let mut workspace = ProductWorkspace::default();
+        let (mut known, mut found) = (HashMap::new(), Self { patches: Vec::new(), kinds: Vec::new() });
+        let mut n_numbers = 0;
         for at in all(spans.each_ref().map(Vec::len)) {
             let spans = [0, 1, 2].map(|axis| &spans[axis][at[axis]]);
             let cells = cells_of(spans);
@@ -55,24 +89,39 @@ impl<T: SumFactorization> ExactPatches<T> {
             }
             let (key, size) = local.key(spans, &cells);
             if !known.contains_key(&key) {
-                if n_factored + local.n_inside(spans).pow(2) > MOST_BYTES / size_of::<T>() {
+                if n_numbers + local.n_inside(spans).pow(2) > MOST_BYTES / bytes {
                     continue;
                 }
-                known.insert(key.clone(), (factors.len() as u32, size));
-                n_factored += local.n_inside(spans).pow(2);
-                factors.push(local.factor(cpu, spans, &cells, &mut workspace).to());
+                known.insert(key.clone(), (found.kinds.len() as u32, size));
+                n_numbers += local.n_inside(spans).pow(2);
+                found.kinds.push(at);
             }
             let (kind, of_kind) = known[&key];
-            of_patches.insert(local.corner(spans.map(Span::vertex)), (kind, T::from_f64(of_kind / size)));
+            found.patches.push(JumpPatch { vertex: spans.map(Span::vertex), kind, scale: of_kind / size });
         }
-        Self { of_patches, factors }
+        found
     }
 
-    /// Returns the exact local solve of the patch around a vertex, if it has one.
-    pub fn of(&self, corner: u32) -> Option<ExactSolve<'_, T>> {
-        let &(kind, scale) = self.of_patches.get(&corner)?;
-        Some(ExactSolve { factor: &self.factors[kind as usize], scale })
+    /// Returns what `of` makes of the factor of the matrix of each kind.
+    pub fn factored<R: Send>(
+        &self,
+        cpu: &Cpu,
+        (grid, geometry): (&BoxGrid, &CellGeometry),
+        spans: &Spans,
+        of: impl Fn(Cholesky<f64>) -> R + Sync,
+    ) -> Vec<R> {
+        let local = LocalMatrices::new(grid, geometry);
+        parallel::map(self.kinds.len(), 1, |kind| {
+            let spans = [0, 1, 2].map(|axis| &spans[axis][self.kinds[kind][axis]]);
+            of(local.factor(cpu, spans, &cells_of(spans), &mut ProductWorkspace::default()))
+        })
     }
+}
+
+/// Returns the number of a corner.
+fn number_of(geometry: &CellGeometry, at: [usize; 3]) -> u32 {
+    let strides = geometry.corner_strides();
+    (0..3).map(|axis| strides[axis] * at[axis]).sum::<usize>() as u32
 }
 
 /// Returns whether coefficients of these cells jump.
@@ -108,11 +157,6 @@ impl<'a> LocalMatrices<'a> {
         self.own(spans).iter().map(ExactSizeIterator::len).product()
     }
 
-    fn corner(&self, cell: [usize; 3]) -> u32 {
-        let strides = self.geometry.corner_strides();
-        (0..3).map(|axis| strides[axis] * cell[axis]).sum::<usize>() as u32
-    }
-
     /// Returns open ends and cell shapes relative to the first cell as a key, and the size, which scales the matrix.
     fn key(&self, spans: [&Span; 3], cells: &[[usize; 3]]) -> (Vec<i64>, f64) {
         let maps: Vec<_> = cells.iter().map(|&cell| self.geometry.map(cell)).collect();
@@ -140,7 +184,7 @@ impl<'a> LocalMatrices<'a> {
         let has = spans.map(|span| !span.cells.is_empty());
         let of_cell: Vec<[usize; 3]> = all(has.map(|has| if has { self.degree + 1 } else { 1 })).collect();
         for &cell in cells {
-            let shape = self.cells.shapes.of(self.corner(cell) as usize);
+            let shape = self.cells.shapes.of(number_of(self.geometry, cell) as usize);
             let matrix = self.cells.product.matrix(cpu, shape, workspace);
             let place = |at: &[usize; 3]| {
                 let of_patch =

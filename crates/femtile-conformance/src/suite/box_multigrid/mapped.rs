@@ -23,6 +23,11 @@ fn gentle([x, y, z]: [usize; 3]) -> f64 {
     1.0 + ((3 * x + 5 * y + 2 * z) % 5) as f64 / 2.0
 }
 
+/// Jumps by 10⁴ from one pair of cells to the next along each axis.
+fn checkered([x, y, z]: [usize; 3]) -> f64 {
+    if (x / 2 + y / 2 + z / 2).is_multiple_of(2) { 1.0 } else { 1e4 }
+}
+
 fn one(_: [usize; 3]) -> f64 {
     1.0
 }
@@ -114,6 +119,14 @@ pub fn steps_on_mapped_cells_agree_with_the_reference(device: &Cuda, scope: &Sco
     for grid in with_free_sides(&mapped(2, [4, 2, 3], wavy, gentle)) {
         smooths::<f64>(device, [&grid; 2], 1e-10);
     }
+    // Jumps, where patches are solved exactly.
+    for degree in 1..=if scope.has_every_kind { 5 } else { 2 } {
+        smooths::<f64>(device, [&mapped(degree, [4, 4, 6], straight, checkered); 2], 1e-10);
+        smooths::<f32>(device, [&mapped(degree, [4; 3], straight, checkered); 2], 2e-4);
+        for grid in with_free_sides(&mapped(degree, [4, 2, 3], wavy, checkered)) {
+            smooths::<f64>(device, [&grid; 2], 1e-9);
+        }
+    }
     // Unequal widths with coefficient one, for which the CPU has no surrogates of its own.
     let pairs = |degree: usize| {
         let widths = [vec![0.3, 0.3, 0.2, 0.2], vec![0.25, 0.3, 0.2], vec![0.4, 0.4, 0.3]];
@@ -155,6 +168,7 @@ pub fn cycles_on_mapped_cells_are_those_of_the_reference(device: &Cuda, scope: &
     cycles_agree::<f64>(device, &mapped(2, [2, 2, 1], wavy, gentle).with_free_sides(FREE[3]).unwrap(), 1e-10);
     let grid = mapped(2, [4, 2, 3], wavy, gentle);
     cycles_agree::<f64>(device, &grid.with_free_sides(FREE[2]).unwrap(), 1e-10);
+    cycles_agree::<f64>(device, &mapped(2, [4, 4, 3], wavy, checkered), 1e-9);
     if scope.has_every_kind {
         for grid in (1..=5).flat_map(|degree| with_free_sides(&mapped(degree, [8, 4, 6], wavy, gentle))) {
             cycles_agree::<f64>(device, &grid, 1e-10);
@@ -184,8 +198,8 @@ fn iterations(device: &Cuda, grid: &BoxGrid, smoother: Smoother) -> [usize; 2] {
     })
 }
 
-/// As many iterations as on a CPU: one more at most where its local matrices are the same, and few more at jumps, where it
-/// solves exactly.
+/// As many iterations as on a CPU: one more at most where the local matrices are the same, and two on unequal widths, where
+/// those of a CPU are exact.
 pub fn solves_on_mapped_cells_take_the_iterations_of_the_reference(device: &Cuda, scope: &Scope) {
     let widths = || vec![0.3, 0.3, 0.2, 0.2];
     let stretched = |degree: usize| {
@@ -197,6 +211,8 @@ pub fn solves_on_mapped_cells_take_the_iterations_of_the_reference(device: &Cuda
         ("bent", mapped(1, [n; 3], wavy, one), 1),
         ("bent", mapped(2, [n; 3], wavy, one), 1),
         ("gentle", mapped(2, [n; 3], straight, gentle), 1),
+        ("jumps", mapped(2, [n; 3], wavy, checkered), 1),
+        ("jumps", mapped(1, [n; 3], straight, checkered), 1),
         ("stretched", stretched(1), 2),
         ("stretched", stretched(2), 2),
     ] {

@@ -2,6 +2,7 @@
 //! the exact solver of the coarsest grid.
 
 pub(super) mod coarsest;
+pub(super) mod exact;
 pub(super) mod operator;
 mod patches;
 

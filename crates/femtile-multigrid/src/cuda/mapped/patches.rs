@@ -11,25 +11,29 @@ use super::super::smoother::parts::{Part, parts};
 use super::super::smoother::tables::Modes;
 use super::super::smoother::{Compiled, Solve, colour};
 use super::super::{CudaBoxOperator, check_patches};
+use super::exact::ExactSolves;
 use crate::cell_patches::vertex_patches;
 use crate::grid::{BoxGrid, all};
-use crate::smoother::{LARGEST, STEPS, patch_weights};
+use crate::smoother::{JumpPatches, LARGEST, STEPS, patch_weights};
 use crate::{MultigridError, PostOrder};
 
+/// A factor of stiffness with which the kernel of surrogates adds nothing, so that the exact solve is the only one.
+const LEFT_OUT: f64 = 1e30;
 /// Nodes that a thread takes at least.
 const NODES: usize = 1 << 12;
 
 /// Schwarz smoothers on vertex patches of cells of any widths, shapes and coefficients on a GPU, additive or multiplicative,
-/// with the separable surrogates of the local matrices that CPUs use where coefficients do not jump:
+/// with the local solves of CPUs: separable surrogates
 /// $\tilde A_j = \sum_a g_a\, K_a \otimes M_b \otimes M_c$ with the matrices of cells of width one and a factor $g_a$ for
-/// each axis and patch.
+/// each axis and patch, and exact ones where coefficients jump.
 ///
-/// Differs from CPUs: surrogates also on rectangles of unequal widths with coefficient one, at coefficient jumps, and on
-/// patches around vertices along thin axes.
+/// Differs from CPUs: surrogates also on rectangles of unequal widths with coefficient one, and patches around vertices also
+/// along thin axes.
 ///
 /// # Cost
 /// Additive: one residual, and a launch for each of eight colours of patches, which reads the residual at $(2k - 1)^3$ nodes
-/// of a patch and three factors, reads and writes x at these nodes, and takes six products with 1-D matrices of 2k − 1 rows.
+/// of a patch and three factors, reads and writes x at these nodes, and takes six products with 1-D matrices of 2k − 1 rows;
+/// a patch with a jump reads $(2k - 1)^6$ numbers of its inverse.
 /// Set-up takes twelve Lanczos steps on the grid. Multiplicative: a residual of the whole grid for every colour, eight times
 /// as many; the patches of a colour have every cell once, so no work is done in vain.
 /// # Source
@@ -45,6 +49,7 @@ pub struct CudaMappedPatches<T: Scalar> {
     mirrored: Compiled,
     /// Eigenvalues, 1-D weights, then the factors of stiffness of each patch, divided by the damping.
     modes: Buffer<T, Cuda>,
+    exact: Option<ExactSolves<T>>,
     is_additive: bool,
 }
 
@@ -61,7 +66,13 @@ impl<T: Scalar> CudaMappedPatches<T> {
         let has_free = grid.free_sides().as_flattened().contains(&true);
         let of_free = has_free.then(|| mirrored.program.clone());
         device.prepare([inside.program.clone()].into_iter().chain(of_free).collect());
-        let weights = patch_weights(&grid.geometry(), &vertex_patches(grid, [false; 3]));
+        let (geometry, spans) = (grid.geometry(), vertex_patches(grid, [false; 3]));
+        let mut weights = patch_weights(&geometry, &spans);
+        let jumps = JumpPatches::new((grid, &geometry), &spans, size_of::<T>());
+        for patch in &jumps.patches {
+            let strides = geometry.corner_strides();
+            weights[(0..3).map(|axis| strides[axis] * patch.vertex[axis]).sum::<usize>()] = [LEFT_OUT; 3];
+        }
         let modes = |damping: f64| {
             let modes = Modes::new(degree);
             let mut numbers: Vec<T> = if is_additive { modes.with_hats() } else { modes.with_ones() };
@@ -76,10 +87,16 @@ impl<T: Scalar> CudaMappedPatches<T> {
             inside,
             mirrored,
             modes: modes(1.0)?,
+            exact: match jumps.patches.is_empty() {
+                true => None,
+                false => Some(ExactSolves::new(device, grid, &spans, jumps)?),
+            },
             is_additive,
         };
         if is_additive {
-            patches.modes = modes(LARGEST / patches.largest()?)?;
+            let damping = LARGEST / patches.largest()?;
+            patches.modes = modes(damping)?;
+            patches.exact.as_mut().map_or(Ok(()), |exact| exact.damp(damping))?;
         }
         Ok(patches)
     }
@@ -100,24 +117,33 @@ impl<T: Scalar> CudaMappedPatches<T> {
             self.operator.residual(&mut r, b, x)?;
             return self.correct(x, &r);
         }
-        let mut colours: Vec<_> = all([2; 3]).map(|parities| parts(&self.grid, parities)).collect();
+        let mut colours: Vec<_> = all([2; 3]).collect();
         if order == PostOrder::Reversed {
             colours.reverse();
         }
-        for parts in colours.into_iter().filter(|parts| !parts.is_empty()) {
-            self.operator.residual(&mut r, b, x)?;
-            self.solve(&parts, x, &r)?;
+        for parities in colours {
+            let parts = parts(&self.grid, parities);
+            if !parts.is_empty() {
+                self.operator.residual(&mut r, b, x)?;
+                self.solve(parities, &parts, x, &r)?;
+            }
         }
         Ok(())
     }
 
     /// Adds the local solutions of all patches for one residual.
     fn correct(&self, x: &mut Buffer<T, Cuda>, r: &Buffer<T, Cuda>) -> Result<(), LinalgError> {
-        all([2; 3]).try_for_each(|parities| self.solve(&parts(&self.grid, parities), x, r))
+        all([2; 3]).try_for_each(|parities| self.solve(parities, &parts(&self.grid, parities), x, r))
     }
 
     /// Adds the local solutions of patches of one colour.
-    fn solve(&self, parts: &[Part], x: &mut Buffer<T, Cuda>, r: &Buffer<T, Cuda>) -> Result<(), LinalgError> {
+    fn solve(
+        &self,
+        parities: [usize; 3],
+        parts: &[Part],
+        x: &mut Buffer<T, Cuda>,
+        r: &Buffer<T, Cuda>,
+    ) -> Result<(), LinalgError> {
         let kernel = Kernel::<Solve<T>>::new(additive::NAME);
         for part in parts {
             let Compiled { program, shape, bytes } =
@@ -130,7 +156,7 @@ impl<T: Scalar> CudaMappedPatches<T> {
             // three factors for each vertex of the grid.
             unsafe { self.device.launch(program, &kernel, launch, arguments) }?;
         }
-        Ok(())
+        self.exact.as_ref().map_or(Ok(()), |exact| exact.solve(parities, x, r, &self.modes))
     }
 
     /// Returns the largest eigenvalue of the operator preconditioned by one undamped additive step.
