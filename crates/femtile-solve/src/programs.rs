@@ -138,9 +138,10 @@ impl Outline {
 
     fn of_grids(&self, options: &GmgOptions, widths: &[Vec<f64>]) -> Vec<Specialisation> {
         let Ok(grid) = BoxGrid::new(self.space.degree, widths) else { return Vec::new() };
+        let varies = self.coefficients.as_ref().is_some_and(|[sigma, ..]| !sigma.is_constant_by_cell());
         match options.precision {
-            LevelPrecision::F32 => multigrid_programs::<f32>(&grid, options.smoother),
-            LevelPrecision::F64 => multigrid_programs::<f64>(&grid, options.smoother),
+            LevelPrecision::F32 => multigrid_programs::<f32>(&grid, options.smoother, varies),
+            LevelPrecision::F64 => multigrid_programs::<f64>(&grid, options.smoother, varies),
         }
     }
 }

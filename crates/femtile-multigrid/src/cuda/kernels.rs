@@ -56,19 +56,17 @@ impl<T: Scalar> BoxKernels<T> for Cuda {
     }
 
     fn box_smoother(&self, grid: &BoxGrid, smoother: Smoother) -> Result<Self::BoxSmoother, MultigridError> {
-        let kernel = match smoother {
-            Smoother::VertexPatch => PatchKernel::fastest::<T>(grid),
-            Smoother::AdditivePatch => PatchKernel::Additive,
-            Smoother::Chebyshev | Smoother::GaussSeidel => {
-                let message = "only the smoothers on vertex patches have kernels".into();
-                return Err(MultigridError::Gpu { message });
-            }
-        };
+        if !smoother.has_patches() {
+            let message = "only the smoothers on vertex patches have kernels".into();
+            return Err(MultigridError::Gpu { message });
+        }
         check_patches(grid)?;
         if equal_widths(grid).is_err() {
-            let patches = CudaMappedPatches::new(self, grid, smoother == Smoother::AdditivePatch)?;
+            let is_additive = smoother != Smoother::VertexPatch;
+            let patches = CudaMappedPatches::new(self, grid, is_additive)?;
             return Ok(CudaSmoother::Mapped(Arc::new(patches)));
         }
+        let kernel = PatchKernel::of_equal_cells::<T>(grid, smoother);
         Ok(CudaSmoother::Patches(Arc::new(CudaPatches::new(self, grid, kernel, None)?)))
     }
 

@@ -189,7 +189,8 @@ impl<T: Scalar> LinearOperator<T, Cuda> for CudaBoxOperator<T> {
     }
 }
 
-fn of_product<T: Scalar>(hook: &CudaHook<'_>) -> Specialisation {
+/// Returns the program of the end of a product.
+pub(super) fn of_product<T: Scalar>(hook: &CudaHook<'_>) -> Specialisation {
     PRODUCT.of::<T>().header("hook.cuh", hook.source())
 }
 
@@ -210,9 +211,10 @@ fn scales_of_stencil<T: Scalar>(grid: &BoxGrid) -> Option<[f64; 3]> {
     equal_widths(grid).ok().filter(|_| is_stencil).map(scales)
 }
 
-/// Returns the program for a grid.
-pub(super) fn of_grid<T: Scalar>(grid: &BoxGrid) -> Specialisation {
-    Kind::of::<T>(grid).program::<T>(grid)
+/// Returns the program for a grid, or for its rectangles with a coefficient that varies.
+pub(super) fn of_grid<T: Scalar>(grid: &BoxGrid, varies: bool) -> Specialisation {
+    let kind = if varies && grid.mapping().is_none() { Kind::ByCell } else { Kind::of::<T>(grid) };
+    kind.program::<T>(grid)
 }
 
 fn program<T: Scalar>(degree: usize, is_by_cell: bool) -> Specialisation {

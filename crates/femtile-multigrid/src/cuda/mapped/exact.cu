@@ -72,14 +72,18 @@ extern "C" __global__ void __launch_bounds__(FEMTILE_THREADS) vertex_patch_exact
     __syncthreads();
     const T* const inverse = inverses + __ldg(begins + __ldg(patch + 3));
     const u32 lane = threadIdx.x % WARP;
+    T* const solution = values + n;
     for (u32 i = threadIdx.x / WARP; i < n; i += N_WARPS) {
         T sum = 0;
         for (u32 j = lane; j < n; j += WARP) sum += __ldg(inverse + (u64)i * n + j) * values[j];
-        const T total = (T)warp_sum((double)sum);
-        if (lane == 0) {
-            u32 at[3];
-            lines.place(at, i);
-            x[lines.node(at)] += lines.weight(hats, at) * __ldg(scales + number) * total;
-        }
+        sum = (T)warp_sum((double)sum);
+        if (lane == 0) solution[i] = sum;
+    }
+    __syncthreads();
+    const T scale = __ldg(scales + number);
+    for (u32 i = threadIdx.x; i < n; i += FEMTILE_THREADS) {
+        u32 at[3];
+        lines.place(at, i);
+        x[lines.node(at)] += lines.weight(hats, at) * scale * solution[i];
     }
 }

@@ -18,7 +18,8 @@ const THREADS: u32 = 128;
 
 type Solve<T> = (Write<T>, Read<T>, Read<T>, Read<u32>, Read<T>, Read<u64>, Read<T>, Structure);
 
-fn program<T: Scalar>(degree: usize) -> Specialisation {
+/// Returns the program of the solves.
+pub(super) fn program<T: Scalar>(degree: usize) -> Specialisation {
     EXACT.of::<T>().define("FEMTILE_DEGREE", degree).define("FEMTILE_THREADS", THREADS)
 }
 
@@ -119,7 +120,7 @@ impl<T: Scalar> ExactSolves<T> {
         if own.is_empty() {
             return Ok(());
         }
-        let bytes = (2 * self.grid.degree() - 1).pow(3) * size_of::<T>();
+        let bytes = 2 * (2 * self.grid.degree() - 1).pow(3) * size_of::<T>();
         let launch = Launch::line(own.len(), THREADS).shared(bytes);
         let colour = colour(&self.grid, [own.len(), 1, 1], [own.start, 0, 0], PostOrder::Same, [1.0; 3]);
         let arguments = (
@@ -134,7 +135,7 @@ impl<T: Scalar> ExactSolves<T> {
         );
         let kernel = Kernel::<Solve<T>>::new("vertex_patch_exact");
         // SAFETY: patches lie in the grid, for whose nodes x and r have values; those of a colour have disjoint inner nodes,
-        // at most as many as values fit in shared memory; kinds have as many rows as their patches have inner nodes; modes
+        // at most as many as pairs of values fit in shared memory; kinds have as many rows as their patches have inner nodes; modes
         // begin with eigenvalues and 1-D weights.
         Ok(unsafe { self.device.launch(&self.program, &kernel, launch, arguments) }?)
     }

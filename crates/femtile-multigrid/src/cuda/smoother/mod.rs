@@ -12,7 +12,7 @@ use femtile_linalg::{LinalgError, need};
 use super::shape::PatchShape;
 use super::{HIGHEST_DEGREE, check, equal_widths, scales, stencil};
 use crate::grid::{BoxGrid, all};
-use crate::{MultigridError, PostOrder};
+use crate::{MultigridError, PostOrder, Smoother};
 use additive::{Additive, Kind};
 pub use colour::{COLOUR_HEADER, colour};
 use parts::Part;
@@ -201,6 +201,11 @@ impl PatchKernel {
             degree if degree <= of_whole => Self::Whole,
             _ => Self::Skeleton,
         }
+    }
+
+    /// Returns the kernel of a smoother on vertex patches of equal cells.
+    pub(super) fn of_equal_cells<T: Scalar>(grid: &BoxGrid, smoother: Smoother) -> Self {
+        if smoother == Smoother::AdditivePatch { Self::Additive } else { Self::fastest::<T>(grid) }
     }
 
     fn shape<T: Scalar>(self, degree: usize) -> PatchShape {
