@@ -41,8 +41,8 @@ mod tensor;
 mod transfer;
 
 pub use cuda::{
-    CudaBoxOperator, CudaMappedPatches, CudaPatches, CudaTransfer, PatchKernel, PatchShape,
-    multigrid_programs, specialisations as cuda_specialisations, thin_axis, unsupported_on_gpu,
+    CudaBoxOperator, CudaPatches, CudaTransfer, PatchKernel, PatchShape, multigrid_programs,
+    specialisations as cuda_specialisations, thin_axis, unsupported_on_gpu,
 };
 pub use cycle::{Multigrid, MultigridConfig, check_coarsening};
 pub use error::MultigridError;

@@ -17,7 +17,7 @@ use femtile_device::cuda::Specialisation;
 use crate::MultigridError;
 use crate::cell_patches::vertex_patches;
 use crate::grid::BoxGrid;
-pub use mapped::CudaMappedPatches;
+use mapped::CudaMappedPatches;
 pub use operator::CudaBoxOperator;
 pub use programs::multigrid_programs;
 pub use shape::PatchShape;

@@ -22,6 +22,15 @@ pub(crate) enum ShapeKind {
 }
 
 impl ShapeKind {
+    /// Returns the kind for cells; the compact one for rectangles where `has_cubes`.
+    pub fn of(geometry: &CellGeometry, dimension: usize, has_cubes: bool) -> Self {
+        match (dimension, geometry.is_rectangular() && has_cubes) {
+            (2, _) => Self::Bilinear,
+            (_, true) => Self::Rectangular,
+            _ => Self::Trilinear,
+        }
+    }
+
     /// Returns the numbers per cell.
     pub fn len(self) -> usize {
         match self {
@@ -45,13 +54,8 @@ impl ShapeKind {
 }
 
 impl<T: SumFactorization> Shapes<T> {
-    /// Computes the data of all cells; the compact form for rectangles where `has_cubes`.
-    pub fn new(geometry: &CellGeometry, dimension: usize, has_cubes: bool) -> Self {
-        let kind = match (dimension, geometry.is_rectangular() && has_cubes) {
-            (2, _) => ShapeKind::Bilinear,
-            (_, true) => ShapeKind::Rectangular,
-            _ => ShapeKind::Trilinear,
-        };
+    /// Computes the data of all cells.
+    pub fn new(geometry: &CellGeometry, kind: ShapeKind) -> Self {
         let (n, strides) = (geometry.n_corners(), geometry.corner_strides());
         let mut entries = vec![T::ZERO; n.iter().product::<usize>() * kind.len()];
         for cell in all(geometry.cells()) {

@@ -9,12 +9,14 @@ use super::mapped_patch::cells_of;
 use crate::axis::unknowns;
 use crate::cell_patches::{Span, Spans};
 use crate::grid::{BoxGrid, all};
-use crate::mapped::{CellGeometry, MappedCells, ProductWorkspace};
+use crate::mapped::{CellGeometry, CellProduct, ProductWorkspace, ShapeKind, kind_of};
 
 /// Ratio of coefficients in a patch from which they count as a jump.
 const JUMP: f64 = 4.0;
-/// Most bytes of all factors of a grid.
-const MOST_BYTES: usize = 1 << 30;
+/// Ratio of widths in a patch of rectangles from which they count as one.
+const WIDER: f64 = 1.2;
+/// Most bytes of all factors, or inverses, of a grid.
+pub(crate) const MOST_BYTES: usize = 1 << 30;
 /// Relative difference below which patch shapes count as equal.
 const ROUNDING: f64 = 1e-9;
 
@@ -42,7 +44,7 @@ impl<T: SumFactorization> ExactSolve<'_, T> {
 
 impl<T: SumFactorization> ExactPatches<T> {
     pub fn new(cpu: &Cpu, grid: &BoxGrid, geometry: &CellGeometry, spans: &Spans) -> Self {
-        let found = JumpPatches::new((grid, geometry), spans, size_of::<T>());
+        let found = JumpPatches::new((grid, geometry), spans, MOST_BYTES / size_of::<T>());
         let corner = |cell: [usize; 3]| number_of(geometry, cell);
         let of_patches =
             found.patches.iter().map(|patch| (corner(patch.vertex), (patch.kind, T::from_f64(patch.scale))));
@@ -59,7 +61,7 @@ impl<T: SumFactorization> ExactPatches<T> {
     }
 }
 
-/// A patch with coefficient jumps.
+/// A patch with a jump.
 pub(crate) struct JumpPatch {
     /// The vertex, by its index along each axis.
     pub vertex: [usize; 3],
@@ -68,7 +70,8 @@ pub(crate) struct JumpPatch {
     pub scale: f64,
 }
 
-/// The patches with coefficient jumps, and their kinds: one for all patches of the same shape up to scaling.
+/// The patches with jumps of coefficients, or of the widths of rectangles with coefficient one, and their kinds: one for all
+/// patches of the same shape up to scaling.
 pub(crate) struct JumpPatches {
     pub patches: Vec<JumpPatch>,
     /// The first patch of each kind, by its place among the spans.
@@ -76,20 +79,20 @@ pub(crate) struct JumpPatches {
 }
 
 impl JumpPatches {
-    /// Finds patches and kinds whose matrices, of numbers of so many bytes, take 1 GiB at most; none beyond.
-    pub fn new((grid, geometry): (&BoxGrid, &CellGeometry), spans: &Spans, bytes: usize) -> Self {
+    /// Finds patches, and kinds while their matrices have `most` numbers at most; patches of further kinds are left out.
+    pub fn new((grid, geometry): (&BoxGrid, &CellGeometry), spans: &Spans, most: usize) -> Self {
         let local = LocalMatrices::new(grid, geometry);
         let (mut known, mut found) = (HashMap::new(), Self { patches: Vec::new(), kinds: Vec::new() });
         let mut n_numbers = 0;
         for at in all(spans.each_ref().map(Vec::len)) {
             let spans = [0, 1, 2].map(|axis| &spans[axis][at[axis]]);
             let cells = cells_of(spans);
-            if !jumps(geometry, &cells) {
+            if !jumps(geometry, &cells) && !has_unequal_widths(grid, spans) {
                 continue;
             }
             let (key, size) = local.key(spans, &cells);
             if !known.contains_key(&key) {
-                if n_numbers + local.n_inside(spans).pow(2) > MOST_BYTES / bytes {
+                if n_numbers + local.n_inside(spans).pow(2) > most {
                     continue;
                 }
                 known.insert(key.clone(), (found.kinds.len() as u32, size));
@@ -111,9 +114,10 @@ impl JumpPatches {
         of: impl Fn(Cholesky<f64>) -> R + Sync,
     ) -> Vec<R> {
         let local = LocalMatrices::new(grid, geometry);
+        let product = CellProduct::new(grid.degree(), local.kind);
         parallel::map(self.kinds.len(), 1, |kind| {
             let spans = [0, 1, 2].map(|axis| &spans[axis][self.kinds[kind][axis]]);
-            of(local.factor(cpu, spans, &cells_of(spans), &mut ProductWorkspace::default()))
+            of(local.factor(cpu, spans, &cells_of(spans), &product))
         })
     }
 }
@@ -130,22 +134,27 @@ fn jumps(geometry: &CellGeometry, cells: &[[usize; 3]]) -> bool {
     of().fold(0.0, f64::max) > JUMP * of().fold(f64::INFINITY, f64::min)
 }
 
+/// Returns whether widths of rectangles with coefficient one jump along an axis.
+fn has_unequal_widths(grid: &BoxGrid, spans: [&Span; 3]) -> bool {
+    let jumps = |axis: usize| {
+        let widths = &grid.widths(axis)[spans[axis].cells.clone()];
+        let of = |pick: fn(f64, f64) -> f64, start| widths.iter().copied().fold(start, pick);
+        of(f64::max, 0.0) > WIDER * of(f64::min, f64::INFINITY)
+    };
+    grid.mapping().is_none() && (0..3).any(jumps)
+}
+
 /// Assembly of patch matrices from cell matrices.
 struct LocalMatrices<'a> {
     geometry: &'a CellGeometry,
-    cells: MappedCells<f64>,
+    kind: ShapeKind,
     degree: usize,
     dimension: usize,
 }
 
 impl<'a> LocalMatrices<'a> {
     fn new(grid: &BoxGrid, geometry: &'a CellGeometry) -> Self {
-        Self {
-            geometry,
-            cells: MappedCells::new(grid, geometry),
-            degree: grid.degree(),
-            dimension: grid.dimension(),
-        }
+        Self { geometry, kind: kind_of(grid, geometry), degree: grid.degree(), dimension: grid.dimension() }
     }
 
     /// Returns the inner nodes of a patch along each axis.
@@ -177,15 +186,16 @@ impl<'a> LocalMatrices<'a> {
         cpu: &Cpu,
         spans: [&Span; 3],
         cells: &[[usize; 3]],
-        workspace: &mut ProductWorkspace<f64>,
+        product: &CellProduct<f64>,
     ) -> Cholesky<f64> {
         let (n, own) = (self.n_inside(spans), self.own(spans));
+        let mut workspace = ProductWorkspace::default();
         let mut rows = vec![0.0; n * n];
         let has = spans.map(|span| !span.cells.is_empty());
         let of_cell: Vec<[usize; 3]> = all(has.map(|has| if has { self.degree + 1 } else { 1 })).collect();
         for &cell in cells {
-            let shape = self.cells.shapes.of(number_of(self.geometry, cell) as usize);
-            let matrix = self.cells.product.matrix(cpu, shape, workspace);
+            let shape = self.kind.numbers(&self.geometry.map(cell), self.geometry.coefficient(cell));
+            let matrix = product.matrix(cpu, &shape, &mut workspace);
             let place = |at: &[usize; 3]| {
                 let of_patch =
                     [0, 1, 2].map(|axis| at[axis] + self.degree * (cell[axis] - spans[axis].cells.start));

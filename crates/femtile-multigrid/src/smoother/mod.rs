@@ -20,7 +20,7 @@ use chebyshev::Chebyshev;
 pub(crate) use cholesky::Cholesky;
 use direct::Direct;
 pub(crate) use direct::{band_width, for_entries, unknowns};
-pub(crate) use exact::{JumpPatch, JumpPatches};
+pub(crate) use exact::{JumpPatch, JumpPatches, MOST_BYTES};
 use gauss_seidel::GaussSeidel;
 pub(crate) use local::scale;
 use mapped_patch::MappedPatches;

@@ -72,11 +72,16 @@ pub fn residuals_on_mapped_cells_agree_with_the_reference(device: &Cuda, scope: 
 }
 
 /// Compares steps of a smoother from random values with those of a CPU on a grid whose patches have the same surrogates.
-fn smooths<T: SumFactorization>(device: &Cuda, [grid, on_cpu]: [&BoxGrid; 2], tolerance: f64) {
+fn smooths<T: SumFactorization>(
+    device: &Cuda,
+    [grid, on_cpu]: [&BoxGrid; 2],
+    smoothers: &[Smoother],
+    tolerance: f64,
+) {
     let mut random = Random::new(11);
     let (start, b) = (values::<T>(grid, &mut random), values::<T>(grid, &mut random));
     let cpu = Cpu::new(1).unwrap();
-    for smoother in SMOOTHERS {
+    for &smoother in smoothers {
         let config = MultigridConfig { smoother, ..MultigridConfig::default() };
         let found = Multigrid::<T, Cuda>::from_finest(device, grid, config).unwrap();
         let reference = Multigrid::<T>::from_finest(&cpu, on_cpu, config).unwrap();
@@ -104,39 +109,49 @@ fn as_mapped(grid: &BoxGrid) -> BoxGrid {
 
 /// Additive and multiplicative steps with surrogates of every degree.
 pub fn steps_on_mapped_cells_agree_with_the_reference(device: &Cuda, scope: &Scope) {
-    let highest = if scope.has_every_kind { 8 } else { 3 };
+    // Beyond degree 6 the CPU takes long to factor the coarsest level.
+    let highest = if scope.has_every_kind { 6 } else { 3 };
     for degree in 1..=highest {
         let counts = if degree < 3 { [4, 4, 6] } else { [4, 2, 3] };
         let grid = mapped(degree, counts, wavy, gentle);
-        smooths::<f64>(device, [&grid; 2], 1e-10);
-        smooths::<f32>(device, [&grid; 2], 2e-4);
+        smooths::<f64>(device, [&grid; 2], &SMOOTHERS, 1e-10);
+        smooths::<f32>(device, [&grid; 2], &SMOOTHERS, 2e-4);
     }
     let grid = mapped(2, [4, 2, 3], straight, gentle);
-    smooths::<f64>(device, [&grid; 2], 1e-10);
+    smooths::<f64>(device, [&grid; 2], &SMOOTHERS, 1e-10);
     for grid in with_free_sides(&mapped(1, [4, 3, 4], wavy, gentle)) {
-        smooths::<f64>(device, [&grid; 2], 1e-10);
+        smooths::<f64>(device, [&grid; 2], &SMOOTHERS, 1e-10);
     }
     for grid in with_free_sides(&mapped(2, [4, 2, 3], wavy, gentle)) {
-        smooths::<f64>(device, [&grid; 2], 1e-10);
+        smooths::<f64>(device, [&grid; 2], &SMOOTHERS, 1e-10);
     }
     // Jumps, where patches are solved exactly.
-    for degree in 1..=if scope.has_every_kind { 5 } else { 2 } {
-        smooths::<f64>(device, [&mapped(degree, [4, 4, 6], straight, checkered); 2], 1e-10);
-        smooths::<f32>(device, [&mapped(degree, [4; 3], straight, checkered); 2], 2e-4);
+    for degree in 1..=if scope.has_every_kind { 4 } else { 2 } {
+        smooths::<f64>(device, [&mapped(degree, [4, 4, 6], straight, checkered); 2], &SMOOTHERS, 1e-10);
+        smooths::<f32>(device, [&mapped(degree, [4; 3], straight, checkered); 2], &SMOOTHERS, 2e-4);
         for grid in with_free_sides(&mapped(degree, [4, 2, 3], wavy, checkered)) {
-            smooths::<f64>(device, [&grid; 2], 1e-9);
+            smooths::<f64>(device, [&grid; 2], &SMOOTHERS, 1e-9);
         }
     }
-    // Unequal widths with coefficient one, for which the CPU has no surrogates of its own.
-    let pairs = |degree: usize| {
-        let widths = [vec![0.3, 0.3, 0.2, 0.2], vec![0.25, 0.3, 0.2], vec![0.4, 0.4, 0.3]];
-        BoxGrid::new(degree, &widths).unwrap().with_free_sides(FREE[1]).unwrap()
-    };
+    // Widths that differ little have surrogates, which a CPU has for mapped cells only.
     for degree in [1, 3] {
-        let grid = pairs(degree);
+        let widths = [vec![0.3, 0.3, 0.26, 0.26], vec![0.25, 0.28, 0.24], vec![0.4, 0.4, 0.35]];
+        let grid = BoxGrid::new(degree, &widths).unwrap().with_free_sides(FREE[1]).unwrap();
         let on_cpu = as_mapped(&grid).with_free_sides(grid.free_sides()).unwrap();
-        smooths::<f64>(device, [&grid, &on_cpu], 1e-10);
+        smooths::<f64>(device, [&grid, &on_cpu], &SMOOTHERS, 1e-10);
     }
+    // Others are solved exactly, as all on a CPU.
+    for degree in [1, 2] {
+        let grid = stretched(degree, [0.2, 0.5]);
+        smooths::<f64>(device, [&grid; 2], &[Smoother::VertexPatch], 1e-10);
+        smooths::<f32>(device, [&grid; 2], &[Smoother::VertexPatch], 2e-4);
+    }
+}
+
+/// Returns a box of pairs of rectangles of these widths along each axis, one side of it free.
+fn stretched(degree: usize, [one, other]: [f64; 2]) -> BoxGrid {
+    let widths = [vec![one, one, other, other], vec![other, other, one, one], vec![one, one, other, other]];
+    BoxGrid::new(degree, &widths).unwrap().with_free_sides(FREE[0]).unwrap()
 }
 
 /// Compares a V-cycle with that of a CPU with the same surrogates.
@@ -198,28 +213,22 @@ fn iterations(device: &Cuda, grid: &BoxGrid, smoother: Smoother) -> [usize; 2] {
     })
 }
 
-/// As many iterations as on a CPU: one more at most where the local matrices are the same, and two on unequal widths, where
-/// those of a CPU are exact.
+/// As many iterations as on a CPU, one more at most.
 pub fn solves_on_mapped_cells_take_the_iterations_of_the_reference(device: &Cuda, scope: &Scope) {
-    let widths = || vec![0.3, 0.3, 0.2, 0.2];
-    let stretched = |degree: usize| {
-        let widths = [widths(), vec![0.25, 0.25, 0.3, 0.3], widths()];
-        BoxGrid::new(degree, &widths).unwrap().with_free_sides(FREE[0]).unwrap()
-    };
     let n = if scope.has_every_kind { 8 } else { 4 };
-    for (name, grid, more) in [
-        ("bent", mapped(1, [n; 3], wavy, one), 1),
-        ("bent", mapped(2, [n; 3], wavy, one), 1),
-        ("gentle", mapped(2, [n; 3], straight, gentle), 1),
-        ("jumps", mapped(2, [n; 3], wavy, checkered), 1),
-        ("jumps", mapped(1, [n; 3], straight, checkered), 1),
-        ("stretched", stretched(1), 2),
-        ("stretched", stretched(2), 2),
+    for (name, grid) in [
+        ("bent", mapped(1, [n; 3], wavy, one)),
+        ("bent", mapped(2, [n; 3], wavy, one)),
+        ("gentle", mapped(2, [n; 3], straight, gentle)),
+        ("jumps", mapped(2, [n; 3], wavy, checkered)),
+        ("jumps", mapped(1, [n; 3], straight, checkered)),
+        ("stretched", stretched(1, [0.2, 0.7])),
+        ("stretched", stretched(3, [0.2, 0.7])),
     ] {
         for smoother in SMOOTHERS {
             let [wanted, found] = iterations(device, &grid, smoother);
             let what = format!("{name}, degree {}, {smoother:?}: {found}, {wanted} on a CPU", grid.degree());
-            assert!(found <= wanted + more && wanted <= found + 1, "{what}");
+            assert!(found.abs_diff(wanted) <= 1, "{what}");
         }
     }
 }

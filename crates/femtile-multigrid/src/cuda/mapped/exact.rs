@@ -9,12 +9,15 @@ use super::super::smoother::parts::vertices;
 use super::super::smoother::{COLOUR_HEADER, colour};
 use crate::cell_patches::Spans;
 use crate::grid::BoxGrid;
-use crate::smoother::{JumpPatch, JumpPatches};
+use crate::mapped::CellGeometry;
+use crate::smoother::{JumpPatch, JumpPatches, MOST_BYTES};
 use crate::{MultigridError, PostOrder};
 
 static EXACT: Program =
     Program { name: "vertex_patch_exact", source: include_str!("exact.cu"), headers: &[COLOUR_HEADER] };
 const THREADS: u32 = 128;
+/// Most multiplications to invert all kinds on the host: some seconds on 16 cores.
+const MOST_PRODUCTS: usize = 40_000_000_000;
 
 type Solve<T> = (Write<T>, Read<T>, Read<T>, Read<u32>, Read<T>, Read<u64>, Read<T>, Structure);
 
@@ -27,11 +30,12 @@ pub(in super::super) fn specialisations() -> Vec<Specialisation> {
     (1..=HIGHEST_DEGREE).flat_map(|degree| [program::<f64>(degree), program::<f32>(degree)]).collect()
 }
 
-/// Exact local solves on patches with coefficient jumps, by the inverse of each kind of patch: one for all patches of the
-/// same shape up to scaling.
+/// Exact local solves on patches with jumps of coefficients or widths, by the inverse of each kind of patch: one for all
+/// patches of the same shape up to scaling.
 ///
 /// # Cost
-/// Up to $n^2$ numbers per patch, $n = (2k - 1)^3$, and 1 GiB of them; a launch for each colour with such patches.
+/// $n^2$ numbers per kind, $n = (2k - 1)^3$, read once per patch; at most 1 GiB of them, which are inverted on the host. A
+/// launch for each colour with such patches.
 #[derive(Debug)]
 pub struct ExactSolves<T: Scalar> {
     device: Cuda,
@@ -47,6 +51,12 @@ pub struct ExactSolves<T: Scalar> {
     /// The first entry of the inverse of each kind.
     begins: Buffer<u64, Cuda>,
     inverses: Buffer<T, Cuda>,
+}
+
+/// Returns the patches with jumps among those of these spans whose kinds are inverted; surrogates serve the others.
+pub(super) fn patches_with_jumps<T>(grid: &BoxGrid, geometry: &CellGeometry, spans: &Spans) -> JumpPatches {
+    let n = (2 * grid.degree() - 1).pow(3);
+    JumpPatches::new((grid, geometry), spans, (MOST_BYTES / size_of::<T>()).min(MOST_PRODUCTS / n))
 }
 
 impl<T: Scalar> ExactSolves<T> {

@@ -11,10 +11,10 @@ use super::super::smoother::parts::{Part, parts};
 use super::super::smoother::tables::Modes;
 use super::super::smoother::{Compiled, Solve, colour};
 use super::super::{CudaBoxOperator, check_patches};
-use super::exact::ExactSolves;
+use super::exact::{ExactSolves, patches_with_jumps};
 use crate::cell_patches::vertex_patches;
 use crate::grid::{BoxGrid, all};
-use crate::smoother::{JumpPatches, LARGEST, STEPS, patch_weights};
+use crate::smoother::{LARGEST, STEPS, patch_weights};
 use crate::{MultigridError, PostOrder};
 
 /// A factor of stiffness with which the kernel of surrogates adds nothing, so that the exact solve is the only one.
@@ -27,8 +27,9 @@ const NODES: usize = 1 << 12;
 /// $\tilde A_j = \sum_a g_a\, K_a \otimes M_b \otimes M_c$ with the matrices of cells of width one and a factor $g_a$ for
 /// each axis and patch, and exact ones where coefficients jump.
 ///
-/// Differs from CPUs: surrogates also on rectangles of unequal widths with coefficient one, and patches around vertices also
-/// along thin axes.
+/// Differs from CPUs: on rectangles with coefficient one solves are exact where widths jump by more than a fifth, and
+/// surrogates otherwise; fewer kinds of patches are solved exactly from degree 4 on; patches lie around vertices also along
+/// thin axes.
 ///
 /// # Cost
 /// Additive: one residual, and a launch for each of eight colours of patches, which reads the residual at $(2k - 1)^3$ nodes
@@ -68,7 +69,7 @@ impl<T: Scalar> CudaMappedPatches<T> {
         device.prepare([inside.program.clone()].into_iter().chain(of_free).collect());
         let (geometry, spans) = (grid.geometry(), vertex_patches(grid, [false; 3]));
         let mut weights = patch_weights(&geometry, &spans);
-        let jumps = JumpPatches::new((grid, &geometry), &spans, size_of::<T>());
+        let jumps = patches_with_jumps::<T>(grid, &geometry, &spans);
         for patch in &jumps.patches {
             let strides = geometry.corner_strides();
             weights[(0..3).map(|axis| strides[axis] * patch.vertex[axis]).sum::<usize>()] = [LEFT_OUT; 3];
