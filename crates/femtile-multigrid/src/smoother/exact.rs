@@ -84,10 +84,13 @@ impl JumpPatches {
         let local = LocalMatrices::new(grid, geometry);
         let (mut known, mut found) = (HashMap::new(), Self { patches: Vec::new(), kinds: Vec::new() });
         let mut n_numbers = 0;
+        if grid.mapping().is_some() && !jumps(geometry, all(geometry.cells())) {
+            return found;
+        }
         for at in all(spans.each_ref().map(Vec::len)) {
             let spans = [0, 1, 2].map(|axis| &spans[axis][at[axis]]);
             let cells = cells_of(spans);
-            if !jumps(geometry, &cells) && !has_unequal_widths(grid, spans) {
+            if !jumps(geometry, cells.iter().copied()) && !has_unequal_widths(grid, spans) {
                 continue;
             }
             let (key, size) = local.key(spans, &cells);
@@ -129,9 +132,12 @@ fn number_of(geometry: &CellGeometry, at: [usize; 3]) -> u32 {
 }
 
 /// Returns whether coefficients of these cells jump.
-fn jumps(geometry: &CellGeometry, cells: &[[usize; 3]]) -> bool {
-    let of = || cells.iter().map(|&cell| geometry.coefficient(cell));
-    of().fold(0.0, f64::max) > JUMP * of().fold(f64::INFINITY, f64::min)
+fn jumps(geometry: &CellGeometry, cells: impl Iterator<Item = [usize; 3]>) -> bool {
+    let (mut least, mut largest) = (f64::INFINITY, 0.0_f64);
+    for coefficient in cells.map(|cell| geometry.coefficient(cell)) {
+        (least, largest) = (least.min(coefficient), largest.max(coefficient));
+    }
+    largest > JUMP * least
 }
 
 /// Returns whether widths of rectangles with coefficient one jump along an axis.

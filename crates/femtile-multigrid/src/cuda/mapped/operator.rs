@@ -19,15 +19,29 @@ static OPERATOR: Program = Program {
 /// Cells that a thread converts at least.
 const CELLS: usize = 1 << 10;
 
-/// Returns the data of all cells, `[n_z][n_y][n_x][len]`.
+/// Returns the data of all hexahedra, `[n_z][n_y][n_x][len]`.
 pub(in super::super) fn numbers<T: Scalar>(geometry: &CellGeometry, kind: ShapeKind) -> Vec<T> {
     let cells = geometry.cells();
     let of_cell = |number: usize| {
         let cell = place(cells, number);
         kind.numbers(&geometry.map(cell), geometry.coefficient(cell))
     };
-    let of_cells = parallel::map(cells.iter().product(), CELLS, of_cell);
-    of_cells.into_iter().flatten().map(T::from_f64).collect()
+    match kind {
+        ShapeKind::Rectangular => of_cells::<T, 4>(cells, of_cell),
+        _ => of_cells::<T, 25>(cells, of_cell),
+    }
+}
+
+/// Returns N numbers of each cell, one cell after the other.
+fn of_cells<T: Scalar, const N: usize>(
+    cells: [usize; 3],
+    of_cell: impl Fn(usize) -> Vec<f64> + Sync,
+) -> Vec<T> {
+    let numbers = |cell: usize| {
+        let numbers = of_cell(cell);
+        std::array::from_fn::<T, N, _>(|i| T::from_f64(numbers[i]))
+    };
+    parallel::map(cells.iter().product(), CELLS, numbers).into_flattened()
 }
 
 /// Blocks limit registers where that makes none spill: compilers for sm_90 take up to twice as many as for sm_80.
