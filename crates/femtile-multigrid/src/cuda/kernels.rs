@@ -120,6 +120,20 @@ impl<T: Scalar> BoxKernels<T> for Cuda {
         }
     }
 
+    fn box_smooth_zero(
+        &self,
+        smoother: &Self::BoxSmoother,
+        x: &mut Buffer<T, Self>,
+        b: &Buffer<T, Self>,
+        order: PostOrder,
+    ) -> Result<(), LinalgError> {
+        match smoother {
+            CudaSmoother::Patches(patches) => patches.step_from_zero(x, b, order),
+            CudaSmoother::Mapped(patches) => patches.step_from_zero(x, b, order),
+            _ => self.box_smooth(smoother, x, b, order),
+        }
+    }
+
     fn box_restrict(
         &self,
         transfer: &Self::BoxTransfer,

@@ -112,22 +112,45 @@ impl<T: Scalar> CudaMappedPatches<T> {
         b: &Buffer<T, Cuda>,
         order: PostOrder,
     ) -> Result<(), LinalgError> {
+        self.steps(x, b, order, false)
+    }
+
+    /// As [`CudaMappedPatches::step`] where x is zero, which saves a residual.
+    pub(in super::super) fn step_from_zero(
+        &self,
+        x: &mut Buffer<T, Cuda>,
+        b: &Buffer<T, Cuda>,
+        order: PostOrder,
+    ) -> Result<(), LinalgError> {
+        self.steps(x, b, order, true)
+    }
+
+    fn steps(
+        &self,
+        x: &mut Buffer<T, Cuda>,
+        b: &Buffer<T, Cuda>,
+        order: PostOrder,
+        is_zero: bool,
+    ) -> Result<(), LinalgError> {
         need("x", self.grid.n_nodes(), x.len())?;
-        let mut r = self.residual.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.is_additive {
-            self.operator.residual(&mut r, b, x)?;
-            return self.correct(x, &r);
-        }
+        need("b", self.grid.n_nodes(), b.len())?;
+        let mut residual = self.residual.lock().unwrap_or_else(PoisonError::into_inner);
         let mut colours: Vec<_> = all([2; 3]).collect();
         if order == PostOrder::Reversed {
             colours.reverse();
         }
+        let (mut is_right_side, mut is_current) = (is_zero, is_zero);
         for parities in colours {
             let parts = parts(&self.grid, parities);
-            if !parts.is_empty() {
-                self.operator.residual(&mut r, b, x)?;
-                self.solve(parities, &parts, x, &r)?;
+            if parts.is_empty() {
+                continue;
             }
+            if !is_current {
+                self.operator.residual(&mut residual, b, x)?;
+                is_right_side = false;
+            }
+            self.solve(parities, &parts, x, if is_right_side { b } else { &*residual })?;
+            is_current = self.is_additive;
         }
         Ok(())
     }

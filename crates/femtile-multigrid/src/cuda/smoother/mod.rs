@@ -139,10 +139,29 @@ impl<T: Scalar> CudaPatches<T> {
         b: &Buffer<T, Cuda>,
         order: PostOrder,
     ) -> Result<(), LinalgError> {
+        let residual = self.additive.as_ref().map(|additive| additive.residual(b, x)).transpose()?;
+        self.solves(x, residual.as_deref().unwrap_or(b), order)
+    }
+
+    /// As [`CudaPatches::step`] where x is zero; additive patches then take b for the residual.
+    pub(super) fn step_from_zero(
+        &self,
+        x: &mut Buffer<T, Cuda>,
+        b: &Buffer<T, Cuda>,
+        order: PostOrder,
+    ) -> Result<(), LinalgError> {
+        self.solves(x, b, order)
+    }
+
+    /// Solves on all patches, additive ones for the residual b.
+    fn solves(
+        &self,
+        x: &mut Buffer<T, Cuda>,
+        b: &Buffer<T, Cuda>,
+        order: PostOrder,
+    ) -> Result<(), LinalgError> {
         need("x", self.grid.n_nodes(), x.len())?;
         need("b", self.grid.n_nodes(), b.len())?;
-        let residual = self.additive.as_ref().map(|additive| additive.residual(b, x)).transpose()?;
-        let b = residual.as_deref().unwrap_or(b);
         let mut colours: Vec<_> = all([2; 3]).collect();
         if order == PostOrder::Reversed {
             colours.reverse();
