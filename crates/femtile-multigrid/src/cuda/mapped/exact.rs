@@ -56,7 +56,7 @@ pub struct ExactSolves<T: Scalar> {
 /// Returns the patches with jumps among those of these spans whose kinds are inverted; surrogates serve the others.
 pub(super) fn patches_with_jumps<T>(grid: &BoxGrid, geometry: &CellGeometry, spans: &Spans) -> JumpPatches {
     let n = (2 * grid.degree() - 1).pow(3);
-    JumpPatches::new((grid, geometry), spans, (MOST_BYTES / size_of::<T>()).min(MOST_PRODUCTS / n))
+    JumpPatches::new((grid, geometry), spans, (MOST_BYTES / size_of::<T>()).min(3 * MOST_PRODUCTS / n))
 }
 
 impl<T: Scalar> ExactSolves<T> {

@@ -28,7 +28,7 @@ const NODES: usize = 1 << 12;
 /// each axis and patch, and exact ones where coefficients jump.
 ///
 /// Differs from CPUs: on rectangles with coefficient one solves are exact where widths jump by more than a fifth, and
-/// surrogates otherwise; fewer kinds of patches are solved exactly from degree 4 on; patches lie around vertices also along
+/// surrogates otherwise; fewer kinds of patches are solved exactly from degree 5 on; patches lie around vertices also along
 /// thin axes.
 ///
 /// # Cost
