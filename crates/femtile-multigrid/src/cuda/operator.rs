@@ -23,8 +23,10 @@ static OPERATOR: Program = Program {
 static PRODUCT: Program = Program { name: "box_product", source: include_str!("product.cu"), headers: &[] };
 const THREADS: u32 = 256;
 
-/// Cells per team along a row, after one of which it computes the shared face only.
-const ROW_CELLS: usize = 16;
+/// Most and fewest cells per team along a row; it computes the shared face of one more.
+const ROW_CELLS: [usize; 2] = [16, 2];
+/// Teams of a launch that keep a GPU busy; rows are shorter where there are fewer.
+const TEAMS: usize = 2048;
 
 type Product<T> = (Write<T>, Read<T>, u64, Structure);
 type ByWeights<T> = (Write<T>, Read<T>, Read<T>, Structure);
@@ -46,6 +48,8 @@ pub struct CudaBoxOperator<T: Scalar> {
     /// Widths of cells along each axis, or the data of all cells.
     numbers: Buffer<T, Cuda>,
     program: Specialisation,
+    /// Cells per team along a row.
+    row_cells: usize,
 }
 
 /// The kernel by the kind of cells.
@@ -101,7 +105,21 @@ impl<T: Scalar> CudaBoxOperator<T> {
         let program = kind.program::<T>(grid);
         device.prepare(vec![program.clone()]);
         let numbers = Buffer::from_vec(device, kind.numbers(grid))?;
-        Ok(Self { device: device.clone(), grid: grid.clone(), kind, numbers, program })
+        Ok(Self {
+            device: device.clone(),
+            grid: grid.clone(),
+            kind,
+            numbers,
+            program,
+            row_cells: row_cells(grid),
+        })
+    }
+
+    /// Sets the number of cells that a team of threads takes along a row, at least one; by default long rows on large grids
+    /// and short ones, with more work at their ends, on small grids. Results have the same bits.
+    #[must_use]
+    pub fn with_row_cells(self, row_cells: usize) -> Self {
+        Self { row_cells: row_cells.max(1), ..self }
     }
 
     /// $r = b - A x$, zero at Dirichlet nodes.
@@ -133,7 +151,7 @@ impl<T: Scalar> CudaBoxOperator<T> {
             ),
         };
         let kernel = Kernel::<Residual<T>>::new(name);
-        for cells in Cells::rows(&self.grid, ROW_CELLS) {
+        for cells in Cells::rows(&self.grid, self.row_cells) {
             let arguments = (r.write(), b, x.read(), self.numbers.read(), cells.structure());
             let launch = shape.launch(cells.n, bytes);
             // SAFETY: rows lie in the grid, for whose nodes all vectors have values and for whose cells there are numbers of
@@ -192,6 +210,18 @@ impl<T: Scalar> LinearOperator<T, Cuda> for CudaBoxOperator<T> {
 /// Returns the program of the end of a product.
 pub(super) fn of_product<T: Scalar>(hook: &CudaHook<'_>) -> Specialisation {
     PRODUCT.of::<T>().header("hook.cuh", hook.source())
+}
+
+/// Returns the largest power of two of cells per row for which there are enough teams.
+fn row_cells(grid: &BoxGrid) -> usize {
+    let [n, m, l] = [0, 1, 2].map(|axis| grid.widths(axis).len());
+    let [most, fewest] = ROW_CELLS;
+    let n_teams = |row_cells: usize| n.div_ceil(row_cells) * m.div_ceil(2) * l.div_ceil(2);
+    let halves = std::iter::successors(Some(most), |row_cells| Some(row_cells / 2));
+    halves
+        .take_while(|&row_cells| row_cells > fewest)
+        .find(|&row_cells| n_teams(row_cells) >= TEAMS)
+        .unwrap_or(fewest)
 }
 
 fn shape(degree: usize) -> PatchShape {
