@@ -80,11 +80,7 @@ pub const NAME: &str = "vertex_patch_additive";
 
 /// Returns the program of a variant, with its launch shape.
 pub fn compiled<T: Scalar>(degree: usize, kind: Kind) -> Compiled {
-    let mut shape = skeleton::shape::<T>(degree, PatchKernel::Additive);
-    if kind.is_by_patch && degree == 8 && size_of::<T>() == 8 {
-        // Two blocks leave it too few registers.
-        shape.blocks = 1;
-    }
+    let shape = skeleton::shape::<T>(degree, PatchKernel::Additive);
     Compiled { program: program::<T>(degree, shape, kind), shape, bytes: bytes::<T>(degree) }
 }
 
