@@ -29,6 +29,7 @@ pub mod refill;
 pub mod samples;
 pub mod tridiagonal;
 pub mod vector;
+pub mod vector_fields;
 
 use femtile::linalg::krylov::cg::CgSolverKernels;
 use femtile::linalg::sparse::csr::CsrKernels;
@@ -274,6 +275,8 @@ macro_rules! matrix_free {
                 facets_are_added_to_products, all_degrees_agree_with_the_definition, cg_solves_without_a_matrix,
                 merged_cg_goes_the_way_of_plain_cg,
                 what_has_no_operator_is_refused;
+            vector_fields: components_agree_with_the_processor, components_of_all_degrees_agree_with_the_processor,
+                iterations_on_components_are_those_of_the_processor, a_field_without_components_is_refused;
             degree_transfer: transfers_agree_with_those_of_the_processor, spaces_without_free_unknowns_have_transfers,
                 what_has_no_transfer_is_refused;
         }

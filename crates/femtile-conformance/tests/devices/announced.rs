@@ -86,3 +86,17 @@ fn programs_of_a_coefficient_by_cell_are_announced() {
         });
     }
 }
+
+#[test]
+fn programs_of_several_components_are_announced() {
+    for preconditioner in ["jacobi", "gmg", "pmg"] {
+        let rest = format!(
+            "[equation]\nsource = [\"x\", 1]\n[[boundary]]\nwhere = \"xmin\"\ndirichlet = [\"y\", 0]\n\
+             [space]\ndegree = 2\ncomponents = 2\n\
+             [solver]\npreconditioner = \"{preconditioner}\"\n"
+        );
+        let mesh = "generate = { kind = \"box\", cells = [4, 4, 4], cell = \"hexahedron\" }";
+        let case = WholeCase { name: preconditioner, mesh: Ok(mesh.into()), rest };
+        announces_what_it_loads("programs_of_several_components", &case, |_| true);
+    }
+}

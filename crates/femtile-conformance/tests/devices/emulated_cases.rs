@@ -132,7 +132,7 @@ fn whatever_converges_on_a_gpu_is_within_the_bound_of_a_direct_solve() {
 }
 
 /// Curved hexahedra with every kind of condition.
-const HEXAHEDRA: &str = r#"
+pub(super) const HEXAHEDRA: &str = r#"
 [mesh]
 generate = { kind = "box", cell = "hexahedron", cells = [2, 3, 2], deform = 0.1, order = 2 }
 [space]

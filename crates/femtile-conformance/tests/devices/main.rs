@@ -12,6 +12,7 @@ mod emulated;
 mod emulated_boxes;
 #[cfg(target_os = "linux")]
 mod emulated_cases;
+mod emulated_components;
 #[cfg(target_os = "linux")]
 mod emulated_device;
 #[cfg(target_os = "linux")]

@@ -17,9 +17,16 @@ pub struct LaunchShape {
     pub blocks: usize,
 }
 
-/// Settings of [`super::CudaMatrixFree`]; by default all are chosen.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+/// Most bytes of shared memory of a block of several components, which fit GPUs of compute capability 8 and 9.
+const MOST_SHARED: usize = 96 << 10;
+/// Registers of a warp scheduler for each of its lanes.
+const REGISTERS: usize = 512;
+
+/// Settings of [`super::CudaMatrixFree`]; by default all are chosen, and there is one component.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CudaMatrixFreeConfig {
+    /// Components of the field.
+    pub components: usize,
     /// Metric evaluation: constant, trilinear or stored; by default the cheapest that fits.
     pub metric: Option<MetricEvaluation>,
     /// The launch shape.
@@ -29,10 +36,21 @@ pub struct CudaMatrixFreeConfig {
     pub cells_per_group: Option<usize>,
 }
 
+impl Default for CudaMatrixFreeConfig {
+    fn default() -> Self {
+        Self { components: 1, metric: None, shape: None, cells_per_group: None }
+    }
+}
+
 impl LaunchShape {
-    /// Chooses the shape for elements of a degree with a rule; `has_more` marks operators with two
-    /// terms, irregular cells or an anisotropic σ.
-    pub(super) fn of(degree: usize, rule: CellRule, metric: MetricEvaluation, has_more: bool) -> Self {
+    /// Chooses the shape for elements of a degree with a rule and the components computed at the same time; `has_more` marks
+    /// operators with two terms, irregular cells or an anisotropic σ.
+    pub(super) fn of(
+        (degree, together): (usize, usize),
+        rule: CellRule,
+        metric: MetricEvaluation,
+        has_more: bool,
+    ) -> Self {
         let n = rule.n_points(degree);
         let cells = match n {
             ..=2 => 32,
@@ -44,6 +62,7 @@ impl LaunchShape {
         };
         let of_lines = warps(n, tables::is_collocated(degree, rule), metric);
         let most = if has_more { of_lines.min(3) } else { of_lines };
+        let most = if together == 1 { most } else { most.min(warps_together(n, together)) };
         let shape = Self { cells, blocks: 1 };
         Self { blocks: (SCHEDULERS * most * WARP / shape.threads(n)).max(1), ..shape }
     }
@@ -52,6 +71,20 @@ impl LaunchShape {
     pub(super) fn threads(self, n_points: usize) -> usize {
         (self.cells * n_points * n_points).next_multiple_of(32)
     }
+}
+
+/// Returns the number of components that are computed at the same time, a divisor of all: their tensors fit registers and shared
+/// memory.
+pub(super) fn together(n_points: usize, components: usize) -> usize {
+    let cell = 3 * n_points * n_points * (n_points | 1) * size_of::<f64>();
+    let most = if n_points <= 6 { 4 } else { 3.min(MOST_SHARED / cell).max(1) };
+    (1..=most).rev().find(|&together| components.is_multiple_of(together)).unwrap_or(1)
+}
+
+/// Returns the warps per scheduler that leave a thread the registers of two columns of `n` points for each component.
+fn warps_together(n: usize, together: usize) -> usize {
+    let registers = 4 * n * together + 60;
+    (REGISTERS / registers).max(2)
 }
 
 /// Returns the warps per scheduler for `n` points along an axis: as many as leave each thread the registers for its

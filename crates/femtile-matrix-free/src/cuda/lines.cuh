@@ -7,12 +7,19 @@
 // Nodes and points along an axis, and points of a layer.
 const u32 P = FEMTILE_DEGREE, N = P + 1, Q = FEMTILE_POINTS, LAYER_POINTS = Q * Q;
 
+// Components of a field, whose values at a node are consecutive, and those that are computed at the same time, for which the
+// metric is read once.
+const u32 COMPONENTS = FEMTILE_COMPONENTS, TOGETHER = FEMTILE_TOGETHER;
+
 // Entry (x, y, z) of a tensor in shared memory: x + ROW y + LAYER z. Rows are odd, so that neighbours that read a row
 // each, with y fastest, have no bank conflicts.
 const u32 ROW = Q | 1, LAYER = Q * ROW, TENSOR = Q * LAYER;
 
+// Entries of the tensors of a component: values, and slopes along two axes.
+const u32 FIELD = 3 * TENSOR;
+
 // Whether enough registers are left to prefetch.
-const bool IS_EAGER = Q < 11;
+const bool IS_EAGER = Q < 11 && TOGETHER == 1;
 
 struct Values {
     static const u32 ROWS = Q, COLUMNS = N;
