@@ -52,9 +52,11 @@ __device__ inline void gather(
 #pragma unroll
     for (u32 k = 0; k < N; ++k) {
         const u32 d = Column::digit(k);
-        const T* const node = x + (cell.firsts[d] + column.place(cell, lists, k)) * COMPONENTS;
 #pragma unroll
-        for (u32 c = 0; c < TOGETHER; ++c) u[c][k] = cell.is_free(d) ? __ldg(node + c) : (T)0;
+        for (u32 c = 0; c < TOGETHER; ++c) {
+            const u32 at = (cell.firsts[d] + column.place(cell, lists, k)) * COMPONENTS + c;
+            u[c][k] = cell.is_free(d) ? __ldg(x + at) : (T)0;
+        }
     }
 }
 

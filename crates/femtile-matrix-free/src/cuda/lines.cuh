@@ -15,11 +15,15 @@ const u32 COMPONENTS = FEMTILE_COMPONENTS, TOGETHER = FEMTILE_TOGETHER;
 // each, with y fastest, have no bank conflicts.
 const u32 ROW = Q | 1, LAYER = Q * ROW, TENSOR = Q * LAYER;
 
-// Entries of the tensors of a component: values, and slopes along two axes.
-const u32 FIELD = 3 * TENSOR;
+// Entries of the tensors of a component: values and slopes along two axes. Of several components, slopes along the third axis
+// lie there too, in place of the values where these are not wanted any more.
+const u32 FIELD = (TOGETHER == 1 ? 3 : FEMTILE_STIFFNESS ? 3 + FEMTILE_MASS : 1) * TENSOR;
 
 // Whether enough registers are left to prefetch.
-const bool IS_EAGER = Q < 11 && TOGETHER == 1;
+const bool IS_EAGER = Q < 11;
+
+// Whether enough are left to read the sums of earlier batches ahead of time.
+const bool READS_AHEAD = TOGETHER == 1 ? IS_EAGER : TOGETHER * N <= 18;
 
 struct Values {
     static const u32 ROWS = Q, COLUMNS = N;

@@ -7,16 +7,14 @@
 // share nothing, and a block adds to values it wrote in an earlier batch: so sums have a fixed order without atomics.
 // Values that several blocks share go to separate places, which matrix_free_sum adds.
 //
-// Of several components some are computed at the same time, with the metric of a point in registers; they have tensors of
-// their own.
+// Of several components some are computed at the same time (fields.cuh), and all in as many passes as that takes.
 #include "femtile.cuh"
 #include "hook.cuh"
 #include "lines.cuh"
 #include "gather_scatter.cuh"
 #include "metric.cuh"
 
-// A thread in a cell of its batch: its lines of the three tensors of the first component; those of the next follow after FIELD
-// entries each.
+// A thread in a cell of its batch: its lines of three tensors.
 struct Place {
     T *values, *along_x, *along_y;
     u32 a, b;
@@ -37,85 +35,55 @@ struct Place {
     __device__ inline bool is_node() const { return a < N && b < N; }
 };
 
-// Calls `act` with the number of each component and the start of its tensors.
-template <typename Act>
-__device__ inline void for_components(const Act& act) {
-#pragma unroll
-    for (u32 c = 0; c < TOGETHER; ++c) act(c, c * FIELD);
-}
-
+#if FEMTILE_TOGETHER == 1
 // Interpolates u to a column of points; the values also lie in `values`.
-__device__ inline void interpolate(
-    T (&at_points)[TOGETHER][Q], const T (&u)[TOGETHER][N], const Place& place, bool is_active) {
-    const auto values = [&](u32 field, u32 line) { return place.values + field + line; };
+__device__ inline void interpolate(T (&at_points)[Q], const T (&u)[N], const Place& place, bool is_active) {
 #if FEMTILE_COLLOCATED
-    for_components([&](u32 c, u32 field) {
 #pragma unroll
-        for (u32 k = 0; k < Q; ++k) at_points[c][k] = u[c][k];
-        if (is_active && FEMTILE_STIFFNESS) store_line(values(field, place.z_line()), at_points[c], LAYER);
-    });
+    for (u32 k = 0; k < Q; ++k) at_points[k] = u[k];
+    if (is_active && FEMTILE_STIFFNESS) store_line(place.values + place.z_line(), at_points, LAYER);
     __syncthreads();
 #else
     if (is_active && place.is_node()) {
-        for_components([&](u32 c, u32 field) {
-            contract<Values>(at_points[c], u[c]);
-            store_line(values(field, place.z_line()), at_points[c], LAYER);
-        });
+        contract<Values>(at_points, u);
+        store_line(place.values + place.z_line(), at_points, LAYER);
     }
     __syncthreads();
     if (is_active && place.is_first_node()) {
-        for_components([&](u32, u32 field) {
-            contract_line<Values>(values(field, place.x_line()), values(field, place.x_line()), 1);
-        });
+        contract_line<Values>(place.values + place.x_line(), place.values + place.x_line(), 1);
     }
     __syncthreads();
-    if (is_active) {
-        for_components([&](u32, u32 field) {
-            contract_line<Values>(values(field, place.y_line()), values(field, place.y_line()), ROW);
-        });
-    }
+    if (is_active) contract_line<Values>(place.values + place.y_line(), place.values + place.y_line(), ROW);
     __syncthreads();
-    if (is_active) {
-        for_components([&](u32 c, u32 field) { load_line(at_points[c], values(field, place.z_line()), LAYER); });
-    }
+    if (is_active) load_line(at_points, place.values + place.z_line(), LAYER);
 #endif
 }
 
 // The transpose of interpolate.
-__device__ inline void integrate(
-    T (&r)[TOGETHER][N], const T (&at_points)[TOGETHER][Q], const Place& place, bool is_active) {
-    const auto values = [&](u32 field, u32 line) { return place.values + field + line; };
+__device__ inline void integrate(T (&r)[N], const T (&at_points)[Q], const Place& place, bool is_active) {
 #if FEMTILE_COLLOCATED
-    for_components([&](u32 c, u32) {
 #pragma unroll
-        for (u32 k = 0; k < N; ++k) r[c][k] = at_points[c][k];
-    });
+    for (u32 k = 0; k < N; ++k) r[k] = at_points[k];
 #else
     if (is_active) {
-        for_components([&](u32 c, u32 field) {
-            T line[N];
-            contract<Transposed<Values>>(line, at_points[c]);
-            store_line(values(field, place.z_line()), line, LAYER);
-        });
+        T line[N];
+        contract<Transposed<Values>>(line, at_points);
+        store_line(place.values + place.z_line(), line, LAYER);
     }
     __syncthreads();
     if (is_active && place.b < N) {
-        for_components([&](u32, u32 field) {
-            contract_line<Transposed<Values>>(values(field, place.y_line()), values(field, place.y_line()), ROW);
-        });
+        contract_line<Transposed<Values>>(place.values + place.y_line(), place.values + place.y_line(), ROW);
     }
     __syncthreads();
     if (is_active && place.is_node()) {
-        for_components([&](u32, u32 field) {
-            contract_line<Transposed<Values>>(values(field, place.x_line()), values(field, place.x_line()), 1);
-        });
+        contract_line<Transposed<Values>>(place.values + place.x_line(), place.values + place.x_line(), 1);
     }
     __syncthreads();
-    if (is_active && place.is_node()) {
-        for_components([&](u32 c, u32 field) { load_line(r[c], values(field, place.z_line()), LAYER); });
-    }
+    if (is_active && place.is_node()) load_line(r, place.values + place.z_line(), LAYER);
 #endif
 }
+
+#endif
 
 // Adds a point's part of x.A x, if requested.
 __device__ inline void add_product(double& product, const T (&slope)[3], const T (&flux)[3], T value, T mu) {
@@ -129,24 +97,22 @@ __device__ inline void add_product(double& product, const T (&slope)[3], const T
 #endif
 }
 
+#if FEMTILE_TOGETHER == 1
 // Applies D^T G D + mu to values at a column of points, which also lie in `values`; `of_cell` is the metric of the
 // cell. Calls `meanwhile` when the metric is no longer needed, and adds the column's part of x.A x to `product`.
 template <typename Meanwhile>
 __device__ inline void act(
-    T (&u)[TOGETHER][Q], double& product, const Place& place, const M* of_cell, bool is_active, const Meanwhile& meanwhile) {
+    T (&u)[Q], double& product, const Place& place, const M* of_cell, bool is_active, const Meanwhile& meanwhile) {
 #if FEMTILE_METRIC != 2
     const Metric metric(of_cell, place.a, place.b, is_active);
 #endif
 #if FEMTILE_STIFFNESS
     if (is_active) {
-        for_components([&](u32, u32 field) {
-            const T* const values = place.values + field;
-            contract_line<Slopes>(place.along_x + field + place.x_line(), values + place.x_line(), 1);
-            contract_line<Slopes>(place.along_y + field + place.y_line(), values + place.y_line(), ROW);
-        });
+        contract_line<Slopes>(place.along_x + place.x_line(), place.values + place.x_line(), 1);
+        contract_line<Slopes>(place.along_y + place.y_line(), place.values + place.y_line(), ROW);
     }
-    T along_z[TOGETHER][Q];
-    for_components([&](u32 c, u32) { contract<Slopes>(along_z[c], u[c]); });
+    T along_z[Q];
+    contract<Slopes>(along_z, u);
     __syncthreads();
     if (is_active) {
 #if FEMTILE_METRIC == 2
@@ -156,44 +122,32 @@ __device__ inline void act(
         T *const x = place.along_x + place.z_line(), *const y = place.along_y + place.z_line();
 #pragma unroll
         for (u32 k = 0; k < Q; ++k) {
-            T slopes[TOGETHER][3], fluxes[TOGETHER][3];
-            for_components([&](u32 c, u32 field) {
-                slopes[c][0] = x[field + k * LAYER];
-                slopes[c][1] = y[field + k * LAYER];
-                slopes[c][2] = along_z[c][k];
-#pragma unroll
-                for (u32 axis = 0; axis < 3; ++axis) fluxes[c][axis] = slopes[c][axis];
-            });
+            const T slope[3] = {x[k * LAYER], y[k * LAYER], along_z[k]};
+            T fluxes[1][3] = {{slope[0], slope[1], slope[2]}};
             const T mu = metric.act(fluxes, k);
-            for_components([&](u32 c, u32 field) {
-                add_product(product, slopes[c], fluxes[c], u[c][k], mu);
-                x[field + k * LAYER] = fluxes[c][0];
-                y[field + k * LAYER] = fluxes[c][1];
-                along_z[c][k] = fluxes[c][2];
-                u[c][k] = FEMTILE_MASS ? mu * u[c][k] : (T)0;
-            });
+            const T(&g)[3] = fluxes[0];
+            add_product(product, slope, g, u[k], mu);
+            x[k * LAYER] = g[0];
+            y[k * LAYER] = g[1];
+            along_z[k] = g[2];
+            u[k] = FEMTILE_MASS ? mu * u[k] : (T)0;
         }
     }
     __syncthreads();
     meanwhile();
     if (is_active) {
-        for_components([&](u32, u32 field) {
-            T *const x = place.along_x + field + place.x_line(), *const y = place.along_y + field + place.y_line();
-            contract_line<Transposed<Slopes>>(x, x, 1);
-            contract_line<Transposed<Slopes>>(y, y, ROW);
-        });
+        contract_line<Transposed<Slopes>>(place.along_x + place.x_line(), place.along_x + place.x_line(), 1);
+        contract_line<Transposed<Slopes>>(place.along_y + place.y_line(), place.along_y + place.y_line(), ROW);
     }
-    T sums[TOGETHER][Q];
-    for_components([&](u32 c, u32) { contract<Transposed<Slopes>>(sums[c], along_z[c]); });
+    T sums[Q];
+    contract<Transposed<Slopes>>(sums, along_z);
     __syncthreads();
     if (is_active) {
-        for_components([&](u32 c, u32 field) {
 #pragma unroll
-            for (u32 k = 0; k < Q; ++k) {
-                const u32 at = field + place.z_line() + k * LAYER;
-                u[c][k] += sums[c][k] + (place.along_x[at] + place.along_y[at]);
-            }
-        });
+        for (u32 k = 0; k < Q; ++k) {
+            const u32 at = place.z_line() + k * LAYER;
+            u[k] += sums[k] + (place.along_x[at] + place.along_y[at]);
+        }
     }
 #else
     if (is_active) {
@@ -202,17 +156,29 @@ __device__ inline void act(
 #endif
 #pragma unroll
         for (u32 k = 0; k < Q; ++k) {
-            T none[TOGETHER][3] = {};
+            T none[1][3] = {};
             const T mu = metric.act(none, k);
-            for_components([&](u32 c, u32) {
-                add_product(product, none[c], none[c], u[c][k], mu);
-                u[c][k] *= mu;
-            });
+            add_product(product, none[0], none[0], u[k], mu);
+            u[k] *= mu;
         }
     }
     meanwhile();
 #endif
 }
+
+// Applies the operator of a cell to the values at a column of nodes. Calls `meanwhile` when the metric is no longer needed.
+template <typename Meanwhile>
+__device__ inline void apply_cell(
+    T (&nodes)[TOGETHER][N], double& product, const Place& place, const M* of_cell, bool is_active,
+    const Meanwhile& meanwhile) {
+    T u[Q] = {};
+    interpolate(u, nodes[0], place, is_active);
+    act(u, product, place, of_cell, is_active, meanwhile);
+    integrate(nodes[0], u, place, is_active);
+}
+#else
+#include "fields.cuh"
+#endif
 
 // Block i visits the batches from begins[i] to begins[i + 1]. If the hook only needs x.A x, it is computed at the
 // points.
@@ -239,19 +205,18 @@ extern "C" __global__ void __launch_bounds__(FEMTILE_THREADS, FEMTILE_BLOCKS) ma
         const bool has_cell = is_active && !now.is_empty(), has_nodes = is_node && has_cell;
 #pragma unroll 1
         for (u32 first = 0; first < COMPONENTS; first += TOGETHER) {
-            T nodes[TOGETHER][N] = {}, before[TOGETHER][N] = {}, u[TOGETHER][Q] = {};
+            T nodes[TOGETHER][N] = {}, before[TOGETHER][N] = {};
             if (has_nodes) gather(nodes, x + first, column, now, lists);
-            interpolate(u, nodes, place, has_cell);
-            act(u, product, place, of_cell, has_cell, [&]() {
-                if (IS_EAGER && has_nodes) targets.read(before, first, column, now, lists);
+            apply_cell(nodes, product, place, of_cell, has_cell, [&]() {
+                if (READS_AHEAD && has_nodes) targets.read(before, first, column, now, lists);
             });
-            integrate(nodes, u, place, has_cell);
-            if (!IS_EAGER && has_nodes) targets.read(before, first, column, now, lists);
+            if (!READS_AHEAD && has_nodes) targets.read(before, first, column, now, lists);
             if (has_nodes) {
-                for_components([&](u32 c, u32) {
+#pragma unroll
+                for (u32 c = 0; c < TOGETHER; ++c) {
 #pragma unroll
                     for (u32 k = 0; k < N; ++k) nodes[c][k] += before[c][k];
-                });
+                }
                 targets.write(nodes, first, column, now, lists);
             }
         }

@@ -6,7 +6,7 @@ use femtile_linalg::hooks::CudaHook;
 use femtile_linalg::krylov::cg::product_hook;
 use femtile_linalg::precondition::polynomial::product_hooks;
 
-use super::config::{LaunchShape, together};
+use super::config::{LaunchShape, tensors, together};
 use super::{degree_transfer, facets, tables};
 use crate::metric::Terms;
 use femtile_fem::Coefficient;
@@ -17,7 +17,7 @@ static APPLY: Program =
     Program { name: "matrix_free", source: include_str!("matrix_free.cu"), headers: &HEADERS };
 static DIAGONAL: Program =
     Program { name: "matrix_free_diagonal", source: include_str!("diagonal.cu"), headers: &HEADERS };
-const HEADERS: [Header; 7] = [
+const HEADERS: [Header; 8] = [
     RECIPROCAL_HEADER,
     STRIDED_HEADER,
     CONTRACT_HEADER,
@@ -25,6 +25,7 @@ const HEADERS: [Header; 7] = [
     Header { name: "lines.cuh", text: include_str!("lines.cuh") },
     Header { name: "gather_scatter.cuh", text: include_str!("gather_scatter.cuh") },
     Header { name: "metric.cuh", text: include_str!("metric.cuh") },
+    Header { name: "fields.cuh", text: include_str!("fields.cuh") },
 ];
 /// Tables along lines.
 pub(super) const CONTRACT_HEADER: Header =
@@ -40,8 +41,9 @@ pub(super) const ROWS: usize = 2048;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Variant {
     pub degree: usize,
-    /// Components of the field.
+    /// Components of the field, and those that are computed at the same time.
     pub components: usize,
+    pub together: usize,
     pub rule: CellRule,
     pub has_stiffness: bool,
     pub has_mass: bool,
@@ -61,20 +63,27 @@ impl Variant {
         rule: CellRule,
         (metric, has_lists): (MetricEvaluation, bool),
     ) -> Self {
-        let is_isotropic = terms.sigma.is_none_or(Coefficient::is_isotropic);
-        let has_more = (terms.sigma.is_some() && terms.lambda.is_some()) || has_lists || !is_isotropic;
-        let together = together(rule.n_points(degree), components);
-        Self {
+        let (has_stiffness, has_mass) = (terms.sigma.is_some(), terms.lambda.is_some());
+        let n = rule.n_points(degree);
+        let of_one = tensors(has_stiffness, has_mass) * tensor_len(n) * size_of::<f64>();
+        let variant = Self {
             degree,
             components,
+            together: together(n, components, of_one),
             rule,
-            has_stiffness: terms.sigma.is_some(),
-            has_mass: terms.lambda.is_some(),
-            is_isotropic,
+            has_stiffness,
+            has_mass,
+            is_isotropic: terms.sigma.is_none_or(Coefficient::is_isotropic),
             has_lists,
             metric,
-            shape: LaunchShape::of((degree, together), rule, metric, has_more),
-        }
+            shape: LaunchShape { cells: 1, blocks: 1 },
+        };
+        Self { shape: LaunchShape::of(&variant), ..variant }
+    }
+
+    /// Returns whether it has two terms, irregular cells or an anisotropic σ.
+    pub fn has_more(&self) -> bool {
+        (self.has_stiffness && self.has_mass) || self.has_lists || !self.is_isotropic
     }
 
     /// Returns the points along an axis.
@@ -106,20 +115,20 @@ impl Variant {
         self.shape.threads(self.n_points())
     }
 
-    /// Returns the components computed at the same time.
-    pub fn together(&self) -> usize {
-        together(self.n_points(), self.components)
-    }
-
     /// Returns the variant of one component, in the same shape.
     pub fn of_one(&self) -> Self {
-        Self { components: 1, ..*self }
+        Self { components: 1, together: 1, ..*self }
+    }
+
+    /// Returns the bytes of shared memory of a cell.
+    pub fn shared_bytes_of_cell<T>(&self) -> usize {
+        let tensors = if self.together == 1 { 3 } else { tensors(self.has_stiffness, self.has_mass) };
+        self.together * tensors * tensor_len(self.n_points()) * size_of::<T>()
     }
 
     /// Returns the bytes of shared memory of a block.
     pub fn shared_bytes<T>(&self) -> usize {
-        let n = self.n_points();
-        3 * self.together() * self.shape.cells * n * n * (n | 1) * size_of::<T>()
+        self.shape.cells * self.shared_bytes_of_cell::<T>()
     }
 
     /// Returns the program that applies the operator.
@@ -154,13 +163,18 @@ impl Variant {
             .define("FEMTILE_ISOTROPIC", u8::from(self.is_isotropic))
             .define("FEMTILE_LISTS", u8::from(self.has_lists))
             .define("FEMTILE_COMPONENTS", self.components)
-            .define("FEMTILE_TOGETHER", self.together())
+            .define("FEMTILE_TOGETHER", self.together)
             .define("FEMTILE_METRIC", metric)
             .define("FEMTILE_METRIC_T", if self.is_single() { f32::C_NAME } else { T::C_NAME })
             .define("FEMTILE_CELLS", self.shape.cells)
             .define("FEMTILE_THREADS", self.threads())
             .header("tables.cuh", tables::text(self.degree, self.rule))
     }
+}
+
+/// Returns the entries of a tensor in shared memory.
+fn tensor_len(n_points: usize) -> usize {
+    n_points * n_points * (n_points | 1)
 }
 
 /// Returns the program of the kernels after the cells, of a number of components.
@@ -210,16 +224,21 @@ pub fn diagonal_programs<T: Scalar>(
 /// Returns the programs of this crate, for checks that compile them: all degrees, and one of each kind of operator.
 pub fn specialisations() -> Vec<Specialisation> {
     let hook = &CudaHook::none();
-    let variant = |degree, rule: CellRule, metric, has_mass: bool| Variant {
-        degree,
-        components: 1,
-        rule,
-        has_stiffness: true,
-        has_mass,
-        is_isotropic: !has_mass,
-        has_lists: has_mass,
-        metric,
-        shape: LaunchShape::of((degree, 1), rule, metric, has_mass),
+    let variant = |degree, rule: CellRule, metric, has_mass: bool| {
+        let shape = LaunchShape { cells: 1, blocks: 1 };
+        let of_one = Variant {
+            degree,
+            components: 1,
+            together: 1,
+            rule,
+            has_stiffness: true,
+            has_mass,
+            is_isotropic: !has_mass,
+            has_lists: has_mass,
+            metric,
+            shape,
+        };
+        Variant { shape: LaunchShape::of(&of_one), ..of_one }
     };
     let more = CellRule::Gauss { extra: 1 };
     let product = &product_hook();
