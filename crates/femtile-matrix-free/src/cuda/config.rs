@@ -67,6 +67,7 @@ impl LaunchShape {
         let cells = cells.min(MOST_OF_BLOCK / of_cell).max(1);
         let shape = Self { cells, blocks: 1 };
         let resident = SHARED / (cells * of_cell + SHARED_PER_BLOCK);
+        // Seven points beside the nodes spill with four warps.
         let most = if n == 7 { most.min(3) } else { most };
         shape.with_warps(n, most.min(resident * shape.threads(n) / (SCHEDULERS * WARP)).max(1))
     }

@@ -279,11 +279,13 @@ fn vector_fields() -> Vec<Specialisation> {
     let hook = product_hook();
     let program =
         |space, terms, rule, metric| Variant::of(space, terms, rule, (metric, false)).program::<f64>(&hook);
-    let mut programs = vec![program((3, 5), stiffness, CellRule::GaussLobatto, stored)];
-    for degree in [2, 3, 5, 8, 10] {
+    let lobatto = CellRule::GaussLobatto;
+    let mut programs =
+        vec![program((3, 5), stiffness, lobatto, stored), program((10, 3), stiffness, lobatto, stored)];
+    for degree in [2, 3, 5, 8] {
         programs.push(program((degree, 3), mass, more, stored));
         programs.push(program((degree, 3), stiffness, more, stored));
-        programs.push(program((degree, 3), stiffness, CellRule::GaussLobatto, stored));
+        programs.push(program((degree, 3), stiffness, lobatto, stored));
         programs.push(program((degree, 3), stiffness, CellRule::default(), MetricEvaluation::Trilinear));
         programs.push(program((degree, 2), Terms { lambda: Some(&one), ..stiffness }, more, stored));
     }
