@@ -55,7 +55,9 @@ pub(crate) fn lack_of_gpus(config: &SolverConfig, kind: CellKind) -> Option<Stri
 fn needs_cpu(config: &SolverConfig, space: &SpaceConfig, lack: &str) -> SolveError {
     let or = match config.preconditioner {
         PreconditionerConfig::Gmg(_) => ", or preconditioner = \"jacobi\"",
-        PreconditionerConfig::Pmg(_) => ", or preconditioner = \"jacobi\" and operator = \"assembled\"",
+        PreconditionerConfig::Pmg(_) if space.components == 1 => {
+            ", or preconditioner = \"jacobi\" and operator = \"assembled\""
+        }
         _ if space.components == 1 => ", or operator = \"assembled\"",
         _ => "",
     };
