@@ -15,6 +15,8 @@ pub struct Options {
     pub nodes: Option<usize>,
     /// Degree of the elements, for benchmarks of several.
     pub degree: Option<usize>,
+    /// Whether bake-off problems on a GPU have three components instead of one.
+    pub has_vector_fields: bool,
     /// Shape of the cells, for bake-off problems; by default every one.
     pub geometry: Option<Shape>,
     /// Metric evaluation of bake-off problems; by default the cheapest.

@@ -90,7 +90,7 @@ pub(crate) fn all() -> Vec<Benchmark> {
         },
         Benchmark {
             name: "bake-off-cuda",
-            summary: "on a GPU: bake-off problems 1, 3 and 5, product and Jacobi-CG iteration, degrees 3 to 8",
+            summary: "on a GPU: bake-off problems 1, 3 and 5, or 2, 4 and 6, product and Jacobi-CG iteration, degrees 3 to 8",
             run: bake_off_cuda::run,
         },
         Benchmark {

@@ -97,7 +97,11 @@ impl BakeOff {
         metric: MetricEvaluation,
     ) -> Result<CudaMatrixFree<f64>, BenchError> {
         let one = Coefficient::Constant(1.0);
-        let config = CudaMatrixFreeConfig { metric: Some(metric), ..CudaMatrixFreeConfig::default() };
+        let config = CudaMatrixFreeConfig {
+            components: self.components(),
+            metric: Some(metric),
+            ..CudaMatrixFreeConfig::default()
+        };
         Ok(CudaMatrixFree::new(device, space, self.terms(&one), self.rule(), &[], config)?)
     }
 

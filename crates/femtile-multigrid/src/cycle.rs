@@ -166,11 +166,26 @@ impl<T: Scalar, D: BoxKernels<T>> Multigrid<T, D> {
     pub(crate) fn cycle_from_zero(&self, vectors: &mut [Vectors<T, D>]) -> Result<(), LinalgError> {
         let finest = vectors.len() - 1;
         self.device.fill(&mut vectors[finest].x, T::ZERO)?;
-        self.cycle(vectors)
+        self.cycle_with(vectors, D::box_smooth_zero)
     }
 
     /// Runs a V-cycle on the finest of these levels, at least one.
     pub(crate) fn cycle(&self, vectors: &mut [Vectors<T, D>]) -> Result<(), LinalgError> {
+        self.cycle_with(vectors, D::box_smooth)
+    }
+
+    /// Runs a V-cycle whose first step is `smooth`.
+    fn cycle_with(
+        &self,
+        vectors: &mut [Vectors<T, D>],
+        smooth: impl Fn(
+            &D,
+            &D::BoxSmoother,
+            &mut Buffer<T, D>,
+            &Buffer<T, D>,
+            PostOrder,
+        ) -> Result<(), LinalgError>,
+    ) -> Result<(), LinalgError> {
         let device = &self.device;
         let (coarser, finest) = vectors.split_at_mut(vectors.len() - 1);
         let Vectors { x, b } = &mut finest[0];
@@ -178,7 +193,7 @@ impl<T: Scalar, D: BoxKernels<T>> Multigrid<T, D> {
             return device.box_smooth(&self.coarsest, x, b, PostOrder::Same);
         };
         let Level { smoother, transfer, .. } = &self.levels[below];
-        device.box_smooth(smoother, x, b, PostOrder::Same)?;
+        smooth(device, smoother, x, b, PostOrder::Same)?;
         device.box_restrict_residual(transfer, &mut coarser[below].b, b, x)?;
         self.cycle_from_zero(coarser)?;
         device.box_prolongate(transfer, x, &coarser[below].x)?;

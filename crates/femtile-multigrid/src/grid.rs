@@ -112,6 +112,11 @@ impl BoxGrid {
         self.geometry.as_deref().filter(|geometry| !geometry.is_plain())
     }
 
+    /// Returns corners and coefficients of all cells, rectangles with coefficient one included.
+    pub(crate) fn geometry(&self) -> Arc<CellGeometry> {
+        self.geometry.clone().unwrap_or_else(|| Arc::new(CellGeometry::of_widths(&self.widths)))
+    }
+
     /// The unit square or cube with `cells` cells per axis.
     ///
     /// # Errors
@@ -433,6 +438,11 @@ fn begins(widths: &[f64]) -> Vec<f64> {
 }
 
 /// Returns all index triples below the bounds, the first index fastest.
-pub(crate) fn all([n, m, l]: [usize; 3]) -> impl Iterator<Item = [usize; 3]> {
-    (0..n * m * l).map(move |at| [at % n, at / n % m, at / (n * m)])
+pub(crate) fn all(bounds: [usize; 3]) -> impl Iterator<Item = [usize; 3]> {
+    (0..bounds.iter().product()).map(move |at| place(bounds, at))
+}
+
+/// Returns the index triple at a place among all below the bounds.
+pub(crate) fn place([n, m, _]: [usize; 3], at: usize) -> [usize; 3] {
+    [at % n, at / n % m, at / (n * m)]
 }

@@ -51,6 +51,17 @@ pub trait BoxKernels<T: Scalar>: VectorKernels<T> + Convert<f64, T> + Convert<T,
         order: PostOrder,
     ) -> Result<(), LinalgError>;
 
+    /// As [`BoxKernels::box_smooth`] where x is zero, so that b is the residual.
+    fn box_smooth_zero(
+        &self,
+        smoother: &Self::BoxSmoother,
+        x: &mut Buffer<T, Self>,
+        b: &Buffer<T, Self>,
+        order: PostOrder,
+    ) -> Result<(), LinalgError> {
+        self.box_smooth(smoother, x, b, order)
+    }
+
     /// $b_{\ell-1} = I^\mathsf{T} b_\ell$ on unknowns. Reads n values.
     fn box_restrict(
         &self,

@@ -130,7 +130,7 @@ pub(crate) fn choose(
     if is_enough(if is_high { WORTH_GMG_HIGH } else { WORTH_GMG }) {
         return Ok(jacobi());
     }
-    let why_not = match geometric(config, &data, problem, has_gpu.then_some(space)) {
+    let why_not = match geometric(config, &data, problem, has_gpu) {
         Ok(boxes) => {
             let preconditioner = PreconditionerConfig::Gmg(GmgOptions::default());
             let reason = "the cells stand in rows like those of a box".into();
@@ -157,7 +157,7 @@ fn geometric(
     config: &SolverConfig,
     data: &Data,
     problem: &TensorProblem<'_>,
-    on_gpu: Option<&SpaceConfig>,
+    on_gpu: bool,
 ) -> Result<Boxes, String> {
     data.allow_geometric()?;
     let options = GmgOptions::default();
@@ -165,9 +165,11 @@ fn geometric(
         SolveError::Setting { message, .. } => message,
         other => other.to_string(),
     })?;
-    let Some(space) = on_gpu else { return Ok(boxes) };
+    if !on_gpu {
+        return Ok(boxes);
+    }
     let with_gmg = SolverConfig { preconditioner: PreconditionerConfig::Gmg(options), ..config.clone() };
-    let lack = lack_of_gpus(&with_gmg, space, problem.space().mesh().kind).or_else(|| boxes.lack_of_gpus());
+    let lack = lack_of_gpus(&with_gmg, problem.space().mesh().kind).or_else(|| boxes.lack_of_gpus());
     match lack {
         Some(lack) => Err(lack),
         None => Ok(boxes),

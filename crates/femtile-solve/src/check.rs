@@ -23,7 +23,7 @@ pub(crate) fn choose(
     let is_open = config.device == DeviceChoice::Auto && opened.is_none();
     let of_boxes = || boxes.and_then(Boxes::lack_of_gpus);
     let gain = || boxes.filter(|_| is_open).and_then(Boxes::gain_of_cpus);
-    let Some(lack) = lack_of_gpus(config, space, kind).or_else(of_boxes).or_else(gain) else {
+    let Some(lack) = lack_of_gpus(config, kind).or_else(of_boxes).or_else(gain) else {
         return Ok(config.device.choose(opened, n, n_threads));
     };
     if opened.is_some() {
@@ -34,7 +34,7 @@ pub(crate) fn choose(
 }
 
 /// Returns what GPUs lack for such cells, if they lack anything.
-pub(crate) fn lack_of_gpus(config: &SolverConfig, space: &SpaceConfig, kind: CellKind) -> Option<String> {
+pub(crate) fn lack_of_gpus(config: &SolverConfig, kind: CellKind) -> Option<String> {
     let is_hexahedral = kind == CellKind::Hexahedron;
     match &config.preconditioner {
         PreconditionerConfig::Gmg(options) if !options.smoother.has_patches() => {
@@ -46,9 +46,6 @@ pub(crate) fn lack_of_gpus(config: &SolverConfig, space: &SpaceConfig, kind: Cel
         }
         _ => {}
     }
-    if space.components != 1 {
-        return Some("u of several components is found on CPUs only".into());
-    }
     (!is_hexahedral && !config.is_assembled()).then(|| {
         format!("operators without a matrix are for hexahedra on GPUs, and this mesh has {kind} cells")
     })
@@ -58,7 +55,9 @@ pub(crate) fn lack_of_gpus(config: &SolverConfig, space: &SpaceConfig, kind: Cel
 fn needs_cpu(config: &SolverConfig, space: &SpaceConfig, lack: &str) -> SolveError {
     let or = match config.preconditioner {
         PreconditionerConfig::Gmg(_) => ", or preconditioner = \"jacobi\"",
-        PreconditionerConfig::Pmg(_) => ", or preconditioner = \"jacobi\" and operator = \"assembled\"",
+        PreconditionerConfig::Pmg(_) if space.components == 1 => {
+            ", or preconditioner = \"jacobi\" and operator = \"assembled\""
+        }
         _ if space.components == 1 => ", or operator = \"assembled\"",
         _ => "",
     };
@@ -137,7 +136,7 @@ fn check_products(config: &SolverConfig, space: &SpaceConfig, kind: CellKind) ->
     if config.metric.is_some() && config.is_assembled() {
         return wrong("metric", of_matrices());
     }
-    if let (DeviceChoice::Cuda(_), Some(lack)) = (config.device, lack_of_gpus(config, space, kind)) {
+    if let (DeviceChoice::Cuda(_), Some(lack)) = (config.device, lack_of_gpus(config, kind)) {
         return Err(needs_cpu(config, space, &lack));
     }
     if config.preconditioner.needs_graph_of_mesh() {

@@ -5,7 +5,7 @@ use femtile_device::cuda::Specialisation;
 use femtile_fem::Coefficient;
 use femtile_fem::assembly::cuda_programs;
 use femtile_matrix_free::{
-    CellRule, MetricEvaluation, Terms, diagonal_program, operator_programs, transfer_program,
+    CellRule, MetricEvaluation, Terms, diagonal_programs, operator_programs, transfer_program,
 };
 use femtile_mesh::{CellKind, Mesh};
 use femtile_multigrid::{BoxGrid, multigrid_programs};
@@ -94,6 +94,8 @@ impl Outline {
         let cell = Mesh::new(vec![[0.0; 3]; n], kind, (0..n as u32).collect());
         let resolve = |value: &Value| coefficient(cell.as_ref().ok()?, value, &[]).ok();
         let [sigma, lambda, source] = values.map(resolve);
+        // No program of quadrilaterals and hexahedra depends on the source, of which there is one per component.
+        let source = if tensor::is_for(kind) { Some(Coefficient::Constant(0.0)) } else { source };
         let coefficients =
             sigma.zip(lambda).zip(source).map(|((sigma, lambda), source)| [sigma, lambda, source]);
         Self { kind, space, coefficients, cells }
@@ -112,11 +114,12 @@ impl Outline {
     /// Returns the programs of operators without a matrix, and of multigrid on them.
     fn without_matrix(&self, config: &SolverConfig) -> Vec<Specialisation> {
         let Some([sigma, lambda, _]) = &self.coefficients else { return Vec::new() };
-        let (degree, rule) = (self.space.degree, tensor::rule(self.space.quadrature));
+        let SpaceConfig { degree, components, quadrature } = self.space;
+        let (space, rule) = ((degree, components), tensor::rule(quadrature));
         let unless_zero = |of| Some(of).filter(|of: &&Coefficient| of.as_constant() != Some(0.0));
         let terms = Terms { sigma: unless_zero(sigma), lambda: unless_zero(lambda) };
         let cheapest = self.metric(&[sigma.clone(), lambda.clone()]);
-        let finest = || operator_programs::<f64>(degree, terms, rule, config.metric.unwrap_or(cheapest));
+        let finest = || operator_programs::<f64>(space, terms, rule, config.metric.unwrap_or(cheapest));
         match (&config.preconditioner, &self.cells) {
             (PreconditionerConfig::Gmg(options), Cells::Box(widths)) => {
                 [self.of_grids(options, widths), finest()].concat()
@@ -131,7 +134,7 @@ impl Outline {
             }
             (PreconditionerConfig::Jacobi, _) => {
                 let metric = config.metric.unwrap_or(cheapest);
-                [finest(), vec![diagonal_program::<f64>(degree, terms, rule, metric)]].concat()
+                [finest(), diagonal_programs::<f64>(space, terms, rule, metric).into()].concat()
             }
             _ => finest(),
         }
@@ -139,9 +142,10 @@ impl Outline {
 
     fn of_grids(&self, options: &GmgOptions, widths: &[Vec<f64>]) -> Vec<Specialisation> {
         let Ok(grid) = BoxGrid::new(self.space.degree, widths) else { return Vec::new() };
+        let varies = self.coefficients.as_ref().is_some_and(|[sigma, ..]| !sigma.is_constant_by_cell());
         match options.precision {
-            LevelPrecision::F32 => multigrid_programs::<f32>(&grid, options.smoother),
-            LevelPrecision::F64 => multigrid_programs::<f64>(&grid, options.smoother),
+            LevelPrecision::F32 => multigrid_programs::<f32>(&grid, options.smoother, varies),
+            LevelPrecision::F64 => multigrid_programs::<f64>(&grid, options.smoother, varies),
         }
     }
 }
@@ -153,7 +157,7 @@ fn of_level<T: Scalar>(
     rule: CellRule,
     metric: MetricEvaluation,
 ) -> Vec<Specialisation> {
-    let mut programs = operator_programs::<T>(degrees[0], terms, rule, metric);
+    let mut programs = operator_programs::<T>((degrees[0], 1), terms, rule, metric);
     programs.push(transfer_program::<T>([degrees[1], degrees[0]]));
     programs
 }
@@ -180,7 +184,7 @@ pub fn likely_programs(config: &SolverConfig, outline: Option<&Outline>) -> Vec<
     };
     let of_outline = match outline {
         Some(outline) if tensor::is_for(outline.kind) => {
-            match config.is_assembled() || lack_of_gpus(&config, &outline.space, outline.kind).is_some() {
+            match config.is_assembled() || lack_of_gpus(&config, outline.kind).is_some() {
                 true => Vec::new(),
                 false => outline.without_matrix(&config),
             }

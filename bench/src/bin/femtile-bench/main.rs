@@ -29,6 +29,9 @@ struct BenchOptions {
     /// Degree of the elements of `laplace` and `bp1` to `bp6`; by default 3 to 8.
     #[arg(long, value_name = "P", value_parser = clap::value_parser!(u8).range(1..=10))]
     degree: Option<u8>,
+    /// Components of the fields of `bake-off-cuda`: 1 for BP1, BP3 and BP5, 3 for BP2, BP4 and BP6; by default 1.
+    #[arg(long, value_name = "N", value_parser = ["1", "3"])]
+    components: Option<String>,
     /// Shape of the cells of `laplace` and `bp1` to `bp6`; by default both.
     #[arg(long, value_name = "NAME", value_parser = Shape::ALL.map(Shape::name))]
     geometry: Option<String>,
@@ -79,6 +82,7 @@ fn run(options: &BenchOptions) -> Result<ExitCode, Failure> {
         threads: options.threads,
         nodes: options.nodes,
         degree: options.degree.map(usize::from),
+        has_vector_fields: options.components.as_deref() == Some("3"),
         geometry: named(&Shape::ALL, Shape::name, options.geometry.as_deref()),
         metric: named(&MetricEvaluation::ALL, MetricEvaluation::name, options.metric.as_deref()),
         methods: options

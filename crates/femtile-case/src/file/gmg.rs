@@ -9,8 +9,10 @@ use super::LevelPrecision;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum BoxSmootherName {
-    /// Multiplicative Schwarz on vertex patches, the cells around each vertex; exact local solves where cells are rectangles.
+    /// Multiplicative Schwarz; on GPUs additive Schwarz where cells are not equal rectangles with one sigma.
     #[default]
+    Auto,
+    /// Multiplicative Schwarz on vertex patches, the cells around each vertex; exact local solves where cells are rectangles.
     VertexPatch,
     /// Additive Schwarz on vertex patches: cheaper sweeps where cells are not rectangles.
     AdditivePatch,
@@ -24,6 +26,7 @@ pub enum BoxSmootherName {
 impl From<BoxSmootherName> for Smoother {
     fn from(name: BoxSmootherName) -> Self {
         match name {
+            BoxSmootherName::Auto => Self::Auto,
             BoxSmootherName::VertexPatch => Self::VertexPatch,
             BoxSmootherName::AdditivePatch => Self::AdditivePatch,
             BoxSmootherName::Chebyshev => Self::Chebyshev,

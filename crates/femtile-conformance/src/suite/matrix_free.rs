@@ -35,7 +35,7 @@ pub(super) fn deformed(mut mesh: Mesh, shift: impl Fn([f64; 3]) -> [f64; 3]) -> 
     mesh
 }
 
-fn skew([x, y, z]: [f64; 3]) -> [f64; 3] {
+pub(super) fn skew([x, y, z]: [f64; 3]) -> [f64; 3] {
     [x + 0.3 * y + 0.1 * z, y - 0.2 * x, z + 0.4 * y]
 }
 
@@ -79,7 +79,12 @@ impl Case<'_> {
     fn config(&self) -> CudaMatrixFreeConfig {
         let shape = self.cut.map(|(cells, _)| LaunchShape { cells, blocks: 1 });
         let cells_per_group = self.cut.map(|(_, per_group)| per_group);
-        CudaMatrixFreeConfig { metric: self.metric, shape, cells_per_group }
+        CudaMatrixFreeConfig {
+            metric: self.metric,
+            shape,
+            cells_per_group,
+            ..CudaMatrixFreeConfig::default()
+        }
     }
 }
 
@@ -293,6 +298,7 @@ pub fn cg_solves_without_a_matrix(device: &Cuda, _: &Scope) {
         metric: Some(MetricEvaluation::Stored),
         shape: Some(LaunchShape { cells: 2, blocks: 1 }),
         cells_per_group: Some(11),
+        ..CudaMatrixFreeConfig::default()
     };
     let a = CudaMatrixFree::<f64>::new(device, &space, terms, LOBATTO, &constrained, config).unwrap();
     let b = Random::new(11).vector::<f64>(space.n_dofs());

@@ -39,6 +39,20 @@ fn agree<T: Scalar, D: VectorKernels<T>>(device: &D, n: usize, tolerance: f64) {
     device.fill(&mut copied, T::from_f64(2.5)).unwrap();
     assert_eq!(copied.to_host().unwrap(), vec![T::from_f64(2.5); n]);
 
+    for m in 1..=3 {
+        // Every component is taken from one field and put into the place of another component in the next.
+        let field: Vec<T> = random.vector(m * n);
+        let from = Buffer::from_host(device, &field).unwrap();
+        let (mut one, mut to) = (nan(device, n), nan(device, m * n));
+        for c in 0..m {
+            device.take_component(&mut one, &from, (c, m)).unwrap();
+            device.put_component(&mut to, &one, ((c + 1) % m, m)).unwrap();
+        }
+        for (i, found) in to.to_host().unwrap().into_iter().enumerate() {
+            assert_eq!(found, field[i - i % m + (i % m + m - 1) % m], "entry {i} of {m} components");
+        }
+    }
+
     let mut scaled = nan(device, n);
     device.scale_by(&mut scaled, &dx, &dy).unwrap();
     let (alpha, beta) = (T::from_f64(0.3), T::from_f64(-1.7));
@@ -77,5 +91,8 @@ pub fn vectors_of_different_length_are_refused<D: LinearDevice>(device: &D, _: &
     assert!(device.combine(&mut x, &[(1.0, &y)]).is_err());
     assert!(device.combine(&mut x, &[]).is_err());
     assert!(device.combine(&mut x, &[(1.0, &Buffer::zeros(device, 3).unwrap()); 5]).is_err());
+    assert!(device.take_component(&mut x, &y, (0, 2)).is_err());
+    assert!(device.put_component(&mut x, &y, (0, 1)).is_err());
+    assert!(device.take_component(&mut x, &Buffer::zeros(device, 6).unwrap(), (2, 2)).is_err());
     assert!(x.upload(&[1.0; 4]).is_err());
 }

@@ -47,22 +47,56 @@ fn written(case: &WholeCase, folder: &Path) -> Case {
     case
 }
 
+/// Checks that a run loads no program of these that was not announced before its mesh was checked.
+fn announces_what_it_loads(test: &str, case: &WholeCase, is_meant: fn(&str) -> bool) {
+    let Some(device) = gpu(test, PLENTY) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let trace = Arc::new(CudaTrace::default());
+    let device = Cuda::with_driver(trace.driver(device.driver().clone()));
+    let mut checked = Checked::default();
+    femtile_case::run_on(&written(case, folder.path()), &device, &mut checked).unwrap();
+    let checked = checked.0.unwrap();
+    let (works, _) = trace.take();
+    let loads = || works.iter().filter(|work| work.kind == TracedKind::Load && is_meant(&work.name));
+    let late = loads().filter(|load| load.announced.is_none_or(|at| at > checked));
+    let late: BTreeSet<&str> = late.map(|load| load.name.as_str()).collect();
+    assert!(late.is_empty(), "{}: {late:#?}", case.name);
+    assert!(loads().count() > 4, "{}", case.name);
+}
+
 #[test]
 fn every_program_of_a_whole_run_is_announced_before_the_mesh_is_checked() {
-    let test = "every_program_of_a_whole_run_is_announced";
     for case in cases(MOST).iter().filter(|case| !case.name.starts_with("large")) {
-        let Some(device) = gpu(test, PLENTY) else { return };
-        let folder = tempfile::tempdir().unwrap();
-        let trace = Arc::new(CudaTrace::default());
-        let device = Cuda::with_driver(trace.driver(device.driver().clone()));
-        let mut checked = Checked::default();
-        femtile_case::run_on(&written(case, folder.path()), &device, &mut checked).unwrap();
-        let checked = checked.0.unwrap();
-        let (works, _) = trace.take();
-        let loads = || works.iter().filter(|work| work.kind == TracedKind::Load);
-        let late = loads().filter(|load| load.announced.is_none_or(|at| at > checked));
-        let late: BTreeSet<&str> = late.map(|load| load.name.as_str()).collect();
-        assert!(late.is_empty(), "{}: {late:#?}", case.name);
-        assert!(loads().count() > 10, "{}", case.name);
+        announces_what_it_loads("every_program_of_a_whole_run_is_announced", case, |_| true);
+    }
+}
+
+#[test]
+fn programs_of_a_coefficient_by_cell_are_announced() {
+    for (degree, smoother) in [(1, "auto"), (2, "vertex-patch")] {
+        let rest = format!(
+            "[equation]\nsigma = \"1 + 7*x\"\n[[boundary]]\nwhere = \"xmin\"\ndirichlet = \"y\"\n\
+             [space]\ndegree = {degree}\n\
+             [solver]\npreconditioner = \"gmg\"\ngmg = {{ smoother = \"{smoother}\" }}\n"
+        );
+        let mesh = "generate = { kind = \"box\", cells = [4, 4, 4], cell = \"hexahedron\" }";
+        let case = WholeCase { name: smoother, mesh: Ok(mesh.into()), rest };
+        announces_what_it_loads("programs_of_a_coefficient_by_cell", &case, |name| {
+            name.contains(" of box_") || name.contains(" of vertex_patch_")
+        });
+    }
+}
+
+#[test]
+fn programs_of_several_components_are_announced() {
+    for preconditioner in ["jacobi", "gmg", "pmg"] {
+        let rest = format!(
+            "[equation]\nsource = [\"x\", 1]\n[[boundary]]\nwhere = \"xmin\"\ndirichlet = [\"y\", 0]\n\
+             [space]\ndegree = 2\ncomponents = 2\n\
+             [solver]\npreconditioner = \"{preconditioner}\"\n"
+        );
+        let mesh = "generate = { kind = \"box\", cells = [4, 4, 4], cell = \"hexahedron\" }";
+        let case = WholeCase { name: preconditioner, mesh: Ok(mesh.into()), rest };
+        announces_what_it_loads("programs_of_several_components", &case, |_| true);
     }
 }

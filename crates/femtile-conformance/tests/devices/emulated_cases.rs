@@ -8,6 +8,8 @@ use femtile_case::{Case, CaseError, Progress, Report, Silent, Stage};
 use femtile_conformance::emulator::Emulator;
 use femtile_conformance::error_study::{BOUND, Scope, study};
 
+use crate::emulated_boxes::BOX;
+
 /// Returns an emulated GPU with `memory` bytes, or prints that the test is skipped.
 pub(super) fn gpu(test: &str, memory: usize) -> Option<Cuda> {
     match Emulator::new() {
@@ -52,7 +54,7 @@ fn small_case_with(device: &str, preconditioner: &str, folder: &Path) -> Case {
     case
 }
 
-fn agree(found: &Report, expected: &Report) {
+pub(super) fn agree(found: &Report, expected: &Report) {
     assert!(found.solve.iterations.abs_diff(expected.solve.iterations) <= 1);
     for (name, value) in &found.functionals {
         let expected = expected.functionals[name];
@@ -130,7 +132,7 @@ fn whatever_converges_on_a_gpu_is_within_the_bound_of_a_direct_solve() {
 }
 
 /// Curved hexahedra with every kind of condition.
-const HEXAHEDRA: &str = r#"
+pub(super) const HEXAHEDRA: &str = r#"
 [mesh]
 generate = { kind = "box", cell = "hexahedron", cells = [2, 3, 2], deform = 0.1, order = 2 }
 [space]
@@ -159,7 +161,7 @@ functionals = [
 ]
 "#;
 
-fn case_in(folder: &Path, text: &str) -> Case {
+pub(super) fn case_in(folder: &Path, text: &str) -> Case {
     let mut case = Case::parse(&folder.join("case.toml"), text.into()).unwrap();
     case.file.output.directory = folder.join("out");
     case
@@ -207,72 +209,6 @@ fn elements_of_high_degree_have_the_same_results_on_a_gpu() {
         for (i, (found, expected)) in residuals.take(n_compared).enumerate() {
             assert!((found - expected).abs() <= 1e-8 * expected, "residual {i}: {found:e} {expected:e}");
         }
-    }
-}
-
-/// A box for geometric multigrid, of other cells along each axis, none of which becomes thin.
-const BOX: &str = r#"
-[mesh]
-generate = { kind = "box", cell = "hexahedron", cells = [6, 4, 8], upper = [1.5, 1, 1] }
-[space]
-degree = 2
-[equation]
-source = "sin(3*x) + z"
-[[boundary]]
-where = "all"
-dirichlet = "1 + y"
-[solver]
-preconditioner = "gmg"
-device = "cuda"
-[output]
-functionals = [{ name = "top", kind = "max" }, { name = "energy", kind = "energy" }]
-"#;
-
-#[test]
-fn geometric_multigrid_of_a_case_is_the_same_on_a_gpu() {
-    let Some(device) = gpu("geometric_multigrid_of_a_case", PLENTY) else { return };
-    let folder = tempfile::tempdir().unwrap();
-    for (from, to) in [
-        ("", ""),
-        ("\"gmg\"", "\"gmg\"\nmethod = \"gmres\""),
-        ("\"gmg\"", "\"gmg\"\ngmg = { precision = \"double\" }"),
-        ("\"gmg\"", "\"gmg\"\ngmg = { smoother = \"additive-patch\" }"),
-        ("\"gmg\"", "\"gmg\"\ngmg = { start = \"full\" }"),
-        (
-            "[[boundary]]\nwhere = \"all\"",
-            "[solver.gmg]\nstart = \"full\"\n[[boundary]]\nwhere = \"zmax\"\nrobin = { coefficient = 2, value = \"x\" }\n[[boundary]]\nwhere = \"xmin\"",
-        ),
-        ("[equation]", "[equation]\nsigma = [[2, 0, 0], [0, 1, 0], [0, 0, 9]]\nlambda = 1"),
-        ("where = \"all\"", "where = \"zmax\""),
-        ("[solver]", "[[boundary]]\nwhere = \"xmin\"\nneumann = \"y\"\n[solver]\nmethod = \"gmres\""),
-    ] {
-        let case = case_in(folder.path(), &if from.is_empty() { BOX.into() } else { BOX.replace(from, to) });
-        let on_gpu = femtile_case::run_on(&case, &device, &mut Silent).unwrap();
-        let mut elsewhere = case.clone();
-        elsewhere.file.solver.device = "cpu".into();
-        let on_cpu = femtile_case::run(&elsewhere, &mut Silent).unwrap();
-        agree(&on_gpu, &on_cpu);
-        assert!(on_gpu.solve.iterations <= 12, "{}", on_gpu.solve.iterations);
-        assert_eq!(on_gpu.solve.levels, on_cpu.solve.levels);
-        assert_eq!(on_gpu.solve.start, on_cpu.solve.start);
-        assert_eq!(on_gpu.solve.start.is_some(), to.contains("full"));
-        assert!(on_gpu.solve.levels.len() > 1 && on_gpu.kernel_launches > 0);
-    }
-    for (from, to, words) in [
-        ("upper", "deform = 0.1, upper", "not rectangular"),
-        ("[equation]", "[equation]\nsigma = \"1 + x\"", "coefficient other than one"),
-        ("cells = [6, 4, 8]", "cells = [6, 1, 8]", "one layer of cells"),
-        ("degree = 2", "degree = 9", "degree 9"),
-    ] {
-        let case = case_in(folder.path(), &BOX.replace(from, to));
-        let error = femtile_case::run_on(&case, &device, &mut Silent).unwrap_err().to_string();
-        assert!(error.contains("solver.device") && error.contains(words), "{error}");
-        let on_cpu = femtile_case::run(
-            &case_in(folder.path(), &BOX.replace(from, to).replace("cuda", "auto")),
-            &mut Silent,
-        );
-        let reason = on_cpu.unwrap().device_reason;
-        assert!(reason.contains("runs on CPUs only") && reason.contains(words), "{reason}");
     }
 }
 

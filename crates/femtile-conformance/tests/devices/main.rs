@@ -9,7 +9,10 @@ mod cuda_samples;
 #[cfg(target_os = "linux")]
 mod emulated;
 #[cfg(target_os = "linux")]
+mod emulated_boxes;
+#[cfg(target_os = "linux")]
 mod emulated_cases;
+mod emulated_components;
 #[cfg(target_os = "linux")]
 mod emulated_device;
 #[cfg(target_os = "linux")]

@@ -1,13 +1,11 @@
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
-use femtile_device::{Buffer, Cpu, Scalar, parallel};
+use femtile_device::{Buffer, Scalar};
 
 use crate::error::need;
+use crate::vector::VectorKernels;
 use crate::{LinalgError, Preconditioner};
-
-/// Entries that a thread takes at least.
-const MIN_LEN: usize = 4096;
 
 /// A preconditioner for each component of a vector field by itself, $z_c = M^{-1} r_c$, where the values of all components at a
 /// node stand side by side.
@@ -15,57 +13,45 @@ const MIN_LEN: usize = 4096;
 /// # Cost
 /// One application of the inner preconditioner for each component, and two passes over the
 /// vectors; memory for two vectors of one component.
-pub struct ByComponent<T: Scalar> {
-    one: Box<dyn Preconditioner<T, Cpu>>,
+pub struct ByComponent<T: Scalar, D: VectorKernels<T>> {
+    one: Box<dyn Preconditioner<T, D>>,
     n: usize,
     /// Residual and correction of a component.
-    workspace: Mutex<[Buffer<T, Cpu>; 2]>,
+    workspace: Mutex<[Buffer<T, D>; 2]>,
 }
 
-impl<T: Scalar> fmt::Debug for ByComponent<T> {
+impl<T: Scalar, D: VectorKernels<T>> fmt::Debug for ByComponent<T, D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ByComponent").field("n", &self.n).finish_non_exhaustive()
     }
 }
 
-impl<T: Scalar> ByComponent<T> {
+impl<T: Scalar, D: VectorKernels<T>> ByComponent<T, D> {
     /// Creates the preconditioner for `n` components of `n_entries` entries each.
     ///
     /// # Errors
     /// Errors of the device.
     pub fn new(
-        cpu: &Cpu,
-        one: Box<dyn Preconditioner<T, Cpu>>,
+        device: &D,
+        one: Box<dyn Preconditioner<T, D>>,
         (n_entries, n): (usize, usize),
     ) -> Result<Self, LinalgError> {
-        let workspace = [Buffer::zeros(cpu, n_entries)?, Buffer::zeros(cpu, n_entries)?];
+        let workspace = [Buffer::zeros(device, n_entries)?, Buffer::zeros(device, n_entries)?];
         Ok(Self { one, n, workspace: Mutex::new(workspace) })
     }
 }
 
-impl<T: Scalar> Preconditioner<T, Cpu> for ByComponent<T> {
-    fn apply(&self, z: &mut Buffer<T, Cpu>, r: &Buffer<T, Cpu>) -> Result<(), LinalgError> {
+impl<T: Scalar, D: VectorKernels<T>> Preconditioner<T, D> for ByComponent<T, D> {
+    fn apply(&self, z: &mut Buffer<T, D>, r: &Buffer<T, D>) -> Result<(), LinalgError> {
         let mut workspace = self.workspace.lock().unwrap_or_else(PoisonError::into_inner);
         let [own_r, own_z] = &mut *workspace;
-        let (cpu, n) = (z.device().clone(), self.n);
+        let (device, n) = (z.device().clone(), self.n);
         need("z", own_r.len() * n, z.len())?;
         need("r", own_r.len() * n, r.len())?;
         for component in 0..n {
-            let (from, to) = (r.as_slice(), own_r.as_mut_slice());
-            cpu.install(|| {
-                parallel::for_chunks_mut(to, MIN_LEN, |begin, to| {
-                    let nodes = from[n * begin..].chunks_exact(n);
-                    to.iter_mut().zip(nodes).for_each(|(to, from)| *to = from[component]);
-                });
-            });
+            device.take_component(own_r, r, (component, n))?;
             self.one.apply(own_z, own_r)?;
-            let (from, to) = (own_z.as_slice(), z.as_mut_slice());
-            cpu.install(|| {
-                parallel::for_chunks_mut(to, n * MIN_LEN, |begin, to| {
-                    let nodes = to.chunks_exact_mut(n);
-                    nodes.zip(&from[begin / n..]).for_each(|(to, from)| to[component] = *from);
-                });
-            });
+            device.put_component(z, own_z, (component, n))?;
         }
         Ok(())
     }
@@ -81,6 +67,8 @@ impl<T: Scalar> Preconditioner<T, Cpu> for ByComponent<T> {
 
 #[cfg(test)]
 mod tests {
+    use femtile_device::Cpu;
+
     use super::*;
     use crate::precondition::Diagonal;
 

@@ -1,9 +1,9 @@
 use std::ops::Range;
 
 use femtile_device::cpu::SharedMut;
-use femtile_device::{Buffer, Cpu, Scalar};
+use femtile_device::{Buffer, Cpu, Scalar, parallel};
 
-use super::kernels::check_terms;
+use super::kernels::{check_component, check_terms};
 use super::reference::entry;
 use super::sum::{BLOCK, block_dot, block_sum, combine, n_blocks};
 use super::{Convert, DeviceSum, VectorKernels};
@@ -177,6 +177,38 @@ impl<T: Scalar> VectorKernels<T> for Cpu {
                 z.iter_mut().zip(factors).for_each(|(z, (&d, &r))| *z = d * r);
             },
         );
+        Ok(())
+    }
+
+    fn take_component(
+        &self,
+        y: &mut Buffer<T, Self>,
+        x: &Buffer<T, Self>,
+        (component, components): (usize, usize),
+    ) -> Result<(), LinalgError> {
+        check_component(y.len(), x.len(), (component, components))?;
+        let x = x.as_slice();
+        map_blocks(self, y.len(), [y.as_mut_slice()], |rows, [y]| {
+            let nodes = x[components * rows.start..].chunks_exact(components);
+            y.iter_mut().zip(nodes).for_each(|(y, node)| *y = node[component]);
+        });
+        Ok(())
+    }
+
+    fn put_component(
+        &self,
+        x: &mut Buffer<T, Self>,
+        y: &Buffer<T, Self>,
+        (component, components): (usize, usize),
+    ) -> Result<(), LinalgError> {
+        check_component(y.len(), x.len(), (component, components))?;
+        let (y, min_len) = (y.as_slice(), components * MIN_BLOCKS * BLOCK);
+        self.install(|| {
+            parallel::for_chunks_mut(x.as_mut_slice(), min_len, |begin, x| {
+                let nodes = x.chunks_exact_mut(components);
+                nodes.zip(&y[begin / components..]).for_each(|(node, y)| node[component] = *y);
+            });
+        });
         Ok(())
     }
 

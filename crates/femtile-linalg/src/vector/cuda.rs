@@ -1,7 +1,7 @@
 use femtile_device::cuda::{Header, Kernel, Launch, Program, Read, Specialisation, Write};
 use femtile_device::{Buffer, Cuda, Scalar};
 
-use super::kernels::check_terms;
+use super::kernels::{check_component, check_terms};
 use super::{Convert, DeviceSum, VectorKernels};
 use crate::{LinalgError, error::need};
 
@@ -38,6 +38,7 @@ type Fill<T> = (Write<T>, T, u64);
 type Copy<T> = (Write<T>, Read<T>, u64);
 type Axpby<T> = (Write<T>, T, Read<T>, T, u64);
 type Combine<T> = (Write<T>, T, Read<T>, T, Read<T>, T, Read<T>, T, Read<T>, u64);
+type OfComponent<T> = (Write<T>, Read<T>, u64, u64, u64);
 type ScaleBy<T> = (Write<T>, Read<T>, Read<T>, u64);
 type Dot<T> = (Write<f64>, Write<f64>, Write<u32>, Read<T>, Read<T>, u64, u32);
 type SubtractMean<T> = (Write<T>, Read<f64>, u64);
@@ -212,6 +213,34 @@ impl<T: Scalar> VectorKernels<T> for Cuda {
                 arguments,
             )
         }?)
+    }
+
+    fn take_component(
+        &self,
+        y: &mut Buffer<T, Self>,
+        x: &Buffer<T, Self>,
+        (component, components): (usize, usize),
+    ) -> Result<(), LinalgError> {
+        check_component(y.len(), x.len(), (component, components))?;
+        let n = y.len();
+        let arguments = (y.write(), x.read(), n as u64, component as u64, components as u64);
+        let kernel = Kernel::<OfComponent<T>>::new("vector_take_component");
+        // SAFETY: y has n entries, and x one for each of them and each component.
+        Ok(unsafe { self.launch(&VECTOR.of::<T>(), &kernel, Launch::over(n, THREADS), arguments) }?)
+    }
+
+    fn put_component(
+        &self,
+        x: &mut Buffer<T, Self>,
+        y: &Buffer<T, Self>,
+        (component, components): (usize, usize),
+    ) -> Result<(), LinalgError> {
+        check_component(y.len(), x.len(), (component, components))?;
+        let n = y.len();
+        let arguments = (x.write(), y.read(), n as u64, component as u64, components as u64);
+        let kernel = Kernel::<OfComponent<T>>::new("vector_put_component");
+        // SAFETY: y has n entries, and x one for each of them and each component.
+        Ok(unsafe { self.launch(&VECTOR.of::<T>(), &kernel, Launch::over(n, THREADS), arguments) }?)
     }
 
     fn dot(&self, x: &Buffer<T, Self>, y: &Buffer<T, Self>) -> Result<f64, LinalgError> {

@@ -38,6 +38,28 @@ pub trait VectorKernels<T: Scalar>: Device {
         r: &Buffer<T, Self>,
     ) -> Result<(), LinalgError>;
 
+    /// $y_i = x_{m i + c}$, component c of a field with m components, whose values at a node are consecutive. Reads and writes
+    /// n values, in steps of m.
+    ///
+    /// # Shapes
+    /// `y: [n]`, `x: [n][m]`.
+    /// # Errors
+    /// [`LinalgError::Setting`] unless $c < m$.
+    fn take_component(
+        &self,
+        y: &mut Buffer<T, Self>,
+        x: &Buffer<T, Self>,
+        component: (usize, usize),
+    ) -> Result<(), LinalgError>;
+
+    /// $x_{m i + c} = y_i$, the reverse of [`Self::take_component`], with its shapes and errors.
+    fn put_component(
+        &self,
+        x: &mut Buffer<T, Self>,
+        y: &Buffer<T, Self>,
+        component: (usize, usize),
+    ) -> Result<(), LinalgError>;
+
     /// $x^\mathsf{T} y$, kept in f64. Reads 2n values.
     fn dot(&self, x: &Buffer<T, Self>, y: &Buffer<T, Self>) -> Result<f64, LinalgError>;
 
@@ -61,6 +83,19 @@ pub(super) fn check_terms<T: Scalar, D: Device>(
         return Err(LinalgError::Setting { field: "terms", message });
     }
     terms.iter().try_for_each(|(_, x)| need("x", n, x.len()))
+}
+
+/// Refuses a component that a field does not have, and a field `x` without `n` values of each.
+pub(super) fn check_component(
+    n: usize,
+    x: usize,
+    (component, components): (usize, usize),
+) -> Result<(), LinalgError> {
+    if component >= components {
+        let message = format!("{component} is not below {components}, their number");
+        return Err(LinalgError::Setting { field: "component", message });
+    }
+    need("x", n * components, x)
 }
 
 /// The largest number of terms of [`VectorKernels::combine`].

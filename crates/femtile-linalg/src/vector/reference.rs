@@ -1,6 +1,6 @@
 use femtile_device::{Buffer, Reference, Scalar};
 
-use super::kernels::check_terms;
+use super::kernels::{check_component, check_terms};
 use super::{Convert, DeviceSum, VectorKernels};
 use crate::{LinalgError, error::need};
 
@@ -56,6 +56,32 @@ impl<T: Scalar> VectorKernels<T> for Reference {
         need("r", z.len(), r.len())?;
         for ((z, &d), &r) in z.as_mut_slice().iter_mut().zip(d.as_slice()).zip(r.as_slice()) {
             *z = d * r;
+        }
+        Ok(())
+    }
+
+    fn take_component(
+        &self,
+        y: &mut Buffer<T, Self>,
+        x: &Buffer<T, Self>,
+        (component, components): (usize, usize),
+    ) -> Result<(), LinalgError> {
+        check_component(y.len(), x.len(), (component, components))?;
+        for (i, y) in y.as_mut_slice().iter_mut().enumerate() {
+            *y = x.as_slice()[components * i + component];
+        }
+        Ok(())
+    }
+
+    fn put_component(
+        &self,
+        x: &mut Buffer<T, Self>,
+        y: &Buffer<T, Self>,
+        (component, components): (usize, usize),
+    ) -> Result<(), LinalgError> {
+        check_component(y.len(), x.len(), (component, components))?;
+        for (i, &y) in y.as_slice().iter().enumerate() {
+            x.as_mut_slice()[components * i + component] = y;
         }
         Ok(())
     }

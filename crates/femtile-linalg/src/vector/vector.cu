@@ -1,4 +1,5 @@
-// Vectors: fill, copy, axpby, combine, scale_by, dot, sum, subtract_mean. In updates a thread takes a pack of 16 bytes.
+// Vectors: fill, copy, axpby, combine, scale_by, components of fields, dot, sum, subtract_mean. In updates a thread takes a pack
+// of 16 bytes.
 #include "femtile.cuh"
 #include "sums.cuh"
 
@@ -75,6 +76,16 @@ extern "C" __global__ void vector_scale_by(T* z, const T* d, const T* r, u64 n) 
         store_pack(z, pack, of_r);
     }
     if (const u64 i = own_tail(n); i < n) z[i] = d[i] * r[i];
+}
+
+// y = component c of x, a field of m components. Reads and writes n values; a thread each.
+extern "C" __global__ void vector_take_component(T* y, const T* x, u64 n, u64 c, u64 m) {
+    if (const u64 i = own_pack(); i < n) y[i] = x[i * m + c];
+}
+
+// Component c of x = y. Reads and writes n values; a thread each.
+extern "C" __global__ void vector_put_component(T* x, const T* y, u64 n, u64 c, u64 m) {
+    if (const u64 i = own_pack(); i < n) x[i * m + c] = y[i];
 }
 
 // result = x.y in f64; a block takes `n_tiles` tiles. Reads 2n values.

@@ -63,6 +63,11 @@ const PART: usize = 1 << 14;
 /// First row, first share, length.
 type Run = (u32, u32, u32);
 
+fn too_many_shares(n_shares: u64) -> LinalgError {
+    let message = format!("{n_shares} shared values exceed 32-bit numbers: take more cells per group");
+    LinalgError::Setting { field: "cells_per_group", message }
+}
+
 /// Returns the number of unknowns of each entity.
 pub(super) fn lengths(degree: usize) -> [u32; ENTITIES] {
     std::array::from_fn(|entity| {
@@ -72,14 +77,14 @@ pub(super) fn lengths(degree: usize) -> [u32; ENTITIES] {
 }
 
 impl Batches {
-    /// Creates batches of `cells` cells, and groups of at least as many.
+    /// Creates batches of `cells` cells, and groups of at least `per_group`.
     ///
     /// # Errors
-    /// If there are more than 2³² shares.
+    /// If there are more than 2³² shares of all components.
     pub fn new(
         space: &TensorSpace<'_>,
-        cells: usize,
-        per_group: usize,
+        (cells, per_group): (usize, usize),
+        components: usize,
         constrained: &[u32],
     ) -> Result<Self, LinalgError> {
         let is_alone = per_group <= cells;
@@ -103,6 +108,10 @@ impl Batches {
         let mut batches =
             Self { begins, slots, words: Vec::new(), lists: Vec::new(), shares: Shares::default() };
         batches.write(space, cells, &units, constrained)?;
+        let n_shares = batches.shares.len as u64 * components as u64;
+        if n_shares > u64::from(u32::MAX) {
+            return Err(too_many_shares(n_shares));
+        }
         Ok(batches)
     }
 
@@ -127,9 +136,7 @@ impl Batches {
         let mut before = Before::default();
         let places: Vec<Before> = found.iter().map(|group| before.add(group)).collect();
         if before.n_shares > u64::from(u32::MAX) {
-            let message =
-                format!("{} shared values exceed 32-bit numbers: take more cells per group", before.n_shares);
-            return Err(LinalgError::Setting { field: "cells_per_group", message });
+            return Err(too_many_shares(before.n_shares));
         }
         let groups = self.groups(cells).into_par_iter().zip(&places);
         groups.for_each(|((slots, words), before)| before.shift(slots, words));

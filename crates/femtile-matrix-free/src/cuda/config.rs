@@ -1,7 +1,7 @@
 //! Settings of the operator on a GPU.
 
+use super::program::Variant;
 use super::tables;
-use femtile_fem::geometry::CellRule;
 use femtile_fem::geometry::MetricEvaluation;
 
 /// Threads of a warp, and warp schedulers of a multiprocessor.
@@ -17,9 +17,19 @@ pub struct LaunchShape {
     pub blocks: usize,
 }
 
-/// Settings of [`super::CudaMatrixFree`]; by default all are chosen.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+/// Shared memory of a multiprocessor of compute capability 9, and what every block takes of it besides its own.
+const SHARED: usize = 228 << 10;
+const SHARED_PER_BLOCK: usize = 1 << 10;
+/// Most bytes of a cell with several components, which fit a block on GPUs of compute capability 8, and of a block with several
+/// cells.
+const MOST_OF_CELL: usize = 96 << 10;
+const MOST_OF_BLOCK: usize = SHARED / 3;
+
+/// Settings of [`super::CudaMatrixFree`]; by default all are chosen, and there is one component.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CudaMatrixFreeConfig {
+    /// Components of the field.
+    pub components: usize,
     /// Metric evaluation: constant, trilinear or stored; by default the cheapest that fits.
     pub metric: Option<MetricEvaluation>,
     /// The launch shape.
@@ -29,10 +39,16 @@ pub struct CudaMatrixFreeConfig {
     pub cells_per_group: Option<usize>,
 }
 
+impl Default for CudaMatrixFreeConfig {
+    fn default() -> Self {
+        Self { components: 1, metric: None, shape: None, cells_per_group: None }
+    }
+}
+
 impl LaunchShape {
-    /// Chooses the shape for elements of a degree with a rule; `has_more` marks operators with two
-    /// terms, irregular cells or an anisotropic σ.
-    pub(super) fn of(degree: usize, rule: CellRule, metric: MetricEvaluation, has_more: bool) -> Self {
+    /// Chooses the shape for an operator.
+    pub(super) fn of(variant: &Variant) -> Self {
+        let &Variant { degree, rule, metric, together, .. } = variant;
         let n = rule.n_points(degree);
         let cells = match n {
             ..=2 => 32,
@@ -43,15 +59,41 @@ impl LaunchShape {
             _ => 1,
         };
         let of_lines = warps(n, tables::is_collocated(degree, rule), metric);
-        let most = if has_more { of_lines.min(3) } else { of_lines };
+        let most = if variant.has_more() { of_lines.min(3) } else { of_lines };
+        if together == 1 {
+            return Self { cells, blocks: 1 }.with_warps(n, most);
+        }
+        let of_cell = variant.shared_bytes_of_cell::<f64>();
+        let cells = cells.min(MOST_OF_BLOCK / of_cell).max(1);
         let shape = Self { cells, blocks: 1 };
-        Self { blocks: (SCHEDULERS * most * WARP / shape.threads(n)).max(1), ..shape }
+        let resident = SHARED / (cells * of_cell + SHARED_PER_BLOCK);
+        // Seven points beside the nodes spill with four warps.
+        let most = if n == 7 { most.min(3) } else { most };
+        shape.with_warps(n, most.min(resident * shape.threads(n) / (SCHEDULERS * WARP)).max(1))
+    }
+
+    /// Sets the blocks that have so many warps per scheduler.
+    fn with_warps(self, n_points: usize, warps: usize) -> Self {
+        Self { blocks: (SCHEDULERS * warps * WARP / self.threads(n_points)).max(1), ..self }
     }
 
     /// Returns the threads of a block.
     pub(super) fn threads(self, n_points: usize) -> usize {
         (self.cells * n_points * n_points).next_multiple_of(32)
     }
+}
+
+/// Returns the tensors of a component in shared memory where several are computed at the same time, as `FIELD` of the kernel.
+pub(super) fn tensors(has_stiffness: bool, has_mass: bool) -> usize {
+    if has_stiffness { 3 + usize::from(has_mass) } else { 1 }
+}
+
+/// Returns the number of components that are computed at the same time, a divisor of all, where one of several takes `of_one`
+/// bytes of a cell.
+pub(super) fn together(n_points: usize, components: usize, of_one: usize) -> usize {
+    let most = if n_points <= 6 { 4 } else { 3 };
+    let most = most.min(MOST_OF_CELL / of_one);
+    (1..=most).rev().find(|&together| components.is_multiple_of(together)).unwrap_or(1)
 }
 
 /// Returns the warps per scheduler for `n` points along an axis: as many as leave each thread the registers for its

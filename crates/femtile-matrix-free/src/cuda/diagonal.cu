@@ -3,7 +3,8 @@
 // Shape functions are products, so each entry of G is contracted with products of two 1-D tables along each axis:
 // values times values, slopes times values, slopes times slopes.
 //
-// Blocks, batches, columns of threads and places of sums are those of matrix_free_apply. The loop over entries is not
+// Blocks, batches, columns of threads and places of sums are those of matrix_free_apply. All components have the same
+// diagonal, which is computed once. The loop over entries is not
 // unrolled: it runs once a solve, and would take seconds to compile.
 #include "femtile.cuh"
 #include "lines.cuh"
@@ -42,7 +43,7 @@ extern "C" __global__ void __launch_bounds__(FEMTILE_THREADS) matrix_free_diagon
     const u32 slot = is_thread ? cell : 0, a = within % Q, b = within / Q;
     const bool is_column = is_thread && a < N && b < N;
     const Column column(is_column ? a : 0, is_column ? b : 0);
-    T* const values = shared + slot * 3 * TENSOR;
+    T* const values = shared + slot * FIELD;
     const u32* words = cells + ((u64)begins[blockIdx.x] * FEMTILE_CELLS + slot) * CELL_WORDS;
     for (u32 batch = begins[blockIdx.x]; batch < begins[blockIdx.x + 1]; ++batch) {
         const CellColumn now = column.of_cell(words);
@@ -50,15 +51,16 @@ extern "C" __global__ void __launch_bounds__(FEMTILE_THREADS) matrix_free_diagon
         const bool is_active = is_thread && !now.is_empty(), is_node = is_column && is_active;
         const Metric of_cell(metrics.numbers + (u64)__ldg(words + METRIC_CELL) * CELL_NUMBERS, a, b, is_active);
         words += FEMTILE_CELLS * CELL_WORDS;
-        T sums[N] = {}, before[N] = {};
+        T sums[1][N] = {}, before[1][N] = {};
 #pragma unroll 1
         for (u32 entry = FEMTILE_STIFFNESS ? 0 : 6; entry < (FEMTILE_MASS ? 7 : 6); ++entry) {
             const u32 first = AXES[entry][0], second = AXES[entry][1];
             T* const column_of_points = values + a + b * ROW;
 #pragma unroll 1
             for (u32 k = 0; k < Q; ++k) {
-                T g[3] = {(T)(first == 0), (T)(first == 1), (T)(first == 2)};
-                const T mu = is_active ? of_cell.act(g, k) : (T)0;
+                T slopes[1][3] = {{(T)(first == 0), (T)(first == 1), (T)(first == 2)}};
+                const T mu = is_active ? of_cell.act(slopes, k) : (T)0;
+                const T(&g)[3] = slopes[0];
                 const T of_axes = second == 0 ? g[0] : second == 1 ? g[1] : second == 2 ? g[2] : mu;
                 // Entries beside the diagonal count twice.
                 if (is_active) column_of_points[k * LAYER] = (first == second ? (T)1 : (T)2) * of_axes;
@@ -74,14 +76,14 @@ extern "C" __global__ void __launch_bounds__(FEMTILE_THREADS) matrix_free_diagon
             // From here to the next barrier a thread has its own column alone.
             if (is_node) {
 #pragma unroll
-                for (u32 k = 0; k < N; ++k) sums[k] += values[a + b * ROW + k * LAYER];
+                for (u32 k = 0; k < N; ++k) sums[0][k] += values[a + b * ROW + k * LAYER];
             }
         }
         if (is_node) {
-            targets.read(before, column, now, lists);
+            targets.read(before, 0, column, now, lists);
 #pragma unroll
-            for (u32 k = 0; k < N; ++k) sums[k] += before[k];
-            targets.write(sums, column, now, lists);
+            for (u32 k = 0; k < N; ++k) sums[0][k] += before[0][k];
+            targets.write(sums, 0, column, now, lists);
         }
     }
 }

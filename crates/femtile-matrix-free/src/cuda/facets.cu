@@ -12,10 +12,14 @@ struct Facets {
     u64 n_rows, n;
 };
 
-// One warp per row, its lanes take the entries of a line. Adds to x.y if requested.
+// Components of a field, whose values at a node are consecutive: rows and unknowns of facets count nodes.
+const u32 COMPONENTS = FEMTILE_COMPONENTS;
+
+// One warp per row and component, its lanes take the entries of a line. Adds to x.y if requested.
 extern "C" __global__ void matrix_free_facets(T* y, const T* x, const T* entries, Facets facets, Hook hook) {
     if (hook.is_idle()) return;
-    const u64 i = ((u64)blockIdx.x * blockDim.x + threadIdx.x) / WARP;
+    const u64 at = ((u64)blockIdx.x * blockDim.x + threadIdx.x) / WARP, i = at / COMPONENTS;
+    const u32 component = (u32)(at % COMPONENTS);
     const u32 lane = threadIdx.x % WARP, n = (u32)facets.n;
     const bool has_row = i < facets.n_rows;
     T sum = 0;
@@ -23,13 +27,14 @@ extern "C" __global__ void matrix_free_facets(T* y, const T* x, const T* entries
         const u32 line = facets.lines[k];
         const T* const of_line = entries + (u64)line * n;
         const u32* const dofs = facets.dofs + line / n * n;
-        for (u32 j = lane; j < n; j += WARP) sum += of_line[j] * x[dofs[j]];
+        for (u32 j = lane; j < n; j += WARP) sum += of_line[j] * x[dofs[j] * COMPONENTS + component];
     }
     for (u32 half = WARP / 2; half > 0; half /= 2) sum += __shfl_xor_sync(FULL_WARP, sum, (int)half);
     const bool is_first = has_row && lane == 0;
-    if (is_first) y[facets.rows[i]] += sum;
+    const u32 row = is_first ? facets.rows[i] * COMPONENTS + component : 0;
+    if (is_first) y[row] += sum;
 #if FEMTILE_PRODUCT
-    hook.add(is_first ? (double)x[facets.rows[i]] * sum : 0.0);
+    hook.add(is_first ? (double)x[row] * sum : 0.0);
     hook.finish();
 #endif
 }

@@ -17,9 +17,13 @@ const WARP: usize = 32;
 
 type Add<T> = (Write<T>, Read<T>, Read<T>, Structure, Structure);
 
-/// Returns the program that adds facets.
-pub(super) fn program<T: Scalar>(hook: &CudaHook<'_>) -> Specialisation {
-    FACETS.of::<T>().define("FEMTILE_PRODUCT", u8::from(hook.is_product())).header("hook.cuh", hook.source())
+/// Returns the program that adds facets to a number of components.
+pub(super) fn program<T: Scalar>(components: usize, hook: &CudaHook<'_>) -> Specialisation {
+    FACETS
+        .of::<T>()
+        .define("FEMTILE_COMPONENTS", components)
+        .define("FEMTILE_PRODUCT", u8::from(hook.is_product()))
+        .header("hook.cuh", hook.source())
 }
 
 /// Matrices of facets, and for each of their rows the matrix lines that belong to it.
@@ -27,7 +31,9 @@ pub(super) fn program<T: Scalar>(hook: &CudaHook<'_>) -> Specialisation {
 /// A warp sums each row in a fixed order, without atomics.
 #[derive(Debug)]
 pub(super) struct Facets<T: Scalar> {
-    /// Unknowns per facet.
+    /// Components of the field, each of which takes the matrices.
+    components: usize,
+    /// Unknowns of a component per facet.
     n: usize,
     rows: Buffer<u32, Cuda>,
     begins: Buffer<u32, Cuda>,
@@ -46,7 +52,12 @@ impl<T: Scalar> Facets<T> {
     ///
     /// # Panics
     /// If facets differ in size.
-    pub fn new(device: &Cuda, facets: &[FacetMatrix], constrained: &[u32]) -> Result<Option<Self>, FemError> {
+    pub fn new(
+        device: &Cuda,
+        components: usize,
+        facets: &[FacetMatrix],
+        constrained: &[u32],
+    ) -> Result<Option<Self>, FemError> {
         let n = facets.first().map_or(0, |facet| facet.dofs.len());
         let is_whole = |facet: &FacetMatrix| facet.dofs.len() == n && facet.entries.len() == n * n;
         assert!(facets.iter().all(is_whole), "facets of one space have {n} unknowns each");
@@ -75,6 +86,7 @@ impl<T: Scalar> Facets<T> {
         let entries = facets.iter().flat_map(|facet| &facet.entries).zip(columns);
         let entries = entries.map(|(&entry, &is_free)| if is_free { T::from_f64(entry) } else { T::ZERO });
         Ok(Some(Self {
+            components,
             n,
             diagonal,
             rows: Buffer::from_vec(device, rows)?,
@@ -91,13 +103,13 @@ impl<T: Scalar> Facets<T> {
         size_of::<u32>() * numbers + size_of::<T>() * self.entries.len()
     }
 
-    /// Adds the diagonal of all facet matrices.
+    /// Adds the diagonal of all facet matrices to that of a component.
     pub fn add_diagonal(&self, diagonal: &mut [T]) {
         self.diagonal.iter().for_each(|&(dof, entry)| diagonal[dof as usize] += entry);
     }
 
     fn launch(&self) -> Launch {
-        Launch::over(self.rows.len() * WARP, THREADS)
+        Launch::over(self.rows.len() * self.components * WARP, THREADS)
     }
 
     /// Returns the blocks of the kernel.
@@ -105,7 +117,7 @@ impl<T: Scalar> Facets<T> {
         self.launch().grid[0] as usize
     }
 
-    /// Queues y += R x for the facet matrices R, on vectors of all unknowns.
+    /// Queues y += R x for the facet matrices R, on vectors of all unknowns and components.
     ///
     /// The last argument has the number of blocks of earlier kernels, and that of all kernels.
     pub fn queue(
@@ -128,7 +140,7 @@ impl<T: Scalar> Facets<T> {
         let arguments = (y.write(), x.read(), self.entries.read(), lists, fields);
         let kernel = Kernel::<Add<T>>::new("matrix_free_facets");
         let device = self.entries.device();
-        // SAFETY: rows and dofs are unknowns of the space of x and y; lines are places of dofs.
-        Ok(unsafe { device.launch(&program::<T>(hook), &kernel, self.launch(), arguments) }?)
+        // SAFETY: rows and dofs are unknowns of a component of x and y; lines are places of dofs.
+        Ok(unsafe { device.launch(&program::<T>(self.components, hook), &kernel, self.launch(), arguments) }?)
     }
 }

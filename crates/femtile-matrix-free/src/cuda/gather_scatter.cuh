@@ -46,13 +46,17 @@ struct Column : EntityColumn<P> {
     }
 };
 
-// Gathers the values at the nodes of a column; zeros where constrained.
+// Gathers the values at the nodes of a column, of components from the one that x begins with; zeros where constrained.
 __device__ inline void gather(
-    T (&u)[N], const T* x, const Column& column, const CellColumn& cell, const u32* lists) {
+    T (&u)[TOGETHER][N], const T* x, const Column& column, const CellColumn& cell, const u32* lists) {
 #pragma unroll
     for (u32 k = 0; k < N; ++k) {
         const u32 d = Column::digit(k);
-        u[k] = cell.is_free(d) ? __ldg(x + cell.firsts[d] + column.place(cell, lists, k)) : (T)0;
+#pragma unroll
+        for (u32 c = 0; c < TOGETHER; ++c) {
+            const u32 at = (cell.firsts[d] + column.place(cell, lists, k)) * COMPONENTS + c;
+            u[c][k] = cell.is_free(d) ? __ldg(x + at) : (T)0;
+        }
     }
 }
 
@@ -66,23 +70,32 @@ struct Targets {
         for (u32 d = 0; d < 3; ++d) places[d] = __ldg(words + TARGETS + column.entity + 9 * d);
     }
 
+    // First component of node k.
     __device__ inline T* at(const Column& column, const CellColumn& cell, const u32* lists, u32 k) const {
         const u32 d = Column::digit(k);
-        return (cell.is_shared(d) ? shares : y) + (places[d] + column.place(cell, lists, k));
+        return (cell.is_shared(d) ? shares : y) + (places[d] + column.place(cell, lists, k)) * COMPONENTS;
     }
 
-    // Reads the sums of earlier batches; zeros where there are none yet.
-    __device__ inline void read(T (&before)[N], const Column& column, const CellColumn& cell, const u32* lists) const {
+    // Reads the sums of earlier batches, of components from `first` on; zeros where there are none yet.
+    __device__ inline void read(
+        T (&before)[TOGETHER][N], u32 first, const Column& column, const CellColumn& cell, const u32* lists) const {
 #pragma unroll
         for (u32 k = 0; k < N; ++k) {
-            if (cell.is_added(Column::digit(k))) before[k] = *at(column, cell, lists, k);
+            if (!cell.is_added(Column::digit(k))) continue;
+            const T* const node = at(column, cell, lists, k) + first;
+#pragma unroll
+            for (u32 c = 0; c < TOGETHER; ++c) before[c][k] = node[c];
         }
     }
 
-    __device__ inline void write(const T (&sums)[N], const Column& column, const CellColumn& cell, const u32* lists) const {
+    __device__ inline void write(
+        const T (&sums)[TOGETHER][N], u32 first, const Column& column, const CellColumn& cell, const u32* lists) const {
 #pragma unroll
         for (u32 k = 0; k < N; ++k) {
-            if (cell.is_free(Column::digit(k))) *at(column, cell, lists, k) = sums[k];
+            if (!cell.is_free(Column::digit(k))) continue;
+            T* const node = at(column, cell, lists, k) + first;
+#pragma unroll
+            for (u32 c = 0; c < TOGETHER; ++c) node[c] = sums[c][k];
         }
     }
 };

@@ -7,12 +7,23 @@
 // Nodes and points along an axis, and points of a layer.
 const u32 P = FEMTILE_DEGREE, N = P + 1, Q = FEMTILE_POINTS, LAYER_POINTS = Q * Q;
 
+// Components of a field, whose values at a node are consecutive, and those that are computed at the same time, for which the
+// metric is read once.
+const u32 COMPONENTS = FEMTILE_COMPONENTS, TOGETHER = FEMTILE_TOGETHER;
+
 // Entry (x, y, z) of a tensor in shared memory: x + ROW y + LAYER z. Rows are odd, so that neighbours that read a row
 // each, with y fastest, have no bank conflicts.
 const u32 ROW = Q | 1, LAYER = Q * ROW, TENSOR = Q * LAYER;
 
+// Entries of the tensors of a component: values and slopes along two axes. Of several components, slopes along the third axis
+// lie there too, in place of the values where these are not wanted any more.
+const u32 FIELD = (TOGETHER == 1 ? 3 : FEMTILE_STIFFNESS ? 3 + FEMTILE_MASS : 1) * TENSOR;
+
 // Whether enough registers are left to prefetch.
 const bool IS_EAGER = Q < 11;
+
+// Whether enough are left to read the sums of earlier batches ahead of time.
+const bool READS_AHEAD = TOGETHER == 1 ? IS_EAGER : TOGETHER * N <= 18;
 
 struct Values {
     static const u32 ROWS = Q, COLUMNS = N;

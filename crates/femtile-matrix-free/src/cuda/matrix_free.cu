@@ -6,6 +6,8 @@
 // axis in registers; along the other two axes, lines are read from shared memory, a line per thread. Cells of a batch
 // share nothing, and a block adds to values it wrote in an earlier batch: so sums have a fixed order without atomics.
 // Values that several blocks share go to separate places, which matrix_free_sum adds.
+//
+// Of several components some are computed at the same time (fields.cuh), and all in as many passes as that takes.
 #include "femtile.cuh"
 #include "hook.cuh"
 #include "lines.cuh"
@@ -18,7 +20,7 @@ struct Place {
     u32 a, b;
 
     __device__ inline Place(T* shared, u32 cell, u32 within) {
-        values = shared + cell * 3 * TENSOR;
+        values = shared + cell * TOGETHER * FIELD;
         along_x = values + TENSOR;
         along_y = along_x + TENSOR;
         a = within % Q;
@@ -33,6 +35,7 @@ struct Place {
     __device__ inline bool is_node() const { return a < N && b < N; }
 };
 
+#if FEMTILE_TOGETHER == 1
 // Interpolates u to a column of points; the values also lie in `values`.
 __device__ inline void interpolate(T (&at_points)[Q], const T (&u)[N], const Place& place, bool is_active) {
 #if FEMTILE_COLLOCATED
@@ -80,6 +83,8 @@ __device__ inline void integrate(T (&r)[N], const T (&at_points)[Q], const Place
 #endif
 }
 
+#endif
+
 // Adds a point's part of x.A x, if requested.
 __device__ inline void add_product(double& product, const T (&slope)[3], const T (&flux)[3], T value, T mu) {
 #if FEMTILE_PRODUCT
@@ -92,6 +97,7 @@ __device__ inline void add_product(double& product, const T (&slope)[3], const T
 #endif
 }
 
+#if FEMTILE_TOGETHER == 1
 // Applies D^T G D + mu to values at a column of points, which also lie in `values`; `of_cell` is the metric of the
 // cell. Calls `meanwhile` when the metric is no longer needed, and adds the column's part of x.A x to `product`.
 template <typename Meanwhile>
@@ -117,8 +123,9 @@ __device__ inline void act(
 #pragma unroll
         for (u32 k = 0; k < Q; ++k) {
             const T slope[3] = {x[k * LAYER], y[k * LAYER], along_z[k]};
-            T g[3] = {slope[0], slope[1], slope[2]};
-            const T mu = metric.act(g, k);
+            T fluxes[1][3] = {{slope[0], slope[1], slope[2]}};
+            const T mu = metric.act(fluxes, k);
+            const T(&g)[3] = fluxes[0];
             add_product(product, slope, g, u[k], mu);
             x[k * LAYER] = g[0];
             y[k * LAYER] = g[1];
@@ -149,15 +156,29 @@ __device__ inline void act(
 #endif
 #pragma unroll
         for (u32 k = 0; k < Q; ++k) {
-            T none[3] = {};
+            T none[1][3] = {};
             const T mu = metric.act(none, k);
-            add_product(product, none, none, u[k], mu);
+            add_product(product, none[0], none[0], u[k], mu);
             u[k] *= mu;
         }
     }
     meanwhile();
 #endif
 }
+
+// Applies the operator of a cell to the values at a column of nodes. Calls `meanwhile` when the metric is no longer needed.
+template <typename Meanwhile>
+__device__ inline void apply_cell(
+    T (&nodes)[TOGETHER][N], double& product, const Place& place, const M* of_cell, bool is_active,
+    const Meanwhile& meanwhile) {
+    T u[Q] = {};
+    interpolate(u, nodes[0], place, is_active);
+    act(u, product, place, of_cell, is_active, meanwhile);
+    integrate(nodes[0], u, place, is_active);
+}
+#else
+#include "fields.cuh"
+#endif
 
 // Block i visits the batches from begins[i] to begins[i + 1]. If the hook only needs x.A x, it is computed at the
 // points.
@@ -182,18 +203,22 @@ extern "C" __global__ void __launch_bounds__(FEMTILE_THREADS, FEMTILE_BLOCKS) ma
         words += FEMTILE_CELLS * CELL_WORDS;
         if (batch + 1 < end) next = column.of_cell(words);
         const bool has_cell = is_active && !now.is_empty(), has_nodes = is_node && has_cell;
-        T nodes[N] = {}, before[N] = {}, u[Q] = {};
-        if (has_nodes) gather(nodes, x, column, now, lists);
-        interpolate(u, nodes, place, has_cell);
-        act(u, product, place, of_cell, has_cell, [&]() {
-            if (IS_EAGER && has_nodes) targets.read(before, column, now, lists);
-        });
-        integrate(nodes, u, place, has_cell);
-        if (!IS_EAGER && has_nodes) targets.read(before, column, now, lists);
-        if (has_nodes) {
+#pragma unroll 1
+        for (u32 first = 0; first < COMPONENTS; first += TOGETHER) {
+            T nodes[TOGETHER][N] = {}, before[TOGETHER][N] = {};
+            if (has_nodes) gather(nodes, x + first, column, now, lists);
+            apply_cell(nodes, product, place, of_cell, has_cell, [&]() {
+                if (READS_AHEAD && has_nodes) targets.read(before, first, column, now, lists);
+            });
+            if (!READS_AHEAD && has_nodes) targets.read(before, first, column, now, lists);
+            if (has_nodes) {
 #pragma unroll
-            for (u32 k = 0; k < N; ++k) nodes[k] += before[k];
-            targets.write(nodes, column, now, lists);
+                for (u32 c = 0; c < TOGETHER; ++c) {
+#pragma unroll
+                    for (u32 k = 0; k < N; ++k) nodes[c][k] += before[c][k];
+                }
+                targets.write(nodes, first, column, now, lists);
+            }
         }
     }
 #if FEMTILE_PRODUCT

@@ -2,11 +2,16 @@
 //
 // FEMTILE_METRIC 0: stored at all points, [cell][plane][entry][point of the plane], in numbers M that may be shorter. 1: one a cell, [cell][8]. 2: computed
 // from the eight corners of a cell and its coefficients, [cell][32].
+//
+// `act` turns the slopes of all components at a point into fluxes, and returns the factor of the value.
 #pragma once
 #include "lines.cuh"
 #include "reciprocal.cuh"
 
 typedef FEMTILE_METRIC_T M;
+
+// Several passes over the components of a cell find its numbers in the cache.
+__device__ inline M load_number(const M* at) { return COMPONENTS == TOGETHER ? __ldcs(at) : __ldg(at); }
 
 // The numbers of all cells.
 struct Metrics {
@@ -34,19 +39,20 @@ struct Metric {
     __device__ inline Metric(const M* of_cell, u32 x, u32 y, bool is_active) : entries(of_cell + x + Q * y) {
 #pragma unroll
         for (u32 e = 0; e < (IS_EAGER ? ENTRIES : 0); ++e) {
-            first[e] = is_active ? __ldcs(entries + e * LAYER_POINTS) : (M)0;
+            first[e] = is_active ? load_number(entries + e * LAYER_POINTS) : (M)0;
         }
     }
     __device__ inline T entry(u32 plane, u32 e) const {
-        return IS_EAGER && plane == 0 ? first[e] : __ldcs(entries + (plane * ENTRIES + e) * LAYER_POINTS);
+        return IS_EAGER && plane == 0 ? first[e] : load_number(entries + (plane * ENTRIES + e) * LAYER_POINTS);
     }
 
-    // Turns slopes into fluxes; returns the factor of the value.
-    __device__ inline T act(T (&g)[3], u32 plane) const {
+    __device__ inline T act(T (&g)[TOGETHER][3], u32 plane) const {
 #if FEMTILE_STIFFNESS
-        multiply(
-            g, entry(plane, 0), entry(plane, 1), entry(plane, 2), entry(plane, 3), entry(plane, 4),
-            entry(plane, 5));
+        T m[6];
+#pragma unroll
+        for (u32 e = 0; e < 6; ++e) m[e] = entry(plane, e);
+#pragma unroll
+        for (u32 c = 0; c < TOGETHER; ++c) multiply(g[c], m[0], m[1], m[2], m[3], m[4], m[5]);
 #endif
         return FEMTILE_MASS ? entry(plane, MU) : (T)0;
     }
@@ -64,11 +70,14 @@ struct Metric {
 #pragma unroll
         for (u32 e = 0; e < 7; ++e) g[e] = weight * __ldg(of_cell + e);
     }
-    __device__ inline T act(T (&slopes)[3], u32 plane) const {
+    __device__ inline T act(T (&slopes)[TOGETHER][3], u32 plane) const {
         const T w = WEIGHTS[plane];
 #pragma unroll
-        for (u32 d = 0; d < 3; ++d) slopes[d] *= w;
-        multiply(slopes, g[0], g[1], g[2], g[3], g[4], g[5]);
+        for (u32 c = 0; c < TOGETHER; ++c) {
+#pragma unroll
+            for (u32 d = 0; d < 3; ++d) slopes[c][d] *= w;
+            multiply(slopes[c], g[0], g[1], g[2], g[3], g[4], g[5]);
+        }
         return w * g[6];
     }
 };
@@ -108,7 +117,7 @@ struct Metric {
         lambda = __ldg(given + 30);
     }
 
-    __device__ inline T act(T (&g)[3], u32 plane) const {
+    __device__ inline T act(T (&g)[TOGETHER][3], u32 plane) const {
         // Columns of J.
         T j[2][3];
 #pragma unroll
@@ -126,19 +135,21 @@ struct Metric {
 #if FEMTILE_STIFFNESS
         cross(rows[1], jz, jx);
         cross(rows[2], jx, jy);
-        T flux[3];
-#pragma unroll
-        for (u32 d = 0; d < 3; ++d) flux[d] = rows[0][d] * g[0] + rows[1][d] * g[1] + rows[2][d] * g[2];
         // |det| / det^2 = 1 / |det|.
         T scale = w * reciprocal(determinant < 0 ? -determinant : determinant);
-        if (FEMTILE_ISOTROPIC) {
-            scale *= sigma[0];
-        } else {
-            multiply(flux, sigma[0], sigma[1], sigma[2], sigma[3], sigma[4], sigma[5]);
-        }
+        if (FEMTILE_ISOTROPIC) scale *= sigma[0];
 #pragma unroll
-        for (u32 axis = 0; axis < 3; ++axis) {
-            g[axis] = scale * (rows[axis][0] * flux[0] + rows[axis][1] * flux[1] + rows[axis][2] * flux[2]);
+        for (u32 c = 0; c < TOGETHER; ++c) {
+            T flux[3];
+#pragma unroll
+            for (u32 d = 0; d < 3; ++d) flux[d] = rows[0][d] * g[c][0] + rows[1][d] * g[c][1] + rows[2][d] * g[c][2];
+            if (!FEMTILE_ISOTROPIC) {
+                multiply(flux, sigma[0], sigma[1], sigma[2], sigma[3], sigma[4], sigma[5]);
+            }
+#pragma unroll
+            for (u32 axis = 0; axis < 3; ++axis) {
+                g[c][axis] = scale * (rows[axis][0] * flux[0] + rows[axis][1] * flux[1] + rows[axis][2] * flux[2]);
+            }
         }
 #endif
         return volume * lambda;

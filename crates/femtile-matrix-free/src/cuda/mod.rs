@@ -16,4 +16,4 @@ mod tables;
 pub use config::{CudaMatrixFreeConfig, LaunchShape};
 pub use degree_transfer::{CudaDegreeTransfer, program as transfer_program};
 pub use operator::CudaMatrixFree;
-pub use program::{diagonal_program, operator_programs, specialisations};
+pub use program::{diagonal_programs, operator_programs, specialisations};

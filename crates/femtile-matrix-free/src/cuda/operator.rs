@@ -34,7 +34,8 @@ type Post<T> = (Read<T>, Read<T>, u64, Structure);
 ///
 /// $$ A = \sum_e R_e^\mathsf{T} B^\mathsf{T} \left( D^\mathsf{T} G_e D + \mu_e \right) B R_e $$
 ///
-/// Constrained rows and columns are those of the identity. A thread block visits a group of cells in batches whose
+/// Constrained rows and columns are those of the identity. For a field with several components, the operator acts on each; the
+/// values at a node are consecutive rows, and metrics and numbers of unknowns are read once for all. A thread block visits a group of cells in batches whose
 /// cells share nothing, and adds to the sums of earlier batches. Values that several groups share are stored separately
 /// and summed by a second kernel. All orders are fixed: products have the same bits in every run.
 ///
@@ -46,6 +47,7 @@ type Post<T> = (Read<T>, Read<T>, u64, Structure);
 #[derive(Debug)]
 pub struct CudaMatrixFree<T: Scalar> {
     device: Cuda,
+    /// Degrees of freedom of a component.
     n_dofs: usize,
     variant: Variant,
     n_groups: usize,
@@ -70,8 +72,8 @@ impl<T: Scalar> CudaMatrixFree<T> {
     /// `constrained` are whole entities, ascending: a vertex, or the interior of an edge or face.
     ///
     /// # Errors
-    /// [`FemError::HexahedraOnly`] on quadrilaterals, [`FemError::Inverted`] for folded cells; errors of coefficients,
-    /// settings and the device.
+    /// [`FemError::HexahedraOnly`] on quadrilaterals, [`FemError::Inverted`] for folded cells, [`FemError::TooManyDofs`] if the
+    /// rows of all components cannot be numbered with 32 bits; errors of coefficients, settings and the device.
     pub fn new(
         device: &Cuda,
         space: &TensorSpace<'_>,
@@ -86,13 +88,23 @@ impl<T: Scalar> CudaMatrixFree<T> {
         }
         let metrics = part("metrics", || Metrics::new(space, terms, rule))?;
         let metric = part("choice of metric", || choose_metric(&metrics, space, config.metric))?;
-        let own = Variant::of(space.degree(), terms, rule, (metric, space.n_irregular() > 0));
+        if config.components == 0 {
+            let message = "a field has one component at least".into();
+            return Err(LinalgError::Setting { field: "components", message }.into());
+        }
+        let n_rows = space.n_dofs() * config.components;
+        if n_rows >= u32::MAX as usize {
+            return Err(FemError::TooManyDofs { n_dofs: n_rows as f64 });
+        }
+        let space_and_components = (space.degree(), config.components);
+        let own = Variant::of(space_and_components, terms, rule, (metric, space.n_irregular() > 0));
         let shape = config.shape.unwrap_or(own.shape);
         let per_group =
             config.cells_per_group.unwrap_or_else(|| cells_per_group(space.n_cells(), space.degree(), shape));
         let variant = Variant { shape, ..own };
         device.prepare(program::all::<T>(&variant));
-        let batches = part("batches of cells", || Batches::new(space, shape.cells, per_group, constrained))?;
+        let cut = || Batches::new(space, (shape.cells, per_group), config.components, constrained);
+        let batches = part("batches of cells", cut)?;
         let filled = || MetricBuffer::new(device, &metrics, space, &batches, &variant);
         let metric = part("stored metrics", filled)?;
         let shares = &batches.shares;
@@ -102,21 +114,21 @@ impl<T: Scalar> CudaMatrixFree<T> {
             begins: Buffer::from_host(device, &batches.begins)?,
             cells: Buffer::from_host(device, &batches.words)?,
             lists: Buffer::from_host(device, &batches.lists)?,
-            shares: Mutex::new(Buffer::zeros(device, shares.len)?),
+            shares: Mutex::new(Buffer::zeros(device, shares.len * config.components)?),
             shared: shares.counts,
             rows: Buffer::from_host(device, &shares.rows)?,
             row_begins: Buffer::from_host(device, &shares.begins)?,
             places: Buffer::from_host(device, &shares.places)?,
             constrained: Buffer::from_host(device, constrained)?,
             facets: None,
-            bytes: metric.bytes() + 2 * size_of::<T>() * shares.len + batches.bytes(),
+            bytes: metric.bytes() + 2 * size_of::<T>() * shares.len * config.components + batches.bytes(),
             metric,
             device: device.clone(),
             variant,
         })
     }
 
-    /// Adds facet matrices of Robin conditions, replacing earlier ones.
+    /// Adds facet matrices of Robin conditions to every component, replacing earlier ones.
     ///
     /// # Errors
     /// [`FemError::TooManyDofs`] if rows of facets cannot be numbered with 32 bits; errors of the device.
@@ -129,7 +141,8 @@ impl<T: Scalar> CudaMatrixFree<T> {
         assert!(facets.iter().all(|facet| facet.dofs.iter().all(is_unknown)), "unknowns of facets");
         let bytes_of = |facets: &Option<Facets<T>>| facets.as_ref().map_or(0, Facets::bytes);
         let before = bytes_of(&self.facets);
-        self.facets = Facets::new(&self.device, facets, &self.constrained.to_host()?)?;
+        self.facets =
+            Facets::new(&self.device, self.variant.components, facets, &self.constrained.to_host()?)?;
         self.bytes = self.bytes - before + bytes_of(&self.facets);
         Ok(self)
     }
@@ -145,10 +158,15 @@ impl<T: Scalar> CudaMatrixFree<T> {
         self.bytes
     }
 
+    /// Returns the constrained rows of all components.
+    fn n_constrained(&self) -> usize {
+        self.constrained.len() * self.variant.components
+    }
+
     /// Returns the blocks with partial sums of x·y.
     fn n_parts(&self) -> usize {
         let of_facets = self.facets.as_ref().map_or(0, Facets::n_blocks);
-        self.n_groups + self.constrained.len().div_ceil(THREADS as usize) + of_facets
+        self.n_groups + self.n_constrained().div_ceil(THREADS as usize) + of_facets
     }
 
     /// Queues the product of the cells, without constrained rows and shared values.
@@ -179,11 +197,16 @@ impl<T: Scalar> CudaMatrixFree<T> {
         // blocks write the same.
         unsafe { self.device.launch(&program, &kernel, launch, arguments) }?;
         drop(shares);
-        self.queue_shared(y, hook)
+        self.queue_shared(y, self.variant.components, hook)
     }
 
-    /// Queues the sums of shared values.
-    fn queue_shared(&self, y: &mut Buffer<T, Cuda>, hook: &CudaHook<'_>) -> Result<(), LinalgError> {
+    /// Queues the sums of shared values of a number of components.
+    fn queue_shared(
+        &self,
+        y: &mut Buffer<T, Cuda>,
+        components: usize,
+        hook: &CudaHook<'_>,
+    ) -> Result<(), LinalgError> {
         let shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
         if shares.is_empty() {
             return Ok(());
@@ -203,9 +226,11 @@ impl<T: Scalar> CudaMatrixFree<T> {
         ]);
         let arguments = (y.write(), shares.read(), entities, hook.fields());
         let kernel = Kernel::<Sum<T>>::new("matrix_free_sum");
-        let launch = Launch::over(n_rows, THREADS);
-        // SAFETY: rows begin runs of unknowns, places runs of shares, of the lengths of their kinds.
-        Ok(unsafe { self.device.launch(&sums::<T>(hook), &kernel, launch, arguments) }?)
+        let launch = Launch::over(n_rows * components, THREADS);
+        let program = sums::<T>(components, hook);
+        // SAFETY: rows begin runs of unknowns, places runs of shares, of the lengths of their kinds; y and the shares have an
+        // entry per component for each.
+        Ok(unsafe { self.device.launch(&program, &kernel, launch, arguments) }?)
     }
 
     /// Returns the diagonal of the operator, 1 in constrained rows.
@@ -213,7 +238,8 @@ impl<T: Scalar> CudaMatrixFree<T> {
     /// $$ d_i = \sum_q \sum_{ab} G_{ab}\, \partial_a\varphi_i\, \partial_b\varphi_i + \mu\, \varphi_i^2 $$
     ///
     /// # Cost
-    /// Seven contractions along each axis in place of the two of a product; metrics are read once an entry.
+    /// Seven contractions along each axis in place of the two of a product; metrics are read once an entry. All components
+    /// have the same diagonal, which is computed once.
     /// # Errors
     /// Errors of the device.
     pub fn diagonal(&self) -> Result<Vec<T>, LinalgError> {
@@ -221,15 +247,19 @@ impl<T: Scalar> CudaMatrixFree<T> {
         let mut diagonal = Buffer::zeros(&self.device, self.n_dofs)?;
         self.device.fill(&mut diagonal, T::ONE)?;
         self.queue_diagonal(&mut diagonal)?;
-        self.queue_shared(&mut diagonal, &hook)?;
+        self.queue_shared(&mut diagonal, 1, &hook)?;
         let mut diagonal = diagonal.to_host()?;
         if let Some(facets) = &self.facets {
             facets.add_diagonal(&mut diagonal);
         }
-        Ok(diagonal)
+        let components = self.variant.components;
+        Ok(match components {
+            1 => diagonal,
+            _ => diagonal.into_iter().flat_map(|entry| std::iter::repeat_n(entry, components)).collect(),
+        })
     }
 
-    /// Queues the diagonal of the cells, without shared values; constrained rows stay as they are.
+    /// Queues the diagonal of the cells of a component, without shared values; constrained rows stay as they are.
     fn queue_diagonal(&self, y: &mut Buffer<T, Cuda>) -> Result<(), LinalgError> {
         let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
         let lists = if self.lists.is_empty() { Read::none() } else { self.lists.read() };
@@ -237,7 +267,7 @@ impl<T: Scalar> CudaMatrixFree<T> {
         let arguments =
             (y.write(), into, self.begins.read(), self.cells.read(), lists, self.metric.address());
         let launch = Launch::line(self.n_groups, self.variant.threads() as u32)
-            .shared(self.variant.shared_bytes::<T>());
+            .shared(self.variant.of_one().shared_bytes::<T>());
         let kernel = Kernel::<DiagonalOf<T>>::new("matrix_free_diagonal");
         // SAFETY: the words of cells were made from the space of y; shares have places for all runs, and no two blocks
         // write the same.
@@ -251,12 +281,14 @@ impl<T: Scalar> CudaMatrixFree<T> {
         x: &Buffer<T, Cuda>,
         hook: &CudaHook<'_>,
     ) -> Result<(), LinalgError> {
-        let n = self.constrained.len();
+        let n = self.constrained.len() as u64;
         let fields = hook.in_part(self.n_groups, self.n_parts());
-        let arguments = (y.write(), x.read(), self.constrained.read(), n as u64, fields);
+        let arguments = (y.write(), x.read(), self.constrained.read(), n, fields);
         let kernel = Kernel::<Keep<T>>::new("matrix_free_keep");
-        // SAFETY: constrained rows are unknowns.
-        Ok(unsafe { self.device.launch(&sums::<T>(hook), &kernel, Launch::over(n, THREADS), arguments) }?)
+        let program = sums::<T>(self.variant.components, hook);
+        let launch = Launch::over(self.n_constrained(), THREADS);
+        // SAFETY: constrained rows are unknowns of a component.
+        Ok(unsafe { self.device.launch(&program, &kernel, launch, arguments) }?)
     }
 
     /// Queues the hook on all rows.
@@ -266,10 +298,11 @@ impl<T: Scalar> CudaMatrixFree<T> {
         x: &Buffer<T, Cuda>,
         hook: CudaHook<'_>,
     ) -> Result<(), LinalgError> {
-        let program = sums::<T>(&hook);
-        let arguments = (y.read(), x.read(), self.n_dofs as u64, hook.fields());
+        let program = sums::<T>(self.variant.components, &hook);
+        let n = self.n_rows();
+        let arguments = (y.read(), x.read(), n as u64, hook.fields());
         let kernel = Kernel::<Post<T>>::new("matrix_free_post");
-        let launch = Launch::line(self.n_dofs.div_ceil(ROWS), THREADS);
+        let launch = Launch::line(n.div_ceil(ROWS), THREADS);
         // SAFETY: both vectors have an entry per row; the creator of the hook guarantees its accesses.
         Ok(unsafe { self.device.launch(&program, &kernel, launch, arguments) }?)
     }
@@ -324,11 +357,11 @@ fn cells_per_group(n_cells: usize, degree: usize, shape: LaunchShape) -> usize {
 
 impl<T: Scalar> LinearOperator<T, Cuda> for CudaMatrixFree<T> {
     fn n_rows(&self) -> usize {
-        self.n_dofs
+        self.n_dofs * self.variant.components
     }
 
     fn n_cols(&self) -> usize {
-        self.n_dofs
+        self.n_rows()
     }
 
     fn device(&self) -> &Cuda {
@@ -341,14 +374,15 @@ impl<T: Scalar> LinearOperator<T, Cuda> for CudaMatrixFree<T> {
         x: &Buffer<T, Cuda>,
         hook: &dyn Hook<T>,
     ) -> Result<(), LinalgError> {
+        let n = self.n_rows();
         for (field, len) in [("y", y.len()), ("x", x.len())] {
-            if len != self.n_dofs {
-                return Err(LinalgError::Length { field, expected: self.n_dofs, found: len });
+            if len != n {
+                return Err(LinalgError::Length { field, expected: n, found: len });
             }
         }
-        let mut hook = CudaHook::of(hook, [self.n_dofs; 2])?;
+        let mut hook = CudaHook::of(hook, [n; 2])?;
         // Partial sums fit the buffer of the hook only up to this number.
-        if self.n_parts() > self.n_dofs.div_ceil(CudaHook::ROWS) {
+        if self.n_parts() > n.div_ceil(CudaHook::ROWS) {
             hook = hook.by_rows();
         }
         self.queue_cells(y, x, &hook)?;

@@ -6,7 +6,7 @@ use femtile_linalg::hooks::CudaHook;
 use femtile_linalg::krylov::cg::product_hook;
 use femtile_linalg::precondition::polynomial::product_hooks;
 
-use super::config::LaunchShape;
+use super::config::{LaunchShape, tensors, together};
 use super::{degree_transfer, facets, tables};
 use crate::metric::Terms;
 use femtile_fem::Coefficient;
@@ -17,7 +17,7 @@ static APPLY: Program =
     Program { name: "matrix_free", source: include_str!("matrix_free.cu"), headers: &HEADERS };
 static DIAGONAL: Program =
     Program { name: "matrix_free_diagonal", source: include_str!("diagonal.cu"), headers: &HEADERS };
-const HEADERS: [Header; 7] = [
+const HEADERS: [Header; 8] = [
     RECIPROCAL_HEADER,
     STRIDED_HEADER,
     CONTRACT_HEADER,
@@ -25,6 +25,7 @@ const HEADERS: [Header; 7] = [
     Header { name: "lines.cuh", text: include_str!("lines.cuh") },
     Header { name: "gather_scatter.cuh", text: include_str!("gather_scatter.cuh") },
     Header { name: "metric.cuh", text: include_str!("metric.cuh") },
+    Header { name: "fields.cuh", text: include_str!("fields.cuh") },
 ];
 /// Tables along lines.
 pub(super) const CONTRACT_HEADER: Header =
@@ -40,6 +41,9 @@ pub(super) const ROWS: usize = 2048;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Variant {
     pub degree: usize,
+    /// Components of the field, and those that are computed at the same time.
+    pub components: usize,
+    pub together: usize,
     pub rule: CellRule,
     pub has_stiffness: bool,
     pub has_mass: bool,
@@ -52,25 +56,34 @@ pub(super) struct Variant {
 }
 
 impl Variant {
-    /// Returns the variant for terms of a form, in the shape that is best for it.
+    /// Returns the variant of a degree and a number of components for terms of a form, in the shape that is best for it.
     pub fn of(
-        degree: usize,
+        (degree, components): (usize, usize),
         terms: Terms<'_>,
         rule: CellRule,
         (metric, has_lists): (MetricEvaluation, bool),
     ) -> Self {
-        let is_isotropic = terms.sigma.is_none_or(Coefficient::is_isotropic);
-        let has_more = (terms.sigma.is_some() && terms.lambda.is_some()) || has_lists || !is_isotropic;
-        Self {
+        let (has_stiffness, has_mass) = (terms.sigma.is_some(), terms.lambda.is_some());
+        let n = rule.n_points(degree);
+        let of_one = tensors(has_stiffness, has_mass) * tensor_len(n) * size_of::<f64>();
+        let variant = Self {
             degree,
+            components,
+            together: together(n, components, of_one),
             rule,
-            has_stiffness: terms.sigma.is_some(),
-            has_mass: terms.lambda.is_some(),
-            is_isotropic,
+            has_stiffness,
+            has_mass,
+            is_isotropic: terms.sigma.is_none_or(Coefficient::is_isotropic),
             has_lists,
             metric,
-            shape: LaunchShape::of(degree, rule, metric, has_more),
-        }
+            shape: LaunchShape { cells: 1, blocks: 1 },
+        };
+        Self { shape: LaunchShape::of(&variant), ..variant }
+    }
+
+    /// Returns whether it has two terms, irregular cells or an anisotropic σ.
+    pub fn has_more(&self) -> bool {
+        (self.has_stiffness && self.has_mass) || self.has_lists || !self.is_isotropic
     }
 
     /// Returns the points along an axis.
@@ -102,10 +115,20 @@ impl Variant {
         self.shape.threads(self.n_points())
     }
 
+    /// Returns the variant of one component, in the same shape.
+    pub fn of_one(&self) -> Self {
+        Self { components: 1, together: 1, ..*self }
+    }
+
+    /// Returns the bytes of shared memory of a cell.
+    pub fn shared_bytes_of_cell<T>(&self) -> usize {
+        let tensors = if self.together == 1 { 3 } else { tensors(self.has_stiffness, self.has_mass) };
+        self.together * tensors * tensor_len(self.n_points()) * size_of::<T>()
+    }
+
     /// Returns the bytes of shared memory of a block.
     pub fn shared_bytes<T>(&self) -> usize {
-        let n = self.n_points();
-        3 * self.shape.cells * n * n * (n | 1) * size_of::<T>()
+        self.shape.cells * self.shared_bytes_of_cell::<T>()
     }
 
     /// Returns the program that applies the operator.
@@ -117,9 +140,10 @@ impl Variant {
             .header("hook.cuh", hook.source())
     }
 
-    /// Returns the program that computes the diagonal.
+    /// Returns the program that computes the diagonal of a component.
     pub fn diagonal<T: Scalar>(&self) -> Specialisation {
-        self.define::<T>(&DIAGONAL.of::<T>())
+        self.of_one()
+            .define::<T>(&DIAGONAL.of::<T>())
             .header("diagonal_tables.cuh", tables::of_diagonal(self.degree, self.rule))
     }
 
@@ -138,6 +162,8 @@ impl Variant {
             .define("FEMTILE_MASS", u8::from(self.has_mass))
             .define("FEMTILE_ISOTROPIC", u8::from(self.is_isotropic))
             .define("FEMTILE_LISTS", u8::from(self.has_lists))
+            .define("FEMTILE_COMPONENTS", self.components)
+            .define("FEMTILE_TOGETHER", self.together)
             .define("FEMTILE_METRIC", metric)
             .define("FEMTILE_METRIC_T", if self.is_single() { f32::C_NAME } else { T::C_NAME })
             .define("FEMTILE_CELLS", self.shape.cells)
@@ -146,9 +172,15 @@ impl Variant {
     }
 }
 
-/// Returns the program of the kernels after the cells.
-pub(super) fn sums<T: Scalar>(hook: &CudaHook<'_>) -> Specialisation {
+/// Returns the entries of a tensor in shared memory.
+fn tensor_len(n_points: usize) -> usize {
+    n_points * n_points * (n_points | 1)
+}
+
+/// Returns the program of the kernels after the cells, of a number of components.
+pub(super) fn sums<T: Scalar>(components: usize, hook: &CudaHook<'_>) -> Specialisation {
     SUMS.of::<T>()
+        .define("FEMTILE_COMPONENTS", components)
         .define("FEMTILE_ROWS", ROWS)
         .define("FEMTILE_PRODUCT", u8::from(hook.is_product()))
         .header("hook.cuh", hook.source())
@@ -161,48 +193,57 @@ pub(super) fn all<T: Scalar>(variant: &Variant) -> Vec<Specialisation> {
     let is_double = T::C_NAME == f64::C_NAME;
     let hooks = if is_double { vec![product_hook()] } else { vec![residual, step] };
     let hooks = [vec![CudaHook::none()], hooks].concat();
-    let products = hooks.iter().flat_map(|hook| [variant.program::<T>(hook), sums::<T>(hook)]);
+    let products =
+        hooks.iter().flat_map(|hook| [variant.program::<T>(hook), sums::<T>(variant.components, hook)]);
     // Levels of p-multigrid are smoothed with their diagonals.
     products.chain((!is_double).then(|| variant.diagonal::<T>())).collect()
 }
 
-/// Returns the programs of a [`CudaMatrixFree`](super::CudaMatrixFree) on cells with consistent axes.
+/// Returns the programs of a [`CudaMatrixFree`](super::CudaMatrixFree) on cells with consistent axes; `space` is the degree and
+/// the number of components.
 pub fn operator_programs<T: Scalar>(
-    degree: usize,
+    space: (usize, usize),
     terms: Terms<'_>,
     rule: CellRule,
     metric: MetricEvaluation,
 ) -> Vec<Specialisation> {
-    all::<T>(&Variant::of(degree, terms, rule, (metric, false)))
+    all::<T>(&Variant::of(space, terms, rule, (metric, false)))
 }
 
-/// Returns the program of [`CudaMatrixFree::diagonal`](super::CudaMatrixFree::diagonal) on cells with consistent axes.
-pub fn diagonal_program<T: Scalar>(
-    degree: usize,
+/// Returns the programs of [`CudaMatrixFree::diagonal`](super::CudaMatrixFree::diagonal) on cells with consistent axes;
+/// `space` is the degree and the number of components.
+pub fn diagonal_programs<T: Scalar>(
+    space: (usize, usize),
     terms: Terms<'_>,
     rule: CellRule,
     metric: MetricEvaluation,
-) -> Specialisation {
-    Variant::of(degree, terms, rule, (metric, false)).diagonal::<T>()
+) -> [Specialisation; 2] {
+    [Variant::of(space, terms, rule, (metric, false)).diagonal::<T>(), sums::<T>(1, &CudaHook::none())]
 }
 
 /// Returns the programs of this crate, for checks that compile them: all degrees, and one of each kind of operator.
 pub fn specialisations() -> Vec<Specialisation> {
     let hook = &CudaHook::none();
-    let variant = |degree, rule: CellRule, metric, has_mass: bool| Variant {
-        degree,
-        rule,
-        has_stiffness: true,
-        has_mass,
-        is_isotropic: !has_mass,
-        has_lists: has_mass,
-        metric,
-        shape: LaunchShape::of(degree, rule, metric, has_mass),
+    let variant = |degree, rule: CellRule, metric, has_mass: bool| {
+        let shape = LaunchShape { cells: 1, blocks: 1 };
+        let of_one = Variant {
+            degree,
+            components: 1,
+            together: 1,
+            rule,
+            has_stiffness: true,
+            has_mass,
+            is_isotropic: !has_mass,
+            has_lists: has_mass,
+            metric,
+            shape,
+        };
+        Variant { shape: LaunchShape::of(&of_one), ..of_one }
     };
     let more = CellRule::Gauss { extra: 1 };
     let product = &product_hook();
-    let mut programs = vec![sums::<f64>(hook), sums::<f32>(hook), sums::<f64>(product)];
-    programs.extend([facets::program::<f64>(product), facets::program::<f32>(hook)]);
+    let mut programs = vec![sums::<f64>(1, hook), sums::<f32>(1, hook), sums::<f64>(3, product)];
+    programs.extend([facets::program::<f64>(3, product), facets::program::<f32>(1, hook)]);
     for degree in 1..=10 {
         let bp5 = variant(degree, CellRule::GaussLobatto, MetricEvaluation::Stored, false);
         programs.extend([bp5.program::<f64>(hook), bp5.program::<f64>(product)]);
@@ -224,6 +265,29 @@ pub fn specialisations() -> Vec<Specialisation> {
         programs.push(variant(degree, more, metric, true).diagonal::<f64>());
         programs.push(variant(degree, CellRule::default(), metric, false).diagonal::<f32>());
     }
+    programs.extend(vector_fields());
     programs.extend(degree_transfer::specialisations());
+    programs
+}
+
+/// Returns programs of operators on fields of several components.
+fn vector_fields() -> Vec<Specialisation> {
+    let one = Coefficient::Constant(1.0);
+    let (stiffness, mass) =
+        (Terms { sigma: Some(&one), lambda: None }, Terms { sigma: None, lambda: Some(&one) });
+    let (stored, more) = (MetricEvaluation::Stored, CellRule::Gauss { extra: 1 });
+    let hook = product_hook();
+    let program =
+        |space, terms, rule, metric| Variant::of(space, terms, rule, (metric, false)).program::<f64>(&hook);
+    let lobatto = CellRule::GaussLobatto;
+    let mut programs =
+        vec![program((3, 5), stiffness, lobatto, stored), program((10, 3), stiffness, lobatto, stored)];
+    for degree in [2, 3, 5, 8] {
+        programs.push(program((degree, 3), mass, more, stored));
+        programs.push(program((degree, 3), stiffness, more, stored));
+        programs.push(program((degree, 3), stiffness, lobatto, stored));
+        programs.push(program((degree, 3), stiffness, CellRule::default(), MetricEvaluation::Trilinear));
+        programs.push(program((degree, 2), Terms { lambda: Some(&one), ..stiffness }, more, stored));
+    }
     programs
 }

@@ -12,10 +12,13 @@ struct Shares {
     u64 per_edge;
 };
 
-// y = the sum of the shares of a row, in order. One thread per row.
+// Components of a field, whose values at a node are consecutive: rows, shares and lists count nodes.
+const u32 COMPONENTS = FEMTILE_COMPONENTS;
+
+// y = the sum of the shares of a row, in order. One thread per row and component.
 extern "C" __global__ void matrix_free_sum(T* y, const T* values, Shares shares, Hook hook) {
     if (hook.is_idle()) return;
-    const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
+    const u32 at = blockIdx.x * blockDim.x + threadIdx.x, i = at / COMPONENTS, component = at % COMPONENTS;
     const u32 per_edge = (u32)shares.per_edge, per_face = per_edge * per_edge;
     const u32 on_faces = (u32)shares.n_faces * per_face, on_edges = (u32)shares.n_edges * per_edge;
     u32 entity, within = 0;
@@ -23,7 +26,8 @@ extern "C" __global__ void matrix_free_sum(T* y, const T* values, Shares shares,
         entity = i / per_face;
         within = i - entity * per_face;
         const u32 first = shares.places[2 * entity], second = shares.places[2 * entity + 1];
-        y[shares.rows[entity] + within] = values[first + within] + values[second + within];
+        y[(shares.rows[entity] + within) * COMPONENTS + component] =
+            values[(first + within) * COMPONENTS + component] + values[(second + within) * COMPONENTS + component];
         return;
     }
     if (i - on_faces < on_edges) {
@@ -34,18 +38,21 @@ extern "C" __global__ void matrix_free_sum(T* y, const T* values, Shares shares,
         if (entity >= shares.n_edges + shares.n_vertices) return;
     }
     const u32 begin = shares.begins[entity], end = shares.begins[entity + 1];
-    T sum = values[shares.places[begin] + within] + values[shares.places[begin + 1] + within];
-    for (u32 k = begin + 2; k < end; ++k) sum += values[shares.places[k] + within];
-    y[shares.rows[(u32)shares.n_faces + entity] + within] = sum;
+    const auto share = [&](u32 k) { return values[(shares.places[k] + within) * COMPONENTS + component]; };
+    T sum = share(begin) + share(begin + 1);
+    for (u32 k = begin + 2; k < end; ++k) sum += share(k);
+    y[(shares.rows[(u32)shares.n_faces + entity] + within) * COMPONENTS + component] = sum;
 }
 
-// y = x in constrained rows; adds part of x.y if requested. One thread per row.
+// y = x in `n` constrained rows of all components; adds part of x.y if requested. One thread per row and component.
 extern "C" __global__ void matrix_free_keep(T* y, const T* x, const u32* rows, u64 n, Hook hook) {
     if (hook.is_idle()) return;
     const u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < n) y[rows[i]] = x[rows[i]];
+    const bool has_row = i < n * COMPONENTS;
+    const u32 row = has_row ? rows[i / COMPONENTS] * COMPONENTS + (u32)(i % COMPONENTS) : 0;
+    if (has_row) y[row] = x[row];
 #if FEMTILE_PRODUCT
-    hook.add(i < n ? (double)x[rows[i]] * x[rows[i]] : 0.0);
+    hook.add(has_row ? (double)x[row] * x[row] : 0.0);
     hook.finish();
 #endif
 }

@@ -27,6 +27,11 @@ struct Cell {
         }
     }
 
+    // The number of the cell in the grid.
+    __device__ inline u64 number(const Cells& cells) const {
+        return at[0] + cells.cells[0] * (at[1] + cells.cells[1] * at[2]);
+    }
+
     // Whether, along this axis, no earlier cell has the node.
     __device__ inline bool is_first(const Cells& cells, u32 axis, u32 node) const {
         return (node > 0 && node < K) || at[axis] % 2 == 0 || (node == K && at[axis] + 1 == (u32)cells.cells[axis]);

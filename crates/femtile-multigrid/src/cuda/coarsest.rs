@@ -57,6 +57,10 @@ impl<T: Scalar> CudaCoarsest<T> {
     /// [`MultigridError::Gpu`] for grids without kernels, and device errors.
     pub fn new(device: &Cuda, grid: &BoxGrid) -> Result<Self, MultigridError> {
         check(grid)?;
+        if grid.mapping().is_some() {
+            let message = "the eigenvectors of axes solve on rectangles with coefficient one alone".into();
+            return Err(MultigridError::Gpu { message });
+        }
         let free = grid.free_sides();
         let of_axes = [0, 1, 2].map(|axis| modes(&matrices(grid.degree(), grid.widths(axis)), free[axis]));
         let strides = grid.strides();

@@ -5,7 +5,10 @@ use femtile_device::{Buffer, Cuda, Scalar};
 use femtile_linalg::LinalgError;
 
 use super::coarsest::CudaCoarsest;
-use super::{CudaBoxOperator, CudaPatches, CudaTransfer, PatchKernel, check_patches};
+use super::mapped::CudaInverse;
+use super::{
+    CudaBoxOperator, CudaMappedPatches, CudaPatches, CudaTransfer, PatchKernel, check_patches, equal_widths,
+};
 use crate::cell_patches::vertex_patches;
 use crate::kernels::BoxKernels;
 use crate::{BoxGrid, MultigridError, PostOrder, Smoother};
@@ -27,8 +30,12 @@ pub(super) fn specialisations() -> Vec<Specialisation> {
 pub enum CudaSmoother<T: Scalar> {
     /// Vertex patches, or one patch of all cells.
     Patches(Arc<CudaPatches<T>>),
-    /// The exact solver of the coarsest grid.
+    /// Vertex patches of cells of any widths, shapes and coefficients.
+    Mapped(Arc<CudaMappedPatches<T>>),
+    /// The exact solver of a coarsest grid of rectangles with coefficient one.
     Coarsest(Arc<CudaCoarsest<T>>),
+    /// The exact solver of a coarsest grid of other cells.
+    Inverse(Arc<CudaInverse<T>>),
 }
 
 /// A transfer between two grids, with workspace for a residual on the finer one.
@@ -49,15 +56,17 @@ impl<T: Scalar> BoxKernels<T> for Cuda {
     }
 
     fn box_smoother(&self, grid: &BoxGrid, smoother: Smoother) -> Result<Self::BoxSmoother, MultigridError> {
-        let kernel = match smoother {
-            Smoother::VertexPatch => PatchKernel::fastest::<T>(grid),
-            Smoother::AdditivePatch => PatchKernel::Additive,
-            Smoother::Chebyshev | Smoother::GaussSeidel => {
-                let message = "only the smoothers on vertex patches have kernels".into();
-                return Err(MultigridError::Gpu { message });
-            }
-        };
+        if !smoother.has_patches() {
+            let message = "only the smoothers on vertex patches have kernels".into();
+            return Err(MultigridError::Gpu { message });
+        }
         check_patches(grid)?;
+        if equal_widths(grid).is_err() {
+            let is_additive = smoother != Smoother::VertexPatch;
+            let patches = CudaMappedPatches::new(self, grid, is_additive)?;
+            return Ok(CudaSmoother::Mapped(Arc::new(patches)));
+        }
+        let kernel = PatchKernel::of_equal_cells::<T>(grid, smoother);
         Ok(CudaSmoother::Patches(Arc::new(CudaPatches::new(self, grid, kernel, None)?)))
     }
 
@@ -66,6 +75,9 @@ impl<T: Scalar> BoxKernels<T> for Cuda {
     }
 
     fn box_coarsest(&self, grid: &BoxGrid) -> Result<Self::BoxSmoother, MultigridError> {
+        if grid.mapping().is_some() {
+            return Ok(CudaSmoother::Inverse(Arc::new(CudaInverse::new(self, grid)?)));
+        }
         let is_pair = |axis: usize| matches!(grid.widths(axis), [one, other] if one == other);
         let is_patch = (0..3).all(is_pair) && !grid.free_sides().as_flattened().contains(&true);
         Ok(if is_patch {
@@ -102,7 +114,23 @@ impl<T: Scalar> BoxKernels<T> for Cuda {
     ) -> Result<(), LinalgError> {
         match smoother {
             CudaSmoother::Patches(patches) => patches.step(x, b, order),
+            CudaSmoother::Mapped(patches) => patches.step(x, b, order),
             CudaSmoother::Coarsest(coarsest) => coarsest.solve(x, b),
+            CudaSmoother::Inverse(inverse) => inverse.solve(x, b),
+        }
+    }
+
+    fn box_smooth_zero(
+        &self,
+        smoother: &Self::BoxSmoother,
+        x: &mut Buffer<T, Self>,
+        b: &Buffer<T, Self>,
+        order: PostOrder,
+    ) -> Result<(), LinalgError> {
+        match smoother {
+            CudaSmoother::Patches(patches) => patches.step_from_zero(x, b, order),
+            CudaSmoother::Mapped(patches) => patches.step_from_zero(x, b, order),
+            _ => self.box_smooth(smoother, x, b, order),
         }
     }
 

@@ -4,6 +4,7 @@ mod cells;
 mod coarsest;
 mod constants;
 mod kernels;
+mod mapped;
 mod operator;
 mod programs;
 mod shape;
@@ -16,6 +17,7 @@ use femtile_device::cuda::Specialisation;
 use crate::MultigridError;
 use crate::cell_patches::vertex_patches;
 use crate::grid::BoxGrid;
+use mapped::CudaMappedPatches;
 pub use operator::CudaBoxOperator;
 pub use programs::multigrid_programs;
 pub use shape::PatchShape;
@@ -30,6 +32,9 @@ pub fn specialisations() -> Vec<Specialisation> {
     [
         smoother::specialisations(),
         operator::specialisations(),
+        mapped::operator::specialisations(),
+        mapped::exact::specialisations(),
+        mapped::coarsest::specialisations(),
         transfer::specialisations(),
         coarsest::specialisations(),
         stencil::specialisations(),
@@ -42,8 +47,6 @@ pub fn specialisations() -> Vec<Specialisation> {
 fn check(grid: &BoxGrid) -> Result<(), MultigridError> {
     let message = if grid.dimension() != 3 {
         format!("{} axes: kernels are for hexahedra", grid.dimension())
-    } else if grid.mapping().is_some() {
-        "cells that are not rectangular, or a coefficient other than one: choose a CPU".into()
     } else if grid.degree() > HIGHEST_DEGREE {
         format!("degree {}: kernels are for 1 to {HIGHEST_DEGREE}", grid.degree())
     } else {
@@ -54,7 +57,12 @@ fn check(grid: &BoxGrid) -> Result<(), MultigridError> {
 
 /// Returns why GPUs do not support vertex patches on the levels below a grid; none where they do.
 pub fn unsupported_on_gpu(grid: &BoxGrid) -> Option<String> {
-    match check_patches(grid) {
+    let coarsest = || std::iter::successors(Some(grid.clone()), BoxGrid::coarsened).last();
+    let check_coarsest = |coarsest: BoxGrid| match coarsest.mapping() {
+        Some(_) => mapped::coarsest::check_unknowns(&coarsest),
+        None => Ok(()),
+    };
+    match check_patches(grid).and_then(|()| coarsest().map_or(Ok(()), check_coarsest)) {
         Err(MultigridError::Gpu { message }) => Some(message),
         _ => None,
     }
@@ -73,7 +81,6 @@ pub fn thin_axis(finest: &BoxGrid) -> Option<usize> {
 /// Checks that there are vertex-patch kernels for a grid.
 fn check_patches(grid: &BoxGrid) -> Result<(), MultigridError> {
     check(grid)?;
-    equal_widths(grid)?;
     let has_no_vertex = |&axis: &usize| grid.widths(axis).len() == 1 && grid.free_sides()[axis] == [false; 2];
     let Some(axis) = (0..3).find(has_no_vertex) else { return Ok(()) };
     Err(MultigridError::Gpu { message: format!("axis {axis} has one layer of cells: choose two or more") })
@@ -82,8 +89,13 @@ fn check_patches(grid: &BoxGrid) -> Result<(), MultigridError> {
 /// Returns the cell width along each axis.
 ///
 /// # Errors
-/// [`MultigridError::Gpu`] where widths differ along an axis.
+/// [`MultigridError::Gpu`] for mapped cells, and where widths differ along an axis.
 fn equal_widths(grid: &BoxGrid) -> Result<[f64; 3], MultigridError> {
+    if grid.mapping().is_some() {
+        let message =
+            "cells that are not rectangular, or a coefficient other than one: choose equal rectangles";
+        return Err(MultigridError::Gpu { message: message.into() });
+    }
     for axis in 0..3 {
         let widths = grid.widths(axis);
         if let Some(other) = widths.iter().find(|&width| (width / widths[0] - 1.0).abs() > 1e-12) {

@@ -8,9 +8,10 @@ use super::cells::{CELLS_HEADER, Cells};
 use super::constants::text;
 use super::shape::PatchShape;
 use super::smoother::colour;
-use super::{HIGHEST_DEGREE, check, equal_widths, scales, stencil};
+use super::{HIGHEST_DEGREE, check, equal_widths, mapped, scales, stencil};
 use crate::axis::matrices;
 use crate::grid::BoxGrid;
+use crate::mapped::ShapeKind;
 use crate::{MultigridError, PostOrder};
 
 static OPERATOR: Program = Program {
@@ -22,28 +23,75 @@ static OPERATOR: Program = Program {
 static PRODUCT: Program = Program { name: "box_product", source: include_str!("product.cu"), headers: &[] };
 const THREADS: u32 = 256;
 
-/// Cells per team along a row, after one of which it computes the shared face only.
-const ROW_CELLS: usize = 16;
+/// Most and fewest cells per team along a row; it computes the shared face of one more.
+const ROW_CELLS: [usize; 2] = [16, 2];
+/// Teams of a launch that keep a GPU busy; rows are shorter where there are fewer.
+const TEAMS: usize = 2048;
 
 type Product<T> = (Write<T>, Read<T>, u64, Structure);
 type ByWeights<T> = (Write<T>, Read<T>, Read<T>, Structure);
 type Residual<T> = (Write<T>, Read<T>, Read<T>, Read<T>, Structure);
 
-/// The matrix-free Laplacian on a box of hexahedra, as [`BoxOperator`](crate::BoxOperator), on a GPU.
+/// The matrix-free operator on a box of hexahedra, as [`BoxOperator`](crate::BoxOperator), on a GPU.
 ///
 /// # Cost
 /// One launch for each of four colours of rows of cells; each reads x and b and reads and writes r at the nodes of its
-/// cells. Seven products with 1-D matrices per cell. As an operator of Krylov methods it reads x and y and writes y once
-/// more.
+/// cells. Seven products with 1-D matrices per cell on rectangles; on mapped cells fourteen, and about 40 multiplications
+/// and additions for the metric at each of $(k+1)^3$ points, which is computed from 25 numbers per cell: stored metrics
+/// would take $6 (k+1)^3$ of them, five times the bytes of the vectors for degree 3. Rectangles with a coefficient each
+/// read 3 numbers per cell. As an operator of Krylov methods it reads x and y and writes y once more.
 #[derive(Debug)]
 pub struct CudaBoxOperator<T: Scalar> {
     device: Cuda,
     grid: BoxGrid,
-    /// Cell widths along each axis.
-    widths: Buffer<T, Cuda>,
+    kind: Kind,
+    /// Widths of cells along each axis, or the data of all cells.
+    numbers: Buffer<T, Cuda>,
     program: Specialisation,
-    /// Factors of stiffness for degree 1 on equal cells, where a 27-point stencil applies.
-    scales: Option<[f64; 3]>,
+    /// Cells per team along a row.
+    row_cells: usize,
+}
+
+/// The kernel by the kind of cells.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Kind {
+    /// Degree 1 on equal cells: a 27-point stencil with these factors of stiffness.
+    Stencil([f64; 3]),
+    /// Rectangles with coefficient one.
+    Plain,
+    /// Rectangles with a coefficient each.
+    ByCell,
+    Mapped,
+}
+
+impl Kind {
+    fn of<T: Scalar>(grid: &BoxGrid) -> Self {
+        match grid.mapping() {
+            Some(geometry) if geometry.is_rectangular() => Self::ByCell,
+            Some(_) => Self::Mapped,
+            None => scales_of_stencil::<T>(grid).map_or(Self::Plain, Self::Stencil),
+        }
+    }
+
+    /// Returns widths of cells along each axis, or the data of all cells.
+    fn numbers<T: Scalar>(self, grid: &BoxGrid) -> Vec<T> {
+        match self {
+            Self::Stencil(_) | Self::Plain => {
+                (0..3).flat_map(|axis| grid.widths(axis)).map(|&width| T::from_f64(width)).collect()
+            }
+            Self::ByCell => mapped::operator::numbers(&grid.geometry(), ShapeKind::Rectangular),
+            Self::Mapped => mapped::operator::numbers(&grid.geometry(), ShapeKind::Trilinear),
+        }
+    }
+
+    fn program<T: Scalar>(self, grid: &BoxGrid) -> Specialisation {
+        match self {
+            Self::Stencil(_) => stencil::program::<T>(grid.nodes()[0]),
+            Self::Plain => program::<T>(grid.degree(), false),
+            Self::ByCell => program::<T>(grid.degree(), true),
+            Self::Mapped => mapped::operator::program::<T>(grid.degree()),
+        }
+    }
 }
 
 impl<T: Scalar> CudaBoxOperator<T> {
@@ -53,12 +101,25 @@ impl<T: Scalar> CudaBoxOperator<T> {
     /// [`MultigridError::Gpu`] for two axes or too high a degree, and device errors.
     pub fn new(device: &Cuda, grid: &BoxGrid) -> Result<Self, MultigridError> {
         check(grid)?;
-        let scales = scales_of_stencil::<T>(grid);
-        let widths = (0..3).flat_map(|axis| grid.widths(axis)).map(|&width| T::from_f64(width)).collect();
-        let widths = Buffer::from_vec(device, widths)?;
-        let program = of_grid::<T>(grid);
+        let kind = Kind::of::<T>(grid);
+        let program = kind.program::<T>(grid);
         device.prepare(vec![program.clone()]);
-        Ok(Self { device: device.clone(), grid: grid.clone(), widths, program, scales })
+        let numbers = Buffer::from_vec(device, kind.numbers(grid))?;
+        Ok(Self {
+            device: device.clone(),
+            grid: grid.clone(),
+            kind,
+            numbers,
+            program,
+            row_cells: row_cells(grid),
+        })
+    }
+
+    /// Sets the number of cells that a team of threads takes along a row, at least one; by default long rows on large grids
+    /// and short ones, with more work at their ends, on small grids. Results have the same bits.
+    #[must_use]
+    pub fn with_row_cells(self, row_cells: usize) -> Self {
+        Self { row_cells: row_cells.max(1), ..self }
     }
 
     /// $r = b - A x$, zero at Dirichlet nodes.
@@ -79,15 +140,22 @@ impl<T: Scalar> CudaBoxOperator<T> {
     fn subtract(&self, r: &mut Buffer<T, Cuda>, b: Read<T>, x: &Buffer<T, Cuda>) -> Result<(), LinalgError> {
         need("r", self.grid.n_nodes(), r.len())?;
         need("x", self.grid.n_nodes(), x.len())?;
-        if let Some(scales) = self.scales {
-            return self.by_weights(scales, r, b, x);
-        }
-        let kernel = Kernel::<Residual<T>>::new("box_residual");
-        for cells in Cells::rows(&self.grid, ROW_CELLS) {
-            let arguments = (r.write(), b, x.read(), self.widths.read(), cells.structure());
-            let launch = shape(self.grid.degree()).launch(cells.n, bytes::<T>(self.grid.degree()));
-            // SAFETY: rows lie in the grid, for whose nodes all vectors have values and for whose cells there are widths;
-            // rows of a colour share no node, and each part of a row writes its own nodes.
+        let degree = self.grid.degree();
+        let (name, shape, bytes) = match self.kind {
+            Kind::Stencil(scales) => return self.by_weights(scales, r, b, x),
+            Kind::Plain | Kind::ByCell => ("box_residual", shape(degree), bytes::<T>(degree)),
+            Kind::Mapped => (
+                "box_mapped_residual",
+                mapped::operator::shape::<T>(degree),
+                mapped::operator::bytes::<T>(degree),
+            ),
+        };
+        let kernel = Kernel::<Residual<T>>::new(name);
+        for cells in Cells::rows(&self.grid, self.row_cells) {
+            let arguments = (r.write(), b, x.read(), self.numbers.read(), cells.structure());
+            let launch = shape.launch(cells.n, bytes);
+            // SAFETY: rows lie in the grid, for whose nodes all vectors have values and for whose cells there are numbers of
+            // the kind; rows of a colour share no node, and each part of a row writes its own nodes.
             unsafe { self.device.launch(&self.program, &kernel, launch, arguments) }?;
         }
         Ok(())
@@ -139,8 +207,21 @@ impl<T: Scalar> LinearOperator<T, Cuda> for CudaBoxOperator<T> {
     }
 }
 
-fn of_product<T: Scalar>(hook: &CudaHook<'_>) -> Specialisation {
+/// Returns the program of the end of a product.
+pub(super) fn of_product<T: Scalar>(hook: &CudaHook<'_>) -> Specialisation {
     PRODUCT.of::<T>().header("hook.cuh", hook.source())
+}
+
+/// Returns the largest power of two of cells per row for which there are enough teams.
+fn row_cells(grid: &BoxGrid) -> usize {
+    let [n, m, l] = [0, 1, 2].map(|axis| grid.widths(axis).len());
+    let [most, fewest] = ROW_CELLS;
+    let n_teams = |row_cells: usize| n.div_ceil(row_cells) * m.div_ceil(2) * l.div_ceil(2);
+    let halves = std::iter::successors(Some(most), |row_cells| Some(row_cells / 2));
+    halves
+        .take_while(|&row_cells| row_cells > fewest)
+        .find(|&row_cells| n_teams(row_cells) >= TEAMS)
+        .unwrap_or(fewest)
 }
 
 fn shape(degree: usize) -> PatchShape {
@@ -160,15 +241,13 @@ fn scales_of_stencil<T: Scalar>(grid: &BoxGrid) -> Option<[f64; 3]> {
     equal_widths(grid).ok().filter(|_| is_stencil).map(scales)
 }
 
-/// Returns the program for a grid.
-pub(super) fn of_grid<T: Scalar>(grid: &BoxGrid) -> Specialisation {
-    match scales_of_stencil::<T>(grid) {
-        Some(_) => stencil::program::<T>(grid.nodes()[0]),
-        None => program::<T>(grid.degree()),
-    }
+/// Returns the program for a grid, or for its rectangles with a coefficient that varies.
+pub(super) fn of_grid<T: Scalar>(grid: &BoxGrid, varies: bool) -> Specialisation {
+    let kind = if varies && grid.mapping().is_none() { Kind::ByCell } else { Kind::of::<T>(grid) };
+    kind.program::<T>(grid)
 }
 
-fn program<T: Scalar>(degree: usize) -> Specialisation {
+fn program<T: Scalar>(degree: usize, is_by_cell: bool) -> Specialisation {
     let n = degree + 1;
     let [mass, stiffness] = matrices(degree, &[1.0]).map(|table| table.entries);
     let halves = |a: &[f64], n_rows: usize, sign: f64| -> Vec<f64> {
@@ -182,12 +261,20 @@ fn program<T: Scalar>(degree: usize) -> Specialisation {
         ("STIFFNESS_EVEN", halves(&stiffness, n.div_ceil(2), 1.0)),
         ("STIFFNESS_ODD", halves(&stiffness, n / 2, -1.0)),
     ]);
-    let program = OPERATOR.of::<T>().define("FEMTILE_DEGREE", degree).header("tables.cuh", tables);
+    let program = OPERATOR
+        .of::<T>()
+        .define("FEMTILE_DEGREE", degree)
+        .define("FEMTILE_BY_CELL", u8::from(is_by_cell))
+        .header("tables.cuh", tables);
     shape(degree).define(program)
 }
 
 pub(super) fn specialisations() -> Vec<Specialisation> {
-    let of_degree = |degree| [program::<f64>(degree), program::<f32>(degree)];
+    let of_degree = |degree| {
+        [false, true]
+            .map(|by_cell| [program::<f64>(degree, by_cell), program::<f32>(degree, by_cell)])
+            .concat()
+    };
     let hooks = [product_hook(), CudaHook::none()];
     let of_hook = |hook: CudaHook<'_>| [of_product::<f64>(&hook), of_product::<f32>(&hook)];
     let of_hooks = hooks.into_iter().flat_map(of_hook);

@@ -3,30 +3,38 @@
 use femtile_device::Scalar;
 use femtile_device::cuda::Specialisation;
 
-use super::{PatchKernel, coarsest, kernels, operator, smoother, transfer};
+use super::{PatchKernel, coarsest, equal_widths, kernels, mapped, operator, smoother, transfer};
 use crate::{BoxGrid, Smoother};
 
 /// Returns the programs of multigrid below a grid of hexahedra, for all sets of sides with given values; none for smoothers
-/// without kernels.
-pub fn multigrid_programs<T: Scalar>(finest: &BoxGrid, smoother: Smoother) -> Vec<Specialisation> {
+/// without kernels. Rectangles may be those of a coefficient that varies from cell to cell.
+pub fn multigrid_programs<T: Scalar>(
+    finest: &BoxGrid,
+    smoother: Smoother,
+    varies: bool,
+) -> Vec<Specialisation> {
     let grids: Vec<BoxGrid> = std::iter::successors(Some(finest.clone()), BoxGrid::coarsened).collect();
     let has_kernels = super::check(finest).is_ok() && smoother.has_patches();
     if !has_kernels {
         return Vec::new();
     }
-    let mut programs = vec![kernels::program::<T>(), operator::of_grid::<T>(finest)];
+    let mut programs = vec![kernels::program::<T>(), operator::of_grid::<T>(finest, varies)];
     for pair in grids.windows(2) {
         let [fine, coarse] = [&pair[0], &pair[1]];
-        let kernel = match smoother {
-            Smoother::AdditivePatch => PatchKernel::Additive,
-            _ => PatchKernel::fastest::<T>(fine),
-        };
-        programs.extend(smoother::programs::<T>(fine, kernel));
-        programs.push(operator::of_grid::<T>(fine));
+        programs.extend(match varies || equal_widths(fine).is_err() {
+            true => mapped::programs::<T>(fine.degree()),
+            false => smoother::programs::<T>(fine, PatchKernel::of_equal_cells::<T>(fine, smoother)),
+        });
+        programs.push(operator::of_grid::<T>(fine, varies));
         let parts = [0, 1, 2].map(|axis| fine.widths(axis).len() / coarse.widths(axis).len());
         programs.extend([false, true].map(|far| transfer::program::<T>(fine.degree(), parts, far)));
     }
-    programs.extend(smoother::programs::<T>(&grids[grids.len() - 1], PatchKernel::Whole).into_iter().take(1));
-    programs.push(coarsest::program::<T>());
+    let coarsest = &grids[grids.len() - 1];
+    if varies || coarsest.mapping().is_some() {
+        programs.push(mapped::coarsest::program::<T>());
+    } else {
+        programs.extend(smoother::programs::<T>(coarsest, PatchKernel::Whole).into_iter().take(1));
+        programs.push(coarsest::program::<T>());
+    }
     programs
 }

@@ -4,13 +4,18 @@ use femtile_sum_factorization::{SumFactorization, lanes};
 
 use super::CellGeometry;
 use super::product::{CellProduct, ProductWorkspace};
-use super::shapes::Shapes;
+use super::shapes::{ShapeKind, Shapes};
 use crate::cell_patches::{self, CellPatches, Rows, gather, scatter};
 use crate::grid::{BoxGrid, all};
 use crate::smoother::PostOrder;
 
 /// Largest cube edge, in nodes, with a kernel compiled for all products of a cell.
 const MAX_CUBE: usize = 9;
+
+/// Returns the kind of data of the cells of a grid.
+pub(crate) fn kind_of(grid: &BoxGrid, geometry: &CellGeometry) -> ShapeKind {
+    ShapeKind::of(geometry, grid.dimension(), grid.degree() < MAX_CUBE)
+}
 
 /// Mapped cells with their coefficients.
 #[derive(Debug, Clone)]
@@ -22,7 +27,7 @@ pub(crate) struct MappedCells<T> {
 
 impl<T: SumFactorization> MappedCells<T> {
     pub fn new(grid: &BoxGrid, geometry: &CellGeometry) -> Self {
-        let shapes = Shapes::new(geometry, grid.dimension(), grid.degree() < MAX_CUBE);
+        let shapes = Shapes::new(geometry, kind_of(grid, geometry));
         Self {
             product: CellProduct::new(grid.degree(), shapes.kind()),
             shapes,

@@ -42,6 +42,28 @@ impl CellGeometry {
         Ok(geometry)
     }
 
+    /// Rectangles of these positive widths with coefficient one; no widths along an absent axis.
+    pub fn of_widths(widths: &[Vec<f64>; 3]) -> Self {
+        let ends = widths.each_ref().map(|widths| {
+            let end = |end: &mut f64, width: &f64| {
+                *end += width;
+                Some(*end)
+            };
+            std::iter::once(0.0).chain(widths.iter().scan(0.0, end)).collect::<Vec<f64>>()
+        });
+        let cells = widths.each_ref().map(|widths| widths.len().max(1));
+        Self {
+            dimension: widths.iter().filter(|widths| !widths.is_empty()).count(),
+            corners: all(ends.each_ref().map(Vec::len))
+                .map(|at| [0, 1, 2].map(|axis| ends[axis][at[axis]]))
+                .collect(),
+            coefficients: vec![1.0; cells.iter().product()],
+            cells,
+            is_rectangular: true,
+            finer: None,
+        }
+    }
+
     fn check(&self) -> Result<(), MultigridError> {
         let n_corners = self.n_corners().iter().product();
         let n_cells = self.cells.iter().product();

@@ -5,6 +5,7 @@ mod geometry;
 mod product;
 mod shapes;
 
-pub(crate) use cells::{MappedCells, for_matrices};
+pub(crate) use cells::{MappedCells, for_matrices, kind_of};
 pub(crate) use geometry::{CellGeometry, CellMap};
-pub(crate) use product::ProductWorkspace;
+pub(crate) use product::{CellProduct, ProductWorkspace};
+pub(crate) use shapes::ShapeKind;

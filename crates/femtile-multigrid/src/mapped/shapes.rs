@@ -1,6 +1,6 @@
 use femtile_sum_factorization::SumFactorization;
 
-use super::geometry::CellGeometry;
+use super::geometry::{CellGeometry, CellMap};
 use crate::grid::all;
 
 /// Geometry factors and coefficients of cells, as products need them.
@@ -22,6 +22,15 @@ pub(crate) enum ShapeKind {
 }
 
 impl ShapeKind {
+    /// Returns the kind for cells; the compact one for rectangles where `has_cubes`.
+    pub fn of(geometry: &CellGeometry, dimension: usize, has_cubes: bool) -> Self {
+        match (dimension, geometry.is_rectangular() && has_cubes) {
+            (2, _) => Self::Bilinear,
+            (_, true) => Self::Rectangular,
+            _ => Self::Trilinear,
+        }
+    }
+
     /// Returns the numbers per cell.
     pub fn len(self) -> usize {
         match self {
@@ -30,31 +39,28 @@ impl ShapeKind {
             Self::Trilinear => 25,
         }
     }
+
+    /// Returns the data of a cell with coefficient c.
+    pub fn numbers(self, map: &CellMap, c: f64) -> Vec<f64> {
+        match self {
+            Self::Rectangular => {
+                let metric = map.metric();
+                (0..3).map(|axis| c * metric[axis][axis]).chain([0.0]).collect()
+            }
+            Self::Bilinear => map.powers()[..4].iter().flat_map(|x| [x[0], x[1]]).chain([c]).collect(),
+            Self::Trilinear => map.powers().into_iter().flatten().chain([c]).collect(),
+        }
+    }
 }
 
 impl<T: SumFactorization> Shapes<T> {
-    /// Computes the data of all cells; the compact form for rectangles where `has_cubes`.
-    pub fn new(geometry: &CellGeometry, dimension: usize, has_cubes: bool) -> Self {
-        let kind = match (dimension, geometry.is_rectangular() && has_cubes) {
-            (2, _) => ShapeKind::Bilinear,
-            (_, true) => ShapeKind::Rectangular,
-            _ => ShapeKind::Trilinear,
-        };
+    /// Computes the data of all cells.
+    pub fn new(geometry: &CellGeometry, kind: ShapeKind) -> Self {
         let (n, strides) = (geometry.n_corners(), geometry.corner_strides());
         let mut entries = vec![T::ZERO; n.iter().product::<usize>() * kind.len()];
         for cell in all(geometry.cells()) {
             let first: usize = (0..3).map(|axis| strides[axis] * cell[axis]).sum();
-            let (map, c) = (geometry.map(cell), geometry.coefficient(cell));
-            let of_cell: Vec<f64> = match kind {
-                ShapeKind::Rectangular => {
-                    let metric = map.metric();
-                    (0..3).map(|axis| c * metric[axis][axis]).chain([0.0]).collect()
-                }
-                ShapeKind::Bilinear => {
-                    map.powers()[..4].iter().flat_map(|x| [x[0], x[1]]).chain([c]).collect()
-                }
-                ShapeKind::Trilinear => map.powers().into_iter().flatten().chain([c]).collect(),
-            };
+            let of_cell = kind.numbers(&geometry.map(cell), geometry.coefficient(cell));
             let to = &mut entries[first * kind.len()..][..kind.len()];
             to.iter_mut().zip(of_cell).for_each(|(to, value)| *to = T::from_f64(value));
         }

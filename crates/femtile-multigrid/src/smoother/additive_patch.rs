@@ -16,9 +16,9 @@ use crate::operator::BoxOperator;
 
 /// Largest eigenvalue of the preconditioned operator after damping: the upper half of the spectrum is damped to a third
 /// at least.
-const LARGEST: f64 = 4.0 / 3.0;
+pub(crate) const LARGEST: f64 = 4.0 / 3.0;
 /// Lanczos steps, which find the largest eigenvalue within 5 %.
-const STEPS: usize = 12;
+pub(crate) const STEPS: usize = 12;
 
 /// The additive Schwarz smoother on vertex patches: all local solves take the same residual,
 ///

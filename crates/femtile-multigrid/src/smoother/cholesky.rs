@@ -45,6 +45,19 @@ impl Cholesky<f64> {
         Some(Self { width, entries })
     }
 
+    /// Returns the inverse of the matrix, `[n][n]`; $n^3 / 3$ multiplications for a full one.
+    pub fn inverse(&self) -> Vec<f64> {
+        let n = self.entries.len() / self.width;
+        let mut inverse = vec![0.0; n * n];
+        for row in 0..n {
+            let behind = &mut inverse[row * n + row..(row + 1) * n];
+            behind[0] = 1.0;
+            self.solve_from(row, behind);
+            (row + 1..n).for_each(|column| inverse[column * n + row] = inverse[row * n + column]);
+        }
+        inverse
+    }
+
     /// Converts to another precision.
     pub fn to<T: Scalar>(&self) -> Cholesky<T> {
         Cholesky {
@@ -57,14 +70,20 @@ impl Cholesky<f64> {
 impl<T: Scalar> Cholesky<T> {
     /// $x \leftarrow A^{-1} x$.
     pub fn solve(&self, x: &mut [T]) {
+        self.solve_from(0, x);
+    }
+
+    /// Entries from `first` on of $A^{-1} x$ where those of x before are zero; the slice begins there.
+    fn solve_from(&self, first: usize, x: &mut [T]) {
         let width = self.width;
-        for (i, row) in self.entries.chunks_exact(width).enumerate() {
+        let rows = || self.entries.chunks_exact(width).skip(first).enumerate();
+        for (i, row) in rows() {
             let n = i.min(width - 1);
             let known = &x[i - n..i];
             let sum: T = row[width - 1 - n..width - 1].iter().zip(known).map(|(l, x)| *l * *x).sum();
             x[i] = (x[i] - sum) * row[width - 1];
         }
-        for (i, row) in self.entries.chunks_exact(width).enumerate().rev() {
+        for (i, row) in rows().rev() {
             let n = i.min(width - 1);
             x[i] *= row[width - 1];
             let found = x[i];
@@ -97,6 +116,11 @@ mod tests {
             for (i, b) in b.iter().enumerate() {
                 let product: f64 = (0..n).map(|j| entry(i, j) * x[j]).sum();
                 assert!((product - b).abs() < 1e-12, "{n} {width}, row {i}");
+            }
+            let inverse = cholesky.inverse();
+            for (i, x) in x.iter().enumerate() {
+                let product: f64 = inverse[i * n..(i + 1) * n].iter().zip(&b).map(|(f, b)| f * b).sum();
+                assert!((product - x).abs() < 1e-12, "inverse {n} {width}, row {i}");
             }
         }
     }

@@ -42,25 +42,10 @@ impl Direct {
     /// # Errors
     /// [`MultigridError::Direct`] for a factor of too many bytes.
     pub(crate) fn new(cpu: &Cpu, grid: &BoxGrid, geometry: &CellGeometry) -> Result<Self, MultigridError> {
-        let mut unknowns = vec![None; grid.n_nodes()];
-        let mut nodes = Vec::new();
-        for (node, at) in all(grid.nodes()).enumerate() {
-            if !grid.is_given(at) {
-                unknowns[node] = Some(nodes.len());
-                nodes.push(node as u32);
-            }
-        }
-        let (of_cell, width) = (of_cell(grid), band_width(grid)?);
+        let (width, nodes) = (band_width(grid)?, unknowns(grid));
         let mut rows = vec![0.0; nodes.len() * width];
-        for_matrices(cpu, grid, geometry, |first, matrix| {
-            for (row, entries) in of_cell.iter().zip(matrix.chunks_exact(of_cell.len())) {
-                let Some(row) = unknowns[first + row] else { continue };
-                for (column, entry) in of_cell.iter().zip(entries) {
-                    if let Some(column) = unknowns[first + column].filter(|column| *column <= row) {
-                        rows[row * width + width - 1 + column - row] += entry;
-                    }
-                }
-            }
+        for_entries(cpu, grid, geometry, &nodes, |row, column, entry| {
+            rows[row * width + width - 1 + column - row] += entry;
         });
         Ok(Self { nodes, factor: Cholesky::new(width, rows) })
     }
@@ -73,6 +58,36 @@ impl Direct {
             x[node as usize] = T::from_f64(value);
         }
     }
+}
+
+/// Returns the node of each unknown.
+pub(crate) fn unknowns(grid: &BoxGrid) -> Vec<u32> {
+    let nodes = all(grid.nodes()).enumerate();
+    nodes.filter(|(_, at)| !grid.is_given(*at)).map(|(node, _)| node as u32).collect()
+}
+
+/// Calls `add` with row, column and value of the entries of all cell matrices up to the diagonal, for unknowns at these
+/// nodes.
+pub(crate) fn for_entries(
+    cpu: &Cpu,
+    grid: &BoxGrid,
+    geometry: &CellGeometry,
+    nodes: &[u32],
+    mut add: impl FnMut(usize, usize, f64),
+) {
+    let mut unknowns = vec![None; grid.n_nodes()];
+    nodes.iter().enumerate().for_each(|(unknown, &node)| unknowns[node as usize] = Some(unknown));
+    let of_cell = of_cell(grid);
+    for_matrices(cpu, grid, geometry, |first, matrix| {
+        for (row, entries) in of_cell.iter().zip(matrix.chunks_exact(of_cell.len())) {
+            let Some(row) = unknowns[first + row] else { continue };
+            for (column, entry) in of_cell.iter().zip(entries) {
+                if let Some(column) = unknowns[first + column].filter(|column| *column <= row) {
+                    add(row, column, *entry);
+                }
+            }
+        }
+    });
 }
 
 /// Returns the nodes of a cell relative to its first one.

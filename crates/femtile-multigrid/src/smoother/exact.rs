@@ -1,7 +1,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use femtile_device::Cpu;
+use femtile_device::{Cpu, parallel};
 use femtile_sum_factorization::SumFactorization;
 
 use super::cholesky::Cholesky;
@@ -9,12 +9,14 @@ use super::mapped_patch::cells_of;
 use crate::axis::unknowns;
 use crate::cell_patches::{Span, Spans};
 use crate::grid::{BoxGrid, all};
-use crate::mapped::{CellGeometry, MappedCells, ProductWorkspace};
+use crate::mapped::{CellGeometry, CellProduct, ProductWorkspace, ShapeKind, kind_of};
 
 /// Ratio of coefficients in a patch from which they count as a jump.
 const JUMP: f64 = 4.0;
-/// Most bytes of all factors of a grid.
-const MOST_BYTES: usize = 1 << 30;
+/// Ratio of widths in a patch of rectangles from which they count as one.
+const WIDER: f64 = 1.2;
+/// Most bytes of all factors, or inverses, of a grid.
+pub(crate) const MOST_BYTES: usize = 1 << 30;
 /// Relative difference below which patch shapes count as equal.
 const ROUNDING: f64 = 1e-9;
 
@@ -42,30 +44,14 @@ impl<T: SumFactorization> ExactSolve<'_, T> {
 
 impl<T: SumFactorization> ExactPatches<T> {
     pub fn new(cpu: &Cpu, grid: &BoxGrid, geometry: &CellGeometry, spans: &Spans) -> Self {
-        let local = LocalMatrices::new(grid, geometry);
-        let (mut known, mut factors) = (HashMap::new(), Vec::new());
-        let mut of_patches = HashMap::new();
-        let mut n_factored = 0;
-        let mut workspace = ProductWorkspace::default();
-        for at in all(spans.each_ref().map(Vec::len)) {
-            let spans = [0, 1, 2].map(|axis| &spans[axis][at[axis]]);
-            let cells = cells_of(spans);
-            if !jumps(geometry, &cells) {
-                continue;
-            }
-            let (key, size) = local.key(spans, &cells);
-            if !known.contains_key(&key) {
-                if n_factored + local.n_inside(spans).pow(2) > MOST_BYTES / size_of::<T>() {
-                    continue;
-                }
-                known.insert(key.clone(), (factors.len() as u32, size));
-                n_factored += local.n_inside(spans).pow(2);
-                factors.push(local.factor(cpu, spans, &cells, &mut workspace).to());
-            }
-            let (kind, of_kind) = known[&key];
-            of_patches.insert(local.corner(spans.map(Span::vertex)), (kind, T::from_f64(of_kind / size)));
+        let found = JumpPatches::new((grid, geometry), spans, MOST_BYTES / size_of::<T>());
+        let corner = |cell: [usize; 3]| number_of(geometry, cell);
+        let of_patches =
+            found.patches.iter().map(|patch| (corner(patch.vertex), (patch.kind, T::from_f64(patch.scale))));
+        Self {
+            of_patches: of_patches.collect(),
+            factors: found.factored(cpu, (grid, geometry), spans, |factor| factor.to()),
         }
-        Self { of_patches, factors }
     }
 
     /// Returns the exact local solve of the patch around a vertex, if it has one.
@@ -75,28 +61,106 @@ impl<T: SumFactorization> ExactPatches<T> {
     }
 }
 
+/// A patch with a jump.
+pub(crate) struct JumpPatch {
+    /// The vertex, by its index along each axis.
+    pub vertex: [usize; 3],
+    pub kind: u32,
+    /// Its inverse is that of its kind times this.
+    pub scale: f64,
+}
+
+/// The patches with jumps of coefficients, or of the widths of rectangles with coefficient one, and their kinds: one for all
+/// patches of the same shape up to scaling.
+pub(crate) struct JumpPatches {
+    pub patches: Vec<JumpPatch>,
+    /// The first patch of each kind, by its place among the spans.
+    kinds: Vec<[usize; 3]>,
+}
+
+impl JumpPatches {
+    /// Finds patches, and kinds while their matrices have `most` numbers at most; patches of further kinds are left out.
+    pub fn new((grid, geometry): (&BoxGrid, &CellGeometry), spans: &Spans, most: usize) -> Self {
+        let local = LocalMatrices::new(grid, geometry);
+        let (mut known, mut found) = (HashMap::new(), Self { patches: Vec::new(), kinds: Vec::new() });
+        let mut n_numbers = 0;
+        if grid.mapping().is_some() && !jumps(geometry, all(geometry.cells())) {
+            return found;
+        }
+        for at in all(spans.each_ref().map(Vec::len)) {
+            let spans = [0, 1, 2].map(|axis| &spans[axis][at[axis]]);
+            let cells = cells_of(spans);
+            if !jumps(geometry, cells.iter().copied()) && !has_unequal_widths(grid, spans) {
+                continue;
+            }
+            let (key, size) = local.key(spans, &cells);
+            if !known.contains_key(&key) {
+                if n_numbers + local.n_inside(spans).pow(2) > most {
+                    continue;
+                }
+                known.insert(key.clone(), (found.kinds.len() as u32, size));
+                n_numbers += local.n_inside(spans).pow(2);
+                found.kinds.push(at);
+            }
+            let (kind, of_kind) = known[&key];
+            found.patches.push(JumpPatch { vertex: spans.map(Span::vertex), kind, scale: of_kind / size });
+        }
+        found
+    }
+
+    /// Returns what `of` makes of the factor of the matrix of each kind.
+    pub fn factored<R: Send>(
+        &self,
+        cpu: &Cpu,
+        (grid, geometry): (&BoxGrid, &CellGeometry),
+        spans: &Spans,
+        of: impl Fn(Cholesky<f64>) -> R + Sync,
+    ) -> Vec<R> {
+        let local = LocalMatrices::new(grid, geometry);
+        let product = CellProduct::new(grid.degree(), local.kind);
+        parallel::map(self.kinds.len(), 1, |kind| {
+            let spans = [0, 1, 2].map(|axis| &spans[axis][self.kinds[kind][axis]]);
+            of(local.factor(cpu, spans, &cells_of(spans), &product))
+        })
+    }
+}
+
+/// Returns the number of a corner.
+fn number_of(geometry: &CellGeometry, at: [usize; 3]) -> u32 {
+    let strides = geometry.corner_strides();
+    (0..3).map(|axis| strides[axis] * at[axis]).sum::<usize>() as u32
+}
+
 /// Returns whether coefficients of these cells jump.
-fn jumps(geometry: &CellGeometry, cells: &[[usize; 3]]) -> bool {
-    let of = || cells.iter().map(|&cell| geometry.coefficient(cell));
-    of().fold(0.0, f64::max) > JUMP * of().fold(f64::INFINITY, f64::min)
+fn jumps(geometry: &CellGeometry, cells: impl Iterator<Item = [usize; 3]>) -> bool {
+    let (mut least, mut largest) = (f64::INFINITY, 0.0_f64);
+    for coefficient in cells.map(|cell| geometry.coefficient(cell)) {
+        (least, largest) = (least.min(coefficient), largest.max(coefficient));
+    }
+    largest > JUMP * least
+}
+
+/// Returns whether widths of rectangles with coefficient one jump along an axis.
+fn has_unequal_widths(grid: &BoxGrid, spans: [&Span; 3]) -> bool {
+    let jumps = |axis: usize| {
+        let widths = &grid.widths(axis)[spans[axis].cells.clone()];
+        let of = |pick: fn(f64, f64) -> f64, start| widths.iter().copied().fold(start, pick);
+        of(f64::max, 0.0) > WIDER * of(f64::min, f64::INFINITY)
+    };
+    grid.mapping().is_none() && (0..3).any(jumps)
 }
 
 /// Assembly of patch matrices from cell matrices.
 struct LocalMatrices<'a> {
     geometry: &'a CellGeometry,
-    cells: MappedCells<f64>,
+    kind: ShapeKind,
     degree: usize,
     dimension: usize,
 }
 
 impl<'a> LocalMatrices<'a> {
     fn new(grid: &BoxGrid, geometry: &'a CellGeometry) -> Self {
-        Self {
-            geometry,
-            cells: MappedCells::new(grid, geometry),
-            degree: grid.degree(),
-            dimension: grid.dimension(),
-        }
+        Self { geometry, kind: kind_of(grid, geometry), degree: grid.degree(), dimension: grid.dimension() }
     }
 
     /// Returns the inner nodes of a patch along each axis.
@@ -106,11 +170,6 @@ impl<'a> LocalMatrices<'a> {
 
     fn n_inside(&self, spans: [&Span; 3]) -> usize {
         self.own(spans).iter().map(ExactSizeIterator::len).product()
-    }
-
-    fn corner(&self, cell: [usize; 3]) -> u32 {
-        let strides = self.geometry.corner_strides();
-        (0..3).map(|axis| strides[axis] * cell[axis]).sum::<usize>() as u32
     }
 
     /// Returns open ends and cell shapes relative to the first cell as a key, and the size, which scales the matrix.
@@ -133,15 +192,16 @@ impl<'a> LocalMatrices<'a> {
         cpu: &Cpu,
         spans: [&Span; 3],
         cells: &[[usize; 3]],
-        workspace: &mut ProductWorkspace<f64>,
+        product: &CellProduct<f64>,
     ) -> Cholesky<f64> {
         let (n, own) = (self.n_inside(spans), self.own(spans));
+        let mut workspace = ProductWorkspace::default();
         let mut rows = vec![0.0; n * n];
         let has = spans.map(|span| !span.cells.is_empty());
         let of_cell: Vec<[usize; 3]> = all(has.map(|has| if has { self.degree + 1 } else { 1 })).collect();
         for &cell in cells {
-            let shape = self.cells.shapes.of(self.corner(cell) as usize);
-            let matrix = self.cells.product.matrix(cpu, shape, workspace);
+            let shape = self.kind.numbers(&self.geometry.map(cell), self.geometry.coefficient(cell));
+            let matrix = product.matrix(cpu, &shape, &mut workspace);
             let place = |at: &[usize; 3]| {
                 let of_patch =
                     [0, 1, 2].map(|axis| at[axis] + self.degree * (cell[axis] - spans[axis].cells.start));

@@ -1,8 +1,8 @@
 use std::mem::swap;
 use std::ops::Range;
 
-use femtile_device::Cpu;
 use femtile_device::cpu::{SharedMut, Source};
+use femtile_device::{Cpu, parallel};
 use femtile_sum_factorization::{Factor, SumFactorization, contract, lanes};
 
 use super::PostOrder;
@@ -11,7 +11,7 @@ use crate::axis::{PatchLine, unknowns};
 use crate::cell_patches::{
     Batch, ByOpen, CellPatches, MOST_LANES, Rows, Span, Spans, gather, scatter, vertex_patches,
 };
-use crate::grid::{BoxGrid, all};
+use crate::grid::{BoxGrid, all, place};
 use crate::mapped::{CellGeometry, MappedCells, ProductWorkspace};
 
 /// Least weight relative to the largest that a cell requires; above 1/2 the iteration is stable.
@@ -118,7 +118,10 @@ impl<T: SumFactorization> MappedPatches<T> {
             cell_patches: CellPatches::new(grid, &spans, line).with_other_grid(strides),
             cells: MappedCells::new(grid, geometry),
             layouts: ByOpen::new(&spans, |spans| Layout::new(grid, strides, spans)),
-            weights: weights(geometry, &spans),
+            weights: patch_weights(geometry, &spans)
+                .into_iter()
+                .map(|weights| weights.map(T::from_f64))
+                .collect(),
             exact: ExactPatches::new(cpu, grid, geometry, &spans),
         }
     }
@@ -269,30 +272,62 @@ impl<T: SumFactorization> Tensors<T> {
     }
 }
 
-/// Returns the weights of each patch: means over its cells, or more where a mean is too small for one of them.
+/// Cells or patches that a thread takes at least.
+const CELLS: usize = 1 << 8;
+
+/// The metric of a cell with its coefficient c.
+struct CellMetric {
+    c: f64,
+    /// $G_{aa}$.
+    diagonal: [f64; 3],
+    /// $c\, G_{aa}$ times 1 and the sum of $\rho_{ab}$.
+    bound: [f64; 3],
+}
+
+impl CellMetric {
+    fn of(geometry: &CellGeometry, cell: [usize; 3]) -> Self {
+        let (g, c) = (geometry.map(cell).metric(), geometry.coefficient(cell));
+        let skew = |a: usize| -> f64 {
+            (0..3).filter(|b| *b != a).map(|b| g[a][b].abs() / (g[a][a] * g[b][b]).sqrt()).sum()
+        };
+        Self {
+            c,
+            diagonal: [0, 1, 2].map(|a| g[a][a]),
+            bound: [0, 1, 2].map(|a| c * g[a][a] * (1.0 + skew(a))),
+        }
+    }
+}
+
+/// Returns the weights of each patch, by the number of its vertex: means over its cells, or more where a mean is too small
+/// for one of them.
 ///
 /// With $\rho_{ab} = |G_{ab}| / \sqrt{G_{aa} G_{bb}}$,
 /// $2 |G_{ab} \xi_a \xi_b| \le \rho_{ab} (G_{aa} \xi_a^2 + G_{bb} \xi_b^2)$ bounds every cell; a surrogate above half of
 /// the bound reduces the energy with every local solve.
-fn weights<T: SumFactorization>(geometry: &CellGeometry, spans: &Spans) -> Vec<[T; 3]> {
-    let (n, strides) = (geometry.n_corners(), geometry.corner_strides());
-    let mut weights = vec![[T::ZERO; 3]; n.iter().product()];
-    for at in all(spans.each_ref().map(Vec::len)) {
+pub(crate) fn patch_weights(geometry: &CellGeometry, spans: &Spans) -> Vec<[f64; 3]> {
+    let (n, strides, cells) = (geometry.n_corners(), geometry.corner_strides(), geometry.cells());
+    let metrics =
+        parallel::map(cells.iter().product(), CELLS, |number| CellMetric::of(geometry, place(cells, number)));
+    let counts = spans.each_ref().map(Vec::len);
+    let of_patch = |number: usize| {
+        let at = place(counts, number);
         let spans = [0, 1, 2].map(|axis| &spans[axis][at[axis]]);
-        let cells = cells_of(spans);
-        let share = 1.0 / cells.len() as f64;
+        let parts = cells_of(spans);
+        let share = 1.0 / parts.len() as f64;
         let (mut sum, mut largest) = ([0.0; 3], [0.0_f64; 3]);
-        for cell in cells {
-            let (g, c) = (geometry.map(cell).metric(), geometry.coefficient(cell));
+        for [x, y, z] in parts {
+            let CellMetric { c, diagonal, bound } = &metrics[(z * cells[1] + y) * cells[0] + x];
             for a in 0..3 {
-                let skew: f64 =
-                    (0..3).filter(|b| *b != a).map(|b| g[a][b].abs() / (g[a][a] * g[b][b]).sqrt()).sum();
-                sum[a] += share * c * g[a][a];
-                largest[a] = largest[a].max(c * g[a][a] * (1.0 + skew));
+                sum[a] += share * c * diagonal[a];
+                largest[a] = largest[a].max(bound[a]);
             }
         }
         let vertex = (0..3).map(|axis| strides[axis] * spans[axis].vertex()).sum::<usize>();
-        weights[vertex] = [0, 1, 2].map(|a| T::from_f64(sum[a].max(LEAST_SHARE * largest[a])));
+        (vertex, [0, 1, 2].map(|a| sum[a].max(LEAST_SHARE * largest[a])))
+    };
+    let mut weights = vec![[0.0; 3]; n.iter().product()];
+    for (vertex, of_patch) in parallel::map(counts.iter().product(), CELLS, of_patch) {
+        weights[vertex] = of_patch;
     }
     weights
 }

@@ -15,22 +15,27 @@ use femtile_sum_factorization::SumFactorization;
 
 use crate::MultigridError;
 use crate::grid::BoxGrid;
-pub(crate) use additive_patch::{AdditivePatches, hat};
+pub(crate) use additive_patch::{AdditivePatches, LARGEST, STEPS, hat};
 use chebyshev::Chebyshev;
 pub(crate) use cholesky::Cholesky;
 use direct::Direct;
-pub(crate) use direct::band_width;
+pub(crate) use direct::{band_width, for_entries, unknowns};
+pub(crate) use exact::{JumpPatch, JumpPatches, MOST_BYTES};
 use gauss_seidel::GaussSeidel;
 pub(crate) use local::scale;
 use mapped_patch::MappedPatches;
+pub(crate) use mapped_patch::patch_weights;
 use vertex_patch::Patches;
 
 /// The smoother of a level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Smoother {
+    /// [`Smoother::VertexPatch`]; on GPUs [`Smoother::AdditivePatch`] where cells are not equal rectangles with coefficient
+    /// one, as eight residuals of a multiplicative step take longer than a few more iterations.
+    #[default]
+    Auto,
     /// Multiplicative Schwarz on vertex patches, coloured: exact local solves for rectangles with coefficient one and at
     /// coefficient jumps, separable surrogates otherwise.
-    #[default]
     VertexPatch,
     /// Additive Schwarz on vertex patches, weighted by hat functions: a symmetric step with one residual of the whole
     /// grid, which saves work on mapped cells.
@@ -44,7 +49,7 @@ pub enum Smoother {
 impl Smoother {
     /// Returns whether it has vertex patches.
     pub fn has_patches(self) -> bool {
-        matches!(self, Self::VertexPatch | Self::AdditivePatch)
+        matches!(self, Self::Auto | Self::VertexPatch | Self::AdditivePatch)
     }
 }
 
@@ -81,10 +86,10 @@ impl<T: SumFactorization> BoxSmoother<T> {
             return Err(MultigridError::Layer { axis });
         }
         Ok(match (smoother, grid.mapping()) {
-            (Smoother::VertexPatch, None) => {
+            (Smoother::Auto | Smoother::VertexPatch, None) => {
                 Self::VertexPatch(Patches::around_vertices(cpu, grid, grid.thin_axes()))
             }
-            (Smoother::VertexPatch, Some(geometry)) => {
+            (Smoother::Auto | Smoother::VertexPatch, Some(geometry)) => {
                 Self::MappedPatch(Box::new(MappedPatches::new(cpu, grid, geometry, grid.thin_axes())))
             }
             (Smoother::AdditivePatch, _) => Self::AdditivePatch(Box::new(AdditivePatches::new(cpu, grid)?)),

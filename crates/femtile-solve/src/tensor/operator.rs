@@ -69,14 +69,6 @@ pub trait CellDevice<T: SumFactorization + Lanes>: Device {
         rule: (CellRule, Option<MetricEvaluation>),
     ) -> Result<Self::MatrixFree, FemError>;
 
-    /// Applies a preconditioner to each of `n` components separately; a single component needs no wrapper.
-    fn by_component(
-        &self,
-        one: Box<dyn Preconditioner<T, Self>>,
-        n_entries: usize,
-        components: usize,
-    ) -> Result<Box<dyn Preconditioner<T, Self>>, LinalgError>;
-
     /// Makes the line solves through flat cells, where a problem has any and the device supports them, from the diagonal of its
     /// operator.
     fn lines(
@@ -109,19 +101,6 @@ impl<T: SumFactorization + Lanes> CellDevice<T> for Cpu {
         MatrixFree::new(self, space, terms(problem), config)
     }
 
-    fn by_component(
-        &self,
-        one: Box<dyn Preconditioner<T, Self>>,
-        n_entries: usize,
-        components: usize,
-    ) -> Result<Box<dyn Preconditioner<T, Self>>, LinalgError> {
-        Ok(if components == 1 {
-            one
-        } else {
-            Box::new(ByComponent::new(self, one, (n_entries, components))?)
-        })
-    }
-
     fn lines(
         &self,
         problem: &TensorProblem<'_>,
@@ -143,29 +122,18 @@ impl<T: SumFactorization + Lanes> CellDevice<T> for Cpu {
 impl<T: SumFactorization + Lanes> CellDevice<T> for Cuda {
     type MatrixFree = CudaMatrixFree<T>;
 
-    /// Several components are refused before.
     fn matrix_free(
         &self,
         cpu: &Cpu,
         problem: &TensorProblem<'_>,
-        _: usize,
+        components: usize,
         (rule, metric): (CellRule, Option<MetricEvaluation>),
     ) -> Result<CudaMatrixFree<T>, FemError> {
         let (space, constrained) = constrained(problem);
-        let config = CudaMatrixFreeConfig { metric, ..CudaMatrixFreeConfig::default() };
+        let config = CudaMatrixFreeConfig { components, metric, ..CudaMatrixFreeConfig::default() };
         let made =
             cpu.install(|| CudaMatrixFree::new(self, space, terms(problem), rule, constrained, config))?;
         made.with_facets(problem.facet_matrices())
-    }
-
-    /// Several components are refused before.
-    fn by_component(
-        &self,
-        one: Box<dyn Preconditioner<T, Self>>,
-        _: usize,
-        _: usize,
-    ) -> Result<Box<dyn Preconditioner<T, Self>>, LinalgError> {
-        Ok(one)
     }
 
     /// Line solves are not supported.
@@ -307,7 +275,10 @@ fn matrix_free<'a, D: OperatorDevice>(
     let is_pure_neumann = right.is_pure_neumann();
     let of_all = |one: Preconditioning<D>| -> Result<Preconditioning<D>, LinalgError> {
         let (one, levels) = without_constants(device, one, n / components, is_pure_neumann)?;
-        Ok((CellDevice::<f64>::by_component(device, one, n / components, components)?, levels))
+        if components == 1 {
+            return Ok((one, levels));
+        }
+        Ok((Box::new(ByComponent::new(device, one, (n / components, components))?), levels))
     };
     let (preconditioner, levels): Preconditioning<D> =
         part("preconditioner", || -> Result<_, SolveError> {

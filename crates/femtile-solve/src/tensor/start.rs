@@ -85,16 +85,14 @@ impl<D: SolveDevice> FullStart<D> {
         if self.components == 1 {
             return (self.nested)(w, r);
         }
-        let (all_w, all_r) = (w.to_host()?, r.to_host()?);
-        let of =
-            |all: &[f64], component| all.iter().copied().skip(component).step_by(self.components).collect();
-        let one = |component: usize| {
-            let mut w = Buffer::from_vec(device, of(&all_w, component))?;
-            (self.nested)(&mut w, &Buffer::from_vec(device, of(&all_r, component))?)?;
-            Ok(w.to_host()?)
-        };
-        let parts = (0..self.components).map(one).collect::<Result<Vec<_>, LinalgError>>()?;
-        *w = Buffer::from_vec(device, interleaved(parts))?;
+        let n = w.len() / self.components;
+        let [mut own_w, mut own_r] = [Buffer::zeros(device, n)?, Buffer::zeros(device, n)?];
+        for component in (0..self.components).map(|component| (component, self.components)) {
+            device.take_component(&mut own_w, w, component)?;
+            device.take_component(&mut own_r, r, component)?;
+            (self.nested)(&mut own_w, &own_r)?;
+            device.put_component(w, &own_w, component)?;
+        }
         Ok(())
     }
 }

@@ -2,6 +2,7 @@
 
 mod cycles;
 mod levels;
+mod mapped;
 mod published_kernels;
 mod refusals;
 mod smoother;
@@ -16,6 +17,11 @@ pub use cycles::{
     boxes_of_any_extents_take_the_cycle_of_the_reference, cycles_with_free_sides_are_those_of_the_reference,
 };
 pub use levels::{residuals_agree_with_the_reference, transfers_keep_functions_and_integrals};
+pub use mapped::{
+    cycles_on_mapped_cells_are_those_of_the_reference, residuals_on_mapped_cells_agree_with_the_reference,
+    solves_on_mapped_cells_take_the_iterations_of_the_reference,
+    steps_on_mapped_cells_agree_with_the_reference,
+};
 pub use published_kernels::published_kernels_agree_with_the_fused_kernel;
 pub use refusals::grids_of_other_shapes_are_refused;
 pub use smoother::{

@@ -1,8 +1,10 @@
-// The additive Schwarz smoother on vertex patches of 2 x 2 x 2 equal cells, with one residual r for all:
+// Local solves of Schwarz smoothers on vertex patches of 2 x 2 x 2 cells, from a residual r:
 //   x_i = x_i + w_i A_ii^-1 w_i r_i,
-// with the inverse in the eigenvector basis of the inner nodes. Weights w are products of 1-D weights: the square root of
-// the hat of the vertex, and one in a cell that no other patch has along the axis. Patches on free sides
-// (FEMTILE_IS_MIRRORED) are completed by mirror images.
+// with the inverse in the eigenvector basis of the inner nodes. In the additive smoother weights w are products of 1-D
+// weights: the square root of the hat of the vertex, and one in a cell that no other patch has along the axis. Patches on
+// free sides (FEMTILE_IS_MIRRORED) are completed by mirror images.
+//
+// Factors of stiffness are those of equal cells, or of a surrogate for each patch (FEMTILE_BY_PATCH).
 //
 // A team of threads processes a patch, a thread per line. Patches of a colour write disjoint nodes.
 #include "femtile.cuh"
@@ -25,6 +27,25 @@ __device__ inline T weight(const T* hats, const Colour& colour, const Patch& pat
     const bool is_last = node > MIDDLE && patch.has_last_alone(colour, axis);
     return is_first || is_last ? (T)1 : __ldg(hats + node);
 }
+
+// The factors of stiffness of a patch. By patch they follow the 1-D weights, three for each vertex of the grid.
+struct Scales {
+    T x, y, z;
+
+    __device__ inline Scales(const T* modes, const Colour& colour, const Patch& patch) {
+#if FEMTILE_BY_PATCH
+        const u64 row = colour.cells[0] + 1, layer = row * (colour.cells[1] + 1);
+        const T* const own = modes + 2 * N + 3 * ((patch.at[0] + 1) + (patch.at[1] + 1) * row + (patch.at[2] + 1) * layer);
+        x = __ldg(own);
+        y = __ldg(own + 1);
+        z = __ldg(own + 2);
+#else
+        x = (T)colour.scales[0];
+        y = (T)colour.scales[1];
+        z = (T)colour.scales[2];
+#endif
+    }
+};
 
 extern "C" __global__ void __launch_bounds__(FEMTILE_THREADS, FEMTILE_BLOCKS)
     vertex_patch_additive(T* x, const T* r, const T* modes, Colour colour) {
@@ -60,12 +81,12 @@ extern "C" __global__ void __launch_bounds__(FEMTILE_THREADS, FEMTILE_BLOCKS)
     __syncthreads();
     if (has_line) {
         // p and q are mode numbers along y and z here.
-        const T scale_x = (T)colour.scales[0];
-        const T rest = (T)colour.scales[1] * __ldg(modes + p) + (T)colour.scales[2] * __ldg(modes + q);
+        const Scales scales(modes, colour, patch);
+        const T rest = scales.y * __ldg(modes + p) + scales.z * __ldg(modes + q);
         load_line(line, along_x, 1);
         test_modes(line);
 #pragma unroll
-        for (u32 i = 0; i < N; ++i) line[i] *= reciprocal(scale_x * LAMBDA[i] + rest);
+        for (u32 i = 0; i < N; ++i) line[i] *= reciprocal(scales.x * LAMBDA[i] + rest);
         to_nodes(line, 0, 0);
         store_line(along_x, line, 1);
     }

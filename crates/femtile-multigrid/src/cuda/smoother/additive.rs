@@ -6,14 +6,14 @@ use femtile_linalg::LinalgError;
 
 use super::super::CudaBoxOperator;
 use super::super::shape::PatchShape;
-use super::skeleton::paddings;
-use super::{COLOUR_HEADER, tables::Modes};
+use super::skeleton::{self, paddings};
+use super::{COLOUR_HEADER, Compiled, PatchKernel, tables::Modes};
 use crate::MultigridError;
 use crate::grid::BoxGrid;
 use crate::smoother::AdditivePatches;
 
 static ADDITIVE: Program = Program {
-    name: "vertex_patch_additive",
+    name: NAME,
     source: include_str!("additive.cu"),
     headers: &[
         RECIPROCAL_HEADER,
@@ -66,13 +66,32 @@ pub(super) fn bytes<T: Scalar>(degree: usize) -> usize {
     ((n - 1) * (row + layer) + n) * size_of::<T>()
 }
 
-/// Returns the program for patches on free sides (`is_mirrored`) or for all others.
-pub(super) fn program<T: Scalar>(degree: usize, shape: PatchShape, is_mirrored: bool) -> Specialisation {
+/// The variant of the kernel.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Kind {
+    /// For patches on free sides, or for all others.
+    pub is_mirrored: bool,
+    /// With factors of stiffness for each patch, or for equal cells.
+    pub is_by_patch: bool,
+}
+
+/// The name of the kernel.
+pub const NAME: &str = "vertex_patch_additive";
+
+/// Returns the program of a variant, with its launch shape.
+pub fn compiled<T: Scalar>(degree: usize, kind: Kind) -> Compiled {
+    let shape = skeleton::shape::<T>(degree, PatchKernel::Additive);
+    Compiled { program: program::<T>(degree, shape, kind), shape, bytes: bytes::<T>(degree) }
+}
+
+/// Returns the program of a variant.
+pub(super) fn program<T: Scalar>(degree: usize, shape: PatchShape, kind: Kind) -> Specialisation {
     let (row, layer) = paddings::<T>(2 * degree - 1);
     let program = ADDITIVE
         .of::<T>()
         .define("FEMTILE_DEGREE", degree)
-        .define("FEMTILE_IS_MIRRORED", u8::from(is_mirrored))
+        .define("FEMTILE_IS_MIRRORED", u8::from(kind.is_mirrored))
+        .define("FEMTILE_BY_PATCH", u8::from(kind.is_by_patch))
         .define("FEMTILE_ROW", row)
         .define("FEMTILE_LAYER", layer)
         .header("tables.cuh", Modes::new(degree).text());

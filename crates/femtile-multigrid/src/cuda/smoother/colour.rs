@@ -1,6 +1,6 @@
 use femtile_device::cuda::{Header, Structure};
 
-use super::vertices;
+use super::parts::vertices;
 use crate::PostOrder;
 use crate::grid::BoxGrid;
 

@@ -1,8 +1,9 @@
-mod additive;
+pub(super) mod additive;
 mod colour;
 mod fused;
+pub(super) mod parts;
 mod skeleton;
-mod tables;
+pub(super) mod tables;
 
 use femtile_device::cuda::{Kernel, Read, Specialisation, Structure, Write};
 use femtile_device::{Buffer, Cuda, Scalar};
@@ -11,13 +12,14 @@ use femtile_linalg::{LinalgError, need};
 use super::shape::PatchShape;
 use super::{HIGHEST_DEGREE, check, equal_widths, scales, stencil};
 use crate::grid::{BoxGrid, all};
-use crate::{MultigridError, PostOrder};
-use additive::Additive;
+use crate::{MultigridError, PostOrder, Smoother};
+use additive::{Additive, Kind};
 pub use colour::{COLOUR_HEADER, colour};
+use parts::Part;
 use tables::Modes;
 pub use tables::patch_matrices;
 
-type Solve<T> = (Write<T>, Read<T>, Read<T>, Structure);
+pub(super) type Solve<T> = (Write<T>, Read<T>, Read<T>, Structure);
 
 /// The kernel of the local solves on vertex patches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -60,24 +62,17 @@ pub struct CudaPatches<T: Scalar> {
     /// Factors of stiffness along each axis, divided by the damping of additive patches.
     scales: [f64; 3],
     /// The kernel of patches on free sides.
-    mirrored: Option<Mirrored>,
+    mirrored: Option<Compiled>,
     additive: Option<Additive<T>>,
 }
 
-/// The kernel of patches on free sides, completed by mirror images.
+/// A program and the launch shape of its kernel.
 #[derive(Debug)]
-struct Mirrored {
-    program: Specialisation,
-    shape: PatchShape,
-    bytes: usize,
-}
-
-/// Patches of a colour: their number along each axis, the cells before the first (−1 at a lower free side), and whether
-/// they lie on a free side.
-struct Part {
-    counts: [usize; 3],
-    places: [usize; 3],
-    is_mirrored: bool,
+pub(super) struct Compiled {
+    pub program: Specialisation,
+    pub shape: PatchShape,
+    /// Shared memory of a team.
+    pub bytes: usize,
 }
 
 impl<T: Scalar> CudaPatches<T> {
@@ -144,10 +139,29 @@ impl<T: Scalar> CudaPatches<T> {
         b: &Buffer<T, Cuda>,
         order: PostOrder,
     ) -> Result<(), LinalgError> {
+        let residual = self.additive.as_ref().map(|additive| additive.residual(b, x)).transpose()?;
+        self.solves(x, residual.as_deref().unwrap_or(b), order)
+    }
+
+    /// As [`CudaPatches::step`] where x is zero; additive patches then take b for the residual.
+    pub(super) fn step_from_zero(
+        &self,
+        x: &mut Buffer<T, Cuda>,
+        b: &Buffer<T, Cuda>,
+        order: PostOrder,
+    ) -> Result<(), LinalgError> {
+        self.solves(x, b, order)
+    }
+
+    /// Solves on all patches, additive ones for the residual b.
+    fn solves(
+        &self,
+        x: &mut Buffer<T, Cuda>,
+        b: &Buffer<T, Cuda>,
+        order: PostOrder,
+    ) -> Result<(), LinalgError> {
         need("x", self.grid.n_nodes(), x.len())?;
         need("b", self.grid.n_nodes(), b.len())?;
-        let residual = self.additive.as_ref().map(|additive| additive.residual(b, x)).transpose()?;
-        let b = residual.as_deref().unwrap_or(b);
         let mut colours: Vec<_> = all([2; 3]).collect();
         if order == PostOrder::Reversed {
             colours.reverse();
@@ -190,59 +204,11 @@ impl<T: Scalar> CudaPatches<T> {
     /// Returns the patches of a colour, given by the parities of the patch index along each axis; rows of patches for the
     /// stencil.
     fn parts(&self, parities: [usize; 3]) -> Vec<Part> {
-        let of_all = [0, 1, 2].map(|axis| every_other(&self.grid, axis, parities[axis]));
-        if self.kernel == PatchKernel::Stencil {
-            let [_, y, z] = of_all;
-            let part = Part { counts: [1, y.1, z.1], places: [0, y.0, z.0], is_mirrored: false };
-            return if y.1 * z.1 > 0 { vec![part] } else { Vec::new() };
+        match self.kernel {
+            PatchKernel::Stencil => parts::rows(&self.grid, parities).into_iter().collect(),
+            _ => parts::parts(&self.grid, parities),
         }
-        let inside = [0, 1, 2].map(|axis| every_other_inside(&self.grid, axis, parities[axis]));
-        let part = |along: [(usize, usize); 3], is_mirrored| Part {
-            counts: along.map(|(_, n)| n),
-            places: along.map(|(place, _)| place),
-            is_mirrored,
-        };
-        let mut parts = vec![part(inside, false)];
-        for (axis, &parity) in parities.iter().enumerate() {
-            for place in ends(&self.grid, axis, parity) {
-                // A patch on sides across several axes belongs to the first of these.
-                let along = [0, 1, 2].map(|other| match other {
-                    _ if other < axis => inside[other],
-                    _ if other > axis => of_all[other],
-                    _ => (place, 1),
-                });
-                parts.push(part(along, true));
-            }
-        }
-        parts.retain(|part| !part.counts.contains(&0));
-        parts
     }
-}
-
-/// Returns the first and the last vertex with a patch along an axis.
-fn vertices(grid: &BoxGrid, axis: usize) -> [usize; 2] {
-    let [low, high] = grid.free_sides()[axis].map(usize::from);
-    [1 - low, grid.widths(axis).len() + high - 1]
-}
-
-/// Returns the patches of one parity along an axis: the cells before the first, and their number.
-fn every_other(grid: &BoxGrid, axis: usize, parity: usize) -> (usize, usize) {
-    let [first, last] = vertices(grid, axis);
-    ((first + parity).wrapping_sub(1), (last + 2 - first - parity) / 2)
-}
-
-/// As [`every_other`], without vertices on sides.
-fn every_other_inside(grid: &BoxGrid, axis: usize, parity: usize) -> (usize, usize) {
-    let place = (vertices(grid, axis)[0] + parity + 1) % 2;
-    (place, (grid.widths(axis).len() - place) / 2)
-}
-
-/// Returns the cells before each patch of one parity on a free side across an axis.
-fn ends(grid: &BoxGrid, axis: usize, parity: usize) -> impl Iterator<Item = usize> {
-    let [first, last] = vertices(grid, axis);
-    let sides = [0, grid.widths(axis).len()].into_iter();
-    let has_patch = move |vertex: &usize| (first..=last).contains(vertex) && (vertex - first) % 2 == parity;
-    sides.filter(has_patch).map(|vertex| vertex.wrapping_sub(1))
 }
 
 impl PatchKernel {
@@ -256,6 +222,11 @@ impl PatchKernel {
         }
     }
 
+    /// Returns the kernel of a smoother on vertex patches of equal cells.
+    pub(super) fn of_equal_cells<T: Scalar>(grid: &BoxGrid, smoother: Smoother) -> Self {
+        if smoother == Smoother::AdditivePatch { Self::Additive } else { Self::fastest::<T>(grid) }
+    }
+
     fn shape<T: Scalar>(self, degree: usize) -> PatchShape {
         match self {
             Self::Fused => fused::shape(degree),
@@ -267,7 +238,7 @@ impl PatchKernel {
         match self {
             Self::Fused => "vertex_patch_fused",
             Self::Stencil => "box_stencil_solve",
-            Self::Additive => "vertex_patch_additive",
+            Self::Additive => additive::NAME,
             Self::Skeleton | Self::Whole => "vertex_patch_skeleton",
         }
     }
@@ -275,20 +246,19 @@ impl PatchKernel {
     fn program<T: Scalar>(self, degree: usize, shape: PatchShape) -> Specialisation {
         match self {
             Self::Fused => fused::program::<T>(degree, shape, false),
-            Self::Additive => additive::program::<T>(degree, shape, false),
+            Self::Additive => additive::program::<T>(degree, shape, Kind::default()),
             _ => skeleton::program::<T>(degree, self, shape),
         }
     }
 
-    /// Returns the kernel of patches on free sides. They are few; a separate kernel keeps the others small.
-    fn mirrored<T: Scalar>(self, degree: usize) -> Mirrored {
+    /// Returns the kernel of patches on free sides, completed by mirror images. They are few; a separate kernel keeps the
+    /// others small.
+    fn mirrored<T: Scalar>(self, degree: usize) -> Compiled {
         if self == Self::Additive {
-            let shape = self.shape::<T>(degree);
-            let program = additive::program::<T>(degree, shape, true);
-            return Mirrored { program, shape, bytes: additive::bytes::<T>(degree) };
+            return additive::compiled::<T>(degree, Kind { is_mirrored: true, is_by_patch: false });
         }
         let shape = fused::shape(degree);
-        Mirrored {
+        Compiled {
             program: fused::program::<T>(degree, shape, true),
             shape,
             bytes: fused::bytes::<T>(degree),
@@ -324,6 +294,14 @@ pub(super) fn specialisations() -> Vec<Specialisation> {
             .map(|kernel| [kernel.mirrored::<f64>(degree).program, kernel.mirrored::<f32>(degree).program])
             .concat()
     };
+    let by_patch = |degree| {
+        let of_kind = |is_mirrored| {
+            let kind = Kind { is_mirrored, is_by_patch: true };
+            [additive::compiled::<f64>(degree, kind), additive::compiled::<f32>(degree, kind)]
+        };
+        [false, true].map(of_kind).into_iter().flatten().map(|compiled| compiled.program)
+    };
     let degrees = 1..=HIGHEST_DEGREE;
-    degrees.clone().flat_map(of_degree).chain(degrees.flat_map(of_sides)).collect()
+    let of_equal = degrees.clone().flat_map(of_degree).chain(degrees.clone().flat_map(of_sides));
+    of_equal.chain(degrees.flat_map(by_patch)).collect()
 }

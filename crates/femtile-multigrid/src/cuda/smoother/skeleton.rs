@@ -32,6 +32,8 @@ pub(super) fn shape<T: Scalar>(degree: usize, kernel: PatchKernel) -> PatchShape
         (6, _) => (121, 1, 4),
         (7, 8) => (169, 1, if kernel == PatchKernel::Skeleton { 3 } else { 2 }),
         (7, _) => (169, 1, 4),
+        // Two blocks leave it too few registers.
+        (8, 8) if kernel == PatchKernel::Additive => (lines(degree), 1, 1),
         _ => (lines(degree), 1, 2),
     };
     PatchShape { team, teams, blocks }

@@ -11,7 +11,7 @@ use crate::smoother::hat;
 ///
 /// Modes of lines with end nodes are $P = S^\mathsf{T} M$; ends couple to modes by $Q = S^\mathsf{T} K - \Lambda P$ only;
 /// back at nodes the ends contribute $D = -S P$.
-pub(super) struct Modes {
+pub struct Modes {
     degree: usize,
     /// Mass and stiffness, `[2k + 1][2k + 1]`.
     mass: Vec<f64>,
@@ -66,6 +66,12 @@ impl Modes {
     pub fn with_hats<T: Scalar>(&self) -> Vec<T> {
         let hats = hat(self.degree).into_iter().map(f64::sqrt);
         self.values.iter().copied().chain(hats).map(T::from_f64).collect()
+    }
+
+    /// As [`Modes::with_hats`] with weights of one, for multiplicative patches.
+    pub fn with_ones<T: Scalar>(&self) -> Vec<T> {
+        let ones = self.values.iter().map(|_| 1.0);
+        self.values.iter().copied().chain(ones).map(T::from_f64).collect()
     }
 
     /// Returns the header `tables.cuh` with even and odd parts of the matrices.

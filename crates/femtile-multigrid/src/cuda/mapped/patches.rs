@@ -1,0 +1,195 @@
+use std::sync::{Mutex, PoisonError};
+
+use femtile_device::cuda::Kernel;
+use femtile_device::{Buffer, Cuda, Scalar, parallel};
+use femtile_linalg::precondition::polynomial::{largest_preconditioned, start_of_lanczos};
+use femtile_linalg::vector::VectorKernels;
+use femtile_linalg::{LinalgError, need};
+
+use super::super::smoother::additive::{self, Kind, compiled};
+use super::super::smoother::parts::{Part, parts};
+use super::super::smoother::tables::Modes;
+use super::super::smoother::{Compiled, Solve, colour};
+use super::super::{CudaBoxOperator, check_patches};
+use super::exact::{ExactSolves, patches_with_jumps};
+use crate::cell_patches::vertex_patches;
+use crate::grid::{BoxGrid, all};
+use crate::smoother::{LARGEST, STEPS, patch_weights};
+use crate::{MultigridError, PostOrder};
+
+/// A factor of stiffness with which the kernel of surrogates adds nothing, so that the exact solve is the only one.
+const LEFT_OUT: f64 = 1e30;
+/// Nodes that a thread takes at least.
+const NODES: usize = 1 << 12;
+
+/// Schwarz smoothers on vertex patches of cells of any widths, shapes and coefficients on a GPU, additive or multiplicative,
+/// with the local solves of CPUs: separable surrogates
+/// $\tilde A_j = \sum_a g_a\, K_a \otimes M_b \otimes M_c$ with the matrices of cells of width one and a factor $g_a$ for
+/// each axis and patch, and exact ones where coefficients jump.
+///
+/// Differs from CPUs: on rectangles with coefficient one solves are exact where widths jump by more than a fifth, and
+/// surrogates otherwise; fewer kinds of patches are solved exactly from degree 5 on; patches lie around vertices also along
+/// thin axes.
+///
+/// # Cost
+/// Additive: one residual, and a launch for each of eight colours of patches, which reads the residual at $(2k - 1)^3$ nodes
+/// of a patch and three factors, reads and writes x at these nodes, and takes six products with 1-D matrices of 2k − 1 rows;
+/// a patch with a jump reads $(2k - 1)^6$ numbers of its inverse.
+/// Set-up takes twelve Lanczos steps on the grid. Multiplicative: a residual of the whole grid for every colour, eight times
+/// as many; the patches of a colour have every cell once, so no work is done in vain.
+/// # Source
+/// `[cui2024]`, Alg. 2.3, eqs. (2.5), (2.6) and (2.15). Differs: separable surrogates.
+#[derive(Debug)]
+pub struct CudaMappedPatches<T: Scalar> {
+    device: Cuda,
+    grid: BoxGrid,
+    operator: CudaBoxOperator<T>,
+    residual: Mutex<Buffer<T, Cuda>>,
+    inside: Compiled,
+    /// The kernel of patches on free sides.
+    mirrored: Compiled,
+    /// Eigenvalues, 1-D weights, then the factors of stiffness of each patch, divided by the damping.
+    modes: Buffer<T, Cuda>,
+    exact: Option<ExactSolves<T>>,
+    is_additive: bool,
+}
+
+impl<T: Scalar> CudaMappedPatches<T> {
+    /// Vertex patches around every interior or free vertex.
+    ///
+    /// # Errors
+    /// [`MultigridError::Gpu`] for two axes, too high a degree, or one layer of cells without a vertex, and device errors.
+    pub fn new(device: &Cuda, grid: &BoxGrid, is_additive: bool) -> Result<Self, MultigridError> {
+        check_patches(grid)?;
+        let degree = grid.degree();
+        let [inside, mirrored] =
+            [false, true].map(|is_mirrored| compiled::<T>(degree, Kind { is_mirrored, is_by_patch: true }));
+        let has_free = grid.free_sides().as_flattened().contains(&true);
+        let of_free = has_free.then(|| mirrored.program.clone());
+        device.prepare([inside.program.clone()].into_iter().chain(of_free).collect());
+        let (geometry, spans) = (grid.geometry(), vertex_patches(grid, [false; 3]));
+        let mut weights = patch_weights(&geometry, &spans);
+        let jumps = patches_with_jumps::<T>(grid, &geometry, &spans);
+        for patch in &jumps.patches {
+            let strides = geometry.corner_strides();
+            weights[(0..3).map(|axis| strides[axis] * patch.vertex[axis]).sum::<usize>()] = [LEFT_OUT; 3];
+        }
+        let modes = |damping: f64| {
+            let modes = Modes::new(degree);
+            let mut numbers: Vec<T> = if is_additive { modes.with_hats() } else { modes.with_ones() };
+            numbers.extend(weights.as_flattened().iter().map(|weight| T::from_f64(weight / damping)));
+            Buffer::from_vec(device, numbers)
+        };
+        let mut patches = Self {
+            device: device.clone(),
+            grid: grid.clone(),
+            operator: CudaBoxOperator::new(device, grid)?,
+            residual: Mutex::new(Buffer::zeros(device, grid.n_nodes())?),
+            inside,
+            mirrored,
+            modes: modes(1.0)?,
+            exact: match jumps.patches.is_empty() {
+                true => None,
+                false => Some(ExactSolves::new(device, grid, &spans, jumps)?),
+            },
+            is_additive,
+        };
+        if is_additive {
+            let damping = LARGEST / patches.largest()?;
+            patches.modes = modes(damping)?;
+            patches.exact.as_mut().map_or(Ok(()), |exact| exact.damp(damping))?;
+        }
+        Ok(patches)
+    }
+
+    /// Applies one smoothing step to A x = b.
+    ///
+    /// # Errors
+    /// [`LinalgError::Length`] for a vector of another length, and device errors.
+    pub fn step(
+        &self,
+        x: &mut Buffer<T, Cuda>,
+        b: &Buffer<T, Cuda>,
+        order: PostOrder,
+    ) -> Result<(), LinalgError> {
+        self.steps(x, b, order, false)
+    }
+
+    /// As [`CudaMappedPatches::step`] where x is zero, which saves a residual.
+    pub(in super::super) fn step_from_zero(
+        &self,
+        x: &mut Buffer<T, Cuda>,
+        b: &Buffer<T, Cuda>,
+        order: PostOrder,
+    ) -> Result<(), LinalgError> {
+        self.steps(x, b, order, true)
+    }
+
+    fn steps(
+        &self,
+        x: &mut Buffer<T, Cuda>,
+        b: &Buffer<T, Cuda>,
+        order: PostOrder,
+        is_zero: bool,
+    ) -> Result<(), LinalgError> {
+        need("x", self.grid.n_nodes(), x.len())?;
+        need("b", self.grid.n_nodes(), b.len())?;
+        let mut residual = self.residual.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut colours: Vec<_> = all([2; 3]).collect();
+        if order == PostOrder::Reversed {
+            colours.reverse();
+        }
+        let (mut is_right_side, mut is_current) = (is_zero, is_zero);
+        for parities in colours {
+            let parts = parts(&self.grid, parities);
+            if parts.is_empty() {
+                continue;
+            }
+            if !is_current {
+                self.operator.residual(&mut residual, b, x)?;
+                is_right_side = false;
+            }
+            self.solve(parities, &parts, x, if is_right_side { b } else { &*residual })?;
+            is_current = self.is_additive;
+        }
+        Ok(())
+    }
+
+    /// Adds the local solutions of all patches for one residual.
+    fn correct(&self, x: &mut Buffer<T, Cuda>, r: &Buffer<T, Cuda>) -> Result<(), LinalgError> {
+        all([2; 3]).try_for_each(|parities| self.solve(parities, &parts(&self.grid, parities), x, r))
+    }
+
+    /// Adds the local solutions of patches of one colour.
+    fn solve(
+        &self,
+        parities: [usize; 3],
+        parts: &[Part],
+        x: &mut Buffer<T, Cuda>,
+        r: &Buffer<T, Cuda>,
+    ) -> Result<(), LinalgError> {
+        let kernel = Kernel::<Solve<T>>::new(additive::NAME);
+        for part in parts {
+            let Compiled { program, shape, bytes } =
+                if part.is_mirrored { &self.mirrored } else { &self.inside };
+            let launch = shape.launch(part.counts.iter().product(), *bytes);
+            let colour = colour(&self.grid, part.counts, part.places, PostOrder::Same, [1.0; 3]);
+            let arguments = (x.write(), r.read(), self.modes.read(), colour);
+            // SAFETY: patches, or their halves at free sides, lie in the grid, for whose nodes x and r have values;
+            // patches of a colour write only their inner nodes, which are disjoint; modes are those of the degree, with
+            // three factors for each vertex of the grid.
+            unsafe { self.device.launch(program, &kernel, launch, arguments) }?;
+        }
+        self.exact.as_ref().map_or(Ok(()), |exact| exact.solve(parities, x, r, &self.modes))
+    }
+
+    /// Returns the largest eigenvalue of the operator preconditioned by one undamped additive step.
+    fn largest(&self) -> Result<f64, LinalgError> {
+        let start = parallel::map(self.grid.n_nodes(), NODES, |node| start_of_lanczos(node as u64));
+        let correct = |z: &mut Buffer<T, Cuda>, r: &Buffer<T, Cuda>| {
+            self.device.fill(z, T::ZERO)?;
+            self.correct(z, r)
+        };
+        largest_preconditioned(&self.operator, start, correct, STEPS)
+    }
+}
