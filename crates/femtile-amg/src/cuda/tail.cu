@@ -107,10 +107,10 @@ extern "C" __global__ void __launch_bounds__(THREADS) amg_tail(u32* arrived, Tai
     for_rows(tail.restriction, above, [&](u64 row, T b) { tail.b[row] = b; });
     grid_barrier(arrived);
     for_rows(tail.inverse, tail.b, [&](u64 row, T x) { tail.x[row] = x; });
+    const T* below = tail.x;
 #pragma unroll
-    for (u32 l = LEVELS; l-- > 0;) {
-        const Level& level = tail.levels[l];
-        const T* const below = l + 1 == LEVELS ? tail.x : tail.levels[(l + 1) % LEVELS].x;
+    for (u32 above_coarsest = 1; above_coarsest <= LEVELS; ++above_coarsest) {
+        const Level& level = tail.levels[LEVELS - above_coarsest];
         T* const x = DEGREE % 2 == 1 ? level.next : level.x;
         grid_barrier(arrived);
         for_rows(level.prolongation, below, [&](u64 row, T change) { x[row] += change; });
@@ -121,5 +121,6 @@ extern "C" __global__ void __launch_bounds__(THREADS) amg_tail(u32* arrived, Tai
             relax(level, is_in_x ? level.x : level.next, is_in_x ? level.next : level.x, step);
             if (step + 1 < DEGREE) grid_barrier(arrived);
         }
+        below = level.x;
     }
 }

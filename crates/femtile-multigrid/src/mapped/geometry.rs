@@ -1,7 +1,9 @@
 use std::sync::Arc;
 
+use femtile_device::parallel;
+
 use crate::MultigridError;
-use crate::grid::{BoxGrid, all};
+use crate::grid::{BoxGrid, all, place};
 
 /// Largest deviation of corners from a straight line along an axis, relative to the box, that counts as rounding.
 const STRAIGHT: f64 = 1e-12;
@@ -89,7 +91,9 @@ impl CellGeometry {
             let map = self.map(cell);
             places().all(|at| map.determinant(at) > 0.0)
         };
-        all(self.cells).find(|cell| !is_sound(*cell))
+        let are_sound =
+            parallel::all(self.cells.iter().product(), 256, |number| is_sound(place(self.cells, number)));
+        if are_sound { None } else { all(self.cells).find(|cell| !is_sound(*cell)) }
     }
 
     fn rows_are_straight(&self) -> bool {

@@ -48,14 +48,16 @@ impl Lattice {
     /// Finds the lattice of rectangles along the axes.
     fn of_rectangles(space: &TensorSpace<'_>) -> Option<Self> {
         let mesh = space.mesh();
+        if !parallel::all(mesh.n_cells(), 256, |cell| is_straight(mesh, cell)) {
+            return None;
+        }
         let has_cell = nodes_of_cells(mesh);
         let points = || mesh.points.iter().zip(&has_cell).filter_map(|(point, has)| has.then_some(point));
         let lines = parallel::map(3, 1, |axis| Lines::through(points().map(|point| point[axis]).collect()));
         let lines: [Lines; 3] = lines.try_into().ok()?;
         let number = |point: &[f64; 3]| [0, 1, 2].map(|axis| lines[axis].number(point[axis]));
         let numbers = parallel::map(mesh.n_nodes(), 256, |node| number(&mesh.points[node]));
-        let are_straight = parallel::all(mesh.n_cells(), 256, |cell| is_straight(mesh, cell));
-        are_straight.then(|| Self::numbered(space, &numbers, Some(lines)).ok()).flatten()
+        Self::numbered(space, &numbers, Some(lines)).ok()
     }
 
     /// Makes the lattice from the lattice lines of each node of the mesh.

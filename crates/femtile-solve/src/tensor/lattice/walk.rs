@@ -60,12 +60,12 @@ pub(super) fn numbers(space: &TensorSpace<'_>) -> Result<Vec<[u32; 3]>, String> 
     is_known[0] = true;
     waiting.push_back(0);
     while let Some(position) = waiting.pop_front() {
+        let corners = space.corners(position);
         for side in 0..2 * d {
-            let nodes = face(space.corners(position), side);
-            let outwards = step(space.corners(position), side, &found);
             for next in faces.cells(position, side) {
                 if !std::mem::replace(&mut is_known[next], true) {
-                    carry_on(space.corners(next), &nodes, outwards, &mut found);
+                    let outwards = step(corners, side, &found);
+                    carry_on(space.corners(next), &face(corners, side), outwards, &mut found);
                     waiting.push_back(next);
                 }
             }
