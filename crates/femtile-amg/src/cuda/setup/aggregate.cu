@@ -9,8 +9,8 @@ __device__ inline bool is_strong(Rows a, const T* diagonal, u64 row, u32 e, T le
     return a.columns[e] != row && size > least * diagonal[a.columns[e]] && size > 0;
 }
 
-// For each entry that counts its column where |a_ij|^2 > of_smoothing a_ii a_jj, and NONE else; of those above of_graph a_ii a_jj how
-// many a row has, and the number of rows that have any.
+// For each entry that counts its column where |a_ij|^2 > of_smoothing a_ii a_jj, and NONE else; of those above
+// of_graph a_ii a_jj how many a row has, and the number of rows that have any.
 extern "C" __global__ void amg_strong(
     u32* strong, u32* lengths, u64* n_connected, const T* diagonal, Rows a, Evolution evolution, T of_graph, T of_smoothing) {
     const u64 row = row_of_lanes();

@@ -36,8 +36,8 @@ fn program<H: Scalar>() -> Specialisation {
 }
 
 impl<'a, H: Scalar> Evolution<'a, H> {
-    /// Measures the connections of doubtful rows, none without any; `weights` are the squares of the near-nullspace, and entries are large
-    /// above the threshold `of_graph`.
+    /// Measures the connections of doubtful rows, none without any; `weights` are the squares of the near-nullspace, and
+    /// entries are large above the threshold `of_graph`.
     ///
     /// # Cost
     /// A pass over the non-zeros; for a doubtful row of m entries m² searches in rows.
