@@ -87,7 +87,7 @@ pub struct Coarsened<H: Scalar, D: Device> {
     pub coarse: Csr<H, D>,
     /// The nodes of the next level.
     pub parts: Parts<D>,
-    /// What the device knows of them.
+    /// Weights and marks of these nodes.
     pub nodes: Nodes<D>,
 }
 
@@ -172,8 +172,7 @@ pub trait AmgKernels<H: Scalar>:
     }
 
     /// Sets up the next level of a matrix with constants as near-nullspace: `nodes` are those of the level, none on the finest
-    /// one; `thresholds` those of strong connections and of entries that smooth the
-    /// prolongator. Returns none where the host has to do it, or has to explain what is wrong with the matrix.
+    /// one; `thresholds` those of strong connections and of entries that smooth the prolongator. Returns none where the host has to do it, or has to explain what is wrong with the matrix.
     ///
     /// # Cost
     /// Some fifteen passes over the non-zeros, and the Galerkin product.

@@ -92,6 +92,10 @@ pub fn vectors_of_different_length_are_refused<D: LinearDevice>(device: &D, _: &
     assert!(device.combine(&mut x, &[]).is_err());
     assert!(device.combine(&mut x, &[(1.0, &Buffer::zeros(device, 3).unwrap()); 5]).is_err());
     assert!(device.take_component(&mut x, &y, (0, 2)).is_err());
+    // 2^62 + 1 times the four entries are four again where the product wraps.
+    let [mut four, fours]: [Buffer<f64, D>; 2] =
+        [Buffer::zeros(device, 4).unwrap(), Buffer::zeros(device, 4).unwrap()];
+    assert!(device.take_component(&mut four, &fours, (1 << 40, (1 << 62) + 1)).is_err());
     assert!(device.put_component(&mut x, &y, (0, 1)).is_err());
     assert!(device.take_component(&mut x, &Buffer::zeros(device, 6).unwrap(), (2, 2)).is_err());
     assert!(x.upload(&[1.0; 4]).is_err());

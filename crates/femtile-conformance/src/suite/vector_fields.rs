@@ -227,11 +227,14 @@ pub fn iterations_on_components_are_those_of_the_processor(device: &Cuda, _: &Sc
     }
 }
 
-/// A field without components is refused.
+/// A field without components, and one with more rows than can be numbered, are refused.
 pub fn a_field_without_components_is_refused(device: &Cuda, _: &Scope) {
     let (one, mesh) = (Coefficient::Constant(1.0), cubes([1, 1, 1]));
     let (terms, space) = (Terms { sigma: Some(&one), lambda: None }, TensorSpace::new(&mesh, 1).unwrap());
     let config = CudaMatrixFreeConfig { components: 0, ..CudaMatrixFreeConfig::default() };
     let error = CudaMatrixFree::<f64>::new(device, &space, terms, GAUSS, &[], config).unwrap_err();
     assert!(error.to_string().contains("one component at least"), "{error}");
+    // Rows of all components, a multiple of eight, would be eight where the product wraps.
+    let config = CudaMatrixFreeConfig { components: (1 << 61) + 1, ..config };
+    assert!(CudaMatrixFree::<f64>::new(device, &space, terms, GAUSS, &[], config).is_err());
 }

@@ -95,7 +95,7 @@ pub(super) fn check_component(
         let message = format!("{component} is not below {components}, their number");
         return Err(LinalgError::Setting { field: "component", message });
     }
-    need("x", n * components, x)
+    need("x", n.saturating_mul(components), x)
 }
 
 /// The largest number of terms of [`VectorKernels::combine`].

@@ -79,7 +79,7 @@ impl<T: SumFactorization + Lanes> CellLoop<T> {
         facets: &[FacetMatrix],
         workspace_len: usize,
     ) -> Result<Self, FemError> {
-        let n_rows = space.n_dofs() * components;
+        let n_rows = space.n_dofs().saturating_mul(components);
         if n_rows >= u32::MAX as usize {
             return Err(FemError::TooManyDofs { n_dofs: n_rows as f64 });
         }

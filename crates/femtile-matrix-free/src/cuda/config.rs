@@ -72,7 +72,7 @@ impl LaunchShape {
         shape.with_warps(n, most.min(resident * shape.threads(n) / (SCHEDULERS * WARP)).max(1))
     }
 
-    /// Sets the blocks that have so many warps per scheduler.
+    /// Returns the shape with as many blocks per multiprocessor as leave each scheduler this number of warps.
     fn with_warps(self, n_points: usize, warps: usize) -> Self {
         Self { blocks: (SCHEDULERS * warps * WARP / self.threads(n_points)).max(1), ..self }
     }

@@ -35,9 +35,9 @@ type Post<T> = (Read<T>, Read<T>, u64, Structure);
 /// $$ A = \sum_e R_e^\mathsf{T} B^\mathsf{T} \left( D^\mathsf{T} G_e D + \mu_e \right) B R_e $$
 ///
 /// Constrained rows and columns are those of the identity. For a field with several components, the operator acts on each; the
-/// values at a node are consecutive rows, and metrics and numbers of unknowns are read once for all. A thread block visits a group of cells in batches whose
-/// cells share nothing, and adds to the sums of earlier batches. Values that several groups share are stored separately
-/// and summed by a second kernel. All orders are fixed: products have the same bits in every run.
+/// values at a node are consecutive rows, and metrics and numbers of unknowns are read once for all. A thread block visits a
+/// group of cells in batches whose cells share nothing, and adds to the sums of earlier batches. Values that several groups
+/// share are stored separately and summed by a second kernel. All orders are fixed: products have the same bits in every run.
 ///
 /// # Cost
 /// Reads x, the metric and 256 bytes per cell, writes y; for values that groups share, some 24 bytes more each. $12 (p
@@ -86,16 +86,16 @@ impl<T: Scalar> CudaMatrixFree<T> {
         if kind != CellKind::Hexahedron {
             return Err(FemError::HexahedraOnly { kind });
         }
-        let metrics = part("metrics", || Metrics::new(space, terms, rule))?;
-        let metric = part("choice of metric", || choose_metric(&metrics, space, config.metric))?;
         if config.components == 0 {
             let message = "a field has one component at least".into();
             return Err(LinalgError::Setting { field: "components", message }.into());
         }
-        let n_rows = space.n_dofs() * config.components;
+        let n_rows = space.n_dofs().saturating_mul(config.components);
         if n_rows >= u32::MAX as usize {
             return Err(FemError::TooManyDofs { n_dofs: n_rows as f64 });
         }
+        let metrics = part("metrics", || Metrics::new(space, terms, rule))?;
+        let metric = part("choice of metric", || choose_metric(&metrics, space, config.metric))?;
         let space_and_components = (space.degree(), config.components);
         let own = Variant::of(space_and_components, terms, rule, (metric, space.n_irregular() > 0));
         let shape = config.shape.unwrap_or(own.shape);
