@@ -299,11 +299,11 @@ impl WeakForm<'_> {
         let config = &self.config;
         match &self.kind {
             Kind::Simplices(form) => Ok(config.device.choose(opened, form.mesh.n_nodes(), n_threads)),
-            Kind::Tensor { problems, boxes, space } => {
+            Kind::Tensor { problems, boxes, .. } => {
                 let own = problems[0].space();
                 let n = own.n_dofs() * problems.len();
                 let kind = own.mesh().kind;
-                check::choose((config, boxes.as_ref()), opened, (kind, space, n), n_threads)
+                check::choose((config, boxes.as_ref()), opened, (kind, n), n_threads)
             }
         }
     }

@@ -78,7 +78,7 @@ pub struct Outline {
 /// Shapes of cells.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Cells {
-    /// A box of rectangular cells, with their widths along each axis.
+    /// A rectangle or box of rectangular cells, with their widths along each axis.
     Box(Vec<Vec<f64>>),
     /// Cells with straight edges.
     Straight,
@@ -173,11 +173,14 @@ fn of_level<T: Scalar>(
 pub fn likely_programs(config: &SolverConfig, outline: Option<&Outline>) -> Vec<Specialisation> {
     let mut config = config.clone();
     if let (PreconditionerConfig::Auto, Some(outline)) = (&config.preconditioner, outline) {
-        config.preconditioner = match (auto::heaviest(&config, &outline.space, outline.kind), &outline.cells)
-        {
-            (PreconditionerConfig::Pmg(_), Cells::Box(_)) => PreconditionerConfig::Gmg(GmgOptions::default()),
-            (heaviest, _) => heaviest,
-        };
+        let heaviest = auto::heaviest(&config, &outline.space, outline.kind);
+        if matches!((&heaviest, &outline.cells), (PreconditionerConfig::Pmg(_), Cells::Box(_))) {
+            config.preconditioner = PreconditionerConfig::Gmg(GmgOptions::default());
+        }
+        let is_for_boxes = matches!(config.preconditioner, PreconditionerConfig::Gmg(_));
+        if !is_for_boxes || lack_of_gpus(&config, outline.kind).is_some() {
+            config.preconditioner = heaviest;
+        }
     }
     let (uses_matrix, uses_amg) = match config.preconditioner {
         PreconditionerConfig::Gmg(_) => (false, false),
