@@ -13,8 +13,8 @@ mod metric;
 
 pub use cpu::{CellLoop, CellWork, DegreeTransfer, MatrixFree, MatrixFreeConfig, Visit};
 pub use cuda::{
-    CellField, CudaDegreeTransfer, CudaMatrixFree, CudaMatrixFreeConfig, LaunchShape, diagonal_programs,
-    operator_programs, specialisations as cuda_specialisations, transfer_program,
+    CellField, CudaDegreeTransfer, CudaMatrixFree, CudaMatrixFreeConfig, CudaMatrixFreeData, LaunchShape,
+    diagonal_programs, operator_programs, specialisations as cuda_specialisations, transfer_program,
 };
 pub use femtile_fem::geometry::{CellRule, MetricEvaluation};
 pub use metric::Terms;

@@ -21,7 +21,7 @@ use crate::overlap::Overlap;
 use crate::right_side::RightSide;
 use crate::solution::{Finished, Solution};
 use crate::system::{LinearSystem, Operators};
-use crate::tensor::{self, Boxes, OperatorDevice};
+use crate::tensor::{self, Ahead, Boxes, OperatorDevice};
 use crate::{
     DeviceChoice, Key, PreconditionerConfig, Region, SolveError, SolverConfig, SpaceConfig, Stage, Stages,
     Value,
@@ -240,12 +240,13 @@ impl<'m> Discretization<'m> {
             return nonlinear::solve(self, cpu, config, wait(opening)?, stages);
         }
         let weak = self.weak_form_for(config, opening.is_some(), cpu.threads(), Solves::One)?;
+        let ahead = opening.as_ref().map(|opening| part("ahead of the GPU", || weak.ahead(cpu, opening)));
         let opened = wait(opening)?;
         let Choice { device, mut reason } = weak.choose(opened, cpu.threads())?;
         let mut warnings = self.warnings.clone();
         if let Chosen::Cuda(cuda) = device {
             let cuda = config.device.with_overflow(&cuda);
-            match weak.solve_on((cpu, &cuda), &reason, &warnings, stages) {
+            match weak.solve_on((cpu, &cuda), ahead.unwrap_or_default(), (&reason, &warnings), stages) {
                 Err(error) if config.device == DeviceChoice::Auto && error.is_device_trouble() => {
                     reason = error.to_string();
                     warnings.push(format!("solved on the CPU: {reason}"));
@@ -257,7 +258,7 @@ impl<'m> Discretization<'m> {
                 }
             }
         }
-        let finished = weak.solve_on((cpu, cpu), &reason, &warnings, stages)?;
+        let finished = weak.solve_on((cpu, cpu), Ahead::default(), (&reason, &warnings), stages)?;
         drop(weak);
         Ok(Solution::new(self, finished))
     }
@@ -317,12 +318,34 @@ impl WeakForm<'_> {
         (cpu, device): (&Cpu, &D),
         stages: &mut Stages<'_>,
     ) -> Result<LinearSystem<'_, D>, SolveError> {
+        self.system_with((cpu, device), Ahead::default(), stages)
+    }
+
+    /// Computes what a GPU will need until it is open.
+    fn ahead(&self, cpu: &Cpu, opening: &Opening) -> Ahead<'_, Cuda> {
+        match &self.kind {
+            Kind::Tensor { problems, space, .. }
+                if !self.config.is_assembled()
+                    && check::lack_of_gpus(&self.config, problems[0].space().mesh().kind).is_none() =>
+            {
+                Ahead::new(cpu, opening, &self.config, (problems, tensor::rule(space.quadrature)))
+            }
+            _ => Ahead::default(),
+        }
+    }
+
+    fn system_with<'a, D: OperatorDevice>(
+        &'a self,
+        (cpu, device): (&Cpu, &D),
+        ahead: Ahead<'a, D>,
+        stages: &mut Stages<'_>,
+    ) -> Result<LinearSystem<'a, D>, SolveError> {
         let config = &self.config;
         match &self.kind {
             Kind::Simplices(form) => of_simplices(device, config, form, stages),
             Kind::Tensor { problems, boxes, space } => {
                 let config = (config, space.quadrature);
-                tensor::system((cpu, device), config, (problems, boxes.as_ref()), stages)
+                tensor::system((cpu, device), config, (problems, boxes.as_ref()), ahead, stages)
             }
         }
     }
@@ -380,15 +403,15 @@ impl WeakForm<'_> {
         }
     }
 
-    fn solve_on<D: OperatorDevice>(
-        &self,
+    fn solve_on<'a, D: OperatorDevice>(
+        &'a self,
         (cpu, device): (&Cpu, &D),
-        reason: &str,
-        warnings: &[String],
+        ahead: Ahead<'a, D>,
+        (reason, warnings): (&str, &[String]),
         stages: &mut Stages<'_>,
     ) -> Result<Finished, SolveError> {
         let (config, reasons) = (&self.config, [reason, &self.preconditioner_reason]);
-        let system = self.system((cpu, device), stages)?;
+        let system = self.system_with((cpu, device), ahead, stages)?;
         let mut warnings = warnings.to_vec();
         warnings.extend(warning_of_imbalance(system.right.imbalance()));
         warnings.extend_from_slice(&system.warnings);

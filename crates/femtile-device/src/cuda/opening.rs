@@ -93,6 +93,15 @@ impl Opening {
         }
     }
 
+    /// Returns whether [`Opening::wait`] would return at once, so that work for which no GPU is needed gains nothing before it.
+    pub fn is_over(&self) -> bool {
+        match &self.state {
+            State::Begun(thread) => thread.is_finished(),
+            State::Later(_) => false,
+            State::Open(_) | State::Taken => true,
+        }
+    }
+
     /// Starts a thread for work that can be left out.
     fn help(&self, work: impl FnOnce() + Send + 'static) {
         let thread = std::thread::Builder::new().spawn(work);

@@ -26,7 +26,31 @@ pub(super) fn cheapest(metrics: &Metrics<'_>, n_cells: usize) -> Result<MetricEv
     })
 }
 
-/// The metrics of all cells, in the order of their batches.
+/// The metrics of all cells on the host, in the order of their batches.
+#[derive(Debug)]
+pub(super) enum MetricValues<T> {
+    /// In the precision of the vectors.
+    Own(Vec<T>),
+    /// In single precision beside vectors in any.
+    Single(Vec<f32>),
+}
+
+impl<T: Scalar> MetricValues<T> {
+    /// Evaluates the metrics.
+    pub fn new(
+        metrics: &Metrics<'_>,
+        space: &TensorSpace<'_>,
+        batches: &Batches,
+        variant: &Variant,
+    ) -> Result<Self, FemError> {
+        Ok(match variant.is_single() {
+            true => Self::Single(fill(metrics, space, batches, variant)?),
+            false => Self::Own(fill(metrics, space, batches, variant)?),
+        })
+    }
+}
+
+/// [`MetricValues`] on a GPU.
 #[derive(Debug)]
 pub(super) enum MetricBuffer<T: Scalar> {
     /// In the precision of the vectors.
@@ -36,17 +60,11 @@ pub(super) enum MetricBuffer<T: Scalar> {
 }
 
 impl<T: Scalar> MetricBuffer<T> {
-    /// Evaluates the metrics, and copies them to the device.
-    pub fn new(
-        device: &Cuda,
-        metrics: &Metrics<'_>,
-        space: &TensorSpace<'_>,
-        batches: &Batches,
-        variant: &Variant,
-    ) -> Result<Self, FemError> {
-        Ok(match variant.is_single() {
-            true => Self::Single(Buffer::from_vec(device, fill(metrics, space, batches, variant)?)?),
-            false => Self::Own(Buffer::from_vec(device, fill(metrics, space, batches, variant)?)?),
+    /// Copies metrics to a device.
+    pub fn new(device: &Cuda, values: MetricValues<T>) -> Result<Self, FemError> {
+        Ok(match values {
+            MetricValues::Own(values) => Self::Own(Buffer::from_vec(device, values)?),
+            MetricValues::Single(values) => Self::Single(Buffer::from_vec(device, values)?),
         })
     }
 

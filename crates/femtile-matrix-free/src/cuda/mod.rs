@@ -2,6 +2,7 @@
 
 mod batches;
 mod config;
+mod data;
 #[allow(unsafe_code)]
 mod degree_transfer;
 #[allow(unsafe_code)]
@@ -14,6 +15,7 @@ mod program;
 mod tables;
 
 pub use config::{CellField, CudaMatrixFreeConfig, LaunchShape};
+pub use data::CudaMatrixFreeData;
 pub use degree_transfer::{CudaDegreeTransfer, program as transfer_program};
 pub use operator::CudaMatrixFree;
 pub use program::{diagonal_programs, operator_programs, specialisations};

@@ -1,17 +1,17 @@
 use std::sync::{Mutex, PoisonError};
 
 use femtile_device::cuda::{Kernel, Launch, Read, Structure, Write};
-use femtile_device::{Buffer, Cuda, Element, Scalar, part};
+use femtile_device::{Buffer, Cuda, Element, Scalar};
 use femtile_linalg::hooks::{CudaHook, Hook};
 use femtile_linalg::vector::VectorKernels;
 use femtile_linalg::{LinalgError, LinearOperator};
 
-use super::batches::Batches;
-use super::config::{CellField, CudaMatrixFreeConfig, LaunchShape};
+use super::config::CudaMatrixFreeConfig;
+use super::data::{CudaMatrixFreeData, OfCells};
 use super::facets::Facets;
-use super::metric::{self, MetricBuffer};
+use super::metric::MetricBuffer;
 use super::program::{self, ROWS, Variant, sums};
-use crate::metric::{Metrics, Terms};
+use crate::metric::Terms;
 use femtile_fem::FemError;
 use femtile_fem::dofs::TensorSpace;
 use femtile_fem::geometry::CellRule;
@@ -20,8 +20,6 @@ use femtile_fem::tensor::FacetMatrix;
 
 /// Threads per block of the kernels after the cells.
 const THREADS: u32 = 256;
-/// Groups that keep all multiprocessors of a large GPU busy to the end.
-const GROUPS: usize = 2048;
 
 type Apply<T> = (Write<T>, Write<T>, Read<T>, Read<u32>, Read<u32>, Read<u32>, Structure, Structure);
 type Sum<T> = (Write<T>, Read<T>, Structure, Structure);
@@ -83,43 +81,39 @@ impl<T: Scalar> CudaMatrixFree<T> {
         constrained: &[u32],
         config: CudaMatrixFreeConfig,
     ) -> Result<Self, FemError> {
-        if config.components == 0 {
-            let message = "a field has one component at least".into();
-            return Err(LinalgError::Setting { field: "components", message }.into());
-        }
-        let n_rows = space.n_dofs().saturating_mul(config.components);
-        if n_rows >= u32::MAX as usize {
-            return Err(FemError::TooManyDofs { n_dofs: n_rows as f64 });
-        }
-        let metrics = part("metrics", || Metrics::new(space, terms, rule))?;
-        let metric = part("choice of metric", || choose_metric(&metrics, space, config.metric))?;
-        let field =
-            CellField { dimension: space.dimension(), degree: space.degree(), components: config.components };
-        let own = Variant::of(field, terms, rule, (metric, space.n_irregular() > 0));
-        let shape = config.shape.unwrap_or(own.shape);
-        let per_group = config.cells_per_group.unwrap_or_else(|| cells_per_group(space, shape));
-        let variant = Variant { shape, ..own };
+        let of = OfCells { space, terms, rule, constrained };
+        // Kernels are compiled while the host goes on.
+        let announce = |variant: &Variant, _| {
+            device.prepare(program::all::<T>(variant));
+            None
+        };
+        Self::of_data(device, CudaMatrixFreeData::compute(of, config, &announce)?)
+    }
+
+    /// Brings the data of an operator to a device.
+    ///
+    /// # Errors
+    /// Errors of the device.
+    pub fn of_data(device: &Cuda, data: CudaMatrixFreeData<T>) -> Result<Self, FemError> {
+        let CudaMatrixFreeData { n_dofs, variant, batches, metric, constrained } = data;
         device.prepare(program::all::<T>(&variant));
-        let cut = || Batches::new(space, (shape.cells, per_group), config.components, constrained);
-        let batches = part("batches of cells", cut)?;
-        let filled = || MetricBuffer::new(device, &metrics, space, &batches, &variant);
-        let metric = part("stored metrics", filled)?;
-        let shares = &batches.shares;
+        let metric = MetricBuffer::new(device, metric)?;
+        let (shares, components) = (&batches.shares, variant.components);
         Ok(Self {
-            n_dofs: space.n_dofs(),
+            n_dofs,
             n_groups: batches.begins.len() - 1,
             begins: Buffer::from_host(device, &batches.begins)?,
             cells: Buffer::from_host(device, &batches.words)?,
             lists: Buffer::from_host(device, &batches.lists)?,
-            shares: Mutex::new(Buffer::zeros(device, shares.len * config.components)?),
+            shares: Mutex::new(Buffer::zeros(device, shares.len * components)?),
             shared: shares.counts,
             per_shared: shares.lengths,
             rows: Buffer::from_host(device, &shares.rows)?,
             row_begins: Buffer::from_host(device, &shares.begins)?,
             places: Buffer::from_host(device, &shares.places)?,
-            constrained: Buffer::from_host(device, constrained)?,
+            constrained: Buffer::from_vec(device, constrained)?,
             facets: None,
-            bytes: metric.bytes() + 2 * size_of::<T>() * shares.len * config.components + batches.bytes(),
+            bytes: metric.bytes() + 2 * size_of::<T>() * shares.len * components + batches.bytes(),
             metric,
             device: device.clone(),
             variant,
@@ -308,50 +302,6 @@ impl<T: Scalar> CudaMatrixFree<T> {
 
 pub(super) fn address<E: Element>(buffer: &Buffer<E, Cuda>) -> u64 {
     buffer.memory().address()
-}
-
-/// Returns the requested metric if it fits, else the cheapest.
-fn choose_metric(
-    metrics: &Metrics<'_>,
-    space: &TensorSpace<'_>,
-    wanted: Option<MetricEvaluation>,
-) -> Result<MetricEvaluation, FemError> {
-    if let Some(wanted @ (MetricEvaluation::Stored | MetricEvaluation::StoredSingle)) = wanted {
-        return Ok(wanted);
-    }
-    let cheapest = metric::cheapest(metrics, space.n_cells())?;
-    match wanted {
-        None => Ok(cheapest),
-        Some(wanted)
-            if wanted == cheapest || (wanted == MetricEvaluation::Trilinear && metrics.is_trilinear()) =>
-        {
-            Ok(wanted)
-        }
-        Some(wanted) => {
-            let offered = [MetricEvaluation::Constant, MetricEvaluation::Trilinear, MetricEvaluation::Stored];
-            let why = if offered.contains(&wanted) {
-                "does not fit these cells and coefficients"
-            } else {
-                "is for CPUs"
-            };
-            let message = format!("{} {why}: take {}, or leave it open", wanted.name(), cheapest.name());
-            Err(LinalgError::Setting { field: "metric", message }.into())
-        }
-    }
-}
-
-/// Returns the cells per group: some thousand unknowns, but few enough that all multiprocessors have work.
-fn cells_per_group(space: &TensorSpace<'_>, shape: LaunchShape) -> usize {
-    let most = match (space.dimension(), space.degree()) {
-        (2, degree) => (4096 / degree.pow(2)).clamp(64, 1024),
-        (_, 1) => 512,
-        (_, 2) => 256,
-        (_, 3 | 4) => 128,
-        _ => 64,
-    };
-    let enough = space.n_cells() / GROUPS;
-    // Fewer than eight batches would be half empty, as cells of a batch must not be neighbours.
-    if enough < 8 * shape.cells { shape.cells } else { enough.min(most.max(8 * shape.cells)) }
 }
 
 impl<T: Scalar> LinearOperator<T, Cuda> for CudaMatrixFree<T> {

@@ -8,7 +8,7 @@ use femtile_device::{Cpu, Scalar, parallel, part};
 use femtile_fem::dofs::TensorSpace;
 use femtile_fem::tensor::CellMatrices;
 use femtile_fem::tensor::{TensorProblem, assemble};
-use femtile_fem::{BoundaryCondition, Coefficient, Condition, Form};
+use femtile_fem::{BoundaryCondition, Coefficient, Condition, FemError, Form};
 use femtile_linalg::precondition::polynomial::PolynomialKernels;
 use femtile_linalg::vector::Convert;
 use femtile_linalg::{Preconditioner, Transfer};
@@ -16,6 +16,7 @@ use femtile_matrix_free::CellRule;
 use femtile_multigrid::{IdentityTransfer, PLevel, PMultigrid, PMultigridConfig};
 use femtile_sum_factorization::SumFactorization;
 
+use super::ahead::LevelsAhead;
 use super::lines::has_flat_cells;
 use super::operator::{CellDevice, CellOperator, OperatorDevice};
 use crate::preconditioner::{Level, Preconditioning, f64_in_place_of_f32, levels_of};
@@ -70,14 +71,20 @@ pub(super) fn preconditioner<D: OperatorDevice>(
     devices: (&Cpu, &D),
     options: &PmgOptions,
     problem: (&TensorProblem<'_>, CellRule),
+    LevelsAhead { spaces, operators }: LevelsAhead<'_, D>,
     warnings: &mut Vec<String>,
 ) -> Result<Preconditioning<D>, SolveError> {
+    let n_below = degrees(problem.0.space().degree()).len() - 1;
+    let spaces = match spaces.len() == n_below {
+        true => spaces,
+        false => part("numbers of unknowns", || spaces_below(problem.0.space()))?,
+    };
     if options.precision == LevelPrecision::F32
-        && let Some(made) = with_levels::<f32, D>(devices, problem, options, warnings)?
+        && let Some(made) = with_levels::<f32, D>(devices, problem, (&spaces, operators), options, warnings)?
     {
         return Ok(made);
     }
-    let made = with_levels::<f64, D>(devices, problem, options, warnings)?;
+    let made = with_levels::<f64, D>(devices, problem, (&spaces, Vec::new()), options, warnings)?;
     made.ok_or_else(|| refuse("cannot be set up: entries of its levels are out of range"))
 }
 
@@ -86,24 +93,35 @@ pub(crate) fn degrees(highest: usize) -> Vec<usize> {
     std::iter::successors(Some(highest), |&degree| (degree > 1).then(|| degree.div_ceil(2))).collect()
 }
 
-/// Sets up p-multigrid with levels in a precision; none where its range is too small.
+/// Returns the spaces of lower degree, the highest first.
+pub(super) fn spaces_below<'a>(space: &TensorSpace<'a>) -> Result<Vec<TensorSpace<'a>>, FemError> {
+    degrees(space.degree())[1..].iter().map(|&degree| space.of_degree(degree)).collect()
+}
+
+/// Returns a form without source, with conditions without data.
+pub(super) fn without_data<'a>(form: &Form<'a>, homogeneous: &'a [BoundaryCondition]) -> Form<'a> {
+    Form { source: &ZERO, conditions: homogeneous, ..*form }
+}
+
+/// Sets up p-multigrid with levels in a precision; none where its range is too small. Operators of the highest levels may have
+/// been prepared.
 fn with_levels<T: SumFactorization + Lanes, D: LevelDevice<T>>(
     (cpu, device): (&Cpu, &D),
     (problem, rule): (&TensorProblem<'_>, CellRule),
+    (spaces, prepared): (&[TensorSpace<'_>], Vec<<D as CellDevice<T>>::Data>),
     options: &PmgOptions,
     warnings: &mut Vec<String>,
 ) -> Result<Option<Preconditioning<D>>, SolveError> {
-    let (form, conditions) = (problem.form(), homogeneous(problem.form().conditions));
-    let form = Form { source: &ZERO, conditions: &conditions, ..*form };
-    let degrees = degrees(problem.space().degree());
-    let spaces = degrees[1..].iter().map(|&degree| problem.space().of_degree(degree));
-    let spaces: Vec<TensorSpace<'_>> = part("numbers of unknowns", || spaces.collect::<Result<_, _>>())?;
+    let conditions = homogeneous(problem.form().conditions);
+    let form = without_data(problem.form(), &conditions);
     let below = spaces.iter().map(|space| TensorProblem::new(space, &form));
     let below: Vec<TensorProblem<'_>> = part("problems of lower degree", || below.collect::<Result<_, _>>())?;
     let problems: Vec<&TensorProblem<'_>> = std::iter::once(problem).chain(&below).collect();
 
+    let mut prepared = prepared.into_iter();
     let level = |pair: &[&TensorProblem<'_>]| {
-        level((cpu, device), pair[0], rule, part("transfer", || device.transfer(pair[1], pair[0]))?)
+        let transfer = part("transfer", || device.transfer(pair[1], pair[0]))?;
+        level((cpu, device), (pair[0], rule), prepared.next(), transfer)
     };
     let made = problems.windows(2).map(level).collect::<Result<Option<Vec<_>>, SolveError>>()?;
     let Some(mut levels): Option<Vec<PLevel<T, D>>> = made else {
@@ -118,7 +136,7 @@ fn with_levels<T: SumFactorization + Lanes, D: LevelDevice<T>>(
     if has_flat_cells(lowest) {
         // Algebraic multigrid smooths by points.
         let same = Box::new(IdentityTransfer(lowest.space().n_dofs()));
-        let made = self::level((cpu, device), lowest, rule, same)?;
+        let made = self::level((cpu, device), (lowest, rule), None, same)?;
         levels.extend(made.filter(|level| level.lines.is_some()));
     }
     let (amg, of_amg) = algebraic::<T, D>(device, &options.amg, lowest, rule, is_beyond_f32, warnings)?;
@@ -133,7 +151,7 @@ fn with_levels<T: SumFactorization + Lanes, D: LevelDevice<T>>(
 const ZERO: Coefficient = Coefficient::Constant(0.0);
 
 /// Returns the boundary conditions with zero data, all that an operator depends on.
-fn homogeneous(conditions: &[BoundaryCondition]) -> Vec<BoundaryCondition> {
+pub(super) fn homogeneous(conditions: &[BoundaryCondition]) -> Vec<BoundaryCondition> {
     let of = |entry: &BoundaryCondition| BoundaryCondition {
         facets: entry.facets.clone(),
         condition: match &entry.condition {
@@ -153,11 +171,11 @@ fn homogeneous(conditions: &[BoundaryCondition]) -> Vec<BoundaryCondition> {
 /// Makes the level of a problem; none where its entries exceed the range of f32, and the level is in that precision.
 fn level<T: SumFactorization + Lanes, D: CellDevice<T> + PolynomialKernels<T>>(
     (cpu, device): (&Cpu, &D),
-    own: &TensorProblem<'_>,
-    rule: CellRule,
+    (own, rule): (&TensorProblem<'_>, CellRule),
+    prepared: Option<D::Data>,
     transfer: Box<dyn Transfer<T, D>>,
 ) -> Result<Option<PLevel<T, D>>, SolveError> {
-    let made = || CellDevice::<T>::matrix_free(device, cpu, own, 1, (rule, None));
+    let made = || CellDevice::<T>::matrix_free(device, cpu, own, 1, (rule, None), prepared);
     let operator = part("operator", made)?;
     let diagonal = part("diagonal", || CellOperator::diagonal(&operator))?;
     if size_of::<T>() < size_of::<f64>() && is_beyond_f32(&diagonal) {

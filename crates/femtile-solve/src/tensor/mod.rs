@@ -1,5 +1,6 @@
 //! Elements of any degree on quadrilaterals and hexahedra: operators, and multigrid set up from cells.
 
+mod ahead;
 mod degrees;
 mod extension;
 mod geometric;
@@ -11,6 +12,7 @@ mod start;
 
 use femtile_mesh::CellKind;
 
+pub(crate) use ahead::Ahead;
 pub(crate) use degrees::degrees;
 pub(crate) use geometric::Boxes;
 pub use operator::OperatorDevice;

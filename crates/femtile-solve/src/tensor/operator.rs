@@ -1,5 +1,7 @@
 //! Operators and linear systems on quadrilaterals and hexahedra: assembled or matrix-free.
 
+use std::fmt::Debug;
+
 use femtile_device::cpu::vector::Lanes;
 use femtile_device::{Cpu, Cuda, Device, Scalar, part};
 use femtile_fem::dofs::TensorSpace;
@@ -10,13 +12,14 @@ use femtile_linalg::krylov::cg::vector_bytes;
 use femtile_linalg::precondition::{ByComponent, Diagonal};
 use femtile_linalg::{LinalgError, LinearOperator, Preconditioner, Transfer};
 use femtile_matrix_free::{
-    CellRule, CudaDegreeTransfer, CudaMatrixFree, CudaMatrixFreeConfig, DegreeTransfer, MatrixFree,
-    MatrixFreeConfig, MetricEvaluation, Terms,
+    CellRule, CudaDegreeTransfer, CudaMatrixFree, CudaMatrixFreeConfig, CudaMatrixFreeData, DegreeTransfer,
+    MatrixFree, MatrixFreeConfig, MetricEvaluation, Terms,
 };
 use femtile_multigrid::BoxKernels;
 use femtile_sparse::Csr;
 use femtile_sum_factorization::SumFactorization;
 
+use super::ahead::Ahead;
 use super::geometric::Boxes;
 use super::start::FullStart;
 use super::{degrees, geometric, lines, quadrature};
@@ -60,13 +63,18 @@ pub trait CellDevice<T: SumFactorization + Lanes>: Device {
     /// Its operators.
     type MatrixFree: CellOperator<T, Self>;
 
-    /// Makes the operator of a problem with a number of components, and the requested metric evaluation; `cpu` sets it up.
+    /// The data of an operator that a host can compute before the device is open.
+    type Data: Debug;
+
+    /// Makes the operator of a problem with a number of components, and the requested metric evaluation; `cpu` sets it up, or did
+    /// so ahead.
     fn matrix_free(
         &self,
         cpu: &Cpu,
         problem: &TensorProblem<'_>,
         components: usize,
         rule: (CellRule, Option<MetricEvaluation>),
+        ahead: Option<Self::Data>,
     ) -> Result<Self::MatrixFree, FemError>;
 
     /// Makes the line solves through flat cells, where a problem has any and the device supports them, from the diagonal of its
@@ -87,6 +95,7 @@ pub trait CellDevice<T: SumFactorization + Lanes>: Device {
 
 impl<T: SumFactorization + Lanes> CellDevice<T> for Cpu {
     type MatrixFree = MatrixFree<T>;
+    type Data = ();
 
     fn matrix_free(
         &self,
@@ -94,6 +103,7 @@ impl<T: SumFactorization + Lanes> CellDevice<T> for Cpu {
         problem: &TensorProblem<'_>,
         components: usize,
         (rule, metric): (CellRule, Option<MetricEvaluation>),
+        _: Option<()>,
     ) -> Result<MatrixFree<T>, FemError> {
         let (space, constrained) = constrained(problem);
         let facets = problem.facet_matrices();
@@ -121,6 +131,7 @@ impl<T: SumFactorization + Lanes> CellDevice<T> for Cpu {
 
 impl<T: SumFactorization + Lanes> CellDevice<T> for Cuda {
     type MatrixFree = CudaMatrixFree<T>;
+    type Data = CudaMatrixFreeData<T>;
 
     fn matrix_free(
         &self,
@@ -128,12 +139,17 @@ impl<T: SumFactorization + Lanes> CellDevice<T> for Cuda {
         problem: &TensorProblem<'_>,
         components: usize,
         (rule, metric): (CellRule, Option<MetricEvaluation>),
+        ahead: Option<CudaMatrixFreeData<T>>,
     ) -> Result<CudaMatrixFree<T>, FemError> {
         let (space, constrained) = constrained(problem);
         let config = CudaMatrixFreeConfig { components, metric, ..CudaMatrixFreeConfig::default() };
-        let made =
-            cpu.install(|| CudaMatrixFree::new(self, space, terms(problem), rule, constrained, config))?;
-        made.with_facets(problem.facet_matrices())
+        let made = match ahead {
+            Some(data) => CudaMatrixFree::of_data(self, data),
+            None => {
+                cpu.install(|| CudaMatrixFree::new(self, space, terms(problem), rule, constrained, config))
+            }
+        };
+        made?.with_facets(problem.facet_matrices())
     }
 
     /// Line solves are not supported.
@@ -197,7 +213,7 @@ impl OperatorDevice for Cuda {
 }
 
 /// The space of a problem with its constrained degrees of freedom.
-fn constrained<'p>(problem: &'p TensorProblem<'_>) -> (&'p TensorSpace<'p>, &'p [u32]) {
+pub(super) fn constrained<'p>(problem: &'p TensorProblem<'_>) -> (&'p TensorSpace<'p>, &'p [u32]) {
     (problem.space(), problem.constraints().dofs())
 }
 
@@ -213,13 +229,14 @@ pub(crate) fn system<'a, D: OperatorDevice>(
     (cpu, device): (&Cpu, &D),
     (config, quadrature): (&SolverConfig, Quadrature),
     (problems, boxes): (&'a [TensorProblem<'a>], Option<&Boxes>),
+    ahead: Ahead<'a, D>,
     stages: &mut Stages<'_>,
 ) -> Result<LinearSystem<'a, D>, SolveError> {
     stages.begin(Stage::Assemble)?;
     let rule = quadrature::rule(quadrature);
     match config.is_assembled() {
         true => of_matrix(device, (config, rule), &problems[0], stages),
-        false => matrix_free((cpu, device), (config, rule), (problems, boxes), stages),
+        false => matrix_free((cpu, device), (config, rule), (problems, boxes), ahead, stages),
     }
 }
 
@@ -257,13 +274,16 @@ fn matrix_free<'a, D: OperatorDevice>(
     (cpu, device): (&Cpu, &D),
     (solver, rule): (&SolverConfig, CellRule),
     (problems, boxes): (&'a [TensorProblem<'a>], Option<&Boxes>),
+    ahead: Ahead<'a, D>,
     stages: &mut Stages<'_>,
 ) -> Result<LinearSystem<'a, D>, SolveError> {
     // Components differ only in given values, not in their places nor in facet terms.
     let (problem, components) = (&problems[0], problems.len());
     // Vectors are read more often than the data of an operator.
     let n = problem.space().n_dofs() * components;
-    let made = || CellDevice::<f64>::matrix_free(device, cpu, problem, components, (rule, solver.metric));
+    let Ahead { operator, levels } = ahead;
+    let made =
+        || CellDevice::<f64>::matrix_free(device, cpu, problem, components, (rule, solver.metric), operator);
     let operator = part("operator", || device.with_reserved_bytes(vector_bytes::<f64>(n), made));
     let operator = operator.map_err(of_metric)?;
     let lifted = |problem: &'a TensorProblem<'a>| device.lift(&operator, problem, components, rule);
@@ -289,7 +309,7 @@ fn matrix_free<'a, D: OperatorDevice>(
                 }
                 (PreconditionerConfig::Pmg(options), _) => {
                     let problem = (problem, rule);
-                    of_all(degrees::preconditioner((cpu, device), options, problem, &mut warnings)?)?
+                    of_all(degrees::preconditioner((cpu, device), options, problem, levels, &mut warnings)?)?
                 }
                 // Algebraic multigrid without a matrix was refused, boxes for geometric multigrid exist, and `auto` is
                 // resolved.

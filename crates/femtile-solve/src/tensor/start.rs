@@ -127,7 +127,7 @@ fn operator<D: OperatorDevice>(
     if own.constraints().dofs().len() != grid.n_nodes() - grid.n_unknowns() {
         return Err(lack("other values are given on coarser cells".into()));
     }
-    let operator = CellDevice::<f64>::matrix_free(device, cpu, &own, 1, (rule, None))?;
+    let operator = CellDevice::<f64>::matrix_free(device, cpu, &own, 1, (rule, None), None)?;
     Ok(NestedOperator { operator: Box::new(operator), nodes: coarse.nodes(&space).map_err(lack)? })
 }
 

@@ -1,0 +1,165 @@
+//! The data of an operator on a GPU that the host computes.
+
+use std::sync::Arc;
+
+use femtile_device::{Scalar, part};
+use femtile_fem::FemError;
+use femtile_fem::dofs::TensorSpace;
+use femtile_fem::geometry::{CellRule, MetricEvaluation};
+use femtile_linalg::LinalgError;
+
+use super::batches::Batches;
+use super::config::{CellField, CudaMatrixFreeConfig, LaunchShape};
+use super::metric::{self, MetricValues};
+use super::program::Variant;
+use crate::metric::{Metrics, Terms};
+
+/// Groups that keep all multiprocessors of a large GPU busy to the end.
+const GROUPS: usize = 2048;
+
+/// The data of a [`CudaMatrixFree`](super::CudaMatrixFree) that the host computes without a GPU: the order in which cells are
+/// visited, numbers of their unknowns, and metrics.
+#[derive(Debug)]
+pub struct CudaMatrixFreeData<T: Scalar> {
+    pub(super) n_dofs: usize,
+    n_cells: usize,
+    cut: Cut,
+    pub(super) variant: Variant,
+    pub(super) batches: Arc<Batches>,
+    pub(super) metric: MetricValues<T>,
+    pub(super) constrained: Vec<u32>,
+}
+
+/// Settings of batches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Cut {
+    cells: usize,
+    per_group: usize,
+    components: usize,
+}
+
+/// The cells of an operator and what it computes on them.
+#[derive(Clone, Copy)]
+pub(super) struct OfCells<'a> {
+    pub space: &'a TensorSpace<'a>,
+    pub terms: Terms<'a>,
+    pub rule: CellRule,
+    pub constrained: &'a [u32],
+}
+
+impl<T: Scalar> CudaMatrixFreeData<T> {
+    /// Computes the data of the operator of `terms`; the arguments are those of
+    /// [`CudaMatrixFree::new`](super::CudaMatrixFree::new).
+    ///
+    /// # Errors
+    /// As there, but for those of the device.
+    pub fn new(
+        space: &TensorSpace<'_>,
+        terms: Terms<'_>,
+        rule: CellRule,
+        constrained: &[u32],
+        config: CudaMatrixFreeConfig,
+    ) -> Result<Self, FemError> {
+        Self::compute(OfCells { space, terms, rule, constrained }, config, &|_, _| None)
+    }
+
+    /// As [`CudaMatrixFreeData::new`] on the space and with the constrained rows of another operator, whose order of cells is
+    /// taken over where the settings allow.
+    ///
+    /// # Errors
+    /// As [`CudaMatrixFreeData::new`].
+    ///
+    /// # Panics
+    /// If the space has another number of unknowns or cells.
+    pub fn beside<U: Scalar>(
+        other: &CudaMatrixFreeData<U>,
+        space: &TensorSpace<'_>,
+        terms: Terms<'_>,
+        rule: CellRule,
+        config: CudaMatrixFreeConfig,
+    ) -> Result<Self, FemError> {
+        let is_same = (other.n_dofs, other.n_cells) == (space.n_dofs(), space.n_cells());
+        assert!(is_same, "the space of the other operator");
+        let of = OfCells { space, terms, rule, constrained: &other.constrained };
+        Self::compute(of, config, &|_, cut| (cut == other.cut).then(|| other.batches.clone()))
+    }
+
+    /// Calls `chosen` once the kernel and the settings of batches are known; it may have batches already.
+    pub(super) fn compute(
+        of: OfCells<'_>,
+        config: CudaMatrixFreeConfig,
+        chosen: &dyn Fn(&Variant, Cut) -> Option<Arc<Batches>>,
+    ) -> Result<Self, FemError> {
+        let OfCells { space, terms, rule, constrained } = of;
+        let components = config.components;
+        if components == 0 {
+            let message = "a field has one component at least".into();
+            return Err(LinalgError::Setting { field: "components", message }.into());
+        }
+        let n_rows = space.n_dofs().saturating_mul(components);
+        if n_rows >= u32::MAX as usize {
+            return Err(FemError::TooManyDofs { n_dofs: n_rows as f64 });
+        }
+        let metrics = part("metrics", || Metrics::new(space, terms, rule))?;
+        let metric = part("choice of metric", || choose_metric(&metrics, space, config.metric))?;
+        let field = CellField { dimension: space.dimension(), degree: space.degree(), components };
+        let own = Variant::of(field, terms, rule, (metric, space.n_irregular() > 0));
+        let shape = config.shape.unwrap_or(own.shape);
+        let per_group = config.cells_per_group.unwrap_or_else(|| cells_per_group(space, shape));
+        let (variant, cut) = (Variant { shape, ..own }, Cut { cells: shape.cells, per_group, components });
+        let batches = match chosen(&variant, cut) {
+            Some(batches) => batches,
+            None => Arc::new(part("batches of cells", || {
+                Batches::new(space, (cut.cells, per_group), components, constrained)
+            })?),
+        };
+        let filled = || MetricValues::new(&metrics, space, &batches, &variant);
+        let metric = part("stored metrics", filled)?;
+        let (n_dofs, n_cells) = (space.n_dofs(), space.n_cells());
+        Ok(Self { n_dofs, n_cells, variant, cut, batches, metric, constrained: constrained.to_vec() })
+    }
+}
+
+/// Returns the requested metric if it fits, else the cheapest.
+fn choose_metric(
+    metrics: &Metrics<'_>,
+    space: &TensorSpace<'_>,
+    wanted: Option<MetricEvaluation>,
+) -> Result<MetricEvaluation, FemError> {
+    if let Some(wanted @ (MetricEvaluation::Stored | MetricEvaluation::StoredSingle)) = wanted {
+        return Ok(wanted);
+    }
+    let cheapest = metric::cheapest(metrics, space.n_cells())?;
+    match wanted {
+        None => Ok(cheapest),
+        Some(wanted)
+            if wanted == cheapest || (wanted == MetricEvaluation::Trilinear && metrics.is_trilinear()) =>
+        {
+            Ok(wanted)
+        }
+        Some(wanted) => {
+            let offered = [MetricEvaluation::Constant, MetricEvaluation::Trilinear, MetricEvaluation::Stored];
+            let why = if offered.contains(&wanted) {
+                "does not fit these cells and coefficients"
+            } else {
+                "is for CPUs"
+            };
+            let message = format!("{} {why}: take {}, or leave it open", wanted.name(), cheapest.name());
+            Err(LinalgError::Setting { field: "metric", message }.into())
+        }
+    }
+}
+
+/// Returns the cells per group: some thousand unknowns, but few enough that all multiprocessors have work.
+fn cells_per_group(space: &TensorSpace<'_>, shape: LaunchShape) -> usize {
+    let most = match (space.dimension(), space.degree()) {
+        (2, degree) => (4096 / degree.pow(2)).clamp(64, 1024),
+        (_, 1) => 512,
+        (_, 2) => 256,
+        (_, 3 | 4) => 128,
+        _ => 64,
+    };
+    let enough = space.n_cells() / GROUPS;
+    // Fewer than eight batches would be half empty, as cells of a batch must not be neighbours.
+    if enough < 8 * shape.cells { shape.cells } else { enough.min(most.max(8 * shape.cells)) }
+}
