@@ -40,6 +40,7 @@ pub(crate) fn lack_of_gpus(config: &SolverConfig, kind: CellKind) -> Option<Stri
         PreconditionerConfig::Gmg(options) if !options.smoother.has_patches() => {
             return Some("geometric multigrid smooths on patches alone on GPUs".into());
         }
+        PreconditionerConfig::Gmg(_) => {}
         preconditioner if !is_hexahedral && preconditioner.of_cells().is_some() => {
             let name = preconditioner.of_cells().unwrap_or_default();
             return Some(format!("{name} is for hexahedra on GPUs, and this mesh has {kind} cells"));

@@ -59,6 +59,7 @@ extern "C" __global__ void __launch_bounds__(FEMTILE_THREADS)
         const T of_y = scale_y * __ldg(modes + N + own);
         const T* const across_y = sides + (own < EVEN ? 2 : 3) * N;
         load_line(line, values + own * N, 1);
+        test_modes(line);
 #pragma unroll
         for (u32 i = 0; i < N; ++i) {
             line[i] -= scale_x * Q_MODES[i] * (i < EVEN ? sum : difference) + of_y * across_y[i];
