@@ -26,13 +26,14 @@ extern "C" __global__ void __launch_bounds__(FEMTILE_THREADS)
     T* const values = shared + (has_line ? team : 0) * N * N;
     const T* const hats = modes + N;
 
-    T line[N], weights[N];
+    // Weights are computed twice, which takes fewer registers than to keep them.
+    const T of_column = has_line ? weight(hats, colour, patch, 0, own) : (T)0;
+    T line[N];
     if (has_line) {
-        const T of_column = weight(hats, colour, patch, 0, own);
 #pragma unroll
         for (u32 j = 0; j < N; ++j) {
-            weights[j] = of_column * weight(hats, colour, patch, 1, j);
-            line[j] = weights[j] * nodes.factor(own + 1, j + 1) * r[nodes.node(own + 1, j + 1)];
+            const T share = of_column * weight(hats, colour, patch, 1, j);
+            line[j] = share * nodes.factor(own + 1, j + 1) * r[nodes.node(own + 1, j + 1)];
         }
         test_modes(line);
         store_line(values + own, line, N);
@@ -56,7 +57,8 @@ extern "C" __global__ void __launch_bounds__(FEMTILE_THREADS)
         to_nodes(line, 0, 0);
 #pragma unroll
         for (u32 j = 0; j < N; ++j) {
-            if (nodes.has(own + 1, j + 1)) x[nodes.node(own + 1, j + 1)] += weights[j] * line[j];
+            const T share = of_column * weight(hats, colour, patch, 1, j);
+            if (nodes.has(own + 1, j + 1)) x[nodes.node(own + 1, j + 1)] += share * line[j];
         }
     }
 }

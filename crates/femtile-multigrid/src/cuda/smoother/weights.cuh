@@ -10,5 +10,6 @@ __device__ inline T weight(const T* hats, const Colour& colour, const Patch& pat
     const u32 node = has_node(colour, patch, axis, place + 1) ? place : N - 1 - place;
     const bool is_first = node < MIDDLE && patch.has_first_alone(colour, axis);
     const bool is_last = node > MIDDLE && patch.has_last_alone(colour, axis);
-    return is_first || is_last ? (T)1 : __ldg(hats + node);
+    const T hat = __ldg(hats + node);
+    return is_first || is_last ? (T)1 : hat;
 }
