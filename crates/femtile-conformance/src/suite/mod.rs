@@ -25,6 +25,7 @@ pub mod memory;
 pub mod merged_cg;
 pub mod patch_assembly;
 pub mod problems;
+pub mod quadrilaterals;
 pub mod refill;
 pub mod samples;
 pub mod tridiagonal;
@@ -278,8 +279,13 @@ macro_rules! matrix_free {
                 what_has_no_operator_is_refused;
             vector_fields: components_agree_with_the_processor, components_of_all_degrees_agree_with_the_processor,
                 iterations_on_components_are_those_of_the_processor, a_field_without_components_is_refused;
+            quadrilaterals: products_on_quadrilaterals_agree_with_the_definition,
+                quadrilaterals_with_lists_agree_with_the_processor,
+                components_on_quadrilaterals_agree_with_the_processor,
+                quadrilaterals_of_all_degrees_agree_with_the_processor,
+                iterations_on_quadrilaterals_are_those_of_the_processor;
             degree_transfer: transfers_agree_with_those_of_the_processor, spaces_without_free_unknowns_have_transfers,
-                what_has_no_transfer_is_refused;
+                vectors_of_other_lengths_are_refused;
         }
     };
 }

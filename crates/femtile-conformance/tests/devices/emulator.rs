@@ -210,9 +210,13 @@ fn complaint(name: &str, change: impl Fn(&str, &str) -> String + Send + Sync + '
             suite::patch_assembly::patches_share_rows_that_agree_with_the_reference(&device, &scope);
             return;
         }
-        if name == "matrix_free.cu" {
+        if name == "hexahedra.cuh" {
             suite::matrix_free::products_agree_with_the_definition(&device, &scope);
             suite::matrix_free::merged_cg_goes_the_way_of_plain_cg(&device, &scope);
+            return;
+        }
+        if name == "quadrilaterals.cuh" {
+            suite::quadrilaterals::products_on_quadrilaterals_agree_with_the_definition(&device, &scope);
             return;
         }
         if name == "fields.cuh" {
