@@ -16,7 +16,7 @@
 const u32 TEAM = FEMTILE_TEAM, TEAMS = FEMTILE_TEAMS;
 static_assert(TEAM >= N, "a thread has a line of the inside");
 
-extern "C" __global__ void __launch_bounds__(FEMTILE_THREADS)
+extern "C" __global__ void __launch_bounds__(FEMTILE_THREADS, FEMTILE_BLOCKS)
     plane_corrections(T* x, const T* r, const T* modes, Colour colour) {
     FEMTILE_DYNAMIC_SHARED(T, shared);
     const u32 team = threadIdx.x / TEAM, own = threadIdx.x % TEAM, number = blockIdx.x * TEAMS + team;

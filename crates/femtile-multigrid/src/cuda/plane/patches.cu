@@ -23,7 +23,7 @@ static_assert(TEAM >= N, "a thread has a line of the inside");
 // Modes of a patch, then of its sides, [F+, F-, G+, G-][N].
 const u32 SIDES = N * N, OF_TEAM = SIDES + 4 * N;
 
-extern "C" __global__ void __launch_bounds__(FEMTILE_THREADS)
+extern "C" __global__ void __launch_bounds__(FEMTILE_THREADS, FEMTILE_BLOCKS)
     plane_patch(T* x, const T* b, const T* modes, Colour colour) {
     FEMTILE_DYNAMIC_SHARED(T, shared);
     const u32 team = threadIdx.x / TEAM, own = threadIdx.x % TEAM, number = blockIdx.x * TEAMS + team;
