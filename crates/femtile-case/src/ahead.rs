@@ -75,6 +75,15 @@ fn outline(case: &Case, kind: CellKind, cells: Cells) -> impl FnOnce() -> Outlin
     move || Outline::new(kind, cells, space, values.each_ref())
 }
 
+/// Returns the widths of equal cells along each axis, refined some times; none for too many.
+fn widths(cells: &[usize], [lower, upper]: [&[f64]; 2], refine: u32) -> Option<Vec<Vec<f64>>> {
+    let along = |axis: usize| {
+        let n = cells[axis].checked_shl(refine).filter(|n| *n <= MOST_ALONG)?;
+        Some(vec![(upper[axis] - lower[axis]) / n as f64; n])
+    };
+    (0..cells.len()).map(along).collect()
+}
+
 /// Returns the cells that a generator makes, refined some times; none for grids.
 fn generated(generator: &Generator, refine: u32) -> Option<(CellKind, Cells)> {
     let shape = |order: usize| if order == 1 { Cells::Straight } else { Cells::Curved };
@@ -84,16 +93,14 @@ fn generated(generator: &Generator, refine: u32) -> Option<(CellKind, Cells)> {
     };
     Some(match *generator {
         Generator::Box { cells, cell, lower, upper, deform, order } => {
-            let widths = |axis: usize| {
-                let n = cells[axis].checked_shl(refine).filter(|n| *n <= MOST_ALONG)?;
-                Some(vec![(upper[axis] - lower[axis]) / n as f64; n])
-            };
-            let is_box = deform == 0.0 && order == 1;
-            let of_box = is_box.then(|| (0..3).map(widths).collect::<Option<_>>()).flatten();
-            (of_name(cell), of_box.map_or(shape(order), Cells::Box))
+            let of_box = (deform == 0.0 && order == 1).then(|| widths(&cells, [&lower, &upper], refine));
+            (of_name(cell), of_box.flatten().map_or(shape(order), Cells::Box))
         }
         Generator::Square { cell: PlaneCellName::Triangle, .. } => (CellKind::Triangle, Cells::Straight),
-        Generator::Square { order, .. } => (CellKind::Quadrilateral, shape(order)),
+        Generator::Square { cells, lower, upper, deform, order, .. } => {
+            let of_box = (deform == 0.0 && order == 1).then(|| widths(&cells, [&lower, &upper], refine));
+            (CellKind::Quadrilateral, of_box.flatten().map_or(shape(order), Cells::Box))
+        }
         Generator::Grid { .. } => return None,
         Generator::Ball { cell, order, .. } => (of_name(cell), shape(order)),
         Generator::Shell { order, .. } => (CellKind::Hexahedron, shape(order)),

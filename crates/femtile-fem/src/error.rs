@@ -20,15 +20,6 @@ pub enum FemError {
         /// Kind of the cells.
         kind: CellKind,
     },
-    /// Cells of a kind without a matrix-free operator on GPUs.
-    #[error(
-        "matrix-free operators on GPUs are for hexahedra; this mesh has {kind} cells: solve on a CPU, or assemble a \
-         matrix"
-    )]
-    HexahedraOnly {
-        /// Kind of the cells.
-        kind: CellKind,
-    },
     /// An unsupported degree.
     #[error("degree {degree} is not supported on {kind} cells: take 1 to {highest}")]
     Degree {

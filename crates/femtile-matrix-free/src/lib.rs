@@ -13,7 +13,7 @@ mod metric;
 
 pub use cpu::{CellLoop, CellWork, DegreeTransfer, MatrixFree, MatrixFreeConfig, Visit};
 pub use cuda::{
-    CudaDegreeTransfer, CudaMatrixFree, CudaMatrixFreeConfig, LaunchShape, diagonal_programs,
+    CellField, CudaDegreeTransfer, CudaMatrixFree, CudaMatrixFreeConfig, LaunchShape, diagonal_programs,
     operator_programs, specialisations as cuda_specialisations, transfer_program,
 };
 pub use femtile_fem::geometry::{CellRule, MetricEvaluation};

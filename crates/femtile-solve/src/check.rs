@@ -9,59 +9,42 @@ use crate::{
     DeviceChoice, OperatorKind, PreconditionerConfig, Quadrature, SolveError, SolverConfig, SpaceConfig,
 };
 
-/// Chooses the device for a space of `n` unknowns on quadrilaterals or hexahedra; the CPU for settings that GPUs do not
-/// support.
+/// Chooses the device for `n` unknowns on quadrilaterals or hexahedra; the CPU for settings that GPUs do not support.
 ///
 /// # Errors
 /// [`SolveError::Setting`] if a GPU is requested and does not support the settings.
 pub(crate) fn choose(
     (config, boxes): (&SolverConfig, Option<&Boxes>),
     opened: Option<Cuda>,
-    (kind, space, n): (CellKind, &SpaceConfig, usize),
+    n: usize,
     n_threads: usize,
 ) -> Result<Choice, SolveError> {
     let is_open = config.device == DeviceChoice::Auto && opened.is_none();
     let of_boxes = || boxes.and_then(Boxes::lack_of_gpus);
     let gain = || boxes.filter(|_| is_open).and_then(Boxes::gain_of_cpus);
-    let Some(lack) = lack_of_gpus(config, kind).or_else(of_boxes).or_else(gain) else {
+    let Some(lack) = lack_of_gpus(config).or_else(of_boxes).or_else(gain) else {
         return Ok(config.device.choose(opened, n, n_threads));
     };
     if opened.is_some() {
-        return Err(needs_cpu(config, space, &lack));
+        return Err(needs_cpu(&lack));
     }
     let reason = if config.device == DeviceChoice::Cpu { "asked for".into() } else { lack };
     Ok(Choice { device: Chosen::Cpu, reason })
 }
 
-/// Returns what GPUs lack for such cells, if they lack anything.
-pub(crate) fn lack_of_gpus(config: &SolverConfig, kind: CellKind) -> Option<String> {
-    let is_hexahedral = kind == CellKind::Hexahedron;
+/// Returns the setting that GPUs do not support, if there is one.
+pub(crate) fn lack_of_gpus(config: &SolverConfig) -> Option<String> {
     match &config.preconditioner {
         PreconditionerConfig::Gmg(options) if !options.smoother.has_patches() => {
-            return Some("geometric multigrid smooths on patches alone on GPUs".into());
+            Some("geometric multigrid smooths on patches alone on GPUs".into())
         }
-        preconditioner if !is_hexahedral && preconditioner.of_cells().is_some() => {
-            let name = preconditioner.of_cells().unwrap_or_default();
-            return Some(format!("{name} is for hexahedra on GPUs, and this mesh has {kind} cells"));
-        }
-        _ => {}
+        _ => None,
     }
-    (!is_hexahedral && !config.is_assembled()).then(|| {
-        format!("operators without a matrix are for hexahedra on GPUs, and this mesh has {kind} cells")
-    })
 }
 
-/// Returns the error that a GPU does not support a setting.
-fn needs_cpu(config: &SolverConfig, space: &SpaceConfig, lack: &str) -> SolveError {
-    let or = match config.preconditioner {
-        PreconditionerConfig::Gmg(_) => ", or preconditioner = \"jacobi\"",
-        PreconditionerConfig::Pmg(_) if space.components == 1 => {
-            ", or preconditioner = \"jacobi\" and operator = \"assembled\""
-        }
-        _ if space.components == 1 => ", or operator = \"assembled\"",
-        _ => "",
-    };
-    let message = format!("{lack}: use \"cpu\" or \"auto\"{or}");
+/// Returns the error that a GPU does not support geometric multigrid as it is set.
+fn needs_cpu(lack: &str) -> SolveError {
+    let message = format!("{lack}: use \"cpu\" or \"auto\", or preconditioner = \"jacobi\"");
     SolveError::solver("device", message)
 }
 
@@ -136,8 +119,8 @@ fn check_products(config: &SolverConfig, space: &SpaceConfig, kind: CellKind) ->
     if config.metric.is_some() && config.is_assembled() {
         return wrong("metric", of_matrices());
     }
-    if let (DeviceChoice::Cuda(_), Some(lack)) = (config.device, lack_of_gpus(config, kind)) {
-        return Err(needs_cpu(config, space, &lack));
+    if let (DeviceChoice::Cuda(_), Some(lack)) = (config.device, lack_of_gpus(config)) {
+        return Err(needs_cpu(&lack));
     }
     if config.preconditioner.needs_graph_of_mesh() {
         let message = format!(
@@ -187,19 +170,15 @@ mod tests {
     }
 
     #[test]
-    fn a_gpu_that_is_insisted_on_takes_hexahedra_and_matrices() {
-        let plain = on_gpu(PreconditionerConfig::Jacobi);
-        let said = check(&plain, CellKind::Quadrilateral).unwrap_err().to_string();
-        assert!(said.contains("solver.device") && said.contains("quadrilateral"), "{said}");
-        assert!(said.contains("use \"cpu\" or \"auto\", or operator = \"assembled\""), "{said}");
-        for kind in [CellKind::Hexahedron, CellKind::Tetrahedron] {
-            check(&plain, kind).unwrap();
-        }
-        check(&SolverConfig { device: DeviceChoice::Auto, ..plain.clone() }, CellKind::Quadrilateral)
-            .unwrap();
-        let assembled = SolverConfig { operator: OperatorKind::Assembled, ..plain };
-        for config in [assembled, on_gpu(PreconditionerConfig::Amg(AmgOptions::default()))] {
-            check(&config, CellKind::Quadrilateral).unwrap();
+    fn a_gpu_that_is_insisted_on_takes_all_cells() {
+        for kind in [CellKind::Quadrilateral, CellKind::Hexahedron, CellKind::Tetrahedron] {
+            for preconditioner in [
+                PreconditionerConfig::Jacobi,
+                PreconditionerConfig::None,
+                PreconditionerConfig::Amg(AmgOptions::default()),
+            ] {
+                check(&on_gpu(preconditioner), kind).unwrap();
+            }
         }
     }
 
@@ -218,25 +197,21 @@ mod tests {
     }
 
     #[test]
-    fn multigrid_of_cells_says_what_gpus_lack() {
+    fn geometric_multigrid_says_what_gpus_lack() {
         let (pmg, gmg) = (
             PreconditionerConfig::Pmg(PmgOptions::default()),
             PreconditionerConfig::Gmg(GmgOptions::default()),
         );
         let polynomial = GmgOptions { smoother: Smoother::Chebyshev, ..GmgOptions::default() };
-        for (preconditioner, kind, words) in [
-            (pmg.clone(), CellKind::Quadrilateral, "p-multigrid is for hexahedra on GPUs"),
-            (gmg.clone(), CellKind::Quadrilateral, "this mesh has quadrilateral"),
-            (PreconditionerConfig::Gmg(polynomial), CellKind::Hexahedron, "on patches alone"),
-        ] {
-            let config = on_gpu(preconditioner);
+        for kind in [CellKind::Quadrilateral, CellKind::Hexahedron] {
+            let config = on_gpu(PreconditionerConfig::Gmg(polynomial));
             let error = check(&config, kind).unwrap_err().to_string();
-            assert!(error.contains("solver.device") && error.contains(words), "{error}");
+            assert!(error.contains("solver.device") && error.contains("on patches alone"), "{error}");
             assert!(error.contains("\"auto\"") && error.contains("\"jacobi\""), "{error}");
             check(&SolverConfig { device: DeviceChoice::Auto, ..config }, kind).unwrap();
-        }
-        for preconditioner in [pmg, gmg] {
-            check(&on_gpu(preconditioner), CellKind::Hexahedron).unwrap();
+            for preconditioner in [pmg.clone(), gmg.clone()] {
+                check(&on_gpu(preconditioner), kind).unwrap();
+            }
         }
     }
 }

@@ -299,11 +299,9 @@ impl WeakForm<'_> {
         let config = &self.config;
         match &self.kind {
             Kind::Simplices(form) => Ok(config.device.choose(opened, form.mesh.n_nodes(), n_threads)),
-            Kind::Tensor { problems, boxes, space } => {
-                let own = problems[0].space();
-                let n = own.n_dofs() * problems.len();
-                let kind = own.mesh().kind;
-                check::choose((config, boxes.as_ref()), opened, (kind, space, n), n_threads)
+            Kind::Tensor { problems, boxes, .. } => {
+                let n = problems[0].space().n_dofs() * problems.len();
+                check::choose((config, boxes.as_ref()), opened, n, n_threads)
             }
         }
     }

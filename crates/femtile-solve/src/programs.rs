@@ -5,7 +5,7 @@ use femtile_device::cuda::Specialisation;
 use femtile_fem::Coefficient;
 use femtile_fem::assembly::cuda_programs;
 use femtile_matrix_free::{
-    CellRule, MetricEvaluation, Terms, diagonal_programs, operator_programs, transfer_program,
+    CellField, CellRule, MetricEvaluation, Terms, diagonal_programs, operator_programs, transfer_program,
 };
 use femtile_mesh::{CellKind, Mesh};
 use femtile_multigrid::{BoxGrid, multigrid_programs};
@@ -78,7 +78,7 @@ pub struct Outline {
 /// Shapes of cells.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Cells {
-    /// A box of rectangular cells, with their widths along each axis.
+    /// A rectangle or box of rectangular cells, with their widths along each axis.
     Box(Vec<Vec<f64>>),
     /// Cells with straight edges.
     Straight,
@@ -115,26 +115,30 @@ impl Outline {
     fn without_matrix(&self, config: &SolverConfig) -> Vec<Specialisation> {
         let Some([sigma, lambda, _]) = &self.coefficients else { return Vec::new() };
         let SpaceConfig { degree, components, quadrature } = self.space;
-        let (space, rule) = ((degree, components), tensor::rule(quadrature));
+        let field = CellField { dimension: self.kind.dimension(), degree, components };
+        let rule = tensor::rule(quadrature);
         let unless_zero = |of| Some(of).filter(|of: &&Coefficient| of.as_constant() != Some(0.0));
         let terms = Terms { sigma: unless_zero(sigma), lambda: unless_zero(lambda) };
         let cheapest = self.metric(&[sigma.clone(), lambda.clone()]);
-        let finest = || operator_programs::<f64>(space, terms, rule, config.metric.unwrap_or(cheapest));
+        let finest = || operator_programs::<f64>(field, terms, rule, config.metric.unwrap_or(cheapest));
         match (&config.preconditioner, &self.cells) {
             (PreconditionerConfig::Gmg(options), Cells::Box(widths)) => {
                 [self.of_grids(options, widths), finest()].concat()
             }
             (PreconditionerConfig::Pmg(options), _) => {
                 let degrees = tensor::degrees(degree);
-                let of_level = |pair: &[usize]| match options.precision {
-                    LevelPrecision::F32 => of_level::<f32>(pair, terms, rule, cheapest),
-                    LevelPrecision::F64 => of_level::<f64>(pair, terms, rule, cheapest),
+                let of_level = |pair: &[usize]| {
+                    let level = CellField { degree: pair[0], components: 1, ..field };
+                    match options.precision {
+                        LevelPrecision::F32 => of_level::<f32>((level, pair[1]), terms, rule, cheapest),
+                        LevelPrecision::F64 => of_level::<f64>((level, pair[1]), terms, rule, cheapest),
+                    }
                 };
                 degrees.windows(2).flat_map(of_level).chain(finest()).collect()
             }
             (PreconditionerConfig::Jacobi, _) => {
                 let metric = config.metric.unwrap_or(cheapest);
-                [finest(), diagonal_programs::<f64>(space, terms, rule, metric).into()].concat()
+                [finest(), diagonal_programs::<f64>(field, terms, rule, metric).into()].concat()
             }
             _ => finest(),
         }
@@ -150,15 +154,15 @@ impl Outline {
     }
 }
 
-/// Returns the programs of a level of p-multigrid: its degree, and the next lower one.
+/// Returns the programs of a level of p-multigrid: its field, and the next lower degree.
 fn of_level<T: Scalar>(
-    degrees: &[usize],
+    (field, lower): (CellField, usize),
     terms: Terms<'_>,
     rule: CellRule,
     metric: MetricEvaluation,
 ) -> Vec<Specialisation> {
-    let mut programs = operator_programs::<T>((degrees[0], 1), terms, rule, metric);
-    programs.push(transfer_program::<T>([degrees[1], degrees[0]]));
+    let mut programs = operator_programs::<T>(field, terms, rule, metric);
+    programs.push(transfer_program::<T>(field.dimension, [lower, field.degree]));
     programs
 }
 
@@ -184,7 +188,7 @@ pub fn likely_programs(config: &SolverConfig, outline: Option<&Outline>) -> Vec<
     };
     let of_outline = match outline {
         Some(outline) if tensor::is_for(outline.kind) => {
-            match config.is_assembled() || lack_of_gpus(&config, outline.kind).is_some() {
+            match config.is_assembled() || lack_of_gpus(&config).is_some() {
                 true => Vec::new(),
                 false => outline.without_matrix(&config),
             }

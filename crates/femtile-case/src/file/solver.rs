@@ -67,7 +67,7 @@ pub enum PreconditionerName {
     /// boxes, deformed ones too, with u given on whole sides, one at least; on GPUs where hexahedra are of one size.
     Gmg,
     /// p-multigrid, levels in f32 by default: from the degree down to 1 without a matrix, algebraic multigrid below. On
-    /// quadrilaterals and hexahedra of any shape; on GPUs on hexahedra.
+    /// quadrilaterals and hexahedra of any shape.
     Pmg,
 }
 

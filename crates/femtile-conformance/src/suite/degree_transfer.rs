@@ -1,17 +1,17 @@
-//! Transfers between elements of two degrees on hexahedra, held to those of the processor.
+//! Transfers between elements of two degrees, held to those of the processor.
 
 use femtile::device::cpu::vector::Lanes;
 use femtile::device::{Buffer, Cpu, Cuda};
-use femtile::fem::FemError;
 use femtile::fem::dofs::TensorSpace;
 use femtile::linalg::{LinalgError, Transfer};
 use femtile::matrix_free::{CudaDegreeTransfer, DegreeTransfer};
-use femtile::mesh::{CellKind, Mesh};
+use femtile::mesh::Mesh;
 use femtile::sum_factorization::SumFactorization;
 
 use super::Scope;
-use super::matrix_free::{bend, cubes, deformed, ring, side, square};
+use super::matrix_free::{bend, cubes, deformed, ring, side};
 use super::problems::Random;
+use super::quadrilaterals::{band, bent_squares};
 
 fn dot<T: SumFactorization>(x: &[T], y: &[T]) -> f64 {
     x.iter().zip(y).map(|(x, y)| x.to_f64() * y.to_f64()).sum()
@@ -71,10 +71,10 @@ fn check<T: SumFactorization + Lanes>(
 
 /// Cells of any shape, in any arrangement, with and without constrained unknowns.
 pub fn transfers_agree_with_those_of_the_processor(device: &Cuda, scope: &Scope) {
-    let mut meshes = vec![deformed(cubes([3, 2, 2]), bend), ring(5)];
+    let mut meshes = vec![deformed(cubes([3, 2, 2]), bend), ring(5), bent_squares([5, 7]), band()];
     let mut pairs = vec![[1, 2], [2, 3], [2, 4], [1, 3], [3, 5]];
     if scope.has_every_kind {
-        meshes.push(deformed(cubes([7, 5, 6]), bend));
+        meshes.extend([deformed(cubes([7, 5, 6]), bend), bent_squares([37, 23])]);
         pairs.extend([[1, 1], [3, 6], [4, 7], [4, 8], [5, 9], [5, 10]]);
     }
     for mesh in &meshes {
@@ -96,13 +96,8 @@ pub fn spaces_without_free_unknowns_have_transfers(device: &Cuda, _: &Scope) {
     check::<f64>(device, &mesh, [1, 2], [&all[..8], &all], 1e-13);
 }
 
-/// Transfers that a GPU does not support, and vectors of wrong lengths, are refused by name.
-pub fn what_has_no_transfer_is_refused(device: &Cuda, _: &Scope) {
-    let flat = square();
-    let [coarse, fine] = [1, 2].map(|degree| TensorSpace::new(&flat, degree).unwrap());
-    let refused = CudaDegreeTransfer::<f64>::new(device, (&coarse, &[]), (&fine, &[])).unwrap_err();
-    assert!(matches!(refused, FemError::HexahedraOnly { kind: CellKind::Quadrilateral }));
-
+/// Vectors of wrong lengths are refused by name.
+pub fn vectors_of_other_lengths_are_refused(device: &Cuda, _: &Scope) {
     let mesh = cubes([1, 1, 1]);
     let [coarse, fine] = [1, 2].map(|degree| TensorSpace::new(&mesh, degree).unwrap());
     let transfer = CudaDegreeTransfer::<f64>::new(device, (&coarse, &[]), (&fine, &[])).unwrap();

@@ -25,6 +25,7 @@ pub mod memory;
 pub mod merged_cg;
 pub mod patch_assembly;
 pub mod problems;
+pub mod quadrilaterals;
 pub mod refill;
 pub mod samples;
 pub mod tridiagonal;
@@ -278,8 +279,13 @@ macro_rules! matrix_free {
                 what_has_no_operator_is_refused;
             vector_fields: components_agree_with_the_processor, components_of_all_degrees_agree_with_the_processor,
                 iterations_on_components_are_those_of_the_processor, a_field_without_components_is_refused;
+            quadrilaterals: products_on_quadrilaterals_agree_with_the_definition,
+                quadrilaterals_with_lists_agree_with_the_processor,
+                components_on_quadrilaterals_agree_with_the_processor,
+                quadrilaterals_of_all_degrees_agree_with_the_processor,
+                iterations_on_quadrilaterals_are_those_of_the_processor;
             degree_transfer: transfers_agree_with_those_of_the_processor, spaces_without_free_unknowns_have_transfers,
-                what_has_no_transfer_is_refused;
+                vectors_of_other_lengths_are_refused;
         }
     };
 }
@@ -289,7 +295,7 @@ macro_rules! matrix_free {
 macro_rules! box_multigrid {
     ($devices:path, $scope:expr) => {
         $crate::checks! { $devices, $scope;
-            box_multigrid: residuals_on_mapped_cells_agree_with_the_reference, cycles_on_mapped_cells_are_those_of_the_reference, solves_on_mapped_cells_take_the_iterations_of_the_reference, steps_on_mapped_cells_agree_with_the_reference, shapes_of_blocks_change_nothing, steps_of_the_smoother_agree_with_the_reference, steps_of_additive_patches_agree_with_the_reference, free_sides_are_smoothed_as_by_the_reference, cycles_with_free_sides_are_those_of_the_reference, all_ways_to_solve_on_patches_agree,
+            box_multigrid: residuals_in_the_plane_agree_with_the_reference, transfers_in_the_plane_keep_functions_and_integrals, steps_in_the_plane_agree_with_the_reference, surrogates_in_the_plane_agree_with_the_reference, cycles_in_the_plane_are_those_of_the_reference, solves_in_the_plane_take_the_iterations_of_the_reference, residuals_on_mapped_cells_agree_with_the_reference, cycles_on_mapped_cells_are_those_of_the_reference, solves_on_mapped_cells_take_the_iterations_of_the_reference, steps_on_mapped_cells_agree_with_the_reference, shapes_of_blocks_change_nothing, steps_of_the_smoother_agree_with_the_reference, steps_of_additive_patches_agree_with_the_reference, free_sides_are_smoothed_as_by_the_reference, cycles_with_free_sides_are_those_of_the_reference, all_ways_to_solve_on_patches_agree,
                 published_kernels_agree_with_the_fused_kernel, residuals_agree_with_the_reference, transfers_keep_functions_and_integrals,
                 boxes_of_any_extents_take_the_cycle_of_the_reference, full_multigrid_takes_the_cycles_of_the_reference, krylov_methods_take_cycles_and_products, grids_of_other_shapes_are_refused;
         }

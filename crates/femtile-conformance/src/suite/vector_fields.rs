@@ -26,15 +26,15 @@ const MORE_GAUSS: CellRule = CellRule::Gauss { extra: 1 };
 const LOBATTO: CellRule = CellRule::GaussLobatto;
 
 /// An operator on a field.
-struct Case<'a> {
-    mesh: &'a Mesh,
-    degree: usize,
-    components: usize,
-    rule: CellRule,
-    terms: Terms<'a>,
-    metric: Option<MetricEvaluation>,
+pub(super) struct Case<'a> {
+    pub mesh: &'a Mesh,
+    pub degree: usize,
+    pub components: usize,
+    pub rule: CellRule,
+    pub terms: Terms<'a>,
+    pub metric: Option<MetricEvaluation>,
     /// Cells of a block, cells of a group.
-    cut: Option<(usize, usize)>,
+    pub cut: Option<(usize, usize)>,
 }
 
 impl Case<'_> {
@@ -79,7 +79,7 @@ impl Case<'_> {
 
     /// Holds the products and the diagonal to those of the processor, with some unknowns constrained and with none, and a second
     /// product to the bits of the first.
-    fn check<T: Scalar>(&self, device: &Cuda, tolerance: f64) {
+    pub(super) fn check<T: Scalar>(&self, device: &Cuda, tolerance: f64) {
         let (cpu, facets) = (Cpu::new(1).unwrap(), self.facets());
         for constrained in [Vec::new(), side(self.mesh, self.degree, 0)] {
             let wanted = self.on_cpu(&cpu, &constrained, &facets);
@@ -92,6 +92,37 @@ impl Case<'_> {
             self.agree(&products[0], &product(&wanted, &x), tolerance, "product");
             assert!(products[0] == products[1], "bits differ from run to run");
             self.agree(&found.diagonal().unwrap(), &wanted.diagonal(), tolerance, "diagonal");
+        }
+    }
+
+    /// Residuals of conjugate gradients, plain and merged, are those of the processor.
+    pub(super) fn iterates_as_the_processor(&self, device: &Cuda) {
+        let (constrained, mut facets) = (side(self.mesh, self.degree, 0), self.facets());
+        // Far smaller than the cells: the operator stays positive definite.
+        facets.iter_mut().flat_map(|facet| &mut facet.entries).for_each(|entry| *entry *= 1e-4);
+        let (cpu, on_gpu) = (Cpu::new(1).unwrap(), self.on_gpu::<f64>(device, &constrained, &facets));
+        let on_cpu = self.on_cpu(&cpu, &constrained, &facets);
+        let expected = residuals(&on_cpu, |config, x, m, b| {
+            ConjugateGradient::new(config).solve(x, &on_cpu, m, b, &Alone, &mut ()).unwrap().residuals
+        });
+        let plain = residuals(&on_gpu, |config, x, m, b| {
+            ConjugateGradient::new(config).solve(x, &on_gpu, m, b, &Alone, &mut ()).unwrap().residuals
+        });
+        let merged = residuals(&on_gpu, |config, x, m, b| {
+            MergedCg::new(config).solve(x, &on_gpu, m, b, &Alone, &mut ()).unwrap().residuals
+        });
+        assert_eq!(expected.len(), 9);
+        for found in [plain, merged] {
+            assert_eq!(found.len(), expected.len());
+            let mut largest = 0.0_f64;
+            for (found, wanted) in found.iter().zip(&expected) {
+                largest = largest.max(*wanted);
+                assert!(
+                    (found - wanted).abs() <= 1e-10 * largest,
+                    "{}: {found:e} {wanted:e}",
+                    self.components
+                );
+            }
         }
     }
 
@@ -201,29 +232,7 @@ pub fn iterations_on_components_are_those_of_the_processor(device: &Cuda, _: &Sc
         (&ring, (3, 5), GAUSS, Some(MetricEvaluation::Trilinear)),
     ] {
         let case = Case { mesh, degree, components, rule, terms, metric, cut: Some((2, 7)) };
-        let (constrained, mut facets) = (side(mesh, degree, 0), case.facets());
-        // Far smaller than the cells: the operator stays positive definite.
-        facets.iter_mut().flat_map(|facet| &mut facet.entries).for_each(|entry| *entry *= 1e-4);
-        let (cpu, on_gpu) = (Cpu::new(1).unwrap(), case.on_gpu::<f64>(device, &constrained, &facets));
-        let on_cpu = case.on_cpu(&cpu, &constrained, &facets);
-        let expected = residuals(&on_cpu, |config, x, m, b| {
-            ConjugateGradient::new(config).solve(x, &on_cpu, m, b, &Alone, &mut ()).unwrap().residuals
-        });
-        let plain = residuals(&on_gpu, |config, x, m, b| {
-            ConjugateGradient::new(config).solve(x, &on_gpu, m, b, &Alone, &mut ()).unwrap().residuals
-        });
-        let merged = residuals(&on_gpu, |config, x, m, b| {
-            MergedCg::new(config).solve(x, &on_gpu, m, b, &Alone, &mut ()).unwrap().residuals
-        });
-        assert_eq!(expected.len(), 9);
-        for found in [plain, merged] {
-            assert_eq!(found.len(), expected.len());
-            let mut largest = 0.0_f64;
-            for (found, wanted) in found.iter().zip(&expected) {
-                largest = largest.max(*wanted);
-                assert!((found - wanted).abs() <= 1e-10 * largest, "{components}: {found:e} {wanted:e}");
-            }
-        }
+        case.iterates_as_the_processor(device);
     }
 }
 

@@ -79,24 +79,50 @@ fn programs_of_a_coefficient_by_cell_are_announced() {
              [space]\ndegree = {degree}\n\
              [solver]\npreconditioner = \"gmg\"\ngmg = {{ smoother = \"{smoother}\" }}\n"
         );
-        let mesh = "generate = { kind = \"box\", cells = [4, 4, 4], cell = \"hexahedron\" }";
-        let case = WholeCase { name: smoother, mesh: Ok(mesh.into()), rest };
-        announces_what_it_loads("programs_of_a_coefficient_by_cell", &case, |name| {
-            name.contains(" of box_") || name.contains(" of vertex_patch_")
-        });
+        for mesh in [
+            "generate = { kind = \"box\", cells = [4, 4, 4], cell = \"hexahedron\" }",
+            "generate = { kind = \"square\", cells = [4, 8], cell = \"quadrilateral\" }",
+        ] {
+            let case = WholeCase { name: smoother, mesh: Ok(mesh.into()), rest: rest.clone() };
+            announces_what_it_loads("programs_of_a_coefficient_by_cell", &case, |name| {
+                ["box_", "vertex_patch_", "plane_"].iter().any(|start| name.contains(&format!(" of {start}")))
+            });
+        }
     }
 }
 
 #[test]
 fn programs_of_several_components_are_announced() {
-    for preconditioner in ["jacobi", "gmg", "pmg"] {
+    let (cubes, squares) = (
+        "\"box\", cells = [4, 4, 4], cell = \"hexahedron\"",
+        "\"square\", cells = [6, 6], cell = \"quadrilateral\"",
+    );
+    for (cells, preconditioner) in
+        [(cubes, "jacobi"), (cubes, "gmg"), (cubes, "pmg"), (squares, "jacobi"), (squares, "pmg")]
+    {
         let rest = format!(
             "[equation]\nsource = [\"x\", 1]\n[[boundary]]\nwhere = \"xmin\"\ndirichlet = [\"y\", 0]\n\
              [space]\ndegree = 2\ncomponents = 2\n\
              [solver]\npreconditioner = \"{preconditioner}\"\n"
         );
-        let mesh = "generate = { kind = \"box\", cells = [4, 4, 4], cell = \"hexahedron\" }";
-        let case = WholeCase { name: preconditioner, mesh: Ok(mesh.into()), rest };
+        let mesh = format!("generate = {{ kind = {cells} }}");
+        let case = WholeCase { name: preconditioner, mesh: Ok(mesh), rest };
         announces_what_it_loads("programs_of_several_components", &case, |_| true);
+    }
+}
+
+#[test]
+fn programs_of_quadrilaterals_are_announced() {
+    for (shape, preconditioner) in
+        [("", "jacobi"), ("", "pmg"), (", deform = 0.1", "pmg"), (", deform = 0.1, order = 2", "jacobi")]
+    {
+        let rest = format!(
+            "[[boundary]]\nwhere = \"xmin\"\ndirichlet = \"y\"\n[space]\ndegree = 3\n\
+             [solver]\npreconditioner = \"{preconditioner}\"\n"
+        );
+        let mesh =
+            format!("generate = {{ kind = \"square\", cells = [6, 6], cell = \"quadrilateral\"{shape} }}");
+        let case = WholeCase { name: preconditioner, mesh: Ok(mesh), rest };
+        announces_what_it_loads("programs_of_quadrilaterals", &case, |_| true);
     }
 }

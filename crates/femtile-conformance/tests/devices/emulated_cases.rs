@@ -167,17 +167,23 @@ pub(super) fn case_in(folder: &Path, text: &str) -> Case {
     case
 }
 
+/// The same on curved quadrilaterals.
+fn quadrilaterals() -> String {
+    HEXAHEDRA
+        .replace(
+            "\"box\", cell = \"hexahedron\", cells = [2, 3, 2]",
+            "\"square\", cell = \"quadrilateral\", cells = [4, 3]",
+        )
+        .replace("zmax", "xmax")
+        .replace("[0.3, 0.4, 0.5]", "[0.3, 0.4, 0]")
+}
+
 #[test]
 fn elements_of_high_degree_have_the_same_results_on_a_gpu() {
     let Some(device) = gpu("elements_of_high_degree_have_the_same_results_on_a_gpu", PLENTY) else { return };
     let folder = tempfile::tempdir().unwrap();
-    let quadrilaterals = HEXAHEDRA
-        .replace(
-            "\"box\", cell = \"hexahedron\", cells = [2, 3, 2]",
-            "\"square\", cell = \"quadrilateral\", cells = [2, 3]",
-        )
-        .replace("zmax", "xmax")
-        .replace("[0.3, 0.4, 0.5]", "[0.3, 0.4, 0]");
+    let quadrilaterals = quadrilaterals();
+    let straight = quadrilaterals.replace(", order = 2", "").replace("\"1 + x*y\"", "2");
     for (text, solver) in [
         (HEXAHEDRA, ""),
         (HEXAHEDRA, "preconditioner = \"none\""),
@@ -185,6 +191,10 @@ fn elements_of_high_degree_have_the_same_results_on_a_gpu() {
         (&HEXAHEDRA.replace(", order = 2", "").replace("\"1 + x*y\"", "2"), ""),
         (&HEXAHEDRA.replace("degree = 3", "degree = 1"), "preconditioner = \"amg\""),
         (&quadrilaterals, "operator = \"assembled\""),
+        (&quadrilaterals, "preconditioner = \"jacobi\""),
+        (&quadrilaterals.replace("degree = 3", "degree = 8"), "method = \"merged-cg\""),
+        (&straight, "preconditioner = \"none\""),
+        (&straight.replace("deform = 0.1", "deform = 0"), ""),
     ] {
         let case = case_in(folder.path(), &text.replace("[solver]", &format!("[solver]\n{solver}")));
         let on_gpu = femtile_case::run_on(&case, &device, &mut Silent).unwrap();
@@ -245,15 +255,30 @@ fn projections_and_metrics_of_a_case_are_the_same_on_a_gpu() {
 fn p_multigrid_of_a_case_is_the_same_on_a_gpu() {
     let Some(device) = gpu("p_multigrid_of_a_case", PLENTY) else { return };
     let folder = tempfile::tempdir().unwrap();
-    for (degree, solver) in [
-        (2, "preconditioner = \"pmg\""),
-        (3, "preconditioner = \"pmg\"\nmethod = \"gmres\""),
+    let quadrilaterals = quadrilaterals();
+    let components = quadrilaterals
+        .replace("[equation]", "components = 2\n[equation]")
+        .replace("\"sin(3*x) + z\"", "[\"sin(3*x)\", 1]")
+        .replace("\"1 + y\"", "[\"1 + y\", 2]")
+        .replace("value = \"z\"", "value = [\"x\", 0]")
+        .replace("neumann = \"x\"", "neumann = [\"x\", 0]");
+    for (mesh, degree, solver) in [
+        (HEXAHEDRA, 2, "preconditioner = \"pmg\""),
+        (HEXAHEDRA, 3, "preconditioner = \"pmg\"\nmethod = \"gmres\""),
+        (&quadrilaterals, 2, "preconditioner = \"pmg\""),
         (
+            &quadrilaterals.replace(", order = 2", "").replace("\"1 + x*y\"", "2"),
+            7,
+            "preconditioner = \"pmg\"",
+        ),
+        (&components, 3, "preconditioner = \"pmg\""),
+        (
+            HEXAHEDRA,
             4,
             "preconditioner = \"pmg\"\npmg = { precision = \"double\", sweeps = 2 }\namg = { precision = \"double\" }",
         ),
     ] {
-        let text = HEXAHEDRA
+        let text = mesh
             .replace("degree = 3", &format!("degree = {degree}"))
             .replace("[solver]", &format!("[solver]\n{solver}"))
             .replace("1e-13", "1e-12");
@@ -267,27 +292,6 @@ fn p_multigrid_of_a_case_is_the_same_on_a_gpu() {
         assert_eq!((&on_gpu.solve.levels, &on_gpu.citations), (&on_cpu.solve.levels, &on_cpu.citations));
         assert!(on_gpu.device.starts_with("cuda") && on_gpu.kernel_launches > 0);
     }
-    let squares = r#"
-        [mesh]
-        generate = { kind = "square", cell = "quadrilateral", cells = [3, 2] }
-        [space]
-        degree = 2
-        [[boundary]]
-        where = "all"
-        dirichlet = "x"
-        [solver]
-        device = "cuda"
-        preconditioner = "pmg"
-        "#;
-    let error =
-        femtile_case::run_on(&case_in(folder.path(), squares), &device, &mut Silent).unwrap_err().to_string();
-    assert!(
-        error.contains("solver.device") && error.contains("p-multigrid is for hexahedra on GPUs"),
-        "{error}"
-    );
-    let on_cpu =
-        femtile_case::run(&case_in(folder.path(), &squares.replace("cuda", "auto")), &mut Silent).unwrap();
-    assert!(on_cpu.device_reason.contains("p-multigrid is for hexahedra"), "{}", on_cpu.device_reason);
 }
 
 #[test]
@@ -309,40 +313,16 @@ fn a_pure_neumann_problem_of_high_degree_is_solved_on_a_gpu() {
         [solver]
         preconditioner = "jacobi"
         "#;
-    for preconditioner in ["jacobi", "pmg"] {
+    let squares = text.replace(
+        "\"box\", cell = \"hexahedron\", cells = [2, 2, 2]",
+        "\"square\", cell = \"quadrilateral\", cells = [3, 3]",
+    );
+    for (text, preconditioner) in [(text, "jacobi"), (text, "pmg"), (&squares, "jacobi"), (&squares, "pmg")] {
         let case = case_in(folder.path(), &text.replace("jacobi", preconditioner));
         let report = femtile_case::run_on(&case, &device, &mut Silent).unwrap();
         assert!(report.functionals["mean"].abs() < 1e-12 && report.functionals["l2"] < 1e-3);
         assert!(report.kernel_launches > 0 && report.device.starts_with("cuda"));
     }
-}
-
-#[test]
-fn what_a_gpu_lacks_for_high_degree_is_refused_with_what_to_take() {
-    let Some(device) = gpu("what_a_gpu_lacks_for_high_degree", PLENTY) else { return };
-    let folder = tempfile::tempdir().unwrap();
-    let quadrilaterals = r#"
-        [mesh]
-        generate = { kind = "square", cell = "quadrilateral", cells = [2, 2] }
-        [space]
-        degree = 2
-        [[boundary]]
-        where = "all"
-        dirichlet = 0
-        [solver]
-        device = "auto"
-        "#;
-    for text in [quadrilaterals, &quadrilaterals.replace("auto", "cuda")] {
-        let error = femtile_case::run_on(&case_in(folder.path(), text), &device, &mut Silent)
-            .unwrap_err()
-            .to_string();
-        for words in ["solver.device", "quadrilateral", "operator = \"assembled\""] {
-            assert!(error.contains(words), "{error}");
-        }
-    }
-    let case = case_in(folder.path(), quadrilaterals);
-    let on_cpu = femtile_case::run(&case, &mut Silent).unwrap();
-    assert!(on_cpu.device_reason.contains("for hexahedra on GPUs"), "{}", on_cpu.device_reason);
 }
 
 #[test]

@@ -210,9 +210,13 @@ fn complaint(name: &str, change: impl Fn(&str, &str) -> String + Send + Sync + '
             suite::patch_assembly::patches_share_rows_that_agree_with_the_reference(&device, &scope);
             return;
         }
-        if name == "matrix_free.cu" {
+        if name == "hexahedra.cuh" {
             suite::matrix_free::products_agree_with_the_definition(&device, &scope);
             suite::matrix_free::merged_cg_goes_the_way_of_plain_cg(&device, &scope);
+            return;
+        }
+        if name == "quadrilaterals.cuh" {
+            suite::quadrilaterals::products_on_quadrilaterals_agree_with_the_definition(&device, &scope);
             return;
         }
         if name == "fields.cuh" {
@@ -254,6 +258,18 @@ fn complaint(name: &str, change: impl Fn(&str, &str) -> String + Send + Sync + '
         }
         if name == "box_mapped.cu" {
             suite::box_multigrid::residuals_on_mapped_cells_agree_with_the_reference(&device, &scope);
+            return;
+        }
+        if name == "plane_operator.cu" || name == "plane_mapped.cu" {
+            suite::box_multigrid::residuals_in_the_plane_agree_with_the_reference(&device, &scope);
+            return;
+        }
+        if name == "plane_transfer.cu" {
+            suite::box_multigrid::transfers_in_the_plane_keep_functions_and_integrals(&device, &scope);
+            return;
+        }
+        if name == "plane_patch.cu" || name == "plane_corrections.cu" {
+            suite::box_multigrid::steps_in_the_plane_agree_with_the_reference(&device, &scope);
             return;
         }
         if name == "box_transfer.cu" {

@@ -6,9 +6,10 @@
 /// `[kronbichler2022]`, section 2.2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum MetricEvaluation {
-    /// Stored per cell, seven numbers; for cells with a constant metric.
+    /// Stored per cell, seven numbers, four on quadrilaterals; for cells with a constant metric.
     Constant,
-    /// Computed at every point from the eight corners of a cell; for trilinear cells and coefficients constant by cell.
+    /// Computed at every point from the corners of a cell; for trilinear cells, on GPUs also bilinear ones, and coefficients
+    /// constant by cell.
     Trilinear,
     /// Computed at every point from 27 points of a cell; for cells of order at most two and coefficients constant by
     /// cell.

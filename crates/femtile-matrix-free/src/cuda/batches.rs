@@ -13,16 +13,47 @@ use femtile_fem::dofs::TensorSpace;
 /// Stands for no cell, no list, no unknown.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// Entities of a hexahedron.
-const ENTITIES: usize = 27;
-/// Words per cell, as in the kernel: first unknowns of its entities, targets of their values, marks, a list.
-const WORDS: usize = 64;
-const TARGETS: usize = ENTITIES;
-const ADDED: usize = 54;
-const SHARED: usize = 55;
-const CONSTRAINED: usize = 56;
-const LIST: usize = 57;
-const METRIC: usize = 58;
+/// The words of a cell, as in the kernel: first unknowns of its entities, targets of their values, marks, a list and the
+/// place of its metric.
+#[derive(Debug, Clone, Copy)]
+struct Words {
+    /// Number of entities.
+    entities: usize,
+}
+
+impl Words {
+    fn of(space: &TensorSpace<'_>) -> Self {
+        Self { entities: 3usize.pow(space.dimension() as u32) }
+    }
+
+    fn len(self) -> usize {
+        (self.metric() + 1).next_multiple_of(8)
+    }
+
+    fn targets(self) -> usize {
+        self.entities
+    }
+
+    fn added(self) -> usize {
+        2 * self.entities
+    }
+
+    fn shared(self) -> usize {
+        self.added() + 1
+    }
+
+    fn constrained(self) -> usize {
+        self.added() + 2
+    }
+
+    fn list(self) -> usize {
+        self.added() + 3
+    }
+
+    fn metric(self) -> usize {
+        self.added() + 4
+    }
+}
 
 /// Cells of a space, distributed to thread blocks.
 ///
@@ -35,7 +66,7 @@ pub(super) struct Batches {
     pub begins: Vec<u32>,
     /// Position of the cell at each place of each batch, or [`NONE`].
     pub slots: Vec<u32>,
-    /// `[slots][WORDS]`.
+    /// Words of the cells of all slots, of the same number each.
     pub words: Vec<u32>,
     /// All unknowns of irregular cells.
     pub lists: Vec<u32>,
@@ -43,13 +74,15 @@ pub(super) struct Batches {
 }
 
 /// Entities that several groups have, first faces, then edges, then vertices, and the start of their shares in the
-/// order of summation.
+/// order of summation. The faces of quadrilaterals are their edges.
 #[derive(Debug, Default)]
 pub(super) struct Shares {
     /// Number of stored shares.
     pub len: usize,
     /// Numbers of faces, edges and vertices.
     pub counts: [usize; 3],
+    /// Unknowns of a face and of an edge.
+    pub lengths: [usize; 2],
     /// First row of each.
     pub rows: Vec<u32>,
     /// The part of `places` of each edge and vertex: `[n_edges + n_vertices + 1]`; faces have two places each.
@@ -68,12 +101,14 @@ fn too_many_shares(n_shares: u64) -> LinalgError {
     LinalgError::Setting { field: "cells_per_group", message }
 }
 
-/// Returns the number of unknowns of each entity.
-pub(super) fn lengths(degree: usize) -> [u32; ENTITIES] {
-    std::array::from_fn(|entity| {
-        let inner = (0..3).filter(|&axis| entity / 3usize.pow(axis) % 3 == 1).count();
-        (degree as u32 - 1).pow(inner as u32)
-    })
+/// Returns the number of unknowns of each entity of a cell.
+pub(super) fn lengths(space: &TensorSpace<'_>) -> Vec<u32> {
+    let d = space.dimension() as u32;
+    let of_entity = |entity: usize| {
+        let inner = (0..d).filter(|&axis| entity / 3usize.pow(axis) % 3 == 1).count();
+        (space.degree() as u32 - 1).pow(inner as u32)
+    };
+    (0..3usize.pow(d)).map(of_entity).collect()
 }
 
 impl Batches {
@@ -124,13 +159,19 @@ impl Batches {
         units: &[u32],
         constrained: &[u32],
     ) -> Result<(), LinalgError> {
-        let lengths = lengths(space.degree());
+        let (layout, lengths) = (Words::of(space), lengths(space));
         let (is_constrained, owners) = (space.marks(constrained), owners(space, units, &lengths));
         let is_shared = |first: u32| owners[first as usize].load(Ordering::Relaxed) == SEVERAL;
-        let entities =
-            Entities { space, units, lengths, is_constrained: &is_constrained, is_shared: &is_shared };
-        self.words = zeroed_vec(self.slots.len() * WORDS);
-        let groups = self.groups(cells);
+        let entities = Entities {
+            space,
+            layout,
+            units,
+            lengths,
+            is_constrained: &is_constrained,
+            is_shared: &is_shared,
+        };
+        self.words = zeroed_vec(self.slots.len() * layout.len());
+        let groups = self.groups(cells, layout);
         let write = |met: &mut Met, (slots, words): (&[u32], &mut [u32])| entities.write(met, slots, words);
         let mut found: Vec<OfGroup> = groups.into_par_iter().map_init(Met::default, write).collect();
         let mut before = Before::default();
@@ -138,24 +179,26 @@ impl Batches {
         if before.n_shares > u64::from(u32::MAX) {
             return Err(too_many_shares(before.n_shares));
         }
-        let groups = self.groups(cells).into_par_iter().zip(&places);
-        groups.for_each(|((slots, words), before)| before.shift(slots, words));
+        let groups = self.groups(cells, layout).into_par_iter().zip(&places);
+        groups.for_each(|((slots, words), before)| before.shift(slots, words, layout));
         self.lists = found.iter().flat_map(|group| &group.lists).copied().collect();
         found.par_iter_mut().zip(&places).for_each(|(group, before)| {
             group.runs.iter_mut().for_each(|run| run.1 += before.n_shares as u32);
         });
         let runs = found.into_iter().map(|group| group.runs).collect::<Vec<_>>().concat();
-        self.shares = Shares::new(runs, before.n_shares as usize, lengths[4]);
+        let per_edge = space.degree() - 1;
+        let lengths = if space.dimension() == 3 { [per_edge * per_edge, per_edge] } else { [per_edge, 1] };
+        self.shares = Shares::new(runs, before.n_shares as usize, lengths);
         Ok(())
     }
 
     /// Returns the slots and the words of each group.
-    fn groups(&mut self, cells: usize) -> Vec<(&[u32], &mut [u32])> {
+    fn groups(&mut self, cells: usize, layout: Words) -> Vec<(&[u32], &mut [u32])> {
         let (mut slots, mut words) = (self.slots.as_slice(), self.words.as_mut_slice());
         let of_group = |ends: &[u32]| {
             let n = (ends[1] - ends[0]) as usize * cells;
             let own = slots.split_off(..n).unwrap_or_default();
-            (own, words.split_off_mut(..n * WORDS).unwrap_or_default())
+            (own, words.split_off_mut(..n * layout.len()).unwrap_or_default())
         };
         self.begins.windows(2).map(of_group).collect()
     }
@@ -170,8 +213,10 @@ impl Batches {
 /// Data of the words of cells.
 struct Entities<'a, S> {
     space: &'a TensorSpace<'a>,
+    layout: Words,
     units: &'a [u32],
-    lengths: [u32; ENTITIES],
+    /// Unknowns of each entity of a cell.
+    lengths: Vec<u32>,
     /// By unknown.
     is_constrained: &'a [bool],
     /// Whether several units have the entity with this first unknown.
@@ -190,19 +235,19 @@ struct OfGroup {
 impl<S: Fn(u32) -> bool> Entities<'_, S> {
     /// Writes the words of the cells of a group, with numbers that begin at 0.
     fn write(&self, met: &mut Met, slots: &[u32], words: &mut [u32]) -> OfGroup {
-        let mut group = OfGroup::default();
-        met.reset(slots.len() * ENTITIES);
-        for (&position, words) in slots.iter().zip(words.chunks_exact_mut(WORDS)) {
-            words[LIST] = NONE;
+        let (mut group, layout) = (OfGroup::default(), self.layout);
+        met.reset(slots.len() * layout.entities);
+        for (&position, words) in slots.iter().zip(words.chunks_exact_mut(layout.len())) {
+            words[layout.list()] = NONE;
             if position == NONE {
-                words[..2 * ENTITIES].fill(NONE);
+                words[..layout.added()].fill(NONE);
                 continue;
             }
-            words[METRIC] = group.n_cells;
+            words[layout.metric()] = group.n_cells;
             group.n_cells += 1;
             self.write_cell(met, position as usize, words, &mut group);
             if let Some(list) = self.space.irregular(position as usize) {
-                words[LIST] = group.lists.len() as u32;
+                words[layout.list()] = group.lists.len() as u32;
                 group.lists.extend_from_slice(list);
             }
         }
@@ -210,21 +255,21 @@ impl<S: Fn(u32) -> bool> Entities<'_, S> {
     }
 
     fn write_cell(&self, met: &mut Met, position: usize, words: &mut [u32], group: &mut OfGroup) {
-        let own = self.units[position];
+        let (own, layout) = (self.units[position], self.layout);
         for (entity, (&first, &len)) in self.space.firsts(position).iter().zip(&self.lengths).enumerate() {
             words[entity] = first;
-            words[TARGETS + entity] = first;
+            words[layout.targets() + entity] = first;
             if len == 0 {
                 continue;
             }
             if self.is_constrained[first as usize] {
-                words[CONSTRAINED] |= 1 << entity;
+                words[layout.constrained()] |= 1 << entity;
                 continue;
             }
             let is_shared = (self.is_shared)(first);
             let [_, unit, target] = met.entry(first);
             if *unit == own {
-                words[ADDED] |= 1 << entity;
+                words[layout.added()] |= 1 << entity;
             } else {
                 (*unit, *target) = (own, first);
                 if is_shared {
@@ -233,8 +278,8 @@ impl<S: Fn(u32) -> bool> Entities<'_, S> {
                     group.n_shares += u64::from(len);
                 }
             }
-            words[SHARED] |= u32::from(is_shared) << entity;
-            words[TARGETS + entity] = *target;
+            words[layout.shared()] |= u32::from(is_shared) << entity;
+            words[layout.targets() + entity] = *target;
         }
     }
 }
@@ -258,15 +303,15 @@ impl Before {
     }
 
     /// Makes the numbers of a group those of all groups.
-    fn shift(&self, slots: &[u32], words: &mut [u32]) {
-        let cells = slots.iter().zip(words.chunks_exact_mut(WORDS)).filter(|(slot, _)| **slot != NONE);
+    fn shift(&self, slots: &[u32], words: &mut [u32], layout: Words) {
+        let cells = slots.iter().zip(words.chunks_exact_mut(layout.len())).filter(|(slot, _)| **slot != NONE);
         for (_, words) in cells {
-            words[METRIC] += self.n_cells;
-            if words[LIST] != NONE {
-                words[LIST] += self.n_listed;
+            words[layout.metric()] += self.n_cells;
+            if words[layout.list()] != NONE {
+                words[layout.list()] += self.n_listed;
             }
-            let is_shared = words[SHARED];
-            let targets = words[TARGETS..TARGETS + ENTITIES].iter_mut().enumerate();
+            let is_shared = words[layout.shared()];
+            let targets = words[layout.targets()..layout.added()].iter_mut().enumerate();
             let of_shares = targets.filter(|(entity, _)| is_shared >> entity & 1 == 1);
             of_shares.for_each(|(_, target)| *target += self.n_shares as u32);
         }
@@ -274,11 +319,11 @@ impl Before {
 }
 
 impl Shares {
-    /// Creates the shares from runs; `of_face` is the number of unknowns of a face.
-    fn new(mut runs: Vec<Run>, len: usize, of_face: u32) -> Self {
+    /// Creates the shares from runs; `lengths` are the unknowns of a face and of an edge.
+    fn new(mut runs: Vec<Run>, len: usize, lengths: [usize; 2]) -> Self {
         runs.par_sort_unstable();
         let parts: Vec<ByKind> =
-            parts_of(&runs).into_par_iter().map(|runs| ByKind::of_runs(runs, of_face)).collect();
+            parts_of(&runs).into_par_iter().map(|runs| ByKind::of_runs(runs, lengths)).collect();
         let ByKind { faces, others: [edges, vertices] } = ByKind::joined(parts);
         let counts = [faces.len(), edges.rows.len(), vertices.rows.len()];
         let of_faces = || faces.iter().map(|face| face[0]);
@@ -289,6 +334,7 @@ impl Shares {
         Self {
             len,
             counts,
+            lengths,
             rows: of_faces().chain(edges.rows).chain(vertices.rows).collect(),
             begins: std::iter::once(n_of_faces).chain(ends).collect(),
             places: faces
@@ -323,12 +369,13 @@ struct ByKind {
 }
 
 impl ByKind {
-    /// Sorts the entities of runs by kind; `of_face` is the number of unknowns of a face.
-    fn of_runs(runs: &[Run], of_face: u32) -> Self {
-        let (per_edge, mut found) = (of_face.isqrt(), Self::default());
+    /// Sorts the entities of runs by kind; `lengths` are the unknowns of a face and of an edge.
+    fn of_runs(runs: &[Run], lengths: [usize; 2]) -> Self {
+        let ([of_face, per_edge], mut found) = (lengths.map(|len| len as u32), Self::default());
         for runs in runs.chunk_by(|a, b| a.0 == b.0) {
             match runs {
-                // In degree two all entities have one unknown; one with two shares counts as a face.
+                // In degree two all entities have one unknown; one with two shares counts as a face. Edges of quadrilaterals
+                // with more shares count as vertices.
                 [first, second] if first.2 == of_face => found.faces.push([first.0, first.1, second.1]),
                 // A face with more shares counts as one edge per row.
                 _ => {
@@ -381,7 +428,7 @@ impl Others {
 const SEVERAL: u32 = u32::MAX - 1;
 
 /// Returns the unit of each entity, by its first unknown.
-fn owners(space: &TensorSpace<'_>, units: &[u32], lengths: &[u32; ENTITIES]) -> Vec<AtomicU32> {
+fn owners(space: &TensorSpace<'_>, units: &[u32], lengths: &[u32]) -> Vec<AtomicU32> {
     let owners: Vec<AtomicU32> = (0..space.n_dofs()).into_par_iter().map(|_| AtomicU32::new(NONE)).collect();
     parallel::for_each(units.len(), 256, |position| {
         let own = units[position];
@@ -402,7 +449,7 @@ fn every(n_cells: usize, size: usize) -> Vec<usize> {
 }
 
 /// Returns the ends of groups of at most `most` cells, and at least half as many, cut at the largest leap of the
-/// space-filling curve: there it leaves a cube, so groups share few unknowns.
+/// space-filling curve: there it leaves a cube or square, so groups share few unknowns.
 fn cuts(space: &TensorSpace<'_>, most: usize) -> Vec<usize> {
     let n_cells = space.n_cells();
     let centre = |position: usize| -> [f64; 3] {

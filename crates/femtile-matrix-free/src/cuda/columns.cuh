@@ -1,7 +1,7 @@
-// Columns of nodes along the third axis of a cell, one per thread.
+// Columns of nodes along the last axis of a cell, one per thread.
 //
 // The unknowns of an entity (vertex, edge, face, interior) are consecutive; a column meets three entities: below,
-// inside, above.
+// inside, above. In two dimensions columns have y = 0.
 #pragma once
 #include "femtile.cuh"
 

@@ -8,6 +8,17 @@ use femtile_fem::geometry::MetricEvaluation;
 const WARP: usize = 32;
 const SCHEDULERS: usize = 4;
 
+/// Cells of an operator, and components of its field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CellField {
+    /// Axes of the cells: 2 or 3.
+    pub dimension: usize,
+    /// Degree of the polynomials along each axis.
+    pub degree: usize,
+    /// Components of the field.
+    pub components: usize,
+}
+
 /// Launch shape: the distribution of cells to threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct LaunchShape {
@@ -50,6 +61,9 @@ impl LaunchShape {
     pub(super) fn of(variant: &Variant) -> Self {
         let &Variant { degree, rule, metric, together, .. } = variant;
         let n = rule.n_points(degree);
+        if variant.dimension == 2 {
+            return Self::of_quadrilaterals(variant);
+        }
         let cells = match n {
             ..=2 => 32,
             3 | 4 => 8,
@@ -61,37 +75,64 @@ impl LaunchShape {
         let of_lines = warps(n, tables::is_collocated(degree, rule), metric);
         let most = if variant.has_more() { of_lines.min(3) } else { of_lines };
         if together == 1 {
-            return Self { cells, blocks: 1 }.with_warps(n, most);
+            return Self { cells, blocks: 1 }.with_warps(n * n, most);
         }
         let of_cell = variant.shared_bytes_of_cell::<f64>();
         let cells = cells.min(MOST_OF_BLOCK / of_cell).max(1);
         let shape = Self { cells, blocks: 1 };
-        let resident = SHARED / (cells * of_cell + SHARED_PER_BLOCK);
         // Seven points beside the nodes spill with four warps.
         let most = if n == 7 { most.min(3) } else { most };
-        shape.with_warps(n, most.min(resident * shape.threads(n) / (SCHEDULERS * WARP)).max(1))
+        shape.with_shared(n * n, most, of_cell)
     }
 
-    /// Returns the shape with as many blocks per multiprocessor as leave each scheduler this number of warps.
-    fn with_warps(self, n_points: usize, warps: usize) -> Self {
-        Self { blocks: (SCHEDULERS * warps * WARP / self.threads(n_points)).max(1), ..self }
+    /// Chooses the shape on quadrilaterals: two warps a block, of as many cells as fit.
+    fn of_quadrilaterals(variant: &Variant) -> Self {
+        let (n, of_cell) = (variant.n_points(), variant.shared_bytes_of_cell::<f64>());
+        let cells = (2 * WARP / n).min(MOST_OF_BLOCK / of_cell).max(1);
+        let of_lines = match n * variant.together {
+            ..=4 => 8,
+            5 | 6 => 6,
+            7 | 8 => 5,
+            9..=12 => 4,
+            13..=18 => 3,
+            _ => 2,
+        };
+        Self { cells, blocks: 1 }.with_shared(n, of_lines, of_cell)
     }
 
-    /// Returns the threads of a block.
-    pub(super) fn threads(self, n_points: usize) -> usize {
-        (self.cells * n_points * n_points).next_multiple_of(32)
+    /// Returns the shape with at most this number of warps per scheduler, and no more than have shared memory.
+    fn with_shared(self, of_cell: usize, warps: usize, bytes_of_cell: usize) -> Self {
+        let resident = SHARED / (self.cells * bytes_of_cell + SHARED_PER_BLOCK);
+        let most = resident * self.threads(of_cell) / (SCHEDULERS * WARP);
+        self.with_warps(of_cell, warps.min(most).max(1))
+    }
+
+    /// Returns the shape with as many blocks per multiprocessor as leave each scheduler this number of warps, for this number of
+    /// threads per cell.
+    fn with_warps(self, of_cell: usize, warps: usize) -> Self {
+        Self { blocks: (SCHEDULERS * warps * WARP / self.threads(of_cell)).max(1), ..self }
+    }
+
+    /// Returns the threads of a block with this number of threads per cell.
+    pub(super) fn threads(self, of_cell: usize) -> usize {
+        (self.cells * of_cell).next_multiple_of(WARP)
     }
 }
 
-/// Returns the tensors of a component in shared memory where several are computed at the same time, as `FIELD` of the kernel.
-pub(super) fn tensors(has_stiffness: bool, has_mass: bool) -> usize {
-    if has_stiffness { 3 + usize::from(has_mass) } else { 1 }
+/// Returns the tensors of a component in shared memory where several are computed at the same time, as `TENSORS` of the kernel.
+pub(super) fn tensors(dimension: usize, has_stiffness: bool, has_mass: bool) -> usize {
+    match dimension {
+        2 => 1 + usize::from(has_stiffness),
+        _ if has_stiffness => 3 + usize::from(has_mass),
+        _ => 1,
+    }
 }
 
 /// Returns the number of components that are computed at the same time, a divisor of all, where one of several takes `of_one`
 /// bytes of a cell.
-pub(super) fn together(n_points: usize, components: usize, of_one: usize) -> usize {
-    let most = if n_points <= 6 { 4 } else { 3 };
+pub(super) fn together(n_points: usize, field: CellField, of_one: usize) -> usize {
+    let CellField { dimension, components, .. } = field;
+    let most = if n_points <= [9, 6][dimension - 2] { 4 } else { 3 };
     let most = most.min(MOST_OF_CELL / of_one);
     (1..=most).rev().find(|&together| components.is_multiple_of(together)).unwrap_or(1)
 }

@@ -1,5 +1,5 @@
-// Transfers between elements of two degrees on the same hexahedra: values of the coarser shape functions at the finer
-// nodes, and the transpose.
+// Transfers between elements of two degrees on the same quadrilaterals or hexahedra: values of the coarser shape functions
+// at the finer nodes, and the transpose.
 //
 // A team of threads handles a cell, a thread handles a line in registers. A finer unknown belongs to the first cell
 // that has it, so no two cells write the same. Contributions to a coarser unknown are stored per cell, and degree_sum
@@ -11,13 +11,16 @@
 
 // Threads per team and teams per block.
 const u32 TEAM = FEMTILE_TEAM, TEAMS = FEMTILE_TEAMS;
-// Nodes along an axis of a finer and a coarser cell, and nodes of a coarser cell.
-const u32 FINE = FEMTILE_FINE + 1, COARSE = FEMTILE_COARSE + 1, COARSE_NODES = COARSE * COARSE * COARSE;
-// Entry (x, y, z) of a tensor in shared memory: x + ROW y + LAYER z, with coarser nodes along z. Rows are odd, so that
-// threads with a row each have few bank conflicts.
-const u32 ROW = FINE | 1, LAYER = FINE * ROW, TENSOR = COARSE * LAYER;
-// Words of a cell: first unknowns of its 27 entities and the start of its list.
-const u32 CELL_WORDS = 28, LIST = 27;
+// Nodes along an axis of a finer and a coarser cell, and along the second of three axes.
+const u32 DIMENSION = FEMTILE_DIMENSION, FINE = FEMTILE_FINE + 1, COARSE = FEMTILE_COARSE + 1;
+const u32 FINE_SECOND = DIMENSION == 3 ? FINE : 1, COARSE_SECOND = DIMENSION == 3 ? COARSE : 1;
+// Nodes of a layer across the last axis, and of a coarser cell.
+const u32 FINE_LAYER = FINE * FINE_SECOND, COARSE_LAYER = COARSE * COARSE_SECOND, COARSE_NODES = COARSE * COARSE_LAYER;
+// Entry (x, y, z) of a tensor in shared memory: x + ROW y + LAYER z, with coarser nodes along the last axis; in two dimensions
+// LAYER = ROW. Rows are odd, so that threads with a row each have few bank conflicts.
+const u32 ROW = FINE | 1, LAYER = FINE_SECOND * ROW, TENSOR = COARSE * LAYER;
+// Words of a cell: first unknowns of its entities and the start of its list.
+const u32 LIST = DIMENSION == 3 ? 27 : 9, CELL_WORDS = LIST + 1, OF_LAYER = LIST / 3;
 
 struct Raise {
     static const u32 ROWS = FINE, COLUMNS = COARSE;
@@ -34,7 +37,7 @@ struct Cells {
     u64 n;
 };
 
-// The part of a finer cell along a column of the third axis.
+// The part of a finer cell along a column of the last axis.
 struct FineColumn : EntityColumn<FEMTILE_FINE> {
     u32 firsts[3];
     const u32* list;
@@ -42,7 +45,7 @@ struct FineColumn : EntityColumn<FEMTILE_FINE> {
     __device__ inline FineColumn(const Cells& cells, u32 cell, u32 x, u32 y) : EntityColumn<FEMTILE_FINE>(x, y) {
         const u32* const words = cells.words + (u64)cell * CELL_WORDS;
 #pragma unroll
-        for (u32 d = 0; d < 3; ++d) firsts[d] = __ldg(words + entity + 9 * d);
+        for (u32 d = 0; d < 3; ++d) firsts[d] = __ldg(words + entity + OF_LAYER * d);
         const u32 begin = __ldg(words + LIST);
         list = begin == NOTHING ? 0 : cells.lists + begin + node;
     }
@@ -51,7 +54,7 @@ struct FineColumn : EntityColumn<FEMTILE_FINE> {
     __device__ inline u32 unknown(u32 k) const {
         const u32 first = firsts[digit(k)];
         if (first == NOTHING) return NOTHING;
-        return list ? __ldg(list + FINE * FINE * k) : first + place_of(k);
+        return list ? __ldg(list + FINE_LAYER * k) : first + place_of(k);
     }
 };
 
@@ -70,7 +73,7 @@ struct Place {
     }
 };
 
-// A line of a team, of n times m nodes along the other axes.
+// A line of a team, of n times m nodes along the other axes; m is 1 in two dimensions.
 struct Line {
     u32 p, q;
     bool is_there;
@@ -88,13 +91,13 @@ extern "C" __global__ void __launch_bounds__(FEMTILE_THREADS) degree_prolong(T* 
     const Place place(shared, cells);
     T* const values = place.values;
 
-    const Line loaded(place, COARSE, COARSE);
+    const Line loaded(place, COARSE, COARSE_SECOND);
     if (loaded.is_there) {
         const u32* const unknowns = cells.coarse + (u64)place.cell * COARSE_NODES + loaded.p + loaded.q * COARSE;
         T coarse[COARSE];
 #pragma unroll
         for (u32 k = 0; k < COARSE; ++k) {
-            const u32 unknown = __ldg(unknowns + k * COARSE * COARSE);
+            const u32 unknown = __ldg(unknowns + k * COARSE_LAYER);
             coarse[k] = unknown == NOTHING ? (T)0 : __ldg(e + unknown);
         }
         store_line(values + loaded.p + loaded.q * ROW, coarse, LAYER);
@@ -105,15 +108,17 @@ extern "C" __global__ void __launch_bounds__(FEMTILE_THREADS) degree_prolong(T* 
         contract_line<Raise>(line, line, 1);
     }
     __syncthreads();
+#if FEMTILE_DIMENSION == 3
     const Line along_y(place, FINE, COARSE);
     if (along_y.is_there) {
         T* const line = values + along_y.p + along_y.q * LAYER;
         contract_line<Raise>(line, line, ROW);
     }
     __syncthreads();
-    const Line along_z(place, FINE, FINE);
-    if (along_z.is_there) {
-        const FineColumn column(cells, place.cell, along_z.p, along_z.q);
+#endif
+    const Line last(place, FINE, FINE_SECOND);
+    if (last.is_there) {
+        const FineColumn column(cells, place.cell, last.p, last.q);
         T coarse[COARSE], fine[FINE], before[FINE];
         // All loads are issued before the first store.
 #pragma unroll
@@ -121,7 +126,7 @@ extern "C" __global__ void __launch_bounds__(FEMTILE_THREADS) degree_prolong(T* 
             const u32 unknown = column.unknown(k);
             before[k] = unknown == NOTHING ? (T)0 : x[unknown];
         }
-        load_line(coarse, values + along_z.p + along_z.q * ROW, LAYER);
+        load_line(coarse, values + last.p + last.q * ROW, LAYER);
         contract<Raise>(fine, coarse);
 #pragma unroll
         for (u32 k = 0; k < FINE; ++k) {
@@ -138,25 +143,27 @@ extern "C" __global__ void __launch_bounds__(FEMTILE_THREADS) degree_restrict(T*
     T* const values = place.values;
     T coarse[COARSE], fine[FINE];
 
-    const Line along_z(place, FINE, FINE);
-    if (along_z.is_there) {
-        const FineColumn column(cells, place.cell, along_z.p, along_z.q);
+    const Line last(place, FINE, FINE_SECOND);
+    if (last.is_there) {
+        const FineColumn column(cells, place.cell, last.p, last.q);
 #pragma unroll
         for (u32 k = 0; k < FINE; ++k) {
             const u32 unknown = column.unknown(k);
             fine[k] = unknown == NOTHING ? (T)0 : __ldg(r + unknown);
         }
         contract<Lower>(coarse, fine);
-        store_line(values + along_z.p + along_z.q * ROW, coarse, LAYER);
+        store_line(values + last.p + last.q * ROW, coarse, LAYER);
     }
     __syncthreads();
+#if FEMTILE_DIMENSION == 3
     const Line along_y(place, FINE, COARSE);
     if (along_y.is_there) {
         T* const line = values + along_y.p + along_y.q * LAYER;
         contract_line<Lower>(line, line, ROW);
     }
     __syncthreads();
-    const Line along_x(place, COARSE, COARSE);
+#endif
+    const Line along_x(place, COARSE, COARSE_SECOND);
     if (along_x.is_there) {
         load_line(fine, values + along_x.p * ROW + along_x.q * LAYER, 1);
         contract<Lower>(coarse, fine);

@@ -1,4 +1,4 @@
-//! Prolongation and restriction between spaces of two degrees on one mesh of hexahedra, cell by cell.
+//! Prolongation and restriction between spaces of two degrees on one mesh of quadrilaterals or hexahedra, cell by cell.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -6,7 +6,6 @@ use femtile_device::cuda::{Kernel, Launch, Program, Read, STRIDED_HEADER, Specia
 use femtile_device::{Buffer, Cuda, Scalar, parallel, part};
 use femtile_element::tensor::Lagrange;
 use femtile_linalg::{LinalgError, Transfer, need};
-use femtile_mesh::CellKind;
 
 use super::batches::{NONE, lengths};
 use super::operator::address;
@@ -22,13 +21,11 @@ static TRANSFER: Program = Program {
 };
 /// Approximate threads of a block.
 const THREADS: u32 = 128;
-/// Words of a finer cell, as in the kernel: first unknowns of its entities, start of its list.
-const WORDS: usize = 28;
 
 type OfCells<T> = (Write<T>, Read<T>, Structure);
 type Sum<T> = (Write<T>, Read<T>, Read<u32>, Read<u32>, u64);
 
-/// Interpolation from a space on hexahedra to one of higher degree on the same mesh, and its transpose, on a GPU.
+/// Interpolation from a space on quadrilaterals or hexahedra to one of higher degree on the same mesh, and its transpose, on a GPU.
 ///
 /// The same map as [`DegreeTransfer`](crate::DegreeTransfer): a finer unknown is written by the first cell that has its
 /// node. Constrained unknowns are read as zero; on the finer level they stay unchanged, on the coarser level they
@@ -36,27 +33,30 @@ type Sum<T> = (Write<T>, Read<T>, Read<u32>, Read<u32>, u64);
 /// second kernel in the order of cells, so results have the same bits in every run.
 ///
 /// # Cost
-/// For degrees $q$ and $p$ and a cell, prolongation reads $(q + 1)^3$ numbers of 4 bytes, as many values and 112 bytes,
-/// and reads and writes $p^3$ values. Restriction reads 112 bytes and $p^3$ values, writes and reads $(q + 1)^3$
-/// values, reads as many numbers, and writes $q^3$ values. $O(p)$ operations per unknown.
+/// For degrees $q$ and $p$ and a cell of dimension $d$, prolongation reads $(q + 1)^d$ numbers of 4 bytes, as many values and
+/// 112 bytes (40 on quadrilaterals), and reads and writes $p^d$ values. Restriction reads these bytes and $p^d$ values, writes
+/// and reads $(q + 1)^d$ values, reads as many numbers, and writes $q^d$ values. $O(p)$ operations per unknown.
 /// # Source
 /// `[fehn2020]`.
 #[derive(Debug)]
 pub struct CudaDegreeTransfer<T: Scalar> {
     device: Cuda,
+    /// Axes of the cells.
+    dimension: usize,
     /// Degrees of the coarser and the finer space.
     degrees: [usize; 2],
     n_fine: usize,
     n_cells: usize,
-    /// Words of the finer cells, `[n_cells][WORDS]`, and all unknowns of irregular ones.
+    /// Words of the finer cells, `[n_cells][3^d + 1]`: first unknowns of entities and the start of a list; all unknowns of
+    /// irregular ones.
     words: Buffer<u32, Cuda>,
     lists: Buffer<u32, Cuda>,
-    /// Unknowns of the coarser cells: `[n_cells][(q + 1)^3]`.
+    /// Unknowns of the coarser cells: `[n_cells][(q + 1)^d]`.
     coarse: Buffer<u32, Cuda>,
     /// Places of each coarser unknown among these, from `begins[i]` to `begins[i + 1]`.
     begins: Buffer<u32, Cuda>,
     places: Buffer<u32, Cuda>,
-    /// Contributions of cells: `[n_cells][(q + 1)^3]`.
+    /// Contributions of cells: `[n_cells][(q + 1)^d]`.
     parts: Mutex<Buffer<T, Cuda>>,
 }
 
@@ -64,8 +64,7 @@ impl<T: Scalar> CudaDegreeTransfer<T> {
     /// Creates the transfer to a space of at least the same degree. Constrained degrees of freedom are whole entities.
     ///
     /// # Errors
-    /// [`FemError::HexahedraOnly`] on quadrilaterals, [`FemError::TooManyDofs`] if the unknowns of all cells cannot be
-    /// numbered with 32 bits; errors of the device.
+    /// [`FemError::TooManyDofs`] if the unknowns of all cells cannot be numbered with 32 bits; errors of the device.
     ///
     /// # Panics
     /// If the spaces have different cells, the first has the higher degree, or constrained unknowns lie outside their
@@ -75,10 +74,6 @@ impl<T: Scalar> CudaDegreeTransfer<T> {
         (coarse, coarse_constrained): (&TensorSpace<'_>, &[u32]),
         (fine, fine_constrained): (&TensorSpace<'_>, &[u32]),
     ) -> Result<Self, FemError> {
-        let kind = fine.mesh().kind;
-        if kind != CellKind::Hexahedron {
-            return Err(FemError::HexahedraOnly { kind });
-        }
         assert!(coarse.order() == fine.order(), "spaces on one mesh");
         assert!(coarse.degree() <= fine.degree(), "from the lower degree");
         let n_entries = coarse.n_cells() * coarse.dofs_per_cell();
@@ -86,12 +81,14 @@ impl<T: Scalar> CudaDegreeTransfer<T> {
         if n_entries.max(n_listed) >= NONE as usize {
             return Err(FemError::TooManyDofs { n_dofs: n_entries.max(n_listed) as f64 });
         }
-        device.prepare(vec![program::<T>([coarse.degree(), fine.degree()])]);
+        let (dimension, degrees) = (fine.dimension(), [coarse.degree(), fine.degree()]);
+        device.prepare(vec![program::<T>(dimension, degrees)]);
         let (words, lists) = part("own entities", || own(fine, fine_constrained));
         let unknowns = part("unknowns of cells", || unknowns(coarse, coarse_constrained));
         let (begins, places) = part("places of unknowns", || places(&unknowns, coarse.n_dofs()));
         Ok(Self {
-            degrees: [coarse.degree(), fine.degree()],
+            dimension,
+            degrees,
             n_fine: fine.n_dofs(),
             n_cells: fine.n_cells(),
             words: Buffer::from_vec(device, words)?,
@@ -113,13 +110,14 @@ impl<T: Scalar> CudaDegreeTransfer<T> {
             address(&self.coarse),
             self.n_cells as u64,
         ]);
-        let shape = LaunchShape::of(self.degrees);
+        let shape = LaunchShape::of(self.dimension, self.degrees);
         let launch = Launch::line(self.n_cells.div_ceil(shape.teams), shape.threads as u32)
             .shared(shape.shared_bytes::<T>());
         let kernel = Kernel::<OfCells<T>>::new(name);
+        let program = program::<T>(self.dimension, self.degrees);
         // SAFETY: words, lists and numbers are unknowns of the spaces of the vectors; `parts` has an entry per node of
         // each coarser cell; no two cells write the same finer unknown.
-        Ok(unsafe { self.device.launch(&program::<T>(self.degrees), &kernel, launch, (to, from, cells)) }?)
+        Ok(unsafe { self.device.launch(&program, &kernel, launch, (to, from, cells)) }?)
     }
 }
 
@@ -146,7 +144,7 @@ impl<T: Scalar> Transfer<T, Cuda> for CudaDegreeTransfer<T> {
         let n = self.n_coarse();
         let arguments = (b.write(), parts.read(), self.begins.read(), self.places.read(), n as u64);
         let kernel = Kernel::<Sum<T>>::new("degree_sum");
-        let program = program::<T>(self.degrees);
+        let program = program::<T>(self.dimension, self.degrees);
         // SAFETY: b has an entry per coarser unknown, and places lie within `parts`.
         Ok(unsafe { self.device.launch(&program, &kernel, Launch::over(n, THREADS), arguments) }?)
     }
@@ -164,11 +162,12 @@ struct LaunchShape {
 }
 
 impl LaunchShape {
-    fn of([coarse, fine]: [usize; 2]) -> Self {
+    fn of(dimension: usize, [coarse, fine]: [usize; 2]) -> Self {
         let n = fine + 1;
-        let team = n * n;
+        let team = n.pow(dimension as u32 - 1);
         let teams = (THREADS as usize / team).max(1);
-        let tensor = (coarse + 1) * n * (n | 1);
+        let layer = if dimension == 3 { n * (n | 1) } else { n | 1 };
+        let tensor = (coarse + 1) * layer;
         Self { team, teams, threads: (team * teams).next_multiple_of(32), tensor }
     }
 
@@ -177,12 +176,13 @@ impl LaunchShape {
     }
 }
 
-/// Returns the program of a [`CudaDegreeTransfer`] between two degrees, the lower one first.
-pub fn program<T: Scalar>([coarse, fine]: [usize; 2]) -> Specialisation {
+/// Returns the program of a [`CudaDegreeTransfer`] between two degrees, the lower one first, on cells of a dimension.
+pub fn program<T: Scalar>(dimension: usize, [coarse, fine]: [usize; 2]) -> Specialisation {
     let values = Lagrange::gauss_lobatto(coarse).values(Lagrange::gauss_lobatto(fine).nodes());
-    let shape = LaunchShape::of([coarse, fine]);
+    let shape = LaunchShape::of(dimension, [coarse, fine]);
     TRANSFER
         .of::<T>()
+        .define("FEMTILE_DIMENSION", dimension)
         .define("FEMTILE_COARSE", coarse)
         .define("FEMTILE_FINE", fine)
         .define("FEMTILE_TEAM", shape.team)
@@ -194,17 +194,20 @@ pub fn program<T: Scalar>([coarse, fine]: [usize; 2]) -> Specialisation {
 /// Returns programs for a few pairs of degrees, for checks that compile them.
 pub(super) fn specialisations() -> Vec<Specialisation> {
     let pairs = [[1, 2], [2, 3], [2, 4], [4, 8], [5, 10]];
-    pairs.into_iter().flat_map(|degrees| [program::<f64>(degrees), program::<f32>(degrees)]).collect()
+    let of_pair = |degrees| {
+        [2, 3].into_iter().flat_map(move |d| [program::<f64>(d, degrees), program::<f32>(d, degrees)])
+    };
+    pairs.into_iter().flat_map(of_pair).collect()
 }
 
 /// Returns the words of the cells, and lists of the irregular ones: an entity belongs to the first cell that has it, to
 /// none if it is constrained.
 fn own(space: &TensorSpace<'_>, constrained: &[u32]) -> (Vec<u32>, Vec<u32>) {
-    let lengths = lengths(space.degree());
-    let mut is_taken = space.marks(constrained);
-    let mut words = vec![NONE; space.n_cells() * WORDS];
+    let lengths = lengths(space);
+    let (n_words, mut is_taken) = (lengths.len() + 1, space.marks(constrained));
+    let mut words = vec![NONE; space.n_cells() * n_words];
     let mut lists = Vec::new();
-    for (position, words) in words.chunks_exact_mut(WORDS).enumerate() {
+    for (position, words) in words.chunks_exact_mut(n_words).enumerate() {
         let entities = space.firsts(position).iter().zip(&lengths).enumerate();
         for (entity, (&first, _)) in entities.filter(|(_, (_, len))| **len > 0) {
             if !std::mem::replace(&mut is_taken[first as usize], true) {
@@ -212,7 +215,7 @@ fn own(space: &TensorSpace<'_>, constrained: &[u32]) -> (Vec<u32>, Vec<u32>) {
             }
         }
         if let Some(list) = space.irregular(position) {
-            words[WORDS - 1] = lists.len() as u32;
+            words[n_words - 1] = lists.len() as u32;
             lists.extend_from_slice(list);
         }
     }

@@ -1,19 +1,24 @@
-// The diagonal of the operator of sigma grad u . grad v + lambda u v on hexahedra, computed cell by cell:
+// The diagonal of the operator of sigma grad u . grad v + lambda u v on quadrilaterals or hexahedra, computed cell by cell:
 //   d_i = sum over points q of  sum_ab G_ab(q) d_a phi_i(q) d_b phi_i(q) + mu(q) phi_i(q)^2.
 // Shape functions are products, so each entry of G is contracted with products of two 1-D tables along each axis:
 // values times values, slopes times values, slopes times slopes.
 //
 // Blocks, batches, columns of threads and places of sums are those of matrix_free_apply. All components have the same
-// diagonal, which is computed once. The loop over entries is not
-// unrolled: it runs once a solve, and would take seconds to compile.
+// diagonal, which is computed once. The loop over entries is not unrolled: it runs once a solve, and would take seconds to
+// compile.
 #include "femtile.cuh"
 #include "lines.cuh"
 #include "gather_scatter.cuh"
 #include "metric.cuh"
 #include "diagonal_tables.cuh"
 
-// Axes of the entries: xx, yy, zz, yz, xz, xy, and those of mu, which are none.
+// Axes of the entries, and those of mu, which are none.
+#if FEMTILE_DIMENSION == 3
 __constant__ u32 AXES[7][2] = {{0, 0}, {1, 1}, {2, 2}, {1, 2}, {0, 2}, {0, 1}, {3, 3}};
+#else
+__constant__ u32 AXES[4][2] = {{0, 0}, {1, 1}, {0, 1}, {2, 2}};
+#endif
+const u32 LAST = DIMENSION - 1;
 
 // to_i = sum_q table_qi from_q for the product of tables with this number of slopes.
 __device__ inline void contract_squares(T (&to)[N], const T (&from)[Q], u32 n_slopes) {
@@ -40,7 +45,7 @@ extern "C" __global__ void __launch_bounds__(FEMTILE_THREADS) matrix_free_diagon
     FEMTILE_DYNAMIC_SHARED(T, shared);
     const u32 cell = threadIdx.x / LAYER_POINTS, within = threadIdx.x % LAYER_POINTS;
     const bool is_thread = cell < FEMTILE_CELLS;
-    const u32 slot = is_thread ? cell : 0, a = within % Q, b = within / Q;
+    const u32 slot = is_thread ? cell : 0, a = within % Q, b = DIMENSION == 3 ? within / Q : 0;
     const bool is_column = is_thread && a < N && b < N;
     const Column column(is_column ? a : 0, is_column ? b : 0);
     T* const values = shared + slot * FIELD;
@@ -53,30 +58,34 @@ extern "C" __global__ void __launch_bounds__(FEMTILE_THREADS) matrix_free_diagon
         words += FEMTILE_CELLS * CELL_WORDS;
         T sums[1][N] = {}, before[1][N] = {};
 #pragma unroll 1
-        for (u32 entry = FEMTILE_STIFFNESS ? 0 : 6; entry < (FEMTILE_MASS ? 7 : 6); ++entry) {
+        for (u32 entry = FEMTILE_STIFFNESS ? 0 : OF_TENSOR; entry < OF_TENSOR + FEMTILE_MASS; ++entry) {
             const u32 first = AXES[entry][0], second = AXES[entry][1];
             T* const column_of_points = values + a + b * ROW;
 #pragma unroll 1
             for (u32 k = 0; k < Q; ++k) {
-                T slopes[1][3] = {{(T)(first == 0), (T)(first == 1), (T)(first == 2)}};
-                const T mu = is_active ? of_cell.act(slopes, k) : (T)0;
-                const T(&g)[3] = slopes[0];
-                const T of_axes = second == 0 ? g[0] : second == 1 ? g[1] : second == 2 ? g[2] : mu;
+                T slopes[1][DIMENSION];
+#pragma unroll
+                for (u32 d = 0; d < DIMENSION; ++d) slopes[0][d] = (T)(first == d);
+                T of_axes = is_active ? of_cell.act(slopes, k) : (T)0;
+#pragma unroll
+                for (u32 d = 0; d < DIMENSION; ++d) of_axes = second == d ? slopes[0][d] : of_axes;
                 // Entries beside the diagonal count twice.
-                if (is_active) column_of_points[k * LAYER] = (first == second ? (T)1 : (T)2) * of_axes;
+                if (is_active) column_of_points[k * COLUMN] = (first == second ? (T)1 : (T)2) * of_axes;
             }
-            if (is_active) contract_squares_line(column_of_points, LAYER, (first == 2) + (second == 2));
+            if (is_active) contract_squares_line(column_of_points, COLUMN, (first == LAST) + (second == LAST));
             __syncthreads();
+#if FEMTILE_DIMENSION == 3
             if (is_active && b < N) {
                 contract_squares_line(values + a + b * LAYER, ROW, (first == 1) + (second == 1));
             }
             __syncthreads();
+#endif
             if (is_node) contract_squares_line(values + a * ROW + b * LAYER, 1, (first == 0) + (second == 0));
             __syncthreads();
             // From here to the next barrier a thread has its own column alone.
             if (is_node) {
 #pragma unroll
-                for (u32 k = 0; k < N; ++k) sums[0][k] += values[a + b * ROW + k * LAYER];
+                for (u32 k = 0; k < N; ++k) sums[0][k] += values[a + b * ROW + k * COLUMN];
             }
         }
         if (is_node) {

@@ -1,8 +1,11 @@
-// The operator on several components of a cell at the same time.
+// The operator on several components of a hexahedron at the same time.
 //
 // Tensors stay in shared memory from step to step, so registers hold the lines of one component at a time, and at a point the
 // metric is read once for all components.
 #pragma once
+#include "hexahedron_places.cuh"
+#include "metric.cuh"
+#include "product.cuh"
 
 // Calls `act` with the start of the tensors of each component, one after the other.
 template <typename Act>

@@ -3,8 +3,13 @@
 #include "columns.cuh"
 #include "lines.cuh"
 
-// Words of a cell: first unknowns of the 27 entities, targets of their values, and marks, a bit per entity.
-const u32 CELL_WORDS = 64, TARGETS = 27, ADDED = 54, SHARED_MARKS = 55, CONSTRAINED = 56, LIST = 57, METRIC_CELL = 58;
+// Entities of a cell, and those of a layer across the last axis.
+const u32 ENTITIES = DIMENSION == 3 ? 27 : 9, OF_LAYER = ENTITIES / 3;
+
+// Words of a cell: first unknowns of the entities, targets of their values, and marks, a bit per entity.
+const u32 TARGETS = ENTITIES, ADDED = 2 * ENTITIES, SHARED_MARKS = ADDED + 1, CONSTRAINED = ADDED + 2, LIST = ADDED + 3;
+const u32 NODES_OF_LAYER = DIMENSION == 3 ? N * N : N;
+const u32 METRIC_CELL = ADDED + 4, CELL_WORDS = DIMENSION == 3 ? 64 : 24;
 
 // The part of a cell along a column.
 struct CellColumn {
@@ -19,14 +24,14 @@ struct CellColumn {
     __device__ inline bool is_free(u32 d) const { return (marks >> (6 + d) & 1) == 0; }
 };
 
-// A column of nodes in any cell.
+// A column of nodes in any cell; `y` is 0 in two dimensions.
 struct Column : EntityColumn<P> {
     __device__ inline Column(u32 x, u32 y) : EntityColumn<P>(x, y) {}
 
     __device__ inline CellColumn of_cell(const u32* words) const {
         CellColumn cell;
 #pragma unroll
-        for (u32 d = 0; d < 3; ++d) cell.firsts[d] = __ldg(words + entity + 9 * d);
+        for (u32 d = 0; d < 3; ++d) cell.firsts[d] = __ldg(words + entity + OF_LAYER * d);
         cell.marks = marks(words, ADDED) | marks(words, SHARED_MARKS) << 3 | marks(words, CONSTRAINED) << 6;
         cell.list = FEMTILE_LISTS ? __ldg(words + LIST) : NOTHING;
         return cell;
@@ -34,13 +39,13 @@ struct Column : EntityColumn<P> {
 
     __device__ inline u32 marks(const u32* words, u32 word) const {
         const u32 bits = __ldg(words + word) >> entity;
-        return (bits & 1) | (bits >> 8 & 2) | (bits >> 16 & 4);
+        return (bits & 1) | (bits >> (OF_LAYER - 1) & 2) | (bits >> (2 * OF_LAYER - 2) & 4);
     }
 
     // Place of node k in its entity.
     __device__ inline u32 place(const CellColumn& cell, const u32* lists, u32 k) const {
         if (FEMTILE_LISTS && cell.list != NOTHING) {
-            return __ldg(lists + (u64)cell.list + node + N * N * k) - cell.firsts[digit(k)];
+            return __ldg(lists + (u64)cell.list + node + NODES_OF_LAYER * k) - cell.firsts[digit(k)];
         }
         return place_of(k);
     }
@@ -67,7 +72,7 @@ struct Targets {
 
     __device__ inline Targets(T* y, T* shares, const Column& column, const u32* words) : y(y), shares(shares) {
 #pragma unroll
-        for (u32 d = 0; d < 3; ++d) places[d] = __ldg(words + TARGETS + column.entity + 9 * d);
+        for (u32 d = 0; d < 3; ++d) places[d] = __ldg(words + TARGETS + column.entity + OF_LAYER * d);
     }
 
     // First component of node k.

@@ -4,20 +4,25 @@
 #include "contract.cuh"
 #include "tables.cuh"
 
-// Nodes and points along an axis, and points of a layer.
-const u32 P = FEMTILE_DEGREE, N = P + 1, Q = FEMTILE_POINTS, LAYER_POINTS = Q * Q;
+// Axes, nodes and points along each, and points of a layer across the last axis: one per column.
+const u32 DIMENSION = FEMTILE_DIMENSION, P = FEMTILE_DEGREE, N = P + 1, Q = FEMTILE_POINTS;
+const u32 LAYER_POINTS = DIMENSION == 3 ? Q * Q : Q;
 
 // Components of a field, whose values at a node are consecutive, and those that are computed at the same time, for which the
 // metric is read once.
 const u32 COMPONENTS = FEMTILE_COMPONENTS, TOGETHER = FEMTILE_TOGETHER;
 
-// Entry (x, y, z) of a tensor in shared memory: x + ROW y + LAYER z. Rows are odd, so that neighbours that read a row
-// each, with y fastest, have no bank conflicts.
-const u32 ROW = Q | 1, LAYER = Q * ROW, TENSOR = Q * LAYER;
+// Entry (x, y, z) of a tensor in shared memory: x + ROW y + LAYER z, with z absent in two dimensions. Rows are odd, so that
+// neighbours that read a row each, with y fastest, have no bank conflicts. A column has the stride COLUMN.
+const u32 ROW = Q | 1, LAYER = Q * ROW, COLUMN = DIMENSION == 3 ? LAYER : ROW, TENSOR = Q * COLUMN;
 
-// Entries of the tensors of a component: values and slopes along two axes. Of several components, slopes along the third axis
-// lie there too, in place of the values where these are not wanted any more.
-const u32 FIELD = (TOGETHER == 1 ? 3 : FEMTILE_STIFFNESS ? 3 + FEMTILE_MASS : 1) * TENSOR;
+// Tensors of a component. On hexahedra values and slopes along two axes; of several components, slopes along the third axis
+// lie there too, in place of the values where these are not wanted any more. On quadrilaterals values and slopes along x.
+const u32 TENSORS = DIMENSION == 2 ? 1 + FEMTILE_STIFFNESS
+    : TOGETHER == 1                ? 3
+    : FEMTILE_STIFFNESS            ? 3 + FEMTILE_MASS
+                                   : 1;
+const u32 FIELD = TENSORS * TENSOR;
 
 // Whether enough registers are left to prefetch.
 const bool IS_EAGER = Q < 11;

@@ -80,10 +80,11 @@ fn fill<T: Scalar>(
         batches.slots.iter().filter(|slot| **slot != NONE).map(|&slot| slot as usize).collect();
     let write_cell = |workspace: &mut Workspace, (to, position): (&mut [T], usize)| match variant.metric {
         MetricEvaluation::Constant => {
-            write(to, &metrics.constant(position, &mut workspace.0)?);
+            let entries = metrics.constant(position, &mut workspace.0)?;
+            to.iter_mut().zip(variant.entries()).for_each(|(to, &entry)| *to = T::from_f64(entries[entry]));
             Ok(())
         }
-        MetricEvaluation::Trilinear => trilinear(metrics, space, position, workspace, to),
+        MetricEvaluation::Trilinear => of_corners(metrics, space, position, workspace, to),
         _ => stored(metrics, variant, position, workspace, to),
     };
     let cells = filled.chunks_exact_mut(numbers).zip(positions).collect();
@@ -95,7 +96,7 @@ fn write<T: Scalar>(to: &mut [T], from: &[f64]) {
     to.iter_mut().zip(from).for_each(|(to, &from)| *to = T::from_f64(from));
 }
 
-/// Returns the stored metric: `[plane][entry][point of the plane]`.
+/// Returns the stored metric: `[layer][entry][point of the layer]`.
 fn stored<T: Scalar>(
     metrics: &Metrics<'_>,
     variant: &Variant,
@@ -104,19 +105,18 @@ fn stored<T: Scalar>(
     to: &mut [T],
 ) -> Result<(), FemError> {
     metrics.at_points(position, scratch, found)?;
-    let layer = variant.n_points().pow(2);
-    let kept = if variant.has_stiffness { 0..6 + usize::from(variant.has_mass) } else { 6..7 };
-    let planes = to.chunks_exact_mut(kept.len() * layer).zip(found.chunks_exact(layer));
-    for (to, entries) in planes {
-        for (to, e) in to.chunks_exact_mut(layer).zip(kept.clone()) {
+    let (layer, kept) = (variant.layer_points(), variant.stored_entries());
+    let layers = to.chunks_exact_mut(kept.len() * layer).zip(found.chunks_exact(layer));
+    for (to, entries) in layers {
+        for (to, &e) in to.chunks_exact_mut(layer).zip(kept) {
             to.iter_mut().zip(entries).for_each(|(to, entries)| *to = T::from_f64(entries[e]));
         }
     }
     Ok(())
 }
 
-/// Returns corners, σ as xx, yy, zz, yz, xz, xy, and λ.
-fn trilinear<T: Scalar>(
+/// Returns corners, σ as xx, yy, zz, yz, xz, xy, or xx, yy, xy in two dimensions, and λ.
+fn of_corners<T: Scalar>(
     metrics: &Metrics<'_>,
     space: &TensorSpace<'_>,
     position: usize,
@@ -124,10 +124,18 @@ fn trilinear<T: Scalar>(
     to: &mut [T],
 ) -> Result<(), FemError> {
     let (sigma, lambda) = metrics.coefficients(position, scratch)?;
-    for (corner, &node) in space.corners(position).iter().enumerate() {
-        write(&mut to[3 * corner..3 * corner + 3], &space.mesh().points[node as usize]);
+    let (d, corners) = (space.dimension(), space.corners(position));
+    let (of_corners, of_terms) = to.split_at_mut(d * corners.len());
+    for (to, &node) in of_corners.chunks_exact_mut(d).zip(corners) {
+        write(to, &space.mesh().points[node as usize][..d]);
     }
-    write(&mut to[24..30], &sigma);
-    to[30] = T::from_f64(lambda);
+    let [xx, yy, _, _, _, xy] = sigma;
+    match d {
+        2 => write(of_terms, &[xx, yy, xy, lambda]),
+        _ => {
+            write(&mut of_terms[..6], &sigma);
+            of_terms[6] = T::from_f64(lambda);
+        }
+    }
     Ok(())
 }

@@ -13,7 +13,7 @@ mod operator;
 mod program;
 mod tables;
 
-pub use config::{CudaMatrixFreeConfig, LaunchShape};
+pub use config::{CellField, CudaMatrixFreeConfig, LaunchShape};
 pub use degree_transfer::{CudaDegreeTransfer, program as transfer_program};
 pub use operator::CudaMatrixFree;
 pub use program::{diagonal_programs, operator_programs, specialisations};

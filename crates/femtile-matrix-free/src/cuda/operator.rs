@@ -5,10 +5,9 @@ use femtile_device::{Buffer, Cuda, Element, Scalar, part};
 use femtile_linalg::hooks::{CudaHook, Hook};
 use femtile_linalg::vector::VectorKernels;
 use femtile_linalg::{LinalgError, LinearOperator};
-use femtile_mesh::CellKind;
 
 use super::batches::Batches;
-use super::config::{CudaMatrixFreeConfig, LaunchShape};
+use super::config::{CellField, CudaMatrixFreeConfig, LaunchShape};
 use super::facets::Facets;
 use super::metric::{self, MetricBuffer};
 use super::program::{self, ROWS, Variant, sums};
@@ -30,7 +29,7 @@ type DiagonalOf<T> = (Write<T>, Write<T>, Read<u32>, Read<u32>, Read<u32>, Struc
 type Keep<T> = (Write<T>, Read<T>, Read<u32>, u64, Structure);
 type Post<T> = (Read<T>, Read<T>, u64, Structure);
 
-/// The matrix-free operator of ∫ σ∇u·∇v + λuv on the hexahedra of a [`TensorSpace`], on a GPU.
+/// The matrix-free operator of ∫ σ∇u·∇v + λuv on the quadrilaterals or hexahedra of a [`TensorSpace`], on a GPU.
 ///
 /// $$ A = \sum_e R_e^\mathsf{T} B^\mathsf{T} \left( D^\mathsf{T} G_e D + \mu_e \right) B R_e $$
 ///
@@ -40,8 +39,8 @@ type Post<T> = (Read<T>, Read<T>, u64, Structure);
 /// share are stored separately and summed by a second kernel. All orders are fixed: products have the same bits in every run.
 ///
 /// # Cost
-/// Reads x, the metric and 256 bytes per cell, writes y; for values that groups share, some 24 bytes more each. $12 (p
-/// + 1)$ multiplications and additions per point for slopes.
+/// Reads x, the metric and 256 bytes per hexahedron or 96 per quadrilateral, writes y; for values that groups share, some 24
+/// bytes more each. $4 d (p + 1)$ multiplications and additions per point for slopes in $d$ dimensions.
 /// # Source
 /// `[kronbichler2022]`, section 2. Differs: groups store shared values separately, instead of atomics or colouring.
 #[derive(Debug)]
@@ -58,6 +57,8 @@ pub struct CudaMatrixFree<T: Scalar> {
     shares: Mutex<Buffer<T, Cuda>>,
     /// Faces, edges and vertices that groups share.
     shared: [usize; 3],
+    /// Unknowns of a face and of an edge.
+    per_shared: [usize; 2],
     rows: Buffer<u32, Cuda>,
     row_begins: Buffer<u32, Cuda>,
     places: Buffer<u32, Cuda>,
@@ -72,8 +73,8 @@ impl<T: Scalar> CudaMatrixFree<T> {
     /// `constrained` are whole entities, ascending: a vertex, or the interior of an edge or face.
     ///
     /// # Errors
-    /// [`FemError::HexahedraOnly`] on quadrilaterals, [`FemError::Inverted`] for folded cells, [`FemError::TooManyDofs`] if the
-    /// rows of all components cannot be numbered with 32 bits; errors of coefficients, settings and the device.
+    /// [`FemError::Inverted`] for folded cells, [`FemError::TooManyDofs`] if the rows of all components cannot be numbered with
+    /// 32 bits; errors of coefficients, settings and the device.
     pub fn new(
         device: &Cuda,
         space: &TensorSpace<'_>,
@@ -82,10 +83,6 @@ impl<T: Scalar> CudaMatrixFree<T> {
         constrained: &[u32],
         config: CudaMatrixFreeConfig,
     ) -> Result<Self, FemError> {
-        let kind = space.mesh().kind;
-        if kind != CellKind::Hexahedron {
-            return Err(FemError::HexahedraOnly { kind });
-        }
         if config.components == 0 {
             let message = "a field has one component at least".into();
             return Err(LinalgError::Setting { field: "components", message }.into());
@@ -96,11 +93,11 @@ impl<T: Scalar> CudaMatrixFree<T> {
         }
         let metrics = part("metrics", || Metrics::new(space, terms, rule))?;
         let metric = part("choice of metric", || choose_metric(&metrics, space, config.metric))?;
-        let space_and_components = (space.degree(), config.components);
-        let own = Variant::of(space_and_components, terms, rule, (metric, space.n_irregular() > 0));
+        let field =
+            CellField { dimension: space.dimension(), degree: space.degree(), components: config.components };
+        let own = Variant::of(field, terms, rule, (metric, space.n_irregular() > 0));
         let shape = config.shape.unwrap_or(own.shape);
-        let per_group =
-            config.cells_per_group.unwrap_or_else(|| cells_per_group(space.n_cells(), space.degree(), shape));
+        let per_group = config.cells_per_group.unwrap_or_else(|| cells_per_group(space, shape));
         let variant = Variant { shape, ..own };
         device.prepare(program::all::<T>(&variant));
         let cut = || Batches::new(space, (shape.cells, per_group), config.components, constrained);
@@ -116,6 +113,7 @@ impl<T: Scalar> CudaMatrixFree<T> {
             lists: Buffer::from_host(device, &batches.lists)?,
             shares: Mutex::new(Buffer::zeros(device, shares.len * config.components)?),
             shared: shares.counts,
+            per_shared: shares.lengths,
             rows: Buffer::from_host(device, &shares.rows)?,
             row_begins: Buffer::from_host(device, &shares.begins)?,
             places: Buffer::from_host(device, &shares.places)?,
@@ -211,9 +209,8 @@ impl<T: Scalar> CudaMatrixFree<T> {
         if shares.is_empty() {
             return Ok(());
         }
-        let per_edge = self.variant.degree - 1;
-        let [n_faces, n_edges, n_vertices] = self.shared;
-        let n_rows = n_faces * per_edge * per_edge + n_edges * per_edge + n_vertices;
+        let ([n_faces, n_edges, n_vertices], [per_face, per_edge]) = (self.shared, self.per_shared);
+        let n_rows = n_faces * per_face + n_edges * per_edge + n_vertices;
         // `struct Shares` of the kernel.
         let entities = Structure(vec![
             address(&self.rows),
@@ -222,6 +219,7 @@ impl<T: Scalar> CudaMatrixFree<T> {
             n_faces as u64,
             n_edges as u64,
             n_vertices as u64,
+            per_face as u64,
             per_edge as u64,
         ]);
         let arguments = (y.write(), shares.read(), entities, hook.fields());
@@ -238,8 +236,8 @@ impl<T: Scalar> CudaMatrixFree<T> {
     /// $$ d_i = \sum_q \sum_{ab} G_{ab}\, \partial_a\varphi_i\, \partial_b\varphi_i + \mu\, \varphi_i^2 $$
     ///
     /// # Cost
-    /// Seven contractions along each axis in place of the two of a product; metrics are read once an entry. All components
-    /// have the same diagonal, which is computed once.
+    /// Seven contractions along each axis of hexahedra, four on quadrilaterals, in place of the two of a product; metrics are
+    /// read once an entry. All components have the same diagonal, which is computed once.
     /// # Errors
     /// Errors of the device.
     pub fn diagonal(&self) -> Result<Vec<T>, LinalgError> {
@@ -343,14 +341,15 @@ fn choose_metric(
 }
 
 /// Returns the cells per group: some thousand unknowns, but few enough that all multiprocessors have work.
-fn cells_per_group(n_cells: usize, degree: usize, shape: LaunchShape) -> usize {
-    let most = match degree {
-        1 => 512,
-        2 => 256,
-        3 | 4 => 128,
+fn cells_per_group(space: &TensorSpace<'_>, shape: LaunchShape) -> usize {
+    let most = match (space.dimension(), space.degree()) {
+        (2, degree) => (4096 / degree.pow(2)).clamp(64, 1024),
+        (_, 1) => 512,
+        (_, 2) => 256,
+        (_, 3 | 4) => 128,
         _ => 64,
     };
-    let enough = n_cells / GROUPS;
+    let enough = space.n_cells() / GROUPS;
     // Fewer than eight batches would be half empty, as cells of a batch must not be neighbours.
     if enough < 8 * shape.cells { shape.cells } else { enough.min(most.max(8 * shape.cells)) }
 }

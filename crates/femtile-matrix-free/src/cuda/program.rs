@@ -6,7 +6,7 @@ use femtile_linalg::hooks::CudaHook;
 use femtile_linalg::krylov::cg::product_hook;
 use femtile_linalg::precondition::polynomial::product_hooks;
 
-use super::config::{LaunchShape, tensors, together};
+use super::config::{CellField, LaunchShape, tensors, together};
 use super::{degree_transfer, facets, tables};
 use crate::metric::Terms;
 use femtile_fem::Coefficient;
@@ -17,7 +17,7 @@ static APPLY: Program =
     Program { name: "matrix_free", source: include_str!("matrix_free.cu"), headers: &HEADERS };
 static DIAGONAL: Program =
     Program { name: "matrix_free_diagonal", source: include_str!("diagonal.cu"), headers: &HEADERS };
-const HEADERS: [Header; 8] = [
+const HEADERS: [Header; 14] = [
     RECIPROCAL_HEADER,
     STRIDED_HEADER,
     CONTRACT_HEADER,
@@ -25,6 +25,12 @@ const HEADERS: [Header; 8] = [
     Header { name: "lines.cuh", text: include_str!("lines.cuh") },
     Header { name: "gather_scatter.cuh", text: include_str!("gather_scatter.cuh") },
     Header { name: "metric.cuh", text: include_str!("metric.cuh") },
+    Header { name: "bilinear.cuh", text: include_str!("bilinear.cuh") },
+    Header { name: "trilinear.cuh", text: include_str!("trilinear.cuh") },
+    Header { name: "product.cuh", text: include_str!("product.cuh") },
+    Header { name: "quadrilaterals.cuh", text: include_str!("quadrilaterals.cuh") },
+    Header { name: "hexahedron_places.cuh", text: include_str!("hexahedron_places.cuh") },
+    Header { name: "hexahedra.cuh", text: include_str!("hexahedra.cuh") },
     Header { name: "fields.cuh", text: include_str!("fields.cuh") },
 ];
 /// Tables along lines.
@@ -40,6 +46,8 @@ pub(super) const ROWS: usize = 2048;
 /// Parameters of the compiled kernel of an operator.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Variant {
+    /// Axes of the cells.
+    pub dimension: usize,
     pub degree: usize,
     /// Components of the field, and those that are computed at the same time.
     pub components: usize,
@@ -56,20 +64,23 @@ pub(super) struct Variant {
 }
 
 impl Variant {
-    /// Returns the variant of a degree and a number of components for terms of a form, in the shape that is best for it.
+    /// Returns the variant of a field for terms of a form, in the shape that is best for it.
     pub fn of(
-        (degree, components): (usize, usize),
+        field: CellField,
         terms: Terms<'_>,
         rule: CellRule,
         (metric, has_lists): (MetricEvaluation, bool),
     ) -> Self {
         let (has_stiffness, has_mass) = (terms.sigma.is_some(), terms.lambda.is_some());
+        let CellField { dimension, degree, components } = field;
         let n = rule.n_points(degree);
-        let of_one = tensors(has_stiffness, has_mass) * tensor_len(n) * size_of::<f64>();
+        let of_one =
+            tensors(dimension, has_stiffness, has_mass) * tensor_len(n, dimension) * size_of::<f64>();
         let variant = Self {
+            dimension,
             degree,
             components,
-            together: together(n, components, of_one),
+            together: together(n, field, of_one),
             rule,
             has_stiffness,
             has_mass,
@@ -91,17 +102,29 @@ impl Variant {
         self.rule.n_points(self.degree)
     }
 
-    /// Returns the entries of a metric stored at points.
-    pub fn n_entries(&self) -> usize {
-        6 * usize::from(self.has_stiffness) + usize::from(self.has_mass)
+    /// Returns the points of a layer across the last axis, each with a column of a thread.
+    pub fn layer_points(&self) -> usize {
+        self.n_points().pow(self.dimension as u32 - 1)
+    }
+
+    /// Returns the entries of a symmetric tensor and of λ, by their places in [`Entries`](crate::metric::Entries).
+    pub fn entries(&self) -> &'static [usize] {
+        if self.dimension == 2 { &[0, 1, 5, 6] } else { &[0, 1, 2, 3, 4, 5, 6] }
+    }
+
+    /// Returns those of a metric stored at points.
+    pub fn stored_entries(&self) -> &'static [usize] {
+        let (all, of_tensor) = (self.entries(), self.entries().len() - 1);
+        let begin = if self.has_stiffness { 0 } else { of_tensor };
+        &all[begin..of_tensor + usize::from(self.has_mass)]
     }
 
     /// Returns the numbers of the metric per cell.
     pub fn cell_numbers(&self) -> usize {
         match self.metric {
-            MetricEvaluation::Constant => 8,
-            MetricEvaluation::Trilinear => 32,
-            _ => self.n_points().pow(3) * self.n_entries(),
+            MetricEvaluation::Constant => [4, 8][self.dimension - 2],
+            MetricEvaluation::Trilinear => [12, 32][self.dimension - 2],
+            _ => self.n_points() * self.layer_points() * self.stored_entries().len(),
         }
     }
 
@@ -112,7 +135,7 @@ impl Variant {
 
     /// Returns the threads of a block.
     pub fn threads(&self) -> usize {
-        self.shape.threads(self.n_points())
+        self.shape.threads(self.layer_points())
     }
 
     /// Returns the variant of one component, in the same shape.
@@ -122,8 +145,11 @@ impl Variant {
 
     /// Returns the bytes of shared memory of a cell.
     pub fn shared_bytes_of_cell<T>(&self) -> usize {
-        let tensors = if self.together == 1 { 3 } else { tensors(self.has_stiffness, self.has_mass) };
-        self.together * tensors * tensor_len(self.n_points()) * size_of::<T>()
+        let tensors = match (self.dimension, self.together) {
+            (3, 1) => 3,
+            _ => tensors(self.dimension, self.has_stiffness, self.has_mass),
+        };
+        self.together * tensors * tensor_len(self.n_points(), self.dimension) * size_of::<T>()
     }
 
     /// Returns the bytes of shared memory of a block.
@@ -156,6 +182,7 @@ impl Variant {
         };
         program
             .clone()
+            .define("FEMTILE_DIMENSION", self.dimension)
             .define("FEMTILE_DEGREE", self.degree)
             .define("FEMTILE_POINTS", self.n_points())
             .define("FEMTILE_STIFFNESS", u8::from(self.has_stiffness))
@@ -173,8 +200,8 @@ impl Variant {
 }
 
 /// Returns the entries of a tensor in shared memory.
-fn tensor_len(n_points: usize) -> usize {
-    n_points * n_points * (n_points | 1)
+fn tensor_len(n_points: usize, dimension: usize) -> usize {
+    n_points.pow(dimension as u32 - 1) * (n_points | 1)
 }
 
 /// Returns the program of the kernels after the cells, of a number of components.
@@ -199,26 +226,24 @@ pub(super) fn all<T: Scalar>(variant: &Variant) -> Vec<Specialisation> {
     products.chain((!is_double).then(|| variant.diagonal::<T>())).collect()
 }
 
-/// Returns the programs of a [`CudaMatrixFree`](super::CudaMatrixFree) on cells with consistent axes; `space` is the degree and
-/// the number of components.
+/// Returns the programs of a [`CudaMatrixFree`](super::CudaMatrixFree) on cells with consistent axes.
 pub fn operator_programs<T: Scalar>(
-    space: (usize, usize),
+    field: CellField,
     terms: Terms<'_>,
     rule: CellRule,
     metric: MetricEvaluation,
 ) -> Vec<Specialisation> {
-    all::<T>(&Variant::of(space, terms, rule, (metric, false)))
+    all::<T>(&Variant::of(field, terms, rule, (metric, false)))
 }
 
-/// Returns the programs of [`CudaMatrixFree::diagonal`](super::CudaMatrixFree::diagonal) on cells with consistent axes;
-/// `space` is the degree and the number of components.
+/// Returns the programs of [`CudaMatrixFree::diagonal`](super::CudaMatrixFree::diagonal) on cells with consistent axes.
 pub fn diagonal_programs<T: Scalar>(
-    space: (usize, usize),
+    field: CellField,
     terms: Terms<'_>,
     rule: CellRule,
     metric: MetricEvaluation,
 ) -> [Specialisation; 2] {
-    [Variant::of(space, terms, rule, (metric, false)).diagonal::<T>(), sums::<T>(1, &CudaHook::none())]
+    [Variant::of(field, terms, rule, (metric, false)).diagonal::<T>(), sums::<T>(1, &CudaHook::none())]
 }
 
 /// Returns the programs of this crate, for checks that compile them: all degrees, and one of each kind of operator.
@@ -227,6 +252,7 @@ pub fn specialisations() -> Vec<Specialisation> {
     let variant = |degree, rule: CellRule, metric, has_mass: bool| {
         let shape = LaunchShape { cells: 1, blocks: 1 };
         let of_one = Variant {
+            dimension: 3,
             degree,
             components: 1,
             together: 1,
@@ -266,6 +292,7 @@ pub fn specialisations() -> Vec<Specialisation> {
         programs.push(variant(degree, CellRule::default(), metric, false).diagonal::<f32>());
     }
     programs.extend(vector_fields());
+    programs.extend(quadrilaterals());
     programs.extend(degree_transfer::specialisations());
     programs
 }
@@ -277,8 +304,10 @@ fn vector_fields() -> Vec<Specialisation> {
         (Terms { sigma: Some(&one), lambda: None }, Terms { sigma: None, lambda: Some(&one) });
     let (stored, more) = (MetricEvaluation::Stored, CellRule::Gauss { extra: 1 });
     let hook = product_hook();
-    let program =
-        |space, terms, rule, metric| Variant::of(space, terms, rule, (metric, false)).program::<f64>(&hook);
+    let program = |(degree, components), terms, rule, metric| {
+        let field = CellField { dimension: 3, degree, components };
+        Variant::of(field, terms, rule, (metric, false)).program::<f64>(&hook)
+    };
     let lobatto = CellRule::GaussLobatto;
     let mut programs =
         vec![program((3, 5), stiffness, lobatto, stored), program((10, 3), stiffness, lobatto, stored)];
@@ -288,6 +317,40 @@ fn vector_fields() -> Vec<Specialisation> {
         programs.push(program((degree, 3), stiffness, lobatto, stored));
         programs.push(program((degree, 3), stiffness, CellRule::default(), MetricEvaluation::Trilinear));
         programs.push(program((degree, 2), Terms { lambda: Some(&one), ..stiffness }, more, stored));
+    }
+    programs
+}
+
+/// Returns programs of operators on quadrilaterals: all degrees with each number of components that is computed at the same time,
+/// and both precisions.
+fn quadrilaterals() -> Vec<Specialisation> {
+    let (one, product) = (Coefficient::Constant(1.0), product_hook());
+    let tensor = Coefficient::Tensor([[1.0; 3]; 3]);
+    let stiffness = Terms { sigma: Some(&one), lambda: None };
+    let (both, mass) =
+        (Terms { sigma: Some(&tensor), lambda: Some(&one) }, Terms { sigma: None, lambda: Some(&one) });
+    let (more, lobatto) = (CellRule::Gauss { extra: 1 }, CellRule::GaussLobatto);
+    let (stored, bilinear) = (MetricEvaluation::Stored, MetricEvaluation::Trilinear);
+    let variant = |(degree, components), terms, rule, metric, has_lists| {
+        Variant::of(CellField { dimension: 2, degree, components }, terms, rule, (metric, has_lists))
+    };
+    let mut programs = Vec::new();
+    for degree in 1..=10 {
+        let scalar = variant((degree, 1), stiffness, CellRule::default(), bilinear, false);
+        let curved = variant((degree, 1), both, more, stored, true);
+        let components = variant((degree, 1 + degree % 4), both, more, stored, true);
+        let diagonal = variant((degree, 1), both, more, bilinear, false).diagonal::<f32>();
+        programs.extend([scalar.program::<f64>(&product), curved.program::<f64>(&product), diagonal]);
+        programs.extend([components.program::<f64>(&product), scalar.program::<f32>(&CudaHook::none())]);
+    }
+    for degree in [2, 5, 8] {
+        let constant = variant((degree, 2), both, CellRule::default(), MetricEvaluation::Constant, false);
+        let single = variant((degree, 1), stiffness, lobatto, MetricEvaluation::StoredSingle, false);
+        let of_nodes = variant((degree, 3), mass, lobatto, stored, false);
+        let of_points = variant((degree, 1), mass, more, stored, false);
+        for variant in [constant, single, of_nodes, of_points] {
+            programs.extend([variant.program::<f64>(&product), variant.diagonal::<f64>()]);
+        }
     }
     programs
 }

@@ -3,13 +3,13 @@
 #include "hook.cuh"
 
 // Entities that several groups have: faces, edges and vertices, and the start of their shares. A face has two shares,
-// the others those from begins[i] to begins[i + 1], counted after the faces.
+// the others those from begins[i] to begins[i + 1], counted after the faces. The faces of quadrilaterals are their edges.
 struct Shares {
     const u32* rows;
     const u32* begins;
     const u32* places;
     u64 n_faces, n_edges, n_vertices;
-    u64 per_edge;
+    u64 per_face, per_edge;
 };
 
 // Components of a field, whose values at a node are consecutive: rows, shares and lists count nodes.
@@ -19,7 +19,7 @@ const u32 COMPONENTS = FEMTILE_COMPONENTS;
 extern "C" __global__ void matrix_free_sum(T* y, const T* values, Shares shares, Hook hook) {
     if (hook.is_idle()) return;
     const u32 at = blockIdx.x * blockDim.x + threadIdx.x, i = at / COMPONENTS, component = at % COMPONENTS;
-    const u32 per_edge = (u32)shares.per_edge, per_face = per_edge * per_edge;
+    const u32 per_edge = (u32)shares.per_edge, per_face = (u32)shares.per_face;
     const u32 on_faces = (u32)shares.n_faces * per_face, on_edges = (u32)shares.n_edges * per_edge;
     u32 entity, within = 0;
     if (i < on_faces) {

@@ -1,0 +1,170 @@
+// The operator on the components of a quadrilateral that are computed at the same time.
+//
+// A thread holds a column of nodes or points along y in registers, and takes a row along x from shared memory. Tensors stay there
+// from step to step, and at a point the metric is read once for all components.
+#pragma once
+#include "lines.cuh"
+#include "metric.cuh"
+#include "product.cuh"
+
+// Whether lines along x take part: nodes that are points have a diagonal mass.
+const bool HAS_ROWS = FEMTILE_STIFFNESS || !FEMTILE_COLLOCATED;
+
+// A thread in a cell of its batch: its column and its row of two tensors, both with number `a`.
+struct Place {
+    T *values, *along_x;
+    u32 a;
+    static const u32 b = 0;
+
+    __device__ inline Place(T* shared, u32 cell, u32 within) {
+        values = shared + cell * TOGETHER * FIELD;
+        along_x = values + TENSOR;
+        a = within;
+    }
+    __device__ inline u32 row() const { return a * ROW; }
+    // Whether there are nodes in the column.
+    __device__ inline bool is_node() const { return a < N; }
+};
+
+// Interpolates along y from the nodes of a column.
+__device__ inline void interpolate_column(const T (&nodes)[TOGETHER][N], const Place& place) {
+#pragma unroll
+    for (u32 c = 0; c < TOGETHER; ++c) {
+        T* const column = place.values + c * FIELD + place.a;
+#if FEMTILE_COLLOCATED
+        store_line(column, nodes[c], ROW);
+#else
+        T at_points[Q];
+        contract<Values>(at_points, nodes[c]);
+        store_line(column, at_points, ROW);
+#endif
+    }
+}
+
+// Interpolates and differentiates along x.
+__device__ inline void evaluate_row(const Place& place) {
+#pragma unroll
+    for (u32 c = 0; c < TOGETHER; ++c) {
+        T* const row = place.values + c * FIELD + place.row();
+        T nodes[N], at_points[Q];
+        load_line(nodes, row, 1);
+#if FEMTILE_COLLOCATED
+#pragma unroll
+        for (u32 i = 0; i < N; ++i) at_points[i] = nodes[i];
+#else
+        contract<Values>(at_points, nodes);
+        store_line(row, at_points, 1);
+#endif
+#if FEMTILE_STIFFNESS
+        T slopes[Q];
+        contract<Slopes>(slopes, at_points);
+        store_line(place.along_x + c * FIELD + place.row(), slopes, 1);
+#endif
+    }
+}
+
+// Applies D^T G D + mu at a column of points, up to the sum over x, and adds the column's part of x.A x to `product`.
+__device__ inline void act_at_points(const Metric& metric, double& product, const Place& place) {
+    T along_y[TOGETHER][Q] = {};
+#if FEMTILE_STIFFNESS
+#pragma unroll
+    for (u32 c = 0; c < TOGETHER; ++c) {
+        T values[Q];
+        load_line(values, place.values + c * FIELD + place.a, ROW);
+        contract<Slopes>(along_y[c], values);
+    }
+#endif
+#pragma unroll
+    for (u32 k = 0; k < Q; ++k) {
+        T slopes[TOGETHER][2] = {}, fluxes[TOGETHER][2] = {};
+#pragma unroll
+        for (u32 c = 0; c < (FEMTILE_STIFFNESS ? TOGETHER : 0); ++c) {
+            fluxes[c][0] = slopes[c][0] = place.along_x[c * FIELD + place.a + k * ROW];
+            fluxes[c][1] = slopes[c][1] = along_y[c][k];
+        }
+        const T mu = metric.act(fluxes, k);
+#pragma unroll
+        for (u32 c = 0; c < TOGETHER; ++c) {
+            const u32 at = c * FIELD + place.a + k * ROW;
+            const T value = FEMTILE_MASS ? place.values[at] : (T)0;
+            add_product(product, slopes[c], fluxes[c], value, mu);
+#if FEMTILE_STIFFNESS
+            place.along_x[at] = fluxes[c][0];
+            along_y[c][k] = fluxes[c][1];
+#endif
+            if (FEMTILE_MASS) place.values[at] = mu * value;
+        }
+    }
+#if FEMTILE_STIFFNESS
+#pragma unroll
+    for (u32 c = 0; c < TOGETHER; ++c) {
+        T* const column = place.values + c * FIELD + place.a;
+        T sums[Q];
+        contract<Transposed<Slopes>>(sums, along_y[c]);
+#pragma unroll
+        for (u32 k = 0; k < Q; ++k) column[k * ROW] = FEMTILE_MASS ? column[k * ROW] + sums[k] : sums[k];
+    }
+#endif
+}
+
+// The transpose of evaluate_row.
+__device__ inline void integrate_row(const Place& place) {
+#pragma unroll
+    for (u32 c = 0; c < TOGETHER; ++c) {
+        T* const row = place.values + c * FIELD + place.row();
+        T sums[Q];
+        load_line(sums, row, 1);
+#if FEMTILE_STIFFNESS
+        T fluxes[Q], products[Q];
+        load_line(fluxes, place.along_x + c * FIELD + place.row(), 1);
+        contract<Transposed<Slopes>>(products, fluxes);
+#pragma unroll
+        for (u32 i = 0; i < Q; ++i) sums[i] += products[i];
+#endif
+#if FEMTILE_COLLOCATED
+        store_line(row, sums, 1);
+#else
+        T nodes[N];
+        contract<Transposed<Values>>(nodes, sums);
+        store_line(row, nodes, 1);
+#endif
+    }
+}
+
+// The transpose of interpolate_column.
+__device__ inline void integrate_column(T (&nodes)[TOGETHER][N], const Place& place) {
+#pragma unroll
+    for (u32 c = 0; c < TOGETHER; ++c) {
+        T sums[Q];
+        load_line(sums, place.values + c * FIELD + place.a, ROW);
+#if FEMTILE_COLLOCATED
+#pragma unroll
+        for (u32 k = 0; k < N; ++k) nodes[c][k] = sums[k];
+#else
+        contract<Transposed<Values>>(nodes[c], sums);
+#endif
+    }
+}
+
+// Applies the operator of a cell to the values at a column of nodes. Calls `meanwhile` when the metric is no longer needed.
+template <typename Meanwhile>
+__device__ inline void apply_cell(
+    T (&nodes)[TOGETHER][N], double& product, const Place& place, const M* of_cell, bool is_active,
+    const Meanwhile& meanwhile) {
+    const Metric metric(of_cell, place.a, 0, is_active);
+    if (is_active && place.is_node()) interpolate_column(nodes, place);
+    // Also between the sums of a batch and those of the next one.
+    __syncthreads();
+    if (HAS_ROWS) {
+        if (is_active) evaluate_row(place);
+        __syncthreads();
+    }
+    if (is_active) act_at_points(metric, product, place);
+    if (HAS_ROWS) __syncthreads();
+    meanwhile();
+    if (HAS_ROWS) {
+        if (is_active) integrate_row(place);
+        __syncthreads();
+    }
+    if (is_active && place.is_node()) integrate_column(nodes, place);
+}
