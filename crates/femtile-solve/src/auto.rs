@@ -169,7 +169,7 @@ fn geometric(
         return Ok(boxes);
     }
     let with_gmg = SolverConfig { preconditioner: PreconditionerConfig::Gmg(options), ..config.clone() };
-    let lack = lack_of_gpus(&with_gmg, problem.space().mesh().kind).or_else(|| boxes.lack_of_gpus());
+    let lack = lack_of_gpus(&with_gmg).or_else(|| boxes.lack_of_gpus());
     match lack {
         Some(lack) => Err(lack),
         None => Ok(boxes),

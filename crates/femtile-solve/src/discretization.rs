@@ -301,10 +301,8 @@ impl WeakForm<'_> {
         match &self.kind {
             Kind::Simplices(form) => Ok(config.device.choose(opened, form.mesh.n_nodes(), n_threads)),
             Kind::Tensor { problems, boxes, .. } => {
-                let own = problems[0].space();
-                let n = own.n_dofs() * problems.len();
-                let kind = own.mesh().kind;
-                check::choose((config, boxes.as_ref()), opened, (kind, n), n_threads)
+                let n = problems[0].space().n_dofs() * problems.len();
+                check::choose((config, boxes.as_ref()), opened, n, n_threads)
             }
         }
     }

@@ -173,14 +173,11 @@ fn of_level<T: Scalar>(
 pub fn likely_programs(config: &SolverConfig, outline: Option<&Outline>) -> Vec<Specialisation> {
     let mut config = config.clone();
     if let (PreconditionerConfig::Auto, Some(outline)) = (&config.preconditioner, outline) {
-        let heaviest = auto::heaviest(&config, &outline.space, outline.kind);
-        if matches!((&heaviest, &outline.cells), (PreconditionerConfig::Pmg(_), Cells::Box(_))) {
-            config.preconditioner = PreconditionerConfig::Gmg(GmgOptions::default());
-        }
-        let is_for_boxes = matches!(config.preconditioner, PreconditionerConfig::Gmg(_));
-        if !is_for_boxes || lack_of_gpus(&config, outline.kind).is_some() {
-            config.preconditioner = heaviest;
-        }
+        config.preconditioner = match (auto::heaviest(&config, &outline.space, outline.kind), &outline.cells)
+        {
+            (PreconditionerConfig::Pmg(_), Cells::Box(_)) => PreconditionerConfig::Gmg(GmgOptions::default()),
+            (heaviest, _) => heaviest,
+        };
     }
     let (uses_matrix, uses_amg) = match config.preconditioner {
         PreconditionerConfig::Gmg(_) => (false, false),
@@ -191,7 +188,7 @@ pub fn likely_programs(config: &SolverConfig, outline: Option<&Outline>) -> Vec<
     };
     let of_outline = match outline {
         Some(outline) if tensor::is_for(outline.kind) => {
-            match config.is_assembled() || lack_of_gpus(&config, outline.kind).is_some() {
+            match config.is_assembled() || lack_of_gpus(&config).is_some() {
                 true => Vec::new(),
                 false => outline.without_matrix(&config),
             }

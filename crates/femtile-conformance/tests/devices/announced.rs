@@ -79,11 +79,15 @@ fn programs_of_a_coefficient_by_cell_are_announced() {
              [space]\ndegree = {degree}\n\
              [solver]\npreconditioner = \"gmg\"\ngmg = {{ smoother = \"{smoother}\" }}\n"
         );
-        let mesh = "generate = { kind = \"box\", cells = [4, 4, 4], cell = \"hexahedron\" }";
-        let case = WholeCase { name: smoother, mesh: Ok(mesh.into()), rest };
-        announces_what_it_loads("programs_of_a_coefficient_by_cell", &case, |name| {
-            name.contains(" of box_") || name.contains(" of vertex_patch_")
-        });
+        for mesh in [
+            "generate = { kind = \"box\", cells = [4, 4, 4], cell = \"hexahedron\" }",
+            "generate = { kind = \"square\", cells = [4, 8], cell = \"quadrilateral\" }",
+        ] {
+            let case = WholeCase { name: smoother, mesh: Ok(mesh.into()), rest: rest.clone() };
+            announces_what_it_loads("programs_of_a_coefficient_by_cell", &case, |name| {
+                ["box_", "vertex_patch_", "plane_"].iter().any(|start| name.contains(&format!(" of {start}")))
+            });
+        }
     }
 }
 

@@ -260,6 +260,18 @@ fn complaint(name: &str, change: impl Fn(&str, &str) -> String + Send + Sync + '
             suite::box_multigrid::residuals_on_mapped_cells_agree_with_the_reference(&device, &scope);
             return;
         }
+        if name == "plane_operator.cu" || name == "plane_mapped.cu" {
+            suite::box_multigrid::residuals_in_the_plane_agree_with_the_reference(&device, &scope);
+            return;
+        }
+        if name == "plane_transfer.cu" {
+            suite::box_multigrid::transfers_in_the_plane_keep_functions_and_integrals(&device, &scope);
+            return;
+        }
+        if name == "plane_patch.cu" || name == "plane_corrections.cu" {
+            suite::box_multigrid::steps_in_the_plane_agree_with_the_reference(&device, &scope);
+            return;
+        }
         if name == "box_transfer.cu" {
             suite::box_multigrid::transfers_keep_functions_and_integrals(&device, &scope);
             return;

@@ -20,9 +20,9 @@ impl Span {
         Self { cells, open }
     }
 
-    /// Returns the index of the vertex at the centre of a vertex patch.
+    /// Returns the index of the vertex at the centre of a vertex patch; 0 on an absent axis.
     pub fn vertex(&self) -> usize {
-        self.cells.start + usize::from(!self.open[0])
+        self.cells.start + usize::from(!self.open[0] && !self.cells.is_empty())
     }
 }
 

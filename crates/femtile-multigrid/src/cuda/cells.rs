@@ -29,8 +29,14 @@ impl Cells {
             .filter(|cells| cells.n > 0)
     }
 
+    /// Returns the first cell of each tile of these numbers of cells along each axis.
+    pub fn tiles(grid: &BoxGrid, cells: [usize; 3]) -> Self {
+        Self::every(grid, cells, [0; 3])
+    }
+
     fn every(grid: &BoxGrid, steps: [usize; 3], places: [usize; 3]) -> Self {
-        let cells = [0, 1, 2].map(|axis| grid.widths(axis).len());
+        // One along an absent axis.
+        let cells = [0, 1, 2].map(|axis| grid.widths(axis).len().max(1));
         let counts = [0, 1, 2].map(|axis| (cells[axis] - places[axis]).div_ceil(steps[axis]));
         let nodes = [0, 1, 2].map(|axis| unknowns(grid.nodes()[axis], grid.free_sides()[axis]));
         let (lowest, highest) = (nodes.each_ref().map(|n| n.start), nodes.each_ref().map(|n| n.end - 1));

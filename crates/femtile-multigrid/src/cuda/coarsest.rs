@@ -5,7 +5,7 @@ use femtile_device::{Buffer, Cuda, Scalar};
 use femtile_linalg::vector::VectorKernels;
 use femtile_linalg::{LinalgError, need};
 
-use super::check;
+use super::check_hexahedra;
 use crate::MultigridError;
 use crate::axis::{matrices, modes};
 use crate::grid::{BoxGrid, all};
@@ -56,7 +56,7 @@ impl<T: Scalar> CudaCoarsest<T> {
     /// # Errors
     /// [`MultigridError::Gpu`] for grids without kernels, and device errors.
     pub fn new(device: &Cuda, grid: &BoxGrid) -> Result<Self, MultigridError> {
-        check(grid)?;
+        check_hexahedra(grid)?;
         if grid.mapping().is_some() {
             let message = "the eigenvectors of axes solve on rectangles with coefficient one alone".into();
             return Err(MultigridError::Gpu { message });

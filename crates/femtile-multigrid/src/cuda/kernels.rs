@@ -6,6 +6,7 @@ use femtile_linalg::LinalgError;
 
 use super::coarsest::CudaCoarsest;
 use super::mapped::CudaInverse;
+use super::plane::PlanePatches;
 use super::{
     CudaBoxOperator, CudaMappedPatches, CudaPatches, CudaTransfer, PatchKernel, check_patches, equal_widths,
 };
@@ -28,13 +29,15 @@ pub(super) fn specialisations() -> Vec<Specialisation> {
 /// A smoother, or the exact solver of the coarsest grid.
 #[derive(Debug, Clone)]
 pub enum CudaSmoother<T: Scalar> {
-    /// Vertex patches, or one patch of all cells.
+    /// Vertex patches of equal hexahedra, or one patch of all cells.
     Patches(Arc<CudaPatches<T>>),
+    /// The same of equal rectangles.
+    Plane(Arc<PlanePatches<T>>),
     /// Vertex patches of cells of any widths, shapes and coefficients.
     Mapped(Arc<CudaMappedPatches<T>>),
     /// The exact solver of a coarsest grid of rectangles with coefficient one.
     Coarsest(Arc<CudaCoarsest<T>>),
-    /// The exact solver of a coarsest grid of other cells.
+    /// The exact solver of a coarsest grid of other cells, or of quadrilaterals.
     Inverse(Arc<CudaInverse<T>>),
 }
 
@@ -66,6 +69,14 @@ impl<T: Scalar> BoxKernels<T> for Cuda {
             let patches = CudaMappedPatches::new(self, grid, is_additive)?;
             return Ok(CudaSmoother::Mapped(Arc::new(patches)));
         }
+        if grid.dimension() == 2 {
+            return Ok(match smoother {
+                Smoother::AdditivePatch => {
+                    CudaSmoother::Mapped(Arc::new(CudaMappedPatches::new(self, grid, true)?))
+                }
+                _ => CudaSmoother::Plane(Arc::new(PlanePatches::new(self, grid)?)),
+            });
+        }
         let kernel = PatchKernel::of_equal_cells::<T>(grid, smoother);
         Ok(CudaSmoother::Patches(Arc::new(CudaPatches::new(self, grid, kernel, None)?)))
     }
@@ -75,15 +86,19 @@ impl<T: Scalar> BoxKernels<T> for Cuda {
     }
 
     fn box_coarsest(&self, grid: &BoxGrid) -> Result<Self::BoxSmoother, MultigridError> {
-        if grid.mapping().is_some() {
-            return Ok(CudaSmoother::Inverse(Arc::new(CudaInverse::new(self, grid)?)));
-        }
         let is_pair = |axis: usize| matches!(grid.widths(axis), [one, other] if one == other);
-        let is_patch = (0..3).all(is_pair) && !grid.free_sides().as_flattened().contains(&true);
-        Ok(if is_patch {
-            CudaSmoother::Patches(Arc::new(CudaPatches::new(self, grid, PatchKernel::Whole, None)?))
-        } else {
-            CudaSmoother::Coarsest(Arc::new(CudaCoarsest::new(self, grid)?))
+        let is_patch = grid.mapping().is_none()
+            && (0..grid.dimension()).all(is_pair)
+            && !grid.free_sides().as_flattened().contains(&true);
+        Ok(match (grid.dimension(), is_patch) {
+            (2, true) => CudaSmoother::Plane(Arc::new(PlanePatches::new(self, grid)?)),
+            (3, true) => {
+                CudaSmoother::Patches(Arc::new(CudaPatches::new(self, grid, PatchKernel::Whole, None)?))
+            }
+            (3, false) if grid.mapping().is_none() => {
+                CudaSmoother::Coarsest(Arc::new(CudaCoarsest::new(self, grid)?))
+            }
+            _ => CudaSmoother::Inverse(Arc::new(CudaInverse::new(self, grid)?)),
         })
     }
 
@@ -114,6 +129,7 @@ impl<T: Scalar> BoxKernels<T> for Cuda {
     ) -> Result<(), LinalgError> {
         match smoother {
             CudaSmoother::Patches(patches) => patches.step(x, b, order),
+            CudaSmoother::Plane(patches) => patches.step(x, b, order),
             CudaSmoother::Mapped(patches) => patches.step(x, b, order),
             CudaSmoother::Coarsest(coarsest) => coarsest.solve(x, b),
             CudaSmoother::Inverse(inverse) => inverse.solve(x, b),

@@ -1,4 +1,4 @@
-//! Smoother, residual and transfers on a GPU, on boxes of hexahedra.
+//! Smoother, residual and transfers on a GPU.
 
 mod cells;
 mod coarsest;
@@ -6,6 +6,7 @@ mod constants;
 mod kernels;
 mod mapped;
 mod operator;
+mod plane;
 mod programs;
 mod shape;
 mod smoother;
@@ -35,6 +36,7 @@ pub fn specialisations() -> Vec<Specialisation> {
         mapped::operator::specialisations(),
         mapped::exact::specialisations(),
         mapped::coarsest::specialisations(),
+        plane::specialisations(),
         transfer::specialisations(),
         coarsest::specialisations(),
         stencil::specialisations(),
@@ -45,13 +47,19 @@ pub fn specialisations() -> Vec<Specialisation> {
 
 /// Checks that there are kernels for a grid.
 fn check(grid: &BoxGrid) -> Result<(), MultigridError> {
-    let message = if grid.dimension() != 3 {
-        format!("{} axes: kernels are for hexahedra", grid.dimension())
-    } else if grid.degree() > HIGHEST_DEGREE {
-        format!("degree {}: kernels are for 1 to {HIGHEST_DEGREE}", grid.degree())
-    } else {
+    if grid.degree() <= HIGHEST_DEGREE {
         return Ok(());
-    };
+    }
+    let message = format!("degree {}: kernels are for 1 to {HIGHEST_DEGREE}", grid.degree());
+    Err(MultigridError::Gpu { message })
+}
+
+/// Checks that there are kernels for hexahedra on a grid.
+fn check_hexahedra(grid: &BoxGrid) -> Result<(), MultigridError> {
+    if grid.dimension() == 3 {
+        return check(grid);
+    }
+    let message = format!("{} axes: these kernels are for hexahedra", grid.dimension());
     Err(MultigridError::Gpu { message })
 }
 
@@ -86,7 +94,7 @@ fn check_patches(grid: &BoxGrid) -> Result<(), MultigridError> {
     Err(MultigridError::Gpu { message: format!("axis {axis} has one layer of cells: choose two or more") })
 }
 
-/// Returns the cell width along each axis.
+/// Returns the cell width along each axis, one along an absent axis.
 ///
 /// # Errors
 /// [`MultigridError::Gpu`] for mapped cells, and where widths differ along an axis.
@@ -104,7 +112,7 @@ fn equal_widths(grid: &BoxGrid) -> Result<[f64; 3], MultigridError> {
             return Err(MultigridError::Gpu { message });
         }
     }
-    Ok([0, 1, 2].map(|axis| grid.widths(axis)[0]))
+    Ok([0, 1, 2].map(|axis| grid.widths(axis).first().copied().unwrap_or(1.0)))
 }
 
 /// Returns the factors of stiffness along each axis relative to cells of width one.
@@ -112,7 +120,7 @@ fn equal_widths(grid: &BoxGrid) -> Result<[f64; 3], MultigridError> {
 /// # Errors
 /// [`MultigridError::Gpu`] for grids without kernels: two axes, unequal or mapped cells, or too high a degree.
 pub fn stiffness_scales(grid: &BoxGrid) -> Result<[f64; 3], MultigridError> {
-    check(grid)?;
+    check_hexahedra(grid)?;
     Ok(scales(equal_widths(grid)?))
 }
 

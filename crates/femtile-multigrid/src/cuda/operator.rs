@@ -1,4 +1,6 @@
-use femtile_device::cuda::{Kernel, Launch, Program, Read, STRIDED_HEADER, Specialisation, Structure, Write};
+use femtile_device::cuda::{
+    Header, Kernel, Launch, Program, Read, STRIDED_HEADER, Specialisation, Structure, Write,
+};
 use femtile_device::{Buffer, Cuda, Scalar};
 use femtile_linalg::hooks::{CudaHook, Hook};
 use femtile_linalg::krylov::cg::product_hook;
@@ -6,9 +8,10 @@ use femtile_linalg::{LinalgError, LinearOperator, need};
 
 use super::cells::{CELLS_HEADER, Cells};
 use super::constants::text;
+use super::plane::operator::PlaneKind;
 use super::shape::PatchShape;
 use super::smoother::colour;
-use super::{HIGHEST_DEGREE, check, equal_widths, mapped, scales, stencil};
+use super::{HIGHEST_DEGREE, check, equal_widths, mapped, plane, scales, stencil};
 use crate::axis::matrices;
 use crate::grid::BoxGrid;
 use crate::mapped::ShapeKind;
@@ -17,8 +20,12 @@ use crate::{MultigridError, PostOrder};
 static OPERATOR: Program = Program {
     name: "box_operator",
     source: include_str!("operator.cu"),
-    headers: &[STRIDED_HEADER, CELLS_HEADER],
+    headers: &[STRIDED_HEADER, CELLS_HEADER, SYMMETRIC_HEADER],
 };
+
+/// The header `symmetric.cuh`: products of mass and stiffness with lines.
+pub(super) const SYMMETRIC_HEADER: Header =
+    Header { name: "symmetric.cuh", text: include_str!("symmetric.cuh") };
 
 static PRODUCT: Program = Program { name: "box_product", source: include_str!("product.cu"), headers: &[] };
 const THREADS: u32 = 256;
@@ -32,10 +39,13 @@ type Product<T> = (Write<T>, Read<T>, u64, Structure);
 type ByWeights<T> = (Write<T>, Read<T>, Read<T>, Structure);
 type Residual<T> = (Write<T>, Read<T>, Read<T>, Read<T>, Structure);
 
-/// The matrix-free operator on a box of hexahedra, as [`BoxOperator`](crate::BoxOperator), on a GPU.
+/// The matrix-free operator on a box, as [`BoxOperator`](crate::BoxOperator), on a GPU.
 ///
 /// # Cost
-/// One launch for each of four colours of rows of cells; each reads x and b and reads and writes r at the nodes of its
+/// In the plane one launch, whose blocks take tiles of cells and one more layer on two sides: it reads x and b and writes r
+/// once, and reads nine numbers per mapped cell, two per rectangle with a coefficient.
+///
+/// On hexahedra one launch for each of four colours of rows of cells; each reads x and b and reads and writes r at the nodes of its
 /// cells. Seven products with 1-D matrices per cell on rectangles; on mapped cells fourteen, and about 40 multiplications
 /// and additions for the metric at each of $(k+1)^3$ points, which is computed from 25 numbers per cell: stored metrics
 /// would take $6 (k+1)^3$ of them, five times the bytes of the vectors for degree 3. Rectangles with a coefficient each
@@ -62,11 +72,18 @@ enum Kind {
     /// Rectangles with a coefficient each.
     ByCell,
     Mapped,
+    /// Quadrilaterals.
+    Plane(PlaneKind),
 }
 
 impl Kind {
     fn of<T: Scalar>(grid: &BoxGrid) -> Self {
         match grid.mapping() {
+            _ if grid.dimension() == 2 => Self::Plane(match grid.mapping() {
+                Some(geometry) if geometry.is_rectangular() => PlaneKind::ByCell,
+                Some(_) => PlaneKind::Mapped,
+                None => PlaneKind::Plain,
+            }),
             Some(geometry) if geometry.is_rectangular() => Self::ByCell,
             Some(_) => Self::Mapped,
             None => scales_of_stencil::<T>(grid).map_or(Self::Plain, Self::Stencil),
@@ -75,12 +92,14 @@ impl Kind {
 
     /// Returns widths of cells along each axis, or the data of all cells.
     fn numbers<T: Scalar>(self, grid: &BoxGrid) -> Vec<T> {
+        let of_cells = |kind| mapped::operator::numbers(&grid.geometry(), grid.dimension(), kind);
         match self {
-            Self::Stencil(_) | Self::Plain => {
+            Self::Stencil(_) | Self::Plain | Self::Plane(PlaneKind::Plain) => {
                 (0..3).flat_map(|axis| grid.widths(axis)).map(|&width| T::from_f64(width)).collect()
             }
-            Self::ByCell => mapped::operator::numbers(&grid.geometry(), ShapeKind::Rectangular),
-            Self::Mapped => mapped::operator::numbers(&grid.geometry(), ShapeKind::Trilinear),
+            Self::ByCell | Self::Plane(PlaneKind::ByCell) => of_cells(ShapeKind::Rectangular),
+            Self::Mapped => of_cells(ShapeKind::Trilinear),
+            Self::Plane(PlaneKind::Mapped) => of_cells(ShapeKind::Bilinear),
         }
     }
 
@@ -90,6 +109,7 @@ impl Kind {
             Self::Plain => program::<T>(grid.degree(), false),
             Self::ByCell => program::<T>(grid.degree(), true),
             Self::Mapped => mapped::operator::program::<T>(grid.degree()),
+            Self::Plane(kind) => kind.program::<T>(grid.degree()),
         }
     }
 }
@@ -98,7 +118,7 @@ impl<T: Scalar> CudaBoxOperator<T> {
     /// Creates the operator on a grid.
     ///
     /// # Errors
-    /// [`MultigridError::Gpu`] for two axes or too high a degree, and device errors.
+    /// [`MultigridError::Gpu`] for too high a degree, and device errors.
     pub fn new(device: &Cuda, grid: &BoxGrid) -> Result<Self, MultigridError> {
         check(grid)?;
         let kind = Kind::of::<T>(grid);
@@ -115,7 +135,7 @@ impl<T: Scalar> CudaBoxOperator<T> {
         })
     }
 
-    /// Sets the number of cells that a team of threads takes along a row, at least one; by default long rows on large grids
+    /// Sets the number of hexahedra that a team of threads takes along a row, at least one; by default long rows on large grids
     /// and short ones, with more work at their ends, on small grids. Results have the same bits.
     #[must_use]
     pub fn with_row_cells(self, row_cells: usize) -> Self {
@@ -143,6 +163,7 @@ impl<T: Scalar> CudaBoxOperator<T> {
         let degree = self.grid.degree();
         let (name, shape, bytes) = match self.kind {
             Kind::Stencil(scales) => return self.by_weights(scales, r, b, x),
+            Kind::Plane(kind) => return self.by_tiles(kind, r, b, x),
             Kind::Plain | Kind::ByCell => ("box_residual", shape(degree), bytes::<T>(degree)),
             Kind::Mapped => (
                 "box_mapped_residual",
@@ -159,6 +180,21 @@ impl<T: Scalar> CudaBoxOperator<T> {
             unsafe { self.device.launch(&self.program, &kernel, launch, arguments) }?;
         }
         Ok(())
+    }
+
+    fn by_tiles(
+        &self,
+        kind: PlaneKind,
+        r: &mut Buffer<T, Cuda>,
+        b: Read<T>,
+        x: &Buffer<T, Cuda>,
+    ) -> Result<(), LinalgError> {
+        let (tiles, launch) = plane::operator::tiles::<T>(&self.grid);
+        let arguments = (r.write(), b, x.read(), self.numbers.read(), tiles.structure());
+        let kernel = Kernel::<Residual<T>>::new(kind.name());
+        // SAFETY: tiles cover the grid, for whose nodes all vectors have values and for whose cells there are numbers of the
+        // kind; each tile writes its own nodes.
+        Ok(unsafe { self.device.launch(&self.program, &kernel, launch, arguments) }?)
     }
 
     fn by_weights(
@@ -243,11 +279,16 @@ fn scales_of_stencil<T: Scalar>(grid: &BoxGrid) -> Option<[f64; 3]> {
 
 /// Returns the program for a grid, or for its rectangles with a coefficient that varies.
 pub(super) fn of_grid<T: Scalar>(grid: &BoxGrid, varies: bool) -> Specialisation {
-    let kind = if varies && grid.mapping().is_none() { Kind::ByCell } else { Kind::of::<T>(grid) };
+    let kind = match grid.dimension() {
+        _ if !varies || grid.mapping().is_some() => Kind::of::<T>(grid),
+        2 => Kind::Plane(PlaneKind::ByCell),
+        _ => Kind::ByCell,
+    };
     kind.program::<T>(grid)
 }
 
-fn program<T: Scalar>(degree: usize, is_by_cell: bool) -> Specialisation {
+/// Returns the header `tables.cuh` with even and odd parts of mass and stiffness of a cell of width one.
+pub(super) fn symmetric_tables(degree: usize) -> String {
     let n = degree + 1;
     let [mass, stiffness] = matrices(degree, &[1.0]).map(|table| table.entries);
     let halves = |a: &[f64], n_rows: usize, sign: f64| -> Vec<f64> {
@@ -255,17 +296,20 @@ fn program<T: Scalar>(degree: usize, is_by_cell: bool) -> Specialisation {
             |row: usize, column: usize| 0.5 * (a[row * n + column] + sign * a[row * n + n - 1 - column]);
         (0..n_rows * n_rows).map(|at| entry(at / n_rows, at % n_rows)).collect()
     };
-    let tables = text(&[
+    text(&[
         ("MASS_EVEN", halves(&mass, n.div_ceil(2), 1.0)),
         ("MASS_ODD", halves(&mass, n / 2, -1.0)),
         ("STIFFNESS_EVEN", halves(&stiffness, n.div_ceil(2), 1.0)),
         ("STIFFNESS_ODD", halves(&stiffness, n / 2, -1.0)),
-    ]);
+    ])
+}
+
+fn program<T: Scalar>(degree: usize, is_by_cell: bool) -> Specialisation {
     let program = OPERATOR
         .of::<T>()
         .define("FEMTILE_DEGREE", degree)
         .define("FEMTILE_BY_CELL", u8::from(is_by_cell))
-        .header("tables.cuh", tables);
+        .header("tables.cuh", symmetric_tables(degree));
     shape(degree).define(program)
 }
 

@@ -3,10 +3,10 @@
 use femtile_device::Scalar;
 use femtile_device::cuda::Specialisation;
 
-use super::{PatchKernel, coarsest, equal_widths, kernels, mapped, operator, smoother, transfer};
+use super::{PatchKernel, coarsest, equal_widths, kernels, mapped, operator, plane, smoother, transfer};
 use crate::{BoxGrid, Smoother};
 
-/// Returns the programs of multigrid below a grid of hexahedra, for all sets of sides with given values; none for smoothers
+/// Returns the programs of multigrid below a grid, for all sets of sides with given values; none for smoothers
 /// without kernels. Rectangles may be those of a coefficient that varies from cell to cell.
 pub fn multigrid_programs<T: Scalar>(
     finest: &BoxGrid,
@@ -21,20 +21,32 @@ pub fn multigrid_programs<T: Scalar>(
     let mut programs = vec![kernels::program::<T>(), operator::of_grid::<T>(finest, varies)];
     for pair in grids.windows(2) {
         let [fine, coarse] = [&pair[0], &pair[1]];
+        let is_plane = fine.dimension() == 2;
         programs.extend(match varies || equal_widths(fine).is_err() {
-            true => mapped::programs::<T>(fine.degree()),
-            false => smoother::programs::<T>(fine, PatchKernel::of_equal_cells::<T>(fine, smoother)),
+            false if is_plane && smoother != Smoother::AdditivePatch => plane_patches::<T>(fine),
+            false if !is_plane => {
+                smoother::programs::<T>(fine, PatchKernel::of_equal_cells::<T>(fine, smoother))
+            }
+            _ => mapped::programs::<T>(fine),
         });
         programs.push(operator::of_grid::<T>(fine, varies));
-        let parts = [0, 1, 2].map(|axis| fine.widths(axis).len() / coarse.widths(axis).len());
-        programs.extend([false, true].map(|far| transfer::program::<T>(fine.degree(), parts, far)));
+        let parts = transfer::parts(coarse, fine);
+        programs.extend([false, true].map(|far| transfer::of_grid::<T>(coarse, parts, far)));
     }
     let coarsest = &grids[grids.len() - 1];
     if varies || coarsest.mapping().is_some() {
+        programs.push(mapped::coarsest::program::<T>());
+    } else if coarsest.dimension() == 2 {
+        programs.extend(plane_patches::<T>(coarsest).into_iter().take(1));
         programs.push(mapped::coarsest::program::<T>());
     } else {
         programs.extend(smoother::programs::<T>(coarsest, PatchKernel::Whole).into_iter().take(1));
         programs.push(coarsest::program::<T>());
     }
     programs
+}
+
+/// Returns the programs of vertex patches of equal rectangles, without and with free sides.
+fn plane_patches<T: Scalar>(grid: &BoxGrid) -> Vec<Specialisation> {
+    [false, true].map(|is_mirrored| plane::patches::compiled::<T>(grid.degree(), is_mirrored).program).into()
 }

@@ -12,7 +12,7 @@ use crate::suite::problems::Random;
 
 /// Compares a V-cycle with that of the CPU, with vectors in node order and reversed, below a grid without thin axes (on
 /// which the CPU uses other patches).
-fn cycles_agree<T: SumFactorization>(device: &Cuda, finest: &BoxGrid, tolerance: f64) {
+pub(super) fn cycles_agree<T: SumFactorization>(device: &Cuda, finest: &BoxGrid, tolerance: f64) {
     let cpu = Cpu::new(1).unwrap();
     let cycle = || GeometricMultigrid::<T, Cuda>::from_finest(device, finest, Smoother::VertexPatch).unwrap();
     let reference = GeometricMultigrid::<T>::from_finest(&cpu, finest, Smoother::VertexPatch).unwrap();

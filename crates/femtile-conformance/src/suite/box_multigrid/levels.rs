@@ -5,7 +5,7 @@ use femtile::linalg::LinearOperator;
 use femtile::multigrid::{BoxGrid, BoxOperator, CudaBoxOperator, CudaTransfer};
 use femtile::sum_factorization::SumFactorization;
 
-use super::{assert_close, cells, uneven, values};
+use super::{assert_close, cells, of_widths, uneven, values};
 use crate::suite::Scope;
 use crate::suite::problems::Random;
 
@@ -56,7 +56,7 @@ fn parted(grid: &BoxGrid, parts: [usize; 3]) -> BoxGrid {
         let n = parts[axis];
         grid.widths(axis).iter().flat_map(|width| vec![width / n as f64; n]).collect()
     };
-    let parted = BoxGrid::new(grid.degree(), &[of_axis(0), of_axis(1), of_axis(2)]).unwrap();
+    let parted = of_widths(grid.degree(), [of_axis(0), of_axis(1), of_axis(2)]);
     parted.with_free_sides(grid.free_sides()).unwrap()
 }
 

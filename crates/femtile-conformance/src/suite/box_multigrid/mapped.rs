@@ -16,34 +16,34 @@ use super::{FREE, assert_close, values, with_free_sides};
 use crate::suite::Scope;
 use crate::suite::problems::Random;
 
-const SMOOTHERS: [Smoother; 2] = [Smoother::VertexPatch, Smoother::AdditivePatch];
+pub(super) const SMOOTHERS: [Smoother; 2] = [Smoother::VertexPatch, Smoother::AdditivePatch];
 
 /// A coefficient from 1 to 3, by the cell.
-fn gentle([x, y, z]: [usize; 3]) -> f64 {
+pub(super) fn gentle([x, y, z]: [usize; 3]) -> f64 {
     1.0 + ((3 * x + 5 * y + 2 * z) % 5) as f64 / 2.0
 }
 
 /// Jumps by 10⁴ from one pair of cells to the next along each axis.
-fn checkered([x, y, z]: [usize; 3]) -> f64 {
+pub(super) fn checkered([x, y, z]: [usize; 3]) -> f64 {
     if (x / 2 + y / 2 + z / 2).is_multiple_of(2) { 1.0 } else { 1e4 }
 }
 
-fn one(_: [usize; 3]) -> f64 {
+pub(super) fn one(_: [usize; 3]) -> f64 {
     1.0
 }
 
 /// Bent everywhere, sides included.
-fn wavy([x, y, z]: [f64; 3]) -> [f64; 3] {
+pub(super) fn wavy([x, y, z]: [f64; 3]) -> [f64; 3] {
     [x + 0.1 * (3.0 * y + z).sin(), y + 0.08 * (4.0 * x).sin(), z + 0.05 * z * (5.0 * x + y).cos()]
 }
 
 /// Wider along x than along y and z, by less than what leads to semicoarsening.
-fn straight([x, y, z]: [f64; 3]) -> [f64; 3] {
+pub(super) fn straight([x, y, z]: [f64; 3]) -> [f64; 3] {
     [1.3 * x, y, 0.9 * z]
 }
 
-/// Returns a mapped unit cube, with a coefficient by the cell.
-fn mapped(
+/// Returns a mapped unit cube, or square where the last count is zero, with a coefficient by the cell.
+pub(super) fn mapped(
     degree: usize,
     counts: [usize; 3],
     map: impl Fn([f64; 3]) -> [f64; 3],
@@ -51,9 +51,11 @@ fn mapped(
 ) -> BoxGrid {
     let places =
         |n: [usize; 3]| (0..n[0] * n[1] * n[2]).map(move |i| [i % n[0], i / n[0] % n[1], i / (n[0] * n[1])]);
-    let corner = |at: [usize; 3]| map([0, 1, 2].map(|axis| at[axis] as f64 / counts[axis] as f64));
+    let corner = |at: [usize; 3]| map([0, 1, 2].map(|axis| at[axis] as f64 / counts[axis].max(1) as f64));
+    let dimension = if counts[2] == 0 { 2 } else { 3 };
     let corners = places(counts.map(|n| n + 1)).map(corner).collect();
-    BoxGrid::mapped(degree, &counts, corners, places(counts).map(coefficient).collect()).unwrap()
+    let coefficients = places(counts.map(|n| n.max(1))).map(coefficient).collect();
+    BoxGrid::mapped(degree, &counts[..dimension], corners, coefficients).unwrap()
 }
 
 /// Residuals of every degree on deformed cells, and on rectangles with a coefficient each.
@@ -72,7 +74,7 @@ pub fn residuals_on_mapped_cells_agree_with_the_reference(device: &Cuda, scope: 
 }
 
 /// Compares steps of a smoother from random values with those of a CPU on a grid whose patches have the same surrogates.
-fn smooths<T: SumFactorization>(
+pub(super) fn smooths<T: SumFactorization>(
     device: &Cuda,
     [grid, on_cpu]: [&BoxGrid; 2],
     smoothers: &[Smoother],
@@ -99,7 +101,7 @@ fn smooths<T: SumFactorization>(
 }
 
 /// Returns the cells of a grid of rectangles as mapped ones, whose coefficient differs from one by rounding.
-fn as_mapped(grid: &BoxGrid) -> BoxGrid {
+pub(super) fn as_mapped(grid: &BoxGrid) -> BoxGrid {
     let end = |axis: usize, i: usize| grid.widths(axis)[..i].iter().sum::<f64>();
     let counts = [0, 1, 2].map(|axis| grid.widths(axis).len());
     let corners =
@@ -155,7 +157,7 @@ fn stretched(degree: usize, [one, other]: [f64; 2]) -> BoxGrid {
 }
 
 /// Compares a V-cycle with that of a CPU with the same surrogates.
-fn cycles_agree<T: SumFactorization>(device: &Cuda, grid: &BoxGrid, tolerance: f64) {
+pub(super) fn cycles_agree<T: SumFactorization>(device: &Cuda, grid: &BoxGrid, tolerance: f64) {
     let cpu = Cpu::new(1).unwrap();
     assert_eq!(unsupported_on_gpu(grid), None);
     let r = values::<f64>(grid, &mut Random::new(41));
@@ -193,7 +195,7 @@ pub fn cycles_on_mapped_cells_are_those_of_the_reference(device: &Cuda, scope: &
 }
 
 /// Returns the iterations of conjugate gradients to 10⁻¹⁰ with f32 cycles, on a CPU and on a GPU.
-fn iterations(device: &Cuda, grid: &BoxGrid, smoother: Smoother) -> [usize; 2] {
+pub(super) fn iterations(device: &Cuda, grid: &BoxGrid, smoother: Smoother) -> [usize; 2] {
     let cpu = Cpu::new(1).unwrap();
     let b = grid.load(|[x, y, z]| 1.0 + x - y * y + z);
     let method = ConjugateGradient::new(KrylovConfig::default());

@@ -3,6 +3,7 @@
 mod cycles;
 mod levels;
 mod mapped;
+mod plane;
 mod published_kernels;
 mod refusals;
 mod smoother;
@@ -22,6 +23,11 @@ pub use mapped::{
     solves_on_mapped_cells_take_the_iterations_of_the_reference,
     steps_on_mapped_cells_agree_with_the_reference,
 };
+pub use plane::{
+    cycles_in_the_plane_are_those_of_the_reference, residuals_in_the_plane_agree_with_the_reference,
+    solves_in_the_plane_take_the_iterations_of_the_reference, steps_in_the_plane_agree_with_the_reference,
+    surrogates_in_the_plane_agree_with_the_reference, transfers_in_the_plane_keep_functions_and_integrals,
+};
 pub use published_kernels::published_kernels_agree_with_the_fused_kernel;
 pub use refusals::grids_of_other_shapes_are_refused;
 pub use smoother::{
@@ -31,10 +37,16 @@ pub use smoother::{
 };
 pub use solves::{full_multigrid_takes_the_cycles_of_the_reference, krylov_methods_take_cycles_and_products};
 
-/// A box of equal cells, with another width along each axis, none of them two thirds of another.
+/// A box of equal cells, with another width along each axis, none of them two thirds of another; in the plane where the last
+/// count is zero.
 fn cells(degree: usize, counts: [usize; 3]) -> BoxGrid {
-    let widths = |axis: usize| vec![[0.3, 0.21, 0.7][axis]; counts[axis]];
-    BoxGrid::new(degree, &[widths(0), widths(1), widths(2)]).unwrap()
+    of_widths(degree, [0, 1, 2].map(|axis| vec![[0.3, 0.21, 0.7][axis]; counts[axis]]))
+}
+
+/// A box of cells of these widths, none along the last axis in the plane.
+fn of_widths(degree: usize, widths: [Vec<f64>; 3]) -> BoxGrid {
+    let dimension = if widths[2].is_empty() { 2 } else { 3 };
+    BoxGrid::new(degree, &widths[..dimension]).unwrap()
 }
 
 /// Free sides: a lower one, an upper one, opposite ones, and all but one.
@@ -59,7 +71,7 @@ fn values<T: Scalar>(grid: &BoxGrid, random: &mut Random) -> Vec<T> {
         let is_given = |axis: usize| {
             (at[axis] == 0 && !free[axis][0]) || (at[axis] + 1 == nodes[axis] && !free[axis][1])
         };
-        if (0..3).any(is_given) {
+        if (0..grid.dimension()).any(is_given) {
             *x = T::ZERO;
         }
     }
@@ -79,5 +91,5 @@ fn assert_close<T: Scalar>(found: &[T], wanted: &[T], tolerance: f64, what: &str
 fn uneven(degree: usize, counts: [usize; 3]) -> BoxGrid {
     let widths =
         |axis: usize| (0..counts[axis]).map(|cell| 0.2 + 0.1 * ((3 * cell + axis) % 4) as f64).collect();
-    BoxGrid::new(degree, &[widths(0), widths(1), widths(2)]).unwrap()
+    of_widths(degree, [widths(0), widths(1), widths(2)])
 }

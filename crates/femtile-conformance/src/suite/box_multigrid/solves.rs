@@ -14,13 +14,23 @@ use femtile::sum_factorization::SumFactorization;
 use super::assert_close;
 use crate::suite::Scope;
 
-/// Solves for an unsymmetric right-hand side, with cycles in the precision `T`.
 fn solves<T: SumFactorization>(device: &Cuda, degree: usize, n_levels: usize, smoother: Smoother) {
     let coarse = BoxGrid::new(degree, &[vec![0.3; 2], vec![0.25; 2], vec![0.4; 2]]).unwrap();
+    solves_from::<T>(device, &coarse, n_levels, smoother);
+}
+
+/// Solves for an unsymmetric right-hand side, with cycles in the precision `T`.
+pub(super) fn solves_from<T: SumFactorization>(
+    device: &Cuda,
+    coarse: &BoxGrid,
+    n_levels: usize,
+    smoother: Smoother,
+) {
+    let degree = coarse.degree();
     let cpu = Cpu::new(1).unwrap();
     let config = MultigridConfig { smoother, ..MultigridConfig::default() };
-    let reference = Multigrid::<T>::new(&cpu, &coarse, n_levels, config).unwrap();
-    let found = Multigrid::<T, Cuda>::new(device, &coarse, n_levels, config).unwrap();
+    let reference = Multigrid::<T>::new(&cpu, coarse, n_levels, config).unwrap();
+    let found = Multigrid::<T, Cuda>::new(device, coarse, n_levels, config).unwrap();
     let b = reference.grid().load(|[x, y, z]| 1.0 + x - y * y + z);
     let mut wanted = Buffer::zeros(&cpu, b.len()).unwrap();
     let side = Buffer::from_host(&cpu, &b).unwrap();
@@ -32,8 +42,8 @@ fn solves<T: SumFactorization>(device: &Cuda, degree: usize, n_levels: usize, sm
     let what = format!("degree {degree}, {n_levels} levels");
     assert_close(&x.to_host().unwrap(), wanted.as_slice(), 1e-8, &what);
     // The preconditioner is applied three times: recordings begin with the second.
-    let cycle = GeometricMultigrid::<T, Cuda>::with_smoother(device, &coarse, n_levels, smoother).unwrap();
-    let on_cpu = GeometricMultigrid::<T>::with_smoother(&cpu, &coarse, n_levels, smoother).unwrap();
+    let cycle = GeometricMultigrid::<T, Cuda>::with_smoother(device, coarse, n_levels, smoother).unwrap();
+    let on_cpu = GeometricMultigrid::<T>::with_smoother(&cpu, coarse, n_levels, smoother).unwrap();
     let mut z = Buffer::from_host(&cpu, &b).unwrap();
     on_cpu.apply(&mut z, &Buffer::from_host(&cpu, &b).unwrap()).unwrap();
     let tolerance = if size_of::<T>() == 4 { 1e-5 } else { 1e-12 };

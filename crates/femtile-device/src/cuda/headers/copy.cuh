@@ -47,3 +47,10 @@ __device__ inline void commit_copies() {}
 template <u32 GROUPS_LEFT>
 __device__ inline void wait_for_copies() {}
 #endif
+
+// Asks for the line of 128 bytes at an address to come into the second cache.
+__device__ inline void prefetch_line(const void* address) {
+#if !defined(FEMTILE_EMULATED) && defined(__CUDA_ARCH__)
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(address));
+#endif
+}

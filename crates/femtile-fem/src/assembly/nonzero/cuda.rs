@@ -8,7 +8,7 @@ use femtile_mesh::{Mesh, Patches};
 use femtile_sparse::Places;
 
 use super::incidence::Incidence;
-use super::lists::{Listing, Lists, Size, Values, shared_bytes};
+use super::lists::{Listing, Lists, Size, Values, Workspace};
 use crate::FemError;
 use crate::assembly::cpu;
 use crate::assembly::cuda::{ELEMENT, Given, first_error};
@@ -37,27 +37,20 @@ type Nonzeros<T, V> = (
     Structure,
     u32,
     u32,
-    u32,
 );
 
-/// Threads per block, and blocks per multiprocessor.
-#[derive(Debug, Clone, Copy)]
-struct LaunchShape {
-    threads: u32,
-    blocks: usize,
-}
+/// Threads per block: two for each of up to 64 rows at least, so that the writes of a row are shared.
+const THREADS: u32 = 256;
 
-impl LaunchShape {
-    /// Chooses the shape, measured on an H200, where 64 rows per patch allow two blocks for any form; forms that take
-    /// more registers have fewer threads, so that none spills.
-    fn of(form: &CudaForm<'_>) -> Self {
-        if form.is_evaluated_by_point() {
-            Self { threads: 256, blocks: 1 }
-        } else if form.has_tensors() {
-            Self { threads: 256, blocks: 2 }
-        } else {
-            Self { threads: 384, blocks: 2 }
-        }
+/// Returns the least number of blocks per multiprocessor, which limits registers; with 64 rows per patch shared memory
+/// allows four. Forms that take more registers have fewer, so that none spills.
+fn blocks_of(form: &CudaForm<'_>) -> usize {
+    if form.is_evaluated_by_point() {
+        1
+    } else if form.has_tensors() {
+        3
+    } else {
+        4
     }
 }
 
@@ -75,18 +68,13 @@ struct FormText {
     reads_cells: bool,
     /// Whether there is a reaction or a source.
     sums_rows: bool,
-    shape: LaunchShape,
+    blocks: usize,
 }
 
 impl FormText {
     fn new(form: &CudaForm<'_>) -> Self {
         let sums_rows = form.reaction_and_source() != [Evaluated::Never; 2];
-        Self {
-            text: form.text().into(),
-            reads_cells: form.reads_cells(),
-            sums_rows,
-            shape: LaunchShape::of(form),
-        }
+        Self { text: form.text().into(), reads_cells: form.reads_cells(), sums_rows, blocks: blocks_of(form) }
     }
 }
 
@@ -95,8 +83,8 @@ fn program<T: Scalar, V: Scalar>(n_corners: usize, lanes: usize, form: &FormText
         .of::<T>()
         .define("FEMTILE_V", V::C_NAME)
         .define("FEMTILE_CORNERS", n_corners)
-        .define("FEMTILE_THREADS", form.shape.threads)
-        .define("FEMTILE_BLOCKS", form.shape.blocks)
+        .define("FEMTILE_THREADS", THREADS)
+        .define("FEMTILE_BLOCKS", form.blocks)
         .define("FEMTILE_LANES", lanes)
         .header("form.cuh", form.text.as_str())
 }
@@ -278,8 +266,7 @@ struct OnGpu {
     form: Option<CudaFormData>,
     given: Given,
     facets: Facets,
-    /// Shared memory of a patch: numbers of f64 values, and of words of a sheet.
-    workspace: [usize; 2],
+    workspace: Workspace,
 }
 
 /// [`Lists`] on a GPU.
@@ -369,7 +356,7 @@ impl OnGpu {
         let n_corners = mesh.kind.n_nodes();
         let n_edges = n_corners * (n_corners - 1) / 2;
         let most = Values { edges: n_edges, reactions: n_corners, loads: n_corners, shares: 0 };
-        let fits = |lists: &Lists| shared_bytes(most.workspace(&lists.sizes)) <= most_shared_bytes(device);
+        let fits = |lists: &Lists| Workspace::of(&most, &lists.sizes).bytes() <= most_shared_bytes(device);
         let lists = PATCHES
             .iter()
             .find_map(|&size| Lists::new(&listing, &Patches::by_bisection(mesh, size)).filter(fits));
@@ -398,7 +385,7 @@ impl OnGpu {
             form: None,
             given: Given::new(device, &Constraints::none(n))?,
             facets: Facets::new(device)?,
-            workspace: [0; 2],
+            workspace: Workspace::default(),
         })
     }
 
@@ -413,8 +400,8 @@ impl OnGpu {
         let [reactions, loads] = form.reaction_and_source().map(|when| when.n_values(self.n_corners));
         let shares = usize::from(form.reaction_and_source().contains(&Evaluated::Once));
         let values = Values { edges: self.n_corners * (self.n_corners - 1) / 2, reactions, loads, shares };
-        self.workspace = values.workspace(&self.sizes);
-        if shared_bytes(self.workspace) > most_shared_bytes(device) {
+        self.workspace = Workspace::of(&values, &self.sizes);
+        if self.workspace.bytes() > most_shared_bytes(device) {
             return Ok(false);
         }
         let mesh = problem.coefficients.mesh;
@@ -486,14 +473,11 @@ impl OnGpu {
             self.facets.argument(),
             given.clone(),
             argument.clone(),
-            self.sizes.len() as u32,
-            self.workspace[0] as u32,
-            self.workspace[1] as u32,
+            self.workspace.values as u32,
+            self.workspace.front as u32,
         );
         let kernel = Kernel::<Nonzeros<T, V>>::new("assembly_nonzeros");
-        let blocks = form.shape.blocks * device.properties().n_multiprocessors;
-        let launch = Launch::line(self.sizes.len().min(blocks), form.shape.threads)
-            .shared(shared_bytes(self.workspace));
+        let launch = Launch::line(self.sizes.len(), THREADS).shared(self.workspace.bytes());
         let program = program::<T, V>(self.n_corners, self.lanes, form);
         // SAFETY: lists and places belong to the mesh and the matrix, whose sizes were compared; codes, nodes and
         // entries are numbers of their patch, and shared memory holds the largest one. The fields of the form have a

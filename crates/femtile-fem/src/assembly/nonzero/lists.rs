@@ -13,8 +13,10 @@ const WARP: usize = 32;
 const NO_ENTRY: u16 = u16::MAX;
 /// Words of a pack, the unit of sheets.
 const PACK: usize = 4;
-/// The word of a sheet with the index of its first node.
-const FIRST: usize = 6;
+/// Words of a head.
+const HEAD: usize = 16;
+/// The word of a head with the index of the first node of the patch.
+const FIRST: usize = 10;
 
 /// The elements, rows and sums of all patches of a mesh.
 ///
@@ -24,23 +26,25 @@ const FIRST: usize = 6;
 /// refers to a zero. If both nodes of an edge have rows in the patch, one sum serves both entries. Rows sum over their
 /// elements in the same way: four times the element plus the corner.
 ///
-/// A thread block copies the *sheet* of its patch to shared memory, each part on a whole pack:
+/// A patch has a *head* of 16 words: the start of its sheet and its length without and with the codes of rows, in packs, and
+/// a 0; then nodes, rows, elements, entries, slices of rows and of entries; the first node, row, element and entry; two
+/// zeros. Its *sheet* has these parts, each on a whole pack:
 ///
 /// | part | words |
 /// |---|---|
-/// | nodes, rows, elements, entries, slices of rows and of entries; the first node, row, element, entry | 10 |
 /// | rows: first entry and how many; the one on the diagonal, first lane and fold; the place | 4 each |
 /// | node of each row | 1 |
 /// | starts of slices among the words of a lane, of entries, then of rows, and the end | 1 each |
-/// | targets of the sums of entries: the entry and the one that mirrors it | 1 per lane |
 /// | points of nodes, f64 | 6 each |
 /// | corners of elements, 16 bits each: three times the node | 2 per element |
+/// | targets of the sums of entries: the entry and the one that mirrors it | 1 per lane |
 /// | codes, of entries, then of rows | 1 per lane and column |
 ///
-/// Points and corners together take at least 2 words per entry, as the entries later replace them.
+/// A thread block copies the first four parts to shared memory, where they are used several times, and reads the others
+/// once.
 #[derive(Debug, Default)]
 pub(super) struct Lists {
-    /// For each patch the start and length of its sheet, without and with the codes of rows, in packs, and a 0.
+    /// The heads of all patches.
     pub heads: Vec<u32>,
     /// Nodes of each patch, its rows first.
     pub nodes: Vec<u32>,
@@ -59,6 +63,9 @@ pub(super) struct Size {
     pub n_nodes: usize,
     pub n_elements: usize,
     pub n_rows: usize,
+    pub n_entries: usize,
+    /// Words of the parts of its sheet before the points.
+    pub front: usize,
     /// Packs of its sheet, without and with the codes of rows.
     pub packs: [usize; 2],
 }
@@ -73,23 +80,40 @@ pub(super) struct Values {
     pub shares: usize,
 }
 
-impl Values {
-    /// Returns the shared memory of the largest of some patches: f64 values, an even number, and words of a sheet.
-    pub fn workspace(&self, sizes: &[Size]) -> [usize; 2] {
-        let row_sums: usize = [self.reactions, self.loads, self.shares].map(|n| n.min(1)).iter().sum();
-        let numbers = |size: &Size| {
-            let n = size.n_elements;
-            let others = (self.reactions + self.loads + self.shares) * (n + 1) + row_sums * size.n_rows;
-            (self.edges * n + 1 + others).next_multiple_of(2)
-        };
-        let words = |size: &Size| PACK * size.packs[row_sums.min(1)];
-        [sizes.iter().map(numbers).max().unwrap_or(0), sizes.iter().map(words).max().unwrap_or(0)]
+/// Shared memory of a block: numbers of f64 values of elements and rows, both even, and words of the front of a sheet.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Workspace {
+    /// Values of elements, and sums of rows over them.
+    pub values: usize,
+    /// Words of the front.
+    pub front: usize,
+    /// Points, which entries replace once elements are computed.
+    pub entries: usize,
+}
+
+impl Workspace {
+    /// Returns the largest of each part over all patches.
+    pub fn of(values: &Values, sizes: &[Size]) -> Self {
+        let most = |of: &dyn Fn(&Size) -> usize| sizes.iter().map(of).max().unwrap_or(0);
+        Self {
+            values: most(&|size| values.of(size).next_multiple_of(2)),
+            front: most(&|size| size.front),
+            entries: most(&|size| (3 * size.n_nodes).max(size.n_entries).next_multiple_of(2)),
+        }
+    }
+
+    pub fn bytes(&self) -> usize {
+        8 * (self.values + self.entries) + 4 * self.front
     }
 }
 
-/// Returns the bytes of shared memory of a block: the values of a patch, its sheet and that of the next.
-pub(super) fn shared_bytes([numbers, words]: [usize; 2]) -> usize {
-    8 * numbers + 2 * 4 * words
+impl Values {
+    /// Returns the number of values of a patch: of its elements, and sums of its rows.
+    fn of(&self, size: &Size) -> usize {
+        let row_sums: usize = [self.reactions, self.loads, self.shares].map(|n| n.min(1)).iter().sum();
+        let n = size.n_elements;
+        self.edges * n + 1 + (self.reactions + self.loads + self.shares) * (n + 1) + row_sums * size.n_rows
+    }
 }
 
 /// Input of the lists.
@@ -124,11 +148,12 @@ impl Lists {
         let mut all = Self::default();
         let mut n_rows = 0;
         for mut part in parts {
-            let first = [all.nodes.len(), n_rows, all.cells.len(), all.columns.len()];
-            part.sheets[FIRST..FIRST + 4].copy_from_slice(&first.map(|first| first as u32));
             let size = part.sizes[0];
-            let head = [all.sheets.len() / PACK, size.packs[0], size.packs[1], 0];
-            all.heads.extend(head.map(|n| n as u32));
+            part.heads[..3]
+                .copy_from_slice(&[all.sheets.len() / PACK, size.packs[0], size.packs[1]].map(|n| n as u32));
+            let first = [all.nodes.len(), n_rows, all.cells.len(), all.columns.len()];
+            part.heads[FIRST..FIRST + 4].copy_from_slice(&first.map(|first| first as u32));
+            all.heads.extend(part.heads);
             n_rows += size.n_rows;
             all.nodes.extend(part.nodes);
             all.cells.extend(part.cells);
@@ -220,10 +245,7 @@ impl Listing<'_> {
             cells.iter().map(|&cell| all[cell as usize].map(|node| numbers[node as usize] as u16)).collect();
         let (entry_sums, targets) = edge_sums(&elements, &rows);
         let row_sums = row_sums(&elements, n_rows);
-        let slices = [row_sums.widths.len(), entry_sums.widths.len()];
         let mut sheet = Vec::new();
-        let sizes = [nodes.len(), n_rows, cells.len(), rows.columns.len(), slices[0], slices[1], 0, 0, 0, 0];
-        push_part(&mut sheet, sizes.map(|n| n as u32));
         push_part(&mut sheet, self.row_records(&nodes[..n_rows], &rows));
         push_part(&mut sheet, nodes[..n_rows].iter().copied());
         let mut start = 0;
@@ -232,26 +254,37 @@ impl Listing<'_> {
             start
         });
         push_part(&mut sheet, std::iter::once(0).chain(starts));
-        push_part(&mut sheet, targets);
-        let entries = sheet.len() + 2 * rows.columns.len();
+        let front = sheet.len();
         let points = nodes.iter().flat_map(|&node| self.mesh.points[node as usize]);
-        sheet.extend(points.flat_map(|x| halves(x.to_bits())));
+        push_part(&mut sheet, points.flat_map(|x| halves(x.to_bits())));
         let corners = |element: &[u16; N]| {
             element.iter().rev().fold(0, |packed, &corner| packed << 16 | u64::from(3 * corner))
         };
-        sheet.extend(elements.iter().flat_map(|element| halves(corners(element))));
-        sheet.resize(sheet.len().max(entries), 0);
+        push_part(&mut sheet, elements.iter().flat_map(|element| halves(corners(element))));
+        push_part(&mut sheet, targets);
         push_part(&mut sheet, entry_sums.codes);
         let short = sheet.len() / PACK;
         push_part(&mut sheet, row_sums.codes);
         let packs = [short, sheet.len() / PACK];
+        let n_entries = rows.columns.len();
+        let slices = [row_sums.widths.len(), entry_sums.widths.len()];
+        let numbers = [nodes.len(), n_rows, cells.len(), n_entries, slices[0], slices[1]];
+        let mut heads = vec![0; HEAD];
+        heads[PACK..FIRST].copy_from_slice(&numbers.map(|n| n as u32));
         Some(Lists {
-            heads: Vec::new(),
+            heads,
             nodes: nodes.to_vec(),
             cells: cells.to_vec(),
             columns: rows.columns,
             sheets: sheet,
-            sizes: vec![Size { n_nodes: nodes.len(), n_elements: cells.len(), n_rows, packs }],
+            sizes: vec![Size {
+                n_nodes: nodes.len(),
+                n_elements: cells.len(),
+                n_rows,
+                n_entries,
+                front,
+                packs,
+            }],
         })
     }
 

@@ -46,10 +46,19 @@ struct Facets {
     const double* values;
 };
 
-// A patch: its size, and the starts of its nodes, rows, elements and entries.
+// A patch: where its sheet begins and ends, its size, and the starts of its nodes, rows, elements and entries.
 struct Patch {
-    u32 n_nodes, n_rows, n_elements, n_entries, n_row_slices, n_slices, node, row, element, entry;
+    u32 sheet, packs, n_nodes, n_rows, n_elements, n_entries, n_row_slices, n_slices, node, row, element, entry;
 };
+
+// Words of a head.
+const u32 HEAD = 16;
+
+__device__ inline Patch patch_of(const u32* head) {
+    const Pack<u32> a = load_pack(head, 0), b = load_pack(head, 1), c = load_pack(head, 2), d = load_pack(head, 3);
+    return Patch{a.value[0], a.value[ROW_SUMS > 0 ? 2 : 1], b.value[0], b.value[1], b.value[2], b.value[3],
+                 c.value[0], c.value[1], c.value[2], c.value[3], d.value[0], d.value[1]};
+}
 
 // The stored values of an element.
 struct ElementValues {
@@ -135,9 +144,9 @@ __device__ inline ElementValues element_values(
     return out;
 }
 
-// Shared memory of a patch: the edge values of each element, one after another, and a zero; then reactions, loads and
-// shares, each corner followed by a zero; sums of rows; the parts of its sheet. Entries of rows replace points and
-// corners once elements are computed.
+// The data of a patch. In shared memory: the edge values of each element, one after another, and a zero; then reactions,
+// loads and shares, each corner followed by a zero; sums of rows; the front of its sheet; points, which entries of rows
+// replace once elements are computed. In global memory, read once: corners, targets and codes.
 struct Tile {
     double *edges, *reactions, *loads, *shares, *row_sums, *entries;
     const u32 *rows, *row_nodes, *slices, *targets, *codes;
@@ -149,15 +158,12 @@ __device__ inline u32 to_packs(u32 words) {
     return (words + 3) / 4 * 4;
 }
 
-const u32 HEAD_WORDS = 12;
-
-__device__ inline Patch patch_of(const u32* sheet) {
-    const Pack<u32> a = load_pack(sheet, 0), b = load_pack(sheet, 1), c = load_pack(sheet, 2);
-    return Patch{a.value[0], a.value[1], a.value[2], a.value[3], b.value[0],
-                 b.value[1], b.value[2], b.value[3], c.value[0], c.value[1]};
+// Words of the parts of a sheet before the points.
+__device__ inline u32 front_of(const Patch& patch) {
+    return 4 * patch.n_rows + to_packs(patch.n_rows) + to_packs(patch.n_row_slices + patch.n_slices + 1);
 }
 
-__device__ inline Tile tile_of(double* values, u32* sheet, const Patch& patch) {
+__device__ inline Tile tile_of(double* values, u32* front, double* entries, const u32* sheet, const Patch& patch) {
     const u32 n = patch.n_elements;
     Tile tile;
     tile.edges = values;
@@ -165,41 +171,56 @@ __device__ inline Tile tile_of(double* values, u32* sheet, const Patch& patch) {
     tile.loads = tile.reactions + REACTIONS * (n + 1);
     tile.shares = tile.loads + LOADS * (n + 1);
     tile.row_sums = tile.shares + MEASURES * (n + 1);
-    tile.rows = sheet + HEAD_WORDS;
+    tile.rows = front;
     tile.row_nodes = tile.rows + 4 * patch.n_rows;
     tile.slices = tile.row_nodes + to_packs(patch.n_rows);
-    tile.targets = tile.slices + to_packs(patch.n_row_slices + patch.n_slices + 1);
-    tile.entries = reinterpret_cast<double*>(const_cast<u32*>(tile.targets + WARP * patch.n_slices));
-    tile.points = tile.entries;
-    tile.corners = reinterpret_cast<const u64*>(tile.points + 3 * patch.n_nodes);
-    const u32 room = 3 * patch.n_nodes + n;
-    tile.codes = reinterpret_cast<const u32*>(tile.entries) +
-                 to_packs(2 * (room > patch.n_entries ? room : patch.n_entries));
+    tile.entries = entries;
+    tile.points = entries;
+    const u32* const corners = sheet + front_of(patch) + to_packs(6 * patch.n_nodes);
+    tile.corners = reinterpret_cast<const u64*>(corners);
+    tile.targets = corners + to_packs(2 * n);
+    tile.codes = tile.targets + WARP * patch.n_slices;
     return tile;
 }
 
-// Starts copying the sheet of a patch: its head has the start, and the numbers of packs without and with codes of rows.
-__device__ inline void copy_sheet(u32* to, const Pack<u32>& head, const u32* sheets) {
-    const Pack<u32>* const from = reinterpret_cast<const Pack<u32>*>(sheets) + head.value[0];
-    const u32 n = head.value[ROW_SUMS > 0 ? 2 : 1];
-    for (u32 i = threadIdx.x; i < n; i += THREADS) copy_async(reinterpret_cast<Pack<u32>*>(to) + i, from + i);
+__device__ inline void copy_packs(void* to, const u32* from, u32 words) {
+    for (u32 i = threadIdx.x; i < words / 4; i += THREADS) {
+        copy_async(static_cast<Pack<u32>*>(to) + i, reinterpret_cast<const Pack<u32>*>(from) + i);
+    }
+}
+
+// Starts copying front and points, and asks for the rest of the sheet.
+__device__ inline void begin_copies(u32* front, double* points, const u32* sheet, const Patch& patch) {
+    const u32 n_front = front_of(patch);
+    copy_packs(front, sheet, n_front);
+    copy_packs(points, sheet + n_front, to_packs(6 * patch.n_nodes));
     commit_copies();
+    for (u32 i = threadIdx.x; i < patch.packs / 8; i += THREADS) prefetch_line(sheet + 32 * i);
 }
 
-// Whether the patch has a constrained unknown; called by all threads.
+// Loads a value that is read once, so that the matrix rather than the lists stays in the second cache: entries of slices
+// fill a sector only when several patches are done.
+template <typename E>
+__device__ inline E load_once(const E* address) {
+    return __ldcs(address);
+}
+
+// Whether the thread sees a constrained unknown of the patch.
 __device__ inline bool sees_given_unknown(const Patch& patch, const u32* nodes, const Given& given) {
-    if (given.mask == 0) return false;
     bool meets = false;
+    if (given.mask == 0) return meets;
     for (u32 i = threadIdx.x; i < patch.n_nodes; i += THREADS) meets |= is_given(given, nodes[patch.node + i]);
-    return __syncthreads_or(meets);
+    return meets;
 }
 
+// `next` are the corners of the first element of the thread.
 __device__ inline void work_out_elements(
-    const Tile& tile, const Patch& patch, const Lists& lists, const Form& form, u32* bad) {
+    const Tile& tile, const Patch& patch, const Lists& lists, const Form& form, u32* bad, u64 next) {
     const u32 n = patch.n_elements;
     const u32* const cells = lists.cells;
     for (u32 e = threadIdx.x; e < n; e += THREADS) {
-        const u64 corners = tile.corners[e];
+        const u64 corners = next;
+        if (e + THREADS < n) next = load_once(tile.corners + e + THREADS);
         Vector p[CORNERS];
         double u[CORNERS];
 #pragma unroll
@@ -230,35 +251,74 @@ __device__ inline void work_out_elements(
     }
 }
 
-// Sums an off-diagonal entry: one lane per edge; a code is the place of an element value, two per word.
-__device__ inline void gather_entry(const Tile& tile, u32 begin, u32 end, u32 target) {
-    double sum = 0.0;
-#pragma unroll 4
-    for (u32 j = begin; j < end; ++j) {
-        const u32 code = tile.codes[WARP * j];
-        sum += tile.edges[code & 0xffff];
-        sum += tile.edges[code >> 16];
+// Words of codes that are loaded before the slice before is summed.
+const u32 AHEAD = 4;
+
+// A slice of sums, from `begin` to `end` among the words of a lane; the target of this lane, its row or its entries.
+struct Slice {
+    u32 begin, end, target, codes[AHEAD];
+    bool is_of_rows;
+};
+
+// Slices of rows are first, as they take longest.
+__device__ inline u32 row_slices(const Patch& patch) {
+    return ROW_SUMS > 0 ? patch.n_row_slices : 0;
+}
+
+// `codes` of a tile are those of this lane.
+__device__ inline Slice slice_at(const Tile& tile, const Patch& patch, u32 i) {
+    const u32 lane = threadIdx.x % WARP, n_rows = row_slices(patch);
+    Slice slice = {};
+    if (i >= n_rows + patch.n_slices) return slice;
+    slice.is_of_rows = i < n_rows;
+    const u32 s = slice.is_of_rows ? patch.n_slices + i : i - n_rows;
+    slice.begin = tile.slices[s];
+    slice.end = tile.slices[s + 1];
+    slice.target = slice.is_of_rows ? WARP * i + lane : load_once(tile.targets + WARP * s + lane);
+#pragma unroll
+    for (u32 j = 0; j < AHEAD; ++j) {
+        if (slice.begin + j < slice.end) slice.codes[j] = load_once(tile.codes + WARP * (slice.begin + j));
     }
-    const u32 here = target & 0xffff, mirrored = target >> 16;
+    return slice;
+}
+
+// Calls `add` for each code of the slice, two of which are in a word.
+template <typename Add>
+__device__ inline void for_codes(const Tile& tile, const Slice& slice, const Add& add) {
+#pragma unroll
+    for (u32 j = 0; j < AHEAD; ++j) {
+        if (slice.begin + j < slice.end) {
+            add(slice.codes[j] & 0xffff);
+            add(slice.codes[j] >> 16);
+        }
+    }
+#pragma unroll 4
+    for (u32 j = slice.begin + AHEAD; j < slice.end; ++j) {
+        const u32 codes = load_once(tile.codes + WARP * j);
+        add(codes & 0xffff);
+        add(codes >> 16);
+    }
+}
+
+// Sums an off-diagonal entry: one lane per edge; a code is the place of an element value.
+__device__ inline void gather_entry(const Tile& tile, const Slice& slice) {
+    double sum = 0.0;
+    for_codes(tile, slice, [&](u32 code) { sum += tile.edges[code]; });
+    const u32 here = slice.target & 0xffff, mirrored = slice.target >> 16;
     if (here != NO_ENTRY) tile.entries[here] = sum;
     if (mirrored != NO_ENTRY) tile.entries[mirrored] = sum;
 }
 
 // Sums the terms of a row over the cells of its node: a code is four times an element plus the corner.
-__device__ inline void gather_row(const Tile& tile, const Patch& patch, u32 begin, u32 end, u32 row) {
+__device__ inline void gather_row(const Tile& tile, const Patch& patch, const Slice& slice) {
     double reaction = 0.0, load = 0.0, share = 0.0;
-#pragma unroll 4
-    for (u32 j = begin; j < end; ++j) {
-        const u32 codes = tile.codes[WARP * j];
-#pragma unroll
-        for (u32 half = 0; half < 2; ++half) {
-            const u32 code = codes >> 16 * half & 0xffff, e = code >> 2;
-            const u32 at = (code & 3) * (patch.n_elements + 1) + e;
-            if (REACTIONS > 0) reaction += tile.reactions[LAMBDA == BY_CELL ? e : at];
-            if (LOADS > 0) load += tile.loads[SOURCE == BY_CELL ? e : at];
-            if (MEASURES) share += tile.shares[e];
-        }
-    }
+    for_codes(tile, slice, [&](u32 code) {
+        const u32 e = code >> 2, at = (code & 3) * (patch.n_elements + 1) + e;
+        if (REACTIONS > 0) reaction += tile.reactions[LAMBDA == BY_CELL ? e : at];
+        if (LOADS > 0) load += tile.loads[SOURCE == BY_CELL ? e : at];
+        if (MEASURES) share += tile.shares[e];
+    });
+    const u32 row = slice.target;
     if (row >= patch.n_rows) return;
     double* const sums = tile.row_sums + row;
     if (REACTIONS > 0) sums[0] = reaction;
@@ -281,15 +341,14 @@ __device__ inline RowSums sums_of_row(const Tile& tile, const Patch& patch, cons
     return found;
 }
 
-// Sums over elements, one warp per slice of 32: rows first, as they take longest.
-__device__ inline void gather(Tile tile, const Patch& patch) {
-    const u32 lane = threadIdx.x % WARP, n_row_slices = ROW_SUMS > 0 ? patch.n_row_slices : 0;
-    tile.codes += lane;
-    for (u32 i = threadIdx.x / WARP; i < n_row_slices + patch.n_slices; i += THREADS / WARP) {
-        const u32 s = i < n_row_slices ? patch.n_slices + i : i - n_row_slices;
-        const u32 begin = tile.slices[s], end = tile.slices[s + 1];
-        if (i < n_row_slices) gather_row(tile, patch, begin, end, WARP * i + lane);
-        else gather_entry(tile, begin, end, tile.targets[WARP * s + lane]);
+// Sums over elements, one warp per slice of 32; `next` is the first of the warp.
+__device__ inline void gather(const Tile& tile, const Patch& patch, Slice next) {
+    const u32 n_slices = row_slices(patch) + patch.n_slices;
+    for (u32 i = threadIdx.x / WARP; i < n_slices; i += THREADS / WARP) {
+        const Slice slice = next;
+        next = slice_at(tile, patch, i + THREADS / WARP);
+        if (slice.is_of_rows) gather_row(tile, patch, slice);
+        else gather_entry(tile, slice);
     }
 }
 
@@ -350,25 +409,32 @@ __device__ inline u64 place(const Row& row, u32 k) {
     return row.start + (u64)(k >> row.fold) * LANES + stored;
 }
 
-// Half a warp per row if its entries are consecutive, else one lane per row.
+// Half a warp per row if its entries are consecutive; else neighbouring lanes have neighbouring rows, and warps share
+// the entries of a row.
 __device__ inline void write_entries(V* values, const Tile& tile, const Patch& patch) {
-    const u32 side = LANES == 0 ? WARP / 2 : 1;
-    for (u32 number = threadIdx.x / side; number < patch.n_rows; number += THREADS / side) {
+    const u32 n_lanes = LANES == 0 ? WARP / 2 : THREADS / ((patch.n_rows + WARP - 1) / WARP * WARP);
+    const u32 n_at_once = THREADS / n_lanes;
+    const u32 own = LANES == 0 ? threadIdx.x / n_lanes : threadIdx.x % n_at_once;
+    const u32 lane = LANES == 0 ? threadIdx.x % n_lanes : threadIdx.x / n_at_once;
+    for (u32 number = own; number < patch.n_rows; number += n_at_once) {
         const Row row = row_at(tile.rows, number);
-        for (u32 k = threadIdx.x % side; k < row.length; k += side) {
-            values[place(row, k)] = (V)tile.entries[row.begin + k];
-        }
+        for (u32 k = lane; k < row.length; k += n_lanes) values[place(row, k)] = (V)tile.entries[row.begin + k];
     }
 }
 
 // Sums and writes all rows of a patch.
 __device__ inline void assemble_patch(
-    V* values, T* rhs, double* unrounded, u32* reacts, u32* bad, const Tile& tile, const Patch& patch,
-    const Lists& lists, const Facets& facets, const Given& given, const Form& form) {
-    const bool sees_given = sees_given_unknown(patch, lists.nodes, given);
-    work_out_elements(tile, patch, lists, form, bad);
+    V* values, T* rhs, double* unrounded, u32* reacts, u32* bad, Tile tile, const Patch& patch, const Lists& lists,
+    const Facets& facets, const Given& given, const Form& form) {
+    const u64 corners = threadIdx.x < patch.n_elements ? load_once(tile.corners + threadIdx.x) : 0;
+    wait_for_copies<0>();
     __syncthreads();
-    gather(tile, patch);
+    const bool meets = sees_given_unknown(patch, lists.nodes, given);
+    work_out_elements(tile, patch, lists, form, bad, corners);
+    tile.codes += threadIdx.x % WARP;
+    const Slice slice = slice_at(tile, patch, threadIdx.x / WARP);
+    const bool sees_given = __syncthreads_or(meets);
+    gather(tile, patch, slice);
     __syncthreads();
     for (u32 i = threadIdx.x; i < patch.n_rows; i += THREADS) {
         const RowSums sums = sums_of_row(tile, patch, form, i);
@@ -388,27 +454,15 @@ __device__ inline void assemble_patch(
     write_entries(values, tile, patch);
 }
 
-// Each block visits patches in turn, and prefetches the sheet of the next one during computation.
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) assembly_nonzeros(
     V* values, T* rhs, double* unrounded, u32* reacts, u32* bad, Lists lists, Facets facets, Given given, Form form,
-    u32 n_patches, u32 values_room, u32 sheet_room) {
+    u32 values_room, u32 front_room) {
     FEMTILE_DYNAMIC_SHARED(double, shared);
-    u32* sheet = reinterpret_cast<u32*>(shared + values_room);
-    u32* other = sheet + sheet_room;
-    u32 number = blockIdx.x;
-    if (number >= n_patches) return;
-    copy_sheet(sheet, load_pack(lists.heads, number), lists.sheets);
-    Pack<u32> next = load_pack(lists.heads, number + gridDim.x < n_patches ? number + gridDim.x : number);
-    for (; number < n_patches; number += gridDim.x) {
-        wait_for_copies<0>();
-        __syncthreads();
-        if (number + gridDim.x < n_patches) copy_sheet(other, next, lists.sheets);
-        if (number + 2 * gridDim.x < n_patches) next = load_pack(lists.heads, number + 2 * gridDim.x);
-        const Patch patch = patch_of(sheet);
-        const Tile tile = tile_of(shared, sheet, patch);
-        assemble_patch(values, rhs, unrounded, reacts, bad, tile, patch, lists, facets, given, form);
-        u32* const done = sheet;
-        sheet = other;
-        other = done;
-    }
+    u32* const front = reinterpret_cast<u32*>(shared + values_room);
+    double* const entries = reinterpret_cast<double*>(front + front_room);
+    const Patch patch = patch_of(lists.heads + HEAD * blockIdx.x);
+    const u32* const sheet = lists.sheets + 4ull * patch.sheet;
+    begin_copies(front, entries, sheet, patch);
+    const Tile tile = tile_of(shared, front, entries, sheet, patch);
+    assemble_patch(values, rhs, unrounded, reacts, bad, tile, patch, lists, facets, given, form);
 }

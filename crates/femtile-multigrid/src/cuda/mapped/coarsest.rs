@@ -26,7 +26,7 @@ pub(in super::super) fn specialisations() -> Vec<Specialisation> {
     vec![program::<f64>(), program::<f32>()]
 }
 
-/// The exact solver of a coarsest grid of mapped hexahedra by the inverse of its matrix, in f64.
+/// The exact solver of a coarsest grid of mapped hexahedra, or of quadrilaterals, by the inverse of its matrix, in f64.
 ///
 /// # Cost
 /// With n unknowns, $n^2$ numbers, read once in one launch per solve; $n^3$ multiplications in n launches, and twice the

@@ -34,7 +34,7 @@ pub(in super::super) fn specialisations() -> Vec<Specialisation> {
 /// patches of the same shape up to scaling.
 ///
 /// # Cost
-/// $n^2$ numbers per kind, $n = (2k - 1)^3$, read once per patch; at most 1 GiB of them, which are inverted on the host. A
+/// $n^2$ numbers per kind, $n = (2k - 1)^d$, read once per patch; at most 1 GiB of them, which are inverted on the host. A
 /// launch for each colour with such patches.
 #[derive(Debug)]
 pub struct ExactSolves<T: Scalar> {
@@ -55,8 +55,13 @@ pub struct ExactSolves<T: Scalar> {
 
 /// Returns the patches with jumps among those of these spans whose kinds are inverted; surrogates serve the others.
 pub(super) fn patches_with_jumps<T>(grid: &BoxGrid, geometry: &CellGeometry, spans: &Spans) -> JumpPatches {
-    let n = (2 * grid.degree() - 1).pow(3);
+    let n = most_unknowns(grid);
     JumpPatches::new((grid, geometry), spans, (MOST_BYTES / size_of::<T>()).min(3 * MOST_PRODUCTS / n))
+}
+
+/// Returns the largest number of inner nodes of a patch.
+fn most_unknowns(grid: &BoxGrid) -> usize {
+    (2 * grid.degree() - 1).pow(grid.dimension() as u32)
 }
 
 impl<T: Scalar> ExactSolves<T> {
@@ -130,7 +135,7 @@ impl<T: Scalar> ExactSolves<T> {
         if own.is_empty() {
             return Ok(());
         }
-        let bytes = 2 * (2 * self.grid.degree() - 1).pow(3) * size_of::<T>();
+        let bytes = 2 * most_unknowns(&self.grid) * size_of::<T>();
         let launch = Launch::line(own.len(), THREADS).shared(bytes);
         let colour = colour(&self.grid, [own.len(), 1, 1], [own.start, 0, 0], PostOrder::Same, [1.0; 3]);
         let arguments = (

@@ -11,14 +11,14 @@ use femtile_device::cuda::Specialisation;
 
 use femtile_linalg::hooks::CudaHook;
 
-use super::smoother::additive::{Kind, compiled};
+use crate::grid::BoxGrid;
 pub use coarsest::CudaInverse;
 pub use patches::CudaMappedPatches;
 
 /// Returns the programs of the smoothers: for most patches, on free sides, at coefficient jumps, and for the largest
 /// eigenvalue.
-pub(super) fn programs<T: Scalar>(degree: usize) -> Vec<Specialisation> {
-    let of_sides = |is_mirrored| compiled::<T>(degree, Kind { is_mirrored, is_by_patch: true }).program;
+pub(super) fn programs<T: Scalar>(grid: &BoxGrid) -> Vec<Specialisation> {
+    let of_sides = |is_mirrored| patches::local_solves::<T>(grid, is_mirrored).program;
     let product = || super::operator::of_product::<T>(&CudaHook::none());
-    vec![of_sides(false), of_sides(true), exact::program::<T>(degree), product()]
+    vec![of_sides(false), of_sides(true), exact::program::<T>(grid.degree()), product()]
 }

@@ -1,4 +1,4 @@
-use femtile_device::cuda::{Program, RECIPROCAL_HEADER, STRIDED_HEADER, Specialisation};
+use femtile_device::cuda::{Header, Program, RECIPROCAL_HEADER, STRIDED_HEADER, Specialisation};
 use femtile_device::{Scalar, parallel};
 use femtile_element::quadrature::gauss_legendre;
 use femtile_element::tensor::Lagrange;
@@ -13,26 +13,36 @@ use crate::mapped::{CellGeometry, ShapeKind};
 static OPERATOR: Program = Program {
     name: "box_mapped",
     source: include_str!("operator.cu"),
-    headers: &[STRIDED_HEADER, CELLS_HEADER, RECIPROCAL_HEADER],
+    headers: &[STRIDED_HEADER, CELLS_HEADER, GAUSS_HEADER, RECIPROCAL_HEADER],
 };
+
+/// The header `gauss.cuh`: evaluation at Gauss points along lines.
+pub(in super::super) const GAUSS_HEADER: Header =
+    Header { name: "gauss.cuh", text: include_str!("gauss.cuh") };
 
 /// Cells that a thread converts at least.
 const CELLS: usize = 1 << 10;
 
-/// Returns the data of all hexahedra, `[n_z][n_y][n_x][len]`.
-pub(in super::super) fn numbers<T: Scalar>(geometry: &CellGeometry, kind: ShapeKind) -> Vec<T> {
+/// Returns the data of all cells, `[n_z][n_y][n_x][len]`; those of rectangles in the plane without the last two.
+pub(in super::super) fn numbers<T: Scalar>(
+    geometry: &CellGeometry,
+    dimension: usize,
+    kind: ShapeKind,
+) -> Vec<T> {
     let cells = geometry.cells();
     let of_cell = |number: usize| {
         let cell = place(cells, number);
         kind.numbers(&geometry.map(cell), geometry.coefficient(cell))
     };
-    match kind {
-        ShapeKind::Rectangular => of_cells::<T, 4>(cells, of_cell),
-        _ => of_cells::<T, 25>(cells, of_cell),
+    match (kind, dimension) {
+        (ShapeKind::Rectangular, 2) => of_cells::<T, 2>(cells, of_cell),
+        (ShapeKind::Rectangular, _) => of_cells::<T, 4>(cells, of_cell),
+        (ShapeKind::Bilinear, _) => of_cells::<T, 9>(cells, of_cell),
+        (ShapeKind::Trilinear, _) => of_cells::<T, 25>(cells, of_cell),
     }
 }
 
-/// Returns N numbers of each cell, one cell after the other.
+/// Returns the first N numbers of each cell, one cell after the other.
 fn of_cells<T: Scalar, const N: usize>(
     cells: [usize; 3],
     of_cell: impl Fn(usize) -> Vec<f64> + Sync,
@@ -61,17 +71,21 @@ pub(in super::super) fn bytes<T>(degree: usize) -> usize {
     (3 * n + 2) * n * (n | 1) * size_of::<T>()
 }
 
-/// Returns the program of the operator.
-pub(in super::super) fn program<T: Scalar>(degree: usize) -> Specialisation {
+/// Returns the header `tables.cuh` of evaluation at Gauss points.
+pub(in super::super) fn gauss_tables(degree: usize) -> String {
     let (points, weights) = gauss_legendre(degree + 1);
-    let tables = text(&[
+    text(&[
         ("VALUES", Lagrange::gauss_lobatto(degree).values(&points).entries),
         ("SLOPES", Lagrange::new(points.clone()).slopes(&points).entries),
         ("POINTS", points.iter().map(|x| 2.0 * x - 1.0).collect()),
         ("WEIGHTS", weights),
-    ]);
-    shape::<T>(degree)
-        .define(OPERATOR.of::<T>().define("FEMTILE_DEGREE", degree).header("tables.cuh", tables))
+    ])
+}
+
+/// Returns the program of the operator.
+pub(in super::super) fn program<T: Scalar>(degree: usize) -> Specialisation {
+    let program = OPERATOR.of::<T>().define("FEMTILE_DEGREE", degree);
+    shape::<T>(degree).define(program.header("tables.cuh", gauss_tables(degree)))
 }
 
 pub(in super::super) fn specialisations() -> Vec<Specialisation> {

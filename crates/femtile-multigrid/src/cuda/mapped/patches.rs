@@ -1,20 +1,21 @@
 use std::sync::{Mutex, PoisonError};
 
 use femtile_device::cuda::Kernel;
-use femtile_device::{Buffer, Cuda, Scalar, parallel};
+use femtile_device::{Buffer, Cpu, Cuda, Scalar, parallel};
 use femtile_linalg::precondition::polynomial::{largest_preconditioned, start_of_lanczos};
 use femtile_linalg::vector::VectorKernels;
 use femtile_linalg::{LinalgError, need};
 
-use super::super::smoother::additive::{self, Kind, compiled};
+use super::super::plane::corrections;
+use super::super::smoother::additive;
 use super::super::smoother::parts::{Part, parts};
 use super::super::smoother::tables::Modes;
 use super::super::smoother::{Compiled, Solve, colour};
-use super::super::{CudaBoxOperator, check_patches};
+use super::super::{CudaBoxOperator, check_patches, equal_widths};
 use super::exact::{ExactSolves, patches_with_jumps};
 use crate::cell_patches::vertex_patches;
 use crate::grid::{BoxGrid, all};
-use crate::smoother::{LARGEST, STEPS, patch_weights};
+use crate::smoother::{AdditivePatches, LARGEST, STEPS, patch_weights};
 use crate::{MultigridError, PostOrder};
 
 /// A factor of stiffness with which the kernel of surrogates adds nothing, so that the exact solve is the only one.
@@ -32,10 +33,10 @@ const NODES: usize = 1 << 12;
 /// thin axes.
 ///
 /// # Cost
-/// Additive: one residual, and a launch for each of eight colours of patches, which reads the residual at $(2k - 1)^3$ nodes
-/// of a patch and three factors, reads and writes x at these nodes, and takes six products with 1-D matrices of 2k − 1 rows;
-/// a patch with a jump reads $(2k - 1)^6$ numbers of its inverse.
-/// Set-up takes twelve Lanczos steps on the grid. Multiplicative: a residual of the whole grid for every colour, eight times
+/// Additive: one residual, and a launch for each of $2^d$ colours of patches, which reads the residual at $(2k - 1)^d$ nodes
+/// of a patch and d factors, reads and writes x at these nodes, and takes 2 d products with 1-D matrices of 2k − 1 rows; a
+/// patch with a jump reads $(2k - 1)^{2d}$ numbers of its inverse.
+/// Set-up takes twelve Lanczos steps on the grid. Multiplicative: a residual of the whole grid for every colour, $2^d$ times
 /// as many; the patches of a colour have every cell once, so no work is done in vain.
 /// # Source
 /// `[cui2024]`, Alg. 2.3, eqs. (2.5), (2.6) and (2.15). Differs: separable surrogates.
@@ -54,16 +55,23 @@ pub struct CudaMappedPatches<T: Scalar> {
     is_additive: bool,
 }
 
+/// Returns the kernel of local solves with factors for each patch, on free sides or for all others.
+pub(super) fn local_solves<T: Scalar>(grid: &BoxGrid, is_mirrored: bool) -> Compiled {
+    match grid.dimension() {
+        2 => corrections::compiled::<T>(grid.degree(), is_mirrored),
+        _ => additive::compiled::<T>(grid.degree(), additive::Kind { is_mirrored, is_by_patch: true }),
+    }
+}
+
 impl<T: Scalar> CudaMappedPatches<T> {
     /// Vertex patches around every interior or free vertex.
     ///
     /// # Errors
-    /// [`MultigridError::Gpu`] for two axes, too high a degree, or one layer of cells without a vertex, and device errors.
+    /// [`MultigridError::Gpu`] for too high a degree, or one layer of cells without a vertex, and device errors.
     pub fn new(device: &Cuda, grid: &BoxGrid, is_additive: bool) -> Result<Self, MultigridError> {
         check_patches(grid)?;
-        let degree = grid.degree();
-        let [inside, mirrored] =
-            [false, true].map(|is_mirrored| compiled::<T>(degree, Kind { is_mirrored, is_by_patch: true }));
+        let (degree, d) = (grid.degree(), grid.dimension());
+        let [inside, mirrored] = [false, true].map(|is_mirrored| local_solves::<T>(grid, is_mirrored));
         let has_free = grid.free_sides().as_flattened().contains(&true);
         let of_free = has_free.then(|| mirrored.program.clone());
         device.prepare([inside.program.clone()].into_iter().chain(of_free).collect());
@@ -77,7 +85,8 @@ impl<T: Scalar> CudaMappedPatches<T> {
         let modes = |damping: f64| {
             let modes = Modes::new(degree);
             let mut numbers: Vec<T> = if is_additive { modes.with_hats() } else { modes.with_ones() };
-            numbers.extend(weights.as_flattened().iter().map(|weight| T::from_f64(weight / damping)));
+            let of_axes = weights.iter().flat_map(|weights| &weights[..d]);
+            numbers.extend(of_axes.map(|weight| T::from_f64(weight / damping)));
             Buffer::from_vec(device, numbers)
         };
         let mut patches = Self {
@@ -95,7 +104,7 @@ impl<T: Scalar> CudaMappedPatches<T> {
             is_additive,
         };
         if is_additive {
-            let damping = LARGEST / patches.largest()?;
+            let damping = patches.damping()?;
             patches.modes = modes(damping)?;
             patches.exact.as_mut().map_or(Ok(()), |exact| exact.damp(damping))?;
         }
@@ -168,7 +177,8 @@ impl<T: Scalar> CudaMappedPatches<T> {
         x: &mut Buffer<T, Cuda>,
         r: &Buffer<T, Cuda>,
     ) -> Result<(), LinalgError> {
-        let kernel = Kernel::<Solve<T>>::new(additive::NAME);
+        let is_plane = self.grid.dimension() == 2;
+        let kernel = Kernel::<Solve<T>>::new(if is_plane { corrections::NAME } else { additive::NAME });
         for part in parts {
             let Compiled { program, shape, bytes } =
                 if part.is_mirrored { &self.mirrored } else { &self.inside };
@@ -177,10 +187,18 @@ impl<T: Scalar> CudaMappedPatches<T> {
             let arguments = (x.write(), r.read(), self.modes.read(), colour);
             // SAFETY: patches, or their halves at free sides, lie in the grid, for whose nodes x and r have values;
             // patches of a colour write only their inner nodes, which are disjoint; modes are those of the degree, with
-            // three factors for each vertex of the grid.
+            // a factor per axis for each vertex of the grid.
             unsafe { self.device.launch(program, &kernel, launch, arguments) }?;
         }
         self.exact.as_ref().map_or(Ok(()), |exact| exact.solve(parities, x, r, &self.modes))
+    }
+
+    /// Returns $\omega$ of additive steps: on equal cells that of a small grid, as on CPUs.
+    fn damping(&self) -> Result<f64, MultigridError> {
+        Ok(match equal_widths(&self.grid) {
+            Ok(_) => AdditivePatches::<f64>::damping(&Cpu::new(1)?, &self.grid, [false; 3])?,
+            Err(_) => LARGEST / self.largest()?,
+        })
     }
 
     /// Returns the largest eigenvalue of the operator preconditioned by one undamped additive step.

@@ -12,6 +12,7 @@
 #include "modes.cuh"
 #include "colour.cuh"
 #include "nodes.cuh"
+#include "weights.cuh"
 
 // Threads of a team, teams of a block.
 const u32 TEAM = FEMTILE_TEAM, TEAMS = FEMTILE_TEAMS;
@@ -19,14 +20,6 @@ static_assert(TEAM >= N * N, "a thread has a line of the inside");
 
 // Entry (x, y, z) is at x + ROW y + LAYER z in shared memory; the strides have the fewest bank conflicts.
 const u32 ROW = FEMTILE_ROW, LAYER = FEMTILE_LAYER, TENSOR = (N - 1) * (ROW + LAYER) + N;
-
-// The 1-D weight of an inner node; a mirror image has the weight of its node.
-__device__ inline T weight(const T* hats, const Colour& colour, const Patch& patch, u32 axis, u32 place) {
-    const u32 node = has_node(colour, patch, axis, place + 1) ? place : N - 1 - place;
-    const bool is_first = node < MIDDLE && patch.has_first_alone(colour, axis);
-    const bool is_last = node > MIDDLE && patch.has_last_alone(colour, axis);
-    return is_first || is_last ? (T)1 : __ldg(hats + node);
-}
 
 // The factors of stiffness of a patch. By patch they follow the 1-D weights, three for each vertex of the grid.
 struct Scales {

@@ -1,13 +1,15 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use femtile_device::cuda::{Header, Program, RECIPROCAL_HEADER, STRIDED_HEADER, Specialisation};
+use femtile_device::cuda::{Program, RECIPROCAL_HEADER, STRIDED_HEADER, Specialisation};
 use femtile_device::{Buffer, Cpu, Cuda, Scalar};
 use femtile_linalg::LinalgError;
 
 use super::super::CudaBoxOperator;
 use super::super::shape::PatchShape;
 use super::skeleton::{self, paddings};
-use super::{COLOUR_HEADER, Compiled, PatchKernel, tables::Modes};
+use super::{
+    COLOUR_HEADER, Compiled, MODES_HEADER, NODES_HEADER, PatchKernel, WEIGHTS_HEADER, tables::Modes,
+};
 use crate::MultigridError;
 use crate::grid::BoxGrid;
 use crate::smoother::AdditivePatches;
@@ -15,13 +17,7 @@ use crate::smoother::AdditivePatches;
 static ADDITIVE: Program = Program {
     name: NAME,
     source: include_str!("additive.cu"),
-    headers: &[
-        RECIPROCAL_HEADER,
-        STRIDED_HEADER,
-        Header { name: "modes.cuh", text: include_str!("modes.cuh") },
-        COLOUR_HEADER,
-        Header { name: "nodes.cuh", text: include_str!("nodes.cuh") },
-    ],
+    headers: &[RECIPROCAL_HEADER, STRIDED_HEADER, MODES_HEADER, COLOUR_HEADER, NODES_HEADER, WEIGHTS_HEADER],
 };
 
 /// Data of the additive Schwarz smoother besides the patches.

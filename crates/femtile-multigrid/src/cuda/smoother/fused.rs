@@ -1,18 +1,13 @@
 use femtile_device::Scalar;
-use femtile_device::cuda::{Header, Program, RECIPROCAL_HEADER, STRIDED_HEADER, Specialisation};
+use femtile_device::cuda::{Program, RECIPROCAL_HEADER, STRIDED_HEADER, Specialisation};
 
 use super::super::shape::PatchShape;
-use super::{COLOUR_HEADER, tables::Modes};
+use super::{COLOUR_HEADER, NODES_HEADER, tables::Modes};
 
 static FUSED: Program = Program {
     name: "vertex_patch_fused",
     source: include_str!("fused.cu"),
-    headers: &[
-        RECIPROCAL_HEADER,
-        STRIDED_HEADER,
-        COLOUR_HEADER,
-        Header { name: "nodes.cuh", text: include_str!("nodes.cuh") },
-    ],
+    headers: &[RECIPROCAL_HEADER, STRIDED_HEADER, COLOUR_HEADER, NODES_HEADER],
 };
 
 /// Returns the lines of a patch, one thread each.

@@ -5,12 +5,12 @@ pub(super) mod parts;
 mod skeleton;
 pub(super) mod tables;
 
-use femtile_device::cuda::{Kernel, Read, Specialisation, Structure, Write};
+use femtile_device::cuda::{Header, Kernel, Read, Specialisation, Structure, Write};
 use femtile_device::{Buffer, Cuda, Scalar};
 use femtile_linalg::{LinalgError, need};
 
 use super::shape::PatchShape;
-use super::{HIGHEST_DEGREE, check, equal_widths, scales, stencil};
+use super::{HIGHEST_DEGREE, check_hexahedra, equal_widths, scales, stencil};
 use crate::grid::{BoxGrid, all};
 use crate::{MultigridError, PostOrder, Smoother};
 use additive::{Additive, Kind};
@@ -18,6 +18,11 @@ pub use colour::{COLOUR_HEADER, colour};
 use parts::Part;
 use tables::Modes;
 pub use tables::patch_matrices;
+
+/// Headers of kernels on patches: modes of lines, positions of nodes, and weights of additive smoothers.
+pub(super) const MODES_HEADER: Header = Header { name: "modes.cuh", text: include_str!("modes.cuh") };
+pub(super) const NODES_HEADER: Header = Header { name: "nodes.cuh", text: include_str!("nodes.cuh") };
+pub(super) const WEIGHTS_HEADER: Header = Header { name: "weights.cuh", text: include_str!("weights.cuh") };
 
 pub(super) type Solve<T> = (Write<T>, Read<T>, Read<T>, Structure);
 
@@ -86,7 +91,7 @@ impl<T: Scalar> CudaPatches<T> {
         kernel: PatchKernel,
         shape: Option<PatchShape>,
     ) -> Result<Self, MultigridError> {
-        check(grid)?;
+        check_hexahedra(grid)?;
         let widths = equal_widths(grid)?;
         let degree = grid.degree();
         let n_nodes = grid.nodes()[0];

@@ -49,6 +49,10 @@ struct PatchNodes {
     __device__ inline u64 node(u32 i, u32 j, u32 k) const { return x.node(i) + y.node(j) * row + z.node(k) * layer; }
     __device__ inline bool has(u32 i, u32 j, u32 k) const { return x.has(i) && y.has(j) && z.has(k); }
     __device__ inline T factor(u32 i, u32 j, u32 k) const { return x.factor(i) * y.factor(j) * z.factor(k); }
+    // In the plane.
+    __device__ inline u64 node(u32 i, u32 j) const { return x.node(i) + y.node(j) * row; }
+    __device__ inline bool has(u32 i, u32 j) const { return x.has(i) && y.has(j); }
+    __device__ inline T factor(u32 i, u32 j) const { return x.factor(i) * y.factor(j); }
 };
 
 #else
@@ -67,6 +71,10 @@ struct PatchNodes {
     __device__ inline bool has(u32, u32, u32) const { return true; }
     // The factor of right-hand sides.
     __device__ inline T factor(u32, u32, u32) const { return (T)1; }
+    // In the plane.
+    __device__ inline u64 node(u32 i, u32 j) const { return first + i + j * row; }
+    __device__ inline bool has(u32, u32) const { return true; }
+    __device__ inline T factor(u32, u32) const { return (T)1; }
 };
 
 #endif

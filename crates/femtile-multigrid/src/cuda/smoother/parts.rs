@@ -10,9 +10,15 @@ pub struct Part {
     pub is_mirrored: bool,
 }
 
-/// Returns the patches of a colour, given by the parities of the patch index along each axis.
+/// Returns the patches of a colour, given by the parities of the patch index along each axis. In the plane, where patches
+/// are small, those of a box with free sides stay together.
 pub fn parts(grid: &BoxGrid, parities: [usize; 3]) -> Vec<Part> {
     let of_all = [0, 1, 2].map(|axis| every_other(grid, axis, parities[axis]));
+    if grid.dimension() == 2 {
+        let (counts, places) = (of_all.map(|(_, n)| n), of_all.map(|(place, _)| place));
+        let is_mirrored = grid.free_sides().as_flattened().contains(&true);
+        return if counts.contains(&0) { Vec::new() } else { vec![Part { counts, places, is_mirrored }] };
+    }
     let inside = [0, 1, 2].map(|axis| every_other_inside(grid, axis, parities[axis]));
     let part = |along: [(usize, usize); 3], is_mirrored| Part {
         counts: along.map(|(_, n)| n),
@@ -42,14 +48,21 @@ pub fn rows(grid: &BoxGrid, parities: [usize; 3]) -> Option<Part> {
     (y.1 * z.1 > 0).then_some(part)
 }
 
-/// Returns the first and the last vertex with a patch along an axis.
+/// Returns the first and the last vertex with a patch along an axis; zero for an absent one.
 pub fn vertices(grid: &BoxGrid, axis: usize) -> [usize; 2] {
+    if grid.widths(axis).is_empty() {
+        return [0; 2];
+    }
     let [low, high] = grid.free_sides()[axis].map(usize::from);
     [1 - low, grid.widths(axis).len() + high - 1]
 }
 
-/// Returns the patches of one parity along an axis: the cells before the first, and their number.
+/// Returns the patches of one parity along an axis: the cells before the first, and their number. An absent axis has an
+/// even one.
 fn every_other(grid: &BoxGrid, axis: usize, parity: usize) -> (usize, usize) {
+    if grid.widths(axis).is_empty() {
+        return (0, 1 - parity);
+    }
     let [first, last] = vertices(grid, axis);
     ((first + parity).wrapping_sub(1), (last + 2 - first - parity) / 2)
 }

@@ -1,19 +1,14 @@
 use femtile_device::Scalar;
-use femtile_device::cuda::{Header, Program, RECIPROCAL_HEADER, STRIDED_HEADER, Specialisation};
+use femtile_device::cuda::{Program, RECIPROCAL_HEADER, STRIDED_HEADER, Specialisation};
 
 use super::super::shape::PatchShape;
 use super::PatchKernel;
-use super::{COLOUR_HEADER, tables::Modes};
+use super::{COLOUR_HEADER, MODES_HEADER, tables::Modes};
 
 static SKELETON: Program = Program {
     name: "vertex_patch_skeleton",
     source: include_str!("skeleton.cu"),
-    headers: &[
-        RECIPROCAL_HEADER,
-        STRIDED_HEADER,
-        Header { name: "modes.cuh", text: include_str!("modes.cuh") },
-        COLOUR_HEADER,
-    ],
+    headers: &[RECIPROCAL_HEADER, STRIDED_HEADER, MODES_HEADER, COLOUR_HEADER],
 };
 
 /// Returns the lines of a patch, one thread each: of the inner nodes, and of three planes.
