@@ -323,8 +323,7 @@ impl WeakForm<'_> {
     fn ahead(&self, cpu: &Cpu, opening: &Opening) -> Ahead<'_, Cuda> {
         match &self.kind {
             Kind::Tensor { problems, space, .. }
-                if !self.config.is_assembled()
-                    && check::lack_of_gpus(&self.config, problems[0].space().mesh().kind).is_none() =>
+                if !self.config.is_assembled() && check::lack_of_gpus(&self.config).is_none() =>
             {
                 Ahead::new(cpu, opening, &self.config, (problems, tensor::rule(space.quadrature)))
             }

@@ -95,7 +95,7 @@ impl<T: Scalar> CudaMatrixFree<T> {
     /// # Errors
     /// Errors of the device.
     pub fn of_data(device: &Cuda, data: CudaMatrixFreeData<T>) -> Result<Self, FemError> {
-        let CudaMatrixFreeData { n_dofs, variant, batches, metric, constrained } = data;
+        let CudaMatrixFreeData { n_dofs, variant, batches, metric, constrained, .. } = data;
         device.prepare(program::all::<T>(&variant));
         let metric = MetricBuffer::new(device, metric)?;
         let (shares, components) = (&batches.shares, variant.components);
