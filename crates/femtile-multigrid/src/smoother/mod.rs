@@ -31,7 +31,7 @@ use vertex_patch::Patches;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Smoother {
     /// [`Smoother::VertexPatch`]; on GPUs [`Smoother::AdditivePatch`] where cells are not equal rectangles with coefficient
-    /// one, as eight residuals of a multiplicative step take longer than a few more iterations.
+    /// one, as the residuals of a multiplicative step, one per colour, take longer than a few more iterations.
     #[default]
     Auto,
     /// Multiplicative Schwarz on vertex patches, coloured: exact local solves for rectangles with coefficient one and at
