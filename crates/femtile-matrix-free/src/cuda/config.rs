@@ -89,14 +89,7 @@ impl LaunchShape {
     fn of_quadrilaterals(variant: &Variant) -> Self {
         let (n, of_cell) = (variant.n_points(), variant.shared_bytes_of_cell::<f64>());
         let cells = (2 * WARP / n).min(MOST_OF_BLOCK / of_cell).max(1);
-        let of_lines = match n * variant.together {
-            ..=4 => 8,
-            5 | 6 => 6,
-            7 | 8 => 5,
-            9..=12 => 4,
-            13..=18 => 3,
-            _ => 2,
-        };
+        let of_lines = warps_of_quadrilaterals(n, variant);
         Self { cells, blocks: 1 }.with_shared(n, of_lines, of_cell)
     }
 
@@ -121,11 +114,7 @@ impl LaunchShape {
 
 /// Returns the tensors of a component in shared memory where several are computed at the same time, as `TENSORS` of the kernel.
 pub(super) fn tensors(dimension: usize, has_stiffness: bool, has_mass: bool) -> usize {
-    match dimension {
-        2 => 1 + usize::from(has_stiffness),
-        _ if has_stiffness => 3 + usize::from(has_mass),
-        _ => 1,
-    }
+    if has_stiffness { dimension + usize::from(has_mass) } else { 1 }
 }
 
 /// Returns the number of components that are computed at the same time, a divisor of all, where one of several takes `of_one`
@@ -152,5 +141,24 @@ fn warps(n: usize, is_collocated: bool, metric: MetricEvaluation) -> usize {
         (_, _, 6 | 7) | (MetricEvaluation::Stored | MetricEvaluation::StoredSingle, true, 8) => 4,
         (_, _, 8) | (_, true, 9 | 11) => 3,
         _ => 2,
+    }
+}
+
+/// Returns the warps per scheduler on quadrilaterals that leave each thread the registers for its lines, with NVRTC for compute
+/// capability 8.0 and 9.0.
+fn warps_of_quadrilaterals(n: usize, variant: &Variant) -> usize {
+    let is_bilinear = variant.metric == MetricEvaluation::Trilinear;
+    match (n * variant.together, variant.together, is_bilinear, variant.has_more()) {
+        (lines, 2.., ..) => match lines {
+            ..=8 => 5,
+            9..=15 => 4,
+            16..=24 => 3,
+            _ => 2,
+        },
+        (..=5, _, false, false) => 8,
+        (..=7, _, false, _) | (8, _, false, false) | (..=7, _, true, false) => 6,
+        (..=8, ..) | (9, _, false, _) | (10, _, false, false) => 5,
+        (9 | 10, ..) | (11, _, false, false) => 4,
+        _ => 3,
     }
 }
