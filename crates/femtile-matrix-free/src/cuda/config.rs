@@ -121,7 +121,11 @@ pub(super) fn tensors(dimension: usize, has_stiffness: bool, has_mass: bool) -> 
 /// bytes of a cell.
 pub(super) fn together(n_points: usize, field: CellField, of_one: usize) -> usize {
     let CellField { dimension, components, .. } = field;
-    let most = if n_points <= [9, 6][dimension - 2] { 4 } else { 3 };
+    let most = match (dimension, n_points) {
+        (2, 10..) => 2,
+        (2, _) | (_, ..=6) => 4,
+        _ => 3,
+    };
     let most = most.min(MOST_OF_CELL / of_one);
     (1..=most).rev().find(|&together| components.is_multiple_of(together)).unwrap_or(1)
 }
@@ -144,21 +148,23 @@ fn warps(n: usize, is_collocated: bool, metric: MetricEvaluation) -> usize {
     }
 }
 
-/// Returns the warps per scheduler on quadrilaterals that leave each thread the registers for its lines, with NVRTC for compute
+/// Returns the warps per scheduler on quadrilaterals that leave each thread the registers for its lines, on GPUs of compute
 /// capability 8.0 and 9.0.
 fn warps_of_quadrilaterals(n: usize, variant: &Variant) -> usize {
-    let is_bilinear = variant.metric == MetricEvaluation::Trilinear;
-    match (n * variant.together, variant.together, is_bilinear, variant.has_more()) {
-        (lines, 2.., ..) => match lines {
+    let (is_bilinear, has_more) = (variant.metric == MetricEvaluation::Trilinear, variant.has_more());
+    if variant.together > 1 {
+        return match n * variant.together {
             ..=8 => 5,
             9..=15 => 4,
-            16..=24 => 3,
+            _ if n <= 8 && variant.together <= 3 || n <= 6 => 3,
             _ => 2,
-        },
-        (..=5, _, false, false) => 8,
-        (..=7, _, false, _) | (8, _, false, false) | (..=7, _, true, false) => 6,
-        (..=8, ..) | (9, _, false, _) | (10, _, false, false) => 5,
-        (9 | 10, ..) | (11, _, false, false) => 4,
+        };
+    }
+    match (n, is_bilinear, has_more) {
+        (..=5, false, false) => 8,
+        (..=7, false, _) | (8, false, false) | (..=7, true, false) => 6,
+        (..=8, ..) | (9, false, _) | (10, false, false) => 5,
+        (9 | 10, ..) | (11, false, false) => 4,
         _ => 3,
     }
 }

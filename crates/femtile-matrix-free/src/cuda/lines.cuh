@@ -22,6 +22,13 @@ const u32 ROW = Q | 1, LAYER = Q * ROW, COLUMN = DIMENSION == 3 ? LAYER : ROW, T
 const u32 TENSORS = DIMENSION == 3 && TOGETHER == 1 ? 3 : FEMTILE_STIFFNESS ? DIMENSION + FEMTILE_MASS : 1;
 const u32 FIELD = TENSORS * TENSOR;
 
+// Calls `act` with the start of the tensors of each component, one after the other.
+template <typename Act>
+__device__ inline void for_fields(const Act& act) {
+#pragma unroll 1
+    for (u32 field = 0; field < TOGETHER * FIELD; field += FIELD) act(field);
+}
+
 // Whether enough registers are left to prefetch.
 const bool IS_EAGER = Q < 11;
 

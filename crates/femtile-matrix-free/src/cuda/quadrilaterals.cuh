@@ -48,9 +48,8 @@ __device__ inline void interpolate_column(const T (&nodes)[TOGETHER][N], const P
 
 // Interpolates and differentiates along x.
 __device__ inline void evaluate_row(const Place& place) {
-#pragma unroll
-    for (u32 c = 0; c < TOGETHER; ++c) {
-        T* const row = place.values + c * FIELD + place.row();
+    for_fields([&](u32 field) {
+        T* const row = place.values + field + place.row();
         T nodes[N], at_points[Q];
         load_line(nodes, row, 1);
 #if FEMTILE_COLLOCATED
@@ -63,17 +62,16 @@ __device__ inline void evaluate_row(const Place& place) {
 #if FEMTILE_STIFFNESS
         T slopes[Q];
         contract<Slopes>(slopes, at_points);
-        store_line(place.along_x + c * FIELD + place.row(), slopes, 1);
+        store_line(place.along_x + field + place.row(), slopes, 1);
 #endif
-    }
+    });
 }
 
 // Applies D^T G D + mu at a column of points, up to the sum over x, and adds the column's part of x.A x to `product`.
 __device__ inline void act_at_points(const Metric& metric, double& product, const Place& place) {
     T *const x = place.along_x + place.a, *const y = place.along_y() + place.a, *const values = place.values + place.a;
 #if FEMTILE_STIFFNESS
-#pragma unroll
-    for (u32 c = 0; c < TOGETHER; ++c) contract_line<Slopes>(y + c * FIELD, values + c * FIELD, ROW);
+    for_fields([&](u32 field) { contract_line<Slopes>(y + field, values + field, ROW); });
 #endif
 #pragma unroll AT_A_TIME
     for (u32 k = 0; k < Q; ++k) {
@@ -98,28 +96,26 @@ __device__ inline void act_at_points(const Metric& metric, double& product, cons
         }
     }
 #if FEMTILE_STIFFNESS
-#pragma unroll
-    for (u32 c = 0; c < TOGETHER; ++c) {
-        T *const column = values + c * FIELD;
+    for_fields([&](u32 field) {
+        T* const column = values + field;
         T fluxes[Q], sums[Q];
-        load_line(fluxes, y + c * FIELD, ROW);
+        load_line(fluxes, y + field, ROW);
         contract<Transposed<Slopes>>(sums, fluxes);
 #pragma unroll
         for (u32 k = 0; k < Q; ++k) column[k * ROW] = FEMTILE_MASS ? column[k * ROW] + sums[k] : sums[k];
-    }
+    });
 #endif
 }
 
 // The transpose of evaluate_row.
 __device__ inline void integrate_row(const Place& place) {
-#pragma unroll
-    for (u32 c = 0; c < TOGETHER; ++c) {
-        T* const row = place.values + c * FIELD + place.row();
+    for_fields([&](u32 field) {
+        T* const row = place.values + field + place.row();
         T sums[Q];
         load_line(sums, row, 1);
 #if FEMTILE_STIFFNESS
         T fluxes[Q], products[Q];
-        load_line(fluxes, place.along_x + c * FIELD + place.row(), 1);
+        load_line(fluxes, place.along_x + field + place.row(), 1);
         contract<Transposed<Slopes>>(products, fluxes);
 #pragma unroll
         for (u32 i = 0; i < Q; ++i) sums[i] += products[i];
@@ -131,7 +127,7 @@ __device__ inline void integrate_row(const Place& place) {
         contract<Transposed<Values>>(nodes, sums);
         store_line(row, nodes, 1);
 #endif
-    }
+    });
 }
 
 // The transpose of interpolate_column.
