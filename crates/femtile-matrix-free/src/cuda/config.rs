@@ -122,7 +122,8 @@ pub(super) fn tensors(dimension: usize, has_stiffness: bool, has_mass: bool) -> 
 pub(super) fn together(n_points: usize, field: CellField, of_one: usize) -> usize {
     let CellField { dimension, components, .. } = field;
     let most = match (dimension, n_points) {
-        (2, 10..) => 2,
+        (2, 12..) => 1,
+        (2, 10 | 11) => 2,
         (2, _) | (_, ..=6) => 4,
         _ => 3,
     };
@@ -160,11 +161,13 @@ fn warps_of_quadrilaterals(n: usize, variant: &Variant) -> usize {
             _ => 2,
         };
     }
-    match (n, is_bilinear, has_more) {
+    let of_one = match (n, is_bilinear, has_more) {
         (..=5, false, false) => 8,
-        (..=7, false, _) | (8, false, false) | (..=7, true, false) => 6,
-        (..=8, ..) | (9, false, _) | (10, false, false) => 5,
-        (9 | 10, ..) | (11, false, false) => 4,
+        (..=7, false, _) | (8, false, false) | (..=6, true, false) => 6,
+        (..=6, ..) | (7 | 8, _, false) | (8 | 9, false, _) | (10, false, false) => 5,
+        (..=10, ..) | (11, false, false) => 4,
         _ => 3,
-    }
+    };
+    // Several passes over a cell take registers of their own.
+    if variant.components > 1 { of_one * 3 / 4 } else { of_one }
 }
