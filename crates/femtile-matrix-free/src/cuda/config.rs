@@ -169,5 +169,5 @@ fn warps_of_quadrilaterals(n: usize, variant: &Variant) -> usize {
         _ => 3,
     };
     // Several passes over a cell take registers of their own.
-    if variant.components > 1 { of_one * 3 / 4 } else { of_one }
+    if variant.components > 1 { of_one * 2 / 3 } else { of_one }
 }
