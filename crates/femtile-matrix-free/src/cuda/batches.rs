@@ -17,7 +17,7 @@ pub(super) const NONE: u32 = u32::MAX;
 /// place of its metric.
 #[derive(Debug, Clone, Copy)]
 struct Words {
-    /// Number of entities.
+    /// Number of entities, and the place of the first target.
     entities: usize,
 }
 
@@ -28,10 +28,6 @@ impl Words {
 
     fn len(self) -> usize {
         (self.metric() + 1).next_multiple_of(8)
-    }
-
-    fn targets(self) -> usize {
-        self.entities
     }
 
     fn added(self) -> usize {
@@ -258,7 +254,7 @@ impl<S: Fn(u32) -> bool> Entities<'_, S> {
         let (own, layout) = (self.units[position], self.layout);
         for (entity, (&first, &len)) in self.space.firsts(position).iter().zip(&self.lengths).enumerate() {
             words[entity] = first;
-            words[layout.targets() + entity] = first;
+            words[layout.entities + entity] = first;
             if len == 0 {
                 continue;
             }
@@ -279,7 +275,7 @@ impl<S: Fn(u32) -> bool> Entities<'_, S> {
                 }
             }
             words[layout.shared()] |= u32::from(is_shared) << entity;
-            words[layout.targets() + entity] = *target;
+            words[layout.entities + entity] = *target;
         }
     }
 }
@@ -311,7 +307,7 @@ impl Before {
                 words[layout.list()] += self.n_listed;
             }
             let is_shared = words[layout.shared()];
-            let targets = words[layout.targets()..layout.added()].iter_mut().enumerate();
+            let targets = words[layout.entities..layout.added()].iter_mut().enumerate();
             let of_shares = targets.filter(|(entity, _)| is_shared >> entity & 1 == 1);
             of_shares.for_each(|(_, target)| *target += self.n_shares as u32);
         }

@@ -89,14 +89,7 @@ impl LaunchShape {
     fn of_quadrilaterals(variant: &Variant) -> Self {
         let (n, of_cell) = (variant.n_points(), variant.shared_bytes_of_cell::<f64>());
         let cells = (2 * WARP / n).min(MOST_OF_BLOCK / of_cell).max(1);
-        let of_lines = match n * variant.together {
-            ..=4 => 8,
-            5 | 6 => 6,
-            7 | 8 => 5,
-            9..=12 => 4,
-            13..=18 => 3,
-            _ => 2,
-        };
+        let of_lines = warps_of_quadrilaterals(n, variant);
         Self { cells, blocks: 1 }.with_shared(n, of_lines, of_cell)
     }
 
@@ -121,18 +114,19 @@ impl LaunchShape {
 
 /// Returns the tensors of a component in shared memory where several are computed at the same time, as `TENSORS` of the kernel.
 pub(super) fn tensors(dimension: usize, has_stiffness: bool, has_mass: bool) -> usize {
-    match dimension {
-        2 => 1 + usize::from(has_stiffness),
-        _ if has_stiffness => 3 + usize::from(has_mass),
-        _ => 1,
-    }
+    if has_stiffness { dimension + usize::from(has_mass) } else { 1 }
 }
 
 /// Returns the number of components that are computed at the same time, a divisor of all, where one of several takes `of_one`
 /// bytes of a cell.
 pub(super) fn together(n_points: usize, field: CellField, of_one: usize) -> usize {
     let CellField { dimension, components, .. } = field;
-    let most = if n_points <= [9, 6][dimension - 2] { 4 } else { 3 };
+    let most = match (dimension, n_points) {
+        (2, 12..) => 1,
+        (2, 10 | 11) => 2,
+        (2, _) | (_, ..=6) => 4,
+        _ => 3,
+    };
     let most = most.min(MOST_OF_CELL / of_one);
     (1..=most).rev().find(|&together| components.is_multiple_of(together)).unwrap_or(1)
 }
@@ -153,4 +147,27 @@ fn warps(n: usize, is_collocated: bool, metric: MetricEvaluation) -> usize {
         (_, _, 8) | (_, true, 9 | 11) => 3,
         _ => 2,
     }
+}
+
+/// Returns the warps per scheduler on quadrilaterals that leave each thread the registers for its lines, on GPUs of compute
+/// capability 8.0 and 9.0.
+fn warps_of_quadrilaterals(n: usize, variant: &Variant) -> usize {
+    let (is_bilinear, has_more) = (variant.metric == MetricEvaluation::Trilinear, variant.has_more());
+    if variant.together > 1 {
+        return match n * variant.together {
+            ..=8 => 5,
+            9..=15 => 4,
+            _ if n <= 8 && variant.together <= 3 || n <= 6 => 3,
+            _ => 2,
+        };
+    }
+    let of_one = match (n, is_bilinear, has_more) {
+        (..=5, false, false) => 8,
+        (..=7, false, _) | (8, false, false) | (..=6, true, false) => 6,
+        (..=6, ..) | (7 | 8, _, false) | (8 | 9, false, _) | (10, false, false) => 5,
+        (..=10, ..) | (11, false, false) => 4,
+        _ => 3,
+    };
+    // Several passes over a cell take registers of their own.
+    if variant.components > 1 { of_one * 2 / 3 } else { of_one }
 }

@@ -7,13 +7,6 @@
 #include "metric.cuh"
 #include "product.cuh"
 
-// Calls `act` with the start of the tensors of each component, one after the other.
-template <typename Act>
-__device__ inline void for_fields(const Act& act) {
-#pragma unroll 1
-    for (u32 field = 0; field < TOGETHER * FIELD; field += FIELD) act(field);
-}
-
 // Slopes along the third axis.
 __device__ inline T* along_z(const Place& place) { return place.values + (FEMTILE_MASS ? 3 * TENSOR : 0); }
 

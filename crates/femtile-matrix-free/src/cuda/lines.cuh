@@ -17,12 +17,17 @@ const u32 COMPONENTS = FEMTILE_COMPONENTS, TOGETHER = FEMTILE_TOGETHER;
 const u32 ROW = Q | 1, LAYER = Q * ROW, COLUMN = DIMENSION == 3 ? LAYER : ROW, TENSOR = Q * COLUMN;
 
 // Tensors of a component. On hexahedra values and slopes along two axes; of several components, slopes along the third axis
-// lie there too, in place of the values where these are not wanted any more. On quadrilaterals values and slopes along x.
-const u32 TENSORS = DIMENSION == 2 ? 1 + FEMTILE_STIFFNESS
-    : TOGETHER == 1                ? 3
-    : FEMTILE_STIFFNESS            ? 3 + FEMTILE_MASS
-                                   : 1;
+// lie there too, in place of the values where these are not wanted any more. On quadrilaterals values and slopes likewise,
+// of any number of components.
+const u32 TENSORS = DIMENSION == 3 && TOGETHER == 1 ? 3 : FEMTILE_STIFFNESS ? DIMENSION + FEMTILE_MASS : 1;
 const u32 FIELD = TENSORS * TENSOR;
+
+// Calls `act` with the start of the tensors of each component, one after the other.
+template <typename Act>
+__device__ inline void for_fields(const Act& act) {
+#pragma unroll 1
+    for (u32 field = 0; field < TOGETHER * FIELD; field += FIELD) act(field);
+}
 
 // Whether enough registers are left to prefetch.
 const bool IS_EAGER = Q < 11;

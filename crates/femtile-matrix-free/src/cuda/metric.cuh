@@ -27,20 +27,20 @@ const u32 MU = OF_TENSOR * FEMTILE_STIFFNESS;
 const u32 OF_CONSTANT = DIMENSION == 3 ? 8 : 4, OF_CORNERS = DIMENSION == 3 ? 32 : 12;
 const u32 CELL_NUMBERS = FEMTILE_METRIC == 0 ? Q * ENTRIES * LAYER_POINTS : FEMTILE_METRIC == 1 ? OF_CONSTANT : OF_CORNERS;
 
-// Multiplies by a tensor xx, yy, zz, yz, xz, xy.
-__device__ inline void multiply(T (&g)[3], const T (&m)[6]) {
+// Entries are passed by value: with references more registers are taken.
+__device__ inline void multiply(T (&g)[3], T xx, T yy, T zz, T yz, T xz, T xy) {
     const T x = g[0], y = g[1], z = g[2];
-    g[0] = m[0] * x + m[5] * y + m[4] * z;
-    g[1] = m[5] * x + m[1] * y + m[3] * z;
-    g[2] = m[4] * x + m[3] * y + m[2] * z;
+    g[0] = xx * x + xy * y + xz * z;
+    g[1] = xy * x + yy * y + yz * z;
+    g[2] = xz * x + yz * y + zz * z;
 }
-
-// Multiplies by a tensor xx, yy, xy.
-__device__ inline void multiply(T (&g)[2], const T (&m)[3]) {
+__device__ inline void multiply(T (&g)[2], T xx, T yy, T xy) {
     const T x = g[0], y = g[1];
-    g[0] = m[0] * x + m[2] * y;
-    g[1] = m[2] * x + m[1] * y;
+    g[0] = xx * x + xy * y;
+    g[1] = xy * x + yy * y;
 }
+__device__ inline void multiply(T (&g)[3], const T (&m)[6]) { multiply(g, m[0], m[1], m[2], m[3], m[4], m[5]); }
+__device__ inline void multiply(T (&g)[2], const T (&m)[3]) { multiply(g, m[0], m[1], m[2]); }
 
 #if FEMTILE_METRIC == 0
 struct Metric {

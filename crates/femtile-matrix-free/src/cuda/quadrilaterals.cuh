@@ -1,7 +1,7 @@
 // The operator on the components of a quadrilateral that are computed at the same time.
 //
 // A thread holds a column of nodes or points along y in registers, and takes a row along x from shared memory. Tensors stay there
-// from step to step, and at a point the metric is read once for all components.
+// from step to step, so registers hold the lines of one component at a time, and at a point the metric is read once for all.
 #pragma once
 #include "lines.cuh"
 #include "metric.cuh"
@@ -10,7 +10,10 @@
 // Whether lines along x take part: nodes that are points have a diagonal mass.
 const bool HAS_ROWS = FEMTILE_STIFFNESS || !FEMTILE_COLLOCATED;
 
-// A thread in a cell of its batch: its column and its row of two tensors, both with number `a`.
+// Points of a column whose metric is read at the same time: with all, registers spill.
+const u32 AT_A_TIME = Q < 5 ? Q : 4;
+
+// A thread in a cell of its batch: its column and its row of each tensor, both with number `a`.
 struct Place {
     T *values, *along_x;
     u32 a;
@@ -22,6 +25,8 @@ struct Place {
         a = within;
     }
     __device__ inline u32 row() const { return a * ROW; }
+    // Slopes along y, in place of the values where these are not wanted any more.
+    __device__ inline T* along_y() const { return values + (FEMTILE_MASS ? 2 * TENSOR : 0); }
     // Whether there are nodes in the column.
     __device__ inline bool is_node() const { return a < N; }
 };
@@ -43,9 +48,8 @@ __device__ inline void interpolate_column(const T (&nodes)[TOGETHER][N], const P
 
 // Interpolates and differentiates along x.
 __device__ inline void evaluate_row(const Place& place) {
-#pragma unroll
-    for (u32 c = 0; c < TOGETHER; ++c) {
-        T* const row = place.values + c * FIELD + place.row();
+    for_fields([&](u32 field) {
+        T* const row = place.values + field + place.row();
         T nodes[N], at_points[Q];
         load_line(nodes, row, 1);
 #if FEMTILE_COLLOCATED
@@ -58,65 +62,60 @@ __device__ inline void evaluate_row(const Place& place) {
 #if FEMTILE_STIFFNESS
         T slopes[Q];
         contract<Slopes>(slopes, at_points);
-        store_line(place.along_x + c * FIELD + place.row(), slopes, 1);
+        store_line(place.along_x + field + place.row(), slopes, 1);
 #endif
-    }
+    });
 }
 
 // Applies D^T G D + mu at a column of points, up to the sum over x, and adds the column's part of x.A x to `product`.
 __device__ inline void act_at_points(const Metric& metric, double& product, const Place& place) {
-    T along_y[TOGETHER][Q] = {};
+    T *const x = place.along_x + place.a, *const y = place.along_y() + place.a, *const values = place.values + place.a;
 #if FEMTILE_STIFFNESS
-#pragma unroll
-    for (u32 c = 0; c < TOGETHER; ++c) {
-        T values[Q];
-        load_line(values, place.values + c * FIELD + place.a, ROW);
-        contract<Slopes>(along_y[c], values);
-    }
+    for_fields([&](u32 field) { contract_line<Slopes>(y + field, values + field, ROW); });
 #endif
-#pragma unroll
+#pragma unroll AT_A_TIME
     for (u32 k = 0; k < Q; ++k) {
         T slopes[TOGETHER][2] = {}, fluxes[TOGETHER][2] = {};
 #pragma unroll
         for (u32 c = 0; c < (FEMTILE_STIFFNESS ? TOGETHER : 0); ++c) {
-            fluxes[c][0] = slopes[c][0] = place.along_x[c * FIELD + place.a + k * ROW];
-            fluxes[c][1] = slopes[c][1] = along_y[c][k];
+            const u32 at = c * FIELD + k * ROW;
+            fluxes[c][0] = slopes[c][0] = x[at];
+            fluxes[c][1] = slopes[c][1] = y[at];
         }
         const T mu = metric.act(fluxes, k);
 #pragma unroll
         for (u32 c = 0; c < TOGETHER; ++c) {
-            const u32 at = c * FIELD + place.a + k * ROW;
-            const T value = FEMTILE_MASS ? place.values[at] : (T)0;
+            const u32 at = c * FIELD + k * ROW;
+            const T value = FEMTILE_MASS ? values[at] : (T)0;
             add_product(product, slopes[c], fluxes[c], value, mu);
 #if FEMTILE_STIFFNESS
-            place.along_x[at] = fluxes[c][0];
-            along_y[c][k] = fluxes[c][1];
+            x[at] = fluxes[c][0];
+            y[at] = fluxes[c][1];
 #endif
-            if (FEMTILE_MASS) place.values[at] = mu * value;
+            if (FEMTILE_MASS) values[at] = mu * value;
         }
     }
 #if FEMTILE_STIFFNESS
-#pragma unroll
-    for (u32 c = 0; c < TOGETHER; ++c) {
-        T* const column = place.values + c * FIELD + place.a;
-        T sums[Q];
-        contract<Transposed<Slopes>>(sums, along_y[c]);
+    for_fields([&](u32 field) {
+        T* const column = values + field;
+        T fluxes[Q], sums[Q];
+        load_line(fluxes, y + field, ROW);
+        contract<Transposed<Slopes>>(sums, fluxes);
 #pragma unroll
         for (u32 k = 0; k < Q; ++k) column[k * ROW] = FEMTILE_MASS ? column[k * ROW] + sums[k] : sums[k];
-    }
+    });
 #endif
 }
 
 // The transpose of evaluate_row.
 __device__ inline void integrate_row(const Place& place) {
-#pragma unroll
-    for (u32 c = 0; c < TOGETHER; ++c) {
-        T* const row = place.values + c * FIELD + place.row();
+    for_fields([&](u32 field) {
+        T* const row = place.values + field + place.row();
         T sums[Q];
         load_line(sums, row, 1);
 #if FEMTILE_STIFFNESS
         T fluxes[Q], products[Q];
-        load_line(fluxes, place.along_x + c * FIELD + place.row(), 1);
+        load_line(fluxes, place.along_x + field + place.row(), 1);
         contract<Transposed<Slopes>>(products, fluxes);
 #pragma unroll
         for (u32 i = 0; i < Q; ++i) sums[i] += products[i];
@@ -128,7 +127,7 @@ __device__ inline void integrate_row(const Place& place) {
         contract<Transposed<Values>>(nodes, sums);
         store_line(row, nodes, 1);
 #endif
-    }
+    });
 }
 
 // The transpose of interpolate_column.
@@ -151,7 +150,9 @@ template <typename Meanwhile>
 __device__ inline void apply_cell(
     T (&nodes)[TOGETHER][N], double& product, const Place& place, const M* of_cell, bool is_active,
     const Meanwhile& meanwhile) {
+#if FEMTILE_METRIC == 0
     const Metric metric(of_cell, place.a, 0, is_active);
+#endif
     if (is_active && place.is_node()) interpolate_column(nodes, place);
     // Also between the sums of a batch and those of the next one.
     __syncthreads();
@@ -159,7 +160,13 @@ __device__ inline void apply_cell(
         if (is_active) evaluate_row(place);
         __syncthreads();
     }
-    if (is_active) act_at_points(metric, product, place);
+    if (is_active) {
+#if FEMTILE_METRIC != 0
+        // Not earlier, as it takes many registers.
+        const Metric metric(of_cell, place.a, 0, is_active);
+#endif
+        act_at_points(metric, product, place);
+    }
     if (HAS_ROWS) __syncthreads();
     meanwhile();
     if (HAS_ROWS) {
