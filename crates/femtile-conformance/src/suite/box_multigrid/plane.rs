@@ -79,7 +79,7 @@ pub fn steps_in_the_plane_agree_with_the_reference(device: &Cuda, scope: &Scope)
     }
     if scope.has_every_kind {
         for degree in 1..=8 {
-            let grid = cells(degree, [12, 14, 0]);
+            let grid = cells(degree, [12, 16, 0]);
             smooths::<f64>(device, [&grid; 2], &SMOOTHERS, 1e-11);
             smooths::<f32>(device, [&grid; 2], &SMOOTHERS, 5e-5);
             for grid in with_free_sides(&grid) {
@@ -150,7 +150,7 @@ pub fn cycles_in_the_plane_are_those_of_the_reference(device: &Cuda, scope: &Sco
     }
     if scope.has_every_kind {
         for degree in 1..=8 {
-            cycles::cycles_agree::<f64>(device, &equal(degree, [12, 20], [0.1; 2]), 1e-11);
+            cycles::cycles_agree::<f64>(device, &equal(degree, [12, 16], [0.1; 2]), 1e-11);
             cycles::cycles_agree::<f32>(device, &equal(degree, [32, 64], [0.1; 2]), 1e-4);
             for grid in with_free_sides(&mapped(degree, [8, 12, 0], wavy, gentle)) {
                 mapped::cycles_agree::<f64>(device, &grid, 1e-10);

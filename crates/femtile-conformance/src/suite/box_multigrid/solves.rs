@@ -38,7 +38,10 @@ pub(super) fn solves_from<T: SumFactorization>(
     let mut x = Buffer::from_vec(device, vec![f64::NAN; b.len()]).unwrap();
     let side = Buffer::from_host(device, &b).unwrap();
     let outcome = found.solve_full(&mut x, &side, 1e-10, 60).unwrap();
-    assert!(outcome.is_converged && outcome.cycles() == expected.cycles(), "{outcome:?} {expected:?}");
+    // Where rounding of cycles in f32 limits the last ones, the tolerance may be missed by little.
+    let more = usize::from(size_of::<T>() == 4);
+    let is_alike = outcome.cycles().abs_diff(expected.cycles()) <= more;
+    assert!(outcome.is_converged && is_alike, "{outcome:?} {expected:?}");
     let what = format!("degree {degree}, {n_levels} levels");
     assert_close(&x.to_host().unwrap(), wanted.as_slice(), 1e-8, &what);
     // The preconditioner is applied three times: recordings begin with the second.
