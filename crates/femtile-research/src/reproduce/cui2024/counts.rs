@@ -129,7 +129,7 @@ fn both(
 
 /// Returns whether GPUs have kernels for the smoother.
 fn has_kernels(coarse: &BoxGrid, smoother: Smoother) -> bool {
-    coarse.dimension() == 3 && coarse.degree() <= 8 && smoother == Smoother::VertexPatch
+    coarse.degree() <= 8 && smoother == Smoother::VertexPatch
 }
 
 /// Returns the cycles of a solve in double precision; none if it does not converge.
