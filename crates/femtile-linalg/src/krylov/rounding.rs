@@ -1,6 +1,6 @@
 //! The part of a residual that rounding does not explain.
 
-use femtile_device::{Buffer, Scalar};
+use femtile_device::{Buffer, Scalar, parallel};
 
 use super::acceptance::System;
 use crate::LinalgError;
@@ -13,6 +13,9 @@ const SAMPLES: u64 = 3;
 /// Multiple of the machine epsilon and of its terms up to which rounding explains an entry of a residual: the rounding of a
 /// product and of hundreds of updates of x.
 const EXPLAINED: f64 = 32.0;
+
+/// Rows that a thread visits at least.
+const ROWS: usize = 1 << 14;
 
 /// Returns the residual r = b − Ax without the entries that are no larger than rounding makes them,
 /// $|r_i| \le 32\, \varepsilon\, t_i$.
@@ -32,19 +35,21 @@ pub(super) fn unexplained<T: Scalar, D: VectorKernels<T>, C>(
 ) -> Result<Buffer<T, D>, LinalgError> {
     let (device, n) = (r.device(), r.len());
     let square = |value: &T| value.to_f64() * value.to_f64();
-    let mut terms: Vec<f64> = system.b.host_view()?.iter().map(square).collect();
+    let b = system.b.host_view()?;
+    let mut terms = parallel::map(n, ROWS, |i| square(&b[i]));
     let (mut signed, mut product) = (Buffer::zeros(device, n)?, Buffer::zeros(device, n)?);
     for sample in 0..SAMPLES {
-        let signs = (0..n as u64).map(|i| start_of_lanczos::<T>(SAMPLES * i + sample)).collect();
+        let signs = parallel::map(n, ROWS, |i| start_of_lanczos::<T>(SAMPLES * i as u64 + sample));
         device.scale_by(&mut signed, &Buffer::from_vec(device, signs)?, x)?;
         system.a.apply(&mut product, &signed)?;
-        terms.iter_mut().zip(product.host_view()?.iter()).for_each(|(sum, value)| *sum += square(value));
+        let found = product.host_view()?;
+        terms = parallel::map(n, ROWS, |i| terms[i] + square(&found[i]));
     }
     let most = EXPLAINED * T::EPSILON.to_f64();
     let is_rounding = |r: T, terms: f64| r.to_f64().abs() <= most * terms.sqrt();
-    let left = |(r, terms): (&T, &f64)| if is_rounding(*r, *terms) { T::ZERO } else { *r };
-    let rest = r.host_view()?.iter().zip(&terms).map(left).collect();
-    Ok(Buffer::from_vec(device, rest)?)
+    let r = r.host_view()?;
+    let left = |i: usize| if is_rounding(r[i], terms[i]) { T::ZERO } else { r[i] };
+    Ok(Buffer::from_vec(device, parallel::map(n, ROWS, left))?)
 }
 
 #[cfg(test)]
