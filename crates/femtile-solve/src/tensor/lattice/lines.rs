@@ -59,6 +59,25 @@ impl Lines {
     }
 }
 
+/// Returns the distance along each axis beyond which coordinates are not on one line.
+pub(super) fn tolerances(mesh: &Mesh) -> [f64; 3] {
+    let ends = |axis: usize| {
+        let along = || mesh.points.par_iter().map(|point| point[axis]);
+        along().reduce(|| f64::NEG_INFINITY, f64::max) - along().reduce(|| f64::INFINITY, f64::min)
+    };
+    [0, 1, 2].map(|axis| 2.0 * COORDINATE_TOLERANCE * ends(axis))
+}
+
+/// Returns whether the edges of a cell from its first corner run along axes, as those of rectangles on lines do.
+pub(super) fn is_along_axes(mesh: &Mesh, cell: usize, most: [f64; 3]) -> bool {
+    let corner = |vtk: usize| mesh.points[mesh.cell(cell)[vtk] as usize];
+    let is_along = |&vtk: &usize| {
+        let edge = difference(corner(vtk), corner(0));
+        (0..3).filter(|&axis| edge[axis].abs() > most[axis]).count() <= 1
+    };
+    [1, 3, 4][..mesh.dimension()].iter().all(is_along)
+}
+
 /// Returns whether a rectangular cell of higher degree has straight edges and faces.
 pub(super) fn is_straight(mesh: &Mesh, cell: usize) -> bool {
     let Some(curved) = &mesh.curved else { return true };

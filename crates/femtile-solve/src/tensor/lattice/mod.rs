@@ -2,6 +2,7 @@
 
 mod coarse;
 mod lines;
+mod ordered;
 mod walk;
 
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -11,7 +12,7 @@ use femtile_fem::dofs::TensorSpace;
 use femtile_mesh::Mesh;
 
 pub(super) use coarse::CoarseProblem;
-use lines::{Lines, is_straight};
+use lines::{Lines, is_along_axes, is_straight, tolerances};
 
 /// Cells in rows along two or three axes.
 #[derive(Debug)]
@@ -37,18 +38,25 @@ struct Cell {
 }
 
 impl Lattice {
-    /// Finds the lattice of the cells of a space: by coordinates if they are rectangles, else from neighbour to neighbour.
+    /// Finds the lattice of the cells of a space: by coordinates if they are rectangles, by the numbers of their nodes if these
+    /// run row by row, else from neighbour to neighbour.
     ///
     /// # Errors
     /// The reason why they do not form rows.
     pub fn of(space: &TensorSpace<'_>) -> Result<Self, String> {
-        Self::of_rectangles(space).map_or_else(|| Self::numbered(space, &walk::numbers(space)?, None), Ok)
+        let found = Self::of_rectangles(space).or_else(|| {
+            ordered::numbers(space).and_then(|numbers| Self::numbered(space, &numbers, None).ok())
+        });
+        found.map_or_else(|| Self::numbered(space, &walk::numbers(space)?, None), Ok)
     }
 
     /// Finds the lattice of rectangles along the axes.
     fn of_rectangles(space: &TensorSpace<'_>) -> Option<Self> {
         let mesh = space.mesh();
-        if !parallel::all(mesh.n_cells(), 256, |cell| is_straight(mesh, cell)) {
+        let most = tolerances(mesh);
+        if !parallel::all(mesh.n_cells(), 256, |cell| {
+            is_straight(mesh, cell) && is_along_axes(mesh, cell, most)
+        }) {
             return None;
         }
         let has_cell = nodes_of_cells(mesh);

@@ -117,7 +117,7 @@ fn from_zero(found: Vec<Option<[i32; 3]>>, backwards: bool) -> Vec<[u32; 3]> {
 }
 
 /// Returns whether the axes of the first cell are left-handed at its first corner.
-fn is_left_handed(space: &TensorSpace<'_>) -> bool {
+pub(super) fn is_left_handed(space: &TensorSpace<'_>) -> bool {
     let points = &space.mesh().points;
     let corner = |bits: usize| points[space.corners(0)[bits] as usize];
     let edge = |axis: usize| super::lines::difference(corner(1 << axis), corner(0));
