@@ -81,7 +81,13 @@ impl<T: Scalar> CudaMatrixFreeData<T> {
         let is_same = (other.n_dofs, other.n_cells) == (space.n_dofs(), space.n_cells());
         assert!(is_same, "the space of the other operator");
         let of = OfCells { space, terms, rule, constrained: &other.constrained };
-        Self::compute(of, config, &|_, cut| (cut == other.cut).then(|| other.batches.clone()))
+        // Runs of unknowns in batches have the lengths of their degree, and irregular cells have lists.
+        let of_batches = |variant: &Variant| (variant.dimension, variant.degree, variant.has_lists);
+        let chosen = |variant: &Variant, cut| {
+            let fits = cut == other.cut && of_batches(variant) == of_batches(&other.variant);
+            fits.then(|| other.batches.clone())
+        };
+        Self::compute(of, config, &chosen)
     }
 
     /// Calls `chosen` once the kernel and the settings of batches are known; it may have batches already.

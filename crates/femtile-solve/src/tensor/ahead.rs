@@ -11,7 +11,7 @@ use super::degrees::{homogeneous, spaces_below, without_data};
 use super::operator::{CellDevice, OperatorDevice, constrained, terms};
 use crate::{LevelPrecision, PreconditionerConfig, SolverConfig};
 
-/// What is there ahead of the device: each part, or nothing, in which case it is made when it is needed.
+/// Data computed before the device is open; a part that is absent is made when it is needed.
 #[derive(Debug)]
 pub(crate) struct Ahead<'a, D: OperatorDevice> {
     pub operator: Option<<D as CellDevice<f64>>::Data>,

@@ -39,7 +39,7 @@ type Nonzeros<T, V> = (
     u32,
 );
 
-/// Threads per block: two for each of up to 64 rows at least, so that the writes of a row are shared.
+/// Threads per block: at least as many as rows of a patch; with 64 rows, four share the entries of one in a slice.
 const THREADS: u32 = 256;
 
 /// Returns the least number of blocks per multiprocessor, which limits registers; with 64 rows per patch shared memory
