@@ -12,8 +12,8 @@ use femtile::linalg::krylov::cg::{CgOutcome, ConjugateGradient, KrylovConfig};
 use femtile::linalg::krylov::merged_cg::MergedCg;
 use femtile::linalg::precondition::Diagonal;
 use femtile::matrix_free::{
-    CellRule, CudaMatrixFree, CudaMatrixFreeConfig, LaunchShape, MatrixFree, MatrixFreeConfig,
-    MetricEvaluation, Terms,
+    CellRule, CudaMatrixFree, CudaMatrixFreeConfig, CudaMatrixFreeData, LaunchShape, MatrixFree,
+    MatrixFreeConfig, MetricEvaluation, Terms,
 };
 use femtile::mesh::generate::{BoxConfig, BoxSplit, box_mesh};
 use femtile::mesh::{CellKind, Mesh};
@@ -284,6 +284,31 @@ pub fn all_degrees_agree_with_the_definition(device: &Cuda, scope: &Scope) {
                 check::<f32>(device, &mesh, &case, &[], 1e-5);
             }
         }
+    }
+}
+
+/// Products of an operator that takes over the batches of another are those of one with its own, also where it has to make
+/// others.
+pub fn data_beside_those_of_another_operator_give_its_products(device: &Cuda, _: &Scope) {
+    let one = Coefficient::Constant(1.0);
+    let terms = Terms { sigma: Some(&one), lambda: Some(&one) };
+    let mesh = deformed(cubes([3, 2, 2]), bend);
+    let space = TensorSpace::new(&mesh, 2).unwrap();
+    let constrained = side(&mesh, 2, 0);
+    let x = Buffer::from_host(device, &Random::new(7).vector::<f32>(space.n_dofs())).unwrap();
+    let product = |a: CudaMatrixFree<f32>| {
+        let mut y = Buffer::from_vec(device, vec![f32::NAN; space.n_dofs()]).unwrap();
+        a.apply(&mut y, &x).unwrap();
+        y.to_host().unwrap()
+    };
+    let config = CudaMatrixFreeConfig::default();
+    let own = CudaMatrixFree::new(device, &space, terms, GAUSS, &constrained, config).unwrap();
+    let wanted = product(own);
+    for cells_per_group in [None, Some(5)] {
+        let of_other = CudaMatrixFreeConfig { cells_per_group, ..config };
+        let other = CudaMatrixFreeData::<f64>::new(&space, terms, GAUSS, &constrained, of_other).unwrap();
+        let data = CudaMatrixFreeData::<f32>::beside(&other, &space, terms, GAUSS, config).unwrap();
+        assert_eq!(product(CudaMatrixFree::of_data(device, data).unwrap()), wanted);
     }
 }
 

@@ -275,7 +275,7 @@ macro_rules! matrix_free {
         $crate::checks! { $devices, $scope;
             matrix_free: products_agree_with_the_definition, cells_with_lists_agree_with_the_definition,
                 facets_are_added_to_products, all_degrees_agree_with_the_definition, cg_solves_without_a_matrix,
-                merged_cg_goes_the_way_of_plain_cg,
+                data_beside_those_of_another_operator_give_its_products, merged_cg_goes_the_way_of_plain_cg,
                 what_has_no_operator_is_refused;
             vector_fields: components_agree_with_the_processor, components_of_all_degrees_agree_with_the_processor,
                 iterations_on_components_are_those_of_the_processor, a_field_without_components_is_refused;
