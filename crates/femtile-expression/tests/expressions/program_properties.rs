@@ -68,6 +68,21 @@ fn rate() -> impl Strategy<Value = String> {
     })
 }
 
+/// The largest magnitude of a call or a bracket within `text`, where each operation of [`rate`] stands in one.
+fn largest_part(text: &str, point: [f64; 3]) -> f64 {
+    let part = |open: usize| {
+        let start = text[..open].rfind(|c: char| !c.is_ascii_alphanumeric()).map_or(0, |before| before + 1);
+        let mut depth = 0;
+        let length = text[open..].chars().position(|c| {
+            depth += i32::from(c == '(') - i32::from(c == ')');
+            depth == 0
+        });
+        &text[start..=open + length.expect("brackets of a text are closed")]
+    };
+    let brackets = text.match_indices('(').map(|(open, _)| part(open));
+    brackets.map(|part| Expression::parse(part).unwrap().eval(point).abs()).fold(0.0, f64::max)
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(150))]
 
@@ -100,6 +115,8 @@ proptest! {
 
     #[test]
     fn derivatives_of_programs_agree_with_central_differences(text in rate(), x in 0.5..1.5f64, y in 0.5..1.5f64) {
+        // Large parts may cancel: a difference quotient then sees their rounding alone.
+        prop_assume!(largest_part(&text, [x, y, 0.7]) < 1e3);
         let program = program(std::slice::from_ref(&text));
         let at = |step: f64| {
             let mut values = [f64::NAN; 2];
