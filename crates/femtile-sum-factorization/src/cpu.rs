@@ -5,6 +5,7 @@ use pulp::{Simd, WithSimd};
 
 use super::gradient::{Gradient, Metric};
 use super::line::{Act, Mirrored, Plain, V};
+use super::lumped::Lumped;
 use super::mapped::{Mapped, MappedPlane};
 use super::separable::Separable;
 use super::{Factor, Parity};
@@ -203,8 +204,12 @@ fn separable<T: Wide, const N: usize>(
     x: &mut [T],
     scratch: &mut [T],
 ) -> bool {
-    let (Some(mass), Some(stiffness)) = (halves_of::<T, N>(mass), halves_of(stiffness)) else { return false };
+    let Some(stiffness) = halves_of::<T, N>(stiffness) else { return false };
     let (first, second) = scratch.split_at_mut(x.len());
+    if let Some(mass) = mass.diagonal.as_array() {
+        return with_vectors(cpu, Lumped::<T, N> { stiffness, mass, coefficients, x, scratch: first });
+    }
+    let Some(mass) = halves_of::<T, N>(mass) else { return false };
     let scratch = [first, &mut second[..x.len()]];
     with_vectors(cpu, Separable { mass, stiffness, coefficients, x, scratch })
 }

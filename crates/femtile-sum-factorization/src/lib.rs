@@ -11,6 +11,7 @@
 mod cpu;
 mod gradient;
 mod line;
+mod lumped;
 mod mapped;
 mod reference;
 mod separable;
@@ -52,6 +53,8 @@ pub struct Factor<T> {
     /// Even and odd parts of a symmetric table, as [`halves`] returns them.
     halves: [Vec<T>; 2],
     parity: Parity,
+    /// The diagonal of a square table without other entries, else empty.
+    diagonal: Vec<T>,
 }
 
 /// Largest difference of mirrored entries, relative to the largest entry.
@@ -78,6 +81,7 @@ impl<T: Scalar> Factor<T> {
         let rounded = |entries: &[f64]| entries.iter().map(|&entry| T::from_f64(entry)).collect();
         let halves = if parity == Parity::None { Default::default() } else { halves(table) };
         Self {
+            diagonal: rounded(&diagonal(table).unwrap_or_default()),
             n_rows: table.n_points,
             n_cols: table.n_shapes,
             entries: rounded(&table.entries),
@@ -115,6 +119,15 @@ impl<T: Scalar> Factor<T> {
         let products = m / 2 * (n.div_ceil(2) + n / 2) + m % 2 * middle;
         [2 * (n / 2) + 2 * (m / 2), products]
     }
+}
+
+/// Returns the diagonal of a square table whose other entries are zero but for rounding.
+fn diagonal(table: &Table) -> Option<Vec<f64>> {
+    let n = table.n_shapes;
+    let largest = table.entries.iter().fold(0.0_f64, |largest, entry| largest.max(entry.abs()));
+    let is_kept = |(at, entry): (usize, &f64)| at / n == at % n || entry.abs() <= ROUNDING * largest;
+    let is_diagonal = n == table.n_points && table.entries.iter().enumerate().all(is_kept);
+    is_diagonal.then(|| (0..n).map(|i| table.row(i)[i]).collect())
 }
 
 /// Returns $\tfrac12 (s_{ij} + s_{i,\,n-1-j})$, the middle column unchanged, and $\tfrac12 (s_{ij} - s_{i,\,n-1-j})$;
@@ -184,7 +197,7 @@ fn fit_lines<T: Scalar>(factor: &Factor<T>, stripe: usize, x_len: usize, y_len: 
 /// `matrices`: M and K; `coefficients: [4][lanes]`, `x: [n][n][n][lanes]`; `scratch` has at least twice the length of
 /// `x`.
 /// # Cost
-/// Seven 1-D products, for matrices that are symmetric about their centre.
+/// Seven 1-D products for matrices that are symmetric about their centre; three where M is diagonal as well.
 /// # Panics
 /// If lengths do not match.
 pub fn separable<T: SumFactorization>(

@@ -174,6 +174,19 @@ fn cubes_agree<T: SumFactorization>(cpu: &Cpu, n: usize, random: &mut Random) {
     separable_reference([&matrices[0], &matrices[1]], n_lanes, &coefficients, &mut expected);
     check_close(&found, &expected, &format!("separable, {n}, {cpu:?}"));
 
+    let mut diagonal = table(n, n, symmetric(), random);
+    diagonal
+        .entries
+        .iter_mut()
+        .enumerate()
+        .for_each(|(at, entry)| *entry *= f64::from(u8::from(at % (n + 1) == 0)));
+    let lumped = [&Factor::with_parity(&diagonal, symmetric()), &matrices[1]];
+    let mut found = random_values::<T>(len, random);
+    let mut expected = found.clone();
+    separable(cpu, lumped, &coefficients, &mut found, &mut scratch);
+    separable_reference(lumped, n_lanes, &coefficients, &mut expected);
+    check_close(&found, &expected, &format!("separable with a diagonal mass matrix, {n}, {cpu:?}"));
+
     let slope = table(n, n, Parity::Odd, random);
     let slopes = [slope.transpose(), slope].map(|table| Factor::<T>::with_parity(&table, Parity::Odd));
     let slopes = [&slopes[1], &slopes[0]];

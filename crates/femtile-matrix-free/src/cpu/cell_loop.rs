@@ -88,7 +88,7 @@ impl<T: SumFactorization + Lanes> CellLoop<T> {
         assert!(constrained.is_sorted() && constrained.iter().all(is_unknown), "constrained unknowns");
         assert!(facets.iter().all(|facet| facet.dofs.iter().all(is_unknown)), "unknowns of facets");
         let n_lanes = lanes::<T>(cpu);
-        let layout = Layout::new(space.degree(), space.dimension(), components);
+        let layout = Layout::new(space.degree(), space.dimension(), components, n_lanes);
         let numbers = cpu.install(|| CellUnknowns::new(space, &layout, n_lanes));
         let rows = |dof: &u32| {
             let first = *dof * components as u32;
@@ -285,8 +285,8 @@ impl<T: SumFactorization + Lanes> CellLoop<T> {
         let (local, workspace) = scratch.split_at_mut(self.layout.places.len() * lanes);
         for (done, batch) in batches.enumerate() {
             let part = |done: usize| next.start + next.len() * done / n_batches;
-            // Gather and scatter of an entity are one step each.
-            prefetch.begin(part(done)..part(done + 1), 2 * self.layout.n_entities());
+            // Gather and scatter of a run are one step each.
+            prefetch.begin(part(done)..part(done + 1), 2 * self.layout.runs.n());
             let (unknowns, marks) = (self.numbers.unknowns(batch), self.parts.marks(batch));
             // SAFETY: no other thread writes the rows of this batch.
             unsafe { gather(&self.cpu, local, x, unknowns, &self.layout, (lanes, prefetch)) };

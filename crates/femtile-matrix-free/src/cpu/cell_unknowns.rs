@@ -29,6 +29,10 @@ pub(super) struct CellUnknowns {
 }
 
 impl CellUnknowns {
+    /// Numbers the rows of the cells of a space.
+    ///
+    /// # Panics
+    /// If an entity ends behind the last row: gather and scatter rely on it.
     pub fn new(space: &TensorSpace<'_>, layout: &Layout, lanes: usize) -> Self {
         let n_batches = space.n_cells().div_ceil(lanes);
         let n_entities = layout.n_entities();
@@ -49,6 +53,11 @@ impl CellUnknowns {
                 (0..n_entities).for_each(|entity| firsts[entity * lanes + lane] = c * of_cell[entity]);
             }
         });
+        let n_rows = space.n_dofs() * layout.components;
+        for (entity, firsts) in numbers.firsts.chunks_exact(lanes).enumerate() {
+            let last = firsts.iter().fold(0, |last, &first| last.max(first)) as usize;
+            assert!(last + layout.len(entity % n_entities) <= n_rows, "rows of a cell");
+        }
         numbers.find_lists(space, layout.components);
         numbers
     }

@@ -61,7 +61,7 @@ impl<T: SumFactorization + Lanes> DegreeTransfer<T> {
     ) -> Result<Self, FemError> {
         assert!(coarse.order() == fine.order(), "spaces on one mesh");
         let n_lanes = lanes::<T>(cpu);
-        let layout = Layout::new(fine.degree(), fine.dimension(), 1);
+        let layout = Layout::new(fine.degree(), fine.dimension(), 1, n_lanes);
         let numbers = cpu.install(|| CellUnknowns::new(fine, &layout, n_lanes));
         let rise = coarse.shapes().values(fine.shapes().nodes());
         let workspace_len = 2 * layout.places.len() * n_lanes;

@@ -1,6 +1,8 @@
 //! Gather and scatter between vectors of all unknowns and the tensors of a batch.
 
-use femtile_device::cpu::vector::{Lanes, Vector};
+use std::mem::MaybeUninit;
+
+use femtile_device::cpu::vector::{Lanes, Runs, Vector};
 use femtile_device::cpu::{SharedMut, SimdLevel, Source};
 use femtile_device::{Cpu, Scalar};
 
@@ -12,7 +14,7 @@ use super::prefetch::Prefetch;
 /// Gathers the values of a batch: `[components][(p + 1)^d][lanes]`.
 ///
 /// # Safety
-/// No other thread writes rows of the batch meanwhile; no other rows are read.
+/// The rows of the batch lie within `x`, and no other thread writes them meanwhile.
 pub(super) unsafe fn gather<T: Lanes>(
     cpu: &Cpu,
     local: &mut [T],
@@ -37,7 +39,7 @@ pub(super) unsafe fn gather<T: Lanes>(
         SimdLevel::Avx2 => unsafe {
             T::Avx2::vectorize(
                 #[inline(always)]
-                || transposed_in::<T, T::Avx2>(local, x, firsts, layout, prefetch),
+                || runs_in::<T, T::Avx2>(local, x, firsts, layout, prefetch),
             );
         },
         // SAFETY: as above.
@@ -45,7 +47,7 @@ pub(super) unsafe fn gather<T: Lanes>(
         SimdLevel::Avx512 => unsafe {
             T::Avx512::vectorize(
                 #[inline(always)]
-                || transposed_in::<T, T::Avx512>(local, x, firsts, layout, prefetch),
+                || runs_in::<T, T::Avx512>(local, x, firsts, layout, prefetch),
             );
         },
         _ => {
@@ -63,9 +65,6 @@ pub(super) unsafe fn gather<T: Lanes>(
     }
 }
 
-/// Shortest run of values worth a transposed square of lanes.
-const WORTH: usize = 3;
-
 /// Lanes of the widest vector.
 const MOST_LANES: usize = 16;
 
@@ -79,12 +78,12 @@ pub(super) fn marked(marks: &[Mark]) -> Marked {
     marked
 }
 
-/// [`gather`] by transposing squares of unknowns and cells.
+/// [`gather`] by runs, of which squares of unknowns and cells are transposed.
 ///
 /// # Safety
 /// As [`gather`], and the processor has the instructions of `V`.
 #[inline(always)]
-unsafe fn transposed_in<T: Scalar, V: Vector<T>>(
+unsafe fn runs_in<T: Scalar, V: Runs<T>>(
     local: &mut [T],
     x: Source<'_, T>,
     firsts: &[u32],
@@ -94,45 +93,84 @@ unsafe fn transposed_in<T: Scalar, V: Vector<T>>(
     let lanes = V::LANES;
     assert!(local.len() == layout.places.len() * lanes && firsts.len() == layout.n_entities() * lanes);
     let to = local.as_mut_ptr();
-    for (entity, firsts) in firsts.chunks_exact(lanes).enumerate() {
+    // SAFETY of all reads and writes below: rows of a cell lie within x, and places within the tensor; the processor has the
+    // instructions.
+    for run in &layout.runs.ones {
         prefetch.step();
-        let places = layout.places(entity);
-        let last = firsts.iter().fold(0, |last, &first| last.max(first)) as usize;
-        assert!(last + places.len() <= x.len());
-        for (k, places) in places.chunks(lanes).enumerate() {
-            let begin = k * lanes;
-            if places.len() < WORTH {
-                for (lane, &first) in firsts.iter().enumerate() {
-                    for (j, &place) in places.iter().enumerate() {
-                        // SAFETY: the entity lies within x, and places within the tensor.
-                        unsafe {
-                            *to.add(place as usize * lanes + lane) = x.read(first as usize + begin + j);
-                        }
-                    }
-                }
-                continue;
-            }
-            // SAFETY: all reads lie within x, and places within the tensor; the processor has the instructions.
-            unsafe {
-                let from = |lane: usize| x.address(*firsts.get_unchecked(lane) as usize + begin);
-                if places.len() == lanes {
-                    V::transpose(from, |j| to.add(*places.get_unchecked(j) as usize * lanes));
-                } else {
-                    V::transpose_first(places.len(), from, |j| {
-                        to.add(*places.get_unchecked(j) as usize * lanes)
-                    });
-                }
+        let firsts = &firsts[run.entity * lanes..][..lanes];
+        // SAFETY: as above.
+        unsafe {
+            let found = V::read_one(|lane| x.address(*firsts.get_unchecked(lane) as usize + run.begin));
+            found.store(to.add(run.places[0] as usize * lanes));
+        }
+    }
+    for run in &layout.runs.twos {
+        prefetch.step();
+        let firsts = &firsts[run.entity * lanes..][..lanes];
+        // SAFETY: as above.
+        unsafe {
+            let found = V::read_two(|lane| x.address(*firsts.get_unchecked(lane) as usize + run.begin));
+            store(found, to, run.places);
+        }
+    }
+    for run in &layout.runs.fours {
+        prefetch.step();
+        let firsts = &firsts[run.entity * lanes..][..lanes];
+        // SAFETY: as above.
+        unsafe {
+            let found = V::read_four(|lane| x.address(*firsts.get_unchecked(lane) as usize + run.begin));
+            store(found, to, run.places);
+        }
+    }
+    for run in &layout.runs.others {
+        prefetch.step();
+        let (places, firsts) = (layout.of(run), &firsts[run.entity * lanes..][..lanes]);
+        // SAFETY: as above.
+        unsafe {
+            let from = |lane: usize| x.address(*firsts.get_unchecked(lane) as usize + run.begin);
+            let to = |j: usize| to.add(*places.get_unchecked(j) as usize * lanes);
+            if places.len() == lanes {
+                V::transpose(from, to);
+            } else {
+                V::transpose_first(places.len(), from, to);
             }
         }
     }
 }
 
-/// Adds the values of the unmarked cells of a batch by transposing squares of unknowns and cells.
+/// Writes vectors to places.
+///
+/// # Safety
+/// The places lie within the tensor at `to`, which no other thread uses.
+#[inline(always)]
+unsafe fn store<T: Scalar, V: Runs<T>, const K: usize>(vectors: [V; K], to: *mut T, places: [u32; K]) {
+    for k in 0..K {
+        // SAFETY: by the contract.
+        unsafe { vectors[k].store(to.add(places[k] as usize * V::LANES)) };
+    }
+}
+
+/// Loads vectors from places.
+///
+/// # Safety
+/// The places lie within the tensor at `from`, and the processor has the instructions.
+#[inline(always)]
+unsafe fn load<T: Scalar, V: Runs<T>, const K: usize>(from: *const T, places: [u32; K]) -> [V; K] {
+    // SAFETY: by the contract.
+    let mut vectors = [unsafe { V::load(from.add(places[0] as usize * V::LANES)) }; K];
+    for k in 1..K {
+        // SAFETY: by the contract.
+        vectors[k] = unsafe { V::load(from.add(places[k] as usize * V::LANES)) };
+    }
+    vectors
+}
+
+/// Adds the values of the unmarked cells of a batch by runs.
 ///
 /// # Safety
 /// As [`scatter`], and the processor has the instructions of `V`.
 #[inline(always)]
-unsafe fn transposed_out<T: Scalar, V: Vector<T>>(
+unsafe fn runs_out<T: Scalar, V: Runs<T>>(
     y: &SharedMut<'_, T>,
     local: &[T],
     firsts: &[u32],
@@ -142,44 +180,93 @@ unsafe fn transposed_out<T: Scalar, V: Vector<T>>(
 ) {
     let lanes = V::LANES;
     assert!(local.len() >= layout.places.len() * lanes && firsts.len() == layout.n_entities() * lanes);
-    let mut square = Square([T::ZERO; MOST_LANES * MOST_LANES]);
-    let rows = square.0.as_mut_ptr();
-    for (entity, firsts) in firsts.chunks_exact(lanes).enumerate() {
+    let from = local.as_ptr();
+    // Bits of entities that not all lanes add.
+    let partial = if n_active < lanes { u32::MAX } else { marked.iter().fold(0, |all, marked| all | marked) };
+    let lane_by_lane = Masked { y, from, marked, n_active };
+    // SAFETY of all reads and writes below: places lie within the tensor, and rows of a cell within y; by the contract no
+    // other thread has entities that are not marked; the processor has the instructions.
+    for run in &layout.runs.ones {
         prefetch.step();
-        for (k, places) in layout.places(entity).chunks(lanes).enumerate() {
-            let is_square = places.len() >= WORTH;
-            if is_square {
-                // SAFETY: places lie within the tensor, rows within the square; the processor has the instructions.
-                unsafe {
-                    V::transpose(
-                        #[inline(always)]
-                        |j| {
-                            let place = places.get(j).copied().unwrap_or(0);
-                            local.as_ptr().add(place as usize * lanes)
-                        },
-                        #[inline(always)]
-                        |lane| rows.add(lane * lanes),
-                    );
-                }
-            }
-            for (lane, &first) in firsts[..n_active].iter().enumerate() {
-                if marked[lane] >> entity & 1 == 1 {
-                    continue;
-                }
-                let begin = first as usize + k * lanes;
-                // SAFETY: the entity is not marked, so by the contract no other thread has it; a row of the square or a
-                // place of the tensor is read.
-                unsafe {
-                    let (to, row) = (y.range_unchecked(begin, places.len()), rows.add(lane * lanes));
-                    if places.len() == lanes {
-                        V::load(to).add(V::load(row)).store(to);
-                    } else if is_square {
-                        add(to, row, places.len());
-                    } else {
-                        for (j, &place) in places.iter().enumerate() {
-                            *to.add(j) += *local.get_unchecked(place as usize * lanes + lane);
-                        }
-                    }
+        let firsts = &firsts[run.entity * lanes..][..lanes];
+        if partial >> run.entity & 1 == 1 {
+            // SAFETY: as above.
+            unsafe { lane_by_lane.add::<V>((run.entity, run.begin), &run.places, firsts) };
+            continue;
+        }
+        // SAFETY: as above.
+        unsafe {
+            let [value] = load::<T, V, 1>(from, run.places);
+            value.add_one(|lane| y.range_unchecked(*firsts.get_unchecked(lane) as usize + run.begin, 1));
+        }
+    }
+    for run in &layout.runs.twos {
+        prefetch.step();
+        let firsts = &firsts[run.entity * lanes..][..lanes];
+        if partial >> run.entity & 1 == 1 {
+            // SAFETY: as above.
+            unsafe { lane_by_lane.add::<V>((run.entity, run.begin), &run.places, firsts) };
+            continue;
+        }
+        // SAFETY: as above.
+        unsafe {
+            let to = |lane: usize| y.range_unchecked(*firsts.get_unchecked(lane) as usize + run.begin, 2);
+            V::add_two(load(from, run.places), to);
+        }
+    }
+    for run in &layout.runs.fours {
+        prefetch.step();
+        let firsts = &firsts[run.entity * lanes..][..lanes];
+        if partial >> run.entity & 1 == 1 {
+            // SAFETY: as above.
+            unsafe { lane_by_lane.add::<V>((run.entity, run.begin), &run.places, firsts) };
+            continue;
+        }
+        // SAFETY: as above.
+        unsafe {
+            let to = |lane: usize| y.range_unchecked(*firsts.get_unchecked(lane) as usize + run.begin, 4);
+            V::add_four(load(from, run.places), to);
+        }
+    }
+    for run in &layout.runs.others {
+        prefetch.step();
+        let firsts = &firsts[run.entity * lanes..][..lanes];
+        // SAFETY: as above.
+        unsafe { lane_by_lane.add::<V>((run.entity, run.begin), layout.of(run), firsts) };
+    }
+}
+
+/// Adds runs of the cells that do not have their entity marked.
+struct Masked<'a, T> {
+    y: &'a SharedMut<'a, T>,
+    from: *const T,
+    marked: &'a Marked,
+    n_active: usize,
+}
+
+impl<T: Scalar> Masked<'_, T> {
+    /// Adds the values of a run, at most as many as lanes, from its row in an entity on.
+    ///
+    /// # Safety
+    /// Places lie within the tensor, rows within y; no other thread has entities that are not marked; the processor has the
+    /// instructions of `V`.
+    #[inline(always)]
+    unsafe fn add<V: Runs<T>>(&self, (entity, begin): (usize, usize), places: &[u32], firsts: &[u32]) {
+        let lanes = V::LANES;
+        let mut square = MaybeUninit::<Square<T>>::uninit();
+        let rows = square.as_mut_ptr().cast::<T>();
+        // SAFETY: by the contract; rows lie within the square.
+        unsafe {
+            V::transpose(
+                #[inline(always)]
+                |j| self.from.add(if j < places.len() { places[j] } else { 0 } as usize * lanes),
+                #[inline(always)]
+                |lane| rows.add(lane * lanes),
+            );
+            for lane in 0..self.n_active {
+                if self.marked[lane] >> entity & 1 == 0 {
+                    let to = self.y.range_unchecked(firsts[lane] as usize + begin, places.len());
+                    add(to, rows.add(lane * lanes), places.len());
                 }
             }
         }
@@ -190,7 +277,7 @@ unsafe fn transposed_out<T: Scalar, V: Vector<T>>(
 #[repr(align(64))]
 struct Square<T>([T; MOST_LANES * MOST_LANES]);
 
-/// Adds fewer values than a vector has lanes, in runs of eight, four, two and one.
+/// Adds at most as many values as a vector has lanes, in runs of sixteen, eight, four, two and one.
 ///
 /// # Safety
 /// `len` values can be read and written.
@@ -199,9 +286,13 @@ unsafe fn add<T: Scalar>(to: *mut T, from: *const T, len: usize) {
     let mut done = 0;
     // SAFETY: runs end at `len`.
     unsafe {
+        if len & 16 != 0 {
+            add_run::<T, 16>(to, from);
+            done = 16;
+        }
         if len & 8 != 0 {
-            add_run::<T, 8>(to, from);
-            done = 8;
+            add_run::<T, 8>(to.add(done), from.add(done));
+            done += 8;
         }
         if len & 4 != 0 {
             add_run::<T, 4>(to.add(done), from.add(done));
@@ -258,7 +349,7 @@ pub(super) unsafe fn scatter<T: Lanes>(
         SimdLevel::Avx2 if is_regular => unsafe {
             T::Avx2::vectorize(
                 #[inline(always)]
-                || transposed_out::<T, T::Avx2>(y, local, firsts, marked, layout, (n_active, prefetch)),
+                || runs_out::<T, T::Avx2>(y, local, firsts, marked, layout, (n_active, prefetch)),
             );
         },
         // SAFETY: as above.
@@ -266,7 +357,7 @@ pub(super) unsafe fn scatter<T: Lanes>(
         SimdLevel::Avx512 if is_regular => unsafe {
             T::Avx512::vectorize(
                 #[inline(always)]
-                || transposed_out::<T, T::Avx512>(y, local, firsts, marked, layout, (n_active, prefetch)),
+                || runs_out::<T, T::Avx512>(y, local, firsts, marked, layout, (n_active, prefetch)),
             );
         },
         // SAFETY: as above.

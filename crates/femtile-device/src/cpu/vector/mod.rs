@@ -1,9 +1,11 @@
 //! SIMD vectors for elimination: arithmetic, masks, non-temporal stores, transposes.
 
+mod runs;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
 use crate::Scalar;
+pub use runs::Runs;
 
 /// A SIMD vector.
 ///
@@ -123,13 +125,13 @@ pub fn prefetch<T>(address: *const T) {
 /// The vectors of a precision, by SIMD level.
 pub trait Lanes: Scalar {
     /// Without explicit vectors.
-    type Plain: Vector<Self>;
+    type Plain: Runs<Self>;
     /// 256 bits.
     #[cfg(target_arch = "x86_64")]
-    type Avx2: Vector<Self>;
+    type Avx2: Runs<Self>;
     /// 512 bits.
     #[cfg(target_arch = "x86_64")]
-    type Avx512: Vector<Self>;
+    type Avx512: Runs<Self>;
 }
 
 impl Lanes for f64 {

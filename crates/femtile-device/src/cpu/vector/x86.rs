@@ -20,7 +20,7 @@ macro_rules! vector {
     ) => {
         $(#[$doc])*
         #[derive(Clone, Copy)]
-        pub struct $name($raw);
+        pub struct $name(pub(super) $raw);
 
         // In what follows a value of the type shows that the processor has the instructions.
         impl Vector<$t> for $name {

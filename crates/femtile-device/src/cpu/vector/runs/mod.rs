@@ -1,0 +1,177 @@
+//! Runs of few values at a place for each lane, in and out of vectors: shorter than squares of [`Vector::transpose`].
+
+#[cfg(target_arch = "x86_64")]
+mod x86;
+
+use super::{Plain, Vector};
+use crate::Scalar;
+
+/// Reads and adds one, two or four consecutive values at a place for each lane, as as many vectors.
+///
+/// Places of different lanes may be the same: values are added lane by lane, in order.
+pub trait Runs<T: Scalar>: Vector<T> {
+    /// Returns the value at `from(lane)` for each lane.
+    ///
+    /// # Safety
+    /// The processor has the instructions, and one value can be read at each place.
+    unsafe fn read_one(from: impl Fn(usize) -> *const T) -> Self;
+    /// Returns the first and the second value at `from(lane)` for each lane.
+    ///
+    /// # Safety
+    /// As [`Runs::read_one`], with two values.
+    unsafe fn read_two(from: impl Fn(usize) -> *const T) -> [Self; 2];
+    /// Returns the four values at `from(lane)` for each lane.
+    ///
+    /// # Safety
+    /// As [`Runs::read_one`], with four values.
+    unsafe fn read_four(from: impl Fn(usize) -> *const T) -> [Self; 4];
+    /// Adds each lane of `self` to the value at `to(lane)`.
+    ///
+    /// # Safety
+    /// One value can be read and written at each place, and no other thread uses it.
+    unsafe fn add_one(self, to: impl Fn(usize) -> *mut T);
+    /// Adds each lane of both vectors to the two values at `to(lane)`.
+    ///
+    /// # Safety
+    /// As [`Runs::add_one`], with two values.
+    unsafe fn add_two(these: [Self; 2], to: impl Fn(usize) -> *mut T);
+    /// Adds each lane of the vectors to the four values at `to(lane)`.
+    ///
+    /// # Safety
+    /// As [`Runs::add_one`], with four values.
+    unsafe fn add_four(these: [Self; 4], to: impl Fn(usize) -> *mut T);
+}
+
+/// Reads `K` values for each lane, one by one.
+///
+/// # Safety
+/// `K` values can be read at each place.
+#[inline(always)]
+unsafe fn read_plain<T: Scalar, const K: usize, const N: usize>(
+    from: impl Fn(usize) -> *const T,
+) -> [Plain<T, N>; K] {
+    let mut found = [Plain([T::ZERO; N]); K];
+    for lane in 0..N {
+        for k in 0..K {
+            // SAFETY: what the caller promises.
+            found[k].0[lane] = unsafe { from(lane).add(k).read() };
+        }
+    }
+    found
+}
+
+/// Adds `K` values for each lane, one by one.
+///
+/// # Safety
+/// `K` values can be read and written at each place, and no other thread uses them.
+#[inline(always)]
+unsafe fn add_plain<T: Scalar, const K: usize, const N: usize>(
+    these: [Plain<T, N>; K],
+    to: impl Fn(usize) -> *mut T,
+) {
+    for lane in 0..N {
+        for k in 0..K {
+            // SAFETY: what the caller promises.
+            unsafe { *to(lane).add(k) += these[k].0[lane] };
+        }
+    }
+}
+
+impl<T: Scalar, const N: usize> Runs<T> for Plain<T, N> {
+    #[inline(always)]
+    unsafe fn read_one(from: impl Fn(usize) -> *const T) -> Self {
+        // SAFETY: what the caller promises.
+        let [one] = unsafe { read_plain(from) };
+        one
+    }
+
+    #[inline(always)]
+    unsafe fn read_two(from: impl Fn(usize) -> *const T) -> [Self; 2] {
+        // SAFETY: what the caller promises.
+        unsafe { read_plain(from) }
+    }
+
+    #[inline(always)]
+    unsafe fn read_four(from: impl Fn(usize) -> *const T) -> [Self; 4] {
+        // SAFETY: what the caller promises.
+        unsafe { read_plain(from) }
+    }
+
+    #[inline(always)]
+    unsafe fn add_one(self, to: impl Fn(usize) -> *mut T) {
+        // SAFETY: what the caller promises.
+        unsafe { add_plain([self], to) }
+    }
+
+    #[inline(always)]
+    unsafe fn add_two(these: [Self; 2], to: impl Fn(usize) -> *mut T) {
+        // SAFETY: what the caller promises.
+        unsafe { add_plain(these, to) }
+    }
+
+    #[inline(always)]
+    unsafe fn add_four(these: [Self; 4], to: impl Fn(usize) -> *mut T) {
+        // SAFETY: what the caller promises.
+        unsafe { add_plain(these, to) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Lanes;
+    use super::*;
+    use crate::cpu::SimdLevel;
+    #[cfg(target_arch = "x86_64")]
+    use crate::cpu::vector::x86;
+
+    /// Reads runs of neighbouring places, which overlap, and adds them to others where two lanes have the same place.
+    fn runs_are_read_and_added<T: Lanes, V: Runs<T>>() {
+        let n = V::LANES;
+        let from: Vec<T> = (0..3 * n + 4).map(|k| T::from_f64((k * k) as f64)).collect();
+        let place = |lane: usize| 3 * (lane / 2) + lane % 3;
+        let wanted = |n_values: usize| {
+            let mut sums: Vec<T> = from.clone();
+            for lane in 0..n {
+                (0..n_values).for_each(|k| sums[place(lane) + k] += from[lane + k]);
+            }
+            sums
+        };
+        let mut found: [Vec<T>; 3] = std::array::from_fn(|_| from.clone());
+        let to = found.each_mut().map(|sums| sums.as_mut_ptr());
+        // SAFETY: all places lie within the arrays, and the processor has the level of the vectors.
+        unsafe {
+            V::vectorize(
+                #[inline(always)]
+                || {
+                    let from = |lane: usize| from.as_ptr().add(lane);
+                    V::read_one(from).add_one(|lane| to[0].add(place(lane)));
+                    V::add_two(V::read_two(from), |lane| to[1].add(place(lane)));
+                    V::add_four(V::read_four(from), |lane| to[2].add(place(lane)));
+                },
+            );
+        }
+        assert_eq!(found, [1, 2, 4].map(wanted), "{n} lanes");
+    }
+
+    #[test]
+    fn every_vector_reads_and_adds_runs() {
+        for level in SimdLevel::available() {
+            match level {
+                #[cfg(target_arch = "x86_64")]
+                SimdLevel::Avx2 => {
+                    runs_are_read_and_added::<f64, x86::F64x4>();
+                    runs_are_read_and_added::<f32, x86::F32x8>();
+                }
+                #[cfg(target_arch = "x86_64")]
+                SimdLevel::Avx512 => {
+                    runs_are_read_and_added::<f64, x86::F64x8>();
+                    runs_are_read_and_added::<f32, x86::F32x16>();
+                }
+                _ => {
+                    runs_are_read_and_added::<f64, Plain<f64, 4>>();
+                    runs_are_read_and_added::<f32, Plain<f32, 8>>();
+                }
+            }
+        }
+    }
+}
