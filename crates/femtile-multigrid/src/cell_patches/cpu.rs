@@ -1,6 +1,6 @@
 //! Gather and scatter between node vectors and patches in SIMD lanes, by transposing squares of nodes × patches.
 
-use femtile_device::cpu::vector::{Lanes, Vector};
+use femtile_device::cpu::vector::{Lanes, Runs, Vector};
 use femtile_device::cpu::{SharedMut, SimdLevel, Source};
 use femtile_device::{Cpu, Scalar};
 
@@ -123,12 +123,7 @@ unsafe fn run<'a, T>(x: &'a SharedMut<'_, T>, begin: usize, len: usize) -> &'a m
 /// # Safety
 /// As [`gather`]; nodes exist, and the CPU supports the instructions of `V`.
 #[inline(always)]
-unsafe fn gather_squares<T: Scalar, V: Vector<T>>(
-    rows: &Rows,
-    firsts: &[u32],
-    to: &mut [T],
-    x: Source<'_, T>,
-) {
+unsafe fn gather_squares<T: Scalar, V: Runs<T>>(rows: &Rows, firsts: &[u32], to: &mut [T], x: Source<'_, T>) {
     let lanes = V::LANES;
     let mut first_of = [firsts[firsts.len() - 1] as usize; MOST_LANES];
     first_of.iter_mut().zip(firsts).for_each(|(to, first)| *to = *first as usize);
@@ -136,19 +131,12 @@ unsafe fn gather_squares<T: Scalar, V: Vector<T>>(
         for (square, to) in to.chunks_mut(lanes * lanes).enumerate() {
             let begin = *offset as usize + square * lanes;
             let n = to.len() / lanes;
-            if n < WORTH {
-                for (k, to) in to.chunks_exact_mut(lanes).enumerate() {
-                    for (to, first) in to.iter_mut().zip(&first_of) {
-                        // SAFETY: the node exists and is not written.
-                        *to = unsafe { x.read(first + begin + k) };
-                    }
-                }
-                continue;
-            }
             let to = to.as_mut_ptr();
             // SAFETY: reads lie within x, writes in the n vectors of `to`; the CPU supports the instructions.
             unsafe {
-                if n == lanes {
+                if 2 * n <= lanes {
+                    gather_runs::<T, V>(n, to, |lane| x.address(first_of[lane] + begin));
+                } else if n == lanes {
                     V::transpose(
                         #[inline(always)]
                         |lane| x.address(first_of[lane] + begin),
@@ -165,6 +153,34 @@ unsafe fn gather_squares<T: Scalar, V: Vector<T>>(
                     );
                 }
             }
+        }
+    }
+}
+
+/// Gathers `n` nodes of each patch in runs of four, two and one.
+///
+/// # Safety
+/// `n` values can be read at each place and `n` vectors written; the CPU supports the instructions of `V`.
+#[inline(always)]
+unsafe fn gather_runs<T: Scalar, V: Runs<T>>(n: usize, to: *mut T, from: impl Fn(usize) -> *const T) {
+    let mut k = 0;
+    // SAFETY: runs end at n.
+    unsafe {
+        while k + 4 <= n {
+            let found = V::read_four(|lane| from(lane).add(k));
+            for j in 0..4 {
+                found[j].store(to.add((k + j) * V::LANES));
+            }
+            k += 4;
+        }
+        if n & 2 != 0 {
+            let [one, other] = V::read_two(|lane| from(lane).add(k));
+            one.store(to.add(k * V::LANES));
+            other.store(to.add((k + 1) * V::LANES));
+            k += 2;
+        }
+        if n & 1 != 0 {
+            V::read_one(|lane| from(lane).add(k)).store(to.add(k * V::LANES));
         }
     }
 }
