@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use femtile_device::{Buffer, Device, Scalar};
 
 use crate::LinalgError;
@@ -74,6 +76,29 @@ pub trait Preconditioner<T: Scalar, D: Device>: Send + Sync {
 
     /// Receives the norm of the initial residual of a solve, by which levels in lower precision scale their vectors.
     fn set_residual_norm(&self, _norm: f64) {}
+}
+
+/// A preconditioner with several owners.
+impl<T: Scalar, D: Device, P: Preconditioner<T, D> + ?Sized> Preconditioner<T, D> for Arc<P> {
+    fn apply(&self, z: &mut Buffer<T, D>, r: &Buffer<T, D>) -> Result<(), LinalgError> {
+        self.as_ref().apply(z, r)
+    }
+
+    fn diagonal(&self) -> Option<&Buffer<T, D>> {
+        self.as_ref().diagonal()
+    }
+
+    fn shared_diagonal(&self) -> Option<(&Buffer<T, D>, usize)> {
+        self.as_ref().shared_diagonal()
+    }
+
+    fn is_fixed(&self) -> bool {
+        self.as_ref().is_fixed()
+    }
+
+    fn set_residual_norm(&self, norm: f64) {
+        self.as_ref().set_residual_norm(norm);
+    }
 }
 
 /// A grid transfer between a level of multigrid and the next coarser one, given by an interpolation $I$.

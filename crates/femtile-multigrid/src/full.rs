@@ -55,7 +55,8 @@ impl<T: Scalar, D: BoxKernels<T> + BoxKernels<f64>> Multigrid<T, D> {
         }
         let wide = BoxKernels::<f64>::box_operator(device, self.grid())?;
         let mut workspace = self.workspace()?;
-        self.start(&mut workspace, b, length)?;
+        Convert::<f64, T>::convert(device, &mut self.finest(&mut workspace).b, 1.0 / length, b)?;
+        self.prolonged(&mut workspace)?;
         Convert::<T, f64>::convert(device, x, length, &self.finest(&mut workspace).x)?;
         let mut r = Buffer::zeros(device, n)?;
         let mut residuals = Vec::new();
@@ -89,16 +90,10 @@ impl<T: Scalar, D: BoxKernels<T> + BoxKernels<f64>> Multigrid<T, D> {
         self.recorded_cycle(workspace)
     }
 
-    /// Returns the initial guess on the finest level: full multigrid on the coarser levels for b divided by its norm,
-    /// prolonged.
-    fn start(
-        &self,
-        workspace: &mut Workspace<T, D>,
-        b: &Buffer<f64, D>,
-        size: f64,
-    ) -> Result<(), LinalgError> {
+    /// Returns the initial guess on the finest level: full multigrid on the coarser levels for the right-hand side of the finest
+    /// one, prolonged.
+    pub(crate) fn prolonged(&self, workspace: &mut Workspace<T, D>) -> Result<(), LinalgError> {
         let device = self.device();
-        Convert::<f64, T>::convert(device, &mut self.finest(workspace).b, 1.0 / size, b)?;
         let vectors = &mut workspace.vectors;
         for level in (0..self.levels.len()).rev() {
             let (coarse, fine) = vectors.split_at_mut(level + 1);

@@ -107,6 +107,11 @@ impl BoxGrid {
         self.free
     }
 
+    /// Returns whether cells have corners and coefficients of their own.
+    pub fn is_mapped(&self) -> bool {
+        self.mapping().is_some()
+    }
+
     /// Returns corners and coefficients of mapped cells; none for rectangles with coefficient one.
     pub(crate) fn mapping(&self) -> Option<&CellGeometry> {
         self.geometry.as_deref().filter(|geometry| !geometry.is_plain())

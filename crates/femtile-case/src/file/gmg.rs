@@ -39,16 +39,20 @@ impl From<BoxSmootherName> for Smoother {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum GmgStartName {
-    /// Zero.
+    /// Full multigrid on the levels of the preconditioner, on a processor where cells are rectangles, σ is the same in all of
+    /// them and given values are zero; elsewhere zero.
     #[default]
+    Auto,
+    /// Zero.
     None,
-    /// Full multigrid: the solution on coarser cells, interpolated.
+    /// Full multigrid: the problem discretized on coarser cells as well, its solution interpolated.
     Full,
 }
 
 impl From<GmgStartName> for GmgStart {
     fn from(name: GmgStartName) -> Self {
         match name {
+            GmgStartName::Auto => Self::Auto,
             GmgStartName::None => Self::None,
             GmgStartName::Full => Self::Full,
         }

@@ -75,6 +75,45 @@ fn full_multigrid_alone_is_nearly_as_accurate_as_the_space_and_saves_iterations(
 }
 
 #[test]
+fn solves_for_zero_on_the_boundary_begin_on_the_levels_of_the_preconditioner() {
+    for (mesh, degree, components) in [(RECTANGLES[0], 2, 1), (RECTANGLES[2], 3, 1), (RECTANGLES[2], 1, 2)] {
+        let case = |start: &str, boundary: &str| {
+            format!(
+                r#"
+                [mesh]
+                generate = {mesh}
+                [space]
+                degree = {degree}
+                components = {components}
+                [equation]
+                sigma = 3
+                source = {source}
+                [[boundary]]
+                where = "all"
+                dirichlet = {given}
+                [solver]
+                preconditioner = "gmg"
+                tolerance = 1e-10
+                device = "cpu"
+                gmg = {{ start = "{start}" }}
+                "#,
+                source = if components == 1 { "\"exp(x)\"" } else { "[\"exp(x)\", \"y\"]" },
+                given =
+                    if components == 1 { boundary.to_owned() } else { format!("[{boundary}, {boundary}]") },
+            )
+        };
+        let (plain, expected) = solve(&case("none", "0"));
+        let (begun, found) = solve(&case("auto", "0"));
+        assert_close(&found, &expected);
+        let [most, least] = [&plain, &begun].map(|report| report.solve.iterations);
+        assert!(least < most, "{mesh}, degree {degree}: {least} after {most}");
+        assert_eq!((plain.solve.start, begun.solve.start), (None, Some("full multigrid")));
+        let (given, _) = solve(&case("auto", "1"));
+        assert_eq!(given.solve.start, None, "values that are not zero");
+    }
+}
+
+#[test]
 fn solutions_do_not_depend_on_the_start_whatever_the_data_and_options() {
     let base = |mesh: &str| manufactured(mesh, 2, FULL);
     let gmg = |options: &str| FULL.replace("start", &format!("{options}, start"));

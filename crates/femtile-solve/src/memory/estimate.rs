@@ -229,10 +229,9 @@ fn space_of_cells(counts: Counts) -> f64 {
 /// Returns the bytes of the lattice with its corners, and of spaces and operators on coarser cells.
 fn full_start(options: &GmgOptions, counts: Counts) -> f64 {
     let coarser = space_of_cells(counts) / (2.0_f64.powi(counts.kind.dimension() as i32) - 1.0);
-    if options.start == GmgStart::None {
-        0.0
-    } else {
-        40.0 * counts.n_cells + 36.0 * counts.n_nodes + coarser
+    match options.start {
+        GmgStart::Auto | GmgStart::None => 0.0,
+        GmgStart::Full => 40.0 * counts.n_cells + 36.0 * counts.n_nodes + coarser,
     }
 }
 

@@ -1,5 +1,7 @@
 //! Geometric multigrid on a mesh: the box of its cells, the coarser boxes, and the problems that are refused.
 
+use std::sync::Arc;
+
 use femtile_device::Scalar;
 use femtile_fem::tensor::TensorProblem;
 use femtile_linalg::precondition::Diagonal;
@@ -8,6 +10,7 @@ use femtile_multigrid::{
 };
 
 use super::lattice::Lattice;
+use super::start::Nested;
 use crate::method::SolveDevice;
 use crate::preconditioner::{Level, Preconditioning};
 use crate::{GmgOptions, GmgStart, LevelPrecision, Method, SolveError};
@@ -50,7 +53,7 @@ impl Boxes {
         if !is_known {
             femtile_multigrid::check_coarsening(&finest).map_err(refused)?;
         }
-        let lattice = (options.start != GmgStart::None).then(|| Box::new(lattice));
+        let lattice = (options.start == GmgStart::Full).then(|| Box::new(lattice));
         Ok(Self { is_known, finest, nodes, lattice })
     }
 
@@ -96,18 +99,20 @@ impl Boxes {
 /// σ̄ is a scalar per cell, the mean of the diagonal of σ at its centre; a constant ratio of diagonal entries stretches the box
 /// instead. Off-diagonal entries, λ and Robin coefficients are left to the iterations.
 ///
+/// Returns full multigrid on its levels as well, where each is the problem on coarser cells but for a factor.
+///
 /// # Errors
 /// [`SolveError::Setting`] where there are no levels for the box.
 pub(super) fn preconditioner<D>(
     device: &D,
     (options, method): (&GmgOptions, Method),
     boxes: &Boxes,
-) -> Result<Preconditioning<D>, SolveError>
+) -> Result<(Preconditioning<D>, Option<Nested<D>>), SolveError>
 where
     D: SolveDevice + BoxKernels<f32> + BoxKernels<f64>,
 {
     if boxes.is_known {
-        return Ok((Box::new(Diagonal::identity(device, boxes.nodes.len())?), Vec::new()));
+        return Ok(((Box::new(Diagonal::identity(device, boxes.nodes.len())?), Vec::new()), None));
     }
     // A cycle that need not be symmetric smooths in the same order before and after, which reduces the error more.
     let post = if matches!(method, Method::Gmres { .. }) { PostOrder::Same } else { PostOrder::Reversed };
@@ -263,12 +268,12 @@ fn lies_on(along: [usize; 3], (axis, is_upper): (usize, bool), node: usize) -> b
     at == if is_upper { along[axis] - 1 } else { 0 }
 }
 
-/// Returns the cycle with its levels, the finest first.
+/// Returns the cycle with its levels, the finest first, and full multigrid on them.
 fn cycle<T, D>(
     device: &D,
     boxes: &Boxes,
     config: MultigridConfig,
-) -> Result<Preconditioning<D>, MultigridError>
+) -> Result<(Preconditioning<D>, Option<Nested<D>>), MultigridError>
 where
     T: Scalar,
     D: SolveDevice + BoxKernels<T> + BoxKernels<f64>,
@@ -283,6 +288,12 @@ where
     };
     let mut levels: Vec<_> = multigrid.grids().enumerate().map(level).collect();
     levels.reverse();
-    let cycle = GeometricMultigrid::from_multigrid(multigrid)?.with_numbering(&boxes.nodes)?;
-    Ok((Box::new(cycle), levels))
+    let cycle = Arc::new(GeometricMultigrid::from_multigrid(multigrid)?.with_numbering(&boxes.nodes)?);
+    let is_exact = !boxes.finest.is_mapped() && levels.len() > 1;
+    let start = is_exact.then(|| {
+        let cycle = Arc::clone(&cycle);
+        let add: Nested<D> = Box::new(move |w, r| cycle.add_start(w, r));
+        add
+    });
+    Ok(((Box::new(cycle), levels), start))
 }

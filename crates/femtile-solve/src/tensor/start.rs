@@ -3,6 +3,7 @@
 use femtile_device::{Buffer, Cpu, Scalar};
 use femtile_fem::dofs::TensorSpace;
 use femtile_fem::tensor::TensorProblem;
+use femtile_linalg::vector::VectorKernels;
 use femtile_linalg::{LinalgError, LinearOperator};
 use femtile_matrix_free::CellRule;
 use femtile_multigrid::{BoxGrid, BoxKernels, NestedIteration, NestedOperator};
@@ -16,7 +17,8 @@ use crate::right_side::interleaved;
 use crate::{GmgOptions, LevelPrecision, SolveError};
 
 /// Adds the coarse-grid correction of a residual of one component to a vector.
-type Nested<D> = Box<dyn Fn(&mut Buffer<f64, D>, &Buffer<f64, D>) -> Result<(), LinalgError> + Send + Sync>;
+pub(super) type Nested<D> =
+    Box<dyn Fn(&mut Buffer<f64, D>, &Buffer<f64, D>) -> Result<(), LinalgError> + Send + Sync>;
 
 /// Full multigrid (FMG) for the system of a problem.
 pub(crate) struct FullStart<D: SolveDevice> {
@@ -24,6 +26,8 @@ pub(crate) struct FullStart<D: SolveDevice> {
     components: usize,
     /// The lifting of given values into the box, zero at their own nodes; none where all given values are zero.
     extended: Option<Buffer<f64, D>>,
+    /// Whether the operators of the levels are those of the problem.
+    is_scaled: bool,
 }
 
 impl<D: SolveDevice> FullStart<D> {
@@ -54,7 +58,14 @@ impl<D: SolveDevice> FullStart<D> {
             LevelPrecision::F64 => nested::<f64, D>(device, options, boxes, operators())?,
         };
         let extended = extended(device, boxes, problems, &grids)?;
-        Ok(Some(Self { nested, components: problems.len(), extended }))
+        Ok(Some(Self { nested, components: problems.len(), extended, is_scaled: true }))
+    }
+
+    /// Full multigrid on levels whose operators are a multiple of those of the problem, for given values that are zero; none
+    /// for others.
+    pub fn on_levels(nested: Option<Nested<D>>, problems: &[TensorProblem<'_>]) -> Option<Self> {
+        let nested = nested.filter(|_| problems.iter().all(is_zero))?;
+        Some(Self { nested, components: problems.len(), extended: None, is_scaled: false })
     }
 
     /// Returns an iterate for $A w = b$.
@@ -70,6 +81,9 @@ impl<D: SolveDevice> FullStart<D> {
         let mut w = Buffer::zeros(device, b.len())?;
         let Some(extended) = &self.extended else {
             self.add(device, &mut w, b)?;
+            if !self.is_scaled {
+                minimise_energy(operator, &mut w, b)?;
+            }
             return Ok(w);
         };
         let mut r = Buffer::zeros(device, b.len())?;
@@ -95,6 +109,24 @@ impl<D: SolveDevice> FullStart<D> {
         }
         Ok(())
     }
+}
+
+/// Scales w such that $\tfrac12 w^\mathsf{T} A w - b^\mathsf{T} w$ is the least, which leaves no more error than zero does.
+fn minimise_energy<D: SolveDevice>(
+    operator: &dyn LinearOperator<f64, D>,
+    w: &mut Buffer<f64, D>,
+    b: &Buffer<f64, D>,
+) -> Result<(), LinalgError> {
+    let device = operator.device();
+    let mut product = Buffer::zeros(device, b.len())?;
+    operator.apply(&mut product, w)?;
+    let factor = VectorKernels::<f64>::dot(device, w, b)? / VectorKernels::<f64>::dot(device, w, &product)?;
+    device.axpby(w, 0.0, &product, if factor.is_finite() { factor } else { 0.0 })
+}
+
+/// Returns whether all given values are zero.
+fn is_zero(problem: &TensorProblem<'_>) -> bool {
+    problem.constraints().values().iter().all(|&g| g == 0.0)
 }
 
 /// Makes levels in a precision.
@@ -138,7 +170,6 @@ fn extended<D: OperatorDevice>(
     problems: &[TensorProblem<'_>],
     grids: &[BoxGrid],
 ) -> Result<Option<Buffer<f64, D>>, SolveError> {
-    let is_zero = |problem: &TensorProblem<'_>| problem.constraints().values().iter().all(|&g| g == 0.0);
     if problems.iter().all(is_zero) {
         return Ok(None);
     }
