@@ -77,11 +77,11 @@ def build(target):
     os.makedirs(os.path.join(shadow, "deal.II", "base"), exist_ok=True)
     with open(os.path.join(shadow, "deal.II", "base", "config.h"), "w", encoding="utf-8") as file:
         file.write(config)
-    compile = [*FLAGS, f"-DDEGREE={degree}", f"-I{shadow}", *(f"-I{path}" for path in INCLUDED), "-c"]
+    shared = [*FLAGS, f"-DDEGREE={degree}", f"-I{shadow}", *(f"-I{path}" for path in INCLUDED), "-c"]
     parts = os.path.join(os.path.dirname(target), f"lanes-{hashed(text_of(source('dealii_lanes.cc')))}.o")
-    jobs = [begin([*compile, source(f"{program}.cc")], f"{target}.o")]
+    jobs = [begin([*shared, source(f"{program}.cc")], f"{target}.o")]
     if not os.path.exists(parts):
-        jobs.append(begin([*compile, source("dealii_lanes.cc")], parts))
+        jobs.append(begin([*shared, source("dealii_lanes.cc")], parts))
     finish(jobs)
     finish([begin([f"{target}.o", parts, "-Wl,--copy-dt-needed-entries", "-ldeal.ii"], target)])
     os.remove(f"{target}.o")

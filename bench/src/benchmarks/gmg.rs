@@ -54,7 +54,7 @@ fn on(
     options: &Options,
     mut peer: Option<&mut DealII>,
 ) -> Result<Vec<Record>, BenchError> {
-    let runs = options.repeats(9).div_ceil(ROUNDS);
+    let runs = options.repeats(3).div_ceil(ROUNDS);
     let (mut ours, mut theirs) = (STARTS.map(|_| Solves::default()), None::<MultigridSolves>);
     for _ in 0..ROUNDS {
         for (solves, (_, start)) in ours.iter_mut().zip(STARTS) {
