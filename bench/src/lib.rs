@@ -8,6 +8,7 @@ use std::io::Write;
 
 mod absent;
 pub mod benchmarks;
+pub mod dealii;
 mod error;
 mod failure;
 pub mod iterations;

@@ -31,7 +31,7 @@ pub struct Options {
     pub device: DeviceChoice,
     /// The preconditioner, for benchmarks of several.
     pub preconditioner: Option<String>,
-    /// Unknowns of the largest problem, about, for benchmarks of whole solves.
+    /// Unknowns of the largest problem, about, for benchmarks of whole solves and of geometric multigrid.
     pub unknowns: Option<usize>,
     /// Systems of a batch, for benchmarks of batches.
     pub systems: Option<usize>,

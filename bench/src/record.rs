@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use femtile::device::Cpu;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -87,6 +88,17 @@ impl Record {
             fraction_of_bound: rate / gb_per_s,
         };
         record.set("processor", femtile_tune::processor());
+        record
+    }
+
+    /// The times of another library on the processor, of which neither bytes nor a bound are known.
+    pub fn of_peer(problem: &str, cpu: &Cpu, library: &str, samples: &Samples) -> Self {
+        let nothing = Work { bytes: 0.0, flops: 0.0 };
+        let mut record = Self::against_bandwidth(problem, cpu, samples, nothing, ("none", 0.0));
+        record.device = format!("cpu ({} threads, {library})", cpu.threads());
+        record.bound = "none".into();
+        record.fraction_of_bound = 0.0;
+        record.set("threads", cpu.threads());
         record
     }
 

@@ -128,15 +128,10 @@ fn join(all: &mut Vec<PeerSolves>, more: Vec<PeerSolves>) {
 }
 
 fn records_of_peer(cpu: &Cpu, name: &str, peer: &PeerSolves) -> [Record; 2] {
-    let nothing = Work { bytes: 0.0, flops: 0.0 };
     let record = |problem: String, samples: Samples| {
-        let mut record = Record::against_bandwidth(&problem, cpu, &samples, nothing, ("none", 0.0));
-        record.device = format!("cpu ({} threads, {})", cpu.threads(), peer.library);
-        record.bound = "none".into();
-        record.fraction_of_bound = 0.0;
+        let mut record = Record::of_peer(&problem, cpu, &peer.library, &samples);
         record.set("iterations", peer.iterations);
         record.set("tolerance", TOLERANCE);
-        record.set("threads", cpu.threads());
         record.set("operator_complexity", peer.operator_complexity);
         record
     };

@@ -72,6 +72,15 @@ impl BakeOff {
         }
     }
 
+    /// The rule of deal.II that has the same points, for those that it is compared on.
+    pub fn dealii_rule(self) -> Option<&'static str> {
+        match self {
+            Self::Bp5 => Some("lobatto"),
+            Self::Laplace => Some("gauss"),
+            _ => None,
+        }
+    }
+
     /// Returns the operator on a space, without conditions, with the given or the cheapest metric evaluation.
     pub fn operator(
         self,

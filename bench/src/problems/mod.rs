@@ -4,6 +4,7 @@ pub mod bake_off;
 pub mod blobs;
 mod by_cell;
 pub mod checkerboard;
+pub mod cube;
 mod elliptic;
 pub mod irregular_box;
 pub mod kuhn_box;

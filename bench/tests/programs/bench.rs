@@ -29,6 +29,112 @@ fn multigrid_is_measured_beside_the_peers_that_are_there() {
     }
 }
 
+/// Options that leave deal.II without a compiler.
+fn without_dealii() -> std::process::Command {
+    let mut program = bench();
+    program.env("PATH", "").env("FEMTILE_PYTHON", "no-such-python").env_remove("CXX");
+    program
+}
+
+#[test]
+fn products_and_iterations_are_measured_where_deal_ii_is_missing() {
+    for (problem, method) in [("bp5", None), ("laplace", Some("pcg,merged-pcg"))] {
+        let mut program = without_dealii();
+        program.args([problem, "--degree", "2", "--nodes", "9", "--geometry", "deformed"]);
+        program.args(["--threads", "1", "--repeats", "1", "--peers"]);
+        program.args(method.iter().flat_map(|names| ["--method", names])).args(["--json", "-"]);
+        let output = program.output().unwrap();
+        let said = text(&output.stderr);
+        assert!(output.status.success() && said.contains("SKIPPED: deal.II"), "{said}");
+        assert!(said.contains("libdeal.ii-dev"), "{said}");
+        let records: Vec<serde_json::Value> = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(records.len(), if method.is_some() { 2 } else { 1 });
+        for record in records {
+            assert_eq!(record["parameters"]["n_dofs"], 729, "{record}");
+            assert!(record["parameters"]["over_dealii"].is_null(), "{record}");
+        }
+    }
+}
+
+#[test]
+fn geometric_multigrid_is_measured_as_in_case_files_for_every_degree() {
+    let mut program = without_dealii();
+    program.args(["gmg", "--unknowns", "1000", "--threads", "1", "--repeats", "1", "--peers", "--json", "-"]);
+    let output = program.output().unwrap();
+    let said = text(&output.stderr);
+    assert!(output.status.success() && said.contains("SKIPPED: deal.II"), "{said}");
+    let records: Vec<serde_json::Value> = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(records.len(), 8 * 4);
+    for record in records {
+        let iterations = record["parameters"]["iterations"].as_u64().unwrap();
+        assert!((1..15).contains(&iterations), "{record}");
+        let unknowns = record["parameters"]["n_dofs"].as_f64().unwrap();
+        assert!((100.0..5_000.0).contains(&unknowns), "{record}");
+    }
+}
+
+#[test]
+fn deal_ii_is_left_out_on_several_threads() {
+    let output =
+        bench().args(["gmg", "--unknowns", "100", "--degree", "1", "--threads", "2", "--peers"]).output();
+    let said = text(&output.unwrap().stderr);
+    assert!(said.contains("SKIPPED: deal.II") && said.contains("--threads 1"), "{said}");
+}
+
+/// A Python that prints the answer of deal.II in place of running the script.
+#[cfg(unix)]
+fn pretended_dealii(folder: &std::path::Path, answer: &str) -> std::path::PathBuf {
+    use std::os::unix::fs::PermissionsExt;
+    let path = folder.join("python");
+    std::fs::write(&path, format!("#!/bin/sh\ncat > /dev/null\necho '{answer}'\n")).unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    path
+}
+
+#[cfg(unix)]
+#[test]
+fn products_of_deal_ii_are_records_beside_ours_if_its_operator_is_ours() {
+    let folder = tempfile::tempdir().unwrap();
+    // One cell of degree 1: eight entries of a third on the diagonal, which is constant.
+    for (trace, is_ours) in [(8.0 / 3.0, true), (2.5, false)] {
+        let variant = |name, seconds| format!(r#"{{"name": "{name}", "seconds": [{seconds}, 9]}}"#);
+        let variants = [variant("product", 2.0), variant("product, six coefficients", 1.0)].join(", ");
+        let answer = format!(
+            r#"{{"library": "deal.II 0", "lanes": 8, "n_dofs": 8, "trace": {trace}, "energy": 0, "variants": [{variants}]}}"#
+        );
+        let mut program = bench();
+        program.args([
+            "laplace",
+            "--degree",
+            "1",
+            "--nodes",
+            "2",
+            "--geometry",
+            "cartesian",
+            "--repeats",
+            "1",
+        ]);
+        program.args(["--threads", "1", "--peers", "--json", "-"]);
+        program.env("FEMTILE_PYTHON", pretended_dealii(folder.path(), &answer));
+        // Further Pythons are not to run the script.
+        let output = program.env_remove("FEMTILE_SIMD").env("CXX", "no-such-compiler").output().unwrap();
+        let said = text(&output.stderr);
+        if said.contains("it is compiled for") {
+            return eprintln!("SKIPPED: no AVX2 on this processor");
+        }
+        assert_eq!(said.contains("differs from ours"), !is_ours, "{said}");
+        let records: Vec<serde_json::Value> = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(records.len(), if is_ours { 3 } else { 1 });
+        if is_ours {
+            let over = records[0]["parameters"]["over_dealii"].as_f64().unwrap();
+            assert!((over * records[0]["seconds_min"].as_f64().unwrap() - 1.0).abs() < 1e-12, "{records:?}");
+            assert_eq!(records[0]["parameters"]["best_dealii"], "product, six coefficients");
+            assert_eq!(records[1]["problem"], "laplace product, cartesian, degree 1, deal.II");
+            assert_eq!(records[2]["parameters"]["runs"], 6);
+        }
+    }
+}
+
 #[test]
 fn a_mesh_that_refinement_does_not_lead_to_is_refused_with_those_it_does() {
     let arguments = ["amg", "--problem", "regular", "--nodes", "64"];

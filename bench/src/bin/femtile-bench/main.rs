@@ -26,7 +26,7 @@ struct BenchOptions {
     /// Nodes along a side of the box; each benchmark states its default in its records.
     #[arg(long)]
     nodes: Option<usize>,
-    /// Degree of the elements of `laplace` and `bp1` to `bp6`; by default 3 to 8.
+    /// Degree of the elements of `laplace` and `bp1` to `bp6`, by default 3 to 8, and of `gmg`, by default 1 to 8.
     #[arg(long, value_name = "P", value_parser = clap::value_parser!(u8).range(1..=10))]
     degree: Option<u8>,
     /// Components of the fields of `bake-off-cuda`: 1 for BP1, BP3 and BP5, 3 for BP2, BP4 and BP6; by default 1.
@@ -44,7 +44,7 @@ struct BenchOptions {
     /// Problem that `amg` solves.
     #[arg(long, value_name = "NAME", value_parser = Elliptic::ALL.map(Elliptic::name))]
     problem: Option<String>,
-    /// Let other libraries solve the same in `amg`.
+    /// Time other libraries on the same: several in `amg`, deal.II on one thread in `laplace`, `bp5` and `gmg`.
     #[arg(long)]
     peers: bool,
     /// Device of `defaults`: auto, cpu, cuda or cuda:N.
@@ -53,7 +53,7 @@ struct BenchOptions {
     /// Preconditioner of `heat`: auto, jacobi or amg; by default each.
     #[arg(long, value_name = "NAME")]
     preconditioner: Option<String>,
-    /// Unknowns of the largest problems of `defaults`; by default 3,000,000.
+    /// Unknowns of the largest problems of `defaults` and, about, of `gmg`; by default 3,000,000.
     #[arg(long, value_name = "N")]
     unknowns: Option<usize>,
     /// Systems of a batch; the default is that of each benchmark, given in its records.
