@@ -168,6 +168,8 @@ unsafe fn gather_runs<T: Scalar, V: Runs<T>>(n: usize, to: *mut T, from: impl Fn
     unsafe {
         while k + 4 <= n {
             let found = V::read_four(|lane| from(lane).add(k));
+            // No iterator: its closures would not be compiled for these vectors.
+            #[allow(clippy::needless_range_loop)]
             for j in 0..4 {
                 found[j].store(to.add((k + j) * V::LANES));
             }

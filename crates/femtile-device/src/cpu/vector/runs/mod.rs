@@ -1,5 +1,8 @@
 //! Runs of few values at a place for each lane, in and out of vectors: shorter than squares of [`Vector::transpose`].
 
+// Loops over lanes: closures of iterators would not be compiled for these vectors.
+#![allow(clippy::needless_range_loop)]
+
 #[cfg(target_arch = "x86_64")]
 mod x86;
 

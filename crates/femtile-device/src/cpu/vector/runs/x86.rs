@@ -1,5 +1,8 @@
 //! Runs of the vectors with 256 and 512 bits.
 
+// Loops over lanes: closures of iterators would not be compiled for these vectors.
+#![allow(clippy::needless_range_loop)]
+
 use std::arch::x86_64::*;
 
 use super::super::x86::{F32x8, F32x16, F64x4, F64x8};
