@@ -64,6 +64,15 @@ fn long_systems_and_many_short_ones_are_solved() {
     }
 }
 
+#[test]
+fn batches_beyond_the_caches_have_the_bits_of_the_reference() {
+    let batch = dominant::<f64>([257, 4101], 0);
+    let expected = solved(&Reference, &batch, Algorithm::Thomas);
+    for cpu in cpus() {
+        assert!(solved(&cpu, &batch, Algorithm::Thomas) == expected, "{cpu:?}");
+    }
+}
+
 fn mean_square_difference<T: Scalar>() -> f64 {
     let (batch, cpu) = (dominant::<T>([64, 256], 1), cpus().pop().expect("a CPU"));
     let [one, other] = [Algorithm::Hybrid, Algorithm::Thomas].map(|name| solved(&cpu, &batch, name).0);

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use femtile_device::Scalar;
 
+use super::stream::{is_aligned, stream_copy};
 use crate::{LineAxis, Lines};
 use femtile_device::cpu::vector::Vector;
 
@@ -265,21 +266,50 @@ impl Places {
     /// Where the solution of these rows is to be written: in place, or to the stage, for [`Places::write`].
     ///
     /// # Safety
-    /// All entries of these rows can be written, and are aligned where they are to be streamed.
+    /// All entries of these rows can be written.
     #[inline(always)]
     pub unsafe fn target<T>(
         &self,
         u: *mut T,
         rows: &Range<usize>,
         stage: *mut T,
-        is_streamed: bool,
+        past_cache: bool,
     ) -> RowsMut<T> {
-        if self.access == Access::Direct {
+        if self.access == Access::Direct && (!past_cache || self.is_aligned(u)) {
             // SAFETY: the first row exists.
             let first = unsafe { u.add(self.first + rows.start * self.row_stride) };
-            return RowsMut { first, stride: self.row_stride, is_streamed };
+            return RowsMut { first, stride: self.row_stride, is_streamed: past_cache };
         }
         RowsMut { first: stage, stride: self.lanes, is_streamed: false }
+    }
+
+    /// Returns whether all rows begin lines of the cache.
+    #[inline(always)]
+    fn is_aligned<T>(&self, u: *const T) -> bool {
+        is_aligned(u, self.first, self.row_stride)
+    }
+
+    /// Copies rows from the stage past the cache, unless they were written in place.
+    ///
+    /// # Safety
+    /// Rows are used where they are, all entries of these can be written.
+    #[inline(always)]
+    pub unsafe fn stream_rows<T: Scalar, V: Vector<T>>(
+        &self,
+        u: *mut T,
+        rows: Range<usize>,
+        stage: *const T,
+    ) {
+        if self.is_aligned(u) {
+            return;
+        }
+        for (k, row) in rows.enumerate() {
+            // SAFETY: what the caller promises; the stage holds these rows.
+            unsafe {
+                let to = u.add(self.first + row * self.row_stride);
+                stream_copy::<T, V>(stage.add(k * self.lanes), to, self.lanes);
+            }
+        }
     }
 
     /// Copies the first `count` lanes of the stage into their lines, which begin at `start(lane)`.

@@ -6,7 +6,7 @@ use femtile_device::Cpu;
 use femtile_device::cpu::SimdLevel;
 
 use super::LINE;
-use super::sweep::{Batch, Elimination};
+use super::sweep::{Batch, CHUNK, Elimination, Source};
 use super::worker::{Shares, solve_panels};
 use crate::factored::cpu::Factored;
 use crate::periodic::cpu::Periodic;
@@ -23,11 +23,24 @@ pub(super) type MemoryOf<'m, T> = &'m mut dyn FnMut(usize) -> Result<Option<*mut
 /// of memory is visited few times.
 const WIDE: usize = 8192;
 
-/// Bytes that may be kept between the sweeps before such panels become narrower; a share of the last-level cache.
-const KEPT: usize = 4 << 20;
+/// Least bytes of such a row: shorter pieces of memory are read at a lower rate than what is kept beyond the second
+/// cache.
+const NARROW: usize = 2048;
+
+/// Bytes that are kept between the sweeps before such panels become narrower; the size of a second cache.
+const KEPT: usize = 2 << 20;
+
+/// Bytes that a panel in place moves before its right sides have left the second cache when the solution is written.
+const NEAR: usize = 1 << 20;
+
+/// Bytes of right sides from which on their place is not in a cache when a batch is solved.
+const FAR: usize = 8 << 20;
 
 /// Vectors of a panel whose lines are contiguous: enough that divisions overlap.
-const VECTORS: usize = 4;
+const VECTORS: usize = CHUNK;
+
+/// Bytes of such a panel, of the next one and of what is kept before panels become narrower.
+const STAGED: usize = 1 << 20;
 
 /// Bytes of a block of rows that is staged.
 const BLOCK: usize = 4096;
@@ -123,27 +136,30 @@ impl Plan {
     fn new<T: Lanes, V: Vector<T>>(batch: &Batch<'_, T>, slots: usize, threads: usize) -> Self {
         let (lines, size) = (&batch.problem.lines, size_of::<T>());
         let inner = &lines.axes[2];
-        let is_streamed = !batch.is_in_place();
-        let n_lines = lines.n_lines();
+        let (n_lines, n) = (lines.n_lines(), lines.length.max(1));
         let is_direct = inner.stride == 1 && inner.band_stride <= 1 && lines.stride != 1;
         if !is_direct || inner.count < V::LANES {
             // Lines are gathered, or transposed: any of them make a panel. Few long lines need no memory for more.
-            let width = (VECTORS * V::LANES).min(n_lines.next_multiple_of(V::LANES));
+            let vectors =
+                if (4 + slots) * n * VECTORS * V::LANES * size > STAGED { VECTORS / 2 } else { VECTORS };
+            let width = (vectors * V::LANES).min(n_lines.next_multiple_of(V::LANES));
             let block = (BLOCK / (width * size)).clamp(16, 64);
-            let (run, body, lanes) = (n_lines, n_lines, width);
+            let (run, body, lanes, is_streamed) = (n_lines, n_lines, width, !batch.is_in_place());
             return Self { n_lines, run, head: 0, body, width, lanes, block, is_streamed };
         }
         let run = inner.count;
         let is_even = (run * size).is_multiple_of(LINE) || run == n_lines;
+        let most = (KEPT / (slots * n)).clamp(NARROW, WIDE) / size;
+        // A further panel is worth it where many others are aligned then.
         let head = batch.u.align_offset(LINE);
-        let head = if is_streamed && is_even && head < run { head } else { 0 };
+        let head = if is_even && run >= 8 * most && head < run { head } else { 0 };
         let body = (run - head) / V::LANES * V::LANES;
-        let most = (KEPT / (slots * lines.length.max(1))).clamp(LINE, WIDE) / size;
         // As many pieces as threads at least, or a multiple of them, where one run is all there is.
         let pieces = body.div_ceil(most).max(1).next_multiple_of(threads.div_ceil(n_lines / run));
         // A head has fewer lines than a line of the cache has values, and must fit as well.
         let line = LINE / size;
         let width = body.div_ceil(pieces).next_multiple_of(line).max(line).max(V::LANES);
+        let is_streamed = !batch.is_in_place() || is_past_cache::<T>(batch, slots, width);
         Self { n_lines, run, head, body, width, lanes: width, block: 1, is_streamed }
     }
 
@@ -174,11 +190,18 @@ impl Plan {
     }
 }
 
+/// Returns whether right sides that rows of `width` lanes overwrite have left the second cache by then.
+fn is_past_cache<T: Lanes>(batch: &Batch<'_, T>, slots: usize, width: usize) -> bool {
+    let lines = &batch.problem.lines;
+    let has_bands = matches!(batch.bands, Source::Arrays(_)) && lines.axes[2].band_stride == 1;
+    let moved = (slots + if has_bands { 4 } else { 1 }) * lines.length * width * size_of::<T>();
+    moved > NEAR && lines.n_lines() * lines.length * size_of::<T>() >= FAR
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::AtomicU64;
 
-    use super::super::sweep::Source;
     use super::*;
     use crate::{Algorithm, BatchLayout, BatchProblem};
     use femtile_device::cpu::vector::Plain;

@@ -5,13 +5,20 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use femtile_device::{Buffer, Cpu, Scalar};
 
+use super::LINE;
 use super::ahead::Ahead;
 use super::panel::{Rows, RowsMut};
 use crate::{BandRule, Bands, BatchProblem};
 use femtile_device::cpu::vector::Vector;
 
-/// Bytes of a row between two prefetches of a sweep, so that both sweeps together prefetch the whole next panel.
-const STEP: usize = 128;
+/// Vectors of a row that go forwards, or back, at once: their chains are independent.
+pub(crate) const CHUNK: usize = 4;
+
+/// Cache lines that each of both sweeps prefetches with a chunk, so that together they prefetch as much as one reads.
+#[inline(always)]
+fn prefetched<T: Scalar, V: Vector<T>>() -> usize {
+    (CHUNK * V::LANES * size_of::<T>() / LINE / 2).max(1)
+}
 
 /// Index of the state value with the row behind, in back substitution.
 pub(crate) const BEHIND: usize = 0;
@@ -63,16 +70,16 @@ pub(crate) struct At<T> {
     pub row: usize,
     /// Rows of a system.
     pub n: usize,
-    lanes: usize,
+    step: isize,
     kept: *mut T,
     state: *mut T,
 }
 
 impl<T: Scalar> At<T> {
-    /// Returns the same systems at the row before, where `slots` values are stored for each row.
+    /// Returns the same systems at the row before.
     #[inline(always)]
-    pub fn previous(self, slots: usize) -> Self {
-        Self { row: self.row - 1, kept: self.kept.wrapping_sub(slots * self.lanes), ..self }
+    pub fn previous(self) -> Self {
+        Self { row: self.row - 1, kept: self.kept.wrapping_offset(-self.step), ..self }
     }
 
     /// Returns the values stored for this row.
@@ -82,7 +89,7 @@ impl<T: Scalar> At<T> {
     #[inline(always)]
     pub unsafe fn kept<V: Vector<T>>(self, slot: usize) -> V {
         // SAFETY: what the caller promises.
-        unsafe { V::load(self.kept.add(slot * self.lanes)) }
+        unsafe { V::load(self.kept.add(slot * V::LANES)) }
     }
 
     /// Keeps a value of this row.
@@ -92,7 +99,7 @@ impl<T: Scalar> At<T> {
     #[inline(always)]
     pub unsafe fn keep<V: Vector<T>>(self, slot: usize, value: V) {
         // SAFETY: what the caller promises.
-        unsafe { value.store(self.kept.add(slot * self.lanes)) }
+        unsafe { value.store(self.kept.add(slot * V::LANES)) }
     }
 
     /// Returns a value of the state of the sweep.
@@ -102,7 +109,7 @@ impl<T: Scalar> At<T> {
     #[inline(always)]
     pub unsafe fn state<V: Vector<T>>(self, number: usize) -> V {
         // SAFETY: what the caller promises.
-        unsafe { V::load(self.state.add(number * self.lanes)) }
+        unsafe { V::load(self.state.add(number * V::LANES)) }
     }
 
     /// Sets a value of the state of the sweep.
@@ -112,32 +119,34 @@ impl<T: Scalar> At<T> {
     #[inline(always)]
     pub unsafe fn set_state<V: Vector<T>>(self, number: usize, value: V) {
         // SAFETY: what the caller promises.
-        unsafe { value.store(self.state.add(number * self.lanes)) }
+        unsafe { value.store(self.state.add(number * V::LANES)) }
     }
 }
 
-/// The memory of the panel that a thread is at.
+/// The memory of a panel on its way; all that belongs to a vector of lanes stands together.
 #[derive(Clone, Copy)]
 pub(crate) struct Memory<T> {
     /// Lanes of the panel.
     pub lanes: usize,
     /// Rows of a system.
     pub n: usize,
-    /// Values that are kept of each row and lane.
+    /// Values that are kept of the first row.
     pub kept: *mut T,
+    /// From one row to the next among them.
+    pub step: isize,
     /// Values that go along with each lane.
     pub state: *mut T,
 }
 
 impl<T: Scalar> Memory<T> {
     #[inline(always)]
-    fn at(self, row: usize, slots: usize, lane: usize) -> At<T> {
+    fn at<V: Vector<T>, E: Elimination<T, V>>(self, row: usize, lane: usize) -> At<T> {
         At {
             row,
             n: self.n,
-            lanes: self.lanes,
-            kept: self.kept.wrapping_add(row * slots * self.lanes + lane),
-            state: self.state.wrapping_add(lane),
+            step: self.step,
+            kept: self.kept.wrapping_offset(row as isize * self.step).wrapping_add(lane * E::SLOTS),
+            state: self.state.wrapping_add(lane * E::STATE),
         }
     }
 
@@ -149,56 +158,7 @@ impl<T: Scalar> Memory<T> {
     pub unsafe fn begin<V: Vector<T>, E: Elimination<T, V>>(self, last: [Rows<T>; 4]) {
         for lane in (0..self.lanes).step_by(V::LANES) {
             // SAFETY: what the caller promises.
-            unsafe { E::begin(self.at(0, E::SLOTS, lane), load_row(&last, 0, lane)) }
-        }
-    }
-
-    /// Eliminates `rows`, which come in order, `[lower, diagonal, upper, right]`; where all is sound.
-    ///
-    /// # Safety
-    /// The memory has the sizes that the elimination states; these rows of all lanes can be read.
-    #[inline(always)]
-    pub unsafe fn forward<V: Vector<T>, E: Elimination<T, V>>(
-        self,
-        rows: Range<usize>,
-        from: [Rows<T>; 4],
-        ahead: &mut Ahead<T>,
-        mut sound: V::Mask,
-    ) -> V::Mask {
-        // A copy of its own stays in registers.
-        let mut next = *ahead;
-        for (k, row) in rows.enumerate() {
-            self.for_lanes::<V>(
-                &mut next,
-                #[inline(always)]
-                |lane| {
-                    let at = self.at(row, E::SLOTS, lane);
-                    // SAFETY: what the caller promises.
-                    unsafe {
-                        let values = load_row(&from, k, lane);
-                        let is_sound = if row == 0 { E::first(at, values) } else { E::forward(at, values) };
-                        sound = V::both(sound, is_sound);
-                    }
-                },
-            );
-        }
-        *ahead = next;
-        sound
-    }
-
-    /// Calls `act` for each vector of lanes and prefetches the next panel meanwhile.
-    #[inline(always)]
-    fn for_lanes<V: Vector<T>>(self, next: &mut Ahead<T>, mut act: impl FnMut(usize)) {
-        let step = STEP / size_of::<T>();
-        let whole = self.lanes / step * step;
-        for first in (0..whole).step_by(step) {
-            next.step();
-            for lane in (0..step).step_by(V::LANES) {
-                act(first + lane);
-            }
-        }
-        for lane in (whole..self.lanes).step_by(V::LANES) {
-            act(lane);
+            unsafe { E::begin(self.at::<V, E>(0, lane), load_row(&last, 0, lane)) }
         }
     }
 
@@ -210,33 +170,9 @@ impl<T: Scalar> Memory<T> {
     pub unsafe fn turn<V: Vector<T>, E: Elimination<T, V>>(self, mut sound: V::Mask) -> bool {
         for lane in (0..self.lanes).step_by(V::LANES) {
             // SAFETY: what the caller promises.
-            sound = V::both(sound, unsafe { E::turn(self.at(self.n - 1, E::SLOTS, lane)) });
+            sound = V::both(sound, unsafe { E::turn(self.at::<V, E>(self.n - 1, lane)) });
         }
         V::is_everywhere(sound)
-    }
-
-    /// Writes the solution of `rows`, which come in order from the last.
-    ///
-    /// # Safety
-    /// The way forwards was ended; `u` can be written.
-    #[inline(always)]
-    pub unsafe fn backward<V: Vector<T>, E: Elimination<T, V>>(
-        self,
-        rows: Range<usize>,
-        u: RowsMut<T>,
-        ahead: &mut Ahead<T>,
-    ) {
-        // A copy of its own stays in registers.
-        let mut next = *ahead;
-        for (k, row) in rows.enumerate().rev() {
-            self.for_lanes::<V>(
-                &mut next,
-                #[inline(always)]
-                // SAFETY: what the caller promises.
-                |lane| unsafe { u.put(k, lane, E::backward(self.at(row, E::SLOTS, lane))) },
-            );
-        }
-        *ahead = next;
     }
 
     /// Returns whether what [`Elimination::backward`] gave last is finite.
@@ -248,10 +184,146 @@ impl<T: Scalar> Memory<T> {
         let mut is_finite = true;
         for lane in (0..self.lanes).step_by(V::LANES) {
             // SAFETY: what the caller promises.
-            is_finite &= V::is_everywhere(unsafe { self.at(0, E::SLOTS, lane).state::<V>(BEHIND) }.finite());
+            is_finite &= V::is_everywhere(unsafe { self.at::<V, E>(0, lane).state::<V>(BEHIND) }.finite());
         }
         is_finite
     }
+}
+
+/// Rows of one panel on the way forwards, which come in order.
+pub(crate) struct Forward<T> {
+    /// Its memory.
+    pub memory: Memory<T>,
+    /// The rows.
+    pub rows: Range<usize>,
+    /// Their lower, diagonal, upper and right values.
+    pub from: [Rows<T>; 4],
+}
+
+impl<T: Scalar> Forward<T> {
+    /// Eliminates all rows, in some lanes; where all is sound.
+    #[inline(always)]
+    unsafe fn eliminate<V: Vector<T>, E: Elimination<T, V>>(
+        &self,
+        lanes: Range<usize>,
+        ahead: &mut Ahead<T>,
+        mut sound: V::Mask,
+    ) -> V::Mask {
+        let begins = self.rows.start == 0 && !self.rows.is_empty();
+        // SAFETY: what the caller of `sweep` promises.
+        unsafe {
+            if begins {
+                ahead.step(prefetched::<T, V>());
+                for lane in lanes.clone().step_by(V::LANES) {
+                    let (at, values) = (self.memory.at::<V, E>(0, lane), load_row(&self.from, 0, lane));
+                    sound = V::both(sound, E::first(at, values));
+                }
+            }
+            for k in usize::from(begins)..self.rows.len() {
+                ahead.step(prefetched::<T, V>());
+                if lanes.len() == CHUNK * V::LANES {
+                    for vector in 0..CHUNK {
+                        sound = self.eliminate_vector::<V, E>(k, lanes.start + vector * V::LANES, sound);
+                    }
+                } else {
+                    for lane in lanes.clone().step_by(V::LANES) {
+                        sound = self.eliminate_vector::<V, E>(k, lane, sound);
+                    }
+                }
+            }
+        }
+        sound
+    }
+
+    /// Eliminates a row behind the first in a vector of lanes.
+    #[inline(always)]
+    unsafe fn eliminate_vector<V: Vector<T>, E: Elimination<T, V>>(
+        &self,
+        k: usize,
+        lane: usize,
+        sound: V::Mask,
+    ) -> V::Mask {
+        let at = self.memory.at::<V, E>(self.rows.start + k, lane);
+        // SAFETY: what the caller of `sweep` promises.
+        unsafe { V::both(sound, E::forward(at, load_row(&self.from, k, lane))) }
+    }
+}
+
+/// Rows of one panel on the way back, which come in order from the last.
+pub(crate) struct Backward<T> {
+    /// Its memory.
+    pub memory: Memory<T>,
+    /// The rows.
+    pub rows: Range<usize>,
+    /// Where the solution is written.
+    pub to: RowsMut<T>,
+}
+
+impl<T: Scalar> Backward<T> {
+    /// Writes the solution of all rows, in some lanes.
+    #[inline(always)]
+    unsafe fn substitute<V: Vector<T>, E: Elimination<T, V>>(
+        &self,
+        lanes: Range<usize>,
+        ahead: &mut Ahead<T>,
+    ) {
+        for k in 0..self.rows.len() {
+            ahead.step(prefetched::<T, V>());
+            // SAFETY: what the caller of `sweep` promises.
+            unsafe {
+                if lanes.len() == CHUNK * V::LANES {
+                    for vector in 0..CHUNK {
+                        self.substitute_vector::<V, E>(k, lanes.start + vector * V::LANES);
+                    }
+                } else {
+                    for lane in lanes.clone().step_by(V::LANES) {
+                        self.substitute_vector::<V, E>(k, lane);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Writes the solution of a row in a vector of lanes.
+    #[inline(always)]
+    unsafe fn substitute_vector<V: Vector<T>, E: Elimination<T, V>>(&self, k: usize, lane: usize) {
+        let row = self.rows.end - 1 - k;
+        // SAFETY: what the caller of `sweep` promises.
+        unsafe { self.to.put(row - self.rows.start, lane, E::backward(self.memory.at::<V, E>(row, lane))) }
+    }
+}
+
+/// Eliminates rows of one panel while another goes back, a chunk of a row in turn: memory is read and written at an
+/// even rate, and the chains of one hide the latency of the other. Returns where all is sound.
+///
+/// # Safety
+/// Both memories have the sizes that the elimination states; rows can be read and written; the way forwards of the panel
+/// that goes back was ended, and what it has kept lies elsewhere, or at rows that went back.
+#[inline(always)]
+pub(crate) unsafe fn sweep<T: Scalar, V: Vector<T>, E: Elimination<T, V>>(
+    front: &Forward<T>,
+    back: &Backward<T>,
+    ahead: &mut Ahead<T>,
+    mut sound: V::Mask,
+) -> V::Mask {
+    // A copy of its own stays in registers.
+    let mut next = *ahead;
+    let lanes = if front.rows.is_empty() { 0 } else { front.memory.lanes };
+    let lanes_back = if back.rows.is_empty() { 0 } else { back.memory.lanes };
+    let chunk = CHUNK * V::LANES;
+    for first in (0..lanes.max(lanes_back)).step_by(chunk) {
+        // SAFETY: what the caller promises.
+        unsafe {
+            if first < lanes_back {
+                back.substitute::<V, E>(first..lanes_back.min(first + chunk), &mut next);
+            }
+            if first < lanes {
+                sound = front.eliminate::<V, E>(first..lanes.min(first + chunk), &mut next, sound);
+            }
+        }
+    }
+    *ahead = next;
+    sound
 }
 
 /// A vector of each of four arrays.

@@ -54,7 +54,7 @@ impl<T: Scalar, V: Vector<T>> Elimination<T, V> for Factored {
         // SAFETY: the caller promises memory of these sizes, and that the row before was eliminated.
         unsafe {
             at.keep(0, upper);
-            at.keep(1, d.sub(lower.mul(at.previous(2).kept(1))).mul(inverse));
+            at.keep(1, d.sub(lower.mul(at.previous().kept(1))).mul(inverse));
         }
         inverse.always()
     }

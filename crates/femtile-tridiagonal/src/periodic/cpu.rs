@@ -45,7 +45,7 @@ impl<T: Scalar, V: Vector<T>> Elimination<T, V> for Periodic {
         if at.row + 1 == at.n {
             return b.always();
         }
-        let before = at.previous(3);
+        let before = at.previous();
         // SAFETY: the caller promises memory of these sizes, and that the row before was eliminated.
         unsafe {
             let pivot = b.sub(a.mul(before.kept(0)));
@@ -67,7 +67,7 @@ impl<T: Scalar, V: Vector<T>> Elimination<T, V> for Periodic {
             at.set_state(BEHIND, last);
             let mut sound = V::both(diagonal.is_pivot_of(at.state(LAST_DIAGONAL)), last.finite());
             if at.n > 1 {
-                sound = V::both(sound, at.previous(3).kept::<V>(1).finite());
+                sound = V::both(sound, at.previous().kept::<V>(1).finite());
             }
             sound
         }

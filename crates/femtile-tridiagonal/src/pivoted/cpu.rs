@@ -54,7 +54,7 @@ impl<T: Scalar, V: Vector<T>> Elimination<T, V> for Pivoted {
                     V::select(exchange, size, size_below),
                 ],
             );
-            keep(at.previous(3), [kept_pivot, kept_next, V::select(exchange, c, zero), kept_value])
+            keep(at.previous(), [kept_pivot, kept_next, V::select(exchange, c, zero), kept_value])
         }
     }
 

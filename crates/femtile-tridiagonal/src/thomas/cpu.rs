@@ -18,7 +18,7 @@ impl<T: Scalar, V: Vector<T>> Elimination<T, V> for Thomas {
 
     #[inline(always)]
     unsafe fn forward(at: At<T>, [a, b, c, d]: [V; 4]) -> V::Mask {
-        let before = at.previous(2);
+        let before = at.previous();
         // SAFETY: the caller promises memory of these sizes, and that the row before was eliminated.
         unsafe {
             let pivot = b.sub(a.mul(before.kept(0)));
