@@ -47,7 +47,9 @@ impl<T: Scalar> Ahead<T> {
     /// Passes over steps of one line whose lines were prefetched before.
     pub fn skip(mut self, steps: usize) -> Self {
         for _ in 0..steps {
-            self.go_on(1);
+            if self.now.n_pieces > 0 {
+                self.go_on(1);
+            }
         }
         self
     }
