@@ -119,7 +119,7 @@ fn lines<D: TridiagonalKernels<f64>>(
     ends: Ends,
     stability: Stability,
 ) -> Result<Vec<f64>, LinalgError> {
-    let layout = BatchLayout::with_strides(&[3, 5, 6], &[33, 6, 1])?;
+    let layout = BatchLayout::with_strides(&[3, 3, 4], &[15, 4, 1])?;
     let n = layout.required_len();
     let bands = [0.3, 4.0, -0.7].map(|size| on(device, values(n).iter().map(|x| size + 0.1 * x).collect()));
     let bands = Bands::Arrays { lower: &bands[0], diagonal: &bands[1], upper: &bands[2] };

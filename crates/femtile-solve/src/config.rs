@@ -284,12 +284,12 @@ pub struct GmgOptions {
 /// The iterate that a solve with geometric multigrid begins from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum GmgStart {
+    /// Zero.
+    #[default]
+    None,
     /// Full multigrid on the levels of the preconditioner, which needs no further set-up, on a processor where cells are
     /// rectangles, σ is the same in all of them and given values are zero; elsewhere zero.
-    #[default]
-    Auto,
-    /// Zero.
-    None,
+    Levels,
     /// Full multigrid: the problem discretized on coarser cells as well, its solution interpolated.
     Full,
 }

@@ -39,12 +39,12 @@ impl From<BoxSmootherName> for Smoother {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum GmgStartName {
+    /// Zero.
+    #[default]
+    None,
     /// Full multigrid on the levels of the preconditioner, on a processor where cells are rectangles, σ is the same in all of
     /// them and given values are zero; elsewhere zero.
-    #[default]
-    Auto,
-    /// Zero.
-    None,
+    Levels,
     /// Full multigrid: the problem discretized on coarser cells as well, its solution interpolated.
     Full,
 }
@@ -52,8 +52,8 @@ pub enum GmgStartName {
 impl From<GmgStartName> for GmgStart {
     fn from(name: GmgStartName) -> Self {
         match name {
-            GmgStartName::Auto => Self::Auto,
             GmgStartName::None => Self::None,
+            GmgStartName::Levels => Self::Levels,
             GmgStartName::Full => Self::Full,
         }
     }

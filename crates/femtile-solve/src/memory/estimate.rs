@@ -230,7 +230,7 @@ fn space_of_cells(counts: Counts) -> f64 {
 fn full_start(options: &GmgOptions, counts: Counts) -> f64 {
     let coarser = space_of_cells(counts) / (2.0_f64.powi(counts.kind.dimension() as i32) - 1.0);
     match options.start {
-        GmgStart::Auto | GmgStart::None => 0.0,
+        GmgStart::None | GmgStart::Levels => 0.0,
         GmgStart::Full => 40.0 * counts.n_cells + 36.0 * counts.n_nodes + coarser,
     }
 }

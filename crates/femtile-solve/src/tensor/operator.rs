@@ -174,8 +174,7 @@ impl<T: SumFactorization + Lanes> CellDevice<T> for Cuda {
 pub trait OperatorDevice:
     SolveDevice + CellDevice<f32> + CellDevice<f64> + BoxKernels<f32> + BoxKernels<f64>
 {
-    /// Whether a solve begins with full multigrid on the levels of the preconditioner. It saves two of six iterations for a
-    /// fifth of one on processors; it was not measured on GPUs.
+    /// Whether a solve may begin with full multigrid on the levels of the preconditioner: it was measured on processors alone.
     const STARTS_ON_LEVELS: bool;
 
     /// Makes the right side of a component from the operator of all, with given values lifted.
@@ -334,7 +333,9 @@ fn matrix_free<'a, D: OperatorDevice>(
         (PreconditionerConfig::Gmg(options), Some(boxes)) if options.start == GmgStart::Full => {
             part("full multigrid", || FullStart::new((cpu, device), options, boxes, (problems, rule)))?
         }
-        (PreconditionerConfig::Gmg(options), _) if options.start == GmgStart::Auto && D::STARTS_ON_LEVELS => {
+        (PreconditionerConfig::Gmg(options), _)
+            if options.start == GmgStart::Levels && D::STARTS_ON_LEVELS =>
+        {
             FullStart::on_levels(on_levels, problems)
         }
         _ => None,
