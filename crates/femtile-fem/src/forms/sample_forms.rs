@@ -55,6 +55,7 @@ fn every_kind() -> Vec<[Coefficient; 3]> {
         [field(6), constant(0.0), field(1)],
         [field(9), wave(), constant(1.0)],
         [by_tag([constant(1.0), tensor(), wave(), rotated(), field(6)]), constant(0.0), constant(1.0)],
+        [field(6), constant(0.0), constant(0.0)],
     ]
 }
 

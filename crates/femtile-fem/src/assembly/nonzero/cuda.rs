@@ -48,7 +48,7 @@ fn blocks_of(form: &CudaForm<'_>) -> usize {
     if form.is_evaluated_by_point() {
         1
     } else if form.has_tensors() {
-        2
+        if form.reaction_and_source() == [Evaluated::Never; 2] { 3 } else { 2 }
     } else {
         4
     }
