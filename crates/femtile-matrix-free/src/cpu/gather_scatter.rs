@@ -2,12 +2,12 @@
 
 use std::mem::MaybeUninit;
 
-use femtile_device::cpu::vector::{Lanes, Runs, Vector};
+use femtile_device::cpu::vector::{Lanes, Runs, ShortRuns, Vector};
 use femtile_device::cpu::{SharedMut, SimdLevel, Source};
 use femtile_device::{Cpu, Scalar};
 
 use super::cell_unknowns::Unknowns;
-use super::layout::Layout;
+use super::layout::{Layout, Run};
 use super::partition::Mark;
 use super::prefetch::Prefetch;
 
@@ -83,7 +83,7 @@ pub(super) fn marked(marks: &[Mark]) -> Marked {
 /// # Safety
 /// As [`gather`], and the processor has the instructions of `V`.
 #[inline(always)]
-unsafe fn runs_in<T: Scalar, V: Runs<T>>(
+unsafe fn runs_in<T: Scalar, V: ShortRuns<T>>(
     local: &mut [T],
     x: Source<'_, T>,
     firsts: &[u32],
@@ -93,34 +93,11 @@ unsafe fn runs_in<T: Scalar, V: Runs<T>>(
     let lanes = V::LANES;
     assert!(local.len() == layout.places.len() * lanes && firsts.len() == layout.n_entities() * lanes);
     let to = local.as_mut_ptr();
-    // SAFETY of all reads and writes below: rows of a cell lie within x, and places within the tensor; the processor has the
-    // instructions.
-    for run in &layout.runs.ones {
-        prefetch.step();
-        let firsts = &firsts[run.entity * lanes..][..lanes];
-        // SAFETY: as above.
-        unsafe {
-            let found = V::read_one(|lane| x.address(*firsts.get_unchecked(lane) as usize + run.begin));
-            found.store(to.add(run.places[0] as usize * lanes));
-        }
-    }
-    for run in &layout.runs.twos {
-        prefetch.step();
-        let firsts = &firsts[run.entity * lanes..][..lanes];
-        // SAFETY: as above.
-        unsafe {
-            let found = V::read_two(|lane| x.address(*firsts.get_unchecked(lane) as usize + run.begin));
-            store(found, to, run.places);
-        }
-    }
-    for run in &layout.runs.fours {
-        prefetch.step();
-        let firsts = &firsts[run.entity * lanes..][..lanes];
-        // SAFETY: as above.
-        unsafe {
-            let found = V::read_four(|lane| x.address(*firsts.get_unchecked(lane) as usize + run.begin));
-            store(found, to, run.places);
-        }
+    // SAFETY: by the contract, and places lie within the tensor.
+    unsafe {
+        read::<T, V, 1>(to, x, firsts, &layout.runs.ones, prefetch);
+        read::<T, V, 2>(to, x, firsts, &layout.runs.twos, prefetch);
+        read::<T, V, 4>(to, x, firsts, &layout.runs.fours, prefetch);
     }
     for run in &layout.runs.others {
         prefetch.step();
@@ -138,31 +115,29 @@ unsafe fn runs_in<T: Scalar, V: Runs<T>>(
     }
 }
 
-/// Writes vectors to places.
+/// Gathers runs of `K` rows.
 ///
 /// # Safety
-/// The places lie within the tensor at `to`, which no other thread uses.
+/// As [`runs_in`]; the places of the runs lie within the tensor at `to`.
 #[inline(always)]
-unsafe fn store<T: Scalar, V: Runs<T>, const K: usize>(vectors: [V; K], to: *mut T, places: [u32; K]) {
-    for k in 0..K {
+unsafe fn read<T: Scalar, V: Runs<T, K>, const K: usize>(
+    to: *mut T,
+    x: Source<'_, T>,
+    firsts: &[u32],
+    runs: &[Run<K>],
+    prefetch: &mut Prefetch<T>,
+) {
+    for run in runs {
+        prefetch.step();
+        let firsts = &firsts[run.entity * V::LANES..][..V::LANES];
         // SAFETY: by the contract.
-        unsafe { vectors[k].store(to.add(places[k] as usize * V::LANES)) };
+        unsafe {
+            let found = V::read_runs(|lane| x.address(*firsts.get_unchecked(lane) as usize + run.begin));
+            for k in 0..K {
+                found[k].store(to.add(run.places[k] as usize * V::LANES));
+            }
+        }
     }
-}
-
-/// Loads vectors from places.
-///
-/// # Safety
-/// The places lie within the tensor at `from`, and the processor has the instructions.
-#[inline(always)]
-unsafe fn load<T: Scalar, V: Runs<T>, const K: usize>(from: *const T, places: [u32; K]) -> [V; K] {
-    // SAFETY: by the contract.
-    let mut vectors = [unsafe { V::load(from.add(places[0] as usize * V::LANES)) }; K];
-    for k in 1..K {
-        // SAFETY: by the contract.
-        vectors[k] = unsafe { V::load(from.add(places[k] as usize * V::LANES)) };
-    }
-    vectors
 }
 
 /// Adds the values of the unmarked cells of a batch by runs.
@@ -170,7 +145,7 @@ unsafe fn load<T: Scalar, V: Runs<T>, const K: usize>(from: *const T, places: [u
 /// # Safety
 /// As [`scatter`], and the processor has the instructions of `V`.
 #[inline(always)]
-unsafe fn runs_out<T: Scalar, V: Runs<T>>(
+unsafe fn runs_out<T: Scalar, V: ShortRuns<T>>(
     y: &SharedMut<'_, T>,
     local: &[T],
     firsts: &[u32],
@@ -181,77 +156,71 @@ unsafe fn runs_out<T: Scalar, V: Runs<T>>(
     let lanes = V::LANES;
     assert!(local.len() >= layout.places.len() * lanes && firsts.len() == layout.n_entities() * lanes);
     let from = local.as_ptr();
-    // Bits of entities that not all lanes add.
     let partial = if n_active < lanes { u32::MAX } else { marked.iter().fold(0, |all, marked| all | marked) };
-    let lane_by_lane = Masked { y, from, marked, n_active };
-    // SAFETY of all reads and writes below: places lie within the tensor, and rows of a cell within y; by the contract no
-    // other thread has entities that are not marked; the processor has the instructions.
-    for run in &layout.runs.ones {
-        prefetch.step();
-        let firsts = &firsts[run.entity * lanes..][..lanes];
-        if partial >> run.entity & 1 == 1 {
-            // SAFETY: as above.
-            unsafe { lane_by_lane.add::<V>((run.entity, run.begin), &run.places, firsts) };
-            continue;
-        }
-        // SAFETY: as above.
-        unsafe {
-            let [value] = load::<T, V, 1>(from, run.places);
-            value.add_one(|lane| y.range_unchecked(*firsts.get_unchecked(lane) as usize + run.begin, 1));
-        }
-    }
-    for run in &layout.runs.twos {
-        prefetch.step();
-        let firsts = &firsts[run.entity * lanes..][..lanes];
-        if partial >> run.entity & 1 == 1 {
-            // SAFETY: as above.
-            unsafe { lane_by_lane.add::<V>((run.entity, run.begin), &run.places, firsts) };
-            continue;
-        }
-        // SAFETY: as above.
-        unsafe {
-            let to = |lane: usize| y.range_unchecked(*firsts.get_unchecked(lane) as usize + run.begin, 2);
-            V::add_two(load(from, run.places), to);
-        }
-    }
-    for run in &layout.runs.fours {
-        prefetch.step();
-        let firsts = &firsts[run.entity * lanes..][..lanes];
-        if partial >> run.entity & 1 == 1 {
-            // SAFETY: as above.
-            unsafe { lane_by_lane.add::<V>((run.entity, run.begin), &run.places, firsts) };
-            continue;
-        }
-        // SAFETY: as above.
-        unsafe {
-            let to = |lane: usize| y.range_unchecked(*firsts.get_unchecked(lane) as usize + run.begin, 4);
-            V::add_four(load(from, run.places), to);
-        }
+    let to = Masked { y, from, marked, n_active, partial };
+    // SAFETY: by the contract, and places lie within the tensor.
+    unsafe {
+        to.add_all::<V, 1>(&layout.runs.ones, firsts, prefetch);
+        to.add_all::<V, 2>(&layout.runs.twos, firsts, prefetch);
+        to.add_all::<V, 4>(&layout.runs.fours, firsts, prefetch);
     }
     for run in &layout.runs.others {
         prefetch.step();
         let firsts = &firsts[run.entity * lanes..][..lanes];
         // SAFETY: as above.
-        unsafe { lane_by_lane.add::<V>((run.entity, run.begin), layout.of(run), firsts) };
+        unsafe { to.add::<V>((run.entity, run.begin), layout.of(run), firsts) };
     }
 }
 
-/// Adds runs of the cells that do not have their entity marked.
+/// The cells of a batch that add to a vector: those that do not have an entity marked.
 struct Masked<'a, T> {
     y: &'a SharedMut<'a, T>,
     from: *const T,
     marked: &'a Marked,
     n_active: usize,
+    /// Bits of entities that not all lanes add.
+    partial: u32,
 }
 
 impl<T: Scalar> Masked<'_, T> {
+    /// Adds runs of `K` rows.
+    ///
+    /// # Safety
+    /// As [`Masked::add`], for the places of these runs.
+    #[inline(always)]
+    unsafe fn add_all<V: Runs<T, K>, const K: usize>(
+        &self,
+        runs: &[Run<K>],
+        firsts: &[u32],
+        prefetch: &mut Prefetch<T>,
+    ) {
+        for run in runs {
+            prefetch.step();
+            let firsts = &firsts[run.entity * V::LANES..][..V::LANES];
+            // SAFETY: by the contract.
+            unsafe {
+                if self.partial >> run.entity & 1 == 1 {
+                    self.add::<V>((run.entity, run.begin), &run.places, firsts);
+                    continue;
+                }
+                let mut values = [V::splat(T::ZERO); K];
+                for k in 0..K {
+                    values[k] = V::load(self.from.add(run.places[k] as usize * V::LANES));
+                }
+                V::add_runs(values, |lane| {
+                    self.y.range_unchecked(*firsts.get_unchecked(lane) as usize + run.begin, K)
+                });
+            }
+        }
+    }
+
     /// Adds the values of a run, at most as many as lanes, from its row in an entity on.
     ///
     /// # Safety
     /// Places lie within the tensor, rows within y; no other thread has entities that are not marked; the processor has the
     /// instructions of `V`.
     #[inline(always)]
-    unsafe fn add<V: Runs<T>>(&self, (entity, begin): (usize, usize), places: &[u32], firsts: &[u32]) {
+    unsafe fn add<V: Vector<T>>(&self, (entity, begin): (usize, usize), places: &[u32], firsts: &[u32]) {
         let lanes = V::LANES;
         let mut square = MaybeUninit::<Square<T>>::uninit();
         let rows = square.as_mut_ptr().cast::<T>();

@@ -10,12 +10,12 @@ pub(super) struct Layout {
     /// Components of the field: a tensor each, and consecutive rows per node.
     pub components: usize,
     /// All entries in runs that are moved at once, by length.
-    pub runs: Runs,
+    pub runs: RunsByLength,
 }
 
 /// Runs of each length: single loops over them take no decisions.
 #[derive(Debug, Default)]
-pub(super) struct Runs {
+pub(super) struct RunsByLength {
     pub ones: Vec<Run<1>>,
     pub twos: Vec<Run<2>>,
     pub fours: Vec<Run<4>>,
@@ -23,7 +23,7 @@ pub(super) struct Runs {
     pub others: Vec<LongRun>,
 }
 
-impl Runs {
+impl RunsByLength {
     /// Returns the number of runs.
     pub fn n(&self) -> usize {
         self.ones.len() + self.twos.len() + self.fours.len() + self.others.len()
@@ -54,7 +54,8 @@ pub(super) struct LongRun {
 impl Layout {
     pub fn new(degree: usize, d: usize, components: usize, lanes: usize) -> Self {
         let n = degree + 1;
-        let mut layout = Self { places: Vec::new(), begins: vec![0], components, runs: Runs::default() };
+        let mut layout =
+            Self { places: Vec::new(), begins: vec![0], components, runs: RunsByLength::default() };
         for entity in 0..3usize.pow(d as u32) {
             let range = |axis: usize| match (axis < d, entity / 3usize.pow(axis as u32) % 3) {
                 (false, _) | (true, 0) => 0..1,

@@ -1,6 +1,6 @@
 //! Gather and scatter between node vectors and patches in SIMD lanes, by transposing squares of nodes × patches.
 
-use femtile_device::cpu::vector::{Lanes, Runs, Vector};
+use femtile_device::cpu::vector::{Lanes, Runs, ShortRuns, Vector};
 use femtile_device::cpu::{SharedMut, SimdLevel, Source};
 use femtile_device::{Cpu, Scalar};
 
@@ -123,7 +123,12 @@ unsafe fn run<'a, T>(x: &'a SharedMut<'_, T>, begin: usize, len: usize) -> &'a m
 /// # Safety
 /// As [`gather`]; nodes exist, and the CPU supports the instructions of `V`.
 #[inline(always)]
-unsafe fn gather_squares<T: Scalar, V: Runs<T>>(rows: &Rows, firsts: &[u32], to: &mut [T], x: Source<'_, T>) {
+unsafe fn gather_squares<T: Scalar, V: ShortRuns<T>>(
+    rows: &Rows,
+    firsts: &[u32],
+    to: &mut [T],
+    x: Source<'_, T>,
+) {
     let lanes = V::LANES;
     let mut first_of = [firsts[firsts.len() - 1] as usize; MOST_LANES];
     first_of.iter_mut().zip(firsts).for_each(|(to, first)| *to = *first as usize);
@@ -162,27 +167,41 @@ unsafe fn gather_squares<T: Scalar, V: Runs<T>>(rows: &Rows, firsts: &[u32], to:
 /// # Safety
 /// `n` values can be read at each place and `n` vectors written; the CPU supports the instructions of `V`.
 #[inline(always)]
-unsafe fn gather_runs<T: Scalar, V: Runs<T>>(n: usize, to: *mut T, from: impl Fn(usize) -> *const T) {
+unsafe fn gather_runs<T: Scalar, V: ShortRuns<T>>(n: usize, to: *mut T, from: impl Fn(usize) -> *const T) {
     let mut k = 0;
     // SAFETY: runs end at n.
     unsafe {
         while k + 4 <= n {
-            let found = V::read_four(|lane| from(lane).add(k));
-            // No iterator: its closures would not be compiled for these vectors.
-            #[allow(clippy::needless_range_loop)]
-            for j in 0..4 {
-                found[j].store(to.add((k + j) * V::LANES));
-            }
+            gather_run::<T, V, 4>(k, to, &from);
             k += 4;
         }
         if n & 2 != 0 {
-            let [one, other] = V::read_two(|lane| from(lane).add(k));
-            one.store(to.add(k * V::LANES));
-            other.store(to.add((k + 1) * V::LANES));
+            gather_run::<T, V, 2>(k, to, &from);
             k += 2;
         }
         if n & 1 != 0 {
-            V::read_one(|lane| from(lane).add(k)).store(to.add(k * V::LANES));
+            gather_run::<T, V, 1>(k, to, &from);
+        }
+    }
+}
+
+/// Gathers `K` nodes of each patch from `begin` on.
+///
+/// # Safety
+/// These can be read and written; the CPU supports the instructions of `V`.
+#[inline(always)]
+unsafe fn gather_run<T: Scalar, V: Runs<T, K>, const K: usize>(
+    begin: usize,
+    to: *mut T,
+    from: &impl Fn(usize) -> *const T,
+) {
+    // SAFETY: by the contract.
+    unsafe {
+        let found = V::read_runs(|lane| from(lane).add(begin));
+        // No iterator: its closures would not be compiled for these vectors.
+        #[allow(clippy::needless_range_loop)]
+        for j in 0..K {
+            found[j].store(to.add((begin + j) * V::LANES));
         }
     }
 }

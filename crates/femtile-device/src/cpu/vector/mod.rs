@@ -5,7 +5,7 @@ mod runs;
 mod x86;
 
 use crate::Scalar;
-pub use runs::Runs;
+pub use runs::{Runs, ShortRuns};
 
 /// A SIMD vector.
 ///
@@ -125,13 +125,13 @@ pub fn prefetch<T>(address: *const T) {
 /// The vectors of a precision, by SIMD level.
 pub trait Lanes: Scalar {
     /// Without explicit vectors.
-    type Plain: Runs<Self>;
+    type Plain: ShortRuns<Self>;
     /// 256 bits.
     #[cfg(target_arch = "x86_64")]
-    type Avx2: Runs<Self>;
+    type Avx2: ShortRuns<Self>;
     /// 512 bits.
     #[cfg(target_arch = "x86_64")]
-    type Avx512: Runs<Self>;
+    type Avx512: ShortRuns<Self>;
 }
 
 impl Lanes for f64 {

@@ -9,113 +9,48 @@ mod x86;
 use super::{Plain, Vector};
 use crate::Scalar;
 
-/// Reads and adds one, two or four consecutive values at a place for each lane, as as many vectors.
+/// Reads and adds `K` consecutive values at a place for each lane, as `K` vectors.
 ///
 /// Places of different lanes may be the same: values are added lane by lane, in order.
-pub trait Runs<T: Scalar>: Vector<T> {
-    /// Returns the value at `from(lane)` for each lane.
+pub trait Runs<T: Scalar, const K: usize>: Vector<T> {
+    /// Returns the `K` values at `from(lane)` for each lane.
     ///
     /// # Safety
-    /// The processor has the instructions, and one value can be read at each place.
-    unsafe fn read_one(from: impl Fn(usize) -> *const T) -> Self;
-    /// Returns the first and the second value at `from(lane)` for each lane.
+    /// The processor has the instructions, and `K` values can be read at each place.
+    unsafe fn read_runs(from: impl Fn(usize) -> *const T) -> [Self; K];
+    /// Adds each lane of the vectors to the `K` values at `to(lane)`.
     ///
     /// # Safety
-    /// As [`Runs::read_one`], with two values.
-    unsafe fn read_two(from: impl Fn(usize) -> *const T) -> [Self; 2];
-    /// Returns the four values at `from(lane)` for each lane.
-    ///
-    /// # Safety
-    /// As [`Runs::read_one`], with four values.
-    unsafe fn read_four(from: impl Fn(usize) -> *const T) -> [Self; 4];
-    /// Adds each lane of `self` to the value at `to(lane)`.
-    ///
-    /// # Safety
-    /// One value can be read and written at each place, and no other thread uses it.
-    unsafe fn add_one(self, to: impl Fn(usize) -> *mut T);
-    /// Adds each lane of both vectors to the two values at `to(lane)`.
-    ///
-    /// # Safety
-    /// As [`Runs::add_one`], with two values.
-    unsafe fn add_two(these: [Self; 2], to: impl Fn(usize) -> *mut T);
-    /// Adds each lane of the vectors to the four values at `to(lane)`.
-    ///
-    /// # Safety
-    /// As [`Runs::add_one`], with four values.
-    unsafe fn add_four(these: [Self; 4], to: impl Fn(usize) -> *mut T);
+    /// `K` values can be read and written at each place, and no other thread uses them.
+    unsafe fn add_runs(these: [Self; K], to: impl Fn(usize) -> *mut T);
 }
 
-/// Reads `K` values for each lane, one by one.
-///
-/// # Safety
-/// `K` values can be read at each place.
-#[inline(always)]
-unsafe fn read_plain<T: Scalar, const K: usize, const N: usize>(
-    from: impl Fn(usize) -> *const T,
-) -> [Plain<T, N>; K] {
-    let mut found = [Plain([T::ZERO; N]); K];
-    for lane in 0..N {
-        for k in 0..K {
-            // SAFETY: what the caller promises.
-            found[k].0[lane] = unsafe { from(lane).add(k).read() };
+/// A vector that moves runs of one, two and four values.
+pub trait ShortRuns<T: Scalar>: Runs<T, 1> + Runs<T, 2> + Runs<T, 4> {}
+
+impl<T: Scalar, V: Runs<T, 1> + Runs<T, 2> + Runs<T, 4>> ShortRuns<T> for V {}
+
+impl<T: Scalar, const N: usize, const K: usize> Runs<T, K> for Plain<T, N> {
+    #[inline(always)]
+    unsafe fn read_runs(from: impl Fn(usize) -> *const T) -> [Self; K] {
+        let mut found = [Plain([T::ZERO; N]); K];
+        for lane in 0..N {
+            for k in 0..K {
+                // SAFETY: what the caller promises.
+                found[k].0[lane] = unsafe { from(lane).add(k).read() };
+            }
         }
+        found
     }
-    found
-}
 
-/// Adds `K` values for each lane, one by one.
-///
-/// # Safety
-/// `K` values can be read and written at each place, and no other thread uses them.
-#[inline(always)]
-unsafe fn add_plain<T: Scalar, const K: usize, const N: usize>(
-    these: [Plain<T, N>; K],
-    to: impl Fn(usize) -> *mut T,
-) {
-    for lane in 0..N {
-        for k in 0..K {
-            // SAFETY: what the caller promises.
-            unsafe { *to(lane).add(k) += these[k].0[lane] };
+    #[inline(always)]
+    unsafe fn add_runs(these: [Self; K], to: impl Fn(usize) -> *mut T) {
+        for lane in 0..N {
+            for k in 0..K {
+                // SAFETY: what the caller promises.
+                unsafe { *to(lane).add(k) += these[k].0[lane] };
+            }
         }
-    }
-}
-
-impl<T: Scalar, const N: usize> Runs<T> for Plain<T, N> {
-    #[inline(always)]
-    unsafe fn read_one(from: impl Fn(usize) -> *const T) -> Self {
-        // SAFETY: what the caller promises.
-        let [one] = unsafe { read_plain(from) };
-        one
-    }
-
-    #[inline(always)]
-    unsafe fn read_two(from: impl Fn(usize) -> *const T) -> [Self; 2] {
-        // SAFETY: what the caller promises.
-        unsafe { read_plain(from) }
-    }
-
-    #[inline(always)]
-    unsafe fn read_four(from: impl Fn(usize) -> *const T) -> [Self; 4] {
-        // SAFETY: what the caller promises.
-        unsafe { read_plain(from) }
-    }
-
-    #[inline(always)]
-    unsafe fn add_one(self, to: impl Fn(usize) -> *mut T) {
-        // SAFETY: what the caller promises.
-        unsafe { add_plain([self], to) }
-    }
-
-    #[inline(always)]
-    unsafe fn add_two(these: [Self; 2], to: impl Fn(usize) -> *mut T) {
-        // SAFETY: what the caller promises.
-        unsafe { add_plain(these, to) }
-    }
-
-    #[inline(always)]
-    unsafe fn add_four(these: [Self; 4], to: impl Fn(usize) -> *mut T) {
-        // SAFETY: what the caller promises.
-        unsafe { add_plain(these, to) }
     }
 }
 
@@ -128,7 +63,7 @@ mod tests {
     use crate::cpu::vector::x86;
 
     /// Reads runs of neighbouring places, which overlap, and adds them to others where two lanes have the same place.
-    fn runs_are_read_and_added<T: Lanes, V: Runs<T>>() {
+    fn runs_are_read_and_added<T: Lanes, V: ShortRuns<T>>() {
         let n = V::LANES;
         let from: Vec<T> = (0..3 * n + 4).map(|k| T::from_f64((k * k) as f64)).collect();
         let place = |lane: usize| 3 * (lane / 2) + lane % 3;
@@ -147,9 +82,9 @@ mod tests {
                 #[inline(always)]
                 || {
                     let from = |lane: usize| from.as_ptr().add(lane);
-                    V::read_one(from).add_one(|lane| to[0].add(place(lane)));
-                    V::add_two(V::read_two(from), |lane| to[1].add(place(lane)));
-                    V::add_four(V::read_four(from), |lane| to[2].add(place(lane)));
+                    <V as Runs<T, 1>>::add_runs(V::read_runs(from), |lane| to[0].add(place(lane)));
+                    <V as Runs<T, 2>>::add_runs(V::read_runs(from), |lane| to[1].add(place(lane)));
+                    <V as Runs<T, 4>>::add_runs(V::read_runs(from), |lane| to[2].add(place(lane)));
                 },
             );
         }

@@ -31,15 +31,23 @@ macro_rules! add_lanes {
     }};
 }
 
-impl Runs<f64> for F64x4 {
+impl Runs<f64, 1> for F64x4 {
     #[inline(always)]
-    unsafe fn read_one(from: impl Fn(usize) -> *const f64) -> Self {
+    unsafe fn read_runs(from: impl Fn(usize) -> *const f64) -> [Self; 1] {
         // SAFETY: what the caller promises.
-        unsafe { Self(_mm256_setr_pd(*from(0), *from(1), *from(2), *from(3))) }
+        unsafe { [Self(_mm256_setr_pd(*from(0), *from(1), *from(2), *from(3)))] }
     }
 
     #[inline(always)]
-    unsafe fn read_two(from: impl Fn(usize) -> *const f64) -> [Self; 2] {
+    unsafe fn add_runs([value]: [Self; 1], to: impl Fn(usize) -> *mut f64) {
+        // SAFETY: what the caller promises.
+        unsafe { add_lanes!(f64, 4, _mm256_storeu_pd, value.0, to) }
+    }
+}
+
+impl Runs<f64, 2> for F64x4 {
+    #[inline(always)]
+    unsafe fn read_runs(from: impl Fn(usize) -> *const f64) -> [Self; 2] {
         // SAFETY: what the caller promises.
         unsafe {
             let (even, odd) = (both(from(0), from(2)), both(from(1), from(3)));
@@ -48,7 +56,22 @@ impl Runs<f64> for F64x4 {
     }
 
     #[inline(always)]
-    unsafe fn read_four(from: impl Fn(usize) -> *const f64) -> [Self; 4] {
+    unsafe fn add_runs([first, second]: [Self; 2], to: impl Fn(usize) -> *mut f64) {
+        // SAFETY: what the caller promises.
+        unsafe {
+            let even = _mm256_unpacklo_pd(first.0, second.0);
+            let odd = _mm256_unpackhi_pd(first.0, second.0);
+            add_128!(f64, to(0), _mm256_castpd256_pd128(even));
+            add_128!(f64, to(1), _mm256_castpd256_pd128(odd));
+            add_128!(f64, to(2), _mm256_extractf128_pd::<1>(even));
+            add_128!(f64, to(3), _mm256_extractf128_pd::<1>(odd));
+        }
+    }
+}
+
+impl Runs<f64, 4> for F64x4 {
+    #[inline(always)]
+    unsafe fn read_runs(from: impl Fn(usize) -> *const f64) -> [Self; 4] {
         // SAFETY: what the caller promises.
         unsafe {
             // The first and the second half of lanes two by two.
@@ -60,26 +83,7 @@ impl Runs<f64> for F64x4 {
     }
 
     #[inline(always)]
-    unsafe fn add_one(self, to: impl Fn(usize) -> *mut f64) {
-        // SAFETY: what the caller promises.
-        unsafe { add_lanes!(f64, 4, _mm256_storeu_pd, self.0, to) }
-    }
-
-    #[inline(always)]
-    unsafe fn add_two([first, second]: [Self; 2], to: impl Fn(usize) -> *mut f64) {
-        // SAFETY: what the caller promises.
-        unsafe {
-            let even = _mm256_unpacklo_pd(first.0, second.0);
-            let odd = _mm256_unpackhi_pd(first.0, second.0);
-            add_128!(f64, to(0), _mm256_castpd256_pd128(even));
-            add_128!(f64, to(1), _mm256_castpd256_pd128(odd));
-            add_128!(f64, to(2), _mm256_extractf128_pd::<1>(even));
-            add_128!(f64, to(3), _mm256_extractf128_pd::<1>(odd));
-        }
-    }
-
-    #[inline(always)]
-    unsafe fn add_four([a, b, c, d]: [Self; 4], to: impl Fn(usize) -> *mut f64) {
+    unsafe fn add_runs([a, b, c, d]: [Self; 4], to: impl Fn(usize) -> *mut f64) {
         // SAFETY: what the caller promises.
         unsafe {
             let low = [_mm256_unpacklo_pd(a.0, b.0), _mm256_unpacklo_pd(c.0, d.0)];
@@ -98,19 +102,27 @@ impl Runs<f64> for F64x4 {
     }
 }
 
-impl Runs<f64> for F64x8 {
+impl Runs<f64, 1> for F64x8 {
     #[inline(always)]
-    unsafe fn read_one(from: impl Fn(usize) -> *const f64) -> Self {
+    unsafe fn read_runs(from: impl Fn(usize) -> *const f64) -> [Self; 1] {
         // SAFETY: what the caller promises.
         unsafe {
             let low = _mm256_setr_pd(*from(0), *from(1), *from(2), *from(3));
             let high = _mm256_setr_pd(*from(4), *from(5), *from(6), *from(7));
-            Self(_mm512_insertf64x4::<1>(_mm512_castpd256_pd512(low), high))
+            [Self(_mm512_insertf64x4::<1>(_mm512_castpd256_pd512(low), high))]
         }
     }
 
     #[inline(always)]
-    unsafe fn read_two(from: impl Fn(usize) -> *const f64) -> [Self; 2] {
+    unsafe fn add_runs([value]: [Self; 1], to: impl Fn(usize) -> *mut f64) {
+        // SAFETY: what the caller promises.
+        unsafe { add_lanes!(f64, 8, _mm512_storeu_pd, value.0, to) }
+    }
+}
+
+impl Runs<f64, 2> for F64x8 {
+    #[inline(always)]
+    unsafe fn read_runs(from: impl Fn(usize) -> *const f64) -> [Self; 2] {
         // SAFETY: what the caller promises.
         unsafe {
             let mut parts = [_mm512_setzero_pd(); 2];
@@ -124,7 +136,26 @@ impl Runs<f64> for F64x8 {
     }
 
     #[inline(always)]
-    unsafe fn read_four(from: impl Fn(usize) -> *const f64) -> [Self; 4] {
+    unsafe fn add_runs([first, second]: [Self; 2], to: impl Fn(usize) -> *mut f64) {
+        // SAFETY: what the caller promises.
+        unsafe {
+            let even = _mm512_unpacklo_pd(first.0, second.0);
+            let odd = _mm512_unpackhi_pd(first.0, second.0);
+            add_128!(f64, to(0), _mm512_castpd512_pd128(even));
+            add_128!(f64, to(1), _mm512_castpd512_pd128(odd));
+            add_128!(f64, to(2), _mm512_extractf64x2_pd::<1>(even));
+            add_128!(f64, to(3), _mm512_extractf64x2_pd::<1>(odd));
+            add_128!(f64, to(4), _mm512_extractf64x2_pd::<2>(even));
+            add_128!(f64, to(5), _mm512_extractf64x2_pd::<2>(odd));
+            add_128!(f64, to(6), _mm512_extractf64x2_pd::<3>(even));
+            add_128!(f64, to(7), _mm512_extractf64x2_pd::<3>(odd));
+        }
+    }
+}
+
+impl Runs<f64, 4> for F64x8 {
+    #[inline(always)]
+    unsafe fn read_runs(from: impl Fn(usize) -> *const f64) -> [Self; 4] {
         // SAFETY: what the caller promises.
         unsafe {
             // Lanes 0 and 2, 1 and 3, 4 and 6, 5 and 7.
@@ -146,30 +177,7 @@ impl Runs<f64> for F64x8 {
     }
 
     #[inline(always)]
-    unsafe fn add_one(self, to: impl Fn(usize) -> *mut f64) {
-        // SAFETY: what the caller promises.
-        unsafe { add_lanes!(f64, 8, _mm512_storeu_pd, self.0, to) }
-    }
-
-    #[inline(always)]
-    unsafe fn add_two([first, second]: [Self; 2], to: impl Fn(usize) -> *mut f64) {
-        // SAFETY: what the caller promises.
-        unsafe {
-            let even = _mm512_unpacklo_pd(first.0, second.0);
-            let odd = _mm512_unpackhi_pd(first.0, second.0);
-            add_128!(f64, to(0), _mm512_castpd512_pd128(even));
-            add_128!(f64, to(1), _mm512_castpd512_pd128(odd));
-            add_128!(f64, to(2), _mm512_extractf64x2_pd::<1>(even));
-            add_128!(f64, to(3), _mm512_extractf64x2_pd::<1>(odd));
-            add_128!(f64, to(4), _mm512_extractf64x2_pd::<2>(even));
-            add_128!(f64, to(5), _mm512_extractf64x2_pd::<2>(odd));
-            add_128!(f64, to(6), _mm512_extractf64x2_pd::<3>(even));
-            add_128!(f64, to(7), _mm512_extractf64x2_pd::<3>(odd));
-        }
-    }
-
-    #[inline(always)]
-    unsafe fn add_four([a, b, c, d]: [Self; 4], to: impl Fn(usize) -> *mut f64) {
+    unsafe fn add_runs([a, b, c, d]: [Self; 4], to: impl Fn(usize) -> *mut f64) {
         // SAFETY: what the caller promises.
         unsafe {
             let low = [_mm512_unpacklo_pd(a.0, b.0), _mm512_unpacklo_pd(c.0, d.0)];
@@ -215,19 +223,27 @@ unsafe fn pair(from: *const f32) -> f64 {
     unsafe { from.cast::<f64>().read_unaligned() }
 }
 
-impl Runs<f32> for F32x8 {
+impl Runs<f32, 1> for F32x8 {
     #[inline(always)]
-    unsafe fn read_one(from: impl Fn(usize) -> *const f32) -> Self {
+    unsafe fn read_runs(from: impl Fn(usize) -> *const f32) -> [Self; 1] {
         // SAFETY: what the caller promises.
         unsafe {
             let low = _mm_setr_ps(*from(0), *from(1), *from(2), *from(3));
             let high = _mm_setr_ps(*from(4), *from(5), *from(6), *from(7));
-            Self(_mm256_set_m128(high, low))
+            [Self(_mm256_set_m128(high, low))]
         }
     }
 
     #[inline(always)]
-    unsafe fn read_two(from: impl Fn(usize) -> *const f32) -> [Self; 2] {
+    unsafe fn add_runs([value]: [Self; 1], to: impl Fn(usize) -> *mut f32) {
+        // SAFETY: what the caller promises.
+        unsafe { add_lanes!(f32, 8, _mm256_storeu_ps, value.0, to) }
+    }
+}
+
+impl Runs<f32, 2> for F32x8 {
+    #[inline(always)]
+    unsafe fn read_runs(from: impl Fn(usize) -> *const f32) -> [Self; 2] {
         // SAFETY: what the caller promises.
         unsafe {
             let a = _mm256_setr_pd(pair(from(0)), pair(from(1)), pair(from(4)), pair(from(5)));
@@ -238,25 +254,7 @@ impl Runs<f32> for F32x8 {
     }
 
     #[inline(always)]
-    unsafe fn read_four(from: impl Fn(usize) -> *const f32) -> [Self; 4] {
-        // SAFETY: what the caller promises.
-        unsafe {
-            let (a, b) = (fours(from(0), from(4)), fours(from(1), from(5)));
-            let (c, d) = (fours(from(2), from(6)), fours(from(3), from(7)));
-            let [a, b, c, d] =
-                squares_of_four!(a, b, c, d; _mm256_unpacklo_ps _mm256_unpackhi_ps _mm256_shuffle_ps);
-            [Self(a), Self(b), Self(c), Self(d)]
-        }
-    }
-
-    #[inline(always)]
-    unsafe fn add_one(self, to: impl Fn(usize) -> *mut f32) {
-        // SAFETY: what the caller promises.
-        unsafe { add_lanes!(f32, 8, _mm256_storeu_ps, self.0, to) }
-    }
-
-    #[inline(always)]
-    unsafe fn add_two([first, second]: [Self; 2], to: impl Fn(usize) -> *mut f32) {
+    unsafe fn add_runs([first, second]: [Self; 2], to: impl Fn(usize) -> *mut f32) {
         let (mut one, mut other) = ([0.0; 8], [0.0; 8]);
         // SAFETY: what the caller promises.
         unsafe {
@@ -268,9 +266,23 @@ impl Runs<f32> for F32x8 {
             }
         }
     }
+}
+
+impl Runs<f32, 4> for F32x8 {
+    #[inline(always)]
+    unsafe fn read_runs(from: impl Fn(usize) -> *const f32) -> [Self; 4] {
+        // SAFETY: what the caller promises.
+        unsafe {
+            let (a, b) = (fours(from(0), from(4)), fours(from(1), from(5)));
+            let (c, d) = (fours(from(2), from(6)), fours(from(3), from(7)));
+            let [a, b, c, d] =
+                squares_of_four!(a, b, c, d; _mm256_unpacklo_ps _mm256_unpackhi_ps _mm256_shuffle_ps);
+            [Self(a), Self(b), Self(c), Self(d)]
+        }
+    }
 
     #[inline(always)]
-    unsafe fn add_four([a, b, c, d]: [Self; 4], to: impl Fn(usize) -> *mut f32) {
+    unsafe fn add_runs([a, b, c, d]: [Self; 4], to: impl Fn(usize) -> *mut f32) {
         // SAFETY: what the caller promises.
         unsafe {
             let lanes = squares_of_four!(
@@ -286,21 +298,29 @@ impl Runs<f32> for F32x8 {
     }
 }
 
-impl Runs<f32> for F32x16 {
+impl Runs<f32, 1> for F32x16 {
     #[inline(always)]
-    unsafe fn read_one(from: impl Fn(usize) -> *const f32) -> Self {
+    unsafe fn read_runs(from: impl Fn(usize) -> *const f32) -> [Self; 1] {
         // SAFETY: what the caller promises.
         unsafe {
             let mut parts = [_mm_setzero_ps(); 4];
             for k in 0..4 {
                 parts[k] = _mm_setr_ps(*from(4 * k), *from(4 * k + 1), *from(4 * k + 2), *from(4 * k + 3));
             }
-            Self(joined(parts))
+            [Self(joined(parts))]
         }
     }
 
     #[inline(always)]
-    unsafe fn read_two(from: impl Fn(usize) -> *const f32) -> [Self; 2] {
+    unsafe fn add_runs([value]: [Self; 1], to: impl Fn(usize) -> *mut f32) {
+        // SAFETY: what the caller promises.
+        unsafe { add_lanes!(f32, 16, _mm512_storeu_ps, value.0, to) }
+    }
+}
+
+impl Runs<f32, 2> for F32x16 {
+    #[inline(always)]
+    unsafe fn read_runs(from: impl Fn(usize) -> *const f32) -> [Self; 2] {
         // SAFETY: what the caller promises.
         unsafe {
             let mut parts = [[_mm_setzero_ps(); 4]; 2];
@@ -317,7 +337,23 @@ impl Runs<f32> for F32x16 {
     }
 
     #[inline(always)]
-    unsafe fn read_four(from: impl Fn(usize) -> *const f32) -> [Self; 4] {
+    unsafe fn add_runs([first, second]: [Self; 2], to: impl Fn(usize) -> *mut f32) {
+        let (mut one, mut other) = ([0.0; 16], [0.0; 16]);
+        // SAFETY: what the caller promises.
+        unsafe {
+            _mm512_storeu_ps(one.as_mut_ptr(), first.0);
+            _mm512_storeu_ps(other.as_mut_ptr(), second.0);
+            for lane in 0..16 {
+                *to(lane) += one[lane];
+                *to(lane).add(1) += other[lane];
+            }
+        }
+    }
+}
+
+impl Runs<f32, 4> for F32x16 {
+    #[inline(always)]
+    unsafe fn read_runs(from: impl Fn(usize) -> *const f32) -> [Self; 4] {
         // SAFETY: what the caller promises.
         unsafe {
             let mut parts = [_mm512_setzero_ps(); 4];
@@ -333,27 +369,7 @@ impl Runs<f32> for F32x16 {
     }
 
     #[inline(always)]
-    unsafe fn add_one(self, to: impl Fn(usize) -> *mut f32) {
-        // SAFETY: what the caller promises.
-        unsafe { add_lanes!(f32, 16, _mm512_storeu_ps, self.0, to) }
-    }
-
-    #[inline(always)]
-    unsafe fn add_two([first, second]: [Self; 2], to: impl Fn(usize) -> *mut f32) {
-        let (mut one, mut other) = ([0.0; 16], [0.0; 16]);
-        // SAFETY: what the caller promises.
-        unsafe {
-            _mm512_storeu_ps(one.as_mut_ptr(), first.0);
-            _mm512_storeu_ps(other.as_mut_ptr(), second.0);
-            for lane in 0..16 {
-                *to(lane) += one[lane];
-                *to(lane).add(1) += other[lane];
-            }
-        }
-    }
-
-    #[inline(always)]
-    unsafe fn add_four([a, b, c, d]: [Self; 4], to: impl Fn(usize) -> *mut f32) {
+    unsafe fn add_runs([a, b, c, d]: [Self; 4], to: impl Fn(usize) -> *mut f32) {
         // SAFETY: what the caller promises.
         unsafe {
             let lanes = squares_of_four!(
