@@ -146,48 +146,6 @@ fn transformed(s: &Table, table: &Table, first: usize) -> Table {
     Table { n_points: n, n_shapes: m, entries: (0..n * m).map(entry).collect() }
 }
 
-/// The 1-D prolongation from a cell to its parts, one or two halves, and its transpose.
-#[derive(Debug, Clone)]
-pub(crate) struct TransferLine<T> {
-    /// Prolongation to the nodes of the parts, the last one only where that end is open: k rows per part, k + 1 columns.
-    pub up: Factor<T>,
-    /// Restriction: the transpose of `up`.
-    pub down: Factor<T>,
-    /// $I^\mathsf{T} M$ and $I^\mathsf{T} K$, on all nodes of the parts.
-    pub down_energy: Line<T>,
-}
-
-impl<T: Scalar> TransferLine<T> {
-    pub fn new(degree: usize, widths: &[f64], n_parts: usize, has_last: bool) -> Self {
-        let of_cell = |width: &f64| vec![width / n_parts as f64; n_parts];
-        let parts: Vec<f64> = widths.iter().flat_map(of_cell).collect();
-        let whole = if widths.is_empty() { one() } else { embedding(degree, n_parts) };
-        let n = whole.n_shapes;
-        let n_own = n_parts * degree + usize::from(has_last);
-        let own = if widths.is_empty() { one() } else { rows(&whole, n_own) };
-        let down = whole.transpose();
-        let [mass, stiffness] = matrices(degree, &parts).map(|table| {
-            let m = table.n_shapes;
-            let entry = |at: usize| (0..m).map(|k| down.row(at / m)[k] * table.row(k)[at % m]).sum();
-            Factor::new(&Table { n_points: n, n_shapes: m, entries: (0..n * m).map(entry).collect() })
-        });
-        Self {
-            up: Factor::new(&own),
-            down: Factor::new(&own.transpose()),
-            down_energy: Line { widths: widths.to_vec(), mass, stiffness },
-        }
-    }
-}
-
-fn one() -> Table {
-    Table { n_points: 1, n_shapes: 1, entries: vec![1.0] }
-}
-
-/// Returns the first `n` rows of a table.
-fn rows(table: &Table, n: usize) -> Table {
-    Table { n_points: n, n_shapes: table.n_shapes, entries: table.entries[..n * table.n_shapes].to_vec() }
-}
-
 /// Returns the values of the shape functions of a cell at the nodes of its parts.
 pub(crate) fn embedding(degree: usize, n_parts: usize) -> Table {
     let lagrange = Lagrange::gauss_lobatto(degree);

@@ -41,8 +41,9 @@ impl<T: SumFactorization> BoxKernels<T> for Cpu {
         BoxSmoother::new(self, grid, smoother)
     }
 
-    fn box_patches(&self, grid: &BoxGrid) -> usize {
-        vertex_patches(grid, grid.thin_axes()).iter().map(Vec::len).product()
+    fn box_patches(&self, grid: &BoxGrid, smoother: Smoother) -> Option<usize> {
+        let patches = || vertex_patches(grid, grid.thin_axes());
+        smoother.resolved(grid).has_patches().then(|| patches().iter().map(Vec::len).product())
     }
 
     fn box_coarsest(&self, grid: &BoxGrid) -> Result<BoxSmoother<T>, MultigridError> {
@@ -77,6 +78,18 @@ impl<T: SumFactorization> BoxKernels<T> for Cpu {
     ) -> Result<(), LinalgError> {
         need("b", x.len(), b.len())?;
         smoother.step(x.as_mut_slice(), b.as_slice(), order);
+        Ok(())
+    }
+
+    fn box_smooth_zero(
+        &self,
+        smoother: &BoxSmoother<T>,
+        x: &mut Buffer<T, Self>,
+        b: &Buffer<T, Self>,
+        order: PostOrder,
+    ) -> Result<(), LinalgError> {
+        need("b", x.len(), b.len())?;
+        smoother.step_from_zero(x.as_mut_slice(), b.as_slice(), order);
         Ok(())
     }
 

@@ -24,8 +24,8 @@ pub trait BoxKernels<T: Scalar>: VectorKernels<T> + Convert<f64, T> + Convert<T,
     /// Creates a smoother on a grid.
     fn box_smoother(&self, grid: &BoxGrid, smoother: Smoother) -> Result<Self::BoxSmoother, MultigridError>;
 
-    /// Returns the number of vertex patches: one per vertex with an unknown.
-    fn box_patches(&self, grid: &BoxGrid) -> usize;
+    /// Returns the number of vertex patches, one per vertex with an unknown; none for a smoother without them.
+    fn box_patches(&self, grid: &BoxGrid, smoother: Smoother) -> Option<usize>;
 
     /// Creates the exact solver of the coarsest grid.
     fn box_coarsest(&self, grid: &BoxGrid) -> Result<Self::BoxSmoother, MultigridError>;

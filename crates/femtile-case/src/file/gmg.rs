@@ -9,7 +9,8 @@ use super::LevelPrecision;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum BoxSmootherName {
-    /// Multiplicative Schwarz; on GPUs additive Schwarz where cells are not equal rectangles with one sigma.
+    /// On CPUs Chebyshev for rectangles with one sigma, else multiplicative Schwarz; on GPUs multiplicative Schwarz for equal
+    /// rectangles with one sigma, else additive Schwarz.
     #[default]
     Auto,
     /// Multiplicative Schwarz on vertex patches, the cells around each vertex; exact local solves where cells are rectangles.

@@ -138,6 +138,20 @@ impl<'a, T> Source<'a, T> {
         unsafe { *self.pointer.add(index) }
     }
 
+    /// The elements of a range.
+    ///
+    /// # Safety
+    /// Nobody writes them while they are borrowed.
+    ///
+    /// # Panics
+    /// When the range reaches past the end.
+    #[inline(always)]
+    pub unsafe fn range(self, range: Range<usize>) -> &'a [T] {
+        assert!(range.start <= range.end && range.end <= self.len);
+        // SAFETY: the range lies within the slice, and nobody writes it, as the caller promises.
+        unsafe { std::slice::from_raw_parts(self.pointer.add(range.start), range.len()) }
+    }
+
     /// Returns the address of an element, for prefetching; any index is allowed.
     #[inline(always)]
     pub fn address(self, index: usize) -> *const T {

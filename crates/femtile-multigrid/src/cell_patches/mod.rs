@@ -16,7 +16,7 @@ use crate::grid::{BoxGrid, all};
 use crate::smoother::{PostOrder, scale};
 pub(crate) use cpu::{MOST_LANES, gather, scatter};
 use schedule::{Row, row_order, rows_per_batch};
-pub(crate) use span::{ByOpen, Span, Spans, cells, cells_apart, vertex_patches, whole};
+pub(crate) use span::{ByOpen, Span, Spans, cells, vertex_patches, whole};
 
 /// Patches of one kind, processed together in SIMD lanes. Any two share at most nodes of their boundaries.
 #[derive(Debug)]

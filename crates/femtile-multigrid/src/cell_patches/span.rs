@@ -31,15 +31,6 @@ pub(crate) fn cells(grid: &BoxGrid) -> Spans {
     by_axis(grid, |_, n| (0..n).map(|cell| Span::new(cell..cell + 1, [false; 2])).collect())
 }
 
-/// Returns one span per cell without its upper end, except on free sides: a partition of the nodes.
-pub(crate) fn cells_apart(grid: &BoxGrid) -> Spans {
-    let free = grid.free_sides();
-    by_axis(grid, |axis, n| {
-        let has_last = |cell: usize| cell + 1 == n && free[axis][1];
-        (0..n).map(|cell| Span::new(cell..cell + 1, [false, has_last(cell)])).collect()
-    })
-}
-
 /// Returns the spans around every vertex with an unknown; one span of all cells for an axis without such a vertex, or a
 /// `thin` axis.
 pub(crate) fn vertex_patches(grid: &BoxGrid, thin: [bool; 3]) -> Spans {

@@ -81,8 +81,8 @@ impl<T: Scalar> BoxKernels<T> for Cuda {
         Ok(CudaSmoother::Patches(Arc::new(CudaPatches::new(self, grid, kernel, None)?)))
     }
 
-    fn box_patches(&self, grid: &BoxGrid) -> usize {
-        vertex_patches(grid, [false; 3]).iter().map(Vec::len).product()
+    fn box_patches(&self, grid: &BoxGrid, smoother: Smoother) -> Option<usize> {
+        smoother.has_patches().then(|| vertex_patches(grid, [false; 3]).iter().map(Vec::len).product())
     }
 
     fn box_coarsest(&self, grid: &BoxGrid) -> Result<Self::BoxSmoother, MultigridError> {

@@ -11,15 +11,15 @@ use crate::operator::BoxOperator;
 use super::direct::of_cell;
 
 /// Products per step: the degree of the polynomial.
-const STEPS: usize = 4;
+pub(crate) const PRODUCTS: usize = 4;
 /// Ratio of the largest eigenvalue to the smallest one that the step damps; coarser levels treat those below.
-const RANGE: f64 = 15.0;
+pub(crate) const RANGE: f64 = 15.0;
 /// Steps of the power method, from an arbitrary vector and from the result of another cell.
 const POWERS: [usize; 2] = [300, 30];
 /// Safety factor on the estimate, which is a lower bound.
 const RAISE: f64 = 1.05;
 
-/// The Chebyshev polynomial smoother in $D^{-1} A$, D the diagonal of A.
+/// The Chebyshev polynomial smoother in $D^{-1} A$ on mapped cells, D the diagonal of A.
 ///
 /// No eigenvalue of $D^{-1} A$ exceeds the largest one of a single cell, as A and D are sums over cells.
 ///
@@ -36,22 +36,7 @@ pub struct Chebyshev<T> {
 }
 
 impl<T: SumFactorization> Chebyshev<T> {
-    pub fn new(cpu: &Cpu, grid: &BoxGrid) -> Self {
-        if let Some(geometry) = grid.mapping() {
-            return Self::mapped(cpu, grid, geometry);
-        }
-        let kinds = [0, 1, 2].map(|axis| extremes(grid.widths(axis)));
-        let of_cell = |at: [usize; 3]| largest_of_cell(grid, [0, 1, 2].map(|axis| &kinds[axis][at[axis]]));
-        Self {
-            cpu: cpu.clone(),
-            operator: BoxOperator::new(cpu, grid),
-            inverse_diagonal: inverse_diagonal(grid),
-            largest: RAISE * all(kinds.each_ref().map(Vec::len)).map(of_cell).fold(0.0, f64::max),
-        }
-    }
-
-    /// The smoother for mapped cells.
-    fn mapped(cpu: &Cpu, grid: &BoxGrid, geometry: &CellGeometry) -> Self {
+    pub(crate) fn new(cpu: &Cpu, grid: &BoxGrid, geometry: &CellGeometry) -> Self {
         let mut diagonal = vec![0.0; grid.n_nodes()];
         let of_cell = of_cell(grid);
         let (mut largest, mut x) = (0.0, Vec::new());
@@ -78,7 +63,7 @@ impl<T: SumFactorization> Chebyshev<T> {
     /// Applies one polynomial; the step is symmetric.
     pub fn step(&self, x: &mut [T], b: &[T]) {
         let (mut r, mut direction) = (vec![T::ZERO; x.len()], vec![T::ZERO; x.len()]);
-        for step in chebyshev::<T>(STEPS, [self.largest / RANGE, self.largest]) {
+        for step in chebyshev::<T>(PRODUCTS, [self.largest / RANGE, self.largest]) {
             self.operator.residual(&mut r, b, x);
             self.advance([x, &mut direction], step, &r);
         }
@@ -92,11 +77,11 @@ impl<T: SumFactorization> Chebyshev<T> {
     }
 }
 
-/// Returns the inverse diagonal; zero on the boundary.
-fn inverse_diagonal<T: SumFactorization>(grid: &BoxGrid) -> Vec<T> {
-    let axes = [0, 1, 2].map(|axis| diagonals(grid.degree(), grid.widths(axis)));
-    let of = |at| if grid.is_given(at) { T::ZERO } else { T::from_f64(1.0 / entry(&axes, at)) };
-    all(grid.nodes()).map(of).collect()
+/// Returns a close bound of the eigenvalues of $D^{-1} A$ for rectangles with coefficient one.
+pub(crate) fn largest_eigenvalue(grid: &BoxGrid) -> f64 {
+    let kinds = [0, 1, 2].map(|axis| extremes(grid.widths(axis)));
+    let of_cell = |at: [usize; 3]| largest_of_cell(grid, [0, 1, 2].map(|axis| &kinds[axis][at[axis]]));
+    RAISE * all(kinds.each_ref().map(Vec::len)).map(of_cell).fold(0.0, f64::max)
 }
 
 /// Returns the diagonals of mass and stiffness of an axis.
@@ -180,6 +165,12 @@ fn apply(lines: &[Line<f64>; 3], x: &[f64]) -> Vec<f64> {
 mod tests {
     use super::*;
 
+    /// Returns the inverse diagonal; zero on the boundary.
+    fn inverse_diagonal(grid: &BoxGrid) -> Vec<f64> {
+        let axes = [0, 1, 2].map(|axis| diagonals(grid.degree(), grid.widths(axis)));
+        all(grid.nodes()).map(|at| if grid.is_given(at) { 0.0 } else { 1.0 / entry(&axes, at) }).collect()
+    }
+
     #[test]
     fn cells_bound_the_eigenvalues_of_grids_closely() {
         let cpu = Cpu::new(1).unwrap();
@@ -194,24 +185,24 @@ mod tests {
         ] {
             let free = [[true; 2], [false, true], [true; 2]];
             let grid = BoxGrid::new(degree, &widths).unwrap().with_free_sides(free).unwrap();
-            let chebyshev = Chebyshev::<f64>::new(&cpu, &grid);
+            let (operator, bound) = (BoxOperator::<f64>::new(&cpu, &grid), largest_eigenvalue(&grid));
+            let inverse = &inverse_diagonal(&grid);
             let mut x: Vec<f64> =
                 (0..grid.n_nodes()).map(|i| ((i * 7919 % 1009) as f64 - 504.0) / 504.0).collect();
             grid.clear_given(&mut x);
             let mut largest = 0.0;
             let mut y = x.clone();
             for _ in 0..200 {
-                chebyshev.operator.residual(&mut y, &vec![0.0; x.len()], &x);
+                operator.residual(&mut y, &vec![0.0; x.len()], &x);
                 let energy: f64 = -x.iter().zip(&y).map(|(x, y)| x * y).sum::<f64>();
-                let inverse = &chebyshev.inverse_diagonal;
                 let is_inside = |d: &&f64| **d > 0.0;
                 let size: f64 =
                     x.iter().zip(inverse).filter(|(_, d)| is_inside(d)).map(|(x, d)| x * x / d).sum();
                 largest = energy / size;
                 x = y.iter().zip(inverse).map(|(y, d)| -y * d / size.sqrt()).collect();
             }
-            assert!(chebyshev.largest >= largest, "{degree}: {} {largest}", chebyshev.largest);
-            assert!(chebyshev.largest < 1.6 * largest, "{degree}: {} {largest}", chebyshev.largest);
+            assert!(bound >= largest, "{degree}: {} {largest}", bound);
+            assert!(bound < 1.6 * largest, "{degree}: {} {largest}", bound);
         }
     }
 }

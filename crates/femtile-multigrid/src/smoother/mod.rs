@@ -15,8 +15,10 @@ use femtile_sum_factorization::SumFactorization;
 
 use crate::MultigridError;
 use crate::grid::BoxGrid;
+use crate::rows::RowChebyshev;
 pub(crate) use additive_patch::{AdditivePatches, LARGEST, STEPS, hat};
 use chebyshev::Chebyshev;
+pub(crate) use chebyshev::{PRODUCTS, RANGE, largest_eigenvalue};
 pub(crate) use cholesky::Cholesky;
 use direct::Direct;
 pub(crate) use direct::{band_width, for_entries, unknowns};
@@ -30,8 +32,10 @@ use vertex_patch::Patches;
 /// The smoother of a level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Smoother {
-    /// [`Smoother::VertexPatch`]; on GPUs [`Smoother::AdditivePatch`] where cells are not equal rectangles with coefficient
-    /// one, as the residuals of a multiplicative step, one per colour, take longer than a few more iterations.
+    /// The fastest to a given tolerance, as measured. On a processor [`Smoother::Chebyshev`] for rectangles with coefficient
+    /// one, whose products are several times faster than a step on patches, but for thin axes; else [`Smoother::VertexPatch`].
+    /// On GPUs [`Smoother::VertexPatch`] for equal rectangles with coefficient one, else [`Smoother::AdditivePatch`], as the
+    /// residuals of a multiplicative step, one per colour, take longer than a few more iterations.
     #[default]
     Auto,
     /// Multiplicative Schwarz on vertex patches, coloured: exact local solves for rectangles with coefficient one and at
@@ -50,6 +54,15 @@ impl Smoother {
     /// Returns whether it has vertex patches.
     pub fn has_patches(self) -> bool {
         matches!(self, Self::Auto | Self::VertexPatch | Self::AdditivePatch)
+    }
+
+    /// Returns the smoother that [`Smoother::Auto`] stands for on a grid on a processor, and others unchanged.
+    pub(crate) fn resolved(self, grid: &BoxGrid) -> Self {
+        match self {
+            Self::Auto if !grid.is_mapped() && grid.thin_axes() == [false; 3] => Self::Chebyshev,
+            Self::Auto => Self::VertexPatch,
+            _ => self,
+        }
     }
 }
 
@@ -70,6 +83,7 @@ pub enum BoxSmoother<T> {
     MappedPatch(Box<MappedPatches<T>>),
     AdditivePatch(Box<AdditivePatches<T>>),
     Direct(Direct),
+    RowChebyshev(RowChebyshev<T>),
     Chebyshev(Chebyshev<T>),
     GaussSeidel(GaussSeidel<T>),
 }
@@ -86,14 +100,16 @@ impl<T: SumFactorization> BoxSmoother<T> {
             return Err(MultigridError::Layer { axis });
         }
         Ok(match (smoother, grid.mapping()) {
-            (Smoother::Auto | Smoother::VertexPatch, None) => {
+            (Smoother::Auto, _) => return Self::new(cpu, grid, smoother.resolved(grid)),
+            (Smoother::VertexPatch, None) => {
                 Self::VertexPatch(Patches::around_vertices(cpu, grid, grid.thin_axes()))
             }
-            (Smoother::Auto | Smoother::VertexPatch, Some(geometry)) => {
+            (Smoother::VertexPatch, Some(geometry)) => {
                 Self::MappedPatch(Box::new(MappedPatches::new(cpu, grid, geometry, grid.thin_axes())))
             }
             (Smoother::AdditivePatch, _) => Self::AdditivePatch(Box::new(AdditivePatches::new(cpu, grid)?)),
-            (Smoother::Chebyshev, _) => Self::Chebyshev(Chebyshev::new(cpu, grid)),
+            (Smoother::Chebyshev, None) => Self::RowChebyshev(RowChebyshev::new(cpu, grid)),
+            (Smoother::Chebyshev, Some(geometry)) => Self::Chebyshev(Chebyshev::new(cpu, grid, geometry)),
             (Smoother::GaussSeidel, None) => Self::GaussSeidel(GaussSeidel::new(grid)),
             (Smoother::GaussSeidel, Some(_)) => return Err(MultigridError::GaussSeidel),
         })
@@ -111,11 +127,20 @@ impl<T: SumFactorization> BoxSmoother<T> {
     pub fn step(&self, x: &mut [T], b: &[T], order: PostOrder) {
         match self {
             Self::VertexPatch(patches) => patches.step(x, b, order),
+            Self::RowChebyshev(chebyshev) => chebyshev.step(x, b),
             Self::MappedPatch(patches) => patches.step(x, b, order),
             Self::AdditivePatch(patches) => patches.step(x, b),
             Self::Direct(direct) => direct.solve(x, b),
             Self::Chebyshev(chebyshev) => chebyshev.step(x, b),
             Self::GaussSeidel(point) => point.step(x, b, order),
+        }
+    }
+
+    /// As [`Self::step`] where x is zero.
+    pub fn step_from_zero(&self, x: &mut [T], b: &[T], order: PostOrder) {
+        match self {
+            Self::RowChebyshev(chebyshev) => chebyshev.step_from_zero(x, b),
+            _ => self.step(x, b, order),
         }
     }
 }

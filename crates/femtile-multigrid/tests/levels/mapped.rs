@@ -190,7 +190,8 @@ where
     Cpu: BoxKernels<T>,
 {
     let rounded = |x: &[f64]| on(cpu, &x.iter().map(|x| T::from_f64(*x)).collect::<Vec<_>>());
-    let multigrid = Multigrid::<T>::new(cpu, coarse, 2, MultigridConfig::default()).unwrap();
+    let config = MultigridConfig { smoother: Smoother::VertexPatch, ..MultigridConfig::default() };
+    let multigrid = Multigrid::<T>::new(cpu, coarse, 2, config).unwrap();
     let mut x = rounded(x);
     multigrid.smooth(&mut x, &rounded(b), order).unwrap();
     x.as_slice().iter().map(|x| x.to_f64()).collect()

@@ -40,6 +40,7 @@ fn grids() -> Vec<BoxGrid> {
         [high, none, none],
         [low, none, none],
         [both, low, high],
+        [low, both, high],
         [low, high, both],
         [none, both, both],
     ];
@@ -55,6 +56,8 @@ fn closed_grids() -> Vec<BoxGrid> {
         BoxGrid::new(5, &[uneven(2), vec![0.5; 3]]).unwrap(),
         BoxGrid::new(4, &[vec![0.7], vec![0.5; 3]]).unwrap(),
         BoxGrid::new(1, &[vec![0.2; 5], uneven(3), vec![0.25; 4]]).unwrap(),
+        // Some slabs of a thread between two of its own.
+        BoxGrid::new(1, &[vec![0.3; 3], uneven(4), vec![0.25; 9]]).unwrap(),
         BoxGrid::new(2, &[uneven(3), vec![0.4; 2], vec![0.25; 3]]).unwrap(),
         BoxGrid::new(3, &[vec![0.5; 2], uneven(2), vec![0.25; 3]]).unwrap(),
     ]
@@ -220,11 +223,50 @@ fn thin_boxes() -> impl Iterator<Item = BoxGrid> {
 }
 
 #[test]
+fn a_step_of_a_polynomial_is_that_of_the_definition() {
+    let config = MultigridConfig { smoother: Smoother::Chebyshev, ..MultigridConfig::default() };
+    for grid in grids().iter().map(BoxGrid::refined).filter(|grid| grid.n_nodes() <= 1500) {
+        let plain = Cpu::with_simd(1, SimdLevel::Scalar).unwrap();
+        let a = matrix(&BoxOperator::<f64>::new(&plain, &grid));
+        let (n, begin, b) = (grid.n_nodes(), random(&grid, 1), random(&grid, 2));
+        let zeros = vec![0.0; n];
+        let mut steps = Vec::new();
+        for cpu in devices() {
+            let multigrid = Multigrid::<f64>::from_finest(&cpu, &grid, config).unwrap();
+            let smooth = |x: &[f64], b: &[f64]| {
+                let mut x = on(&cpu, x);
+                multigrid.smooth(&mut x, &on(&cpu, b), PostOrder::Same).unwrap();
+                x.as_slice().to_vec()
+            };
+            let (found, of_zero, of_begin) = (smooth(&begin, &b), smooth(&zeros, &b), smooth(&begin, &zeros));
+            let sum: Vec<f64> = (0..n).map(|i| found[i] - of_zero[i] - of_begin[i]).collect();
+            assert!(largest(&sum) < 1e-12 * largest(&found), "{cpu:?}: a step is affine");
+            // The step leaves solutions as they are.
+            let ax: Vec<f64> = a.chunks_exact(n).map(|row| dot(row, &begin)).collect();
+            let same = smooth(&begin, &ax);
+            let change: Vec<f64> = same.iter().zip(&begin).map(|(x, begin)| x - begin).collect();
+            assert!(largest(&change) < 1e-11 * largest(&begin), "{cpu:?}: solutions stay");
+            // It is symmetric: with e = S b, c · S b = b · S c.
+            let (c, of_c) = (&begin, smooth(&zeros, &begin));
+            let (one, other) = (dot(c, &of_zero), dot(&b, &of_c));
+            assert!((one - other).abs() < 1e-11 * dot(&of_c, &of_c).sqrt() * dot(&b, &b).sqrt(), "{cpu:?}");
+            let energy = |x: &[f64]| dot(x, &a.chunks_exact(n).map(|row| dot(row, x)).collect::<Vec<_>>());
+            assert!(energy(&of_begin) < energy(&begin), "{cpu:?}: errors shrink");
+            steps.push(found);
+        }
+        for step in &steps[1..] {
+            let difference: Vec<f64> = step.iter().zip(&steps[0]).map(|(x, y)| x - y).collect();
+            assert!(largest(&difference) < 1e-12 * largest(&steps[0]));
+        }
+    }
+}
+
+#[test]
 fn a_step_of_patches_is_that_of_the_definition() {
     assert_eq!(thin_boxes().filter(|grid| thin(grid).contains(&true)).count(), 18);
     for grid in grids().iter().map(BoxGrid::refined).chain(layers()).chain(thin_boxes()) {
         // The smoother of a level above the coarsest, on a grid small enough for dense solves.
-        let config = MultigridConfig::default();
+        let config = MultigridConfig { smoother: Smoother::VertexPatch, ..MultigridConfig::default() };
         if grid.n_nodes() > 1500 {
             continue;
         }

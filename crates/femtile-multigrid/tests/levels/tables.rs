@@ -18,7 +18,7 @@ fn cycles(dimension: usize, degree: usize, level: usize, config: MultigridConfig
 /// Compares a row with the printed one: in the better order no entry is more than one above, and the sum is not above.
 fn compare(dimension: usize, theirs: &[usize]) {
     let of = |post| {
-        let config = MultigridConfig { post, ..MultigridConfig::default() };
+        let config = MultigridConfig { smoother: Smoother::VertexPatch, post };
         (1..=theirs.len()).map(|degree| cycles(dimension, degree, 4, config)).collect::<Vec<_>>()
     };
     let ours = [PostOrder::Same, PostOrder::Reversed].map(of);

@@ -279,11 +279,11 @@ where
     D: SolveDevice + BoxKernels<T> + BoxKernels<f64>,
 {
     let multigrid = Multigrid::<T, D>::from_finest(device, &boxes.finest, config)?;
-    let has_patches = config.smoother.has_patches();
+    let smoother = config.smoother;
     let level = |(level, grid): (usize, &BoxGrid)| Level {
         n_rows: grid.n_unknowns(),
         n_nonzeros: None,
-        n_patches: (has_patches && level > 0).then(|| BoxKernels::<T>::box_patches(device, grid)),
+        n_patches: if level > 0 { BoxKernels::<T>::box_patches(device, grid, smoother) } else { None },
         format: None,
     };
     let mut levels: Vec<_> = multigrid.grids().enumerate().map(level).collect();

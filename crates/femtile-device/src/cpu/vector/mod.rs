@@ -51,6 +51,8 @@ pub trait Vector<T: Scalar>: Copy {
     fn sub(self, other: Self) -> Self;
     /// Product.
     fn mul(self, other: Self) -> Self;
+    /// Sum with a product, rounded once where the instructions have it.
+    fn plus_product(self, one: Self, other: Self) -> Self;
     /// Quotient.
     fn div(self, other: Self) -> Self;
     /// Absolute value.
@@ -206,6 +208,11 @@ impl<T: Scalar, const N: usize> Vector<T> for Plain<T, N> {
     #[inline(always)]
     fn mul(self, other: Self) -> Self {
         self.zip(other, |x, y| x * y)
+    }
+
+    #[inline(always)]
+    fn plus_product(self, one: Self, other: Self) -> Self {
+        self.add(one.mul(other))
     }
 
     #[inline(always)]

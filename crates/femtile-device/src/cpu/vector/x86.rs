@@ -8,7 +8,7 @@ use crate::cpu::vectorize::{avx2, avx512};
 macro_rules! vector {
     (
         $(#[$doc:meta])* $name:ident($raw:ty) of $t:ident x $n:literal, mask $mask:ty, run by $run:ident;
-        $load:ident $splat:ident $store:ident $stream:ident $add:ident $sub:ident $mul:ident $div:ident;
+        $load:ident $splat:ident $store:ident $stream:ident $add:ident $sub:ident $mul:ident $div:ident $fma:ident;
         abs |$x:ident| $abs:expr;
         above |$ax:ident, $ay:ident| $above:expr;
         both |$one:ident, $other:ident| $both:expr;
@@ -73,6 +73,12 @@ macro_rules! vector {
             fn mul(self, other: Self) -> Self {
                 // SAFETY: the processor has the instruction, as a value exists.
                 Self(unsafe { $mul(self.0, other.0) })
+            }
+
+            #[inline(always)]
+            fn plus_product(self, one: Self, other: Self) -> Self {
+                // SAFETY: the processor has the instruction, as a value exists.
+                Self(unsafe { $fma(one.0, other.0, self.0) })
             }
 
             #[inline(always)]
@@ -165,7 +171,7 @@ vector! {
     /// Four numbers of double precision.
     F64x4(__m256d) of f64 x 4, mask __m256d, run by avx2;
     _mm256_loadu_pd _mm256_set1_pd _mm256_storeu_pd _mm256_stream_pd
-    _mm256_add_pd _mm256_sub_pd _mm256_mul_pd _mm256_div_pd;
+    _mm256_add_pd _mm256_sub_pd _mm256_mul_pd _mm256_div_pd _mm256_fmadd_pd;
     abs |x| _mm256_andnot_pd(_mm256_set1_pd(-0.0), x);
     above |x, y| _mm256_cmp_pd::<_CMP_GT_OQ>(x, y);
     both |one, other| _mm256_and_pd(one, other);
@@ -189,7 +195,7 @@ vector! {
     /// Eight numbers of single precision.
     F32x8(__m256) of f32 x 8, mask __m256, run by avx2;
     _mm256_loadu_ps _mm256_set1_ps _mm256_storeu_ps _mm256_stream_ps
-    _mm256_add_ps _mm256_sub_ps _mm256_mul_ps _mm256_div_ps;
+    _mm256_add_ps _mm256_sub_ps _mm256_mul_ps _mm256_div_ps _mm256_fmadd_ps;
     abs |x| _mm256_andnot_ps(_mm256_set1_ps(-0.0), x);
     above |x, y| _mm256_cmp_ps::<_CMP_GT_OQ>(x, y);
     both |one, other| _mm256_and_ps(one, other);
@@ -222,7 +228,7 @@ vector! {
     /// Eight numbers of double precision.
     F64x8(__m512d) of f64 x 8, mask __mmask8, run by avx512;
     _mm512_loadu_pd _mm512_set1_pd _mm512_storeu_pd _mm512_stream_pd
-    _mm512_add_pd _mm512_sub_pd _mm512_mul_pd _mm512_div_pd;
+    _mm512_add_pd _mm512_sub_pd _mm512_mul_pd _mm512_div_pd _mm512_fmadd_pd;
     abs |x| _mm512_abs_pd(x);
     above |x, y| _mm512_cmp_pd_mask::<_CMP_GT_OQ>(x, y);
     both |one, other| one & other;
@@ -253,7 +259,7 @@ vector! {
     /// Sixteen numbers of single precision.
     F32x16(__m512) of f32 x 16, mask __mmask16, run by avx512;
     _mm512_loadu_ps _mm512_set1_ps _mm512_storeu_ps _mm512_stream_ps
-    _mm512_add_ps _mm512_sub_ps _mm512_mul_ps _mm512_div_ps;
+    _mm512_add_ps _mm512_sub_ps _mm512_mul_ps _mm512_div_ps _mm512_fmadd_ps;
     abs |x| _mm512_abs_ps(x);
     above |x, y| _mm512_cmp_ps_mask::<_CMP_GT_OQ>(x, y);
     both |one, other| one & other;

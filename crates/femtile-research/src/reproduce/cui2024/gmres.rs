@@ -9,10 +9,9 @@ use femtile::linalg::krylov::Stop;
 use femtile::linalg::krylov::cg::KrylovConfig;
 use femtile::linalg::krylov::gmres::{Gmres, GmresConfig};
 use femtile::linalg::vector::VectorKernels;
-use femtile::multigrid::{
-    BoxGrid, BoxKernels, CudaBoxOperator, GeometricMultigrid, Multigrid, MultigridConfig,
-};
+use femtile::multigrid::{BoxGrid, BoxKernels, CudaBoxOperator, GeometricMultigrid, Multigrid};
 
+use super::PATCHES;
 use super::precision::TOLERANCE;
 use femtile_bench::BenchError;
 
@@ -59,7 +58,7 @@ pub(super) fn solve<T: Scalar, D: GmresDevice + BoxKernels<T>>(
     repeats: usize,
 ) -> Result<Outcome<D>, BenchError> {
     let coarse = BoxGrid::unit(3, degree, 2)?;
-    let cycle = Multigrid::<T, D>::new(device, &coarse, level - 1, MultigridConfig::default())?;
+    let cycle = Multigrid::<T, D>::new(device, &coarse, level - 1, PATCHES)?;
     let m = GeometricMultigrid::from_multigrid(cycle)?;
     let grid = m.multigrid().grid();
     let a = device.operator(grid)?;

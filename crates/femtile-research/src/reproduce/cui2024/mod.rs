@@ -14,7 +14,12 @@ mod smoothing;
 mod step;
 mod work;
 
+use femtile::multigrid::{MultigridConfig, PostOrder, Smoother};
+
 use super::{Cell, Claim, Cycles, Figure, Item, Quantity, Rows, Session, Table};
+
+/// Cycles of the paper.
+const PATCHES: MultigridConfig = MultigridConfig { smoother: Smoother::VertexPatch, post: PostOrder::Same };
 
 pub(super) fn items() -> Vec<Item> {
     let item = |name, summary, run| Item { name, summary, run };

@@ -4,10 +4,10 @@ use std::f64::consts::PI;
 use std::time::Instant;
 
 use femtile::device::{Buffer, Device, Scalar};
-use femtile::multigrid::{BoxGrid, BoxKernels, Multigrid, MultigridConfig};
+use femtile::multigrid::{BoxGrid, BoxKernels, Multigrid};
 
 use super::gmres::{self, GmresDevice, Outcome};
-use super::{Cell, Claim, Figure, Quantity, Session, Table, figure};
+use super::{Cell, Claim, Figure, PATCHES, Quantity, Session, Table, figure};
 use femtile_bench::BenchError;
 
 pub(super) const TOLERANCE: f64 = 1e-9;
@@ -188,7 +188,7 @@ fn solution<T: Scalar, D: BoxKernels<f64> + BoxKernels<T>>(
     repeats: usize,
 ) -> Result<Solution<D>, BenchError> {
     let coarse = BoxGrid::unit(3, degree, 2)?;
-    let multigrid = Multigrid::<T, D>::new(device, &coarse, level - 1, MultigridConfig::default())?;
+    let multigrid = Multigrid::<T, D>::new(device, &coarse, level - 1, PATCHES)?;
     let b = Buffer::from_vec(device, load(multigrid.grid(), right))?;
     let mut x = Buffer::zeros(device, b.len())?;
     let (mut seconds, mut cycles) = (f64::MAX, None);

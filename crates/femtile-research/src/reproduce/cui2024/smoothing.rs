@@ -1,10 +1,10 @@
 //! Figures 3, 5, 8, 9, 15 and 17: steps of the smoother by degree, with several kernels.
 
 use femtile::device::{Cpu, Scalar};
-use femtile::multigrid::{BoxGrid, BoxKernels, Multigrid, MultigridConfig, PatchKernel, PostOrder};
+use femtile::multigrid::{BoxGrid, BoxKernels, Multigrid, PatchKernel, PostOrder};
 
 use super::step::{Step, by_degree, column, fused, grid, paper, rates, shape, vectors};
-use super::{Figure, Quantity, Session, Table, figure};
+use super::{Figure, PATCHES, Quantity, Session, Table, figure};
 use crate::published_kernels::{Layout, Passes};
 use crate::reproduce::session::no_gpu;
 use femtile_bench::BenchError;
@@ -140,7 +140,7 @@ where
     let halvings = ((session.settings.unknowns as f64).cbrt() / (2 * degree) as f64).log2().round().max(1.0);
     let coarsest = BoxGrid::unit(3, degree, 2)?;
     let n_levels = 1 + halvings as usize;
-    let multigrid = Multigrid::<T>::new(&session.cpu, &coarsest, n_levels, MultigridConfig::default())?;
+    let multigrid = Multigrid::<T>::new(&session.cpu, &coarsest, n_levels, PATCHES)?;
     let [mut x, b] = vectors::<T, _>(&session.cpu, multigrid.grid())?;
     let mut samples = Samples::default();
     multigrid.smooth(&mut x, &b, PostOrder::Same)?;

@@ -1,0 +1,145 @@
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use femtile_device::cpu::{SharedMut, zeroed_vec};
+use femtile_device::{Cpu, Scalar};
+use femtile_linalg::precondition::polynomial::{Step, chebyshev};
+use femtile_sum_factorization::SumFactorization;
+
+use super::operator::{ProductRow, RowOperator};
+use crate::grid::BoxGrid;
+use crate::smoother::{PRODUCTS, RANGE, largest_eigenvalue};
+
+/// The Chebyshev polynomial smoother in $D^{-1} A$ on rectangles with coefficient one, D the diagonal of A.
+///
+/// A step updates each row as soon as its product is known,
+/// $$ x_{k+1} = x_k + \beta_k (x_k - x_{k-1}) + \alpha_k D^{-1} (b - A x_k), $$
+/// where the new iterate takes the place of the one before.
+///
+/// # Cost
+/// Per step a product of [`RowOperator`], three values read and one written a node; a workspace of one vector.
+/// # Source
+/// `[adams2003]`; `[kronbichler2022]` for updates within the loop of the product.
+#[derive(Debug)]
+pub struct RowChebyshev<T> {
+    operator: RowOperator<T>,
+    steps: Vec<Step<T>>,
+    /// The iterates of odd number.
+    other: Mutex<Vec<T>>,
+}
+
+impl<T: Clone> Clone for RowChebyshev<T> {
+    fn clone(&self) -> Self {
+        Self { operator: self.operator.clone(), steps: self.steps.clone(), other: Mutex::default() }
+    }
+}
+
+impl<T: SumFactorization> RowChebyshev<T> {
+    /// Creates the smoother of a grid.
+    pub fn new(cpu: &Cpu, grid: &BoxGrid) -> Self {
+        let largest = largest_eigenvalue(grid);
+        Self {
+            operator: RowOperator::new(cpu, grid),
+            steps: chebyshev::<T>(PRODUCTS, [largest / RANGE, largest]),
+            other: Mutex::default(),
+        }
+    }
+
+    /// Applies one polynomial; the step is symmetric.
+    ///
+    /// # Panics
+    /// When a vector does not have one value per node.
+    pub fn step(&self, x: &mut [T], b: &[T]) {
+        let mut other = self.other(b.len());
+        self.pass(self.steps[0], x, &mut other, b);
+        self.pass_others(x, &mut other, b);
+    }
+
+    /// As [`Self::step`] where x is zero, with one product less.
+    ///
+    /// # Panics
+    /// As [`Self::step`].
+    pub fn step_from_zero(&self, x: &mut [T], b: &[T]) {
+        let mut other = self.other(b.len());
+        let (alpha, diagonals, inside) =
+            (self.steps[0].alpha, self.operator.diagonals(), self.operator.unknowns_of_row());
+        let shared = SharedMut::new(&mut other);
+        self.operator.each_diagonal(|begin, factors| {
+            let nodes = begin + inside.start..begin + inside.end;
+            #[allow(unsafe_code)]
+            // SAFETY: each row belongs to one thread.
+            let to = unsafe { shared.range(nodes.clone()) };
+            begin_row(to, &b[nodes], diagonals.map(|entries| &entries[inside.clone()]), factors, alpha);
+        });
+        self.pass_others(x, &mut other, b);
+    }
+
+    /// Returns the workspace, zero at Dirichlet nodes.
+    fn other(&self, n: usize) -> MutexGuard<'_, Vec<T>> {
+        let mut other = self.other.lock().unwrap_or_else(PoisonError::into_inner);
+        if other.len() != n {
+            *other = zeroed_vec(n);
+        }
+        other
+    }
+
+    /// Takes all steps but the first, whose result is in `other`.
+    fn pass_others(&self, x: &mut [T], other: &mut [T], b: &[T]) {
+        let (mut from, mut to) = (other, x);
+        for step in &self.steps[1..] {
+            self.pass(*step, from, to, b);
+            std::mem::swap(&mut from, &mut to);
+        }
+        const { assert!(PRODUCTS % 2 == 0, "the last iterate is in x") }
+    }
+
+    /// Replaces $x_{k-1}$ in `to` by $x_{k+1}$ for $x_k$ in `from`.
+    fn pass(&self, step: Step<T>, from: &[T], to: &mut [T], b: &[T]) {
+        let (diagonals, inside) = (self.operator.diagonals(), self.operator.unknowns_of_row());
+        let shared = SharedMut::new(to);
+        self.operator.each_row(
+            from,
+            #[inline(always)]
+            |row: &ProductRow<'_, T>| {
+                let nodes = row.begin + inside.start..row.begin + inside.end;
+                #[allow(unsafe_code)]
+                // SAFETY: each row belongs to one thread.
+                let to = unsafe { shared.range(nodes.clone()) };
+                let known = [&from[nodes.clone()], &b[nodes], &row.product[inside.clone()]];
+                advance(to, known, diagonals.map(|entries| &entries[inside.clone()]), row.factors, step);
+            },
+        );
+    }
+}
+
+/// $x_1 = \alpha D^{-1} b$.
+#[inline(always)]
+fn begin_row<T: Scalar>(to: &mut [T], b: &[T], [of_k, of_m]: [&[T]; 2], [k, m]: [T; 2], alpha: T) {
+    let n = to.len();
+    let (b, of_k, of_m) = (&b[..n], &of_k[..n], &of_m[..n]);
+    for i in 0..n {
+        to[i] = alpha * b[i] / (k * of_k[i] + m * of_m[i]);
+    }
+}
+
+/// $x_{k+1} = x_k + \beta (x_k - x_{k-1}) + \alpha D^{-1} (b - a)$ in place of $x_{k-1}$, which is not read where β is zero.
+#[inline(always)]
+fn advance<T: Scalar>(
+    to: &mut [T],
+    [x, b, product]: [&[T]; 3],
+    [of_k, of_m]: [&[T]; 2],
+    [k, m]: [T; 2],
+    Step { alpha, beta, .. }: Step<T>,
+) {
+    let n = to.len();
+    let (x, b, product, of_k, of_m) = (&x[..n], &b[..n], &product[..n], &of_k[..n], &of_m[..n]);
+    if beta == T::ZERO {
+        for i in 0..n {
+            to[i] = x[i] + alpha * (b[i] - product[i]) / (k * of_k[i] + m * of_m[i]);
+        }
+    } else {
+        for i in 0..n {
+            let change = alpha * (b[i] - product[i]) / (k * of_k[i] + m * of_m[i]);
+            to[i] = x[i] + (beta * (x[i] - to[i]) + change);
+        }
+    }
+}

@@ -1,0 +1,17 @@
+//! Rectangles with coefficient one, of any degree: rows of nodes in place of cells and patches.
+//!
+//! The matrices of the axes are banded, so a row of nodes along x of a product is a sum of neighbouring rows. Rows are
+//! contiguous: nothing is gathered, and vectors hold neighbouring nodes.
+
+mod bands;
+mod chebyshev;
+#[allow(unsafe_code)]
+mod kernels;
+#[allow(unsafe_code)]
+mod operator;
+#[allow(unsafe_code)]
+mod transfer;
+
+pub use chebyshev::RowChebyshev;
+pub use operator::RowOperator;
+pub use transfer::RowTransfer;
