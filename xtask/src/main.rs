@@ -3,6 +3,7 @@
 mod cite;
 mod documents;
 mod kernels;
+mod python;
 mod step;
 mod validate;
 
