@@ -72,7 +72,15 @@ pub fn check(checks: &mut Checks, root: &Path) {
     let doctests = ["-q", "-p", "no:cacheprovider", "--doctest-modules", "--pyargs", "femtile"];
     checks.program("Python doctests", away(module("pytest", &doctests)));
     let types = ["--config-file", &settings, "--cache-dir", "mypy", "--package", "femtile"];
-    checks.program("Python types", away(module("mypy", &types)));
+    checks.program("Python types, mypy", away(module("mypy", &types)));
+    if can(&python, "basedpyright") {
+        let sources = root.join(PACKAGE).join("python/femtile");
+        let (sources, python) = (sources.to_string_lossy(), python.to_string_lossy());
+        let types = ["--pythonpath", &python, "--project", &settings, &sources];
+        checks.program("Python types, pyright", module("basedpyright", &types));
+    } else {
+        checks.skip("types by pyright", "basedpyright is not installed: PyPI could not be reached");
+    }
 }
 
 /// Returns whether a Python has a module.

@@ -45,6 +45,7 @@ def test_rings_are_solved(axis, rng):
     assert residual(a, b, c, d, u, axis, periodic=True) < 1e-13
 
 
+@pytest.mark.filterwarnings("ignore::femtile.CopyWarning")
 def test_one_matrix_serves_all_systems(rng):
     a, b, c, _ = systems((9,), 0, rng)
     d = rng.standard_normal((4, 9, 3))
@@ -68,6 +69,7 @@ def test_contiguous_arrays_are_solved_without_a_copy_or_in_place(rng):
     assert (femtile.solve_tridiagonal(a, b, c, d, out=b) == expected).all()
 
 
+@pytest.mark.filterwarnings("ignore::femtile.CopyWarning")
 def test_strided_arrays_are_copied_with_one_warning(rng):
     a, b, c, d = (x[:, ::2] for x in systems((6, 18), 1, rng))
     with pytest.warns(femtile.CopyWarning, match="^d is not contiguous"):

@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from ._arrays import matrix, vector
+from ._arrays import linear_operator, matrix, on_host, vector
 from ._errors import ArgumentError, ConvergenceWarning, NotDefiniteError
 from ._femtile import Solver
 from ._outcome import Outcome
@@ -163,9 +163,8 @@ class Amg:
         >>> info
         0
         """
-        from scipy.sparse.linalg import LinearOperator
-
-        operator = LinearOperator(self.shape, matvec=self.precondition, rmatvec=self.precondition, dtype=np.float64)
+        apply = self.precondition
+        operator = linear_operator(self.shape, np.dtype(np.float64), matvec=apply, rmatvec=apply)
         operator.femtile_solver = self._solver
         return operator
 
@@ -238,7 +237,7 @@ def amg(
 
 def _columns(value: Any, n: int) -> NDArray[np.float64]:
     """Return vectors one after the other."""
-    vectors = np.asarray(value)
+    vectors = on_host("near_nullspace", value)
     if vectors.ndim == 1:
         return vector("near_nullspace", vectors, n)
     if vectors.ndim != 2 or vectors.shape[0] != n:

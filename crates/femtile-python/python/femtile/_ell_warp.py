@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ._arrays import matrix, real
+from ._arrays import linear_operator, matrix, on_host, real
 from ._errors import ArgumentError
 from ._femtile import Slices
 
@@ -47,7 +47,7 @@ class EllWarp:
         return self._slices.n_stored()
 
     def __matmul__(self, x: Any) -> NDArray[Any]:
-        vectors = np.asarray(x)
+        vectors = on_host("x", x)
         real("x", vectors.dtype)
         if vectors.ndim not in (1, 2) or vectors.shape[0] != self.shape[1]:
             raise ArgumentError(f"x: has shape {vectors.shape}; {self.shape[1]} rows are needed", "x")
@@ -60,6 +60,4 @@ class EllWarp:
 
     def aslinearoperator(self) -> Any:
         """Return the matrix as a `scipy.sparse.linalg.LinearOperator`."""
-        from scipy.sparse.linalg import LinearOperator
-
-        return LinearOperator(self.shape, matvec=self.__matmul__, dtype=self.dtype)
+        return linear_operator(self.shape, self.dtype, matvec=self.__matmul__)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _femtile
-from ._arrays import real, warn_of_copy
+from ._arrays import on_host, real, warn_of_copy
 from ._errors import ArgumentError, ArgumentTypeError, SingularError
 
 
@@ -168,7 +168,7 @@ def _message(failure: tuple[int, int, int], shape: tuple[int, ...], axis: int, i
 
 
 def _floats(name: str, value: Any) -> NDArray[Any]:
-    array = np.asarray(value)
+    array = on_host(name, value)
     real(name, array.dtype)
     if array.dtype not in (np.float32, np.float64):
         raise ArgumentTypeError(f"{name}: has dtype {array.dtype}; float32 or float64 is needed", name)
@@ -176,7 +176,7 @@ def _floats(name: str, value: Any) -> NDArray[Any]:
 
 
 def _band(name: str, value: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
-    array = np.asarray(value)
+    array = on_host(name, value)
     real(name, array.dtype)
     if array.dtype != dtype:
         raise ArgumentTypeError(f"{name}: has dtype {array.dtype}, but d has {dtype}", name)
@@ -213,6 +213,7 @@ def _fitting(
 
 def _output(out: Any, right: NDArray[Any]) -> NDArray[Any]:
     if not isinstance(out, np.ndarray):
+        on_host("out", out)
         raise ArgumentTypeError(f"out: an array of NumPy is needed, not {type(out).__name__}", "out")
     if out.dtype != right.dtype:
         raise ArgumentTypeError(f"out: has dtype {out.dtype}, but d has {right.dtype}", "out")

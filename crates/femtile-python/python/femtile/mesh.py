@@ -288,7 +288,7 @@ def from_meshio(mesh: Any) -> Mesh:
         raise ArgumentError(f"mesh: cells of type {', '.join(sorted(kinds))}; one kind can be used", "mesh")
     (kind,) = kinds
     tag_key = next((key for key in ("gmsh:physical", "medit:ref") if key in mesh.cell_data), None)
-    tags = [None] * len(mesh.cells) if tag_key is None else mesh.cell_data[tag_key]
+    tags: list[Any] = [None] * len(mesh.cells) if tag_key is None else mesh.cell_data[tag_key]
     pairs = list(zip(mesh.cells, tags, strict=True))
     own = [(block.data, tag) for block, tag in pairs if block.type == kind]
     facets = [(block.data, tag) for block, tag in pairs if block.type == _FACET[kind] and tag is not None]
