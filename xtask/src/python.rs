@@ -83,6 +83,13 @@ pub fn check(checks: &mut Checks, root: &Path) {
     }
 }
 
+/// The check alone; returns true where it passed.
+pub fn report(root: &Path) -> bool {
+    let mut checks = Checks::default();
+    check(&mut checks, root);
+    checks.finish()
+}
+
 /// Returns whether a Python has a module.
 fn can(python: &Path, module: &str) -> bool {
     let mut command = Command::new(python);

@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 
 use crate::arrays::{Parts, array, csr};
 use crate::errors::{Raise, exception};
-use crate::interrupt::{Stop, interruptible};
+use crate::interrupt::{Stop, interruptible, interruptible_from};
 use crate::threads::cpu;
 
 /// The outcome of iterations: number, stop by name and in words, relative residuals of the recurrence and computed afresh,
@@ -88,8 +88,9 @@ impl Solver {
         let b = b.as_slice()?;
         let x = x0.map_or_else(|| Ok(vec![0.0; b.len()]), |x0| x0.as_slice().map(<[f64]>::to_vec))?;
         let stop = Stop::default();
-        let solved =
-            interruptible(py, &stop, || self.with(|solver| solver.solve_within(limits, x, b, &mut &stop)))?;
+        let solved = interruptible_from(py, b.len(), &stop, || {
+            self.with(|solver| solver.solve_within(limits, x, b, &mut &stop))
+        })?;
         let solved = solved.ok_or_else(|| lost(py))?.map_err(|error| error.raise(py))?;
         Ok((array(py, solved.x), outcome(solved.outcome)))
     }

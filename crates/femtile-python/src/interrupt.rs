@@ -32,6 +32,24 @@ impl Progress for &Stop {
     }
 }
 
+/// Unknowns up to which a solve is over before anybody could interrupt it, so that a thread of its own would cost more.
+const SHORT: usize = 2_000;
+
+/// Runs a solve for `n` unknowns as [`interruptible`] does, or in this thread where it is short.
+pub fn interruptible_from<R: Send>(
+    py: Python<'_>,
+    n: usize,
+    stop: &Stop,
+    work: impl FnOnce() -> R + Send,
+) -> PyResult<R> {
+    if n > SHORT {
+        return interruptible(py, stop, work);
+    }
+    let result = py.detach(work);
+    py.check_signals()?;
+    Ok(result)
+}
+
 /// Runs `work` in a thread of its own, without the lock of Python, while this one handles signals; an exception of a
 /// handler asks for a stop, and is raised when the work has ended.
 pub fn interruptible<R: Send>(py: Python<'_>, stop: &Stop, work: impl FnOnce() -> R + Send) -> PyResult<R> {
