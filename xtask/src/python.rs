@@ -29,13 +29,13 @@ pub fn check(checks: &mut Checks, root: &Path) {
         command.args(["-m", name]).args(arguments);
         command
     };
-    // The profile of the tests, whose libraries are built already.
+    // With the settings of the tests, whose libraries are built already; by the name `test` cargo would build a test.
     let manifest = format!("{PACKAGE}/Cargo.toml");
     let folder = wheels.to_string_lossy();
     let build = [
         "build",
         "--profile",
-        "test",
+        "dev",
         "--manifest-path",
         &manifest,
         "--out",
