@@ -131,7 +131,8 @@ impl Monitor for &Watch {
     }
 }
 
-/// Solves A x = b by "cg" or "gmres"; A is a [`Matrix`] or a function, M none, a [`Solver`] or a function.
+/// Solves A x = b by "cg" or "gmres"; A is a [`Matrix`] or a function, M none, a [`Solver`] or a function. The limits are
+/// tolerance, iterations and directions before a restart, then the number of threads.
 #[pyfunction]
 pub fn krylov<'py>(
     py: Python<'py>,
@@ -139,12 +140,11 @@ pub fn krylov<'py>(
     operators: (Bound<'py, PyAny>, Option<Bound<'py, PyAny>>),
     b: PyReadonlyArray1<'py, f64>,
     x0: PyReadonlyArray1<'py, f64>,
-    limits: (f64, usize, usize),
+    limits: (f64, usize, usize, usize),
     callback: Option<Py<PyAny>>,
-    threads: usize,
 ) -> PyResult<(Bound<'py, PyArray1<f64>>, Outcome)> {
     let (a, m) = operators;
-    let (tolerance, max_iterations, restart) = limits;
+    let (tolerance, max_iterations, restart, threads) = limits;
     let cpu = &cpu(py, threads)?;
     let watch = &Watch { callback, ..Watch::default() };
     let n = b.as_slice()?.len();

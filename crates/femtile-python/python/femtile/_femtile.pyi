@@ -71,9 +71,8 @@ def krylov(
     operators: tuple[Any, Any],
     b: _Vector,
     x0: _Vector,
-    limits: tuple[float, int, int],
+    limits: tuple[float, int, int, int],
     callback: Callable[[float], object] | None,
-    threads: int,
 ) -> tuple[_Vector, _Outcome]: ...
 def solve_tridiagonal(
     bands: list[NDArray[Any]],

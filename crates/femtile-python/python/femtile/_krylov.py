@@ -154,7 +154,7 @@ def _solve(
         return np.zeros(n), 0
     steps = per_row * n if maxiter is None else maxiter
     of_m = None if M is None else _preconditioner(M, n)
-    found, raw = krylov(method, (operator, of_m), b, x, (tolerance, steps * restart, restart), callback, threads)
+    found, raw = krylov(method, (operator, of_m), b, x, (tolerance, steps * restart, restart, threads), callback)
     outcome = Outcome(*raw)
     if outcome.has_converged:
         return found, 0
