@@ -89,7 +89,7 @@ mod tests {
     use super::*;
     use crate::{Silent, run};
 
-    #[derive(Default)]
+    #[derive(Debug, Default)]
     struct Kept {
         times: Mutex<Vec<f64>>,
         end: Mutex<Option<SolutionData>>,
