@@ -3,6 +3,7 @@
 mod cite;
 mod documents;
 mod kernels;
+mod python;
 mod step;
 mod validate;
 
@@ -12,7 +13,7 @@ use std::process::ExitCode;
 /// A command of `cargo xtask`: its name, what it does, and the function that says whether it went well.
 type Task = (&'static str, &'static str, fn(&Path) -> bool);
 
-const TASKS: [Task; 5] = [
+const TASKS: [Task; 6] = [
     (
         "validate",
         "format, lints, tests on every SIMD path, documentation, licences, citations",
@@ -21,6 +22,7 @@ const TASKS: [Task; 5] = [
     ("cite", "every cited key exists in references.bib", cite::report),
     ("kernels", "GPU kernels compile for sm_80 and sm_90 without spills", kernels::some),
     ("kernels --all", "the same for every kernel that a solve may ask for", kernels::all),
+    ("python", "the Python package: its wheel, tests and types", python::report),
     ("documents", "the commands and links in the documents are sound", documents::report),
 ];
 

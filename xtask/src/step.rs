@@ -85,6 +85,17 @@ impl Checks {
         })
     }
 
+    /// Runs a program; returns whether it went well.
+    pub fn program(&mut self, name: &str, command: Command) -> bool {
+        let mut ok = false;
+        self.step(name, |checks| {
+            println!("{command:?}");
+            ok = checks.command(command);
+            ok
+        });
+        ok
+    }
+
     /// Runs a program that the tests have built; what its lines say after `SKIPPED:` is kept.
     pub fn built(&mut self, name: &str, root: &Path, program: &str) {
         self.step(name, |checks| checks.command(built(root, program)));

@@ -9,6 +9,7 @@ mod check;
 mod checked_mesh;
 mod diffusion;
 mod early;
+mod embedding;
 mod error;
 pub mod file;
 mod file_names;
@@ -35,8 +36,11 @@ mod verify;
 mod wording;
 
 pub use ahead::gpu_programs;
+pub use embedding::{Embedding, Receiver};
 pub use error::CaseError;
-pub use femtile_solve::{Key, Progress, Silent, SolveError, SolvedSystem, Stage, check_tolerance};
+pub use femtile_solve::{
+    Key, Progress, Silent, SolutionData, SolveError, SolvedSystem, Stage, check_tolerance,
+};
 pub use file::schema;
 pub use load::Case;
 pub use mesh_source::{generate, refined};

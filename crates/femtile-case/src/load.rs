@@ -7,7 +7,7 @@ use crate::file::CaseFile;
 use crate::place::{has_key, inside_quotes, line_of, span_of};
 use crate::renamed::{old_path, renew};
 use crate::wording::{Refusal, in_words, refusal};
-use crate::{CaseError, Override};
+use crate::{CaseError, Embedding, Override};
 
 /// A case file: its content, and its text for messages that point into it.
 #[derive(Debug, Clone)]
@@ -24,6 +24,8 @@ pub struct Case {
     warnings: Vec<String>,
     /// Matrix formats that tuning has found on this machine.
     pub remembered: Vec<Remembered>,
+    /// Connections to the program that runs the case.
+    pub embedding: Embedding,
 }
 
 impl Case {
@@ -58,12 +60,20 @@ impl Case {
     /// # Errors
     /// As [`Case::parse`]; [`CaseError::Option`] for a wrong override.
     pub fn parse_with(path: &Path, text: String, overrides: Vec<Override>) -> Result<Self, CaseError> {
+        Self::parse_embedded(path, text, overrides, Embedding::default())
+    }
+
+    /// Parses the text of a case file without [`Case::check`].
+    pub(crate) fn parse_unchecked(
+        path: &Path,
+        text: String,
+        overrides: Vec<Override>,
+    ) -> Result<Self, CaseError> {
         match content(&text, &overrides)? {
             Ok((file, warnings)) => {
                 let (path, remembered) = (path.into(), Vec::new());
-                let case = Self { file, path, text, overrides, warnings, remembered };
-                case.check()?;
-                Ok(case)
+                let embedding = Embedding::default();
+                Ok(Self { file, path, text, overrides, warnings, remembered, embedding })
             }
             Err(error) => {
                 let Refusal { key, span, message } = refusal(&text, &error);

@@ -28,7 +28,7 @@ pub(crate) fn mesh_of(
         0 => memory::check(case, counts, has_gpu, place),
         _ => memory::check(case, counts, has_gpu, &["mesh".into(), "refine".into()]),
     };
-    let mut mesh = match (&section.file, &section.generate) {
+    let mesh = match (&section.file, &section.generate) {
         (Some(file), _) => {
             let mesh = io::read(&case.folder().join(file))?;
             refuse(Counts::from(&mesh), &["mesh".into(), "file".into()])?;
@@ -45,15 +45,25 @@ pub(crate) fn mesh_of(
             make(is_interrupted).map_err(placed)?
         }
         (None, None) => {
+            if let Some(mesh) = &case.embedding.mesh {
+                refuse(Counts::from(mesh.as_ref()), &["mesh".into()])?;
+                return scaled(case, Mesh::clone(mesh));
+            }
             return Err(case.wrong(&["mesh".into()], "give exactly one of `file` and `generate`"));
         }
     };
-    if section.scale != 1.0 {
+    scaled(case, mesh)
+}
+
+/// Multiplies the coordinates of a mesh by the factor of the case.
+fn scaled(case: &Case, mut mesh: Mesh) -> Result<Mesh, CaseError> {
+    let scale = case.file.mesh.scale;
+    if scale != 1.0 {
         let placed = |error| match error {
             MeshError::Invalid { field, message } => case.wrong(&["mesh".into(), field.into()], message),
             other => other.into(),
         };
-        mesh.scale(section.scale).map_err(placed)?;
+        mesh.scale(scale).map_err(placed)?;
     }
     Ok(mesh)
 }

@@ -10,6 +10,7 @@ use femtile_device::parallel;
 use femtile_mesh::MeshError;
 use femtile_mesh::io::vtu::WriteOptions;
 use femtile_mesh::io::{FileSum, pvd, write_atomically};
+use femtile_solve::SolutionData;
 use femtile_time::implicit::CheckpointError;
 
 use crate::file::{Times, WriteErrorName};
@@ -66,6 +67,9 @@ impl<'a> Series<'a> {
         let goes_on = case.file.time.as_ref().is_some_and(|time| time.on_write_error == WriteErrorName::GoOn);
         let failures = (0, String::new());
         let mut series = Self { case, folder, moments, times, frames, table, goes_on, failures, names, rows };
+        if !case.embedding.writes_files {
+            return Ok(series);
+        }
         let io = |path: PathBuf| move |source| CaseError::Io { path, action: "write", source };
         if series.moments.iter().any(|moment| moment.frame.is_some()) {
             let frames = series.folder.join(FRAMES);
@@ -121,6 +125,21 @@ impl<'a> Series<'a> {
         })
     }
 
+    /// Passes on the frame of the moment with a number, where somebody takes it.
+    ///
+    /// # Errors
+    /// Those of `data`.
+    pub fn deliver<E>(
+        &self,
+        (moment, time): (usize, f64),
+        data: impl FnOnce() -> Result<SolutionData, E>,
+    ) -> Result<(), E> {
+        if let (Some(_), Some(receiver)) = (self.moments[moment].frame, &self.case.embedding.receiver) {
+            receiver.frame(time, data()?);
+        }
+        Ok(())
+    }
+
     /// Writes what belongs to the moment with a number: `frame` writes a file for ParaView, `values` returns those of the
     /// table.
     ///
@@ -133,7 +152,7 @@ impl<'a> Series<'a> {
         values: impl FnOnce(&[String]) -> Result<Vec<f64>, E>,
     ) -> Result<(), E> {
         let Moment { frame: number, is_trace, .. } = self.moments[moment];
-        if let Some(number) = number {
+        if let Some(number) = number.filter(|_| self.case.embedding.writes_files) {
             let written = self.write_frame((number, time), frame);
             self.pass_over(written)?;
         }
@@ -154,6 +173,9 @@ impl<'a> Series<'a> {
         &mut self,
         write: impl FnOnce(&mut dyn Write) -> Result<(), CheckpointError>,
     ) -> Result<(), MeshError> {
+        if !self.case.embedding.writes_files {
+            return Ok(());
+        }
         let io = |error: CheckpointError| match error {
             CheckpointError::Io(error) => error,
             other => std::io::Error::other(other.to_string()),

@@ -28,7 +28,7 @@ pub(crate) fn run(
     warnings.extend_from_slice(&checked.warnings);
     warnings.extend(overlap::warnings_of_regions(case, &case.tag_regions(&mut mesh)?));
     // With few threads, what is done beside the file would have to wait for it.
-    let is_beside = opening.is_some() || cpu.threads() >= MANY_THREADS;
+    let is_beside = case.embedding.writes_files && (opening.is_some() || cpu.threads() >= MANY_THREADS);
     let discretization = case.problem((&mesh, &checked.boundary))?.discretize()?;
     let file = discretization.file();
     let ((solution, functionals), early) = early::beside(case, &file, is_beside, || {
@@ -46,6 +46,7 @@ pub(crate) fn run(
     let fields = stages.interruptible(|stop| solution.fields_interruptible(case.field_config(), stop));
     stages.go_on()?;
     warnings.extend_from_slice(fields.left_out());
+    case.deliver(|| solution.data(&fields))?;
     let mut report = Report::of_solution(case, &checked, &solution, (numbers, warnings))?;
     // The estimate compares gradients, which the energy norm of a projection (σ = 0) does not contain.
     let is_projection = solution.discretization().form(0).sigma.as_constant() == Some(0.0);

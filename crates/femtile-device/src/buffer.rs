@@ -262,6 +262,13 @@ impl<T: Element, D: Device> Buffer<T, D> {
     }
 }
 
+impl<T: Element> Buffer<T, crate::Cpu> {
+    /// A buffer around an array of the host.
+    pub(crate) fn of_array(device: &crate::Cpu, memory: crate::cpu::HostArray<T>) -> Self {
+        Self { len: memory.len(), memory, device: device.clone() }
+    }
+}
+
 impl<T: Element, D: HostDevice> Buffer<T, D> {
     /// The values, in place.
     pub fn as_slice(&self) -> &[T] {

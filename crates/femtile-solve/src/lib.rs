@@ -10,6 +10,7 @@ mod check;
 mod coefficient;
 mod component;
 mod config;
+mod data;
 mod device;
 mod discretization;
 mod error;
@@ -22,6 +23,7 @@ pub mod memory;
 mod method;
 mod nodes;
 mod nonlinear;
+mod of_matrix;
 mod output;
 mod overlap;
 mod preconditioner;
@@ -46,13 +48,14 @@ pub use config::{
     AmgGraph, AmgOptions, DeviceChoice, GmgOptions, GmgStart, LevelPrecision, MatrixFormat, Method,
     OperatorKind, PmgOptions, PreconditionerConfig, Remembered, SolverConfig, check_tolerance,
 };
+pub use data::SolutionData;
 pub use device::{Choice, Chosen};
 pub use discretization::{Discretization, WeakForm};
 pub use error::SolveError;
 pub use fibres::Sheets;
 pub use fields::{FieldConfig, Fields};
 pub use from_mesh::amg_from_mesh;
-pub use matrix::{LinearSolution, LinearSolver};
+pub use matrix::{LinearSolution, LinearSolver, SolveLimits};
 pub use method::SolveDevice;
 pub use nodes::Nodes;
 pub use nonlinear::{MassMatrix, NonlinearConfig, NonlinearMethod, NonlinearReport};

@@ -1,11 +1,10 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::time::Duration;
 
-use femtile_amg::Amg;
 use femtile_device::{Buffer, Cpu, Cuda, Device};
 use femtile_linalg::krylov::Stop;
 use femtile_linalg::krylov::cg::CgOutcome;
-use femtile_linalg::precondition::Diagonal;
-use femtile_linalg::{LinalgError, LinearOperator, Preconditioner};
+use femtile_linalg::{LinalgError, LinearOperator};
 use femtile_sparse::csr::{Csr, Offsets};
 use femtile_sparse::{Format, ProductMatrix, StoredMatrix};
 
@@ -14,10 +13,11 @@ use crate::check::graph_error;
 use crate::device::Chosen;
 use crate::format::product_matrix;
 use crate::method::{SolveDevice, iterate};
-use crate::preconditioner::{Level, f64_in_place_of_f32, levels_of};
+use crate::of_matrix::OfMatrix;
+use crate::preconditioner::Level;
 use crate::{
-    AmgOptions, DeviceChoice, LevelPrecision, Method, PreconditionerConfig, Progress, Silent, SolveError,
-    SolverConfig, Stage, Stages,
+    AmgOptions, DeviceChoice, Method, PreconditionerConfig, Progress, Silent, SolveError, SolverConfig,
+    Stage, Stages,
 };
 
 /// A solver for a symmetric positive definite matrix, set up once for many right sides.
@@ -46,6 +46,7 @@ pub struct LinearSolver {
     config: SolverConfig,
     device_reason: String,
     warnings: Vec<String>,
+    /// The entries of all vectors row by row, as multigrid takes them.
     near_nullspace: Option<Vec<f64>>,
     /// A hash of the pattern.
     pattern: u64,
@@ -56,6 +57,17 @@ pub struct LinearSolver {
 enum On {
     Cpu(OnDevice<Cpu>),
     Cuda(OnDevice<Cuda>),
+}
+
+/// Limits of one solve: it ends when it meets the tolerance, or has no iterations or time left.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SolveLimits {
+    /// As [`SolverConfig::tolerance`].
+    pub tolerance: f64,
+    /// As [`SolverConfig::max_iterations`].
+    pub max_iterations: usize,
+    /// As [`SolverConfig::time_limit`].
+    pub time_limit: Option<Duration>,
 }
 
 /// The solution of a linear system.
@@ -116,6 +128,8 @@ impl LinearSolver {
         if config.preconditioner.needs_graph_of_mesh() {
             return Err(graph_error("a matrix comes without a mesh: use \"matrix\"".into()));
         }
+        let near_nullspace = near_nullspace.map(|vectors| by_rows(vectors, a.n_rows()));
+        let near_nullspace = near_nullspace.as_deref();
         let cpu = Cpu::new(config.threads)?;
         let opened = config.device.open()?;
         let choice = config.device.choose(opened, a.n_rows(), cpu.threads());
@@ -164,13 +178,50 @@ impl LinearSolver {
         b: &[f64],
         progress: &mut dyn Progress,
     ) -> Result<LinearSolution, SolveError> {
+        self.solve_as(&self.config, x, b, progress)
+    }
+
+    /// Solves as [`LinearSolver::solve_from`], with limits in place of those that the solver was set up with.
+    ///
+    /// # Errors
+    /// As [`LinearSolver::solve`]; [`SolveError::Setting`] for a tolerance that is none.
+    pub fn solve_within(
+        &self,
+        limits: SolveLimits,
+        x: Vec<f64>,
+        b: &[f64],
+        progress: &mut dyn Progress,
+    ) -> Result<LinearSolution, SolveError> {
+        let SolveLimits { tolerance, max_iterations, time_limit } = limits;
+        let config = SolverConfig { tolerance, max_iterations, time_limit, ..self.config.clone() };
+        config.check()?;
+        self.solve_as(&config, x, b, progress)
+    }
+
+    /// Applies the preconditioner: $z = M^{-1} r$.
+    ///
+    /// # Errors
+    /// [`SolveError::Linalg`] where the length of `r` is not that of a row.
+    pub fn precondition(&self, r: &[f64]) -> Result<Vec<f64>, SolveError> {
+        match &self.on {
+            On::Cpu(on) => self.cpu.install(|| on.precondition(r)),
+            On::Cuda(on) => on.precondition(r),
+        }
+    }
+
+    fn solve_as(
+        &self,
+        config: &SolverConfig,
+        x: Vec<f64>,
+        b: &[f64],
+        progress: &mut dyn Progress,
+    ) -> Result<LinearSolution, SolveError> {
         for (field, vector) in [("b", b), ("x", &x)] {
             if let Some((i, value)) = vector.iter().enumerate().find(|(_, value)| !value.is_finite()) {
                 let message = format!("entry {i} (counted from 0) is {value}");
                 return Err(LinalgError::Setting { field, message }.into());
             }
         }
-        let config = &self.config;
         match &self.on {
             On::Cpu(on) => self.cpu.install(|| on.solve(config, x, b, progress)),
             On::Cuda(on) => on.solve(config, x, b, progress),
@@ -252,86 +303,25 @@ fn pattern_of(a: &Csr<f64, Cpu>) -> u64 {
     hasher.finish()
 }
 
+/// Returns the entries of vectors of `n` entries, one after the other, row by row; others as they are.
+fn by_rows(vectors: &[f64], n: usize) -> Vec<f64> {
+    if n == 0 || !vectors.len().is_multiple_of(n) {
+        return vectors.to_vec();
+    }
+    (0..n).flat_map(|row| vectors.iter().skip(row).step_by(n).copied()).collect()
+}
+
+/// Returns the Euclidean norm, without overflow.
+fn norm(v: &[f64]) -> f64 {
+    let largest = v.iter().fold(0.0_f64, |most, x| most.max(x.abs()));
+    if largest == 0.0 { 0.0 } else { largest * v.iter().map(|x| (x / largest).powi(2)).sum::<f64>().sqrt() }
+}
+
 /// A matrix and its preconditioner on a device.
 struct OnDevice<D: SolveDevice> {
     matrix: ProductMatrix<f64, D>,
     format_reason: String,
     preconditioner: OfMatrix<D>,
-}
-
-/// A preconditioner that takes over other values.
-enum OfMatrix<D: SolveDevice> {
-    Diagonal(Diagonal<f64, D>, bool),
-    F32(Box<Amg<f32, D>>),
-    F64(Box<Amg<f64, D>>),
-}
-
-impl<D: SolveDevice> OfMatrix<D> {
-    fn new(
-        matrix: &mut Csr<f64, D>,
-        near_nullspace: Option<&[f64]>,
-        config: &PreconditionerConfig,
-        warnings: &mut Vec<String>,
-    ) -> Result<Self, SolveError> {
-        Ok(match config {
-            PreconditionerConfig::None => {
-                let device = matrix.values().device().clone();
-                Self::Diagonal(Diagonal::identity(&device, matrix.n_rows())?, true)
-            }
-            PreconditionerConfig::Amg(AmgOptions { config, precision, .. }) => {
-                if *precision == LevelPrecision::F32 {
-                    match Amg::with_memory_limit(matrix, near_nullspace, config) {
-                        Err(error) if error.is_of_precision() => {
-                            warnings.push(f64_in_place_of_f32(&error));
-                        }
-                        made => return Ok(Self::F32(Box::new(made?))),
-                    }
-                }
-                Self::F64(Box::new(Amg::with_memory_limit(matrix, near_nullspace, config)?))
-            }
-            // Multigrid on cells was refused.
-            _ => Self::Diagonal(Diagonal::new(matrix)?, false),
-        })
-    }
-
-    fn as_dyn(&self) -> &dyn Preconditioner<f64, D> {
-        match self {
-            Self::Diagonal(diagonal, _) => diagonal,
-            Self::F32(amg) => amg.as_ref(),
-            Self::F64(amg) => amg.as_ref(),
-        }
-    }
-
-    fn levels(&self) -> Vec<Level> {
-        match self {
-            Self::Diagonal(..) => Vec::new(),
-            Self::F32(amg) => levels_of(amg.hierarchy()),
-            Self::F64(amg) => levels_of(amg.hierarchy()),
-        }
-    }
-
-    /// Replaces the values; levels in f32 become f64 if they fail with these values.
-    fn refill(
-        &mut self,
-        a: &Csr<f64, D>,
-        near_nullspace: Option<&[f64]>,
-        warnings: &mut Vec<String>,
-    ) -> Result<(), SolveError> {
-        match self {
-            Self::Diagonal(_, true) => {}
-            Self::Diagonal(diagonal, false) => *diagonal = Diagonal::new(a)?,
-            Self::F32(amg) => match amg.refill(a, near_nullspace) {
-                Err(error) if error.is_of_precision() => {
-                    let amg = Amg::new(a, near_nullspace, amg.hierarchy().config())?;
-                    warnings.push(f64_in_place_of_f32(&error));
-                    *self = Self::F64(Box::new(amg));
-                }
-                refilled => refilled?,
-            },
-            Self::F64(amg) => amg.refill(a, near_nullspace)?,
-        }
-        Ok(())
-    }
 }
 
 impl<D: SolveDevice> OnDevice<D> {
@@ -362,6 +352,15 @@ impl<D: SolveDevice> OnDevice<D> {
         stages.begin(Stage::Solve)?;
         let outcome = iterate(config, &mut x, parts, &b, stages)?;
         Ok(LinearSolution { x: x.to_host()?, outcome })
+    }
+
+    fn precondition(&self, r: &[f64]) -> Result<Vec<f64>, SolveError> {
+        let device = self.matrix.device();
+        let (mut z, r_norm) = (Buffer::zeros(device, r.len())?, norm(r));
+        let preconditioner = self.preconditioner.as_dyn();
+        preconditioner.set_residual_norm(r_norm);
+        preconditioner.apply(&mut z, &Buffer::from_host(device, r)?)?;
+        Ok(z.to_host()?)
     }
 
     fn refill(
@@ -413,5 +412,34 @@ mod tests {
         let solution = solver.solve(&[1.0; 15]).unwrap();
         assert!(solution.has_converged());
         assert!((solution.x[1] - 5.0).abs() < 1e-5, "{}", solution.x[1]);
+    }
+
+    #[test]
+    fn limits_of_one_solve_leave_those_of_the_solver_as_they_are() {
+        let config = SolverConfig {
+            device: DeviceChoice::Cpu,
+            preconditioner: PreconditionerConfig::Jacobi,
+            ..SolverConfig::default()
+        };
+        let solver = LinearSolver::new(&stacks(9, 2.0), &config).unwrap();
+        let limits = SolveLimits { tolerance: 1e-3, max_iterations: 2, time_limit: None };
+        let short = solver.solve_within(limits, vec![0.0; 27], &[1.0; 27], &mut Silent).unwrap();
+        assert_eq!((short.outcome.iterations, short.outcome.stop), (2, Stop::MaxIterations));
+        assert!(solver.solve(&[1.0; 27]).unwrap().has_converged());
+        let wrong = SolveLimits { tolerance: 2.0, ..limits };
+        assert!(solver.solve_within(wrong, vec![0.0; 27], &[1.0; 27], &mut Silent).is_err());
+    }
+
+    #[test]
+    fn the_preconditioner_is_applied_alike_at_any_scale() {
+        let config = SolverConfig { device: DeviceChoice::Cpu, ..SolverConfig::default() };
+        let solver = LinearSolver::new(&stacks(5, 2.0), &config).unwrap();
+        let z = solver.precondition(&[1.0; 15]).unwrap();
+        let large = solver.precondition(&[1e200; 15]).unwrap();
+        for (z, large) in z.iter().zip(large) {
+            assert!((large / 1e200 - z).abs() < 1e-5 * z.abs(), "{z} {large}");
+        }
+        assert!(solver.precondition(&[0.0; 15]).unwrap().iter().all(|z| *z == 0.0));
+        assert!(solver.precondition(&[1.0; 14]).is_err());
     }
 }

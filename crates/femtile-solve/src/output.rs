@@ -79,16 +79,16 @@ pub(crate) fn finish_vtu(
 }
 
 /// The order of the cells of a file: that of the solution or of the mesh, whichever is higher.
-fn order_of(space: &TensorSpace<'_>) -> usize {
+pub(crate) fn order_of(space: &TensorSpace<'_>) -> usize {
     space.degree().max(space.mesh().curved.as_ref().map_or(1, |curved| curved.order))
 }
 
-fn even_points<'a>(space: &'a TensorSpace<'a>) -> Result<EvenPoints<'a>, SolveError> {
+pub(crate) fn even_points<'a>(space: &'a TensorSpace<'a>) -> Result<EvenPoints<'a>, SolveError> {
     Ok(EvenPoints::new(space, order_of(space))?)
 }
 
 /// The values of all components at the points of a file, as one field.
-fn at_points(even: &EvenPoints<'_>, components: &[Vec<f64>]) -> Result<Field, SolveError> {
+pub(crate) fn at_points(even: &EvenPoints<'_>, components: &[Vec<f64>]) -> Result<Field, SolveError> {
     let values = components.iter().map(|u| even.values(u)).collect::<Result<Vec<_>, _>>()?;
     Ok(Field { n_components: components.len(), values: interleaved(values) })
 }
@@ -105,7 +105,7 @@ fn cell_data<'a>(mesh: &'a Mesh, tags: &'a Field) -> Vec<(&'a str, &'a Field)> {
 }
 
 /// A copy of the values at nodes, made by all threads: fresh memory costs more than the copy.
-fn scalar(values: &[f64]) -> Field {
+pub(crate) fn scalar(values: &[f64]) -> Field {
     Field { n_components: 1, values: parallel::map(values.len(), 1 << 14, |i| values[i]) }
 }
 

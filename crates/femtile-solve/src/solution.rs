@@ -11,6 +11,7 @@ use femtile_mesh::io::FileSum;
 use femtile_mesh::io::vtu::{BegunFile, WriteOptions};
 
 use crate::component::Component;
+use crate::data::SolutionData;
 use crate::discretization::Discretization;
 use crate::fields::{self, FieldConfig, Fields};
 use crate::method::SolveDevice;
@@ -294,6 +295,14 @@ impl<'m> Solution<'m> {
     /// Returns the keys of the papers behind the methods used, as in `references.bib`.
     pub fn citations(&self) -> &[&'static str] {
         &self.finished.citations
+    }
+
+    /// Returns the mesh with its fields, u and further fields in memory, as [`Solution::write_vtu`] writes them.
+    ///
+    /// # Errors
+    /// As [`Solution::values_at`].
+    pub fn data(&self, fields: &Fields) -> Result<SolutionData, SolveError> {
+        SolutionData::of_components(&self.discretization, &self.finished.components, fields)
     }
 
     /// Writes the mesh with its tags and fields, and u, for ParaView; the file appears when it is complete.

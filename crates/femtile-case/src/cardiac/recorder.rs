@@ -2,7 +2,8 @@
 
 use femtile_cardiac::CardiacError;
 use femtile_cardiac::monodomain::{Checkpoint, Frame, Observer};
-use femtile_solve::Discretization;
+use femtile_mesh::Field;
+use femtile_solve::{Discretization, SolutionData};
 
 use crate::functional::Prepared;
 use crate::series::Series;
@@ -17,6 +18,10 @@ pub(super) struct Recorder<'a> {
 impl Observer for Recorder<'_> {
     fn frame(&mut self, frame: &Frame<'_>) -> Result<(), CardiacError> {
         let (functionals, problem) = (self.functionals, self.of_potential);
+        self.series.deliver((frame.number, frame.time), || {
+            let potential = Field { n_components: 1, values: frame.potential.clone() };
+            Ok::<_, CardiacError>(SolutionData::at_nodes(frame.mesh, [("V".into(), potential)], []))
+        })?;
         let write = |path: &std::path::Path, options| Ok(frame.write_vtu(path, options)?);
         self.series.record((frame.number, frame.time), write, |names| {
             let numbers = functionals.numbers(&[problem.component(&frame.potential)], Some(frame.time))?;

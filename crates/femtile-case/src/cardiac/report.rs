@@ -9,7 +9,7 @@ use femtile_mesh::check::CheckReport;
 use femtile_mesh::io::FileSum;
 use femtile_mesh::io::vtu::{WriteOptions, write_with};
 use femtile_mesh::{Field, Mesh};
-use femtile_solve::{Discretization, Stages};
+use femtile_solve::{Discretization, SolutionData, Stages};
 
 use super::settings;
 use crate::file::FieldOfRun;
@@ -55,10 +55,15 @@ pub(super) fn finish(
         citations: problem.citations().into_iter().map(String::from).collect(),
         version: env!("CARGO_PKG_VERSION").into(),
     };
+    case.deliver(|| {
+        let named = |fields: Named| fields.into_iter().map(|(name, field)| (String::from(name), field));
+        let (nodal, cells) = maps(mesh, (&fields, &solution));
+        Ok(SolutionData::at_nodes(mesh, named(nodal), named(cells)))
+    })?;
     write_results(case, report, stages, None, |staging| {
         let sum = if case.file.output.vtu.is_written() {
             let path = staging.path(MESH_SOLUTION);
-            write_maps(&path, mesh, (&fields, &solution), vtu_options(case, true))?
+            write_maps(&path, mesh, &maps(mesh, (&fields, &solution)), vtu_options(case, true))?
         } else {
             None
         };
@@ -105,13 +110,14 @@ fn evaluate(
     Ok((numbers, lines))
 }
 
-/// Writes the potential at the end and the maps of the run, for ParaView.
-fn write_maps(
-    path: &std::path::Path,
+/// Fields at nodes or cells by name.
+type Named = Vec<(&'static str, Field)>;
+
+/// Returns the potential at the end and the maps of the run: fields at nodes and of cells.
+fn maps(
     mesh: &Mesh,
     (fields, solution): (&BTreeMap<FieldOfRun, &[f64]>, &MonodomainSolution),
-    options: WriteOptions,
-) -> Result<Option<FileSum>, CaseError> {
+) -> (Named, Named) {
     let scalar = |values: &[f64]| Field { n_components: 1, values: values.to_vec() };
     let mut nodal = vec![("V", scalar(&solution.potential))];
     for (field, values) in fields {
@@ -123,9 +129,21 @@ fn write_maps(
         nodal.push((name, scalar(values)));
     }
     let velocity = conduction_velocity(mesh, &solution.activation.first);
-    let cells = [("conduction_velocity", &Field { n_components: 1, values: velocity })];
-    let nodal: Vec<(&str, &Field)> = nodal.iter().map(|(name, field)| (*name, field)).collect();
-    Ok(write_with(path, mesh, &nodal, &cells, options)?)
+    (nodal, vec![("conduction_velocity", Field { n_components: 1, values: velocity })])
+}
+
+/// Writes the maps of a run, for ParaView.
+fn write_maps(
+    path: &std::path::Path,
+    mesh: &Mesh,
+    (nodal, cells): &(Named, Named),
+    options: WriteOptions,
+) -> Result<Option<FileSum>, CaseError> {
+    Ok(write_with(path, mesh, &lent(nodal), &lent(cells), options)?)
+}
+
+fn lent(fields: &Named) -> Vec<(&str, &Field)> {
+    fields.iter().map(|(name, field)| (*name, field)).collect()
 }
 
 fn solve_report(solution: &MonodomainSolution) -> SolveReport {

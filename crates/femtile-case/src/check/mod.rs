@@ -40,7 +40,11 @@ fn sections(case: &Case) -> Result<(), CaseError> {
 /// Checks `[mesh]`.
 fn mesh(case: &Case) -> Result<(), CaseError> {
     let mesh = &case.file.mesh;
-    if mesh.file.is_some() == mesh.generate.is_some() {
+    if case.embedding.mesh.is_some() && (mesh.file.is_some() || mesh.generate.is_some()) {
+        let message = "a mesh is given beside the case: leave out `file` and `generate`, or that mesh";
+        return Err(case.wrong(&["mesh".into()], message));
+    }
+    if case.embedding.mesh.is_none() && mesh.file.is_some() == mesh.generate.is_some() {
         return Err(case.wrong(&["mesh".into()], "give exactly one of `file` and `generate`"));
     }
     if mesh.file.is_some() && mesh.check == Some(CheckName::Generated) {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use femtile_linalg::krylov::Stop;
 use femtile_mesh::io::vti;
-use femtile_solve::{Stage, Stages};
+use femtile_solve::{SolutionData, Stage, Stages};
 use femtile_time::adi::{AdiOutcome, AdiStop, Grid};
 
 use super::advance::Advanced;
@@ -65,6 +65,7 @@ pub(super) fn finish(
         citations: citations(prepared),
         version: env!("CARGO_PKG_VERSION").into(),
     };
+    case.deliver(|| Ok(SolutionData::on_grid(grid.nodes(), grid.lower(), grid.spacing(), "u", u.clone())))?;
     write_results(case, report, stages, None, |staging| {
         let image = vti::Image { nodes: grid.nodes(), origin: grid.lower(), spacing: grid.spacing() };
         if case.file.output.vtu.is_written() {

@@ -57,6 +57,7 @@ fn finish(
     let solution = done.into_end();
     warnings.extend_from_slice(solution.warnings());
     let Evaluated { numbers, lines, citations } = functionals.evaluate_at(&solution, Some(outcome.time))?;
+    case.deliver(|| solution.data(&femtile_solve::Fields::default()))?;
     let (files, missing) = series.finish()?;
     warnings.extend(missing);
     let mut report = Report::of_solution(case, checked, &solution, (numbers, warnings))?;

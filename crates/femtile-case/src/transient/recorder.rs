@@ -15,6 +15,7 @@ pub(super) struct Recorder<'a> {
 impl Observer for Recorder<'_> {
     fn frame(&mut self, frame: &Frame<'_>) -> Result<(), SolveError> {
         let (moment, functionals) = ((frame.number(), frame.time()), self.functionals);
+        self.series.deliver(moment, || frame.data())?;
         let write = |path: &std::path::Path, options| frame.write_vtu(path, options);
         self.series.record(moment, write, |names| {
             let numbers = functionals.numbers(&[frame.component()], Some(frame.time()))?;

@@ -9,6 +9,7 @@
 //! | [`vector::Vector`] | what pulp lacks: transposes of squares, stores past the cache, pivot masks |
 
 mod arithmetic;
+mod array;
 mod bandwidth;
 mod memory;
 pub mod parallel;
@@ -23,6 +24,7 @@ use std::sync::Arc;
 
 use crate::host_memory_device::HostMemoryDevice;
 use crate::{DeviceError, Element};
+pub use array::{Borrowed, BorrowedMut, HostArray};
 pub use bandwidth::Bandwidth;
 pub use memory::{Aligned, LargePages, zeroed_vec};
 pub use parts::{SharedMut, Source};

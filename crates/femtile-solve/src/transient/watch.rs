@@ -14,7 +14,7 @@ use crate::component::Component;
 use crate::discretization::Discretization;
 use crate::output;
 use crate::tensor::OperatorDevice;
-use crate::{Fields, Progress, SolveError};
+use crate::{Fields, Progress, SolutionData, SolveError};
 
 /// Receives what happens in a run; an error ends it.
 pub trait Observer: Send {
@@ -63,6 +63,14 @@ impl Frame<'_> {
     /// Returns the solution with its functionals.
     pub fn component(&self) -> Component<'_> {
         self.problem.component(&self.values[0])
+    }
+
+    /// Returns the mesh and u in memory, as [`Frame::write_vtu`] writes them.
+    ///
+    /// # Errors
+    /// A cell that folds over itself.
+    pub fn data(&self) -> Result<SolutionData, SolveError> {
+        SolutionData::of_components(self.problem, &self.values, &Fields::default())
     }
 
     /// Writes the mesh and u, for ParaView.

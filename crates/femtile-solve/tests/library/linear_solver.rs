@@ -230,3 +230,24 @@ fn a_matrix_has_no_mesh_that_aggregates_could_follow() {
     let said = solver.err().expect("refused").to_string();
     assert!(said.contains("solver.amg.graph") && said.contains("\"matrix\""), "{said}");
 }
+
+/// Two grids whose rows alternate, and what is nearly in their null spaces, one vector after the other.
+#[test]
+fn several_vectors_of_a_near_nullspace_follow_one_another() {
+    let n = 40;
+    let d = |i: usize| 1.0 + 0.9 * (7.0 * i as f64).sin();
+    let one = scaled_grid(n, d);
+    let entries = (0..2 * n * n)
+        .flat_map(|row| one.row(row / 2).map(move |(column, value)| (row, 2 * column + row % 2, value)));
+    let a = symmetric(2 * n * n, entries.filter(|(row, column, _)| column <= row).collect::<Vec<_>>());
+    let of = |part: usize| (0..2 * n * n).map(move |i| if i % 2 == part { 1.0 / d(i / 2) } else { 0.0 });
+    let near: Vec<f64> = of(0).chain(of(1)).collect();
+    let b = right_side(2 * n * n, 2);
+    let PreconditionerConfig::Amg(mut options) = amg(LevelPrecision::F64) else { unreachable!() };
+    options.config.block_size = 2;
+    let config = config(PreconditionerConfig::Amg(options));
+    let without = LinearSolver::new(&a, &config).unwrap().solve(&b).unwrap();
+    let with = LinearSolver::with_near_nullspace(&a, &near, &config).unwrap().solve(&b).unwrap();
+    let [few, many] = [&with, &without].map(|solution| solution.outcome.iterations);
+    assert!(with.has_converged() && 3 * few < 2 * many, "{few} {many}");
+}

@@ -30,6 +30,16 @@ impl LagrangeCells<'_> {
         (self.order + 1).pow(self.kind.dimension() as u32)
     }
 
+    /// Returns the points of each cell in the order of VTK: corners, edges, faces, the inside.
+    ///
+    /// # Panics
+    /// The indices do not divide into cells.
+    pub fn in_vtk_order(&self) -> Vec<u32> {
+        let grid = Grid::of_lagrange(self);
+        let cells = self.cells.chunks(self.n_of_cell());
+        cells.flat_map(|cell| grid.places.iter().map(|&place| cell[place])).collect()
+    }
+
     pub(super) fn validate(&self) -> Result<(), MeshError> {
         let invalid = |field, message| Err(MeshError::Invalid { field, message });
         let n = self.n_of_cell();

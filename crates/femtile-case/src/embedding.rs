@@ -1,0 +1,163 @@
+//! Runs inside another program: a mesh that it has already, and results that it takes in memory.
+
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+use femtile_mesh::Mesh;
+use femtile_solve::{SolutionData, SolveError};
+
+use crate::place::has_key;
+use crate::{Case, CaseError, Override};
+
+/// Receives the results of a run in memory.
+pub trait Receiver: Send + Sync {
+    /// A time of `[time] frames` was reached.
+    fn frame(&self, _time: f64, _data: SolutionData) {}
+
+    /// The solution at the end of the run.
+    fn solution(&self, _data: SolutionData) {}
+}
+
+/// The connections of a case to the program that runs it; by default none, as for a case file that stands alone.
+#[derive(Clone)]
+pub struct Embedding {
+    /// The mesh, in place of `file` and `generate` of `[mesh]`.
+    pub mesh: Option<Arc<Mesh>>,
+    /// Takes results in memory.
+    pub receiver: Option<Arc<dyn Receiver>>,
+    /// Whether results are written to files.
+    pub writes_files: bool,
+}
+
+impl Default for Embedding {
+    fn default() -> Self {
+        Self { mesh: None, receiver: None, writes_files: true }
+    }
+}
+
+impl fmt::Debug for Embedding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Embedding")
+            .field("has_mesh", &self.mesh.is_some())
+            .field("has_receiver", &self.receiver.is_some())
+            .field("writes_files", &self.writes_files)
+            .finish()
+    }
+}
+
+impl Case {
+    /// Parses the text of a case that another program runs.
+    ///
+    /// # Errors
+    /// As [`Case::parse_with`].
+    pub fn parse_embedded(
+        path: &Path,
+        text: String,
+        overrides: Vec<Override>,
+        embedding: Embedding,
+    ) -> Result<Self, CaseError> {
+        let mut case = Self::parse_unchecked(path, text, overrides)?;
+        case.embedding = embedding;
+        case.check()?;
+        Ok(case)
+    }
+
+    /// Returns whether the text of the case names the folder of its results.
+    pub fn names_directory(&self) -> bool {
+        has_key(&self.text, &["output".into(), "directory".into()])
+    }
+
+    /// Passes on the solution, where somebody takes it.
+    pub(crate) fn deliver(
+        &self,
+        data: impl FnOnce() -> Result<SolutionData, SolveError>,
+    ) -> Result<(), SolveError> {
+        match &self.embedding.receiver {
+            Some(receiver) => data().map(|data| receiver.solution(data)),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use femtile_mesh::generate::{SquareConfig, square};
+
+    use super::*;
+    use crate::{Silent, run};
+
+    #[derive(Debug, Default)]
+    struct Kept {
+        times: Mutex<Vec<f64>>,
+        end: Mutex<Option<SolutionData>>,
+    }
+
+    impl Receiver for Kept {
+        fn frame(&self, time: f64, data: SolutionData) {
+            assert_eq!(data.points.len(), data.point_fields["u"].values.len());
+            self.times.lock().unwrap().push(time);
+        }
+
+        fn solution(&self, data: SolutionData) {
+            *self.end.lock().unwrap() = Some(data);
+        }
+    }
+
+    fn embedded(text: &str, mesh: Option<Mesh>) -> Result<(Case, Arc<Kept>), CaseError> {
+        let kept = Arc::new(Kept::default());
+        let receiver = Some(kept.clone() as Arc<dyn Receiver>);
+        let embedding = Embedding { mesh: mesh.map(Arc::new), receiver, writes_files: false };
+        let folder = tempfile::tempdir().unwrap();
+        let text = format!("{text}\n[output]\ndirectory = {:?}\n", folder.path().join("out"));
+        let case = Case::parse_embedded("case".as_ref(), text, Vec::new(), embedding)?;
+        Ok((case, kept))
+    }
+
+    #[test]
+    fn results_in_memory_leave_no_files() {
+        let square = "[mesh]\ngenerate = { kind = \"square\", cells = [4, 5] }\n";
+        let in_time = "kind = \"diffusion\"\nsource = 1\n[time]\nmethod = \"bdf2\"\nend = 1\nsteps = 4\nframes = { every = 0.5 }\n";
+        let grid = "[mesh]\ngenerate = { kind = \"grid\", nodes = [5, 6] }\n";
+        for (text, n_points, times) in [
+            (format!("{square}[equation]\nlambda = 1\nsource = \"x\"\n"), 30, vec![]),
+            (format!("{square}[equation]\n{in_time}traces = [1]\n"), 30, vec![0.0, 0.5, 1.0]),
+            (
+                format!("{grid}[equation]\nkind = \"diffusion\"\nsource = 1\n[time]\nend = 1\nsteps = 4\n"),
+                30,
+                vec![],
+            ),
+        ] {
+            let (case, kept) = embedded(&text, None).unwrap();
+            let report = run(&case, &mut Silent).unwrap();
+            assert!(report.files.is_empty() && !case.file.output.directory.exists(), "{text}");
+            assert_eq!(*kept.times.lock().unwrap(), times);
+            let end = kept.end.lock().unwrap().take().unwrap();
+            assert_eq!((end.points.len(), end.point_fields["u"].values.len()), (n_points, n_points));
+        }
+    }
+
+    #[test]
+    fn a_mesh_in_memory_takes_the_place_of_file_and_generator() {
+        let mesh = || Some(square(&SquareConfig { cells: [3, 3], ..SquareConfig::default() }).unwrap());
+        let equation = "[equation]\nlambda = 1\nsource = \"x\"\n";
+        let (case, kept) = embedded(&format!("[mesh]\n{equation}"), mesh()).unwrap();
+        assert_eq!(run(&case, &mut Silent).unwrap().mesh.n_nodes, 16);
+        assert!(kept.end.lock().unwrap().is_some());
+        let both = format!("[mesh]\nfile = \"a.msh\"\n{equation}");
+        let said = embedded(&both, mesh()).unwrap_err().to_string();
+        assert!(said.contains("a mesh is given beside the case"), "{said}");
+        assert!(embedded(&format!("[mesh]\n{equation}"), None).is_err());
+    }
+
+    #[test]
+    fn a_folder_is_named_by_the_text_alone() {
+        let parse = |text: &str| Case::parse("case.toml".as_ref(), text.into()).unwrap();
+        let mesh = "[mesh]\ngenerate = { kind = \"square\", cells = [4, 5] }\n[equation]\nlambda = 1\n";
+        assert!(!parse(mesh).names_directory());
+        assert!(!parse(&format!("{mesh}[output]\nplot = false\n")).names_directory());
+        assert!(parse(&format!("{mesh}[output]\ndirectory = \"a\"\n")).names_directory());
+    }
+}

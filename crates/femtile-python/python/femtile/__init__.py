@@ -1,0 +1,68 @@
+"""Finite-element solves that keep their data in small tiles of fast memory.
+
+For matrices of SciPy: `amg`, `cg`, `gmres`, `EllWarp`; for batches of tridiagonal systems: `solve_tridiagonal`,
+`solve_block_tridiagonal`; for equations on meshes: `solve`, `frames`, `Poisson`, `check` and the module `mesh`.
+
+Examples
+--------
+>>> import femtile
+>>> solution = femtile.Poisson(femtile.mesh.square([8, 8]), source=1.0).dirichlet("all", 0.0).solve()
+>>> round(float(solution.fields["u"].max()), 3)
+0.073
+"""
+
+from . import mesh
+from ._amg import Amg, Level, amg
+from ._case import Frames, frames, schema, solve
+from ._ell_warp import EllWarp
+from ._errors import (
+    ArgumentError,
+    ArgumentTypeError,
+    CaseError,
+    ConvergenceWarning,
+    CopyWarning,
+    DeviceError,
+    Error,
+    MeshError,
+    NotDefiniteError,
+    SingularError,
+)
+from ._femtile import __version__
+from ._krylov import cg, gmres
+from ._outcome import Outcome
+from ._poisson import Poisson
+from ._solution import Solution
+from ._tridiagonal import solve_block_tridiagonal, solve_tridiagonal
+from .mesh import Mesh, check
+
+__all__ = [
+    "Amg",
+    "ArgumentError",
+    "ArgumentTypeError",
+    "CaseError",
+    "ConvergenceWarning",
+    "CopyWarning",
+    "DeviceError",
+    "EllWarp",
+    "Error",
+    "Frames",
+    "Level",
+    "Mesh",
+    "MeshError",
+    "NotDefiniteError",
+    "Outcome",
+    "Poisson",
+    "SingularError",
+    "Solution",
+    "__version__",
+    "amg",
+    "cg",
+    "check",
+    "frames",
+    "gmres",
+    "mesh",
+    "schema",
+    "solve",
+    "solve_block_tridiagonal",
+    "solve_tridiagonal",
+]

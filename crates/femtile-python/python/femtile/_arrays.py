@@ -1,0 +1,98 @@
+"""Checks of arrays, and their conversion without a copy where it is possible."""
+
+from __future__ import annotations
+
+import importlib
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._errors import ArgumentError, ArgumentTypeError, CopyWarning
+
+#: Columns, row offsets, columns of entries and values of a matrix in compressed sparse rows.
+Parts = tuple[int, NDArray[Any], NDArray[Any], NDArray[Any]]
+
+_warned: set[str] = set()
+
+
+def real(name: str, dtype: np.dtype[Any]) -> None:
+    """Refuse numbers that are not real."""
+    if dtype.kind == "c":
+        raise ArgumentTypeError(f"{name}: complex numbers ({dtype}) are not supported; solve for real parts", name)
+    if dtype.kind not in "fiub":
+        raise ArgumentTypeError(f"{name}: has dtype {dtype}; real numbers are needed", name)
+
+
+def on_host(name: str, value: Any) -> NDArray[Any]:
+    """Return an array of NumPy, without a copy where `value` lies in the memory of the host."""
+    if type(value) is np.ndarray:
+        return value
+    device = getattr(value, "__dlpack_device__", None)
+    # 1 is the host, 3 its pinned memory.
+    if hasattr(value, "__cuda_array_interface__") or (device is not None and device()[0] not in (1, 3)):
+        message = f"{name}: lies in the memory of a GPU; arrays of the host are needed (cupy.asnumpy, Tensor.cpu)"
+        raise ArgumentTypeError(message, name)
+    return np.asarray(value)
+
+
+def warn_of_copy(name: str) -> None:
+    """Warn, once for each argument, that an array is copied."""
+    if name not in _warned:
+        _warned.add(name)
+        message = f"{name} is not contiguous and is copied in every call; numpy.ascontiguousarray saves that"
+        warnings.warn(message, CopyWarning, stacklevel=4)
+
+
+def vector(name: str, value: Any, n: int) -> NDArray[np.float64]:
+    """Return a contiguous vector of `n` float64, which is `value` itself where it can be."""
+    if type(value) is np.ndarray and value.dtype == np.float64 and value.shape == (n,) and value.flags.c_contiguous:
+        return value
+    found = on_host(name, value)
+    real(name, found.dtype)
+    if found.ndim == 2 and found.shape[1] == 1:
+        found = found[:, 0]
+    if found.ndim != 1:
+        raise ArgumentError(f"{name}: has shape {found.shape}; one vector of {n} entries is needed", name)
+    if found.shape[0] != n:
+        raise ArgumentError(f"{name}: {found.shape[0]} entries where {n} are needed", name)
+    if not found.flags.c_contiguous:
+        warn_of_copy(name)
+    return np.ascontiguousarray(found, dtype=np.float64)
+
+
+def matrix(name: str, value: Any, *, square: bool = True, keeps_float32: bool = False) -> Parts:
+    """Return a sparse matrix of SciPy in compressed sparse rows, columns ascending, duplicates summed."""
+    if not hasattr(value, "tocsr"):
+        on_host(name, value)
+        kind = type(value).__name__
+        message = f"{name}: a matrix of scipy.sparse is needed, not {kind}; scipy.sparse.csr_array({name}) makes one"
+        raise ArgumentTypeError(message, name)
+    if hasattr(getattr(value, "data", None), "__cuda_array_interface__"):
+        on_host(name, value.data)
+    real(name, value.dtype)
+    rows, columns = value.shape
+    if square and rows != columns:
+        raise ArgumentError(f"{name}: {rows} × {columns} is not square", name)
+    if rows == 0 or columns == 0:
+        raise ArgumentError(f"{name}: is empty ({rows} × {columns})", name)
+    csr = value.tocsr()
+    if not csr.has_canonical_format:
+        csr = csr.copy() if csr is value else csr
+        csr.sum_duplicates()
+    dtype = np.float32 if keeps_float32 and csr.dtype == np.float32 else np.float64
+    values = np.ascontiguousarray(csr.data, dtype=dtype)
+    return columns, _indices(csr.indptr), _indices(csr.indices), values
+
+
+def linear_operator(shape: tuple[int, int], dtype: np.dtype[Any], **functions: Callable[[Any], Any]) -> Any:
+    """Return a `scipy.sparse.linalg.LinearOperator`; SciPy is loaded when it is asked for."""
+    make: Any = importlib.import_module("scipy.sparse.linalg").LinearOperator
+    return make(shape, dtype=dtype, **functions)
+
+
+def _indices(values: NDArray[Any]) -> NDArray[Any]:
+    is_known = values.dtype in (np.int32, np.int64)
+    return np.ascontiguousarray(values, dtype=None if is_known else np.int64)

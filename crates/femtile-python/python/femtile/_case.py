@@ -1,0 +1,142 @@
+"""Cases: dictionaries or files with the words of the program."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from . import _femtile
+from ._errors import ArgumentError, ArgumentTypeError
+from ._solution import Solution
+from .mesh import Mesh
+
+
+def solve(case: Mapping[str, Any] | str | os.PathLike[str], mesh: Mesh | None = None) -> Solution:
+    """Solve a case.
+
+    Files are written only where the case names their folder (``output.directory``).
+
+    Parameters
+    ----------
+    case : dict or path
+        The sections of a case file as dictionaries, or the path of a case file; `schema` describes the keys.
+    mesh : Mesh, optional
+        The mesh, in place of ``file`` and ``generate`` of the section ``mesh``.
+
+    Returns
+    -------
+    Solution
+        Fields, mesh and report. Not to converge is no error: see `Solution.has_converged`.
+
+    Raises
+    ------
+    CaseError
+        A key or a value is wrong; the message is that of the program.
+    DeviceError
+        The device that is asked for is absent or fails.
+
+    Examples
+    --------
+    >>> import femtile
+    >>> solution = femtile.solve({
+    ...     "mesh": {"generate": {"kind": "square", "cells": [16, 16]}},
+    ...     "equation": {"sigma": "1 + x", "source": 1},
+    ...     "boundary": [{"where": "xmin", "dirichlet": 0}],
+    ... })
+    >>> solution.report["solve"]["stop"], solution.fields["u"].shape
+    ('converged', (289,))
+    """
+    report, data = _femtile.solve(_given(case, mesh), None if mesh is None else mesh._mesh)
+    return Solution(json.loads(report), data)
+
+
+class Frames(Iterator["tuple[float, Solution]"]):
+    """The frames of a run in time, as pairs of a time and a solution; `femtile.frames` begins it.
+
+    The run waits for each frame to be taken. `close`, or the end of a ``with`` block, stops it.
+    """
+
+    def __init__(self, frames: _femtile.Frames) -> None:
+        self._frames = frames
+
+    def __iter__(self) -> Frames:
+        return self
+
+    def __next__(self) -> tuple[float, Solution]:
+        time, data = next(self._frames)
+        return time, Solution(None, data)
+
+    def __enter__(self) -> Frames:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Stop the run."""
+        self._frames.close()
+
+    @property
+    def report(self) -> dict[str, Any] | None:
+        """The report of the run, once all frames were taken."""
+        text = self._frames.report()
+        return None if text is None else json.loads(text)
+
+
+def frames(case: Mapping[str, Any] | str | os.PathLike[str], mesh: Mesh | None = None) -> Frames:
+    """Begin a case in time on a mesh, and return its frames while it runs.
+
+    Parameters
+    ----------
+    case : dict or path
+        As in `solve`; ``time.frames`` says at which times there is a frame.
+    mesh : Mesh, optional
+        As in `solve`.
+
+    Examples
+    --------
+    >>> import femtile
+    >>> case = {
+    ...     "mesh": {"generate": {"kind": "square", "cells": [8, 8]}},
+    ...     "equation": {"kind": "diffusion", "source": 1},
+    ...     "boundary": [{"where": "all", "dirichlet": 0}],
+    ...     "time": {"method": "bdf2", "end": 0.1, "steps": 10, "frames": {"every": 0.05}},
+    ... }
+    >>> [(round(time, 3), round(float(solution.fields["u"].max()), 3)) for time, solution in femtile.frames(case)]
+    [(0.0, 0.0), (0.05, 0.044), (0.1, 0.063)]
+    """
+    return Frames(_femtile.frames(_given(case, mesh), None if mesh is None else mesh._mesh))
+
+
+def schema() -> dict[str, Any]:
+    """Return the JSON schema of cases: every key with its meaning and default."""
+    found: dict[str, Any] = json.loads(_femtile.schema())
+    return found
+
+
+def _given(case: Any, mesh: Mesh | None) -> dict[str, str | None]:
+    if mesh is not None and not isinstance(mesh, Mesh):
+        raise ArgumentTypeError(f"mesh: a femtile.Mesh is needed, not {type(mesh).__name__}", "mesh")
+    if isinstance(case, str | os.PathLike):
+        return {"json": None, "path": os.fspath(case)}
+    if not isinstance(case, Mapping):
+        raise ArgumentTypeError(f"case: a dictionary or a path is needed, not {type(case).__name__}", "case")
+    sections = dict(case) if mesh is None or "mesh" in case else {**case, "mesh": {}}
+    try:
+        return {"json": json.dumps(sections, default=_plain, allow_nan=False), "path": None}
+    except (TypeError, ValueError) as error:
+        raise ArgumentError(f"case: {error}", "case") from None
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"a {type(value).__name__} cannot stand in a case: {value!r}")

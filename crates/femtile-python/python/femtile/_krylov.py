@@ -1,0 +1,190 @@
+"""Krylov methods with the signatures of SciPy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._arrays import matrix, real, vector
+from ._errors import ArgumentError
+from ._femtile import Matrix, krylov
+from ._outcome import Outcome
+
+Callback = Callable[[float], object]
+
+
+def cg(
+    A: Any,
+    b: Any,
+    x0: Any = None,
+    *,
+    rtol: float = 1e-5,
+    atol: float = 0.0,
+    maxiter: int | None = None,
+    M: Any = None,
+    callback: Callback | None = None,
+    threads: int = 0,
+) -> tuple[NDArray[np.float64], int]:
+    """Solve A x = b by conjugate gradients, A symmetric and positive definite.
+
+    The signature is that of `scipy.sparse.linalg.cg`, but for `callback`, which receives ‖r‖/‖b‖: the iterate is not at
+    hand between iterations.
+
+    Parameters
+    ----------
+    A : sparse matrix, LinearOperator or object with ``@``
+        The matrix.
+    b : array_like
+        The right side.
+    x0 : array_like, optional
+        The initial guess; zero by default.
+    rtol, atol : float
+        The solve ends when ‖b − Ax‖ ≤ max(rtol · ‖b‖, atol).
+    maxiter : int, optional
+        The most iterations; ten for each row by default.
+    M : LinearOperator or sparse matrix, optional
+        A preconditioner, an approximation of A⁻¹, such as ``femtile.amg(A).aspreconditioner()``.
+    callback : callable, optional
+        Called with ‖r‖/‖b‖ after every iteration.
+    threads : int
+        Threads of the processor; 0 for all.
+
+    Returns
+    -------
+    x : ndarray
+        The solution.
+    info : int
+        0 where it has converged, the number of iterations where it has not, -1 after a breakdown.
+
+    Examples
+    --------
+    >>> import numpy as np, scipy.sparse
+    >>> import femtile
+    >>> A = scipy.sparse.diags_array([-1.0, 2.5, -1.0], offsets=[-1, 0, 1], shape=(100, 100))
+    >>> x, info = femtile.cg(A, np.ones(100), rtol=1e-8)
+    >>> info, bool(np.allclose(A @ x, 1))
+    (0, True)
+    """
+    limits = (rtol, atol, maxiter, 10)
+    return _solve("cg", (A, b, x0, M), limits, 1, callback, threads)
+
+
+def gmres(
+    A: Any,
+    b: Any,
+    x0: Any = None,
+    *,
+    rtol: float = 1e-5,
+    atol: float = 0.0,
+    restart: int | None = None,
+    maxiter: int | None = None,
+    M: Any = None,
+    callback: Callback | None = None,
+    callback_type: str | None = None,
+    threads: int = 0,
+) -> tuple[NDArray[np.float64], int]:
+    """Solve A x = b by GMRES with restarts, A any square matrix.
+
+    The signature is that of `scipy.sparse.linalg.gmres`. The preconditioner is applied on the right, so residuals are
+    those of x itself.
+
+    Parameters
+    ----------
+    A, b, x0, rtol, atol, M, threads
+        As in `cg`.
+    restart : int, optional
+        Directions before a restart; 20 by default, or the number of rows where that is less.
+    maxiter : int, optional
+        The most restart cycles; ten for each row by default.
+    callback : callable, optional
+        Called with ‖r‖/‖b‖ after every iteration.
+    callback_type : {None, "pr_norm", "legacy"}
+        What `callback` receives; the iterate (``"x"``) is not at hand.
+
+    Returns
+    -------
+    x : ndarray
+        The solution.
+    info : int
+        0 where it has converged, the number of iterations where it has not, -1 after a breakdown.
+
+    Examples
+    --------
+    >>> import numpy as np, scipy.sparse
+    >>> import femtile
+    >>> A = scipy.sparse.diags_array([-1.0, 3.0, -1.5], offsets=[-1, 0, 1], shape=(100, 100))
+    >>> x, info = femtile.gmres(A, np.ones(100), rtol=1e-8)
+    >>> info, bool(np.allclose(A @ x, 1))
+    (0, True)
+    """
+    if callback_type not in (None, "pr_norm", "legacy"):
+        message = f"callback_type: {callback_type!r} is not supported; the callback receives the residual (\"pr_norm\")"
+        raise ArgumentError(message, "callback_type")
+    n = A.shape[0]
+    directions = min(20, n) if restart is None else restart
+    if directions < 1:
+        raise ArgumentError(f"restart: {directions} directions leave nothing to choose from", "restart")
+    return _solve("gmres", (A, b, x0, M), (rtol, atol, maxiter, 10), directions, callback, threads)
+
+
+def _solve(
+    method: str,
+    system: tuple[Any, Any, Any, Any],
+    limits: tuple[float, float, int | None, int],
+    restart: int,
+    callback: Callback | None,
+    threads: int,
+) -> tuple[NDArray[np.float64], int]:
+    A, given, x0, M = system
+    rtol, atol, maxiter, per_row = limits
+    operator, n = _operator("A", A, threads)
+    b = vector("b", given, n)
+    x = np.zeros(n) if x0 is None else vector("x0", x0, n)
+    for name, values in (("b", b), ("x0", x)):
+        _finite(name, values)
+    norm = float(np.linalg.norm(b))
+    tolerance = max(rtol, atol / norm if norm > 0 else 0.0)
+    if not tolerance > 0:
+        raise ArgumentError(f"rtol: {rtol} is not positive; 1e-10 is a good choice", "rtol")
+    if tolerance >= 1:
+        # Zero meets it.
+        return np.zeros(n), 0
+    steps = per_row * n if maxiter is None else maxiter
+    of_m = None if M is None else _preconditioner(M, n)
+    found, raw = krylov(method, (operator, of_m), b, x, (tolerance, steps * restart, restart, threads), callback)
+    outcome = Outcome(*raw)
+    if outcome.has_converged:
+        return found, 0
+    return found, -1 if outcome.stop in ("breakdown", "diverged") else max(outcome.iterations, 1)
+
+
+def _finite(name: str, values: NDArray[np.float64]) -> None:
+    if not np.isfinite(values).all():
+        i = int(np.flatnonzero(~np.isfinite(values))[0])
+        raise ArgumentError(f"{name}: entry {i} (counted from 0) is {values[i]}", name)
+
+
+def _operator(name: str, A: Any, threads: int) -> tuple[Any, int]:
+    """Return a matrix of the library or a function, and the number of rows."""
+    if hasattr(A, "tocsr"):
+        parts = matrix(name, A)
+        return Matrix(parts, threads), parts[0]
+    rows, columns = A.shape
+    if rows != columns:
+        raise ArgumentError(f"{name}: {rows} × {columns} is not square", name)
+    if rows == 0:
+        raise ArgumentError(f"{name}: is empty", name)
+    if getattr(A, "dtype", None) is not None:
+        real(name, np.dtype(A.dtype))
+    return (lambda x: vector(f"{name} @ x", A @ x, rows)), rows
+
+
+def _preconditioner(M: Any, n: int) -> Any:
+    if M.shape != (n, n):
+        raise ArgumentError(f"M: has shape {M.shape}, the matrix {(n, n)}", "M")
+    if hasattr(M, "femtile_solver"):
+        return M.femtile_solver
+    return lambda x: vector("M @ x", M @ x, n)

@@ -1,0 +1,237 @@
+"""Batches of tridiagonal and block tridiagonal systems."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import _femtile
+from ._arrays import on_host, real, warn_of_copy
+from ._errors import ArgumentError, ArgumentTypeError, SingularError
+
+
+def solve_tridiagonal(
+    a: Any,
+    b: Any,
+    c: Any,
+    d: Any,
+    axis: int = -1,
+    out: NDArray[Any] | None = None,
+    *,
+    periodic: bool = False,
+    pivoting: bool = False,
+    threads: int = 0,
+) -> NDArray[Any]:
+    """Solve tridiagonal systems that stand as lines in an array.
+
+    .. math:: a_i u_{i-1} + b_i u_i + c_i u_{i+1} = d_i
+
+    Parameters
+    ----------
+    a, b, c : array_like
+        Lower band, diagonal and upper band: arrays of the shape of `d`, or one vector each for all systems. Entry 0 of
+        `a` and the last one of `c` are read only with `periodic`.
+    d : array_like
+        The right sides, float32 or float64; contiguous arrays (in the order of C or Fortran) are not copied.
+    axis : int
+        The axis along which the systems stand.
+    out : ndarray, optional
+        The array for the solution, of the shape, dtype and order of `d`; may be `d` itself.
+    periodic : bool
+        Whether the first and the last unknown are neighbours.
+    pivoting : bool
+        Whether rows are exchanged, for matrices that are not diagonally dominant.
+    threads : int
+        Threads of the processor; 0 for all.
+
+    Returns
+    -------
+    ndarray
+        The solution, which is `out` where that is given.
+
+    Raises
+    ------
+    SingularError
+        A pivot is zero, lost to rounding or not a number. `out` has NaN along the systems that failed.
+
+    Examples
+    --------
+    −u″ = 1 on two lines of three points:
+
+    >>> import numpy as np
+    >>> import femtile
+    >>> femtile.solve_tridiagonal(-np.ones(3), 2 * np.ones(3), -np.ones(3), np.ones((2, 3)))
+    array([[1.5, 2. , 1.5],
+           [1.5, 2. , 1.5]])
+    """
+    right = _floats("d", d)
+    axis = _axis(axis, right.ndim)
+    if not (right.flags.c_contiguous or right.flags.f_contiguous):
+        warn_of_copy("d")
+        right = np.ascontiguousarray(right)
+    shape, dtype = right.shape, right.dtype
+    if right.size == 0:
+        raise ArgumentError(f"d: is empty (shape {shape})", "d")
+    solution = np.empty_like(right, order="K") if out is None else _output(out, right)
+    is_c = right.flags.c_contiguous
+    named = [("a", _band("a", a, dtype)), ("b", _band("b", b, dtype)), ("c", _band("c", c, dtype))]
+    is_shared = right.ndim > 1 and all(band.shape == (shape[axis],) for _, band in named)
+    bands = [_flat(_fitting(name, band, (shape, axis), is_shared, is_c)) for name, band in named]
+    before, after = math.prod(shape[:axis]), math.prod(shape[axis + 1 :])
+    outer, inner = (before, after) if is_c else (after, before)
+    is_in_place = np.shares_memory(solution, right) if out is not None else False
+    if is_in_place and solution is not right:
+        solution[...] = right
+    flat_d = None if is_in_place else _flat(right)
+    batch = ((outer, shape[axis], inner), is_shared, periodic, pivoting)
+    failure = _femtile.solve_tridiagonal(_apart(bands, solution), flat_d, _flat(solution), batch, threads)
+    if failure is not None:
+        raise SingularError(_message(failure, shape, axis, is_c), "b")
+    return solution
+
+
+def solve_block_tridiagonal(
+    A: Any,
+    B: Any,
+    C: Any,
+    d: Any,
+    out: NDArray[Any] | None = None,
+    *,
+    pivoting: bool = False,
+    threads: int = 0,
+) -> NDArray[Any]:
+    """Solve block tridiagonal systems with blocks of 2 to 10 rows.
+
+    .. math:: A_i u_{i-1} + B_i u_i + C_i u_{i+1} = d_i
+
+    Parameters
+    ----------
+    A, B, C : array_like
+        Lower blocks, diagonal blocks and upper blocks, of shape ``(..., n, m, m)``.
+    d : array_like
+        The right sides, of shape ``(..., n, m)``.
+    out : ndarray, optional
+        The array for the solution, contiguous, of the shape and dtype of `d`; may be `d` itself.
+    pivoting : bool
+        Whether rows are exchanged within a block.
+    threads : int
+        Threads of the processor; 0 for all.
+
+    Returns
+    -------
+    ndarray
+        The solution, which is `out` where that is given.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import femtile
+    >>> eye = np.broadcast_to(np.eye(2), (3, 2, 2))
+    >>> femtile.solve_block_tridiagonal(-eye, 2 * eye, -eye, np.ones((3, 2)))[:, 0]
+    array([1.5, 2. , 1.5])
+    """
+    right = _floats("d", d)
+    if right.ndim < 2 or right.size == 0:
+        raise ArgumentError(f"d: has shape {right.shape}; (..., rows, block) is needed, not empty", "d")
+    *_, n, m = right.shape
+    expected = (*right.shape, m)
+    bands = []
+    for name, value in (("A", A), ("B", B), ("C", C)):
+        band = _band(name, value, right.dtype)
+        if band.shape != expected:
+            raise ArgumentError(f"{name}: has shape {band.shape}; {expected} is needed for that of d", name)
+        bands.append(np.ascontiguousarray(band).reshape(-1))
+    solution = np.ascontiguousarray(right).copy() if out is None else _output(out, right)
+    if out is not None and solution is not right:
+        solution[...] = right
+    if not solution.flags.c_contiguous:
+        raise ArgumentError("out: is not contiguous in the order of C", "out")
+    shape = (right.size // (n * m), n, m)
+    flat = solution.reshape(-1)
+    _femtile.solve_block_tridiagonal(_apart(bands, solution), flat, shape, pivoting, threads)
+    return solution
+
+
+def _message(failure: tuple[int, int, int], shape: tuple[int, ...], axis: int, is_c: bool) -> str:
+    """Describe the first system that failed by its place in the array of the caller."""
+    n_failed, line, row = failure
+    others = shape[:axis] + shape[axis + 1 :]
+    index = [int(i) for i in np.unravel_index(line, others, order="C" if is_c else "F")] if others else []
+    index.insert(axis, row)
+    return (
+        f"b: {n_failed} of the systems could not be solved, the first at index {tuple(index)}: the pivot there is zero or "
+        "lost to rounding, or an entry is not finite; check that row, or solve with pivoting=True"
+    )
+
+
+def _floats(name: str, value: Any) -> NDArray[Any]:
+    array = on_host(name, value)
+    real(name, array.dtype)
+    if array.dtype not in (np.float32, np.float64):
+        raise ArgumentTypeError(f"{name}: has dtype {array.dtype}; float32 or float64 is needed", name)
+    return array
+
+
+def _band(name: str, value: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
+    array = on_host(name, value)
+    real(name, array.dtype)
+    if array.dtype != dtype:
+        raise ArgumentTypeError(f"{name}: has dtype {array.dtype}, but d has {dtype}", name)
+    return array
+
+
+def _axis(axis: int, dimensions: int) -> int:
+    if not -dimensions <= axis < dimensions:
+        raise ArgumentError(f"axis: there is no axis {axis} in {dimensions} dimensions", "axis")
+    return axis % dimensions
+
+
+def _fitting(
+    name: str, band: NDArray[Any], place: tuple[tuple[int, ...], int], is_shared: bool, is_c: bool
+) -> NDArray[Any]:
+    """Return a band in the order of d, or as one contiguous vector."""
+    shape, axis = place
+    if is_shared:
+        if not band.flags.c_contiguous:
+            warn_of_copy(name)
+        return np.ascontiguousarray(band)
+    if band.ndim == 1 and band.shape[0] == shape[axis] and len(shape) > 1:
+        band = np.broadcast_to(band.reshape([-1 if i == axis else 1 for i in range(len(shape))]), shape)
+    elif band.shape != shape:
+        try:
+            band = np.broadcast_to(band, shape)
+        except ValueError:
+            message = f"{name}: has shape {band.shape}; {shape}, or {(shape[axis],)} for all systems, is needed"
+            raise ArgumentError(message, name) from None
+    elif not (band.flags.c_contiguous if is_c else band.flags.f_contiguous):
+        warn_of_copy(name)
+    return np.ascontiguousarray(band) if is_c else np.asfortranarray(band)
+
+
+def _output(out: Any, right: NDArray[Any]) -> NDArray[Any]:
+    if not isinstance(out, np.ndarray):
+        on_host("out", out)
+        raise ArgumentTypeError(f"out: an array of NumPy is needed, not {type(out).__name__}", "out")
+    if out.dtype != right.dtype:
+        raise ArgumentTypeError(f"out: has dtype {out.dtype}, but d has {right.dtype}", "out")
+    if out.shape != right.shape:
+        raise ArgumentError(f"out: has shape {out.shape}, but d has {right.shape}", "out")
+    if not out.flags.writeable:
+        raise ArgumentError("out: is read-only", "out")
+    same_order = out.flags.c_contiguous if right.flags.c_contiguous else out.flags.f_contiguous
+    if not same_order:
+        raise ArgumentError("out: is not contiguous in the order of d", "out")
+    return out
+
+
+def _flat(array: NDArray[Any]) -> NDArray[Any]:
+    """Return a contiguous array as a vector in the order of memory, without a copy."""
+    return array.reshape(-1) if array.flags.c_contiguous else array.T.reshape(-1)
+
+
+def _apart(bands: list[NDArray[Any]], solution: NDArray[Any]) -> list[NDArray[Any]]:
+    """Copy bands that lie in the memory of the solution."""
+    return [band.copy() if np.may_share_memory(band, solution) else band for band in bands]

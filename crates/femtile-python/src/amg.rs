@@ -1,0 +1,156 @@
+//! `LinearSolver` as a class.
+
+use std::sync::Mutex;
+use std::time::Duration;
+
+use femtile::amg::AmgConfig;
+use femtile::solve::{SolveLimits, SolverConfig};
+use femtile::{AmgOptions, Cpu, LinearSolver, PreconditionerConfig};
+use numpy::{PyArray1, PyReadonlyArray1};
+use pyo3::prelude::*;
+
+use crate::arrays::{Parts, array, csr};
+use crate::errors::{Raise, exception};
+use crate::interrupt::{Stop, interruptible, interruptible_from};
+use crate::threads::cpu;
+
+/// The outcome of iterations: number, stop by name and in words, relative residuals of the recurrence and computed afresh,
+/// history.
+pub type Outcome = (usize, &'static str, String, f64, f64, Vec<f64>);
+
+/// Returns an outcome for Python.
+pub fn outcome(outcome: femtile::linalg::krylov::cg::CgOutcome) -> Outcome {
+    let stop = outcome.stop;
+    let (recurred, computed) = (outcome.relative_residual, outcome.true_relative_residual);
+    (outcome.iterations, stop.name(), stop.to_string(), recurred, computed, outcome.residuals)
+}
+
+/// A matrix with algebraic multigrid, set up for many right sides.
+#[pyclass(frozen, module = "femtile._femtile")]
+pub struct Solver {
+    /// None while a refill has failed half-way.
+    solver: Mutex<Option<LinearSolver>>,
+    cpu: Cpu,
+}
+
+/// Settings of a solver: device, threads, rows of a node, strength of connection where it is not the default.
+type Settings<'a> = (&'a str, usize, usize, Option<f64>);
+
+fn config(
+    (device, threads, block_size, strength): Settings<'_>,
+) -> Result<SolverConfig, femtile::SolveError> {
+    let defaults = match block_size {
+        1 => AmgConfig::default(),
+        n => AmgConfig::displacements(n),
+    };
+    let config = AmgConfig { strength: strength.unwrap_or(defaults.strength), ..defaults };
+    Ok(SolverConfig {
+        device: device.parse()?,
+        threads,
+        preconditioner: PreconditionerConfig::Amg(AmgOptions { config, ..AmgOptions::default() }),
+        ..SolverConfig::default()
+    })
+}
+
+#[pymethods]
+impl Solver {
+    #[new]
+    fn new(
+        py: Python<'_>,
+        matrix: Parts<'_, f64>,
+        near_nullspace: Option<PyReadonlyArray1<'_, f64>>,
+        settings: (String, usize, usize, Option<f64>),
+    ) -> PyResult<Self> {
+        let cpu = cpu(py, settings.1)?;
+        let a = csr(py, &cpu, &matrix)?;
+        let config =
+            config((&settings.0, settings.1, settings.2, settings.3)).map_err(|error| error.raise(py))?;
+        let near = near_nullspace.as_ref().map(|vectors| vectors.as_slice()).transpose()?;
+        let made = interruptible(py, &Stop::default(), || match near {
+            Some(vectors) => LinearSolver::with_near_nullspace(&a, vectors, &config),
+            None => LinearSolver::new(&a, &config),
+        })?;
+        let solver = made.map_err(|error| error.raise(py))?;
+        Ok(Self { solver: Mutex::new(Some(solver)), cpu })
+    }
+
+    /// Solves from a guess; returns the solution and the outcome.
+    fn solve<'py>(
+        &self,
+        py: Python<'py>,
+        b: PyReadonlyArray1<'py, f64>,
+        x0: Option<PyReadonlyArray1<'py, f64>>,
+        limits: (f64, usize, Option<f64>),
+    ) -> PyResult<(Bound<'py, PyArray1<f64>>, Outcome)> {
+        let (tolerance, max_iterations, seconds) = limits;
+        let limits =
+            SolveLimits { tolerance, max_iterations, time_limit: seconds.map(Duration::from_secs_f64) };
+        let b = b.as_slice()?;
+        let x = x0.map_or_else(|| Ok(vec![0.0; b.len()]), |x0| x0.as_slice().map(<[f64]>::to_vec))?;
+        let stop = Stop::default();
+        let solved = interruptible_from(py, b.len(), &stop, || {
+            self.with(|solver| solver.solve_within(limits, x, b, &mut &stop))
+        })?;
+        let solved = solved.ok_or_else(|| lost(py))?.map_err(|error| error.raise(py))?;
+        Ok((array(py, solved.x), outcome(solved.outcome)))
+    }
+
+    /// Applies the preconditioner.
+    fn precondition<'py>(
+        &self,
+        py: Python<'py>,
+        r: PyReadonlyArray1<'py, f64>,
+    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        let r = r.as_slice()?;
+        let z = py.detach(|| self.with(|solver| solver.precondition(r)));
+        Ok(array(py, z.ok_or_else(|| lost(py))?.map_err(|error| error.raise(py))?))
+    }
+
+    /// Takes over other values on the same pattern.
+    fn refill(&self, py: Python<'_>, matrix: Parts<'_, f64>) -> PyResult<()> {
+        let a = csr(py, &self.cpu, &matrix)?;
+        let refilled = interruptible(py, &Stop::default(), || {
+            let mut held = self.solver.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            let mut solver = held.take()?;
+            let refilled = solver.refill(&a);
+            let is_other_pattern = matches!(&refilled, Err(femtile::SolveError::Linalg(_)));
+            if refilled.is_ok() || is_other_pattern {
+                *held = Some(solver);
+            }
+            Some(refilled)
+        })?;
+        refilled.ok_or_else(|| lost(py))?.map_err(|error| error.raise(py))
+    }
+
+    /// Rows and non-zeros of each level, the finest first.
+    fn levels(&self, py: Python<'_>) -> PyResult<Vec<(usize, Option<usize>)>> {
+        let levels = self.with(|solver| solver.levels().iter().map(|l| (l.n_rows, l.n_nonzeros)).collect());
+        levels.ok_or_else(|| lost(py))
+    }
+
+    /// Device, reason for it, format of the matrix, warnings.
+    fn description(&self, py: Python<'_>) -> PyResult<(String, String, String, Vec<String>)> {
+        let of = |solver: &LinearSolver| {
+            let (device, reason) = (solver.device(), solver.device_reason().to_owned());
+            (device, reason, solver.format().0.name(), solver.warnings().to_vec())
+        };
+        self.with(of).ok_or_else(|| lost(py))
+    }
+}
+
+impl Solver {
+    /// Gives the solver to `work`, one caller at a time; none where there is none left.
+    fn with<R>(&self, work: impl FnOnce(&LinearSolver) -> R) -> Option<R> {
+        let solver = self.solver.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        solver.as_ref().map(work)
+    }
+
+    /// The solver for a preconditioned method.
+    pub fn apply(&self, r: &[f64]) -> Option<Result<Vec<f64>, femtile::SolveError>> {
+        self.with(|solver| solver.precondition(r))
+    }
+}
+
+fn lost(py: Python<'_>) -> PyErr {
+    exception(py, "Error", "an earlier refill failed half-way: set the solver up again", None)
+}

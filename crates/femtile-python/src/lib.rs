@@ -1,0 +1,36 @@
+//! The Python module `femtile._femtile`: arrays of NumPy in and out of the library, errors, signals.
+//!
+//! Nothing is computed here. The Python sources beside it check arguments and give names.
+
+mod amg;
+mod arrays;
+mod case;
+mod ell_warp;
+mod errors;
+mod frames;
+mod interrupt;
+mod krylov;
+mod mesh;
+mod threads;
+mod tridiagonal;
+
+use pyo3::prelude::*;
+
+/// The compiled part of Femtile.
+#[pymodule]
+fn _femtile(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_class::<amg::Solver>()?;
+    module.add_class::<ell_warp::Slices>()?;
+    module.add_class::<frames::Frames>()?;
+    module.add_class::<krylov::Matrix>()?;
+    module.add_class::<mesh::Mesh>()?;
+    module.add_function(wrap_pyfunction!(case::solve, module)?)?;
+    module.add_function(wrap_pyfunction!(case::schema, module)?)?;
+    module.add_function(wrap_pyfunction!(frames::frames, module)?)?;
+    module.add_function(wrap_pyfunction!(krylov::krylov, module)?)?;
+    module.add_function(wrap_pyfunction!(mesh::generate, module)?)?;
+    module.add_function(wrap_pyfunction!(mesh::read, module)?)?;
+    module.add_function(wrap_pyfunction!(tridiagonal::solve_tridiagonal, module)?)?;
+    module.add_function(wrap_pyfunction!(tridiagonal::solve_block_tridiagonal, module)?)
+}

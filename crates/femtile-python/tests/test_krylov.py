@@ -1,0 +1,88 @@
+"""Krylov methods against SciPy."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import scipy.sparse.linalg as spl
+from conftest import laplacian
+
+import femtile
+
+
+@pytest.mark.parametrize("method", [femtile.cg, femtile.gmres])
+def test_the_solution_meets_the_tolerance_of_scipy(method, A, rng):
+    b = rng.standard_normal(A.shape[0])
+    x, info = method(A, b, rtol=1e-9)
+    assert info == 0 and np.linalg.norm(b - A @ x) <= 1e-8 * np.linalg.norm(b)
+
+
+def test_gmres_solves_where_the_matrix_is_not_symmetric(rng):
+    A = sp.diags_array([-2.0, 4.0, -1.0], offsets=[-1, 0, 1], shape=(300, 300))
+    b = rng.standard_normal(300)
+    x, info = femtile.gmres(A, b, rtol=1e-10, restart=10)
+    assert info == 0 and np.allclose(x, spl.spsolve(A.tocsc(), b))
+
+
+def test_operators_and_dense_matrices_of_python_are_taken(A):
+    b, dense = np.ones(100), laplacian(10).toarray()
+    operator = spl.aslinearoperator(laplacian(10))
+    for given in (dense, operator, femtile.EllWarp(laplacian(10))):
+        x, info = femtile.cg(given, b, rtol=1e-10)
+        assert info == 0 and np.allclose(dense @ x, b)
+
+
+def test_a_preconditioner_of_python_is_applied(A):
+    b, calls, residuals = np.ones(A.shape[0]), [], []
+    inverse = spl.factorized(A.tocsc())
+
+    def exact(r):
+        calls.append(1)
+        return inverse(r)
+
+    M = spl.LinearOperator(A.shape, matvec=exact)
+    for method in (femtile.cg, femtile.gmres):
+        residuals.clear()
+        _, info = method(A, b, M=M, rtol=1e-8, callback=residuals.append)
+        assert info == 0 and len(residuals) <= 5
+    assert calls
+
+
+def test_what_python_functions_raise_is_raised_here(A):
+    def failing(_):
+        raise RuntimeError("from the operator")
+
+    b = np.ones(A.shape[0])
+    with pytest.raises(RuntimeError, match="from the operator"):
+        femtile.cg(spl.LinearOperator(A.shape, matvec=failing, dtype=float), b)
+    with pytest.raises(RuntimeError, match="from the operator"):
+        femtile.cg(A, b, callback=failing)
+
+
+def test_limits_and_breakdowns_are_told_by_info(A):
+    b = np.ones(A.shape[0])
+    assert femtile.cg(A, b, maxiter=3)[1] == 3
+    assert femtile.cg(sp.csr_array(-A), b)[1] == -1
+    x, info = femtile.cg(A, b, atol=1e9)
+    assert info == 0 and not x.any()
+    assert femtile.cg(A, np.zeros(A.shape[0]))[1] == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "argument"),
+    [
+        ({"A": laplacian(4)[:3]}, "A"),
+        ({"b": np.ones(3)}, "b"),
+        ({"b": np.full(16, np.inf)}, "b"),
+        ({"x0": np.full(16, np.nan)}, "x0"),
+        ({"M": np.eye(3)}, "M"),
+        ({"rtol": 0.0}, "rtol"),
+        ({"restart": 0}, "restart"),
+        ({"callback_type": "x"}, "callback_type"),
+        ({"A": np.eye(16) * 1j}, "A"),
+    ],
+)
+def test_bad_arguments_are_refused_by_name(arguments, argument):
+    given = {"A": laplacian(4), "b": np.ones(16), **arguments}
+    with pytest.raises(femtile.Error) as caught:
+        femtile.gmres(**given)
+    assert caught.value.argument == argument
