@@ -30,7 +30,7 @@ pub struct BoxOperator<T> {
 #[derive(Debug, Clone)]
 enum Cells<T> {
     /// Rectangles with coefficient one.
-    Plain(RowOperator<T>),
+    Plain(Box<RowOperator<T>>),
     Mapped(Box<MappedCells<T>>),
 }
 
@@ -39,7 +39,7 @@ impl<T: SumFactorization> BoxOperator<T> {
     pub fn new(cpu: &Cpu, grid: &BoxGrid) -> Self {
         let cells = match grid.mapping() {
             Some(geometry) => Cells::Mapped(Box::new(MappedCells::new(grid, geometry))),
-            None => Cells::Plain(RowOperator::new(cpu, grid)),
+            None => Cells::Plain(Box::new(RowOperator::new(cpu, grid))),
         };
         let nodes = [0, 1, 2].map(|axis| if grid.widths(axis).is_empty() { 1 } else { grid.degree() + 1 });
         let rows = Rows::new(grid.strides(), [0; 3], nodes);

@@ -31,7 +31,7 @@ impl<T: Scalar> Bands<T> {
     pub fn new(degree: usize, widths: &[f64]) -> Self {
         if widths.is_empty() {
             return Self {
-                columns: vec![0..1],
+                columns: std::iter::once(0..1).collect(),
                 begins: vec![0],
                 mass: vec![T::ONE],
                 stiffness: vec![T::ZERO],

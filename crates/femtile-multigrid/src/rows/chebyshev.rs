@@ -89,7 +89,7 @@ impl<T: SumFactorization> RowChebyshev<T> {
             self.pass(*step, from, to, b);
             std::mem::swap(&mut from, &mut to);
         }
-        const { assert!(PRODUCTS % 2 == 0, "the last iterate is in x") }
+        const { assert!(PRODUCTS.is_multiple_of(2), "the last iterate is in x") }
     }
 
     /// Replaces $x_{k-1}$ in `to` by $x_{k+1}$ for $x_k$ in `from`.

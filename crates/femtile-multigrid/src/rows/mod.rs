@@ -3,6 +3,8 @@
 //! The matrices of the axes are banded, so a row of nodes along x of a product is a sum of neighbouring rows. Rows are
 //! contiguous: nothing is gathered, and vectors hold neighbouring nodes.
 
+#![expect(clippy::needless_range_loop, reason = "loops by index over slices of one length become vectors")]
+
 mod bands;
 mod chebyshev;
 #[allow(unsafe_code)]

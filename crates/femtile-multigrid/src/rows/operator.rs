@@ -159,14 +159,18 @@ impl<T: Lanes> RowOperator<T> {
     pub(crate) fn each_row(&self, x: &[T], work: impl Fn(&ProductRow<'_, T>) + Sync) {
         assert_eq!(x.len(), self.n_nodes(), "values of the nodes");
         let n = self.nodes[0];
-        // SAFETY: the device supports the level, and no row is shorter than a vector.
         match self.cpu.simd() {
+            // SAFETY: the device supports the level, and no row is shorter than a vector.
             #[cfg(target_arch = "x86_64")]
             SimdLevel::Avx512 if n >= T::Avx512::LANES => unsafe { self.run::<T::Avx512>(x, &work) },
+            // SAFETY: as above.
             #[cfg(target_arch = "x86_64")]
             SimdLevel::Avx512 | SimdLevel::Avx2 if n >= T::Avx2::LANES => unsafe {
-                self.run::<T::Avx2>(x, &work)
+                self.run::<T::Avx2>(x, &work);
             },
+            // SAFETY: any processor, and no row is shorter than a vector.
+            _ if n >= T::Plain::LANES => unsafe { self.run::<T::Plain>(x, &work) },
+            // SAFETY: as above.
             _ => unsafe { self.run::<Plain<T, 1>>(x, &work) },
         }
     }
@@ -297,6 +301,7 @@ fn n_lanes<T: Lanes>(cpu: &Cpu, n: usize) -> usize {
         SimdLevel::Avx512 if n >= T::Avx512::LANES => T::Avx512::LANES,
         #[cfg(target_arch = "x86_64")]
         SimdLevel::Avx512 | SimdLevel::Avx2 if n >= T::Avx2::LANES => T::Avx2::LANES,
+        _ if n >= T::Plain::LANES => T::Plain::LANES,
         _ => 1,
     }
 }

@@ -51,6 +51,11 @@ impl<T: Scalar> Axis<T> {
         }
     }
 
+    /// The number of cells, rounded up to whole vectors, so that no loop over cells has a remainder.
+    fn padded(&self) -> usize {
+        self.n_cells.next_multiple_of(LANES)
+    }
+
     /// The number of coarse nodes.
     fn n_coarse(&self) -> usize {
         self.degree * self.n_cells + 1
@@ -90,13 +95,16 @@ impl<T: Scalar> Axis<T> {
     }
 }
 
+/// A multiple of the lanes of every vector.
+const LANES: usize = 16;
+
 /// Workspace of a thread.
 struct Room<T> {
     /// Coarse rows of a slab.
     slab: Vec<T>,
     /// A coarse row.
     row: Vec<T>,
-    /// Nodes at the same place of all cells: of coarse cells `[k][n_cells + 1]`, and of one place in fine ones.
+    /// Nodes at the same place of all cells: of coarse cells `[k + 1][padded + 1]`, and of one place in fine ones `[padded]`.
     places: Vec<T>,
     sums: Vec<T>,
 }
@@ -206,8 +214,8 @@ impl<T: Scalar> RowTransfer<T> {
         Room {
             slab: zeros(along.n_coarse() * across.n_coarse()),
             row: zeros(along.n_coarse()),
-            places: zeros((along.degree + 1) * (along.n_cells + 1)),
-            sums: zeros(along.n_cells),
+            places: zeros((along.degree + 1) * (along.padded() + 1)),
+            sums: zeros(along.padded()),
         }
     }
 
@@ -226,17 +234,17 @@ impl<T: Scalar> Axis<T> {
         if self.is_identity() {
             return add(to, T::ONE, from);
         }
-        let (k, n) = (self.degree, self.n_cells);
-        for (j, place) in places.chunks_exact_mut(n + 1).take(k).enumerate() {
+        let (k, n, padded) = (self.degree, self.n_cells, self.padded());
+        for (j, place) in places.chunks_exact_mut(padded + 1).take(k).enumerate() {
             take_every(place, &from[j..], k);
         }
         for (i, values) in self.values.chunks_exact(k + 1).take(self.n_own).enumerate() {
-            set(sums, values[0], &places[..n]);
+            set(sums, values[0], &places[..padded]);
             for j in 1..k {
-                add(sums, values[j], &places[j * (n + 1)..][..n]);
+                add(sums, values[j], &places[j * (padded + 1)..][..padded]);
             }
-            add(sums, values[k], &places[1..=n]);
-            for (to, sum) in to[i..].iter_mut().step_by(self.n_own).zip(sums.iter()) {
+            add(sums, values[k], &places[1..=padded]);
+            for (to, sum) in to[i..].iter_mut().step_by(self.n_own).zip(&sums[..n]) {
                 *to += *sum;
             }
         }
@@ -249,20 +257,20 @@ impl<T: Scalar> Axis<T> {
         if self.is_identity() {
             return to.copy_from_slice(from);
         }
-        let (k, n) = (self.degree, self.n_cells);
+        let (k, n, padded) = (self.degree, self.n_cells, self.padded());
         places.fill(T::ZERO);
         for (i, values) in self.values.chunks_exact(k + 1).take(self.n_own).enumerate() {
-            take_every(sums, &from[i..], self.n_own);
+            take_every(&mut sums[..n], &from[i..], self.n_own);
             for (j, value) in values.iter().enumerate() {
-                add(&mut places[j * (n + 1)..][..n], *value, sums);
+                add(&mut places[j * (padded + 1)..][..padded], *value, sums);
             }
         }
-        for (j, place) in places.chunks_exact(n + 1).take(k).enumerate() {
+        for (j, place) in places.chunks_exact(padded + 1).take(k).enumerate() {
             for (to, value) in to[j..].iter_mut().step_by(k).zip(place) {
                 *to = *value;
             }
         }
-        for (to, value) in to[k..].iter_mut().step_by(k).zip(&places[k * (n + 1)..][..n]) {
+        for (to, value) in to[k..].iter_mut().step_by(k).zip(&places[k * (padded + 1)..][..n]) {
             *to += *value;
         }
         to[n * k] += from[n * self.n_own];
