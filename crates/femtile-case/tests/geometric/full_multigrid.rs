@@ -95,7 +95,7 @@ fn solves_for_zero_on_the_boundary_may_begin_on_the_levels_of_the_preconditioner
                 preconditioner = "gmg"
                 tolerance = 1e-10
                 device = "cpu"
-                gmg = {{ start = "{start}" }}
+                gmg = {{ start = "{start}", smoother = "vertex-patch" }}
                 "#,
                 source = if components == 1 { "\"exp(x)\"" } else { "[\"exp(x)\", \"y\"]" },
                 given =
