@@ -13,7 +13,7 @@ use crate::rows::RowOperator;
 /// those on free sides; vectors are zero on all other sides.
 ///
 /// # Cost
-/// Rectangles with coefficient one: [`RowOperator`]. Mapped cells: sum factorization, twelve products with 1-D matrices per
+/// Rectangles with coefficient one: rows of nodes, of which each is a sum of neighbouring rows (`rows/operator.rs`). Mapped cells: sum factorization, twelve products with 1-D matrices per
 /// cell, eight in two dimensions, plus the metric from the corners at each of $(k+1)^d$ Gauss points; SIMD lanes hold
 /// neighbouring cells, and cells of a colour are shared among threads. Results have the same bits for any number of threads.
 /// # Source

@@ -8,7 +8,7 @@ use crate::grid::BoxGrid;
 use crate::operator::BoxOperator;
 use crate::rows::RowTransfer;
 
-/// [`RowTransfer`] with the residual of the fine grid.
+/// Transfers by rows with the residual of the fine grid.
 #[derive(Debug)]
 pub struct BoxTransfer<T> {
     rows: RowTransfer<T>,
