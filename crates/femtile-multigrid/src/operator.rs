@@ -13,9 +13,9 @@ use crate::rows::RowOperator;
 /// those on free sides; vectors are zero on all other sides.
 ///
 /// # Cost
-/// Rectangles with coefficient one: rows of nodes, of which each is a sum of neighbouring rows (`rows/operator.rs`). Mapped cells: sum factorization, twelve products with 1-D matrices per
-/// cell, eight in two dimensions, plus the metric from the corners at each of $(k+1)^d$ Gauss points; SIMD lanes hold
-/// neighbouring cells, and cells of a colour are shared among threads. Results have the same bits for any number of threads.
+/// Rectangles with coefficient one: rows of nodes, each a sum of neighbouring rows (`rows/operator.rs`). Mapped cells: sum
+/// factorization, twelve products with 1-D matrices per cell, eight in two dimensions, plus the metric from the corners at
+/// each of $(k+1)^d$ Gauss points; SIMD lanes hold neighbouring cells, and cells of a colour are shared among threads. Results have the same bits for any number of threads.
 /// # Source
 /// `[cui2024]`, section 2.3.
 #[derive(Debug, Clone)]
@@ -52,9 +52,7 @@ impl<T: SumFactorization> BoxOperator<T> {
     /// When a vector does not have one value per node.
     pub fn residual(&self, r: &mut [T], b: &[T], x: &[T]) {
         match &self.cells {
-            Cells::Plain(rows) => {
-                rows.residual(r, b, x);
-            }
+            Cells::Plain(rows) => rows.residual(r, b, x),
             Cells::Mapped(_) => {
                 r.copy_from_slice(b);
                 self.add(r, x, -T::ONE);
@@ -62,7 +60,7 @@ impl<T: SumFactorization> BoxOperator<T> {
         }
     }
 
-    /// $y \leftarrow y + \alpha A x$ at unknowns.
+    /// $y \leftarrow y + \alpha A x$ at unknowns, y zero at Dirichlet nodes.
     fn add(&self, y: &mut [T], x: &[T], alpha: T) {
         let n = self.grid.n_nodes();
         assert!(x.len() == n && y.len() == n, "values of the nodes");
@@ -70,9 +68,9 @@ impl<T: SumFactorization> BoxOperator<T> {
             Cells::Plain(rows) => rows.add(y, x, alpha),
             Cells::Mapped(cells) => {
                 cells.add(&self.cpu, &self.rows, &SharedMut::new(y), Source::new(x), alpha);
+                self.grid.clear_given(y);
             }
         }
-        self.grid.clear_given(y);
     }
 }
 

@@ -43,7 +43,7 @@ struct Function<'a> {
     watch: &'a Watch,
 }
 
-/// What threads of a solve tell the one that waits.
+/// Messages from the threads of a solve to the one that waits.
 #[derive(Default)]
 struct Watch {
     stop: Stop,

@@ -9,7 +9,7 @@ use super::LevelPrecision;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum BoxSmootherName {
-    /// On CPUs Chebyshev for rectangles with one sigma, else multiplicative Schwarz; on GPUs multiplicative Schwarz for equal
+    /// On CPUs Chebyshev for rectangles with one sigma up to degree 5, else multiplicative Schwarz; on GPUs multiplicative Schwarz for equal
     /// rectangles with one sigma, else additive Schwarz.
     #[default]
     Auto,
