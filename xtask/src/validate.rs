@@ -36,7 +36,7 @@ const N_FUZZERS: usize = 8;
 const SECONDS_OF_FUZZING: usize = 60;
 
 /// Time limit of the tests under Miri, their compilation not counted.
-const LIMIT_OF_MIRI: Duration = Duration::from_secs(180);
+const LIMIT_OF_MIRI: Duration = Duration::from_secs(420);
 
 /// Runs every check; true when none failed.
 pub fn validate(root: &Path) -> bool {
@@ -112,9 +112,10 @@ fn fuzzing(checks: &mut Checks) {
 /// Kernels with `unsafe` on the scalar path under Miri, which sees every access outside of an array, every race of threads and
 /// every alias that must not be: a small set, as it takes a thousand times as long.
 fn memory(checks: &mut Checks) {
+    let nightly = std::env::var("FEMTILE_NIGHTLY").unwrap_or_else(|_| "nightly".into());
     let miri = |arguments: &[&str]| {
         let mut command = Command::new("rustup");
-        command.args(["run", "nightly", "cargo", "miri"]).args(arguments);
+        command.args(["run", &nightly, "cargo", "miri"]).args(arguments);
         // The queues of rayon keep the rules of tree borrows, not the older ones, and turn numbers into pointers; its threads
         // outlive a test.
         command.env("MIRIFLAGS", FLAGS_OF_MIRI);

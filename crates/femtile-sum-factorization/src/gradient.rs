@@ -4,9 +4,12 @@ use femtile_device::cpu::Wide;
 use femtile_device::cpu::vector::prefetch;
 use pulp::{Simd, WithSimd};
 
-use crate::line::{Act, Mirrored, V};
+use crate::line::{Repeated, V};
 use crate::mapped::{Mapped, MappedPlane};
 use crate::separable::{cube_mut, plane_mut};
+
+/// Bytes of a cache line.
+const CACHE_LINE: usize = 64;
 
 /// The metric applied to the slopes g and the values u at the points of a rule: $h = G g$, $v = \mu u$, G symmetric.
 #[derive(Debug, Clone, Copy)]
@@ -85,7 +88,7 @@ fn act_at<T: Wide, S: Simd>(
 }
 
 impl<T: Wide, const N: usize> Gradient<'_, T, N> {
-    /// Applies the metric on a plane of points; sets values to zero without a mass term.
+    /// Applies the metric on a plane of points; values have no meaning afterwards without a mass term.
     #[inline(always)]
     fn act<S: Simd>(
         simd: S,
@@ -106,11 +109,12 @@ impl<T: Wide, const N: usize> Gradient<'_, T, N> {
                 let entries: &[V<T, S>] = bytemuck::cast_slice(entries);
                 let width = if has_mass { 7 } else { 6 };
                 let plane = &entries[z * N * N * width..(z + 1) * N * N * width];
+                let per_line = (CACHE_LINE / size_of::<V<T, S>>()).max(1);
                 for (at, entries) in plane.chunks_exact(width).enumerate() {
                     let (y, k) = (at / N, at % N);
                     let &[xx, yy, zz, yz, xz, xy, ..] = entries else { return };
                     // Prefetches the next plane, or the next cells, which follow in memory.
-                    for entry in 0..width {
+                    for entry in (0..width).step_by(per_line) {
                         prefetch(entries.as_ptr().wrapping_add(N * N * width + entry));
                     }
                     let g = [gx[y][k], gy[y][k], gz[y][k]];
@@ -135,9 +139,6 @@ impl<T: Wide, const N: usize> Gradient<'_, T, N> {
                 }
             }
         }
-        if !metric.has_mass() {
-            *u = [[T::splat(simd, T::ZERO); N]; N];
-        }
     }
 }
 
@@ -147,8 +148,9 @@ impl<T: Wide, const N: usize> WithSimd for Gradient<'_, T, N> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
         let Self { slope, transposed, metric, u, scratch } = self;
-        let slope = Mirrored::<T, N, N, true> { even: slope[0], odd: slope[1] };
-        let transposed = Mirrored::<T, N, N, true> { even: transposed[0], odd: transposed[1] };
+        let slope = Repeated::<T, S, N, true>::new(simd, slope);
+        let transposed = Repeated::<T, S, N, true>::new(simd, transposed);
+        let has_mass = metric.has_mass();
         let (gz, planes) = scratch.split_at_mut(u.len());
         let (gx, rest) = planes.split_at_mut(u.len() / N);
         let (gy, workspace) = rest.split_at_mut(u.len() / N);
@@ -177,7 +179,7 @@ impl<T: Wide, const N: usize> WithSimd for Gradient<'_, T, N> {
             for y in 0..N {
                 let found = transposed.act(simd, &gx[y]);
                 for k in 0..N {
-                    plane[y][k] = T::plus(simd, plane[y][k], found[k]);
+                    plane[y][k] = if has_mass { T::plus(simd, plane[y][k], found[k]) } else { found[k] };
                 }
             }
             for k in 0..N {

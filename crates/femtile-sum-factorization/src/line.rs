@@ -84,17 +84,75 @@ impl<T: Wide, const M: usize, const N: usize, const IS_ODD: bool> Act<T, M, N>
 {
     #[inline(always)]
     fn act<S: Simd>(&self, simd: S, x: &[V<T, S>; N]) -> [V<T, S>; M] {
-        let line = split::<T, S, N>(simd, x);
-        let zero = T::splat(simd, T::ZERO);
-        let mut halves = [[zero; M]; 2];
-        for i in 0..M.div_ceil(2) {
-            halves[0][i] = dot::<T, S, N>(simd, &self.even[i], &line[0], N.div_ceil(2));
+        by_halves::<T, S, M, N, IS_ODD>(
+            simd,
+            #[inline(always)]
+            |half, i, j| T::splat(simd, if half == 0 { self.even[i][j] } else { self.odd[i][j] }),
+            x,
+        )
+    }
+}
+
+/// Applies the halves of a symmetric table, whose entries `entry` returns, to a line.
+#[inline(always)]
+fn by_halves<T: Wide, S: Simd, const M: usize, const N: usize, const IS_ODD: bool>(
+    simd: S,
+    entry: impl Fn(usize, usize, usize) -> V<T, S>,
+    x: &[V<T, S>; N],
+) -> [V<T, S>; M] {
+    let line = split::<T, S, N>(simd, x);
+    let mut halves = [[T::splat(simd, T::ZERO); M]; 2];
+    for half in 0..2 {
+        let n = (N + 1 - half) / 2;
+        for i in 0..if n > 0 { M.div_ceil(2) } else { 0 } {
+            let mut sum = T::product(simd, entry(half, i, 0), line[half][0]);
+            for j in 1..n {
+                sum = T::plus_product(simd, sum, entry(half, i, j), line[half][j]);
+            }
+            halves[half][i] = sum;
         }
-        if N > 1 {
-            for i in 0..M.div_ceil(2) {
-                halves[1][i] = dot::<T, S, N>(simd, &self.odd[i], &line[1], N / 2);
+    }
+    combined::<T, S, M, IS_ODD>(simd, &halves)
+}
+
+/// The longest lines whose table registers hold beside them.
+const IN_REGISTERS: usize = 4;
+
+/// A square symmetric table for all lines of a cube: a small one is read once, into vectors.
+pub(super) struct Repeated<'a, T: Wide, S: Simd, const N: usize, const IS_ODD: bool> {
+    /// Of small tables the halves, an entry in all lanes.
+    vectors: [[[V<T, S>; N]; N]; 2],
+    table: Mirrored<'a, T, N, N, IS_ODD>,
+}
+
+impl<'a, T: Wide, S: Simd, const N: usize, const IS_ODD: bool> Repeated<'a, T, S, N, IS_ODD> {
+    /// Takes the halves of a table.
+    #[inline(always)]
+    pub fn new(simd: S, [even, odd]: [&'a [[T; N]; N]; 2]) -> Self {
+        let mut vectors = [[[T::splat(simd, T::ZERO); N]; N]; 2];
+        if N <= IN_REGISTERS {
+            for i in 0..N {
+                for j in 0..N {
+                    vectors[0][i][j] = T::splat(simd, even[i][j]);
+                    vectors[1][i][j] = T::splat(simd, odd[i][j]);
+                }
             }
         }
-        combined::<T, S, M, IS_ODD>(simd, &halves)
+        Self { vectors, table: Mirrored { even, odd } }
+    }
+
+    /// Applies the table to a line.
+    #[inline(always)]
+    pub fn act(&self, simd: S, x: &[V<T, S>; N]) -> [V<T, S>; N] {
+        if N <= IN_REGISTERS {
+            by_halves::<T, S, N, N, IS_ODD>(
+                simd,
+                #[inline(always)]
+                |half, i, j| self.vectors[half][i][j],
+                x,
+            )
+        } else {
+            self.table.act(simd, x)
+        }
     }
 }

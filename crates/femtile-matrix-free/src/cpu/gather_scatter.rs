@@ -207,9 +207,16 @@ impl<T: Scalar> Masked<'_, T> {
                 for k in 0..K {
                     values[k] = V::load(self.from.add(run.places[k] as usize * V::LANES));
                 }
-                V::add_runs(values, |lane| {
-                    self.y.range_unchecked(*firsts.get_unchecked(lane) as usize + run.begin, K)
-                });
+                // Before the first sum is written: it could be any of these numbers to the compiler.
+                let mut to = [self.y.range_unchecked(run.begin, K); MOST_LANES];
+                for lane in 0..V::LANES {
+                    to[lane] = to[lane].add(*firsts.get_unchecked(lane) as usize);
+                }
+                V::add_runs(
+                    values,
+                    #[inline(always)]
+                    |lane| to[lane],
+                );
             }
         }
     }

@@ -57,7 +57,7 @@ impl<'a> TensorSpace<'a> {
     /// Creates the space of a degree on a mesh.
     ///
     /// # Cost
-    /// Sorts the edges and faces of all cells, 16 bytes each.
+    /// Sorts the edges and faces of all cells, 16 bytes each, from degree 2 on.
     /// # Errors
     /// [`FemError::NoTensorCells`] for triangles and tetrahedra, [`FemError::Degree`] for a degree that is not between
     /// 1 and [`MAX_DEGREE`], [`FemError::TooManyDofs`] if they cannot be numbered.
@@ -76,16 +76,12 @@ impl<'a> TensorSpace<'a> {
             corners.iter_mut().zip(VTK_CORNERS).for_each(|(to, corner)| *to = nodes[corner]);
         });
         let mut orientations = vec![Orientation::IDENTITY; order.len()];
-        let mut edges = Shared::number(&corners, 1, d);
-        let mut faces = (d == 3).then(|| Shared::number(&corners, 2, d));
-        let all_agree = |shared: &Shared, corners: &[u32]| shared.all_agree(corners);
-        if !(all_agree(&edges, &corners) && faces.as_ref().is_none_or(|faces| all_agree(faces, &corners))) {
-            orientations = align::align(&corners, &edges, d);
+        let mut shared = edges_and_faces(&corners, degree, d);
+        if !shared.iter().all(|shared| shared.all_agree(&corners)) {
+            orientations = align::align(&corners, &shared[0], d);
             turn(&mut corners, &orientations, d);
-            edges = Shared::number(&corners, 1, d);
-            faces = (d == 3).then(|| Shared::number(&corners, 2, d));
+            shared = edges_and_faces(&corners, degree, d);
         }
-        let shared: Vec<&Shared> = std::iter::once(&edges).chain(&faces).collect();
         let (mut firsts, n_entities) = entity_numbers(mesh.n_nodes(), &corners, &shared, d);
         too_many(&shared, &order, degree, d, mesh.n_nodes())?;
         let groups = numbering::number(&mut firsts, n_entities, degree, d);
@@ -254,7 +250,7 @@ impl<'a> TensorSpace<'a> {
     }
 
     /// Returns the degrees of freedom of cells whose order of an edge or a face differs from that of its first cell.
-    fn find_irregular(&self, shared: &[&Shared]) -> BTreeMap<u32, Vec<u32>> {
+    fn find_irregular(&self, shared: &[Shared]) -> BTreeMap<u32, Vec<u32>> {
         let mut irregular = BTreeMap::new();
         if self.degree < 3 {
             // A single unknown per edge or face has only one order.
@@ -335,23 +331,25 @@ fn turn(corners: &mut [u32], orientations: &[Orientation], d: usize) {
     }
 }
 
+/// Returns the edges of all cells, and the faces of cubes; nothing of degree 1, which has unknowns at vertices alone.
+fn edges_and_faces(corners: &[u32], degree: usize, d: usize) -> Vec<Shared> {
+    let extents = if degree == 1 { 1..1 } else { 1..d };
+    extents.map(|extent| Shared::number(corners, extent, d)).collect()
+}
+
 /// Numbers all entities, `[n_cells][3^d]`: vertices as nodes of the mesh, then edges, faces, cells; returns also their
-/// count.
-fn entity_numbers(n_nodes: usize, corners: &[u32], shared: &[&Shared], d: usize) -> (Vec<u32>, usize) {
+/// count. Without edges and faces every other entity has the number of its lowest vertex, which comes before it in a cell.
+fn entity_numbers(n_nodes: usize, corners: &[u32], shared: &[Shared], d: usize) -> (Vec<u32>, usize) {
     let (per_cell, n_corners) = (3usize.pow(d as u32), 1 << d);
-    let vertices: Vec<(usize, usize)> = entities::of_dimension(0, d)
-        .into_iter()
-        .map(|local| (local, entities::corners(local, d)[0]))
-        .collect();
+    let lowest: Vec<usize> = (0..per_cell).map(|local| entities::corners(local, d)[0]).collect();
     let inside = per_cell / 2;
-    let n_shared: usize = shared.iter().map(|shared| shared.len()).sum();
+    let n_shared: usize = shared.iter().map(Shared::len).sum();
     let n_cells = corners.len() / n_corners;
     let mut numbers = vec![0; n_cells * per_cell];
     parallel::for_chunks_mut(&mut numbers, per_cell, |begin, numbers| {
         let cell = begin / per_cell;
-        for &(local, corner) in &vertices {
-            numbers[local] = corners[cell * n_corners + corner];
-        }
+        let corners = &corners[cell * n_corners..][..n_corners];
+        numbers.iter_mut().zip(&lowest).for_each(|(number, &corner)| *number = corners[corner]);
         let mut before = n_nodes;
         for shared in shared {
             let n_locals = shared.locals.len();
@@ -360,14 +358,17 @@ fn entity_numbers(n_nodes: usize, corners: &[u32], shared: &[&Shared], d: usize)
             }
             before += shared.len();
         }
-        numbers[inside] = (before + cell) as u32;
+        if !shared.is_empty() {
+            numbers[inside] = (before + cell) as u32;
+        }
     });
-    (numbers, n_nodes + n_shared + n_cells)
+    let n_interiors = if shared.is_empty() { 0 } else { n_cells };
+    (numbers, n_nodes + n_shared + n_interiors)
 }
 
 /// Fails if there are too many degrees of freedom for 32 bits.
 fn too_many(
-    shared: &[&Shared],
+    shared: &[Shared],
     order: &[u32],
     degree: usize,
     d: usize,
