@@ -69,7 +69,6 @@ fn formula(text: &str) -> Option<(&str, &str, DisplayMode)> {
 /// Returns a formula in MathML, on one line and without characters that Markdown reads.
 fn mathml(formula: &str, display_mode: DisplayMode) -> Result<String, String> {
     let storage = Storage::new();
-    // Quotation marks of Markdown escapes are none of LaTeX.
     let events: Vec<_> = Parser::new(formula, &storage).collect();
     if let Some(Err(error)) = events.iter().find(|event| event.is_err()) {
         return Err(format!("the formula {}: {error}", formula.trim()));
@@ -77,7 +76,9 @@ fn mathml(formula: &str, display_mode: DisplayMode) -> Result<String, String> {
     let mut out = String::new();
     let config = RenderConfig { display_mode, ..RenderConfig::default() };
     push_mathml(&mut out, events.into_iter(), config).map_err(|error| error.to_string())?;
-    let escaped = out.chars().map(|c| match c {
+    // The crate forgets a space between two attributes of large brackets.
+    let escaped = out.replace("\"minsize", "\" minsize");
+    let escaped = escaped.chars().map(|c| match c {
         '*' => "&#42;".into(),
         '_' => "&#95;".into(),
         '|' => "&#124;".into(),
@@ -103,6 +104,11 @@ mod tests {
         }
         assert!(!out.contains("b_1") && out.matches("<math").count() == 2, "{out}");
         assert!(out.contains("display=\"block\""), "{out}");
+    }
+
+    #[test]
+    fn attributes_of_large_brackets_are_separated() {
+        assert!(with_mathml(r"$\bigl(a\bigr)$").unwrap().contains("\" minsize"));
     }
 
     #[test]

@@ -51,15 +51,10 @@ fn stage(root: &Path) -> Result<(), String> {
     let target = root.join(SOURCE);
     let _ = fs::remove_dir_all(&target);
     let summary = read(&root.join(SUMMARY))?;
-    let listed: Vec<PathBuf> =
+    let pages: BTreeSet<PathBuf> =
         documents::targets(&summary).filter_map(|link| inside(Path::new("docs"), link)).collect();
-    let pages: BTreeSet<PathBuf> = listed.iter().cloned().collect();
     complete(root, &pages)?;
-    let mut contents = summary.clone();
-    for (link, page) in documents::targets(&summary).zip(&listed) {
-        contents = contents.replace(&format!("]({link})"), &format!("]({})", page.display()));
-    }
-    write(&target.join("SUMMARY.md"), &contents)?;
+    write(&target.join("SUMMARY.md"), &from_root(&summary))?;
     for (from, to) in SETTINGS {
         copy(&root.join(from), &target.join(to))?;
     }
@@ -70,6 +65,18 @@ fn stage(root: &Path) -> Result<(), String> {
     }
     println!("{} pages", pages.len());
     Ok(())
+}
+
+/// Returns the table of contents with links from the root.
+fn from_root(summary: &str) -> String {
+    let mut parts = summary.split("](");
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let (link, rest) = part.split_once(')').unwrap_or((part, ""));
+        let page = inside(Path::new("docs"), link).unwrap_or_default();
+        out.push_str(&format!("]({}){rest}", page.display()));
+    }
+    out
 }
 
 /// Checks that no page of docs is missing from the contents.
@@ -154,6 +161,12 @@ fn copy(from: &Path, to: &Path) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn contents_have_links_from_the_root() {
+        let out = from_root("[a](../README.md)\n- [b](README.md)\n");
+        assert_eq!(out, "[a](README.md)\n- [b](docs/README.md)\n");
+    }
 
     #[test]
     fn links_lead_from_the_folder_of_their_page() {

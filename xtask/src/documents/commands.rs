@@ -96,10 +96,8 @@ impl Folder {
         let mut command = Command::new("sh");
         command.args(["-ec", lines]).current_dir(&self.path);
         command.env("PATH", env::join_paths(paths).unwrap_or_default());
-        // What `tune` stores is of this folder alone.
-        command
-            .env("XDG_CACHE_HOME", self.path.join("cache"))
-            .env("XDG_CONFIG_HOME", self.path.join("cache"));
+        // What `tune` and completions leave in the home of a user stays in this folder.
+        command.env("HOME", &self.path).env_remove("XDG_CACHE_HOME").env_remove("XDG_CONFIG_HOME");
         let result = said(&mut command).map(drop).map_err(|reason| (lines.to_owned(), reason));
         self.seconds.push((begun.elapsed().as_secs_f64(), lines.to_owned()));
         result

@@ -31,7 +31,7 @@ pub use finding::FindingName;
 pub use functional::{Exact, FieldOfRun, Functional};
 pub use generator::{CellName, Generator, LShapeName, PlaneCellName};
 pub use gmg::{BoxSmootherName, GmgSection, GmgStartName};
-pub use output::{CompressOutput, CompressionName, VtuOutput, VtuPart};
+pub use output::{CompressOutput, CompressionName, PictureOutput, VtuOutput, VtuPart};
 pub use pmg::PmgSection;
 pub use schema::schema;
 pub use solver::{
@@ -300,6 +300,9 @@ pub struct OutputSection {
     pub vtu: VtuOutput,
     /// Draw the history of residuals as `residuals.svg`, where a solve has one.
     pub plot: bool,
+    /// Draw the solution as `picture.png`: the boundary and a cut of bodies, plane meshes from above; the name of a field
+    /// draws that one.
+    pub picture: PictureOutput,
     /// Compress the arrays of `solution.vtu` and of frames, with zlib unless another method is named.
     pub compress: CompressOutput,
     /// Fields to write into `solution.vtu` beside u.
@@ -326,6 +329,7 @@ impl Default for OutputSection {
             directory: "out".into(),
             vtu: VtuOutput::Whole(true),
             plot: true,
+            picture: PictureOutput::Default(false),
             compress: CompressOutput::Default(false),
             fields: Vec::new(),
             functionals: Vec::new(),
