@@ -1,5 +1,7 @@
 //! The checks of the project: `cargo xtask validate` is what continuous integration runs.
 
+mod assets;
+mod book;
 mod cite;
 mod documents;
 mod kernels;
@@ -13,7 +15,7 @@ use std::process::ExitCode;
 /// A command of `cargo xtask`: its name, what it does, and the function that says whether it went well.
 type Task = (&'static str, &'static str, fn(&Path) -> bool);
 
-const TASKS: [Task; 6] = [
+const TASKS: [Task; 8] = [
     (
         "validate",
         "format, lints, tests on every SIMD path, documentation, licences, citations",
@@ -22,7 +24,9 @@ const TASKS: [Task; 6] = [
     ("cite", "every cited key exists in references.bib", cite::report),
     ("kernels", "GPU kernels compile for sm_80 and sm_90 without spills", kernels::some),
     ("kernels --all", "the same for every kernel that a solve may ask for", kernels::all),
+    ("book", "the pages of docs/SUMMARY.md as HTML, in target/book", book::report),
     ("python", "the Python package: its wheel, tests and types", python::report),
+    ("assets", "builds the script of the view of reports by node and npm", assets::build),
     ("documents", "the commands and links in the documents are sound", documents::report),
 ];
 

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use crate::step::{Checks, cargo};
-use crate::{cite, documents, python};
+use crate::{book, cite, documents, python};
 
 /// The tests whose results depend on the SIMD path, as nextest selects them; of all that is built, so that nothing is
 /// rebuilt with the features of some packages alone.
@@ -52,6 +52,7 @@ pub fn validate(root: &Path) -> bool {
     let deny_warnings = [("RUSTDOCFLAGS", "-D warnings")];
     checks.cargo("documentation", &["doc", "--workspace", "--no-deps", "--quiet"], &deny_warnings);
     checks.step("documents", |_| documents::report_built(root));
+    book::check(&mut checks, root);
     python::check(&mut checks, root);
     dependencies(&mut checks);
     checks.finish()

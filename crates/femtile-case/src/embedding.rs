@@ -1,7 +1,7 @@
 //! Runs inside another program: a mesh that it has already, and results that it takes in memory.
 
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use femtile_mesh::Mesh;
@@ -28,11 +28,13 @@ pub struct Embedding {
     pub receiver: Option<Arc<dyn Receiver>>,
     /// Whether results are written to files.
     pub writes_files: bool,
+    /// The file of a picture of the solution, beside those in the folder of results.
+    pub picture: Option<PathBuf>,
 }
 
 impl Default for Embedding {
     fn default() -> Self {
-        Self { mesh: None, receiver: None, writes_files: true }
+        Self { mesh: None, receiver: None, writes_files: true, picture: None }
     }
 }
 
@@ -42,6 +44,7 @@ impl fmt::Debug for Embedding {
             .field("has_mesh", &self.mesh.is_some())
             .field("has_receiver", &self.receiver.is_some())
             .field("writes_files", &self.writes_files)
+            .field("picture", &self.picture)
             .finish()
     }
 }
@@ -68,14 +71,20 @@ impl Case {
         has_key(&self.text, &["output".into(), "directory".into()])
     }
 
-    /// Passes on the solution, where somebody takes it.
+    /// Passes on the solution, where somebody takes it; returns it where it is shown.
     pub(crate) fn deliver(
         &self,
         data: impl FnOnce() -> Result<SolutionData, SolveError>,
-    ) -> Result<(), SolveError> {
-        match &self.embedding.receiver {
-            Some(receiver) => data().map(|data| receiver.solution(data)),
-            None => Ok(()),
+    ) -> Result<Option<SolutionData>, SolveError> {
+        match (&self.embedding.receiver, self.is_shown()) {
+            (None, false) => Ok(None),
+            (None, true) => data().map(Some),
+            (Some(receiver), is_shown) => {
+                let data = data()?;
+                let shown = is_shown.then(|| data.clone());
+                receiver.solution(data);
+                Ok(shown)
+            }
         }
     }
 }
@@ -109,7 +118,8 @@ mod tests {
     fn embedded(text: &str, mesh: Option<Mesh>) -> Result<(Case, Arc<Kept>), CaseError> {
         let kept = Arc::new(Kept::default());
         let receiver = Some(kept.clone() as Arc<dyn Receiver>);
-        let embedding = Embedding { mesh: mesh.map(Arc::new), receiver, writes_files: false };
+        let mesh = mesh.map(Arc::new);
+        let embedding = Embedding { mesh, receiver, writes_files: false, ..Embedding::default() };
         let folder = tempfile::tempdir().unwrap();
         let text = format!("{text}\n[output]\ndirectory = {:?}\n", folder.path().join("out"));
         let case = Case::parse_embedded("case".as_ref(), text, Vec::new(), embedding)?;

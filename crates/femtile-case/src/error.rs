@@ -8,6 +8,7 @@ use femtile_fem::FemError;
 use femtile_linalg::LinalgError;
 use femtile_mesh::MeshError;
 use femtile_mesh::check::CheckError;
+use femtile_report::ReportError;
 use femtile_time::TimeError;
 
 use femtile_solve::{Key, SolveError, Stage, path_text};
@@ -81,6 +82,9 @@ pub enum CaseError {
     /// The equation in time could not be advanced.
     #[error(transparent)]
     Time(#[from] TimeError),
+    /// The solution could not be drawn.
+    #[error("the picture: {0}")]
+    Report(#[from] ReportError),
     /// The device is not there or failed.
     #[error(transparent)]
     Device(#[from] DeviceError),

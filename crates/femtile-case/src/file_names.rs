@@ -4,6 +4,8 @@
 pub(crate) const REPORT: &str = "report.json";
 /// The plot of residual norms.
 pub(crate) const PLOT: &str = "residuals.svg";
+/// The picture of the solution.
+pub(crate) const PICTURE: &str = "picture.png";
 /// The solution on a mesh.
 pub(crate) const MESH_SOLUTION: &str = "solution.vtu";
 /// The solution on a grid.

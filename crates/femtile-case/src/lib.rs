@@ -30,6 +30,7 @@ mod restart;
 mod run;
 mod series;
 mod settings;
+mod shown;
 mod stationary;
 mod transient;
 mod verify;

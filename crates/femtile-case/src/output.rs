@@ -7,11 +7,12 @@ use femtile_linalg::krylov::Stop;
 use femtile_mesh::MeshError;
 use femtile_mesh::io::vtu::WriteOptions;
 use femtile_mesh::io::{FileSum, Staging, write_atomically};
-use femtile_solve::Stages;
 use femtile_solve::memory::peak_bytes;
+use femtile_solve::{SolutionData, Stages};
 
 use crate::file::{EquationKind, Functional, OutputSection};
-use crate::file_names::{GRID_SOLUTION, MESH_SOLUTION, PLOT, REPORT, of_line};
+use crate::file_names::{GRID_SOLUTION, MESH_SOLUTION, PICTURE, PLOT, REPORT, of_line};
+use crate::shown::Shown;
 use crate::{Case, CaseError, Report, plot};
 
 /// Creates the folder of results and checks that all files can be written there.
@@ -38,11 +39,12 @@ fn names(case: &Case) -> Vec<String> {
     let output = &case.file.output;
     let solution = output.vtu.is_written().then_some(if is_on_grid { GRID_SOLUTION } else { MESH_SOLUTION });
     let plot = (output.plot && !is_in_time).then_some(PLOT);
+    let picture = output.picture.is_drawn().then_some(PICTURE);
     let lines = output.functionals.iter().filter_map(|functional| match functional {
         Functional::Along { name, .. } => Some(of_line(name)),
         _ => None,
     });
-    let names = solution.into_iter().chain(plot).map(String::from).chain(lines.flatten());
+    let names = solution.into_iter().chain(plot).chain(picture).map(String::from).chain(lines.flatten());
     names.chain([REPORT.into()]).collect()
 }
 
@@ -52,13 +54,13 @@ pub(crate) fn vtu_options(case: &Case, sum: bool) -> WriteOptions {
     WriteOptions { compression: compress.into(), surface: vtu.is_surface(), sum, ..WriteOptions::default() }
 }
 
-/// Writes all files of a run, which replace those of an earlier run together; `results` writes all but plot and report, and
-/// returns the sum of the solution on a mesh where it wrote one. `begun` may hold files already.
+/// Writes all files of a run, which replace those of an earlier run together; `results` writes all but plot, picture and
+/// report, and returns the sum of the solution on a mesh where it wrote one. `begun` may hold files already.
 ///
 /// An interrupted solve does not replace the results of a finished one: nothing is written then, with a warning.
 pub(crate) fn write_results(
     case: &Case,
-    mut report: Report,
+    (mut report, shown): (Report, Option<SolutionData>),
     stages: &mut Stages<'_>,
     begun: Option<Staging>,
     results: impl FnOnce(&Staging) -> Result<Option<FileSum>, CaseError>,
@@ -93,6 +95,9 @@ pub(crate) fn write_results(
         };
         part("plot", || plot::save_residual_plot(&staging.path(PLOT), &report.solve.residuals, tolerance))?;
     }
+    if let Some(data) = shown {
+        part("picture", || draw(case, data, &staging, &mut report))?;
+    }
     for &name in names.iter().filter(|name| **name != REPORT) {
         let sum = sum.filter(|_| name == MESH_SOLUTION);
         let sum = sum.map_or_else(|| part("sum of a file", || FileSum::of(&staging.path(name))), Ok)?;
@@ -105,6 +110,17 @@ pub(crate) fn write_results(
     staging.commit(&names)?;
     stages.finish();
     Ok(report)
+}
+
+/// Draws the solution where the case and the program ask for it.
+fn draw(case: &Case, data: SolutionData, staging: &Staging, report: &mut Report) -> Result<(), CaseError> {
+    let time = report.time.as_ref().map(|time| time.reached);
+    let (shown, warning) = Shown::of(case, data)?;
+    report.warnings.extend(warning);
+    let png = shown.picture(case, time)?;
+    let in_folder = case.file.output.picture.is_drawn().then(|| staging.path(PICTURE));
+    let targets = in_folder.as_ref().into_iter().chain(&case.embedding.picture);
+    targets.into_iter().try_for_each(|path| Ok(write_atomically(path, |out| out.write_all(&png))?))
 }
 
 /// Returns `true` where the folder has the report of a run that was not interrupted.

@@ -5,6 +5,7 @@ use std::path::Path;
 use femtile_fem::functionals::Line;
 use femtile_mesh::MeshError;
 use femtile_mesh::io::write_atomically;
+use femtile_report::short;
 use plotters::prelude::*;
 
 /// The label below values along a line.
@@ -121,8 +122,8 @@ fn draw_lines(
         .y_desc("u")
         .x_labels(8)
         .y_labels(10)
-        .x_label_formatter(&|x| label(*x))
-        .y_label_formatter(&|u| label(*u))
+        .x_label_formatter(&|x| short(*x))
+        .y_label_formatter(&|u| short(*u))
         .draw()?;
     for (k, line) in lines.iter().enumerate() {
         let colour = if k == 0 { CURVE.to_rgba() } else { Palette99::pick(k).to_rgba() };
@@ -174,8 +175,8 @@ fn draw_traces(
         .x_desc("time")
         .x_labels(8)
         .y_labels(10)
-        .x_label_formatter(&|t| label(*t))
-        .y_label_formatter(&|value| label(*value))
+        .x_label_formatter(&|t| short(*t))
+        .y_label_formatter(&|value| short(*value))
         .draw()?;
     for (k, name) in names.iter().enumerate() {
         let colour = if k == 0 { CURVE.to_rgba() } else { Palette99::pick(k).to_rgba() };
@@ -206,16 +207,6 @@ fn range(low: f64, high: f64) -> std::ops::Range<f64> {
         true if least > 0.0 => low - 1e5 * least..high + 1e5 * least,
         _ => -1.0..1.0,
     }
-}
-
-/// A number at an axis, without the digits of its rounding.
-fn label(x: f64) -> String {
-    let size = x.abs();
-    if size == 0.0 || (1e-3..1e5).contains(&size) {
-        let text = format!("{x:.4}");
-        return text.trim_end_matches('0').trim_end_matches('.').into();
-    }
-    if size < 1e-300 { "0".into() } else { format!("{x:.2e}") }
 }
 
 #[cfg(test)]

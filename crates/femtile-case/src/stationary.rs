@@ -46,14 +46,14 @@ pub(crate) fn run(
     let fields = stages.interruptible(|stop| solution.fields_interruptible(case.field_config(), stop));
     stages.go_on()?;
     warnings.extend_from_slice(fields.left_out());
-    case.deliver(|| solution.data(&fields))?;
+    let shown = case.deliver(|| solution.data(&fields))?;
     let mut report = Report::of_solution(case, &checked, &solution, (numbers, warnings))?;
     // The estimate compares gradients, which the energy norm of a projection (σ = 0) does not contain.
     let is_projection = solution.discretization().form(0).sigma.as_constant() == Some(0.0);
     let estimate = fields.error_estimate().filter(|_| !is_projection);
     report.solve.discretization_error_estimate = estimate.map(|estimate| estimate.total);
     report.citations.extend(citations.iter().chain(fields.citations()).map(|key| String::from(*key)));
-    output::write_results(case, report, stages, staging, |staging| {
+    output::write_results(case, (report, shown), stages, staging, |staging| {
         let sum = match begun {
             Some(file) => solution.finish_vtu(file)?,
             None if case.file.output.vtu.is_written() => {

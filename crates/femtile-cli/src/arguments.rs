@@ -101,6 +101,10 @@ pub struct SolveOptions {
     /// is standard output.
     #[arg(long, value_name = "FILE")]
     pub profile: Option<PathBuf>,
+    /// Also draw the solution as a PNG file: the boundary and a cut of bodies, plane meshes from above. Of the field that
+    /// `output.picture` names, or the main one.
+    #[arg(long, value_name = "FILE.png")]
+    pub picture: Option<PathBuf>,
     /// Merge coincident nodes, which closes cracks.
     #[arg(long)]
     pub merge: bool,

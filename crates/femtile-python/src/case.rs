@@ -31,8 +31,11 @@ impl Given {
             (None, Some(path)) => (path.as_str(), read(path).map_err(|error| error.raise(py))?),
             (None, None) => return Err(of_argument(py, "case", "a dictionary or a path is needed")),
         };
-        let embedding =
-            Embedding { mesh: mesh.map(|mesh| mesh.0.clone()), receiver: Some(receiver), writes_files: true };
+        let embedding = Embedding {
+            mesh: mesh.map(|mesh| mesh.0.clone()),
+            receiver: Some(receiver),
+            ..Embedding::default()
+        };
         let case = Case::parse_embedded(Path::new(name), text, Vec::new(), embedding);
         let mut case = case.map_err(|error| error.raise(py))?;
         case.embedding.writes_files = case.names_directory();

@@ -1,4 +1,4 @@
-"""The programs of docs/python.md and the examples run."""
+"""The programs of the pages and the examples run."""
 
 import re
 import runpy
@@ -7,8 +7,20 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[3]
-PAGE = ROOT / "docs" / "python.md"
-PROGRAMS = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.S) if PAGE.exists() else []
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+BLOCK = re.compile(r"(<!-- not run: [^\n]*-->\n)?```python\n(.*?)```", re.S)
+
+
+def programs():
+    """The programs of all pages, but for those that a comment above excludes, with the page."""
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8") if page.exists() else ""
+        for number, (is_excluded, program) in enumerate(BLOCK.findall(text)):
+            if not is_excluded:
+                yield pytest.param(page, program, id=f"{page.name}-{number}")
+
+
+PROGRAMS = list(programs())
 EXAMPLES = sorted((ROOT / "examples" / "python").glob("*.py"))
 
 
@@ -16,10 +28,12 @@ def test_there_are_programs_and_examples():
     assert len(PROGRAMS) >= 4 and len(EXAMPLES) >= 2
 
 
-@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.splitlines()[-1][:40])
-def test_a_program_of_the_page_runs(program, tmp_path, monkeypatch):
+@pytest.mark.parametrize(("page", "program"), PROGRAMS)
+def test_a_program_of_a_page_runs(page, program, tmp_path, monkeypatch):
+    if "import pyamg" in program:
+        pytest.importorskip("pyamg")
     monkeypatch.chdir(tmp_path)
-    exec(compile(program, str(PAGE), "exec"), {})
+    exec(compile(program, str(page), "exec"), {})
     assert list(tmp_path.iterdir()) == []
 
 

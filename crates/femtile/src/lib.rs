@@ -75,3 +75,8 @@ pub use femtile_solve::{
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/library.md")]
 mod library {}
+
+/// The program of docs/extending.md, which is compiled and run as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/extending.md")]
+mod extending {}

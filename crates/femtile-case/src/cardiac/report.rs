@@ -55,12 +55,12 @@ pub(super) fn finish(
         citations: problem.citations().into_iter().map(String::from).collect(),
         version: env!("CARGO_PKG_VERSION").into(),
     };
-    case.deliver(|| {
+    let shown = case.deliver(|| {
         let named = |fields: Named| fields.into_iter().map(|(name, field)| (String::from(name), field));
         let (nodal, cells) = maps(mesh, (&fields, &solution));
         Ok(SolutionData::at_nodes(mesh, named(nodal), named(cells)))
     })?;
-    write_results(case, report, stages, None, |staging| {
+    write_results(case, (report, shown), stages, None, |staging| {
         let sum = if case.file.output.vtu.is_written() {
             let path = staging.path(MESH_SOLUTION);
             write_maps(&path, mesh, &maps(mesh, (&fields, &solution)), vtu_options(case, true))?

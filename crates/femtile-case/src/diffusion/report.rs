@@ -65,8 +65,9 @@ pub(super) fn finish(
         citations: citations(prepared),
         version: env!("CARGO_PKG_VERSION").into(),
     };
-    case.deliver(|| Ok(SolutionData::on_grid(grid.nodes(), grid.lower(), grid.spacing(), "u", u.clone())))?;
-    write_results(case, report, stages, None, |staging| {
+    let data = || Ok(SolutionData::on_grid(grid.nodes(), grid.lower(), grid.spacing(), "u", u.clone()));
+    let shown = case.deliver(data)?;
+    write_results(case, (report, shown), stages, None, |staging| {
         let image = vti::Image { nodes: grid.nodes(), origin: grid.lower(), spacing: grid.spacing() };
         if case.file.output.vtu.is_written() {
             vti::write(&staging.path(GRID_SOLUTION), &image, "u", &u)?;

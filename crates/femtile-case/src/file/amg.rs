@@ -2,6 +2,8 @@ use femtile_amg::{AmgConfig, Cycle, PatchFormat, Smoother};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::schema;
+
 /// Smoothers of algebraic multigrid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -70,8 +72,17 @@ pub enum GraphName {
 /// `[solver.amg]`: options of algebraic multigrid.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
+#[schemars(extend("allOf" = [
+    schema::needs("inner", "smoother", &["patch"]),
+    schema::needs("patch_format", "smoother", &["patch"]),
+    {
+        "if": { "required": ["degree"] },
+        "then": { "properties": { "smoother": { "const": "chebyshev" }, "sweeps": false } }
+    }
+]))]
 pub struct AmgSection {
     /// Threshold of the strength of connection, relative to the diagonal; halved from level to level.
+    #[schemars(extend("minimum" = 0, "exclusiveMaximum" = 1))]
     pub strength: f64,
     /// The graph that the first aggregates follow.
     pub graph: GraphName,
@@ -79,12 +90,15 @@ pub struct AmgSection {
     pub smoother: SmootherName,
     /// Degree of the polynomial of `smoother = "chebyshev"`; 2 when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 16))]
     pub degree: Option<usize>,
     /// Sweeps of `smoother = "jacobi"` and `"gauss-seidel"` before and after the coarser level; 2 when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 16))]
     pub sweeps: Option<usize>,
     /// Jacobi iterations on each block of `smoother = "patch"`; 3 when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 16))]
     pub inner: Option<usize>,
     /// Storage format of the blocks of `smoother = "patch"`; `full-row-ell` when absent.
     #[serde(skip_serializing_if = "Option::is_none")]

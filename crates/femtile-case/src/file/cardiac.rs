@@ -71,6 +71,9 @@ pub enum GatesName {
 /// A `[[stimulus]]`: a current into a part of the tissue; exactly one of `box`, `sphere`, `tag` and `where`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(extend("oneOf" = [
+    { "required": ["box"] }, { "required": ["sphere"] }, { "required": ["tag"] }, { "required": ["where"] }
+]))]
 pub struct StimulusSection {
     /// Two opposite corners of a box with sides along the axes.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -5,6 +5,8 @@ use schemars::JsonSchema;
 use serde::de::{self, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
+use super::schema;
+
 /// A number or tensor that may vary in space.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
@@ -14,10 +16,11 @@ pub enum Value {
     /// An expression in x, y, z.
     Text(String),
     /// A symmetric tensor by rows: 2×2 or 3×3.
-    Tensor(Vec<Vec<Entry>>),
+    Tensor(#[schemars(schema_with = "schema::tensor")] Vec<Vec<Entry>>),
     /// A number or expression for each component of u.
     Components(Vec<Entry>),
     /// One value for each tag of cells, by the tag's name or number.
+    #[schemars(extend("additionalProperties" = false))]
     ByTag {
         /// The values.
         by_tag: BTreeMap<String, Value>,
@@ -26,11 +29,16 @@ pub enum Value {
         default: Option<Box<Value>>,
     },
     /// A cell field of the mesh file: 1 component, 3 (a diagonal), 6 (xx, yy, zz, yz, xz, xy) or 9.
+    #[schemars(extend("additionalProperties" = false))]
     Field {
         /// Its name.
         field: String,
     },
     /// A conductivity along and across fibres, whose directions are a cell field of the mesh.
+    #[schemars(extend(
+        "additionalProperties" = false,
+        "oneOf" = [{ "required": ["sheet", "normal"] }, { "properties": { "sheet": false, "normal": false } }]
+    ))]
     Fibres {
         /// The cell field of the directions, which are normalised.
         fibre: String,
@@ -46,6 +54,7 @@ pub enum Value {
         normal: Option<Box<Value>>,
     },
     /// The conductivity of the monodomain equation, intra · extra / (intra + extra).
+    #[schemars(extend("additionalProperties" = false))]
     Bidomain {
         /// The intracellular conductivity.
         intra: Box<Value>,

@@ -1,7 +1,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::text_or_integer;
+use super::{schema, text_or_integer};
 
 /// A number computed from the solution u.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -38,6 +38,7 @@ pub enum Functional {
         name: String,
     },
     /// u at a point, or at several; exactly one of `point` and `points`.
+    #[schemars(extend("oneOf" = [{ "required": ["point"] }, { "required": ["points"] }]))]
     ValueAt {
         /// Name in the report; of several points `name[0]`, `name[1]`, ….
         name: String,
@@ -46,6 +47,7 @@ pub enum Functional {
         point: Option<Vec<f64>>,
         /// An array of points.
         #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[schemars(length(min = 1))]
         points: Option<Vec<Vec<f64>>>,
         /// Monodomain: the field, at the end of the run; the potential when absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -57,11 +59,13 @@ pub enum Functional {
         name: String,
         /// The part of the boundary: `all`, the name or the number of a tag, or a comparison such as `x < 1e-9`.
         #[serde(deserialize_with = "text_or_integer")]
+        #[schemars(schema_with = "schema::text_or_integer")]
         r#where: String,
     },
     /// u along a straight line, as the files NAME.csv and NAME.svg.
     Along {
         /// Name of the files: letters, digits, `-` and `_`.
+        #[schemars(regex(pattern = "^[A-Za-z0-9_-]+$"))]
         name: String,
         /// The first point.
         from: Vec<f64>,
@@ -69,6 +73,7 @@ pub enum Functional {
         to: Vec<f64>,
         /// Evenly spaced points, both ends among them; 2 to 1,000,000.
         #[serde(default = "line_points")]
+        #[schemars(range(min = 2, max = 1_000_000))]
         points: u32,
         /// Monodomain: the field; the potential when absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -46,6 +46,7 @@ pub enum Generator {
     /// A box of tetrahedra or hexahedra; tags xmin, xmax, ymin, ymax, zmin, zmax.
     Box {
         /// Number of cubes along x, y, z.
+        #[schemars(inner(range(min = 1)))]
         cells: [usize; 3],
         /// Division of each cube.
         #[serde(default)]
@@ -61,11 +62,13 @@ pub enum Generator {
         deform: f64,
         /// Degree of the shapes of hexahedra, 1 to 9.
         #[serde(default = "straight")]
+        #[schemars(range(min = 1, max = 9))]
         order: usize,
     },
     /// A rectangle of triangles or quadrilaterals; tags xmin, xmax, ymin, ymax.
     Square {
         /// Number of squares along x, y.
+        #[schemars(inner(range(min = 1)))]
         cells: [usize; 2],
         /// Division of each square.
         #[serde(default)]
@@ -81,11 +84,13 @@ pub enum Generator {
         deform: f64,
         /// Degree of the shapes of quadrilaterals, 1 to 9.
         #[serde(default = "straight")]
+        #[schemars(range(min = 1, max = 9))]
         order: usize,
     },
     /// The nodes of a box, evenly spaced, for equations in time; tags xmin, xmax, ymin, ymax, zmin, zmax.
     Grid {
         /// Number of nodes along each of one to three axes, those on the sides included.
+        #[schemars(length(min = 1, max = 3))]
         nodes: Vec<usize>,
         /// Corner with the smallest coordinates; the origin when absent.
         #[serde(default)]
@@ -98,30 +103,38 @@ pub enum Generator {
     Ball {
         /// Radius.
         #[serde(default = "one")]
+        #[schemars(extend("exclusiveMinimum" = 0))]
         radius: f64,
         /// Length of an edge, about.
+        #[schemars(extend("exclusiveMinimum" = 0))]
         h: f64,
         /// Kind of the cells: tetrahedron or hexahedron.
         #[serde(default)]
         cell: CellName,
         /// Degree of the shapes of hexahedra, 1 to 9.
         #[serde(default = "straight")]
+        #[schemars(range(min = 1, max = 9))]
         order: usize,
     },
     /// The space between two spheres about the origin, of hexahedra; tags inner, outer.
     Shell {
         /// Radius of the inner sphere.
         #[serde(default = "half")]
+        #[schemars(extend("exclusiveMinimum" = 0))]
         inner: f64,
         /// Radius of the outer sphere.
         #[serde(default = "one")]
+        #[schemars(extend("exclusiveMinimum" = 0))]
         outer: f64,
         /// Number of cells along an edge of each of the six blocks.
+        #[schemars(range(min = 1))]
         cells: usize,
         /// Number of cells from the inner to the outer sphere.
+        #[schemars(range(min = 1))]
         layers: usize,
         /// Degree of the shapes of cells, 1 to 9.
         #[serde(default = "straight")]
+        #[schemars(range(min = 1, max = 9))]
         order: usize,
     },
     /// An L of quadrilaterals or hexahedra; tags xmin, xmax, ymin, ymax, in space zmin, zmax, and notch.
@@ -130,23 +143,28 @@ pub enum Generator {
         #[serde(default)]
         shape: LShapeName,
         /// Number of cells along each side of length one.
+        #[schemars(range(min = 1))]
         cells: usize,
     },
     /// A cylinder about the z axis; tags side, bottom, top.
     Cylinder {
         /// Radius.
         #[serde(default = "one")]
+        #[schemars(extend("exclusiveMinimum" = 0))]
         radius: f64,
         /// Height.
         #[serde(default = "one")]
+        #[schemars(extend("exclusiveMinimum" = 0))]
         height: f64,
         /// Length of an edge, about.
+        #[schemars(extend("exclusiveMinimum" = 0))]
         h: f64,
     },
     /// An idealised left ventricle in millimetres; tags endocardium, epicardium, base; cell field fibre.
     Ventricle {
         /// Length of an edge, about, in millimetres.
         #[serde(default = "one")]
+        #[schemars(extend("exclusiveMinimum" = 0))]
         h_mm: f64,
     },
 }

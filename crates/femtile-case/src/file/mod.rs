@@ -10,6 +10,7 @@ mod generator;
 mod gmg;
 mod output;
 mod pmg;
+mod schema;
 mod solver;
 mod space;
 mod time;
@@ -30,8 +31,9 @@ pub use finding::FindingName;
 pub use functional::{Exact, FieldOfRun, Functional};
 pub use generator::{CellName, Generator, LShapeName, PlaneCellName};
 pub use gmg::{BoxSmootherName, GmgSection, GmgStartName};
-pub use output::{CompressOutput, CompressionName, VtuOutput, VtuPart};
+pub use output::{CompressOutput, CompressionName, PictureOutput, VtuOutput, VtuPart};
 pub use pmg::PmgSection;
+pub use schema::schema;
 pub use solver::{
     FormatName, Method, MetricName, NonlinearName, Operator, Precision, PreconditionerName, SolverSection,
 };
@@ -44,6 +46,7 @@ pub use time::{
 /// A case: mesh, equation, boundary conditions, solver and output.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(extend("allOf" = schema::sections_of_kinds()))]
 pub struct CaseFile {
     /// The mesh.
     pub mesh: MeshSection,
@@ -86,6 +89,10 @@ pub struct CaseFile {
 /// `[mesh]`: exactly one of `file` and `generate`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(extend("oneOf" = [
+    { "required": ["file"], "properties": { "check": { "const": "full" } } },
+    { "required": ["generate"] }
+]))]
 pub struct MeshSection {
     /// A mesh file (.msh, .vtu, .vtk, .node, .ele, .mesh, .inp, .pts, .elem), relative to the folder of the case file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -95,6 +102,7 @@ pub struct MeshSection {
     pub generate: Option<Generator>,
     /// Factor of all coordinates: 0.001 makes millimetres of openCARP's micrometres.
     #[serde(default = "one")]
+    #[schemars(extend("exclusiveMinimum" = 0))]
     pub scale: f64,
     /// Merge coincident nodes, which closes cracks.
     #[serde(default)]
@@ -108,6 +116,7 @@ pub struct MeshSection {
     /// Number of uniform refinements: triangles and quadrilaterals are split into four, tetrahedra and hexahedra
     /// into eight.
     #[serde(default)]
+    #[schemars(range(max = 10))]
     pub refine: u32,
 }
 
@@ -129,7 +138,8 @@ fn one() -> f64 {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RegionSection {
-    /// The name, for `by_tag`.
+    /// The name, for `by_tag`: not a number.
+    #[schemars(regex(pattern = "[^0-9]"))]
     pub name: String,
     /// A comparison such as `x^2 + y^2 < 0.25` that holds in the middle of the cells.
     pub r#where: String,
@@ -152,6 +162,10 @@ pub enum EquationKind {
 /// `[equation]`: the coefficients of −∇·(σ∇u) + λu = f or of u_t = ∇·(D∇u) + c·∇u + ru + f.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
+#[schemars(extend(
+    "if" = { "properties": { "kind": { "const": "diffusion" } }, "required": ["kind"] },
+    "else" = { "properties": { "diffusion": false, "convection": false, "reaction": false } }
+))]
 pub struct EquationSection {
     /// The kind of equation.
     pub kind: EquationKind,
@@ -198,10 +212,12 @@ impl Default for EquationSection {
 /// A `[[boundary]]`: `where` or `nodes`, and exactly one of `dirichlet`, `neumann`, `robin`, `periodic`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(extend("allOf" = schema::place_and_condition()))]
 pub struct BoundarySection {
     /// `all`, the name of a tag, the number of a tag, or a comparison such as `x < 1e-9` that all nodes of a
     /// facet satisfy.
     #[serde(default, deserialize_with = "some_text_or_integer", skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::text_or_integer")]
     pub r#where: Option<String>,
     /// With `dirichlet`, in place of `where`: a comparison such as `x < 1e-9 && y < 1e-9` that nodes of the mesh satisfy;
     /// u has the value at them, and along edges, faces and cells whose corners all satisfy it.
@@ -284,6 +300,9 @@ pub struct OutputSection {
     pub vtu: VtuOutput,
     /// Draw the history of residuals as `residuals.svg`, where a solve has one.
     pub plot: bool,
+    /// Draw the solution as `picture.png`: the boundary and a cut of bodies, plane meshes from above; the name of a field
+    /// draws that one.
+    pub picture: PictureOutput,
     /// Compress the arrays of `solution.vtu` and of frames, with zlib unless another method is named.
     pub compress: CompressOutput,
     /// Fields to write into `solution.vtu` beside u.
@@ -310,14 +329,10 @@ impl Default for OutputSection {
             directory: "out".into(),
             vtu: VtuOutput::Whole(true),
             plot: true,
+            picture: PictureOutput::Default(false),
             compress: CompressOutput::Default(false),
             fields: Vec::new(),
             functionals: Vec::new(),
         }
     }
-}
-
-/// The JSON schema of case files, with every default and a description of every key.
-pub fn schema() -> serde_json::Value {
-    schemars::schema_for!(CaseFile).to_value()
 }

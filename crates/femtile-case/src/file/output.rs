@@ -63,3 +63,29 @@ impl From<CompressOutput> for Compression {
         }
     }
 }
+
+/// The picture of a solution.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged, expecting = "`true`, `false` or the name of a field is needed here")]
+pub enum PictureOutput {
+    /// Of the field of the equation, or no picture.
+    Default(bool),
+    /// Of a field by its name: `u`, one of its components such as `u[1]`, a field of `fields` or of the mesh; of vectors
+    /// without a number the length.
+    Field(String),
+}
+
+impl PictureOutput {
+    /// Returns whether a picture is drawn.
+    pub fn is_drawn(&self) -> bool {
+        *self != Self::Default(false)
+    }
+
+    /// Returns the name of the field, where the case has one.
+    pub(crate) fn field(&self) -> Option<&str> {
+        match self {
+            Self::Default(_) => None,
+            Self::Field(name) => Some(name),
+        }
+    }
+}

@@ -9,6 +9,7 @@ use super::LevelPrecision;
 #[serde(deny_unknown_fields, default)]
 pub struct PmgSection {
     /// Products of the Chebyshev smoother before and after the next lower degree, 1 to 16.
+    #[schemars(range(min = 1, max = 16))]
     pub sweeps: usize,
     /// Precision of the levels; the Krylov method is in f64.
     pub precision: LevelPrecision,

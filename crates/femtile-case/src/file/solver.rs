@@ -2,7 +2,7 @@ use femtile_matrix_free::MetricEvaluation;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{AmgSection, Amount, GmgSection, PmgSection};
+use super::{AmgSection, Amount, GmgSection, PmgSection, schema};
 
 /// Representations of the operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -99,6 +99,7 @@ pub enum Precision {
     /// f32 throughout; only for equations in time.
     F32,
     /// f32 in the preconditioner, f64 outside; not available yet.
+    #[schemars(skip)]
     Mixed,
 }
 
@@ -143,6 +144,13 @@ impl From<MetricName> for Option<MetricEvaluation> {
 /// `[solver]`: settings of the solve.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
+#[schemars(extend("allOf" = [
+    schema::needs("steps", "method", &["s-step-cg"]),
+    schema::needs("restart", "method", &["gmres"]),
+    schema::needs("amg", "preconditioner", &["amg", "pmg"]),
+    schema::needs("gmg", "preconditioner", &["gmg"]),
+    schema::needs("pmg", "preconditioner", &["pmg"])
+]))]
 pub struct SolverSection {
     /// Representation of the operator.
     pub operator: Operator,
@@ -155,19 +163,23 @@ pub struct SolverSection {
     pub method: Method,
     /// Steps that `s-step-cg` takes at once, 1 to 6; 3 when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 6))]
     pub steps: Option<usize>,
     /// Directions that `gmres` keeps, 1 or more; 30 when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
     pub restart: Option<usize>,
     /// The preconditioner.
     pub preconditioner: PreconditionerName,
     /// The solve ends when ‖r‖ ≤ tolerance · ‖b‖, b taken after boundary values are lifted. Of hearts: when the error that it
     /// leaves in V is this share of the range of action potentials, root mean square; 1e-5 when absent.
+    #[schemars(extend("exclusiveMinimum" = 0, "exclusiveMaximum" = 1))]
     pub tolerance: f64,
     /// The solve ends after this many iterations at the latest.
     pub max_iterations: usize,
     /// The solve ends after this many seconds at the latest; no limit when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 1e9))]
     pub time_limit_s: Option<f64>,
     /// The linearization where a coefficient depends on u.
     pub nonlinear: NonlinearName,
@@ -179,6 +191,7 @@ pub struct SolverSection {
     /// Precision of the arithmetic.
     pub precision: Precision,
     /// `auto`, `cpu`, `cuda` or `cuda:N`.
+    #[schemars(regex(pattern = "^(auto|cpu|cuda(:[0-9]+)?)$"))]
     pub device: String,
     /// Threads of the CPU; 0 for all.
     pub threads: usize,

@@ -6,8 +6,10 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields, default)]
 pub struct SpaceSection {
     /// Polynomial degree p of the elements: 1 to 10 on quadrilaterals and hexahedra, 1 on triangles and tetrahedra.
+    #[schemars(range(min = 1, max = 10))]
     pub degree: u32,
     /// Components of u, each of which solves the equation: on quadrilaterals and hexahedra, without a matrix.
+    #[schemars(range(min = 1))]
     pub components: usize,
     /// Quadrature of the operator on quadrilaterals and hexahedra.
     pub quadrature: Quadrature,

@@ -71,6 +71,7 @@ pub enum Times {
     /// The start, then every so much, and the end.
     Every {
         /// The distance from one to the next.
+        #[schemars(extend("exclusiveMinimum" = 0))]
         every: f64,
     },
 }
@@ -78,12 +79,15 @@ pub enum Times {
 /// The distance from one checkpoint to the next: exactly one of `steps` and `minutes`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(extend("oneOf" = [{ "required": ["steps"] }, { "required": ["minutes"] }]))]
 pub struct CheckpointSection {
     /// Steps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
     pub steps: Option<usize>,
     /// Minutes on the clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 1e6))]
     pub minutes: Option<f64>,
 }
 
@@ -115,29 +119,37 @@ pub struct TimeSection {
     pub end: f64,
     /// Number of steps of one length.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
     pub steps: Option<usize>,
     /// Monodomain: the length of a step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("exclusiveMinimum" = 0))]
     pub step: Option<f64>,
     /// Monodomain: the share of the new time in the flux of diffusion, from ½ (Crank–Nicolson, the default) to 1 (backward
     /// Euler).
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.5, max = 1.0))]
     pub theta: Option<f64>,
     /// In place of `steps`, on meshes: lengths of steps are chosen so that the error in time stays below this share of the
     /// largest L₂ norm of u.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("exclusiveMinimum" = 0))]
     pub tolerance: Option<f64>,
     /// With `tolerance`: errors in the L₂ norm below this number are accepted too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("exclusiveMinimum" = 0))]
     pub absolute_tolerance: Option<f64>,
     /// With `tolerance`: the length of the first step; a thousandth of the run when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("exclusiveMinimum" = 0))]
     pub first_step: Option<f64>,
     /// With `tolerance`: the shortest step; 1e-9 of the run when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("exclusiveMinimum" = 0))]
     pub shortest_step: Option<f64>,
     /// With `tolerance`: the longest step; a tenth of the run when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("exclusiveMinimum" = 0))]
     pub longest_step: Option<f64>,
     /// On meshes: the mass matrix.
     #[serde(default, skip_serializing_if = "is_consistent")]

@@ -57,14 +57,14 @@ fn finish(
     let solution = done.into_end();
     warnings.extend_from_slice(solution.warnings());
     let Evaluated { numbers, lines, citations } = functionals.evaluate_at(&solution, Some(outcome.time))?;
-    case.deliver(|| solution.data(&femtile_solve::Fields::default()))?;
+    let shown = case.deliver(|| solution.data(&femtile_solve::Fields::default()))?;
     let (files, missing) = series.finish()?;
     warnings.extend(missing);
     let mut report = Report::of_solution(case, checked, &solution, (numbers, warnings))?;
     report.time = Some(time_report(case, &outcome, solution.values().len(), stages.timings().solve));
     report.citations.extend(citations.into_iter().map(String::from));
     report.files.extend(files);
-    output::write_results(case, report, stages, None, |staging| {
+    output::write_results(case, (report, shown), stages, None, |staging| {
         let sum = if case.file.output.vtu.is_written() {
             let path = staging.path(MESH_SOLUTION);
             solution.write_vtu_with(

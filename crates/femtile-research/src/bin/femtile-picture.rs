@@ -7,10 +7,10 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use femtile::mesh::io::{read, write_atomically};
-use femtile_bench::Failure;
-use femtile_research::picture::{PictureConfig, picture};
+use femtile_bench::{BenchError, Failure};
+use femtile_report::{Body, Panel, PictureConfig, ReportError, picture};
 
-/// Draw a field of triangles, or of the surface of tetrahedra, in panels side by side.
+/// Draw a field of plane meshes, or of the surface of others, in panels side by side.
 #[derive(Debug, Parser)]
 #[command(name = "femtile-picture", version)]
 struct Options {
@@ -44,22 +44,41 @@ fn main() -> ExitCode {
 
 fn run(options: &Options) -> Result<ExitCode, Failure> {
     let mut panels = Vec::new();
-    for panel in &options.panels {
-        let Some((caption, file)) = panel.split_once(':') else {
+    for text in &options.panels {
+        let Some((caption, file)) = text.split_once(':') else {
             return Err(Failure::Argument(format!(
-                "`{panel}` is no CAPTION:FILE, such as \"t = 5:u_0010.vtu\""
+                "`{text}` is no CAPTION:FILE, such as \"t = 5:u_0010.vtu\""
             )));
         };
-        panels.push((caption.to_owned(), read(file.as_ref())?));
+        panels.push(panel(caption, file, &options.field)?);
     }
     let config = PictureConfig {
-        field: options.field.clone(),
-        range: [options.range[0], options.range[1]],
-        unit: options.unit.clone(),
+        label: options.unit.clone(),
+        range: Some([options.range[0], options.range[1]]),
         towards: [options.towards[0], options.towards[1], options.towards[2]],
         panel: options.panel as usize,
+        axes: false,
+        ..PictureConfig::of_dimension(2)
     };
-    let png = picture(&panels, &config)?;
+    let png = picture(&panels, &config).map_err(refused)?;
     write_atomically(&options.output, |out| out.write_all(&png))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Reads a mesh with its field.
+fn panel(caption: &str, file: &str, field: &str) -> Result<Panel, Failure> {
+    let mesh = read(file.as_ref())?;
+    let Some(of_field) = mesh.node_fields.get(field).filter(|of| of.n_components == 1) else {
+        let names: Vec<_> = mesh.node_fields.keys().map(String::as_str).collect();
+        return Err(Failure::Argument(format!(
+            "{file} has no `{field}` with one number a node; it has: {}",
+            names.join(", ")
+        )));
+    };
+    let surface = Body::of_mesh(&mesh).and_then(|body| body.surface(&of_field.values)).map_err(refused)?;
+    Ok(Panel { caption: caption.into(), surface })
+}
+
+fn refused(error: ReportError) -> Failure {
+    BenchError::Setting { field: "picture", message: error.to_string() }.into()
 }

@@ -13,4 +13,4 @@ mod write;
 pub use begun::BegunFile;
 pub use options::{Compression, WriteOptions};
 pub use read::{parse, read};
-pub use write::{LagrangeCells, write, write_lagrange, write_with};
+pub use write::{LagrangeCells, lattice_places, write, write_lagrange, write_with};

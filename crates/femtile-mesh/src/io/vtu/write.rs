@@ -63,6 +63,16 @@ impl LagrangeCells<'_> {
     }
 }
 
+/// Returns the place of each point of a Lagrange cell in VTK's order among its points in lexicographic order, the first
+/// coordinate running fastest.
+///
+/// # Errors
+/// [`MeshError::Invalid`] for other cells than quadrilaterals and hexahedra, and for order 0.
+pub fn lattice_places(kind: CellKind, order: usize) -> Result<Vec<usize>, MeshError> {
+    LagrangeCells { kind, order, points: &[], cells: &[] }.validate()?;
+    Ok(Numbering::vtk(kind, order, false).places().to_vec())
+}
+
 /// Writes the mesh with its own fields and tags and further fields, uncompressed, for ParaView.
 ///
 /// Cell tags go into the cell array `tag`. Curved cells become Lagrange cells, and fields at nodes are interpolated to

@@ -1,0 +1,81 @@
+//! The JSON schema of case files: what the types say, and rules that hold between keys.
+
+use schemars::{Schema, SchemaGenerator, json_schema};
+use serde_json::{Value, json};
+
+use super::{CaseFile, Entry};
+
+/// The name of the schema, which editors and validators know it by.
+const ID: &str = "urn:femtile:case";
+
+/// The JSON schema of case files, with every default and a description of every key.
+pub fn schema() -> Value {
+    let mut schema = schemars::schema_for!(CaseFile);
+    schema.insert("$id".into(), ID.into());
+    schema.insert("title".into(), "A case of Femtile".into());
+    schema.to_value()
+}
+
+/// A text, or the number of a tag.
+pub(super) fn text_or_integer(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": ["string", "integer"] })
+}
+
+/// Two rows of two entries, or three rows of three.
+pub(super) fn tensor(generator: &mut SchemaGenerator) -> Schema {
+    let entry = generator.subschema_for::<Entry>();
+    let of = |n: usize| {
+        let row = json!({ "type": "array", "items": entry, "minItems": n, "maxItems": n });
+        json!({ "items": row, "minItems": n, "maxItems": n })
+    };
+    json_schema!({ "type": "array", "anyOf": [of(2), of(3)] })
+}
+
+/// The rule that a key needs another one with one of some values.
+///
+/// Written with `if` and `then`, which validators of all drafts of JSON Schema from 7 on know, those of editors among them.
+pub(super) fn needs(key: &str, other: &str, values: &[&str]) -> Value {
+    let given = json!({ "properties": { other: { "enum": values } }, "required": [other] });
+    json!({ "if": { "required": [key] }, "then": given })
+}
+
+/// The rules of `[[boundary]]`: one place, one condition, and at nodes `dirichlet` alone.
+pub(super) fn place_and_condition() -> Value {
+    let periodic = json!({ "required": ["periodic"], "properties": { "periodic": { "const": true } } });
+    json!([
+        { "oneOf": [{ "required": ["where"] }, { "required": ["nodes"] }] },
+        { "oneOf": [
+            { "required": ["dirichlet"] },
+            { "required": ["neumann"] },
+            { "required": ["robin"] },
+            periodic,
+        ] },
+        { "if": { "required": ["nodes"] }, "then": { "required": ["dirichlet"] } },
+    ])
+}
+
+/// The sections that go with each kind of equation.
+pub(super) fn sections_of_kinds() -> Value {
+    let is = |kind: &str| {
+        let equation = json!({ "properties": { "kind": { "const": kind } }, "required": ["kind"] });
+        json!({ "properties": { "equation": equation }, "required": ["equation"] })
+    };
+    let of_hearts = json!({
+        "membrane": false,
+        "stimulus": { "maxItems": 0 },
+        "activation": false,
+        "ecg": false,
+    });
+    json!([
+        {
+            "if": is("monodomain"),
+            "then": { "required": ["membrane", "time"], "properties": { "boundary": { "maxItems": 0 } } },
+            "else": { "properties": of_hearts },
+        },
+        {
+            "if": { "anyOf": [is("monodomain"), is("diffusion")] },
+            "then": { "required": ["time"] },
+            "else": { "properties": { "time": false } },
+        },
+    ])
+}

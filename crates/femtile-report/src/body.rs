@@ -1,0 +1,196 @@
+//! Cells of one kind and any order, divided into straight ones.
+
+use std::borrow::Cow;
+
+use femtile_mesh::check::boundary_facets;
+use femtile_mesh::io::vtu::lattice_places;
+use femtile_mesh::{CellKind, Mesh, MeshError};
+
+use crate::cut::{Cutter, Plane};
+use crate::surface::{Surface, triangles_of};
+use crate::{ReportError, vector};
+
+/// Tetrahedra of a hexahedron, around the diagonal from its first corner to the seventh.
+const TETRAHEDRA: [[usize; 4]; 6] =
+    [[0, 1, 2, 6], [0, 2, 3, 6], [0, 3, 7, 6], [0, 7, 4, 6], [0, 4, 5, 6], [0, 5, 1, 6]];
+
+/// A mesh as its file for ParaView has it: points and cells of one kind and order.
+///
+/// Cells of a higher order are drawn as straight ones between their points.
+#[derive(Debug, Clone)]
+pub struct Body {
+    mesh: Mesh,
+}
+
+impl Body {
+    /// Creates a body of cells with their points in the order of VTK; only quadrilaterals and hexahedra have an order above 1.
+    ///
+    /// # Errors
+    /// [`ReportError::Mesh`] where cells and points do not fit.
+    pub fn new(
+        kind: CellKind,
+        order: usize,
+        points: Vec<[f64; 3]>,
+        cells: &[u32],
+    ) -> Result<Self, ReportError> {
+        Ok(Self { mesh: Mesh::new(points, kind, straight_cells(kind, order, cells)?.into_owned())? })
+    }
+
+    /// Creates a body of the cells of a mesh between their corners.
+    ///
+    /// # Errors
+    /// As [`Body::new`].
+    pub fn of_mesh(mesh: &Mesh) -> Result<Self, ReportError> {
+        Self::new(mesh.kind, 1, mesh.points.clone(), &mesh.cells)
+    }
+
+    /// Returns the dimension of the cells.
+    pub fn dimension(&self) -> usize {
+        self.mesh.dimension()
+    }
+
+    /// Returns the number of corners of facets, which triangles of the surface come from: 3, or 4 for pairs of triangles.
+    pub(crate) fn corners(&self) -> usize {
+        if self.mesh.kind.is_simplex() { 3 } else { 4 }
+    }
+
+    /// Returns the points.
+    pub fn points(&self) -> &[[f64; 3]] {
+        &self.mesh.points
+    }
+
+    /// Returns the least and the largest coordinates.
+    pub fn bounds(&self) -> [[f64; 3]; 2] {
+        vector::bounds(self.points())
+    }
+
+    /// Returns the triangles of the boundary, or of all cells in two dimensions; segments become a ribbon.
+    ///
+    /// # Errors
+    /// [`ReportError::Length`] unless there is a value for each point.
+    pub fn surface(&self, values: &[f64]) -> Result<Surface, ReportError> {
+        self.check(values)?;
+        let facets = match self.mesh.kind {
+            CellKind::Segment => return Ok(Surface::ribbon(self.points(), &self.mesh.cells, values)),
+            CellKind::Triangle | CellKind::Quadrilateral => Cow::Borrowed(&self.mesh.cells),
+            CellKind::Tetrahedron | CellKind::Hexahedron => Cow::Owned(boundary_facets(&self.mesh).nodes),
+        };
+        Ok(Surface::of_facets(self.points(), &triangles_of(&facets, self.corners()), values))
+    }
+
+    /// Returns the section of a body with a plane; empty in one and two dimensions.
+    ///
+    /// # Errors
+    /// [`ReportError::Length`] unless there is a value for each point.
+    pub fn cut(&self, plane: &Plane, values: &[f64]) -> Result<Surface, ReportError> {
+        self.check(values)?;
+        let mut cutter = Cutter::new(plane, self.points(), values);
+        for cell in self.mesh.cells.chunks_exact(self.mesh.kind.n_nodes()) {
+            if self.dimension() == 3 && cutter.meets(cell) {
+                match cell {
+                    &[a, b, c, d] => cutter.tetrahedron([a, b, c, d]),
+                    _ => TETRAHEDRA.iter().for_each(|tet| cutter.tetrahedron(tet.map(|i| cell[i]))),
+                }
+            }
+        }
+        Ok(cutter.finish())
+    }
+
+    fn check(&self, values: &[f64]) -> Result<(), ReportError> {
+        let (n_values, n_points) = (values.len(), self.points().len());
+        if n_values == n_points { Ok(()) } else { Err(ReportError::Length { n_values, n_points }) }
+    }
+}
+
+/// Divides cells of an order into straight cells between neighbouring points.
+fn straight_cells(kind: CellKind, order: usize, cells: &[u32]) -> Result<Cow<'_, [u32]>, MeshError> {
+    if order == 1 {
+        return Ok(Cow::Borrowed(cells));
+    }
+    let places = lattice_places(kind, order)?;
+    let row = order + 1;
+    let corners = straight_corners(kind, order);
+    let mut lattice = vec![0; places.len()];
+    let mut straight = Vec::with_capacity(cells.len() / places.len() * corners.len());
+    for cell in cells.chunks_exact(places.len()) {
+        places.iter().zip(cell).for_each(|(&place, &point)| lattice[place] = point);
+        straight.extend(corners.iter().map(|[i, j, k]| lattice[i + row * (j + row * k)]));
+    }
+    Ok(Cow::Owned(straight))
+}
+
+/// Returns the corners of all straight cells of one of an order, as places on its lattice.
+fn straight_corners(kind: CellKind, order: usize) -> Vec<[usize; 3]> {
+    let layers = if kind.dimension() == 3 { order } else { 1 };
+    let mut all = Vec::new();
+    for k in 0..layers {
+        for (j, i) in (0..order).flat_map(|j| (0..order).map(move |i| (j, i))) {
+            let square = [[i, j], [i + 1, j], [i + 1, j + 1], [i, j + 1]];
+            all.extend(square.map(|[i, j]| [i, j, k]));
+            if kind.dimension() == 3 {
+                all.extend(square.map(|[i, j]| [i, j, k + 1]));
+            }
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use femtile_mesh::generate::{BoxConfig, BoxSplit, box_mesh};
+    use femtile_mesh::io::vtu::LagrangeCells;
+
+    use super::*;
+
+    fn cube(split: BoxSplit) -> Body {
+        Body::of_mesh(&box_mesh(&BoxConfig { cells: [3, 2, 4], split, ..BoxConfig::default() }).unwrap())
+            .unwrap()
+    }
+
+    /// One cell of an order on the unit square or cube.
+    fn one_cell(kind: CellKind, order: usize) -> Body {
+        let ticks = 0..=order;
+        let layers = if kind == CellKind::Hexahedron { 0..=order } else { 0..=0 };
+        let points: Vec<[f64; 3]> = layers
+            .flat_map(|k| ticks.clone().map(move |j| (j, k)))
+            .flat_map(|(j, k)| ticks.clone().map(move |i| [i, j, k].map(|x| x as f64 / order as f64)))
+            .collect();
+        let cells: Vec<u32> = (0..points.len() as u32).collect();
+        let cells = LagrangeCells { kind, order, points: &points, cells: &cells }.in_vtk_order();
+        Body::new(kind, order, points.clone(), &cells).unwrap()
+    }
+
+    #[test]
+    fn the_surface_of_a_box_has_its_area_whatever_its_cells_are() {
+        for body in [cube(BoxSplit::Kuhn), cube(BoxSplit::Hexahedron), one_cell(CellKind::Hexahedron, 3)] {
+            let values: Vec<f64> = body.points().iter().map(|p| p[0]).collect();
+            let surface = body.surface(&values).unwrap();
+            assert!((surface.area() - 6.0).abs() < 1e-12, "{}", surface.area());
+            for (point, value) in surface.points.iter().zip(&surface.values) {
+                assert_eq!(point[0], *value);
+            }
+        }
+        let square = one_cell(CellKind::Quadrilateral, 4);
+        let surface = square.surface(&[0.0; 25]).unwrap();
+        assert!((surface.area() - 1.0).abs() < 1e-12 && surface.triangles.len() == 32);
+    }
+
+    #[test]
+    fn a_cut_has_the_area_of_the_section_and_the_values_of_a_linear_function() {
+        let plane = Plane { origin: [0.4, 0.0, 0.37], normal: [0.0, 0.0, 1.0] };
+        for body in [cube(BoxSplit::Kuhn), cube(BoxSplit::Hexahedron), one_cell(CellKind::Hexahedron, 2)] {
+            let values: Vec<f64> = body.points().iter().map(|p| p[0] + 2.0 * p[2]).collect();
+            let cut = body.cut(&plane, &values).unwrap();
+            assert!((cut.area() - 1.0).abs() < 1e-12, "{}", cut.area());
+            for (point, value) in cut.points.iter().zip(&cut.values) {
+                assert!((point[2] - 0.37).abs() < 1e-12 && (value - point[0] - 0.74).abs() < 1e-12);
+            }
+        }
+    }
+
+    #[test]
+    fn a_field_of_another_length_is_refused() {
+        let error = cube(BoxSplit::Kuhn).surface(&[0.0; 7]).unwrap_err().to_string();
+        assert!(error.contains("7 values for 60 points"), "{error}");
+    }
+}

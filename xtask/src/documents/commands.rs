@@ -1,0 +1,140 @@
+//! The commands of pages: looked up in the help, and run in a folder of their own.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Instant;
+use std::{env, fs, io};
+
+use super::blocks::{Block, Piece};
+
+/// Returns the commands of this project that stand in a block, without the prompt.
+pub fn shown<'a>(block: &'a Block<'_>) -> impl Iterator<Item = &'a str> {
+    let is_text = matches!(block.language, "" | "console" | "sh" | "bash" | "text");
+    let lines = block
+        .lines
+        .iter()
+        .filter(move |_| is_text)
+        .map(|line| line.strip_prefix("$ ").unwrap_or(line).trim());
+    lines.filter(|line| {
+        ["femtile ", "cargo run ", "cargo xtask ", "./"].iter().any(|start| line.starts_with(start))
+            && !line.contains('…')
+    })
+}
+
+/// Checks that the subcommand and the options of a command are in the help of the program, and that the task or file exists.
+pub fn exists(root: &Path, command: &str, program: &dyn Fn() -> Command) -> Result<(), String> {
+    let command = command.split(" #").next().unwrap_or_default().trim();
+    if let Some(arguments) = command.strip_prefix("cargo xtask ") {
+        return crate::knows(arguments).then_some(()).ok_or_else(|| "xtask has no such command".into());
+    }
+    if let Some(path) = command.strip_prefix("./") {
+        return root.join(path).exists().then_some(()).ok_or_else(|| "there is no such file".into());
+    }
+    let Some(command) = of_program(command) else {
+        return Err("only commands of the program are known".into());
+    };
+    let words: Vec<&str> = command.split_whitespace().skip(1).collect();
+    let is_name =
+        |word: &&&str| word.starts_with(|c: char| c.is_ascii_lowercase()) && !word.contains(['.', '/']);
+    let names = words.iter().take_while(is_name).take(2).copied();
+    let help = said(program().args(names).arg("--help"))?;
+    match words.iter().find(|word| word.starts_with("--") && !help.contains(**word)) {
+        Some(option) => Err(format!("there is no option {option}")),
+        None => Ok(()),
+    }
+}
+
+/// Returns a command as the program takes it, without the cargo that would build the program.
+fn of_program(command: &str) -> Option<String> {
+    match command.strip_prefix("cargo run --release -- ") {
+        Some(arguments) => Some(format!("femtile {arguments}")),
+        None => command.starts_with("femtile ").then(|| command.to_owned()),
+    }
+}
+
+/// The folder in which the commands of one page run, with the examples beside them.
+pub struct Folder {
+    path: PathBuf,
+    programs: PathBuf,
+    /// The seconds of each command.
+    pub seconds: Vec<(f64, String)>,
+}
+
+impl Folder {
+    /// Makes the folder of a page anew; `programs` is the folder of the programs.
+    pub fn of(root: &Path, page: &Path, programs: &Path) -> io::Result<Self> {
+        let name = page.strip_prefix(root).unwrap_or(page).to_string_lossy().replace('/', "-");
+        let path = root.join("target/documents").join(name);
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir_all(&path)?;
+        for shared in ["examples", "papers", "bench", "crates", "docs"] {
+            std::os::unix::fs::symlink(root.join(shared), path.join(shared))?;
+        }
+        Ok(Self { path, programs: programs.to_owned(), seconds: Vec::new() })
+    }
+
+    /// Runs what a piece shows; returns the commands that failed, with the reason.
+    pub fn run(&mut self, piece: &Piece<'_>) -> Vec<(String, String)> {
+        let block = match piece {
+            Piece::Before(commands) => return self.shell(commands).err().into_iter().collect(),
+            Piece::Code(block) => block,
+        };
+        if let Some(name) = block.file_name() {
+            let text = block.lines.join("\n") + "\n";
+            let written = fs::write(self.path.join(name), text);
+            return written.err().map(|error| (name.to_owned(), error.to_string())).into_iter().collect();
+        }
+        let commands = shown(block).filter_map(of_program).filter(|_| block.not_run.is_none());
+        commands.filter_map(|command| self.shell(&command).err()).collect()
+    }
+
+    /// Runs lines of a shell in the folder, the program of the tests before all others of that name.
+    fn shell(&mut self, lines: &str) -> Result<(), (String, String)> {
+        let begun = Instant::now();
+        let mut paths = vec![self.programs.clone()];
+        paths.extend(env::split_paths(&env::var_os("PATH").unwrap_or_default()));
+        let mut command = Command::new("sh");
+        command.args(["-ec", lines]).current_dir(&self.path);
+        command.env("PATH", env::join_paths(paths).unwrap_or_default());
+        // What `tune` and completions leave in the home of a user stays in this folder.
+        command.env("HOME", &self.path).env_remove("XDG_CACHE_HOME").env_remove("XDG_CONFIG_HOME");
+        let result = said(&mut command).map(drop).map_err(|reason| (lines.to_owned(), reason));
+        self.seconds.push((begun.elapsed().as_secs_f64(), lines.to_owned()));
+        result
+    }
+}
+
+fn said(command: &mut Command) -> Result<String, String> {
+    let output = command.stdin(Stdio::null()).output().map_err(|error| error.to_string())?;
+    if output.status.success() {
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    } else {
+        Err(String::from_utf8_lossy(&output.stderr).trim().to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::blocks::pieces;
+    use super::*;
+
+    #[test]
+    fn commands_are_found_in_blocks_of_text_alone() {
+        let text = "run femtile solve\n\n    femtile solve a.toml   # comment\n\n```toml\n./test\n```\n```\n$ ./test\n```\n./no\n\n    [mesh]\n";
+        let pieces = pieces(text);
+        let commands: Vec<&str> = pieces.iter().filter_map(Piece::block).flat_map(shown).collect();
+        assert_eq!(commands, ["femtile solve a.toml   # comment", "./test"]);
+    }
+
+    #[test]
+    fn files_and_commands_of_a_page_share_a_folder() {
+        let root = env::temp_dir().join(format!("femtile-documents-{}", std::process::id()));
+        let mut folder = Folder::of(&root, &root.join("docs/page.md"), Path::new("/nowhere")).unwrap();
+        for piece in pieces("```toml\n# a.toml\nb = 1\n```\n<!-- before: cp a.toml c.toml -->\n") {
+            assert_eq!(folder.run(&piece), []);
+        }
+        assert_eq!(fs::read_to_string(folder.path.join("c.toml")).unwrap(), "# a.toml\nb = 1\n");
+        assert_eq!(folder.run(&Piece::Before("false")).len(), 1);
+        fs::remove_dir_all(root).unwrap();
+    }
+}
