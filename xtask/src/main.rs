@@ -3,8 +3,10 @@
 mod assets;
 mod book;
 mod cite;
+mod dist;
 mod documents;
 mod kernels;
+mod packages;
 mod python;
 mod step;
 mod validate;
@@ -15,7 +17,7 @@ use std::process::ExitCode;
 /// A command of `cargo xtask`: its name, what it does, and the function that says whether it went well.
 type Task = (&'static str, &'static str, fn(&Path) -> bool);
 
-const TASKS: [Task; 8] = [
+const TASKS: [Task; 10] = [
     (
         "validate",
         "format, lints, tests on every SIMD path, documentation, licences, citations",
@@ -27,6 +29,8 @@ const TASKS: [Task; 8] = [
     ("book", "the pages of docs/SUMMARY.md as HTML, in target/book", book::report),
     ("python", "the Python package: its wheel, tests and types", python::report),
     ("assets", "builds the script of the view of reports by node and npm", assets::build),
+    ("packages", "the crates pack for the registry, in order", packages::report),
+    ("dist", "all files of a release in target/dist", dist::dist),
     ("documents", "the commands and links in the documents are sound", documents::report),
 ];
 

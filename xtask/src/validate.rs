@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use crate::step::{Checks, cargo};
-use crate::{book, cite, documents, python};
+use crate::{book, cite, documents, packages, python};
 
 /// The tests whose results depend on the SIMD path, as nextest selects them; of all that is built, so that nothing is
 /// rebuilt with the features of some packages alone.
@@ -54,6 +54,7 @@ pub fn validate(root: &Path) -> bool {
     checks.step("documents", |_| documents::report_built(root));
     book::check(&mut checks, root);
     python::check(&mut checks, root);
+    packages::check(&mut checks);
     dependencies(&mut checks);
     checks.finish()
 }
