@@ -159,12 +159,13 @@ export class Scene {
     camera.setViewUp(...(isFlat ? [0, 1, 0] : [0, 0, 1]));
     const [low, high] = this.bounds;
     this.renderer.resetCamera([low[0], high[0], low[1], high[1], low[2], high[2]]);
+    const [width, height] = this.window.getApiSpecificRenderWindow().getSize();
+    const narrow = Math.max(width, 1) / Math.max(height, 1);
     if (isFlat) {
-      const [width, height] = this.window.getApiSpecificRenderWindow().getSize();
       const [x, y] = [high[0] - low[0], high[1] - low[1]];
-      camera.setParallelScale(0.54 * Math.max(y, (x * height) / Math.max(width, 1)));
+      camera.setParallelScale(0.54 * Math.max(y, x / narrow));
     } else {
-      camera.zoom(1.25);
+      camera.zoom(Math.min(1.05, 1.05 * narrow));
     }
     this.renderer.resetCameraClippingRange();
   }

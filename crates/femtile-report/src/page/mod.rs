@@ -107,7 +107,7 @@ impl Page {
                 &svg::convergence(&self.residuals, self.tolerance).unwrap_or_default(),
             ),
             section("levels", "Levels of multigrid", &self.levels()),
-            section("time", "Where the time went", &self.times()),
+            section("times", "Where the time went", &self.times()),
             section("roofline", "Roofline", &self.roofline.as_ref().map_or(String::new(), roofline)),
             section("case", "Case file", &format!("<pre tabindex=\"0\">{}</pre>", escape(&self.case))),
             section("citations", "Methods used, to cite", &self.citations()),
@@ -298,7 +298,8 @@ mod tests {
     #[test]
     fn sections_without_content_are_left_out() {
         let html = Page::default().html();
-        for id in ["warnings", "conditions", "convergence", "levels", "time", "roofline", "citations", "data"]
+        for id in
+            ["warnings", "conditions", "convergence", "levels", "times", "roofline", "citations", "data"]
         {
             assert!(!html.contains(&format!("id=\"{id}\"")), "{id}");
         }
