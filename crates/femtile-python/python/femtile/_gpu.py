@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from typing import Any, NamedTuple
 
@@ -36,7 +37,7 @@ class View(NamedTuple):
     @property
     def size(self) -> int:
         """Number of entries."""
-        return int(np.prod(self.shape))
+        return math.prod(self.shape)
 
     @property
     def end(self) -> int:
@@ -60,7 +61,7 @@ class View(NamedTuple):
 
 def contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:
     """Return the strides of an array in the order of C, in entries."""
-    return tuple(int(np.prod(shape[i + 1 :])) for i in range(len(shape)))
+    return tuple(math.prod(shape[i + 1 :]) for i in range(len(shape)))
 
 
 def is_on_gpu(value: Any) -> bool:
