@@ -269,6 +269,13 @@ impl<T: Element> Buffer<T, crate::Cpu> {
     }
 }
 
+impl<T: Element> Buffer<T, crate::Cuda> {
+    /// A buffer around an array of a GPU.
+    pub(crate) fn of_memory(device: &crate::Cuda, memory: crate::cuda::CudaMemory, len: usize) -> Self {
+        Self { len, memory, device: device.clone() }
+    }
+}
+
 impl<T: Element, D: HostDevice> Buffer<T, D> {
     /// The values, in place.
     pub fn as_slice(&self) -> &[T] {

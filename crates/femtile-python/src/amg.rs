@@ -4,6 +4,9 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use femtile::amg::AmgConfig;
+use femtile::device::{Buffer, cuda};
+use femtile::linalg::LinalgError;
+use femtile::linalg::vector::VectorKernels;
 use femtile::solve::{SolveLimits, SolverConfig};
 use femtile::{AmgOptions, Cpu, LinearSolver, PreconditionerConfig};
 use numpy::{PyArray1, PyReadonlyArray1};
@@ -11,6 +14,7 @@ use pyo3::prelude::*;
 
 use crate::arrays::{Parts, array, csr};
 use crate::errors::{Raise, exception};
+use crate::gpu::{GpuArray, Streams, ordered};
 use crate::interrupt::{Stop, interruptible, interruptible_from};
 use crate::threads::cpu;
 
@@ -80,12 +84,9 @@ impl Solver {
         py: Python<'py>,
         b: PyReadonlyArray1<'py, f64>,
         x0: Option<PyReadonlyArray1<'py, f64>>,
-        limits: (f64, usize, Option<f64>),
+        limits: Limits,
     ) -> PyResult<(Bound<'py, PyArray1<f64>>, Outcome)> {
-        let (tolerance, max_iterations, seconds) = limits;
-        let limits =
-            SolveLimits { tolerance, max_iterations, time_limit: seconds.map(Duration::from_secs_f64) };
-        let b = b.as_slice()?;
+        let (limits, b) = (within(limits), b.as_slice()?);
         let x = x0.map_or_else(|| Ok(vec![0.0; b.len()]), |x0| x0.as_slice().map(<[f64]>::to_vec))?;
         let stop = Stop::default();
         let solved = interruptible_from(py, b.len(), &stop, || {
@@ -93,6 +94,31 @@ impl Solver {
         })?;
         let solved = solved.ok_or_else(|| lost(py))?.map_err(|error| error.raise(py))?;
         Ok((array(py, solved.x), outcome(solved.outcome)))
+    }
+
+    /// The number of the GPU that holds the matrix and the handle of its stream; none on a processor.
+    fn gpu(&self, py: Python<'_>) -> PyResult<Option<(usize, u64)>> {
+        let of =
+            |solver: &LinearSolver| solver.gpu().map(|gpu| (gpu.properties().ordinal, gpu.driver().stream()));
+        self.with(of).ok_or_else(|| lost(py))
+    }
+
+    /// As `solve`, from the addresses of b and of the guess in the memory of the GPU.
+    fn solve_on_gpu(
+        &self,
+        py: Python<'_>,
+        b: u64,
+        x0: Option<u64>,
+        n: usize,
+        limits: Limits,
+        streams: Streams,
+    ) -> PyResult<(GpuArray, Outcome)> {
+        let stop = Stop::default();
+        let solved = interruptible(py, &stop, || {
+            self.with(|solver| on_gpu(solver, (b, x0, n), within(limits), &streams, &stop))
+        })?;
+        let (x, found) = solved.ok_or_else(|| lost(py))?.map_err(|error| error.raise(py))?;
+        Ok((GpuArray::new(x, (vec![n as i64], vec![1])), outcome(found)))
     }
 
     /// Applies the preconditioner.
@@ -149,6 +175,42 @@ impl Solver {
     pub fn apply(&self, r: &[f64]) -> Option<Result<Vec<f64>, femtile::SolveError>> {
         self.with(|solver| solver.precondition(r))
     }
+}
+
+/// Tolerance, iterations, seconds.
+type Limits = (f64, usize, Option<f64>);
+
+fn within((tolerance, max_iterations, seconds): Limits) -> SolveLimits {
+    SolveLimits { tolerance, max_iterations, time_limit: seconds.map(Duration::from_secs_f64) }
+}
+
+/// Solves with vectors of `n` entries at addresses on a GPU.
+fn on_gpu(
+    solver: &LinearSolver,
+    (b, x0, n): (u64, Option<u64>, usize),
+    limits: SolveLimits,
+    streams: &Streams,
+    mut stop: &Stop,
+) -> Result<(Buffer<f64, femtile::device::Cuda>, femtile::linalg::krylov::cg::CgOutcome), femtile::SolveError>
+{
+    let Some(gpu) = solver.gpu() else {
+        let message = "the matrix is on the processor".into();
+        return Err(LinalgError::Setting { field: "b", message }.into());
+    };
+    // SAFETY: the Python sources have checked the arrays and hold them until the stream of their package waits for this work.
+    let borrowed = |address| unsafe { cuda::Borrowed::<f64>::new(gpu, address, n) };
+    ordered(gpu, streams, || {
+        let (b, mut x) = (borrowed(b), Buffer::zeros(gpu, n)?);
+        if let Some(x0) = x0 {
+            gpu.copy(&mut x, &borrowed(x0))?;
+        }
+        let outcome = solver.solve_on_gpu(limits, &mut x, &b, &mut stop)?;
+        if !outcome.relative_residual.is_finite() {
+            let message = "has an entry that is not finite, or the guess has".into();
+            return Err(LinalgError::Setting { field: "b", message }.into());
+        }
+        Ok((x, outcome))
+    })
 }
 
 fn lost(py: Python<'_>) -> PyErr {

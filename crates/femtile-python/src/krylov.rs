@@ -21,6 +21,7 @@ use crate::amg::{Outcome, Solver, outcome};
 use crate::arrays::{Parts, array, csr};
 use crate::errors::Raise;
 use crate::interrupt::{Stop, interruptible};
+use crate::operator::Operator;
 use crate::threads::cpu;
 
 /// A sparse matrix of the library.
@@ -131,8 +132,8 @@ impl Monitor for &Watch {
     }
 }
 
-/// Solves A x = b by "cg" or "gmres"; A is a [`Matrix`] or a function, M none, a [`Solver`] or a function. The limits are
-/// tolerance, iterations and directions before a restart, then the number of threads.
+/// Solves A x = b by "cg" or "gmres"; A is a [`Matrix`], an [`Operator`] or a function, M none, a [`Solver`] or a function.
+/// The limits are tolerance, iterations and directions before a restart, then the number of threads.
 #[pyfunction]
 pub fn krylov<'py>(
     py: Python<'py>,
@@ -145,15 +146,20 @@ pub fn krylov<'py>(
 ) -> PyResult<(Bound<'py, PyArray1<f64>>, Outcome)> {
     let (a, m) = operators;
     let (tolerance, max_iterations, restart, threads) = limits;
-    let cpu = &cpu(py, threads)?;
+    let of_mesh = a.cast::<Operator>().ok().map(|operator| &operator.get().0);
+    let cpu = &match of_mesh {
+        Some(of_mesh) => of_mesh.cpu().clone(),
+        None => cpu(py, threads)?,
+    };
     let watch = &Watch { callback, ..Watch::default() };
     let n = b.as_slice()?.len();
     let function = |call: &Bound<'_, PyAny>| Function { call: call.clone().unbind(), n, cpu, watch };
     let matrix = a.cast::<Matrix>().ok().map(|matrix| matrix.get());
     let of_python = function(&a);
-    let operator: &dyn LinearOperator<f64, Cpu> = match matrix {
-        Some(Matrix(matrix)) => matrix,
-        None => &of_python,
+    let operator: &dyn LinearOperator<f64, Cpu> = match (matrix, of_mesh) {
+        (Some(Matrix(matrix)), _) => matrix,
+        (None, Some(of_mesh)) => of_mesh.system().operator(),
+        (None, None) => &of_python,
     };
     let solver = m.as_ref().and_then(|m| m.cast::<Solver>().ok()).map(|solver| OfSolver(solver.get()));
     let given = m.as_ref().map(function);

@@ -8,9 +8,11 @@ mod case;
 mod ell_warp;
 mod errors;
 mod frames;
+mod gpu;
 mod interrupt;
 mod krylov;
 mod mesh;
+mod operator;
 mod threads;
 mod tridiagonal;
 
@@ -19,18 +21,26 @@ use pyo3::prelude::*;
 /// The compiled part of Femtile.
 #[pymodule]
 fn _femtile(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let prefix: String = module.py().import("sys")?.getattr("prefix")?.extract()?;
+    femtile::device::cuda::search_python(prefix.into());
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<amg::Solver>()?;
     module.add_class::<ell_warp::Slices>()?;
     module.add_class::<frames::Frames>()?;
+    module.add_class::<gpu::GpuArray>()?;
+    module.add_class::<gpu::Imported>()?;
     module.add_class::<krylov::Matrix>()?;
     module.add_class::<mesh::Mesh>()?;
+    module.add_class::<operator::Operator>()?;
     module.add_function(wrap_pyfunction!(case::solve, module)?)?;
     module.add_function(wrap_pyfunction!(case::schema, module)?)?;
     module.add_function(wrap_pyfunction!(frames::frames, module)?)?;
+    module.add_function(wrap_pyfunction!(gpu::gpu_of, module)?)?;
+    module.add_function(wrap_pyfunction!(gpu::gpu_stream, module)?)?;
     module.add_function(wrap_pyfunction!(krylov::krylov, module)?)?;
     module.add_function(wrap_pyfunction!(mesh::generate, module)?)?;
     module.add_function(wrap_pyfunction!(mesh::read, module)?)?;
     module.add_function(wrap_pyfunction!(tridiagonal::solve_tridiagonal, module)?)?;
+    module.add_function(wrap_pyfunction!(tridiagonal::solve_tridiagonal_on_gpu, module)?)?;
     module.add_function(wrap_pyfunction!(tridiagonal::solve_block_tridiagonal, module)?)
 }

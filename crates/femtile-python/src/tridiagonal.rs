@@ -3,6 +3,7 @@
 use femtile::Cpu;
 use femtile::device::Scalar;
 use femtile::device::cpu::{Borrowed, BorrowedMut};
+use femtile::device::{Cuda, cuda};
 use femtile::linalg::LinalgError;
 use femtile::tridiagonal::block::{
     BlockBands, BlockOrder, BlockShape, BlockTridiagonal, BlockTridiagonalConfig, BlockTridiagonalKernels,
@@ -15,6 +16,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
 use crate::errors::{Raise, exception};
+use crate::gpu::{GpuArray, Layout, Streams, Values, gpu, ordered};
 use crate::threads::cpu;
 
 /// Three bands, the right side where it is not in `u`, and the solution, as flat arrays.
@@ -22,6 +24,23 @@ type Arrays<'a, 'py> = ([Bound<'py, PyAny>; 3], Option<Bound<'py, PyAny>>, &'a B
 
 /// Systems that failed, and the line and the row of the first.
 type Failure = Option<(u64, usize, usize)>;
+
+/// Shape `[outer, n, inner]`; whether all systems share their bands; whether they are periodic; whether rows are exchanged.
+type Batch = ([usize; 3], bool, bool, bool);
+
+/// A solver for systems along the middle axis.
+fn solver<T: Scalar, D: TridiagonalKernels<T>>(
+    device: &D,
+    (shape, is_shared, is_periodic, pivots): Batch,
+) -> Result<Tridiagonal<T, D>, LinalgError> {
+    let config = TridiagonalConfig {
+        ends: if is_periodic { Ends::Periodic } else { Ends::Open },
+        stability: if pivots { Stability::PartialPivoting } else { Stability::Unpivoted },
+        ..TridiagonalConfig::default()
+    };
+    let solver = Tridiagonal::new(device, &BatchLayout::contiguous(&shape)?, 1, config)?;
+    if is_shared { solver.with_band_strides(&[0, 1, 0]) } else { Ok(solver) }
+}
 
 /// Solves systems along the middle axis of arrays of shape `[outer, n, inner]`; where the first flag is set, the bands have
 /// `n` entries for all systems. Returns where it failed.
@@ -31,7 +50,7 @@ pub fn solve_tridiagonal<'py>(
     bands: [Bound<'py, PyAny>; 3],
     d: Option<Bound<'py, PyAny>>,
     u: &Bound<'py, PyAny>,
-    batch: ([usize; 3], bool, bool, bool),
+    batch: Batch,
     threads: usize,
 ) -> PyResult<Failure> {
     let cpu = cpu(py, threads)?;
@@ -64,7 +83,7 @@ fn lines<T: Scalar + Element>(
     py: Python<'_>,
     cpu: &Cpu,
     arrays: Arrays<'_, '_>,
-    (shape, is_shared, is_periodic, pivots): ([usize; 3], bool, bool, bool),
+    (shape, is_shared, is_periodic, pivots): Batch,
 ) -> PyResult<Failure>
 where
     Cpu: TridiagonalKernels<T>,
@@ -74,16 +93,8 @@ where
     let bands = [a.as_slice()?, b.as_slice()?, c.as_slice()?];
     let d = typed.d.as_ref().map(|d| d.as_slice()).transpose()?;
     let u = typed.u.as_slice_mut()?;
-    let config = TridiagonalConfig {
-        ends: if is_periodic { Ends::Periodic } else { Ends::Open },
-        stability: if pivots { Stability::PartialPivoting } else { Stability::Unpivoted },
-        ..TridiagonalConfig::default()
-    };
     let solve = || -> Result<_, LinalgError> {
-        let mut solver = Tridiagonal::new(cpu, &BatchLayout::contiguous(&shape)?, 1, config)?;
-        if is_shared {
-            solver = solver.with_band_strides(&[0, 1, 0])?;
-        }
+        let mut solver = solver(cpu, (shape, is_shared, is_periodic, pivots))?;
         let [lower, diagonal, upper] = bands.map(|band| Borrowed::new(cpu, band));
         let bands = Bands::Arrays { lower: &lower, diagonal: &diagonal, upper: &upper };
         let mut u = BorrowedMut::new(cpu, u);
@@ -96,6 +107,67 @@ where
     };
     let outcome = py.detach(|| cpu.install(solve)).map_err(|error| error.raise(py))?;
     Ok(outcome.first.map(|first| (outcome.n_failed, first.line, first.row)))
+}
+
+/// Addresses on a GPU: three bands, the right sides where they are not in the solution, the solution where there is an array
+/// for it; then whether numbers have 32 bits.
+type Addresses = ([u64; 3], Option<u64>, Option<u64>, bool);
+
+/// As [`solve_tridiagonal`], on arrays in the memory of a GPU; returns the array of this layout that was made for the solution,
+/// where none was given, and where it failed.
+#[pyfunction]
+pub fn solve_tridiagonal_on_gpu(
+    py: Python<'_>,
+    ordinal: usize,
+    addresses: Addresses,
+    layout: Layout,
+    batch: Batch,
+    streams: Streams,
+) -> PyResult<(Option<GpuArray>, Failure)> {
+    let solved = py.detach(|| match addresses.3 {
+        true => lines_on_gpu::<f32>(&gpu(ordinal)?, addresses, layout, batch, &streams),
+        false => lines_on_gpu::<f64>(&gpu(ordinal)?, addresses, layout, batch, &streams),
+    });
+    solved.map_err(|error: LinalgError| error.raise(py))
+}
+
+fn lines_on_gpu<T: Scalar>(
+    gpu: &Cuda,
+    (bands, d, u, _): Addresses,
+    layout: Layout,
+    batch: Batch,
+    streams: &Streams,
+) -> Result<(Option<GpuArray>, Failure), LinalgError>
+where
+    Cuda: TridiagonalKernels<T>,
+    Values: From<femtile::device::Buffer<T, Cuda>>,
+{
+    let n: usize = batch.0.iter().product();
+    let n_of_band = if batch.1 { batch.0[1] } else { n };
+    // SAFETY: the Python sources have checked the arrays and hold them until the stream of their package waits for this work.
+    let borrowed = |address, n| unsafe { cuda::Borrowed::<T>::new(gpu, address, n) };
+    ordered(gpu, streams, || {
+        let mut made = match u {
+            Some(_) => None,
+            None => Some(GpuArray::buffer::<T>(gpu, &layout)?),
+        };
+        let mut given = u.map(|u| borrowed(u, n));
+        let target = match (&mut given, &mut made) {
+            // SAFETY: a solve overwrites the values of the buffer and leaves it where it is.
+            (Some(given), _) => unsafe { given.buffer_mut() },
+            (None, Some(made)) => made,
+            (None, None) => return Err(LinalgError::Setting { field: "out", message: "is missing".into() }),
+        };
+        let [lower, diagonal, upper] = bands.map(|band| borrowed(band, n_of_band));
+        let bands = Bands::Arrays { lower: &lower, diagonal: &diagonal, upper: &upper };
+        let mut solver = solver(gpu, batch)?;
+        let outcome = match d {
+            Some(d) => solver.solve(target, bands, &borrowed(d, n)),
+            None => solver.solve_in_place(target, bands),
+        }?;
+        let failure = outcome.first.map(|first| (outcome.n_failed, first.line, first.row));
+        Ok((made.map(|made| GpuArray::new(made, layout)), failure))
+    })
 }
 
 /// Solves block systems: bands of shape `[systems, rows, block, block]`, `u` of shape `[systems, rows, block]`.

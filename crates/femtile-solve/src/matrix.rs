@@ -192,10 +192,41 @@ impl LinearSolver {
         b: &[f64],
         progress: &mut dyn Progress,
     ) -> Result<LinearSolution, SolveError> {
+        self.solve_as(&self.within(limits)?, x, b, progress)
+    }
+
+    /// Returns the settings with limits of one solve.
+    fn within(&self, limits: SolveLimits) -> Result<SolverConfig, SolveError> {
         let SolveLimits { tolerance, max_iterations, time_limit } = limits;
         let config = SolverConfig { tolerance, max_iterations, time_limit, ..self.config.clone() };
         config.check()?;
-        self.solve_as(&config, x, b, progress)
+        Ok(config)
+    }
+
+    /// Returns the GPU that holds the matrix; none on a processor.
+    pub fn gpu(&self) -> Option<&Cuda> {
+        match &self.on {
+            On::Cpu(_) => None,
+            On::Cuda(on) => Some(on.matrix.device()),
+        }
+    }
+
+    /// Solves from the guess in `x`, both vectors in the memory of [`LinearSolver::gpu`]; the solution replaces the guess.
+    ///
+    /// # Errors
+    /// As [`LinearSolver::solve_within`], but entries that are not finite end the solve; [`SolveError::Setting`] where the matrix
+    /// is not on a GPU.
+    pub fn solve_on_gpu(
+        &self,
+        limits: SolveLimits,
+        x: &mut Buffer<f64, Cuda>,
+        b: &Buffer<f64, Cuda>,
+        progress: &mut dyn Progress,
+    ) -> Result<CgOutcome, SolveError> {
+        let On::Cuda(on) = &self.on else {
+            return Err(SolveError::solver("device", "the matrix is not on a GPU: set the solver up there"));
+        };
+        on.solve_in_place(&self.within(limits)?, x, b, progress)
     }
 
     /// Applies the preconditioner: $z = M^{-1} r$.
@@ -347,11 +378,21 @@ impl<D: SolveDevice> OnDevice<D> {
     ) -> Result<LinearSolution, SolveError> {
         let device = self.matrix.device();
         let (mut x, b) = (Buffer::from_vec(device, x)?, Buffer::from_host(device, b)?);
+        let outcome = self.solve_in_place(config, &mut x, &b, progress)?;
+        Ok(LinearSolution { x: x.to_host()?, outcome })
+    }
+
+    fn solve_in_place(
+        &self,
+        config: &SolverConfig,
+        x: &mut Buffer<f64, D>,
+        b: &Buffer<f64, D>,
+        progress: &mut dyn Progress,
+    ) -> Result<CgOutcome, SolveError> {
         let parts = (&self.matrix as &dyn LinearOperator<f64, D>, self.preconditioner.as_dyn());
         let stages = &mut Stages::new(progress);
         stages.begin(Stage::Solve)?;
-        let outcome = iterate(config, &mut x, parts, &b, stages)?;
-        Ok(LinearSolution { x: x.to_host()?, outcome })
+        iterate(config, x, parts, b, stages)
     }
 
     fn precondition(&self, r: &[f64]) -> Result<Vec<f64>, SolveError> {

@@ -1,8 +1,8 @@
 //! Right sides of linear systems, and the way back from their solutions to u.
 
 use femtile_device::{Buffer, Device};
-use femtile_fem::FemError;
 use femtile_fem::tensor::TensorSystem;
+use femtile_fem::{Constraints, FemError};
 use femtile_mesh::Mesh;
 
 /// A system without its matrix.
@@ -56,6 +56,15 @@ impl<'a, D: Device> RightSide<'a, D> {
             Self::Simplices(_, system) => system.is_pure_neumann,
             Self::Tensor(system) => system.is_pure_neumann,
             Self::Components(systems, _) => systems.iter().any(|system| system.is_pure_neumann),
+        }
+    }
+
+    /// Returns the given values of each component.
+    pub fn into_constraints(self) -> Vec<Constraints> {
+        match self {
+            Self::Simplices(_, system) => vec![system.constraints],
+            Self::Tensor(system) => vec![system.constraints],
+            Self::Components(systems, _) => systems.into_iter().map(|system| system.constraints).collect(),
         }
     }
 

@@ -9,6 +9,8 @@ mod cuda_samples;
 #[cfg(target_os = "linux")]
 mod emulated;
 #[cfg(target_os = "linux")]
+mod emulated_borrowed;
+#[cfg(target_os = "linux")]
 mod emulated_boxes;
 #[cfg(target_os = "linux")]
 mod emulated_cases;

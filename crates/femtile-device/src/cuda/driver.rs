@@ -203,6 +203,32 @@ pub trait Driver: Debug + Send + Sync {
     /// Waits for all work queued so far.
     fn synchronize(&self) -> Result<(), DeviceError>;
 
+    /// Waits for all work of this process on the GPU, in every stream.
+    fn synchronize_all(&self) -> Result<(), DeviceError> {
+        self.synchronize()
+    }
+
+    /// Returns the handle of the stream for other libraries; 0 where the driver has none that they know.
+    fn stream(&self) -> u64 {
+        0
+    }
+
+    /// Lets work queued later wait for the work that is in a stream of another library now.
+    ///
+    /// # Safety
+    /// `stream` is a stream of this GPU that exists: its handle, 1 for the legacy default stream or 2 for that of the thread.
+    unsafe fn wait_for_stream(&self, _stream: u64) -> Result<(), DeviceError> {
+        Ok(())
+    }
+
+    /// Lets work that is queued later in a stream of another library wait for all work queued here so far.
+    ///
+    /// # Safety
+    /// As [`Driver::wait_for_stream`].
+    unsafe fn hold_stream(&self, _stream: u64) -> Result<(), DeviceError> {
+        Ok(())
+    }
+
     /// From here on launches are recorded, not carried out.
     fn begin_recording(&self) -> Result<(), DeviceError>;
 

@@ -2,6 +2,7 @@
 
 use std::env;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 /// The variable that names NVRTC: the library or the folder that holds it.
 pub(super) const NVRTC_VARIABLE: &str = "FEMTILE_NVRTC";
@@ -12,6 +13,15 @@ pub(super) const DRIVER_VARIABLE: &str = "FEMTILE_LIBCUDA";
 /// The one command that installs NVRTC.
 pub(super) const NVRTC_ADVICE: &str =
     "install it with `pip install nvidia-cuda-nvrtc` or set FEMTILE_NVRTC to the folder that holds libnvrtc";
+
+/// The prefixes of Python that runs this process.
+static PREFIXES: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+/// Adds the prefix of a Python environment, whose packages are searched for NVRTC first: that of the process, which need not be
+/// the active environment.
+pub fn search_python(prefix: PathBuf) {
+    PREFIXES.lock().unwrap_or_else(PoisonError::into_inner).push(prefix);
+}
 
 /// Returns the folders that are searched for NVRTC: the one that a variable names first, then PyPI's wheel, then toolkits.
 pub(super) fn nvrtc_folders() -> Vec<PathBuf> {
@@ -34,14 +44,15 @@ pub(super) fn nvrtc_folders() -> Vec<PathBuf> {
     folders
 }
 
-/// Folders of Python packages: of the active environment, of each Python on the path, of the user.
+/// Folders of Python packages: of the process, of the active environment, of each Python on the path, of the user.
 fn python_packages() -> Vec<PathBuf> {
+    let own = PREFIXES.lock().unwrap_or_else(PoisonError::into_inner).clone();
     let environments = ["VIRTUAL_ENV", "CONDA_PREFIX"].iter().filter_map(env::var_os).map(PathBuf::from);
     let path = env::var_os("PATH").unwrap_or_default();
     let on_path = env::split_paths(&path).filter_map(|bin| bin.parent().map(Path::to_path_buf));
     let user = env::var_os("HOME").map(|home| PathBuf::from(home).join(".local"));
     let mut found = Vec::new();
-    for prefix in environments.chain(on_path).chain(user) {
+    for prefix in own.into_iter().chain(environments).chain(on_path).chain(user) {
         let versions = std::fs::read_dir(prefix.join("lib")).into_iter().flatten().flatten();
         let versions = versions.filter(|entry| entry.file_name().to_string_lossy().starts_with("python3"));
         for version in versions {

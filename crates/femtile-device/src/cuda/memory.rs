@@ -138,9 +138,16 @@ pub struct CudaMemory {
     address: u64,
     bytes: usize,
     place: MemorySpace,
+    /// Whether it belongs to another library, which gives it back.
+    is_borrowed: bool,
 }
 
 impl CudaMemory {
+    /// `bytes` bytes of another library, in the memory of the GPU.
+    pub(super) fn borrowed(device: &Cuda, address: u64, bytes: usize) -> Self {
+        Self { device: device.clone(), address, bytes, place: MemorySpace::Device, is_borrowed: true }
+    }
+
     /// `bytes` bytes with undefined contents; none at all where that is zero.
     pub(super) fn new(device: &Cuda, bytes: usize) -> Result<Self, DeviceError> {
         match Self::at(device, bytes, MemorySpace::Device) {
@@ -161,7 +168,7 @@ impl CudaMemory {
             MemorySpace::Host => device.driver().allocate_on_host(bytes)?,
         };
         device.budget().count(place, bytes as isize);
-        Ok(Self { device: device.clone(), address, bytes, place })
+        Ok(Self { device: device.clone(), address, bytes, place, is_borrowed: false })
     }
 
     pub(super) fn zero(&self) -> Result<(), DeviceError> {
@@ -177,7 +184,7 @@ impl CudaMemory {
         if self.place == place || self.bytes == 0 {
             return Ok(true);
         }
-        if place == MemorySpace::Host && !self.device.budget().overflows(self.bytes) {
+        if self.is_borrowed || (place == MemorySpace::Host && !self.device.budget().overflows(self.bytes)) {
             return Ok(false);
         }
         let moved = match Self::at(&self.device, self.bytes, place) {
@@ -265,8 +272,11 @@ impl Drop for CudaMemory {
         if self.bytes == 0 {
             return;
         }
-        self.device.budget().count(self.place, -(self.bytes as isize));
         self.device.recordings().give_up(self.address, self.bytes);
+        if self.is_borrowed {
+            return;
+        }
+        self.device.budget().count(self.place, -(self.bytes as isize));
         // SAFETY: the address is that of this allocation, which ends here; recordings that know it are not replayed
         // any more.
         unsafe {

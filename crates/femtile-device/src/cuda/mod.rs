@@ -5,6 +5,7 @@
 //! host emulator of `femtile-conformance` both are, so that host code of kernels runs on every machine.
 
 mod binaries;
+mod borrowed;
 mod cache;
 mod compiler;
 mod driver;
@@ -20,6 +21,7 @@ mod pinned;
 mod pool;
 mod program;
 mod recording;
+mod sharing;
 mod staging;
 mod start;
 mod trace;
@@ -31,11 +33,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::{Device, DeviceError, Element, MemorySpace, MemoryUse};
+pub use borrowed::Borrowed;
 pub use cache::{CacheReport, Warmed, clear_cache, report_cache, warm_cache};
 pub use compiler::{Binary, Compiler, Resources};
 pub use driver::{Driver, Event, Function, Graph, Launch, PendingCopy, Properties};
 use fault::Recent;
 pub use kernel::{Argument, Arguments, CheckDevice, Kernel, Read, Structure, TakeBytes, Write};
+pub use locate::search_python;
 pub use measure::{CudaCosts, measure, specialisations};
 pub use memory::CudaMemory;
 use memory::MemoryBudget;
@@ -48,6 +52,7 @@ pub use program::{
 };
 use recording::Recordings;
 pub use recording::{CudaReadback, CudaRecording};
+pub use sharing::{KeptContext, gpu_of};
 pub use trace::{CudaTrace, TracedKind, TracedWork};
 use workers::Workers;
 pub use workers::{serve_compiler, set_compile_command};

@@ -15,7 +15,7 @@ use super::opening::Announced;
 use super::pinned::Pinned;
 use super::staging::Staging;
 use super::start::start;
-use super::{Specialisation, Workers, pool};
+use super::{Specialisation, Workers, pool, sharing};
 use crate::DeviceError;
 
 /// Dynamic shared memory that a kernel may have without asking: 48 KiB less what it may have declared itself.
@@ -397,6 +397,27 @@ impl Driver for Nvidia {
         // SAFETY: the stream lives as long as this driver.
         unsafe { result::stream::synchronize(self.stream) }
             .map_err(|refusal| failed("waiting for the GPU", refusal))
+    }
+
+    fn synchronize_all(&self) -> Result<(), DeviceError> {
+        self.enter()?;
+        result::ctx::synchronize().map_err(|refusal| failed("waiting for all streams", refusal))
+    }
+
+    fn stream(&self) -> u64 {
+        self.stream as u64
+    }
+
+    unsafe fn wait_for_stream(&self, stream: u64) -> Result<(), DeviceError> {
+        self.enter()?;
+        // SAFETY: both streams exist, the other one by the promise of the caller.
+        unsafe { sharing::order(stream as sys::CUstream, self.stream) }
+    }
+
+    unsafe fn hold_stream(&self, stream: u64) -> Result<(), DeviceError> {
+        self.enter()?;
+        // SAFETY: as above.
+        unsafe { sharing::order(self.stream, stream as sys::CUstream) }
     }
 
     fn begin_recording(&self) -> Result<(), DeviceError> {

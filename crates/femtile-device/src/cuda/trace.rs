@@ -288,6 +288,25 @@ impl Driver for TracedDriver {
         self.settle(0)
     }
 
+    fn synchronize_all(&self) -> Result<(), DeviceError> {
+        self.inner.synchronize_all()?;
+        self.settle(0)
+    }
+
+    fn stream(&self) -> u64 {
+        self.inner.stream()
+    }
+
+    unsafe fn wait_for_stream(&self, stream: u64) -> Result<(), DeviceError> {
+        // SAFETY: as the caller promises.
+        unsafe { self.inner.wait_for_stream(stream) }
+    }
+
+    unsafe fn hold_stream(&self, stream: u64) -> Result<(), DeviceError> {
+        // SAFETY: as the caller promises.
+        unsafe { self.inner.hold_stream(stream) }
+    }
+
     fn begin_recording(&self) -> Result<(), DeviceError> {
         self.inner.begin_recording()?;
         self.trace.state().recording = Some(BTreeMap::new());

@@ -29,6 +29,7 @@ from ._errors import (
 )
 from ._femtile import __version__
 from ._krylov import cg, gmres
+from ._operator import Operator
 from ._outcome import Outcome
 from ._poisson import Poisson
 from ._solution import Solution
@@ -50,6 +51,7 @@ __all__ = [
     "Mesh",
     "MeshError",
     "NotDefiniteError",
+    "Operator",
     "Outcome",
     "Poisson",
     "SingularError",

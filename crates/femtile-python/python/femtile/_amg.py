@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._arrays import linear_operator, matrix, on_host, vector
-from ._errors import ArgumentError, ConvergenceWarning, NotDefiniteError
+from ._errors import ArgumentError, ArgumentTypeError, ConvergenceWarning, NotDefiniteError
 from ._femtile import Solver
+from ._gpu import View, is_on_gpu, like, require_contiguous, streams, view
 from ._outcome import Outcome
 
 
@@ -68,7 +69,7 @@ class Amg:
         maxiter: int = ...,
         time_limit: float | None = ...,
         return_outcome: Literal[False] = ...,
-    ) -> NDArray[np.float64]: ...
+    ) -> Any: ...
 
     @overload
     def solve(
@@ -80,7 +81,7 @@ class Amg:
         maxiter: int = ...,
         time_limit: float | None = ...,
         return_outcome: Literal[True],
-    ) -> tuple[NDArray[np.float64], Outcome]: ...
+    ) -> tuple[Any, Outcome]: ...
 
     def solve(
         self,
@@ -91,13 +92,13 @@ class Amg:
         maxiter: int = 10_000,
         time_limit: float | None = None,
         return_outcome: bool = False,
-    ) -> NDArray[np.float64] | tuple[NDArray[np.float64], Outcome]:
+    ) -> Any:
         """Solve A x = b by conjugate gradients with a cycle of multigrid as preconditioner.
 
         Parameters
         ----------
         b : array_like
-            The right side.
+            The right side. Where the matrix is on a GPU, it may be an array of CuPy, PyTorch or JAX there, float64.
         tol : float
             The solve ends when ‖r‖ ≤ tol · ‖b‖ and the estimate of the error is of that order too.
         x0 : array_like, optional
@@ -111,8 +112,8 @@ class Amg:
 
         Returns
         -------
-        x : ndarray
-            The solution.
+        x : array
+            The solution, of the kind of `b`.
         outcome : Outcome
             Only with `return_outcome`.
 
@@ -127,13 +128,16 @@ class Amg:
             The tolerance was not met.
         """
         n = self.shape[0]
-        guess = None if x0 is None else vector("x0", x0, n)
         if maxiter < 0:
             raise ArgumentError(f"maxiter: {maxiter} is negative", "maxiter")
         if time_limit is not None and not 0 <= time_limit < 1e9:
             raise ArgumentError(f"time_limit: {time_limit} is no number of seconds", "time_limit")
-        x, found = self._solver.solve(vector("b", b, n), guess, (tol, maxiter, time_limit))
-        outcome = Outcome(*found)
+        if is_on_gpu(b):
+            x, outcome = self._solve_on_gpu(b, x0, (tol, maxiter, time_limit))
+        else:
+            guess = None if x0 is None else vector("x0", x0, n)
+            on_host_x, found = self._solver.solve(vector("b", b, n), guess, (tol, maxiter, time_limit))
+            x, outcome = like(b, on_host_x), Outcome(*found)
         if return_outcome:
             return x, outcome
         if outcome.stop in ("breakdown", "diverged"):
@@ -145,6 +149,26 @@ class Amg:
             )
             warnings.warn(message, ConvergenceWarning, stacklevel=2)
         return x
+
+    def _solve_on_gpu(self, b: Any, x0: Any, limits: tuple[float, int, float | None]) -> tuple[Any, Outcome]:
+        where = self._solver.gpu()
+        if where is None:
+            message = 'b: lies in the memory of a GPU, the matrix in that of the host; amg(A, device="cuda") goes there'
+            raise ArgumentTypeError(message, "b")
+        given = {"b": b} if x0 is None else {"b": b, "x0": x0}
+        views = [self._on_gpu(view(name, value, *where)) for name, value in given.items()]
+        guess = None if x0 is None else views[1].address
+        x, found = self._solver.solve_on_gpu(views[0].address, guess, self.shape[0], limits, streams(views))
+        return like(b, x), Outcome(*found)
+
+    def _on_gpu(self, found: View) -> View:
+        if found.dtype != np.float64:
+            raise ArgumentTypeError(f"{found.name}: has dtype {found.dtype}; float64 is needed on a GPU", found.name)
+        if found.shape != self.shape[:1]:
+            message = f"{found.name}: has shape {found.shape}; one vector of {self.shape[0]} entries is needed"
+            raise ArgumentError(message, found.name)
+        require_contiguous(found, found.is_c)
+        return found
 
     def precondition(self, r: Any) -> NDArray[np.float64]:
         """Apply one cycle to a residual."""

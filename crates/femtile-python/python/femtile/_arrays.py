@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._errors import ArgumentError, ArgumentTypeError, CopyWarning
+from ._gpu import HOST, PINNED
 
 #: Columns, row offsets, columns of entries and values of a matrix in compressed sparse rows.
 Parts = tuple[int, NDArray[Any], NDArray[Any], NDArray[Any]]
@@ -31,11 +32,14 @@ def on_host(name: str, value: Any) -> NDArray[Any]:
     if type(value) is np.ndarray:
         return value
     device = getattr(value, "__dlpack_device__", None)
-    # 1 is the host, 3 its pinned memory.
-    if hasattr(value, "__cuda_array_interface__") or (device is not None and device()[0] not in (1, 3)):
+    is_of_host = device is not None and device()[0] in (HOST, PINNED)
+    if not is_of_host and (device is not None or hasattr(value, "__cuda_array_interface__")):
         message = f"{name}: lies in the memory of a GPU; arrays of the host are needed (cupy.asnumpy, Tensor.cpu)"
         raise ArgumentTypeError(message, name)
-    return np.asarray(value)
+    try:
+        return np.from_dlpack(value) if is_of_host and not hasattr(value, "__array__") else np.asarray(value)
+    except (BufferError, RuntimeError) as error:
+        raise ArgumentTypeError(f"{name}: {error}", name) from None
 
 
 def warn_of_copy(name: str) -> None:

@@ -50,7 +50,7 @@ def solve(case: Mapping[str, Any] | str | os.PathLike[str], mesh: Mesh | None = 
     >>> solution.report["solve"]["stop"], solution.fields["u"].shape
     ('converged', (289,))
     """
-    report, data = _femtile.solve(_given(case, mesh), None if mesh is None else mesh._mesh)
+    report, data = _femtile.solve(given_case(case, mesh), None if mesh is None else mesh._mesh)
     return Solution(json.loads(report), data)
 
 
@@ -109,7 +109,7 @@ def frames(case: Mapping[str, Any] | str | os.PathLike[str], mesh: Mesh | None =
     >>> [(round(time, 3), round(float(solution.fields["u"].max()), 3)) for time, solution in femtile.frames(case)]
     [(0.0, 0.0), (0.05, 0.044), (0.1, 0.063)]
     """
-    return Frames(_femtile.frames(_given(case, mesh), None if mesh is None else mesh._mesh))
+    return Frames(_femtile.frames(given_case(case, mesh), None if mesh is None else mesh._mesh))
 
 
 def schema() -> dict[str, Any]:
@@ -118,7 +118,8 @@ def schema() -> dict[str, Any]:
     return found
 
 
-def _given(case: Any, mesh: Mesh | None) -> dict[str, str | None]:
+def given_case(case: Any, mesh: Mesh | None) -> dict[str, str | None]:
+    """Return a case as the compiled part takes it: JSON of a dictionary, or the path of a file."""
     if mesh is not None and not isinstance(mesh, Mesh):
         raise ArgumentTypeError(f"mesh: a femtile.Mesh is needed, not {type(mesh).__name__}", "mesh")
     if isinstance(case, str | os.PathLike):

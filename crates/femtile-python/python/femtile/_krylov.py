@@ -179,6 +179,8 @@ def _operator(name: str, A: Any, threads: int) -> tuple[Any, int]:
         raise ArgumentError(f"{name}: is empty", name)
     if getattr(A, "dtype", None) is not None:
         real(name, np.dtype(A.dtype))
+    if hasattr(A, "femtile_operator"):
+        return A.femtile_operator, rows
     return (lambda x: vector(f"{name} @ x", A @ x, rows)), rows
 
 

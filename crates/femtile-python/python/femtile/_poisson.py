@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from ._case import solve
+from . import _femtile
+from ._case import given_case, solve
 from ._errors import ArgumentError
+from ._operator import Operator, operator_class
 from ._solution import Solution
 from .mesh import Mesh
 
@@ -101,6 +103,34 @@ class Poisson:
         """
         output = {"fields": list(fields), "functionals": list(functionals)}
         return solve({**self.case(**solver), "output": output}, self._mesh)
+
+    def operator(self, kind: str = "auto", *, metric: str = "auto", threads: int = 0) -> Operator:
+        """Return the operator of the problem and its right side, for iterative methods of SciPy and of your own.
+
+        Parameters
+        ----------
+        kind : str
+            ``"matrix-free"`` on quadrilaterals and hexahedra, ``"assembled"`` on any cells; ``"auto"`` is the first where
+            it exists.
+        metric : str
+            How the metric of cells is obtained, as ``solver.metric`` of a case.
+        threads : int
+            Threads of a product; 0 for all.
+
+        Examples
+        --------
+        >>> import femtile
+        >>> mesh = femtile.mesh.square([8, 8], cell="quadrilateral")
+        >>> A = femtile.Poisson(mesh, source=1.0, degree=3).dirichlet("all", 0.0).operator()
+        >>> A
+        <femtile.Operator: 625 unknowns, matrix-free>
+        >>> w, info = femtile.cg(A, A.rhs, rtol=1e-10)
+        >>> round(float(A.solution(w).fields["u"].max()), 4)
+        0.0737
+        """
+        settings = {"operator": kind, "metric": metric, "threads": threads, "preconditioner": "jacobi"}
+        raw = _femtile.Operator(given_case(self.case(**settings), self._mesh), self._mesh._mesh)
+        return operator_class()(raw)
 
 
 def _value(key: str, value: Any, n_cells: int, fields: dict[str, Any]) -> Any:

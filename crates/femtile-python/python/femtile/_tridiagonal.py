@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from . import _femtile
 from ._arrays import on_host, real, warn_of_copy
 from ._errors import ArgumentError, ArgumentTypeError, SingularError
+from ._gpu import is_on_gpu, like
 
 
 def solve_tridiagonal(
@@ -19,12 +20,12 @@ def solve_tridiagonal(
     c: Any,
     d: Any,
     axis: int = -1,
-    out: NDArray[Any] | None = None,
+    out: Any = None,
     *,
     periodic: bool = False,
     pivoting: bool = False,
     threads: int = 0,
-) -> NDArray[Any]:
+) -> Any:
     """Solve tridiagonal systems that stand as lines in an array.
 
     .. math:: a_i u_{i-1} + b_i u_i + c_i u_{i+1} = d_i
@@ -35,10 +36,11 @@ def solve_tridiagonal(
         Lower band, diagonal and upper band: arrays of the shape of `d`, or one vector each for all systems. Entry 0 of
         `a` and the last one of `c` are read only with `periodic`.
     d : array_like
-        The right sides, float32 or float64; contiguous arrays (in the order of C or Fortran) are not copied.
+        The right sides, float32 or float64; contiguous arrays (in the order of C or Fortran) are not copied. Where they
+        are arrays of CuPy, PyTorch or JAX on a GPU, that GPU solves, and all other arrays lie there too.
     axis : int
         The axis along which the systems stand.
-    out : ndarray, optional
+    out : array, optional
         The array for the solution, of the shape, dtype and order of `d`; may be `d` itself.
     periodic : bool
         Whether the first and the last unknown are neighbours.
@@ -49,8 +51,8 @@ def solve_tridiagonal(
 
     Returns
     -------
-    ndarray
-        The solution, which is `out` where that is given.
+    array
+        The solution, of the kind of `d`, which is `out` where that is given.
 
     Raises
     ------
@@ -67,6 +69,14 @@ def solve_tridiagonal(
     array([[1.5, 2. , 1.5],
            [1.5, 2. , 1.5]])
     """
+    if is_on_gpu(d):
+        from ._gpu_tridiagonal import solve
+
+        arrays = {"a": a, "b": b, "c": c, "d": d}
+        result, failure, (shape, is_c) = solve(arrays, axis, out, (periodic, pivoting))
+        if failure is not None:
+            raise SingularError(_message(failure, shape, axis % len(shape), is_c), "b")
+        return result
     right = _floats("d", d)
     axis = _axis(axis, right.ndim)
     if not (right.flags.c_contiguous or right.flags.f_contiguous):
@@ -90,7 +100,7 @@ def solve_tridiagonal(
     failure = _femtile.solve_tridiagonal(_apart(bands, solution), flat_d, _flat(solution), batch, threads)
     if failure is not None:
         raise SingularError(_message(failure, shape, axis, is_c), "b")
-    return solution
+    return like(d, solution) if out is None else out
 
 
 def solve_block_tridiagonal(
@@ -211,10 +221,11 @@ def _fitting(
     return np.ascontiguousarray(band) if is_c else np.asfortranarray(band)
 
 
-def _output(out: Any, right: NDArray[Any]) -> NDArray[Any]:
-    if not isinstance(out, np.ndarray):
-        on_host("out", out)
-        raise ArgumentTypeError(f"out: an array of NumPy is needed, not {type(out).__name__}", "out")
+def _output(value: Any, right: NDArray[Any]) -> NDArray[Any]:
+    if not isinstance(value, np.ndarray) and not hasattr(value, "__dlpack_device__"):
+        on_host("out", value)
+        raise ArgumentTypeError(f"out: an array of NumPy is needed, not {type(value).__name__}", "out")
+    out = on_host("out", value)
     if out.dtype != right.dtype:
         raise ArgumentTypeError(f"out: has dtype {out.dtype}, but d has {right.dtype}", "out")
     if out.shape != right.shape:

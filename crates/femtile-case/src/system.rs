@@ -1,0 +1,81 @@
+//! The linear system of a case, for iterative methods of the caller.
+
+use std::sync::Arc;
+
+use femtile_device::Cpu;
+use femtile_mesh::Mesh;
+use femtile_mesh::check::BoundaryFacets;
+use femtile_solve::{OwnedSystem, Progress, SolutionData, Stage, Stages, check_cells};
+
+use crate::checked_mesh::checked_mesh;
+use crate::file::EquationKind;
+use crate::placed::placed;
+use crate::{Case, CaseError};
+
+/// The linear system of a case of −∇·(σ∇u) + λu = f on a processor, with its checked mesh.
+#[derive(Debug)]
+pub struct CaseSystem {
+    case: Case,
+    mesh: Mesh,
+    boundary: Arc<BoundaryFacets>,
+    cpu: Cpu,
+    system: OwnedSystem<Cpu>,
+}
+
+impl CaseSystem {
+    /// Makes the system; of the section `solver`, threads and operator count.
+    ///
+    /// # Errors
+    /// As [`crate::run`], and for an equation in time.
+    pub fn new(case: Case, progress: &mut dyn Progress) -> Result<Self, CaseError> {
+        case.check()?;
+        if case.file.equation.kind != EquationKind::ReactionDiffusion {
+            let path = ["equation".into(), "kind".into()];
+            return Err(case.wrong(&path, "an equation in time has no single operator; run the case"));
+        }
+        let made = Self::make(&case, progress);
+        let (mesh, boundary, cpu, system) = made.map_err(|error| placed(&case, error))?;
+        Ok(Self { case, mesh, boundary, cpu, system })
+    }
+
+    fn make(
+        case: &Case,
+        progress: &mut dyn Progress,
+    ) -> Result<(Mesh, Arc<BoundaryFacets>, Cpu, OwnedSystem<Cpu>), CaseError> {
+        let config = case.solver_config()?;
+        let cpu = Cpu::new(config.threads)?;
+        let (mesh, boundary, system) = cpu.install(|| {
+            let mut stages = Stages::new(progress);
+            let (mut mesh, checked) = checked_mesh(case, (&config, None), &mut stages)?;
+            check_cells(&config, &case.space_config(), mesh.kind)?;
+            stages.begin(Stage::Space)?;
+            case.tag_regions(&mut mesh)?;
+            let discretization = case.problem((&mesh, &checked.boundary))?.discretize()?;
+            let system = discretization.owned_system((&cpu, &cpu), &config, &mut stages)?;
+            drop(discretization);
+            Ok::<_, CaseError>((mesh, checked.boundary, system))
+        })?;
+        Ok((mesh, boundary, cpu, system))
+    }
+
+    /// Returns the system.
+    pub fn system(&self) -> &OwnedSystem<Cpu> {
+        &self.system
+    }
+
+    /// Returns the processor that holds the system.
+    pub fn cpu(&self) -> &Cpu {
+        &self.cpu
+    }
+
+    /// Returns u with its mesh from the solution of the system.
+    ///
+    /// # Errors
+    /// [`CaseError::Fem`] where `w` does not belong to the system.
+    pub fn solution(&self, w: &[f64]) -> Result<SolutionData, CaseError> {
+        self.cpu.install(|| {
+            let discretization = self.case.problem((&self.mesh, &self.boundary))?.discretize()?;
+            Ok(discretization.solution_of(&self.system, w)?)
+        })
+    }
+}
