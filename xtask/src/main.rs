@@ -1,8 +1,10 @@
 //! The checks of the project: `cargo xtask validate` is what continuous integration runs.
 
 mod cite;
+mod dist;
 mod documents;
 mod kernels;
+mod packages;
 mod python;
 mod step;
 mod validate;
@@ -13,7 +15,7 @@ use std::process::ExitCode;
 /// A command of `cargo xtask`: its name, what it does, and the function that says whether it went well.
 type Task = (&'static str, &'static str, fn(&Path) -> bool);
 
-const TASKS: [Task; 6] = [
+const TASKS: [Task; 8] = [
     (
         "validate",
         "format, lints, tests on every SIMD path, documentation, licences, citations",
@@ -23,6 +25,8 @@ const TASKS: [Task; 6] = [
     ("kernels", "GPU kernels compile for sm_80 and sm_90 without spills", kernels::some),
     ("kernels --all", "the same for every kernel that a solve may ask for", kernels::all),
     ("python", "the Python package: its wheel, tests and types", python::report),
+    ("packages", "the crates pack for the registry, in order", packages::report),
+    ("dist", "all files of a release in target/dist", dist::dist),
     ("documents", "the commands and links in the documents are sound", documents::report),
 ];
 

@@ -59,6 +59,7 @@ pub fn check(checks: &mut Checks, root: &Path) {
     if !checks.program("Python wheel, installed", module("pip", &install)) {
         return;
     }
+    packaging(checks, &python, &wheels);
     // From a folder without the sources, so that the wheel is what is tested.
     let tests = root.join(PACKAGE).join("tests");
     let away = |mut command: Command| {
@@ -81,6 +82,49 @@ pub fn check(checks: &mut Checks, root: &Path) {
     } else {
         checks.skip("types by pyright", "basedpyright is not installed: PyPI could not be reached");
     }
+}
+
+/// A solve in an environment that has the wheel and its dependencies alone.
+const FIRST_SOLVE: &str = "import femtile; \
+    mesh = femtile.mesh.square([8, 8], cell='quadrilateral'); \
+    problem = femtile.Poisson(mesh, source=1.0, degree=2).dirichlet('all', 0.0); \
+    assert problem.solve().has_converged; \
+    A = problem.operator(); \
+    assert femtile.cg(A, A.rhs)[1] == 0";
+
+/// The sources and the wheel as PyPI takes them, and the wheel in a clean environment.
+fn packaging(checks: &mut Checks, python: &Path, wheels: &Path) {
+    let run = |python: &Path, arguments: &[&str]| {
+        let mut command = Command::new(python);
+        command.args(arguments);
+        command
+    };
+    let (manifest, folder) = (format!("{PACKAGE}/Cargo.toml"), wheels.to_string_lossy());
+    let sources = ["-m", "maturin", "sdist", "--manifest-path", &manifest, "--out", &folder];
+    checks.program("Python sources", run(python, &sources));
+    if can(python, "twine") {
+        let mut check = run(python, &["-m", "twine", "check", "--strict"]);
+        check.args(files_of(wheels));
+        checks.program("Python packages, twine", check);
+    } else {
+        checks.skip("twine", "it is not installed: PyPI could not be reached");
+    }
+    let environment = wheels.join("clean");
+    let clean = environment.join("bin/python");
+    let folder = environment.to_string_lossy();
+    if !checks.program("clean environment", run(python, &["-m", "venv", "--clear", &folder])) {
+        return;
+    }
+    let mut install = run(&clean, &["-m", "pip", "install", "--quiet", "--only-binary", ":all:"]);
+    install.args(files_of(wheels).filter(|path| path.extension().is_some_and(|end| end == "whl")));
+    if checks.program("wheel in a clean environment", install) {
+        checks.program("first solve there", run(&clean, &["-c", FIRST_SOLVE]));
+    }
+}
+
+fn files_of(folder: &Path) -> impl Iterator<Item = PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path()).filter(|path| path.is_file())
 }
 
 /// The check alone; returns true where it passed.

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use crate::step::{Checks, cargo};
-use crate::{cite, documents, python};
+use crate::{cite, documents, packages, python};
 
 /// The tests whose results depend on the SIMD path, as nextest selects them; of all that is built, so that nothing is
 /// rebuilt with the features of some packages alone.
@@ -53,6 +53,7 @@ pub fn validate(root: &Path) -> bool {
     checks.cargo("documentation", &["doc", "--workspace", "--no-deps", "--quiet"], &deny_warnings);
     checks.step("documents", |_| documents::report_built(root));
     python::check(&mut checks, root);
+    packages::check(&mut checks);
     dependencies(&mut checks);
     checks.finish()
 }
