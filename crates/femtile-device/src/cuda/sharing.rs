@@ -48,20 +48,20 @@ pub fn gpu_of(address: u64) -> Result<Option<usize>, DeviceError> {
 /// Keeps the CUDA context of a thread: work on a GPU makes its own context current, and dropping this brings back the one
 /// that was current before.
 #[derive(Debug)]
-pub struct KeptContext(sys::CUcontext);
+pub struct KeptContext(u64);
 
 impl KeptContext {
     /// Notes the present context; none where there is no driver.
     pub fn new() -> Option<Self> {
         start().ok()?;
         let context = result::ctx::get_current().ok()?;
-        Some(Self(context.unwrap_or(std::ptr::null_mut())))
+        Some(Self(context.map_or(0, |context| context as u64)))
     }
 }
 
 impl Drop for KeptContext {
     fn drop(&mut self) {
         // SAFETY: the context was current in this thread, or there was none.
-        let _ = unsafe { result::ctx::set_current(self.0) };
+        let _ = unsafe { result::ctx::set_current(self.0 as sys::CUcontext) };
     }
 }

@@ -63,13 +63,15 @@ impl Values {
 struct Shared {
     values: Values,
     is_exported: AtomicBool,
+    /// The context of the thread that gives the values back, restored after that.
+    kept: Option<KeptContext>,
 }
 
 impl Drop for Shared {
     /// Others have queued work on the values in streams of theirs, which ends before the memory is used again.
     fn drop(&mut self) {
+        self.kept = KeptContext::new();
         if *self.is_exported.get_mut() {
-            let _kept = KeptContext::new();
             // An error here is one of the others' work, which they will find.
             let _ = self.values.gpu().driver().synchronize_all();
         }
@@ -86,7 +88,7 @@ pub struct GpuArray {
 impl GpuArray {
     /// An array of values.
     pub fn new(values: impl Into<Values>, layout: Layout) -> Self {
-        let shared = Shared { values: values.into(), is_exported: AtomicBool::new(false) };
+        let shared = Shared { values: values.into(), is_exported: AtomicBool::new(false), kept: None };
         Self { shared: Arc::new(shared), layout }
     }
 
