@@ -103,7 +103,7 @@ impl<T: Wide, const N: usize> Gradient<'_, T, N> {
                 let g = [gx, gy, gz].map(|g| bytemuck::cast_slice_mut(g.as_flattened_mut()));
                 let u = bytemuck::cast_slice_mut(u.as_flattened_mut());
                 // A separate function: one instance serves cubes of all sizes.
-                return simd.vectorize(MappedPlane { metric, z, g, u, workspace });
+                simd.vectorize(MappedPlane { metric, z, g, u, workspace });
             }
             Metric::Stored { entries, has_mass } => {
                 let entries: &[V<T, S>] = bytemuck::cast_slice(entries);
