@@ -7,18 +7,18 @@ use std::{env, fs, io};
 
 use super::blocks::{Block, Piece};
 
-/// Returns the commands of this project that stand in a block, without the prompt.
+/// Returns the commands of this project that stand in a block, without the prompt. Behind a prompt `./` is the folder of the
+/// reader, not that of the project.
 pub fn shown<'a>(block: &'a Block<'_>) -> impl Iterator<Item = &'a str> {
     let is_text = matches!(block.language, "" | "console" | "sh" | "bash" | "text");
-    let lines = block
-        .lines
-        .iter()
-        .filter(move |_| is_text)
-        .map(|line| line.strip_prefix("$ ").unwrap_or(line).trim());
-    lines.filter(|line| {
-        ["femtile ", "cargo run ", "cargo xtask ", "./"].iter().any(|start| line.starts_with(start))
-            && !line.contains('…')
-    })
+    let lines = block.lines.iter().filter(move |_| is_text);
+    let lines =
+        lines.map(|line| line.strip_prefix("$ ").map_or((line.trim(), true), |rest| (rest.trim(), false)));
+    let ours = |(line, is_of_project): &(&str, bool)| {
+        ["femtile ", "cargo run ", "cargo xtask "].iter().any(|start| line.starts_with(start))
+            || *is_of_project && line.starts_with("./")
+    };
+    lines.filter(ours).map(|(line, _)| line).filter(|line| !line.contains('…'))
 }
 
 /// Checks that the subcommand and the options of a command are in the help of the program, and that the task or file exists.
@@ -84,7 +84,9 @@ impl Folder {
             let written = fs::write(self.path.join(name), text);
             return written.err().map(|error| (name.to_owned(), error.to_string())).into_iter().collect();
         }
-        let commands = shown(block).filter_map(of_program).filter(|_| block.not_run.is_none());
+        // What writes into the home of a user is looked up alone.
+        let is_run = |command: &String| block.not_run.is_none() && !command.contains("~/");
+        let commands = shown(block).filter_map(of_program).filter(is_run);
         commands.filter_map(|command| self.shell(&command).err()).collect()
     }
 
@@ -120,7 +122,7 @@ mod tests {
 
     #[test]
     fn commands_are_found_in_blocks_of_text_alone() {
-        let text = "run femtile solve\n\n    femtile solve a.toml   # comment\n\n```toml\n./test\n```\n```\n$ ./test\n```\n./no\n\n    [mesh]\n";
+        let text = "run femtile solve\n\n    femtile solve a.toml   # comment\n\n```toml\n./test\n```\n```\n./test\n$ ./femtile\n```\n./no\n\n    [mesh]\n";
         let pieces = pieces(text);
         let commands: Vec<&str> = pieces.iter().filter_map(Piece::block).flat_map(shown).collect();
         assert_eq!(commands, ["femtile solve a.toml   # comment", "./test"]);
