@@ -30,11 +30,13 @@ pub struct Embedding {
     pub writes_files: bool,
     /// The file of a picture of the solution, beside those in the folder of results.
     pub picture: Option<PathBuf>,
+    /// The file of the page of the run, beside those in the folder of results.
+    pub report: Option<PathBuf>,
 }
 
 impl Default for Embedding {
     fn default() -> Self {
-        Self { mesh: None, receiver: None, writes_files: true, picture: None }
+        Self { mesh: None, receiver: None, writes_files: true, picture: None, report: None }
     }
 }
 
@@ -45,6 +47,7 @@ impl fmt::Debug for Embedding {
             .field("has_receiver", &self.receiver.is_some())
             .field("writes_files", &self.writes_files)
             .field("picture", &self.picture)
+            .field("report", &self.report)
             .finish()
     }
 }

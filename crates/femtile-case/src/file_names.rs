@@ -6,6 +6,8 @@ pub(crate) const REPORT: &str = "report.json";
 pub(crate) const PLOT: &str = "residuals.svg";
 /// The picture of the solution.
 pub(crate) const PICTURE: &str = "picture.png";
+/// The page of the run.
+pub(crate) const PAGE: &str = "report.html";
 /// The solution on a mesh.
 pub(crate) const MESH_SOLUTION: &str = "solution.vtu";
 /// The solution on a grid.

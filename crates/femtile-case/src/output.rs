@@ -7,12 +7,13 @@ use femtile_linalg::krylov::Stop;
 use femtile_mesh::MeshError;
 use femtile_mesh::io::vtu::WriteOptions;
 use femtile_mesh::io::{FileSum, Staging, write_atomically};
+use femtile_solve::Stages;
 use femtile_solve::memory::peak_bytes;
-use femtile_solve::{SolutionData, Stages};
 
 use crate::file::{EquationKind, Functional, OutputSection};
-use crate::file_names::{GRID_SOLUTION, MESH_SOLUTION, PICTURE, PLOT, REPORT, of_line};
-use crate::shown::Shown;
+use crate::file_names::{GRID_SOLUTION, MESH_SOLUTION, PAGE, PICTURE, PLOT, REPORT, of_line};
+use crate::page::page;
+use crate::shown::{Exhibit, Shown};
 use crate::{Case, CaseError, Report, plot};
 
 /// Creates the folder of results and checks that all files can be written there.
@@ -40,11 +41,13 @@ fn names(case: &Case) -> Vec<String> {
     let solution = output.vtu.is_written().then_some(if is_on_grid { GRID_SOLUTION } else { MESH_SOLUTION });
     let plot = (output.plot && !is_in_time).then_some(PLOT);
     let picture = output.picture.is_drawn().then_some(PICTURE);
+    let page = output.report.then_some(PAGE);
     let lines = output.functionals.iter().filter_map(|functional| match functional {
         Functional::Along { name, .. } => Some(of_line(name)),
         _ => None,
     });
-    let names = solution.into_iter().chain(plot).chain(picture).map(String::from).chain(lines.flatten());
+    let names =
+        solution.into_iter().chain(plot).chain(picture).chain(page).map(String::from).chain(lines.flatten());
     names.chain([REPORT.into()]).collect()
 }
 
@@ -54,13 +57,13 @@ pub(crate) fn vtu_options(case: &Case, sum: bool) -> WriteOptions {
     WriteOptions { compression: compress.into(), surface: vtu.is_surface(), sum, ..WriteOptions::default() }
 }
 
-/// Writes all files of a run, which replace those of an earlier run together; `results` writes all but plot, picture and
+/// Writes all files of a run, which replace those of an earlier run together; `results` writes all but plot, picture, page and
 /// report, and returns the sum of the solution on a mesh where it wrote one. `begun` may hold files already.
 ///
 /// An interrupted solve does not replace the results of a finished one: nothing is written then, with a warning.
 pub(crate) fn write_results(
     case: &Case,
-    (mut report, shown): (Report, Option<SolutionData>),
+    (mut report, exhibit): (Report, Option<Exhibit>),
     stages: &mut Stages<'_>,
     begun: Option<Staging>,
     results: impl FnOnce(&Staging) -> Result<Option<FileSum>, CaseError>,
@@ -95,16 +98,18 @@ pub(crate) fn write_results(
         };
         part("plot", || plot::save_residual_plot(&staging.path(PLOT), &report.solve.residuals, tolerance))?;
     }
-    if let Some(data) = shown {
-        part("picture", || draw(case, data, &staging, &mut report))?;
-    }
-    for &name in names.iter().filter(|name| **name != REPORT) {
+    let shown =
+        exhibit.map(|exhibit| part("picture", || draw(case, exhibit, &staging, &mut report))).transpose()?;
+    for &name in names.iter().filter(|name| **name != REPORT && **name != PAGE) {
         let sum = sum.filter(|_| name == MESH_SOLUTION);
         let sum = sum.map_or_else(|| part("sum of a file", || FileSum::of(&staging.path(name))), Ok)?;
         report.files.insert(name.into(), sum.into());
     }
     report.timings_s = stages.timings().into();
     report.memory_bytes.peak = peak_bytes();
+    if let Some(shown) = shown.filter(|_| case.has_page()) {
+        part("page", || write_page(case, shown, &staging, &mut report))?;
+    }
     write_report(&staging.path(REPORT), &report)?;
     stages.go_on()?;
     staging.commit(&names)?;
@@ -112,15 +117,40 @@ pub(crate) fn write_results(
     Ok(report)
 }
 
-/// Draws the solution where the case and the program ask for it.
-fn draw(case: &Case, data: SolutionData, staging: &Staging, report: &mut Report) -> Result<(), CaseError> {
+/// What is shown, with the picture of it.
+type Drawn = (Exhibit, Shown, Vec<u8>);
+
+/// Draws the solution, and writes the picture where the case and the program ask for it.
+fn draw(case: &Case, exhibit: Exhibit, staging: &Staging, report: &mut Report) -> Result<Drawn, CaseError> {
     let time = report.time.as_ref().map(|time| time.reached);
-    let (shown, warning) = Shown::of(case, data)?;
+    let (shown, warning) = Shown::of(case, &exhibit.data)?;
     report.warnings.extend(warning);
     let png = shown.picture(case, time)?;
     let in_folder = case.file.output.picture.is_drawn().then(|| staging.path(PICTURE));
-    let targets = in_folder.as_ref().into_iter().chain(&case.embedding.picture);
-    targets.into_iter().try_for_each(|path| Ok(write_atomically(path, |out| out.write_all(&png))?))
+    write_to(in_folder.as_deref(), case.embedding.picture.as_deref(), &png)?;
+    Ok((exhibit, shown, png))
+}
+
+/// Writes the page of a run where the case and the program ask for it.
+fn write_page(
+    case: &Case,
+    (exhibit, shown, png): Drawn,
+    staging: &Staging,
+    report: &mut Report,
+) -> Result<(), CaseError> {
+    let html = page(case, report, exhibit, (&shown, png));
+    let in_folder = case.file.output.report.then(|| staging.path(PAGE));
+    write_to(in_folder.as_deref(), case.embedding.report.as_deref(), html.as_bytes())?;
+    if let Some(path) = in_folder {
+        report.files.insert(PAGE.into(), FileSum::of(&path)?.into());
+    }
+    Ok(())
+}
+
+/// Writes a file into the folder of results and to where the program wants it.
+fn write_to(in_folder: Option<&Path>, elsewhere: Option<&Path>, bytes: &[u8]) -> Result<(), CaseError> {
+    let targets = in_folder.into_iter().chain(elsewhere);
+    targets.into_iter().try_for_each(|path| Ok(write_atomically(path, |out| out.write_all(bytes))?))
 }
 
 /// Returns `true` where the folder has the report of a run that was not interrupted.

@@ -22,12 +22,7 @@ pub(crate) fn warnings_of_regions(case: &Case, overlaps: &[Overlap]) -> Vec<Stri
 /// `boundary[1] (line 7, robin on "all")`.
 fn name(case: &Case, entry: usize) -> String {
     let section = &case.file.boundary[entry];
-    let kind = match (&section.dirichlet, &section.neumann, &section.robin) {
-        (Some(_), ..) => "dirichlet",
-        (_, Some(_), _) => "neumann",
-        (.., Some(_)) => "robin",
-        _ => "periodic",
-    };
+    let kind = section.condition();
     let (key, place) = section.place();
     let preposition = if key == "nodes" { "at" } else { "on" };
     let path: [Key; 3] = ["boundary".into(), entry.into(), key.into()];

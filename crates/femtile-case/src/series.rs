@@ -14,6 +14,7 @@ use femtile_solve::SolutionData;
 use femtile_time::implicit::CheckpointError;
 
 use crate::file::{Times, WriteErrorName};
+use crate::film::Film;
 use crate::output::vtu_options;
 use crate::plot::trace_plot;
 use crate::report::FileReport;
@@ -54,6 +55,8 @@ pub(crate) struct Series<'a> {
     /// The columns and rows of the table.
     names: Vec<String>,
     rows: Vec<(f64, Vec<f64>)>,
+    /// The frames for the page.
+    film: Film,
 }
 
 impl<'a> Series<'a> {
@@ -66,7 +69,9 @@ impl<'a> Series<'a> {
         let (table, frames, rows) = (None, Vec::new(), Vec::new());
         let goes_on = case.file.time.as_ref().is_some_and(|time| time.on_write_error == WriteErrorName::GoOn);
         let failures = (0, String::new());
-        let mut series = Self { case, folder, moments, times, frames, table, goes_on, failures, names, rows };
+        let film = Film::default();
+        let mut series =
+            Self { case, folder, moments, times, frames, table, goes_on, failures, names, rows, film };
         if !case.embedding.writes_files {
             return Ok(series);
         }
@@ -125,17 +130,30 @@ impl<'a> Series<'a> {
         })
     }
 
-    /// Passes on the frame of the moment with a number, where somebody takes it.
+    /// Returns the frames that the page of the run shows.
+    pub fn take_film(&mut self) -> Film {
+        std::mem::take(&mut self.film)
+    }
+
+    /// Passes on the frame of the moment with a number, where somebody takes it, and keeps it for a page.
     ///
     /// # Errors
     /// Those of `data`.
     pub fn deliver<E>(
-        &self,
+        &mut self,
         (moment, time): (usize, f64),
         data: impl FnOnce() -> Result<SolutionData, E>,
     ) -> Result<(), E> {
-        if let (Some(_), Some(receiver)) = (self.moments[moment].frame, &self.case.embedding.receiver) {
-            receiver.frame(time, data()?);
+        let (receiver, has_page) = (&self.case.embedding.receiver, self.case.has_page());
+        if self.moments[moment].frame.is_none() || receiver.is_none() && !has_page {
+            return Ok(());
+        }
+        let data = data()?;
+        if has_page {
+            self.film.push(self.case, time, &data);
+        }
+        if let Some(receiver) = receiver {
+            receiver.frame(time, data);
         }
         Ok(())
     }

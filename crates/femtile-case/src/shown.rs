@@ -1,27 +1,48 @@
 //! The field of a solution that pictures show.
 
+use std::collections::BTreeMap;
+
 use femtile_mesh::Field;
-use femtile_report::{Body, PictureConfig, panels, picture, short};
+use femtile_report::{Body, ConditionRow, PictureConfig, ReportError, panels, picture, short};
 use femtile_solve::SolutionData;
 
+use crate::film::Film;
 use crate::{Case, CaseError};
 
 /// Fields that are shown where the case names none, the first that there is: a map of activation tells more of a beat than
 /// its end.
 const DEFAULTS: [&str; 3] = ["u", "activation", "V"];
 
+/// Named fields.
+type Fields = BTreeMap<String, Field>;
+
+/// What is shown beside the numbers of a report.
+pub(crate) struct Exhibit {
+    /// The solution at the end.
+    pub data: SolutionData,
+    /// The frames of a run in time.
+    pub film: Film,
+    /// The conditions on the boundary.
+    pub conditions: Vec<ConditionRow>,
+}
+
 /// A field with the body that it lives on.
 pub(crate) struct Shown {
-    body: Body,
+    pub body: Body,
     /// The name of the field.
-    label: String,
-    values: Vec<f64>,
+    pub label: String,
+    pub values: Vec<f64>,
 }
 
 impl Case {
-    /// Returns whether the solution is drawn.
+    /// Returns whether the solution is drawn, or shown on a page.
     pub(crate) fn is_shown(&self) -> bool {
-        self.file.output.picture.is_drawn() || self.embedding.picture.is_some()
+        self.file.output.picture.is_drawn() || self.embedding.picture.is_some() || self.has_page()
+    }
+
+    /// Returns whether the run has a page.
+    pub(crate) fn has_page(&self) -> bool {
+        self.file.output.report || self.embedding.report.is_some()
     }
 
     /// Returns the name of the case: that of its file, or of the folder of a `case.toml`.
@@ -38,20 +59,17 @@ impl Shown {
     ///
     /// # Errors
     /// [`CaseError::Report`] where the solution has no cells that can be drawn.
-    pub fn of(case: &Case, data: SolutionData) -> Result<(Self, Option<String>), CaseError> {
-        let SolutionData { kind, order, points, cells, point_fields, .. } = data;
-        let named = case.file.output.picture.field();
-        let found = named.and_then(|name| Some((label(&point_fields, name), scalar(&point_fields, name)?)));
-        let warning = named.filter(|_| found.is_none()).map(|name| {
-            let names: Vec<&str> = point_fields.keys().map(String::as_str).collect();
+    pub fn of(case: &Case, data: &SolutionData) -> Result<(Self, Option<String>), CaseError> {
+        let body = body_of(data)?;
+        let fields = &data.point_fields;
+        let missing = case.file.output.picture.field().filter(|name| scalar(fields, name).is_none());
+        let warning = missing.map(|name| {
+            let names: Vec<&str> = fields.keys().map(String::as_str).collect();
             format!("the picture shows the main field: there is no `{name}`, but {}", names.join(", "))
         });
-        let main = || {
-            DEFAULTS.iter().find_map(|name| Some((label(&point_fields, name), scalar(&point_fields, name)?)))
-        };
-        let none = || (String::new(), vec![f64::NAN; points.len()]);
-        let (label, values) = found.or_else(main).unwrap_or_else(none);
-        Ok((Self { body: Body::new(kind, order, points, &cells)?, label, values }, warning))
+        let none = || (String::new(), vec![f64::NAN; body.points().len()]);
+        let (label, values) = field(case, fields, &DEFAULTS).unwrap_or_else(none);
+        Ok((Self { body, label, values }, warning))
     }
 
     /// Draws the field as a PNG file.
@@ -67,7 +85,17 @@ impl Shown {
     }
 }
 
-type Fields = std::collections::BTreeMap<String, Field>;
+/// Returns the cells of a solution.
+pub(crate) fn body_of(data: &SolutionData) -> Result<Body, ReportError> {
+    Body::new(data.kind, data.order, data.points.clone(), &data.cells)
+}
+
+/// Returns the name and the values of the field that a case names, or of the first of others that there is.
+pub(crate) fn field(case: &Case, fields: &Fields, others: &[&str]) -> Option<(String, Vec<f64>)> {
+    let named = case.file.output.picture.field();
+    let mut names = named.into_iter().chain(others.iter().copied());
+    names.find_map(|name| Some((label(fields, name), scalar(fields, name)?)))
+}
 
 /// Returns the name of what [`scalar`] takes of a field.
 fn label(fields: &Fields, name: &str) -> String {

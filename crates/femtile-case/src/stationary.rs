@@ -7,8 +7,10 @@ use femtile_solve::{SolverConfig, Stage, Stages, check_cells};
 use crate::checked_mesh::checked_mesh;
 use crate::early::{self, Early};
 use crate::file_names::MESH_SOLUTION;
+use crate::film::Film;
 use crate::functional::{Evaluated, prepare};
-use crate::{Case, CaseError, Report, output, overlap};
+use crate::shown::Exhibit;
+use crate::{Case, CaseError, Report, conditions, output, overlap};
 
 /// Threads from which the file is begun beside the work of a processor.
 const MANY_THREADS: usize = 8;
@@ -46,14 +48,16 @@ pub(crate) fn run(
     let fields = stages.interruptible(|stop| solution.fields_interruptible(case.field_config(), stop));
     stages.go_on()?;
     warnings.extend_from_slice(fields.left_out());
-    let shown = case.deliver(|| solution.data(&fields))?;
+    let data = case.deliver(|| solution.data(&fields))?;
+    let conditions = || conditions::on_mesh(case, solution.discretization(), &checked.boundary);
+    let exhibit = data.map(|data| Exhibit { data, film: Film::default(), conditions: conditions() });
     let mut report = Report::of_solution(case, &checked, &solution, (numbers, warnings))?;
     // The estimate compares gradients, which the energy norm of a projection (σ = 0) does not contain.
     let is_projection = solution.discretization().form(0).sigma.as_constant() == Some(0.0);
     let estimate = fields.error_estimate().filter(|_| !is_projection);
     report.solve.discretization_error_estimate = estimate.map(|estimate| estimate.total);
     report.citations.extend(citations.iter().chain(fields.citations()).map(|key| String::from(*key)));
-    output::write_results(case, (report, shown), stages, staging, |staging| {
+    output::write_results(case, (report, exhibit), stages, staging, |staging| {
         let sum = match begun {
             Some(file) => solution.finish_vtu(file)?,
             None if case.file.output.vtu.is_written() => {

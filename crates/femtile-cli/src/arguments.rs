@@ -32,6 +32,11 @@ pub enum Command {
         /// The output folder of `femtile solve`.
         folder: PathBuf,
     },
+    /// Print the references of the methods that a run used, in BibTeX.
+    Cite {
+        /// The `report.json` of `femtile solve`.
+        report: PathBuf,
+    },
     /// Solve batches of tridiagonal systems held in NumPy files.
     Tridiagonal(TridiagonalOptions),
     /// Time products with a sparse matrix in several formats.
@@ -105,6 +110,10 @@ pub struct SolveOptions {
     /// `output.picture` names, or the main one.
     #[arg(long, value_name = "FILE.png")]
     pub picture: Option<PathBuf>,
+    /// Also write a page for a browser, which needs no network: a view of the solution that turns, convergence, times,
+    /// conditions, references.
+    #[arg(long, value_name = "FILE.html")]
+    pub report: Option<PathBuf>,
     /// Merge coincident nodes, which closes cracks.
     #[arg(long)]
     pub merge: bool,

@@ -4,6 +4,7 @@ mod arguments;
 mod arrays;
 mod bars;
 mod cache;
+mod cite;
 mod companion;
 mod devices;
 mod failure;
@@ -60,6 +61,7 @@ fn run(arguments: Arguments, begun: Instant) -> Result<ExitCode, Failure> {
         Command::Solve(options) => solve::run(&options, begun),
         Command::SolveMatrix(options) => solve_matrix::run(&options),
         Command::Verify { folder } => verify::run(&folder),
+        Command::Cite { report } => cite::run(&report),
         Command::Tridiagonal(options) => tridiagonal::run(&options),
         Command::Spmv(options) => spmv::run(&options),
         Command::Tune(options) => spmv::tune(&options),

@@ -47,18 +47,21 @@ fn solve(case: &Case, mut bars: Bars, profile: Option<&mut Profile>) -> Result<R
     }
 }
 
-/// Checks that report, profile and picture can be written.
+/// Checks that the files that options name can be written.
 fn check_targets(options: &SolveOptions) -> Result<(), Failure> {
     let (json, profile) = (options.json.as_deref(), options.profile.as_deref());
     if json.is_some_and(is_stdout) && profile.is_some_and(is_stdout) {
         return Err(Failure::message("--json and --profile cannot both go to standard output"));
     }
     json.map_or(Ok(()), |path| check_target("--json", path))?;
-    if let Some(path) = &options.picture {
+    for (option, path, example) in
+        [("--picture", &options.picture, "out.png"), ("--report", &options.report, "out.html")]
+    {
+        let Some(path) = path else { continue };
         if is_stdout(path) {
-            return Err(Failure::message("--picture needs the name of a file, such as out.png"));
+            return Err(Failure::message(format!("{option} needs the name of a file, such as {example}")));
         }
-        check_target("--picture", path)?;
+        check_target(option, path)?;
     }
     Ok(profile.map_or(Ok(()), |path| check_target("--profile", path))?)
 }
@@ -79,6 +82,7 @@ fn load(options: &SolveOptions) -> Result<Case, Failure> {
 /// Puts the program's options into the case; an error names the option, not the file.
 fn override_with(case: &mut Case, options: &SolveOptions) -> Result<(), Failure> {
     case.embedding.picture.clone_from(&options.picture);
+    case.embedding.report.clone_from(&options.report);
     let file = &mut case.file;
     if let Some(output) = &options.output {
         file.output.directory.clone_from(output);

@@ -21,9 +21,9 @@ export async function whole(text, width) {
   const numbers = new Uint32Array(n);
   for (let i = 0, last = 0; i < n; i += 1) {
     let folded = 0;
-    for (let plane = 0; plane < width; plane += 1) folded += planes[plane * n + i] * 256 ** plane;
+    for (let plane = width - 1; plane >= 0; plane -= 1) folded = (folded << 8) | planes[plane * n + i];
     // Differences are folded: 0, -1, 1, -2, … are 0, 1, 2, 3, …
-    last += folded % 2 === 0 ? folded / 2 : -(folded + 1) / 2;
+    last += (folded >>> 1) ^ -(folded & 1);
     numbers[i] = last;
   }
   return numbers;
@@ -45,5 +45,7 @@ export async function coordinates(text, [low, high]) {
 export async function values(text, [low, high]) {
   const places = await whole(text, 3);
   const step = (high - low) / 65534;
-  return Float32Array.from(places, (place) => (place === 65535 ? NaN : low + step * place));
+  const found = new Float32Array(places.length);
+  for (let i = 0; i < places.length; i += 1) found[i] = places[i] === 65535 ? NaN : low + step * places[i];
+  return found;
 }

@@ -16,10 +16,9 @@ const INK = [0.1, 0.1, 0.1];
 /** Returns cells in the form of VTK: before the points of each their number. */
 function cells(nodes, corners) {
   const all = new Uint32Array((nodes.length / corners) * (corners + 1));
-  for (let from = 0, to = 0; from < nodes.length; from += corners) {
+  for (let from = 0, to = 0; from < nodes.length; to += 1) {
     all[to] = corners;
-    all.set(nodes.subarray(from, from + corners), to + 1);
-    to += corners + 1;
+    for (const end = to + corners; to < end; from += 1) all[(to += 1)] = nodes[from];
   }
   return all;
 }
@@ -28,7 +27,7 @@ function cells(nodes, corners) {
 function quadrilaterals(triangles) {
   const nodes = new Uint32Array((triangles.length / 6) * 4);
   for (let i = 0; 6 * i < triangles.length; i += 1) {
-    nodes.set(triangles.subarray(6 * i, 6 * i + 3), 4 * i);
+    for (let corner = 0; corner < 3; corner += 1) nodes[4 * i + corner] = triangles[6 * i + corner];
     nodes[4 * i + 3] = triangles[6 * i + 5];
   }
   return nodes;
@@ -159,14 +158,29 @@ export class Scene {
     camera.setViewUp(...(isFlat ? [0, 1, 0] : [0, 0, 1]));
     const [low, high] = this.bounds;
     this.renderer.resetCamera([low[0], high[0], low[1], high[1], low[2], high[2]]);
+    const [width, height] = this.window.getApiSpecificRenderWindow().getSize();
+    const narrow = Math.max(width, 1) / Math.max(height, 1);
     if (isFlat) {
-      const [width, height] = this.window.getApiSpecificRenderWindow().getSize();
       const [x, y] = [high[0] - low[0], high[1] - low[1]];
-      camera.setParallelScale(0.54 * Math.max(y, (x * height) / Math.max(width, 1)));
+      camera.setParallelScale(0.54 * Math.max(y, x / narrow));
     } else {
-      camera.zoom(1.25);
+      camera.zoom(0.95 / this.share(narrow));
     }
     this.renderer.resetCameraClippingRange();
+  }
+
+  /** Returns the share of the view, in height or width, that the bounds take. */
+  share(narrow) {
+    const camera = this.renderer.getActiveCamera();
+    const matrix = camera.getViewMatrix();
+    const tangent = Math.tan((camera.getViewAngle() * Math.PI) / 360);
+    const shares = [0, 1, 2, 3, 4, 5, 6, 7].map((corner) => {
+      const point = [0, 1, 2].map((axis) => this.bounds[(corner >> axis) & 1][axis]);
+      const along = (row) => [0, 1, 2].reduce((sum, axis) => sum + matrix[4 * row + axis] * point[axis], matrix[4 * row + 3]);
+      const [x, y, z] = [along(0), along(1), -along(2)];
+      return Math.max(Math.abs(y), Math.abs(x) / narrow) / (z * tangent);
+    });
+    return Math.max(...shares);
   }
 
   /** Turns by degrees to the right and upwards. */

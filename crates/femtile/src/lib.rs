@@ -52,6 +52,7 @@ pub use femtile_fem as fem;
 pub use femtile_matrix_free as matrix_free;
 pub use femtile_mesh as mesh;
 pub use femtile_multigrid as multigrid;
+pub use femtile_report as report;
 pub use femtile_solve as solve;
 pub use femtile_sum_factorization as sum_factorization;
 pub use femtile_time as time;

@@ -18,6 +18,7 @@ use crate::functional::Prepared;
 use crate::output::{vtu_options, write_results};
 use crate::report::{MemoryReport, MeshReport, SpaceReport};
 use crate::series::Series;
+use crate::shown::Exhibit;
 use crate::{Case, CaseError, Report, SolveReport, TimeReport, Timings};
 
 /// Writes the results and the report.
@@ -25,11 +26,12 @@ pub(super) fn finish(
     case: &Case,
     checked: &CheckReport,
     (problem, of_potential, solution): (&Monodomain<'_>, &Discretization<'_>, MonodomainSolution),
-    (functionals, series, mut warnings): (&Prepared, Series<'_>, Vec<String>),
+    (functionals, mut series, mut warnings): (&Prepared, Series<'_>, Vec<String>),
     stages: &mut Stages<'_>,
 ) -> Result<Report, CaseError> {
     let mesh = problem.mesh();
     warnings.extend(warning_of(&solution.outcome, mesh));
+    let film = series.take_film();
     let (files, missing) = series.finish()?;
     warnings.extend(missing);
     let fields = nodal_fields(&solution);
@@ -55,12 +57,14 @@ pub(super) fn finish(
         citations: problem.citations().into_iter().map(String::from).collect(),
         version: env!("CARGO_PKG_VERSION").into(),
     };
-    let shown = case.deliver(|| {
+    let data = case.deliver(|| {
         let named = |fields: Named| fields.into_iter().map(|(name, field)| (String::from(name), field));
         let (nodal, cells) = maps(mesh, (&fields, &solution));
         Ok(SolutionData::at_nodes(mesh, named(nodal), named(cells)))
     })?;
-    write_results(case, (report, shown), stages, None, |staging| {
+    // Hearts are insulated.
+    let exhibit = data.map(|data| Exhibit { data, film, conditions: Vec::new() });
+    write_results(case, (report, exhibit), stages, None, |staging| {
         let sum = if case.file.output.vtu.is_written() {
             let path = staging.path(MESH_SOLUTION);
             write_maps(&path, mesh, &maps(mesh, (&fields, &solution)), vtu_options(case, true))?

@@ -11,9 +11,11 @@ use super::advance::Advanced;
 use super::functional;
 use super::problem::GridProblem;
 use crate::file_names::GRID_SOLUTION;
+use crate::film::Film;
 use crate::output::write_results;
 use crate::report::{MemoryReport, MeshReport, SpaceReport};
-use crate::{Case, CaseError, Report, SolveReport, TimeReport, Timings};
+use crate::shown::Exhibit;
+use crate::{Case, CaseError, Report, SolveReport, TimeReport, Timings, conditions};
 
 /// Writes the results and the report.
 pub(super) fn finish(
@@ -66,8 +68,10 @@ pub(super) fn finish(
         version: env!("CARGO_PKG_VERSION").into(),
     };
     let data = || Ok(SolutionData::on_grid(grid.nodes(), grid.lower(), grid.spacing(), "u", u.clone()));
-    let shown = case.deliver(data)?;
-    write_results(case, (report, shown), stages, None, |staging| {
+    let data = case.deliver(data)?;
+    let exhibit =
+        data.map(|data| Exhibit { data, film: Film::default(), conditions: conditions::on_grid(case) });
+    write_results(case, (report, exhibit), stages, None, |staging| {
         let image = vti::Image { nodes: grid.nodes(), origin: grid.lower(), spacing: grid.spacing() };
         if case.file.output.vtu.is_written() {
             vti::write(&staging.path(GRID_SOLUTION), &image, "u", &u)?;

@@ -238,6 +238,16 @@ pub struct BoundarySection {
 }
 
 impl BoundarySection {
+    /// Returns the name of the condition.
+    pub(crate) fn condition(&self) -> &'static str {
+        match (&self.dirichlet, &self.neumann, &self.robin) {
+            (Some(_), ..) => "dirichlet",
+            (_, Some(_), _) => "neumann",
+            (.., Some(_)) => "robin",
+            _ => "periodic",
+        }
+    }
+
     /// Returns the key that says where, and its value; empty where none is given.
     pub(crate) fn place(&self) -> (&'static str, &str) {
         match (&self.r#where, &self.nodes) {
@@ -303,6 +313,8 @@ pub struct OutputSection {
     /// Draw the solution as `picture.png`: the boundary and a cut of bodies, plane meshes from above; the name of a field
     /// draws that one.
     pub picture: PictureOutput,
+    /// Write `report.html`, a page with a view of the solution, which needs no network.
+    pub report: bool,
     /// Compress the arrays of `solution.vtu` and of frames, with zlib unless another method is named.
     pub compress: CompressOutput,
     /// Fields to write into `solution.vtu` beside u.
@@ -330,6 +342,7 @@ impl Default for OutputSection {
             vtu: VtuOutput::Whole(true),
             plot: true,
             picture: PictureOutput::Default(false),
+            report: false,
             compress: CompressOutput::Default(false),
             fields: Vec::new(),
             functionals: Vec::new(),

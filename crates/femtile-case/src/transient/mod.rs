@@ -13,7 +13,8 @@ use femtile_time::implicit::{Outcome, Stop};
 use crate::file_names::MESH_SOLUTION;
 use crate::functional::{Evaluated, Prepared, prepare};
 use crate::series::Series;
-use crate::{Case, CaseError, Report, TimeReport, output, overlap};
+use crate::shown::Exhibit;
+use crate::{Case, CaseError, Report, TimeReport, conditions, output, overlap};
 use recorder::Recorder;
 
 /// Carries a case out on a mesh that was checked.
@@ -50,21 +51,24 @@ fn finish(
     case: &Case,
     checked: &CheckReport,
     (done, mut warnings): (TransientSolution<'_>, Vec<String>),
-    (series, functionals): (Series<'_>, &Prepared),
+    (mut series, functionals): (Series<'_>, &Prepared),
     stages: &mut Stages<'_>,
 ) -> Result<Report, CaseError> {
     let outcome = *done.outcome();
     let solution = done.into_end();
     warnings.extend_from_slice(solution.warnings());
     let Evaluated { numbers, lines, citations } = functionals.evaluate_at(&solution, Some(outcome.time))?;
-    let shown = case.deliver(|| solution.data(&femtile_solve::Fields::default()))?;
+    let data = case.deliver(|| solution.data(&femtile_solve::Fields::default()))?;
+    let film = series.take_film();
+    let conditions = || conditions::on_mesh(case, solution.discretization(), &checked.boundary);
+    let exhibit = data.map(|data| Exhibit { data, film, conditions: conditions() });
     let (files, missing) = series.finish()?;
     warnings.extend(missing);
     let mut report = Report::of_solution(case, checked, &solution, (numbers, warnings))?;
     report.time = Some(time_report(case, &outcome, solution.values().len(), stages.timings().solve));
     report.citations.extend(citations.into_iter().map(String::from));
     report.files.extend(files);
-    output::write_results(case, (report, shown), stages, None, |staging| {
+    output::write_results(case, (report, exhibit), stages, None, |staging| {
         let sum = if case.file.output.vtu.is_written() {
             let path = staging.path(MESH_SOLUTION);
             solution.write_vtu_with(

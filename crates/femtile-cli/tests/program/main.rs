@@ -11,6 +11,7 @@ mod kills_in_time;
 mod memory;
 mod mesh;
 mod overrides;
+mod pictures;
 mod places;
 mod process;
 mod profile;

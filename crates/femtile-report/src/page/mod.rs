@@ -107,7 +107,7 @@ impl Page {
                 &svg::convergence(&self.residuals, self.tolerance).unwrap_or_default(),
             ),
             section("levels", "Levels of multigrid", &self.levels()),
-            section("time", "Where the time went", &self.times()),
+            section("times", "Where the time went", &self.times()),
             section("roofline", "Roofline", &self.roofline.as_ref().map_or(String::new(), roofline)),
             section("case", "Case file", &format!("<pre tabindex=\"0\">{}</pre>", escape(&self.case))),
             section("citations", "Methods used, to cite", &self.citations()),
@@ -290,6 +290,18 @@ mod tests {
     }
 
     #[test]
+    fn a_page_of_a_million_cells_stays_below_25_megabytes() {
+        let mesh = box_mesh(&BoxConfig { cells: [55; 3], ..BoxConfig::default() }).unwrap();
+        let body = Body::of_mesh(&mesh).unwrap();
+        let mut view = View::new(&body).unwrap();
+        let field = |[x, y, z]: &[f64; 3]| (17.0 * x).sin() * (11.0 * y + z * z).cos() + x * z;
+        view.push(None, &body.points().iter().map(field).collect::<Vec<f64>>());
+        let n_bytes = Page { view: Some(view), ..Page::default() }.html().len();
+        println!("{} cells, {:.2} MB", mesh.n_cells(), 1e-6 * n_bytes as f64);
+        assert!(mesh.n_cells() > 990_000 && n_bytes < 25_000_000, "{n_bytes}");
+    }
+
+    #[test]
     fn text_of_the_case_cannot_end_the_page() {
         let html = page().html();
         assert!(html.contains("<h1>a &lt; b</h1>") && html.contains("# &lt;/script&gt;"));
@@ -298,7 +310,8 @@ mod tests {
     #[test]
     fn sections_without_content_are_left_out() {
         let html = Page::default().html();
-        for id in ["warnings", "conditions", "convergence", "levels", "time", "roofline", "citations", "data"]
+        for id in
+            ["warnings", "conditions", "convergence", "levels", "times", "roofline", "citations", "data"]
         {
             assert!(!html.contains(&format!("id=\"{id}\"")), "{id}");
         }

@@ -79,7 +79,8 @@ impl Roofline {
         let steps = (0..=200).map(|i| x[0] + (x[1] - x[0]) * f64::from(i) / 200.0);
         chart.curve("roof", steps.map(|x| [x, roof(x)]));
         let text = format!("{:.1} GB/s, measured", self.gb_per_s);
-        chart.label([x[0], roof(x[0])], [8.0, -16.0], "right", &text);
+        let middle = x[0] + 0.4 * (x[1] - x[0]);
+        chart.label([middle, roof(middle)], [14.0, 14.0], "right", &text);
         if let Some(limit) = self.gflop_per_s {
             chart.label(
                 [x[1], limit.log10()],

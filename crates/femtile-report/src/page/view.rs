@@ -8,7 +8,7 @@ use crate::surface::{Source, Surface};
 use crate::{Body, ColourMap, ReportError};
 
 /// Most triangles of all sections together; they bound the size of the page and of its reading.
-const TRIANGLES_OF_SLICES: usize = 400_000;
+const TRIANGLES_OF_SLICES: usize = 1_000_000;
 /// Most sections across an axis.
 const SLICES: usize = 15;
 /// Most values of all times together.

@@ -24,8 +24,11 @@ page.on('console', (message) => expect(message.type() !== 'error', `console: ${m
 page.on('pageerror', (error) => faults.push(`error: ${error.message}`));
 page.on('request', (request) => expect(/^(file|data|blob):/.test(request.url()), `request: ${request.url()}`));
 
-/** Returns a picture of the view as its share of pixels that differ from a corner, and all pixels. */
-async function pixels() {
+/**
+ * Compares a new picture of the view with the last one, and keeps it; returns the share of its pixels that differ from the
+ * last picture, the share that are not of the most frequent colour, and the number of colours.
+ */
+async function look() {
   const shot = await page.locator('#view').screenshot();
   return page.evaluate(async (data) => {
     const image = new Image();
@@ -34,25 +37,27 @@ async function pixels() {
     const canvas = Object.assign(document.createElement('canvas'), { width: image.width, height: image.height });
     const context = canvas.getContext('2d');
     context.drawImage(image, 0, 0);
-    return Array.from(context.getImageData(0, 0, image.width, image.height).data);
+    const pixels = context.getImageData(0, 0, image.width, image.height).data;
+    const last = window.lastPixels;
+    window.lastPixels = pixels;
+    const counts = new Map();
+    let n_changed = 0;
+    for (let i = 0; i < pixels.length; i += 4) {
+      const colour = (pixels[i] << 16) | (pixels[i + 1] << 8) | pixels[i + 2];
+      counts.set(colour, (counts.get(colour) ?? 0) + 1);
+      n_changed += last && [0, 1, 2].some((part) => Math.abs(last[i + part] - pixels[i + part]) > 8) ? 1 : 0;
+    }
+    const n = pixels.length / 4;
+    return { changed: n_changed / n, drawn: 1 - Math.max(...counts.values()) / n, n_colours: counts.size };
   }, shot.toString('base64'));
-}
-
-/** Returns the share of pixels that are another colour. */
-function difference(before, after) {
-  let n = 0;
-  for (let i = 0; i < before.length; i += 4) {
-    n += [0, 1, 2].some((part) => Math.abs(before[i + part] - after[i + part]) > 8);
-  }
-  return (4 * n) / before.length;
 }
 
 /** Does something and expects a share of the pixels to change. */
 async function changes(name, act, share = 0.005) {
-  const before = await pixels();
+  await look();
   await act();
   await page.waitForTimeout(400);
-  const changed = difference(before, await pixels());
+  const { changed } = await look();
   console.log(`${name}: ${(100 * changed).toFixed(1)} % of the view changed`);
   expect(changed > share, `${name} changes nothing in the view`);
 }
@@ -77,16 +82,9 @@ expect(state === 'ready', `the view is not ready: ${state}`);
 
 if (state === 'ready') {
   await page.waitForTimeout(300);
-  const first = await pixels();
-  const colours = new Set();
-  let n = 0;
-  for (let i = 0; i < first.length; i += 4) {
-    colours.add((first[i] << 16) | (first[i + 1] << 8) | first[i + 2]);
-    n += [0, 1, 2].some((part) => first[i + part] !== first[part]);
-  }
-  const share = (4 * n) / first.length;
-  console.log(`${(100 * share).toFixed(0)} % of the view is drawn, in ${colours.size} colours`);
-  expect(share > 0.05 && colours.size > 40, 'the view is blank');
+  const { drawn, n_colours } = await look();
+  console.log(`${(100 * drawn).toFixed(0)} % of the view is drawn, in ${n_colours} colours`);
+  expect(drawn > 0.05 && n_colours > 40, 'the view is blank');
   await picture('light');
 
   await page.locator('#view').focus();

@@ -50,7 +50,7 @@ fn run(options: &Options) -> Result<ExitCode, Failure> {
                 "`{text}` is no CAPTION:FILE, such as \"t = 5:u_0010.vtu\""
             )));
         };
-        panels.push(panel(caption, file, &options.field)?);
+        panels.push(read_panel(caption, file, &options.field)?);
     }
     let config = PictureConfig {
         label: options.unit.clone(),
@@ -66,7 +66,7 @@ fn run(options: &Options) -> Result<ExitCode, Failure> {
 }
 
 /// Reads a mesh with its field.
-fn panel(caption: &str, file: &str, field: &str) -> Result<Panel, Failure> {
+fn read_panel(caption: &str, file: &str, field: &str) -> Result<Panel, Failure> {
     let mesh = read(file.as_ref())?;
     let Some(of_field) = mesh.node_fields.get(field).filter(|of| of.n_components == 1) else {
         let names: Vec<_> = mesh.node_fields.keys().map(String::as_str).collect();
