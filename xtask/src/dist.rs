@@ -84,7 +84,7 @@ fn program(checks: &mut Checks, root: &Path, environment: &Path, dist: &Path) {
         return;
     }
     let built = root.join("target").join(TARGET).join("release/femtile");
-    // Afterwards, as another profile would build all crates of the wheel anew.
+    // Afterwards, so that the profile is that of everybody's release.
     let mut strip = Command::new("strip");
     strip.arg(&built);
     checks.program("program, without symbols", strip);
