@@ -94,6 +94,9 @@ fn references_of_a_run_are_printed_in_bibtex() {
     assert_eq!(refused.status.code(), Some(2));
 }
 
+/// The oldest node that playwright-core supports.
+const OLDEST_NODE: u32 = 20;
+
 /// Returns the command that uses a page in a browser; none, with a message, where something is missing.
 fn browser() -> Option<Command> {
     let skip = |reason: &str| {
@@ -105,13 +108,14 @@ fn browser() -> Option<Command> {
             "FEMTILE_BROWSER_TOOLS names no folder with playwright-core: `./test` installs it from npm",
         );
     };
-    let runs = |program: &str| {
-        let output = Command::new(program).arg("--version").output();
-        output.is_ok_and(|output| output.status.success())
+    let version = |program: &str| {
+        let output = Command::new(program).arg("--version").output().ok()?;
+        output.status.success().then(|| text(&output.stdout))
     };
+    let major_of_node = || version("node")?.trim_start_matches('v').split('.').next()?.parse::<u32>().ok();
     let chromium = std::env::var("CHROMIUM").unwrap_or_else(|_| "/usr/bin/chromium".into());
-    if !runs("node") || !runs(&chromium) {
-        return skip("node or chromium is not installed");
+    if major_of_node().is_none_or(|major| major < OLDEST_NODE) || version(&chromium).is_none() {
+        return skip("it needs chromium and node 20 or newer");
     }
     // Node finds packages beside the script.
     let script = modules.join("view.mjs");
