@@ -57,7 +57,7 @@ impl<'a> TensorSpace<'a> {
     /// Creates the space of a degree on a mesh.
     ///
     /// # Cost
-    /// Sorts the edges and faces of all cells, 16 bytes each, from degree 2 on.
+    /// Sorts the edges and faces of all cells, 16 bytes each, but of degree 1 where cells are numbered row by row.
     /// # Errors
     /// [`FemError::NoTensorCells`] for triangles and tetrahedra, [`FemError::Degree`] for a degree that is not between
     /// 1 and [`MAX_DEGREE`], [`FemError::TooManyDofs`] if they cannot be numbered.
@@ -76,11 +76,13 @@ impl<'a> TensorSpace<'a> {
             corners.iter_mut().zip(VTK_CORNERS).for_each(|(to, corner)| *to = nodes[corner]);
         });
         let mut orientations = vec![Orientation::IDENTITY; order.len()];
-        let mut shared = edges_and_faces(&corners, degree, d);
+        // Of degree one nothing but the axes depends on edges and faces, and axes that agree stay as they are.
+        let is_plain = degree == 1 && are_ascending(&corners, d);
+        let mut shared = if is_plain { Vec::new() } else { edges_and_faces(&corners, d) };
         if !shared.iter().all(|shared| shared.all_agree(&corners)) {
             orientations = align::align(&corners, &shared[0], d);
             turn(&mut corners, &orientations, d);
-            shared = edges_and_faces(&corners, degree, d);
+            shared = edges_and_faces(&corners, d);
         }
         let (mut firsts, n_entities) = entity_numbers(mesh.n_nodes(), &corners, &shared, d);
         too_many(&shared, &order, degree, d, mesh.n_nodes())?;
@@ -331,10 +333,21 @@ fn turn(corners: &mut [u32], orientations: &[Orientation], d: usize) {
     }
 }
 
-/// Returns the edges of all cells, and the faces of cubes; nothing of degree 1, which has unknowns at vertices alone.
-fn edges_and_faces(corners: &[u32], degree: usize, d: usize) -> Vec<Shared> {
-    let extents = if degree == 1 { 1..1 } else { 1..d };
-    extents.map(|extent| Shared::number(corners, extent, d)).collect()
+/// Returns the edges of all cells, and the faces of cubes.
+fn edges_and_faces(corners: &[u32], d: usize) -> Vec<Shared> {
+    (1..d).map(|extent| Shared::number(corners, extent, d)).collect()
+}
+
+/// Returns whether the corners of every edge and face have ascending numbers, as in boxes that are numbered row by row: then
+/// all cells agree about each of them.
+fn are_ascending(corners: &[u32], d: usize) -> bool {
+    let sides: Vec<Vec<usize>> =
+        entities::of_dimension(d - 1, d).into_iter().map(|side| entities::corners(side, d)).collect();
+    let (n_corners, n_cells) = (1 << d, corners.len() >> d);
+    parallel::all(n_cells, 256, |cell| {
+        let cell = &corners[cell * n_corners..][..n_corners];
+        sides.iter().all(|side| side.is_sorted_by_key(|&corner| cell[corner]))
+    })
 }
 
 /// Numbers all entities, `[n_cells][3^d]`: vertices as nodes of the mesh, then edges, faces, cells; returns also their

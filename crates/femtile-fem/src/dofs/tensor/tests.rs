@@ -182,3 +182,19 @@ fn other_cells_and_degrees_are_refused() {
         assert!(matches!(TensorSpace::new(&mesh, degree), Err(FemError::Degree { .. })));
     }
 }
+
+#[test]
+fn axes_do_not_depend_on_the_degree() {
+    let mut random = Random(17);
+    let mut meshes = vec![squares(3, 2), cubes([3, 2, 2]), ring(3, 0), ring(3, 1), ring(5, 2)];
+    for i in 0..2 {
+        let mut turned = meshes[i].clone();
+        shuffle(&mut turned, &mut random);
+        meshes.push(turned);
+    }
+    for mesh in &meshes {
+        let [one, two] = [1, 2].map(|degree| TensorSpace::new(mesh, degree).unwrap());
+        assert_eq!((&one.orientations, &one.corners), (&two.orientations, &two.corners));
+        assert_eq!(one.n_dofs(), mesh.n_nodes());
+    }
+}
