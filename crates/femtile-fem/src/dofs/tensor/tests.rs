@@ -111,6 +111,16 @@ fn rings_that_close_after_a_turn_have_irregular_cells() {
     }
 }
 
+/// Returns the degrees of freedom of all cells.
+fn dofs_of(space: &TensorSpace<'_>) -> Vec<Vec<u32>> {
+    let of_cell = |position| {
+        let mut dofs = vec![0; space.dofs_per_cell()];
+        space.cell_dofs(position, &mut dofs);
+        dofs
+    };
+    (0..space.n_cells()).map(of_cell).collect()
+}
+
 #[test]
 fn lower_degrees_on_the_same_cells_have_the_numbers_of_spaces_of_their_own() {
     let mut turned = cubes([5, 4, 3]);
@@ -120,7 +130,7 @@ fn lower_degrees_on_the_same_cells_have_the_numbers_of_spaces_of_their_own() {
             let high = TensorSpace::new(&mesh, degree).unwrap();
             let (found, own) = (high.of_degree(lower).unwrap(), TensorSpace::new(&mesh, lower).unwrap());
             assert_eq!((found.n_dofs(), found.groups()), (own.n_dofs(), own.groups()), "{degree} to {lower}");
-            assert_eq!((&found.firsts, &found.irregular), (&own.firsts, &own.irregular));
+            assert_eq!((dofs_of(&found), &found.irregular), (dofs_of(&own), &own.irregular));
             assert_eq!(
                 (found.order(), &found.corners, &found.places),
                 (own.order(), &own.corners, &own.places)
