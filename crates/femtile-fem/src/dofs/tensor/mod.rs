@@ -184,7 +184,8 @@ impl<'a> TensorSpace<'a> {
         &self.corners[position * n..(position + 1) * n]
     }
 
-    /// Returns the first degree of freedom of each entity of the cell at a position: `[3^d]`.
+    /// Returns the first degree of freedom of each entity of the cell at a position, any number for an entity that has none:
+    /// `[3^d]`.
     pub fn firsts(&self, position: usize) -> &[u32] {
         let n = 3usize.pow(self.dimension() as u32);
         &self.firsts[position * n..(position + 1) * n]
