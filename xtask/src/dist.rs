@@ -15,7 +15,7 @@ const TOOLS: [&str; 4] = ["cargo-zigbuild==0.23.*", "maturin>=1.9.4,<2", "twine>
 const TARGET: &str = "x86_64-unknown-linux-gnu";
 /// The glibc that files need at most, 2.x, as of Debian 10, RHEL 8 and Ubuntu 20.04.
 const GLIBC: u32 = 28;
-/// What the archive of the program has beside it, by the arguments that print it.
+/// Files of the archive beside the program, with the arguments that print them.
 const PRINTED: [(&str, &[&str]); 5] = [
     ("completions/femtile.bash", &["completions", "bash"]),
     ("completions/_femtile", &["completions", "zsh"]),

@@ -117,7 +117,7 @@ pub(crate) fn write_results(
     Ok(report)
 }
 
-/// What is shown, with the picture of it.
+/// The solution that is shown, with its picture.
 type Drawn = (Exhibit, Shown, Vec<u8>);
 
 /// Draws the solution, and writes the picture where the case and the program ask for it.

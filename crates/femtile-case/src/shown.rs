@@ -16,7 +16,7 @@ const DEFAULTS: [&str; 3] = ["u", "activation", "V"];
 /// Named fields.
 type Fields = BTreeMap<String, Field>;
 
-/// What is shown beside the numbers of a report.
+/// The data of pictures and pages beside the numbers of a report.
 pub(crate) struct Exhibit {
     /// The solution at the end.
     pub data: SolutionData,

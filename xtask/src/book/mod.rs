@@ -16,7 +16,7 @@ use crate::step::Checks;
 const SOURCE: &str = "target/book-source";
 /// The table of contents; its links are relative to its folder.
 const SUMMARY: &str = "docs/SUMMARY.md";
-/// What mdBook needs beside the pages.
+/// Files that mdBook needs beside the pages.
 const SETTINGS: [(&str, &str); 2] = [("docs/book.toml", "book.toml"), ("docs/book.css", "book.css")];
 
 /// Makes the book in target/book; true where that went well.

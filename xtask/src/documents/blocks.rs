@@ -22,7 +22,7 @@ impl<'a> Piece<'a> {
 /// A block of code, fenced or indented by four columns.
 #[derive(Debug, PartialEq)]
 pub struct Block<'a> {
-    /// What stands behind the fence; empty for indented blocks.
+    /// The info string of the fence; empty for indented blocks.
     pub language: &'a str,
     /// The lines, without the indentation of the block.
     pub lines: Vec<&'a str>,

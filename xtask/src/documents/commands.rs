@@ -61,7 +61,7 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// Makes the folder of a page anew; `programs` is the folder of the programs.
+    /// Creates an empty folder for a page; `programs` is the folder of the programs.
     pub fn of(root: &Path, page: &Path, programs: &Path) -> io::Result<Self> {
         let name = page.strip_prefix(root).unwrap_or(page).to_string_lossy().replace('/', "-");
         let path = root.join("target/documents").join(name);

@@ -207,7 +207,7 @@ impl<T: Scalar> Masked<'_, T> {
                 for k in 0..K {
                     values[k] = V::load(self.from.add(run.places[k] as usize * V::LANES));
                 }
-                // Before the first sum is written: it could be any of these numbers to the compiler.
+                // All addresses before the first store, after which the compiler would read the numbers again.
                 let mut to = [self.y.range_unchecked(run.begin, K); MOST_LANES];
                 for lane in 0..V::LANES {
                     to[lane] = to[lane].add(*firsts.get_unchecked(lane) as usize);

@@ -55,7 +55,7 @@ pub struct LevelRow {
     pub remarks: String,
 }
 
-/// What the page of a report says.
+/// The content of the page of a report.
 #[derive(Debug, Clone, Default)]
 pub struct Page {
     /// The name of the case.

@@ -14,7 +14,7 @@ const SLICES: usize = 15;
 /// Most values of all times together.
 const VALUES: usize = 6_000_000;
 
-/// What a page shows of a body: made once, with values for each time.
+/// The parts of a body that a page shows, with values for each time.
 #[derive(Debug, Clone)]
 pub struct View {
     dimension: usize,
