@@ -1,6 +1,7 @@
 //! Cells of one kind and any order, divided into straight ones.
 
 use std::borrow::Cow;
+use std::sync::OnceLock;
 
 use femtile_mesh::check::boundary_facets;
 use femtile_mesh::io::vtu::lattice_places;
@@ -20,6 +21,8 @@ const TETRAHEDRA: [[usize; 4]; 6] =
 #[derive(Debug, Clone)]
 pub struct Body {
     mesh: Mesh,
+    /// Nodes of the facets of the boundary, once a surface has needed them: pictures and pages share a body.
+    facets: OnceLock<Vec<u32>>,
 }
 
 impl Body {
@@ -33,7 +36,8 @@ impl Body {
         points: Vec<[f64; 3]>,
         cells: &[u32],
     ) -> Result<Self, ReportError> {
-        Ok(Self { mesh: Mesh::new(points, kind, straight_cells(kind, order, cells)?.into_owned())? })
+        let mesh = Mesh::new(points, kind, straight_cells(kind, order, cells)?.into_owned())?;
+        Ok(Self { mesh, facets: OnceLock::new() })
     }
 
     /// Creates a body of the cells of a mesh between their corners.
@@ -72,10 +76,12 @@ impl Body {
         self.check(values)?;
         let facets = match self.mesh.kind {
             CellKind::Segment => return Ok(Surface::ribbon(self.points(), &self.mesh.cells, values)),
-            CellKind::Triangle | CellKind::Quadrilateral => Cow::Borrowed(&self.mesh.cells),
-            CellKind::Tetrahedron | CellKind::Hexahedron => Cow::Owned(boundary_facets(&self.mesh).nodes),
+            CellKind::Triangle | CellKind::Quadrilateral => &self.mesh.cells,
+            CellKind::Tetrahedron | CellKind::Hexahedron => {
+                self.facets.get_or_init(|| boundary_facets(&self.mesh).nodes)
+            }
         };
-        Ok(Surface::of_facets(self.points(), &triangles_of(&facets, self.corners()), values))
+        Ok(Surface::of_facets(self.points(), &triangles_of(facets, self.corners()), values))
     }
 
     /// Returns the section of a body with a plane; empty in one and two dimensions.

@@ -148,10 +148,13 @@ fn slices(body: &Body, none: &[f64], [low, high]: [[f64; 3]; 2]) -> Result<Vec<S
             let cut = body.cut(&Plane { origin: along(position), normal: along(1.0) }, none)?;
             Ok(Slice { axis, position, cut })
         };
-        let middle = across(0.5)?.cut.triangles.len().max(1);
-        let n = (TRIANGLES_OF_SLICES / 3 / middle).clamp(1, SLICES);
+        let middle = across(0.5)?;
+        let n = (TRIANGLES_OF_SLICES / 3 / middle.cut.triangles.len().max(1)).clamp(1, SLICES);
+        let mut middle = Some(middle);
         for i in 0..n {
-            all.push(across((i as f64 + 0.5) / n as f64)?);
+            // Of an odd number the one in the middle is there already.
+            let made = if 2 * i + 1 == n { middle.take() } else { None };
+            all.push(made.map_or_else(|| across((i as f64 + 0.5) / n as f64), Ok)?);
         }
     }
     Ok(all)
