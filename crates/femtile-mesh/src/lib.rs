@@ -1,4 +1,4 @@
-//! Meshes: points, cells, tags and fields; readers and writers, generators, refinement, checks, patches of nodes.
+//! Meshes: points, cells, tags and fields; readers and writers, generators, refinement, checks, partitions, patches of nodes.
 #![forbid(unsafe_code)]
 
 mod cell_kind;
@@ -14,6 +14,7 @@ mod tensor;
 pub mod check;
 pub mod generate;
 pub mod io;
+pub mod partition;
 pub mod refine;
 
 pub use cell_kind::CellKind;

@@ -1,0 +1,132 @@
+//! Which rank works on which cells.
+
+mod bisection;
+mod hilbert;
+mod part;
+#[cfg(test)]
+mod tests;
+
+use crate::Mesh;
+use rayon::prelude::*;
+
+pub use part::Part;
+
+/// Cells of a parallel task.
+const CELLS: usize = 1 << 12;
+
+/// Ways to divide a mesh among ranks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Partitioner {
+    /// Cuts across the longest side of what is left, at the median of the cells: the fewest neighbours on most meshes.
+    #[default]
+    Bisection,
+    /// Pieces of a Hilbert curve through the cells: faster, and little moves when cells are added.
+    Hilbert,
+}
+
+impl Partitioner {
+    /// Returns the name, as in case files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Bisection => "bisection",
+            Self::Hilbert => "hilbert",
+        }
+    }
+
+    /// Divides the cells of a mesh among ranks, whose numbers of cells differ by one at most.
+    ///
+    /// The result depends on the mesh alone, so ranks that have it need not talk about it.
+    ///
+    /// # Cost
+    /// $n \log p$ for n cells and p ranks by bisection, a sort along the curve.
+    /// # Source
+    /// `[berger1987]`; the curve `[skilling2004]`.
+    pub fn divide(self, mesh: &Mesh, n_ranks: usize) -> Partition {
+        let centres: Vec<[f64; 3]> =
+            (0..mesh.n_cells()).into_par_iter().with_min_len(CELLS).map(|cell| centre(mesh, cell)).collect();
+        let ranks = match self {
+            Self::Bisection => bisection::divide(&centres, n_ranks),
+            Self::Hilbert => hilbert::divide(&centres, mesh.dimension(), n_ranks),
+        };
+        Partition { ranks, n_ranks }
+    }
+}
+
+fn centre(mesh: &Mesh, cell: usize) -> [f64; 3] {
+    let nodes = mesh.cell(cell);
+    let mean = |axis: usize| {
+        nodes.iter().map(|&node| mesh.points[node as usize][axis]).sum::<f64>() / nodes.len() as f64
+    };
+    [mean(0), mean(1), mean(2)]
+}
+
+/// The rank of each cell of a mesh.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Partition {
+    ranks: Vec<u32>,
+    n_ranks: usize,
+}
+
+/// How even a partition is, and how much it cuts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PartitionQuality {
+    /// Cells of the rank with the fewest.
+    pub fewest_cells: usize,
+    /// Cells of the rank with the most.
+    pub most_cells: usize,
+    /// Nodes of cells of several ranks.
+    pub n_shared_nodes: usize,
+}
+
+impl Partition {
+    /// Takes the rank of each cell as it is given; none where a rank is not below `n_ranks`.
+    pub fn new(ranks: Vec<u32>, n_ranks: usize) -> Option<Self> {
+        ranks.iter().all(|&rank| (rank as usize) < n_ranks).then_some(Self { ranks, n_ranks })
+    }
+
+    /// Returns the rank of each cell.
+    pub fn ranks(&self) -> &[u32] {
+        &self.ranks
+    }
+
+    /// Returns the number of ranks.
+    pub fn n_ranks(&self) -> usize {
+        self.n_ranks
+    }
+
+    /// Returns the owner of each node, the lowest rank of its cells; `u32::MAX` where no cell uses the node.
+    ///
+    /// # Panics
+    /// Where the mesh has another number of cells.
+    pub fn owners(&self, mesh: &Mesh) -> Vec<u32> {
+        assert_eq!(self.ranks.len(), mesh.n_cells(), "a partition is of one mesh");
+        let mut owners = vec![u32::MAX; mesh.n_nodes()];
+        for (cell, &rank) in self.ranks.iter().enumerate() {
+            for &node in mesh.cell(cell) {
+                let owner = &mut owners[node as usize];
+                *owner = rank.min(*owner);
+            }
+        }
+        owners
+    }
+
+    /// Returns how even it is, and how much it cuts.
+    ///
+    /// # Panics
+    /// Where the mesh has another number of cells.
+    pub fn quality(&self, mesh: &Mesh) -> PartitionQuality {
+        let owners = self.owners(mesh);
+        let (mut n_cells, mut is_shared) = (vec![0; self.n_ranks], vec![false; mesh.n_nodes()]);
+        for (cell, &rank) in self.ranks.iter().enumerate() {
+            n_cells[rank as usize] += 1;
+            for &node in mesh.cell(cell) {
+                is_shared[node as usize] |= owners[node as usize] != rank;
+            }
+        }
+        PartitionQuality {
+            fewest_cells: n_cells.iter().copied().min().unwrap_or(0),
+            most_cells: n_cells.iter().copied().max().unwrap_or(0),
+            n_shared_nodes: is_shared.iter().filter(|is_shared| **is_shared).count(),
+        }
+    }
+}
