@@ -55,6 +55,14 @@ pub enum LinalgError {
     /// A hook without a body for GPUs was given to an operator on one.
     #[error("the hook runs on a CPU only: give it a body for CUDA, or apply the operator on a CPU")]
     HostHook,
+    /// Another rank has failed, or this one could not reach it.
+    #[error("rank {rank}: {message}")]
+    Rank {
+        /// The rank that failed.
+        rank: usize,
+        /// Its own words.
+        message: String,
+    },
     /// A setting is out of its range.
     #[error("{field}: {message}")]
     Setting {

@@ -1,0 +1,204 @@
+//! Messages and sums between ranks, whatever carries them.
+
+use std::fmt;
+use std::sync::Arc;
+
+use femtile_device::{Buffer, Device};
+use femtile_linalg::LinalgError;
+use femtile_linalg::comm::Communicator;
+
+/// A message to another rank.
+#[derive(Debug, Clone, Copy)]
+pub struct Outgoing<'a> {
+    /// The rank that receives it.
+    pub to: usize,
+    /// Its bytes.
+    pub bytes: &'a [u8],
+}
+
+/// Room for a message from another rank.
+#[derive(Debug)]
+pub struct Incoming<'a> {
+    /// The rank that sends it.
+    pub from: usize,
+    /// The room, as long as the message.
+    pub bytes: &'a mut [u8],
+}
+
+/// Carries messages between the ranks of a run: MPI, or the memory of one process.
+///
+/// All ranks make the same collective calls in the same order. Where a rank has failed, the others get
+/// [`LinalgError::Rank`] from their next call, or from the one that they wait in.
+pub trait Transport: Send + Sync {
+    /// Returns this rank, counted from 0.
+    fn rank(&self) -> usize;
+
+    /// Returns the number of ranks.
+    fn n_ranks(&self) -> usize;
+
+    /// Replaces each value by its sum over all ranks, with the same bits on all of them.
+    ///
+    /// # Errors
+    /// [`LinalgError::Rank`].
+    fn sum(&self, values: &mut [f64]) -> Result<(), LinalgError>;
+
+    /// Sends and receives messages, at most one to and one from each rank, and runs `meanwhile` once between.
+    ///
+    /// # Errors
+    /// [`LinalgError::Rank`], also where a message has another length than its room.
+    fn exchange(
+        &self,
+        sends: &[Outgoing<'_>],
+        receives: &mut [Incoming<'_>],
+        meanwhile: &mut dyn FnMut(),
+    ) -> Result<(), LinalgError>;
+
+    /// Returns the messages of all ranks, of any length each, on every rank.
+    ///
+    /// # Errors
+    /// [`LinalgError::Rank`].
+    fn all_gather(&self, message: &[u8]) -> Result<Vec<Vec<u8>>, LinalgError>;
+}
+
+/// The ranks of a run, seen from one of them.
+#[derive(Clone, Default)]
+pub struct Comm(Option<Arc<dyn Transport>>);
+
+impl fmt::Debug for Comm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "rank {} of {}", self.rank(), self.n_ranks())
+    }
+}
+
+/// The same rank of the same run.
+impl PartialEq for Comm {
+    fn eq(&self, other: &Self) -> bool {
+        match (&self.0, &other.0) {
+            (None, None) => true,
+            (Some(one), Some(other)) => Arc::ptr_eq(one, other),
+            _ => false,
+        }
+    }
+}
+
+impl Comm {
+    /// Returns the communicator of a single rank, which sends nothing.
+    pub fn alone() -> Self {
+        Self(None)
+    }
+
+    /// Returns a rank of several that `transport` joins.
+    pub fn new(transport: impl Transport + 'static) -> Self {
+        Self(Some(Arc::new(transport)))
+    }
+
+    /// Returns this rank, counted from 0.
+    pub fn rank(&self) -> usize {
+        self.0.as_ref().map_or(0, |transport| transport.rank())
+    }
+
+    /// Returns the number of ranks.
+    pub fn n_ranks(&self) -> usize {
+        self.0.as_ref().map_or(1, |transport| transport.n_ranks())
+    }
+
+    /// Replaces each value by its sum over all ranks.
+    ///
+    /// # Errors
+    /// [`LinalgError::Rank`].
+    pub fn sum_values(&self, values: &mut [f64]) -> Result<(), LinalgError> {
+        self.0.as_ref().map_or(Ok(()), |transport| transport.sum(values))
+    }
+
+    /// Returns whether something is so on any rank.
+    ///
+    /// # Errors
+    /// [`LinalgError::Rank`].
+    pub fn any(&self, here: bool) -> Result<bool, LinalgError> {
+        let mut count = [f64::from(u8::from(here))];
+        self.sum_values(&mut count)?;
+        Ok(count[0] > 0.0)
+    }
+
+    /// As [`Transport::exchange`]; alone, `meanwhile` runs.
+    ///
+    /// # Errors
+    /// [`LinalgError::Rank`].
+    pub fn exchange(
+        &self,
+        sends: &[Outgoing<'_>],
+        receives: &mut [Incoming<'_>],
+        meanwhile: &mut dyn FnMut(),
+    ) -> Result<(), LinalgError> {
+        match &self.0 {
+            Some(transport) => transport.exchange(sends, receives, meanwhile),
+            None => {
+                meanwhile();
+                Ok(())
+            }
+        }
+    }
+
+    /// Returns the numbers of all ranks, any count from each, on every rank.
+    ///
+    /// # Errors
+    /// [`LinalgError::Rank`].
+    pub fn all_gather<T: bytemuck::Pod>(&self, values: &[T]) -> Result<Vec<Vec<T>>, LinalgError> {
+        let Some(transport) = &self.0 else { return Ok(vec![values.to_vec()]) };
+        let messages = transport.all_gather(bytemuck::cast_slice(values))?;
+        messages.into_iter().enumerate().map(|(rank, bytes)| numbers(rank, &bytes)).collect()
+    }
+
+    /// Sends each rank the numbers meant for it, and returns those that come from each.
+    ///
+    /// # Cost
+    /// Each rank learns the lengths of all messages, P² numbers; for set-up.
+    /// # Errors
+    /// [`LinalgError::Rank`].
+    pub fn all_to_all<T: bytemuck::Pod>(&self, sends: &[Vec<T>]) -> Result<Vec<Vec<T>>, LinalgError> {
+        let (rank, n) = (self.rank(), self.n_ranks());
+        if sends.len() != n {
+            return Err(LinalgError::Length { field: "sends", expected: n, found: sends.len() });
+        }
+        let lengths: Vec<u64> = sends.iter().map(|values| values.len() as u64).collect();
+        let lengths = self.all_gather(&lengths)?;
+        let mut received: Vec<Vec<T>> =
+            lengths.iter().map(|of_rank| vec![T::zeroed(); of_rank[rank] as usize]).collect();
+        received[rank].copy_from_slice(&sends[rank]);
+        let is_sent = |(to, values): &(usize, &Vec<T>)| *to != rank && !values.is_empty();
+        let outgoing: Vec<Outgoing<'_>> = (sends.iter().enumerate().filter(is_sent))
+            .map(|(to, values)| Outgoing { to, bytes: bytemuck::cast_slice(values) })
+            .collect();
+        let rooms = received.iter_mut().enumerate().filter(|(from, room)| *from != rank && !room.is_empty());
+        let mut rooms: Vec<Incoming<'_>> =
+            rooms.map(|(from, room)| Incoming { from, bytes: bytemuck::cast_slice_mut(room) }).collect();
+        self.exchange(&outgoing, &mut rooms, &mut || ())?;
+        Ok(received)
+    }
+}
+
+/// The numbers of a message.
+fn numbers<T: bytemuck::Pod>(rank: usize, bytes: &[u8]) -> Result<Vec<T>, LinalgError> {
+    if !bytes.len().is_multiple_of(size_of::<T>()) {
+        let message = format!("sent {} bytes, which are no numbers of {} bytes", bytes.len(), size_of::<T>());
+        return Err(LinalgError::Rank { rank, message });
+    }
+    Ok(bytemuck::pod_collect_to_vec(bytes))
+}
+
+impl Communicator for Comm {
+    fn rank(&self) -> usize {
+        Self::rank(self)
+    }
+
+    fn n_ranks(&self) -> usize {
+        Self::n_ranks(self)
+    }
+
+    fn sum<D: Device>(&self, values: &mut Buffer<f64, D>) -> Result<(), LinalgError> {
+        let Some(transport) = &self.0 else { return Ok(()) };
+        let mut host = values.to_host()?;
+        transport.sum(&mut host)?;
+        Ok(values.upload(&host)?)
+    }
+}

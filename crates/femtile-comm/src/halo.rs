@@ -1,0 +1,142 @@
+//! Ghosts: copies of the unknowns of other ranks.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use femtile_linalg::{LinalgError, need};
+
+use crate::{Comm, Incoming, Outgoing};
+
+/// Which unknowns of this rank go to which others, and where those of others come.
+///
+/// Ghosts follow the owned unknowns, sorted by their owners, so each message is received in place.
+///
+/// # Source
+/// `[kronbichler2022]`, section 5.3.
+#[derive(Debug)]
+pub struct Halo {
+    comm: Comm,
+    n_owned: usize,
+    n_ghosts: usize,
+    /// Owned unknowns that each neighbour keeps a copy of, in the order of its ghosts.
+    exports: Vec<(usize, Vec<u32>)>,
+    /// The ghosts of each owner.
+    imports: Vec<(usize, Range<usize>)>,
+}
+
+impl Halo {
+    /// Tells the owners of `ghosts`, given as owner and global number, which unknowns this rank copies; `owned` has the global
+    /// numbers of its own. All ranks call it.
+    ///
+    /// # Errors
+    /// [`LinalgError::Rank`] where a rank does not own what another asks it for; [`LinalgError::Setting`] where ghosts are not
+    /// sorted by owner.
+    pub fn new(comm: &Comm, owned: &[u64], ghosts: &[(u32, u64)]) -> Result<Self, LinalgError> {
+        let invalid = |message: String| LinalgError::Setting { field: "ghosts", message };
+        let (rank, n_ranks) = (comm.rank(), comm.n_ranks());
+        if !ghosts.is_sorted_by_key(|(owner, _)| *owner) {
+            return Err(invalid("they are not sorted by owner".into()));
+        }
+        if let Some((owner, id)) =
+            ghosts.iter().find(|(owner, _)| *owner as usize >= n_ranks || *owner as usize == rank)
+        {
+            return Err(invalid(format!(
+                "unknown {id} has the owner {owner}: none of the other {n_ranks} ranks"
+            )));
+        }
+        let mut asked = vec![Vec::new(); n_ranks];
+        let mut imports = Vec::new();
+        let mut next = 0;
+        for group in ghosts.chunk_by(|a, b| a.0 == b.0) {
+            let owner = group[0].0 as usize;
+            asked[owner] = group.iter().map(|(_, id)| *id).collect();
+            imports.push((owner, next..next + group.len()));
+            next += group.len();
+        }
+        let places: HashMap<u64, u32> = owned.iter().copied().zip(0..).collect();
+        let mut exports = Vec::new();
+        for (other, ids) in
+            comm.all_to_all(&asked)?.into_iter().enumerate().filter(|(_, ids)| !ids.is_empty())
+        {
+            let place = |id: &u64| {
+                places.get(id).copied().ok_or_else(|| LinalgError::Rank {
+                    rank: other,
+                    message: format!("asks rank {rank} for unknown {id}, which that does not own"),
+                })
+            };
+            exports.push((other, ids.iter().map(place).collect::<Result<Vec<u32>, _>>()?));
+        }
+        Ok(Self { comm: comm.clone(), n_owned: owned.len(), n_ghosts: ghosts.len(), exports, imports })
+    }
+
+    /// Returns the ranks.
+    pub fn comm(&self) -> &Comm {
+        &self.comm
+    }
+
+    /// Returns the number of unknowns of this rank.
+    pub fn n_owned(&self) -> usize {
+        self.n_owned
+    }
+
+    /// Returns the number of copies that this rank keeps.
+    pub fn n_ghosts(&self) -> usize {
+        self.n_ghosts
+    }
+
+    /// Returns the number of ranks that this one sends to.
+    pub fn n_neighbours(&self) -> usize {
+        self.exports.len()
+    }
+
+    /// Returns the number of values that this rank sends in an exchange.
+    pub fn n_sent(&self) -> usize {
+        self.exports.iter().map(|(_, places)| places.len()).sum()
+    }
+
+    /// Returns each rank that this one sends to, with the owned unknowns in the order of that rank's ghosts.
+    pub fn exports(&self) -> &[(usize, Vec<u32>)] {
+        &self.exports
+    }
+
+    /// Returns each rank that this one receives from, with the positions of its ghosts.
+    pub fn imports(&self) -> &[(usize, Range<usize>)] {
+        &self.imports
+    }
+
+    /// Returns the first owned unknown from which on neighbours may keep copies.
+    pub fn first_export(&self) -> usize {
+        let places = self.exports.iter().flat_map(|(_, places)| places);
+        places.min().map_or(self.n_owned, |first| *first as usize)
+    }
+
+    /// Copies values of other ranks to the ghosts, and runs `meanwhile` while they are on their way. All ranks call it.
+    ///
+    /// # Errors
+    /// [`LinalgError::Length`] where the values do not fit; [`LinalgError::Rank`].
+    pub fn import<T: bytemuck::Pod>(
+        &self,
+        ghosts: &mut [T],
+        owned: &[T],
+        meanwhile: &mut dyn FnMut(),
+    ) -> Result<(), LinalgError> {
+        need("ghosts", self.n_ghosts, ghosts.len())?;
+        need("owned", self.n_owned, owned.len())?;
+        let packed = |places: &Vec<u32>| places.iter().map(|&place| owned[place as usize]).collect();
+        let letters: Vec<Vec<T>> = self.exports.iter().map(|(_, places)| packed(places)).collect();
+        let to = |((to, _), letter): (&(usize, Vec<u32>), _)| Outgoing {
+            to: *to,
+            bytes: bytemuck::cast_slice(letter),
+        };
+        let sends: Vec<Outgoing<'_>> =
+            self.exports.iter().zip(letters.iter().map(Vec::as_slice)).map(to).collect();
+        let mut rest = ghosts;
+        let mut rooms = Vec::with_capacity(self.imports.len());
+        for (from, range) in &self.imports {
+            let (room, others) = rest.split_at_mut(range.len());
+            rooms.push(Incoming { from: *from, bytes: bytemuck::cast_slice_mut(room) });
+            rest = others;
+        }
+        self.comm.exchange(&sends, &mut rooms, meanwhile)
+    }
+}

@@ -1,0 +1,14 @@
+//! Solves on several ranks: who they are, what they tell each other, and matrices that are divided among them.
+//!
+//! A rank is a process of MPI or a thread of this process; [`Comm`] hides which. Each owns some of the unknowns, and keeps
+//! copies of others, its ghosts, as far as its rows need them ([`Halo`]).
+#![forbid(unsafe_code)]
+
+mod comm;
+mod halo;
+mod matrix;
+pub mod threads;
+
+pub use comm::{Comm, Incoming, Outgoing, Transport};
+pub use halo::Halo;
+pub use matrix::{DistributedMatrix, GhostedMatrix};

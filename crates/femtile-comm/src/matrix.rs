@@ -1,0 +1,301 @@
+//! Rows of a sparse matrix on each rank.
+
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use femtile_device::{Buffer, Cpu, Scalar, parallel};
+use femtile_linalg::hooks::Hook;
+use femtile_linalg::vector::sum::BLOCK;
+use femtile_linalg::{LinalgError, LinearOperator, need};
+use femtile_sparse::csr::{Csr, HostOffsets};
+
+use crate::Halo;
+
+/// The rows of a rank in two parts: columns of its own unknowns, and those of its ghosts.
+///
+/// # Shapes
+/// `own: [n × n]`; `border: [n_border × n_ghosts]` for the last rows, the only ones that reach ghosts.
+#[derive(Debug)]
+pub struct GhostedMatrix<T: Scalar> {
+    /// Columns of the unknowns of this rank.
+    pub own: Csr<T, Cpu>,
+    /// Columns of its ghosts, of the last rows.
+    pub border: Csr<T, Cpu>,
+}
+
+impl<T: Scalar> GhostedMatrix<T> {
+    /// Makes the rows of a rank with `n_owned` unknowns and `n_ghosts` ghosts from the entries of each row, columns ascending:
+    /// those of its own unknowns, then those of its ghosts. Zeros in columns of ghosts are left out.
+    ///
+    /// # Errors
+    /// [`LinalgError::Structure`] for columns that do not ascend or are too large.
+    pub fn new<I: Iterator<Item = (usize, T)>>(
+        device: &Cpu,
+        [n_owned, n_ghosts]: [usize; 2],
+        entries: impl Fn(usize) -> I + Sync,
+    ) -> Result<Self, LinalgError> {
+        let own = |row: usize| entries(row).filter(|(column, _)| *column < n_owned);
+        let of_ghosts = |row: usize| {
+            let entries = entries(row).filter(|(column, value)| *column >= n_owned && *value != T::ZERO);
+            entries.map(|(column, value)| (column - n_owned, value))
+        };
+        let first = (0..n_owned).find(|&row| of_ghosts(row).next().is_some()).unwrap_or(n_owned);
+        Ok(Self {
+            own: of_rows(device, 0..n_owned, n_owned, own)?,
+            border: of_rows(device, first..n_owned, n_ghosts, of_ghosts)?,
+        })
+    }
+}
+
+/// Rows of a parallel task.
+const ROWS: usize = 1 << 12;
+
+/// The matrix of these rows.
+fn of_rows<T: Scalar, I: Iterator<Item = (usize, T)>>(
+    device: &Cpu,
+    rows: Range<usize>,
+    n_cols: usize,
+    entries: impl Fn(usize) -> I + Sync,
+) -> Result<Csr<T, Cpu>, LinalgError> {
+    let pieces = parallel::map(rows.len().div_ceil(ROWS), 1, |piece| {
+        let (mut lengths, mut columns, mut values) = (Vec::with_capacity(ROWS), Vec::new(), Vec::new());
+        let first = rows.start + piece * ROWS;
+        for row in first..rows.end.min(first + ROWS) {
+            let before = columns.len();
+            for (column, value) in entries(row) {
+                columns.push(column as u32);
+                values.push(value);
+            }
+            lengths.push(columns.len() - before);
+        }
+        (lengths, columns, values)
+    });
+    let lengths: Vec<usize> = pieces.iter().flat_map(|(lengths, ..)| lengths).copied().collect();
+    let n: usize = lengths.iter().sum();
+    let (mut columns, mut values) = (Vec::with_capacity(n), Vec::with_capacity(n));
+    for (_, some_columns, some_values) in pieces {
+        columns.extend(some_columns);
+        values.extend(some_values);
+    }
+    Csr::from_parts(device, n_cols, HostOffsets::from_row_lengths(lengths.into_iter()), columns, values)
+}
+
+/// The product with the rows of this rank of a matrix that is divided among ranks.
+///
+/// Vectors hold the unknowns of the rank. The product with its own unknowns runs while those of others are on their way; the
+/// last rows are completed then.
+///
+/// # Cost
+/// As that of the rank's part, plus 12 bytes an entry that reaches a ghost, and [`Halo::n_sent`] values sent.
+/// # Source
+/// `[kronbichler2022]`, section 5.1: the exchange beside the work inside.
+pub struct DistributedMatrix<T: Scalar> {
+    own: Box<dyn LinearOperator<T, Cpu>>,
+    border: Csr<T, Cpu>,
+    halo: Arc<Halo>,
+    work: Mutex<Work<T>>,
+}
+
+struct Work<T: Scalar> {
+    ghosts: Buffer<T, Cpu>,
+    /// What the ghosts add to the last rows.
+    sums: Buffer<T, Cpu>,
+}
+
+impl<T: Scalar> DistributedMatrix<T> {
+    /// Joins the product with the rank's own unknowns, in any format, with the part of its ghosts.
+    ///
+    /// # Errors
+    /// [`LinalgError::Length`] where sizes differ.
+    pub fn new(
+        own: Box<dyn LinearOperator<T, Cpu>>,
+        border: Csr<T, Cpu>,
+        halo: Arc<Halo>,
+    ) -> Result<Self, LinalgError> {
+        need("rows", halo.n_owned(), own.n_rows())?;
+        need("columns", halo.n_owned(), own.n_cols())?;
+        need("columns", halo.n_ghosts(), border.n_cols())?;
+        if border.n_rows() > own.n_rows() {
+            return Err(LinalgError::Length {
+                field: "border",
+                expected: own.n_rows(),
+                found: border.n_rows(),
+            });
+        }
+        let zeros = |n| Buffer::zeros(own.device(), n);
+        let work = Mutex::new(Work { ghosts: zeros(halo.n_ghosts())?, sums: zeros(border.n_rows())? });
+        Ok(Self { own, border, halo, work })
+    }
+
+    /// Returns the halo.
+    pub fn halo(&self) -> &Arc<Halo> {
+        &self.halo
+    }
+}
+
+/// Passes on the ranges that end before the last rows.
+struct BeforeBorder<'a, T: Scalar> {
+    hook: &'a dyn Hook<T>,
+    end: usize,
+}
+
+impl<T: Scalar> Hook<T> for BeforeBorder<'_, T> {
+    fn post(&self, rows: Range<usize>, x: &[T], y: &[T]) {
+        if rows.end <= self.end {
+            self.hook.post(rows, x, y);
+        }
+    }
+}
+
+impl<T: Scalar> LinearOperator<T, Cpu> for DistributedMatrix<T> {
+    fn n_rows(&self) -> usize {
+        self.own.n_rows()
+    }
+
+    fn n_cols(&self) -> usize {
+        self.own.n_cols()
+    }
+
+    fn device(&self) -> &Cpu {
+        self.own.device()
+    }
+
+    fn apply_with(
+        &self,
+        y: &mut Buffer<T, Cpu>,
+        x: &Buffer<T, Cpu>,
+        hook: &dyn Hook<T>,
+    ) -> Result<(), LinalgError> {
+        if self.halo.comm().n_ranks() == 1 {
+            return self.own.apply_with(y, x, hook);
+        }
+        need("y", self.n_rows(), y.len())?;
+        need("x", self.n_cols(), x.len())?;
+        let n = self.n_rows();
+        hook.pre(0..n);
+        let first = n - self.border.n_rows();
+        // Blocks of rows are passed on whole.
+        let tail = if first == n { n } else { first / BLOCK * BLOCK };
+        let inner = BeforeBorder { hook, end: tail };
+        let mut work = self.work.lock().unwrap_or_else(PoisonError::into_inner);
+        let Work { ghosts, sums } = &mut *work;
+        let mut done = Ok(());
+        self.halo
+            .import(ghosts.as_mut_slice(), x.as_slice(), &mut || done = self.own.apply_with(y, x, &inner))?;
+        done?;
+        self.border.apply(sums, ghosts)?;
+        let (y, x) = (y.as_mut_slice(), x.as_slice());
+        y[first..].iter_mut().zip(sums.as_slice()).for_each(|(y, &sum)| *y += sum);
+        let y = &*y;
+        parallel::for_each((n - tail).div_ceil(BLOCK), 1, |block| {
+            let rows = tail + block * BLOCK..(tail + (block + 1) * BLOCK).min(n);
+            hook.post(rows.clone(), &x[rows.clone()], &y[rows]);
+        });
+        Ok(())
+    }
+
+    fn inverse_diagonal(&self) -> Result<Option<Buffer<T, Cpu>>, LinalgError> {
+        self.own.inverse_diagonal()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use femtile_linalg::hooks::DotHook;
+
+    use super::*;
+    use crate::{Comm, threads};
+
+    /// Entries of row i of a symmetric band matrix of n rows.
+    fn row(n: usize, i: usize) -> Vec<(usize, f64)> {
+        let near = i.saturating_sub(3)..n.min(i + 4);
+        near.map(|j| (j, if i == j { 9.0 + i as f64 % 5.0 } else { -1.0 / (1 + i.abs_diff(j)) as f64 }))
+            .collect()
+    }
+
+    /// Unknowns are dealt out by `owner`; what others copy is numbered last.
+    fn distributed(
+        comm: &Comm,
+        n: usize,
+        owner: &(impl Fn(usize) -> usize + Sync),
+    ) -> (Vec<usize>, DistributedMatrix<f64>) {
+        let rank = comm.rank();
+        let reaches = |i: &usize| row(n, *i).iter().any(|(j, _)| owner(*j) != rank);
+        let own = || (0..n).filter(|i| owner(*i) == rank);
+        let inner = own().filter(|i| !reaches(i));
+        let owned: Vec<usize> = inner.chain(own().filter(reaches)).collect();
+        let mut ghosts: Vec<(u32, u64)> = own()
+            .flat_map(|i| row(n, i))
+            .filter(|(j, _)| owner(*j) != rank)
+            .map(|(j, _)| (owner(j) as u32, j as u64))
+            .collect();
+        ghosts.sort_unstable();
+        ghosts.dedup();
+        let ids: Vec<u64> = owned.iter().map(|&i| i as u64).collect();
+        let halo = Arc::new(Halo::new(comm, &ids, &ghosts).unwrap());
+        let place = |j: usize| {
+            let ghost = || ids.len() + ghosts.iter().position(|(_, id)| *id == j as u64).unwrap();
+            owned.iter().position(|&i| i == j).unwrap_or_else(ghost)
+        };
+        let entries = |i: usize| {
+            let mut entries: Vec<(usize, f64)> =
+                row(n, owned[i]).into_iter().map(|(j, value)| (place(j), value)).collect();
+            entries.sort_unstable_by_key(|(column, _)| *column);
+            entries.into_iter()
+        };
+        let cpu = Cpu::new(1).unwrap();
+        let matrix = GhostedMatrix::new(&cpu, [ids.len(), ghosts.len()], entries).unwrap();
+        assert!(matrix.border.n_rows() <= ids.len() - halo.first_export().min(ids.len()));
+        (owned, DistributedMatrix::new(Box::new(matrix.own), matrix.border, halo).unwrap())
+    }
+
+    #[test]
+    fn products_are_those_of_the_whole_matrix() {
+        type Owner = fn(usize) -> usize;
+        let owners: [Owner; 4] = [|_| 0, |i| i / 5000 % 3, |i| i * 7 % 3, |i| usize::from(i < 1)];
+        for n in [1, 2, 17, 4095, 9001] {
+            let x = |i: usize| ((i * 37 + 5) % 11) as f64 - 4.5;
+            let expected: Vec<f64> =
+                (0..n).map(|i| row(n, i).into_iter().map(|(j, value)| value * x(j)).sum()).collect();
+            let dot: f64 = (0..n).map(|i| x(i) * expected[i]).sum();
+            for owner in owners {
+                let found = Mutex::new(vec![f64::NAN; n]);
+                let work = |comm: Comm| -> Result<(), LinalgError> {
+                    let (owned, a) = distributed(&comm, n, &owner);
+                    let cpu = a.device().clone();
+                    let x = Buffer::from_vec(&cpu, owned.iter().map(|&i| x(i)).collect())?;
+                    let mut y = Buffer::from_vec(&cpu, vec![f64::NAN; owned.len()])?;
+                    for _ in 0..2 {
+                        let hook = DotHook::new(owned.len());
+                        a.apply_with(&mut y, &x, &hook)?;
+                        let mut sum = [hook.sum()];
+                        comm.sum_values(&mut sum)?;
+                        assert!((sum[0] - dot).abs() <= 1e-10 * dot.abs().max(1.0), "{} and {dot}", sum[0]);
+                    }
+                    let mut found = found.lock().unwrap();
+                    owned.iter().zip(y.as_slice()).for_each(|(&i, &y)| found[i] = y);
+                    Ok(())
+                };
+                threads::run(3, work, work).unwrap();
+                for (found, expected) in found.lock().unwrap().iter().zip(&expected) {
+                    assert!(
+                        (found - expected).abs() <= 1e-12 * expected.abs().max(1.0),
+                        "{found} and {expected}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn an_unknown_that_its_rank_does_not_own_is_an_error() {
+        let work = |comm: Comm| {
+            let other = 1 - comm.rank() as u32;
+            Halo::new(&comm, &[u64::from(1 - other)], &[(other, 5)]).map(drop)
+        };
+        let error = threads::run(2, work, work).unwrap_err().to_string();
+        assert!(error.contains("for unknown 5, which that does not own"), "{error}");
+    }
+}
