@@ -29,7 +29,7 @@ use crate::setup::tentative::{NearNullspace, Tentative};
 use crate::{AmgConfig, AmgError, Smoother};
 
 /// The threshold of strong connections on coarser levels relative to the first: entries between aggregates are smaller.
-const COARSER: f64 = 0.25;
+pub(crate) const COARSER: f64 = 0.25;
 /// The threshold of entries that smooth prolongators, relative to that of strong connections on the first level: smoothed
 /// by strong connections alone, prolongators would not follow solutions beside a jump of coefficients.
 const SMOOTHED: f64 = 0.25;
@@ -38,7 +38,7 @@ const WEAKER: f64 = 0.5;
 /// The most rows and non-zeros of a level that is set up on the host because kernel launches would take longer than the work.
 const FEW: [usize; 2] = [1_500, 20_000];
 /// Coarsening ends where the next level would have more than this share of the rows.
-const LEAST_GAIN: f64 = 0.8;
+pub(crate) const LEAST_GAIN: f64 = 0.8;
 
 /// The aggregates of a level, in the memory where it was set up.
 #[derive(Debug, Clone)]
@@ -178,9 +178,7 @@ impl<H: Scalar, D: AmgKernels<H>> Builder<'_, H, D> {
 
     /// Returns the thresholds of strong connections and of entries that smooth prolongators, on the level with this number.
     fn thresholds(&self, number: usize) -> [f64; 2] {
-        let theta = self.config.strength;
-        let of_groups = if number == 0 { theta } else { COARSER * theta };
-        [of_groups, SMOOTHED * WEAKER.powi(number as i32) * theta]
+        thresholds_of(self.config.strength, number)
     }
 
     /// Adds the levels from a matrix on, and returns the coarsest one.
@@ -418,8 +416,14 @@ impl<H: Scalar, D: AmgKernels<H>> Builder<'_, H, D> {
     }
 }
 
+/// Returns the thresholds of strong connections and of entries that smooth prolongators for θ, on the level with this number.
+pub(crate) fn thresholds_of(theta: f64, number: usize) -> [f64; 2] {
+    let of_groups = if number == 0 { theta } else { COARSER * theta };
+    [of_groups, SMOOTHED * WEAKER.powi(number as i32) * theta]
+}
+
 /// Sets the diagonal to one in rows that are zero because of a zero column of the prolongator.
-fn fill_zero_rows<H: Scalar>(a: &mut Rows<H>) {
+pub(crate) fn fill_zero_rows<H: Scalar>(a: &mut Rows<H>) {
     for row in 0..a.n_rows() {
         let range = a.offsets[row]..a.offsets[row + 1];
         let own = range.clone().find(|&at| a.columns[at] as usize == row);

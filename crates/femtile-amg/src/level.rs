@@ -10,7 +10,7 @@ use crate::kernels::AmgKernels;
 use crate::relaxation::Relaxation;
 
 /// Cycles of a solve that the choice of a matrix format assumes.
-const CYCLES: usize = 10;
+pub(crate) const CYCLES: usize = 10;
 
 /// A level that is smoothed, with the transfers to and from the next one.
 #[derive(Debug)]

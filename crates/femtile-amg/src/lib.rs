@@ -37,6 +37,7 @@ mod cpu;
 #[allow(unsafe_code)]
 mod cuda;
 mod cycle;
+mod distributed;
 mod error;
 mod hierarchy;
 mod k_cycle;
@@ -53,6 +54,7 @@ mod vectors;
 
 pub use config::{AmgConfig, Cycle, PatchFormat, Smoother};
 pub use cuda::specialisations as cuda_specialisations;
+pub use distributed::DistributedAmg;
 pub use error::AmgError;
 pub use hierarchy::Hierarchy;
 pub use kernels::{AmgKernels, Coarsened, Grouping, Nodes, Parts, Patched, Sweep, Swept, Tail};

@@ -103,7 +103,7 @@ impl<H: Scalar, D: Device> Relaxation<H, D> {
 }
 
 /// Returns the steps of a polynomial smoother; none of others.
-fn steps<H: Scalar>(smoother: Smoother, largest: f64) -> Vec<Step<H>> {
+pub(crate) fn steps<H: Scalar>(smoother: Smoother, largest: f64) -> Vec<Step<H>> {
     match smoother {
         Smoother::Jacobi { sweeps } => {
             vec![Step { alpha: H::from_f64(DAMPING / largest), beta: H::ZERO, is_kept: false }; sweeps]

@@ -11,15 +11,19 @@ use femtile_multigrid::{PMultigridConfig, Smoother};
 pub use femtile_sparse::MatrixFormat;
 pub use femtile_sparse::choice::Remembered;
 
-use crate::{NonlinearConfig, SolveError};
+use crate::{NonlinearConfig, Partitioner, Ranks, SolveError};
 
 /// Settings of a solve: the device, the iterative method and its preconditioner, when it ends.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SolverConfig {
     /// The device.
     pub device: DeviceChoice,
-    /// Threads of the CPU; 0 for all.
+    /// Threads of the CPU; 0 for all. Of ranks that are threads, those of all together.
     pub threads: usize,
+    /// The ranks that share the work.
+    pub ranks: Ranks,
+    /// The way to divide a mesh among ranks.
+    pub partitioner: Partitioner,
     /// The most bytes of a solve; by default those of the machine, or of its control group.
     pub memory_limit: Option<u64>,
     /// The form of the operator.
@@ -50,6 +54,8 @@ impl Default for SolverConfig {
         Self {
             device: DeviceChoice::Auto,
             threads: 0,
+            ranks: Ranks::One,
+            partitioner: Partitioner::default(),
             memory_limit: None,
             operator: OperatorKind::Auto,
             metric: None,
@@ -337,6 +343,9 @@ impl SolverConfig {
         let wrong = |key: &str, message: String| Err(SolveError::solver(key, message));
         if let Err(message) = check_tolerance(self.tolerance) {
             return wrong("tolerance", message);
+        }
+        if self.ranks.n() == 0 {
+            return wrong("ranks", "0 ranks solve nothing: take 1, or as many as there are cores".into());
         }
         self.check_method()?;
         if let (Some(name), OperatorKind::Assembled) = (self.preconditioner.of_cells(), self.operator) {

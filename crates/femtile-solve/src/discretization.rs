@@ -18,13 +18,14 @@ use crate::device::{Choice, Chosen};
 use crate::nonlinear::{self, MassMatrix};
 use crate::output::SolutionFile;
 use crate::overlap::Overlap;
+use crate::ranks;
 use crate::right_side::RightSide;
 use crate::solution::{Finished, Solution};
 use crate::system::{LinearSystem, Operators};
 use crate::tensor::{self, Ahead, Boxes, OperatorDevice};
 use crate::{
-    DeviceChoice, Key, PreconditionerConfig, Region, SolveError, SolverConfig, SpaceConfig, Stage, Stages,
-    Value,
+    DeviceChoice, Key, PreconditionerConfig, Ranks, Region, SolveError, SolverConfig, SpaceConfig, Stage,
+    Stages, Value,
 };
 
 /// A problem on its space, with coefficients and conditions in terms of the mesh.
@@ -193,6 +194,7 @@ impl<'m> Discretization<'m> {
         solves: Solves,
     ) -> Result<WeakForm<'_>, SolveError> {
         config.check()?;
+        ranks::refuse(config)?;
         let of_component = |space, component| TensorProblem::new(space, &self.form(component));
         let problems = match &self.space {
             Some(space) => (0..self.config.components).map(|k| of_component(space, k)).collect(),
@@ -234,6 +236,9 @@ impl<'m> Discretization<'m> {
         stages: &mut Stages<'_>,
     ) -> Result<Solution<'m>, SolveError> {
         check_cells(config, &self.config, self.mesh.kind)?;
+        if config.ranks != Ranks::One {
+            return ranks::solve(self, cpu, config, stages);
+        }
         let wait =
             |opening: Option<Opening>| part("waiting for the GPU", || opening.map(Opening::wait).transpose());
         if self.is_nonlinear() {
@@ -450,7 +455,7 @@ fn lump_reaction<D: OperatorDevice>(
 }
 
 /// Returns what to say of a right side that was projected, if anything.
-fn warning_of_imbalance(imbalance: f64) -> Option<String> {
+pub(crate) fn warning_of_imbalance(imbalance: f64) -> Option<String> {
     (imbalance > 1e-9).then(|| {
         format!(
             "source and flux of the pure Neumann problem balance up to {imbalance:.1e} of their size; the rest was projected \

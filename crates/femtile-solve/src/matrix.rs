@@ -117,6 +117,7 @@ impl LinearSolver {
     ) -> Result<Self, SolveError> {
         let config = &resolved(config);
         config.check()?;
+        crate::ranks::refuse(config)?;
         if a.n_rows() != a.n_cols() {
             let message = format!("{} × {} is not square", a.n_rows(), a.n_cols());
             return Err(LinalgError::Setting { field: "matrix", message }.into());

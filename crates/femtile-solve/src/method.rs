@@ -3,9 +3,9 @@
 use std::ops::ControlFlow;
 
 use femtile_amg::AmgKernels;
+use femtile_comm::Comm;
 use femtile_device::{Buffer, Cpu, Cuda};
 use femtile_fem::AssemblyKernels;
-use femtile_linalg::comm::Alone;
 use femtile_linalg::krylov::cg::{CgOutcome, CgSolverKernels, ConjugateGradient, KrylovConfig};
 use femtile_linalg::krylov::gmres::{Gmres, GmresConfig};
 use femtile_linalg::krylov::merged_cg::{MergedCg, MergedCgKernels};
@@ -79,13 +79,15 @@ pub(crate) fn iterate<D: SolveDevice>(
     stages: &mut Stages<'_>,
 ) -> Result<CgOutcome, SolveError> {
     let mut watch = Watch { progress: stages.progress(), tolerance: config.tolerance };
-    let outcome = by_method(config, x, (a, m), b, &mut watch)?;
+    let outcome = by_method(config, &Comm::alone(), x, (a, m), b, &mut watch)?;
     stages.progress().solved(&Solved { a, b, x });
     Ok(outcome)
 }
 
-fn by_method<D: SolveDevice>(
+/// Solves $A x = b$ from `x`, with its rows on all ranks.
+pub(crate) fn by_method<D: SolveDevice>(
     config: &SolverConfig,
+    comm: &Comm,
     x: &mut Buffer<f64, D>,
     (a, m): (&dyn LinearOperator<f64, D>, &dyn Preconditioner<f64, D>),
     b: &Buffer<f64, D>,
@@ -93,15 +95,13 @@ fn by_method<D: SolveDevice>(
 ) -> Result<CgOutcome, LinalgError> {
     let cg = cg_config(config);
     match config.method {
-        Method::Cg => ConjugateGradient::new(cg).solve(x, a, m, b, &Alone, monitor),
-        Method::MergedCg => MergedCg::new(cg).solve(x, a, m, b, &Alone, monitor),
-        Method::PipelinedCg => PipelinedCg::new(cg).solve(x, a, m, b, &Alone, monitor),
+        Method::Cg => ConjugateGradient::new(cg).solve(x, a, m, b, comm, monitor),
+        Method::MergedCg => MergedCg::new(cg).solve(x, a, m, b, comm, monitor),
+        Method::PipelinedCg => PipelinedCg::new(cg).solve(x, a, m, b, comm, monitor),
         Method::SStepCg { steps } => {
-            SStepCg::new(SStepCgConfig { cg, steps }).solve(x, a, m, b, &Alone, monitor)
+            SStepCg::new(SStepCgConfig { cg, steps }).solve(x, a, m, b, comm, monitor)
         }
-        Method::Gmres { restart } => {
-            Gmres::new(GmresConfig { cg, restart }).solve(x, a, m, b, &Alone, monitor)
-        }
+        Method::Gmres { restart } => Gmres::new(GmresConfig { cg, restart }).solve(x, a, m, b, comm, monitor),
     }
 }
 

@@ -19,7 +19,8 @@ use crate::overlap::{Overlap, overlaps};
 use crate::setting::{Key, below};
 use crate::solution::Solution;
 use crate::{
-    OperatorKind, Progress, Quadrature, Silent, SolveError, SolverConfig, SpaceConfig, Stage, Stages, tensor,
+    OperatorKind, Progress, Quadrature, Ranks, Silent, SolveError, SolverConfig, SpaceConfig, Stage, Stages,
+    tensor,
 };
 
 /// The problem $-\nabla \cdot (\sigma \nabla u) + \lambda u = f$ on a mesh, with conditions on its boundary.
@@ -285,7 +286,7 @@ impl<'m> Poisson<'m> {
     ) -> Result<Solution<'m>, SolveError> {
         config.check()?;
         check_cells(config, &self.space, self.mesh.kind)?;
-        let opened = config.device.open()?;
+        let opened = if config.ranks == Ranks::One { config.device.open()? } else { None };
         let counts = Counts::from(self.mesh);
         let estimate = |on_gpu| self.estimate(config, counts, on_gpu);
         let advice = "take a coarser mesh or a lighter preconditioner, or raise the limit";

@@ -19,7 +19,7 @@ use crate::output;
 use crate::preconditioner::Level;
 use crate::system::{LinearSystem, SystemParts};
 use crate::tensor;
-use crate::{NonlinearReport, RecoveredGradient, Region, SolveError, SolverConfig};
+use crate::{NonlinearReport, RanksUsed, RecoveredGradient, Region, SolveError, SolverConfig};
 
 /// Results of a solve that do not belong to the mesh.
 #[derive(Debug)]
@@ -36,6 +36,8 @@ pub(crate) struct Finished {
     has_full_start: bool,
     geometries: Vec<(MetricEvaluation, usize)>,
     pub nonlinear: Option<NonlinearReport>,
+    /// Of a solve by several.
+    pub ranks: Option<RanksUsed>,
     kernel_launches: u64,
     memory: Option<MemoryUse>,
     warnings: Vec<String>,
@@ -80,6 +82,7 @@ impl Finished {
             preconditioner: config.preconditioner.name(),
             preconditioner_reason: preconditioner_reason.into(),
             nonlinear: None,
+            ranks: None,
             kernel_launches: device.kernel_launches(),
             memory,
             warnings,
@@ -232,6 +235,11 @@ impl<'m> Solution<'m> {
         &self.finished.levels
     }
 
+    /// Returns how the problem was divided among ranks; none where one solved it alone.
+    pub fn ranks(&self) -> Option<&RanksUsed> {
+        self.finished.ranks.as_ref()
+    }
+
     /// Returns the device that did the work, in words.
     pub fn device(&self) -> &str {
         &self.finished.device
@@ -352,7 +360,7 @@ fn warning_of_overflow(used: MemoryUse) -> Option<String> {
     })
 }
 
-fn warning_of_outcome(config: &SolverConfig, outcome: &CgOutcome) -> Option<String> {
+pub(crate) fn warning_of_outcome(config: &SolverConfig, outcome: &CgOutcome) -> Option<String> {
     if outcome.stop != Stop::Converged {
         return Some(format!(
             "the solve {} (‖r‖/‖b‖ = {:.2e} after {} iterations)",

@@ -22,6 +22,14 @@ pub(crate) fn floats(
             *is_held |= held(node);
         }
     }
+    has_floating(mesh, components, &is_held)
+}
+
+/// As [`floats`], from whether each component has a node that is held.
+///
+/// # Errors
+/// [`FemError::Floating`] if one of several components has none.
+pub fn has_floating(mesh: &Mesh, components: &Components, is_held: &[bool]) -> Result<bool, FemError> {
     let Some(floating) = is_held.iter().position(|is_held| !is_held) else {
         return Ok(false);
     };

@@ -31,7 +31,7 @@ use crate::dofs::LinearSpace;
 use crate::forms::Form;
 use crate::{FemError, functionals};
 pub use cuda::{programs as cuda_programs, specialisations as cuda_specialisations};
-pub use floating::BALANCE_TOLERANCE;
+pub use floating::{BALANCE_TOLERANCE, has_floating};
 pub use kernels::{Assembled, AssemblyKernels, AssemblyProblem, DeviceState};
 pub use load::load;
 pub use refill::Assembly;
@@ -108,15 +108,65 @@ impl<T: Scalar, D: Device, M> System<T, D, M> {
     /// # Errors
     /// [`FemError::Length`] if `w` does not match the mesh.
     pub fn solution(&self, mesh: &Mesh, w: &Buffer<T, D>) -> Result<Vec<f64>, FemError> {
-        let mut u: Vec<f64> = w.to_host()?.into_iter().map(T::to_f64).collect();
-        functionals::check_length(mesh, &u)?;
-        self.constraints.impose(&mut u);
-        if self.is_pure_neumann {
-            let mean = functionals::integral(mesh, &u)? / functionals::measure(mesh);
-            u.iter_mut().for_each(|u| *u -= mean);
-        }
-        Ok(u)
+        let u = w.to_host()?.into_iter().map(T::to_f64).collect();
+        completed(mesh, u, &self.constraints, self.is_pure_neumann)
     }
+}
+
+/// Returns u from the solution of its system: inserts boundary values, subtracts the mean of a pure Neumann problem.
+///
+/// # Errors
+/// [`FemError::Length`] if `w` does not match the mesh.
+pub fn completed(
+    mesh: &Mesh,
+    w: Vec<f64>,
+    constraints: &Constraints,
+    is_pure_neumann: bool,
+) -> Result<Vec<f64>, FemError> {
+    let mut u = w;
+    functionals::check_length(mesh, &u)?;
+    constraints.impose(&mut u);
+    if is_pure_neumann {
+        let mean = functionals::integral(mesh, &u)? / functionals::measure(mesh);
+        u.iter_mut().for_each(|u| *u -= mean);
+    }
+    Ok(u)
+}
+
+/// Rows of a system before boundary values are put in, of a mesh that may be a part of another.
+#[derive(Debug)]
+pub struct NaturalRows<T: Scalar, D: Device> {
+    /// The matrix of all nodes.
+    pub matrix: Csr<T, D>,
+    /// The right side.
+    pub rhs: Vec<f64>,
+    /// Whether a reaction or an exchange at each node determines the solution there.
+    pub is_held: Vec<bool>,
+}
+
+/// Assembles the rows of a form whose conditions give no values of u, whether they determine a solution or not: the rows of a
+/// node are those of the whole mesh where all of its cells are here.
+///
+/// # Errors
+/// As [`assemble`], but for what a solution needs.
+pub fn assemble_rows<T: Scalar, D: AssemblyKernels<T>>(
+    device: &D,
+    form: &Form<'_>,
+    progress: &(dyn Fn(f64) -> ControlFlow<()> + Sync),
+) -> Result<NaturalRows<T, D>, FemError> {
+    LinearSpace::new(form.mesh)?;
+    let problem = AssemblyProblem::new(form, progress)?;
+    let Assembled { matrix, rhs, reacts } = device.assemble_system(&problem)?;
+    let n = form.mesh.n_nodes();
+    let mut is_held = match problem.coefficients.reacts_everywhere() {
+        true => vec![true; n],
+        false if reacts.is_empty() => vec![false; n],
+        false => reacts,
+    };
+    for term in problem.facet_terms.iter().filter(|term| term.reacts) {
+        term.nodes.iter().for_each(|&node| is_held[node as usize] = true);
+    }
+    Ok(NaturalRows { matrix, rhs, is_held })
 }
 
 fn is_pure_neumann(

@@ -12,7 +12,7 @@ use rayon::prelude::*;
 
 use crate::FemError;
 use crate::dofs::TensorSpace;
-use crate::forms::{Compiled, Condition, Form, Points};
+use crate::forms::{Compiled, Condition, Form, Points, winners};
 use crate::geometry::Sides;
 use crate::geometry::{CellMap, CellMaps};
 
@@ -32,6 +32,14 @@ impl Constraints {
     pub fn none(n_dofs: usize) -> Self {
         let n_words = n_dofs.div_ceil(64);
         Self { dofs: Vec::new(), values: Vec::new(), mask: vec![0; n_words], rank: vec![0; n_words] }
+    }
+
+    /// Evaluates the Dirichlet conditions of a form for linear elements.
+    ///
+    /// # Errors
+    /// Conditions on facets or nodes that there are not; a boundary value that is not finite.
+    pub fn of_form(form: &Form<'_>) -> Result<Self, FemError> {
+        Self::dirichlet(form, &winners(form)?)
     }
 
     /// Evaluates the Dirichlet conditions of a form for linear elements; where several meet at a node, the last one

@@ -119,6 +119,23 @@ impl Coefficient {
         }
     }
 
+    /// Returns it for a mesh of some of the cells, in this order.
+    ///
+    /// # Panics
+    /// Where it has values by cell, and a cell is beyond them.
+    pub fn on_cells(&self, cells: &[u32]) -> Self {
+        match self {
+            Self::CellField(Field { n_components: n, values }) => {
+                let of_cell = |&cell: &u32| values[cell as usize * n..][..*n].iter().copied();
+                Self::CellField(Field { n_components: *n, values: cells.iter().flat_map(of_cell).collect() })
+            }
+            Self::ByTag(parts) => {
+                Self::ByTag(parts.iter().map(|(&tag, part)| (tag, part.on_cells(cells))).collect())
+            }
+            other => other.clone(),
+        }
+    }
+
     /// Returns its value at a point of a cell, as a tensor by rows; NaN where undefined.
     ///
     /// A reference for the evaluation in blocks that assembly uses.

@@ -50,7 +50,7 @@ pub(crate) const FACET_ENTRIES: [(usize, usize); 6] = [(0, 0), (1, 1), (2, 2), (
 ///
 /// # Errors
 /// [`FemError::NoSuchFacet`] for a facet beyond the boundary.
-pub(crate) fn winners(form: &Form<'_>) -> Result<Vec<Option<u32>>, FemError> {
+pub fn winners(form: &Form<'_>) -> Result<Vec<Option<u32>>, FemError> {
     let n_facets = form.boundary.len();
     let mut winners = vec![None; n_facets];
     for (condition, entry) in form.conditions.iter().enumerate() {

@@ -29,7 +29,8 @@ pub use coefficient::{Coefficient, PointFunction};
 pub use compiled::{Compiled, Points};
 #[doc(hidden)]
 pub use cuda::{CudaForm, CudaFormData, Evaluated, OPERATIONS};
-pub(crate) use facet_terms::{FACET_ENTRIES, FacetTerm, facet_terms, measure as facet_measure, winners};
+pub use facet_terms::winners;
+pub(crate) use facet_terms::{FACET_ENTRIES, FacetTerm, facet_terms, measure as facet_measure};
 pub(crate) use point_coefficients::PointCoefficients;
 #[doc(hidden)]
 pub use sample_forms::{for_every_form, for_every_linearization};

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use femtile_comm::Comm;
 use femtile_device::Buffer;
-use femtile_linalg::comm::Alone;
 use femtile_linalg::krylov::cg::{CgOutcome, CgSolver, Target};
 use femtile_linalg::{LinalgError, LinearOperator, Preconditioner};
 
@@ -85,7 +85,7 @@ impl<D: OperatorDevice> StageSolver<D> {
         match self {
             Self::Cg(solver) => {
                 let target = if is_estimated { Target::Reduction(OF_ESTIMATE) } else { Target::RightSide };
-                Ok(solver.solve(&cg_config(config), target, &Alone, &mut ())?)
+                Ok(solver.solve(&cg_config(config), target, &Comm::alone(), &mut ())?)
             }
             Self::Other { a, m, x, b } => {
                 let tolerance = match is_estimated {

@@ -1,0 +1,113 @@
+//! The levels that every rank has whole.
+
+use std::sync::{Mutex, PoisonError};
+
+use femtile_comm::Comm;
+use femtile_device::{Buffer, Cpu, Scalar};
+use femtile_linalg::vector::Convert;
+use femtile_linalg::{LinalgError, Preconditioner, need};
+use femtile_sparse::csr::{Csr, HostOffsets};
+
+use super::level::RankMatrix;
+use crate::builder::COARSER;
+use crate::kernels::AmgKernels;
+use crate::setup::rows::RowAccess;
+use crate::{Amg, AmgConfig, AmgError, LevelShape};
+
+/// Multigrid on a matrix of which every rank has all rows.
+pub(super) struct Collected<H: Scalar>
+where
+    Cpu: AmgKernels<H>,
+{
+    amg: Amg<H, Cpu>,
+    comm: Comm,
+    /// The first row of this rank.
+    first: usize,
+    work: Mutex<Work<H>>,
+}
+
+struct Work<H: Scalar> {
+    b: Buffer<H, Cpu>,
+    x: Buffer<H, Cpu>,
+}
+
+impl<H: Scalar> Collected<H>
+where
+    Cpu: AmgKernels<H> + Convert<H, H>,
+{
+    /// Collects the rows of all ranks, and sets up levels below them; `number` is that of the level.
+    pub fn new(
+        device: &Cpu,
+        matrix: &RankMatrix<H>,
+        b: &[f64],
+        number: usize,
+        config: &AmgConfig,
+    ) -> Result<Self, AmgError> {
+        let comm = matrix.halo.comm().clone();
+        let (a, first) = whole(device, matrix)?;
+        let b = comm.all_gather(b)?.concat();
+        let strength = config.strength * if number > 0 { COARSER } else { 1.0 };
+        let max_levels = config.max_levels.saturating_sub(number).max(1);
+        let amg = Amg::new(&a, Some(&b), &AmgConfig { strength, max_levels, ..config.clone() })?;
+        let zeros = || Buffer::zeros(device, a.n_rows()).map_err(LinalgError::from);
+        let work = Mutex::new(Work { b: zeros()?, x: zeros()? });
+        Ok(Self { amg, comm, first, work })
+    }
+
+    pub fn shapes(&self) -> &[LevelShape] {
+        self.amg.hierarchy().shapes()
+    }
+
+    /// One cycle of all rows, of which each rank takes its own.
+    pub fn solve(&self, x: &mut Buffer<H, Cpu>, b: &Buffer<H, Cpu>) -> Result<(), LinalgError> {
+        let mut work = self.work.lock().unwrap_or_else(PoisonError::into_inner);
+        let Work { b: all, x: solution } = &mut *work;
+        let parts = self.comm.all_gather(b.as_slice())?;
+        need("b", all.len(), parts.iter().map(Vec::len).sum())?;
+        let mut rest = all.as_mut_slice();
+        for part in &parts {
+            let (room, others) = rest.split_at_mut(part.len());
+            room.copy_from_slice(part);
+            rest = others;
+        }
+        self.amg.apply(solution, all)?;
+        let own = self.first..self.first + x.len();
+        x.as_mut_slice().copy_from_slice(&solution.as_slice()[own]);
+        Ok(())
+    }
+}
+
+/// The rows of all ranks, one after the other, and the first of this one.
+fn whole<H: Scalar>(device: &Cpu, matrix: &RankMatrix<H>) -> Result<(Csr<H, Cpu>, usize), LinalgError> {
+    let (halo, rows) = (&matrix.halo, &matrix.rows);
+    let (comm, n) = (halo.comm(), matrix.n_owned());
+    let sizes: Vec<u64> = comm.all_gather(&[n as u64])?.into_iter().flatten().collect();
+    let begins: Vec<u64> =
+        sizes.iter().scan(0, |next, size| Some(std::mem::replace(next, *next + size))).collect();
+    let first = begins[comm.rank()];
+    let own: Vec<u64> = (0..n as u64).map(|row| first + row).collect();
+    let mut ghosts = vec![0; halo.n_ghosts()];
+    halo.import(&mut ghosts, &own, &mut || ())?;
+    let number = |column: u32| match (column as usize).checked_sub(n) {
+        None => (first + u64::from(column)) as u32,
+        Some(ghost) => ghosts[ghost] as u32,
+    };
+    let lengths: Vec<u32> = (0..n).map(|row| rows.row(row).0.len() as u32).collect();
+    let (mut columns, mut values) =
+        (Vec::with_capacity(rows.columns.len()), Vec::with_capacity(rows.columns.len()));
+    for row in 0..n {
+        let (of_row, values_of_row) = rows.row(row);
+        let mut entries: Vec<(u32, H)> =
+            of_row.iter().map(|&column| number(column)).zip(values_of_row.iter().copied()).collect();
+        entries.sort_unstable_by_key(|(column, _)| *column);
+        columns.extend(entries.iter().map(|(column, _)| *column));
+        values.extend(entries.iter().map(|(_, value)| *value));
+    }
+    let (lengths, columns, values) = (
+        comm.all_gather(&lengths)?.concat(),
+        comm.all_gather(&columns)?.concat(),
+        comm.all_gather(&values)?.concat(),
+    );
+    let offsets = HostOffsets::from_row_lengths(lengths.iter().map(|&length| length as usize));
+    Ok((Csr::from_parts(device, lengths.len(), offsets, columns, values)?, first as usize))
+}

@@ -1,0 +1,110 @@
+//! A level that is divided among ranks.
+
+use std::sync::Arc;
+
+use femtile_comm::{DistributedMatrix, GhostedMatrix, Halo};
+use femtile_device::{Buffer, Cpu, Scalar};
+use femtile_linalg::LinalgError;
+use femtile_linalg::precondition::polynomial::Step;
+use femtile_sparse::csr::Csr;
+
+use crate::setup::rows::{Pieces, RowAccess, Rows, to_unit};
+
+/// A level that is smoothed, with the transfers to and from the next one.
+pub(super) struct RankLevel<H: Scalar> {
+    pub a: DistributedMatrix<H>,
+    pub steps: Vec<Step<H>>,
+    pub inverse_diagonal: Buffer<H, Cpu>,
+    pub prolongation: Csr<H, Cpu>,
+    pub restriction: Csr<H, Cpu>,
+}
+
+/// The rows of a rank during the setup: its own columns, then those of its ghosts.
+pub(super) struct RankMatrix<H> {
+    pub rows: Rows<H>,
+    pub halo: Arc<Halo>,
+}
+
+impl<H: Scalar> RankMatrix<H> {
+    /// Joins the two parts of a matrix, scaled by a power of two so that the largest entry of all ranks is between 1 and 2;
+    /// returns that power as well.
+    pub fn of(a: &GhostedMatrix<f64>, halo: &Arc<Halo>) -> Result<(Self, f64), LinalgError> {
+        let largest_of = |values: &[f64]| values.iter().fold(0.0, |most: f64, value| value.abs().max(most));
+        let own = largest_of(a.own.values().as_slice()).max(largest_of(a.border.values().as_slice()));
+        let scale = to_unit(largest(halo, own)?);
+        let (n, first) = (halo.n_owned(), halo.n_owned() - a.border.n_rows());
+        let pieces = Pieces::build(
+            [n, n + halo.n_ghosts()],
+            || (),
+            |(), row, out| {
+                let mut push =
+                    |column: usize, value: f64| out.push(column as u32, H::from_f64(scale * value));
+                a.own.row(row).for_each(|(column, value)| push(column, value));
+                if row >= first {
+                    a.border.row(row - first).for_each(|(column, value)| push(n + column, value));
+                }
+            },
+        );
+        Ok((Self { rows: pieces.join(), halo: Arc::clone(halo) }, scale))
+    }
+
+    pub fn n_owned(&self) -> usize {
+        self.halo.n_owned()
+    }
+
+    pub fn n_nonzeros(&self) -> usize {
+        self.rows.columns.len()
+    }
+
+    /// Returns the rows without the columns of ghosts, whose entries, times the ratio of `b` there and in the row, are added to
+    /// the diagonal: as in the whole matrix, the product with b is small.
+    pub fn lumped(&self, b: &[f64], of_ghosts: &[f64]) -> Rows<H> {
+        let n = self.n_owned();
+        let pieces = Pieces::build(
+            [n, n],
+            || (),
+            |(), row, out| {
+                let (columns, values) = self.rows.row(row);
+                let ratio = |column: usize| if b[row] == 0.0 { 0.0 } else { of_ghosts[column - n] / b[row] };
+                let ghosts = columns.iter().zip(values).filter(|(column, _)| **column as usize >= n);
+                let lump: H =
+                    ghosts.map(|(&column, &value)| value * H::from_f64(ratio(column as usize))).sum();
+                for (&column, &value) in
+                    columns.iter().zip(values).filter(|(column, _)| (**column as usize) < n)
+                {
+                    out.push(column, if column as usize == row { value + lump } else { value });
+                }
+            },
+        );
+        pieces.join()
+    }
+
+    /// Returns the rows without the columns of ghosts.
+    pub fn own(&self) -> Rows<H> {
+        let n = self.n_owned();
+        let pieces = Pieces::build(
+            [n, n],
+            || (),
+            |(), row, out| {
+                let (columns, values) = self.rows.row(row);
+                let n_own = columns.partition_point(|&column| (column as usize) < n);
+                out.extend(&columns[..n_own], &values[..n_own]);
+            },
+        );
+        pieces.join()
+    }
+
+    /// Returns the matrix in two parts.
+    pub fn split(&self, device: &Cpu) -> Result<GhostedMatrix<H>, LinalgError> {
+        let entries = |row: usize| {
+            let (columns, values) = self.rows.row(row);
+            columns.iter().map(|&column| column as usize).zip(values.iter().copied())
+        };
+        GhostedMatrix::new(device, [self.n_owned(), self.halo.n_ghosts()], entries)
+    }
+}
+
+/// The largest of the values of all ranks.
+pub(super) fn largest(halo: &Halo, own: f64) -> Result<f64, LinalgError> {
+    Ok(halo.comm().all_gather(&[own])?.into_iter().flatten().fold(0.0, f64::max))
+}

@@ -1,0 +1,189 @@
+//! Multigrid for a matrix whose rows are divided among ranks.
+//!
+//! Aggregates stay within a rank. Levels are divided like the matrix until the next one is small; it is collected by every
+//! rank, which goes on alone with [`Amg`].
+
+mod coarsen;
+mod collected;
+mod level;
+#[cfg(test)]
+mod tests;
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use femtile_comm::{Comm, GhostedMatrix, Halo};
+use femtile_device::{Buffer, Cpu, Scalar};
+use femtile_linalg::precondition::ResidualSize;
+use femtile_linalg::precondition::polynomial::Iterate;
+use femtile_linalg::vector::Convert;
+use femtile_linalg::{LinalgError, LinearOperator, Preconditioner, need};
+
+use crate::kernels::AmgKernels;
+use crate::{AmgConfig, AmgError, Cycle, LevelShape, Smoother};
+use coarsen::{Coarse, coarsen};
+use collected::Collected;
+use level::{RankLevel, RankMatrix};
+
+/// A level is collected where it has at most so many rows, or where all ranks together, each with all of its rows, do less work
+/// than this share of the first level.
+const FEW_ROWS: u64 = 10_000;
+const SHARE: f64 = 0.15;
+
+/// One V cycle of smoothed-aggregation multigrid over the ranks of a communicator.
+///
+/// Its iterations are those of [`Amg`](crate::Amg) but for aggregates at the borders of ranks, which do not reach across them.
+///
+/// # Cost
+/// As [`Amg`](crate::Amg), an exchange of ghosts for each product of a level that is divided, and one collection of the first
+/// level that is not.
+/// # Source
+/// Smoothed aggregation: `[vanek1996]`; on several processors: named as future work in `[fu2014]`, section 7.
+pub struct DistributedAmg<H: Scalar> {
+    levels: Vec<RankLevel<H>>,
+    collected: Collected<H>,
+    /// The first matrix is the given one times this power of two.
+    scale: f64,
+    /// Of the levels, and of the one that is collected.
+    vectors: Mutex<Vec<Iterate<H, Cpu>>>,
+    size: ResidualSize,
+    shapes: Vec<LevelShape>,
+}
+
+impl<H: Scalar> std::fmt::Debug for DistributedAmg<H> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("DistributedAmg").field("shapes", &self.shapes).finish_non_exhaustive()
+    }
+}
+
+impl<H: Scalar> DistributedAmg<H>
+where
+    Cpu: AmgKernels<H> + Convert<H, H>,
+{
+    /// Sets up the levels of a symmetric positive (semi)definite matrix with constants as near-nullspace. All ranks call it.
+    ///
+    /// # Errors
+    /// As [`Hierarchy::new`](crate::Hierarchy::new); [`AmgError::Setting`] for smoothers other than polynomials, cycles other
+    /// than V and nodes of several rows; [`LinalgError::Rank`].
+    pub fn new(
+        device: &Cpu,
+        a: &GhostedMatrix<f64>,
+        halo: &Arc<Halo>,
+        config: &AmgConfig,
+    ) -> Result<Self, AmgError> {
+        check(config)?;
+        let comm = halo.comm();
+        let (first, scale) = RankMatrix::of(a, halo)?;
+        let constants = vec![1.0; halo.n_owned()];
+        let (mut levels, mut shapes) = (Vec::new(), Vec::new());
+        let (mut matrix, mut b) = (first, constants);
+        let n_first = total(comm, matrix.n_owned())?;
+        loop {
+            let n = total(comm, matrix.n_owned())?;
+            let is_small = n <= FEW_ROWS || (n * comm.n_ranks() as u64) as f64 <= SHARE * n_first as f64;
+            if (is_small && !levels.is_empty()) || levels.len() + 1 >= config.max_levels {
+                break;
+            }
+            let Some(Coarse { level, matrix: next, b: next_b, n_aggregates }) =
+                coarsen(device, &matrix, &b, levels.len(), config)?
+            else {
+                break;
+            };
+            let [n_nonzeros, n_aggregates, n_prolongator] =
+                totals(comm, [matrix.n_nonzeros(), n_aggregates, level.prolongation.n_nonzeros()])?;
+            shapes.push(LevelShape {
+                n_rows: n as usize,
+                n_nonzeros,
+                n_aggregates,
+                n_patches: 0,
+                n_prolongator,
+            });
+            levels.push(level);
+            (matrix, b) = (next, next_b);
+        }
+        let collected = Collected::new(device, &matrix, &b, levels.len(), config)?;
+        shapes.extend_from_slice(collected.shapes());
+        let sizes = levels.iter().map(|level| level.a.n_rows()).chain([matrix.n_owned()]);
+        let vectors = sizes.map(|n| Iterate::zeros(device, n)).collect::<Result<Vec<_>, _>>()?;
+        Ok(Self {
+            levels,
+            collected,
+            scale,
+            vectors: Mutex::new(vectors),
+            size: ResidualSize::default(),
+            shapes,
+        })
+    }
+
+    /// Returns the sizes of all levels, of all ranks together, the finest first.
+    pub fn shapes(&self) -> &[LevelShape] {
+        &self.shapes
+    }
+}
+
+/// Refuses what several ranks do not have.
+fn check(config: &AmgConfig) -> Result<(), AmgError> {
+    config.check()?;
+    let wrong = |field, message: &str| Err(AmgError::Setting { field, message: message.into() });
+    if !matches!(config.smoother, Smoother::Chebyshev { .. } | Smoother::Jacobi { .. }) {
+        return wrong("smoother", "several ranks smooth by \"chebyshev\" or \"jacobi\"");
+    }
+    if config.cycle != Cycle::V {
+        return wrong("cycle", "several ranks go through their levels in V cycles: use \"v\"");
+    }
+    if config.block_size != 1 {
+        return wrong("block_size", "on several ranks a node has one row");
+    }
+    Ok(())
+}
+
+/// The sum of counts of all ranks.
+fn total(comm: &Comm, n: usize) -> Result<u64, LinalgError> {
+    Ok(comm.all_gather(&[n as u64])?.into_iter().flatten().sum())
+}
+
+fn totals<const N: usize>(comm: &Comm, counts: [usize; N]) -> Result<[usize; N], LinalgError> {
+    let all = comm.all_gather(&counts.map(|n| n as u64))?;
+    Ok(std::array::from_fn(|i| all.iter().map(|of_rank| of_rank[i] as usize).sum()))
+}
+
+/// One cycle from zero over the levels and what is collected below them.
+fn cycle<H: Scalar>(
+    (levels, collected): (&[RankLevel<H>], &Collected<H>),
+    vectors: &mut [Iterate<H, Cpu>],
+) -> Result<(), LinalgError>
+where
+    Cpu: AmgKernels<H> + Convert<H, H>,
+{
+    let Some((finest, coarser)) = vectors.split_first_mut() else { return Ok(()) };
+    let Some((level, rest)) = levels.split_first() else {
+        return collected.solve(&mut finest.x, &finest.b);
+    };
+    let RankLevel { a, steps, inverse_diagonal, prolongation, restriction } = level;
+    finest.relax_from_zero(a, steps, inverse_diagonal)?;
+    finest.residual(a)?;
+    restriction.apply(&mut coarser[0].b, &finest.next)?;
+    cycle((rest, collected), coarser)?;
+    let device = a.device();
+    device.amg_correct(&mut finest.x, &mut finest.product, prolongation, &coarser[0].x)?;
+    finest.relax(a, steps, inverse_diagonal)
+}
+
+impl<H: Scalar> Preconditioner<f64, Cpu> for DistributedAmg<H>
+where
+    Cpu: AmgKernels<H> + Convert<f64, H> + Convert<H, f64> + Convert<H, H>,
+{
+    fn apply(&self, z: &mut Buffer<f64, Cpu>, r: &Buffer<f64, Cpu>) -> Result<(), LinalgError> {
+        let mut vectors = self.vectors.lock().unwrap_or_else(PoisonError::into_inner);
+        let n = vectors[0].b.len();
+        need("z", n, z.len())?;
+        need("r", n, r.len())?;
+        let (device, size) = (r.device().clone(), self.size.get());
+        Convert::<f64, H>::convert(&device, &mut vectors[0].b, 1.0 / size, r)?;
+        cycle((&self.levels, &self.collected), &mut vectors)?;
+        Convert::<H, f64>::convert(&device, z, self.scale * size, &vectors[0].x)
+    }
+
+    fn set_residual_norm(&self, norm: f64) {
+        self.size.set(norm);
+    }
+}

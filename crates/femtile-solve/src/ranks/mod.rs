@@ -1,0 +1,305 @@
+//! One problem solved by several ranks, each with the unknowns of its part of the mesh.
+//!
+//! Every rank knows the whole mesh and the whole problem; what it assembles, keeps and iterates on is its part. The result is
+//! the same solution on every rank.
+
+mod mean_free;
+mod rows;
+#[cfg(test)]
+mod tests;
+mod watch;
+
+use std::sync::Arc;
+
+use femtile_amg::{AmgKernels, DistributedAmg, LevelShape};
+use femtile_comm::{Comm, DistributedMatrix, GhostedMatrix, Halo, threads};
+use femtile_device::{Buffer, Cpu, Scalar};
+use femtile_fem::assembly::completed;
+use femtile_linalg::krylov::cg::CgOutcome;
+use femtile_linalg::precondition::Diagonal;
+use femtile_linalg::vector::Convert;
+use femtile_linalg::{LinalgError, LinearOperator};
+use femtile_mesh::partition::{Part, Partition, PartitionQuality, Partitioner};
+
+use crate::auto::Solves;
+use crate::check::graph_error;
+use crate::discretization::{Discretization, warning_of_imbalance};
+use crate::format::{Formatted, citations_of, formatted};
+use crate::method::by_method;
+use crate::preconditioner::{Level, Preconditioning};
+use crate::solution::{Finished, Solution, warning_of_outcome};
+use crate::system::SystemParts;
+use crate::{
+    AmgGraph, AmgOptions, DeviceChoice, LevelPrecision, PreconditionerConfig, Silent, SolveError,
+    SolverConfig, Stage, Stages, auto,
+};
+use mean_free::MeanFree;
+use rows::{Fixed, RankRows};
+use watch::Agreed;
+
+/// The ranks that solve a problem together.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub enum Ranks {
+    /// This one alone.
+    #[default]
+    One,
+    /// Threads of this process, among which its cores are divided.
+    Threads(usize),
+    /// Ranks that run already, each of which calls the same functions.
+    Of(Comm),
+}
+
+impl Ranks {
+    /// Returns the number of ranks.
+    pub fn n(&self) -> usize {
+        match self {
+            Self::One => 1,
+            Self::Threads(n) => *n,
+            Self::Of(comm) => comm.n_ranks(),
+        }
+    }
+}
+
+/// How a problem was divided among ranks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RanksUsed {
+    /// Number of ranks.
+    pub n_ranks: usize,
+    /// The way to divide the mesh.
+    pub partitioner: Partitioner,
+    /// How even it is, and how much it cuts.
+    pub quality: PartitionQuality,
+    /// Unknowns of the rank with the fewest, and with the most.
+    pub unknowns: [usize; 2],
+    /// The most copies of unknowns of others that a rank keeps.
+    pub most_ghosts: usize,
+}
+
+/// Refuses what several ranks cannot do.
+fn check(problem: &Discretization<'_>, config: &SolverConfig) -> Result<(), SolveError> {
+    let wrong = |message: &str| Err(SolveError::solver("ranks", message));
+    if problem.space().is_some() {
+        return wrong(
+            "several ranks solve with linear elements on segments, triangles and tetrahedra: take one rank, whose threads \
+             share the work",
+        );
+    }
+    if problem.is_nonlinear() {
+        return wrong("several ranks solve linear equations, and a coefficient depends on u: take one rank");
+    }
+    if let DeviceChoice::Cuda(_) = config.device {
+        return wrong("several ranks compute on processors: use device = \"cpu\", or one rank");
+    }
+    Ok(())
+}
+
+/// Refuses several ranks where a solve knows one alone.
+pub(crate) fn refuse(config: &SolverConfig) -> Result<(), SolveError> {
+    match config.ranks.n() {
+        1 => Ok(()),
+        _ => Err(SolveError::solver(
+            "ranks",
+            "several ranks solve stationary problems on meshes: take one rank",
+        )),
+    }
+}
+
+/// Solves a problem on the ranks of the settings; all of them get the solution.
+pub(crate) fn solve<'m>(
+    problem: Discretization<'m>,
+    cpu: &Cpu,
+    config: &SolverConfig,
+    stages: &mut Stages<'_>,
+) -> Result<Solution<'m>, SolveError> {
+    config.check()?;
+    check(&problem, config)?;
+    let (config, reason) = chosen(&problem, config, cpu)?;
+    stages.begin(Stage::Assemble)?;
+    let partition = config.partitioner.divide(problem.mesh, config.ranks.n());
+    solve_divided(problem, &partition, cpu, (&config, &reason), stages)
+}
+
+/// Solves a problem whose mesh is divided like this.
+fn solve_divided<'m>(
+    problem: Discretization<'m>,
+    partition: &Partition,
+    cpu: &Cpu,
+    (config, reason): (&SolverConfig, &str),
+    stages: &mut Stages<'_>,
+) -> Result<Solution<'m>, SolveError> {
+    let whole = Whole { problem: &problem, partition, fixed: Fixed::new(&problem)? };
+    let finished = match &config.ranks {
+        Ranks::Threads(n) => {
+            let n_threads = cpu.threads() / n;
+            let on_rank = |comm: Comm, stages: &mut Stages<'_>| -> Result<Finished, SolveError> {
+                let cpu = Cpu::with_simd(n_threads.max(1), cpu.simd())?;
+                cpu.install(|| whole.solve(&cpu, &comm, (config, reason), stages))
+            };
+            let first = |comm: Comm| on_rank(comm, stages);
+            threads::run(*n, first, |comm| on_rank(comm, &mut Stages::new(&mut Silent)).map(drop))?
+        }
+        Ranks::Of(comm) => whole.solve(cpu, comm, (config, reason), stages)?,
+        Ranks::One => whole.solve(cpu, &Comm::alone(), (config, reason), stages)?,
+    };
+    drop(whole);
+    Ok(Solution::new(problem, finished))
+}
+
+/// The settings with a preconditioner, and the reason for it.
+fn chosen(
+    problem: &Discretization<'_>,
+    config: &SolverConfig,
+    cpu: &Cpu,
+) -> Result<(SolverConfig, String), SolveError> {
+    if config.preconditioner != PreconditionerConfig::Auto {
+        return Ok((config.clone(), "asked for".into()));
+    }
+    let chosen = auto::choose(config, problem, None, (false, cpu.threads()), Solves::One)?;
+    Ok((SolverConfig { preconditioner: chosen.preconditioner, ..config.clone() }, chosen.reason))
+}
+
+/// Algebraic multigrid of all ranks, in the precision of the settings.
+fn multigrid(
+    matrix: &GhostedMatrix<f64>,
+    halo: &Arc<Halo>,
+    options: &AmgOptions,
+) -> Result<Preconditioning<Cpu>, SolveError> {
+    if options.graph == AmgGraph::Mesh {
+        return Err(graph_error("on several ranks aggregates follow the matrix: use \"matrix\"".into()));
+    }
+    match options.precision {
+        LevelPrecision::F32 => multigrid_in::<f32>(matrix, halo, options),
+        LevelPrecision::F64 => multigrid_in::<f64>(matrix, halo, options),
+    }
+}
+
+fn multigrid_in<H: Scalar>(
+    matrix: &GhostedMatrix<f64>,
+    halo: &Arc<Halo>,
+    options: &AmgOptions,
+) -> Result<Preconditioning<Cpu>, SolveError>
+where
+    Cpu: AmgKernels<H> + Convert<f64, H> + Convert<H, f64> + Convert<H, H>,
+{
+    let amg = DistributedAmg::<H>::new(matrix.own.values().device(), matrix, halo, &options.config)?;
+    let level = |&LevelShape { n_rows, n_nonzeros, .. }: &LevelShape| Level {
+        n_rows,
+        n_nonzeros: Some(n_nonzeros),
+        n_patches: None,
+        format: None,
+    };
+    let levels = amg.shapes().iter().map(level).collect();
+    Ok((Box::new(amg), levels))
+}
+
+/// What all ranks know.
+struct Whole<'p, 'm> {
+    problem: &'p Discretization<'m>,
+    partition: &'p Partition,
+    fixed: Fixed,
+}
+
+impl Whole<'_, '_> {
+    /// The work of one rank.
+    fn solve(
+        &self,
+        cpu: &Cpu,
+        comm: &Comm,
+        (config, reason): (&SolverConfig, &str),
+        stages: &mut Stages<'_>,
+    ) -> Result<Finished, SolveError> {
+        let mesh = self.problem.mesh;
+        let part = Part::new(mesh, &self.problem.boundary, self.partition, comm.rank());
+        let rows = RankRows::new(cpu, comm, (self.problem, &self.fixed), part.as_ref(), stages)?;
+        stages.begin(Stage::Setup)?;
+        let RankRows { matrix, rhs, owned, ghosts, is_pure_neumann, imbalance } = rows;
+        let ids: Vec<u64> = owned.iter().map(|&node| u64::from(node)).collect();
+        let halo = Arc::new(Halo::new(comm, &ids, &ghosts)?);
+        let (preconditioner, levels) = self.preconditioner(config, (&matrix, is_pure_neumann), &halo)?;
+        let Formatted { operator, format, reason: format_reason } =
+            formatted(matrix.own, config, Solves::One)?;
+        let operator = DistributedMatrix::new(operator, matrix.border, Arc::clone(&halo))?;
+        stages.begin(Stage::Solve)?;
+        let b = Buffer::from_vec(cpu, rhs).map_err(LinalgError::from)?;
+        let mut w = Buffer::zeros(cpu, b.len()).map_err(LinalgError::from)?;
+        let mut agreed = Agreed::new(comm, config, stages.progress());
+        let config_of_method = agreed.without_time_limit(config);
+        let parts = (&operator as &dyn LinearOperator<f64, Cpu>, preconditioner.as_ref());
+        let outcome = by_method(&config_of_method, comm, &mut w, parts, &b, &mut agreed)?;
+        agreed.ended()?;
+        let u = self.collected(comm, &owned, w.as_slice(), is_pure_neumann)?;
+        let mut warnings = self.problem.warnings.clone();
+        warnings.extend(warning_of_imbalance(imbalance));
+        warnings.extend(warning_of_outcome(config, &outcome));
+        let parts = SystemParts {
+            format: format.name(),
+            format_reason: Some(format_reason),
+            citations: citations_of(format, &levels),
+            levels,
+            geometries: Vec::new(),
+            has_full_start: false,
+        };
+        let used = self.used(comm, &halo, config)?;
+        let result: (Vec<Vec<f64>>, CgOutcome) = (vec![u], outcome);
+        let reasons = ["several ranks compute on processors", reason];
+        let mut finished = Finished::of_parts(cpu, config, result, parts, reasons, warnings);
+        finished.ranks = Some(used);
+        Ok(finished)
+    }
+
+    /// The preconditioner of the rows of a rank.
+    fn preconditioner(
+        &self,
+        config: &SolverConfig,
+        (matrix, is_pure_neumann): (&GhostedMatrix<f64>, bool),
+        halo: &Arc<Halo>,
+    ) -> Result<Preconditioning<Cpu>, SolveError> {
+        // Its errors must come from here, not from some ranks in the midst of a solve.
+        let diagonal = Diagonal::new(&matrix.own)?;
+        match &config.preconditioner {
+            PreconditionerConfig::None => {
+                let identity = Diagonal::identity(matrix.own.values().device(), matrix.own.n_rows())?;
+                Ok((Box::new(identity), Vec::new()))
+            }
+            PreconditionerConfig::Amg(options) => {
+                let (of, levels) = multigrid(matrix, halo, options)?;
+                let comm = halo.comm().clone();
+                let n = self.problem.mesh.n_nodes();
+                Ok((if is_pure_neumann { Box::new(MeanFree { of, comm, n }) } else { of }, levels))
+            }
+            _ => Ok((Box::new(diagonal), Vec::new())),
+        }
+    }
+
+    /// The whole u from the rows of all ranks.
+    fn collected(
+        &self,
+        comm: &Comm,
+        owned: &[u32],
+        w: &[f64],
+        is_pure_neumann: bool,
+    ) -> Result<Vec<f64>, SolveError> {
+        let (nodes, values) = (comm.all_gather(owned)?, comm.all_gather(w)?);
+        let mut all = vec![0.0; self.problem.mesh.n_nodes()];
+        for (&node, &value) in nodes.iter().flatten().zip(values.iter().flatten()) {
+            all[node as usize] = value;
+        }
+        Ok(completed(self.problem.mesh, all, &self.fixed.constraints, is_pure_neumann)?)
+    }
+
+    fn used(&self, comm: &Comm, halo: &Halo, config: &SolverConfig) -> Result<RanksUsed, SolveError> {
+        let sizes: Vec<[u64; 2]> = comm
+            .all_gather(&[[halo.n_owned() as u64, halo.n_ghosts() as u64]])?
+            .into_iter()
+            .flatten()
+            .collect();
+        let of = |which: usize| sizes.iter().map(move |size| size[which] as usize);
+        Ok(RanksUsed {
+            n_ranks: comm.n_ranks(),
+            partitioner: config.partitioner,
+            quality: self.partition.quality(self.problem.mesh),
+            unknowns: [of(0).min().unwrap_or(0), of(0).max().unwrap_or(0)],
+            most_ghosts: of(1).max().unwrap_or(0),
+        })
+    }
+}

@@ -1,0 +1,192 @@
+//! The rows of a rank.
+
+use std::ops::ControlFlow;
+
+use femtile_comm::{Comm, GhostedMatrix};
+use femtile_device::Cpu;
+use femtile_fem::assembly::{BALANCE_TOLERANCE, NaturalRows, assemble_rows, has_floating};
+use femtile_fem::forms::winners;
+use femtile_fem::{BoundaryCondition, Coefficient, Condition, Constraints, FemError, Form};
+use femtile_linalg::LinalgError;
+use femtile_mesh::check::{Components, components};
+use femtile_mesh::partition::Part;
+use femtile_sparse::csr::Csr;
+
+use crate::discretization::Discretization;
+use crate::{SolveError, Stages};
+
+/// What is known of the whole problem before its parts are assembled.
+pub(super) struct Fixed {
+    /// The given values of u.
+    pub constraints: Constraints,
+    /// The condition that holds on each boundary facet.
+    winners: Vec<Option<u32>>,
+    components: Components,
+}
+
+impl Fixed {
+    pub fn new(problem: &Discretization<'_>) -> Result<Self, FemError> {
+        let form = problem.form(0);
+        Ok(Self {
+            constraints: Constraints::of_form(&form)?,
+            winners: winners(&form)?,
+            components: components(problem.mesh),
+        })
+    }
+}
+
+/// The part of a linear system that a rank has.
+pub(super) struct RankRows {
+    /// With given values of u eliminated.
+    pub matrix: GhostedMatrix<f64>,
+    /// With given values lifted.
+    pub rhs: Vec<f64>,
+    /// The node of each row.
+    pub owned: Vec<u32>,
+    /// Owner and node of each ghost.
+    pub ghosts: Vec<(u32, u64)>,
+    /// Whether the solution of all ranks is determined up to a constant only.
+    pub is_pure_neumann: bool,
+    /// As in `femtile_fem::System`.
+    pub imbalance: f64,
+}
+
+impl RankRows {
+    /// Assembles the rows of a part of the mesh; none where the rank owns no node.
+    pub fn new(
+        cpu: &Cpu,
+        comm: &Comm,
+        (problem, fixed): (&Discretization<'_>, &Fixed),
+        part: Option<&Part>,
+        stages: &mut Stages<'_>,
+    ) -> Result<Self, SolveError> {
+        let mut rows = match part {
+            Some(part) => Self::of_part(cpu, (problem, fixed), part, stages)?,
+            None => (Self::empty(cpu)?, Vec::new()),
+        };
+        let is_held = (rows.0.owned.iter().zip(&rows.1))
+            .filter(|(node, is_held)| **is_held || fixed.constraints.contains(**node as usize))
+            .map(|(node, _)| fixed.components.of_node[*node as usize]);
+        let mut counts = vec![0.0; fixed.components.count];
+        is_held
+            .filter_map(|component| usize::try_from(component).ok())
+            .for_each(|component| counts[component] += 1.0);
+        comm.sum_values(&mut counts)?;
+        let is_held: Vec<bool> = counts.into_iter().map(|count| count > 0.0).collect();
+        rows.0.is_pure_neumann = has_floating(problem.mesh, &fixed.components, &is_held)?;
+        if rows.0.is_pure_neumann {
+            rows.0.imbalance = balance(comm, &mut rows.0.rhs, problem.mesh.n_nodes())?;
+        }
+        Ok(rows.0)
+    }
+
+    /// The rows of no node.
+    fn empty(cpu: &Cpu) -> Result<Self, LinalgError> {
+        let matrix = GhostedMatrix::new(cpu, [0, 0], |_| std::iter::empty())?;
+        Ok(Self {
+            matrix,
+            rhs: vec![],
+            owned: vec![],
+            ghosts: vec![],
+            is_pure_neumann: false,
+            imbalance: 0.0,
+        })
+    }
+
+    /// The rows of a part, and whether a reaction or an exchange holds each of its nodes.
+    fn of_part(
+        cpu: &Cpu,
+        (problem, fixed): (&Discretization<'_>, &Fixed),
+        part: &Part,
+        stages: &mut Stages<'_>,
+    ) -> Result<(Self, Vec<bool>), SolveError> {
+        let whole = problem.form(0);
+        let [sigma, lambda, source] =
+            [whole.sigma, whole.lambda, whole.source].map(|given| given.on_cells(&part.cells));
+        let conditions = natural(whole.conditions, fixed, part);
+        let (mesh, boundary) = (&part.mesh, &part.boundary);
+        let form =
+            Form { mesh, boundary, sigma: &sigma, lambda: &lambda, source: &source, conditions: &conditions };
+        let NaturalRows { matrix, mut rhs, is_held } = assembled(cpu, &form, stages)?;
+        let given = |local: usize| fixed.constraints.value(part.nodes[local] as usize);
+        rhs.truncate(part.n_owned);
+        lift(&matrix, &mut rhs, given);
+        let entries = |row: usize| {
+            let is_given = given(row).is_some();
+            matrix.row(row).map(move |(column, value)| {
+                let value = match is_given || given(column).is_some() {
+                    true => f64::from(u8::from(column == row)),
+                    false => value,
+                };
+                (column, value)
+            })
+        };
+        let n_ghosts = part.nodes.len() - part.n_owned;
+        let (owned, ghosts) = part.nodes.split_at(part.n_owned);
+        let ghosts = part.owners.iter().zip(ghosts).map(|(&owner, &node)| (owner, u64::from(node))).collect();
+        let matrix = GhostedMatrix::new(cpu, [part.n_owned, n_ghosts], entries)?;
+        let owned = owned.to_vec();
+        Ok((Self { matrix, rhs, owned, ghosts, is_pure_neumann: false, imbalance: 0.0 }, is_held))
+    }
+}
+
+fn assembled(cpu: &Cpu, form: &Form<'_>, stages: &mut Stages<'_>) -> Result<NaturalRows<f64, Cpu>, FemError> {
+    stages.with_fractions(|progress| {
+        assemble_rows(cpu, form, &|fraction| {
+            progress(fraction);
+            ControlFlow::Continue(())
+        })
+    })
+}
+
+/// Subtracts the columns of given values from the right side, and sets it to zero at them.
+fn lift(matrix: &Csr<f64, Cpu>, rhs: &mut [f64], given: impl Fn(usize) -> Option<f64> + Sync) {
+    for (row, b) in rhs.iter_mut().enumerate() {
+        *b = match given(row) {
+            Some(_) => 0.0,
+            None => {
+                let lifted = matrix.row(row).filter_map(|(column, value)| Some(value * given(column)?));
+                *b - lifted.sum::<f64>()
+            }
+        };
+    }
+}
+
+/// The conditions of a part that give no values of u, on the facets where they hold.
+fn natural(conditions: &[BoundaryCondition], fixed: &Fixed, part: &Part) -> Vec<BoundaryCondition> {
+    let mut facets = vec![Vec::new(); conditions.len()];
+    for (local, &facet) in part.facets.iter().enumerate() {
+        if let Some(winner) = fixed.winners[facet as usize] {
+            facets[winner as usize].push(local as u32);
+        }
+    }
+    let on_part = |given: &Coefficient| given.on_cells(&part.cells);
+    let of_condition = |(given, facets): (&BoundaryCondition, Vec<u32>)| {
+        let condition = match &given.condition {
+            Condition::Neumann(flux) => Condition::Neumann(on_part(flux)),
+            Condition::Robin { coefficient, value } => {
+                Condition::Robin { coefficient: on_part(coefficient), value: on_part(value) }
+            }
+            Condition::Dirichlet(_) | Condition::DirichletAtNodes { .. } => return None,
+        };
+        Some(BoundaryCondition { facets, condition })
+    };
+    conditions.iter().zip(facets).filter_map(of_condition).collect()
+}
+
+/// As assembly does for one rank: checks that the right side sums to zero up to [`BALANCE_TOLERANCE`], and subtracts its mean.
+fn balance(comm: &Comm, rhs: &mut [f64], n: usize) -> Result<f64, SolveError> {
+    let mut sums = [rhs.iter().sum::<f64>(), rhs.iter().map(|b| b.abs()).sum()];
+    comm.sum_values(&mut sums)?;
+    let [total, size] = sums;
+    if total.abs() > BALANCE_TOLERANCE * size {
+        return Err(FemError::Incompatible { source_integral: total, flux_integral: 0.0 }.into());
+    }
+    // The second pass removes rounding errors of the first.
+    for _ in 0..2 {
+        let mut sum = [rhs.iter().sum::<f64>()];
+        comm.sum_values(&mut sum)?;
+        rhs.iter_mut().for_each(|b| *b -= sum[0] / n as f64);
+    }
+    Ok(if size > 0.0 { total.abs() / size } else { 0.0 })
+}
