@@ -6,6 +6,7 @@ mod cite;
 mod dist;
 mod documents;
 mod kernels;
+mod mpi;
 mod packages;
 mod python;
 mod step;

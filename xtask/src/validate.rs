@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use crate::step::{Checks, cargo};
-use crate::{book, cite, documents, packages, python};
+use crate::{book, cite, documents, mpi, packages, python};
 
 /// The tests whose results depend on the SIMD path, as nextest selects them; of all that is built, so that nothing is
 /// rebuilt with the features of some packages alone.
@@ -43,14 +43,19 @@ pub fn validate(root: &Path) -> bool {
     let mut checks = Checks::default();
     component(&mut checks, "format", "fmt", &["--all", "--check"]);
     checks.step("citations", |_| cite::report(root));
-    component(&mut checks, "lints", "clippy", &["--workspace", "--all-targets", "--", "-D", "warnings"]);
+    if !mpi::is_installed() {
+        checks.skip("femtile-mpi", "mpicc of an MPI and libclang are needed to build it");
+    }
+    let lints = [mpi::workspace(), &["--all-targets", "--", "-D", "warnings"]].concat();
+    component(&mut checks, "lints", "clippy", &lints);
     tests(&mut checks);
     fuzzing(&mut checks);
     memory(&mut checks);
     checks.built("kernels", root, "kernels");
-    checks.cargo("doctests", &["test", "--workspace", "--doc", "--quiet"], &[]);
+    checks.cargo("doctests", &[&["test", "--doc", "--quiet"], mpi::workspace()].concat(), &[]);
     let deny_warnings = [("RUSTDOCFLAGS", "-D warnings")];
-    checks.cargo("documentation", &["doc", "--workspace", "--no-deps", "--quiet"], &deny_warnings);
+    let documentation = [&["doc", "--no-deps", "--quiet"], mpi::workspace()].concat();
+    checks.cargo("documentation", &documentation, &deny_warnings);
     checks.step("documents", |_| documents::report_built(root));
     book::check(&mut checks, root);
     python::check(&mut checks, root);
@@ -77,15 +82,18 @@ fn tests(checks: &mut Checks) {
         checks.skip("nextest", "cargo-nextest is not installed; `cargo test` ran in its place");
         (&["test", "--tests", "--quiet"], &["--no-fail-fast", "--", "--nocapture"])
     };
-    checks.cargo("tests", &[before, &["--workspace"], after].concat(), &[]);
-    let of_kernels: &[&str] = if has_nextest { &["--workspace", "-E", OF_KERNELS] } else { &KERNEL_PACKAGES };
+    checks.cargo("tests", &[before, mpi::workspace(), after].concat(), &[]);
+    let of_kernels = match has_nextest {
+        true => [mpi::workspace(), &["-E", OF_KERNELS]].concat(),
+        false => KERNEL_PACKAGES.to_vec(),
+    };
     let levels = ["scalar", "avx2", "avx512"];
     let best = levels.into_iter().rfind(|level| offers(level));
     for level in levels {
         if Some(level) == best {
             // The path of all tests above.
         } else if offers(level) {
-            let arguments = [before, of_kernels, after].concat();
+            let arguments = [before, &of_kernels, after].concat();
             checks.cargo(&format!("tests, {level}"), &arguments, &[("FEMTILE_SIMD", level)]);
         } else {
             checks.skip(&format!("tests with FEMTILE_SIMD={level}"), "this processor lacks it");
@@ -102,13 +110,14 @@ fn fuzzing(checks: &mut Checks) {
     let n_cores = std::thread::available_parallelism().map_or(1, usize::from);
     let seconds = (SECONDS_OF_FUZZING / N_FUZZERS.div_ceil(n_cores)).to_string();
     let first = std::env::var("FEMTILE_FUZZ_FIRST").unwrap_or_else(|_| "0".into());
-    let arguments: &[&str] = if has("nextest") {
-        &["nextest", "run", "--workspace", "--no-fail-fast", "-E", FUZZER_TESTS, "--success-output", "final"]
+    let (before, after): (&[&str], &[&str]) = if has("nextest") {
+        (&["nextest", "run"], &["--no-fail-fast", "-E", FUZZER_TESTS, "--success-output", "final"])
     } else {
-        &["test", "--workspace", "--tests", "--quiet", "--no-fail-fast", FUZZERS]
+        (&["test"], &["--tests", "--quiet", "--no-fail-fast", FUZZERS])
     };
+    let arguments = [before, mpi::workspace(), after].concat();
     let environment = [("FEMTILE_FUZZ_FIRST", &*first), ("FEMTILE_FUZZ_SECONDS", &*seconds)];
-    checks.cargo("fuzzing", arguments, &environment);
+    checks.cargo("fuzzing", &arguments, &environment);
 }
 
 /// Kernels with `unsafe` on the scalar path under Miri, which sees every access outside of an array, every race of threads and

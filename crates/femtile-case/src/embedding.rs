@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use femtile_comm::Comm;
 use femtile_mesh::Mesh;
 use femtile_solve::{SolutionData, SolveError};
 
@@ -22,6 +23,8 @@ pub trait Receiver: Send + Sync {
 /// The connections of a case to the program that runs it; by default none, as for a case file that stands alone.
 #[derive(Clone)]
 pub struct Embedding {
+    /// The ranks of the program, of which each runs the case; those after the first write nothing.
+    pub comm: Option<Comm>,
     /// The mesh, in place of `file` and `generate` of `[mesh]`.
     pub mesh: Option<Arc<Mesh>>,
     /// Takes results in memory.
@@ -36,13 +39,14 @@ pub struct Embedding {
 
 impl Default for Embedding {
     fn default() -> Self {
-        Self { mesh: None, receiver: None, writes_files: true, picture: None, report: None }
+        Self { comm: None, mesh: None, receiver: None, writes_files: true, picture: None, report: None }
     }
 }
 
 impl fmt::Debug for Embedding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Embedding")
+            .field("comm", &self.comm)
             .field("has_mesh", &self.mesh.is_some())
             .field("has_receiver", &self.receiver.is_some())
             .field("writes_files", &self.writes_files)

@@ -54,7 +54,9 @@ pub use output::write_report;
 pub use overrides::Override;
 pub use plot::{residual_plot, save_residual_plot};
 pub use profile::{Profile, Watched};
-pub use report::{FileReport, LevelReport, NonlinearReport, Report, SolveReport, TimeReport, Timings};
+pub use report::{
+    FileReport, LevelReport, NonlinearReport, RanksReport, Report, SolveReport, TimeReport, Timings,
+};
 pub use run::{run, run_on};
 pub use system::CaseSystem;
 pub use verify::{Misfit, verify};

@@ -4,7 +4,7 @@ use femtile_device::{MemoryUse, part};
 use femtile_linalg::krylov::Stop;
 use femtile_mesh::check::CheckReport;
 use femtile_mesh::io::FileSum;
-use femtile_solve::{Level, Solution};
+use femtile_solve::{Level, PartitionQuality, RanksUsed, Solution};
 use serde::{Deserialize, Serialize};
 
 use crate::{Case, CaseError};
@@ -18,6 +18,9 @@ pub struct Report {
     pub space: SpaceReport,
     /// The solve.
     pub solve: SolveReport,
+    /// How the problem was divided among ranks; left out where one solved it alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ranks: Option<RanksReport>,
     /// The steps in time, of an equation that has them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time: Option<TimeReport>,
@@ -135,6 +138,32 @@ impl From<&femtile_solve::NonlinearReport> for NonlinearReport {
     fn from(report: &femtile_solve::NonlinearReport) -> Self {
         let femtile_solve::NonlinearReport { method, iterations, residuals } = report;
         Self { method: method.name(), iterations: *iterations, residuals: residuals.clone() }
+    }
+}
+
+/// How a problem was divided among ranks.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RanksReport {
+    /// Number of ranks.
+    pub n_ranks: usize,
+    /// The way to divide the mesh.
+    pub partition: &'static str,
+    /// Cells of the rank with the fewest, and with the most.
+    pub cells: [usize; 2],
+    /// Unknowns of the rank with the fewest, and with the most.
+    pub unknowns: [usize; 2],
+    /// The most copies of unknowns of others that a rank keeps.
+    pub most_ghosts: usize,
+    /// Nodes of cells of several ranks.
+    pub n_shared_nodes: usize,
+}
+
+impl From<&RanksUsed> for RanksReport {
+    fn from(used: &RanksUsed) -> Self {
+        let RanksUsed { n_ranks, partitioner, quality, unknowns, most_ghosts } = *used;
+        let PartitionQuality { fewest_cells, most_cells, n_shared_nodes } = quality;
+        let cells = [fewest_cells, most_cells];
+        Self { n_ranks, partition: partitioner.name(), cells, unknowns, most_ghosts, n_shared_nodes }
     }
 }
 
@@ -298,6 +327,7 @@ impl Report {
                 start: solution.has_full_start().then_some("full multigrid"),
                 levels: solution.levels().iter().map(LevelReport::from).collect(),
             },
+            ranks: solution.ranks().map(RanksReport::from),
             time: None,
             files: BTreeMap::new(),
             functionals,

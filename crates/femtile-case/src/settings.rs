@@ -9,7 +9,7 @@ use femtile_multigrid::Smoother;
 use femtile_solve::{
     AmgGraph, AmgOptions, DeviceChoice, FieldConfig, GmgOptions, Key, LevelPrecision, MatrixFormat, Method,
     NonlinearConfig, NonlinearMethod, OperatorKind, Overlap, PmgOptions, Poisson, PreconditionerConfig,
-    SolverConfig, SpaceConfig, tag_regions,
+    Ranks, SolverConfig, SpaceConfig, tag_regions,
 };
 
 use crate::file::{
@@ -32,6 +32,8 @@ impl Case {
         Ok(SolverConfig {
             device: self.device()?,
             threads: solver.threads,
+            ranks: self.ranks(),
+            partitioner: solver.partition.into(),
             memory_limit: memory_limit.map(|bytes| bytes as u64),
             operator: match solver.operator {
                 file::Operator::Auto => OperatorKind::Auto,
@@ -87,9 +89,22 @@ impl Case {
         })
     }
 
-    /// Returns the device that is asked for.
+    /// Returns the device that is asked for; several ranks compute on processors unless they are told otherwise.
     pub(crate) fn device(&self) -> Result<DeviceChoice, CaseError> {
-        Ok(self.file.solver.device.parse::<DeviceChoice>()?)
+        match self.file.solver.device.parse::<DeviceChoice>()? {
+            DeviceChoice::Auto if self.ranks() != Ranks::One => Ok(DeviceChoice::Cpu),
+            device => Ok(device),
+        }
+    }
+
+    /// Returns the ranks of the program that runs the case, or those of the case.
+    pub(crate) fn ranks(&self) -> Ranks {
+        match (&self.embedding.comm, self.file.solver.ranks) {
+            (Some(comm), _) if comm.n_ranks() > 1 => Ranks::Of(comm.clone()),
+            (_, 1) => Ranks::One,
+            (Some(_), _) => Ranks::One,
+            (None, n) => Ranks::Threads(n),
+        }
     }
 
     /// Returns the settings of the elements.

@@ -93,6 +93,10 @@ pub struct SolveOptions {
     /// Threads of the CPU, in place of `solver.threads`; 0 for all.
     #[arg(long)]
     pub threads: Option<usize>,
+    /// Ranks that divide the problem among themselves, in place of `solver.ranks`: threads of this program; with MPI they are
+    /// its ranks.
+    #[arg(long, value_name = "N")]
+    pub ranks: Option<usize>,
     /// Relative residual to reach, in place of `solver.tolerance`.
     #[arg(long)]
     pub tolerance: Option<f64>,

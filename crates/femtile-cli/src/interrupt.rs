@@ -23,12 +23,19 @@ const PATIENCE: Duration = Duration::from_millis(600);
 pub struct Interrupt {
     raised: Arc<AtomicBool>,
     stage: Arc<Mutex<Stage>>,
+    /// Whether another rank tells of it.
+    is_silent: bool,
 }
 
 impl Interrupt {
     /// Listens from now on; the second signal ends the program at once.
     pub fn listen() -> Result<Self, Failure> {
-        let interrupt = Self { raised: Arc::default(), stage: Arc::new(Mutex::new(Stage::Read)) };
+        Self::listen_as(false)
+    }
+
+    /// As [`Interrupt::listen`], and says nothing at the end of the program where another rank does.
+    pub fn listen_as(is_silent: bool) -> Result<Self, Failure> {
+        let interrupt = Self { raised: Arc::default(), stage: Arc::new(Mutex::new(Stage::Read)), is_silent };
         for signal in [SIGINT, SIGTERM] {
             // In this order: only the second signal finds the flag raised.
             let raised = || interrupt.raised.clone();
@@ -64,7 +71,9 @@ impl Interrupt {
         let stage = self.stage();
         if stage != Stage::Solve {
             std::thread::sleep(PATIENCE);
-            Failure::from(CaseError::Interrupted { stage }).report();
+            if !self.is_silent {
+                Failure::from(CaseError::Interrupted { stage }).report();
+            }
             // Without what is done at an ordinary end: other threads are at work.
             low_level::exit(i32::from(INTERRUPTED));
         }

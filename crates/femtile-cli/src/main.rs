@@ -1,97 +1,9 @@
 //! The program `femtile`.
 
-mod arguments;
-mod arrays;
-mod bars;
-mod cache;
-mod cite;
-mod companion;
-mod devices;
-mod failure;
-mod interrupt;
-mod mesh;
-mod mesh_info;
-mod solve;
-mod solve_matrix;
-mod spmv;
-mod tridiagonal;
-mod verify;
-
-use std::process::ExitCode;
-use std::time::Instant;
-
-use clap::{CommandFactory, Parser};
-use femtile::device::cpu::default_threads;
-
-use arguments::{Arguments, Command};
-use failure::Failure;
-use femtile_terminal::{escape, print, say};
-
 #[cfg(not(test))]
 #[global_allocator]
 static ALLOCATOR: femtile::device::cpu::LargePages = femtile::device::cpu::LargePages;
 
-fn main() -> ExitCode {
-    let begun = Instant::now();
-    let arguments = match Arguments::try_parse() {
-        Ok(arguments) => arguments,
-        Err(error) => return refuse(&error),
-    };
-    match run(arguments, begun) {
-        Ok(code) => code,
-        Err(failure) => failure.report(),
-    }
-}
-
-/// Prints the error of the arguments, control characters escaped, or the help.
-fn refuse(error: &clap::Error) -> ExitCode {
-    let has_control = |argument: std::ffi::OsString| argument.to_string_lossy().contains(char::is_control);
-    if std::env::args_os().any(has_control) {
-        say(&escape(&error.render().to_string()));
-        return ExitCode::from(failure::BAD_INPUT);
-    }
-    error.exit()
-}
-
-fn run(arguments: Arguments, begun: Instant) -> Result<ExitCode, Failure> {
-    // The thread pool starts at its first use; its size is determined before.
-    default_threads()?;
-    cache::compile_in_processes();
-    match arguments.command {
-        Command::Solve(options) => solve::run(&options, begun),
-        Command::SolveMatrix(options) => solve_matrix::run(&options),
-        Command::Verify { folder } => verify::run(&folder),
-        Command::Cite { report } => cite::run(&report),
-        Command::Tridiagonal(options) => tridiagonal::run(&options),
-        Command::Spmv(options) => spmv::run(&options),
-        Command::Tune(options) => spmv::tune(&options),
-        Command::Schema => Ok(print(&format!("{:#}\n", femtile_case::schema()))?),
-        Command::Mesh(command) => mesh::run(&command),
-        Command::Devices(options) => devices::run(&options),
-        Command::Cache(command) => cache::run(&command),
-        Command::Bench(options) => companion::BENCH.run(&options.arguments),
-        Command::Reproduce(options) => companion::REPRODUCE.run(&options.arguments),
-        Command::Completions { shell } => {
-            let mut script = Vec::new();
-            clap_complete::generate(shell, &mut Arguments::command(), "femtile", &mut script);
-            Ok(print(&String::from_utf8_lossy(&script))?)
-        }
-        Command::Man => Ok(print(&manual()?)?),
-    }
-}
-
-/// Returns the manual page, followed by those of all commands.
-fn manual() -> Result<String, Failure> {
-    let mut command = Arguments::command();
-    command.build();
-    let mut pages = Vec::new();
-    let mut render = |command: &clap::Command| clap_mangen::Man::new(command.clone()).render(&mut pages);
-    render(&command)?;
-    for inner in command.get_subcommands().filter(|inner| inner.get_name() != "help") {
-        render(inner)?;
-        for leaf in inner.get_subcommands().filter(|leaf| leaf.get_name() != "help" && !leaf.is_hide_set()) {
-            render(leaf)?;
-        }
-    }
-    Ok(String::from_utf8_lossy(&pages).into_owned())
+fn main() -> std::process::ExitCode {
+    femtile_cli::main()
 }

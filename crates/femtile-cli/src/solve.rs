@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use femtile::linalg::krylov::Stop;
 use femtile_case::{Case, CaseError, LevelReport, Override, Profile, Report};
+use femtile_comm::Comm;
 use femtile_tune::Tuned;
 
 use crate::arguments::SolveOptions;
@@ -12,8 +13,8 @@ use crate::failure::{Failure, INTERRUPTED};
 use crate::interrupt::Interrupt;
 use femtile_terminal::{check_target, is_stdout, tell};
 
-/// `femtile solve` in a program that has begun at `begun`.
-pub fn run(options: &SolveOptions, begun: Instant) -> Result<ExitCode, Failure> {
+/// `femtile solve` in a program that has begun at `begun`, on a rank of several or alone.
+pub fn run(options: &SolveOptions, comm: &Comm, begun: Instant) -> Result<ExitCode, Failure> {
     let mut profile = options.profile.as_ref().map(|_| Profile::since(begun));
     let step = |profile: &mut Option<Profile>, name| {
         if let Some(profile) = profile {
@@ -24,13 +25,19 @@ pub fn run(options: &SolveOptions, begun: Instant) -> Result<ExitCode, Failure> 
     let mut case = load(options)?;
     case.remembered = Tuned::read().remembered();
     override_with(&mut case, options)?;
-    check_targets(options)?;
-    let bars = Bars::new(options.quiet, Interrupt::listen()?);
+    let is_first = comm.rank() == 0;
+    join(&mut case, comm);
+    if is_first {
+        check_targets(options)?;
+    }
+    let bars = Bars::new(options.quiet || !is_first, Interrupt::listen_as(!is_first)?);
     step(&mut profile, "checking the case, opening the device");
     let report = solve(&case, bars, profile.as_mut())?;
     step(&mut profile, "reporting");
-    tell(options.json.as_deref(), options.quiet, &report.to_json(), &summary(&case, &report))?;
-    if let Some(profile) = profile {
+    if is_first {
+        tell(options.json.as_deref(), options.quiet, &report.to_json(), &summary(&case, &report))?;
+    }
+    if let Some(profile) = profile.filter(|_| is_first) {
         tell(options.profile.as_deref(), true, &profile.trace("femtile solve").to_string(), "")?;
     }
     Ok(match report.solve.stop {
@@ -79,6 +86,18 @@ fn load(options: &SolveOptions) -> Result<Case, Failure> {
     Ok(Case::parse_with(Path::new("standard input"), text, overrides)?)
 }
 
+/// Makes the case one of several ranks, of which those after the first write nothing.
+fn join(case: &mut Case, comm: &Comm) {
+    if comm.n_ranks() == 1 {
+        return;
+    }
+    case.embedding.comm = Some(comm.clone());
+    if comm.rank() > 0 {
+        let embedding = &mut case.embedding;
+        (embedding.writes_files, embedding.picture, embedding.report) = (false, None, None);
+    }
+}
+
 /// Puts the program's options into the case; an error names the option, not the file.
 fn override_with(case: &mut Case, options: &SolveOptions) -> Result<(), Failure> {
     case.embedding.picture.clone_from(&options.picture);
@@ -91,6 +110,7 @@ fn override_with(case: &mut Case, options: &SolveOptions) -> Result<(), Failure>
         file.solver.device.clone_from(device);
     }
     file.solver.threads = options.threads.unwrap_or(file.solver.threads);
+    file.solver.ranks = options.ranks.unwrap_or(file.solver.ranks);
     file.solver.max_iterations = options.max_iterations.unwrap_or(file.solver.max_iterations);
     file.mesh.merge |= options.merge;
     if let Some(tolerance) = options.tolerance {
@@ -146,6 +166,13 @@ fn summary(case: &Case, report: &Report) -> String {
         "mesh      {} nodes, {} cells, volume {:.6}\nsolve     {how}\ndevice    {}: {}\n",
         mesh.n_nodes, mesh.n_cells, mesh.volume, report.device, report.device_reason
     );
+    if let Some(ranks) = &report.ranks {
+        let [fewest, most] = ranks.unknowns;
+        text += &format!(
+            "ranks     {} by {}: {fewest} to {most} unknowns, copies of at most {} of others\n",
+            ranks.n_ranks, ranks.partition, ranks.most_ghosts
+        );
+    }
     if let (Some(name), Some(reason)) = (solve.preconditioner, &solve.preconditioner_reason) {
         text += &format!("precond.  {name}: {reason}\n");
     }

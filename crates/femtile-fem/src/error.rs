@@ -311,3 +311,26 @@ fn matrix(tensor: &[[f64; 3]; 3]) -> String {
         tensor.iter().map(|row| format!("[{}, {}, {}]", row[0], row[1], row[2])).collect();
     format!("[{}]", rows.join(", "))
 }
+
+impl FemError {
+    /// Returns the error of a part of a mesh with the numbers that its cells and nodes have in the whole.
+    #[must_use]
+    pub fn in_whole_mesh(mut self, cells: &[u32], nodes: &[u32]) -> Self {
+        let whole = |number: &mut usize, numbers: &[u32]| {
+            if let Some(&of_whole) = numbers.get(*number) {
+                *number = of_whole as usize;
+            }
+        };
+        match &mut self {
+            Self::Inverted { cell, .. }
+            | Self::Degenerate { cell, .. }
+            | Self::NotFinite { cell, .. }
+            | Self::Negative { cell, .. }
+            | Self::Indefinite { cell, .. }
+            | Self::MissingTag { cell, .. } => whole(cell, cells),
+            Self::OrphanNode { node, .. } => whole(node, nodes),
+            _ => {}
+        }
+        self
+    }
+}

@@ -43,7 +43,7 @@ impl<T: SumFactorization> BoxKernels<T> for Cpu {
 
     fn box_patches(&self, grid: &BoxGrid, smoother: Smoother) -> Option<usize> {
         let patches = || vertex_patches(grid, grid.thin_axes());
-        smoother.resolved(grid).has_patches().then(|| patches().iter().map(Vec::len).product())
+        smoother.resolved(self.simd(), grid).has_patches().then(|| patches().iter().map(Vec::len).product())
     }
 
     fn box_coarsest(&self, grid: &BoxGrid) -> Result<BoxSmoother<T>, MultigridError> {

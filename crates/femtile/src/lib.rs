@@ -45,6 +45,7 @@
 //! The modules are the chapters of the library; `docs/library.md` leads from these programs to them.
 
 pub use femtile_amg as amg;
+pub use femtile_comm as comm;
 pub use femtile_device as device;
 pub use femtile_element as element;
 pub use femtile_expression as expression;

@@ -45,6 +45,7 @@ pub(super) fn finish(
         },
         space: SpaceReport { n_dofs: mesh.n_nodes(), degree: Some(1), components: 1 },
         solve: solve_report(&solution),
+        ranks: None,
         time: Some(time_report(case, &solution.outcome, mesh.n_nodes())),
         files,
         functionals: numbers,

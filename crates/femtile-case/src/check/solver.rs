@@ -1,4 +1,4 @@
-use crate::file::{Amount, Method, Precision, PreconditionerName};
+use crate::file::{Amount, EquationKind, Method, Precision, PreconditionerName};
 use crate::{Case, CaseError};
 
 /// Checks `[solver]`: values in range, and options that fit the method and the preconditioner.
@@ -32,6 +32,11 @@ pub(super) fn check(case: &Case) -> Result<(), CaseError> {
         }
         Some(options) => options.check().or_else(|error| wrong("amg", error))?,
         None => {}
+    }
+    if case.ranks().n() > 1 && case.file.equation.kind != EquationKind::ReactionDiffusion {
+        let message = "several ranks solve stationary problems on meshes; an equation in time runs on one, whose threads share \
+                       the work";
+        return wrong("ranks", message.into());
     }
     Ok(case.solver_config()?.check()?)
 }

@@ -55,6 +55,7 @@ pub(super) fn finish(
             format_reason: None,
             levels: Vec::new(),
         },
+        ranks: None,
         time: Some(time_report(prepared, &outcome, stages.timings().solve)),
         files: BTreeMap::new(),
         functionals: functional::evaluate(&prepared.functionals, grid, &u, time)?,

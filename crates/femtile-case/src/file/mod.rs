@@ -35,7 +35,8 @@ pub use output::{CompressOutput, CompressionName, PictureOutput, VtuOutput, VtuP
 pub use pmg::PmgSection;
 pub use schema::schema;
 pub use solver::{
-    FormatName, Method, MetricName, NonlinearName, Operator, Precision, PreconditionerName, SolverSection,
+    FormatName, Method, MetricName, NonlinearName, Operator, PartitionName, Precision, PreconditionerName,
+    SolverSection,
 };
 pub use space::{Quadrature, SpaceSection};
 pub use time::{

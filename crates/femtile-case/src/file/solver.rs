@@ -1,4 +1,5 @@
 use femtile_matrix_free::MetricEvaluation;
+use femtile_solve::Partitioner;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -141,6 +142,26 @@ impl From<MetricName> for Option<MetricEvaluation> {
     }
 }
 
+/// Ways to divide a mesh among ranks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum PartitionName {
+    /// Cuts across the longest side of what is left, at the median of the cells.
+    #[default]
+    Bisection,
+    /// Pieces of a Hilbert curve through the cells.
+    Hilbert,
+}
+
+impl From<PartitionName> for Partitioner {
+    fn from(name: PartitionName) -> Self {
+        match name {
+            PartitionName::Bisection => Self::Bisection,
+            PartitionName::Hilbert => Self::Hilbert,
+        }
+    }
+}
+
 /// `[solver]`: settings of the solve.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -193,8 +214,14 @@ pub struct SolverSection {
     /// `auto`, `cpu`, `cuda` or `cuda:N`.
     #[schemars(regex(pattern = "^(auto|cpu|cuda(:[0-9]+)?)$"))]
     pub device: String,
-    /// Threads of the CPU; 0 for all.
+    /// Threads of the CPU; 0 for all. Ranks that are threads divide them.
     pub threads: usize,
+    /// Ranks that divide a stationary problem of linear elements on triangles or tetrahedra: threads of the program. With MPI it
+    /// is the number of its ranks, whatever stands here.
+    #[schemars(range(min = 1, max = 1024))]
+    pub ranks: usize,
+    /// The way to divide a mesh among ranks.
+    pub partition: PartitionName,
     /// The most memory that a run may take: bytes, or a text such as "8 GB"; that of the machine, or of its control group,
     /// when absent. What is estimated to need more is refused before it begins.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -229,6 +256,8 @@ impl Default for SolverSection {
             precision: Precision::F64,
             device: "auto".into(),
             threads: 0,
+            ranks: 1,
+            partition: PartitionName::Bisection,
             memory_limit: None,
             amg: None,
             gmg: None,

@@ -11,6 +11,7 @@ mod mapped_patch;
 mod vertex_patch;
 
 use femtile_device::Cpu;
+use femtile_device::cpu::SimdLevel;
 use femtile_sum_factorization::SumFactorization;
 
 use crate::MultigridError;
@@ -29,16 +30,18 @@ use mapped_patch::MappedPatches;
 pub(crate) use mapped_patch::patch_weights;
 use vertex_patch::Patches;
 
-/// The highest degree up to which polynomials by rows take less time than vertex patches: with AVX-512 on one core, 3 million
-/// unknowns to 1e-9, degree 1 to 8, a ratio of 4.8, 2.0, 1.4, 1.05, 1.1, 0.95, 0.7 and 0.85 of the times of patches to theirs;
-/// with AVX2 they pay up to 7.
-const ROWS_PAY: usize = 5;
+/// The highest degree up to which polynomials by rows take less time than vertex patches. On one core, about 3 million
+/// unknowns to 1e-9, the times of patches over theirs: with AVX-512, degree 1 to 8, 4.8, 2.0, 1.4, 1.05, 1.1, 0.95, 0.7 and
+/// 0.85; with AVX2, degree 6 to 8, 1.7, 1.1 and 0.9 to 1.2.
+fn rows_pay(simd: SimdLevel) -> usize {
+    if simd == SimdLevel::Avx512 { 5 } else { 7 }
+}
 
 /// The smoother of a level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Smoother {
     /// The fastest to a given tolerance, as measured. On a processor [`Smoother::Chebyshev`] for rectangles with coefficient
-    /// one up to degree 5, whose products are several times faster than a step on patches, but for thin axes; else
+    /// one up to degree 5, with vectors shorter than those of AVX-512 up to 7, whose products are several times faster than a step on patches, but for thin axes; else
     /// [`Smoother::VertexPatch`].
     /// On GPUs [`Smoother::VertexPatch`] for equal rectangles with coefficient one, else [`Smoother::AdditivePatch`], as the
     /// residuals of a multiplicative step, one per colour, take longer than a few more iterations.
@@ -63,10 +66,10 @@ impl Smoother {
     }
 
     /// Returns the smoother that [`Smoother::Auto`] stands for on a grid on a processor, and others unchanged.
-    pub(crate) fn resolved(self, grid: &BoxGrid) -> Self {
+    pub(crate) fn resolved(self, simd: SimdLevel, grid: &BoxGrid) -> Self {
         match self {
             Self::Auto
-                if !grid.is_mapped() && grid.degree() <= ROWS_PAY && grid.thin_axes() == [false; 3] =>
+                if !grid.is_mapped() && grid.degree() <= rows_pay(simd) && grid.thin_axes() == [false; 3] =>
             {
                 Self::Chebyshev
             }
@@ -110,7 +113,7 @@ impl<T: SumFactorization> BoxSmoother<T> {
             return Err(MultigridError::Layer { axis });
         }
         Ok(match (smoother, grid.mapping()) {
-            (Smoother::Auto, _) => return Self::new(cpu, grid, smoother.resolved(grid)),
+            (Smoother::Auto, _) => return Self::new(cpu, grid, smoother.resolved(cpu.simd(), grid)),
             (Smoother::VertexPatch, None) => {
                 Self::VertexPatch(Patches::around_vertices(cpu, grid, grid.thin_axes()))
             }

@@ -34,7 +34,7 @@ use crate::{
     SolverConfig, Stage, Stages, auto,
 };
 use mean_free::MeanFree;
-use rows::{Fixed, RankRows};
+use rows::{Fixed, RankRows, agreed};
 use watch::Agreed;
 
 /// The ranks that solve a problem together.
@@ -215,7 +215,10 @@ impl Whole<'_, '_> {
         let RankRows { matrix, rhs, owned, ghosts, is_pure_neumann, imbalance } = rows;
         let ids: Vec<u64> = owned.iter().map(|&node| u64::from(node)).collect();
         let halo = Arc::new(Halo::new(comm, &ids, &ghosts)?);
-        let (preconditioner, levels) = self.preconditioner(config, (&matrix, is_pure_neumann), &halo)?;
+        // Its errors must come from here, not from some ranks in the midst of a solve.
+        let diagonal = agreed(comm, Diagonal::new(&matrix.own).map_err(SolveError::from))?;
+        let (preconditioner, levels) =
+            self.preconditioner(config, (&matrix, diagonal, is_pure_neumann), &halo)?;
         let Formatted { operator, format, reason: format_reason } =
             formatted(matrix.own, config, Solves::One)?;
         let operator = DistributedMatrix::new(operator, matrix.border, Arc::clone(&halo))?;
@@ -251,11 +254,9 @@ impl Whole<'_, '_> {
     fn preconditioner(
         &self,
         config: &SolverConfig,
-        (matrix, is_pure_neumann): (&GhostedMatrix<f64>, bool),
+        (matrix, diagonal, is_pure_neumann): (&GhostedMatrix<f64>, Diagonal<f64, Cpu>, bool),
         halo: &Arc<Halo>,
     ) -> Result<Preconditioning<Cpu>, SolveError> {
-        // Its errors must come from here, not from some ranks in the midst of a solve.
-        let diagonal = Diagonal::new(&matrix.own)?;
         match &config.preconditioner {
             PreconditionerConfig::None => {
                 let identity = Diagonal::identity(matrix.own.values().device(), matrix.own.n_rows())?;

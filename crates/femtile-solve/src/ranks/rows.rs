@@ -60,10 +60,11 @@ impl RankRows {
         part: Option<&Part>,
         stages: &mut Stages<'_>,
     ) -> Result<Self, SolveError> {
-        let mut rows = match part {
-            Some(part) => Self::of_part(cpu, (problem, fixed), part, stages)?,
-            None => (Self::empty(cpu)?, Vec::new()),
+        let made = match part {
+            Some(part) => Self::of_part(cpu, (problem, fixed), part, stages),
+            None => Self::empty(cpu).map(|rows| (rows, Vec::new())).map_err(SolveError::from),
         };
+        let mut rows = agreed(comm, made)?;
         let is_held = (rows.0.owned.iter().zip(&rows.1))
             .filter(|(node, is_held)| **is_held || fixed.constraints.contains(**node as usize))
             .map(|(node, _)| fixed.components.of_node[*node as usize]);
@@ -107,7 +108,8 @@ impl RankRows {
         let (mesh, boundary) = (&part.mesh, &part.boundary);
         let form =
             Form { mesh, boundary, sigma: &sigma, lambda: &lambda, source: &source, conditions: &conditions };
-        let NaturalRows { matrix, mut rhs, is_held } = assembled(cpu, &form, stages)?;
+        let of_whole = |error: FemError| error.in_whole_mesh(&part.cells, &part.nodes);
+        let NaturalRows { matrix, mut rhs, is_held } = assembled(cpu, &form, stages).map_err(of_whole)?;
         let given = |local: usize| fixed.constraints.value(part.nodes[local] as usize);
         rhs.truncate(part.n_owned);
         lift(&matrix, &mut rhs, given);
@@ -127,6 +129,19 @@ impl RankRows {
         let matrix = GhostedMatrix::new(cpu, [part.n_owned, n_ghosts], entries)?;
         let owned = owned.to_vec();
         Ok((Self { matrix, rhs, owned, ghosts, is_pure_neumann: false, imbalance: 0.0 }, is_held))
+    }
+}
+
+/// Returns an error on every rank where one has an error: of several that of the lowest, which alone gets it whole.
+pub(super) fn agreed<R>(comm: &Comm, result: Result<R, SolveError>) -> Result<R, SolveError> {
+    let message = result.as_ref().err().map(ToString::to_string).unwrap_or_default();
+    let messages = comm.all_gather(message.as_bytes())?;
+    match messages.iter().position(|message| !message.is_empty()) {
+        Some(rank) if rank != comm.rank() => {
+            let message = String::from_utf8_lossy(&messages[rank]).into_owned();
+            Err(LinalgError::Rank { rank, message }.into())
+        }
+        _ => result,
     }
 }
 

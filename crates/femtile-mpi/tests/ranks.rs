@@ -1,0 +1,108 @@
+//! The program under `mpirun`.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+const CASE: &str = r#"
+[mesh]
+generate = { kind = "box", cells = [12, 10, 8] }
+
+[equation]
+kind = "reaction-diffusion"
+sigma = "1 + x"
+source = "sin(3*x) + y"
+
+[[boundary]]
+where = "xmin"
+dirichlet = "y*y"
+
+[[boundary]]
+where = "xmax"
+robin = { coefficient = 2.0, value = "z" }
+
+[solver]
+tolerance = 1e-12
+"#;
+
+/// Runs the program on some ranks; more than there are cores are allowed, and the root of a container.
+fn on_ranks(n: usize, folder: &Path, arguments: &[&str]) -> Output {
+    let n = n.to_string();
+    Command::new("mpirun")
+        .args(["-n", &n, "--oversubscribe", "--allow-run-as-root", "--bind-to", "none"])
+        .arg(env!("CARGO_BIN_EXE_femtile-mpi"))
+        .args(arguments)
+        .current_dir(folder)
+        .env("RAYON_NUM_THREADS", "1")
+        .output()
+        .expect("mpirun of Open MPI is needed")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn report(folder: &Path) -> serde_json::Value {
+    serde_json::from_str(&std::fs::read_to_string(folder.join("report.json")).unwrap()).unwrap()
+}
+
+#[test]
+fn a_case_has_the_same_answer_on_any_number_of_ranks() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("case.toml"), CASE).unwrap();
+    for preconditioner in ["jacobi", "amg"] {
+        let mut reports = Vec::new();
+        for n in [1, 2, 3, 4] {
+            let (output, set) = (format!("out-{n}"), format!("solver.preconditioner={preconditioner}"));
+            let ended = on_ranks(
+                n,
+                folder.path(),
+                &[
+                    "solve",
+                    "case.toml",
+                    "--output",
+                    &output,
+                    "--set",
+                    &set,
+                    "--set",
+                    "output.functionals=[{ kind = \"value_at\", name = \"middle\", point = [0.5, 0.5, 0.5] }]",
+                ],
+            );
+            assert!(ended.status.success(), "{n}: {}{}", text(&ended.stdout), text(&ended.stderr));
+            // The first rank alone says how it went.
+            assert_eq!(text(&ended.stdout).matches("mesh      ").count(), 1);
+            reports.push(report(&folder.path().join(output)));
+        }
+        let number = |report: &serde_json::Value, path: &str| report.pointer(path).unwrap().as_f64().unwrap();
+        for (n, report) in reports.iter().enumerate().skip(1) {
+            assert_eq!(report.pointer("/ranks/n_ranks").unwrap().as_u64(), Some(n as u64 + 1));
+            let [found, alone] = [report, &reports[0]].map(|report| number(report, "/solve/iterations"));
+            assert!((found - alone).abs() <= (0.25 * alone).max(1.0), "{n}: {found} and {alone} iterations");
+            let [found, alone] = [report, &reports[0]].map(|report| number(report, "/functionals/middle"));
+            assert!((found - alone).abs() <= 1e-10 * alone.abs(), "{n}: {found} and {alone}");
+        }
+    }
+}
+
+#[test]
+fn all_ranks_reach_each_other() {
+    let folder = tempfile::tempdir().unwrap();
+    for n in [1, 2, 3, 5] {
+        let ended = on_ranks(n, folder.path(), &["check"]);
+        assert!(ended.status.success(), "{}", text(&ended.stderr));
+        assert!(text(&ended.stdout).contains(&format!("ranks     {n}")), "{}", text(&ended.stdout));
+    }
+}
+
+#[test]
+fn an_error_ends_all_ranks_and_is_said_once() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("case.toml"), CASE.replace("\"1 + x\"", "\"0.5 - x\"")).unwrap();
+    let begun = std::time::Instant::now();
+    let ended = on_ranks(3, folder.path(), &["solve", "case.toml", "--output", "out"]);
+    assert!(!ended.status.success());
+    let said = text(&ended.stderr);
+    assert_eq!(said.matches("error:").count(), 1, "{said}");
+    assert!(said.contains("sigma"), "{said}");
+    assert!(begun.elapsed().as_secs() < 10);
+    assert!(!folder.path().join("out/report.json").exists());
+}
