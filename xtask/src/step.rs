@@ -15,6 +15,8 @@ pub struct Checks {
     passed: usize,
     failed: Vec<String>,
     skipped: Vec<String>,
+    /// Stands before each line of checks that run beside others.
+    label: &'static str,
 }
 
 /// The cargo that runs this program.
@@ -30,6 +32,22 @@ pub fn built(root: &Path, name: &str) -> Command {
 }
 
 impl Checks {
+    /// Begins checks that run beside others, whose lines have a label.
+    pub fn beside(label: &'static str) -> Self {
+        Self { label, ..Self::default() }
+    }
+
+    /// Takes over the outcome of checks that ran beside these.
+    pub fn join(&mut self, other: Self) {
+        self.passed += other.passed;
+        self.failed.extend(other.failed);
+        other.skipped.into_iter().for_each(|skip| self.note_skip(skip));
+    }
+
+    fn say(&self, line: &str) {
+        println!("{}{line}", self.label);
+    }
+
     /// Runs `cargo` with `arguments` and extra environment; what its lines say after `SKIPPED:` is kept.
     pub fn cargo(&mut self, name: &str, arguments: &[&str], environment: &[(&str, &str)]) {
         self.step(name, |checks| {
@@ -51,7 +69,7 @@ impl Checks {
         (limit, advice): (Duration, &str),
     ) {
         self.step(name, |checks| {
-            println!("{command:?}");
+            checks.say(&format!("{command:?}"));
             checks.command(preparation) && checks.command_within(command, limit, advice)
         });
     }
@@ -76,11 +94,11 @@ impl Checks {
         drop(done);
         watch.into_iter().for_each(|thread| drop(thread.join()));
         if is_late.load(Ordering::SeqCst) {
-            println!("ended: longer than the limit of {} s; {advice}", limit.as_secs());
+            self.say(&format!("ended: longer than the limit of {} s; {advice}", limit.as_secs()));
             return false;
         }
         result.unwrap_or_else(|error| {
-            println!("cannot run {name}: {error}");
+            self.say(&format!("cannot run {name}: {error}"));
             false
         })
     }
@@ -111,11 +129,12 @@ impl Checks {
 
     /// Runs one check between a headline and its time.
     pub fn step(&mut self, name: &str, check: impl FnOnce(&mut Self) -> bool) {
-        println!("\n== {name}");
+        println!();
+        self.say(&format!("== {name}"));
         let begun = Instant::now();
         let ok = check(self);
         let outcome = if ok { "passed" } else { "FAILED" };
-        println!("== {name}: {outcome} in {:.1} s", begun.elapsed().as_secs_f64());
+        self.say(&format!("== {name}: {outcome} in {:.1} s", begun.elapsed().as_secs_f64()));
         if ok {
             self.passed += 1;
         } else {
@@ -150,7 +169,7 @@ impl Checks {
                 self.note_skip(skip.trim().into());
             }
             if !passing.hides(&line) {
-                println!("{line}");
+                self.say(&line);
             }
         }
         Ok(child.wait()?.success())

@@ -25,16 +25,20 @@ tolerance = 1e-12
 "#;
 
 /// Runs the program on some ranks; more than there are cores are allowed, and the root of a container.
-fn on_ranks(n: usize, folder: &Path, arguments: &[&str]) -> Output {
+fn command(n: usize, folder: &Path, arguments: &[&str]) -> Command {
     let n = n.to_string();
-    Command::new("mpirun")
+    let mut command = Command::new("mpirun");
+    command
         .args(["-n", &n, "--oversubscribe", "--allow-run-as-root", "--bind-to", "none"])
         .arg(env!("CARGO_BIN_EXE_femtile-mpi"))
         .args(arguments)
         .current_dir(folder)
-        .env("RAYON_NUM_THREADS", "1")
-        .output()
-        .expect("mpirun of Open MPI is needed")
+        .env("RAYON_NUM_THREADS", "1");
+    command
+}
+
+fn on_ranks(n: usize, folder: &Path, arguments: &[&str]) -> Output {
+    command(n, folder, arguments).output().expect("mpirun of Open MPI is needed")
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -105,4 +109,48 @@ fn an_error_ends_all_ranks_and_is_said_once() {
     assert!(said.contains("sigma"), "{said}");
     assert!(begun.elapsed().as_secs() < 10);
     assert!(!folder.path().join("out/report.json").exists());
+}
+
+/// The processes that a program has begun, by the kernel's tables.
+fn children(parent: u32) -> Vec<u32> {
+    let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let numbers = processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let is_child = |process: &u32| {
+        let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+        // The name, in parentheses, may hold anything.
+        let behind = stat.rsplit_once(") ").map_or("", |(_, behind)| behind);
+        behind.split(' ').nth(1) == Some(&parent.to_string())
+    };
+    numbers.filter(is_child).collect()
+}
+
+#[test]
+fn a_rank_that_dies_ends_the_others_and_leaves_earlier_results() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("case.toml"), CASE).unwrap();
+    let first = on_ranks(2, folder.path(), &["solve", "case.toml", "--output", "out"]);
+    assert!(first.status.success());
+    let before = std::fs::read(folder.path().join("out/report.json")).unwrap();
+    // Longer than a minute, would it go on.
+    let long = CASE
+        .replace("[12, 10, 8]", "[60, 60, 60]")
+        .replace("tolerance = 1e-12", "tolerance = 1e-14\npreconditioner = \"none\"");
+    std::fs::write(folder.path().join("long.toml"), long).unwrap();
+    let mut running =
+        command(2, folder.path(), &["solve", "long.toml", "--output", "out", "--max-iterations", "1000000"])
+            .stderr(std::process::Stdio::null())
+            .stdout(std::process::Stdio::null())
+            .spawn()
+            .unwrap();
+    std::thread::sleep(std::time::Duration::from_secs(3));
+    let ranks = children(running.id());
+    assert!(ranks.len() >= 2, "{ranks:?}");
+    assert!(
+        Command::new("kill").args(["-KILL", &ranks[ranks.len() - 1].to_string()]).status().unwrap().success()
+    );
+    let killed = std::time::Instant::now();
+    let status = running.wait().unwrap();
+    assert!(!status.success());
+    assert!(killed.elapsed().as_secs() < 10, "{:?}", killed.elapsed());
+    assert_eq!(std::fs::read(folder.path().join("out/report.json")).unwrap(), before);
 }
