@@ -4,6 +4,8 @@ The tensors of a GPU here have their values on the host; what the GPU would do w
 """
 
 import ctypes
+import sys
+import types
 
 import numpy as np
 import pytest
@@ -258,3 +260,53 @@ def test_cupy_matrices_are_refused_by_name():
 
     with pytest.raises(femtile.ArgumentTypeError, match="A: lies in the memory of a GPU"):
         femtile.amg(Sparse())
+
+
+@pytest.fixture
+def torch(monkeypatch):
+    """The part of PyTorch by which its tensors are told from others and seen as memory."""
+    stream = types.SimpleNamespace(cuda_stream=0)
+    package = types.SimpleNamespace(
+        float32="float32", float64="float64", strided="strided", cuda=types.SimpleNamespace(current_stream=lambda gpu: stream)
+    )
+    monkeypatch.setitem(sys.modules, "torch", package)
+
+    def tensor(values, **attributes):
+        steps = tuple(step // values.itemsize for step in values.strides)
+        kind = type("Tensor", (), {"__module__": "torch", "__dlpack__": lambda self, **_: refuse(), "shape": values.shape})
+        made = kind()
+        made.values, made.dtype, made.layout, made.is_cuda, made.requires_grad = values, values.dtype.name, "strided", True, False
+        made.get_device, made.is_neg = lambda: 0, lambda: False
+        made.data_ptr, made.stride = lambda: values.ctypes.data, lambda: steps
+        vars(made).update(attributes)
+        return made
+
+    def refuse():
+        raise BufferError("it is not exported")
+
+    return tensor
+
+
+def test_tensors_of_pytorch_are_seen_without_an_exchange(gpu, torch, rng):
+    a, c, d = (rng.uniform(-1, 1, (5, 8)) for _ in range(3))
+    out = torch(np.zeros_like(d))
+    assert femtile.solve_tridiagonal(*map(torch, (a, 4 + a, c, d)), out=out) is out
+    assert np.array_equal(out.values, femtile.solve_tridiagonal(a, 4 + a, c, d))
+    assert gpu == [([1], [1])], "its stream comes before, and goes on afterwards"
+
+
+@pytest.mark.parametrize(
+    "attributes", [{"requires_grad": True}, {"layout": "sparse"}, {"dtype": "float16"}, {"is_neg": lambda: True}]
+)
+def test_other_tensors_of_pytorch_are_left_to_their_export(gpu, torch, attributes):
+    tensors = [torch(np.ones((3, 4))) for _ in range(4)]
+    tensors[1] = torch(np.ones((3, 4)), **attributes)
+    with pytest.raises(femtile.ArgumentTypeError, match="b: its package does not export it: it is not exported"):
+        femtile.solve_tridiagonal(*tensors)
+
+
+def test_a_tensor_of_pytorch_on_another_gpu_is_named(gpu, torch):
+    tensors = [torch(np.ones((3, 4))) for _ in range(4)]
+    tensors[2].get_device = lambda: 1
+    with pytest.raises(femtile.ArgumentError, match="c: lies on GPU 1, d on GPU 0"):
+        femtile.solve_tridiagonal(*tensors)

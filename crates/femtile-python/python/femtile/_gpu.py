@@ -68,6 +68,8 @@ def is_on_gpu(value: Any) -> bool:
     """Return whether an array lies in the memory of an NVIDIA GPU."""
     if type(value) is np.ndarray:
         return False
+    if _is_tensor(value):
+        return bool(value.is_cuda)
     device = getattr(value, "__dlpack_device__", None)
     if device is not None:
         return device()[0] in (CUDA, MANAGED)
@@ -79,6 +81,8 @@ def gpu_number(name: str, value: Any) -> int:
     if not is_on_gpu(value):
         message = f"{name}: lies in the memory of the host, other arrays in that of a GPU; move it there"
         raise ArgumentTypeError(message, name)
+    if _is_tensor(value):
+        return int(value.get_device())
     device = getattr(value, "__dlpack_device__", None)
     if device is not None:
         return int(device()[1])
@@ -98,10 +102,9 @@ def view(name: str, value: Any, gpu: int, stream: int) -> View:
     number = gpu_number(name, value)
     if number != gpu:
         raise ArgumentError(f"{name}: lies on GPU {number}, other arrays on GPU {gpu}; move it there", name)
-    if hasattr(value, "__dlpack__"):
-        found = _by_dlpack(name, value, gpu, stream)
-    else:
-        found = _by_interface(name, value, gpu)
+    found = _of_tensor(name, value, gpu) if _is_tensor(value) else _in_known_stream(name, value, gpu)
+    if found is None:
+        found = _by_dlpack(name, value, gpu, stream) if hasattr(value, "__dlpack__") else _by_interface(name, value, gpu)
     if found.dtype not in (np.float32, np.float64):
         kind = "complex numbers" if found.dtype.kind == "c" else "numbers"
         raise ArgumentTypeError(f"{name}: has {kind} of dtype {found.dtype}; float32 or float64 is needed", name)
@@ -146,6 +149,30 @@ def like(model: Any, result: Any) -> Any:
     return result if from_dlpack is None else from_dlpack(result)
 
 
+def _is_tensor(value: Any) -> bool:
+    """Return whether a value is a tensor of PyTorch itself, whose attributes take less time than an exchange by DLPack."""
+    kind = type(value)
+    return kind.__name__ == "Tensor" and kind.__module__ == "torch"
+
+
+def _of_tensor(name: str, value: Any, gpu: int) -> View | None:
+    """Return a tensor of PyTorch as memory; none where its export has to say what is the matter with it."""
+    torch = sys.modules["torch"]
+    dtype = {torch.float32: np.dtype(np.float32), torch.float64: np.dtype(np.float64)}.get(value.dtype)
+    if dtype is None or value.requires_grad or value.layout is not torch.strided or value.is_neg():
+        return None
+    stream = _stream(value, gpu)
+    return View(name, value.data_ptr(), tuple(value.shape), value.stride(), dtype, gpu, False, stream, None)
+
+
+def _in_known_stream(name: str, value: Any, gpu: int) -> View | None:
+    """Return an array whose interface names its stream, as those of CuPy do; none of others."""
+    interface = getattr(value, "__cuda_array_interface__", None)
+    if interface is None or interface.get("stream") is None:
+        return None
+    return _by_interface(name, value, gpu, interface)
+
+
 def _by_dlpack(name: str, value: Any, gpu: int, stream: int) -> View:
     try:
         try:
@@ -166,8 +193,8 @@ def _by_dlpack(name: str, value: Any, gpu: int, stream: int) -> View:
     return View(name, address, sizes, steps, dtype, gpu, is_read_only, _stream(value, gpu), owner)
 
 
-def _by_interface(name: str, value: Any, gpu: int) -> View:
-    interface = value.__cuda_array_interface__
+def _by_interface(name: str, value: Any, gpu: int, given: dict[str, Any] | None = None) -> View:
+    interface = value.__cuda_array_interface__ if given is None else given
     shape, dtype, strides = _interface(name, interface)
     address, is_read_only = interface["data"]
     return View(name, address, shape, strides, dtype, gpu, is_read_only, interface.get("stream"), None)
