@@ -28,8 +28,6 @@ pub struct Failure {
     message: String,
     place: Option<Place>,
     code: u8,
-    /// Whether another rank has it, and tells it.
-    is_of_other: bool,
 }
 
 /// A range of bytes in an input file.
@@ -42,23 +40,13 @@ struct Place {
 impl Failure {
     /// Creates a failure of bad input with a message.
     pub fn message(message: impl Into<String>) -> Self {
-        Self {
-            message: escape(&message.into()).into_owned(),
-            place: None,
-            code: BAD_INPUT,
-            is_of_other: false,
-        }
+        Self { message: escape(&message.into()).into_owned(), place: None, code: BAD_INPUT }
     }
 
     /// Says which rank it is the failure of.
     #[must_use]
     pub fn of_rank(self, rank: usize) -> Self {
         Self { message: format!("rank {rank}: {}", self.message), ..self }
-    }
-
-    /// Returns whether it is that of another rank, which tells it.
-    pub fn is_of_other_rank(&self) -> bool {
-        self.is_of_other
     }
 
     /// Returns the exit code.
@@ -98,10 +86,7 @@ impl From<CaseError> for Failure {
                 let place = Place { path, text: escape(&text).into_owned(), span };
                 Self { place: Some(place), code, ..Self::message(format!("{key}{message}")) }
             }
-            other => {
-                let is_of_other = matches!(other, CaseError::Linalg(LinalgError::Rank { .. }));
-                Self { code, is_of_other, ..Self::message(other.to_string()) }
-            }
+            other => Self { code, ..Self::message(other.to_string()) },
         }
     }
 }

@@ -36,7 +36,7 @@ use femtile_terminal::{escape, print, say};
 /// Those of the case; on a rank alone, or on all of them.
 pub fn solve_on(options: &SolveOptions, comm: &Comm) -> Result<ExitCode, Failure> {
     default_threads()?;
-    solve::run(options, comm, Instant::now())
+    solve::run(options, Some(comm), Instant::now())
 }
 
 /// Runs the program with the arguments of the process.
@@ -67,7 +67,7 @@ fn run(arguments: Arguments, begun: Instant) -> Result<ExitCode, Failure> {
     default_threads()?;
     cache::compile_in_processes();
     match arguments.command {
-        Command::Solve(options) => solve::run(&options, &Comm::alone(), begun),
+        Command::Solve(options) => solve::run(&options, None, begun),
         Command::SolveMatrix(options) => solve_matrix::run(&options),
         Command::Verify { folder } => verify::run(&folder),
         Command::Cite { report } => cite::run(&report),

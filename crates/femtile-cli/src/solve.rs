@@ -14,7 +14,7 @@ use crate::interrupt::Interrupt;
 use femtile_terminal::{check_target, is_stdout, tell};
 
 /// `femtile solve` in a program that has begun at `begun`, on a rank of several or alone.
-pub fn run(options: &SolveOptions, comm: &Comm, begun: Instant) -> Result<ExitCode, Failure> {
+pub fn run(options: &SolveOptions, comm: Option<&Comm>, begun: Instant) -> Result<ExitCode, Failure> {
     let mut profile = options.profile.as_ref().map(|_| Profile::since(begun));
     let step = |profile: &mut Option<Profile>, name| {
         if let Some(profile) = profile {
@@ -22,11 +22,14 @@ pub fn run(options: &SolveOptions, comm: &Comm, begun: Instant) -> Result<ExitCo
         }
     };
     step(&mut profile, "reading the case file");
-    let mut case = load(options)?;
+    let alone = Comm::alone();
+    let mut case = load(options, comm.unwrap_or(&alone))?;
     case.remembered = Tuned::read().remembered();
     override_with(&mut case, options)?;
-    let is_first = comm.rank() == 0;
-    join(&mut case, comm);
+    let is_first = comm.is_none_or(|comm| comm.rank() == 0);
+    if let Some(comm) = comm {
+        join(&mut case, comm);
+    }
     if is_first {
         check_targets(options)?;
     }
@@ -74,23 +77,26 @@ fn check_targets(options: &SolveOptions) -> Result<(), Failure> {
 }
 
 /// Reads the case, with what the program's options set in it.
-fn load(options: &SolveOptions) -> Result<Case, Failure> {
+fn load(options: &SolveOptions, comm: &Comm) -> Result<Case, Failure> {
     let mesh = options.mesh.iter().map(|file| Override::mesh("--mesh", file));
     let values = options.set.iter().map(|text| Override::parse("--set", text));
     let overrides = mesh.chain(values).collect::<Result<Vec<_>, _>>()?;
     if options.case.as_os_str() != "-" {
         return Ok(Case::load_with(&options.case, overrides)?);
     }
-    let text = std::io::read_to_string(std::io::stdin().lock())
-        .map_err(|error| Failure::message(format!("standard input: {error}")))?;
+    // Of several ranks the first alone has it.
+    let text = match comm.rank() {
+        0 => std::io::read_to_string(std::io::stdin().lock())
+            .map_err(|error| Failure::message(format!("standard input: {error}")))?,
+        _ => String::new(),
+    };
+    let texts = comm.all_gather(text.as_bytes()).map_err(CaseError::from)?;
+    let text = texts.first().map_or(String::new(), |text| String::from_utf8_lossy(text).into_owned());
     Ok(Case::parse_with(Path::new("standard input"), text, overrides)?)
 }
 
 /// Makes the case one of several ranks, of which those after the first write nothing.
 fn join(case: &mut Case, comm: &Comm) {
-    if comm.n_ranks() == 1 {
-        return;
-    }
     case.embedding.comm = Some(comm.clone());
     if comm.rank() > 0 {
         let embedding = &mut case.embedding;

@@ -5,6 +5,7 @@ mod check;
 #[allow(unsafe_code)]
 mod transport;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -23,6 +24,9 @@ static ALLOCATOR: femtile::device::cpu::LargePages = femtile::device::cpu::Large
 /// How long a rank after the first waits before it tells its error and ends the run: most errors are those of all ranks, and
 /// the first tells them.
 const AFTER_FIRST: Duration = Duration::from_secs(1);
+
+/// The exit code of Rust's programs that panic.
+const PANICKED: i32 = 101;
 
 /// Femtile on the ranks of MPI, such as `mpirun -n 4 femtile-mpi solve case.toml`.
 #[derive(Debug, Parser)]
@@ -63,7 +67,13 @@ fn main() -> ExitCode {
         }
     };
     let result = match provided >= Threading::Serialized {
-        true => run(&arguments.command, &Comm::new(Mpi::new(&world))),
+        true => {
+            match catch_unwind(AssertUnwindSafe(|| run(&arguments.command, &Comm::new(Mpi::new(&world))))) {
+                Ok(result) => result,
+                // The message has been printed. The others would wait for this rank for ever.
+                Err(_) => world.abort(PANICKED),
+            }
+        }
         false => Err(Failure::message(
             "this MPI serves the first thread of a process alone: Femtile needs one that was built with MPI_THREAD_SERIALIZED",
         )),
@@ -71,14 +81,12 @@ fn main() -> ExitCode {
     match result {
         Ok(code) => code,
         Err(failure) => {
-            if rank > 0 || failure.is_of_other_rank() {
+            if rank > 0 {
                 std::thread::sleep(AFTER_FIRST);
             }
             let code = failure.code();
-            if !failure.is_of_other_rank() {
-                let failure = if world.size() > 1 { failure.of_rank(rank as usize) } else { failure };
-                failure.report();
-            }
+            let failure = if world.size() > 1 { failure.of_rank(rank as usize) } else { failure };
+            failure.report();
             world.abort(i32::from(code))
         }
     }

@@ -44,7 +44,7 @@ impl Mpi {
     fn count(&self, n_bytes: usize) -> Result<Count, LinalgError> {
         Count::try_from(n_bytes).map_err(|_| LinalgError::Rank {
             rank: self.rank,
-            message: format!("a message of {n_bytes} bytes is more than MPI counts: take more ranks"),
+            message: format!("a message of {n_bytes} bytes is more than MPI counts"),
         })
     }
 }

@@ -344,9 +344,7 @@ impl SolverConfig {
         if let Err(message) = check_tolerance(self.tolerance) {
             return wrong("tolerance", message);
         }
-        if self.ranks.n() == 0 {
-            return wrong("ranks", "0 ranks solve nothing: take 1, or as many as there are cores".into());
-        }
+        self.ranks.check()?;
         self.check_method()?;
         if let (Some(name), OperatorKind::Assembled) = (self.preconditioner.of_cells(), self.operator) {
             let message =

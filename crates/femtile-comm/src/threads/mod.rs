@@ -90,6 +90,8 @@ pub fn run<R, E: Display + Send>(
     let comm = |rank: usize| Comm::new(Threads { hub: Arc::clone(&hub), rank });
     let told = |rank: usize, error: &E| hub.fail(rank, &error.to_string());
     let (own, others) = thread::scope(|scope| {
+        // Also where a thread cannot be begun, whose message those that were begun would wait for.
+        let _guard = Guard { hub: &hub, rank: 0 };
         let begin = |rank: usize| {
             let (hub, other) = (&hub, &other);
             let work = move || {
@@ -99,10 +101,7 @@ pub fn run<R, E: Display + Send>(
             scope.spawn(work)
         };
         let begun: Vec<_> = (1..n_ranks).map(begin).collect();
-        let own = {
-            let _guard = Guard { hub: &hub, rank: 0 };
-            first(comm(0)).inspect_err(|error| told(0, error))
-        };
+        let own = first(comm(0)).inspect_err(|error| told(0, error));
         let ended = begun.into_iter().map(|rank| rank.join().unwrap_or_else(|panic| resume_unwind(panic)));
         (own, ended.collect::<Vec<Result<(), E>>>())
     });

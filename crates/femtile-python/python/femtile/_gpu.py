@@ -158,7 +158,8 @@ def _is_tensor(value: Any) -> bool:
 def _of_tensor(name: str, value: Any, gpu: int) -> View | None:
     """Return a tensor of PyTorch as memory; none where its export has to say what is the matter with it."""
     torch = sys.modules["torch"]
-    dtype = {torch.float32: np.dtype(np.float32), torch.float64: np.dtype(np.float64)}.get(value.dtype)
+    dtypes: dict[Any, np.dtype[Any]] = {torch.float32: np.dtype(np.float32), torch.float64: np.dtype(np.float64)}
+    dtype = dtypes.get(value.dtype)
     if dtype is None or value.requires_grad or value.layout is not torch.strided or value.is_neg():
         return None
     stream = _stream(value, gpu)

@@ -37,6 +37,11 @@ use mean_free::MeanFree;
 use rows::{Fixed, RankRows, agreed};
 use watch::Agreed;
 
+/// Values that all ranks collect at once.
+const COLLECTED: usize = 1 << 24;
+/// The most ranks that are threads of one process.
+const MOST_THREADS: usize = 1024;
+
 /// The ranks that solve a problem together.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub enum Ranks {
@@ -50,6 +55,25 @@ pub enum Ranks {
 }
 
 impl Ranks {
+    /// Checks the number of ranks.
+    ///
+    /// # Errors
+    /// [`SolveError::Setting`].
+    pub(crate) fn check(&self) -> Result<(), SolveError> {
+        match self {
+            Self::Threads(0) => Err(SolveError::solver(
+                "ranks",
+                "0 ranks solve nothing: take 1, or as many as there are cores",
+            )),
+            Self::Threads(n) if *n > MOST_THREADS => {
+                let message =
+                    format!("{n} ranks are more than the {MOST_THREADS} that a process may have: use MPI");
+                Err(SolveError::solver("ranks", message))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Returns the number of ranks.
     pub fn n(&self) -> usize {
         match self {
@@ -113,7 +137,7 @@ pub(crate) fn solve<'m>(
 ) -> Result<Solution<'m>, SolveError> {
     config.check()?;
     check(&problem, config)?;
-    let (config, reason) = chosen(&problem, config, cpu)?;
+    let (config, reason) = chosen(&problem, config, n_threads(cpu, &config.ranks)?)?;
     stages.begin(Stage::Assemble)?;
     let partition = config.partitioner.divide(problem.mesh, config.ranks.n());
     solve_divided(problem, &partition, cpu, (&config, &reason), stages)
@@ -149,13 +173,25 @@ fn solve_divided<'m>(
 fn chosen(
     problem: &Discretization<'_>,
     config: &SolverConfig,
-    cpu: &Cpu,
+    n_threads: usize,
 ) -> Result<(SolverConfig, String), SolveError> {
     if config.preconditioner != PreconditionerConfig::Auto {
         return Ok((config.clone(), "asked for".into()));
     }
-    let chosen = auto::choose(config, problem, None, (false, cpu.threads()), Solves::One)?;
-    Ok((SolverConfig { preconditioner: chosen.preconditioner, ..config.clone() }, chosen.reason))
+    let config = SolverConfig { device: DeviceChoice::Cpu, ..config.clone() };
+    let chosen = auto::choose(&config, problem, None, (false, n_threads), Solves::One)?;
+    Ok((SolverConfig { preconditioner: chosen.preconditioner, ..config }, chosen.reason))
+}
+
+/// The threads of all ranks, which all of them know: what they choose by it must be the same.
+fn n_threads(cpu: &Cpu, ranks: &Ranks) -> Result<usize, SolveError> {
+    match ranks {
+        Ranks::Of(comm) => {
+            let all = comm.all_gather(&[cpu.threads() as u64])?;
+            Ok(all.into_iter().flatten().sum::<u64>() as usize)
+        }
+        Ranks::One | Ranks::Threads(_) => Ok(cpu.threads()),
+    }
 }
 
 /// Algebraic multigrid of all ranks, in the precision of the settings.
@@ -216,7 +252,11 @@ impl Whole<'_, '_> {
         let ids: Vec<u64> = owned.iter().map(|&node| u64::from(node)).collect();
         let halo = Arc::new(Halo::new(comm, &ids, &ghosts)?);
         // Its errors must come from here, not from some ranks in the midst of a solve.
-        let diagonal = agreed(comm, Diagonal::new(&matrix.own).map_err(SolveError::from))?;
+        let of_whole = |error| match error {
+            LinalgError::Diagonal { row, value } => LinalgError::Diagonal { row: owned[row] as usize, value },
+            other => other,
+        };
+        let diagonal = agreed(comm, Diagonal::new(&matrix.own).map_err(|error| of_whole(error).into()))?;
         let (preconditioner, levels) =
             self.preconditioner(config, (&matrix, diagonal, is_pure_neumann), &halo)?;
         let Formatted { operator, format, reason: format_reason } =
@@ -280,10 +320,15 @@ impl Whole<'_, '_> {
         w: &[f64],
         is_pure_neumann: bool,
     ) -> Result<Vec<f64>, SolveError> {
-        let (nodes, values) = (comm.all_gather(owned)?, comm.all_gather(w)?);
         let mut all = vec![0.0; self.problem.mesh.n_nodes()];
-        for (&node, &value) in nodes.iter().flatten().zip(values.iter().flatten()) {
-            all[node as usize] = value;
+        let most = comm.all_gather(&[owned.len() as u64])?.into_iter().flatten().max().unwrap_or(0) as usize;
+        let len = (COLLECTED / comm.n_ranks()).max(1);
+        for begin in (0..most).step_by(len) {
+            let piece = begin.min(owned.len())..(begin + len).min(owned.len());
+            let (nodes, values) = (comm.all_gather(&owned[piece.clone()])?, comm.all_gather(&w[piece])?);
+            for (&node, &value) in nodes.iter().flatten().zip(values.iter().flatten()) {
+                all[node as usize] = value;
+            }
         }
         Ok(completed(self.problem.mesh, all, &self.fixed.constraints, is_pure_neumann)?)
     }

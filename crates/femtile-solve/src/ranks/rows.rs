@@ -26,12 +26,11 @@ pub(super) struct Fixed {
 
 impl Fixed {
     pub fn new(problem: &Discretization<'_>) -> Result<Self, FemError> {
-        let form = problem.form(0);
-        Ok(Self {
-            constraints: Constraints::of_form(&form)?,
-            winners: winners(&form)?,
-            components: components(problem.mesh),
-        })
+        let (form, components) = (problem.form(0), components(problem.mesh));
+        if let Some(node) = components.of_node.iter().position(|&component| component == u32::MAX) {
+            return Err(FemError::OrphanNode { node, point: problem.mesh.points[node] });
+        }
+        Ok(Self { constraints: Constraints::of_form(&form)?, winners: winners(&form)?, components })
     }
 }
 
@@ -132,12 +131,14 @@ impl RankRows {
     }
 }
 
-/// Returns an error on every rank where one has an error: of several that of the lowest, which alone gets it whole.
+/// Returns an error on every rank where one has an error: of several that of the lowest, which ends the others.
 pub(super) fn agreed<R>(comm: &Comm, result: Result<R, SolveError>) -> Result<R, SolveError> {
     let message = result.as_ref().err().map(ToString::to_string).unwrap_or_default();
     let messages = comm.all_gather(message.as_bytes())?;
     match messages.iter().position(|message| !message.is_empty()) {
         Some(rank) if rank != comm.rank() => {
+            // That rank fails with its error, which this one waits for; a process does not come back from here.
+            comm.sum_values(&mut [0.0])?;
             let message = String::from_utf8_lossy(&messages[rank]).into_owned();
             Err(LinalgError::Rank { rank, message }.into())
         }

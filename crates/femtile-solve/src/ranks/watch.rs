@@ -9,7 +9,7 @@ use femtile_linalg::krylov::{Monitor, Stop};
 
 use crate::{Progress, SolverConfig};
 
-/// Iterations from one question of all ranks to the next.
+/// Iterations from one question of all ranks to the next, at least.
 const EVERY: usize = 8;
 
 /// Passes iterations on, and stops once a rank is asked to or the time of one is over: in the same iteration on all of them, as
@@ -20,13 +20,15 @@ pub(super) struct Agreed<'a> {
     tolerance: f64,
     begun: Instant,
     limit: Option<Duration>,
+    /// The iteration of the last question.
+    last_asked: Option<usize>,
     failed: Result<(), LinalgError>,
 }
 
 impl<'a> Agreed<'a> {
     pub fn new(comm: &'a Comm, config: &SolverConfig, progress: &'a mut dyn Progress) -> Self {
         let (tolerance, limit) = (config.tolerance, config.time_limit);
-        Self { comm, progress, tolerance, begun: Instant::now(), limit, failed: Ok(()) }
+        Self { comm, progress, tolerance, begun: Instant::now(), limit, last_asked: None, failed: Ok(()) }
     }
 
     /// The settings without the limit of time, which is kept here.
@@ -54,9 +56,12 @@ impl<'a> Agreed<'a> {
 impl Monitor for Agreed<'_> {
     fn iteration(&mut self, iteration: usize, relative_residual: f64) -> ControlFlow<Stop> {
         self.progress.iteration(iteration, relative_residual, self.tolerance);
-        if !iteration.is_multiple_of(EVERY) {
+        // A method that starts again counts from zero.
+        let is_early = |last: usize| (last..last + EVERY).contains(&iteration);
+        if self.last_asked.is_some_and(is_early) {
             return ControlFlow::Continue(());
         }
+        self.last_asked = Some(iteration);
         self.ask().unwrap_or_else(|error| {
             self.failed = Err(error);
             ControlFlow::Break(Stop::Interrupted)
