@@ -29,7 +29,7 @@ use crate::setup::tentative::{NearNullspace, Tentative};
 use crate::{AmgConfig, AmgError, Smoother};
 
 /// The threshold of strong connections on coarser levels relative to the first: entries between aggregates are smaller.
-pub(crate) const COARSER: f64 = 0.25;
+const COARSER: f64 = 0.25;
 /// The threshold of entries that smooth prolongators, relative to that of strong connections on the first level: smoothed
 /// by strong connections alone, prolongators would not follow solutions beside a jump of coefficients.
 const SMOOTHED: f64 = 0.25;
@@ -70,6 +70,8 @@ pub(crate) struct Builder<'a, H: Scalar, D: Device> {
     /// The first matrix is the given one times this power of two.
     pub scale: f64,
     pub known: Known<'a, D>,
+    /// Levels above the first of these, which other ranks share.
+    pub above: usize,
     pub levels: Vec<Level<H, D>>,
     /// The last level, until the order of rows of the next one is known.
     pub open: Option<OpenLevel<H, D>>,
@@ -185,7 +187,7 @@ impl<H: Scalar, D: AmgKernels<H>> Builder<'_, H, D> {
     pub fn run(&mut self, mut a: Rows<H>, mut b: NearNullspace) -> Result<Coarsest<H, D>, AmgError> {
         let mut block = self.config.block_size;
         loop {
-            let number = self.groups.len();
+            let number = self.above + self.groups.len();
             let mut diagonal = match check::diagonal(&a, self.scale) {
                 // Rows of coarser levels are not rows of the given matrix.
                 Err(AmgError::Diagonal { row, .. }) if number > 0 => {
@@ -241,7 +243,7 @@ impl<H: Scalar, D: AmgKernels<H>> Builder<'_, H, D> {
         modes: Option<&Rows<H>>,
         block: usize,
     ) -> Strength {
-        let number = self.levels.len() + usize::from(self.open.is_some());
+        let number = self.above + self.levels.len() + usize::from(self.open.is_some());
         let (thresholds, is_first) = (self.thresholds(number), number == 0);
         match self.known.graph.filter(|_| is_first) {
             Some(graph) if is_scalar(b, block) => Strength {
@@ -402,7 +404,7 @@ impl<H: Scalar, D: AmgKernels<H>> Builder<'_, H, D> {
             n_prolongator: 0,
         });
         if is_direct {
-            let is_only = self.shapes.len() == 1;
+            let is_only = self.above + self.shapes.len() == 1;
             let coarse::Inverse { matrix, n_zero } = coarse::inverse(&a, b.if_one(), is_only)
                 .map_err(|(row, pivot)| AmgError::Indefinite { n_rows, row, pivot })?;
             self.n_zero = n_zero;

@@ -10,6 +10,8 @@ use crate::kernels::AmgKernels;
 use crate::level::{Coarsest, Level, LevelShape};
 use crate::memory_limit;
 use crate::setup::graph::Graph;
+use crate::setup::rows::Rows;
+use crate::setup::tentative::NearNullspace;
 use crate::{AmgConfig, AmgError, Smoother};
 
 /// The matrices of all levels, the given one first, in the precision `H`.
@@ -102,6 +104,7 @@ impl<H: Scalar, D: AmgKernels<H>> Hierarchy<H, D> {
             config,
             scale: 1.0,
             known,
+            above: 0,
             levels: Vec::new(),
             groups: Vec::new(),
             open: None,
@@ -129,6 +132,33 @@ impl<H: Scalar, D: AmgKernels<H>> Hierarchy<H, D> {
         })?;
         let Builder { scale, levels, groups, order, shapes, .. } = builder;
         Ok(Self { levels, coarsest, groups, order, scale, shapes, config: config.clone() })
+    }
+
+    /// Sets up the levels from one with this number on, whose matrix has been scaled; `b` is its near-nullspace.
+    pub(crate) fn below(
+        device: &D,
+        (a, b): (Rows<H>, NearNullspace),
+        above: usize,
+        config: &AmgConfig,
+    ) -> Result<Self, AmgError> {
+        let mut builder = Builder {
+            device,
+            config,
+            scale: 1.0,
+            known: Known { groups: &[], graph: None },
+            above,
+            levels: Vec::new(),
+            groups: Vec::new(),
+            open: None,
+            inherited: Vec::new(),
+            order: None,
+            shapes: Vec::new(),
+            n_zero: 0,
+        };
+        let coarsest = device.amg_on_host(|| builder.run(a, b))?;
+        let Builder { levels, groups, shapes, .. } = builder;
+        let levels = levels.into_iter().map(|level| level.in_format(config)).collect::<Result<_, _>>()?;
+        Ok(Self { levels, coarsest, groups, order: None, scale: 1.0, shapes, config: config.clone() })
     }
 
     /// Returns the settings.

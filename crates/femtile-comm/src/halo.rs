@@ -110,6 +110,35 @@ impl Halo {
         places.min().map_or(self.n_owned, |first| *first as usize)
     }
 
+    /// Adds the values of ghosts to those of their owners: the transpose of [`Halo::import`], in the order of ranks. All ranks
+    /// call it.
+    ///
+    /// # Errors
+    /// As [`Halo::import`].
+    pub fn add_to_owners<T: bytemuck::Pod + std::ops::AddAssign>(
+        &self,
+        owned: &mut [T],
+        ghosts: &[T],
+    ) -> Result<(), LinalgError> {
+        need("ghosts", self.n_ghosts, ghosts.len())?;
+        need("owned", self.n_owned, owned.len())?;
+        let sends = self.imports.iter();
+        let sends = sends
+            .map(|(to, range)| Outgoing { to: *to, bytes: bytemuck::cast_slice(&ghosts[range.clone()]) });
+        let sends: Vec<Outgoing<'_>> = sends.collect();
+        let mut letters: Vec<Vec<T>> =
+            self.exports.iter().map(|(_, places)| vec![T::zeroed(); places.len()]).collect();
+        let rooms = self.exports.iter().zip(&mut letters);
+        let mut rooms: Vec<Incoming<'_>> = rooms
+            .map(|((from, _), room)| Incoming { from: *from, bytes: bytemuck::cast_slice_mut(room) })
+            .collect();
+        self.comm.exchange(&sends, &mut rooms, &mut || ())?;
+        for ((_, places), letter) in self.exports.iter().zip(&letters) {
+            places.iter().zip(letter).for_each(|(&place, &value)| owned[place as usize] += value);
+        }
+        Ok(())
+    }
+
     /// Copies values of other ranks to the ghosts, and runs `meanwhile` while they are on their way. All ranks call it.
     ///
     /// # Errors

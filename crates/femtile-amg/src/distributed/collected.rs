@@ -6,12 +6,12 @@ use femtile_comm::Comm;
 use femtile_device::{Buffer, Cpu, Scalar};
 use femtile_linalg::vector::Convert;
 use femtile_linalg::{LinalgError, Preconditioner, need};
-use femtile_sparse::csr::{Csr, HostOffsets};
 
 use super::level::RankMatrix;
-use crate::builder::COARSER;
+use crate::hierarchy::Hierarchy;
 use crate::kernels::AmgKernels;
-use crate::setup::rows::RowAccess;
+use crate::setup::rows::{RowAccess, Rows};
+use crate::setup::tentative::NearNullspace;
 use crate::{Amg, AmgConfig, AmgError, LevelShape};
 
 /// Multigrid on a matrix of which every rank has all rows.
@@ -44,12 +44,11 @@ where
         config: &AmgConfig,
     ) -> Result<Self, AmgError> {
         let comm = matrix.halo.comm().clone();
-        let (a, first) = whole(device, matrix)?;
-        let b = comm.all_gather(b)?.concat();
-        let strength = config.strength * if number > 0 { COARSER } else { 1.0 };
-        let max_levels = config.max_levels.saturating_sub(number).max(1);
-        let amg = Amg::new(&a, Some(&b), &AmgConfig { strength, max_levels, ..config.clone() })?;
-        let zeros = || Buffer::zeros(device, a.n_rows()).map_err(LinalgError::from);
+        let (a, first) = whole(matrix)?;
+        let b = NearNullspace { n_vectors: 1, values: comm.all_gather(b)?.concat() };
+        let n = a.n_rows();
+        let amg = Amg::of(Hierarchy::below(device, (a, b), number, config)?, device)?;
+        let zeros = || Buffer::zeros(device, n).map_err(LinalgError::from);
         let work = Mutex::new(Work { b: zeros()?, x: zeros()? });
         Ok(Self { amg, comm, first, work })
     }
@@ -78,7 +77,7 @@ where
 }
 
 /// The rows of all ranks, one after the other, and the first of this one.
-fn whole<H: Scalar>(device: &Cpu, matrix: &RankMatrix<H>) -> Result<(Csr<H, Cpu>, usize), LinalgError> {
+fn whole<H: Scalar>(matrix: &RankMatrix<H>) -> Result<(Rows<H>, usize), LinalgError> {
     let (halo, rows) = (&matrix.halo, &matrix.rows);
     let (comm, n) = (halo.comm(), matrix.n_owned());
     let sizes: Vec<u64> = comm.all_gather(&[n as u64])?.into_iter().flatten().collect();
@@ -108,6 +107,10 @@ fn whole<H: Scalar>(device: &Cpu, matrix: &RankMatrix<H>) -> Result<(Csr<H, Cpu>
         comm.all_gather(&columns)?.concat(),
         comm.all_gather(&values)?.concat(),
     );
-    let offsets = HostOffsets::from_row_lengths(lengths.iter().map(|&length| length as usize));
-    Ok((Csr::from_parts(device, lengths.len(), offsets, columns, values)?, first as usize))
+    let mut offsets = vec![0];
+    offsets.extend(lengths.iter().scan(0, |end, &length| {
+        *end += length as usize;
+        Some(*end)
+    }));
+    Ok((Rows { n_cols: lengths.len(), offsets, columns, values }, first as usize))
 }

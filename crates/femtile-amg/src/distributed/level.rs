@@ -1,13 +1,14 @@
 //! A level that is divided among ranks.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use femtile_comm::{DistributedMatrix, GhostedMatrix, Halo};
 use femtile_device::{Buffer, Cpu, Scalar};
-use femtile_linalg::LinalgError;
 use femtile_linalg::precondition::polynomial::Step;
+use femtile_linalg::{LinalgError, LinearOperator};
 use femtile_sparse::csr::Csr;
 
+use crate::kernels::AmgKernels;
 use crate::setup::rows::{Pieces, RowAccess, Rows, to_unit};
 
 /// A level that is smoothed, with the transfers to and from the next one.
@@ -15,8 +16,51 @@ pub(super) struct RankLevel<H: Scalar> {
     pub a: DistributedMatrix<H>,
     pub steps: Vec<Step<H>>,
     pub inverse_diagonal: Buffer<H, Cpu>,
+    pub transfer: RankTransfer<H>,
+}
+
+/// The transfers between the rows of a rank and the next level, of which some unknowns are those of other ranks.
+pub(super) struct RankTransfer<H: Scalar> {
+    /// Columns of the rank's own unknowns, then of its ghosts.
     pub prolongation: Csr<H, Cpu>,
     pub restriction: Csr<H, Cpu>,
+    /// Of the unknowns of the next level.
+    pub halo: Halo,
+    work: Mutex<Buffer<H, Cpu>>,
+}
+
+impl<H: Scalar> RankTransfer<H> {
+    pub fn new(device: &Cpu, p: Rows<H>, halo: Halo) -> Result<Self, LinalgError> {
+        let restriction = p.transpose().into_device(device)?;
+        let work = Mutex::new(Buffer::zeros(device, p.n_cols)?);
+        Ok(Self { prolongation: p.into_device(device)?, restriction, halo, work })
+    }
+
+    /// $b_c = P^\mathsf{T} r$; what falls to unknowns of others goes to their owners.
+    pub fn restrict(&self, b: &mut Buffer<H, Cpu>, r: &Buffer<H, Cpu>) -> Result<(), LinalgError> {
+        let mut work = self.work.lock().unwrap_or_else(PoisonError::into_inner);
+        self.restriction.apply(&mut work, r)?;
+        let (own, ghosts) = work.as_slice().split_at(self.halo.n_owned());
+        b.as_mut_slice().copy_from_slice(own);
+        self.halo.add_to_owners(b.as_mut_slice(), ghosts)
+    }
+
+    /// $x \leftarrow x + P e$; `product` is workspace.
+    pub fn correct(
+        &self,
+        x: &mut Buffer<H, Cpu>,
+        product: &mut Buffer<H, Cpu>,
+        e: &Buffer<H, Cpu>,
+    ) -> Result<(), LinalgError>
+    where
+        Cpu: AmgKernels<H>,
+    {
+        let mut work = self.work.lock().unwrap_or_else(PoisonError::into_inner);
+        let (own, ghosts) = work.as_mut_slice().split_at_mut(self.halo.n_owned());
+        own.copy_from_slice(e.as_slice());
+        self.halo.import(ghosts, e.as_slice(), &mut || ())?;
+        x.device().clone().amg_correct(x, product, &self.prolongation, &work)
+    }
 }
 
 /// The rows of a rank during the setup: its own columns, then those of its ghosts.

@@ -1,6 +1,6 @@
 //! Multigrid for a matrix whose rows are divided among ranks.
 //!
-//! Aggregates stay within a rank. Levels are divided like the matrix until the next one is small; it is collected by every
+//! Aggregates stay within a rank; prolongators, which are smoothed, reach across. Levels are divided like the matrix until the next one is small; it is collected by every
 //! rank, which goes on alone with [`Amg`].
 
 mod coarsen;
@@ -89,7 +89,7 @@ where
                 break;
             };
             let [n_nonzeros, n_aggregates, n_prolongator] =
-                totals(comm, [matrix.n_nonzeros(), n_aggregates, level.prolongation.n_nonzeros()])?;
+                totals(comm, [matrix.n_nonzeros(), n_aggregates, level.transfer.prolongation.n_nonzeros()])?;
             shapes.push(LevelShape {
                 n_rows: n as usize,
                 n_nonzeros,
@@ -158,13 +158,12 @@ where
     let Some((level, rest)) = levels.split_first() else {
         return collected.solve(&mut finest.x, &finest.b);
     };
-    let RankLevel { a, steps, inverse_diagonal, prolongation, restriction } = level;
+    let RankLevel { a, steps, inverse_diagonal, transfer } = level;
     finest.relax_from_zero(a, steps, inverse_diagonal)?;
     finest.residual(a)?;
-    restriction.apply(&mut coarser[0].b, &finest.next)?;
+    transfer.restrict(&mut coarser[0].b, &finest.next)?;
     cycle((rest, collected), coarser)?;
-    let device = a.device();
-    device.amg_correct(&mut finest.x, &mut finest.product, prolongation, &coarser[0].x)?;
+    transfer.correct(&mut finest.x, &mut finest.product, &coarser[0].x)?;
     finest.relax(a, steps, inverse_diagonal)
 }
 
