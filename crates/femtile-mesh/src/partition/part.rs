@@ -3,8 +3,6 @@
 use crate::check::BoundaryFacets;
 use crate::{CellKind, Field, Mesh};
 
-use super::Partition;
-
 /// The part of a mesh that the unknowns of a rank depend on: all cells that touch a node which it owns.
 ///
 /// Nodes are numbered anew: those that it owns and no other rank copies, then those that others copy, then its ghosts, sorted
@@ -34,19 +32,20 @@ pub struct Part {
 const ABSENT: u32 = u32::MAX;
 
 impl Part {
-    /// Takes the part of `rank`; none where it owns no node.
+    /// Takes the part of `rank`, where nodes have these owners ([`Partition::owners`](super::Partition::owners)); none where it
+    /// owns no node.
     ///
     /// # Panics
-    /// Where the partition is one of another mesh.
-    pub fn new(mesh: &Mesh, boundary: &BoundaryFacets, partition: &Partition, rank: usize) -> Option<Self> {
-        let (owners, rank) = (partition.owners(mesh), rank as u32);
+    /// Where the owners are those of another mesh.
+    pub fn new(mesh: &Mesh, boundary: &BoundaryFacets, owners: &[u32], rank: usize) -> Option<Self> {
+        let rank = rank as u32;
         let is_owned = |node: &u32| owners[*node as usize] == rank;
         let touches = |cell: &u32| mesh.cell(*cell as usize).iter().any(is_owned);
         let cells: Vec<u32> = (0..mesh.n_cells() as u32).filter(touches).collect();
         if cells.is_empty() {
             return None;
         }
-        let (nodes, n_owned) = numbered(mesh, &cells, &owners, rank);
+        let (nodes, n_owned) = numbered(mesh, &cells, owners, rank);
         let mut local = vec![ABSENT; mesh.n_nodes()];
         nodes.iter().zip(0..).for_each(|(&node, number)| local[node as usize] = number);
         let numbers = |nodes: &[u32]| nodes.iter().map(|&node| local[node as usize]).collect::<Vec<u32>>();

@@ -35,9 +35,9 @@ fn two_halves_of_a_box_share_the_nodes_between_them() {
 
 /// Each node has one owner; a part has all cells of its nodes, and all their facets.
 fn check_parts(mesh: &Mesh, partition: &Partition) {
-    let boundary = boundary_facets(mesh);
+    let (boundary, owners) = (boundary_facets(mesh), partition.owners(mesh));
     let parts: Vec<Option<Part>> =
-        (0..partition.n_ranks()).map(|rank| Part::new(mesh, &boundary, partition, rank)).collect();
+        (0..partition.n_ranks()).map(|rank| Part::new(mesh, &boundary, &owners, rank)).collect();
     let mut owner = vec![None; mesh.n_nodes()];
     for (rank, part) in parts.iter().enumerate() {
         let Some(part) = part else { continue };

@@ -151,19 +151,26 @@ fn solve_divided<'m>(
     (config, reason): (&SolverConfig, &str),
     stages: &mut Stages<'_>,
 ) -> Result<Solution<'m>, SolveError> {
-    let whole = Whole { problem: &problem, partition, fixed: Fixed::new(&problem)? };
+    let whole = Whole {
+        problem: &problem,
+        owners: partition.owners(problem.mesh),
+        quality: partition.quality(problem.mesh),
+        fixed: Fixed::new(&problem)?,
+    };
     let finished = match &config.ranks {
         Ranks::Threads(n) => {
             let n_threads = cpu.threads() / n;
             let on_rank = |comm: Comm, stages: &mut Stages<'_>| -> Result<Finished, SolveError> {
                 let cpu = Cpu::with_simd(n_threads.max(1), cpu.simd())?;
-                cpu.install(|| whole.solve(&cpu, &comm, (config, reason), stages))
+                // The first has the memory of all.
+                let keeps = comm.rank() == 0;
+                cpu.install(|| whole.solve(&cpu, &comm, (config, reason), keeps, stages))
             };
             let first = |comm: Comm| on_rank(comm, stages);
             threads::run(*n, first, |comm| on_rank(comm, &mut Stages::new(&mut Silent)).map(drop))?
         }
-        Ranks::Of(comm) => whole.solve(cpu, comm, (config, reason), stages)?,
-        Ranks::One => whole.solve(cpu, &Comm::alone(), (config, reason), stages)?,
+        Ranks::Of(comm) => whole.solve(cpu, comm, (config, reason), true, stages)?,
+        Ranks::One => whole.solve(cpu, &Comm::alone(), (config, reason), true, stages)?,
     };
     drop(whole);
     Ok(Solution::new(problem, finished))
@@ -231,21 +238,24 @@ where
 /// What all ranks know.
 struct Whole<'p, 'm> {
     problem: &'p Discretization<'m>,
-    partition: &'p Partition,
+    /// The owner of each node.
+    owners: Vec<u32>,
+    quality: PartitionQuality,
     fixed: Fixed,
 }
 
 impl Whole<'_, '_> {
-    /// The work of one rank.
+    /// The work of one rank, which keeps the solution of all or leaves that to another.
     fn solve(
         &self,
         cpu: &Cpu,
         comm: &Comm,
         (config, reason): (&SolverConfig, &str),
+        keeps: bool,
         stages: &mut Stages<'_>,
     ) -> Result<Finished, SolveError> {
         let mesh = self.problem.mesh;
-        let part = Part::new(mesh, &self.problem.boundary, self.partition, comm.rank());
+        let part = Part::new(mesh, &self.problem.boundary, &self.owners, comm.rank());
         let rows = RankRows::new(cpu, comm, (self.problem, &self.fixed), part.as_ref(), stages)?;
         stages.begin(Stage::Setup)?;
         let RankRows { matrix, rhs, owned, ghosts, is_pure_neumann, imbalance } = rows;
@@ -270,7 +280,8 @@ impl Whole<'_, '_> {
         let parts = (&operator as &dyn LinearOperator<f64, Cpu>, preconditioner.as_ref());
         let outcome = by_method(&config_of_method, comm, &mut w, parts, &b, &mut agreed)?;
         agreed.ended()?;
-        let u = self.collected(comm, &owned, w.as_slice(), is_pure_neumann)?;
+        let u = self.collected(comm, (&owned, w.as_slice()), keeps)?;
+        let u = if keeps { completed(mesh, u, &self.fixed.constraints, is_pure_neumann)? } else { u };
         let mut warnings = self.problem.warnings.clone();
         warnings.extend(warning_of_imbalance(imbalance));
         warnings.extend(warning_of_outcome(config, &outcome));
@@ -312,25 +323,25 @@ impl Whole<'_, '_> {
         }
     }
 
-    /// The whole u from the rows of all ranks.
+    /// The solution of the system of all ranks by nodes; nothing where it is not kept.
     fn collected(
         &self,
         comm: &Comm,
-        owned: &[u32],
-        w: &[f64],
-        is_pure_neumann: bool,
+        (owned, w): (&[u32], &[f64]),
+        keeps: bool,
     ) -> Result<Vec<f64>, SolveError> {
-        let mut all = vec![0.0; self.problem.mesh.n_nodes()];
+        let mut all = vec![0.0; if keeps { self.problem.mesh.n_nodes() } else { 0 }];
         let most = comm.all_gather(&[owned.len() as u64])?.into_iter().flatten().max().unwrap_or(0) as usize;
         let len = (COLLECTED / comm.n_ranks()).max(1);
         for begin in (0..most).step_by(len) {
             let piece = begin.min(owned.len())..(begin + len).min(owned.len());
             let (nodes, values) = (comm.all_gather(&owned[piece.clone()])?, comm.all_gather(&w[piece])?);
-            for (&node, &value) in nodes.iter().flatten().zip(values.iter().flatten()) {
-                all[node as usize] = value;
+            if keeps {
+                let pairs = nodes.iter().flatten().zip(values.iter().flatten());
+                pairs.for_each(|(&node, &value)| all[node as usize] = value);
             }
         }
-        Ok(completed(self.problem.mesh, all, &self.fixed.constraints, is_pure_neumann)?)
+        Ok(all)
     }
 
     fn used(&self, comm: &Comm, halo: &Halo, config: &SolverConfig) -> Result<RanksUsed, SolveError> {
@@ -343,7 +354,7 @@ impl Whole<'_, '_> {
         Ok(RanksUsed {
             n_ranks: comm.n_ranks(),
             partitioner: config.partitioner,
-            quality: self.partition.quality(self.problem.mesh),
+            quality: self.quality,
             unknowns: [of(0).min().unwrap_or(0), of(0).max().unwrap_or(0)],
             most_ghosts: of(1).max().unwrap_or(0),
         })
