@@ -35,7 +35,7 @@ impl Mpi {
     }
 
     /// The bytes of a message: the address of none is a number of its own in Rust, which means something else to MPI.
-    fn bytes<'a>(message: &'a [u8]) -> &'a [u8] {
+    fn bytes(message: &[u8]) -> &[u8] {
         const NONE: &[u8] = &[0];
         if message.is_empty() { &NONE[..0] } else { message }
     }

@@ -256,12 +256,12 @@ fn is_strong<H: Scalar>(
     let square = H::from_f64(threshold * threshold);
     let mut own = grouped.is_strong.iter();
     let mut all = Vec::with_capacity(matrix.n_nonzeros());
-    for row in 0..n {
+    for (row, &pivot) in diagonal.iter().enumerate() {
         let (columns, values) = matrix.rows.row(row);
         for (&column, &value) in columns.iter().zip(values) {
             all.push(match (column as usize).checked_sub(n) {
                 None => own.next() == Some(&true),
-                Some(ghost) => value * value > square * diagonal[row] * of_ghosts[ghost],
+                Some(ghost) => value * value > square * pivot * of_ghosts[ghost],
             });
         }
     }

@@ -83,10 +83,10 @@ fn a_cycle_is_symmetric_and_positive_definite() {
     for (n_ranks, few_levels) in [(1, false), (2, true), (3, false), (12, false)] {
         let m = cycle_matrix(n_ranks, n, few_levels);
         let size = m.iter().flatten().fold(0.0, |most: f64, value| value.abs().max(most));
-        for i in 0..n * n {
-            assert!(m[i][i] > 0.0);
-            for j in 0..i {
-                assert!((m[i][j] - m[j][i]).abs() < 1e-12 * size, "{n_ranks} ranks, {i} {j}");
+        for (i, row) in m.iter().enumerate() {
+            assert!(row[i] > 0.0);
+            for (j, other) in m[..i].iter().enumerate() {
+                assert!((row[j] - other[i]).abs() < 1e-12 * size, "{n_ranks} ranks, {i} {j}");
             }
         }
         // Positive on some vectors of both signs.
