@@ -25,7 +25,7 @@ pub(crate) fn floats(
     has_floating(mesh, components, &is_held)
 }
 
-/// As [`floats`], from whether each component has a node that is held.
+/// Returns whether the solution is determined up to a constant only, from whether each component has a node that is held.
 ///
 /// # Errors
 /// [`FemError::Floating`] if one of several components has none.
