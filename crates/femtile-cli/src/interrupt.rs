@@ -23,7 +23,7 @@ const PATIENCE: Duration = Duration::from_millis(600);
 pub struct Interrupt {
     raised: Arc<AtomicBool>,
     stage: Arc<Mutex<Stage>>,
-    /// Whether another rank tells of it.
+    /// Whether nothing is said of it: the ranks of a run are also signalled when one of them has failed, which tells why.
     is_silent: bool,
 }
 
@@ -33,7 +33,7 @@ impl Interrupt {
         Self::listen_as(false)
     }
 
-    /// As [`Interrupt::listen`], and says nothing at the end of the program where another rank does.
+    /// As [`Interrupt::listen`], and says nothing at the end of the program where it is silent.
     pub fn listen_as(is_silent: bool) -> Result<Self, Failure> {
         let interrupt = Self { raised: Arc::default(), stage: Arc::new(Mutex::new(Stage::Read)), is_silent };
         for signal in [SIGINT, SIGTERM] {

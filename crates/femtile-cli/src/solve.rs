@@ -33,7 +33,10 @@ pub fn run(options: &SolveOptions, comm: Option<&Comm>, begun: Instant) -> Resul
     if is_first {
         check_targets(options)?;
     }
-    let bars = Bars::new(options.quiet || !is_first, Interrupt::listen_as(!is_first)?);
+    let bars = Bars::new(
+        options.quiet || !is_first,
+        Interrupt::listen_as(comm.is_some_and(|comm| comm.n_ranks() > 1))?,
+    );
     step(&mut profile, "checking the case, opening the device");
     let report = solve(&case, bars, profile.as_mut())?;
     step(&mut profile, "reporting");
