@@ -103,6 +103,26 @@ pub(crate) struct OpenLevel<H: Scalar, D: Device> {
     restriction: Rows<H>,
 }
 
+impl<'a, H: Scalar, D: Device> Builder<'a, H, D> {
+    /// Begins a hierarchy below `above` levels.
+    pub fn new(device: &'a D, config: &'a AmgConfig, known: Known<'a, D>, above: usize) -> Self {
+        Self {
+            device,
+            config,
+            scale: 1.0,
+            known,
+            above,
+            levels: Vec::new(),
+            open: None,
+            groups: Vec::new(),
+            inherited: Vec::new(),
+            order: None,
+            shapes: Vec::new(),
+            n_zero: 0,
+        }
+    }
+}
+
 impl<H: Scalar, D: AmgKernels<H>> Builder<'_, H, D> {
     /// Copies the matrix to the host.
     pub fn take<T: Scalar>(&mut self, a: &Csr<T, D>) -> Result<Rows<H>, AmgError> {

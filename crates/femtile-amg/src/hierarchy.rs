@@ -99,20 +99,7 @@ impl<H: Scalar, D: AmgKernels<H>> Hierarchy<H, D> {
             && !is_grouped_on_host
             && config.block_size == 1
             && !matches!(config.smoother, Smoother::GaussSeidel { .. });
-        let mut builder = Builder {
-            device,
-            config,
-            scale: 1.0,
-            known,
-            above: 0,
-            levels: Vec::new(),
-            groups: Vec::new(),
-            open: None,
-            inherited: Vec::new(),
-            order: None,
-            shapes: Vec::new(),
-            n_zero: 0,
-        };
+        let mut builder = Builder::new(device, config, known, 0);
         let coarsest = device.with_reserved_bytes(memory_limit::vectors::<T, H>(a.n_rows()), || {
             let (rows, vectors) = match if is_plain { builder.on_device(a)? } else { None } {
                 Some(rest) => rest,
@@ -141,20 +128,7 @@ impl<H: Scalar, D: AmgKernels<H>> Hierarchy<H, D> {
         above: usize,
         config: &AmgConfig,
     ) -> Result<Self, AmgError> {
-        let mut builder = Builder {
-            device,
-            config,
-            scale: 1.0,
-            known: Known { groups: &[], graph: None },
-            above,
-            levels: Vec::new(),
-            groups: Vec::new(),
-            open: None,
-            inherited: Vec::new(),
-            order: None,
-            shapes: Vec::new(),
-            n_zero: 0,
-        };
+        let mut builder = Builder::new(device, config, Known { groups: &[], graph: None }, above);
         let coarsest = device.amg_on_host(|| builder.run(a, b))?;
         let Builder { levels, groups, shapes, .. } = builder;
         let levels = levels.into_iter().map(|level| level.in_format(config)).collect::<Result<_, _>>()?;

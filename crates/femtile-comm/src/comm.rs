@@ -110,16 +110,6 @@ impl Comm {
         self.0.as_ref().map_or(Ok(()), |transport| transport.sum(values))
     }
 
-    /// Returns whether something is so on any rank.
-    ///
-    /// # Errors
-    /// [`LinalgError::Rank`].
-    pub fn any(&self, here: bool) -> Result<bool, LinalgError> {
-        let mut count = [f64::from(u8::from(here))];
-        self.sum_values(&mut count)?;
-        Ok(count[0] > 0.0)
-    }
-
     /// As [`Transport::exchange`]; alone, `meanwhile` runs.
     ///
     /// # Errors

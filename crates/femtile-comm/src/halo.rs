@@ -84,11 +84,6 @@ impl Halo {
         self.n_ghosts
     }
 
-    /// Returns the number of ranks that this one sends to.
-    pub fn n_neighbours(&self) -> usize {
-        self.exports.len()
-    }
-
     /// Returns the number of values that this rank sends in an exchange.
     pub fn n_sent(&self) -> usize {
         self.exports.iter().map(|(_, places)| places.len()).sum()

@@ -98,7 +98,7 @@ pub struct DistributedMatrix<T: Scalar> {
 
 struct Work<T: Scalar> {
     ghosts: Buffer<T, Cpu>,
-    /// What the ghosts add to the last rows.
+    /// Products of the ghosts, to be added to the last rows.
     sums: Buffer<T, Cpu>,
 }
 
@@ -125,11 +125,6 @@ impl<T: Scalar> DistributedMatrix<T> {
         let zeros = |n| Buffer::zeros(own.device(), n);
         let work = Mutex::new(Work { ghosts: zeros(halo.n_ghosts())?, sums: zeros(border.n_rows())? });
         Ok(Self { own, border, halo, work })
-    }
-
-    /// Returns the halo.
-    pub fn halo(&self) -> &Arc<Halo> {
-        &self.halo
     }
 }
 

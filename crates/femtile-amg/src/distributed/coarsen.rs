@@ -40,7 +40,7 @@ pub(super) struct Coarse<H: Scalar> {
 /// An unknown of the next level: its owner, and its number there.
 type Id = (u32, u64);
 
-/// What the aggregates of a rank make of its rows.
+/// The aggregates of a rank, with the tentative prolongator to its rows.
 struct Grouped<H> {
     /// Unknowns of the next level that the rank owns: aggregates, then modes of slivers.
     n: usize,
@@ -81,8 +81,9 @@ where
         return Ok(None);
     }
     let threshold = thresholds_of(config.strength, number)[1];
-    let (p, coarse_halo) = prolongator(matrix, &grouped, (b, &of_ghosts), (&diagonal, &scaling), threshold)?;
-    let mut next = product(matrix, &p, &coarse_halo)?;
+    let (p, places) = prolongator(matrix, &grouped, (b, &of_ghosts), (&diagonal, &scaling), threshold)?;
+    let coarse_halo = places.halo(comm)?;
+    let mut next = product(matrix, &p, &places, &coarse_halo)?;
     if grouped.has_zero {
         fill_zero_rows(&mut next.rows);
     }
@@ -208,14 +209,10 @@ fn prolongator<H: Scalar>(
     (b, b_of_ghosts): (&[f64], &[f64]),
     (diagonal, scaling): (&[H], &Scaling<H>),
     threshold: f64,
-) -> Result<(Rows<H>, Halo), LinalgError> {
+) -> Result<(Rows<H>, Places), LinalgError> {
     let (halo, n) = (&matrix.halo, matrix.n_owned());
-    let import = |own: &[u32]| -> Result<Vec<u32>, LinalgError> {
-        let mut of_ghosts = vec![0; halo.n_ghosts()];
-        halo.import(&mut of_ghosts, own, &mut || ())?;
-        Ok(of_ghosts)
-    };
-    let parts_of_ghosts = import(&grouped.of_row)?;
+    let mut parts_of_ghosts = vec![0; halo.n_ghosts()];
+    halo.import(&mut parts_of_ghosts, &grouped.of_row, &mut || ())?;
     let owners = halo.imports().iter().flat_map(|(owner, range)| range.clone().map(|_| *owner as u32));
     let ids: Vec<Option<Id>> = owners
         .zip(&parts_of_ghosts)
@@ -239,8 +236,7 @@ fn prolongator<H: Scalar>(
         largest: scaling.largest,
         most: scaling.most,
     };
-    let p = with_modes(smoothing.prolongator(), grouped);
-    Ok((p, places.halo(halo.comm())?))
+    Ok((with_modes(smoothing.prolongator(), grouped), places))
 }
 
 /// Whether each entry counts in smoothing: those of the rank's own block as there, those that reach ghosts by their size.
@@ -288,17 +284,17 @@ fn with_modes<H: Scalar>(p: Rows<H>, grouped: &Grouped<H>) -> Rows<H> {
 /// A row whose columns are unknowns of any rank.
 type WideRow<H> = Vec<(Id, H)>;
 
-/// The Galerkin product $P^\mathsf{T} A P$. Rows of P that belong to ghosts come from their owners; what falls to rows of
-/// others goes to theirs, and is added there in the order of ranks.
+/// The Galerkin product $P^\mathsf{T} A P$. Rows of P that belong to ghosts come from their owners; entries of
+/// rows of others go to theirs, and are added there in the order of ranks.
 fn product<H: Scalar>(
     matrix: &RankMatrix<H>,
     p: &Rows<H>,
+    seen: &Places,
     coarse_halo: &Halo,
 ) -> Result<RankMatrix<H>, LinalgError> {
     let (halo, comm) = (&matrix.halo, coarse_halo.comm());
     let (n, n_coarse) = (matrix.n_owned(), coarse_halo.n_owned());
-    let seen = Places::new(comm, n_coarse, ids_of_ghosts(coarse_halo, comm)?.into_iter());
-    let of_p = |row: usize| wide(p, row, &seen);
+    let of_p = |row: usize| wide(p, row, seen);
     let of_ghosts = sent_to_ghosts(halo, of_p)?;
     let known = seen.ghosts.iter().copied();
     let places = Places::new(comm, n_coarse, of_ghosts.iter().flatten().map(|entry| entry.0).chain(known));
@@ -311,16 +307,6 @@ fn product<H: Scalar>(
     let local = galerkin(&matrix.rows, &all.join(), &p.transpose());
     let received = sent_to_owners(coarse_halo, &local, &places)?;
     summed(comm, (&local, &places), n_coarse, received)
-}
-
-/// The ids of the ghosts of a halo whose owners number their unknowns from zero.
-fn ids_of_ghosts(halo: &Halo, comm: &Comm) -> Result<Vec<Id>, LinalgError> {
-    let own: Vec<u64> = (0..halo.n_owned() as u64).collect();
-    let mut numbers = vec![0; halo.n_ghosts()];
-    halo.import(&mut numbers, &own, &mut || ())?;
-    debug_assert_eq!(halo.comm(), comm);
-    let owners = halo.imports().iter().flat_map(|(owner, range)| range.clone().map(|_| *owner as u32));
-    Ok(owners.zip(numbers).collect())
 }
 
 fn wide<H: Scalar>(rows: &Rows<H>, row: usize, places: &Places) -> WideRow<H> {
@@ -381,7 +367,7 @@ fn sent_to_ghosts<H: Scalar>(
     Ok(halo.imports().iter().flat_map(|(from, _)| std::mem::take(&mut received[*from])).collect())
 }
 
-/// What other ranks have for rows of this one: the row, and its entries.
+/// The entries that other ranks add to rows of this one: the row, and its entries.
 fn sent_to_owners<H: Scalar>(
     halo: &Halo,
     local: &Rows<H>,

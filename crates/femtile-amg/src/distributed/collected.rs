@@ -53,6 +53,7 @@ where
         Ok(Self { amg, comm, first, work })
     }
 
+    /// Returns the sizes of its levels.
     pub fn shapes(&self) -> &[LevelShape] {
         self.amg.hierarchy().shapes()
     }

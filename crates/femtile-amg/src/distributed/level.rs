@@ -30,13 +30,14 @@ pub(super) struct RankTransfer<H: Scalar> {
 }
 
 impl<H: Scalar> RankTransfer<H> {
+    /// Takes a prolongator, and the halo of its columns.
     pub fn new(device: &Cpu, p: Rows<H>, halo: Halo) -> Result<Self, LinalgError> {
         let restriction = p.transpose().into_device(device)?;
         let work = Mutex::new(Buffer::zeros(device, p.n_cols)?);
         Ok(Self { prolongation: p.into_device(device)?, restriction, halo, work })
     }
 
-    /// $b_c = P^\mathsf{T} r$; what falls to unknowns of others goes to their owners.
+    /// $b_c = P^\mathsf{T} r$; entries of unknowns of others go to their owners.
     pub fn restrict(&self, b: &mut Buffer<H, Cpu>, r: &Buffer<H, Cpu>) -> Result<(), LinalgError> {
         let mut work = self.work.lock().unwrap_or_else(PoisonError::into_inner);
         self.restriction.apply(&mut work, r)?;
@@ -92,10 +93,12 @@ impl<H: Scalar> RankMatrix<H> {
         Ok((Self { rows: pieces.join(), halo: Arc::clone(halo) }, scale))
     }
 
+    /// Returns the number of rows.
     pub fn n_owned(&self) -> usize {
         self.halo.n_owned()
     }
 
+    /// Returns the number of entries, those in columns of ghosts included.
     pub fn n_nonzeros(&self) -> usize {
         self.rows.columns.len()
     }

@@ -24,8 +24,8 @@ use coarsen::{Coarse, coarsen};
 use collected::Collected;
 use level::{RankLevel, RankMatrix};
 
-/// A level is collected where it has at most so many rows, or where all ranks together, each with all of its rows, do less work
-/// than this share of the first level.
+/// Collection of a level: it has at most so many rows, or all ranks together, each with all of its rows, do less work than
+/// this share of the first level.
 const FEW_ROWS: u64 = 10_000;
 const SHARE: f64 = 0.15;
 

@@ -1,4 +1,4 @@
-//! What the threads of a run share: sums, collected messages, letter boxes, and the first failure.
+//! State that the threads of a run share: sums, collected messages, letter boxes, and the first failure.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};

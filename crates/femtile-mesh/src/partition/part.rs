@@ -1,11 +1,11 @@
-//! What a rank keeps of a mesh.
+//! The part of a mesh that a rank keeps.
 
 use crate::check::BoundaryFacets;
 use crate::{CellKind, Field, Mesh};
 
 /// The part of a mesh that the unknowns of a rank depend on: all cells that touch a node which it owns.
 ///
-/// Nodes are numbered anew: those that it owns and no other rank copies, then those that others copy, then its ghosts, sorted
+/// Its numbers of nodes are its own: those that it owns and no other rank copies, then those that others copy, then its ghosts, sorted
 /// by owner. Tags of cells are kept, fields and tagged facets are not.
 ///
 /// # Source

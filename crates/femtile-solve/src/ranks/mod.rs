@@ -235,7 +235,7 @@ where
     Ok((Box::new(amg), levels))
 }
 
-/// What all ranks know.
+/// Data of the whole problem that every rank has.
 struct Whole<'p, 'm> {
     problem: &'p Discretization<'m>,
     /// The owner of each node.

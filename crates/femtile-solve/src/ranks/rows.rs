@@ -15,7 +15,7 @@ use femtile_sparse::csr::Csr;
 use crate::discretization::Discretization;
 use crate::{SolveError, Stages};
 
-/// What is known of the whole problem before its parts are assembled.
+/// Given values, winning conditions and components of the whole problem, found before its parts are assembled.
 pub(super) struct Fixed {
     /// The given values of u.
     pub constraints: Constraints,
