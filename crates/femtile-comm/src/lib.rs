@@ -7,8 +7,10 @@
 mod comm;
 mod halo;
 mod matrix;
+mod part;
 pub mod threads;
 
 pub use comm::{Comm, Incoming, Outgoing, Transport};
 pub use halo::Halo;
 pub use matrix::{DistributedMatrix, GhostedMatrix};
+pub use part::{PartOperator, PartTransfer, PartUnknowns};

@@ -84,7 +84,7 @@ fn only(config: &SolverConfig, space: &SpaceConfig) -> Option<(PreconditionerCon
     })
 }
 
-/// Chooses a preconditioner; `problem` is that of the first component on quadrilaterals and hexahedra.
+/// Chooses a preconditioner; `problem` is that of the first component on quadrilaterals and hexahedra, none on several ranks.
 ///
 /// # Errors
 /// Errors in the data of the problem.
@@ -124,19 +124,20 @@ pub(crate) fn choose(
         true => jacobi(),
         false => Chosen { preconditioner: amg(), boxes: None, reason },
     };
-    let (Some(problem), false) = (problem, config.operator == OperatorKind::Assembled) else {
+    if discretization.space().is_none() || config.operator == OperatorKind::Assembled {
         return Ok(amg_or_jacobi("for linear elements".into()));
-    };
+    }
     if is_enough(if is_high { WORTH_GMG_HIGH } else { WORTH_GMG }) {
         return Ok(jacobi());
     }
-    let why_not = match geometric(config, &data, problem, has_gpu) {
-        Ok(boxes) => {
+    let why_not = match problem.map(|problem| geometric(config, &data, problem, has_gpu)) {
+        Some(Ok(boxes)) => {
             let preconditioner = PreconditionerConfig::Gmg(GmgOptions::default());
             let reason = "the cells stand in rows like those of a box".into();
             return Ok(Chosen { preconditioner, boxes: Some(boxes), reason });
         }
-        Err(why_not) => format!("geometric multigrid does not serve: {why_not}"),
+        Some(Err(why_not)) => format!("geometric multigrid does not serve: {why_not}"),
+        None => "several ranks have no geometric multigrid".into(),
     };
     if space.degree == 1
         && space.components == 1

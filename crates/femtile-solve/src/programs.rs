@@ -126,7 +126,7 @@ impl Outline {
                 [self.of_grids(options, widths), finest()].concat()
             }
             (PreconditionerConfig::Pmg(options), _) => {
-                let degrees = tensor::degrees(degree);
+                let degrees = tensor::degrees::degrees(degree);
                 let of_level = |pair: &[usize]| {
                     let level = CellField { degree: pair[0], components: 1, ..field };
                     match options.precision {

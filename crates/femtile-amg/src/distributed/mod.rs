@@ -167,19 +167,19 @@ where
     finest.relax(a, steps, inverse_diagonal)
 }
 
-impl<H: Scalar> Preconditioner<f64, Cpu> for DistributedAmg<H>
+impl<T: Scalar, H: Scalar> Preconditioner<T, Cpu> for DistributedAmg<H>
 where
-    Cpu: AmgKernels<H> + Convert<f64, H> + Convert<H, f64> + Convert<H, H>,
+    Cpu: AmgKernels<H> + Convert<T, H> + Convert<H, T> + Convert<H, H>,
 {
-    fn apply(&self, z: &mut Buffer<f64, Cpu>, r: &Buffer<f64, Cpu>) -> Result<(), LinalgError> {
+    fn apply(&self, z: &mut Buffer<T, Cpu>, r: &Buffer<T, Cpu>) -> Result<(), LinalgError> {
         let mut vectors = self.vectors.lock().unwrap_or_else(PoisonError::into_inner);
         let n = vectors[0].b.len();
         need("z", n, z.len())?;
         need("r", n, r.len())?;
         let (device, size) = (r.device().clone(), self.size.get());
-        Convert::<f64, H>::convert(&device, &mut vectors[0].b, 1.0 / size, r)?;
+        Convert::<T, H>::convert(&device, &mut vectors[0].b, 1.0 / size, r)?;
         cycle((&self.levels, &self.collected), &mut vectors)?;
-        Convert::<H, f64>::convert(&device, z, self.scale * size, &vectors[0].x)
+        Convert::<H, T>::convert(&device, z, self.scale * size, &vectors[0].x)
     }
 
     fn set_residual_norm(&self, norm: f64) {

@@ -19,6 +19,7 @@ use crate::geometry::{CellMap, CellMaps};
 /// The constrained degrees of freedom and their values.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Constraints {
+    n_dofs: usize,
     dofs: Vec<u32>,
     values: Vec<f64>,
     /// One bit per degree of freedom.
@@ -31,7 +32,21 @@ impl Constraints {
     /// Constrains none of `n_dofs` degrees of freedom.
     pub fn none(n_dofs: usize) -> Self {
         let n_words = n_dofs.div_ceil(64);
-        Self { dofs: Vec::new(), values: Vec::new(), mask: vec![0; n_words], rank: vec![0; n_words] }
+        Self { n_dofs, dofs: Vec::new(), values: Vec::new(), mask: vec![0; n_words], rank: vec![0; n_words] }
+    }
+
+    /// Constrains the degrees of freedom of which `value` returns one.
+    pub fn of_values(n_dofs: usize, value: impl Fn(usize) -> Option<f64>) -> Self {
+        let mut constraints = Self::none(n_dofs);
+        let given = (0..n_dofs).filter_map(|dof| Some((dof as u32, value(dof)?)));
+        (constraints.dofs, constraints.values) = given.unzip();
+        constraints.index();
+        constraints
+    }
+
+    /// Returns the number of degrees of freedom, constrained or not.
+    pub fn n_dofs(&self) -> usize {
+        self.n_dofs
     }
 
     /// Evaluates the Dirichlet conditions of a form for linear elements.

@@ -72,6 +72,9 @@ const ENTRIES: usize = 1 << 14;
 /// Source integrals have p + 2 points along each axis.
 const SOURCE_RULE: CellRule = CellRule::Gauss { extra: 1 };
 
+/// A problem, the condition that holds on each facet, and the facets with an exchange.
+type Evaluated<'a> = (TensorProblem<'a>, Vec<Option<u32>>, Vec<u32>);
+
 impl<'a> TensorProblem<'a> {
     /// Evaluates the source and the boundary conditions of a form on a space of its mesh.
     ///
@@ -79,6 +82,41 @@ impl<'a> TensorProblem<'a> {
     /// A folded cell, a datum that is not finite, a negative λ or transfer coefficient, a component of the mesh without
     /// any condition; see [`FemError`].
     pub fn new(space: &'a TensorSpace<'a>, form: &Form<'a>) -> Result<Self, FemError> {
+        let (mut problem, winners, reacting) = Self::evaluated(space, form)?;
+        problem.is_pure_neumann = part("components without conditions", || {
+            pure_neumann::is_pure_neumann(space, form, &winners, &reacting)
+        })?;
+        Ok(problem)
+    }
+
+    /// As [`TensorProblem::new`], for a part of a mesh: what holds the solution may be elsewhere. Returns also whether a
+    /// condition or a reaction holds it at each node of the part.
+    ///
+    /// # Errors
+    /// As [`TensorProblem::new`], but for components without any condition.
+    pub fn of_part(space: &'a TensorSpace<'a>, form: &Form<'a>) -> Result<(Self, Vec<bool>), FemError> {
+        let (problem, winners, reacting) = Self::evaluated(space, form)?;
+        let held = pure_neumann::held(space, form, &winners, &reacting)?;
+        Ok((problem, held.unwrap_or_else(|| vec![true; form.mesh.n_nodes()])))
+    }
+
+    /// Takes given values in place of those that the form has: at the border of a part, facets elsewhere may give others.
+    ///
+    /// # Errors
+    /// [`FemError::Length`] where they are not those of as many degrees of freedom.
+    pub fn with_constraints(self, constraints: Constraints) -> Result<Self, FemError> {
+        match constraints.n_dofs() == self.space.n_dofs() {
+            true => Ok(Self { constraints, ..self }),
+            false => Err(FemError::Length {
+                field: "constraints",
+                found: constraints.n_dofs(),
+                expected: self.space.n_dofs(),
+            }),
+        }
+    }
+
+    /// The data of a form, the condition that holds on each facet, and the facets with an exchange.
+    fn evaluated(space: &'a TensorSpace<'a>, form: &Form<'a>) -> Result<Evaluated<'a>, FemError> {
         let winners = winners(form)?;
         let constraints =
             part("given values", || Constraints::dirichlet_of_any_degree(space, form, &winners))?;
@@ -91,10 +129,16 @@ impl<'a> TensorProblem<'a> {
         }
         let FacetTerms { matrices, flux, reacting } =
             part("facet terms", || facets::facet_terms(space, form, &winners, &mut load))?;
-        let is_pure_neumann = part("components without conditions", || {
-            pure_neumann::is_pure_neumann(space, form, &winners, &reacting)
-        })?;
-        Ok(Self { space, form: *form, constraints, facet_matrices: matrices, load, flux, is_pure_neumann })
+        let problem = Self {
+            space,
+            form: *form,
+            constraints,
+            facet_matrices: matrices,
+            load,
+            flux,
+            is_pure_neumann: false,
+        };
+        Ok((problem, winners, reacting))
     }
 
     /// Returns the space.

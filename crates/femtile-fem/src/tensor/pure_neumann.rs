@@ -19,8 +19,24 @@ pub(super) fn is_pure_neumann(
     winners: &[Option<u32>],
     reacting: &[u32],
 ) -> Result<bool, FemError> {
+    match held(space, form, winners, reacting)? {
+        None => Ok(false),
+        Some(held) => floating::floats(form.mesh, &components(form.mesh), |node| held[node]),
+    }
+}
+
+/// Returns whether a condition or a reaction holds the solution at each node; none where a reaction does so everywhere.
+///
+/// # Errors
+/// A λ that is not finite or negative.
+pub(super) fn held(
+    space: &TensorSpace<'_>,
+    form: &Form<'_>,
+    winners: &[Option<u32>],
+    reacting: &[u32],
+) -> Result<Option<Vec<bool>>, FemError> {
     if form.lambda.as_constant().is_some_and(|lambda| lambda > 0.0) {
-        return Ok(false);
+        return Ok(None);
     }
     let mut held = vec![false; form.mesh.n_nodes()];
     let facets = dirichlet_facets(form, winners).map(|(facet, _)| facet);
@@ -33,7 +49,7 @@ pub(super) fn is_pure_neumann(
             form.mesh.cell(cell as usize).iter().for_each(|&node| held[node as usize] = true);
         }
     }
-    floating::floats(form.mesh, &components(form.mesh), |node| held[node])
+    Ok(Some(held))
 }
 
 /// Returns the cells where λ is positive somewhere.

@@ -1,12 +1,12 @@
 //! The part of a mesh that a rank keeps.
 
 use crate::check::BoundaryFacets;
-use crate::{CellKind, Field, Mesh};
+use crate::{CellKind, Curved, Field, Mesh};
 
 /// The part of a mesh that the unknowns of a rank depend on: all cells that touch a node which it owns.
 ///
 /// Its numbers of nodes are its own: those that it owns and no other rank copies, then those that others copy, then its ghosts, sorted
-/// by owner. Tags of cells are kept, fields and tagged facets are not.
+/// by owner. Tags and shapes of cells are kept, fields and tagged facets are not.
 ///
 /// # Source
 /// `[kronbichler2022]`, section 5.3: what neighbours need is numbered last.
@@ -55,7 +55,7 @@ impl Part {
             points: nodes.iter().map(|&node| mesh.points[node as usize]).collect(),
             kind: mesh.kind,
             cells: cells.iter().flat_map(|&cell| numbers(mesh.cell(cell as usize))).collect(),
-            curved: None,
+            curved: mesh.curved.as_ref().map(|curved| curved_of(curved, &cells, mesh.dimension())),
             cell_tags: if tags.is_empty() {
                 Vec::new()
             } else {
@@ -70,6 +70,22 @@ impl Part {
         let owners = nodes[n_owned..].iter().map(|&node| owners[node as usize]).collect();
         Some(Self { mesh: own, boundary, nodes, cells, facets, n_owned, owners })
     }
+}
+
+/// The shapes of some cells.
+fn curved_of(curved: &Curved, cells: &[u32], dimension: usize) -> Curved {
+    let n = curved.n_points(dimension);
+    let of_cells = || cells.iter().flat_map(|&cell| &curved.cells[cell as usize * n..][..n]);
+    let mut local = vec![ABSENT; curved.points.len()];
+    let mut points = Vec::new();
+    for &point in of_cells() {
+        let number = &mut local[point as usize];
+        if *number == ABSENT {
+            *number = points.len() as u32;
+            points.push(curved.points[point as usize]);
+        }
+    }
+    Curved { order: curved.order, points, cells: of_cells().map(|&point| local[point as usize]).collect() }
 }
 
 /// The nodes of some cells in the order of a part, and how many of them the rank owns.

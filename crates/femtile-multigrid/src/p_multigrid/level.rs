@@ -1,7 +1,7 @@
 use femtile_device::{Buffer, Scalar};
 use femtile_linalg::precondition::inverse_diagonal;
 use femtile_linalg::precondition::polynomial::{
-    Iterate, PolynomialKernels, Step, chebyshev, largest_eigenvalue, largest_preconditioned, start_of_rows,
+    GlobalSums, Iterate, PolynomialKernels, Step, chebyshev, largest_of_ranks, start_of_rows,
 };
 use femtile_linalg::{LinalgError, LinearOperator, Preconditioner, Transfer};
 
@@ -33,7 +33,7 @@ pub(super) struct Smoothed<T: Scalar, D: PolynomialKernels<T>> {
 
 impl<T: Scalar, D: PolynomialKernels<T>> Smoothed<T, D> {
     pub fn new(
-        device: &D,
+        (device, sums): (&D, &GlobalSums<'_>),
         number: usize,
         level: PLevel<T, D>,
         config: PMultigridConfig,
@@ -42,15 +42,14 @@ impl<T: Scalar, D: PolynomialKernels<T>> Smoothed<T, D> {
         let n_rows = operator.n_rows();
         let on_level = |source: LinalgError| MultigridError::Level { level: number, n_rows, source };
         let inverse_diagonal = inverse_diagonal(device, diagonal).map_err(on_level)?;
-        let largest = match &lines {
-            Some(lines) => {
-                let start = start_of_rows(&inverse_diagonal.host_view()?);
-                let solve = |v: &mut Buffer<T, D>, r: &Buffer<T, D>| lines.apply(v, r);
-                largest_preconditioned(operator.as_ref(), start, solve, config.eigenvalue_steps)
-            }
-            None => largest_eigenvalue(operator.as_ref(), &inverse_diagonal, config.eigenvalue_steps),
-        }
-        .map_err(on_level)?;
+        let start = start_of_rows(&inverse_diagonal.host_view()?);
+        let solve = |v: &mut Buffer<T, D>, r: &Buffer<T, D>| match &lines {
+            Some(lines) => lines.apply(v, r),
+            None => device.scale_by(v, &inverse_diagonal, r),
+        };
+        let start = Buffer::from_vec(device, start)?;
+        let largest = largest_of_ranks(sums, operator.as_ref(), start, solve, config.eigenvalue_steps)
+            .map_err(on_level)?;
         let steps = chebyshev(config.sweeps, [largest / config.range, largest]);
         Ok(Self { operator, transfer, inverse_diagonal, lines, steps, largest })
     }

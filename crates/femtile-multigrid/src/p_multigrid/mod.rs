@@ -13,7 +13,7 @@ use std::sync::{Mutex, PoisonError};
 
 use femtile_device::{Buffer, Scalar};
 use femtile_linalg::precondition::ResidualSize;
-use femtile_linalg::precondition::polynomial::{Iterate, PolynomialKernels};
+use femtile_linalg::precondition::polynomial::{GlobalSums, Iterate, PolynomialKernels};
 use femtile_linalg::vector::{Convert, VectorKernels};
 use femtile_linalg::{LinalgError, Preconditioner, need};
 
@@ -64,12 +64,26 @@ impl<T: Scalar, D: PolynomialKernels<T>> PMultigrid<T, D> {
     pub fn new(
         device: &D,
         levels: Vec<PLevel<T, D>>,
+        lowest: (Box<dyn Preconditioner<T, D>>, usize),
+        config: PMultigridConfig,
+    ) -> Result<Self, MultigridError> {
+        Self::of_ranks((device, &|_| Ok(())), levels, lowest, config)
+    }
+
+    /// As [`PMultigrid::new`], for levels whose rows are divided among ranks; `sums` replaces numbers by their sums over all of
+    /// them. All ranks call it.
+    ///
+    /// # Errors
+    /// As [`PMultigrid::new`], and errors of `sums`.
+    pub fn of_ranks(
+        (device, sums): (&D, &GlobalSums<'_>),
+        levels: Vec<PLevel<T, D>>,
         (lowest, n_lowest): (Box<dyn Preconditioner<T, D>>, usize),
         config: PMultigridConfig,
     ) -> Result<Self, MultigridError> {
         config.check()?;
         level::check(&levels, n_lowest)?;
-        let smoothed = |(number, level)| Smoothed::new(device, number, level, config);
+        let smoothed = |(number, level)| Smoothed::new((device, sums), number, level, config);
         let levels: Vec<Smoothed<T, D>> =
             levels.into_iter().enumerate().map(smoothed).collect::<Result<_, _>>()?;
         let iterates = levels.iter().map(|level| Iterate::zeros(device, level.n_rows()));

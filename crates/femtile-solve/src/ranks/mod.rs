@@ -3,38 +3,36 @@
 //! Every rank knows the whole mesh and the whole problem; what it assembles, keeps and iterates on is its part. The result is
 //! the same solution on every rank.
 
+mod cells;
+mod data;
+mod degrees;
 mod mean_free;
+mod numbering;
 mod rows;
+mod system;
 #[cfg(test)]
 mod tests;
 mod watch;
 
 use std::sync::Arc;
 
-use femtile_amg::{AmgKernels, DistributedAmg, LevelShape};
-use femtile_comm::{Comm, DistributedMatrix, GhostedMatrix, Halo, threads};
-use femtile_device::{Buffer, Cpu, Scalar};
+use femtile_comm::{Comm, Halo, threads};
+use femtile_device::{Buffer, Cpu};
 use femtile_fem::assembly::completed;
+use femtile_fem::dofs::TensorSpace;
+use femtile_fem::tensor::functionals;
 use femtile_linalg::krylov::cg::CgOutcome;
-use femtile_linalg::precondition::Diagonal;
-use femtile_linalg::vector::Convert;
 use femtile_linalg::{LinalgError, LinearOperator};
 use femtile_mesh::partition::{Part, Partition, PartitionQuality, Partitioner};
 
 use crate::auto::Solves;
-use crate::check::graph_error;
 use crate::discretization::{Discretization, warning_of_imbalance};
-use crate::format::{Formatted, citations_of, formatted};
 use crate::method::by_method;
-use crate::preconditioner::{Level, Preconditioning};
 use crate::solution::{Finished, Solution, warning_of_outcome};
-use crate::system::SystemParts;
-use crate::{
-    AmgGraph, AmgOptions, DeviceChoice, LevelPrecision, PreconditionerConfig, Silent, SolveError,
-    SolverConfig, Stage, Stages, auto,
-};
-use mean_free::MeanFree;
-use rows::{Fixed, RankRows, agreed};
+use crate::tensor;
+use crate::{DeviceChoice, PreconditionerConfig, Silent, SolveError, SolverConfig, Stage, Stages, auto};
+use rows::{Fixed, RankRows};
+use system::{RankSystem, RankUnknowns};
 use watch::Agreed;
 
 /// Values that all ranks collect at once.
@@ -102,10 +100,14 @@ pub struct RanksUsed {
 /// Refuses what several ranks cannot do.
 fn check(problem: &Discretization<'_>, config: &SolverConfig) -> Result<(), SolveError> {
     let wrong = |message: &str| Err(SolveError::solver("ranks", message));
-    if problem.space().is_some() {
+    if problem.config.components != 1 {
         return wrong(
-            "several ranks solve with linear elements on segments, triangles and tetrahedra: take one rank, whose threads \
-             share the work",
+            "several ranks solve for one component of u: take one rank, whose threads share the work",
+        );
+    }
+    if let PreconditionerConfig::Gmg(_) = config.preconditioner {
+        return wrong(
+            "several ranks have no geometric multigrid: use preconditioner = \"pmg\" or \"auto\", or one rank",
         );
     }
     if problem.is_nonlinear() {
@@ -151,8 +153,13 @@ fn solve_divided<'m>(
     (config, reason): (&SolverConfig, &str),
     stages: &mut Stages<'_>,
 ) -> Result<Solution<'m>, SolveError> {
+    let below = match (problem.space(), &config.preconditioner) {
+        (Some(space), PreconditionerConfig::Pmg(_)) => tensor::degrees::spaces_below(space)?,
+        _ => Vec::new(),
+    };
     let whole = Whole {
         problem: &problem,
+        below,
         owners: partition.owners(problem.mesh),
         quality: partition.quality(problem.mesh),
         fixed: Fixed::new(&problem)?,
@@ -201,40 +208,6 @@ fn n_threads(cpu: &Cpu, ranks: &Ranks) -> Result<usize, SolveError> {
     }
 }
 
-/// Algebraic multigrid of all ranks, in the precision of the settings.
-fn multigrid(
-    matrix: &GhostedMatrix<f64>,
-    halo: &Arc<Halo>,
-    options: &AmgOptions,
-) -> Result<Preconditioning<Cpu>, SolveError> {
-    if options.graph == AmgGraph::Mesh {
-        return Err(graph_error("on several ranks aggregates follow the matrix: use \"matrix\"".into()));
-    }
-    match options.precision {
-        LevelPrecision::F32 => multigrid_in::<f32>(matrix, halo, options),
-        LevelPrecision::F64 => multigrid_in::<f64>(matrix, halo, options),
-    }
-}
-
-fn multigrid_in<H: Scalar>(
-    matrix: &GhostedMatrix<f64>,
-    halo: &Arc<Halo>,
-    options: &AmgOptions,
-) -> Result<Preconditioning<Cpu>, SolveError>
-where
-    Cpu: AmgKernels<H> + Convert<f64, H> + Convert<H, f64> + Convert<H, H>,
-{
-    let amg = DistributedAmg::<H>::new(matrix.own.values().device(), matrix, halo, &options.config)?;
-    let level = |&LevelShape { n_rows, n_nonzeros, .. }: &LevelShape| Level {
-        n_rows,
-        n_nonzeros: Some(n_nonzeros),
-        n_patches: None,
-        format: None,
-    };
-    let levels = amg.shapes().iter().map(level).collect();
-    Ok((Box::new(amg), levels))
-}
-
 /// Data of the whole problem that every rank has.
 struct Whole<'p, 'm> {
     problem: &'p Discretization<'m>,
@@ -242,6 +215,8 @@ struct Whole<'p, 'm> {
     owners: Vec<u32>,
     quality: PartitionQuality,
     fixed: Fixed,
+    /// The spaces of lower degree of p-multigrid.
+    below: Vec<TensorSpace<'m>>,
 }
 
 impl Whole<'_, '_> {
@@ -254,46 +229,25 @@ impl Whole<'_, '_> {
         keeps: bool,
         stages: &mut Stages<'_>,
     ) -> Result<Finished, SolveError> {
-        let mesh = self.problem.mesh;
-        let part = Part::new(mesh, &self.problem.boundary, &self.owners, comm.rank());
-        let rows = RankRows::new(cpu, comm, (self.problem, &self.fixed), part.as_ref(), stages)?;
-        stages.begin(Stage::Setup)?;
-        let RankRows { matrix, rhs, owned, ghosts, is_pure_neumann, imbalance } = rows;
-        let ids: Vec<u64> = owned.iter().map(|&node| u64::from(node)).collect();
-        let halo = Arc::new(Halo::new(comm, &ids, &ghosts)?);
-        // Its errors must come from here, not from some ranks in the midst of a solve.
-        let of_whole = |error| match error {
-            LinalgError::Diagonal { row, value } => LinalgError::Diagonal { row: owned[row] as usize, value },
-            other => other,
-        };
-        let diagonal = agreed(comm, Diagonal::new(&matrix.own).map_err(|error| of_whole(error).into()))?;
-        let (preconditioner, levels) =
-            self.preconditioner(config, (&matrix, diagonal, is_pure_neumann), &halo)?;
-        let Formatted { operator, format, reason: format_reason } =
-            formatted(matrix.own, config, Solves::One)?;
-        let operator = DistributedMatrix::new(operator, matrix.border, Arc::clone(&halo))?;
+        let part = Part::new(self.problem.mesh, &self.problem.boundary, &self.owners, comm.rank());
+        let RankSystem { operator, preconditioner, rhs, parts, warnings: of_rank, unknowns } =
+            self.system((cpu, comm), part.as_ref(), config, stages)?;
         stages.begin(Stage::Solve)?;
         let b = Buffer::from_vec(cpu, rhs).map_err(LinalgError::from)?;
         let mut w = Buffer::zeros(cpu, b.len()).map_err(LinalgError::from)?;
         let mut agreed = Agreed::new(comm, config, stages.progress());
         let config_of_method = agreed.without_time_limit(config);
-        let parts = (&operator as &dyn LinearOperator<f64, Cpu>, preconditioner.as_ref());
-        let outcome = by_method(&config_of_method, comm, &mut w, parts, &b, &mut agreed)?;
+        let pair = (operator.as_ref() as &dyn LinearOperator<f64, Cpu>, preconditioner.as_ref());
+        let outcome = by_method(&config_of_method, comm, &mut w, pair, &b, &mut agreed)?;
         agreed.ended()?;
-        let u = self.collected(comm, (&owned, w.as_slice()), keeps)?;
-        let u = if keeps { completed(mesh, u, &self.fixed.constraints, is_pure_neumann)? } else { u };
+        unknowns.given.iter().for_each(|&(row, value)| w.as_mut_slice()[row as usize] = value);
+        let u = self.collected(comm, (&unknowns.owned, w.as_slice()), keeps)?;
+        let u = if keeps { self.completed(u, unknowns.is_pure_neumann)? } else { u };
         let mut warnings = self.problem.warnings.clone();
-        warnings.extend(warning_of_imbalance(imbalance));
+        warnings.extend(of_rank);
+        warnings.extend(warning_of_imbalance(unknowns.imbalance));
         warnings.extend(warning_of_outcome(config, &outcome));
-        let parts = SystemParts {
-            format: format.name(),
-            format_reason: Some(format_reason),
-            citations: citations_of(format, &levels),
-            levels,
-            geometries: Vec::new(),
-            has_full_start: false,
-        };
-        let used = self.used(comm, &halo, config)?;
+        let used = self.used(comm, &unknowns.halo, config)?;
         let result: (Vec<Vec<f64>>, CgOutcome) = (vec![u], outcome);
         let reasons = ["several ranks compute on processors", reason];
         let mut finished = Finished::of_parts(cpu, config, result, parts, reasons, warnings);
@@ -301,36 +255,48 @@ impl Whole<'_, '_> {
         Ok(finished)
     }
 
-    /// The preconditioner of the rows of a rank.
-    fn preconditioner(
+    /// The system of a rank with its preconditioner.
+    fn system(
         &self,
+        (cpu, comm): (&Cpu, &Comm),
+        part: Option<&Part>,
         config: &SolverConfig,
-        (matrix, diagonal, is_pure_neumann): (&GhostedMatrix<f64>, Diagonal<f64, Cpu>, bool),
-        halo: &Arc<Halo>,
-    ) -> Result<Preconditioning<Cpu>, SolveError> {
-        match &config.preconditioner {
-            PreconditionerConfig::None => {
-                let identity = Diagonal::identity(matrix.own.values().device(), matrix.own.n_rows())?;
-                Ok((Box::new(identity), Vec::new()))
-            }
-            PreconditionerConfig::Amg(options) => {
-                let (of, levels) = multigrid(matrix, halo, options)?;
-                let comm = halo.comm().clone();
-                let n = self.problem.mesh.n_nodes();
-                Ok((if is_pure_neumann { Box::new(MeanFree { of, comm, n }) } else { of }, levels))
-            }
-            _ => Ok((Box::new(diagonal), Vec::new())),
+        stages: &mut Stages<'_>,
+    ) -> Result<RankSystem, SolveError> {
+        let problem = (self.problem, &self.fixed);
+        if let Some(space) = self.problem.space() {
+            return cells::system((cpu, comm), problem, (space, &self.below), part, config, stages);
         }
+        let rows = RankRows::new(cpu, comm, problem, part, stages)?;
+        stages.begin(Stage::Setup)?;
+        let RankRows { matrix, rhs, owned, ghosts, is_pure_neumann, imbalance } = rows;
+        let ids: Vec<u64> = owned.iter().map(|&node| u64::from(node)).collect();
+        let halo = Arc::new(Halo::new(comm, &ids, &ghosts)?);
+        let unknowns = RankUnknowns { owned, halo, given: Vec::new(), is_pure_neumann, imbalance };
+        RankSystem::of_matrix(config, (matrix, rhs), unknowns, self.problem.n_dofs())
     }
 
-    /// The solution of the system of all ranks by nodes; nothing where it is not kept.
+    /// The solution u for that of the system: with given values, of mean zero where a constant is open.
+    fn completed(&self, u: Vec<f64>, is_pure_neumann: bool) -> Result<Vec<f64>, SolveError> {
+        let Some(space) = self.problem.space() else {
+            return Ok(completed(self.problem.mesh, u, &self.fixed.constraints, is_pure_neumann)?);
+        };
+        let mut u = u;
+        if is_pure_neumann {
+            let mean = functionals::integral(space, &u)? / functionals::measure(space)?;
+            u.iter_mut().for_each(|u| *u -= mean);
+        }
+        Ok(u)
+    }
+
+    /// The solution of the system of all ranks by nodes, or numbers in the whole space; nothing where it is not kept.
     fn collected(
         &self,
         comm: &Comm,
         (owned, w): (&[u32], &[f64]),
         keeps: bool,
     ) -> Result<Vec<f64>, SolveError> {
-        let mut all = vec![0.0; if keeps { self.problem.mesh.n_nodes() } else { 0 }];
+        let mut all = vec![0.0; if keeps { self.problem.n_dofs() } else { 0 }];
         let most = comm.all_gather(&[owned.len() as u64])?.into_iter().flatten().max().unwrap_or(0) as usize;
         let len = (COLLECTED / comm.n_ranks()).max(1);
         for begin in (0..most).step_by(len) {

@@ -6,21 +6,23 @@ use femtile_comm::{Comm, GhostedMatrix};
 use femtile_device::Cpu;
 use femtile_fem::assembly::{BALANCE_TOLERANCE, NaturalRows, assemble_rows, has_floating};
 use femtile_fem::forms::winners;
-use femtile_fem::{BoundaryCondition, Coefficient, Condition, Constraints, FemError, Form};
+use femtile_fem::{Constraints, FemError, Form};
 use femtile_linalg::LinalgError;
+use femtile_mesh::Mesh;
 use femtile_mesh::check::{Components, components};
 use femtile_mesh::partition::Part;
 use femtile_sparse::csr::Csr;
 
+use super::data::PartData;
 use crate::discretization::Discretization;
 use crate::{SolveError, Stages};
 
-/// Given values, winning conditions and components of the whole problem, found before its parts are assembled.
+/// Winning conditions and components of the whole problem, found before its parts are assembled.
 pub(super) struct Fixed {
-    /// The given values of u.
+    /// The given values of linear elements.
     pub constraints: Constraints,
     /// The condition that holds on each boundary facet.
-    winners: Vec<Option<u32>>,
+    pub winners: Vec<Option<u32>>,
     components: Components,
 }
 
@@ -30,7 +32,30 @@ impl Fixed {
         if let Some(node) = components.of_node.iter().position(|&component| component == u32::MAX) {
             return Err(FemError::OrphanNode { node, point: problem.mesh.points[node] });
         }
-        Ok(Self { constraints: Constraints::of_form(&form)?, winners: winners(&form)?, components })
+        let constraints = match problem.space() {
+            None => Constraints::of_form(&form)?,
+            // Each rank finds those of its part.
+            Some(_) => Constraints::none(0),
+        };
+        Ok(Self { constraints, winners: winners(&form)?, components })
+    }
+
+    /// Returns whether the solution of all ranks is determined up to a constant only, from the nodes of this one and whether
+    /// each of them is held. All ranks call it.
+    pub fn leaves_a_constant(
+        &self,
+        comm: &Comm,
+        mesh: &Mesh,
+        nodes: impl Iterator<Item = (u32, bool)>,
+    ) -> Result<bool, SolveError> {
+        let mut counts = vec![0.0; self.components.count];
+        nodes
+            .filter(|(_, is_held)| *is_held)
+            .filter_map(|(node, _)| usize::try_from(self.components.of_node[node as usize]).ok())
+            .for_each(|component| counts[component] += 1.0);
+        comm.sum_values(&mut counts)?;
+        let is_held: Vec<bool> = counts.into_iter().map(|count| count > 0.0).collect();
+        Ok(has_floating(mesh, &self.components, &is_held)?)
     }
 }
 
@@ -40,9 +65,9 @@ pub(super) struct RankRows {
     pub matrix: GhostedMatrix<f64>,
     /// With given values lifted.
     pub rhs: Vec<f64>,
-    /// The node of each row.
+    /// The node of each row; the number in the whole space for elements of any degree.
     pub owned: Vec<u32>,
-    /// Owner and node of each ghost.
+    /// Owner of each ghost, and its number as above.
     pub ghosts: Vec<(u32, u64)>,
     /// Whether the solution of all ranks is determined up to a constant only.
     pub is_pure_neumann: bool,
@@ -64,16 +89,9 @@ impl RankRows {
             None => Self::empty(cpu).map(|rows| (rows, Vec::new())).map_err(SolveError::from),
         };
         let mut rows = agreed(comm, made)?;
-        let is_held = (rows.0.owned.iter().zip(&rows.1))
-            .filter(|(node, is_held)| **is_held || fixed.constraints.contains(**node as usize))
-            .map(|(node, _)| fixed.components.of_node[*node as usize]);
-        let mut counts = vec![0.0; fixed.components.count];
-        is_held
-            .filter_map(|component| usize::try_from(component).ok())
-            .for_each(|component| counts[component] += 1.0);
-        comm.sum_values(&mut counts)?;
-        let is_held: Vec<bool> = counts.into_iter().map(|count| count > 0.0).collect();
-        rows.0.is_pure_neumann = has_floating(problem.mesh, &fixed.components, &is_held)?;
+        let held = (rows.0.owned.iter().zip(&rows.1))
+            .map(|(&node, &is_held)| (node, is_held || fixed.constraints.contains(node as usize)));
+        rows.0.is_pure_neumann = fixed.leaves_a_constant(comm, problem.mesh, held)?;
         if rows.0.is_pure_neumann {
             rows.0.imbalance = balance(comm, &mut rows.0.rhs, problem.mesh.n_nodes())?;
         }
@@ -100,16 +118,12 @@ impl RankRows {
         part: &Part,
         stages: &mut Stages<'_>,
     ) -> Result<(Self, Vec<bool>), SolveError> {
-        let whole = problem.form(0);
-        let [sigma, lambda, source] =
-            [whole.sigma, whole.lambda, whole.source].map(|given| given.on_cells(&part.cells));
-        let conditions = natural(whole.conditions, fixed, part);
-        let (mesh, boundary) = (&part.mesh, &part.boundary);
-        let form =
-            Form { mesh, boundary, sigma: &sigma, lambda: &lambda, source: &source, conditions: &conditions };
+        let constraints = &fixed.constraints;
+        let data = PartData::new(problem, &fixed.winners, part).natural();
         let of_whole = |error: FemError| error.in_whole_mesh(&part.cells, &part.nodes);
-        let NaturalRows { matrix, mut rhs, is_held } = assembled(cpu, &form, stages).map_err(of_whole)?;
-        let given = |local: usize| fixed.constraints.value(part.nodes[local] as usize);
+        let NaturalRows { matrix, mut rhs, is_held } =
+            assembled(cpu, &data.form(part), stages).map_err(of_whole)?;
+        let given = |local: usize| constraints.value(part.nodes[local] as usize);
         rhs.truncate(part.n_owned);
         lift(&matrix, &mut rhs, given);
         let entries = |row: usize| {
@@ -168,30 +182,8 @@ fn lift(matrix: &Csr<f64, Cpu>, rhs: &mut [f64], given: impl Fn(usize) -> Option
     }
 }
 
-/// The conditions of a part that give no values of u, on the facets where they hold.
-fn natural(conditions: &[BoundaryCondition], fixed: &Fixed, part: &Part) -> Vec<BoundaryCondition> {
-    let mut facets = vec![Vec::new(); conditions.len()];
-    for (local, &facet) in part.facets.iter().enumerate() {
-        if let Some(winner) = fixed.winners[facet as usize] {
-            facets[winner as usize].push(local as u32);
-        }
-    }
-    let on_part = |given: &Coefficient| given.on_cells(&part.cells);
-    let of_condition = |(given, facets): (&BoundaryCondition, Vec<u32>)| {
-        let condition = match &given.condition {
-            Condition::Neumann(flux) => Condition::Neumann(on_part(flux)),
-            Condition::Robin { coefficient, value } => {
-                Condition::Robin { coefficient: on_part(coefficient), value: on_part(value) }
-            }
-            Condition::Dirichlet(_) | Condition::DirichletAtNodes { .. } => return None,
-        };
-        Some(BoundaryCondition { facets, condition })
-    };
-    conditions.iter().zip(facets).filter_map(of_condition).collect()
-}
-
 /// As assembly does for one rank: checks that the right side sums to zero up to [`BALANCE_TOLERANCE`], and subtracts its mean.
-fn balance(comm: &Comm, rhs: &mut [f64], n: usize) -> Result<f64, SolveError> {
+pub(super) fn balance(comm: &Comm, rhs: &mut [f64], n: usize) -> Result<f64, SolveError> {
     let mut sums = [rhs.iter().sum::<f64>(), rhs.iter().map(|b| b.abs()).sum()];
     comm.sum_values(&mut sums)?;
     let [total, size] = sums;

@@ -1,8 +1,10 @@
 use femtile_mesh::Mesh;
-use femtile_mesh::generate::{BoxConfig, BoxSplit, SquareConfig, box_mesh, square};
+use femtile_mesh::generate::{
+    BoxConfig, BoxSplit, HexahedralBallConfig, SquareConfig, SquareSplit, box_mesh, hexahedral_ball, square,
+};
 
 use super::*;
-use crate::{Method, Poisson, Progress, SolverConfig};
+use crate::{AmgOptions, LevelPrecision, Method, Poisson, Progress, SolverConfig};
 
 fn solid() -> Mesh {
     let mut mesh = box_mesh(&BoxConfig { cells: [7, 5, 6], ..BoxConfig::default() }).unwrap();
@@ -182,10 +184,12 @@ fn what_several_ranks_cannot_do_is_refused() {
     assert!(error(problem(), cuda).contains("compute on processors"));
     assert!(error(problem().sigma("1 + u*u"), config(2)).contains("a coefficient depends on u"));
     assert!(error(problem(), config(0)).contains("0 ranks"));
-    let of_cubes = BoxConfig { cells: [2, 2, 2], split: BoxSplit::Hexahedron, ..BoxConfig::default() };
-    let cubes = box_mesh(&of_cubes).unwrap();
-    let of_cubes = Poisson::new(&cubes).source(1.0).dirichlet("all", 0.0).unwrap();
-    assert!(error(of_cubes, config(2)).contains("linear elements"));
+    let cubes = cubes();
+    let of_cubes = || Poisson::new(&cubes).source(1.0).dirichlet("all", 0.0).unwrap();
+    let gmg = PreconditionerConfig::Gmg(crate::GmgOptions::default());
+    let with_gmg = SolverConfig { preconditioner: gmg, ..config(2) };
+    assert!(error(of_cubes(), with_gmg).contains("no geometric multigrid"));
+    assert!(error(of_cubes().components(2), config(2)).contains("one component"));
 }
 
 /// Asks for a stop in an iteration.
@@ -240,5 +244,148 @@ fn multigrid_takes_about_as_many_iterations_as_on_one_rank() {
                 assert_eq!(found.levels()[0].n_rows, mesh.n_nodes());
             }
         }
+    }
+}
+
+fn cubes() -> Mesh {
+    let of = BoxConfig { cells: [4, 3, 5], split: BoxSplit::Hexahedron, ..BoxConfig::default() };
+    let mut mesh = box_mesh(&of).unwrap();
+    mesh.cell_tags = (0..mesh.n_cells()).map(|cell| i32::from(cell % 3 == 0)).collect();
+    mesh
+}
+
+fn squares() -> Mesh {
+    let of = SquareConfig { cells: [7, 5], split: SquareSplit::Quadrilateral, ..SquareConfig::default() };
+    square(&of).unwrap()
+}
+
+/// Cells in blocks that meet at odd corners, with curved sides.
+fn round() -> Mesh {
+    hexahedral_ball(&HexahedralBallConfig { cells: 2, layers: 2, ..HexahedralBallConfig::default() }).unwrap()
+}
+
+/// Every cell has its corners named from another one on, so axes and orders of neighbours differ.
+fn turned(mesh: Mesh) -> Mesh {
+    let turns: [[usize; 8]; 3] =
+        [[0, 1, 2, 3, 4, 5, 6, 7], [1, 2, 3, 0, 5, 6, 7, 4], [4, 0, 3, 7, 5, 1, 2, 6]];
+    let cells =
+        mesh.cells.chunks(8).enumerate().flat_map(|(i, cell)| turns[i % 3].map(|corner| cell[corner]));
+    Mesh { cells: cells.collect(), ..mesh.clone() }
+}
+
+#[test]
+fn a_solution_of_any_degree_does_not_depend_on_the_number_of_ranks() {
+    for (mesh, degrees) in [(squares(), [1, 3]), (cubes(), [1, 2]), (turned(cubes()), [3, 4])] {
+        for (number, problem) in problems(&mesh).into_iter().enumerate() {
+            for degree in degrees {
+                let problem = problem.clone().degree(degree);
+                // The last one leaves a constant open, of which rounding errors add up.
+                let tolerance = if number == 5 { 1e-11 } else { 1e-13 };
+                let of = |ranks| SolverConfig { ranks, tolerance, ..config(1) };
+                let alone = problem.solve(&of(Ranks::One)).unwrap();
+                for (n, partitioner) in [(2, Partitioner::Bisection), (3, Partitioner::Hilbert)] {
+                    let found =
+                        problem.solve(&SolverConfig { partitioner, ..of(Ranks::Threads(n)) }).unwrap();
+                    let name = format!("problem {number} of degree {degree}, {n} ranks, {}", mesh.kind);
+                    assert!(found.has_converged() && alone.has_converged(), "{name}");
+                    assert_same(found.values(), alone.values(), 1e-10, &name);
+                    // Residuals of 1e-13 are rounding errors, which differ.
+                    let [found_its, expected_its] = [Ranks::Threads(n), Ranks::One].map(|ranks| {
+                        let config = SolverConfig { partitioner, tolerance: 1e-9, ..of(ranks) };
+                        problem.solve(&config).unwrap().outcome().iterations
+                    });
+                    assert!(found_its.abs_diff(expected_its) <= 1, "{name}: {found_its} and {expected_its}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_solution_of_any_degree_does_not_depend_on_the_partition() {
+    let mesh = round();
+    let problem = Poisson::new(&mesh).sigma("1 + x*x").source("sin(3*x) + y").degree(3);
+    let problem = problem.dirichlet("z < -0.1", "x*y").unwrap().robin("x > 0.1", "1 + y", 2.0).unwrap();
+    let alone = problem.solve(&SolverConfig { ranks: Ranks::One, ..config(1) }).unwrap();
+    let (n, cpu) = (mesh.n_cells(), Cpu::new(1).unwrap());
+    let dealt: Vec<u32> = (0..n as u32).map(|cell| cell % 3).collect();
+    let single: Vec<u32> = (0..n as u32).map(|cell| cell.min(4)).collect();
+    let without: Vec<u32> = (0..n).map(|cell| if cell < n / 2 { 1 } else { 3 }).collect();
+    let pmg = PreconditionerConfig::Pmg(crate::PmgOptions::default());
+    for (name, ranks, n_ranks) in [("dealt", dealt, 3), ("single", single, 5), ("without", without, 5)] {
+        for preconditioner in [PreconditionerConfig::Jacobi, pmg.clone()] {
+            let partition = Partition::new(ranks.clone(), n_ranks).unwrap();
+            let discretization = problem.discretize().unwrap();
+            let mut progress = Silent;
+            let mut stages = Stages::new(&mut progress);
+            let config = SolverConfig { preconditioner, ..config(n_ranks) };
+            let found =
+                solve_divided(discretization, &partition, &cpu, (&config, "test"), &mut stages).unwrap();
+            assert!(found.has_converged(), "{name}");
+            assert_same(found.values(), alone.values(), 1e-10, name);
+        }
+    }
+}
+
+/// The levels of p-multigrid are those of one rank, but for aggregates of the lowest.
+#[test]
+fn p_multigrid_takes_about_as_many_iterations_as_on_one_rank() {
+    let of = BoxConfig { cells: [6, 6, 6], split: BoxSplit::Hexahedron, ..BoxConfig::default() };
+    let (boxes, ball) = (box_mesh(&of).unwrap(), round());
+    for (mesh, degree) in [(&boxes, 4), (&ball, 3), (&boxes, 1)] {
+        let held = Poisson::new(mesh).sigma("1 + x*x").source("y").dirichlet("z < 0.1", 1.0).unwrap();
+        let open = Poisson::new(mesh).source("x - 0.5").neumann("all", 0.0).unwrap();
+        let problems = [Some(held), (mesh.points.len() == boxes.points.len()).then_some(open)];
+        for problem in problems.into_iter().flatten() {
+            let problem = problem.degree(degree);
+            for precision in [LevelPrecision::F32, LevelPrecision::F64] {
+                let options = crate::PmgOptions { precision, ..crate::PmgOptions::default() };
+                let of = |ranks| SolverConfig {
+                    ranks,
+                    preconditioner: PreconditionerConfig::Pmg(options.clone()),
+                    tolerance: 1e-11,
+                    ..config(1)
+                };
+                let alone = problem.solve(&of(Ranks::One)).unwrap();
+                for n in [1, 2, 3] {
+                    let found = problem.solve(&of(Ranks::Threads(n))).unwrap();
+                    assert!(found.has_converged() && alone.has_converged());
+                    let [found_its, expected_its] =
+                        [&found, &alone].map(|solution| solution.outcome().iterations);
+                    assert!(
+                        found_its as f64 <= 1.25 * expected_its as f64 + 1.0,
+                        "degree {degree}, {n} ranks: {found_its} and {expected_its}"
+                    );
+                    assert_same(found.values(), alone.values(), 1e-8, "p-multigrid");
+                    assert_eq!(found.levels()[0].n_rows, alone.levels()[0].n_rows);
+                    assert_eq!(found.preconditioner(), "pmg");
+                }
+            }
+        }
+    }
+}
+
+/// Matrices of any degree, and the methods that merge passes.
+#[test]
+fn assembled_and_merged_solves_of_any_degree_run_on_several_ranks() {
+    let mesh = cubes();
+    let problem = |degree| problems(&mesh)[1].clone().degree(degree);
+    let assembled = |preconditioner| SolverConfig {
+        operator: crate::OperatorKind::Assembled,
+        preconditioner,
+        ..config(3)
+    };
+    let amg = PreconditionerConfig::Amg(AmgOptions::default());
+    let methods = [Method::MergedCg, Method::PipelinedCg, Method::Gmres { restart: 60 }];
+    let mut cases = vec![(1, assembled(amg.clone())), (2, assembled(PreconditionerConfig::Jacobi))];
+    cases.extend(methods.map(|method| (2, SolverConfig { method, tolerance: 1e-11, ..config(3) })));
+    cases.push((2, SolverConfig { preconditioner: PreconditionerConfig::None, ..config(2) }));
+    cases.push((1, SolverConfig { preconditioner: PreconditionerConfig::Auto, ..config(2) }));
+    for (degree, config) in cases {
+        let alone = problem(degree).solve(&SolverConfig { ranks: Ranks::One, ..config.clone() }).unwrap();
+        let found = problem(degree).solve(&config).unwrap();
+        let name = format!("{} {}", config.method.name(), found.preconditioner());
+        assert!(found.has_converged() && alone.has_converged(), "{name}");
+        assert_same(found.values(), alone.values(), 1e-8, &name);
     }
 }

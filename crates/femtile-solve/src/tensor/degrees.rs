@@ -51,11 +51,11 @@ where
 }
 
 /// The warning where levels requested in f32 are kept in f64.
-const BEYOND_F32: &str = "the levels of p-multigrid are kept in f64: entries of the operator are too large or \
+pub(crate) const BEYOND_F32: &str = "the levels of p-multigrid are kept in f64: entries of the operator are too large or \
                              too small for single precision";
 
 /// Returns whether an operator with this diagonal, or products with it on the levels, exceed the range of f32.
-fn is_beyond_f32<T: Scalar>(diagonal: &[T]) -> bool {
+pub(crate) fn is_beyond_f32<T: Scalar>(diagonal: &[T]) -> bool {
     !parallel::all(diagonal.len(), ROWS, |row| F32_RANGE.contains(&diagonal[row].to_f64()))
 }
 
@@ -94,12 +94,12 @@ pub(crate) fn degrees(highest: usize) -> Vec<usize> {
 }
 
 /// Returns the spaces of lower degree, the highest first.
-pub(super) fn spaces_below<'a>(space: &TensorSpace<'a>) -> Result<Vec<TensorSpace<'a>>, FemError> {
+pub(crate) fn spaces_below<'a>(space: &TensorSpace<'a>) -> Result<Vec<TensorSpace<'a>>, FemError> {
     degrees(space.degree())[1..].iter().map(|&degree| space.of_degree(degree)).collect()
 }
 
 /// Returns a form without source, with conditions without data.
-pub(super) fn without_data<'a>(form: &Form<'a>, homogeneous: &'a [BoundaryCondition]) -> Form<'a> {
+pub(crate) fn without_data<'a>(form: &Form<'a>, homogeneous: &'a [BoundaryCondition]) -> Form<'a> {
     Form { source: &ZERO, conditions: homogeneous, ..*form }
 }
 
@@ -151,7 +151,7 @@ fn with_levels<T: SumFactorization + Lanes, D: LevelDevice<T>>(
 const ZERO: Coefficient = Coefficient::Constant(0.0);
 
 /// Returns the boundary conditions with zero data, all that an operator depends on.
-pub(super) fn homogeneous(conditions: &[BoundaryCondition]) -> Vec<BoundaryCondition> {
+pub(crate) fn homogeneous(conditions: &[BoundaryCondition]) -> Vec<BoundaryCondition> {
     let of = |entry: &BoundaryCondition| BoundaryCondition {
         facets: entry.facets.clone(),
         condition: match &entry.condition {
@@ -223,6 +223,6 @@ fn algebraic<T: SumFactorization + Lanes, D: LevelDevice<T>>(
 }
 
 /// Returns the error where p-multigrid does not serve a problem.
-fn refuse(message: &str) -> SolveError {
+pub(crate) fn refuse(message: &str) -> SolveError {
     SolveError::solver("preconditioner", format!("p-multigrid {message}, or use \"jacobi\""))
 }

@@ -12,7 +12,7 @@ use femtile_sum_factorization::SumFactorization;
 const CELLS: usize = 64;
 
 /// Returns whether a problem has flat cells.
-pub(super) fn has_flat_cells(problem: &TensorProblem<'_>) -> bool {
+pub(crate) fn has_flat_cells(problem: &TensorProblem<'_>) -> bool {
     let space = problem.space();
     let is_flat = |position| cell(problem, position).stiff_axis(space.dimension()).is_some();
     !parallel::all(space.n_cells(), CELLS, |position| !is_flat(position))

@@ -1,7 +1,7 @@
 //! Elements of any degree on quadrilaterals and hexahedra: operators, and multigrid set up from cells.
 
 mod ahead;
-mod degrees;
+pub(crate) mod degrees;
 mod extension;
 mod geometric;
 mod lattice;
@@ -13,10 +13,10 @@ mod start;
 use femtile_mesh::CellKind;
 
 pub(crate) use ahead::Ahead;
-pub(crate) use degrees::degrees;
 pub(crate) use geometric::Boxes;
+pub(crate) use lines::has_flat_cells;
 pub use operator::OperatorDevice;
-pub(crate) use operator::{assembled, system};
+pub(crate) use operator::{CellDevice, CellOperator, assembled, of_metric, system};
 pub(crate) use quadrature::{rule, warnings};
 pub(crate) use start::FullStart;
 

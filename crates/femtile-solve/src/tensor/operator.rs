@@ -356,7 +356,7 @@ fn matrix_free<'a, D: OperatorDevice>(
 }
 
 /// Attributes an error of the requested metric evaluation to its setting.
-fn of_metric(error: FemError) -> SolveError {
+pub(crate) fn of_metric(error: FemError) -> SolveError {
     match error {
         FemError::UnfitMetric { .. } => SolveError::solver("metric", error.to_string()),
         FemError::Linalg(LinalgError::Setting { field: "metric", message }) => {

@@ -16,6 +16,6 @@ pub use iterate::Iterate;
 pub use kernels::{PolynomialKernels, Relaxed, Step};
 use kernels::{need_relaxed, need_vectors};
 pub use spectrum::{
-    largest_eigenvalue, largest_from, largest_of_lanczos, largest_preconditioned, start_of_lanczos,
-    start_of_rows,
+    GlobalSums, largest_eigenvalue, largest_from, largest_of_lanczos, largest_of_ranks,
+    largest_preconditioned, start_of_lanczos, start_of_rows,
 };

@@ -65,7 +65,29 @@ pub fn largest_from<T: Scalar, D: VectorKernels<T>>(
     solve: impl Fn(&mut Buffer<T, D>, &Buffer<T, D>) -> Result<(), LinalgError>,
     steps: usize,
 ) -> Result<f64, LinalgError> {
+    largest_of_ranks(&|_| Ok(()), a, start, solve, steps)
+}
+
+/// Replaces numbers by their sums over all ranks.
+pub type GlobalSums<'a> = dyn Fn(&mut [f64]) -> Result<(), LinalgError> + 'a;
+
+/// As [`largest_from`], for an operator whose rows are divided among ranks. All of them call it.
+///
+/// # Errors
+/// As [`largest_preconditioned`], and errors of `sums`.
+pub fn largest_of_ranks<T: Scalar, D: VectorKernels<T>>(
+    sums: &GlobalSums<'_>,
+    a: &dyn LinearOperator<T, D>,
+    start: Buffer<T, D>,
+    solve: impl Fn(&mut Buffer<T, D>, &Buffer<T, D>) -> Result<(), LinalgError>,
+    steps: usize,
+) -> Result<f64, LinalgError> {
     let (device, n) = (a.device(), a.n_rows());
+    let dot = |x: &Buffer<T, D>, y: &Buffer<T, D>| -> Result<f64, LinalgError> {
+        let mut sum = [device.dot(x, y)?];
+        sums(&mut sum)?;
+        Ok(sum[0])
+    };
     // M v, orthogonal in the scalar product with M^(-1), and v, orthogonal in that with M.
     need("start", n, start.len())?;
     let mut mv = start;
@@ -73,8 +95,10 @@ pub fn largest_from<T: Scalar, D: VectorKernels<T>>(
     let (mut v, mut before, mut w) = (zeros()?, zeros()?, zeros()?);
     let (mut diagonal, mut beside) = (Vec::new(), Vec::new());
     solve(&mut v, &mv)?;
-    let mut length = device.dot(&v, &mv)?.sqrt();
-    let steps = if length > 0.0 { steps.min(n) } else { 0 };
+    let mut length = dot(&v, &mv)?.sqrt();
+    let mut n_rows = [n as f64];
+    sums(&mut n_rows)?;
+    let steps = if length > 0.0 { steps.min(n_rows[0] as usize) } else { 0 };
     for _ in 0..steps {
         let beta = beside.last().copied().unwrap_or(0.0);
         for x in [&mut v, &mut mv] {
@@ -82,7 +106,7 @@ pub fn largest_from<T: Scalar, D: VectorKernels<T>>(
             device.axpby(x, T::ZERO, &w, T::from_f64(1.0 / length))?;
         }
         a.apply(&mut w, &v)?;
-        let alpha = device.dot(&v, &w)?;
+        let alpha = dot(&v, &w)?;
         if !(alpha >= 0.0 && alpha.is_finite()) {
             let message = format!(
                 "the operator has the energy {alpha:e} for a vector of unit length: it is not positive definite"
@@ -92,7 +116,7 @@ pub fn largest_from<T: Scalar, D: VectorKernels<T>>(
         device.axpby(&mut w, T::from_f64(-beta), &before, T::ONE)?;
         device.axpby(&mut w, T::from_f64(-alpha), &mv, T::ONE)?;
         solve(&mut v, &w)?;
-        length = device.dot(&v, &w)?.max(0.0).sqrt();
+        length = dot(&v, &w)?.max(0.0).sqrt();
         diagonal.push(alpha);
         if length <= NOTHING * alpha {
             break;

@@ -1,0 +1,240 @@
+//! The linear system of a rank on quadrilaterals and hexahedra of any degree, assembled or matrix-free.
+
+use std::sync::Arc;
+
+use femtile_comm::{Comm, GhostedMatrix, PartOperator, PartUnknowns};
+use femtile_device::cpu::vector::Lanes;
+use femtile_device::{Cpu, Scalar};
+use femtile_fem::dofs::TensorSpace;
+use femtile_fem::tensor::{CellMatrices, TensorProblem, assemble};
+use femtile_fem::{Constraints, Form};
+use femtile_linalg::precondition::Diagonal;
+use femtile_linalg::{LinalgError, LinearOperator};
+use femtile_matrix_free::{CellRule, MatrixFree};
+use femtile_mesh::partition::Part;
+use femtile_sparse::csr::{Csr, HostOffsets};
+use femtile_sum_factorization::SumFactorization;
+
+use super::data::PartData;
+use super::degrees;
+use super::numbering::Numbering;
+use super::rows::{Fixed, agreed, balance};
+use super::system::{RankSystem, RankUnknowns, without_constants};
+use crate::discretization::Discretization;
+use crate::preconditioner::Preconditioning;
+use crate::system::SystemParts;
+use crate::tensor::{self, CellDevice, CellOperator, OperatorDevice};
+use crate::{PreconditionerConfig, SolveError, SolverConfig, Stage, Stages};
+
+/// A problem on the part of a rank, and which of its unknowns the rank owns.
+pub(super) struct PartProblem<'a> {
+    /// With all values that are given on the part; none where the rank owns no node.
+    pub problem: Option<TensorProblem<'a>>,
+    /// Whether a condition or a reaction of the part holds each node.
+    is_held: Vec<bool>,
+    pub unknowns: Arc<PartUnknowns>,
+    /// The number in the whole space of each unknown that the rank owns.
+    pub owned: Vec<u32>,
+}
+
+impl<'a> PartProblem<'a> {
+    /// Evaluates a form on the space of a part, of one degree with the `whole` space. All ranks call it.
+    pub fn new(
+        comm: &Comm,
+        whole: &TensorSpace<'_>,
+        own: Option<(&'a Part, &'a TensorSpace<'a>, Form<'a>)>,
+    ) -> Result<Self, SolveError> {
+        let numbering = match own {
+            Some((part, space, _)) => Numbering::new(part, space, whole, comm.rank()),
+            None => Numbering::none(),
+        };
+        let owned = numbering.owned_of_whole();
+        let unknowns = Arc::new(numbering.joined(comm)?);
+        let evaluated = own.map(|(part, space, form)| {
+            TensorProblem::of_part(space, &form)
+                .map_err(|error| error.in_whole_mesh(&part.cells, &part.nodes))
+        });
+        let evaluated = agreed(comm, evaluated.transpose().map_err(SolveError::from))?;
+        let (problem, is_held) =
+            evaluated.map_or((None, Vec::new()), |(problem, held)| (Some(problem), held));
+        let constraints = of_all_ranks(&unknowns, problem.as_ref())?;
+        let problem = problem.map(|problem| problem.with_constraints(constraints)).transpose()?;
+        Ok(Self { problem, is_held, unknowns, owned })
+    }
+
+    /// Makes the matrix-free operator of the part and its diagonal; of nothing where the rank owns nothing.
+    pub fn operator<T: SumFactorization + Lanes>(
+        &self,
+        cpu: &Cpu,
+        rule: CellRule,
+        metric: Option<femtile_matrix_free::MetricEvaluation>,
+    ) -> Result<CellsOfPart<T>, SolveError>
+    where
+        Cpu: CellDevice<T, MatrixFree = MatrixFree<T>>,
+    {
+        let Some(problem) = &self.problem else {
+            return Ok(CellsOfPart { operator: None, diagonal: vec![] });
+        };
+        let operator = CellDevice::<T>::matrix_free(cpu, cpu, problem, 1, (rule, metric), None)
+            .map_err(tensor::of_metric)?;
+        let of_part = CellOperator::diagonal(&operator)?;
+        let mut diagonal = vec![T::ZERO; self.owned.len()];
+        self.unknowns.take(&mut diagonal, &of_part);
+        Ok(CellsOfPart { operator: Some(operator), diagonal })
+    }
+
+    /// Assembles the matrix of the part, and its right side.
+    pub fn assembled(
+        &self,
+        cpu: &Cpu,
+        rule: CellRule,
+        progress: &(dyn Fn(f64) + Sync),
+    ) -> Result<(GhostedMatrix<f64>, Vec<f64>), SolveError> {
+        let Some(problem) = &self.problem else {
+            return Ok((GhostedMatrix::new(cpu, [0, 0], |_| std::iter::empty())?, Vec::new()));
+        };
+        let form = problem.form();
+        let cells = CellMatrices::new(problem.space(), form.sigma, form.lambda, rule)?;
+        let (matrix, system) = assemble(cpu, problem, &cells, progress)?;
+        Ok((self.ghosted(cpu, &matrix)?, self.owned_of(system.rhs.as_slice())))
+    }
+
+    /// The rows of the rank of a matrix of its part.
+    fn ghosted(&self, cpu: &Cpu, matrix: &Csr<f64, Cpu>) -> Result<GhostedMatrix<f64>, LinalgError> {
+        let (owned, numbers) = (self.unknowns.owned(), self.unknowns.numbers());
+        let entries = |row: usize| {
+            let of_part = matrix.row(owned[row] as usize);
+            let mut entries: Vec<(usize, f64)> =
+                of_part.map(|(column, value)| (numbers[column] as usize, value)).collect();
+            entries.sort_unstable_by_key(|(column, _)| *column);
+            entries.into_iter()
+        };
+        GhostedMatrix::new(cpu, [owned.len(), self.unknowns.n() - owned.len()], entries)
+    }
+
+    fn owned_of(&self, part: &[f64]) -> Vec<f64> {
+        let mut values = vec![0.0; self.owned.len()];
+        self.unknowns.take(&mut values, part);
+        values
+    }
+}
+
+/// The operator of the cells of a part; none of a rank that owns nothing.
+pub(super) struct CellsOfPart<T: SumFactorization + Lanes> {
+    pub operator: Option<MatrixFree<T>>,
+    /// Of the rows of the rank.
+    pub diagonal: Vec<T>,
+}
+
+impl<T: SumFactorization + Lanes> CellsOfPart<T> {
+    /// Returns the rows of the rank.
+    pub fn rows(self, cpu: &Cpu, unknowns: &Arc<PartUnknowns>) -> Result<PartOperator<T>, LinalgError> {
+        let part: Box<dyn LinearOperator<T, Cpu>> = match self.operator {
+            Some(operator) => Box::new(operator),
+            None => Box::new(nothing::<T>(cpu)?),
+        };
+        PartOperator::new(part, Arc::clone(unknowns))
+    }
+}
+
+/// The matrix without rows.
+fn nothing<T: Scalar>(cpu: &Cpu) -> Result<Csr<T, Cpu>, LinalgError> {
+    Csr::from_parts(cpu, 0, HostOffsets::from_row_lengths(std::iter::empty()), Vec::new(), Vec::new())
+}
+
+/// The values that are given on a part: each rank knows those of its own unknowns, whose facets its part has.
+fn of_all_ranks(
+    unknowns: &PartUnknowns,
+    problem: Option<&TensorProblem<'_>>,
+) -> Result<Constraints, SolveError> {
+    let value = |&unknown: &u32| problem.and_then(|problem| problem.constraints().value(unknown as usize));
+    let values = unknowns.owned().iter().map(|unknown| value(unknown).unwrap_or(0.0)).collect::<Vec<_>>();
+    let flags = unknowns.owned().iter().map(|unknown| f32::from(u8::from(value(unknown).is_some())));
+    let values = unknowns.of_part(&values)?;
+    let flags = unknowns.of_part(&flags.collect::<Vec<f32>>())?;
+    Ok(Constraints::of_values(unknowns.n(), |unknown| (flags[unknown] != 0.0).then(|| values[unknown])))
+}
+
+/// Makes the system of a rank; `below` are the whole spaces of lower degree for p-multigrid. All ranks call it.
+pub(super) fn system(
+    (cpu, comm): (&Cpu, &Comm),
+    (problem, fixed): (&Discretization<'_>, &Fixed),
+    (whole, below): (&TensorSpace<'_>, &[TensorSpace<'_>]),
+    part: Option<&Part>,
+    config: &SolverConfig,
+    stages: &mut Stages<'_>,
+) -> Result<RankSystem, SolveError> {
+    let space = part.map(|part| TensorSpace::new(&part.mesh, whole.degree()));
+    let space = agreed(comm, space.transpose().map_err(SolveError::from))?;
+    let data = part.map(|part| PartData::new(problem, &fixed.winners, part));
+    let own = match (part, &space, &data) {
+        (Some(part), Some(space), Some(data)) => Some((part, space, data.form(part))),
+        _ => None,
+    };
+    let on_part = PartProblem::new(comm, whole, own)?;
+    let nodes = part.map_or(&[][..], |part| &part.nodes[..part.n_owned]);
+    let held = nodes.iter().copied().zip(on_part.is_held.iter().copied());
+    let is_pure_neumann = fixed.leaves_a_constant(comm, problem.mesh, held)?;
+    let rule = tensor::rule(problem.config.quadrature);
+    let mut unknowns = RankUnknowns {
+        owned: on_part.owned.clone(),
+        halo: Arc::clone(on_part.unknowns.halo()),
+        given: given(&on_part),
+        is_pure_neumann,
+        imbalance: 0.0,
+    };
+    let n = whole.n_dofs();
+    let mut balanced = |rhs: &mut Vec<f64>| -> Result<(), SolveError> {
+        if is_pure_neumann {
+            unknowns.imbalance = balance(comm, rhs, n)?;
+        }
+        Ok(())
+    };
+    if config.is_assembled() {
+        let made = stages.with_fractions(|progress| on_part.assembled(cpu, rule, progress));
+        let (matrix, mut rhs) = agreed(comm, made)?;
+        balanced(&mut rhs)?;
+        stages.begin(Stage::Setup)?;
+        return RankSystem::of_matrix(config, (matrix, rhs), unknowns, n);
+    }
+    let cells = agreed(comm, on_part.operator::<f64>(cpu, rule, config.metric))?;
+    let mut rhs = match (&cells.operator, &on_part.problem) {
+        (Some(operator), Some(problem)) => {
+            on_part.owned_of(OperatorDevice::lift(cpu, operator, problem, 1, rule)?.rhs.as_slice())
+        }
+        _ => Vec::new(),
+    };
+    balanced(&mut rhs)?;
+    stages.begin(Stage::Setup)?;
+    let mut warnings = Vec::new();
+    let (preconditioner, levels): Preconditioning<Cpu> = match &config.preconditioner {
+        PreconditionerConfig::None => (Box::new(Diagonal::identity(cpu, rhs.len())?), Vec::new()),
+        PreconditionerConfig::Pmg(options) => {
+            let levels = degrees::Problems { finest: &on_part, own, below, rule };
+            let made = degrees::preconditioner((cpu, comm), options, &levels, &mut warnings)?;
+            without_constants(made, comm, n, is_pure_neumann)
+        }
+        _ => {
+            let diagonal = agreed(comm, Ok(Diagonal::of_entries(cpu, cells.diagonal.clone())?));
+            (Box::new(diagonal?), Vec::new())
+        }
+    };
+    let parts = SystemParts {
+        format: "matrix-free".into(),
+        format_reason: None,
+        levels,
+        citations: vec!["kronbichler2022"],
+        geometries: Vec::new(),
+        has_full_start: false,
+    };
+    let operator = Box::new(cells.rows(cpu, &on_part.unknowns)?);
+    Ok(RankSystem { operator, preconditioner, rhs, parts, warnings, unknowns })
+}
+
+/// Rows whose value is given, and that value.
+fn given(on_part: &PartProblem<'_>) -> Vec<(u32, f64)> {
+    let Some(problem) = &on_part.problem else { return Vec::new() };
+    let rows = on_part.unknowns.owned().iter().zip(0..);
+    let value = |(&unknown, row)| Some((row, problem.constraints().value(unknown as usize)?));
+    rows.filter_map(value).collect()
+}

@@ -1,0 +1,80 @@
+//! The coefficients and conditions of a part of a mesh.
+
+use std::collections::HashSet;
+
+use femtile_fem::{BoundaryCondition, Coefficient, Condition, Form};
+use femtile_mesh::partition::Part;
+
+use crate::discretization::Discretization;
+
+/// Coefficients and conditions by the cells, facets and nodes of a part.
+pub(super) struct PartData {
+    sigma: Coefficient,
+    lambda: Coefficient,
+    source: Coefficient,
+    conditions: Vec<BoundaryCondition>,
+}
+
+impl PartData {
+    /// Takes those of the part; `winners` has the condition that holds on each boundary facet of the whole mesh.
+    pub fn new(problem: &Discretization<'_>, winners: &[Option<u32>], part: &Part) -> Self {
+        let whole = problem.form(0);
+        let [sigma, lambda, source] =
+            [whole.sigma, whole.lambda, whole.source].map(|given| given.on_cells(&part.cells));
+        Self { sigma, lambda, source, conditions: conditions_of(whole.conditions, winners, part) }
+    }
+
+    /// Leaves out conditions that give values of u.
+    pub fn natural(self) -> Self {
+        let is_natural = |given: &BoundaryCondition| given.condition.given_value().is_none();
+        Self { conditions: self.conditions.into_iter().filter(is_natural).collect(), ..self }
+    }
+
+    /// Returns the form of the part.
+    pub fn form<'a>(&'a self, part: &'a Part) -> Form<'a> {
+        Form {
+            mesh: &part.mesh,
+            boundary: &part.boundary,
+            sigma: &self.sigma,
+            lambda: &self.lambda,
+            source: &self.source,
+            conditions: &self.conditions,
+        }
+    }
+}
+
+/// All conditions, on the facets of a part where they hold.
+fn conditions_of(
+    conditions: &[BoundaryCondition],
+    winners: &[Option<u32>],
+    part: &Part,
+) -> Vec<BoundaryCondition> {
+    let mut facets = vec![Vec::new(); conditions.len()];
+    for (local, &facet) in part.facets.iter().enumerate() {
+        if let Some(winner) = winners[facet as usize] {
+            facets[winner as usize].push(local as u32);
+        }
+    }
+    let on_part = |given: &Coefficient| given.on_cells(&part.cells);
+    let of_condition = |(given, facets): (&BoundaryCondition, Vec<u32>)| {
+        let condition = match &given.condition {
+            Condition::Neumann(flux) => Condition::Neumann(on_part(flux)),
+            Condition::Robin { coefficient, value } => {
+                Condition::Robin { coefficient: on_part(coefficient), value: on_part(value) }
+            }
+            Condition::Dirichlet(value) => Condition::Dirichlet(on_part(value)),
+            Condition::DirichletAtNodes { nodes, value } => {
+                Condition::DirichletAtNodes { nodes: nodes_of(nodes, part), value: on_part(value) }
+            }
+        };
+        BoundaryCondition { facets, condition }
+    };
+    conditions.iter().zip(facets).map(of_condition).collect()
+}
+
+/// Those of some nodes of the whole mesh that a part has, by its numbers.
+fn nodes_of(nodes: &[u32], part: &Part) -> Vec<u32> {
+    let named: HashSet<u32> = nodes.iter().copied().collect();
+    let here = part.nodes.iter().zip(0..).filter(|(node, _)| named.contains(node));
+    here.map(|(_, number)| number).collect()
+}

@@ -1,0 +1,161 @@
+//! p-multigrid over ranks: the levels of their parts, and algebraic multigrid over all ranks for degree 1.
+
+use std::sync::Arc;
+
+use femtile_amg::AmgKernels;
+use femtile_comm::{Comm, PartTransfer};
+use femtile_device::Cpu;
+use femtile_device::cpu::vector::Lanes;
+use femtile_fem::Form;
+use femtile_fem::dofs::TensorSpace;
+use femtile_linalg::precondition::polynomial::PolynomialKernels;
+use femtile_linalg::vector::Convert;
+use femtile_linalg::{Preconditioner, Transfer};
+use femtile_matrix_free::{CellRule, MatrixFree};
+use femtile_mesh::partition::Part;
+use femtile_multigrid::{IdentityTransfer, PLevel, PMultigrid, PMultigridConfig};
+use femtile_sum_factorization::SumFactorization;
+
+use super::cells::PartProblem;
+use super::rows::agreed;
+use super::system::amg_of;
+use crate::preconditioner::{Level, Preconditioning};
+use crate::tensor::{self, CellDevice, degrees};
+use crate::{LevelPrecision, PmgOptions, SolveError};
+
+/// What the levels of a rank are made from.
+pub(super) struct Problems<'p, 'a> {
+    pub finest: &'p PartProblem<'a>,
+    /// The part, its space of the highest degree, and its form.
+    pub own: Option<(&'a Part, &'a TensorSpace<'a>, Form<'a>)>,
+    /// The whole spaces of lower degree, the highest first.
+    pub below: &'p [TensorSpace<'p>],
+    pub rule: CellRule,
+}
+
+/// The warning about cells that line solves are for.
+const FLAT: &str =
+    "some cells are flat, and several ranks smooth by points: expect more iterations than on one rank";
+
+/// Sets up p-multigrid over the degrees of [`tensor::degrees`]; in f64 where the range of f32 is too small. All ranks call it.
+///
+/// # Errors
+/// [`SolveError::Setting`] where a level cannot be set up.
+pub(super) fn preconditioner(
+    (cpu, comm): (&Cpu, &Comm),
+    options: &PmgOptions,
+    problems: &Problems<'_, '_>,
+    warnings: &mut Vec<String>,
+) -> Result<Preconditioning<Cpu>, SolveError> {
+    let spaces = problems.own.map(|(_, space, _)| degrees::spaces_below(space));
+    let spaces = agreed(comm, spaces.transpose().map_err(SolveError::from))?.unwrap_or_default();
+    let conditions =
+        problems.own.map(|(_, _, form)| degrees::homogeneous(form.conditions)).unwrap_or_default();
+    let of_degree = |(number, whole): (usize, &TensorSpace<'_>)| {
+        let own = problems
+            .own
+            .map(|(part, _, form)| (part, &spaces[number], degrees::without_data(&form, &conditions)));
+        PartProblem::new(comm, whole, own)
+    };
+    let below = problems.below.iter().enumerate().map(of_degree).collect::<Result<Vec<_>, _>>()?;
+    let all: Vec<&PartProblem<'_>> = std::iter::once(problems.finest).chain(&below).collect();
+    let is_flat = all[all.len() - 1].problem.as_ref().is_some_and(tensor::has_flat_cells);
+    if is_anywhere(comm, is_flat)? {
+        warnings.push(FLAT.into());
+    }
+    let of = (&all[..], problems.rule);
+    if options.precision == LevelPrecision::F32
+        && let Some(made) = with_levels::<f32>((cpu, comm), of, options)?
+    {
+        return Ok(made);
+    }
+    if options.precision == LevelPrecision::F32 {
+        warnings.push(degrees::BEYOND_F32.into());
+    }
+    let made = with_levels::<f64>((cpu, comm), of, options)?;
+    made.ok_or_else(|| degrees::refuse("cannot be set up: entries of its levels are out of range"))
+}
+
+/// Returns whether something is so on one rank at least.
+fn is_anywhere(comm: &Comm, is_here: bool) -> Result<bool, SolveError> {
+    let mut n = [f64::from(u8::from(is_here))];
+    comm.sum_values(&mut n)?;
+    Ok(n[0] > 0.0)
+}
+
+/// Sets up levels in a precision; none where its range is too small on a rank.
+fn with_levels<T: SumFactorization + Lanes>(
+    (cpu, comm): (&Cpu, &Comm),
+    (problems, rule): (&[&PartProblem<'_>], CellRule),
+    options: &PmgOptions,
+) -> Result<Option<Preconditioning<Cpu>>, SolveError>
+where
+    Cpu: CellDevice<T, MatrixFree = MatrixFree<T>>
+        + PolynomialKernels<T>
+        + AmgKernels<T>
+        + Convert<T, f32>
+        + Convert<f32, T>
+        + Convert<T, f64>
+        + Convert<f64, T>
+        + Convert<T, T>,
+{
+    let (mut levels, mut reports): (Vec<PLevel<T, Cpu>>, Vec<Level>) = (Vec::new(), Vec::new());
+    for pair in problems.windows(2) {
+        let level = level::<T>((cpu, comm), pair, rule)?;
+        let is_single = size_of::<T>() < size_of::<f64>();
+        if is_anywhere(comm, is_single && degrees::is_beyond_f32(&level.diagonal))? {
+            return Ok(None);
+        }
+        reports.push(without_matrix(comm, level.diagonal.len())?);
+        levels.push(level);
+    }
+    let lowest = problems[problems.len() - 1];
+    let (matrix, _) = agreed(comm, lowest.assembled(cpu, rule, &|_| ()))?;
+    let halo = lowest.unknowns.halo();
+    let amg: Box<dyn Preconditioner<T, Cpu>> = match options.amg.precision {
+        LevelPrecision::F32 if size_of::<T>() < size_of::<f64>() || levels.is_empty() => {
+            let (amg, of_amg) = amg_of::<f32>(&matrix, halo, &options.amg)?;
+            reports.extend(of_amg);
+            Box::new(amg)
+        }
+        _ => {
+            let (amg, of_amg) = amg_of::<f64>(&matrix, halo, &options.amg)?;
+            reports.extend(of_amg);
+            Box::new(amg)
+        }
+    };
+    let config = PMultigridConfig { sweeps: options.sweeps, ..PMultigridConfig::default() };
+    let sums = |values: &mut [f64]| comm.sum_values(values);
+    let cycle = PMultigrid::of_ranks((cpu, &sums), levels, (amg, lowest.owned.len()), config);
+    let cycle = cycle.map_err(|error| {
+        degrees::refuse(&format!("cannot be set up ({error}): check the coefficients and the shape of cells"))
+    })?;
+    Ok(Some((Box::new(cycle), reports)))
+}
+
+/// Makes the level of the first of two problems, with the transfer to the second.
+fn level<T: SumFactorization + Lanes>(
+    (cpu, comm): (&Cpu, &Comm),
+    pair: &[&PartProblem<'_>],
+    rule: CellRule,
+) -> Result<PLevel<T, Cpu>, SolveError>
+where
+    Cpu: CellDevice<T, MatrixFree = MatrixFree<T>> + PolynomialKernels<T>,
+{
+    let (fine, coarse) = (pair[0], pair[1]);
+    let mut cells = agreed(comm, fine.operator::<T>(cpu, rule, None))?;
+    let diagonal = std::mem::take(&mut cells.diagonal);
+    let part: Box<dyn Transfer<T, Cpu>> = match (&fine.problem, &coarse.problem) {
+        (Some(fine), Some(coarse)) => cpu.transfer(coarse, fine)?,
+        _ => Box::new(IdentityTransfer(0)),
+    };
+    let unknowns = [&coarse.unknowns, &fine.unknowns].map(Arc::clone);
+    let transfer = Box::new(PartTransfer::new(cpu, part, unknowns)?);
+    Ok(PLevel { operator: Box::new(cells.rows(cpu, &fine.unknowns)?), diagonal, lines: None, transfer })
+}
+
+/// Describes a level without a matrix, of all ranks together.
+fn without_matrix(comm: &Comm, n_rows: usize) -> Result<Level, SolveError> {
+    let n_rows = comm.all_gather(&[n_rows as u64])?.into_iter().flatten().sum::<u64>() as usize;
+    Ok(Level { n_rows, n_nonzeros: None, n_patches: None, format: None })
+}

@@ -1,0 +1,107 @@
+//! The unknowns of a part of a mesh of quadrilaterals or hexahedra.
+
+use std::sync::Arc;
+
+use femtile_comm::{Comm, Halo, PartUnknowns};
+use femtile_fem::dofs::TensorSpace;
+use femtile_linalg::LinalgError;
+use femtile_mesh::partition::Part;
+
+/// The unknowns of a part, with their numbers in the whole space.
+///
+/// The owner of an unknown is the highest of those of the corners of its vertex, edge, face or cell. So all cells that touch
+/// an unknown of a rank touch a node of it, and are in its part; and both ranks of a cell know the owners of all of it.
+pub(super) struct Numbering {
+    /// The unknown of the part of each one that the rank owns: those that no other rank copies first.
+    owned: Vec<u32>,
+    /// The unknown of the part of each ghost, sorted by owner.
+    ghosts: Vec<u32>,
+    /// The number in the whole space of each unknown of the part.
+    whole: Vec<u32>,
+    /// The owner of each unknown of the part.
+    owners: Vec<u32>,
+}
+
+impl Numbering {
+    /// Numbers the unknowns of the part of `rank` in `space`, of one degree with the `whole` space.
+    pub fn new(part: &Part, space: &TensorSpace<'_>, whole: &TensorSpace<'_>, rank: usize) -> Self {
+        let (n, d, n_dofs) = (space.degree() + 1, space.dimension(), space.n_dofs());
+        let rank = rank as u32;
+        let owner_of = |node: u32| match (node as usize).checked_sub(part.n_owned) {
+            Some(ghost) => part.owners[ghost],
+            None => rank,
+        };
+        let positions = positions(part, whole);
+        let corners_of: Vec<Vec<usize>> = (0..n.pow(d as u32)).map(|at| corners_around(at, n, d)).collect();
+        let (mut numbers, mut owners, mut is_copied) =
+            (vec![0; n_dofs], vec![0; n_dofs], vec![false; n_dofs]);
+        let per_cell = space.dofs_per_cell();
+        let (mut own, mut of_whole, mut turned) = (vec![0; per_cell], vec![0; per_cell], vec![0; per_cell]);
+        for position in 0..space.n_cells() {
+            let in_whole = positions[space.order()[position] as usize] as usize;
+            space.cell_dofs(position, &mut own);
+            whole.cell_dofs(in_whole, &mut of_whole);
+            let places = |at: usize| [at % n, at / n % n, at / (n * n)];
+            let (here, there) = (space.orientation(position), whole.orientation(in_whole));
+            for (at, &dof) in of_whole.iter().enumerate() {
+                turned[there.given(places(at), n)] = dof;
+            }
+            let of_corners: Vec<u32> = space.corners(position).iter().map(|&node| owner_of(node)).collect();
+            let has_others = of_corners.iter().any(|&owner| owner != rank);
+            for (at, &dof) in own.iter().enumerate() {
+                let dof = dof as usize;
+                numbers[dof] = turned[here.given(places(at), n)];
+                owners[dof] = corners_of[at].iter().map(|&corner| of_corners[corner]).max().unwrap_or(rank);
+                is_copied[dof] |= has_others;
+            }
+        }
+        let all = 0..n_dofs as u32;
+        let is_owned = |dof: u32| owners[dof as usize] == rank;
+        let of = |copied: bool| {
+            all.clone().filter(move |&dof| is_owned(dof)).filter({
+                let is_copied = &is_copied;
+                move |&dof| is_copied[dof as usize] == copied
+            })
+        };
+        let owned = of(false).chain(of(true)).collect();
+        let mut ghosts: Vec<u32> = all.clone().filter(|&dof| !is_owned(dof)).collect();
+        ghosts.sort_unstable_by_key(|&dof| (owners[dof as usize], numbers[dof as usize]));
+        Self { owned, ghosts, whole: numbers, owners }
+    }
+
+    /// The numbering of no unknown.
+    pub fn none() -> Self {
+        Self { owned: vec![], ghosts: vec![], whole: vec![], owners: vec![] }
+    }
+
+    /// Returns the number in the whole space of each unknown that the rank owns.
+    pub fn owned_of_whole(&self) -> Vec<u32> {
+        self.owned.iter().map(|&dof| self.whole[dof as usize]).collect()
+    }
+
+    /// Tells the other ranks which unknowns this one copies. All ranks call it.
+    pub fn joined(self, comm: &Comm) -> Result<PartUnknowns, LinalgError> {
+        let ids: Vec<u64> = self.owned_of_whole().into_iter().map(u64::from).collect();
+        let ghost = |&dof: &u32| (self.owners[dof as usize], u64::from(self.whole[dof as usize]));
+        let ghosts: Vec<(u32, u64)> = self.ghosts.iter().map(ghost).collect();
+        PartUnknowns::new(Arc::new(Halo::new(comm, &ids, &ghosts)?), self.owned, self.ghosts)
+    }
+}
+
+/// The position in the whole space of each cell of a part.
+fn positions(part: &Part, whole: &TensorSpace<'_>) -> Vec<u32> {
+    let mut of_cell = vec![0; whole.n_cells()];
+    whole.order().iter().zip(0..).for_each(|(&cell, position)| of_cell[cell as usize] = position);
+    part.cells.iter().map(|&cell| of_cell[cell as usize]).collect()
+}
+
+/// The corners of the vertex, edge, face or cell that has a node of a cell with `n` nodes along each axis.
+fn corners_around(at: usize, n: usize, d: usize) -> Vec<usize> {
+    let is_around = |corner: &usize| {
+        (0..d).all(|axis| {
+            let (index, bit) = (at / n.pow(axis as u32) % n, corner >> axis & 1);
+            index == bit * (n - 1) || (index != 0 && index != n - 1)
+        })
+    };
+    (0..1 << d).filter(is_around).collect()
+}

@@ -1,0 +1,137 @@
+//! The linear system of a rank, whatever its operator.
+
+use std::sync::Arc;
+
+use femtile_amg::{AmgKernels, DistributedAmg, LevelShape};
+use femtile_comm::{Comm, DistributedMatrix, GhostedMatrix, Halo};
+use femtile_device::{Cpu, Scalar};
+use femtile_linalg::precondition::Diagonal;
+use femtile_linalg::vector::Convert;
+use femtile_linalg::{LinalgError, LinearOperator, Preconditioner};
+
+use super::mean_free::MeanFree;
+use super::rows::agreed;
+use crate::auto::Solves;
+use crate::check::graph_error;
+use crate::format::{Formatted, citations_of, formatted};
+use crate::preconditioner::{Level, Preconditioning};
+use crate::system::SystemParts;
+use crate::{AmgGraph, AmgOptions, LevelPrecision, PreconditionerConfig, SolveError, SolverConfig};
+
+/// The rows of a rank of a linear system, with a preconditioner for them.
+pub(super) struct RankSystem {
+    pub operator: Box<dyn LinearOperator<f64, Cpu>>,
+    pub preconditioner: Box<dyn Preconditioner<f64, Cpu>>,
+    /// With given values lifted.
+    pub rhs: Vec<f64>,
+    pub parts: SystemParts,
+    pub warnings: Vec<String>,
+    pub unknowns: RankUnknowns,
+}
+
+/// The unknowns of a rank.
+pub(super) struct RankUnknowns {
+    /// The node of each row, or its number in the whole space of elements of any degree.
+    pub owned: Vec<u32>,
+    pub halo: Arc<Halo>,
+    /// Rows whose value is given, and that value, where the caller does not know them.
+    pub given: Vec<(u32, f64)>,
+    /// Whether the solution of all ranks is determined up to a constant only.
+    pub is_pure_neumann: bool,
+    /// As in `femtile_fem::System`.
+    pub imbalance: f64,
+}
+
+impl RankSystem {
+    /// Makes the system of an assembled matrix with the preconditioner of the settings; `n` is the number of unknowns of all
+    /// ranks. All ranks call it.
+    pub fn of_matrix(
+        config: &SolverConfig,
+        (matrix, rhs): (GhostedMatrix<f64>, Vec<f64>),
+        unknowns: RankUnknowns,
+        n: usize,
+    ) -> Result<Self, SolveError> {
+        let (halo, owned) = (&unknowns.halo, &unknowns.owned);
+        let comm = halo.comm();
+        // Its errors must come from here, not from some ranks in the midst of a solve.
+        let of_whole = |error| match error {
+            LinalgError::Diagonal { row, value } => LinalgError::Diagonal { row: owned[row] as usize, value },
+            other => other,
+        };
+        let diagonal = agreed(comm, Diagonal::new(&matrix.own).map_err(|error| of_whole(error).into()))?;
+        let (preconditioner, levels): Preconditioning<Cpu> = match &config.preconditioner {
+            PreconditionerConfig::None => {
+                let identity = Diagonal::identity(matrix.own.values().device(), matrix.own.n_rows())?;
+                (Box::new(identity), Vec::new())
+            }
+            PreconditionerConfig::Amg(options) => {
+                without_constants(multigrid(&matrix, halo, options)?, comm, n, unknowns.is_pure_neumann)
+            }
+            _ => (Box::new(diagonal), Vec::new()),
+        };
+        let Formatted { operator, format, reason } = formatted(matrix.own, config, Solves::One)?;
+        let operator = DistributedMatrix::new(operator, matrix.border, Arc::clone(halo))?;
+        let parts = SystemParts {
+            format: format.name(),
+            format_reason: Some(reason),
+            citations: citations_of(format, &levels),
+            levels,
+            geometries: Vec::new(),
+            has_full_start: false,
+        };
+        let warnings = Vec::new();
+        Ok(Self { operator: Box::new(operator), preconditioner, rhs, parts, warnings, unknowns })
+    }
+}
+
+/// Removes constants from what a preconditioner returns, where the solution is determined up to one.
+pub(super) fn without_constants(
+    (of, levels): Preconditioning<Cpu>,
+    comm: &Comm,
+    n: usize,
+    is_pure_neumann: bool,
+) -> Preconditioning<Cpu> {
+    let comm = comm.clone();
+    (if is_pure_neumann { Box::new(MeanFree { of, comm, n }) } else { of }, levels)
+}
+
+/// Algebraic multigrid of all ranks, in the precision of the settings.
+fn multigrid(
+    matrix: &GhostedMatrix<f64>,
+    halo: &Arc<Halo>,
+    options: &AmgOptions,
+) -> Result<Preconditioning<Cpu>, SolveError> {
+    Ok(match options.precision {
+        LevelPrecision::F32 => {
+            let (amg, levels) = amg_of::<f32>(matrix, halo, options)?;
+            (Box::new(amg), levels)
+        }
+        LevelPrecision::F64 => {
+            let (amg, levels) = amg_of::<f64>(matrix, halo, options)?;
+            (Box::new(amg), levels)
+        }
+    })
+}
+
+/// Algebraic multigrid of all ranks in one precision, and its levels.
+pub(super) fn amg_of<H: Scalar>(
+    matrix: &GhostedMatrix<f64>,
+    halo: &Arc<Halo>,
+    options: &AmgOptions,
+) -> Result<(DistributedAmg<H>, Vec<Level>), SolveError>
+where
+    Cpu: AmgKernels<H> + Convert<f64, H> + Convert<H, f64> + Convert<H, H>,
+{
+    if options.graph == AmgGraph::Mesh {
+        return Err(graph_error("on several ranks aggregates follow the matrix: use \"matrix\"".into()));
+    }
+    let amg = DistributedAmg::<H>::new(matrix.own.values().device(), matrix, halo, &options.config)?;
+    let level = |&LevelShape { n_rows, n_nonzeros, .. }: &LevelShape| Level {
+        n_rows,
+        n_nonzeros: Some(n_nonzeros),
+        n_patches: None,
+        format: None,
+    };
+    let levels = amg.shapes().iter().map(level).collect();
+    Ok((amg, levels))
+}
