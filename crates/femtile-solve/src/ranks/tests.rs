@@ -280,7 +280,7 @@ fn a_solution_of_any_degree_does_not_depend_on_the_number_of_ranks() {
             for degree in degrees {
                 let problem = problem.clone().degree(degree);
                 // The last one leaves a constant open, of which rounding errors add up.
-                let tolerance = if number == 5 { 1e-11 } else { 1e-13 };
+                let tolerance = if number == 5 { 1e-11 } else { 1e-12 };
                 let of = |ranks| SolverConfig { ranks, tolerance, ..config(1) };
                 let alone = problem.solve(&of(Ranks::One)).unwrap();
                 for (n, partitioner) in [(2, Partitioner::Bisection), (3, Partitioner::Hilbert)] {
@@ -288,8 +288,8 @@ fn a_solution_of_any_degree_does_not_depend_on_the_number_of_ranks() {
                         problem.solve(&SolverConfig { partitioner, ..of(Ranks::Threads(n)) }).unwrap();
                     let name = format!("problem {number} of degree {degree}, {n} ranks, {}", mesh.kind);
                     assert!(found.has_converged() && alone.has_converged(), "{name}");
-                    assert_same(found.values(), alone.values(), 1e-10, &name);
-                    // Residuals of 1e-13 are rounding errors, which differ.
+                    assert_same(found.values(), alone.values(), 1e-9, &name);
+                    // Residuals of 1e-12 are close to rounding errors, which differ.
                     let [found_its, expected_its] = [Ranks::Threads(n), Ranks::One].map(|ranks| {
                         let config = SolverConfig { partitioner, tolerance: 1e-9, ..of(ranks) };
                         problem.solve(&config).unwrap().outcome().iterations
