@@ -77,15 +77,18 @@ impl PartUnknowns {
         need("owned", self.owned.len(), owned.len())?;
         let mut ghosts = vec![T::ZERO; self.ghosts.len()];
         let own = &mut *part;
-        self.halo.import(&mut ghosts, owned, &mut || {
-            parallel::for_chunks_mut(own, COPIED, |begin, values| {
-                for (value, &number) in values.iter_mut().zip(&self.numbers[begin..]) {
-                    *value = owned.get(number as usize).copied().unwrap_or(T::ZERO);
-                }
-            });
-        })?;
+        self.halo.import(&mut ghosts, owned, &mut || self.put(own, owned))?;
         self.ghosts.iter().zip(ghosts).for_each(|(&unknown, ghost)| part[unknown as usize] = ghost);
         Ok(())
+    }
+
+    /// Writes owned values in the order of the part, with zeros at ghosts.
+    fn put<T: Scalar>(&self, part: &mut [T], owned: &[T]) {
+        parallel::for_chunks_mut(part, COPIED, |begin, values| {
+            for (value, &number) in values.iter_mut().zip(&self.numbers[begin..]) {
+                *value = owned.get(number as usize).copied().unwrap_or(T::ZERO);
+            }
+        });
     }
 
     /// Returns the values of a part in its order from those that the rank owns. All ranks call it.
@@ -224,10 +227,7 @@ impl<T: Scalar> Transfer<T, Cpu> for PartTransfer<T> {
         let mut work = self.work.lock().unwrap_or_else(PoisonError::into_inner);
         let [coarse, fine] = &mut *work;
         self.coarse.spread(coarse.as_mut_slice(), e.as_slice())?;
-        let (owned, ghosts) = (&self.fine.owned, &self.fine.ghosts);
-        let values = fine.as_mut_slice();
-        ghosts.iter().for_each(|&ghost| values[ghost as usize] = T::ZERO);
-        owned.iter().zip(x.as_slice()).for_each(|(&unknown, &x)| values[unknown as usize] = x);
+        self.fine.put(fine.as_mut_slice(), x.as_slice());
         self.part.prolongate(fine, coarse)?;
         self.fine.take(x.as_mut_slice(), fine.as_slice());
         Ok(())

@@ -327,7 +327,8 @@ impl FemError {
             | Self::NotFinite { cell, .. }
             | Self::Negative { cell, .. }
             | Self::Indefinite { cell, .. }
-            | Self::MissingTag { cell, .. } => whole(cell, cells),
+            | Self::MissingTag { cell, .. }
+            | Self::UnfitMetric { cell, .. } => whole(cell, cells),
             Self::OrphanNode { node, .. } => whole(node, nodes),
             _ => {}
         }

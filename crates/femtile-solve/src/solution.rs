@@ -270,7 +270,8 @@ impl<'m> Solution<'m> {
         &self.finished.preconditioner_reason
     }
 
-    /// Returns how the metric of cells was obtained, and for how many of them; none with a matrix.
+    /// Returns how the metric of cells was obtained, and for how many of them; none with a matrix, nor on several
+    /// ranks.
     pub fn geometries(&self) -> &[(MetricEvaluation, usize)] {
         &self.finished.geometries
     }

@@ -242,7 +242,11 @@ fn claims_on_entities(space: &TensorSpace<'_>, nodes: &[u32], number: u32) -> (V
     let mut is_named = vec![false; space.mesh().n_nodes()];
     nodes.iter().for_each(|&node| is_named[node as usize] = true);
     let maps = CellMaps::new(space, space.shapes().nodes());
-    let of_cell = |position: usize| {
+    // In the order of the mesh, which a part of it has as well.
+    let mut positions: Vec<u32> = (0..space.n_cells() as u32).collect();
+    positions.par_sort_unstable_by_key(|&position| space.order()[position as usize]);
+    let of_cell = |&position: &u32| {
+        let position = position as usize;
         let spanned = space.spanned_by(position, &is_named);
         let (mut dofs, mut map) = (vec![0; space.dofs_per_cell()], CellMap::default());
         if !spanned.is_empty() {
@@ -252,7 +256,7 @@ fn claims_on_entities(space: &TensorSpace<'_>, nodes: &[u32], number: u32) -> (V
         let cell = space.order()[position];
         spanned.into_iter().map(move |at| ((dofs[at], number), (cell, map.points[at])))
     };
-    (0..space.n_cells()).into_par_iter().flat_map_iter(of_cell).unzip()
+    positions.par_iter().flat_map_iter(of_cell).unzip()
 }
 
 /// A degree of freedom and the condition that gives its value.

@@ -33,7 +33,7 @@ pub(super) struct Smoothed<T: Scalar, D: PolynomialKernels<T>> {
 
 impl<T: Scalar, D: PolynomialKernels<T>> Smoothed<T, D> {
     pub fn new(
-        (device, sums): (&D, &GlobalSums<'_>),
+        (device, sums, first): (&D, &GlobalSums<'_>, u64),
         number: usize,
         level: PLevel<T, D>,
         config: PMultigridConfig,
@@ -42,7 +42,7 @@ impl<T: Scalar, D: PolynomialKernels<T>> Smoothed<T, D> {
         let n_rows = operator.n_rows();
         let on_level = |source: LinalgError| MultigridError::Level { level: number, n_rows, source };
         let inverse_diagonal = inverse_diagonal(device, diagonal).map_err(on_level)?;
-        let start = start_of_rows(&inverse_diagonal.host_view()?);
+        let start = start_of_rows(&inverse_diagonal.host_view()?, first);
         let solve = |v: &mut Buffer<T, D>, r: &Buffer<T, D>| match &lines {
             Some(lines) => lines.apply(v, r),
             None => device.scale_by(v, &inverse_diagonal, r),

@@ -67,23 +67,23 @@ impl<T: Scalar, D: PolynomialKernels<T>> PMultigrid<T, D> {
         lowest: (Box<dyn Preconditioner<T, D>>, usize),
         config: PMultigridConfig,
     ) -> Result<Self, MultigridError> {
-        Self::of_ranks((device, &|_| Ok(())), levels, lowest, config)
+        Self::of_ranks((device, &|_| Ok(()), 0), levels, lowest, config)
     }
 
     /// As [`PMultigrid::new`], for levels whose rows are divided among ranks; `sums` replaces numbers by their sums over all of
-    /// them. All ranks call it.
+    /// them, and `first` is a number for the first row of this rank, unlike those of the others. All ranks call it.
     ///
     /// # Errors
     /// As [`PMultigrid::new`], and errors of `sums`.
     pub fn of_ranks(
-        (device, sums): (&D, &GlobalSums<'_>),
+        (device, sums, first): (&D, &GlobalSums<'_>, u64),
         levels: Vec<PLevel<T, D>>,
         (lowest, n_lowest): (Box<dyn Preconditioner<T, D>>, usize),
         config: PMultigridConfig,
     ) -> Result<Self, MultigridError> {
         config.check()?;
         level::check(&levels, n_lowest)?;
-        let smoothed = |(number, level)| Smoothed::new((device, sums), number, level, config);
+        let smoothed = |(number, level)| Smoothed::new((device, sums, first), number, level, config);
         let levels: Vec<Smoothed<T, D>> =
             levels.into_iter().enumerate().map(smoothed).collect::<Result<_, _>>()?;
         let iterates = levels.iter().map(|level| Iterate::zeros(device, level.n_rows()));

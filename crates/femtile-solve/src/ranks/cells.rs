@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use femtile_comm::{Comm, GhostedMatrix, PartOperator, PartUnknowns};
 use femtile_device::cpu::vector::Lanes;
-use femtile_device::{Cpu, Scalar};
+use femtile_device::{Cpu, Scalar, parallel};
 use femtile_fem::dofs::TensorSpace;
 use femtile_fem::tensor::{CellMatrices, TensorProblem, assemble};
-use femtile_fem::{Constraints, Form};
+use femtile_fem::{Constraints, FemError, Form};
 use femtile_linalg::precondition::Diagonal;
+use femtile_linalg::vector::VectorKernels;
 use femtile_linalg::{LinalgError, LinearOperator};
-use femtile_matrix_free::{CellRule, MatrixFree};
+use femtile_matrix_free::{CellRule, MatrixFree, MetricEvaluation};
 use femtile_mesh::partition::Part;
 use femtile_sparse::csr::{Csr, HostOffsets};
 use femtile_sum_factorization::SumFactorization;
@@ -23,13 +24,17 @@ use super::system::{RankSystem, RankUnknowns, without_constants};
 use crate::discretization::Discretization;
 use crate::preconditioner::Preconditioning;
 use crate::system::SystemParts;
-use crate::tensor::{self, CellDevice, CellOperator, OperatorDevice};
+use crate::tensor::{self, CellDevice, OperatorDevice};
 use crate::{PreconditionerConfig, SolveError, SolverConfig, Stage, Stages};
+
+/// Rows that a thread sorts at least.
+const ROWS: usize = 256;
 
 /// A problem on the part of a rank, and which of its unknowns the rank owns.
 pub(super) struct PartProblem<'a> {
     /// With all values that are given on the part; none where the rank owns no node.
     pub problem: Option<TensorProblem<'a>>,
+    part: Option<&'a Part>,
     /// Whether a condition or a reaction of the part holds each node.
     is_held: Vec<bool>,
     pub unknowns: Arc<PartUnknowns>,
@@ -59,28 +64,68 @@ impl<'a> PartProblem<'a> {
             evaluated.map_or((None, Vec::new()), |(problem, held)| (Some(problem), held));
         let constraints = of_all_ranks(&unknowns, problem.as_ref())?;
         let problem = problem.map(|problem| problem.with_constraints(constraints)).transpose()?;
-        Ok(Self { problem, is_held, unknowns, owned })
+        Ok(Self { problem, part: own.map(|(part, ..)| part), is_held, unknowns, owned })
     }
 
-    /// Makes the matrix-free operator of the part and its diagonal; of nothing where the rank owns nothing.
+    /// Makes the matrix-free operator of the part; none where the rank owns nothing.
     pub fn operator<T: SumFactorization + Lanes>(
         &self,
         cpu: &Cpu,
         rule: CellRule,
-        metric: Option<femtile_matrix_free::MetricEvaluation>,
-    ) -> Result<CellsOfPart<T>, SolveError>
+        metric: Option<MetricEvaluation>,
+    ) -> Result<Option<MatrixFree<T>>, SolveError>
     where
         Cpu: CellDevice<T, MatrixFree = MatrixFree<T>>,
     {
-        let Some(problem) = &self.problem else {
-            return Ok(CellsOfPart { operator: None, diagonal: vec![] });
-        };
-        let operator = CellDevice::<T>::matrix_free(cpu, cpu, problem, 1, (rule, metric), None)
-            .map_err(tensor::of_metric)?;
-        let of_part = CellOperator::diagonal(&operator)?;
+        let Some(problem) = &self.problem else { return Ok(None) };
+        let made = CellDevice::<T>::matrix_free(cpu, cpu, problem, 1, (rule, metric), None);
+        Ok(Some(made.map_err(|error| tensor::of_metric(self.in_whole_mesh(error)))?))
+    }
+
+    /// Returns the diagonal of the rows of the rank.
+    pub fn diagonal<T: SumFactorization + Lanes>(&self, operator: Option<&MatrixFree<T>>) -> Vec<T> {
         let mut diagonal = vec![T::ZERO; self.owned.len()];
-        self.unknowns.take(&mut diagonal, &of_part);
-        Ok(CellsOfPart { operator: Some(operator), diagonal })
+        if let Some(operator) = operator {
+            self.unknowns.take(&mut diagonal, &operator.diagonal());
+        }
+        diagonal
+    }
+
+    /// Returns the rows of the rank of the operator of its part.
+    pub fn rows<T: SumFactorization + Lanes>(
+        &self,
+        cpu: &Cpu,
+        operator: Option<MatrixFree<T>>,
+    ) -> Result<PartOperator<T>, LinalgError> {
+        let part: Box<dyn LinearOperator<T, Cpu>> = match operator {
+            Some(operator) => Box::new(operator),
+            None => Box::new(nothing::<T>(cpu)?),
+        };
+        PartOperator::new(part, Arc::clone(&self.unknowns))
+    }
+
+    /// Makes the diagonal of the rows of the rank a preconditioner, with the number in the whole space where it fails.
+    pub fn inverse_diagonal<T: Scalar>(
+        &self,
+        cpu: &Cpu,
+        diagonal: Vec<T>,
+    ) -> Result<Diagonal<T, Cpu>, SolveError>
+    where
+        Cpu: VectorKernels<T>,
+    {
+        Diagonal::of_entries(cpu, diagonal).map_err(|error| match error {
+            LinalgError::Diagonal { row, value } => {
+                LinalgError::Diagonal { row: self.owned[row] as usize, value }.into()
+            }
+            other => other.into(),
+        })
+    }
+
+    fn in_whole_mesh(&self, error: FemError) -> FemError {
+        match self.part {
+            Some(part) => error.in_whole_mesh(&part.cells, &part.nodes),
+            None => error,
+        }
     }
 
     /// Assembles the matrix of the part, and its right side.
@@ -94,46 +139,32 @@ impl<'a> PartProblem<'a> {
             return Ok((GhostedMatrix::new(cpu, [0, 0], |_| std::iter::empty())?, Vec::new()));
         };
         let form = problem.form();
-        let cells = CellMatrices::new(problem.space(), form.sigma, form.lambda, rule)?;
-        let (matrix, system) = assemble(cpu, problem, &cells, progress)?;
+        let assembled = || {
+            let cells = CellMatrices::new(problem.space(), form.sigma, form.lambda, rule)?;
+            assemble(cpu, problem, &cells, progress)
+        };
+        let (matrix, system) = assembled().map_err(|error| self.in_whole_mesh(error))?;
         Ok((self.ghosted(cpu, &matrix)?, self.owned_of(system.rhs.as_slice())))
     }
 
     /// The rows of the rank of a matrix of its part.
     fn ghosted(&self, cpu: &Cpu, matrix: &Csr<f64, Cpu>) -> Result<GhostedMatrix<f64>, LinalgError> {
         let (owned, numbers) = (self.unknowns.owned(), self.unknowns.numbers());
-        let entries = |row: usize| {
+        let rows: Vec<Vec<(usize, f64)>> = parallel::map(owned.len(), ROWS, |row| {
             let of_part = matrix.row(owned[row] as usize);
-            let mut entries: Vec<(usize, f64)> =
+            let mut entries: Vec<_> =
                 of_part.map(|(column, value)| (numbers[column] as usize, value)).collect();
             entries.sort_unstable_by_key(|(column, _)| *column);
-            entries.into_iter()
-        };
-        GhostedMatrix::new(cpu, [owned.len(), self.unknowns.n() - owned.len()], entries)
+            entries
+        });
+        let n_ghosts = self.unknowns.n() - owned.len();
+        GhostedMatrix::new(cpu, [owned.len(), n_ghosts], |row| rows[row].iter().copied())
     }
 
     fn owned_of(&self, part: &[f64]) -> Vec<f64> {
         let mut values = vec![0.0; self.owned.len()];
         self.unknowns.take(&mut values, part);
         values
-    }
-}
-
-/// The operator of the cells of a part; none of a rank that owns nothing.
-pub(super) struct CellsOfPart<T: SumFactorization + Lanes> {
-    pub operator: Option<MatrixFree<T>>,
-    /// Of the rows of the rank.
-    pub diagonal: Vec<T>,
-}
-
-impl<T: SumFactorization + Lanes> CellsOfPart<T> {
-    /// Returns the rows of the rank.
-    pub fn rows(self, cpu: &Cpu, unknowns: &Arc<PartUnknowns>) -> Result<PartOperator<T>, LinalgError> {
-        let part: Box<dyn LinearOperator<T, Cpu>> = match self.operator {
-            Some(operator) => Box::new(operator),
-            None => Box::new(nothing::<T>(cpu)?),
-        };
-        PartOperator::new(part, Arc::clone(unknowns))
     }
 }
 
@@ -180,6 +211,7 @@ pub(super) fn system(
         owned: on_part.owned.clone(),
         halo: Arc::clone(on_part.unknowns.halo()),
         given: given(&on_part),
+        part: Some(Arc::clone(&on_part.unknowns)),
         is_pure_neumann,
         imbalance: 0.0,
     };
@@ -198,15 +230,17 @@ pub(super) fn system(
         return RankSystem::of_matrix(config, (matrix, rhs), unknowns, n);
     }
     let cells = agreed(comm, on_part.operator::<f64>(cpu, rule, config.metric))?;
-    let mut rhs = match (&cells.operator, &on_part.problem) {
-        (Some(operator), Some(problem)) => {
-            on_part.owned_of(OperatorDevice::lift(cpu, operator, problem, 1, rule)?.rhs.as_slice())
-        }
-        _ => Vec::new(),
+    let lifted = match (&cells, &on_part.problem) {
+        (Some(operator), Some(problem)) => Some(OperatorDevice::lift(cpu, operator, problem, 1, rule)),
+        _ => None,
     };
+    let lifted = agreed(comm, lifted.transpose().map_err(SolveError::from))?;
+    let mut rhs = lifted.map_or_else(Vec::new, |system| on_part.owned_of(system.rhs.as_slice()));
     balanced(&mut rhs)?;
     stages.begin(Stage::Setup)?;
     let mut warnings = Vec::new();
+    warnings
+        .extend((config.metric == Some(MetricEvaluation::StoredSingle)).then(|| tensor::SINGLE.to_owned()));
     let (preconditioner, levels): Preconditioning<Cpu> = match &config.preconditioner {
         PreconditionerConfig::None => (Box::new(Diagonal::identity(cpu, rhs.len())?), Vec::new()),
         PreconditionerConfig::Pmg(options) => {
@@ -215,8 +249,8 @@ pub(super) fn system(
             without_constants(made, comm, n, is_pure_neumann)
         }
         _ => {
-            let diagonal = agreed(comm, Ok(Diagonal::of_entries(cpu, cells.diagonal.clone())?));
-            (Box::new(diagonal?), Vec::new())
+            let diagonal = on_part.diagonal(cells.as_ref());
+            (Box::new(agreed(comm, on_part.inverse_diagonal(cpu, diagonal))?), Vec::new())
         }
     };
     let parts = SystemParts {
@@ -227,7 +261,7 @@ pub(super) fn system(
         geometries: Vec::new(),
         has_full_start: false,
     };
-    let operator = Box::new(cells.rows(cpu, &on_part.unknowns)?);
+    let operator = Box::new(on_part.rows(cpu, cells)?);
     Ok(RankSystem { operator, preconditioner, rhs, parts, warnings, unknowns })
 }
 

@@ -8,7 +8,7 @@ use femtile_mesh::partition::Part;
 use crate::discretization::Discretization;
 
 /// Coefficients and conditions by the cells, facets and nodes of a part.
-pub(super) struct PartData {
+pub(crate) struct PartData {
     sigma: Coefficient,
     lambda: Coefficient,
     source: Coefficient,

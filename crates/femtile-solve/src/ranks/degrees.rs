@@ -21,7 +21,7 @@ use super::rows::agreed;
 use super::system::amg_of;
 use crate::preconditioner::{Level, Preconditioning};
 use crate::tensor::{self, CellDevice, degrees};
-use crate::{LevelPrecision, PmgOptions, SolveError};
+use crate::{AmgOptions, LevelPrecision, PmgOptions, SolveError};
 
 /// What the levels of a rank are made from.
 pub(super) struct Problems<'p, 'a> {
@@ -64,15 +64,15 @@ pub(super) fn preconditioner(
         warnings.push(FLAT.into());
     }
     let of = (&all[..], problems.rule);
-    if options.precision == LevelPrecision::F32
-        && let Some(made) = with_levels::<f32>((cpu, comm), of, options)?
-    {
-        return Ok(made);
-    }
+    let mut amg = options.amg.clone();
     if options.precision == LevelPrecision::F32 {
+        if let Some(made) = with_levels::<f32>((cpu, comm), of, (options, &amg))? {
+            return Ok(made);
+        }
         warnings.push(degrees::BEYOND_F32.into());
+        amg.precision = LevelPrecision::F64;
     }
-    let made = with_levels::<f64>((cpu, comm), of, options)?;
+    let made = with_levels::<f64>((cpu, comm), of, (options, &amg))?;
     made.ok_or_else(|| degrees::refuse("cannot be set up: entries of its levels are out of range"))
 }
 
@@ -87,7 +87,7 @@ fn is_anywhere(comm: &Comm, is_here: bool) -> Result<bool, SolveError> {
 fn with_levels<T: SumFactorization + Lanes>(
     (cpu, comm): (&Cpu, &Comm),
     (problems, rule): (&[&PartProblem<'_>], CellRule),
-    options: &PmgOptions,
+    (options, of_lowest): (&PmgOptions, &AmgOptions),
 ) -> Result<Option<Preconditioning<Cpu>>, SolveError>
 where
     Cpu: CellDevice<T, MatrixFree = MatrixFree<T>>
@@ -112,21 +112,26 @@ where
     let lowest = problems[problems.len() - 1];
     let (matrix, _) = agreed(comm, lowest.assembled(cpu, rule, &|_| ()))?;
     let halo = lowest.unknowns.halo();
-    let amg: Box<dyn Preconditioner<T, Cpu>> = match options.amg.precision {
-        LevelPrecision::F32 if size_of::<T>() < size_of::<f64>() || levels.is_empty() => {
-            let (amg, of_amg) = amg_of::<f32>(&matrix, halo, &options.amg)?;
+    let amg: Box<dyn Preconditioner<T, Cpu>> = match of_lowest.precision {
+        LevelPrecision::F32 => {
+            let (amg, of_amg) = amg_of::<f32>(&matrix, halo, of_lowest)?;
             reports.extend(of_amg);
             Box::new(amg)
         }
-        _ => {
-            let (amg, of_amg) = amg_of::<f64>(&matrix, halo, &options.amg)?;
+        LevelPrecision::F64 => {
+            let (amg, of_amg) = amg_of::<f64>(&matrix, halo, of_lowest)?;
             reports.extend(of_amg);
             Box::new(amg)
         }
     };
     let config = PMultigridConfig { sweeps: options.sweeps, ..PMultigridConfig::default() };
     let sums = |values: &mut [f64]| comm.sum_values(values);
-    let cycle = PMultigrid::of_ranks((cpu, &sums), levels, (amg, lowest.owned.len()), config);
+    let cycle = PMultigrid::of_ranks(
+        (cpu, &sums, (comm.rank() as u64) << 32),
+        levels,
+        (amg, lowest.owned.len()),
+        config,
+    );
     let cycle = cycle.map_err(|error| {
         degrees::refuse(&format!("cannot be set up ({error}): check the coefficients and the shape of cells"))
     })?;
@@ -143,15 +148,17 @@ where
     Cpu: CellDevice<T, MatrixFree = MatrixFree<T>> + PolynomialKernels<T>,
 {
     let (fine, coarse) = (pair[0], pair[1]);
-    let mut cells = agreed(comm, fine.operator::<T>(cpu, rule, None))?;
-    let diagonal = std::mem::take(&mut cells.diagonal);
+    let cells = agreed(comm, fine.operator::<T>(cpu, rule, None))?;
+    let diagonal = fine.diagonal(cells.as_ref());
+    // Its errors must come from here, not from some ranks in the midst of a set-up.
+    agreed(comm, fine.inverse_diagonal(cpu, diagonal.clone()))?;
     let part: Box<dyn Transfer<T, Cpu>> = match (&fine.problem, &coarse.problem) {
         (Some(fine), Some(coarse)) => cpu.transfer(coarse, fine)?,
         _ => Box::new(IdentityTransfer(0)),
     };
     let unknowns = [&coarse.unknowns, &fine.unknowns].map(Arc::clone);
     let transfer = Box::new(PartTransfer::new(cpu, part, unknowns)?);
-    Ok(PLevel { operator: Box::new(cells.rows(cpu, &fine.unknowns)?), diagonal, lines: None, transfer })
+    Ok(PLevel { operator: Box::new(fine.rows(cpu, cells)?), diagonal, lines: None, transfer })
 }
 
 /// Describes a level without a matrix, of all ranks together.

@@ -4,15 +4,15 @@
 //! the same solution on every rank.
 
 mod cells;
-mod data;
+pub(crate) mod data;
 mod degrees;
 mod mean_free;
 mod numbering;
-mod rows;
-mod system;
+pub(crate) mod rows;
+pub(crate) mod system;
 #[cfg(test)]
 mod tests;
-mod watch;
+pub(crate) mod watch;
 
 use std::sync::Arc;
 
@@ -98,7 +98,7 @@ pub struct RanksUsed {
 }
 
 /// Refuses what several ranks cannot do.
-fn check(problem: &Discretization<'_>, config: &SolverConfig) -> Result<(), SolveError> {
+pub(crate) fn check(problem: &Discretization<'_>, config: &SolverConfig) -> Result<(), SolveError> {
     let wrong = |message: &str| Err(SolveError::solver("ranks", message));
     if problem.config.components != 1 {
         return wrong(
@@ -125,7 +125,7 @@ pub(crate) fn refuse(config: &SolverConfig) -> Result<(), SolveError> {
         1 => Ok(()),
         _ => Err(SolveError::solver(
             "ranks",
-            "several ranks solve stationary problems on meshes: take one rank",
+            "several ranks solve problems on meshes, stationary or in time: take one rank",
         )),
     }
 }
@@ -139,7 +139,7 @@ pub(crate) fn solve<'m>(
 ) -> Result<Solution<'m>, SolveError> {
     config.check()?;
     check(&problem, config)?;
-    let (config, reason) = chosen(&problem, config, n_threads(cpu, &config.ranks)?)?;
+    let (config, reason) = chosen(&problem, config, n_threads(cpu, &config.ranks)?, Solves::One)?;
     stages.begin(Stage::Assemble)?;
     let partition = config.partitioner.divide(problem.mesh, config.ranks.n());
     solve_divided(problem, &partition, cpu, (&config, &reason), stages)
@@ -153,52 +153,59 @@ fn solve_divided<'m>(
     (config, reason): (&SolverConfig, &str),
     stages: &mut Stages<'_>,
 ) -> Result<Solution<'m>, SolveError> {
-    let below = match (problem.space(), &config.preconditioner) {
-        (Some(space), PreconditionerConfig::Pmg(_)) => tensor::degrees::spaces_below(space)?,
-        _ => Vec::new(),
+    let division = Division::new(&problem, partition, config)?;
+    let whole = Whole { problem: &problem, fixed: Fixed::new(&problem)?, division: &division };
+    let work = |cpu: &Cpu, comm: &Comm, stages: &mut Stages<'_>, keeps: bool| {
+        whole.solve(cpu, comm, (config, reason), keeps, stages)
     };
-    let whole = Whole {
-        problem: &problem,
-        below,
-        owners: partition.owners(problem.mesh),
-        quality: partition.quality(problem.mesh),
-        fixed: Fixed::new(&problem)?,
-    };
-    let finished = match &config.ranks {
-        Ranks::Threads(n) => {
-            let n_threads = cpu.threads() / n;
-            let on_rank = |comm: Comm, stages: &mut Stages<'_>| -> Result<Finished, SolveError> {
-                let cpu = Cpu::with_simd(n_threads.max(1), cpu.simd())?;
-                // The first has the memory of all.
-                let keeps = comm.rank() == 0;
-                cpu.install(|| whole.solve(&cpu, &comm, (config, reason), keeps, stages))
-            };
-            let first = |comm: Comm| on_rank(comm, stages);
-            threads::run(*n, first, |comm| on_rank(comm, &mut Stages::new(&mut Silent)).map(drop))?
-        }
-        Ranks::Of(comm) => whole.solve(cpu, comm, (config, reason), true, stages)?,
-        Ranks::One => whole.solve(cpu, &Comm::alone(), (config, reason), true, stages)?,
-    };
+    let finished = on_all(cpu, &config.ranks, work, stages)?;
     drop(whole);
+    drop(division);
     Ok(Solution::new(problem, finished))
 }
 
+/// Runs the work of each rank; the last argument is whether it keeps the results of all.
+pub(crate) fn on_all<R: Send>(
+    cpu: &Cpu,
+    ranks: &Ranks,
+    work: impl Fn(&Cpu, &Comm, &mut Stages<'_>, bool) -> Result<R, SolveError> + Sync,
+    stages: &mut Stages<'_>,
+) -> Result<R, SolveError> {
+    match ranks {
+        Ranks::Threads(n) => {
+            let on_rank = |comm: Comm, stages: &mut Stages<'_>| -> Result<R, SolveError> {
+                let cpu = Cpu::with_simd((cpu.threads() / n).max(1), cpu.simd())?;
+                // The first has the memory of all.
+                let keeps = comm.rank() == 0;
+                cpu.install(|| work(&cpu, &comm, stages, keeps))
+            };
+            let first = |comm: Comm| on_rank(comm, stages);
+            threads::run(*n, first, |comm| on_rank(comm, &mut Stages::new(&mut Silent)).map(drop))
+        }
+        Ranks::Of(comm) => work(cpu, comm, stages, true),
+        Ranks::One => work(cpu, &Comm::alone(), stages, true),
+    }
+}
+
 /// The settings with a preconditioner, and the reason for it.
-fn chosen(
+pub(crate) fn chosen(
     problem: &Discretization<'_>,
     config: &SolverConfig,
     n_threads: usize,
+    solves: Solves,
 ) -> Result<(SolverConfig, String), SolveError> {
-    if config.preconditioner != PreconditionerConfig::Auto {
-        return Ok((config.clone(), "asked for".into()));
+    let (mut config, mut reason) = (config.clone(), String::from("asked for"));
+    if config.preconditioner == PreconditionerConfig::Auto {
+        config.device = DeviceChoice::Cpu;
+        let chosen = auto::choose(&config, problem, None, (false, n_threads), solves)?;
+        (config.preconditioner, reason) = (chosen.preconditioner, chosen.reason);
     }
-    let config = SolverConfig { device: DeviceChoice::Cpu, ..config.clone() };
-    let chosen = auto::choose(&config, problem, None, (false, n_threads), Solves::One)?;
-    Ok((SolverConfig { preconditioner: chosen.preconditioner, ..config }, chosen.reason))
+    config.preconditioner.take_format(config.format);
+    Ok((config, reason))
 }
 
 /// The threads of all ranks, which all of them know: what they choose by it must be the same.
-fn n_threads(cpu: &Cpu, ranks: &Ranks) -> Result<usize, SolveError> {
+pub(crate) fn n_threads(cpu: &Cpu, ranks: &Ranks) -> Result<usize, SolveError> {
     match ranks {
         Ranks::Of(comm) => {
             let all = comm.all_gather(&[cpu.threads() as u64])?;
@@ -208,15 +215,41 @@ fn n_threads(cpu: &Cpu, ranks: &Ranks) -> Result<usize, SolveError> {
     }
 }
 
-/// Data of the whole problem that every rank has.
-struct Whole<'p, 'm> {
-    problem: &'p Discretization<'m>,
+/// How a mesh is divided, which every rank knows.
+pub(crate) struct Division<'m> {
     /// The owner of each node.
     owners: Vec<u32>,
     quality: PartitionQuality,
-    fixed: Fixed,
     /// The spaces of lower degree of p-multigrid.
     below: Vec<TensorSpace<'m>>,
+}
+
+impl<'m> Division<'m> {
+    /// Describes a partition of the mesh of a problem.
+    pub fn new(
+        problem: &Discretization<'m>,
+        partition: &Partition,
+        config: &SolverConfig,
+    ) -> Result<Self, SolveError> {
+        let below = match (problem.space(), &config.preconditioner) {
+            (Some(space), PreconditionerConfig::Pmg(_)) => tensor::degrees::spaces_below(space)?,
+            _ => Vec::new(),
+        };
+        let (owners, quality) = (partition.owners(problem.mesh), partition.quality(problem.mesh));
+        Ok(Self { owners, quality, below })
+    }
+
+    /// Takes the part of a rank; none where it owns no node.
+    pub fn part(&self, problem: &Discretization<'_>, comm: &Comm) -> Option<Part> {
+        Part::new(problem.mesh, &problem.boundary, &self.owners, comm.rank())
+    }
+}
+
+/// Data of the whole problem that every rank has.
+pub(crate) struct Whole<'p, 'm> {
+    pub problem: &'p Discretization<'m>,
+    pub fixed: Fixed,
+    pub division: &'p Division<'m>,
 }
 
 impl Whole<'_, '_> {
@@ -229,7 +262,7 @@ impl Whole<'_, '_> {
         keeps: bool,
         stages: &mut Stages<'_>,
     ) -> Result<Finished, SolveError> {
-        let part = Part::new(self.problem.mesh, &self.problem.boundary, &self.owners, comm.rank());
+        let part = self.division.part(self.problem, comm);
         let RankSystem { operator, preconditioner, rhs, parts, warnings: of_rank, unknowns } =
             self.system((cpu, comm), part.as_ref(), config, stages)?;
         stages.begin(Stage::Solve)?;
@@ -256,7 +289,7 @@ impl Whole<'_, '_> {
     }
 
     /// The system of a rank with its preconditioner.
-    fn system(
+    pub fn system(
         &self,
         (cpu, comm): (&Cpu, &Comm),
         part: Option<&Part>,
@@ -265,14 +298,15 @@ impl Whole<'_, '_> {
     ) -> Result<RankSystem, SolveError> {
         let problem = (self.problem, &self.fixed);
         if let Some(space) = self.problem.space() {
-            return cells::system((cpu, comm), problem, (space, &self.below), part, config, stages);
+            return cells::system((cpu, comm), problem, (space, &self.division.below), part, config, stages);
         }
         let rows = RankRows::new(cpu, comm, problem, part, stages)?;
         stages.begin(Stage::Setup)?;
         let RankRows { matrix, rhs, owned, ghosts, is_pure_neumann, imbalance } = rows;
         let ids: Vec<u64> = owned.iter().map(|&node| u64::from(node)).collect();
         let halo = Arc::new(Halo::new(comm, &ids, &ghosts)?);
-        let unknowns = RankUnknowns { owned, halo, given: Vec::new(), is_pure_neumann, imbalance };
+        let (given, part) = (Vec::new(), None);
+        let unknowns = RankUnknowns { owned, halo, given, part, is_pure_neumann, imbalance };
         RankSystem::of_matrix(config, (matrix, rhs), unknowns, self.problem.n_dofs())
     }
 
@@ -290,7 +324,7 @@ impl Whole<'_, '_> {
     }
 
     /// The solution of the system of all ranks by nodes, or numbers in the whole space; nothing where it is not kept.
-    fn collected(
+    pub fn collected(
         &self,
         comm: &Comm,
         (owned, w): (&[u32], &[f64]),
@@ -310,7 +344,7 @@ impl Whole<'_, '_> {
         Ok(all)
     }
 
-    fn used(&self, comm: &Comm, halo: &Halo, config: &SolverConfig) -> Result<RanksUsed, SolveError> {
+    pub fn used(&self, comm: &Comm, halo: &Halo, config: &SolverConfig) -> Result<RanksUsed, SolveError> {
         let sizes: Vec<[u64; 2]> = comm
             .all_gather(&[[halo.n_owned() as u64, halo.n_ghosts() as u64]])?
             .into_iter()
@@ -320,7 +354,7 @@ impl Whole<'_, '_> {
         Ok(RanksUsed {
             n_ranks: comm.n_ranks(),
             partitioner: config.partitioner,
-            quality: self.quality,
+            quality: self.division.quality,
             unknowns: [of(0).min().unwrap_or(0), of(0).max().unwrap_or(0)],
             most_ghosts: of(1).max().unwrap_or(0),
         })

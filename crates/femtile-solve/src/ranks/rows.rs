@@ -1,6 +1,7 @@
 //! The rows of a rank.
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use femtile_comm::{Comm, GhostedMatrix};
 use femtile_device::Cpu;
@@ -18,20 +19,35 @@ use crate::discretization::Discretization;
 use crate::{SolveError, Stages};
 
 /// Winning conditions and components of the whole problem, found before its parts are assembled.
-pub(super) struct Fixed {
+#[derive(Clone)]
+pub(crate) struct Fixed {
     /// The given values of linear elements.
     pub constraints: Constraints,
     /// The condition that holds on each boundary facet.
     pub winners: Vec<Option<u32>>,
-    components: Components,
+    components: Arc<Components>,
 }
 
 impl Fixed {
     pub fn new(problem: &Discretization<'_>) -> Result<Self, FemError> {
-        let (form, components) = (problem.form(0), components(problem.mesh));
-        if let Some(node) = components.of_node.iter().position(|&component| component == u32::MAX) {
+        let components = components(problem.mesh);
+        let is_unused = |&component: &u32| component == u32::MAX;
+        // Of any degree, a node without cells has no unknown.
+        if problem.space().is_none()
+            && let Some(node) = components.of_node.iter().position(is_unused)
+        {
             return Err(FemError::OrphanNode { node, point: problem.mesh.points[node] });
         }
+        Self::with(problem, Arc::new(components))
+    }
+
+    /// Finds those of another problem on the same mesh.
+    pub fn of(&self, problem: &Discretization<'_>) -> Result<Self, FemError> {
+        Self::with(problem, Arc::clone(&self.components))
+    }
+
+    fn with(problem: &Discretization<'_>, components: Arc<Components>) -> Result<Self, FemError> {
+        let form = problem.form(0);
         let constraints = match problem.space() {
             None => Constraints::of_form(&form)?,
             // Each rank finds those of its part.
@@ -59,15 +75,15 @@ impl Fixed {
     }
 }
 
-/// The part of a linear system that a rank has.
+/// The part of a linear system of linear elements that a rank has.
 pub(super) struct RankRows {
     /// With given values of u eliminated.
     pub matrix: GhostedMatrix<f64>,
     /// With given values lifted.
     pub rhs: Vec<f64>,
-    /// The node of each row; the number in the whole space for elements of any degree.
+    /// The node of each row.
     pub owned: Vec<u32>,
-    /// Owner of each ghost, and its number as above.
+    /// Owner and node of each ghost.
     pub ghosts: Vec<(u32, u64)>,
     /// Whether the solution of all ranks is determined up to a constant only.
     pub is_pure_neumann: bool,
@@ -146,7 +162,7 @@ impl RankRows {
 }
 
 /// Returns an error on every rank where one has an error: of several that of the lowest, which ends the others.
-pub(super) fn agreed<R>(comm: &Comm, result: Result<R, SolveError>) -> Result<R, SolveError> {
+pub(crate) fn agreed<R>(comm: &Comm, result: Result<R, SolveError>) -> Result<R, SolveError> {
     let message = result.as_ref().err().map(ToString::to_string).unwrap_or_default();
     let messages = comm.all_gather(message.as_bytes())?;
     match messages.iter().position(|message| !message.is_empty()) {

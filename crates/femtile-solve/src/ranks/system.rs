@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use femtile_amg::{AmgKernels, DistributedAmg, LevelShape};
-use femtile_comm::{Comm, DistributedMatrix, GhostedMatrix, Halo};
+use femtile_comm::{Comm, DistributedMatrix, GhostedMatrix, Halo, PartUnknowns};
 use femtile_device::{Cpu, Scalar};
 use femtile_linalg::precondition::Diagonal;
 use femtile_linalg::vector::Convert;
@@ -19,7 +19,7 @@ use crate::system::SystemParts;
 use crate::{AmgGraph, AmgOptions, LevelPrecision, PreconditionerConfig, SolveError, SolverConfig};
 
 /// The rows of a rank of a linear system, with a preconditioner for them.
-pub(super) struct RankSystem {
+pub(crate) struct RankSystem {
     pub operator: Box<dyn LinearOperator<f64, Cpu>>,
     pub preconditioner: Box<dyn Preconditioner<f64, Cpu>>,
     /// With given values lifted.
@@ -30,16 +30,32 @@ pub(super) struct RankSystem {
 }
 
 /// The unknowns of a rank.
-pub(super) struct RankUnknowns {
+pub(crate) struct RankUnknowns {
     /// The node of each row, or its number in the whole space of elements of any degree.
     pub owned: Vec<u32>,
     pub halo: Arc<Halo>,
     /// Rows whose value is given, and that value, where the caller does not know them.
     pub given: Vec<(u32, f64)>,
+    /// The unknowns of the part; none for linear elements, whose part numbers owned nodes first, then ghosts.
+    pub part: Option<Arc<PartUnknowns>>,
     /// Whether the solution of all ranks is determined up to a constant only.
     pub is_pure_neumann: bool,
     /// As in `femtile_fem::System`.
     pub imbalance: f64,
+}
+
+impl RankUnknowns {
+    /// Returns the values of the rank among those of its part.
+    pub fn owned_of(&self, part: &[f64]) -> Vec<f64> {
+        match &self.part {
+            None => part[..self.owned.len()].to_vec(),
+            Some(unknowns) => {
+                let mut own = vec![0.0; self.owned.len()];
+                unknowns.take(&mut own, part);
+                own
+            }
+        }
+    }
 }
 
 impl RankSystem {
@@ -125,7 +141,14 @@ where
     if options.graph == AmgGraph::Mesh {
         return Err(graph_error("on several ranks aggregates follow the matrix: use \"matrix\"".into()));
     }
-    let amg = DistributedAmg::<H>::new(matrix.own.values().device(), matrix, halo, &options.config)?;
+    let made = DistributedAmg::<H>::new(matrix.own.values().device(), matrix, halo, &options.config);
+    let amg = made.map_err(|error| match error.is_of_precision() && size_of::<H>() < size_of::<f64>() {
+        true => SolveError::setting(
+            &["solver".into(), "amg".into(), "precision".into()],
+            format!("levels in f32 failed ({error}): use \"f64\", which one rank alone would go on with"),
+        ),
+        false => error.into(),
+    })?;
     let level = |&LevelShape { n_rows, n_nonzeros, .. }: &LevelShape| Level {
         n_rows,
         n_nonzeros: Some(n_nonzeros),

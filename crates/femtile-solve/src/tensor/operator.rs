@@ -273,7 +273,7 @@ fn of_matrix<'a, D: OperatorDevice>(
 }
 
 /// The warning of metrics in single precision.
-const SINGLE: &str = "metrics are stored in single precision, as `metric = \"stored-single\"` asks: entries of the operator are \
+pub(crate) const SINGLE: &str = "metrics are stored in single precision, as `metric = \"stored-single\"` asks: entries of the operator are \
                       rounded to 6e-8 of their size, which the residual does not contain";
 
 /// Makes the matrix-free system.

@@ -4,6 +4,7 @@
 
 mod data;
 mod nonlinear;
+mod on_ranks;
 mod operators;
 mod preconditioning;
 mod run;
@@ -141,7 +142,6 @@ impl<'m> Transient<'m> {
         progress: &mut dyn Progress,
     ) -> Result<TransientSolution<'m>, SolveError> {
         config.check()?;
-        crate::ranks::refuse(config)?;
         let opened = config.device.open()?;
         let counts = Counts::from(self.problem.mesh());
         let estimate = |on_gpu| self.problem.estimate(config, counts, on_gpu);

@@ -128,8 +128,7 @@ impl<'m, D: OperatorDevice> Workshop<'_, 'm, D> {
         config: &SolverConfig,
         stages: &mut Stages<'_>,
     ) -> Result<Csr<f64, D>, SolveError> {
-        let [zero, one] = [0.0, 1.0].map(Coefficient::Constant);
-        self.matrix(self.variant(zero, one, Vec::new()), config, stages)
+        self.matrix(mass(self.problem), config, stages)
     }
 
     /// Makes the mass matrix $M$ with all rows and columns.
@@ -139,8 +138,7 @@ impl<'m, D: OperatorDevice> Workshop<'_, 'm, D> {
         config: &SolverConfig,
         stages: &mut Stages<'_>,
     ) -> Result<Operator<D>, SolveError> {
-        let [zero, one] = [0.0, 1.0].map(Coefficient::Constant);
-        let variant = self.variant(zero, one, Vec::new());
+        let variant = mass(self.problem);
         match terms {
             Terms::Matrices { mass, .. } if self.is_lumped || !self.has_given_values() => {
                 in_format(mass.combined(1.0, mass, 0.0)?, config)
@@ -159,13 +157,7 @@ impl<'m, D: OperatorDevice> Workshop<'_, 'm, D> {
     ) -> Result<Stiffness<D>, SolveError> {
         let mut silent = crate::Silent;
         let mut quiet = Stages::new(&mut silent);
-        // Without given values other conditions may win their facets; that changes rows of given values alone, which no
-        // residual keeps.
-        let free: Vec<_> =
-            self.without_data().filter(|given| given.condition.given_value().is_none()).collect();
-        let natural = |shift: f64| {
-            self.variant(self.problem.sigma.clone(), self.problem.lambda.plus(shift), free.clone())
-        };
+        let natural = |shift: f64| natural(self.problem, shift);
         if let Terms::Matrices { stiffness, mass, offset } = terms
             && !self.has_given_values()
         {
@@ -258,18 +250,12 @@ impl<'m, D: OperatorDevice> Workshop<'_, 'm, D> {
 
     /// Returns the problem of a shift with zero data.
     fn held(&self, shift: f64) -> Discretization<'m> {
-        let lambda = self.problem.lambda.plus(shift);
-        self.variant(self.problem.sigma.clone(), lambda, self.without_data().collect())
+        held(self.problem, shift)
     }
 
     /// Returns whether values are given anywhere.
     fn has_given_values(&self) -> bool {
         self.problem.conditions[0].iter().any(|given| given.condition.given_value().is_some())
-    }
-
-    /// Returns conditions of the same kinds with zero data.
-    fn without_data(&self) -> impl Iterator<Item = BoundaryCondition> + '_ {
-        self.problem.conditions[0].iter().map(without_data)
     }
 
     /// Returns the problem with other coefficients and conditions, and no source.
@@ -279,21 +265,52 @@ impl<'m, D: OperatorDevice> Workshop<'_, 'm, D> {
         lambda: Coefficient,
         conditions: Vec<BoundaryCondition>,
     ) -> Discretization<'m> {
-        let Discretization { mesh, boundary, config, space, .. } = self.problem;
-        Discretization {
-            mesh,
-            boundary: Arc::clone(boundary),
-            sigma,
-            lambda,
-            sources: vec![Coefficient::Constant(0.0)],
-            conditions: vec![conditions],
-            config: *config,
-            space: space.clone(),
-            initial: Value::Number(0.0),
-            overlaps: Vec::new(),
-            node_overlaps: Vec::new(),
-            warnings: Vec::new(),
-        }
+        variant(self.problem, sigma, lambda, conditions)
+    }
+}
+
+/// Returns the problem of a shift with zero data.
+pub(super) fn held<'m>(problem: &Discretization<'m>, shift: f64) -> Discretization<'m> {
+    let conditions = problem.conditions[0].iter().map(without_data).collect();
+    variant(problem, problem.sigma.clone(), problem.lambda.plus(shift), conditions)
+}
+
+/// Returns the problem of a shift with zero data and without given values.
+///
+/// Without these other conditions may win their facets; that changes rows of given values alone, which no residual keeps.
+pub(super) fn natural<'m>(problem: &Discretization<'m>, shift: f64) -> Discretization<'m> {
+    let conditions = problem.conditions[0].iter().map(without_data);
+    let conditions = conditions.filter(|given| given.condition.given_value().is_none()).collect();
+    variant(problem, problem.sigma.clone(), problem.lambda.plus(shift), conditions)
+}
+
+/// Returns the problem whose matrix is the mass matrix, with all rows and columns.
+pub(super) fn mass<'m>(problem: &Discretization<'m>) -> Discretization<'m> {
+    let [zero, one] = [0.0, 1.0].map(Coefficient::Constant);
+    variant(problem, zero, one, Vec::new())
+}
+
+/// Returns a problem with other coefficients and conditions, and no source.
+fn variant<'m>(
+    problem: &Discretization<'m>,
+    sigma: Coefficient,
+    lambda: Coefficient,
+    conditions: Vec<BoundaryCondition>,
+) -> Discretization<'m> {
+    let Discretization { mesh, boundary, config, space, .. } = problem;
+    Discretization {
+        mesh,
+        boundary: Arc::clone(boundary),
+        sigma,
+        lambda,
+        sources: vec![Coefficient::Constant(0.0)],
+        conditions: vec![conditions],
+        config: *config,
+        space: space.clone(),
+        initial: Value::Number(0.0),
+        overlaps: Vec::new(),
+        node_overlaps: Vec::new(),
+        warnings: Vec::new(),
     }
 }
 
@@ -318,7 +335,7 @@ fn in_format<D: OperatorDevice>(
     Ok(Arc::from(formatted(matrix, config, Solves::Many)?.operator))
 }
 
-fn without_preconditioner(config: &SolverConfig) -> SolverConfig {
+pub(super) fn without_preconditioner(config: &SolverConfig) -> SolverConfig {
     SolverConfig { preconditioner: PreconditionerConfig::None, ..config.clone() }
 }
 

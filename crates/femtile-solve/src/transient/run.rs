@@ -5,13 +5,13 @@ use std::time::Instant;
 use femtile_device::{Buffer, Cpu, Cuda};
 use femtile_linalg::krylov::Stop as KrylovStop;
 use femtile_linalg::krylov::cg::CgOutcome;
-use femtile_time::implicit::{Integrator, Outcome, Scheme, SemiDiscrete, Steps, Stop};
+use femtile_time::implicit::{Checkpoint, Integrator, Outcome, Scheme, SemiDiscrete, Steps, Stop};
 
 use super::data::nodal_values;
 use super::nonlinear::{self, Nonlinear};
 use super::operators::{Description, Workshop};
 use super::semidiscrete::Semidiscrete;
-use super::watch::Watch;
+use super::watch::{OfRanks, Watch};
 use super::{Observer, Transient, TransientSolution};
 use crate::check::check_cells;
 use crate::device::{Choice, Chosen};
@@ -20,7 +20,7 @@ use crate::nonlinear::{Derivatives, FORMAT_REASON, resolved};
 use crate::solution::Finished;
 use crate::system::SystemParts;
 use crate::tensor::OperatorDevice;
-use crate::{DeviceChoice, MassMatrix, Solution, SolveError, SolverConfig, Stage, Stages};
+use crate::{DeviceChoice, MassMatrix, Ranks, Solution, SolveError, SolverConfig, Stage, Stages};
 
 impl<'m> Transient<'m> {
     /// Runs on what [`Transient::discretize`] returns, on the device of the settings, or on a GPU that is open; a processor
@@ -40,6 +40,9 @@ impl<'m> Transient<'m> {
         if problem.config.components > 1 {
             let message = "equations in time have one component";
             return Err(SolveError::setting(&["space".into(), "components".into()], message));
+        }
+        if config.ranks != Ranks::One {
+            return self.run_on_ranks(problem, cpu, config, observer, stages);
         }
         let work = (problem.n_dofs(), self.steps.expected());
         let Choice { device, mut reason } = config.device.choose_for_steps(opened, work, cpu.threads());
@@ -154,9 +157,22 @@ impl<'m> Transient<'m> {
         observer: &mut dyn Observer,
         stages: &mut Stages<'_>,
     ) -> Result<(Vec<f64>, Outcome), SolveError> {
+        let from = (initial, self.resume.as_ref());
+        self.integrate_from(from, system, (problem, config, None), observer, stages)
+    }
+
+    /// As [`Transient::integrate`], for the unknowns of one of several ranks.
+    pub(super) fn integrate_from<D: OperatorDevice, S: SemiDiscrete<D, Error = SolveError>>(
+        &self,
+        (initial, resume): (Buffer<f64, D>, Option<&Checkpoint>),
+        system: &mut S,
+        (problem, config, ranks): (&Discretization<'m>, &SolverConfig, Option<OfRanks<'_>>),
+        observer: &mut dyn Observer,
+        stages: &mut Stages<'_>,
+    ) -> Result<(Vec<f64>, Outcome), SolveError> {
         let scratch = Buffer::zeros(initial.device(), initial.len())?;
         let mut integrator = Integrator::new(self.scheme, self.steps, (self.start, self.end), initial)?;
-        if let Some(checkpoint) = &self.resume {
+        if let Some(checkpoint) = resume {
             integrator.restore(checkpoint)?;
         }
         stages.begin(Stage::Solve)?;
@@ -170,18 +186,19 @@ impl<'m> Transient<'m> {
             span: (self.start, self.end),
             deadline: config.time_limit.map(|limit| (Instant::now(), limit)),
             scratch,
+            ranks,
         };
         watch.begin(integrator.time(), integrator.values())?;
         let outcome = integrator.run(system, &mut watch)?;
         if outcome.stop == Stop::SolverFailed && self.checkpoints.is_some() {
             let state = integrator.checkpoint(self.fingerprint, system)?;
-            watch.observer.checkpoint(&state)?;
+            watch.keep(state)?;
         }
         Ok((integrator.values().to_host()?, outcome))
     }
 
     /// Returns the shift of the stages that most steps of the run have, from where it goes on.
-    fn first_shift(&self) -> f64 {
+    pub(super) fn first_shift(&self) -> f64 {
         self.resume.as_ref().map_or_else(|| self.initial_shift(), |state| self.shift_of(state.length))
     }
 
@@ -206,7 +223,7 @@ impl<'m> Transient<'m> {
 }
 
 /// Returns the run as the outcome of a linear solver, for reports and exit codes.
-fn linear_outcome(outcome: &Outcome) -> CgOutcome {
+pub(super) fn linear_outcome(outcome: &Outcome) -> CgOutcome {
     let stop = match outcome.stop {
         Stop::Finished => KrylovStop::Converged,
         Stop::Interrupted => KrylovStop::Interrupted,
@@ -224,7 +241,7 @@ fn linear_outcome(outcome: &Outcome) -> CgOutcome {
     }
 }
 
-fn warning_of(outcome: &Outcome) -> Option<String> {
+pub(super) fn warning_of(outcome: &Outcome) -> Option<String> {
     let Outcome { stop, steps, time, restarts, .. } = outcome;
     let reason = match stop {
         Stop::Finished if *restarts == 0 => return None,

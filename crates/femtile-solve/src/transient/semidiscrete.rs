@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use femtile_comm::Comm;
 use femtile_device::Buffer;
 use femtile_linalg::krylov::Stop;
 use femtile_linalg::{LinalgError, Preconditioner};
@@ -308,7 +309,7 @@ impl<D: OperatorDevice> SemiDiscrete<D> for Semidiscrete<'_, '_, D> {
         self.bring_operators(equation.shift)?;
         self.bring_data(equation.time)?;
         self.bring_stage(equation, u)?;
-        let outcome = self.solver.solve(&self.config, equation.is_estimated)?;
+        let outcome = self.solver.solve(&self.config, equation.is_estimated, &Comm::alone())?;
         self.ritz = self.solver.ritz_value().map(|value| (equation.shift, value));
         let has_converged = outcome.stop == Stop::Converged;
         self.made.note(outcome.iterations, has_converged);

@@ -8,9 +8,9 @@ use femtile_linalg::krylov::cg::{CgOutcome, CgSolver, Target};
 use femtile_linalg::{LinalgError, LinearOperator, Preconditioner};
 
 use super::operators::{Operator, Shifted};
-use crate::method::{cg_config, iterate};
+use crate::method::{by_method, cg_config};
 use crate::tensor::OperatorDevice;
-use crate::{Method, Silent, SolveError, SolverConfig, Stages};
+use crate::{Method, SolveError, SolverConfig};
 
 /// The accuracy of the correction of a first guess, where it is an error estimate.
 const OF_ESTIMATE: f64 = 0.01;
@@ -81,21 +81,24 @@ impl<D: OperatorDevice> StageSolver<D> {
 
     /// Solves from x, to the tolerance of the settings relative to b and, where the correction of x is an error estimate,
     /// relative to that correction as well.
-    pub fn solve(&mut self, config: &SolverConfig, is_estimated: bool) -> Result<CgOutcome, SolveError> {
+    pub fn solve(
+        &mut self,
+        config: &SolverConfig,
+        is_estimated: bool,
+        comm: &Comm,
+    ) -> Result<CgOutcome, SolveError> {
         match self {
             Self::Cg(solver) => {
                 let target = if is_estimated { Target::Reduction(OF_ESTIMATE) } else { Target::RightSide };
-                Ok(solver.solve(&cg_config(config), target, &Comm::alone(), &mut ())?)
+                Ok(solver.solve(&cg_config(config), target, comm, &mut ())?)
             }
             Self::Other { a, m, x, b } => {
                 let tolerance = match is_estimated {
-                    true => config.tolerance.min(of_correction(a.as_ref(), x, b)?),
+                    true => config.tolerance.min(of_correction(a.as_ref(), x, b, comm)?),
                     false => config.tolerance,
                 };
                 let config = SolverConfig { tolerance, ..config.clone() };
-                let mut silent = Silent;
-                let mut quiet = Stages::new(&mut silent);
-                iterate(&config, x, (a.as_ref(), m.as_ref()), b, &mut quiet)
+                Ok(by_method(&config, comm, x, (a.as_ref(), m.as_ref()), b, &mut ())?)
             }
         }
     }
@@ -106,12 +109,15 @@ fn of_correction<D: OperatorDevice>(
     a: &dyn LinearOperator<f64, D>,
     x: &Buffer<f64, D>,
     b: &Buffer<f64, D>,
+    comm: &Comm,
 ) -> Result<f64, LinalgError> {
     let device = b.device();
     let mut r = Buffer::zeros(device, b.len())?;
     a.apply(&mut r, x)?;
     device.axpby(&mut r, 1.0, b, -1.0)?;
-    let share = device.dot(&r, &r)?.sqrt() / device.dot(b, b)?.sqrt();
+    let mut squares = [device.dot(&r, &r)?, device.dot(b, b)?];
+    comm.sum_values(&mut squares)?;
+    let share = (squares[0] / squares[1]).sqrt();
     let tolerance = (OF_ESTIMATE * share).max(ROUNDING);
     Ok(if tolerance < LOOSEST { tolerance } else { LOOSEST })
 }

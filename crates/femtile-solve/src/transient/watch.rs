@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use femtile_comm::Comm;
 use femtile_device::Buffer;
 use femtile_mesh::io::vtu::WriteOptions;
 use femtile_time::implicit::{Checkpoint, Monitor, Reached, Stop};
@@ -13,6 +14,7 @@ use super::CheckpointInterval;
 use crate::component::Component;
 use crate::discretization::Discretization;
 use crate::output;
+use crate::ranks::Whole;
 use crate::tensor::OperatorDevice;
 use crate::{Fields, Progress, SolutionData, SolveError};
 
@@ -83,6 +85,33 @@ impl Frame<'_> {
     }
 }
 
+/// The ranks of a run in time, seen from one of them.
+#[derive(Clone, Copy)]
+pub(super) struct OfRanks<'a> {
+    pub comm: &'a Comm,
+    pub whole: &'a Whole<'a, 'a>,
+    /// The unknown of the whole space of each one that the rank owns.
+    pub owned: &'a [u32],
+}
+
+impl OfRanks<'_> {
+    /// Returns the values of all ranks on the first one.
+    fn collected(&self, own: &[f64]) -> Result<Option<Vec<f64>>, SolveError> {
+        let keeps = self.comm.rank() == 0;
+        let all = self.whole.collected(self.comm, (self.owned, own), keeps)?;
+        Ok(keeps.then_some(all))
+    }
+
+    /// Returns the state of all ranks on the first one.
+    pub fn state(&self, own: Checkpoint) -> Result<Option<Checkpoint>, SolveError> {
+        let mut history = Vec::with_capacity(own.history.len());
+        for (time, values) in &own.history {
+            history.extend(self.collected(values)?.map(|all| (*time, all)));
+        }
+        Ok((self.comm.rank() == 0).then_some(Checkpoint { history, ..own }))
+    }
+}
+
 /// Passes steps on to an observer and to the progress of the solve, and ends the run when it has to.
 pub(super) struct Watch<'a, 'm, D: OperatorDevice> {
     pub observer: &'a mut dyn Observer,
@@ -96,6 +125,8 @@ pub(super) struct Watch<'a, 'm, D: OperatorDevice> {
     pub deadline: Option<(Instant, Duration)>,
     /// The solution at the time of a frame.
     pub scratch: Buffer<f64, D>,
+    /// None where one rank has all unknowns.
+    pub ranks: Option<OfRanks<'a>>,
 }
 
 impl<D: OperatorDevice> Watch<'_, '_, D> {
@@ -119,9 +150,33 @@ impl<D: OperatorDevice> Watch<'_, '_, D> {
         }
     }
 
-    fn pass_on(&mut self, number: usize, time: f64, values: Vec<f64>) -> Result<(), SolveError> {
+    fn pass_on(&mut self, number: usize, time: f64, own: Vec<f64>) -> Result<(), SolveError> {
+        let values = match &self.ranks {
+            Some(ranks) => ranks.collected(&own)?,
+            None => Some(own),
+        };
+        let Some(values) = values else { return Ok(()) };
         let now = self.problem.at_time(time);
         self.observer.frame(&Frame { problem: &now, number, time, values: [values] })
+    }
+}
+
+impl<D: OperatorDevice> Watch<'_, '_, D> {
+    /// Passes on the state of a run, on the first rank.
+    pub fn keep(&mut self, own: Checkpoint) -> Result<(), SolveError> {
+        let state = match &self.ranks {
+            Some(ranks) => ranks.state(own)?,
+            None => Some(own),
+        };
+        state.map_or(Ok(()), |state| self.observer.checkpoint(&state))
+    }
+
+    /// Returns which of these are so on a rank at least: what ranks do together depends on it.
+    fn agreed<const N: usize>(&self, is_so: [bool; N]) -> Result<[bool; N], SolveError> {
+        let Some(ranks) = &self.ranks else { return Ok(is_so) };
+        let mut counts = is_so.map(|is_so| f64::from(u8::from(is_so)));
+        ranks.comm.sum_values(&mut counts)?;
+        Ok(counts.map(|count| count > 0.0))
     }
 }
 
@@ -147,14 +202,17 @@ impl<D: OperatorDevice> Monitor<D> for Watch<'_, '_, D> {
         self.progress.fraction((time - start) / (end - start));
         self.progress.time(time, end);
         let is_late = self.deadline.is_some_and(|(begun, limit)| begun.elapsed() >= limit);
-        let stop = match self.progress.is_interrupted() {
+        let is_due = self.checkpoints.is_some_and(|(interval, _)| self.is_due(interval, reached.steps()));
+        let [is_interrupted, is_late, is_due] =
+            self.agreed([self.progress.is_interrupted(), is_late, is_due])?;
+        let stop = match is_interrupted {
             true => Some(Stop::Interrupted),
             false => is_late.then_some(Stop::TimeLimit),
         };
-        if let Some((interval, fingerprint)) = self.checkpoints
-            && (stop.is_some() || self.is_due(interval, reached.steps()))
+        if let Some((_, fingerprint)) = self.checkpoints
+            && (stop.is_some() || is_due)
         {
-            self.observer.checkpoint(&reached.checkpoint(fingerprint)?)?;
+            self.keep(reached.checkpoint(fingerprint)?)?;
             self.last_checkpoint = Instant::now();
         }
         Ok(stop.map_or(ControlFlow::Continue(()), ControlFlow::Break))

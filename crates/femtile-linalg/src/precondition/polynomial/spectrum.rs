@@ -28,14 +28,15 @@ pub fn largest_eigenvalue<T: Scalar, D: VectorKernels<T>>(
     inverse_diagonal: &Buffer<T, D>,
     steps: usize,
 ) -> Result<f64, LinalgError> {
-    let start = start_of_rows(&inverse_diagonal.host_view()?);
+    let start = start_of_rows(&inverse_diagonal.host_view()?, 0);
     largest_preconditioned(a, start, |v, r| a.device().scale_by(v, inverse_diagonal, r), steps)
 }
 
-/// A start in which every row has about the same part, by the reciprocals of the diagonal.
-pub fn start_of_rows<T: Scalar>(inverse_diagonal: &[T]) -> Vec<T> {
+/// A start in which every row has about the same part, by the reciprocals of the diagonal; `first` is the number of the first
+/// row, so that the starts of ranks differ.
+pub fn start_of_rows<T: Scalar>(inverse_diagonal: &[T], first: u64) -> Vec<T> {
     let root = |inverse: T| T::from_f64(inverse.to_f64().sqrt().recip());
-    let of_row = |i: usize| start_of_lanczos::<T>(i as u64) * root(inverse_diagonal[i]);
+    let of_row = |i: usize| start_of_lanczos::<T>(first + i as u64) * root(inverse_diagonal[i]);
     parallel::map(inverse_diagonal.len(), ROWS, of_row)
 }
 

@@ -1,0 +1,401 @@
+//! Runs in time on several ranks, each of which advances the unknowns of its part.
+
+use std::sync::Arc;
+
+use femtile_comm::Comm;
+use femtile_device::{Buffer, Cpu};
+use femtile_fem::assembly::load;
+use femtile_fem::dofs::TensorSpace;
+use femtile_fem::tensor::TensorProblem;
+use femtile_fem::{Coefficient, Constraints, FemError, Form};
+use femtile_linalg::krylov::Stop;
+use femtile_linalg::vector::VectorKernels;
+use femtile_linalg::{LinalgError, LinearOperator};
+use femtile_mesh::partition::Part;
+use femtile_time::implicit::{Checkpoint, Outcome, SemiDiscrete, StageEquation, StageOutcome};
+
+use super::data::nodal_values;
+use super::nonlinear::is_refilled;
+use super::operators::{Shifted, held, mass, natural, without_preconditioner};
+use super::run::{linear_outcome, warning_of};
+use super::stage_solver::StageSolver;
+use super::watch::OfRanks;
+use super::{Observer, Transient, TransientSolution};
+use crate::auto::Solves;
+use crate::discretization::Discretization;
+use crate::ranks::data::PartData;
+use crate::ranks::rows::{Fixed, agreed};
+use crate::ranks::system::{RankSystem, RankUnknowns};
+use crate::ranks::{self, Division, Whole};
+use crate::solution::Finished;
+use crate::system::SystemParts;
+use crate::{MassMatrix, OperatorKind, RanksUsed, Silent, Solution, SolveError, SolverConfig, Stage, Stages};
+
+/// Operators of different shifts that are kept: SDIRK2 and BDF2 need one each at the start.
+const KEPT: usize = 2;
+
+impl<'m> Transient<'m> {
+    /// Runs on the ranks of the settings; all of them get the solution at the end, and the first one observes.
+    pub(super) fn run_on_ranks(
+        &self,
+        problem: Discretization<'m>,
+        cpu: &Cpu,
+        config: &SolverConfig,
+        observer: &mut dyn Observer,
+        stages: &mut Stages<'_>,
+    ) -> Result<TransientSolution<'m>, SolveError> {
+        self.check_on_ranks(&problem, config)?;
+        let shift = self.first_shift();
+        let n_threads = ranks::n_threads(cpu, &config.ranks)?;
+        let (config, reason) = ranks::chosen(&held(&problem, shift), config, n_threads, Solves::Many)?;
+        // Operators without a preconditioner are of the same kind.
+        let operator = if config.is_assembled() { OperatorKind::Assembled } else { OperatorKind::MatrixFree };
+        let operator = if problem.space.is_some() { operator } else { config.operator };
+        let config = SolverConfig { operator, ..config };
+        let partition = config.partitioner.divide(problem.mesh, config.ranks.n());
+        let division = Division::new(&problem, &partition, &config)?;
+        let fixed = Fixed::new(&problem.at_time(self.start))?;
+        let initial = nodal_values(&problem, &self.initial, &["equation".into(), "initial".into()])?;
+        let run =
+            Run { transient: self, problem: &problem, division: &division, fixed: &fixed, config: &config };
+        // The first rank alone has something to tell.
+        let observer = std::sync::Mutex::new(Some(observer));
+        let work = |cpu: &Cpu, comm: &Comm, stages: &mut Stages<'_>, keeps: bool| {
+            let observer = match comm.rank() {
+                0 => observer.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take(),
+                _ => None,
+            };
+            let mut none = super::NoObserver;
+            let observer = observer.unwrap_or(&mut none);
+            run.on_rank((cpu, comm), (&initial, shift), (keeps, &reason), observer, stages)
+        };
+        let (finished, outcome) = ranks::on_all(cpu, &config.ranks, work, stages)?;
+        let solution = Solution::new(problem.at_time(outcome.time), finished);
+        Ok(TransientSolution { solution, outcome })
+    }
+
+    /// Refuses what several ranks cannot do.
+    fn check_on_ranks(&self, problem: &Discretization<'_>, config: &SolverConfig) -> Result<(), SolveError> {
+        ranks::check(problem, config)?;
+        let wrong = |message: &str| Err(SolveError::solver("ranks", message));
+        if is_refilled(problem) {
+            return wrong(
+                "several ranks advance equations whose sigma and lambda do not change: take one rank",
+            );
+        }
+        if self.mass == MassMatrix::Lumped {
+            return wrong("several ranks have the consistent mass matrix: leave mass out, or take one rank");
+        }
+        Ok(())
+    }
+}
+
+/// A run, and how its mesh is divided.
+struct Run<'r, 'm> {
+    transient: &'r Transient<'m>,
+    problem: &'r Discretization<'m>,
+    division: &'r Division<'m>,
+    fixed: &'r Fixed,
+    config: &'r SolverConfig,
+}
+
+impl<'m> Run<'_, 'm> {
+    /// The work of one rank.
+    fn on_rank(
+        &self,
+        (cpu, comm): (&Cpu, &Comm),
+        (initial, shift): (&[f64], f64),
+        (keeps, reason): (bool, &str),
+        observer: &mut dyn Observer,
+        stages: &mut Stages<'_>,
+    ) -> Result<(Finished, Outcome), SolveError> {
+        let Self { transient, problem, division, config, fixed } = *self;
+        let part = division.part(problem, comm);
+        let space = match (problem.space(), &part) {
+            (Some(whole), Some(part)) => Some(TensorSpace::new(&part.mesh, whole.degree())).transpose(),
+            _ => Ok(None),
+        };
+        let space = agreed(comm, space.map_err(SolveError::from))?;
+        let of = Parts { run: self, cpu, comm, part: part.as_ref(), space: space.as_ref() };
+        let (mut equation, parts, warnings) = Equation::new(of, (transient.start, shift), stages)?;
+        let owned = equation.unknowns.owned.clone();
+        let own = |all: &[f64]| owned.iter().map(|&unknown| all[unknown as usize]).collect::<Vec<f64>>();
+        let mut u = Buffer::from_vec(cpu, own(initial)).map_err(LinalgError::from)?;
+        equation.impose(transient.start, &mut u)?;
+        let resume = transient.resume.as_ref().map(|state| {
+            let history = state.history.iter().map(|(time, all)| {
+                let of_rank = if all.len() == problem.n_dofs() { own(all) } else { all.clone() };
+                (*time, of_rank)
+            });
+            Checkpoint { history: history.collect(), ..state.clone() }
+        });
+        let whole = Whole { problem, fixed: fixed.clone(), division };
+        let ranks = OfRanks { comm, whole: &whole, owned: &owned };
+        let from = (u, resume.as_ref());
+        let (values, outcome) = transient.integrate_from(
+            from,
+            &mut equation,
+            (problem, config, Some(ranks)),
+            observer,
+            stages,
+        )?;
+        let u = whole.collected(comm, (&owned, &values), keeps)?;
+        let used: RanksUsed = whole.used(comm, &equation.unknowns.halo, config)?;
+        let mut all = problem.warnings.clone();
+        all.extend(warnings);
+        all.extend(warning_of(&outcome));
+        let reasons = ["several ranks compute on processors", reason];
+        let done = (vec![u], linear_outcome(&outcome));
+        let mut finished = Finished::of_parts(cpu, config, done, parts, reasons, all);
+        finished.ranks = Some(used);
+        finished.cite(transient.scheme.citations());
+        Ok((finished, outcome))
+    }
+}
+
+/// What the operators and the data of a rank are made from.
+#[derive(Clone, Copy)]
+struct Parts<'a, 'm> {
+    run: &'a Run<'a, 'm>,
+    cpu: &'a Cpu,
+    comm: &'a Comm,
+    /// None where the rank owns no node.
+    part: Option<&'a Part>,
+    /// Its space of any degree; none for linear elements.
+    space: Option<&'a TensorSpace<'a>>,
+}
+
+impl<'m> Parts<'_, 'm> {
+    /// Makes the system of a problem on the mesh of the run.
+    fn system(
+        &self,
+        problem: &Discretization<'m>,
+        config: &SolverConfig,
+        stages: &mut Stages<'_>,
+    ) -> Result<RankSystem, SolveError> {
+        let fixed = self.run.fixed.of(problem)?;
+        let whole = Whole { problem, fixed, division: self.run.division };
+        whole.system((self.cpu, self.comm), self.part, config, stages)
+    }
+
+    /// Makes the operator of stages with a shift.
+    fn shifted(
+        &self,
+        shift: f64,
+        stages: &mut Stages<'_>,
+    ) -> Result<(Shifted<Cpu>, SystemParts, Vec<String>, RankUnknowns), SolveError> {
+        let made = self.system(&held(self.run.problem, shift), self.run.config, stages)?;
+        let RankSystem { operator, preconditioner, parts, warnings, unknowns, .. } = made;
+        let shifted =
+            Shifted { shift, operator: Arc::from(operator), preconditioner: Arc::from(preconditioner) };
+        Ok((shifted, parts, warnings, unknowns))
+    }
+
+    /// Evaluates the load and the given values of the part at a time.
+    fn data_at(&self, time: f64) -> Result<Option<(Vec<f64>, Constraints)>, SolveError> {
+        let evaluated = self.part.map(|part| {
+            let now = self.run.problem.at_time(time);
+            let data = PartData::new(&now, &self.run.fixed.winners, part);
+            self.evaluated(&data.form(part)).map_err(|error| SolveError::AtTime {
+                time,
+                source: error.in_whole_mesh(&part.cells, &part.nodes),
+            })
+        });
+        agreed(self.comm, evaluated.transpose())
+    }
+
+    fn evaluated(&self, form: &Form<'_>) -> Result<(Vec<f64>, Constraints), FemError> {
+        // A positive reaction, so that nothing floats; σ and λ take no part in a load.
+        let one = Coefficient::Constant(1.0);
+        let form = Form { sigma: &one, lambda: &one, ..*form };
+        let Some(space) = self.space else { return load(&form) };
+        let (problem, _) = TensorProblem::of_part(space, &form)?;
+        Ok((problem.load().to_vec(), problem.constraints().clone()))
+    }
+}
+
+/// The semidiscrete equation $M \dot u = F(t) - K u$ with the unknowns of a rank; see [`super::semidiscrete`] for its stages.
+struct Equation<'a, 'm> {
+    of: Parts<'a, 'm>,
+    unknowns: RankUnknowns,
+    mass: Box<dyn LinearOperator<f64, Cpu>>,
+    /// $K + s M$ with all rows and columns, and s.
+    stiffness: (Box<dyn LinearOperator<f64, Cpu>>, f64),
+    /// The one used last stands last.
+    shifted: Vec<Shifted<Cpu>>,
+    solver: StageSolver<Cpu>,
+    time: f64,
+    /// $F - K g$.
+    load: Buffer<f64, Cpu>,
+    /// Given values, zero elsewhere.
+    given: Buffer<f64, Cpu>,
+    /// One at free unknowns, zero at given ones.
+    free: Buffer<f64, Cpu>,
+    depends_on_time: bool,
+    scratch: Buffer<f64, Cpu>,
+    product: Buffer<f64, Cpu>,
+}
+
+impl<'a, 'm> Equation<'a, 'm> {
+    fn new(
+        of: Parts<'a, 'm>,
+        (time, shift): (f64, f64),
+        stages: &mut Stages<'_>,
+    ) -> Result<(Self, SystemParts, Vec<String>), SolveError> {
+        let (problem, cpu) = (of.run.problem, of.cpu);
+        stages.begin(Stage::Assemble)?;
+        let plain = without_preconditioner(of.run.config);
+        let mut silent = Silent;
+        let mut quiet = Stages::new(&mut silent);
+        let mass = of.system(&mass(problem), &plain, &mut quiet)?.operator;
+        let stiffness = (of.system(&natural(problem, shift), &plain, &mut quiet)?.operator, shift);
+        let (first, parts, warnings, unknowns) = of.shifted(shift, stages)?;
+        let conditions = problem.conditions[0].iter();
+        let depends_on_time = problem.sources[0].uses_time()
+            || conditions.into_iter().any(|given| given.condition.datum().uses_time());
+        let n = unknowns.owned.len();
+        let zeros = || Buffer::zeros(cpu, n).map_err(LinalgError::from);
+        let mut equation = Self {
+            solver: StageSolver::new(of.run.config.method, &first)?,
+            shifted: vec![first],
+            load: zeros()?,
+            given: zeros()?,
+            free: zeros()?,
+            scratch: zeros()?,
+            product: zeros()?,
+            of,
+            unknowns,
+            mass,
+            stiffness,
+            time,
+            depends_on_time,
+        };
+        equation.take_data(time)?;
+        Ok((equation, parts, warnings))
+    }
+
+    /// Puts the given values of a time into `u`.
+    fn impose(&mut self, time: f64, u: &mut Buffer<f64, Cpu>) -> Result<(), SolveError> {
+        self.bring_data(time)?;
+        self.clear_given(u)?;
+        Ok(self.of.cpu.axpby(u, 1.0, &self.given, 1.0)?)
+    }
+
+    fn bring_data(&mut self, time: f64) -> Result<(), SolveError> {
+        match self.time == time || !self.depends_on_time {
+            true => Ok(()),
+            false => self.take_data(time),
+        }
+    }
+
+    /// Evaluates the data of a time, and lifts given values.
+    fn take_data(&mut self, time: f64) -> Result<(), SolveError> {
+        let (load, constraints) =
+            self.of.data_at(time)?.unwrap_or_else(|| (Vec::new(), Constraints::none(0)));
+        let (mut given, mut free) = (vec![0.0; load.len()], vec![1.0; load.len()]);
+        constraints.impose(&mut given);
+        constraints.dofs().iter().for_each(|&unknown| free[unknown as usize] = 0.0);
+        let own = |values: &[f64]| self.unknowns.owned_of(values);
+        let (load, given, free) = (own(&load), own(&given), own(&free));
+        self.given.upload(&given).map_err(LinalgError::from)?;
+        self.free.upload(&free).map_err(LinalgError::from)?;
+        self.load.upload(&load).map_err(LinalgError::from)?;
+        let given =
+            std::mem::replace(&mut self.given, Buffer::zeros(self.of.cpu, 0).map_err(LinalgError::from)?);
+        let lifted = self.stiffness_product(&given);
+        self.given = given;
+        lifted?;
+        self.of.cpu.axpby(&mut self.load, -1.0, &self.product, 1.0)?;
+        self.time = time;
+        Ok(())
+    }
+
+    /// Leaves $K v$ in `product`.
+    fn stiffness_product(&mut self, v: &Buffer<f64, Cpu>) -> Result<(), SolveError> {
+        self.stiffness.0.apply(&mut self.product, v)?;
+        self.mass.apply(&mut self.scratch, v)?;
+        Ok(self.of.cpu.axpby(&mut self.product, -self.stiffness.1, &self.scratch, 1.0)?)
+    }
+
+    /// Makes the operators of a shift the last ones, and those of the solver.
+    fn bring_operators(&mut self, shift: f64) -> Result<(), SolveError> {
+        if self.shifted.last().is_some_and(|current| current.shift == shift) {
+            return Ok(());
+        }
+        let brought = match self.shifted.iter().position(|known| known.shift == shift) {
+            Some(at) => self.shifted.remove(at),
+            None => {
+                if self.shifted.len() == KEPT {
+                    self.shifted.remove(0);
+                }
+                let mut silent = Silent;
+                self.of.shifted(shift, &mut Stages::new(&mut silent))?.0
+            }
+        };
+        self.solver.take(&brought)?;
+        self.shifted.push(brought);
+        Ok(())
+    }
+
+    /// Writes the right side and the first guess of a stage into the solver.
+    fn bring_stage(
+        &mut self,
+        equation: &StageEquation<'_, Cpu>,
+        u: &Buffer<f64, Cpu>,
+    ) -> Result<(), SolveError> {
+        let cpu = self.of.cpu;
+        let (x, b) = self.solver.vectors_mut();
+        cpu.combine(&mut self.scratch, &[(1.0, equation.history), (-equation.shift, &self.given)])?;
+        self.mass.apply(&mut self.product, &self.scratch)?;
+        for part in [Some(&self.load), equation.defect].into_iter().flatten() {
+            cpu.axpby(&mut self.product, 1.0, part, 1.0)?;
+        }
+        cpu.scale_by(b, &self.free, &self.product)?;
+        Ok(cpu.scale_by(x, &self.free, u)?)
+    }
+}
+
+impl SemiDiscrete<Cpu> for Equation<'_, '_> {
+    type Error = SolveError;
+
+    fn solve(
+        &mut self,
+        equation: &StageEquation<'_, Cpu>,
+        u: &mut Buffer<f64, Cpu>,
+    ) -> Result<StageOutcome, SolveError> {
+        self.bring_operators(equation.shift)?;
+        self.bring_data(equation.time)?;
+        self.bring_stage(equation, u)?;
+        let outcome = self.solver.solve(self.of.run.config, equation.is_estimated, self.of.comm)?;
+        self.of.cpu.combine(u, &[(1.0, self.solver.x()), (1.0, &self.given)])?;
+        Ok(StageOutcome { iterations: outcome.iterations, has_converged: outcome.stop == Stop::Converged })
+    }
+
+    /// $F - K u = (F - K g) - K (u - g)$.
+    fn defect(
+        &mut self,
+        (time, _): (f64, f64),
+        u: &Buffer<f64, Cpu>,
+        d: &mut Buffer<f64, Cpu>,
+    ) -> Result<(), SolveError> {
+        let cpu = self.of.cpu;
+        self.bring_data(time)?;
+        cpu.scale_by(d, &self.free, u)?;
+        self.stiffness_product(d)?;
+        Ok(cpu.combine(d, &[(1.0, &self.load), (-1.0, &self.product)])?)
+    }
+
+    fn clear_given(&mut self, v: &mut Buffer<f64, Cpu>) -> Result<(), SolveError> {
+        self.of.cpu.scale_by(&mut self.scratch, &self.free, v)?;
+        std::mem::swap(v, &mut self.scratch);
+        Ok(())
+    }
+
+    fn norm(&mut self, v: &Buffer<f64, Cpu>) -> Result<f64, SolveError> {
+        self.mass.apply(&mut self.product, v)?;
+        let mut square = [self.of.cpu.dot(v, &self.product)?];
+        self.of.comm.sum_values(&mut square)?;
+        // Rounding may leave a small negative number; NaN stays NaN.
+        Ok(if square[0] < 0.0 { 0.0 } else { square[0].sqrt() })
+    }
+}
