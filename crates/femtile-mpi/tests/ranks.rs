@@ -24,6 +24,53 @@ robin = { coefficient = 2.0, value = "z" }
 tolerance = 1e-12
 "#;
 
+/// Elements of degree 3 without a matrix.
+const HIGH: &str = r#"
+[mesh]
+generate = { kind = "box", cells = [5, 4, 6], cell = "hexahedron" }
+
+[space]
+degree = 3
+
+[equation]
+kind = "reaction-diffusion"
+sigma = "1 + x"
+source = "sin(3*x) + y"
+
+[[boundary]]
+where = "xmin"
+dirichlet = "y*y"
+
+[solver]
+preconditioner = "pmg"
+tolerance = 1e-12
+"#;
+
+/// An equation in time, with data that depend on it.
+const IN_TIME: &str = r#"
+[mesh]
+generate = { kind = "square", cells = [12, 9] }
+
+[equation]
+kind = "diffusion"
+diffusion = 0.3
+source = "x*sin(t)"
+initial = "y"
+
+[[boundary]]
+where = "xmin"
+dirichlet = "y*cos(t)"
+
+[time]
+method = "bdf2"
+end = 0.5
+steps = 10
+frames = { every = 0.25 }
+
+[solver]
+tolerance = 1e-12
+"#;
+
 /// Runs the program on some ranks; more than there are cores are allowed, and the root of a container.
 fn command(n: usize, folder: &Path, arguments: &[&str]) -> Command {
     let n = n.to_string();
@@ -70,36 +117,38 @@ fn report(folder: &Path) -> serde_json::Value {
     serde_json::from_str(&std::fs::read_to_string(folder.join("report.json")).unwrap()).unwrap()
 }
 
+/// Solves a case in `folder` on 1 to 4 ranks, and returns the reports.
+fn solved(folder: &Path, set: &str) -> Vec<serde_json::Value> {
+    let middle = "output.functionals=[{ kind = \"value_at\", name = \"middle\", point = [0.5, 0.5, 0.5] }]";
+    let middle = if set.contains("time") { middle.replace(", 0.5]", "]") } else { middle.into() };
+    let on = |n: usize| {
+        let output = format!("out-{n}");
+        let ended =
+            on_ranks(n, folder, &["solve", "case.toml", "--output", &output, "--set", set, "--set", &middle]);
+        assert!(ended.status.success(), "{n}: {}{}", text(&ended.stdout), text(&ended.stderr));
+        // The first rank alone says how it went.
+        assert_eq!(text(&ended.stdout).matches("mesh      ").count(), 1);
+        report(&folder.join(output))
+    };
+    [1, 2, 3, 4].map(on).into()
+}
+
 #[test]
 fn a_case_has_the_same_answer_on_any_number_of_ranks() {
     if !can_run() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("case.toml"), CASE).unwrap();
-    for preconditioner in ["jacobi", "amg"] {
-        let mut reports = Vec::new();
-        for n in [1, 2, 3, 4] {
-            let (output, set) = (format!("out-{n}"), format!("solver.preconditioner={preconditioner}"));
-            let ended = on_ranks(
-                n,
-                folder.path(),
-                &[
-                    "solve",
-                    "case.toml",
-                    "--output",
-                    &output,
-                    "--set",
-                    &set,
-                    "--set",
-                    "output.functionals=[{ kind = \"value_at\", name = \"middle\", point = [0.5, 0.5, 0.5] }]",
-                ],
-            );
-            assert!(ended.status.success(), "{n}: {}{}", text(&ended.stdout), text(&ended.stderr));
-            // The first rank alone says how it went.
-            assert_eq!(text(&ended.stdout).matches("mesh      ").count(), 1);
-            reports.push(report(&folder.path().join(output)));
-        }
+    for (case, set) in [
+        (CASE, "solver.preconditioner=jacobi"),
+        (CASE, "solver.preconditioner=amg"),
+        (HIGH, "solver.method=cg"),
+        (IN_TIME, "time.start=0"),
+    ] {
+        std::fs::write(folder.path().join("case.toml"), case).unwrap();
+        let reports = solved(folder.path(), set);
+        let frames = std::fs::read_dir(folder.path().join("out-3/frames")).map_or(0, Iterator::count);
+        assert_eq!(frames, if case == IN_TIME { 3 } else { 0 });
         let number = |report: &serde_json::Value, path: &str| report.pointer(path).unwrap().as_f64().unwrap();
         for (n, report) in reports.iter().enumerate().skip(1) {
             assert_eq!(report.pointer("/ranks/n_ranks").unwrap().as_u64(), Some(n as u64 + 1));

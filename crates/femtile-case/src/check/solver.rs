@@ -33,9 +33,11 @@ pub(super) fn check(case: &Case) -> Result<(), CaseError> {
         Some(options) => options.check().or_else(|error| wrong("amg", error))?,
         None => {}
     }
-    if case.ranks().n() > 1 && case.file.equation.kind != EquationKind::ReactionDiffusion {
-        let message = "several ranks solve stationary problems on meshes; an equation in time runs on one, whose threads share \
-                       the work";
+    let is_on_cells =
+        case.file.equation.kind == EquationKind::ReactionDiffusion || case.is_transient_on_mesh();
+    if case.ranks().n() > 1 && !is_on_cells {
+        let message = "several ranks solve problems on the cells of a mesh; grids of nodes and hearts run on one rank, whose \
+                       threads share the work";
         return wrong("ranks", message.into());
     }
     Ok(case.solver_config()?.check()?)

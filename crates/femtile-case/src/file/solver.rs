@@ -216,8 +216,8 @@ pub struct SolverSection {
     pub device: String,
     /// Threads of the CPU; 0 for all. Ranks that are threads divide them.
     pub threads: usize,
-    /// Ranks that divide a stationary problem of linear elements on triangles or tetrahedra: threads of the program. With MPI it
-    /// is the number of its ranks, whatever stands here.
+    /// Ranks that divide a problem on the cells of a mesh: threads of the program. With MPI it is the number of its ranks,
+    /// whatever stands here.
     #[schemars(range(min = 1, max = 1024))]
     pub ranks: usize,
     /// The way to divide a mesh among ranks.
