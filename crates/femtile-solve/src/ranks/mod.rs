@@ -232,7 +232,9 @@ impl<'m> Division<'m> {
         config: &SolverConfig,
     ) -> Result<Self, SolveError> {
         let below = match (problem.space(), &config.preconditioner) {
-            (Some(space), PreconditionerConfig::Pmg(_)) => tensor::degrees::spaces_below(space)?,
+            (Some(space), PreconditionerConfig::Pmg(_) | PreconditionerConfig::Auto) => {
+                tensor::degrees::spaces_below(space)?
+            }
             _ => Vec::new(),
         };
         let (owners, quality) = (partition.owners(problem.mesh), partition.quality(problem.mesh));

@@ -74,16 +74,17 @@ impl RankSystem {
             LinalgError::Diagonal { row, value } => LinalgError::Diagonal { row: owned[row] as usize, value },
             other => other,
         };
-        let diagonal = agreed(comm, Diagonal::new(&matrix.own).map_err(|error| of_whole(error).into()))?;
+        let diagonal = || agreed(comm, Diagonal::new(&matrix.own).map_err(|error| of_whole(error).into()));
         let (preconditioner, levels): Preconditioning<Cpu> = match &config.preconditioner {
             PreconditionerConfig::None => {
                 let identity = Diagonal::identity(matrix.own.values().device(), matrix.own.n_rows())?;
                 (Box::new(identity), Vec::new())
             }
             PreconditionerConfig::Amg(options) => {
+                diagonal()?;
                 without_constants(multigrid(&matrix, halo, options)?, comm, n, unknowns.is_pure_neumann)
             }
-            _ => (Box::new(diagonal), Vec::new()),
+            _ => (Box::new(diagonal()?), Vec::new()),
         };
         let Formatted { operator, format, reason } = formatted(matrix.own, config, Solves::One)?;
         let operator = DistributedMatrix::new(operator, matrix.border, Arc::clone(halo))?;

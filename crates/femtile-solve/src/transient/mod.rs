@@ -142,7 +142,7 @@ impl<'m> Transient<'m> {
         progress: &mut dyn Progress,
     ) -> Result<TransientSolution<'m>, SolveError> {
         config.check()?;
-        let opened = config.device.open()?;
+        let opened = if config.ranks.n() > 1 { None } else { config.device.open()? };
         let counts = Counts::from(self.problem.mesh());
         let estimate = |on_gpu| self.problem.estimate(config, counts, on_gpu);
         let advice = "take a coarser mesh or a lighter preconditioner, or raise the limit";

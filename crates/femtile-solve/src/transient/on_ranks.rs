@@ -17,6 +17,7 @@ use femtile_time::implicit::{Checkpoint, Outcome, SemiDiscrete, StageEquation, S
 use super::data::nodal_values;
 use super::nonlinear::is_refilled;
 use super::operators::{Shifted, held, mass, natural, without_preconditioner};
+use super::preconditioning::{Made, Memory};
 use super::run::{linear_outcome, warning_of};
 use super::stage_solver::StageSolver;
 use super::watch::OfRanks;
@@ -29,7 +30,9 @@ use crate::ranks::system::{RankSystem, RankUnknowns};
 use crate::ranks::{self, Division, Whole};
 use crate::solution::Finished;
 use crate::system::SystemParts;
-use crate::{MassMatrix, OperatorKind, RanksUsed, Silent, Solution, SolveError, SolverConfig, Stage, Stages};
+use crate::{
+    MassMatrix, OperatorKind, Ranks, RanksUsed, Silent, Solution, SolveError, SolverConfig, Stage, Stages,
+};
 
 /// Operators of different shifts that are kept: SDIRK2 and BDF2 need one each at the start.
 const KEPT: usize = 2;
@@ -47,17 +50,24 @@ impl<'m> Transient<'m> {
         self.check_on_ranks(&problem, config)?;
         let shift = self.first_shift();
         let n_threads = ranks::n_threads(cpu, &config.ranks)?;
-        let (config, reason) = ranks::chosen(&held(&problem, shift), config, n_threads, Solves::Many)?;
-        // Operators without a preconditioner are of the same kind.
-        let operator = if config.is_assembled() { OperatorKind::Assembled } else { OperatorKind::MatrixFree };
-        let operator = if problem.space.is_some() { operator } else { config.operator };
-        let config = SolverConfig { operator, ..config };
+        if let Ranks::Of(comm) = &config.ranks {
+            self.same_state(comm)?;
+        }
         let partition = config.partitioner.divide(problem.mesh, config.ranks.n());
-        let division = Division::new(&problem, &partition, &config)?;
+        let division = Division::new(&problem, &partition, config)?;
         let fixed = Fixed::new(&problem.at_time(self.start))?;
         let initial = nodal_values(&problem, &self.initial, &["equation".into(), "initial".into()])?;
-        let run =
-            Run { transient: self, problem: &problem, division: &division, fixed: &fixed, config: &config };
+        // Ranks look at their own clocks between steps alone, and agree on them.
+        let of_stages = SolverConfig { time_limit: None, ..config.clone() };
+        let run = Run {
+            transient: self,
+            problem: &problem,
+            division: &division,
+            fixed: &fixed,
+            config,
+            of_stages: &of_stages,
+            n_threads,
+        };
         // The first rank alone has something to tell.
         let observer = std::sync::Mutex::new(Some(observer));
         let work = |cpu: &Cpu, comm: &Comm, stages: &mut Stages<'_>, keeps: bool| {
@@ -67,11 +77,28 @@ impl<'m> Transient<'m> {
             };
             let mut none = super::NoObserver;
             let observer = observer.unwrap_or(&mut none);
-            run.on_rank((cpu, comm), (&initial, shift), (keeps, &reason), observer, stages)
+            run.on_rank((cpu, comm), (&initial, shift), keeps, observer, stages)
         };
         let (finished, outcome) = ranks::on_all(cpu, &config.ranks, work, stages)?;
         let solution = Solution::new(problem.at_time(outcome.time), finished);
         Ok(TransientSolution { solution, outcome })
+    }
+
+    /// Refuses states to go on from that are not those of all ranks.
+    fn same_state(&self, comm: &Comm) -> Result<(), SolveError> {
+        let of = |state: &Checkpoint| {
+            let time = state.history.first().map_or(f64::NAN, |(time, _)| *time);
+            [state.step, time.to_bits(), state.length.to_bits(), state.history.len() as u64]
+        };
+        let own = self.resume.as_ref().map_or([0; 4], of);
+        match comm.all_gather(&own)?.iter().all(|other| other[..] == own) {
+            true => Ok(()),
+            false => {
+                let message =
+                    "ranks go on from other states: let all of them read the output folder of the run";
+                Err(SolveError::solver("ranks", message))
+            }
+        }
     }
 
     /// Refuses what several ranks cannot do.
@@ -96,7 +123,12 @@ struct Run<'r, 'm> {
     problem: &'r Discretization<'m>,
     division: &'r Division<'m>,
     fixed: &'r Fixed,
+    /// As given.
     config: &'r SolverConfig,
+    /// The same, without a limit of time.
+    of_stages: &'r SolverConfig,
+    /// Of all ranks.
+    n_threads: usize,
 }
 
 impl<'m> Run<'_, 'm> {
@@ -105,11 +137,11 @@ impl<'m> Run<'_, 'm> {
         &self,
         (cpu, comm): (&Cpu, &Comm),
         (initial, shift): (&[f64], f64),
-        (keeps, reason): (bool, &str),
+        keeps: bool,
         observer: &mut dyn Observer,
         stages: &mut Stages<'_>,
     ) -> Result<(Finished, Outcome), SolveError> {
-        let Self { transient, problem, division, config, fixed } = *self;
+        let Self { transient, problem, division, config, fixed, .. } = *self;
         let part = division.part(problem, comm);
         let space = match (problem.space(), &part) {
             (Some(whole), Some(part)) => Some(TensorSpace::new(&part.mesh, whole.degree())).transpose(),
@@ -117,7 +149,8 @@ impl<'m> Run<'_, 'm> {
         };
         let space = agreed(comm, space.map_err(SolveError::from))?;
         let of = Parts { run: self, cpu, comm, part: part.as_ref(), space: space.as_ref() };
-        let (mut equation, parts, warnings) = Equation::new(of, (transient.start, shift), stages)?;
+        let memory = transient.resume.as_ref().map_or(&[][..], |state| &state.memory);
+        let (mut equation, described) = Equation::new(of, (transient.start, shift), memory, stages)?;
         let owned = equation.unknowns.owned.clone();
         let own = |all: &[f64]| owned.iter().map(|&unknown| all[unknown as usize]).collect::<Vec<f64>>();
         let mut u = Buffer::from_vec(cpu, own(initial)).map_err(LinalgError::from)?;
@@ -142,11 +175,11 @@ impl<'m> Run<'_, 'm> {
         let u = whole.collected(comm, (&owned, &values), keeps)?;
         let used: RanksUsed = whole.used(comm, &equation.unknowns.halo, config)?;
         let mut all = problem.warnings.clone();
-        all.extend(warnings);
+        all.extend(described.warnings);
         all.extend(warning_of(&outcome));
-        let reasons = ["several ranks compute on processors", reason];
+        let reasons = ["several ranks compute on processors", &described.reason];
         let done = (vec![u], linear_outcome(&outcome));
-        let mut finished = Finished::of_parts(cpu, config, done, parts, reasons, all);
+        let mut finished = Finished::of_parts(cpu, &described.config, done, described.parts, reasons, all);
         finished.ranks = Some(used);
         finished.cite(transient.scheme.citations());
         Ok((finished, outcome))
@@ -178,17 +211,20 @@ impl<'m> Parts<'_, 'm> {
         whole.system((self.cpu, self.comm), self.part, config, stages)
     }
 
-    /// Makes the operator of stages with a shift.
-    fn shifted(
+    /// The settings with the preconditioner for a shift, and the reason for it.
+    fn chosen(&self, shift: f64) -> Result<(SolverConfig, String), SolveError> {
+        let Run { problem, of_stages, n_threads, .. } = *self.run;
+        ranks::chosen(&held(problem, shift), of_stages, n_threads, Solves::Many)
+    }
+
+    /// Makes the system of stages with a shift.
+    fn of_shift(
         &self,
         shift: f64,
+        config: &SolverConfig,
         stages: &mut Stages<'_>,
-    ) -> Result<(Shifted<Cpu>, SystemParts, Vec<String>, RankUnknowns), SolveError> {
-        let made = self.system(&held(self.run.problem, shift), self.run.config, stages)?;
-        let RankSystem { operator, preconditioner, parts, warnings, unknowns, .. } = made;
-        let shifted =
-            Shifted { shift, operator: Arc::from(operator), preconditioner: Arc::from(preconditioner) };
-        Ok((shifted, parts, warnings, unknowns))
+    ) -> Result<RankSystem, SolveError> {
+        self.system(&held(self.run.problem, shift), config, stages)
     }
 
     /// Evaluates the load and the given values of the part at a time.
@@ -214,13 +250,32 @@ impl<'m> Parts<'_, 'm> {
     }
 }
 
+/// The settings of the same operators without a preconditioner.
+fn plain(config: &SolverConfig) -> SolverConfig {
+    let operator = if config.is_assembled() { OperatorKind::Assembled } else { config.operator };
+    SolverConfig { operator, ..without_preconditioner(config) }
+}
+
+/// What a report says of the systems of stages.
+struct Described {
+    parts: SystemParts,
+    config: SolverConfig,
+    reason: String,
+    warnings: Vec<String>,
+}
+
 /// The semidiscrete equation $M \dot u = F(t) - K u$ with the unknowns of a rank; see [`super::semidiscrete`] for its stages.
 struct Equation<'a, 'm> {
     of: Parts<'a, 'm>,
     unknowns: RankUnknowns,
     mass: Box<dyn LinearOperator<f64, Cpu>>,
-    /// $K + s M$ with all rows and columns, and s.
-    stiffness: (Box<dyn LinearOperator<f64, Cpu>>, f64),
+    /// $K + s M$ with all rows and columns; s is `basis`.
+    stiffness: Box<dyn LinearOperator<f64, Cpu>>,
+    /// The shift of the first stage of the run.
+    basis: f64,
+    /// The settings with the preconditioner in use.
+    config: SolverConfig,
+    made: Made,
     /// The one used last stands last.
     shifted: Vec<Shifted<Cpu>>,
     solver: StageSolver<Cpu>,
@@ -240,23 +295,32 @@ impl<'a, 'm> Equation<'a, 'm> {
     fn new(
         of: Parts<'a, 'm>,
         (time, shift): (f64, f64),
+        memory: &[f64],
         stages: &mut Stages<'_>,
-    ) -> Result<(Self, SystemParts, Vec<String>), SolveError> {
+    ) -> Result<(Self, Described), SolveError> {
         let (problem, cpu) = (of.run.problem, of.cpu);
         stages.begin(Stage::Assemble)?;
-        let plain = without_preconditioner(of.run.config);
+        let memory = Memory::read(memory);
+        let basis = memory.basis.unwrap_or(shift);
+        let made = memory.made.unwrap_or(Made::at(shift));
+        let plain = plain(&of.chosen(basis)?.0);
         let mut silent = Silent;
         let mut quiet = Stages::new(&mut silent);
         let mass = of.system(&mass(problem), &plain, &mut quiet)?.operator;
-        let stiffness = (of.system(&natural(problem, shift), &plain, &mut quiet)?.operator, shift);
-        let (first, parts, warnings, unknowns) = of.shifted(shift, stages)?;
-        let conditions = problem.conditions[0].iter();
-        let depends_on_time = problem.sources[0].uses_time()
-            || conditions.into_iter().any(|given| given.condition.datum().uses_time());
+        let stiffness = of.system(&natural(problem, basis), &plain, &mut quiet)?.operator;
+        let (config, reason) = of.chosen(made.shift)?;
+        let RankSystem { operator, preconditioner, parts, warnings, unknowns, .. } =
+            of.of_shift(made.shift, &config, stages)?;
+        let (operator, preconditioner) = (Arc::from(operator), Arc::from(preconditioner));
+        let first = Shifted { shift: made.shift, operator, preconditioner };
+        let mut conditions = problem.conditions[0].iter();
+        let depends_on_time =
+            problem.sources[0].uses_time() || conditions.any(|given| given.condition.datum().uses_time());
         let n = unknowns.owned.len();
         let zeros = || Buffer::zeros(cpu, n).map_err(LinalgError::from);
+        let described = Described { parts, config: config.clone(), reason, warnings };
         let mut equation = Self {
-            solver: StageSolver::new(of.run.config.method, &first)?,
+            solver: StageSolver::of_ranks(&first)?,
             shifted: vec![first],
             load: zeros()?,
             given: zeros()?,
@@ -267,11 +331,14 @@ impl<'a, 'm> Equation<'a, 'm> {
             unknowns,
             mass,
             stiffness,
+            basis,
+            config,
+            made,
             time,
             depends_on_time,
         };
         equation.take_data(time)?;
-        Ok((equation, parts, warnings))
+        Ok((equation, described))
     }
 
     /// Puts the given values of a time into `u`.
@@ -312,24 +379,42 @@ impl<'a, 'm> Equation<'a, 'm> {
 
     /// Leaves $K v$ in `product`.
     fn stiffness_product(&mut self, v: &Buffer<f64, Cpu>) -> Result<(), SolveError> {
-        self.stiffness.0.apply(&mut self.product, v)?;
+        self.stiffness.apply(&mut self.product, v)?;
         self.mass.apply(&mut self.scratch, v)?;
-        Ok(self.of.cpu.axpby(&mut self.product, -self.stiffness.1, &self.scratch, 1.0)?)
+        Ok(self.of.cpu.axpby(&mut self.product, -self.basis, &self.scratch, 1.0)?)
     }
 
     /// Makes the operators of a shift the last ones, and those of the solver.
     fn bring_operators(&mut self, shift: f64) -> Result<(), SolveError> {
-        if self.shifted.last().is_some_and(|current| current.shift == shift) {
+        let current = &self.shifted[self.shifted.len() - 1];
+        let is_diagonal = self.config.preconditioner.is_diagonal();
+        if current.shift == shift && (is_diagonal || self.made.serves(shift)) {
             return Ok(());
         }
-        let brought = match self.shifted.iter().position(|known| known.shift == shift) {
+        let kept = (!is_diagonal && self.made.serves(shift)).then(|| Arc::clone(&current.preconditioner));
+        if kept.is_none() {
+            self.config = self.of.chosen(shift)?.0;
+            self.made = Made::at(shift);
+        }
+        let is_diagonal = self.config.preconditioner.is_diagonal();
+        let is_of = |known: &Shifted<Cpu>| {
+            let has_own = match &kept {
+                Some(kept) => Arc::ptr_eq(kept, &known.preconditioner),
+                None => is_diagonal && known.preconditioner.shared_diagonal().is_some(),
+            };
+            known.shift == shift && has_own
+        };
+        let brought = match self.shifted.iter().position(is_of) {
             Some(at) => self.shifted.remove(at),
             None => {
                 if self.shifted.len() == KEPT {
                     self.shifted.remove(0);
                 }
+                let config = if kept.is_some() { plain(&self.config) } else { self.config.clone() };
                 let mut silent = Silent;
-                self.of.shifted(shift, &mut Stages::new(&mut silent))?.0
+                let made = self.of.of_shift(shift, &config, &mut Stages::new(&mut silent))?;
+                let preconditioner = kept.unwrap_or_else(|| Arc::from(made.preconditioner));
+                Shifted { shift, operator: Arc::from(made.operator), preconditioner }
             }
         };
         self.solver.take(&brought)?;
@@ -366,9 +451,11 @@ impl SemiDiscrete<Cpu> for Equation<'_, '_> {
         self.bring_operators(equation.shift)?;
         self.bring_data(equation.time)?;
         self.bring_stage(equation, u)?;
-        let outcome = self.solver.solve(self.of.run.config, equation.is_estimated, self.of.comm)?;
+        let outcome = self.solver.solve(&self.config, equation.is_estimated, self.of.comm)?;
+        let has_converged = outcome.stop == Stop::Converged;
+        self.made.note(outcome.iterations, has_converged);
         self.of.cpu.combine(u, &[(1.0, self.solver.x()), (1.0, &self.given)])?;
-        Ok(StageOutcome { iterations: outcome.iterations, has_converged: outcome.stop == Stop::Converged })
+        Ok(StageOutcome { iterations: outcome.iterations, has_converged })
     }
 
     /// $F - K u = (F - K g) - K (u - g)$.
@@ -397,5 +484,9 @@ impl SemiDiscrete<Cpu> for Equation<'_, '_> {
         self.of.comm.sum_values(&mut square)?;
         // Rounding may leave a small negative number; NaN stays NaN.
         Ok(if square[0] < 0.0 { 0.0 } else { square[0].sqrt() })
+    }
+
+    fn memory(&self) -> Vec<f64> {
+        Memory { basis: Some(self.basis), made: Some(self.made), ritz: None }.write()
     }
 }

@@ -20,7 +20,7 @@ use crate::nonlinear::{Derivatives, FORMAT_REASON, resolved};
 use crate::solution::Finished;
 use crate::system::SystemParts;
 use crate::tensor::OperatorDevice;
-use crate::{DeviceChoice, MassMatrix, Ranks, Solution, SolveError, SolverConfig, Stage, Stages};
+use crate::{DeviceChoice, MassMatrix, Solution, SolveError, SolverConfig, Stage, Stages};
 
 impl<'m> Transient<'m> {
     /// Runs on what [`Transient::discretize`] returns, on the device of the settings, or on a GPU that is open; a processor
@@ -41,7 +41,7 @@ impl<'m> Transient<'m> {
             let message = "equations in time have one component";
             return Err(SolveError::setting(&["space".into(), "components".into()], message));
         }
-        if config.ranks != Ranks::One {
+        if config.ranks.n() > 1 {
             return self.run_on_ranks(problem, cpu, config, observer, stages);
         }
         let work = (problem.n_dofs(), self.steps.expected());

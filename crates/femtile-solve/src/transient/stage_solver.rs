@@ -27,10 +27,16 @@ pub(super) enum StageSolver<D: OperatorDevice> {
 
 impl<D: OperatorDevice> StageSolver<D> {
     pub fn new(method: Method, of: &Shifted<D>) -> Result<Self, LinalgError> {
-        let (a, m) = (Arc::clone(&of.operator), Arc::clone(&of.preconditioner));
-        if method == Method::Cg {
-            return Ok(Self::Cg(Box::new(CgSolver::new(a, m)?)));
+        if method != Method::Cg {
+            return Self::of_ranks(of);
         }
+        let (a, m) = (Arc::clone(&of.operator), Arc::clone(&of.preconditioner));
+        Ok(Self::Cg(Box::new(CgSolver::new(a, m)?)))
+    }
+
+    /// A solver for one of several ranks, whatever the method: a kept one looks at the operator of one rank alone.
+    pub fn of_ranks(of: &Shifted<D>) -> Result<Self, LinalgError> {
+        let (a, m) = (Arc::clone(&of.operator), Arc::clone(&of.preconditioner));
         let zeros = || Buffer::zeros(a.device(), a.n_rows());
         let (x, b) = (zeros()?, zeros()?);
         Ok(Self::Other { a, m, x, b })
