@@ -139,6 +139,27 @@ impl Comm {
         messages.into_iter().enumerate().map(|(rank, bytes)| numbers(rank, &bytes)).collect()
     }
 
+    /// Returns the numbers of all ranks, any count from each, on the first rank; nothing on the others.
+    ///
+    /// # Errors
+    /// [`LinalgError::Rank`].
+    pub fn gather<T: bytemuck::Pod>(&self, values: &[T]) -> Result<Vec<Vec<T>>, LinalgError> {
+        let lengths = self.all_gather(&[values.len() as u64])?;
+        if self.rank() > 0 {
+            let sends = [Outgoing { to: 0, bytes: bytemuck::cast_slice(values) }];
+            let sends = if values.is_empty() { &sends[..0] } else { &sends };
+            self.exchange(sends, &mut [], &mut || ())?;
+            return Ok(Vec::new());
+        }
+        let mut all: Vec<Vec<T>> = lengths.iter().map(|n| vec![T::zeroed(); n[0] as usize]).collect();
+        all[0].copy_from_slice(values);
+        let rooms = all.iter_mut().enumerate().skip(1).filter(|(_, room)| !room.is_empty());
+        let mut rooms: Vec<Incoming<'_>> =
+            rooms.map(|(from, room)| Incoming { from, bytes: bytemuck::cast_slice_mut(room) }).collect();
+        self.exchange(&[], &mut rooms, &mut || ())?;
+        Ok(all)
+    }
+
     /// Sends each rank the numbers meant for it, and returns those that come from each.
     ///
     /// # Cost

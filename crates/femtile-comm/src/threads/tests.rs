@@ -75,6 +75,16 @@ fn each_rank_gets_what_is_meant_for_it() {
 }
 
 #[test]
+fn the_first_rank_gets_what_all_have() {
+    for n in [1, 2, 5] {
+        let of = |rank: usize| vec![rank as f64; rank % 3];
+        let found = on_all(n, |comm| comm.gather(&of(comm.rank())));
+        assert_eq!(found[0], (0..n).map(of).collect::<Vec<_>>());
+        assert!(found[1..].iter().all(Vec::is_empty));
+    }
+}
+
+#[test]
 fn a_rank_that_fails_ends_the_others() {
     let failing = |comm: Comm| -> Result<(), LinalgError> {
         if comm.rank() == 2 {

@@ -155,8 +155,8 @@ fn solve_divided<'m>(
 ) -> Result<Solution<'m>, SolveError> {
     let division = Division::new(&problem, partition, config)?;
     let whole = Whole { problem: &problem, fixed: Fixed::new(&problem)?, division: &division };
-    let work = |cpu: &Cpu, comm: &Comm, stages: &mut Stages<'_>, keeps: bool| {
-        whole.solve(cpu, comm, (config, reason), keeps, stages)
+    let work = |cpu: &Cpu, comm: &Comm, stages: &mut Stages<'_>, keepers: Keepers| {
+        whole.solve(cpu, comm, (config, reason), keepers, stages)
     };
     let finished = on_all(cpu, &config.ranks, work, stages)?;
     drop(whole);
@@ -164,26 +164,40 @@ fn solve_divided<'m>(
     Ok(Solution::new(problem, finished))
 }
 
-/// Runs the work of each rank; the last argument is whether it keeps the results of all.
+/// The ranks that keep the results of all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Keepers {
+    /// Each of them: processes report on their own.
+    All,
+    /// The first: threads have its memory.
+    First,
+}
+
+impl Keepers {
+    /// Returns whether a rank is one of them.
+    pub fn has(self, comm: &Comm) -> bool {
+        self == Self::All || comm.rank() == 0
+    }
+}
+
+/// Runs the work of each rank; the last argument is who keeps the results of all.
 pub(crate) fn on_all<R: Send>(
     cpu: &Cpu,
     ranks: &Ranks,
-    work: impl Fn(&Cpu, &Comm, &mut Stages<'_>, bool) -> Result<R, SolveError> + Sync,
+    work: impl Fn(&Cpu, &Comm, &mut Stages<'_>, Keepers) -> Result<R, SolveError> + Sync,
     stages: &mut Stages<'_>,
 ) -> Result<R, SolveError> {
     match ranks {
         Ranks::Threads(n) => {
             let on_rank = |comm: Comm, stages: &mut Stages<'_>| -> Result<R, SolveError> {
                 let cpu = Cpu::with_simd((cpu.threads() / n).max(1), cpu.simd())?;
-                // The first has the memory of all.
-                let keeps = comm.rank() == 0;
-                cpu.install(|| work(&cpu, &comm, stages, keeps))
+                cpu.install(|| work(&cpu, &comm, stages, Keepers::First))
             };
             let first = |comm: Comm| on_rank(comm, stages);
             threads::run(*n, first, |comm| on_rank(comm, &mut Stages::new(&mut Silent)).map(drop))
         }
-        Ranks::Of(comm) => work(cpu, comm, stages, true),
-        Ranks::One => work(cpu, &Comm::alone(), stages, true),
+        Ranks::Of(comm) => work(cpu, comm, stages, Keepers::All),
+        Ranks::One => work(cpu, &Comm::alone(), stages, Keepers::All),
     }
 }
 
@@ -255,13 +269,13 @@ pub(crate) struct Whole<'p, 'm> {
 }
 
 impl Whole<'_, '_> {
-    /// The work of one rank, which keeps the solution of all or leaves that to another.
+    /// The work of one rank.
     fn solve(
         &self,
         cpu: &Cpu,
         comm: &Comm,
         (config, reason): (&SolverConfig, &str),
-        keeps: bool,
+        keepers: Keepers,
         stages: &mut Stages<'_>,
     ) -> Result<Finished, SolveError> {
         let part = self.division.part(self.problem, comm);
@@ -276,8 +290,8 @@ impl Whole<'_, '_> {
         let outcome = by_method(&config_of_method, comm, &mut w, pair, &b, &mut agreed)?;
         agreed.ended()?;
         unknowns.given.iter().for_each(|&(row, value)| w.as_mut_slice()[row as usize] = value);
-        let u = self.collected(comm, (&unknowns.owned, w.as_slice()), keeps)?;
-        let u = if keeps { self.completed(u, unknowns.is_pure_neumann)? } else { u };
+        let u = self.collected(comm, (&unknowns.owned, w.as_slice()), keepers)?;
+        let u = if keepers.has(comm) { self.completed(u, unknowns.is_pure_neumann)? } else { u };
         let mut warnings = self.problem.warnings.clone();
         warnings.extend(of_rank);
         warnings.extend(warning_of_imbalance(unknowns.imbalance));
@@ -330,14 +344,19 @@ impl Whole<'_, '_> {
         &self,
         comm: &Comm,
         (owned, w): (&[u32], &[f64]),
-        keeps: bool,
+        keepers: Keepers,
     ) -> Result<Vec<f64>, SolveError> {
+        let keeps = keepers.has(comm);
         let mut all = vec![0.0; if keeps { self.problem.n_dofs() } else { 0 }];
         let most = comm.all_gather(&[owned.len() as u64])?.into_iter().flatten().max().unwrap_or(0) as usize;
         let len = (COLLECTED / comm.n_ranks()).max(1);
         for begin in (0..most).step_by(len) {
             let piece = begin.min(owned.len())..(begin + len).min(owned.len());
-            let (nodes, values) = (comm.all_gather(&owned[piece.clone()])?, comm.all_gather(&w[piece])?);
+            let (owned, w) = (&owned[piece.clone()], &w[piece]);
+            let (nodes, values) = match keepers {
+                Keepers::All => (comm.all_gather(owned)?, comm.all_gather(w)?),
+                Keepers::First => (comm.gather(owned)?, comm.gather(w)?),
+            };
             if keeps {
                 let pairs = nodes.iter().flatten().zip(values.iter().flatten());
                 pairs.for_each(|(&node, &value)| all[node as usize] = value);

@@ -27,7 +27,7 @@ use crate::discretization::Discretization;
 use crate::ranks::data::PartData;
 use crate::ranks::rows::{Fixed, agreed};
 use crate::ranks::system::{RankSystem, RankUnknowns};
-use crate::ranks::{self, Division, Whole};
+use crate::ranks::{self, Division, Keepers, Whole};
 use crate::solution::Finished;
 use crate::system::SystemParts;
 use crate::{
@@ -70,14 +70,14 @@ impl<'m> Transient<'m> {
         };
         // The first rank alone has something to tell.
         let observer = std::sync::Mutex::new(Some(observer));
-        let work = |cpu: &Cpu, comm: &Comm, stages: &mut Stages<'_>, keeps: bool| {
+        let work = |cpu: &Cpu, comm: &Comm, stages: &mut Stages<'_>, keepers: Keepers| {
             let observer = match comm.rank() {
                 0 => observer.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take(),
                 _ => None,
             };
             let mut none = super::NoObserver;
             let observer = observer.unwrap_or(&mut none);
-            run.on_rank((cpu, comm), (&initial, shift), keeps, observer, stages)
+            run.on_rank((cpu, comm), (&initial, shift), keepers, observer, stages)
         };
         let (finished, outcome) = ranks::on_all(cpu, &config.ranks, work, stages)?;
         let solution = Solution::new(problem.at_time(outcome.time), finished);
@@ -137,7 +137,7 @@ impl<'m> Run<'_, 'm> {
         &self,
         (cpu, comm): (&Cpu, &Comm),
         (initial, shift): (&[f64], f64),
-        keeps: bool,
+        keepers: Keepers,
         observer: &mut dyn Observer,
         stages: &mut Stages<'_>,
     ) -> Result<(Finished, Outcome), SolveError> {
@@ -172,7 +172,7 @@ impl<'m> Run<'_, 'm> {
             observer,
             stages,
         )?;
-        let u = whole.collected(comm, (&owned, &values), keeps)?;
+        let u = whole.collected(comm, (&owned, &values), keepers)?;
         let used: RanksUsed = whole.used(comm, &equation.unknowns.halo, config)?;
         let mut all = problem.warnings.clone();
         all.extend(described.warnings);

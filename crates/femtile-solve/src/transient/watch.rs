@@ -14,7 +14,7 @@ use super::CheckpointInterval;
 use crate::component::Component;
 use crate::discretization::Discretization;
 use crate::output;
-use crate::ranks::Whole;
+use crate::ranks::{Keepers, Whole};
 use crate::tensor::OperatorDevice;
 use crate::{Fields, Progress, SolutionData, SolveError};
 
@@ -97,9 +97,8 @@ pub(super) struct OfRanks<'a> {
 impl OfRanks<'_> {
     /// Returns the values of all ranks on the first one.
     fn collected(&self, own: &[f64]) -> Result<Option<Vec<f64>>, SolveError> {
-        let keeps = self.comm.rank() == 0;
-        let all = self.whole.collected(self.comm, (self.owned, own), keeps)?;
-        Ok(keeps.then_some(all))
+        let all = self.whole.collected(self.comm, (self.owned, own), Keepers::First)?;
+        Ok(Keepers::First.has(self.comm).then_some(all))
     }
 
     /// Returns the state of all ranks on the first one.
