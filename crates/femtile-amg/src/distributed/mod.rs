@@ -24,8 +24,8 @@ use coarsen::{Coarse, coarsen};
 use collected::Collected;
 use level::{RankLevel, RankMatrix};
 
-/// Collection of a level: it has at most so many rows, or all ranks together, each with all of its rows, do less work than
-/// this share of the first level.
+/// Limits below which a level is collected: its number of rows, or the work of all ranks together, each with all of its rows,
+/// as a share of that of the first level.
 const FEW_ROWS: u64 = 10_000;
 const SHARE: f64 = 0.15;
 

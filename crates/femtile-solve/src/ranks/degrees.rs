@@ -23,7 +23,7 @@ use crate::preconditioner::{Level, Preconditioning};
 use crate::tensor::{self, CellDevice, degrees};
 use crate::{AmgOptions, LevelPrecision, PmgOptions, SolveError};
 
-/// What the levels of a rank are made from.
+/// Data of the levels of a rank.
 pub(super) struct Problems<'p, 'a> {
     pub finest: &'p PartProblem<'a>,
     /// The part, its space of the highest degree, and its form.

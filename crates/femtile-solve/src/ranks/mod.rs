@@ -365,6 +365,7 @@ impl Whole<'_, '_> {
         Ok(all)
     }
 
+    /// Returns how the problem was divided. All ranks call it.
     pub fn used(&self, comm: &Comm, halo: &Halo, config: &SolverConfig) -> Result<RanksUsed, SolveError> {
         let sizes: Vec<[u64; 2]> = comm
             .all_gather(&[[halo.n_owned() as u64, halo.n_ghosts() as u64]])?

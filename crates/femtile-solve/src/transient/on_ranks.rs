@@ -186,7 +186,7 @@ impl<'m> Run<'_, 'm> {
     }
 }
 
-/// What the operators and the data of a rank are made from.
+/// The part of a rank, with its devices: operators and loads are made from it.
 #[derive(Clone, Copy)]
 struct Parts<'a, 'm> {
     run: &'a Run<'a, 'm>,
@@ -256,7 +256,7 @@ fn plain(config: &SolverConfig) -> SolverConfig {
     SolverConfig { operator, ..without_preconditioner(config) }
 }
 
-/// What a report says of the systems of stages.
+/// The systems of stages, for a report.
 struct Described {
     parts: SystemParts,
     config: SolverConfig,
