@@ -16,7 +16,7 @@ pub mod vector;
 use femtile_device::cuda::Specialisation;
 
 pub use error::{LinalgError, need, need_product};
-pub use operator::{LinearOperator, Preconditioner, Transfer};
+pub use operator::{GhostedOperator, LinearOperator, Preconditioner, Transfer};
 
 /// The GPU programs that this crate ships, for checks that compile all of them.
 pub fn cuda_specialisations() -> Vec<Specialisation> {

@@ -49,6 +49,30 @@ pub trait LinearOperator<T: Scalar, D: Device>: Send + Sync {
     }
 }
 
+/// The rows of a linear operator that a rank owns, with the values of its other columns, the ghosts, in a vector of their own.
+pub trait GhostedOperator<T: Scalar, D: Device>: Send + Sync {
+    /// Returns the length of $y$ and of $x$.
+    fn n_owned(&self) -> usize;
+
+    /// Returns the number of ghosts.
+    fn n_ghosts(&self) -> usize;
+
+    /// Returns the device that holds the operator.
+    fn device(&self) -> &D;
+
+    /// Computes the rows $y = A (x, g)$ for ghosts $g$; every entry of `y` is overwritten.
+    ///
+    /// # Errors
+    /// [`LinalgError::Length`] when vectors do not fit.
+    fn apply_ghosted(
+        &self,
+        y: &mut Buffer<T, D>,
+        x: &Buffer<T, D>,
+        ghosts: &Buffer<T, D>,
+        hook: &dyn Hook<T>,
+    ) -> Result<(), LinalgError>;
+}
+
 /// An approximate inverse $z = M^{-1} r$, symmetric and positive definite where CG uses it.
 pub trait Preconditioner<T: Scalar, D: Device>: Send + Sync {
     /// Computes $z = M^{-1} r$; every entry of `z` is overwritten.

@@ -229,6 +229,33 @@ pub trait Driver: Debug + Send + Sync {
         Ok(())
     }
 
+    /// Lets the GPUs with these numbers read the memory of this one; returns whether they can.
+    fn open_to(&self, _ordinals: &[usize]) -> Result<bool, DeviceError> {
+        Ok(true)
+    }
+
+    /// Makes a mark of a point of the stream for streams of other drivers, to be set any number of times; it is kept until the
+    /// process ends.
+    fn mark(&self) -> Result<Event, DeviceError> {
+        Ok(Event(0))
+    }
+
+    /// Sets a mark at this point of the stream.
+    ///
+    /// # Safety
+    /// It came from [`Driver::mark`] of this driver.
+    unsafe fn set_mark(&self, _mark: Event) -> Result<(), DeviceError> {
+        Ok(())
+    }
+
+    /// Lets work queued later wait for the point where a mark was last set.
+    ///
+    /// # Safety
+    /// It came from [`Driver::mark`] of a driver of the same kind in this process.
+    unsafe fn await_mark(&self, _mark: Event) -> Result<(), DeviceError> {
+        Ok(())
+    }
+
     /// From here on launches are recorded, not carried out.
     fn begin_recording(&self) -> Result<(), DeviceError>;
 

@@ -21,6 +21,7 @@ mod pinned;
 mod pool;
 mod program;
 mod recording;
+mod refusal;
 mod sharing;
 mod staging;
 mod start;

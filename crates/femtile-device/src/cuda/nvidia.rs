@@ -13,6 +13,7 @@ use super::driver::{Driver, Event, Function, Graph, Launch, PendingCopy, Propert
 use super::nvrtc::Nvrtc;
 use super::opening::Announced;
 use super::pinned::Pinned;
+use super::refusal::{failed, words};
 use super::staging::Staging;
 use super::start::start;
 use super::{Specialisation, Workers, pool, sharing};
@@ -55,13 +56,6 @@ unsafe impl Sync for Nvidia {}
 /// Returns the error that a device is not available, with a remedy.
 pub(super) fn absent(ordinal: usize, reason: impl Into<String>) -> DeviceError {
     DeviceError::Absent { requested: format!("cuda:{ordinal}"), reason: reason.into() }
-}
-
-pub(super) fn words(refusal: Refusal) -> String {
-    let text = |found: Result<&std::ffi::CStr, Refusal>| {
-        found.map_or_else(|_| "unknown".into(), |text| text.to_string_lossy().into_owned())
-    };
-    format!("{} ({})", text(refusal.error_string()), text(refusal.error_name()))
 }
 
 fn properties_of(ordinal: usize, version: c_int) -> Result<Properties, Refusal> {
@@ -197,27 +191,6 @@ impl Nvidia {
         );
         DeviceError::Compile { program: program.to_string(), message }
     }
-}
-
-/// Returns the error of a call; faults of kernels, which any later call reports, have a variant of their own.
-pub(super) fn failed(action: &'static str, refusal: Refusal) -> DeviceError {
-    use sys::cudaError_enum as E;
-    let is_fault = matches!(
-        refusal.0,
-        E::CUDA_ERROR_ILLEGAL_ADDRESS
-            | E::CUDA_ERROR_LAUNCH_FAILED
-            | E::CUDA_ERROR_LAUNCH_TIMEOUT
-            | E::CUDA_ERROR_MISALIGNED_ADDRESS
-            | E::CUDA_ERROR_ILLEGAL_INSTRUCTION
-            | E::CUDA_ERROR_INVALID_ADDRESS_SPACE
-            | E::CUDA_ERROR_INVALID_PC
-            | E::CUDA_ERROR_HARDWARE_STACK_ERROR
-            | E::CUDA_ERROR_ASSERT
-    );
-    if is_fault {
-        return DeviceError::Fault { kernels: String::new(), message: words(refusal) };
-    }
-    DeviceError::Driver { action, message: words(refusal) }
 }
 
 impl Driver for Nvidia {
@@ -418,6 +391,34 @@ impl Driver for Nvidia {
         self.enter()?;
         // SAFETY: as above.
         unsafe { sharing::order(self.stream, stream as sys::CUstream) }
+    }
+
+    fn open_to(&self, ordinals: &[usize]) -> Result<bool, DeviceError> {
+        self.enter()?;
+        pool::open_to(self.properties.ordinal, ordinals, self.has_pool)
+            .map_err(|refusal| failed("giving other GPUs access", refusal))
+    }
+
+    fn mark(&self) -> Result<Event, DeviceError> {
+        self.enter()?;
+        let flags = sys::CUevent_flags_enum::CU_EVENT_DISABLE_TIMING;
+        let made = result::event::create(flags).map(|event| Event(event as u64));
+        made.map_err(|refusal| failed("making a mark", refusal))
+    }
+
+    unsafe fn set_mark(&self, mark: Event) -> Result<(), DeviceError> {
+        self.enter()?;
+        // SAFETY: the event is one of this context by the promise of the caller, and the stream lives as long as this driver.
+        unsafe { result::event::record(mark.0 as sys::CUevent, self.stream) }
+            .map_err(|refusal| failed("setting a mark", refusal))
+    }
+
+    unsafe fn await_mark(&self, mark: Event) -> Result<(), DeviceError> {
+        self.enter()?;
+        let flags = sys::CUevent_wait_flags_enum::CU_EVENT_WAIT_DEFAULT;
+        // SAFETY: the event exists by the promise of the caller; it may be one of another GPU.
+        unsafe { result::stream::wait_event(self.stream, mark.0 as sys::CUevent, flags) }
+            .map_err(|refusal| failed("waiting for another GPU", refusal))
     }
 
     fn begin_recording(&self) -> Result<(), DeviceError> {

@@ -4,7 +4,7 @@ use std::ffi::c_void;
 
 use cudarc::driver::{result, sys};
 
-use super::nvidia::failed;
+use super::refusal::failed;
 use super::start::start;
 use crate::DeviceError;
 

@@ -5,7 +5,7 @@ use cudarc::driver::sys;
 use rayon::prelude::*;
 
 use super::PendingCopy;
-use super::nvidia::failed;
+use super::refusal::failed;
 use crate::DeviceError;
 
 /// Bytes of each of the two areas for long copies.

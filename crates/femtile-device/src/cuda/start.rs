@@ -5,7 +5,8 @@ use std::ffi::c_int;
 use cudarc::driver::{result, sys};
 
 use super::locate;
-use super::nvidia::{absent, words};
+use super::nvidia::absent;
+use super::refusal::words;
 use crate::DeviceError;
 
 /// The oldest driver that has all that is used: CUDA 12.0.

@@ -334,6 +334,24 @@ impl Driver for TracedDriver {
         unsafe { self.inner.forget(graph) }
     }
 
+    fn open_to(&self, ordinals: &[usize]) -> Result<bool, DeviceError> {
+        self.inner.open_to(ordinals)
+    }
+
+    fn mark(&self) -> Result<Event, DeviceError> {
+        self.inner.mark()
+    }
+
+    unsafe fn set_mark(&self, mark: Event) -> Result<(), DeviceError> {
+        // SAFETY: as the caller promises.
+        unsafe { self.inner.set_mark(mark) }
+    }
+
+    unsafe fn await_mark(&self, mark: Event) -> Result<(), DeviceError> {
+        // SAFETY: as the caller promises.
+        unsafe { self.inner.await_mark(mark) }
+    }
+
     fn record_event(&self) -> Result<Event, DeviceError> {
         self.inner.record_event()
     }

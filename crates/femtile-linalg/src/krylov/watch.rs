@@ -41,11 +41,12 @@ impl<'a> Watch<'a> {
         (watch, stop)
     }
 
-    /// Runs iterations on `device`, several between two looks of the host, until one of them or the host ends the method.
+    /// Runs iterations on `device`, several between two looks of the host, until one of them or the host ends the method. They
+    /// are recorded on a device that can, unless the host takes part in them, as it does in sums over ranks.
     pub(super) fn iterate<T: Scalar, D: CgKernels<T>, S>(
         &mut self,
         (mut stop, monitor): (ControlFlow<Stop>, &mut dyn Monitor),
-        (device, stride): (&D, usize),
+        (device, stride, is_recorded): (&D, usize, bool),
         state: &mut S,
         scalars: impl Fn(&mut S) -> &mut CgScalars<D>,
         mut iteration: impl FnMut(&mut S) -> Result<(), LinalgError>,
@@ -53,7 +54,10 @@ impl<'a> Watch<'a> {
         let stride = self.config.look_every.unwrap_or(stride).clamp(1, CgScalars::<D>::RING / 2);
         let mut recording = D::Recording::default();
         while stop.is_continue() {
-            device.repeat(&mut recording, stride, &mut || iteration(state))?;
+            match is_recorded {
+                true => device.repeat(&mut recording, stride, &mut || iteration(state))?,
+                false => (0..stride).try_for_each(|_| iteration(state))?,
+            }
             let progress = device.cg_poll(scalars(state), &mut self.history)?;
             stop = self.look(progress, monitor);
         }

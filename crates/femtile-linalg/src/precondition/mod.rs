@@ -49,6 +49,11 @@ impl<T: Scalar, D: VectorKernels<T>> Diagonal<T, D> {
         Self { inverse }
     }
 
+    /// Returns $d$.
+    pub fn inverse(&self) -> &Buffer<T, D> {
+        &self.inverse
+    }
+
     /// No preconditioning: $d_i = 1$.
     pub fn identity(device: &D, n: usize) -> Result<Self, LinalgError> {
         let mut inverse = Buffer::zeros(device, n)?;

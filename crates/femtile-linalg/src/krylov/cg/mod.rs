@@ -120,7 +120,7 @@ fn run_in<T: Scalar, D: CgKernels<T>, C: Communicator>(
         first = v.z.is_some().then(|| norm(&v.p, comm)).transpose()?;
     }
     let iteration = |v: &mut Vectors<T, D>| iterate(&device, x, a, m, v, comm);
-    let on_device = (&device, stride(&device, m));
+    let on_device = (&device, stride(&device, m), comm.n_ranks() == 1);
     let stop = watch.iterate((stop, monitor), on_device, v, |v| &mut v.scalars, iteration)?;
     let preconditioned = sizes(first, v, &watch, comm)?;
     Ok(watch.end(stop, preconditioned))

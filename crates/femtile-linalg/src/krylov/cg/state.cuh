@@ -41,6 +41,12 @@ __device__ inline void leave_addends(
     double of_block[N];
     for (u32 s = 0; s < N; ++s) of_block[s] = block_sum(of_thread[s]);
     const bool is_direct = n_blocks <= ADDENDS;
+    if (is_direct && block == 0) {
+        // Sums over ranks write all addends, and other ranks may have more blocks.
+        for (u32 i = n_blocks + threadIdx.x; i < ADDENDS; i += blockDim.x) {
+            for (u32 s = 0; s < N; ++s) addends[s * ADDENDS + i] = 0.0;
+        }
+    }
     if (threadIdx.x == 0) {
         for (u32 s = 0; s < N; ++s) {
             if (is_direct) {

@@ -93,7 +93,7 @@ fn run<T: Scalar, D: MergedCgKernels<T>, C: Communicator>(
         comm.sum(&mut scalars.sums)?;
         device.merged_cg_step(scalars)
     };
-    let on_device = (&device, device.cg_stride());
+    let on_device = (&device, device.cg_stride(), comm.n_ranks() == 1);
     let stop = watch.iterate((stop, monitor), on_device, &mut state, |state| &mut state.1.base, iteration)?;
     let (vectors, scalars) = state;
     device.merged_cg_finish(x, &vectors, diagonal, &scalars)?;
