@@ -7,7 +7,9 @@ use femtile_device::parallel;
 use femtile_linalg::LinalgError;
 use rayon::prelude::*;
 
+use super::groups::{alone, apart, cuts, every};
 use super::met::Met;
+use super::numbers::Numbers;
 use femtile_fem::dofs::TensorSpace;
 
 /// Stands for no cell, no list, no unknown.
@@ -116,7 +118,7 @@ impl Batches {
         space: &TensorSpace<'_>,
         (cells, per_group): (usize, usize),
         components: usize,
-        constrained: &[u32],
+        (constrained, numbers): (&[u32], Option<Numbers<'_>>),
     ) -> Result<Self, LinalgError> {
         let is_alone = per_group <= cells;
         let cuts = if is_alone { every(space.n_cells(), cells) } else { cuts(space, per_group) };
@@ -138,7 +140,7 @@ impl Batches {
         }
         let mut batches =
             Self { begins, slots, words: Vec::new(), lists: Vec::new(), shares: Shares::default() };
-        batches.write(space, cells, &units, constrained)?;
+        batches.write(space, cells, &units, (constrained, numbers))?;
         let n_shares = batches.shares.len as u64 * components as u64;
         if n_shares > u64::from(u32::MAX) {
             return Err(too_many_shares(n_shares));
@@ -153,7 +155,7 @@ impl Batches {
         space: &TensorSpace<'_>,
         cells: usize,
         units: &[u32],
-        constrained: &[u32],
+        (constrained, numbers): (&[u32], Option<Numbers<'_>>),
     ) -> Result<(), LinalgError> {
         let (layout, lengths) = (Words::of(space), lengths(space));
         let (is_constrained, owners) = (space.marks(constrained), owners(space, units, &lengths));
@@ -165,6 +167,7 @@ impl Batches {
             lengths,
             is_constrained: &is_constrained,
             is_shared: &is_shared,
+            numbers,
         };
         self.words = zeroed_vec(self.slots.len() * layout.len());
         let groups = self.groups(cells, layout);
@@ -181,7 +184,9 @@ impl Batches {
         found.par_iter_mut().zip(&places).for_each(|(group, before)| {
             group.runs.iter_mut().for_each(|run| run.1 += before.n_shares as u32);
         });
-        let runs = found.into_iter().map(|group| group.runs).collect::<Vec<_>>().concat();
+        let mut runs = found.into_iter().map(|group| group.runs).collect::<Vec<_>>().concat();
+        // Nobody reads what this rank computes for others.
+        runs.retain(|run| numbers.is_none_or(|numbers| (run.0 as usize) < numbers.n_owned));
         let per_edge = space.degree() - 1;
         let lengths = if space.dimension() == 3 { [per_edge * per_edge, per_edge] } else { [per_edge, 1] };
         self.shares = Shares::new(runs, before.n_shares as usize, lengths);
@@ -217,6 +222,7 @@ struct Entities<'a, S> {
     is_constrained: &'a [bool],
     /// Whether several units have the entity with this first unknown.
     is_shared: &'a S,
+    numbers: Option<Numbers<'a>>,
 }
 
 /// Contributions of a group to the lists of all groups, numbered from 0.
@@ -244,33 +250,41 @@ impl<S: Fn(u32) -> bool> Entities<'_, S> {
             self.write_cell(met, position as usize, words, &mut group);
             if let Some(list) = self.space.irregular(position as usize) {
                 words[layout.list()] = group.lists.len() as u32;
-                group.lists.extend_from_slice(list);
+                group.lists.extend(list.iter().map(|&unknown| self.number(unknown)));
             }
         }
         group
     }
 
+    /// The place of an unknown in vectors.
+    fn number(&self, unknown: u32) -> u32 {
+        self.numbers.map_or(unknown, |numbers| numbers.of[unknown as usize])
+    }
+
     fn write_cell(&self, met: &mut Met, position: usize, words: &mut [u32], group: &mut OfGroup) {
         let (own, layout) = (self.units[position], self.layout);
         for (entity, (&first, &len)) in self.space.firsts(position).iter().zip(&self.lengths).enumerate() {
-            words[entity] = first;
-            words[layout.entities + entity] = first;
             if len == 0 {
                 continue;
             }
+            let number = self.number(first);
+            words[entity] = number;
+            words[layout.entities + entity] = number;
             if self.is_constrained[first as usize] {
                 words[layout.constrained()] |= 1 << entity;
                 continue;
             }
-            let is_shared = (self.is_shared)(first);
+            // What belongs to another rank goes where it is not summed.
+            let is_ghost = self.numbers.is_some_and(|numbers| number as usize >= numbers.n_owned);
+            let is_shared = is_ghost || (self.is_shared)(first);
             let [_, unit, target] = met.entry(first);
             if *unit == own {
                 words[layout.added()] |= 1 << entity;
             } else {
-                (*unit, *target) = (own, first);
+                (*unit, *target) = (own, number);
                 if is_shared {
                     *target = group.n_shares as u32;
-                    group.runs.push((first, group.n_shares as u32, len));
+                    group.runs.push((number, group.n_shares as u32, len));
                     group.n_shares += u64::from(len);
                 }
             }
@@ -437,62 +451,4 @@ fn owners(space: &TensorSpace<'_>, units: &[u32], lengths: &[u32]) -> Vec<Atomic
         }
     });
     owners
-}
-
-/// Returns the ends of groups of `size` cells.
-fn every(n_cells: usize, size: usize) -> Vec<usize> {
-    (0..n_cells).step_by(size).chain([n_cells]).collect()
-}
-
-/// Returns the ends of groups of at most `most` cells, and at least half as many, cut at the largest leap of the
-/// space-filling curve: there it leaves a cube or square, so groups share few unknowns.
-fn cuts(space: &TensorSpace<'_>, most: usize) -> Vec<usize> {
-    let n_cells = space.n_cells();
-    let centre = |position: usize| -> [f64; 3] {
-        let corners = space.corners(position);
-        std::array::from_fn(|i| corners.iter().map(|&node| space.mesh().points[node as usize][i]).sum())
-    };
-    let leap = |position: usize| -> f64 {
-        let (a, b) = (centre(position - 1), centre(position));
-        (0..3).map(|i| (a[i] - b[i]).powi(2)).sum()
-    };
-    let leaps = parallel::map(n_cells, 1, |at| if at == 0 { 0.0 } else { leap(at) });
-    let mut cuts = vec![0];
-    let mut begin = 0;
-    while begin + most < n_cells {
-        let candidates = begin + most.div_ceil(2)..=begin + most;
-        // Leaps within one percent count as equal; the last of these is taken.
-        let farthest = candidates.clone().map(|at| leaps[at]).fold(0.0, f64::max);
-        begin = candidates.rev().find(|&at| leaps[at] >= 0.99 * farthest).unwrap_or(begin + most);
-        cuts.push(begin);
-    }
-    cuts.push(n_cells);
-    cuts
-}
-
-/// Returns one batch of neighbours.
-fn alone(positions: std::ops::Range<usize>, cells: usize) -> Vec<u32> {
-    let mut batch: Vec<u32> = positions.map(|position| position as u32).collect();
-    batch.resize(cells, NONE);
-    batch
-}
-
-/// Returns batches of cells without a common entity; each cell goes to the first batch with a free place.
-fn apart(space: &TensorSpace<'_>, positions: std::ops::Range<usize>, cells: usize) -> Vec<u32> {
-    let mut batches: Vec<Vec<u32>> = Vec::new();
-    // Corners suffice: cells with a common edge or face have common corners.
-    let mut corners: Vec<Vec<u32>> = Vec::new();
-    for position in positions {
-        let own = space.corners(position);
-        let fits = |b: usize| batches[b].len() < cells && !own.iter().any(|node| corners[b].contains(node));
-        let batch = (0..batches.len()).find(|&b| fits(b)).unwrap_or(batches.len());
-        if batch == batches.len() {
-            batches.push(Vec::new());
-            corners.push(Vec::new());
-        }
-        batches[batch].push(position as u32);
-        corners[batch].extend_from_slice(own);
-    }
-    batches.iter_mut().for_each(|batch| batch.resize(cells, NONE));
-    batches.concat()
 }

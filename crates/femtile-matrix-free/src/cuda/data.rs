@@ -11,6 +11,7 @@ use femtile_linalg::LinalgError;
 use super::batches::Batches;
 use super::config::{CellField, CudaMatrixFreeConfig, LaunchShape};
 use super::metric::{self, MetricValues};
+use super::numbers::Numbers;
 use super::program::Variant;
 use crate::metric::{Metrics, Terms};
 
@@ -21,7 +22,10 @@ const GROUPS: usize = 2048;
 /// visited, numbers of their unknowns, and metrics.
 #[derive(Debug)]
 pub struct CudaMatrixFreeData<T: Scalar> {
+    /// Rows of a component: those that a rank owns, of a part.
     pub(super) n_dofs: usize,
+    /// Unknowns of other ranks.
+    pub(super) n_ghosts: usize,
     n_cells: usize,
     cut: Cut,
     pub(super) variant: Variant,
@@ -45,6 +49,8 @@ pub(super) struct OfCells<'a> {
     pub terms: Terms<'a>,
     pub rule: CellRule,
     pub constrained: &'a [u32],
+    /// Of the part of a rank.
+    pub numbers: Option<Numbers<'a>>,
 }
 
 impl<T: Scalar> CudaMatrixFreeData<T> {
@@ -60,7 +66,7 @@ impl<T: Scalar> CudaMatrixFreeData<T> {
         constrained: &[u32],
         config: CudaMatrixFreeConfig,
     ) -> Result<Self, FemError> {
-        Self::compute(OfCells { space, terms, rule, constrained }, config, &|_, _| None)
+        Self::compute(OfCells { space, terms, rule, constrained, numbers: None }, config, &|_, _| None)
     }
 
     /// As [`CudaMatrixFreeData::new`] on the space and with the constrained rows of another operator, whose order of cells is
@@ -80,7 +86,7 @@ impl<T: Scalar> CudaMatrixFreeData<T> {
     ) -> Result<Self, FemError> {
         let is_same = (other.n_dofs, other.n_cells) == (space.n_dofs(), space.n_cells());
         assert!(is_same, "the space of the other operator");
-        let of = OfCells { space, terms, rule, constrained: &other.constrained };
+        let of = OfCells { space, terms, rule, constrained: &other.constrained, numbers: None };
         // Runs of unknowns in batches have the lengths of their degree, and irregular cells have lists.
         let of_batches = |variant: &Variant| (variant.dimension, variant.degree, variant.has_lists);
         let chosen = |variant: &Variant, cut| {
@@ -96,7 +102,7 @@ impl<T: Scalar> CudaMatrixFreeData<T> {
         config: CudaMatrixFreeConfig,
         chosen: &dyn Fn(&Variant, Cut) -> Option<Arc<Batches>>,
     ) -> Result<Self, FemError> {
-        let OfCells { space, terms, rule, constrained } = of;
+        let OfCells { space, terms, rule, constrained, numbers } = of;
         let components = config.components;
         if components == 0 {
             let message = "a field has one component at least".into();
@@ -112,17 +118,26 @@ impl<T: Scalar> CudaMatrixFreeData<T> {
         let own = Variant::of(field, terms, rule, (metric, space.n_irregular() > 0));
         let shape = config.shape.unwrap_or(own.shape);
         let per_group = config.cells_per_group.unwrap_or_else(|| cells_per_group(space, shape));
-        let (variant, cut) = (Variant { shape, ..own }, Cut { cells: shape.cells, per_group, components });
+        let has_ghosts = numbers.is_some();
+        let (variant, cut) =
+            (Variant { shape, has_ghosts, ..own }, Cut { cells: shape.cells, per_group, components });
         let batches = match chosen(&variant, cut) {
             Some(batches) => batches,
             None => Arc::new(part("batches of cells", || {
-                Batches::new(space, (cut.cells, per_group), components, constrained)
+                Batches::new(space, (cut.cells, per_group), components, (constrained, numbers))
             })?),
         };
         let filled = || MetricValues::new(&metrics, space, &batches, &variant);
         let metric = part("stored metrics", filled)?;
-        let (n_dofs, n_cells) = (space.n_dofs(), space.n_cells());
-        Ok(Self { n_dofs, n_cells, variant, cut, batches, metric, constrained: constrained.to_vec() })
+        let (n_dofs, n_cells) = (numbers.map_or(space.n_dofs(), |numbers| numbers.n_owned), space.n_cells());
+        let n_ghosts = space.n_dofs() - n_dofs;
+        let mut constrained = constrained.to_vec();
+        if let Some(Numbers { of, n_owned }) = numbers {
+            let rows = constrained.iter().map(|&row| of[row as usize]);
+            constrained = rows.filter(|&row| (row as usize) < n_owned).collect();
+            constrained.sort_unstable();
+        }
+        Ok(Self { n_dofs, n_ghosts, n_cells, variant, cut, batches, metric, constrained })
     }
 }
 

@@ -10,6 +10,14 @@ struct Facets {
     const u32* lines;
     const u32* dofs;
     u64 n_rows, n;
+    // Values of other ranks, whose numbers follow those of x; without them all values are in x.
+    const T* ghosts;
+    u64 n_owned;
+
+    __device__ inline const T* at(const T* x, u32 node, u32 components) const {
+        if (ghosts && node >= n_owned) return ghosts + (node - n_owned) * components;
+        return x + (u64)node * components;
+    }
 };
 
 // Components of a field, whose values at a node are consecutive: rows and unknowns of facets count nodes.
@@ -27,7 +35,7 @@ extern "C" __global__ void matrix_free_facets(T* y, const T* x, const T* entries
         const u32 line = facets.lines[k];
         const T* const of_line = entries + (u64)line * n;
         const u32* const dofs = facets.dofs + line / n * n;
-        for (u32 j = lane; j < n; j += WARP) sum += of_line[j] * x[dofs[j] * COMPONENTS + component];
+        for (u32 j = lane; j < n; j += WARP) sum += of_line[j] * facets.at(x, dofs[j], COMPONENTS)[component];
     }
     for (u32 half = WARP / 2; half > 0; half /= 2) sum += __shfl_xor_sync(FULL_WARP, sum, (int)half);
     const bool is_first = has_row && lane == 0;

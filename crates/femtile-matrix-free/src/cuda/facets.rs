@@ -47,8 +47,8 @@ pub(super) struct Facets<T: Scalar> {
 }
 
 impl<T: Scalar> Facets<T> {
-    /// Creates the lists for facets of one size, without the rows and columns of `constrained`, ascending; none if no
-    /// row is left.
+    /// Creates the lists for facets of one size, without the rows and columns of `constrained`, ascending, and without rows from
+    /// `n_owned` on; none if no row is left.
     ///
     /// # Panics
     /// If facets differ in size.
@@ -56,7 +56,7 @@ impl<T: Scalar> Facets<T> {
         device: &Cuda,
         components: usize,
         facets: &[FacetMatrix],
-        constrained: &[u32],
+        (constrained, n_owned): (&[u32], usize),
     ) -> Result<Option<Self>, FemError> {
         let n = facets.first().map_or(0, |facet| facet.dofs.len());
         let is_whole = |facet: &FacetMatrix| facet.dofs.len() == n && facet.entries.len() == n * n;
@@ -66,7 +66,10 @@ impl<T: Scalar> Facets<T> {
             return Err(FemError::TooManyDofs { n_dofs: dofs.len() as f64 });
         }
         let is_free: Vec<bool> = dofs.iter().map(|dof| constrained.binary_search(dof).is_err()).collect();
-        let mut lines: Vec<u32> = (0..dofs.len() as u32).filter(|&line| is_free[line as usize]).collect();
+        let is_row = |dof: u32| (dof as usize) < n_owned;
+        let mut lines: Vec<u32> = (0..dofs.len() as u32)
+            .filter(|&line| is_free[line as usize] && is_row(dofs[line as usize]))
+            .collect();
         lines.sort_by_key(|&line| dofs[line as usize]);
         if lines.is_empty() {
             return Ok(None);
@@ -81,6 +84,7 @@ impl<T: Scalar> Facets<T> {
         begins.push(lines.len() as u32);
         let on_diagonal = facets.iter().flat_map(|facet| facet.entries.iter().step_by(n + 1));
         let diagonal = dofs.iter().zip(on_diagonal).zip(&is_free).filter(|(_, is_free)| **is_free);
+        let diagonal = diagonal.filter(|((dof, _), _)| is_row(**dof));
         let diagonal = diagonal.map(|((&dof, &entry), _)| (dof, T::from_f64(entry))).collect();
         let columns = is_free.chunks_exact(n).flat_map(|columns| columns.iter().cycle().take(n * n));
         let entries = facets.iter().flat_map(|facet| &facet.entries).zip(columns);
@@ -123,7 +127,7 @@ impl<T: Scalar> Facets<T> {
     pub fn queue(
         &self,
         y: &mut Buffer<T, Cuda>,
-        x: &Buffer<T, Cuda>,
+        (x, ghosts): (&Buffer<T, Cuda>, Option<&Buffer<T, Cuda>>),
         hook: &CudaHook<'_>,
         [n_before, n_blocks]: [usize; 2],
     ) -> Result<(), LinalgError> {
@@ -135,6 +139,8 @@ impl<T: Scalar> Facets<T> {
             address(&self.dofs),
             self.rows.len() as u64,
             self.n as u64,
+            ghosts.map_or(0, address),
+            (x.len() / self.components) as u64,
         ]);
         let fields = hook.in_part(n_before, n_blocks);
         let arguments = (y.write(), x.read(), self.entries.read(), lists, fields);

@@ -51,17 +51,32 @@ struct Column : EntityColumn<P> {
     }
 };
 
+// Where values come from: a vector, and on a part of a mesh another one with the values of other ranks, whose numbers follow.
+struct Source {
+    const T *x, *ghosts;
+    u32 n_owned;
+
+    // The components from `first` on, with the same numbers of nodes.
+    __device__ inline Source from(u32 first) const {
+        return FEMTILE_GHOSTS ? Source{x + first, ghosts + first, n_owned} : Source{x + first, ghosts, n_owned};
+    }
+
+    // The values of a node from its first component on; all nodes of an entity are owned, or none.
+    __device__ inline const T* at(u32 node) const {
+        if (FEMTILE_GHOSTS && node >= n_owned) return ghosts + (node - n_owned) * COMPONENTS;
+        return x + node * COMPONENTS;
+    }
+};
+
 // Gathers the values at the nodes of a column, of components from the one that x begins with; zeros where constrained.
 __device__ inline void gather(
-    T (&u)[TOGETHER][N], const T* x, const Column& column, const CellColumn& cell, const u32* lists) {
+    T (&u)[TOGETHER][N], const Source& x, const Column& column, const CellColumn& cell, const u32* lists) {
 #pragma unroll
     for (u32 k = 0; k < N; ++k) {
         const u32 d = Column::digit(k);
+        const T* const node = x.at(cell.firsts[d] + column.place(cell, lists, k));
 #pragma unroll
-        for (u32 c = 0; c < TOGETHER; ++c) {
-            const u32 at = (cell.firsts[d] + column.place(cell, lists, k)) * COMPONENTS + c;
-            u[c][k] = cell.is_free(d) ? __ldg(x + at) : (T)0;
-        }
+        for (u32 c = 0; c < TOGETHER; ++c) u[c][k] = cell.is_free(d) ? __ldg(node + c) : (T)0;
     }
 }
 

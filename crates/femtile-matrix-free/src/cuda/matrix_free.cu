@@ -24,7 +24,7 @@
 // Block i visits the batches from begins[i] to begins[i + 1]. If the hook only needs x.A x, it is computed at the
 // points.
 extern "C" __global__ void __launch_bounds__(FEMTILE_THREADS, FEMTILE_BLOCKS) matrix_free_apply(
-    T* y, T* shares, const T* x, const u32* begins, const u32* cells, const u32* lists, Metrics metrics, Hook hook) {
+    T* y, T* shares, Source x, const u32* begins, const u32* cells, const u32* lists, Metrics metrics, Hook hook) {
     if (hook.is_idle()) return;
     FEMTILE_DYNAMIC_SHARED(T, shared);
     const u32 cell = threadIdx.x / LAYER_POINTS;
@@ -47,7 +47,7 @@ extern "C" __global__ void __launch_bounds__(FEMTILE_THREADS, FEMTILE_BLOCKS) ma
 #pragma unroll 1
         for (u32 first = 0; first < COMPONENTS; first += TOGETHER) {
             T nodes[TOGETHER][N] = {}, before[TOGETHER][N] = {};
-            if (has_nodes) gather(nodes, x + first, column, now, lists);
+            if (has_nodes) gather(nodes, x.from(first), column, now, lists);
             apply_cell(nodes, product, place, of_cell, has_cell, [&]() {
                 if (READS_AHEAD && has_nodes) targets.read(before, first, column, now, lists);
             });

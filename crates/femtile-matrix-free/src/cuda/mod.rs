@@ -7,8 +7,10 @@ mod data;
 mod degree_transfer;
 #[allow(unsafe_code)]
 mod facets;
+mod groups;
 mod met;
 mod metric;
+mod numbers;
 #[allow(unsafe_code)]
 mod operator;
 mod program;

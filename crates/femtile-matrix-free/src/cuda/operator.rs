@@ -1,15 +1,17 @@
-use std::sync::{Mutex, PoisonError};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use femtile_device::cuda::{Kernel, Launch, Read, Structure, Write};
+use femtile_device::cuda::{Kernel, Launch, Read, Specialisation, Structure, Write};
 use femtile_device::{Buffer, Cuda, Element, Scalar};
 use femtile_linalg::hooks::{CudaHook, Hook};
 use femtile_linalg::vector::VectorKernels;
-use femtile_linalg::{LinalgError, LinearOperator};
+use femtile_linalg::{GhostedOperator, LinalgError, LinearOperator, need};
 
 use super::config::CudaMatrixFreeConfig;
 use super::data::{CudaMatrixFreeData, OfCells};
 use super::facets::Facets;
 use super::metric::MetricBuffer;
+use super::numbers::Numbers;
 use super::program::{self, ROWS, Variant, sums};
 use crate::metric::Terms;
 use femtile_fem::FemError;
@@ -21,7 +23,7 @@ use femtile_fem::tensor::FacetMatrix;
 /// Threads per block of the kernels after the cells.
 const THREADS: u32 = 256;
 
-type Apply<T> = (Write<T>, Write<T>, Read<T>, Read<u32>, Read<u32>, Read<u32>, Structure, Structure);
+type Apply<T> = (Write<T>, Write<T>, Structure, Read<u32>, Read<u32>, Read<u32>, Structure, Structure);
 type Sum<T> = (Write<T>, Read<T>, Structure, Structure);
 type DiagonalOf<T> = (Write<T>, Write<T>, Read<u32>, Read<u32>, Read<u32>, Structure);
 type Keep<T> = (Write<T>, Read<T>, Read<u32>, u64, Structure);
@@ -44,8 +46,10 @@ type Post<T> = (Read<T>, Read<T>, u64, Structure);
 #[derive(Debug)]
 pub struct CudaMatrixFree<T: Scalar> {
     device: Cuda,
-    /// Degrees of freedom of a component.
+    /// Degrees of freedom of a component: those that a rank owns, of a part.
     n_dofs: usize,
+    /// Those of other ranks.
+    n_ghosts: usize,
     variant: Variant,
     n_groups: usize,
     begins: Buffer<u32, Cuda>,
@@ -63,6 +67,20 @@ pub struct CudaMatrixFree<T: Scalar> {
     constrained: Buffer<u32, Cuda>,
     facets: Option<Facets<T>>,
     bytes: usize,
+    programs: Programs,
+}
+
+/// The programs of an operator by the source of the hook, and whether that is a product: their tables are long texts, which
+/// products outside a recording would make again.
+#[derive(Debug, Default)]
+struct Programs(Mutex<HashMap<(usize, bool), Arc<Specialisation>>>);
+
+impl Programs {
+    fn of(&self, hook: &CudaHook<'_>, make: impl FnOnce() -> Specialisation) -> Arc<Specialisation> {
+        let mut made = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = (hook.source().as_ptr() as usize, hook.is_product());
+        Arc::clone(made.entry(key).or_insert_with(|| Arc::new(make())))
+    }
 }
 
 impl<T: Scalar> CudaMatrixFree<T> {
@@ -81,7 +99,7 @@ impl<T: Scalar> CudaMatrixFree<T> {
         constrained: &[u32],
         config: CudaMatrixFreeConfig,
     ) -> Result<Self, FemError> {
-        let of = OfCells { space, terms, rule, constrained };
+        let of = OfCells { space, terms, rule, constrained, numbers: None };
         // Kernels are compiled while the host goes on.
         let announce = |variant: &Variant, _| {
             device.prepare(program::all::<T>(variant));
@@ -90,17 +108,56 @@ impl<T: Scalar> CudaMatrixFree<T> {
         Self::of_data(device, CudaMatrixFreeData::compute(of, config, &announce)?)
     }
 
+    /// Creates the operator on the part of a mesh that a rank has, with the rows that it owns: `numbers` has the place of each
+    /// unknown of the part among the `n_owned` of the rank, and the copies of those of others, which follow.
+    ///
+    /// Sums of [`Hook`] are over these rows. Products take the values of others from a vector of their own
+    /// ([`GhostedOperator`]).
+    ///
+    /// # Errors
+    /// As [`CudaMatrixFree::new`]; [`LinalgError::Setting`] where the unknowns of an entity do not follow each other.
+    ///
+    /// # Panics
+    /// As [`CudaMatrixFree::with_facets`].
+    pub fn of_part(
+        device: &Cuda,
+        (space, terms, rule): (&TensorSpace<'_>, Terms<'_>, CellRule),
+        (constrained, facets): (&[u32], &[FacetMatrix]),
+        config: CudaMatrixFreeConfig,
+        (numbers, n_owned): (&[u32], usize),
+    ) -> Result<Self, FemError> {
+        let numbers = Numbers { of: numbers, n_owned };
+        numbers.check(space)?;
+        let of = OfCells { space, terms, rule, constrained, numbers: Some(numbers) };
+        let announce = |variant: &Variant, _| {
+            device.prepare(program::all::<T>(variant));
+            None
+        };
+        let mut made = Self::of_data(device, CudaMatrixFreeData::compute(of, config, &announce)?)?;
+        let renumbered = |facet: &FacetMatrix| FacetMatrix {
+            dofs: facet.dofs.iter().map(|&dof| numbers.of[dof as usize]).collect(),
+            entries: facet.entries.clone(),
+        };
+        let facets: Vec<FacetMatrix> = facets.iter().map(renumbered).collect();
+        let mut given: Vec<u32> = constrained.iter().map(|&row| numbers.of[row as usize]).collect();
+        given.sort_unstable();
+        made.facets = Facets::new(device, made.variant.components, &facets, (&given, n_owned))?;
+        made.bytes += made.facets.as_ref().map_or(0, Facets::bytes);
+        Ok(made)
+    }
+
     /// Brings the data of an operator to a device.
     ///
     /// # Errors
     /// Errors of the device.
     pub fn of_data(device: &Cuda, data: CudaMatrixFreeData<T>) -> Result<Self, FemError> {
-        let CudaMatrixFreeData { n_dofs, variant, batches, metric, constrained, .. } = data;
+        let CudaMatrixFreeData { n_dofs, n_ghosts, variant, batches, metric, constrained, .. } = data;
         device.prepare(program::all::<T>(&variant));
         let metric = MetricBuffer::new(device, metric)?;
         let (shares, components) = (&batches.shares, variant.components);
         Ok(Self {
             n_dofs,
+            n_ghosts,
             n_groups: batches.begins.len() - 1,
             begins: Buffer::from_host(device, &batches.begins)?,
             cells: Buffer::from_host(device, &batches.words)?,
@@ -113,6 +170,7 @@ impl<T: Scalar> CudaMatrixFree<T> {
             places: Buffer::from_host(device, &shares.places)?,
             constrained: Buffer::from_vec(device, constrained)?,
             facets: None,
+            programs: Programs::default(),
             bytes: metric.bytes() + 2 * size_of::<T>() * shares.len * components + batches.bytes(),
             metric,
             device: device.clone(),
@@ -133,8 +191,9 @@ impl<T: Scalar> CudaMatrixFree<T> {
         assert!(facets.iter().all(|facet| facet.dofs.iter().all(is_unknown)), "unknowns of facets");
         let bytes_of = |facets: &Option<Facets<T>>| facets.as_ref().map_or(0, Facets::bytes);
         let before = bytes_of(&self.facets);
+        let constrained = self.constrained.to_host()?;
         self.facets =
-            Facets::new(&self.device, self.variant.components, facets, &self.constrained.to_host()?)?;
+            Facets::new(&self.device, self.variant.components, facets, (&constrained, self.n_dofs))?;
         self.bytes = self.bytes - before + bytes_of(&self.facets);
         Ok(self)
     }
@@ -165,16 +224,19 @@ impl<T: Scalar> CudaMatrixFree<T> {
     fn queue_cells(
         &self,
         y: &mut Buffer<T, Cuda>,
-        x: &Buffer<T, Cuda>,
+        (x, ghosts): (&Buffer<T, Cuda>, Option<&Buffer<T, Cuda>>),
         hook: &CudaHook<'_>,
     ) -> Result<(), LinalgError> {
         let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
         let lists = if self.lists.is_empty() { Read::none() } else { self.lists.read() };
         let into = if shares.is_empty() { Write::none() } else { shares.write() };
+        // `struct Source` of the kernel.
+        let ghosts = ghosts.map_or(Ok(0), |ghosts| ghosts.address_on(&self.device))?;
+        let source = Structure(vec![x.address_on(&self.device)?, ghosts, self.n_dofs as u64]);
         let arguments = (
             y.write(),
             into,
-            x.read(),
+            source,
             self.begins.read(),
             self.cells.read(),
             lists,
@@ -183,7 +245,7 @@ impl<T: Scalar> CudaMatrixFree<T> {
         );
         let launch = Launch::line(self.n_groups, self.variant.threads() as u32)
             .shared(self.variant.shared_bytes::<T>());
-        let program = self.variant.program::<T>(hook);
+        let program = self.programs.of(hook, || self.variant.program::<T>(hook));
         let kernel = Kernel::<Apply<T>>::new("matrix_free_apply");
         // SAFETY: the words of cells were made from the space of x and y; shares have places for all runs, and no two
         // blocks write the same.
@@ -283,6 +345,35 @@ impl<T: Scalar> CudaMatrixFree<T> {
         Ok(unsafe { self.device.launch(&program, &kernel, launch, arguments) }?)
     }
 
+    /// Queues a product with the values of other ranks, on a part.
+    fn queue(
+        &self,
+        y: &mut Buffer<T, Cuda>,
+        (x, ghosts): (&Buffer<T, Cuda>, Option<&Buffer<T, Cuda>>),
+        hook: &dyn Hook<T>,
+    ) -> Result<(), LinalgError> {
+        let n = self.n_rows();
+        need("y", n, y.len())?;
+        need("x", n, x.len())?;
+        let mut hook = CudaHook::of(hook, [n; 2])?;
+        // Partial sums fit the buffer of the hook only up to this number; and on a part, cells would be summed by several ranks.
+        if self.variant.has_ghosts || self.n_parts() > n.div_ceil(CudaHook::ROWS) {
+            hook = hook.by_rows();
+        }
+        self.queue_cells(y, (x, ghosts), &hook)?;
+        if !self.constrained.is_empty() {
+            self.queue_constrained(y, x, &hook)?;
+        }
+        if let Some(facets) = &self.facets {
+            let parts = [self.n_parts() - facets.n_blocks(), self.n_parts()];
+            facets.queue(y, (x, ghosts), &hook, parts)?;
+        }
+        if hook.is_product() || hook == CudaHook::none() {
+            return Ok(());
+        }
+        self.queue_post(y, x, hook)
+    }
+
     /// Queues the hook on all rows.
     fn queue_post(
         &self,
@@ -323,27 +414,32 @@ impl<T: Scalar> LinearOperator<T, Cuda> for CudaMatrixFree<T> {
         x: &Buffer<T, Cuda>,
         hook: &dyn Hook<T>,
     ) -> Result<(), LinalgError> {
-        let n = self.n_rows();
-        for (field, len) in [("y", y.len()), ("x", x.len())] {
-            if len != n {
-                return Err(LinalgError::Length { field, expected: n, found: len });
-            }
-        }
-        let mut hook = CudaHook::of(hook, [n; 2])?;
-        // Partial sums fit the buffer of the hook only up to this number.
-        if self.n_parts() > n.div_ceil(CudaHook::ROWS) {
-            hook = hook.by_rows();
-        }
-        self.queue_cells(y, x, &hook)?;
-        if !self.constrained.is_empty() {
-            self.queue_constrained(y, x, &hook)?;
-        }
-        if let Some(facets) = &self.facets {
-            facets.queue(y, x, &hook, [self.n_parts() - facets.n_blocks(), self.n_parts()])?;
-        }
-        if hook.is_product() || hook == CudaHook::none() {
-            return Ok(());
-        }
-        self.queue_post(y, x, hook)
+        need("ghosts", self.n_ghosts, 0)?;
+        self.queue(y, (x, None), hook)
+    }
+}
+
+impl<T: Scalar> GhostedOperator<T, Cuda> for CudaMatrixFree<T> {
+    fn n_owned(&self) -> usize {
+        self.n_rows()
+    }
+
+    fn n_ghosts(&self) -> usize {
+        self.n_ghosts * self.variant.components
+    }
+
+    fn device(&self) -> &Cuda {
+        &self.device
+    }
+
+    fn apply_ghosted(
+        &self,
+        y: &mut Buffer<T, Cuda>,
+        x: &Buffer<T, Cuda>,
+        ghosts: &Buffer<T, Cuda>,
+        hook: &dyn Hook<T>,
+    ) -> Result<(), LinalgError> {
+        need("ghosts", GhostedOperator::n_ghosts(self), ghosts.len())?;
+        self.queue(y, (x, Some(ghosts)), hook)
     }
 }

@@ -58,6 +58,8 @@ pub(super) struct Variant {
     pub is_isotropic: bool,
     /// Whether there are irregular cells, with lists of their unknowns.
     pub has_lists: bool,
+    /// Whether some unknowns are those of other ranks.
+    pub has_ghosts: bool,
     /// Constant, trilinear or stored.
     pub metric: MetricEvaluation,
     pub shape: LaunchShape,
@@ -86,6 +88,7 @@ impl Variant {
             has_mass,
             is_isotropic: terms.sigma.is_none_or(Coefficient::is_isotropic),
             has_lists,
+            has_ghosts: false,
             metric,
             shape: LaunchShape { cells: 1, blocks: 1 },
         };
@@ -189,6 +192,7 @@ impl Variant {
             .define("FEMTILE_MASS", u8::from(self.has_mass))
             .define("FEMTILE_ISOTROPIC", u8::from(self.is_isotropic))
             .define("FEMTILE_LISTS", u8::from(self.has_lists))
+            .define("FEMTILE_GHOSTS", u8::from(self.has_ghosts))
             .define("FEMTILE_COMPONENTS", self.components)
             .define("FEMTILE_TOGETHER", self.together)
             .define("FEMTILE_METRIC", metric)
@@ -219,7 +223,8 @@ pub(super) fn all<T: Scalar>(variant: &Variant) -> Vec<Specialisation> {
     let [residual, step] = product_hooks();
     let is_double = T::C_NAME == f64::C_NAME;
     let hooks = if is_double { vec![product_hook()] } else { vec![residual, step] };
-    let hooks = [vec![CudaHook::none()], hooks].concat();
+    let of_variant = |hook: CudaHook<'static>| if variant.has_ghosts { hook.by_rows() } else { hook };
+    let hooks: Vec<_> = [vec![CudaHook::none()], hooks].concat().into_iter().map(of_variant).collect();
     let products =
         hooks.iter().flat_map(|hook| [variant.program::<T>(hook), sums::<T>(variant.components, hook)]);
     // Levels of p-multigrid are smoothed with their diagonals.
@@ -261,6 +266,7 @@ pub fn specialisations() -> Vec<Specialisation> {
             has_mass,
             is_isotropic: !has_mass,
             has_lists: has_mass,
+            has_ghosts: false,
             metric,
             shape,
         };
@@ -274,6 +280,7 @@ pub fn specialisations() -> Vec<Specialisation> {
         let bp5 = variant(degree, CellRule::GaussLobatto, MetricEvaluation::Stored, false);
         programs.extend([bp5.program::<f64>(hook), bp5.program::<f64>(product)]);
         if degree == 5 {
+            programs.push(Variant { has_ghosts: true, ..bp5 }.program::<f64>(hook));
             programs.push(Variant { metric: MetricEvaluation::StoredSingle, ..bp5 }.program::<f64>(product));
         }
     }

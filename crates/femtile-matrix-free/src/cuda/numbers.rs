@@ -1,0 +1,41 @@
+//! The unknowns of the part of a mesh that a rank has, in the order of its vectors.
+
+use femtile_fem::dofs::TensorSpace;
+use femtile_linalg::{LinalgError, need};
+use rayon::prelude::*;
+
+use super::batches::lengths;
+
+/// The places of the unknowns of a part in vectors: those that a rank owns come first.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Numbers<'a> {
+    pub of: &'a [u32],
+    pub n_owned: usize,
+}
+
+impl Numbers<'_> {
+    /// Refuses numbers of which those of an entity do not follow each other, or that are no places of unknowns.
+    pub fn check(&self, space: &TensorSpace<'_>) -> Result<(), LinalgError> {
+        let n = space.n_dofs();
+        need("numbers", n, self.of.len())?;
+        need("owned", self.n_owned.min(n), self.n_owned)?;
+        let lengths = lengths(space);
+        let is_run = |(&first, &len): (&u32, &u32)| {
+            let (begin, end) = (first as usize, first as usize + len as usize);
+            let run = &self.of[begin..end];
+            let is_whole = run.first().is_none_or(|&number| {
+                let end = number as usize + run.len();
+                end <= n && (end <= self.n_owned || number as usize >= self.n_owned)
+            });
+            is_whole && run.windows(2).all(|pair| pair[1] == pair[0].wrapping_add(1))
+        };
+        let of_cell = |position: usize| space.firsts(position).iter().zip(&lengths).all(is_run);
+        match (0..space.n_cells()).into_par_iter().all(of_cell) {
+            true => Ok(()),
+            false => Err(LinalgError::Setting {
+                field: "numbers",
+                message: "the unknowns of a vertex, edge, face or cell do not follow each other".into(),
+            }),
+        }
+    }
+}
