@@ -1,11 +1,14 @@
 //! Messages and sums between ranks, whatever carries them.
 
+use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
-use femtile_device::{Buffer, Device};
+use femtile_device::{Buffer, Cuda, Device};
 use femtile_linalg::LinalgError;
 use femtile_linalg::comm::Communicator;
+
+use crate::kernels::PeerSums;
 
 /// A message to another rank.
 #[derive(Debug, Clone, Copy)]
@@ -36,6 +39,11 @@ pub trait Transport: Send + Sync {
     /// Returns the number of ranks.
     fn n_ranks(&self) -> usize;
 
+    /// Returns whether all ranks are threads of this process, which see each other's memory.
+    fn shares_memory(&self) -> bool {
+        false
+    }
+
     /// Replaces each value by its sum over all ranks, with the same bits on all of them.
     ///
     /// # Errors
@@ -62,7 +70,11 @@ pub trait Transport: Send + Sync {
 
 /// The ranks of a run, seen from one of them.
 #[derive(Clone, Default)]
-pub struct Comm(Option<Arc<dyn Transport>>);
+pub struct Comm {
+    transport: Option<Arc<dyn Transport>>,
+    /// Sums of GPUs that read each other's memory.
+    peers: Option<Arc<PeerSums>>,
+}
 
 impl fmt::Debug for Comm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -73,7 +85,7 @@ impl fmt::Debug for Comm {
 /// The same rank of the same run.
 impl PartialEq for Comm {
     fn eq(&self, other: &Self) -> bool {
-        match (&self.0, &other.0) {
+        match (&self.transport, &other.transport) {
             (None, None) => true,
             (Some(one), Some(other)) => Arc::ptr_eq(one, other),
             _ => false,
@@ -84,22 +96,38 @@ impl PartialEq for Comm {
 impl Comm {
     /// Returns the communicator of a single rank, which sends nothing.
     pub fn alone() -> Self {
-        Self(None)
+        Self::default()
     }
 
     /// Returns a rank of several that `transport` joins.
     pub fn new(transport: impl Transport + 'static) -> Self {
-        Self(Some(Arc::new(transport)))
+        Self { transport: Some(Arc::new(transport)), peers: None }
+    }
+
+    /// Returns the same ranks, each with its GPU: where these can read each other's memory, sums and ghosts go from one to the
+    /// other without the host. All ranks call it.
+    ///
+    /// # Errors
+    /// [`LinalgError::Rank`]; errors of the device.
+    pub fn with_gpu(&self, device: &Cuda) -> Result<Self, LinalgError> {
+        let Some(transport) = &self.transport else { return Ok(self.clone()) };
+        let peers = PeerSums::join(transport.as_ref(), device)?.map(Arc::new);
+        Ok(Self { transport: Some(Arc::clone(transport)), peers })
+    }
+
+    /// Returns whether the GPUs of all ranks read each other's memory.
+    pub(crate) fn has_peers(&self) -> bool {
+        self.peers.is_some()
     }
 
     /// Returns this rank, counted from 0.
     pub fn rank(&self) -> usize {
-        self.0.as_ref().map_or(0, |transport| transport.rank())
+        self.transport.as_ref().map_or(0, |transport| transport.rank())
     }
 
     /// Returns the number of ranks.
     pub fn n_ranks(&self) -> usize {
-        self.0.as_ref().map_or(1, |transport| transport.n_ranks())
+        self.transport.as_ref().map_or(1, |transport| transport.n_ranks())
     }
 
     /// Replaces each value by its sum over all ranks.
@@ -107,7 +135,7 @@ impl Comm {
     /// # Errors
     /// [`LinalgError::Rank`].
     pub fn sum_values(&self, values: &mut [f64]) -> Result<(), LinalgError> {
-        self.0.as_ref().map_or(Ok(()), |transport| transport.sum(values))
+        self.transport.as_ref().map_or(Ok(()), |transport| transport.sum(values))
     }
 
     /// As [`Transport::exchange`]; alone, `meanwhile` runs.
@@ -120,7 +148,7 @@ impl Comm {
         receives: &mut [Incoming<'_>],
         meanwhile: &mut dyn FnMut(),
     ) -> Result<(), LinalgError> {
-        match &self.0 {
+        match &self.transport {
             Some(transport) => transport.exchange(sends, receives, meanwhile),
             None => {
                 meanwhile();
@@ -134,7 +162,7 @@ impl Comm {
     /// # Errors
     /// [`LinalgError::Rank`].
     pub fn all_gather<T: bytemuck::Pod>(&self, values: &[T]) -> Result<Vec<Vec<T>>, LinalgError> {
-        let Some(transport) = &self.0 else { return Ok(vec![values.to_vec()]) };
+        let Some(transport) = &self.transport else { return Ok(vec![values.to_vec()]) };
         let messages = transport.all_gather(bytemuck::cast_slice(values))?;
         messages.into_iter().enumerate().map(|(rank, bytes)| numbers(rank, &bytes)).collect()
     }
@@ -207,7 +235,14 @@ impl Communicator for Comm {
     }
 
     fn sum<D: Device>(&self, values: &mut Buffer<f64, D>) -> Result<(), LinalgError> {
-        let Some(transport) = &self.0 else { return Ok(()) };
+        let Some(transport) = &self.transport else { return Ok(()) };
+        // Methods are generic over devices, of which a GPU alone has a way of its own.
+        let on_gpu = (values as &mut dyn Any).downcast_mut::<Buffer<f64, Cuda>>();
+        if let (Some(peers), Some(values)) = (&self.peers, on_gpu)
+            && peers.sum(transport.as_ref(), values)?
+        {
+            return Ok(());
+        }
         let mut host = values.to_host()?;
         transport.sum(&mut host)?;
         Ok(values.upload(&host)?)

@@ -1,8 +1,9 @@
 //! Ghosts: copies of the unknowns of other ranks.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
+use femtile_device::parallel;
 use femtile_linalg::{LinalgError, need};
 
 use crate::{Comm, Incoming, Outgoing};
@@ -22,6 +23,20 @@ pub struct Halo {
     exports: Vec<(usize, Vec<u32>)>,
     /// The ghosts of each owner.
     imports: Vec<(usize, Range<usize>)>,
+}
+
+/// Owned unknowns that a thread compares with those that others want.
+const COMPARED: usize = 1 << 14;
+
+/// The places of the wanted ones among the owned unknowns. Few of these are wanted, so that they are compared by all threads.
+fn places_of(owned: &[u64], wanted: &[Vec<u64>]) -> HashMap<u64, u32> {
+    let wanted: HashSet<u64> = wanted.iter().flatten().copied().collect();
+    let found = parallel::map(owned.len().div_ceil(COMPARED), 1, |piece| {
+        let begin = piece * COMPARED;
+        let ids = owned[begin..owned.len().min(begin + COMPARED)].iter().zip(begin as u32..);
+        ids.filter(|(id, _)| wanted.contains(id)).map(|(&id, place)| (id, place)).collect::<Vec<_>>()
+    });
+    found.into_iter().flatten().collect()
 }
 
 impl Halo {
@@ -53,11 +68,10 @@ impl Halo {
             imports.push((owner, next..next + group.len()));
             next += group.len();
         }
-        let places: HashMap<u64, u32> = owned.iter().copied().zip(0..).collect();
+        let wanted = comm.all_to_all(&asked)?;
+        let places = places_of(owned, &wanted);
         let mut exports = Vec::new();
-        for (other, ids) in
-            comm.all_to_all(&asked)?.into_iter().enumerate().filter(|(_, ids)| !ids.is_empty())
-        {
+        for (other, ids) in wanted.into_iter().enumerate().filter(|(_, ids)| !ids.is_empty()) {
             let place = |id: &u64| {
                 places.get(id).copied().ok_or_else(|| LinalgError::Rank {
                     rank: other,

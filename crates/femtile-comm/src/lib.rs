@@ -2,15 +2,22 @@
 //!
 //! A rank is a process of MPI or a thread of this process; [`Comm`] hides which. Each owns some of the unknowns, and keeps
 //! copies of others, its ghosts, as far as its rows need them ([`Halo`]).
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod comm;
 mod halo;
+mod kernels;
 mod matrix;
 mod part;
 pub mod threads;
 
 pub use comm::{Comm, Incoming, Outgoing, Transport};
 pub use halo::Halo;
+pub use kernels::RankKernels;
 pub use matrix::{DistributedMatrix, GhostedMatrix};
-pub use part::{PartOperator, PartTransfer, PartUnknowns};
+pub use part::{GhostedProduct, PartOperator, PartTransfer, PartUnknowns};
+
+/// Returns the CUDA programs of this crate, for checks that compile all of them.
+pub fn cuda_specialisations() -> Vec<femtile_device::cuda::Specialisation> {
+    kernels::specialisations()
+}

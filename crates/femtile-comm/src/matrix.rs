@@ -3,34 +3,33 @@
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use femtile_device::{Buffer, Cpu, Scalar, parallel};
+use femtile_device::{Buffer, Cpu, Device, Scalar, parallel};
 use femtile_linalg::hooks::Hook;
-use femtile_linalg::vector::sum::BLOCK;
 use femtile_linalg::{LinalgError, LinearOperator, need};
 use femtile_sparse::csr::{Csr, HostOffsets};
 
-use crate::Halo;
+use crate::{Halo, RankKernels};
 
 /// The rows of a rank in two parts: columns of its own unknowns, and those of its ghosts.
 ///
 /// # Shapes
 /// `own: [n × n]`; `border: [n_border × n_ghosts]` for the last rows, the only ones that reach ghosts.
 #[derive(Debug)]
-pub struct GhostedMatrix<T: Scalar> {
+pub struct GhostedMatrix<T: Scalar, D: Device = Cpu> {
     /// Columns of the unknowns of this rank.
-    pub own: Csr<T, Cpu>,
+    pub own: Csr<T, D>,
     /// Columns of its ghosts, of the last rows.
-    pub border: Csr<T, Cpu>,
+    pub border: Csr<T, D>,
 }
 
-impl<T: Scalar> GhostedMatrix<T> {
+impl<T: Scalar, D: Device> GhostedMatrix<T, D> {
     /// Makes the rows of a rank with `n_owned` unknowns and `n_ghosts` ghosts from the entries of each row, columns ascending:
     /// those of its own unknowns, then those of its ghosts. Zeros in columns of ghosts are left out.
     ///
     /// # Errors
     /// [`LinalgError::Structure`] for columns that do not ascend or are too large.
     pub fn new<I: Iterator<Item = (usize, T)>>(
-        device: &Cpu,
+        device: &D,
         [n_owned, n_ghosts]: [usize; 2],
         entries: impl Fn(usize) -> I + Sync,
     ) -> Result<Self, LinalgError> {
@@ -51,12 +50,12 @@ impl<T: Scalar> GhostedMatrix<T> {
 const ROWS: usize = 1 << 12;
 
 /// The matrix of these rows.
-fn of_rows<T: Scalar, I: Iterator<Item = (usize, T)>>(
-    device: &Cpu,
+fn of_rows<T: Scalar, D: Device, I: Iterator<Item = (usize, T)>>(
+    device: &D,
     rows: Range<usize>,
     n_cols: usize,
     entries: impl Fn(usize) -> I + Sync,
-) -> Result<Csr<T, Cpu>, LinalgError> {
+) -> Result<Csr<T, D>, LinalgError> {
     let pieces = parallel::map(rows.len().div_ceil(ROWS), 1, |piece| {
         let (mut lengths, mut columns, mut values) = (Vec::with_capacity(ROWS), Vec::new(), Vec::new());
         let first = rows.start + piece * ROWS;
@@ -89,27 +88,28 @@ fn of_rows<T: Scalar, I: Iterator<Item = (usize, T)>>(
 /// As that of the rank's part, plus 12 bytes an entry that reaches a ghost, and [`Halo::n_sent`] values sent.
 /// # Source
 /// `[kronbichler2022]`, section 5.1: the exchange beside the work inside.
-pub struct DistributedMatrix<T: Scalar> {
-    own: Box<dyn LinearOperator<T, Cpu>>,
-    border: Csr<T, Cpu>,
+pub struct DistributedMatrix<T: Scalar, D: RankKernels<T>> {
+    own: Box<dyn LinearOperator<T, D>>,
+    border: Csr<T, D>,
     halo: Arc<Halo>,
-    work: Mutex<Work<T>>,
+    link: D::Link,
+    work: Mutex<Work<T, D>>,
 }
 
-struct Work<T: Scalar> {
-    ghosts: Buffer<T, Cpu>,
+struct Work<T: Scalar, D: RankKernels<T>> {
+    ghosts: Buffer<T, D>,
     /// Products of the ghosts, to be added to the last rows.
-    sums: Buffer<T, Cpu>,
+    sums: Buffer<T, D>,
 }
 
-impl<T: Scalar> DistributedMatrix<T> {
+impl<T: Scalar, D: RankKernels<T>> DistributedMatrix<T, D> {
     /// Joins the product with the rank's own unknowns, in any format, with the part of its ghosts.
     ///
     /// # Errors
     /// [`LinalgError::Length`] where sizes differ.
     pub fn new(
-        own: Box<dyn LinearOperator<T, Cpu>>,
-        border: Csr<T, Cpu>,
+        own: Box<dyn LinearOperator<T, D>>,
+        border: Csr<T, D>,
         halo: Arc<Halo>,
     ) -> Result<Self, LinalgError> {
         need("rows", halo.n_owned(), own.n_rows())?;
@@ -124,25 +124,12 @@ impl<T: Scalar> DistributedMatrix<T> {
         }
         let zeros = |n| Buffer::zeros(own.device(), n);
         let work = Mutex::new(Work { ghosts: zeros(halo.n_ghosts())?, sums: zeros(border.n_rows())? });
-        Ok(Self { own, border, halo, work })
+        let link = own.device().link(&halo)?;
+        Ok(Self { own, border, halo, link, work })
     }
 }
 
-/// Passes on the ranges that end before the last rows.
-struct BeforeBorder<'a, T: Scalar> {
-    hook: &'a dyn Hook<T>,
-    end: usize,
-}
-
-impl<T: Scalar> Hook<T> for BeforeBorder<'_, T> {
-    fn post(&self, rows: Range<usize>, x: &[T], y: &[T]) {
-        if rows.end <= self.end {
-            self.hook.post(rows, x, y);
-        }
-    }
-}
-
-impl<T: Scalar> LinearOperator<T, Cpu> for DistributedMatrix<T> {
+impl<T: Scalar, D: RankKernels<T>> LinearOperator<T, D> for DistributedMatrix<T, D> {
     fn n_rows(&self) -> usize {
         self.own.n_rows()
     }
@@ -151,14 +138,14 @@ impl<T: Scalar> LinearOperator<T, Cpu> for DistributedMatrix<T> {
         self.own.n_cols()
     }
 
-    fn device(&self) -> &Cpu {
+    fn device(&self) -> &D {
         self.own.device()
     }
 
     fn apply_with(
         &self,
-        y: &mut Buffer<T, Cpu>,
-        x: &Buffer<T, Cpu>,
+        y: &mut Buffer<T, D>,
+        x: &Buffer<T, D>,
         hook: &dyn Hook<T>,
     ) -> Result<(), LinalgError> {
         if self.halo.comm().n_ranks() == 1 {
@@ -166,30 +153,16 @@ impl<T: Scalar> LinearOperator<T, Cpu> for DistributedMatrix<T> {
         }
         need("y", self.n_rows(), y.len())?;
         need("x", self.n_cols(), x.len())?;
-        let n = self.n_rows();
-        hook.pre(0..n);
-        let first = n - self.border.n_rows();
-        // Blocks of rows are passed on whole.
-        let tail = if first == n { n } else { first / BLOCK * BLOCK };
-        let inner = BeforeBorder { hook, end: tail };
+        let (device, first) = (self.device(), self.n_rows() - self.border.n_rows());
         let mut work = self.work.lock().unwrap_or_else(PoisonError::into_inner);
         let Work { ghosts, sums } = &mut *work;
-        let mut done = Ok(());
-        self.halo
-            .import(ghosts.as_mut_slice(), x.as_slice(), &mut || done = self.own.apply_with(y, x, &inner))?;
-        done?;
+        let mut product = || device.own_product(self.own.as_ref(), y, x, (hook, first));
+        device.import((&self.halo, &self.link), ghosts, x, &mut product)?;
         self.border.apply(sums, ghosts)?;
-        let (y, x) = (y.as_mut_slice(), x.as_slice());
-        y[first..].iter_mut().zip(sums.as_slice()).for_each(|(y, &sum)| *y += sum);
-        let y = &*y;
-        parallel::for_each((n - tail).div_ceil(BLOCK), 1, |block| {
-            let rows = tail + block * BLOCK..(tail + (block + 1) * BLOCK).min(n);
-            hook.post(rows.clone(), &x[rows.clone()], &y[rows]);
-        });
-        Ok(())
+        device.complete(y, x, sums, hook)
     }
 
-    fn inverse_diagonal(&self) -> Result<Option<Buffer<T, Cpu>>, LinalgError> {
+    fn inverse_diagonal(&self) -> Result<Option<Buffer<T, D>>, LinalgError> {
         self.own.inverse_diagonal()
     }
 }
@@ -215,7 +188,7 @@ mod tests {
         comm: &Comm,
         n: usize,
         owner: &(impl Fn(usize) -> usize + Sync),
-    ) -> (Vec<usize>, DistributedMatrix<f64>) {
+    ) -> (Vec<usize>, DistributedMatrix<f64, Cpu>) {
         let rank = comm.rank();
         let reaches = |i: &usize| row(n, *i).iter().any(|(j, _)| owner(*j) != rank);
         let own = || (0..n).filter(|i| owner(*i) == rank);

@@ -2,12 +2,11 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use femtile_device::{Buffer, Cpu, Scalar, parallel};
+use femtile_device::{Buffer, Scalar};
 use femtile_linalg::hooks::Hook;
-use femtile_linalg::vector::sum::BLOCK;
-use femtile_linalg::{LinalgError, LinearOperator, Transfer, need};
+use femtile_linalg::{GhostedOperator, LinalgError, LinearOperator, Transfer, need};
 
-use crate::Halo;
+use crate::{Halo, RankKernels};
 
 /// Which unknowns of a part a rank owns, and which are its ghosts.
 ///
@@ -23,9 +22,6 @@ pub struct PartUnknowns {
     /// The ghost or owned unknown of each one of the part: ghosts from `owned.len()` on.
     numbers: Vec<u32>,
 }
-
-/// Unknowns that a thread copies at a time.
-const COPIED: usize = 1 << 13;
 
 impl PartUnknowns {
     /// Takes the unknowns of a part that the rank owns, and its ghosts, in the order of `halo`.
@@ -68,48 +64,33 @@ impl PartUnknowns {
         &self.numbers
     }
 
-    /// Writes owned values and those of other ranks in the order of the part. All ranks call it.
-    ///
-    /// # Errors
-    /// [`LinalgError::Length`] where the values do not fit; [`LinalgError::Rank`].
-    pub fn spread<T: Scalar>(&self, part: &mut [T], owned: &[T]) -> Result<(), LinalgError> {
-        need("part", self.n(), part.len())?;
-        need("owned", self.owned.len(), owned.len())?;
-        let mut ghosts = vec![T::ZERO; self.ghosts.len()];
-        let own = &mut *part;
-        self.halo.import(&mut ghosts, owned, &mut || self.put(own, owned))?;
-        self.ghosts.iter().zip(ghosts).for_each(|(&unknown, ghost)| part[unknown as usize] = ghost);
-        Ok(())
-    }
-
-    /// Writes owned values in the order of the part, with zeros at ghosts.
-    fn put<T: Scalar>(&self, part: &mut [T], owned: &[T]) {
-        parallel::for_chunks_mut(part, COPIED, |begin, values| {
-            for (value, &number) in values.iter_mut().zip(&self.numbers[begin..]) {
-                *value = owned.get(number as usize).copied().unwrap_or(T::ZERO);
-            }
-        });
+    /// Refuses vectors that do not fit.
+    pub(crate) fn need(&self, part: usize, owned: usize, ghosts: Option<usize>) -> Result<(), LinalgError> {
+        need("part", self.n(), part)?;
+        need("owned", self.owned.len(), owned)?;
+        ghosts.map_or(Ok(()), |ghosts| need("ghosts", self.ghosts.len(), ghosts))
     }
 
     /// Returns the values of a part in its order from those that the rank owns. All ranks call it.
     ///
     /// # Errors
-    /// As [`PartUnknowns::spread`].
+    /// [`LinalgError::Length`] where the values do not fit; [`LinalgError::Rank`].
     pub fn of_part<T: Scalar>(&self, owned: &[T]) -> Result<Vec<T>, LinalgError> {
-        let mut part = vec![T::ZERO; self.n()];
-        self.spread(&mut part, owned)?;
-        Ok(part)
+        let mut ghosts = vec![T::ZERO; self.ghosts.len()];
+        self.halo.import(&mut ghosts, owned, &mut || ())?;
+        let value = |&number: &u32| match (number as usize).checked_sub(owned.len()) {
+            None => owned[number as usize],
+            Some(ghost) => ghosts[ghost],
+        };
+        Ok(self.numbers.iter().map(value).collect())
     }
 
-    /// Writes the owned ones among the values of a part.
+    /// Returns the owned ones among the values of a part.
     ///
     /// # Panics
     /// Where the values do not fit.
-    pub fn take<T: Scalar>(&self, owned: &mut [T], part: &[T]) {
-        parallel::for_chunks_mut(owned, COPIED, |begin, values| {
-            let unknowns = &self.owned[begin..];
-            values.iter_mut().zip(unknowns).for_each(|(value, &unknown)| *value = part[unknown as usize]);
-        });
+    pub fn owned_of<T: Scalar>(&self, part: &[T]) -> Vec<T> {
+        self.owned.iter().map(|&unknown| part[unknown as usize]).collect()
     }
 }
 
@@ -122,30 +103,42 @@ impl PartUnknowns {
 /// As that of the part, three passes over vectors to change their order, and [`Halo::n_sent`] values sent.
 /// # Source
 /// The cells of a rank: `[kronbichler2022]`, section 5.3, where contributions are sent in place of values read twice.
-pub struct PartOperator<T: Scalar> {
-    part: Box<dyn LinearOperator<T, Cpu>>,
+pub struct PartOperator<T: Scalar, D: RankKernels<T>> {
+    part: Box<dyn LinearOperator<T, D>>,
     unknowns: Arc<PartUnknowns>,
-    work: Mutex<[Buffer<T, Cpu>; 2]>,
+    link: D::Link,
+    numbers: D::Numbers,
+    work: Mutex<Work<T, D>>,
 }
 
-impl<T: Scalar> PartOperator<T> {
+/// Vectors of a part, and of its ghosts.
+struct Work<T: Scalar, D: RankKernels<T>> {
+    x: Buffer<T, D>,
+    y: Buffer<T, D>,
+    ghosts: Buffer<T, D>,
+}
+
+impl<T: Scalar, D: RankKernels<T>> PartOperator<T, D> {
     /// Takes the operator of a part.
     ///
     /// # Errors
-    /// [`LinalgError::Length`] where it has another number of unknowns.
+    /// [`LinalgError::Length`] where it has another number of unknowns; errors of the device.
     pub fn new(
-        part: Box<dyn LinearOperator<T, Cpu>>,
+        part: Box<dyn LinearOperator<T, D>>,
         unknowns: Arc<PartUnknowns>,
     ) -> Result<Self, LinalgError> {
         need("rows", unknowns.n(), part.n_rows())?;
         need("columns", unknowns.n(), part.n_cols())?;
-        let zeros = || Buffer::zeros(part.device(), unknowns.n());
-        let work = Mutex::new([zeros()?, zeros()?]);
-        Ok(Self { part, unknowns, work })
+        let device = part.device();
+        let zeros = |n| Buffer::zeros(device, n);
+        let (n, n_ghosts) = (unknowns.n(), unknowns.ghosts.len());
+        let work = Mutex::new(Work { x: zeros(n)?, y: zeros(n)?, ghosts: zeros(n_ghosts)? });
+        let (link, numbers) = (device.link(&unknowns.halo)?, device.numbers(&unknowns)?);
+        Ok(Self { part, unknowns, link, numbers, work })
     }
 }
 
-impl<T: Scalar> LinearOperator<T, Cpu> for PartOperator<T> {
+impl<T: Scalar, D: RankKernels<T>> LinearOperator<T, D> for PartOperator<T, D> {
     fn n_rows(&self) -> usize {
         self.unknowns.owned.len()
     }
@@ -154,14 +147,14 @@ impl<T: Scalar> LinearOperator<T, Cpu> for PartOperator<T> {
         self.n_rows()
     }
 
-    fn device(&self) -> &Cpu {
+    fn device(&self) -> &D {
         self.part.device()
     }
 
     fn apply_with(
         &self,
-        y: &mut Buffer<T, Cpu>,
-        x: &Buffer<T, Cpu>,
+        y: &mut Buffer<T, D>,
+        x: &Buffer<T, D>,
         hook: &dyn Hook<T>,
     ) -> Result<(), LinalgError> {
         let n = self.n_rows();
@@ -169,17 +162,62 @@ impl<T: Scalar> LinearOperator<T, Cpu> for PartOperator<T> {
         need("x", n, x.len())?;
         hook.pre(0..n);
         let mut work = self.work.lock().unwrap_or_else(PoisonError::into_inner);
-        let [part_y, part_x] = &mut *work;
-        self.unknowns.spread(part_x.as_mut_slice(), x.as_slice())?;
+        let Work { x: part_x, y: part_y, ghosts } = &mut *work;
+        let (device, of) = (self.device(), (&*self.unknowns, &self.numbers));
+        device.import((&self.unknowns.halo, &self.link), ghosts, x, &mut || Ok(()))?;
+        device.spread(of, part_x, x, Some(ghosts))?;
         self.part.apply(part_y, part_x)?;
-        let (x, part_y) = (x.as_slice(), part_y.as_slice());
-        parallel::for_chunks_mut(y.as_mut_slice(), BLOCK, |begin, y| {
-            let rows = begin..begin + y.len();
-            let unknowns = &self.unknowns.owned[rows.clone()];
-            y.iter_mut().zip(unknowns).for_each(|(y, &unknown)| *y = part_y[unknown as usize]);
-            hook.post(rows.clone(), &x[rows], y);
-        });
-        Ok(())
+        device.take(of, y, part_y, Some((hook, x)))
+    }
+}
+
+/// The product with the rows of a rank of an operator that takes ghosts from a vector of their own.
+///
+/// # Cost
+/// As that of the operator, and [`Halo::n_sent`] values sent.
+pub struct GhostedProduct<T: Scalar, D: RankKernels<T>> {
+    rows: Box<dyn GhostedOperator<T, D>>,
+    halo: Arc<Halo>,
+    link: D::Link,
+    ghosts: Mutex<Buffer<T, D>>,
+}
+
+impl<T: Scalar, D: RankKernels<T>> GhostedProduct<T, D> {
+    /// Takes the rows of a rank, and the halo of their ghosts. All ranks call it.
+    ///
+    /// # Errors
+    /// [`LinalgError::Length`] where they have other numbers of unknowns; errors of the device.
+    pub fn new(rows: Box<dyn GhostedOperator<T, D>>, halo: Arc<Halo>) -> Result<Self, LinalgError> {
+        need("rows", halo.n_owned(), rows.n_owned())?;
+        need("ghosts", halo.n_ghosts(), rows.n_ghosts())?;
+        let ghosts = Mutex::new(Buffer::zeros(rows.device(), halo.n_ghosts())?);
+        let link = rows.device().link(&halo)?;
+        Ok(Self { rows, halo, link, ghosts })
+    }
+}
+
+impl<T: Scalar, D: RankKernels<T>> LinearOperator<T, D> for GhostedProduct<T, D> {
+    fn n_rows(&self) -> usize {
+        self.halo.n_owned()
+    }
+
+    fn n_cols(&self) -> usize {
+        self.n_rows()
+    }
+
+    fn device(&self) -> &D {
+        self.rows.device()
+    }
+
+    fn apply_with(
+        &self,
+        y: &mut Buffer<T, D>,
+        x: &Buffer<T, D>,
+        hook: &dyn Hook<T>,
+    ) -> Result<(), LinalgError> {
+        let mut ghosts = self.ghosts.lock().unwrap_or_else(PoisonError::into_inner);
+        self.device().import((&self.halo, &self.link), &mut ghosts, x, &mut || Ok(()))?;
+        self.rows.apply_ghosted(y, x, &ghosts, hook)
     }
 }
 
@@ -187,59 +225,96 @@ impl<T: Scalar> LinearOperator<T, Cpu> for PartOperator<T> {
 ///
 /// # Cost
 /// As that of the part, two passes over each vector to change their order, and an exchange of ghosts.
-pub struct PartTransfer<T: Scalar> {
-    part: Box<dyn Transfer<T, Cpu>>,
-    coarse: Arc<PartUnknowns>,
-    fine: Arc<PartUnknowns>,
-    /// Vectors of the part: coarse and fine.
-    work: Mutex<[Buffer<T, Cpu>; 2]>,
+pub struct PartTransfer<T: Scalar, D: RankKernels<T>> {
+    part: Box<dyn Transfer<T, D>>,
+    coarse: PartLevel<T, D>,
+    fine: PartLevel<T, D>,
 }
 
-impl<T: Scalar> PartTransfer<T> {
+/// A level of a transfer.
+struct PartLevel<T: Scalar, D: RankKernels<T>> {
+    unknowns: Arc<PartUnknowns>,
+    link: D::Link,
+    numbers: D::Numbers,
+    /// Vectors of the part, and of its ghosts.
+    work: Mutex<[Buffer<T, D>; 2]>,
+}
+
+impl<T: Scalar, D: RankKernels<T>> PartLevel<T, D> {
+    fn new(device: &D, unknowns: Arc<PartUnknowns>) -> Result<Self, LinalgError> {
+        let zeros = |n| Buffer::zeros(device, n);
+        let work = Mutex::new([zeros(unknowns.n())?, zeros(unknowns.ghosts.len())?]);
+        let (link, numbers) = (device.link(&unknowns.halo)?, device.numbers(&unknowns)?);
+        Ok(Self { unknowns, link, numbers, work })
+    }
+
+    /// Runs work with the vector of the part.
+    fn with<R>(&self, work: impl FnOnce(&mut Buffer<T, D>, &mut Buffer<T, D>) -> R) -> R {
+        let mut vectors = self.work.lock().unwrap_or_else(PoisonError::into_inner);
+        let [part, ghosts] = &mut *vectors;
+        work(part, ghosts)
+    }
+
+    /// Writes owned values and ghosts in the order of the part.
+    fn spread(
+        &self,
+        (part, ghosts): (&mut Buffer<T, D>, &mut Buffer<T, D>),
+        owned: &Buffer<T, D>,
+    ) -> Result<(), LinalgError> {
+        let device = owned.device();
+        device.import((&self.unknowns.halo, &self.link), ghosts, owned, &mut || Ok(()))?;
+        device.spread((&self.unknowns, &self.numbers), part, owned, Some(ghosts))
+    }
+
+    fn take(&self, owned: &mut Buffer<T, D>, part: &Buffer<T, D>) -> Result<(), LinalgError> {
+        part.device().take((&self.unknowns, &self.numbers), owned, part, None)
+    }
+}
+
+impl<T: Scalar, D: RankKernels<T>> PartTransfer<T, D> {
     /// Takes the transfer of a part, which has all cells of the unknowns of the rank on both levels.
     ///
     /// # Errors
-    /// [`LinalgError::Length`] where it has other numbers of unknowns.
+    /// [`LinalgError::Length`] where it has other numbers of unknowns; errors of the device.
     pub fn new(
-        device: &Cpu,
-        part: Box<dyn Transfer<T, Cpu>>,
+        device: &D,
+        part: Box<dyn Transfer<T, D>>,
         [coarse, fine]: [Arc<PartUnknowns>; 2],
     ) -> Result<Self, LinalgError> {
         need("coarse", coarse.n(), part.n_coarse())?;
         need("fine", fine.n(), part.n_fine())?;
-        let zeros = |n| Buffer::zeros(device, n);
-        let work = Mutex::new([zeros(coarse.n())?, zeros(fine.n())?]);
-        Ok(Self { part, coarse, fine, work })
+        Ok(Self { part, coarse: PartLevel::new(device, coarse)?, fine: PartLevel::new(device, fine)? })
     }
 }
 
-impl<T: Scalar> Transfer<T, Cpu> for PartTransfer<T> {
+impl<T: Scalar, D: RankKernels<T>> Transfer<T, D> for PartTransfer<T, D> {
     fn n_fine(&self) -> usize {
-        self.fine.owned.len()
+        self.fine.unknowns.owned.len()
     }
 
     fn n_coarse(&self) -> usize {
-        self.coarse.owned.len()
+        self.coarse.unknowns.owned.len()
     }
 
-    fn prolongate(&self, x: &mut Buffer<T, Cpu>, e: &Buffer<T, Cpu>) -> Result<(), LinalgError> {
-        need("x", self.n_fine(), x.len())?;
-        let mut work = self.work.lock().unwrap_or_else(PoisonError::into_inner);
-        let [coarse, fine] = &mut *work;
-        self.coarse.spread(coarse.as_mut_slice(), e.as_slice())?;
-        self.fine.put(fine.as_mut_slice(), x.as_slice());
-        self.part.prolongate(fine, coarse)?;
-        self.fine.take(x.as_mut_slice(), fine.as_slice());
-        Ok(())
+    fn prolongate(&self, x: &mut Buffer<T, D>, e: &Buffer<T, D>) -> Result<(), LinalgError> {
+        let device = e.device();
+        self.coarse.with(|coarse, ghosts| {
+            self.coarse.spread((coarse, ghosts), e)?;
+            self.fine.with(|fine, _| {
+                device.spread((&self.fine.unknowns, &self.fine.numbers), fine, x, None)?;
+                self.part.prolongate(fine, coarse)?;
+                self.fine.take(x, fine)
+            })
+        })
     }
 
-    fn restrict(&self, b: &mut Buffer<T, Cpu>, r: &Buffer<T, Cpu>) -> Result<(), LinalgError> {
-        need("b", self.n_coarse(), b.len())?;
-        let mut work = self.work.lock().unwrap_or_else(PoisonError::into_inner);
-        let [coarse, fine] = &mut *work;
-        self.fine.spread(fine.as_mut_slice(), r.as_slice())?;
-        self.part.restrict(coarse, fine)?;
-        self.coarse.take(b.as_mut_slice(), coarse.as_slice());
-        Ok(())
+    fn restrict(&self, b: &mut Buffer<T, D>, r: &Buffer<T, D>) -> Result<(), LinalgError> {
+        self.fine.with(|fine, ghosts| {
+            self.fine.spread((fine, ghosts), r)?;
+            self.coarse.with(|coarse, _| {
+                self.part.restrict(coarse, fine)?;
+                self.coarse.take(b, coarse)
+            })
+        })
     }
 }

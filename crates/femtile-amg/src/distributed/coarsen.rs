@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use femtile_comm::{Comm, DistributedMatrix, Halo};
-use femtile_device::{Buffer, Cpu, Scalar};
+use femtile_comm::{Comm, DistributedMatrix, Halo, RankKernels};
+use femtile_device::{Buffer, Scalar};
 use femtile_linalg::LinalgError;
 use femtile_linalg::vector::Convert;
 use femtile_sparse::ProductMatrix;
@@ -29,8 +29,8 @@ use crate::setup::tentative::{NearNullspace, Tentative};
 use crate::{AmgConfig, AmgError, check};
 
 /// A level with the matrix below it.
-pub(super) struct Coarse<H: Scalar> {
-    pub level: RankLevel<H>,
+pub(super) struct Coarse<H: Scalar, D: RankKernels<H>> {
+    pub level: RankLevel<H, D>,
     pub matrix: RankMatrix<H>,
     /// The near-nullspace of that.
     pub b: Vec<f64>,
@@ -55,15 +55,15 @@ struct Grouped<H> {
 }
 
 /// Makes the level with this number, and the next one; none where that would hardly be smaller.
-pub(super) fn coarsen<H: Scalar>(
-    device: &Cpu,
+pub(super) fn coarsen<H: Scalar, D>(
+    device: &D,
     matrix: &RankMatrix<H>,
     b: &[f64],
     number: usize,
     config: &AmgConfig,
-) -> Result<Option<Coarse<H>>, AmgError>
+) -> Result<Option<Coarse<H, D>>, AmgError>
 where
-    Cpu: AmgKernels<H> + Convert<H, H>,
+    D: AmgKernels<H> + Convert<H, H> + RankKernels<H>,
 {
     let halo = &matrix.halo;
     let comm = halo.comm();

@@ -2,10 +2,10 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use femtile_comm::Comm;
-use femtile_device::{Buffer, Cpu, Scalar};
+use femtile_comm::{Comm, RankKernels};
+use femtile_device::{Buffer, Device, Scalar};
 use femtile_linalg::vector::Convert;
-use femtile_linalg::{LinalgError, Preconditioner, need};
+use femtile_linalg::{LinalgError, Preconditioner};
 
 use super::level::RankMatrix;
 use crate::hierarchy::Hierarchy;
@@ -15,29 +15,26 @@ use crate::setup::tentative::NearNullspace;
 use crate::{Amg, AmgConfig, AmgError, LevelShape};
 
 /// Multigrid on a matrix of which every rank has all rows.
-pub(super) struct Collected<H: Scalar>
-where
-    Cpu: AmgKernels<H>,
-{
-    amg: Amg<H, Cpu>,
+pub(super) struct Collected<H: Scalar, D: AmgKernels<H>> {
+    amg: Amg<H, D>,
     comm: Comm,
     /// The first row of this rank.
     first: usize,
-    work: Mutex<Work<H>>,
+    work: Mutex<Work<H, D>>,
 }
 
-struct Work<H: Scalar> {
-    b: Buffer<H, Cpu>,
-    x: Buffer<H, Cpu>,
+struct Work<H: Scalar, D: Device> {
+    b: Buffer<H, D>,
+    x: Buffer<H, D>,
 }
 
-impl<H: Scalar> Collected<H>
+impl<H: Scalar, D> Collected<H, D>
 where
-    Cpu: AmgKernels<H> + Convert<H, H>,
+    D: AmgKernels<H> + Convert<H, H> + RankKernels<H>,
 {
     /// Collects the rows of all ranks, and sets up levels below them; `number` is that of the level.
     pub fn new(
-        device: &Cpu,
+        device: &D,
         matrix: &RankMatrix<H>,
         b: &[f64],
         number: usize,
@@ -59,21 +56,12 @@ where
     }
 
     /// One cycle of all rows, of which each rank takes its own.
-    pub fn solve(&self, x: &mut Buffer<H, Cpu>, b: &Buffer<H, Cpu>) -> Result<(), LinalgError> {
+    pub fn solve(&self, x: &mut Buffer<H, D>, b: &Buffer<H, D>) -> Result<(), LinalgError> {
         let mut work = self.work.lock().unwrap_or_else(PoisonError::into_inner);
         let Work { b: all, x: solution } = &mut *work;
-        let parts = self.comm.all_gather(b.as_slice())?;
-        need("b", all.len(), parts.iter().map(Vec::len).sum())?;
-        let mut rest = all.as_mut_slice();
-        for part in &parts {
-            let (room, others) = rest.split_at_mut(part.len());
-            room.copy_from_slice(part);
-            rest = others;
-        }
+        all.upload(&self.comm.all_gather(&b.host_view()?)?.concat())?;
         self.amg.apply(solution, all)?;
-        let own = self.first..self.first + x.len();
-        x.as_mut_slice().copy_from_slice(&solution.as_slice()[own]);
-        Ok(())
+        b.device().section(x, solution, self.first)
     }
 }
 

@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use femtile_comm::{DistributedMatrix, GhostedMatrix, Halo};
-use femtile_device::{Buffer, Cpu, Scalar};
+use femtile_comm::{DistributedMatrix, GhostedMatrix, Halo, RankKernels};
+use femtile_device::{Buffer, Device, Scalar};
 use femtile_linalg::precondition::polynomial::Step;
 use femtile_linalg::{LinalgError, LinearOperator};
 use femtile_sparse::csr::Csr;
@@ -12,55 +12,67 @@ use crate::kernels::AmgKernels;
 use crate::setup::rows::{Pieces, RowAccess, Rows, to_unit};
 
 /// A level that is smoothed, with the transfers to and from the next one.
-pub(super) struct RankLevel<H: Scalar> {
-    pub a: DistributedMatrix<H>,
+pub(super) struct RankLevel<H: Scalar, D: RankKernels<H>> {
+    pub a: DistributedMatrix<H, D>,
     pub steps: Vec<Step<H>>,
-    pub inverse_diagonal: Buffer<H, Cpu>,
-    pub transfer: RankTransfer<H>,
+    pub inverse_diagonal: Buffer<H, D>,
+    pub transfer: RankTransfer<H, D>,
 }
 
 /// The transfers between the rows of a rank and the next level, of which some unknowns are those of other ranks.
-pub(super) struct RankTransfer<H: Scalar> {
+pub(super) struct RankTransfer<H: Scalar, D: RankKernels<H>> {
     /// Columns of the rank's own unknowns, then of its ghosts.
-    pub prolongation: Csr<H, Cpu>,
-    pub restriction: Csr<H, Cpu>,
+    pub prolongation: Csr<H, D>,
+    pub restriction: Csr<H, D>,
     /// Of the unknowns of the next level.
     pub halo: Halo,
-    work: Mutex<Buffer<H, Cpu>>,
+    link: D::Link,
+    work: Mutex<Work<H, D>>,
 }
 
-impl<H: Scalar> RankTransfer<H> {
+/// Vectors of all columns of a prolongator, and of its ghosts.
+struct Work<H: Scalar, D: RankKernels<H>> {
+    columns: Buffer<H, D>,
+    ghosts: Buffer<H, D>,
+}
+
+impl<H: Scalar, D: RankKernels<H>> RankTransfer<H, D> {
     /// Takes a prolongator, and the halo of its columns.
-    pub fn new(device: &Cpu, p: Rows<H>, halo: Halo) -> Result<Self, LinalgError> {
+    pub fn new(device: &D, p: Rows<H>, halo: Halo) -> Result<Self, LinalgError> {
         let restriction = p.transpose().into_device(device)?;
-        let work = Mutex::new(Buffer::zeros(device, p.n_cols)?);
-        Ok(Self { prolongation: p.into_device(device)?, restriction, halo, work })
+        let zeros = |n| Buffer::zeros(device, n);
+        let work = Mutex::new(Work { columns: zeros(p.n_cols)?, ghosts: zeros(halo.n_ghosts())? });
+        let link = device.link(&halo)?;
+        Ok(Self { prolongation: p.into_device(device)?, restriction, halo, link, work })
     }
 
     /// $b_c = P^\mathsf{T} r$; entries of unknowns of others go to their owners.
-    pub fn restrict(&self, b: &mut Buffer<H, Cpu>, r: &Buffer<H, Cpu>) -> Result<(), LinalgError> {
+    pub fn restrict(&self, b: &mut Buffer<H, D>, r: &Buffer<H, D>) -> Result<(), LinalgError> {
+        let device = r.device();
         let mut work = self.work.lock().unwrap_or_else(PoisonError::into_inner);
-        self.restriction.apply(&mut work, r)?;
-        let (own, ghosts) = work.as_slice().split_at(self.halo.n_owned());
-        b.as_mut_slice().copy_from_slice(own);
-        self.halo.add_to_owners(b.as_mut_slice(), ghosts)
+        let Work { columns, ghosts } = &mut *work;
+        self.restriction.apply(columns, r)?;
+        device.section(b, columns, 0)?;
+        device.section(ghosts, columns, self.halo.n_owned())?;
+        device.add_to_owners((&self.halo, &self.link), b, ghosts)
     }
 
     /// $x \leftarrow x + P e$; `product` is workspace.
     pub fn correct(
         &self,
-        x: &mut Buffer<H, Cpu>,
-        product: &mut Buffer<H, Cpu>,
-        e: &Buffer<H, Cpu>,
+        x: &mut Buffer<H, D>,
+        product: &mut Buffer<H, D>,
+        e: &Buffer<H, D>,
     ) -> Result<(), LinalgError>
     where
-        Cpu: AmgKernels<H>,
+        D: AmgKernels<H>,
     {
+        let device = e.device();
         let mut work = self.work.lock().unwrap_or_else(PoisonError::into_inner);
-        let (own, ghosts) = work.as_mut_slice().split_at_mut(self.halo.n_owned());
-        own.copy_from_slice(e.as_slice());
-        self.halo.import(ghosts, e.as_slice(), &mut || ())?;
-        x.device().clone().amg_correct(x, product, &self.prolongation, &work)
+        let Work { columns, ghosts } = &mut *work;
+        device.import((&self.halo, &self.link), ghosts, e, &mut || Ok(()))?;
+        device.join(columns, e, ghosts)?;
+        device.amg_correct(x, product, &self.prolongation, columns)
     }
 }
 
@@ -142,7 +154,7 @@ impl<H: Scalar> RankMatrix<H> {
     }
 
     /// Returns the matrix in two parts.
-    pub fn split(&self, device: &Cpu) -> Result<GhostedMatrix<H>, LinalgError> {
+    pub fn split<D: Device>(&self, device: &D) -> Result<GhostedMatrix<H, D>, LinalgError> {
         let entries = |row: usize| {
             let (columns, values) = self.rows.row(row);
             columns.iter().map(|&column| column as usize).zip(values.iter().copied())

@@ -11,8 +11,8 @@ mod tests;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use femtile_comm::{Comm, GhostedMatrix, Halo};
-use femtile_device::{Buffer, Cpu, Scalar};
+use femtile_comm::{Comm, GhostedMatrix, Halo, RankKernels};
+use femtile_device::{Buffer, Scalar};
 use femtile_linalg::precondition::ResidualSize;
 use femtile_linalg::precondition::polynomial::Iterate;
 use femtile_linalg::vector::Convert;
@@ -38,34 +38,35 @@ const SHARE: f64 = 0.15;
 /// level that is not.
 /// # Source
 /// Smoothed aggregation: `[vanek1996]`; on several processors: named as future work in `[fu2014]`, section 7.
-pub struct DistributedAmg<H: Scalar> {
-    levels: Vec<RankLevel<H>>,
-    collected: Collected<H>,
+pub struct DistributedAmg<H: Scalar, D: AmgKernels<H> + RankKernels<H>> {
+    levels: Vec<RankLevel<H, D>>,
+    collected: Collected<H, D>,
     /// The first matrix is the given one times this power of two.
     scale: f64,
     /// Of the levels, and of the one that is collected.
-    vectors: Mutex<Vec<Iterate<H, Cpu>>>,
+    vectors: Mutex<Vec<Iterate<H, D>>>,
     size: ResidualSize,
     shapes: Vec<LevelShape>,
 }
 
-impl<H: Scalar> std::fmt::Debug for DistributedAmg<H> {
+impl<H: Scalar, D: AmgKernels<H> + RankKernels<H>> std::fmt::Debug for DistributedAmg<H, D> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("DistributedAmg").field("shapes", &self.shapes).finish_non_exhaustive()
     }
 }
 
-impl<H: Scalar> DistributedAmg<H>
+impl<H: Scalar, D> DistributedAmg<H, D>
 where
-    Cpu: AmgKernels<H> + Convert<H, H>,
+    D: AmgKernels<H> + Convert<H, H> + RankKernels<H>,
 {
-    /// Sets up the levels of a symmetric positive (semi)definite matrix with constants as near-nullspace. All ranks call it.
+    /// Sets up the levels of a symmetric positive (semi)definite matrix with constants as near-nullspace on the host, and
+    /// brings them to a device. All ranks call it.
     ///
     /// # Errors
     /// As [`Hierarchy::new`](crate::Hierarchy::new); [`AmgError::Setting`] for smoothers other than polynomials, cycles other
     /// than V and nodes of several rows; [`LinalgError::Rank`].
     pub fn new(
-        device: &Cpu,
+        device: &D,
         a: &GhostedMatrix<f64>,
         halo: &Arc<Halo>,
         config: &AmgConfig,
@@ -147,12 +148,12 @@ fn totals<const N: usize>(comm: &Comm, counts: [usize; N]) -> Result<[usize; N],
 }
 
 /// One cycle from zero over the levels and what is collected below them.
-fn cycle<H: Scalar>(
-    (levels, collected): (&[RankLevel<H>], &Collected<H>),
-    vectors: &mut [Iterate<H, Cpu>],
+fn cycle<H: Scalar, D>(
+    (levels, collected): (&[RankLevel<H, D>], &Collected<H, D>),
+    vectors: &mut [Iterate<H, D>],
 ) -> Result<(), LinalgError>
 where
-    Cpu: AmgKernels<H> + Convert<H, H>,
+    D: AmgKernels<H> + Convert<H, H> + RankKernels<H>,
 {
     let Some((finest, coarser)) = vectors.split_first_mut() else { return Ok(()) };
     let Some((level, rest)) = levels.split_first() else {
@@ -167,11 +168,11 @@ where
     finest.relax(a, steps, inverse_diagonal)
 }
 
-impl<T: Scalar, H: Scalar> Preconditioner<T, Cpu> for DistributedAmg<H>
+impl<T: Scalar, H: Scalar, D> Preconditioner<T, D> for DistributedAmg<H, D>
 where
-    Cpu: AmgKernels<H> + Convert<T, H> + Convert<H, T> + Convert<H, H>,
+    D: AmgKernels<H> + Convert<T, H> + Convert<H, T> + Convert<H, H> + RankKernels<H>,
 {
-    fn apply(&self, z: &mut Buffer<T, Cpu>, r: &Buffer<T, Cpu>) -> Result<(), LinalgError> {
+    fn apply(&self, z: &mut Buffer<T, D>, r: &Buffer<T, D>) -> Result<(), LinalgError> {
         let mut vectors = self.vectors.lock().unwrap_or_else(PoisonError::into_inner);
         let n = vectors[0].b.len();
         need("z", n, z.len())?;

@@ -29,6 +29,10 @@ impl Transport for Threads {
         self.hub.n_ranks()
     }
 
+    fn shares_memory(&self) -> bool {
+        true
+    }
+
     fn sum(&self, values: &mut [f64]) -> Result<(), LinalgError> {
         self.hub.sum(self.rank, values)
     }

@@ -1,0 +1,163 @@
+use std::ops::Range;
+
+use femtile_device::{Buffer, Cpu, Scalar, parallel};
+use femtile_linalg::hooks::Hook;
+use femtile_linalg::vector::sum::BLOCK;
+use femtile_linalg::{LinalgError, LinearOperator, need};
+
+use super::RankKernels;
+use crate::{Halo, PartUnknowns};
+
+/// Values that a thread copies at a time.
+const COPIED: usize = 1 << 13;
+
+/// Passes on the ranges that end before the last rows.
+struct BeforeBorder<'a, T: Scalar> {
+    hook: &'a dyn Hook<T>,
+    end: usize,
+}
+
+impl<T: Scalar> Hook<T> for BeforeBorder<'_, T> {
+    fn post(&self, rows: Range<usize>, x: &[T], y: &[T]) {
+        if rows.end <= self.end {
+            self.hook.post(rows, x, y);
+        }
+    }
+}
+
+/// The rows that the hook is called for after the border, of `n` rows whose last ones from `first` on are completed then:
+/// blocks of rows are passed on whole.
+fn first_of_border(first: usize, n: usize) -> usize {
+    if first == n { n } else { first / BLOCK * BLOCK }
+}
+
+impl<T: Scalar> RankKernels<T> for Cpu {
+    type Link = ();
+    type Numbers = ();
+
+    fn link(&self, _halo: &Halo) -> Result<(), LinalgError> {
+        Ok(())
+    }
+
+    fn numbers(&self, _unknowns: &PartUnknowns) -> Result<(), LinalgError> {
+        Ok(())
+    }
+
+    fn import(
+        &self,
+        (halo, ()): (&Halo, &()),
+        ghosts: &mut Buffer<T, Self>,
+        owned: &Buffer<T, Self>,
+        meanwhile: &mut dyn FnMut() -> Result<(), LinalgError>,
+    ) -> Result<(), LinalgError> {
+        let mut done = Ok(());
+        halo.import(ghosts.as_mut_slice(), owned.as_slice(), &mut || done = meanwhile())?;
+        done
+    }
+
+    fn add_to_owners(
+        &self,
+        (halo, ()): (&Halo, &()),
+        owned: &mut Buffer<T, Self>,
+        ghosts: &Buffer<T, Self>,
+    ) -> Result<(), LinalgError> {
+        halo.add_to_owners(owned.as_mut_slice(), ghosts.as_slice())
+    }
+
+    /// The hook sees the rows that are complete while they are in cache.
+    fn own_product(
+        &self,
+        a: &dyn LinearOperator<T, Self>,
+        y: &mut Buffer<T, Self>,
+        x: &Buffer<T, Self>,
+        (hook, first): (&dyn Hook<T>, usize),
+    ) -> Result<(), LinalgError> {
+        let n = y.len();
+        hook.pre(0..n);
+        a.apply_with(y, x, &BeforeBorder { hook, end: first_of_border(first, n) })
+    }
+
+    fn complete(
+        &self,
+        y: &mut Buffer<T, Self>,
+        x: &Buffer<T, Self>,
+        sums: &Buffer<T, Self>,
+        hook: &dyn Hook<T>,
+    ) -> Result<(), LinalgError> {
+        let n = y.len();
+        need("x", n, x.len())?;
+        need("sums", sums.len().min(n), sums.len())?;
+        let first = n - sums.len();
+        let (y, x) = (y.as_mut_slice(), x.as_slice());
+        y[first..].iter_mut().zip(sums.as_slice()).for_each(|(y, &sum)| *y += sum);
+        let (y, tail) = (&*y, first_of_border(first, n));
+        parallel::for_each((n - tail).div_ceil(BLOCK), 1, |block| {
+            let rows = tail + block * BLOCK..(tail + (block + 1) * BLOCK).min(n);
+            hook.post(rows.clone(), &x[rows.clone()], &y[rows]);
+        });
+        Ok(())
+    }
+
+    fn join(
+        &self,
+        part: &mut Buffer<T, Self>,
+        owned: &Buffer<T, Self>,
+        ghosts: &Buffer<T, Self>,
+    ) -> Result<(), LinalgError> {
+        need("part", owned.len() + ghosts.len(), part.len())?;
+        let (own, others) = part.as_mut_slice().split_at_mut(owned.len());
+        own.copy_from_slice(owned.as_slice());
+        others.copy_from_slice(ghosts.as_slice());
+        Ok(())
+    }
+
+    fn section(&self, y: &mut Buffer<T, Self>, x: &Buffer<T, Self>, first: usize) -> Result<(), LinalgError> {
+        let end = first + y.len();
+        need("x", end, x.len().min(end))?;
+        y.as_mut_slice().copy_from_slice(&x.as_slice()[first..end]);
+        Ok(())
+    }
+
+    fn spread(
+        &self,
+        (unknowns, ()): (&PartUnknowns, &()),
+        part: &mut Buffer<T, Self>,
+        owned: &Buffer<T, Self>,
+        ghosts: Option<&Buffer<T, Self>>,
+    ) -> Result<(), LinalgError> {
+        unknowns.need(part.len(), owned.len(), ghosts.map(Buffer::len))?;
+        let (owned, ghosts) = (owned.as_slice(), ghosts.map(Buffer::as_slice));
+        let value = |number: usize| match number.checked_sub(owned.len()) {
+            None => owned[number],
+            Some(ghost) => ghosts.map_or(T::ZERO, |ghosts| ghosts[ghost]),
+        };
+        parallel::for_chunks_mut(part.as_mut_slice(), COPIED, |begin, values| {
+            let numbers = &unknowns.numbers()[begin..];
+            values.iter_mut().zip(numbers).for_each(|(to, &number)| *to = value(number as usize));
+        });
+        Ok(())
+    }
+
+    fn take(
+        &self,
+        (unknowns, ()): (&PartUnknowns, &()),
+        owned: &mut Buffer<T, Self>,
+        part: &Buffer<T, Self>,
+        hook: Option<(&dyn Hook<T>, &Buffer<T, Self>)>,
+    ) -> Result<(), LinalgError> {
+        unknowns.need(part.len(), owned.len(), None)?;
+        if let Some((_, x)) = hook {
+            need("x", owned.len(), x.len())?;
+        }
+        let part = part.as_slice();
+        parallel::for_chunks_mut(owned.as_mut_slice(), BLOCK, |begin, y| {
+            let rows = begin..begin + y.len();
+            let places = &unknowns.owned()[rows.clone()];
+            y.iter_mut().zip(places).for_each(|(y, &unknown)| *y = part[unknown as usize]);
+            if let Some((hook, x)) = hook {
+                hook.post(rows.clone(), &x.as_slice()[rows], y);
+            }
+        });
+        Ok(())
+    }
+}

@@ -1,0 +1,103 @@
+//! Acts of ranks on the device that holds their vectors.
+
+mod cpu;
+#[allow(unsafe_code)]
+mod cuda;
+#[allow(unsafe_code)]
+mod peer_link;
+#[allow(unsafe_code)]
+mod peers;
+
+use femtile_device::{Buffer, Scalar};
+use femtile_linalg::hooks::Hook;
+use femtile_linalg::{LinalgError, LinearOperator};
+use femtile_sparse::csr::CsrKernels;
+
+pub(crate) use cuda::specialisations;
+pub(crate) use peers::PeerSums;
+
+use crate::{Halo, PartUnknowns};
+
+/// The acts of a rank on vectors of its unknowns and ghosts, on a CPU or a GPU.
+///
+/// # Shapes
+/// `owned: [n_owned]`, `ghosts: [n_ghosts]` of a [`Halo`]; `part: [n_owned + n_ghosts]`.
+/// # Errors
+/// [`LinalgError::Length`] where vectors do not fit; [`LinalgError::Rank`]; errors of the device.
+pub trait RankKernels<T: Scalar>: CsrKernels<T> {
+    /// Data of an exchange on the device.
+    type Link: Send + Sync;
+    /// The numbers of a [`PartUnknowns`] on the device.
+    type Numbers: Send + Sync;
+
+    /// Prepares the exchange of a halo.
+    fn link(&self, halo: &Halo) -> Result<Self::Link, LinalgError>;
+
+    /// Brings the numbers of a part to the device.
+    fn numbers(&self, unknowns: &PartUnknowns) -> Result<Self::Numbers, LinalgError>;
+
+    /// Copies values of other ranks to the ghosts, and runs `meanwhile` while they are on their way. All ranks call it.
+    fn import(
+        &self,
+        link: (&Halo, &Self::Link),
+        ghosts: &mut Buffer<T, Self>,
+        owned: &Buffer<T, Self>,
+        meanwhile: &mut dyn FnMut() -> Result<(), LinalgError>,
+    ) -> Result<(), LinalgError>;
+
+    /// Adds the values of ghosts to those of their owners, in the order of ranks. All ranks call it.
+    fn add_to_owners(
+        &self,
+        link: (&Halo, &Self::Link),
+        owned: &mut Buffer<T, Self>,
+        ghosts: &Buffer<T, Self>,
+    ) -> Result<(), LinalgError>;
+
+    /// Computes $y = A x$ of the columns that a rank owns; the rows from `first` on are not complete then.
+    fn own_product(
+        &self,
+        a: &dyn LinearOperator<T, Self>,
+        y: &mut Buffer<T, Self>,
+        x: &Buffer<T, Self>,
+        hook: (&dyn Hook<T>, usize),
+    ) -> Result<(), LinalgError>;
+
+    /// Adds `sums` to the last rows, and calls the hook where [`RankKernels::own_product`] has not.
+    fn complete(
+        &self,
+        y: &mut Buffer<T, Self>,
+        x: &Buffer<T, Self>,
+        sums: &Buffer<T, Self>,
+        hook: &dyn Hook<T>,
+    ) -> Result<(), LinalgError>;
+
+    /// Writes owned values, then ghosts.
+    fn join(
+        &self,
+        part: &mut Buffer<T, Self>,
+        owned: &Buffer<T, Self>,
+        ghosts: &Buffer<T, Self>,
+    ) -> Result<(), LinalgError>;
+
+    /// Copies the entries of x from `first` on, as many as y has.
+    fn section(&self, y: &mut Buffer<T, Self>, x: &Buffer<T, Self>, first: usize) -> Result<(), LinalgError>;
+
+    /// Writes owned values and ghosts in the order of a part; zeros where there are no `ghosts`.
+    fn spread(
+        &self,
+        of: (&PartUnknowns, &Self::Numbers),
+        part: &mut Buffer<T, Self>,
+        owned: &Buffer<T, Self>,
+        ghosts: Option<&Buffer<T, Self>>,
+    ) -> Result<(), LinalgError>;
+
+    /// Writes the owned ones among the values of a part, and calls the hook with the vector of owned values that they are the
+    /// product with, where there is one.
+    fn take(
+        &self,
+        of: (&PartUnknowns, &Self::Numbers),
+        owned: &mut Buffer<T, Self>,
+        part: &Buffer<T, Self>,
+        hook: Option<(&dyn Hook<T>, &Buffer<T, Self>)>,
+    ) -> Result<(), LinalgError>;
+}
