@@ -2,7 +2,7 @@
 
 use femtile_device::cuda::Opening;
 use femtile_device::{Cpu, Cuda};
-use femtile_solve::{Progress, Stages};
+use femtile_solve::{Progress, Ranks, Stages};
 
 use crate::checked_mesh::checked_mesh;
 use crate::file::EquationKind;
@@ -17,7 +17,11 @@ use crate::{Case, CaseError, Report, ahead, cardiac, diffusion, output, stationa
 pub fn run(case: &Case, progress: &mut dyn Progress) -> Result<Report, CaseError> {
     let mut run = || {
         case.check()?;
-        let opening = case.device()?.begin_opening()?;
+        // Ranks open their own.
+        let opening = match case.ranks() {
+            Ranks::One => case.device()?.begin_opening()?,
+            _ => None,
+        };
         run_opening(case, opening, progress)
     };
     run().map_err(|error| placed(case, error))

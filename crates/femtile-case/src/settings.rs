@@ -31,6 +31,7 @@ impl Case {
             memory_limit.map_err(|message| self.wrong(&["solver".into(), "memory_limit".into()], message))?;
         Ok(SolverConfig {
             device: self.device()?,
+            gpus: self.gpus()?,
             threads: solver.threads,
             ranks: self.ranks(),
             partitioner: solver.partition.into(),
@@ -91,16 +92,23 @@ impl Case {
 
     /// Returns the device that is asked for; several ranks compute on processors unless they are told otherwise.
     pub(crate) fn device(&self) -> Result<DeviceChoice, CaseError> {
-        match self.file.solver.device.parse::<DeviceChoice>()? {
+        match DeviceChoice::with_gpus(&self.file.solver.device)?.0 {
             DeviceChoice::Auto if self.ranks() != Ranks::One => Ok(DeviceChoice::Cpu),
             device => Ok(device),
         }
     }
 
-    /// Returns the ranks of the program that runs the case, or those of the case.
+    /// Returns the GPUs that are asked for, where these are several.
+    fn gpus(&self) -> Result<Vec<usize>, CaseError> {
+        Ok(DeviceChoice::with_gpus(&self.file.solver.device)?.1)
+    }
+
+    /// Returns the ranks of the program that runs the case, or those of the case: one for each GPU where it asks for several.
     pub(crate) fn ranks(&self) -> Ranks {
+        let n_gpus = self.gpus().map_or(0, |gpus| gpus.len());
         match (&self.embedding.comm, self.file.solver.ranks) {
             (Some(comm), _) if comm.n_ranks() > 1 => Ranks::Of(comm.clone()),
+            (None, 1) if n_gpus > 1 => Ranks::Threads(n_gpus),
             (_, 1) => Ranks::One,
             (Some(_), _) => Ranks::One,
             (None, n) => Ranks::Threads(n),

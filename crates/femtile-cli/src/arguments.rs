@@ -87,8 +87,9 @@ pub struct SolveOptions {
     /// Folder for the results, in place of `output.directory`.
     #[arg(short, long, value_name = "FOLDER")]
     pub output: Option<PathBuf>,
-    /// Device, in place of `solver.device`: auto, cpu, cuda, cuda:N.
-    #[arg(long)]
+    /// Device, in place of `solver.device`: auto, cpu, cuda, cuda:N; of several GPUs, such as cuda:0-3 or cuda:0,2, each one
+    /// solves a part of the problem.
+    #[arg(long, visible_alias = "devices")]
     pub device: Option<String>,
     /// Threads of the CPU, in place of `solver.threads`; 0 for all.
     #[arg(long)]

@@ -34,6 +34,7 @@ pub fn specialisations(all: bool) -> Vec<Specialisation> {
         suite::headers::specialisations(),
         forms.collect(),
         femtile::amg::cuda_specialisations(),
+        femtile::comm::cuda_specialisations(),
         of_boxes.collect(),
         femtile::time::cuda_specialisations(),
         femtile_cardiac::cuda_specialisations(),

@@ -18,6 +18,9 @@ use crate::{NonlinearConfig, Partitioner, Ranks, SolveError};
 pub struct SolverConfig {
     /// The device.
     pub device: DeviceChoice,
+    /// The GPUs that the ranks of a host are dealt out to, in turn, where [`DeviceChoice::Cuda`] is asked for; all of them take
+    /// that one where none is given.
+    pub gpus: Vec<usize>,
     /// Threads of the CPU; 0 for all. Of ranks that are threads, those of all together.
     pub threads: usize,
     /// The ranks that share the work.
@@ -53,6 +56,7 @@ impl Default for SolverConfig {
     fn default() -> Self {
         Self {
             device: DeviceChoice::Auto,
+            gpus: Vec::new(),
             threads: 0,
             ranks: Ranks::One,
             partitioner: Partitioner::default(),
@@ -99,6 +103,38 @@ impl FromStr for DeviceChoice {
             }
         }
     }
+}
+
+impl DeviceChoice {
+    /// Reads what [`DeviceChoice::from_str`] reads, or several GPUs, such as `cuda:0-3` or `cuda:0,2`: the first of them, and all
+    /// of them.
+    ///
+    /// # Errors
+    /// [`SolveError::Setting`].
+    pub fn with_gpus(text: &str) -> Result<(Self, Vec<usize>), SolveError> {
+        let Some(list) = text.strip_prefix("cuda:").filter(|list| list.contains([',', '-'])) else {
+            return Ok((text.parse()?, Vec::new()));
+        };
+        let gpus: Option<Vec<Vec<usize>>> = list.split(',').map(range_of).collect();
+        match gpus.map(|gpus| gpus.concat()) {
+            Some(gpus) if gpus.len() <= MOST_GPUS => Ok((Self::Cuda(gpus[0]), gpus)),
+            _ => {
+                let message =
+                    format!("`{text}` names no GPUs; write cuda:0,1 or cuda:0-3, up to {MOST_GPUS}");
+                Err(SolveError::solver("device", message))
+            }
+        }
+    }
+}
+
+/// The most GPUs of a list.
+const MOST_GPUS: usize = 64;
+
+/// The numbers from the first to the last of `A-B`, or `A` alone; none where that is no such range.
+fn range_of(text: &str) -> Option<Vec<usize>> {
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    let (first, last): (usize, usize) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
+    (first <= last && last < first.saturating_add(MOST_GPUS)).then(|| (first..=last).collect())
 }
 
 /// The form of an operator.
@@ -413,5 +449,24 @@ impl SolverConfig {
         let operator = operator.iter().filter(|key| !method.contains(key));
         let of_solver = ["hestenes1952"].iter().chain(method).chain(operator).copied();
         of_solver.chain(self.preconditioner.citations()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_of_gpus_are_read_and_wrong_ones_refused() {
+        let read = |text| DeviceChoice::with_gpus(text).map_err(|error| error.to_string());
+        assert_eq!(read("cuda:2"), Ok((DeviceChoice::Cuda(2), vec![])));
+        assert_eq!(read("auto"), Ok((DeviceChoice::Auto, vec![])));
+        assert_eq!(read("cuda:1-3"), Ok((DeviceChoice::Cuda(1), vec![1, 2, 3])));
+        assert_eq!(read("cuda:3,0, 1-2"), Ok((DeviceChoice::Cuda(3), vec![3, 0, 1, 2])));
+        for wrong in ["cuda:", "cuda:1-0", "cuda:0,", "cuda:-1", "cuda:0-99999999999", "cuda:0,x", "cpu:0,1"]
+        {
+            let error = read(wrong).unwrap_err();
+            assert!(error.contains(wrong), "{error}");
+        }
     }
 }

@@ -224,7 +224,8 @@ impl<'m> Discretization<'m> {
     }
 
     /// Solves on the device of the settings, or on a GPU that is open or being opened, which is waited for once the data of
-    /// the problem are evaluated; a processor takes over what a GPU that was chosen by itself fails at.
+    /// the problem are evaluated; a processor takes over what a GPU that was chosen by itself fails at. Ranks of this process
+    /// share a GPU that is given, and else open those of the settings.
     ///
     /// # Errors
     /// [`SolveError`]; not converging is an outcome.
@@ -237,7 +238,8 @@ impl<'m> Discretization<'m> {
     ) -> Result<Solution<'m>, SolveError> {
         check_cells(config, &self.config, self.mesh.kind)?;
         if config.ranks != Ranks::One {
-            return ranks::solve(self, cpu, config, stages);
+            let opened = opening.map(Opening::wait).transpose()?;
+            return ranks::solve(self, cpu, config, opened.as_ref(), stages);
         }
         let wait =
             |opening: Option<Opening>| part("waiting for the GPU", || opening.map(Opening::wait).transpose());

@@ -58,6 +58,11 @@ impl Finished {
         Self::of_parts(device, config, (components, outcome), system.parts(), reasons, warnings)
     }
 
+    /// Names the devices of all ranks in place of that of this one.
+    pub fn set_devices(&mut self, devices: String) {
+        self.device = devices;
+    }
+
     /// As [`Finished::new`], from the parts of a system, and without a warning about the outcome.
     pub fn of_parts<D: SolveDevice>(
         device: &D,

@@ -211,8 +211,8 @@ pub struct SolverSection {
     pub nonlinear_iterations: usize,
     /// Precision of the arithmetic.
     pub precision: Precision,
-    /// `auto`, `cpu`, `cuda` or `cuda:N`.
-    #[schemars(regex(pattern = "^(auto|cpu|cuda(:[0-9]+)?)$"))]
+    /// `auto`, `cpu`, `cuda` or `cuda:N`; several GPUs, such as `cuda:0-3` or `cuda:0,2`, each solve a part of the problem.
+    #[schemars(regex(pattern = "^(auto|cpu|cuda(:[0-9]+([-,][0-9]+)*)?)$"))]
     pub device: String,
     /// Threads of the CPU; 0 for all. Ranks that are threads divide them.
     pub threads: usize,

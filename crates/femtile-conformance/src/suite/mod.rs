@@ -26,6 +26,7 @@ pub mod merged_cg;
 pub mod patch_assembly;
 pub mod problems;
 pub mod quadrilaterals;
+pub mod ranks;
 pub mod refill;
 pub mod samples;
 pub mod tridiagonal;
@@ -332,6 +333,16 @@ macro_rules! runs_in_time {
         $crate::checks! { $devices, $scope;
             in_time: heat_agrees_with_a_processor, infinite_sources_are_named_with_time_and_cell,
                 hearts_agree_with_a_processor;
+        }
+    };
+}
+
+/// Instantiates the checks of several ranks as tests, for the GPUs, real or emulated, that `$devices()` gives.
+#[macro_export]
+macro_rules! several_ranks {
+    ($devices:path, $scope:expr) => {
+        $crate::checks! { $devices, $scope;
+            ranks: rows_of_ranks_solve_as_one, cells_of_ranks_solve_as_one;
         }
     };
 }

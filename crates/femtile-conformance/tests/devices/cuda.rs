@@ -34,3 +34,4 @@ femtile_conformance::block_tridiagonal!(devices, FULL_BLOCKS);
 femtile_conformance::alternating_directions!(devices, FULL);
 femtile_conformance::membranes!(devices, FULL);
 femtile_conformance::runs_in_time!(devices, FULL);
+femtile_conformance::several_ranks!(devices, FULL);

@@ -43,6 +43,7 @@ femtile_conformance::block_tridiagonal!(devices, SMALL_BLOCKS);
 femtile_conformance::alternating_directions!(devices, SMALL);
 femtile_conformance::membranes!(devices, SMALL);
 femtile_conformance::runs_in_time!(devices, SMALL);
+femtile_conformance::several_ranks!(devices, SMALL);
 
 /// Sums of few blocks end without a last one; here they all end with it.
 #[test]

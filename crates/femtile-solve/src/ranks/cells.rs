@@ -4,27 +4,28 @@ use std::sync::Arc;
 
 use femtile_comm::{Comm, GhostedMatrix, PartOperator, PartUnknowns};
 use femtile_device::cpu::vector::Lanes;
-use femtile_device::{Cpu, Scalar, parallel};
+use femtile_device::{Cpu, Device, Scalar, parallel};
 use femtile_fem::dofs::TensorSpace;
 use femtile_fem::tensor::{CellMatrices, TensorProblem, assemble};
 use femtile_fem::{Constraints, FemError, Form};
 use femtile_linalg::precondition::Diagonal;
 use femtile_linalg::vector::VectorKernels;
 use femtile_linalg::{LinalgError, LinearOperator};
-use femtile_matrix_free::{CellRule, MatrixFree, MetricEvaluation};
+use femtile_matrix_free::{CellRule, MetricEvaluation};
 use femtile_mesh::partition::Part;
 use femtile_sparse::csr::{Csr, HostOffsets};
 use femtile_sum_factorization::SumFactorization;
 
 use super::data::PartData;
 use super::degrees;
+use super::device::{RankCells, RankDevice};
 use super::numbering::Numbering;
 use super::rows::{Fixed, agreed, balance};
 use super::system::{RankSystem, RankUnknowns, without_constants};
 use crate::discretization::Discretization;
 use crate::preconditioner::Preconditioning;
 use crate::system::SystemParts;
-use crate::tensor::{self, CellDevice, OperatorDevice};
+use crate::tensor;
 use crate::{PreconditionerConfig, SolveError, SolverConfig, Stage, Stages};
 
 /// Rows that a thread sorts at least.
@@ -68,52 +69,48 @@ impl<'a> PartProblem<'a> {
     }
 
     /// Makes the matrix-free operator of the part; none where the rank owns nothing.
-    pub fn operator<T: SumFactorization + Lanes>(
+    pub fn operator<T: SumFactorization + Lanes, D: RankCells<T>>(
         &self,
-        cpu: &Cpu,
+        (cpu, device): (&Cpu, &D),
         rule: CellRule,
         metric: Option<MetricEvaluation>,
-    ) -> Result<Option<MatrixFree<T>>, SolveError>
-    where
-        Cpu: CellDevice<T, MatrixFree = MatrixFree<T>>,
-    {
+    ) -> Result<Option<D::MatrixFree>, SolveError> {
         let Some(problem) = &self.problem else { return Ok(None) };
-        let made = CellDevice::<T>::matrix_free(cpu, cpu, problem, 1, (rule, metric), None);
+        let made = device.of_part(cpu, problem, (rule, metric), &self.unknowns);
         Ok(Some(made.map_err(|error| tensor::of_metric(self.in_whole_mesh(error)))?))
     }
 
     /// Returns the diagonal of the rows of the rank.
-    pub fn diagonal<T: SumFactorization + Lanes>(&self, operator: Option<&MatrixFree<T>>) -> Vec<T> {
-        let mut diagonal = vec![T::ZERO; self.owned.len()];
-        if let Some(operator) = operator {
-            self.unknowns.take(&mut diagonal, &operator.diagonal());
+    pub fn diagonal<T: SumFactorization + Lanes, D: RankCells<T>>(
+        &self,
+        operator: Option<&D::MatrixFree>,
+    ) -> Result<Vec<T>, LinalgError> {
+        match operator {
+            Some(operator) => D::diagonal_of_part(operator, &self.unknowns),
+            None => Ok(vec![T::ZERO; self.owned.len()]),
         }
-        diagonal
     }
 
     /// Returns the rows of the rank of the operator of its part.
-    pub fn rows<T: SumFactorization + Lanes>(
+    pub fn rows<T: SumFactorization + Lanes, D: RankCells<T>>(
         &self,
-        cpu: &Cpu,
-        operator: Option<MatrixFree<T>>,
-    ) -> Result<PartOperator<T>, LinalgError> {
-        let part: Box<dyn LinearOperator<T, Cpu>> = match operator {
-            Some(operator) => Box::new(operator),
-            None => Box::new(nothing::<T>(cpu)?),
-        };
-        PartOperator::new(part, Arc::clone(&self.unknowns))
+        device: &D,
+        operator: Option<D::MatrixFree>,
+    ) -> Result<Box<dyn LinearOperator<T, D>>, LinalgError> {
+        let unknowns = Arc::clone(&self.unknowns);
+        match operator {
+            Some(operator) => D::rows_of_part(operator, unknowns),
+            None => Ok(Box::new(PartOperator::new(Box::new(nothing::<T, D>(device)?), unknowns)?)),
+        }
     }
 
     /// Makes the diagonal of the rows of the rank a preconditioner, with the number in the whole space where it fails.
-    pub fn inverse_diagonal<T: Scalar>(
+    pub fn inverse_diagonal<T: Scalar, D: VectorKernels<T>>(
         &self,
-        cpu: &Cpu,
+        device: &D,
         diagonal: Vec<T>,
-    ) -> Result<Diagonal<T, Cpu>, SolveError>
-    where
-        Cpu: VectorKernels<T>,
-    {
-        Diagonal::of_entries(cpu, diagonal).map_err(|error| match error {
+    ) -> Result<Diagonal<T, D>, SolveError> {
+        Diagonal::of_entries(device, diagonal).map_err(|error| match error {
             LinalgError::Diagonal { row, value } => {
                 LinalgError::Diagonal { row: self.owned[row] as usize, value }.into()
             }
@@ -144,7 +141,7 @@ impl<'a> PartProblem<'a> {
             assemble(cpu, problem, &cells, progress)
         };
         let (matrix, system) = assembled().map_err(|error| self.in_whole_mesh(error))?;
-        Ok((self.ghosted(cpu, &matrix)?, self.owned_of(system.rhs.as_slice())))
+        Ok((self.ghosted(cpu, &matrix)?, self.unknowns.owned_of(system.rhs.as_slice())))
     }
 
     /// The rows of the rank of a matrix of its part.
@@ -160,17 +157,11 @@ impl<'a> PartProblem<'a> {
         let n_ghosts = self.unknowns.n() - owned.len();
         GhostedMatrix::new(cpu, [owned.len(), n_ghosts], |row| rows[row].iter().copied())
     }
-
-    fn owned_of(&self, part: &[f64]) -> Vec<f64> {
-        let mut values = vec![0.0; self.owned.len()];
-        self.unknowns.take(&mut values, part);
-        values
-    }
 }
 
 /// The matrix without rows.
-fn nothing<T: Scalar>(cpu: &Cpu) -> Result<Csr<T, Cpu>, LinalgError> {
-    Csr::from_parts(cpu, 0, HostOffsets::from_row_lengths(std::iter::empty()), Vec::new(), Vec::new())
+fn nothing<T: Scalar, D: Device>(device: &D) -> Result<Csr<T, D>, LinalgError> {
+    Csr::from_parts(device, 0, HostOffsets::from_row_lengths(std::iter::empty()), Vec::new(), Vec::new())
 }
 
 /// The values that are given on a part: each rank knows those of its own unknowns, whose facets its part has.
@@ -187,14 +178,14 @@ fn of_all_ranks(
 }
 
 /// Makes the system of a rank; `below` are the whole spaces of lower degree for p-multigrid. All ranks call it.
-pub(super) fn system(
-    (cpu, comm): (&Cpu, &Comm),
+pub(super) fn system<D: RankDevice>(
+    (cpu, device, comm): (&Cpu, &D, &Comm),
     (problem, fixed): (&Discretization<'_>, &Fixed),
     (whole, below): (&TensorSpace<'_>, &[TensorSpace<'_>]),
     part: Option<&Part>,
     config: &SolverConfig,
     stages: &mut Stages<'_>,
-) -> Result<RankSystem, SolveError> {
+) -> Result<RankSystem<D>, SolveError> {
     let space = part.map(|part| TensorSpace::new(&part.mesh, whole.degree()));
     let space = agreed(comm, space.transpose().map_err(SolveError::from))?;
     let data = part.map(|part| PartData::new(problem, &fixed.winners, part));
@@ -227,30 +218,33 @@ pub(super) fn system(
         let (matrix, mut rhs) = agreed(comm, made)?;
         balanced(&mut rhs)?;
         stages.begin(Stage::Setup)?;
-        return RankSystem::of_matrix(config, (matrix, rhs), unknowns, n);
+        return RankSystem::of_matrix(device, config, (matrix, rhs), unknowns, n);
     }
-    let cells = agreed(comm, on_part.operator::<f64>(cpu, rule, config.metric))?;
+    let cells = agreed(comm, on_part.operator::<f64, D>((cpu, device), rule, config.metric))?;
     let lifted = match (&cells, &on_part.problem) {
-        (Some(operator), Some(problem)) => Some(OperatorDevice::lift(cpu, operator, problem, 1, rule)),
+        (Some(operator), Some(problem)) => Some(device.lift(operator, problem, 1, rule)),
         _ => None,
     };
     let lifted = agreed(comm, lifted.transpose().map_err(SolveError::from))?;
-    let mut rhs = lifted.map_or_else(Vec::new, |system| on_part.owned_of(system.rhs.as_slice()));
+    let mut rhs = match lifted {
+        Some(system) => on_part.unknowns.owned_of(&system.rhs.host_view()?),
+        None => Vec::new(),
+    };
     balanced(&mut rhs)?;
     stages.begin(Stage::Setup)?;
     let mut warnings = Vec::new();
     warnings
         .extend((config.metric == Some(MetricEvaluation::StoredSingle)).then(|| tensor::SINGLE.to_owned()));
-    let (preconditioner, levels): Preconditioning<Cpu> = match &config.preconditioner {
-        PreconditionerConfig::None => (Box::new(Diagonal::identity(cpu, rhs.len())?), Vec::new()),
+    let (preconditioner, levels): Preconditioning<D> = match &config.preconditioner {
+        PreconditionerConfig::None => (Box::new(Diagonal::identity(device, rhs.len())?), Vec::new()),
         PreconditionerConfig::Pmg(options) => {
             let levels = degrees::Problems { finest: &on_part, own, below, rule };
-            let made = degrees::preconditioner((cpu, comm), options, &levels, &mut warnings)?;
-            without_constants(made, comm, n, is_pure_neumann)
+            let made = degrees::preconditioner((cpu, device, comm), options, &levels, &mut warnings)?;
+            without_constants(device, made, comm, (n, is_pure_neumann), rhs.len())?
         }
         _ => {
-            let diagonal = on_part.diagonal(cells.as_ref());
-            (Box::new(agreed(comm, on_part.inverse_diagonal(cpu, diagonal))?), Vec::new())
+            let diagonal = on_part.diagonal::<f64, D>(cells.as_ref())?;
+            (Box::new(agreed(comm, on_part.inverse_diagonal(device, diagonal))?), Vec::new())
         }
     };
     let parts = SystemParts {
@@ -261,7 +255,7 @@ pub(super) fn system(
         geometries: Vec::new(),
         has_full_start: false,
     };
-    let operator = Box::new(on_part.rows(cpu, cells)?);
+    let operator = on_part.rows::<f64, D>(device, cells)?;
     Ok(RankSystem { operator, preconditioner, rhs, parts, warnings, unknowns })
 }
 

@@ -11,16 +11,17 @@ use femtile_fem::dofs::TensorSpace;
 use femtile_linalg::precondition::polynomial::PolynomialKernels;
 use femtile_linalg::vector::Convert;
 use femtile_linalg::{Preconditioner, Transfer};
-use femtile_matrix_free::{CellRule, MatrixFree};
+use femtile_matrix_free::CellRule;
 use femtile_mesh::partition::Part;
 use femtile_multigrid::{IdentityTransfer, PLevel, PMultigrid, PMultigridConfig};
 use femtile_sum_factorization::SumFactorization;
 
 use super::cells::PartProblem;
+use super::device::{RankCells, RankDevice};
 use super::rows::agreed;
 use super::system::amg_of;
 use crate::preconditioner::{Level, Preconditioning};
-use crate::tensor::{self, CellDevice, degrees};
+use crate::tensor::{self, degrees};
 use crate::{AmgOptions, LevelPrecision, PmgOptions, SolveError};
 
 /// Data of the levels of a rank.
@@ -41,12 +42,12 @@ const FLAT: &str =
 ///
 /// # Errors
 /// [`SolveError::Setting`] where a level cannot be set up.
-pub(super) fn preconditioner(
-    (cpu, comm): (&Cpu, &Comm),
+pub(super) fn preconditioner<D: RankDevice>(
+    (cpu, device, comm): (&Cpu, &D, &Comm),
     options: &PmgOptions,
     problems: &Problems<'_, '_>,
     warnings: &mut Vec<String>,
-) -> Result<Preconditioning<Cpu>, SolveError> {
+) -> Result<Preconditioning<D>, SolveError> {
     let spaces = problems.own.map(|(_, space, _)| degrees::spaces_below(space));
     let spaces = agreed(comm, spaces.transpose().map_err(SolveError::from))?.unwrap_or_default();
     let conditions =
@@ -66,13 +67,13 @@ pub(super) fn preconditioner(
     let of = (&all[..], problems.rule);
     let mut amg = options.amg.clone();
     if options.precision == LevelPrecision::F32 {
-        if let Some(made) = with_levels::<f32>((cpu, comm), of, (options, &amg))? {
+        if let Some(made) = with_levels::<f32, D>((cpu, device, comm), of, (options, &amg))? {
             return Ok(made);
         }
         warnings.push(degrees::BEYOND_F32.into());
         amg.precision = LevelPrecision::F64;
     }
-    let made = with_levels::<f64>((cpu, comm), of, (options, &amg))?;
+    let made = with_levels::<f64, D>((cpu, device, comm), of, (options, &amg))?;
     made.ok_or_else(|| degrees::refuse("cannot be set up: entries of its levels are out of range"))
 }
 
@@ -84,13 +85,14 @@ fn is_anywhere(comm: &Comm, is_here: bool) -> Result<bool, SolveError> {
 }
 
 /// Sets up levels in a precision; none where its range is too small on a rank.
-fn with_levels<T: SumFactorization + Lanes>(
-    (cpu, comm): (&Cpu, &Comm),
+fn with_levels<T: SumFactorization + Lanes, D>(
+    (cpu, device, comm): (&Cpu, &D, &Comm),
     (problems, rule): (&[&PartProblem<'_>], CellRule),
     (options, of_lowest): (&PmgOptions, &AmgOptions),
-) -> Result<Option<Preconditioning<Cpu>>, SolveError>
+) -> Result<Option<Preconditioning<D>>, SolveError>
 where
-    Cpu: CellDevice<T, MatrixFree = MatrixFree<T>>
+    D: RankDevice
+        + RankCells<T>
         + PolynomialKernels<T>
         + AmgKernels<T>
         + Convert<T, f32>
@@ -99,9 +101,9 @@ where
         + Convert<f64, T>
         + Convert<T, T>,
 {
-    let (mut levels, mut reports): (Vec<PLevel<T, Cpu>>, Vec<Level>) = (Vec::new(), Vec::new());
+    let (mut levels, mut reports): (Vec<PLevel<T, D>>, Vec<Level>) = (Vec::new(), Vec::new());
     for pair in problems.windows(2) {
-        let level = level::<T>((cpu, comm), pair, rule)?;
+        let level = level::<T, D>((cpu, device, comm), pair, rule)?;
         let is_single = size_of::<T>() < size_of::<f64>();
         if is_anywhere(comm, is_single && degrees::is_beyond_f32(&level.diagonal))? {
             return Ok(None);
@@ -112,14 +114,14 @@ where
     let lowest = problems[problems.len() - 1];
     let (matrix, _) = agreed(comm, lowest.assembled(cpu, rule, &|_| ()))?;
     let halo = lowest.unknowns.halo();
-    let amg: Box<dyn Preconditioner<T, Cpu>> = match of_lowest.precision {
+    let amg: Box<dyn Preconditioner<T, D>> = match of_lowest.precision {
         LevelPrecision::F32 => {
-            let (amg, of_amg) = amg_of::<f32>(&matrix, halo, of_lowest)?;
+            let (amg, of_amg) = amg_of::<f32, D>(device, &matrix, halo, of_lowest)?;
             reports.extend(of_amg);
             Box::new(amg)
         }
         LevelPrecision::F64 => {
-            let (amg, of_amg) = amg_of::<f64>(&matrix, halo, of_lowest)?;
+            let (amg, of_amg) = amg_of::<f64, D>(device, &matrix, halo, of_lowest)?;
             reports.extend(of_amg);
             Box::new(amg)
         }
@@ -127,7 +129,7 @@ where
     let config = PMultigridConfig { sweeps: options.sweeps, ..PMultigridConfig::default() };
     let sums = |values: &mut [f64]| comm.sum_values(values);
     let cycle = PMultigrid::of_ranks(
-        (cpu, &sums, (comm.rank() as u64) << 32),
+        (device, &sums, (comm.rank() as u64) << 32),
         levels,
         (amg, lowest.owned.len()),
         config,
@@ -139,26 +141,26 @@ where
 }
 
 /// Makes the level of the first of two problems, with the transfer to the second.
-fn level<T: SumFactorization + Lanes>(
-    (cpu, comm): (&Cpu, &Comm),
+fn level<T: SumFactorization + Lanes, D>(
+    (cpu, device, comm): (&Cpu, &D, &Comm),
     pair: &[&PartProblem<'_>],
     rule: CellRule,
-) -> Result<PLevel<T, Cpu>, SolveError>
+) -> Result<PLevel<T, D>, SolveError>
 where
-    Cpu: CellDevice<T, MatrixFree = MatrixFree<T>> + PolynomialKernels<T>,
+    D: RankCells<T> + PolynomialKernels<T>,
 {
     let (fine, coarse) = (pair[0], pair[1]);
-    let cells = agreed(comm, fine.operator::<T>(cpu, rule, None))?;
-    let diagonal = fine.diagonal(cells.as_ref());
+    let cells = agreed(comm, fine.operator::<T, D>((cpu, device), rule, None))?;
+    let diagonal = fine.diagonal::<T, D>(cells.as_ref())?;
     // Its errors must come from here, not from some ranks in the midst of a set-up.
     agreed(comm, fine.inverse_diagonal(cpu, diagonal.clone()))?;
-    let part: Box<dyn Transfer<T, Cpu>> = match (&fine.problem, &coarse.problem) {
-        (Some(fine), Some(coarse)) => cpu.transfer(coarse, fine)?,
+    let part: Box<dyn Transfer<T, D>> = match (&fine.problem, &coarse.problem) {
+        (Some(fine), Some(coarse)) => device.transfer(coarse, fine)?,
         _ => Box::new(IdentityTransfer(0)),
     };
     let unknowns = [&coarse.unknowns, &fine.unknowns].map(Arc::clone);
-    let transfer = Box::new(PartTransfer::new(cpu, part, unknowns)?);
-    Ok(PLevel { operator: Box::new(fine.rows(cpu, cells)?), diagonal, lines: None, transfer })
+    let transfer = Box::new(PartTransfer::new(device, part, unknowns)?);
+    Ok(PLevel { operator: fine.rows::<T, D>(device, cells)?, diagonal, lines: None, transfer })
 }
 
 /// Describes a level without a matrix, of all ranks together.

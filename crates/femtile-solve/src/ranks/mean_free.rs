@@ -1,25 +1,40 @@
 //! Multigrid for systems that leave a constant open.
 
 use femtile_comm::Comm;
-use femtile_device::{Buffer, Cpu};
+use femtile_device::Buffer;
+use femtile_linalg::vector::VectorKernels;
 use femtile_linalg::{LinalgError, Preconditioner};
 
 /// $z = (I - \frac{1}{n} 1 1^\mathsf{T}) M^{-1} r$ over all ranks, as [`femtile_linalg::precondition::MeanFree`] is for one.
-pub(super) struct MeanFree {
-    pub of: Box<dyn Preconditioner<f64, Cpu>>,
-    pub comm: Comm,
+pub(super) struct MeanFree<D: VectorKernels<f64>> {
+    of: Box<dyn Preconditioner<f64, D>>,
+    comm: Comm,
     /// Unknowns of all ranks.
-    pub n: usize,
+    n: usize,
+    ones: Buffer<f64, D>,
 }
 
-impl Preconditioner<f64, Cpu> for MeanFree {
-    fn apply(&self, z: &mut Buffer<f64, Cpu>, r: &Buffer<f64, Cpu>) -> Result<(), LinalgError> {
+impl<D: VectorKernels<f64>> MeanFree<D> {
+    /// For `n` unknowns of all ranks, `n_owned` of them of this one.
+    pub fn new(
+        device: &D,
+        of: Box<dyn Preconditioner<f64, D>>,
+        comm: Comm,
+        [n, n_owned]: [usize; 2],
+    ) -> Result<Self, LinalgError> {
+        let mut ones = Buffer::zeros(device, n_owned)?;
+        device.fill(&mut ones, 1.0)?;
+        Ok(Self { of, comm, n, ones })
+    }
+}
+
+impl<D: VectorKernels<f64>> Preconditioner<f64, D> for MeanFree<D> {
+    fn apply(&self, z: &mut Buffer<f64, D>, r: &Buffer<f64, D>) -> Result<(), LinalgError> {
         self.of.apply(z, r)?;
-        let mut sum = [z.as_slice().iter().sum::<f64>()];
+        let device = r.device();
+        let mut sum = [VectorKernels::sum(device, z)?];
         self.comm.sum_values(&mut sum)?;
-        let mean = sum[0] / self.n as f64;
-        z.as_mut_slice().iter_mut().for_each(|z| *z -= mean);
-        Ok(())
+        device.axpby(z, -sum[0] / self.n as f64, &self.ones, 1.0)
     }
 
     fn is_fixed(&self) -> bool {

@@ -6,6 +6,7 @@
 mod cells;
 pub(crate) mod data;
 mod degrees;
+mod device;
 mod mean_free;
 mod numbering;
 pub(crate) mod rows;
@@ -17,7 +18,7 @@ pub(crate) mod watch;
 use std::sync::Arc;
 
 use femtile_comm::{Comm, Halo, threads};
-use femtile_device::{Buffer, Cpu};
+use femtile_device::{Buffer, Cpu, Cuda};
 use femtile_fem::assembly::completed;
 use femtile_fem::dofs::TensorSpace;
 use femtile_fem::tensor::functionals;
@@ -31,6 +32,7 @@ use crate::method::by_method;
 use crate::solution::{Finished, Solution, warning_of_outcome};
 use crate::tensor;
 use crate::{DeviceChoice, PreconditionerConfig, Silent, SolveError, SolverConfig, Stage, Stages, auto};
+pub(crate) use device::RankDevice;
 use rows::{Fixed, RankRows};
 use system::{RankSystem, RankUnknowns};
 use watch::Agreed;
@@ -113,9 +115,6 @@ pub(crate) fn check(problem: &Discretization<'_>, config: &SolverConfig) -> Resu
     if problem.is_nonlinear() {
         return wrong("several ranks solve linear equations, and a coefficient depends on u: take one rank");
     }
-    if let DeviceChoice::Cuda(_) = config.device {
-        return wrong("several ranks compute on processors: use device = \"cpu\", or one rank");
-    }
     Ok(())
 }
 
@@ -130,11 +129,12 @@ pub(crate) fn refuse(config: &SolverConfig) -> Result<(), SolveError> {
     }
 }
 
-/// Solves a problem on the ranks of the settings; all of them get the solution.
+/// Solves a problem on the ranks of the settings, which share a GPU that is given; all of them get the solution.
 pub(crate) fn solve<'m>(
     problem: Discretization<'m>,
     cpu: &Cpu,
     config: &SolverConfig,
+    opened: Option<&Cuda>,
     stages: &mut Stages<'_>,
 ) -> Result<Solution<'m>, SolveError> {
     config.check()?;
@@ -142,21 +142,31 @@ pub(crate) fn solve<'m>(
     let (config, reason) = chosen(&problem, config, n_threads(cpu, &config.ranks)?, Solves::One)?;
     stages.begin(Stage::Assemble)?;
     let partition = config.partitioner.divide(problem.mesh, config.ranks.n());
-    solve_divided(problem, &partition, cpu, (&config, &reason), stages)
+    solve_divided(problem, &partition, (cpu, opened), (&config, &reason), stages)
 }
 
 /// Solves a problem whose mesh is divided like this.
 fn solve_divided<'m>(
     problem: Discretization<'m>,
     partition: &Partition,
-    cpu: &Cpu,
+    (cpu, opened): (&Cpu, Option<&Cuda>),
     (config, reason): (&SolverConfig, &str),
     stages: &mut Stages<'_>,
 ) -> Result<Solution<'m>, SolveError> {
     let division = Division::new(&problem, partition, config)?;
     let whole = Whole { problem: &problem, fixed: Fixed::new(&problem)?, division: &division };
     let work = |cpu: &Cpu, comm: &Comm, stages: &mut Stages<'_>, keepers: Keepers| {
-        whole.solve(cpu, comm, (config, reason), keepers, stages)
+        let gpu = match opened {
+            Some(gpu) => Some(gpu.clone()),
+            None => device::open(comm, config)?,
+        };
+        match gpu {
+            Some(gpu) => {
+                let comm = comm.with_gpu(&gpu)?;
+                whole.solve((cpu, &gpu, &comm), (config, reason), keepers, stages)
+            }
+            None => whole.solve((cpu, cpu, comm), (config, reason), keepers, stages),
+        }
     };
     let finished = on_all(cpu, &config.ranks, work, stages)?;
     drop(whole);
@@ -269,28 +279,30 @@ pub(crate) struct Whole<'p, 'm> {
 }
 
 impl Whole<'_, '_> {
-    /// The work of one rank.
-    fn solve(
+    /// The work of one rank, on its device.
+    fn solve<D: RankDevice>(
         &self,
-        cpu: &Cpu,
-        comm: &Comm,
+        (cpu, device, comm): (&Cpu, &D, &Comm),
         (config, reason): (&SolverConfig, &str),
         keepers: Keepers,
         stages: &mut Stages<'_>,
     ) -> Result<Finished, SolveError> {
         let part = self.division.part(self.problem, comm);
+        device::check_unknowns::<D>(comm, part.as_ref().map_or(0, |part| part.n_owned))?;
         let RankSystem { operator, preconditioner, rhs, parts, warnings: of_rank, unknowns } =
-            self.system((cpu, comm), part.as_ref(), config, stages)?;
+            self.system((cpu, device, comm), part.as_ref(), config, stages)?;
         stages.begin(Stage::Solve)?;
-        let b = Buffer::from_vec(cpu, rhs).map_err(LinalgError::from)?;
-        let mut w = Buffer::zeros(cpu, b.len()).map_err(LinalgError::from)?;
+        let b = Buffer::from_vec(device, rhs).map_err(LinalgError::from)?;
+        let mut w = Buffer::zeros(device, b.len()).map_err(LinalgError::from)?;
         let mut agreed = Agreed::new(comm, config, stages.progress());
         let config_of_method = agreed.without_time_limit(config);
-        let pair = (operator.as_ref() as &dyn LinearOperator<f64, Cpu>, preconditioner.as_ref());
+        let pair = (operator.as_ref() as &dyn LinearOperator<f64, D>, preconditioner.as_ref());
         let outcome = by_method(&config_of_method, comm, &mut w, pair, &b, &mut agreed)?;
         agreed.ended()?;
-        unknowns.given.iter().for_each(|&(row, value)| w.as_mut_slice()[row as usize] = value);
-        let u = self.collected(comm, (&unknowns.owned, w.as_slice()), keepers)?;
+        stages.begin(Stage::Write)?;
+        let mut w = w.to_host().map_err(LinalgError::from)?;
+        unknowns.given.iter().for_each(|&(row, value)| w[row as usize] = value);
+        let u = self.collected(comm, (&unknowns.owned, &w), keepers)?;
         let u = if keepers.has(comm) { self.completed(u, unknowns.is_pure_neumann)? } else { u };
         let mut warnings = self.problem.warnings.clone();
         warnings.extend(of_rank);
@@ -298,23 +310,30 @@ impl Whole<'_, '_> {
         warnings.extend(warning_of_outcome(config, &outcome));
         let used = self.used(comm, &unknowns.halo, config)?;
         let result: (Vec<Vec<f64>>, CgOutcome) = (vec![u], outcome);
-        let reasons = ["several ranks compute on processors", reason];
-        let mut finished = Finished::of_parts(cpu, config, result, parts, reasons, warnings);
+        let mut finished = Finished::of_parts(device, config, result, parts, [D::REASON, reason], warnings);
         finished.ranks = Some(used);
+        finished.set_devices(device::devices(comm, device)?);
         Ok(finished)
     }
 
     /// The system of a rank with its preconditioner.
-    pub fn system(
+    pub fn system<D: RankDevice>(
         &self,
-        (cpu, comm): (&Cpu, &Comm),
+        (cpu, device, comm): (&Cpu, &D, &Comm),
         part: Option<&Part>,
         config: &SolverConfig,
         stages: &mut Stages<'_>,
-    ) -> Result<RankSystem, SolveError> {
+    ) -> Result<RankSystem<D>, SolveError> {
         let problem = (self.problem, &self.fixed);
         if let Some(space) = self.problem.space() {
-            return cells::system((cpu, comm), problem, (space, &self.division.below), part, config, stages);
+            return cells::system(
+                (cpu, device, comm),
+                problem,
+                (space, &self.division.below),
+                part,
+                config,
+                stages,
+            );
         }
         let rows = RankRows::new(cpu, comm, problem, part, stages)?;
         stages.begin(Stage::Setup)?;
@@ -323,7 +342,7 @@ impl Whole<'_, '_> {
         let halo = Arc::new(Halo::new(comm, &ids, &ghosts)?);
         let (given, part) = (Vec::new(), None);
         let unknowns = RankUnknowns { owned, halo, given, part, is_pure_neumann, imbalance };
-        RankSystem::of_matrix(config, (matrix, rhs), unknowns, self.problem.n_dofs())
+        RankSystem::of_matrix(device, config, (matrix, rhs), unknowns, self.problem.n_dofs())
     }
 
     /// The solution u for that of the system: with given values, of mean zero where a constant is open.

@@ -34,7 +34,7 @@ impl Numbering {
         let positions = positions(part, whole);
         let corners_of: Vec<Vec<usize>> = (0..n.pow(d as u32)).map(|at| corners_around(at, n, d)).collect();
         let (mut numbers, mut owners, mut is_copied) =
-            (vec![0; n_dofs], vec![0; n_dofs], vec![false; n_dofs]);
+            (vec![0; n_dofs], vec![rank; n_dofs], vec![false; n_dofs]);
         let per_cell = space.dofs_per_cell();
         let (mut own, mut of_whole, mut turned) = (vec![0; per_cell], vec![0; per_cell], vec![0; per_cell]);
         for position in 0..space.n_cells() {
@@ -51,8 +51,11 @@ impl Numbering {
             for (at, &dof) in own.iter().enumerate() {
                 let dof = dof as usize;
                 numbers[dof] = turned[here.given(places(at), n)];
+                if !has_others {
+                    continue;
+                }
                 owners[dof] = corners_of[at].iter().map(|&corner| of_corners[corner]).max().unwrap_or(rank);
-                is_copied[dof] |= has_others;
+                is_copied[dof] = true;
             }
         }
         let all = 0..n_dofs as u32;
@@ -65,7 +68,8 @@ impl Numbering {
         };
         let owned = of(false).chain(of(true)).collect();
         let mut ghosts: Vec<u32> = all.clone().filter(|&dof| !is_owned(dof)).collect();
-        ghosts.sort_unstable_by_key(|&dof| (owners[dof as usize], numbers[dof as usize]));
+        // Of an owner in the order of the part, in which the unknowns of an entity follow each other.
+        ghosts.sort_by_key(|&dof| owners[dof as usize]);
         Self { owned, ghosts, whole: numbers, owners }
     }
 

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use femtile_amg::{AmgKernels, DistributedAmg, LevelShape};
-use femtile_comm::{Comm, DistributedMatrix, GhostedMatrix, Halo, PartUnknowns};
-use femtile_device::{Cpu, Scalar};
+use femtile_comm::{Comm, DistributedMatrix, GhostedMatrix, Halo, PartUnknowns, RankKernels};
+use femtile_device::{Buffer, Scalar};
 use femtile_linalg::precondition::Diagonal;
 use femtile_linalg::vector::Convert;
 use femtile_linalg::{LinalgError, LinearOperator, Preconditioner};
 
+use super::device::RankDevice;
 use super::mean_free::MeanFree;
 use super::rows::agreed;
 use crate::auto::Solves;
@@ -19,9 +20,9 @@ use crate::system::SystemParts;
 use crate::{AmgGraph, AmgOptions, LevelPrecision, PreconditionerConfig, SolveError, SolverConfig};
 
 /// The rows of a rank of a linear system, with a preconditioner for them.
-pub(crate) struct RankSystem {
-    pub operator: Box<dyn LinearOperator<f64, Cpu>>,
-    pub preconditioner: Box<dyn Preconditioner<f64, Cpu>>,
+pub(crate) struct RankSystem<D: RankDevice> {
+    pub operator: Box<dyn LinearOperator<f64, D>>,
+    pub preconditioner: Box<dyn Preconditioner<f64, D>>,
     /// With given values lifted.
     pub rhs: Vec<f64>,
     pub parts: SystemParts,
@@ -49,19 +50,16 @@ impl RankUnknowns {
     pub fn owned_of(&self, part: &[f64]) -> Vec<f64> {
         match &self.part {
             None => part[..self.owned.len()].to_vec(),
-            Some(unknowns) => {
-                let mut own = vec![0.0; self.owned.len()];
-                unknowns.take(&mut own, part);
-                own
-            }
+            Some(unknowns) => unknowns.owned_of(part),
         }
     }
 }
 
-impl RankSystem {
-    /// Makes the system of an assembled matrix with the preconditioner of the settings; `n` is the number of unknowns of all
-    /// ranks. All ranks call it.
+impl<D: RankDevice> RankSystem<D> {
+    /// Makes the system of an assembled matrix with the preconditioner of the settings, on the device of the rank; `n` is the
+    /// number of unknowns of all ranks. All ranks call it.
     pub fn of_matrix(
+        device: &D,
         config: &SolverConfig,
         (matrix, rhs): (GhostedMatrix<f64>, Vec<f64>),
         unknowns: RankUnknowns,
@@ -74,20 +72,25 @@ impl RankSystem {
             LinalgError::Diagonal { row, value } => LinalgError::Diagonal { row: owned[row] as usize, value },
             other => other,
         };
-        let diagonal = || agreed(comm, Diagonal::new(&matrix.own).map_err(|error| of_whole(error).into()));
-        let (preconditioner, levels): Preconditioning<Cpu> = match &config.preconditioner {
+        let diagonal = || -> Result<Diagonal<f64, D>, SolveError> {
+            let inverse = agreed(comm, Diagonal::new(&matrix.own).map_err(|error| of_whole(error).into()))?;
+            let inverse = Buffer::from_host(device, &inverse.inverse().host_view()?);
+            Ok(Diagonal::from_inverse(inverse?))
+        };
+        let (preconditioner, levels): Preconditioning<D> = match &config.preconditioner {
             PreconditionerConfig::None => {
-                let identity = Diagonal::identity(matrix.own.values().device(), matrix.own.n_rows())?;
-                (Box::new(identity), Vec::new())
+                (Box::new(Diagonal::identity(device, matrix.own.n_rows())?), Vec::new())
             }
             PreconditionerConfig::Amg(options) => {
                 diagonal()?;
-                without_constants(multigrid(&matrix, halo, options)?, comm, n, unknowns.is_pure_neumann)
+                let made = multigrid((device, &matrix), halo, options)?;
+                without_constants(device, made, comm, (n, unknowns.is_pure_neumann), owned.len())?
             }
             _ => (Box::new(diagonal()?), Vec::new()),
         };
-        let Formatted { operator, format, reason } = formatted(matrix.own, config, Solves::One)?;
-        let operator = DistributedMatrix::new(operator, matrix.border, Arc::clone(halo))?;
+        let Formatted { operator, format, reason } =
+            formatted(device.matrix(matrix.own)?, config, Solves::One)?;
+        let operator = DistributedMatrix::new(operator, device.matrix(matrix.border)?, Arc::clone(halo))?;
         let parts = SystemParts {
             format: format.name(),
             format_reason: Some(reason),
@@ -101,48 +104,52 @@ impl RankSystem {
     }
 }
 
-/// Removes constants from what a preconditioner returns, where the solution is determined up to one.
-pub(super) fn without_constants(
-    (of, levels): Preconditioning<Cpu>,
+/// Removes constants from what a preconditioner of `n` unknowns returns, where the solution is determined up to one.
+pub(super) fn without_constants<D: RankDevice>(
+    device: &D,
+    (of, levels): Preconditioning<D>,
     comm: &Comm,
-    n: usize,
-    is_pure_neumann: bool,
-) -> Preconditioning<Cpu> {
-    let comm = comm.clone();
-    (if is_pure_neumann { Box::new(MeanFree { of, comm, n }) } else { of }, levels)
+    (n, is_pure_neumann): (usize, bool),
+    n_owned: usize,
+) -> Result<Preconditioning<D>, SolveError> {
+    if !is_pure_neumann {
+        return Ok((of, levels));
+    }
+    Ok((Box::new(MeanFree::new(device, of, comm.clone(), [n, n_owned])?), levels))
 }
 
 /// Algebraic multigrid of all ranks, in the precision of the settings.
-fn multigrid(
-    matrix: &GhostedMatrix<f64>,
+fn multigrid<D: RankDevice>(
+    (device, matrix): (&D, &GhostedMatrix<f64>),
     halo: &Arc<Halo>,
     options: &AmgOptions,
-) -> Result<Preconditioning<Cpu>, SolveError> {
+) -> Result<Preconditioning<D>, SolveError> {
     Ok(match options.precision {
         LevelPrecision::F32 => {
-            let (amg, levels) = amg_of::<f32>(matrix, halo, options)?;
+            let (amg, levels) = amg_of::<f32, D>(device, matrix, halo, options)?;
             (Box::new(amg), levels)
         }
         LevelPrecision::F64 => {
-            let (amg, levels) = amg_of::<f64>(matrix, halo, options)?;
+            let (amg, levels) = amg_of::<f64, D>(device, matrix, halo, options)?;
             (Box::new(amg), levels)
         }
     })
 }
 
 /// Algebraic multigrid of all ranks in one precision, and its levels.
-pub(super) fn amg_of<H: Scalar>(
+pub(super) fn amg_of<H: Scalar, D>(
+    device: &D,
     matrix: &GhostedMatrix<f64>,
     halo: &Arc<Halo>,
     options: &AmgOptions,
-) -> Result<(DistributedAmg<H>, Vec<Level>), SolveError>
+) -> Result<(DistributedAmg<H, D>, Vec<Level>), SolveError>
 where
-    Cpu: AmgKernels<H> + Convert<f64, H> + Convert<H, f64> + Convert<H, H>,
+    D: RankDevice + RankKernels<H> + AmgKernels<H> + Convert<f64, H> + Convert<H, f64> + Convert<H, H>,
 {
     if options.graph == AmgGraph::Mesh {
         return Err(graph_error("on several ranks aggregates follow the matrix: use \"matrix\"".into()));
     }
-    let made = DistributedAmg::<H>::new(matrix.own.values().device(), matrix, halo, &options.config);
+    let made = DistributedAmg::<H, D>::new(device, matrix, halo, &options.config);
     let amg = made.map_err(|error| match error.is_of_precision() && size_of::<H>() < size_of::<f64>() {
         true => SolveError::setting(
             &["solver".into(), "amg".into(), "precision".into()],

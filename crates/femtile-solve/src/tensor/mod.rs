@@ -16,7 +16,7 @@ pub(crate) use ahead::Ahead;
 pub(crate) use geometric::Boxes;
 pub(crate) use lines::has_flat_cells;
 pub use operator::OperatorDevice;
-pub(crate) use operator::{CellDevice, SINGLE, assembled, of_metric, system};
+pub(crate) use operator::{CellDevice, SINGLE, assembled, constrained, of_metric, system, terms};
 pub(crate) use quadrature::{rule, warnings};
 pub(crate) use start::FullStart;
 

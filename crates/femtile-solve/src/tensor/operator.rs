@@ -220,12 +220,12 @@ impl OperatorDevice for Cuda {
 }
 
 /// The space of a problem with its constrained degrees of freedom.
-pub(super) fn constrained<'p>(problem: &'p TensorProblem<'_>) -> (&'p TensorSpace<'p>, &'p [u32]) {
+pub(crate) fn constrained<'p>(problem: &'p TensorProblem<'_>) -> (&'p TensorSpace<'p>, &'p [u32]) {
     (problem.space(), problem.constraints().dofs())
 }
 
 /// The terms of a form, without a conduction or a reaction that vanishes.
-pub(super) fn terms<'a>(problem: &TensorProblem<'a>) -> Terms<'a> {
+pub(crate) fn terms<'a>(problem: &TensorProblem<'a>) -> Terms<'a> {
     let form = problem.form();
     let unless_zero = |of: &'a Coefficient| (of.as_constant() != Some(0.0)).then_some(of);
     Terms { sigma: unless_zero(form.sigma), lambda: unless_zero(form.lambda) }

@@ -27,11 +27,12 @@ use crate::discretization::Discretization;
 use crate::ranks::data::PartData;
 use crate::ranks::rows::{Fixed, agreed};
 use crate::ranks::system::{RankSystem, RankUnknowns};
-use crate::ranks::{self, Division, Keepers, Whole};
+use crate::ranks::{self, Division, Keepers, RankDevice, Whole};
 use crate::solution::Finished;
 use crate::system::SystemParts;
 use crate::{
-    MassMatrix, OperatorKind, Ranks, RanksUsed, Silent, Solution, SolveError, SolverConfig, Stage, Stages,
+    DeviceChoice, MassMatrix, OperatorKind, Ranks, RanksUsed, Silent, Solution, SolveError, SolverConfig,
+    Stage, Stages,
 };
 
 /// Operators of different shifts that are kept: SDIRK2 and BDF2 need one each at the start.
@@ -105,6 +106,9 @@ impl<'m> Transient<'m> {
     fn check_on_ranks(&self, problem: &Discretization<'_>, config: &SolverConfig) -> Result<(), SolveError> {
         ranks::check(problem, config)?;
         let wrong = |message: &str| Err(SolveError::solver("ranks", message));
+        if let DeviceChoice::Cuda(_) = config.device {
+            return wrong("several ranks advance in time on processors: use device = \"cpu\", or one rank");
+        }
         if is_refilled(problem) {
             return wrong(
                 "several ranks advance equations whose sigma and lambda do not change: take one rank",
@@ -177,7 +181,7 @@ impl<'m> Run<'_, 'm> {
         let mut all = problem.warnings.clone();
         all.extend(described.warnings);
         all.extend(warning_of(&outcome));
-        let reasons = ["several ranks compute on processors", &described.reason];
+        let reasons = [<Cpu as RankDevice>::REASON, &described.reason];
         let done = (vec![u], linear_outcome(&outcome));
         let mut finished = Finished::of_parts(cpu, &described.config, done, described.parts, reasons, all);
         finished.ranks = Some(used);
@@ -205,10 +209,10 @@ impl<'m> Parts<'_, 'm> {
         problem: &Discretization<'m>,
         config: &SolverConfig,
         stages: &mut Stages<'_>,
-    ) -> Result<RankSystem, SolveError> {
+    ) -> Result<RankSystem<Cpu>, SolveError> {
         let fixed = self.run.fixed.of(problem)?;
         let whole = Whole { problem, fixed, division: self.run.division };
-        whole.system((self.cpu, self.comm), self.part, config, stages)
+        whole.system((self.cpu, self.cpu, self.comm), self.part, config, stages)
     }
 
     /// The settings with the preconditioner for a shift, and the reason for it.
@@ -223,7 +227,7 @@ impl<'m> Parts<'_, 'm> {
         shift: f64,
         config: &SolverConfig,
         stages: &mut Stages<'_>,
-    ) -> Result<RankSystem, SolveError> {
+    ) -> Result<RankSystem<Cpu>, SolveError> {
         self.system(&held(self.run.problem, shift), config, stages)
     }
 

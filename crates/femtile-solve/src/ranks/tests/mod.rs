@@ -111,7 +111,8 @@ fn a_solution_does_not_depend_on_the_partition() {
         let mut progress = Silent;
         let mut stages = Stages::new(&mut progress);
         let found =
-            solve_divided(discretization, &partition, &cpu, (&config(n_ranks), "test"), &mut stages).unwrap();
+            solve_divided(discretization, &partition, (&cpu, None), (&config(n_ranks), "test"), &mut stages)
+                .unwrap();
         assert!(found.has_converged(), "{name}");
         assert_same(found.values(), alone.values(), 1e-10, name);
     }
@@ -322,7 +323,8 @@ fn a_solution_of_any_degree_does_not_depend_on_the_partition() {
             let mut stages = Stages::new(&mut progress);
             let config = SolverConfig { preconditioner, ..config(n_ranks) };
             let found =
-                solve_divided(discretization, &partition, &cpu, (&config, "test"), &mut stages).unwrap();
+                solve_divided(discretization, &partition, (&cpu, None), (&config, "test"), &mut stages)
+                    .unwrap();
             assert!(found.has_converged(), "{name}");
             assert_same(found.values(), alone.values(), 1e-10, name);
         }

@@ -1,0 +1,92 @@
+//! Several ranks on GPUs, held to one rank on a processor.
+
+use femtile::device::Cuda;
+use femtile::mesh::Mesh;
+use femtile::mesh::generate::{BoxConfig, BoxSplit, SquareConfig, SquareSplit, box_mesh, square};
+use femtile::solve::{OperatorKind, Ranks, Silent, Stages};
+use femtile::{AmgOptions, DeviceChoice, Method, PmgOptions, Poisson, PreconditionerConfig, SolverConfig};
+
+use super::Scope;
+
+/// The difference that is accepted, as a share of the range of values, for a tolerance of 1e-12.
+const ACCEPTED: f64 = 1e-8;
+
+/// Solves a problem of all kinds of conditions by some ranks that share a GPU, and compares with one on a processor.
+fn compare(device: &Cuda, problem: &Poisson<'_>, config: &SolverConfig, n_ranks: &[usize], what: &str) {
+    let alone = SolverConfig { device: DeviceChoice::Cpu, ..config.clone() };
+    let expected = problem.solve(&alone).unwrap();
+    let range = expected.values().iter().fold(0.0_f64, |most, value| most.max(value.abs()));
+    for &n in n_ranks {
+        let config =
+            SolverConfig { ranks: Ranks::Threads(n), device: DeviceChoice::Cuda(0), ..config.clone() };
+        let cpu = femtile::device::Cpu::new(1).unwrap();
+        let mut silent = Silent;
+        let mut stages = Stages::new(&mut silent);
+        let opening = Some(device.clone().into());
+        let found = problem.discretize().unwrap().solve(&cpu, &config, opening, &mut stages).unwrap();
+        assert!(found.kernel_launches() > 0, "{what}: no kernel was launched");
+        assert_eq!(found.ranks().map(|used| used.n_ranks), Some(n));
+        for (node, (found, expected)) in found.values().iter().zip(expected.values()).enumerate() {
+            let is_near = (found - expected).abs() <= ACCEPTED * range;
+            assert!(is_near, "{what} on {n} ranks, node {node}: {found} and {expected}");
+        }
+    }
+}
+
+fn with_conditions(mesh: &Mesh) -> Poisson<'_> {
+    let problem = Poisson::new(mesh).sigma("1 + x*y").lambda("0.2 + y").source("sin(3*x) + y");
+    let problem = problem.robin("ymin", "1 + x", 2.0).unwrap().neumann("xmax", "y").unwrap();
+    problem.dirichlet("xmin", "x + y*y").unwrap()
+}
+
+fn config(method: Method, preconditioner: PreconditionerConfig) -> SolverConfig {
+    SolverConfig { method, preconditioner, tolerance: 1e-12, threads: 1, ..SolverConfig::default() }
+}
+
+/// Linear elements: rows of ranks, with a diagonal or multigrid over all ranks.
+pub fn rows_of_ranks_solve_as_one(device: &Cuda, scope: &Scope) {
+    let cells = if scope.has_every_kind { [23, 19, 17] } else { [4, 3, 5] };
+    let mesh = box_mesh(&BoxConfig { cells, ..BoxConfig::default() }).unwrap();
+    let problem = with_conditions(&mesh);
+    let amg = || PreconditionerConfig::Amg(AmgOptions::default());
+    let methods = [Method::Cg, Method::MergedCg, Method::PipelinedCg, Method::SStepCg { steps: 3 }];
+    for method in methods {
+        let config = config(method, PreconditionerConfig::Jacobi);
+        compare(device, &problem, &config, &[2, 3], &format!("linear elements, {method:?}"));
+    }
+    compare(device, &problem, &config(Method::Cg, amg()), &[2, 3], "linear elements, amg");
+    // One rank has a tile of rows, the other two, whose sums end in different numbers of addends.
+    let uneven = box_mesh(&BoxConfig { cells: [13, 12, 22], ..BoxConfig::default() }).unwrap();
+    compare(device, &with_conditions(&uneven), &config(Method::Cg, amg()), &[2], "uneven sums, amg");
+    let floating = Poisson::new(&mesh).source("x - 0.5").neumann("all", 0.0).unwrap();
+    compare(device, &floating, &config(Method::Cg, amg()), &[2], "linear elements that float, amg");
+}
+
+/// Operators without a matrix on the parts of ranks, with a diagonal or p-multigrid.
+pub fn cells_of_ranks_solve_as_one(device: &Cuda, scope: &Scope) {
+    let cells = if scope.has_every_kind { 9 } else { 2 };
+    let solid = box_mesh(&BoxConfig {
+        cells: [cells + 1, cells, cells],
+        split: BoxSplit::Hexahedron,
+        ..BoxConfig::default()
+    });
+    let plane = square(&SquareConfig {
+        cells: [3 * cells, 2 * cells],
+        split: SquareSplit::Quadrilateral,
+        ..SquareConfig::default()
+    });
+    for (mesh, degree) in [(solid.unwrap(), 2), (plane.unwrap(), 3)] {
+        let problem = with_conditions(&mesh).degree(degree);
+        let pmg = PreconditionerConfig::Pmg(PmgOptions::default());
+        for (method, preconditioner) in [
+            (Method::Cg, PreconditionerConfig::Jacobi),
+            (Method::MergedCg, PreconditionerConfig::Jacobi),
+            (Method::Cg, pmg),
+        ] {
+            let what = format!("degree {degree}, {method:?}, {}", preconditioner.name());
+            let config = config(method, preconditioner);
+            let config = SolverConfig { operator: OperatorKind::MatrixFree, ..config };
+            compare(device, &problem, &config, &[2], &what);
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! The device of a rank.
+
+use std::sync::Arc;
+
+use femtile_comm::{Comm, GhostedProduct, PartOperator, PartUnknowns, RankKernels};
+use femtile_device::cpu::vector::Lanes;
+use femtile_device::{Cpu, Cuda};
+use femtile_fem::FemError;
+use femtile_fem::tensor::TensorProblem;
+use femtile_linalg::{LinalgError, LinearOperator};
+use femtile_matrix_free::{CellRule, CudaMatrixFree, CudaMatrixFreeConfig, MatrixFree, MetricEvaluation};
+use femtile_sparse::csr::Csr;
+use femtile_sum_factorization::SumFactorization;
+
+use super::rows::agreed;
+use crate::tensor::{CellDevice, OperatorDevice, constrained, terms};
+use crate::{DeviceChoice, SolveError, SolverConfig};
+
+/// A device with matrix-free operators on the parts of ranks.
+pub(crate) trait RankCells<T: SumFactorization + Lanes>: CellDevice<T> + RankKernels<T> {
+    /// Makes the operator of a problem on a part.
+    fn of_part(
+        &self,
+        cpu: &Cpu,
+        problem: &TensorProblem<'_>,
+        rule: (CellRule, Option<MetricEvaluation>),
+        unknowns: &PartUnknowns,
+    ) -> Result<Self::MatrixFree, FemError>;
+
+    /// Returns the diagonal of the rows that the rank owns.
+    fn diagonal_of_part(operator: &Self::MatrixFree, unknowns: &PartUnknowns) -> Result<Vec<T>, LinalgError>;
+
+    /// Returns these rows as an operator over all ranks.
+    fn rows_of_part(
+        operator: Self::MatrixFree,
+        unknowns: Arc<PartUnknowns>,
+    ) -> Result<Box<dyn LinearOperator<T, Self>>, LinalgError>;
+}
+
+impl<T: SumFactorization + Lanes> RankCells<T> for Cpu {
+    fn of_part(
+        &self,
+        cpu: &Cpu,
+        problem: &TensorProblem<'_>,
+        rule: (CellRule, Option<MetricEvaluation>),
+        _: &PartUnknowns,
+    ) -> Result<MatrixFree<T>, FemError> {
+        self.matrix_free(cpu, problem, 1, rule, None)
+    }
+
+    fn diagonal_of_part(operator: &MatrixFree<T>, unknowns: &PartUnknowns) -> Result<Vec<T>, LinalgError> {
+        Ok(unknowns.owned_of(&operator.diagonal()))
+    }
+
+    fn rows_of_part(
+        operator: MatrixFree<T>,
+        unknowns: Arc<PartUnknowns>,
+    ) -> Result<Box<dyn LinearOperator<T, Self>>, LinalgError> {
+        Ok(Box::new(PartOperator::new(Box::new(operator), unknowns)?))
+    }
+}
+
+impl<T: SumFactorization + Lanes> RankCells<T> for Cuda {
+    /// In the numbers of the rank, so that vectors keep their order.
+    fn of_part(
+        &self,
+        cpu: &Cpu,
+        problem: &TensorProblem<'_>,
+        (rule, metric): (CellRule, Option<MetricEvaluation>),
+        unknowns: &PartUnknowns,
+    ) -> Result<CudaMatrixFree<T>, FemError> {
+        let config = CudaMatrixFreeConfig { metric, ..CudaMatrixFreeConfig::default() };
+        let (space, constrained) = constrained(problem);
+        let numbers = (unknowns.numbers(), unknowns.owned().len());
+        let of_cells = (space, terms(problem), rule);
+        let given = (constrained, problem.facet_matrices());
+        cpu.install(|| CudaMatrixFree::of_part(self, of_cells, given, config, numbers))
+    }
+
+    fn diagonal_of_part(operator: &CudaMatrixFree<T>, _: &PartUnknowns) -> Result<Vec<T>, LinalgError> {
+        operator.diagonal()
+    }
+
+    fn rows_of_part(
+        operator: CudaMatrixFree<T>,
+        unknowns: Arc<PartUnknowns>,
+    ) -> Result<Box<dyn LinearOperator<T, Self>>, LinalgError> {
+        Ok(Box::new(GhostedProduct::new(Box::new(operator), Arc::clone(unknowns.halo()))?))
+    }
+}
+
+/// A device that a rank solves on.
+pub(crate) trait RankDevice: OperatorDevice + RankCells<f32> + RankCells<f64> {
+    /// Why a rank solves there.
+    const REASON: &str;
+    /// Whether every rank must own an unknown: kernels of a GPU end sums only where there is something to add.
+    const NEEDS_UNKNOWNS: bool;
+
+    /// Brings a matrix of the host to the device.
+    fn matrix(&self, matrix: Csr<f64, Cpu>) -> Result<Csr<f64, Self>, LinalgError>;
+}
+
+impl RankDevice for Cpu {
+    const REASON: &str = "several ranks compute on processors, unless a GPU is asked for";
+    const NEEDS_UNKNOWNS: bool = false;
+
+    fn matrix(&self, matrix: Csr<f64, Cpu>) -> Result<Csr<f64, Self>, LinalgError> {
+        Ok(matrix)
+    }
+}
+
+impl RankDevice for Cuda {
+    const REASON: &str = "asked for, by every rank";
+    const NEEDS_UNKNOWNS: bool = true;
+
+    fn matrix(&self, matrix: Csr<f64, Cpu>) -> Result<Csr<f64, Self>, LinalgError> {
+        matrix.copy_to(self)
+    }
+}
+
+/// The GPU of a rank; none where ranks compute on processors. All ranks call it.
+///
+/// # Errors
+/// [`SolveError::Device`] on all ranks where one cannot open its GPU.
+pub(super) fn open(comm: &Comm, config: &SolverConfig) -> Result<Option<Cuda>, SolveError> {
+    let DeviceChoice::Cuda(first) = config.device else { return Ok(None) };
+    let place = place_on_host(comm)?;
+    let ordinal = match config.gpus.len() {
+        0 => first,
+        n => config.gpus[place % n],
+    };
+    agreed(comm, Cuda::new(ordinal).map(Some).map_err(SolveError::from))
+}
+
+/// The devices of all ranks, each once. All ranks call it.
+pub(super) fn devices<D: RankDevice>(comm: &Comm, device: &D) -> Result<String, SolveError> {
+    let mut names: Vec<String> = Vec::new();
+    for name in comm.all_gather(device.description().as_bytes())? {
+        let name = String::from_utf8_lossy(&name).into_owned();
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    Ok(names.join(", "))
+}
+
+/// Refuses ranks without unknowns where the device needs some. All ranks call it.
+pub(super) fn check_unknowns<D: RankDevice>(comm: &Comm, n: usize) -> Result<(), SolveError> {
+    let has_none = D::NEEDS_UNKNOWNS && n == 0;
+    let message = format!("rank {} has no part of the mesh for its GPU: take fewer ranks", comm.rank());
+    agreed(comm, if has_none { Err(SolveError::solver("ranks", message)) } else { Ok(()) })
+}
+
+/// The number of ranks before this one on the same host.
+fn place_on_host(comm: &Comm) -> Result<usize, SolveError> {
+    let name = std::fs::read("/proc/sys/kernel/hostname").unwrap_or_default();
+    let names = comm.all_gather(&name)?;
+    Ok(names[..comm.rank()].iter().filter(|other| **other == name).count())
+}
