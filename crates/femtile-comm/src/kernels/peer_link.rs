@@ -129,6 +129,7 @@ impl<T: Scalar> PeerLink<T> {
         let device = owned.device().clone();
         let (n, addresses) = (range.len(), &self.returned[self.marks.which()]);
         need("places", addresses.len(), places.len())?;
+        need("places", range.end, places.len().min(range.end))?;
         let n_owned = owned.len() as u64;
         let (from, at) = (Read::from(addresses, range.start), Read::from(places, range.start));
         let arguments = (owned.write(), from, at, n as u64, n_owned);

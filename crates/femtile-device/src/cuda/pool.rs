@@ -35,9 +35,13 @@ pub(super) fn open_to(ordinal: usize, others: &[usize], has_pool: bool) -> Resul
             flags: sys::CUmemAccess_flags_enum::CU_MEM_ACCESS_FLAGS_PROT_READWRITE,
         };
         // SAFETY: one description is given, which the driver copies.
-        unsafe {
+        let given = unsafe {
             let pool = result::device::get_default_mem_pool(own)?;
-            sys::cuMemPoolSetAccess(pool, &raw const access, 1).result()?;
+            sys::cuMemPoolSetAccess(pool, &raw const access, 1).result()
+        };
+        // Some virtual machines refuse what the question before has promised.
+        if given.is_err() {
+            return Ok(false);
         }
     }
     Ok(true)

@@ -139,6 +139,12 @@ pub(crate) fn solve<'m>(
 ) -> Result<Solution<'m>, SolveError> {
     config.check()?;
     check(&problem, config)?;
+    let wants_gpu = matches!(config.device, DeviceChoice::Cuda(_));
+    if wants_gpu && config.ranks.n() == 1 {
+        return Err(SolveError::solver("ranks", "a rank alone on a GPU is `Ranks::One`"));
+    }
+    // Ranks that choose for themselves compute on processors.
+    let opened = opened.filter(|_| wants_gpu);
     let (config, reason) = chosen(&problem, config, n_threads(cpu, &config.ranks)?, Solves::One)?;
     stages.begin(Stage::Assemble)?;
     let partition = config.partitioner.divide(problem.mesh, config.ranks.n());
@@ -220,8 +226,8 @@ pub(crate) fn chosen(
 ) -> Result<(SolverConfig, String), SolveError> {
     let (mut config, mut reason) = (config.clone(), String::from("asked for"));
     if config.preconditioner == PreconditionerConfig::Auto {
-        config.device = DeviceChoice::Cpu;
-        let chosen = auto::choose(&config, problem, None, (false, n_threads), solves)?;
+        let on_cpu = SolverConfig { device: DeviceChoice::Cpu, ..config.clone() };
+        let chosen = auto::choose(&on_cpu, problem, None, (false, n_threads), solves)?;
         (config.preconditioner, reason) = (chosen.preconditioner, chosen.reason);
     }
     config.preconditioner.take_format(config.format);

@@ -183,8 +183,9 @@ fn what_several_ranks_cannot_do_is_refused() {
     let mesh = solid();
     let problem = || Poisson::new(&mesh).source(1.0).dirichlet("all", 0.0).unwrap();
     let error = |problem: Poisson<'_>, config: SolverConfig| problem.solve(&config).unwrap_err().to_string();
-    let cuda = SolverConfig { device: DeviceChoice::Cuda(0), ..config(2) };
-    assert!(error(problem(), cuda).contains("compute on processors"));
+    let cuda = |ranks| SolverConfig { device: DeviceChoice::Cuda(4095), ..config(ranks) };
+    assert!(error(problem(), cuda(1)).contains("`Ranks::One`"));
+    assert!(error(problem(), cuda(2)).contains("cuda:4095"));
     assert!(error(problem().sigma("1 + u*u"), config(2)).contains("a coefficient depends on u"));
     assert!(error(problem(), config(0)).contains("0 ranks"));
     let cubes = cubes();
@@ -391,5 +392,18 @@ fn assembled_and_merged_solves_of_any_degree_run_on_several_ranks() {
         let name = format!("{} {}", config.method.name(), found.preconditioner());
         assert!(found.has_converged() && alone.has_converged(), "{name}");
         assert_same(found.values(), alone.values(), 1e-8, &name);
+    }
+}
+
+#[test]
+fn the_device_that_is_asked_for_stays_where_the_preconditioner_is_chosen() {
+    let mesh = plane();
+    let problem = Poisson::new(&mesh).source(1.0).dirichlet("all", 0.0).unwrap();
+    let discretization = problem.discretize().unwrap();
+    for device in [DeviceChoice::Cpu, DeviceChoice::Cuda(1)] {
+        let config = SolverConfig { device, preconditioner: PreconditionerConfig::Auto, ..config(2) };
+        let (chosen, _) = chosen(&discretization, &config, 2, Solves::One).unwrap();
+        assert_eq!(chosen.device, device);
+        assert_ne!(chosen.preconditioner, PreconditionerConfig::Auto);
     }
 }
