@@ -107,6 +107,9 @@ impl Comm {
     /// Returns the same ranks, each with its GPU: where these can read each other's memory, sums and ghosts go from one to the
     /// other without the host. All ranks call it.
     ///
+    /// Others may read the buffers of a rank until they have ended their last product or sum: drop operators over these ranks,
+    /// and this communicator, after a collective call that follows a copy to the host on every rank.
+    ///
     /// # Errors
     /// [`LinalgError::Rank`]; errors of the device.
     pub fn with_gpu(&self, device: &Cuda) -> Result<Self, LinalgError> {

@@ -204,6 +204,7 @@ impl<T: Scalar> RankKernels<T> for Cuda {
     ) -> Result<(), LinalgError> {
         need("ghosts", halo.n_ghosts(), ghosts.len())?;
         need("owned", halo.n_owned(), owned.len())?;
+        need("link", halo.n_sent(), link.exports.len())?;
         let places = Places::Of(&link.exports, 0);
         match &mut *link.way.lock().unwrap_or_else(PoisonError::into_inner) {
             Way::Peers(peers) => {
@@ -226,6 +227,7 @@ impl<T: Scalar> RankKernels<T> for Cuda {
     ) -> Result<(), LinalgError> {
         need("ghosts", halo.n_ghosts(), ghosts.len())?;
         need("owned", halo.n_owned(), owned.len())?;
+        need("link", halo.n_sent(), link.exports.len())?;
         // Two neighbours may have copies of one unknown: their values are added one after the other.
         match &mut *link.way.lock().unwrap_or_else(PoisonError::into_inner) {
             Way::Peers(peers) => {

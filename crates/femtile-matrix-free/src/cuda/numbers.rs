@@ -29,7 +29,10 @@ impl Numbers<'_> {
             });
             is_whole && run.windows(2).all(|pair| pair[1] == pair[0].wrapping_add(1))
         };
-        let of_cell = |position: usize| space.firsts(position).iter().zip(&lengths).all(is_run);
+        // An entity without unknowns may begin anywhere.
+        let of_cell = |position: usize| {
+            space.firsts(position).iter().zip(&lengths).filter(|(_, len)| **len > 0).all(is_run)
+        };
         match (0..space.n_cells()).into_par_iter().all(of_cell) {
             true => Ok(()),
             false => Err(LinalgError::Setting {
