@@ -83,6 +83,37 @@ impl Halo {
         Ok(Self { comm: comm.clone(), n_owned: owned.len(), n_ghosts: ghosts.len(), exports, imports })
     }
 
+    /// Takes the exchange of a rank that knows it without asking: places of its `n_owned` unknowns that others copy, and how many
+    /// ghosts come from each owner, both by rank. What a rank exports to another is as long as what that imports from it.
+    ///
+    /// # Errors
+    /// [`LinalgError::Setting`] where a rank comes twice, is this one or no rank at all, or a place is beyond the unknowns.
+    pub fn of_known(
+        comm: &Comm,
+        n_owned: usize,
+        exports: Vec<(usize, Vec<u32>)>,
+        n_imports: &[(usize, usize)],
+    ) -> Result<Self, LinalgError> {
+        let are_others = |ranks: &[usize]| {
+            let is_other = |&rank: &usize| rank < comm.n_ranks() && rank != comm.rank();
+            ranks.is_sorted_by(|one, next| one < next) && ranks.iter().all(is_other)
+        };
+        let to: Vec<usize> = exports.iter().map(|(rank, _)| *rank).collect();
+        let from: Vec<usize> = n_imports.iter().map(|(rank, _)| *rank).collect();
+        let mut places = exports.iter().flat_map(|(_, places)| places);
+        if !are_others(&to) || !are_others(&from) || places.any(|&place| place as usize >= n_owned) {
+            let message = "ranks are not sorted, or a place is beyond the unknowns".into();
+            return Err(LinalgError::Setting { field: "exports", message });
+        }
+        let mut n_ghosts = 0;
+        let import = |&(rank, n): &(usize, usize)| {
+            n_ghosts += n;
+            (rank, n_ghosts - n..n_ghosts)
+        };
+        let imports = n_imports.iter().map(import).collect();
+        Ok(Self { comm: comm.clone(), n_owned, n_ghosts, exports, imports })
+    }
+
     /// Returns the ranks.
     pub fn comm(&self) -> &Comm {
         &self.comm

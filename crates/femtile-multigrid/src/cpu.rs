@@ -77,8 +77,7 @@ impl<T: SumFactorization> BoxKernels<T> for Cpu {
         order: PostOrder,
     ) -> Result<(), LinalgError> {
         need("b", x.len(), b.len())?;
-        smoother.step(x.as_mut_slice(), b.as_slice(), order);
-        Ok(())
+        smoother.step(x, b.as_slice(), (order, false), &mut |_| Ok(()))
     }
 
     fn box_smooth_zero(
@@ -89,8 +88,25 @@ impl<T: SumFactorization> BoxKernels<T> for Cpu {
         order: PostOrder,
     ) -> Result<(), LinalgError> {
         need("b", x.len(), b.len())?;
-        smoother.step_from_zero(x.as_mut_slice(), b.as_slice(), order);
-        Ok(())
+        smoother.step(x, b.as_slice(), (order, true), &mut |_| Ok(()))
+    }
+
+    fn box_layers(&self, grid: &BoxGrid, smoother: Smoother) -> [usize; 2] {
+        match smoother.resolved(self.simd(), grid) {
+            Smoother::Chebyshev => [0, 2],
+            _ => [2, 2],
+        }
+    }
+
+    fn box_smooth_part(
+        &self,
+        smoother: &BoxSmoother<T>,
+        (x, b): (&mut Buffer<T, Self>, &Buffer<T, Self>),
+        of: (PostOrder, bool),
+        refresh: &mut dyn FnMut(&mut Buffer<T, Self>) -> Result<(), LinalgError>,
+    ) -> Result<(), LinalgError> {
+        need("b", x.len(), b.len())?;
+        smoother.step(x, b.as_slice(), of, refresh)
     }
 
     fn box_restrict(

@@ -1,3 +1,4 @@
+use std::ops::Range;
 use std::sync::Arc;
 
 use femtile_element::quadrature::gauss_legendre;
@@ -37,6 +38,8 @@ pub struct BoxGrid {
     free: [[bool; 2]; 3],
     /// Corners and coefficients of mapped cells.
     geometry: Option<Arc<CellGeometry>>,
+    /// The grid that these are [layers](BoxGrid::layers) of.
+    whole: Option<Arc<BoxGrid>>,
 }
 
 impl BoxGrid {
@@ -62,7 +65,7 @@ impl BoxGrid {
             }
         }
         let widths = std::array::from_fn(|axis| widths.get(axis).cloned().unwrap_or_default());
-        Ok(Self { degree, widths, free: NONE_FREE, geometry: None })
+        Ok(Self { degree, widths, free: NONE_FREE, geometry: None, whole: None })
     }
 
     /// A box of mapped cells: `cells` along each of two or three axes, each the image of a square or cube under the
@@ -87,7 +90,7 @@ impl BoxGrid {
 
     fn of_geometry(degree: usize, free: [[bool; 2]; 3], geometry: CellGeometry) -> Self {
         let widths = [0, 1, 2].map(|axis| geometry.widths(axis));
-        Self { degree, widths, free, geometry: Some(Arc::new(geometry)) }
+        Self { degree, widths, free, geometry: Some(Arc::new(geometry)), whole: None }
     }
 
     /// Sets free sides, the lower and the upper one across each axis: c ∂u/∂n = 0 in place of u = 0.
@@ -168,12 +171,36 @@ impl BoxGrid {
         Some(self.with_widths([0, 1, 2].map(join)))
     }
 
+    /// Takes layers of cells across the last axis, from an even one on. They keep what depends on the whole grid: thin axes, the widths
+    /// for estimates, whether cells are mapped, and the colours of patches, for which a lower side inside is free where that of the
+    /// grid is. An upper side inside has given values.
+    ///
+    /// Vectors of layers may have values on sides inside: those of other layers, which products and patches read.
+    pub(crate) fn layers(&self, cells: Range<usize>) -> Self {
+        let last = self.dimension() - 1;
+        let is_end = cells.end == self.widths[last].len();
+        let mut part = self.clone();
+        part.widths[last] = self.widths[last][cells.clone()].to_vec();
+        part.free[last][1] &= is_end;
+        part.geometry = self.geometry.as_ref().map(|geometry| Arc::new(geometry.layers(cells)));
+        part.whole = Some(Arc::new(self.clone()));
+        part
+    }
+
+    /// Returns the grid that these are layers of, or this one.
+    pub(crate) fn whole(&self) -> &Self {
+        self.whole.as_deref().unwrap_or(self)
+    }
+
     /// Returns the thin axes, along which a patch has all cells: they can no longer be [coarsened](Self::coarsened) while
     /// others can, and their cells are the narrowest by 3/2.
     ///
     /// Coupling is strongest along a thin axis, and no coarser level removes the error that is smooth along it, which is
     /// nearly constant between free sides.
     pub(crate) fn thin_axes(&self) -> [bool; 3] {
+        if let Some(whole) = &self.whole {
+            return whole.thin_axes();
+        }
         let [stuck, joinable]: [Vec<usize>; 2] = [false, true]
             .map(|is| (0..self.dimension()).filter(|&a| is_joinable(&self.widths[a]) == is).collect());
         let narrowest = least(joinable.iter().flat_map(|&axis| &self.widths[axis]));
@@ -186,12 +213,15 @@ impl BoxGrid {
 
     /// Returns a box of rectangles with other widths.
     fn with_widths(&self, widths: [Vec<f64>; 3]) -> Self {
-        Self { degree: self.degree, widths, free: self.free, geometry: None }
+        Self { degree: self.degree, widths, free: self.free, geometry: None, whole: None }
     }
 
     /// Returns a small grid for eigenvalue estimates: as many cells of the smallest as of the largest width along each
     /// axis.
     pub(crate) fn sample(&self) -> Self {
+        if let Some(whole) = &self.whole {
+            return whole.sample();
+        }
         let n = SAMPLE.div_ceil(2 * self.degree).max(2);
         let some = |widths: &Vec<f64>| {
             if widths.len() <= 2 * n {

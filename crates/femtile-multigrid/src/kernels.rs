@@ -62,6 +62,29 @@ pub trait BoxKernels<T: Scalar>: VectorKernels<T> + Convert<f64, T> + Convert<T,
         self.box_smooth(smoother, x, b, order)
     }
 
+    /// Returns the layers of cells below and above those of a rank that its part of a grid needs, for one step of the smoother and
+    /// a restriction to be those of the whole grid.
+    fn box_layers(&self, _grid: &BoxGrid, _smoother: Smoother) -> [usize; 2] {
+        [2, 2]
+    }
+
+    /// As [`BoxKernels::box_smooth`], or [`BoxKernels::box_smooth_zero`] where x is zero, on layers of a grid. `refresh` brings the
+    /// values of other ranks to the planes of theirs, for smoothers that need them between their products. At the end x has
+    /// values of the whole grid on the planes of the rank alone.
+    fn box_smooth_part(
+        &self,
+        smoother: &Self::BoxSmoother,
+        (x, b): (&mut Buffer<T, Self>, &Buffer<T, Self>),
+        (order, is_zero): (PostOrder, bool),
+        _refresh: &mut dyn FnMut(&mut Buffer<T, Self>) -> Result<(), LinalgError>,
+    ) -> Result<(), LinalgError> {
+        if is_zero {
+            self.box_smooth_zero(smoother, x, b, order)
+        } else {
+            self.box_smooth(smoother, x, b, order)
+        }
+    }
+
     /// $b_{\ell-1} = I^\mathsf{T} b_\ell$ on unknowns. Reads n values.
     fn box_restrict(
         &self,

@@ -25,6 +25,7 @@ mod cpu;
 #[allow(unsafe_code)]
 mod cuda;
 mod cycle;
+mod distributed;
 mod eigen;
 mod error;
 mod full;
@@ -45,6 +46,7 @@ pub use cuda::{
     specialisations as cuda_specialisations, thin_axis, unsupported_on_gpu,
 };
 pub use cycle::{Multigrid, MultigridConfig, check_coarsening};
+pub use distributed::{DistributedMultigrid, Slabs, check_smoother};
 pub use error::MultigridError;
 pub use full::FullOutcome;
 pub use grid::BoxGrid;

@@ -118,6 +118,19 @@ impl<T: Scalar> RankKernels<T> for Cpu {
         Ok(())
     }
 
+    fn put(
+        &self,
+        y: &mut Buffer<T, Self>,
+        first: usize,
+        (x, range): (&Buffer<T, Self>, Range<usize>),
+    ) -> Result<(), LinalgError> {
+        let end = first + range.len();
+        need("y", end, y.len().min(end))?;
+        need("x", range.end, x.len().min(range.end))?;
+        y.as_mut_slice()[first..end].copy_from_slice(&x.as_slice()[range]);
+        Ok(())
+    }
+
     fn spread(
         &self,
         (unknowns, ()): (&PartUnknowns, &()),

@@ -16,6 +16,7 @@ pub(super) const THREADS: u32 = 256;
 const ROWS: usize = 2048;
 
 type Pick<T> = (Write<T>, Read<T>, Read<u32>, u64, u64, u64);
+type Put<T> = (Write<T>, Read<T>, u64, u64, u64);
 type Spread<T> = (Write<T>, Read<T>, Read<T>, Read<u32>, u64, u64);
 type Post<T> = (Read<T>, Read<T>, u64, Structure);
 
@@ -281,6 +282,26 @@ impl<T: Scalar> RankKernels<T> for Cuda {
     fn section(&self, y: &mut Buffer<T, Self>, x: &Buffer<T, Self>, first: usize) -> Result<(), LinalgError> {
         need("x", first + y.len(), x.len().min(first + y.len()))?;
         pick(y, x, &Places::From(first))
+    }
+
+    fn put(
+        &self,
+        y: &mut Buffer<T, Self>,
+        first: usize,
+        (x, range): (&Buffer<T, Self>, Range<usize>),
+    ) -> Result<(), LinalgError> {
+        let (n, n_y) = (range.len(), y.len());
+        if n == 0 {
+            return Ok(());
+        }
+        need("y", first + n, n_y.min(first + n))?;
+        need("x", range.end, x.len().min(range.end))?;
+        let arguments = (y.write(), Read::from(x, range.start), first as u64, n as u64, n_y as u64);
+        let kernel = Kernel::<Put<T>>::new("ranks_put");
+        // SAFETY: the range lies in x, and places past the end of y are not followed.
+        Ok(unsafe {
+            self.launch(&program::<T>(&CudaHook::none()), &kernel, Launch::over(n, THREADS), arguments)
+        }?)
     }
 
     fn spread(

@@ -8,6 +8,8 @@ mod peer_link;
 #[allow(unsafe_code)]
 mod peers;
 
+use std::ops::Range;
+
 use femtile_device::{Buffer, Scalar};
 use femtile_linalg::hooks::Hook;
 use femtile_linalg::{LinalgError, LinearOperator};
@@ -81,6 +83,14 @@ pub trait RankKernels<T: Scalar>: CsrKernels<T> {
 
     /// Copies the entries of x from `first` on, as many as y has.
     fn section(&self, y: &mut Buffer<T, Self>, x: &Buffer<T, Self>, first: usize) -> Result<(), LinalgError>;
+
+    /// Copies a range of x to the entries of y from `first` on.
+    fn put(
+        &self,
+        y: &mut Buffer<T, Self>,
+        first: usize,
+        x: (&Buffer<T, Self>, Range<usize>),
+    ) -> Result<(), LinalgError>;
 
     /// Writes owned values and ghosts in the order of a part; zeros where there are no `ghosts`.
     fn spread(

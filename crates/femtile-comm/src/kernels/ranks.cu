@@ -10,6 +10,12 @@ extern "C" __global__ void ranks_pick(T* out, const T* x, const u32* places, u64
     if (at < n_x) out[i] = x[at];
 }
 
+// y = values, from an entry on. One thread per value.
+extern "C" __global__ void ranks_put(T* y, const T* values, u64 first, u64 n, u64 n_y) {
+    const u64 i = blockIdx.x * (u64)blockDim.x + threadIdx.x;
+    if (i < n && first + i < n_y) y[first + i] = values[i];
+}
+
 // y += values at some places, each of them once, or from one on. One thread per value.
 extern "C" __global__ void ranks_add(T* y, const T* values, const u32* places, u64 first, u64 n, u64 n_y) {
     const u64 i = blockIdx.x * (u64)blockDim.x + threadIdx.x;

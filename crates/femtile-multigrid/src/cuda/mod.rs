@@ -99,6 +99,7 @@ fn check_patches(grid: &BoxGrid) -> Result<(), MultigridError> {
 /// # Errors
 /// [`MultigridError::Gpu`] for mapped cells, and where widths differ along an axis.
 fn equal_widths(grid: &BoxGrid) -> Result<[f64; 3], MultigridError> {
+    let grid = grid.whole();
     if grid.mapping().is_some() {
         let message =
             "cells that are not rectangular, or a coefficient other than one: choose equal rectangles";

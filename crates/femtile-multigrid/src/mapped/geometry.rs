@@ -1,3 +1,4 @@
+use std::ops::Range;
 use std::sync::Arc;
 
 use femtile_device::parallel;
@@ -20,6 +21,8 @@ pub(crate) struct CellGeometry {
     coefficients: Vec<f64>,
     /// Whether cells are axis-parallel rectangles.
     is_rectangular: bool,
+    /// Whether these are layers of cells that are not rectangles with coefficient one.
+    is_of_mapped: bool,
     /// The finer grid that this one was coarsened from.
     finer: Option<Arc<BoxGrid>>,
 }
@@ -38,7 +41,7 @@ impl CellGeometry {
         let dimension = cells.len();
         let cells = std::array::from_fn(|axis| cells.get(axis).copied().unwrap_or(1));
         let mut geometry =
-            Self { dimension, cells, corners, coefficients, is_rectangular: false, finer: None };
+            Self { dimension, cells, corners, coefficients, is_rectangular: false, is_of_mapped: false, finer: None };
         geometry.check()?;
         geometry.is_rectangular = geometry.rows_are_straight();
         Ok(geometry)
@@ -62,6 +65,7 @@ impl CellGeometry {
             coefficients: vec![1.0; cells.iter().product()],
             cells,
             is_rectangular: true,
+            is_of_mapped: false,
             finer: None,
         }
     }
@@ -159,7 +163,7 @@ impl CellGeometry {
 
     /// Returns whether cells are rectangles with coefficient one.
     pub fn is_plain(&self) -> bool {
-        self.is_rectangular && self.coefficients.iter().all(|&coefficient| coefficient == 1.0)
+        self.is_rectangular && !self.is_of_mapped && self.coefficients.iter().all(|&coefficient| coefficient == 1.0)
     }
 
     /// Returns the number of cells along each axis; 1 for an absent axis.
@@ -223,6 +227,7 @@ impl CellGeometry {
             finer: None,
             dimension: self.dimension,
             is_rectangular: self.is_rectangular,
+            is_of_mapped: self.is_of_mapped,
         }
     }
 
@@ -237,6 +242,7 @@ impl CellGeometry {
             finer: Some(Arc::new(finer.clone())),
             dimension: self.dimension,
             is_rectangular: self.is_rectangular,
+            is_of_mapped: self.is_of_mapped,
         };
         let first = |at: [usize; 3]| [0, 1, 2].map(|axis| factors[axis] * at[axis]);
         coarse.corners = all(coarse.n_corners()).map(|at| self.corner(first(at))).collect();
@@ -248,6 +254,24 @@ impl CellGeometry {
         };
         coarse.coefficients = all(cells).map(mean).collect();
         coarse.inverted().is_none().then_some(coarse)
+    }
+
+    /// Takes layers of cells across the last axis.
+    pub fn layers(&self, cells: Range<usize>) -> Self {
+        let last = self.dimension - 1;
+        let along = |n: [usize; 3]| n[..last].iter().product::<usize>();
+        let (of_corners, of_cells) = (along(self.n_corners()), along(self.cells));
+        let mut numbers = self.cells;
+        numbers[last] = cells.len();
+        Self {
+            cells: numbers,
+            corners: self.corners[of_corners * cells.start..of_corners * (cells.end + 1)].to_vec(),
+            coefficients: self.coefficients[of_cells * cells.start..of_cells * cells.end].to_vec(),
+            finer: None,
+            dimension: self.dimension,
+            is_rectangular: self.is_rectangular,
+            is_of_mapped: !self.is_plain(),
+        }
     }
 
     /// Returns the finer grid that this one was coarsened from.

@@ -1,7 +1,8 @@
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
-use femtile_device::cpu::{SharedMut, zeroed_vec};
-use femtile_device::{Cpu, Scalar};
+use femtile_device::cpu::SharedMut;
+use femtile_device::{Buffer, Cpu, Scalar};
+use femtile_linalg::LinalgError;
 use femtile_linalg::precondition::polynomial::{Step, chebyshev};
 use femtile_sum_factorization::SumFactorization;
 
@@ -20,49 +21,74 @@ use crate::smoother::{PRODUCTS, RANGE, largest_eigenvalue};
 /// # Source
 /// `[adams2003]`; `[kronbichler2022]` for updates within the loop of the product.
 #[derive(Debug)]
-pub struct RowChebyshev<T> {
+pub struct RowChebyshev<T: Scalar> {
+    cpu: Cpu,
     operator: RowOperator<T>,
     steps: Vec<Step<T>>,
-    /// The iterates of odd number.
-    other: Mutex<Vec<T>>,
+    /// The iterates of odd number, zero at Dirichlet nodes.
+    other: Mutex<Option<Buffer<T, Cpu>>>,
 }
 
-impl<T: Clone> Clone for RowChebyshev<T> {
+/// An act on an iterate between two products.
+pub(crate) type Between<'a, T> = dyn FnMut(&mut Buffer<T, Cpu>) -> Result<(), LinalgError> + 'a;
+
+impl<T: Scalar> Clone for RowChebyshev<T> {
     fn clone(&self) -> Self {
-        Self { operator: self.operator.clone(), steps: self.steps.clone(), other: Mutex::default() }
+        let (operator, steps) = (self.operator.clone(), self.steps.clone());
+        Self { cpu: self.cpu.clone(), operator, steps, other: Mutex::default() }
     }
 }
 
 impl<T: SumFactorization> RowChebyshev<T> {
     /// Creates the smoother of a grid.
     pub fn new(cpu: &Cpu, grid: &BoxGrid) -> Self {
-        let largest = largest_eigenvalue(grid);
+        let largest = largest_eigenvalue(grid.whole());
         Self {
+            cpu: cpu.clone(),
             operator: RowOperator::new(cpu, grid),
             steps: chebyshev::<T>(PRODUCTS, [largest / RANGE, largest]),
             other: Mutex::default(),
         }
     }
 
-    /// Applies one polynomial; the step is symmetric.
+    /// Applies one polynomial; the step is symmetric. `is_zero` says that x is zero, which saves a product. `between` is
+    /// called with the iterate that the next product reads, but for the first one.
     ///
+    /// # Errors
+    /// Errors of the device and of `between`.
     /// # Panics
     /// When a vector does not have one value per node.
-    pub fn step(&self, x: &mut [T], b: &[T]) {
-        let mut other = self.other(b.len());
-        self.pass(self.steps[0], x, &mut other, b);
-        self.pass_others(x, &mut other, b);
+    pub fn step(
+        &self,
+        x: &mut Buffer<T, Cpu>,
+        b: &[T],
+        is_zero: bool,
+        between: &mut Between<'_, T>,
+    ) -> Result<(), LinalgError> {
+        let mut other = self.other.lock().unwrap_or_else(PoisonError::into_inner);
+        let other = match &mut *other {
+            Some(other) if other.len() == b.len() => other,
+            place => place.insert(Buffer::zeros(&self.cpu, b.len())?),
+        };
+        match is_zero {
+            true => self.begin(other.as_mut_slice(), b),
+            false => self.pass(self.steps[0], x.as_slice(), other.as_mut_slice(), b),
+        }
+        let (mut from, mut to) = (other, x);
+        for step in &self.steps[1..] {
+            between(from)?;
+            self.pass(*step, from.as_slice(), to.as_mut_slice(), b);
+            std::mem::swap(&mut from, &mut to);
+        }
+        const { assert!(PRODUCTS.is_multiple_of(2), "the last iterate is in x") }
+        Ok(())
     }
 
-    /// As [`Self::step`] where x is zero, with one product less.
-    ///
-    /// # Panics
-    /// As [`Self::step`].
-    pub fn step_from_zero(&self, x: &mut [T], b: &[T]) {
-        let mut other = self.other(b.len());
+    /// The first iterate where x is zero.
+    fn begin(&self, first: &mut [T], b: &[T]) {
         let (alpha, diagonals, inside) =
             (self.steps[0].alpha, self.operator.diagonals(), self.operator.unknowns_of_row());
-        let shared = SharedMut::new(&mut other);
+        let shared = SharedMut::new(first);
         self.operator.each_diagonal(|begin, factors| {
             let nodes = begin + inside.start..begin + inside.end;
             #[allow(unsafe_code)]
@@ -70,26 +96,6 @@ impl<T: SumFactorization> RowChebyshev<T> {
             let to = unsafe { shared.range(nodes.clone()) };
             begin_row(to, &b[nodes], diagonals.map(|entries| &entries[inside.clone()]), factors, alpha);
         });
-        self.pass_others(x, &mut other, b);
-    }
-
-    /// Returns the workspace, zero at Dirichlet nodes.
-    fn other(&self, n: usize) -> MutexGuard<'_, Vec<T>> {
-        let mut other = self.other.lock().unwrap_or_else(PoisonError::into_inner);
-        if other.len() != n {
-            *other = zeroed_vec(n);
-        }
-        other
-    }
-
-    /// Takes all steps but the first, whose result is in `other`.
-    fn pass_others(&self, x: &mut [T], other: &mut [T], b: &[T]) {
-        let (mut from, mut to) = (other, x);
-        for step in &self.steps[1..] {
-            self.pass(*step, from, to, b);
-            std::mem::swap(&mut from, &mut to);
-        }
-        const { assert!(PRODUCTS.is_multiple_of(2), "the last iterate is in x") }
     }
 
     /// Replaces $x_{k-1}$ in `to` by $x_{k+1}$ for $x_k$ in `from`.

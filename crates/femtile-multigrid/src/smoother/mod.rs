@@ -10,13 +10,14 @@ mod local;
 mod mapped_patch;
 mod vertex_patch;
 
-use femtile_device::Cpu;
 use femtile_device::cpu::SimdLevel;
+use femtile_device::{Buffer, Cpu, Scalar};
+use femtile_linalg::LinalgError;
 use femtile_sum_factorization::SumFactorization;
 
 use crate::MultigridError;
 use crate::grid::BoxGrid;
-use crate::rows::RowChebyshev;
+use crate::rows::{Between, RowChebyshev};
 pub(crate) use additive_patch::{AdditivePatches, LARGEST, STEPS, hat};
 use chebyshev::Chebyshev;
 pub(crate) use chebyshev::{PRODUCTS, RANGE, largest_eigenvalue};
@@ -91,7 +92,7 @@ pub enum PostOrder {
 
 /// A smoother, or the exact solver of the coarsest grid.
 #[derive(Debug, Clone)]
-pub enum BoxSmoother<T> {
+pub enum BoxSmoother<T: Scalar> {
     VertexPatch(Patches<T>),
     MappedPatch(Box<MappedPatches<T>>),
     AdditivePatch(Box<AdditivePatches<T>>),
@@ -136,24 +137,28 @@ impl<T: SumFactorization> BoxSmoother<T> {
         })
     }
 
-    /// Applies one step to A x = b.
-    pub fn step(&self, x: &mut [T], b: &[T], order: PostOrder) {
+    /// Applies one step to A x = b; `is_zero` says that x is zero. `between` is called as [`RowChebyshev::step`] says, by others
+    /// never.
+    pub fn step(
+        &self,
+        x: &mut Buffer<T, Cpu>,
+        b: &[T],
+        (order, is_zero): (PostOrder, bool),
+        between: &mut Between<'_, T>,
+    ) -> Result<(), LinalgError> {
+        if let Self::RowChebyshev(chebyshev) = self {
+            return chebyshev.step(x, b, is_zero, between);
+        }
+        let x = x.as_mut_slice();
         match self {
+            Self::RowChebyshev(_) => {}
             Self::VertexPatch(patches) => patches.step(x, b, order),
-            Self::RowChebyshev(chebyshev) => chebyshev.step(x, b),
             Self::MappedPatch(patches) => patches.step(x, b, order),
             Self::AdditivePatch(patches) => patches.step(x, b),
             Self::Direct(direct) => direct.solve(x, b),
             Self::Chebyshev(chebyshev) => chebyshev.step(x, b),
             Self::GaussSeidel(point) => point.step(x, b, order),
         }
-    }
-
-    /// As [`Self::step`] where x is zero.
-    pub fn step_from_zero(&self, x: &mut [T], b: &[T], order: PostOrder) {
-        match self {
-            Self::RowChebyshev(chebyshev) => chebyshev.step_from_zero(x, b),
-            _ => self.step(x, b, order),
-        }
+        Ok(())
     }
 }

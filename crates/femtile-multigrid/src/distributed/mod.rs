@@ -1,0 +1,284 @@
+//! Geometric multigrid on a box that is divided among ranks.
+
+mod exchange;
+mod level;
+mod slabs;
+#[cfg(test)]
+mod tests;
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use femtile_comm::{Comm, Halo, PartUnknowns, RankKernels};
+use femtile_device::{Buffer, Scalar};
+use femtile_linalg::precondition::ResidualSize;
+use femtile_linalg::vector::Convert;
+use femtile_linalg::{LinalgError, Preconditioner, need};
+
+use crate::grid::BoxGrid;
+use crate::kernels::BoxKernels;
+use crate::level::{Vectors, Workspace};
+use crate::{Multigrid, MultigridConfig, MultigridError, PostOrder, Smoother};
+use exchange::Exchange;
+use level::{Division, PartLevel, PartVectors};
+pub use slabs::Slabs;
+
+/// Unknowns up to which every rank has a whole level.
+const FEW: usize = 10_000;
+/// The share of the work of a rank on the finest level that it may do on collected ones, more than its part of them.
+const SHARE: f64 = 0.15;
+/// The share of the layers of a level up to which a rank works on fewer than all of them, with those of others that it needs.
+const PART: f64 = 0.8;
+
+/// One V-cycle of all ranks with a zero initial guess, as [`GeometricMultigrid`](crate::GeometricMultigrid) of one rank.
+///
+/// A rank has layers of cells across the last axis ([`Slabs`]), and a few of its neighbours: so many that a step of the smoother
+/// and a restriction on these layers alone give its own planes the values of the whole box. Values of others are refreshed once
+/// a step; polynomials need fewer layers, and values between their products. So the cycle is that of one rank, but for rounding.
+/// Below some size a level is collected, and every rank runs the rest of the cycle.
+///
+/// # Cost
+/// That of one rank on its layers and two to four more, and four exchanges of two to four planes of cells on each divided level.
+/// # Source
+/// The cycle: `[cui2024]`, Alg. 2.1.
+pub struct DistributedMultigrid<T: Scalar, D: BoxKernels<T> + RankKernels<T>> {
+    device: D,
+    /// Divided levels, the finest first.
+    levels: Vec<PartLevel<T, D>>,
+    collected: Multigrid<T, D>,
+    /// Brings the right side of the collected level to all ranks.
+    collect: Exchange<T, D>,
+    post: PostOrder,
+    unknowns: PartUnknowns,
+    link: D::Link,
+    numbers: D::Numbers,
+    work: Mutex<Work<T, D>>,
+    size: ResidualSize,
+    grids: Vec<BoxGrid>,
+}
+
+struct Work<T: Scalar, D: BoxKernels<T>> {
+    levels: Vec<PartVectors<T, D>>,
+    collected: Workspace<T, D>,
+    /// Values that the rank owns, and those of the others, in the order of the solver.
+    owned: Buffer<T, D>,
+    ghosts: Buffer<T, D>,
+}
+
+impl<T, D> DistributedMultigrid<T, D>
+where
+    T: Scalar,
+    D: BoxKernels<T> + RankKernels<T>,
+{
+    /// Sets up levels below a finest grid as [`Multigrid::from_finest`]. `nodes` has the node of each unknown that the rank owns:
+    /// those of its planes of `Slabs::new` for the layers across the last axis. All ranks call it.
+    ///
+    /// # Errors
+    /// As [`Multigrid::from_finest`]; [`MultigridError::Entries`] where a rank owns other nodes; [`MultigridError::Setting`] for a
+    /// smoother that needs the whole grid, see [`check_smoother`].
+    pub fn new(
+        device: &D,
+        comm: &Comm,
+        (finest, nodes): (&BoxGrid, &[u32]),
+        config: MultigridConfig,
+    ) -> Result<Self, MultigridError> {
+        check_smoother(finest, config.smoother)?;
+        let divisions = divided::<T, D>(device, comm.n_ranks(), finest, config.smoother);
+        let (mut levels, mut vectors) = (Vec::new(), Vec::new());
+        for pair in divisions.windows(2) {
+            let (level, of_level) = PartLevel::new(device, comm, [&pair[1], &pair[0]], config.smoother)?;
+            levels.push(level);
+            vectors.push(of_level);
+        }
+        let last = &divisions[divisions.len() - 1];
+        let collected = Multigrid::from_finest(device, &last.grid, config)?;
+        let collect = last.exchange(device, comm)?;
+        let unknowns = unknowns(comm, &divisions[0], nodes)?;
+        let zeros = |n: usize| Buffer::zeros(device, n);
+        let work = Work {
+            levels: vectors,
+            collected: collected.workspace()?,
+            owned: zeros(nodes.len())?,
+            ghosts: zeros(unknowns.n() - nodes.len())?,
+        };
+        let above = divisions[..divisions.len() - 1].iter().map(|division| division.grid.clone());
+        Ok(Self {
+            grids: above.chain(collected.grids().rev().cloned()).collect(),
+            device: device.clone(),
+            levels,
+            collected,
+            collect,
+            post: config.post,
+            link: device.link(unknowns.halo())?,
+            numbers: device.numbers(&unknowns)?,
+            unknowns,
+            work: Mutex::new(work),
+            size: ResidualSize::default(),
+        })
+    }
+
+    /// Returns the grids of all levels, the finest first.
+    pub fn grids(&self) -> &[BoxGrid] {
+        &self.grids
+    }
+
+    /// Returns the number of levels that are divided.
+    pub fn n_divided(&self) -> usize {
+        self.levels.len()
+    }
+
+    /// Runs a cycle from `level` on, whose vectors come first, for its right side, with the values of others.
+    fn cycle(
+        &self,
+        level: usize,
+        vectors: &mut [PartVectors<T, D>],
+        collected: &mut Workspace<T, D>,
+    ) -> Result<(), LinalgError> {
+        let (Some(of_level), Some((own, next))) = (self.levels.get(level), vectors.split_first_mut()) else {
+            return self.collected.recorded_cycle(collected);
+        };
+        let (device, PartVectors { x, b, coarse }) = (&self.device, own);
+        let PartLevel { smoother, transfer, exchange, below } = of_level;
+        let of_next = self.levels.get(level + 1).map(|next| &next.exchange);
+        let mut refresh = |x: &mut Buffer<T, D>| exchange.refresh(x);
+        device.fill(x, T::ZERO)?;
+        device.box_smooth_part(smoother, (x, b), (PostOrder::Same, true), &mut refresh)?;
+        refresh(x)?;
+        device.box_restrict_residual(transfer, coarse, b, x)?;
+        let [_, side] = self.finest_of(next, collected);
+        device.put(side, *below, (coarse, 0..coarse.len()))?;
+        of_next.unwrap_or(&self.collect).refresh(side)?;
+        self.cycle(level + 1, next, collected)?;
+        let [solution, _] = self.finest_of(next, collected);
+        of_next.map_or(Ok(()), |exchange| exchange.refresh(solution))?;
+        device.section(coarse, solution, *below)?;
+        device.box_prolongate(transfer, x, coarse)?;
+        refresh(x)?;
+        device.box_smooth_part(smoother, (x, b), (self.post, false), &mut refresh)
+    }
+
+    /// Returns the solution and the right side of the first of these levels, or of the collected one.
+    fn finest_of<'w>(
+        &self,
+        vectors: &'w mut [PartVectors<T, D>],
+        collected: &'w mut Workspace<T, D>,
+    ) -> [&'w mut Buffer<T, D>; 2] {
+        match vectors.first_mut() {
+            Some(PartVectors { x, b, .. }) => [x, b],
+            None => {
+                let Vectors { x, b } = self.collected.finest(collected);
+                [x, b]
+            }
+        }
+    }
+}
+
+/// Refuses smoothers that do not work on layers: those in the order of all nodes, and those that estimate eigenvalues on all
+/// mapped cells.
+///
+/// # Errors
+/// [`MultigridError::Setting`].
+pub fn check_smoother(grid: &BoxGrid, smoother: Smoother) -> Result<(), MultigridError> {
+    let is_whole = match smoother {
+        Smoother::GaussSeidel => true,
+        Smoother::Chebyshev | Smoother::AdditivePatch => grid.is_mapped(),
+        Smoother::Auto | Smoother::VertexPatch => false,
+    };
+    if !is_whole {
+        return Ok(());
+    }
+    let message = "several ranks have no such smoother on these cells: take \"auto\" or \"vertex-patch\"";
+    Err(MultigridError::Setting { field: "smoother", message: message.into() })
+}
+
+/// Divides the levels below a finest grid, which comes first; the last one is whole on every rank.
+fn divided<T: Scalar, D: BoxKernels<T>>(
+    device: &D,
+    n_ranks: usize,
+    finest: &BoxGrid,
+    smoother: Smoother,
+) -> Vec<Division> {
+    let last = finest.dimension() - 1;
+    let grids: Vec<BoxGrid> =
+        std::iter::successors(Some(finest.clone()), |grid| grid.coarsened()).collect();
+    let needs = grids.iter().map(|grid| BoxKernels::<T>::box_layers(device, grid, smoother));
+    let most = needs.fold([0; 2], |most, need| [0, 1].map(|side| most[side].max(need[side])));
+    let n_layers = |grid: &BoxGrid| grid.widths(last).len();
+    let mut slabs = Slabs::new(n_layers(finest), n_ranks);
+    let mut divisions: Vec<Division> = Vec::new();
+    for (number, grid) in grids.iter().enumerate() {
+        if let Some(finer) = number.checked_sub(1) {
+            slabs = slabs.joined(n_layers(&grids[finer]) / n_layers(grid));
+        }
+        let layers: Vec<_> = (0..n_ranks).map(|rank| slabs.extended(rank, most)).collect();
+        let longest = layers.iter().map(ExactSizeIterator::len).max().unwrap_or(0);
+        let work = n_ranks as f64 * grid.n_unknowns() as f64;
+        let is_whole = number + 1 == grids.len()
+            || grid.n_unknowns() <= FEW
+            || work <= SHARE * finest.n_unknowns() as f64
+            || longest as f64 > PART * n_layers(grid) as f64
+            || slabs.fewest() == 0
+            || grid.thin_axes()[last];
+        let layers = if is_whole { vec![0..n_layers(grid); n_ranks] } else { layers };
+        divisions.push(Division { grid: grid.clone(), slabs: slabs.clone(), layers });
+        if is_whole {
+            break;
+        }
+    }
+    divisions
+}
+
+/// Which nodes of its vector on the finest level a rank owns, in the order of the solver. All ranks call it.
+fn unknowns(comm: &Comm, finest: &Division, nodes: &[u32]) -> Result<PartUnknowns, MultigridError> {
+    let (slabs, n_plane) = (&finest.slabs, finest.n_plane());
+    let of_rank = |rank: usize| {
+        let planes = slabs.planes(finest.grid.degree(), rank);
+        n_plane * planes.start..n_plane * planes.end
+    };
+    let (own, all) = (of_rank(comm.rank()), finest.nodes(comm.rank()));
+    let here = nodes.iter().filter(|&&node| own.contains(&(node as usize))).count();
+    let is_right = u64::from(here != own.len() || nodes.len() != own.len());
+    if comm.all_gather(&[is_right])?.into_iter().flatten().any(|wrong| wrong > 0) {
+        return Err(MultigridError::Entries { field: "nodes", expected: own.len(), found: here });
+    }
+    let of_others = (0..slabs.n_ranks()).filter(|&other| other != comm.rank()).flat_map(|other| {
+        let theirs = of_rank(other);
+        let begin = theirs.start.max(all.start);
+        (begin..theirs.end.min(all.end).max(begin)).map(move |node| (other as u32, node as u64))
+    });
+    let ghosts: Vec<(u32, u64)> = of_others.collect();
+    let ids: Vec<u64> = nodes.iter().map(|&node| u64::from(node)).collect();
+    let halo = Arc::new(Halo::new(comm, &ids, &ghosts)?);
+    let place = |node: u64| (node as usize - all.start) as u32;
+    let owned = ids.iter().map(|&node| place(node)).collect();
+    let ghosts = ghosts.iter().map(|&(_, node)| place(node)).collect();
+    Ok(PartUnknowns::new(halo, owned, ghosts)?)
+}
+
+impl<T, D> Preconditioner<f64, D> for DistributedMultigrid<T, D>
+where
+    T: Scalar,
+    D: BoxKernels<T> + RankKernels<T>,
+{
+    fn apply(&self, z: &mut Buffer<f64, D>, r: &Buffer<f64, D>) -> Result<(), LinalgError> {
+        let n = self.unknowns.owned().len();
+        need("z", n, z.len())?;
+        need("r", n, r.len())?;
+        let mut work = self.work.lock().unwrap_or_else(PoisonError::into_inner);
+        let Work { levels, collected, owned, ghosts } = &mut *work;
+        let (device, size, of) = (&self.device, self.size.get(), (&self.unknowns, &self.numbers));
+        Convert::<f64, T>::convert(device, owned, 1.0 / size, r)?;
+        let link = (&**self.unknowns.halo(), &self.link);
+        RankKernels::<T>::import(device, link, ghosts, owned, &mut || Ok(()))?;
+        let [_, side] = self.finest_of(levels, collected);
+        device.spread(of, side, owned, Some(ghosts))?;
+        self.cycle(0, levels, collected)?;
+        let [solution, _] = self.finest_of(levels, collected);
+        device.take(of, owned, solution, None)?;
+        Convert::<T, f64>::convert(device, z, size, owned)
+    }
+
+    /// The last call applies to all concurrent solves, whose residual norms should be similar.
+    fn set_residual_norm(&self, norm: f64) {
+        self.size.set(norm);
+    }
+}
