@@ -160,10 +160,10 @@ pub struct RanksReport {
 
 impl From<&RanksUsed> for RanksReport {
     fn from(used: &RanksUsed) -> Self {
-        let RanksUsed { n_ranks, partitioner, quality, unknowns, most_ghosts } = *used;
+        let RanksUsed { n_ranks, partition, quality, unknowns, most_ghosts } = *used;
         let PartitionQuality { fewest_cells, most_cells, n_shared_nodes } = quality;
         let cells = [fewest_cells, most_cells];
-        Self { n_ranks, partition: partitioner.name(), cells, unknowns, most_ghosts, n_shared_nodes }
+        Self { n_ranks, partition, cells, unknowns, most_ghosts, n_shared_nodes }
     }
 }
 

@@ -29,6 +29,8 @@ pub(crate) fn each<T: Send>(cpu: &Cpu, x: &mut [T], work: impl Fn(usize, &mut T)
 }
 
 impl<T: SumFactorization> BoxKernels<T> for Cpu {
+    const ON_GPU: bool = false;
+
     type Operator = BoxOperator<T>;
     type BoxSmoother = BoxSmoother<T>;
     type BoxTransfer = BoxTransfer<T>;

@@ -11,6 +11,9 @@ use crate::{BoxGrid, MultigridError, PostOrder, Smoother};
 /// # Shapes
 /// Vectors have a value for each node of their grid, zero at Dirichlet nodes.
 pub trait BoxKernels<T: Scalar>: VectorKernels<T> + Convert<f64, T> + Convert<T, f64> {
+    /// Whether it is a GPU.
+    const ON_GPU: bool;
+
     /// The operator on a grid.
     type Operator: Debug + Clone + Send + Sync;
     /// A smoother, or the exact solver of the coarsest grid.

@@ -46,7 +46,7 @@ pub use cuda::{
     specialisations as cuda_specialisations, thin_axis, unsupported_on_gpu,
 };
 pub use cycle::{Multigrid, MultigridConfig, check_coarsening};
-pub use distributed::{DistributedMultigrid, Slabs, check_smoother};
+pub use distributed::{DistributedMultigrid, Slabs, unsupported_on_ranks};
 pub use error::MultigridError;
 pub use full::FullOutcome;
 pub use grid::BoxGrid;

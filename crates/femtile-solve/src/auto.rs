@@ -3,7 +3,6 @@
 //! docs/choosing-a-solver.md derives the rules and has the measurements behind the constants.
 
 use femtile_device::cuda::gpus;
-use femtile_fem::tensor::TensorProblem;
 use femtile_fem::{BoundaryCondition, Coefficient, Condition, Form};
 use femtile_mesh::{CellKind, Mesh};
 
@@ -84,14 +83,17 @@ fn only(config: &SolverConfig, space: &SpaceConfig) -> Option<(PreconditionerCon
     })
 }
 
-/// Chooses a preconditioner; `problem` is that of the first component on quadrilaterals and hexahedra, none on several ranks.
+/// Finds the boxes of geometric multigrid for quadrilaterals and hexahedra, or none where the caller has them.
+pub(crate) type Boxed<'a> = dyn Fn(&GmgOptions) -> Result<Option<Boxes>, SolveError> + 'a;
+
+/// Chooses a preconditioner; without `boxed` none that needs boxes.
 ///
 /// # Errors
 /// Errors in the data of the problem.
 pub(crate) fn choose(
     config: &SolverConfig,
     discretization: &Discretization<'_>,
-    problem: Option<&TensorProblem<'_>>,
+    boxed: Option<&Boxed<'_>>,
     (is_open, n_threads): (bool, usize),
     solves: Solves,
 ) -> Result<Chosen, SolveError> {
@@ -130,14 +132,14 @@ pub(crate) fn choose(
     if is_enough(if is_high { WORTH_GMG_HIGH } else { WORTH_GMG }) {
         return Ok(jacobi());
     }
-    let why_not = match problem.map(|problem| geometric(config, &data, problem, has_gpu)) {
+    let why_not = match boxed.map(|boxed| geometric(config, &data, boxed, has_gpu)) {
         Some(Ok(boxes)) => {
             let preconditioner = PreconditionerConfig::Gmg(GmgOptions::default());
             let reason = "the cells stand in rows like those of a box".into();
-            return Ok(Chosen { preconditioner, boxes: Some(boxes), reason });
+            return Ok(Chosen { preconditioner, boxes, reason });
         }
         Some(Err(why_not)) => format!("geometric multigrid does not serve: {why_not}"),
-        None => "several ranks have no geometric multigrid".into(),
+        None => "there is no geometric multigrid here".into(),
     };
     if space.degree == 1
         && space.components == 1
@@ -157,12 +159,12 @@ pub(crate) fn choose(
 fn geometric(
     config: &SolverConfig,
     data: &Data,
-    problem: &TensorProblem<'_>,
+    boxed: &Boxed<'_>,
     on_gpu: bool,
-) -> Result<Boxes, String> {
+) -> Result<Option<Boxes>, String> {
     data.allow_geometric()?;
     let options = GmgOptions::default();
-    let boxes = Boxes::of(&options, problem).map_err(|error| match error {
+    let boxes = boxed(&options).map_err(|error| match error {
         SolveError::Setting { message, .. } => message,
         other => other.to_string(),
     })?;
@@ -170,7 +172,7 @@ fn geometric(
         return Ok(boxes);
     }
     let with_gmg = SolverConfig { preconditioner: PreconditionerConfig::Gmg(options), ..config.clone() };
-    let lack = lack_of_gpus(&with_gmg).or_else(|| boxes.lack_of_gpus());
+    let lack = lack_of_gpus(&with_gmg).or_else(|| boxes.as_ref().and_then(Boxes::lack_of_gpus));
     match lack {
         Some(lack) => Err(lack),
         None => Ok(boxes),

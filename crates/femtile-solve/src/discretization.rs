@@ -11,7 +11,7 @@ use femtile_mesh::Mesh;
 use femtile_mesh::check::BoundaryFacets;
 use femtile_sparse::{Csr, StoredMatrix};
 
-use crate::auto::{self, Solves};
+use crate::auto::{self, Boxed, Solves};
 use crate::check::{self, check_cells};
 use crate::component::Component;
 use crate::device::{Choice, Chosen};
@@ -24,7 +24,7 @@ use crate::solution::{Finished, Solution};
 use crate::system::{LinearSystem, Operators};
 use crate::tensor::{self, Ahead, Boxes, OperatorDevice};
 use crate::{
-    DeviceChoice, Key, PreconditionerConfig, Ranks, Region, SolveError, SolverConfig, SpaceConfig, Stage,
+    DeviceChoice, GmgOptions, Key, PreconditionerConfig, Ranks, Region, SolveError, SolverConfig, SpaceConfig, Stage,
     Stages, Value,
 };
 
@@ -203,7 +203,11 @@ impl<'m> Discretization<'m> {
         let (mut config, mut boxes, mut reason) = (config.clone(), None, String::from("asked for"));
         match &config.preconditioner {
             PreconditionerConfig::Auto => {
-                let chosen = auto::choose(&config, self, problems.first(), (is_open, n_threads), solves)?;
+                let boxed = problems.first().map(|problem| {
+                    move |options: &GmgOptions| Boxes::of(options, problem).map(Some)
+                });
+                let boxed = boxed.as_ref().map(|boxed| boxed as &Boxed<'_>);
+                let chosen = auto::choose(&config, self, boxed, (is_open, n_threads), solves)?;
                 (config.preconditioner, boxes, reason) = (chosen.preconditioner, chosen.boxes, chosen.reason);
             }
             PreconditionerConfig::Gmg(options) => {

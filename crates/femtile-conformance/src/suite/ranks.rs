@@ -1,8 +1,13 @@
 //! Several ranks on GPUs, held to one rank on a processor.
 
-use femtile::device::Cuda;
+use femtile::comm::{Comm, threads};
+use femtile::device::{Buffer, Cuda};
+use femtile::linalg::{LinalgError, Preconditioner};
 use femtile::mesh::Mesh;
 use femtile::mesh::generate::{BoxConfig, BoxSplit, SquareConfig, SquareSplit, box_mesh, square};
+use femtile::multigrid::{
+    BoxGrid, DistributedMultigrid, GeometricMultigrid, Multigrid, MultigridConfig, PostOrder, Slabs, Smoother,
+};
 use femtile::solve::{OperatorKind, Ranks, Silent, Stages};
 use femtile::{AmgOptions, DeviceChoice, Method, PmgOptions, Poisson, PreconditionerConfig, SolverConfig};
 
@@ -89,4 +94,63 @@ pub fn cells_of_ranks_solve_as_one(device: &Cuda, scope: &Scope) {
             compare(device, &problem, &config, &[2], &what);
         }
     }
+}
+
+/// Geometric multigrid on a box that is divided among ranks: a cycle is that of one rank on the same device.
+pub fn box_cycles_of_ranks_are_those_of_one(device: &Cuda, scope: &Scope) {
+    let (n, long) = if scope.has_every_kind { (16, 40) } else { (4, 16) };
+    let widths = |n: usize| vec![1.0 / n as f64; n];
+    let free = [[false, true], [true, false], [true, true]];
+    let cubes = |degree| BoxGrid::new(degree, &[widths(n), widths(n), widths(long)]).unwrap();
+    let squares = BoxGrid::new(2, &[widths(2 * n), widths(2 * long)]).unwrap();
+    let graded: Vec<f64> = (0..long).map(|i| 1.0 + 0.01 * (i / 2) as f64).collect();
+    let graded = BoxGrid::new(1, &[widths(n), widths(n), graded]).unwrap();
+    for (name, grid, smoother) in [
+        ("cubes of degree 1", cubes(1), Smoother::Auto),
+        ("cubes of degree 2", cubes(2), Smoother::Auto),
+        ("cubes with free sides", cubes(2).with_free_sides(free).unwrap(), Smoother::VertexPatch),
+        ("additive patches", cubes(2), Smoother::AdditivePatch),
+        ("squares", squares.clone(), Smoother::VertexPatch),
+        ("squares with free sides", squares.with_free_sides(free).unwrap(), Smoother::VertexPatch),
+        ("graded cells", graded, Smoother::VertexPatch),
+    ] {
+        let counts: &[usize] = if scope.has_every_kind { &[2, 3] } else { &[2] };
+        counts.iter().for_each(|&n_ranks| compare_cycles(device, name, &grid, smoother, n_ranks));
+    }
+}
+
+/// Compares a cycle of several ranks that share a GPU with that of one.
+fn compare_cycles(device: &Cuda, name: &str, grid: &BoxGrid, smoother: Smoother, n_ranks: usize) {
+    let config = MultigridConfig { smoother, post: PostOrder::Reversed };
+    let whole = Multigrid::<f64, Cuda>::from_finest(device, grid, config).unwrap();
+    let whole = GeometricMultigrid::from_multigrid(whole).unwrap();
+    let b = grid.load(|[x, y, z]| (3.0 * x).sin() + y * z);
+    let mut wanted = Buffer::zeros(device, b.len()).unwrap();
+    whole.apply(&mut wanted, &Buffer::from_host(device, &b).unwrap()).unwrap();
+    let wanted = wanted.to_host().unwrap();
+    let range = wanted.iter().fold(0.0_f64, |most, x| most.max(x.abs()));
+    let of_rank = |comm: Comm| -> Result<(), LinalgError> {
+        let comm = comm.with_gpu(device)?;
+        let last = grid.dimension() - 1;
+        let n_plane: usize = grid.nodes()[..last].iter().product();
+        let slabs = Slabs::new(grid.widths(last).len(), n_ranks);
+        let planes = slabs.planes(grid.degree(), comm.rank());
+        let nodes: Vec<u32> = (n_plane * planes.start..n_plane * planes.end).map(|node| node as u32).collect();
+        let of = (grid, &nodes[..]);
+        let cycle = DistributedMultigrid::<f64, Cuda>::dividing(device, &comm, of, config, 100).unwrap();
+        assert!(cycle.n_divided() > 0, "{name}");
+        let own: Vec<f64> = nodes.iter().map(|&node| b[node as usize]).collect();
+        let r = Buffer::from_vec(device, own)?;
+        let mut z = Buffer::from_vec(device, vec![f64::NAN; nodes.len()])?;
+        for _ in 0..2 {
+            cycle.apply(&mut z, &r)?;
+        }
+        for (&node, found) in nodes.iter().zip(z.to_host()?) {
+            let expected = wanted[node as usize];
+            let is_near = (found - expected).abs() <= 1e-11 * range;
+            assert!(is_near, "{name} on {n_ranks} ranks, node {node}: {found} and {expected}");
+        }
+        Ok(())
+    };
+    threads::run(n_ranks, of_rank, of_rank).unwrap();
 }

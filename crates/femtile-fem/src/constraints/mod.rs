@@ -57,6 +57,14 @@ impl Constraints {
         Self::dirichlet(form, &winners(form)?)
     }
 
+    /// Evaluates the Dirichlet conditions of a form for elements of any degree.
+    ///
+    /// # Errors
+    /// As [`Constraints::of_form`].
+    pub fn of_space(space: &TensorSpace<'_>, form: &Form<'_>) -> Result<Self, FemError> {
+        Self::dirichlet_of_any_degree(space, form, &winners(form)?)
+    }
+
     /// Evaluates the Dirichlet conditions of a form for linear elements; where several meet at a node, the last one
     /// holds.
     ///

@@ -50,6 +50,8 @@ pub struct CudaBoxTransfer<T: Scalar> {
 }
 
 impl<T: Scalar> BoxKernels<T> for Cuda {
+    const ON_GPU: bool = true;
+
     type Operator = Arc<CudaBoxOperator<T>>;
     type BoxSmoother = CudaSmoother<T>;
     type BoxTransfer = Arc<CudaBoxTransfer<T>>;

@@ -22,7 +22,7 @@ use exchange::Exchange;
 use level::{Division, PartLevel, PartVectors};
 pub use slabs::Slabs;
 
-/// Unknowns up to which every rank has a whole level.
+/// Unknowns up to which every rank has a whole level: as few as for algebraic multigrid.
 const FEW: usize = 10_000;
 /// The share of the work of a rank on the finest level that it may do on collected ones, more than its part of them.
 const SHARE: f64 = 0.15;
@@ -74,15 +74,31 @@ where
     ///
     /// # Errors
     /// As [`Multigrid::from_finest`]; [`MultigridError::Entries`] where a rank owns other nodes; [`MultigridError::Setting`] for a
-    /// smoother that needs the whole grid, see [`check_smoother`].
+    /// smoother that needs the whole grid, see [`unsupported_on_ranks`].
     pub fn new(
+        device: &D,
+        comm: &Comm,
+        of: (&BoxGrid, &[u32]),
+        config: MultigridConfig,
+    ) -> Result<Self, MultigridError> {
+        Self::dividing(device, comm, of, config, FEW)
+    }
+
+    /// As [`DistributedMultigrid::new`], collecting levels of up to `few` unknowns. All ranks call it.
+    ///
+    /// # Errors
+    /// As [`DistributedMultigrid::new`].
+    pub fn dividing(
         device: &D,
         comm: &Comm,
         (finest, nodes): (&BoxGrid, &[u32]),
         config: MultigridConfig,
+        few: usize,
     ) -> Result<Self, MultigridError> {
-        check_smoother(finest, config.smoother)?;
-        let divisions = divided::<T, D>(device, comm.n_ranks(), finest, config.smoother);
+        if let Some(message) = unsupported_on_ranks(finest, config.smoother, D::ON_GPU) {
+            return Err(MultigridError::Setting { field: "smoother", message });
+        }
+        let divisions = divided::<T, D>(device, comm.n_ranks(), (finest, few), config.smoother);
         let (mut levels, mut vectors) = (Vec::new(), Vec::new());
         for pair in divisions.windows(2) {
             let (level, of_level) = PartLevel::new(device, comm, [&pair[1], &pair[0]], config.smoother)?;
@@ -172,29 +188,30 @@ where
     }
 }
 
-/// Refuses smoothers that do not work on layers: those in the order of all nodes, and those that estimate eigenvalues on all
-/// mapped cells.
-///
-/// # Errors
-/// [`MultigridError::Setting`].
-pub fn check_smoother(grid: &BoxGrid, smoother: Smoother) -> Result<(), MultigridError> {
+/// Returns why several ranks, on GPUs or not, do not have a smoother on the levels below a grid; none where they do. Layers of a
+/// grid do not tell the order of all its nodes, nor the eigenvalues of all mapped cells.
+pub fn unsupported_on_ranks(grid: &BoxGrid, smoother: Smoother, on_gpu: bool) -> Option<String> {
     let is_whole = match smoother {
         Smoother::GaussSeidel => true,
-        Smoother::Chebyshev | Smoother::AdditivePatch => grid.is_mapped(),
-        Smoother::Auto | Smoother::VertexPatch => false,
+        Smoother::Chebyshev => grid.is_mapped(),
+        Smoother::AdditivePatch => !has_bounds(grid, on_gpu),
+        Smoother::Auto => on_gpu && !has_bounds(grid, on_gpu),
+        Smoother::VertexPatch => false,
     };
-    if !is_whole {
-        return Ok(());
-    }
-    let message = "several ranks have no such smoother on these cells: take \"auto\" or \"vertex-patch\"";
-    Err(MultigridError::Setting { field: "smoother", message: message.into() })
+    let message = "several ranks have no such smoother on these cells: take smoother = \"vertex-patch\"";
+    is_whole.then(|| message.into())
+}
+
+/// Whether the eigenvalues of additive patches follow from the widths of all cells.
+fn has_bounds(grid: &BoxGrid, on_gpu: bool) -> bool {
+    if on_gpu { crate::cuda::has_equal_cells(grid) } else { !grid.is_mapped() }
 }
 
 /// Divides the levels below a finest grid, which comes first; the last one is whole on every rank.
 fn divided<T: Scalar, D: BoxKernels<T>>(
     device: &D,
     n_ranks: usize,
-    finest: &BoxGrid,
+    (finest, few): (&BoxGrid, usize),
     smoother: Smoother,
 ) -> Vec<Division> {
     let last = finest.dimension() - 1;
@@ -213,7 +230,7 @@ fn divided<T: Scalar, D: BoxKernels<T>>(
         let longest = layers.iter().map(ExactSizeIterator::len).max().unwrap_or(0);
         let work = n_ranks as f64 * grid.n_unknowns() as f64;
         let is_whole = number + 1 == grids.len()
-            || grid.n_unknowns() <= FEW
+            || grid.n_unknowns() <= few
             || work <= SHARE * finest.n_unknowns() as f64
             || longest as f64 > PART * n_layers(grid) as f64
             || slabs.fewest() == 0

@@ -40,8 +40,8 @@ impl Slabs {
         Self { cuts: self.cuts.iter().map(|cut| cut / factor).collect() }
     }
 
-    /// The planes of nodes that a rank owns.
-    pub(super) fn planes(&self, degree: usize, rank: usize) -> Range<usize> {
+    /// Returns the planes of nodes that a rank owns.
+    pub fn planes(&self, degree: usize, rank: usize) -> Range<usize> {
         let [begin, end] = [self.cuts[rank], self.cuts[rank + 1]];
         let first = if begin == 0 && end > 0 { 0 } else { degree * begin + 1 };
         first..(degree * end + 1).max(first)

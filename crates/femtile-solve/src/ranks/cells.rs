@@ -16,6 +16,7 @@ use femtile_mesh::partition::Part;
 use femtile_sparse::csr::{Csr, HostOffsets};
 use femtile_sum_factorization::SumFactorization;
 
+use super::Division;
 use super::data::PartData;
 use super::degrees;
 use super::device::{RankCells, RankDevice};
@@ -25,7 +26,7 @@ use super::system::{RankSystem, RankUnknowns, without_constants};
 use crate::discretization::Discretization;
 use crate::preconditioner::Preconditioning;
 use crate::system::SystemParts;
-use crate::tensor;
+use crate::tensor::{self, geometric};
 use crate::{PreconditionerConfig, SolveError, SolverConfig, Stage, Stages};
 
 /// Rows that a thread sorts at least.
@@ -177,11 +178,11 @@ fn of_all_ranks(
     Ok(Constraints::of_values(unknowns.n(), |unknown| (flags[unknown] != 0.0).then(|| values[unknown])))
 }
 
-/// Makes the system of a rank; `below` are the whole spaces of lower degree for p-multigrid. All ranks call it.
+/// Makes the system of a rank. All ranks call it.
 pub(super) fn system<D: RankDevice>(
     (cpu, device, comm): (&Cpu, &D, &Comm),
     (problem, fixed): (&Discretization<'_>, &Fixed),
-    (whole, below): (&TensorSpace<'_>, &[TensorSpace<'_>]),
+    (whole, division): (&TensorSpace<'_>, &Division<'_>),
     part: Option<&Part>,
     config: &SolverConfig,
     stages: &mut Stages<'_>,
@@ -235,9 +236,13 @@ pub(super) fn system<D: RankDevice>(
     let mut warnings = Vec::new();
     warnings
         .extend((config.metric == Some(MetricEvaluation::StoredSingle)).then(|| tensor::SINGLE.to_owned()));
-    let (preconditioner, levels): Preconditioning<D> = match &config.preconditioner {
-        PreconditionerConfig::None => (Box::new(Diagonal::identity(device, rhs.len())?), Vec::new()),
-        PreconditionerConfig::Pmg(options) => {
+    let (preconditioner, levels): Preconditioning<D> = match (&config.preconditioner, &division.boxes) {
+        (PreconditionerConfig::None, _) => (Box::new(Diagonal::identity(device, rhs.len())?), Vec::new()),
+        (PreconditionerConfig::Gmg(options), Some(boxes)) => {
+            geometric::of_ranks((device, comm), (options, config.method), boxes, &on_part.owned)?
+        }
+        (PreconditionerConfig::Pmg(options), _) => {
+            let below = &division.below;
             let levels = degrees::Problems { finest: &on_part, own, below, rule };
             let made = degrees::preconditioner((cpu, device, comm), options, &levels, &mut warnings)?;
             without_constants(device, made, comm, (n, is_pure_neumann), rhs.len())?

@@ -19,19 +19,20 @@ use std::sync::Arc;
 
 use femtile_comm::{Comm, Halo, threads};
 use femtile_device::{Buffer, Cpu, Cuda};
+use femtile_fem::Constraints;
 use femtile_fem::assembly::completed;
 use femtile_fem::dofs::TensorSpace;
 use femtile_fem::tensor::functionals;
 use femtile_linalg::krylov::cg::CgOutcome;
 use femtile_linalg::{LinalgError, LinearOperator};
-use femtile_mesh::partition::{Part, Partition, PartitionQuality, Partitioner};
+use femtile_mesh::partition::{Part, Partition, PartitionQuality};
 
-use crate::auto::Solves;
+use crate::auto::{Boxed, Solves};
 use crate::discretization::{Discretization, warning_of_imbalance};
 use crate::method::by_method;
 use crate::solution::{Finished, Solution, warning_of_outcome};
-use crate::tensor;
-use crate::{DeviceChoice, PreconditionerConfig, Silent, SolveError, SolverConfig, Stage, Stages, auto};
+use crate::tensor::{self, Boxes};
+use crate::{DeviceChoice, GmgOptions, PreconditionerConfig, Silent, SolveError, SolverConfig, Stage, Stages, auto};
 pub(crate) use device::RankDevice;
 use rows::{Fixed, RankRows};
 use system::{RankSystem, RankUnknowns};
@@ -89,8 +90,8 @@ impl Ranks {
 pub struct RanksUsed {
     /// Number of ranks.
     pub n_ranks: usize,
-    /// The way to divide the mesh.
-    pub partitioner: Partitioner,
+    /// The way to divide the mesh: the name of a [`Partitioner`], or `layers` of cells for geometric multigrid.
+    pub partition: &'static str,
     /// How even it is, and how much it cuts.
     pub quality: PartitionQuality,
     /// Unknowns of the rank with the fewest, and with the most.
@@ -100,16 +101,11 @@ pub struct RanksUsed {
 }
 
 /// Refuses what several ranks cannot do.
-pub(crate) fn check(problem: &Discretization<'_>, config: &SolverConfig) -> Result<(), SolveError> {
+pub(crate) fn check(problem: &Discretization<'_>) -> Result<(), SolveError> {
     let wrong = |message: &str| Err(SolveError::solver("ranks", message));
     if problem.config.components != 1 {
         return wrong(
             "several ranks solve for one component of u: take one rank, whose threads share the work",
-        );
-    }
-    if let PreconditionerConfig::Gmg(_) = config.preconditioner {
-        return wrong(
-            "several ranks have no geometric multigrid: use preconditioner = \"pmg\" or \"auto\", or one rank",
         );
     }
     if problem.is_nonlinear() {
@@ -138,28 +134,42 @@ pub(crate) fn solve<'m>(
     stages: &mut Stages<'_>,
 ) -> Result<Solution<'m>, SolveError> {
     config.check()?;
-    check(&problem, config)?;
+    check(&problem)?;
     let wants_gpu = matches!(config.device, DeviceChoice::Cuda(_));
     if wants_gpu && config.ranks.n() == 1 {
         return Err(SolveError::solver("ranks", "a rank alone on a GPU is `Ranks::One`"));
     }
     // Ranks that choose for themselves compute on processors.
     let opened = opened.filter(|_| wants_gpu);
-    let (config, reason) = chosen(&problem, config, n_threads(cpu, &config.ranks)?, Solves::One)?;
+    let boxed = |options: &GmgOptions| boxes(&problem, options, config.ranks.n()).map(Some);
+    let chosen = chosen(&problem, config, n_threads(cpu, &config.ranks)?, Solves::One, &boxed)?;
     stages.begin(Stage::Assemble)?;
-    let partition = config.partitioner.divide(problem.mesh, config.ranks.n());
-    solve_divided(problem, &partition, (cpu, opened), (&config, &reason), stages)
+    let division = Division::new(&problem, chosen.boxes, &chosen.config)?;
+    solve_divided(problem, division, (cpu, opened), (&chosen.config, &chosen.reason), stages)
+}
+
+/// The box of a problem, whose layers are dealt out to ranks.
+pub(crate) fn boxes(
+    problem: &Discretization<'_>,
+    options: &GmgOptions,
+    n_ranks: usize,
+) -> Result<Boxes, SolveError> {
+    let Some(space) = problem.space() else {
+        return Err(SolveError::solver("preconditioner", "geometric multigrid is for cells in rows"));
+    };
+    let form = problem.form(0);
+    let given = Constraints::of_space(space, &form)?;
+    Boxes::of_ranks(options, (space, form.sigma), given.dofs(), n_ranks)
 }
 
 /// Solves a problem whose mesh is divided like this.
 fn solve_divided<'m>(
     problem: Discretization<'m>,
-    partition: &Partition,
+    division: Division<'m>,
     (cpu, opened): (&Cpu, Option<&Cuda>),
     (config, reason): (&SolverConfig, &str),
     stages: &mut Stages<'_>,
 ) -> Result<Solution<'m>, SolveError> {
-    let division = Division::new(&problem, partition, config)?;
     let whole = Whole { problem: &problem, fixed: Fixed::new(&problem)?, division: &division };
     let work = |cpu: &Cpu, comm: &Comm, stages: &mut Stages<'_>, keepers: Keepers| {
         let gpu = match opened {
@@ -217,21 +227,57 @@ pub(crate) fn on_all<R: Send>(
     }
 }
 
-/// The settings with a preconditioner, and the reason for it.
+/// The settings with a preconditioner.
+pub(crate) struct ChosenForRanks {
+    pub config: SolverConfig,
+    pub reason: String,
+    /// For geometric multigrid, where these are not known yet.
+    pub boxes: Option<Boxes>,
+}
+
+/// The fewest layers of cells of a rank with which geometric multigrid is chosen: beside the four of others that it works on.
+const LAYERS: usize = 8;
+
+/// Chooses the preconditioner of the settings; `boxed` finds the boxes of geometric multigrid.
 pub(crate) fn chosen(
     problem: &Discretization<'_>,
     config: &SolverConfig,
     n_threads: usize,
     solves: Solves,
-) -> Result<(SolverConfig, String), SolveError> {
-    let (mut config, mut reason) = (config.clone(), String::from("asked for"));
-    if config.preconditioner == PreconditionerConfig::Auto {
-        let on_cpu = SolverConfig { device: DeviceChoice::Cpu, ..config.clone() };
-        let chosen = auto::choose(&on_cpu, problem, None, (false, n_threads), solves)?;
-        (config.preconditioner, reason) = (chosen.preconditioner, chosen.reason);
+    boxed: &Boxed<'_>,
+) -> Result<ChosenForRanks, SolveError> {
+    let on_gpu = matches!(config.device, DeviceChoice::Cuda(_));
+    let lack_of = |boxes: &Boxes, smoother| {
+        let of_gpus = || boxes.lack_of_gpus().filter(|_| on_gpu);
+        boxes.lack_of_ranks(smoother, on_gpu).or_else(of_gpus)
+    };
+    let (mut config, mut reason, mut boxes) = (config.clone(), String::from("asked for"), None);
+    match &config.preconditioner {
+        PreconditionerConfig::Auto => {
+            let on_cpu = SolverConfig { device: DeviceChoice::Cpu, ..config.clone() };
+            let n = config.ranks.n();
+            let fitting = |options: &GmgOptions| {
+                let boxes = boxed(options)?;
+                let few = |boxes: &Boxes| {
+                    let layers = boxes.fewest_layers(n);
+                    (layers < LAYERS).then(|| format!("a rank has {layers} layers of cells"))
+                };
+                let lack = boxes.as_ref().and_then(|boxes| lack_of(boxes, options.smoother).or_else(|| few(boxes)));
+                lack.map_or(Ok(boxes), |lack| Err(SolveError::solver("preconditioner", lack)))
+            };
+            let chosen = auto::choose(&on_cpu, problem, Some(&fitting), (false, n_threads), solves)?;
+            (config.preconditioner, reason, boxes) = (chosen.preconditioner, chosen.reason, chosen.boxes);
+        }
+        PreconditionerConfig::Gmg(options) => {
+            boxes = boxed(options)?;
+            if let Some(lack) = boxes.as_ref().and_then(|boxes| lack_of(boxes, options.smoother)) {
+                return Err(SolveError::solver("preconditioner", lack));
+            }
+        }
+        _ => {}
     }
     config.preconditioner.take_format(config.format);
-    Ok((config, reason))
+    Ok(ChosenForRanks { config, reason, boxes })
 }
 
 /// The threads of all ranks, which all of them know: what they choose by it must be the same.
@@ -250,13 +296,31 @@ pub(crate) struct Division<'m> {
     /// The owner of each node.
     owners: Vec<u32>,
     quality: PartitionQuality,
+    /// The way to divide the mesh.
+    way: &'static str,
     /// The spaces of lower degree of p-multigrid.
     below: Vec<TensorSpace<'m>>,
+    /// For geometric multigrid.
+    boxes: Option<Boxes>,
 }
 
 impl<'m> Division<'m> {
-    /// Describes a partition of the mesh of a problem.
+    /// Divides the mesh of a problem as the boxes of geometric multigrid, or else the settings, say.
     pub fn new(
+        problem: &Discretization<'m>,
+        boxes: Option<Boxes>,
+        config: &SolverConfig,
+    ) -> Result<Self, SolveError> {
+        if let Some(partition) = boxes.as_ref().and_then(Boxes::partition) {
+            let division = Self::of(problem, partition, config)?;
+            return Ok(Self { way: "layers", boxes, ..division });
+        }
+        let partition = config.partitioner.divide(problem.mesh, config.ranks.n());
+        Self::of(problem, &partition, config)
+    }
+
+    /// Describes a partition of the mesh of a problem.
+    pub fn of(
         problem: &Discretization<'m>,
         partition: &Partition,
         config: &SolverConfig,
@@ -268,7 +332,12 @@ impl<'m> Division<'m> {
             _ => Vec::new(),
         };
         let (owners, quality) = (partition.owners(problem.mesh), partition.quality(problem.mesh));
-        Ok(Self { owners, quality, below })
+        Ok(Self { owners, quality, way: config.partitioner.name(), below, boxes: None })
+    }
+
+    /// Returns whether geometric multigrid divides it.
+    pub fn has_boxes(&self) -> bool {
+        self.boxes.is_some()
     }
 
     /// Takes the part of a rank; none where it owns no node.
@@ -314,7 +383,7 @@ impl Whole<'_, '_> {
         warnings.extend(of_rank);
         warnings.extend(warning_of_imbalance(unknowns.imbalance));
         warnings.extend(warning_of_outcome(config, &outcome));
-        let used = self.used(comm, &unknowns.halo, config)?;
+        let used = self.used(comm, &unknowns.halo)?;
         let result: (Vec<Vec<f64>>, CgOutcome) = (vec![u], outcome);
         let mut finished = Finished::of_parts(device, config, result, parts, [D::REASON, reason], warnings);
         finished.ranks = Some(used);
@@ -335,7 +404,7 @@ impl Whole<'_, '_> {
             return cells::system(
                 (cpu, device, comm),
                 problem,
-                (space, &self.division.below),
+                (space, self.division),
                 part,
                 config,
                 stages,
@@ -391,7 +460,7 @@ impl Whole<'_, '_> {
     }
 
     /// Returns how the problem was divided. All ranks call it.
-    pub fn used(&self, comm: &Comm, halo: &Halo, config: &SolverConfig) -> Result<RanksUsed, SolveError> {
+    pub fn used(&self, comm: &Comm, halo: &Halo) -> Result<RanksUsed, SolveError> {
         let sizes: Vec<[u64; 2]> = comm
             .all_gather(&[[halo.n_owned() as u64, halo.n_ghosts() as u64]])?
             .into_iter()
@@ -400,7 +469,7 @@ impl Whole<'_, '_> {
         let of = |which: usize| sizes.iter().map(move |size| size[which] as usize);
         Ok(RanksUsed {
             n_ranks: comm.n_ranks(),
-            partitioner: config.partitioner,
+            partition: self.division.way,
             quality: self.division.quality,
             unknowns: [of(0).min().unwrap_or(0), of(0).max().unwrap_or(0)],
             most_ghosts: of(1).max().unwrap_or(0),

@@ -2,11 +2,16 @@
 
 use std::sync::Arc;
 
+use femtile_comm::{Comm, RankKernels};
 use femtile_device::Scalar;
+use femtile_fem::Coefficient;
+use femtile_fem::dofs::TensorSpace;
 use femtile_fem::tensor::TensorProblem;
 use femtile_linalg::precondition::Diagonal;
+use femtile_mesh::partition::Partition;
 use femtile_multigrid::{
-    BoxGrid, BoxKernels, GeometricMultigrid, Multigrid, MultigridConfig, MultigridError, PostOrder, Smoother,
+    BoxGrid, BoxKernels, DistributedMultigrid, GeometricMultigrid, Multigrid, MultigridConfig,
+    MultigridError, PostOrder, Slabs, Smoother,
 };
 
 use super::lattice::Lattice;
@@ -28,6 +33,8 @@ pub(crate) struct Boxes {
     is_known: bool,
     /// The rows of cells, for full multigrid.
     lattice: Option<Box<Lattice>>,
+    /// How layers of cells are dealt out to ranks.
+    partition: Option<Partition>,
 }
 
 impl Boxes {
@@ -36,8 +43,52 @@ impl Boxes {
     /// # Errors
     /// [`SolveError::Setting`] if the cells do not form rows, or u is given on parts of sides or nowhere.
     pub fn of(options: &GmgOptions, problem: &TensorProblem<'_>) -> Result<Self, SolveError> {
-        let space = problem.space();
-        if problem.form().sigma.as_constant() == Some(0.0) {
+        let cells = (problem.space(), problem.form().sigma);
+        let (boxes, lattice) = Self::with_lattice(options, cells, problem.constraints().dofs())?;
+        let lattice = (options.start == GmgStart::Full).then(|| Box::new(lattice));
+        Ok(Self { lattice, ..boxes })
+    }
+
+    /// Finds the box of a space, a coefficient σ and the degrees of freedom with given values, and deals its layers out to ranks.
+    ///
+    /// # Errors
+    /// As [`Boxes::of`], and for a start that several ranks do not have.
+    pub fn of_ranks(
+        options: &GmgOptions,
+        cells: (&TensorSpace<'_>, &Coefficient),
+        given: &[u32],
+        n_ranks: usize,
+    ) -> Result<Self, SolveError> {
+        if options.start != GmgStart::None {
+            let place = ["solver".into(), "gmg".into(), "start".into()];
+            return Err(SolveError::setting(&place, "several ranks begin from zero: leave it out"));
+        }
+        let (boxes, lattice) = Self::with_lattice(options, cells, given)?;
+        let (space, across) = (cells.0, cells.0.dimension() - 1);
+        let n_layers = lattice.n_cells()[across];
+        if n_layers < n_ranks {
+            return Err(refuse(&format!(
+                "divides layers of cells across the last axis of the box among ranks, and {n_layers} layers are too few for \
+                 {n_ranks} ranks: take fewer"
+            )));
+        }
+        let slabs = Slabs::new(n_layers, n_ranks);
+        let mut ranks = vec![0; space.n_cells()];
+        for (position, &cell) in space.order().iter().enumerate() {
+            ranks[cell as usize] = slabs.rank_of(lattice.place(position)[across]) as u32;
+        }
+        let partition = Partition::new(ranks, n_ranks).ok_or_else(|| refuse("needs ranks for all layers"))?;
+        Ok(Self { partition: Some(partition), ..boxes })
+    }
+
+    /// Finds the box, and the rows of its cells.
+    fn with_lattice(
+        options: &GmgOptions,
+        cells: (&TensorSpace<'_>, &Coefficient),
+        given: &[u32],
+    ) -> Result<(Self, Lattice), SolveError> {
+        let (space, sigma) = cells;
+        if sigma.as_constant() == Some(0.0) {
             return Err(SolveError::solver(
                 "preconditioner",
                 "geometric multigrid is for a positive sigma, and this one is 0: use \"jacobi\"",
@@ -46,15 +97,14 @@ impl Boxes {
         let lattice = Lattice::of(space).map_err(|lack| {
             refuse(&format!("needs cells in rows like those of a box, and {lack}: use another mesh"))
         })?;
-        let finest = finest(&lattice, problem, options.smoother).map_err(refused)?;
-        let (nodes, given) = (lattice.nodes(space), problem.constraints().dofs());
+        let finest = finest(&lattice, cells, options.smoother).map_err(refused)?;
+        let nodes = lattice.nodes(space);
         let finest = with_free_sides(finest, &nodes, given).map_err(|lack| lack.refusal(&lattice))?;
         let is_known = given.len() == space.n_dofs();
         if !is_known {
             femtile_multigrid::check_coarsening(&finest).map_err(refused)?;
         }
-        let lattice = (options.start == GmgStart::Full).then(|| Box::new(lattice));
-        Ok(Self { is_known, finest, nodes, lattice })
+        Ok((Self { is_known, finest, nodes, lattice: None, partition: None }, lattice))
     }
 
     /// Returns the finest box.
@@ -75,6 +125,21 @@ impl Boxes {
     /// Returns the rows of cells, where full multigrid may need them.
     pub(super) fn lattice(&self) -> Option<&Lattice> {
         self.lattice.as_deref()
+    }
+
+    /// Returns how layers of cells are dealt out to ranks, where there are several.
+    pub fn partition(&self) -> Option<&Partition> {
+        self.partition.as_ref()
+    }
+
+    /// Returns the fewest layers of cells that one of these ranks has.
+    pub fn fewest_layers(&self, n_ranks: usize) -> usize {
+        self.finest.widths(self.finest.dimension() - 1).len() / n_ranks.max(1)
+    }
+
+    /// Returns why ranks do not have a smoother on these cells, if they do not.
+    pub fn lack_of_ranks(&self, smoother: Smoother, on_gpu: bool) -> Option<String> {
+        femtile_multigrid::unsupported_on_ranks(&self.finest, smoother, on_gpu)
     }
 
     /// Returns the part of the method that GPUs do not support, if there is one.
@@ -114,14 +179,72 @@ where
     if boxes.is_known {
         return Ok(((Box::new(Diagonal::identity(device, boxes.nodes.len())?), Vec::new()), None));
     }
-    // A cycle that need not be symmetric smooths in the same order before and after, which reduces the error more.
-    let post = if matches!(method, Method::Gmres { .. }) { PostOrder::Same } else { PostOrder::Reversed };
-    let config = MultigridConfig { smoother: options.smoother, post };
+    let config = config_of(options, method);
     let cycle = match options.precision {
         LevelPrecision::F32 => cycle::<f32, D>(device, boxes, config),
         LevelPrecision::F64 => cycle::<f64, D>(device, boxes, config),
     };
     cycle.map_err(refused)
+}
+
+/// The settings of a cycle. One that need not be symmetric smooths in the same order before and after, which reduces the error
+/// more.
+fn config_of(options: &GmgOptions, method: Method) -> MultigridConfig {
+    let post = if matches!(method, Method::Gmres { .. }) { PostOrder::Same } else { PostOrder::Reversed };
+    MultigridConfig { smoother: options.smoother, post }
+}
+
+/// As [`preconditioner`], on all ranks; `owned` has the number in the whole space of each unknown that the rank owns. All ranks
+/// call it.
+///
+/// # Errors
+/// As [`preconditioner`].
+pub(crate) fn of_ranks<D>(
+    (device, comm): (&D, &Comm),
+    (options, method): (&GmgOptions, Method),
+    boxes: &Boxes,
+    owned: &[u32],
+) -> Result<Preconditioning<D>, SolveError>
+where
+    D: SolveDevice + BoxKernels<f32> + BoxKernels<f64> + RankKernels<f32> + RankKernels<f64>,
+{
+    if boxes.is_known {
+        return Ok((Box::new(Diagonal::identity(device, owned.len())?), Vec::new()));
+    }
+    let nodes: Vec<u32> = owned.iter().map(|&dof| boxes.nodes[dof as usize]).collect();
+    let (config, of) = (config_of(options, method), (&boxes.finest, &nodes[..]));
+    let made = match options.precision {
+        LevelPrecision::F32 => cycle_of_ranks::<f32, D>((device, comm), of, config),
+        LevelPrecision::F64 => cycle_of_ranks::<f64, D>((device, comm), of, config),
+    };
+    made.map_err(refused)
+}
+
+fn cycle_of_ranks<T, D>(
+    (device, comm): (&D, &Comm),
+    of: (&BoxGrid, &[u32]),
+    config: MultigridConfig,
+) -> Result<Preconditioning<D>, MultigridError>
+where
+    T: Scalar,
+    D: SolveDevice + BoxKernels<T> + RankKernels<T>,
+{
+    let cycle = DistributedMultigrid::<T, D>::new(device, comm, of, config)?;
+    let grids = cycle.grids();
+    let n_above = grids.len() - 1;
+    let level = |(level, grid)| level_of::<T, D>(device, grid, (level < n_above).then_some(config.smoother));
+    let levels = grids.iter().enumerate().map(level).collect();
+    Ok((Box::new(cycle), levels))
+}
+
+/// Describes a level; without a smoother the coarsest.
+fn level_of<T: Scalar, D: BoxKernels<T>>(device: &D, grid: &BoxGrid, smoother: Option<Smoother>) -> Level {
+    Level {
+        n_rows: grid.n_unknowns(),
+        n_nonzeros: None,
+        n_patches: smoother.and_then(|smoother| BoxKernels::<T>::box_patches(device, grid, smoother)),
+        format: None,
+    }
 }
 
 /// Returns the error where geometric multigrid does not serve a problem.
@@ -154,11 +277,11 @@ pub(super) fn refused(error: MultigridError) -> SolveError {
 /// assume σ̄ = 1 in all cells.
 fn finest(
     lattice: &Lattice,
-    problem: &TensorProblem<'_>,
+    cells: (&TensorSpace<'_>, &Coefficient),
     smoother: Smoother,
 ) -> Result<BoxGrid, MultigridError> {
-    let (degree, d) = (problem.space().degree(), problem.space().dimension());
-    let sigma = diagonals(lattice, problem);
+    let (degree, d) = (cells.0.degree(), cells.0.dimension());
+    let sigma = diagonals(lattice, cells);
     let means = means(&sigma);
     let extent = |axis: usize| {
         let along = || lattice.corners().iter().map(|corner| corner[axis]);
@@ -183,8 +306,7 @@ fn finest(
 }
 
 /// Returns the diagonal entries of σ at the centres of all cells, in the order of the box.
-fn diagonals(lattice: &Lattice, problem: &TensorProblem<'_>) -> Vec<[f64; 3]> {
-    let (space, sigma) = (problem.space(), problem.form().sigma);
+fn diagonals(lattice: &Lattice, (space, sigma): (&TensorSpace<'_>, &Coefficient)) -> Vec<[f64; 3]> {
     let mut found = vec![[1.0; 3]; space.n_cells()];
     if sigma.as_constant().is_some() {
         return found;
@@ -279,13 +401,8 @@ where
     D: SolveDevice + BoxKernels<T> + BoxKernels<f64>,
 {
     let multigrid = Multigrid::<T, D>::from_finest(device, &boxes.finest, config)?;
-    let smoother = config.smoother;
-    let level = |(level, grid): (usize, &BoxGrid)| Level {
-        n_rows: grid.n_unknowns(),
-        n_nonzeros: None,
-        n_patches: if level > 0 { BoxKernels::<T>::box_patches(device, grid, smoother) } else { None },
-        format: None,
-    };
+    let smoother = |level: usize| (level > 0).then_some(config.smoother);
+    let level = |(level, grid): (usize, &BoxGrid)| level_of::<T, D>(device, grid, smoother(level));
     let mut levels: Vec<_> = multigrid.grids().enumerate().map(level).collect();
     levels.reverse();
     let cycle = Arc::new(GeometricMultigrid::from_multigrid(multigrid)?.with_numbering(&boxes.nodes)?);

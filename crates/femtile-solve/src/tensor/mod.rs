@@ -3,7 +3,7 @@
 mod ahead;
 pub(crate) mod degrees;
 mod extension;
-mod geometric;
+pub(crate) mod geometric;
 mod lattice;
 mod lines;
 mod operator;

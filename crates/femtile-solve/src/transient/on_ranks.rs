@@ -31,7 +31,7 @@ use crate::ranks::{self, Division, Keepers, RankDevice, Whole};
 use crate::solution::Finished;
 use crate::system::SystemParts;
 use crate::{
-    DeviceChoice, MassMatrix, OperatorKind, Ranks, RanksUsed, Silent, Solution, SolveError, SolverConfig,
+    DeviceChoice, GmgOptions, MassMatrix, OperatorKind, Ranks, RanksUsed, Silent, Solution, SolveError, SolverConfig,
     Stage, Stages,
 };
 
@@ -54,8 +54,9 @@ impl<'m> Transient<'m> {
         if let Ranks::Of(comm) = &config.ranks {
             self.same_state(comm)?;
         }
-        let partition = config.partitioner.divide(problem.mesh, config.ranks.n());
-        let division = Division::new(&problem, &partition, config)?;
+        let boxed = |options: &GmgOptions| ranks::boxes(&problem, options, config.ranks.n()).map(Some);
+        let first = ranks::chosen(&held(&problem, shift), config, n_threads, Solves::Many, &boxed)?;
+        let division = Division::new(&problem, first.boxes, config)?;
         let fixed = Fixed::new(&problem.at_time(self.start))?;
         let initial = nodal_values(&problem, &self.initial, &["equation".into(), "initial".into()])?;
         // Ranks look at their own clocks between steps alone, and agree on them.
@@ -104,7 +105,7 @@ impl<'m> Transient<'m> {
 
     /// Refuses what several ranks cannot do.
     fn check_on_ranks(&self, problem: &Discretization<'_>, config: &SolverConfig) -> Result<(), SolveError> {
-        ranks::check(problem, config)?;
+        ranks::check(problem)?;
         let wrong = |message: &str| Err(SolveError::solver("ranks", message));
         if let DeviceChoice::Cuda(_) = config.device {
             return wrong("several ranks advance in time on processors: use device = \"cpu\", or one rank");
@@ -177,7 +178,7 @@ impl<'m> Run<'_, 'm> {
             stages,
         )?;
         let u = whole.collected(comm, (&owned, &values), keepers)?;
-        let used: RanksUsed = whole.used(comm, &equation.unknowns.halo, config)?;
+        let used: RanksUsed = whole.used(comm, &equation.unknowns.halo)?;
         let mut all = problem.warnings.clone();
         all.extend(described.warnings);
         all.extend(warning_of(&outcome));
@@ -217,8 +218,14 @@ impl<'m> Parts<'_, 'm> {
 
     /// The settings with the preconditioner for a shift, and the reason for it.
     fn chosen(&self, shift: f64) -> Result<(SolverConfig, String), SolveError> {
-        let Run { problem, of_stages, n_threads, .. } = *self.run;
-        ranks::chosen(&held(problem, shift), of_stages, n_threads, Solves::Many)
+        let Run { problem, of_stages, n_threads, division, .. } = *self.run;
+        // The mesh was divided for the first shift.
+        let boxed = |_: &GmgOptions| match division.has_boxes() {
+            true => Ok(None),
+            false => Err(SolveError::solver("preconditioner", "the mesh is not divided by layers of cells")),
+        };
+        let chosen = ranks::chosen(&held(problem, shift), of_stages, n_threads, Solves::Many, &boxed)?;
+        Ok((chosen.config, chosen.reason))
     }
 
     /// Makes the system of stages with a shift.

@@ -1,9 +1,11 @@
+mod boxes;
 mod in_time;
 
 use femtile_mesh::Mesh;
 use femtile_mesh::generate::{
     BoxConfig, BoxSplit, HexahedralBallConfig, SquareConfig, SquareSplit, box_mesh, hexahedral_ball, square,
 };
+use femtile_mesh::partition::Partitioner;
 
 use super::*;
 use crate::{AmgOptions, LevelPrecision, Method, Poisson, Progress, SolverConfig};
@@ -79,7 +81,7 @@ fn a_solution_does_not_depend_on_the_number_of_ranks() {
                     assert!(found_its.abs_diff(expected_its) <= 1, "{name}: {found_its} and {expected_its}");
                     assert_same(found.values(), alone.values(), 1e-10, &name);
                     let used = found.ranks().unwrap();
-                    assert_eq!((used.n_ranks, used.partitioner), (n, partitioner));
+                    assert_eq!((used.n_ranks, used.partition), (n, partitioner.name()));
                     assert!(used.quality.most_cells - used.quality.fewest_cells <= 1);
                 }
             }
@@ -110,8 +112,9 @@ fn a_solution_does_not_depend_on_the_partition() {
         let discretization = problem.discretize().unwrap();
         let mut progress = Silent;
         let mut stages = Stages::new(&mut progress);
+        let division = Division::of(&discretization, &partition, &config(n_ranks)).unwrap();
         let found =
-            solve_divided(discretization, &partition, (&cpu, None), (&config(n_ranks), "test"), &mut stages)
+            solve_divided(discretization, division, (&cpu, None), (&config(n_ranks), "test"), &mut stages)
                 .unwrap();
         assert!(found.has_converged(), "{name}");
         assert_same(found.values(), alone.values(), 1e-10, name);
@@ -190,9 +193,6 @@ fn what_several_ranks_cannot_do_is_refused() {
     assert!(error(problem(), config(0)).contains("0 ranks"));
     let cubes = cubes();
     let of_cubes = || Poisson::new(&cubes).source(1.0).dirichlet("all", 0.0).unwrap();
-    let gmg = PreconditionerConfig::Gmg(crate::GmgOptions::default());
-    let with_gmg = SolverConfig { preconditioner: gmg, ..config(2) };
-    assert!(error(of_cubes(), with_gmg).contains("no geometric multigrid"));
     assert!(error(of_cubes().components(2), config(2)).contains("one component"));
 }
 
@@ -323,8 +323,9 @@ fn a_solution_of_any_degree_does_not_depend_on_the_partition() {
             let mut progress = Silent;
             let mut stages = Stages::new(&mut progress);
             let config = SolverConfig { preconditioner, ..config(n_ranks) };
+            let division = Division::of(&discretization, &partition, &config).unwrap();
             let found =
-                solve_divided(discretization, &partition, (&cpu, None), (&config, "test"), &mut stages)
+                solve_divided(discretization, division, (&cpu, None), (&config, "test"), &mut stages)
                     .unwrap();
             assert!(found.has_converged(), "{name}");
             assert_same(found.values(), alone.values(), 1e-10, name);
@@ -402,8 +403,9 @@ fn the_device_that_is_asked_for_stays_where_the_preconditioner_is_chosen() {
     let discretization = problem.discretize().unwrap();
     for device in [DeviceChoice::Cpu, DeviceChoice::Cuda(1)] {
         let config = SolverConfig { device, preconditioner: PreconditionerConfig::Auto, ..config(2) };
-        let (chosen, _) = chosen(&discretization, &config, 2, Solves::One).unwrap();
-        assert_eq!(chosen.device, device);
-        assert_ne!(chosen.preconditioner, PreconditionerConfig::Auto);
+        let boxed = |options: &GmgOptions| boxes(&discretization, options, 2).map(Some);
+        let chosen = chosen(&discretization, &config, 2, Solves::One, &boxed).unwrap();
+        assert_eq!(chosen.config.device, device);
+        assert_ne!(chosen.config.preconditioner, PreconditionerConfig::Auto);
     }
 }
