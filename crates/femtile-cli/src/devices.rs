@@ -1,9 +1,11 @@
 use std::process::ExitCode;
 
 use comfy_table::{Table, presets};
+use femtile::comm::{LinkCosts, measure_link};
 use femtile::device::cpu::SimdLevel;
 use femtile::device::cuda::{self, CudaCosts, Properties};
 use femtile::device::{Cpu, Cuda, DeviceError};
+use femtile::linalg::LinalgError;
 use femtile::tridiagonal::choice::{self, AxisKind, ChoiceRow, DeviceKind};
 use serde_json::{Value, json};
 
@@ -21,9 +23,10 @@ pub fn run(options: &DevicesOptions) -> Result<ExitCode, Failure> {
     }
     let processor = Processor::measure(options)?;
     let gpus = gpus();
+    let links = gpus.as_deref().map(links).unwrap_or_default();
     if options.json {
         let mut all = vec![processor.json()];
-        all.extend(gpus.iter().flatten().map(Gpu::json));
+        all.extend(gpus.iter().flatten().map(|gpu| gpu.json(&links)));
         return Ok(print_data(&format!("{:#}\n", Value::from(all)))?);
     }
     let mut table = Table::new();
@@ -37,6 +40,9 @@ pub fn run(options: &DevicesOptions) -> Result<ExitCode, Failure> {
             for gpu in gpus {
                 for (what, value) in gpu.rows() {
                     table.add_row([&gpu.name(), what, &value]);
+                }
+                for link in links.iter().filter(|link| link.between[0] == gpu.name()) {
+                    table.add_row([gpu.name(), format!("link to {}", link.between[1]), link.text()]);
                 }
             }
         }
@@ -137,9 +143,54 @@ impl Processor {
     }
 }
 
+/// The measured exchange between two GPUs.
+struct Link {
+    between: [String; 2],
+    costs: Result<LinkCosts, LinalgError>,
+}
+
+/// Measures the exchange between all pairs of GPUs.
+fn links(gpus: &[Gpu]) -> Vec<Link> {
+    let usable: Vec<(String, &Cuda)> =
+        gpus.iter().filter_map(|gpu| Some((gpu.name(), gpu.device.as_ref()?))).collect();
+    let pairs = usable.iter().enumerate().flat_map(|(at, one)| {
+        usable[at + 1..].iter().map(move |other| Link {
+            between: [one.0.clone(), other.0.clone()],
+            costs: measure_link([one.1, other.1]),
+        })
+    });
+    pairs.collect()
+}
+
+impl Link {
+    fn text(&self) -> String {
+        match &self.costs {
+            Ok(LinkCosts { has_peers, seconds, bytes_per_second }) => format!(
+                "{:.1} GB/s each way, {:.1} µs a message{}",
+                1e-9 * bytes_per_second,
+                1e6 * seconds,
+                if *has_peers { "" } else { ", through the host" }
+            ),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    fn json(&self) -> Value {
+        let costs = self.costs.as_ref().ok();
+        json!({
+            "to": self.between[1],
+            "reads_memory": costs.map(|costs| costs.has_peers),
+            "gb_per_s_each_way": costs.map(|costs| 1e-9 * costs.bytes_per_second),
+            "message_us": costs.map(|costs| 1e6 * costs.seconds),
+            "trouble": self.costs.as_ref().err().map(ToString::to_string),
+        })
+    }
+}
+
 /// A GPU with its measured bandwidth, or the reason it cannot be used.
 struct Gpu {
     properties: Properties,
+    device: Option<Cuda>,
     free_bytes: usize,
     costs: Result<CudaCosts, DeviceError>,
 }
@@ -151,8 +202,9 @@ fn gpus() -> Result<Vec<Gpu>, DeviceError> {
         .map(|properties| {
             let device = Cuda::new(properties.ordinal);
             let free_bytes = device.as_ref().ok().and_then(|device| device.driver().memory_bytes().ok());
-            let costs = device.and_then(|device| cuda::measure(&device));
-            Gpu { properties, free_bytes: free_bytes.map_or(0, |(free, _)| free), costs }
+            let costs = device.as_ref().map_err(Clone::clone).and_then(cuda::measure);
+            let free_bytes = free_bytes.map_or(0, |(free, _)| free);
+            Gpu { properties, device: device.ok(), free_bytes, costs }
         })
         .collect())
 }
@@ -162,7 +214,8 @@ impl Gpu {
         format!("cuda:{}", self.properties.ordinal)
     }
 
-    fn json(&self) -> Value {
+    fn json(&self, links: &[Link]) -> Value {
+        let links = links.iter().filter(|link| link.between[0] == self.name());
         let p = &self.properties;
         let costs = self.costs.as_ref().ok();
         json!({
@@ -177,6 +230,7 @@ impl Gpu {
             "copy_gb_per_s": costs.map(|costs| 1e-9 * costs.copy_bytes_per_second),
             "launch_us": costs.map(|costs| 1e6 * costs.launch_seconds),
             "node_us": costs.map(|costs| 1e6 * costs.node_seconds),
+            "links": links.map(Link::json).collect::<Vec<_>>(),
             "trouble": self.costs.as_ref().err().map(ToString::to_string),
         })
     }

@@ -7,6 +7,7 @@
 mod comm;
 mod halo;
 mod kernels;
+mod link_costs;
 mod matrix;
 mod part;
 pub mod threads;
@@ -14,6 +15,7 @@ pub mod threads;
 pub use comm::{Comm, Incoming, Outgoing, Transport};
 pub use halo::Halo;
 pub use kernels::RankKernels;
+pub use link_costs::{LinkCosts, measure_link};
 pub use matrix::{DistributedMatrix, GhostedMatrix};
 pub use part::{GhostedProduct, PartOperator, PartTransfer, PartUnknowns};
 

@@ -342,7 +342,7 @@ macro_rules! runs_in_time {
 macro_rules! several_ranks {
     ($devices:path, $scope:expr) => {
         $crate::checks! { $devices, $scope;
-            ranks: rows_of_ranks_solve_as_one, cells_of_ranks_solve_as_one, box_cycles_of_ranks_are_those_of_one;
+            ranks: rows_of_ranks_solve_as_one, cells_of_ranks_solve_as_one, box_cycles_of_ranks_are_those_of_one, links_have_costs;
         }
     };
 }

@@ -1,6 +1,6 @@
 //! Several ranks on GPUs, held to one rank on a processor.
 
-use femtile::comm::{Comm, threads};
+use femtile::comm::{Comm, measure_link, threads};
 use femtile::device::{Buffer, Cuda};
 use femtile::linalg::{LinalgError, Preconditioner};
 use femtile::mesh::Mesh;
@@ -96,6 +96,15 @@ pub fn cells_of_ranks_solve_as_one(device: &Cuda, scope: &Scope) {
     }
 }
 
+/// Messages between two ranks, as `femtile devices` measures them.
+pub fn links_have_costs(device: &Cuda, scope: &Scope) {
+    if !scope.has_every_kind {
+        return;
+    }
+    let costs = measure_link([device, device]).unwrap();
+    assert!(costs.seconds > 0.0 && costs.bytes_per_second > 0.0, "{costs:?}");
+}
+
 /// Geometric multigrid on a box that is divided among ranks: a cycle is that of one rank on the same device.
 pub fn box_cycles_of_ranks_are_those_of_one(device: &Cuda, scope: &Scope) {
     let (n, long) = if scope.has_every_kind { (16, 40) } else { (4, 16) };
@@ -150,7 +159,8 @@ fn compare_cycles(device: &Cuda, name: &str, grid: &BoxGrid, smoother: Smoother,
             let is_near = (found - expected).abs() <= 1e-11 * range;
             assert!(is_near, "{name} on {n_ranks} ranks, node {node}: {found} and {expected}");
         }
-        Ok(())
+        // Others read buffers of the cycle until their values have come.
+        comm.all_gather(&[0_u8]).map(drop)
     };
     threads::run(n_ranks, of_rank, of_rank).unwrap();
 }

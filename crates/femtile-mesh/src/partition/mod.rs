@@ -6,6 +6,9 @@ mod part;
 #[cfg(test)]
 mod tests;
 
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicU32};
+
 use crate::Mesh;
 use rayon::prelude::*;
 
@@ -100,33 +103,37 @@ impl Partition {
     /// Where the mesh has another number of cells.
     pub fn owners(&self, mesh: &Mesh) -> Vec<u32> {
         assert_eq!(self.ranks.len(), mesh.n_cells(), "a partition is of one mesh");
-        let mut owners = vec![u32::MAX; mesh.n_nodes()];
-        for (cell, &rank) in self.ranks.iter().enumerate() {
+        let owners: Vec<AtomicU32> =
+            (0..mesh.n_nodes()).into_par_iter().map(|_| AtomicU32::new(u32::MAX)).collect();
+        self.ranks.par_iter().enumerate().with_min_len(CELLS).for_each(|(cell, &rank)| {
             for &node in mesh.cell(cell) {
-                let owner = &mut owners[node as usize];
-                *owner = rank.min(*owner);
+                owners[node as usize].fetch_min(rank, Relaxed);
             }
-        }
-        owners
+        });
+        owners.into_par_iter().map(AtomicU32::into_inner).collect()
     }
 
-    /// Returns how even it is, and how much it cuts.
+    /// Returns how even it is, and how much it cuts, for nodes with these [owners](Partition::owners).
     ///
     /// # Panics
-    /// Where the mesh has another number of cells.
-    pub fn quality(&self, mesh: &Mesh) -> PartitionQuality {
-        let owners = self.owners(mesh);
-        let (mut n_cells, mut is_shared) = (vec![0; self.n_ranks], vec![false; mesh.n_nodes()]);
-        for (cell, &rank) in self.ranks.iter().enumerate() {
-            n_cells[rank as usize] += 1;
+    /// Where the mesh has another number of cells or nodes.
+    pub fn quality(&self, mesh: &Mesh, owners: &[u32]) -> PartitionQuality {
+        assert_eq!([self.ranks.len(), owners.len()], [mesh.n_cells(), mesh.n_nodes()], "of one mesh");
+        let is_shared: Vec<AtomicBool> =
+            (0..mesh.n_nodes()).into_par_iter().map(|_| AtomicBool::new(false)).collect();
+        self.ranks.par_iter().enumerate().with_min_len(CELLS).for_each(|(cell, &rank)| {
             for &node in mesh.cell(cell) {
-                is_shared[node as usize] |= owners[node as usize] != rank;
+                if owners[node as usize] != rank {
+                    is_shared[node as usize].store(true, Relaxed);
+                }
             }
-        }
+        });
+        let mut n_cells = vec![0; self.n_ranks];
+        self.ranks.iter().for_each(|&rank| n_cells[rank as usize] += 1);
         PartitionQuality {
             fewest_cells: n_cells.iter().copied().min().unwrap_or(0),
             most_cells: n_cells.iter().copied().max().unwrap_or(0),
-            n_shared_nodes: is_shared.iter().filter(|is_shared| **is_shared).count(),
+            n_shared_nodes: is_shared.into_par_iter().filter(|is_shared| is_shared.load(Relaxed)).count(),
         }
     }
 }

@@ -1,5 +1,11 @@
 //! The part of a mesh that a rank keeps.
 
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+
+use rayon::prelude::*;
+
+use super::CELLS;
 use crate::check::BoundaryFacets;
 use crate::{CellKind, Curved, Field, Mesh};
 
@@ -41,7 +47,8 @@ impl Part {
         let rank = rank as u32;
         let is_owned = |node: &u32| owners[*node as usize] == rank;
         let touches = |cell: &u32| mesh.cell(*cell as usize).iter().any(is_owned);
-        let cells: Vec<u32> = (0..mesh.n_cells() as u32).filter(touches).collect();
+        let cells: Vec<u32> =
+            (0..mesh.n_cells() as u32).into_par_iter().with_min_len(CELLS).filter(touches).collect();
         if cells.is_empty() {
             return None;
         }
@@ -54,7 +61,7 @@ impl Part {
         let own = Mesh {
             points: nodes.iter().map(|&node| mesh.points[node as usize]).collect(),
             kind: mesh.kind,
-            cells: cells.iter().flat_map(|&cell| numbers(mesh.cell(cell as usize))).collect(),
+            cells: cells_of(mesh, &cells, &local),
             curved: mesh.curved.as_ref().map(|curved| curved_of(curved, &cells, mesh.dimension())),
             cell_tags: if tags.is_empty() {
                 Vec::new()
@@ -70,6 +77,17 @@ impl Part {
         let owners = nodes[n_owned..].iter().map(|&node| owners[node as usize]).collect();
         Some(Self { mesh: own, boundary, nodes, cells, facets, n_owned, owners })
     }
+}
+
+/// The nodes of some cells by their numbers in the part.
+fn cells_of(mesh: &Mesh, cells: &[u32], local: &[u32]) -> Vec<u32> {
+    let n = mesh.kind.n_nodes();
+    let mut all = vec![0; cells.len() * n];
+    all.par_chunks_mut(n).zip(cells).with_min_len(CELLS).for_each(|(to, &cell)| {
+        let nodes = mesh.cell(cell as usize);
+        to.iter_mut().zip(nodes).for_each(|(to, &node)| *to = local[node as usize]);
+    });
+    all
 }
 
 /// The shapes of some cells.
@@ -92,21 +110,31 @@ fn curved_of(curved: &Curved, cells: &[u32], dimension: usize) -> Curved {
 fn numbered(mesh: &Mesh, cells: &[u32], owners: &[u32], rank: u32) -> (Vec<u32>, usize) {
     let is_owned = |node: u32| owners[node as usize] == rank;
     // Another rank copies a node of a cell in which it owns one.
-    let (mut is_here, mut is_copied) = (vec![false; mesh.n_nodes()], vec![false; mesh.n_nodes()]);
-    for &cell in cells {
+    let flags = || -> Vec<AtomicBool> {
+        (0..mesh.n_nodes()).into_par_iter().map(|_| AtomicBool::new(false)).collect()
+    };
+    let (is_here, is_copied) = (flags(), flags());
+    cells.par_iter().with_min_len(CELLS).for_each(|&cell| {
         let nodes = mesh.cell(cell as usize);
         let has_others = nodes.iter().any(|&node| !is_owned(node));
         for &node in nodes {
-            is_here[node as usize] = true;
-            is_copied[node as usize] |= has_others;
+            is_here[node as usize].store(true, Relaxed);
+            if has_others {
+                is_copied[node as usize].store(true, Relaxed);
+            }
         }
-    }
-    let all = || (0..mesh.n_nodes() as u32).filter(|&node| is_here[node as usize]);
-    let inner = all().filter(|&node| is_owned(node) && !is_copied[node as usize]);
-    let copied = all().filter(|&node| is_owned(node) && is_copied[node as usize]);
-    let mut nodes: Vec<u32> = inner.chain(copied).collect();
+    });
+    let (is_here, is_copied) = (|node: u32| is_here[node as usize].load(Relaxed), |node: u32| {
+        is_copied[node as usize].load(Relaxed)
+    });
+    let those = |of: &(dyn Fn(u32) -> bool + Sync)| -> Vec<u32> {
+        let all = (0..mesh.n_nodes() as u32).into_par_iter().with_min_len(CELLS);
+        all.filter(|&node| is_here(node) && of(node)).collect()
+    };
+    let mut nodes = those(&|node| is_owned(node) && !is_copied(node));
+    nodes.extend(those(&|node| is_owned(node) && is_copied(node)));
     let n_owned = nodes.len();
-    nodes.extend(all().filter(|&node| !is_owned(node)));
+    nodes.extend(those(&|node| !is_owned(node)));
     nodes[n_owned..].sort_unstable_by_key(|&node| (owners[node as usize], node));
     (nodes, n_owned)
 }

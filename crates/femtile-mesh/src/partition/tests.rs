@@ -16,7 +16,7 @@ fn parts_are_as_large_as_each_other() {
         for way in [Partitioner::Bisection, Partitioner::Hilbert] {
             for n in [1, 2, 3, 4, 7, 61, mesh.n_cells(), mesh.n_cells() + 5] {
                 let partition = way.divide(&mesh, n);
-                let quality = partition.quality(&mesh);
+                let quality = partition.quality(&mesh, &partition.owners(&mesh));
                 assert!(quality.most_cells - quality.fewest_cells <= 1, "{way:?} {n}: {quality:?}");
                 assert_eq!(partition.ranks().len(), mesh.n_cells());
                 assert!(n > 1 || quality.n_shared_nodes == 0);
@@ -29,7 +29,8 @@ fn parts_are_as_large_as_each_other() {
 fn two_halves_of_a_box_share_the_nodes_between_them() {
     let mesh = box_mesh(&BoxConfig { cells: [8, 3, 3], ..BoxConfig::default() }).unwrap();
     let mesh = Mesh { points: mesh.points.iter().map(|p| [4.0 * p[0], p[1], p[2]]).collect(), ..mesh };
-    let quality = Partitioner::Bisection.divide(&mesh, 2).quality(&mesh);
+    let partition = Partitioner::Bisection.divide(&mesh, 2);
+    let quality = partition.quality(&mesh, &partition.owners(&mesh));
     assert_eq!(quality.n_shared_nodes, 16);
 }
 
@@ -95,6 +96,23 @@ proptest! {
         for mesh in meshes() {
             let ranks = seed.iter().copied().cycle().take(mesh.n_cells()).collect();
             check_parts(&mesh, &Partition::new(ranks, 5).unwrap());
+        }
+    }
+}
+
+/// Enough points to be counted by intervals, many of them at the same place.
+#[test]
+fn many_points_are_cut_where_few_would_be() {
+    let place = |i: u64| (i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as f64;
+    let scattered: Vec<[f64; 3]> = (0..40_000).map(|i| [2.0 * place(i), place(i + 7), 0.0]).collect();
+    let in_rows: Vec<[f64; 3]> = (0..40_000).map(|i| [f64::from(i % 3), 0.0, f64::from(i % 2)]).collect();
+    let equal = vec![[1.0; 3]; 20_000];
+    for points in [scattered, in_rows, equal] {
+        let found = super::bisection::divide(&points, 2);
+        let mut order: Vec<usize> = (0..points.len()).collect();
+        order.sort_by(|&a, &b| points[a][0].total_cmp(&points[b][0]).then(a.cmp(&b)));
+        for (place, &point) in order.iter().enumerate() {
+            assert_eq!(found[point], u32::from(place >= points.len() / 2), "{place}");
         }
     }
 }

@@ -331,7 +331,8 @@ impl<'m> Division<'m> {
             }
             _ => Vec::new(),
         };
-        let (owners, quality) = (partition.owners(problem.mesh), partition.quality(problem.mesh));
+        let owners = partition.owners(problem.mesh);
+        let quality = partition.quality(problem.mesh, &owners);
         Ok(Self { owners, quality, way: config.partitioner.name(), below, boxes: None })
     }
 
