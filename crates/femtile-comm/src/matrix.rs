@@ -71,11 +71,19 @@ fn of_rows<T: Scalar, D: Device, I: Iterator<Item = (usize, T)>>(
     });
     let lengths: Vec<usize> = pieces.iter().flat_map(|(lengths, ..)| lengths).copied().collect();
     let n: usize = lengths.iter().sum();
-    let (mut columns, mut values) = (Vec::with_capacity(n), Vec::with_capacity(n));
-    for (_, some_columns, some_values) in pieces {
-        columns.extend(some_columns);
-        values.extend(some_values);
+    let (mut columns, mut values) = (vec![0; n], vec![T::ZERO; n]);
+    let (mut rest, mut rest_of_values) = (&mut columns[..], &mut values[..]);
+    let mut copies = Vec::with_capacity(pieces.len());
+    for (_, from, from_values) in &pieces {
+        let (to, others) = rest.split_at_mut(from.len());
+        let (to_values, other_values) = rest_of_values.split_at_mut(from.len());
+        copies.push((from, from_values, to, to_values));
+        (rest, rest_of_values) = (others, other_values);
     }
+    parallel::for_each_item(copies, 1, |(from, from_values, to, to_values)| {
+        to.copy_from_slice(from);
+        to_values.copy_from_slice(from_values);
+    });
     Csr::from_parts(device, n_cols, HostOffsets::from_row_lengths(lengths.into_iter()), columns, values)
 }
 

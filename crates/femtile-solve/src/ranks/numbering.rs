@@ -1,11 +1,18 @@
 //! The unknowns of a part of a mesh of quadrilaterals or hexahedra.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::Relaxed;
 
 use femtile_comm::{Comm, Halo, PartUnknowns};
+use femtile_device::parallel;
 use femtile_fem::dofs::TensorSpace;
 use femtile_linalg::LinalgError;
 use femtile_mesh::partition::Part;
+
+/// Unknowns, and cells, of a parallel task.
+const DOFS: usize = 1 << 14;
+const CELLS: usize = 64;
 
 /// The unknowns of a part, with their numbers in the whole space.
 ///
@@ -33,14 +40,14 @@ impl Numbering {
         };
         let positions = positions(part, whole);
         let corners_of: Vec<Vec<usize>> = (0..n.pow(d as u32)).map(|at| corners_around(at, n, d)).collect();
-        let (mut numbers, mut owners, mut is_copied) =
-            (vec![0; n_dofs], vec![rank; n_dofs], vec![false; n_dofs]);
-        let per_cell = space.dofs_per_cell();
-        let (mut own, mut of_whole, mut turned) = (vec![0; per_cell], vec![0; per_cell], vec![0; per_cell]);
-        for position in 0..space.n_cells() {
+        // Cells that share an unknown find the same number and owner.
+        let atomics = |value: u32| parallel::map(n_dofs, DOFS, move |_| AtomicU32::new(value));
+        let (numbers, owners, is_copied) = (atomics(0), atomics(rank), atomics(0));
+        let zeros = || [(); 3].map(|()| vec![0; space.dofs_per_cell()]);
+        parallel::map_with(space.n_cells(), CELLS, zeros, |[own, of_whole, turned], position| {
             let in_whole = positions[space.order()[position] as usize] as usize;
-            space.cell_dofs(position, &mut own);
-            whole.cell_dofs(in_whole, &mut of_whole);
+            space.cell_dofs(position, own);
+            whole.cell_dofs(in_whole, of_whole);
             let places = |at: usize| [at % n, at / n % n, at / (n * n)];
             let (here, there) = (space.orientation(position), whole.orientation(in_whole));
             for (at, &dof) in of_whole.iter().enumerate() {
@@ -50,20 +57,22 @@ impl Numbering {
             let has_others = of_corners.iter().any(|&owner| owner != rank);
             for (at, &dof) in own.iter().enumerate() {
                 let dof = dof as usize;
-                numbers[dof] = turned[here.given(places(at), n)];
-                if !has_others {
-                    continue;
+                numbers[dof].store(turned[here.given(places(at), n)], Relaxed);
+                if has_others {
+                    let around = corners_of[at].iter().map(|&corner| of_corners[corner]);
+                    owners[dof].store(around.max().unwrap_or(rank), Relaxed);
+                    is_copied[dof].store(1, Relaxed);
                 }
-                owners[dof] = corners_of[at].iter().map(|&corner| of_corners[corner]).max().unwrap_or(rank);
-                is_copied[dof] = true;
             }
-        }
+        });
+        let plain = |of: Vec<AtomicU32>| of.into_iter().map(AtomicU32::into_inner).collect::<Vec<u32>>();
+        let [numbers, owners, is_copied] = [numbers, owners, is_copied].map(plain);
         let all = 0..n_dofs as u32;
         let is_owned = |dof: u32| owners[dof as usize] == rank;
         let of = |copied: bool| {
             all.clone().filter(move |&dof| is_owned(dof)).filter({
                 let is_copied = &is_copied;
-                move |&dof| is_copied[dof as usize] == copied
+                move |&dof| (is_copied[dof as usize] == 1) == copied
             })
         };
         let owned = of(false).chain(of(true)).collect();

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use femtile_comm::{Comm, GhostedMatrix};
-use femtile_device::Cpu;
+use femtile_device::{Cpu, parallel};
 use femtile_fem::assembly::{BALANCE_TOLERANCE, NaturalRows, assemble_rows, has_floating};
 use femtile_fem::forms::winners;
 use femtile_fem::{Constraints, FemError, Form};
@@ -17,6 +17,9 @@ use femtile_sparse::csr::Csr;
 use super::data::PartData;
 use crate::discretization::Discretization;
 use crate::{SolveError, Stages};
+
+/// Rows of a parallel task.
+const ROWS: usize = 1 << 12;
 
 /// Winning conditions and components of the whole problem, found before its parts are assembled.
 #[derive(Clone)]
@@ -139,7 +142,9 @@ impl RankRows {
         let of_whole = |error: FemError| error.in_whole_mesh(&part.cells, &part.nodes);
         let NaturalRows { matrix, mut rhs, is_held } =
             assembled(cpu, &data.form(part), stages).map_err(of_whole)?;
-        let given = |local: usize| constraints.value(part.nodes[local] as usize);
+        let values: Vec<Option<f64>> =
+            parallel::map(part.nodes.len(), ROWS, |local| constraints.value(part.nodes[local] as usize));
+        let given = |local: usize| values[local];
         rhs.truncate(part.n_owned);
         lift(&matrix, &mut rhs, given);
         let entries = |row: usize| {
@@ -187,15 +192,17 @@ fn assembled(cpu: &Cpu, form: &Form<'_>, stages: &mut Stages<'_>) -> Result<Natu
 
 /// Subtracts the columns of given values from the right side, and sets it to zero at them.
 fn lift(matrix: &Csr<f64, Cpu>, rhs: &mut [f64], given: impl Fn(usize) -> Option<f64> + Sync) {
-    for (row, b) in rhs.iter_mut().enumerate() {
-        *b = match given(row) {
-            Some(_) => 0.0,
-            None => {
-                let lifted = matrix.row(row).filter_map(|(column, value)| Some(value * given(column)?));
-                *b - lifted.sum::<f64>()
-            }
-        };
-    }
+    parallel::for_chunks_mut(rhs, ROWS, |first, rhs| {
+        for (row, b) in (first..).zip(rhs) {
+            *b = match given(row) {
+                Some(_) => 0.0,
+                None => {
+                    let lifted = matrix.row(row).filter_map(|(column, value)| Some(value * given(column)?));
+                    *b - lifted.sum::<f64>()
+                }
+            };
+        }
+    });
 }
 
 /// As assembly does for one rank: checks that the right side sums to zero up to [`BALANCE_TOLERANCE`], and subtracts its mean.
