@@ -17,6 +17,7 @@ mod options;
 
 pub mod problems;
 pub mod record;
+pub mod scaling;
 mod system_file;
 
 pub use absent::Absent;

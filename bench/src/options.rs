@@ -31,7 +31,8 @@ pub struct Options {
     pub device: DeviceChoice,
     /// The preconditioner, for benchmarks of several.
     pub preconditioner: Option<String>,
-    /// Unknowns of the largest problem, about, for benchmarks of whole solves and of geometric multigrid.
+    /// Unknowns of the largest problem, about, for benchmarks of whole solves and of geometric multigrid; of all ranks for
+    /// strong scaling.
     pub unknowns: Option<usize>,
     /// Systems of a batch, for benchmarks of batches.
     pub systems: Option<usize>,

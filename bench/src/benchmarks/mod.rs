@@ -16,6 +16,7 @@ mod heat;
 mod petsc;
 mod read_gmsh;
 mod refill;
+mod scaling;
 mod spmv;
 mod sum_factorization;
 mod tridiagonal;
@@ -103,6 +104,11 @@ pub(crate) fn all() -> Vec<Benchmark> {
             name: "refill",
             summary: "values filled into matrices on a fixed pattern, on processors and on a GPU",
             run: refill::run,
+        },
+        Benchmark {
+            name: "scaling",
+            summary: "a model of 1 to 131,072 ranks: time of an iteration, beside the recorded runs of several ranks",
+            run: scaling::run,
         },
         Benchmark {
             name: "petsc",

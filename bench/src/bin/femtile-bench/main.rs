@@ -53,7 +53,8 @@ struct BenchOptions {
     /// Preconditioner of `heat`: auto, jacobi or amg; by default each.
     #[arg(long, value_name = "NAME")]
     preconditioner: Option<String>,
-    /// Unknowns of the largest problems of `defaults` and, about, of `gmg`; by default 3,000,000.
+    /// Unknowns of the largest problems of `defaults` and, about, of `gmg`, by default 3,000,000; of all ranks in strong
+    /// scaling of `scaling`, by default 100,000,000.
     #[arg(long, value_name = "N")]
     unknowns: Option<usize>,
     /// Systems of a batch; the default is that of each benchmark, given in its records.
