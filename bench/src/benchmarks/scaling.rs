@@ -20,7 +20,7 @@ const WEAK: usize = 1_000_000;
 /// Mean delay of work, as a share of it, in the simulation with noise.
 const NOISE: Noise = Noise { share: 0.01, seed: 1 };
 
-const METHODS: [Method; 7] = [
+const METHODS: [Method; 8] = [
     Method::MergedCg,
     Method::PipelinedCg,
     Method::PipelinedCgWaiting,
@@ -28,6 +28,7 @@ const METHODS: [Method; 7] = [
     Method::SStepCgOneSum(3),
     Method::Amg,
     Method::VertexPatches,
+    Method::VertexPatchesOfBoxes,
 ];
 
 pub(super) fn run(options: &Options) -> Result<Vec<Record>, BenchError> {
@@ -51,14 +52,41 @@ pub(super) fn run(options: &Options) -> Result<Vec<Record>, BenchError> {
     Ok(records)
 }
 
-/// The tetrahedra of most methods, and the hexahedra of vertex patches.
-fn problem_of(method: Method) -> Problem {
-    if method == Method::VertexPatches { Problem::hexahedra(3) } else { Problem::TETRAHEDRA }
+/// Ways to divide the cells, with the problem of each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Division {
+    /// Tetrahedra, of most methods.
+    Tetrahedra,
+    /// Hexahedra of degree 3 by layers.
+    Layers,
+    /// Hexahedra of degree 3.
+    Hexahedra,
 }
 
-fn graph_of(problem: &Problem, n: f64, n_ranks: usize) -> Result<HaloGraph, BenchError> {
+impl Division {
+    fn of(method: Method) -> Self {
+        match method {
+            Method::VertexPatches => Self::Layers,
+            Method::VertexPatchesOfBoxes => Self::Hexahedra,
+            _ => Self::Tetrahedra,
+        }
+    }
+
+    fn problem(self) -> Problem {
+        if self == Self::Tetrahedra { Problem::TETRAHEDRA } else { Problem::hexahedra(3) }
+    }
+
+    /// Returns whether each rank has a part.
+    fn is_possible(self, n: f64, n_ranks: usize) -> bool {
+        self != Self::Layers || n.cbrt() / self.problem().degree as f64 >= n_ranks as f64
+    }
+}
+
+fn graph_of(division: Division, n: f64, n_ranks: usize) -> Result<HaloGraph, BenchError> {
+    let problem = &division.problem();
     match n_ranks {
         1 => Ok(HaloGraph::alone(n)),
+        _ if division == Division::Layers => Ok(HaloGraph::of_layers(n_ranks, problem.degree, n)),
         2..=REAL_RANKS => {
             let side = (n.cbrt() / problem.degree as f64).ceil() as usize;
             of_box([side; 3], problem, n, n_ranks)
@@ -78,15 +106,19 @@ fn near_cube(n: usize) -> [usize; 3] {
 }
 
 fn of_ranks(machine: &Machine, is_weak: bool, n: f64, n_ranks: usize) -> Result<Vec<Record>, BenchError> {
-    let mut graphs: BTreeMap<usize, (HaloGraph, Busiest)> = BTreeMap::new();
+    let mut graphs: BTreeMap<Division, (HaloGraph, Busiest)> = BTreeMap::new();
     let mut records = Vec::new();
     let scaling = if is_weak { "weak" } else { "strong" };
     for method in METHODS {
-        let problem = problem_of(method);
-        let (graph, busiest) = match graphs.entry(problem.degree) {
+        let division = Division::of(method);
+        if !division.is_possible(n, n_ranks) {
+            continue;
+        }
+        let problem = division.problem();
+        let (graph, busiest) = match graphs.entry(division) {
             Entry::Occupied(made) => made.into_mut(),
             Entry::Vacant(room) => {
-                let graph = graph_of(&problem, n, n_ranks)?;
+                let graph = graph_of(division, n, n_ranks)?;
                 let busiest = Busiest::of(&graph);
                 room.insert((graph, busiest))
             }
@@ -106,7 +138,8 @@ fn of_ranks(machine: &Machine, is_weak: bool, n: f64, n_ranks: usize) -> Result<
         record.set("scaling", scaling);
         record.set("seconds_with_noise", with_noise);
         record.set("messages", predicted.sent);
-        record.set("is_partition", (2..=REAL_RANKS).contains(&n_ranks));
+        let has_partition = (2..=REAL_RANKS).contains(&n_ranks) && division != Division::Layers;
+        record.set("has_partition", has_partition);
         if let Some(latency) = latency_to_win(machine, busiest, (method, &iteration), n, n_ranks) {
             record.set("wins_from_latency", latency);
         }
@@ -131,7 +164,7 @@ fn latency_to_win(
     if !has_fewer_waits || n_ranks <= machine.ranks_per_node {
         return None;
     }
-    let merged = Method::MergedCg.iteration(&problem_of(Method::MergedCg), n, n_ranks);
+    let merged = Method::MergedCg.iteration(&Problem::TETRAHEDRA, n, n_ranks);
     crossover(machine, busiest, iteration, &merged)
 }
 

@@ -112,6 +112,32 @@ impl HaloGraph {
         graph
     }
 
+    /// Returns the graph of a cube with `n` unknowns whose layers of cells are divided among ranks.
+    pub fn of_layers(n_ranks: usize, degree: usize, n: f64) -> Self {
+        let p = degree as f64;
+        let layers = n.cbrt() / p / n_ranks as f64;
+        let of_plane = n.powf(2.0 / 3.0);
+        let mut graph = Self {
+            owned: vec![n / n_ranks as f64; n_ranks],
+            cells: vec![1.0 + 1.0 / layers; n_ranks],
+            offsets: vec![0],
+            to: Vec::new(),
+            values: Vec::new(),
+        };
+        graph.cells[n_ranks - 1] = 1.0;
+        for rank in 0..n_ranks {
+            // The lower rank owns the plane of nodes between two.
+            let below = rank.checked_sub(1).map(|below| (below, p * of_plane));
+            let above = Some((rank + 1, of_plane)).filter(|(above, _)| *above < n_ranks);
+            for (to, values) in below.into_iter().chain(above) {
+                graph.to.push(to as u32);
+                graph.values.push(values as f32);
+            }
+            graph.offsets.push(graph.to.len());
+        }
+        graph
+    }
+
     /// Returns the number of ranks.
     pub fn n_ranks(&self) -> usize {
         self.owned.len()

@@ -60,24 +60,26 @@ pub struct Level {
     pub share: f64,
     /// The fewest unknowns of a rank that has some.
     pub least: f64,
-    /// Unknowns of a cell, where ranks also work on cells of others.
-    pub unknowns_per_cell: f64,
-    /// Planes of cells of others that a rank works on, both sides together.
-    pub planes: f64,
+    /// Unknowns of a cell, or of a layer of them, where ranks also work on those of others.
+    pub unit: f64,
+    /// Axes along which the level is divided into such units.
+    pub axes: i32,
+    /// Layers of cells of others that a rank works on, both sides of an axis together.
+    pub layers: f64,
 }
 
 impl Level {
     /// The unknowns themselves, without cells of others.
-    pub const FINEST: Self = Self { share: 1.0, least: 0.0, unknowns_per_cell: 1.0, planes: 0.0 };
+    pub const FINEST: Self = Self { share: 1.0, least: 0.0, unit: 1.0, axes: 3, layers: 0.0 };
 
     /// Returns the unknowns that a rank works on, of those with `owned` on level 0.
     pub fn unknowns(&self, owned: f64) -> f64 {
         let own = (owned * self.share).max(self.least);
-        if self.planes == 0.0 || own == 0.0 {
+        if self.layers == 0.0 || own == 0.0 {
             return own;
         }
-        let side = (own / self.unknowns_per_cell).cbrt();
-        own * (1.0 + self.planes / side).powi(3)
+        let side = (own / self.unit).powf(1.0 / f64::from(self.axes));
+        own * (1.0 + self.layers / side).powi(self.axes)
     }
 
     /// Returns the values sent, of a message with `values` on level 0: an area, and one at least.

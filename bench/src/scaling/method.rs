@@ -73,9 +73,11 @@ pub enum Method {
     Amg,
     /// Conjugate gradients with falling degrees, then `Amg`.
     Pmg,
-    /// Conjugate gradients with geometric multigrid that smooths on vertex patches of divided boxes, which Femtile does on one
-    /// rank only.
+    /// Conjugate gradients with geometric multigrid that smooths on vertex patches of a box, whose layers of cells are divided
+    /// among ranks.
     VertexPatches,
+    /// The same with a box for each rank, and with levels of fewer cells on fewer ranks, as Femtile does not have it.
+    VertexPatchesOfBoxes,
 }
 
 impl Method {
@@ -90,7 +92,8 @@ impl Method {
             Self::SStepCgOneSum(steps) => format!("s-step-cg, s = {steps}, one sum"),
             Self::Amg => "cg, amg".into(),
             Self::Pmg => "cg, pmg".into(),
-            Self::VertexPatches => "cg, vertex patches".into(),
+            Self::VertexPatches => "cg, vertex patches, layers".into(),
+            Self::VertexPatchesOfBoxes => "cg, vertex patches, boxes".into(),
         }
     }
 
@@ -137,7 +140,11 @@ impl Method {
             }
             Self::VertexPatches => {
                 list.conjugate_gradients();
-                list.patches(n);
+                list.layers_of_patches(n);
+            }
+            Self::VertexPatchesOfBoxes => {
+                list.conjugate_gradients();
+                list.boxes_of_patches(n);
             }
         }
         Iteration { levels: list.levels, steps: list.steps, n_iterations }
@@ -149,7 +156,7 @@ impl Method {
 const ROWS_PER_AGGREGATE: f64 = 20.0;
 const COARSE_DENSITY: f64 = 3.5;
 
-/// When levels are collected, as `DistributedAmg` decides it.
+/// When levels are collected, as `DistributedAmg` and `DistributedMultigrid` decide it.
 const FEW_ROWS: f64 = 10_000.0;
 const SHARE: f64 = 0.15;
 const LEAST_GAIN: f64 = 0.8;
@@ -162,6 +169,10 @@ const PMG_DEGREE: usize = 3;
 /// 3.05 million unknowns on 16 threads (`bench/results/threads-xeon-avx512-16-cores.json`), of which conjugate gradients
 /// take a tenth and the finest level seven eighths of the rest; that record smooths by rows, which takes 0.7 of the time.
 const PATCH_BYTES: f64 = 1230.0;
+
+/// Layers of cells of others that a rank works on, and the share of all layers up to which it does so.
+const LAYERS_OF_OTHERS: f64 = 4.0;
+const PART: f64 = 0.8;
 
 /// Cells along a side of the smallest box that a rank keeps: smaller ones go to fewer ranks.
 const LEAST_CELLS: f64 = 2.0;
@@ -307,24 +318,47 @@ impl Steps<'_> {
         }
     }
 
-    /// A cycle of geometric multigrid on boxes: two planes of cells are exchanged before each of two smoothing steps, the
-    /// residual and the correction, and worked on by both ranks.
-    fn patches(&mut self, n: f64) {
-        let per_cell = self.problem.unknowns_per_cell();
-        let (mut level, mut unknowns) = (0, n);
-        let planes = if self.n_ranks > 1 { 2.0 } else { 0.0 };
-        let first = self.levels.len();
-        while unknowns > FEW_ROWS {
-            let least = if self.n_ranks > 1 { LEAST_CELLS.powi(3) * per_cell } else { 0.0 };
-            let share = 8.0_f64.powi(-level);
-            self.levels.push(Level { share, least, unknowns_per_cell: per_cell, planes });
-            (level, unknowns) = (level + 1, unknowns / 8.0);
+    /// A cycle of geometric multigrid on a box whose layers are divided among ranks, with those of others beside them.
+    fn layers_of_patches(&mut self, n: f64) {
+        let ranks = self.n_ranks as f64;
+        let (first, mut unknowns) = (self.levels.len(), n);
+        let mut n_layers = n.cbrt() / self.problem.degree as f64;
+        let divides = |unknowns: f64, n_layers: f64, is_first: bool| {
+            let is_small = unknowns <= FEW_ROWS || unknowns * ranks <= SHARE * n && !is_first;
+            let is_thin = n_layers < ranks || n_layers / ranks + LAYERS_OF_OTHERS > PART * n_layers;
+            !is_small && (self.n_ranks == 1 || !is_thin)
+        };
+        while divides(unknowns, n_layers, unknowns == n) {
+            let layers = if self.n_ranks > 1 { LAYERS_OF_OTHERS } else { 0.0 };
+            let (share, unit) = (unknowns / n, unknowns / n_layers);
+            self.levels.push(Level { share, least: 0.0, unit, axes: 1, layers });
+            (unknowns, n_layers) = (unknowns / 8.0, n_layers / 2.0);
         }
+        self.patches(first, unknowns);
+    }
+
+    /// A cycle of geometric multigrid on boxes, each of which two planes of cells are exchanged around.
+    fn boxes_of_patches(&mut self, n: f64) {
+        let unit = self.problem.unknowns_per_cell();
+        let (first, mut unknowns) = (self.levels.len(), n);
+        let is_divided = self.n_ranks > 1;
+        let (layers, least) = if is_divided { (2.0, LEAST_CELLS.powi(3) * unit) } else { (0.0, 0.0) };
+        while unknowns > FEW_ROWS {
+            self.levels.push(Level { share: unknowns / n, least, unit, axes: 3, layers });
+            unknowns /= 8.0;
+        }
+        self.patches(first, unknowns);
+    }
+
+    /// Two smoothing steps on each level from `first` on, the residual and the correction, with values of others before each,
+    /// and a collected level of `unknowns` below.
+    fn patches(&mut self, first: usize, unknowns: f64) {
         let smoothed = first..self.levels.len();
         for level in smoothed.clone() {
             (0..2).for_each(|_| self.patch_step(level));
         }
-        self.collected(unknowns, PATCH_BYTES);
+        // Levels below what is collected are a seventh of its work.
+        self.collected(unknowns, PATCH_BYTES * 8.0 / 7.0);
         for level in smoothed.rev() {
             (0..2).for_each(|_| self.patch_step(level));
         }

@@ -66,6 +66,25 @@ fn graphs_of_boxes_are_those_of_divided_meshes() {
     }
 }
 
+/// Collected levels bound the ranks among which layers are divided; boxes go on.
+#[test]
+fn layers_are_divided_among_few_ranks() {
+    let (machine, n) = (Machine::cluster(), 1e8);
+    let time = |method: Method, graph: &HaloGraph| {
+        let iteration = method.iteration(&Problem::hexahedra(3), n, graph.n_ranks());
+        let found = seconds(&machine, graph, &iteration);
+        assert_close(estimate(&machine, &Busiest::of(graph), &iteration), found, 0.05);
+        found
+    };
+    let layers = |n_ranks: usize| time(Method::VertexPatches, &HaloGraph::of_layers(n_ranks, 3, n));
+    let boxes = |side: usize| {
+        let graph = HaloGraph::of_boxes([side; 3], 3, n / side.pow(3) as f64);
+        time(Method::VertexPatchesOfBoxes, &graph)
+    };
+    assert!(layers(32) < layers(16) && layers(128) > 0.9 * layers(64));
+    assert!(boxes(4) < layers(64) && boxes(8) < 0.2 * boxes(4));
+}
+
 #[test]
 fn one_rank_sends_nothing_and_waits_for_nothing() {
     let (n, machine) = (1e6, cluster());
