@@ -1,12 +1,17 @@
 //! Operators that a rank applies to a part of a mesh: all cells that touch its unknowns.
 
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use femtile_device::{Buffer, Scalar};
+use femtile_device::{Buffer, Scalar, parallel};
 use femtile_linalg::hooks::Hook;
 use femtile_linalg::{GhostedOperator, LinalgError, LinearOperator, Transfer, need};
 
 use crate::{Halo, RankKernels};
+
+/// Unknowns of a parallel task.
+const UNKNOWNS: usize = 1 << 14;
 
 /// Which unknowns of a part a rank owns, and which are its ghosts.
 ///
@@ -31,16 +36,18 @@ impl PartUnknowns {
     pub fn new(halo: Arc<Halo>, owned: Vec<u32>, ghosts: Vec<u32>) -> Result<Self, LinalgError> {
         need("owned", halo.n_owned(), owned.len())?;
         need("ghosts", halo.n_ghosts(), ghosts.len())?;
-        let mut numbers = vec![u32::MAX; owned.len() + ghosts.len()];
-        for (&unknown, number) in owned.iter().chain(&ghosts).zip(0..) {
-            match numbers.get_mut(unknown as usize) {
-                Some(place) if *place == u32::MAX => *place = number,
-                _ => {
-                    let message = format!("unknown {unknown} is beyond the part, or given twice");
-                    return Err(LinalgError::Setting { field: "owned", message });
-                }
-            }
+        let (n_owned, n) = (owned.len(), owned.len() + ghosts.len());
+        let numbers = parallel::map(n, UNKNOWNS, |_| AtomicU32::new(u32::MAX));
+        let unknown = |number: usize| if number < n_owned { owned[number] } else { ghosts[number - n_owned] };
+        let is_new = |number: usize| {
+            let place = numbers.get(unknown(number) as usize);
+            place.is_some_and(|place| place.swap(number as u32, Relaxed) == u32::MAX)
+        };
+        if !parallel::all(n, UNKNOWNS, is_new) {
+            let message = "an unknown is beyond the part, or given twice".into();
+            return Err(LinalgError::Setting { field: "owned", message });
         }
+        let numbers = numbers.into_iter().map(AtomicU32::into_inner).collect();
         Ok(Self { halo, owned, ghosts, numbers })
     }
 
@@ -78,11 +85,11 @@ impl PartUnknowns {
     pub fn of_part<T: Scalar>(&self, owned: &[T]) -> Result<Vec<T>, LinalgError> {
         let mut ghosts = vec![T::ZERO; self.ghosts.len()];
         self.halo.import(&mut ghosts, owned, &mut || ())?;
-        let value = |&number: &u32| match (number as usize).checked_sub(owned.len()) {
-            None => owned[number as usize],
+        let value = |unknown: usize| match (self.numbers[unknown] as usize).checked_sub(owned.len()) {
+            None => owned[self.numbers[unknown] as usize],
             Some(ghost) => ghosts[ghost],
         };
-        Ok(self.numbers.iter().map(value).collect())
+        Ok(parallel::map(self.numbers.len(), UNKNOWNS, value))
     }
 
     /// Returns the owned ones among the values of a part.
@@ -90,7 +97,7 @@ impl PartUnknowns {
     /// # Panics
     /// Where the values do not fit.
     pub fn owned_of<T: Scalar>(&self, part: &[T]) -> Vec<T> {
-        self.owned.iter().map(|&unknown| part[unknown as usize]).collect()
+        parallel::map(self.owned.len(), UNKNOWNS, |at| part[self.owned[at] as usize])
     }
 }
 

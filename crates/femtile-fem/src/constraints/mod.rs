@@ -36,10 +36,11 @@ impl Constraints {
     }
 
     /// Constrains the degrees of freedom of which `value` returns one.
-    pub fn of_values(n_dofs: usize, value: impl Fn(usize) -> Option<f64>) -> Self {
+    pub fn of_values(n_dofs: usize, value: impl Fn(usize) -> Option<f64> + Sync) -> Self {
         let mut constraints = Self::none(n_dofs);
-        let given = (0..n_dofs).filter_map(|dof| Some((dof as u32, value(dof)?)));
-        (constraints.dofs, constraints.values) = given.unzip();
+        let all = (0..n_dofs).into_par_iter().with_min_len(1 << 12);
+        let given: Vec<(u32, f64)> = all.filter_map(|dof| Some((dof as u32, value(dof)?))).collect();
+        (constraints.dofs, constraints.values) = given.into_iter().unzip();
         constraints.index();
         constraints
     }

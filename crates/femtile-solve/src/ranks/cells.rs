@@ -29,6 +29,8 @@ use crate::system::SystemParts;
 use crate::tensor::{self, geometric};
 use crate::{PreconditionerConfig, SolveError, SolverConfig, Stage, Stages};
 
+/// Unknowns of a parallel task.
+const DOFS: usize = 1 << 14;
 /// Rows that a thread sorts at least.
 const ROWS: usize = 256;
 
@@ -170,11 +172,12 @@ fn of_all_ranks(
     unknowns: &PartUnknowns,
     problem: Option<&TensorProblem<'_>>,
 ) -> Result<Constraints, SolveError> {
-    let value = |&unknown: &u32| problem.and_then(|problem| problem.constraints().value(unknown as usize));
-    let values = unknowns.owned().iter().map(|unknown| value(unknown).unwrap_or(0.0)).collect::<Vec<_>>();
-    let flags = unknowns.owned().iter().map(|unknown| f32::from(u8::from(value(unknown).is_some())));
+    let value = |row: usize| problem.and_then(|problem| problem.constraints().value(unknowns.owned()[row] as usize));
+    let n_owned = unknowns.owned().len();
+    let values = parallel::map(n_owned, DOFS, |row| value(row).unwrap_or(0.0));
+    let flags = parallel::map(n_owned, DOFS, |row| f32::from(u8::from(value(row).is_some())));
     let values = unknowns.of_part(&values)?;
-    let flags = unknowns.of_part(&flags.collect::<Vec<f32>>())?;
+    let flags = unknowns.of_part(&flags)?;
     Ok(Constraints::of_values(unknowns.n(), |unknown| (flags[unknown] != 0.0).then(|| values[unknown])))
 }
 
@@ -267,7 +270,12 @@ pub(super) fn system<D: RankDevice>(
 /// Rows whose value is given, and that value.
 fn given(on_part: &PartProblem<'_>) -> Vec<(u32, f64)> {
     let Some(problem) = &on_part.problem else { return Vec::new() };
-    let rows = on_part.unknowns.owned().iter().zip(0..);
-    let value = |(&unknown, row)| Some((row, problem.constraints().value(unknown as usize)?));
-    rows.filter_map(value).collect()
+    let owned = on_part.unknowns.owned();
+    let pieces = parallel::map(owned.len().div_ceil(DOFS), 1, |piece| {
+        let rows = piece * DOFS..owned.len().min((piece + 1) * DOFS);
+        let value =
+            |row: usize| Some((row as u32, problem.constraints().value(owned[row] as usize)?));
+        rows.filter_map(value).collect::<Vec<_>>()
+    });
+    pieces.concat()
 }

@@ -9,6 +9,7 @@ use femtile_device::parallel;
 use femtile_fem::dofs::TensorSpace;
 use femtile_linalg::LinalgError;
 use femtile_mesh::partition::Part;
+use rayon::prelude::*;
 
 /// Unknowns, and cells, of a parallel task.
 const DOFS: usize = 1 << 14;
@@ -67,16 +68,13 @@ impl Numbering {
         });
         let plain = |of: Vec<AtomicU32>| of.into_iter().map(AtomicU32::into_inner).collect::<Vec<u32>>();
         let [numbers, owners, is_copied] = [numbers, owners, is_copied].map(plain);
-        let all = 0..n_dofs as u32;
-        let is_owned = |dof: u32| owners[dof as usize] == rank;
-        let of = |copied: bool| {
-            all.clone().filter(move |&dof| is_owned(dof)).filter({
-                let is_copied = &is_copied;
-                move |&dof| (is_copied[dof as usize] == 1) == copied
-            })
+        let those = |of: &(dyn Fn(usize) -> bool + Sync)| -> Vec<u32> {
+            let all = (0..n_dofs as u32).into_par_iter().with_min_len(DOFS);
+            all.filter(|&dof| of(dof as usize)).collect()
         };
-        let owned = of(false).chain(of(true)).collect();
-        let mut ghosts: Vec<u32> = all.clone().filter(|&dof| !is_owned(dof)).collect();
+        let mut owned = those(&|dof| owners[dof] == rank && is_copied[dof] == 0);
+        owned.extend(those(&|dof| owners[dof] == rank && is_copied[dof] == 1));
+        let mut ghosts = those(&|dof| owners[dof] != rank);
         // Of an owner in the order of the part, in which the unknowns of an entity follow each other.
         ghosts.sort_by_key(|&dof| owners[dof as usize]);
         Self { owned, ghosts, whole: numbers, owners }
@@ -89,12 +87,13 @@ impl Numbering {
 
     /// Returns the number in the whole space of each unknown that the rank owns.
     pub fn owned_of_whole(&self) -> Vec<u32> {
-        self.owned.iter().map(|&dof| self.whole[dof as usize]).collect()
+        parallel::map(self.owned.len(), DOFS, |at| self.whole[self.owned[at] as usize])
     }
 
     /// Tells the other ranks which unknowns this one copies. All ranks call it.
     pub fn joined(self, comm: &Comm) -> Result<PartUnknowns, LinalgError> {
-        let ids: Vec<u64> = self.owned_of_whole().into_iter().map(u64::from).collect();
+        let id = |at: usize| u64::from(self.whole[self.owned[at] as usize]);
+        let ids: Vec<u64> = parallel::map(self.owned.len(), DOFS, id);
         let ghost = |&dof: &u32| (self.owners[dof as usize], u64::from(self.whole[dof as usize]));
         let ghosts: Vec<(u32, u64)> = self.ghosts.iter().map(ghost).collect();
         PartUnknowns::new(Arc::new(Halo::new(comm, &ids, &ghosts)?), self.owned, self.ghosts)
