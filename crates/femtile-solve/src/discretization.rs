@@ -24,8 +24,8 @@ use crate::solution::{Finished, Solution};
 use crate::system::{LinearSystem, Operators};
 use crate::tensor::{self, Ahead, Boxes, OperatorDevice};
 use crate::{
-    DeviceChoice, GmgOptions, Key, PreconditionerConfig, Ranks, Region, SolveError, SolverConfig, SpaceConfig, Stage,
-    Stages, Value,
+    DeviceChoice, GmgOptions, Key, PreconditionerConfig, Ranks, Region, SolveError, SolverConfig,
+    SpaceConfig, Stage, Stages, Value,
 };
 
 /// A problem on its space, with coefficients and conditions in terms of the mesh.
@@ -203,9 +203,9 @@ impl<'m> Discretization<'m> {
         let (mut config, mut boxes, mut reason) = (config.clone(), None, String::from("asked for"));
         match &config.preconditioner {
             PreconditionerConfig::Auto => {
-                let boxed = problems.first().map(|problem| {
-                    move |options: &GmgOptions| Boxes::of(options, problem).map(Some)
-                });
+                let boxed = problems
+                    .first()
+                    .map(|problem| move |options: &GmgOptions| Boxes::of(options, problem).map(Some));
                 let boxed = boxed.as_ref().map(|boxed| boxed as &Boxed<'_>);
                 let chosen = auto::choose(&config, self, boxed, (is_open, n_threads), solves)?;
                 (config.preconditioner, boxes, reason) = (chosen.preconditioner, chosen.boxes, chosen.reason);

@@ -144,7 +144,8 @@ fn compare_cycles(device: &Cuda, name: &str, grid: &BoxGrid, smoother: Smoother,
         let n_plane: usize = grid.nodes()[..last].iter().product();
         let slabs = Slabs::new(grid.widths(last).len(), n_ranks);
         let planes = slabs.planes(grid.degree(), comm.rank());
-        let nodes: Vec<u32> = (n_plane * planes.start..n_plane * planes.end).map(|node| node as u32).collect();
+        let nodes: Vec<u32> =
+            (n_plane * planes.start..n_plane * planes.end).map(|node| node as u32).collect();
         let of = (grid, &nodes[..]);
         let cycle = DistributedMultigrid::<f64, Cuda>::dividing(device, &comm, of, config, 100).unwrap();
         assert!(cycle.n_divided() > 0, "{name}");

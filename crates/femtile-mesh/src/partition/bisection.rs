@@ -38,7 +38,8 @@ fn bisect(points: &[[f64; 3]], order: &mut [u32], n_parts: usize) {
     let middle = share(order.len(), half, n_parts);
     if middle < order.len() {
         let extents = extents(points, order);
-        let longer = |one: usize, other: usize| if extents[other].len() > extents[one].len() { other } else { one };
+        let longer =
+            |one: usize, other: usize| if extents[other].len() > extents[one].len() { other } else { one };
         let axis = (1..3).fold(0, longer);
         split(points, order, (axis, extents[axis]), middle);
     }

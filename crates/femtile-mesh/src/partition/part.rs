@@ -124,9 +124,10 @@ fn numbered(mesh: &Mesh, cells: &[u32], owners: &[u32], rank: u32) -> (Vec<u32>,
             }
         }
     });
-    let (is_here, is_copied) = (|node: u32| is_here[node as usize].load(Relaxed), |node: u32| {
-        is_copied[node as usize].load(Relaxed)
-    });
+    let (is_here, is_copied) = (
+        |node: u32| is_here[node as usize].load(Relaxed),
+        |node: u32| is_copied[node as usize].load(Relaxed),
+    );
     let those = |of: &(dyn Fn(u32) -> bool + Sync)| -> Vec<u32> {
         let all = (0..mesh.n_nodes() as u32).into_par_iter().with_min_len(CELLS);
         all.filter(|&node| is_here(node) && of(node)).collect()

@@ -215,8 +215,7 @@ fn divided<T: Scalar, D: BoxKernels<T>>(
     smoother: Smoother,
 ) -> Vec<Division> {
     let last = finest.dimension() - 1;
-    let grids: Vec<BoxGrid> =
-        std::iter::successors(Some(finest.clone()), |grid| grid.coarsened()).collect();
+    let grids: Vec<BoxGrid> = std::iter::successors(Some(finest.clone()), |grid| grid.coarsened()).collect();
     let needs = grids.iter().map(|grid| BoxKernels::<T>::box_layers(device, grid, smoother));
     let most = needs.fold([0; 2], |most, need| [0, 1].map(|side| most[side].max(need[side])));
     let n_layers = |grid: &BoxGrid| grid.widths(last).len();

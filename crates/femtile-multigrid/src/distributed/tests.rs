@@ -8,8 +8,7 @@ use crate::{GeometricMultigrid, Multigrid, MultigridConfig, PostOrder, Smoother}
 
 /// A right side, zero at Dirichlet nodes.
 fn side(grid: &BoxGrid) -> Vec<f64> {
-    let mut b: Vec<f64> =
-        (0..grid.n_nodes()).map(|i| ((i * 7919 % 1009) as f64 - 504.0) / 504.0).collect();
+    let mut b: Vec<f64> = (0..grid.n_nodes()).map(|i| ((i * 7919 % 1009) as f64 - 504.0) / 504.0).collect();
     grid.clear_given(&mut b);
     b
 }
@@ -34,8 +33,8 @@ fn compared(grid: &BoxGrid, config: MultigridConfig, n_ranks: usize) -> (f64, us
     let of_rank = |comm: Comm| -> Result<(f64, usize), LinalgError> {
         let cpu = Cpu::new(1)?;
         let nodes = nodes(grid, &comm);
-        let cycle =
-            DistributedMultigrid::<f64, Cpu>::dividing(&cpu, &comm, (grid, &nodes), config, 200).expect("levels");
+        let cycle = DistributedMultigrid::<f64, Cpu>::dividing(&cpu, &comm, (grid, &nodes), config, 200)
+            .expect("levels");
         let own: Vec<f64> = nodes.iter().map(|&node| b[node as usize]).collect();
         let r = Buffer::from_vec(&cpu, own)?;
         let mut z = Buffer::from_vec(&cpu, vec![f64::NAN; nodes.len()])?;
@@ -44,9 +43,11 @@ fn compared(grid: &BoxGrid, config: MultigridConfig, n_ranks: usize) -> (f64, us
             cycle.apply(&mut z, &r)?;
         }
         let difference = |(&node, z): (&u32, &f64)| (z - wanted.as_slice()[node as usize]).abs();
-        let most = nodes.iter().zip(z.as_slice()).map(difference).fold(0.0, |most: f64, x| {
-            if x.is_nan() { x } else { most.max(x) }
-        });
+        let most = nodes
+            .iter()
+            .zip(z.as_slice())
+            .map(difference)
+            .fold(0.0, |most: f64, x| if x.is_nan() { x } else { most.max(x) });
         let all = comm.all_gather(&[most])?.into_iter().flatten();
         Ok((all.fold(0.0, |most: f64, x| if x.is_nan() { x } else { most.max(x) }), cycle.n_divided()))
     };
@@ -57,9 +58,7 @@ fn compared(grid: &BoxGrid, config: MultigridConfig, n_ranks: usize) -> (f64, us
 #[test]
 fn a_cycle_of_several_ranks_is_that_of_one() {
     let free = [[false, true], [true, false], [true, true]];
-    let cubes = |degree, n: [usize; 3]| {
-        BoxGrid::new(degree, &n.map(|n| vec![1.0 / n as f64; n])).unwrap()
-    };
+    let cubes = |degree, n: [usize; 3]| BoxGrid::new(degree, &n.map(|n| vec![1.0 / n as f64; n])).unwrap();
     let graded = |n: usize| (0..n).map(|i| 1.0 + 0.01 * (i / 2) as f64).collect::<Vec<f64>>();
     let squares = BoxGrid::new(2, &[vec![0.02; 24], vec![0.02; 40]]).unwrap();
     let grids = [
@@ -74,7 +73,8 @@ fn a_cycle_of_several_ranks_is_that_of_one() {
     ];
     let mut n_most = 0;
     for (name, grid) in &grids {
-        for smoother in [Smoother::Auto, Smoother::VertexPatch, Smoother::AdditivePatch, Smoother::Chebyshev] {
+        for smoother in [Smoother::Auto, Smoother::VertexPatch, Smoother::AdditivePatch, Smoother::Chebyshev]
+        {
             if super::unsupported_on_ranks(grid, smoother, false).is_some() {
                 continue;
             }

@@ -40,8 +40,15 @@ impl CellGeometry {
     ) -> Result<Self, MultigridError> {
         let dimension = cells.len();
         let cells = std::array::from_fn(|axis| cells.get(axis).copied().unwrap_or(1));
-        let mut geometry =
-            Self { dimension, cells, corners, coefficients, is_rectangular: false, is_of_mapped: false, finer: None };
+        let mut geometry = Self {
+            dimension,
+            cells,
+            corners,
+            coefficients,
+            is_rectangular: false,
+            is_of_mapped: false,
+            finer: None,
+        };
         geometry.check()?;
         geometry.is_rectangular = geometry.rows_are_straight();
         Ok(geometry)
@@ -163,7 +170,9 @@ impl CellGeometry {
 
     /// Returns whether cells are rectangles with coefficient one.
     pub fn is_plain(&self) -> bool {
-        self.is_rectangular && !self.is_of_mapped && self.coefficients.iter().all(|&coefficient| coefficient == 1.0)
+        self.is_rectangular
+            && !self.is_of_mapped
+            && self.coefficients.iter().all(|&coefficient| coefficient == 1.0)
     }
 
     /// Returns the number of cells along each axis; 1 for an absent axis.

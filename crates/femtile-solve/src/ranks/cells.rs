@@ -172,7 +172,8 @@ fn of_all_ranks(
     unknowns: &PartUnknowns,
     problem: Option<&TensorProblem<'_>>,
 ) -> Result<Constraints, SolveError> {
-    let value = |row: usize| problem.and_then(|problem| problem.constraints().value(unknowns.owned()[row] as usize));
+    let value =
+        |row: usize| problem.and_then(|problem| problem.constraints().value(unknowns.owned()[row] as usize));
     let n_owned = unknowns.owned().len();
     let values = parallel::map(n_owned, DOFS, |row| value(row).unwrap_or(0.0));
     let flags = parallel::map(n_owned, DOFS, |row| f32::from(u8::from(value(row).is_some())));
@@ -273,8 +274,7 @@ fn given(on_part: &PartProblem<'_>) -> Vec<(u32, f64)> {
     let owned = on_part.unknowns.owned();
     let pieces = parallel::map(owned.len().div_ceil(DOFS), 1, |piece| {
         let rows = piece * DOFS..owned.len().min((piece + 1) * DOFS);
-        let value =
-            |row: usize| Some((row as u32, problem.constraints().value(owned[row] as usize)?));
+        let value = |row: usize| Some((row as u32, problem.constraints().value(owned[row] as usize)?));
         rows.filter_map(value).collect::<Vec<_>>()
     });
     pieces.concat()

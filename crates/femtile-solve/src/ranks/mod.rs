@@ -26,13 +26,16 @@ use femtile_fem::tensor::functionals;
 use femtile_linalg::krylov::cg::CgOutcome;
 use femtile_linalg::{LinalgError, LinearOperator};
 use femtile_mesh::partition::{Part, Partition, PartitionQuality};
+use femtile_multigrid::Smoother;
 
 use crate::auto::{Boxed, Solves};
 use crate::discretization::{Discretization, warning_of_imbalance};
 use crate::method::by_method;
 use crate::solution::{Finished, Solution, warning_of_outcome};
 use crate::tensor::{self, Boxes};
-use crate::{DeviceChoice, GmgOptions, PreconditionerConfig, Silent, SolveError, SolverConfig, Stage, Stages, auto};
+use crate::{
+    DeviceChoice, GmgOptions, PreconditionerConfig, Silent, SolveError, SolverConfig, Stage, Stages, auto,
+};
 pub(crate) use device::RankDevice;
 use rows::{Fixed, RankRows};
 use system::{RankSystem, RankUnknowns};
@@ -252,7 +255,7 @@ pub(crate) fn chosen(
         boxes.lack_of_ranks(smoother, on_gpu).or_else(of_gpus)
     };
     let (mut config, mut reason, mut boxes) = (config.clone(), String::from("asked for"), None);
-    match &config.preconditioner {
+    match &mut config.preconditioner {
         PreconditionerConfig::Auto => {
             let on_cpu = SolverConfig { device: DeviceChoice::Cpu, ..config.clone() };
             let n = config.ranks.n();
@@ -262,7 +265,8 @@ pub(crate) fn chosen(
                     let layers = boxes.fewest_layers(n);
                     (layers < LAYERS).then(|| format!("a rank has {layers} layers of cells"))
                 };
-                let lack = boxes.as_ref().and_then(|boxes| lack_of(boxes, options.smoother).or_else(|| few(boxes)));
+                let lack =
+                    boxes.as_ref().and_then(|boxes| lack_of(boxes, options.smoother).or_else(|| few(boxes)));
                 lack.map_or(Ok(boxes), |lack| Err(SolveError::solver("preconditioner", lack)))
             };
             let chosen = auto::choose(&on_cpu, problem, Some(&fitting), (false, n_threads), solves)?;
@@ -270,7 +274,11 @@ pub(crate) fn chosen(
         }
         PreconditionerConfig::Gmg(options) => {
             boxes = boxed(options)?;
-            if let Some(lack) = boxes.as_ref().and_then(|boxes| lack_of(boxes, options.smoother)) {
+            let has_lack = |smoother| boxes.as_ref().and_then(|boxes| lack_of(boxes, smoother));
+            if options.smoother == Smoother::Auto && has_lack(Smoother::Auto).is_some() {
+                options.smoother = Smoother::VertexPatch;
+            }
+            if let Some(lack) = has_lack(options.smoother) {
                 return Err(SolveError::solver("preconditioner", lack));
             }
         }
@@ -402,14 +410,7 @@ impl Whole<'_, '_> {
     ) -> Result<RankSystem<D>, SolveError> {
         let problem = (self.problem, &self.fixed);
         if let Some(space) = self.problem.space() {
-            return cells::system(
-                (cpu, device, comm),
-                problem,
-                (space, self.division),
-                part,
-                config,
-                stages,
-            );
+            return cells::system((cpu, device, comm), problem, (space, self.division), part, config, stages);
         }
         let rows = RankRows::new(cpu, comm, problem, part, stages)?;
         stages.begin(Stage::Setup)?;

@@ -31,8 +31,8 @@ use crate::ranks::{self, Division, Keepers, RankDevice, Whole};
 use crate::solution::Finished;
 use crate::system::SystemParts;
 use crate::{
-    DeviceChoice, GmgOptions, MassMatrix, OperatorKind, Ranks, RanksUsed, Silent, Solution, SolveError, SolverConfig,
-    Stage, Stages,
+    DeviceChoice, GmgOptions, MassMatrix, OperatorKind, Ranks, RanksUsed, Silent, Solution, SolveError,
+    SolverConfig, Stage, Stages,
 };
 
 /// Operators of different shifts that are kept: SDIRK2 and BDF2 need one each at the start.
@@ -54,10 +54,11 @@ impl<'m> Transient<'m> {
         if let Ranks::Of(comm) = &config.ranks {
             self.same_state(comm)?;
         }
-        let boxed = |options: &GmgOptions| ranks::boxes(&problem, options, config.ranks.n()).map(Some);
+        let now = problem.at_time(self.start);
+        let boxed = |options: &GmgOptions| ranks::boxes(&now, options, config.ranks.n()).map(Some);
         let first = ranks::chosen(&held(&problem, shift), config, n_threads, Solves::Many, &boxed)?;
         let division = Division::new(&problem, first.boxes, config)?;
-        let fixed = Fixed::new(&problem.at_time(self.start))?;
+        let fixed = Fixed::new(&now)?;
         let initial = nodal_values(&problem, &self.initial, &["equation".into(), "initial".into()])?;
         // Ranks look at their own clocks between steps alone, and agree on them.
         let of_stages = SolverConfig { time_limit: None, ..config.clone() };
@@ -72,11 +73,9 @@ impl<'m> Transient<'m> {
         };
         // The first rank alone has something to tell.
         let observer = std::sync::Mutex::new(Some(observer));
+        let take = || observer.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
         let work = |cpu: &Cpu, comm: &Comm, stages: &mut Stages<'_>, keepers: Keepers| {
-            let observer = match comm.rank() {
-                0 => observer.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take(),
-                _ => None,
-            };
+            let observer = if comm.rank() == 0 { take() } else { None };
             let mut none = super::NoObserver;
             let observer = observer.unwrap_or(&mut none);
             run.on_rank((cpu, comm), (&initial, shift), keepers, observer, stages)
@@ -220,12 +219,10 @@ impl<'m> Parts<'_, 'm> {
     fn chosen(&self, shift: f64) -> Result<(SolverConfig, String), SolveError> {
         let Run { problem, of_stages, n_threads, division, .. } = *self.run;
         // The mesh was divided for the first shift.
-        let boxed = |_: &GmgOptions| match division.has_boxes() {
-            true => Ok(None),
-            false => Err(SolveError::solver("preconditioner", "the mesh is not divided by layers of cells")),
-        };
-        let chosen = ranks::chosen(&held(problem, shift), of_stages, n_threads, Solves::Many, &boxed)?;
-        Ok((chosen.config, chosen.reason))
+        let lack = || SolveError::solver("preconditioner", "the mesh is not divided by layers of cells");
+        let boxed = |_: &GmgOptions| division.has_boxes().then_some(None).ok_or_else(lack);
+        let of_shift = ranks::chosen(&held(problem, shift), of_stages, n_threads, Solves::Many, &boxed)?;
+        Ok((of_shift.config, of_shift.reason))
     }
 
     /// Makes the system of stages with a shift.

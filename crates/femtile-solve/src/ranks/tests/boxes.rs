@@ -63,7 +63,8 @@ fn geometric_multigrid_takes_the_iterations_of_one_rank() {
                 assert_same(found.values(), alone.values(), 1e-8, &name);
                 assert_eq!(found.preconditioner(), "gmg");
                 assert_eq!(found.ranks().unwrap().partition, "layers");
-                let rows = |of: &Solution<'_>| of.levels().iter().map(|level| level.n_rows).collect::<Vec<_>>();
+                let rows =
+                    |of: &Solution<'_>| of.levels().iter().map(|level| level.n_rows).collect::<Vec<_>>();
                 assert_eq!(rows(&found), rows(&alone), "{name}");
             }
         }

@@ -324,9 +324,8 @@ fn a_solution_of_any_degree_does_not_depend_on_the_partition() {
             let mut stages = Stages::new(&mut progress);
             let config = SolverConfig { preconditioner, ..config(n_ranks) };
             let division = Division::of(&discretization, &partition, &config).unwrap();
-            let found =
-                solve_divided(discretization, division, (&cpu, None), (&config, "test"), &mut stages)
-                    .unwrap();
+            let found = solve_divided(discretization, division, (&cpu, None), (&config, "test"), &mut stages)
+                .unwrap();
             assert!(found.has_converged(), "{name}");
             assert_same(found.values(), alone.values(), 1e-10, name);
         }
