@@ -5,7 +5,7 @@ use femtile_linalg::{LinalgError, LinearOperator, need};
 use femtile_sum_factorization::SumFactorization;
 
 use crate::cell_patches::vertex_patches;
-use crate::kernels::BoxKernels;
+use crate::kernels::{BoxKernels, Refresh};
 use crate::smoother::BoxSmoother;
 use crate::transfer::BoxTransfer;
 use crate::{BoxGrid, BoxOperator, MultigridError, PostOrder, Smoother};
@@ -105,7 +105,7 @@ impl<T: SumFactorization> BoxKernels<T> for Cpu {
         smoother: &BoxSmoother<T>,
         (x, b): (&mut Buffer<T, Self>, &Buffer<T, Self>),
         of: (PostOrder, bool),
-        refresh: &mut dyn FnMut(&mut Buffer<T, Self>) -> Result<(), LinalgError>,
+        refresh: &mut Refresh<'_, T, Self>,
     ) -> Result<(), LinalgError> {
         need("b", x.len(), b.len())?;
         smoother.step(x, b.as_slice(), of, refresh)

@@ -6,6 +6,9 @@ use femtile_linalg::vector::{Convert, VectorKernels};
 
 use crate::{BoxGrid, MultigridError, PostOrder, Smoother};
 
+/// Brings the values of other ranks to the planes of a vector that they own.
+pub type Refresh<'a, T, D> = dyn FnMut(&mut Buffer<T, D>) -> Result<(), LinalgError> + 'a;
+
 /// Device kernels of geometric multigrid on boxes.
 ///
 /// # Shapes
@@ -79,7 +82,7 @@ pub trait BoxKernels<T: Scalar>: VectorKernels<T> + Convert<f64, T> + Convert<T,
         smoother: &Self::BoxSmoother,
         (x, b): (&mut Buffer<T, Self>, &Buffer<T, Self>),
         (order, is_zero): (PostOrder, bool),
-        _refresh: &mut dyn FnMut(&mut Buffer<T, Self>) -> Result<(), LinalgError>,
+        _refresh: &mut Refresh<'_, T, Self>,
     ) -> Result<(), LinalgError> {
         if is_zero {
             self.box_smooth_zero(smoother, x, b, order)

@@ -50,7 +50,7 @@ pub use distributed::{DistributedMultigrid, Slabs, unsupported_on_ranks};
 pub use error::MultigridError;
 pub use full::FullOutcome;
 pub use grid::BoxGrid;
-pub use kernels::BoxKernels;
+pub use kernels::{BoxKernels, Refresh};
 pub use nested::{NestedIteration, NestedOperator};
 pub use operator::BoxOperator;
 pub use p_multigrid::{

@@ -8,6 +8,7 @@ use femtile_sum_factorization::SumFactorization;
 
 use super::operator::{ProductRow, RowOperator};
 use crate::grid::BoxGrid;
+use crate::kernels::Refresh;
 use crate::smoother::{PRODUCTS, RANGE, largest_eigenvalue};
 
 /// The Chebyshev polynomial smoother in $D^{-1} A$ on rectangles with coefficient one, D the diagonal of A.
@@ -28,9 +29,6 @@ pub struct RowChebyshev<T: Scalar> {
     /// The iterates of odd number, zero at Dirichlet nodes.
     other: Mutex<Option<Buffer<T, Cpu>>>,
 }
-
-/// An act on an iterate between two products.
-pub(crate) type Between<'a, T> = dyn FnMut(&mut Buffer<T, Cpu>) -> Result<(), LinalgError> + 'a;
 
 impl<T: Scalar> Clone for RowChebyshev<T> {
     fn clone(&self) -> Self {
@@ -63,7 +61,7 @@ impl<T: SumFactorization> RowChebyshev<T> {
         x: &mut Buffer<T, Cpu>,
         b: &[T],
         is_zero: bool,
-        between: &mut Between<'_, T>,
+        between: &mut Refresh<'_, T, Cpu>,
     ) -> Result<(), LinalgError> {
         let mut other = self.other.lock().unwrap_or_else(PoisonError::into_inner);
         let other = match &mut *other {

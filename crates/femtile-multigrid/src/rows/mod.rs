@@ -14,7 +14,6 @@ mod operator;
 #[allow(unsafe_code)]
 mod transfer;
 
-pub(crate) use chebyshev::Between;
 pub use chebyshev::RowChebyshev;
 pub use operator::RowOperator;
 pub use transfer::RowTransfer;

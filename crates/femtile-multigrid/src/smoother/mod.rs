@@ -17,7 +17,8 @@ use femtile_sum_factorization::SumFactorization;
 
 use crate::MultigridError;
 use crate::grid::BoxGrid;
-use crate::rows::{Between, RowChebyshev};
+use crate::kernels::Refresh;
+use crate::rows::RowChebyshev;
 pub(crate) use additive_patch::{AdditivePatches, LARGEST, STEPS, hat};
 use chebyshev::Chebyshev;
 pub(crate) use chebyshev::{PRODUCTS, RANGE, largest_eigenvalue};
@@ -144,7 +145,7 @@ impl<T: SumFactorization> BoxSmoother<T> {
         x: &mut Buffer<T, Cpu>,
         b: &[T],
         (order, is_zero): (PostOrder, bool),
-        between: &mut Between<'_, T>,
+        between: &mut Refresh<'_, T, Cpu>,
     ) -> Result<(), LinalgError> {
         if let Self::RowChebyshev(chebyshev) = self {
             return chebyshev.step(x, b, is_zero, between);

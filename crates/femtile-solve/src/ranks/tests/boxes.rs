@@ -49,7 +49,7 @@ fn geometric_multigrid_takes_the_iterations_of_one_rank() {
             let of = |ranks| SolverConfig {
                 ranks,
                 method,
-                preconditioner: gmg(options.clone()),
+                preconditioner: gmg(*options),
                 tolerance: 1e-10,
                 ..config(1)
             };
