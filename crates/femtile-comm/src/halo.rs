@@ -84,10 +84,11 @@ impl Halo {
     }
 
     /// Takes the exchange of a rank that knows it without asking: places of its `n_owned` unknowns that others copy, and how many
-    /// ghosts come from each owner, both by rank. What a rank exports to another is as long as what that imports from it.
+    /// ghosts come from each owner, both by rank. All ranks call it.
     ///
     /// # Errors
-    /// [`LinalgError::Setting`] where a rank comes twice, is this one or no rank at all, or a place is beyond the unknowns.
+    /// [`LinalgError::Setting`] on all ranks where ranks are not sorted, one is this one or none at all, a place is beyond the
+    /// unknowns, or an export is not as long as the import that it is for.
     pub fn of_known(
         comm: &Comm,
         n_owned: usize,
@@ -101,9 +102,19 @@ impl Halo {
         let to: Vec<usize> = exports.iter().map(|(rank, _)| *rank).collect();
         let from: Vec<usize> = n_imports.iter().map(|(rank, _)| *rank).collect();
         let mut places = exports.iter().flat_map(|(_, places)| places);
-        if !are_others(&to) || !are_others(&from) || places.any(|&place| place as usize >= n_owned) {
-            let message = "ranks are not sorted, or a place is beyond the unknowns".into();
-            return Err(LinalgError::Setting { field: "exports", message });
+        let is_own = are_others(&to) && are_others(&from) && places.all(|&place| (place as usize) < n_owned);
+        let mut told = vec![Vec::new(); comm.n_ranks()];
+        if is_own {
+            exports.iter().for_each(|(rank, places)| told[*rank] = vec![places.len() as u64]);
+        }
+        let heard = comm.all_to_all(&told)?;
+        let n_from = |rank: usize| heard[rank].first().map_or(0, |&n| n as usize);
+        let expected = |rank: usize| n_imports.iter().find(|(from, _)| *from == rank).map_or(0, |(_, n)| *n);
+        let is_right = is_own && (0..comm.n_ranks()).all(|rank| n_from(rank) == expected(rank));
+        if comm.all_gather(&[u64::from(!is_right)])?.iter().flatten().any(|&is_wrong| is_wrong > 0) {
+            let message =
+                "ranks are not sorted, a place is beyond the unknowns, or an import has another length";
+            return Err(LinalgError::Setting { field: "exports", message: message.into() });
         }
         let mut n_ghosts = 0;
         let import = |&(rank, n): &(usize, usize)| {

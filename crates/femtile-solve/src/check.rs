@@ -43,7 +43,7 @@ pub(crate) fn lack_of_gpus(config: &SolverConfig) -> Option<String> {
 }
 
 /// Returns the error that a GPU does not support geometric multigrid as it is set.
-pub(crate) fn needs_cpu(lack: &str) -> SolveError {
+fn needs_cpu(lack: &str) -> SolveError {
     let message = format!("{lack}: use \"cpu\" or \"auto\", or preconditioner = \"jacobi\"");
     SolveError::solver("device", message)
 }

@@ -51,10 +51,15 @@ impl Division {
 
 /// A level above the collected one.
 pub(super) struct PartLevel<T: Scalar, D: BoxKernels<T> + RankKernels<T>> {
+    pub local: Local<T, D>,
+    pub exchange: Exchange<T, D>,
+}
+
+/// The part of a level that needs no other rank.
+pub(super) struct Local<T: Scalar, D: BoxKernels<T>> {
     pub smoother: D::BoxSmoother,
     /// To the layers of this level joined.
     pub transfer: D::BoxTransfer,
-    pub exchange: Exchange<T, D>,
     /// The first node of the joined layers in the vector of the next level.
     pub below: usize,
 }
@@ -66,14 +71,20 @@ pub(super) struct PartVectors<T: Scalar, D: BoxKernels<T>> {
     pub coarse: Buffer<T, D>,
 }
 
-impl<T: Scalar, D: BoxKernels<T> + RankKernels<T>> PartLevel<T, D> {
-    /// Sets up a level above another. All ranks call it.
+/// A level without its exchange, and its vectors.
+pub(super) struct LocalLevel<T: Scalar, D: BoxKernels<T>> {
+    pub level: Local<T, D>,
+    pub vectors: PartVectors<T, D>,
+}
+
+impl<T: Scalar, D: BoxKernels<T>> LocalLevel<T, D> {
+    /// Sets up a level above another.
     pub fn new(
         device: &D,
         comm: &Comm,
         [coarse, fine]: [&Division; 2],
         smoother: Smoother,
-    ) -> Result<(Self, PartVectors<T, D>), MultigridError> {
+    ) -> Result<Self, MultigridError> {
         let (rank, last) = (comm.rank(), fine.grid.dimension() - 1);
         let layers = fine.layers[rank].clone();
         let part = fine.grid.layers(layers.clone());
@@ -83,12 +94,11 @@ impl<T: Scalar, D: BoxKernels<T> + RankKernels<T>> PartLevel<T, D> {
         let zeros = |n: usize| Buffer::zeros(device, n);
         let n = part.n_nodes();
         let vectors = PartVectors { x: zeros(n)?, b: zeros(n)?, coarse: zeros(half.n_nodes())? };
-        let level = Self {
+        let level = Local {
             smoother: device.box_smoother(&part, smoother)?,
             transfer: device.box_transfer(&half, &part)?,
-            exchange: fine.exchange(device, comm)?,
             below: (joined.start - coarse.layers[rank].start) * fine.grid.degree() * coarse.n_plane(),
         };
-        Ok((level, vectors))
+        Ok(Self { level, vectors })
     }
 }

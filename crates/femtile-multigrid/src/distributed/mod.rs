@@ -17,9 +17,9 @@ use femtile_linalg::{LinalgError, Preconditioner, need};
 use crate::grid::BoxGrid;
 use crate::kernels::BoxKernels;
 use crate::level::{Vectors, Workspace};
-use crate::{Multigrid, MultigridConfig, MultigridError, PostOrder, Smoother};
+use crate::{Multigrid, MultigridConfig, MultigridError, PostOrder, Smoother, check_coarsening};
 use exchange::Exchange;
-use level::{Division, PartLevel, PartVectors};
+use level::{Division, Local, LocalLevel, PartLevel, PartVectors};
 pub use slabs::Slabs;
 
 /// Unknowns up to which every rank has a whole level: as few as for algebraic multigrid.
@@ -34,10 +34,15 @@ const PART: f64 = 0.8;
 /// A rank has layers of cells across the last axis ([`Slabs`]), and a few of its neighbours: so many that a step of the smoother
 /// and a restriction on these layers alone give its own planes the values of the whole box. Values of others are refreshed once
 /// a step; polynomials need fewer layers, and values between their products. So the cycle is that of one rank, but for rounding.
-/// Below some size a level is collected, and every rank runs the rest of the cycle.
+/// Below some size a level is collected, and every rank runs the rest of the cycle. Where cells have more kinds of jumps of
+/// coefficients than exact local solves are kept for, these are left out, and iterations may differ from those of one rank.
+///
+/// On GPUs other ranks read its buffers until their values have come: all ranks meet in a collective call before one drops it, as
+/// at [`Comm::with_gpu`].
 ///
 /// # Cost
-/// That of one rank on its layers and two to four more, and four exchanges of two to four planes of cells on each divided level.
+/// That of one rank on its layers and two or three more on each side inside the box, for polynomials two or three more above; on
+/// each divided level four exchanges of these, and six more between the products of polynomials.
 /// # Source
 /// The cycle: `[cui2024]`, Alg. 2.1.
 pub struct DistributedMultigrid<T: Scalar, D: BoxKernels<T> + RankKernels<T>> {
@@ -98,21 +103,32 @@ where
         if let Some(message) = unsupported_on_ranks(finest, config.smoother, D::ON_GPU) {
             return Err(MultigridError::Setting { field: "smoother", message });
         }
+        check_coarsening(finest)?;
+        let config =
+            MultigridConfig { smoother: same::<T, D>(device, comm, finest, config.smoother)?, ..config };
         let divisions = divided::<T, D>(device, comm.n_ranks(), (finest, few), config.smoother);
-        let (mut levels, mut vectors) = (Vec::new(), Vec::new());
-        for pair in divisions.windows(2) {
-            let (level, of_level) = PartLevel::new(device, comm, [&pair[1], &pair[0]], config.smoother)?;
-            levels.push(level);
-            vectors.push(of_level);
-        }
         let last = &divisions[divisions.len() - 1];
-        let collected = Multigrid::from_finest(device, &last.grid, config)?;
+        // Errors of one rank end the others before messages of the set-up.
+        let local = || -> Result<_, MultigridError> {
+            let of_pair =
+                |pair: &[Division]| LocalLevel::new(device, comm, [&pair[1], &pair[0]], config.smoother);
+            let levels = divisions.windows(2).map(of_pair).collect::<Result<Vec<_>, _>>()?;
+            let collected = Multigrid::from_finest(device, &last.grid, config)?;
+            let workspace = collected.workspace()?;
+            Ok((levels, collected, workspace))
+        };
+        let (made, collected, workspace) = agreed(comm, local())?;
+        let (mut levels, mut vectors) = (Vec::new(), Vec::new());
+        for (of_level, division) in made.into_iter().zip(&divisions) {
+            levels.push(PartLevel { exchange: division.exchange(device, comm)?, local: of_level.level });
+            vectors.push(of_level.vectors);
+        }
         let collect = last.exchange(device, comm)?;
         let unknowns = unknowns(comm, &divisions[0], nodes)?;
         let zeros = |n: usize| Buffer::zeros(device, n);
         let work = Work {
             levels: vectors,
-            collected: collected.workspace()?,
+            collected: workspace,
             owned: zeros(nodes.len())?,
             ghosts: zeros(unknowns.n() - nodes.len())?,
         };
@@ -153,7 +169,7 @@ where
             return self.collected.recorded_cycle(collected);
         };
         let (device, PartVectors { x, b, coarse }) = (&self.device, own);
-        let PartLevel { smoother, transfer, exchange, below } = of_level;
+        let PartLevel { local: Local { smoother, transfer, below }, exchange } = of_level;
         let of_next = self.levels.get(level + 1).map(|next| &next.exchange);
         let mut refresh = |x: &mut Buffer<T, D>| exchange.refresh(x);
         device.fill(x, T::ZERO)?;
@@ -195,7 +211,7 @@ pub fn unsupported_on_ranks(grid: &BoxGrid, smoother: Smoother, on_gpu: bool) ->
         Smoother::GaussSeidel => true,
         Smoother::Chebyshev => grid.is_mapped(),
         Smoother::AdditivePatch => !has_bounds(grid, on_gpu),
-        Smoother::Auto => on_gpu && !has_bounds(grid, on_gpu),
+        Smoother::Auto => on_gpu && !crate::cuda::has_equal_cells(grid),
         Smoother::VertexPatch => false,
     };
     let message = "several ranks have no such smoother on these cells: take smoother = \"vertex-patch\"";
@@ -204,7 +220,35 @@ pub fn unsupported_on_ranks(grid: &BoxGrid, smoother: Smoother, on_gpu: bool) ->
 
 /// Whether the eigenvalues of additive patches follow from the widths of all cells.
 fn has_bounds(grid: &BoxGrid, on_gpu: bool) -> bool {
-    if on_gpu { crate::cuda::has_equal_cells(grid) } else { !grid.is_mapped() }
+    if on_gpu { grid.dimension() == 3 && crate::cuda::has_equal_cells(grid) } else { !grid.is_mapped() }
+}
+
+/// Returns the smoother that all ranks take: patches where [`Smoother::Auto`] stands for different ones, as processors may differ.
+fn same<T: Scalar, D: BoxKernels<T>>(
+    device: &D,
+    comm: &Comm,
+    finest: &BoxGrid,
+    smoother: Smoother,
+) -> Result<Smoother, LinalgError> {
+    let grids = std::iter::successors(Some(finest.clone()), BoxGrid::coarsened);
+    let layers = grids.flat_map(|grid| BoxKernels::<T>::box_layers(device, &grid, smoother));
+    let own: Vec<u64> = layers.map(|n| n as u64).collect();
+    let are_same = comm.all_gather(&own)?.iter().all(|other| *other == own);
+    // All decide alike: where two differ, every rank is told by one of them.
+    let is_different = comm.all_gather(&[u64::from(!are_same)])?.into_iter().flatten().any(|flag| flag > 0);
+    Ok(if is_different { Smoother::VertexPatch } else { smoother })
+}
+
+/// Returns what a rank has made, or an error on all ranks where one has not.
+fn agreed<R>(comm: &Comm, made: Result<R, MultigridError>) -> Result<R, MultigridError> {
+    let flags = comm.all_gather(&[u64::from(made.is_err())])?;
+    match flags.iter().position(|flag| flag.contains(&1)) {
+        Some(rank) if made.is_ok() => {
+            let message = "could not set up its levels of geometric multigrid".into();
+            Err(LinalgError::Rank { rank, message }.into())
+        }
+        _ => made,
+    }
 }
 
 /// Divides the levels below a finest grid, which comes first; the last one is whole on every rank.
@@ -251,7 +295,10 @@ fn unknowns(comm: &Comm, finest: &Division, nodes: &[u32]) -> Result<PartUnknown
         n_plane * planes.start..n_plane * planes.end
     };
     let (own, all) = (of_rank(comm.rank()), finest.nodes(comm.rank()));
-    let here = nodes.iter().filter(|&&node| own.contains(&(node as usize))).count();
+    let mut is_found = vec![false; own.len()];
+    let places = nodes.iter().filter_map(|&node| (node as usize).checked_sub(own.start));
+    places.for_each(|place| is_found.get_mut(place).into_iter().for_each(|is_found| *is_found = true));
+    let here = is_found.into_iter().filter(|is_found| *is_found).count();
     let is_right = u64::from(here != own.len() || nodes.len() != own.len());
     if comm.all_gather(&[is_right])?.into_iter().flatten().any(|wrong| wrong > 0) {
         return Err(MultigridError::Entries { field: "nodes", expected: own.len(), found: here });

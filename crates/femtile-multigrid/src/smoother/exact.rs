@@ -7,7 +7,7 @@ use femtile_sum_factorization::SumFactorization;
 use super::cholesky::Cholesky;
 use super::mapped_patch::cells_of;
 use crate::axis::unknowns;
-use crate::cell_patches::{Span, Spans};
+use crate::cell_patches::{Span, Spans, vertex_patches};
 use crate::grid::{BoxGrid, all};
 use crate::mapped::{CellGeometry, CellProduct, ProductWorkspace, ShapeKind, kind_of};
 
@@ -44,7 +44,8 @@ impl<T: SumFactorization> ExactSolve<'_, T> {
 
 impl<T: SumFactorization> ExactPatches<T> {
     pub fn new(cpu: &Cpu, grid: &BoxGrid, geometry: &CellGeometry, spans: &Spans) -> Self {
-        let found = JumpPatches::new((grid, geometry), spans, MOST_BYTES / size_of::<T>());
+        let found =
+            JumpPatches::new((grid, geometry), (spans, grid.thin_axes()), MOST_BYTES / size_of::<T>());
         let corner = |cell: [usize; 3]| number_of(geometry, cell);
         let of_patches =
             found.patches.iter().map(|patch| (corner(patch.vertex), (patch.kind, T::from_f64(patch.scale))));
@@ -79,13 +80,30 @@ pub(crate) struct JumpPatches {
 }
 
 impl JumpPatches {
-    /// Finds patches, and kinds while their matrices have `most` numbers at most; patches of further kinds are left out.
-    pub fn new((grid, geometry): (&BoxGrid, &CellGeometry), spans: &Spans, most: usize) -> Self {
+    /// Finds patches, and kinds while their matrices have `most` numbers at most; patches of further kinds are left out. On layers of
+    /// a grid that has more kinds all are, since ranks with other layers would leave out others of those that they share.
+    pub fn new(
+        (grid, geometry): (&BoxGrid, &CellGeometry),
+        (spans, thin): (&Spans, [bool; 3]),
+        most: usize,
+    ) -> Self {
+        let (found, _) = Self::find((grid, geometry), spans, most);
+        if found.patches.is_empty() || std::ptr::eq(grid.whole(), grid) {
+            return found;
+        }
+        let whole = grid.whole();
+        let (_, is_complete) = Self::find((whole, &whole.geometry()), &vertex_patches(whole, thin), most);
+        if is_complete { found } else { Self { patches: Vec::new(), kinds: Vec::new() } }
+    }
+
+    /// Finds patches, and whether they are all of them.
+    fn find((grid, geometry): (&BoxGrid, &CellGeometry), spans: &Spans, most: usize) -> (Self, bool) {
+        let mut is_complete = true;
         let local = LocalMatrices::new(grid, geometry);
         let (mut known, mut found) = (HashMap::new(), Self { patches: Vec::new(), kinds: Vec::new() });
         let mut n_numbers = 0;
         if grid.mapping().is_some() && !jumps(geometry, all(geometry.cells())) {
-            return found;
+            return (found, true);
         }
         for at in all(spans.each_ref().map(Vec::len)) {
             let spans = [0, 1, 2].map(|axis| &spans[axis][at[axis]]);
@@ -96,6 +114,7 @@ impl JumpPatches {
             let (key, size) = local.key(spans, &cells);
             if !known.contains_key(&key) {
                 if n_numbers + local.n_inside(spans).pow(2) > most {
+                    is_complete = false;
                     continue;
                 }
                 known.insert(key.clone(), (found.kinds.len() as u32, size));
@@ -105,7 +124,7 @@ impl JumpPatches {
             let (kind, of_kind) = known[&key];
             found.patches.push(JumpPatch { vertex: spans.map(Span::vertex), kind, scale: of_kind / size });
         }
-        found
+        (found, is_complete)
     }
 
     /// Returns what `of` makes of the factor of the matrix of each kind.
@@ -222,5 +241,29 @@ impl<'a> LocalMatrices<'a> {
             }
         }
         Cholesky::new(n, rows)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn layers_leave_out_all_kinds_where_the_grid_has_more_than_fit() {
+        let n = [4, 4, 12];
+        let corners = all(n.map(|n| n + 1)).map(|at| at.map(|at| at as f64)).collect();
+        // In the upper half only, so that the lower layers have fewer kinds.
+        let coefficient =
+            |[x, y, z]: [usize; 3]| if z < 6 { 1.0 } else { 1.0 + 10.0 * ((x * y + z) % 7) as f64 };
+        let grid = BoxGrid::mapped(1, &n, corners, all(n).map(coefficient).collect()).unwrap();
+        let count = |grid: &BoxGrid, most: usize| {
+            let spans = vertex_patches(grid, [false; 3]);
+            JumpPatches::new((grid, &grid.geometry()), (&spans, [false; 3]), most).patches.len()
+        };
+        let upper = grid.layers(6..12);
+        let few = count(&grid, 3);
+        assert!(few > 0 && few < count(&grid, usize::MAX));
+        assert!(count(&upper, usize::MAX) > 0);
+        assert_eq!(count(&upper, 3), 0);
     }
 }

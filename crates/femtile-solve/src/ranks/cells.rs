@@ -245,6 +245,9 @@ pub(super) fn system<D: RankDevice>(
         (PreconditionerConfig::Gmg(options), Some(boxes)) => {
             geometric::of_ranks((device, comm), (options, config.method), boxes, &on_part.owned)?
         }
+        (PreconditionerConfig::Gmg(_), None) => {
+            return Err(geometric::refuse("needs a mesh that is divided by layers of its cells"));
+        }
         (PreconditionerConfig::Pmg(options), _) => {
             let below = &division.below;
             let levels = degrees::Problems { finest: &on_part, own, below, rule };

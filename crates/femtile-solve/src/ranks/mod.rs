@@ -93,7 +93,7 @@ impl Ranks {
 pub struct RanksUsed {
     /// Number of ranks.
     pub n_ranks: usize,
-    /// The way to divide the mesh: the name of a [`Partitioner`], or `layers` of cells for geometric multigrid.
+    /// The way to divide the mesh: the name of a [`crate::Partitioner`], or `layers` of cells for geometric multigrid.
     pub partition: &'static str,
     /// How even it is, and how much it cuts.
     pub quality: PartitionQuality,
@@ -238,7 +238,7 @@ pub(crate) struct ChosenForRanks {
     pub boxes: Option<Boxes>,
 }
 
-/// The fewest layers of cells of a rank with which geometric multigrid is chosen: beside the four of others that it works on.
+/// The fewest layers of cells of a rank with which geometric multigrid is chosen: beside some of others that it works on as well.
 const LAYERS: usize = 8;
 
 /// Chooses the preconditioner of the settings; `boxed` finds the boxes of geometric multigrid.

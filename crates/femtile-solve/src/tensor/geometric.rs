@@ -248,7 +248,7 @@ fn level_of<T: Scalar, D: BoxKernels<T>>(device: &D, grid: &BoxGrid, smoother: O
 }
 
 /// Returns the error where geometric multigrid does not serve a problem.
-pub(super) fn refuse(message: &str) -> SolveError {
+pub(crate) fn refuse(message: &str) -> SolveError {
     let message = format!("geometric multigrid {message}, or use \"pmg\"");
     SolveError::solver("preconditioner", message)
 }

@@ -56,7 +56,11 @@ pub struct ExactSolves<T: Scalar> {
 /// Returns the patches with jumps among those of these spans whose kinds are inverted; surrogates serve the others.
 pub(super) fn patches_with_jumps<T>(grid: &BoxGrid, geometry: &CellGeometry, spans: &Spans) -> JumpPatches {
     let n = most_unknowns(grid);
-    JumpPatches::new((grid, geometry), spans, (MOST_BYTES / size_of::<T>()).min(3 * MOST_PRODUCTS / n))
+    JumpPatches::new(
+        (grid, geometry),
+        (spans, [false; 3]),
+        (MOST_BYTES / size_of::<T>()).min(3 * MOST_PRODUCTS / n),
+    )
 }
 
 /// Returns the largest number of inner nodes of a patch.
