@@ -63,7 +63,7 @@ pub enum Method {
     MergedCg,
     /// One sum that goes on during the next product.
     PipelinedCg,
-    /// The same recurrences with a sum that is waited for at once, as Femtile has them.
+    /// The same recurrences with a sum that is waited for at once, as between threads of one process.
     PipelinedCgWaiting,
     /// So many steps at once: one product more and three sums.
     SStepCg(usize),

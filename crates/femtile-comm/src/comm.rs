@@ -50,6 +50,16 @@ pub trait Transport: Send + Sync {
     /// [`LinalgError::Rank`].
     fn sum(&self, values: &mut [f64]) -> Result<(), LinalgError>;
 
+    /// As [`Transport::sum`], and runs `meanwhile` once, at best while the sum is on its way; it may exchange messages.
+    ///
+    /// # Errors
+    /// [`LinalgError::Rank`].
+    fn sum_during(&self, values: &mut [f64], meanwhile: &mut dyn FnMut()) -> Result<(), LinalgError> {
+        self.sum(values)?;
+        meanwhile();
+        Ok(())
+    }
+
     /// Sends and receives messages, at most one to and one from each rank, and runs `meanwhile` once between.
     ///
     /// # Errors
@@ -238,16 +248,27 @@ impl Communicator for Comm {
     }
 
     fn sum<D: Device>(&self, values: &mut Buffer<f64, D>) -> Result<(), LinalgError> {
-        let Some(transport) = &self.transport else { return Ok(()) };
+        self.sum_during(values, &mut || Ok(()))
+    }
+
+    /// Between GPUs that read each other's memory both are queued, one after the other.
+    fn sum_during<D: Device>(
+        &self,
+        values: &mut Buffer<f64, D>,
+        work: &mut dyn FnMut() -> Result<(), LinalgError>,
+    ) -> Result<(), LinalgError> {
+        let Some(transport) = &self.transport else { return work() };
         // Methods are generic over devices, of which a GPU alone has a way of its own.
         let on_gpu = (values as &mut dyn Any).downcast_mut::<Buffer<f64, Cuda>>();
         if let (Some(peers), Some(values)) = (&self.peers, on_gpu)
             && peers.sum(transport.as_ref(), values)?
         {
-            return Ok(());
+            return work();
         }
         let mut host = values.to_host()?;
-        transport.sum(&mut host)?;
+        let mut done = Ok(());
+        transport.sum_during(&mut host, &mut || done = work())?;
+        done?;
         Ok(values.upload(&host)?)
     }
 }

@@ -65,6 +65,20 @@ impl Transport for Mpi {
         Ok(())
     }
 
+    /// The lock is free meanwhile, for messages of the work.
+    fn sum_during(&self, values: &mut [f64], meanwhile: &mut dyn FnMut()) -> Result<(), LinalgError> {
+        self.count(size_of_val(values))?;
+        let own = values.to_vec();
+        scope(|scope| {
+            let begun = self.with_world(|world| {
+                world.immediate_all_reduce_into(scope, &own[..], values, SystemOperation::sum())
+            });
+            meanwhile();
+            self.with_world(|_| begun.wait());
+        });
+        Ok(())
+    }
+
     fn exchange(
         &self,
         sends: &[Outgoing<'_>],

@@ -142,6 +142,7 @@ fn a_case_has_the_same_answer_on_any_number_of_ranks() {
     for (case, set) in [
         (CASE, "solver.preconditioner=jacobi"),
         (CASE, "solver.preconditioner=amg"),
+        (CASE, "solver.method=pipelined-cg"),
         (HIGH, "solver.method=cg"),
         (IN_TIME, "time.start=0"),
     ] {

@@ -1,3 +1,6 @@
+use femtile_device::{Buffer, Cpu};
+use femtile_linalg::comm::Communicator;
+
 use super::*;
 
 /// Runs the same on all ranks; returns what each returns.
@@ -27,6 +30,26 @@ fn sums_have_the_same_bits_on_all_ranks() {
         });
         assert!(sums.iter().all(|of_rank| *of_rank == sums[0]));
         assert_eq!(f64::from_bits(sums[0][5][1]), n as f64);
+    }
+}
+
+#[test]
+fn messages_go_while_a_sum_does() {
+    for n in [1, 2, 5] {
+        on_all(n, |comm| {
+            let cpu = Cpu::new(1)?;
+            for round in 0..50 {
+                let mut values = Buffer::from_vec(&cpu, vec![comm.rank() as f64, f64::from(round)])?;
+                let mut heard = Vec::new();
+                Communicator::sum_during(&comm, &mut values, &mut || {
+                    heard = comm.all_to_all(&vec![vec![comm.rank() as u64]; n])?;
+                    Ok(())
+                })?;
+                assert_eq!(values.as_slice(), [(n * (n - 1) / 2) as f64, (n as f64) * f64::from(round)]);
+                assert_eq!(heard, (0..n as u64).map(|rank| vec![rank]).collect::<Vec<_>>());
+            }
+            Ok(())
+        });
     }
 }
 

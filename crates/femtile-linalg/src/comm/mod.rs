@@ -17,6 +17,20 @@ pub trait Communicator: Sync {
     /// # Errors
     /// [`LinalgError`] when another rank cannot be reached.
     fn sum<D: Device>(&self, values: &mut Buffer<f64, D>) -> Result<(), LinalgError>;
+
+    /// As [`Communicator::sum`], while `work` is done, which does not touch the values; it may exchange values with other ranks, and
+    /// all ranks do the same there.
+    ///
+    /// # Errors
+    /// Those of the sum and of `work`.
+    fn sum_during<D: Device>(
+        &self,
+        values: &mut Buffer<f64, D>,
+        work: &mut dyn FnMut() -> Result<(), LinalgError>,
+    ) -> Result<(), LinalgError> {
+        self.sum(values)?;
+        work()
+    }
 }
 
 /// The communicator of a single rank: every sum is already complete.

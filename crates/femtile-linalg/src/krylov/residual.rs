@@ -52,10 +52,21 @@ pub(super) fn over_ranks<D: Device, C: Communicator>(
     sums: &[f64],
     comm: &C,
 ) -> Result<Vec<f64>, LinalgError> {
+    over_ranks_during(device, sums, comm, &mut || Ok(()))
+}
+
+/// As [`over_ranks`], while `work` is done.
+pub(super) fn over_ranks_during<D: Device, C: Communicator>(
+    device: &D,
+    sums: &[f64],
+    comm: &C,
+    work: &mut dyn FnMut() -> Result<(), LinalgError>,
+) -> Result<Vec<f64>, LinalgError> {
     if comm.n_ranks() == 1 {
+        work()?;
         return Ok(sums.to_vec());
     }
     let mut sums = Buffer::from_host(device, sums)?;
-    comm.sum(&mut sums)?;
+    comm.sum_during(&mut sums, work)?;
     Ok(sums.to_host()?)
 }

@@ -6,11 +6,11 @@ pub(crate) mod cuda;
 mod kernels;
 mod reference;
 
-use femtile_device::{Buffer, Device, Scalar};
+use femtile_device::{Buffer, Scalar};
 
 use super::acceptance::{self, Run, RunEnd, System};
 use super::cg::{CgOutcome, CgProgress, CgStep, KrylovConfig};
-use super::residual::{norm, over_ranks, residual};
+use super::residual::{norm, over_ranks_during, residual};
 use super::watch::Watch;
 use super::{Monitor, Preconditioning, Stop};
 use crate::comm::Communicator;
@@ -32,7 +32,8 @@ pub use kernels::{PipelinedCgKernels, PipelinedCgStep, PipelinedCgSums, Pipeline
 /// recurrences restart from it, if the residual has at least halved since the last restart; else the method has
 /// [stagnated](Stop::Stagnated) or [broken down](Stop::Breakdown). At a restart the history has the computed residual.
 ///
-/// The host learns the sums of each iteration before it starts the next one.
+/// With several ranks the sums of an iteration are on their way while the preconditioner and the product of the next one are
+/// applied; alone the host learns them first, which saves a product at the end.
 ///
 /// # Cost
 /// One product, one application of $M^{-1}$ and one reduction of three sums an iteration. Besides them 7n values are
@@ -159,17 +160,36 @@ impl<'a, T: Scalar, D: PipelinedCgKernels<T>, C: Communicator> Recurrences<'a, T
         self.a.apply(&mut v.w, u)?;
         let (r_dot_u, w_dot_u) = (device.dot(&v.r, u)?, device.dot(&v.w, u)?);
         let sums = PipelinedCgSums { r_dot_r: 0.0, r_dot_u, w_dot_u };
-        self.sums = PipelinedCgSums { r_dot_r, ..total(device, sums, self.comm)? };
+        let has_m = matches!(self.by, Preconditioning::Identity);
+        self.sums = PipelinedCgSums { r_dot_r, ..self.total(sums, has_m)? };
         (self.before, self.r_dot_r_begun) = (None, r_dot_r);
-        self.precondition_w()
+        Ok(())
     }
 
-    /// m = M⁻¹w, where it is not w.
-    fn precondition_w(&mut self) -> Result<(), LinalgError> {
-        if !matches!(self.by, Preconditioning::Identity) {
-            self.m.apply(&mut self.v.m, &self.v.w)?;
-        }
-        Ok(())
+    /// Returns whether the product of an iteration is computed before its sums are known.
+    fn is_ahead(&self) -> bool {
+        self.comm.n_ranks() > 1
+    }
+
+    /// n = A m.
+    fn product(&mut self) -> Result<(), LinalgError> {
+        let v = &mut self.v;
+        let m = if matches!(self.by, Preconditioning::Identity) { &v.w } else { &v.m };
+        self.a.apply(&mut v.n, m)
+    }
+
+    /// The sums over all ranks, in one reduction, during which m = M⁻¹w, unless it is there, and the next product are computed.
+    fn total(&mut self, sums: PipelinedCgSums, has_m: bool) -> Result<PipelinedCgSums, LinalgError> {
+        let (comm, device) = (self.comm, self.b.device().clone());
+        let PipelinedCgSums { r_dot_r, r_dot_u, w_dot_u } = sums;
+        let mut next = || {
+            if !has_m {
+                self.m.apply(&mut self.v.m, &self.v.w)?;
+            }
+            if self.is_ahead() { self.product() } else { Ok(()) }
+        };
+        let sums = over_ranks_during(&device, &[r_dot_r, r_dot_u, w_dot_u], comm, &mut next)?;
+        Ok(PipelinedCgSums { r_dot_r: sums[0], r_dot_u: sums[1], w_dot_u: sums[2] })
     }
 
     /// Computes one iteration; returns why it ends the method, if it does.
@@ -179,17 +199,15 @@ impl<'a, T: Scalar, D: PipelinedCgKernels<T>, C: Communicator> Recurrences<'a, T
             Err(breakdown) if self.before.is_none() => return Ok(Some(breakdown)),
             Err(breakdown) => return self.restart(x, watch, breakdown),
         };
-        let v = &mut self.v;
-        let m = if matches!(self.by, Preconditioning::Identity) { &v.w } else { &v.m };
-        self.a.apply(&mut v.n, m)?;
+        if !self.is_ahead() {
+            self.product()?;
+        }
         self.before = Some((step.alpha, self.sums.r_dot_u));
         watch.history.steps.push(CgStep { rho: self.sums.r_dot_u, alpha: step.alpha });
         let device = self.b.device();
-        let sums = device.pipelined_cg_update(x, v, self.by, step)?;
-        self.sums = total(device, sums, self.comm)?;
-        if matches!(self.by, Preconditioning::General) {
-            self.precondition_w()?;
-        }
+        let sums = device.pipelined_cg_update(x, &mut self.v, self.by, step)?;
+        // Where M is diagonal the update has computed m.
+        self.sums = self.total(sums, !matches!(self.by, Preconditioning::General))?;
         let r_dot_r = self.sums.r_dot_r;
         if !r_dot_r.is_finite() {
             return Ok(Some(Stop::Breakdown { quantity: "r·r", value: r_dot_r }));
@@ -247,14 +265,4 @@ fn step(sums: PipelinedCgSums, before: Option<(f64, f64)>) -> Result<PipelinedCg
         }
     }
     Ok(PipelinedCgStep { alpha: r_dot_u / p_dot_ap, beta })
-}
-
-/// The sums over all ranks, in one reduction.
-fn total<D: Device, C: Communicator>(
-    device: &D,
-    PipelinedCgSums { r_dot_r, r_dot_u, w_dot_u }: PipelinedCgSums,
-    comm: &C,
-) -> Result<PipelinedCgSums, LinalgError> {
-    let sums = over_ranks(device, &[r_dot_r, r_dot_u, w_dot_u], comm)?;
-    Ok(PipelinedCgSums { r_dot_r: sums[0], r_dot_u: sums[1], w_dot_u: sums[2] })
 }
