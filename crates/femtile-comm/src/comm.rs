@@ -201,6 +201,20 @@ impl Comm {
         Ok(all)
     }
 
+    /// Sums values of GPUs that read each other's memory; returns whether it did.
+    fn sum_of_peers<D: Device>(
+        &self,
+        transport: &dyn Transport,
+        values: &mut Buffer<f64, D>,
+    ) -> Result<bool, LinalgError> {
+        // Methods are generic over devices, of which a GPU alone has a way of its own.
+        let on_gpu = (values as &mut dyn Any).downcast_mut::<Buffer<f64, Cuda>>();
+        match (&self.peers, on_gpu) {
+            (Some(peers), Some(values)) => peers.sum(transport, values),
+            _ => Ok(false),
+        }
+    }
+
     /// Sends each rank the numbers meant for it, and returns those that come from each.
     ///
     /// # Cost
@@ -248,7 +262,11 @@ impl Communicator for Comm {
     }
 
     fn sum<D: Device>(&self, values: &mut Buffer<f64, D>) -> Result<(), LinalgError> {
-        self.sum_during(values, &mut || Ok(()))
+        let Some(transport) = &self.transport else { return Ok(()) };
+        match self.sum_of_peers(transport.as_ref(), values)? {
+            true => Ok(()),
+            false => by_host(values, |host| transport.sum(host)),
+        }
     }
 
     /// Between GPUs that read each other's memory both are queued, one after the other.
@@ -258,17 +276,23 @@ impl Communicator for Comm {
         work: &mut dyn FnMut() -> Result<(), LinalgError>,
     ) -> Result<(), LinalgError> {
         let Some(transport) = &self.transport else { return work() };
-        // Methods are generic over devices, of which a GPU alone has a way of its own.
-        let on_gpu = (values as &mut dyn Any).downcast_mut::<Buffer<f64, Cuda>>();
-        if let (Some(peers), Some(values)) = (&self.peers, on_gpu)
-            && peers.sum(transport.as_ref(), values)?
-        {
+        if self.sum_of_peers(transport.as_ref(), values)? {
             return work();
         }
-        let mut host = values.to_host()?;
-        let mut done = Ok(());
-        transport.sum_during(&mut host, &mut || done = work())?;
-        done?;
-        Ok(values.upload(&host)?)
+        by_host(values, |host| {
+            let mut done = Ok(());
+            transport.sum_during(host, &mut || done = work())?;
+            done
+        })
     }
+}
+
+/// Changes values on the host.
+fn by_host<D: Device>(
+    values: &mut Buffer<f64, D>,
+    change: impl FnOnce(&mut [f64]) -> Result<(), LinalgError>,
+) -> Result<(), LinalgError> {
+    let mut host = values.to_host()?;
+    change(&mut host)?;
+    Ok(values.upload(&host)?)
 }
