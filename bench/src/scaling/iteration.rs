@@ -18,7 +18,7 @@ pub struct Work {
 pub enum Step {
     /// Work on the unknowns of the rank.
     Work(Work),
-    /// Work of so many bytes that every rank does for all of them.
+    /// Work that every rank repeats, in bytes.
     Whole {
         /// Bytes moved on each rank.
         bytes: f64,

@@ -25,7 +25,7 @@ pub struct Machine {
     pub name: &'static str,
     /// Ranks of a node, which share its memory and its network.
     pub ranks_per_node: usize,
-    /// Bytes a second that so many ranks of a node reach together, in increasing order.
+    /// Numbers of ranks of a node, increasing, with the bytes a second that they reach together.
     pub bandwidth: Vec<(usize, f64)>,
     /// Seconds to start a kernel.
     pub launch: f64,

@@ -11,7 +11,7 @@ const PRODUCT_LAUNCHES: f64 = 6.0;
 const PASS_LAUNCHES: f64 = 6.0;
 const SUM_LAUNCHES: f64 = 3.0;
 
-/// What a rank does with a matrix or in place of it.
+/// The operator of a problem: bytes that products move, with a matrix or without.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Problem {
     /// Degree of the elements.

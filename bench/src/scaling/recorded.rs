@@ -43,7 +43,7 @@ pub struct Comparison {
     pub simulated: f64,
     /// Seconds of an iteration by the closed form.
     pub closed_form: f64,
-    /// What the run is used for.
+    /// Use of the run: compared, fitted or left out.
     pub role: Role,
 }
 

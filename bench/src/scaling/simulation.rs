@@ -39,7 +39,7 @@ pub struct Prediction {
 
 /// Runs an iteration on all ranks of a graph; returns the mean time of some rounds.
 ///
-/// What a rank waits for is known beforehand, so events need no queue: a step is done for all ranks before the next one, in
+/// Messages that a rank waits for are known beforehand, so events need no queue: a step is done for all ranks before the next one, in
 /// which each has its own clock. A message leaves when its sender has reached it, one after another, and arrives after
 /// latency and bytes; its receiver goes on once all of them are there. A sum that goes on in the background makes progress
 /// without its rank.

@@ -103,15 +103,20 @@ impl Halo {
         let from: Vec<usize> = n_imports.iter().map(|(rank, _)| *rank).collect();
         let mut places = exports.iter().flat_map(|(_, places)| places);
         let is_own = are_others(&to) && are_others(&from) && places.all(|&place| (place as usize) < n_owned);
-        let mut told = vec![Vec::new(); comm.n_ranks()];
+        // Each rank tells its lengths, so all come to the same verdict.
+        let n_ranks = comm.n_ranks();
+        let mut lengths = vec![0; 2 * n_ranks + 1];
+        lengths[2 * n_ranks] = u64::from(is_own);
         if is_own {
-            exports.iter().for_each(|(rank, places)| told[*rank] = vec![places.len() as u64]);
+            exports.iter().for_each(|(to, places)| lengths[*to] = places.len() as u64);
+            n_imports.iter().for_each(|(from, n)| lengths[n_ranks + from] = *n as u64);
         }
-        let heard = comm.all_to_all(&told)?;
-        let n_from = |rank: usize| heard[rank].first().map_or(0, |&n| n as usize);
-        let expected = |rank: usize| n_imports.iter().find(|(from, _)| *from == rank).map_or(0, |(_, n)| *n);
-        let is_right = is_own && (0..comm.n_ranks()).all(|rank| n_from(rank) == expected(rank));
-        if comm.all_gather(&[u64::from(!is_right)])?.iter().flatten().any(|&is_wrong| is_wrong > 0) {
+        let all = comm.all_gather(&lengths)?;
+        let pairs = (0..n_ranks).flat_map(|from| (0..n_ranks).map(move |to| (from, to)));
+        let is_right =
+            all.iter().all(|lengths| lengths.len() == 2 * n_ranks + 1 && lengths[2 * n_ranks] == 1)
+                && pairs.into_iter().all(|(from, to)| all[from][to] == all[to][n_ranks + from]);
+        if !is_right {
             let message =
                 "ranks are not sorted, a place is beyond the unknowns, or an import has another length";
             return Err(LinalgError::Setting { field: "exports", message: message.into() });

@@ -14,7 +14,7 @@ pub type Refresh<'a, T, D> = dyn FnMut(&mut Buffer<T, D>) -> Result<(), LinalgEr
 /// # Shapes
 /// Vectors have a value for each node of their grid, zero at Dirichlet nodes.
 pub trait BoxKernels<T: Scalar>: VectorKernels<T> + Convert<f64, T> + Convert<T, f64> {
-    /// Whether it is a GPU.
+    /// True for GPUs, whose smoothers differ.
     const ON_GPU: bool;
 
     /// The operator on a grid.

@@ -124,7 +124,10 @@ impl<T: Scalar> RankKernels<T> for Cpu {
         first: usize,
         (x, range): (&Buffer<T, Self>, Range<usize>),
     ) -> Result<(), LinalgError> {
-        let end = first + range.len();
+        if range.is_empty() {
+            return Ok(());
+        }
+        let end = first.saturating_add(range.len());
         need("y", end, y.len().min(end))?;
         need("x", range.end, x.len().min(range.end))?;
         y.as_mut_slice()[first..end].copy_from_slice(&x.as_slice()[range]);

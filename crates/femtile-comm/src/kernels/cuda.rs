@@ -294,7 +294,8 @@ impl<T: Scalar> RankKernels<T> for Cuda {
         if n == 0 {
             return Ok(());
         }
-        need("y", first + n, n_y.min(first + n))?;
+        let end = first.saturating_add(n);
+        need("y", end, n_y.min(end))?;
         need("x", range.end, x.len().min(range.end))?;
         let arguments = (y.write(), Read::from(x, range.start), first as u64, n as u64, n_y as u64);
         let kernel = Kernel::<Put<T>>::new("ranks_put");

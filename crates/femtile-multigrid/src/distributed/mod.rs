@@ -6,10 +6,12 @@ mod slabs;
 #[cfg(test)]
 mod tests;
 
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use femtile_comm::{Comm, Halo, PartUnknowns, RankKernels};
-use femtile_device::{Buffer, Scalar};
+use femtile_device::{Buffer, Scalar, parallel};
 use femtile_linalg::precondition::ResidualSize;
 use femtile_linalg::vector::Convert;
 use femtile_linalg::{LinalgError, Preconditioner, need};
@@ -28,11 +30,13 @@ const FEW: usize = 10_000;
 const SHARE: f64 = 0.15;
 /// The share of the layers of a level up to which a rank works on fewer than all of them, with those of others that it needs.
 const PART: f64 = 0.8;
+/// Nodes of a parallel task.
+const NODES: usize = 1 << 14;
 
 /// One V-cycle of all ranks with a zero initial guess, as [`GeometricMultigrid`](crate::GeometricMultigrid) of one rank.
 ///
-/// A rank has layers of cells across the last axis ([`Slabs`]), and a few of its neighbours: so many that a step of the smoother
-/// and a restriction on these layers alone give its own planes the values of the whole box. Values of others are refreshed once
+/// A rank has layers of cells across the last axis ([`Slabs`]), and enough of its neighbours for a step of the smoother and a
+/// restriction on these layers alone to give its own planes the values of the whole box. Values of others are refreshed once
 /// a step; polynomials need fewer layers, and values between their products. So the cycle is that of one rank, but for rounding.
 /// Below some size a level is collected, and every rank runs the rest of the cycle. Where cells have more kinds of jumps of
 /// coefficients than exact local solves are kept for, these are left out, and iterations may differ from those of one rank.
@@ -104,9 +108,10 @@ where
             return Err(MultigridError::Setting { field: "smoother", message });
         }
         check_coarsening(finest)?;
-        let config =
-            MultigridConfig { smoother: same::<T, D>(device, comm, finest, config.smoother)?, ..config };
-        let divisions = divided::<T, D>(device, comm.n_ranks(), (finest, few), config.smoother);
+        let grids: Vec<BoxGrid> = std::iter::successors(Some(finest.clone()), BoxGrid::coarsened).collect();
+        let smoother = same::<T, D>(device, comm, &grids, config.smoother)?;
+        let config = MultigridConfig { smoother, ..config };
+        let divisions = divided::<T, D>(device, comm.n_ranks(), (&grids, few), smoother);
         let last = &divisions[divisions.len() - 1];
         // Errors of one rank end the others before messages of the set-up.
         let local = || -> Result<_, MultigridError> {
@@ -227,16 +232,14 @@ fn has_bounds(grid: &BoxGrid, on_gpu: bool) -> bool {
 fn same<T: Scalar, D: BoxKernels<T>>(
     device: &D,
     comm: &Comm,
-    finest: &BoxGrid,
+    grids: &[BoxGrid],
     smoother: Smoother,
 ) -> Result<Smoother, LinalgError> {
-    let grids = std::iter::successors(Some(finest.clone()), BoxGrid::coarsened);
-    let layers = grids.flat_map(|grid| BoxKernels::<T>::box_layers(device, &grid, smoother));
+    let layers = grids.iter().flat_map(|grid| BoxKernels::<T>::box_layers(device, grid, smoother));
     let own: Vec<u64> = layers.map(|n| n as u64).collect();
-    let are_same = comm.all_gather(&own)?.iter().all(|other| *other == own);
-    // All decide alike: where two differ, every rank is told by one of them.
-    let is_different = comm.all_gather(&[u64::from(!are_same)])?.into_iter().flatten().any(|flag| flag > 0);
-    Ok(if is_different { Smoother::VertexPatch } else { smoother })
+    let all = comm.all_gather(&own)?;
+    let are_same = all.iter().all(|other| *other == all[0]);
+    Ok(if are_same { smoother } else { Smoother::VertexPatch })
 }
 
 /// Returns what a rank has made, or an error on all ranks where one has not.
@@ -251,15 +254,15 @@ fn agreed<R>(comm: &Comm, made: Result<R, MultigridError>) -> Result<R, Multigri
     }
 }
 
-/// Divides the levels below a finest grid, which comes first; the last one is whole on every rank.
+/// Divides the grids of levels, the finest first; the last one that is taken is whole on every rank.
 fn divided<T: Scalar, D: BoxKernels<T>>(
     device: &D,
     n_ranks: usize,
-    (finest, few): (&BoxGrid, usize),
+    (grids, few): (&[BoxGrid], usize),
     smoother: Smoother,
 ) -> Vec<Division> {
+    let finest = &grids[0];
     let last = finest.dimension() - 1;
-    let grids: Vec<BoxGrid> = std::iter::successors(Some(finest.clone()), |grid| grid.coarsened()).collect();
     let needs = grids.iter().map(|grid| BoxKernels::<T>::box_layers(device, grid, smoother));
     let most = needs.fold([0; 2], |most, need| [0, 1].map(|side| most[side].max(need[side])));
     let n_layers = |grid: &BoxGrid| grid.widths(last).len();
@@ -295,10 +298,14 @@ fn unknowns(comm: &Comm, finest: &Division, nodes: &[u32]) -> Result<PartUnknown
         n_plane * planes.start..n_plane * planes.end
     };
     let (own, all) = (of_rank(comm.rank()), finest.nodes(comm.rank()));
-    let mut is_found = vec![false; own.len()];
-    let places = nodes.iter().filter_map(|&node| (node as usize).checked_sub(own.start));
-    places.for_each(|place| is_found.get_mut(place).into_iter().for_each(|is_found| *is_found = true));
-    let here = is_found.into_iter().filter(|is_found| *is_found).count();
+    let is_found = parallel::map(own.len(), NODES, |_| AtomicBool::new(false));
+    parallel::for_each(nodes.len(), NODES, |at| {
+        let place = (nodes[at] as usize).checked_sub(own.start);
+        if let Some(is_found) = place.and_then(|place| is_found.get(place)) {
+            is_found.store(true, Relaxed);
+        }
+    });
+    let here = is_found.iter().filter(|is_found| is_found.load(Relaxed)).count();
     let is_right = u64::from(here != own.len() || nodes.len() != own.len());
     if comm.all_gather(&[is_right])?.into_iter().flatten().any(|wrong| wrong > 0) {
         return Err(MultigridError::Entries { field: "nodes", expected: own.len(), found: here });
@@ -309,10 +316,10 @@ fn unknowns(comm: &Comm, finest: &Division, nodes: &[u32]) -> Result<PartUnknown
         (begin..theirs.end.min(all.end).max(begin)).map(move |node| (other as u32, node as u64))
     });
     let ghosts: Vec<(u32, u64)> = of_others.collect();
-    let ids: Vec<u64> = nodes.iter().map(|&node| u64::from(node)).collect();
+    let ids: Vec<u64> = parallel::map(nodes.len(), NODES, |at| u64::from(nodes[at]));
     let halo = Arc::new(Halo::new(comm, &ids, &ghosts)?);
     let place = |node: u64| (node as usize - all.start) as u32;
-    let owned = ids.iter().map(|&node| place(node)).collect();
+    let owned = parallel::map(ids.len(), NODES, |at| place(ids[at]));
     let ghosts = ghosts.iter().map(|&(_, node)| place(node)).collect();
     Ok(PartUnknowns::new(halo, owned, ghosts)?)
 }

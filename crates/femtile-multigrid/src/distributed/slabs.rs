@@ -14,10 +14,10 @@ pub struct Slabs {
 impl Slabs {
     /// Divides layers among ranks, evenly.
     pub fn new(n_layers: usize, n_ranks: usize) -> Self {
-        Self { cuts: (0..=n_ranks).map(|rank| rank * n_layers / n_ranks).collect() }
+        Self { cuts: (0..=n_ranks).map(|rank| rank * n_layers / n_ranks.max(1)).collect() }
     }
 
-    /// Returns the rank of a layer.
+    /// Returns the rank of a layer, which is one of those divided.
     pub fn rank_of(&self, layer: usize) -> usize {
         self.cuts.partition_point(|&cut| cut <= layer) - 1
     }

@@ -63,6 +63,8 @@ impl<T: SumFactorization> RowChebyshev<T> {
         is_zero: bool,
         between: &mut Refresh<'_, T, Cpu>,
     ) -> Result<(), LinalgError> {
+        let n = self.operator.n_nodes();
+        assert!(x.len() == n && b.len() == n, "values of the nodes");
         let mut other = self.other.lock().unwrap_or_else(PoisonError::into_inner);
         let other = match &mut *other {
             Some(other) if other.len() == b.len() => other,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use femtile_comm::{Comm, RankKernels};
-use femtile_device::Scalar;
+use femtile_device::{Scalar, parallel};
 use femtile_fem::Coefficient;
 use femtile_fem::dofs::TensorSpace;
 use femtile_fem::tensor::TensorProblem;
@@ -22,6 +22,8 @@ use crate::{GmgOptions, GmgStart, LevelPrecision, Method, SolveError};
 
 /// Coefficients of cells that differ from their mean by less than this share are treated as constant.
 const CONSTANT: f64 = 1e-10;
+/// Degrees of freedom of a parallel task.
+const DOFS: usize = 1 << 14;
 
 /// The box of the cells of a mesh.
 #[derive(Debug)]
@@ -211,7 +213,7 @@ where
     if boxes.is_known {
         return Ok((Box::new(Diagonal::identity(device, owned.len())?), Vec::new()));
     }
-    let nodes: Vec<u32> = owned.iter().map(|&dof| boxes.nodes[dof as usize]).collect();
+    let nodes = parallel::map(owned.len(), DOFS, |at| boxes.nodes[owned[at] as usize]);
     let (config, of) = (config_of(options, method), (&boxes.finest, &nodes[..]));
     let made = match options.precision {
         LevelPrecision::F32 => cycle_of_ranks::<f32, D>((device, comm), of, config),
