@@ -1,5 +1,7 @@
 //! Names of the files of results.
 
+use crate::file::VtuOutput;
+
 /// The report, written last.
 pub(crate) const REPORT: &str = "report.json";
 /// The plot of residual norms.
@@ -12,6 +14,14 @@ pub(crate) const PAGE: &str = "report.html";
 pub(crate) const MESH_SOLUTION: &str = "solution.vtu";
 /// The solution on a grid.
 pub(crate) const GRID_SOLUTION: &str = "solution.vti";
+
+/// The files of a solution on a mesh in pieces.
+pub(crate) const MESH_PIECES: &str = "solution.pvtu";
+
+/// Returns the name of a solution on a mesh.
+pub(crate) fn of_solution(vtu: VtuOutput) -> &'static str {
+    if vtu.has_pieces() { MESH_PIECES } else { MESH_SOLUTION }
+}
 
 /// Returns the names of the table and the plot of a line.
 pub(crate) fn of_line(name: &str) -> [String; 2] {

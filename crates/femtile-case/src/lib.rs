@@ -23,6 +23,7 @@ mod output;
 mod overlap;
 mod overrides;
 mod page;
+mod pieces;
 mod place;
 mod placed;
 mod plot;

@@ -5,16 +5,17 @@ use std::path::Path;
 use femtile_device::part;
 use femtile_linalg::krylov::Stop;
 use femtile_mesh::MeshError;
-use femtile_mesh::io::vtu::WriteOptions;
+use femtile_mesh::io::vtu::{Extent, Pieces, WriteOptions};
 use femtile_mesh::io::{FileSum, Staging, write_atomically};
-use femtile_solve::Stages;
 use femtile_solve::memory::peak_bytes;
+use femtile_solve::{Fields, Solution, Stages};
 
-use crate::file::{EquationKind, Functional, OutputSection};
-use crate::file_names::{GRID_SOLUTION, MESH_SOLUTION, PAGE, PICTURE, PLOT, REPORT, of_line};
+use crate::file::{EquationKind, Functional, OutputSection, VtuOutput};
+use crate::file_names::{GRID_SOLUTION, PAGE, PICTURE, PLOT, REPORT, of_line, of_solution};
+use crate::functional::SampledLine;
 use crate::page::page;
 use crate::shown::{Exhibit, Shown};
-use crate::{Case, CaseError, Report, plot};
+use crate::{Case, CaseError, Report, pieces, plot};
 
 /// Creates the folder of results and checks that all files can be written there.
 pub(crate) fn prepare(case: &Case) -> Result<(), CaseError> {
@@ -38,7 +39,11 @@ fn names(case: &Case) -> Vec<String> {
     let is_in_time = kind != EquationKind::ReactionDiffusion;
     let is_on_grid = kind == EquationKind::Diffusion && !case.is_transient_on_mesh();
     let output = &case.file.output;
-    let solution = output.vtu.is_written().then_some(if is_on_grid { GRID_SOLUTION } else { MESH_SOLUTION });
+    let solution = match output.vtu {
+        VtuOutput::Whole(false) => None,
+        _ if is_on_grid => Some(GRID_SOLUTION),
+        vtu => Some(of_solution(vtu)),
+    };
     let plot = (output.plot && !is_in_time).then_some(PLOT);
     let picture = output.picture.is_drawn().then_some(PICTURE);
     let page = output.report.then_some(PAGE);
@@ -52,13 +57,29 @@ fn names(case: &Case) -> Vec<String> {
 }
 
 /// Options of the files of a run: a solution or, without a sum, a frame.
-pub(crate) fn vtu_options(case: &Case, sum: bool) -> WriteOptions {
+pub(crate) fn vtu_options(case: &Case, sum: bool) -> WriteOptions<'static> {
     let OutputSection { compress, vtu, .. } = case.file.output;
-    WriteOptions { compression: compress.into(), surface: vtu.is_surface(), sum, ..WriteOptions::default() }
+    let extent = if vtu.is_surface() { Extent::Surface } else { Extent::Whole };
+    WriteOptions { compression: compress.into(), extent, sum, ..WriteOptions::default() }
 }
 
-/// Writes all files of a run, which replace those of an earlier run together; `results` writes all but plot, picture, page and
-/// report, and returns the sum of the solution on a mesh where it wrote one. `begun` may hold files already.
+/// The files of a solution that belong to its equation.
+pub(crate) struct Results<'a, W> {
+    /// Writes the solution into a folder; returns the sum of its file where it was taken.
+    pub solution: W,
+    pub lines: &'a [SampledLine],
+    /// The files of the pieces of the solution.
+    pub pieces: Vec<String>,
+}
+
+impl<W> Results<'_, W> {
+    /// The files of a solution without pieces.
+    pub fn of(solution: W, lines: &[SampledLine]) -> Results<'_, W> {
+        Results { solution, lines, pieces: Vec::new() }
+    }
+}
+
+/// Writes all files of a run, which replace those of an earlier run together. `begun` may hold files already.
 ///
 /// An interrupted solve does not replace the results of a finished one: nothing is written then, with a warning.
 pub(crate) fn write_results(
@@ -66,17 +87,19 @@ pub(crate) fn write_results(
     (mut report, exhibit): (Report, Option<Exhibit>),
     stages: &mut Stages<'_>,
     begun: Option<Staging>,
-    results: impl FnOnce(&Staging) -> Result<Option<FileSum>, CaseError>,
+    results: Results<'_, impl FnOnce(&Path) -> Result<Option<FileSum>, CaseError>>,
 ) -> Result<Report, CaseError> {
+    let Results { solution, lines, pieces } = results;
     if !case.embedding.writes_files {
         report.timings_s = stages.timings().into();
         report.memory_bytes.peak = peak_bytes();
         stages.go_on()?;
+        pieces::of_other_ranks(case, solution)?;
         stages.finish();
         return Ok(report);
     }
     let (folder, names) = (&case.file.output.directory, names(case));
-    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let names: Vec<&str> = pieces.iter().chain(&names).map(String::as_str).collect();
     // Frames and traces of a run in time have replaced earlier ones already.
     let is_new = report.files.is_empty();
     if report.solve.stop == Stop::Interrupted && is_new && holds_finished_results(folder) {
@@ -85,11 +108,15 @@ pub(crate) fn write_results(
              has reached, give it another folder",
             folder.display()
         ));
+        pieces::tell_other_ranks(case, None)?;
         stages.finish();
         return Ok(report);
     }
     let staging = begun.map_or_else(|| Staging::new(folder), Ok)?;
-    let sum = part("results", || results(&staging))?;
+    pieces::tell_other_ranks(case, Some(&staging))?;
+    let sum = part("results", || solution(staging.folder()))?;
+    lines.iter().try_for_each(|line| line.write(&staging))?;
+    pieces::wait_for_all(case)?;
     if names.contains(&PLOT) {
         let solver = &case.file.solver;
         let tolerance = match report.solve.nonlinear {
@@ -101,7 +128,7 @@ pub(crate) fn write_results(
     let shown =
         exhibit.map(|exhibit| part("picture", || draw(case, exhibit, &staging, &mut report))).transpose()?;
     for &name in names.iter().filter(|name| **name != REPORT && **name != PAGE) {
-        let sum = sum.filter(|_| name == MESH_SOLUTION);
+        let sum = sum.filter(|_| name == of_solution(case.file.output.vtu));
         let sum = sum.map_or_else(|| part("sum of a file", || FileSum::of(&staging.path(name))), Ok)?;
         report.files.insert(name.into(), sum.into());
     }
@@ -113,8 +140,28 @@ pub(crate) fn write_results(
     write_report(&staging.path(REPORT), &report)?;
     stages.go_on()?;
     staging.commit(&names)?;
+    pieces::remove_earlier(case, &pieces);
     stages.finish();
     Ok(report)
+}
+
+/// Writes a solution on a mesh into a folder where its case wants it; returns the sum of the file.
+pub(crate) fn write_solution(
+    case: &Case,
+    folder: &Path,
+    (solution, fields): (&Solution<'_>, &Fields),
+) -> Result<Option<FileSum>, CaseError> {
+    let vtu = case.file.output.vtu;
+    if !vtu.is_written() {
+        return Ok(None);
+    }
+    let (path, options) = (folder.join(of_solution(vtu)), vtu_options(case, true));
+    if !vtu.has_pieces() {
+        return Ok(solution.write_vtu_with(path, fields, options)?);
+    }
+    let partition = pieces::partition(solution);
+    let extent = Extent::Pieces(Pieces { partition: &partition, only: pieces::own(case) });
+    Ok(solution.write_vtu_with(path, fields, WriteOptions { extent, ..options })?)
 }
 
 /// The solution that is shown, with its picture.
@@ -171,7 +218,6 @@ pub fn write_report(path: &Path, report: &Report) -> Result<(), MeshError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::file::VtuOutput;
     use crate::{Misfit, Progress, Silent, Stage, run, verify};
 
     /// Asks for a stop when a stage begins.

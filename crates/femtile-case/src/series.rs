@@ -166,7 +166,7 @@ impl<'a> Series<'a> {
     pub fn record<E: From<MeshError> + Display>(
         &mut self,
         (moment, time): (usize, f64),
-        frame: impl FnOnce(&Path, WriteOptions) -> Result<(), E>,
+        frame: impl FnOnce(&Path, WriteOptions<'static>) -> Result<(), E>,
         values: impl FnOnce(&[String]) -> Result<Vec<f64>, E>,
     ) -> Result<(), E> {
         let Moment { frame: number, is_trace, .. } = self.moments[moment];
@@ -219,7 +219,7 @@ impl<'a> Series<'a> {
     fn write_frame<E: From<MeshError>>(
         &mut self,
         (number, time): (usize, f64),
-        write: impl FnOnce(&Path, WriteOptions) -> Result<(), E>,
+        write: impl FnOnce(&Path, WriteOptions<'static>) -> Result<(), E>,
     ) -> Result<(), E> {
         let name = frame_name(number);
         write(&self.folder.join(&name), vtu_options(self.case, false))?;

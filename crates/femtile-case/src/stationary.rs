@@ -1,16 +1,18 @@
 //! Runs a case of −∇·(σ∇u) + λu = f: mesh, check, solve, results.
 
+use std::path::Path;
+
 use femtile_device::Cpu;
 use femtile_device::cuda::Opening;
 use femtile_solve::{SolverConfig, Stage, Stages, check_cells};
 
 use crate::checked_mesh::checked_mesh;
 use crate::early::{self, Early};
-use crate::file_names::MESH_SOLUTION;
 use crate::film::Film;
 use crate::functional::{Evaluated, prepare};
+use crate::output::Results;
 use crate::shown::Exhibit;
-use crate::{Case, CaseError, Report, conditions, output, overlap};
+use crate::{Case, CaseError, Report, conditions, output, overlap, pieces};
 
 /// Threads from which the file is begun beside the work of a processor.
 const MANY_THREADS: usize = 8;
@@ -57,16 +59,11 @@ pub(crate) fn run(
     let estimate = fields.error_estimate().filter(|_| !is_projection);
     report.solve.discretization_error_estimate = estimate.map(|estimate| estimate.total);
     report.citations.extend(citations.iter().chain(fields.citations()).map(|key| String::from(*key)));
-    output::write_results(case, (report, exhibit), stages, staging, |staging| {
-        let sum = match begun {
-            Some(file) => solution.finish_vtu(file)?,
-            None if case.file.output.vtu.is_written() => {
-                let path = staging.path(MESH_SOLUTION);
-                solution.write_vtu_with(path, &fields, output::vtu_options(case, true))?
-            }
-            None => None,
-        };
-        lines.iter().try_for_each(|line| line.write(staging))?;
-        Ok(sum)
-    })
+    let pieces = pieces::names(case, &solution);
+    let write = |folder: &Path| match begun {
+        Some(file) => Ok(solution.finish_vtu(file)?),
+        None => output::write_solution(case, folder, (&solution, &fields)),
+    };
+    let results = Results { solution: write, lines: &lines, pieces };
+    output::write_results(case, (report, exhibit), stages, staging, results)
 }

@@ -8,7 +8,7 @@ use femtile_mesh::io::FileSum;
 use serde::Deserialize;
 
 use crate::CaseError;
-use crate::file_names::{GRID_SOLUTION, MESH_SOLUTION, PAGE, PICTURE, PLOT, REPORT};
+use crate::file_names::{GRID_SOLUTION, MESH_PIECES, MESH_SOLUTION, PAGE, PICTURE, PLOT, REPORT};
 use crate::functional::is_header_of_line;
 use crate::plot::DISTANCE;
 use crate::report::FileReport;
@@ -59,7 +59,7 @@ pub fn verify(folder: &Path) -> Result<Vec<Misfit>, CaseError> {
             misfits.push(Misfit::Changed(name.clone()));
         }
     }
-    let known = [MESH_SOLUTION, GRID_SOLUTION, PLOT, PICTURE, PAGE].into_iter();
+    let known = [MESH_SOLUTION, MESH_PIECES, GRID_SOLUTION, PLOT, PICTURE, PAGE].into_iter();
     let foreign = known.filter(|name| folder.join(name).exists()).map(String::from);
     let mut foreign: Vec<String> = foreign.chain(lines(folder).map_err(io)?).collect();
     foreign.retain(|name| !sums.files.contains_key(name));

@@ -190,7 +190,12 @@ mod tests {
                 "1.5",
                 "a whole number from 0 to 4294967295 is needed here, not 1.5",
             ),
-            ("output.vtu = 1", "output.vtu", "1", "`true`, `false` or `\"surface\"` is needed here"),
+            (
+                "output.vtu = 1",
+                "output.vtu",
+                "1",
+                "`true`, `false`, `\"surface\"` or `\"pieces\"` is needed here",
+            ),
             (
                 "output.compress = \"zip\"",
                 "output.compress",

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Opens a VTU or VTI file with VTK's reader, the one of ParaView, and compares it with expected numbers.
+"""Opens a VTU, PVTU or VTI file with VTK's reader, the one of ParaView, and compares it with expected numbers.
 
 usage: check_vtu.py FILE EXPECTED.json
 
@@ -10,7 +10,13 @@ EXPECTED.json holds `n_points`, `n_cells` and, by name under `point_arrays` and 
 import json
 import sys
 
-from vtkmodules.vtkIOXML import vtkXMLImageDataReader, vtkXMLUnstructuredGridReader
+from vtkmodules.vtkIOXML import (
+    vtkXMLImageDataReader,
+    vtkXMLPUnstructuredGridReader,
+    vtkXMLUnstructuredGridReader,
+)
+
+READERS = {"vti": vtkXMLImageDataReader, "pvtu": vtkXMLPUnstructuredGridReader}
 
 
 def differences(kind, arrays, expected):
@@ -35,7 +41,7 @@ def differences(kind, arrays, expected):
 def main():
     path, promise = sys.argv[1], json.load(open(sys.argv[2]))
     problems = []
-    reader = vtkXMLImageDataReader() if path.endswith(".vti") else vtkXMLUnstructuredGridReader()
+    reader = READERS.get(path.rsplit(".")[-1], vtkXMLUnstructuredGridReader)()
     observer = lambda *_: problems.append("VTK reports an error")
     reader.AddObserver("ErrorEvent", observer)
     reader.SetFileName(path)

@@ -161,6 +161,45 @@ fn a_case_has_the_same_answer_on_any_number_of_ranks() {
     }
 }
 
+/// The files of a solution in a folder, ascending.
+fn solutions(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name());
+    let mut names: Vec<String> = entries.map(|name| name.into_string().unwrap()).collect();
+    names.retain(|name| name.starts_with("solution") && !name.ends_with("pvd") || name.starts_with('.'));
+    names.sort();
+    names
+}
+
+#[test]
+fn each_rank_writes_its_piece_of_the_solution() {
+    if !can_run() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    for case in [CASE, HIGH, IN_TIME] {
+        std::fs::write(folder.path().join("case.toml"), case).unwrap();
+        for n in [4, 2] {
+            let set = "output.vtu=\"pieces\"";
+            let ended = on_ranks(n, folder.path(), &["solve", "case.toml", "--output", "out", "--set", set]);
+            assert!(ended.status.success(), "{n}: {}{}", text(&ended.stdout), text(&ended.stderr));
+            // Pieces of an earlier run on more ranks are gone, and nothing is left of the folder where all were written.
+            let pieces = (0..n).map(|rank| format!("solution_{rank:04}.vtu"));
+            let expected: Vec<String> = ["solution.pvtu".into()].into_iter().chain(pieces).collect();
+            assert_eq!(solutions(&out), expected);
+            let report = report(&out);
+            assert!(expected.iter().all(|name| report.pointer("/files").unwrap().get(name).is_some()));
+            let cells = expected[1..].iter().map(|name| {
+                let bytes = std::fs::read(out.join(name)).unwrap();
+                let head = text(&bytes[..bytes.len().min(1 << 10)]);
+                let after = head.split("NumberOfCells=\"").nth(1).unwrap();
+                after.split('"').next().unwrap().parse::<u64>().unwrap()
+            });
+            assert_eq!(cells.sum::<u64>(), report.pointer("/mesh/n_cells").unwrap().as_u64().unwrap());
+        }
+    }
+}
+
 #[test]
 fn all_ranks_reach_each_other() {
     if !can_run() {

@@ -20,7 +20,7 @@ pub(crate) fn write_vtu(
     path: &Path,
     (discretization, components): (&Discretization<'_>, &[Vec<f64>]),
     fields: &Fields,
-    options: WriteOptions,
+    options: WriteOptions<'_>,
 ) -> Result<Option<FileSum>, SolveError> {
     match discretization.space() {
         Some(space) => write_tensor(path, (space, components), fields, options),
@@ -45,7 +45,7 @@ impl SolutionFile<'_> {
     pub fn begin(
         &self,
         path: impl AsRef<Path>,
-        options: WriteOptions,
+        options: WriteOptions<'_>,
         is_interrupted: IsInterrupted<'_>,
     ) -> Result<Option<BegunFile>, SolveError> {
         let (path, missing) = (path.as_ref(), [("u", self.components)]);
@@ -113,7 +113,7 @@ fn write_simplices(
     path: &Path,
     (mesh, u): (&Mesh, &[f64]),
     fields: &Fields,
-    options: WriteOptions,
+    options: WriteOptions<'_>,
 ) -> Result<Option<FileSum>, SolveError> {
     let mut nodal = vec![("u", scalar(u))];
     for (name, vectors) in &fields.vectors {
@@ -131,7 +131,7 @@ fn write_tensor(
     path: &Path,
     (space, components): (&TensorSpace<'_>, &[Vec<f64>]),
     fields: &Fields,
-    options: WriteOptions,
+    options: WriteOptions<'_>,
 ) -> Result<Option<FileSum>, SolveError> {
     let mesh = space.mesh();
     let even = even_points(space)?;

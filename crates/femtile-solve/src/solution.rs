@@ -9,6 +9,7 @@ use femtile_linalg::krylov::cg::CgOutcome;
 use femtile_matrix_free::MetricEvaluation;
 use femtile_mesh::io::FileSum;
 use femtile_mesh::io::vtu::{BegunFile, WriteOptions};
+use femtile_mesh::partition::Partition;
 
 use crate::component::Component;
 use crate::data::SolutionData;
@@ -38,6 +39,8 @@ pub(crate) struct Finished {
     pub nonlinear: Option<NonlinearReport>,
     /// Of a solve by several.
     pub ranks: Option<RanksUsed>,
+    /// The cells of each of them.
+    pub partition: Option<Partition>,
     kernel_launches: u64,
     memory: Option<MemoryUse>,
     warnings: Vec<String>,
@@ -88,6 +91,7 @@ impl Finished {
             preconditioner_reason: preconditioner_reason.into(),
             nonlinear: None,
             ranks: None,
+            partition: None,
             kernel_launches: device.kernel_launches(),
             memory,
             warnings,
@@ -245,6 +249,11 @@ impl<'m> Solution<'m> {
         self.finished.ranks.as_ref()
     }
 
+    /// Returns the cells of each rank of a solve by several.
+    pub fn partition(&self) -> Option<&Partition> {
+        self.finished.partition.as_ref()
+    }
+
     /// Returns the device that did the work, in words.
     pub fn device(&self) -> &str {
         &self.finished.device
@@ -336,7 +345,7 @@ impl<'m> Solution<'m> {
         &self,
         path: impl AsRef<Path>,
         fields: &Fields,
-        options: WriteOptions,
+        options: WriteOptions<'_>,
     ) -> Result<Option<FileSum>, SolveError> {
         let of = (&self.discretization, self.finished.components.as_slice());
         output::write_vtu(path.as_ref(), of, fields, options)

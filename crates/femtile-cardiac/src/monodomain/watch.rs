@@ -52,7 +52,7 @@ impl Frame<'_> {
     pub fn write_vtu(
         &self,
         path: impl AsRef<std::path::Path>,
-        options: WriteOptions,
+        options: WriteOptions<'_>,
     ) -> Result<(), MeshError> {
         let field = Field { n_components: 1, values: self.potential.clone() };
         write_with(path.as_ref(), self.mesh, &[("V", &field)], &[], options).map(drop)

@@ -1,6 +1,7 @@
 //! The report and the files of a run at its end.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use femtile_cardiac::activation::{ActivationTimes, conduction_velocity};
 use femtile_cardiac::monodomain::{Monodomain, MonodomainSolution, Outcome, Stop};
@@ -15,7 +16,7 @@ use super::settings;
 use crate::file::FieldOfRun;
 use crate::file_names::MESH_SOLUTION;
 use crate::functional::Prepared;
-use crate::output::{vtu_options, write_results};
+use crate::output::{Results, vtu_options, write_results};
 use crate::report::{MemoryReport, MeshReport, SpaceReport};
 use crate::series::Series;
 use crate::shown::Exhibit;
@@ -65,16 +66,14 @@ pub(super) fn finish(
     })?;
     // Hearts are insulated.
     let exhibit = data.map(|data| Exhibit { data, film, conditions: Vec::new() });
-    write_results(case, (report, exhibit), stages, None, |staging| {
-        let sum = if case.file.output.vtu.is_written() {
-            let path = staging.path(MESH_SOLUTION);
-            write_maps(&path, mesh, &maps(mesh, (&fields, &solution)), vtu_options(case, true))?
-        } else {
-            None
-        };
-        lines.iter().try_for_each(|line| line.write(staging))?;
-        Ok(sum)
-    })
+    let write = |folder: &Path| {
+        if !case.file.output.vtu.is_written() {
+            return Ok(None);
+        }
+        let maps = maps(mesh, (&fields, &solution));
+        Ok(write_maps(&folder.join(MESH_SOLUTION), mesh, &maps, vtu_options(case, true))?)
+    };
+    write_results(case, (report, exhibit), stages, None, Results::of(write, &lines))
 }
 
 /// Returns the nodal fields that a run records.
@@ -142,7 +141,7 @@ fn write_maps(
     path: &std::path::Path,
     mesh: &Mesh,
     (nodal, cells): &(Named, Named),
-    options: WriteOptions,
+    options: WriteOptions<'_>,
 ) -> Result<Option<FileSum>, CaseError> {
     Ok(write_with(path, mesh, &lent(nodal), &lent(cells), options)?)
 }

@@ -48,6 +48,12 @@ pub(super) fn check(case: &Case) -> Result<(), CaseError> {
     if !file.output.fields.is_empty() {
         return wrong(&["output", "fields"], "maps of activation are written without being asked for");
     }
+    if file.output.vtu.has_pieces() {
+        return wrong(
+            &["output", "vtu"],
+            "one rank solves for hearts and writes one file: `true`, `false` or \"surface\"",
+        );
+    }
     let is_implicit = time.method == TimeMethod::ImplicitEuler;
     if !is_implicit && !matches!(time.method, TimeMethod::Adi | TimeMethod::Godunov | TimeMethod::Strang) {
         let message = "monodomain has \"godunov\", the default, \"strang\" and \"implicit-euler\"";

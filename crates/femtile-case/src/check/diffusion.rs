@@ -3,7 +3,7 @@
 use femtile_mesh::io::vtu::Compression;
 use femtile_solve::Key;
 
-use crate::file::{EquationSection, Functional, Generator, MassName, SolverSection};
+use crate::file::{EquationSection, Functional, Generator, MassName, SolverSection, VtuOutput};
 use crate::{Case, CaseError};
 
 /// Checks the case; a key without meaning here is an error, so that none is ignored silently.
@@ -80,7 +80,7 @@ fn check_output(case: &Case) -> Result<(), CaseError> {
     if !output.fields.is_empty() {
         return wrong(&["output".into(), "fields".into()], "a grid has u alone");
     }
-    if output.vtu.is_surface() {
+    if matches!(output.vtu, VtuOutput::Part(_)) {
         return wrong(&["output".into(), "vtu".into()], "solution.vti has all nodes: `true` or `false`");
     }
     if Compression::from(output.compress) != Compression::None {

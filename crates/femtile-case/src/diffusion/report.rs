@@ -1,6 +1,7 @@
 //! The report and the files of a case on a grid.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use femtile_linalg::krylov::Stop;
 use femtile_mesh::io::vti;
@@ -12,7 +13,7 @@ use super::functional;
 use super::problem::GridProblem;
 use crate::file_names::GRID_SOLUTION;
 use crate::film::Film;
-use crate::output::write_results;
+use crate::output::{Results, write_results};
 use crate::report::{MemoryReport, MeshReport, SpaceReport};
 use crate::shown::Exhibit;
 use crate::{Case, CaseError, Report, SolveReport, TimeReport, Timings, conditions};
@@ -72,13 +73,14 @@ pub(super) fn finish(
     let data = case.deliver(data)?;
     let exhibit =
         data.map(|data| Exhibit { data, film: Film::default(), conditions: conditions::on_grid(case) });
-    write_results(case, (report, exhibit), stages, None, |staging| {
+    let write = |folder: &Path| {
         let image = vti::Image { nodes: grid.nodes(), origin: grid.lower(), spacing: grid.spacing() };
         if case.file.output.vtu.is_written() {
-            vti::write(&staging.path(GRID_SOLUTION), &image, "u", &u)?;
+            vti::write(&folder.join(GRID_SOLUTION), &image, "u", &u)?;
         }
         Ok(None)
-    })
+    };
+    write_results(case, (report, exhibit), stages, None, Results::of(write, &[]))
 }
 
 fn mesh_report(grid: &Grid) -> MeshReport {

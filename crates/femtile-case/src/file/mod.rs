@@ -307,7 +307,7 @@ pub struct OutputSection {
     /// Folder for all results, relative to the folder from which the program is started; created when missing.
     pub directory: PathBuf,
     /// Write the solution for ParaView: `solution.vtu`, or `solution.vti` where it lives on a grid; `"surface"` writes the
-    /// boundary of the mesh alone, in frames too.
+    /// boundary of the mesh alone, in frames too, `"pieces"` a file for each rank and `solution.pvtu`, which names them.
     pub vtu: VtuOutput,
     /// Draw the history of residuals as `residuals.svg`, where a solve has one.
     pub plot: bool,

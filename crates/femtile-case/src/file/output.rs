@@ -6,20 +6,22 @@ use serde::{Deserialize, Serialize};
 
 /// The part of a solution on a mesh that is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(untagged, expecting = "`true`, `false` or `\"surface\"` is needed here")]
+#[serde(untagged, expecting = "`true`, `false`, `\"surface\"` or `\"pieces\"` is needed here")]
 pub enum VtuOutput {
     /// All cells, or nothing.
     Whole(bool),
-    /// A part of the mesh.
+    /// A part of the mesh, or parts.
     Part(VtuPart),
 }
 
-/// A part of a mesh.
+/// Other cells than all, or more files than one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum VtuPart {
     /// The facets of cells on the boundary, with the points that they use.
     Surface,
+    /// The cells of each rank in a file of their own, and a file that names these.
+    Pieces,
 }
 
 impl VtuOutput {
@@ -31,6 +33,11 @@ impl VtuOutput {
     /// Returns whether the file has the boundary alone.
     pub fn is_surface(self) -> bool {
         self == Self::Part(VtuPart::Surface)
+    }
+
+    /// Returns whether ranks write files of their own.
+    pub fn has_pieces(self) -> bool {
+        self == Self::Part(VtuPart::Pieces)
     }
 }
 

@@ -4,17 +4,19 @@ mod placed;
 mod recorder;
 mod settings;
 
+use std::path::Path;
+
 use femtile_device::{Cpu, Cuda};
 use femtile_mesh::Mesh;
 use femtile_mesh::check::CheckReport;
-use femtile_solve::{SolverConfig, Stage, Stages, TransientSolution, check_cells};
+use femtile_solve::{Fields, SolverConfig, Stage, Stages, TransientSolution, check_cells};
 use femtile_time::implicit::{Outcome, Stop};
 
-use crate::file_names::MESH_SOLUTION;
 use crate::functional::{Evaluated, Prepared, prepare};
+use crate::output::Results;
 use crate::series::Series;
 use crate::shown::Exhibit;
-use crate::{Case, CaseError, Report, TimeReport, conditions, output, overlap};
+use crate::{Case, CaseError, Report, TimeReport, conditions, output, overlap, pieces};
 use recorder::Recorder;
 
 /// Carries a case out on a mesh that was checked.
@@ -58,7 +60,7 @@ fn finish(
     let solution = done.into_end();
     warnings.extend_from_slice(solution.warnings());
     let Evaluated { numbers, lines, citations } = functionals.evaluate_at(&solution, Some(outcome.time))?;
-    let data = case.deliver(|| solution.data(&femtile_solve::Fields::default()))?;
+    let data = case.deliver(|| solution.data(&Fields::default()))?;
     let film = series.take_film();
     let conditions = || conditions::on_mesh(case, solution.discretization(), &checked.boundary);
     let exhibit = data.map(|data| Exhibit { data, film, conditions: conditions() });
@@ -68,20 +70,10 @@ fn finish(
     report.time = Some(time_report(case, &outcome, solution.values().len(), stages.timings().solve));
     report.citations.extend(citations.into_iter().map(String::from));
     report.files.extend(files);
-    output::write_results(case, (report, exhibit), stages, None, |staging| {
-        let sum = if case.file.output.vtu.is_written() {
-            let path = staging.path(MESH_SOLUTION);
-            solution.write_vtu_with(
-                path,
-                &femtile_solve::Fields::default(),
-                output::vtu_options(case, true),
-            )?
-        } else {
-            None
-        };
-        lines.iter().try_for_each(|line| line.write(staging))?;
-        Ok(sum)
-    })
+    let pieces = pieces::names(case, &solution);
+    let write = |folder: &Path| output::write_solution(case, folder, (&solution, &Fields::default()));
+    let results = Results { solution: write, lines: &lines, pieces };
+    output::write_results(case, (report, exhibit), stages, None, results)
 }
 
 fn time_report(case: &Case, outcome: &Outcome, n: usize, seconds: f64) -> TimeReport {

@@ -5,7 +5,8 @@ use std::process::Command;
 
 use femtile::mesh::check::boundary_facets;
 use femtile::mesh::generate::{BoxConfig, BoxSplit, SquareConfig, SquareSplit, box_mesh, square};
-use femtile::mesh::io::vtu::{Compression, WriteOptions, write_with};
+use femtile::mesh::io::vtu::{Compression, Extent, Pieces, WriteOptions, write_with};
+use femtile::mesh::partition::Partitioner;
 use femtile::mesh::{Field, Mesh};
 use serde_json::json;
 
@@ -56,7 +57,7 @@ fn vtk_reads_every_kind_of_cell_compressed_or_not() {
             });
             check(&file, promise, &format!("{}, {compression:?}", mesh.kind));
         }
-        let options = WriteOptions { surface: true, ..WriteOptions::default() };
+        let options = WriteOptions { extent: Extent::Surface, ..WriteOptions::default() };
         write_with(&file, &mesh, &[("u", &u)], &[], options).unwrap();
         let boundary = boundary_facets(&mesh);
         let mut nodes = boundary.nodes.clone();
@@ -77,5 +78,36 @@ fn vtk_reads_every_kind_of_cell_compressed_or_not() {
             },
         });
         check(&file, promise, &format!("surface of {}", mesh.kind));
+        // The cells of one rank after those of another, each once.
+        let partition = Partitioner::Bisection.divide(&mesh, 3);
+        for compression in [Compression::None, Compression::Zlib] {
+            let extent = Extent::Pieces(Pieces { partition: &partition, only: None });
+            let options = WriteOptions { compression, extent, ..WriteOptions::default() };
+            let number =
+                Field { n_components: 1, values: (0..mesh.n_cells()).map(|cell| cell as f64).collect() };
+            let pieces = folder.path().join("pieces.pvtu");
+            write_with(&pieces, &mesh, &[("u", &u)], &[("number", &number)], options).unwrap();
+            let ranks = partition.ranks();
+            let of_rank = |rank: u32| (0..mesh.n_cells()).filter(move |&cell| ranks[cell] == rank);
+            let cells: Vec<usize> = (0..3).flat_map(of_rank).collect();
+            let nodes = (0..3).flat_map(|rank| {
+                let mut nodes: Vec<u32> = of_rank(rank).flat_map(|cell| mesh.cell(cell).to_vec()).collect();
+                nodes.sort_unstable();
+                nodes.dedup();
+                nodes
+            });
+            let nodes: Vec<usize> = nodes.map(|node| node as usize).collect();
+            let tags: Vec<i32> = cells.iter().map(|&cell| mesh.cell_tags[cell]).collect();
+            let promise = json!({
+                "n_points": nodes.len(),
+                "n_cells": mesh.n_cells(),
+                "points": nodes.iter().flat_map(|&node| mesh.points[node]).collect::<Vec<_>>(),
+                "point_arrays": {
+                    "u": { "n_components": 1, "values": nodes.iter().map(|&node| u.values[node]).collect::<Vec<_>>() },
+                },
+                "cell_arrays": { "number": { "values": cells }, "tag": { "values": tags } },
+            });
+            check(&pieces, promise, &format!("pieces of {}, {compression:?}", mesh.kind));
+        }
     }
 }

@@ -45,6 +45,11 @@ impl Staging {
         made().map_err(|source| MeshError::Io { path: folder.into(), action: "write results to", source })
     }
 
+    /// Returns the folder in which to write files.
+    pub fn folder(&self) -> &Path {
+        self.staged.path()
+    }
+
     /// Returns the path at which to write the file of this name.
     pub fn path(&self, name: &str) -> PathBuf {
         self.staged.path().join(name)

@@ -87,6 +87,11 @@ impl Partition {
         ranks.iter().all(|&rank| (rank as usize) < n_ranks).then_some(Self { ranks, n_ranks })
     }
 
+    /// Gives all cells to one rank.
+    pub fn one(n_cells: usize) -> Self {
+        Self { ranks: vec![0; n_cells], n_ranks: 1 }
+    }
+
     /// Returns the rank of each cell.
     pub fn ranks(&self) -> &[u32] {
         &self.ranks

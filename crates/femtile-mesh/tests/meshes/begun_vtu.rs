@@ -5,12 +5,12 @@ use femtile_mesh::generate::{
 };
 use femtile_mesh::io::FileSum;
 use femtile_mesh::io::vtu::{
-    BegunFile, Compression, LagrangeCells, WriteOptions, read, write_lagrange, write_with,
+    BegunFile, Compression, Extent, LagrangeCells, WriteOptions, read, write_lagrange, write_with,
 };
 use femtile_mesh::{CellKind, Field, Mesh, MeshError};
 
-const SUMMED: WriteOptions =
-    WriteOptions { compression: Compression::None, facets: false, surface: false, sum: true };
+const SUMMED: WriteOptions<'static> =
+    WriteOptions { compression: Compression::None, facets: false, extent: Extent::Whole, sum: true };
 
 fn field(mesh: &Mesh, n_components: usize) -> Field {
     let values = (0..n_components * mesh.n_nodes()).map(|i| (i as f64).sqrt()).collect();
@@ -91,7 +91,7 @@ fn compressed_files_surfaces_and_curved_cells_are_not_begun() {
     let mesh = box_mesh(&BoxConfig::default()).unwrap();
     let ball = hexahedral_ball(&HexahedralBallConfig::default()).unwrap();
     let packed = WriteOptions { compression: Compression::Lz4, ..SUMMED };
-    let surface = WriteOptions { surface: true, ..SUMMED };
+    let surface = WriteOptions { extent: Extent::Surface, ..SUMMED };
     for (mesh, options) in [(&mesh, packed), (&mesh, surface), (&ball, SUMMED)] {
         assert!(BegunFile::begin(&path, mesh, &[], options, None).unwrap().is_none());
     }

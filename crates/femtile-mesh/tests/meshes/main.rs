@@ -14,6 +14,7 @@ mod higher_order;
 mod hostile;
 mod lagrange_vtu;
 mod mfem;
+mod pieces_vtu;
 mod refine;
 mod round;
 mod samples;

@@ -7,11 +7,11 @@ use femtile_mesh::generate::{
     BoxConfig, BoxSplit, DeformConfig, HexahedralBallConfig, SquareConfig, SquareSplit, box_mesh, deform,
     hexahedral_ball, square,
 };
-use femtile_mesh::io::vtu::{Compression, LagrangeCells, WriteOptions, write_lagrange, write_with};
+use femtile_mesh::io::vtu::{Compression, Extent, LagrangeCells, WriteOptions, write_lagrange, write_with};
 use femtile_mesh::{CellKind, Field, Mesh};
 
-const SURFACE: WriteOptions =
-    WriteOptions { compression: Compression::None, facets: true, surface: true, sum: false };
+const SURFACE: WriteOptions<'static> =
+    WriteOptions { compression: Compression::None, facets: true, extent: Extent::Surface, sum: false };
 
 /// A file as VTK's reader would see it: arrays by name, as numbers.
 fn arrays(bytes: &[u8]) -> BTreeMap<String, Vec<f64>> {

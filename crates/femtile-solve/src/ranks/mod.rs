@@ -187,9 +187,9 @@ fn solve_divided<'m>(
             None => whole.solve((cpu, cpu, comm), (config, reason), keepers, stages),
         }
     };
-    let finished = on_all(cpu, &config.ranks, work, stages)?;
+    let mut finished = on_all(cpu, &config.ranks, work, stages)?;
     drop(whole);
-    drop(division);
+    finished.partition = Some(division.partition);
     Ok(Solution::new(problem, finished))
 }
 
@@ -301,6 +301,8 @@ pub(crate) fn n_threads(cpu: &Cpu, ranks: &Ranks) -> Result<usize, SolveError> {
 
 /// How a mesh is divided, which every rank knows.
 pub(crate) struct Division<'m> {
+    /// The rank of each cell.
+    pub partition: Partition,
     /// The owner of each node.
     owners: Vec<u32>,
     quality: PartitionQuality,
@@ -319,18 +321,18 @@ impl<'m> Division<'m> {
         boxes: Option<Boxes>,
         config: &SolverConfig,
     ) -> Result<Self, SolveError> {
-        if let Some(partition) = boxes.as_ref().and_then(Boxes::partition) {
+        if let Some(partition) = boxes.as_ref().and_then(Boxes::partition).cloned() {
             let division = Self::of(problem, partition, config)?;
             return Ok(Self { way: "layers", boxes, ..division });
         }
         let partition = config.partitioner.divide(problem.mesh, config.ranks.n());
-        Self::of(problem, &partition, config)
+        Self::of(problem, partition, config)
     }
 
     /// Describes a partition of the mesh of a problem.
     pub fn of(
         problem: &Discretization<'m>,
-        partition: &Partition,
+        partition: Partition,
         config: &SolverConfig,
     ) -> Result<Self, SolveError> {
         let below = match (problem.space(), &config.preconditioner) {
@@ -341,7 +343,7 @@ impl<'m> Division<'m> {
         };
         let owners = partition.owners(problem.mesh);
         let quality = partition.quality(problem.mesh, &owners);
-        Ok(Self { owners, quality, way: config.partitioner.name(), below, boxes: None })
+        Ok(Self { partition, owners, quality, way: config.partitioner.name(), below, boxes: None })
     }
 
     /// Returns whether geometric multigrid divides it.

@@ -31,8 +31,8 @@ use crate::ranks::{self, Division, Keepers, RankDevice, Whole};
 use crate::solution::Finished;
 use crate::system::SystemParts;
 use crate::{
-    DeviceChoice, GmgOptions, MassMatrix, OperatorKind, Ranks, RanksUsed, Silent, Solution, SolveError,
-    SolverConfig, Stage, Stages,
+    DeviceChoice, GmgOptions, MassMatrix, OperatorKind, Ranks, Silent, Solution, SolveError, SolverConfig,
+    Stage, Stages,
 };
 
 /// Operators of different shifts that are kept: SDIRK2 and BDF2 need one each at the start.
@@ -80,7 +80,8 @@ impl<'m> Transient<'m> {
             let observer = observer.unwrap_or(&mut none);
             run.on_rank((cpu, comm), (&initial, shift), keepers, observer, stages)
         };
-        let (finished, outcome) = ranks::on_all(cpu, &config.ranks, work, stages)?;
+        let (mut finished, outcome) = ranks::on_all(cpu, &config.ranks, work, stages)?;
+        finished.partition = Some(division.partition);
         let solution = Solution::new(problem.at_time(outcome.time), finished);
         Ok(TransientSolution { solution, outcome })
     }
@@ -177,14 +178,13 @@ impl<'m> Run<'_, 'm> {
             stages,
         )?;
         let u = whole.collected(comm, (&owned, &values), keepers)?;
-        let used: RanksUsed = whole.used(comm, &equation.unknowns.halo)?;
         let mut all = problem.warnings.clone();
         all.extend(described.warnings);
         all.extend(warning_of(&outcome));
         let reasons = [<Cpu as RankDevice>::REASON, &described.reason];
         let done = (vec![u], linear_outcome(&outcome));
         let mut finished = Finished::of_parts(cpu, &described.config, done, described.parts, reasons, all);
-        finished.ranks = Some(used);
+        finished.ranks = Some(whole.used(comm, &equation.unknowns.halo)?);
         finished.cite(transient.scheme.citations());
         Ok((finished, outcome))
     }

@@ -79,7 +79,7 @@ impl Frame<'_> {
     ///
     /// # Errors
     /// [`SolveError::Mesh`] with the path.
-    pub fn write_vtu(&self, path: impl AsRef<Path>, options: WriteOptions) -> Result<(), SolveError> {
+    pub fn write_vtu(&self, path: impl AsRef<Path>, options: WriteOptions<'_>) -> Result<(), SolveError> {
         let of = (self.problem, self.values.as_slice());
         output::write_vtu(path.as_ref(), of, &Fields::default(), options).map(drop)
     }

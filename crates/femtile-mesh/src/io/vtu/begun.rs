@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::encode::{Array, write_begin, write_end};
-use super::options::{Compression, WriteOptions};
+use super::options::{Compression, Extent, WriteOptions};
 use super::write::{Grid, LagrangeCells, cell_arrays, fields, point_arrays, straight};
 use crate::interrupt::Interrupt;
 use crate::io::atomic::PendingFile;
@@ -29,7 +29,7 @@ impl std::fmt::Debug for BegunFile {
 impl BegunFile {
     /// Writes all but some fields at nodes, of which names and numbers of components are known.
     ///
-    /// None where a file cannot be begun: compressed ones, surfaces, and meshes with curved cells.
+    /// None where a file cannot be begun: compressed ones, surfaces, pieces, and meshes with curved cells.
     ///
     /// # Errors
     /// Those of [`write()`](super::write()); [`MeshError::Interrupted`], asked for every 4 MiB.
@@ -37,7 +37,7 @@ impl BegunFile {
         path: &Path,
         mesh: &Mesh,
         missing: &[(&str, usize)],
-        options: WriteOptions,
+        options: WriteOptions<'_>,
         is_interrupted: IsInterrupted<'_>,
     ) -> Result<Option<Self>, MeshError> {
         if !Self::is_for(options) || mesh.curved.is_some() {
@@ -63,7 +63,7 @@ impl BegunFile {
         cells: &LagrangeCells<'_>,
         cell_data: &[(&str, &Field)],
         missing: &[(&str, usize)],
-        options: WriteOptions,
+        options: WriteOptions<'_>,
         is_interrupted: IsInterrupted<'_>,
     ) -> Result<Option<Self>, MeshError> {
         if !Self::is_for(options) {
@@ -79,15 +79,15 @@ impl BegunFile {
     }
 
     /// Returns whether a file with such options can be begun.
-    pub fn is_for(options: WriteOptions) -> bool {
-        options.compression == Compression::None && !options.surface
+    pub fn is_for(options: WriteOptions<'_>) -> bool {
+        options.compression == Compression::None && options.extent == Extent::Whole
     }
 
     fn begin_grid(
         (path, grid): (&Path, &Grid<'_>),
         (point_data, cell_data): (Vec<Array<'_>>, Vec<Array<'_>>),
         missing: &[(&str, usize)],
-        options: WriteOptions,
+        options: WriteOptions<'_>,
         is_interrupted: IsInterrupted<'_>,
     ) -> Result<Option<Self>, MeshError> {
         let interrupt = Interrupt(is_interrupted);

@@ -219,3 +219,35 @@ fn write_heads(
     }
     write!(out, "</Piece>\n</UnstructuredGrid>\n<AppendedData encoding=\"raw\">\n_")
 }
+
+/// Writes the file that names pieces: the arrays of each by group, then the names of their files.
+pub(super) fn write_index(
+    out: &mut Summed<'_>,
+    version: &str,
+    groups: [(&str, &[Array<'_>]); 2],
+    pieces: &[String],
+) -> std::io::Result<()> {
+    writeln!(out, "<?xml version=\"1.0\"?>")?;
+    writeln!(
+        out,
+        "<VTKFile type=\"PUnstructuredGrid\" version=\"{version}\" byte_order=\"LittleEndian\" header_type=\"UInt64\">"
+    )?;
+    writeln!(out, "<PUnstructuredGrid GhostLevel=\"0\">")?;
+    for (group, arrays) in groups {
+        writeln!(out, "<{group}>")?;
+        for Array { name, kind, n_components, .. } in arrays {
+            let name = xml_name(name);
+            writeln!(
+                out,
+                "<PDataArray type=\"{kind}\" Name=\"{name}\" NumberOfComponents=\"{n_components}\"/>"
+            )?;
+        }
+        writeln!(out, "</{group}>")?;
+    }
+    writeln!(
+        out,
+        "<PPoints>\n<PDataArray type=\"Float64\" Name=\"Points\" NumberOfComponents=\"3\"/>\n</PPoints>"
+    )?;
+    pieces.iter().try_for_each(|piece| writeln!(out, "<Piece Source=\"{}\"/>", xml_name(piece)))?;
+    writeln!(out, "</PUnstructuredGrid>\n</VTKFile>")
+}

@@ -5,12 +5,13 @@ mod begun;
 mod document;
 mod encode;
 mod options;
+mod part;
+mod pieces;
 mod read;
 mod spread;
-mod surface;
 mod write;
 
 pub use begun::BegunFile;
-pub use options::{Compression, WriteOptions};
+pub use options::{Compression, Extent, Pieces, WriteOptions};
 pub use read::{parse, read};
 pub use write::{LagrangeCells, lattice_places, write, write_lagrange, write_with};

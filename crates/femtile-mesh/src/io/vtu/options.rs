@@ -1,5 +1,7 @@
 //! Options of VTU files.
 
+use crate::partition::Partition;
+
 /// Compression of arrays, in blocks of 32 KiB by all threads.
 ///
 /// All compressed arrays are held in memory before the first is written.
@@ -30,16 +32,60 @@ impl Compression {
     }
 }
 
+/// The cells that a file has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Extent<'a> {
+    /// All of them.
+    #[default]
+    Whole,
+    /// The facets of cells on the boundary instead of the cells, with the points that they use, and the values of these points
+    /// and of the cells to which the facets belong.
+    Surface,
+    /// Those of some ranks, a file each, and a `.pvtu` that names the files of all ranks.
+    Pieces(Pieces<'a>),
+}
+
+/// The pieces of a mesh that are written as files of their own, each with the points that its cells use.
+///
+/// The files stand beside the `.pvtu`, with a number behind its name: `solution_0003.vtu`. Ranks without cells have none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pieces<'a> {
+    /// The cells of each rank.
+    pub partition: &'a Partition,
+    /// The one rank that is written here, where others write theirs; the first one writes the `.pvtu` too.
+    pub only: Option<usize>,
+}
+
+impl Pieces<'_> {
+    /// Returns the name of the file of a rank beside a `.pvtu` of this name.
+    pub fn name(pvtu: &str, rank: usize) -> String {
+        format!("{}_{rank:04}.vtu", pvtu.strip_suffix(".pvtu").unwrap_or(pvtu))
+    }
+
+    /// Returns the ranks with cells.
+    pub fn ranks(&self) -> Vec<usize> {
+        let mut has_cells = vec![false; self.partition.n_ranks()];
+        self.partition.ranks().iter().for_each(|&rank| has_cells[rank as usize] = true);
+        has_cells.iter().enumerate().filter_map(|(rank, has_cells)| has_cells.then_some(rank)).collect()
+    }
+}
+
 /// Options of a VTU file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct WriteOptions {
+pub struct WriteOptions<'a> {
     /// Compression of all arrays.
     pub compression: Compression,
-    /// Write tagged facets as cells too, after the cells of the mesh.
+    /// Write tagged facets as cells too, after the cells of a whole mesh.
     pub facets: bool,
-    /// Write the facets of cells on the boundary instead of the cells, with the points that they use, and the values of
-    /// these points and of the cells to which the facets belong.
-    pub surface: bool,
-    /// Return the sum of the file, taken while it is written.
+    /// The cells that are written.
+    pub extent: Extent<'a>,
+    /// Return the sum of the file, taken while it is written; that of the `.pvtu` where there are pieces.
     pub sum: bool,
+}
+
+impl WriteOptions<'_> {
+    /// Returns whether the boundary alone is written.
+    pub(super) fn is_surface(self) -> bool {
+        self.extent == Extent::Surface
+    }
 }

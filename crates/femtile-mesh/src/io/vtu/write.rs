@@ -1,9 +1,9 @@
 use std::path::Path;
 
 use super::encode::{Array, Head, source, stored, write_document};
-use super::options::WriteOptions;
+use super::options::{Extent, WriteOptions};
+use super::part::{Part, boundary_of};
 use super::spread::{node_points, spread};
-use super::surface::{Surface, boundary_of};
 use crate::check::{BoundaryFacets, boundary_facets};
 use crate::first_where::first_where;
 use crate::io::atomic::write_atomically;
@@ -99,9 +99,9 @@ pub fn write_with(
     mesh: &Mesh,
     point_data: &[(&str, &Field)],
     cell_data: &[(&str, &Field)],
-    options: WriteOptions,
+    options: WriteOptions<'_>,
 ) -> Result<Option<FileSum>, MeshError> {
-    let boundary = options.surface.then(|| boundary_facets(mesh));
+    let boundary = options.is_surface().then(|| boundary_facets(mesh));
     let cells = cell_arrays(mesh, cell_data, options)?;
     let Some(curved) = &mesh.curved else {
         let given = fields("point_data", point_data.iter().copied(), mesh.n_nodes(), 0)?;
@@ -123,8 +123,8 @@ pub fn write_with(
 }
 
 /// The kind of facets that are written beside cells, if there are any.
-fn facet_kind(mesh: &Mesh, options: WriteOptions) -> Option<CellKind> {
-    let has_facets = options.facets && !options.surface && !mesh.facets.tags.is_empty();
+fn facet_kind(mesh: &Mesh, options: WriteOptions<'_>) -> Option<CellKind> {
+    let has_facets = options.facets && options.extent == Extent::Whole && !mesh.facets.tags.is_empty();
     mesh.kind.facet_kind().filter(|_| has_facets)
 }
 
@@ -134,7 +134,7 @@ fn facets_of(mesh: &Mesh, facet: Option<CellKind>) -> &[u32] {
 }
 
 /// The cells of a mesh as straight ones, with facets where the options ask for them.
-pub(super) fn straight(mesh: &Mesh, options: WriteOptions) -> Grid<'_> {
+pub(super) fn straight<'a>(mesh: &'a Mesh, options: WriteOptions<'_>) -> Grid<'a> {
     let facet = facet_kind(mesh, options);
     let facets = facets_of(mesh, facet);
     Grid { facet, facets, ..Grid::new((&mesh.points, mesh.kind), None, &mesh.cells) }
@@ -150,7 +150,7 @@ pub(super) fn point_arrays<'a>(mesh: &'a Mesh, given: Vec<Array<'a>>) -> Result<
 pub(super) fn cell_arrays<'a>(
     mesh: &'a Mesh,
     given: &[(&'a str, &'a Field)],
-    options: WriteOptions,
+    options: WriteOptions<'_>,
 ) -> Result<Vec<Array<'a>>, MeshError> {
     let n_facets = facet_kind(mesh, options).map_or(0, |_| mesh.facets.tags.len());
     let of_mesh = mesh.cell_fields.iter().map(|(name, field)| (name.as_str(), field));
@@ -183,14 +183,14 @@ pub fn write_lagrange(
     cells: &LagrangeCells<'_>,
     point_data: &[(&str, &Field)],
     cell_data: &[(&str, &Field)],
-    options: WriteOptions,
+    options: WriteOptions<'_>,
 ) -> Result<Option<FileSum>, MeshError> {
     cells.validate()?;
     let n_cells = cells.cells.len() / cells.n_of_cell();
     let of_points = fields("point_data", point_data.iter().copied(), cells.points.len(), 0)?;
     let of_cells = fields("cell_data", cell_data.iter().copied(), n_cells, 0)?;
     let grid = Grid::of_lagrange(cells);
-    let boundary = options.surface.then(|| boundary_of(&grid, cells.order)).transpose()?;
+    let boundary = options.is_surface().then(|| boundary_of(&grid, cells.order)).transpose()?;
     grid.write(path, of_points, of_cells, boundary, options)
 }
 
@@ -214,7 +214,11 @@ impl<'a> Grid<'a> {
     }
 
     /// Cells without facets.
-    fn new((points, kind): (&'a [[f64; 3]], CellKind), order: Option<usize>, cells: &'a [u32]) -> Self {
+    pub(super) fn new(
+        (points, kind): (&'a [[f64; 3]], CellKind),
+        order: Option<usize>,
+        cells: &'a [u32],
+    ) -> Self {
         let places = match (order, kind) {
             (None, kind) => (0..kind.n_nodes()).collect(),
             (Some(order), CellKind::Segment) => [0, order].into_iter().chain(1..order).collect(),
@@ -238,7 +242,7 @@ impl<'a> Grid<'a> {
         }
     }
 
-    fn n_cells(&self) -> usize {
+    pub(super) fn n_cells(&self) -> usize {
         self.cells.len() / self.places.len()
     }
 
@@ -246,23 +250,20 @@ impl<'a> Grid<'a> {
         self.facet.map_or(0, |kind| self.facets.len() / kind.n_nodes())
     }
 
-    fn write(
+    pub(super) fn write(
         &self,
         path: &Path,
         point_data: Vec<Array<'_>>,
         cell_data: Vec<Array<'_>>,
         boundary: Option<BoundaryFacets>,
-        options: WriteOptions,
+        options: WriteOptions<'_>,
     ) -> Result<Option<FileSum>, MeshError> {
         if let (Some(boundary), Some(kind)) = (boundary, self.kind.facet_kind()) {
-            let surface = Surface::of(self, boundary);
-            let picked = |arrays: Vec<Array<'_>>, n: usize, entries: &[u32]| {
-                arrays.iter().map(|array| array.picked(n, entries)).collect()
-            };
-            let point_data = picked(point_data, self.points.len(), &surface.points);
-            let cell_data = picked(cell_data, self.n_cells(), &surface.owners);
-            let grid = Grid::new((&surface.coordinates, kind), self.order, &surface.facets);
-            return grid.write(path, point_data, cell_data, None, options);
+            let surface = Part::surface(self, boundary);
+            return self.write_part(path, (&surface, kind), (&point_data, &cell_data), options);
+        }
+        if let Extent::Pieces(pieces) = options.extent {
+            return self.write_pieces(path, pieces, (&point_data, &cell_data), options);
         }
         let (head, groups) = self.document(point_data, cell_data, options);
         write_atomically(path, |out| {
@@ -272,12 +273,17 @@ impl<'a> Grid<'a> {
         })
     }
 
+    /// The version of the format: from 2.1 on, the vertical edges of Lagrange hexahedra are in the order of VTK 9.
+    pub(super) fn version(&self) -> &'static str {
+        if self.vtk_type() >= 68 { "2.2" } else { "1.0" }
+    }
+
     /// Returns the head and the arrays of a file, by group.
     pub fn document<'s>(
         &'s self,
         point_data: Vec<Array<'s>>,
         cell_data: Vec<Array<'s>>,
-        options: WriteOptions,
+        options: WriteOptions<'_>,
     ) -> (Head, [(&'static str, Vec<Array<'s>>); 4]) {
         let coordinates = Array {
             name: "Points".into(),
@@ -293,9 +299,8 @@ impl<'a> Grid<'a> {
             ("Points", vec![coordinates]),
             ("Cells", self.topology()),
         ];
-        // From version 2.1 on, the vertical edges of Lagrange hexahedra are in the order of VTK 9.
         let head = Head {
-            version: if self.vtk_type() >= 68 { "2.2" } else { "1.0" },
+            version: self.version(),
             n_points: self.points.len(),
             n_cells: self.n_cells() + self.n_facets(),
             compression: options.compression,

@@ -112,7 +112,7 @@ fn a_solution_does_not_depend_on_the_partition() {
         let discretization = problem.discretize().unwrap();
         let mut progress = Silent;
         let mut stages = Stages::new(&mut progress);
-        let division = Division::of(&discretization, &partition, &config(n_ranks)).unwrap();
+        let division = Division::of(&discretization, partition, &config(n_ranks)).unwrap();
         let found =
             solve_divided(discretization, division, (&cpu, None), (&config(n_ranks), "test"), &mut stages)
                 .unwrap();
@@ -323,7 +323,7 @@ fn a_solution_of_any_degree_does_not_depend_on_the_partition() {
             let mut progress = Silent;
             let mut stages = Stages::new(&mut progress);
             let config = SolverConfig { preconditioner, ..config(n_ranks) };
-            let division = Division::of(&discretization, &partition, &config).unwrap();
+            let division = Division::of(&discretization, partition, &config).unwrap();
             let found = solve_divided(discretization, division, (&cpu, None), (&config, "test"), &mut stages)
                 .unwrap();
             assert!(found.has_converged(), "{name}");

@@ -1,4 +1,6 @@
-//! The facets of cells on the boundary, as the cells of a file of their own.
+//! Some cells, or the facets of cells on the boundary, as the cells of a file of their own.
+
+use rayon::prelude::*;
 
 use super::encode::Array;
 use super::write::Grid;
@@ -6,37 +8,53 @@ use crate::check::{BoundaryFacets, boundary_facets};
 use crate::tensor::corner_places;
 use crate::{CellKind, Mesh, MeshError};
 
-/// Facets on the boundary with the points that they use.
-pub(super) struct Surface {
-    /// The cell that each facet belongs to.
+/// Points of a parallel task.
+const POINTS: usize = 1 << 14;
+
+/// Some cells or facets with the points that they use.
+pub(super) struct Part {
+    /// The cell of the mesh that each of them is, or belongs to.
     pub owners: Vec<u32>,
-    /// The points that facets use, ascending.
+    /// The points that they use, ascending.
     pub points: Vec<u32>,
-    /// Points of each facet, as places in `points`.
-    pub facets: Vec<u32>,
+    /// Points of each, as places in `points`.
+    pub cells: Vec<u32>,
     /// Coordinates of the points.
     pub coordinates: Vec<[f64; 3]>,
 }
 
-impl Surface {
+impl Part {
+    /// Takes some cells of a grid.
+    pub(super) fn cells(grid: &Grid<'_>, owners: Vec<u32>) -> Self {
+        let n = grid.points_per_cell();
+        let points_of = |&cell: &u32| &grid.cells[cell as usize * n..][..n];
+        let cells = owners.iter().flat_map(points_of).copied().collect();
+        Self::new(grid, owners, cells)
+    }
+
     /// Takes the facets of a grid that `boundary` names.
-    pub(super) fn of(grid: &Grid<'_>, boundary: BoundaryFacets) -> Self {
+    pub(super) fn surface(grid: &Grid<'_>, boundary: BoundaryFacets) -> Self {
         let places = facet_places(grid.kind, grid.order);
         let n = grid.points_per_cell();
         let points_of = |(&cell, &local): (&u32, &u8)| {
             let cell = &grid.cells[cell as usize * n..];
             places[local as usize].iter().map(move |&place| cell[place])
         };
-        let mut facets: Vec<u32> = boundary.cells.iter().zip(&boundary.local).flat_map(points_of).collect();
-        let mut points = facets.clone();
-        points.sort_unstable();
+        let facets = boundary.cells.iter().zip(&boundary.local).flat_map(points_of).collect();
+        Self::new(grid, boundary.cells, facets)
+    }
+
+    /// Numbers the points that cells or facets use.
+    fn new(grid: &Grid<'_>, owners: Vec<u32>, mut cells: Vec<u32>) -> Self {
+        let mut points = cells.clone();
+        points.par_sort_unstable();
         points.dedup();
-        // Zeros are not touched before they are written, so this costs memory for the points of facets only.
+        // Zeros are not touched before they are written, so this costs memory for the points of the part only.
         let mut place_of = vec![0; grid.points.len()];
         points.iter().zip(0..).for_each(|(&point, place)| place_of[point as usize] = place);
-        facets.iter_mut().for_each(|point| *point = place_of[*point as usize]);
+        cells.par_iter_mut().with_min_len(POINTS).for_each(|point| *point = place_of[*point as usize]);
         let coordinates = points.iter().map(|&point| grid.points[point as usize]).collect();
-        Self { owners: boundary.cells, points, facets, coordinates }
+        Self { owners, points, cells, coordinates }
     }
 }
 

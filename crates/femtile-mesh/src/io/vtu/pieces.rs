@@ -1,0 +1,70 @@
+//! Files of the pieces of a mesh.
+
+use std::path::Path;
+
+use super::encode::{Array, write_index};
+use super::options::{Extent, Pieces, WriteOptions};
+use super::part::Part;
+use super::write::Grid;
+use crate::io::atomic::write_atomically;
+use crate::io::sum::{FileSum, Sum, Summed};
+use crate::{CellKind, MeshError};
+
+impl Grid<'_> {
+    /// Writes some cells, or facets, with the points that they use.
+    pub(super) fn write_part(
+        &self,
+        path: &Path,
+        (part, kind): (&Part, CellKind),
+        (point_data, cell_data): (&[Array<'_>], &[Array<'_>]),
+        options: WriteOptions<'_>,
+    ) -> Result<Option<FileSum>, MeshError> {
+        let picked = |arrays: &[Array<'_>], n: usize, entries: &[u32]| {
+            arrays.iter().map(|array| array.picked(n, entries)).collect()
+        };
+        let point_data = picked(point_data, self.points.len(), &part.points);
+        let cell_data = picked(cell_data, self.n_cells(), &part.owners);
+        let grid = Grid::new((&part.coordinates, kind), self.order, &part.cells);
+        let options = WriteOptions { extent: Extent::Whole, ..options };
+        grid.write(path, point_data, cell_data, None, options)
+    }
+
+    /// Writes a file for each rank with cells, or for one, and the `.pvtu` that names them.
+    pub(super) fn write_pieces(
+        &self,
+        path: &Path,
+        pieces: Pieces<'_>,
+        (point_data, cell_data): (&[Array<'_>], &[Array<'_>]),
+        options: WriteOptions<'_>,
+    ) -> Result<Option<FileSum>, MeshError> {
+        let (n_given, n_cells) = (pieces.partition.ranks().len(), self.n_cells());
+        if n_given != n_cells {
+            let message = format!("ranks of {n_given} cells, but there are {n_cells}");
+            return Err(MeshError::Invalid { field: "partition", message });
+        }
+        let pvtu = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let ranks = pieces.ranks();
+        for &rank in ranks.iter().filter(|rank| pieces.only.is_none_or(|only| only == **rank)) {
+            let cells =
+                (0..n_cells as u32).filter(|&cell| pieces.partition.ranks()[cell as usize] as usize == rank);
+            let part = Part::cells(self, cells.collect());
+            let path = path.with_file_name(Pieces::name(&pvtu, rank));
+            let options = WriteOptions { sum: false, ..options };
+            self.write_part(&path, (&part, self.kind), (point_data, cell_data), options)?;
+        }
+        if pieces.only.is_some_and(|only| only > 0) {
+            return Ok(None);
+        }
+        let names: Vec<String> = ranks.iter().map(|&rank| Pieces::name(&pvtu, rank)).collect();
+        write_atomically(path, |out| {
+            let mut out = Summed::new(out, options.sum.then(Sum::default));
+            write_index(
+                &mut out,
+                self.version(),
+                [("PPointData", point_data), ("PCellData", cell_data)],
+                &names,
+            )?;
+            Ok(out.into_sum().map(Sum::finish))
+        })
+    }
+}
