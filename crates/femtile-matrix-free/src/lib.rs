@@ -10,6 +10,7 @@ mod cpu;
 mod cuda;
 mod curvature;
 mod metric;
+mod numbers;
 
 pub use cpu::{CellLoop, CellWork, DegreeTransfer, MatrixFree, MatrixFreeConfig, Visit};
 pub use cuda::{

@@ -9,12 +9,14 @@ use femtile_device::cpu::{Aligned, SharedMut, Source};
 use femtile_linalg::hooks::MergedHook;
 use femtile_sum_factorization::{SumFactorization, lanes};
 
-use super::cell_unknowns::CellUnknowns;
-use super::gather_scatter::{clear_constrained, gather, marked, scatter, share};
+use super::cell_unknowns::{CellUnknowns, Unknowns};
+use super::gather_scatter::{clear_constrained, gather, gather_ghosts, marked, scatter, share};
 use super::layout::Layout;
 use super::partition::Partition;
 use super::prefetch::Prefetch;
+use super::rows::Rows;
 use super::schedule::{RANGE, Schedule};
+use crate::numbers::Numbers;
 use femtile_fem::FemError;
 use femtile_fem::dofs::{Group, TensorSpace};
 use femtile_fem::tensor::FacetMatrix;
@@ -36,6 +38,8 @@ pub type CellWork<'a, T> = &'a (dyn Fn(usize, &mut [T], &mut [T]) + Sync);
 pub struct CellLoop<T: Lanes> {
     cpu: Cpu,
     n_rows: usize,
+    /// Unknowns of other ranks, which are read and not written.
+    n_ghosts: usize,
     layout: Layout,
     numbers: CellUnknowns,
     groups: Vec<Group>,
@@ -83,37 +87,74 @@ impl<T: SumFactorization + Lanes> CellLoop<T> {
         if n_rows >= u32::MAX as usize {
             return Err(FemError::TooManyDofs { n_dofs: n_rows as f64 });
         }
+        let rows = Rows::of_all(space, components);
+        Ok(Self::of_rows(cpu, (space, components), &rows, constrained, facets, workspace_len))
+    }
+
+    /// Creates the loop over the cells of a part of a mesh, with the rows that a rank owns, for fields of one component.
+    ///
+    /// # Errors
+    /// [`LinalgError`](femtile_linalg::LinalgError) for numbers that do not fit the space.
+    ///
+    /// # Panics
+    /// As [`CellLoop::new`].
+    pub(super) fn of_part(
+        cpu: &Cpu,
+        space: &TensorSpace<'_>,
+        numbers: Numbers<'_>,
+        constrained: &[u32],
+        facets: &[FacetMatrix],
+        workspace_len: usize,
+    ) -> Result<Self, FemError> {
+        numbers.check(space)?;
+        let rows = Rows::of_part(space, numbers);
+        Ok(Self::of_rows(cpu, (space, 1), &rows, constrained, facets, workspace_len))
+    }
+
+    fn of_rows(
+        cpu: &Cpu,
+        (space, components): (&TensorSpace<'_>, usize),
+        rows: &Rows<'_>,
+        constrained: &[u32],
+        facets: &[FacetMatrix],
+        workspace_len: usize,
+    ) -> Self {
+        let n_rows = rows.n();
         // Vectors are indexed by these without later checks.
         let is_unknown = |&dof: &u32| (dof as usize) < space.n_dofs();
         assert!(constrained.is_sorted() && constrained.iter().all(is_unknown), "constrained unknowns");
         assert!(facets.iter().all(|facet| facet.dofs.iter().all(is_unknown)), "unknowns of facets");
         let n_lanes = lanes::<T>(cpu);
         let layout = Layout::new(space.degree(), space.dimension(), components, n_lanes);
-        let numbers = cpu.install(|| CellUnknowns::new(space, &layout, n_lanes));
-        let rows = |dof: &u32| {
-            let first = *dof * components as u32;
-            first..first + components as u32
-        };
-        let marks = space.marks(constrained);
-        let constrained: Vec<u32> = constrained.iter().flat_map(rows).collect();
+        let mut numbers = cpu.install(|| CellUnknowns::new(space, rows, &layout, n_lanes));
+        let mut marks = vec![false; rows.n_with_ghosts() / components];
+        constrained.iter().for_each(|&dof| marks[rows.of(dof) as usize / components] = true);
+        let constrained = rows.of_list(constrained);
         let is_constrained = |row: usize| marks[row / components];
-        let parts = cpu.install(|| Partition::new(space, &numbers, &layout, cpu.threads(), is_constrained));
+        let parts =
+            cpu.install(|| Partition::new(space, rows, &numbers, &layout, cpu.threads(), is_constrained));
         let facets: Vec<FacetMatrix> = (0..components as u32)
             .flat_map(|component| facets.iter().map(move |facet| (component, facet)))
-            .map(|(component, facet)| free_facet(facet, components as u32, component, &constrained))
+            .map(|(component, facet)| free_facet(facet, rows, component, is_constrained))
             .collect();
-        let late: Vec<u32> = facets.iter().flat_map(|facet| facet.dofs.iter().copied()).collect();
-        let schedule = cpu.install(|| Schedule::new(space, &layout, &parts, &late));
+        let late = facets.iter().flat_map(|facet| facet.dofs.iter().copied());
+        let late: Vec<u32> = late.filter(|&row| (row as usize) < n_rows).collect();
+        let schedule = cpu.install(|| Schedule::new(space, rows, &layout, &parts, &late));
+        if rows.n_with_ghosts() > n_rows {
+            cpu.install(|| numbers.hide_ghosts(n_rows));
+        }
         let begin = |row: usize| constrained.partition_point(|&other| (other as usize) < row);
         let mut constrained_begins: Vec<usize> =
             schedule.tiles.iter().map(|tile| begin(tile.start)).collect();
         constrained_begins.push(constrained.len());
         let scratch_len = layout.places.len() * n_lanes + workspace_len;
-        Ok(Self {
+        let groups = space.groups().iter().map(|group| Group { dofs: rows.begun_by(group), ..group.clone() });
+        Self {
             n_rows,
+            n_ghosts: rows.n_with_ghosts() - n_rows,
             scratch: parts.groups.iter().map(|_| Mutex::new(Aligned::zeros(scratch_len))).collect(),
             shares: Mutex::new(vec![T::ZERO; parts.n_shares]),
-            groups: space.groups().to_vec(),
+            groups: groups.collect(),
             cpu: cpu.clone(),
             layout,
             numbers,
@@ -122,15 +163,15 @@ impl<T: SumFactorization + Lanes> CellLoop<T> {
             constrained,
             constrained_begins,
             facets,
-        })
+        }
     }
 
     /// Computes $y = A x$ and calls `hook` around ranges of rows as [`MergedHook`] promises; `op_cell` is $A_e$.
     ///
     /// # Panics
-    /// Unless all lengths equal [`Self::n_rows`].
+    /// Unless all lengths equal [`Self::n_rows`], and where there are unknowns of other ranks.
     pub fn apply_with(&self, y: &mut [T], x: &mut [T], op_cell: CellWork<'_, T>, hook: &dyn MergedHook<T>) {
-        self.assert_lengths(y, x);
+        self.assert_lengths(y, x, &[]);
         let (y, x) = (SharedMut::new(y), SharedMut::new(x));
         let pre = |rows: Range<usize>| {
             // SAFETY: this is the first access to these rows, so no thread uses them yet.
@@ -144,14 +185,25 @@ impl<T: SumFactorization + Lanes> CellLoop<T> {
             hook.post(tile, rows, x, y);
         };
         let around = Around { reads: &|| hook.reads(), pre: &pre, post: &post };
-        self.run(&y, Source::of_shared(&x), Constrained::Identity, op_cell, &around);
+        self.run(&y, (Source::of_shared(&x), &[]), Constrained::Identity, op_cell, &around);
     }
 
-    /// Computes $y = A x$ without a hook.
-    pub(super) fn apply(&self, y: &mut [T], x: &[T], constrained: Constrained, op_cell: CellWork<'_, T>) {
-        self.assert_lengths(y, x);
+    /// Computes $y = A (x, g)$ for ghosts $g$, without a hook.
+    pub(super) fn apply(
+        &self,
+        y: &mut [T],
+        (x, ghosts): (&[T], &[T]),
+        constrained: Constrained,
+        op_cell: CellWork<'_, T>,
+    ) {
+        self.assert_lengths(y, x, ghosts);
         let around = Around { reads: &Vec::new, pre: &|_| (), post: &|_| () };
-        self.run(&SharedMut::new(y), Source::new(x), constrained, op_cell, &around);
+        self.run(&SharedMut::new(y), (Source::new(x), ghosts), constrained, op_cell, &around);
+    }
+
+    /// Returns the number of unknowns of other ranks.
+    pub(super) fn n_ghosts(&self) -> usize {
+        self.n_ghosts
     }
 
     /// Returns the number of rows of all components.
@@ -207,15 +259,16 @@ impl<T: SumFactorization + Lanes> CellLoop<T> {
         &self.constrained
     }
 
-    fn assert_lengths(&self, y: &[T], x: &[T]) {
-        let n = self.n_rows;
-        assert!(y.len() == n && x.len() == n, "vectors of {n} entries are needed");
+    fn assert_lengths(&self, y: &[T], x: &[T], ghosts: &[T]) {
+        let (n, n_ghosts) = (self.n_rows, self.n_ghosts);
+        let fit = y.len() == n && x.len() == n && ghosts.len() == n_ghosts;
+        assert!(fit, "vectors of {n} entries and {n_ghosts} ghosts are needed");
     }
 
     fn run(
         &self,
         y: &SharedMut<'_, T>,
-        x: Source<'_, T>,
+        (x, ghosts): (Source<'_, T>, &[T]),
         constrained: Constrained,
         op_cell: CellWork<'_, T>,
         around: &Around<'_, T>,
@@ -239,7 +292,9 @@ impl<T: SumFactorization + Lanes> CellLoop<T> {
                 let workspace = (&mut scratch[..], &mut prefetch);
                 // SAFETY: a thread writes only rows of its own groups; rows that other threads access as well are
                 // marked and go to shares, which belong to a cell. Rows of several threads have been prepared above.
-                unsafe { self.run_group(group, (y, x), &shares, constrained, op_cell, around, workspace) };
+                unsafe {
+                    self.run_group(group, (y, x, ghosts), &shares, constrained, op_cell, around, workspace)
+                };
                 let completed = schedule.completed.of(group);
                 completed.iter().for_each(|&tile| self.complete(tile as usize, (y, x), constrained, around));
             }
@@ -248,7 +303,7 @@ impl<T: SumFactorization + Lanes> CellLoop<T> {
         unsafe { self.add_shares(y, &shares) };
         if constrained == Constrained::Identity {
             // SAFETY: as above.
-            unsafe { self.add_facets(y, x) };
+            unsafe { self.add_facets(y, (x, ghosts)) };
         }
         self.cpu.for_ranges(schedule.late.len(), 1, |tiles| {
             let tiles = schedule.late[tiles].iter();
@@ -265,7 +320,7 @@ impl<T: SumFactorization + Lanes> CellLoop<T> {
     unsafe fn run_group(
         &self,
         number: usize,
-        (y, x): (&SharedMut<'_, T>, Source<'_, T>),
+        (y, x, ghosts): (&SharedMut<'_, T>, Source<'_, T>, &[T]),
         shares: &SharedMut<'_, T>,
         constrained: Constrained,
         op_cell: CellWork<'_, T>,
@@ -277,8 +332,7 @@ impl<T: SumFactorization + Lanes> CellLoop<T> {
             // SAFETY: no cell of another thread accesses these rows.
             unsafe { y.range(rows.clone()) }.fill(T::ZERO);
         }
-        let c = self.layout.components;
-        let next = self.groups.get(number + 1).map_or(0..0, |next| next.dofs.start * c..next.dofs.end * c);
+        let next = self.groups.get(number + 1).map_or(0..0, |next| next.dofs.clone());
         let batches = self.numbers.of_cells(&self.groups[number].cells);
         let n_batches = batches.len();
         let lanes = self.numbers.lanes;
@@ -289,7 +343,10 @@ impl<T: SumFactorization + Lanes> CellLoop<T> {
             prefetch.begin(part(done)..part(done + 1), 2 * self.layout.runs.n());
             let (unknowns, marks) = (self.numbers.unknowns(batch), self.parts.marks(batch));
             // SAFETY: no other thread writes the rows of this batch.
-            unsafe { gather(&self.cpu, local, x, unknowns, &self.layout, (lanes, prefetch)) };
+            unsafe { gather(&self.cpu, local, (x, ghosts), unknowns, &self.layout, (lanes, prefetch)) };
+            if !ghosts.is_empty() && matches!(unknowns, Unknowns::Firsts(_)) {
+                gather_ghosts(local, ghosts, marks, &self.layout, lanes);
+            }
             if constrained == Constrained::Identity {
                 clear_constrained(local, marks, &self.layout, lanes);
             }
@@ -344,16 +401,19 @@ impl<T: SumFactorization + Lanes> CellLoop<T> {
     ///
     /// # Safety
     /// No other thread uses the vectors.
-    unsafe fn add_facets(&self, y: &SharedMut<'_, T>, x: Source<'_, T>) {
+    unsafe fn add_facets(&self, y: &SharedMut<'_, T>, (x, ghosts): (Source<'_, T>, &[T])) {
         for FacetMatrix { dofs, entries } in &self.facets {
-            for (&row, entries) in dofs.iter().zip(entries.chunks_exact(dofs.len())) {
-                // SAFETY: rows of facets lie within the vectors, and no other thread uses them.
-                unsafe {
-                    let to = &mut y.range(row as usize..row as usize + 1)[0];
-                    for (&entry, &dof) in entries.iter().zip(dofs) {
-                        *to += T::from_f64(entry) * x.read(dof as usize);
-                    }
-                }
+            let values = dofs.iter().map(|&dof| match (dof as usize).checked_sub(self.n_rows) {
+                Some(ghost) => ghosts[ghost],
+                // SAFETY: rows of facets lie within the vector, and no other thread uses them.
+                None => unsafe { x.read(dof as usize) },
+            });
+            let values: Vec<T> = values.collect();
+            let of_rows = dofs.iter().zip(entries.chunks_exact(dofs.len()));
+            for (&row, entries) in of_rows.filter(|(row, _)| (**row as usize) < self.n_rows) {
+                // SAFETY: as above.
+                let to = unsafe { &mut y.range(row as usize..row as usize + 1)[0] };
+                entries.iter().zip(&values).for_each(|(&entry, &value)| *to += T::from_f64(entry) * value);
             }
         }
     }
@@ -367,10 +427,15 @@ struct Around<'a, T> {
 }
 
 /// Returns the matrix of a facet in the rows of one component, without constrained rows and columns.
-fn free_facet(facet: &FacetMatrix, components: u32, component: u32, constrained: &[u32]) -> FacetMatrix {
+fn free_facet(
+    facet: &FacetMatrix,
+    rows: &Rows<'_>,
+    component: u32,
+    is_constrained: impl Fn(usize) -> bool,
+) -> FacetMatrix {
     let mut facet = facet.clone();
-    facet.dofs.iter_mut().for_each(|dof| *dof = *dof * components + component);
-    let is_free: Vec<bool> = facet.dofs.iter().map(|row| constrained.binary_search(row).is_err()).collect();
+    facet.dofs.iter_mut().for_each(|dof| *dof = rows.of(*dof) + component);
+    let is_free: Vec<bool> = facet.dofs.iter().map(|&row| !is_constrained(row as usize)).collect();
     for (entries, &row) in facet.entries.chunks_exact_mut(is_free.len()).zip(&is_free) {
         for (entry, &column) in entries.iter_mut().zip(&is_free) {
             if !(row && column) {

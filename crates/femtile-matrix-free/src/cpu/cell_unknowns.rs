@@ -3,8 +3,12 @@
 use std::ops::Range;
 
 use super::layout::Layout;
+use super::rows::Rows;
 use femtile_device::parallel;
 use femtile_fem::dofs::TensorSpace;
+
+/// Entries that a thread changes at least.
+const CHUNK: usize = 1 << 14;
 
 /// Rows of the unknowns of a batch.
 #[derive(Debug, Clone, Copy)]
@@ -33,7 +37,7 @@ impl CellUnknowns {
     ///
     /// # Panics
     /// If an entity ends behind the last row: gather and scatter rely on it.
-    pub fn new(space: &TensorSpace<'_>, layout: &Layout, lanes: usize) -> Self {
+    pub fn new(space: &TensorSpace<'_>, rows: &Rows<'_>, layout: &Layout, lanes: usize) -> Self {
         let n_batches = space.n_cells().div_ceil(lanes);
         let n_entities = layout.n_entities();
         let mut numbers = Self {
@@ -45,28 +49,32 @@ impl CellUnknowns {
             list_len: layout.places.len() * lanes,
             list_of: vec![None; n_batches],
         };
-        let (n_cells, c) = (numbers.n_cells, layout.components as u32);
+        let n_cells = numbers.n_cells;
         parallel::for_chunks_mut(&mut numbers.firsts, n_entities * lanes, |begin, firsts| {
             let batch = begin / (n_entities * lanes);
             for lane in 0..lanes {
                 let of_cell = space.firsts(position(n_cells, lanes, batch, lane));
-                (0..n_entities).for_each(|entity| firsts[entity * lanes + lane] = c * of_cell[entity]);
+                for entity in (0..n_entities).filter(|&entity| layout.len(entity) > 0) {
+                    firsts[entity * lanes + lane] = rows.of(of_cell[entity]);
+                }
             }
         });
-        let n_rows = space.n_dofs() * layout.components;
         for (entity, firsts) in numbers.firsts.chunks_exact(lanes).enumerate() {
             let last = firsts.iter().fold(0, |last, &first| last.max(first)) as usize;
-            assert!(last + layout.len(entity % n_entities) <= n_rows, "rows of a cell");
+            assert!(last + layout.len(entity % n_entities) <= rows.n_with_ghosts(), "rows of a cell");
         }
-        numbers.find_lists(space, layout.components);
+        numbers.find_lists(space, rows, layout);
         numbers
     }
 
-    fn find_lists(&mut self, space: &TensorSpace<'_>, components: usize) {
-        let lanes = self.lanes;
+    fn find_lists(&mut self, space: &TensorSpace<'_>, rows: &Rows<'_>, layout: &Layout) {
+        let (lanes, components) = (self.lanes, layout.components);
         let mut dofs = vec![0; space.dofs_per_cell()];
+        let has_room = (0..self.n_entities).all(|entity| layout.len(entity) <= rows.n());
         for batch in 0..self.n_batches() {
-            if (0..lanes).all(|lane| space.irregular(self.position(batch, lane)).is_none()) {
+            let has_ghosts = || self.firsts(batch).iter().any(|&first| first as usize >= rows.n());
+            let is_regular = |lane: usize| space.irregular(self.position(batch, lane)).is_none();
+            if (has_room || !has_ghosts()) && (0..lanes).all(is_regular) {
                 continue;
             }
             let begin = self.lists.len();
@@ -76,12 +84,19 @@ impl CellUnknowns {
                 space.cell_dofs(self.position(batch, lane), &mut dofs);
                 for component in 0..components {
                     let list = self.lists[begin..].chunks_exact_mut(lanes).skip(component * dofs.len());
-                    list.zip(&dofs).for_each(|(rows, &dof)| {
-                        rows[lane] = dof * components as u32 + component as u32;
+                    list.zip(&dofs).for_each(|(rows_of_lane, &dof)| {
+                        rows_of_lane[lane] = rows.of(dof) + component as u32;
                     });
                 }
             }
         }
+    }
+
+    /// Lets entities of ghosts begin at row 0, which can be read in their place, where they are not in lists.
+    pub fn hide_ghosts(&mut self, n_rows: usize) {
+        parallel::for_chunks_mut(&mut self.firsts, CHUNK, |_, firsts| {
+            firsts.iter_mut().filter(|first| **first as usize >= n_rows).for_each(|first| *first = 0);
+        });
     }
 
     /// Returns the number of cells.

@@ -13,6 +13,7 @@ use super::cell_unknowns::CellUnknowns;
 use super::gather_scatter::{Marked, gather, scatter};
 use super::layout::Layout;
 use super::prefetch::Prefetch;
+use super::rows::Rows;
 use femtile_fem::FemError;
 use femtile_fem::dofs::TensorSpace;
 
@@ -62,7 +63,7 @@ impl<T: SumFactorization + Lanes> DegreeTransfer<T> {
         assert!(coarse.order() == fine.order(), "spaces on one mesh");
         let n_lanes = lanes::<T>(cpu);
         let layout = Layout::new(fine.degree(), fine.dimension(), 1, n_lanes);
-        let numbers = cpu.install(|| CellUnknowns::new(fine, &layout, n_lanes));
+        let numbers = cpu.install(|| CellUnknowns::new(fine, &Rows::of_all(fine, 1), &layout, n_lanes));
         let rise = coarse.shapes().values(fine.shapes().nodes());
         let workspace_len = 2 * layout.places.len() * n_lanes;
         Ok(Self {
@@ -87,7 +88,7 @@ impl<T: SumFactorization + Lanes> DegreeTransfer<T> {
         let n_lanes = self.numbers.lanes;
         let workspace = (n_lanes, &mut Prefetch::new(Vec::new()));
         // SAFETY: no thread writes the vector meanwhile.
-        unsafe { gather(&self.cpu, local, r, self.numbers.unknowns(batch), &self.layout, workspace) };
+        unsafe { gather(&self.cpu, local, (r, &[]), self.numbers.unknowns(batch), &self.layout, workspace) };
         for (lane, marked) in self.marked[batch][..n_lanes].iter().enumerate() {
             for entity in (0..self.layout.n_entities()).filter(|entity| marked >> entity & 1 == 1) {
                 let places = self.layout.places(entity).iter();
@@ -124,7 +125,14 @@ impl<T: SumFactorization + Lanes> DegreeTransfer<T> {
             let numbers = coarse.numbers();
             // SAFETY: no thread writes the coarser vector meanwhile.
             unsafe {
-                gather(&self.cpu, local, e, numbers.unknowns(batch), coarse.layout(), (n_lanes, prefetch))
+                gather(
+                    &self.cpu,
+                    local,
+                    (e, &[]),
+                    numbers.unknowns(batch),
+                    coarse.layout(),
+                    (n_lanes, prefetch),
+                )
             };
             coarse.clear_constrained(batch, local);
             let found = self.along_all(&self.factors[0], [own, other]);
@@ -164,7 +172,7 @@ impl<T: SumFactorization + Lanes> Transfer<T, Cpu> for DegreeTransfer<T> {
             self.read(batch, own, r);
             local.copy_from_slice(self.along_all(&self.factors[1], [own, other]));
         };
-        self.coarse.apply(b.as_mut_slice(), &self.zeros, Constrained::Given, &lower);
+        self.coarse.apply(b.as_mut_slice(), (&self.zeros, &[]), Constrained::Given, &lower);
         Ok(())
     }
 }

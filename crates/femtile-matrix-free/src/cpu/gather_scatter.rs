@@ -8,17 +8,17 @@ use femtile_device::{Cpu, Scalar};
 
 use super::cell_unknowns::Unknowns;
 use super::layout::{Layout, Run};
-use super::partition::Mark;
+use super::partition::{Mark, Reason};
 use super::prefetch::Prefetch;
 
-/// Gathers the values of a batch: `[components][(p + 1)^d][lanes]`.
+/// Gathers the values of a batch: `[components][(p + 1)^d][lanes]`, of ghosts where it has a list of all rows.
 ///
 /// # Safety
 /// The rows of the batch lie within `x`, and no other thread writes them meanwhile.
 pub(super) unsafe fn gather<T: Lanes>(
     cpu: &Cpu,
     local: &mut [T],
-    x: Source<'_, T>,
+    (x, ghosts): (Source<'_, T>, &[T]),
     unknowns: Unknowns<'_>,
     layout: &Layout,
     (lanes, prefetch): (usize, &mut Prefetch<T>),
@@ -26,9 +26,11 @@ pub(super) unsafe fn gather<T: Lanes>(
     let firsts = match unknowns {
         Unknowns::All(list) => {
             return local.iter_mut().zip(list).for_each(|(value, &row)| {
-                assert!((row as usize) < x.len());
-                // SAFETY: the row lies within the vector, and no thread writes it.
-                *value = unsafe { x.read(row as usize) };
+                *value = match (row as usize).checked_sub(x.len()) {
+                    Some(ghost) => ghosts[ghost],
+                    // SAFETY: the row lies within the vector, and no thread writes it.
+                    None => unsafe { x.read(row as usize) },
+                };
             });
         }
         Unknowns::Firsts(firsts) => firsts,
@@ -296,9 +298,26 @@ unsafe fn add_run<T: Scalar, const N: usize>(to: *mut T, from: *const T) {
     }
 }
 
+/// Writes the values of ghosts to the places of a batch without a list, where values of others have been gathered.
+pub(super) fn gather_ghosts<T: Scalar>(
+    local: &mut [T],
+    ghosts: &[T],
+    marks: &[Mark],
+    layout: &Layout,
+    lanes: usize,
+) {
+    for mark in marks {
+        let Reason::Ghost(first) = mark.reason else { continue };
+        let places = layout.places(mark.entity as usize);
+        for (&place, &value) in places.iter().zip(&ghosts[first as usize..]) {
+            local[place as usize * lanes + mark.lane as usize] = value;
+        }
+    }
+}
+
 /// Sets constrained entities of a batch to zero.
 pub(super) fn clear_constrained<T: Scalar>(local: &mut [T], marks: &[Mark], layout: &Layout, lanes: usize) {
-    for mark in marks.iter().filter(|mark| mark.share.is_none()) {
+    for mark in marks.iter().filter(|mark| matches!(mark.reason, Reason::Constrained)) {
         for &place in layout.places(mark.entity as usize) {
             local[place as usize * lanes + mark.lane as usize] = T::ZERO;
         }
@@ -387,7 +406,7 @@ pub(super) unsafe fn share<T: Scalar>(
     lanes: usize,
 ) {
     for mark in marks {
-        let Some(begin) = mark.share else { continue };
+        let Reason::Shared(begin) = mark.reason else { continue };
         let (entity, lane) = (mark.entity as usize, mark.lane as usize);
         let places = layout.places(entity);
         // SAFETY: by the contract.

@@ -17,6 +17,7 @@ mod metric_choice;
 mod operator;
 mod partition;
 mod prefetch;
+mod rows;
 mod schedule;
 #[cfg(test)]
 mod tests;

@@ -2,7 +2,7 @@ use femtile_device::cpu::vector::Lanes;
 use femtile_device::{Buffer, Cpu};
 use femtile_linalg::hooks::{Hook, MergedHook, MergedOperator};
 use femtile_linalg::vector::sum::BLOCK;
-use femtile_linalg::{LinalgError, LinearOperator};
+use femtile_linalg::{GhostedOperator, LinalgError, LinearOperator, need};
 use femtile_sum_factorization::{SumFactorization, lanes};
 
 use super::batch_metrics::BatchMetrics;
@@ -11,6 +11,7 @@ use super::cells::Cells;
 use super::diagonal::DiagonalTables;
 use super::metric_choice::MetricChoice;
 use crate::metric::{Metrics, Terms};
+use crate::numbers::Numbers;
 use femtile_fem::FemError;
 use femtile_fem::dofs::TensorSpace;
 use femtile_fem::geometry::CellRule;
@@ -70,10 +71,42 @@ impl<T: SumFactorization + Lanes> MatrixFree<T> {
         terms: Terms<'_>,
         config: MatrixFreeConfig<'_>,
     ) -> Result<Self, FemError> {
-        let MatrixFreeConfig { rule, constrained, facets, components, metric } = config;
+        let MatrixFreeConfig { constrained, facets, components, .. } = config;
+        let cell_loop = |n| CellLoop::new(cpu, space, components, constrained, facets, n);
+        Self::of_loop(cpu, (space, terms), config, cell_loop)
+    }
+
+    /// Creates the rows of a rank of the operator, of one component, from the cells that touch its unknowns.
+    ///
+    /// `numbers` has the row of each unknown of the space, or, from `n_owned` on, the number of a ghost behind them; those of
+    /// each vertex, edge, face and cell follow each other. Constraints and facets are in the numbers of the space. Use it as a
+    /// [`GhostedOperator`].
+    ///
+    /// # Errors
+    /// As [`MatrixFree::new`]; [`FemError::Linalg`] for numbers that are not so.
+    pub fn of_part(
+        cpu: &Cpu,
+        space: &TensorSpace<'_>,
+        terms: Terms<'_>,
+        config: MatrixFreeConfig<'_>,
+        (numbers, n_owned): (&[u32], usize),
+    ) -> Result<Self, FemError> {
+        let MatrixFreeConfig { constrained, facets, .. } = config;
+        let config = MatrixFreeConfig { components: 1, ..config };
+        let numbers = Numbers { of: numbers, n_owned };
+        let cell_loop = |n| CellLoop::of_part(cpu, space, numbers, constrained, facets, n);
+        Self::of_loop(cpu, (space, terms), config, cell_loop)
+    }
+
+    /// Creates the operator with the loop that `cell_loop` makes for an amount of workspace.
+    fn of_loop(
+        cpu: &Cpu,
+        (space, terms): (&TensorSpace<'_>, Terms<'_>),
+        MatrixFreeConfig { rule, components, metric, .. }: MatrixFreeConfig<'_>,
+        cell_loop: impl FnOnce(usize) -> Result<CellLoop<T>, FemError>,
+    ) -> Result<Self, FemError> {
         let cells = Cells::new(space, terms, rule);
-        let workspace_len = cells.workspace_len(lanes::<T>(cpu));
-        let cell_loop = CellLoop::new(cpu, space, components, constrained, facets, workspace_len)?;
+        let cell_loop = cell_loop(cells.workspace_len(lanes::<T>(cpu)))?;
         let metrics = Metrics::new(space, terms, rule)?;
         let choice = MetricChoice {
             metric,
@@ -108,7 +141,8 @@ impl<T: SumFactorization + Lanes> MatrixFree<T> {
         let mut diagonal = vec![T::ZERO; self.cell_loop.n_rows()];
         let tables = DiagonalTables::new(&self.cells);
         let ones = vec![T::ONE; diagonal.len()];
-        self.cell_loop.apply(&mut diagonal, &ones, Constrained::Given, &|batch, local, _| {
+        let of_ghosts = vec![T::ONE; self.cell_loop.n_ghosts()];
+        self.cell_loop.apply(&mut diagonal, (&ones, &of_ghosts), Constrained::Given, &|batch, local, _| {
             let (metric, len) = (self.metrics.of(batch), local.len() / self.components);
             for local in local.chunks_exact_mut(len) {
                 self.cells.diagonal(&tables, &self.cpu, metric, local);
@@ -116,7 +150,9 @@ impl<T: SumFactorization + Lanes> MatrixFree<T> {
         });
         for FacetMatrix { dofs, entries } in self.cell_loop.facets() {
             for (&row, entry) in dofs.iter().zip(entries.iter().step_by(dofs.len() + 1)) {
-                diagonal[row as usize] += T::from_f64(*entry);
+                if let Some(of_row) = diagonal.get_mut(row as usize) {
+                    *of_row += T::from_f64(*entry);
+                }
             }
         }
         self.cell_loop.constrained().iter().for_each(|&row| diagonal[row as usize] = T::ONE);
@@ -126,9 +162,9 @@ impl<T: SumFactorization + Lanes> MatrixFree<T> {
     /// Applies the operator to given values, for lifting: $y_F = A_{FF} x_F + A_{FC} x_C$ and $y_C = 0$.
     ///
     /// # Panics
-    /// Unless the lengths match the operator.
+    /// Unless the lengths match the operator, and for the rows of a rank.
     pub fn apply_to_given(&self, y: &mut [T], x: &[T]) {
-        self.cell_loop.apply(y, x, Constrained::Given, &|batch, local, workspace| {
+        self.cell_loop.apply(y, (x, &[]), Constrained::Given, &|batch, local, workspace| {
             self.on_batch(batch, local, workspace)
         });
     }
@@ -141,14 +177,33 @@ impl<T: SumFactorization + Lanes> MatrixFree<T> {
         }
     }
 
-    fn check_lengths(&self, y: usize, x: usize) -> Result<(), LinalgError> {
-        let expected = self.cell_loop.n_rows();
-        for (field, found) in [("y", y), ("x", x)] {
-            if found != expected {
-                return Err(LinalgError::Length { field, expected, found });
-            }
-        }
+    /// Computes $y = A (x, g)$ for ghosts $g$, with a hook before and after.
+    fn product(
+        &self,
+        y: &mut Buffer<T, Cpu>,
+        (x, ghosts): (&Buffer<T, Cpu>, &[T]),
+        hook: &dyn Hook<T>,
+    ) -> Result<(), LinalgError> {
+        self.check_lengths(y.len(), x.len(), ghosts.len())?;
+        let n = x.len();
+        let rows = |block: usize| block * BLOCK..((block + 1) * BLOCK).min(n);
+        let blocks = n.div_ceil(BLOCK);
+        self.cpu.for_ranges(blocks, 8, |blocks| blocks.for_each(|block| hook.pre(rows(block))));
+        let on_batch =
+            |batch: usize, local: &mut [T], workspace: &mut [T]| self.on_batch(batch, local, workspace);
+        let given = (x.as_slice(), ghosts);
+        self.cell_loop.apply(y.as_mut_slice(), given, Constrained::Identity, &on_batch);
+        let (x, y) = (x.as_slice(), y.as_slice());
+        let post = |block: usize| hook.post(rows(block), &x[rows(block)], &y[rows(block)]);
+        self.cpu.for_ranges(blocks, 8, |blocks| blocks.for_each(post));
         Ok(())
+    }
+
+    fn check_lengths(&self, y: usize, x: usize, ghosts: usize) -> Result<(), LinalgError> {
+        let n = self.cell_loop.n_rows();
+        need("y", n, y)?;
+        need("x", n, x)?;
+        need("ghosts", self.cell_loop.n_ghosts(), ghosts)
     }
 }
 
@@ -171,22 +226,35 @@ impl<T: SumFactorization + Lanes> LinearOperator<T, Cpu> for MatrixFree<T> {
         x: &Buffer<T, Cpu>,
         hook: &dyn Hook<T>,
     ) -> Result<(), LinalgError> {
-        self.check_lengths(y.len(), x.len())?;
-        let n = x.len();
-        let rows = |block: usize| block * BLOCK..((block + 1) * BLOCK).min(n);
-        let blocks = n.div_ceil(BLOCK);
-        self.cpu.for_ranges(blocks, 8, |blocks| blocks.for_each(|block| hook.pre(rows(block))));
-        let on_batch =
-            |batch: usize, local: &mut [T], workspace: &mut [T]| self.on_batch(batch, local, workspace);
-        self.cell_loop.apply(y.as_mut_slice(), x.as_slice(), Constrained::Identity, &on_batch);
-        let (x, y) = (x.as_slice(), y.as_slice());
-        let post = |block: usize| hook.post(rows(block), &x[rows(block)], &y[rows(block)]);
-        self.cpu.for_ranges(blocks, 8, |blocks| blocks.for_each(post));
-        Ok(())
+        self.product(y, (x, &[]), hook)
     }
 
     fn merged(&self) -> Option<&dyn MergedOperator<T, Cpu>> {
-        Some(self)
+        (self.cell_loop.n_ghosts() == 0).then_some(self as _)
+    }
+}
+
+impl<T: SumFactorization + Lanes> GhostedOperator<T, Cpu> for MatrixFree<T> {
+    fn n_owned(&self) -> usize {
+        self.cell_loop.n_rows()
+    }
+
+    fn n_ghosts(&self) -> usize {
+        self.cell_loop.n_ghosts()
+    }
+
+    fn device(&self) -> &Cpu {
+        &self.cpu
+    }
+
+    fn apply_ghosted(
+        &self,
+        y: &mut Buffer<T, Cpu>,
+        x: &Buffer<T, Cpu>,
+        ghosts: &Buffer<T, Cpu>,
+        hook: &dyn Hook<T>,
+    ) -> Result<(), LinalgError> {
+        self.product(y, (x, ghosts.as_slice()), hook)
     }
 }
 
@@ -202,7 +270,7 @@ unsafe impl<T: SumFactorization + Lanes> MergedOperator<T, Cpu> for MatrixFree<T
         x: &mut Buffer<T, Cpu>,
         hook: &dyn MergedHook<T>,
     ) -> Result<(), LinalgError> {
-        self.check_lengths(y.len(), x.len())?;
+        self.check_lengths(y.len(), x.len(), 0)?;
         let on_batch =
             |batch: usize, local: &mut [T], workspace: &mut [T]| self.on_batch(batch, local, workspace);
         self.cell_loop.apply_with(y.as_mut_slice(), x.as_mut_slice(), &on_batch, hook);

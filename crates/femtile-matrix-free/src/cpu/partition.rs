@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use super::cell_unknowns::CellUnknowns;
 use super::layout::Layout;
+use super::rows::Rows;
 use femtile_device::parallel;
 use femtile_fem::dofs::{Group, TensorSpace};
 
@@ -15,8 +16,18 @@ use femtile_fem::dofs::{Group, TensorSpace};
 pub(super) struct Mark {
     pub lane: u8,
     pub entity: u8,
-    /// Position of its values among the shares; none where it is constrained.
-    pub share: Option<u32>,
+    pub reason: Reason,
+}
+
+/// Why an entity is marked.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Reason {
+    /// It is constrained.
+    Constrained,
+    /// Cells of several threads have it: the position of its values among the shares.
+    Shared(u32),
+    /// Another rank owns it: its first ghost.
+    Ghost(u32),
 }
 
 /// An entity that cells of several threads have.
@@ -40,10 +51,11 @@ pub(super) struct Partition {
 }
 
 impl Partition {
-    /// Distributes the groups to threads; `is_constrained` is called with the first row of an entity, which stands for
-    /// all.
+    /// Distributes the groups to threads; `is_constrained` is called with the first row or ghost of an entity, which stands
+    /// for all.
     pub fn new(
         space: &TensorSpace<'_>,
+        rows: &Rows<'_>,
         numbers: &CellUnknowns,
         layout: &Layout,
         n_threads: usize,
@@ -53,11 +65,11 @@ impl Partition {
         let n_parts = n_threads.min(n_groups).max(1);
         let groups: Vec<Range<usize>> =
             (0..n_parts).map(|part| n_groups * part / n_parts..n_groups * (part + 1) / n_parts).collect();
-        let owners = owners(space, layout, &groups);
+        let owners = owners(space, rows, layout, &groups);
         let n_batches = numbers.n_batches();
         let pieces = parallel::map(n_batches.div_ceil(BATCHES), 1, |piece| {
             let batches = piece * BATCHES..n_batches.min((piece + 1) * BATCHES);
-            Piece::of(batches, numbers, layout, &owners, &is_constrained)
+            Piece::of(batches, (numbers, rows.n()), layout, &owners, &is_constrained)
         });
         let mut parts =
             Self { groups, marks: Vec::new(), mark_begins: vec![0], shared: Vec::new(), n_shares: 0 };
@@ -79,7 +91,7 @@ impl Partition {
                 self.shared.len() - 1
             });
             self.shared[place].shares.push(self.n_shares as u32);
-            mark.share = Some(self.n_shares as u32);
+            mark.reason = Reason::Shared(self.n_shares as u32);
             self.n_shares += len;
         }
     }
@@ -110,7 +122,7 @@ struct Piece {
 impl Piece {
     fn of(
         batches: Range<usize>,
-        numbers: &CellUnknowns,
+        (numbers, n_rows): (&CellUnknowns, usize),
         layout: &Layout,
         owners: &[AtomicU16],
         is_constrained: &(dyn Fn(usize) -> bool + Sync),
@@ -122,13 +134,24 @@ impl Piece {
             for entity in (0..layout.n_entities()).filter(|&entity| layout.len(entity) > 0) {
                 for lane in 0..numbers.n_active(batch) {
                     let first = firsts[entity * numbers.lanes + lane] as usize;
-                    if !is_constrained(first) {
-                        if !is_shared(first) {
-                            continue;
-                        }
-                        piece.shared.push((piece.marks.len(), first));
+                    let mut mark =
+                        |reason| piece.marks.push(Mark { lane: lane as u8, entity: entity as u8, reason });
+                    let (is_ghost, is_constrained) = (first >= n_rows, is_constrained(first));
+                    if is_ghost {
+                        mark(Reason::Ghost((first - n_rows) as u32));
                     }
-                    piece.marks.push(Mark { lane: lane as u8, entity: entity as u8, share: None });
+                    if is_constrained {
+                        mark(Reason::Constrained);
+                    }
+                    if !is_ghost && !is_constrained && is_shared(first) {
+                        piece.shared.push((piece.marks.len(), first));
+                        // Its place is known when all pieces are joined.
+                        piece.marks.push(Mark {
+                            lane: lane as u8,
+                            entity: entity as u8,
+                            reason: Reason::Shared(0),
+                        });
+                    }
                 }
             }
             piece.mark_ends.push(piece.marks.len() as u32);
@@ -144,11 +167,16 @@ const NONE: u16 = SEVERAL - 1;
 const SEVERAL: u16 = u16::MAX;
 
 /// Returns the thread of each entity, by its first row; empty for one thread.
-fn owners(space: &TensorSpace<'_>, layout: &Layout, parts: &[Range<usize>]) -> Vec<AtomicU16> {
+fn owners(
+    space: &TensorSpace<'_>,
+    rows: &Rows<'_>,
+    layout: &Layout,
+    parts: &[Range<usize>],
+) -> Vec<AtomicU16> {
     if parts.len() == 1 {
         return Vec::new();
     }
-    let owners = parallel::map(space.n_dofs() * layout.components, ROWS, |_| AtomicU16::new(NONE));
+    let owners = parallel::map(rows.n_with_ghosts(), ROWS, |_| AtomicU16::new(NONE));
     // The result is the same in whatever order threads add themselves; each part is added by one thread.
     let add = |part: u16, owner: &AtomicU16| {
         let known = owner.load(Relaxed);
@@ -162,7 +190,7 @@ fn owners(space: &TensorSpace<'_>, layout: &Layout, parts: &[Range<usize>]) -> V
         for position in space.groups()[parts[part].clone()].iter().flat_map(of) {
             for (entity, &first) in space.firsts(position).iter().enumerate() {
                 if layout.len(entity) > 0 {
-                    add(part as u16, &owners[first as usize * layout.components]);
+                    add(part as u16, &owners[rows.of(first) as usize]);
                 }
             }
         }

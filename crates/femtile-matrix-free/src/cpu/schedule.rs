@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use super::layout::Layout;
 use super::partition::Partition;
+use super::rows::Rows;
 use femtile_device::parallel;
 use femtile_fem::dofs::TensorSpace;
 
@@ -60,9 +61,15 @@ pub(super) struct Schedule {
 
 impl Schedule {
     /// Creates the schedule; `is_late` are rows written after all groups, ascending.
-    pub fn new(space: &TensorSpace<'_>, layout: &Layout, parts: &Partition, is_late: &[u32]) -> Self {
-        let (n_rows, width) = (space.n_dofs() * layout.components, RANGE * layout.components);
-        let spans = spans(space, layout, width);
+    pub fn new(
+        space: &TensorSpace<'_>,
+        rows: &Rows<'_>,
+        layout: &Layout,
+        parts: &Partition,
+        is_late: &[u32],
+    ) -> Self {
+        let (n_rows, width) = (rows.n(), RANGE * layout.components);
+        let spans = spans(space, rows, layout, width);
         let rows = |first: usize, end: usize| first * width..(end * width).min(n_rows);
         let is_split = |range: usize| {
             let [first, last] = spans[range];
@@ -107,16 +114,17 @@ impl Schedule {
 }
 
 /// Returns the first and the last group that access each range of `width` rows.
-fn spans(space: &TensorSpace<'_>, layout: &Layout, width: usize) -> Vec<[u32; 2]> {
-    let c = layout.components;
-    let n_ranges = (space.n_dofs() * c).div_ceil(width);
+fn spans(space: &TensorSpace<'_>, rows: &Rows<'_>, layout: &Layout, width: usize) -> Vec<[u32; 2]> {
+    let n_ranges = rows.n().div_ceil(width);
     let spans = parallel::map(n_ranges, 1 << 12, |_| [AtomicU32::new(u32::MAX), AtomicU32::new(0)]);
     let groups = space.groups();
     parallel::for_each(groups.len(), 1, |number| {
         for position in groups[number].cells.clone() {
             for (entity, &first) in space.firsts(position).iter().enumerate() {
-                let (begin, len) = (first as usize * c, layout.len(entity));
-                if len > 0 {
+                let len = layout.len(entity);
+                // Ghosts are not among the rows.
+                let begin = if len > 0 { rows.of(first) as usize } else { rows.n() };
+                if begin < rows.n() {
                     for [first, last] in &spans[begin / width..=(begin + len - 1) / width] {
                         // Mostly known already: reading is cheaper.
                         if first.load(Relaxed) > number as u32 {

@@ -9,7 +9,7 @@ use rayon::prelude::*;
 
 use super::groups::{alone, apart, cuts, every};
 use super::met::Met;
-use super::numbers::Numbers;
+use crate::numbers::{Numbers, lengths};
 use femtile_fem::dofs::TensorSpace;
 
 /// Stands for no cell, no list, no unknown.
@@ -97,16 +97,6 @@ type Run = (u32, u32, u32);
 fn too_many_shares(n_shares: u64) -> LinalgError {
     let message = format!("{n_shares} shared values exceed 32-bit numbers: take more cells per group");
     LinalgError::Setting { field: "cells_per_group", message }
-}
-
-/// Returns the number of unknowns of each entity of a cell.
-pub(super) fn lengths(space: &TensorSpace<'_>) -> Vec<u32> {
-    let d = space.dimension() as u32;
-    let of_entity = |entity: usize| {
-        let inner = (0..d).filter(|&axis| entity / 3usize.pow(axis) % 3 == 1).count();
-        (space.degree() as u32 - 1).pow(inner as u32)
-    };
-    (0..3usize.pow(d)).map(of_entity).collect()
 }
 
 impl Batches {

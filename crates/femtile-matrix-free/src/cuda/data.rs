@@ -11,9 +11,9 @@ use femtile_linalg::LinalgError;
 use super::batches::Batches;
 use super::config::{CellField, CudaMatrixFreeConfig, LaunchShape};
 use super::metric::{self, MetricValues};
-use super::numbers::Numbers;
 use super::program::Variant;
 use crate::metric::{Metrics, Terms};
+use crate::numbers::Numbers;
 
 /// Groups that keep all multiprocessors of a large GPU busy to the end.
 const GROUPS: usize = 2048;

@@ -7,10 +7,11 @@ use femtile_device::{Buffer, Cuda, Scalar, parallel, part};
 use femtile_element::tensor::Lagrange;
 use femtile_linalg::{LinalgError, Transfer, need};
 
-use super::batches::{NONE, lengths};
+use super::batches::NONE;
 use super::operator::address;
 use super::program::{COLUMNS_HEADER, CONTRACT_HEADER};
 use super::tables;
+use crate::numbers::lengths;
 use femtile_fem::FemError;
 use femtile_fem::dofs::TensorSpace;
 

@@ -10,7 +10,6 @@ mod facets;
 mod groups;
 mod met;
 mod metric;
-mod numbers;
 #[allow(unsafe_code)]
 mod operator;
 mod program;

@@ -89,7 +89,7 @@ impl<'a> PartProblem<'a> {
         operator: Option<&D::MatrixFree>,
     ) -> Result<Vec<T>, LinalgError> {
         match operator {
-            Some(operator) => D::diagonal_of_part(operator, &self.unknowns),
+            Some(operator) => D::diagonal_of_part(operator),
             None => Ok(vec![T::ZERO; self.owned.len()]),
         }
     }
@@ -227,7 +227,7 @@ pub(super) fn system<D: RankDevice>(
     }
     let cells = agreed(comm, on_part.operator::<f64, D>((cpu, device), rule, config.metric))?;
     let lifted = match (&cells, &on_part.problem) {
-        (Some(operator), Some(problem)) => Some(device.lift(operator, problem, 1, rule)),
+        (Some(_), Some(problem)) => Some(problem.lift_by_cells(device, rule)),
         _ => None,
     };
     let lifted = agreed(comm, lifted.transpose().map_err(SolveError::from))?;

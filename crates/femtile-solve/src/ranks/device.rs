@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
-use femtile_comm::{Comm, GhostedProduct, PartOperator, PartUnknowns, RankKernels};
+use femtile_comm::{Comm, GhostedProduct, PartUnknowns, RankKernels};
 use femtile_device::cpu::vector::Lanes;
 use femtile_device::{Cpu, Cuda};
 use femtile_fem::FemError;
 use femtile_fem::tensor::TensorProblem;
 use femtile_linalg::{LinalgError, LinearOperator};
-use femtile_matrix_free::{CellRule, CudaMatrixFree, CudaMatrixFreeConfig, MatrixFree, MetricEvaluation};
+use femtile_matrix_free::{
+    CellRule, CudaMatrixFree, CudaMatrixFreeConfig, MatrixFree, MatrixFreeConfig, MetricEvaluation,
+};
 use femtile_sparse::csr::Csr;
 use femtile_sum_factorization::SumFactorization;
 
@@ -18,7 +20,7 @@ use crate::{DeviceChoice, SolveError, SolverConfig};
 
 /// A device with matrix-free operators on the parts of ranks.
 pub(crate) trait RankCells<T: SumFactorization + Lanes>: CellDevice<T> + RankKernels<T> {
-    /// Makes the operator of a problem on a part.
+    /// Makes the rows of a rank of the operator of a problem on a part, in the numbers of the rank: vectors keep their order.
     fn of_part(
         &self,
         cpu: &Cpu,
@@ -28,7 +30,7 @@ pub(crate) trait RankCells<T: SumFactorization + Lanes>: CellDevice<T> + RankKer
     ) -> Result<Self::MatrixFree, FemError>;
 
     /// Returns the diagonal of the rows that the rank owns.
-    fn diagonal_of_part(operator: &Self::MatrixFree, unknowns: &PartUnknowns) -> Result<Vec<T>, LinalgError>;
+    fn diagonal_of_part(operator: &Self::MatrixFree) -> Result<Vec<T>, LinalgError>;
 
     /// Returns these rows as an operator over all ranks.
     fn rows_of_part(
@@ -42,26 +44,29 @@ impl<T: SumFactorization + Lanes> RankCells<T> for Cpu {
         &self,
         cpu: &Cpu,
         problem: &TensorProblem<'_>,
-        rule: (CellRule, Option<MetricEvaluation>),
-        _: &PartUnknowns,
+        (rule, metric): (CellRule, Option<MetricEvaluation>),
+        unknowns: &PartUnknowns,
     ) -> Result<MatrixFree<T>, FemError> {
-        self.matrix_free(cpu, problem, 1, rule, None)
+        let (space, constrained) = constrained(problem);
+        let facets = problem.facet_matrices();
+        let config = MatrixFreeConfig { rule, constrained, facets, metric, ..MatrixFreeConfig::default() };
+        let numbers = (unknowns.numbers(), unknowns.owned().len());
+        MatrixFree::of_part(cpu, space, terms(problem), config, numbers)
     }
 
-    fn diagonal_of_part(operator: &MatrixFree<T>, unknowns: &PartUnknowns) -> Result<Vec<T>, LinalgError> {
-        Ok(unknowns.owned_of(&operator.diagonal()))
+    fn diagonal_of_part(operator: &MatrixFree<T>) -> Result<Vec<T>, LinalgError> {
+        Ok(operator.diagonal())
     }
 
     fn rows_of_part(
         operator: MatrixFree<T>,
         unknowns: Arc<PartUnknowns>,
     ) -> Result<Box<dyn LinearOperator<T, Self>>, LinalgError> {
-        Ok(Box::new(PartOperator::new(Box::new(operator), unknowns)?))
+        Ok(Box::new(GhostedProduct::new(Box::new(operator), Arc::clone(unknowns.halo()))?))
     }
 }
 
 impl<T: SumFactorization + Lanes> RankCells<T> for Cuda {
-    /// In the numbers of the rank, so that vectors keep their order.
     fn of_part(
         &self,
         cpu: &Cpu,
@@ -77,7 +82,7 @@ impl<T: SumFactorization + Lanes> RankCells<T> for Cuda {
         cpu.install(|| CudaMatrixFree::of_part(self, of_cells, given, config, numbers))
     }
 
-    fn diagonal_of_part(operator: &CudaMatrixFree<T>, _: &PartUnknowns) -> Result<Vec<T>, LinalgError> {
+    fn diagonal_of_part(operator: &CudaMatrixFree<T>) -> Result<Vec<T>, LinalgError> {
         operator.diagonal()
     }
 

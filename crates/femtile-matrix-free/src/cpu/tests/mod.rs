@@ -1,6 +1,7 @@
 mod degree_transfer;
 mod merged;
 mod metric;
+mod part;
 #[path = "../../../../femtile-fem/src/dofs/tensor/test_meshes.rs"]
 mod test_meshes;
 

@@ -4,11 +4,9 @@ use femtile_fem::dofs::TensorSpace;
 use femtile_linalg::{LinalgError, need};
 use rayon::prelude::*;
 
-use super::batches::lengths;
-
 /// The places of the unknowns of a part in vectors: those that a rank owns come first.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Numbers<'a> {
+pub(crate) struct Numbers<'a> {
     pub of: &'a [u32],
     pub n_owned: usize,
 }
@@ -41,4 +39,14 @@ impl Numbers<'_> {
             }),
         }
     }
+}
+
+/// Returns the number of unknowns of each entity of a cell.
+pub(crate) fn lengths(space: &TensorSpace<'_>) -> Vec<u32> {
+    let d = space.dimension() as u32;
+    let of_entity = |entity: usize| {
+        let inner = (0..d).filter(|&axis| entity / 3usize.pow(axis) % 3 == 1).count();
+        (space.degree() as u32 - 1).pow(inner as u32)
+    };
+    (0..3usize.pow(d)).map(of_entity).collect()
 }

@@ -1,0 +1,65 @@
+//! The rows of the unknowns of a space.
+
+use std::ops::Range;
+
+use femtile_fem::dofs::{Group, TensorSpace};
+
+use crate::numbers::Numbers;
+
+/// Rows of a vector, a number of consecutive ones for each unknown; of a rank those that it owns, and behind them its ghosts.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Rows<'a> {
+    part: Option<Numbers<'a>>,
+    components: usize,
+    n_dofs: usize,
+}
+
+impl<'a> Rows<'a> {
+    /// Of all unknowns, `components` for each.
+    pub fn of_all(space: &TensorSpace<'_>, components: usize) -> Self {
+        Self { part: None, components, n_dofs: space.n_dofs() }
+    }
+
+    /// Of the unknowns of a rank and its ghosts, in these numbers, which have been checked.
+    pub fn of_part(space: &TensorSpace<'_>, numbers: Numbers<'a>) -> Self {
+        Self { part: Some(numbers), components: 1, n_dofs: space.n_dofs() }
+    }
+
+    /// Returns the first row of an unknown, or, behind all rows, of a ghost.
+    pub fn of(&self, dof: u32) -> u32 {
+        match self.part {
+            Some(numbers) => numbers.of[dof as usize],
+            None => dof * self.components as u32,
+        }
+    }
+
+    /// Returns the number of rows.
+    pub fn n(&self) -> usize {
+        self.part.map_or(self.n_dofs * self.components, |numbers| numbers.n_owned)
+    }
+
+    /// Returns the number of rows and ghosts.
+    pub fn n_with_ghosts(&self) -> usize {
+        self.n_dofs * self.components
+    }
+
+    /// Returns the rows that a group of cells is the first to access, of a rank about them: what is fetched ahead.
+    pub fn begun_by(&self, group: &Group) -> Range<usize> {
+        let c = self.components;
+        let Some(numbers) = self.part else { return group.dofs.start * c..group.dofs.end * c };
+        let rows = || numbers.of[group.dofs.clone()].iter().filter(|&&row| (row as usize) < numbers.n_owned);
+        let begin = rows().next().map_or(0, |&row| row as usize);
+        begin..(begin + rows().count()).min(numbers.n_owned)
+    }
+
+    /// Returns the rows of unknowns, ascending, without ghosts.
+    pub fn of_list(&self, dofs: &[u32]) -> Vec<u32> {
+        let c = if self.part.is_some() { 1 } else { self.components as u32 };
+        let rows = dofs.iter().flat_map(|&dof| self.of(dof)..self.of(dof) + c);
+        let mut rows: Vec<u32> = rows.filter(|&row| (row as usize) < self.n()).collect();
+        if self.part.is_some() {
+            rows.sort_unstable();
+        }
+        rows
+    }
+}

@@ -1,0 +1,143 @@
+//! The rows of a rank, with unknowns of others as ghosts.
+
+use std::collections::BTreeMap;
+
+use femtile_fem::tensor::FacetMatrix;
+use femtile_linalg::GhostedOperator;
+use femtile_linalg::hooks::{DotHook, NoHook};
+
+use super::*;
+use crate::numbers::lengths;
+
+/// First unknown and number of unknowns of each vertex, edge, face and cell.
+fn entities(space: &TensorSpace<'_>) -> BTreeMap<u32, u32> {
+    let lengths = lengths(space);
+    let of_cell = |position| space.firsts(position).iter().copied().zip(lengths.iter().copied());
+    (0..space.n_cells()).flat_map(of_cell).filter(|(_, len)| *len > 0).collect()
+}
+
+/// Numbers entities by their class: those of class 0 and 1 are owned; of ghosts the last entities come first.
+fn numbers(space: &TensorSpace<'_>, class: impl Fn(u32) -> u32) -> (Vec<u32>, usize) {
+    let (mut of, mut next, mut n_owned) = (vec![0; space.n_dofs()], 0, 0);
+    for wanted in 0..3 {
+        let entities = entities(space);
+        let mut those: Vec<_> = entities.into_iter().filter(|(first, _)| class(*first) == wanted).collect();
+        if wanted == 2 {
+            n_owned = next as usize;
+            those.reverse();
+        }
+        for (first, len) in those {
+            for dof in first..first + len {
+                of[dof as usize] = next;
+                next += 1;
+            }
+        }
+    }
+    (of, n_owned)
+}
+
+fn hashed(first: u32) -> u32 {
+    [0, 0, 1, 2, 0][(first.wrapping_mul(2_654_435_761) >> 20) as usize % 5]
+}
+
+/// The products of the rows of a rank are those of the whole operator.
+fn rows_are_those_of_the_whole(
+    space: &TensorSpace<'_>,
+    constrained: &[u32],
+    facets: &[FacetMatrix],
+    class: impl Fn(u32) -> u32,
+) {
+    let (one, wavy) =
+        (Coefficient::Constant(1.0), Coefficient::Expression(Expression::parse("1 + x*x").unwrap()));
+    let terms = Terms { sigma: Some(&wavy), lambda: Some(&one) };
+    let (numbers, n_owned) = numbers(space, class);
+    let config = MatrixFreeConfig { constrained, facets, ..MatrixFreeConfig::default() };
+    let x = values(space.n_dofs());
+    for level in SimdLevel::available() {
+        let mut bits: Option<Vec<f64>> = None;
+        for threads in [1, 3] {
+            let cpu = Cpu::with_simd(threads, level).unwrap();
+            let whole = MatrixFree::<f64>::new(&cpu, space, terms, config).unwrap();
+            let mut expected = Buffer::from_vec(&cpu, vec![f64::NAN; x.len()]).unwrap();
+            whole.apply(&mut expected, &Buffer::from_vec(&cpu, x.clone()).unwrap()).unwrap();
+            let size = expected.as_slice().iter().fold(0.0_f64, |size, y| size.max(y.abs()));
+            let part = MatrixFree::<f64>::of_part(&cpu, space, terms, config, (&numbers, n_owned)).unwrap();
+            assert_eq!((part.n_owned(), GhostedOperator::n_ghosts(&part)), (n_owned, x.len() - n_owned));
+            let mut mixed = vec![0.0; x.len()];
+            numbers.iter().zip(&x).for_each(|(&number, &x)| mixed[number as usize] = x);
+            let [owned, ghosts] =
+                [&mixed[..n_owned], &mixed[n_owned..]].map(|x| Buffer::from_vec(&cpu, x.to_vec()).unwrap());
+            let mut y = Buffer::from_vec(&cpu, vec![f64::NAN; n_owned]).unwrap();
+            let dot = DotHook::new(n_owned);
+            part.apply_ghosted(&mut y, &owned, &ghosts, &dot).unwrap();
+            let diagonals = (whole.diagonal(), part.diagonal());
+            for (dof, &number) in numbers.iter().enumerate().filter(|(_, row)| (**row as usize) < n_owned) {
+                let (found, expected) = (y.as_slice()[number as usize], expected.as_slice()[dof]);
+                assert!((found - expected).abs() <= 1e-13 * size, "{dof}: {found} and {expected}");
+                let [found, expected] = [diagonals.1[number as usize], diagonals.0[dof]];
+                assert!((found - expected).abs() <= 1e-13 * expected.abs(), "diagonal of {dof}");
+            }
+            let sum: f64 = owned.as_slice().iter().zip(y.as_slice()).map(|(x, y)| x * y).sum();
+            assert!((dot.sum() - sum).abs() <= 1e-12 * size * n_owned as f64);
+            let bits = bits.get_or_insert_with(|| y.as_slice().to_vec());
+            assert!(bits == y.as_slice(), "bits differ with {threads} threads");
+        }
+    }
+}
+
+/// A matrix over some unknowns that lie apart.
+fn facet(space: &TensorSpace<'_>) -> FacetMatrix {
+    let n = space.n_dofs() as u32;
+    FacetMatrix { dofs: vec![0, n / 3, n / 2, n - 1], entries: (0..16).map(f64::from).collect() }
+}
+
+#[test]
+fn rows_of_a_rank_are_those_of_the_whole_operator() {
+    let meshes =
+        [cubes([4, 3, 5]), deformed(squares(7, 9), |[x, y, _]| [x + 0.01 * y * y, y, 0.0]), ring(9, 2)];
+    for mesh in &meshes {
+        for degree in [1, 2, 3, 5] {
+            let space = TensorSpace::new(mesh, degree).unwrap();
+            let corners: Vec<u32> = entities(&space).into_keys().step_by(7).collect();
+            let lengths = entities(&space);
+            let constrained: Vec<u32> =
+                corners.into_iter().flat_map(|first| first..first + lengths[&first]).collect();
+            rows_are_those_of_the_whole(&space, &constrained, &[facet(&space)], hashed);
+            // All of them, and a rank with fewer rows than an entity has.
+            rows_are_those_of_the_whole(&space, &[], &[facet(&space)], |_| 0);
+            let (&one, _) = lengths.iter().find(|(_, len)| **len == 1).unwrap();
+            rows_are_those_of_the_whole(&space, &[], &[], |first| if first == one { 0 } else { 2 });
+        }
+    }
+}
+
+#[test]
+fn numbers_and_vectors_that_do_not_fit_are_refused() {
+    let mesh = cubes([2, 2, 2]);
+    let space = TensorSpace::new(&mesh, 3).unwrap();
+    let one = Coefficient::Constant(1.0);
+    let terms = Terms { sigma: Some(&one), lambda: None };
+    let cpu = Cpu::new(1).unwrap();
+    let (mut numbers, n_owned) = numbers(&space, hashed);
+    let of = |numbers: &[u32], n_owned| {
+        MatrixFree::<f64>::of_part(&cpu, &space, terms, MatrixFreeConfig::default(), (numbers, n_owned))
+    };
+    let part = of(&numbers, n_owned).unwrap();
+    let zeros = |n| Buffer::<f64, Cpu>::zeros(&cpu, n).unwrap();
+    let n_ghosts = space.n_dofs() - n_owned;
+    let product = |y: usize, x: usize, ghosts: usize| {
+        part.apply_ghosted(&mut zeros(y), &zeros(x), &zeros(ghosts), &NoHook)
+    };
+    assert!(product(n_owned, n_owned, n_ghosts).is_ok());
+    for [y, x, ghosts] in [[1, 0, 0], [0, 1, 0], [0, 0, 1]] {
+        assert!(product(n_owned - y, n_owned - x, n_ghosts - ghosts).is_err());
+    }
+    // A product without ghosts would be another one.
+    assert!(part.apply(&mut zeros(n_owned), &zeros(n_owned)).is_err());
+    assert!(part.merged().is_none());
+    assert!(of(&numbers[1..], n_owned).is_err());
+    assert!(of(&numbers, space.n_dofs() + 1).is_err());
+    let (last, before) = (numbers.len() - 1, numbers.len() - 2);
+    numbers.swap(last, before);
+    assert!(of(&numbers, n_owned).is_err());
+}
