@@ -5,6 +5,8 @@
 #![deny(unsafe_code)]
 
 mod comm;
+#[allow(unsafe_code)]
+mod ghosted;
 mod halo;
 mod kernels;
 mod link_costs;
@@ -13,11 +15,12 @@ mod part;
 pub mod threads;
 
 pub use comm::{Comm, Incoming, Outgoing, Transport};
+pub use ghosted::GhostedProduct;
 pub use halo::Halo;
 pub use kernels::RankKernels;
 pub use link_costs::{LinkCosts, measure_link};
 pub use matrix::{DistributedMatrix, GhostedMatrix};
-pub use part::{GhostedProduct, PartOperator, PartTransfer, PartUnknowns};
+pub use part::{PartOperator, PartTransfer, PartUnknowns};
 
 /// Returns the CUDA programs of this crate, for checks that compile all of them.
 pub fn cuda_specialisations() -> Vec<femtile_device::cuda::Specialisation> {

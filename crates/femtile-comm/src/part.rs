@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use femtile_device::{Buffer, Scalar, parallel};
 use femtile_linalg::hooks::Hook;
-use femtile_linalg::{GhostedOperator, LinalgError, LinearOperator, Transfer, need};
+use femtile_linalg::{LinalgError, LinearOperator, Transfer, need};
 
 use crate::{Halo, RankKernels};
 
@@ -175,56 +175,6 @@ impl<T: Scalar, D: RankKernels<T>> LinearOperator<T, D> for PartOperator<T, D> {
         device.spread(of, part_x, x, Some(ghosts))?;
         self.part.apply(part_y, part_x)?;
         device.take(of, y, part_y, Some((hook, x)))
-    }
-}
-
-/// The product with the rows of a rank of an operator that takes ghosts from a vector of their own.
-///
-/// # Cost
-/// As that of the operator, and [`Halo::n_sent`] values sent.
-pub struct GhostedProduct<T: Scalar, D: RankKernels<T>> {
-    rows: Box<dyn GhostedOperator<T, D>>,
-    halo: Arc<Halo>,
-    link: D::Link,
-    ghosts: Mutex<Buffer<T, D>>,
-}
-
-impl<T: Scalar, D: RankKernels<T>> GhostedProduct<T, D> {
-    /// Takes the rows of a rank, and the halo of their ghosts. All ranks call it.
-    ///
-    /// # Errors
-    /// [`LinalgError::Length`] where they have other numbers of unknowns; errors of the device.
-    pub fn new(rows: Box<dyn GhostedOperator<T, D>>, halo: Arc<Halo>) -> Result<Self, LinalgError> {
-        need("rows", halo.n_owned(), rows.n_owned())?;
-        need("ghosts", halo.n_ghosts(), rows.n_ghosts())?;
-        let ghosts = Mutex::new(Buffer::zeros(rows.device(), halo.n_ghosts())?);
-        let link = rows.device().link(&halo)?;
-        Ok(Self { rows, halo, link, ghosts })
-    }
-}
-
-impl<T: Scalar, D: RankKernels<T>> LinearOperator<T, D> for GhostedProduct<T, D> {
-    fn n_rows(&self) -> usize {
-        self.halo.n_owned()
-    }
-
-    fn n_cols(&self) -> usize {
-        self.n_rows()
-    }
-
-    fn device(&self) -> &D {
-        self.rows.device()
-    }
-
-    fn apply_with(
-        &self,
-        y: &mut Buffer<T, D>,
-        x: &Buffer<T, D>,
-        hook: &dyn Hook<T>,
-    ) -> Result<(), LinalgError> {
-        let mut ghosts = self.ghosts.lock().unwrap_or_else(PoisonError::into_inner);
-        self.device().import((&self.halo, &self.link), &mut ghosts, x, &mut || Ok(()))?;
-        self.rows.apply_ghosted(y, x, &ghosts, hook)
     }
 }
 

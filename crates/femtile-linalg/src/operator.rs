@@ -3,7 +3,7 @@ use std::sync::Arc;
 use femtile_device::{Buffer, Device, Scalar};
 
 use crate::LinalgError;
-use crate::hooks::{Hook, MergedOperator};
+use crate::hooks::{Hook, MergedOperator, MergedRows};
 
 /// A linear map $y = A x$ between vectors on one device, stored or computed on the fly.
 pub trait LinearOperator<T: Scalar, D: Device>: Send + Sync {
@@ -71,6 +71,11 @@ pub trait GhostedOperator<T: Scalar, D: Device>: Send + Sync {
         ghosts: &Buffer<T, D>,
         hook: &dyn Hook<T>,
     ) -> Result<(), LinalgError>;
+
+    /// Returns the rows with vector updates merged into their loop, where they have such a loop.
+    fn merged(&self) -> Option<&dyn MergedRows<T, D>> {
+        None
+    }
 }
 
 /// An approximate inverse $z = M^{-1} r$, symmetric and positive definite where CG uses it.

@@ -45,6 +45,12 @@ struct ReproduceOptions {
     /// The most unknowns of operators without a matrix; the paper's are 100 million.
     #[arg(long, default_value_t = 4_000_000, value_name = "N", value_parser = clap::value_parser!(u32).range(1000..))]
     unknowns: u32,
+    /// Ranks of figures on several; 0 for as many as threads.
+    #[arg(long, default_value_t = 0, value_name = "N", value_parser = clap::value_parser!(u32).range(..=1024))]
+    ranks: u32,
+    /// Take processes of MPI for ranks, by this command, such as "mpirun -n {ranks} femtile-mpi"; without it threads.
+    #[arg(long, value_name = "COMMAND")]
+    launcher: Option<String>,
     /// The finest level of multigrid, if its unknowns are not too many; level L has 2^(L − 1) cells a side.
     #[arg(long, default_value_t = 12, value_name = "L", value_parser = clap::value_parser!(u32).range(4..=20))]
     max_level: u32,
@@ -93,6 +99,8 @@ fn run(options: &ReproduceOptions) -> Result<ExitCode, Failure> {
         step: options.step,
         products: options.products as usize,
         unknowns: options.unknowns as usize,
+        ranks: options.ranks as usize,
+        launcher: options.launcher.clone(),
         max_level: options.max_level as usize,
         repeats: if options.small { 1 } else { options.repeats },
         peers: !options.no_peers,

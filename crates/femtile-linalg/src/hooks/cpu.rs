@@ -56,6 +56,42 @@ pub unsafe trait MergedOperator<T: Scalar, D: Device>: Send + Sync {
     ) -> Result<(), LinalgError>;
 }
 
+/// The rows of a rank of an operator that lets work on its vectors happen within its own loop, in two parts: between them the
+/// ranks exchange values of x.
+///
+/// # Safety
+/// As [`MergedOperator`], for both parts together. `begin_merged` calls `pre` for all rows whose x other ranks need, and
+/// neither part reads x there before.
+/// # Source
+/// `[kronbichler2022]`, section 5.3.
+pub unsafe trait MergedRows<T: Scalar, D: Device>: Send + Sync {
+    /// Number of ranges that `post` is called with.
+    fn n_tiles(&self) -> usize;
+
+    /// Calls `hook` before rows that other ranks need, and before others as well.
+    ///
+    /// # Errors
+    /// [`LinalgError::Length`] when `y` or `x` do not fit.
+    fn begin_merged(
+        &self,
+        y: &mut Buffer<T, D>,
+        x: &mut Buffer<T, D>,
+        hook: &dyn MergedHook<T>,
+    ) -> Result<(), LinalgError>;
+
+    /// $y = A (x, g)$ for ghosts $g$ with the other calls of `hook`, after [`MergedRows::begin_merged`] with the same vectors.
+    ///
+    /// # Errors
+    /// [`LinalgError::Length`] when vectors do not fit.
+    fn finish_merged(
+        &self,
+        y: &mut Buffer<T, D>,
+        x: &mut Buffer<T, D>,
+        ghosts: &Buffer<T, D>,
+        hook: &dyn MergedHook<T>,
+    ) -> Result<(), LinalgError>;
+}
+
 /// Guards blocks of rows that a hook writes, each of which may be claimed once: operators of users might break the contract
 /// of [`super::Hook`].
 #[derive(Debug)]

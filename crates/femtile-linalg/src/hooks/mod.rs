@@ -13,7 +13,7 @@ use femtile_device::{Buffer, Reference, Scalar};
 use crate::LinalgError;
 use crate::vector::sum::{BLOCK, block_dot, combine, n_blocks};
 pub(crate) use cpu::Claims;
-pub use cpu::{MergedHook, MergedOperator};
+pub use cpu::{MergedHook, MergedOperator, MergedRows};
 pub use cuda::CudaHook;
 
 /// Callbacks of an operator around ranges of rows of $y = A x$.

@@ -87,11 +87,12 @@ impl<T: SumFactorization + Lanes> CellLoop<T> {
         if n_rows >= u32::MAX as usize {
             return Err(FemError::TooManyDofs { n_dofs: n_rows as f64 });
         }
-        let rows = Rows::of_all(space, components);
-        Ok(Self::of_rows(cpu, (space, components), &rows, constrained, facets, workspace_len))
+        let rows = (&Rows::of_all(space, components), n_rows);
+        Ok(Self::of_rows(cpu, (space, components), rows, constrained, facets, workspace_len))
     }
 
-    /// Creates the loop over the cells of a part of a mesh, with the rows that a rank owns, for fields of one component.
+    /// Creates the loop over the cells of a part of a mesh, with the rows that a rank owns, for fields of one component; other
+    /// ranks need those from `first_exported` on.
     ///
     /// # Errors
     /// [`LinalgError`](femtile_linalg::LinalgError) for numbers that do not fit the space.
@@ -101,20 +102,20 @@ impl<T: SumFactorization + Lanes> CellLoop<T> {
     pub(super) fn of_part(
         cpu: &Cpu,
         space: &TensorSpace<'_>,
-        numbers: Numbers<'_>,
+        (numbers, first_exported): (Numbers<'_>, usize),
         constrained: &[u32],
         facets: &[FacetMatrix],
         workspace_len: usize,
     ) -> Result<Self, FemError> {
         numbers.check(space)?;
-        let rows = Rows::of_part(space, numbers);
-        Ok(Self::of_rows(cpu, (space, 1), &rows, constrained, facets, workspace_len))
+        let rows = (&Rows::of_part(space, numbers), first_exported);
+        Ok(Self::of_rows(cpu, (space, 1), rows, constrained, facets, workspace_len))
     }
 
     fn of_rows(
         cpu: &Cpu,
         (space, components): (&TensorSpace<'_>, usize),
-        rows: &Rows<'_>,
+        (rows, first_exported): (&Rows<'_>, usize),
         constrained: &[u32],
         facets: &[FacetMatrix],
         workspace_len: usize,
@@ -139,9 +140,9 @@ impl<T: SumFactorization + Lanes> CellLoop<T> {
             .collect();
         let late = facets.iter().flat_map(|facet| facet.dofs.iter().copied());
         let late: Vec<u32> = late.filter(|&row| (row as usize) < n_rows).collect();
-        let schedule = cpu.install(|| Schedule::new(space, rows, &layout, &parts, &late));
+        let schedule = cpu.install(|| Schedule::new(space, rows, &layout, &parts, (&late, first_exported)));
         if rows.n_with_ghosts() > n_rows {
-            cpu.install(|| numbers.hide_ghosts(n_rows));
+            cpu.install(|| numbers.hide_ghosts(&layout, n_rows));
         }
         let begin = |row: usize| constrained.partition_point(|&other| (other as usize) < row);
         let mut constrained_begins: Vec<usize> =
@@ -171,13 +172,34 @@ impl<T: SumFactorization + Lanes> CellLoop<T> {
     /// # Panics
     /// Unless all lengths equal [`Self::n_rows`], and where there are unknowns of other ranks.
     pub fn apply_with(&self, y: &mut [T], x: &mut [T], op_cell: CellWork<'_, T>, hook: &dyn MergedHook<T>) {
-        self.assert_lengths(y, x, &[]);
+        self.begin_with(y, x, hook);
+        self.finish_with(y, (x, &[]), op_cell, hook);
+    }
+
+    /// Begins [`Self::apply_with`]: calls `hook` before rows of several threads, and before those that other ranks need.
+    ///
+    /// # Panics
+    /// Unless all lengths equal [`Self::n_rows`].
+    pub(super) fn begin_with(&self, y: &mut [T], x: &mut [T], hook: &dyn MergedHook<T>) {
+        assert_eq!([y.len(), x.len()], [self.n_rows; 2], "entries of vectors");
         let (y, x) = (SharedMut::new(y), SharedMut::new(x));
-        let pre = |rows: Range<usize>| {
-            // SAFETY: this is the first access to these rows, so no thread uses them yet.
-            let (x, y) = unsafe { (x.range(rows.clone()), &*y.range(rows.clone())) };
-            hook.pre(rows, x, y);
-        };
+        self.begin(&y, &before(hook, &x, &y));
+    }
+
+    /// Ends what [`Self::begin_with`] has begun, with the ghosts of x.
+    ///
+    /// # Panics
+    /// Unless the lengths are those of the loop.
+    pub(super) fn finish_with(
+        &self,
+        y: &mut [T],
+        (x, ghosts): (&mut [T], &[T]),
+        op_cell: CellWork<'_, T>,
+        hook: &dyn MergedHook<T>,
+    ) {
+        self.assert_lengths(y, x, ghosts);
+        let (y, x) = (SharedMut::new(y), SharedMut::new(x));
+        let pre = before(hook, &x, &y);
         let post = |tile: usize| {
             let rows = self.schedule.tiles[tile].clone();
             // SAFETY: all cells that access these rows are done.
@@ -185,7 +207,7 @@ impl<T: SumFactorization + Lanes> CellLoop<T> {
             hook.post(tile, rows, x, y);
         };
         let around = Around { reads: &|| hook.reads(), pre: &pre, post: &post };
-        self.run(&y, (Source::of_shared(&x), &[]), Constrained::Identity, op_cell, &around);
+        self.finish(&y, (Source::of_shared(&x), ghosts), Constrained::Identity, op_cell, &around);
     }
 
     /// Computes $y = A (x, g)$ for ghosts $g$, without a hook.
@@ -198,7 +220,9 @@ impl<T: SumFactorization + Lanes> CellLoop<T> {
     ) {
         self.assert_lengths(y, x, ghosts);
         let around = Around { reads: &Vec::new, pre: &|_| (), post: &|_| () };
-        self.run(&SharedMut::new(y), (Source::new(x), ghosts), constrained, op_cell, &around);
+        let y = SharedMut::new(y);
+        self.begin(&y, around.pre);
+        self.finish(&y, (Source::new(x), ghosts), constrained, op_cell, &around);
     }
 
     /// Returns the number of unknowns of other ranks.
@@ -265,7 +289,19 @@ impl<T: SumFactorization + Lanes> CellLoop<T> {
         assert!(fit, "vectors of {n} entries and {n_ghosts} ghosts are needed");
     }
 
-    fn run(
+    /// Begins rows that are accessed by several threads, or needed by other ranks.
+    fn begin(&self, y: &SharedMut<'_, T>, pre: &(dyn Fn(Range<usize>) + Sync)) {
+        self.cpu.for_ranges(self.schedule.early.len(), 1, |runs| {
+            for rows in &self.schedule.early[runs] {
+                pre(rows.clone());
+                // SAFETY: runs do not overlap.
+                unsafe { y.range(rows.clone()) }.fill(T::ZERO);
+            }
+        });
+    }
+
+    /// Visits all cells, after [`Self::begin`].
+    fn finish(
         &self,
         y: &SharedMut<'_, T>,
         (x, ghosts): (Source<'_, T>, &[T]),
@@ -276,13 +312,6 @@ impl<T: SumFactorization + Lanes> CellLoop<T> {
         let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
         let shares = SharedMut::new(&mut shares[..]);
         let schedule = &self.schedule;
-        self.cpu.for_ranges(schedule.early.len(), 1, |runs| {
-            for rows in &schedule.early[runs] {
-                (around.pre)(rows.clone());
-                // SAFETY: runs do not overlap.
-                unsafe { y.range(rows.clone()) }.fill(T::ZERO);
-            }
-        });
         self.cpu.for_threads(|thread| {
             let Some(groups) = self.parts.groups.get(thread) else { return };
             let mut scratch = self.scratch[thread].lock().unwrap_or_else(PoisonError::into_inner);
@@ -424,6 +453,19 @@ struct Around<'a, T> {
     reads: &'a (dyn Fn() -> Vec<*const T> + Sync),
     pre: &'a (dyn Fn(Range<usize>) + Sync),
     post: &'a (dyn Fn(usize) + Sync),
+}
+
+/// The work of a hook before the first access to rows.
+fn before<'a, T: Lanes>(
+    hook: &'a dyn MergedHook<T>,
+    x: &'a SharedMut<'_, T>,
+    y: &'a SharedMut<'_, T>,
+) -> impl Fn(Range<usize>) + Sync + 'a {
+    |rows: Range<usize>| {
+        // SAFETY: this is the first access to these rows, so no thread uses them yet.
+        let (x, y) = unsafe { (x.range(rows.clone()), &*y.range(rows.clone())) };
+        hook.pre(rows, x, y);
+    }
 }
 
 /// Returns the matrix of a facet in the rows of one component, without constrained rows and columns.

@@ -7,9 +7,6 @@ use super::rows::Rows;
 use femtile_device::parallel;
 use femtile_fem::dofs::TensorSpace;
 
-/// Entries that a thread changes at least.
-const CHUNK: usize = 1 << 14;
-
 /// Rows of the unknowns of a batch.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Unknowns<'a> {
@@ -70,11 +67,12 @@ impl CellUnknowns {
     fn find_lists(&mut self, space: &TensorSpace<'_>, rows: &Rows<'_>, layout: &Layout) {
         let (lanes, components) = (self.lanes, layout.components);
         let mut dofs = vec![0; space.dofs_per_cell()];
-        let has_room = (0..self.n_entities).all(|entity| layout.len(entity) <= rows.n());
         for batch in 0..self.n_batches() {
-            let has_ghosts = || self.firsts(batch).iter().any(|&first| first as usize >= rows.n());
-            let is_regular = |lane: usize| space.irregular(self.position(batch, lane)).is_none();
-            if (has_room || !has_ghosts()) && (0..lanes).all(is_regular) {
+            let is_regular = |lane: usize| {
+                space.irregular(self.position(batch, lane)).is_none()
+                    && self.stand_in(batch, lane, layout, rows.n()).is_some()
+            };
+            if (0..lanes).all(is_regular) {
                 continue;
             }
             let begin = self.lists.len();
@@ -92,11 +90,36 @@ impl CellUnknowns {
         }
     }
 
-    /// Lets entities of ghosts begin at row 0, which can be read in their place, where they are not in lists.
-    pub fn hide_ghosts(&mut self, n_rows: usize) {
-        parallel::for_chunks_mut(&mut self.firsts, CHUNK, |_, firsts| {
-            firsts.iter_mut().filter(|first| **first as usize >= n_rows).for_each(|first| *first = 0);
-        });
+    /// Returns the first row of an entity of a cell that can be read in the place of each one of ghosts: it has no fewer
+    /// rows. None where there is no such entity; 0 without ghosts.
+    fn stand_in(&self, batch: usize, lane: usize, layout: &Layout, n_rows: usize) -> Option<u32> {
+        let firsts = self.firsts(batch).iter().skip(lane).step_by(self.lanes);
+        let entities = || firsts.clone().enumerate().map(|(entity, &first)| (layout.len(entity), first));
+        let needed = entities().filter(|(_, first)| *first as usize >= n_rows).map(|(len, _)| len).max();
+        let Some(needed) = needed else { return Some(0) };
+        let mut owned = entities().filter(|(len, first)| *len >= needed && (*first as usize) < n_rows);
+        owned.next().map(|(_, first)| first)
+    }
+
+    /// Lets entities of ghosts begin where others of their cells do, which are read in their place.
+    pub fn hide_ghosts(&mut self, layout: &Layout, n_rows: usize) {
+        let is_ghost = |first: &u32| *first as usize >= n_rows;
+        for batch in 0..self.n_batches() {
+            if !self.firsts(batch).iter().any(is_ghost) {
+                continue;
+            }
+            for lane in 0..self.lanes {
+                // Those of batches with a list are not read.
+                let stand_in = self.stand_in(batch, lane, layout, n_rows).unwrap_or(0);
+                let per_batch = self.n_entities * self.lanes;
+                let firsts = self.firsts[batch * per_batch..][..per_batch].iter_mut();
+                firsts
+                    .skip(lane)
+                    .step_by(self.lanes)
+                    .filter(|first| is_ghost(first))
+                    .for_each(|first| *first = stand_in);
+            }
+        }
     }
 
     /// Returns the number of cells.

@@ -1,6 +1,6 @@
 use femtile_device::cpu::vector::Lanes;
 use femtile_device::{Buffer, Cpu};
-use femtile_linalg::hooks::{Hook, MergedHook, MergedOperator};
+use femtile_linalg::hooks::{Hook, MergedHook, MergedOperator, MergedRows};
 use femtile_linalg::vector::sum::BLOCK;
 use femtile_linalg::{GhostedOperator, LinalgError, LinearOperator, need};
 use femtile_sum_factorization::{SumFactorization, lanes};
@@ -79,7 +79,7 @@ impl<T: SumFactorization + Lanes> MatrixFree<T> {
     /// Creates the rows of a rank of the operator, of one component, from the cells that touch its unknowns.
     ///
     /// `numbers` has the row of each unknown of the space, or, from `n_owned` on, the number of a ghost behind them; those of
-    /// each vertex, edge, face and cell follow each other. Constraints and facets are in the numbers of the space. Use it as a
+    /// each vertex, edge, face and cell follow each other. Other ranks need rows from `first_exported` on. Constraints and facets are in the numbers of the space. Use it as a
     /// [`GhostedOperator`].
     ///
     /// # Errors
@@ -89,11 +89,11 @@ impl<T: SumFactorization + Lanes> MatrixFree<T> {
         space: &TensorSpace<'_>,
         terms: Terms<'_>,
         config: MatrixFreeConfig<'_>,
-        (numbers, n_owned): (&[u32], usize),
+        (numbers, [first_exported, n_owned]): (&[u32], [usize; 2]),
     ) -> Result<Self, FemError> {
         let MatrixFreeConfig { constrained, facets, .. } = config;
         let config = MatrixFreeConfig { components: 1, ..config };
-        let numbers = Numbers { of: numbers, n_owned };
+        let numbers = (Numbers { of: numbers, n_owned }, first_exported);
         let cell_loop = |n| CellLoop::of_part(cpu, space, numbers, constrained, facets, n);
         Self::of_loop(cpu, (space, terms), config, cell_loop)
     }
@@ -255,6 +255,43 @@ impl<T: SumFactorization + Lanes> GhostedOperator<T, Cpu> for MatrixFree<T> {
         hook: &dyn Hook<T>,
     ) -> Result<(), LinalgError> {
         self.product(y, (x, ghosts.as_slice()), hook)
+    }
+
+    fn merged(&self) -> Option<&dyn MergedRows<T, Cpu>> {
+        Some(self)
+    }
+}
+
+// SAFETY: as below; rows that other ranks need are begun first.
+unsafe impl<T: SumFactorization + Lanes> MergedRows<T, Cpu> for MatrixFree<T> {
+    fn n_tiles(&self) -> usize {
+        self.cell_loop.n_tiles()
+    }
+
+    fn begin_merged(
+        &self,
+        y: &mut Buffer<T, Cpu>,
+        x: &mut Buffer<T, Cpu>,
+        hook: &dyn MergedHook<T>,
+    ) -> Result<(), LinalgError> {
+        self.check_lengths(y.len(), x.len(), self.cell_loop.n_ghosts())?;
+        self.cell_loop.begin_with(y.as_mut_slice(), x.as_mut_slice(), hook);
+        Ok(())
+    }
+
+    fn finish_merged(
+        &self,
+        y: &mut Buffer<T, Cpu>,
+        x: &mut Buffer<T, Cpu>,
+        ghosts: &Buffer<T, Cpu>,
+        hook: &dyn MergedHook<T>,
+    ) -> Result<(), LinalgError> {
+        self.check_lengths(y.len(), x.len(), ghosts.len())?;
+        let on_batch =
+            |batch: usize, local: &mut [T], workspace: &mut [T]| self.on_batch(batch, local, workspace);
+        let given = (x.as_mut_slice(), ghosts.as_slice());
+        self.cell_loop.finish_with(y.as_mut_slice(), given, &on_batch, hook);
+        Ok(())
     }
 }
 

@@ -53,20 +53,21 @@ pub(super) struct Schedule {
     pub begun: Lists<Range<usize>>,
     /// Tiles last accessed by each group, and by no other thread.
     pub completed: Lists<u32>,
-    /// Rows accessed by groups of several threads.
+    /// Rows accessed by groups of several threads, or needed by other ranks.
     pub early: Vec<Range<usize>>,
     /// Tiles that are complete only after all groups.
     pub late: Vec<u32>,
 }
 
 impl Schedule {
-    /// Creates the schedule; `is_late` are rows written after all groups, ascending.
+    /// Creates the schedule; `is_late` are rows written after all groups, ascending; other ranks need those from
+    /// `first_exported` on before cells are visited.
     pub fn new(
         space: &TensorSpace<'_>,
         rows: &Rows<'_>,
         layout: &Layout,
         parts: &Partition,
-        is_late: &[u32],
+        (is_late, first_exported): (&[u32], usize),
     ) -> Self {
         let (n_rows, width) = (rows.n(), RANGE * layout.components);
         let spans = spans(space, rows, layout, width);
@@ -75,6 +76,7 @@ impl Schedule {
             let [first, last] = spans[range];
             parts.of_group(first as usize) != parts.of_group(last as usize)
         };
+        let is_early = |range: usize| is_split(range) || rows(range, range + 1).end > first_exported;
         let mut written_late = vec![false; spans.len()];
         is_late.iter().for_each(|&row| written_late[row as usize / width] = true);
         let (mut tiles, mut begun, mut completed) = (Vec::new(), Vec::new(), Vec::new());
@@ -88,13 +90,13 @@ impl Schedule {
             tiles.push(rows(run.start, run.end));
         }
         for run in runs(&spans, |a, b| a[0] == b[0]) {
-            // Within a run, ranges of several threads come before all others.
+            // Within a run, ranges of several threads, or for other ranks, come before all others.
             let begins_at = spans[run.start][0] as usize;
             let mut begin = run.start;
             while begin < run.end {
-                let split = is_split(begin);
-                let end = (begin..run.end).find(|&range| is_split(range) != split).unwrap_or(run.end);
-                match split {
+                let early_ones = is_early(begin);
+                let end = (begin..run.end).find(|&range| is_early(range) != early_ones).unwrap_or(run.end);
+                match early_ones {
                     true => early.push(rows(begin, end)),
                     false => begun.push((begins_at, rows(begin, end))),
                 }

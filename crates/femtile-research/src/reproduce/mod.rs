@@ -39,6 +39,10 @@ pub struct Settings {
     pub products: usize,
     /// The most unknowns of an operator without a matrix; the paper's are 100 million.
     pub unknowns: usize,
+    /// Ranks of figures on several; 0 for as many as threads.
+    pub ranks: usize,
+    /// The command that runs `femtile-mpi` on `{ranks}` ranks; without it ranks are threads.
+    pub launcher: Option<String>,
     /// The finest level of multigrid; level L has 2^(L − 1) cells a side.
     pub max_level: usize,
     /// Number of timed runs of each solve.
@@ -85,6 +89,8 @@ impl Default for Settings {
             step: 64,
             products: 1200,
             unknowns: 4_000_000,
+            ranks: 0,
+            launcher: None,
             max_level: 12,
             repeats: 5,
             peers: true,

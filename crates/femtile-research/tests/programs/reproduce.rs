@@ -235,7 +235,7 @@ fn every_table_of_fu2014_is_measured_and_drawn() {
 fn every_figure_of_kronbichler2022_is_measured_and_drawn() {
     let folder = tempfile::tempdir().unwrap();
     let found = figures("kronbichler2022", &["--output", folder.path().to_str().unwrap()]);
-    assert_eq!(found.len(), 11);
+    assert_eq!(found.len(), 13);
     for figure in &found {
         let item = figure["item"].as_str().unwrap();
         for column in figure["table"]["columns"].as_array().unwrap() {
@@ -258,6 +258,8 @@ fn every_figure_of_kronbichler2022_is_measured_and_drawn() {
         assert_eq!(at("figure-8", "merged PCG", row), at("figure-11", "p = 5, merged", row));
         assert_eq!(at("figure-8", "PCG", row), at("figure-11", "p = 5, plain", row));
     }
+    let of_rank = item(&found, "figure-9")["table"]["rows"][1].as_str().unwrap();
+    assert_eq!(at("figure-9", "merged PCG", of_rank), at("figure-10", "merged PCG", of_rank));
     assert!(item(&found, "figure-14")["absent"][0]["peer"] == "GPU");
     values_moved_are_those_of_their_methods(&found);
 }

@@ -50,7 +50,7 @@ impl<T: SumFactorization + Lanes> RankCells<T> for Cpu {
         let (space, constrained) = constrained(problem);
         let facets = problem.facet_matrices();
         let config = MatrixFreeConfig { rule, constrained, facets, metric, ..MatrixFreeConfig::default() };
-        let numbers = (unknowns.numbers(), unknowns.owned().len());
+        let numbers = (unknowns.numbers(), [unknowns.halo().first_export(), unknowns.owned().len()]);
         MatrixFree::of_part(cpu, space, terms(problem), config, numbers)
     }
 

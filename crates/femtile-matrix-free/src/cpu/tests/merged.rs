@@ -43,7 +43,7 @@ impl MergedHook<f64> for Recorder<'_> {
     }
 }
 
-fn tiles_exactly(mut ranges: Vec<Range<usize>>, n: usize) {
+pub(super) fn tiles_exactly(mut ranges: Vec<Range<usize>>, n: usize) {
     ranges.sort_by_key(|range| range.start);
     assert_eq!(ranges.first().map(|range| range.start), Some(0));
     assert!(ranges.windows(2).all(|pair| pair[0].end == pair[1].start));

@@ -1,11 +1,14 @@
 //! The rows of a rank, with unknowns of others as ghosts.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Mutex;
 
 use femtile_fem::tensor::FacetMatrix;
 use femtile_linalg::GhostedOperator;
-use femtile_linalg::hooks::{DotHook, NoHook};
+use femtile_linalg::hooks::{DotHook, MergedHook, MergedRows, NoHook};
 
+use super::merged::tiles_exactly;
 use super::*;
 use crate::numbers::lengths;
 
@@ -17,13 +20,17 @@ fn entities(space: &TensorSpace<'_>) -> BTreeMap<u32, u32> {
 }
 
 /// Numbers entities by their class: those of class 0 and 1 are owned; of ghosts the last entities come first.
-fn numbers(space: &TensorSpace<'_>, class: impl Fn(u32) -> u32) -> (Vec<u32>, usize) {
-    let (mut of, mut next, mut n_owned) = (vec![0; space.n_dofs()], 0, 0);
+///
+/// Returns the first row of class 1, and the number of owned ones, with the numbers.
+fn numbers(space: &TensorSpace<'_>, class: impl Fn(u32) -> u32) -> (Vec<u32>, [usize; 2]) {
+    let (mut of, mut next, mut begins) = (vec![0; space.n_dofs()], 0, [0; 2]);
     for wanted in 0..3 {
         let entities = entities(space);
         let mut those: Vec<_> = entities.into_iter().filter(|(first, _)| class(*first) == wanted).collect();
+        if wanted > 0 {
+            begins[wanted as usize - 1] = next as usize;
+        }
         if wanted == 2 {
-            n_owned = next as usize;
             those.reverse();
         }
         for (first, len) in those {
@@ -33,7 +40,7 @@ fn numbers(space: &TensorSpace<'_>, class: impl Fn(u32) -> u32) -> (Vec<u32>, us
             }
         }
     }
-    (of, n_owned)
+    (of, begins)
 }
 
 fn hashed(first: u32) -> u32 {
@@ -50,7 +57,8 @@ fn rows_are_those_of_the_whole(
     let (one, wavy) =
         (Coefficient::Constant(1.0), Coefficient::Expression(Expression::parse("1 + x*x").unwrap()));
     let terms = Terms { sigma: Some(&wavy), lambda: Some(&one) };
-    let (numbers, n_owned) = numbers(space, class);
+    let (numbers, rows) = numbers(space, class);
+    let n_owned = rows[1];
     let config = MatrixFreeConfig { constrained, facets, ..MatrixFreeConfig::default() };
     let x = values(space.n_dofs());
     for level in SimdLevel::available() {
@@ -61,7 +69,7 @@ fn rows_are_those_of_the_whole(
             let mut expected = Buffer::from_vec(&cpu, vec![f64::NAN; x.len()]).unwrap();
             whole.apply(&mut expected, &Buffer::from_vec(&cpu, x.clone()).unwrap()).unwrap();
             let size = expected.as_slice().iter().fold(0.0_f64, |size, y| size.max(y.abs()));
-            let part = MatrixFree::<f64>::of_part(&cpu, space, terms, config, (&numbers, n_owned)).unwrap();
+            let part = MatrixFree::<f64>::of_part(&cpu, space, terms, config, (&numbers, rows)).unwrap();
             assert_eq!((part.n_owned(), GhostedOperator::n_ghosts(&part)), (n_owned, x.len() - n_owned));
             let mut mixed = vec![0.0; x.len()];
             numbers.iter().zip(&x).for_each(|(&number, &x)| mixed[number as usize] = x);
@@ -79,10 +87,50 @@ fn rows_are_those_of_the_whole(
             }
             let sum: f64 = owned.as_slice().iter().zip(y.as_slice()).map(|(x, y)| x * y).sum();
             assert!((dot.sum() - sum).abs() <= 1e-12 * size * n_owned as f64);
+            merged_products_are_the_same(&part, (owned.as_slice(), &ghosts), y.as_slice(), rows[0]);
             let bits = bits.get_or_insert_with(|| y.as_slice().to_vec());
             assert!(bits == y.as_slice(), "bits differ with {threads} threads");
         }
     }
+}
+
+/// Sets x where the loop is about to read it.
+struct Set<'a> {
+    x: &'a [f64],
+    begun: Mutex<Vec<Range<usize>>>,
+    completed: Mutex<Vec<Range<usize>>>,
+}
+
+impl MergedHook<f64> for Set<'_> {
+    fn pre(&self, rows: Range<usize>, x: &mut [f64], y: &[f64]) {
+        assert!(y.iter().all(|y| *y == 7.0));
+        x.copy_from_slice(&self.x[rows.clone()]);
+        self.begun.lock().unwrap().push(rows);
+    }
+
+    fn post(&self, _: usize, rows: Range<usize>, _: &[f64], _: &[f64]) {
+        self.completed.lock().unwrap().push(rows);
+    }
+}
+
+/// Products with merged updates have the same bits, and what other ranks need is there before the second part.
+fn merged_products_are_the_same(
+    part: &MatrixFree<f64>,
+    (x, ghosts): (&[f64], &Buffer<f64, Cpu>),
+    expected: &[f64],
+    first_exported: usize,
+) {
+    let (cpu, n) = (LinearOperator::device(part), x.len());
+    let [mut y, mut given] = [7.0, f64::NAN].map(|value| Buffer::from_vec(cpu, vec![value; n]).unwrap());
+    let set = Set { x, begun: Mutex::default(), completed: Mutex::default() };
+    part.begin_merged(&mut y, &mut given, &set).unwrap();
+    assert_eq!(given.as_slice()[first_exported..], x[first_exported..]);
+    part.finish_merged(&mut y, &mut given, ghosts, &set).unwrap();
+    assert!(y.as_slice() == expected && given.as_slice() == x);
+    tiles_exactly(set.begun.into_inner().unwrap(), n);
+    let completed = set.completed.into_inner().unwrap();
+    assert_eq!(completed.len(), MergedRows::n_tiles(part));
+    tiles_exactly(completed, n);
 }
 
 /// A matrix over some unknowns that lie apart.
@@ -118,9 +166,10 @@ fn numbers_and_vectors_that_do_not_fit_are_refused() {
     let one = Coefficient::Constant(1.0);
     let terms = Terms { sigma: Some(&one), lambda: None };
     let cpu = Cpu::new(1).unwrap();
-    let (mut numbers, n_owned) = numbers(&space, hashed);
-    let of = |numbers: &[u32], n_owned| {
-        MatrixFree::<f64>::of_part(&cpu, &space, terms, MatrixFreeConfig::default(), (numbers, n_owned))
+    let (mut numbers, [first_exported, n_owned]) = numbers(&space, hashed);
+    let of = |numbers: &[u32], n_owned: usize| {
+        let rows = [first_exported, n_owned];
+        MatrixFree::<f64>::of_part(&cpu, &space, terms, MatrixFreeConfig::default(), (numbers, rows))
     };
     let part = of(&numbers, n_owned).unwrap();
     let zeros = |n| Buffer::<f64, Cpu>::zeros(&cpu, n).unwrap();
@@ -134,7 +183,7 @@ fn numbers_and_vectors_that_do_not_fit_are_refused() {
     }
     // A product without ghosts would be another one.
     assert!(part.apply(&mut zeros(n_owned), &zeros(n_owned)).is_err());
-    assert!(part.merged().is_none());
+    assert!(LinearOperator::merged(&part).is_none());
     assert!(of(&numbers[1..], n_owned).is_err());
     assert!(of(&numbers, space.n_dofs() + 1).is_err());
     let (last, before) = (numbers.len() - 1, numbers.len() - 2);

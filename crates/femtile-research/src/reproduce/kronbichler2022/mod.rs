@@ -1,5 +1,5 @@
 //! `[kronbichler2022]`: what iterations move between memory and a cache (Table 1, Figures 6 and 7), how long ranges of vectors
-//! are in use (Figure 5), and how fast products and iterations are (Figures 1, 2, 8 and 11 to 14).
+//! are in use (Figure 5), and how fast products and iterations are (Figures 1, 2 and 8 to 14).
 
 mod breakdown;
 mod cache;
@@ -7,6 +7,8 @@ mod curves;
 mod gpu;
 mod liveliness;
 mod memory;
+mod on_ranks;
+mod ranks;
 mod throughput;
 mod traffic;
 
@@ -19,6 +21,7 @@ use super::{Cell, Claim, Figure, Item, Quantity, Session, Table, UNKNOWNS};
 use femtile_bench::BenchError;
 use femtile_bench::problems::bake_off::{BakeOff, Shape};
 pub(super) use throughput::Shared;
+use throughput::gdof;
 
 pub(super) fn items() -> Vec<Item> {
     let item = |name, summary, run| Item { name, summary, run };
@@ -38,6 +41,8 @@ pub(super) fn items() -> Vec<Item> {
         ),
         item("figure-7", "values that all methods move, estimated and by the model", traffic::figure_7),
         item("figure-8", "variants of conjugate gradients against size", curves::figure_8),
+        item("figure-9", "variants of conjugate gradients on several ranks against size", ranks::figure_9),
+        item("figure-10", "the same on all ranks and on half of them", ranks::figure_10),
         item("figure-11", "plain and merged iterations against size, degrees 1 to 9", curves::figure_11),
         item("figure-12", "the same by metric evaluation", curves::figure_12),
         item("figure-13", "the same on bake-off problems 1 to 5", curves::figure_13),

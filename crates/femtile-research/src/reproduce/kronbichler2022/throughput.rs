@@ -1,6 +1,7 @@
 //! Unknowns a second of products and iterations, each measured once for all figures.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 
 use femtile::matrix_free::MatrixFree;
 
@@ -27,6 +28,8 @@ type Known = (Problem, usize, Work, f64);
 #[derive(Debug, Default)]
 pub(in crate::reproduce) struct Shared {
     known: RefCell<Vec<Known>>,
+    /// Seconds of an iteration by ranks, cells a side and method.
+    pub on_ranks: RefCell<BTreeMap<(usize, usize, &'static str), f64>>,
 }
 
 impl Shared {
