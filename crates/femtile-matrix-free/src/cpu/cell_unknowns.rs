@@ -67,10 +67,13 @@ impl CellUnknowns {
     fn find_lists(&mut self, space: &TensorSpace<'_>, rows: &Rows<'_>, layout: &Layout) {
         let (lanes, components) = (self.lanes, layout.components);
         let mut dofs = vec![0; space.dofs_per_cell()];
+        let may_have_ghosts = rows.n_with_ghosts() > rows.n();
         for batch in 0..self.n_batches() {
+            let firsts = self.firsts(batch);
+            let has_ghosts = may_have_ghosts && firsts.iter().any(|&first| first as usize >= rows.n());
             let is_regular = |lane: usize| {
                 space.irregular(self.position(batch, lane)).is_none()
-                    && self.stand_in(batch, lane, layout, rows.n()).is_some()
+                    && (!has_ghosts || stand_in(firsts, (lanes, lane), layout, rows.n()).is_some())
             };
             if (0..lanes).all(is_regular) {
                 continue;
@@ -90,36 +93,21 @@ impl CellUnknowns {
         }
     }
 
-    /// Returns the first row of an entity of a cell that can be read in the place of each one of ghosts: it has no fewer
-    /// rows. None where there is no such entity; 0 without ghosts.
-    fn stand_in(&self, batch: usize, lane: usize, layout: &Layout, n_rows: usize) -> Option<u32> {
-        let firsts = self.firsts(batch).iter().skip(lane).step_by(self.lanes);
-        let entities = || firsts.clone().enumerate().map(|(entity, &first)| (layout.len(entity), first));
-        let needed = entities().filter(|(_, first)| *first as usize >= n_rows).map(|(len, _)| len).max();
-        let Some(needed) = needed else { return Some(0) };
-        let mut owned = entities().filter(|(len, first)| *len >= needed && (*first as usize) < n_rows);
-        owned.next().map(|(_, first)| first)
-    }
-
     /// Lets entities of ghosts begin where others of their cells do, which are read in their place.
     pub fn hide_ghosts(&mut self, layout: &Layout, n_rows: usize) {
+        let lanes = self.lanes;
         let is_ghost = |first: &u32| *first as usize >= n_rows;
-        for batch in 0..self.n_batches() {
-            if !self.firsts(batch).iter().any(is_ghost) {
-                continue;
+        parallel::for_chunks_mut(&mut self.firsts, self.n_entities * lanes, |_, firsts| {
+            if !firsts.iter().any(is_ghost) {
+                return;
             }
-            for lane in 0..self.lanes {
+            for lane in 0..lanes {
                 // Those of batches with a list are not read.
-                let stand_in = self.stand_in(batch, lane, layout, n_rows).unwrap_or(0);
-                let per_batch = self.n_entities * self.lanes;
-                let firsts = self.firsts[batch * per_batch..][..per_batch].iter_mut();
-                firsts
-                    .skip(lane)
-                    .step_by(self.lanes)
-                    .filter(|first| is_ghost(first))
-                    .for_each(|first| *first = stand_in);
+                let stand_in = stand_in(firsts, (lanes, lane), layout, n_rows).unwrap_or(0);
+                let of_lane = firsts.iter_mut().skip(lane).step_by(lanes);
+                of_lane.filter(|first| is_ghost(first)).for_each(|first| *first = stand_in);
             }
-        }
+        });
     }
 
     /// Returns the number of cells.
@@ -169,4 +157,14 @@ impl CellUnknowns {
 
 fn position(n_cells: usize, lanes: usize, batch: usize, lane: usize) -> usize {
     (batch * lanes + lane).min(n_cells - 1)
+}
+
+/// Returns the first row of an entity of the cell in a lane that can be read in the place of each one of ghosts: it has no
+/// fewer rows. None where there is no such entity.
+fn stand_in(firsts: &[u32], (lanes, lane): (usize, usize), layout: &Layout, n_rows: usize) -> Option<u32> {
+    let of_lane = firsts.iter().skip(lane).step_by(lanes).enumerate();
+    let entities = of_lane.map(|(entity, &first)| (layout.len(entity), first));
+    let needed = entities.clone().filter(|(_, first)| *first as usize >= n_rows).map(|(len, _)| len).max();
+    let mut owned = entities.filter(|(len, first)| Some(*len) >= needed && (*first as usize) < n_rows);
+    owned.next().map(|(_, first)| first)
 }
