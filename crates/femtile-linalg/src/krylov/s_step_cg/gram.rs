@@ -77,9 +77,9 @@ impl Conjugated {
             y[j] = column;
             before.solve_upper(&mut column);
             block.a[j] = gram.basis[0][j];
-            for l in 0..before.rank {
+            for (l, row) in gram.before[..before.rank].iter().enumerate() {
                 block.b[(l, j)] = -column[l];
-                block.a[j] -= column[l] * gram.before[l][0];
+                block.a[j] -= column[l] * row[0];
             }
             for i in 0..=j {
                 let known: f64 = (0..before.rank).map(|l| y[i][l] * y[j][l]).sum();
