@@ -56,8 +56,7 @@ pub use small::SmallMatrix;
 /// # Source
 /// `[chronopoulos1989]`; `[kronbichler2022]`, Alg. 3 and Table 1. Differs: Jacobi's preconditioner by the inner product
 /// of $D$; $W$ and $P^\mathsf{T} r$ from sums of the basis, not of $P$, so that one reduction does; steps along $P_-$ again, which
-/// undo rounding; blocks are cut as said
-/// above; the last block is shorter where it would exceed the limit of iterations.
+/// undo rounding; blocks are cut as said above; the last block is shorter where it would exceed the limit of iterations.
 #[derive(Debug, Clone, Default)]
 pub struct SStepCg {
     config: SStepCgConfig,
