@@ -20,12 +20,11 @@ const WEAK: usize = 1_000_000;
 /// Mean delay of work, as a share of it, in the simulation with noise.
 const NOISE: Noise = Noise { share: 0.01, seed: 1 };
 
-const METHODS: [Method; 8] = [
+const METHODS: [Method; 7] = [
     Method::MergedCg,
     Method::PipelinedCg,
     Method::PipelinedCgWaiting,
     Method::SStepCg(3),
-    Method::SStepCgOneSum(3),
     Method::Amg,
     Method::VertexPatches,
     Method::VertexPatchesOfBoxes,
@@ -157,10 +156,8 @@ fn latency_to_win(
     n: f64,
     n_ranks: usize,
 ) -> Option<f64> {
-    let has_fewer_waits = matches!(
-        method,
-        Method::PipelinedCg | Method::PipelinedCgWaiting | Method::SStepCg(_) | Method::SStepCgOneSum(_)
-    );
+    let has_fewer_waits =
+        matches!(method, Method::PipelinedCg | Method::PipelinedCgWaiting | Method::SStepCg(_));
     if !has_fewer_waits || n_ranks <= machine.ranks_per_node {
         return None;
     }

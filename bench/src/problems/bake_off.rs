@@ -156,14 +156,14 @@ impl Method {
     ///
     /// # Source
     /// `[kronbichler2022]`, Table 1, with a diagonal for each component, but for merged ones; ours where it differs: `cg` is
-    /// fused into two passes.
+    /// fused into two passes, s-step ones into three.
     pub fn values(self, components: usize) -> f64 {
         let steps = Self::STEPS as f64;
         match self {
             Self::Pcg => 10.0 + 3.0,
             Self::MergedPcg => 7.0 + 1.0 / components as f64,
             Self::PipelinedPcg => 15.0 + 3.0,
-            Self::SStepPcg => 10.0 + 11.0 / steps + 3.0 * self.products(),
+            Self::SStepPcg => 8.0 + 8.0 / steps + 3.0 * self.products(),
         }
     }
 

@@ -65,10 +65,8 @@ pub enum Method {
     PipelinedCg,
     /// The same recurrences with a sum that is waited for at once, as between threads of one process.
     PipelinedCgWaiting,
-    /// So many steps at once: one product more and three sums.
+    /// So many steps at once: one product more and one sum.
     SStepCg(usize),
-    /// So many steps at once with a single sum, as no method of Femtile has it.
-    SStepCgOneSum(usize),
     /// Conjugate gradients with a V cycle of smoothed aggregation.
     Amg,
     /// Conjugate gradients with falling degrees, then `Amg`.
@@ -89,7 +87,6 @@ impl Method {
             Self::PipelinedCg => "pipelined-cg".into(),
             Self::PipelinedCgWaiting => "pipelined-cg, waiting".into(),
             Self::SStepCg(steps) => format!("s-step-cg, s = {steps}"),
-            Self::SStepCgOneSum(steps) => format!("s-step-cg, s = {steps}, one sum"),
             Self::Amg => "cg, amg".into(),
             Self::Pmg => "cg, pmg".into(),
             Self::VertexPatches => "cg, vertex patches, layers".into(),
@@ -120,14 +117,12 @@ impl Method {
                 list.pass(120.0);
                 list.sum(3.0);
             }
-            Self::SStepCg(steps) | Self::SStepCgOneSum(steps) => {
+            Self::SStepCg(steps) => {
                 let s = steps as f64;
                 (0..=steps).for_each(|_| list.product());
-                list.pass(DOUBLE * (10.0 * s + 11.0));
-                match self {
-                    Self::SStepCg(_) => [s * s, s * (s + 1.0), 1.0].into_iter().for_each(|n| list.sum(n)),
-                    _ => list.sum(2.0 * s * (s + 1.0)),
-                }
+                list.pass(DOUBLE * (8.0 * s + 8.0));
+                // Directions before with the basis, half of the basis with itself, and r·r.
+                list.sum(1.5 * s * (s + 1.0) + 2.0);
                 n_iterations = s;
             }
             Self::Amg => {

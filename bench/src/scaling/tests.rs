@@ -119,8 +119,7 @@ fn iterations_send_the_messages_of_their_steps() {
         (Method::Cg, 1.0, 2.0),
         (Method::MergedCg, 1.0, 1.0),
         (Method::PipelinedCg, 1.0, 1.0),
-        (Method::SStepCg(3), 4.0 / 3.0, 1.0),
-        (Method::SStepCgOneSum(3), 4.0 / 3.0, 1.0 / 3.0),
+        (Method::SStepCg(3), 4.0 / 3.0, 1.0 / 3.0),
     ] {
         let iteration = method.iteration(&Problem::TETRAHEDRA, 32e4, 32);
         let sent = simulate(&machine, &graph, &iteration, Settings::default()).sent;
@@ -168,7 +167,7 @@ fn crossovers_of_the_closed_form_are_those_of_the_simulation() {
     let graph = HaloGraph::of_boxes([8; 3], 1, per_rank);
     let iteration = |method: Method| method.iteration(&Problem::TETRAHEDRA, per_rank * 512.0, n_ranks);
     let merged = iteration(Method::MergedCg);
-    for method in [Method::PipelinedCg, Method::SStepCgOneSum(3)] {
+    for method in [Method::PipelinedCg, Method::SStepCg(3)] {
         let other = iteration(method);
         let latency = crossover(&machine, &Busiest::of(&graph), &other, &merged).unwrap();
         for (factor, is_faster) in [(0.8, false), (1.25, true)] {
@@ -178,7 +177,8 @@ fn crossovers_of_the_closed_form_are_those_of_the_simulation() {
             assert_eq!(found, is_faster, "{} at {factor} of {latency:e} s", method.name());
         }
     }
-    assert_eq!(crossover(&machine, &Busiest::of(&graph), &iteration(Method::SStepCg(3)), &merged), None);
+    let waiting = iteration(Method::PipelinedCgWaiting);
+    assert_eq!(crossover(&machine, &Busiest::of(&graph), &waiting, &merged), None);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use femtile::linalg::comm::Alone;
 use femtile::linalg::krylov::Stop;
 use femtile::linalg::krylov::cg::{CgKernels, CgOutcome, ConjugateGradient, KrylovConfig};
 use femtile::linalg::krylov::pipelined_cg::{PipelinedCg, PipelinedCgKernels};
-use femtile::linalg::krylov::s_step_cg::{SStepCg, SStepCgConfig, SStepCgKernels, SmallMatrix};
+use femtile::linalg::krylov::s_step_cg::{SStepCg, SStepCgConfig, SStepCgKernels, SStepGram, SmallMatrix};
 use femtile::linalg::precondition::{Diagonal, Jacobi};
 use femtile::linalg::sparse::csr::CsrKernels;
 use femtile::linalg::{LinalgError, Preconditioner};
@@ -202,7 +202,7 @@ pub fn passes_over_blocks_agree_with_the_reference<D: VariantDevice>(device: &D,
 /// P, T and the diagonal of D⁻¹.
 type Block<'a> = (&'a [Vec<f64>], &'a [Vec<f64>], Option<&'a [f64]>);
 
-/// Returns all that the four passes find: couplings, W, g, directions, x, t₀ and r·r.
+/// Returns all that the three passes find: r·r, sums, directions, x and t₀.
 fn passes<D: SStepCgKernels<f64>>(
     device: &D,
     (p, t, d): Block<'_>,
@@ -212,17 +212,14 @@ fn passes<D: SStepCgKernels<f64>>(
     let mut p: Vec<_> = p.iter().map(|p| on(p)).collect();
     let mut t: Vec<_> = t.iter().map(|t| on(t)).collect();
     let (d, n_steps) = (d.map(on), t.len() - 1);
-    let couplings = device.s_step_couplings(&p[..n_before], &t, d.as_ref()).unwrap();
-    let sums = device.s_step_directions(&mut p, &t, b, n_before, d.as_ref()).unwrap();
+    let gram = device.s_step_gram(&p[..n_before], &t, d.as_ref()).unwrap();
     let (mut x, a) = (on(&t[1].to_host().unwrap()), [0.5, -1.0, 2.0, 0.25, 3.0, -0.125]);
-    device.s_step_solution(&mut x, &p[..n_steps], &a[..n_steps]).unwrap();
+    device.s_step_update(&mut x, &mut p, &t[..n_steps], b, &a[..n_steps], &a[6 - n_before..]).unwrap();
     let (v, rest) = t.split_first_mut().unwrap();
     let r_dot_r = device.s_step_residual(v, &x, &rest[0], d.as_ref()).unwrap();
-    let pairs = |n: usize| (0..n).flat_map(move |i| (0..n_steps).map(move |j| (i, j)));
     let mut found = vec![r_dot_r];
-    found.extend(pairs(n_before).map(|place| couplings[place]));
-    found.extend(pairs(n_steps).map(|place| sums.w[place]));
-    found.extend(&sums.g[..n_steps]);
+    found.extend(SStepGram::pairs_with_before(n_before, n_steps).map(|(i, k)| gram.before[i][k]));
+    found.extend(SStepGram::pairs_of_basis(n_steps).map(|(i, k)| gram.basis[i][k]));
     for vector in p.iter().chain([&x, &*v]) {
         found.extend(vector.to_host().unwrap());
     }
@@ -235,14 +232,21 @@ pub fn blocks_that_do_not_fit_are_refused<D: VariantDevice>(device: &D, _: &Scop
         (0..count).map(|_| Buffer::zeros(device, n).unwrap()).collect()
     };
     let mut short = vectors(1, 4).remove(0);
-    assert!(device.s_step_couplings(&vectors(2, 5), &vectors(3, 4), None).is_err());
-    assert!(
-        device
-            .s_step_directions(&mut vectors(2, 5), &vectors(3, 4), &SmallMatrix::default(), 0, None)
-            .is_err()
-    );
-    assert!(device.s_step_solution(&mut short, &vectors(2, 5), &[1.0, 1.0]).is_err());
+    assert!(device.s_step_gram(&vectors(2, 5), &vectors(3, 4), None).is_err());
+    assert!(device.s_step_gram(&vectors(2, 5), &vectors(3, 5), Some(&short)).is_err());
+    assert!(device.s_step_gram(&vectors(7, 5), &vectors(3, 5), None).is_err());
+    assert!(device.s_step_gram(&[], &vectors(8, 5), None).is_err());
+    let update = |x: &mut Buffer<f64, D>, n_p: usize, r: &[Buffer<f64, D>], a: &[f64], a_before: &[f64]| {
+        device.s_step_update(x, &mut vectors(n_p, 5), r, &SmallMatrix::default(), a, a_before)
+    };
+    let (mut x, ones) = (vectors(1, 5).remove(0), [1.0; 7]);
+    assert!(update(&mut x, 2, &vectors(2, 5), &ones[..2], &ones[..2]).is_ok());
+    assert!(update(&mut short, 2, &vectors(2, 5), &ones[..2], &ones[..2]).is_err());
+    assert!(update(&mut x, 2, &vectors(2, 4), &ones[..2], &ones[..2]).is_err());
+    assert!(update(&mut x, 1, &vectors(2, 5), &ones[..2], &ones[..1]).is_err());
+    assert!(update(&mut x, 2, &vectors(2, 5), &ones[..2], &ones[..3]).is_err());
+    assert!(update(&mut x, 2, &vectors(2, 5), &ones[..1], &ones[..2]).is_err());
+    assert!(update(&mut x, 7, &vectors(7, 5), &ones, &ones).is_err());
     let five = &vectors(1, 5)[0];
     assert!(device.s_step_residual(&mut short, five, five, None).is_err());
-    assert!(device.s_step_couplings(&vectors(2, 5), &vectors(3, 5), Some(&short)).is_err());
 }

@@ -39,7 +39,7 @@ fn passes_of_conjugate_gradients_refuse_vectors_of_other_lengths() {
     let mut x = zeros(&cpu, 1);
     refused(cpu.cg_direction(&mut r, &mut x, &q, None, &mut scalars), ("x", N, 1));
     let t = [zeros(&cpu, N), zeros(&cpu, 1)];
-    refused(cpu.s_step_couplings(&[zeros(&cpu, N)], &t, None), ("t", N, 1));
+    refused(cpu.s_step_gram(&[zeros(&cpu, N)], &t, None), ("t", N, 1));
     refused(cpu.s_step_residual(&mut r, &q, &q, Some(&short)), ("inverse_diagonal", N, 1));
 }
 

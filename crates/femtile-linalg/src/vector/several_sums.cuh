@@ -9,7 +9,7 @@ __device__ inline u64 first_row() { return (u64)blockIdx.x * SUM_THREADS + threa
 __device__ inline u64 row_stride() { return (u64)gridDim.x * SUM_THREADS; }
 
 // Sums of one pass, at most; warps of a block.
-const u32 MOST_SUMS = 42;
+const u32 MOST_SUMS = 64;
 const u32 WARPS = SUM_THREADS / WARP;
 
 // Room for the sums of all warps, those of one sum next to each other.

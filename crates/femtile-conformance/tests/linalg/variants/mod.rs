@@ -3,6 +3,7 @@
 mod agreement;
 mod gmres;
 mod instability;
+mod ranks;
 mod stops;
 
 use femtile::device::{Buffer, Cpu, Reference, Scalar};

@@ -2,7 +2,8 @@ use std::ops::Range;
 
 use femtile_device::{Buffer, Cpu, Scalar};
 
-use super::{MAX_STEPS, SStepCgKernels, SStepSums, SmallMatrix};
+use super::kernels::{enough, few};
+use super::{MAX_STEPS, SStepCgKernels, SStepGram, SmallMatrix};
 use crate::vector::cpu::{map_blocks, map_blocks_of};
 use crate::vector::sum::{Lanes, PIECE, block_dot, combine_with, pieces};
 use crate::{LinalgError, error::need};
@@ -10,62 +11,44 @@ use crate::{LinalgError, error::need};
 type Vector<T> = Buffer<T, Cpu>;
 
 impl<T: Scalar> SStepCgKernels<T> for Cpu {
-    fn s_step_couplings(
+    fn s_step_gram(
         &self,
         p: &[Vector<T>],
         t: &[Vector<T>],
         inverse_diagonal: Option<&Vector<T>>,
-    ) -> Result<SmallMatrix, LinalgError> {
+    ) -> Result<SStepGram, LinalgError> {
         let n = length(p, t, inverse_diagonal)?;
         let (p, t, d) = (slices(p), slices(t), inverse_diagonal.map(Buffer::as_slice));
-        let partials = map_blocks::<T, SmallMatrix, 0>(
+        let partials = map_blocks::<T, SStepGram, 0>(
             self,
             n,
             [],
             #[inline(always)]
-            |rows, []| couplings_of(&p, &t[1..], d, rows),
+            |rows, []| gram_of(&p, &t, d, rows),
         );
-        Ok(combine_with(&partials, SmallMatrix::plus))
+        Ok(combine_with(&partials, SStepGram::plus))
     }
 
-    fn s_step_directions(
+    fn s_step_update(
         &self,
+        x: &mut Vector<T>,
         p: &mut [Vector<T>],
-        t: &[Vector<T>],
+        r: &[Vector<T>],
         b: &SmallMatrix,
-        n_before: usize,
-        inverse_diagonal: Option<&Vector<T>>,
-    ) -> Result<SStepSums, LinalgError> {
-        let n = length(p, t, inverse_diagonal)?;
-        let n_written = n_before.max(t.len() - 1);
-        let (t, d) = (slices(t), inverse_diagonal.map(Buffer::as_slice));
-        let p = p[..n_written].iter_mut().map(Buffer::as_mut_slice).collect();
-        let partials = map_blocks_of(
+        a: &[f64],
+        a_before: &[f64],
+    ) -> Result<(), LinalgError> {
+        need("x", length(p, r, None)?, x.len())?;
+        let n_written = enough(p.len(), r.len(), a, a_before)?;
+        let (n, r) = (x.len(), slices(r));
+        let p = p[..n_written].iter_mut().map(Buffer::as_mut_slice);
+        let written = [x.as_mut_slice()].into_iter().chain(p).collect();
+        map_blocks_of(
             self,
             n,
-            p,
+            written,
             #[inline(always)]
-            |rows, p| directions_of(p, &t, (b, n_before), d, rows),
-        );
-        Ok(combine_with(&partials, SStepSums::plus))
-    }
-
-    fn s_step_solution(&self, x: &mut Vector<T>, p: &[Vector<T>], a: &[f64]) -> Result<(), LinalgError> {
-        need("x", length(p, &[], None)?, x.len())?;
-        let p = slices(p);
-        map_blocks(
-            self,
-            x.len(),
-            [x.as_mut_slice()],
-            #[inline(always)]
-            |rows, [x]| {
-                for piece in pieces(x.len()) {
-                    let place = within(&rows, &piece);
-                    for (p, &a) in p.iter().zip(a) {
-                        add_scaled(&mut x[piece.clone()], &p[place.clone()], T::from_f64(a));
-                    }
-                }
-            },
+            |rows, written| update_block(written, &r, b, [a, a_before], rows),
         );
         Ok(())
     }
@@ -100,17 +83,19 @@ impl<T: Scalar> SStepCgKernels<T> for Cpu {
     }
 }
 
-impl SStepSums {
+impl SStepGram {
     fn plus(mut self, other: Self) -> Self {
-        self.w = self.w.plus(other.w);
-        self.g.iter_mut().zip(other.g).for_each(|(g, other)| *g += other);
+        let rows = self.before.iter_mut().chain(&mut self.basis);
+        let others = other.before.iter().chain(&other.basis);
+        rows.flatten().zip(others.flatten()).for_each(|(sum, other)| *sum += other);
         self
     }
 }
 
 /// The length that all these vectors have.
 fn length<T: Scalar>(p: &[Vector<T>], t: &[Vector<T>], d: Option<&Vector<T>>) -> Result<usize, LinalgError> {
-    let n = p.first().map_or(0, Buffer::len);
+    few(p.len(), t.len())?;
+    let n = p.iter().chain(t).next().map_or(0, Buffer::len);
     p.iter().try_for_each(|p| need("p", n, p.len()))?;
     t.iter().try_for_each(|t| need("t", n, t.len()))?;
     d.map_or(Ok(()), |d| need("inverse_diagonal", n, d.len()))?;
@@ -127,70 +112,59 @@ fn within(rows: &Range<usize>, piece: &Range<usize>) -> Range<usize> {
     rows.start + piece.start..rows.start + piece.end
 }
 
-/// C of one block. Each piece stays in the nearest cache while all pairs are summed.
+/// The sums of one block. Each piece stays in the nearest cache while all pairs are summed.
 #[inline(always)]
-fn couplings_of<T: Scalar>(p: &[&[T]], t: &[&[T]], d: Option<&[T]>, rows: Range<usize>) -> SmallMatrix {
-    let mut lanes = [[Lanes::default(); MAX_STEPS]; MAX_STEPS];
+fn gram_of<T: Scalar>(p: &[&[T]], t: &[&[T]], d: Option<&[T]>, rows: Range<usize>) -> SStepGram {
+    let mut before = [[Lanes::default(); MAX_STEPS + 1]; MAX_STEPS];
+    let mut basis = [[Lanes::default(); MAX_STEPS + 1]; MAX_STEPS];
     let mut workspace = [T::ZERO; PIECE];
     for piece in pieces(rows.len()) {
         let place = within(&rows, &piece);
-        for (j, t) in t.iter().enumerate() {
-            let a_t = unscaled(&mut workspace, &t[place.clone()], d.map(|d| &d[place.clone()]));
+        let d = d.map(|d| &d[place.clone()]);
+        for (k, t_k) in t.iter().enumerate() {
+            let d_t = unscaled(&mut workspace, &t_k[place.clone()], d);
             for (i, p) in p.iter().enumerate() {
-                lanes[i][j].add_dot(&p[place.clone()], a_t);
+                before[i][k].add_dot(&p[place.clone()], d_t);
+            }
+            for (i, t) in t[..k.max(1)].iter().enumerate() {
+                basis[i][k].add_dot(&t[place.clone()], d_t);
             }
         }
     }
-    totals(&lanes)
+    SStepGram {
+        before: before.map(|row| row.map(Lanes::total)),
+        basis: basis.map(|row| row.map(Lanes::total)),
+    }
 }
 
-/// P, W and g of one block.
+/// x, which is the first of the vectors, and P of one block.
 #[inline(always)]
-fn directions_of<T: Scalar>(
-    p: &mut [&mut [T]],
-    t: &[&[T]],
-    (b, n_before): (&SmallMatrix, usize),
-    d: Option<&[T]>,
+fn update_block<T: Scalar>(
+    written: &mut [&mut [T]],
+    r: &[&[T]],
+    b: &SmallMatrix,
+    [a, a_before]: [&[f64]; 2],
     rows: Range<usize>,
-) -> SStepSums {
-    let n_steps = t.len() - 1;
-    let mut w = [[Lanes::default(); MAX_STEPS]; MAX_STEPS];
-    let mut g = [Lanes::default(); MAX_STEPS];
+) {
+    let Some((x, p)) = written.split_first_mut() else { return };
     let mut before = [[T::ZERO; PIECE]; MAX_STEPS];
-    let mut workspace = [T::ZERO; PIECE];
+    let before = &mut before[..a_before.len()];
     for piece in pieces(rows.len()) {
         let (place, n) = (within(&rows, &piece), piece.len());
-        for (before, p) in before.iter_mut().zip(&p[..n_before]) {
+        let x = &mut x[piece.clone()];
+        for ((before, p), &a) in before.iter_mut().zip(&*p).zip(a_before) {
             before[..n].copy_from_slice(&p[piece.clone()]);
+            add_scaled(x, &before[..n], T::from_f64(a));
         }
-        for j in 0..n_steps {
+        for (j, r) in r.iter().enumerate() {
             let p = &mut p[j][piece.clone()];
-            p.copy_from_slice(&t[j][place.clone()]);
-            for (l, before) in before[..n_before].iter().enumerate() {
+            p.copy_from_slice(&r[place.clone()]);
+            for (l, before) in before.iter().enumerate() {
                 add_scaled(p, &before[..n], T::from_f64(b[(l, j)]));
             }
-        }
-        let d = d.map(|d| &d[place.clone()]);
-        for (j, t) in t.iter().enumerate() {
-            let a_t = unscaled(&mut workspace, &t[place.clone()], d);
-            for (i, p) in p[..n_steps].iter().enumerate() {
-                let lanes = if j == 0 { &mut g[i] } else { &mut w[i][j - 1] };
-                lanes.add_dot(&p[piece.clone()], a_t);
-            }
+            add_scaled(x, p, T::from_f64(a[j]));
         }
     }
-    SStepSums { w: totals(&w), g: g.map(Lanes::total) }
-}
-
-#[inline(always)]
-fn totals(lanes: &[[Lanes; MAX_STEPS]; MAX_STEPS]) -> SmallMatrix {
-    let mut totals = SmallMatrix::default();
-    for (i, row) in lanes.iter().enumerate() {
-        for (j, lanes) in row.iter().enumerate() {
-            totals[(i, j)] = lanes.total();
-        }
-    }
-    totals
 }
 
 /// D t, in `workspace` unless D = I.

@@ -1,7 +1,8 @@
 use femtile_device::cuda::{Kernel, Launch, Program, Read, Specialisation, Structure, Write};
 use femtile_device::{Buffer, Cuda, Scalar};
 
-use super::{MAX_STEPS, SStepCgKernels, SStepSums, SmallMatrix};
+use super::kernels::{enough, few};
+use super::{MAX_STEPS, SStepCgKernels, SStepGram, SmallMatrix};
 use crate::vector::cuda::{SEVERAL_SUMS, SUM_THREADS, SUMS, n_tiles, several_sums};
 use crate::{LinalgError, error::need};
 
@@ -11,14 +12,12 @@ static S_STEP_CG: Program =
 /// Room for steps of the kernels: a block takes the smallest that it fits into.
 const ROOMS: [usize; 2] = [3, MAX_STEPS];
 
-type Couplings = (Write<f64>, Write<f64>, Write<u32>, Structure, u32, u32, u64);
-type Directions = (Write<f64>, Write<f64>, Write<u32>, Structure, Structure, u32, u32, u64);
-type Solution<T> = (Write<T>, Structure, Structure, u32, u64);
+type Gram = (Write<f64>, Write<f64>, Write<u32>, Structure, u32, u32, u64);
+type Update<T> = (Write<T>, Structure, Structure, Structure, u32, u32, u64);
 type Residual<T> = (Write<f64>, Write<f64>, Write<u32>, Write<T>, Read<T>, Read<T>, Read<T>, u64);
 type Vector<T> = Buffer<T, Cuda>;
 
-const COUPLINGS: Kernel<Couplings> = Kernel::new("s_step_couplings");
-const DIRECTIONS: Kernel<Directions> = Kernel::new("s_step_directions");
+const GRAM: Kernel<Gram> = Kernel::new("s_step_gram");
 
 fn program<T: Scalar>(room: usize) -> Specialisation {
     S_STEP_CG.of::<T>().define("FEMTILE_STEPS", room)
@@ -33,8 +32,6 @@ pub(crate) fn specialisations() -> Vec<Specialisation> {
 struct Vectors {
     /// Rows of the vectors.
     n: usize,
-    /// Directions that there are.
-    n_directions: usize,
     /// Steps that there is room for.
     room: usize,
     /// `struct Vectors` of the kernels.
@@ -49,9 +46,9 @@ impl Vectors {
         t: &[Vector<T>],
         d: Option<&Vector<T>>,
     ) -> Result<Self, LinalgError> {
-        let n = p.first().map_or(0, Buffer::len);
+        few(p.len(), t.len())?;
+        let n = p.iter().chain(t).next().map_or(0, Buffer::len);
         let n_steps = p.len().max(t.len().saturating_sub(1));
-        need("steps", n_steps.min(MAX_STEPS), n_steps)?;
         let room = ROOMS.into_iter().find(|room| n_steps <= *room).unwrap_or(MAX_STEPS);
         let address = |field: &'static str, vector: &Vector<T>| -> Result<u64, LinalgError> {
             need(field, n, vector.len())?;
@@ -65,7 +62,7 @@ impl Vectors {
             *field = address("t", t)?;
         }
         fields[2 * room + 1] = d.map_or(Ok(0), |d| address("inverse_diagonal", d))?;
-        Ok(Self { n, n_directions: p.len(), room, fields: Structure(fields) })
+        Ok(Self { n, room, fields: Structure(fields) })
     }
 
     /// `struct Coefficients` of the kernels.
@@ -78,69 +75,47 @@ impl Vectors {
                 .collect(),
         )
     }
-
-    /// The matrix of sums by rows.
-    fn matrix(&self, sums: &[f64]) -> SmallMatrix {
-        let mut matrix = SmallMatrix::default();
-        for (i, row) in sums.chunks_exact(self.room).take(self.room).enumerate() {
-            row.iter().enumerate().for_each(|(j, sum)| matrix[(i, j)] = *sum);
-        }
-        matrix
-    }
 }
 
 impl<T: Scalar> SStepCgKernels<T> for Cuda {
-    fn s_step_couplings(
+    fn s_step_gram(
         &self,
         p: &[Vector<T>],
         t: &[Vector<T>],
         inverse_diagonal: Option<&Vector<T>>,
-    ) -> Result<SmallMatrix, LinalgError> {
+    ) -> Result<SStepGram, LinalgError> {
         let v = Vectors::new(self, p, t, inverse_diagonal)?;
-        let n_steps = t.len().saturating_sub(1) as u32;
-        let sums = several_sums(self, v.room.pow(2), v.n, |launch, (sums, partials, counter)| {
-            let arguments = (sums, partials, counter, v.fields.clone(), p.len() as u32, n_steps, v.n as u64);
-            // SAFETY: as many vectors of n entries are read as there are, and there is room for the sums of each block.
-            Ok(unsafe { self.launch(&program::<T>(v.room), &COUPLINGS, launch, arguments) }?)
-        })?;
-        Ok(v.matrix(&sums))
-    }
-
-    fn s_step_directions(
-        &self,
-        p: &mut [Vector<T>],
-        t: &[Vector<T>],
-        b: &SmallMatrix,
-        n_before: usize,
-        inverse_diagonal: Option<&Vector<T>>,
-    ) -> Result<SStepSums, LinalgError> {
-        let v = Vectors::new(self, p, t, inverse_diagonal)?;
-        let n_steps = t.len().saturating_sub(1);
-        let n_needed = n_steps.max(n_before);
-        need("p", n_needed, v.n_directions.min(n_needed))?;
-        let b = v.coefficients(|l, j| if l < n_before { b[(l, j)] } else { 0.0 });
-        let n_sums = v.room.pow(2) + v.room;
+        let n_sums = SStepGram::n_values(v.room, v.room);
         let sums = several_sums(self, n_sums, v.n, |launch, (sums, partials, counter)| {
-            let (n_before, n_steps) = (n_before as u32, n_steps as u32);
-            let vectors = v.fields.clone();
-            let arguments = (sums, partials, counter, vectors, b, n_before, n_steps, v.n as u64);
-            // SAFETY: as in `s_step_couplings`; there are as many directions as are read and written.
-            Ok(unsafe { self.launch(&program::<T>(v.room), &DIRECTIONS, launch, arguments) }?)
+            let (n_before, n_t) = (p.len() as u32, t.len() as u32);
+            let arguments = (sums, partials, counter, v.fields.clone(), n_before, n_t, v.n as u64);
+            // SAFETY: as many vectors of n entries are read as there are, and there is room for the sums of each block.
+            Ok(unsafe { self.launch(&program::<T>(v.room), &GRAM, launch, arguments) }?)
         })?;
-        let mut found = SStepSums { w: v.matrix(&sums), ..SStepSums::default() };
-        found.g[..v.room].copy_from_slice(&sums[v.room.pow(2)..]);
-        Ok(found)
+        Ok(SStepGram::from_values(&sums, v.room, v.room))
     }
 
-    fn s_step_solution(&self, x: &mut Vector<T>, p: &[Vector<T>], a: &[f64]) -> Result<(), LinalgError> {
-        let v = Vectors::new(self, p, &[], None)?;
+    fn s_step_update(
+        &self,
+        x: &mut Vector<T>,
+        p: &mut [Vector<T>],
+        r: &[Vector<T>],
+        b: &SmallMatrix,
+        a: &[f64],
+        a_before: &[f64],
+    ) -> Result<(), LinalgError> {
+        let (n_steps, n_before) = (r.len(), a_before.len());
+        let n_p = enough(p.len(), n_steps, a, a_before)?;
+        let v = Vectors::new(self, &p[..n_p], r, None)?;
         need("x", v.n, x.len())?;
-        let n_steps = p.len().min(a.len());
-        let a = v.coefficients(|i, j| if i == 0 && j < n_steps { a[j] } else { 0.0 });
-        let arguments = (x.write(), v.fields, a, n_steps as u32, v.n as u64);
+        let b = v.coefficients(|l, j| if l < n_before && j < n_steps { b[(l, j)] } else { 0.0 });
+        let rows = [a, a_before];
+        let a = v.coefficients(|i, j| rows.get(i).and_then(|row| row.get(j)).copied().unwrap_or(0.0));
+        let (n_before, n_steps) = (n_before as u32, n_steps as u32);
+        let arguments = (x.write(), v.fields, b, a, n_before, n_steps, v.n as u64);
         let (kernel, launch) =
-            (Kernel::<Solution<T>>::new("s_step_solution"), Launch::line(n_tiles(v.n), SUM_THREADS));
-        // SAFETY: x and as many directions as are read have n entries.
+            (Kernel::<Update<T>>::new("s_step_update"), Launch::line(n_tiles(v.n), SUM_THREADS));
+        // SAFETY: x and as many vectors as are read and written have n entries.
         Ok(unsafe { self.launch(&program::<T>(v.room), &kernel, launch, arguments) }?)
     }
 

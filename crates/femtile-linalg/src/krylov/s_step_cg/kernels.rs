@@ -1,53 +1,41 @@
 use femtile_device::{Buffer, Scalar};
 
-use super::{SmallMatrix, SmallVector};
-use crate::LinalgError;
+use super::{MAX_STEPS, SStepGram, SmallMatrix};
 use crate::vector::VectorKernels;
+use crate::{LinalgError, error::need};
 
-/// The sums over a block of directions.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct SStepSums {
-    /// $W = P^\mathsf{T} A P$, where $A P$ is taken for that of the basis.
-    pub w: SmallMatrix,
-    /// $g = P^\mathsf{T} r$.
-    pub g: SmallVector,
-}
-
-/// The four passes of s-step conjugate gradients over blocks of vectors.
+/// The three passes of s-step conjugate gradients over blocks of vectors.
 ///
 /// The basis is $T = [t_0, \dots, t_s]$ with $t_0 = D^{-1} r$ and $t_{j+1} = D^{-1} A t_j$, so that $A t_j = D\, t_{j+1}$
 /// needs no vectors of its own; `inverse_diagonal` is that of $D$, which is $I$ where it is absent.
 ///
 /// # Shapes
-/// `p: [n; s_before]`, `t: [n; s + 1]`, with s and `s_before` from 1 to [`MAX_STEPS`](super::MAX_STEPS).
+/// `p: [n; s_before]`, `t: [n; s + 1]`, with s and `s_before` up to [`MAX_STEPS`].
 /// # Errors
 /// [`LinalgError::Length`] when vectors differ in length.
 pub trait SStepCgKernels<T: Scalar>: VectorKernels<T> {
-    /// $C_{ij} = p_i^\mathsf{T} A t_j$ for the directions before. Reads 2s values for each unknown.
-    fn s_step_couplings(
+    /// All sums of a block, with the directions `p` before it. Reads `s_before` + s + 1 values for each unknown.
+    fn s_step_gram(
         &self,
         p: &[Buffer<T, Self>],
         t: &[Buffer<T, Self>],
         inverse_diagonal: Option<&Buffer<T, Self>>,
-    ) -> Result<SmallMatrix, LinalgError>;
+    ) -> Result<SStepGram, LinalgError>;
 
-    /// $P = [t_0, \dots, t_{s-1}] + P B$, with the first `n_before` columns of $P$, then the sums of the new directions.
-    /// Reads 2s + 1 and writes s values for each unknown.
-    fn s_step_directions(
-        &self,
-        p: &mut [Buffer<T, Self>],
-        t: &[Buffer<T, Self>],
-        b: &SmallMatrix,
-        n_before: usize,
-        inverse_diagonal: Option<&Buffer<T, Self>>,
-    ) -> Result<SStepSums, LinalgError>;
-
-    /// $x \mathrel{+}= \sum_j a_j p_j$. Reads s + 1 values and writes 1 for each unknown.
-    fn s_step_solution(
+    /// $x \mathrel{+}= P_- a_- + P a$ with $P = R + P_- B$ in place of the first columns $P_-$ of `p`: as many as there are
+    /// `a_before`, and as many new ones as there are vectors in `r` and coefficients in `a`. Reads s + `s_before` + 1 and writes
+    /// s + 1 values for each unknown.
+    ///
+    /// # Errors
+    /// Also where `p` or `a` has fewer columns than are needed.
+    fn s_step_update(
         &self,
         x: &mut Buffer<T, Self>,
-        p: &[Buffer<T, Self>],
+        p: &mut [Buffer<T, Self>],
+        r: &[Buffer<T, Self>],
+        b: &SmallMatrix,
         a: &[f64],
+        a_before: &[f64],
     ) -> Result<(), LinalgError>;
 
     /// $r = b - v$ with $v = A x$, of which $t_0 = D^{-1} r$ is kept; gives $r^\mathsf{T} r$. Reads 2 values and writes
@@ -59,4 +47,19 @@ pub trait SStepCgKernels<T: Scalar>: VectorKernels<T> {
         v: &Buffer<T, Self>,
         inverse_diagonal: Option<&Buffer<T, Self>>,
     ) -> Result<f64, LinalgError>;
+}
+
+/// Refuses more directions or vectors of a basis than a block has.
+pub(super) fn few(n_p: usize, n_t: usize) -> Result<(), LinalgError> {
+    let n_steps = n_p.max(n_t.saturating_sub(1));
+    need("steps", n_steps.min(MAX_STEPS), n_steps)
+}
+
+/// Refuses an update with fewer directions or coefficients than it needs; returns the number of directions.
+pub(super) fn enough(n_p: usize, n_r: usize, a: &[f64], a_before: &[f64]) -> Result<usize, LinalgError> {
+    let n_needed = n_r.max(a_before.len());
+    few(n_needed, 0)?;
+    need("p", n_needed, n_p.min(n_needed))?;
+    need("a", n_r, a.len())?;
+    Ok(n_needed)
 }

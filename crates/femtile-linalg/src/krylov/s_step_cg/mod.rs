@@ -4,9 +4,12 @@ mod config;
 mod cpu;
 #[allow(unsafe_code)]
 pub(crate) mod cuda;
+mod gram;
 mod kernels;
 mod reference;
 mod small;
+
+use std::ops::ControlFlow;
 
 use femtile_device::{Buffer, Scalar};
 
@@ -18,34 +21,42 @@ use super::{Monitor, Preconditioning, Stop};
 use crate::comm::Communicator;
 use crate::{LinalgError, LinearOperator, Preconditioner};
 pub use config::{MAX_STEPS, SStepCgConfig};
-pub use kernels::{SStepCgKernels, SStepSums};
+use gram::Conjugated;
+pub use gram::{GramRows, SStepGram};
+pub use kernels::SStepCgKernels;
 use small::Factor;
-pub use small::{SmallMatrix, SmallVector};
+pub use small::SmallMatrix;
 
 /// s-step conjugate gradients: s steps are taken at once, in a block of directions made from a monomial basis.
 ///
-/// $$ T = [t, D^{-1}A t, \dots, (D^{-1}A)^s t], \quad t = D^{-1} r, \quad B = -W_-^{-1} P_-^\mathsf{T} A R, \quad
-///    P = R + P_- B, $$
-/// $$ W = P^\mathsf{T} A P, \quad W a = P^\mathsf{T} r, \quad x \mathrel{+}= P a, \quad r = b - A x, $$
+/// $$ T = [t, D^{-1}A t, \dots, (D^{-1}A)^s t], \quad t = D^{-1} r, \quad B = -W_-^{-1} C, \quad
+///    C = P_-^\mathsf{T} A R, \quad P = R + P_- B, $$
+/// $$ W = P^\mathsf{T} A P = R^\mathsf{T} A R - C^\mathsf{T} W_-^{-1} C, \quad
+///    W a = P^\mathsf{T} r = R^\mathsf{T} r + B^\mathsf{T} P_-^\mathsf{T} r, $$
+/// $$ W_- a_- = P_-^\mathsf{T} r, \quad x \mathrel{+}= P a + P_- a_-, \quad r = b - A x, $$
 ///
-/// with $R$ the first s columns of $T$ and $A R$ its last s times $D$. In exact arithmetic every s-th iterate of
+/// with $R$ the first s columns of $T$ and $A R$ its last s times $D$. All sums are inner products of $P_-$ and $T$ with $D T$, so
+/// one pass and one reduction give them before $P$ exists. $P_-^\mathsf{T} r$ is rounding. In exact arithmetic every s-th iterate of
 /// [`ConjugateGradient`](super::cg::ConjugateGradient) is found. In floating point the columns of $T$ turn towards one
 /// eigenvector and $W$ loses its definiteness, the sooner the larger s and the condition number: above s = 3 the method
 /// is for well-conditioned systems.
 ///
-/// The residual is always computed from x, not by a recurrence. Where a pivot of $W$ is no larger than rounding, the block is
-/// cut before it and the next one restarts without $P$; where the residual has not halved since the last restart, the method
+/// The residual is always computed from x, not by a recurrence. Where a pivot of $W$ is no larger than rounding, the block
+/// is taken without $P_-$ if that allows more steps, which the same sums tell. A block that is cut all the same ends the
+/// recurrence: the next one restarts without $P$; where the residual has not halved since the last such restart, the method
 /// has [broken down](Stop::Breakdown). Iterations are counted in steps; within a block the residual is not computed, and NaN
 /// in [`CgOutcome::residuals`].
 ///
 /// The preconditioner is a diagonal or none. The host learns the sums of a pass before it starts the next one.
 ///
 /// # Cost
-/// s + 1 products and 3 reductions for s steps. Besides them 5 + 4/s values are read and 1 + 2/s written for each
-/// unknown and step; with a diagonal, 3 + 4/s and 1 + 1/s more.
+/// s + 1 products and 1 reduction for s steps, and one reduction at the start. On several ranks $r^\mathsf{T} r$ is summed with the
+/// next block, so convergence is seen after s products more; on one rank it is seen at once. Besides the products 4 + 4/s
+/// values are read and 1 + 2/s written for each unknown and step; with a diagonal, 2 + 2/s and 1 more.
 /// # Source
 /// `[chronopoulos1989]`; `[kronbichler2022]`, Alg. 3 and Table 1. Differs: Jacobi's preconditioner by the inner product
-/// of $D$; blocks are cut as said above; the last block is shorter where it would exceed the limit of iterations.
+/// of $D$; $W$ and $P^\mathsf{T} r$ from sums of the basis, not of $P$, so that one reduction does; steps along $P_-$ again, which
+/// undo rounding; blocks are cut as said above; the last block is shorter where it would exceed the limit of iterations.
 #[derive(Debug, Clone, Default)]
 pub struct SStepCg {
     config: SStepCgConfig,
@@ -106,15 +117,45 @@ fn run<T: Scalar, D: SStepCgKernels<T>, C: Communicator>(
     steps: usize,
 ) -> Result<RunEnd, LinalgError> {
     let mut blocks = Blocks::new(a, inverse_diagonal, b, comm, steps)?;
-    blocks.residual(x)?;
-    blocks.r_dot_r_begun = blocks.r_dot_r;
-    let (mut watch, mut stop) = Watch::begin(&config, b_norm, blocks.r_dot_r, monitor);
+    let r_dot_r = blocks.residual(x)?;
+    let r_dot_r = over_ranks(b.device(), &[r_dot_r], comm)?[0];
+    blocks.r_dot_r_begun = r_dot_r;
+    let (mut watch, mut stop) = Watch::begin(&config, b_norm, r_dot_r, monitor);
+    let mut unknown: Option<Taken> = None;
     while stop.is_continue() {
-        let n_left = config.max_iterations - watch.iteration();
-        let ended = blocks.take_block(x, steps.min(n_left), &mut watch)?;
-        stop = watch.look(CgProgress { iteration: watch.iteration(), stop: ended }, monitor);
+        let n_done = watch.iteration() + unknown.map_or(0, |taken| taken.n_steps);
+        let n_left = config.max_iterations - n_done;
+        let (gram, r_dot_r) = blocks.gram(steps.min(n_left), unknown.map(|taken| taken.r_dot_r))?;
+        if let Some(taken) = unknown.take() {
+            stop = blocks.judge(taken, r_dot_r, &mut watch, monitor);
+            if stop.is_break() {
+                break;
+            }
+        }
+        match blocks.take(x, &gram, steps.min(n_left))? {
+            Err(breakdown) => {
+                let progress = CgProgress { iteration: watch.iteration(), stop: Some(breakdown) };
+                stop = watch.look(progress, monitor);
+            }
+            // The verdict comes at once where it costs no further reduction, or no block follows.
+            Ok(taken) if comm.n_ranks() == 1 || taken.n_steps == n_left => {
+                let r_dot_r = over_ranks(b.device(), &[taken.r_dot_r], comm)?[0];
+                stop = blocks.judge(taken, r_dot_r, &mut watch, monitor);
+            }
+            Ok(taken) => unknown = Some(taken),
+        }
     }
     Ok(watch.end(stop, None))
+}
+
+/// A block of steps that x has taken.
+#[derive(Debug, Clone, Copy)]
+struct Taken {
+    n_steps: usize,
+    /// r·r after it, of this rank.
+    r_dot_r: f64,
+    /// The pivot that it was cut at, if it was.
+    bad_pivot: Option<f64>,
 }
 
 /// The blocks of a run.
@@ -129,7 +170,6 @@ struct Blocks<'a, T: Scalar, D: SStepCgKernels<T>, C> {
     v: Buffer<T, D>,
     /// W of the directions before; of rank 0 where there are none.
     before: Factor,
-    r_dot_r: f64,
     /// r·r where the directions began.
     r_dot_r_begun: f64,
 }
@@ -146,17 +186,13 @@ impl<'a, T: Scalar, D: SStepCgKernels<T>, C: Communicator> Blocks<'a, T, D, C> {
             (0..count).map(|_| Ok(Buffer::zeros(b.device(), b.len())?)).collect()
         };
         let (t, p, v) = (zeros(steps + 1)?, zeros(steps)?, Buffer::zeros(b.device(), b.len())?);
-        let before = Factor::default();
-        Ok(Self { a, inverse_diagonal, b, comm, t, p, v, before, r_dot_r: 0.0, r_dot_r_begun: 0.0 })
+        Ok(Self { a, inverse_diagonal, b, comm, t, p, v, before: Factor::default(), r_dot_r_begun: 0.0 })
     }
 
-    /// t₀ = D⁻¹(b − A x) and r·r.
-    fn residual(&mut self, x: &Buffer<T, D>) -> Result<(), LinalgError> {
+    /// t₀ = D⁻¹(b − A x); returns r·r of this rank.
+    fn residual(&mut self, x: &Buffer<T, D>) -> Result<f64, LinalgError> {
         self.a.apply(&mut self.v, x)?;
-        let device = self.b.device();
-        let r_dot_r = device.s_step_residual(&mut self.t[0], self.b, &self.v, self.inverse_diagonal)?;
-        self.r_dot_r = over_ranks(device, &[r_dot_r], self.comm)?[0];
-        Ok(())
+        self.b.device().s_step_residual(&mut self.t[0], self.b, &self.v, self.inverse_diagonal)
     }
 
     /// The basis behind t₀.
@@ -175,78 +211,75 @@ impl<'a, T: Scalar, D: SStepCgKernels<T>, C: Communicator> Blocks<'a, T, D, C> {
         Ok(())
     }
 
-    /// B of the next directions.
-    fn conjugation(&self, n_steps: usize) -> Result<SmallMatrix, LinalgError> {
-        let mut conjugation = SmallMatrix::default();
-        let n_before = self.before.rank;
-        if n_before == 0 {
-            return Ok(conjugation);
-        }
-        let (device, t) = (self.b.device(), &self.t[..=n_steps]);
-        let couplings = device.s_step_couplings(&self.p[..n_before], t, self.inverse_diagonal)?;
-        let couplings = SmallMatrix::from_values(&over_ranks(device, couplings.values(), self.comm)?);
-        for j in 0..n_steps {
-            let mut column = SmallVector::default();
-            (0..n_before).for_each(|i| column[i] = -couplings[(i, j)]);
-            self.before.solve(&mut column);
-            (0..n_before).for_each(|i| conjugation[(i, j)] = column[i]);
-        }
-        Ok(conjugation)
+    /// The sums of the next block, and r·r of all ranks where that of this one is given, in one reduction.
+    fn gram(&mut self, n_steps: usize, r_dot_r: Option<f64>) -> Result<(SStepGram, f64), LinalgError> {
+        self.expand(n_steps)?;
+        let (device, n_before) = (self.b.device(), self.before.rank);
+        let (p, t) = (&self.p[..n_before], &self.t[..=n_steps]);
+        let mut sums = device.s_step_gram(p, t, self.inverse_diagonal)?.values(n_before, n_steps);
+        let n_sums = sums.len();
+        sums.extend(r_dot_r);
+        let sums = over_ranks(device, &sums, self.comm)?;
+        let r_dot_r = sums.get(n_sums).copied().unwrap_or(f64::NAN);
+        Ok((SStepGram::from_values(&sums, n_before, n_steps), r_dot_r))
     }
 
-    /// P, W and g.
-    fn directions(&mut self, n_steps: usize) -> Result<SStepSums, LinalgError> {
-        let conjugation = self.conjugation(n_steps)?;
-        let (device, t, n_before) = (self.b.device(), &self.t[..=n_steps], self.before.rank);
-        let sums = device.s_step_directions(&mut self.p, t, &conjugation, n_before, self.inverse_diagonal)?;
-        let values = over_ranks(device, &[sums.w.values(), &sums.g].concat(), self.comm)?;
-        let mut sums = SStepSums { w: SmallMatrix::from_values(&values), ..sums };
-        sums.g.copy_from_slice(&values[MAX_STEPS * MAX_STEPS..]);
-        Ok(sums)
-    }
-
-    /// Takes up to `n_steps` steps at once; returns why they end the method, if they do.
-    fn take_block(
+    /// Takes up to `n_steps` steps at once, or says why that is not possible.
+    fn take(
         &mut self,
         x: &mut Buffer<T, D>,
+        gram: &SStepGram,
         n_steps: usize,
-        watch: &mut Watch<'_>,
-    ) -> Result<Option<Stop>, LinalgError> {
-        self.expand(n_steps)?;
+    ) -> Result<Result<Taken, Stop>, LinalgError> {
         let tolerance = ROUNDINGS * T::EPSILON.to_f64();
-        let mut sums = self.directions(n_steps)?;
-        let (mut factor, mut bad_pivot) = Factor::new(&sums.w, n_steps, tolerance);
-        if factor.rank == 0 && self.before.rank > 0 {
-            self.before = Factor::default();
-            sums = self.directions(n_steps)?;
-            (factor, bad_pivot) = Factor::new(&sums.w, n_steps, tolerance);
+        let (mut block, mut bad_pivot) = Conjugated::new(gram, &self.before, n_steps, tolerance);
+        if bad_pivot.is_some() && self.before.rank > 0 {
+            let (other, other_pivot) = Conjugated::new(gram, &Factor::default(), n_steps, tolerance);
+            if other.factor.rank > block.factor.rank {
+                (block, bad_pivot, self.before) = (other, other_pivot, Factor::default());
+            }
         }
-        if factor.rank == 0 {
-            return Ok(Some(Stop::Breakdown { quantity: "p·Ap", value: sums.w[(0, 0)] }));
+        let n_steps = block.factor.rank;
+        if n_steps == 0 {
+            return Ok(Err(Stop::Breakdown { quantity: "p·Ap", value: gram.basis[0][1] }));
         }
-        factor.solve(&mut sums.g);
-        self.b.device().s_step_solution(x, &self.p[..factor.rank], &sums.g[..factor.rank])?;
-        self.residual(x)?;
-        if !self.r_dot_r.is_finite() {
-            return Ok(Some(Stop::Breakdown { quantity: "r·r", value: self.r_dot_r }));
-        }
-        watch.history.r_dot_r.extend(std::iter::repeat_n(f64::NAN, factor.rank - 1));
-        watch.history.r_dot_r.push(self.r_dot_r);
-        self.before = factor;
-        let verdict = watch.verdict();
-        match bad_pivot {
-            Some(value) if verdict != Some(Stop::Converged) => Ok(self.restart(value).or(verdict)),
-            _ => Ok(verdict),
-        }
+        let (device, r) = (self.b.device(), &self.t[..n_steps]);
+        let (a, a_before) = (&block.a[..n_steps], &block.a_before[..self.before.rank]);
+        device.s_step_update(x, &mut self.p, r, &block.b, a, a_before)?;
+        // After a block that was cut the method restarts.
+        self.before = if bad_pivot.is_some() { Factor::default() } else { block.factor };
+        Ok(Ok(Taken { n_steps, r_dot_r: self.residual(x)?, bad_pivot }))
+    }
+
+    /// Notes the residual after a block, and decides whether the method goes on.
+    fn judge(
+        &mut self,
+        taken: Taken,
+        r_dot_r: f64,
+        watch: &mut Watch<'_>,
+        monitor: &mut dyn Monitor,
+    ) -> ControlFlow<Stop> {
+        let ended = if r_dot_r.is_finite() {
+            watch.history.r_dot_r.extend(std::iter::repeat_n(f64::NAN, taken.n_steps - 1));
+            watch.history.r_dot_r.push(r_dot_r);
+            let verdict = watch.verdict();
+            match taken.bad_pivot {
+                Some(pivot) if verdict != Some(Stop::Converged) => self.restart(pivot, r_dot_r).or(verdict),
+                _ => verdict,
+            }
+        } else {
+            Some(Stop::Breakdown { quantity: "r·r", value: r_dot_r })
+        };
+        watch.look(CgProgress { iteration: watch.iteration(), stop: ended }, monitor)
     }
 
     /// Restarts after a block that was cut at this pivot; breaks down where the residual has hardly fallen since the
     /// last restart.
-    fn restart(&mut self, pivot: f64) -> Option<Stop> {
-        if self.r_dot_r > GAIN * self.r_dot_r_begun {
+    fn restart(&mut self, pivot: f64, r_dot_r: f64) -> Option<Stop> {
+        if r_dot_r > GAIN * self.r_dot_r_begun {
             return Some(Stop::Breakdown { quantity: Stop::BLOCK_PIVOT, value: pivot });
         }
-        (self.before, self.r_dot_r_begun) = (Factor::default(), self.r_dot_r);
+        self.r_dot_r_begun = r_dot_r;
         None
     }
 }

@@ -1,60 +1,53 @@
 use femtile_device::{Buffer, Reference, Scalar};
 
-use super::{SStepCgKernels, SStepSums, SmallMatrix};
+use super::kernels::enough;
+use super::{SStepCgKernels, SStepGram, SmallMatrix};
 use crate::LinalgError;
 use crate::vector::VectorKernels;
 
 type Vector<T> = Buffer<T, Reference>;
 
 impl<T: Scalar> SStepCgKernels<T> for Reference {
-    fn s_step_couplings(
+    fn s_step_gram(
         &self,
         p: &[Vector<T>],
         t: &[Vector<T>],
         inverse_diagonal: Option<&Vector<T>>,
-    ) -> Result<SmallMatrix, LinalgError> {
-        let mut couplings = SmallMatrix::default();
-        for (j, t) in t[1..].iter().enumerate() {
-            let a_t = unscaled(self, t, inverse_diagonal)?;
+    ) -> Result<SStepGram, LinalgError> {
+        let mut gram = SStepGram::default();
+        for (k, t_k) in t.iter().enumerate() {
+            let d_t = unscaled(self, t_k, inverse_diagonal)?;
             for (i, p) in p.iter().enumerate() {
-                couplings[(i, j)] = self.dot(p, &a_t)?;
+                gram.before[i][k] = self.dot(p, &d_t)?;
+            }
+            for (i, t) in t[..k.max(1)].iter().enumerate() {
+                gram.basis[i][k] = self.dot(t, &d_t)?;
             }
         }
-        Ok(couplings)
+        Ok(gram)
     }
 
-    fn s_step_directions(
+    fn s_step_update(
         &self,
+        x: &mut Vector<T>,
         p: &mut [Vector<T>],
-        t: &[Vector<T>],
+        r: &[Vector<T>],
         b: &SmallMatrix,
-        n_before: usize,
-        inverse_diagonal: Option<&Vector<T>>,
-    ) -> Result<SStepSums, LinalgError> {
-        let before: Vec<Vec<T>> = p[..n_before].iter().map(|p| p.as_slice().to_vec()).collect();
-        let n_steps = t.len() - 1;
-        let mut sums = SStepSums::default();
-        for j in 0..n_steps {
-            self.copy(&mut p[j], &t[j])?;
+        a: &[f64],
+        a_before: &[f64],
+    ) -> Result<(), LinalgError> {
+        enough(p.len(), r.len(), a, a_before)?;
+        let before: Vec<Vec<T>> = p[..a_before.len()].iter().map(|p| p.as_slice().to_vec()).collect();
+        for (p, &a) in p.iter().zip(a_before) {
+            self.axpby(x, T::from_f64(a), p, T::ONE)?;
+        }
+        for (j, r) in r.iter().enumerate() {
+            self.copy(&mut p[j], r)?;
             for (l, before) in before.iter().enumerate() {
                 let before = Buffer::from_host(self, before)?;
                 self.axpby(&mut p[j], T::from_f64(b[(l, j)]), &before, T::ONE)?;
             }
-        }
-        let r = unscaled(self, &t[0], inverse_diagonal)?;
-        for j in 0..n_steps {
-            let a_t = unscaled(self, &t[j + 1], inverse_diagonal)?;
-            for (i, p) in p[..n_steps].iter().enumerate() {
-                sums.w[(i, j)] = self.dot(p, &a_t)?;
-            }
-            sums.g[j] = self.dot(&p[j], &r)?;
-        }
-        Ok(sums)
-    }
-
-    fn s_step_solution(&self, x: &mut Vector<T>, p: &[Vector<T>], a: &[f64]) -> Result<(), LinalgError> {
-        for (p, &a) in p.iter().zip(a) {
-            self.axpby(x, T::from_f64(a), p, T::ONE)?;
+            self.axpby(x, T::from_f64(a[j]), &p[j], T::ONE)?;
         }
         Ok(())
     }

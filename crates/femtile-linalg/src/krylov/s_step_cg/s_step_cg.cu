@@ -11,7 +11,7 @@ struct Vectors {
     const T* inverse_diagonal;
 };
 
-// A matrix by rows, or a vector in its first entries.
+// A matrix by rows.
 struct Coefficients {
     double of[STEPS * STEPS];
 };
@@ -21,62 +21,65 @@ __device__ inline T diagonal(const Vectors& v, u64 row) {
     return v.inverse_diagonal ? (T)1 / v.inverse_diagonal[row] : (T)1;
 }
 
-// C = P^T A T of the directions before, by rows.
-extern "C" __global__ void s_step_couplings(
-    double* sums, double* partials, u32* counter, Vectors v, u32 n_before, u32 n_steps, u64 n_rows) {
-    double of_thread[STEPS * STEPS] = {};
+// Pairs of a direction before and a vector of the basis, and of two vectors of the basis.
+const u32 WITH_BEFORE = STEPS * (STEPS + 1);
+const u32 OF_BASIS = 1 + STEPS * (STEPS + 1) / 2;
+
+// Adds the products of a row: P^T D T by rows, then of T^T D T the first entry and those above the diagonal by columns.
+__device__ inline void add_products(
+    double (&sums)[WITH_BEFORE + OF_BASIS], const T (&p)[STEPS], const T (&t)[STEPS + 1], T d) {
+#pragma unroll
+    for (u32 k = 0; k <= STEPS; ++k) {
+        const double d_t = d * t[k];
+#pragma unroll
+        for (u32 i = 0; i < STEPS; ++i) sums[i * (STEPS + 1) + k] += p[i] * d_t;
+        if (k == 0) sums[WITH_BEFORE] += t[0] * d_t;
+#pragma unroll
+        for (u32 i = 0; i < STEPS; ++i) {
+            if (i < k) sums[WITH_BEFORE + 1 + k * (k - 1) / 2 + i] += t[i] * d_t;
+        }
+    }
+}
+
+// P^T D T of the directions before, and T^T D T.
+extern "C" __global__ void __launch_bounds__(SUM_THREADS) s_step_gram(
+    double* sums, double* partials, u32* counter, Vectors v, u32 n_before, u32 n_t, u64 n_rows) {
+    double of_thread[WITH_BEFORE + OF_BASIS] = {};
     for (u64 row = first_row(); row < n_rows; row += row_stride()) {
-        T p[STEPS], a_t[STEPS];
+        T p[STEPS], t[STEPS + 1];
         const T d = diagonal(v, row);
 #pragma unroll
-        for (u32 i = 0; i < STEPS; ++i) {
-            p[i] = i < n_before ? v.p[i][row] : (T)0;
-            a_t[i] = i < n_steps ? d * v.t[i + 1][row] : (T)0;
-        }
+        for (u32 i = 0; i < STEPS; ++i) p[i] = i < n_before ? v.p[i][row] : (T)0;
 #pragma unroll
-        for (u32 i = 0; i < STEPS; ++i) {
-#pragma unroll
-            for (u32 j = 0; j < STEPS; ++j) of_thread[i * STEPS + j] += (double)p[i] * a_t[j];
-        }
+        for (u32 k = 0; k <= STEPS; ++k) t[k] = k < n_t ? v.t[k][row] : (T)0;
+        add_products(of_thread, p, t, d);
     }
     sums_over_blocks(sums, partials, counter, of_thread);
 }
 
-// P = T + P B, of P the first n_before columns; then W = P^T A T by rows, and P^T r behind it.
-extern "C" __global__ void s_step_directions(
-    double* sums, double* partials, u32* counter, Vectors v, Coefficients b, u32 n_before, u32 n_steps, u64 n_rows) {
-    double of_thread[STEPS * STEPS + STEPS] = {};
+// x += P_- a_- + P a with P = R + P_- B in place of P_-, the first n_before columns of P; R is the first n_steps columns of T, and
+// the rows of a are a and a_-.
+extern "C" __global__ void s_step_update(
+    T* x, Vectors v, Coefficients b, Coefficients a, u32 n_before, u32 n_steps, u64 n_rows) {
     for (u64 row = first_row(); row < n_rows; row += row_stride()) {
-        T before[STEPS], t[STEPS + 1];
-        const T d = diagonal(v, row);
+        T before[STEPS], r[STEPS];
 #pragma unroll
-        for (u32 i = 0; i < STEPS; ++i) before[i] = i < n_before ? v.p[i][row] : (T)0;
+        for (u32 i = 0; i < STEPS; ++i) {
+            before[i] = i < n_before ? v.p[i][row] : (T)0;
+            r[i] = i < n_steps ? v.t[i][row] : (T)0;
+        }
+        T sum = x[row];
 #pragma unroll
-        for (u32 j = 0; j <= STEPS; ++j) t[j] = j <= n_steps ? v.t[j][row] : (T)0;
+        for (u32 l = 0; l < STEPS; ++l) sum += (T)a.of[STEPS + l] * before[l];
 #pragma unroll
         for (u32 i = 0; i < STEPS; ++i) {
             if (i >= n_steps) continue;
-            T p = t[i];
+            T p = r[i];
 #pragma unroll
             for (u32 l = 0; l < STEPS; ++l) p += (T)b.of[l * STEPS + i] * before[l];
             v.p[i][row] = p;
-#pragma unroll
-            for (u32 j = 0; j < STEPS; ++j) of_thread[i * STEPS + j] += (double)p * (d * t[j + 1]);
-            of_thread[STEPS * STEPS + i] += (double)p * (d * t[0]);
+            sum += (T)a.of[i] * p;
         }
-    }
-    sums_over_blocks(sums, partials, counter, of_thread);
-}
-
-// x += P a.
-extern "C" __global__ void s_step_solution(T* x, Vectors v, Coefficients a, u32 n_steps, u64 n_rows) {
-    for (u64 row = first_row(); row < n_rows; row += row_stride()) {
-        T p[STEPS];
-#pragma unroll
-        for (u32 i = 0; i < STEPS; ++i) p[i] = i < n_steps ? v.p[i][row] : (T)0;
-        T sum = x[row];
-#pragma unroll
-        for (u32 i = 0; i < STEPS; ++i) sum += (T)a.of[i] * p[i];
         x[row] = sum;
     }
 }

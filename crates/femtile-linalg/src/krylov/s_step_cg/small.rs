@@ -5,7 +5,7 @@ use std::ops::{Index, IndexMut};
 use super::MAX_STEPS;
 
 /// As many numbers as a block has steps.
-pub type SmallVector = [f64; MAX_STEPS];
+pub(super) type SmallVector = [f64; MAX_STEPS];
 
 /// A small matrix by rows; what lies beyond the steps of a block is not looked at.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -25,24 +25,14 @@ impl IndexMut<(usize, usize)> for SmallMatrix {
     }
 }
 
+#[cfg(test)]
 impl SmallMatrix {
-    /// Its numbers by rows.
-    pub(super) fn values(&self) -> &[f64] {
-        self.0.as_flattened()
-    }
-
-    /// From numbers by rows.
-    pub(super) fn from_values(values: &[f64]) -> Self {
+    pub(super) fn from_rows(rows: &[&[f64]]) -> Self {
         let mut matrix = Self::default();
-        matrix.0.as_flattened_mut().copy_from_slice(&values[..MAX_STEPS * MAX_STEPS]);
+        for (i, row) in rows.iter().enumerate() {
+            row.iter().enumerate().for_each(|(j, value)| matrix[(i, j)] = *value);
+        }
         matrix
-    }
-
-    /// The sum of two.
-    pub(super) fn plus(mut self, other: Self) -> Self {
-        let values = self.0.as_flattened_mut().iter_mut();
-        values.zip(other.values()).for_each(|(value, other)| *value += other);
-        self
     }
 }
 
@@ -82,16 +72,26 @@ impl Factor {
 
     /// Replaces the first entries of `x`, as many as there are rows, by the solution; the others by zero.
     pub fn solve(&self, x: &mut SmallVector) {
-        let (lower, n) = (&self.lower, self.rank);
-        for i in 0..n {
-            let known: f64 = (0..i).map(|k| lower[(i, k)] * x[k]).sum();
-            x[i] = (x[i] - known) / lower[(i, i)];
+        self.solve_lower(x);
+        self.solve_upper(x);
+        x[self.rank..].fill(0.0);
+    }
+
+    /// Replaces the first entries of `x` by $L^{-1} x$.
+    pub fn solve_lower(&self, x: &mut SmallVector) {
+        for i in 0..self.rank {
+            let known: f64 = (0..i).map(|k| self.lower[(i, k)] * x[k]).sum();
+            x[i] = (x[i] - known) / self.lower[(i, i)];
         }
+    }
+
+    /// Replaces the first entries of `x` by $L^{-\mathsf{T}} x$.
+    pub fn solve_upper(&self, x: &mut SmallVector) {
+        let (lower, n) = (&self.lower, self.rank);
         for i in (0..n).rev() {
             let known: f64 = (i + 1..n).map(|k| lower[(k, i)] * x[k]).sum();
             x[i] = (x[i] - known) / lower[(i, i)];
         }
-        x[n..].fill(0.0);
     }
 }
 
@@ -99,18 +99,13 @@ impl Factor {
 mod tests {
     use super::*;
 
-    fn from_rows(rows: &[&[f64]]) -> SmallMatrix {
-        let mut matrix = SmallMatrix::default();
-        for (i, row) in rows.iter().enumerate() {
-            row.iter().enumerate().for_each(|(j, value)| matrix[(i, j)] = *value);
-        }
-        matrix
+    fn factor(rows: &[&[f64]], tolerance: f64) -> (Factor, Option<f64>) {
+        Factor::new(&SmallMatrix::from_rows(rows), rows.len(), tolerance)
     }
 
     #[test]
     fn a_positive_definite_matrix_is_solved() {
-        let a = from_rows(&[&[4.0, 2.0, 0.0], &[2.0, 5.0, 2.0], &[0.0, 2.0, 2.0]]);
-        let (factor, pivot) = Factor::new(&a, 3, 1e-14);
+        let (factor, pivot) = factor(&[&[4.0, 2.0, 0.0], &[2.0, 5.0, 2.0], &[0.0, 2.0, 2.0]], 1e-14);
         assert_eq!((factor.rank, pivot), (3, None));
         let mut x = [8.0, 18.0, 10.0, 7.0, 7.0, 7.0];
         factor.solve(&mut x);
@@ -119,20 +114,19 @@ mod tests {
 
     #[test]
     fn the_leading_rows_serve_where_a_pivot_is_not_positive() {
-        let a = from_rows(&[&[4.0, 2.0, 2.0], &[2.0, 1.0, 1.0], &[2.0, 1.0, 9.0]]);
-        let (factor, pivot) = Factor::new(&a, 3, 1e-14);
-        assert_eq!((factor.rank, pivot), (1, Some(0.0)));
+        let (leading, pivot) = factor(&[&[4.0, 2.0, 2.0], &[2.0, 1.0, 1.0], &[2.0, 1.0, 9.0]], 1e-14);
+        assert_eq!((leading.rank, pivot), (1, Some(0.0)));
         let mut x = [2.0; MAX_STEPS];
-        factor.solve(&mut x);
+        leading.solve(&mut x);
         assert_eq!(x, [0.5, 0.0, 0.0, 0.0, 0.0, 0.0]);
-        assert_eq!(Factor::new(&from_rows(&[&[f64::NAN]]), 1, 1e-14).0.rank, 0);
-        assert_eq!(Factor::new(&from_rows(&[&[-1.0]]), 1, 1e-14).1, Some(-1.0));
+        assert_eq!(factor(&[&[f64::NAN]], 1e-14).0.rank, 0);
+        assert_eq!(factor(&[&[-1.0]], 1e-14).1, Some(-1.0));
     }
 
     #[test]
     fn scaling_rows_and_columns_alike_changes_no_verdict() {
-        let a = from_rows(&[&[1e40, 1e20], &[1e20, 1.0 + 1e-9]]);
-        assert_eq!(Factor::new(&a, 2, 1e-14).0.rank, 2);
-        assert_eq!(Factor::new(&a, 2, 1e-8).0.rank, 1);
+        let rows: [&[f64]; 2] = [&[1e40, 1e20], &[1e20, 1.0 + 1e-9]];
+        assert_eq!(factor(&rows, 1e-14).0.rank, 2);
+        assert_eq!(factor(&rows, 1e-8).0.rank, 1);
     }
 }

@@ -180,9 +180,8 @@ impl Memory {
         let powers: [Of; STEPS + 1] = std::array::from_fn(Of::Power);
         let directions: [Of; STEPS] = std::array::from_fn(Of::Direction);
         let diagonal = [Of::Diagonal];
-        self.pass(&[&directions[..], &powers[1..], &diagonal[..]].concat(), &[]);
-        self.pass(&[&powers[..], &diagonal[..]].concat(), &directions);
-        self.pass(&directions, &[Of::X]);
+        self.pass(&[&directions[..], &powers[..], &diagonal[..]].concat(), &[]);
+        self.pass(&powers[..STEPS], &[&directions[..], &[Of::X][..]].concat());
         self.product(cells, Of::V, Of::X);
         self.pass(&[Of::R, Of::V, Of::Diagonal], &[Of::Power(0)]);
     }
