@@ -28,7 +28,7 @@ pub(crate) fn prepare(case: &Case) -> Result<(), CaseError> {
         action: "write results to",
         source,
     })?;
-    let names = names(case);
+    let names = [names(case), pieces::possible_names(case)].concat();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     Ok(Staging::new(folder)?.check(&names)?)
 }
@@ -139,8 +139,7 @@ pub(crate) fn write_results(
     }
     write_report(&staging.path(REPORT), &report)?;
     stages.go_on()?;
-    staging.commit(&names)?;
-    pieces::remove_earlier(case, &pieces);
+    staging.commit(&names, |folder| pieces::earlier(folder, &pieces))?;
     stages.finish();
     Ok(report)
 }

@@ -70,15 +70,40 @@ fn told(case: &Case, said: &[u8]) -> Result<Vec<u8>, CaseError> {
     Ok(all.into_iter().next().unwrap_or_default())
 }
 
-/// Removes the pieces of an earlier run on more ranks.
-pub(crate) fn remove_earlier(case: &Case, pieces: &[String]) {
-    if pieces.is_empty() {
-        return;
-    }
-    let names = (0..).map(|rank| Pieces::name(MESH_PIECES, rank)).filter(|name| !pieces.contains(name));
-    for name in names {
-        if std::fs::remove_file(case.file.output.directory.join(name)).is_err() {
-            break;
+/// Returns the names of files that a run on the ranks of its case may write.
+pub(crate) fn possible_names(case: &Case) -> Vec<String> {
+    let n_ranks = if case.file.output.vtu.has_pieces() { case.ranks().n() } else { 0 };
+    (0..n_ranks).map(|rank| Pieces::name(MESH_PIECES, rank)).collect()
+}
+
+/// Returns the pieces of an earlier run in a folder that those of a new one do not replace.
+pub(crate) fn earlier(folder: &Path, pieces: &[String]) -> Vec<String> {
+    let mut found = if pieces.is_empty() { Vec::new() } else { in_folder(folder).unwrap_or_default() };
+    found.retain(|name| !pieces.contains(name));
+    found
+}
+
+/// Returns the names of pieces in a folder, ascending.
+pub(crate) fn in_folder(folder: &Path) -> std::io::Result<Vec<String>> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder)? {
+        let name = entry?.file_name().to_string_lossy().into_owned();
+        let number = name.strip_prefix("solution_").and_then(|name| name.strip_suffix(".vtu"));
+        if number
+            .and_then(|number| number.parse().ok())
+            .is_some_and(|rank| name == Pieces::name(MESH_PIECES, rank))
+        {
+            found.push(name);
         }
     }
+    found.sort();
+    Ok(found)
+}
+
+/// Returns whether an interrupt of any rank leaves out fields: all pieces have the same. None where this process writes alone.
+pub(crate) fn agreed_interrupt(case: &Case, is_interrupted: bool) -> Result<Option<bool>, CaseError> {
+    let Some(comm) = ranks(case) else { return Ok(None) };
+    let mut count = [f64::from(u8::from(is_interrupted))];
+    comm.sum_values(&mut count).map_err(SolveError::from)?;
+    Ok(Some(count[0] > 0.0))
 }

@@ -47,7 +47,11 @@ pub(crate) fn run(
     warnings.extend_from_slice(solution.warnings());
     let Evaluated { numbers, lines, citations } = functionals.evaluate(&solution)?;
     // After an interrupted solve, fields that would take longer than writing are left out.
-    let fields = stages.interruptible(|stop| solution.fields_interruptible(case.field_config(), stop));
+    let is_interrupted = stages.interruptible(|stop| stop());
+    let fields = match pieces::agreed_interrupt(case, is_interrupted)? {
+        Some(stop) => solution.fields_interruptible(case.field_config(), &|| stop),
+        None => stages.interruptible(|stop| solution.fields_interruptible(case.field_config(), stop)),
+    };
     stages.go_on()?;
     warnings.extend_from_slice(fields.left_out());
     let data = case.deliver(|| solution.data(&fields))?;

@@ -10,6 +10,7 @@ use serde::Deserialize;
 use crate::CaseError;
 use crate::file_names::{GRID_SOLUTION, MESH_PIECES, MESH_SOLUTION, PAGE, PICTURE, PLOT, REPORT};
 use crate::functional::is_header_of_line;
+use crate::pieces;
 use crate::plot::DISTANCE;
 use crate::report::FileReport;
 
@@ -62,6 +63,7 @@ pub fn verify(folder: &Path) -> Result<Vec<Misfit>, CaseError> {
     let known = [MESH_SOLUTION, MESH_PIECES, GRID_SOLUTION, PLOT, PICTURE, PAGE].into_iter();
     let foreign = known.filter(|name| folder.join(name).exists()).map(String::from);
     let mut foreign: Vec<String> = foreign.chain(lines(folder).map_err(io)?).collect();
+    foreign.extend(pieces::in_folder(folder).map_err(io)?);
     foreign.retain(|name| !sums.files.contains_key(name));
     misfits.extend(foreign.into_iter().map(Misfit::Foreign));
     Ok(misfits)

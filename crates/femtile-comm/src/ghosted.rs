@@ -10,6 +10,8 @@ use crate::{Halo, RankKernels};
 
 /// The product with the rows of a rank of an operator that takes ghosts from a vector of their own.
 ///
+/// Values are sent before [`Hook::pre`] is called, which therefore must not change x; that of [`MergedHook`] may.
+///
 /// # Cost
 /// As that of the operator, and [`Halo::n_sent`] values sent.
 pub struct GhostedProduct<T: Scalar, D: RankKernels<T>> {

@@ -1,8 +1,14 @@
 //! The unknowns of the part of a mesh that a rank has, in the order of its vectors.
 
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+
 use femtile_fem::dofs::TensorSpace;
 use femtile_linalg::{LinalgError, need};
 use rayon::prelude::*;
+
+/// Numbers that a thread checks at least.
+const NUMBERS: usize = 1 << 14;
 
 /// The places of the unknowns of a part in vectors: those that a rank owns come first.
 #[derive(Debug, Clone, Copy)]
@@ -12,11 +18,17 @@ pub(crate) struct Numbers<'a> {
 }
 
 impl Numbers<'_> {
-    /// Refuses numbers of which those of an entity do not follow each other, or that are no places of unknowns.
+    /// Refuses numbers of which those of an entity do not follow each other, or that are not a place for each unknown.
     pub fn check(&self, space: &TensorSpace<'_>) -> Result<(), LinalgError> {
         let n = space.n_dofs();
         need("numbers", n, self.of.len())?;
         need("owned", self.n_owned.min(n), self.n_owned)?;
+        let seen: Vec<AtomicBool> = (0..n).map(|_| AtomicBool::new(false)).collect();
+        let is_new = |&number: &u32| seen.get(number as usize).is_some_and(|seen| !seen.swap(true, Relaxed));
+        if !self.of.par_iter().with_min_len(NUMBERS).all(is_new) {
+            let message = "a number is beyond the unknowns, or given twice".into();
+            return Err(LinalgError::Setting { field: "numbers", message });
+        }
         let lengths = lengths(space);
         let is_run = |(&first, &len): (&u32, &u32)| {
             let (begin, end) = (first as usize, first as usize + len as usize);

@@ -79,11 +79,11 @@ impl<T: SumFactorization + Lanes> MatrixFree<T> {
     /// Creates the rows of a rank of the operator, of one component, from the cells that touch its unknowns.
     ///
     /// `numbers` has the row of each unknown of the space, or, from `n_owned` on, the number of a ghost behind them; those of
-    /// each vertex, edge, face and cell follow each other. Other ranks need rows from `first_exported` on. Constraints and facets are in the numbers of the space. Use it as a
-    /// [`GhostedOperator`].
+    /// each vertex, edge, face and cell follow each other. Other ranks need rows from `first_exported` on. Constraints and
+    /// facets are in the numbers of the space. Use it as a [`GhostedOperator`].
     ///
     /// # Errors
-    /// As [`MatrixFree::new`]; [`FemError::Linalg`] for numbers that are not so.
+    /// As [`MatrixFree::new`]; [`FemError::Linalg`] for numbers that are not so, and for several components.
     pub fn of_part(
         cpu: &Cpu,
         space: &TensorSpace<'_>,
@@ -91,8 +91,9 @@ impl<T: SumFactorization + Lanes> MatrixFree<T> {
         config: MatrixFreeConfig<'_>,
         (numbers, [first_exported, n_owned]): (&[u32], [usize; 2]),
     ) -> Result<Self, FemError> {
-        let MatrixFreeConfig { constrained, facets, .. } = config;
-        let config = MatrixFreeConfig { components: 1, ..config };
+        let MatrixFreeConfig { constrained, facets, components, .. } = config;
+        need("components", 1, components)?;
+        need("first_exported", first_exported.min(n_owned), first_exported)?;
         let numbers = (Numbers { of: numbers, n_owned }, first_exported);
         let cell_loop = |n| CellLoop::of_part(cpu, space, numbers, constrained, facets, n);
         Self::of_loop(cpu, (space, terms), config, cell_loop)

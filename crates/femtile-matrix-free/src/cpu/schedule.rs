@@ -60,7 +60,7 @@ pub(super) struct Schedule {
 }
 
 impl Schedule {
-    /// Creates the schedule; `is_late` are rows written after all groups, ascending; other ranks need those from
+    /// Creates the schedule; `is_late` are rows written after all groups; other ranks need those from
     /// `first_exported` on before cells are visited.
     pub fn new(
         space: &TensorSpace<'_>,

@@ -106,7 +106,12 @@ fn claim(_file: &File, _n_bytes: u64) -> Result<()> {
 /// A temporary file beside `path`, locked while it is written.
 fn temporary(path: &Path) -> Result<NamedTempFile> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    remove_stale(folder);
+    // Other ranks write into a staging folder, and locks of another machine may not be seen here.
+    let is_staging =
+        folder.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(PREFIX.as_bytes()));
+    if !is_staging {
+        remove_stale(folder);
+    }
     let mut builder = tempfile::Builder::new();
     builder.prefix(PREFIX);
     #[cfg(unix)]

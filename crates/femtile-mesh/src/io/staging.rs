@@ -74,15 +74,23 @@ impl Staging {
     /// all others are there. So a reader that finds it has the other files of the same run, even if this program is
     /// killed meanwhile.
     ///
+    /// Files of an earlier run that `gone` names in the folder are removed.
+    ///
     /// # Errors
     /// [`MeshError::Io`] with the name that could not be taken, or with the folder when another program keeps a lock on it.
-    pub fn commit(self, names: &[&str]) -> std::result::Result<(), MeshError> {
+    pub fn commit(
+        self,
+        names: &[&str],
+        gone: impl FnOnce(&Path) -> Vec<String>,
+    ) -> std::result::Result<(), MeshError> {
         self.check(names)?;
         let io = |path: &Path| {
             let path = path.to_path_buf();
             |source| MeshError::Io { path, action: "write", source }
         };
         let _locked = lock(&self.folder).map_err(io(&self.folder))?;
+        let gone = gone(&self.folder);
+        let aside: Vec<&str> = names.iter().rev().copied().chain(gone.iter().map(String::as_str)).collect();
         let set_aside = |name: &&str| match fs::rename(self.folder.join(name), self.earlier(name)) {
             Err(error) if error.kind() != ErrorKind::NotFound => Err(io(&self.folder.join(name))(error)),
             _ => Ok(()),
@@ -92,9 +100,9 @@ impl Staging {
             fs::rename(self.path(name), &path).map_err(io(&path))
         };
         // Into free names: replacing a file would wait for the disk, between two files of one run.
-        let moved = names.iter().rev().try_for_each(set_aside).and_then(|()| names.iter().try_for_each(put));
+        let moved = aside.iter().try_for_each(set_aside).and_then(|()| names.iter().try_for_each(put));
         if moved.is_err() {
-            for name in names {
+            for name in aside {
                 // Fails where there was no earlier file.
                 let _ = fs::rename(self.earlier(name), self.folder.join(name));
             }
@@ -138,19 +146,25 @@ mod tests {
             staging
         };
         let (first, second, third) = (stage("first"), stage("second"), stage("third"));
-        second.commit(&["solution", "report"]).unwrap();
-        first.commit(&["solution", "report"]).unwrap();
+        second.commit(&["solution", "report"], |_| Vec::new()).unwrap();
+        first.commit(&["solution", "report"], |_| Vec::new()).unwrap();
         drop(third);
         assert_eq!((read("solution"), read("report")), ("first".into(), "first".into()));
         // A name that cannot be taken is found before anything is replaced.
         let fourth = stage("fourth");
         fs::create_dir(folder.path().join("plot")).unwrap();
-        let error = fourth.commit(&["solution", "plot", "report"]).unwrap_err().to_string();
+        let error = fourth.commit(&["solution", "plot", "report"], |_| Vec::new()).unwrap_err().to_string();
         assert!(error.contains("plot: cannot write: a folder has this name"), "{error}");
         assert_eq!((read("solution"), read("report")), ("first".into(), "first".into()));
         // Earlier files come back when a later one cannot be moved.
-        assert!(stage("fifth").commit(&["solution", "missing", "report"]).is_err());
+        assert!(stage("fifth").commit(&["solution", "missing", "report"], |_| Vec::new()).is_err());
         assert_eq!((read("solution"), read("report")), ("first".into(), "first".into()));
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3);
+        // Others go with the earlier run, unless the new one fails.
+        let gone = |_: &Path| vec!["solution".into()];
+        assert!(stage("sixth").commit(&["missing", "report"], gone).is_err());
+        assert_eq!((read("solution"), read("report")), ("first".into(), "first".into()));
+        stage("seventh").commit(&["report"], gone).unwrap();
+        assert!(read("report") == "seventh" && !folder.path().join("solution").exists());
     }
 }

@@ -68,7 +68,7 @@ mod tests {
             out.write_all(b"b")
         })
         .unwrap();
-        staging.commit(&["a"]).unwrap();
+        staging.commit(&["a"], |_| Vec::new()).unwrap();
         assert_eq!(names(), [".other", "a", "b", "c"]);
     }
 }

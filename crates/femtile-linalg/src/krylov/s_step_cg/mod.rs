@@ -41,7 +41,7 @@ pub use small::SmallMatrix;
 /// eigenvector and $W$ loses its definiteness, the sooner the larger s and the condition number: above s = 3 the method
 /// is for well-conditioned systems.
 ///
-/// The residual is always computed from x, not by a recurrence. Where a pivot of $W$ is no larger than rounding, the block
+/// The residual is always computed from x, not by a recurrence. Where a pivot of $W$ is no larger than rounding of its diagonal entry, the block
 /// is taken without $P_-$ if that allows more steps, which the same sums tell. A block that is cut all the same ends the
 /// recurrence: the next one restarts without $P$; where the residual has not halved since the last such restart, the method
 /// has [broken down](Stop::Breakdown). Iterations are counted in steps; within a block the residual is not computed, and NaN

@@ -186,6 +186,20 @@ fn numbers_and_vectors_that_do_not_fit_are_refused() {
     assert!(LinearOperator::merged(&part).is_none());
     assert!(of(&numbers[1..], n_owned).is_err());
     assert!(of(&numbers, space.n_dofs() + 1).is_err());
+    let beyond = MatrixFree::<f64>::of_part(
+        &cpu,
+        &space,
+        terms,
+        MatrixFreeConfig::default(),
+        (&numbers, [n_owned + 1, n_owned]),
+    );
+    assert!(beyond.is_err());
+    // Two vertices in one place.
+    let (mut vertices, mut twice) = (entities(&space), numbers.clone());
+    vertices.retain(|_, len| *len == 1);
+    let (&one, &other) = (vertices.keys().next().unwrap(), vertices.keys().nth(1).unwrap());
+    twice[one as usize] = twice[other as usize];
+    assert!(of(&twice, n_owned).is_err());
     let (last, before) = (numbers.len() - 1, numbers.len() - 2);
     numbers.swap(last, before);
     assert!(of(&numbers, n_owned).is_err());

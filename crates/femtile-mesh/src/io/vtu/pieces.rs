@@ -43,11 +43,12 @@ impl Grid<'_> {
             return Err(MeshError::Invalid { field: "partition", message });
         }
         let pvtu = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let ranks = pieces.ranks();
-        for &rank in ranks.iter().filter(|rank| pieces.only.is_none_or(|only| only == **rank)) {
-            let cells =
-                (0..n_cells as u32).filter(|&cell| pieces.partition.ranks()[cell as usize] as usize == rank);
-            let part = Part::cells(self, cells.collect());
+        let of_ranks = pieces.cells();
+        let written = |rank: &usize| pieces.only.is_none_or(|only| only == *rank);
+        let has_cells = |rank: &usize| !of_ranks[*rank].is_empty();
+        let ranks: Vec<usize> = (0..of_ranks.len()).filter(has_cells).collect();
+        for rank in ranks.iter().copied().filter(written) {
+            let part = Part::cells(self, of_ranks[rank].clone());
             let path = path.with_file_name(Pieces::name(&pvtu, rank));
             let options = WriteOptions { sum: false, ..options };
             self.write_part(&path, (&part, self.kind), (point_data, cell_data), options)?;

@@ -21,7 +21,6 @@ use super::{Cell, Claim, Figure, Item, Quantity, Session, Table, UNKNOWNS};
 use femtile_bench::BenchError;
 use femtile_bench::problems::bake_off::{BakeOff, Shape};
 pub(super) use throughput::Shared;
-use throughput::gdof;
 
 pub(super) fn items() -> Vec<Item> {
     let item = |name, summary, run| Item { name, summary, run };
