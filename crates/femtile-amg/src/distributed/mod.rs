@@ -24,9 +24,9 @@ use coarsen::{Coarse, coarsen};
 use collected::Collected;
 use level::{RankLevel, RankMatrix};
 
-/// Limits below which a level is collected: its number of rows, or the work of all ranks together, each with all of its rows,
-/// as a share of that of the first level.
-const FEW_ROWS: u64 = 10_000;
+/// Limits below which a level is collected: its number of rows, or the entries of all ranks together, each with all of its
+/// rows, as a share of those of the first level.
+const FEW_ROWS: usize = 10_000;
 const SHARE: f64 = 0.15;
 
 /// One V cycle of smoothed-aggregation multigrid over the ranks of a communicator.
@@ -77,10 +77,12 @@ where
         let constants = vec![1.0; halo.n_owned()];
         let (mut levels, mut shapes) = (Vec::new(), Vec::new());
         let (mut matrix, mut b) = (first, constants);
-        let n_first = total(comm, matrix.n_owned())?;
+        let [entries_of_first] = totals(comm, [matrix.n_nonzeros()])?;
         loop {
-            let n = total(comm, matrix.n_owned())?;
-            let is_small = n <= FEW_ROWS || (n * comm.n_ranks() as u64) as f64 <= SHARE * n_first as f64;
+            let [n, n_nonzeros] = totals(comm, [matrix.n_owned(), matrix.n_nonzeros()])?;
+            // Coarse rows have several times the entries of fine ones.
+            let entries_of_all = n_nonzeros as f64 * comm.n_ranks() as f64;
+            let is_small = n <= FEW_ROWS || entries_of_all <= SHARE * entries_of_first as f64;
             if (is_small && !levels.is_empty()) || levels.len() + 1 >= config.max_levels {
                 break;
             }
@@ -89,15 +91,9 @@ where
             else {
                 break;
             };
-            let [n_nonzeros, n_aggregates, n_prolongator] =
-                totals(comm, [matrix.n_nonzeros(), n_aggregates, level.transfer.prolongation.n_nonzeros()])?;
-            shapes.push(LevelShape {
-                n_rows: n as usize,
-                n_nonzeros,
-                n_aggregates,
-                n_patches: 0,
-                n_prolongator,
-            });
+            let [n_aggregates, n_prolongator] =
+                totals(comm, [n_aggregates, level.transfer.prolongation.n_nonzeros()])?;
+            shapes.push(LevelShape { n_rows: n, n_nonzeros, n_aggregates, n_patches: 0, n_prolongator });
             levels.push(level);
             (matrix, b) = (next, next_b);
         }
@@ -137,11 +133,7 @@ fn check(config: &AmgConfig) -> Result<(), AmgError> {
     Ok(())
 }
 
-/// The sum of counts of all ranks.
-fn total(comm: &Comm, n: usize) -> Result<u64, LinalgError> {
-    Ok(comm.all_gather(&[n as u64])?.into_iter().flatten().sum())
-}
-
+/// The sums of counts of all ranks.
 fn totals<const N: usize>(comm: &Comm, counts: [usize; N]) -> Result<[usize; N], LinalgError> {
     let all = comm.all_gather(&counts.map(|n| n as u64))?;
     Ok(std::array::from_fn(|i| all.iter().map(|of_rank| of_rank[i] as usize).sum()))
