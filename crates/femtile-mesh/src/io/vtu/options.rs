@@ -69,13 +69,12 @@ impl Pieces<'_> {
         has_cells.iter().enumerate().filter_map(|(rank, has_cells)| has_cells.then_some(rank)).collect()
     }
 
-    /// Returns the cells of each rank, of those that are not written here one at most.
+    /// Returns the cells of each rank that is written here.
     pub(super) fn cells(&self) -> Vec<Vec<u32>> {
         let mut cells = vec![Vec::new(); self.partition.n_ranks()];
         for (&rank, cell) in self.partition.ranks().iter().zip(0..) {
-            let of_rank = &mut cells[rank as usize];
-            if of_rank.is_empty() || self.only.is_none_or(|only| only == rank as usize) {
-                of_rank.push(cell);
+            if self.only.is_none_or(|only| only == rank as usize) {
+                cells[rank as usize].push(cell);
             }
         }
         cells

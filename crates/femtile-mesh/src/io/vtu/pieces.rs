@@ -43,12 +43,8 @@ impl Grid<'_> {
             return Err(MeshError::Invalid { field: "partition", message });
         }
         let pvtu = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let of_ranks = pieces.cells();
-        let written = |rank: &usize| pieces.only.is_none_or(|only| only == *rank);
-        let has_cells = |rank: &usize| !of_ranks[*rank].is_empty();
-        let ranks: Vec<usize> = (0..of_ranks.len()).filter(has_cells).collect();
-        for rank in ranks.iter().copied().filter(written) {
-            let part = Part::cells(self, of_ranks[rank].clone());
+        for (rank, cells) in pieces.cells().into_iter().enumerate().filter(|(_, cells)| !cells.is_empty()) {
+            let part = Part::cells(self, cells);
             let path = path.with_file_name(Pieces::name(&pvtu, rank));
             let options = WriteOptions { sum: false, ..options };
             self.write_part(&path, (&part, self.kind), (point_data, cell_data), options)?;
@@ -56,7 +52,7 @@ impl Grid<'_> {
         if pieces.only.is_some_and(|only| only > 0) {
             return Ok(None);
         }
-        let names: Vec<String> = ranks.iter().map(|&rank| Pieces::name(&pvtu, rank)).collect();
+        let names: Vec<String> = pieces.ranks().into_iter().map(|rank| Pieces::name(&pvtu, rank)).collect();
         write_atomically(path, |out| {
             let mut out = Summed::new(out, options.sum.then(Sum::default));
             write_index(
