@@ -36,7 +36,7 @@ const SMOOTHED: f64 = 0.25;
 /// That threshold on a level relative to the level before.
 const WEAKER: f64 = 0.5;
 /// The most rows and non-zeros of a level that is set up on the host because kernel launches would take longer than the work.
-const FEW: [usize; 2] = [1_500, 20_000];
+pub(crate) const FEW: [usize; 2] = [1_500, 20_000];
 /// Coarsening ends where the next level would have more than this share of the rows.
 pub(crate) const LEAST_GAIN: f64 = 0.8;
 

@@ -1,5 +1,6 @@
 use std::sync::Arc;
 
+use femtile_comm::{GhostedMatrix, Halo, RankKernels};
 use femtile_device::{Buffer, Device, Scalar};
 use femtile_linalg::precondition::polynomial::PolynomialKernels;
 use femtile_linalg::{LinalgError, LinearOperator, need};
@@ -7,12 +8,13 @@ use femtile_sparse::choice::Described;
 use femtile_sparse::csr::{Csr, CsrKernels};
 use femtile_sparse::ell_warp::EllWarpKernels;
 
+use crate::distributed::RankCoarse;
 use crate::level::{Coarsest, Level};
 use crate::patch::{PatchKernels, PatchMatrix};
 use crate::setup::patches::DoublePartition;
 use crate::setup::rows::Rows;
 use crate::vectors::Vectors;
-use crate::{AmgConfig, Graph};
+use crate::{AmgConfig, AmgError, Graph};
 
 /// Aggregates of the nodes of a level, each a node of the next level.
 #[derive(Debug, Clone)]
@@ -184,6 +186,26 @@ pub trait AmgKernels<H: Scalar>:
         _config: &AmgConfig,
         _by: Grouping<'_, Self>,
     ) -> Result<Option<Coarsened<H, Self>>, LinalgError> {
+        Ok(None)
+    }
+
+    /// Sets up the first level of a matrix of ranks with constants as near-nullspace; returns it with the power of two that its
+    /// matrix is scaled by, as in [`AmgKernels::amg_scaled`]. None where hosts have to do it, or have to explain what is wrong with the matrix, on all ranks alike.
+    /// All ranks call it.
+    ///
+    /// # Cost
+    /// As [`AmgKernels::amg_coarsen`], and the rows of the prolongator and of the next matrix at the borders of ranks through the
+    /// host.
+    #[allow(clippy::type_complexity)]
+    fn amg_first_of_ranks(
+        &self,
+        _a: &GhostedMatrix<f64, Self>,
+        _halo: &Arc<Halo>,
+        _config: &AmgConfig,
+    ) -> Result<Option<(RankCoarse<H, Self>, f64)>, AmgError>
+    where
+        Self: RankKernels<H>,
+    {
         Ok(None)
     }
 

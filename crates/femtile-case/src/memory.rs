@@ -26,10 +26,11 @@ pub(crate) fn check(case: &Case, counts: Counts, has_gpu: bool, place: &[Key]) -
     let equation = &case.file.equation;
     let sigma = equation.diffusion.as_ref().unwrap_or(&equation.sigma).into();
     let (refine, fields) = (case.file.mesh.refine, case.field_config());
+    let of_host = case.ranks().share_of_host()?;
     let estimate = |on_gpu| {
         let (of_run, fine) =
             (Estimate::of_run(&config, &space, (counts, refine), on_gpu), counts.refined(refine));
-        of_run.with_conductivity(&sigma, fine).with_fields(fields, &space, fine)
+        of_run.with_conductivity(&sigma, fine).with_fields(fields, &space, fine).on_ranks(of_host)
     };
     Ok(refuse_excess(estimate, config.memory_limit, (config.device, has_gpu), (place, advice))?)
 }

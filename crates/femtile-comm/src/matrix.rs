@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use femtile_device::cpu::zeroed_vec;
 use femtile_device::{Buffer, Cpu, Device, Scalar, parallel};
 use femtile_linalg::hooks::Hook;
 use femtile_linalg::{LinalgError, LinearOperator, need};
@@ -38,12 +39,30 @@ impl<T: Scalar, D: Device> GhostedMatrix<T, D> {
             let entries = entries(row).filter(|(column, value)| *column >= n_owned && *value != T::ZERO);
             entries.map(|(column, value)| (column - n_owned, value))
         };
-        let first = (0..n_owned).find(|&row| of_ghosts(row).next().is_some()).unwrap_or(n_owned);
+        let first = first_where(n_owned, |row| of_ghosts(row).next().is_some());
         Ok(Self {
             own: of_rows(device, 0..n_owned, n_owned, own)?,
             border: of_rows(device, first..n_owned, n_ghosts, of_ghosts)?,
         })
     }
+}
+
+impl<T: Scalar> GhostedMatrix<T> {
+    /// Divides the first `n_owned` rows of the matrix of a part, whose other columns are those of ghosts.
+    ///
+    /// # Errors
+    /// [`LinalgError::Length`] where it has fewer rows or columns.
+    pub fn of_part(cpu: &Cpu, a: &Csr<T, Cpu>, n_owned: usize) -> Result<Self, LinalgError> {
+        need("rows", n_owned, a.n_rows().min(n_owned))?;
+        need("columns", n_owned, a.n_cols().min(n_owned))?;
+        Self::new(cpu, [n_owned, a.n_cols() - n_owned], |row| a.row(row))
+    }
+}
+
+/// The first of `n` rows of which something is true, or `n`.
+fn first_where(n: usize, is_so: impl Fn(usize) -> bool + Sync) -> usize {
+    let of_piece = |piece: usize| (piece * ROWS..n.min((piece + 1) * ROWS)).find(|&row| is_so(row));
+    parallel::map(n.div_ceil(ROWS), 1, of_piece).into_iter().flatten().next().unwrap_or(n)
 }
 
 /// Rows of a parallel task.
@@ -56,35 +75,27 @@ fn of_rows<T: Scalar, D: Device, I: Iterator<Item = (usize, T)>>(
     n_cols: usize,
     entries: impl Fn(usize) -> I + Sync,
 ) -> Result<Csr<T, D>, LinalgError> {
-    let pieces = parallel::map(rows.len().div_ceil(ROWS), 1, |piece| {
-        let (mut lengths, mut columns, mut values) = (Vec::with_capacity(ROWS), Vec::new(), Vec::new());
-        let first = rows.start + piece * ROWS;
-        for row in first..rows.end.min(first + ROWS) {
-            let before = columns.len();
-            for (column, value) in entries(row) {
-                columns.push(column as u32);
-                values.push(value);
-            }
-            lengths.push(columns.len() - before);
-        }
-        (lengths, columns, values)
-    });
-    let lengths: Vec<usize> = pieces.iter().flat_map(|(lengths, ..)| lengths).copied().collect();
-    let n: usize = lengths.iter().sum();
-    let (mut columns, mut values) = (vec![0; n], vec![T::ZERO; n]);
+    let lengths = parallel::map(rows.len(), ROWS, |row| entries(rows.start + row).count());
+    let offsets = HostOffsets::from_row_lengths(lengths.into_iter());
+    let n = offsets.get(rows.len());
+    let (mut columns, mut values) = (zeroed_vec(n), zeroed_vec(n));
     let (mut rest, mut rest_of_values) = (&mut columns[..], &mut values[..]);
-    let mut copies = Vec::with_capacity(pieces.len());
-    for (_, from, from_values) in &pieces {
-        let (to, others) = rest.split_at_mut(from.len());
-        let (to_values, other_values) = rest_of_values.split_at_mut(from.len());
-        copies.push((from, from_values, to, to_values));
+    let mut pieces = Vec::with_capacity(rows.len().div_ceil(ROWS));
+    for first in (0..rows.len()).step_by(ROWS) {
+        let end = rows.len().min(first + ROWS);
+        let n = offsets.get(end) - offsets.get(first);
+        let (to, others) = std::mem::take(&mut rest).split_at_mut(n);
+        let (to_values, other_values) = std::mem::take(&mut rest_of_values).split_at_mut(n);
+        pieces.push((rows.start + first..rows.start + end, to, to_values));
         (rest, rest_of_values) = (others, other_values);
     }
-    parallel::for_each_item(copies, 1, |(from, from_values, to, to_values)| {
-        to.copy_from_slice(from);
-        to_values.copy_from_slice(from_values);
+    parallel::for_each_item(pieces, 1, |(rows, to, to_values)| {
+        let places = to.iter_mut().zip(to_values);
+        for ((to, to_value), (column, value)) in places.zip(rows.flat_map(&entries)) {
+            (*to, *to_value) = (column as u32, value);
+        }
     });
-    Csr::from_parts(device, n_cols, HostOffsets::from_row_lengths(lengths.into_iter()), columns, values)
+    Csr::from_parts(device, n_cols, offsets, columns, values)
 }
 
 /// The product with the rows of this rank of a matrix that is divided among ranks.

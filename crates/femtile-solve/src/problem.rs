@@ -288,7 +288,8 @@ impl<'m> Poisson<'m> {
         check_cells(config, &self.space, self.mesh.kind)?;
         let opened = if config.ranks == Ranks::One { config.device.open()? } else { None };
         let counts = Counts::from(self.mesh);
-        let estimate = |on_gpu| self.estimate(config, counts, on_gpu);
+        let of_host = config.ranks.share_of_host()?;
+        let estimate = |on_gpu| self.estimate(config, counts, on_gpu).on_ranks(of_host);
         let advice = "take a coarser mesh or a lighter preconditioner, or raise the limit";
         let place = (&["solver".into(), "memory_limit".into()][..], advice);
         refuse_excess(estimate, config.memory_limit, (config.device, opened.is_some()), place)?;

@@ -1,18 +1,23 @@
 //! Kernels of algebraic multigrid on a GPU.
 
 mod cycle;
+mod ranks;
 mod setup;
 
+use std::sync::Arc;
+
+use femtile_comm::{GhostedMatrix, Halo};
 use femtile_device::cuda::{Kernel, Launch, Program, Read, Specialisation, Write};
 use femtile_device::{Buffer, Cuda, Element, Scalar};
 use femtile_linalg::vector::{Convert, VectorKernels};
 use femtile_linalg::{LinalgError, LinearOperator, need};
 use femtile_sparse::csr::{Csr, Offsets};
 
+use crate::distributed::RankCoarse;
 use crate::kernels::{AmgKernels, Coarsened, Grouping, Nodes, Tail};
 use crate::patch::cuda_specialisations as patches;
 use crate::setup::rows::to_unit;
-use crate::{AmgConfig, DoublePartition, Graph};
+use crate::{AmgConfig, AmgError, DoublePartition, Graph};
 
 static COPIES: Program = Program { name: "copies", source: include_str!("copies.cu"), headers: &[] };
 const THREADS: u32 = 256;
@@ -45,25 +50,38 @@ fn copy(device: &Cuda, from: &Buffer<u32, Cuda>) -> Result<Buffer<u32, Cuda>, Li
     Ok(to)
 }
 
-/// Returns the power of two that scales the largest magnitude to between 1 and 2; none if there is none.
-fn scale<H: Scalar, T: Scalar>(values: &Buffer<T, Cuda>) -> Result<Option<f64>, LinalgError> {
+/// Returns the largest magnitude; NaN where one of the values is.
+fn largest<T: Scalar>(values: &Buffer<T, Cuda>) -> Result<f64, LinalgError> {
     let device = values.device();
     let mut largest = Buffer::zeros(device, 1)?;
     let arguments = (largest.write(), values.read(), values.len() as u64);
     let kernel = Kernel::<(Write<u64>, Read<T>, u64)>::new("amg_largest");
     let blocks = values.len().div_ceil(THREADS as usize).min(MANY_BLOCKS);
     // SAFETY: the kernel reads as many values as there are.
-    unsafe { device.launch(&program::<H, T>(), &kernel, Launch::line(blocks, THREADS), arguments) }?;
-    let largest = f64::from_bits(largest.to_host()?[0]);
-    Ok(largest.is_normal().then(|| to_unit(largest)))
+    unsafe { device.launch(&program::<T, T>(), &kernel, Launch::line(blocks, THREADS), arguments) }?;
+    Ok(f64::from_bits(largest.to_host()?[0]))
+}
+
+/// Returns values times a number in the precision of levels.
+fn scaled<H: Scalar, T: Scalar>(
+    values: &Buffer<T, Cuda>,
+    scale: f64,
+) -> Result<Buffer<H, Cuda>, LinalgError> {
+    let device = values.device();
+    let mut scaled = Buffer::zeros(device, values.len())?;
+    Convert::<T, H>::convert(device, &mut scaled, scale, values)?;
+    Ok(scaled)
 }
 
 impl<H: Scalar> AmgKernels<H> for Cuda {
     fn amg_scaled<T: Scalar>(&self, a: &Csr<T, Self>) -> Result<Option<(Csr<H, Self>, f64)>, LinalgError> {
         let Offsets::Narrow(offsets) = a.offsets() else { return Ok(None) };
-        let Some(scale) = scale::<H, T>(a.values())? else { return Ok(None) };
-        let mut values = Buffer::zeros(self, a.n_nonzeros())?;
-        Convert::<T, H>::convert(self, &mut values, scale, a.values())?;
+        let largest = largest(a.values())?;
+        if !largest.is_normal() {
+            return Ok(None);
+        }
+        let scale = to_unit(largest);
+        let values = scaled(a.values(), scale)?;
         let (offsets, columns) = (copy(self, offsets)?, copy(self, a.columns())?);
         // SAFETY: the pattern is that of a matrix.
         let copied = unsafe { Csr::from_kernels(a.n_cols(), offsets, columns, values) }?;
@@ -87,6 +105,19 @@ impl<H: Scalar> AmgKernels<H> for Cuda {
             need("graph", a.n_rows(), graph.n_nodes())?;
         }
         setup::coarsen((a, nodes), thresholds, config, by)
+    }
+
+    fn amg_first_of_ranks(
+        &self,
+        a: &GhostedMatrix<f64, Self>,
+        halo: &Arc<Halo>,
+        config: &AmgConfig,
+    ) -> Result<Option<(RankCoarse<H, Self>, f64)>, AmgError> {
+        need("rows", halo.n_owned(), a.own.n_rows())?;
+        need("columns", halo.n_owned(), a.own.n_cols())?;
+        need("columns", halo.n_ghosts(), a.border.n_cols())?;
+        need("rows", a.border.n_rows(), a.own.n_rows().min(a.border.n_rows()))?;
+        ranks::first(self, a, halo, config)
     }
 
     fn amg_tail(&self, tail: Tail<'_, H, Self>) -> Result<bool, LinalgError> {

@@ -1,26 +1,47 @@
 //! A level that is divided among ranks.
 
+use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use femtile_comm::{DistributedMatrix, GhostedMatrix, Halo, RankKernels};
-use femtile_device::{Buffer, Device, Scalar};
+use femtile_device::{Buffer, Device, Scalar, parallel};
 use femtile_linalg::precondition::polynomial::Step;
 use femtile_linalg::{LinalgError, LinearOperator};
-use femtile_sparse::csr::Csr;
+use femtile_sparse::ProductMatrix;
+use femtile_sparse::csr::{Csr, Offsets};
 
+use crate::AmgConfig;
 use crate::kernels::AmgKernels;
-use crate::setup::rows::{Pieces, RowAccess, Rows, to_unit};
+use crate::level::CYCLES;
+use crate::relaxation::steps;
+use crate::setup::rows::{PIECE, RowAccess, Rows, to_unit};
 
 /// A level that is smoothed, with the transfers to and from the next one.
-pub(super) struct RankLevel<H: Scalar, D: RankKernels<H>> {
+pub(crate) struct RankLevel<H: Scalar, D: RankKernels<H>> {
     pub a: DistributedMatrix<H, D>,
     pub steps: Vec<Step<H>>,
     pub inverse_diagonal: Buffer<H, D>,
     pub transfer: RankTransfer<H, D>,
 }
 
+impl<H: Scalar, D: AmgKernels<H> + RankKernels<H>> RankLevel<H, D> {
+    /// Takes the rows of a rank, the largest eigenvalue of the scaled matrix of all ranks, and the reciprocals of the diagonal.
+    pub fn new(
+        (rows, halo): (GhostedMatrix<H, D>, &Arc<Halo>),
+        config: &AmgConfig,
+        (largest, inverse_diagonal): (f64, Buffer<H, D>),
+        transfer: RankTransfer<H, D>,
+    ) -> Result<Self, LinalgError> {
+        let n_products = CYCLES * config.smoother.n_products();
+        let operator = ProductMatrix::new(rows.own, config.format, n_products, &[])?.0;
+        let a = DistributedMatrix::new(Box::new(operator), rows.border, Arc::clone(halo))?;
+        Ok(Self { a, steps: steps(config.smoother, largest), inverse_diagonal, transfer })
+    }
+}
+
 /// The transfers between the rows of a rank and the next level, of which some unknowns are those of other ranks.
-pub(super) struct RankTransfer<H: Scalar, D: RankKernels<H>> {
+pub(crate) struct RankTransfer<H: Scalar, D: RankKernels<H>> {
     /// Columns of the rank's own unknowns, then of its ghosts.
     pub prolongation: Csr<H, D>,
     pub restriction: Csr<H, D>,
@@ -37,13 +58,17 @@ struct Work<H: Scalar, D: RankKernels<H>> {
 }
 
 impl<H: Scalar, D: RankKernels<H>> RankTransfer<H, D> {
-    /// Takes a prolongator, and the halo of its columns.
-    pub fn new(device: &D, p: Rows<H>, halo: Halo) -> Result<Self, LinalgError> {
-        let restriction = p.transpose().into_device(device)?;
+    /// Takes a prolongator, its transpose, and the halo of its columns.
+    pub fn new(
+        device: &D,
+        [prolongation, restriction]: [Csr<H, D>; 2],
+        halo: Halo,
+    ) -> Result<Self, LinalgError> {
         let zeros = |n| Buffer::zeros(device, n);
-        let work = Mutex::new(Work { columns: zeros(p.n_cols)?, ghosts: zeros(halo.n_ghosts())? });
+        let work =
+            Mutex::new(Work { columns: zeros(prolongation.n_cols())?, ghosts: zeros(halo.n_ghosts())? });
         let link = device.link(&halo)?;
-        Ok(Self { prolongation: p.into_device(device)?, restriction, halo, link, work })
+        Ok(Self { prolongation, restriction, halo, link, work })
     }
 
     /// $b_c = P^\mathsf{T} r$; entries of unknowns of others go to their owners.
@@ -77,32 +102,28 @@ impl<H: Scalar, D: RankKernels<H>> RankTransfer<H, D> {
 }
 
 /// The rows of a rank during the setup: its own columns, then those of its ghosts.
-pub(super) struct RankMatrix<H> {
+pub(crate) struct RankMatrix<H> {
     pub rows: Rows<H>,
     pub halo: Arc<Halo>,
 }
 
 impl<H: Scalar> RankMatrix<H> {
-    /// Joins the two parts of a matrix, scaled by a power of two so that the largest entry of all ranks is between 1 and 2;
-    /// returns that power as well.
-    pub fn of(a: &GhostedMatrix<f64>, halo: &Arc<Halo>) -> Result<(Self, f64), LinalgError> {
-        let largest_of = |values: &[f64]| values.iter().fold(0.0, |most: f64, value| value.abs().max(most));
-        let own = largest_of(a.own.values().as_slice()).max(largest_of(a.border.values().as_slice()));
-        let scale = to_unit(largest(halo, own)?);
+    /// Joins the two parts of a matrix of any device, scaled by a power of two so that the largest entry of all ranks is between
+    /// 1 and 2; returns that power as well.
+    pub fn of<D: Device>(a: &GhostedMatrix<f64, D>, halo: &Arc<Halo>) -> Result<(Self, f64), LinalgError> {
+        let (own, border) = (Entries::of(&a.own)?, Entries::of(&a.border)?);
+        let scale = to_unit(largest(halo, own.largest().max(border.largest()))?);
         let (n, first) = (halo.n_owned(), halo.n_owned() - a.border.n_rows());
-        let pieces = Pieces::build(
-            [n, n + halo.n_ghosts()],
-            || (),
-            |(), row, out| {
-                let mut push =
-                    |column: usize, value: f64| out.push(column as u32, H::from_f64(scale * value));
-                a.own.row(row).for_each(|(column, value)| push(column, value));
-                if row >= first {
-                    a.border.row(row - first).for_each(|(column, value)| push(n + column, value));
-                }
-            },
-        );
-        Ok((Self { rows: pieces.join(), halo: Arc::clone(halo) }, scale))
+        let of_ghosts = |row: usize| row.checked_sub(first);
+        let length = |row: usize| own.length(row) + of_ghosts(row).map_or(0, |row| border.length(row));
+        let rows = Rows::filled([n, n + halo.n_ghosts()], length, |row, columns, values| {
+            let others = of_ghosts(row).into_iter().flat_map(|row| border.row(row));
+            let entries = own.row(row).chain(others.map(|(column, value)| (n + column, value)));
+            for ((to, to_value), (column, value)) in columns.iter_mut().zip(values).zip(entries) {
+                (*to, *to_value) = (column as u32, H::from_f64(scale * value));
+            }
+        });
+        Ok((Self { rows, halo: Arc::clone(halo) }, scale))
     }
 
     /// Returns the number of rows.
@@ -115,42 +136,44 @@ impl<H: Scalar> RankMatrix<H> {
         self.rows.columns.len()
     }
 
-    /// Returns the rows without the columns of ghosts, whose entries, times the ratio of `b` there and in the row, are added to
-    /// the diagonal: as in the whole matrix, the product with b is small.
-    pub fn lumped(&self, b: &[f64], of_ghosts: &[f64]) -> Rows<H> {
-        let n = self.n_owned();
-        let pieces = Pieces::build(
-            [n, n],
-            || (),
-            |(), row, out| {
-                let (columns, values) = self.rows.row(row);
-                let ratio = |column: usize| if b[row] == 0.0 { 0.0 } else { of_ghosts[column - n] / b[row] };
-                let ghosts = columns.iter().zip(values).filter(|(column, _)| **column as usize >= n);
-                let lump: H =
-                    ghosts.map(|(&column, &value)| value * H::from_f64(ratio(column as usize))).sum();
-                for (&column, &value) in
-                    columns.iter().zip(values).filter(|(column, _)| (**column as usize) < n)
-                {
-                    out.push(column, if column as usize == row { value + lump } else { value });
-                }
-            },
-        );
-        pieces.join()
+    /// Returns the number of entries of a row in columns of the rank itself, which come first.
+    fn n_own(&self, row: usize) -> usize {
+        self.rows.row(row).0.partition_point(|&column| (column as usize) < self.n_owned())
     }
 
     /// Returns the rows without the columns of ghosts.
     pub fn own(&self) -> Rows<H> {
         let n = self.n_owned();
-        let pieces = Pieces::build(
+        Rows::filled(
             [n, n],
-            || (),
-            |(), row, out| {
-                let (columns, values) = self.rows.row(row);
-                let n_own = columns.partition_point(|&column| (column as usize) < n);
-                out.extend(&columns[..n_own], &values[..n_own]);
+            |row| self.n_own(row),
+            |row, columns, values| {
+                let (all, all_values) = self.rows.row(row);
+                columns.copy_from_slice(&all[..columns.len()]);
+                values.copy_from_slice(&all_values[..columns.len()]);
             },
-        );
-        pieces.join()
+        )
+    }
+
+    /// Adds the entries in columns of ghosts, times the ratio of `b` there and in the row, to the diagonal of the rows without
+    /// them: as in the whole matrix, the product with b is small.
+    pub fn lump(&self, own: &mut Rows<H>, b: &[f64], of_ghosts: &[f64]) {
+        let n = self.n_owned();
+        let lump = |row: usize| {
+            let (columns, values) = self.rows.row(row);
+            let ghosts = self.n_own(row)..columns.len();
+            let ratio =
+                |column: u32| if b[row] == 0.0 { 0.0 } else { of_ghosts[column as usize - n] / b[row] };
+            let diagonal = own.offsets[row]..own.offsets[row + 1];
+            let at = diagonal.into_iter().find(|&at| own.columns[at] as usize == row);
+            let sum = || ghosts.clone().map(|at| values[at] * H::from_f64(ratio(columns[at]))).sum::<H>();
+            at.filter(|_| !ghosts.is_empty()).map(|at| (at, sum()))
+        };
+        let of_piece = |piece: usize| -> Vec<(usize, H)> {
+            (piece * PIECE..n.min((piece + 1) * PIECE)).filter_map(lump).collect()
+        };
+        let lumps = parallel::map(n.div_ceil(PIECE), 1, of_piece);
+        lumps.into_iter().flatten().for_each(|(at, lump)| own.values[at] += lump);
     }
 
     /// Returns the matrix in two parts.
@@ -163,7 +186,51 @@ impl<H: Scalar> RankMatrix<H> {
     }
 }
 
+/// The entries of a matrix on the host: in place where that has the memory of the device.
+struct Entries<'a> {
+    offsets: HostOffsets<'a>,
+    columns: Cow<'a, [u32]>,
+    values: Cow<'a, [f64]>,
+}
+
+enum HostOffsets<'a> {
+    Narrow(Cow<'a, [u32]>),
+    Wide(Cow<'a, [u64]>),
+}
+
+impl<'a> Entries<'a> {
+    fn of<D: Device>(a: &'a Csr<f64, D>) -> Result<Self, LinalgError> {
+        let offsets = match a.offsets() {
+            Offsets::Narrow(offsets) => HostOffsets::Narrow(offsets.host_view()?),
+            Offsets::Wide(offsets) => HostOffsets::Wide(offsets.host_view()?),
+        };
+        Ok(Self { offsets, columns: a.columns().host_view()?, values: a.values().host_view()? })
+    }
+
+    fn largest(&self) -> f64 {
+        let of_piece = |_, values: &[f64]| values.iter().fold(0.0, |most: f64, value| value.abs().max(most));
+        parallel::map_chunks(&self.values, PIECE, of_piece).into_iter().fold(0.0, f64::max)
+    }
+
+    fn range(&self, row: usize) -> Range<usize> {
+        match &self.offsets {
+            HostOffsets::Narrow(offsets) => offsets[row] as usize..offsets[row + 1] as usize,
+            HostOffsets::Wide(offsets) => offsets[row] as usize..offsets[row + 1] as usize,
+        }
+    }
+
+    fn length(&self, row: usize) -> usize {
+        self.range(row).len()
+    }
+
+    fn row(&self, row: usize) -> impl Iterator<Item = (usize, f64)> {
+        let range = self.range(row);
+        let columns = self.columns[range.clone()].iter().map(|&column| column as usize);
+        columns.zip(self.values[range].iter().copied())
+    }
+}
+
 /// The largest of the values of all ranks.
-pub(super) fn largest(halo: &Halo, own: f64) -> Result<f64, LinalgError> {
+pub(crate) fn largest(halo: &Halo, own: f64) -> Result<f64, LinalgError> {
     Ok(halo.comm().all_gather(&[own])?.into_iter().flatten().fold(0.0, f64::max))
 }

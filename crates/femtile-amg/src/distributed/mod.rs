@@ -5,7 +5,8 @@
 
 mod coarsen;
 mod collected;
-mod level;
+pub(crate) mod exchange;
+pub(crate) mod level;
 #[cfg(test)]
 mod tests;
 
@@ -20,7 +21,8 @@ use femtile_linalg::{LinalgError, LinearOperator, Preconditioner, need};
 
 use crate::kernels::AmgKernels;
 use crate::{AmgConfig, AmgError, Cycle, LevelShape, Smoother};
-use coarsen::{Coarse, coarsen};
+pub use coarsen::RankCoarse;
+use coarsen::coarsen;
 use collected::Collected;
 use level::{RankLevel, RankMatrix};
 
@@ -59,45 +61,55 @@ impl<H: Scalar, D> DistributedAmg<H, D>
 where
     D: AmgKernels<H> + Convert<H, H> + RankKernels<H>,
 {
-    /// Sets up the levels of a symmetric positive (semi)definite matrix with constants as near-nullspace on the host, and
-    /// brings them to a device. All ranks call it.
+    /// Sets up the levels of a symmetric positive (semi)definite matrix with constants as near-nullspace: the first one on the
+    /// device, where it does that, others on the host. All ranks call it.
     ///
     /// # Errors
     /// As [`Hierarchy::new`](crate::Hierarchy::new); [`AmgError::Setting`] for smoothers other than polynomials, cycles other
     /// than V and nodes of several rows; [`LinalgError::Rank`].
     pub fn new(
         device: &D,
-        a: &GhostedMatrix<f64>,
+        a: &GhostedMatrix<f64, D>,
         halo: &Arc<Halo>,
         config: &AmgConfig,
     ) -> Result<Self, AmgError> {
         check(config)?;
         let comm = halo.comm();
-        let (first, scale) = RankMatrix::of(a, halo)?;
-        let constants = vec![1.0; halo.n_owned()];
+        let [n, n_nonzeros] = totals(comm, [halo.n_owned(), a.own.n_nonzeros() + a.border.n_nonzeros()])?;
         let (mut levels, mut shapes) = (Vec::new(), Vec::new());
-        let (mut matrix, mut b) = (first, constants);
-        let [entries_of_first] = totals(comm, [matrix.n_nonzeros()])?;
+        let mut add = |[n_rows, n_nonzeros]: [usize; 2], made: RankCoarse<H, D>| -> Result<_, AmgError> {
+            let RankCoarse { level, matrix, b, n_aggregates } = made;
+            let [n_aggregates, n_prolongator] =
+                totals(comm, [n_aggregates, level.transfer.prolongation.n_nonzeros()])?;
+            shapes.push(LevelShape { n_rows, n_nonzeros, n_aggregates, n_patches: 0, n_prolongator });
+            levels.push(level);
+            Ok((matrix, b))
+        };
+        let first = if config.max_levels > 1 { device.amg_first_of_ranks(a, halo, config)? } else { None };
+        let (mut matrix, mut b, scale, mut number) = match first {
+            Some((made, scale)) => {
+                let (matrix, b) = add([n, n_nonzeros], made)?;
+                (matrix, b, scale, 1)
+            }
+            None => {
+                let (matrix, scale) = RankMatrix::of(a, halo)?;
+                (matrix, vec![1.0; halo.n_owned()], scale, 0)
+            }
+        };
+        let entries_of_first = n_nonzeros;
         loop {
             let [n, n_nonzeros] = totals(comm, [matrix.n_owned(), matrix.n_nonzeros()])?;
             // Coarse rows have several times the entries of fine ones.
             let entries_of_all = n_nonzeros as f64 * comm.n_ranks() as f64;
             let is_small = n <= FEW_ROWS || entries_of_all <= SHARE * entries_of_first as f64;
-            if (is_small && !levels.is_empty()) || levels.len() + 1 >= config.max_levels {
+            if (is_small && number > 0) || number + 1 >= config.max_levels {
                 break;
             }
-            let Some(Coarse { level, matrix: next, b: next_b, n_aggregates }) =
-                coarsen(device, &matrix, &b, levels.len(), config)?
-            else {
-                break;
-            };
-            let [n_aggregates, n_prolongator] =
-                totals(comm, [n_aggregates, level.transfer.prolongation.n_nonzeros()])?;
-            shapes.push(LevelShape { n_rows: n, n_nonzeros, n_aggregates, n_patches: 0, n_prolongator });
-            levels.push(level);
-            (matrix, b) = (next, next_b);
+            let Some(made) = coarsen(device, &matrix, &b, number, config)? else { break };
+            (matrix, b) = add([n, n_nonzeros], made)?;
+            number += 1;
         }
-        let collected = Collected::new(device, &matrix, &b, levels.len(), config)?;
+        let collected = Collected::new(device, &matrix, &b, number, config)?;
         shapes.extend_from_slice(collected.shapes());
         let sizes = levels.iter().map(|level| level.a.n_rows()).chain([matrix.n_owned()]);
         let vectors = sizes.map(|n| Iterate::zeros(device, n)).collect::<Result<Vec<_>, _>>()?;
@@ -134,7 +146,7 @@ fn check(config: &AmgConfig) -> Result<(), AmgError> {
 }
 
 /// The sums of counts of all ranks.
-fn totals<const N: usize>(comm: &Comm, counts: [usize; N]) -> Result<[usize; N], LinalgError> {
+pub(crate) fn totals<const N: usize>(comm: &Comm, counts: [usize; N]) -> Result<[usize; N], LinalgError> {
     let all = comm.all_gather(&counts.map(|n| n as u64))?;
     Ok(std::array::from_fn(|i| all.iter().map(|of_rank| of_rank[i] as usize).sum()))
 }

@@ -143,6 +143,40 @@ impl<T: Scalar> Pieces<T> {
 }
 
 impl<T: Scalar> Rows<T> {
+    /// Builds a matrix whose rows have known lengths, in parallel; `write` gets the room of a row.
+    pub fn filled(
+        [n_rows, n_cols]: [usize; 2],
+        length: impl Fn(usize) -> usize + Sync,
+        write: impl Fn(usize, &mut [u32], &mut [T]) + Sync,
+    ) -> Self {
+        let mut offsets = vec![0; n_rows + 1];
+        parallel::for_chunks_mut(&mut offsets[1..], PIECE, |first, lengths| {
+            lengths.iter_mut().zip(first..).for_each(|(to, row)| *to = length(row));
+        });
+        for row in 0..n_rows {
+            offsets[row + 1] += offsets[row];
+        }
+        let (mut columns, mut values) = (zeroed_vec(offsets[n_rows]), zeroed_vec(offsets[n_rows]));
+        let mut rest = (columns.as_mut_slice(), values.as_mut_slice());
+        let mut work = Vec::with_capacity(n_rows.div_ceil(PIECE));
+        for begin in (0..n_rows).step_by(PIECE) {
+            let rows = begin..n_rows.min(begin + PIECE);
+            let n = offsets[rows.end] - offsets[rows.start];
+            let ((columns, more_columns), (values, more_values)) =
+                (rest.0.split_at_mut(n), rest.1.split_at_mut(n));
+            rest = (more_columns, more_values);
+            work.push((rows, columns, values));
+        }
+        parallel::for_each_item(work, 1, |(rows, columns, values)| {
+            let begin = offsets[rows.start];
+            for row in rows {
+                let room = offsets[row] - begin..offsets[row + 1] - begin;
+                write(row, &mut columns[room.clone()], &mut values[room]);
+            }
+        });
+        Self { n_cols, offsets, columns, values }
+    }
+
     /// Copies a matrix from any device, scaled by a power of two such that its largest entry is between 1 and 2, so that it
     /// fits f32; returns that power as well.
     pub fn of<S: Scalar, D: Device>(a: &Csr<S, D>) -> Result<(Self, f64), LinalgError> {

@@ -99,7 +99,10 @@ fn isolate_zeros<T: Scalar>(a: &Rows<T>, b: &[f64], flags: &mut [bool]) {
 }
 
 /// Returns the flags of entries that `work` sets for pieces of rows.
-fn flags<T: Scalar>(a: &Rows<T>, work: impl Fn(std::ops::Range<usize>, &mut [bool]) + Sync) -> Vec<bool> {
+pub(crate) fn flags<T: Scalar>(
+    a: &Rows<T>,
+    work: impl Fn(std::ops::Range<usize>, &mut [bool]) + Sync,
+) -> Vec<bool> {
     let mut is_strong = vec![false; a.columns.len()];
     let (mut rest, mut pieces) = (is_strong.as_mut_slice(), Vec::new());
     for begin in (0..a.n_rows()).step_by(PIECE) {

@@ -4,9 +4,10 @@ use femtile_device::{Buffer, Cpu, Scalar, parallel};
 use femtile_linalg::hooks::Hook;
 use femtile_linalg::vector::sum::BLOCK;
 use femtile_linalg::{LinalgError, LinearOperator, need};
+use femtile_sparse::csr::Csr;
 
 use super::RankKernels;
-use crate::{Halo, PartUnknowns};
+use crate::{GhostedMatrix, Halo, PartUnknowns};
 
 /// Values that a thread copies at a time.
 const COPIED: usize = 1 << 13;
@@ -96,6 +97,10 @@ impl<T: Scalar> RankKernels<T> for Cpu {
             hook.post(rows.clone(), &x[rows.clone()], &y[rows]);
         });
         Ok(())
+    }
+
+    fn divide(&self, a: Csr<T, Self>, n_owned: usize) -> Result<GhostedMatrix<T, Self>, LinalgError> {
+        GhostedMatrix::of_part(self, &a, n_owned)
     }
 
     fn join(

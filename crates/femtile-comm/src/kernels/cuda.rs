@@ -5,10 +5,11 @@ use femtile_device::cuda::{Kernel, Launch, Program, Read, Specialisation, Struct
 use femtile_device::{Buffer, Cuda, Device, Element, Scalar};
 use femtile_linalg::hooks::{CudaHook, Hook};
 use femtile_linalg::{LinalgError, LinearOperator, need};
+use femtile_sparse::csr::Csr;
 
-use super::RankKernels;
 use super::peer_link::PeerLink;
-use crate::{Halo, Incoming, Outgoing, PartUnknowns};
+use super::{RankKernels, divide};
+use crate::{GhostedMatrix, Halo, Incoming, Outgoing, PartUnknowns};
 
 static RANKS: Program = Program { name: "ranks", source: include_str!("ranks.cu"), headers: &[] };
 pub(super) const THREADS: u32 = 256;
@@ -24,8 +25,8 @@ pub(super) fn program<T: Scalar>(hook: &CudaHook<'_>) -> Specialisation {
     RANKS.of::<T>().define("FEMTILE_ROWS", ROWS).header("hook.cuh", hook.source())
 }
 
-/// The programs of this folder, for checks that compile all of them.
-pub(crate) fn specialisations() -> Vec<Specialisation> {
+/// The programs of this file, for checks that compile all of them.
+pub(super) fn specialisations() -> Vec<Specialisation> {
     let hook = CudaHook::none();
     vec![program::<f32>(&hook), program::<f64>(&hook)]
 }
@@ -267,6 +268,12 @@ impl<T: Scalar> RankKernels<T> for Cuda {
         let first = y.len() - sums.len();
         add(y, (sums, 0..sums.len()), &Places::From(first))?;
         post(y, x, hook)
+    }
+
+    fn divide(&self, a: Csr<T, Self>, n_owned: usize) -> Result<GhostedMatrix<T, Self>, LinalgError> {
+        need("rows", n_owned, a.n_rows().min(n_owned))?;
+        need("columns", n_owned, a.n_cols().min(n_owned))?;
+        divide::divide(self, a, n_owned)
     }
 
     fn join(

@@ -4,21 +4,28 @@ mod cpu;
 #[allow(unsafe_code)]
 mod cuda;
 #[allow(unsafe_code)]
+mod divide;
+#[allow(unsafe_code)]
 mod peer_link;
 #[allow(unsafe_code)]
 mod peers;
 
 use std::ops::Range;
 
+use femtile_device::cuda::Specialisation;
 use femtile_device::{Buffer, Scalar};
 use femtile_linalg::hooks::Hook;
 use femtile_linalg::{LinalgError, LinearOperator};
-use femtile_sparse::csr::CsrKernels;
+use femtile_sparse::csr::{Csr, CsrKernels};
 
-pub(crate) use cuda::specialisations;
 pub(crate) use peers::PeerSums;
 
-use crate::{Halo, PartUnknowns};
+use crate::{GhostedMatrix, Halo, PartUnknowns};
+
+/// Returns the programs of this folder, for checks that compile all of them.
+pub(crate) fn specialisations() -> Vec<Specialisation> {
+    cuda::specialisations().into_iter().chain(divide::specialisations()).collect()
+}
 
 /// The acts of a rank on vectors of its unknowns and ghosts, on a CPU or a GPU.
 ///
@@ -72,6 +79,12 @@ pub trait RankKernels<T: Scalar>: CsrKernels<T> {
         sums: &Buffer<T, Self>,
         hook: &dyn Hook<T>,
     ) -> Result<(), LinalgError>;
+
+    /// Divides the first `n_owned` rows of the matrix of a part, whose other columns are those of ghosts.
+    ///
+    /// # Cost
+    /// Reads the matrix twice and writes it.
+    fn divide(&self, a: Csr<T, Self>, n_owned: usize) -> Result<GhostedMatrix<T, Self>, LinalgError>;
 
     /// Writes owned values, then ghosts.
     fn join(

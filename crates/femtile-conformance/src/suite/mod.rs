@@ -26,6 +26,7 @@ pub mod merged_cg;
 pub mod patch_assembly;
 pub mod problems;
 pub mod quadrilaterals;
+pub mod rank_rows;
 pub mod ranks;
 pub mod refill;
 pub mod samples;
@@ -342,6 +343,7 @@ macro_rules! runs_in_time {
 macro_rules! several_ranks {
     ($devices:path, $scope:expr) => {
         $crate::checks! { $devices, $scope;
+            rank_rows: divided_rows_are_those_of_the_host, first_levels_of_ranks_are_made_there;
             ranks: rows_of_ranks_solve_as_one, cells_of_ranks_solve_as_one, box_cycles_of_ranks_are_those_of_one, links_have_costs;
         }
     };

@@ -8,7 +8,7 @@ use femtile::mesh::generate::{BoxConfig, BoxSplit, SquareConfig, SquareSplit, bo
 use femtile::multigrid::{
     BoxGrid, DistributedMultigrid, GeometricMultigrid, Multigrid, MultigridConfig, PostOrder, Slabs, Smoother,
 };
-use femtile::solve::{OperatorKind, Ranks, Silent, Stages};
+use femtile::solve::{Entry, OperatorKind, Ranks, Silent, Stages, Value};
 use femtile::{AmgOptions, DeviceChoice, Method, PmgOptions, Poisson, PreconditionerConfig, SolverConfig};
 
 use super::Scope;
@@ -31,6 +31,18 @@ fn compare(device: &Cuda, problem: &Poisson<'_>, config: &SolverConfig, n_ranks:
         let found = problem.discretize().unwrap().solve(&cpu, &config, opening, &mut stages).unwrap();
         assert!(found.kernel_launches() > 0, "{what}: no kernel was launched");
         assert_eq!(found.ranks().map(|used| used.n_ranks), Some(n));
+        let [iterations, of_one] = [&found, &expected].map(|solution| solution.outcome().iterations);
+        // A matrix that one rank inverts takes it no iterations.
+        let is_inverted = expected.values().len() < 2_000;
+        let most = (5 * of_one).div_ceil(4) + 1;
+        assert!(
+            is_inverted || iterations <= most,
+            "{what} on {n} ranks: {iterations} iterations of {of_one}"
+        );
+        println!(
+            "{what}, {} nodes: {iterations} iterations on {n} ranks, {of_one} on one",
+            found.values().len()
+        );
         for (node, (found, expected)) in found.values().iter().zip(expected.values()).enumerate() {
             let is_near = (found - expected).abs() <= ACCEPTED * range;
             assert!(is_near, "{what} on {n} ranks, node {node}: {found} and {expected}");
@@ -63,6 +75,11 @@ pub fn rows_of_ranks_solve_as_one(device: &Cuda, scope: &Scope) {
     // One rank has a tile of rows, the other two, whose sums end in different numbers of addends.
     let uneven = box_mesh(&BoxConfig { cells: [13, 12, 22], ..BoxConfig::default() }).unwrap();
     compare(device, &with_conditions(&uneven), &config(Method::Cg, amg()), &[2], "uneven sums, amg");
+    // Positive entries hide the direction of strong coupling.
+    let sigma = [[1.0, 0.9, 0.0], [0.9, 1.0, 0.0], [0.0, 0.0, 0.05]];
+    let sigma = Value::Tensor(sigma.map(|row| row.map(Entry::Number).to_vec()).to_vec());
+    let skew = Poisson::new(&uneven).sigma(sigma).lambda(0.1).source("x - y");
+    compare(device, &skew, &config(Method::Cg, amg()), &[2], "skew conductivity, amg");
     let floating = Poisson::new(&mesh).source("x - 0.5").neumann("all", 0.0).unwrap();
     compare(device, &floating, &config(Method::Cg, amg()), &[2], "linear elements that float, amg");
 }

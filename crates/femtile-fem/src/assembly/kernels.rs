@@ -98,6 +98,11 @@ impl<'a> AssemblyProblem<'a> {
         })
     }
 
+    /// Takes other constraints than those of the conditions.
+    pub(super) fn with_constraints(self, constraints: Constraints) -> Self {
+        Self { constraints, ..self }
+    }
+
     /// Prepares the linearization of a form, with derivatives of its coefficients and these conditions.
     pub(super) fn linearized(
         form: &Form<'a>,

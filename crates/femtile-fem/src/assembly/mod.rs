@@ -133,29 +133,30 @@ pub fn completed(
     Ok(u)
 }
 
-/// Rows of a system before boundary values are put in, of a mesh that may be a part of another.
+/// Rows of a system on a mesh that may be a part of another.
 #[derive(Debug)]
-pub struct NaturalRows<T: Scalar, D: Device> {
-    /// The matrix of all nodes.
+pub struct PartRows<T: Scalar, D: Device> {
+    /// The matrix of all nodes, with unit rows and columns for constrained ones.
     pub matrix: Csr<T, D>,
-    /// The right side.
+    /// The right side with given values lifted, zero where constrained.
     pub rhs: Vec<f64>,
     /// Whether a reaction or an exchange at each node determines the solution there.
     pub is_held: Vec<bool>,
 }
 
-/// Assembles the rows of a form whose conditions give no values of u, whether they determine a solution or not: the rows of a
-/// node are those of the whole mesh where all of its cells are here.
+/// Assembles the rows of a form with these constraints in place of conditions that give values of u, whether they determine a
+/// solution or not: the rows of a node are those of the whole mesh where all of its cells are here.
 ///
 /// # Errors
 /// As [`assemble`], but for what a solution needs.
 pub fn assemble_rows<T: Scalar, D: AssemblyKernels<T>>(
     device: &D,
     form: &Form<'_>,
+    constraints: Constraints,
     progress: &(dyn Fn(f64) -> ControlFlow<()> + Sync),
-) -> Result<NaturalRows<T, D>, FemError> {
+) -> Result<PartRows<T, D>, FemError> {
     LinearSpace::new(form.mesh)?;
-    let problem = AssemblyProblem::new(form, progress)?;
+    let problem = AssemblyProblem::new(form, progress)?.with_constraints(constraints);
     let Assembled { matrix, rhs, reacts } = device.assemble_system(&problem)?;
     let n = form.mesh.n_nodes();
     let mut is_held = match problem.coefficients.reacts_everywhere() {
@@ -166,7 +167,7 @@ pub fn assemble_rows<T: Scalar, D: AssemblyKernels<T>>(
     for term in problem.facet_terms.iter().filter(|term| term.reacts) {
         term.nodes.iter().for_each(|&node| is_held[node as usize] = true);
     }
-    Ok(NaturalRows { matrix, rhs, is_held })
+    Ok(PartRows { matrix, rhs, is_held })
 }
 
 fn is_pure_neumann(

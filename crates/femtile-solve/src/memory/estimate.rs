@@ -39,6 +39,10 @@ const FIBRES: f64 = 96.0;
 /// Recovered gradients: bytes of a vector, and of a fitted polynomial besides its coefficients.
 const VECTOR: f64 = 24.0;
 const POLYNOMIAL: f64 = 160.0;
+/// Parts that are divided among ranks, and those that each has of the cells of its part as well.
+const DIVIDED: [&str; 5] = ["vectors", "matrix", "conversion", "metrics of cells", "preconditioner"];
+const OF_CELLS: [&str; 2] = ["mesh", "space"];
+
 /// Bytes of the most demanding stage of a run, by parts.
 #[derive(Debug, Clone)]
 pub struct Estimate(Vec<(&'static str, f64)>);
@@ -47,6 +51,18 @@ impl Estimate {
     /// Returns the estimate of a program that holds these parts, with the program itself.
     pub fn of_parts(parts: &[(&'static str, f64)]) -> Self {
         Self([("program", PROGRAM)].iter().chain(parts).copied().collect())
+    }
+
+    /// Returns what the ranks of one machine take, where there are several: each of its processes has the whole mesh, its space
+    /// and the results, and all of them together a share of the rest, with copies of the cells of their parts.
+    pub fn on_ranks(self, processes_and_share: Option<(usize, f64)>) -> Self {
+        let Some((n_processes, share)) = processes_and_share else { return self };
+        let cells: f64 =
+            self.0.iter().filter(|(what, _)| OF_CELLS.contains(what)).map(|(_, bytes)| bytes).sum();
+        let on_host = |(what, bytes): (&'static str, f64)| {
+            (what, bytes * if DIVIDED.contains(&what) { share } else { n_processes as f64 })
+        };
+        Self(self.0.into_iter().map(on_host).chain([("parts of ranks", share * cells)]).collect())
     }
 
     /// Returns the sum of all parts.
@@ -255,6 +271,22 @@ fn p_multigrid(counts: Counts, p: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ranks_divide_what_a_solve_adds_to_the_mesh() {
+        let counts = Counts { kind: CellKind::Tetrahedron, n_nodes: 1e6, n_cells: 6e6, order: 1 };
+        let config = SolverConfig { preconditioner: PreconditionerConfig::Jacobi, ..SolverConfig::default() };
+        let one = Estimate::of_solve(&config, &SpaceConfig::default(), counts, false);
+        let output = OUTPUT * 1e6;
+        let whole = PROGRAM + mesh(counts) + output;
+        let rest = one.total() - whole;
+        // Threads of a process; two of eight processes.
+        for (n_processes, share) in [(1, 1.0), (2, 0.25)] {
+            let expected = n_processes as f64 * whole + share * (rest + mesh(counts));
+            let found = one.clone().on_ranks(Some((n_processes, share))).total();
+            assert!((found - expected).abs() < 1.0, "{found} is not {expected}");
+        }
+    }
 
     #[test]
     fn fields_count_where_fits_hold_more_than_the_solve() {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use femtile_comm::{Comm, GhostedMatrix, PartOperator, PartUnknowns};
 use femtile_device::cpu::vector::Lanes;
-use femtile_device::{Cpu, Device, Scalar, parallel};
+use femtile_device::{Cpu, Scalar, parallel};
 use femtile_fem::dofs::TensorSpace;
 use femtile_fem::tensor::{CellMatrices, TensorProblem, assemble};
 use femtile_fem::{Constraints, FemError, Form};
@@ -13,7 +13,7 @@ use femtile_linalg::vector::VectorKernels;
 use femtile_linalg::{LinalgError, LinearOperator};
 use femtile_matrix_free::{CellRule, MetricEvaluation};
 use femtile_mesh::partition::Part;
-use femtile_sparse::csr::{Csr, HostOffsets};
+use femtile_sparse::csr::Csr;
 use femtile_sum_factorization::SumFactorization;
 
 use super::Division;
@@ -21,7 +21,7 @@ use super::data::PartData;
 use super::degrees;
 use super::device::{RankCells, RankDevice};
 use super::numbering::Numbering;
-use super::rows::{Fixed, agreed, balance};
+use super::rows::{Fixed, agreed, balance, nothing};
 use super::system::{RankSystem, RankUnknowns, without_constants};
 use crate::discretization::Discretization;
 use crate::preconditioner::Preconditioning;
@@ -162,11 +162,6 @@ impl<'a> PartProblem<'a> {
     }
 }
 
-/// The matrix without rows.
-fn nothing<T: Scalar, D: Device>(device: &D) -> Result<Csr<T, D>, LinalgError> {
-    Csr::from_parts(device, 0, HostOffsets::from_row_lengths(std::iter::empty()), Vec::new(), Vec::new())
-}
-
 /// The values that are given on a part: each rank knows those of its own unknowns, whose facets its part has.
 fn of_all_ranks(
     unknowns: &PartUnknowns,
@@ -223,7 +218,7 @@ pub(super) fn system<D: RankDevice>(
         let (matrix, mut rhs) = agreed(comm, made)?;
         balanced(&mut rhs)?;
         stages.begin(Stage::Setup)?;
-        return RankSystem::of_matrix(device, config, (matrix, rhs), unknowns, n);
+        return RankSystem::of_matrix(device, config, (device.rows(matrix)?, rhs), unknowns, n);
     }
     let cells = agreed(comm, on_part.operator::<f64, D>((cpu, device), rule, config.metric))?;
     let lifted = match (&cells, &on_part.problem) {

@@ -113,6 +113,7 @@ where
     }
     let lowest = problems[problems.len() - 1];
     let (matrix, _) = agreed(comm, lowest.assembled(cpu, rule, &|_| ()))?;
+    let matrix = device.rows(matrix)?;
     let halo = lowest.unknowns.halo();
     let amg: Box<dyn Preconditioner<T, D>> = match of_lowest.precision {
         LevelPrecision::F32 => {

@@ -2,18 +2,19 @@
 
 use std::sync::Arc;
 
-use femtile_comm::{Comm, GhostedProduct, PartUnknowns, RankKernels};
+use femtile_comm::{Comm, GhostedMatrix, GhostedProduct, PartUnknowns, RankKernels};
 use femtile_device::cpu::vector::Lanes;
 use femtile_device::{Cpu, Cuda};
 use femtile_fem::FemError;
+use femtile_fem::assembly::AssemblyKernels;
 use femtile_fem::tensor::TensorProblem;
 use femtile_linalg::{LinalgError, LinearOperator};
 use femtile_matrix_free::{
     CellRule, CudaMatrixFree, CudaMatrixFreeConfig, MatrixFree, MatrixFreeConfig, MetricEvaluation,
 };
-use femtile_sparse::csr::Csr;
 use femtile_sum_factorization::SumFactorization;
 
+use super::host;
 use super::rows::agreed;
 use crate::tensor::{CellDevice, OperatorDevice, constrained, terms};
 use crate::{DeviceChoice, SolveError, SolverConfig};
@@ -95,22 +96,24 @@ impl<T: SumFactorization + Lanes> RankCells<T> for Cuda {
 }
 
 /// A device that a rank solves on.
-pub(crate) trait RankDevice: OperatorDevice + RankCells<f32> + RankCells<f64> {
+pub(crate) trait RankDevice:
+    OperatorDevice + AssemblyKernels<f64> + RankCells<f32> + RankCells<f64>
+{
     /// Why a rank solves there.
     const REASON: &str;
     /// Whether every rank must own an unknown: kernels of a GPU end sums only where there is something to add.
     const NEEDS_UNKNOWNS: bool;
 
-    /// Brings a matrix of the host to the device.
-    fn matrix(&self, matrix: Csr<f64, Cpu>) -> Result<Csr<f64, Self>, LinalgError>;
+    /// Brings rows of the host to the device.
+    fn rows(&self, rows: GhostedMatrix<f64>) -> Result<GhostedMatrix<f64, Self>, LinalgError>;
 }
 
 impl RankDevice for Cpu {
     const REASON: &str = "several ranks compute on processors, unless a GPU is asked for";
     const NEEDS_UNKNOWNS: bool = false;
 
-    fn matrix(&self, matrix: Csr<f64, Cpu>) -> Result<Csr<f64, Self>, LinalgError> {
-        Ok(matrix)
+    fn rows(&self, rows: GhostedMatrix<f64>) -> Result<GhostedMatrix<f64>, LinalgError> {
+        Ok(rows)
     }
 }
 
@@ -118,8 +121,8 @@ impl RankDevice for Cuda {
     const REASON: &str = "asked for, by every rank";
     const NEEDS_UNKNOWNS: bool = true;
 
-    fn matrix(&self, matrix: Csr<f64, Cpu>) -> Result<Csr<f64, Self>, LinalgError> {
-        matrix.copy_to(self)
+    fn rows(&self, rows: GhostedMatrix<f64>) -> Result<GhostedMatrix<f64, Self>, LinalgError> {
+        Ok(GhostedMatrix { own: rows.own.copy_to(self)?, border: rows.border.copy_to(self)? })
     }
 }
 
@@ -129,7 +132,7 @@ impl RankDevice for Cuda {
 /// [`SolveError::Device`] on all ranks where one cannot open its GPU.
 pub(super) fn open(comm: &Comm, config: &SolverConfig) -> Result<Option<Cuda>, SolveError> {
     let DeviceChoice::Cuda(first) = config.device else { return Ok(None) };
-    let place = place_on_host(comm)?;
+    let (place, _) = host::place_on(comm)?;
     let ordinal = match config.gpus.len() {
         0 => first,
         n => config.gpus[place % n],
@@ -154,11 +157,4 @@ pub(super) fn check_unknowns<D: RankDevice>(comm: &Comm, n: usize) -> Result<(),
     let has_none = D::NEEDS_UNKNOWNS && n == 0;
     let message = format!("rank {} has no part of the mesh for its GPU: take fewer ranks", comm.rank());
     agreed(comm, if has_none { Err(SolveError::solver("ranks", message)) } else { Ok(()) })
-}
-
-/// The number of ranks before this one on the same host.
-fn place_on_host(comm: &Comm) -> Result<usize, SolveError> {
-    let name = std::fs::read("/proc/sys/kernel/hostname").unwrap_or_default();
-    let names = comm.all_gather(&name)?;
-    Ok(names[..comm.rank()].iter().filter(|other| **other == name).count())
 }

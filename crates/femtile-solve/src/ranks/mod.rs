@@ -7,6 +7,7 @@ mod cells;
 pub(crate) mod data;
 mod degrees;
 mod device;
+mod host;
 mod mean_free;
 mod numbering;
 pub(crate) mod rows;
@@ -414,7 +415,7 @@ impl Whole<'_, '_> {
         if let Some(space) = self.problem.space() {
             return cells::system((cpu, device, comm), problem, (space, self.division), part, config, stages);
         }
-        let rows = RankRows::new(cpu, comm, problem, part, stages)?;
+        let rows = RankRows::new(device, comm, problem, part, stages)?;
         stages.begin(Stage::Setup)?;
         let RankRows { matrix, rhs, owned, ghosts, is_pure_neumann, imbalance } = rows;
         let ids: Vec<u64> = owned.iter().map(|&node| u64::from(node)).collect();

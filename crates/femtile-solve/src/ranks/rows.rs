@@ -4,22 +4,20 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use femtile_comm::{Comm, GhostedMatrix};
-use femtile_device::{Cpu, parallel};
-use femtile_fem::assembly::{BALANCE_TOLERANCE, NaturalRows, assemble_rows, has_floating};
+use femtile_device::{Device, Scalar};
+use femtile_fem::assembly::{BALANCE_TOLERANCE, PartRows, assemble_rows, has_floating};
 use femtile_fem::forms::winners;
 use femtile_fem::{Constraints, FemError, Form};
 use femtile_linalg::LinalgError;
 use femtile_mesh::Mesh;
 use femtile_mesh::check::{Components, components};
 use femtile_mesh::partition::Part;
-use femtile_sparse::csr::Csr;
+use femtile_sparse::csr::{Csr, HostOffsets};
 
 use super::data::PartData;
+use super::device::RankDevice;
 use crate::discretization::Discretization;
 use crate::{SolveError, Stages};
-
-/// Rows of a parallel task.
-const ROWS: usize = 1 << 12;
 
 /// Winning conditions and components of the whole problem, found before its parts are assembled.
 #[derive(Clone)]
@@ -79,9 +77,9 @@ impl Fixed {
 }
 
 /// The part of a linear system of linear elements that a rank has.
-pub(super) struct RankRows {
+pub(super) struct RankRows<D: RankDevice> {
     /// With given values of u eliminated.
-    pub matrix: GhostedMatrix<f64>,
+    pub matrix: GhostedMatrix<f64, D>,
     /// With given values lifted.
     pub rhs: Vec<f64>,
     /// The node of each row.
@@ -94,34 +92,33 @@ pub(super) struct RankRows {
     pub imbalance: f64,
 }
 
-impl RankRows {
-    /// Assembles the rows of a part of the mesh; none where the rank owns no node.
+impl<D: RankDevice> RankRows<D> {
+    /// Assembles the rows of a part of the mesh on the device; none where the rank owns no node.
     pub fn new(
-        cpu: &Cpu,
+        device: &D,
         comm: &Comm,
         (problem, fixed): (&Discretization<'_>, &Fixed),
         part: Option<&Part>,
         stages: &mut Stages<'_>,
     ) -> Result<Self, SolveError> {
         let made = match part {
-            Some(part) => Self::of_part(cpu, (problem, fixed), part, stages),
-            None => Self::empty(cpu).map(|rows| (rows, Vec::new())).map_err(SolveError::from),
+            Some(part) => Self::of_part(device, (problem, fixed), part, stages),
+            None => Self::empty(device).map(|rows| (rows, Vec::new())).map_err(SolveError::from),
         };
-        let mut rows = agreed(comm, made)?;
-        let held = (rows.0.owned.iter().zip(&rows.1))
+        let (mut rows, is_held) = agreed(comm, made)?;
+        let held = (rows.owned.iter().zip(&is_held))
             .map(|(&node, &is_held)| (node, is_held || fixed.constraints.contains(node as usize)));
-        rows.0.is_pure_neumann = fixed.leaves_a_constant(comm, problem.mesh, held)?;
-        if rows.0.is_pure_neumann {
-            rows.0.imbalance = balance(comm, &mut rows.0.rhs, problem.mesh.n_nodes())?;
+        rows.is_pure_neumann = fixed.leaves_a_constant(comm, problem.mesh, held)?;
+        if rows.is_pure_neumann {
+            rows.imbalance = balance(comm, &mut rows.rhs, problem.mesh.n_nodes())?;
         }
-        Ok(rows.0)
+        Ok(rows)
     }
 
     /// The rows of no node.
-    fn empty(cpu: &Cpu) -> Result<Self, LinalgError> {
-        let matrix = GhostedMatrix::new(cpu, [0, 0], |_| std::iter::empty())?;
+    fn empty(device: &D) -> Result<Self, LinalgError> {
         Ok(Self {
-            matrix,
+            matrix: device.divide(nothing::<f64, D>(device)?, 0)?,
             rhs: vec![],
             owned: vec![],
             ghosts: vec![],
@@ -132,36 +129,22 @@ impl RankRows {
 
     /// The rows of a part, and whether a reaction or an exchange holds each of its nodes.
     fn of_part(
-        cpu: &Cpu,
+        device: &D,
         (problem, fixed): (&Discretization<'_>, &Fixed),
         part: &Part,
         stages: &mut Stages<'_>,
     ) -> Result<(Self, Vec<bool>), SolveError> {
-        let constraints = &fixed.constraints;
         let data = PartData::new(problem, &fixed.winners, part).natural();
+        let given = |local: usize| fixed.constraints.value(part.nodes[local] as usize);
+        let constraints = Constraints::of_values(part.nodes.len(), given);
         let of_whole = |error: FemError| error.in_whole_mesh(&part.cells, &part.nodes);
-        let NaturalRows { matrix, mut rhs, is_held } =
-            assembled(cpu, &data.form(part), stages).map_err(of_whole)?;
-        let values: Vec<Option<f64>> =
-            parallel::map(part.nodes.len(), ROWS, |local| constraints.value(part.nodes[local] as usize));
-        let given = |local: usize| values[local];
+        let form = data.form(part);
+        let PartRows { matrix, mut rhs, is_held } =
+            assembled(device, &form, constraints, stages).map_err(of_whole)?;
         rhs.truncate(part.n_owned);
-        lift(&matrix, &mut rhs, given);
-        let entries = |row: usize| {
-            let is_given = given(row).is_some();
-            matrix.row(row).map(move |(column, value)| {
-                let value = match is_given || given(column).is_some() {
-                    true => f64::from(u8::from(column == row)),
-                    false => value,
-                };
-                (column, value)
-            })
-        };
-        let n_ghosts = part.nodes.len() - part.n_owned;
         let (owned, ghosts) = part.nodes.split_at(part.n_owned);
         let ghosts = part.owners.iter().zip(ghosts).map(|(&owner, &node)| (owner, u64::from(node))).collect();
-        let matrix = GhostedMatrix::new(cpu, [part.n_owned, n_ghosts], entries)?;
-        let owned = owned.to_vec();
+        let (matrix, owned) = (device.divide(matrix, part.n_owned)?, owned.to_vec());
         Ok((Self { matrix, rhs, owned, ghosts, is_pure_neumann: false, imbalance: 0.0 }, is_held))
     }
 }
@@ -181,28 +164,23 @@ pub(crate) fn agreed<R>(comm: &Comm, result: Result<R, SolveError>) -> Result<R,
     }
 }
 
-fn assembled(cpu: &Cpu, form: &Form<'_>, stages: &mut Stages<'_>) -> Result<NaturalRows<f64, Cpu>, FemError> {
+fn assembled<D: RankDevice>(
+    device: &D,
+    form: &Form<'_>,
+    constraints: Constraints,
+    stages: &mut Stages<'_>,
+) -> Result<PartRows<f64, D>, FemError> {
     stages.with_fractions(|progress| {
-        assemble_rows(cpu, form, &|fraction| {
+        assemble_rows(device, form, constraints, &|fraction| {
             progress(fraction);
             ControlFlow::Continue(())
         })
     })
 }
 
-/// Subtracts the columns of given values from the right side, and sets it to zero at them.
-fn lift(matrix: &Csr<f64, Cpu>, rhs: &mut [f64], given: impl Fn(usize) -> Option<f64> + Sync) {
-    parallel::for_chunks_mut(rhs, ROWS, |first, rhs| {
-        for (row, b) in (first..).zip(rhs) {
-            *b = match given(row) {
-                Some(_) => 0.0,
-                None => {
-                    let lifted = matrix.row(row).filter_map(|(column, value)| Some(value * given(column)?));
-                    *b - lifted.sum::<f64>()
-                }
-            };
-        }
-    });
+/// The matrix without rows.
+pub(super) fn nothing<T: Scalar, D: Device>(device: &D) -> Result<Csr<T, D>, LinalgError> {
+    Csr::from_parts(device, 0, HostOffsets::from_row_lengths(std::iter::empty()), Vec::new(), Vec::new())
 }
 
 /// As assembly does for one rank: checks that the right side sums to zero up to [`BALANCE_TOLERANCE`], and subtracts its mean.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use femtile_amg::{AmgKernels, DistributedAmg, LevelShape};
 use femtile_comm::{Comm, DistributedMatrix, GhostedMatrix, Halo, PartUnknowns, RankKernels};
-use femtile_device::{Buffer, Scalar};
+use femtile_device::Scalar;
 use femtile_linalg::precondition::Diagonal;
 use femtile_linalg::vector::Convert;
 use femtile_linalg::{LinalgError, LinearOperator, Preconditioner};
@@ -61,7 +61,7 @@ impl<D: RankDevice> RankSystem<D> {
     pub fn of_matrix(
         device: &D,
         config: &SolverConfig,
-        (matrix, rhs): (GhostedMatrix<f64>, Vec<f64>),
+        (matrix, rhs): (GhostedMatrix<f64, D>, Vec<f64>),
         unknowns: RankUnknowns,
         n: usize,
     ) -> Result<Self, SolveError> {
@@ -73,9 +73,7 @@ impl<D: RankDevice> RankSystem<D> {
             other => other,
         };
         let diagonal = || -> Result<Diagonal<f64, D>, SolveError> {
-            let inverse = agreed(comm, Diagonal::new(&matrix.own).map_err(|error| of_whole(error).into()))?;
-            let inverse = Buffer::from_host(device, &inverse.inverse().host_view()?);
-            Ok(Diagonal::from_inverse(inverse?))
+            agreed(comm, Diagonal::new(&matrix.own).map_err(|error| of_whole(error).into()))
         };
         let (preconditioner, levels): Preconditioning<D> = match &config.preconditioner {
             PreconditionerConfig::None => {
@@ -88,9 +86,8 @@ impl<D: RankDevice> RankSystem<D> {
             }
             _ => (Box::new(diagonal()?), Vec::new()),
         };
-        let Formatted { operator, format, reason } =
-            formatted(device.matrix(matrix.own)?, config, Solves::One)?;
-        let operator = DistributedMatrix::new(operator, device.matrix(matrix.border)?, Arc::clone(halo))?;
+        let Formatted { operator, format, reason } = formatted(matrix.own, config, Solves::One)?;
+        let operator = DistributedMatrix::new(operator, matrix.border, Arc::clone(halo))?;
         let parts = SystemParts {
             format: format.name(),
             format_reason: Some(reason),
@@ -120,7 +117,7 @@ pub(super) fn without_constants<D: RankDevice>(
 
 /// Algebraic multigrid of all ranks, in the precision of the settings.
 fn multigrid<D: RankDevice>(
-    (device, matrix): (&D, &GhostedMatrix<f64>),
+    (device, matrix): (&D, &GhostedMatrix<f64, D>),
     halo: &Arc<Halo>,
     options: &AmgOptions,
 ) -> Result<Preconditioning<D>, SolveError> {
@@ -139,7 +136,7 @@ fn multigrid<D: RankDevice>(
 /// Algebraic multigrid of all ranks in one precision, and its levels.
 pub(super) fn amg_of<H: Scalar, D>(
     device: &D,
-    matrix: &GhostedMatrix<f64>,
+    matrix: &GhostedMatrix<f64, D>,
     halo: &Arc<Halo>,
     options: &AmgOptions,
 ) -> Result<(DistributedAmg<H, D>, Vec<Level>), SolveError>

@@ -201,6 +201,16 @@ impl<T: Scalar, D: Device> Csr<T, D> {
         Ok(columns.move_to(place)? && has_values)
     }
 
+    /// Returns a matrix of the same pattern, which it shares, with other values.
+    ///
+    /// # Errors
+    /// [`LinalgError::Length`] where there is not a value for each entry.
+    pub fn with_values<U: Scalar>(&self, values: Buffer<U, D>) -> Result<Csr<U, D>, LinalgError> {
+        need("values", self.n_nonzeros(), values.len())?;
+        let (offsets, columns) = (Arc::clone(&self.offsets), Arc::clone(&self.columns));
+        Ok(Csr { n_rows: self.n_rows, n_cols: self.n_cols, offsets, columns, values })
+    }
+
     /// Returns $\alpha A + \beta B$ for a matrix B of the same pattern, which the result shares.
     ///
     /// # Cost
@@ -217,8 +227,7 @@ impl<T: Scalar, D: Device> Csr<T, D> {
         let device = self.values.device();
         let mut values = Buffer::zeros(device, self.n_nonzeros())?;
         device.combine(&mut values, &[(alpha, &self.values), (beta, &other.values)])?;
-        let (offsets, columns) = (Arc::clone(&self.offsets), Arc::clone(&self.columns));
-        Ok(Self { n_rows: self.n_rows, n_cols: self.n_cols, offsets, columns, values })
+        self.with_values(values)
     }
 
     /// Bytes that one product must move: `n_nonzeros · (4 + size) + n_rows · (4 + 2 size)`.

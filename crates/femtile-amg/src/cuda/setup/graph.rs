@@ -110,19 +110,19 @@ fn with_rows<H: Scalar>(
     places: Option<&Numbers>,
 ) -> Result<Csr<H, Cuda>, LinalgError> {
     let (device, n, program) = (rows.device, order.len(), program::<H>());
-    let n_entries = rows.a.n_nonzeros();
     let mut lengths = Buffer::zeros(device, n)?;
     let arguments = (lengths.write(), order.read(), rows.offsets.read(), n as u64);
     let kernel = Kernel::<OrderLengths>::new("amg_order_lengths");
-    // SAFETY: the order holds each row once.
+    // SAFETY: the order holds rows of the matrix.
     unsafe { device.launch(&program, &kernel, Launch::over(n, THREADS), arguments) }?;
     let mut total = Buffer::zeros(device, 1)?;
     let starts = scan::starts(device, &lengths, &mut total, 0)?;
+    let n_entries = total.to_host()?[0] as usize;
     let (mut columns, mut values) = (Buffer::zeros(device, n_entries)?, Buffer::zeros(device, n_entries)?);
     let (from, to) = (places.map_or(Read::none(), Buffer::read), (columns.write(), values.write()));
     let arguments = (to.0, to.1, starts.read(), order.read(), from, rows.structure(), n as u64);
     let kernel = Kernel::<OrderFill<H>>::new("amg_order_fill");
-    // SAFETY: as above, so that rows together have as many entries as the matrix; each column has a place.
+    // SAFETY: as above, so that rows together have as many entries as were counted; each column has a place.
     unsafe { device.launch(&program, &kernel, Launch::over(n * COPYING, THREADS), arguments) }?;
     // SAFETY: offsets are running sums, columns those of the matrix in another order, which is put right at once.
     let copied = unsafe { Csr::from_kernels(rows.a.n_cols(), starts, columns, values) }?;
@@ -137,7 +137,7 @@ pub(super) fn permuted<H: Scalar>(
     with_rows(rows, &order.rows, Some(&order.places))
 }
 
-/// A matrix with its rows in another order; none where its offsets have 64 bits.
+/// Some rows of a matrix, or all of them, in an order; none where its offsets have 64 bits.
 pub(super) fn with_rows_of<H: Scalar>(
     a: &Csr<H, Cuda>,
     order: &Numbers,

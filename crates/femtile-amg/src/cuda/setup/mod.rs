@@ -12,6 +12,7 @@ mod matrix;
 mod patches;
 mod product;
 mod prolong;
+pub(super) mod ranks;
 
 use std::sync::Arc;
 
@@ -58,7 +59,13 @@ pub(super) fn specialisations() -> Vec<Specialisation> {
             .flat_map(move |program| [by_lanes::<f32>(program, lanes), by_lanes::<f64>(program, lanes)])
     };
     let of_one = |(program, lanes)| [by_lanes::<f32>(program, lanes), by_lanes::<f64>(program, lanes)];
-    let others = [(&prolong::PROLONG, 32), (&graph::GRAPH, 4), (&patches::PATCHES, 32), (&layout::LAYOUT, 4)];
+    let others = [
+        (&prolong::PROLONG, 32),
+        (&graph::GRAPH, 4),
+        (&patches::PATCHES, 32),
+        (&layout::LAYOUT, 4),
+        (&ranks::RANKS, 4),
+    ];
     let of_lanes = [4, 32].into_iter().flat_map(of_lanes).chain(others.into_iter().flat_map(of_one));
     of_lanes.chain(evolution::specialisations()).collect()
 }

@@ -1,0 +1,178 @@
+//! The first level of several ranks with GPUs: the GPU of each does the work on its rows, hosts exchange those at borders.
+
+use std::sync::Arc;
+
+use femtile_comm::{Comm, GhostedMatrix, Halo};
+use femtile_device::{Buffer, Cuda, Element, Scalar};
+use femtile_linalg::LinalgError;
+use femtile_sparse::csr::{Csr, Offsets};
+
+use super::setup::ranks::{Grouped, OfRank, galerkin, rows_of, tentative, transpose};
+use super::{largest, scaled};
+use crate::builder::{FEW, LEAST_GAIN, thresholds_of};
+use crate::distributed::RankCoarse;
+use crate::distributed::exchange::{Id, Places, WideRow, sent_to_ghosts, sent_to_owners, summed, wide};
+use crate::distributed::level::{self, RankLevel, RankMatrix, RankTransfer};
+use crate::distributed::totals;
+use crate::kernels::Parts;
+use crate::setup::graph::NONE;
+use crate::setup::rows::{Pieces, Rows, to_unit};
+use crate::{AmgConfig, AmgError};
+
+/// As [`crate::kernels::AmgKernels::amg_first_of_ranks`].
+pub(super) fn first<H: Scalar>(
+    device: &Cuda,
+    a: &GhostedMatrix<f64, Cuda>,
+    halo: &Arc<Halo>,
+    config: &AmgConfig,
+) -> Result<Option<(RankCoarse<H, Cuda>, f64)>, AmgError> {
+    let comm = halo.comm();
+    if !on_all(comm, is_for_device(a))? {
+        return Ok(None);
+    }
+    let here = largest(a.own.values())?.max(largest(a.border.values())?);
+    let scale = to_unit(level::largest(halo, here)?);
+    let in_precision = |part: &Csr<f64, Cuda>| part.with_values::<H>(scaled(part.values(), scale)?);
+    let rows = GhostedMatrix { own: in_precision(&a.own)?, border: in_precision(&a.border)? };
+    let made = coarsen(device, rows, halo, config)?;
+    Ok(made.map(|made| (made, scale)))
+}
+
+/// Whether a matrix is worth the launches of kernels, and not beyond their numbers.
+fn is_for_device(a: &GhostedMatrix<f64, Cuda>) -> bool {
+    let [few_rows, few_entries] = FEW;
+    let n = a.own.n_nonzeros() + a.border.n_nonzeros();
+    let is_narrow = [&a.own, &a.border].iter().all(|part| matches!(part.offsets(), Offsets::Narrow(_)));
+    is_narrow && u32::try_from(n).is_ok() && (a.own.n_rows() > few_rows || n > few_entries)
+}
+
+/// Whether something is true on all ranks.
+fn on_all(comm: &Comm, is_so: bool) -> Result<bool, LinalgError> {
+    let [n] = totals(comm, [usize::from(is_so)])?;
+    Ok(n == comm.n_ranks())
+}
+
+fn coarsen<H: Scalar>(
+    device: &Cuda,
+    rows: GhostedMatrix<H, Cuda>,
+    halo: &Arc<Halo>,
+    config: &AmgConfig,
+) -> Result<Option<RankCoarse<H, Cuda>>, AmgError> {
+    let comm = halo.comm();
+    let thresholds = thresholds_of(config.strength, 0);
+    let of_rank = OfRank::new(&rows.own, &rows.border);
+    let grouped = of_rank.as_ref().map(|rows| rows.grouped(thresholds, config)).transpose()?.flatten();
+    if !on_all(comm, grouped.is_some())? {
+        return Ok(None);
+    }
+    let (Some(of_rank), Some(grouped)) = (of_rank, grouped) else { return Ok(None) };
+    let [n, n_coarse] = totals(comm, [halo.n_owned(), grouped.parts.n()])?;
+    if n_coarse as f64 > LEAST_GAIN * n as f64 {
+        return Ok(None);
+    }
+    let largest = level::largest(halo, grouped.largest)?;
+    let seen = Seen::new(halo, &grouped)?;
+    let coarse_halo = seen.places.halo(comm)?;
+    let all = of_rank.joined()?;
+    let smoothed = of_rank.smoothed(&all, &grouped, seen.arguments(), (largest, thresholds[1]))?;
+    let transposed = match smoothed {
+        Some((inverse, p)) => transpose(&p)?.map(|r| (inverse, p, r)),
+        None => None,
+    };
+    if !on_all(comm, transposed.is_some())? {
+        return Ok(None);
+    }
+    let Some((inverse, p, r)) = transposed else { return Ok(None) };
+    let Some(matrix) = product((&all, halo), [&p, &r], &seen.places, &coarse_halo)? else { return Ok(None) };
+    drop(all);
+    let b: Vec<f64> = grouped.weights.to_host().map_err(LinalgError::from)?.into_iter().map(length).collect();
+    let n_aggregates = grouped.parts.n();
+    let transfer = RankTransfer::new(device, [p, r], coarse_halo)?;
+    let level = RankLevel::new((rows, halo), config, (largest, inverse), transfer)?;
+    Ok(Some(RankCoarse { level, matrix, b, n_aggregates }))
+}
+
+/// The length of the constant on an aggregate of some nodes.
+fn length(n: u32) -> f64 {
+    f64::from(n).sqrt()
+}
+
+/// What a rank knows of its nodes and ghosts.
+struct Seen<H: Scalar> {
+    places: Places,
+    parts: Parts<Cuda>,
+    /// Entries of the tentative prolongator.
+    q: Buffer<H, Cuda>,
+    diagonal: Buffer<H, Cuda>,
+}
+
+impl<H: Scalar> Seen<H> {
+    fn new(halo: &Halo, grouped: &Grouped<H>) -> Result<Self, LinalgError> {
+        let device = grouped.diagonal.device();
+        let mut of_node = with_ghosts(halo, grouped.parts.of_node().to_host()?)?;
+        let n = halo.n_owned();
+        let owners = halo.imports().iter().flat_map(|(owner, range)| range.clone().map(|_| *owner as u32));
+        let of_ghosts = owners.zip(&of_node[n..]);
+        let ids: Vec<Option<Id>> =
+            of_ghosts.map(|(owner, &part)| (part != NONE).then_some((owner, u64::from(part)))).collect();
+        let places = Places::new(halo.comm(), grouped.parts.n(), ids.iter().flatten().copied());
+        of_node.truncate(n);
+        of_node.extend(ids.into_iter().map(|id| id.map_or(NONE, |id| places.of(id))));
+        let of_node = Arc::new(Buffer::from_vec(device, of_node)?);
+        let parts = Parts { n: places.len(), of_node, order: None };
+        let q = with_ghosts(halo, tentative(grouped)?.to_host()?)?;
+        let diagonal = with_ghosts(halo, grouped.diagonal.to_host()?)?;
+        let (q, diagonal) = (Buffer::from_vec(device, q)?, Buffer::from_vec(device, diagonal)?);
+        Ok(Self { places, parts, q, diagonal })
+    }
+
+    #[allow(clippy::type_complexity)]
+    fn arguments(&self) -> (&Parts<Cuda>, &Buffer<H, Cuda>, &Buffer<H, Cuda>) {
+        (&self.parts, &self.q, &self.diagonal)
+    }
+}
+
+/// Values of own unknowns, then those of ghosts.
+fn with_ghosts<E: Element>(halo: &Halo, own: Vec<E>) -> Result<Vec<E>, LinalgError> {
+    let mut all = own;
+    let mut ghosts = vec![E::zeroed(); halo.n_ghosts()];
+    halo.import(&mut ghosts, &all, &mut || ())?;
+    all.extend(ghosts);
+    Ok(all)
+}
+
+/// The Galerkin product, as [`crate::distributed`] computes it on hosts; none on all ranks where one of them cannot.
+fn product<H: Scalar>(
+    (a, halo): (&Csr<H, Cuda>, &Halo),
+    [p, r]: [&Csr<H, Cuda>; 2],
+    seen: &Places,
+    coarse_halo: &Halo,
+) -> Result<Option<RankMatrix<H>>, LinalgError> {
+    let (comm, n_coarse) = (halo.comm(), coarse_halo.n_owned());
+    let places = halo.exports().iter().flat_map(|(_, places)| places);
+    let exported = match rows_of(p, places.copied().collect())? {
+        Some(exported) => Rows::as_is(&exported)?,
+        None => return Ok(None),
+    };
+    let n_exported: usize = halo.exports().iter().map(|(_, places)| places.len()).sum();
+    let of_ghosts = sent_to_ghosts(halo, (0..n_exported).map(|row| wide(&exported, row, seen)))?;
+    let places = seen.with(comm, of_ghosts.iter());
+    let more = rows_of_ghosts(&of_ghosts, &places).into_device(a.values().device())?;
+    let local = galerkin((r, a), p, (n_coarse, seen.ghosts_in(&places)), &more)?;
+    if !on_all(comm, local.is_some())? {
+        return Ok(None);
+    }
+    let Some(local) = local else { return Ok(None) };
+    let local = Rows::as_is(&local)?;
+    let received = sent_to_owners(coarse_halo, &local, &places)?;
+    summed(comm, (&local, &places), n_coarse, received).map(Some)
+}
+
+/// The rows of P that belong to ghosts.
+fn rows_of_ghosts<H: Scalar>(rows: &[WideRow<H>], places: &Places) -> Rows<H> {
+    let made = Pieces::build([rows.len(), places.len()], Vec::new, |entries, row, out| {
+        places.numbered(&rows[row], entries);
+        entries.iter().for_each(|&(column, value)| out.push(column, value));
+    });
+    made.join()
+}

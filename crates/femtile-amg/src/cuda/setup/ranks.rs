@@ -1,0 +1,230 @@
+//! The first level of a rank: what a rank computes alone of the work that is divided.
+
+use std::sync::Arc;
+
+use femtile_device::cuda::{Kernel, Launch, Program, Read, Specialisation, Structure, Write};
+use femtile_device::{Buffer, Cuda, Scalar};
+use femtile_linalg::LinalgError;
+use femtile_linalg::vector::scan;
+use femtile_sparse::csr::Csr;
+
+use super::aggregate::Neighbours;
+use super::evolution::{self, Evolution};
+use super::{LANES, Numbers, Rows, THREADS, aggregate, by_lanes, graph, matrix, product, prolong};
+use crate::AmgConfig;
+use crate::kernels::Parts;
+use crate::setup::spectrum::share;
+
+pub(super) static RANKS: Program =
+    Program { name: "amg_ranks", source: include_str!("ranks.cu"), headers: &[LANES] };
+
+type JoinedOffsets = (Write<u32>, Structure, Structure, u64);
+type Joined<H> = (Write<u32>, Write<H>, Read<u32>, Structure, Structure, u64);
+type Lumped<H> = (Write<H>, Structure, Structure, u64);
+type Strong<H> = (Write<u32>, Read<u32>, Read<u32>, Read<H>, Structure, H);
+type InnerParts = (Write<u32>, Read<u32>, Structure, Structure, u64);
+type InnerFirst = (Write<u32>, Read<u32>, Read<u32>, Read<u32>, u64, u64);
+type StackedOffsets = (Write<u32>, Structure, Structure);
+type Stacked<H> = (Write<u32>, Write<H>, Read<u32>, Structure, Structure, u64);
+
+fn program<H: Scalar>() -> Specialisation {
+    by_lanes::<H>(&RANKS, 4)
+}
+
+/// The rows of a rank: own columns, and those of ghosts, which the last rows alone have.
+pub(in crate::cuda) struct OfRank<'a, H: Scalar> {
+    own: Rows<'a, H>,
+    border: Rows<'a, H>,
+}
+
+/// Aggregates of the rows of a rank, and what they were found by.
+pub(in crate::cuda) struct Grouped<H: Scalar> {
+    /// Those of rows beside ghosts, and of their neighbours, are the last.
+    pub parts: Parts<Cuda>,
+    pub weights: Numbers,
+    pub diagonal: Buffer<H, Cuda>,
+    /// As [`aggregate::strong`], of own columns.
+    strong: Numbers,
+    /// The largest eigenvalue of the own columns.
+    pub largest: f64,
+}
+
+impl<'a, H: Scalar> OfRank<'a, H> {
+    /// None where offsets have 64 bits.
+    pub fn new(own: &'a Csr<H, Cuda>, border: &'a Csr<H, Cuda>) -> Option<Self> {
+        Some(Self { own: Rows::new(own)?, border: Rows::new(border)? })
+    }
+
+    /// The first row with columns of ghosts.
+    fn first(&self) -> usize {
+        self.own.n() - self.border.n()
+    }
+
+    fn structures(&self) -> (Structure, Structure, u64) {
+        (self.own.structure(), self.border.structure(), self.first() as u64)
+    }
+
+    /// All columns in one matrix.
+    pub fn joined(&self) -> Result<Csr<H, Cuda>, LinalgError> {
+        let (device, n, program) = (self.own.device, self.own.n(), program::<H>());
+        let n_entries = self.own.a.n_nonzeros() + self.border.a.n_nonzeros();
+        let mut offsets = Buffer::zeros(device, n + 1)?;
+        let (own, border, first) = self.structures();
+        let kernel = Kernel::<JoinedOffsets>::new("amg_joined_offsets");
+        let (launch, arguments) = (Launch::over(n + 1, THREADS), (offsets.write(), own, border, first));
+        // SAFETY: there is an offset for each row and the end; the border has the rows from the first one on.
+        unsafe { device.launch(&program, &kernel, launch, arguments) }?;
+        let (mut columns, mut values) =
+            (Buffer::zeros(device, n_entries)?, Buffer::zeros(device, n_entries)?);
+        let (own, border, first) = self.structures();
+        let arguments = (columns.write(), values.write(), offsets.read(), own, border, first);
+        let kernel = Kernel::<Joined<H>>::new("amg_joined");
+        // SAFETY: as above; a row has the entries of both.
+        unsafe { device.launch(&program, &kernel, Launch::over(n, THREADS), arguments) }?;
+        let n_cols = n + self.border.a.n_cols();
+        // SAFETY: offsets are sums of offsets; columns of ghosts follow the own ones, each in their order.
+        unsafe { Csr::from_kernels(n_cols, offsets, columns, values) }
+    }
+
+    /// The own columns, with entries of ghosts on the diagonal, so that smooth vectors are smooth there too.
+    fn lumped(&self) -> Result<Csr<H, Cuda>, LinalgError> {
+        let device = self.own.device;
+        let mut values = Buffer::zeros(device, self.own.a.n_nonzeros())?;
+        let (own, border, first) = self.structures();
+        let arguments = (values.write(), own, border, first);
+        let kernel = Kernel::<Lumped<H>>::new("amg_lumped");
+        // SAFETY: each own entry has a value.
+        unsafe { device.launch(&program::<H>(), &kernel, Launch::over(self.own.n(), THREADS), arguments) }?;
+        self.own.a.with_values(values)
+    }
+
+    /// Aggregates within the rank; none where the host has to find them.
+    pub fn grouped(
+        &self,
+        thresholds: [f64; 2],
+        config: &AmgConfig,
+    ) -> Result<Option<Grouped<H>>, LinalgError> {
+        let Some(found) = matrix::look(&self.own, None)? else { return Ok(None) };
+        let (diagonal, is_doubtful) = (found.diagonal, found.is_doubtful);
+        if is_doubtful.is_some() && evolution::has_opposed(&self.own, &diagonal)? {
+            return Ok(None);
+        }
+        let lumped = is_doubtful.as_ref().map(|_| self.lumped()).transpose()?;
+        let Some(rows) = Rows::new(lumped.as_ref().unwrap_or(self.own.a)) else { return Ok(None) };
+        let evolution = Evolution::of(&rows, &diagonal, is_doubtful.as_ref(), None, thresholds[0])?;
+        let Neighbours { strong, linked } =
+            Neighbours::new(&rows, &diagonal, evolution.as_ref(), thresholds)?;
+        let parts = linked.aggregates(config.least_aggregate)?;
+        if parts.n == 0 {
+            return Ok(None);
+        }
+        let parts = self.inner_first(parts)?;
+        let weights = aggregate::weigh(&parts, None)?;
+        let largest = found.lanczos.end()?;
+        Ok(Some(Grouped { parts, weights, diagonal, strong, largest }))
+    }
+
+    /// The parts in an order in which those of rows beside ghosts, and of their neighbours, are the last.
+    fn inner_first(&self, parts: Parts<Cuda>) -> Result<Parts<Cuda>, LinalgError> {
+        let (device, n, program) = (self.own.device, self.own.n(), program::<H>());
+        let mut is_inner = Buffer::from_vec(device, vec![1; parts.n])?;
+        let (own, border, first) = self.structures();
+        let arguments = (is_inner.write(), parts.of_node.read(), own, border, first);
+        let launch = Launch::over(self.border.n(), THREADS);
+        let kernel = Kernel::<InnerParts>::new("amg_inner_parts");
+        // SAFETY: each part has a mark, each node a part or none.
+        unsafe { device.launch(&program, &kernel, launch, arguments) }?;
+        let mut total = Buffer::zeros(device, 1)?;
+        let starts = scan::starts(device, &is_inner, &mut total, 0)?;
+        let n_inner = total.to_host()?[0];
+        let mut of_node = Buffer::zeros(device, n)?;
+        let (from, marks) = (parts.of_node.read(), is_inner.read());
+        let arguments = (of_node.write(), from, marks, starts.read(), n_inner, n as u64);
+        let kernel = Kernel::<InnerFirst>::new("amg_inner_first");
+        // SAFETY: as above; each part has a start.
+        unsafe { device.launch(&program, &kernel, Launch::over(n, THREADS), arguments) }?;
+        Ok(Parts { of_node: Arc::new(of_node), ..parts })
+    }
+
+    /// The reciprocals of the diagonal that smoothers take, and the prolongator from `parts` of own nodes and ghosts with
+    /// entries `q` of the tentative one. `rows` are all columns, `diagonal` that of all of these, `largest` the eigenvalue of all
+    /// ranks.
+    pub fn smoothed(
+        &self,
+        rows: &Csr<H, Cuda>,
+        grouped: &Grouped<H>,
+        (parts, q, diagonal): (&Parts<Cuda>, &Buffer<H, Cuda>, &Buffer<H, Cuda>),
+        (largest, threshold): (f64, f64),
+    ) -> Result<Option<(Buffer<H, Cuda>, Csr<H, Cuda>)>, LinalgError> {
+        let Some(rows) = Rows::new(rows) else { return Ok(None) };
+        let (device, n) = (rows.device, rows.n());
+        let inverse = matrix::raise(&rows, diagonal, share(largest))?;
+        let mut marks = Buffer::zeros(device, rows.a.n_nonzeros())?;
+        let of_smoothing = H::from_f64(threshold * threshold);
+        let own = (grouped.strong.read(), self.own.offsets.read());
+        let arguments = (marks.write(), own.0, own.1, diagonal.read(), rows.structure(), of_smoothing);
+        let kernel = Kernel::<Strong<H>>::new("amg_joined_strong");
+        // SAFETY: each entry has a mark, each own one a mark before; each column has an entry of the diagonal.
+        unsafe { device.launch(&program::<H>(), &kernel, Launch::over(n, THREADS), arguments) }?;
+        let p = prolong::prolongator(&rows, &marks, parts, q, None, largest)?;
+        Ok(Some((inverse, p)))
+    }
+}
+
+/// The tentative prolongator of the own rows.
+pub(in crate::cuda) fn tentative<H: Scalar>(grouped: &Grouped<H>) -> Result<Buffer<H, Cuda>, LinalgError> {
+    prolong::tentative(&grouped.parts, None, &grouped.weights)
+}
+
+/// The transpose; none where offsets have 64 bits.
+pub(in crate::cuda) fn transpose<H: Scalar>(p: &Csr<H, Cuda>) -> Result<Option<Csr<H, Cuda>>, LinalgError> {
+    prolong::transpose(p)
+}
+
+/// Some rows of a matrix; none where its offsets have 64 bits.
+pub(in crate::cuda) fn rows_of<H: Scalar>(
+    p: &Csr<H, Cuda>,
+    rows: Vec<u32>,
+) -> Result<Option<Csr<H, Cuda>>, LinalgError> {
+    graph::with_rows_of(p, &Buffer::from_vec(p.values().device(), rows)?)
+}
+
+/// The rows of `p`, whose columns from `n_own` on get other numbers, then `more`.
+fn stacked<H: Scalar>(
+    p: &Rows<'_, H>,
+    (n_own, numbers): (usize, Vec<u32>),
+    more: &Rows<'_, H>,
+) -> Result<Csr<H, Cuda>, LinalgError> {
+    let (device, n, program) = (p.device, p.n() + more.n(), program::<H>());
+    let n_entries = p.a.n_nonzeros() + more.a.n_nonzeros();
+    let mut offsets = Buffer::zeros(device, n + 1)?;
+    let arguments = (offsets.write(), p.structure(), more.structure());
+    let kernel = Kernel::<StackedOffsets>::new("amg_stacked_offsets");
+    // SAFETY: there is an offset for each row of both, and the end.
+    unsafe { device.launch(&program, &kernel, Launch::over(n + 1, THREADS), arguments) }?;
+    let (mut columns, mut values) = (Buffer::zeros(device, n_entries)?, Buffer::zeros(device, n_entries)?);
+    let numbers = Buffer::from_vec(device, numbers)?;
+    let from = (numbers.read(), p.structure(), more.structure());
+    let arguments = (columns.write(), values.write(), from.0, from.1, from.2, n_own as u64);
+    let kernel = Kernel::<Stacked<H>>::new("amg_stacked");
+    // SAFETY: there is an entry for each of both; each column from `n_own` on has a number.
+    unsafe { device.launch(&program, &kernel, Launch::over(n_entries, THREADS), arguments) }?;
+    // SAFETY: offsets are running sums; the numbers ascend, and are columns of `more`.
+    unsafe { Csr::from_kernels(more.a.n_cols(), offsets, columns, values) }
+}
+
+/// $R A P$ for the rows `a` of a rank, where P has the own rows of `p`, with other numbers of columns from `n_own` on, and
+/// `of_ghosts`; none where a row is too long.
+pub(in crate::cuda) fn galerkin<H: Scalar>(
+    (r, a): (&Csr<H, Cuda>, &Csr<H, Cuda>),
+    p: &Csr<H, Cuda>,
+    numbers: (usize, Vec<u32>),
+    of_ghosts: &Csr<H, Cuda>,
+) -> Result<Option<Csr<H, Cuda>>, LinalgError> {
+    let (Some(of_rank), Some(more)) = (Rows::new(p), Rows::new(of_ghosts)) else { return Ok(None) };
+    let p = stacked(&of_rank, numbers, &more)?;
+    let Some(ap) = product::product(a, &p)? else { return Ok(None) };
+    drop(p);
+    let Some(coarse) = product::product(r, &ap)? else { return Ok(None) };
+    prolong::sorted(coarse).map(Some)
+}

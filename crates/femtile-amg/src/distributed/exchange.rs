@@ -1,0 +1,179 @@
+//! What ranks tell each other about the next level.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use femtile_comm::{Comm, Halo};
+use femtile_device::Scalar;
+use femtile_linalg::LinalgError;
+
+use super::level::RankMatrix;
+use crate::setup::rows::{Pieces, RowAccess, Rows};
+
+/// An unknown of the next level: its owner, and its number there.
+pub(crate) type Id = (u32, u64);
+
+/// The unknowns of the next level that are seen from a rank: its own, then those of others, sorted.
+pub(crate) struct Places {
+    rank: u32,
+    n: usize,
+    pub ghosts: Vec<Id>,
+}
+
+impl Places {
+    pub fn new(comm: &Comm, n: usize, ids: impl Iterator<Item = Id>) -> Self {
+        let rank = comm.rank() as u32;
+        let mut ghosts: Vec<Id> = ids.filter(|id| id.0 != rank).collect();
+        ghosts.sort_unstable();
+        ghosts.dedup();
+        Self { rank, n, ghosts }
+    }
+
+    pub fn len(&self) -> usize {
+        self.n + self.ghosts.len()
+    }
+
+    pub fn of(&self, id: Id) -> u32 {
+        match id.0 == self.rank {
+            true => id.1 as u32,
+            false => (self.n + self.ghosts.partition_point(|other| *other < id)) as u32,
+        }
+    }
+
+    fn id(&self, place: u32) -> Id {
+        match (place as usize).checked_sub(self.n) {
+            None => (self.rank, u64::from(place)),
+            Some(ghost) => self.ghosts[ghost],
+        }
+    }
+
+    /// Returns these unknowns and those of rows of other ranks.
+    pub fn with<'r, H: 'r>(&self, comm: &Comm, rows: impl Iterator<Item = &'r WideRow<H>>) -> Self {
+        let ids = rows.flatten().map(|entry| entry.0);
+        Self::new(comm, self.n, ids.chain(self.ghosts.iter().copied()))
+    }
+
+    /// Writes the entries of a row, all of which are here, in the order of their places.
+    pub fn numbered<H: Copy>(&self, row: &WideRow<H>, entries: &mut Vec<(u32, H)>) {
+        entries.clear();
+        entries.extend(row.iter().map(|&(id, value)| (self.of(id), value)));
+        entries.sort_unstable_by_key(|entry| entry.0);
+    }
+
+    /// Returns the places among `others` of the ghosts, all of which are there; own unknowns keep theirs.
+    pub fn ghosts_in(&self, others: &Self) -> Vec<u32> {
+        self.ghosts.iter().map(|&id| others.of(id)).collect()
+    }
+
+    pub fn halo(&self, comm: &Comm) -> Result<Halo, LinalgError> {
+        let own: Vec<u64> = (0..self.n as u64).collect();
+        Halo::new(comm, &own, &self.ghosts)
+    }
+}
+
+/// A row whose columns are unknowns of any rank.
+pub(crate) type WideRow<H> = Vec<(Id, H)>;
+
+pub(crate) fn wide<H: Scalar>(rows: &Rows<H>, row: usize, places: &Places) -> WideRow<H> {
+    let (columns, values) = rows.row(row);
+    columns.iter().map(|&column| places.id(column)).zip(values.iter().copied()).collect()
+}
+
+/// Rows for each rank, ready to be sent.
+struct Letters<H> {
+    lengths: Vec<Vec<u32>>,
+    owners: Vec<Vec<u32>>,
+    numbers: Vec<Vec<u64>>,
+    values: Vec<Vec<H>>,
+}
+
+impl<H: Scalar> Letters<H> {
+    fn new(n_ranks: usize) -> Self {
+        let (lengths, owners) = (vec![Vec::new(); n_ranks], vec![Vec::new(); n_ranks]);
+        Self { lengths, owners, numbers: vec![Vec::new(); n_ranks], values: vec![Vec::new(); n_ranks] }
+    }
+
+    fn push(&mut self, to: usize, row: &WideRow<H>) {
+        self.lengths[to].push(row.len() as u32);
+        for &((owner, number), value) in row {
+            self.owners[to].push(owner);
+            self.numbers[to].push(number);
+            self.values[to].push(value);
+        }
+    }
+
+    /// The rows from each rank.
+    fn exchanged(self, comm: &Comm) -> Result<Vec<Vec<WideRow<H>>>, LinalgError> {
+        let (lengths, owners) = (comm.all_to_all(&self.lengths)?, comm.all_to_all(&self.owners)?);
+        let (numbers, values) = (comm.all_to_all(&self.numbers)?, comm.all_to_all(&self.values)?);
+        let of_rank = |rank: usize| {
+            let mut next = 0;
+            let row = |&length: &u32| {
+                let range: Range<usize> = next..next + length as usize;
+                next = range.end;
+                range.map(|i| ((owners[rank][i], numbers[rank][i]), values[rank][i])).collect()
+            };
+            lengths[rank].iter().map(row).collect()
+        };
+        Ok((0..lengths.len()).map(of_rank).collect())
+    }
+}
+
+/// Returns the exported rows of every ghost's owner: `rows` are those that this rank exports, neighbour by neighbour.
+pub(crate) fn sent_to_ghosts<H: Scalar>(
+    halo: &Halo,
+    rows: impl Iterator<Item = WideRow<H>>,
+) -> Result<Vec<WideRow<H>>, LinalgError> {
+    let mut letters = Letters::new(halo.comm().n_ranks());
+    let owners = halo.exports().iter().flat_map(|(to, places)| places.iter().map(|_| *to));
+    owners.zip(rows).for_each(|(to, row)| letters.push(to, &row));
+    let mut received = letters.exchanged(halo.comm())?;
+    Ok(halo.imports().iter().flat_map(|(from, _)| std::mem::take(&mut received[*from])).collect())
+}
+
+/// The entries that other ranks add to rows of this one: the row, and its entries.
+pub(crate) fn sent_to_owners<H: Scalar>(
+    halo: &Halo,
+    local: &Rows<H>,
+    places: &Places,
+) -> Result<Vec<(u32, WideRow<H>)>, LinalgError> {
+    let mut letters = Letters::new(halo.comm().n_ranks());
+    for (to, range) in halo.imports() {
+        range.clone().for_each(|ghost| letters.push(*to, &wide(local, halo.n_owned() + ghost, places)));
+    }
+    let mut received = letters.exchanged(halo.comm())?;
+    let rows = halo
+        .exports()
+        .iter()
+        .flat_map(|(from, rows)| rows.iter().copied().zip(std::mem::take(&mut received[*from])));
+    Ok(rows.collect())
+}
+
+/// The rows of a rank with what others add to them.
+pub(crate) fn summed<H: Scalar>(
+    comm: &Comm,
+    (local, before): (&Rows<H>, &Places),
+    n: usize,
+    received: Vec<(u32, WideRow<H>)>,
+) -> Result<RankMatrix<H>, LinalgError> {
+    let places = before.with(comm, received.iter().map(|(_, row)| row));
+    let mut added: BTreeMap<u32, Vec<(u32, H)>> = BTreeMap::new();
+    for (row, entries) in received {
+        added.entry(row).or_default().extend(entries.into_iter().map(|(id, value)| (places.of(id), value)));
+    }
+    let numbers = before.ghosts_in(&places);
+    let number = |column: u32| (column as usize).checked_sub(n).map_or(column, |ghost| numbers[ghost]);
+    let pieces = Pieces::build([n, places.len()], Vec::new, |entries: &mut Vec<(u32, H)>, row, out| {
+        let (columns, values) = local.row(row);
+        entries.clear();
+        entries.extend(columns.iter().zip(values).map(|(&column, &value)| (number(column), value)));
+        entries.extend(added.get(&(row as u32)).into_iter().flatten());
+        // Stable: sums are in the order of ranks.
+        entries.sort_by_key(|entry| entry.0);
+        for group in entries.chunk_by(|a, b| a.0 == b.0) {
+            out.push(group[0].0, group.iter().map(|entry| entry.1).sum());
+        }
+    });
+    Ok(RankMatrix { rows: pieces.join(), halo: Arc::new(places.halo(comm)?) })
+}

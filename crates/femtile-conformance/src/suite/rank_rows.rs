@@ -1,0 +1,150 @@
+//! Rows of ranks on a GPU: divided there, and the first level of multigrid that is made of them.
+
+use std::sync::Arc;
+
+use femtile::amg::{AmgConfig, AmgKernels, DistributedAmg};
+use femtile::comm::{Comm, GhostedMatrix, Halo, RankKernels, threads};
+use femtile::device::{Buffer, Cpu, Cuda};
+use femtile::linalg::sparse::csr::{Csr, HostOffsets};
+use femtile::linalg::{LinalgError, Preconditioner};
+
+use super::Scope;
+use super::problems::Random;
+
+/// The matrix of a part: some columns of each row; some entries of ghosts are zero.
+fn part(cpu: &Cpu, [n_owned, n_ghosts]: [usize; 2]) -> Csr<f64, Cpu> {
+    let (n, mut random) = (n_owned + n_ghosts, Random::new(n_owned as u64));
+    let (mut lengths, mut columns, mut values) = (Vec::new(), Vec::new(), Vec::new());
+    for row in 0..n {
+        let before = columns.len();
+        for column in 0..n {
+            if column != row && random.below(9) > 0 {
+                continue;
+            }
+            columns.push(column as u32);
+            let is_zero = column >= n_owned && random.below(3) == 0;
+            values.push(if is_zero { 0.0 } else { random.unit() });
+        }
+        lengths.push(columns.len() - before);
+    }
+    Csr::from_parts(cpu, n, HostOffsets::from_row_lengths(lengths.into_iter()), columns, values).unwrap()
+}
+
+/// A GPU divides the rows of a part as the host does.
+pub fn divided_rows_are_those_of_the_host(device: &Cuda, scope: &Scope) {
+    let cpu = Cpu::new(1).unwrap();
+    let large = if scope.has_every_kind { [5_003, 401] } else { [301, 43] };
+    for counts in [[0, 0], [1, 0], [1, 1], [2, 3], [0, 4], [127, 1], [129, 0], large] {
+        let a = part(&cpu, counts);
+        let expected = GhostedMatrix::of_part(&cpu, &a, counts[0]).unwrap();
+        let found = device.divide(a.copy_to(device).unwrap(), counts[0]).unwrap();
+        for (found, expected) in [(&found.own, &expected.own), (&found.border, &expected.border)] {
+            let found = found.copy_to(&cpu).unwrap();
+            assert_eq!([found.n_rows(), found.n_cols()], [expected.n_rows(), expected.n_cols()]);
+            assert_eq!(found.row_lengths(), expected.row_lengths());
+            assert_eq!(found.columns().as_slice(), expected.columns().as_slice());
+            assert_eq!(found.values().as_slice(), expected.values().as_slice());
+        }
+        let few = a.copy_to(device).unwrap();
+        assert!(device.divide(few, counts[0] + counts[1] + 1).is_err());
+    }
+}
+
+/// The seven-point matrix of layers of `n`² points, which are dealt out to ranks.
+struct Layered {
+    n: usize,
+    layers: usize,
+}
+
+impl Layered {
+    fn entries(&self, node: usize) -> Vec<(usize, f64)> {
+        let Self { n, layers } = *self;
+        let at = [node % n, node / n % n, node / (n * n)];
+        let mut entries = vec![(node, 6.01)];
+        for (axis, (most, step)) in [(n, 1), (n, n), (layers, n * n)].into_iter().enumerate() {
+            entries.extend((at[axis] > 0).then(|| (node - step, -1.0)));
+            entries.extend((at[axis] + 1 < most).then(|| (node + step, -1.0)));
+        }
+        entries
+    }
+
+    /// The rows of a rank: layers that others copy come last.
+    fn of_rank(&self, cpu: &Cpu, comm: &Comm) -> (Vec<usize>, GhostedMatrix<f64>, Arc<Halo>) {
+        let (rank, n_ranks) = (comm.rank(), comm.n_ranks());
+        let owner = |node: usize| node / (self.n * self.n) * n_ranks / self.layers;
+        let all = || 0..self.n * self.n * self.layers;
+        let reaches = |node: &usize| self.entries(*node).iter().any(|(column, _)| owner(*column) != rank);
+        let own = || all().filter(|&node| owner(node) == rank);
+        let owned: Vec<usize> = own().filter(|node| !reaches(node)).chain(own().filter(reaches)).collect();
+        let mut ghosts: Vec<(u32, u64)> = own()
+            .flat_map(|node| self.entries(node))
+            .filter(|(column, _)| owner(*column) != rank)
+            .map(|(column, _)| (owner(column) as u32, column as u64))
+            .collect();
+        ghosts.sort_unstable();
+        ghosts.dedup();
+        let ids: Vec<u64> = owned.iter().map(|&node| node as u64).collect();
+        let halo = Arc::new(Halo::new(comm, &ids, &ghosts).unwrap());
+        let mut places = vec![usize::MAX; all().len()];
+        owned.iter().enumerate().for_each(|(place, &node)| places[node] = place);
+        ghosts.iter().zip(owned.len()..).for_each(|((_, node), place)| places[*node as usize] = place);
+        let rows: Vec<Vec<(usize, f64)>> = owned
+            .iter()
+            .map(|&node| {
+                let entries = self.entries(node).into_iter();
+                let mut row: Vec<_> = entries.map(|(column, value)| (places[column], value)).collect();
+                row.sort_unstable_by_key(|entry| entry.0);
+                row
+            })
+            .collect();
+        let sizes = [owned.len(), ghosts.len()];
+        let matrix = GhostedMatrix::new(cpu, sizes, |row| rows[row].iter().copied()).unwrap();
+        (owned, matrix, halo)
+    }
+}
+
+/// The first level of ranks is made on their GPU, with about as many aggregates as on the host, and a cycle with it is symmetric.
+pub fn first_levels_of_ranks_are_made_there(device: &Cuda, scope: &Scope) {
+    let box_of =
+        if scope.has_every_kind { Layered { n: 24, layers: 40 } } else { Layered { n: 12, layers: 42 } };
+    for n_ranks in [2, 3] {
+        let work = |comm: Comm| -> Result<(), LinalgError> {
+            let comm = comm.with_gpu(device)?;
+            let cpu = Cpu::new(1)?;
+            let (owned, host, halo) = box_of.of_rank(&cpu, &comm);
+            let matrix =
+                GhostedMatrix { own: host.own.copy_to(device)?, border: host.border.copy_to(device)? };
+            let config = AmgConfig::default();
+            let made = AmgKernels::<f64>::amg_first_of_ranks(device, &matrix, &halo, &config).unwrap();
+            assert!(made.is_some(), "{n_ranks} ranks: the host made the first level");
+            let of_gpu = DistributedAmg::<f64, Cuda>::new(device, &matrix, &halo, &config).unwrap();
+            let of_host = DistributedAmg::<f64, Cpu>::new(&cpu, &host, &halo, &config).unwrap();
+            let [found, expected] = [of_gpu.shapes(), of_host.shapes()].map(|shapes| shapes[1].n_rows as f64);
+            assert!(
+                (0.7..1.4).contains(&(found / expected)),
+                "{found} rows of level 1, {expected} of the host"
+            );
+            let mut random = Random::new(comm.rank() as u64);
+            let mut vector = || owned.iter().map(|_| random.unit()).collect::<Vec<f64>>();
+            let cycle = |r: &[f64]| -> Result<Vec<f64>, LinalgError> {
+                let r = Buffer::from_host(device, r)?;
+                let mut z = Buffer::from_vec(device, vec![f64::NAN; r.len()])?;
+                of_gpu.apply(&mut z, &r)?;
+                Ok(z.to_host()?)
+            };
+            let dot = |x: &[f64], y: &[f64]| -> Result<f64, LinalgError> {
+                let mut sum = [x.iter().zip(y).map(|(x, y)| x * y).sum()];
+                comm.sum_values(&mut sum)?;
+                Ok(sum[0])
+            };
+            let (x, y) = (vector(), vector());
+            let (mx, my) = (cycle(&x)?, cycle(&y)?);
+            let (one, other, size) = (dot(&mx, &y)?, dot(&my, &x)?, dot(&mx, &x)?);
+            assert!((one - other).abs() <= 1e-11 * size, "{n_ranks} ranks: {one} and {other}, {size}");
+            assert!(size > 0.0);
+            // Buffers of the cycle are read by others until their values have come.
+            comm.all_gather(&[0_u8]).map(drop)
+        };
+        threads::run(n_ranks, work, work).unwrap();
+    }
+}
