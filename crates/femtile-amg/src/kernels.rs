@@ -8,7 +8,7 @@ use femtile_sparse::choice::Described;
 use femtile_sparse::csr::{Csr, CsrKernels};
 use femtile_sparse::ell_warp::EllWarpKernels;
 
-use crate::distributed::RankCoarse;
+use crate::distributed::{RankCoarse, RankMatrix};
 use crate::level::{Coarsest, Level};
 use crate::patch::{PatchKernels, PatchMatrix};
 use crate::setup::patches::DoublePartition;
@@ -203,6 +203,23 @@ pub trait AmgKernels<H: Scalar>:
         _halo: &Arc<Halo>,
         _config: &AmgConfig,
     ) -> Result<Option<(RankCoarse<H, Self>, f64)>, AmgError>
+    where
+        Self: RankKernels<H>,
+    {
+        Ok(None)
+    }
+
+    /// Sets up the level with this number of ranks, below the first one, whose near-nullspace is `b`; none where hosts have to do
+    /// it, on all ranks alike. All ranks call it.
+    ///
+    /// # Cost
+    /// As [`AmgKernels::amg_first_of_ranks`], and the matrix comes from the host.
+    fn amg_next_of_ranks(
+        &self,
+        _matrix: &RankMatrix<H>,
+        _b: &[f64],
+        _number_and_config: (usize, &AmgConfig),
+    ) -> Result<Option<RankCoarse<H, Self>>, AmgError>
     where
         Self: RankKernels<H>,
     {

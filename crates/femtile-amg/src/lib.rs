@@ -54,7 +54,7 @@ mod vectors;
 
 pub use config::{AmgConfig, Cycle, PatchFormat, Smoother};
 pub use cuda::specialisations as cuda_specialisations;
-pub use distributed::{DistributedAmg, RankCoarse};
+pub use distributed::{DistributedAmg, RankCoarse, RankMatrix};
 pub use error::AmgError;
 pub use hierarchy::Hierarchy;
 pub use kernels::{AmgKernels, Coarsened, Grouping, Nodes, Parts, Patched, Sweep, Swept, Tail};

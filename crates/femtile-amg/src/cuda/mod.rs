@@ -13,7 +13,7 @@ use femtile_linalg::vector::{Convert, VectorKernels};
 use femtile_linalg::{LinalgError, LinearOperator, need};
 use femtile_sparse::csr::{Csr, Offsets};
 
-use crate::distributed::RankCoarse;
+use crate::distributed::{RankCoarse, RankMatrix};
 use crate::kernels::{AmgKernels, Coarsened, Grouping, Nodes, Tail};
 use crate::patch::cuda_specialisations as patches;
 use crate::setup::rows::to_unit;
@@ -118,6 +118,16 @@ impl<H: Scalar> AmgKernels<H> for Cuda {
         need("columns", halo.n_ghosts(), a.border.n_cols())?;
         need("rows", a.border.n_rows(), a.own.n_rows().min(a.border.n_rows()))?;
         ranks::first(self, a, halo, config)
+    }
+
+    fn amg_next_of_ranks(
+        &self,
+        matrix: &RankMatrix<H>,
+        b: &[f64],
+        number_and_config: (usize, &AmgConfig),
+    ) -> Result<Option<RankCoarse<H, Self>>, AmgError> {
+        need("b", matrix.n_owned(), b.len())?;
+        ranks::next(self, matrix, b, number_and_config)
     }
 
     fn amg_tail(&self, tail: Tail<'_, H, Self>) -> Result<bool, LinalgError> {

@@ -1,4 +1,4 @@
-//! The first level of several ranks with GPUs: the GPU of each does the work on its rows, hosts exchange those at borders.
+//! Levels of several ranks with GPUs: the GPU of each does the work on its rows, hosts exchange those at borders.
 
 use std::sync::Arc;
 
@@ -7,14 +7,14 @@ use femtile_device::{Buffer, Cuda, Element, Scalar};
 use femtile_linalg::LinalgError;
 use femtile_sparse::csr::{Csr, Offsets};
 
-use super::setup::ranks::{Grouped, OfRank, galerkin, rows_of, tentative, transpose};
+use super::setup::ranks::{Grouped, OfAll, OfRank, galerkin, rows_of, tentative, transpose};
 use super::{largest, scaled};
 use crate::builder::{FEW, LEAST_GAIN, thresholds_of};
 use crate::distributed::RankCoarse;
 use crate::distributed::exchange::{Id, Places, WideRow, sent_to_ghosts, sent_to_owners, summed, wide};
 use crate::distributed::level::{self, RankLevel, RankMatrix, RankTransfer};
 use crate::distributed::totals;
-use crate::kernels::Parts;
+use crate::kernels::{Nodes, Parts};
 use crate::setup::graph::NONE;
 use crate::setup::rows::{Pieces, Rows, to_unit};
 use crate::{AmgConfig, AmgError};
@@ -34,8 +34,35 @@ pub(super) fn first<H: Scalar>(
     let scale = to_unit(level::largest(halo, here)?);
     let in_precision = |part: &Csr<f64, Cuda>| part.with_values::<H>(scaled(part.values(), scale)?);
     let rows = GhostedMatrix { own: in_precision(&a.own)?, border: in_precision(&a.border)? };
-    let made = coarsen(device, rows, halo, config)?;
+    let made = coarsen(device, (rows, halo), None, (0, config))?;
     Ok(made.map(|made| (made, scale)))
+}
+
+/// As [`crate::kernels::AmgKernels::amg_next_of_ranks`].
+pub(super) fn next<H: Scalar>(
+    device: &Cuda,
+    matrix: &RankMatrix<H>,
+    b: &[f64],
+    (number, config): (usize, &AmgConfig),
+) -> Result<Option<RankCoarse<H, Cuda>>, AmgError> {
+    let halo = &matrix.halo;
+    let weights = weights_of(b);
+    let fits = u32::try_from(matrix.n_nonzeros()).is_ok();
+    if !on_all(halo.comm(), fits && weights.is_some())? {
+        return Ok(None);
+    }
+    coarsen(device, (matrix.split(device)?, halo), weights, (number, config))
+}
+
+/// The numbers of nodes of the first level whose roots are the near-nullspace; none where it has other entries, as those of
+/// modes of slivers.
+fn weights_of(b: &[f64]) -> Option<Vec<u32>> {
+    let weight = |&b: &f64| {
+        let square = (b * b).round();
+        let is_root = (1.0..f64::from(u32::MAX)).contains(&square) && square.sqrt() == b;
+        is_root.then_some(square as u32)
+    };
+    b.iter().map(weight).collect()
 }
 
 /// Whether a matrix is worth the launches of kernels, and not beyond their numbers.
@@ -52,16 +79,25 @@ fn on_all(comm: &Comm, is_so: bool) -> Result<bool, LinalgError> {
     Ok(n == comm.n_ranks())
 }
 
+/// Makes the level with this number of rows whose nodes have these weights, none of the first level.
 fn coarsen<H: Scalar>(
     device: &Cuda,
-    rows: GhostedMatrix<H, Cuda>,
-    halo: &Arc<Halo>,
-    config: &AmgConfig,
+    (rows, halo): (GhostedMatrix<H, Cuda>, &Arc<Halo>),
+    weights: Option<Vec<u32>>,
+    (number, config): (usize, &AmgConfig),
 ) -> Result<Option<RankCoarse<H, Cuda>>, AmgError> {
     let comm = halo.comm();
-    let thresholds = thresholds_of(config.strength, 0);
+    let thresholds = thresholds_of(config.strength, number);
+    let nodes = match &weights {
+        Some(weights) => {
+            let weights = Buffer::from_host(device, weights).map_err(LinalgError::from)?;
+            Some(Nodes { weights, from_doubtful: None })
+        }
+        None => None,
+    };
     let of_rank = OfRank::new(&rows.own, &rows.border);
-    let grouped = of_rank.as_ref().map(|rows| rows.grouped(thresholds, config)).transpose()?.flatten();
+    let grouped =
+        of_rank.as_ref().map(|rows| rows.grouped(nodes.as_ref(), thresholds, config)).transpose()?.flatten();
     if !on_all(comm, grouped.is_some())? {
         return Ok(None);
     }
@@ -71,10 +107,10 @@ fn coarsen<H: Scalar>(
         return Ok(None);
     }
     let largest = level::largest(halo, grouped.largest)?;
-    let seen = Seen::new(halo, &grouped)?;
-    let coarse_halo = seen.places.halo(comm)?;
+    let (places, of_all) = seen(halo, &grouped, (nodes.as_ref(), weights))?;
+    let coarse_halo = places.halo(comm)?;
     let all = of_rank.joined()?;
-    let smoothed = of_rank.smoothed(&all, &grouped, seen.arguments(), (largest, thresholds[1]))?;
+    let smoothed = of_rank.smoothed(&all, &grouped, &of_all, (largest, thresholds[1]))?;
     let transposed = match smoothed {
         Some((inverse, p)) => transpose(&p)?.map(|r| (inverse, p, r)),
         None => None,
@@ -83,7 +119,7 @@ fn coarsen<H: Scalar>(
         return Ok(None);
     }
     let Some((inverse, p, r)) = transposed else { return Ok(None) };
-    let Some(matrix) = product((&all, halo), [&p, &r], &seen.places, &coarse_halo)? else { return Ok(None) };
+    let Some(matrix) = product((&all, halo), [&p, &r], &places, &coarse_halo)? else { return Ok(None) };
     drop(all);
     let b: Vec<f64> = grouped.weights.to_host().map_err(LinalgError::from)?.into_iter().map(length).collect();
     let n_aggregates = grouped.parts.n();
@@ -97,39 +133,29 @@ fn length(n: u32) -> f64 {
     f64::from(n).sqrt()
 }
 
-/// What a rank knows of its nodes and ghosts.
-struct Seen<H: Scalar> {
-    places: Places,
-    parts: Parts<Cuda>,
-    /// Entries of the tentative prolongator.
-    q: Buffer<H, Cuda>,
-    diagonal: Buffer<H, Cuda>,
-}
-
-impl<H: Scalar> Seen<H> {
-    fn new(halo: &Halo, grouped: &Grouped<H>) -> Result<Self, LinalgError> {
-        let device = grouped.diagonal.device();
-        let mut of_node = with_ghosts(halo, grouped.parts.of_node().to_host()?)?;
-        let n = halo.n_owned();
-        let owners = halo.imports().iter().flat_map(|(owner, range)| range.clone().map(|_| *owner as u32));
-        let of_ghosts = owners.zip(&of_node[n..]);
-        let ids: Vec<Option<Id>> =
-            of_ghosts.map(|(owner, &part)| (part != NONE).then_some((owner, u64::from(part)))).collect();
-        let places = Places::new(halo.comm(), grouped.parts.n(), ids.iter().flatten().copied());
-        of_node.truncate(n);
-        of_node.extend(ids.into_iter().map(|id| id.map_or(NONE, |id| places.of(id))));
-        let of_node = Arc::new(Buffer::from_vec(device, of_node)?);
-        let parts = Parts { n: places.len(), of_node, order: None };
-        let q = with_ghosts(halo, tentative(grouped)?.to_host()?)?;
-        let diagonal = with_ghosts(halo, grouped.diagonal.to_host()?)?;
-        let (q, diagonal) = (Buffer::from_vec(device, q)?, Buffer::from_vec(device, diagonal)?);
-        Ok(Self { places, parts, q, diagonal })
-    }
-
-    #[allow(clippy::type_complexity)]
-    fn arguments(&self) -> (&Parts<Cuda>, &Buffer<H, Cuda>, &Buffer<H, Cuda>) {
-        (&self.parts, &self.q, &self.diagonal)
-    }
+/// What a rank knows of its nodes and ghosts, and the nodes of the next level that these are in.
+fn seen<H: Scalar>(
+    halo: &Halo,
+    grouped: &Grouped<H>,
+    (nodes, weights): (Option<&Nodes<Cuda>>, Option<Vec<u32>>),
+) -> Result<(Places, OfAll<H>), LinalgError> {
+    let device = grouped.diagonal.device();
+    let mut of_node = with_ghosts(halo, grouped.parts.of_node().to_host()?)?;
+    let n = halo.n_owned();
+    let owners = halo.imports().iter().flat_map(|(owner, range)| range.clone().map(|_| *owner as u32));
+    let id = |(owner, &part): (u32, &u32)| (part != NONE).then_some((owner, u64::from(part)));
+    let ids: Vec<Option<Id>> = owners.zip(&of_node[n..]).map(id).collect();
+    let places = Places::new(halo.comm(), grouped.parts.n(), ids.iter().flatten().copied());
+    of_node.truncate(n);
+    of_node.extend(ids.into_iter().map(|id| id.map_or(NONE, |id| places.of(id))));
+    let of_node = Arc::new(Buffer::from_vec(device, of_node)?);
+    let parts = Parts { n: places.len(), of_node, order: None };
+    let q = with_ghosts(halo, tentative(grouped, nodes.map(|nodes| &nodes.weights))?.to_host()?)?;
+    let diagonal = with_ghosts(halo, grouped.diagonal.to_host()?)?;
+    let (q, diagonal) = (Buffer::from_vec(device, q)?, Buffer::from_vec(device, diagonal)?);
+    let weights = weights.map(|weights| with_ghosts(halo, weights)).transpose()?;
+    let weights = weights.map(|weights| Buffer::from_vec(device, weights)).transpose()?;
+    Ok((places, OfAll { parts, q, diagonal, weights }))
 }
 
 /// Values of own unknowns, then those of ghosts.

@@ -31,6 +31,13 @@ pub struct RankCoarse<H: Scalar, D: RankKernels<H>> {
     pub(crate) n_aggregates: usize,
 }
 
+impl<H: Scalar, D: RankKernels<H>> RankCoarse<H, D> {
+    /// Returns the matrix of the next level, and its near-nullspace.
+    pub fn next(&self) -> (&RankMatrix<H>, &[f64]) {
+        (&self.matrix, &self.b)
+    }
+}
+
 /// The aggregates of a rank, with the tentative prolongator to its rows.
 struct Grouped<H> {
     /// Unknowns of the next level that the rank owns: aggregates, then modes of slivers.

@@ -102,9 +102,9 @@ impl<H: Scalar, D: RankKernels<H>> RankTransfer<H, D> {
 }
 
 /// The rows of a rank during the setup: its own columns, then those of its ghosts.
-pub(crate) struct RankMatrix<H> {
-    pub rows: Rows<H>,
-    pub halo: Arc<Halo>,
+pub struct RankMatrix<H> {
+    pub(crate) rows: Rows<H>,
+    pub(crate) halo: Arc<Halo>,
 }
 
 impl<H: Scalar> RankMatrix<H> {
@@ -142,7 +142,7 @@ impl<H: Scalar> RankMatrix<H> {
     }
 
     /// Returns the rows without the columns of ghosts.
-    pub fn own(&self) -> Rows<H> {
+    pub(crate) fn own(&self) -> Rows<H> {
         let n = self.n_owned();
         Rows::filled(
             [n, n],
@@ -157,7 +157,7 @@ impl<H: Scalar> RankMatrix<H> {
 
     /// Adds the entries in columns of ghosts, times the ratio of `b` there and in the row, to the diagonal of the rows without
     /// them: as in the whole matrix, the product with b is small.
-    pub fn lump(&self, own: &mut Rows<H>, b: &[f64], of_ghosts: &[f64]) {
+    pub(crate) fn lump(&self, own: &mut Rows<H>, b: &[f64], of_ghosts: &[f64]) {
         let n = self.n_owned();
         let lump = |row: usize| {
             let (columns, values) = self.rows.row(row);

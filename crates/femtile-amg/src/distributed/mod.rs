@@ -19,12 +19,14 @@ use femtile_linalg::precondition::polynomial::Iterate;
 use femtile_linalg::vector::Convert;
 use femtile_linalg::{LinalgError, LinearOperator, Preconditioner, need};
 
+use crate::builder::FEW;
 use crate::kernels::AmgKernels;
 use crate::{AmgConfig, AmgError, Cycle, LevelShape, Smoother};
 pub use coarsen::RankCoarse;
 use coarsen::coarsen;
 use collected::Collected;
-use level::{RankLevel, RankMatrix};
+use level::RankLevel;
+pub use level::RankMatrix;
 
 /// Limits below which a level is collected: its number of rows, or the entries of all ranks together, each with all of its
 /// rows, as a share of those of the first level.
@@ -61,8 +63,8 @@ impl<H: Scalar, D> DistributedAmg<H, D>
 where
     D: AmgKernels<H> + Convert<H, H> + RankKernels<H>,
 {
-    /// Sets up the levels of a symmetric positive (semi)definite matrix with constants as near-nullspace: the first one on the
-    /// device, where it does that, others on the host. All ranks call it.
+    /// Sets up the levels of a symmetric positive (semi)definite matrix with constants as near-nullspace: on the device
+    /// where it does that, else on the host. All ranks call it.
     ///
     /// # Errors
     /// As [`Hierarchy::new`](crate::Hierarchy::new); [`AmgError::Setting`] for smoothers other than polynomials, cycles other
@@ -74,42 +76,8 @@ where
         config: &AmgConfig,
     ) -> Result<Self, AmgError> {
         check(config)?;
-        let comm = halo.comm();
-        let [n, n_nonzeros] = totals(comm, [halo.n_owned(), a.own.n_nonzeros() + a.border.n_nonzeros()])?;
-        let (mut levels, mut shapes) = (Vec::new(), Vec::new());
-        let mut add = |[n_rows, n_nonzeros]: [usize; 2], made: RankCoarse<H, D>| -> Result<_, AmgError> {
-            let RankCoarse { level, matrix, b, n_aggregates } = made;
-            let [n_aggregates, n_prolongator] =
-                totals(comm, [n_aggregates, level.transfer.prolongation.n_nonzeros()])?;
-            shapes.push(LevelShape { n_rows, n_nonzeros, n_aggregates, n_patches: 0, n_prolongator });
-            levels.push(level);
-            Ok((matrix, b))
-        };
-        let first = if config.max_levels > 1 { device.amg_first_of_ranks(a, halo, config)? } else { None };
-        let (mut matrix, mut b, scale, mut number) = match first {
-            Some((made, scale)) => {
-                let (matrix, b) = add([n, n_nonzeros], made)?;
-                (matrix, b, scale, 1)
-            }
-            None => {
-                let (matrix, scale) = RankMatrix::of(a, halo)?;
-                (matrix, vec![1.0; halo.n_owned()], scale, 0)
-            }
-        };
-        let entries_of_first = n_nonzeros;
-        loop {
-            let [n, n_nonzeros] = totals(comm, [matrix.n_owned(), matrix.n_nonzeros()])?;
-            // Coarse rows have several times the entries of fine ones.
-            let entries_of_all = n_nonzeros as f64 * comm.n_ranks() as f64;
-            let is_small = n <= FEW_ROWS || entries_of_all <= SHARE * entries_of_first as f64;
-            if (is_small && number > 0) || number + 1 >= config.max_levels {
-                break;
-            }
-            let Some(made) = coarsen(device, &matrix, &b, number, config)? else { break };
-            (matrix, b) = add([n, n_nonzeros], made)?;
-            number += 1;
-        }
-        let collected = Collected::new(device, &matrix, &b, number, config)?;
+        let Divided { levels, mut shapes, matrix, b, scale } = Divided::new(device, a, halo, config)?;
+        let collected = Collected::new(device, &matrix, &b, levels.len(), config)?;
         shapes.extend_from_slice(collected.shapes());
         let sizes = levels.iter().map(|level| level.a.n_rows()).chain([matrix.n_owned()]);
         let vectors = sizes.map(|n| Iterate::zeros(device, n)).collect::<Result<Vec<_>, _>>()?;
@@ -127,6 +95,94 @@ where
     pub fn shapes(&self) -> &[LevelShape] {
         &self.shapes
     }
+}
+
+/// The levels that are divided among ranks, and the matrix below them.
+struct Divided<H: Scalar, D: RankKernels<H>> {
+    levels: Vec<RankLevel<H, D>>,
+    shapes: Vec<LevelShape>,
+    matrix: RankMatrix<H>,
+    /// The near-nullspace of that.
+    b: Vec<f64>,
+    /// As [`DistributedAmg::scale`].
+    scale: f64,
+}
+
+impl<H: Scalar, D> Divided<H, D>
+where
+    D: AmgKernels<H> + Convert<H, H> + RankKernels<H>,
+{
+    fn new(
+        device: &D,
+        a: &GhostedMatrix<f64, D>,
+        halo: &Arc<Halo>,
+        config: &AmgConfig,
+    ) -> Result<Self, AmgError> {
+        let counts = totals(halo.comm(), [halo.n_owned(), a.own.n_nonzeros() + a.border.n_nonzeros()])?;
+        let first = if config.max_levels > 1 { device.amg_first_of_ranks(a, halo, config)? } else { None };
+        let (levels, shapes, mut is_on_device) = (Vec::new(), Vec::new(), first.is_some());
+        let mut divided = match first {
+            Some((RankCoarse { level, matrix, b, n_aggregates }, scale)) => {
+                let mut divided = Self { levels, shapes, matrix, b, scale };
+                divided.push(counts, level, n_aggregates)?;
+                divided
+            }
+            None => {
+                let (matrix, scale) = RankMatrix::of(a, halo)?;
+                Self { levels, shapes, matrix, b: vec![1.0; halo.n_owned()], scale }
+            }
+        };
+        while let Some(counts) = divided.is_divided(counts[1], config)? {
+            let (matrix, b, number) = (&divided.matrix, &divided.b, divided.levels.len());
+            let mut made = None;
+            if is_on_device && is_for_device(counts, halo.comm().n_ranks()) {
+                made = device.amg_next_of_ranks(matrix, b, (number, config))?;
+                is_on_device = made.is_some();
+            }
+            if made.is_none() {
+                made = coarsen(device, matrix, b, number, config)?;
+            }
+            let Some(RankCoarse { level, matrix, b, n_aggregates }) = made else { break };
+            (divided.matrix, divided.b) = (matrix, b);
+            divided.push(counts, level, n_aggregates)?;
+        }
+        Ok(divided)
+    }
+
+    /// Returns the rows and entries of the next level of all ranks where it is divided as well, below a first one with
+    /// `entries_of_first`.
+    fn is_divided(
+        &self,
+        entries_of_first: usize,
+        config: &AmgConfig,
+    ) -> Result<Option<[usize; 2]>, LinalgError> {
+        let comm = self.matrix.halo.comm();
+        let counts = totals(comm, [self.matrix.n_owned(), self.matrix.n_nonzeros()])?;
+        // Coarse rows have several times the entries of fine ones.
+        let entries_of_all = counts[1] as f64 * comm.n_ranks() as f64;
+        let is_small = counts[0] <= FEW_ROWS || entries_of_all <= SHARE * entries_of_first as f64;
+        let is_last = self.levels.len() + 1 >= config.max_levels;
+        Ok((!is_last && !(is_small && !self.levels.is_empty())).then_some(counts))
+    }
+
+    fn push(
+        &mut self,
+        [n_rows, n_nonzeros]: [usize; 2],
+        level: RankLevel<H, D>,
+        n_aggregates: usize,
+    ) -> Result<(), LinalgError> {
+        let comm = self.matrix.halo.comm();
+        let [n_aggregates, n_prolongator] =
+            totals(comm, [n_aggregates, level.transfer.prolongation.n_nonzeros()])?;
+        self.shapes.push(LevelShape { n_rows, n_nonzeros, n_aggregates, n_patches: 0, n_prolongator });
+        self.levels.push(level);
+        Ok(())
+    }
+}
+
+/// Whether a level of all ranks, of so many rows and entries, is worth the launches of kernels.
+fn is_for_device(counts: [usize; 2], n_ranks: usize) -> bool {
+    counts.iter().zip(FEW).any(|(&count, few)| count > few * n_ranks)
 }
 
 /// Refuses what several ranks do not have.

@@ -115,8 +115,11 @@ pub fn first_levels_of_ranks_are_made_there(device: &Cuda, scope: &Scope) {
             let matrix =
                 GhostedMatrix { own: host.own.copy_to(device)?, border: host.border.copy_to(device)? };
             let config = AmgConfig::default();
-            let made = AmgKernels::<f64>::amg_first_of_ranks(device, &matrix, &halo, &config).unwrap();
-            assert!(made.is_some(), "{n_ranks} ranks: the host made the first level");
+            let first = AmgKernels::<f64>::amg_first_of_ranks(device, &matrix, &halo, &config).unwrap();
+            let (first, _) = first.expect("the host made the first level");
+            let (matrix_of_next, b) = first.next();
+            let next = device.amg_next_of_ranks(matrix_of_next, b, (1, &config)).unwrap();
+            assert!(next.is_some(), "{n_ranks} ranks: the host made the next level");
             let of_gpu = DistributedAmg::<f64, Cuda>::new(device, &matrix, &halo, &config).unwrap();
             let of_host = DistributedAmg::<f64, Cpu>::new(&cpu, &host, &halo, &config).unwrap();
             let [found, expected] = [of_gpu.shapes(), of_host.shapes()].map(|shapes| shapes[1].n_rows as f64);

@@ -1,4 +1,4 @@
-//! The first level of a rank: what a rank computes alone of the work that is divided.
+//! A level of ranks: what a rank computes alone of the work that is divided.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::aggregate::Neighbours;
 use super::evolution::{self, Evolution};
 use super::{LANES, Numbers, Rows, THREADS, aggregate, by_lanes, graph, matrix, product, prolong};
 use crate::AmgConfig;
-use crate::kernels::Parts;
+use crate::kernels::{Nodes, Parts};
 use crate::setup::spectrum::share;
 
 pub(super) static RANKS: Program =
@@ -47,6 +47,17 @@ pub(in crate::cuda) struct Grouped<H: Scalar> {
     strong: Numbers,
     /// The largest eigenvalue of the own columns.
     pub largest: f64,
+}
+
+/// Data of own nodes, then of ghosts.
+pub(in crate::cuda) struct OfAll<H: Scalar> {
+    /// Their places among the nodes of the next level.
+    pub parts: Parts<Cuda>,
+    /// Entries of the tentative prolongator.
+    pub q: Buffer<H, Cuda>,
+    pub diagonal: Buffer<H, Cuda>,
+    /// None of the first level.
+    pub weights: Option<Numbers>,
 }
 
 impl<'a, H: Scalar> OfRank<'a, H> {
@@ -86,7 +97,7 @@ impl<'a, H: Scalar> OfRank<'a, H> {
         unsafe { Csr::from_kernels(n_cols, offsets, columns, values) }
     }
 
-    /// The own columns, with entries of ghosts on the diagonal, so that smooth vectors are smooth there too.
+    /// The own columns of the first level, with entries of ghosts on the diagonal, so that constants are smooth there too.
     fn lumped(&self) -> Result<Csr<H, Cuda>, LinalgError> {
         let device = self.own.device;
         let mut values = Buffer::zeros(device, self.own.a.n_nonzeros())?;
@@ -98,13 +109,14 @@ impl<'a, H: Scalar> OfRank<'a, H> {
         self.own.a.with_values(values)
     }
 
-    /// Aggregates within the rank; none where the host has to find them.
+    /// Aggregates within the rank of nodes of the first level, or of these; none where the host has to find them.
     pub fn grouped(
         &self,
+        nodes: Option<&Nodes<Cuda>>,
         thresholds: [f64; 2],
         config: &AmgConfig,
     ) -> Result<Option<Grouped<H>>, LinalgError> {
-        let Some(found) = matrix::look(&self.own, None)? else { return Ok(None) };
+        let Some(found) = matrix::look(&self.own, nodes)? else { return Ok(None) };
         let (diagonal, is_doubtful) = (found.diagonal, found.is_doubtful);
         if is_doubtful.is_some() && evolution::has_opposed(&self.own, &diagonal)? {
             return Ok(None);
@@ -119,7 +131,7 @@ impl<'a, H: Scalar> OfRank<'a, H> {
             return Ok(None);
         }
         let parts = self.inner_first(parts)?;
-        let weights = aggregate::weigh(&parts, None)?;
+        let weights = aggregate::weigh(&parts, nodes.map(|nodes| &nodes.weights))?;
         let largest = found.lanczos.end()?;
         Ok(Some(Grouped { parts, weights, diagonal, strong, largest }))
     }
@@ -146,18 +158,18 @@ impl<'a, H: Scalar> OfRank<'a, H> {
         Ok(Parts { of_node: Arc::new(of_node), ..parts })
     }
 
-    /// The reciprocals of the diagonal that smoothers take, and the prolongator from `parts` of own nodes and ghosts with
-    /// entries `q` of the tentative one. `rows` are all columns, `diagonal` that of all of these, `largest` the eigenvalue of all
-    /// ranks.
+    /// The reciprocals of the diagonal that smoothers take, and the prolongator, for all columns `rows` and the `largest`
+    /// eigenvalue of all ranks.
     pub fn smoothed(
         &self,
         rows: &Csr<H, Cuda>,
         grouped: &Grouped<H>,
-        (parts, q, diagonal): (&Parts<Cuda>, &Buffer<H, Cuda>, &Buffer<H, Cuda>),
+        of_all: &OfAll<H>,
         (largest, threshold): (f64, f64),
     ) -> Result<Option<(Buffer<H, Cuda>, Csr<H, Cuda>)>, LinalgError> {
         let Some(rows) = Rows::new(rows) else { return Ok(None) };
         let (device, n) = (rows.device, rows.n());
+        let OfAll { parts, q, diagonal, weights } = of_all;
         let inverse = matrix::raise(&rows, diagonal, share(largest))?;
         let mut marks = Buffer::zeros(device, rows.a.n_nonzeros())?;
         let of_smoothing = H::from_f64(threshold * threshold);
@@ -166,14 +178,17 @@ impl<'a, H: Scalar> OfRank<'a, H> {
         let kernel = Kernel::<Strong<H>>::new("amg_joined_strong");
         // SAFETY: each entry has a mark, each own one a mark before; each column has an entry of the diagonal.
         unsafe { device.launch(&program::<H>(), &kernel, Launch::over(n, THREADS), arguments) }?;
-        let p = prolong::prolongator(&rows, &marks, parts, q, None, largest)?;
+        let p = prolong::prolongator(&rows, &marks, parts, q, weights.as_ref(), largest)?;
         Ok(Some((inverse, p)))
     }
 }
 
-/// The tentative prolongator of the own rows.
-pub(in crate::cuda) fn tentative<H: Scalar>(grouped: &Grouped<H>) -> Result<Buffer<H, Cuda>, LinalgError> {
-    prolong::tentative(&grouped.parts, None, &grouped.weights)
+/// The tentative prolongator of the own rows, whose nodes have these weights.
+pub(in crate::cuda) fn tentative<H: Scalar>(
+    grouped: &Grouped<H>,
+    weights: Option<&Numbers>,
+) -> Result<Buffer<H, Cuda>, LinalgError> {
+    prolong::tentative(&grouped.parts, weights, &grouped.weights)
 }
 
 /// The transpose; none where offsets have 64 bits.
