@@ -1,6 +1,14 @@
 //! Recursive coordinate bisection.
 
+use std::ops::Range;
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::Relaxed;
+
 use rayon::prelude::*;
+
+use super::centres::Places;
+use super::classes::sort_by_class;
+use super::pieces::{self, ROW, add, part_at, share};
 
 /// Points below which one thread goes on alone.
 const FEW: usize = 1 << 14;
@@ -12,44 +20,80 @@ const BINS: usize = 1 << 12;
 ///
 /// # Source
 /// `[berger1987]`.
-pub(super) fn divide(points: &[[f64; 3]], n_parts: usize) -> Vec<u32> {
-    let mut order: Vec<u32> = (0..points.len() as u32).collect();
+pub(super) fn divide<P: Places + ?Sized>(points: &P, n_parts: usize) -> Vec<u32> {
+    let n = points.len();
     let n_parts = n_parts.max(1);
-    bisect(points, &mut order, n_parts);
-    let mut parts = vec![0; points.len()];
-    for part in 0..n_parts {
-        let piece = share(order.len(), part, n_parts)..share(order.len(), part + 1, n_parts);
-        order[piece].iter().for_each(|&point| parts[point as usize] = part as u32);
+    if n_parts == 1 {
+        return vec![0; n];
     }
-    parts
+    if n_parts == 2 && n >= FEW {
+        return halves(points);
+    }
+    let mut order: Vec<u32> = (0..n as u32).into_par_iter().collect();
+    let (mut spare, mut bins) = (vec![0; n], vec![0; n]);
+    let piece = Piece { order: &mut order, spare: &mut spare, bins: &mut bins };
+    bisect(points, piece, &|part| share(n, part, n_parts), 0..n_parts);
+    let parts: Vec<AtomicU32> = spare.into_iter().map(AtomicU32::new).collect();
+    order.par_iter().enumerate().with_min_len(FEW).for_each(|(position, &point)| {
+        parts[point as usize].store(part_at(position, n, n_parts), Relaxed);
+    });
+    parts.into_iter().map(AtomicU32::into_inner).collect()
 }
 
-/// Where a part begins of `n` things that are divided evenly.
-pub(super) fn share(n: usize, part: usize, n_parts: usize) -> usize {
-    (n as u128 * part as u128 / n_parts as u128) as usize
+/// The two parts of all points, which need no order.
+fn halves<P: Places + ?Sized>(points: &P) -> Vec<u32> {
+    let (axis, extent) = Extents::of(points, points.len(), |i| i).longest();
+    let bin = |point| extent.bin(points.along(point, axis));
+    pieces::of_sorted(points.len(), (BINS, bin), |point| key(points.along(point, axis)), 2)
 }
 
-/// Sorts the points so far that equal pieces of `order` are the parts.
-fn bisect(points: &[[f64; 3]], order: &mut [u32], n_parts: usize) {
-    if n_parts < 2 || order.len() < 2 {
+/// Some of the points, with room to sort them.
+struct Piece<'a> {
+    order: &'a mut [u32],
+    spare: &'a mut [u32],
+    bins: &'a mut [u16],
+}
+
+impl Piece<'_> {
+    fn split_at(&mut self, middle: usize) -> (Piece<'_>, Piece<'_>) {
+        let (order, more_order) = self.order.split_at_mut(middle);
+        let (spare, more_spare) = self.spare.split_at_mut(middle);
+        let (bins, more_bins) = self.bins.split_at_mut(middle);
+        (Piece { order, spare, bins }, Piece { order: more_order, spare: more_spare, bins: more_bins })
+    }
+}
+
+/// Sorts the points of some parts so far that pieces of `order` are the parts, which begin at `begin_of` among all points.
+fn bisect<P: Places + ?Sized>(
+    points: &P,
+    mut piece: Piece<'_>,
+    begin_of: &(impl Fn(usize) -> usize + Sync),
+    parts: Range<usize>,
+) {
+    let n = piece.order.len();
+    if parts.len() < 2 || n < 2 {
         return;
     }
-    let half = n_parts / 2;
-    let middle = share(order.len(), half, n_parts);
-    if middle < order.len() {
-        let extents = extents(points, order);
-        let longer =
-            |one: usize, other: usize| if extents[other].len() > extents[one].len() { other } else { one };
-        let axis = (1..3).fold(0, longer);
-        split(points, order, (axis, extents[axis]), middle);
+    let half = parts.start + parts.len() / 2;
+    let middle = begin_of(half) - begin_of(parts.start);
+    if middle < n {
+        let (axis, extent) = Extents::of(points, n, |i| piece.order[i] as usize).longest();
+        let along = |point: u32| points.along(point as usize, axis);
+        if n < FEW {
+            select(&along, piece.order, middle);
+        } else {
+            split(&along, extent, &mut piece, middle);
+        }
     }
-    let is_small = order.len() < FEW;
-    let (low, high) = order.split_at_mut(middle);
-    if is_small {
-        bisect(points, low, half);
-        bisect(points, high, n_parts - half);
+    let (low, high) = piece.split_at(middle);
+    if n < FEW {
+        bisect(points, low, begin_of, parts.start..half);
+        bisect(points, high, begin_of, half..parts.end);
     } else {
-        rayon::join(|| bisect(points, low, half), || bisect(points, high, n_parts - half));
+        rayon::join(
+            || bisect(points, low, begin_of, parts.start..half),
+            || bisect(points, high, begin_of, half..parts.end),
+        );
     }
 }
 
@@ -61,65 +105,97 @@ struct Extent {
 }
 
 impl Extent {
-    const NONE: Self = Self { low: f64::INFINITY, high: f64::NEG_INFINITY };
-
     fn len(self) -> f64 {
         self.high - self.low
     }
 
-    fn joined(self, other: Self) -> Self {
-        Self { low: self.low.min(other.low), high: self.high.max(other.high) }
+    /// The interval of a place: never falls from a place to a higher one.
+    fn bin(self, x: f64) -> u32 {
+        let place = (x - self.low) / self.len();
+        ((place * BINS as f64) as u32).min(BINS as u32 - 1)
     }
 }
 
-fn extents(points: &[[f64; 3]], order: &[u32]) -> [Extent; 3] {
-    let join = |all: [Extent; 3], more: [Extent; 3]| [0, 1, 2].map(|axis| all[axis].joined(more[axis]));
-    let of = |piece: &[u32]| {
-        let points = piece.iter().map(|&point| points[point as usize].map(|x| Extent { low: x, high: x }));
-        points.fold([Extent::NONE; 3], join)
-    };
-    order.par_chunks(FEW).map(of).reduce(|| [Extent::NONE; 3], join)
+/// The lowest and the highest places along all axes.
+#[derive(Debug, Clone, Copy)]
+struct Extents {
+    low: [f64; 3],
+    high: [f64; 3],
 }
 
-/// Sorts the points so far that the first `middle` ones come first along an axis. Many are counted by intervals first, on all
-/// threads, so that one thread has those of one interval left.
-fn split(points: &[[f64; 3]], order: &mut [u32], (axis, extent): (usize, Extent), middle: usize) {
-    let key = |point: &u32| (points[*point as usize][axis], *point);
-    let select = |order: &mut [u32], middle: usize| {
-        order.select_nth_unstable_by(middle, |a, b| {
-            let ((a, i), (b, j)) = (key(a), key(b));
-            a.total_cmp(&b).then(i.cmp(&j))
-        });
-    };
-    if order.len() < FEW {
-        return select(order, middle);
+impl Extents {
+    const NONE: Self = Self { low: [f64::INFINITY; 3], high: [f64::NEG_INFINITY; 3] };
+
+    /// Those of `n` points.
+    fn of<P: Places + ?Sized>(points: &P, n: usize, number: impl Fn(usize) -> usize + Sync) -> Self {
+        let of = |block: usize| {
+            let numbers = block * FEW..((block + 1) * FEW).min(n);
+            let mut all = Self::NONE;
+            for i in numbers {
+                let point = points.at(number(i));
+                all = all.joined(&Self { low: point, high: point });
+            }
+            all
+        };
+        (0..n.div_ceil(FEW)).into_par_iter().map(of).reduce(|| Self::NONE, |all, more| all.joined(&more))
     }
-    // Never falls from a point to a later one.
-    let bin = |point: &u32| {
-        let place = (points[*point as usize][axis] - extent.low) / extent.len();
-        ((place * BINS as f64) as usize).min(BINS - 1)
-    };
-    let count = |piece: &[u32]| {
-        let mut counts = vec![0_usize; BINS];
-        piece.iter().for_each(|point| counts[bin(point)] += 1);
+
+    /// What is no number is passed over.
+    #[inline]
+    fn joined(mut self, other: &Self) -> Self {
+        for axis in 0..3 {
+            let (low, high) = (other.low[axis], other.high[axis]);
+            self.low[axis] = if low < self.low[axis] { low } else { self.low[axis] };
+            self.high[axis] = if high > self.high[axis] { high } else { self.high[axis] };
+        }
+        self
+    }
+
+    /// The axis with the longest extent, the first of several.
+    fn longest(self) -> (usize, Extent) {
+        let along = |axis: usize| Extent { low: self.low[axis], high: self.high[axis] };
+        let longer =
+            |one: usize, other: usize| if along(other).len() > along(one).len() { other } else { one };
+        let axis = (1..3).fold(0, longer);
+        (axis, along(axis))
+    }
+}
+
+/// A number that is in the order of all numbers as [`f64::total_cmp`] has them.
+fn key(x: f64) -> i64 {
+    let bits = x.to_bits().cast_signed();
+    bits ^ (i64::MAX & (bits >> 63))
+}
+
+/// Sorts the points so far that the first `middle` ones come first along an axis.
+fn select(along: &impl Fn(u32) -> f64, order: &mut [u32], middle: usize) {
+    let mut keys: Vec<(i64, u32)> = order.iter().map(|&point| (key(along(point)), point)).collect();
+    keys.select_nth_unstable(middle);
+    order.iter_mut().zip(keys).for_each(|(to, (_, point))| *to = point);
+}
+
+/// [Selects](select) after points have been counted by intervals on all threads, so that one thread has those of one interval left.
+fn split(along: &(impl Fn(u32) -> f64 + Sync), extent: Extent, piece: &mut Piece<'_>, middle: usize) {
+    let Piece { order, spare, bins } = piece;
+    let count = |(order, bins): (&[u32], &mut [u16])| {
+        let mut counts = vec![0; BINS];
+        // Counting waits for the count before; apart from it the bins are computed without waiting.
+        for (order, bins) in order.chunks(ROW).zip(bins.chunks_mut(ROW)) {
+            order.iter().zip(&mut *bins).for_each(|(&point, to)| *to = extent.bin(along(point)) as u16);
+            bins.iter().for_each(|&bin| counts[usize::from(bin)] += 1);
+        }
         counts
     };
-    let add = |mut one: Vec<usize>, other: Vec<usize>| {
-        one.iter_mut().zip(other).for_each(|(one, other)| *one += other);
-        one
-    };
-    let counts = order.par_chunks(FEW).map(count).reduce(|| vec![0; BINS], add);
+    let blocks = order.par_chunks(FEW).zip(bins.par_chunks_mut(FEW));
+    let counts = blocks.map(count).reduce(|| vec![0; BINS], add);
     let (mut chosen, mut n_below) = (0, 0);
     while n_below + counts[chosen] <= middle {
         n_below += counts[chosen];
         chosen += 1;
     }
-    let those = |is: fn(usize, usize) -> bool| -> Vec<u32> {
-        order.par_iter().copied().filter(|point| is(bin(point), chosen)).collect()
-    };
-    let (below, mut within, above) =
-        (those(|bin, of| bin < of), those(|bin, of| bin == of), those(|bin, of| bin > of));
-    select(&mut within, middle - n_below);
-    let sorted = below.iter().chain(&within).chain(&above);
-    order.iter_mut().zip(sorted).for_each(|(to, point)| *to = *point);
+    let class =
+        |i: usize| 1 + usize::from(bins[i] as usize > chosen) - usize::from((bins[i] as usize) < chosen);
+    let [_, within, _] = sort_by_class(spare, class, |i| order[i]);
+    select(along, &mut spare[n_below..][..within], middle - n_below);
+    order.par_chunks_mut(FEW).zip(spare.par_chunks(FEW)).for_each(|(to, from)| to.copy_from_slice(from));
 }

@@ -1,16 +1,23 @@
 //! Which rank works on which cells.
 
 mod bisection;
+mod centres;
+mod classes;
 mod hilbert;
+mod numbers;
 mod part;
+mod pieces;
+mod subset;
 #[cfg(test)]
 mod tests;
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU32};
 
-use crate::Mesh;
+use centres::{Centres, Places};
 use rayon::prelude::*;
+
+use crate::Mesh;
 
 pub use part::Part;
 
@@ -41,26 +48,28 @@ impl Partitioner {
     /// The result depends on the mesh alone, so ranks that have it need not talk about it.
     ///
     /// # Cost
-    /// $n \log p$ for n cells and p ranks by bisection, a sort along the curve.
+    /// $n \log p$ for n cells and p ranks by bisection, n along the curve and a sort of the cells about its cuts.
     /// # Source
     /// `[berger1987]`; the curve `[skilling2004]`.
     pub fn divide(self, mesh: &Mesh, n_ranks: usize) -> Partition {
-        let centres: Vec<[f64; 3]> =
-            (0..mesh.n_cells()).into_par_iter().with_min_len(CELLS).map(|cell| centre(mesh, cell)).collect();
-        let ranks = match self {
-            Self::Bisection => bisection::divide(&centres, n_ranks),
-            Self::Hilbert => hilbert::divide(&centres, mesh.dimension(), n_ranks),
+        let ranks = match mesh.kind.n_nodes() {
+            2 => self.ranks(&Centres::<2>::of(mesh), mesh.dimension(), n_ranks),
+            3 => self.ranks(&Centres::<3>::of(mesh), mesh.dimension(), n_ranks),
+            4 => self.ranks(&Centres::<4>::of(mesh), mesh.dimension(), n_ranks),
+            n => {
+                debug_assert_eq!(n, 8, "nodes of a cell");
+                self.ranks(&Centres::<8>::of(mesh), mesh.dimension(), n_ranks)
+            }
         };
         Partition { ranks, n_ranks }
     }
-}
 
-fn centre(mesh: &Mesh, cell: usize) -> [f64; 3] {
-    let nodes = mesh.cell(cell);
-    let mean = |axis: usize| {
-        nodes.iter().map(|&node| mesh.points[node as usize][axis]).sum::<f64>() / nodes.len() as f64
-    };
-    [mean(0), mean(1), mean(2)]
+    fn ranks(self, centres: &impl Places, dimension: usize, n_ranks: usize) -> Vec<u32> {
+        match self {
+            Self::Bisection => bisection::divide(centres, n_ranks),
+            Self::Hilbert => hilbert::divide(centres, dimension, n_ranks),
+        }
+    }
 }
 
 /// The rank of each cell of a mesh.
@@ -110,12 +119,16 @@ impl Partition {
         assert_eq!(self.ranks.len(), mesh.n_cells(), "a partition is of one mesh");
         let owners: Vec<AtomicU32> =
             (0..mesh.n_nodes()).into_par_iter().map(|_| AtomicU32::new(u32::MAX)).collect();
-        self.ranks.par_iter().enumerate().with_min_len(CELLS).for_each(|(cell, &rank)| {
-            for &node in mesh.cell(cell) {
-                owners[node as usize].fetch_min(rank, Relaxed);
+        self.for_each_cell(mesh, |rank, nodes| {
+            for &node in nodes {
+                let owner = &owners[node as usize];
+                // Hardly any cell lowers the owner that others gave; to read it costs less.
+                if rank < owner.load(Relaxed) {
+                    owner.fetch_min(rank, Relaxed);
+                }
             }
         });
-        owners.into_par_iter().map(AtomicU32::into_inner).collect()
+        owners.into_iter().map(AtomicU32::into_inner).collect()
     }
 
     /// Returns how even it is, and how much it cuts, for nodes with these [owners](Partition::owners).
@@ -126,19 +139,33 @@ impl Partition {
         assert_eq!([self.ranks.len(), owners.len()], [mesh.n_cells(), mesh.n_nodes()], "of one mesh");
         let is_shared: Vec<AtomicBool> =
             (0..mesh.n_nodes()).into_par_iter().map(|_| AtomicBool::new(false)).collect();
-        self.ranks.par_iter().enumerate().with_min_len(CELLS).for_each(|(cell, &rank)| {
-            for &node in mesh.cell(cell) {
+        self.for_each_cell(mesh, |rank, nodes| {
+            for &node in nodes {
                 if owners[node as usize] != rank {
                     is_shared[node as usize].store(true, Relaxed);
                 }
             }
         });
-        let mut n_cells = vec![0; self.n_ranks];
-        self.ranks.iter().for_each(|&rank| n_cells[rank as usize] += 1);
+        let count = |ranks: &[u32]| {
+            let mut n_cells = vec![0; self.n_ranks];
+            ranks.iter().for_each(|&rank| n_cells[rank as usize] += 1);
+            n_cells
+        };
+        let pieces = self.ranks.par_chunks(CELLS.max(self.n_ranks));
+        let n_cells = pieces.map(count).reduce(|| vec![0; self.n_ranks], pieces::add);
         PartitionQuality {
             fewest_cells: n_cells.iter().copied().min().unwrap_or(0),
             most_cells: n_cells.iter().copied().max().unwrap_or(0),
             n_shared_nodes: is_shared.into_par_iter().filter(|is_shared| is_shared.load(Relaxed)).count(),
         }
+    }
+
+    /// Shows the rank and the nodes of each cell.
+    fn for_each_cell(&self, mesh: &Mesh, show: impl Fn(u32, &[u32]) + Sync) {
+        let n = mesh.kind.n_nodes();
+        let blocks = self.ranks.par_chunks(CELLS).zip(mesh.cells.par_chunks(CELLS * n));
+        blocks.for_each(|(ranks, cells)| {
+            ranks.iter().zip(cells.chunks_exact(n)).for_each(|(&rank, nodes)| show(rank, nodes));
+        });
     }
 }

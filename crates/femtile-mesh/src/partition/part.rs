@@ -1,11 +1,14 @@
 //! The part of a mesh that a rank keeps.
 
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 
 use rayon::prelude::*;
 
 use super::CELLS;
+use super::classes::by_class;
+use super::numbers::{Numbers, touched};
+use super::subset::Subset;
 use crate::check::BoundaryFacets;
 use crate::{CellKind, Curved, Field, Mesh};
 
@@ -34,7 +37,7 @@ pub struct Part {
     pub owners: Vec<u32>,
 }
 
-/// A node that is not part of it.
+/// A point that is not part of it.
 const ABSENT: u32 = u32::MAX;
 
 impl Part {
@@ -45,28 +48,24 @@ impl Part {
     /// Where the owners are those of another mesh.
     pub fn new(mesh: &Mesh, boundary: &BoundaryFacets, owners: &[u32], rank: usize) -> Option<Self> {
         let rank = rank as u32;
-        let is_owned = |node: &u32| owners[*node as usize] == rank;
-        let touches = |cell: &u32| mesh.cell(*cell as usize).iter().any(is_owned);
-        let cells: Vec<u32> =
-            (0..mesh.n_cells() as u32).into_par_iter().with_min_len(CELLS).filter(touches).collect();
+        let (here, marks) = touched(mesh, owners, rank);
+        let cells = here.members();
         if cells.is_empty() {
             return None;
         }
-        let (nodes, n_owned) = numbered(mesh, &cells, owners, rank);
-        let mut local = vec![ABSENT; mesh.n_nodes()];
-        nodes.iter().zip(0..).for_each(|(&node, number)| local[node as usize] = number);
-        let numbers = |nodes: &[u32]| nodes.iter().map(|&node| local[node as usize]).collect::<Vec<u32>>();
-        let (boundary, facets) = facets_of(mesh, boundary, &cells, numbers);
+        let Numbers { nodes, n_owned, local } = Numbers::new(&marks, owners, rank);
+        drop(marks);
+        let (boundary, facets) = facets_of(mesh, boundary, &here, &local);
         let tags = &mesh.cell_tags;
         let own = Mesh {
-            points: nodes.iter().map(|&node| mesh.points[node as usize]).collect(),
+            points: nodes.par_iter().map(|&node| mesh.points[node as usize]).collect(),
             kind: mesh.kind,
             cells: cells_of(mesh, &cells, &local),
             curved: mesh.curved.as_ref().map(|curved| curved_of(curved, &cells, mesh.dimension())),
             cell_tags: if tags.is_empty() {
                 Vec::new()
             } else {
-                cells.iter().map(|&cell| tags[cell as usize]).collect()
+                cells.par_iter().map(|&cell| tags[cell as usize]).collect()
             },
             facets: crate::Facets::default(),
             tag_names: mesh.tag_names.clone(),
@@ -74,20 +73,33 @@ impl Part {
             node_fields: std::collections::BTreeMap::new(),
             notes: Vec::new(),
         };
-        let owners = nodes[n_owned..].iter().map(|&node| owners[node as usize]).collect();
+        let owners = nodes[n_owned..].par_iter().map(|&node| owners[node as usize]).collect();
         Some(Self { mesh: own, boundary, nodes, cells, facets, n_owned, owners })
     }
 }
 
 /// The nodes of some cells by their numbers in the part.
-fn cells_of(mesh: &Mesh, cells: &[u32], local: &[u32]) -> Vec<u32> {
-    let n = mesh.kind.n_nodes();
-    let mut all = vec![0; cells.len() * n];
-    all.par_chunks_mut(n).zip(cells).with_min_len(CELLS).for_each(|(to, &cell)| {
-        let nodes = mesh.cell(cell as usize);
-        to.iter_mut().zip(nodes).for_each(|(to, &node)| *to = local[node as usize]);
-    });
+fn cells_of(mesh: &Mesh, cells: &[u32], local: &[AtomicU32]) -> Vec<u32> {
+    let mut all = vec![0; cells.len() * mesh.kind.n_nodes()];
+    match mesh.kind.n_nodes() {
+        2 => write_cells::<2>(mesh, cells, local, &mut all),
+        3 => write_cells::<3>(mesh, cells, local, &mut all),
+        4 => write_cells::<4>(mesh, cells, local, &mut all),
+        _ => write_cells::<8>(mesh, cells, local, &mut all),
+    }
     all
+}
+
+/// Writes [`cells_of`] of `N` nodes.
+fn write_cells<const N: usize>(mesh: &Mesh, cells: &[u32], local: &[AtomicU32], all: &mut [u32]) {
+    let whole = mesh.cells.as_chunks::<N>().0;
+    let blocks = all.as_chunks_mut::<N>().0.par_chunks_mut(CELLS).zip(cells.par_chunks(CELLS));
+    blocks.for_each(|(to, cells)| {
+        for (to, &cell) in to.iter_mut().zip(cells) {
+            let nodes = &whole[cell as usize];
+            (0..N).for_each(|i| to[i] = local[nodes[i] as usize].load(Relaxed));
+        }
+    });
 }
 
 /// The shapes of some cells.
@@ -106,59 +118,26 @@ fn curved_of(curved: &Curved, cells: &[u32], dimension: usize) -> Curved {
     Curved { order: curved.order, points, cells: of_cells().map(|&point| local[point as usize]).collect() }
 }
 
-/// The nodes of some cells in the order of a part, and how many of them the rank owns.
-fn numbered(mesh: &Mesh, cells: &[u32], owners: &[u32], rank: u32) -> (Vec<u32>, usize) {
-    let is_owned = |node: u32| owners[node as usize] == rank;
-    // Another rank copies a node of a cell in which it owns one.
-    let flags = || -> Vec<AtomicBool> {
-        (0..mesh.n_nodes()).into_par_iter().map(|_| AtomicBool::new(false)).collect()
-    };
-    let (is_here, is_copied) = (flags(), flags());
-    cells.par_iter().with_min_len(CELLS).for_each(|&cell| {
-        let nodes = mesh.cell(cell as usize);
-        let has_others = nodes.iter().any(|&node| !is_owned(node));
-        for &node in nodes {
-            is_here[node as usize].store(true, Relaxed);
-            if has_others {
-                is_copied[node as usize].store(true, Relaxed);
-            }
-        }
-    });
-    let (is_here, is_copied) = (
-        |node: u32| is_here[node as usize].load(Relaxed),
-        |node: u32| is_copied[node as usize].load(Relaxed),
-    );
-    let those = |of: &(dyn Fn(u32) -> bool + Sync)| -> Vec<u32> {
-        let all = (0..mesh.n_nodes() as u32).into_par_iter().with_min_len(CELLS);
-        all.filter(|&node| is_here(node) && of(node)).collect()
-    };
-    let mut nodes = those(&|node| is_owned(node) && !is_copied(node));
-    nodes.extend(those(&|node| is_owned(node) && is_copied(node)));
-    let n_owned = nodes.len();
-    nodes.extend(those(&|node| !is_owned(node)));
-    nodes[n_owned..].sort_unstable_by_key(|&node| (owners[node as usize], node));
-    (nodes, n_owned)
-}
-
-/// The boundary facets of some cells, which ascend, and their positions in the whole boundary.
+/// The boundary facets of some cells, and their positions in the whole boundary.
 fn facets_of(
     mesh: &Mesh,
     boundary: &BoundaryFacets,
-    cells: &[u32],
-    numbers: impl Fn(&[u32]) -> Vec<u32>,
+    here: &Subset,
+    local: &[AtomicU32],
 ) -> (BoundaryFacets, Vec<u32>) {
-    let mut local_cell = vec![ABSENT; mesh.n_cells()];
-    cells.iter().zip(0..).for_each(|(&cell, number)| local_cell[cell as usize] = number);
-    let is_here = |facet: &u32| local_cell[boundary.cells[*facet as usize] as usize] != ABSENT;
-    let facets: Vec<u32> = (0..boundary.len() as u32).filter(is_here).collect();
-    let per_facet = mesh.kind.facet_kind().map_or(1, CellKind::n_nodes);
-    let mut own =
-        BoundaryFacets { nodes: Vec::with_capacity(facets.len() * per_facet), ..BoundaryFacets::default() };
-    for &facet in &facets {
-        let facet = facet as usize;
-        own.nodes.extend(numbers(boundary.facet(facet)));
-        own.cells.push(local_cell[boundary.cells[facet] as usize]);
-        own.local.push(boundary.local[facet]);
-    }
+    let class = |facet: usize| usize::from(!here.has(boundary.cells[facet]));
+    let (facets, [n_facets]) = by_class::<1>(boundary.len(), class);
+    let n = mesh.kind.facet_kind().map_or(1, CellKind::n_nodes);
+    let mut nodes = vec![0; n_facets * n];
+    nodes.par_chunks_mut(n).zip(&facets).with_min_len(CELLS).for_each(|(to, &facet)| {
+        let nodes = boundary.facet(facet as usize);
+        to.iter_mut().zip(nodes).for_each(|(to, &node)| *to = local[node as usize].load(Relaxed));
+    });
+    let of = |&facet: &u32| facet as usize;
+    let own = BoundaryFacets {
+        nodes,
+        cells: facets.par_iter().map(|facet| here.place(boundary.cells[of(facet)])).collect(),
+        local: facets.par_iter().map(|facet| boundary.local[of(facet)]).collect(),
+    };
     (own, facets)
 }

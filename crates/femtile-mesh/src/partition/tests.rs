@@ -108,11 +108,112 @@ fn many_points_are_cut_where_few_would_be() {
     let in_rows: Vec<[f64; 3]> = (0..40_000).map(|i| [f64::from(i % 3), 0.0, f64::from(i % 2)]).collect();
     let equal = vec![[1.0; 3]; 20_000];
     for points in [scattered, in_rows, equal] {
-        let found = super::bisection::divide(&points, 2);
+        let found = super::bisection::divide(&points[..], 2);
         let mut order: Vec<usize> = (0..points.len()).collect();
         order.sort_by(|&a, &b| points[a][0].total_cmp(&points[b][0]).then(a.cmp(&b)));
         for (place, &point) in order.iter().enumerate() {
             assert_eq!(found[point], u32::from(place >= points.len() / 2), "{place}");
         }
+    }
+}
+
+/// Sizes that are not multiples of the number of parts: parts of points on a line follow each other.
+#[test]
+fn parts_of_a_line_are_pieces_of_it() {
+    for (n, n_parts) in [(21, 6), (11, 8), (35, 9), (40_003, 13)] {
+        let point = |i: usize| [(i * 7_919 % n) as f64, 0.0, 0.0];
+        let points: Vec<[f64; 3]> = (0..n).map(point).collect();
+        let parts = super::bisection::divide(&points[..], n_parts);
+        let mut along = vec![0; n];
+        points.iter().zip(&parts).for_each(|(point, &part)| along[point[0] as usize] = part);
+        assert!(along.is_sorted(), "{n} points, {n_parts} parts: {along:?}");
+    }
+}
+
+/// Points in the order of a key, equal ones by their numbers, cut into even pieces.
+fn cut_evenly<K: Ord>(n: usize, n_parts: usize, key: impl Fn(usize) -> K) -> Vec<u32> {
+    let mut order: Vec<usize> = (0..n).collect();
+    order.sort_by_key(|&i| key(i));
+    let mut parts = vec![0; n];
+    for part in 0..n_parts {
+        order[n * part / n_parts..n * (part + 1) / n_parts].iter().for_each(|&i| parts[i] = part as u32);
+    }
+    parts
+}
+
+#[test]
+fn pieces_of_bins_are_those_of_a_sorted_sequence() {
+    for n in [0, 1, 2, 3, 100, 40_000] {
+        for (n_keys, n_bins) in [(1, 1), (3, 2), (50, 50), (100_000, 64)] {
+            let key = |i: usize| i.wrapping_mul(0x9e37_79b9_7f4a_7c15) / 8 % n_keys;
+            let bin = |i: usize| (key(i) * n_bins / n_keys) as u32;
+            for n_parts in [1, 2, 3, 7, 64, n.max(1), n + 5] {
+                let found = super::pieces::of_sorted(n, (n_bins, bin), key, n_parts);
+                assert_eq!(found, cut_evenly(n, n_parts, key), "{n} {n_keys} {n_bins} {n_parts}");
+            }
+        }
+    }
+}
+
+/// Recursive bisection by whole sorts, for numbers of parts whose cuts are those of the parts.
+fn bisected(points: &[[f64; 3]], order: &mut [usize], parts: &mut [u32], (first, n_parts): (u32, usize)) {
+    let half = n_parts / 2;
+    let middle = order.len() * half / n_parts;
+    if n_parts == 1 || order.is_empty() {
+        return order.iter().for_each(|&i| parts[i] = first);
+    }
+    let len = |axis: usize| {
+        let along = || order.iter().map(|&i| points[i][axis]);
+        along().fold(f64::MIN, f64::max) - along().fold(f64::MAX, f64::min)
+    };
+    let axis = (1..3).fold(0, |longest, axis| if len(axis) > len(longest) { axis } else { longest });
+    order.sort_by(|&a, &b| points[a][axis].total_cmp(&points[b][axis]).then(a.cmp(&b)));
+    let (low, high) = order.split_at_mut(middle);
+    bisected(points, low, parts, (first, half));
+    bisected(points, high, parts, (first + half as u32, n_parts - half));
+}
+
+#[test]
+fn bisection_is_that_of_whole_sorts() {
+    let noise = |i: usize, of: u64| (i as u64 ^ of << 40).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20;
+    for n in [0, 1, 2, 3, 1000, 16_384, 60_000] {
+        for n_values in [1, 2, 5, 1 << 30] {
+            let place = |i: usize, axis: u64| (noise(i, axis) % n_values) as f64 - 1.0;
+            let points: Vec<[f64; 3]> =
+                (0..n).map(|i| [place(i, 1), -0.0 * place(i, 2), 1.5 * place(i, 3)]).collect();
+            for n_parts in [1, 2, 3, 4] {
+                let mut expected = vec![0; n];
+                bisected(&points, &mut (0..n).collect::<Vec<_>>(), &mut expected, (0, n_parts));
+                let found = super::bisection::divide(&points[..], n_parts);
+                assert_eq!(found, expected, "{n} points of {n_values} values, {n_parts} parts");
+            }
+        }
+    }
+}
+
+#[test]
+fn members_of_a_subset_are_counted() {
+    for n_words in [0_u64, 1, 3, 1024, 1025, 3000] {
+        let bits =
+            |word: u64| (word + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) & word.wrapping_mul(0x1234_5678_9abc);
+        let words: Vec<u64> =
+            (0..n_words).map(|word| if word % 5 == 0 { u64::MAX } else { bits(word) }).collect();
+        let subset = super::subset::Subset::new(words);
+        let expected: Vec<u32> = (0..n_words as u32 * 64).filter(|&number| subset.has(number)).collect();
+        assert_eq!(subset.members(), expected);
+        for (place, &number) in expected.iter().enumerate() {
+            assert_eq!(subset.place(number) as usize, place);
+        }
+    }
+}
+
+#[test]
+fn classes_keep_the_order_of_their_numbers() {
+    for n in [0, 1, 2, 1 << 14, 50_000] {
+        let class = |i: usize| i.wrapping_mul(0x9e37_79b9) >> 7 & 3;
+        let (found, sizes) = super::classes::by_class::<3>(n, class);
+        let of = |wanted: usize| (0..n).filter(move |&i| class(i) == wanted).map(|i| i as u32);
+        assert_eq!(found, (0..3).flat_map(of).collect::<Vec<_>>());
+        assert_eq!(sizes, std::array::from_fn(|wanted| of(wanted).count()));
     }
 }
