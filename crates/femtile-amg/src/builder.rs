@@ -142,9 +142,18 @@ impl<H: Scalar, D: AmgKernels<H>> Builder<'_, H, D> {
         let Some((mut a, scale)) = self.device.amg_scaled(a)? else { return Ok(None) };
         self.scale = scale;
         offload_for_setup(&mut a)?;
-        let mut nodes: Option<Nodes<D>> = None;
-        while !self.is_for_host(&a) && self.levels.len() + 1 < self.config.max_levels {
-            let number = self.levels.len();
+        self.on_device_from(a, None)
+    }
+
+    /// As [`Builder::on_device`], from a level with these nodes on, none for the first of all levels.
+    pub fn on_device_from(
+        &mut self,
+        mut a: Csr<H, D>,
+        mut nodes: Option<Nodes<D>>,
+    ) -> Result<Option<(Rows<H>, NearNullspace)>, AmgError> {
+        let n_before = self.levels.len();
+        while !self.is_for_host(&a) && self.above + self.levels.len() + 1 < self.config.max_levels {
+            let number = self.above + self.levels.len();
             let by = match (self.known.groups.get(number), self.known.graph) {
                 (Some(Groups::OnDevice(parts)), _) => Grouping::Known(parts),
                 (_, Some(graph)) if number == 0 => Grouping::Graph(graph),
@@ -158,7 +167,9 @@ impl<H: Scalar, D: AmgKernels<H>> Builder<'_, H, D> {
             let (coarse, of_coarse) = self.add(a, made)?;
             (a, nodes) = (coarse, Some(of_coarse));
         }
-        let Some(Nodes { weights, from_doubtful }) = nodes else { return Ok(None) };
+        let Some(Nodes { weights, from_doubtful }) = nodes.filter(|_| self.levels.len() > n_before) else {
+            return Ok(None);
+        };
         if let Some(marks) = from_doubtful {
             self.inherited = marks.to_host()?.into_iter().map(|mark| mark != 0).collect();
         }

@@ -2,11 +2,12 @@ use std::fmt;
 use std::sync::Arc;
 
 use femtile_device::{Buffer, Device, Scalar};
+use femtile_linalg::LinalgError;
 use femtile_sparse::csr::Csr;
 use femtile_sparse::{Format, ProductMatrix};
 
 use crate::builder::{Builder, Groups, Known, near_nullspace_of};
-use crate::kernels::AmgKernels;
+use crate::kernels::{AmgKernels, Nodes};
 use crate::level::{Coarsest, Level, LevelShape};
 use crate::memory_limit;
 use crate::setup::graph::Graph;
@@ -129,7 +130,16 @@ impl<H: Scalar, D: AmgKernels<H>> Hierarchy<H, D> {
         config: &AmgConfig,
     ) -> Result<Self, AmgError> {
         let mut builder = Builder::new(device, config, Known { groups: &[], graph: None }, above);
-        let coarsest = device.amg_on_host(|| builder.run(a, b))?;
+        let made = match b.weights().filter(|_| device.amg_is_set_up_here()) {
+            Some(weights) => {
+                let weights = Buffer::from_vec(device, weights).map_err(LinalgError::from)?;
+                let nodes = (above > 0).then_some(Nodes { weights, from_doubtful: None });
+                builder.on_device_from(a.clone().into_device(device)?, nodes)?
+            }
+            None => None,
+        };
+        let (rows, vectors) = made.unwrap_or((a, b));
+        let coarsest = device.amg_on_host(|| builder.run(rows, vectors))?;
         let Builder { levels, groups, shapes, .. } = builder;
         let levels = levels.into_iter().map(|level| level.in_format(config)).collect::<Result<_, _>>()?;
         Ok(Self { levels, coarsest, groups, order: None, scale: 1.0, shapes, config: config.clone() })

@@ -163,6 +163,11 @@ pub trait AmgKernels<H: Scalar>:
         work()
     }
 
+    /// Returns whether [`AmgKernels::amg_coarsen`] sets levels up, so that it is worth to bring a matrix here.
+    fn amg_is_set_up_here(&self) -> bool {
+        false
+    }
+
     /// Returns a copy of a matrix in the precision of the levels, scaled by a power of two such that its largest entry is
     /// between 1 and 2, and that power; none on devices that leave the setup to the host.
     ///

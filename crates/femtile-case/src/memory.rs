@@ -1,8 +1,8 @@
 //! Memory estimates of a case, made before it runs.
 
 use femtile_mesh::generate::Counts;
-use femtile_solve::Key;
 use femtile_solve::memory::{Estimate, excess, refuse_excess};
+use femtile_solve::{Key, has_gpus_of_ranks};
 
 use crate::file::{Entry, Value};
 use crate::{Case, CaseError};
@@ -27,6 +27,7 @@ pub(crate) fn check(case: &Case, counts: Counts, has_gpu: bool, place: &[Key]) -
     let sigma = equation.diffusion.as_ref().unwrap_or(&equation.sigma).into();
     let (refine, fields) = (case.file.mesh.refine, case.field_config());
     let of_host = case.ranks().share_of_host()?;
+    let has_gpu = has_gpu || has_gpus_of_ranks(&config, counts.kind);
     let estimate = |on_gpu| {
         let (of_run, fine) =
             (Estimate::of_run(&config, &space, (counts, refine), on_gpu), counts.refined(refine));

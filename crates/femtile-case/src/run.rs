@@ -2,7 +2,7 @@
 
 use femtile_device::cuda::Opening;
 use femtile_device::{Cpu, Cuda};
-use femtile_solve::{Progress, Ranks, Stages};
+use femtile_solve::{DeviceChoice, Progress, Ranks, SolveError, Stages};
 
 use crate::checked_mesh::checked_mesh;
 use crate::file::EquationKind;
@@ -17,12 +17,16 @@ use crate::{Case, CaseError, Report, ahead, cardiac, diffusion, output, stationa
 pub fn run(case: &Case, progress: &mut dyn Progress) -> Result<Report, CaseError> {
     let mut run = || {
         case.check()?;
-        // Ranks open their own.
-        let opening = match case.ranks() {
-            Ranks::One => case.device()?.begin_opening()?,
-            _ => None,
-        };
-        run_opening(case, opening, progress)
+        let (mut opening, mut of_ranks) = (None, Vec::new());
+        match case.ranks() {
+            Ranks::One => opening = case.device()?.begin_opening()?,
+            Ranks::Threads(_) => of_ranks = begin_opening_for_ranks(case)?,
+            // A process would open the GPUs of all others.
+            Ranks::Of(_) => {}
+        }
+        let report = run_opening(case, opening, progress);
+        drop(of_ranks);
+        report
     };
     run().map_err(|error| placed(case, error))
 }
@@ -36,6 +40,16 @@ pub fn run(case: &Case, progress: &mut dyn Progress) -> Result<Report, CaseError
 pub fn run_on(case: &Case, device: &Cuda, progress: &mut dyn Progress) -> Result<Report, CaseError> {
     case.check()?;
     run_opening(case, Some(device.clone().into()), progress).map_err(|error| placed(case, error))
+}
+
+/// Begins to open the GPUs of ranks that are threads: each opens its own later, which takes no time once the driver has opened
+/// it for the process.
+fn begin_opening_for_ranks(case: &Case) -> Result<Vec<Opening>, CaseError> {
+    let config = case.solver_config()?;
+    let DeviceChoice::Cuda(first) = config.device else { return Ok(Vec::new()) };
+    let gpus = if config.gpus.is_empty() { vec![first] } else { config.gpus };
+    let opening = |gpu| Opening::begin(gpu).map_err(|error| SolveError::from(error).into());
+    gpus.into_iter().map(opening).collect()
 }
 
 fn run_opening(

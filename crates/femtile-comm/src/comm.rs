@@ -138,6 +138,11 @@ impl Comm {
         self.transport.as_ref().map_or(0, |transport| transport.rank())
     }
 
+    /// Returns whether all ranks are threads of this process.
+    pub fn shares_memory(&self) -> bool {
+        self.transport.as_ref().is_some_and(|transport| transport.shares_memory())
+    }
+
     /// Returns the number of ranks.
     pub fn n_ranks(&self) -> usize {
         self.transport.as_ref().map_or(1, |transport| transport.n_ranks())

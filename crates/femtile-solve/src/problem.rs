@@ -287,12 +287,7 @@ impl<'m> Poisson<'m> {
         config.check()?;
         check_cells(config, &self.space, self.mesh.kind)?;
         let opened = if config.ranks == Ranks::One { config.device.open()? } else { None };
-        let counts = Counts::from(self.mesh);
-        let of_host = config.ranks.share_of_host()?;
-        let estimate = |on_gpu| self.estimate(config, counts, on_gpu).on_ranks(of_host);
-        let advice = "take a coarser mesh or a lighter preconditioner, or raise the limit";
-        let place = (&["solver".into(), "memory_limit".into()][..], advice);
-        refuse_excess(estimate, config.memory_limit, (config.device, opened.is_some()), place)?;
+        self.check_memory(config, opened.is_some())?;
         let cpu = Cpu::new(config.threads)?;
         cpu.install(|| {
             let mut stages = Stages::new(progress);
@@ -350,6 +345,16 @@ impl<'m> Poisson<'m> {
         Ok(own)
     }
 
+    /// Refuses a solve that needs more memory than this machine has. All ranks call it.
+    pub(crate) fn check_memory(&self, config: &SolverConfig, has_gpu: bool) -> Result<(), SolveError> {
+        let (counts, of_host) = (Counts::from(self.mesh), config.ranks.share_of_host()?);
+        let estimate = |on_gpu| self.estimate(config, counts, on_gpu).on_ranks(of_host);
+        let advice = "take a coarser mesh or a lighter preconditioner, or raise the limit";
+        let place = (&["solver".into(), "memory_limit".into()][..], advice);
+        let has_gpu = has_gpu || crate::has_gpus_of_ranks(config, self.mesh.kind);
+        refuse_excess(estimate, config.memory_limit, (config.device, has_gpu), place)
+    }
+
     /// Estimates the memory of a solve.
     pub(crate) fn estimate(&self, config: &SolverConfig, counts: Counts, on_gpu: bool) -> Estimate {
         let is_refilled = self.parsed(true).is_ok_and(|own| {
@@ -359,11 +364,6 @@ impl<'m> Poisson<'m> {
         let assembled = SolverConfig { operator: OperatorKind::Assembled, ..config.clone() };
         let config = if is_refilled { &assembled } else { config };
         Estimate::of_solve(config, &self.space, counts, on_gpu).with_conductivity(&self.sigma, counts)
-    }
-
-    /// Returns the mesh.
-    pub(crate) fn mesh(&self) -> &'m Mesh {
-        self.mesh
     }
 
     fn resolve(&self, has_time: bool, mut warnings: Vec<String>) -> Result<Discretization<'m>, SolveError> {

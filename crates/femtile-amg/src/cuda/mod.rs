@@ -50,15 +50,15 @@ fn copy(device: &Cuda, from: &Buffer<u32, Cuda>) -> Result<Buffer<u32, Cuda>, Li
     Ok(to)
 }
 
-/// Returns the largest magnitude; NaN where one of the values is.
-fn largest<T: Scalar>(values: &Buffer<T, Cuda>) -> Result<f64, LinalgError> {
+/// Returns the largest magnitude, NaN where one of the values is, by the program that converts them to the precision `H`.
+fn largest<H: Scalar, T: Scalar>(values: &Buffer<T, Cuda>) -> Result<f64, LinalgError> {
     let device = values.device();
     let mut largest = Buffer::zeros(device, 1)?;
     let arguments = (largest.write(), values.read(), values.len() as u64);
     let kernel = Kernel::<(Write<u64>, Read<T>, u64)>::new("amg_largest");
     let blocks = values.len().div_ceil(THREADS as usize).min(MANY_BLOCKS);
     // SAFETY: the kernel reads as many values as there are.
-    unsafe { device.launch(&program::<T, T>(), &kernel, Launch::line(blocks, THREADS), arguments) }?;
+    unsafe { device.launch(&program::<H, T>(), &kernel, Launch::line(blocks, THREADS), arguments) }?;
     Ok(f64::from_bits(largest.to_host()?[0]))
 }
 
@@ -74,9 +74,13 @@ fn scaled<H: Scalar, T: Scalar>(
 }
 
 impl<H: Scalar> AmgKernels<H> for Cuda {
+    fn amg_is_set_up_here(&self) -> bool {
+        true
+    }
+
     fn amg_scaled<T: Scalar>(&self, a: &Csr<T, Self>) -> Result<Option<(Csr<H, Self>, f64)>, LinalgError> {
         let Offsets::Narrow(offsets) = a.offsets() else { return Ok(None) };
-        let largest = largest(a.values())?;
+        let largest = largest::<H, T>(a.values())?;
         if !largest.is_normal() {
             return Ok(None);
         }

@@ -3,11 +3,15 @@
 use std::sync::Arc;
 
 use femtile_comm::{Comm, GhostedMatrix, Halo};
+use femtile_device::cpu::zeroed_vec;
 use femtile_device::{Buffer, Cuda, Element, Scalar};
 use femtile_linalg::LinalgError;
 use femtile_sparse::csr::{Csr, Offsets};
 
-use super::setup::ranks::{Grouped, OfAll, OfRank, galerkin, rows_of, tentative, transpose};
+use super::setup::ranks::{
+    Grouped, OfAll, OfRank, at, followed_by, galerkin, rows_of, tentative, transpose, values_at,
+    values_followed_by,
+};
 use super::{largest, scaled};
 use crate::builder::{FEW, LEAST_GAIN, thresholds_of};
 use crate::distributed::RankCoarse;
@@ -17,6 +21,7 @@ use crate::distributed::totals;
 use crate::kernels::{Nodes, Parts};
 use crate::setup::graph::NONE;
 use crate::setup::rows::{Pieces, Rows, to_unit};
+use crate::setup::tentative::NearNullspace;
 use crate::{AmgConfig, AmgError};
 
 /// As [`crate::kernels::AmgKernels::amg_first_of_ranks`].
@@ -27,10 +32,11 @@ pub(super) fn first<H: Scalar>(
     config: &AmgConfig,
 ) -> Result<Option<(RankCoarse<H, Cuda>, f64)>, AmgError> {
     let comm = halo.comm();
-    if !on_all(comm, is_for_device(a))? {
+    let [own, border] = [largest::<H, _>(a.own.values())?, largest::<H, _>(a.border.values())?];
+    if !on_all(comm, is_for_device(a) && own.is_finite() && border.is_finite())? {
         return Ok(None);
     }
-    let here = largest(a.own.values())?.max(largest(a.border.values())?);
+    let here = own.max(border);
     let scale = to_unit(level::largest(halo, here)?);
     let in_precision = |part: &Csr<f64, Cuda>| part.with_values::<H>(scaled(part.values(), scale)?);
     let rows = GhostedMatrix { own: in_precision(&a.own)?, border: in_precision(&a.border)? };
@@ -46,23 +52,12 @@ pub(super) fn next<H: Scalar>(
     (number, config): (usize, &AmgConfig),
 ) -> Result<Option<RankCoarse<H, Cuda>>, AmgError> {
     let halo = &matrix.halo;
-    let weights = weights_of(b);
+    let weights = NearNullspace { n_vectors: 1, values: b.to_vec() }.weights();
     let fits = u32::try_from(matrix.n_nonzeros()).is_ok();
     if !on_all(halo.comm(), fits && weights.is_some())? {
         return Ok(None);
     }
     coarsen(device, (matrix.split(device)?, halo), weights, (number, config))
-}
-
-/// The numbers of nodes of the first level whose roots are the near-nullspace; none where it has other entries, as those of
-/// modes of slivers.
-fn weights_of(b: &[f64]) -> Option<Vec<u32>> {
-    let weight = |&b: &f64| {
-        let square = (b * b).round();
-        let is_root = (1.0..f64::from(u32::MAX)).contains(&square) && square.sqrt() == b;
-        is_root.then_some(square as u32)
-    };
-    b.iter().map(weight).collect()
 }
 
 /// Whether a matrix is worth the launches of kernels, and not beyond their numbers.
@@ -88,9 +83,9 @@ fn coarsen<H: Scalar>(
 ) -> Result<Option<RankCoarse<H, Cuda>>, AmgError> {
     let comm = halo.comm();
     let thresholds = thresholds_of(config.strength, number);
-    let nodes = match &weights {
+    let nodes = match weights {
         Some(weights) => {
-            let weights = Buffer::from_host(device, weights).map_err(LinalgError::from)?;
+            let weights = Buffer::from_vec(device, weights).map_err(LinalgError::from)?;
             Some(Nodes { weights, from_doubtful: None })
         }
         None => None,
@@ -107,7 +102,7 @@ fn coarsen<H: Scalar>(
         return Ok(None);
     }
     let largest = level::largest(halo, grouped.largest)?;
-    let (places, of_all) = seen(halo, &grouped, (nodes.as_ref(), weights))?;
+    let (places, of_all) = seen(halo, &grouped, nodes.as_ref())?;
     let coarse_halo = places.halo(comm)?;
     let all = of_rank.joined()?;
     let smoothed = of_rank.smoothed(&all, &grouped, &of_all, (largest, thresholds[1]))?;
@@ -137,34 +132,53 @@ fn length(n: u32) -> f64 {
 fn seen<H: Scalar>(
     halo: &Halo,
     grouped: &Grouped<H>,
-    (nodes, weights): (Option<&Nodes<Cuda>>, Option<Vec<u32>>),
+    nodes: Option<&Nodes<Cuda>>,
 ) -> Result<(Places, OfAll<H>), LinalgError> {
     let device = grouped.diagonal.device();
-    let mut of_node = with_ghosts(halo, grouped.parts.of_node().to_host()?)?;
-    let n = halo.n_owned();
+    let exports = halo.exports().iter().flat_map(|(_, places)| places).copied().collect();
+    let exports = Exports { halo, places: Buffer::from_vec(device, exports)? };
+    let parts_of_ghosts = exports.of_ghosts(&at(grouped.parts.of_node(), &exports.places)?)?;
     let owners = halo.imports().iter().flat_map(|(owner, range)| range.clone().map(|_| *owner as u32));
-    let id = |(owner, &part): (u32, &u32)| (part != NONE).then_some((owner, u64::from(part)));
-    let ids: Vec<Option<Id>> = owners.zip(&of_node[n..]).map(id).collect();
+    let id = |(owner, part): (u32, u32)| (part != NONE).then_some((owner, u64::from(part)));
+    let ids: Vec<Option<Id>> = owners.zip(parts_of_ghosts).map(id).collect();
     let places = Places::new(halo.comm(), grouped.parts.n(), ids.iter().flatten().copied());
-    of_node.truncate(n);
-    of_node.extend(ids.into_iter().map(|id| id.map_or(NONE, |id| places.of(id))));
-    let of_node = Arc::new(Buffer::from_vec(device, of_node)?);
+    let of_ghosts: Vec<u32> = ids.into_iter().map(|id| id.map_or(NONE, |id| places.of(id))).collect();
+    let of_node = Arc::new(followed_by(grouped.parts.of_node(), &of_ghosts)?);
     let parts = Parts { n: places.len(), of_node, order: None };
-    let q = with_ghosts(halo, tentative(grouped, nodes.map(|nodes| &nodes.weights))?.to_host()?)?;
-    let diagonal = with_ghosts(halo, grouped.diagonal.to_host()?)?;
-    let (q, diagonal) = (Buffer::from_vec(device, q)?, Buffer::from_vec(device, diagonal)?);
-    let weights = weights.map(|weights| with_ghosts(halo, weights)).transpose()?;
-    let weights = weights.map(|weights| Buffer::from_vec(device, weights)).transpose()?;
+    let q = exports.appended(&tentative(grouped, nodes.map(|nodes| &nodes.weights))?)?;
+    let diagonal = exports.appended(&grouped.diagonal)?;
+    let weights = match nodes {
+        Some(Nodes { weights, .. }) => {
+            let of_ghosts = exports.of_ghosts(&at(weights, &exports.places)?)?;
+            Some(followed_by(weights, &of_ghosts)?)
+        }
+        None => None,
+    };
     Ok((places, OfAll { parts, q, diagonal, weights }))
 }
 
-/// Values of own unknowns, then those of ghosts.
-fn with_ghosts<E: Element>(halo: &Halo, own: Vec<E>) -> Result<Vec<E>, LinalgError> {
-    let mut all = own;
-    let mut ghosts = vec![E::zeroed(); halo.n_ghosts()];
-    halo.import(&mut ghosts, &all, &mut || ())?;
-    all.extend(ghosts);
-    Ok(all)
+/// The unknowns of a rank that others have copies of, neighbour by neighbour.
+struct Exports<'a> {
+    halo: &'a Halo,
+    places: Buffer<u32, Cuda>,
+}
+
+impl Exports<'_> {
+    /// The values of ghosts, where these are those of exports.
+    fn of_ghosts<E: Element>(&self, exported: &[E]) -> Result<Vec<E>, LinalgError> {
+        let mut own: Vec<E> = zeroed_vec(self.halo.n_owned());
+        let places = self.halo.exports().iter().flat_map(|(_, places)| places);
+        places.zip(exported).for_each(|(&place, &value)| own[place as usize] = value);
+        let mut ghosts = vec![E::zeroed(); self.halo.n_ghosts()];
+        self.halo.import(&mut ghosts, &own, &mut || ())?;
+        Ok(ghosts)
+    }
+
+    /// The values of own unknowns, then those of ghosts.
+    fn appended<H: Scalar>(&self, own: &Buffer<H, Cuda>) -> Result<Buffer<H, Cuda>, LinalgError> {
+        let ghosts = self.of_ghosts(&values_at(own, &self.places)?)?;
+        values_followed_by(own, &ghosts)
+    }
 }
 
 /// The Galerkin product, as [`crate::distributed`] computes it on hosts; none on all ranks where one of them cannot.
@@ -176,10 +190,12 @@ fn product<H: Scalar>(
 ) -> Result<Option<RankMatrix<H>>, LinalgError> {
     let (comm, n_coarse) = (halo.comm(), coarse_halo.n_owned());
     let places = halo.exports().iter().flat_map(|(_, places)| places);
-    let exported = match rows_of(p, places.copied().collect())? {
-        Some(exported) => Rows::as_is(&exported)?,
-        None => return Ok(None),
-    };
+    let exported = rows_of(p, places.copied().collect())?;
+    if !on_all(comm, exported.is_some())? {
+        return Ok(None);
+    }
+    let Some(exported) = exported else { return Ok(None) };
+    let exported = Rows::as_is(&exported)?;
     let n_exported: usize = halo.exports().iter().map(|(_, places)| places.len()).sum();
     let of_ghosts = sent_to_ghosts(halo, (0..n_exported).map(|row| wide(&exported, row, seen)))?;
     let places = seen.with(comm, of_ghosts.iter());

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use femtile_comm::{DistributedMatrix, GhostedMatrix, Halo, RankKernels};
 use femtile_device::{Buffer, Device, Scalar, parallel};
 use femtile_linalg::precondition::polynomial::Step;
-use femtile_linalg::{LinalgError, LinearOperator};
+use femtile_linalg::{LinalgError, LinearOperator, need};
 use femtile_sparse::ProductMatrix;
 use femtile_sparse::csr::{Csr, Offsets};
 
@@ -174,6 +174,29 @@ impl<H: Scalar> RankMatrix<H> {
         };
         let lumps = parallel::map(n.div_ceil(PIECE), 1, of_piece);
         lumps.into_iter().flatten().for_each(|(at, lump)| own.values[at] += lump);
+    }
+
+    /// Returns $b^\mathsf{T} A b$ of all ranks for a vector of their unknowns. All ranks call it.
+    ///
+    /// # Errors
+    /// [`LinalgError::Length`]; [`LinalgError::Rank`].
+    pub fn energy(&self, b: &[f64]) -> Result<f64, LinalgError> {
+        need("b", self.n_owned(), b.len())?;
+        let mut all = b.to_vec();
+        let mut of_ghosts = vec![0.0; self.halo.n_ghosts()];
+        self.halo.import(&mut of_ghosts, b, &mut || ())?;
+        all.append(&mut of_ghosts);
+        let product = |row: usize| {
+            let (columns, values) = self.rows.row(row);
+            columns
+                .iter()
+                .zip(values)
+                .map(|(&column, value)| value.to_f64() * all[column as usize])
+                .sum::<f64>()
+        };
+        let mut energy = [(0..b.len()).map(|row| b[row] * product(row)).sum()];
+        self.halo.comm().sum_values(&mut energy)?;
+        Ok(energy[0])
     }
 
     /// Returns the matrix in two parts.

@@ -15,6 +15,17 @@ pub(crate) struct NearNullspace {
 }
 
 impl NearNullspace {
+    /// Returns the numbers of nodes of the first level of which the entries of one vector are the roots; none where it has
+    /// other entries, as those of modes of slivers.
+    pub fn weights(&self) -> Option<Vec<u32>> {
+        let weight = |&b: &f64| {
+            let square = (b * b).round();
+            let is_root = (1.0..f64::from(u32::MAX)).contains(&square) && square.sqrt() == b;
+            is_root.then_some(square as u32)
+        };
+        if self.n_vectors == 1 { self.values.iter().map(weight).collect() } else { None }
+    }
+
     /// The constant vector, one for each of the `block` rows of a node.
     pub fn constants(n_rows: usize, block: usize) -> Self {
         if block == 1 {

@@ -44,7 +44,7 @@ pub(super) fn divide<T: Scalar>(
     n_owned: usize,
 ) -> Result<GhostedMatrix<T, Cuda>, LinalgError> {
     let Offsets::Narrow(offsets) = a.offsets() else {
-        let cpu = Cpu::new(0)?;
+        let cpu = Cpu::of_current_pool()?;
         let GhostedMatrix { own, border } = GhostedMatrix::of_part(&cpu, &a.copy_to(&cpu)?, n_owned)?;
         return Ok(GhostedMatrix { own: own.copy_to(device)?, border: border.copy_to(device)? });
     };

@@ -68,10 +68,25 @@ impl Layered {
         entries
     }
 
-    /// The rows of a rank: layers that others copy come last.
+    /// The sum of all entries.
+    fn energy_of_constants(&self) -> f64 {
+        let nodes = 0..self.n * self.n * self.layers;
+        nodes.flat_map(|node| self.entries(node)).map(|(_, value)| value).sum()
+    }
+
+    /// The rank of a node: layers are divided, those of four ranks in two directions, so that all of them meet.
+    fn owner(&self, node: usize, n_ranks: usize) -> usize {
+        let (y, z) = (node / self.n % self.n, node / (self.n * self.n));
+        match n_ranks {
+            4 => 2 * (2 * y / self.n) + 2 * z / self.layers,
+            _ => z * n_ranks / self.layers,
+        }
+    }
+
+    /// The rows of a rank: those that others copy come last.
     fn of_rank(&self, cpu: &Cpu, comm: &Comm) -> (Vec<usize>, GhostedMatrix<f64>, Arc<Halo>) {
         let (rank, n_ranks) = (comm.rank(), comm.n_ranks());
-        let owner = |node: usize| node / (self.n * self.n) * n_ranks / self.layers;
+        let owner = |node: usize| self.owner(node, n_ranks);
         let all = || 0..self.n * self.n * self.layers;
         let reaches = |node: &usize| self.entries(*node).iter().any(|(column, _)| owner(*column) != rank);
         let own = || all().filter(|&node| owner(node) == rank);
@@ -106,8 +121,8 @@ impl Layered {
 /// The first level of ranks is made on their GPU, with about as many aggregates as on the host, and a cycle with it is symmetric.
 pub fn first_levels_of_ranks_are_made_there(device: &Cuda, scope: &Scope) {
     let box_of =
-        if scope.has_every_kind { Layered { n: 24, layers: 40 } } else { Layered { n: 12, layers: 42 } };
-    for n_ranks in [2, 3] {
+        if scope.has_every_kind { Layered { n: 24, layers: 40 } } else { Layered { n: 12, layers: 44 } };
+    for n_ranks in [2, 3, 4] {
         let work = |comm: Comm| -> Result<(), LinalgError> {
             let comm = comm.with_gpu(device)?;
             let cpu = Cpu::new(1)?;
@@ -116,10 +131,18 @@ pub fn first_levels_of_ranks_are_made_there(device: &Cuda, scope: &Scope) {
                 GhostedMatrix { own: host.own.copy_to(device)?, border: host.border.copy_to(device)? };
             let config = AmgConfig::default();
             let first = AmgKernels::<f64>::amg_first_of_ranks(device, &matrix, &halo, &config).unwrap();
-            let (first, _) = first.expect("the host made the first level");
+            let (first, scale) = first.expect("the host made the first level");
             let (matrix_of_next, b) = first.next();
             let next = device.amg_next_of_ranks(matrix_of_next, b, (1, &config)).unwrap();
-            assert!(next.is_some(), "{n_ranks} ranks: the host made the next level");
+            let next = next.expect("the host made the next level");
+            // Prolongators reproduce constants, and their products are Galerkin's: constants have the same energy on all levels.
+            let constants = scale * box_of.energy_of_constants();
+            for (number, level) in [&first, &next].into_iter().enumerate() {
+                let (matrix, b) = level.next();
+                let energy = matrix.energy(b)?;
+                let is_near = (energy - constants).abs() <= 1e-9 * constants;
+                assert!(is_near, "{n_ranks} ranks, level {}: {energy} and {constants}", number + 1);
+            }
             let of_gpu = DistributedAmg::<f64, Cuda>::new(device, &matrix, &halo, &config).unwrap();
             let of_host = DistributedAmg::<f64, Cpu>::new(&cpu, &host, &halo, &config).unwrap();
             let [found, expected] = [of_gpu.shapes(), of_host.shapes()].map(|shapes| shapes[1].n_rows as f64);

@@ -67,6 +67,14 @@ impl Cpu {
         Self::with_simd(threads, SimdLevel::from_environment()?)
     }
 
+    /// A CPU device with as many threads as the pool that it is made in: those of a rank, within its [`Cpu::install`].
+    ///
+    /// # Errors
+    /// As [`Cpu::new`].
+    pub fn of_current_pool() -> Result<Self, DeviceError> {
+        Self::new(rayon::current_num_threads())
+    }
+
     /// A CPU device with a given SIMD level.
     ///
     /// # Errors

@@ -154,7 +154,7 @@ impl<T: Scalar> AssemblyKernels<T> for Cuda {
         {
             return Ok(assembled);
         }
-        let host: Assembled<T, Cpu> = Cpu::new(0)?.assemble_system(problem)?;
+        let host: Assembled<T, Cpu> = Cpu::of_current_pool()?.assemble_system(problem)?;
         let matrix = host.matrix.copy_to(self)?;
         Ok(Assembled { matrix, rhs: host.rhs, reacts: host.reacts })
     }

@@ -43,45 +43,61 @@ const POLYNOMIAL: f64 = 160.0;
 const DIVIDED: [&str; 5] = ["vectors", "matrix", "conversion", "metrics of cells", "preconditioner"];
 const OF_CELLS: [&str; 2] = ["mesh", "space"];
 
-/// Bytes of the most demanding stage of a run, by parts.
+/// Bytes of the stages of a run, each by parts: the most demanding one counts.
 #[derive(Debug, Clone)]
-pub struct Estimate(Vec<(&'static str, f64)>);
+pub struct Estimate(Vec<Stage>);
+
+/// Bytes of a stage, by parts.
+type Stage = Vec<(&'static str, f64)>;
+
+fn total(stage: &Stage) -> f64 {
+    stage.iter().map(|(_, bytes)| bytes).sum()
+}
 
 impl Estimate {
     /// Returns the estimate of a program that holds these parts, with the program itself.
     pub fn of_parts(parts: &[(&'static str, f64)]) -> Self {
-        Self([("program", PROGRAM)].iter().chain(parts).copied().collect())
+        Self(vec![[("program", PROGRAM)].iter().chain(parts).copied().collect()])
     }
 
     /// Returns what the ranks of one machine take, where there are several: each of its processes has the whole mesh, its space
     /// and the results, and all of them together a share of the rest, with copies of the cells of their parts.
     pub fn on_ranks(self, processes_and_share: Option<(usize, f64)>) -> Self {
         let Some((n_processes, share)) = processes_and_share else { return self };
-        let cells: f64 =
-            self.0.iter().filter(|(what, _)| OF_CELLS.contains(what)).map(|(_, bytes)| bytes).sum();
-        let on_host = |(what, bytes): (&'static str, f64)| {
-            (what, bytes * if DIVIDED.contains(&what) { share } else { n_processes as f64 })
+        let of_stage = |stage: Stage| {
+            let cells: f64 =
+                stage.iter().filter(|(what, _)| OF_CELLS.contains(what)).map(|(_, bytes)| bytes).sum();
+            let has_parts = stage.iter().any(|(what, _)| DIVIDED.contains(what));
+            let on_host = |(what, bytes): (&'static str, f64)| {
+                (what, bytes * if DIVIDED.contains(&what) { share } else { n_processes as f64 })
+            };
+            let parts = has_parts.then_some(("parts of ranks", share * cells));
+            stage.into_iter().map(on_host).chain(parts).collect()
         };
-        Self(self.0.into_iter().map(on_host).chain([("parts of ranks", share * cells)]).collect())
+        Self(self.0.into_iter().map(of_stage).collect())
     }
 
-    /// Returns the sum of all parts.
+    fn largest(&self) -> Option<&Stage> {
+        self.0.iter().max_by(|one, other| total(one).total_cmp(&total(other)))
+    }
+
+    /// Returns the bytes of the most demanding stage.
     pub fn total(&self) -> f64 {
-        self.0.iter().map(|(_, bytes)| bytes).sum()
+        self.largest().map_or(0.0, total)
     }
 
-    /// Returns the larger one of two estimates.
+    /// Returns the estimate of a program with the stages of both.
     pub fn larger(self, other: Self) -> Self {
-        if other.total() > self.total() { other } else { self }
+        Self(self.0.into_iter().chain(other.0).collect())
     }
 
     /// Estimates making a mesh and refining it `refine` times.
     pub fn of_mesh(counts: Counts, refine: u32) -> Self {
-        let made = Self(vec![("program", PROGRAM), ("mesh", mesh(counts)), ("curving", curving(counts))]);
+        let made = Self::of_parts(&[("mesh", mesh(counts)), ("curving", curving(counts))]);
         let Some(before) = refine.checked_sub(1) else { return made };
         let (coarse, fine) = (counts.refined(before), counts.refined(refine));
         let work = mesh(coarse) + refining(coarse);
-        made.larger(Self(vec![("program", PROGRAM), ("mesh", mesh(fine)), ("refinement", work)]))
+        made.larger(Self::of_parts(&[("mesh", mesh(fine)), ("refinement", work)]))
     }
 
     /// Estimates making, checking and solving on a mesh that is still to be refined `refine` times; `on_gpu` without
@@ -96,7 +112,7 @@ impl Estimate {
         let fine = counts.refined(refine);
         let n_sides = fine.n_cells * fine.kind.facets().len() as f64;
         let check = CHECK_PER_NODE * fine.n_nodes + (PER_SIDE * n_sides).min(SIDES);
-        let checking = Self(vec![("program", PROGRAM), ("mesh", mesh(fine)), ("check", check)]);
+        let checking = Self::of_parts(&[("mesh", mesh(fine)), ("check", check)]);
         making.larger(checking).larger(Self::of_solve(config, space, fine, on_gpu))
     }
 
@@ -122,7 +138,7 @@ impl Estimate {
         parts.push(("vectors", (VECTORS + directions as f64) * n_all));
         parts.push(("output", OUTPUT * n_all));
         if on_gpu {
-            return Self(parts);
+            return Self(vec![parts]);
         }
         let is_assembled = !is_tensor || config.is_assembled();
         let matrix = n * (PER_ENTRY * entries_per_row(counts.kind, p) + PER_ROW);
@@ -146,7 +162,7 @@ impl Estimate {
                 _ => 0.0,
             },
         ));
-        Self(parts)
+        Self(vec![parts])
     }
 }
 
@@ -154,7 +170,8 @@ impl Estimate {
     /// Returns the estimate with the tensors of cells where the conductivity is that of fibres.
     pub fn with_conductivity(mut self, sigma: &Value, counts: Counts) -> Self {
         if sigma.has_fibres() {
-            self.0.push(("conductivity", FIBRES * counts.n_cells));
+            let of_cells = ("conductivity", FIBRES * counts.n_cells);
+            self.0.iter_mut().for_each(|stage| stage.push(of_cells));
         }
         self
     }
@@ -175,8 +192,7 @@ impl Estimate {
         let incidence = 4.0 * counts.kind.n_nodes() as f64 * counts.n_cells + 16.0 * counts.n_nodes;
         let components = space.components as f64;
         let made = 2.0 * VECTOR * n + if fields.error { 24.0 * counts.n_cells } else { 0.0 };
-        self.larger(Self(vec![
-            ("program", PROGRAM),
+        self.larger(Self::of_parts(&[
             ("mesh", mesh(counts)),
             ("space", if is_tensor { space_of_cells(counts) } else { 0.0 }),
             ("output", OUTPUT * n * components),
@@ -188,7 +204,8 @@ impl Estimate {
 
 impl fmt::Display for Estimate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let parts = self.0.iter().filter(|(_, bytes)| *bytes >= 0.01 * self.total());
+        let stage = self.largest().into_iter().flatten();
+        let parts = stage.filter(|(_, bytes)| *bytes >= 0.01 * self.total());
         let parts: Vec<String> = parts.map(|(what, bytes)| format!("{what} {}", amount(*bytes))).collect();
         f.write_str(&parts.join(", "))
     }
@@ -286,6 +303,12 @@ mod tests {
             let found = one.clone().on_ranks(Some((n_processes, share))).total();
             assert!((found - expected).abs() < 1.0, "{found} is not {expected}");
         }
+        // Each process computes fields on the whole mesh, so that many need more for these than for the solve.
+        let fields = FieldConfig { gradient: true, ..FieldConfig::default() };
+        let with_fields = one.clone().with_fields(fields, &SpaceConfig::default(), counts);
+        assert_eq!(with_fields.total(), one.total());
+        let on_64 = |estimate: Estimate| estimate.on_ranks(Some((64, 1.0))).total();
+        assert!(on_64(with_fields) > 1.2 * on_64(one));
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! The ranks of one machine.
 
 use femtile_comm::Comm;
+use femtile_mesh::CellKind;
 
 use super::Ranks;
-use crate::SolveError;
+use crate::{DeviceChoice, SolveError, SolverConfig, tensor};
 
 /// The number of ranks before this one on the same machine, and of all of them. All ranks call it.
 pub(super) fn place_on(comm: &Comm) -> Result<(usize, usize), SolveError> {
@@ -21,6 +22,7 @@ impl Ranks {
     /// [`SolveError::Linalg`] where another rank ended.
     pub fn share_of_host(&self) -> Result<Option<(usize, f64)>, SolveError> {
         Ok(match self {
+            Self::Of(comm) if comm.n_ranks() > 1 && comm.shares_memory() => Some((1, 1.0)),
             Self::Of(comm) if comm.n_ranks() > 1 => {
                 let (_, here) = place_on(comm)?;
                 Some((here, here as f64 / comm.n_ranks() as f64))
@@ -29,4 +31,11 @@ impl Ranks {
             _ => None,
         })
     }
+}
+
+/// Returns whether the GPUs of several ranks hold the matrix and the preconditioner of a problem on such cells: of others they are
+/// made by the host.
+pub fn has_gpus_of_ranks(config: &SolverConfig, kind: CellKind) -> bool {
+    let has_gpu = matches!(config.device, DeviceChoice::Cuda(_));
+    config.ranks.n() > 1 && has_gpu && !tensor::is_for(kind)
 }

@@ -38,6 +38,7 @@ use crate::{
     DeviceChoice, GmgOptions, PreconditionerConfig, Silent, SolveError, SolverConfig, Stage, Stages, auto,
 };
 pub(crate) use device::RankDevice;
+pub use host::has_gpus_of_ranks;
 use rows::{Fixed, RankRows};
 use system::{RankSystem, RankUnknowns};
 use watch::Agreed;

@@ -16,10 +16,8 @@ mod watch;
 use std::time::Duration;
 
 use femtile_device::Cpu;
-use femtile_mesh::generate::Counts;
 use femtile_time::implicit::{Checkpoint, Outcome, Scheme, Steps};
 
-use crate::memory::refuse_excess;
 use crate::{
     Discretization, MassMatrix, Poisson, Progress, Silent, Solution, SolveError, SolverConfig, Stage, Stages,
     Value,
@@ -143,11 +141,7 @@ impl<'m> Transient<'m> {
     ) -> Result<TransientSolution<'m>, SolveError> {
         config.check()?;
         let opened = if config.ranks.n() > 1 { None } else { config.device.open()? };
-        let counts = Counts::from(self.problem.mesh());
-        let estimate = |on_gpu| self.problem.estimate(config, counts, on_gpu);
-        let advice = "take a coarser mesh or a lighter preconditioner, or raise the limit";
-        let place = (&["solver".into(), "memory_limit".into()][..], advice);
-        refuse_excess(estimate, config.memory_limit, (config.device, opened.is_some()), place)?;
+        self.problem.check_memory(config, opened.is_some())?;
         let cpu = Cpu::new(config.threads)?;
         cpu.install(|| {
             let mut stages = Stages::new(progress);

@@ -111,3 +111,15 @@ extern "C" __global__ void amg_stacked(
         values[i] = more.values[i - n];
     }
 }
+
+// Numbers, then more of them: n_own of n.
+extern "C" __global__ void amg_followed(u32* to, const u32* own, const u32* more, u64 n_own, u64 n) {
+    const u64 i = thread_of_grid();
+    if (i < n) to[i] = i < n_own ? own[i] : more[i - n_own];
+}
+
+// Values, then more of them: n_own of n.
+extern "C" __global__ void amg_followed_values(T* to, const T* own, const T* more, u64 n_own, u64 n) {
+    const u64 i = thread_of_grid();
+    if (i < n) to[i] = i < n_own ? own[i] : more[i - n_own];
+}

@@ -24,6 +24,7 @@ type Lumped<H> = (Write<H>, Structure, Structure, u64);
 type Strong<H> = (Write<u32>, Read<u32>, Read<u32>, Read<H>, Structure, H);
 type InnerParts = (Write<u32>, Read<u32>, Structure, Structure, u64);
 type InnerFirst = (Write<u32>, Read<u32>, Read<u32>, Read<u32>, u64, u64);
+type Followed<E> = (Write<E>, Read<E>, Read<E>, u64, u64);
 type StackedOffsets = (Write<u32>, Structure, Structure);
 type Stacked<H> = (Write<u32>, Write<H>, Read<u32>, Structure, Structure, u64);
 
@@ -183,6 +184,46 @@ impl<'a, H: Scalar> OfRank<'a, H> {
     }
 }
 
+/// The numbers at some places.
+pub(in crate::cuda) fn at(numbers: &Numbers, places: &Numbers) -> Result<Vec<u32>, LinalgError> {
+    Ok(graph::gather(numbers, places, places.len())?.to_host()?)
+}
+
+/// The values at some places.
+pub(in crate::cuda) fn values_at<H: Scalar>(
+    values: &Buffer<H, Cuda>,
+    places: &Numbers,
+) -> Result<Vec<H>, LinalgError> {
+    Ok(graph::gather_values(values, places)?.to_host()?)
+}
+
+/// Numbers, then more of them.
+pub(in crate::cuda) fn followed_by(own: &Numbers, more: &[u32]) -> Result<Numbers, LinalgError> {
+    let device = own.device();
+    let (n, more) = (own.len() + more.len(), Buffer::from_host(device, more)?);
+    let mut to = Buffer::zeros(device, n)?;
+    let arguments = (to.write(), own.read(), more.read(), own.len() as u64, n as u64);
+    let kernel = Kernel::<Followed<u32>>::new("amg_followed");
+    // SAFETY: the result has an entry for each of both.
+    unsafe { device.launch(&program::<f32>(), &kernel, Launch::over(n, THREADS), arguments) }?;
+    Ok(to)
+}
+
+/// Values, then more of them.
+pub(in crate::cuda) fn values_followed_by<H: Scalar>(
+    own: &Buffer<H, Cuda>,
+    more: &[H],
+) -> Result<Buffer<H, Cuda>, LinalgError> {
+    let device = own.device();
+    let (n, more) = (own.len() + more.len(), Buffer::from_host(device, more)?);
+    let mut to = Buffer::zeros(device, n)?;
+    let arguments = (to.write(), own.read(), more.read(), own.len() as u64, n as u64);
+    let kernel = Kernel::<Followed<H>>::new("amg_followed_values");
+    // SAFETY: the result has an entry for each of both.
+    unsafe { device.launch(&program::<H>(), &kernel, Launch::over(n, THREADS), arguments) }?;
+    Ok(to)
+}
+
 /// The tentative prolongator of the own rows, whose nodes have these weights.
 pub(in crate::cuda) fn tentative<H: Scalar>(
     grouped: &Grouped<H>,
@@ -237,6 +278,9 @@ pub(in crate::cuda) fn galerkin<H: Scalar>(
     of_ghosts: &Csr<H, Cuda>,
 ) -> Result<Option<Csr<H, Cuda>>, LinalgError> {
     let (Some(of_rank), Some(more)) = (Rows::new(p), Rows::new(of_ghosts)) else { return Ok(None) };
+    if u32::try_from(p.n_nonzeros() + of_ghosts.n_nonzeros()).is_err() {
+        return Ok(None);
+    }
     let p = stacked(&of_rank, numbers, &more)?;
     let Some(ap) = product::product(a, &p)? else { return Ok(None) };
     drop(p);

@@ -227,7 +227,7 @@ impl RefillData {
         rhs: &mut Buffer<T, Cuda>,
     ) -> Result<(), FemError> {
         self.form = None;
-        let (cpu, mesh) = (Cpu::new(0)?, problem.coefficients.mesh);
+        let (cpu, mesh) = (Cpu::of_current_pool()?, problem.coefficients.mesh);
         let host = match &mut self.host {
             Some(host) => host,
             none => none.insert(AssemblyKernels::<T>::prepare_refill(
