@@ -50,6 +50,9 @@ pub fn divided_rows_are_those_of_the_host(device: &Cuda, scope: &Scope) {
     }
 }
 
+/// What a row sums to.
+const SHIFT: f64 = 1e-5;
+
 /// The seven-point matrix of layers of `n`² points, which are dealt out to ranks.
 struct Layered {
     n: usize,
@@ -60,18 +63,19 @@ impl Layered {
     fn entries(&self, node: usize) -> Vec<(usize, f64)> {
         let Self { n, layers } = *self;
         let at = [node % n, node / n % n, node / (n * n)];
-        let mut entries = vec![(node, 6.01)];
+        let mut entries = Vec::new();
         for (axis, (most, step)) in [(n, 1), (n, n), (layers, n * n)].into_iter().enumerate() {
             entries.extend((at[axis] > 0).then(|| (node - step, -1.0)));
             entries.extend((at[axis] + 1 < most).then(|| (node + step, -1.0)));
         }
+        // Of all rows the sum is the same, so small that smoothing hardly changes constants.
+        entries.push((node, entries.len() as f64 + SHIFT));
         entries
     }
 
     /// The sum of all entries.
     fn energy_of_constants(&self) -> f64 {
-        let nodes = 0..self.n * self.n * self.layers;
-        nodes.flat_map(|node| self.entries(node)).map(|(_, value)| value).sum()
+        (self.n * self.n * self.layers) as f64 * SHIFT
     }
 
     /// The rank of a node: layers are divided, those of four ranks in two directions, so that all of them meet.
@@ -140,7 +144,7 @@ pub fn first_levels_of_ranks_are_made_there(device: &Cuda, scope: &Scope) {
             for (number, level) in [&first, &next].into_iter().enumerate() {
                 let (matrix, b) = level.next();
                 let energy = matrix.energy(b)?;
-                let is_near = (energy - constants).abs() <= 1e-9 * constants;
+                let is_near = (energy - constants).abs() <= 1e-4 * constants;
                 assert!(is_near, "{n_ranks} ranks, level {}: {energy} and {constants}", number + 1);
             }
             let of_gpu = DistributedAmg::<f64, Cuda>::new(device, &matrix, &halo, &config).unwrap();
