@@ -25,6 +25,7 @@ use crate::setup::tentative::NearNullspace;
 use crate::{AmgConfig, AmgError};
 
 /// As [`crate::kernels::AmgKernels::amg_first_of_ranks`].
+#[allow(clippy::type_complexity)]
 pub(super) fn first<H: Scalar>(
     device: &Cuda,
     a: &GhostedMatrix<f64, Cuda>,

@@ -162,7 +162,8 @@ where
         let entries_of_all = counts[1] as f64 * comm.n_ranks() as f64;
         let is_small = counts[0] <= FEW_ROWS || entries_of_all <= SHARE * entries_of_first as f64;
         let is_last = self.levels.len() + 1 >= config.max_levels;
-        Ok((!is_last && !(is_small && !self.levels.is_empty())).then_some(counts))
+        let is_wanted = !is_small || self.levels.is_empty();
+        Ok((is_wanted && !is_last).then_some(counts))
     }
 
     fn push(

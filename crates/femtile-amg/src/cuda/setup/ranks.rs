@@ -161,6 +161,7 @@ impl<'a, H: Scalar> OfRank<'a, H> {
 
     /// The reciprocals of the diagonal that smoothers take, and the prolongator, for all columns `rows` and the `largest`
     /// eigenvalue of all ranks.
+    #[allow(clippy::type_complexity)]
     pub fn smoothed(
         &self,
         rows: &Csr<H, Cuda>,
