@@ -8,7 +8,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use femtile_device::cuda::{Event, Kernel, Launch, Read, Write};
+use femtile_device::cuda::{Event, Kernel, Launch, Read, Unrecorded, Write};
 use femtile_device::{Buffer, Cuda};
 use femtile_linalg::LinalgError;
 use femtile_linalg::hooks::CudaHook;
@@ -80,6 +80,8 @@ pub(crate) struct PeerSums {
     device: Cuda,
     state: Mutex<State>,
     of_others: Vec<[u64; 2]>,
+    /// Where another rank has the same handle of a GPU, and so the same stream.
+    _unrecorded: Option<Unrecorded>,
 }
 
 #[derive(Debug)]
@@ -106,6 +108,10 @@ impl PeerSums {
         if comm(&[u64::from(opened)])?.into_iter().flatten().any(|opened| opened == 0) {
             return Ok(None);
         }
+        let of_id = comm(&[device.id()])?.into_iter().flatten().filter(|id| *id == device.id()).count();
+        let unrecorded = (of_id > 1).then(|| Unrecorded::new(device));
+        // No rank records before all of them know.
+        transport.sum(&mut [])?;
         let own = [Buffer::zeros(device, MOST_SUMS)?, Buffer::zeros(device, MOST_SUMS)?];
         let marks = Marks::new(device)?;
         let told = comm(&[&own.each_ref().map(Buffer::address)[..], &marks.numbers()].concat())?;
@@ -115,7 +121,8 @@ impl PeerSums {
         let of_others = others.map(|(_, of_rank)| [of_rank[2], of_rank[3]]).collect();
         // The buffers are there before another rank reads them.
         device.synchronize()?;
-        Ok(Some(Self { device: device.clone(), state: Mutex::new(State { own, all, marks }), of_others }))
+        let state = Mutex::new(State { own, all, marks });
+        Ok(Some(Self { device: device.clone(), state, of_others, _unrecorded: unrecorded }))
     }
 
     /// Replaces each value by its sum over all ranks, added in their order; returns false where there are too many of them.

@@ -52,7 +52,7 @@ pub use program::{
     STRIDED_HEADER, Specialisation, TABLE_HEADER, TILE_HEADER,
 };
 use recording::Recordings;
-pub use recording::{CudaReadback, CudaRecording};
+pub use recording::{CudaReadback, CudaRecording, Unrecorded};
 pub use sharing::{KeptContext, gpu_of};
 pub use trace::{CudaTrace, TracedKind, TracedWork};
 use workers::Workers;
@@ -151,8 +151,8 @@ impl Cuda {
         &self.inner.budget
     }
 
-    /// Returns the number of this device, unique in the process.
-    pub(crate) fn id(&self) -> u64 {
+    /// Returns the number of this device, unique in the process; clones have the same.
+    pub fn id(&self) -> u64 {
         self.inner.id
     }
 

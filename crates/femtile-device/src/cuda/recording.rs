@@ -61,6 +61,29 @@ struct State {
     has_given_back: bool,
     /// Recordings that may be replayed.
     valid: Vec<Weak<Launches>>,
+    /// How many hold a [`Unrecorded`] of the device.
+    n_unrecorded: usize,
+}
+
+/// A GPU that is not recorded as long as this value lives: work is queued each time.
+///
+/// A recording has whatever is queued meanwhile, so threads that share the stream of a GPU would record, and not run, the work of
+/// each other.
+#[derive(Debug)]
+pub struct Unrecorded(Cuda);
+
+impl Unrecorded {
+    /// Takes a GPU that several threads share from here on.
+    pub fn new(device: &Cuda) -> Self {
+        device.recordings().state().n_unrecorded += 1;
+        Self(device.clone())
+    }
+}
+
+impl Drop for Unrecorded {
+    fn drop(&mut self) {
+        self.0.recordings().state().n_unrecorded -= 1;
+    }
 }
 
 impl Recordings {
@@ -138,8 +161,12 @@ impl CudaRecording {
         times: usize,
         work: &mut dyn FnMut() -> Result<(), E>,
     ) -> Result<(), E> {
-        let is_within_another = device.recordings().state().current.is_some();
-        if is_within_another {
+        let is_recorded = {
+            let state = device.recordings().state();
+            state.current.is_none() && state.n_unrecorded == 0
+        };
+        // Within another recording the work becomes part of that.
+        if !is_recorded {
             return (0..times).try_for_each(|_| work());
         }
         self.n_calls += 1;
