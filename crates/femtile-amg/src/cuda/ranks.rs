@@ -129,7 +129,7 @@ fn length(n: u32) -> f64 {
     f64::from(n).sqrt()
 }
 
-/// What a rank knows of its nodes and ghosts, and the nodes of the next level that these are in.
+/// Collects aggregates, tentative entries, diagonal and weights of own nodes and ghosts, and the nodes of the next level that these are in.
 fn seen<H: Scalar>(
     halo: &Halo,
     grouped: &Grouped<H>,

@@ -1,4 +1,4 @@
-//! What ranks tell each other about the next level.
+//! Exchange of rows of the next level between ranks.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -22,6 +22,7 @@ pub(crate) struct Places {
 }
 
 impl Places {
+    /// Takes the number of own unknowns and the identities of any, of which those of other ranks become ghosts.
     pub fn new(comm: &Comm, n: usize, ids: impl Iterator<Item = Id>) -> Self {
         let rank = comm.rank() as u32;
         let mut ghosts: Vec<Id> = ids.filter(|id| id.0 != rank).collect();
@@ -30,10 +31,12 @@ impl Places {
         Self { rank, n, ghosts }
     }
 
+    /// Returns the number of own unknowns and ghosts.
     pub fn len(&self) -> usize {
         self.n + self.ghosts.len()
     }
 
+    /// Returns the place of an unknown, which is an own one or a ghost.
     pub fn of(&self, id: Id) -> u32 {
         match id.0 == self.rank {
             true => id.1 as u32,
@@ -66,6 +69,7 @@ impl Places {
         self.ghosts.iter().map(|&id| others.of(id)).collect()
     }
 
+    /// Returns the halo of the ghosts. All ranks call it.
     pub fn halo(&self, comm: &Comm) -> Result<Halo, LinalgError> {
         let own: Vec<u64> = (0..self.n as u64).collect();
         Halo::new(comm, &own, &self.ghosts)

@@ -181,7 +181,7 @@ where
     }
 }
 
-/// Whether a level of all ranks, of so many rows and entries, is worth the launches of kernels.
+/// Returns whether a level with these numbers of rows and entries of all ranks is large enough for kernels.
 fn is_for_device(counts: [usize; 2], n_ranks: usize) -> bool {
     counts.iter().zip(FEW).any(|(&count, few)| count > few * n_ranks)
 }

@@ -50,7 +50,7 @@ pub fn divided_rows_are_those_of_the_host(device: &Cuda, scope: &Scope) {
     }
 }
 
-/// What a row sums to.
+/// The sum of each row.
 const SHIFT: f64 = 1e-5;
 
 /// The seven-point matrix of layers of `n`² points, which are dealt out to ranks.

@@ -140,7 +140,7 @@ impl Extents {
         (0..n.div_ceil(FEW)).into_par_iter().map(of).reduce(|| Self::NONE, |all, more| all.joined(&more))
     }
 
-    /// What is no number is passed over.
+    /// Returns the extents of both; NaN is ignored.
     #[inline]
     fn joined(mut self, other: &Self) -> Self {
         for axis in 0..3 {

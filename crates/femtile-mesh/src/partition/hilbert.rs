@@ -43,7 +43,7 @@ fn frame<P: Places + ?Sized>(points: &P) -> ([f64; 3], f64) {
     (low, if longest > 0.0 { 1.0 / longest } else { 0.0 })
 }
 
-/// The position on the curve through the cubes with these coordinates of so many bits, in `dimension` of them.
+/// Returns the position on the curve of the cube at `x`, coordinates of `bits` bits, of which the first `dimension` count.
 fn along(x: [u32; 3], dimension: usize, bits: u32) -> u64 {
     match dimension {
         3.. => along_in(x, bits, &APART_BY_3),

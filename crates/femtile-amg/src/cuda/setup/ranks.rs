@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use femtile_device::cuda::{Kernel, Launch, Program, Read, Specialisation, Structure, Write};
-use femtile_device::{Buffer, Cuda, Scalar};
+use femtile_device::{Buffer, Cuda, Element, Scalar};
 use femtile_linalg::LinalgError;
 use femtile_linalg::vector::scan;
 use femtile_sparse::csr::Csr;
@@ -200,14 +200,7 @@ pub(in crate::cuda) fn values_at<H: Scalar>(
 
 /// Numbers, then more of them.
 pub(in crate::cuda) fn followed_by(own: &Numbers, more: &[u32]) -> Result<Numbers, LinalgError> {
-    let device = own.device();
-    let (n, more) = (own.len() + more.len(), Buffer::from_host(device, more)?);
-    let mut to = Buffer::zeros(device, n)?;
-    let arguments = (to.write(), own.read(), more.read(), own.len() as u64, n as u64);
-    let kernel = Kernel::<Followed<u32>>::new("amg_followed");
-    // SAFETY: the result has an entry for each of both.
-    unsafe { device.launch(&program::<f32>(), &kernel, Launch::over(n, THREADS), arguments) }?;
-    Ok(to)
+    appended(&program::<f32>(), "amg_followed", own, more)
 }
 
 /// Values, then more of them.
@@ -215,13 +208,23 @@ pub(in crate::cuda) fn values_followed_by<H: Scalar>(
     own: &Buffer<H, Cuda>,
     more: &[H],
 ) -> Result<Buffer<H, Cuda>, LinalgError> {
+    appended(&program::<H>(), "amg_followed_values", own, more)
+}
+
+/// Entries, then more of them, by the kernel of their type.
+fn appended<E: Element>(
+    program: &Specialisation,
+    kernel: &'static str,
+    own: &Buffer<E, Cuda>,
+    more: &[E],
+) -> Result<Buffer<E, Cuda>, LinalgError> {
     let device = own.device();
     let (n, more) = (own.len() + more.len(), Buffer::from_host(device, more)?);
     let mut to = Buffer::zeros(device, n)?;
     let arguments = (to.write(), own.read(), more.read(), own.len() as u64, n as u64);
-    let kernel = Kernel::<Followed<H>>::new("amg_followed_values");
-    // SAFETY: the result has an entry for each of both.
-    unsafe { device.launch(&program::<H>(), &kernel, Launch::over(n, THREADS), arguments) }?;
+    let kernel = Kernel::<Followed<E>>::new(kernel);
+    // SAFETY: the kernel is one of these two, for entries of its type; the result has an entry for each of both.
+    unsafe { device.launch(program, &kernel, Launch::over(n, THREADS), arguments) }?;
     Ok(to)
 }
 
