@@ -1,10 +1,16 @@
 use femtile::linalg::krylov::cg::CgSolverKernels;
-use femtile::solve::OperatorDevice;
+use femtile::solve::{OperatorDevice, RankDevice};
 
 use crate::activation::ActivationKernels;
 use crate::ionic::IonicKernels;
 
 /// A device that hearts are simulated on: [`Cpu`](femtile::Cpu) and [`Cuda`](femtile::device::Cuda).
-pub trait CardiacDevice: OperatorDevice + CgSolverKernels<f64> + ActivationKernels + IonicKernels {}
+pub trait CardiacDevice:
+    OperatorDevice + RankDevice + CgSolverKernels<f64> + ActivationKernels + IonicKernels
+{
+}
 
-impl<D: OperatorDevice + CgSolverKernels<f64> + ActivationKernels + IonicKernels> CardiacDevice for D {}
+impl<D: OperatorDevice + RankDevice + CgSolverKernels<f64> + ActivationKernels + IonicKernels> CardiacDevice
+    for D
+{
+}

@@ -343,3 +343,41 @@ fn tolerance_mass_and_gates_of_a_case_have_their_effect() {
         assert!(at.contains(key) || message.contains(key), "{at}: {message}");
     }
 }
+
+#[test]
+fn ranks_have_the_maps_traces_and_states_of_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = with(&[
+        (
+            "step = 0.1",
+            "step = 0.1\nframes = { every = 4 }\ntraces = { every = 1 }\ncheckpoint = { steps = 40 }",
+        ),
+        ("device = \"cpu\"", "device = \"cpu\"\ntolerance = 1e-9\nranks = 1"),
+    ]);
+    let alone = solve(folder.path(), &text).unwrap();
+    let traces = |folder: &Path| std::fs::read_to_string(folder.join("out/traces.csv")).unwrap();
+    let of_one = traces(folder.path());
+    let on_three = text.replace("ranks = 1", "ranks = 3");
+    let found = solve(folder.path(), &on_three).unwrap();
+    assert_eq!(found.ranks.as_ref().map(|ranks| ranks.n_ranks), Some(3));
+    let near = |found: &Report| {
+        for (name, expected) in &alone.functionals {
+            let value = found.functionals[name];
+            assert!((value - expected).abs() < 1e-6 * expected.abs().max(1.0), "{name}: {value}, {expected}");
+        }
+    };
+    near(&found);
+    assert_eq!(traces(folder.path()).lines().count(), of_one.lines().count());
+    let names = |report: &Report| report.files.keys().cloned().collect::<Vec<_>>();
+    assert_eq!(names(&found), names(&alone));
+    // What three ranks left, two go on from.
+    let longer = text.replace("end = 12", "end = 14");
+    let expected = solve(folder.path(), &longer).unwrap();
+    solve(folder.path(), &on_three).unwrap();
+    let resumed = longer.replace("ranks = 1", "ranks = 2").replace("[time]", "[time]\nrestart = true");
+    let resumed = solve(folder.path(), &resumed).unwrap();
+    let [found, expected] = [&resumed, &expected].map(|report| report.functionals["mean"]);
+    assert!((found - expected).abs() < 1e-6, "{found} and {expected}");
+    let (key, message) = refusal(folder.path(), &on_three.replace("godunov", "implicit-euler"));
+    assert!(key == "solver.ranks" && message.contains("splitting"), "{key}: {message}");
+}

@@ -71,6 +71,33 @@ frames = { every = 0.25 }
 tolerance = 1e-12
 "#;
 
+/// A heart, whose steps every rank ends with those of others.
+const HEART: &str = r#"
+[mesh]
+generate = { kind = "square", cells = [12, 9] }
+
+[equation]
+kind = "monodomain"
+sigma = 0.01
+
+[membrane]
+model = "aliev-panfilov"
+
+[[stimulus]]
+where = "x < 0.2"
+strength = 1
+duration = 1
+
+[time]
+end = 4
+step = 0.1
+frames = { every = 2 }
+checkpoint = { steps = 15 }
+
+[solver]
+tolerance = 1e-12
+"#;
+
 /// Runs the program on some ranks; more than there are cores are allowed, and the root of a container.
 fn command(n: usize, folder: &Path, arguments: &[&str]) -> Command {
     let n = n.to_string();
@@ -145,11 +172,12 @@ fn a_case_has_the_same_answer_on_any_number_of_ranks() {
         (CASE, "solver.method=pipelined-cg"),
         (HIGH, "solver.method=cg"),
         (IN_TIME, "time.start=0"),
+        (HEART, "time.start=0"),
     ] {
         std::fs::write(folder.path().join("case.toml"), case).unwrap();
         let reports = solved(folder.path(), set);
         let frames = std::fs::read_dir(folder.path().join("out-3/frames")).map_or(0, Iterator::count);
-        assert_eq!(frames, if case == IN_TIME { 3 } else { 0 });
+        assert_eq!(frames, if [IN_TIME, HEART].contains(&case) { 3 } else { 0 });
         let number = |report: &serde_json::Value, path: &str| report.pointer(path).unwrap().as_f64().unwrap();
         for (n, report) in reports.iter().enumerate().skip(1) {
             assert_eq!(report.pointer("/ranks/n_ranks").unwrap().as_u64(), Some(n as u64 + 1));

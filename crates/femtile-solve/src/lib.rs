@@ -69,7 +69,7 @@ pub use preconditioner::Level;
 pub use problem::Poisson;
 pub use programs::{Cells, Outline, likely_programs};
 pub use progress::{Progress, Silent, SolvedSystem, Stage, Stages, Timings};
-pub use ranks::{Ranks, RanksUsed, has_gpus_of_ranks};
+pub use ranks::{DividedProblem, RankDevice, RankPart, Ranks, RanksUsed, has_gpus_of_ranks};
 pub use recovery::RecoveredGradient;
 pub use regions::tag_regions;
 pub use setting::{Key, below, path_text};

@@ -137,12 +137,16 @@ impl<D: ActivationKernels> ActivationMap<D> {
     /// # Errors
     /// Errors of the device.
     pub fn times(&self) -> Result<ActivationTimes, CardiacError> {
+        self.times_by(&|times| Ok(times.to_host()?))
+    }
+
+    /// Returns the times, each array as `by` brings it to the host.
+    pub(crate) fn times_by(
+        &self,
+        by: &dyn Fn(&Buffer<f64, D>) -> Result<Vec<f64>, CardiacError>,
+    ) -> Result<ActivationTimes, CardiacError> {
         let ActivationState { first, last, repolarisation, duration, .. } = &self.state;
-        Ok(ActivationTimes {
-            first: first.to_host()?,
-            last: last.to_host()?,
-            repolarisation: repolarisation.to_host()?,
-            duration: duration.to_host()?,
-        })
+        let (first, last) = (by(first)?, by(last)?);
+        Ok(ActivationTimes { first, last, repolarisation: by(repolarisation)?, duration: by(duration)? })
     }
 }

@@ -46,6 +46,7 @@ pub use cuda::{CudaImplicitProgram, CudaProgram};
 pub use kernels::IonicKernels;
 pub use model::{Model, State, Units};
 pub use points::Points;
+pub(crate) use points::stride_of;
 pub use reference::{HostImplicitProgram, HostProgram};
 pub use scheme::{LocalScheme, MAX_IMPLICIT_STATES};
 pub use states::{GatePrecision, States};

@@ -60,7 +60,12 @@ impl<D: Device> Points<D> {
     /// Distance between the values of successive states of a point: a multiple of 32 that is none of 512, so that arrays
     /// of states begin at aligned addresses that share no set of a cache.
     pub fn stride(&self) -> usize {
-        let stride = self.n.next_multiple_of(32);
-        if stride.is_multiple_of(512) && stride > 0 { stride + 32 } else { stride }
+        stride_of(self.n)
     }
+}
+
+/// [`Points::stride`] of so many points.
+pub(crate) fn stride_of(n: usize) -> usize {
+    let stride = n.next_multiple_of(32);
+    if stride.is_multiple_of(512) && stride > 0 { stride + 32 } else { stride }
 }

@@ -1,15 +1,16 @@
 //! The implicit step of diffusion.
 
-use femtile::device::{Buffer, Cpu, Cuda};
+use femtile::comm::Comm;
+use femtile::device::Buffer;
 use femtile::fem::{Coefficient, Form, assemble};
 use femtile::linalg::LinearOperator;
-use femtile::linalg::comm::Alone;
 use femtile::linalg::krylov::Stop;
 use femtile::linalg::krylov::cg::{CgSolver, KrylovConfig, Target};
 use femtile::linalg::sparse::{Csr, ProductMatrix, StoredMatrix};
-use femtile::solve::{MassMatrix, Operators, Stages};
-use femtile::{Mesh, Poisson, SolverConfig, Value};
+use femtile::solve::{Discretization, MassMatrix, Operators, Stages};
+use femtile::{SolverConfig, Value};
 
+use super::site::Site;
 use crate::{CardiacDevice, CardiacError};
 
 /// Products with an operator in a run, enough for any format to pay.
@@ -36,11 +37,12 @@ pub(crate) struct DiffusionConfig<'a> {
 /// The solve begins with the line through the last two w, and ends when the residual is that of an error of the given size
 /// in V at all nodes, $\|r\|_2 \le \epsilon\, \tfrac{c}{h} \|M 1\|_2$.
 pub(super) struct Diffusion<D: CardiacDevice> {
-    stiffness: ProductMatrix<f64, D>,
+    stiffness: Box<dyn LinearOperator<f64, D>>,
     solver: CgSolver<f64, D>,
     config: KrylovConfig,
     target: Target,
     theta: f64,
+    comm: Comm,
     /// The format of the operator.
     pub format: String,
     pub preconditioner_name: &'static str,
@@ -52,40 +54,42 @@ impl<D: CardiacDevice> Diffusion<D> {
     /// # Errors
     /// Errors of the settings, the mesh and the device.
     pub fn new(
-        (cpu, device, opened): (&Cpu, &D, Option<&Cuda>),
-        (mesh, of): (&Mesh, &DiffusionConfig<'_>),
+        site: &Site<'_, D>,
+        (problem, of): (&Discretization<'_>, &DiffusionConfig<'_>),
         config: &SolverConfig,
         stages: &mut Stages<'_>,
     ) -> Result<Self, CardiacError> {
-        let shift = of.storage / (of.theta * of.length);
-        let problem = Poisson::new(mesh).sigma(of.conductivity.clone()).lambda(shift).discretize()?;
-        check_conductivity(&problem.form(0))?;
-        let weak = problem.weak_form(config, opened, cpu.threads())?;
-        let preconditioner_name = weak.config().preconditioner.name();
-        let Operators { operator, rounded, preconditioner, format } =
-            weak.operators((cpu, device), of.mass, stages)?;
-        let stiffness = stiffness(device, &problem.form(0))?;
-        let stiffness = ProductMatrix::new(stiffness, config.format, MANY, &config.remembered)?.0;
-        let n = mesh.n_nodes();
+        let (device, comm) = (site.device, site.nodes.comm().clone());
+        let Made { operators, stiffness, preconditioner_name } = match site.rank {
+            None => alone(site, (problem, of.mass), config, stages)?,
+            Some(rank) => Made {
+                operators: rank.operators(device, of.mass, stages)?,
+                stiffness: rank.stiffness(device)?,
+                preconditioner_name: config.preconditioner.name(),
+            },
+        };
+        let Operators { operator, rounded, preconditioner, format } = operators;
+        let n = site.nodes.n();
         let (mut ones, mut mass_of_ones) = (Buffer::zeros(device, n)?, Buffer::zeros(device, n)?);
         device.fill(&mut ones, 1.0)?;
         // K 1 = 0, so this is the shift times M 1.
         operator.apply(&mut mass_of_ones, &ones)?;
-        let threshold = of.theta * of.error * device.dot(&mass_of_ones, &mass_of_ones)?.sqrt();
+        let threshold =
+            of.theta * of.error * site.nodes.sum(device.dot(&mass_of_ones, &mass_of_ones)?)?.sqrt();
         let max_iterations = config.max_iterations;
         let config = KrylovConfig { tolerance: TOLERANCE, max_iterations, ..KrylovConfig::default() };
-        let mut solver = CgSolver::new(operator, preconditioner)?;
+        let mut solver = CgSolver::of_ranks(operator, preconditioner, &comm)?;
         solver.extrapolate()?;
         if let Some(rounded) = rounded {
             solver.iterate_with(rounded)?;
         }
         let target = Target::Norm(threshold / TOLERANCE);
-        Ok(Self { stiffness, solver, config, target, theta: of.theta, format, preconditioner_name })
+        Ok(Self { stiffness, solver, config, target, theta: of.theta, comm, format, preconditioner_name })
     }
 
     /// Returns the operator $K$.
     pub fn stiffness(&self) -> &dyn LinearOperator<f64, D> {
-        &self.stiffness
+        self.stiffness.as_ref()
     }
 
     /// Carries out a step; returns the iterations and whether the solve met its tolerance.
@@ -94,7 +98,7 @@ impl<D: CardiacDevice> Diffusion<D> {
     /// Errors of the device.
     pub fn step(&mut self, v: &mut Buffer<f64, D>) -> Result<(usize, bool), CardiacError> {
         self.stiffness.apply(self.solver.b_mut(), v)?;
-        let outcome = self.solver.solve(&self.config, self.target, &Alone, &mut ())?;
+        let outcome = self.solver.solve(&self.config, self.target, &self.comm, &mut ())?;
         v.device().clone().axpby(v, -1.0 / self.theta, self.solver.x(), 1.0)?;
         Ok((outcome.iterations, outcome.stop == Stop::Converged))
     }
@@ -134,6 +138,28 @@ impl<D: CardiacDevice> Diffusion<D> {
     }
 }
 
+/// The operators of a run.
+struct Made<D: CardiacDevice> {
+    operators: Operators<D>,
+    stiffness: Box<dyn LinearOperator<f64, D>>,
+    preconditioner_name: &'static str,
+}
+
+/// Makes the operators of one rank alone.
+fn alone<D: CardiacDevice>(
+    site: &Site<'_, D>,
+    (problem, mass): (&Discretization<'_>, MassMatrix),
+    config: &SolverConfig,
+    stages: &mut Stages<'_>,
+) -> Result<Made<D>, CardiacError> {
+    let weak = problem.weak_form(config, site.opened, site.cpu.threads())?;
+    let preconditioner_name = weak.config().preconditioner.name();
+    let operators = weak.operators((site.cpu, site.device), mass, stages)?;
+    let stiffness = stiffness(site.device, &problem.form(0))?;
+    let stiffness = ProductMatrix::new(stiffness, config.format, MANY, &config.remembered)?.0;
+    Ok(Made { operators, stiffness: Box::new(stiffness), preconditioner_name })
+}
+
 /// Assembles the matrix of $\int \sigma \nabla u \cdot \nabla v$, whatever the reaction of the form is.
 ///
 /// It is the difference of two matrices with a reaction: on its own it would be that of a problem without a solution.
@@ -151,7 +177,7 @@ pub(crate) fn stiffness<D: CardiacDevice>(device: &D, form: &Form<'_>) -> Result
 }
 
 /// Refuses a conductivity that changes in a run.
-fn check_conductivity(form: &Form<'_>) -> Result<(), CardiacError> {
+pub(super) fn check_conductivity(form: &Form<'_>) -> Result<(), CardiacError> {
     if form.sigma.uses_unknown() || form.sigma.uses_time() {
         let message = "the conductivity of tissue cannot depend on u or t: use x, y and z alone";
         return Err(CardiacError::setting("conductivity", message));

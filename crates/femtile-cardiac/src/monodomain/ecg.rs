@@ -3,6 +3,7 @@
 use femtile::Mesh;
 use femtile::device::Buffer;
 
+use super::Nodes;
 use super::stepper::Stepper;
 use crate::{CardiacDevice, CardiacError};
 
@@ -27,7 +28,7 @@ pub struct Electrode {
 /// # Source
 /// `[plonsey1988]`, the potential of a distribution of current sources.
 pub(super) fn lead_field<D: CardiacDevice>(
-    (device, mesh): (&D, &Mesh),
+    (device, mesh, here): (&D, &Mesh, &Nodes<'_>),
     stepper: &mut Stepper<D>,
     electrode: &Electrode,
     bath: f64,
@@ -36,11 +37,12 @@ pub(super) fn lead_field<D: CardiacDevice>(
         let square: f64 = (0..3).map(|axis| (point[axis] - electrode.position[axis]).powi(2)).sum();
         square.sqrt()
     };
-    let kernel: Vec<f64> = mesh.points.iter().map(|point| 1.0 / distance(point)).collect();
-    if let Some(node) = kernel.iter().position(|value| !value.is_finite()) {
+    // Of all ranks, so that each of them refuses what one does.
+    if let Some(node) = mesh.points.iter().position(|point| !(1.0 / distance(point)).is_finite()) {
         let message = format!("`{}` lies at node {node}: move it out of the tissue", electrode.name);
         return Err(CardiacError::setting("electrode", message));
     }
+    let kernel: Vec<f64> = here.of_whole(&mesh.points).map(|point| 1.0 / distance(&point)).collect();
     let kernel = Buffer::from_vec(device, kernel)?;
     let mut product = Buffer::zeros(device, kernel.len())?;
     stepper.apply_stiffness(&mut product, &kernel)?;

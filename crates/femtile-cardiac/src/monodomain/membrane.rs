@@ -3,14 +3,24 @@
 use femtile::Mesh;
 use femtile::device::Buffer;
 use femtile::linalg::vector::VectorKernels;
+use femtile::solve::RankPart;
 
-use super::Tissue;
+use super::{Nodes, Tissue};
 use crate::CardiacError;
-use crate::ionic::{GatePrecision, Ionic, IonicKernels, LocalScheme, Points};
+use crate::ionic::{GatePrecision, Ionic, IonicKernels, LocalScheme, Points, stride_of};
 use crate::stimulus::Place;
 
 /// The membranes of all nodes, each kind of tissue with its own model.
-pub(super) struct Membrane<D: IonicKernels>(Vec<Ionic<D>>);
+pub(super) struct Membrane<D: IonicKernels>(Vec<Kind<D>>);
+
+/// The membranes of one kind of tissue.
+struct Kind<D: IonicKernels> {
+    /// None where it has no node on this rank.
+    ionic: Option<Ionic<D>>,
+    n_states: usize,
+    /// Its nodes in the whole mesh, ascending.
+    nodes: Vec<u32>,
+}
 
 impl<D: IonicKernels + VectorKernels<f64>> Membrane<D> {
     /// Begins at rest; returns the potentials as well.
@@ -19,27 +29,39 @@ impl<D: IonicKernels + VectorKernels<f64>> Membrane<D> {
     /// [`CardiacError::Entry`] for an unknown tag; [`CardiacError::Setting`] where nodes belong to no tissue.
     pub fn new(
         device: &D,
-        mesh: &Mesh,
+        (mesh, here): (&Mesh, &Nodes<'_>),
         tissues: &[Tissue],
         (scheme, gates): (LocalScheme, GatePrecision),
     ) -> Result<(Self, Buffer<f64, D>), CardiacError> {
-        let n = mesh.n_nodes();
+        let n = here.n();
         let mut v = Buffer::zeros(device, n)?;
         let mut membranes = Vec::new();
-        let nodes = nodes_of(mesh, tissues)?;
-        for (tissue, nodes) in tissues.iter().zip(&nodes) {
+        for (tissue, nodes) in tissues.iter().zip(nodes_of(mesh, tissues)?) {
             if nodes.is_empty() {
                 continue;
             }
-            let points = match nodes.len() == n {
+            let (own, n_states) = (here.listed(&nodes), tissue.model.n_states());
+            if own.is_empty() {
+                membranes.push(Kind { ionic: None, n_states, nodes });
+                continue;
+            }
+            let points = match own.len() == n {
                 true => Points::all(n),
-                false => Points::listed(device, n, nodes)?,
+                false => Points::listed(device, n, &own)?,
             };
             let ionic = Ionic::with_gates(device, &tissue.model, scheme, gates, points)?;
             ionic.set_rest_voltage(&mut v)?;
-            membranes.push(ionic);
+            membranes.push(Kind { ionic: Some(ionic), n_states, nodes });
         }
         Ok((Self(membranes), v))
+    }
+
+    fn here(&self) -> impl Iterator<Item = &Ionic<D>> {
+        self.0.iter().filter_map(|kind| kind.ionic.as_ref())
+    }
+
+    fn here_mut(&mut self) -> impl Iterator<Item = &mut Ionic<D>> {
+        self.0.iter_mut().filter_map(|kind| kind.ionic.as_mut())
     }
 
     /// Advances potentials and states by a step.
@@ -52,7 +74,7 @@ impl<D: IonicKernels + VectorKernels<f64>> Membrane<D> {
         stimulus: Option<&Buffer<f64, D>>,
         length: f64,
     ) -> Result<(), CardiacError> {
-        self.0.iter_mut().try_for_each(|ionic| ionic.advance(v, stimulus, length))
+        self.here_mut().try_for_each(|ionic| ionic.advance(v, stimulus, length))
     }
 
     /// Returns the states of each tissue on the host.
@@ -60,7 +82,7 @@ impl<D: IonicKernels + VectorKernels<f64>> Membrane<D> {
     /// # Errors
     /// Errors of the device.
     pub fn states(&self) -> Result<Vec<Vec<f64>>, CardiacError> {
-        self.0.iter().map(|ionic| Ok(ionic.states().to_host()?)).collect()
+        self.here().map(|ionic| Ok(ionic.states().to_host()?)).collect()
     }
 
     /// Takes states over; returns whether they have the lengths of its own.
@@ -68,14 +90,68 @@ impl<D: IonicKernels + VectorKernels<f64>> Membrane<D> {
     /// # Errors
     /// Errors of the device.
     pub fn restore(&mut self, states: &[Vec<f64>]) -> Result<bool, CardiacError> {
-        let fits = states.len() == self.0.len()
-            && self.0.iter().zip(states).all(|(ionic, states)| ionic.states().len() == states.len());
+        let fits = states.len() == self.here().count()
+            && self.here().zip(states).all(|(ionic, states)| ionic.states().len() == states.len());
         if fits {
-            for (ionic, states) in self.0.iter_mut().zip(states) {
+            for (ionic, states) in self.here_mut().zip(states) {
                 ionic.set_states(states)?;
             }
         }
         Ok(fits)
+    }
+
+    /// Returns the states of each tissue on all ranks, in the order of one rank alone, from those that this one has; nothing on
+    /// ranks after the first. All ranks call it.
+    ///
+    /// # Errors
+    /// Errors of other ranks.
+    pub fn gathered(
+        &self,
+        rank: &RankPart<'_>,
+        here: &Nodes<'_>,
+        states: &[Vec<f64>],
+    ) -> Result<Vec<Vec<f64>>, CardiacError> {
+        let mut states = states.iter();
+        let mut all = Vec::new();
+        for Kind { ionic, n_states, nodes } in &self.0 {
+            let own = ionic.as_ref().and_then(|_| states.next());
+            let ids: Vec<u32> = here.listed(nodes).iter().map(|&node| here.in_whole(node)).collect();
+            let (stride, whole_stride) = (stride_of(ids.len()), stride_of(nodes.len()));
+            let mut whole = vec![0.0; if here.is_first() { n_states * whole_stride } else { 0 }];
+            for state in 0..*n_states {
+                let row = own.map_or(&[][..], |own| &own[state * stride..][..ids.len()]);
+                if let Some(row) = rank.gathered(&ids, row)? {
+                    let to = whole[state * whole_stride..].iter_mut();
+                    to.zip(nodes).for_each(|(to, &node)| *to = row[node as usize]);
+                }
+            }
+            all.push(whole);
+        }
+        Ok(all)
+    }
+
+    /// Returns the states of this rank from those of all; none where these are not as many.
+    pub fn of_whole(&self, here: &Nodes<'_>, whole: &[Vec<f64>]) -> Option<Vec<Vec<f64>>> {
+        let of_kind = |(kind, whole): (&Kind<D>, &Vec<f64>)| {
+            let Kind { ionic, n_states, nodes } = kind;
+            let whole_stride = stride_of(nodes.len());
+            if whole.len() != n_states * whole_stride {
+                return None;
+            }
+            let own = here.listed(nodes);
+            let stride = stride_of(own.len());
+            let mut states = vec![0.0; n_states * stride];
+            for (point, &node) in own.iter().enumerate() {
+                let from = nodes.binary_search(&here.in_whole(node)).ok()?;
+                (0..*n_states).for_each(|i| states[i * stride + point] = whole[i * whole_stride + from]);
+            }
+            Some(ionic.is_some().then_some(states))
+        };
+        if whole.len() != self.0.len() {
+            return None;
+        }
+        let all: Option<Vec<_>> = self.0.iter().zip(whole).map(of_kind).collect();
+        Some(all?.into_iter().flatten().collect())
     }
 }
 

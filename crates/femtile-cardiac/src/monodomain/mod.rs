@@ -8,18 +8,22 @@ mod clock;
 mod diffusion;
 mod ecg;
 mod membrane;
+mod nodes;
+mod on_ranks;
+mod outcome;
 mod run;
+mod site;
 mod stepper;
 mod watch;
 
-use femtile::device::{Cpu, Cuda, MemoryUse};
+use femtile::device::{Cpu, Cuda};
 use femtile::fem::dofs::LinearSpace;
 use femtile::solve::{Choice, Chosen, MassMatrix, Progress, Silent, Stages};
 use femtile::time::implicit::Steps;
 use femtile::{DeviceChoice, Mesh, SolverConfig, Value};
 
 use crate::CardiacError;
-use crate::activation::{ActivationConfig, ActivationTimes};
+use crate::activation::ActivationConfig;
 pub use crate::implicit::StepSeconds;
 use crate::ionic::{GatePrecision, LocalScheme, Model};
 use crate::stimulus::Stimulus;
@@ -27,6 +31,8 @@ pub use checkpoint::Checkpoint;
 pub use clock::AdaptiveSteps;
 pub(crate) use diffusion::{DiffusionConfig, MANY, stiffness};
 pub use ecg::Electrode;
+pub(crate) use nodes::Nodes;
+pub use outcome::{MonodomainSolution, Outcome, Stop};
 pub(crate) use stepper::Advance;
 pub use watch::{Frame, Observer};
 
@@ -328,6 +334,9 @@ impl<'m> Monodomain<'m> {
         stages: &mut Stages<'_>,
     ) -> Result<MonodomainSolution, CardiacError> {
         self.check()?;
+        if config.ranks.n() > 1 {
+            return self.run_on_ranks((cpu, opened), config, observer, stages);
+        }
         let n_steps = if self.adaptive.is_some() { Steps::EXPECTED } else { self.steps().0 };
         let work = (self.mesh.n_nodes(), n_steps);
         let Choice { device, reason } = config.device.choose_for_steps(opened, work, cpu.threads());
@@ -414,82 +423,6 @@ impl<'m> Monodomain<'m> {
         all.dedup();
         all
     }
-}
-
-/// The reason for the end of a run.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Stop {
-    /// The end of time is reached.
-    Finished,
-    /// The user has asked for it.
-    Interrupted,
-    /// The time allowed is over.
-    TimeLimit,
-    /// A linear solve did not converge.
-    SolverFailed,
-    /// Newton's method did not converge with the shortest step either.
-    NewtonFailed {
-        /// The node with the largest residual.
-        node: usize,
-        /// The potential there.
-        potential: f64,
-    },
-    /// The error estimate asks for a step below the shortest one.
-    StepTooShort,
-    /// The potential is no number any more, or out of all bounds.
-    Unstable {
-        /// The node.
-        node: usize,
-        /// The potential there.
-        potential: f64,
-    },
-}
-
-/// The course of a run.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Outcome {
-    /// The reason for its end.
-    pub stop: Stop,
-    /// Steps done, those before a checkpoint included.
-    pub steps: usize,
-    /// The length of the last step.
-    pub step: f64,
-    /// The time that was reached.
-    pub time: f64,
-    /// Iterations of the linear solver.
-    pub iterations: usize,
-    /// Iterations of Newton's method.
-    pub newton: usize,
-    /// Steps rejected by the error estimate or by Newton's method.
-    pub rejected: usize,
-    /// Seconds of the loop over steps.
-    pub seconds: f64,
-    /// Seconds of the parts of implicit steps; none unless [`Monodomain::timed`] asks for them.
-    pub parts: Option<StepSeconds>,
-}
-
-/// The result of a run.
-#[derive(Debug, Clone)]
-#[must_use]
-pub struct MonodomainSolution {
-    /// The potential at the nodes at the end.
-    pub potential: Vec<f64>,
-    /// Times of activation and repolarisation of the nodes.
-    pub activation: ActivationTimes,
-    /// The course of the run.
-    pub outcome: Outcome,
-    /// The device.
-    pub device: String,
-    /// The reason for the device.
-    pub device_reason: String,
-    /// The memory that arrays took, of devices that count it.
-    pub memory: Option<MemoryUse>,
-    /// Kernels launched; zero on a CPU.
-    pub kernel_launches: u64,
-    /// The format of the operator of diffusion.
-    pub format: String,
-    /// The preconditioner, by name.
-    pub preconditioner: &'static str,
 }
 
 /// Observes nothing.

@@ -2,16 +2,17 @@
 
 use std::time::Instant;
 
-use femtile::SolverConfig;
 use femtile::device::{Buffer, Cpu, Cuda};
-use femtile::solve::{Stage, Stages};
+use femtile::solve::{Discretization, RankPart, Stage, Stages};
+use femtile::{Poisson, SolverConfig};
 
 use super::clock::Clock;
-use super::diffusion::DiffusionConfig;
+use super::diffusion::{DiffusionConfig, check_conductivity};
 use super::ecg::lead_field;
+use super::site::Site;
 use super::stepper::{Advance, Stepper};
 use super::watch::{Agenda, CheckpointClock, Deadline};
-use super::{Checkpoint, Frame, Monodomain, MonodomainSolution, Observer, Outcome, Stop};
+use super::{Checkpoint, Frame, Monodomain, MonodomainSolution, Nodes, Observer, Outcome, Stop};
 use crate::activation::{ActivationConfig, ActivationMap, Interval};
 use crate::stimulus::Stimuli;
 use crate::{CardiacDevice, CardiacError};
@@ -39,18 +40,57 @@ struct State<D: CardiacDevice> {
 impl Monodomain<'_> {
     pub(super) fn run_on<D: CardiacDevice>(
         &self,
-        on: (&Cpu, &D, Option<&Cuda>),
+        (cpu, device, opened): (&Cpu, &D, Option<&Cuda>),
         config: &SolverConfig,
         reason: &str,
         observer: &mut dyn Observer,
         stages: &mut Stages<'_>,
     ) -> Result<MonodomainSolution, CardiacError> {
-        let device = on.1;
-        let mut state = self.state(on, config, stages)?;
+        stages.begin(Stage::Space)?;
+        let diffusion = self.diffusion()?;
+        let site = Site { cpu, device, opened, rank: None, nodes: Nodes::all(self.mesh.n_nodes()) };
+        self.run_at(&site, &diffusion, (config, reason), observer, stages)
+    }
+
+    /// Discretizes diffusion with the reaction that the first step has.
+    pub(super) fn diffusion(&self) -> Result<Discretization<'_>, CardiacError> {
+        let of = self.of_diffusion();
+        let shift = of.storage / (of.theta * of.length);
+        let problem = Poisson::new(self.mesh).sigma(of.conductivity.clone()).lambda(shift).discretize()?;
+        check_conductivity(&problem.form(0))?;
+        Ok(problem)
+    }
+
+    fn of_diffusion(&self) -> DiffusionConfig<'_> {
+        DiffusionConfig {
+            conductivity: &self.conductivity,
+            storage: self.surface_to_volume * self.capacitance,
+            theta: self.theta,
+            length: self.steps().1,
+            mass: self.mass,
+            error: self.error.unwrap_or(1e-5 * self.amplitude()),
+        }
+    }
+
+    /// Runs on the nodes of a rank, or all.
+    pub(super) fn run_at<D: CardiacDevice>(
+        &self,
+        site: &Site<'_, D>,
+        diffusion: &Discretization<'_>,
+        (config, reason): (&SolverConfig, &str),
+        observer: &mut dyn Observer,
+        stages: &mut Stages<'_>,
+    ) -> Result<MonodomainSolution, CardiacError> {
+        let device = site.device;
+        let mut state = self.state(site, diffusion, config, stages)?;
         stages.begin(Stage::Solve)?;
         let begun = Instant::now();
-        let stop = self.steps_of(&mut state, config, observer, stages)?;
-        let potential = state.v.to_host()?;
+        let stop = self.steps_of(&mut state, site, config, (observer, stages))?;
+        let to_host = |own: &Buffer<f64, D>| match site.rank {
+            Some(rank) => Ok(rank.result(own)?),
+            None => Ok(own.to_host()?),
+        };
+        let potential = to_host(&state.v)?;
         let outcome = Outcome {
             stop,
             steps: state.clock.steps,
@@ -65,38 +105,31 @@ impl Monodomain<'_> {
         let (format, preconditioner) = state.stepper.description();
         Ok(MonodomainSolution {
             potential,
-            activation: state.activation.times()?,
+            activation: state.activation.times_by(&to_host)?,
             outcome,
-            device: device.description(),
+            device: site.rank.map_or_else(|| Ok(device.description()), |rank| rank.devices(device))?,
             device_reason: reason.to_owned(),
             memory: device.memory_use(),
             kernel_launches: device.kernel_launches(),
             format,
             preconditioner,
+            ranks: site.rank.map(RankPart::used).transpose()?,
         })
     }
 
     /// Makes the state at the start, or that of a checkpoint.
     fn state<D: CardiacDevice>(
         &self,
-        on: (&Cpu, &D, Option<&Cuda>),
+        site: &Site<'_, D>,
+        diffusion: &Discretization<'_>,
         config: &SolverConfig,
         stages: &mut Stages<'_>,
     ) -> Result<State<D>, CardiacError> {
-        let (device, steps) = (on.1, self.steps());
+        let (device, steps, here, of) = (site.device, self.steps(), &site.nodes, self.of_diffusion());
         stages.begin(Stage::Space)?;
-        let storage = self.surface_to_volume * self.capacitance;
-        let stimuli = Stimuli::new(device, self.mesh, &self.stimuli, 1.0 / storage)?;
-        let of = DiffusionConfig {
-            conductivity: &self.conductivity,
-            storage,
-            theta: self.theta,
-            length: steps.1,
-            mass: self.mass,
-            error: self.error.unwrap_or(1e-5 * self.amplitude()),
-        };
-        let (mut stepper, v) = Stepper::new(on, self, &of, config, stages)?;
-        let mut lead = |electrode| lead_field((device, self.mesh), &mut stepper, electrode, self.bath);
+        let stimuli = Stimuli::new(device, (self.mesh, here), &self.stimuli, 1.0 / of.storage)?;
+        let (mut stepper, v) = Stepper::new(site, self, (diffusion, &of), config, stages)?;
+        let mut lead = |electrode| lead_field((device, self.mesh, here), &mut stepper, electrode, self.bath);
         let leads = self.electrodes.iter().map(&mut lead).collect::<Result<_, _>>()?;
         let levels = self.activation.unwrap_or_else(|| ActivationConfig::of_model(&self.tissues[0].model));
         let activation = ActivationMap::new(&levels, &v)?;
@@ -104,7 +137,7 @@ impl Monodomain<'_> {
         let (iterations, newton, rejected) = (0, 0, 0);
         let mut state = State { v, stepper, stimuli, activation, leads, clock, iterations, newton, rejected };
         if let Some(checkpoint) = &self.resume {
-            state.restore(checkpoint)?;
+            state.restore_own(here, checkpoint)?;
         }
         Ok(state)
     }
@@ -113,22 +146,22 @@ impl Monodomain<'_> {
     fn steps_of<D: CardiacDevice>(
         &self,
         state: &mut State<D>,
+        site: &Site<'_, D>,
         config: &SolverConfig,
-        observer: &mut dyn Observer,
-        stages: &mut Stages<'_>,
+        (observer, stages): (&mut dyn Observer, &mut Stages<'_>),
     ) -> Result<Stop, CardiacError> {
         let resumed = self.resume.as_ref().map(|checkpoint| self.frames_until(checkpoint));
         let mut agenda = Agenda::new(&self.frames, resumed);
         let mut checkpoints = CheckpointClock::new(self.checkpoints);
         let deadline = Deadline::new(config.time_limit);
         if resumed.is_none() {
-            self.pass_on(state, &mut agenda, state.clock.length, observer)?;
+            self.pass_on((state, site), &mut agenda, state.clock.length, observer)?;
         }
         while !state.clock.is_over() {
             let step = state.clock.next(agenda.next());
             let failed = self.carry_out(state, step)?;
             if failed.is_none() {
-                self.pass_on(state, &mut agenda, step.1, observer)?;
+                self.pass_on((state, site), &mut agenda, step.1, observer)?;
             }
             let Clock { steps, time, .. } = state.clock;
             stages.progress().fraction((time - self.start) / (self.end - self.start));
@@ -136,14 +169,19 @@ impl Monodomain<'_> {
             let is_last = state.clock.is_over();
             // A linear solve fails where the potential is no number any more.
             let looks = is_last || failed.is_some() || steps.is_multiple_of(STEPS_OF_A_LOOK);
-            let unstable = if looks { self.instability(state)? } else { None };
+            let unstable = if looks { self.instability(state, &site.nodes)? } else { None };
+            // Ranks have clocks and signals of their own, and do the same all the same.
+            let asked = [stages.progress().is_interrupted(), deadline.is_over(), checkpoints.is_due(steps)];
+            let [is_interrupted, is_late, is_due] = site.nodes.agreed(asked)?;
             let stop = unstable.or(failed);
-            let stop = stop.or_else(|| stages.progress().is_interrupted().then_some(Stop::Interrupted));
-            let stop = stop.or_else(|| deadline.is_over().then_some(Stop::TimeLimit));
+            let stop = stop.or_else(|| is_interrupted.then_some(Stop::Interrupted));
+            let stop = stop.or_else(|| is_late.then_some(Stop::TimeLimit));
             // A state that is unstable is nothing to go on from.
             let is_sound = !matches!(stop, Some(Stop::Unstable { .. }));
-            if is_sound && checkpoints.is_due(steps, stop.is_some()) {
-                observer.checkpoint(&state.checkpoint(self.fingerprint)?)?;
+            if is_sound && (is_due || stop.is_some() && checkpoints.is_wanted()) {
+                let all = state.checkpoint_of_all(site, self.fingerprint)?;
+                all.map_or(Ok(()), |all| observer.checkpoint(&all))?;
+                checkpoints.begin_anew();
             }
             if let Some(stop) = stop
                 && !(is_last && matches!(stop, Stop::Interrupted | Stop::TimeLimit))
@@ -197,30 +235,39 @@ impl Monodomain<'_> {
     /// Passes on frames that are due.
     fn pass_on<D: CardiacDevice>(
         &self,
-        state: &State<D>,
+        (state, site): (&State<D>, &Site<'_, D>),
         agenda: &mut Agenda,
         length: f64,
         observer: &mut dyn Observer,
     ) -> Result<(), CardiacError> {
         let time = state.clock.time;
         for number in agenda.due(self.reach(time, length)) {
-            let (potential, electrodes) = (state.v.to_host()?, state.electrodes()?);
+            let electrodes = state.electrodes(&site.nodes)?;
+            let Some(potential) = all_of(&state.v, site.rank)? else { continue };
             observer.frame(&Frame { mesh: self.mesh, number, time, potential, electrodes })?;
         }
         Ok(())
     }
 
     /// Looks for a potential that is no number or out of bounds.
-    fn instability<D: CardiacDevice>(&self, state: &State<D>) -> Result<Option<Stop>, CardiacError> {
+    fn instability<D: CardiacDevice>(
+        &self,
+        state: &State<D>,
+        here: &Nodes<'_>,
+    ) -> Result<Option<Stop>, CardiacError> {
         let v = &state.v;
         let bound = MOST_AMPLITUDES * self.amplitude();
-        let square = v.device().dot(v, v)?;
+        let square = here.sum(v.device().dot(v, v)?)?;
         if square <= bound.powi(2) {
             return Ok(None);
         }
         let values = v.to_host()?;
-        let wrong = values.iter().position(|value| value.is_nan() || value.abs() > bound);
-        Ok(wrong.map(|node| Stop::Unstable { node, potential: values[node] }))
+        let wrong = values.iter().zip(0..).filter(|(value, _)| value.is_nan() || value.abs() > bound);
+        let first = wrong.map(|(value, node)| [u64::from(here.in_whole(node)), value.to_bits()]).min();
+        let of_ranks = here.comm().all_gather(first.as_slice())?.into_iter().flatten().min();
+        let stop =
+            |[node, bits]: [u64; 2]| Stop::Unstable { node: node as usize, potential: f64::from_bits(bits) };
+        Ok(of_ranks.map(stop))
     }
 }
 
@@ -275,12 +322,43 @@ impl<D: CardiacDevice> State<D> {
     }
 
     /// Returns the potential of each electrode.
-    fn electrodes(&self) -> Result<Vec<f64>, CardiacError> {
+    fn electrodes(&self, here: &Nodes<'_>) -> Result<Vec<f64>, CardiacError> {
         let device = self.v.device();
-        Ok(self.leads.iter().map(|lead| device.dot(lead, &self.v)).collect::<Result<_, _>>()?)
+        let sum = |lead| here.sum(device.dot(lead, &self.v)?);
+        Ok(self.leads.iter().map(sum).collect::<Result<_, _>>()?)
     }
 
-    /// Returns the state on the host.
+    /// Returns the state of all ranks on the first one; all of them call it.
+    fn checkpoint_of_all(
+        &self,
+        site: &Site<'_, D>,
+        fingerprint: [u8; 32],
+    ) -> Result<Option<Checkpoint>, CardiacError> {
+        let own = self.checkpoint(fingerprint)?;
+        let Some(rank) = site.rank else { return Ok(Some(own)) };
+        let (at_nodes, of_stepper) = own.arrays.split_at(1 + self.activation.arrays().len());
+        let mut arrays = Vec::new();
+        for array in at_nodes {
+            arrays.extend(rank.gathered(rank.owned(), array)?);
+        }
+        arrays.extend(self.stepper.gathered(rank, &site.nodes, of_stepper)?);
+        Ok(site.nodes.is_first().then_some(Checkpoint { arrays, ..own }))
+    }
+
+    /// Takes over the entries of this rank from the state of all.
+    fn restore_own(&mut self, here: &Nodes<'_>, all: &Checkpoint) -> Result<(), CardiacError> {
+        if here.comm().n_ranks() == 1 {
+            return self.restore(all);
+        }
+        let (at_nodes, of_stepper) =
+            all.arrays.split_at_checked(1 + self.activation.arrays().len()).ok_or_else(wrong)?;
+        let at_nodes: Option<Vec<_>> = at_nodes.iter().map(|array| here.own(array)).collect();
+        let of_stepper = self.stepper.of_whole(here, of_stepper).ok_or_else(wrong)?;
+        let arrays = at_nodes.ok_or_else(wrong)?.into_iter().chain(of_stepper).collect();
+        self.restore(&Checkpoint { arrays, ..all.clone() })
+    }
+
+    /// Returns the state of this rank on the host.
     fn checkpoint(&self, fingerprint: [u8; 32]) -> Result<Checkpoint, CardiacError> {
         let mut arrays = vec![self.v.to_host()?];
         for array in self.activation.arrays() {
@@ -293,10 +371,6 @@ impl<D: CardiacDevice> State<D> {
 
     /// Takes the state over from a checkpoint.
     fn restore(&mut self, checkpoint: &Checkpoint) -> Result<(), CardiacError> {
-        let wrong = || {
-            let message = "the checkpoint belongs to another mesh, model or length of step";
-            CardiacError::setting("restart", message)
-        };
         if self.clock.adaptive.is_none() && checkpoint.length != self.clock.length {
             return Err(wrong());
         }
@@ -314,4 +388,21 @@ impl<D: CardiacDevice> State<D> {
         (self.clock.steps, self.clock.time, self.clock.length) = (steps, checkpoint.time, checkpoint.length);
         Ok(())
     }
+}
+
+/// The error of a state that does not fit.
+fn wrong() -> CardiacError {
+    CardiacError::setting("restart", "the checkpoint belongs to another mesh, model or length of step")
+}
+
+/// Returns the values of all ranks on the first one; nothing on others.
+fn all_of<D: CardiacDevice>(
+    own: &Buffer<f64, D>,
+    rank: Option<&RankPart<'_>>,
+) -> Result<Option<Vec<f64>>, CardiacError> {
+    let values = own.to_host()?;
+    Ok(match rank {
+        Some(rank) => rank.gathered(rank.owned(), &values)?,
+        None => Some(values),
+    })
 }

@@ -1,12 +1,13 @@
 //! One step of the equation, by splitting or implicitly.
 
 use femtile::SolverConfig;
-use femtile::device::{Buffer, Cpu, Cuda};
-use femtile::solve::Stages;
+use femtile::device::Buffer;
+use femtile::solve::{Discretization, RankPart, Stages};
 
 use super::diffusion::{Diffusion, DiffusionConfig};
 use super::membrane::Membrane;
-use super::{Monodomain, Scheme, Splitting};
+use super::site::Site;
+use super::{Monodomain, Nodes, Scheme, Splitting};
 use crate::implicit::{Implicit, StepSeconds};
 use crate::stimulus::Stimuli;
 use crate::{CardiacDevice, CardiacError};
@@ -40,17 +41,18 @@ pub(super) enum Stepper<D: CardiacDevice> {
 impl<D: CardiacDevice> Stepper<D> {
     /// Makes the stepper of a problem and the potentials at rest.
     pub fn new(
-        on: (&Cpu, &D, Option<&Cuda>),
+        site: &Site<'_, D>,
         problem: &Monodomain<'_>,
-        of: &DiffusionConfig<'_>,
+        (diffusion, of): (&Discretization<'_>, &DiffusionConfig<'_>),
         config: &SolverConfig,
         stages: &mut Stages<'_>,
     ) -> Result<(Self, Buffer<f64, D>), CardiacError> {
-        let (device, mesh, tissues) = (on.1, problem.mesh, &problem.tissues);
+        let (device, mesh, tissues) = (site.device, problem.mesh, &problem.tissues);
         match problem.scheme {
             Scheme::Splitting(splitting) => {
-                let (membrane, v) = Membrane::new(device, mesh, tissues, (problem.local, problem.gates))?;
-                let diffusion = Diffusion::new(on, (mesh, of), config, stages)?;
+                let (local, of_mesh) = ((problem.local, problem.gates), (mesh, &site.nodes));
+                let (membrane, v) = Membrane::new(device, of_mesh, tissues, local)?;
+                let diffusion = Diffusion::new(site, (diffusion, of), config, stages)?;
                 Ok((Self::Split(Box::new(Split { membrane, diffusion, splitting })), v))
             }
             Scheme::Implicit => {
@@ -146,6 +148,37 @@ impl<D: CardiacDevice> Stepper<D> {
             }
             Self::Implicit(implicit) => implicit.restore(states),
         }
+    }
+}
+
+/// States of all ranks; the implicit scheme has one rank.
+impl<D: CardiacDevice> Stepper<D> {
+    /// Returns [`Stepper::states`] of one rank alone from those of this one among several, on the first; all ranks call it.
+    pub fn gathered(
+        &self,
+        rank: &RankPart<'_>,
+        here: &Nodes<'_>,
+        states: &[Vec<f64>],
+    ) -> Result<Vec<Vec<f64>>, CardiacError> {
+        let (Self::Split(split), [numbers, last, before, states @ ..]) = (self, states) else {
+            return Ok(states.to_vec());
+        };
+        // A rank without nodes has no entries of solutions either, so the number of these decides.
+        let has_before = numbers.get(1).is_some_and(|&known| known >= 2.0);
+        let all = |own: &[f64]| rank.gathered(rank.owned(), own).map(Option::unwrap_or_default);
+        let last = all(last)?;
+        let before = if has_before { all(before)? } else { Vec::new() };
+        let states = split.membrane.gathered(rank, here, states)?;
+        Ok([numbers.clone(), last, before].into_iter().chain(states).collect())
+    }
+
+    /// Returns the states of this rank from those of all; none where these have other lengths.
+    pub fn of_whole(&self, here: &Nodes<'_>, whole: &[Vec<f64>]) -> Option<Vec<Vec<f64>>> {
+        let (Self::Split(split), [numbers, last, before, states @ ..]) = (self, whole) else { return None };
+        let [last, before] =
+            [here.own(last)?, if before.is_empty() { Vec::new() } else { here.own(before)? }];
+        let states = split.membrane.of_whole(here, states)?;
+        Some([numbers.clone(), last, before].into_iter().chain(states).collect())
     }
 }
 

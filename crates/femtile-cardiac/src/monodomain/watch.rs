@@ -98,18 +98,23 @@ impl CheckpointClock {
         Self { interval, last: Instant::now() }
     }
 
-    /// Returns whether a checkpoint is due after a number of steps, or because the run ends early.
-    pub fn is_due(&mut self, steps: usize, ends_early: bool) -> bool {
-        let due = match self.interval {
+    /// Returns whether a run that ends early leaves a checkpoint.
+    pub fn is_wanted(&self) -> bool {
+        self.interval.is_some()
+    }
+
+    /// Returns whether a checkpoint is due after a number of steps.
+    pub fn is_due(&self, steps: usize) -> bool {
+        match self.interval {
             None => false,
-            Some(_) if ends_early => true,
             Some(CheckpointInterval::Steps(every)) => steps.is_multiple_of(every.max(1)),
             Some(CheckpointInterval::Time(every)) => self.last.elapsed() >= every,
-        };
-        if due {
-            self.last = Instant::now();
         }
-        due
+    }
+
+    /// Begins the interval to the next one.
+    pub fn begin_anew(&mut self) {
+        self.last = Instant::now();
     }
 }
 

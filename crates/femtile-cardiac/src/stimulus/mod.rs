@@ -7,6 +7,7 @@ use femtile::Mesh;
 use femtile::device::{Buffer, Device, DeviceError};
 
 use crate::CardiacError;
+use crate::monodomain::Nodes;
 pub use place::Place;
 pub use pulses::Pulses;
 
@@ -24,10 +25,10 @@ pub struct Stimulus {
 /// Stimuli resolved on a mesh, and the rate of the potential that they cause on a device.
 ///
 /// A step that a pulse covers in part receives the share of its strength that keeps the charge.
-pub struct Stimuli<D: Device> {
+pub(crate) struct Stimuli<D: Device> {
     device: D,
     n_nodes: usize,
-    /// Nodes, rate of the potential, and pulses of each stimulus.
+    /// Nodes of this rank, rate of the potential, and pulses of each stimulus.
     resolved: Vec<(Vec<u32>, f64, Pulses)>,
     /// The shares of the strengths that `rate` holds.
     shares: Vec<f64>,
@@ -41,7 +42,7 @@ impl<D: Device> Stimuli<D> {
     /// [`CardiacError::Entry`] where a stimulus touches no node or its pulses are in no order.
     pub fn new(
         device: &D,
-        mesh: &Mesh,
+        (mesh, here): (&Mesh, &Nodes<'_>),
         stimuli: &[Stimulus],
         per_current: f64,
     ) -> Result<Self, CardiacError> {
@@ -53,11 +54,11 @@ impl<D: Device> Stimuli<D> {
                 return Err(wrong(("strength", message)));
             }
             let nodes = stimulus.place.nodes(mesh).map_err(|message| wrong(("place", message)))?;
-            Ok((nodes, stimulus.strength * per_current, stimulus.pulses))
+            Ok((here.listed(&nodes), stimulus.strength * per_current, stimulus.pulses))
         };
         let resolved: Vec<_> = stimuli.iter().enumerate().map(resolve).collect::<Result<_, _>>()?;
         let shares = vec![0.0; resolved.len()];
-        Ok(Self { device: device.clone(), n_nodes: mesh.n_nodes(), resolved, shares, rate: None })
+        Ok(Self { device: device.clone(), n_nodes: here.n(), resolved, shares, rate: None })
     }
 
     /// Returns the rate of the potential at all nodes, averaged over a step; none where no pulse meets it.

@@ -17,7 +17,7 @@ use crate::file::FieldOfRun;
 use crate::file_names::MESH_SOLUTION;
 use crate::functional::Prepared;
 use crate::output::{Results, vtu_options, write_results};
-use crate::report::{MemoryReport, MeshReport, SpaceReport};
+use crate::report::{MemoryReport, MeshReport, RanksReport, SpaceReport};
 use crate::series::Series;
 use crate::shown::Exhibit;
 use crate::{Case, CaseError, Report, SolveReport, TimeReport, Timings};
@@ -46,7 +46,7 @@ pub(super) fn finish(
         },
         space: SpaceReport { n_dofs: mesh.n_nodes(), degree: Some(1), components: 1 },
         solve: solve_report(&solution),
-        ranks: None,
+        ranks: solution.ranks.as_ref().map(RanksReport::from),
         time: Some(time_report(case, &solution.outcome, mesh.n_nodes())),
         files,
         functionals: numbers,

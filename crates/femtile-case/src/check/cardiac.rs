@@ -49,15 +49,17 @@ pub(super) fn check(case: &Case) -> Result<(), CaseError> {
         return wrong(&["output", "fields"], "maps of activation are written without being asked for");
     }
     if file.output.vtu.has_pieces() {
-        return wrong(
-            &["output", "vtu"],
-            "one rank solves for hearts and writes one file: `true`, `false` or \"surface\"",
-        );
+        return wrong(&["output", "vtu"], "maps of hearts are one file: `true`, `false` or \"surface\"");
     }
     let is_implicit = time.method == TimeMethod::ImplicitEuler;
     if !is_implicit && !matches!(time.method, TimeMethod::Adi | TimeMethod::Godunov | TimeMethod::Strang) {
         let message = "monodomain has \"godunov\", the default, \"strang\" and \"implicit-euler\"";
         return wrong(&["time", "method"], message);
+    }
+    if is_implicit && case.ranks().n() > 1 {
+        let message =
+            "several ranks advance hearts by splitting: use method = \"godunov\" or \"strang\", or one rank";
+        return wrong(&["solver", "ranks"], message);
     }
     let given = [time.step.is_some(), time.steps.is_some(), time.tolerance.is_some()];
     if given.iter().filter(|given| **given).count() != 1 {

@@ -33,11 +33,9 @@ pub(super) fn check(case: &Case) -> Result<(), CaseError> {
         Some(options) => options.check().or_else(|error| wrong("amg", error))?,
         None => {}
     }
-    let is_on_cells =
-        case.file.equation.kind == EquationKind::ReactionDiffusion || case.is_transient_on_mesh();
-    if case.ranks().n() > 1 && !is_on_cells {
-        let message = "several ranks solve problems on the cells of a mesh; grids of nodes and hearts run on one rank, whose \
-                       threads share the work";
+    let is_on_grid = case.file.equation.kind == EquationKind::Diffusion && !case.is_transient_on_mesh();
+    if case.ranks().n() > 1 && is_on_grid {
+        let message = "several ranks solve problems on the cells of a mesh; grids of nodes run on one rank, whose threads share the work";
         return wrong("ranks", message.into());
     }
     Ok(case.solver_config()?.check()?)

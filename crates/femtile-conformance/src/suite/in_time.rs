@@ -3,14 +3,13 @@
 use femtile::device::{Cpu, Cuda};
 use femtile::mesh::Mesh;
 use femtile::mesh::generate::{BoxConfig, BoxSplit, box_mesh};
-use femtile::solve::{MatrixFormat, Observer, Silent, Stages};
+use femtile::solve::{MatrixFormat, Observer, Ranks, Silent, Stages};
 use femtile::time::implicit::{Scheme as LinearScheme, Steps, Stop as End};
 use femtile::{DeviceChoice, Poisson, SolverConfig, Transient};
-use femtile_cardiac::Monodomain;
-use femtile_cardiac::Stimulus;
 use femtile_cardiac::ionic::Model;
 use femtile_cardiac::monodomain::{Observer as HeartObserver, Scheme, Splitting, Stop};
 use femtile_cardiac::stimulus::{Place, Pulses};
+use femtile_cardiac::{Monodomain, MonodomainSolution, Stimulus};
 
 use super::Scope;
 
@@ -87,46 +86,91 @@ pub fn infinite_sources_are_named_with_time_and_cell(device: &Cuda, scope: &Scop
     }
 }
 
-/// The front of an action potential, by splitting and by the implicit scheme.
-pub fn hearts_agree_with_a_processor(device: &Cuda, scope: &Scope) {
-    let (godunov, strang) = (Scheme::Splitting(Splitting::Godunov), Scheme::Splitting(Splitting::Strang));
-    // The model, its range, spacing, step and stimulus, in its units.
-    let simple = ("aliev-panfilov", 1.0, 0.5, 0.05, 0.5);
-    let ventricular = ("ten-tusscher-panfilov-2006:epi", 100.0, 0.3, 0.02, 60.0);
-    for ((name, range, spacing, step, strength), scheme, format) in [
-        (simple, Scheme::Implicit, MatrixFormat::Csr),
-        (simple, Scheme::Implicit, MatrixFormat::EllWarp),
-        (simple, strang, MatrixFormat::Auto),
-        (ventricular, godunov, MatrixFormat::Auto),
-    ] {
-        let mesh = slab(scope, BoxSplit::Kuhn, [5.0 * spacing, 2.0 * spacing, 2.0 * spacing]);
+/// A model of the membrane with its range, and spacing, step and stimulus, in its units.
+#[derive(Clone, Copy)]
+struct Front {
+    model: &'static str,
+    range: f64,
+    spacing: f64,
+    step: f64,
+    strength: f64,
+}
+
+const SIMPLE: Front = Front { model: "aliev-panfilov", range: 1.0, spacing: 0.5, step: 0.05, strength: 0.5 };
+const VENTRICULAR: Front =
+    Front { model: "ten-tusscher-panfilov-2006:epi", range: 100.0, spacing: 0.3, step: 0.02, strength: 60.0 };
+
+impl Front {
+    fn mesh(self, scope: &Scope) -> Mesh {
+        slab(scope, BoxSplit::Kuhn, [5.0 * self.spacing, 2.0 * self.spacing, 2.0 * self.spacing])
+    }
+
+    fn problem(self, mesh: &Mesh, scheme: Scheme) -> Monodomain<'_> {
+        let Self { model, range, spacing, step, strength } = self;
         let place = Place::Where(format!("x < {}", 1.1 * spacing));
-        let problem = Monodomain::new(&mesh, Model::named(name).unwrap())
+        let problem = Monodomain::new(mesh, Model::named(model).unwrap())
             .stimulus(Stimulus { place, strength, pulses: Pulses::single(0.0, 60.5 * step) })
             .scheme(scheme)
             .solve_error(1e-13 * range)
             .times(0.0, STEPS as f64 * step, step);
-        let problem = match range > 1.0 {
+        match range > 1.0 {
             true => problem.membrane(140.0, 0.01).conductivity(0.13),
             false => problem,
-        };
-        let solve = |gpu: Option<&Cuda>| {
-            let cpu = Cpu::new(1).unwrap();
-            let mut silent = Silent;
-            let mut stages = Stages::new(&mut silent);
-            let (config, opened) = (SolverConfig { format, ..config(gpu) }, (&cpu, gpu.cloned()));
-            let done = cpu.install(|| problem.run(opened, &config, &mut Blind, &mut stages)).unwrap();
-            assert_eq!((done.outcome.stop, done.outcome.steps), (Stop::Finished, STEPS));
-            assert_eq!(done.kernel_launches > 0, gpu.is_some());
-            done
-        };
-        let (found, expected) = (solve(Some(device)), solve(None));
-        assert!(expected.activation.first.iter().any(|time| time.is_finite()), "{name} is not activated");
-        let what = format!("{name}, {}, {format:?}", scheme.name());
-        near(&found.potential, &expected.potential, range, &what);
+        }
+    }
+
+    /// Compares a run with that of one rank on a processor.
+    fn compare(self, found: &MonodomainSolution, problem: &Monodomain<'_>, what: &str) {
+        let expected = solved(problem, &config(None), None);
+        assert!(expected.activation.first.iter().any(|time| time.is_finite()), "{what}: not activated");
+        near(&found.potential, &expected.potential, self.range, what);
         for (found, expected) in found.activation.first.iter().zip(&expected.activation.first) {
-            let is_same = (found - expected).abs() < 1e-6 * step || found.is_nan() && expected.is_nan();
+            let is_same = (found - expected).abs() < 1e-6 * self.step || found.is_nan() && expected.is_nan();
             assert!(is_same, "{what}: activation at {found} and {expected}");
         }
+    }
+}
+
+/// Runs to the end, on a GPU where one is given.
+fn solved(problem: &Monodomain<'_>, config: &SolverConfig, gpu: Option<&Cuda>) -> MonodomainSolution {
+    let cpu = Cpu::new(1).unwrap();
+    let mut silent = Silent;
+    let mut stages = Stages::new(&mut silent);
+    let opened = (&cpu, gpu.cloned());
+    let done = cpu.install(|| problem.run(opened, config, &mut Blind, &mut stages)).unwrap();
+    assert_eq!((done.outcome.stop, done.outcome.steps), (Stop::Finished, STEPS));
+    assert_eq!(done.kernel_launches > 0, gpu.is_some());
+    done
+}
+
+/// The front of an action potential, by splitting and by the implicit scheme.
+pub fn hearts_agree_with_a_processor(device: &Cuda, scope: &Scope) {
+    let (godunov, strang) = (Scheme::Splitting(Splitting::Godunov), Scheme::Splitting(Splitting::Strang));
+    for (front, scheme, format) in [
+        (SIMPLE, Scheme::Implicit, MatrixFormat::Csr),
+        (SIMPLE, Scheme::Implicit, MatrixFormat::EllWarp),
+        (SIMPLE, strang, MatrixFormat::Auto),
+        (VENTRICULAR, godunov, MatrixFormat::Auto),
+    ] {
+        let mesh = front.mesh(scope);
+        let problem = front.problem(&mesh, scheme);
+        let config = SolverConfig { format, ..config(Some(device)) };
+        let found = solved(&problem, &config, Some(device));
+        front.compare(&found, &problem, &format!("{}, {}, {format:?}", front.model, scheme.name()));
+    }
+}
+
+/// The same on several ranks that share a GPU, rows of 64 bits and slices with values of 32 bits in iterations.
+pub fn hearts_on_ranks_agree_with_a_processor(device: &Cuda, scope: &Scope) {
+    for (front, splitting, format, n) in [
+        (SIMPLE, Splitting::Strang, MatrixFormat::Csr, 3),
+        (VENTRICULAR, Splitting::Godunov, MatrixFormat::EllWarp, 2),
+    ] {
+        let mesh = front.mesh(scope);
+        let problem = front.problem(&mesh, Scheme::Splitting(splitting));
+        let config = SolverConfig { format, ranks: Ranks::Threads(n), ..config(Some(device)) };
+        let found = solved(&problem, &config, Some(device));
+        assert_eq!(found.ranks.map(|used| used.n_ranks), Some(n));
+        front.compare(&found, &problem, &format!("{} on {n} ranks, {format:?}", front.model));
     }
 }

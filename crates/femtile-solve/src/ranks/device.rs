@@ -20,7 +20,7 @@ use crate::tensor::{CellDevice, OperatorDevice, constrained, terms};
 use crate::{DeviceChoice, SolveError, SolverConfig};
 
 /// A device with matrix-free operators on the parts of ranks.
-pub(crate) trait RankCells<T: SumFactorization + Lanes>: CellDevice<T> + RankKernels<T> {
+pub trait RankCells<T: SumFactorization + Lanes>: CellDevice<T> + RankKernels<T> {
     /// Makes the rows of a rank of the operator of a problem on a part, in the numbers of the rank: vectors keep their order.
     fn of_part(
         &self,
@@ -96,9 +96,7 @@ impl<T: SumFactorization + Lanes> RankCells<T> for Cuda {
 }
 
 /// A device that a rank solves on.
-pub(crate) trait RankDevice:
-    OperatorDevice + AssemblyKernels<f64> + RankCells<f32> + RankCells<f64>
-{
+pub trait RankDevice: OperatorDevice + AssemblyKernels<f64> + RankCells<f32> + RankCells<f64> {
     /// Why a rank solves there.
     const REASON: &str;
     /// Whether every rank must own an unknown: kernels of a GPU end sums only where there is something to add.

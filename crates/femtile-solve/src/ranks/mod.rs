@@ -3,6 +3,7 @@
 //! Every rank knows the whole mesh and the whole problem; what it assembles, keeps and iterates on is its part. The result is
 //! the same solution on every rank.
 
+mod caller;
 mod cells;
 pub(crate) mod data;
 mod degrees;
@@ -16,6 +17,7 @@ pub(crate) mod system;
 mod tests;
 pub(crate) mod watch;
 
+use std::fmt::Display;
 use std::sync::Arc;
 
 use femtile_comm::{Comm, Halo, threads};
@@ -37,7 +39,8 @@ use crate::tensor::{self, Boxes};
 use crate::{
     DeviceChoice, GmgOptions, PreconditionerConfig, Silent, SolveError, SolverConfig, Stage, Stages, auto,
 };
-pub(crate) use device::RankDevice;
+pub use caller::{DividedProblem, RankPart};
+pub use device::RankDevice;
 pub use host::has_gpus_of_ranks;
 use rows::{Fixed, RankRows};
 use system::{RankSystem, RankUnknowns};
@@ -212,16 +215,16 @@ impl Keepers {
 }
 
 /// Runs the work of each rank; the last argument is who keeps the results of all.
-pub(crate) fn on_all<R: Send>(
+pub(crate) fn on_all<R: Send, E: From<SolveError> + Display + Send>(
     cpu: &Cpu,
     ranks: &Ranks,
-    work: impl Fn(&Cpu, &Comm, &mut Stages<'_>, Keepers) -> Result<R, SolveError> + Sync,
+    work: impl Fn(&Cpu, &Comm, &mut Stages<'_>, Keepers) -> Result<R, E> + Sync,
     stages: &mut Stages<'_>,
-) -> Result<R, SolveError> {
+) -> Result<R, E> {
     match ranks {
         Ranks::Threads(n) => {
-            let on_rank = |comm: Comm, stages: &mut Stages<'_>| -> Result<R, SolveError> {
-                let cpu = Cpu::with_simd((cpu.threads() / n).max(1), cpu.simd())?;
+            let on_rank = |comm: Comm, stages: &mut Stages<'_>| -> Result<R, E> {
+                let cpu = Cpu::with_simd((cpu.threads() / n).max(1), cpu.simd()).map_err(SolveError::from)?;
                 cpu.install(|| work(&cpu, &comm, stages, Keepers::First))
             };
             let first = |comm: Comm| on_rank(comm, stages);

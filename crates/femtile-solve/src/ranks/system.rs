@@ -65,27 +65,8 @@ impl<D: RankDevice> RankSystem<D> {
         unknowns: RankUnknowns,
         n: usize,
     ) -> Result<Self, SolveError> {
-        let (halo, owned) = (&unknowns.halo, &unknowns.owned);
-        let comm = halo.comm();
-        // Its errors must come from here, not from some ranks in the midst of a solve.
-        let of_whole = |error| match error {
-            LinalgError::Diagonal { row, value } => LinalgError::Diagonal { row: owned[row] as usize, value },
-            other => other,
-        };
-        let diagonal = || -> Result<Diagonal<f64, D>, SolveError> {
-            agreed(comm, Diagonal::new(&matrix.own).map_err(|error| of_whole(error).into()))
-        };
-        let (preconditioner, levels): Preconditioning<D> = match &config.preconditioner {
-            PreconditionerConfig::None => {
-                (Box::new(Diagonal::identity(device, matrix.own.n_rows())?), Vec::new())
-            }
-            PreconditionerConfig::Amg(options) => {
-                diagonal()?;
-                let made = multigrid((device, &matrix), halo, options)?;
-                without_constants(device, made, comm, (n, unknowns.is_pure_neumann), owned.len())?
-            }
-            _ => (Box::new(diagonal()?), Vec::new()),
-        };
+        let halo = &unknowns.halo;
+        let (preconditioner, levels) = preconditioning(device, config, &matrix, (&unknowns, n))?;
         let Formatted { operator, format, reason } = formatted(matrix.own, config, Solves::One)?;
         let operator = DistributedMatrix::new(operator, matrix.border, Arc::clone(halo))?;
         let parts = SystemParts {
@@ -99,6 +80,37 @@ impl<D: RankDevice> RankSystem<D> {
         let warnings = Vec::new();
         Ok(Self { operator: Box::new(operator), preconditioner, rhs, parts, warnings, unknowns })
     }
+}
+
+/// The preconditioner of the settings for the rows of a rank, and its levels; `n` is the number of unknowns of all ranks. All ranks
+/// call it.
+pub(super) fn preconditioning<D: RankDevice>(
+    device: &D,
+    config: &SolverConfig,
+    matrix: &GhostedMatrix<f64, D>,
+    (unknowns, n): (&RankUnknowns, usize),
+) -> Result<Preconditioning<D>, SolveError> {
+    let (halo, owned) = (&unknowns.halo, &unknowns.owned);
+    let comm = halo.comm();
+    // Its errors must come from here, not from some ranks in the midst of a solve.
+    let of_whole = |error| match error {
+        LinalgError::Diagonal { row, value } => LinalgError::Diagonal { row: owned[row] as usize, value },
+        other => other,
+    };
+    let diagonal = || -> Result<Diagonal<f64, D>, SolveError> {
+        agreed(comm, Diagonal::new(&matrix.own).map_err(|error| of_whole(error).into()))
+    };
+    Ok(match &config.preconditioner {
+        PreconditionerConfig::None => {
+            (Box::new(Diagonal::identity(device, matrix.own.n_rows())?), Vec::new())
+        }
+        PreconditionerConfig::Amg(options) => {
+            diagonal()?;
+            let made = multigrid((device, matrix), halo, options)?;
+            without_constants(device, made, comm, (n, unknowns.is_pure_neumann), owned.len())?
+        }
+        _ => (Box::new(diagonal()?), Vec::new()),
+    })
 }
 
 /// Removes constants from what a preconditioner of `n` unknowns returns, where the solution is determined up to one.

@@ -194,7 +194,7 @@ impl<T: Scalar, D: CgSolverKernels<T>> CgSolver<T, D> {
         let of_iterations = of_iterations.as_ref().unwrap_or(a).as_ref();
         let (a, m) = (a.as_ref(), m.as_ref());
         let test = test.as_ref().or(m.diagonal());
-        device.repeat(recordings.of(block), 1, &mut || -> Result<(), LinalgError> {
+        let mut work = || -> Result<(), LinalgError> {
             if let Some(guess) = block.begins {
                 let weight = if guess == Guess::Line { T::ONE } else { T::ZERO };
                 match history.as_mut().filter(|_| guess != Guess::Given) {
@@ -212,7 +212,12 @@ impl<T: Scalar, D: CgSolverKernels<T>> CgSolver<T, D> {
                 comm.sum(&mut sums.last)?;
             }
             Ok(())
-        })?;
+        };
+        // What goes to other ranks cannot be recorded.
+        match comm.n_ranks() {
+            1 => device.repeat(recordings.of(block), 1, &mut work)?,
+            _ => work()?,
+        }
         Ok(Poll { state: v.scalars.state.begin_read()?, last: sums.last.begin_read()?, ends: block.ends })
     }
 

@@ -16,7 +16,7 @@ use std::time::Instant;
 use femtile_device::{Buffer, Device, Scalar};
 
 use super::{CgKernels, CgOutcome, KrylovConfig, Vectors, run_in};
-use crate::comm::Communicator;
+use crate::comm::{Alone, Communicator};
 use crate::error::need;
 use crate::krylov::acceptance::{self, System};
 use crate::krylov::residual::fits;
@@ -163,11 +163,23 @@ impl<T: Scalar, D: CgSolverKernels<T>> CgSolver<T, D> {
         a: Arc<dyn LinearOperator<T, D>>,
         m: Arc<dyn Preconditioner<T, D>>,
     ) -> Result<Self, LinalgError> {
+        Self::of_ranks(a, m, &Alone)
+    }
+
+    /// As [`CgSolver::new`], for the rows of one of several ranks, which solve together; all of them call it.
+    ///
+    /// # Errors
+    /// As [`CgSolver::new`]; [`LinalgError::Rank`].
+    pub fn of_ranks<C: Communicator>(
+        a: Arc<dyn LinearOperator<T, D>>,
+        m: Arc<dyn Preconditioner<T, D>>,
+        comm: &C,
+    ) -> Result<Self, LinalgError> {
         let (device, n) = (a.device().clone(), a.n_rows());
         let (x, b, start) =
             (Buffer::zeros(&device, n)?, Buffer::zeros(&device, n)?, Buffer::zeros(&device, n)?);
         fits(a.as_ref(), &x, &b)?;
-        let (is_identity, test) = examine(a.as_ref(), m.as_ref())?;
+        let (is_identity, test) = examine(a.as_ref(), m.as_ref(), comm)?;
         let v = Vectors::new(&device, n, m.as_ref())?;
         let sums = CgSums::new(&device, device.cg_sum_partials(n))?;
         Ok(Self {
@@ -249,8 +261,8 @@ impl<T: Scalar, D: CgSolverKernels<T>> CgSolver<T, D> {
         Ok(())
     }
 
-    /// Takes another operator of the same size and its preconditioner; x, b and all memory remain, and the next solves record
-    /// their work again.
+    /// Takes another operator of the same size and its preconditioner, of one rank alone; x, b and all memory remain, and the next
+    /// solves record their work again.
     ///
     /// # Errors
     /// As [`CgSolver::new`].
@@ -260,7 +272,7 @@ impl<T: Scalar, D: CgSolverKernels<T>> CgSolver<T, D> {
         m: Arc<dyn Preconditioner<T, D>>,
     ) -> Result<(), LinalgError> {
         fits(a.as_ref(), &self.x, &self.b)?;
-        (self.is_identity, self.test) = examine(a.as_ref(), m.as_ref())?;
+        (self.is_identity, self.test) = examine(a.as_ref(), m.as_ref(), &Alone)?;
         if m.diagonal().is_some() != self.v.z.is_none() {
             self.v = Vectors::new(a.device(), a.n_rows(), m.as_ref())?;
         }
@@ -396,26 +408,38 @@ impl<T: Scalar, D: CgSolverKernels<T>> CgSolver<T, D> {
     }
 }
 
-/// Returns whether the preconditioner is the identity, and the diagonal by which residuals are tested where it is not its own.
-fn examine<T: Scalar, D: CgSolverKernels<T>>(
+/// Returns whether the preconditioner of all ranks is the identity, and the diagonal by which residuals are tested where it is not
+/// its own.
+fn examine<T: Scalar, D: CgSolverKernels<T>, C: Communicator>(
     a: &dyn LinearOperator<T, D>,
     m: &dyn Preconditioner<T, D>,
+    comm: &C,
 ) -> Result<(bool, Option<Buffer<T, D>>), LinalgError> {
+    let device = a.device();
+    // A rank with another answer than the others would wait for sums that they do not make.
+    let on_all = |is_so: bool| -> Result<bool, LinalgError> {
+        let mut others = Buffer::from_vec(device, vec![f64::from(u8::from(!is_so))])?;
+        comm.sum(&mut others)?;
+        Ok(others.to_host()?[0] == 0.0)
+    };
     let is_identity = match m.diagonal() {
         // Numbers whose sum and sum of squares are n are ones.
         Some(d) => {
-            let (device, n) = (d.device(), d.len() as f64);
-            device.sum(d)? == n && device.dot(d, d)? == n
+            let n = d.len() as f64;
+            d.is_empty() || device.sum(d)? == n && device.dot(d, d)? == n
         }
         None => false,
     };
+    let is_identity = on_all(is_identity)?;
     if m.diagonal().is_some() && !is_identity {
         return Ok((is_identity, None));
     }
-    match a.inverse_diagonal() {
-        Err(LinalgError::Diagonal { .. }) => Ok((is_identity, None)),
-        found => Ok((is_identity, found?)),
-    }
+    let found = match a.inverse_diagonal() {
+        Err(LinalgError::Diagonal { .. }) => None,
+        found => found?,
+    };
+    let is_known = on_all(found.is_some())?;
+    Ok((is_identity, found.filter(|_| is_known)))
 }
 
 impl Target {

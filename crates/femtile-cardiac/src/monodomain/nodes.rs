@@ -1,0 +1,90 @@
+//! The nodes of a run, or those of one of its ranks.
+
+use femtile::comm::Comm;
+use femtile::solve::RankPart;
+
+/// The nodes that vectors have: all of the mesh, or those that a rank owns, in its order.
+pub(crate) struct Nodes<'a> {
+    n_whole: usize,
+    /// Of a rank among several.
+    owned: Option<&'a [u32]>,
+    /// The number on this rank of each node of the mesh; empty for all nodes.
+    local: Vec<u32>,
+    comm: Comm,
+}
+
+/// A node of another rank.
+const ELSEWHERE: u32 = u32::MAX;
+
+impl<'a> Nodes<'a> {
+    /// All nodes of a mesh.
+    pub fn all(n: usize) -> Self {
+        Self { n_whole: n, owned: None, local: Vec::new(), comm: Comm::alone() }
+    }
+
+    /// Those that a rank owns.
+    pub fn of_rank(n: usize, rank: &'a RankPart<'_>) -> Self {
+        let owned = rank.owned();
+        let mut local = vec![ELSEWHERE; n];
+        owned.iter().zip(0..).for_each(|(&node, number)| local[node as usize] = number);
+        Self { n_whole: n, owned: Some(owned), local, comm: rank.comm().clone() }
+    }
+
+    /// The ranks that share the mesh.
+    pub fn comm(&self) -> &Comm {
+        &self.comm
+    }
+
+    /// Returns whether this is the first rank.
+    pub fn is_first(&self) -> bool {
+        self.comm.rank() == 0
+    }
+
+    /// The number of entries of vectors.
+    pub fn n(&self) -> usize {
+        self.owned.map_or(self.n_whole, <[u32]>::len)
+    }
+
+    /// The number in the mesh of a node that is here.
+    pub fn in_whole(&self, node: u32) -> u32 {
+        self.owned.map_or(node, |owned| owned[node as usize])
+    }
+
+    /// The entries for nodes that are here, of an array for all nodes.
+    pub fn of_whole<T: Copy>(&self, whole: &[T]) -> impl Iterator<Item = T> {
+        (0..self.n() as u32).map(|node| whole[self.in_whole(node) as usize])
+    }
+
+    /// The entries of this rank of an array for all nodes; none where that has another length.
+    pub fn own(&self, whole: &[f64]) -> Option<Vec<f64>> {
+        (whole.len() == self.n_whole).then(|| self.of_whole(whole).collect())
+    }
+
+    /// Those nodes of a list that are here, by their numbers here, ascending.
+    pub fn listed(&self, nodes: &[u32]) -> Vec<u32> {
+        if self.owned.is_none() {
+            return nodes.to_vec();
+        }
+        let here = nodes.iter().map(|&node| self.local[node as usize]).filter(|&node| node != ELSEWHERE);
+        let mut here: Vec<u32> = here.collect();
+        here.sort_unstable();
+        here
+    }
+
+    /// Returns which of these are so on a rank at least. All ranks call it.
+    pub fn agreed<const N: usize>(
+        &self,
+        is_so: [bool; N],
+    ) -> Result<[bool; N], femtile::linalg::LinalgError> {
+        let mut counts = is_so.map(|is_so| f64::from(u8::from(is_so)));
+        self.comm.sum_values(&mut counts)?;
+        Ok(counts.map(|count| count > 0.0))
+    }
+
+    /// Returns a sum over all ranks. All ranks call it.
+    pub fn sum(&self, own: f64) -> Result<f64, femtile::linalg::LinalgError> {
+        let mut sum = [own];
+        self.comm.sum_values(&mut sum)?;
+        Ok(sum[0])
+    }
+}
