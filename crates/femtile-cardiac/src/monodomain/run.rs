@@ -86,6 +86,8 @@ impl Monodomain<'_> {
         stages.begin(Stage::Solve)?;
         let begun = Instant::now();
         let stop = self.steps_of(&mut state, site, config, (observer, stages))?;
+        // The last step was looked at, so nothing is under way.
+        let seconds = begun.elapsed().as_secs_f64();
         let to_host = |own: &Buffer<f64, D>| match site.rank {
             Some(rank) => Ok(rank.result(own)?),
             None => Ok(own.to_host()?),
@@ -99,7 +101,7 @@ impl Monodomain<'_> {
             iterations: state.iterations,
             newton: state.newton,
             rejected: state.rejected,
-            seconds: begun.elapsed().as_secs_f64(),
+            seconds,
             parts: state.stepper.seconds(),
         };
         let (format, preconditioner) = state.stepper.description();

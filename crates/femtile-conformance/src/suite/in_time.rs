@@ -70,6 +70,40 @@ pub fn heat_agrees_with_a_processor(device: &Cuda, scope: &Scope) {
     }
 }
 
+/// Steps on several ranks that share a GPU, with and without a matrix.
+pub fn heat_on_ranks_agrees_with_a_processor(device: &Cuda, scope: &Scope) {
+    for (split, scheme, degree) in [
+        (BoxSplit::Kuhn, LinearScheme::Bdf2, 1),
+        (BoxSplit::Kuhn, LinearScheme::CrankNicolson, 1),
+        (BoxSplit::Hexahedron, LinearScheme::Sdirk2, 2),
+    ] {
+        let mesh = slab(scope, split, [1.0; 3]);
+        let problem = Poisson::new(&mesh).degree(degree).source("sin(9*t)*x + y*y");
+        let problem = problem.dirichlet("xmin", "t*y").unwrap().neumann("zmax", "cos(t)").unwrap();
+        let run = Transient::new(problem, "x").times(0.0, 0.5).scheme(scheme).steps(Steps::Fixed(20));
+        let solve = |gpu: Option<&Cuda>, ranks: Ranks| {
+            let cpu = Cpu::new(1).unwrap();
+            let mut silent = Silent;
+            let mut stages = Stages::new(&mut silent);
+            let (problem, config) = (run.discretize().unwrap(), SolverConfig { ranks, ..config(gpu) });
+            let opened = (&cpu, gpu.cloned());
+            let done = cpu.install(|| run.run(problem, opened, &config, &mut Blind, &mut stages)).unwrap();
+            assert_eq!(done.outcome().stop, End::Finished);
+            assert_eq!(done.at_end().kernel_launches() > 0, gpu.is_some());
+            done.at_end().values().to_vec()
+        };
+        let expected = solve(None, Ranks::One);
+        let range = expected.iter().fold(0.0_f64, |most, value| most.max(value.abs()));
+        assert!(range > 0.1);
+        near(
+            &solve(Some(device), Ranks::Threads(2)),
+            &expected,
+            range,
+            &format!("{}, {split:?}", scheme.name()),
+        );
+    }
+}
+
 /// A source that becomes infinite is named with its time and cell, also where kernels evaluate it.
 pub fn infinite_sources_are_named_with_time_and_cell(device: &Cuda, scope: &Scope) {
     let mesh = slab(scope, BoxSplit::Kuhn, [1.0; 3]);

@@ -345,7 +345,7 @@ macro_rules! several_ranks {
         $crate::checks! { $devices, $scope;
             rank_rows: divided_rows_are_those_of_the_host, first_levels_of_ranks_are_made_there;
             ranks: rows_of_ranks_solve_as_one, cells_of_ranks_solve_as_one, box_cycles_of_ranks_are_those_of_one, links_have_costs;
-            in_time: hearts_on_ranks_agree_with_a_processor;
+            in_time: hearts_on_ranks_agree_with_a_processor, heat_on_ranks_agrees_with_a_processor;
         }
     };
 }

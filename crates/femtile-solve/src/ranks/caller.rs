@@ -114,14 +114,7 @@ impl<'a> RankPart<'a> {
         keepers: Keepers,
     ) -> Result<Self, SolveError> {
         let DividedProblem { problem, division, fixed, config } = of;
-        let gpu = match opened {
-            Some(gpu) => Some(gpu.clone()),
-            None => device::open(comm, config)?,
-        };
-        let comm = match &gpu {
-            Some(gpu) => comm.with_gpu(gpu)?,
-            None => comm.clone(),
-        };
+        let (gpu, comm) = device::joined(comm, opened, config)?;
         let part = division.part(problem, &comm);
         let n_owned = part.as_ref().map_or(0, |part| part.n_owned);
         match &gpu {

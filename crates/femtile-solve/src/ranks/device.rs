@@ -128,7 +128,7 @@ impl RankDevice for Cuda {
 ///
 /// # Errors
 /// [`SolveError::Device`] on all ranks where one cannot open its GPU.
-pub(super) fn open(comm: &Comm, config: &SolverConfig) -> Result<Option<Cuda>, SolveError> {
+fn open(comm: &Comm, config: &SolverConfig) -> Result<Option<Cuda>, SolveError> {
     let DeviceChoice::Cuda(first) = config.device else { return Ok(None) };
     let (place, _) = host::place_on(comm)?;
     let ordinal = match config.gpus.len() {
@@ -138,8 +138,26 @@ pub(super) fn open(comm: &Comm, config: &SolverConfig) -> Result<Option<Cuda>, S
     agreed(comm, Cuda::new(ordinal).map(Some).map_err(SolveError::from))
 }
 
+/// The GPU of a rank, where there is one, and the ranks with it: `opened`, which they share, or that of the settings. All ranks call
+/// it.
+///
+/// # Errors
+/// As [`open`].
+pub(crate) fn joined(
+    comm: &Comm,
+    opened: Option<&Cuda>,
+    config: &SolverConfig,
+) -> Result<(Option<Cuda>, Comm), SolveError> {
+    let gpu = match opened {
+        Some(gpu) => Some(gpu.clone()),
+        None => open(comm, config)?,
+    };
+    let comm = gpu.as_ref().map_or_else(|| Ok(comm.clone()), |gpu| comm.with_gpu(gpu))?;
+    Ok((gpu, comm))
+}
+
 /// The devices of all ranks, each once. All ranks call it.
-pub(super) fn devices<D: RankDevice>(comm: &Comm, device: &D) -> Result<String, SolveError> {
+pub(crate) fn devices<D: RankDevice>(comm: &Comm, device: &D) -> Result<String, SolveError> {
     let mut names: Vec<String> = Vec::new();
     for name in comm.all_gather(device.description().as_bytes())? {
         let name = String::from_utf8_lossy(&name).into_owned();
@@ -151,7 +169,7 @@ pub(super) fn devices<D: RankDevice>(comm: &Comm, device: &D) -> Result<String, 
 }
 
 /// Refuses ranks without unknowns where the device needs some. All ranks call it.
-pub(super) fn check_unknowns<D: RankDevice>(comm: &Comm, n: usize) -> Result<(), SolveError> {
+pub(crate) fn check_unknowns<D: RankDevice>(comm: &Comm, n: usize) -> Result<(), SolveError> {
     let has_none = D::NEEDS_UNKNOWNS && n == 0;
     let message = format!("rank {} has no part of the mesh for its GPU: take fewer ranks", comm.rank());
     agreed(comm, if has_none { Err(SolveError::solver("ranks", message)) } else { Ok(()) })

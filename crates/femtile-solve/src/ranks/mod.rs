@@ -7,7 +7,7 @@ mod caller;
 mod cells;
 pub(crate) mod data;
 mod degrees;
-mod device;
+pub(crate) mod device;
 mod host;
 mod mean_free;
 mod numbering;
@@ -179,18 +179,11 @@ fn solve_divided<'m>(
     stages: &mut Stages<'_>,
 ) -> Result<Solution<'m>, SolveError> {
     let whole = Whole { problem: &problem, fixed: Fixed::new(&problem)?, division: &division };
-    let work = |cpu: &Cpu, comm: &Comm, stages: &mut Stages<'_>, keepers: Keepers| {
-        let gpu = match opened {
-            Some(gpu) => Some(gpu.clone()),
-            None => device::open(comm, config)?,
-        };
-        match gpu {
-            Some(gpu) => {
-                let comm = comm.with_gpu(&gpu)?;
-                whole.solve((cpu, &gpu, &comm), (config, reason), keepers, stages)
-            }
-            None => whole.solve((cpu, cpu, comm), (config, reason), keepers, stages),
-        }
+    let work = |cpu: &Cpu, comm: &Comm, stages: &mut Stages<'_>, keepers: Keepers| match device::joined(
+        comm, opened, config,
+    )? {
+        (Some(gpu), comm) => whole.solve((cpu, &gpu, &comm), (config, reason), keepers, stages),
+        (None, comm) => whole.solve((cpu, cpu, &comm), (config, reason), keepers, stages),
     };
     let mut finished = on_all(cpu, &config.ranks, work, stages)?;
     drop(whole);

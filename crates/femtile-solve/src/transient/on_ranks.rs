@@ -3,13 +3,12 @@
 use std::sync::Arc;
 
 use femtile_comm::Comm;
-use femtile_device::{Buffer, Cpu};
+use femtile_device::{Buffer, Cpu, Cuda};
 use femtile_fem::assembly::load;
 use femtile_fem::dofs::TensorSpace;
 use femtile_fem::tensor::TensorProblem;
 use femtile_fem::{Coefficient, Constraints, FemError, Form};
 use femtile_linalg::krylov::Stop;
-use femtile_linalg::vector::VectorKernels;
 use femtile_linalg::{LinalgError, LinearOperator};
 use femtile_mesh::partition::Part;
 use femtile_time::implicit::{Checkpoint, Outcome, SemiDiscrete, StageEquation, StageOutcome};
@@ -25,6 +24,7 @@ use super::{Observer, Transient, TransientSolution};
 use crate::auto::Solves;
 use crate::discretization::Discretization;
 use crate::ranks::data::PartData;
+use crate::ranks::device;
 use crate::ranks::rows::{Fixed, agreed};
 use crate::ranks::system::{RankSystem, RankUnknowns};
 use crate::ranks::{self, Division, Keepers, RankDevice, Whole};
@@ -43,12 +43,14 @@ impl<'m> Transient<'m> {
     pub(super) fn run_on_ranks(
         &self,
         problem: Discretization<'m>,
-        cpu: &Cpu,
+        (cpu, opened): (&Cpu, Option<&Cuda>),
         config: &SolverConfig,
         observer: &mut dyn Observer,
         stages: &mut Stages<'_>,
     ) -> Result<TransientSolution<'m>, SolveError> {
-        self.check_on_ranks(&problem, config)?;
+        self.check_on_ranks(&problem)?;
+        // Ranks that choose for themselves compute on processors.
+        let opened = opened.filter(|_| matches!(config.device, DeviceChoice::Cuda(_)));
         let shift = self.first_shift();
         let n_threads = ranks::n_threads(cpu, &config.ranks)?;
         if let Ranks::Of(comm) = &config.ranks {
@@ -78,7 +80,11 @@ impl<'m> Transient<'m> {
             let observer = if comm.rank() == 0 { take() } else { None };
             let mut none = super::NoObserver;
             let observer = observer.unwrap_or(&mut none);
-            run.on_rank((cpu, comm), (&initial, shift), keepers, observer, stages)
+            let from = (&initial[..], shift);
+            match device::joined(comm, opened, config)? {
+                (Some(gpu), comm) => run.on_rank((cpu, &gpu, &comm), from, keepers, observer, stages),
+                (None, comm) => run.on_rank((cpu, cpu, &comm), from, keepers, observer, stages),
+            }
         };
         let (mut finished, outcome) = ranks::on_all(cpu, &config.ranks, work, stages)?;
         finished.partition = Some(division.partition);
@@ -104,12 +110,9 @@ impl<'m> Transient<'m> {
     }
 
     /// Refuses what several ranks cannot do.
-    fn check_on_ranks(&self, problem: &Discretization<'_>, config: &SolverConfig) -> Result<(), SolveError> {
+    fn check_on_ranks(&self, problem: &Discretization<'_>) -> Result<(), SolveError> {
         ranks::check(problem)?;
         let wrong = |message: &str| Err(SolveError::solver("ranks", message));
-        if let DeviceChoice::Cuda(_) = config.device {
-            return wrong("several ranks advance in time on processors: use device = \"cpu\", or one rank");
-        }
         if is_refilled(problem) {
             return wrong(
                 "several ranks advance equations whose sigma and lambda do not change: take one rank",
@@ -138,9 +141,9 @@ struct Run<'r, 'm> {
 
 impl<'m> Run<'_, 'm> {
     /// The work of one rank.
-    fn on_rank(
+    fn on_rank<D: RankDevice>(
         &self,
-        (cpu, comm): (&Cpu, &Comm),
+        (cpu, device, comm): (&Cpu, &D, &Comm),
         (initial, shift): (&[f64], f64),
         keepers: Keepers,
         observer: &mut dyn Observer,
@@ -148,17 +151,18 @@ impl<'m> Run<'_, 'm> {
     ) -> Result<(Finished, Outcome), SolveError> {
         let Self { transient, problem, division, config, fixed, .. } = *self;
         let part = division.part(problem, comm);
+        device::check_unknowns::<D>(comm, part.as_ref().map_or(0, |part| part.n_owned))?;
         let space = match (problem.space(), &part) {
             (Some(whole), Some(part)) => Some(TensorSpace::new(&part.mesh, whole.degree())).transpose(),
             _ => Ok(None),
         };
         let space = agreed(comm, space.map_err(SolveError::from))?;
-        let of = Parts { run: self, cpu, comm, part: part.as_ref(), space: space.as_ref() };
+        let of = Parts { run: self, cpu, device, comm, part: part.as_ref(), space: space.as_ref() };
         let memory = transient.resume.as_ref().map_or(&[][..], |state| &state.memory);
         let (mut equation, described) = Equation::new(of, (transient.start, shift), memory, stages)?;
         let owned = equation.unknowns.owned.clone();
         let own = |all: &[f64]| owned.iter().map(|&unknown| all[unknown as usize]).collect::<Vec<f64>>();
-        let mut u = Buffer::from_vec(cpu, own(initial)).map_err(LinalgError::from)?;
+        let mut u = Buffer::from_vec(device, own(initial)).map_err(LinalgError::from)?;
         equation.impose(transient.start, &mut u)?;
         let resume = transient.resume.as_ref().map(|state| {
             let history = state.history.iter().map(|(time, all)| {
@@ -181,20 +185,21 @@ impl<'m> Run<'_, 'm> {
         let mut all = problem.warnings.clone();
         all.extend(described.warnings);
         all.extend(warning_of(&outcome));
-        let reasons = [<Cpu as RankDevice>::REASON, &described.reason];
+        let reasons = [D::REASON, &described.reason];
         let done = (vec![u], linear_outcome(&outcome));
-        let mut finished = Finished::of_parts(cpu, &described.config, done, described.parts, reasons, all);
+        let mut finished = Finished::of_parts(device, &described.config, done, described.parts, reasons, all);
         finished.ranks = Some(whole.used(comm, &equation.unknowns.halo)?);
+        finished.set_devices(device::devices(comm, device)?);
         finished.cite(transient.scheme.citations());
         Ok((finished, outcome))
     }
 }
 
 /// The part of a rank, with its devices: operators and loads are made from it.
-#[derive(Clone, Copy)]
-struct Parts<'a, 'm> {
+struct Parts<'a, 'm, D> {
     run: &'a Run<'a, 'm>,
     cpu: &'a Cpu,
+    device: &'a D,
     comm: &'a Comm,
     /// None where the rank owns no node.
     part: Option<&'a Part>,
@@ -202,17 +207,17 @@ struct Parts<'a, 'm> {
     space: Option<&'a TensorSpace<'a>>,
 }
 
-impl<'m> Parts<'_, 'm> {
+impl<'m, D: RankDevice> Parts<'_, 'm, D> {
     /// Makes the system of a problem on the mesh of the run.
     fn system(
         &self,
         problem: &Discretization<'m>,
         config: &SolverConfig,
         stages: &mut Stages<'_>,
-    ) -> Result<RankSystem<Cpu>, SolveError> {
+    ) -> Result<RankSystem<D>, SolveError> {
         let fixed = self.run.fixed.of(problem)?;
         let whole = Whole { problem, fixed, division: self.run.division };
-        whole.system((self.cpu, self.cpu, self.comm), self.part, config, stages)
+        whole.system((self.cpu, self.device, self.comm), self.part, config, stages)
     }
 
     /// The settings with the preconditioner for a shift, and the reason for it.
@@ -231,7 +236,7 @@ impl<'m> Parts<'_, 'm> {
         shift: f64,
         config: &SolverConfig,
         stages: &mut Stages<'_>,
-    ) -> Result<RankSystem<Cpu>, SolveError> {
+    ) -> Result<RankSystem<D>, SolveError> {
         self.system(&held(self.run.problem, shift), config, stages)
     }
 
@@ -273,40 +278,40 @@ struct Described {
 }
 
 /// The semidiscrete equation $M \dot u = F(t) - K u$ with the unknowns of a rank; see [`super::semidiscrete`] for its stages.
-struct Equation<'a, 'm> {
-    of: Parts<'a, 'm>,
+struct Equation<'a, 'm, D: RankDevice> {
+    of: Parts<'a, 'm, D>,
     unknowns: RankUnknowns,
-    mass: Box<dyn LinearOperator<f64, Cpu>>,
+    mass: Box<dyn LinearOperator<f64, D>>,
     /// $K + s M$ with all rows and columns; s is `basis`.
-    stiffness: Box<dyn LinearOperator<f64, Cpu>>,
+    stiffness: Box<dyn LinearOperator<f64, D>>,
     /// The shift of the first stage of the run.
     basis: f64,
     /// The settings with the preconditioner in use.
     config: SolverConfig,
     made: Made,
     /// The one used last stands last.
-    shifted: Vec<Shifted<Cpu>>,
-    solver: StageSolver<Cpu>,
+    shifted: Vec<Shifted<D>>,
+    solver: StageSolver<D>,
     time: f64,
     /// $F - K g$.
-    load: Buffer<f64, Cpu>,
+    load: Buffer<f64, D>,
     /// Given values, zero elsewhere.
-    given: Buffer<f64, Cpu>,
+    given: Buffer<f64, D>,
     /// One at free unknowns, zero at given ones.
-    free: Buffer<f64, Cpu>,
+    free: Buffer<f64, D>,
     depends_on_time: bool,
-    scratch: Buffer<f64, Cpu>,
-    product: Buffer<f64, Cpu>,
+    scratch: Buffer<f64, D>,
+    product: Buffer<f64, D>,
 }
 
-impl<'a, 'm> Equation<'a, 'm> {
+impl<'a, 'm, D: RankDevice> Equation<'a, 'm, D> {
     fn new(
-        of: Parts<'a, 'm>,
+        of: Parts<'a, 'm, D>,
         (time, shift): (f64, f64),
         memory: &[f64],
         stages: &mut Stages<'_>,
     ) -> Result<(Self, Described), SolveError> {
-        let (problem, cpu) = (of.run.problem, of.cpu);
+        let (problem, device) = (of.run.problem, of.device);
         stages.begin(Stage::Assemble)?;
         let memory = Memory::read(memory);
         let basis = memory.basis.unwrap_or(shift);
@@ -325,7 +330,7 @@ impl<'a, 'm> Equation<'a, 'm> {
         let depends_on_time =
             problem.sources[0].uses_time() || conditions.any(|given| given.condition.datum().uses_time());
         let n = unknowns.owned.len();
-        let zeros = || Buffer::zeros(cpu, n).map_err(LinalgError::from);
+        let zeros = || Buffer::zeros(device, n).map_err(LinalgError::from);
         let described = Described { parts, config: config.clone(), reason, warnings };
         let mut equation = Self {
             solver: StageSolver::of_ranks(&first)?,
@@ -350,10 +355,10 @@ impl<'a, 'm> Equation<'a, 'm> {
     }
 
     /// Puts the given values of a time into `u`.
-    fn impose(&mut self, time: f64, u: &mut Buffer<f64, Cpu>) -> Result<(), SolveError> {
+    fn impose(&mut self, time: f64, u: &mut Buffer<f64, D>) -> Result<(), SolveError> {
         self.bring_data(time)?;
         self.clear_given(u)?;
-        Ok(self.of.cpu.axpby(u, 1.0, &self.given, 1.0)?)
+        Ok(self.of.device.axpby(u, 1.0, &self.given, 1.0)?)
     }
 
     fn bring_data(&mut self, time: f64) -> Result<(), SolveError> {
@@ -376,20 +381,20 @@ impl<'a, 'm> Equation<'a, 'm> {
         self.free.upload(&free).map_err(LinalgError::from)?;
         self.load.upload(&load).map_err(LinalgError::from)?;
         let given =
-            std::mem::replace(&mut self.given, Buffer::zeros(self.of.cpu, 0).map_err(LinalgError::from)?);
+            std::mem::replace(&mut self.given, Buffer::zeros(self.of.device, 0).map_err(LinalgError::from)?);
         let lifted = self.stiffness_product(&given);
         self.given = given;
         lifted?;
-        self.of.cpu.axpby(&mut self.load, -1.0, &self.product, 1.0)?;
+        self.of.device.axpby(&mut self.load, -1.0, &self.product, 1.0)?;
         self.time = time;
         Ok(())
     }
 
     /// Leaves $K v$ in `product`.
-    fn stiffness_product(&mut self, v: &Buffer<f64, Cpu>) -> Result<(), SolveError> {
+    fn stiffness_product(&mut self, v: &Buffer<f64, D>) -> Result<(), SolveError> {
         self.stiffness.apply(&mut self.product, v)?;
         self.mass.apply(&mut self.scratch, v)?;
-        Ok(self.of.cpu.axpby(&mut self.product, -self.basis, &self.scratch, 1.0)?)
+        Ok(self.of.device.axpby(&mut self.product, -self.basis, &self.scratch, 1.0)?)
     }
 
     /// Makes the operators of a shift the last ones, and those of the solver.
@@ -405,7 +410,7 @@ impl<'a, 'm> Equation<'a, 'm> {
             self.made = Made::at(shift);
         }
         let is_diagonal = self.config.preconditioner.is_diagonal();
-        let is_of = |known: &Shifted<Cpu>| {
+        let is_of = |known: &Shifted<D>| {
             let has_own = match &kept {
                 Some(kept) => Arc::ptr_eq(kept, &known.preconditioner),
                 None => is_diagonal && known.preconditioner.shared_diagonal().is_some(),
@@ -431,30 +436,26 @@ impl<'a, 'm> Equation<'a, 'm> {
     }
 
     /// Writes the right side and the first guess of a stage into the solver.
-    fn bring_stage(
-        &mut self,
-        equation: &StageEquation<'_, Cpu>,
-        u: &Buffer<f64, Cpu>,
-    ) -> Result<(), SolveError> {
-        let cpu = self.of.cpu;
+    fn bring_stage(&mut self, equation: &StageEquation<'_, D>, u: &Buffer<f64, D>) -> Result<(), SolveError> {
+        let device = self.of.device;
         let (x, b) = self.solver.vectors_mut();
-        cpu.combine(&mut self.scratch, &[(1.0, equation.history), (-equation.shift, &self.given)])?;
+        device.combine(&mut self.scratch, &[(1.0, equation.history), (-equation.shift, &self.given)])?;
         self.mass.apply(&mut self.product, &self.scratch)?;
         for part in [Some(&self.load), equation.defect].into_iter().flatten() {
-            cpu.axpby(&mut self.product, 1.0, part, 1.0)?;
+            device.axpby(&mut self.product, 1.0, part, 1.0)?;
         }
-        cpu.scale_by(b, &self.free, &self.product)?;
-        Ok(cpu.scale_by(x, &self.free, u)?)
+        device.scale_by(b, &self.free, &self.product)?;
+        Ok(device.scale_by(x, &self.free, u)?)
     }
 }
 
-impl SemiDiscrete<Cpu> for Equation<'_, '_> {
+impl<D: RankDevice> SemiDiscrete<D> for Equation<'_, '_, D> {
     type Error = SolveError;
 
     fn solve(
         &mut self,
-        equation: &StageEquation<'_, Cpu>,
-        u: &mut Buffer<f64, Cpu>,
+        equation: &StageEquation<'_, D>,
+        u: &mut Buffer<f64, D>,
     ) -> Result<StageOutcome, SolveError> {
         self.bring_operators(equation.shift)?;
         self.bring_data(equation.time)?;
@@ -462,7 +463,7 @@ impl SemiDiscrete<Cpu> for Equation<'_, '_> {
         let outcome = self.solver.solve(&self.config, equation.is_estimated, self.of.comm)?;
         let has_converged = outcome.stop == Stop::Converged;
         self.made.note(outcome.iterations, has_converged);
-        self.of.cpu.combine(u, &[(1.0, self.solver.x()), (1.0, &self.given)])?;
+        self.of.device.combine(u, &[(1.0, self.solver.x()), (1.0, &self.given)])?;
         Ok(StageOutcome { iterations: outcome.iterations, has_converged })
     }
 
@@ -470,25 +471,25 @@ impl SemiDiscrete<Cpu> for Equation<'_, '_> {
     fn defect(
         &mut self,
         (time, _): (f64, f64),
-        u: &Buffer<f64, Cpu>,
-        d: &mut Buffer<f64, Cpu>,
+        u: &Buffer<f64, D>,
+        d: &mut Buffer<f64, D>,
     ) -> Result<(), SolveError> {
-        let cpu = self.of.cpu;
+        let device = self.of.device;
         self.bring_data(time)?;
-        cpu.scale_by(d, &self.free, u)?;
+        device.scale_by(d, &self.free, u)?;
         self.stiffness_product(d)?;
-        Ok(cpu.combine(d, &[(1.0, &self.load), (-1.0, &self.product)])?)
+        Ok(device.combine(d, &[(1.0, &self.load), (-1.0, &self.product)])?)
     }
 
-    fn clear_given(&mut self, v: &mut Buffer<f64, Cpu>) -> Result<(), SolveError> {
-        self.of.cpu.scale_by(&mut self.scratch, &self.free, v)?;
+    fn clear_given(&mut self, v: &mut Buffer<f64, D>) -> Result<(), SolveError> {
+        self.of.device.scale_by(&mut self.scratch, &self.free, v)?;
         std::mem::swap(v, &mut self.scratch);
         Ok(())
     }
 
-    fn norm(&mut self, v: &Buffer<f64, Cpu>) -> Result<f64, SolveError> {
+    fn norm(&mut self, v: &Buffer<f64, D>) -> Result<f64, SolveError> {
         self.mass.apply(&mut self.product, v)?;
-        let mut square = [self.of.cpu.dot(v, &self.product)?];
+        let mut square = [self.of.device.dot(v, &self.product)?];
         self.of.comm.sum_values(&mut square)?;
         // Rounding may leave a small negative number; NaN stays NaN.
         Ok(if square[0] < 0.0 { 0.0 } else { square[0].sqrt() })

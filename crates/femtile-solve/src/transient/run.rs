@@ -42,7 +42,7 @@ impl<'m> Transient<'m> {
             return Err(SolveError::setting(&["space".into(), "components".into()], message));
         }
         if config.ranks.n() > 1 {
-            return self.run_on_ranks(problem, cpu, config, observer, stages);
+            return self.run_on_ranks(problem, (cpu, opened.as_ref()), config, observer, stages);
         }
         let work = (problem.n_dofs(), self.steps.expected());
         let Choice { device, mut reason } = config.device.choose_for_steps(opened, work, cpu.threads());
