@@ -5,7 +5,7 @@ use femtile_expression::TapeScratch;
 use crate::curvature::Curvature;
 use femtile_fem::FemError;
 use femtile_fem::dofs::TensorSpace;
-use femtile_fem::forms::{Coefficient, Compiled, Points, definite, not_negative};
+use femtile_fem::forms::{Coefficient, Compiled, Points, definite, not_negative, positive};
 use femtile_fem::geometry::CellRule;
 use femtile_fem::geometry::{CellMap, CellMaps, determinant, inverse};
 
@@ -51,6 +51,8 @@ pub(super) struct Metrics<'a> {
 pub(super) struct Scratch {
     map: CellMap,
     points: Points,
+    /// σ, of one kind.
+    sigmas: Vec<f64>,
     tensors: Vec<[[f64; 3]; 3]>,
     scalars: Vec<f64>,
     tape: TapeScratch,
@@ -134,7 +136,13 @@ impl<'a> Metrics<'a> {
     pub fn coefficients(&self, position: usize, scratch: &mut Scratch) -> Result<([f64; 6], f64), FemError> {
         self.maps.of_sound_cell(position, &mut scratch.map)?;
         scratch.evaluate(self, self.space.order()[position])?;
-        let sigma = self.sigma.as_ref().map_or([[0.0; 3]; 3], |_| scratch.tensors[0]);
+        let sigma = match &self.sigma {
+            None => [[0.0; 3]; 3],
+            Some(sigma) if sigma.is_scalar() => {
+                std::array::from_fn(|i| std::array::from_fn(|j| if i == j { scratch.sigmas[0] } else { 0.0 }))
+            }
+            Some(_) => scratch.tensors[0],
+        };
         let entry = |(a, b): (usize, usize)| 0.5 * (sigma[a][b] + sigma[b][a]);
         let lambda = self.lambda.as_ref().map_or(0.0, |_| scratch.scalars[0]);
         Ok(([(0, 0), (1, 1), (2, 2), (1, 2), (0, 2), (0, 1)].map(entry), lambda))
@@ -171,25 +179,40 @@ impl<'a> Metrics<'a> {
         scratch: &mut Scratch,
         found: &mut Vec<Entries>,
     ) -> Result<(), FemError> {
-        let d = self.space.dimension();
         maps.of_sound_cell(position, &mut scratch.map)?;
         scratch.evaluate(self, self.space.order()[position])?;
         found.clear();
+        match self.space.dimension() {
+            2 => self.write_entries::<2>(scratch, found),
+            _ => self.write_entries::<3>(scratch, found),
+        }
+        Ok(())
+    }
+
+    /// The entries in D dimensions from the map and the coefficients of a cell.
+    fn write_entries<const D: usize>(&self, scratch: &Scratch, found: &mut Vec<Entries>) {
         // Coefficients constant by cell have one value for all points.
         let at_point = |at: usize| if self.by_cell { 0 } else { at };
         for (at, jacobian) in scratch.map.jacobians.iter().enumerate() {
-            let (size, back) = (determinant(jacobian).abs(), inverse(jacobian));
+            let (size, back) = (scratch.map.determinants[at].abs(), inverse(jacobian));
             let mut entries = [0.0; 7];
-            if self.sigma.is_some() {
-                let sigma = &scratch.tensors[at_point(at)];
-                let scaled: [[f64; 3]; 3] = std::array::from_fn(|a| {
-                    std::array::from_fn(|j| size * (0..d).map(|i| back[a][i] * sigma[i][j]).sum::<f64>())
-                });
-                for (entry, (a, b)) in
-                    entries.iter_mut().zip([(0, 0), (1, 1), (2, 2), (1, 2), (0, 2), (0, 1)])
-                {
-                    if a < d && b < d {
-                        *entry = (0..d).map(|j| scaled[a][j] * back[b][j]).sum();
+            if let Some(sigma) = &self.sigma {
+                let scaled: [[f64; D]; D] = match sigma.is_scalar() {
+                    true => {
+                        let sigma = scratch.sigmas[at_point(at)];
+                        std::array::from_fn(|a| std::array::from_fn(|j| size * (back[a][j] * sigma)))
+                    }
+                    false => {
+                        let sigma = &scratch.tensors[at_point(at)];
+                        let product =
+                            |a: usize, j: usize| (0..D).map(|i| back[a][i] * sigma[i][j]).sum::<f64>();
+                        std::array::from_fn(|a| std::array::from_fn(|j| size * product(a, j)))
+                    }
+                };
+                let pairs = [(0, 0), (1, 1), (2, 2), (1, 2), (0, 2), (0, 1)];
+                for (entry, (a, b)) in entries.iter_mut().zip(pairs) {
+                    if a < D && b < D {
+                        *entry = (0..D).map(|j| scaled[a][j] * back[b][j]).sum();
                     }
                 }
             }
@@ -198,7 +221,6 @@ impl<'a> Metrics<'a> {
             }
             found.push(entries);
         }
-        Ok(())
     }
 }
 
@@ -210,9 +232,15 @@ impl Scratch {
         self.points.clear();
         self.points.extend(cell, &self.map.points[..n_points]);
         if let Some(sigma) = &metrics.sigma {
-            self.tensors.resize(n_points, [[0.0; 3]; 3]);
-            sigma.eval_tensor(&mut self.tensors[..n_points], &self.points, d, &mut self.tape)?;
-            definite(&self.tensors[..n_points], &self.points, d)?;
+            if sigma.is_scalar() {
+                self.sigmas.resize(n_points, 0.0);
+                sigma.eval_scalar(&mut self.sigmas, &self.points, &mut self.tape)?;
+                positive(&self.sigmas, &self.points)?;
+            } else {
+                self.tensors.resize(n_points, [[0.0; 3]; 3]);
+                sigma.eval_tensor(&mut self.tensors, &self.points, d, &mut self.tape)?;
+                definite(&self.tensors, &self.points, d)?;
+            }
         }
         if let Some(lambda) = &metrics.lambda {
             self.scalars.resize(n_points, 0.0);

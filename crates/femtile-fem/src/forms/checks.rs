@@ -17,7 +17,7 @@ pub fn not_negative(field: &'static str, values: &[f64], points: &Points) -> Res
 }
 
 /// Refuses a scalar conductivity that is not positive.
-pub(super) fn positive(values: &[f64], points: &Points) -> Result<(), FemError> {
+pub fn positive(values: &[f64], points: &Points) -> Result<(), FemError> {
     match values.iter().position(|&value| value <= 0.0) {
         Some(i) => Err(indefinite(multiple_of_identity(values[i]), points, i)),
         None => Ok(()),

@@ -24,7 +24,7 @@ use femtile_mesh::check::BoundaryFacets;
 pub(crate) use cell_coefficients::{
     CHUNK, CellCoefficients, ChunkCoefficients, ChunkScratch, VOIGT, mass_entries,
 };
-pub use checks::{definite, not_negative};
+pub use checks::{definite, not_negative, positive};
 pub use coefficient::{Coefficient, PointFunction};
 pub use compiled::{Compiled, Points};
 #[doc(hidden)]

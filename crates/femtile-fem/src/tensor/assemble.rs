@@ -9,7 +9,7 @@ use super::sparsity::Pattern;
 use super::{TensorProblem, TensorSystem};
 use crate::FemError;
 use crate::constraints::Constraints;
-use crate::tensor::CellMatrices;
+use crate::tensor::{CellMatrices, CellScratch};
 
 /// Entries of matrices of cells that are in memory together, and the least and most cells.
 const ENTRIES: usize = 1 << 20;
@@ -66,15 +66,22 @@ pub fn assemble_interruptible<'a, D: Device>(
     let mut filling = Filling { problem, pattern, values, product: vec![0.0; space.n_dofs()] };
     let n = space.dofs_per_cell();
     let per_block = (ENTRIES / (n * n)).clamp(CELLS[0], CELLS[1]);
+    // Kept between blocks, as threads that ask for memory at once wait for each other.
+    let (mut all_dofs, mut entries) = (vec![0; per_block * n], vec![0.0; per_block * n * n]);
     for block in (0..space.n_cells()).step_by(per_block) {
-        let positions = block..(block + per_block).min(space.n_cells());
-        let matrices = parallel::map(positions.len(), 1, |i| {
-            let mut dofs = vec![0; n];
-            space.cell_dofs(block + i, &mut dofs);
-            Ok((dofs, cells.matrix(block + i)?))
-        });
-        let matrices = matrices.into_iter().collect::<Result<Vec<_>, FemError>>()?;
-        filling.add(&matrices.iter().map(|(dofs, matrix)| (&dofs[..], &matrix[..])).collect::<Vec<_>>());
+        let n_cells = per_block.min(space.n_cells() - block);
+        let rooms = all_dofs.chunks_exact_mut(n).zip(entries.chunks_exact_mut(n * n));
+        let rooms = (block..block + n_cells).zip(rooms).collect();
+        parallel::try_for_each_item_with(
+            rooms,
+            CellScratch::default,
+            |scratch, (position, (dofs, matrix))| {
+                space.cell_dofs(position, dofs);
+                cells.write_matrix(position, scratch, matrix)
+            },
+        )?;
+        let made = all_dofs.chunks_exact(n).zip(entries.chunks_exact(n * n));
+        filling.add(&made.take(n_cells).collect::<Vec<_>>());
         if progress(block as f64 / space.n_cells() as f64).is_break() {
             return Err(FemError::Interrupted);
         }

@@ -53,6 +53,19 @@ impl ShapeTables {
     }
 }
 
+/// Workspace for the matrix of a cell.
+#[derive(Debug, Default)]
+pub struct CellScratch {
+    map: CellMap,
+    points: Points,
+    tape: TapeScratch,
+    /// σ and λ at the points.
+    sigma: Vec<[[f64; 3]; 3]>,
+    lambda: Vec<f64>,
+    /// Gradients in space at a point: `[n]`.
+    gradients: Vec<[f64; 3]>,
+}
+
 /// Values at a quadrature point.
 struct AtPoint<'a> {
     /// σ and λ, times weight and volume.
@@ -60,7 +73,7 @@ struct AtPoint<'a> {
     reaction: f64,
     /// Shape functions and their gradients in space: `[n]`.
     shapes: &'a [f64],
-    gradients: Vec<[f64; 3]>,
+    gradients: &'a [[f64; 3]],
 }
 
 impl AtPoint<'_> {
@@ -73,9 +86,6 @@ impl AtPoint<'_> {
 fn dot(a: [f64; 3], b: [f64; 3]) -> f64 {
     a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 }
-
-/// σ and λ at the points of a cell.
-type SigmaAndLambda = (Vec<[[f64; 3]; 3]>, Vec<f64>);
 
 impl<'a> CellMatrices<'a> {
     /// Prepares evaluation with a rule along each axis.
@@ -115,15 +125,33 @@ impl<'a> CellMatrices<'a> {
     pub fn matrix(&self, position: usize) -> Result<Vec<f64>, FemError> {
         let n = self.space.dofs_per_cell();
         let mut matrix = vec![0.0; n * n];
-        self.for_points(position, |point| {
+        self.write_matrix(position, &mut CellScratch::default(), &mut matrix)?;
+        Ok(matrix)
+    }
+
+    /// Writes [`Self::matrix`].
+    ///
+    /// # Errors
+    /// Those of [`Self::matrix`].
+    /// # Panics
+    /// Unless there is room for `[n][n]`.
+    pub fn write_matrix(
+        &self,
+        position: usize,
+        scratch: &mut CellScratch,
+        matrix: &mut [f64],
+    ) -> Result<(), FemError> {
+        let n = self.space.dofs_per_cell();
+        assert_eq!(matrix.len(), n * n, "room for the matrix of a cell");
+        matrix.fill(0.0);
+        self.for_points(position, scratch, |point| {
             for (i, row) in matrix.chunks_exact_mut(n).enumerate() {
                 let (flux, reaction) = (point.flux(point.gradients[i]), point.reaction * point.shapes[i]);
                 for (j, entry) in row.iter_mut().enumerate() {
                     *entry += dot(flux, point.gradients[j]) + reaction * point.shapes[j];
                 }
             }
-        })?;
-        Ok(matrix)
+        })
     }
 
     /// Returns the product of the cell matrix and values at the nodes of the cell, without assembling the matrix.
@@ -137,7 +165,7 @@ impl<'a> CellMatrices<'a> {
     pub fn product(&self, position: usize, x: &[f64]) -> Result<Vec<f64>, FemError> {
         assert_eq!(x.len(), self.space.dofs_per_cell(), "values of a cell");
         let mut y = vec![0.0; x.len()];
-        self.for_points(position, |point| {
+        self.for_points(position, &mut CellScratch::default(), |point| {
             let value: f64 = point.shapes.iter().zip(x).map(|(shape, x)| shape * x).sum();
             let slopes = point.gradients.iter().zip(x);
             let slope = slopes.fold([0.0; 3], |sum, (g, x)| std::array::from_fn(|a| sum[a] + g[a] * x));
@@ -150,10 +178,15 @@ impl<'a> CellMatrices<'a> {
     }
 
     /// Calls `visit` for each point of the rule in a cell.
-    fn for_points(&self, position: usize, mut visit: impl FnMut(&AtPoint<'_>)) -> Result<(), FemError> {
-        let mut map = CellMap::default();
-        self.maps.of_sound_cell(position, &mut map)?;
-        let (sigma, lambda) = self.coefficients_at(position, &map)?;
+    fn for_points(
+        &self,
+        position: usize,
+        scratch: &mut CellScratch,
+        mut visit: impl FnMut(&AtPoint<'_>),
+    ) -> Result<(), FemError> {
+        self.maps.of_sound_cell(position, &mut scratch.map)?;
+        self.take_coefficients(position, scratch)?;
+        let CellScratch { map, sigma, lambda, gradients, .. } = scratch;
         let n = self.space.dofs_per_cell();
         for (q, jacobian) in map.jacobians.iter().enumerate() {
             let volume = self.weights[q] * determinant(jacobian).abs();
@@ -161,11 +194,13 @@ impl<'a> CellMatrices<'a> {
             let physical = |g: &[f64; 3]| -> [f64; 3] {
                 std::array::from_fn(|i| (0..3).map(|a| inverse[a][i] * g[a]).sum())
             };
+            gradients.clear();
+            gradients.extend(self.tables.gradients[q * n..][..n].iter().map(physical));
             visit(&AtPoint {
                 conduction: sigma[q].map(|row| row.map(|entry| volume * entry)),
                 reaction: volume * lambda[q],
                 shapes: &self.tables.values[q * n..][..n],
-                gradients: self.tables.gradients[q * n..][..n].iter().map(physical).collect(),
+                gradients,
             });
         }
         Ok(())
@@ -200,15 +235,15 @@ impl<'a> CellMatrices<'a> {
         Ok(())
     }
 
-    /// Evaluates σ and λ at the points of a cell.
-    fn coefficients_at(&self, position: usize, map: &CellMap) -> Result<SigmaAndLambda, FemError> {
-        let cell = self.space.order()[position];
-        let (mut points, mut tape) = (Points::default(), TapeScratch::default());
-        points.extend(cell, &map.points);
-        let (mut sigma, mut lambda) = (vec![[[0.0; 3]; 3]; points.len()], vec![0.0; points.len()]);
-        self.coefficients.sigma(&mut sigma, &points, &mut tape)?;
-        self.coefficients.lambda(&mut lambda, &points, &mut tape)?;
-        Ok((sigma, lambda))
+    /// Evaluates σ and λ at the points of the map.
+    fn take_coefficients(&self, position: usize, scratch: &mut CellScratch) -> Result<(), FemError> {
+        let CellScratch { map, points, tape, sigma, lambda, .. } = scratch;
+        points.clear();
+        points.extend(self.space.order()[position], &map.points);
+        sigma.resize(points.len(), [[0.0; 3]; 3]);
+        lambda.resize(points.len(), 0.0);
+        self.coefficients.sigma(sigma, points, tape)?;
+        self.coefficients.lambda(lambda, points, tape)
     }
 }
 

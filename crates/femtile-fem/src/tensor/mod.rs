@@ -26,7 +26,7 @@ use crate::dofs::TensorSpace;
 use crate::forms::{Compiled, Form, winners};
 use crate::geometry::CellRule;
 pub use assemble::{assemble, assemble_interruptible};
-pub use cell_matrices::CellMatrices;
+pub use cell_matrices::{CellMatrices, CellScratch};
 pub(crate) use evaluation::{CellPoints, Evaluation, Found};
 pub use even_points::EvenPoints;
 pub use facets::FacetMatrix;

@@ -1,10 +1,18 @@
 //! Sparsity pattern: free degrees of freedom that share a cell.
 
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicU32, AtomicUsize};
+
+use femtile_device::cpu::zeroed_vec;
 use femtile_device::parallel;
 use femtile_sparse::csr::HostOffsets;
 
 use crate::constraints::Constraints;
 use crate::dofs::TensorSpace;
+
+/// Rows, and cells, of a parallel task.
+const ROWS: usize = 1 << 12;
+const CELLS: usize = 1 << 12;
 
 /// Rows and their columns, ascending; constrained rows have only their diagonal, and no other row has their columns.
 pub(super) struct Pattern {
@@ -21,22 +29,40 @@ impl Pattern {
         let n = space.dofs_per_cell();
         let mut dofs = vec![0; space.n_cells() * n];
         parallel::for_chunks_mut(&mut dofs, n, |begin, dofs| space.cell_dofs(begin / n, dofs));
-        let (starts, cells) = cells_of_dofs(&dofs, n, space.n_dofs());
-        let row = |row: usize| -> Vec<u32> {
+        let n_rows = space.n_dofs();
+        let (starts, cells) = cells_of_dofs(&dofs, n, n_rows);
+        let take_row = |row: usize, columns: &mut Vec<u32>| {
+            columns.clear();
             if constraints.contains(row) {
-                return vec![row as u32];
+                return columns.push(row as u32);
             }
             let cells = &cells[starts[row]..starts[row + 1]];
-            let mut columns: Vec<u32> =
-                cells.iter().flat_map(|&cell| &dofs[cell as usize * n..][..n]).copied().collect();
+            columns.extend(cells.iter().flat_map(|&cell| &dofs[cell as usize * n..][..n]));
             columns.sort_unstable();
             columns.dedup();
             columns.retain(|&column| !constraints.contains(column as usize));
-            columns
         };
-        let rows = parallel::map(space.n_dofs(), 1, row);
-        let offsets = HostOffsets::from_row_lengths(rows.iter().map(Vec::len));
-        Self { offsets, columns: rows.concat() }
+        let pieces = parallel::map_with(n_rows.div_ceil(ROWS), 1, Vec::new, |columns, piece| {
+            let (mut lengths, mut all) = (Vec::with_capacity(ROWS), Vec::new());
+            for row in piece * ROWS..n_rows.min((piece + 1) * ROWS) {
+                take_row(row, columns);
+                lengths.push(columns.len());
+                all.extend_from_slice(columns);
+            }
+            (lengths, all)
+        });
+        let lengths: Vec<usize> = pieces.iter().flat_map(|(lengths, _)| lengths).copied().collect();
+        let offsets = HostOffsets::from_row_lengths(lengths.into_iter());
+        let mut columns = zeroed_vec(offsets.get(n_rows));
+        let mut rest = columns.as_mut_slice();
+        let place = |(_, own): (Vec<usize>, Vec<u32>)| (rest.split_off_mut(..own.len()), own);
+        let placed = pieces.into_iter().map(place).collect();
+        parallel::for_each_item(placed, 1, |(to, own): (Option<&mut [u32]>, Vec<u32>)| {
+            if let Some(to) = to {
+                to.copy_from_slice(&own);
+            }
+        });
+        Self { offsets, columns }
     }
 
     /// Returns the place of the entry at a row and column, if there is one.
@@ -47,17 +73,27 @@ impl Pattern {
     }
 }
 
-/// Returns the positions of the cells of each degree of freedom, ascending, and the start of each list.
+/// Returns the positions of the cells of each degree of freedom, in any order, and the start of each list.
 fn cells_of_dofs(dofs: &[u32], n: usize, n_dofs: usize) -> (Vec<usize>, Vec<u32>) {
-    let mut starts = vec![0; n_dofs + 2];
-    dofs.iter().for_each(|&dof| starts[dof as usize + 2] += 1);
-    (2..starts.len()).for_each(|at| starts[at] += starts[at - 1]);
-    let mut cells = vec![0; dofs.len()];
-    for (at, &dof) in dofs.iter().enumerate() {
-        // Filling moves each start to its end, which is the next one's start.
-        let next = &mut starts[dof as usize + 1];
-        cells[*next] = (at / n) as u32;
-        *next += 1;
+    let counts: Vec<AtomicUsize> = (0..n_dofs).map(|_| AtomicUsize::new(0)).collect();
+    let count = |dof: u32| counts[dof as usize].fetch_add(1, Relaxed);
+    parallel::map_chunks(dofs, CELLS * n, |_, dofs| {
+        for &dof in dofs {
+            count(dof);
+        }
+    });
+    let mut starts = Vec::with_capacity(n_dofs + 1);
+    starts.push(0);
+    for count in &counts {
+        // From here on the place of the next cell.
+        let begin = starts[starts.len() - 1];
+        starts.push(begin + count.swap(begin, Relaxed));
     }
-    (starts, cells)
+    let cells: Vec<AtomicU32> = (0..dofs.len()).map(|_| AtomicU32::new(0)).collect();
+    parallel::map_chunks(dofs, CELLS * n, |begin, dofs| {
+        for (at, &dof) in dofs.iter().enumerate() {
+            cells[count(dof)].store(((begin + at) / n) as u32, Relaxed);
+        }
+    });
+    (starts, cells.into_iter().map(AtomicU32::into_inner).collect())
 }
