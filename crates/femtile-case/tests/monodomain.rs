@@ -367,7 +367,14 @@ fn ranks_have_the_maps_traces_and_states_of_one() {
         }
     };
     near(&found);
-    assert_eq!(traces(folder.path()).lines().count(), of_one.lines().count());
+    let of_three = traces(folder.path());
+    assert_eq!(of_three.lines().count(), of_one.lines().count());
+    let numbers = |text: &str| -> Vec<f64> {
+        text.lines().skip(1).flat_map(|row| row.split(',')).map(|word| word.parse().unwrap()).collect()
+    };
+    for (found, expected) in numbers(&of_three).iter().zip(numbers(&of_one)) {
+        assert!((found - expected).abs() < 1e-6, "{found} and {expected}");
+    }
     let names = |report: &Report| report.files.keys().cloned().collect::<Vec<_>>();
     assert_eq!(names(&found), names(&alone));
     // What three ranks left, two go on from.
@@ -378,6 +385,9 @@ fn ranks_have_the_maps_traces_and_states_of_one() {
     let resumed = solve(folder.path(), &resumed).unwrap();
     let [found, expected] = [&resumed, &expected].map(|report| report.functionals["mean"]);
     assert!((found - expected).abs() < 1e-6, "{found} and {expected}");
+    // Rows before the state are those of three ranks.
+    let kept: Vec<_> = of_three.lines().take(10).collect();
+    assert_eq!(traces(folder.path()).lines().take(10).collect::<Vec<_>>(), kept);
     let (key, message) = refusal(folder.path(), &on_three.replace("godunov", "implicit-euler"));
     assert!(key == "solver.ranks" && message.contains("splitting"), "{key}: {message}");
 }

@@ -189,6 +189,30 @@ fn a_case_has_the_same_answer_on_any_number_of_ranks() {
     }
 }
 
+#[test]
+fn a_heart_goes_on_from_the_state_of_another_number_of_ranks() {
+    if !can_run() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let solve = |n: usize, output: &str, sets: &[&str]| {
+        let mut arguments = vec!["solve", "case.toml", "--output", output];
+        sets.iter().for_each(|set| arguments.extend(["--set", set]));
+        let ended = on_ranks(n, folder.path(), &arguments);
+        assert!(ended.status.success(), "{}{}", text(&ended.stdout), text(&ended.stderr));
+        report(&folder.path().join(output))
+    };
+    std::fs::write(folder.path().join("case.toml"), HEART).unwrap();
+    let mean = "output.functionals=[{ kind = \"mean\", name = \"mean\" }]";
+    let whole = solve(1, "whole", &[mean]);
+    solve(3, "out", &[mean, "time.end=3"]);
+    let resumed = solve(2, "out", &[mean, "time.restart=true"]);
+    let [found, expected] =
+        [&resumed, &whole].map(|report| report.pointer("/functionals/mean").unwrap().as_f64());
+    let (found, expected) = (found.unwrap(), expected.unwrap());
+    assert!((found - expected).abs() <= 1e-9 * expected.abs(), "{found} and {expected}");
+}
+
 /// The files of a solution in a folder, ascending.
 fn solutions(folder: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name());

@@ -126,12 +126,15 @@ impl<D: CardiacDevice> Diffusion<D> {
     /// Errors of the device.
     pub fn restore(&mut self, [numbers, last, before]: [&Vec<f64>; 3]) -> Result<bool, CardiacError> {
         let n = self.solver.x().len();
-        let fits = last.len() == n && [0, n].contains(&before.len());
-        let (&[ritz, known], true) = (numbers.as_slice(), fits) else { return Ok(false) };
+        let &[ritz, known] = numbers.as_slice() else { return Ok(false) };
+        if last.len() != n || before.len() != if known < 2.0 { 0 } else { n } {
+            return Ok(false);
+        }
         self.solver.x_mut().upload(last)?;
         if known > 0.0 {
+            // Of ranks without nodes both are empty.
             let solutions = [last, before].map(Clone::clone);
-            self.solver.set_solutions(if before.is_empty() { &solutions[..1] } else { &solutions })?;
+            self.solver.set_solutions(if known < 2.0 { &solutions[..1] } else { &solutions })?;
         }
         self.solver.set_smallest_ritz_value(Some(ritz));
         Ok(true)

@@ -18,8 +18,30 @@ struct Kind<D: IonicKernels> {
     /// None where it has no node on this rank.
     ionic: Option<Ionic<D>>,
     n_states: usize,
-    /// Its nodes in the whole mesh, ascending.
+    /// Its nodes on this rank by their numbers in the mesh, and the places of these among all of its nodes; of several ranks.
+    ids: Vec<u32>,
+    places: Vec<u32>,
+    /// All of its nodes, ascending, on the first of several ranks, and their number.
     nodes: Vec<u32>,
+    n_nodes: usize,
+}
+
+impl<D: IonicKernels> Kind<D> {
+    /// The membranes of some nodes of the mesh, ascending, of which `own` are here.
+    fn new(
+        ionic: Option<Ionic<D>>,
+        n_states: usize,
+        (nodes, own): (Vec<u32>, &[u32]),
+        here: &Nodes<'_>,
+    ) -> Self {
+        let (mut ids, mut places, n_nodes) = (Vec::new(), Vec::new(), nodes.len());
+        if !here.is_alone() {
+            ids.extend(own.iter().map(|&node| here.in_whole(node)));
+            places.extend(ids.iter().map(|id| nodes.partition_point(|node| node < id) as u32));
+        }
+        let nodes = if here.is_alone() || !here.is_first() { Vec::new() } else { nodes };
+        Self { ionic, n_states, ids, places, nodes, n_nodes }
+    }
 }
 
 impl<D: IonicKernels + VectorKernels<f64>> Membrane<D> {
@@ -42,7 +64,7 @@ impl<D: IonicKernels + VectorKernels<f64>> Membrane<D> {
             }
             let (own, n_states) = (here.listed(&nodes), tissue.model.n_states());
             if own.is_empty() {
-                membranes.push(Kind { ionic: None, n_states, nodes });
+                membranes.push(Kind::new(None, n_states, (nodes, &own), here));
                 continue;
             }
             let points = match own.len() == n {
@@ -51,7 +73,7 @@ impl<D: IonicKernels + VectorKernels<f64>> Membrane<D> {
             };
             let ionic = Ionic::with_gates(device, &tissue.model, scheme, gates, points)?;
             ionic.set_rest_voltage(&mut v)?;
-            membranes.push(Kind { ionic: Some(ionic), n_states, nodes });
+            membranes.push(Kind::new(Some(ionic), n_states, (nodes, &own), here));
         }
         Ok((Self(membranes), v))
     }
@@ -113,14 +135,13 @@ impl<D: IonicKernels + VectorKernels<f64>> Membrane<D> {
     ) -> Result<Vec<Vec<f64>>, CardiacError> {
         let mut states = states.iter();
         let mut all = Vec::new();
-        for Kind { ionic, n_states, nodes } in &self.0 {
+        for Kind { ionic, n_states, ids, nodes, n_nodes, .. } in &self.0 {
             let own = ionic.as_ref().and_then(|_| states.next());
-            let ids: Vec<u32> = here.listed(nodes).iter().map(|&node| here.in_whole(node)).collect();
-            let (stride, whole_stride) = (stride_of(ids.len()), stride_of(nodes.len()));
+            let (stride, whole_stride) = (stride_of(ids.len()), stride_of(*n_nodes));
             let mut whole = vec![0.0; if here.is_first() { n_states * whole_stride } else { 0 }];
             for state in 0..*n_states {
                 let row = own.map_or(&[][..], |own| &own[state * stride..][..ids.len()]);
-                if let Some(row) = rank.gathered(&ids, row)? {
+                if let Some(row) = rank.gathered(ids, row)? {
                     let to = whole[state * whole_stride..].iter_mut();
                     to.zip(nodes).for_each(|(to, &node)| *to = row[node as usize]);
                 }
@@ -130,20 +151,18 @@ impl<D: IonicKernels + VectorKernels<f64>> Membrane<D> {
         Ok(all)
     }
 
-    /// Returns the states of this rank from those of all; none where these are not as many.
-    pub fn of_whole(&self, here: &Nodes<'_>, whole: &[Vec<f64>]) -> Option<Vec<Vec<f64>>> {
+    /// Returns the states of this rank among several from those of all; none where these are not as many.
+    pub fn of_whole(&self, whole: &[Vec<f64>]) -> Option<Vec<Vec<f64>>> {
         let of_kind = |(kind, whole): (&Kind<D>, &Vec<f64>)| {
-            let Kind { ionic, n_states, nodes } = kind;
-            let whole_stride = stride_of(nodes.len());
+            let Kind { ionic, n_states, places, n_nodes, .. } = kind;
+            let (stride, whole_stride) = (stride_of(places.len()), stride_of(*n_nodes));
             if whole.len() != n_states * whole_stride {
                 return None;
             }
-            let own = here.listed(nodes);
-            let stride = stride_of(own.len());
             let mut states = vec![0.0; n_states * stride];
-            for (point, &node) in own.iter().enumerate() {
-                let from = nodes.binary_search(&here.in_whole(node)).ok()?;
-                (0..*n_states).for_each(|i| states[i * stride + point] = whole[i * whole_stride + from]);
+            for (point, &place) in places.iter().enumerate() {
+                (0..*n_states)
+                    .for_each(|i| states[i * stride + point] = whole[i * whole_stride + place as usize]);
             }
             Some(ionic.is_some().then_some(states))
         };

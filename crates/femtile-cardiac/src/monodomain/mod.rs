@@ -316,7 +316,9 @@ impl<'m> Monodomain<'m> {
         observer: &mut dyn Observer,
         progress: &mut dyn Progress,
     ) -> Result<MonodomainSolution, CardiacError> {
-        let opened = config.device.open()?;
+        config.check()?;
+        // Each of several ranks opens its own.
+        let opened = if config.ranks.n() > 1 { None } else { config.device.open()? };
         let cpu = Cpu::new(config.threads)?;
         cpu.install(|| self.run((&cpu, opened), config, observer, &mut Stages::new(progress)))
     }

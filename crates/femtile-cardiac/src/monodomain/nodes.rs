@@ -8,31 +8,28 @@ pub(crate) struct Nodes<'a> {
     n_whole: usize,
     /// Of a rank among several.
     owned: Option<&'a [u32]>,
-    /// The number on this rank of each node of the mesh; empty for all nodes.
-    local: Vec<u32>,
     comm: Comm,
 }
-
-/// A node of another rank.
-const ELSEWHERE: u32 = u32::MAX;
 
 impl<'a> Nodes<'a> {
     /// All nodes of a mesh.
     pub fn all(n: usize) -> Self {
-        Self { n_whole: n, owned: None, local: Vec::new(), comm: Comm::alone() }
+        Self { n_whole: n, owned: None, comm: Comm::alone() }
     }
 
     /// Those that a rank owns.
     pub fn of_rank(n: usize, rank: &'a RankPart<'_>) -> Self {
-        let owned = rank.owned();
-        let mut local = vec![ELSEWHERE; n];
-        owned.iter().zip(0..).for_each(|(&node, number)| local[node as usize] = number);
-        Self { n_whole: n, owned: Some(owned), local, comm: rank.comm().clone() }
+        Self { n_whole: n, owned: Some(rank.owned()), comm: rank.comm().clone() }
     }
 
     /// The ranks that share the mesh.
     pub fn comm(&self) -> &Comm {
         &self.comm
+    }
+
+    /// Returns whether one rank has all nodes.
+    pub fn is_alone(&self) -> bool {
+        self.owned.is_none()
     }
 
     /// Returns whether this is the first rank.
@@ -60,15 +57,11 @@ impl<'a> Nodes<'a> {
         (whole.len() == self.n_whole).then(|| self.of_whole(whole).collect())
     }
 
-    /// Those nodes of a list that are here, by their numbers here, ascending.
+    /// Those nodes of an ascending list that are here, by their numbers here, ascending.
     pub fn listed(&self, nodes: &[u32]) -> Vec<u32> {
-        if self.owned.is_none() {
-            return nodes.to_vec();
-        }
-        let here = nodes.iter().map(|&node| self.local[node as usize]).filter(|&node| node != ELSEWHERE);
-        let mut here: Vec<u32> = here.collect();
-        here.sort_unstable();
-        here
+        let Some(owned) = self.owned else { return nodes.to_vec() };
+        let here = owned.iter().zip(0..).filter(|(node, _)| nodes.binary_search(node).is_ok());
+        here.map(|(_, number)| number).collect()
     }
 
     /// Returns which of these are so on a rank at least. All ranks call it.

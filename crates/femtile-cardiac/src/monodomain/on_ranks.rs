@@ -56,7 +56,7 @@ impl Monodomain<'_> {
     ) -> Result<MonodomainSolution, CardiacError> {
         let nodes = Nodes::of_rank(self.mesh.n_nodes(), rank);
         let site = Site { cpu: rank.cpu(), device, opened, rank: Some(rank), nodes };
-        self.run_at(&site, rank.problem(), (config, rank.reason(device)), observer, stages)
+        self.run_at(&site, (config, rank.reason(device)), observer, stages)
     }
 
     /// Refuses states to go on from that are not those of all ranks.

@@ -46,10 +46,8 @@ impl Monodomain<'_> {
         observer: &mut dyn Observer,
         stages: &mut Stages<'_>,
     ) -> Result<MonodomainSolution, CardiacError> {
-        stages.begin(Stage::Space)?;
-        let diffusion = self.diffusion()?;
         let site = Site { cpu, device, opened, rank: None, nodes: Nodes::all(self.mesh.n_nodes()) };
-        self.run_at(&site, &diffusion, (config, reason), observer, stages)
+        self.run_at(&site, (config, reason), observer, stages)
     }
 
     /// Discretizes diffusion with the reaction that the first step has.
@@ -76,17 +74,17 @@ impl Monodomain<'_> {
     pub(super) fn run_at<D: CardiacDevice>(
         &self,
         site: &Site<'_, D>,
-        diffusion: &Discretization<'_>,
         (config, reason): (&SolverConfig, &str),
         observer: &mut dyn Observer,
         stages: &mut Stages<'_>,
     ) -> Result<MonodomainSolution, CardiacError> {
         let device = site.device;
-        let mut state = self.state(site, diffusion, config, stages)?;
+        let mut state = self.state(site, config, stages)?;
         stages.begin(Stage::Solve)?;
         let begun = Instant::now();
         let stop = self.steps_of(&mut state, site, config, (observer, stages))?;
-        // The last step was looked at, so nothing is under way.
+        // A step that was not looked at may be under way.
+        site.opened.map_or(Ok(()), Cuda::synchronize)?;
         let seconds = begun.elapsed().as_secs_f64();
         let to_host = |own: &Buffer<f64, D>| match site.rank {
             Some(rank) => Ok(rank.result(own)?),
@@ -123,14 +121,13 @@ impl Monodomain<'_> {
     fn state<D: CardiacDevice>(
         &self,
         site: &Site<'_, D>,
-        diffusion: &Discretization<'_>,
         config: &SolverConfig,
         stages: &mut Stages<'_>,
     ) -> Result<State<D>, CardiacError> {
         let (device, steps, here, of) = (site.device, self.steps(), &site.nodes, self.of_diffusion());
         stages.begin(Stage::Space)?;
         let stimuli = Stimuli::new(device, (self.mesh, here), &self.stimuli, 1.0 / of.storage)?;
-        let (mut stepper, v) = Stepper::new(site, self, (diffusion, &of), config, stages)?;
+        let (mut stepper, v) = Stepper::new(site, self, &of, config, stages)?;
         let mut lead = |electrode| lead_field((device, self.mesh, here), &mut stepper, electrode, self.bath);
         let leads = self.electrodes.iter().map(&mut lead).collect::<Result<_, _>>()?;
         let levels = self.activation.unwrap_or_else(|| ActivationConfig::of_model(&self.tissues[0].model));

@@ -2,7 +2,7 @@
 
 use femtile::SolverConfig;
 use femtile::device::Buffer;
-use femtile::solve::{Discretization, RankPart, Stages};
+use femtile::solve::{RankPart, Stages};
 
 use super::diffusion::{Diffusion, DiffusionConfig};
 use super::membrane::Membrane;
@@ -43,7 +43,7 @@ impl<D: CardiacDevice> Stepper<D> {
     pub fn new(
         site: &Site<'_, D>,
         problem: &Monodomain<'_>,
-        (diffusion, of): (&Discretization<'_>, &DiffusionConfig<'_>),
+        of: &DiffusionConfig<'_>,
         config: &SolverConfig,
         stages: &mut Stages<'_>,
     ) -> Result<(Self, Buffer<f64, D>), CardiacError> {
@@ -52,7 +52,15 @@ impl<D: CardiacDevice> Stepper<D> {
             Scheme::Splitting(splitting) => {
                 let (local, of_mesh) = ((problem.local, problem.gates), (mesh, &site.nodes));
                 let (membrane, v) = Membrane::new(device, of_mesh, tissues, local)?;
-                let diffusion = Diffusion::new(site, (diffusion, of), config, stages)?;
+                let own;
+                let discretization = match site.rank {
+                    Some(rank) => rank.problem(),
+                    None => {
+                        own = problem.diffusion()?;
+                        &own
+                    }
+                };
+                let diffusion = Diffusion::new(site, (discretization, of), config, stages)?;
                 Ok((Self::Split(Box::new(Split { membrane, diffusion, splitting })), v))
             }
             Scheme::Implicit => {
@@ -177,7 +185,7 @@ impl<D: CardiacDevice> Stepper<D> {
         let (Self::Split(split), [numbers, last, before, states @ ..]) = (self, whole) else { return None };
         let [last, before] =
             [here.own(last)?, if before.is_empty() { Vec::new() } else { here.own(before)? }];
-        let states = split.membrane.of_whole(here, states)?;
+        let states = split.membrane.of_whole(states)?;
         Some([numbers.clone(), last, before].into_iter().chain(states).collect())
     }
 }

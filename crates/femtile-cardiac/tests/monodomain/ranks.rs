@@ -97,9 +97,11 @@ fn compare(
         near(&found.1, &expected.1, 1e-6, what);
         near(&found.2, &expected.2, 1e-8, what);
     }
+    assert_eq!(kept.states.len(), of_one.states.len(), "{what}");
     for (found, expected) in kept.states.iter().zip(&of_one.states) {
         let lengths = |state: &Checkpoint| state.arrays.iter().map(Vec::len).collect::<Vec<_>>();
         assert_eq!(lengths(found), lengths(expected), "{what}");
+        near(&found.arrays[0], &expected.arrays[0], 1e-6, what);
     }
     assert_eq!(found.outcome.steps, alone.outcome.steps, "{what}");
 }
@@ -149,6 +151,17 @@ fn a_run_goes_on_from_a_checkpoint_on_another_number_of_ranks() {
             assert_eq!(found.outcome.steps, alone.0.outcome.steps);
         }
     }
+    // The states of both tissues count, not only that there are some.
+    for tissue in 1..=2 {
+        let mut state = alone.1.states[1].clone();
+        let place = state.arrays.len() - tissue;
+        state.arrays[place].iter_mut().for_each(|value| *value *= 0.9);
+        let [of_one, of_three] =
+            [1, 3].map(|n| run(&problem(&mesh).resume(state.clone()), &on(n)).0.potential);
+        near(&of_three, &of_one, 1e-6, "from other states");
+        let changed = of_one.iter().zip(&alone.0.potential).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+        assert!(changed > 0.01, "tissue {tissue}: {changed}");
+    }
     let mut state = alone.1.states[0].clone();
     state.arrays.pop();
     let error = problem(&mesh).resume(state).solve(&on(2)).unwrap_err();
@@ -164,8 +177,12 @@ fn ranks_without_nodes_and_more_ranks_than_nodes_of_a_kind_run() {
     for preconditioner in [PreconditionerConfig::Jacobi, PreconditionerConfig::None] {
         let config = |n| SolverConfig { preconditioner: preconditioner.clone(), ..on(n) };
         let alone = problem.solve(&config(1)).unwrap();
-        let found = problem.solve(&config(9)).unwrap();
+        let mut kept = Kept::default();
+        let with_states = problem.clone().checkpoints(CheckpointInterval::Steps(5), [0; 32]);
+        let found = with_states.solve_with(&config(9), &mut kept, &mut Silent).unwrap();
         near(&found.potential, &alone.potential, 1e-6, "9 ranks");
+        let resumed = problem.clone().resume(kept.states.remove(0)).solve(&config(7)).unwrap();
+        near(&resumed.potential, &alone.potential, 1e-6, "from 9 ranks on 7");
     }
 }
 

@@ -12,11 +12,11 @@ use crate::constraints::Constraints;
 use crate::tensor::{CellMatrices, CellScratch};
 
 /// Entries of matrices of cells that are in memory together, and the least and most cells.
-const ENTRIES: usize = 1 << 20;
-const CELLS: [usize; 2] = [64, 4096];
+const ENTRIES: usize = 1 << 22;
+const CELLS: [usize; 2] = [64, 1 << 16];
 
-/// Rows that a thread fills at least, and parts of all rows for each thread.
-const ROWS: usize = 256;
+/// Rows that a thread fills at least, and parts of the rows of a block for each thread.
+const ROWS: usize = 64;
 const PARTS_PER_THREAD: usize = 2;
 
 /// Entries of the matrix during assembly, and the product with given values.
@@ -65,7 +65,7 @@ pub fn assemble_interruptible<'a, D: Device>(
     let values = vec![0.0; pattern.columns.len()];
     let mut filling = Filling { problem, pattern, values, product: vec![0.0; space.n_dofs()] };
     let n = space.dofs_per_cell();
-    let per_block = (ENTRIES / (n * n)).clamp(CELLS[0], CELLS[1]);
+    let per_block = (ENTRIES / (n * n)).clamp(CELLS[0], CELLS[1]).min(space.n_cells().max(1));
     // Kept between blocks, as threads that ask for memory at once wait for each other.
     let (mut all_dofs, mut entries) = (vec![0; per_block * n], vec![0.0; per_block * n * n]);
     for block in (0..space.n_cells()).step_by(per_block) {
@@ -129,14 +129,18 @@ impl Filling<'_> {
     /// Adds matrices of cells or facets with their degrees of freedom, to each row in their order; threads have rows of their
     /// own.
     fn add(&mut self, matrices: &[(&[u32], &[f64])]) {
-        let n_rows = self.product.len();
-        let per_part = n_rows.div_ceil(PARTS_PER_THREAD * rayon::current_num_threads()).max(ROWS);
-        let (mut values, mut products) = (self.values.as_mut_slice(), self.product.as_mut_slice());
+        // Neighbouring cells have rows that are near each other: parts of all rows would leave most threads without work.
+        let all = || matrices.iter().flat_map(|(dofs, _)| *dofs).map(|&dof| dof as usize);
+        let (Some(low), Some(high)) = (all().min(), all().max()) else { return };
+        let per_part = (high + 1 - low).div_ceil(PARTS_PER_THREAD * rayon::current_num_threads()).max(ROWS);
+        let offset = |row: usize| self.pattern.offsets.get(row);
+        let mut values = &mut self.values[offset(low)..offset(high + 1)];
+        let mut products = &mut self.product[low..=high];
         let mut parts = Vec::new();
-        for first in (0..n_rows).step_by(per_part) {
-            let end = n_rows.min(first + per_part);
-            let begin = self.pattern.offsets.get(first);
-            let n_entries = self.pattern.offsets.get(end) - begin;
+        for first in (low..=high).step_by(per_part) {
+            let end = (high + 1).min(first + per_part);
+            let begin = offset(first);
+            let n_entries = offset(end) - begin;
             let own = values.split_off_mut(..n_entries).unwrap_or_default();
             let product = products.split_off_mut(..end - first).unwrap_or_default();
             parts.push(Rows { first, begin, values: own, product });

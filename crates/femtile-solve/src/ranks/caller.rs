@@ -8,9 +8,9 @@ use femtile_comm::{Comm, DistributedMatrix, GhostedMatrix, Halo};
 use femtile_device::{Buffer, Cpu, Cuda};
 use femtile_fem::assembly::assemble_rows;
 use femtile_fem::{Coefficient, Constraints, FemError, Form};
-use femtile_linalg::{LinalgError, LinearOperator};
+use femtile_linalg::{LinalgError, LinearOperator, need};
 use femtile_mesh::partition::Part;
-use femtile_sparse::{Csr, StoredMatrix};
+use femtile_sparse::{Csr, ProductMatrix, StoredMatrix};
 
 use super::data::PartData;
 use super::device::{self, RankDevice};
@@ -27,7 +27,7 @@ use crate::{MassMatrix, SolveError, SolverConfig, Stage, Stages};
 
 /// A problem with linear elements whose mesh is divided among ranks, for methods in time of the caller.
 ///
-/// Its coefficients do not depend on u, and nothing is given on its boundary.
+/// Its coefficients depend neither on u nor on t, and it has no conditions on its boundary.
 pub struct DividedProblem<'p, 'm> {
     problem: &'p Discretization<'m>,
     division: Division<'m>,
@@ -55,6 +55,15 @@ impl<'m> Discretization<'m> {
                 "ranks",
                 "methods in time of callers have triangles or tetrahedra",
             ));
+        }
+        let form = self.form(0);
+        if !form.conditions.is_empty() {
+            let message = "methods in time of callers have natural boundary conditions: give none";
+            return Err(SolveError::solver("ranks", message));
+        }
+        if form.sigma.uses_time() || form.lambda.uses_time() {
+            let message = "methods in time of callers have coefficients that do not depend on t";
+            return Err(SolveError::solver("ranks", message));
         }
         let division = Division::new(self, None, config)?;
         Ok(DividedProblem { problem: self, division, fixed: Fixed::new(self)?, config: config.clone() })
@@ -160,7 +169,9 @@ impl<'a> RankPart<'a> {
         &self.owned
     }
 
-    /// Makes the operator $K + \lambda M$ of the problem and its preconditioner, for many right sides. All ranks call it.
+    /// Makes the operator $K + \lambda M$ of the problem and its preconditioner, for many right sides; a preconditioner that the
+    /// settings leave open is the diagonal. The rounded operator has values of 32 bits on ranks whose matrix is in slices, the
+    /// same values on others. All ranks call it.
     ///
     /// # Errors
     /// Errors of assembly, the preconditioner and the device.
@@ -194,14 +205,14 @@ impl<'a> RankPart<'a> {
         let n = self.whole.problem.n_dofs();
         let (preconditioner, _) = preconditioning(device, self.config, &matrix, (&unknowns, n))?;
         let own = product_matrix(matrix.own, self.config, Solves::Many)?.0;
-        let (format, rounded) = (own.format().name(), own.rounded()?);
-        let mut lacks = [f64::from(u8::from(rounded.is_none()))];
-        self.comm.sum_values(&mut lacks)?;
-        let rounded: Option<Arc<dyn LinearOperator<f64, D>>> = match rounded.filter(|_| lacks[0] == 0.0) {
-            Some(rounded) => Some(Arc::new(self.over_all(rounded, matrix.border.copy_to(device)?)?)),
-            None => None,
+        let format = own.format().name();
+        let mut n_rounded = [f64::from(u8::from(matches!(own, ProductMatrix::Slices(_))))];
+        self.comm.sum_values(&mut n_rounded)?;
+        let rounded: Option<Arc<dyn LinearOperator<f64, D>>> = match n_rounded[0] > 0.0 {
+            true => Some(Arc::new(self.over_all(rounded(&own)?, matrix.border.copy_to(device)?)?)),
+            false => None,
         };
-        let operator = Arc::new(self.over_all(own, matrix.border)?);
+        let operator = Arc::new(self.over_all(Box::new(own), matrix.border)?);
         Ok(Operators { operator, rounded, preconditioner: Arc::from(preconditioner), format })
     }
 
@@ -215,7 +226,7 @@ impl<'a> RankPart<'a> {
     ) -> Result<Box<dyn LinearOperator<f64, D>>, SolveError> {
         let matrix = self.divided_rows(device, |form| rows(device, &Form { lambda: &ZERO, ..*form }))?;
         let own = product_matrix(matrix.own, self.config, Solves::Many)?.0;
-        Ok(Box::new(self.over_all(own, matrix.border)?))
+        Ok(Box::new(self.over_all(Box::new(own), matrix.border)?))
     }
 
     /// The rows of the rank of a matrix that `assembled` makes for its part.
@@ -237,18 +248,23 @@ impl<'a> RankPart<'a> {
     /// The product over all ranks with the rank's own columns and those of ghosts.
     fn over_all<D: RankDevice>(
         &self,
-        own: impl LinearOperator<f64, D> + 'static,
+        own: Box<dyn LinearOperator<f64, D>>,
         border: Csr<f64, D>,
     ) -> Result<DistributedMatrix<f64, D>, LinalgError> {
-        DistributedMatrix::new(Box::new(own), border, Arc::clone(&self.halo))
+        DistributedMatrix::new(own, border, Arc::clone(&self.halo))
     }
 
-    /// Returns a number for each node of the whole mesh from those of the nodes that each rank names, on the first rank; nothing
-    /// on the others. All ranks call it.
+    /// Returns a number for each node of the whole mesh from those of the nodes that each rank names, on the first rank, zero where
+    /// none does; nothing on the others. All ranks call it.
     ///
     /// # Errors
-    /// [`SolveError::Linalg`] where another rank ended.
+    /// [`SolveError::Linalg`] where there are more or fewer values than nodes, a node is none of the mesh, or another rank ended.
     pub fn gathered(&self, nodes: &[u32], values: &[f64]) -> Result<Option<Vec<f64>>, SolveError> {
+        need("values", nodes.len(), values.len())?;
+        let n = self.whole.problem.n_dofs();
+        if let Some(&node) = nodes.iter().find(|&&node| node as usize >= n) {
+            return Err(LinalgError::Length { field: "nodes", expected: n, found: node as usize }.into());
+        }
         let all = self.whole.collected(&self.comm, (nodes, values), Keepers::First)?;
         Ok((self.comm.rank() == 0).then_some(all))
     }
@@ -257,18 +273,11 @@ impl<'a> RankPart<'a> {
     /// are processes, and on the first where they are threads; nothing elsewhere. All ranks call it.
     ///
     /// # Errors
-    /// [`SolveError::Linalg`] where another rank ended; errors of the device.
+    /// [`SolveError::Linalg`] where the rank owns more or fewer nodes, or another rank ended; errors of the device.
     pub fn result<D: RankDevice>(&self, own: &Buffer<f64, D>) -> Result<Vec<f64>, SolveError> {
+        need("own", self.owned.len(), own.len())?;
         let own = own.to_host().map_err(LinalgError::from)?;
         self.whole.collected(&self.comm, (&self.owned, &own), self.keepers)
-    }
-
-    /// Returns a result, or on every rank the error of one. All ranks call it.
-    ///
-    /// # Errors
-    /// That of the first rank that has one.
-    pub fn agreed<R, E: From<SolveError> + Display>(&self, result: Result<R, E>) -> Result<R, E> {
-        agreed(&self.comm, result)
     }
 
     /// Returns how the mesh is divided. All ranks call it.
@@ -291,6 +300,16 @@ impl<'a> RankPart<'a> {
     pub fn reason<D: RankDevice>(&self, _: &D) -> &'static str {
         D::REASON
     }
+}
+
+/// The matrix in slices with values of 32 bits, or else as it is.
+fn rounded<D: RankDevice>(
+    matrix: &ProductMatrix<f64, D>,
+) -> Result<Box<dyn LinearOperator<f64, D>>, LinalgError> {
+    Ok(match matrix {
+        ProductMatrix::Rows(rows) => Box::new(rows.copy_to(rows.values().device())?),
+        ProductMatrix::Slices(slices) => Box::new(slices.rounded::<f32>()?),
+    })
 }
 
 /// The coefficient 0.

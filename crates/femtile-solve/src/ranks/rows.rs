@@ -1,6 +1,5 @@
 //! The rows of a rank.
 
-use std::fmt::Display;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -151,15 +150,15 @@ impl<D: RankDevice> RankRows<D> {
 }
 
 /// Returns an error on every rank where one has an error: of several that of the lowest, which ends the others.
-pub(crate) fn agreed<R, E: From<SolveError> + Display>(comm: &Comm, result: Result<R, E>) -> Result<R, E> {
+pub(crate) fn agreed<R>(comm: &Comm, result: Result<R, SolveError>) -> Result<R, SolveError> {
     let message = result.as_ref().err().map(ToString::to_string).unwrap_or_default();
-    let messages = comm.all_gather(message.as_bytes()).map_err(SolveError::from)?;
+    let messages = comm.all_gather(message.as_bytes())?;
     match messages.iter().position(|message| !message.is_empty()) {
         Some(rank) if rank != comm.rank() => {
             // That rank fails with its error, which this one waits for; a process does not come back from here.
-            comm.sum_values(&mut [0.0]).map_err(SolveError::from)?;
+            comm.sum_values(&mut [0.0])?;
             let message = String::from_utf8_lossy(&messages[rank]).into_owned();
-            Err(SolveError::from(LinalgError::Rank { rank, message }).into())
+            Err(LinalgError::Rank { rank, message }.into())
         }
         _ => result,
     }

@@ -34,7 +34,7 @@ impl<D: OperatorDevice> StageSolver<D> {
         Ok(Self::Cg(Box::new(CgSolver::new(a, m)?)))
     }
 
-    /// A solver for one of several ranks, whatever the method: a kept one looks at the operator of one rank alone.
+    /// A solver for one of several ranks, whatever the method: a kept one takes the operator of another shift of one rank alone.
     pub fn of_ranks(of: &Shifted<D>) -> Result<Self, LinalgError> {
         let (a, m) = (Arc::clone(&of.operator), Arc::clone(&of.preconditioner));
         let zeros = || Buffer::zeros(a.device(), a.n_rows());

@@ -166,7 +166,8 @@ impl<T: Scalar, D: CgSolverKernels<T>> CgSolver<T, D> {
         Self::of_ranks(a, m, &Alone)
     }
 
-    /// As [`CgSolver::new`], for the rows of one of several ranks, which solve together; all of them call it.
+    /// As [`CgSolver::new`], for the rows of one of several ranks, which solve together; all of them call it, and then
+    /// [`CgSolver::solve`] with the same ranks. Their work is not recorded.
     ///
     /// # Errors
     /// As [`CgSolver::new`]; [`LinalgError::Rank`].
