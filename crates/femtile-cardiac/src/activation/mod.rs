@@ -91,6 +91,9 @@ pub struct ActivationTimes {
     pub duration: Vec<f64>,
 }
 
+/// Brings an array to the host.
+type ToHost<'a, D> = dyn Fn(&Buffer<f64, D>) -> Result<Vec<f64>, CardiacError> + 'a;
+
 impl<D: ActivationKernels> ActivationMap<D> {
     /// Begins with the potentials at the start of a run; points above the threshold do not count as activated.
     ///
@@ -141,10 +144,7 @@ impl<D: ActivationKernels> ActivationMap<D> {
     }
 
     /// Returns the times, each array as `by` brings it to the host.
-    pub(crate) fn times_by(
-        &self,
-        by: &dyn Fn(&Buffer<f64, D>) -> Result<Vec<f64>, CardiacError>,
-    ) -> Result<ActivationTimes, CardiacError> {
+    pub(crate) fn times_by(&self, by: &ToHost<'_, D>) -> Result<ActivationTimes, CardiacError> {
         let ActivationState { first, last, repolarisation, duration, .. } = &self.state;
         let (first, last) = (by(first)?, by(last)?);
         Ok(ActivationTimes { first, last, repolarisation: by(repolarisation)?, duration: by(duration)? })
