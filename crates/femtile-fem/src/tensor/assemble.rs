@@ -15,7 +15,7 @@ use crate::tensor::{CellMatrices, CellScratch};
 const ENTRIES: usize = 1 << 22;
 const CELLS: [usize; 2] = [64, 1 << 16];
 
-/// Rows that a thread fills at least, and parts of the rows of a block for each thread.
+/// Rows that a thread fills at least, and parts of all rows for each thread.
 const ROWS: usize = 64;
 const PARTS_PER_THREAD: usize = 2;
 
@@ -125,25 +125,42 @@ impl Rows<'_> {
     }
 }
 
+/// The ends of parts of `n_rows` rows to which these matrices add about as much each: neighbouring cells have most of their rows
+/// near each other, so parts of as many rows would leave most threads without work.
+fn ends_of_parts(matrices: &[(&[u32], &[f64])], n_rows: usize) -> Vec<usize> {
+    let mut counts = vec![0; n_rows.div_ceil(ROWS)];
+    for (dofs, _) in matrices {
+        dofs.iter().for_each(|&dof| counts[dof as usize / ROWS] += 1);
+    }
+    let n_parts = PARTS_PER_THREAD * rayon::current_num_threads();
+    let most = counts.iter().sum::<usize>().div_ceil(n_parts);
+    let (mut ends, mut sum) = (Vec::with_capacity(n_parts + 1), 0);
+    for (chunk, count) in counts.into_iter().enumerate() {
+        sum += count;
+        if sum >= most && sum > 0 {
+            ends.push(n_rows.min((chunk + 1) * ROWS));
+            sum = 0;
+        }
+    }
+    ends.extend((ends.last() != Some(&n_rows)).then_some(n_rows));
+    ends
+}
+
 impl Filling<'_> {
     /// Adds matrices of cells or facets with their degrees of freedom, to each row in their order; threads have rows of their
     /// own.
     fn add(&mut self, matrices: &[(&[u32], &[f64])]) {
-        // Neighbouring cells have rows that are near each other: parts of all rows would leave most threads without work.
-        let all = || matrices.iter().flat_map(|(dofs, _)| *dofs).map(|&dof| dof as usize);
-        let (Some(low), Some(high)) = (all().min(), all().max()) else { return };
-        let per_part = (high + 1 - low).div_ceil(PARTS_PER_THREAD * rayon::current_num_threads()).max(ROWS);
-        let offset = |row: usize| self.pattern.offsets.get(row);
-        let mut values = &mut self.values[offset(low)..offset(high + 1)];
-        let mut products = &mut self.product[low..=high];
-        let mut parts = Vec::new();
-        for first in (low..=high).step_by(per_part) {
-            let end = (high + 1).min(first + per_part);
-            let begin = offset(first);
-            let n_entries = offset(end) - begin;
+        let ends = ends_of_parts(matrices, self.product.len());
+        let mut parts = Vec::with_capacity(ends.len());
+        let (mut values, mut products) = (self.values.as_mut_slice(), self.product.as_mut_slice());
+        let mut first = 0;
+        for end in ends {
+            let begin = self.pattern.offsets.get(first);
+            let n_entries = self.pattern.offsets.get(end) - begin;
             let own = values.split_off_mut(..n_entries).unwrap_or_default();
             let product = products.split_off_mut(..end - first).unwrap_or_default();
             parts.push(Rows { first, begin, values: own, product });
+            first = end;
         }
         let (pattern, constraints) = (&self.pattern, self.problem.constraints());
         parallel::for_each_item(parts, 1, |mut rows| {
