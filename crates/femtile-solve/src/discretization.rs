@@ -9,7 +9,7 @@ use femtile_fem::tensor::{TensorProblem, functionals as tensor_functionals};
 use femtile_fem::{BoundaryCondition, Coefficient, FemError, Form, assemble, functionals};
 use femtile_mesh::Mesh;
 use femtile_mesh::check::BoundaryFacets;
-use femtile_sparse::{Csr, StoredMatrix};
+use femtile_sparse::Csr;
 
 use crate::auto::{self, Boxed, Solves};
 use crate::check::{self, check_cells};
@@ -454,10 +454,7 @@ fn lump_reaction<D: OperatorDevice>(
     let zero = Coefficient::Constant(0.0);
     let reaction = Form { sigma: &zero, source: &zero, conditions: &[], ..*form };
     let mut reaction = assemble::<f64, D>(device, &reaction, &|_| ())?.into_parts().0;
-    matrix.combine_values(-1.0, reaction.values(), 1.0)?;
-    let sums = nonlinear::row_sums(&reaction)?;
-    nonlinear::put_on_diagonal(&mut reaction, &sums)?;
-    Ok(matrix.combine_values(1.0, reaction.values(), 1.0)?)
+    Ok(nonlinear::lump_within(matrix, &mut reaction)?)
 }
 
 /// Returns what to say of a right side that was projected, if anything.

@@ -110,8 +110,19 @@ pub(crate) fn lump<D: SolveDevice>(natural: &Csr<f64, D>, out: &mut Csr<f64, D>)
     put_on_diagonal(out, &row_sums(natural)?)
 }
 
+/// Replaces a reaction in a matrix on its pattern by its row sums on the diagonal; `reaction` is left with these alone.
+pub(crate) fn lump_within<D: SolveDevice>(
+    matrix: &mut Csr<f64, D>,
+    reaction: &mut Csr<f64, D>,
+) -> Result<(), LinalgError> {
+    matrix.combine_values(-1.0, reaction.values(), 1.0)?;
+    let sums = row_sums(reaction)?;
+    put_on_diagonal(reaction, &sums)?;
+    matrix.combine_values(1.0, reaction.values(), 1.0)
+}
+
 /// Makes numbers the diagonal of a matrix without other entries.
-pub(crate) fn put_on_diagonal<D: SolveDevice>(
+fn put_on_diagonal<D: SolveDevice>(
     out: &mut Csr<f64, D>,
     diagonal: &Buffer<f64, D>,
 ) -> Result<(), LinalgError> {
@@ -119,7 +130,7 @@ pub(crate) fn put_on_diagonal<D: SolveDevice>(
     Ok(out.values_mut().upload(&values)?)
 }
 
-pub(crate) fn row_sums<D: SolveDevice>(matrix: &Csr<f64, D>) -> Result<Buffer<f64, D>, LinalgError> {
+fn row_sums<D: SolveDevice>(matrix: &Csr<f64, D>) -> Result<Buffer<f64, D>, LinalgError> {
     let device = matrix.values().device();
     let mut ones = Buffer::zeros(device, matrix.n_rows())?;
     device.fill(&mut ones, 1.0)?;

@@ -10,7 +10,7 @@ use femtile_fem::assembly::assemble_rows;
 use femtile_fem::{Coefficient, Constraints, FemError, Form};
 use femtile_linalg::{LinalgError, LinearOperator, need};
 use femtile_mesh::partition::Part;
-use femtile_sparse::{Csr, ProductMatrix, StoredMatrix};
+use femtile_sparse::{Csr, ProductMatrix};
 
 use super::data::PartData;
 use super::device::{self, RankDevice};
@@ -21,7 +21,7 @@ use crate::auto::Solves;
 use crate::check::check_cells;
 use crate::discretization::Discretization;
 use crate::format::product_matrix;
-use crate::nonlinear::{put_on_diagonal, row_sums};
+use crate::nonlinear::lump_within;
 use crate::system::Operators;
 use crate::{MassMatrix, SolveError, SolverConfig, Stage, Stages};
 
@@ -186,10 +186,7 @@ impl<'a> RankPart<'a> {
             let mut matrix = rows(device, form)?;
             if mass == MassMatrix::Lumped {
                 let mut reaction = rows(device, &Form { sigma: &ZERO, ..*form })?;
-                matrix.combine_values(-1.0, reaction.values(), 1.0)?;
-                let sums = row_sums(&reaction)?;
-                put_on_diagonal(&mut reaction, &sums)?;
-                matrix.combine_values(1.0, reaction.values(), 1.0)?;
+                lump_within(&mut matrix, &mut reaction)?;
             }
             Ok(matrix)
         })?;
