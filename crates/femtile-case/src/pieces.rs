@@ -103,7 +103,6 @@ pub(crate) fn in_folder(folder: &Path) -> std::io::Result<Vec<String>> {
 /// Returns whether an interrupt of any rank leaves out fields: all pieces have the same. None where this process writes alone.
 pub(crate) fn agreed_interrupt(case: &Case, is_interrupted: bool) -> Result<Option<bool>, CaseError> {
     let Some(comm) = ranks(case) else { return Ok(None) };
-    let mut count = [f64::from(u8::from(is_interrupted))];
-    comm.sum_values(&mut count).map_err(SolveError::from)?;
-    Ok(Some(count[0] > 0.0))
+    let [is_interrupted] = comm.any([is_interrupted]).map_err(SolveError::from)?;
+    Ok(Some(is_interrupted))
 }

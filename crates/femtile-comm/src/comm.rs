@@ -156,6 +156,16 @@ impl Comm {
         self.transport.as_ref().map_or(Ok(()), |transport| transport.sum(values))
     }
 
+    /// Returns which of these are so on a rank at least, so that all ranks do the same. All ranks call it.
+    ///
+    /// # Errors
+    /// [`LinalgError::Rank`].
+    pub fn any<const N: usize>(&self, is_so: [bool; N]) -> Result<[bool; N], LinalgError> {
+        let mut counts = is_so.map(|is_so| f64::from(u8::from(is_so)));
+        self.sum_values(&mut counts)?;
+        Ok(counts.map(|count| count > 0.0))
+    }
+
     /// As [`Transport::exchange`]; alone, `meanwhile` runs.
     ///
     /// # Errors

@@ -64,7 +64,7 @@ impl<D: Device> Points<D> {
     }
 }
 
-/// [`Points::stride`] of so many points.
+/// Returns [`Points::stride`] for `n` points.
 pub(crate) fn stride_of(n: usize) -> usize {
     let stride = n.next_multiple_of(32);
     if stride.is_multiple_of(512) && stride > 0 { stride + 32 } else { stride }

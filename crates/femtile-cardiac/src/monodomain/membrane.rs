@@ -63,17 +63,15 @@ impl<D: IonicKernels + VectorKernels<f64>> Membrane<D> {
                 continue;
             }
             let (own, n_states) = (here.listed(&nodes), tissue.model.n_states());
-            if own.is_empty() {
-                membranes.push(Kind::new(None, n_states, (nodes, &own), here));
-                continue;
-            }
-            let points = match own.len() == n {
-                true => Points::all(n),
-                false => Points::listed(device, n, &own)?,
+            let points = match own.len() {
+                0 => None,
+                all if all == n => Some(Points::all(n)),
+                _ => Some(Points::listed(device, n, &own)?),
             };
-            let ionic = Ionic::with_gates(device, &tissue.model, scheme, gates, points)?;
-            ionic.set_rest_voltage(&mut v)?;
-            membranes.push(Kind::new(Some(ionic), n_states, (nodes, &own), here));
+            let ionic = |points| Ionic::with_gates(device, &tissue.model, scheme, gates, points);
+            let ionic = points.map(ionic).transpose()?;
+            ionic.iter().try_for_each(|ionic| ionic.set_rest_voltage(&mut v))?;
+            membranes.push(Kind::new(ionic, n_states, (nodes, &own), here));
         }
         Ok((Self(membranes), v))
     }

@@ -1,6 +1,7 @@
 //! The nodes of a run, or those of one of its ranks.
 
 use femtile::comm::Comm;
+use femtile::linalg::LinalgError;
 use femtile::solve::RankPart;
 
 /// The nodes that vectors have: all of the mesh, or those that a rank owns, in its order.
@@ -64,18 +65,8 @@ impl<'a> Nodes<'a> {
         here.map(|(_, number)| number).collect()
     }
 
-    /// Returns which of these are so on a rank at least. All ranks call it.
-    pub fn agreed<const N: usize>(
-        &self,
-        is_so: [bool; N],
-    ) -> Result<[bool; N], femtile::linalg::LinalgError> {
-        let mut counts = is_so.map(|is_so| f64::from(u8::from(is_so)));
-        self.comm.sum_values(&mut counts)?;
-        Ok(counts.map(|count| count > 0.0))
-    }
-
     /// Returns a sum over all ranks. All ranks call it.
-    pub fn sum(&self, own: f64) -> Result<f64, femtile::linalg::LinalgError> {
+    pub fn sum(&self, own: f64) -> Result<f64, LinalgError> {
         let mut sum = [own];
         self.comm.sum_values(&mut sum)?;
         Ok(sum[0])

@@ -2,9 +2,8 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use femtile::comm::Comm;
 use femtile::device::{Cpu, Cuda};
-use femtile::solve::{RankPart, Ranks, Stage, Stages};
+use femtile::solve::{RankPart, Stage, Stages};
 use femtile::{PreconditionerConfig, SolveError, SolverConfig};
 
 use super::site::Site;
@@ -23,11 +22,12 @@ impl Monodomain<'_> {
         if self.scheme == Scheme::Implicit {
             let message =
                 "several ranks advance hearts by splitting: use \"godunov\" or \"strang\", or one rank";
-            return Err(of_ranks_setting(message));
+            return Err(SolveError::setting(&["solver".into(), "ranks".into()], message).into());
         }
-        if let Ranks::Of(comm) = &config.ranks {
-            self.same_state(comm)?;
-        }
+        let of_state = |Checkpoint { counts, time, length, arrays, .. }: &Checkpoint| {
+            [counts[0], counts[1], time.to_bits(), length.to_bits(), arrays.len() as u64]
+        };
+        config.ranks.check_state(&self.resume.as_ref().map_or([0; 5], of_state))?;
         stages.begin(Stage::Space)?;
         let config = &of_ranks(config);
         let diffusion = self.diffusion()?;
@@ -58,23 +58,6 @@ impl Monodomain<'_> {
         let site = Site { cpu: rank.cpu(), device, opened, rank: Some(rank), nodes };
         self.run_at(&site, (config, rank.reason(device)), observer, stages)
     }
-
-    /// Refuses states to go on from that are not those of all ranks.
-    fn same_state(&self, comm: &Comm) -> Result<(), CardiacError> {
-        let of = |Checkpoint { counts, time, length, arrays, .. }: &Checkpoint| {
-            let [steps, iterations, ..] = *counts;
-            [steps, iterations, time.to_bits(), length.to_bits(), arrays.len() as u64]
-        };
-        let own = self.resume.as_ref().map_or([0; 5], of);
-        match comm.all_gather(&own)?.iter().all(|other| other[..] == own) {
-            true => Ok(()),
-            false => {
-                let message =
-                    "ranks go on from other states: let all of them read the output folder of the run";
-                Err(of_ranks_setting(message))
-            }
-        }
-    }
 }
 
 /// The settings of ranks: the few iterations of a step pay for no set-up, so Jacobi replaces a choice.
@@ -84,9 +67,4 @@ fn of_ranks(config: &SolverConfig) -> SolverConfig {
         other => other.clone(),
     };
     SolverConfig { preconditioner, ..config.clone() }
-}
-
-/// The error of a run that several ranks cannot do.
-fn of_ranks_setting(message: &str) -> CardiacError {
-    SolveError::setting(&["solver".into(), "ranks".into()], message).into()
 }

@@ -171,7 +171,7 @@ impl Monodomain<'_> {
             let unstable = if looks { self.instability(state, &site.nodes)? } else { None };
             // Ranks have clocks and signals of their own, and do the same all the same.
             let asked = [stages.progress().is_interrupted(), deadline.is_over(), checkpoints.is_due(steps)];
-            let [is_interrupted, is_late, is_due] = site.nodes.agreed(asked)?;
+            let [is_interrupted, is_late, is_due] = site.nodes.comm().any(asked)?;
             let stop = unstable.or(failed);
             let stop = stop.or_else(|| is_interrupted.then_some(Stop::Interrupted));
             let stop = stop.or_else(|| is_late.then_some(Stop::TimeLimit));

@@ -55,13 +55,12 @@ impl Pattern {
         let offsets = HostOffsets::from_row_lengths(lengths.into_iter());
         let mut columns = zeroed_vec(offsets.get(n_rows));
         let mut rest = columns.as_mut_slice();
-        let place = |(_, own): (Vec<usize>, Vec<u32>)| (rest.split_off_mut(..own.len()), own);
+        let place = |(_, own): (Vec<usize>, Vec<u32>)| {
+            let to: &mut [u32] = rest.split_off_mut(..own.len()).unwrap_or_default();
+            (to, own)
+        };
         let placed = pieces.into_iter().map(place).collect();
-        parallel::for_each_item(placed, 1, |(to, own): (Option<&mut [u32]>, Vec<u32>)| {
-            if let Some(to) = to {
-                to.copy_from_slice(&own);
-            }
-        });
+        parallel::for_each_item(placed, 1, |(to, own): (&mut [u32], Vec<u32>)| to.copy_from_slice(&own));
         Self { offsets, columns }
     }
 

@@ -83,6 +83,21 @@ impl Ranks {
         }
     }
 
+    /// Refuses states to go on from that are not those of all ranks, by numbers that tell them apart. All ranks call it.
+    ///
+    /// # Errors
+    /// [`SolveError::Setting`] where numbers differ.
+    pub fn check_state(&self, own: &[u64]) -> Result<(), SolveError> {
+        let Self::Of(comm) = self else { return Ok(()) };
+        match comm.all_gather(own)?.iter().all(|other| other == own) {
+            true => Ok(()),
+            false => Err(SolveError::solver(
+                "ranks",
+                "ranks go on from other states: let all of them read the output folder of the run",
+            )),
+        }
+    }
+
     /// Returns the number of ranks.
     pub fn n(&self) -> usize {
         match self {

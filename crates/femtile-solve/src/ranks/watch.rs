@@ -43,9 +43,7 @@ impl<'a> Agreed<'a> {
 
     fn ask(&mut self) -> Result<ControlFlow<Stop>, LinalgError> {
         let is_over = self.limit.is_some_and(|limit| self.begun.elapsed() >= limit);
-        let mut counts = [self.progress.is_interrupted(), is_over].map(|is| f64::from(u8::from(is)));
-        self.comm.sum_values(&mut counts)?;
-        Ok(match counts.map(|count| count > 0.0) {
+        Ok(match self.comm.any([self.progress.is_interrupted(), is_over])? {
             [true, _] => ControlFlow::Break(Stop::Interrupted),
             [_, true] => ControlFlow::Break(Stop::TimeLimit),
             _ => ControlFlow::Continue(()),

@@ -31,8 +31,8 @@ use crate::ranks::{self, Division, Keepers, RankDevice, Whole};
 use crate::solution::Finished;
 use crate::system::SystemParts;
 use crate::{
-    DeviceChoice, GmgOptions, MassMatrix, OperatorKind, Ranks, Silent, Solution, SolveError, SolverConfig,
-    Stage, Stages,
+    DeviceChoice, GmgOptions, MassMatrix, OperatorKind, Silent, Solution, SolveError, SolverConfig, Stage,
+    Stages,
 };
 
 /// Operators of different shifts that are kept: SDIRK2 and BDF2 need one each at the start.
@@ -53,9 +53,11 @@ impl<'m> Transient<'m> {
         let opened = opened.filter(|_| matches!(config.device, DeviceChoice::Cuda(_)));
         let shift = self.first_shift();
         let n_threads = ranks::n_threads(cpu, &config.ranks)?;
-        if let Ranks::Of(comm) = &config.ranks {
-            self.same_state(comm)?;
-        }
+        let of_state = |state: &Checkpoint| {
+            let time = state.history.first().map_or(f64::NAN, |(time, _)| *time);
+            [state.step, time.to_bits(), state.length.to_bits(), state.history.len() as u64]
+        };
+        config.ranks.check_state(&self.resume.as_ref().map_or([0; 4], of_state))?;
         let now = problem.at_time(self.start);
         let boxed = |options: &GmgOptions| ranks::boxes(&now, options, config.ranks.n()).map(Some);
         let first = ranks::chosen(&held(&problem, shift), config, n_threads, Solves::Many, &boxed)?;
@@ -90,23 +92,6 @@ impl<'m> Transient<'m> {
         finished.partition = Some(division.partition);
         let solution = Solution::new(problem.at_time(outcome.time), finished);
         Ok(TransientSolution { solution, outcome })
-    }
-
-    /// Refuses states to go on from that are not those of all ranks.
-    fn same_state(&self, comm: &Comm) -> Result<(), SolveError> {
-        let of = |state: &Checkpoint| {
-            let time = state.history.first().map_or(f64::NAN, |(time, _)| *time);
-            [state.step, time.to_bits(), state.length.to_bits(), state.history.len() as u64]
-        };
-        let own = self.resume.as_ref().map_or([0; 4], of);
-        match comm.all_gather(&own)?.iter().all(|other| other[..] == own) {
-            true => Ok(()),
-            false => {
-                let message =
-                    "ranks go on from other states: let all of them read the output folder of the run";
-                Err(SolveError::solver("ranks", message))
-            }
-        }
     }
 
     /// Refuses what several ranks cannot do.

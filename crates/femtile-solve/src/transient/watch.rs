@@ -173,9 +173,7 @@ impl<D: OperatorDevice> Watch<'_, '_, D> {
     /// Returns which of these are so on a rank at least: what ranks do together depends on it.
     fn agreed<const N: usize>(&self, is_so: [bool; N]) -> Result<[bool; N], SolveError> {
         let Some(ranks) = &self.ranks else { return Ok(is_so) };
-        let mut counts = is_so.map(|is_so| f64::from(u8::from(is_so)));
-        ranks.comm.sum_values(&mut counts)?;
-        Ok(counts.map(|count| count > 0.0))
+        Ok(ranks.comm.any(is_so)?)
     }
 }
 

@@ -408,3 +408,19 @@ fn the_device_that_is_asked_for_stays_where_the_preconditioner_is_chosen() {
         assert_ne!(chosen.config.preconditioner, PreconditionerConfig::Auto);
     }
 }
+
+#[test]
+fn problems_that_methods_of_callers_cannot_take_are_refused() {
+    let mesh = plane();
+    let plain = || Poisson::new(&mesh).lambda(1.0);
+    let in_time = crate::Transient::new(plain().sigma("1 + t"), 0.0);
+    for (problem, words) in [
+        (plain().dirichlet("xmin", 1.0).unwrap().discretize(), "natural boundary conditions"),
+        (in_time.discretize(), "depend on t"),
+        (plain().sigma("1 + u*u").discretize(), "depends on u"),
+    ] {
+        let error = problem.unwrap().divided(&config(2)).unwrap_err().to_string();
+        assert!(error.contains("solver.ranks") && error.contains(words), "{error}");
+    }
+    assert!(plain().discretize().unwrap().divided(&config(2)).is_ok());
+}
