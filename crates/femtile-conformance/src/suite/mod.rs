@@ -9,6 +9,7 @@ pub mod amg_quality;
 pub mod assembly;
 pub mod block_tridiagonal;
 pub mod box_multigrid;
+pub mod cell_sums;
 pub mod cg;
 pub mod cg_solver;
 pub mod cg_variants;
@@ -344,6 +345,7 @@ macro_rules! several_ranks {
     ($devices:path, $scope:expr) => {
         $crate::checks! { $devices, $scope;
             rank_rows: divided_rows_are_those_of_the_host, first_levels_of_ranks_are_made_there;
+            cell_sums: sums_of_ranks_are_those_of_the_whole;
             ranks: rows_of_ranks_solve_as_one, cells_of_ranks_solve_as_one, box_cycles_of_ranks_are_those_of_one, links_have_costs;
             in_time: hearts_on_ranks_agree_with_a_processor, heat_on_ranks_agrees_with_a_processor;
         }

@@ -15,6 +15,9 @@ use femtile_fem::dofs::TensorSpace;
 /// Stands for no cell, no list, no unknown.
 pub(super) const NONE: u32 = u32::MAX;
 
+/// The mark of a cell whose inner unknowns another rank owns, beside those of its entities.
+const OF_OTHER: u32 = 1 << 31;
+
 /// The words of a cell, as in the kernel: first unknowns of its entities, targets of their values, marks, a list and the
 /// place of its metric.
 #[derive(Debug, Clone, Copy)]
@@ -266,6 +269,9 @@ impl<S: Fn(u32) -> bool> Entities<'_, S> {
             }
             // What belongs to another rank goes where it is not summed.
             let is_ghost = self.numbers.is_some_and(|numbers| number as usize >= numbers.n_owned);
+            if is_ghost && entity == layout.entities / 2 {
+                words[layout.added()] |= OF_OTHER;
+            }
             let is_shared = is_ghost || (self.is_shared)(first);
             let [_, unit, target] = met.entry(first);
             if *unit == own {

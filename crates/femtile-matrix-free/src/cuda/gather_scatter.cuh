@@ -14,7 +14,7 @@ const u32 METRIC_CELL = ADDED + 4, CELL_WORDS = DIMENSION == 3 ? 64 : 24;
 // The part of a cell along a column.
 struct CellColumn {
     u32 firsts[3];
-    u32 marks;  // bits 0, 1, 2 for the three entities; added, shared, constrained
+    u32 marks;  // bits 0, 1, 2 for the three entities; added, shared, constrained; then whether another rank has the inside
     u32 list;
 
     __device__ inline bool is_empty() const { return firsts[0] == NOTHING; }
@@ -22,6 +22,7 @@ struct CellColumn {
     __device__ inline bool is_added(u32 d) const { return marks >> d & 1; }
     __device__ inline bool is_shared(u32 d) const { return marks >> (3 + d) & 1; }
     __device__ inline bool is_free(u32 d) const { return (marks >> (6 + d) & 1) == 0; }
+    __device__ inline bool is_of_other() const { return FEMTILE_GHOSTS && (marks >> 9 & 1); }
 };
 
 // A column of nodes in any cell; `y` is 0 in two dimensions.
@@ -33,6 +34,7 @@ struct Column : EntityColumn<P> {
 #pragma unroll
         for (u32 d = 0; d < 3; ++d) cell.firsts[d] = __ldg(words + entity + OF_LAYER * d);
         cell.marks = marks(words, ADDED) | marks(words, SHARED_MARKS) << 3 | marks(words, CONSTRAINED) << 6;
+        if (FEMTILE_GHOSTS) cell.marks |= __ldg(words + ADDED) >> 31 << 9;
         cell.list = FEMTILE_LISTS ? __ldg(words + LIST) : NOTHING;
         return cell;
     }

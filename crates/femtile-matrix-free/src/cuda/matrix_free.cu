@@ -22,7 +22,7 @@
 #endif
 
 // Block i visits the batches from begins[i] to begins[i + 1]. If the hook only needs x.A x, it is computed at the
-// points.
+// points; on a part, by the rank that has the inner unknowns of a cell.
 extern "C" __global__ void __launch_bounds__(FEMTILE_THREADS, FEMTILE_BLOCKS) matrix_free_apply(
     T* y, T* shares, Source x, const u32* begins, const u32* cells, const u32* lists, Metrics metrics, Hook hook) {
     if (hook.is_idle()) return;
@@ -48,9 +48,11 @@ extern "C" __global__ void __launch_bounds__(FEMTILE_THREADS, FEMTILE_BLOCKS) ma
         for (u32 first = 0; first < COMPONENTS; first += TOGETHER) {
             T nodes[TOGETHER][N] = {}, before[TOGETHER][N] = {};
             if (has_nodes) gather(nodes, x.from(first), column, now, lists);
+            const double earlier = product;
             apply_cell(nodes, product, place, of_cell, has_cell, [&]() {
                 if (READS_AHEAD && has_nodes) targets.read(before, first, column, now, lists);
             });
+            if (now.is_of_other()) product = earlier;
             if (!READS_AHEAD && has_nodes) targets.read(before, first, column, now, lists);
             if (has_nodes) {
 #pragma unroll

@@ -66,6 +66,8 @@ pub struct CudaMatrixFree<T: Scalar> {
     places: Buffer<u32, Cuda>,
     constrained: Buffer<u32, Cuda>,
     facets: Option<Facets<T>>,
+    /// Whether x·Ax is summed by cells where that is possible, and not by rows.
+    sums_cells: bool,
     bytes: usize,
     programs: Programs,
 }
@@ -111,8 +113,8 @@ impl<T: Scalar> CudaMatrixFree<T> {
     /// Creates the operator on the part of a mesh that a rank has, with the rows that it owns: `numbers` has the place of each
     /// unknown of the part among the `n_owned` of the rank, and the copies of those of others, which follow.
     ///
-    /// Sums of [`Hook`] are over these rows. Products take the values of others from a vector of their own
-    /// ([`GhostedOperator`]).
+    /// Sums of [`Hook`] are over these rows, or x·Ax [over cells](Self::with_sums_of_cells). Products take the values of others
+    /// from a vector of their own ([`GhostedOperator`]).
     ///
     /// # Errors
     /// As [`CudaMatrixFree::new`]; [`LinalgError::Setting`] where the unknowns of an entity do not follow each other.
@@ -146,6 +148,28 @@ impl<T: Scalar> CudaMatrixFree<T> {
         Ok(made)
     }
 
+    /// Returns whether the rank can sum x·Ax by cells, which spares a pass over both vectors.
+    pub fn can_sum_cells(&self) -> bool {
+        self.variant.may_sum_cells() && self.has_room_for_parts()
+    }
+
+    /// The same operator on a part, with x·Ax summed over the cells whose inner unknowns the rank owns, in place of its rows: for
+    /// the sum over all ranks, if all of them do.
+    ///
+    /// # Errors
+    /// [`LinalgError::Setting`] where it cannot ([`CudaMatrixFree::can_sum_cells`]).
+    pub fn with_sums_of_cells(self) -> Result<Self, LinalgError> {
+        match self.can_sum_cells() {
+            true => Ok(Self { sums_cells: true, ..self }),
+            false => Err(LinalgError::Setting {
+                field: "degree",
+                message:
+                    "cells of degree 1, or of groups smaller than their partial sums, are summed by rows"
+                        .into(),
+            }),
+        }
+    }
+
     /// Brings the data of an operator to a device.
     ///
     /// # Errors
@@ -170,6 +194,7 @@ impl<T: Scalar> CudaMatrixFree<T> {
             places: Buffer::from_host(device, &shares.places)?,
             constrained: Buffer::from_vec(device, constrained)?,
             facets: None,
+            sums_cells: !variant.has_ghosts,
             programs: Programs::default(),
             bytes: metric.bytes() + 2 * size_of::<T>() * shares.len * components + batches.bytes(),
             metric,
@@ -194,6 +219,7 @@ impl<T: Scalar> CudaMatrixFree<T> {
         let constrained = self.constrained.to_host()?;
         self.facets =
             Facets::new(&self.device, self.variant.components, facets, (&constrained, self.n_dofs))?;
+        self.sums_cells = !self.variant.has_ghosts;
         self.bytes = self.bytes - before + bytes_of(&self.facets);
         Ok(self)
     }
@@ -218,6 +244,11 @@ impl<T: Scalar> CudaMatrixFree<T> {
     fn n_parts(&self) -> usize {
         let of_facets = self.facets.as_ref().map_or(0, Facets::n_blocks);
         self.n_groups + self.n_constrained().div_ceil(THREADS as usize) + of_facets
+    }
+
+    /// Returns whether partial sums of all blocks fit the buffer of a hook.
+    fn has_room_for_parts(&self) -> bool {
+        self.n_parts() <= self.n_rows().div_ceil(CudaHook::ROWS)
     }
 
     /// Queues the product of the cells, without constrained rows and shared values.
@@ -356,8 +387,7 @@ impl<T: Scalar> CudaMatrixFree<T> {
         need("y", n, y.len())?;
         need("x", n, x.len())?;
         let mut hook = CudaHook::of(hook, [n; 2])?;
-        // Partial sums fit the buffer of the hook only up to this number; and on a part, cells would be summed by several ranks.
-        if self.variant.has_ghosts || self.n_parts() > n.div_ceil(CudaHook::ROWS) {
+        if !(self.sums_cells && self.has_room_for_parts()) {
             hook = hook.by_rows();
         }
         self.queue_cells(y, (x, ghosts), &hook)?;

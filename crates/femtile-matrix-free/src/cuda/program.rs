@@ -100,6 +100,12 @@ impl Variant {
         (self.has_stiffness && self.has_mass) || self.has_lists || !self.is_isotropic
     }
 
+    /// Returns whether x·Ax may be summed by cells: on a part, those whose inner unknowns the rank owns, which there are from
+    /// degree 2 on.
+    pub fn may_sum_cells(&self) -> bool {
+        !self.has_ghosts || self.degree > 1
+    }
+
     /// Returns the points along an axis.
     pub fn n_points(&self) -> usize {
         self.rule.n_points(self.degree)
@@ -223,7 +229,7 @@ pub(super) fn all<T: Scalar>(variant: &Variant) -> Vec<Specialisation> {
     let [residual, step] = product_hooks();
     let is_double = T::C_NAME == f64::C_NAME;
     let hooks = if is_double { vec![product_hook()] } else { vec![residual, step] };
-    let of_variant = |hook: CudaHook<'static>| if variant.has_ghosts { hook.by_rows() } else { hook };
+    let of_variant = |hook: CudaHook<'static>| if variant.may_sum_cells() { hook } else { hook.by_rows() };
     let hooks: Vec<_> = [vec![CudaHook::none()], hooks].concat().into_iter().map(of_variant).collect();
     let products =
         hooks.iter().flat_map(|hook| [variant.program::<T>(hook), sums::<T>(variant.components, hook)]);
@@ -280,7 +286,8 @@ pub fn specialisations() -> Vec<Specialisation> {
         let bp5 = variant(degree, CellRule::GaussLobatto, MetricEvaluation::Stored, false);
         programs.extend([bp5.program::<f64>(hook), bp5.program::<f64>(product)]);
         if degree == 5 {
-            programs.push(Variant { has_ghosts: true, ..bp5 }.program::<f64>(hook));
+            programs
+                .extend([hook, product].map(|hook| Variant { has_ghosts: true, ..bp5 }.program::<f64>(hook)));
             programs.push(Variant { metric: MetricEvaluation::StoredSingle, ..bp5 }.program::<f64>(product));
         }
     }

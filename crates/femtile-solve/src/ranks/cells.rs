@@ -94,15 +94,18 @@ impl<'a> PartProblem<'a> {
         }
     }
 
-    /// Returns the rows of the rank of the operator of its part.
+    /// Returns the rows of the rank of the operator of its part. All ranks call it.
     pub fn rows<T: SumFactorization + Lanes, D: RankCells<T>>(
         &self,
         device: &D,
         operator: Option<D::MatrixFree>,
     ) -> Result<Box<dyn LinearOperator<T, D>>, LinalgError> {
         let unknowns = Arc::clone(&self.unknowns);
+        // A cell is counted once if all ranks sum by cells, a row if none does.
+        let sums_rows = operator.as_ref().is_some_and(|operator| !D::can_sum_cells(operator));
+        let [sums_rows] = unknowns.halo().comm().any([sums_rows])?;
         match operator {
-            Some(operator) => D::rows_of_part(operator, unknowns),
+            Some(operator) => D::rows_of_part(operator, unknowns, !sums_rows),
             None => Ok(Box::new(PartOperator::new(Box::new(nothing::<T, D>(device)?), unknowns)?)),
         }
     }

@@ -33,10 +33,16 @@ pub trait RankCells<T: SumFactorization + Lanes>: CellDevice<T> + RankKernels<T>
     /// Returns the diagonal of the rows that the rank owns.
     fn diagonal_of_part(operator: &Self::MatrixFree) -> Result<Vec<T>, LinalgError>;
 
-    /// Returns these rows as an operator over all ranks.
+    /// Returns whether the rank can sum x·Ax by cells in place of rows.
+    fn can_sum_cells(_operator: &Self::MatrixFree) -> bool {
+        false
+    }
+
+    /// Returns these rows as an operator over all ranks, which sums x·Ax by cells where all of them can.
     fn rows_of_part(
         operator: Self::MatrixFree,
         unknowns: Arc<PartUnknowns>,
+        sums_cells: bool,
     ) -> Result<Box<dyn LinearOperator<T, Self>>, LinalgError>;
 }
 
@@ -62,6 +68,7 @@ impl<T: SumFactorization + Lanes> RankCells<T> for Cpu {
     fn rows_of_part(
         operator: MatrixFree<T>,
         unknowns: Arc<PartUnknowns>,
+        _: bool,
     ) -> Result<Box<dyn LinearOperator<T, Self>>, LinalgError> {
         Ok(Box::new(GhostedProduct::new(Box::new(operator), Arc::clone(unknowns.halo()))?))
     }
@@ -87,10 +94,16 @@ impl<T: SumFactorization + Lanes> RankCells<T> for Cuda {
         operator.diagonal()
     }
 
+    fn can_sum_cells(operator: &CudaMatrixFree<T>) -> bool {
+        operator.can_sum_cells()
+    }
+
     fn rows_of_part(
         operator: CudaMatrixFree<T>,
         unknowns: Arc<PartUnknowns>,
+        sums_cells: bool,
     ) -> Result<Box<dyn LinearOperator<T, Self>>, LinalgError> {
+        let operator = if sums_cells { operator.with_sums_of_cells()? } else { operator };
         Ok(Box::new(GhostedProduct::new(Box::new(operator), Arc::clone(unknowns.halo()))?))
     }
 }
