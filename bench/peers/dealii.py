@@ -1,7 +1,7 @@
 """Compiles a program that times deal.II, for as many bits of a vector as ours, and runs it.
 
-Arguments: folder with the sources, name of the program, bits (256 or 512), degree of the elements, arguments of the
-program, which prints JSON. What is compiled stays in the cache folder (FEMTILE_CACHE, by default the user's) under a hash of
+Arguments: folder with the sources, name of the program, bits (256 or 512), degree of the elements, ranks of MPI, arguments
+of the program, which prints JSON. What is compiled stays in the cache folder (FEMTILE_CACHE, by default the user's) under a hash of
 the sources, the compiler and the processor, as it takes minutes.
 """
 
@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import sys
 
-folder, program, bits, degree, *rest = sys.argv[1:]
+folder, program, bits, degree, ranks, *rest = sys.argv[1:]
 CONFIG = "/usr/include/deal.II/base/config.h"
 LANES = "VECTORIZATION_WIDTH_IN_BITS"
 # Folders of headers that those of deal.II include, as in Debian.
@@ -97,4 +97,9 @@ built = os.path.join(cache(), f"{program}-p{degree}-{hashed(*texts)}")
 if not os.path.exists(built):
     build(built)
 environment = dict(os.environ, DEAL_II_NUM_THREADS="1", OMP_NUM_THREADS="1")
-sys.exit(subprocess.run([built, *rest], env=environment).returncode)
+launcher = []
+if ranks != "1":
+    # In containers the user is often root.
+    environment.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+    launcher = [shutil.which("mpirun") or sys.exit("there is no mpirun"), "--bind-to", "core", "-n", ranks]
+sys.exit(subprocess.run([*launcher, built, *rest], env=environment).returncode)

@@ -13,8 +13,12 @@
 #include <string>
 #include <vector>
 
+#include <deal.II/base/mpi.h>
 #include <deal.II/base/quadrature_lib.h>
+#include <deal.II/distributed/tria.h>
 #include <deal.II/dofs/dof_handler.h>
+#include <deal.II/dofs/dof_tools.h>
+#include <deal.II/grid/tria.h>
 #include <deal.II/lac/affine_constraints.h>
 #include <deal.II/lac/la_parallel_vector.h>
 #include <deal.II/matrix_free/fe_evaluation.h>
@@ -24,7 +28,9 @@ using dealii::MatrixFree;
 using dealii::VectorizedArray;
 template <typename Number> using Vector = dealii::LinearAlgebra::distributed::Vector<Number>;
 
+// The time when all ranks are there.
 inline double now() {
+    MPI_Barrier(MPI_COMM_WORLD);
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
@@ -35,7 +41,25 @@ inline std::string json(const std::vector<double> &numbers) {
     return "[" + text.str() + "]";
 }
 
-// Cells, unknowns and metrics on one thread, of the active cells or of those of a level.
+// An empty mesh, which ranks divide among themselves where there are several.
+inline std::unique_ptr<dealii::Triangulation<3>> empty_mesh() {
+    const auto at_vertices = dealii::Triangulation<3>::limit_level_difference_at_vertices;
+    using Distributed = dealii::parallel::distributed::Triangulation<3>;
+    if (dealii::Utilities::MPI::n_mpi_processes(MPI_COMM_WORLD) == 1) return std::make_unique<dealii::Triangulation<3>>(at_vertices);
+    return std::make_unique<Distributed>(MPI_COMM_WORLD, at_vertices, Distributed::construct_multigrid_hierarchy);
+}
+
+// Constraints without lines, of the unknowns that a rank knows.
+inline void clear(dealii::AffineConstraints<double> &constraints, const dealii::DoFHandler<3> &unknowns) {
+    dealii::IndexSet known;
+    dealii::DoFTools::extract_locally_relevant_dofs(unknowns, known);
+    constraints.reinit(known);
+}
+
+// Whether this process prints the results.
+inline bool prints() { return dealii::Utilities::MPI::this_mpi_process(MPI_COMM_WORLD) == 0; }
+
+// Cells, unknowns and metrics on one thread of each rank, of the active cells or of those of a level.
 template <typename Number>
 std::shared_ptr<const MatrixFree<3, Number>> matrix_free(const dealii::Mapping<3> &mapping,
                                                          const dealii::DoFHandler<3> &unknowns,
@@ -89,6 +113,8 @@ template <int degree, typename Number> class Laplace : public dealii::Subscripto
     // Only PreconditionChebyshev without a diagonal would ask for entries.
     Number el(size_type, size_type) const { throw dealii::ExcNotImplemented(); }
 
+    std::shared_ptr<const dealii::Utilities::MPI::Partitioner> partitioner() const { return data->get_vector_partitioner(); }
+
     void initialize_dof_vector(Vector<Number> &x) const { data->initialize_dof_vector(x); }
 
     // The diagonal by sum factorization; zero in rows of constrained unknowns.
@@ -102,6 +128,7 @@ template <int degree, typename Number> class Laplace : public dealii::Subscripto
             for (unsigned term = 0; term < 6; ++term) add_diagonal_term(phi, term);
             phi.distribute_local_to_global(sum);
         }
+        sum.compress(dealii::VectorOperation::add);
         return sum;
     }
 

@@ -1,4 +1,4 @@
-//! deal.II beside ours: on one thread, with as many lanes, on the same cells.
+//! deal.II beside ours: with as many lanes, on the same cells, a rank of MPI for each thread.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -155,16 +155,14 @@ impl DealII {
         if let Some(absent) = &self.absent {
             return Err(absent.reason.clone());
         }
-        if cpu.threads() > 1 {
-            return Err("it is measured on one thread; choose --threads 1".into());
-        }
         let bits = match cpu.simd() {
             SimdLevel::Avx512 => "512",
             SimdLevel::Avx2 => "256",
             level => return Err(format!("it is compiled for AVX2 and AVX-512, not for {level}")),
         };
         let folder = self.folder.path().display().to_string();
-        let mut all = vec![folder, program.to_string(), bits.to_string(), degree.to_string()];
+        let [degree, ranks] = [degree, cpu.threads()].map(|n| n.to_string());
+        let mut all = vec![folder, program.to_string(), bits.to_string(), degree, ranks];
         all.extend_from_slice(arguments);
         ask(SCRIPT, &all, &[])
     }

@@ -1,12 +1,13 @@
 //! Conjugate gradients with geometric multigrid to 1e-9 on a cube, as a case file runs them: set-up and solve, with the
-//! defaults of `preconditioner = "gmg"` and with its full start, and deal.II beside them.
+//! defaults of `preconditioner = "gmg"` and with its full start, and deal.II beside them; with threads that share the work or,
+//! by `ranks`, divide it.
 //!
 //! The set-up begins without a mesh. No bytes are counted: the bound of ours is the time of deal.II, where it was measured.
 
 use std::time::Instant;
 
 use femtile::device::Cpu;
-use femtile::solve::{Silent, Stages};
+use femtile::solve::{Ranks, Silent, Stages};
 use femtile::{DeviceChoice, GmgOptions, GmgStart, PreconditionerConfig, SolverConfig};
 
 use super::ROUNDS;
@@ -21,7 +22,7 @@ const TOLERANCE: f64 = 1e-9;
 /// Unknowns, about.
 const UNKNOWNS: usize = 3_000_000;
 
-/// Starts of a solve with their names in records.
+/// Starts of a solve with their names in records; several ranks have the first alone.
 const STARTS: [(&str, GmgStart); 2] = [("gmg", GmgStart::None), ("gmg with full start", GmgStart::Full)];
 
 pub(super) fn run(options: &Options) -> Result<Vec<Record>, BenchError> {
@@ -55,10 +56,12 @@ fn on(
     mut peer: Option<&mut DealII>,
 ) -> Result<Vec<Record>, BenchError> {
     let runs = options.repeats(3).div_ceil(ROUNDS);
-    let (mut ours, mut theirs) = (STARTS.map(|_| Solves::default()), None::<MultigridSolves>);
+    let n_starts = if options.ranks.is_some_and(|n| n > 1) { 1 } else { STARTS.len() };
+    let mut ours: Vec<Solves> = (0..n_starts).map(|_| Solves::default()).collect();
+    let mut theirs = None::<MultigridSolves>;
     for _ in 0..ROUNDS {
         for (solves, (_, start)) in ours.iter_mut().zip(STARTS) {
-            (0..runs).try_for_each(|_| solves.run(cpu, cube, start))?;
+            (0..runs).try_for_each(|_| solves.run(cpu, (cube, options.ranks), start))?;
         }
         let largest = ours[0].largest;
         let found = peer.as_mut().and_then(|peer| peer.multigrid(cpu, (cube, TOLERANCE, runs), largest));
@@ -75,6 +78,9 @@ fn on(
     let named = |part: &str| format!("gmg {part}, cube, degree {}", cube.degree);
     records.extend(theirs.iter().flat_map(|theirs| theirs.records(cpu, named)));
     records.iter_mut().for_each(|record| describe(record, cube));
+    if let Some(ranks) = options.ranks {
+        records.iter_mut().for_each(|record| record.set("ranks", ranks));
+    }
     Ok(records)
 }
 
@@ -89,9 +95,15 @@ fn describe(record: &mut Record, cube: &Cube) {
 
 impl Solves {
     /// Makes the mesh, sets up and solves once more.
-    fn run(&mut self, cpu: &Cpu, cube: &Cube, start: GmgStart) -> Result<(), BenchError> {
+    fn run(
+        &mut self,
+        cpu: &Cpu,
+        (cube, ranks): (&Cube, Option<usize>),
+        start: GmgStart,
+    ) -> Result<(), BenchError> {
         let config = SolverConfig {
             device: DeviceChoice::Cpu,
+            ranks: ranks.map_or(Ranks::One, Ranks::Threads),
             threads: cpu.threads(),
             preconditioner: PreconditionerConfig::Gmg(GmgOptions { start, ..GmgOptions::default() }),
             tolerance: TOLERANCE,

@@ -18,6 +18,20 @@ pub struct Terms<'a> {
     pub lambda: Option<&'a Coefficient>,
 }
 
+impl Terms<'_> {
+    /// Returns whether coefficients differ within cells and are scalars, which can be kept at points beside the map of a cell.
+    pub(super) fn are_at_points(&self) -> bool {
+        let all = [self.sigma, self.lambda];
+        let varies = all.into_iter().flatten().any(|coefficient| !coefficient.is_constant_by_cell());
+        varies && self.sigma.is_none_or(Coefficient::is_isotropic)
+    }
+
+    /// Returns the same terms with this coefficient.
+    pub(super) fn with<'b>(&self, coefficient: &'b Coefficient) -> Terms<'b> {
+        Terms { sigma: self.sigma.map(|_| coefficient), lambda: self.lambda.map(|_| coefficient) }
+    }
+}
+
 /// $\lvert\det J\rvert\, J^{-1} \sigma J^{-\mathsf{T}}$ as xx, yy, zz, yz, xz, xy, and $\lambda \lvert\det J\rvert$.
 pub(super) type Entries = [f64; 7];
 
@@ -160,6 +174,20 @@ impl<'a> Metrics<'a> {
             entries.iter_mut().for_each(|entry| *entry *= weight);
         }
         Ok(())
+    }
+
+    /// Returns σ, a scalar, and λ at all points of a cell, of the terms that there are: `[n_q^d]` each. Whether its map is sound is
+    /// not checked.
+    pub fn scalars_at_points<'s>(
+        &self,
+        position: usize,
+        scratch: &'s mut Scratch,
+    ) -> Result<impl Iterator<Item = &'s [f64]>, FemError> {
+        self.maps.points_of_cell(position, &mut scratch.map);
+        scratch.evaluate(self, self.space.order()[position])?;
+        let Scratch { sigmas, scalars, .. } = scratch;
+        let [sigma, lambda] = [self.sigma.is_some(), self.lambda.is_some()];
+        Ok(sigma.then_some(sigmas.as_slice()).into_iter().chain(lambda.then_some(scalars.as_slice())))
     }
 
     /// Returns $J^{-1}$ by rows and $w \lvert\det J\rvert$ at all points of a cell: `[n_q^d][10]`.

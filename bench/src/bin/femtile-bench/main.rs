@@ -44,9 +44,13 @@ struct BenchOptions {
     /// Problem that `amg` solves.
     #[arg(long, value_name = "NAME", value_parser = Elliptic::ALL.map(Elliptic::name))]
     problem: Option<String>,
-    /// Time other libraries on the same: several in `amg`, deal.II on one thread in `laplace`, `bp5` and `gmg`.
+    /// Time other libraries on the same: several in `amg`; deal.II in `laplace`, `bp5` and `gmg`, on as many
+    /// ranks of MPI as there are threads.
     #[arg(long)]
     peers: bool,
+    /// Ranks that `gmg` solves on, threads of the program, of which there are as many by default.
+    #[arg(long, value_name = "N")]
+    ranks: Option<usize>,
     /// Device of `defaults`: auto, cpu, cuda or cuda:N.
     #[arg(long, value_name = "NAME")]
     device: Option<String>,
@@ -93,6 +97,7 @@ fn run(options: &BenchOptions) -> Result<ExitCode, Failure> {
             .collect(),
         problem: named(&Elliptic::ALL, Elliptic::name, options.problem.as_deref()),
         peers: options.peers,
+        ranks: options.ranks,
         device: options
             .device
             .as_deref()

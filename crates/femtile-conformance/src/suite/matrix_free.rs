@@ -174,6 +174,7 @@ pub fn products_agree_with_the_definition(device: &Cuda, scope: &Scope) {
         case(3, LOBATTO, laplace, stored, Some((2, 2))),
         case(3, LOBATTO, laplace, stored, Some((2, 11))),
         case(2, MORE_GAUSS, helmholtz, None, Some((2, 9))),
+        case(2, MORE_GAUSS, helmholtz, trilinear, Some((2, 9))),
         case(2, MORE_GAUSS, mass, None, Some((3, 7))),
         case(2, GAUSS, anisotropic, trilinear, Some((1, 5))),
         case(2, LOBATTO, mass, None, Some((2, 9))),
@@ -194,6 +195,13 @@ pub fn products_agree_with_the_definition(device: &Cuda, scope: &Scope) {
     let constant = Case { cut: None, ..case(2, GAUSS, anisotropic, None, None) };
     check::<f64>(device, &affine, &constant, &side(&affine, 2, 1), 1e-13);
     check::<f64>(device, &cubes([3, 1, 2]), &constant, &[], 1e-13);
+    // Coefficients at points beside one map a cell: all of a column at once, and one after the other.
+    let diffusion = Terms { sigma: Some(&varying), lambda: None };
+    for (degree, terms) in [(2, diffusion), (2, mass), (2, helmholtz), (4, helmholtz)] {
+        let at_points = case(degree, MORE_GAUSS, terms, None, None);
+        check::<f64>(device, &affine, &at_points, &side(&affine, degree, 1), 1e-13);
+    }
+    check::<f32>(device, &affine, &case(3, LOBATTO, helmholtz, None, None), &[], 2e-6);
     let shorter = case(3, LOBATTO, helmholtz, Some(MetricEvaluation::StoredSingle), Some((2, 7)));
     let bent = deformed(cubes([3, 2, 3]), bend);
     check::<f64>(device, &bent, &shorter, &side(&bent, 3, 0), 2e-7);

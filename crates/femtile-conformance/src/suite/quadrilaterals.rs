@@ -77,6 +77,8 @@ pub fn products_on_quadrilaterals_agree_with_the_definition(device: &Cuda, scope
     let constant = case(2, GAUSS, anisotropic, None, None);
     matrix_free::check::<f64>(device, &affine, &constant, &side(&affine, 2, 1), 1e-13);
     matrix_free::check::<f64>(device, &squares([3, 5]), &constant, &[], 1e-13);
+    let at_points = case(3, GAUSS, helmholtz, None, None);
+    matrix_free::check::<f64>(device, &affine, &at_points, &side(&affine, 3, 1), 1e-13);
     let bent = bent_squares([5, 4]);
     let shorter = case(3, LOBATTO, helmholtz, Some(MetricEvaluation::StoredSingle), Some((2, 7)));
     matrix_free::check::<f64>(device, &bent, &shorter, &side(&bent, 3, 0), 2e-7);
@@ -122,6 +124,8 @@ pub fn components_on_quadrilaterals_agree_with_the_processor(device: &Cuda, _: &
         case(&bent, (2, 1), LOBATTO, anisotropic, stored, Some((2, 9))),
         case(&bent, (2, 2), MORE_GAUSS, helmholtz, stored, Some((2, 9))),
         case(&affine, (2, 3), GAUSS, anisotropic, None, None),
+        case(&affine, (2, 3), GAUSS, helmholtz, None, None),
+        case(&bent, (4, 2), GAUSS, helmholtz, bilinear, None),
         case(&bent, (2, 6), MORE_GAUSS, mass, stored, Some((3, 7))),
         case(&bent, (3, 4), LOBATTO, mass, stored, Some((2, 2))),
         case(&bent, (10, 2), GAUSS, anisotropic, bilinear, None),

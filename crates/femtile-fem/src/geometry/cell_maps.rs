@@ -87,6 +87,13 @@ impl<'a> CellMaps<'a> {
         self.tables.evaluate(coordinates, self.space.dimension(), 3);
     }
 
+    /// Evaluates the points of the cell at a position, without Jacobians.
+    pub fn points_of_cell(&self, position: usize, map: &mut CellMap) {
+        self.points(position, &mut map.coordinates);
+        map.points.clear();
+        map.points.extend_from_slice(map.coordinates.values.as_chunks().0);
+    }
+
     fn take_nodes(&self, position: usize, coordinates: &mut AtPoints) {
         coordinates.values.clear();
         self.for_nodes(position, |node| coordinates.values.extend(node));

@@ -6,10 +6,11 @@
 /// `[kronbichler2022]`, section 2.2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum MetricEvaluation {
-    /// Stored per cell, seven numbers, four on quadrilaterals; for cells with a constant metric.
+    /// Stored per cell, seven numbers, four on quadrilaterals; for cells with a constant metric, and on GPUs also beside scalar
+    /// coefficients stored at all points.
     Constant,
     /// Computed at every point from the corners of a cell; for trilinear cells, on GPUs also bilinear ones, and coefficients
-    /// constant by cell.
+    /// constant by cell, on GPUs also scalar ones stored at all points.
     Trilinear,
     /// Computed at every point from 27 points of a cell; for cells of order at most two and coefficients constant by
     /// cell.

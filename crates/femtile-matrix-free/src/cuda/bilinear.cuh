@@ -8,8 +8,10 @@
 struct Metric {
     T start[2], change[2], along_y[2];
     T sigma[3], lambda, weight;
+    AtPoints coefficients;
 
-    __device__ inline Metric(const M* of_cell, u32 x, u32, bool) : weight(WEIGHTS[x]) {
+    __device__ inline Metric(const M* of_cell, u32 x, u32, bool is_active)
+        : weight(WEIGHTS[x]), coefficients(of_cell, x, 0, is_active) {
 #pragma unroll
         for (u32 d = 0; d < 2; ++d) {
             const M* const corner = of_cell + d;
@@ -33,7 +35,7 @@ struct Metric {
 #if FEMTILE_STIFFNESS
         // |det| / det^2 = 1 / |det|, with the adjugate in place of J^-1.
         T scale = w * reciprocal(size);
-        if (FEMTILE_ISOTROPIC) scale *= sigma[0];
+        if (FEMTILE_ISOTROPIC) scale *= FEMTILE_AT_POINTS ? coefficients.sigma(row) : sigma[0];
 #pragma unroll
         for (u32 c = 0; c < TOGETHER; ++c) {
             T flux[2] = {along_y[1] * g[c][0] - along_x[1] * g[c][1], along_x[0] * g[c][1] - along_y[0] * g[c][0]};
@@ -42,6 +44,6 @@ struct Metric {
             g[c][1] = scale * (along_x[0] * flux[1] - along_x[1] * flux[0]);
         }
 #endif
-        return w * size * lambda;
+        return w * size * (FEMTILE_AT_POINTS ? coefficients.lambda(row) : lambda);
     }
 };

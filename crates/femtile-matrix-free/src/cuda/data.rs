@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use femtile_device::{Scalar, part};
-use femtile_fem::FemError;
 use femtile_fem::dofs::TensorSpace;
 use femtile_fem::geometry::{CellRule, MetricEvaluation};
+use femtile_fem::{Coefficient, FemError};
 use femtile_linalg::LinalgError;
 
 use super::batches::Batches;
@@ -113,7 +113,12 @@ impl<T: Scalar> CudaMatrixFreeData<T> {
             return Err(FemError::TooManyDofs { n_dofs: n_rows as f64 });
         }
         let metrics = part("metrics", || Metrics::new(space, terms, rule))?;
-        let metric = part("choice of metric", || choose_metric(&metrics, space, config.metric))?;
+        let one = Coefficient::Constant(1.0);
+        let of_ones =
+            terms.are_at_points().then(|| Metrics::new(space, terms.with(&one), rule)).transpose()?;
+        let of_map = of_ones.as_ref().unwrap_or(&metrics);
+        let metric =
+            part("choice of metric", || choose_metric(of_map, space, (config.metric, of_ones.is_some())))?;
         let field = CellField { dimension: space.dimension(), degree: space.degree(), components };
         let own = Variant::of(field, terms, rule, (metric, space.n_irregular() > 0));
         let shape = config.shape.unwrap_or(own.shape);
@@ -127,7 +132,7 @@ impl<T: Scalar> CudaMatrixFreeData<T> {
                 Batches::new(space, (cut.cells, per_group), components, (constrained, numbers))
             })?),
         };
-        let filled = || MetricValues::new(&metrics, space, &batches, &variant);
+        let filled = || MetricValues::new([&metrics, of_map], space, &batches, &variant);
         let metric = part("stored metrics", filled)?;
         let (n_dofs, n_cells) = (numbers.map_or(space.n_dofs(), |numbers| numbers.n_owned), space.n_cells());
         let n_ghosts = space.n_dofs() - n_dofs;
@@ -145,12 +150,12 @@ impl<T: Scalar> CudaMatrixFreeData<T> {
 fn choose_metric(
     metrics: &Metrics<'_>,
     space: &TensorSpace<'_>,
-    wanted: Option<MetricEvaluation>,
+    (wanted, are_at_points): (Option<MetricEvaluation>, bool),
 ) -> Result<MetricEvaluation, FemError> {
     if let Some(wanted @ (MetricEvaluation::Stored | MetricEvaluation::StoredSingle)) = wanted {
         return Ok(wanted);
     }
-    let cheapest = metric::cheapest(metrics, space.n_cells())?;
+    let cheapest = metric::cheapest(metrics, space.n_cells(), are_at_points)?;
     match wanted {
         None => Ok(cheapest),
         Some(wanted)

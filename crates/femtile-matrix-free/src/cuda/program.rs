@@ -62,6 +62,8 @@ pub(super) struct Variant {
     pub has_ghosts: bool,
     /// Constant, trilinear or stored.
     pub metric: MetricEvaluation,
+    /// Whether coefficients at points lie beside a metric that is constant or trilinear.
+    pub is_at_points: bool,
     pub shape: LaunchShape,
 }
 
@@ -90,6 +92,7 @@ impl Variant {
             has_lists,
             has_ghosts: false,
             metric,
+            is_at_points: terms.are_at_points() && !is_stored(metric),
             shape: LaunchShape { cells: 1, blocks: 1 },
         };
         Self { shape: LaunchShape::of(&variant), ..variant }
@@ -128,13 +131,16 @@ impl Variant {
         &all[begin..of_tensor + usize::from(self.has_mass)]
     }
 
-    /// Returns the numbers of the metric per cell.
-    pub fn cell_numbers(&self) -> usize {
-        match self.metric {
+    /// Returns the numbers of the metric per cell, and those of coefficients at its points, which follow.
+    pub fn cell_numbers(&self) -> [usize; 2] {
+        let n_points = self.n_points() * self.layer_points();
+        let of_metric = match self.metric {
             MetricEvaluation::Constant => [4, 8][self.dimension - 2],
             MetricEvaluation::Trilinear => [12, 32][self.dimension - 2],
-            _ => self.n_points() * self.layer_points() * self.stored_entries().len(),
-        }
+            _ => n_points * self.stored_entries().len(),
+        };
+        let n_terms = usize::from(self.has_stiffness) + usize::from(self.has_mass);
+        [of_metric, if self.is_at_points { n_points * n_terms } else { 0 }]
     }
 
     /// Returns whether the metric is stored in single precision, whatever that of the vectors.
@@ -202,11 +208,17 @@ impl Variant {
             .define("FEMTILE_COMPONENTS", self.components)
             .define("FEMTILE_TOGETHER", self.together)
             .define("FEMTILE_METRIC", metric)
+            .define("FEMTILE_AT_POINTS", u8::from(self.is_at_points))
             .define("FEMTILE_METRIC_T", if self.is_single() { f32::C_NAME } else { T::C_NAME })
             .define("FEMTILE_CELLS", self.shape.cells)
             .define("FEMTILE_THREADS", self.threads())
             .header("tables.cuh", tables::text(self.degree, self.rule))
     }
+}
+
+/// Returns whether a metric is stored at all points.
+fn is_stored(metric: MetricEvaluation) -> bool {
+    !matches!(metric, MetricEvaluation::Constant | MetricEvaluation::Trilinear)
 }
 
 /// Returns the entries of a tensor in shared memory.
@@ -274,6 +286,7 @@ pub fn specialisations() -> Vec<Specialisation> {
             has_lists: has_mass,
             has_ghosts: false,
             metric,
+            is_at_points: false,
             shape,
         };
         Variant { shape: LaunchShape::of(&of_one), ..of_one }
@@ -302,6 +315,9 @@ pub fn specialisations() -> Vec<Specialisation> {
         programs.push(variant(degree, CellRule::default(), metric, false).program::<f64>(hook));
         programs.push(variant(degree, CellRule::GaussLobatto, metric, false).program::<f32>(hook));
         programs.push(variant(degree, more, metric, true).program::<f64>(product));
+        let at_points = Variant { is_at_points: true, ..variant(degree, more, metric, degree == 3) };
+        let at_points = Variant { is_isotropic: true, ..at_points };
+        programs.extend([at_points.program::<f64>(product), at_points.diagonal::<f32>()]);
         programs.push(variant(degree, more, metric, true).diagonal::<f64>());
         programs.push(variant(degree, CellRule::default(), metric, false).diagonal::<f32>());
     }

@@ -7,8 +7,10 @@
 struct Metric {
     T a[2][3], b[3][3];
     T sigma[6], lambda, weight;
+    AtPoints coefficients;
 
-    __device__ inline Metric(const M* of_cell, u32 x, u32 y, bool) : weight(column_weight(x, y)) {
+    __device__ inline Metric(const M* of_cell, u32 x, u32 y, bool is_active)
+        : weight(column_weight(x, y)), coefficients(of_cell, x, y, is_active) {
         const M* const given = of_cell;
         const T s = NODES[x], t = NODES[y];
 #pragma unroll
@@ -56,7 +58,7 @@ struct Metric {
         cross(rows[2], jx, jy);
         // |det| / det^2 = 1 / |det|.
         T scale = w * reciprocal(determinant < 0 ? -determinant : determinant);
-        if (FEMTILE_ISOTROPIC) scale *= sigma[0];
+        if (FEMTILE_ISOTROPIC) scale *= FEMTILE_AT_POINTS ? coefficients.sigma(plane) : sigma[0];
 #pragma unroll
         for (u32 c = 0; c < TOGETHER; ++c) {
             T flux[3];
@@ -71,7 +73,7 @@ struct Metric {
             }
         }
 #endif
-        return volume * lambda;
+        return volume * (FEMTILE_AT_POINTS ? coefficients.lambda(plane) : lambda);
     }
 
     static __device__ inline void cross(T (&to)[3], const T (&a)[3], const T (&b)[3]) {
