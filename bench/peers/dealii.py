@@ -101,5 +101,6 @@ launcher = []
 if ranks != "1":
     # In containers the user is often root.
     environment.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
-    launcher = [shutil.which("mpirun") or sys.exit("there is no mpirun"), "--bind-to", "core", "-n", ranks]
+    launcher = [shutil.which("mpirun") or sys.exit("there is no mpirun"), "--oversubscribe"]
+    launcher += ["--bind-to", "core:overload-allowed", "-n", ranks]
 sys.exit(subprocess.run([*launcher, built, *rest], env=environment).returncode)

@@ -224,6 +224,7 @@ impl<'a> Beside<'a> {
             record.set("degree", self.what.degree);
             record.set("n_dofs", n_dofs);
             record.set("lanes", self.lanes);
+            record.set("ranks", cpu.threads());
             record.set("mdof_per_s", 1e-6 * n_dofs as f64 / record.seconds_min);
             record.set("mdof_per_s_median", 1e-6 * n_dofs as f64 / record.seconds_median);
             record
@@ -294,6 +295,7 @@ impl MultigridSolves {
                 Record::of_peer(&format!("{}, deal.II", problem(part)), cpu, &self.library, &samples);
             record.set("n_dofs", self.n_dofs);
             record.set("lanes", self.lanes);
+            record.set("ranks", cpu.threads());
             record.set("iterations", self.iterations);
             record.set("mdof_per_s", 1e-6 * self.n_dofs as f64 / record.seconds_min);
             record

@@ -27,7 +27,7 @@ pub struct Options {
     pub problem: Option<Elliptic>,
     /// True if other libraries are measured as well, in benchmarks where that is optional.
     pub peers: bool,
-    /// Ranks that divide a problem among themselves, for benchmarks of geometric multigrid.
+    /// Ranks that divide a problem among themselves, for benchmarks of geometric multigrid and of systems along a split axis.
     pub ranks: Option<usize>,
     /// The device, for benchmarks of whole solves.
     pub device: DeviceChoice,
@@ -45,9 +45,9 @@ pub struct Options {
 }
 
 impl Options {
-    /// The CPU devices to measure: with the chosen number of threads, or as many as ranks, or with one and with all.
+    /// The CPU devices to measure: with the chosen number of threads, or with one and with all.
     pub(crate) fn cpus(&self) -> Result<Vec<Cpu>, BenchError> {
-        if let Some(threads) = self.threads.or(self.ranks) {
+        if let Some(threads) = self.threads {
             return Ok(vec![Cpu::new(threads)?]);
         }
         let (one, all) = (Cpu::new(1)?, Cpu::new(0)?);

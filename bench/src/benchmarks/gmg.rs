@@ -29,7 +29,11 @@ pub(super) fn run(options: &Options) -> Result<Vec<Record>, BenchError> {
     let degrees = options.degree.map_or(1..=8, |degree| degree..=degree);
     let mut peer = if options.peers { Some(DealII::new()?) } else { None };
     let mut records = Vec::new();
-    for cpu in options.cpus()? {
+    let cpus = match options.ranks {
+        Some(ranks) => vec![Cpu::new(ranks)?],
+        None => options.cpus()?,
+    };
+    for cpu in cpus {
         for degree in degrees.clone() {
             let cube = Cube::of(degree, options.unknowns.unwrap_or(UNKNOWNS));
             records.extend(on(&cpu, &cube, options, peer.as_mut())?);

@@ -21,6 +21,7 @@ mod spmv;
 mod sum_factorization;
 mod tridiagonal;
 mod tridiagonal_cuda;
+mod tridiagonal_split;
 mod whole;
 
 use femtile::device::Cpu;
@@ -155,6 +156,11 @@ pub(crate) fn all() -> Vec<Benchmark> {
             name: "tridiagonal",
             summary: "batches of tridiagonal systems along each axis, against a streamed triad and MKL",
             run: tridiagonal::run,
+        },
+        Benchmark {
+            name: "tridiagonal-split",
+            summary: "tridiagonal systems of which ranks have consecutive rows, beside one rank",
+            run: tridiagonal_split::run,
         },
         Benchmark {
             name: "tridiagonal-cuda",

@@ -6,8 +6,8 @@ use crate::curvature::Curvature;
 use femtile_fem::FemError;
 use femtile_fem::dofs::TensorSpace;
 use femtile_fem::forms::{Coefficient, Compiled, Points, definite, not_negative, positive};
-use femtile_fem::geometry::CellRule;
 use femtile_fem::geometry::{CellMap, CellMaps, determinant, inverse};
+use femtile_fem::geometry::{CellRule, MetricEvaluation};
 
 /// The terms of the bilinear form ∫ σ∇u·∇v + λuv.
 #[derive(Debug, Clone, Copy, Default)]
@@ -19,11 +19,26 @@ pub struct Terms<'a> {
 }
 
 impl Terms<'_> {
+    /// Returns the metric evaluation that a GPU chooses for cells on which the map is affine (`Constant`), has straight edges
+    /// (`Trilinear`) or is any other (`Stored`).
+    ///
+    /// Beside coefficients at points, reading six numbers a point takes less time than computing them from corners, and without
+    /// σ reading one takes no more than beside a map.
+    pub fn metric_on_gpus(&self, of_map: MetricEvaluation) -> MetricEvaluation {
+        match of_map {
+            MetricEvaluation::Constant if self.are_at_points() && self.sigma.is_some() => of_map,
+            _ if self.vary_within_cells() => MetricEvaluation::Stored,
+            _ => of_map,
+        }
+    }
+
     /// Returns whether coefficients differ within cells and are scalars, which can be kept at points beside the map of a cell.
     pub(super) fn are_at_points(&self) -> bool {
-        let all = [self.sigma, self.lambda];
-        let varies = all.into_iter().flatten().any(|coefficient| !coefficient.is_constant_by_cell());
-        varies && self.sigma.is_none_or(Coefficient::is_isotropic)
+        self.vary_within_cells() && self.sigma.is_none_or(Coefficient::is_isotropic)
+    }
+
+    fn vary_within_cells(&self) -> bool {
+        [self.sigma, self.lambda].into_iter().flatten().any(|coefficient| !coefficient.is_constant_by_cell())
     }
 
     /// Returns the same terms with this coefficient.

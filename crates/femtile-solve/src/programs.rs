@@ -102,13 +102,12 @@ impl Outline {
     }
 
     /// Returns the evaluation of metrics that a GPU will choose.
-    fn metric(&self, coefficients: &[Coefficient]) -> MetricEvaluation {
-        match self.cells {
-            _ if !coefficients.iter().all(Coefficient::is_constant_by_cell) => MetricEvaluation::Stored,
+    fn metric(&self, terms: Terms<'_>) -> MetricEvaluation {
+        terms.metric_on_gpus(match self.cells {
             Cells::Box(_) => MetricEvaluation::Constant,
             Cells::Straight => MetricEvaluation::Trilinear,
             Cells::Curved => MetricEvaluation::Stored,
-        }
+        })
     }
 
     /// Returns the programs of operators without a matrix, and of multigrid on them.
@@ -119,7 +118,7 @@ impl Outline {
         let rule = tensor::rule(quadrature);
         let unless_zero = |of| Some(of).filter(|of: &&Coefficient| of.as_constant() != Some(0.0));
         let terms = Terms { sigma: unless_zero(sigma), lambda: unless_zero(lambda) };
-        let cheapest = self.metric(&[sigma.clone(), lambda.clone()]);
+        let cheapest = self.metric(terms);
         let finest = || operator_programs::<f64>(field, terms, rule, config.metric.unwrap_or(cheapest));
         match (&config.preconditioner, &self.cells) {
             (PreconditionerConfig::Gmg(options), Cells::Box(widths)) => {
@@ -277,10 +276,16 @@ mod tests {
         let operators = likely(&ball, pmg(), "matrix_free ");
         let n = |word: &str| operators.iter().filter(|name| name.contains(word)).count();
         assert_eq!(["=double", "DEGREE=5", "DEGREE=3", "DEGREE=2", "METRIC=2"].map(n), [2, 5, 3, 3, 11]);
-        let cube = outline(Cells::Box(vec![vec![0.25; 4]; 3]));
+        let in_rows = || Cells::Box(vec![vec![0.25; 4]; 3]);
+        let cube = outline(in_rows());
         for preconditioner in [PreconditionerConfig::Auto, PreconditionerConfig::Gmg(GmgOptions::default())] {
             assert!(likely(&cube, preconditioner.clone(), "box_transfer").len() > 1);
             assert!(likely(&cube, preconditioner, "degree_transfer").is_empty());
         }
+        let varying = Value::from("1 + x");
+        let varying = Outline::new(CellKind::Hexahedron, in_rows(), space, [&varying, &zero, &one]);
+        let operators = likely(&varying, pmg(), "matrix_free ");
+        let n = |word: &str| operators.iter().filter(|name| name.contains(word)).count();
+        assert_eq!([n("METRIC=1"), n("AT_POINTS=1")], [operators.len(); 2]);
     }
 }

@@ -43,6 +43,7 @@ mod periodic;
 mod pivoted;
 mod reference;
 mod solver;
+pub mod split;
 mod thomas;
 
 use femtile_device::cuda::Specialisation;

@@ -48,8 +48,8 @@ struct BenchOptions {
     /// ranks of MPI as there are threads.
     #[arg(long)]
     peers: bool,
-    /// Ranks that `gmg` solves on, threads of the program, of which there are as many by default.
-    #[arg(long, value_name = "N")]
+    /// Ranks that `gmg` and `tridiagonal-split` solve on, a thread each.
+    #[arg(long, value_name = "N", conflicts_with = "threads")]
     ranks: Option<usize>,
     /// Device of `defaults`: auto, cpu, cuda or cuda:N.
     #[arg(long, value_name = "NAME")]

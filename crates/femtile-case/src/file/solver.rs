@@ -111,7 +111,7 @@ pub enum MetricName {
     /// The cheapest way for each batch of cells.
     #[default]
     Auto,
-    /// One metric per cell, seven numbers; for parallelepipeds.
+    /// One metric per cell, seven numbers; for parallelepipeds. On GPUs scalar coefficients that vary lie beside it.
     Constant,
     /// Computed at every quadrature point from the corners of straight cells.
     Trilinear,

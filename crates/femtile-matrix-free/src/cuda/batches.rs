@@ -263,15 +263,15 @@ impl<S: Fn(u32) -> bool> Entities<'_, S> {
             let number = self.number(first);
             words[entity] = number;
             words[layout.entities + entity] = number;
+            let is_ghost = self.numbers.is_some_and(|numbers| number as usize >= numbers.n_owned);
+            if is_ghost && entity == layout.entities / 2 {
+                words[layout.added()] |= OF_OTHER;
+            }
             if self.is_constrained[first as usize] {
                 words[layout.constrained()] |= 1 << entity;
                 continue;
             }
             // What belongs to another rank goes where it is not summed.
-            let is_ghost = self.numbers.is_some_and(|numbers| number as usize >= numbers.n_owned);
-            if is_ghost && entity == layout.entities / 2 {
-                words[layout.added()] |= OF_OTHER;
-            }
             let is_shared = is_ghost || (self.is_shared)(first);
             let [_, unit, target] = met.entry(first);
             if *unit == own {

@@ -117,8 +117,7 @@ impl<T: Scalar> CudaMatrixFreeData<T> {
         let of_ones =
             terms.are_at_points().then(|| Metrics::new(space, terms.with(&one), rule)).transpose()?;
         let of_map = of_ones.as_ref().unwrap_or(&metrics);
-        let metric =
-            part("choice of metric", || choose_metric(of_map, space, (config.metric, of_ones.is_some())))?;
+        let metric = part("choice of metric", || choose_metric((of_map, terms), space, config.metric))?;
         let field = CellField { dimension: space.dimension(), degree: space.degree(), components };
         let own = Variant::of(field, terms, rule, (metric, space.n_irregular() > 0));
         let shape = config.shape.unwrap_or(own.shape);
@@ -148,18 +147,19 @@ impl<T: Scalar> CudaMatrixFreeData<T> {
 
 /// Returns the requested metric if it fits, else the cheapest.
 fn choose_metric(
-    metrics: &Metrics<'_>,
+    (metrics, terms): (&Metrics<'_>, Terms<'_>),
     space: &TensorSpace<'_>,
-    (wanted, are_at_points): (Option<MetricEvaluation>, bool),
+    wanted: Option<MetricEvaluation>,
 ) -> Result<MetricEvaluation, FemError> {
     if let Some(wanted @ (MetricEvaluation::Stored | MetricEvaluation::StoredSingle)) = wanted {
         return Ok(wanted);
     }
-    let cheapest = metric::cheapest(metrics, space.n_cells(), are_at_points)?;
+    let of_maps = metric::of_maps(metrics, space.n_cells())?;
+    let cheapest = terms.metric_on_gpus(of_maps);
     match wanted {
         None => Ok(cheapest),
         Some(wanted)
-            if wanted == cheapest || (wanted == MetricEvaluation::Trilinear && metrics.is_trilinear()) =>
+            if wanted == of_maps || (wanted == MetricEvaluation::Trilinear && metrics.is_trilinear()) =>
         {
             Ok(wanted)
         }

@@ -63,7 +63,7 @@ struct AtPoints {
         return !FEMTILE_AT_POINTS ? (T)1 : (T)(IS_KEPT ? kept[i] : load_number(numbers + i * LAYER_POINTS));
     }
     __device__ inline T sigma(u32 plane) const { return FEMTILE_STIFFNESS ? at(plane, 0) : (T)1; }
-    __device__ inline T lambda(u32 plane) const { return FEMTILE_MASS ? at(plane, FEMTILE_STIFFNESS) : (T)1; }
+    __device__ inline T lambda(u32 plane) const { return FEMTILE_MASS ? at(plane, FEMTILE_STIFFNESS) : (T)0; }
 };
 
 #if FEMTILE_METRIC == 0

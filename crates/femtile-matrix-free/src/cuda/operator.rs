@@ -163,9 +163,10 @@ impl<T: Scalar> CudaMatrixFree<T> {
             true => Ok(Self { sums_cells: true, ..self }),
             false => Err(LinalgError::Setting {
                 field: "degree",
-                message:
-                    "cells of degree 1, or of groups smaller than their partial sums, are summed by rows"
-                        .into(),
+                message: format!(
+                    "x·Ax is summed by cells from degree 2 on, and in at most a block for {} rows",
+                    CudaHook::ROWS
+                ),
             }),
         }
     }
@@ -203,7 +204,7 @@ impl<T: Scalar> CudaMatrixFree<T> {
         })
     }
 
-    /// Adds facet matrices of Robin conditions to every component, replacing earlier ones.
+    /// Adds facet matrices of Robin conditions to every component, replacing earlier ones. On a part, x·Ax is summed by rows again.
     ///
     /// # Errors
     /// [`FemError::TooManyDofs`] if rows of facets cannot be numbered with 32 bits; errors of the device.
