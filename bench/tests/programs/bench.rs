@@ -73,14 +73,6 @@ fn geometric_multigrid_is_measured_as_in_case_files_for_every_degree() {
     }
 }
 
-#[test]
-fn deal_ii_is_left_out_on_several_threads() {
-    let output =
-        bench().args(["gmg", "--unknowns", "100", "--degree", "1", "--threads", "2", "--peers"]).output();
-    let said = text(&output.unwrap().stderr);
-    assert!(said.contains("SKIPPED: deal.II") && said.contains("--threads 1"), "{said}");
-}
-
 /// A Python that prints the answer of deal.II in place of running the script.
 #[cfg(unix)]
 fn pretended_dealii(folder: &std::path::Path, answer: &str) -> std::path::PathBuf {
@@ -91,39 +83,41 @@ fn pretended_dealii(folder: &std::path::Path, answer: &str) -> std::path::PathBu
     path
 }
 
+/// Messages and records of a product on one cell of degree 1 beside a deal.II that says the trace of its operator and its ranks;
+/// none where the processor has too few lanes.
+#[cfg(unix)]
+fn beside_dealii(trace: f64, threads: &str) -> Option<(String, Vec<serde_json::Value>)> {
+    let folder = tempfile::tempdir().unwrap();
+    let variant = |name, seconds| format!(r#"{{"name": "{name}", "seconds": [{seconds}, 9]}}"#);
+    let variants = [variant("product", 2.0), variant("product, six coefficients", 1.0)].join(", ");
+    // The sixth argument is that of ranks; quotes let the shell put it in.
+    let answer = format!(
+        r#"{{"library": "deal.II '"$6"'", "lanes": 8, "n_dofs": 8, "trace": {trace}, "energy": 0, "variants": [{variants}]}}"#
+    );
+    let mut program = bench();
+    program.args(["laplace", "--degree", "1", "--nodes", "2", "--geometry", "cartesian", "--repeats", "1"]);
+    program.args(["--threads", threads, "--peers", "--json", "-"]);
+    program.env("FEMTILE_PYTHON", pretended_dealii(folder.path(), &answer));
+    // Further Pythons are not to run the script.
+    let output = program.env_remove("FEMTILE_SIMD").env("CXX", "no-such-compiler").output().unwrap();
+    let said = text(&output.stderr);
+    if said.contains("it is compiled for") {
+        eprintln!("SKIPPED: no AVX2 on this processor");
+        return None;
+    }
+    Some((said, serde_json::from_slice(&output.stdout).unwrap()))
+}
+
+/// One cell of degree 1: eight entries of a third on the diagonal, which is constant.
+#[cfg(unix)]
+const TRACE: f64 = 8.0 / 3.0;
+
 #[cfg(unix)]
 #[test]
 fn products_of_deal_ii_are_records_beside_ours_if_its_operator_is_ours() {
-    let folder = tempfile::tempdir().unwrap();
-    // One cell of degree 1: eight entries of a third on the diagonal, which is constant.
-    for (trace, is_ours) in [(8.0 / 3.0, true), (2.5, false)] {
-        let variant = |name, seconds| format!(r#"{{"name": "{name}", "seconds": [{seconds}, 9]}}"#);
-        let variants = [variant("product", 2.0), variant("product, six coefficients", 1.0)].join(", ");
-        let answer = format!(
-            r#"{{"library": "deal.II 0", "lanes": 8, "n_dofs": 8, "trace": {trace}, "energy": 0, "variants": [{variants}]}}"#
-        );
-        let mut program = bench();
-        program.args([
-            "laplace",
-            "--degree",
-            "1",
-            "--nodes",
-            "2",
-            "--geometry",
-            "cartesian",
-            "--repeats",
-            "1",
-        ]);
-        program.args(["--threads", "1", "--peers", "--json", "-"]);
-        program.env("FEMTILE_PYTHON", pretended_dealii(folder.path(), &answer));
-        // Further Pythons are not to run the script.
-        let output = program.env_remove("FEMTILE_SIMD").env("CXX", "no-such-compiler").output().unwrap();
-        let said = text(&output.stderr);
-        if said.contains("it is compiled for") {
-            return eprintln!("SKIPPED: no AVX2 on this processor");
-        }
+    for (trace, is_ours) in [(TRACE, true), (2.5, false)] {
+        let Some((said, records)) = beside_dealii(trace, "1") else { return };
         assert_eq!(said.contains("differs from ours"), !is_ours, "{said}");
-        let records: Vec<serde_json::Value> = serde_json::from_slice(&output.stdout).unwrap();
         assert_eq!(records.len(), if is_ours { 3 } else { 1 });
         if is_ours {
             let over = records[0]["parameters"]["over_dealii"].as_f64().unwrap();
@@ -133,6 +127,47 @@ fn products_of_deal_ii_are_records_beside_ours_if_its_operator_is_ours() {
             assert_eq!(records[2]["parameters"]["runs"], 6);
         }
     }
+}
+
+#[cfg(unix)]
+#[test]
+fn deal_ii_has_as_many_ranks_as_there_are_threads() {
+    for threads in ["1", "2"] {
+        let Some((said, records)) = beside_dealii(TRACE, threads) else { return };
+        assert_eq!(records.len(), 3, "{said}");
+        let device = records[1]["device"].as_str().unwrap();
+        assert!(device.ends_with(&format!("deal.II {threads})")), "{device}");
+        assert_eq!(records[1]["parameters"]["ranks"].to_string(), threads);
+    }
+}
+
+#[test]
+fn ranks_are_not_beside_a_number_of_threads() {
+    let output = bench().args(["gmg", "--threads", "1", "--ranks", "2"]).output().unwrap();
+    assert!(!output.status.success() && text(&output.stderr).contains("--ranks"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn geometric_multigrid_is_measured_on_ranks() {
+    let mut program = bench();
+    program.args([
+        "gmg",
+        "--unknowns",
+        "1000",
+        "--degree",
+        "2",
+        "--ranks",
+        "2",
+        "--repeats",
+        "1",
+        "--json",
+        "-",
+    ]);
+    let output = program.output().unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let records: Vec<serde_json::Value> = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(records.len(), 2, "set-up and solve with the start that ranks have");
+    assert!(records.iter().all(|record| record["parameters"]["ranks"] == 2), "{records:?}");
 }
 
 #[test]
