@@ -67,7 +67,7 @@ where
     spikes: Vec<Spikes>,
 }
 
-/// What the first and the last value of a line of a rank take of its neighbours.
+/// First and last rows of $v$ and $w$ of a rank in one line.
 #[derive(Debug, Clone, Copy)]
 struct Spikes {
     /// $v_0$, $v_{n-1}$.
@@ -141,22 +141,21 @@ where
         let own: Vec<f64> = self.ends(&self.work).into_iter().flatten().collect();
         let ends = gathered(self.work.device(), &self.comm, &own)?;
         let (rank, n_lines, n_ranks) = (self.comm.rank(), self.lines.n_lines(), self.comm.n_ranks());
-        let (mut failed, last) = (Vec::new(), self.lines.length - 1);
+        let (mut failed, mut rows, last) = (Vec::new(), Vec::new(), self.lines.length - 1);
         for line in 0..n_lines {
             let of_rank = |rank: usize| {
                 let at = rank * n_lines + line;
                 ([ends[2 * at], ends[2 * at + 1]], self.spikes[at])
             };
-            let (near, is_finite) = neighbours((0..n_ranks).map(of_rank), rank);
+            let (near, is_finite) = neighbours((0..n_ranks).map(of_rank), rank, &mut rows);
             if !is_finite {
                 failed.push(line);
             }
             let start = self.lines.start(line);
             for (row, band, value) in [(0, lower, near[0]), (last, upper, near[1])] {
-                let (at, coupled) = (start + row * self.lines.stride, value.unwrap_or(0.0));
-                if value.is_some() {
-                    let coupling = band.as_slice()[at];
-                    u.as_mut_slice()[at] -= coupling * T::from_f64(coupled);
+                let at = start + row * self.lines.stride;
+                if let Some(value) = value {
+                    u.as_mut_slice()[at] -= band.as_slice()[at] * T::from_f64(value);
                 }
                 if !is_finite {
                     u.as_mut_slice()[at] = T::from_f64(f64::NAN);
@@ -192,13 +191,15 @@ where
 }
 
 /// The last value of the rank before and the first one of the next, from the first and last values of all ranks in one line; and
-/// whether all values at the cuts are finite.
+/// whether all values at the cuts are finite. `rows` is workspace.
 fn neighbours(
-    ranks: impl DoubleEndedIterator<Item = ([f64; 2], Spikes)>,
+    ranks: impl Iterator<Item = ([f64; 2], Spikes)>,
     rank: usize,
+    rows: &mut Vec<[f64; 4]>,
 ) -> ([Option<f64>; 2], bool) {
     // last_r = alpha_r + beta_r first_{r+1}.
-    let (mut alpha, mut beta, mut rows) = (0.0, 0.0, Vec::new());
+    let (mut alpha, mut beta) = (0.0, 0.0);
+    rows.clear();
     for (r, ([first, last], spikes)) in ranks.enumerate() {
         let left = if r == 0 { [0.0; 2] } else { spikes.left };
         let pivot = 1.0 - left[0] * beta;
@@ -206,11 +207,11 @@ fn neighbours(
         let before = (alpha, beta);
         alpha = last + left[1] * (before.0 + before.1 * own);
         beta = spikes.right[1] + left[1] * before.1 * next;
-        rows.push((own, next, alpha, beta));
+        rows.push([own, next, alpha, beta]);
     }
     let (mut found, mut is_finite, mut next) = ([None; 2], true, 0.0);
     let n = rows.len();
-    for (r, &(own, of_next, alpha, beta)) in rows.iter().enumerate().rev() {
+    for (r, &[own, of_next, alpha, beta]) in rows.iter().enumerate().rev() {
         // Beyond the last rank there is nothing.
         let (own, last) = if r + 1 == n { (own, alpha) } else { (own + of_next * next, alpha + beta * next) };
         is_finite &= own.is_finite() && last.is_finite();
