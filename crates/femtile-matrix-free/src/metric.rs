@@ -6,8 +6,7 @@ use crate::curvature::Curvature;
 use femtile_fem::FemError;
 use femtile_fem::dofs::TensorSpace;
 use femtile_fem::forms::{Coefficient, Compiled, Points, definite, not_negative, positive};
-use femtile_fem::geometry::{CellMap, CellMaps, determinant, inverse};
-use femtile_fem::geometry::{CellRule, MetricEvaluation};
+use femtile_fem::geometry::{CellMap, CellMaps, CellRule, MetricEvaluation, determinant, inverse};
 
 /// The terms of the bilinear form ∫ σ∇u·∇v + λuv.
 #[derive(Debug, Clone, Copy, Default)]
