@@ -4,6 +4,7 @@
 
 use femtile_device::cuda::gpus;
 use femtile_fem::{BoundaryCondition, Coefficient, Condition, Form};
+use femtile_linalg::LinalgError;
 use femtile_mesh::{CellKind, Mesh};
 
 use crate::check::lack_of_gpus;
@@ -105,9 +106,9 @@ pub(crate) fn choose(
     if let Some((preconditioner, reason)) = only(config, space) {
         return Ok(Chosen { preconditioner, boxes: None, reason });
     }
-    let data = Data::of(&discretization.form(0));
+    let data = Data::of(discretization)?;
     let expected = data.jacobi_iterations(space.degree, config.tolerance);
-    let n = discretization.n_dofs() * space.components;
+    let n = discretization.n_of_all() * space.components;
     let has_gpu =
         is_open || config.device == DeviceChoice::Auto && n >= worth_a_gpu(n_threads) && gpus().is_ok();
     let jacobi = || {
@@ -198,8 +199,47 @@ struct Data {
     exchange: f64,
 }
 
-impl Data {
-    fn of(form: &Form<'_>) -> Self {
+/// What is measured on a mesh or the part of a rank.
+#[derive(Debug, Clone, Copy)]
+struct Measured {
+    /// The mean volume of a cell.
+    mean: f64,
+    /// The length or area of the facets where u is given or exchanged.
+    area: f64,
+    length: f64,
+    sigma: [f64; 2],
+    is_oblique: bool,
+    lambda: [f64; 2],
+    exchange: f64,
+}
+
+impl Measured {
+    /// Measures a problem, with the same result on all ranks, which all call it.
+    fn of_all(problem: &Discretization<'_>) -> Result<Self, LinalgError> {
+        let form = problem.form(0);
+        let Some(divided) = &problem.divided else { return Ok(Self::of(&form, |_| true)) };
+        let Self { mean, area, length: _, sigma, is_oblique, lambda, exchange } =
+            Self::of(&form, |facet| divided.has_facet(facet));
+        let own =
+            [mean, area, sigma[0], sigma[1], f64::from(u8::from(is_oblique)), lambda[0], lambda[1], exchange];
+        let all = divided.comm.all_gather(&own)?;
+        let each = |which: usize| all.iter().map(move |numbers| numbers[which]);
+        let least = |which: usize| each(which).fold(f64::INFINITY, f64::min);
+        let most = |which: usize| each(which).fold(0.0, f64::max);
+        let [lower, upper] = divided.mesh.extents;
+        Ok(Self {
+            mean: each(0).sum::<f64>() / all.len() as f64,
+            area: each(1).sum(),
+            length: (0..form.mesh.dimension()).map(|axis| upper[axis] - lower[axis]).fold(0.0, f64::max),
+            sigma: [least(2), most(3)],
+            is_oblique: most(4) > 0.0,
+            lambda: [least(5), most(6)],
+            exchange: most(7),
+        })
+    }
+
+    /// Measures a form, with the areas of the facets that count.
+    fn of(form: &Form<'_>, counts: impl Fn(u32) -> bool) -> Self {
         let mesh = form.mesh;
         let d = mesh.dimension();
         let (mut volume, mut n_samples) = (0.0, 0_usize);
@@ -226,12 +266,29 @@ impl Data {
         };
         let exchange = form.conditions.iter().map(|given| coefficient(&given.condition)).fold(0.0, f64::max);
         let mean = volume / n_samples.max(1) as f64;
+        Self {
+            mean,
+            area: area_held(form, counts),
+            length: extent(mesh),
+            sigma,
+            is_oblique,
+            lambda,
+            exchange,
+        }
+    }
+}
+
+impl Data {
+    /// Those of a problem. All ranks call it where none has the whole mesh.
+    fn of(problem: &Discretization<'_>) -> Result<Self, LinalgError> {
+        let Measured { mean, area, length, sigma, is_oblique, lambda, exchange } = Measured::of_all(problem)?;
+        let (mesh, d) = (problem.mesh, problem.mesh.dimension());
         let per_box = if tensor::is_for(mesh.kind) { 1.0 } else { [1.0, 1.0, 2.0, 6.0][d] };
-        let length = extent(mesh);
-        let held = area_held(form);
-        let half_wave = (2.0 * mean * mesh.n_cells() as f64 / held).min(2.0 * length);
+        let n_cells =
+            problem.divided.as_ref().map_or(mesh.n_cells() as f64, |divided| divided.mesh.counts.n_cells);
+        let half_wave = (2.0 * mean * n_cells / area).min(2.0 * length);
         let width = (per_box * mean).powf(1.0 / d as f64);
-        Self { width, length, half_wave, sigma, is_oblique, lambda, exchange }
+        Ok(Self { width, length, half_wave, sigma, is_oblique, lambda, exchange })
     }
 
     /// Estimates the iterations of conjugate gradients with the diagonal, to about a factor of two.
@@ -265,8 +322,8 @@ impl Data {
     }
 }
 
-/// Returns the length or area of the facets where u is given or exchanged.
-fn area_held(form: &Form<'_>) -> f64 {
+/// Returns the length or area of the facets that count where u is given or exchanged.
+fn area_held(form: &Form<'_>, counts: impl Fn(u32) -> bool) -> f64 {
     let holds = |given: &&BoundaryCondition| !matches!(given.condition, Condition::Neumann(_));
     let facets = form.conditions.iter().filter(holds).flat_map(|given| &given.facets);
     let point = |node: &u32| form.mesh.points[*node as usize];
@@ -287,7 +344,7 @@ fn area_held(form: &Form<'_>) -> f64 {
             _ => 0.0,
         }
     };
-    facets.map(area).sum()
+    facets.filter(|facet| counts(**facet)).map(area).sum()
 }
 
 fn extent(mesh: &Mesh) -> f64 {
@@ -392,7 +449,7 @@ mod tests {
             let problem =
                 Poisson::new(&mesh).dirichlet("xmin", 0.0).unwrap().robin("zmax", 1.0, 0.0).unwrap();
             let discretization = problem.discretize().unwrap();
-            let area = area_held(&discretization.form(0));
+            let area = area_held(&discretization.form(0), |_| true);
             assert!((area - 21.0).abs() < 1e-12, "{area}");
         }
     }

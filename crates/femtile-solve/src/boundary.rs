@@ -8,6 +8,7 @@ use femtile_mesh::check::BoundaryFacets;
 use rayon::prelude::*;
 
 use crate::SolveError;
+use crate::ranks::OnMesh;
 use crate::setting::Key;
 
 /// A part of the boundary of a mesh.
@@ -51,20 +52,21 @@ impl Region {
         }
     }
 
-    /// Returns the positions of its facets in `boundary`, sorted; `path` is the setting that names it.
+    /// Returns the positions of its facets in `boundary`, sorted; `path` is the setting that names it. All ranks call it where
+    /// none has the whole mesh.
     ///
     /// # Errors
     /// [`SolveError::Setting`] where it is no facet, with the tags or the extents of the mesh.
     pub(crate) fn facets(
         &self,
-        mesh: &Mesh,
+        on: OnMesh<'_>,
         boundary: &BoundaryFacets,
         path: &[Key],
     ) -> Result<Vec<u32>, SolveError> {
-        match self {
-            Self::Named(name) => facets_named(mesh, boundary, name, path),
+        on.found(match self {
+            Self::Named(name) => facets_named(on, boundary, name, path),
             Self::Facets(facets) => listed(boundary, facets, path),
-        }
+        })
     }
 }
 
@@ -85,11 +87,12 @@ fn listed(boundary: &BoundaryFacets, facets: &[u32], path: &[Key]) -> Result<Vec
 
 /// Returns positions in `boundary`: for `all`, else the name of a tag, else its number, else a comparison.
 fn facets_named(
-    mesh: &Mesh,
+    on: OnMesh<'_>,
     boundary: &BoundaryFacets,
     selection: &str,
     path: &[Key],
 ) -> Result<Vec<u32>, SolveError> {
+    let mesh = on.mesh;
     if selection == "all" {
         return Ok((0..boundary.len() as u32).collect());
     }
@@ -118,7 +121,7 @@ fn facets_named(
     let facets: Vec<u32> = (0..boundary.len() as u32).into_par_iter().filter(all_hold).collect();
     if facets.is_empty() {
         let n_holds = mesh.points.par_iter().filter(|&&point| comparison.holds(point)).count();
-        let mut message = holds_nowhere(mesh, n_holds);
+        let mut message = holds_nowhere(on, n_holds);
         if path.first() == Some(&"boundary".into()) && n_holds > 0 {
             message += "; `dirichlet` takes `nodes = \"…\"` in place of `where` to hold at nodes alone";
         }
@@ -127,27 +130,18 @@ fn facets_named(
     Ok(facets)
 }
 
-/// Returns `x from 0 to 1, y from 0 to 2`, the extents of a mesh.
-pub(crate) fn extents(mesh: &Mesh) -> String {
-    let range = |axis: usize| {
-        let values = || mesh.points.iter().map(|point| point[axis]);
-        let (lower, upper) =
-            (values().fold(f64::INFINITY, f64::min), values().fold(f64::NEG_INFINITY, f64::max));
-        format!("{} from {lower} to {upper}", ["x", "y", "z"][axis])
-    };
-    (0..mesh.dimension()).map(range).collect::<Vec<_>>().join(", ")
-}
-
 /// Returns the message about a comparison that holds on no facet and at `n_holds` nodes.
-fn holds_nowhere(mesh: &Mesh, n_holds: usize) -> String {
-    let nodes = match n_holds {
-        0 => "on no node either".into(),
-        n => format!("{n} nodes satisfy it, but no facet with all of its nodes does"),
+fn holds_nowhere(on: OnMesh<'_>, n_holds: usize) -> String {
+    let nodes = match (n_holds, on.divided) {
+        // The nodes of this rank alone are known.
+        (_, Some(_)) => String::new(),
+        (0, None) => " (on no node either)".into(),
+        (n, None) => format!(" ({n} nodes satisfy it, but no facet with all of its nodes does)"),
     };
     format!(
-        "this holds on no facet of the boundary ({nodes}); the mesh reaches {}: compare the unit of length (mm against m?) \
+        "this holds on no facet of the boundary{nodes}; the mesh reaches {}: compare the unit of length (mm against m?) \
          and leave workspace for rounding, as in \"x < 1e-9\"",
-        extents(mesh)
+        on.extents()
     )
 }
 

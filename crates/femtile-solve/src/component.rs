@@ -7,6 +7,7 @@ use femtile_fem::{FemError, Form, functionals as linear};
 use femtile_matrix_free::CellRule;
 
 use crate::RecoveredGradient;
+use crate::of_ranks::OfRanks;
 
 /// One component of a solution, with the form that it solves.
 #[derive(Debug, Clone, Copy)]
@@ -17,6 +18,9 @@ pub struct Component<'s> {
     /// The rule of the operator, where there is a space.
     pub(crate) rule: CellRule,
     pub(crate) values: &'s [f64],
+    /// Where no rank has the whole mesh: the rest is then of the own cells of one, and functionals are those of all ranks, which
+    /// all of them call.
+    pub(crate) ranks: Option<&'s OfRanks<'s>>,
 }
 
 impl<'s> Component<'s> {
@@ -32,12 +36,28 @@ impl<'s> Component<'s> {
 
     /// Returns the largest value at a degree of freedom.
     pub fn max(&self) -> f64 {
-        linear::max(self.values)
+        self.ranks.map_or_else(|| linear::max(self.values), |ranks| ranks.range()[1])
     }
 
     /// Returns the smallest value at a degree of freedom.
     pub fn min(&self) -> f64 {
-        linear::min(self.values)
+        self.ranks.map_or_else(|| linear::min(self.values), |ranks| ranks.range()[0])
+    }
+
+    /// The sum of all ranks.
+    fn sum(&self, of_cells: f64) -> Result<f64, FemError> {
+        match self.ranks {
+            None => Ok(of_cells),
+            Some(ranks) => ranks.sum(of_cells),
+        }
+    }
+
+    /// The root of the sum of the squares of all ranks.
+    fn norm(&self, of_cells: f64) -> Result<f64, FemError> {
+        match self.ranks {
+            None => Ok(of_cells),
+            Some(ranks) => Ok(ranks.sum(of_cells * of_cells)?.sqrt()),
+        }
     }
 
     /// Returns $\int u$.
@@ -45,10 +65,10 @@ impl<'s> Component<'s> {
     /// # Errors
     /// A cell that folds over itself; so in all functionals.
     pub fn integral(&self) -> Result<f64, FemError> {
-        match self.space {
+        self.sum(match self.space {
             Some(space) => tensor::integral(space, self.values),
             None => linear::integral(self.form.mesh, self.values),
-        }
+        }?)
     }
 
     /// Returns the length, area or volume of the mesh.
@@ -56,10 +76,10 @@ impl<'s> Component<'s> {
     /// # Errors
     /// As [`Component::integral`].
     pub fn measure(&self) -> Result<f64, FemError> {
-        match self.space {
-            Some(space) => tensor::measure(space),
-            None => Ok(linear::measure(self.form.mesh)),
-        }
+        self.sum(match self.space {
+            Some(space) => tensor::measure(space)?,
+            None => linear::measure(self.form.mesh),
+        })
     }
 
     /// Returns the mean, $\int u / \int 1$.
@@ -75,10 +95,10 @@ impl<'s> Component<'s> {
     /// # Errors
     /// As [`Component::integral`].
     pub fn l2_norm(&self) -> Result<f64, FemError> {
-        match self.space {
+        self.norm(match self.space {
             Some(space) => tensor::l2_norm(space, self.values),
             None => linear::l2_norm(self.form.mesh, self.values),
-        }
+        }?)
     }
 
     /// Returns $\int \sigma \nabla u \cdot \nabla u + \lambda u^2$.
@@ -86,10 +106,10 @@ impl<'s> Component<'s> {
     /// # Errors
     /// As [`Component::integral`].
     pub fn energy(&self) -> Result<f64, FemError> {
-        match self.space {
+        self.sum(match self.space {
             Some(space) => tensor::energy(space, &self.form, self.values),
             None => linear::energy(&self.form, self.values),
-        }
+        }?)
     }
 
     /// Returns the value at a point.
@@ -97,6 +117,11 @@ impl<'s> Component<'s> {
     /// # Errors
     /// [`FemError`] where the point lies outside the mesh.
     pub fn value_at(&self, point: [f64; 3]) -> Result<f64, FemError> {
+        if self.ranks.is_some()
+            && let Some(value) = self.values_at(&[point])?[0]
+        {
+            return Ok(value);
+        }
         match self.space {
             Some(space) => tensor::value_at(space, self.values, point),
             None => linear::value_at(self.form.mesh, self.values, point),
@@ -108,9 +133,18 @@ impl<'s> Component<'s> {
     /// # Errors
     /// As [`Component::integral`].
     pub fn values_at(&self, points: &[[f64; 3]]) -> Result<Vec<Option<f64>>, FemError> {
-        match self.space {
+        let found = match self.space {
             Some(space) => tensor::values_at(space, self.values, points),
             None => linear::values_at(self.form.mesh, self.values, points),
+        }?;
+        self.first_of(found)
+    }
+
+    /// The values that the lowest rank has which has any.
+    fn first_of(&self, found: Vec<Option<f64>>) -> Result<Vec<Option<f64>>, FemError> {
+        match self.ranks {
+            None => Ok(found),
+            Some(ranks) => ranks.first_of(&found),
         }
     }
 
@@ -119,13 +153,15 @@ impl<'s> Component<'s> {
     /// # Errors
     /// As [`Component::integral`].
     pub fn along(&self, from: [f64; 3], to: [f64; 3], n: usize) -> Result<Line, FemError> {
-        match self.space {
+        let line = match self.space {
             Some(space) => tensor::along(space, self.values, from, to, n),
             None => linear::along(self.form.mesh, self.values, from, to, n),
-        }
+        }?;
+        Ok(Line { values: self.first_of(line.values)?, ..line })
     }
 
-    /// Returns the flux into the domain, $\int_F n\cdot\sigma\nabla u$, through each boundary facet.
+    /// Returns the flux into the domain, $\int_F n\cdot\sigma\nabla u$, through each boundary facet. Where no rank has the whole mesh
+    /// these are shares, which [`Component::sum_of_facets`] adds up.
     ///
     /// On Dirichlet facets it is the consistent flux, so that the sum over all facets balances source and reaction; see
     /// [`femtile_fem::functionals::facet_fluxes`].
@@ -133,10 +169,25 @@ impl<'s> Component<'s> {
     /// # Errors
     /// As [`Component::integral`].
     pub fn facet_fluxes(&self) -> Result<Vec<f64>, FemError> {
+        if let Some(ranks) = self.ranks {
+            return ranks.facet_fluxes(self.rule);
+        }
         match self.space {
             Some(space) => tensor::facet_fluxes(space, &self.form, self.rule, self.values),
             None => linear::facet_fluxes(&self.form, self.values),
         }
+    }
+
+    /// Returns the sum of the fluxes of [`Component::facet_fluxes`] through some facets, on all ranks.
+    ///
+    /// # Errors
+    /// [`FemError::FacetOutOfRange`] where a facet has none; another rank ended.
+    pub fn sum_of_facets(&self, fluxes: &[f64], facets: &[u32]) -> Result<f64, FemError> {
+        let n_facets = fluxes.len();
+        let flux =
+            |&facet: &u32| fluxes.get(facet as usize).ok_or(FemError::FacetOutOfRange { facet, n_facets });
+        let here: Result<f64, FemError> = facets.iter().map(|facet| flux(facet).copied()).sum();
+        self.sum(here?)
     }
 
     /// Returns the flux into the domain through boundary facets, positions in the list of boundary facets; each counts once.
@@ -144,6 +195,9 @@ impl<'s> Component<'s> {
     /// # Errors
     /// [`FemError::FacetOutOfRange`] where a facet does not exist, and as [`Component::integral`].
     pub fn flux(&self, facets: &[u32]) -> Result<f64, FemError> {
+        if let Some(ranks) = self.ranks {
+            return ranks.flux(facets, self.rule);
+        }
         match self.space {
             Some(space) => tensor::flux(space, &self.form, self.rule, self.values, facets),
             None => linear::flux(&self.form, self.values, facets),
@@ -155,10 +209,10 @@ impl<'s> Component<'s> {
     /// # Errors
     /// As [`Component::integral`].
     pub fn source_integral(&self) -> Result<f64, FemError> {
-        match self.space {
+        self.sum(match self.space {
             Some(space) => tensor::source_integral(space, &self.form, self.rule, self.values),
             None => linear::source_integral(&self.form, self.values),
-        }
+        }?)
     }
 
     /// Returns $\int \lambda u$ with the quadrature of the operator.
@@ -166,10 +220,10 @@ impl<'s> Component<'s> {
     /// # Errors
     /// As [`Component::integral`].
     pub fn reaction_integral(&self) -> Result<f64, FemError> {
-        match self.space {
+        self.sum(match self.space {
             Some(space) => tensor::reaction_integral(space, &self.form, self.rule, self.values),
             None => linear::reaction_integral(&self.form, self.values),
-        }
+        }?)
     }
 
     /// Returns the recovered gradient, one order more accurate than that of the elements on regular meshes.
@@ -196,10 +250,10 @@ impl<'s> Component<'s> {
     /// # Errors
     /// As [`Component::integral`].
     pub fn error_l2(&self, exact: &Expression) -> Result<f64, FemError> {
-        match self.space {
+        self.norm(match self.space {
             Some(space) => tensor::error_l2(space, self.values, exact),
             None => linear::error_l2(self.form.mesh, self.values, exact),
-        }
+        }?)
     }
 
     /// Returns $\sqrt{\int |\nabla (u - u_*)|^2}$ for an exact solution.
@@ -207,9 +261,9 @@ impl<'s> Component<'s> {
     /// # Errors
     /// As [`Component::integral`].
     pub fn error_h1(&self, exact: &Expression) -> Result<f64, FemError> {
-        match self.space {
+        self.norm(match self.space {
             Some(space) => tensor::error_h1(space, self.values, exact),
             None => linear::error_h1(self.form.mesh, self.values, exact),
-        }
+        }?)
     }
 }

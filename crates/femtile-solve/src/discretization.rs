@@ -18,7 +18,7 @@ use crate::device::{Choice, Chosen};
 use crate::nonlinear::{self, MassMatrix};
 use crate::output::SolutionFile;
 use crate::overlap::Overlap;
-use crate::ranks;
+use crate::ranks::{self, Divided, OnMesh};
 use crate::right_side::RightSide;
 use crate::solution::{Finished, Solution};
 use crate::system::{LinearSystem, Operators};
@@ -46,6 +46,8 @@ pub struct Discretization<'m> {
     pub(crate) overlaps: Vec<Overlap>,
     pub(crate) node_overlaps: Vec<Overlap>,
     pub(crate) warnings: Vec<String>,
+    /// Where no rank has the whole mesh.
+    pub(crate) divided: Option<Divided<'m>>,
 }
 
 impl<'m> Discretization<'m> {
@@ -113,16 +115,50 @@ impl<'m> Discretization<'m> {
             overlaps: self.overlaps.clone(),
             node_overlaps: self.node_overlaps.clone(),
             warnings: self.warnings.clone(),
+            divided: self.divided.clone(),
         }
+    }
+
+    /// Returns where names and comparisons are looked up.
+    pub(crate) fn on_mesh(&self) -> OnMesh<'_> {
+        OnMesh { mesh: self.mesh, divided: self.divided.as_ref() }
+    }
+
+    /// Returns the problem on the own cells of a rank, with their space.
+    pub(crate) fn on_own_cells(&self, divided: &Divided<'m>, space: Option<Arc<TensorSpace<'m>>>) -> Self {
+        let (own, cells) = (divided.mesh.own(), &divided.mesh.own_cells);
+        let of_cells = |given: &Coefficient| given.on_cells(cells);
+        Self {
+            mesh: &own.mesh,
+            boundary: Arc::new(own.boundary.clone()),
+            sigma: of_cells(&self.sigma),
+            lambda: of_cells(&self.lambda),
+            sources: self.sources.iter().map(of_cells).collect(),
+            // Functionals of cells take no part of them.
+            conditions: vec![Vec::new(); self.conditions.len()],
+            config: self.config,
+            space,
+            initial: self.initial.clone(),
+            overlaps: self.overlaps.clone(),
+            node_overlaps: self.node_overlaps.clone(),
+            warnings: self.warnings.clone(),
+            divided: self.divided.clone(),
+        }
+    }
+
+    /// Returns the number of degrees of freedom of a component on all ranks.
+    pub(crate) fn n_of_all(&self) -> usize {
+        let of_part = |divided: &Divided<'_>| divided.n_dofs(self.config.degree, self.mesh.kind);
+        self.divided.as_ref().map_or_else(|| self.n_dofs(), of_part)
     }
 
     /// Returns values at the degrees of freedom as a component of a solution, for its functionals.
     pub fn component<'a>(&'a self, values: &'a [f64]) -> Component<'a> {
         let rule = tensor::rule(self.config.quadrature);
-        Component { form: self.form(0), space: self.space(), rule, values }
+        Component { form: self.form(0), space: self.space(), rule, values, ranks: None }
     }
 
-    /// Checks that points lie in the mesh.
+    /// Checks that points lie in the mesh. All ranks call it where none has the whole mesh.
     ///
     /// # Errors
     /// The position of the first point that does not, with the reason.
@@ -136,6 +172,10 @@ impl<'m> Discretization<'m> {
             None => functionals::values_at(self.mesh, &zeros, points),
         };
         let found = found.map_err(|error| (0, error))?;
+        let found = match &self.divided {
+            Some(divided) => divided.first_of(&found).map_err(|error| (0, error.into()))?,
+            None => found,
+        };
         // The search through all cells says which one is nearest, and how far away.
         let locate = |point| match &self.space {
             Some(space) => tensor_functionals::value_at(space, &zeros, point),
@@ -145,7 +185,7 @@ impl<'m> Discretization<'m> {
         outside.try_for_each(|(i, (_, &point))| locate(point).map(|_| ()).map_err(|error| (i, error)))
     }
 
-    /// Returns whether any of `n` evenly spaced points of a line lies in the mesh.
+    /// Returns whether any of `n` evenly spaced points of a line lies in the mesh. All ranks call it where none has the whole mesh.
     ///
     /// # Errors
     /// [`FemError`] where the cells cannot be searched.
@@ -155,7 +195,11 @@ impl<'m> Discretization<'m> {
             Some(space) => tensor_functionals::along(space, &zeros, from, to, n),
             None => functionals::along(self.mesh, &zeros, from, to, n),
         };
-        Ok(line?.values.iter().any(Option::is_some))
+        let meets = line?.values.iter().any(Option::is_some);
+        match &self.divided {
+            Some(divided) => Ok(divided.comm.any([meets])?[0]),
+            None => Ok(meets),
+        }
     }
 
     /// Returns the boundary facets of a region, sorted, as positions in the list of boundary facets; `path` is the setting
@@ -164,7 +208,7 @@ impl<'m> Discretization<'m> {
     /// # Errors
     /// [`SolveError::Setting`] where it is no facet, with the tags or the extents of the mesh.
     pub fn facets(&self, region: impl Into<Region>, path: &[Key]) -> Result<Vec<u32>, SolveError> {
-        region.into().facets(self.mesh, &self.boundary, path)
+        region.into().facets(self.on_mesh(), &self.boundary, path)
     }
 
     /// Evaluates the data of the problem on the space, and chooses a preconditioner where the settings leave it open:

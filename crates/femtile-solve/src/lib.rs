@@ -24,6 +24,7 @@ mod method;
 mod nodes;
 mod nonlinear;
 mod of_matrix;
+mod of_ranks;
 mod output;
 mod overlap;
 mod owned_system;

@@ -6,7 +6,7 @@ use femtile_mesh::check::BoundaryFacets;
 use rayon::prelude::*;
 
 use crate::SolveError;
-use crate::boundary::extents;
+use crate::ranks::OnMesh;
 use crate::setting::Key;
 
 /// Nodes of a mesh, on its boundary or inside.
@@ -45,15 +45,16 @@ impl Nodes {
         }
     }
 
-    /// Returns the numbers of the nodes, ascending; `path` is the setting that names them.
+    /// Returns the numbers of the nodes, ascending; `path` is the setting that names them. All ranks call it where none has the
+    /// whole mesh.
     ///
     /// # Errors
     /// [`SolveError::Setting`] where there is none, with the extents of the mesh.
-    pub(crate) fn numbers(&self, mesh: &Mesh, path: &[Key]) -> Result<Vec<u32>, SolveError> {
-        match self {
-            Self::Where(comparison) => satisfying(mesh, comparison, path),
-            Self::Listed(nodes) => listed(mesh, nodes, path),
-        }
+    pub(crate) fn numbers(&self, on: OnMesh<'_>, path: &[Key]) -> Result<Vec<u32>, SolveError> {
+        on.found(match self {
+            Self::Where(comparison) => satisfying(on, comparison, path),
+            Self::Listed(nodes) => listed(on.mesh, nodes, path),
+        })
     }
 }
 
@@ -80,7 +81,8 @@ fn listed(mesh: &Mesh, nodes: &[u32], path: &[Key]) -> Result<Vec<u32>, SolveErr
     Ok(nodes)
 }
 
-fn satisfying(mesh: &Mesh, text: &str, path: &[Key]) -> Result<Vec<u32>, SolveError> {
+fn satisfying(on: OnMesh<'_>, text: &str, path: &[Key]) -> Result<Vec<u32>, SolveError> {
+    let mesh = on.mesh;
     let comparison = Comparison::parse(text).map_err(|error| SolveError::Setting {
         path: path.to_vec(),
         within: Some(error.span.clone()),
@@ -92,7 +94,7 @@ fn satisfying(mesh: &Mesh, text: &str, path: &[Key]) -> Result<Vec<u32>, SolveEr
         let message = format!(
             "this holds at no node; the mesh reaches {}: compare the unit of length (mm against m?) and leave workspace for \
              rounding, as in \"x < 1e-9\", or for the width of a cell where no node lies",
-            extents(mesh)
+            on.extents()
         );
         return Err(SolveError::setting(path, message));
     }

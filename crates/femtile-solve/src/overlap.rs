@@ -1,5 +1,8 @@
 //! Overlap of boundary conditions.
 
+use femtile_comm::Comm;
+use femtile_linalg::LinalgError;
+
 /// Parts of the boundary where one condition overrides an earlier one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Overlap {
@@ -34,24 +37,52 @@ impl Overlap {
 ///
 /// A condition on `all` that keeps some of its parts is a default and not reported.
 pub fn overlaps(holds: &[Vec<u32>], n_parts: usize, is_all: impl Fn(usize) -> bool) -> Vec<Overlap> {
+    of_counts(&counts(holds, n_parts, |_| true), is_all)
+}
+
+/// As [`overlaps`], of conditions that each rank has on its parts, of which those count that are its own. All ranks call it.
+pub(crate) fn overlaps_of_ranks(
+    comm: &Comm,
+    (holds, n_parts): (&[Vec<u32>], usize),
+    is_own: impl Fn(u32) -> bool,
+    is_all: impl Fn(usize) -> bool,
+) -> Result<Vec<Overlap>, LinalgError> {
+    let held = counts(holds, n_parts, is_own);
+    let mut all: Vec<f64> = held.iter().flatten().map(|&n| n as f64).collect();
+    comm.sum_values(&mut all)?;
+    let rows = all.chunks(holds.len().max(1));
+    let held: Vec<Vec<usize>> = rows.map(|row| row.iter().map(|&n| n as usize).collect()).collect();
+    Ok(of_counts(&held, is_all))
+}
+
+/// How many parts of each condition, in a row, each one holds.
+fn counts(holds: &[Vec<u32>], n_parts: usize, counts: impl Fn(u32) -> bool) -> Vec<Vec<usize>> {
+    let winners = winners(holds, n_parts);
+    let of_condition = |parts: &Vec<u32>| {
+        let mut held = vec![0; holds.len()];
+        parts.iter().filter(|&&part| counts(part)).for_each(|&part| held[winners[part as usize]] += 1);
+        held
+    };
+    holds.iter().map(of_condition).collect()
+}
+
+/// The last condition that names each part.
+fn winners(holds: &[Vec<u32>], n_parts: usize) -> Vec<usize> {
     let mut winners = vec![0; n_parts];
     for (condition, parts) in holds.iter().enumerate() {
         parts.iter().for_each(|&part| winners[part as usize] = condition);
     }
+    winners
+}
+
+/// The overlaps, from how many parts of each condition, in a row, each holds.
+fn of_counts(held: &[Vec<usize>], is_all: impl Fn(usize) -> bool) -> Vec<Overlap> {
     let mut found = Vec::new();
-    for (loser, parts) in holds.iter().enumerate() {
-        let mut lost = vec![0; holds.len()];
-        parts.iter().for_each(|&part| lost[winners[part as usize]] += 1);
-        let n_kept = std::mem::take(&mut lost[loser]);
+    for (loser, held) in held.iter().enumerate() {
+        let (n_kept, n_named) = (held[loser], held.iter().sum());
         let is_default = is_all(loser) && n_kept > 0;
-        let takers = lost.iter().enumerate().filter(|&(_, &n)| n > 0 && !is_default);
-        found.extend(takers.map(|(taker, &n_taken)| Overlap {
-            loser,
-            taker,
-            n_taken,
-            n_named: parts.len(),
-            n_kept,
-        }));
+        let takers = held.iter().enumerate().filter(|&(taker, &n)| n > 0 && taker != loser && !is_default);
+        found.extend(takers.map(|(taker, &n_taken)| Overlap { loser, taker, n_taken, n_named, n_kept }));
     }
     found
 }

@@ -1,5 +1,6 @@
 use std::sync::Arc;
 
+use femtile_comm::Comm;
 use femtile_device::cuda::Opening;
 use femtile_device::{Cpu, part};
 use femtile_expression::Names;
@@ -8,6 +9,7 @@ use femtile_fem::{BoundaryCondition, Condition};
 use femtile_mesh::Mesh;
 use femtile_mesh::check::{BoundaryFacets, boundary_facets};
 use femtile_mesh::generate::Counts;
+use femtile_mesh::partition::DividedMesh;
 
 use crate::boundary::Region;
 use crate::check::check_cells;
@@ -15,7 +17,8 @@ use crate::coefficient::{Value, conductivity, of_component, scalar};
 use crate::discretization::Discretization;
 use crate::memory::{Estimate, refuse_excess};
 use crate::nodes::{Nodes, facets_within};
-use crate::overlap::{Overlap, overlaps};
+use crate::overlap::{Overlap, overlaps, overlaps_of_ranks};
+use crate::ranks::{Divided, OnMesh};
 use crate::setting::{Key, below};
 use crate::solution::Solution;
 use crate::{
@@ -50,6 +53,8 @@ pub struct Poisson<'m> {
     conditions: Vec<Given>,
     space: SpaceConfig,
     initial: Value,
+    /// Where no rank has the whole mesh.
+    divided: Option<Divided<'m>>,
 }
 
 /// A condition as it was given.
@@ -144,7 +149,20 @@ impl<'m> Poisson<'m> {
             conditions: Vec::new(),
             space: SpaceConfig::default(),
             initial: Value::Number(0.0),
+            divided: None,
         }
+    }
+
+    /// Begins a problem of all ranks on a mesh of which each has its part. All ranks call this and what follows, with the same
+    /// problem.
+    pub fn divided(mesh: &'m DividedMesh, comm: &Comm) -> Self {
+        let divided = Some(Divided { mesh, comm: comm.clone() });
+        Self { divided, ..Self::on(&mesh.part.mesh, Arc::new(mesh.part.boundary.clone())) }
+    }
+
+    /// Where names and comparisons are looked up.
+    fn on_mesh(&self) -> OnMesh<'_> {
+        OnMesh { mesh: self.mesh, divided: self.divided.as_ref() }
     }
 
     /// Sets the conductivity σ, positive: a number or a symmetric tensor. With the number zero and a positive λ, u is the
@@ -249,7 +267,7 @@ impl<'m> Poisson<'m> {
         value: impl Into<Value>,
     ) -> Result<Self, SolveError> {
         let (at, path) = (at.into(), self.next_condition("nodes"));
-        let nodes = at.numbers(self.mesh, &path)?;
+        let nodes = at.numbers(self.on_mesh(), &path)?;
         let facets = facets_within(self.mesh, &self.boundary, &nodes);
         let kind = Kind::Dirichlet(value.into());
         self.conditions.push(Given { place: Place::Nodes(at, nodes), facets, kind });
@@ -257,7 +275,7 @@ impl<'m> Poisson<'m> {
     }
 
     fn condition(mut self, region: Region, kind: Kind) -> Result<Self, SolveError> {
-        let facets = region.facets(self.mesh, &self.boundary, &self.next_condition("where"))?;
+        let facets = region.facets(self.on_mesh(), &self.boundary, &self.next_condition("where"))?;
         self.conditions.push(Given { place: Place::Boundary(region), facets, kind });
         Ok(self)
     }
@@ -347,8 +365,11 @@ impl<'m> Poisson<'m> {
 
     /// Refuses a solve that needs more memory than this machine has. All ranks call it.
     pub(crate) fn check_memory(&self, config: &SolverConfig, has_gpu: bool) -> Result<(), SolveError> {
-        let (counts, of_host) = (Counts::from(self.mesh), config.ranks.share_of_host()?);
-        let estimate = |on_gpu| self.estimate(config, counts, on_gpu).on_ranks(of_host);
+        let of_host = config.ranks.share_of_host()?;
+        let estimate = |on_gpu| match &self.divided {
+            None => self.estimate(config, Counts::from(self.mesh), on_gpu).on_ranks(of_host),
+            Some(divided) => self.estimate(config, divided.mesh.counts, on_gpu).of_parts_of_ranks(of_host),
+        };
         let advice = "take a coarser mesh or a lighter preconditioner, or raise the limit";
         let place = (&["solver".into(), "memory_limit".into()][..], advice);
         let has_gpu = has_gpu || crate::has_gpus_of_ranks(config, self.mesh.kind);
@@ -382,7 +403,14 @@ impl<'m> Poisson<'m> {
         warnings.extend(space.iter().flat_map(|space| tensor::warnings(self.space.quadrature, space)));
         let sigma = conductivity(mesh, &own.sigma, &place("sigma"), &mut warnings)?;
         let holds: Vec<Vec<u32>> = self.conditions.iter().map(|given| given.facets.clone()).collect();
-        let overlaps = overlaps(&holds, self.boundary.len(), |i| self.conditions[i].is_on_all());
+        let is_on_all = |i: usize| self.conditions[i].is_on_all();
+        let overlaps = match &self.divided {
+            None => overlaps(&holds, self.boundary.len(), is_on_all),
+            Some(divided) => {
+                let is_own = |facet| divided.has_facet(facet);
+                overlaps_of_ranks(&divided.comm, (&holds, self.boundary.len()), is_own, is_on_all)?
+            }
+        };
         Ok(Discretization {
             mesh,
             boundary: self.boundary.clone(),
@@ -393,16 +421,17 @@ impl<'m> Poisson<'m> {
             config: self.space,
             space,
             initial: self.initial.clone(),
-            node_overlaps: self.node_overlaps(&overlaps),
+            node_overlaps: self.node_overlaps(&overlaps)?,
             overlaps,
             warnings,
+            divided: self.divided.clone(),
         })
     }
 
     /// Returns conditions at nodes that lose some to later values; `found` are those that lose facets.
-    fn node_overlaps(&self, found: &[Overlap]) -> Vec<Overlap> {
+    fn node_overlaps(&self, found: &[Overlap]) -> Result<Vec<Overlap>, SolveError> {
         if !self.conditions.iter().any(|given| given.named_nodes().is_some()) {
-            return Vec::new();
+            return Ok(Vec::new());
         }
         let held = |given: &Given| match (given.named_nodes(), &given.kind) {
             (Some(nodes), _) => nodes.to_vec(),
@@ -418,9 +447,13 @@ impl<'m> Poisson<'m> {
         let holds: Vec<Vec<u32>> = self.conditions.iter().map(held).collect();
         let is_known =
             |new: &Overlap| found.iter().any(|old| (old.loser, old.taker) == (new.loser, new.taker));
-        let mut overlaps = overlaps(&holds, self.mesh.n_nodes(), |_| false);
+        let of = (&holds[..], self.mesh.n_nodes());
+        let mut overlaps = match &self.divided {
+            None => overlaps(of.0, of.1, |_| false),
+            Some(divided) => overlaps_of_ranks(&divided.comm, of, |node| divided.has_node(node), |_| false)?,
+        };
         overlaps.retain(|new| self.conditions[new.loser].named_nodes().is_some() && !is_known(new));
-        overlaps
+        Ok(overlaps)
     }
 
     fn conditions_of(&self, component: usize) -> Result<Vec<BoundaryCondition>, SolveError> {

@@ -4,8 +4,8 @@ use femtile_expression::Condition as Comparison;
 use femtile_mesh::Mesh;
 use rayon::prelude::*;
 
-use crate::boundary::extents;
 use crate::overlap::{Overlap, overlaps};
+use crate::ranks::OnMesh;
 use crate::setting::Key;
 use crate::{SolveError, below};
 
@@ -69,7 +69,7 @@ fn cells_where(mesh: &Mesh, text: &str, path: &[Key]) -> Result<Vec<u32>, SolveE
         let message = format!(
             "this holds in the middle of no cell; the mesh reaches {}: compare the unit of length (mm against m?) and the \
              width of cells",
-            extents(mesh)
+            OnMesh::whole(mesh).extents()
         );
         return Err(SolveError::setting(path, message));
     }

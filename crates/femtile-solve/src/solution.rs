@@ -16,6 +16,7 @@ use crate::data::SolutionData;
 use crate::discretization::Discretization;
 use crate::fields::{self, FieldConfig, Fields};
 use crate::method::SolveDevice;
+use crate::of_ranks::OfRanks;
 use crate::output;
 use crate::preconditioner::Level;
 use crate::system::{LinearSystem, SystemParts};
@@ -25,7 +26,7 @@ use crate::{NonlinearReport, RanksUsed, RecoveredGradient, Region, SolveError, S
 /// Results of a solve that do not belong to the mesh.
 #[derive(Debug)]
 pub(crate) struct Finished {
-    components: Vec<Vec<f64>>,
+    pub components: Vec<Vec<f64>>,
     outcome: CgOutcome,
     levels: Vec<Level>,
     device: String,
@@ -113,11 +114,22 @@ impl Finished {
 pub struct Solution<'m> {
     discretization: Discretization<'m>,
     finished: Finished,
+    /// Where no rank has the whole mesh; the rest is then of the own cells of a rank.
+    of_ranks: Option<OfRanks<'m>>,
 }
 
 impl<'m> Solution<'m> {
     pub(crate) fn new(discretization: Discretization<'m>, finished: Finished) -> Self {
-        Self { discretization, finished }
+        Self { discretization, finished, of_ranks: None }
+    }
+
+    /// The solution on the own cells of a rank.
+    pub(crate) fn of_ranks(
+        discretization: Discretization<'m>,
+        finished: Finished,
+        of_ranks: OfRanks<'m>,
+    ) -> Self {
+        Self { discretization, finished, of_ranks: Some(of_ranks) }
     }
 
     pub(crate) fn warn(&mut self, warnings: impl IntoIterator<Item = String>) {
@@ -154,7 +166,22 @@ impl<'m> Solution<'m> {
             space: self.discretization.space(),
             rule: tensor::rule(self.discretization.config.quadrature),
             values: &self.finished.components[component],
+            ranks: self.of_ranks.as_ref(),
         }
+    }
+
+    /// Returns nodes, cells and degrees of freedom of a component on the whole mesh, which no rank may have.
+    pub fn counts(&self) -> [usize; 3] {
+        let problem = &self.discretization;
+        match &self.of_ranks {
+            None => [problem.mesh.n_nodes(), problem.mesh.n_cells(), problem.n_dofs()],
+            Some(of_ranks) => of_ranks.counts(),
+        }
+    }
+
+    /// Returns whether each rank has the solution on its own cells alone.
+    pub fn is_divided(&self) -> bool {
+        self.of_ranks.is_some()
     }
 
     /// Returns the largest value of the first component.
@@ -199,7 +226,8 @@ impl<'m> Solution<'m> {
     /// # Panics
     /// There is no component with this number.
     pub fn flux(&self, component: usize, region: impl Into<Region>) -> Result<f64, SolveError> {
-        let facets = self.discretization.facets(region, &["region".into()])?;
+        let problem = self.of_ranks.as_ref().map_or(&self.discretization, OfRanks::problem);
+        let facets = problem.facets(region, &["region".into()])?;
         Ok(self.component(component).flux(&facets)?)
     }
 

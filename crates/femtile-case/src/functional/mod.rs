@@ -276,7 +276,7 @@ fn values(
                 Some(all) => all,
                 None => fluxes.insert(u.facet_fluxes()?),
             };
-            facets.iter().map(|&facet| all[facet as usize]).sum()
+            u.sum_of_facets(all, facets)?
         }
         Kind::ValuesAt(points) => {
             let found = u.values_at(points)?.into_iter().zip(points);

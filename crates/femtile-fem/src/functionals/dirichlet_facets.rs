@@ -2,6 +2,9 @@
 
 use crate::FemError;
 
+/// Which degrees of freedom count.
+pub(crate) type Counts<'a> = &'a (dyn Fn(u32) -> bool + Sync);
+
 /// The facets with Dirichlet conditions and a first approximation of their nodal fluxes.
 ///
 /// The residual of a node, $r_i = a(u, \varphi_i) - \ell(\varphi_i)$, is the flux through all Dirichlet facets around it. With the
@@ -32,8 +35,9 @@ impl DirichletFacets {
         self.measures.push(measure);
     }
 
-    /// Adds the flux through each facet to its entry of `fluxes`, from the residual of all degrees of freedom.
-    pub fn distribute(&self, fluxes: &mut [f64], mut residual: Vec<f64>) {
+    /// Adds the flux through each facet to its entry of `fluxes`, from the residual of all degrees of freedom: the shares of those
+    /// that count.
+    pub fn distribute(&self, fluxes: &mut [f64], mut residual: Vec<f64>, counts: Counts<'_>) {
         let n = self.dofs.len() / self.facets.len().max(1);
         let of_facets =
             || self.dofs.chunks_exact(n.max(1)).zip(self.fluxes.chunks_exact(n.max(1))).zip(&self.measures);
@@ -46,7 +50,8 @@ impl DirichletFacets {
         }
         for (((dofs, own), measure), &facet) in of_facets().zip(&self.facets) {
             let share = |dof: u32| residual[dof as usize] * (measure / measures_around[dof as usize]);
-            fluxes[facet as usize] += dofs.iter().zip(own).map(|(&dof, flux)| flux + share(dof)).sum::<f64>();
+            let counted = dofs.iter().zip(own).filter(|(dof, _)| counts(**dof));
+            fluxes[facet as usize] += counted.map(|(&dof, flux)| flux + share(dof)).sum::<f64>();
         }
     }
 }
@@ -74,7 +79,7 @@ mod tests {
         given.push(4, &[0, 1], &[1.0, 1.0], 1.0);
         given.push(2, &[1, 2], &[5.0, 5.0], 3.0);
         let mut fluxes = vec![0.0; 6];
-        given.distribute(&mut fluxes, vec![1.5, 8.0, 4.0]);
+        given.distribute(&mut fluxes, vec![1.5, 8.0, 4.0], &|_| true);
         // The middle node has 2 more than its facets account for, a quarter of which belongs to the first.
         assert_eq!(fluxes, [0.0, 0.0, 5.0 + 1.5 + 4.0, 0.0, 1.5 + 1.0 + 0.5, 0.0]);
         assert_eq!(sum_of(&fluxes, &[4, 2, 4]).unwrap(), 13.5);
@@ -87,7 +92,10 @@ mod tests {
         given.push(0, &[0, 1], &[f64::NAN, 1.0], 1.0);
         given.push(1, &[1, 2], &[0.0, 0.0], 1.0);
         let mut fluxes = vec![0.0; 2];
-        given.distribute(&mut fluxes, vec![1.0, 2.0, 3.0]);
+        given.distribute(&mut fluxes, vec![1.0, 2.0, 3.0], &|_| true);
         assert_eq!(fluxes, [2.0, 4.0]);
+        fluxes = vec![0.0; 2];
+        given.distribute(&mut fluxes, vec![1.0, 2.0, 3.0], &|dof| dof != 1);
+        assert_eq!(fluxes, [1.0, 3.0]);
     }
 }

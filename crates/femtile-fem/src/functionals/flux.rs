@@ -2,7 +2,7 @@ use femtile_device::parallel;
 use femtile_element::Affine;
 use femtile_mesh::Mesh;
 
-use super::dirichlet_facets::{DirichletFacets, sum_of};
+use super::dirichlet_facets::{Counts, DirichletFacets, sum_of};
 use super::{BLOCK, check_length, corners, sum_blocks};
 use crate::FemError;
 use crate::constraints::dirichlet_facets;
@@ -41,6 +41,15 @@ use crate::forms::{
 /// # Source
 /// `[carey1985]`, for the residual of constrained nodes. Differs: the residual is not converted to a nodal density.
 pub fn facet_fluxes(form: &Form<'_>, u: &[f64]) -> Result<Vec<f64>, FemError> {
+    facet_shares(form, u, &|_| true)
+}
+
+/// As [`facet_fluxes`], of each flux the shares of the nodes that count: those of disjoint sets of nodes add up, and need the cells
+/// and facets around these nodes alone.
+///
+/// # Errors
+/// As [`facet_fluxes`].
+pub fn facet_shares(form: &Form<'_>, u: &[f64], counts: Counts<'_>) -> Result<Vec<f64>, FemError> {
     LinearSpace::new(form.mesh)?;
     check_length(form.mesh, u)?;
     let winners = winners(form)?;
@@ -56,7 +65,8 @@ pub fn facet_fluxes(form: &Form<'_>, u: &[f64]) -> Result<Vec<f64>, FemError> {
         if facets.is_empty() { Vec::new() } else { cell_residual(form, &coefficients, u, &is_given)? };
     for term in facet_terms(form, &winners)? {
         let own = term.nodal_fluxes(u, n_corners);
-        fluxes[term.facet as usize] = own[..n_corners].iter().sum();
+        let counted = term.nodes[..n_corners].iter().zip(own).filter(|(node, _)| counts(**node));
+        fluxes[term.facet as usize] = counted.map(|(_, flux)| flux).sum();
         for (&node, flux) in term.nodes[..n_corners].iter().zip(own) {
             if is_given[node as usize] {
                 residual[node as usize] -= flux;
@@ -64,7 +74,7 @@ pub fn facet_fluxes(form: &Form<'_>, u: &[f64]) -> Result<Vec<f64>, FemError> {
         }
     }
     if !facets.is_empty() {
-        discrete_fluxes(form, &coefficients, u, &facets)?.distribute(&mut fluxes, residual);
+        discrete_fluxes(form, &coefficients, u, &facets)?.distribute(&mut fluxes, residual, counts);
     }
     Ok(fluxes)
 }

@@ -17,7 +17,7 @@ use femtile_mesh::Mesh;
 use crate::FemError;
 pub use energy::energy;
 pub use errors::{error_h1, error_l2};
-pub use flux::{facet_fluxes, flux, reaction_integral, source_integral};
+pub use flux::{facet_fluxes, facet_shares, flux, reaction_integral, source_integral};
 pub(crate) use flux::{for_cells, times_sigma};
 pub use integrals::{integral, l2_norm, mean, measure};
 pub use line::Line;

@@ -70,7 +70,7 @@ impl BoundaryFacets {
     }
 
     /// The facets given as (cell, local facet), in ascending order.
-    pub(super) fn collect(mesh: &Mesh, mut sides: Vec<(u32, u8)>) -> Self {
+    pub(crate) fn collect(mesh: &Mesh, mut sides: Vec<(u32, u8)>) -> Self {
         sides.par_sort_unstable();
         let n = mesh.kind.facet_kind().map_or(1, CellKind::n_nodes);
         let mut nodes = vec![0; sides.len() * n];

@@ -23,6 +23,21 @@ impl Default for DeformConfig {
 /// # Errors
 /// [`MeshError::Invalid`] for an amplitude that folds cells or an order that the cells cannot have.
 pub fn deform(mesh: &mut Mesh, config: &DeformConfig) -> Result<(), MeshError> {
+    let (mut lower, mut upper) = ([f64::INFINITY; 3], [f64::NEG_INFINITY; 3]);
+    for point in &mesh.points {
+        for d in 0..3 {
+            (lower[d], upper[d]) = (lower[d].min(point[d]), upper[d].max(point[d]));
+        }
+    }
+    deform_within(mesh, config, [lower, upper])
+}
+
+/// As [`deform`], where `mesh` may be a part of the box between these corners.
+pub(super) fn deform_within(
+    mesh: &mut Mesh,
+    config: &DeformConfig,
+    [lower, upper]: [[f64; 3]; 2],
+) -> Result<(), MeshError> {
     let DeformConfig { amplitude, order } = *config;
     // The Jacobian of the map is 1 − 3.63 a at least in three dimensions, 1 − π a in two.
     if amplitude.is_nan() || amplitude.abs() >= 0.25 {
@@ -30,12 +45,6 @@ pub fn deform(mesh: &mut Mesh, config: &DeformConfig) -> Result<(), MeshError> {
         return Err(MeshError::Invalid { field: "amplitude", message });
     }
     let dimension = mesh.dimension();
-    let (mut lower, mut upper) = ([f64::INFINITY; 3], [f64::NEG_INFINITY; 3]);
-    for point in &mesh.points {
-        for d in 0..3 {
-            (lower[d], upper[d]) = (lower[d].min(point[d]), upper[d].max(point[d]));
-        }
-    }
     bend(mesh, order, |point| {
         let along = |d: usize| (point[d] - lower[d]) / (upper[d] - lower[d]);
         // Exactly zero on the sides, where the sine of π is not.

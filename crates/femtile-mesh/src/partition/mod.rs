@@ -3,6 +3,7 @@
 mod bisection;
 mod centres;
 mod classes;
+mod divided;
 mod hilbert;
 mod numbers;
 mod part;
@@ -19,6 +20,7 @@ use rayon::prelude::*;
 
 use crate::Mesh;
 
+pub use divided::{DividedMesh, OwnCells};
 pub use part::Part;
 
 /// Cells of a parallel task.

@@ -1,5 +1,6 @@
 //! The part of a mesh that a rank keeps.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -8,7 +9,7 @@ use rayon::prelude::*;
 use super::CELLS;
 use super::classes::by_class;
 use super::numbers::{Numbers, touched};
-use super::subset::Subset;
+use super::subset::{BITS, Subset};
 use crate::check::BoundaryFacets;
 use crate::{CellKind, Curved, Field, Mesh};
 
@@ -56,25 +57,44 @@ impl Part {
         let Numbers { nodes, n_owned, local } = Numbers::new(&marks, owners, rank);
         drop(marks);
         let (boundary, facets) = facets_of(mesh, boundary, &here, &local);
-        let tags = &mesh.cell_tags;
-        let own = Mesh {
-            points: nodes.par_iter().map(|&node| mesh.points[node as usize]).collect(),
-            kind: mesh.kind,
-            cells: cells_of(mesh, &cells, &local),
-            curved: mesh.curved.as_ref().map(|curved| curved_of(curved, &cells, mesh.dimension())),
-            cell_tags: if tags.is_empty() {
-                Vec::new()
-            } else {
-                cells.par_iter().map(|&cell| tags[cell as usize]).collect()
-            },
-            facets: crate::Facets::default(),
-            tag_names: mesh.tag_names.clone(),
-            cell_fields: std::collections::BTreeMap::<String, Field>::new(),
-            node_fields: std::collections::BTreeMap::new(),
-            notes: Vec::new(),
-        };
+        let own = mesh_of(mesh, &cells, &nodes, &local);
         let owners = nodes[n_owned..].par_iter().map(|&node| owners[node as usize]).collect();
         Some(Self { mesh: own, boundary, nodes, cells, facets, n_owned, owners })
+    }
+}
+
+/// Takes some cells of a mesh, ascending, with their facets on its boundary and the number that each of their nodes has in it.
+pub(super) fn cells_alone(
+    mesh: &Mesh,
+    boundary: &BoundaryFacets,
+    cells: &[u32],
+) -> (Mesh, BoundaryFacets, Vec<u32>) {
+    let mut words = vec![0; mesh.n_cells().div_ceil(BITS)];
+    cells.iter().for_each(|&cell| words[cell as usize / BITS] |= 1 << (cell as usize % BITS));
+    let mut local = vec![ABSENT; mesh.n_nodes()];
+    cells.iter().flat_map(|&cell| mesh.cell(cell as usize)).for_each(|&node| local[node as usize] = 0);
+    let nodes: Vec<u32> = (0..mesh.n_nodes() as u32).filter(|&node| local[node as usize] == 0).collect();
+    nodes.iter().zip(0..).for_each(|(&node, number)| local[node as usize] = number);
+    let local: Vec<AtomicU32> = local.into_iter().map(AtomicU32::new).collect();
+    let (boundary, _) = facets_of(mesh, boundary, &Subset::new(words), &local);
+    (mesh_of(mesh, cells, &nodes, &local), boundary, nodes)
+}
+
+/// The mesh of some cells and their nodes.
+fn mesh_of(mesh: &Mesh, cells: &[u32], nodes: &[u32], local: &[AtomicU32]) -> Mesh {
+    let tags = &mesh.cell_tags;
+    let tags_of = || cells.par_iter().map(|&cell| tags[cell as usize]).collect();
+    Mesh {
+        points: nodes.par_iter().map(|&node| mesh.points[node as usize]).collect(),
+        kind: mesh.kind,
+        cells: cells_of(mesh, cells, local),
+        curved: mesh.curved.as_ref().map(|curved| curved_of(curved, cells, mesh.dimension())),
+        cell_tags: if tags.is_empty() { Vec::new() } else { tags_of() },
+        facets: crate::Facets::default(),
+        tag_names: mesh.tag_names.clone(),
+        cell_fields: BTreeMap::<String, Field>::new(),
+        node_fields: BTreeMap::new(),
+        notes: Vec::new(),
     }
 }
 

@@ -41,6 +41,8 @@ const VECTOR: f64 = 24.0;
 const POLYNOMIAL: f64 = 160.0;
 /// Parts that are divided among ranks, and those that each has of the cells of its part as well.
 const DIVIDED: [&str; 5] = ["vectors", "matrix", "conversion", "metrics of cells", "preconditioner"];
+/// What the parts of ranks take in place of the whole, with copies of cells of others.
+const PARTS: f64 = 1.15;
 const OF_CELLS: [&str; 2] = ["mesh", "space"];
 
 /// Bytes of the stages of a run, each by parts: the most demanding one counts.
@@ -74,6 +76,14 @@ impl Estimate {
             let parts = has_parts.then_some(("parts of ranks", share * cells));
             stage.into_iter().map(on_host).chain(parts).collect()
         };
+        Self(self.0.into_iter().map(of_stage).collect())
+    }
+
+    /// As [`Estimate::on_ranks`], where each process has its part of the mesh alone.
+    pub fn of_parts_of_ranks(self, processes_and_share: Option<(usize, f64)>) -> Self {
+        let share = processes_and_share.map_or(1.0, |(_, share)| share);
+        let of_stage =
+            |stage: Stage| stage.into_iter().map(|(what, bytes)| (what, PARTS * share * bytes)).collect();
         Self(self.0.into_iter().map(of_stage).collect())
     }
 

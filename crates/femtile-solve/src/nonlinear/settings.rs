@@ -65,6 +65,7 @@ pub(crate) fn resolved(
         overlaps: Vec::new(),
         node_overlaps: Vec::new(),
         warnings: Vec::new(),
+        divided: None,
     };
     let solves = if shift > 0.0 { Solves::Many } else { Solves::One };
     let chosen = auto::choose(&config, &frozen, None, (opened.is_some(), n_threads), solves)?;

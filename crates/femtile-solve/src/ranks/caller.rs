@@ -102,7 +102,7 @@ pub struct RankPart<'a> {
     whole: Whole<'a, 'a>,
     config: &'a SolverConfig,
     /// None where the rank owns no node.
-    part: Option<(Part, PartData)>,
+    part: Option<(Part, PartData<'a>)>,
     owned: Vec<u32>,
     halo: Arc<Halo>,
     keepers: Keepers,
@@ -282,7 +282,7 @@ impl<'a> RankPart<'a> {
     /// # Errors
     /// [`SolveError::Linalg`] where another rank ended.
     pub fn used(&self) -> Result<RanksUsed, SolveError> {
-        self.whole.used(&self.comm, &self.halo)
+        self.whole.used(&self.halo)
     }
 
     /// Returns the devices of all ranks, each once. All ranks call it.

@@ -16,17 +16,16 @@ use femtile_mesh::partition::Part;
 use femtile_sparse::csr::Csr;
 use femtile_sum_factorization::SumFactorization;
 
-use super::Division;
-use super::data::PartData;
 use super::degrees;
 use super::device::{RankCells, RankDevice};
+use super::divided::WholeSpace;
 use super::numbering::Numbering;
 use super::rows::{Fixed, agreed, balance, nothing};
 use super::system::{RankSystem, RankUnknowns, without_constants};
 use crate::discretization::Discretization;
 use crate::preconditioner::Preconditioning;
 use crate::system::SystemParts;
-use crate::tensor::{self, geometric};
+use crate::tensor::{self, Boxes, geometric};
 use crate::{PreconditionerConfig, SolveError, SolverConfig, Stage, Stages};
 
 /// Unknowns of a parallel task.
@@ -42,7 +41,7 @@ pub(super) struct PartProblem<'a> {
     /// Whether a condition or a reaction of the part holds each node.
     is_held: Vec<bool>,
     pub unknowns: Arc<PartUnknowns>,
-    /// The number in the whole space of each unknown that the rank owns.
+    /// The number in the space of the problem of each unknown that the rank owns.
     pub owned: Vec<u32>,
 }
 
@@ -50,14 +49,14 @@ impl<'a> PartProblem<'a> {
     /// Evaluates a form on the space of a part, of one degree with the `whole` space. All ranks call it.
     pub fn new(
         comm: &Comm,
-        whole: &TensorSpace<'_>,
+        whole: WholeSpace<'_>,
         own: Option<(&'a Part, &'a TensorSpace<'a>, Form<'a>)>,
     ) -> Result<Self, SolveError> {
         let numbering = match own {
             Some((part, space, _)) => Numbering::new(part, space, whole, comm.rank()),
             None => Numbering::none(),
         };
-        let owned = numbering.owned_of_whole();
+        let owned = numbering.owned_of_problem(whole);
         let unknowns = Arc::new(numbering.joined(comm)?);
         let evaluated = own.map(|(part, space, form)| {
             TensorProblem::of_part(space, &form)
@@ -180,19 +179,34 @@ fn of_all_ranks(
     Ok(Constraints::of_values(unknowns.n(), |unknown| (flags[unknown] != 0.0).then(|| values[unknown])))
 }
 
+/// The spaces of all ranks.
+pub(super) struct Spaces<'a> {
+    pub whole: WholeSpace<'a>,
+    /// Those of lower degree of p-multigrid, the highest first.
+    pub below: Vec<WholeSpace<'a>>,
+    /// For geometric multigrid.
+    pub boxes: Option<&'a Boxes>,
+}
+
 /// Makes the system of a rank. All ranks call it.
 pub(super) fn system<D: RankDevice>(
     (cpu, device, comm): (&Cpu, &D, &Comm),
     (problem, fixed): (&Discretization<'_>, &Fixed),
-    (whole, division): (&TensorSpace<'_>, &Division<'_>),
+    spaces: &Spaces<'_>,
     part: Option<&Part>,
     config: &SolverConfig,
     stages: &mut Stages<'_>,
 ) -> Result<RankSystem<D>, SolveError> {
-    let space = part.map(|part| TensorSpace::new(&part.mesh, whole.degree()));
-    let space = agreed(comm, space.transpose().map_err(SolveError::from))?;
-    let data = part.map(|part| PartData::new(problem, &fixed.winners, part));
-    let own = match (part, &space, &data) {
+    let whole = spaces.whole;
+    let made = match whole {
+        // The space of the problem is that of the part.
+        WholeSpace::OfBox(..) => None,
+        WholeSpace::Kept(_) => part.map(|part| TensorSpace::new(&part.mesh, whole.degree())),
+    };
+    let made = agreed(comm, made.transpose().map_err(SolveError::from))?;
+    let space = made.as_ref().or_else(|| problem.space().filter(|_| problem.divided.is_some()));
+    let data = part.map(|part| fixed.data(problem, part));
+    let own = match (part, space, &data) {
         (Some(part), Some(space), Some(data)) => Some((part, space, data.form(part))),
         _ => None,
     };
@@ -238,7 +252,7 @@ pub(super) fn system<D: RankDevice>(
     let mut warnings = Vec::new();
     warnings
         .extend((config.metric == Some(MetricEvaluation::StoredSingle)).then(|| tensor::SINGLE.to_owned()));
-    let (preconditioner, levels): Preconditioning<D> = match (&config.preconditioner, &division.boxes) {
+    let (preconditioner, levels): Preconditioning<D> = match (&config.preconditioner, spaces.boxes) {
         (PreconditionerConfig::None, _) => (Box::new(Diagonal::identity(device, rhs.len())?), Vec::new()),
         (PreconditionerConfig::Gmg(options), Some(boxes)) => {
             geometric::of_ranks((device, comm), (options, config.method), boxes, &on_part.owned)?
@@ -247,7 +261,7 @@ pub(super) fn system<D: RankDevice>(
             return Err(geometric::refuse("needs a mesh that is divided by layers of its cells"));
         }
         (PreconditionerConfig::Pmg(options), _) => {
-            let below = &division.below;
+            let below = &spaces.below;
             let levels = degrees::Problems { finest: &on_part, own, below, rule };
             let made = degrees::preconditioner((cpu, device, comm), options, &levels, &mut warnings)?;
             without_constants(device, made, comm, (n, is_pure_neumann), rhs.len())?

@@ -1,5 +1,6 @@
 //! The coefficients and conditions of a part of a mesh.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use femtile_fem::{BoundaryCondition, Coefficient, Condition, Form};
@@ -8,19 +9,27 @@ use femtile_mesh::partition::Part;
 use crate::discretization::Discretization;
 
 /// Coefficients and conditions by the cells, facets and nodes of a part.
-pub(crate) struct PartData {
-    sigma: Coefficient,
-    lambda: Coefficient,
-    source: Coefficient,
+pub(crate) struct PartData<'p> {
+    sigma: Cow<'p, Coefficient>,
+    lambda: Cow<'p, Coefficient>,
+    source: Cow<'p, Coefficient>,
     conditions: Vec<BoundaryCondition>,
 }
 
-impl PartData {
+impl<'p> PartData<'p> {
+    /// Takes those of a problem on the part itself.
+    pub fn of_part(problem: &'p Discretization<'_>) -> Self {
+        let form = problem.form(0);
+        let [sigma, lambda, source] =
+            [&problem.sigma, &problem.lambda, &problem.sources[0]].map(Cow::Borrowed);
+        Self { sigma, lambda, source, conditions: form.conditions.to_vec() }
+    }
+
     /// Takes those of the part; `winners` has the condition that holds on each boundary facet of the whole mesh.
     pub fn new(problem: &Discretization<'_>, winners: &[Option<u32>], part: &Part) -> Self {
         let whole = problem.form(0);
         let [sigma, lambda, source] =
-            [whole.sigma, whole.lambda, whole.source].map(|given| given.on_cells(&part.cells));
+            [whole.sigma, whole.lambda, whole.source].map(|given| Cow::Owned(given.on_cells(&part.cells)));
         Self { sigma, lambda, source, conditions: conditions_of(whole.conditions, winners, part) }
     }
 

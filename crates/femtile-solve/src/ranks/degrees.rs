@@ -18,6 +18,7 @@ use femtile_sum_factorization::SumFactorization;
 
 use super::cells::PartProblem;
 use super::device::{RankCells, RankDevice};
+use super::divided::WholeSpace;
 use super::rows::agreed;
 use super::system::amg_of;
 use crate::preconditioner::{Level, Preconditioning};
@@ -29,8 +30,8 @@ pub(super) struct Problems<'p, 'a> {
     pub finest: &'p PartProblem<'a>,
     /// The part, its space of the highest degree, and its form.
     pub own: Option<(&'a Part, &'a TensorSpace<'a>, Form<'a>)>,
-    /// The whole spaces of lower degree, the highest first.
-    pub below: &'p [TensorSpace<'p>],
+    /// The spaces of all ranks of lower degree, the highest first.
+    pub below: &'p [WholeSpace<'p>],
     pub rule: CellRule,
 }
 
@@ -52,7 +53,7 @@ pub(super) fn preconditioner<D: RankDevice>(
     let spaces = agreed(comm, spaces.transpose().map_err(SolveError::from))?.unwrap_or_default();
     let conditions =
         problems.own.map(|(_, _, form)| degrees::homogeneous(form.conditions)).unwrap_or_default();
-    let of_degree = |(number, whole): (usize, &TensorSpace<'_>)| {
+    let of_degree = |(number, &whole): (usize, &WholeSpace<'_>)| {
         let own = problems
             .own
             .map(|(part, _, form)| (part, &spaces[number], degrees::without_data(&form, &conditions)));

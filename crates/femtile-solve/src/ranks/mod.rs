@@ -1,16 +1,18 @@
 //! One problem solved by several ranks, each with the unknowns of its part of the mesh.
 //!
 //! Every rank knows the whole mesh and the whole problem; what it assembles, keeps and iterates on is its part. The result is
-//! the same solution on every rank.
+//! the same solution on every rank. Of a mesh that no rank has whole, each has its part of the problem and of the solution.
 
 mod caller;
 mod cells;
 pub(crate) mod data;
 mod degrees;
 pub(crate) mod device;
+mod divided;
 mod host;
 mod mean_free;
 mod numbering;
+mod parts;
 pub(crate) mod rows;
 pub(crate) mod system;
 #[cfg(test)]
@@ -35,12 +37,16 @@ use crate::auto::{Boxed, Solves};
 use crate::discretization::{Discretization, warning_of_imbalance};
 use crate::method::by_method;
 use crate::solution::{Finished, Solution, warning_of_outcome};
+use crate::system::SystemParts;
 use crate::tensor::{self, Boxes};
 use crate::{
     DeviceChoice, GmgOptions, PreconditionerConfig, Silent, SolveError, SolverConfig, Stage, Stages, auto,
 };
 pub use caller::{DividedProblem, RankPart};
+use cells::Spaces;
 pub use device::RankDevice;
+use divided::WholeSpace;
+pub(crate) use divided::{Divided, OnMesh};
 pub use host::has_gpus_of_ranks;
 use rows::{Fixed, RankRows};
 use system::{RankSystem, RankUnknowns};
@@ -164,9 +170,15 @@ pub(crate) fn solve<'m>(
     }
     // Ranks that choose for themselves compute on processors.
     let opened = opened.filter(|_| wants_gpu);
-    let boxed = |options: &GmgOptions| boxes(&problem, options, config.ranks.n()).map(Some);
+    let boxed = |options: &GmgOptions| match &problem.divided {
+        Some(divided) => parts::boxes(&problem, divided, options).map(Some),
+        None => boxes(&problem, options, config.ranks.n()).map(Some),
+    };
     let chosen = chosen(&problem, config, n_threads(cpu, &config.ranks)?, Solves::One, &boxed)?;
     stages.begin(Stage::Assemble)?;
+    if let Some(divided) = problem.divided.clone() {
+        return parts::solve((problem, divided), chosen, (cpu, opened), stages);
+    }
     let division = Division::new(&problem, chosen.boxes, &chosen.config)?;
     solve_divided(problem, division, (cpu, opened), (&chosen.config, &chosen.reason), stages)
 }
@@ -388,26 +400,17 @@ impl Whole<'_, '_> {
     ) -> Result<Finished, SolveError> {
         let part = self.division.part(self.problem, comm);
         device::check_unknowns::<D>(comm, part.as_ref().map_or(0, |part| part.n_owned))?;
-        let RankSystem { operator, preconditioner, rhs, parts, warnings: of_rank, unknowns } =
-            self.system((cpu, device, comm), part.as_ref(), config, stages)?;
-        stages.begin(Stage::Solve)?;
-        let b = Buffer::from_vec(device, rhs).map_err(LinalgError::from)?;
-        let mut w = Buffer::zeros(device, b.len()).map_err(LinalgError::from)?;
-        let mut agreed = Agreed::new(comm, config, stages.progress());
-        let config_of_method = agreed.without_time_limit(config);
-        let pair = (operator.as_ref() as &dyn LinearOperator<f64, D>, preconditioner.as_ref());
-        let outcome = by_method(&config_of_method, comm, &mut w, pair, &b, &mut agreed)?;
-        agreed.ended()?;
+        let system = self.system((cpu, device, comm), part.as_ref(), config, stages)?;
+        let Iterated { w, outcome, unknowns, parts, warnings: of_rank } =
+            Iterated::of((device, comm), system, config, stages)?;
         stages.begin(Stage::Write)?;
-        let mut w = w.to_host().map_err(LinalgError::from)?;
-        unknowns.given.iter().for_each(|&(row, value)| w[row as usize] = value);
         let u = self.collected(comm, (&unknowns.owned, &w), keepers)?;
         let u = if keepers.has(comm) { self.completed(u, unknowns.is_pure_neumann)? } else { u };
         let mut warnings = self.problem.warnings.clone();
         warnings.extend(of_rank);
         warnings.extend(warning_of_imbalance(unknowns.imbalance));
         warnings.extend(warning_of_outcome(config, &outcome));
-        let used = self.used(comm, &unknowns.halo)?;
+        let used = self.used(&unknowns.halo)?;
         let result: (Vec<Vec<f64>>, CgOutcome) = (vec![u], outcome);
         let mut finished = Finished::of_parts(device, config, result, parts, [D::REASON, reason], warnings);
         finished.ranks = Some(used);
@@ -424,17 +427,15 @@ impl Whole<'_, '_> {
         stages: &mut Stages<'_>,
     ) -> Result<RankSystem<D>, SolveError> {
         let problem = (self.problem, &self.fixed);
-        if let Some(space) = self.problem.space() {
-            return cells::system((cpu, device, comm), problem, (space, self.division), part, config, stages);
-        }
-        let rows = RankRows::new(device, comm, problem, part, stages)?;
-        stages.begin(Stage::Setup)?;
-        let RankRows { matrix, rhs, owned, ghosts, is_pure_neumann, imbalance } = rows;
-        let ids: Vec<u64> = owned.iter().map(|&node| u64::from(node)).collect();
-        let halo = Arc::new(Halo::new(comm, &ids, &ghosts)?);
-        let (given, part) = (Vec::new(), None);
-        let unknowns = RankUnknowns { owned, halo, given, part, is_pure_neumann, imbalance };
-        RankSystem::of_matrix(device, config, (matrix, rhs), unknowns, self.problem.n_dofs())
+        let Some(space) = self.problem.space() else {
+            return of_simplices((device, comm), problem, part, config, stages);
+        };
+        let spaces = Spaces {
+            whole: WholeSpace::Kept(space),
+            below: self.division.below.iter().map(WholeSpace::Kept).collect(),
+            boxes: self.division.boxes.as_ref(),
+        };
+        cells::system((cpu, device, comm), problem, &spaces, part, config, stages)
     }
 
     /// The solution u for that of the system: with given values, of mean zero where a constant is open.
@@ -477,19 +478,69 @@ impl Whole<'_, '_> {
     }
 
     /// Returns how the problem was divided. All ranks call it.
-    pub fn used(&self, comm: &Comm, halo: &Halo) -> Result<RanksUsed, SolveError> {
-        let sizes: Vec<[u64; 2]> = comm
-            .all_gather(&[[halo.n_owned() as u64, halo.n_ghosts() as u64]])?
-            .into_iter()
-            .flatten()
-            .collect();
-        let of = |which: usize| sizes.iter().map(move |size| size[which] as usize);
-        Ok(RanksUsed {
-            n_ranks: comm.n_ranks(),
-            partition: self.division.way,
-            quality: self.division.quality,
-            unknowns: [of(0).min().unwrap_or(0), of(0).max().unwrap_or(0)],
-            most_ghosts: of(1).max().unwrap_or(0),
-        })
+    pub fn used(&self, halo: &Halo) -> Result<RanksUsed, SolveError> {
+        RanksUsed::of(halo, (self.division.way, self.division.quality))
+    }
+}
+
+impl RanksUsed {
+    /// Describes a division in a way. All ranks call it.
+    fn of(halo: &Halo, (partition, quality): (&'static str, PartitionQuality)) -> Result<Self, SolveError> {
+        let comm = halo.comm();
+        let sizes = comm.all_gather(&[[halo.n_owned() as u64, halo.n_ghosts() as u64]])?;
+        let of = |which: usize| sizes.iter().flatten().map(move |size| size[which] as usize);
+        let unknowns = [of(0).min().unwrap_or(0), of(0).max().unwrap_or(0)];
+        let most_ghosts = of(1).max().unwrap_or(0);
+        Ok(Self { n_ranks: comm.n_ranks(), partition, quality, unknowns, most_ghosts })
+    }
+}
+
+/// Makes the system of linear elements of a rank. All ranks call it.
+fn of_simplices<D: RankDevice>(
+    (device, comm): (&D, &Comm),
+    problem: (&Discretization<'_>, &Fixed),
+    part: Option<&Part>,
+    config: &SolverConfig,
+    stages: &mut Stages<'_>,
+) -> Result<RankSystem<D>, SolveError> {
+    let rows = RankRows::new(device, comm, problem, part, stages)?;
+    stages.begin(Stage::Setup)?;
+    let RankRows { matrix, rhs, owned, ids, ghosts, is_pure_neumann, imbalance } = rows;
+    let halo = Arc::new(Halo::new(comm, &ids, &ghosts)?);
+    let (given, part) = (Vec::new(), None);
+    let unknowns = RankUnknowns { owned, halo, given, part, is_pure_neumann, imbalance };
+    RankSystem::of_matrix(device, config, (matrix, rhs), unknowns, problem.0.n_of_all())
+}
+
+/// The solution of the system of all ranks on one of them.
+struct Iterated {
+    /// At the unknowns of the rank, given values included.
+    w: Vec<f64>,
+    outcome: CgOutcome,
+    unknowns: RankUnknowns,
+    parts: SystemParts,
+    warnings: Vec<String>,
+}
+
+impl Iterated {
+    /// Solves the system. All ranks call it.
+    fn of<D: RankDevice>(
+        (device, comm): (&D, &Comm),
+        system: RankSystem<D>,
+        config: &SolverConfig,
+        stages: &mut Stages<'_>,
+    ) -> Result<Self, SolveError> {
+        let RankSystem { operator, preconditioner, rhs, parts, warnings, unknowns } = system;
+        stages.begin(Stage::Solve)?;
+        let b = Buffer::from_vec(device, rhs).map_err(LinalgError::from)?;
+        let mut w = Buffer::zeros(device, b.len()).map_err(LinalgError::from)?;
+        let mut agreed = Agreed::new(comm, config, stages.progress());
+        let config_of_method = agreed.without_time_limit(config);
+        let pair = (operator.as_ref() as &dyn LinearOperator<f64, D>, preconditioner.as_ref());
+        let outcome = by_method(&config_of_method, comm, &mut w, pair, &b, &mut agreed)?;
+        agreed.ended()?;
+        let mut w = w.to_host().map_err(LinalgError::from)?;
+        unknowns.given.iter().for_each(|&(row, value)| w[row as usize] = value);
+        Ok(Self { w, outcome, unknowns, parts, warnings })
     }
 }

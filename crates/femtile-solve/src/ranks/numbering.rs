@@ -1,15 +1,17 @@
 //! The unknowns of a part of a mesh of quadrilaterals or hexahedra.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use femtile_comm::{Comm, Halo, PartUnknowns};
 use femtile_device::parallel;
 use femtile_fem::dofs::TensorSpace;
 use femtile_linalg::LinalgError;
-use femtile_mesh::partition::Part;
+use femtile_mesh::partition::{DividedMesh, Part};
 use rayon::prelude::*;
+
+use super::divided::WholeSpace;
 
 /// Unknowns, and cells, of a parallel task.
 const DOFS: usize = 1 << 14;
@@ -21,53 +23,43 @@ const CELLS: usize = 64;
 /// an unknown of a rank touch a node of it, and are in its part; and both ranks of a cell know the owners of all of it.
 pub(super) struct Numbering {
     /// The unknown of the part of each one that the rank owns: those that no other rank copies first.
-    owned: Vec<u32>,
+    pub owned: Vec<u32>,
     /// The unknown of the part of each ghost, sorted by owner.
     ghosts: Vec<u32>,
     /// The number in the whole space of each unknown of the part.
-    whole: Vec<u32>,
+    pub whole: Vec<u64>,
     /// The owner of each unknown of the part.
     owners: Vec<u32>,
 }
 
 impl Numbering {
     /// Numbers the unknowns of the part of `rank` in `space`, of one degree with the `whole` space.
-    pub fn new(part: &Part, space: &TensorSpace<'_>, whole: &TensorSpace<'_>, rank: usize) -> Self {
+    pub fn new(part: &Part, space: &TensorSpace<'_>, whole: WholeSpace<'_>, rank: usize) -> Self {
         let (n, d, n_dofs) = (space.degree() + 1, space.dimension(), space.n_dofs());
         let rank = rank as u32;
         let owner_of = |node: u32| match (node as usize).checked_sub(part.n_owned) {
             Some(ghost) => part.owners[ghost],
             None => rank,
         };
-        let positions = positions(part, whole);
         let corners_of: Vec<Vec<usize>> = (0..n.pow(d as u32)).map(|at| corners_around(at, n, d)).collect();
-        // Cells that share an unknown find the same number and owner.
+        // Cells that share an unknown find the same owner.
         let atomics = |value: u32| parallel::map(n_dofs, DOFS, move |_| AtomicU32::new(value));
-        let (numbers, owners, is_copied) = (atomics(0), atomics(rank), atomics(0));
-        let zeros = || [(); 3].map(|()| vec![0; space.dofs_per_cell()]);
-        parallel::map_with(space.n_cells(), CELLS, zeros, |[own, of_whole, turned], position| {
-            let in_whole = positions[space.order()[position] as usize] as usize;
-            space.cell_dofs(position, own);
-            whole.cell_dofs(in_whole, of_whole);
-            let places = |at: usize| [at % n, at / n % n, at / (n * n)];
-            let (here, there) = (space.orientation(position), whole.orientation(in_whole));
-            for (at, &dof) in of_whole.iter().enumerate() {
-                turned[there.given(places(at), n)] = dof;
-            }
+        let (owners, is_copied) = (atomics(rank), atomics(0));
+        let zeros = || vec![0; space.dofs_per_cell()];
+        parallel::map_with(space.n_cells(), CELLS, zeros, |own, position| {
             let of_corners: Vec<u32> = space.corners(position).iter().map(|&node| owner_of(node)).collect();
-            let has_others = of_corners.iter().any(|&owner| owner != rank);
+            if of_corners.iter().all(|&owner| owner == rank) {
+                return;
+            }
+            space.cell_dofs(position, own);
             for (at, &dof) in own.iter().enumerate() {
-                let dof = dof as usize;
-                numbers[dof].store(turned[here.given(places(at), n)], Relaxed);
-                if has_others {
-                    let around = corners_of[at].iter().map(|&corner| of_corners[corner]);
-                    owners[dof].store(around.max().unwrap_or(rank), Relaxed);
-                    is_copied[dof].store(1, Relaxed);
-                }
+                let around = corners_of[at].iter().map(|&corner| of_corners[corner]);
+                owners[dof as usize].store(around.max().unwrap_or(rank), Relaxed);
+                is_copied[dof as usize].store(1, Relaxed);
             }
         });
         let plain = |of: Vec<AtomicU32>| of.into_iter().map(AtomicU32::into_inner).collect::<Vec<u32>>();
-        let [numbers, owners, is_copied] = [numbers, owners, is_copied].map(plain);
+        let [owners, is_copied] = [owners, is_copied].map(plain);
         let those = |of: &(dyn Fn(usize) -> bool + Sync)| -> Vec<u32> {
             let all = (0..n_dofs as u32).into_par_iter().with_min_len(DOFS);
             all.filter(|&dof| of(dof as usize)).collect()
@@ -77,7 +69,11 @@ impl Numbering {
         let mut ghosts = those(&|dof| owners[dof] != rank);
         // Of an owner in the order of the part, in which the unknowns of an entity follow each other.
         ghosts.sort_by_key(|&dof| owners[dof as usize]);
-        Self { owned, ghosts, whole: numbers, owners }
+        let whole = match whole {
+            WholeSpace::Kept(whole) => numbers_in(whole, space, &part.cells),
+            WholeSpace::OfBox(mesh, _) => numbers_in_box(mesh, space),
+        };
+        Self { owned, ghosts, whole, owners }
     }
 
     /// The numbering of no unknown.
@@ -85,26 +81,83 @@ impl Numbering {
         Self { owned: vec![], ghosts: vec![], whole: vec![], owners: vec![] }
     }
 
-    /// Returns the number in the whole space of each unknown that the rank owns.
-    pub fn owned_of_whole(&self) -> Vec<u32> {
-        parallel::map(self.owned.len(), DOFS, |at| self.whole[self.owned[at] as usize])
+    /// Returns the number of each unknown that the rank owns in the space of the problem: that of the part where no rank has
+    /// another one.
+    pub fn owned_of_problem(&self, whole: WholeSpace<'_>) -> Vec<u32> {
+        match whole {
+            WholeSpace::Kept(_) => {
+                parallel::map(self.owned.len(), DOFS, |at| self.whole[self.owned[at] as usize] as u32)
+            }
+            WholeSpace::OfBox(..) => self.owned.clone(),
+        }
     }
 
     /// Tells the other ranks which unknowns this one copies. All ranks call it.
     pub fn joined(self, comm: &Comm) -> Result<PartUnknowns, LinalgError> {
-        let id = |at: usize| u64::from(self.whole[self.owned[at] as usize]);
+        let id = |at: usize| self.whole[self.owned[at] as usize];
         let ids: Vec<u64> = parallel::map(self.owned.len(), DOFS, id);
-        let ghost = |&dof: &u32| (self.owners[dof as usize], u64::from(self.whole[dof as usize]));
+        let ghost = |&dof: &u32| (self.owners[dof as usize], self.whole[dof as usize]);
         let ghosts: Vec<(u32, u64)> = self.ghosts.iter().map(ghost).collect();
         PartUnknowns::new(Arc::new(Halo::new(comm, &ids, &ghosts)?), self.owned, self.ghosts)
     }
 }
 
-/// The position in the whole space of each cell of a part.
-fn positions(part: &Part, whole: &TensorSpace<'_>) -> Vec<u32> {
-    let mut of_cell = vec![0; whole.n_cells()];
-    whole.order().iter().zip(0..).for_each(|(&cell, position)| of_cell[cell as usize] = position);
-    part.cells.iter().map(|&cell| of_cell[cell as usize]).collect()
+/// The number of each unknown of a space in another one, of the same degree, in whose mesh its cells have these numbers.
+pub(super) fn numbers_in(whole: &TensorSpace<'_>, space: &TensorSpace<'_>, cells: &[u32]) -> Vec<u64> {
+    let n = space.degree() + 1;
+    let mut position_of = vec![0; whole.n_cells()];
+    whole.order().iter().zip(0_u32..).for_each(|(&cell, position)| position_of[cell as usize] = position);
+    let zeros = || vec![0; whole.dofs_per_cell()];
+    numbers(space, zeros, |of_whole, position, given| {
+        let in_whole = position_of[cells[space.order()[position] as usize] as usize] as usize;
+        whole.cell_dofs(in_whole, of_whole);
+        let there = whole.orientation(in_whole);
+        let dofs = of_whole.iter().enumerate();
+        dofs.for_each(|(at, &dof)| given[there.given(places(at, n), n)] = u64::from(dof));
+    })
+}
+
+/// The number of each unknown of the part of a box in rows of nodes of the whole box.
+fn numbers_in_box(mesh: &DividedMesh, space: &TensorSpace<'_>) -> Vec<u64> {
+    let p = space.degree();
+    let along = mesh.cubes.map(|n| (n * p + 1) as u64);
+    numbers(
+        space,
+        || (),
+        |(), position, given| {
+            let cube = mesh.cube_of(space.order()[position] as usize);
+            for (at, number) in given.iter_mut().enumerate() {
+                let within = places(at, p + 1);
+                let [x, y, z] = [0, 1, 2].map(|axis| (cube[axis] * p + within[axis]) as u64);
+                *number = (z * along[1] + y) * along[0] + x;
+            }
+        },
+    )
+}
+
+/// Numbers of the unknowns of a space, of which `of_cell` writes those of the cell at a position in its given axes.
+fn numbers<W: Send>(
+    space: &TensorSpace<'_>,
+    workspace: impl Fn() -> W + Sync + Send,
+    of_cell: impl Fn(&mut W, usize, &mut [u64]) + Sync + Send,
+) -> Vec<u64> {
+    let n = space.degree() + 1;
+    let numbers = parallel::map(space.n_dofs(), DOFS, |_| AtomicU64::new(0));
+    let zeros = || (vec![0; space.dofs_per_cell()], vec![0; space.dofs_per_cell()], workspace());
+    parallel::map_with(space.n_cells(), CELLS, zeros, |(own, given, workspace), position| {
+        of_cell(workspace, position, given);
+        space.cell_dofs(position, own);
+        let here = space.orientation(position);
+        // Cells that share an unknown find the same number.
+        let dofs = own.iter().enumerate();
+        dofs.for_each(|(at, &dof)| numbers[dof as usize].store(given[here.given(places(at, n), n)], Relaxed));
+    });
+    numbers.into_iter().map(AtomicU64::into_inner).collect()
+}
+
+/// The place along each axis of an entry of a cell with `n` nodes along each.
+fn places(at: usize, n: usize) -> [usize; 3] {
+    [at % n, at / n % n, at / (n * n)]
 }
 
 /// The corners of the vertex, edge, face or cell that has a node of a cell with `n` nodes along each axis.

@@ -16,6 +16,7 @@ use femtile_sparse::csr::{Csr, HostOffsets};
 
 use super::data::PartData;
 use super::device::RankDevice;
+use super::divided::ids_of_nodes;
 use crate::discretization::Discretization;
 use crate::{SolveError, Stages};
 
@@ -24,30 +25,39 @@ use crate::{SolveError, Stages};
 pub(crate) struct Fixed {
     /// The given values of linear elements.
     pub constraints: Constraints,
-    /// The condition that holds on each boundary facet.
+    /// The condition that holds on each boundary facet; of a mesh that no rank has whole, those of the part are known to it.
     pub winners: Vec<Option<u32>>,
-    components: Arc<Components>,
+    /// None of a mesh that no rank has whole, which is connected.
+    components: Option<Arc<Components>>,
 }
 
 impl Fixed {
-    pub fn new(problem: &Discretization<'_>) -> Result<Self, FemError> {
+    /// Finds those of a problem. All ranks call it where none has the whole mesh.
+    pub fn new(problem: &Discretization<'_>) -> Result<Self, SolveError> {
+        if let Some(divided) = &problem.divided {
+            let constraints = match problem.space() {
+                None => divided.constraints(problem)?,
+                Some(_) => Constraints::none(0),
+            };
+            return Ok(Self { constraints, winners: Vec::new(), components: None });
+        }
         let components = components(problem.mesh);
         let is_unused = |&component: &u32| component == u32::MAX;
         // Of any degree, a node without cells has no unknown.
         if problem.space().is_none()
             && let Some(node) = components.of_node.iter().position(is_unused)
         {
-            return Err(FemError::OrphanNode { node, point: problem.mesh.points[node] });
+            return Err(FemError::OrphanNode { node, point: problem.mesh.points[node] }.into());
         }
-        Self::with(problem, Arc::new(components))
+        Ok(Self::with(problem, Some(Arc::new(components)))?)
     }
 
     /// Finds those of another problem on the same mesh.
     pub fn of(&self, problem: &Discretization<'_>) -> Result<Self, FemError> {
-        Self::with(problem, Arc::clone(&self.components))
+        Self::with(problem, self.components.clone())
     }
 
-    fn with(problem: &Discretization<'_>, components: Arc<Components>) -> Result<Self, FemError> {
+    fn with(problem: &Discretization<'_>, components: Option<Arc<Components>>) -> Result<Self, FemError> {
         let form = problem.form(0);
         let constraints = match problem.space() {
             None => Constraints::of_form(&form)?,
@@ -55,6 +65,14 @@ impl Fixed {
             Some(_) => Constraints::none(0),
         };
         Ok(Self { constraints, winners: winners(&form)?, components })
+    }
+
+    /// Returns the coefficients and conditions of a part.
+    pub fn data<'p>(&self, problem: &'p Discretization<'_>, part: &Part) -> PartData<'p> {
+        match problem.divided {
+            Some(_) => PartData::of_part(problem),
+            None => PartData::new(problem, &self.winners, part),
+        }
     }
 
     /// Returns whether the solution of all ranks is determined up to a constant only, from the nodes of this one and whether
@@ -65,14 +83,17 @@ impl Fixed {
         mesh: &Mesh,
         nodes: impl Iterator<Item = (u32, bool)>,
     ) -> Result<bool, SolveError> {
-        let mut counts = vec![0.0; self.components.count];
-        nodes
-            .filter(|(_, is_held)| *is_held)
-            .filter_map(|(node, _)| usize::try_from(self.components.of_node[node as usize]).ok())
+        let mut held = nodes.filter(|(_, is_held)| *is_held);
+        let Some(components) = &self.components else {
+            let [is_held] = comm.any([held.next().is_some()])?;
+            return Ok(!is_held);
+        };
+        let mut counts = vec![0.0; components.count];
+        held.filter_map(|(node, _)| usize::try_from(components.of_node[node as usize]).ok())
             .for_each(|component| counts[component] += 1.0);
         comm.sum_values(&mut counts)?;
         let is_held: Vec<bool> = counts.into_iter().map(|count| count > 0.0).collect();
-        Ok(has_floating(mesh, &self.components, &is_held)?)
+        Ok(has_floating(mesh, components, &is_held)?)
     }
 }
 
@@ -82,8 +103,10 @@ pub(super) struct RankRows<D: RankDevice> {
     pub matrix: GhostedMatrix<f64, D>,
     /// With given values lifted.
     pub rhs: Vec<f64>,
-    /// The node of each row.
+    /// The node of each row, in the mesh of the problem.
     pub owned: Vec<u32>,
+    /// The number of each row among those of all ranks.
+    pub ids: Vec<u64>,
     /// Owner and node of each ghost.
     pub ghosts: Vec<(u32, u64)>,
     /// Whether the solution of all ranks is determined up to a constant only.
@@ -110,7 +133,7 @@ impl<D: RankDevice> RankRows<D> {
             .map(|(&node, &is_held)| (node, is_held || fixed.constraints.contains(node as usize)));
         rows.is_pure_neumann = fixed.leaves_a_constant(comm, problem.mesh, held)?;
         if rows.is_pure_neumann {
-            rows.imbalance = balance(comm, &mut rows.rhs, problem.mesh.n_nodes())?;
+            rows.imbalance = balance(comm, &mut rows.rhs, problem.n_of_all())?;
         }
         Ok(rows)
     }
@@ -121,6 +144,7 @@ impl<D: RankDevice> RankRows<D> {
             matrix: device.divide(nothing::<f64, D>(device)?, 0)?,
             rhs: vec![],
             owned: vec![],
+            ids: vec![],
             ghosts: vec![],
             is_pure_neumann: false,
             imbalance: 0.0,
@@ -134,18 +158,20 @@ impl<D: RankDevice> RankRows<D> {
         part: &Part,
         stages: &mut Stages<'_>,
     ) -> Result<(Self, Vec<bool>), SolveError> {
-        let data = PartData::new(problem, &fixed.winners, part).natural();
-        let given = |local: usize| fixed.constraints.value(part.nodes[local] as usize);
+        let data = fixed.data(problem, part).natural();
+        let is_part = problem.divided.is_some();
+        let node_of = |local: usize| if is_part { local as u32 } else { part.nodes[local] };
+        let given = |local: usize| fixed.constraints.value(node_of(local) as usize);
         let constraints = Constraints::of_values(part.nodes.len(), given);
         let of_whole = |error: FemError| error.in_whole_mesh(&part.cells, &part.nodes);
         let form = data.form(part);
         let PartRows { matrix, mut rhs, is_held } =
             assembled(device, &form, constraints, stages).map_err(of_whole)?;
         rhs.truncate(part.n_owned);
-        let (owned, ghosts) = part.nodes.split_at(part.n_owned);
-        let ghosts = part.owners.iter().zip(ghosts).map(|(&owner, &node)| (owner, u64::from(node))).collect();
-        let (matrix, owned) = (device.divide(matrix, part.n_owned)?, owned.to_vec());
-        Ok((Self { matrix, rhs, owned, ghosts, is_pure_neumann: false, imbalance: 0.0 }, is_held))
+        let (ids, ghosts) = ids_of_nodes(part);
+        let owned = (0..part.n_owned).map(node_of).collect();
+        let matrix = device.divide(matrix, part.n_owned)?;
+        Ok((Self { matrix, rhs, owned, ids, ghosts, is_pure_neumann: false, imbalance: 0.0 }, is_held))
     }
 }
 

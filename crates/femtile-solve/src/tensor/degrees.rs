@@ -95,7 +95,12 @@ pub(crate) fn degrees(highest: usize) -> Vec<usize> {
 
 /// Returns the spaces of lower degree, the highest first.
 pub(crate) fn spaces_below<'a>(space: &TensorSpace<'a>) -> Result<Vec<TensorSpace<'a>>, FemError> {
-    degrees(space.degree())[1..].iter().map(|&degree| space.of_degree(degree)).collect()
+    below(space.degree()).into_iter().map(|degree| space.of_degree(degree)).collect()
+}
+
+/// Returns the degrees of the levels below one of a degree, the highest first.
+pub(crate) fn below(degree: usize) -> Vec<usize> {
+    degrees(degree).split_off(1)
 }
 
 /// Returns a form without source, with conditions without data.

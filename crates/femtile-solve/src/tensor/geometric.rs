@@ -22,6 +22,8 @@ use crate::{GmgOptions, GmgStart, LevelPrecision, Method, SolveError};
 
 /// Coefficients of cells that differ from their mean by less than this share are treated as constant.
 const CONSTANT: f64 = 1e-10;
+/// What is missing where u is given nowhere.
+const NO_SIDE: &str = "needs u given on one side of the box at least: put a `dirichlet` there";
 /// Degrees of freedom of a parallel task.
 const DOFS: usize = 1 << 14;
 
@@ -81,6 +83,29 @@ impl Boxes {
         }
         let partition = Partition::new(ranks, n_ranks).ok_or_else(|| refuse("needs ranks for all layers"))?;
         Ok(Self { partition: Some(partition), ..boxes })
+    }
+
+    /// Takes the box of straight cells between the lines of a mesh that no rank has whole, and the node of it of each degree of
+    /// freedom of a part.
+    ///
+    /// # Errors
+    /// As [`Boxes::of`].
+    pub fn of_part(
+        (degree, nodes): (usize, Vec<u32>),
+        lines: &[Vec<f64>; 3],
+        (free, is_known): ([[bool; 2]; 3], bool),
+    ) -> Result<Self, SolveError> {
+        let extent = |lines: &Vec<f64>| lines[lines.len() - 1] - lines[0];
+        let longest = lines.iter().map(extent).fold(0.0, f64::max);
+        let widths = |lines: &Vec<f64>| lines.windows(2).map(|pair| (pair[1] - pair[0]) / longest).collect();
+        let mut finest = BoxGrid::new(degree, &lines.each_ref().map(widths)).map_err(refused)?;
+        if !is_known {
+            if free.as_flattened().contains(&true) {
+                finest = finest.with_free_sides(free).map_err(|_| refuse(NO_SIDE))?;
+            }
+            femtile_multigrid::check_coarsening(&finest).map_err(refused)?;
+        }
+        Ok(Self { finest, nodes, is_known, lattice: None, partition: None })
     }
 
     /// Finds the box, and the rows of its cells.
@@ -344,7 +369,7 @@ enum Lack {
 impl Lack {
     fn refusal(self, lattice: &Lattice) -> SolveError {
         match self {
-            Self::Side => refuse("needs u given on one side of the box at least: put a `dirichlet` there"),
+            Self::Side => refuse(NO_SIDE),
             Self::RestOf((axis, is_upper)) => refuse(&format!(
                 "needs u given everywhere or nowhere on each side, and it is on a part of the side {}: put a `dirichlet` on \
                  all of it",

@@ -173,7 +173,7 @@ impl<'m> Run<'_, 'm> {
         let reasons = [D::REASON, &described.reason];
         let done = (vec![u], linear_outcome(&outcome));
         let mut finished = Finished::of_parts(device, &described.config, done, described.parts, reasons, all);
-        finished.ranks = Some(whole.used(comm, &equation.unknowns.halo)?);
+        finished.ranks = Some(whole.used(&equation.unknowns.halo)?);
         finished.set_devices(device::devices(comm, device)?);
         finished.cite(transient.scheme.citations());
         Ok((finished, outcome))

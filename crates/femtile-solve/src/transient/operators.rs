@@ -311,6 +311,7 @@ fn variant<'m>(
         overlaps: Vec::new(),
         node_overlaps: Vec::new(),
         warnings: Vec::new(),
+        divided: None,
     }
 }
 

@@ -4,7 +4,7 @@ use crate::FemError;
 use crate::constraints::dirichlet_facets;
 use crate::dofs::TensorSpace;
 use crate::forms::{Compiled, Form, PointCoefficients, Points, winners};
-use crate::functionals::dirichlet_facets::{DirichletFacets, sum_of};
+use crate::functionals::dirichlet_facets::{Counts, DirichletFacets, sum_of};
 use crate::geometry::CellRule;
 use crate::geometry::point_tables::{AtPoints, PointTables};
 use crate::geometry::{CellMap, CellMaps, determinant, inverse};
@@ -41,6 +41,21 @@ pub fn facet_fluxes(
     rule: CellRule,
     u: &[f64],
 ) -> Result<Vec<f64>, FemError> {
+    facet_shares(space, form, rule, u, &|_| true)
+}
+
+/// As [`facet_fluxes`], of each flux the shares of the degrees of freedom that count: those of disjoint sets add up, and need the
+/// cells and facets around these alone.
+///
+/// # Errors
+/// As [`facet_fluxes`].
+pub fn facet_shares(
+    space: &TensorSpace<'_>,
+    form: &Form<'_>,
+    rule: CellRule,
+    u: &[f64],
+    counts: Counts<'_>,
+) -> Result<Vec<f64>, FemError> {
     check_length(space, u)?;
     let winners = winners(form)?;
     let mut fluxes = vec![0.0; form.boundary.len()];
@@ -55,11 +70,13 @@ pub fn facet_fluxes(
         for (i, &dof) in term.dofs.iter().enumerate() {
             let row = term.matrix.get(i * n..(i + 1) * n).unwrap_or(&[]);
             let reaction: f64 = row.iter().zip(&term.dofs).map(|(c, &dof)| c * u[dof as usize]).sum();
-            fluxes[term.facet] += term.load[i] - reaction;
+            if counts(dof) {
+                fluxes[term.facet] += term.load[i] - reaction;
+            }
             residual[dof as usize] -= term.load[i] - reaction;
         }
     })?;
-    given.0.distribute(&mut fluxes, residual);
+    given.0.distribute(&mut fluxes, residual, counts);
     Ok(fluxes)
 }
 

@@ -16,7 +16,7 @@ use crate::dofs::TensorSpace;
 use crate::forms::{Coefficient, Compiled, Form, PointCoefficients};
 pub use crate::functionals::{Line, max, min};
 use crate::geometry::{CellMap, CellMaps, CellRule};
-pub use flux::{facet_fluxes, flux, reaction_integral, source_integral};
+pub use flux::{facet_fluxes, facet_shares, flux, reaction_integral, source_integral};
 pub use point::{along, value_at, values_at};
 
 /// The rule for functions of the space.

@@ -1,5 +1,6 @@
 mod boxes;
 mod in_time;
+mod parts;
 
 use femtile_mesh::Mesh;
 use femtile_mesh::generate::{

@@ -1,0 +1,92 @@
+//! A mesh of which every rank has its part and none has the whole.
+
+use std::sync::OnceLock;
+
+use rayon::prelude::*;
+
+use super::Part;
+use super::part::cells_alone;
+use crate::check::BoundaryFacets;
+use crate::generate::Counts;
+use crate::{Mesh, MeshError};
+
+/// The part of a rank of a mesh that nobody has whole.
+///
+/// A cell is an own one of the highest rank among the owners of its nodes, as are unknowns inside it.
+#[derive(Debug)]
+pub struct DividedMesh {
+    /// The part; numbers in the whole mesh are those that it would have, tagged facets are kept.
+    pub part: Part,
+    /// The own cells of the rank by their numbers in the part, ascending.
+    pub own_cells: Vec<u32>,
+    /// Nodes that the rank owns and cells of other ranks have.
+    pub n_shared_nodes: usize,
+    /// The size of the whole mesh.
+    pub counts: Counts,
+    /// The lowest and the highest coordinates of the whole mesh.
+    pub extents: [[f64; 3]; 2],
+    /// Cubes of the box along each axis.
+    pub cubes: [usize; 3],
+    /// The coordinates between cubes along each axis, where these are straight.
+    pub lines: Option<[Vec<f64>; 3]>,
+    /// The way in which cells are dealt out.
+    pub way: &'static str,
+    own: OnceLock<OwnCells>,
+}
+
+/// The own cells of a rank alone.
+#[derive(Debug)]
+pub struct OwnCells {
+    /// The cells, in the order of the part.
+    pub mesh: Mesh,
+    /// Their facets on the boundary of the whole mesh.
+    pub boundary: BoundaryFacets,
+    /// Number of each node in the part.
+    pub nodes: Vec<u32>,
+}
+
+impl DividedMesh {
+    /// Takes the part of a rank; the other arguments are fields.
+    pub(crate) fn new(
+        part: Part,
+        rank: usize,
+        n_shared_nodes: usize,
+        (counts, extents): (Counts, [[f64; 3]; 2]),
+        (cubes, lines, way): ([usize; 3], Option<[Vec<f64>; 3]>, &'static str),
+    ) -> Self {
+        let is_higher = |&node: &u32| {
+            (node as usize).checked_sub(part.n_owned).is_some_and(|ghost| part.owners[ghost] as usize > rank)
+        };
+        let is_own = |&cell: &u32| !part.mesh.cell(cell as usize).iter().any(is_higher);
+        let own_cells = (0..part.mesh.n_cells() as u32).into_par_iter().filter(is_own).collect();
+        Self { part, own_cells, n_shared_nodes, counts, extents, cubes, lines, way, own: OnceLock::new() }
+    }
+
+    /// Returns the own cells as a mesh, which is made at the first call.
+    pub fn own(&self) -> &OwnCells {
+        self.own.get_or_init(|| {
+            let (mesh, boundary, nodes) = cells_alone(&self.part.mesh, &self.part.boundary, &self.own_cells);
+            OwnCells { mesh, boundary, nodes }
+        })
+    }
+
+    /// Multiplies all coordinates by a positive number.
+    ///
+    /// # Errors
+    /// As [`Mesh::scale`].
+    pub fn scale(&mut self, factor: f64) -> Result<(), MeshError> {
+        self.part.mesh.scale(factor)?;
+        let lines = self.lines.iter_mut().flatten().flatten();
+        self.extents.as_flattened_mut().iter_mut().chain(lines).for_each(|x| *x *= factor);
+        self.own = OnceLock::new();
+        Ok(())
+    }
+
+    /// Returns the cube of the box in which a cell of the part is, by its place along each axis.
+    pub fn cube_of(&self, cell: usize) -> [usize; 3] {
+        let [n_x, n_y, n_z] = self.cubes;
+        let per_cube = (self.counts.n_cells as usize / (n_x * n_y * n_z)).max(1);
+        let cube = self.part.cells[cell] as usize / per_cube;
+        [cube % n_x, cube / n_x % n_y, cube / (n_x * n_y)]
+    }
+}

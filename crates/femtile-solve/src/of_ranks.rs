@@ -1,0 +1,80 @@
+//! The solution on a mesh that no rank has whole.
+
+use std::fmt::Debug;
+
+use femtile_fem::{FemError, functionals, tensor::functionals as tensor};
+use femtile_linalg::LinalgError;
+use femtile_matrix_free::CellRule;
+
+use crate::discretization::Discretization;
+use crate::ranks::Divided;
+
+/// What a solution on the own cells of a rank needs for functionals of all ranks: u on the part of the rank. All ranks call what
+/// computes.
+#[derive(Debug)]
+pub(crate) struct OfRanks<'m> {
+    /// On the part, with all cells around the unknowns of the rank.
+    problem: Discretization<'m>,
+    divided: Divided<'m>,
+    u: Vec<f64>,
+    /// Whether the rank owns each unknown of the part.
+    is_owned: Vec<bool>,
+    /// The least and the largest value of all ranks.
+    range: [f64; 2],
+}
+
+impl<'m> OfRanks<'m> {
+    /// Takes u on the part of a rank.
+    pub fn new(
+        (problem, divided): (Discretization<'m>, Divided<'m>),
+        u: Vec<f64>,
+        is_owned: Vec<bool>,
+    ) -> Result<Self, LinalgError> {
+        let own = [functionals::min(&u), functionals::max(&u)];
+        let all = divided.comm.all_gather(&own)?.concat();
+        let least = all.iter().step_by(2).copied().fold(f64::NAN, f64::min);
+        let most = all.iter().skip(1).step_by(2).copied().fold(f64::NAN, f64::max);
+        Ok(Self { problem, divided, u, is_owned, range: [least, most] })
+    }
+
+    /// Returns the problem on the part.
+    pub fn problem(&self) -> &Discretization<'m> {
+        &self.problem
+    }
+
+    /// Returns nodes, cells and degrees of freedom of all ranks.
+    pub fn counts(&self) -> [usize; 3] {
+        let counts = self.divided.mesh.counts;
+        [counts.n_nodes as usize, counts.n_cells as usize, self.problem.n_of_all()]
+    }
+
+    /// Returns the least and the largest value.
+    pub fn range(&self) -> [f64; 2] {
+        self.range
+    }
+
+    /// Returns the sum of a number of each rank.
+    pub fn sum(&self, own: f64) -> Result<f64, FemError> {
+        Ok(self.divided.sum([own])?[0])
+    }
+
+    /// Returns the values that the lowest rank has which has any.
+    pub fn first_of(&self, found: &[Option<f64>]) -> Result<Vec<Option<f64>>, FemError> {
+        Ok(self.divided.first_of(found)?)
+    }
+
+    /// Returns the shares of the rank of the flux through each facet of its part.
+    pub fn facet_fluxes(&self, rule: CellRule) -> Result<Vec<f64>, FemError> {
+        let (form, counts) = (self.problem.form(0), |dof: u32| self.is_owned[dof as usize]);
+        match self.problem.space() {
+            Some(space) => tensor::facet_shares(space, &form, rule, &self.u, &counts),
+            None => functionals::facet_shares(&form, &self.u, &counts),
+        }
+    }
+
+    /// Returns the flux through facets of the parts, on all ranks.
+    pub fn flux(&self, facets: &[u32], rule: CellRule) -> Result<f64, FemError> {
+        let shares = self.facet_fluxes(rule)?;
+        self.sum(facets.iter().map(|&facet| shares[facet as usize]).sum())
+    }
+}

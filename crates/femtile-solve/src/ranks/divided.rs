@@ -1,0 +1,168 @@
+//! Problems on a mesh of which each rank has its part and none has the whole.
+
+use femtile_comm::{Comm, Halo};
+use femtile_fem::Constraints;
+use femtile_fem::dofs::TensorSpace;
+use femtile_linalg::LinalgError;
+use femtile_mesh::partition::{DividedMesh, Part, PartitionQuality};
+use femtile_mesh::{CellKind, Mesh};
+
+use crate::discretization::Discretization;
+use crate::{SolveError, tensor};
+
+/// A mesh that no rank has whole, with its ranks.
+#[derive(Debug, Clone)]
+pub(crate) struct Divided<'m> {
+    pub mesh: &'m DividedMesh,
+    pub comm: Comm,
+}
+
+/// Where names and comparisons are looked up: a mesh, or the part of a rank of one.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct OnMesh<'a> {
+    pub mesh: &'a Mesh,
+    /// Where no rank has the whole mesh.
+    pub divided: Option<&'a Divided<'a>>,
+}
+
+impl<'a> OnMesh<'a> {
+    /// A mesh that is whole.
+    pub fn whole(mesh: &'a Mesh) -> Self {
+        Self { mesh, divided: None }
+    }
+
+    /// Returns what was found, which may be nothing on some ranks, but not on all. All ranks call it.
+    ///
+    /// # Errors
+    /// That of this rank where all have one; another rank ended.
+    pub fn found(&self, here: Result<Vec<u32>, SolveError>) -> Result<Vec<u32>, SolveError> {
+        let Some(divided) = self.divided else { return here };
+        match divided.comm.any([here.is_ok()])? {
+            [true] => Ok(here.unwrap_or_default()),
+            [false] => here,
+        }
+    }
+
+    /// Returns `x from 0 to 1, y from 0 to 2`, the extents of the whole mesh.
+    pub fn extents(&self) -> String {
+        let points = || self.mesh.points.iter();
+        let along = |axis: usize| match self.divided {
+            Some(divided) => divided.mesh.extents.map(|corner| corner[axis]),
+            None => [
+                points().map(|point| point[axis]).fold(f64::INFINITY, f64::min),
+                points().map(|point| point[axis]).fold(f64::NEG_INFINITY, f64::max),
+            ],
+        };
+        let range = |axis: usize| {
+            let [lower, upper] = along(axis);
+            format!("{} from {lower} to {upper}", ["x", "y", "z"][axis])
+        };
+        (0..self.mesh.dimension()).map(range).collect::<Vec<_>>().join(", ")
+    }
+}
+
+impl Divided<'_> {
+    /// Returns whether a node of the part is owned by this rank.
+    pub fn has_node(&self, node: u32) -> bool {
+        (node as usize) < self.mesh.part.n_owned
+    }
+
+    /// Returns whether a facet of the part is one of an own cell.
+    pub fn has_facet(&self, facet: u32) -> bool {
+        let cell = self.mesh.part.boundary.cells[facet as usize];
+        self.mesh.own_cells.binary_search(&cell).is_ok()
+    }
+
+    /// Returns the degrees of freedom of all ranks.
+    pub fn n_dofs(&self, degree: usize, kind: CellKind) -> usize {
+        let degree = if tensor::is_for(kind) { degree } else { 1 };
+        self.mesh.cubes.iter().map(|n| n * degree + 1).product()
+    }
+
+    /// Returns the sums of numbers of all ranks. All ranks call it.
+    pub fn sum<const N: usize>(&self, mut values: [f64; N]) -> Result<[f64; N], LinalgError> {
+        self.comm.sum_values(&mut values)?;
+        Ok(values)
+    }
+
+    /// Returns the values that the lowest rank has which has any. All ranks call it.
+    pub fn first_of(&self, found: &[Option<f64>]) -> Result<Vec<Option<f64>>, LinalgError> {
+        let own: Vec<[f64; 2]> =
+            found.iter().map(|value| value.map_or([0.0; 2], |value| [1.0, value])).collect();
+        let all = self.comm.all_gather(&own)?;
+        let first = |i: usize| all.iter().map(|of_rank| of_rank[i]).find(|[has, _]| *has != 0.0);
+        Ok((0..found.len()).map(|i| first(i).map(|[_, value]| value)).collect())
+    }
+
+    /// Returns how even the division is, and how much it cuts. All ranks call it.
+    pub fn quality(&self) -> Result<PartitionQuality, LinalgError> {
+        let own = [self.mesh.own_cells.len() as u64, self.mesh.n_shared_nodes as u64];
+        let all: Vec<u64> = self.comm.all_gather(&own)?.concat();
+        let cells = || all.iter().step_by(2).map(|&n| n as usize);
+        Ok(PartitionQuality {
+            fewest_cells: cells().min().unwrap_or(0),
+            most_cells: cells().max().unwrap_or(0),
+            n_shared_nodes: all.iter().skip(1).step_by(2).sum::<u64>() as usize,
+        })
+    }
+
+    /// Returns the exchange of values at the nodes of the part. All ranks call it.
+    pub fn halo_of_nodes(&self) -> Result<Halo, LinalgError> {
+        let (ids, ghosts) = ids_of_nodes(&self.mesh.part);
+        Halo::new(&self.comm, &ids, &ghosts)
+    }
+
+    /// Returns the values that the conditions of a problem of linear elements give on the part: those at ghosts are known to
+    /// their owners, whose parts have all facets there. All ranks call it.
+    pub fn constraints(&self, problem: &Discretization<'_>) -> Result<Constraints, SolveError> {
+        let given = Constraints::of_form(&problem.form(0));
+        let given = super::rows::agreed(&self.comm, given.map_err(SolveError::from))?;
+        let (n, n_owned) = (self.mesh.part.nodes.len(), self.mesh.part.n_owned);
+        let value = |node: usize| given.value(node);
+        let mut values: Vec<f64> = (0..n_owned).map(|node| value(node).unwrap_or(0.0)).collect();
+        let mut flags: Vec<f64> =
+            (0..n_owned).map(|node| f64::from(u8::from(value(node).is_some()))).collect();
+        let halo = self.halo_of_nodes()?;
+        for known in [&mut values, &mut flags] {
+            let mut ghosts = vec![0.0; n - n_owned];
+            halo.import(&mut ghosts, known, &mut || ())?;
+            known.extend(ghosts);
+        }
+        Ok(Constraints::of_values(n, |node| (flags[node] != 0.0).then(|| values[node])))
+    }
+}
+
+/// The numbers in the whole mesh of the nodes that a rank owns, and the owner and the number of each ghost.
+pub(super) fn ids_of_nodes(part: &Part) -> (Vec<u64>, Vec<(u32, u64)>) {
+    let (owned, ghosts) = part.nodes.split_at(part.n_owned);
+    let ids = owned.iter().map(|&node| u64::from(node)).collect();
+    let ghosts = part.owners.iter().zip(ghosts).map(|(&owner, &node)| (owner, u64::from(node)));
+    (ids, ghosts.collect())
+}
+
+/// The space of all ranks, which knows the numbers of its unknowns.
+#[derive(Clone, Copy)]
+pub(super) enum WholeSpace<'a> {
+    /// Every rank has it.
+    Kept(&'a TensorSpace<'a>),
+    /// Of a degree, on the cubes of a box.
+    OfBox(&'a DividedMesh, usize),
+}
+
+impl WholeSpace<'_> {
+    /// Returns the degree.
+    pub fn degree(&self) -> usize {
+        match self {
+            Self::Kept(space) => space.degree(),
+            Self::OfBox(_, degree) => *degree,
+        }
+    }
+
+    /// Returns the number of degrees of freedom of all ranks.
+    pub fn n_dofs(&self) -> usize {
+        match self {
+            Self::Kept(space) => space.n_dofs(),
+            Self::OfBox(mesh, degree) => mesh.cubes.iter().map(|n| n * degree + 1).product(),
+        }
+    }
+}

@@ -1,0 +1,259 @@
+//! Solves a problem on a mesh of which each rank has its part.
+
+use std::sync::Arc;
+
+use femtile_comm::Comm;
+use femtile_device::{Cpu, Cuda};
+use femtile_fem::dofs::TensorSpace;
+use femtile_fem::{Constraints, functionals, tensor::functionals as tensor_functionals};
+use femtile_mesh::partition::OwnCells;
+
+use super::cells::{self, Spaces};
+use super::device::{self, RankDevice};
+use super::divided::{Divided, WholeSpace};
+use super::numbering::{Numbering, numbers_in};
+use super::rows::{Fixed, agreed};
+use super::system::{RankSystem, RankUnknowns};
+use super::{ChosenForRanks, Iterated, RanksUsed, of_simplices, on_all};
+use crate::discretization::{Discretization, warning_of_imbalance};
+use crate::of_ranks::OfRanks;
+use crate::solution::{Finished, Solution, warning_of_outcome};
+use crate::tensor::geometric::refuse;
+use crate::tensor::{Boxes, degrees};
+use crate::{GmgOptions, GmgStart, SolveError, SolverConfig, Stages};
+
+/// Solves a problem on the ranks that have its parts.
+pub(super) fn solve<'m>(
+    (problem, divided): (Discretization<'m>, Divided<'m>),
+    chosen: ChosenForRanks,
+    (cpu, opened): (&Cpu, Option<&Cuda>),
+    stages: &mut Stages<'_>,
+) -> Result<Solution<'m>, SolveError> {
+    let ChosenForRanks { config, reason, boxes } = chosen;
+    if config.ranks.n() != divided.comm.n_ranks() {
+        let message = format!("the mesh is divided among {} ranks: solve with these", divided.comm.n_ranks());
+        return Err(SolveError::solver("ranks", message));
+    }
+    let fixed = Fixed::new(&problem)?;
+    let of = OnParts { problem: &problem, divided: &divided, fixed, boxes };
+    let work = |cpu: &Cpu, comm: &Comm, stages: &mut Stages<'_>, _| {
+        let with = (&config, &*reason);
+        match device::joined(comm, opened, &config)? {
+            (Some(gpu), comm) => of.solve((cpu, &gpu, &comm), with, stages),
+            (None, comm) => of.solve((cpu, cpu, &comm), with, stages),
+        }
+    };
+    let (finished, unknowns) = on_all(cpu, &config.ranks, work, stages)?;
+    drop(of);
+    results((problem, divided), finished, unknowns)
+}
+
+/// A problem whose parts ranks have.
+struct OnParts<'p, 'm> {
+    problem: &'p Discretization<'m>,
+    divided: &'p Divided<'m>,
+    fixed: Fixed,
+    boxes: Option<Boxes>,
+}
+
+impl OnParts<'_, '_> {
+    /// The work of one rank: what a solution has beside the mesh, with u on the part.
+    fn solve<D: RankDevice>(
+        &self,
+        (cpu, device, comm): (&Cpu, &D, &Comm),
+        (config, reason): (&SolverConfig, &str),
+        stages: &mut Stages<'_>,
+    ) -> Result<(Finished, RankUnknowns), SolveError> {
+        let part = &self.divided.mesh.part;
+        device::check_unknowns::<D>(comm, part.n_owned)?;
+        let system = self.system((cpu, device, comm), config, stages)?;
+        let Iterated { w, outcome, unknowns, parts, warnings: of_rank } =
+            Iterated::of((device, comm), system, config, stages)?;
+        stages.begin(crate::Stage::Write)?;
+        let u = self.completed(of_part(&unknowns, w)?, unknowns.is_pure_neumann)?;
+        let mut warnings = self.problem.warnings.clone();
+        warnings.extend(of_rank);
+        warnings.extend(warning_of_imbalance(unknowns.imbalance));
+        warnings.extend(warning_of_outcome(config, &outcome));
+        let used = RanksUsed::of(&unknowns.halo, (self.divided.mesh.way, self.divided.quality()?))?;
+        let result = (vec![u], outcome);
+        let mut finished = Finished::of_parts(device, config, result, parts, [D::REASON, reason], warnings);
+        finished.ranks = Some(used);
+        finished.set_devices(device::devices(comm, device)?);
+        Ok((finished, unknowns))
+    }
+
+    fn system<D: RankDevice>(
+        &self,
+        (cpu, device, comm): (&Cpu, &D, &Comm),
+        config: &SolverConfig,
+        stages: &mut Stages<'_>,
+    ) -> Result<RankSystem<D>, SolveError> {
+        let (problem, mesh) = ((self.problem, &self.fixed), self.divided.mesh);
+        let Some(space) = self.problem.space() else {
+            return of_simplices((device, comm), problem, Some(&mesh.part), config, stages);
+        };
+        let of_degree = |degree: usize| WholeSpace::OfBox(mesh, degree);
+        let spaces = Spaces {
+            whole: of_degree(space.degree()),
+            below: degrees::below(space.degree()).into_iter().map(of_degree).collect(),
+            boxes: self.boxes.as_ref(),
+        };
+        cells::system((cpu, device, comm), problem, &spaces, Some(&mesh.part), config, stages)
+    }
+
+    /// The solution u for that of the system: with given values, of mean zero where a constant is open.
+    fn completed(&self, mut u: Vec<f64>, is_pure_neumann: bool) -> Result<Vec<f64>, SolveError> {
+        if self.problem.space().is_none() {
+            self.fixed.constraints.impose(&mut u);
+        }
+        if is_pure_neumann {
+            let (own, OwnCells { mesh, .. }) =
+                (own_space(self.problem, self.divided)?, self.divided.mesh.own());
+            let of_own = own_values((self.problem, self.divided), own.as_deref(), &u);
+            let [integral, measure] = match &own {
+                Some(space) => {
+                    [tensor_functionals::integral(space, &of_own)?, tensor_functionals::measure(space)?]
+                }
+                None => [functionals::integral(mesh, &of_own)?, functionals::measure(mesh)],
+            };
+            let [integral, measure] = self.divided.sum([integral, measure])?;
+            u.iter_mut().for_each(|u| *u -= integral / measure);
+        }
+        Ok(u)
+    }
+}
+
+/// The values of a part from those at the unknowns of its rank. All ranks call it.
+fn of_part(unknowns: &RankUnknowns, mut w: Vec<f64>) -> Result<Vec<f64>, SolveError> {
+    if let Some(unknowns) = &unknowns.part {
+        return Ok(unknowns.of_part(&w)?);
+    }
+    let mut ghosts = vec![0.0; unknowns.halo.n_ghosts()];
+    unknowns.halo.import(&mut ghosts, &w, &mut || ())?;
+    w.extend(ghosts);
+    Ok(w)
+}
+
+/// The space of the own cells of a rank; none of linear elements.
+fn own_space<'m>(
+    problem: &Discretization<'m>,
+    divided: &Divided<'m>,
+) -> Result<Option<Arc<TensorSpace<'m>>>, SolveError> {
+    let degree = problem.space().map(TensorSpace::degree);
+    let made = degree.map(|degree| TensorSpace::new(&divided.mesh.own().mesh, degree)).transpose();
+    Ok(agreed(&divided.comm, made.map_err(SolveError::from))?.map(Arc::new))
+}
+
+/// The values of a part at the degrees of freedom of the own cells of its rank, whose space this is.
+fn own_values(
+    (problem, divided): (&Discretization<'_>, &Divided<'_>),
+    own: Option<&TensorSpace<'_>>,
+    u: &[f64],
+) -> Vec<f64> {
+    let mesh = divided.mesh;
+    match (problem.space(), own) {
+        (Some(space), Some(own)) => {
+            numbers_in(space, own, &mesh.own_cells).into_iter().map(|dof| u[dof as usize]).collect()
+        }
+        _ => mesh.own().nodes.iter().map(|&node| u[node as usize]).collect(),
+    }
+}
+
+/// The solution of all ranks, of which this one has that on its own cells.
+fn results<'m>(
+    (problem, divided): (Discretization<'m>, Divided<'m>),
+    mut finished: Finished,
+    unknowns: RankUnknowns,
+) -> Result<Solution<'m>, SolveError> {
+    let space = own_space(&problem, &divided)?;
+    let u = finished.components.pop().unwrap_or_default();
+    finished.components.push(own_values((&problem, &divided), space.as_deref(), &u));
+    let own = problem.on_own_cells(&divided, space);
+    let is_owned = match &unknowns.part {
+        Some(of_part) => {
+            let n_owned = of_part.owned().len();
+            of_part.numbers().iter().map(|&number| (number as usize) < n_owned).collect()
+        }
+        None => (0..u.len()).map(|node| node < unknowns.owned.len()).collect(),
+    };
+    let of_ranks = OfRanks::new((problem, divided), u, is_owned)?;
+    Ok(Solution::of_ranks(own, finished, of_ranks))
+}
+
+/// The box of a problem whose layers ranks have made. All ranks call it.
+///
+/// # Errors
+/// As of one rank, and where cells are deformed, dealt out otherwise or have different σ.
+pub(super) fn boxes(
+    problem: &Discretization<'_>,
+    divided: &Divided<'_>,
+    options: &GmgOptions,
+) -> Result<Boxes, SolveError> {
+    let mesh = divided.mesh;
+    let lacking =
+        "needs straight cells of one sigma, in layers, where no rank has the whole mesh: take `vtu = true`";
+    let (Some(lines), Some(space)) = (mesh.lines.as_ref().filter(|_| mesh.way == "layers"), problem.space())
+    else {
+        return Err(refuse(lacking));
+    };
+    match problem.sigma.as_constant() {
+        Some(sigma) if sigma > 0.0 && options.start == GmgStart::None => {}
+        _ => return Err(refuse(lacking)),
+    }
+    let along = mesh.cubes.map(|n| n * space.degree() + 1);
+    if along.iter().product::<usize>() > u32::MAX as usize {
+        return Err(refuse("has at most 4294967295 unknowns"));
+    }
+    let given = Constraints::of_space(space, &problem.form(0)).map_err(SolveError::from);
+    let given = agreed(&divided.comm, given)?;
+    let whole = WholeSpace::OfBox(mesh, space.degree());
+    let numbering = Numbering::new(&mesh.part, space, whole, divided.comm.rank());
+    let nodes: Vec<u32> = numbering.whole.into_iter().map(|node| node as u32).collect();
+    let (free, is_known) = free_sides(divided, (along, &nodes), (&numbering.owned, &given))?;
+    Boxes::of_part((space.degree(), nodes), lines, (free, is_known))
+}
+
+/// The sides of a box without given values, and whether all values are given. All ranks call it.
+fn free_sides(
+    divided: &Divided<'_>,
+    (along, nodes): ([usize; 3], &[u32]),
+    (owned, given): (&[u32], &Constraints),
+) -> Result<([[bool; 2]; 3], bool), SolveError> {
+    let sides_of = |node: u32| {
+        let node = node as usize;
+        let at = [node % along[0], node / along[0] % along[1], node / (along[0] * along[1])];
+        let on = |side: usize| at[side / 2] == (side % 2) * (along[side / 2] - 1);
+        [0, 1, 2, 3, 4, 5].map(on)
+    };
+    // All facets around an unknown that this rank owns are here.
+    let owned = || owned.iter().map(|&dof| dof as usize);
+    let mut is_open = [false; 7];
+    for dof in owned().filter(|&dof| given.value(dof).is_none()) {
+        let on = sides_of(nodes[dof]);
+        (0..6).for_each(|side| is_open[side] |= on[side]);
+        is_open[6] = true;
+    }
+    let is_open = divided.comm.any(is_open)?;
+    let is_fixed = |on: [bool; 6]| (0..6).any(|side| on[side] && !is_open[side]);
+    let mut has_part = [false; 7];
+    for dof in owned().filter(|&dof| given.value(dof).is_some()) {
+        let on = sides_of(nodes[dof]);
+        if !is_fixed(on) {
+            (0..6).for_each(|side| has_part[side] |= on[side]);
+            has_part[6] = true;
+        }
+    }
+    let has_part = divided.comm.any(has_part)?;
+    if let Some(side) = (0..6).find(|&side| has_part[side]) {
+        let name = ["xmin", "xmax", "ymin", "ymax", "zmin", "zmax"][side];
+        return Err(refuse(&format!(
+            "needs u given everywhere or nowhere on each side, and it is on a part of the side {name}: put a `dirichlet` on \
+             all of it"
+        )));
+    }
+    if has_part[6] {
+        return Err(refuse("needs u given on whole sides alone, and it is at nodes inside the box"));
+    }
+    Ok(([0, 1, 2].map(|axis| [is_open[2 * axis], is_open[2 * axis + 1]]), !is_open[6]))
+}
