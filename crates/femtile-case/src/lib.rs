@@ -16,6 +16,7 @@ pub mod file;
 mod file_names;
 mod film;
 mod functional;
+mod in_place;
 mod load;
 mod memory;
 mod mesh_source;

@@ -21,6 +21,16 @@ pub(crate) fn excess_of_mesh(counts: Counts, refine: u32) -> Option<String> {
 
 /// Returns an error for a case that needs more memory than allowed; `counts` are those of the mesh before refinement.
 pub(crate) fn check(case: &Case, counts: Counts, has_gpu: bool, place: &[Key]) -> Result<(), CaseError> {
+    check_on(case, (counts, false), has_gpu, place)
+}
+
+/// As [`check`], where each rank may have its part of the mesh alone. All ranks call it.
+pub(crate) fn check_on(
+    case: &Case,
+    (counts, has_parts): (Counts, bool),
+    has_gpu: bool,
+    place: &[Key],
+) -> Result<(), CaseError> {
     let advice = "ask for a coarser mesh or a lighter preconditioner, or raise solver.memory_limit";
     let (config, space) = (case.solver_config()?, case.space_config());
     let equation = &case.file.equation;
@@ -31,7 +41,8 @@ pub(crate) fn check(case: &Case, counts: Counts, has_gpu: bool, place: &[Key]) -
     let estimate = |on_gpu| {
         let (of_run, fine) =
             (Estimate::of_run(&config, &space, (counts, refine), on_gpu), counts.refined(refine));
-        of_run.with_conductivity(&sigma, fine).with_fields(fields, &space, fine).on_ranks(of_host)
+        let of_run = of_run.with_conductivity(&sigma, fine).with_fields(fields, &space, fine);
+        if has_parts { of_run.of_parts_of_ranks(of_host) } else { of_run.on_ranks(of_host) }
     };
     Ok(refuse_excess(estimate, config.memory_limit, (config.device, has_gpu), (place, advice))?)
 }

@@ -35,13 +35,9 @@ pub(crate) fn mesh_of(
             mesh
         }
         (None, Some(generator)) => {
-            let place = |field: &str| -> [Key; 3] { ["mesh".into(), "generate".into(), field.into()] };
-            let placed = |error| match error {
-                MeshError::Invalid { field, message } => case.wrong(&place(field), message),
-                other => other.into(),
-            };
+            let placed = |error| of_generator(case, error);
             let Plan { field, counts, make } = Plan::of(generator).map_err(placed)?;
-            refuse(counts, &place(field))?;
+            refuse(counts, &place_in_generator(field))?;
             make(is_interrupted).map_err(placed)?
         }
         (None, None) => {
@@ -55,17 +51,36 @@ pub(crate) fn mesh_of(
     scaled(case, mesh)
 }
 
+/// The place of a setting of the generator.
+pub(crate) fn place_in_generator(field: &str) -> [Key; 3] {
+    ["mesh".into(), "generate".into(), field.into()]
+}
+
+/// The error of a generator at its setting.
+pub(crate) fn of_generator(case: &Case, error: MeshError) -> CaseError {
+    match error {
+        MeshError::Invalid { field, message } => case.wrong(&place_in_generator(field), message),
+        other => other.into(),
+    }
+}
+
 /// Multiplies the coordinates of a mesh by the factor of the case.
 fn scaled(case: &Case, mut mesh: Mesh) -> Result<Mesh, CaseError> {
-    let scale = case.file.mesh.scale;
-    if scale != 1.0 {
-        let placed = |error| match error {
-            MeshError::Invalid { field, message } => case.wrong(&["mesh".into(), field.into()], message),
-            other => other.into(),
-        };
-        mesh.scale(scale).map_err(placed)?;
-    }
+    scaled_by(case, |factor| mesh.scale(factor))?;
     Ok(mesh)
+}
+
+/// Multiplies coordinates with `scale` by the factor of the case, where it has one.
+pub(crate) fn scaled_by(
+    case: &Case,
+    scale: impl FnOnce(f64) -> Result<(), MeshError>,
+) -> Result<(), CaseError> {
+    let placed = |error| match error {
+        MeshError::Invalid { field, message } => case.wrong(&["mesh".into(), field.into()], message),
+        other => other.into(),
+    };
+    let factor = case.file.mesh.scale;
+    if factor == 1.0 { Ok(()) } else { scale(factor).map_err(placed) }
 }
 
 /// Returns the settings of the mesh check.
@@ -148,15 +163,10 @@ impl Plan {
     fn of(generator: &Generator) -> Result<Self, MeshError> {
         match *generator {
             Generator::Box { cells, cell, lower, upper, deform, order } => {
-                let split = match cell {
-                    CellName::Tetrahedron => BoxSplit::Kuhn,
-                    CellName::Tetrahedron5 => BoxSplit::Five,
-                    CellName::Hexahedron => BoxSplit::Hexahedron,
-                };
-                let config = BoxConfig { lower, upper, cells, split };
+                let config = BoxConfig { lower, upper, cells, split: split_of(cell) };
                 let counts = config.counts().map(|counts| counts.with_order(order));
                 Self::new("cells", counts, move |stop| {
-                    deformed(box_mesh_interruptible(&config, stop)?, deform, order)
+                    deformed(box_mesh_interruptible(&config, stop)?, bend_of(deform, order))
                 })
             }
             Generator::Square { cells, cell, lower, upper, deform, order } => {
@@ -166,7 +176,7 @@ impl Plan {
                 };
                 let config = SquareConfig { lower, upper, cells, split };
                 let counts = config.counts().map(|counts| counts.with_order(order));
-                Self::new("cells", counts, move |_| deformed(square(&config)?, deform, order))
+                Self::new("cells", counts, move |_| deformed(square(&config)?, bend_of(deform, order)))
             }
             Generator::Grid { .. } => Err(MeshError::Invalid {
                 field: "kind",
@@ -229,17 +239,39 @@ impl Plan {
     }
 }
 
-/// Moves the inside of a box and curves its cells, where a case asks for either.
-fn deformed(mut mesh: Mesh, amplitude: f64, order: usize) -> Result<Mesh, MeshError> {
-    if amplitude != 0.0 || order != 1 {
-        deform(&mut mesh, &DeformConfig { amplitude, order }).map_err(|error| match error {
-            MeshError::Invalid { field: "amplitude", message } => {
-                MeshError::Invalid { field: "deform", message }
-            }
-            other => other,
-        })?;
+/// Returns the box of a generator and its deformation; none of other meshes.
+pub(crate) fn box_of(generator: &Generator) -> Option<(BoxConfig, Option<DeformConfig>)> {
+    let Generator::Box { cells, cell, lower, upper, deform, order } = *generator else { return None };
+    Some((BoxConfig { lower, upper, cells, split: split_of(cell) }, bend_of(deform, order)))
+}
+
+fn split_of(cell: CellName) -> BoxSplit {
+    match cell {
+        CellName::Tetrahedron => BoxSplit::Kuhn,
+        CellName::Tetrahedron5 => BoxSplit::Five,
+        CellName::Hexahedron => BoxSplit::Hexahedron,
+    }
+}
+
+/// The deformation of a box or rectangle, where a case asks for it.
+fn bend_of(amplitude: f64, order: usize) -> Option<DeformConfig> {
+    (amplitude != 0.0 || order != 1).then_some(DeformConfig { amplitude, order })
+}
+
+/// Moves the inside of a box and curves its cells.
+fn deformed(mut mesh: Mesh, bend: Option<DeformConfig>) -> Result<Mesh, MeshError> {
+    if let Some(bend) = bend {
+        deform(&mut mesh, &bend).map_err(of_deform)?;
     }
     Ok(mesh)
+}
+
+/// The error of a deformation at the setting of a case.
+pub(crate) fn of_deform(error: MeshError) -> MeshError {
+    match error {
+        MeshError::Invalid { field: "amplitude", message } => MeshError::Invalid { field: "deform", message },
+        other => other,
+    }
 }
 
 #[cfg(test)]

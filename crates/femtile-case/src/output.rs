@@ -5,7 +5,7 @@ use std::path::Path;
 use femtile_device::part;
 use femtile_linalg::krylov::Stop;
 use femtile_mesh::MeshError;
-use femtile_mesh::io::vtu::{Extent, Pieces, WriteOptions};
+use femtile_mesh::io::vtu::{Extent, Piece, Pieces, WriteOptions};
 use femtile_mesh::io::{FileSum, Staging, write_atomically};
 use femtile_solve::memory::peak_bytes;
 use femtile_solve::{Fields, Solution, Stages};
@@ -156,6 +156,11 @@ pub(crate) fn write_solution(
     }
     let (path, options) = (folder.join(of_solution(vtu)), vtu_options(case, true));
     if !vtu.has_pieces() {
+        return Ok(solution.write_vtu_with(path, fields, options)?);
+    }
+    if let Some(of_ranks) = solution.ranks().filter(|_| solution.is_divided()) {
+        let piece = Piece { rank: pieces::own(case).unwrap_or(0), n_ranks: of_ranks.n_ranks };
+        let options = WriteOptions { extent: Extent::Piece(piece), ..options };
         return Ok(solution.write_vtu_with(path, fields, options)?);
     }
     let partition = pieces::partition(solution);

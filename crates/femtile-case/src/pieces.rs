@@ -23,6 +23,9 @@ pub(crate) fn names(case: &Case, solution: &Solution<'_>) -> Vec<String> {
     if !case.file.output.vtu.has_pieces() {
         return Vec::new();
     }
+    if solution.is_divided() {
+        return possible_names(case);
+    }
     let partition = partition(solution);
     let ranks = Pieces { partition: &partition, only: None }.ranks();
     ranks.into_iter().map(|rank| Pieces::name(MESH_PIECES, rank)).collect()

@@ -290,22 +290,23 @@ impl Report {
         solution: &Solution<'_>,
         (functionals, warnings): (BTreeMap<String, f64>, Vec<String>),
     ) -> Result<Self, CaseError> {
-        let (mesh, outcome) = (solution.discretization().mesh(), solution.outcome());
+        let outcome = solution.outcome();
+        let [n_nodes, n_cells, n_dofs] = solution.counts();
         let n_components = solution.n_components();
         let memory = solution.memory();
         Ok(Self {
             mesh: MeshReport {
-                n_nodes: mesh.n_nodes(),
-                n_cells: mesh.n_cells(),
+                n_nodes,
+                n_cells,
                 n_orphans: checked.n_orphans,
-                // That of the check takes curved cells as straight.
-                volume: match solution.discretization().space() {
-                    Some(_) => part("volume", || solution.component(0).measure())?,
-                    None => checked.volume,
+                // That of the check takes curved cells as straight, and is of a part where no rank has the whole mesh.
+                volume: match solution.discretization().space().is_some() || solution.is_divided() {
+                    true => part("volume", || solution.component(0).measure())?,
+                    false => checked.volume,
                 },
             },
             space: SpaceReport {
-                n_dofs: solution.discretization().n_dofs() * n_components,
+                n_dofs: n_dofs * n_components,
                 degree: Some(case.file.space.degree as usize),
                 components: n_components,
             },

@@ -3,8 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use femtile_comm::Comm;
 use femtile_mesh::Mesh;
 use femtile_mesh::check::BoundaryFacets;
+use femtile_mesh::partition::DividedMesh;
 use femtile_multigrid::Smoother;
 use femtile_solve::{
     AmgGraph, AmgOptions, DeviceChoice, FieldConfig, GmgOptions, Key, LevelPrecision, MatrixFormat, Method,
@@ -163,10 +165,24 @@ impl Case {
     pub(crate) fn problem_with<'m>(
         &self,
         (mesh, boundary): OnMesh<'m>,
-        [sigma, lambda]: [&Value; 2],
+        coefficients: [&Value; 2],
     ) -> Result<Poisson<'m>, CaseError> {
+        self.stated(Poisson::with_boundary(mesh, Arc::clone(boundary))?, coefficients)
+    }
+
+    /// Returns the problem of all ranks on a mesh of which each has its part.
+    pub(crate) fn problem_on_parts<'m>(
+        &self,
+        mesh: &'m DividedMesh,
+        comm: &Comm,
+    ) -> Result<Poisson<'m>, CaseError> {
+        self.stated(Poisson::divided(mesh, comm), [&self.file.equation.sigma, &self.file.equation.lambda])
+    }
+
+    /// States a problem that has begun on its mesh.
+    fn stated<'m>(&self, begun: Poisson<'m>, [sigma, lambda]: [&Value; 2]) -> Result<Poisson<'m>, CaseError> {
         let (equation, space) = (&self.file.equation, self.space_config());
-        let mut problem = Poisson::with_boundary(mesh, Arc::clone(boundary))?
+        let mut problem = begun
             .sigma(sigma)
             .lambda(lambda)
             .source(&equation.source)

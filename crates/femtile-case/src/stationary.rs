@@ -4,12 +4,13 @@ use std::path::Path;
 
 use femtile_device::Cpu;
 use femtile_device::cuda::Opening;
-use femtile_solve::{SolverConfig, Stage, Stages, check_cells};
+use femtile_solve::{Discretization, Fields, SolverConfig, Stage, Stages, check_cells};
 
 use crate::checked_mesh::checked_mesh;
 use crate::early::{self, Early};
 use crate::film::Film;
 use crate::functional::{Evaluated, prepare};
+use crate::in_place::InPlace;
 use crate::output::Results;
 use crate::shown::Exhibit;
 use crate::{Case, CaseError, Report, conditions, output, overlap, pieces};
@@ -25,6 +26,9 @@ pub(crate) fn run(
     opening: Option<Opening>,
     stages: &mut Stages<'_>,
 ) -> Result<Report, CaseError> {
+    if let Some(in_place) = InPlace::of(case, config)? {
+        return on_parts(cpu, case, (config, opening), &in_place, stages);
+    }
     let (mut mesh, checked) = checked_mesh(case, (config, opening.as_ref()), stages)?;
     check_cells(config, &case.space_config(), mesh.kind)?;
     stages.begin(Stage::Space)?;
@@ -36,8 +40,7 @@ pub(crate) fn run(
     let discretization = case.problem((&mesh, &checked.boundary))?.discretize()?;
     let file = discretization.file();
     let ((solution, functionals), early) = early::beside(case, &file, is_beside, || {
-        warnings.extend(overlap::warnings(case, discretization.overlaps(), "facets"));
-        warnings.extend(overlap::warnings(case, discretization.node_overlaps(), "nodes"));
+        warnings.extend(overlaps(case, &discretization));
         let functionals = prepare(case, &discretization)?;
         let solution = discretization.solve(cpu, config, opening, stages)?;
         stages.begin(Stage::Write)?;
@@ -70,4 +73,37 @@ pub(crate) fn run(
     };
     let results = Results { solution: write, lines: &lines, pieces };
     output::write_results(case, (report, exhibit), stages, staging, results)
+}
+
+/// The warnings about conditions that take facets or nodes from others.
+fn overlaps(case: &Case, discretization: &Discretization<'_>) -> Vec<String> {
+    let of_facets = overlap::warnings(case, discretization.overlaps(), "facets");
+    [of_facets, overlap::warnings(case, discretization.node_overlaps(), "nodes")].concat()
+}
+
+/// Runs the case on a box of which this rank makes its part. All ranks call it.
+fn on_parts(
+    cpu: &Cpu,
+    case: &Case,
+    (config, opening): (&SolverConfig, Option<Opening>),
+    in_place: &InPlace,
+    stages: &mut Stages<'_>,
+) -> Result<Report, CaseError> {
+    let (mesh, checked) = in_place.mesh(case, stages)?;
+    check_cells(config, &case.space_config(), checked.kind)?;
+    stages.begin(Stage::Space)?;
+    let mut warnings = [case.warnings(), &checked.warnings].concat();
+    let discretization = case.problem_on_parts(&mesh, &in_place.comm)?.discretize()?;
+    warnings.extend(overlaps(case, &discretization));
+    let functionals = prepare(case, &discretization)?;
+    let solution = discretization.solve(cpu, config, opening, stages)?;
+    stages.begin(Stage::Write)?;
+    warnings.extend_from_slice(solution.warnings());
+    let Evaluated { numbers, lines, citations } = functionals.evaluate(&solution)?;
+    let mut report = Report::of_solution(case, &checked, &solution, (numbers, warnings))?;
+    report.citations.extend(citations.iter().map(|key| String::from(*key)));
+    let pieces = pieces::names(case, &solution);
+    let write = |folder: &Path| output::write_solution(case, folder, (&solution, &Fields::default()));
+    let results = Results { solution: write, lines: &lines, pieces };
+    output::write_results(case, (report, None), stages, None, results)
 }

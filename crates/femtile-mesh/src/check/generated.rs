@@ -10,7 +10,8 @@ use super::report::{CheckConfig, CheckReport};
 use super::surface::{Key, key, n_components};
 use super::{CheckError, checked, geometry, go_on};
 use crate::interrupt::Interrupt;
-use crate::{CellKind, IsInterrupted, Mesh};
+use crate::partition::{DividedMesh, Part};
+use crate::{CellKind, IsInterrupted, Mesh, MeshError};
 
 /// Cells that a thread compares with the tagged facets at a time.
 const CELLS_PER_BLOCK: usize = 1 << 13;
@@ -59,6 +60,27 @@ pub fn check_generated_interruptible(
         boundary: boundary.into(),
         ..CheckReport::new(mesh, &shapes)
     };
+    report.write_warnings(config.sliver_quality, None, None);
+    Ok(report)
+}
+
+/// Checks measures, qualities and orientations of the cells of a part of a generated mesh: the report of this rank, with the number
+/// that its worst cell has in the whole mesh, and the volume of its own cells and those that it copies.
+///
+/// # Errors
+/// As [`super::check`], and for a cell that is negatively oriented, which no generator makes.
+pub fn check_part(mesh: &mut DividedMesh, config: &CheckConfig) -> Result<CheckReport, CheckError> {
+    config.check()?;
+    let Part { mesh, boundary, cells, .. } = &mut mesh.part;
+    mesh.validate()?;
+    let shapes = geometry::orient(mesh, Interrupt(None))?;
+    if shapes.n_flipped > 0 {
+        let message = format!("{} of its cells are turned over: no generator made it", shapes.n_flipped);
+        return Err(MeshError::Invalid { field: "cells", message }.into());
+    }
+    let boundary = boundary.clone().into();
+    let mut report = CheckReport { n_components: 1, boundary, ..CheckReport::new(mesh, &shapes) };
+    report.worst_cell = cells[report.worst_cell] as usize;
     report.write_warnings(config.sliver_quality, None, None);
     Ok(report)
 }

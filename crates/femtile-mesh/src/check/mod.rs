@@ -26,7 +26,7 @@ pub use boundary::{BoundaryFacets, boundary_facets};
 pub use components::{Components, components};
 pub use error::CheckError;
 pub use finding::Finding;
-pub use generated::{check_generated, check_generated_interruptible};
+pub use generated::{check_generated, check_generated_interruptible, check_part};
 pub use report::{CheckConfig, CheckReport};
 
 use crate::first_where::first_where;

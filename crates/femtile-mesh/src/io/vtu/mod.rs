@@ -12,6 +12,6 @@ mod spread;
 mod write;
 
 pub use begun::BegunFile;
-pub use options::{Compression, Extent, Pieces, WriteOptions};
+pub use options::{Compression, Extent, Piece, Pieces, WriteOptions};
 pub use read::{parse, read};
 pub use write::{LagrangeCells, lattice_places, write, write_lagrange, write_with};

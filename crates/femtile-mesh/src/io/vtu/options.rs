@@ -43,6 +43,17 @@ pub enum Extent<'a> {
     Surface,
     /// Those of some ranks, a file each, and a `.pvtu` that names the files of all ranks.
     Pieces(Pieces<'a>),
+    /// All of them, as the file of a rank where each has cells of its own.
+    Piece(Piece),
+}
+
+/// The file of a rank beside those of others, named as [`Pieces`] are; the first rank writes the `.pvtu` too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Piece {
+    /// The rank.
+    pub rank: usize,
+    /// Number of ranks, all of which have cells.
+    pub n_ranks: usize,
 }
 
 /// The pieces of a mesh that are written as files of their own, each with the points that its cells use.

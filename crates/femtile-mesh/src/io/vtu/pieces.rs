@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::encode::{Array, write_index};
-use super::options::{Extent, Pieces, WriteOptions};
+use super::options::{Extent, Piece, Pieces, WriteOptions};
 use super::part::Part;
 use super::write::Grid;
 use crate::io::atomic::write_atomically;
@@ -52,7 +52,38 @@ impl Grid<'_> {
         if pieces.only.is_some_and(|only| only > 0) {
             return Ok(None);
         }
-        let names: Vec<String> = pieces.ranks().into_iter().map(|rank| Pieces::name(&pvtu, rank)).collect();
+        self.write_index_of(path, &pieces.ranks(), (point_data, cell_data), options)
+    }
+
+    /// Writes the file of a rank with all cells, and for the first one the `.pvtu` that names those of all.
+    pub(super) fn write_piece(
+        &self,
+        path: &Path,
+        Piece { rank, n_ranks }: Piece,
+        (point_data, cell_data): (Vec<Array<'_>>, Vec<Array<'_>>),
+        options: WriteOptions<'_>,
+    ) -> Result<Option<FileSum>, MeshError> {
+        let ranks: Vec<usize> = (0..n_ranks).collect();
+        let sum = match rank {
+            0 => self.write_index_of(path, &ranks, (&point_data, &cell_data), options)?,
+            _ => None,
+        };
+        let pvtu = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let options = WriteOptions { sum: false, extent: Extent::Whole, ..options };
+        self.write(&path.with_file_name(Pieces::name(&pvtu, rank)), point_data, cell_data, None, options)?;
+        Ok(sum)
+    }
+
+    /// Writes the `.pvtu` that names the files of ranks.
+    fn write_index_of(
+        &self,
+        path: &Path,
+        ranks: &[usize],
+        (point_data, cell_data): (&[Array<'_>], &[Array<'_>]),
+        options: WriteOptions<'_>,
+    ) -> Result<Option<FileSum>, MeshError> {
+        let pvtu = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let names: Vec<String> = ranks.iter().map(|&rank| Pieces::name(&pvtu, rank)).collect();
         write_atomically(path, |out| {
             let mut out = Summed::new(out, options.sum.then(Sum::default));
             write_index(

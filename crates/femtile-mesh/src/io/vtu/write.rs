@@ -265,6 +265,9 @@ impl<'a> Grid<'a> {
         if let Extent::Pieces(pieces) = options.extent {
             return self.write_pieces(path, pieces, (&point_data, &cell_data), options);
         }
+        if let Extent::Piece(piece) = options.extent {
+            return self.write_piece(path, piece, (point_data, cell_data), options);
+        }
         let (head, groups) = self.document(point_data, cell_data, options);
         write_atomically(path, |out| {
             let mut out = Summed::new(out, options.sum.then(Sum::default));

@@ -171,7 +171,7 @@ fn geometric_multigrid_works_on_layers() {
             &|of| {
                 of.source(1.0)
                     .dirichlet("xmin", 0.0)?
-                    .dirichlet_at_nodes("hypot(x - 0.5, y - 0.5, z - 0.7) < 0.2", 1.0)
+                    .dirichlet_at_nodes("hypot(hypot(x - 0.5, y - 0.5), z - 0.7) < 0.2", 1.0)
             },
             None,
             &layers[0],
