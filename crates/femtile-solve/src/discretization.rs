@@ -126,8 +126,8 @@ impl<'m> Discretization<'m> {
 
     /// Returns the problem on the own cells of a rank, with their space.
     pub(crate) fn on_own_cells(&self, divided: &Divided<'m>, space: Option<Arc<TensorSpace<'m>>>) -> Self {
-        let (own, cells) = (divided.mesh.own(), &divided.mesh.own_cells);
-        let of_cells = |given: &Coefficient| given.on_cells(cells);
+        let (own, cells) = (divided.mesh.own(), divided.mesh.own_cells());
+        let of_cells = |given: &Coefficient| given.on_cells(&cells);
         Self {
             mesh: &own.mesh,
             boundary: Arc::new(own.boundary.clone()),

@@ -1,5 +1,7 @@
 //! From a level that is divided among ranks to the next one.
 
+use std::sync::Arc;
+
 use femtile_comm::{Halo, RankKernels};
 use femtile_device::{Buffer, Scalar, parallel};
 use femtile_linalg::LinalgError;
@@ -54,46 +56,55 @@ struct Grouped<H> {
     has_zero: bool,
 }
 
-/// Makes the level with this number, and the next one; none where that would hardly be smaller.
+/// A level with the next one, or the matrix as it was where that would hardly be smaller.
+pub(super) enum Coarsened<H: Scalar, D: RankKernels<H>> {
+    Next(RankCoarse<H, D>),
+    Kept(RankMatrix<H>),
+}
+
+/// Makes the level with this number, and the next one.
 pub(super) fn coarsen<H: Scalar, D>(
     device: &D,
-    matrix: &RankMatrix<H>,
+    matrix: RankMatrix<H>,
     b: &[f64],
     number: usize,
     config: &AmgConfig,
-) -> Result<Option<RankCoarse<H, D>>, AmgError>
+) -> Result<Coarsened<H, D>, AmgError>
 where
     D: AmgKernels<H> + Convert<H, H> + RankKernels<H>,
 {
-    let halo = &matrix.halo;
+    let halo = Arc::clone(&matrix.halo);
     let comm = halo.comm();
     let diagonal = check::diagonal(&matrix.rows, 1.0)?;
     if number == 0 {
         check::range(&diagonal)?;
     }
     let own = matrix.own();
-    let scaling = scaling(matrix, &own, &diagonal)?;
+    let scaling = scaling(&matrix, &own, &diagonal)?;
     let mut of_ghosts = vec![0.0; halo.n_ghosts()];
     halo.import(&mut of_ghosts, b, &mut || ())?;
-    let grouped = grouped(matrix, own, &diagonal, (b, &of_ghosts), (number, config));
+    let grouped = grouped(&matrix, own, &diagonal, (b, &of_ghosts), (number, config));
     let [n, n_coarse] = totals(comm, [matrix.n_owned(), grouped.n])?;
     if n_coarse as f64 > LEAST_GAIN * n as f64 || n_coarse == 0 {
-        return Ok(None);
+        return Ok(Coarsened::Kept(matrix));
     }
     let threshold = thresholds_of(config.strength, number)[1];
-    let (p, places) = prolongator(matrix, &grouped, (b, &of_ghosts), (&diagonal, &scaling), threshold)?;
+    let (p, places) = prolongator(&matrix, &grouped, (b, &of_ghosts), (&diagonal, &scaling), threshold)?;
     let coarse_halo = places.halo(comm)?;
     let r = p.transpose();
-    let mut next = product(matrix, [&p, &r], &places, &coarse_halo)?;
+    let mut next = product(&matrix, [&p, &r], &places, &coarse_halo)?;
     if grouped.has_zero {
         fill_zero_rows(&mut next.rows);
     }
     let inverse_diagonal = Buffer::from_vec(device, scaling.inverse_diagonal).map_err(LinalgError::from)?;
     let transfer = RankTransfer::new(device, [p.into_device(device)?, r.into_device(device)?], coarse_halo)?;
     let smoother = (scaling.largest, inverse_diagonal);
-    let level = RankLevel::new((matrix.split(device)?, halo), config, smoother, transfer)?;
+    let rows = matrix.split(device)?;
+    // Before its rows are sorted into slices: both at once would be the most that a rank holds.
+    drop(matrix);
+    let level = RankLevel::new((rows, &halo), config, smoother, transfer)?;
     let b = grouped.tentative.coarse.values;
-    Ok(Some(RankCoarse { level, matrix: next, b, n_aggregates: grouped.n_aggregates }))
+    Ok(Coarsened::Next(RankCoarse { level, matrix: next, b, n_aggregates: grouped.n_aggregates }))
 }
 
 /// The scaling of a level: the estimate of the largest eigenvalue is the largest of those of the ranks' own blocks, whose

@@ -126,6 +126,12 @@ impl<H: Scalar> RankMatrix<H> {
         Ok((Self { rows, halo: Arc::clone(halo) }, scale))
     }
 
+    /// Takes the rows, and leaves none.
+    pub(super) fn take(&mut self) -> Self {
+        let none = Rows { offsets: vec![0], columns: Vec::new(), values: Vec::new(), n_cols: 0 };
+        Self { rows: std::mem::replace(&mut self.rows, none), halo: Arc::clone(&self.halo) }
+    }
+
     /// Returns the number of rows.
     pub fn n_owned(&self) -> usize {
         self.halo.n_owned()

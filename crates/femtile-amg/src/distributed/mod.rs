@@ -23,7 +23,7 @@ use crate::builder::FEW;
 use crate::kernels::AmgKernels;
 use crate::{AmgConfig, AmgError, Cycle, LevelShape, Smoother};
 pub use coarsen::RankCoarse;
-use coarsen::coarsen;
+use coarsen::{Coarsened, coarsen};
 use collected::Collected;
 use level::RankLevel;
 pub use level::RankMatrix;
@@ -133,16 +133,23 @@ where
             }
         };
         while let Some(counts) = divided.is_divided(counts[1], config)? {
-            let (matrix, b, number) = (&divided.matrix, &divided.b, divided.levels.len());
+            let number = divided.levels.len();
             let mut made = None;
             if is_on_device && is_for_device(counts, halo.comm().n_ranks()) {
-                made = device.amg_next_of_ranks(matrix, b, (number, config))?;
+                made = device.amg_next_of_ranks(&divided.matrix, &divided.b, (number, config))?;
                 is_on_device = made.is_some();
             }
-            if made.is_none() {
-                made = coarsen(device, matrix, b, number, config)?;
-            }
-            let Some(RankCoarse { level, matrix, b, n_aggregates }) = made else { break };
+            let made = match made {
+                Some(made) => made,
+                None => match coarsen(device, divided.matrix.take(), &divided.b, number, config)? {
+                    Coarsened::Next(made) => made,
+                    Coarsened::Kept(matrix) => {
+                        divided.matrix = matrix;
+                        break;
+                    }
+                },
+            };
+            let RankCoarse { level, matrix, b, n_aggregates } = made;
             (divided.matrix, divided.b) = (matrix, b);
             divided.push(counts, level, n_aggregates)?;
         }

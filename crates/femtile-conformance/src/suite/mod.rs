@@ -24,6 +24,7 @@ pub mod ionic;
 pub mod matrix_free;
 pub mod memory;
 pub mod merged_cg;
+pub mod parts_of_boxes;
 pub mod patch_assembly;
 pub mod problems;
 pub mod quadrilaterals;
@@ -347,6 +348,7 @@ macro_rules! several_ranks {
             rank_rows: divided_rows_are_those_of_the_host, first_levels_of_ranks_are_made_there;
             cell_sums: sums_of_ranks_are_those_of_the_whole;
             ranks: rows_of_ranks_solve_as_one, cells_of_ranks_solve_as_one, box_cycles_of_ranks_are_those_of_one, links_have_costs;
+            parts_of_boxes: parts_of_boxes_solve_as_one;
             in_time: hearts_on_ranks_agree_with_a_processor, heat_on_ranks_agrees_with_a_processor;
         }
     };

@@ -17,8 +17,7 @@ use crate::{Mesh, MeshError};
 pub struct DividedMesh {
     /// The part; numbers in the whole mesh are those that it would have, tagged facets are kept.
     pub part: Part,
-    /// The own cells of the rank by their numbers in the part, ascending.
-    pub own_cells: Vec<u32>,
+    rank: u32,
     /// Nodes that the rank owns and cells of other ranks have.
     pub n_shared_nodes: usize,
     /// The size of the whole mesh.
@@ -54,18 +53,34 @@ impl DividedMesh {
         (counts, extents): (Counts, [[f64; 3]; 2]),
         (cubes, lines, way): ([usize; 3], Option<[Vec<f64>; 3]>, &'static str),
     ) -> Self {
+        let rank = rank as u32;
+        Self { part, rank, n_shared_nodes, counts, extents, cubes, lines, way, own: OnceLock::new() }
+    }
+
+    /// Returns whether a cell of the part is an own one.
+    pub fn is_own(&self, cell: u32) -> bool {
+        let part = &self.part;
         let is_higher = |&node: &u32| {
-            (node as usize).checked_sub(part.n_owned).is_some_and(|ghost| part.owners[ghost] as usize > rank)
+            (node as usize).checked_sub(part.n_owned).is_some_and(|ghost| part.owners[ghost] > self.rank)
         };
-        let is_own = |&cell: &u32| !part.mesh.cell(cell as usize).iter().any(is_higher);
-        let own_cells = (0..part.mesh.n_cells() as u32).into_par_iter().filter(is_own).collect();
-        Self { part, own_cells, n_shared_nodes, counts, extents, cubes, lines, way, own: OnceLock::new() }
+        !part.mesh.cell(cell as usize).iter().any(is_higher)
+    }
+
+    /// Returns the own cells by their numbers in the part, ascending.
+    pub fn own_cells(&self) -> Vec<u32> {
+        (0..self.part.mesh.n_cells() as u32).into_par_iter().filter(|&cell| self.is_own(cell)).collect()
+    }
+
+    /// Returns the number of own cells.
+    pub fn n_own_cells(&self) -> usize {
+        (0..self.part.mesh.n_cells() as u32).into_par_iter().filter(|&cell| self.is_own(cell)).count()
     }
 
     /// Returns the own cells as a mesh, which is made at the first call.
     pub fn own(&self) -> &OwnCells {
         self.own.get_or_init(|| {
-            let (mesh, boundary, nodes) = cells_alone(&self.part.mesh, &self.part.boundary, &self.own_cells);
+            let (mesh, boundary, nodes) =
+                cells_alone(&self.part.mesh, &self.part.boundary, &self.own_cells());
             OwnCells { mesh, boundary, nodes }
         })
     }

@@ -69,8 +69,7 @@ impl Divided<'_> {
 
     /// Returns whether a facet of the part is one of an own cell.
     pub fn has_facet(&self, facet: u32) -> bool {
-        let cell = self.mesh.part.boundary.cells[facet as usize];
-        self.mesh.own_cells.binary_search(&cell).is_ok()
+        self.mesh.is_own(self.mesh.part.boundary.cells[facet as usize])
     }
 
     /// Returns the degrees of freedom of all ranks.
@@ -96,7 +95,7 @@ impl Divided<'_> {
 
     /// Returns how even the division is, and how much it cuts. All ranks call it.
     pub fn quality(&self) -> Result<PartitionQuality, LinalgError> {
-        let own = [self.mesh.own_cells.len() as u64, self.mesh.n_shared_nodes as u64];
+        let own = [self.mesh.n_own_cells() as u64, self.mesh.n_shared_nodes as u64];
         let all: Vec<u64> = self.comm.all_gather(&own)?.concat();
         let cells = || all.iter().step_by(2).map(|&n| n as usize);
         Ok(PartitionQuality {

@@ -154,7 +154,7 @@ fn own_values(
     let mesh = divided.mesh;
     match (problem.space(), own) {
         (Some(space), Some(own)) => {
-            numbers_in(space, own, &mesh.own_cells).into_iter().map(|dof| u[dof as usize]).collect()
+            numbers_in(space, own, &mesh.own_cells()).into_iter().map(|dof| u[dof as usize]).collect()
         }
         _ => mesh.own().nodes.iter().map(|&node| u[node as usize]).collect(),
     }
