@@ -97,7 +97,6 @@ fn needs_whole(case: &Case) -> bool {
     let (file, output) = (&case.file, &case.file.output);
     let MeshSection { refine, merge, check, .. } = file.mesh;
     file.equation.kind != EquationKind::ReactionDiffusion
-        || !file.region.is_empty()
         || (refine, merge, check) != (0, false, check.filter(|check| *check == CheckName::Generated))
         || (output.vtu.is_written() && !output.vtu.has_pieces())
         || case.field_config() != FieldConfig::default()
@@ -193,6 +192,11 @@ functionals = [
             ),
             ("cells = [4, 4, 16], cell = \"hexahedron\", upper = [1, 1, 1.5]", "", "layers"),
             (
+                "cells = [6, 5, 4]",
+                "[[region]]\nname = \"core\"\nwhere = \"hypot(x, y) < 0.4\"\n[[region]]\nname = \"low\"\nwhere = \"z < 0.3\"",
+                "boxes",
+            ),
+            (
                 "cells = [4, 3, 5], cell = \"hexahedron\", deform = 0.1, order = 2",
                 "preconditioner = \"pmg\"\n[space]\ndegree = 2",
                 "boxes",
@@ -200,7 +204,10 @@ functionals = [
         ] {
             let folder = tempfile::tempdir().unwrap();
             let output = format!("[output]\nvtu = \"pieces\"{OUTPUT}");
-            let text = format!("[mesh]\ngenerate = {{ kind = \"box\", {mesh} }}{EQUATION}{more}\n{output}");
+            let sigma =
+                if more.contains("region") { "{ by_tag = { core = 5, low = 2 }, default = 1 }" } else { "2" };
+            let equation = EQUATION.replace("sigma = 2", &format!("sigma = {sigma}"));
+            let text = format!("[mesh]\ngenerate = {{ kind = \"box\", {mesh} }}{equation}{more}\n{output}");
             let alone = run(&case(folder.path(), &text, None), &mut Silent).unwrap();
             for n in [2, 3] {
                 let found = on_ranks(n, folder.path(), &text).unwrap();
@@ -238,10 +245,7 @@ functionals = [
             (format!("{small}{EQUATION}[output]\nvtu = \"pieces\"\nfields = [\"gradient\"]\n"), "bisection"),
             (format!("{small}\nrefine = 1{EQUATION}{no_file}"), "bisection"),
             (format!("{small}\ncheck = \"full\"{EQUATION}{no_file}"), "bisection"),
-            (
-                format!("{small}{EQUATION}{no_file}[[region]]\nname = \"a\"\nwhere = \"x < 0.5\"\n"),
-                "bisection",
-            ),
+            (format!("{small}{EQUATION}{no_file}[[region]]\nname = \"a\"\nwhere = \"x < 0.5\"\n"), "boxes"),
             (format!("{cubes} }}{EQUATION}{no_file}"), "layers"),
             (format!("{cubes}, deform = 0.1 }}{EQUATION}preconditioner = \"jacobi\"\n{no_file}"), "boxes"),
             (format!("{cubes}, deform = 0.1 }}{EQUATION}{no_file}"), "bisection"),

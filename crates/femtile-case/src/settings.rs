@@ -11,7 +11,7 @@ use femtile_multigrid::Smoother;
 use femtile_solve::{
     AmgGraph, AmgOptions, DeviceChoice, FieldConfig, GmgOptions, Key, LevelPrecision, MatrixFormat, Method,
     NonlinearConfig, NonlinearMethod, OperatorKind, Overlap, PmgOptions, Poisson, PreconditionerConfig,
-    Ranks, SolverConfig, SpaceConfig, tag_regions,
+    Ranks, SolverConfig, SpaceConfig, tag_regions, tag_regions_of_ranks,
 };
 
 use crate::file::{
@@ -135,8 +135,21 @@ impl Case {
 
     /// Gives cells the tags of regions; returns regions that take cells from others.
     pub(crate) fn tag_regions(&self, mesh: &mut Mesh) -> Result<Vec<Overlap>, CaseError> {
-        let regions: Vec<(&str, &str)> = self.file.region.iter().map(|r| (&*r.name, &*r.r#where)).collect();
-        Ok(tag_regions(mesh, &regions)?)
+        Ok(tag_regions(mesh, &self.regions())?)
+    }
+
+    /// As [`Case::tag_regions`], on a mesh of which each rank has its part. All ranks call it.
+    pub(crate) fn tag_regions_of_ranks(
+        &self,
+        mesh: &mut DividedMesh,
+        comm: &Comm,
+    ) -> Result<Vec<Overlap>, CaseError> {
+        Ok(tag_regions_of_ranks(mesh, comm, &self.regions())?)
+    }
+
+    /// The name and the comparison of each region.
+    fn regions(&self) -> Vec<(&str, &str)> {
+        self.file.region.iter().map(|region| (&*region.name, &*region.r#where)).collect()
     }
 
     /// Returns whether an equation in time is solved on a mesh, and not on a grid by alternating directions.

@@ -89,10 +89,12 @@ fn on_parts(
     in_place: &InPlace,
     stages: &mut Stages<'_>,
 ) -> Result<Report, CaseError> {
-    let (mesh, checked) = in_place.mesh(case, stages)?;
+    let (mut mesh, checked) = in_place.mesh(case, stages)?;
     check_cells(config, &case.space_config(), checked.kind)?;
     stages.begin(Stage::Space)?;
     let mut warnings = [case.warnings(), &checked.warnings].concat();
+    let regions = case.tag_regions_of_ranks(&mut mesh, &in_place.comm)?;
+    warnings.extend(overlap::warnings_of_regions(case, &regions));
     let discretization = case.problem_on_parts(&mesh, &in_place.comm)?.discretize()?;
     warnings.extend(overlaps(case, &discretization));
     let functionals = prepare(case, &discretization)?;

@@ -65,11 +65,19 @@ impl Mesh {
     /// # Errors
     /// [`MeshError::Invalid`] when there is no cell, a cell does not exist, or a tag of cells already has the name.
     pub fn tag_cells(&mut self, name: &str, cells: &[u32]) -> Result<i32, MeshError> {
+        match cells.is_empty() {
+            true => {
+                let message = format!("`{name}` would be a tag of no cell");
+                Err(MeshError::Invalid { field: "cell_tags", message })
+            }
+            false => self.tag_any_cells(name, cells),
+        }
+    }
+
+    /// As [`Mesh::tag_cells`], of no cell too.
+    pub(crate) fn tag_any_cells(&mut self, name: &str, cells: &[u32]) -> Result<i32, MeshError> {
         let invalid = |message| Err(MeshError::Invalid { field: "cell_tags", message });
         let (dimension, n) = (self.dimension(), self.n_cells());
-        if cells.is_empty() {
-            return invalid(format!("`{name}` would be a tag of no cell"));
-        }
         if let Some(cell) = cells.iter().find(|&&cell| cell as usize >= n) {
             return invalid(format!("there is no cell {cell}: the mesh has {n}"));
         }

@@ -72,7 +72,7 @@ pub use programs::{Cells, Outline, likely_programs};
 pub use progress::{Progress, Silent, SolvedSystem, Stage, Stages, Timings};
 pub use ranks::{DividedProblem, RankDevice, RankPart, Ranks, RanksUsed, has_gpus_of_ranks};
 pub use recovery::RecoveredGradient;
-pub use regions::tag_regions;
+pub use regions::{tag_regions, tag_regions_of_ranks};
 pub use setting::{Key, below, path_text};
 pub use solution::Solution;
 pub use space::{MAX_COMPONENTS, Quadrature, SpaceConfig};

@@ -1,11 +1,13 @@
 //! Regions of cells by comparisons.
 
+use femtile_comm::Comm;
 use femtile_expression::Condition as Comparison;
 use femtile_mesh::Mesh;
+use femtile_mesh::partition::DividedMesh;
 use rayon::prelude::*;
 
-use crate::overlap::{Overlap, overlaps};
-use crate::ranks::OnMesh;
+use crate::overlap::{Overlap, overlaps, overlaps_of_ranks};
+use crate::ranks::{Divided, OnMesh};
 use crate::setting::Key;
 use crate::{SolveError, below};
 
@@ -34,30 +36,67 @@ pub fn tag_regions<N: AsRef<str>, C: AsRef<str>>(
     mesh: &mut Mesh,
     regions: &[(N, C)],
 ) -> Result<Vec<Overlap>, SolveError> {
-    let place = |i: usize, key: &str| -> Vec<Key> { below(&["region".into(), i.into()], key) };
-    let mut holds = Vec::with_capacity(regions.len());
-    for (i, (_, comparison)) in regions.iter().enumerate() {
-        holds.push(cells_where(mesh, comparison.as_ref(), &place(i, "where"))?);
-    }
-    let overlaps = overlaps(&holds, mesh.n_cells(), |_| false);
+    let holds = cells_of(OnMesh::whole(mesh), regions)?;
     for (i, ((name, _), cells)) in regions.iter().zip(&holds).enumerate() {
-        let (name, path) = (name.as_ref(), place(i, "name"));
-        if name.is_empty() || name.parse::<i64>().is_ok() {
-            let message = "a region needs a name; numbers stand for the tags of the mesh";
-            return Err(SolveError::setting(&path, message));
-        }
-        let known = mesh.tag_names.iter().find(|((d, _), known)| *d == mesh.dimension() && *known == name);
-        if known.is_some() {
-            let message = format!("cells have a tag `{name}` already: choose another name");
-            return Err(SolveError::setting(&path, message));
-        }
-        mesh.tag_cells(name, cells)?;
+        check_name(mesh, name.as_ref(), &place(i, "name"))?;
+        mesh.tag_cells(name.as_ref(), cells)?;
+    }
+    Ok(overlaps(&holds, mesh.n_cells(), |_| false))
+}
+
+/// As [`tag_regions`], on a mesh of which each rank has its part. All ranks call it.
+///
+/// # Errors
+/// As [`tag_regions`], where no rank has a cell of a region; another rank ended.
+pub fn tag_regions_of_ranks<N: AsRef<str>, C: AsRef<str>>(
+    mesh: &mut DividedMesh,
+    comm: &Comm,
+    regions: &[(N, C)],
+) -> Result<Vec<Overlap>, SolveError> {
+    let divided = Divided { mesh, comm: comm.clone() };
+    let part = &divided.mesh.part.mesh;
+    let holds = cells_of(OnMesh { mesh: part, divided: Some(&divided) }, regions)?;
+    let of = (&holds[..], part.n_cells());
+    let overlaps = overlaps_of_ranks(comm, of, |cell| divided.mesh.is_own(cell), |_| false)?;
+    for (i, ((name, _), cells)) in regions.iter().zip(&holds).enumerate() {
+        check_name(&mesh.part.mesh, name.as_ref(), &place(i, "name"))?;
+        mesh.tag_cells(name.as_ref(), cells)?;
     }
     Ok(overlaps)
 }
 
+fn place(i: usize, key: &str) -> Vec<Key> {
+    below(&["region".into(), i.into()], key)
+}
+
+/// The cells of each region.
+fn cells_of<N: AsRef<str>, C: AsRef<str>>(
+    on: OnMesh<'_>,
+    regions: &[(N, C)],
+) -> Result<Vec<Vec<u32>>, SolveError> {
+    let of = |(i, (_, comparison)): (usize, &(N, C))| {
+        on.found(cells_where(on, comparison.as_ref(), &place(i, "where")))
+    };
+    regions.iter().enumerate().map(of).collect()
+}
+
+/// Refuses a name that cells of a mesh have, or that is none.
+fn check_name(mesh: &Mesh, name: &str, path: &[Key]) -> Result<(), SolveError> {
+    if name.is_empty() || name.parse::<i64>().is_ok() {
+        let message = "a region needs a name; numbers stand for the tags of the mesh";
+        return Err(SolveError::setting(path, message));
+    }
+    let known = mesh.tag_names.iter().find(|((d, _), known)| *d == mesh.dimension() && *known == name);
+    if known.is_some() {
+        let message = format!("cells have a tag `{name}` already: choose another name");
+        return Err(SolveError::setting(path, message));
+    }
+    Ok(())
+}
+
 /// Returns the cells at whose centre a comparison holds, ascending; `path` is its setting.
-fn cells_where(mesh: &Mesh, text: &str, path: &[Key]) -> Result<Vec<u32>, SolveError> {
+fn cells_where(on: OnMesh<'_>, text: &str, path: &[Key]) -> Result<Vec<u32>, SolveError> {
+    let mesh = on.mesh;
     let comparison = Comparison::parse(text).map_err(|error| SolveError::Setting {
         path: path.to_vec(),
         within: Some(error.span.clone()),
@@ -69,7 +108,7 @@ fn cells_where(mesh: &Mesh, text: &str, path: &[Key]) -> Result<Vec<u32>, SolveE
         let message = format!(
             "this holds in the middle of no cell; the mesh reaches {}: compare the unit of length (mm against m?) and the \
              width of cells",
-            OnMesh::whole(mesh).extents()
+            on.extents()
         );
         return Err(SolveError::setting(path, message));
     }

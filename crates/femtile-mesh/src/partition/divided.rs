@@ -97,6 +97,15 @@ impl DividedMesh {
         Ok(())
     }
 
+    /// Replaces the tags of cells of the part by a new named tag, of no cell on some ranks; all of them name it.
+    ///
+    /// # Errors
+    /// As [`Mesh::tag_cells`].
+    pub fn tag_cells(&mut self, name: &str, cells: &[u32]) -> Result<i32, MeshError> {
+        self.own = OnceLock::new();
+        self.part.mesh.tag_any_cells(name, cells)
+    }
+
     /// Returns the cube of the box in which a cell of the part is, by its place along each axis.
     pub fn cube_of(&self, cell: usize) -> [usize; 3] {
         let [n_x, n_y, n_z] = self.cubes;
