@@ -1,11 +1,12 @@
-//! Boxes that ranks of MPI make in place: each its part, so that none has the whole mesh.
+//! Boxes that ranks make in place: each its part, so that none has the whole mesh.
 
 use femtile_comm::Comm;
 use femtile_mesh::check::{CheckReport, check_part};
 use femtile_mesh::generate::{BoxConfig, BoxParts, BoxSplit, DeformConfig, part_of_box};
 use femtile_mesh::partition::DividedMesh;
 use femtile_solve::{
-    FieldConfig, Method, OperatorKind, PreconditionerConfig, SolveError, SolverConfig, Stage, Stages,
+    FieldConfig, Method, OperatorKind, Partitioner, PreconditionerConfig, SolveError, SolverConfig, Stage,
+    Stages,
 };
 
 use crate::file::{CheckName, EquationKind, MeshSection, Value};
@@ -17,9 +18,14 @@ use crate::{Case, CaseError, memory};
 /// The fewest layers of cells of a rank with which geometric multigrid is chosen by itself.
 const LAYERS: usize = 8;
 
-/// A box whose parts ranks make.
+/// A box whose parts ranks make, on one of these.
 pub(crate) struct InPlace {
     pub comm: Comm,
+    of: Parts,
+}
+
+/// A box and how it is divided.
+struct Parts {
     config: BoxConfig,
     deform: Option<DeformConfig>,
     parts: BoxParts,
@@ -35,25 +41,16 @@ impl InPlace {
         let Some(comm) = case.embedding.comm.as_ref().filter(|comm| comm.n_ranks() > 1) else {
             return Ok(None);
         };
-        let here = if needs_whole(case) { None } else { Self::made(case, config, comm) };
+        let here = Parts::of(case, config, comm.n_ranks());
         // The first rank alone may draw.
         let [is_missing] = comm.any([here.is_none()]).map_err(SolveError::from)?;
-        Ok(here.filter(|_| !is_missing))
+        Ok(here.filter(|_| !is_missing).map(|of| Self { comm: comm.clone(), of }))
     }
 
-    fn made(case: &Case, solver: &SolverConfig, comm: &Comm) -> Option<Self> {
-        let (config, deform) = box_of(case.file.mesh.generate.as_ref()?)?;
-        let n = comm.n_ranks();
-        let layers = || BoxParts::layers(config.cells, 2, n);
-        let parts = match geometric(solver, &config) {
-            Geometric::Never => BoxParts::bisected(config.cells, n),
-            // Where the cells of no rank are enough, the whole mesh serves it.
-            Geometric::Asked | Geometric::Open if deform.is_some() || !has_one_sigma(case) => None,
-            Geometric::Asked => layers(),
-            Geometric::Open if config.cells[2] / n < LAYERS => BoxParts::bisected(config.cells, n),
-            Geometric::Open => layers(),
-        };
-        Some(Self { comm: comm.clone(), deform, parts: parts?, config })
+    /// Returns whether ranks that are threads can make the parts of the box of a case.
+    pub fn is_for_threads(case: &Case, config: &SolverConfig) -> bool {
+        let n = config.ranks.n();
+        n > 1 && case.embedding.comm.is_none() && Parts::of(case, config, n).is_some()
     }
 
     /// Makes the part of this rank and checks it. All ranks call it.
@@ -66,12 +63,12 @@ impl InPlace {
         stages: &mut Stages<'_>,
     ) -> Result<(DividedMesh, CheckReport), CaseError> {
         stages.begin(Stage::Read)?;
-        let order = self.deform.map_or(1, |deform| deform.order);
-        let counts = self.config.counts().map_err(|error| of_generator(case, error))?.with_order(order);
+        let order = self.of.deform.map_or(1, |deform| deform.order);
+        let counts = self.of.config.counts().map_err(|error| of_generator(case, error))?.with_order(order);
         memory::check_on(case, (counts, true), false, &place_in_generator("cells"))?;
-        let rank = (&self.parts, self.comm.rank());
-        let made =
-            stages.interruptible(|stop| part_of_box(&self.config, self.deform.as_ref(), rank, Some(stop)));
+        let Parts { config, deform, parts } = &self.of;
+        let rank = (parts, self.comm.rank());
+        let made = stages.interruptible(|stop| part_of_box(config, deform.as_ref(), rank, Some(stop)));
         stages.go_on()?;
         let mut mesh = made.map_err(|error| of_generator(case, of_deform(error)))?;
         scaled_by(case, |factor| mesh.scale(factor))?;
@@ -92,8 +89,28 @@ impl InPlace {
     }
 }
 
+impl Parts {
+    /// Divides the box of a case among `n` ranks; none where one of them needs the whole mesh.
+    fn of(case: &Case, solver: &SolverConfig, n: usize) -> Option<Self> {
+        if needs_whole(case, solver) {
+            return None;
+        }
+        let (config, deform) = box_of(case.file.mesh.generate.as_ref()?)?;
+        let layers = || BoxParts::layers(config.cells, 2, n);
+        let parts = match geometric(solver, &config) {
+            Geometric::Never => BoxParts::bisected(config.cells, n),
+            // Boxes of multigrid with cells of different shapes or σ are found in the whole mesh.
+            Geometric::Asked | Geometric::Open if deform.is_some() || !has_one_sigma(case) => None,
+            Geometric::Asked => layers(),
+            Geometric::Open if config.cells[2] / n < LAYERS => BoxParts::bisected(config.cells, n),
+            Geometric::Open => layers(),
+        };
+        Some(Self { deform, parts: parts?, config })
+    }
+}
+
 /// Whether a rank makes something of the whole mesh.
-fn needs_whole(case: &Case) -> bool {
+fn needs_whole(case: &Case, solver: &SolverConfig) -> bool {
     let (file, output) = (&case.file, &case.file.output);
     let MeshSection { refine, merge, check, .. } = file.mesh;
     file.equation.kind != EquationKind::ReactionDiffusion
@@ -103,6 +120,7 @@ fn needs_whole(case: &Case) -> bool {
         || case.is_shown()
         || case.embedding.receiver.is_some()
         || case.embedding.mesh.is_some()
+        || solver.partitioner != Partitioner::default()
 }
 
 /// Whether geometric multigrid may be the preconditioner.
@@ -231,6 +249,31 @@ functionals = [
                 assert_eq!(crate::verify(&folder).unwrap(), []);
             }
         }
+    }
+
+    #[test]
+    fn ranks_that_are_threads_make_their_parts_too() {
+        let folder = tempfile::tempdir().unwrap();
+        let mesh = "[mesh]\ngenerate = { kind = \"box\", cells = [5, 4, 6] }";
+        let of = |ranks: usize, vtu: &str| {
+            let output = format!("[output]\nvtu = {vtu}{OUTPUT}");
+            let text = format!("{mesh}{EQUATION}ranks = {ranks}\n{output}");
+            let mut case = Case::parse(&folder.path().join("case.toml"), text).unwrap();
+            case.file.output.directory = folder.path().join(format!("out-{ranks}"));
+            run(&case, &mut Silent).unwrap()
+        };
+        let alone = of(1, "false");
+        for (ranks, vtu) in [(2, "false"), (3, "\"pieces\"")] {
+            let found = of(ranks, vtu);
+            assert_eq!(found.ranks.unwrap().partition, "boxes");
+            for (name, expected) in &alone.functionals {
+                assert!((found.functionals[name] - expected).abs() < 1e-10, "{name}");
+            }
+            let folder = folder.path().join(format!("out-{ranks}"));
+            assert_eq!(crate::verify(&folder).unwrap(), []);
+            assert_eq!(folder.join("solution_0002.vtu").exists(), ranks == 3);
+        }
+        assert_eq!(of(2, "true").ranks.unwrap().partition, "bisection");
     }
 
     #[test]

@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
+use femtile_comm::{Comm, threads};
 use femtile_device::Cpu;
 use femtile_device::cuda::Opening;
-use femtile_solve::{Discretization, Fields, SolverConfig, Stage, Stages, check_cells};
+use femtile_solve::{Discretization, Fields, Ranks, Silent, SolverConfig, Stage, Stages, check_cells};
 
 use crate::checked_mesh::checked_mesh;
 use crate::early::{self, Early};
@@ -28,6 +29,9 @@ pub(crate) fn run(
 ) -> Result<Report, CaseError> {
     if let Some(in_place) = InPlace::of(case, config)? {
         return on_parts(cpu, case, (config, opening), &in_place, stages);
+    }
+    if opening.is_none() && InPlace::is_for_threads(case, config) {
+        return on_threads(cpu, case, config, stages);
     }
     let (mut mesh, checked) = checked_mesh(case, (config, opening.as_ref()), stages)?;
     check_cells(config, &case.space_config(), mesh.kind)?;
@@ -79,6 +83,26 @@ pub(crate) fn run(
 fn overlaps(case: &Case, discretization: &Discretization<'_>) -> Vec<String> {
     let of_facets = overlap::warnings(case, discretization.overlaps(), "facets");
     [of_facets, overlap::warnings(case, discretization.node_overlaps(), "nodes")].concat()
+}
+
+/// Runs the case on ranks that are threads, of which each makes its part of a box; the first one writes.
+fn on_threads(
+    cpu: &Cpu,
+    case: &Case,
+    config: &SolverConfig,
+    stages: &mut Stages<'_>,
+) -> Result<Report, CaseError> {
+    let n = config.ranks.n();
+    let on_rank = |comm: Comm, stages: &mut Stages<'_>| {
+        let mut case = case.clone();
+        case.embedding.writes_files &= comm.rank() == 0;
+        let config = SolverConfig { ranks: Ranks::Of(comm.clone()), ..config.clone() };
+        case.embedding.comm = Some(comm);
+        let cpu = Cpu::with_simd((cpu.threads() / n).max(1), cpu.simd())?;
+        cpu.install(|| run(&cpu, &case, &config, None, stages))
+    };
+    let first = |comm: Comm| on_rank(comm, stages);
+    threads::run(n, first, |comm| on_rank(comm, &mut Stages::new(&mut Silent)).map(drop))
 }
 
 /// Runs the case on a box of which this rank makes its part. All ranks call it.
