@@ -79,8 +79,8 @@ impl DividedMesh {
     /// Returns the own cells as a mesh, which is made at the first call.
     pub fn own(&self) -> &OwnCells {
         self.own.get_or_init(|| {
-            let (mesh, boundary, nodes) =
-                cells_alone(&self.part.mesh, &self.part.boundary, &self.own_cells());
+            let is_own = |cell| self.is_own(cell);
+            let (mesh, boundary, nodes) = cells_alone(&self.part.mesh, &self.part.boundary, is_own);
             OwnCells { mesh, boundary, nodes }
         })
     }

@@ -63,21 +63,30 @@ impl Part {
     }
 }
 
-/// Takes some cells of a mesh, ascending, with their facets on its boundary and the number that each of their nodes has in it.
+/// Takes some cells of a mesh with their facets on its boundary, and returns the number that each of their nodes has in it too.
 pub(super) fn cells_alone(
     mesh: &Mesh,
     boundary: &BoundaryFacets,
-    cells: &[u32],
+    is_taken: impl Fn(u32) -> bool + Sync,
 ) -> (Mesh, BoundaryFacets, Vec<u32>) {
-    let mut words = vec![0; mesh.n_cells().div_ceil(BITS)];
-    cells.iter().for_each(|&cell| words[cell as usize / BITS] |= 1 << (cell as usize % BITS));
-    let mut local = vec![ABSENT; mesh.n_nodes()];
-    cells.iter().flat_map(|&cell| mesh.cell(cell as usize)).for_each(|&node| local[node as usize] = 0);
-    let nodes: Vec<u32> = (0..mesh.n_nodes() as u32).filter(|&node| local[node as usize] == 0).collect();
-    nodes.iter().zip(0..).for_each(|(&node, number)| local[node as usize] = number);
-    let local: Vec<AtomicU32> = local.into_iter().map(AtomicU32::new).collect();
-    let (boundary, _) = facets_of(mesh, boundary, &Subset::new(words), &local);
-    (mesh_of(mesh, cells, &nodes, &local), boundary, nodes)
+    let n_cells = mesh.n_cells();
+    let word = |word: usize| {
+        let cells = word * BITS..((word + 1) * BITS).min(n_cells);
+        cells.fold(0, |bits, cell| bits | u64::from(is_taken(cell as u32)) << (cell % BITS))
+    };
+    let here = Subset::new((0..n_cells.div_ceil(BITS)).into_par_iter().map(word).collect());
+    let cells = here.members();
+    let local: Vec<AtomicU32> = (0..mesh.n_nodes()).into_par_iter().map(|_| AtomicU32::new(ABSENT)).collect();
+    cells.par_iter().with_min_len(CELLS).for_each(|&cell| {
+        mesh.cell(cell as usize).iter().for_each(|&node| local[node as usize].store(0, Relaxed));
+    });
+    let class = |node: usize| usize::from(local[node].load(Relaxed) == ABSENT);
+    let (nodes, _) = by_class::<1>(mesh.n_nodes(), class);
+    nodes.par_iter().zip(0..nodes.len() as u32).with_min_len(CELLS).for_each(|(&node, number)| {
+        local[node as usize].store(number, Relaxed);
+    });
+    let (boundary, _) = facets_of(mesh, boundary, &here, &local);
+    (mesh_of(mesh, &cells, &nodes, &local), boundary, nodes)
 }
 
 /// The mesh of some cells and their nodes.

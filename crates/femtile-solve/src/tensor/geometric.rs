@@ -14,7 +14,7 @@ use femtile_multigrid::{
     MultigridError, PostOrder, Slabs, Smoother,
 };
 
-use super::lattice::Lattice;
+use super::lattice::{Lattice, widths};
 use super::start::Nested;
 use crate::method::SolveDevice;
 use crate::preconditioner::{Level, Preconditioning};
@@ -97,7 +97,7 @@ impl Boxes {
     ) -> Result<Self, SolveError> {
         let extent = |lines: &Vec<f64>| lines[lines.len() - 1] - lines[0];
         let longest = lines.iter().map(extent).fold(0.0, f64::max);
-        let widths = |lines: &Vec<f64>| lines.windows(2).map(|pair| (pair[1] - pair[0]) / longest).collect();
+        let widths = |lines: &Vec<f64>| widths(lines).into_iter().map(|width| width / longest).collect();
         let mut finest = BoxGrid::new(degree, &lines.each_ref().map(widths)).map_err(refused)?;
         if !is_known {
             if free.as_flattened().contains(&true) {

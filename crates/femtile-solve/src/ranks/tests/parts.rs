@@ -143,8 +143,8 @@ fn hexahedra_have_the_solution_of_one_rank() {
 
 #[test]
 fn geometric_multigrid_works_on_layers() {
-    let n = [8, 8, 16];
-    let upper = [1.0, 1.0, 1.5];
+    let n = [6, 12, 24];
+    let upper = [0.9, 1.0, 1.5];
     let config = BoxConfig { cells: n, upper, split: BoxSplit::Hexahedron, ..BoxConfig::default() };
     let layers: Vec<BoxParts> =
         [2, 4].iter().map(|&n_ranks| BoxParts::layers(n, 2, n_ranks).unwrap()).collect();

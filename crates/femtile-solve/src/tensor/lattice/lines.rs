@@ -40,23 +40,28 @@ impl Lines {
         at.map_or(u32::MAX, |at| self.numbers[at])
     }
 
-    /// Returns the widths between lines; nearly equal widths are made equal to the first of them.
+    /// Returns the [widths] between lines.
     pub fn widths(&self) -> Vec<f64> {
-        let mut known: Vec<f64> = Vec::new();
-        let mut last = 0;
-        let width = |ends: &[f64]| {
-            let width = ends[1] - ends[0];
-            let is_same = |known: &f64| (known - width).abs() <= WIDTH_TOLERANCE * width;
-            if !known.get(last).is_some_and(is_same) {
-                last = known.iter().position(is_same).unwrap_or(known.len());
-            }
-            if last == known.len() {
-                known.push(width);
-            }
-            known[last]
-        };
-        self.places.windows(2).map(width).collect()
+        widths(&self.places)
     }
+}
+
+/// Returns the widths between coordinates; nearly equal widths are made equal to the first of them.
+pub(in crate::tensor) fn widths(coordinates: &[f64]) -> Vec<f64> {
+    let mut known: Vec<f64> = Vec::new();
+    let mut last = 0;
+    let width = |ends: &[f64]| {
+        let width = ends[1] - ends[0];
+        let is_same = |known: &f64| (known - width).abs() <= WIDTH_TOLERANCE * width;
+        if !known.get(last).is_some_and(is_same) {
+            last = known.iter().position(is_same).unwrap_or(known.len());
+        }
+        if last == known.len() {
+            known.push(width);
+        }
+        known[last]
+    };
+    coordinates.windows(2).map(width).collect()
 }
 
 /// Returns the distance along each axis beyond which coordinates are not on one line.

@@ -12,6 +12,7 @@ use femtile_fem::dofs::TensorSpace;
 use femtile_mesh::Mesh;
 
 pub(super) use coarse::CoarseProblem;
+pub(super) use lines::widths;
 use lines::{Lines, is_along_axes, is_straight, tolerances};
 
 /// Cells in rows along two or three axes.
