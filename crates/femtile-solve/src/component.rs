@@ -4,6 +4,7 @@ use femtile_fem::functionals::Line;
 use femtile_fem::recovery::IsInterrupted;
 use femtile_fem::tensor::functionals as tensor;
 use femtile_fem::{FemError, Form, functionals as linear};
+use femtile_linalg::LinalgError;
 use femtile_matrix_free::CellRule;
 
 use crate::RecoveredGradient;
@@ -242,6 +243,11 @@ impl<'s> Component<'s> {
         &self,
         is_interrupted: IsInterrupted<'_>,
     ) -> Result<RecoveredGradient<'s>, FemError> {
+        if self.ranks.is_some() {
+            let message =
+                "gradients are recovered on a mesh that every rank has, and this one is in parts".into();
+            return Err(LinalgError::Setting { field: "ranks", message }.into());
+        }
         RecoveredGradient::new(self, is_interrupted)
     }
 

@@ -238,6 +238,7 @@ impl<'m> Discretization<'m> {
         solves: Solves,
     ) -> Result<WeakForm<'_>, SolveError> {
         config.check()?;
+        ranks::need_whole(self)?;
         ranks::refuse(config)?;
         let of_component = |space, component| TensorProblem::new(space, &self.form(component));
         let problems = match &self.space {
@@ -285,6 +286,9 @@ impl<'m> Discretization<'m> {
         stages: &mut Stages<'_>,
     ) -> Result<Solution<'m>, SolveError> {
         check_cells(config, &self.config, self.mesh.kind)?;
+        if !matches!(config.ranks, Ranks::Of(_)) {
+            ranks::need_whole(&self)?;
+        }
         if config.ranks != Ranks::One {
             let opened = opening.map(Opening::wait).transpose()?;
             return ranks::solve(self, cpu, config, opened.as_ref(), stages);

@@ -146,7 +146,8 @@ impl<'m> Solution<'m> {
         self.finished.outcome.stop == Stop::Converged
     }
 
-    /// Returns the values of the first component at the degrees of freedom; of linear elements these are the nodes.
+    /// Returns the values of the first component at the degrees of freedom; of linear elements these are the nodes. Where no rank has
+    /// the whole mesh, values, [`Solution::discretization`], data and files are of the own cells of this one.
     pub fn values(&self) -> &[f64] {
         &self.finished.components[0]
     }

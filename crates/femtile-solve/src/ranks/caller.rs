@@ -16,7 +16,7 @@ use super::data::PartData;
 use super::device::{self, RankDevice};
 use super::rows::{Fixed, agreed, nothing};
 use super::system::{RankUnknowns, preconditioning};
-use super::{Division, Keepers, RanksUsed, Whole, check, on_all};
+use super::{Division, Keepers, RanksUsed, Whole, check, need_whole, on_all};
 use crate::auto::Solves;
 use crate::check::check_cells;
 use crate::discretization::Discretization;
@@ -48,6 +48,7 @@ impl<'m> Discretization<'m> {
     /// [`SolveError::Setting`] where several ranks cannot solve the problem.
     pub fn divided(&self, config: &SolverConfig) -> Result<DividedProblem<'_, 'm>, SolveError> {
         config.check()?;
+        need_whole(self)?;
         check(self)?;
         check_cells(config, &self.config, self.mesh.kind)?;
         if self.space().is_some() {

@@ -143,6 +143,18 @@ pub(crate) fn check(problem: &Discretization<'_>) -> Result<(), SolveError> {
     Ok(())
 }
 
+/// Refuses a problem of which each rank has its part alone, for what needs the whole mesh.
+pub(crate) fn need_whole(problem: &Discretization<'_>) -> Result<(), SolveError> {
+    match problem.divided {
+        None => Ok(()),
+        Some(_) => Err(SolveError::solver(
+            "ranks",
+            "each rank has its part of the mesh alone, which serves `Discretization::solve` on these ranks (`Ranks::Of`) for a \
+             stationary problem: take a mesh that every rank has",
+        )),
+    }
+}
+
 /// Refuses several ranks where a solve knows one alone.
 pub(crate) fn refuse(config: &SolverConfig) -> Result<(), SolveError> {
     match config.ranks.n() {

@@ -241,3 +241,29 @@ fn what_no_rank_has_is_an_error_with_the_extents_of_the_whole_mesh() {
             .dirichlet("ymin", 1.0)
     });
 }
+
+#[test]
+fn what_needs_the_whole_mesh_is_refused() {
+    let config = BoxConfig { cells: [4, 4, 4], ..BoxConfig::default() };
+    let parts = BoxParts::bisected(config.cells, 2).unwrap();
+    let work = |comm: Comm| -> Result<Vec<String>, SolveError> {
+        let mesh = part_of_box(&config, None, (&parts, comm.rank()), None)?;
+        let begun = || Poisson::divided(&mesh, &comm).source(1.0).dirichlet("xmin", 0.0);
+        let here = SolverConfig { ranks: Ranks::Of(comm.clone()), ..with(PreconditionerConfig::Jacobi) };
+        let alone = SolverConfig { ranks: Ranks::One, ..here.clone() };
+        let said = |result: Result<(), SolveError>| result.unwrap_err().to_string();
+        let solution = begun()?.solve(&here)?;
+        Ok(vec![
+            said(begun()?.solve(&alone).map(drop)),
+            said(begun()?.solve(&SolverConfig { ranks: Ranks::Threads(2), ..here.clone() }).map(drop)),
+            said(begun()?.discretize()?.weak_form(&alone, None, 1).map(drop)),
+            said(begun()?.discretize()?.divided(&here).map(drop)),
+            said(crate::Transient::new(begun()?, 0.0).solve(&here).map(drop)),
+            said(solution.recovered_gradient(0).map(drop).map_err(SolveError::from)),
+            said(solution.error_estimate().map(drop).map_err(SolveError::from)),
+        ])
+    };
+    for said in threads::run(2, work, |comm| work(comm).map(drop)).unwrap() {
+        assert!(said.contains("that every rank has"), "{said}");
+    }
+}
