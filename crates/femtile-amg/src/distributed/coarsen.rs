@@ -58,7 +58,7 @@ struct Grouped<H> {
 
 /// A level with the next one, or the matrix as it was where that would hardly be smaller.
 pub(super) enum Coarsened<H: Scalar, D: RankKernels<H>> {
-    Next(RankCoarse<H, D>),
+    Next(Box<RankCoarse<H, D>>),
     Kept(RankMatrix<H>),
 }
 
@@ -104,7 +104,8 @@ where
     drop(matrix);
     let level = RankLevel::new((rows, &halo), config, smoother, transfer)?;
     let b = grouped.tentative.coarse.values;
-    Ok(Coarsened::Next(RankCoarse { level, matrix: next, b, n_aggregates: grouped.n_aggregates }))
+    let n_aggregates = grouped.n_aggregates;
+    Ok(Coarsened::Next(Box::new(RankCoarse { level, matrix: next, b, n_aggregates })))
 }
 
 /// The scaling of a level: the estimate of the largest eigenvalue is the largest of those of the ranks' own blocks, whose

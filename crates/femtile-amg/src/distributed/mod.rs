@@ -142,7 +142,7 @@ where
             let made = match made {
                 Some(made) => made,
                 None => match coarsen(device, divided.matrix.take(), &divided.b, number, config)? {
-                    Coarsened::Next(made) => made,
+                    Coarsened::Next(made) => *made,
                     Coarsened::Kept(matrix) => {
                         divided.matrix = matrix;
                         break;
