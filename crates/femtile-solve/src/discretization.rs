@@ -18,7 +18,7 @@ use crate::device::{Choice, Chosen};
 use crate::nonlinear::{self, MassMatrix};
 use crate::output::SolutionFile;
 use crate::overlap::Overlap;
-use crate::ranks::{self, Divided, OnMesh};
+use crate::ranks::{self, Divided};
 use crate::right_side::RightSide;
 use crate::solution::{Finished, Solution};
 use crate::system::{LinearSystem, Operators};
@@ -117,39 +117,6 @@ impl<'m> Discretization<'m> {
             warnings: self.warnings.clone(),
             divided: self.divided.clone(),
         }
-    }
-
-    /// Returns where names and comparisons are looked up.
-    pub(crate) fn on_mesh(&self) -> OnMesh<'_> {
-        OnMesh { mesh: self.mesh, divided: self.divided.as_ref() }
-    }
-
-    /// Returns the problem on the own cells of a rank, with their space.
-    pub(crate) fn on_own_cells(&self, divided: &Divided<'m>, space: Option<Arc<TensorSpace<'m>>>) -> Self {
-        let (own, cells) = (divided.mesh.own(), divided.mesh.own_cells());
-        let of_cells = |given: &Coefficient| given.on_cells(&cells);
-        Self {
-            mesh: &own.mesh,
-            boundary: Arc::new(own.boundary.clone()),
-            sigma: of_cells(&self.sigma),
-            lambda: of_cells(&self.lambda),
-            sources: self.sources.iter().map(of_cells).collect(),
-            // Functionals of cells take no part of them.
-            conditions: vec![Vec::new(); self.conditions.len()],
-            config: self.config,
-            space,
-            initial: self.initial.clone(),
-            overlaps: self.overlaps.clone(),
-            node_overlaps: self.node_overlaps.clone(),
-            warnings: self.warnings.clone(),
-            divided: self.divided.clone(),
-        }
-    }
-
-    /// Returns the number of degrees of freedom of a component on all ranks.
-    pub(crate) fn n_of_all(&self) -> usize {
-        let of_part = |divided: &Divided<'_>| divided.n_dofs(self.config.degree, self.mesh.kind);
-        self.divided.as_ref().map_or_else(|| self.n_dofs(), of_part)
     }
 
     /// Returns values at the degrees of freedom as a component of a solution, for its functionals.

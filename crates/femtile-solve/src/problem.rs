@@ -1,3 +1,5 @@
+mod memory;
+
 use std::sync::Arc;
 
 use femtile_comm::Comm;
@@ -8,22 +10,19 @@ use femtile_fem::dofs::TensorSpace;
 use femtile_fem::{BoundaryCondition, Condition};
 use femtile_mesh::Mesh;
 use femtile_mesh::check::{BoundaryFacets, boundary_facets};
-use femtile_mesh::generate::Counts;
 use femtile_mesh::partition::DividedMesh;
 
 use crate::boundary::Region;
 use crate::check::check_cells;
 use crate::coefficient::{Value, conductivity, of_component, scalar};
 use crate::discretization::Discretization;
-use crate::memory::{Estimate, refuse_excess};
 use crate::nodes::{Nodes, facets_within};
 use crate::overlap::{Overlap, overlaps, overlaps_of_ranks};
 use crate::ranks::{Divided, OnMesh};
 use crate::setting::{Key, below};
 use crate::solution::Solution;
 use crate::{
-    OperatorKind, Progress, Quadrature, Ranks, Silent, SolveError, SolverConfig, SpaceConfig, Stage, Stages,
-    tensor,
+    Progress, Quadrature, Ranks, Silent, SolveError, SolverConfig, SpaceConfig, Stage, Stages, tensor,
 };
 
 /// The problem $-\nabla \cdot (\sigma \nabla u) + \lambda u = f$ on a mesh, with conditions on its boundary.
@@ -361,30 +360,6 @@ impl<'m> Poisson<'m> {
             }
         }
         Ok(own)
-    }
-
-    /// Refuses a solve that needs more memory than this machine has. All ranks call it.
-    pub(crate) fn check_memory(&self, config: &SolverConfig, has_gpu: bool) -> Result<(), SolveError> {
-        let of_host = config.ranks.share_of_host()?;
-        let estimate = |on_gpu| match &self.divided {
-            None => self.estimate(config, Counts::from(self.mesh), on_gpu).on_ranks(of_host),
-            Some(divided) => self.estimate(config, divided.mesh.counts, on_gpu).of_parts_of_ranks(of_host),
-        };
-        let advice = "take a coarser mesh or a lighter preconditioner, or raise the limit";
-        let place = (&["solver".into(), "memory_limit".into()][..], advice);
-        let has_gpu = has_gpu || crate::has_gpus_of_ranks(config, self.mesh.kind);
-        refuse_excess(estimate, config.memory_limit, (config.device, has_gpu), place)
-    }
-
-    /// Estimates the memory of a solve.
-    pub(crate) fn estimate(&self, config: &SolverConfig, counts: Counts, on_gpu: bool) -> Estimate {
-        let is_refilled = self.parsed(true).is_ok_and(|own| {
-            own.source.uses_unknown() || [&own.sigma, &own.lambda].into_iter().any(Value::uses_state)
-        });
-        // Linearizations are matrices.
-        let assembled = SolverConfig { operator: OperatorKind::Assembled, ..config.clone() };
-        let config = if is_refilled { &assembled } else { config };
-        Estimate::of_solve(config, &self.space, counts, on_gpu).with_conductivity(&self.sigma, counts)
     }
 
     fn resolve(&self, has_time: bool, mut warnings: Vec<String>) -> Result<Discretization<'m>, SolveError> {

@@ -106,6 +106,11 @@ impl DividedMesh {
         self.part.mesh.tag_any_cells(name, cells)
     }
 
+    /// Returns the nodes of elements of a degree on the cubes of the whole box.
+    pub fn n_dofs(&self, degree: usize) -> usize {
+        self.cubes.iter().map(|n| n * degree + 1).product()
+    }
+
     /// Returns the cube of the box in which a cell of the part is, by its place along each axis.
     pub fn cube_of(&self, cell: usize) -> [usize; 3] {
         let [n_x, n_y, n_z] = self.cubes;

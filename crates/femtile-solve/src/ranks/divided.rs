@@ -1,8 +1,10 @@
 //! Problems on a mesh of which each rank has its part and none has the whole.
 
+use std::sync::Arc;
+
 use femtile_comm::{Comm, Halo};
-use femtile_fem::Constraints;
 use femtile_fem::dofs::TensorSpace;
+use femtile_fem::{Coefficient, Constraints};
 use femtile_linalg::LinalgError;
 use femtile_mesh::partition::{DividedMesh, Part, PartitionQuality};
 use femtile_mesh::{CellKind, Mesh};
@@ -61,6 +63,41 @@ impl<'a> OnMesh<'a> {
     }
 }
 
+impl<'m> Discretization<'m> {
+    /// Returns where names and comparisons are looked up.
+    pub(crate) fn on_mesh(&self) -> OnMesh<'_> {
+        OnMesh { mesh: self.mesh, divided: self.divided.as_ref() }
+    }
+
+    /// Returns the problem on the own cells of a rank, with their space.
+    pub(crate) fn on_own_cells(&self, divided: &Divided<'m>, space: Option<Arc<TensorSpace<'m>>>) -> Self {
+        let (own, cells) = (divided.mesh.own(), divided.mesh.own_cells());
+        let of_cells = |given: &Coefficient| given.on_cells(&cells);
+        Self {
+            mesh: &own.mesh,
+            boundary: Arc::new(own.boundary.clone()),
+            sigma: of_cells(&self.sigma),
+            lambda: of_cells(&self.lambda),
+            sources: self.sources.iter().map(of_cells).collect(),
+            // Functionals of cells take no part of them.
+            conditions: vec![Vec::new(); self.conditions.len()],
+            config: self.config,
+            space,
+            initial: self.initial.clone(),
+            overlaps: self.overlaps.clone(),
+            node_overlaps: self.node_overlaps.clone(),
+            warnings: self.warnings.clone(),
+            divided: self.divided.clone(),
+        }
+    }
+
+    /// Returns the number of degrees of freedom of a component on all ranks.
+    pub(crate) fn n_of_all(&self) -> usize {
+        let of_part = |divided: &Divided<'_>| divided.n_dofs(self.config.degree, self.mesh.kind);
+        self.divided.as_ref().map_or_else(|| self.n_dofs(), of_part)
+    }
+}
+
 impl Divided<'_> {
     /// Returns whether a node of the part is owned by this rank.
     pub fn has_node(&self, node: u32) -> bool {
@@ -74,8 +111,7 @@ impl Divided<'_> {
 
     /// Returns the degrees of freedom of all ranks.
     pub fn n_dofs(&self, degree: usize, kind: CellKind) -> usize {
-        let degree = if tensor::is_for(kind) { degree } else { 1 };
-        self.mesh.cubes.iter().map(|n| n * degree + 1).product()
+        self.mesh.n_dofs(if tensor::is_for(kind) { degree } else { 1 })
     }
 
     /// Returns the sums of numbers of all ranks. All ranks call it.
@@ -161,7 +197,7 @@ impl WholeSpace<'_> {
     pub fn n_dofs(&self) -> usize {
         match self {
             Self::Kept(space) => space.n_dofs(),
-            Self::OfBox(mesh, degree) => mesh.cubes.iter().map(|n| n * degree + 1).product(),
+            Self::OfBox(mesh, degree) => mesh.n_dofs(*degree),
         }
     }
 }

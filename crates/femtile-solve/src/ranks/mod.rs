@@ -10,6 +10,7 @@ mod degrees;
 pub(crate) mod device;
 mod divided;
 mod host;
+mod iterated;
 mod mean_free;
 mod numbering;
 mod parts;
@@ -17,27 +18,24 @@ pub(crate) mod rows;
 pub(crate) mod system;
 #[cfg(test)]
 mod tests;
+mod used;
 pub(crate) mod watch;
 
 use std::fmt::Display;
-use std::sync::Arc;
 
 use femtile_comm::{Comm, Halo, threads};
-use femtile_device::{Buffer, Cpu, Cuda};
+use femtile_device::{Cpu, Cuda};
 use femtile_fem::Constraints;
 use femtile_fem::assembly::completed;
 use femtile_fem::dofs::TensorSpace;
 use femtile_fem::tensor::functionals;
 use femtile_linalg::krylov::cg::CgOutcome;
-use femtile_linalg::{LinalgError, LinearOperator};
 use femtile_mesh::partition::{Part, Partition, PartitionQuality};
 use femtile_multigrid::Smoother;
 
 use crate::auto::{Boxed, Solves};
 use crate::discretization::{Discretization, warning_of_imbalance};
-use crate::method::by_method;
 use crate::solution::{Finished, Solution, warning_of_outcome};
-use crate::system::SystemParts;
 use crate::tensor::{self, Boxes};
 use crate::{
     DeviceChoice, GmgOptions, PreconditionerConfig, Silent, SolveError, SolverConfig, Stage, Stages, auto,
@@ -48,9 +46,10 @@ pub use device::RankDevice;
 use divided::WholeSpace;
 pub(crate) use divided::{Divided, OnMesh};
 pub use host::has_gpus_of_ranks;
-use rows::{Fixed, RankRows};
-use system::{RankSystem, RankUnknowns};
-use watch::Agreed;
+use iterated::Iterated;
+use rows::{Fixed, of_simplices};
+use system::RankSystem;
+pub use used::RanksUsed;
 
 /// Values that all ranks collect at once.
 const COLLECTED: usize = 1 << 24;
@@ -112,21 +111,6 @@ impl Ranks {
             Self::Of(comm) => comm.n_ranks(),
         }
     }
-}
-
-/// How a problem was divided among ranks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RanksUsed {
-    /// Number of ranks.
-    pub n_ranks: usize,
-    /// The way to divide the mesh: the name of a [`crate::Partitioner`], or `layers` of cells for geometric multigrid.
-    pub partition: &'static str,
-    /// How even it is, and how much it cuts.
-    pub quality: PartitionQuality,
-    /// Unknowns of the rank with the fewest, and with the most.
-    pub unknowns: [usize; 2],
-    /// The most copies of unknowns of others that a rank keeps.
-    pub most_ghosts: usize,
 }
 
 /// Refuses what several ranks cannot do.
@@ -492,67 +476,5 @@ impl Whole<'_, '_> {
     /// Returns how the problem was divided. All ranks call it.
     pub fn used(&self, halo: &Halo) -> Result<RanksUsed, SolveError> {
         RanksUsed::of(halo, (self.division.way, self.division.quality))
-    }
-}
-
-impl RanksUsed {
-    /// Describes a division in a way. All ranks call it.
-    fn of(halo: &Halo, (partition, quality): (&'static str, PartitionQuality)) -> Result<Self, SolveError> {
-        let comm = halo.comm();
-        let sizes = comm.all_gather(&[[halo.n_owned() as u64, halo.n_ghosts() as u64]])?;
-        let of = |which: usize| sizes.iter().flatten().map(move |size| size[which] as usize);
-        let unknowns = [of(0).min().unwrap_or(0), of(0).max().unwrap_or(0)];
-        let most_ghosts = of(1).max().unwrap_or(0);
-        Ok(Self { n_ranks: comm.n_ranks(), partition, quality, unknowns, most_ghosts })
-    }
-}
-
-/// Makes the system of linear elements of a rank. All ranks call it.
-fn of_simplices<D: RankDevice>(
-    (device, comm): (&D, &Comm),
-    problem: (&Discretization<'_>, &Fixed),
-    part: Option<&Part>,
-    config: &SolverConfig,
-    stages: &mut Stages<'_>,
-) -> Result<RankSystem<D>, SolveError> {
-    let rows = RankRows::new(device, comm, problem, part, stages)?;
-    stages.begin(Stage::Setup)?;
-    let RankRows { matrix, rhs, owned, ids, ghosts, is_pure_neumann, imbalance } = rows;
-    let halo = Arc::new(Halo::new(comm, &ids, &ghosts)?);
-    let (given, part) = (Vec::new(), None);
-    let unknowns = RankUnknowns { owned, halo, given, part, is_pure_neumann, imbalance };
-    RankSystem::of_matrix(device, config, (matrix, rhs), unknowns, problem.0.n_of_all())
-}
-
-/// The solution of the system of all ranks on one of them.
-struct Iterated {
-    /// At the unknowns of the rank, given values included.
-    w: Vec<f64>,
-    outcome: CgOutcome,
-    unknowns: RankUnknowns,
-    parts: SystemParts,
-    warnings: Vec<String>,
-}
-
-impl Iterated {
-    /// Solves the system. All ranks call it.
-    fn of<D: RankDevice>(
-        (device, comm): (&D, &Comm),
-        system: RankSystem<D>,
-        config: &SolverConfig,
-        stages: &mut Stages<'_>,
-    ) -> Result<Self, SolveError> {
-        let RankSystem { operator, preconditioner, rhs, parts, warnings, unknowns } = system;
-        stages.begin(Stage::Solve)?;
-        let b = Buffer::from_vec(device, rhs).map_err(LinalgError::from)?;
-        let mut w = Buffer::zeros(device, b.len()).map_err(LinalgError::from)?;
-        let mut agreed = Agreed::new(comm, config, stages.progress());
-        let config_of_method = agreed.without_time_limit(config);
-        let pair = (operator.as_ref() as &dyn LinearOperator<f64, D>, preconditioner.as_ref());
-        let outcome = by_method(&config_of_method, comm, &mut w, pair, &b, &mut agreed)?;
-        agreed.ended()?;
-        let mut w = w.to_host().map_err(LinalgError::from)?;
-        unknowns.given.iter().for_each(|&(row, value)| w[row as usize] = value);
-        Ok(Self { w, outcome, unknowns, parts, warnings })
     }
 }

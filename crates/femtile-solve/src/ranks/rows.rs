@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use femtile_comm::{Comm, GhostedMatrix};
+use femtile_comm::{Comm, GhostedMatrix, Halo};
 use femtile_device::{Device, Scalar};
 use femtile_fem::assembly::{BALANCE_TOLERANCE, PartRows, assemble_rows, has_floating};
 use femtile_fem::forms::winners;
@@ -17,8 +17,9 @@ use femtile_sparse::csr::{Csr, HostOffsets};
 use super::data::PartData;
 use super::device::RankDevice;
 use super::divided::ids_of_nodes;
+use super::system::{RankSystem, RankUnknowns};
 use crate::discretization::Discretization;
-use crate::{SolveError, Stages};
+use crate::{SolveError, SolverConfig, Stage, Stages};
 
 /// Winning conditions and components of the whole problem, found before its parts are assembled.
 #[derive(Clone)]
@@ -224,4 +225,21 @@ pub(super) fn balance(comm: &Comm, rhs: &mut [f64], n: usize) -> Result<f64, Sol
         rhs.iter_mut().for_each(|b| *b -= sum[0] / n as f64);
     }
     Ok(if size > 0.0 { total.abs() / size } else { 0.0 })
+}
+
+/// Makes the system of linear elements of a rank. All ranks call it.
+pub(super) fn of_simplices<D: RankDevice>(
+    (device, comm): (&D, &Comm),
+    problem: (&Discretization<'_>, &Fixed),
+    part: Option<&Part>,
+    config: &SolverConfig,
+    stages: &mut Stages<'_>,
+) -> Result<RankSystem<D>, SolveError> {
+    let rows = RankRows::new(device, comm, problem, part, stages)?;
+    stages.begin(Stage::Setup)?;
+    let RankRows { matrix, rhs, owned, ids, ghosts, is_pure_neumann, imbalance } = rows;
+    let halo = Arc::new(Halo::new(comm, &ids, &ghosts)?);
+    let (given, part) = (Vec::new(), None);
+    let unknowns = RankUnknowns { owned, halo, given, part, is_pure_neumann, imbalance };
+    RankSystem::of_matrix(device, config, (matrix, rhs), unknowns, problem.0.n_of_all())
 }

@@ -1,0 +1,46 @@
+//! The iterations of a rank.
+
+use femtile_comm::Comm;
+use femtile_device::Buffer;
+use femtile_linalg::krylov::cg::CgOutcome;
+use femtile_linalg::{LinalgError, LinearOperator};
+
+use super::device::RankDevice;
+use super::system::{RankSystem, RankUnknowns};
+use super::watch::Agreed;
+use crate::method::by_method;
+use crate::system::SystemParts;
+use crate::{SolveError, SolverConfig, Stage, Stages};
+
+/// The solution of the system of all ranks on one of them.
+pub(super) struct Iterated {
+    /// At the unknowns of the rank, given values included.
+    pub w: Vec<f64>,
+    pub outcome: CgOutcome,
+    pub unknowns: RankUnknowns,
+    pub parts: SystemParts,
+    pub warnings: Vec<String>,
+}
+
+impl Iterated {
+    /// Solves the system. All ranks call it.
+    pub fn of<D: RankDevice>(
+        (device, comm): (&D, &Comm),
+        system: RankSystem<D>,
+        config: &SolverConfig,
+        stages: &mut Stages<'_>,
+    ) -> Result<Self, SolveError> {
+        let RankSystem { operator, preconditioner, rhs, parts, warnings, unknowns } = system;
+        stages.begin(Stage::Solve)?;
+        let b = Buffer::from_vec(device, rhs).map_err(LinalgError::from)?;
+        let mut w = Buffer::zeros(device, b.len()).map_err(LinalgError::from)?;
+        let mut agreed = Agreed::new(comm, config, stages.progress());
+        let config_of_method = agreed.without_time_limit(config);
+        let pair = (operator.as_ref() as &dyn LinearOperator<f64, D>, preconditioner.as_ref());
+        let outcome = by_method(&config_of_method, comm, &mut w, pair, &b, &mut agreed)?;
+        agreed.ended()?;
+        let mut w = w.to_host().map_err(LinalgError::from)?;
+        unknowns.given.iter().for_each(|&(row, value)| w[row as usize] = value);
+        Ok(Self { w, outcome, unknowns, parts, warnings })
+    }
+}

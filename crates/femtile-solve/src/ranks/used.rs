@@ -1,0 +1,36 @@
+//! How ranks divided a problem, for reports.
+
+use femtile_comm::Halo;
+use femtile_mesh::partition::PartitionQuality;
+
+use crate::SolveError;
+
+/// How a problem was divided among ranks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RanksUsed {
+    /// Number of ranks.
+    pub n_ranks: usize,
+    /// The way to divide the mesh: the name of a [`crate::Partitioner`], or `layers` of cells for geometric multigrid.
+    pub partition: &'static str,
+    /// How even it is, and how much it cuts.
+    pub quality: PartitionQuality,
+    /// Unknowns of the rank with the fewest, and with the most.
+    pub unknowns: [usize; 2],
+    /// The most copies of unknowns of others that a rank keeps.
+    pub most_ghosts: usize,
+}
+
+impl RanksUsed {
+    /// Describes a division in a way. All ranks call it.
+    pub(super) fn of(
+        halo: &Halo,
+        (partition, quality): (&'static str, PartitionQuality),
+    ) -> Result<Self, SolveError> {
+        let comm = halo.comm();
+        let sizes = comm.all_gather(&[[halo.n_owned() as u64, halo.n_ghosts() as u64]])?;
+        let of = |which: usize| sizes.iter().flatten().map(move |size| size[which] as usize);
+        let unknowns = [of(0).min().unwrap_or(0), of(0).max().unwrap_or(0)];
+        let most_ghosts = of(1).max().unwrap_or(0);
+        Ok(Self { n_ranks: comm.n_ranks(), partition, quality, unknowns, most_ghosts })
+    }
+}
