@@ -225,7 +225,7 @@ functionals = [
             let folder = tempfile::tempdir().unwrap();
             let output = format!("[output]\nvtu = \"pieces\"{OUTPUT}");
             let sigma =
-                if more.contains("region") { "{ by_tag = { core = 5, low = 2 }, default = 1 }" } else { "2" };
+                if more.contains("region") { "{ by_tag = { \"0\" = 1, \"1\" = 5, low = 2 } }" } else { "2" };
             let equation = EQUATION.replace("sigma = 2", &format!("sigma = {sigma}"));
             let text = format!("[mesh]\ngenerate = {{ kind = \"box\", {mesh} }}{equation}{more}\n{output}");
             let alone = run(&case(folder.path(), &text, None), &mut Silent).unwrap();

@@ -189,7 +189,7 @@ impl Case {
         mesh: &'m DividedMesh,
         comm: &Comm,
     ) -> Result<Poisson<'m>, CaseError> {
-        self.stated(Poisson::divided(mesh, comm), [&self.file.equation.sigma, &self.file.equation.lambda])
+        self.stated(Poisson::divided(mesh, comm)?, [&self.file.equation.sigma, &self.file.equation.lambda])
     }
 
     /// States a problem that has begun on its mesh.

@@ -16,7 +16,7 @@ use crate::setting::Key;
 pub enum Region {
     /// `all`, the name or the number of a tag, or a comparison such as `x < 1e-9` that all nodes of a facet satisfy.
     Named(String),
-    /// Positions in the list that [`femtile_mesh::check::boundary_facets`] gives.
+    /// Positions in the list that [`femtile_mesh::check::boundary_facets`] gives, or in that of the part of a rank.
     Facets(Vec<u32>),
 }
 
@@ -63,10 +63,12 @@ impl Region {
         boundary: &BoundaryFacets,
         path: &[Key],
     ) -> Result<Vec<u32>, SolveError> {
-        on.found(match self {
-            Self::Named(name) => facets_named(on, boundary, name, path),
+        match self {
+            Self::Named(name) => on.found(facets_named(on, boundary, name, path)),
+            // A rank may have none of those that all ranks list.
+            Self::Facets(facets) if facets.is_empty() && on.divided.is_some() => Ok(Vec::new()),
             Self::Facets(facets) => listed(boundary, facets, path),
-        })
+        }
     }
 }
 
@@ -140,7 +142,7 @@ fn holds_nowhere(on: OnMesh<'_>, n_holds: usize) -> String {
     };
     format!(
         "this holds on no facet of the boundary{nodes}; the mesh reaches {}: compare the unit of length (mm against m?) \
-         and leave workspace for rounding, as in \"x < 1e-9\"",
+         and leave room for rounding, as in \"x < 1e-9\"",
         on.extents()
     )
 }

@@ -434,7 +434,9 @@ pub(crate) fn cell_tags(mesh: &Mesh, name: &str, path: &[Key]) -> Result<Vec<i32
     known.sort_unstable();
     known.dedup();
     if let Ok(tag) = name.parse::<i32>()
-        && (known.contains(&tag) || (tag == 0 && known.is_empty()))
+        && (known.contains(&tag)
+            || mesh.tag_names.contains_key(&(dimension, tag))
+            || (tag == 0 && known.is_empty()))
     {
         return Ok(vec![tag]);
     }

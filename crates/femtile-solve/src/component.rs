@@ -118,15 +118,13 @@ impl<'s> Component<'s> {
     /// # Errors
     /// [`FemError`] where the point lies outside the mesh.
     pub fn value_at(&self, point: [f64; 3]) -> Result<f64, FemError> {
-        if self.ranks.is_some()
-            && let Some(value) = self.values_at(&[point])?[0]
-        {
-            return Ok(value);
-        }
-        match self.space {
+        let here = match self.space {
             Some(space) => tensor::value_at(space, self.values, point),
             None => linear::value_at(self.form.mesh, self.values, point),
-        }
+        };
+        let Some(ranks) = self.ranks else { return here };
+        let found = ranks.first_of(&[here.as_ref().ok().copied()])?;
+        found[0].map_or(here, Ok)
     }
 
     /// Returns the values at points, none outside the mesh.
@@ -179,7 +177,7 @@ impl<'s> Component<'s> {
         }
     }
 
-    /// Returns the sum of the fluxes of [`Component::facet_fluxes`] through some facets, on all ranks.
+    /// Returns the sum of the fluxes of [`Component::facet_fluxes`] through some facets, each once, on all ranks.
     ///
     /// # Errors
     /// [`FemError::FacetOutOfRange`] where a facet has none; another rank ended.
@@ -187,6 +185,9 @@ impl<'s> Component<'s> {
         let n_facets = fluxes.len();
         let flux =
             |&facet: &u32| fluxes.get(facet as usize).ok_or(FemError::FacetOutOfRange { facet, n_facets });
+        let mut facets = facets.to_vec();
+        facets.sort_unstable();
+        facets.dedup();
         let here: Result<f64, FemError> = facets.iter().map(|facet| flux(facet).copied()).sum();
         self.sum(here?)
     }
@@ -197,7 +198,7 @@ impl<'s> Component<'s> {
     /// [`FemError::FacetOutOfRange`] where a facet does not exist, and as [`Component::integral`].
     pub fn flux(&self, facets: &[u32]) -> Result<f64, FemError> {
         if let Some(ranks) = self.ranks {
-            return ranks.flux(facets, self.rule);
+            return self.sum_of_facets(&ranks.facet_fluxes(self.rule)?, facets);
         }
         match self.space {
             Some(space) => tensor::flux(space, &self.form, self.rule, self.values, facets),

@@ -119,7 +119,8 @@ impl<'m> Discretization<'m> {
         }
     }
 
-    /// Returns values at the degrees of freedom as a component of a solution, for its functionals.
+    /// Returns values at the degrees of freedom as a component of a solution, for its functionals: of the mesh that this rank has,
+    /// with cells of others, where none has the whole.
     pub fn component<'a>(&'a self, values: &'a [f64]) -> Component<'a> {
         let rule = tensor::rule(self.config.quadrature);
         Component { form: self.form(0), space: self.space(), rule, values, ranks: None }
@@ -149,7 +150,15 @@ impl<'m> Discretization<'m> {
             None => functionals::value_at(self.mesh, &zeros, point),
         };
         let mut outside = found.iter().zip(points).enumerate().filter(|(_, (value, _))| value.is_none());
-        outside.try_for_each(|(i, (_, &point))| locate(point).map(|_| ()).map_err(|error| (i, error)))
+        outside.try_for_each(|(i, (_, &point))| {
+            let here = locate(point).map(|_| ());
+            let Some(divided) = &self.divided else { return here.map_err(|error| (i, error)) };
+            match divided.comm.any([here.is_ok()]) {
+                Ok([true]) => Ok(()),
+                Ok([false]) => here.map_err(|error| (i, error)),
+                Err(error) => Err((i, error.into())),
+            }
+        })
     }
 
     /// Returns whether any of `n` evenly spaced points of a line lies in the mesh. All ranks call it where none has the whole mesh.

@@ -14,7 +14,7 @@ use crate::setting::Key;
 pub enum Nodes {
     /// All that satisfy a comparison such as `x < 1e-9 && y < 1e-9`.
     Where(String),
-    /// Their numbers in the mesh.
+    /// Their numbers in the mesh, or in the part of a rank.
     Listed(Vec<u32>),
 }
 
@@ -51,10 +51,12 @@ impl Nodes {
     /// # Errors
     /// [`SolveError::Setting`] where there is none, with the extents of the mesh.
     pub(crate) fn numbers(&self, on: OnMesh<'_>, path: &[Key]) -> Result<Vec<u32>, SolveError> {
-        on.found(match self {
-            Self::Where(comparison) => satisfying(on, comparison, path),
+        match self {
+            Self::Where(comparison) => on.found(satisfying(on, comparison, path)),
+            // A rank may have none of those that all ranks list.
+            Self::Listed(nodes) if nodes.is_empty() && on.divided.is_some() => Ok(Vec::new()),
             Self::Listed(nodes) => listed(on.mesh, nodes, path),
-        })
+        }
     }
 }
 
@@ -92,7 +94,7 @@ fn satisfying(on: OnMesh<'_>, text: &str, path: &[Key]) -> Result<Vec<u32>, Solv
     let nodes: Vec<u32> = (0..mesh.n_nodes() as u32).into_par_iter().filter(holds).collect();
     if nodes.is_empty() {
         let message = format!(
-            "this holds at no node; the mesh reaches {}: compare the unit of length (mm against m?) and leave workspace for \
+            "this holds at no node; the mesh reaches {}: compare the unit of length (mm against m?) and leave room for \
              rounding, as in \"x < 1e-9\", or for the width of a cell where no node lies",
             on.extents()
         );

@@ -71,10 +71,4 @@ impl<'m> OfRanks<'m> {
             None => functionals::facet_shares(&form, &self.u, &counts),
         }
     }
-
-    /// Returns the flux through facets of the parts, on all ranks.
-    pub fn flux(&self, facets: &[u32], rule: CellRule) -> Result<f64, FemError> {
-        let shares = self.facet_fluxes(rule)?;
-        self.sum(facets.iter().map(|&facet| shares[facet as usize]).sum())
-    }
 }

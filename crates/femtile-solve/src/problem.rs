@@ -154,9 +154,20 @@ impl<'m> Poisson<'m> {
 
     /// Begins a problem of all ranks on a mesh of which each has its part. All ranks call this and what follows, with the same
     /// problem.
-    pub fn divided(mesh: &'m DividedMesh, comm: &Comm) -> Self {
+    ///
+    /// # Errors
+    /// [`SolveError::Setting`] where the part is that of another rank, or of another number of ranks.
+    pub fn divided(mesh: &'m DividedMesh, comm: &Comm) -> Result<Self, SolveError> {
+        let (expected, (rank, n_ranks)) = ((comm.rank(), comm.n_ranks()), mesh.rank());
+        if (rank, n_ranks) != expected {
+            let message = format!(
+                "this is the part of rank {rank} of {n_ranks}, and it is on rank {} of {}",
+                expected.0, expected.1
+            );
+            return Err(SolveError::solver("ranks", message));
+        }
         let divided = Some(Divided { mesh, comm: comm.clone() });
-        Self { divided, ..Self::on(&mesh.part.mesh, Arc::new(mesh.part.boundary.clone())) }
+        Ok(Self { divided, ..Self::on(&mesh.part.mesh, Arc::new(mesh.part.boundary.clone())) })
     }
 
     /// Where names and comparisons are looked up.

@@ -62,6 +62,12 @@ pub fn tag_regions_of_ranks<N: AsRef<str>, C: AsRef<str>>(
         check_name(&mesh.part.mesh, name.as_ref(), &place(i, "name"))?;
         mesh.tag_cells(name.as_ref(), cells)?;
     }
+    // Ranks without cells outside all regions know of those of others by a name.
+    let own = &mut mesh.part.mesh;
+    let [has_rest] = comm.any([!regions.is_empty() && own.cell_tags.contains(&0)])?;
+    if has_rest {
+        own.tag_names.entry((own.kind.dimension(), 0)).or_insert_with(|| "0".into());
+    }
     Ok(overlaps)
 }
 

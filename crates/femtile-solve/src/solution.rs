@@ -263,7 +263,8 @@ impl<'m> Solution<'m> {
         Fields::new(self, config, is_interrupted)
     }
 
-    /// Returns the discretized problem.
+    /// Returns the discretized problem; of the own cells of a rank, without conditions, where none has the whole mesh. Facets for
+    /// [`Component::flux`](crate::Component::flux) are then those that the problem had before the solve.
     pub fn discretization(&self) -> &Discretization<'m> {
         &self.discretization
     }

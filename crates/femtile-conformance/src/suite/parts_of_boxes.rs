@@ -46,7 +46,7 @@ pub fn parts_of_boxes_solve_as_one(device: &Cuda, scope: &Scope) {
             let mesh = part_of_box(&of, None, (&parts, comm.rank()), None)?;
             let config = config(Ranks::Of(comm.clone()), DeviceChoice::Cuda(0));
             let (cpu, mut silent) = (Cpu::new(1).unwrap(), Silent);
-            let problem = stated(Poisson::divided(&mesh, &comm), degree).discretize()?;
+            let problem = stated(Poisson::divided(&mesh, &comm)?, degree).discretize()?;
             let opened = Some(device.clone().into());
             let found = problem.solve(&cpu, &config, opened, &mut Stages::new(&mut silent))?;
             assert!(found.has_converged() && found.kernel_launches() > 0, "{name}");

@@ -143,7 +143,7 @@ pub fn part_of_box(
     let what = (counts, [config.lower, config.upper]);
     let along = |axis: usize| ticks(config.lower[axis], config.upper[axis], config.cells[axis]);
     let lines = deform.is_none().then(|| [0, 1, 2].map(along));
-    Ok(DividedMesh::new(part, rank, n_shared, what, (config.cells, lines, parts.way)))
+    Ok(DividedMesh::new(part, (rank, parts.n_ranks()), n_shared, what, (config.cells, lines, parts.way)))
 }
 
 /// The facets of a window on the boundary of the box, and the tag of each.

@@ -18,6 +18,7 @@ pub struct DividedMesh {
     /// The part; numbers in the whole mesh are those that it would have, tagged facets are kept.
     pub part: Part,
     rank: u32,
+    n_ranks: usize,
     /// Nodes that the rank owns and cells of other ranks have.
     pub n_shared_nodes: usize,
     /// The size of the whole mesh.
@@ -48,13 +49,18 @@ impl DividedMesh {
     /// Takes the part of a rank; the other arguments are fields.
     pub(crate) fn new(
         part: Part,
-        rank: usize,
+        (rank, n_ranks): (usize, usize),
         n_shared_nodes: usize,
         (counts, extents): (Counts, [[f64; 3]; 2]),
         (cubes, lines, way): ([usize; 3], Option<[Vec<f64>; 3]>, &'static str),
     ) -> Self {
         let rank = rank as u32;
-        Self { part, rank, n_shared_nodes, counts, extents, cubes, lines, way, own: OnceLock::new() }
+        Self { part, rank, n_ranks, n_shared_nodes, counts, extents, cubes, lines, way, own: OnceLock::new() }
+    }
+
+    /// Returns the rank, and the number of ranks.
+    pub fn rank(&self) -> (usize, usize) {
+        (self.rank as usize, self.n_ranks)
     }
 
     /// Returns whether a cell of the part is an own one.

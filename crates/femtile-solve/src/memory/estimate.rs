@@ -81,9 +81,11 @@ impl Estimate {
 
     /// As [`Estimate::on_ranks`], where each process has its part of the mesh alone.
     pub fn of_parts_of_ranks(self, processes_and_share: Option<(usize, f64)>) -> Self {
-        let share = processes_and_share.map_or(1.0, |(_, share)| share);
-        let of_stage =
-            |stage: Stage| stage.into_iter().map(|(what, bytes)| (what, PARTS * share * bytes)).collect();
+        let (n_processes, share) = processes_and_share.unwrap_or((1, 1.0));
+        let on_host = |(what, bytes): (&'static str, f64)| {
+            (what, bytes * if what == "program" { n_processes as f64 } else { PARTS * share })
+        };
+        let of_stage = |stage: Stage| stage.into_iter().map(on_host).collect();
         Self(self.0.into_iter().map(of_stage).collect())
     }
 

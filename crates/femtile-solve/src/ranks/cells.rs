@@ -109,7 +109,7 @@ impl<'a> PartProblem<'a> {
         }
     }
 
-    /// Makes the diagonal of the rows of the rank a preconditioner, with the number in the whole space where it fails.
+    /// Makes the diagonal of the rows of the rank a preconditioner, with the number in the space of the problem where it fails.
     pub fn inverse_diagonal<T: Scalar, D: VectorKernels<T>>(
         &self,
         device: &D,

@@ -17,12 +17,18 @@ pub(crate) struct PartData<'p> {
 }
 
 impl<'p> PartData<'p> {
-    /// Takes those of a problem on the part itself.
-    pub fn of_part(problem: &'p Discretization<'_>) -> Self {
+    /// Takes those of a problem on the part itself, with the condition that holds on each of its facets.
+    pub fn of_part(problem: &'p Discretization<'_>, winners: &[Option<u32>]) -> Self {
         let form = problem.form(0);
+        let won = |(number, given): (u32, &BoundaryCondition)| {
+            let wins = |facet: &u32| winners[*facet as usize] == Some(number);
+            let facets = given.facets.iter().copied().filter(wins).collect();
+            BoundaryCondition { facets, condition: given.condition.clone() }
+        };
         let [sigma, lambda, source] =
             [&problem.sigma, &problem.lambda, &problem.sources[0]].map(Cow::Borrowed);
-        Self { sigma, lambda, source, conditions: form.conditions.to_vec() }
+        let conditions = (0..).zip(form.conditions).map(won).collect();
+        Self { sigma, lambda, source, conditions }
     }
 
     /// Takes those of the part; `winners` has the condition that holds on each boundary facet of the whole mesh.

@@ -33,7 +33,7 @@ impl<'a> OnMesh<'a> {
         Self { mesh, divided: None }
     }
 
-    /// Returns what was found, which may be nothing on some ranks, but not on all. All ranks call it.
+    /// Returns what was found by a name or a comparison, which may be nothing on some ranks, but not on all. All ranks call it.
     ///
     /// # Errors
     /// That of this rank where all have one; another rank ended.
@@ -151,7 +151,9 @@ impl Divided<'_> {
     /// their owners, whose parts have all facets there. All ranks call it.
     pub fn constraints(&self, problem: &Discretization<'_>) -> Result<Constraints, SolveError> {
         let given = Constraints::of_form(&problem.form(0));
-        let given = super::rows::agreed(&self.comm, given.map_err(SolveError::from))?;
+        let part = &self.mesh.part;
+        let given = given.map_err(|error| error.in_whole_mesh(&part.cells, &part.nodes).into());
+        let given = super::rows::agreed(&self.comm, given)?;
         let (n, n_owned) = (self.mesh.part.nodes.len(), self.mesh.part.n_owned);
         let value = |node: usize| given.value(node);
         let mut values: Vec<f64> = (0..n_owned).map(|node| value(node).unwrap_or(0.0)).collect();

@@ -15,11 +15,11 @@ use super::iterated::Iterated;
 use super::numbering::{Numbering, numbers_in};
 use super::rows::{Fixed, agreed, of_simplices};
 use super::system::{RankSystem, RankUnknowns};
-use super::{ChosenForRanks, RanksUsed, on_all};
+use super::{ChosenForRanks, Ranks, RanksUsed, on_all};
 use crate::discretization::{Discretization, warning_of_imbalance};
 use crate::of_ranks::OfRanks;
 use crate::solution::{Finished, Solution, warning_of_outcome};
-use crate::tensor::geometric::refuse;
+use crate::tensor::geometric::{self, refuse};
 use crate::tensor::{Boxes, degrees};
 use crate::{GmgOptions, GmgStart, SolveError, SolverConfig, Stages};
 
@@ -31,8 +31,8 @@ pub(super) fn solve<'m>(
     stages: &mut Stages<'_>,
 ) -> Result<Solution<'m>, SolveError> {
     let ChosenForRanks { config, reason, boxes } = chosen;
-    if config.ranks.n() != divided.comm.n_ranks() {
-        let message = format!("the mesh is divided among {} ranks: solve with these", divided.comm.n_ranks());
+    if config.ranks != Ranks::Of(divided.comm.clone()) {
+        let message = "the mesh is divided among other ranks: solve with those of the problem";
         return Err(SolveError::solver("ranks", message));
     }
     let fixed = Fixed::new(&problem)?;
@@ -192,14 +192,16 @@ pub(super) fn boxes(
     options: &GmgOptions,
 ) -> Result<Boxes, SolveError> {
     let mesh = divided.mesh;
-    let lacking =
-        "needs straight cells of one sigma, in layers, where no rank has the whole mesh: take `vtu = true`";
+    if options.start != GmgStart::None {
+        return Err(geometric::no_start());
+    }
+    let lacking = "needs straight cells of one sigma, in layers, where no rank has the whole mesh: take one that each has";
     let (Some(lines), Some(space)) = (mesh.lines.as_ref().filter(|_| mesh.way == "layers"), problem.space())
     else {
         return Err(refuse(lacking));
     };
     match problem.sigma.as_constant() {
-        Some(sigma) if sigma > 0.0 && options.start == GmgStart::None => {}
+        Some(sigma) if sigma > 0.0 => {}
         _ => return Err(refuse(lacking)),
     }
     let along = mesh.cubes.map(|n| n * space.degree() + 1);

@@ -26,7 +26,7 @@ use crate::{SolveError, SolverConfig, Stage, Stages};
 pub(crate) struct Fixed {
     /// The given values of linear elements.
     pub constraints: Constraints,
-    /// The condition that holds on each boundary facet; of a mesh that no rank has whole, those of the part are known to it.
+    /// The condition that holds on each boundary facet, of the mesh of the problem.
     pub winners: Vec<Option<u32>>,
     /// None of a mesh that no rank has whole, which is connected.
     components: Option<Arc<Components>>,
@@ -40,7 +40,8 @@ impl Fixed {
                 None => divided.constraints(problem)?,
                 Some(_) => Constraints::none(0),
             };
-            return Ok(Self { constraints, winners: Vec::new(), components: None });
+            let winners = winners(&problem.form(0)).map_err(SolveError::from);
+            return Ok(Self { constraints, winners: agreed(&divided.comm, winners)?, components: None });
         }
         let components = components(problem.mesh);
         let is_unused = |&component: &u32| component == u32::MAX;
@@ -71,7 +72,7 @@ impl Fixed {
     /// Returns the coefficients and conditions of a part.
     pub fn data<'p>(&self, problem: &'p Discretization<'_>, part: &Part) -> PartData<'p> {
         match problem.divided {
-            Some(_) => PartData::of_part(problem),
+            Some(_) => PartData::of_part(problem, &self.winners),
             None => PartData::new(problem, &self.winners, part),
         }
     }

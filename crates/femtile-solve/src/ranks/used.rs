@@ -10,7 +10,7 @@ use crate::SolveError;
 pub struct RanksUsed {
     /// Number of ranks.
     pub n_ranks: usize,
-    /// The way to divide the mesh: the name of a [`crate::Partitioner`], or `layers` of cells for geometric multigrid.
+    /// The way to divide the mesh: the name of a [`crate::Partitioner`], `layers` of cells for geometric multigrid, or `boxes` where each rank has made its part.
     pub partition: &'static str,
     /// How even it is, and how much it cuts.
     pub quality: PartitionQuality,

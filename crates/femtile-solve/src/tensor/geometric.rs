@@ -64,8 +64,7 @@ impl Boxes {
         n_ranks: usize,
     ) -> Result<Self, SolveError> {
         if options.start != GmgStart::None {
-            let place = ["solver".into(), "gmg".into(), "start".into()];
-            return Err(SolveError::setting(&place, "several ranks begin from zero: leave it out"));
+            return Err(no_start());
         }
         let (boxes, lattice) = Self::with_lattice(options, cells, given)?;
         let (space, across) = (cells.0, cells.0.dimension() - 1);
@@ -272,6 +271,12 @@ fn level_of<T: Scalar, D: BoxKernels<T>>(device: &D, grid: &BoxGrid, smoother: O
         n_patches: smoother.and_then(|smoother| BoxKernels::<T>::box_patches(device, grid, smoother)),
         format: None,
     }
+}
+
+/// Returns the error about a start, which several ranks do not have.
+pub(crate) fn no_start() -> SolveError {
+    let place = ["solver".into(), "gmg".into(), "start".into()];
+    SolveError::setting(&place, "several ranks begin from zero: leave it out")
 }
 
 /// Returns the error where geometric multigrid does not serve a problem.

@@ -43,7 +43,7 @@ fn on_parts(
     let work = |comm: Comm| {
         let mesh = part_of_box(config, bend.as_ref(), (parts, comm.rank()), None)?;
         let config = SolverConfig { ranks: Ranks::Of(comm.clone()), threads: 1, ..solver.clone() };
-        let solution = set(Poisson::divided(&mesh, &comm))?.solve(&config)?;
+        let solution = set(Poisson::divided(&mesh, &comm)?)?.solve(&config)?;
         let used = solution.ranks().unwrap();
         assert_eq!((used.n_ranks, solution.is_divided()), (comm.n_ranks(), true));
         assert_eq!(solution.values().len(), solution.discretization().n_dofs());
@@ -225,7 +225,7 @@ fn what_no_rank_has_is_an_error_with_the_extents_of_the_whole_mesh() {
         let work = |comm: Comm| {
             let mesh = part_of_box(&config, None, (&parts, comm.rank()), None)?;
             let config = SolverConfig { ranks: Ranks::Of(comm.clone()), ..jacobi.clone() };
-            Ok(set(Poisson::divided(&mesh, &comm))?.solve(&config)?.warnings().to_vec())
+            Ok(set(Poisson::divided(&mesh, &comm)?)?.solve(&config)?.warnings().to_vec())
         };
         let here = threads::run(3, work, |comm| work(comm).map(drop))
             .unwrap_or_else(|error: SolveError| panic!("{error}"));
@@ -248,13 +248,15 @@ fn what_needs_the_whole_mesh_is_refused() {
     let parts = BoxParts::bisected(config.cells, 2).unwrap();
     let work = |comm: Comm| -> Result<Vec<String>, SolveError> {
         let mesh = part_of_box(&config, None, (&parts, comm.rank()), None)?;
-        let begun = || Poisson::divided(&mesh, &comm).source(1.0).dirichlet("xmin", 0.0);
+        let begun = || Poisson::divided(&mesh, &comm)?.source(1.0).dirichlet("xmin", 0.0);
         let here = SolverConfig { ranks: Ranks::Of(comm.clone()), ..with(PreconditionerConfig::Jacobi) };
         let alone = SolverConfig { ranks: Ranks::One, ..here.clone() };
         let said = |result: Result<(), SolveError>| result.unwrap_err().to_string();
         let solution = begun()?.solve(&here)?;
         Ok(vec![
             said(begun()?.solve(&alone).map(drop)),
+            said(Poisson::divided(&mesh, &Comm::alone()).map(drop)) + " that every rank has",
+            said(begun()?.dirichlet(vec![1000], 0.0).map(drop)) + " that every rank has",
             said(begun()?.solve(&SolverConfig { ranks: Ranks::Threads(2), ..here.clone() }).map(drop)),
             said(begun()?.discretize()?.weak_form(&alone, None, 1).map(drop)),
             said(begun()?.discretize()?.divided(&here).map(drop)),
