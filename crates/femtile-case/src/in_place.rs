@@ -5,8 +5,8 @@ use femtile_mesh::check::{CheckReport, check_part};
 use femtile_mesh::generate::{BoxConfig, BoxParts, BoxSplit, DeformConfig, part_of_box};
 use femtile_mesh::partition::DividedMesh;
 use femtile_solve::{
-    FieldConfig, Method, OperatorKind, Partitioner, PreconditionerConfig, SolveError, SolverConfig, Stage,
-    Stages,
+    FEWEST_LAYERS, FieldConfig, Method, OperatorKind, Partitioner, PreconditionerConfig, SolveError,
+    SolverConfig, Stage, Stages,
 };
 
 use crate::file::{CheckName, EquationKind, MeshSection, Value};
@@ -14,9 +14,6 @@ use crate::mesh_source::{
     box_of, check_config, of_deform, of_generator, place_in_generator, placed, scaled_by,
 };
 use crate::{Case, CaseError, memory};
-
-/// The fewest layers of cells of a rank with which geometric multigrid is chosen by itself.
-const LAYERS: usize = 8;
 
 /// A box whose parts ranks make, on one of these.
 pub(crate) struct InPlace {
@@ -104,7 +101,7 @@ impl Parts {
             // Boxes of multigrid with cells of different shapes or σ are found in the whole mesh.
             Geometric::Asked | Geometric::Open if deform.is_some() || !has_one_sigma(case) => None,
             Geometric::Asked => layers(),
-            Geometric::Open if config.cells[2] / n < LAYERS => BoxParts::bisected(config.cells, n),
+            Geometric::Open if config.cells[2] / n < FEWEST_LAYERS => BoxParts::bisected(config.cells, n),
             Geometric::Open => layers(),
         };
         Some(Self { deform, parts: parts?, config })

@@ -185,10 +185,20 @@ fn geometric(
 struct Data {
     /// The length of an edge of the cells of a lattice, of which six tetrahedra or two triangles fill one.
     width: f64,
-    /// The longest extent of the mesh.
-    length: f64,
     /// Half the wavelength of the smoothest mode: twice the volume over the area of the Dirichlet boundary.
     half_wave: f64,
+    measured: Measured,
+}
+
+/// Sizes and coefficients of a mesh, or of the part of a rank.
+#[derive(Debug, Clone, Copy)]
+struct Measured {
+    /// The mean volume of a cell.
+    mean: f64,
+    /// The length or area of the facets where u is given or exchanged.
+    area: f64,
+    /// The longest extent of the mesh.
+    length: f64,
     /// Smallest and largest mean of the diagonal of σ.
     sigma: [f64; 2],
     /// Whether σ has off-diagonal entries.
@@ -196,20 +206,6 @@ struct Data {
     /// Smallest and largest λ.
     lambda: [f64; 2],
     /// The largest Robin coefficient on the boundary.
-    exchange: f64,
-}
-
-/// What is measured on a mesh or the part of a rank.
-#[derive(Debug, Clone, Copy)]
-struct Measured {
-    /// The mean volume of a cell.
-    mean: f64,
-    /// The length or area of the facets where u is given or exchanged.
-    area: f64,
-    length: f64,
-    sigma: [f64; 2],
-    is_oblique: bool,
-    lambda: [f64; 2],
     exchange: f64,
 }
 
@@ -281,14 +277,15 @@ impl Measured {
 impl Data {
     /// Those of a problem. All ranks call it where none has the whole mesh.
     fn of(problem: &Discretization<'_>) -> Result<Self, LinalgError> {
-        let Measured { mean, area, length, sigma, is_oblique, lambda, exchange } = Measured::of_all(problem)?;
+        let measured = Measured::of_all(problem)?;
+        let Measured { mean, area, length, .. } = measured;
         let (mesh, d) = (problem.mesh, problem.mesh.dimension());
         let per_box = if tensor::is_for(mesh.kind) { 1.0 } else { [1.0, 1.0, 2.0, 6.0][d] };
         let n_cells =
             problem.divided.as_ref().map_or(mesh.n_cells() as f64, |divided| divided.mesh.counts.n_cells);
         let half_wave = (2.0 * mean * n_cells / area).min(2.0 * length);
         let width = (per_box * mean).powf(1.0 / d as f64);
-        Ok(Self { width, length, half_wave, sigma, is_oblique, lambda, exchange })
+        Ok(Self { width, half_wave, measured })
     }
 
     /// Estimates the iterations of conjugate gradients with the diagonal, to about a factor of two.
@@ -297,7 +294,8 @@ impl Data {
     /// one of half a wave L has $\pi^2 / L^2$; λ/σ adds to both.
     /// $k \approx 0.25 \sqrt{\kappa} \ln(2 / \varepsilon)$ is half of the bound by the condition number, as measured.
     fn jacobi_iterations(&self, degree: usize, tolerance: f64) -> f64 {
-        let reaction = self.lambda[0].max(0.0) / self.sigma[1];
+        let Measured { sigma, lambda, .. } = self.measured;
+        let reaction = lambda[0].max(0.0) / sigma[1];
         let steepest = 4.0 * (degree as f64).powi(3) / self.width.powi(2) + reaction;
         let smoothest = (std::f64::consts::PI / self.half_wave).powi(2) + reaction;
         0.25 * (steepest / smoothest).sqrt() * (2.0 / tolerance).ln()
@@ -305,17 +303,18 @@ impl Data {
 
     /// Returns the reason why geometric multigrid, an approximation by −∇·(σ̄∇u), is not chosen.
     fn allow_geometric(&self) -> Result<(), String> {
-        let smoothest = std::f64::consts::PI.powi(2) * self.sigma[0];
-        if self.lambda[1] * self.length * self.length > LEFT_OUT * smoothest {
+        let Measured { length, sigma, is_oblique, lambda, exchange, .. } = self.measured;
+        let smoothest = std::f64::consts::PI.powi(2) * sigma[0];
+        if lambda[1] * length * length > LEFT_OUT * smoothest {
             return Err("it leaves out lambda, which is large here".into());
         }
-        if self.exchange * self.length > LEFT_OUT * smoothest {
+        if exchange * length > LEFT_OUT * smoothest {
             return Err("it leaves out the exchange on the boundary, which is large or varies here".into());
         }
-        if self.sigma[1] > CONTRAST * self.sigma[0] {
+        if sigma[1] > CONTRAST * sigma[0] {
             return Err(format!("sigma varies by more than {CONTRAST}"));
         }
-        if self.is_oblique {
+        if is_oblique {
             return Err("the axes of sigma are not those of the box".into());
         }
         Ok(())

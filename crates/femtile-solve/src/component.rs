@@ -182,14 +182,7 @@ impl<'s> Component<'s> {
     /// # Errors
     /// [`FemError::FacetOutOfRange`] where a facet has none; another rank ended.
     pub fn sum_of_facets(&self, fluxes: &[f64], facets: &[u32]) -> Result<f64, FemError> {
-        let n_facets = fluxes.len();
-        let flux =
-            |&facet: &u32| fluxes.get(facet as usize).ok_or(FemError::FacetOutOfRange { facet, n_facets });
-        let mut facets = facets.to_vec();
-        facets.sort_unstable();
-        facets.dedup();
-        let here: Result<f64, FemError> = facets.iter().map(|facet| flux(facet).copied()).sum();
-        self.sum(here?)
+        self.sum(linear::sum_of_facets(fluxes, facets)?)
     }
 
     /// Returns the flux into the domain through boundary facets, positions in the list of boundary facets; each counts once.

@@ -70,7 +70,7 @@ pub use preconditioner::Level;
 pub use problem::Poisson;
 pub use programs::{Cells, Outline, likely_programs};
 pub use progress::{Progress, Silent, SolvedSystem, Stage, Stages, Timings};
-pub use ranks::{DividedProblem, RankDevice, RankPart, Ranks, RanksUsed, has_gpus_of_ranks};
+pub use ranks::{DividedProblem, FEWEST_LAYERS, RankDevice, RankPart, Ranks, RanksUsed, has_gpus_of_ranks};
 pub use recovery::RecoveredGradient;
 pub use regions::{tag_regions, tag_regions_of_ranks};
 pub use setting::{Key, below, path_text};

@@ -9,8 +9,8 @@ use femtile_matrix_free::CellRule;
 use crate::discretization::Discretization;
 use crate::ranks::Divided;
 
-/// What a solution on the own cells of a rank needs for functionals of all ranks: u on the part of the rank. All ranks call what
-/// computes.
+/// The solution on the part of a rank, for functionals of all ranks beside the solution on its own cells. All ranks call each
+/// function that computes.
 #[derive(Debug)]
 pub(crate) struct OfRanks<'m> {
     /// On the part, with all cells around the unknowns of the rank.

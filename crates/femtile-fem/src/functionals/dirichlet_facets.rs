@@ -60,7 +60,7 @@ impl DirichletFacets {
 ///
 /// # Errors
 /// [`FemError::FacetOutOfRange`] for a facet without an entry.
-pub(crate) fn sum_of(fluxes: &[f64], facets: &[u32]) -> Result<f64, FemError> {
+pub fn sum_of_facets(fluxes: &[f64], facets: &[u32]) -> Result<f64, FemError> {
     let mut facets = facets.to_vec();
     facets.sort_unstable();
     facets.dedup();
@@ -82,8 +82,11 @@ mod tests {
         given.distribute(&mut fluxes, vec![1.5, 8.0, 4.0], &|_| true);
         // The middle node has 2 more than its facets account for, a quarter of which belongs to the first.
         assert_eq!(fluxes, [0.0, 0.0, 5.0 + 1.5 + 4.0, 0.0, 1.5 + 1.0 + 0.5, 0.0]);
-        assert_eq!(sum_of(&fluxes, &[4, 2, 4]).unwrap(), 13.5);
-        assert!(matches!(sum_of(&fluxes, &[6]), Err(FemError::FacetOutOfRange { facet: 6, n_facets: 6 })));
+        assert_eq!(sum_of_facets(&fluxes, &[4, 2, 4]).unwrap(), 13.5);
+        assert!(matches!(
+            sum_of_facets(&fluxes, &[6]),
+            Err(FemError::FacetOutOfRange { facet: 6, n_facets: 6 })
+        ));
     }
 
     #[test]

@@ -2,7 +2,7 @@ use femtile_device::parallel;
 use femtile_element::Affine;
 use femtile_mesh::Mesh;
 
-use super::dirichlet_facets::{Counts, DirichletFacets, sum_of};
+use super::dirichlet_facets::{Counts, DirichletFacets, sum_of_facets};
 use super::{BLOCK, check_length, corners, sum_blocks};
 use crate::FemError;
 use crate::constraints::dirichlet_facets;
@@ -87,7 +87,7 @@ pub fn facet_shares(form: &Form<'_>, u: &[f64], counts: Counts<'_>) -> Result<Ve
 /// # Errors
 /// Errors of [`facet_fluxes`], and [`FemError::FacetOutOfRange`] for a facet beyond the boundary.
 pub fn flux(form: &Form<'_>, u: &[f64], facets: &[u32]) -> Result<f64, FemError> {
-    sum_of(&facet_fluxes(form, u)?, facets)
+    sum_of_facets(&facet_fluxes(form, u)?, facets)
 }
 
 /// Returns $\int_\Omega f$ at u with the quadrature of assembly.

@@ -15,6 +15,7 @@ use femtile_device::parallel;
 use femtile_mesh::Mesh;
 
 use crate::FemError;
+pub use dirichlet_facets::sum_of_facets;
 pub use energy::energy;
 pub use errors::{error_h1, error_l2};
 pub use flux::{facet_fluxes, facet_shares, flux, reaction_integral, source_integral};

@@ -225,7 +225,7 @@ mod tests {
     fn check_own_cells(made: &[DividedMesh], whole: &Mesh) {
         let mut n_own = vec![0; whole.n_cells()];
         for mesh in made {
-            mesh.own_cells().iter().for_each(|&cell| n_own[mesh.part.cells[cell as usize] as usize] += 1);
+            mesh.own().cells.iter().for_each(|&cell| n_own[mesh.part.cells[cell as usize] as usize] += 1);
         }
         assert!(n_own.iter().all(|&n| n == 1), "{n_own:?}");
     }
@@ -292,7 +292,7 @@ mod tests {
                             .all(|(at, n)| *at < n))
                     );
                     let own = mesh.own();
-                    assert_eq!(own.mesh.n_cells(), mesh.n_own_cells());
+                    assert_eq!(own.mesh.n_cells(), own.cells.len());
                     assert!(own.mesh.validate().is_ok() && own.boundary.belong_to(&own.mesh).is_ok());
                     let of_part =
                         |(&node, point): (&u32, &[f64; 3])| part.mesh.points[node as usize] == *point;

@@ -2,8 +2,6 @@
 
 use std::sync::OnceLock;
 
-use rayon::prelude::*;
-
 use super::Part;
 use super::part::cells_alone;
 use crate::check::BoundaryFacets;
@@ -43,6 +41,8 @@ pub struct OwnCells {
     pub boundary: BoundaryFacets,
     /// Number of each node in the part.
     pub nodes: Vec<u32>,
+    /// Number of each cell in the part, ascending.
+    pub cells: Vec<u32>,
 }
 
 impl DividedMesh {
@@ -72,22 +72,11 @@ impl DividedMesh {
         !part.mesh.cell(cell as usize).iter().any(is_higher)
     }
 
-    /// Returns the own cells by their numbers in the part, ascending.
-    pub fn own_cells(&self) -> Vec<u32> {
-        (0..self.part.mesh.n_cells() as u32).into_par_iter().filter(|&cell| self.is_own(cell)).collect()
-    }
-
-    /// Returns the number of own cells.
-    pub fn n_own_cells(&self) -> usize {
-        (0..self.part.mesh.n_cells() as u32).into_par_iter().filter(|&cell| self.is_own(cell)).count()
-    }
-
     /// Returns the own cells as a mesh, which is made at the first call.
     pub fn own(&self) -> &OwnCells {
         self.own.get_or_init(|| {
             let is_own = |cell| self.is_own(cell);
-            let (mesh, boundary, nodes) = cells_alone(&self.part.mesh, &self.part.boundary, is_own);
-            OwnCells { mesh, boundary, nodes }
+            cells_alone(&self.part.mesh, &self.part.boundary, is_own)
         })
     }
 

@@ -6,10 +6,10 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use rayon::prelude::*;
 
-use super::CELLS;
 use super::classes::by_class;
 use super::numbers::{Numbers, touched};
 use super::subset::{BITS, Subset};
+use super::{CELLS, OwnCells};
 use crate::check::BoundaryFacets;
 use crate::{CellKind, Curved, Field, Mesh};
 
@@ -63,12 +63,12 @@ impl Part {
     }
 }
 
-/// Takes some cells of a mesh with their facets on its boundary, and returns the number that each of their nodes has in it too.
+/// Takes some cells of a mesh with their facets on its boundary.
 pub(super) fn cells_alone(
     mesh: &Mesh,
     boundary: &BoundaryFacets,
     is_taken: impl Fn(u32) -> bool + Sync,
-) -> (Mesh, BoundaryFacets, Vec<u32>) {
+) -> OwnCells {
     let n_cells = mesh.n_cells();
     let word = |word: usize| {
         let cells = word * BITS..((word + 1) * BITS).min(n_cells);
@@ -86,7 +86,7 @@ pub(super) fn cells_alone(
         local[node as usize].store(number, Relaxed);
     });
     let (boundary, _) = facets_of(mesh, boundary, &here, &local);
-    (mesh_of(mesh, &cells, &nodes, &local), boundary, nodes)
+    OwnCells { mesh: mesh_of(mesh, &cells, &nodes, &local), boundary, nodes, cells }
 }
 
 /// The mesh of some cells and their nodes.

@@ -41,7 +41,7 @@ const VECTOR: f64 = 24.0;
 const POLYNOMIAL: f64 = 160.0;
 /// Parts that are divided among ranks, and those that each has of the cells of its part as well.
 const DIVIDED: [&str; 5] = ["vectors", "matrix", "conversion", "metrics of cells", "preconditioner"];
-/// What the parts of ranks take in place of the whole, with copies of cells of others.
+/// Memory of all parts of a mesh over that of the whole, with copies of cells of others.
 const PARTS: f64 = 1.15;
 const OF_CELLS: [&str; 2] = ["mesh", "space"];
 

@@ -71,8 +71,8 @@ impl<'m> Discretization<'m> {
 
     /// Returns the problem on the own cells of a rank, with their space.
     pub(crate) fn on_own_cells(&self, divided: &Divided<'m>, space: Option<Arc<TensorSpace<'m>>>) -> Self {
-        let (own, cells) = (divided.mesh.own(), divided.mesh.own_cells());
-        let of_cells = |given: &Coefficient| given.on_cells(&cells);
+        let own = divided.mesh.own();
+        let of_cells = |given: &Coefficient| given.on_cells(&own.cells);
         Self {
             mesh: &own.mesh,
             boundary: Arc::new(own.boundary.clone()),
@@ -131,7 +131,7 @@ impl Divided<'_> {
 
     /// Returns how even the division is, and how much it cuts. All ranks call it.
     pub fn quality(&self) -> Result<PartitionQuality, LinalgError> {
-        let own = [self.mesh.n_own_cells() as u64, self.mesh.n_shared_nodes as u64];
+        let own = [self.mesh.own().cells.len() as u64, self.mesh.n_shared_nodes as u64];
         let all: Vec<u64> = self.comm.all_gather(&own)?.concat();
         let cells = || all.iter().step_by(2).map(|&n| n as usize);
         Ok(PartitionQuality {

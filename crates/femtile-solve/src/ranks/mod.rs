@@ -260,7 +260,7 @@ pub(crate) struct ChosenForRanks {
 }
 
 /// The fewest layers of cells of a rank with which geometric multigrid is chosen: beside some of others that it works on as well.
-const LAYERS: usize = 8;
+pub const FEWEST_LAYERS: usize = 8;
 
 /// Chooses the preconditioner of the settings; `boxed` finds the boxes of geometric multigrid.
 pub(crate) fn chosen(
@@ -284,7 +284,7 @@ pub(crate) fn chosen(
                 let boxes = boxed(options)?;
                 let few = |boxes: &Boxes| {
                     let layers = boxes.fewest_layers(n);
-                    (layers < LAYERS).then(|| format!("a rank has {layers} layers of cells"))
+                    (layers < FEWEST_LAYERS).then(|| format!("a rank has {layers} layers of cells"))
                 };
                 let lack =
                     boxes.as_ref().and_then(|boxes| lack_of(boxes, options.smoother).or_else(|| few(boxes)));

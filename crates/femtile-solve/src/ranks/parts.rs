@@ -6,7 +6,6 @@ use femtile_comm::Comm;
 use femtile_device::{Cpu, Cuda};
 use femtile_fem::dofs::TensorSpace;
 use femtile_fem::{Constraints, functionals, tensor::functionals as tensor_functionals};
-use femtile_mesh::partition::OwnCells;
 
 use super::cells::{self, Spaces};
 use super::device::{self, RankDevice};
@@ -21,7 +20,7 @@ use crate::of_ranks::OfRanks;
 use crate::solution::{Finished, Solution, warning_of_outcome};
 use crate::tensor::geometric::{self, refuse};
 use crate::tensor::{Boxes, degrees};
-use crate::{GmgOptions, GmgStart, SolveError, SolverConfig, Stages};
+use crate::{GmgOptions, GmgStart, SolveError, SolverConfig, Stage, Stages};
 
 /// Solves a problem on the ranks that have its parts.
 pub(super) fn solve<'m>(
@@ -58,7 +57,7 @@ struct OnParts<'p, 'm> {
 }
 
 impl OnParts<'_, '_> {
-    /// The work of one rank: what a solution has beside the mesh, with u on the part.
+    /// The work of one rank: the results beside the mesh, with u on the part up to a constant that is open.
     fn solve<D: RankDevice>(
         &self,
         (cpu, device, comm): (&Cpu, &D, &Comm),
@@ -70,8 +69,11 @@ impl OnParts<'_, '_> {
         let system = self.system((cpu, device, comm), config, stages)?;
         let Iterated { w, outcome, unknowns, parts, warnings: of_rank } =
             Iterated::of((device, comm), system, config, stages)?;
-        stages.begin(crate::Stage::Write)?;
-        let u = self.completed(of_part(&unknowns, w)?, unknowns.is_pure_neumann)?;
+        stages.begin(Stage::Write)?;
+        let mut u = of_part(&unknowns, w)?;
+        if self.problem.space().is_none() {
+            self.fixed.constraints.impose(&mut u);
+        }
         let mut warnings = self.problem.warnings.clone();
         warnings.extend(of_rank);
         warnings.extend(warning_of_imbalance(unknowns.imbalance));
@@ -101,27 +103,6 @@ impl OnParts<'_, '_> {
             boxes: self.boxes.as_ref(),
         };
         cells::system((cpu, device, comm), problem, &spaces, Some(&mesh.part), config, stages)
-    }
-
-    /// The solution u for that of the system: with given values, of mean zero where a constant is open.
-    fn completed(&self, mut u: Vec<f64>, is_pure_neumann: bool) -> Result<Vec<f64>, SolveError> {
-        if self.problem.space().is_none() {
-            self.fixed.constraints.impose(&mut u);
-        }
-        if is_pure_neumann {
-            let (own, OwnCells { mesh, .. }) =
-                (own_space(self.problem, self.divided)?, self.divided.mesh.own());
-            let of_own = own_values((self.problem, self.divided), own.as_deref(), &u);
-            let [integral, measure] = match &own {
-                Some(space) => {
-                    [tensor_functionals::integral(space, &of_own)?, tensor_functionals::measure(space)?]
-                }
-                None => [functionals::integral(mesh, &of_own)?, functionals::measure(mesh)],
-            };
-            let [integral, measure] = self.divided.sum([integral, measure])?;
-            u.iter_mut().for_each(|u| *u -= integral / measure);
-        }
-        Ok(u)
     }
 }
 
@@ -155,21 +136,37 @@ fn own_values(
     let mesh = divided.mesh;
     match (problem.space(), own) {
         (Some(space), Some(own)) => {
-            numbers_in(space, own, &mesh.own_cells()).into_iter().map(|dof| u[dof as usize]).collect()
+            numbers_in(space, own, &mesh.own().cells).into_iter().map(|dof| u[dof as usize]).collect()
         }
         _ => mesh.own().nodes.iter().map(|&node| u[node as usize]).collect(),
     }
 }
 
-/// The solution of all ranks, of which this one has that on its own cells.
+/// The mean of a function over all ranks, from its values on the own cells of this one. All ranks call it.
+fn mean(divided: &Divided<'_>, own: Option<&TensorSpace<'_>>, u: &[f64]) -> Result<f64, SolveError> {
+    let mesh = &divided.mesh.own().mesh;
+    let here = match own {
+        Some(space) => [tensor_functionals::integral(space, u)?, tensor_functionals::measure(space)?],
+        None => [functionals::integral(mesh, u)?, functionals::measure(mesh)],
+    };
+    let [integral, measure] = divided.sum(here)?;
+    Ok(integral / measure)
+}
+
+/// The solution of all ranks, of mean zero where a constant is open; this one has that on its own cells. All ranks call it.
 fn results<'m>(
     (problem, divided): (Discretization<'m>, Divided<'m>),
     mut finished: Finished,
     unknowns: RankUnknowns,
 ) -> Result<Solution<'m>, SolveError> {
     let space = own_space(&problem, &divided)?;
-    let u = finished.components.pop().unwrap_or_default();
-    finished.components.push(own_values((&problem, &divided), space.as_deref(), &u));
+    let mut u = finished.components.pop().unwrap_or_default();
+    let mut of_own = own_values((&problem, &divided), space.as_deref(), &u);
+    if unknowns.is_pure_neumann {
+        let mean = mean(&divided, space.as_deref(), &of_own)?;
+        u.iter_mut().chain(&mut of_own).for_each(|u| *u -= mean);
+    }
+    finished.components.push(of_own);
     let own = problem.on_own_cells(&divided, space);
     let is_owned = match &unknowns.part {
         Some(of_part) => {

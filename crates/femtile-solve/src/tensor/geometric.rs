@@ -22,7 +22,7 @@ use crate::{GmgOptions, GmgStart, LevelPrecision, Method, SolveError};
 
 /// Coefficients of cells that differ from their mean by less than this share are treated as constant.
 const CONSTANT: f64 = 1e-10;
-/// What is missing where u is given nowhere.
+/// The message where u is given nowhere.
 const NO_SIDE: &str = "needs u given on one side of the box at least: put a `dirichlet` there";
 /// Degrees of freedom of a parallel task.
 const DOFS: usize = 1 << 14;

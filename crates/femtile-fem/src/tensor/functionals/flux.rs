@@ -4,7 +4,7 @@ use crate::FemError;
 use crate::constraints::dirichlet_facets;
 use crate::dofs::TensorSpace;
 use crate::forms::{Compiled, Form, PointCoefficients, Points, winners};
-use crate::functionals::dirichlet_facets::{Counts, DirichletFacets, sum_of};
+use crate::functionals::dirichlet_facets::{Counts, DirichletFacets, sum_of_facets};
 use crate::geometry::CellRule;
 use crate::geometry::point_tables::{AtPoints, PointTables};
 use crate::geometry::{CellMap, CellMaps, determinant, inverse};
@@ -93,7 +93,7 @@ pub fn flux(
     u: &[f64],
     facets: &[u32],
 ) -> Result<f64, FemError> {
-    sum_of(&facet_fluxes(space, form, rule, u)?, facets)
+    sum_of_facets(&facet_fluxes(space, form, rule, u)?, facets)
 }
 
 /// Returns $\int_\Omega f$ at u with the quadrature of the right side: p + 2 points along each axis, or `rule`, that of the
