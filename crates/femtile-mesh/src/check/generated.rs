@@ -65,17 +65,18 @@ pub fn check_generated_interruptible(
 }
 
 /// Checks measures, qualities and orientations of the cells of a part of a generated mesh: the report of this rank, with the number
-/// that its worst cell has in the whole mesh, and the volume of its own cells and those that it copies.
+/// that its worst cell has in the whole mesh, and counts and volume of its own cells and those that it copies.
 ///
 /// # Errors
-/// As [`super::check`], and for a cell that is negatively oriented, which no generator makes.
+/// As [`super::check`], and for a cell that is negatively oriented: generated cells are not.
 pub fn check_part(mesh: &mut DividedMesh, config: &CheckConfig) -> Result<CheckReport, CheckError> {
     config.check()?;
     let Part { mesh, boundary, cells, .. } = &mut mesh.part;
     mesh.validate()?;
     let shapes = geometry::orient(mesh, Interrupt(None))?;
     if shapes.n_flipped > 0 {
-        let message = format!("{} of its cells are turned over: no generator made it", shapes.n_flipped);
+        let message =
+            format!("{} of its cells are turned over, and generated cells are not", shapes.n_flipped);
         return Err(MeshError::Invalid { field: "cells", message }.into());
     }
     let boundary = boundary.clone().into();

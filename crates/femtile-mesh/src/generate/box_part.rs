@@ -35,15 +35,16 @@ impl BoxParts {
         Some(Self { n, parts, way: "boxes" })
     }
 
-    /// Deals out layers of cubes across an axis; none where there are fewer of them than ranks.
+    /// Deals out layers of cubes across an axis; none where there are fewer of them than ranks, or no such axis.
     pub fn layers(n: [usize; 3], axis: usize, n_ranks: usize) -> Option<Self> {
-        let cut = |rank: usize| rank * n[axis] / n_ranks;
+        let n_layers = *n.get(axis)?;
+        let cut = |rank: usize| rank * n_layers / n_ranks;
         let part = |rank: usize| {
             let mut part = n.map(|n| 0..n);
             part[axis] = cut(rank)..cut(rank + 1);
             part
         };
-        let enough = n_ranks > 0 && n_ranks <= n[axis];
+        let enough = n_ranks > 0 && n_ranks <= n_layers;
         enough.then(|| Self { n, parts: (0..n_ranks).map(part).collect(), way: "layers" })
     }
 
@@ -59,8 +60,9 @@ impl BoxParts {
         for (part, rank) in self.parts.iter().zip(0..) {
             let within = |axis: usize| {
                 let (first, end) = (window.first[axis], window.first[axis] + window.n[axis]);
-                let (begin, end) = (part[axis].start.max(first), part[axis].end.min(end));
-                begin.saturating_sub(first)..end.saturating_sub(first)
+                // Empty where the part lies beside the window.
+                let end = part[axis].end.clamp(first, end);
+                part[axis].start.clamp(first, end) - first..end - first
             };
             for z in within(2) {
                 for y in within(1) {
@@ -218,7 +220,8 @@ mod tests {
 
     fn divisions(n: [usize; 3]) -> Vec<BoxParts> {
         let boxes = [1, 2, 3, 5, 7].map(|n_ranks| BoxParts::bisected(n, n_ranks).unwrap());
-        boxes.into_iter().chain([BoxParts::layers(n, 2, 3).unwrap()]).collect()
+        let longest = (0..3).max_by_key(|&axis| n[axis]).unwrap();
+        boxes.into_iter().chain([BoxParts::layers(n, longest, 3).unwrap()]).collect()
     }
 
     /// Checks that each cell of the whole mesh is the own one of one rank.
@@ -232,8 +235,12 @@ mod tests {
 
     #[test]
     fn parts_are_those_of_the_whole_box() {
-        let n = [4, 3, 5];
-        for split in [BoxSplit::Kuhn, BoxSplit::Five, BoxSplit::Hexahedron] {
+        // Along an axis of 21 cubes most parts are no neighbours.
+        let along = |axis: usize| [0, 1, 2].map(|other| if other == axis { 21 } else { 2 });
+        let [x, y, z] = [0, 1, 2].map(along);
+        let splits = [BoxSplit::Kuhn, BoxSplit::Five, BoxSplit::Hexahedron];
+        let long = [x, y, z].map(|n| (n, BoxSplit::Hexahedron));
+        for (n, split) in splits.map(|split| ([4, 3, 5], split)).into_iter().chain(long) {
             let config = BoxConfig { lower: [-1.0, 0.0, 2.0], upper: [1.0, 0.7, 3.0], cells: n, split };
             let order = if split == BoxSplit::Hexahedron { 3 } else { 1 };
             let bend = DeformConfig { amplitude: 0.1, order };
@@ -308,6 +315,7 @@ mod tests {
     fn too_many_ranks_have_no_parts() {
         assert!(BoxParts::bisected([2, 2, 1], 5).is_none() && BoxParts::bisected([1; 3], 0).is_none());
         assert!(BoxParts::layers([9, 9, 2], 2, 3).is_none() && BoxParts::layers([9, 9, 2], 2, 0).is_none());
+        assert!(BoxParts::layers([9, 9, 2], 3, 1).is_none());
         let parts = BoxParts::bisected([3, 4, 5], 2).unwrap();
         let other = BoxConfig { cells: [4; 3], ..BoxConfig::default() };
         for (config, rank) in [(other, 0), (BoxConfig { cells: [3, 4, 5], ..BoxConfig::default() }, 2)] {
