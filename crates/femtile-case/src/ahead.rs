@@ -5,6 +5,7 @@ use femtile_mesh::{CellKind, Mesh};
 use femtile_solve::{Cells, Outline, SolverConfig, Value, likely_programs};
 
 use crate::file::{CellName, EquationKind, Generator, LShapeName, PlaneCellName};
+use crate::memory::Hosted;
 use crate::mesh_source::mesh_of;
 use crate::placed::placed;
 use crate::{Case, CaseError};
@@ -28,7 +29,7 @@ pub fn gpu_programs(case: &Case) -> Result<Vec<Specialisation>, CaseError> {
         let is_steady = case.file.equation.kind == EquationKind::ReactionDiffusion;
         let read = case.file.mesh.file.is_some() && is_steady;
         let of_mesh = match read {
-            true => of_mesh(case, &config, &mesh_of(case, true, None)?),
+            true => of_mesh(case, &config, &mesh_of(case, (Hosted::whole(case)?, true), None)?),
             false => None,
         };
         Ok(of_mesh.unwrap_or_else(|| before_mesh(case, &config))())

@@ -6,17 +6,19 @@ use femtile_mesh::{Mesh, refine};
 use femtile_solve::{SolverConfig, Stage, Stages};
 
 use crate::file::CheckName;
+use crate::memory::Hosted;
 use crate::mesh_source::{check_config, check_name, mesh_of, placed};
 use crate::{Case, CaseError, ahead};
 
 /// Reads or generates the mesh, checks and refines it; a GPU that is being opened is told of programs that the mesh needs.
 pub(crate) fn checked_mesh(
     case: &Case,
+    hosted: Hosted,
     (config, opening): (&SolverConfig, Option<&Opening>),
     stages: &mut Stages<'_>,
 ) -> Result<(Mesh, CheckReport), CaseError> {
     stages.begin(Stage::Read)?;
-    let made = stages.interruptible(|stop| mesh_of(case, opening.is_some(), Some(stop)));
+    let made = stages.interruptible(|stop| mesh_of(case, (hosted, opening.is_some()), Some(stop)));
     stages.go_on()?;
     let mut mesh = made?;
     if let Some((opening, programs)) = opening.zip(ahead::of_mesh(case, config, &mesh)) {

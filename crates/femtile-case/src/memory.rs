@@ -19,16 +19,48 @@ pub(crate) fn excess_of_mesh(counts: Counts, refine: u32) -> Option<String> {
     excess(&Estimate::of_mesh(counts, refine), None, "ask for a coarser mesh")
 }
 
-/// Returns an error for a case that needs more memory than allowed; `counts` are those of the mesh before refinement.
-pub(crate) fn check(case: &Case, counts: Counts, has_gpu: bool, place: &[Key]) -> Result<(), CaseError> {
-    check_on(case, (counts, false), has_gpu, place)
+/// Processes of the ranks of a case on this machine, and how much of the mesh they hold.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Hosted {
+    /// Their number and their share of all ranks; none of one rank alone.
+    of_host: Option<(usize, f64)>,
+    holds: Holds,
 }
 
-/// As [`check`], where each rank may have its part of the mesh alone. All ranks call it.
-pub(crate) fn check_on(
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Holds {
+    Whole,
+    Parts,
+    /// The first one holds the whole mesh, until each has its part.
+    WholeThenParts,
+}
+
+impl Hosted {
+    /// Each holds the whole mesh. All ranks call it.
+    pub fn whole(case: &Case) -> Result<Self, CaseError> {
+        Self::of(case, Holds::Whole)
+    }
+
+    /// Each holds its part. All ranks call it.
+    pub fn parts(case: &Case) -> Result<Self, CaseError> {
+        Self::of(case, Holds::Parts)
+    }
+
+    /// The first one sends each its part. All ranks call it.
+    pub fn sent(case: &Case) -> Result<Self, CaseError> {
+        Self::of(case, Holds::WholeThenParts)
+    }
+
+    fn of(case: &Case, holds: Holds) -> Result<Self, CaseError> {
+        Ok(Self { of_host: case.ranks().share_of_host()?, holds })
+    }
+}
+
+/// Returns an error for a case that needs more memory than allowed; `counts` are those of the mesh before refinement.
+pub(crate) fn check(
     case: &Case,
-    (counts, has_parts): (Counts, bool),
-    has_gpu: bool,
+    counts: Counts,
+    (hosted, has_gpu): (Hosted, bool),
     place: &[Key],
 ) -> Result<(), CaseError> {
     let advice = "ask for a coarser mesh or a lighter preconditioner, or raise solver.memory_limit";
@@ -36,13 +68,19 @@ pub(crate) fn check_on(
     let equation = &case.file.equation;
     let sigma = equation.diffusion.as_ref().unwrap_or(&equation.sigma).into();
     let (refine, fields) = (case.file.mesh.refine, case.field_config());
-    let of_host = case.ranks().share_of_host()?;
+    let Hosted { of_host, holds } = hosted;
     let has_gpu = has_gpu || has_gpus_of_ranks(&config, counts.kind);
     let estimate = |on_gpu| {
         let (of_run, fine) =
             (Estimate::of_run(&config, &space, (counts, refine), on_gpu), counts.refined(refine));
         let of_run = of_run.with_conductivity(&sigma, fine).with_fields(fields, &space, fine);
-        if has_parts { of_run.of_parts_of_ranks(of_host) } else { of_run.on_ranks(of_host) }
+        match holds {
+            Holds::Whole => of_run.on_ranks(of_host),
+            Holds::Parts => of_run.of_parts_of_ranks(of_host),
+            Holds::WholeThenParts => {
+                of_run.of_parts_of_ranks(of_host).larger(Estimate::of_mesh(counts, refine))
+            }
+        }
     };
     Ok(refuse_excess(estimate, config.memory_limit, (config.device, has_gpu), (place, advice))?)
 }

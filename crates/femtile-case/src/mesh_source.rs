@@ -11,22 +11,23 @@ use femtile_mesh::{IsInterrupted, Mesh, MeshError, io, refine};
 use femtile_solve::Key;
 
 use crate::file::{CellName, CheckName, Generator, LShapeName, MeshSection, PlaneCellName};
-use crate::{Case, CaseError, memory};
+use crate::memory::{self, Hosted};
+use crate::{Case, CaseError};
 
-/// Reads or makes the mesh of a case, not yet refined, unless the case needs more memory than there may be; a GPU that
-/// is open has memory of its own. A generator asks `is_interrupted` now and then whether to end.
+/// Reads or makes the mesh of a case, not yet refined, unless the case needs more memory than there may be: what `hosted` says,
+/// and whether a GPU is open, which has memory of its own. A generator asks `is_interrupted` now and then whether to end.
 ///
 /// # Errors
 /// Errors of the reader or the generator; [`MeshError::Interrupted`].
 pub(crate) fn mesh_of(
     case: &Case,
-    has_gpu: bool,
+    hosted: (Hosted, bool),
     is_interrupted: IsInterrupted<'_>,
 ) -> Result<Mesh, CaseError> {
     let section = &case.file.mesh;
     let refuse = |counts, place: &[Key]| match section.refine {
-        0 => memory::check(case, counts, has_gpu, place),
-        _ => memory::check(case, counts, has_gpu, &["mesh".into(), "refine".into()]),
+        0 => memory::check(case, counts, hosted, place),
+        _ => memory::check(case, counts, hosted, &["mesh".into(), "refine".into()]),
     };
     let mesh = match (&section.file, &section.generate) {
         (Some(file), _) => {
@@ -315,9 +316,10 @@ mod tests {
         ] {
             let text = format!("[mesh]\ngenerate = {{ {text} }}\n[equation]\nlambda = 1\n");
             let case = Case::parse("case.toml".as_ref(), text).unwrap();
-            let said = mesh_of(&case, false, Some(&|| true)).unwrap_err();
+            let hosted = (Hosted::whole(&case).unwrap(), false);
+            let said = mesh_of(&case, hosted, Some(&|| true)).unwrap_err();
             assert!(said.to_string().contains("interrupted"), "{said}");
-            assert!(mesh_of(&case, false, Some(&|| false)).is_ok());
+            assert!(mesh_of(&case, hosted, Some(&|| false)).is_ok());
         }
     }
 

@@ -5,13 +5,16 @@ use std::path::Path;
 use femtile_comm::{Comm, threads};
 use femtile_device::Cpu;
 use femtile_device::cuda::Opening;
+use femtile_mesh::check::CheckReport;
+use femtile_mesh::partition::DividedMesh;
 use femtile_solve::{Discretization, Fields, Ranks, Silent, SolverConfig, Stage, Stages, check_cells};
 
 use crate::checked_mesh::checked_mesh;
+use crate::divided::{Divided, Held};
 use crate::early::{self, Early};
 use crate::film::Film;
 use crate::functional::{Evaluated, prepare};
-use crate::in_place::InPlace;
+use crate::memory::Hosted;
 use crate::output::Results;
 use crate::shown::Exhibit;
 use crate::{Case, CaseError, Report, conditions, output, overlap, pieces};
@@ -27,13 +30,19 @@ pub(crate) fn run(
     opening: Option<Opening>,
     stages: &mut Stages<'_>,
 ) -> Result<Report, CaseError> {
-    if let Some(in_place) = InPlace::of(case, config)? {
-        return on_parts(cpu, case, (config, opening), &in_place, stages);
-    }
-    if opening.is_none() && InPlace::is_for_threads(case, config) {
+    if opening.is_none() && Divided::is_for_threads(case, config) {
         return on_threads(cpu, case, config, stages);
     }
-    let (mut mesh, checked) = checked_mesh(case, (config, opening.as_ref()), stages)?;
+    let (mut mesh, checked) = match Divided::of(case, config)? {
+        Some(divided) => match divided.mesh(case, (config, opening.as_ref()), stages)? {
+            Held::Part(mesh, checked) => {
+                let part = (*mesh, checked, divided.comm());
+                return on_parts(cpu, case, (config, opening), part, stages);
+            }
+            Held::Whole(mesh, checked) => (mesh, checked),
+        },
+        None => checked_mesh(case, Hosted::whole(case)?, (config, opening.as_ref()), stages)?,
+    };
     check_cells(config, &case.space_config(), mesh.kind)?;
     stages.begin(Stage::Space)?;
     let mut warnings = case.warnings().to_vec();
@@ -105,21 +114,20 @@ fn on_threads(
     threads::run(n, first, |comm| on_rank(comm, &mut Stages::new(&mut Silent)).map(drop))
 }
 
-/// Runs the case on a box of which this rank makes its part. All ranks call it.
+/// Runs the case on a mesh of which this rank has its part. All ranks call it.
 fn on_parts(
     cpu: &Cpu,
     case: &Case,
     (config, opening): (&SolverConfig, Option<Opening>),
-    in_place: &InPlace,
+    (mut mesh, checked, comm): (DividedMesh, CheckReport, &Comm),
     stages: &mut Stages<'_>,
 ) -> Result<Report, CaseError> {
-    let (mut mesh, checked) = in_place.mesh(case, stages)?;
     check_cells(config, &case.space_config(), checked.kind)?;
     stages.begin(Stage::Space)?;
     let mut warnings = [case.warnings(), &checked.warnings].concat();
-    let regions = case.tag_regions_of_ranks(&mut mesh, &in_place.comm)?;
+    let regions = case.tag_regions_of_ranks(&mut mesh, comm)?;
     warnings.extend(overlap::warnings_of_regions(case, &regions));
-    let discretization = case.problem_on_parts(&mesh, &in_place.comm)?.discretize()?;
+    let discretization = case.problem_on_parts(&mesh, comm)?.discretize()?;
     warnings.extend(overlaps(case, &discretization));
     let functionals = prepare(case, &discretization)?;
     let solution = discretization.solve(cpu, config, opening, stages)?;

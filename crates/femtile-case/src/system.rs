@@ -9,6 +9,7 @@ use femtile_solve::{OwnedSystem, Progress, SolutionData, Stage, Stages, check_ce
 
 use crate::checked_mesh::checked_mesh;
 use crate::file::EquationKind;
+use crate::memory::Hosted;
 use crate::placed::placed;
 use crate::{Case, CaseError};
 
@@ -46,7 +47,7 @@ impl CaseSystem {
         let cpu = Cpu::new(config.threads)?;
         let (mesh, boundary, system) = cpu.install(|| {
             let mut stages = Stages::new(progress);
-            let (mut mesh, checked) = checked_mesh(case, (&config, None), &mut stages)?;
+            let (mut mesh, checked) = checked_mesh(case, Hosted::whole(case)?, (&config, None), &mut stages)?;
             check_cells(&config, &case.space_config(), mesh.kind)?;
             stages.begin(Stage::Space)?;
             case.tag_regions(&mut mesh)?;

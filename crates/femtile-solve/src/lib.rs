@@ -70,12 +70,14 @@ pub use preconditioner::Level;
 pub use problem::Poisson;
 pub use programs::{Cells, Outline, likely_programs};
 pub use progress::{Progress, Silent, SolvedSystem, Stage, Stages, Timings};
-pub use ranks::{DividedProblem, FEWEST_LAYERS, RankDevice, RankPart, Ranks, RanksUsed, has_gpus_of_ranks};
+pub use ranks::{
+    DividedProblem, FEWEST_LAYERS, RankDevice, RankPart, Ranks, RanksUsed, has_gpus_of_ranks, scatter,
+};
 pub use recovery::RecoveredGradient;
 pub use regions::{tag_regions, tag_regions_of_ranks};
 pub use setting::{Key, below, path_text};
 pub use solution::Solution;
 pub use space::{MAX_COMPONENTS, Quadrature, SpaceConfig};
 pub use system::{LinearSystem, Operators};
-pub use tensor::OperatorDevice;
+pub use tensor::{OperatorDevice, cells_fill_rows};
 pub use transient::{CheckpointInterval, Frame, Observer, Transient, TransientSolution};

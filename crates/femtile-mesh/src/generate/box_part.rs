@@ -9,7 +9,7 @@ use super::deform::{DeformConfig, deform_within};
 use super::grid::ticks;
 use crate::check::BoundaryFacets;
 use crate::interrupt::Interrupt;
-use crate::partition::{DividedMesh, Part};
+use crate::partition::{BoxCubes, DividedMesh, Part, WholeMesh};
 use crate::{Facets, IsInterrupted, MeshError};
 
 /// The cubes of a box that a rank works on, along each axis.
@@ -142,10 +142,13 @@ pub fn part_of_box(
     };
     let per_cube = config.split.cells(0).len() / counts.kind.n_nodes();
     number_in_box(&mut part, config.cells, &around, per_cube);
-    let what = (counts, [config.lower, config.upper]);
     let along = |axis: usize| ticks(config.lower[axis], config.upper[axis], config.cells[axis]);
     let lines = deform.is_none().then(|| [0, 1, 2].map(along));
-    Ok(DividedMesh::new(part, (rank, parts.n_ranks()), n_shared, what, (config.cells, lines, parts.way)))
+    let cubes = BoxCubes { n: config.cells, per_cube, lines };
+    let whole = WholeMesh { counts, entities: cubes.entities(), extents: [config.lower, config.upper] };
+    let mut mesh = DividedMesh::new(part, (rank, parts.n_ranks()), n_shared, whole, parts.way);
+    mesh.cubes = Some(cubes);
+    Ok(mesh)
 }
 
 /// The facets of a window on the boundary of the box, and the tag of each.
@@ -291,13 +294,9 @@ mod tests {
                         );
                     }
                     assert_eq!(part.mesh.curved.is_some(), order > 1);
-                    assert!(
-                        (0..part.cells.len()).all(|cell| mesh
-                            .cube_of(cell)
-                            .iter()
-                            .zip(n)
-                            .all(|(at, n)| *at < n))
-                    );
+                    let cubes = mesh.cubes.as_ref().unwrap();
+                    let is_within = |cell: &u32| cubes.cube_of(*cell).iter().zip(n).all(|(at, n)| *at < n);
+                    assert!(part.cells.iter().all(is_within));
                     let own = mesh.own();
                     assert_eq!(own.mesh.n_cells(), own.cells.len());
                     assert!(own.mesh.validate().is_ok() && own.boundary.belong_to(&own.mesh).is_ok());

@@ -21,15 +21,57 @@ pub struct DividedMesh {
     pub n_shared_nodes: usize,
     /// The size of the whole mesh.
     pub counts: Counts,
+    /// Nodes, edges, faces and cells of the whole mesh, each counted once; of simplices nodes alone matter.
+    pub entities: [u64; 4],
     /// The lowest and the highest coordinates of the whole mesh.
     pub extents: [[f64; 3]; 2],
-    /// Cubes of the box along each axis.
-    pub cubes: [usize; 3],
-    /// The coordinates between cubes along each axis, where these are straight.
-    pub lines: Option<[Vec<f64>; 3]>,
+    /// The cubes of a box; none of another mesh.
+    pub cubes: Option<BoxCubes>,
     /// The way in which cells are dealt out.
     pub way: &'static str,
     own: OnceLock<OwnCells>,
+}
+
+/// The whole mesh of which ranks have parts.
+#[derive(Debug, Clone, Copy)]
+pub struct WholeMesh {
+    /// Its size.
+    pub counts: Counts,
+    /// Nodes, edges, faces and cells, each counted once; of simplices nodes alone matter.
+    pub entities: [u64; 4],
+    /// The lowest and the highest coordinates.
+    pub extents: [[f64; 3]; 2],
+}
+
+/// The cubes of a box, with numbers that run along x, then y, then z.
+#[derive(Debug)]
+pub struct BoxCubes {
+    /// Their number along each axis.
+    pub n: [usize; 3],
+    /// Cells in each of them.
+    pub per_cube: usize,
+    /// The coordinates between them along each axis, where they are straight.
+    pub lines: Option<[Vec<f64>; 3]>,
+}
+
+impl BoxCubes {
+    /// Returns the cube in which a cell of the box is, by its place along each axis.
+    pub fn cube_of(&self, cell: u32) -> [usize; 3] {
+        let [n_x, n_y, _] = self.n;
+        let cube = cell as usize / self.per_cube;
+        [cube % n_x, cube / n_x % n_y, cube / (n_x * n_y)]
+    }
+
+    /// Returns nodes, edges, faces and cubes.
+    pub(crate) fn entities(&self) -> [u64; 4] {
+        let [n_x, n_y, n_z] = self.n.map(|n| n as u64);
+        [
+            (n_x + 1) * (n_y + 1) * (n_z + 1),
+            n_x * (n_y + 1) * (n_z + 1) + (n_x + 1) * n_y * (n_z + 1) + (n_x + 1) * (n_y + 1) * n_z,
+            n_x * n_y * (n_z + 1) + n_x * (n_y + 1) * n_z + (n_x + 1) * n_y * n_z,
+            n_x * n_y * n_z,
+        ]
+    }
 }
 
 /// The own cells of a rank alone.
@@ -46,16 +88,18 @@ pub struct OwnCells {
 }
 
 impl DividedMesh {
-    /// Takes the part of a rank; the other arguments are fields.
-    pub(crate) fn new(
+    /// Takes the part of `rank` of `n_ranks` of a mesh that is `whole` nowhere, of whose own nodes cells of other ranks have
+    /// `n_shared_nodes`; `way` says how cells are dealt out.
+    pub fn new(
         part: Part,
         (rank, n_ranks): (usize, usize),
         n_shared_nodes: usize,
-        (counts, extents): (Counts, [[f64; 3]; 2]),
-        (cubes, lines, way): ([usize; 3], Option<[Vec<f64>; 3]>, &'static str),
+        whole: WholeMesh,
+        way: &'static str,
     ) -> Self {
-        let rank = rank as u32;
-        Self { part, rank, n_ranks, n_shared_nodes, counts, extents, cubes, lines, way, own: OnceLock::new() }
+        let WholeMesh { counts, entities, extents } = whole;
+        let (rank, own) = (rank as u32, OnceLock::new());
+        Self { part, rank, n_ranks, n_shared_nodes, counts, entities, extents, cubes: None, way, own }
     }
 
     /// Returns the rank, and the number of ranks.
@@ -86,7 +130,7 @@ impl DividedMesh {
     /// As [`Mesh::scale`].
     pub fn scale(&mut self, factor: f64) -> Result<(), MeshError> {
         self.part.mesh.scale(factor)?;
-        let lines = self.lines.iter_mut().flatten().flatten();
+        let lines = self.cubes.iter_mut().filter_map(|cubes| cubes.lines.as_mut()).flatten().flatten();
         self.extents.as_flattened_mut().iter_mut().chain(lines).for_each(|x| *x *= factor);
         self.own = OnceLock::new();
         Ok(())
@@ -101,16 +145,9 @@ impl DividedMesh {
         self.part.mesh.tag_any_cells(name, cells)
     }
 
-    /// Returns the nodes of elements of a degree on the cubes of the whole box.
+    /// Returns the nodes of elements of a degree on the whole mesh.
     pub fn n_dofs(&self, degree: usize) -> usize {
-        self.cubes.iter().map(|n| n * degree + 1).product()
-    }
-
-    /// Returns the cube of the box in which a cell of the part is, by its place along each axis.
-    pub fn cube_of(&self, cell: usize) -> [usize; 3] {
-        let [n_x, n_y, n_z] = self.cubes;
-        let per_cube = (self.counts.n_cells as usize / (n_x * n_y * n_z)).max(1);
-        let cube = self.part.cells[cell] as usize / per_cube;
-        [cube % n_x, cube / n_x % n_y, cube / (n_x * n_y)]
+        let inside = (degree as u64).saturating_sub(1);
+        self.entities.iter().zip(0..).map(|(n, d)| n * inside.pow(d)).sum::<u64>() as usize
     }
 }

@@ -8,6 +8,7 @@ mod hilbert;
 mod numbers;
 mod part;
 mod pieces;
+mod scatter;
 mod subset;
 #[cfg(test)]
 mod tests;
@@ -20,8 +21,9 @@ use rayon::prelude::*;
 
 use crate::Mesh;
 
-pub use divided::{DividedMesh, OwnCells};
+pub use divided::{BoxCubes, DividedMesh, OwnCells, WholeMesh};
 pub use part::Part;
+pub use scatter::{Scatter, n_own_edges};
 
 /// Cells of a parallel task.
 const CELLS: usize = 1 << 12;
@@ -138,16 +140,7 @@ impl Partition {
     /// # Panics
     /// Where the mesh has another number of cells or nodes.
     pub fn quality(&self, mesh: &Mesh, owners: &[u32]) -> PartitionQuality {
-        assert_eq!([self.ranks.len(), owners.len()], [mesh.n_cells(), mesh.n_nodes()], "of one mesh");
-        let is_shared: Vec<AtomicBool> =
-            (0..mesh.n_nodes()).into_par_iter().map(|_| AtomicBool::new(false)).collect();
-        self.for_each_cell(mesh, |rank, nodes| {
-            for &node in nodes {
-                if owners[node as usize] != rank {
-                    is_shared[node as usize].store(true, Relaxed);
-                }
-            }
-        });
+        let is_shared = self.shared(mesh, owners);
         let count = |ranks: &[u32]| {
             let mut n_cells = vec![0; self.n_ranks];
             ranks.iter().for_each(|&rank| n_cells[rank as usize] += 1);
@@ -158,8 +151,23 @@ impl Partition {
         PartitionQuality {
             fewest_cells: n_cells.iter().copied().min().unwrap_or(0),
             most_cells: n_cells.iter().copied().max().unwrap_or(0),
-            n_shared_nodes: is_shared.into_par_iter().filter(|is_shared| is_shared.load(Relaxed)).count(),
+            n_shared_nodes: is_shared.into_par_iter().filter(|is_shared| *is_shared).count(),
         }
+    }
+
+    /// Returns whether cells of several ranks have each node, whose [owners](Partition::owners) these are.
+    fn shared(&self, mesh: &Mesh, owners: &[u32]) -> Vec<bool> {
+        assert_eq!([self.ranks.len(), owners.len()], [mesh.n_cells(), mesh.n_nodes()], "of one mesh");
+        let is_shared: Vec<AtomicBool> =
+            (0..mesh.n_nodes()).into_par_iter().map(|_| AtomicBool::new(false)).collect();
+        self.for_each_cell(mesh, |rank, nodes| {
+            for &node in nodes {
+                if owners[node as usize] != rank {
+                    is_shared[node as usize].store(true, Relaxed);
+                }
+            }
+        });
+        is_shared.into_iter().map(AtomicBool::into_inner).collect()
     }
 
     /// Shows the rank and the nodes of each cell.

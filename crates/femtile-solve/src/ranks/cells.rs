@@ -19,7 +19,7 @@ use femtile_sum_factorization::SumFactorization;
 use super::degrees;
 use super::device::{RankCells, RankDevice};
 use super::divided::WholeSpace;
-use super::numbering::Numbering;
+use super::numbering::{Numbering, owned_of_problem};
 use super::rows::{Fixed, agreed, balance, nothing};
 use super::system::{RankSystem, RankUnknowns, without_constants};
 use crate::discretization::Discretization;
@@ -52,12 +52,11 @@ impl<'a> PartProblem<'a> {
         whole: WholeSpace<'_>,
         own: Option<(&'a Part, &'a TensorSpace<'a>, Form<'a>)>,
     ) -> Result<Self, SolveError> {
-        let numbering = match own {
-            Some((part, space, _)) => Numbering::new(part, space, whole, comm.rank()),
-            None => Numbering::none(),
-        };
-        let owned = numbering.owned_of_problem(whole);
-        let unknowns = Arc::new(numbering.joined(comm)?);
+        let of_rank = own.map(|(part, space, _)| (part, space));
+        let numbering =
+            of_rank.map_or_else(Numbering::none, |(part, space)| Numbering::new(part, space, comm.rank()));
+        let owned = owned_of_problem(&numbering, whole, of_rank);
+        let unknowns = Arc::new(numbering.joined(comm, of_rank)?);
         let evaluated = own.map(|(part, space, form)| {
             TensorProblem::of_part(space, &form)
                 .map_err(|error| error.in_whole_mesh(&part.cells, &part.nodes))
@@ -200,7 +199,7 @@ pub(super) fn system<D: RankDevice>(
     let whole = spaces.whole;
     let made = match whole {
         // The space of the problem is that of the part.
-        WholeSpace::OfBox(..) => None,
+        WholeSpace::Divided(..) => None,
         WholeSpace::Kept(_) => part.map(|part| TensorSpace::new(&part.mesh, whole.degree())),
     };
     let made = agreed(comm, made.transpose().map_err(SolveError::from))?;

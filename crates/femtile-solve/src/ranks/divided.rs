@@ -182,8 +182,8 @@ pub(super) fn ids_of_nodes(part: &Part) -> (Vec<u64>, Vec<(u32, u64)>) {
 pub(super) enum WholeSpace<'a> {
     /// Every rank has it.
     Kept(&'a TensorSpace<'a>),
-    /// Of a degree, on the cubes of a box.
-    OfBox(&'a DividedMesh, usize),
+    /// Of a degree, on a mesh that no rank has whole.
+    Divided(&'a DividedMesh, usize),
 }
 
 impl WholeSpace<'_> {
@@ -191,7 +191,7 @@ impl WholeSpace<'_> {
     pub fn degree(&self) -> usize {
         match self {
             Self::Kept(space) => space.degree(),
-            Self::OfBox(_, degree) => *degree,
+            Self::Divided(_, degree) => *degree,
         }
     }
 
@@ -199,7 +199,7 @@ impl WholeSpace<'_> {
     pub fn n_dofs(&self) -> usize {
         match self {
             Self::Kept(space) => space.n_dofs(),
-            Self::OfBox(mesh, degree) => mesh.n_dofs(*degree),
+            Self::Divided(mesh, degree) => mesh.n_dofs(*degree),
         }
     }
 }

@@ -15,6 +15,7 @@ mod mean_free;
 mod numbering;
 mod parts;
 pub(crate) mod rows;
+mod scatter;
 pub(crate) mod system;
 #[cfg(test)]
 mod tests;
@@ -48,6 +49,7 @@ pub(crate) use divided::{Divided, OnMesh};
 pub use host::has_gpus_of_ranks;
 use iterated::Iterated;
 use rows::{Fixed, of_simplices};
+pub use scatter::scatter;
 use system::RankSystem;
 pub use used::RanksUsed;
 

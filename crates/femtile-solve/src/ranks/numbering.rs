@@ -8,7 +8,7 @@ use femtile_comm::{Comm, Halo, PartUnknowns};
 use femtile_device::parallel;
 use femtile_fem::dofs::TensorSpace;
 use femtile_linalg::LinalgError;
-use femtile_mesh::partition::{DividedMesh, Part};
+use femtile_mesh::partition::{BoxCubes, Part};
 use rayon::prelude::*;
 
 use super::divided::WholeSpace;
@@ -17,7 +17,7 @@ use super::divided::WholeSpace;
 const DOFS: usize = 1 << 14;
 const CELLS: usize = 64;
 
-/// The unknowns of a part, with their numbers in the whole space.
+/// The unknowns of a part.
 ///
 /// The owner of an unknown is the highest of those of the corners of its vertex, edge, face or cell. So all cells that touch
 /// an unknown of a rank touch a node of it, and are in its part; and both ranks of a cell know the owners of all of it.
@@ -26,15 +26,13 @@ pub(super) struct Numbering {
     pub owned: Vec<u32>,
     /// The unknown of the part of each ghost, sorted by owner.
     ghosts: Vec<u32>,
-    /// The number in the whole space of each unknown of the part.
-    pub whole: Vec<u64>,
-    /// The owner of each unknown of the part.
+    /// The owner of each ghost.
     owners: Vec<u32>,
 }
 
 impl Numbering {
-    /// Numbers the unknowns of the part of `rank` in `space`, of one degree with the `whole` space.
-    pub fn new(part: &Part, space: &TensorSpace<'_>, whole: WholeSpace<'_>, rank: usize) -> Self {
+    /// Numbers the unknowns of the part of `rank` in its space.
+    pub fn new(part: &Part, space: &TensorSpace<'_>, rank: usize) -> Self {
         let (n, d, n_dofs) = (space.degree() + 1, space.dimension(), space.n_dofs());
         let rank = rank as u32;
         let owner_of = |node: u32| match (node as usize).checked_sub(part.n_owned) {
@@ -69,36 +67,121 @@ impl Numbering {
         let mut ghosts = those(&|dof| owners[dof] != rank);
         // Of an owner in the order of the part, in which the unknowns of an entity follow each other.
         ghosts.sort_by_key(|&dof| owners[dof as usize]);
-        let whole = match whole {
-            WholeSpace::Kept(whole) => numbers_in(whole, space, &part.cells),
-            WholeSpace::OfBox(mesh, _) => numbers_in_box(mesh, space),
-        };
-        Self { owned, ghosts, whole, owners }
+        let owners = ghosts.iter().map(|&dof| owners[dof as usize]).collect();
+        Self { owned, ghosts, owners }
     }
 
     /// The numbering of no unknown.
     pub fn none() -> Self {
-        Self { owned: vec![], ghosts: vec![], whole: vec![], owners: vec![] }
+        Self { owned: vec![], ghosts: vec![], owners: vec![] }
     }
 
-    /// Returns the number of each unknown that the rank owns in the space of the problem: that of the part where no rank has
-    /// another one.
-    pub fn owned_of_problem(&self, whole: WholeSpace<'_>) -> Vec<u32> {
-        match whole {
-            WholeSpace::Kept(_) => {
-                parallel::map(self.owned.len(), DOFS, |at| self.whole[self.owned[at] as usize] as u32)
-            }
-            WholeSpace::OfBox(..) => self.owned.clone(),
+    /// Tells the other ranks which unknowns this one copies, each by a cell that has it and its place there: owners have all cells
+    /// around their unknowns. All ranks call it; `own` is none where the rank has no part.
+    pub fn joined(
+        self,
+        comm: &Comm,
+        own: Option<(&Part, &TensorSpace<'_>)>,
+    ) -> Result<PartUnknowns, LinalgError> {
+        let places = own.map(|(part, space)| self.places_of_ghosts(part, space)).unwrap_or_default();
+        let mut asked = vec![Vec::new(); comm.n_ranks()];
+        for (&owner, place) in self.owners.iter().zip(places) {
+            let lacking = || format!("a node of the part has the owner {owner}: none of the ranks");
+            let of_owner = asked.get_mut(owner as usize);
+            of_owner.ok_or_else(|| LinalgError::Setting { field: "owners", message: lacking() })?.push(place);
         }
+        let n_imports: Vec<(usize, usize)> = asked
+            .iter()
+            .enumerate()
+            .filter(|(_, of)| !of.is_empty())
+            .map(|(rank, of)| (rank, of.len()))
+            .collect();
+        let wanted = comm.all_to_all(&asked)?;
+        drop(asked);
+        let exports = match own {
+            Some((part, space)) => self.exports((part, space), wanted)?,
+            None => Vec::new(),
+        };
+        let halo = Halo::of_known(comm, self.owned.len(), exports, &n_imports)?;
+        PartUnknowns::new(Arc::new(halo), self.owned, self.ghosts)
     }
 
-    /// Tells the other ranks which unknowns this one copies. All ranks call it.
-    pub fn joined(self, comm: &Comm) -> Result<PartUnknowns, LinalgError> {
-        let id = |at: usize| self.whole[self.owned[at] as usize];
-        let ids: Vec<u64> = parallel::map(self.owned.len(), DOFS, id);
-        let ghost = |&dof: &u32| (self.owners[dof as usize], self.whole[dof as usize]);
-        let ghosts: Vec<(u32, u64)> = self.ghosts.iter().map(ghost).collect();
-        PartUnknowns::new(Arc::new(Halo::new(comm, &ids, &ghosts)?), self.owned, self.ghosts)
+    /// A cell of the whole mesh that has each ghost, and the place of it there in the axes of the mesh.
+    fn places_of_ghosts(&self, part: &Part, space: &TensorSpace<'_>) -> Vec<u64> {
+        let n = space.degree() + 1;
+        let mut ghost_of = vec![u32::MAX; space.n_dofs()];
+        self.ghosts.iter().zip(0..).for_each(|(&dof, ghost)| ghost_of[dof as usize] = ghost);
+        let places = parallel::map(self.ghosts.len(), DOFS, |_| AtomicU64::new(u64::MAX));
+        let zeros = || vec![0; space.dofs_per_cell()];
+        let is_whole = |node: &u32| (*node as usize) < part.n_owned;
+        parallel::map_with(space.n_cells(), CELLS, zeros, |own, position| {
+            if space.corners(position).iter().all(is_whole) {
+                return;
+            }
+            space.cell_dofs(position, own);
+            let here = space.orientation(position);
+            let cell = u64::from(part.cells[space.order()[position] as usize]);
+            for (at, &dof) in own.iter().enumerate() {
+                if let Some(place) = places.get(ghost_of[dof as usize] as usize) {
+                    let given = here.given(self::places(at, n), n);
+                    place.fetch_min(cell * space.dofs_per_cell() as u64 + given as u64, Relaxed);
+                }
+            }
+        });
+        places.into_iter().map(AtomicU64::into_inner).collect()
+    }
+
+    /// The places among the owned unknowns of those that each other rank wants.
+    fn exports(
+        &self,
+        (part, space): (&Part, &TensorSpace<'_>),
+        wanted: Vec<Vec<u64>>,
+    ) -> Result<Vec<(usize, Vec<u32>)>, LinalgError> {
+        let (n, per_cell) = (space.degree() + 1, space.dofs_per_cell());
+        let mut place_of = vec![u32::MAX; space.n_dofs()];
+        self.owned.iter().zip(0..).for_each(|(&dof, place)| place_of[dof as usize] = place);
+        let mut position_of = vec![0; space.n_cells()];
+        space.order().iter().zip(0_u32..).for_each(|(&cell, position)| position_of[cell as usize] = position);
+        // Neighbouring ghosts are often of one cell.
+        let mut of_cell = (u64::MAX, vec![0; per_cell]);
+        let mut own = vec![0; per_cell];
+        let mut place = |wanted: u64| {
+            let (cell, given) = (wanted / per_cell as u64, (wanted % per_cell as u64) as usize);
+            if cell != of_cell.0 {
+                let here = part.cells.binary_search(&u32::try_from(cell).ok()?).ok()?;
+                let position = position_of[here] as usize;
+                space.cell_dofs(position, &mut own);
+                let orientation = space.orientation(position);
+                own.iter()
+                    .enumerate()
+                    .for_each(|(at, &dof)| of_cell.1[orientation.given(places(at, n), n)] = dof);
+                of_cell.0 = cell;
+            }
+            Some(place_of[of_cell.1[given] as usize]).filter(|&place| place != u32::MAX)
+        };
+        let mut exports = Vec::new();
+        for (rank, wanted) in wanted.into_iter().enumerate().filter(|(_, wanted)| !wanted.is_empty()) {
+            let found: Option<Vec<u32>> = wanted.into_iter().map(&mut place).collect();
+            let message = "asks for unknowns that this rank does not own".into();
+            exports.push((rank, found.ok_or(LinalgError::Rank { rank, message })?));
+        }
+        Ok(exports)
+    }
+}
+
+/// Returns the number of each unknown that the rank owns in the space of the problem: that of the part where no rank has another
+/// one.
+pub(super) fn owned_of_problem(
+    numbering: &Numbering,
+    whole: WholeSpace<'_>,
+    own: Option<(&Part, &TensorSpace<'_>)>,
+) -> Vec<u32> {
+    match (whole, own) {
+        (WholeSpace::Kept(whole), Some((part, space))) => {
+            let numbers = numbers_in(whole, space, &part.cells);
+            parallel::map(numbering.owned.len(), DOFS, |at| numbers[numbering.owned[at] as usize] as u32)
+        }
+        _ => numbering.owned.clone(),
     }
 }
 
@@ -118,14 +201,14 @@ pub(super) fn numbers_in(whole: &TensorSpace<'_>, space: &TensorSpace<'_>, cells
 }
 
 /// The number of each unknown of the part of a box in rows of nodes of the whole box.
-fn numbers_in_box(mesh: &DividedMesh, space: &TensorSpace<'_>) -> Vec<u64> {
+pub(super) fn numbers_in_box(cubes: &BoxCubes, part: &Part, space: &TensorSpace<'_>) -> Vec<u64> {
     let p = space.degree();
-    let along = mesh.cubes.map(|n| (n * p + 1) as u64);
+    let along = cubes.n.map(|n| (n * p + 1) as u64);
     numbers(
         space,
         || (),
         |(), position, given| {
-            let cube = mesh.cube_of(space.order()[position] as usize);
+            let cube = cubes.cube_of(part.cells[space.order()[position] as usize]);
             for (at, number) in given.iter_mut().enumerate() {
                 let within = places(at, p + 1);
                 let [x, y, z] = [0, 1, 2].map(|axis| (cube[axis] * p + within[axis]) as u64);

@@ -11,7 +11,7 @@ use super::cells::{self, Spaces};
 use super::device::{self, RankDevice};
 use super::divided::{Divided, WholeSpace};
 use super::iterated::Iterated;
-use super::numbering::{Numbering, numbers_in};
+use super::numbering::{Numbering, numbers_in, numbers_in_box};
 use super::rows::{Fixed, agreed, of_simplices};
 use super::system::{RankSystem, RankUnknowns};
 use super::{ChosenForRanks, Ranks, RanksUsed, on_all};
@@ -96,7 +96,7 @@ impl OnParts<'_, '_> {
         let Some(space) = self.problem.space() else {
             return of_simplices((device, comm), problem, Some(&mesh.part), config, stages);
         };
-        let of_degree = |degree: usize| WholeSpace::OfBox(mesh, degree);
+        let of_degree = |degree: usize| WholeSpace::Divided(mesh, degree);
         let spaces = Spaces {
             whole: of_degree(space.degree()),
             below: degrees::below(space.degree()).into_iter().map(of_degree).collect(),
@@ -193,7 +193,8 @@ pub(super) fn boxes(
         return Err(geometric::no_start());
     }
     let lacking = "needs straight cells of one sigma, in layers, where no rank has the whole mesh: take one that each has";
-    let (Some(lines), Some(space)) = (mesh.lines.as_ref().filter(|_| mesh.way == "layers"), problem.space())
+    let straight = mesh.cubes.as_ref().and_then(|cubes| Some((cubes, cubes.lines.as_ref()?)));
+    let (Some((cubes, lines)), Some(space)) = (straight.filter(|_| mesh.way == "layers"), problem.space())
     else {
         return Err(refuse(lacking));
     };
@@ -201,15 +202,15 @@ pub(super) fn boxes(
         Some(sigma) if sigma > 0.0 => {}
         _ => return Err(refuse(lacking)),
     }
-    let along = mesh.cubes.map(|n| n * space.degree() + 1);
+    let along = cubes.n.map(|n| n * space.degree() + 1);
     if along.iter().product::<usize>() > u32::MAX as usize {
         return Err(refuse("has at most 4294967295 unknowns"));
     }
     let given = Constraints::of_space(space, &problem.form(0)).map_err(SolveError::from);
     let given = agreed(&divided.comm, given)?;
-    let whole = WholeSpace::OfBox(mesh, space.degree());
-    let numbering = Numbering::new(&mesh.part, space, whole, divided.comm.rank());
-    let nodes: Vec<u32> = numbering.whole.into_iter().map(|node| node as u32).collect();
+    let numbering = Numbering::new(&mesh.part, space, divided.comm.rank());
+    let nodes = numbers_in_box(cubes, &mesh.part, space);
+    let nodes: Vec<u32> = nodes.into_iter().map(|node| node as u32).collect();
     let (free, is_known) = free_sides(divided, (along, &nodes), (&numbering.owned, &given))?;
     Boxes::of_part((space.degree(), nodes), lines, (free, is_known))
 }

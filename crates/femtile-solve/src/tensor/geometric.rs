@@ -8,6 +8,7 @@ use femtile_fem::Coefficient;
 use femtile_fem::dofs::TensorSpace;
 use femtile_fem::tensor::TensorProblem;
 use femtile_linalg::precondition::Diagonal;
+use femtile_mesh::Mesh;
 use femtile_mesh::partition::Partition;
 use femtile_multigrid::{
     BoxGrid, BoxKernels, DistributedMultigrid, GeometricMultigrid, Multigrid, MultigridConfig,
@@ -271,6 +272,11 @@ fn level_of<T: Scalar, D: BoxKernels<T>>(device: &D, grid: &BoxGrid, smoother: O
         n_patches: smoother.and_then(|smoother| BoxKernels::<T>::box_patches(device, grid, smoother)),
         format: None,
     }
+}
+
+/// Returns whether the cells of a mesh are quadrilaterals or hexahedra in rows that fill a box, as geometric multigrid needs.
+pub fn cells_fill_rows(mesh: &Mesh) -> bool {
+    super::is_for(mesh.kind) && TensorSpace::new(mesh, 1).is_ok_and(|space| Lattice::of(&space).is_ok())
 }
 
 /// Returns the error about a start, which several ranks do not have.

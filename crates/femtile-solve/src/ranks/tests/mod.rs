@@ -1,6 +1,7 @@
 mod boxes;
 mod in_time;
 mod parts;
+mod scattered;
 
 use femtile_mesh::Mesh;
 use femtile_mesh::generate::{

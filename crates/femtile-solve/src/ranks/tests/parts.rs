@@ -2,31 +2,35 @@
 
 use femtile_mesh::generate::{BoxConfig, BoxParts, BoxSplit, DeformConfig, box_mesh, deform, part_of_box};
 
+use femtile_mesh::partition::DividedMesh;
+
 use super::*;
 use crate::{Method, OperatorKind, PmgOptions, Solution};
 
 /// Numbers of a solution, and how it was found.
 #[derive(Debug, Clone)]
-struct Found {
-    numbers: Vec<f64>,
-    counts: [usize; 3],
-    iterations: usize,
-    preconditioner: &'static str,
+pub(super) struct Found {
+    pub numbers: Vec<f64>,
+    pub counts: [usize; 3],
+    pub iterations: usize,
+    pub preconditioner: &'static str,
 }
 
-type Setup<'a> = &'a (dyn for<'m> Fn(Poisson<'m>) -> Result<Poisson<'m>, SolveError> + Sync);
+pub(super) type Setup<'a> = &'a (dyn for<'m> Fn(Poisson<'m>) -> Result<Poisson<'m>, SolveError> + Sync);
 
-fn found(solution: &Solution<'_>) -> Result<Found, SolveError> {
+pub(super) fn found(solution: &Solution<'_>) -> Result<Found, SolveError> {
     assert!(solution.has_converged());
     let u = solution.component(0);
     let exact = femtile_expression::Expression::parse("x*y + z").unwrap();
-    let points = [[0.3, 0.2, 0.9], [0.77, 0.5, 0.11], [0.5, 0.5, 0.5]];
+    let is_flat = solution.discretization().mesh().dimension() == 2;
+    let at = |[x, y, z]: [f64; 3]| [x, y, if is_flat { 0.0 } else { z }];
+    let points = [[0.3, 0.2, 0.9], [0.77, 0.5, 0.11], [0.5, 0.5, 0.5]].map(at);
     let mut numbers =
         vec![u.max(), u.min(), u.integral()?, u.measure()?, u.mean()?, u.l2_norm()?, u.energy()?];
     numbers.extend([u.error_l2(&exact)?, u.error_h1(&exact)?, u.source_integral()?, u.reaction_integral()?]);
     numbers.push(u.value_at(points[0])?);
     numbers.extend(u.values_at(&points)?.into_iter().map(Option::unwrap));
-    numbers.extend(u.along([0.1, 0.2, 0.0], [0.9, 0.4, 1.0], 7)?.values.into_iter().map(Option::unwrap));
+    numbers.extend(u.along([0.1, 0.2, 0.0], at([0.9, 0.4, 1.0]), 7)?.values.into_iter().map(Option::unwrap));
     numbers.extend(["xmin", "xmax", "ymin", "all"].map(|side| solution.flux(0, side).unwrap()));
     numbers.push(solution.flux(0, "z < 1e-9 && x < 0.6")?);
     let (iterations, preconditioner) = (solution.outcome().iterations, solution.preconditioner());
@@ -40,8 +44,19 @@ fn on_parts(
     solver: &SolverConfig,
     set: Setup<'_>,
 ) -> Result<Found, SolveError> {
+    let make = |comm: &Comm| Ok(part_of_box(config, bend.as_ref(), (parts, comm.rank()), None)?);
+    on_divided(parts.n_ranks(), &make, solver, set)
+}
+
+/// Solves on the parts that ranks make, and returns what the first one finds.
+pub(super) fn on_divided(
+    n_ranks: usize,
+    make: &(dyn Fn(&Comm) -> Result<DividedMesh, SolveError> + Sync),
+    solver: &SolverConfig,
+    set: Setup<'_>,
+) -> Result<Found, SolveError> {
     let work = |comm: Comm| {
-        let mesh = part_of_box(config, bend.as_ref(), (parts, comm.rank()), None)?;
+        let mesh = make(&comm)?;
         let config = SolverConfig { ranks: Ranks::Of(comm.clone()), threads: 1, ..solver.clone() };
         let solution = set(Poisson::divided(&mesh, &comm)?)?.solve(&config)?;
         let used = solution.ranks().unwrap();
@@ -49,10 +64,10 @@ fn on_parts(
         assert_eq!(solution.values().len(), solution.discretization().n_dofs());
         found(&solution)
     };
-    threads::run(parts.n_ranks(), work, |comm| work(comm).map(drop))
+    threads::run(n_ranks, work, |comm| work(comm).map(drop))
 }
 
-fn assert_found(name: &str, here: &Found, alone: &Found) {
+pub(super) fn assert_found(name: &str, here: &Found, alone: &Found) {
     assert_eq!((here.counts, here.preconditioner), (alone.counts, alone.preconditioner), "{name}");
     // Aggregates stay within ranks, and a small matrix of degree 1 that one rank factorizes is no level of several.
     let most = if ["amg", "pmg"].contains(&here.preconditioner) { 12 } else { 1 };
@@ -83,7 +98,7 @@ fn check(
 }
 
 /// Problems with every kind of condition and coefficient.
-fn conditions() -> Vec<(&'static str, Setup<'static>)> {
+pub(super) fn conditions() -> Vec<(&'static str, Setup<'static>)> {
     vec![
         ("held", &|of| of.source("sin(3*x) + y").dirichlet("xmin", "y*y")),
         ("mixed", &|of| {
@@ -103,7 +118,7 @@ fn divisions(n: [usize; 3]) -> Vec<BoxParts> {
     boxes.into_iter().chain([BoxParts::layers(n, 2, 3).unwrap()]).collect()
 }
 
-fn with(preconditioner: PreconditionerConfig) -> SolverConfig {
+pub(super) fn with(preconditioner: PreconditionerConfig) -> SolverConfig {
     SolverConfig { preconditioner, ..config(1) }
 }
 

@@ -1,0 +1,231 @@
+//! Meshes of which ranks have their parts: boxes that they make in place, and others that the first rank reads or makes and sends.
+
+use femtile_comm::Comm;
+use femtile_device::cuda::Opening;
+use femtile_mesh::Mesh;
+use femtile_mesh::check::{CheckReport, check_part};
+use femtile_mesh::generate::{BoxConfig, BoxParts, BoxSplit, DeformConfig, part_of_box};
+use femtile_mesh::partition::DividedMesh;
+use femtile_solve::{
+    FEWEST_LAYERS, FieldConfig, Method, OperatorKind, Partitioner, PreconditionerConfig, SolveError,
+    SolverConfig, Stage, Stages, cells_fill_rows, scatter,
+};
+
+use crate::checked_mesh::checked_mesh;
+use crate::file::{CheckName, EquationKind, MeshSection, Value};
+use crate::memory::{self, Hosted};
+use crate::mesh_source::{
+    box_of, check_config, of_deform, of_generator, place_in_generator, placed, scaled_by,
+};
+use crate::{Case, CaseError};
+
+/// A mesh of which ranks need no more than their parts, on one of these.
+pub(crate) struct Divided {
+    comm: Comm,
+    from: Source,
+}
+
+/// Where ranks have their parts from.
+enum Source {
+    /// Each makes its own.
+    Box(Parts),
+    /// The first has the mesh, but keeps it where geometric multigrid may be chosen by itself and suits its cells.
+    First { may_have_layers: bool },
+}
+
+/// A box and how it is divided.
+struct Parts {
+    config: BoxConfig,
+    deform: Option<DeformConfig>,
+    parts: BoxParts,
+}
+
+/// The mesh of a rank.
+pub(crate) enum Held {
+    Part(Box<DividedMesh>, CheckReport),
+    Whole(Mesh, CheckReport),
+}
+
+impl Divided {
+    /// Returns how the ranks of a case come to their parts of its mesh; none where one of them needs all of it, or a result is of
+    /// the whole mesh. All ranks call it.
+    ///
+    /// # Errors
+    /// Those of the generator; another rank ended.
+    pub fn of(case: &Case, config: &SolverConfig) -> Result<Option<Self>, CaseError> {
+        let Some(comm) = case.embedding.comm.as_ref().filter(|comm| comm.n_ranks() > 1) else {
+            return Ok(None);
+        };
+        let here = Source::of(case, config, comm.n_ranks());
+        // The first rank alone may draw.
+        let [is_missing] = comm.any([here.is_none()]).map_err(SolveError::from)?;
+        Ok(here.filter(|_| !is_missing).map(|from| Self { comm: comm.clone(), from }))
+    }
+
+    /// Returns whether ranks that are threads make the parts of the box of a case: of hexahedra. Taking the own cells out of parts of
+    /// tetrahedra for functionals costs as much time as parts save where threads share one mesh.
+    pub fn is_for_threads(case: &Case, config: &SolverConfig) -> bool {
+        let n = config.ranks.n();
+        let is_made = || match Source::of(case, config, n) {
+            Some(Source::Box(of)) => of.config.split == BoxSplit::Hexahedron,
+            _ => false,
+        };
+        n > 1 && case.embedding.comm.is_none() && is_made()
+    }
+
+    /// Returns the ranks.
+    pub fn comm(&self) -> &Comm {
+        &self.comm
+    }
+
+    /// Makes or receives the part of this rank and checks it; where there are too few cells for all ranks, or multigrid wants the
+    /// whole mesh, each has that. All ranks call it.
+    ///
+    /// # Errors
+    /// Those of the reader, the generator and the check; too little memory.
+    pub fn mesh(
+        &self,
+        case: &Case,
+        solver: (&SolverConfig, Option<&Opening>),
+        stages: &mut Stages<'_>,
+    ) -> Result<Held, CaseError> {
+        match &self.from {
+            Source::Box(parts) => self.made(case, parts, stages),
+            Source::First { may_have_layers } => self.sent(case, *may_have_layers, solver, stages),
+        }
+    }
+
+    /// Makes the part of this rank.
+    fn made(&self, case: &Case, parts: &Parts, stages: &mut Stages<'_>) -> Result<Held, CaseError> {
+        stages.begin(Stage::Read)?;
+        let Parts { config, deform, parts } = parts;
+        let order = deform.map_or(1, |deform| deform.order);
+        let counts = config.counts().map_err(|error| of_generator(case, error))?.with_order(order);
+        memory::check(case, counts, (Hosted::parts(case)?, false), &place_in_generator("cells"))?;
+        let rank = (parts, self.comm.rank());
+        let made = stages.interruptible(|stop| part_of_box(config, deform.as_ref(), rank, Some(stop)));
+        stages.go_on()?;
+        let mut mesh = made.map_err(|error| of_generator(case, of_deform(error)))?;
+        scaled_by(case, |factor| mesh.scale(factor))?;
+        stages.begin(Stage::Check)?;
+        let mut report = check_part(&mut mesh, &check_config(case)).map_err(|error| placed(case, error))?;
+        report.warnings = self.of_worst(&report)?;
+        Ok(Held::Part(Box::new(mesh), report))
+    }
+
+    /// Receives the part of this rank from the first one, which reads or makes the whole mesh.
+    fn sent(
+        &self,
+        case: &Case,
+        may_have_layers: bool,
+        solver: (&SolverConfig, Option<&Opening>),
+        stages: &mut Stages<'_>,
+    ) -> Result<Held, CaseError> {
+        let hosted = Hosted::sent(case)?;
+        stages.begin(Stage::Read)?;
+        // An error of the first rank ends the others.
+        let whole = match self.comm.rank() {
+            0 => Some(checked_mesh(case, hosted, solver, stages)?),
+            _ => None,
+        };
+        let may_send = |mesh: &Mesh| !(may_have_layers && cells_fill_rows(mesh));
+        let given = whole.as_ref().filter(|(mesh, _)| may_send(mesh));
+        let given = given.map(|(mesh, report)| (mesh, &*report.boundary));
+        let part = scatter(&self.comm, given, solver.0.partitioner)?;
+        stages.go_on()?;
+        match (part, whole) {
+            (Some(part), Some((_, report))) => Ok(Held::Part(Box::new(part), report)),
+            (Some(mut part), None) => {
+                stages.begin(Stage::Check)?;
+                let report =
+                    check_part(&mut part, &check_config(case)).map_err(|error| placed(case, error))?;
+                Ok(Held::Part(Box::new(part), report))
+            }
+            (None, Some((mesh, report))) => Ok(Held::Whole(mesh, report)),
+            (None, None) => {
+                let (mesh, report) = checked_mesh(case, hosted, solver, stages)?;
+                Ok(Held::Whole(mesh, report))
+            }
+        }
+    }
+
+    /// The warnings of the rank with the worst cell. All ranks call it.
+    fn of_worst(&self, report: &CheckReport) -> Result<Vec<String>, SolveError> {
+        let qualities = self.comm.all_gather(&[report.worst_quality])?.concat();
+        let texts = self.comm.all_gather(report.warnings.join("\n").as_bytes())?;
+        let worst =
+            (0..texts.len()).reduce(|a, b| if qualities[b] < qualities[a] { b } else { a }).unwrap_or(0);
+        let text = String::from_utf8_lossy(&texts[worst]).into_owned();
+        Ok(text.lines().map(str::to_owned).collect())
+    }
+}
+
+impl Source {
+    /// Returns where `n` ranks have their parts of the mesh of a case from; none where one of them needs the whole mesh.
+    fn of(case: &Case, solver: &SolverConfig, n: usize) -> Option<Self> {
+        if needs_whole(case) {
+            return None;
+        }
+        let geometric = geometric(solver);
+        let boxed = case.file.mesh.generate.as_ref().and_then(box_of).filter(|_| is_made_alone(case, solver));
+        let Some((config, deform)) = boxed else {
+            let may_have_layers = matches!(geometric, Geometric::Open);
+            return (!matches!(geometric, Geometric::Asked)).then_some(Self::First { may_have_layers });
+        };
+        let geometric = if config.split == BoxSplit::Hexahedron { geometric } else { Geometric::Never };
+        let layers = || BoxParts::layers(config.cells, 2, n);
+        let parts = match geometric {
+            // Boxes of multigrid with cells of different shapes or σ are found in the whole mesh.
+            Geometric::Asked | Geometric::Open if deform.is_some() || !has_one_sigma(case) => return None,
+            Geometric::Asked => layers(),
+            Geometric::Open if config.cells[2] / n >= FEWEST_LAYERS => layers(),
+            Geometric::Never | Geometric::Open => BoxParts::bisected(config.cells, n),
+        };
+        parts.map(|parts| Self::Box(Parts { config, deform, parts }))
+    }
+}
+
+/// Whether a rank makes something of the whole mesh.
+fn needs_whole(case: &Case) -> bool {
+    let (file, output) = (&case.file, &case.file.output);
+    file.equation.kind != EquationKind::ReactionDiffusion
+        || (output.vtu.is_written() && !output.vtu.has_pieces())
+        || case.field_config() != FieldConfig::default()
+        || case.is_shown()
+        || case.embedding.receiver.is_some()
+        || case.embedding.mesh.is_some()
+}
+
+/// Whether parts of a generated mesh are what the settings of the case ask for.
+fn is_made_alone(case: &Case, solver: &SolverConfig) -> bool {
+    let MeshSection { refine, merge, check, .. } = case.file.mesh;
+    (refine, merge) == (0, false)
+        && check.is_none_or(|check| check == CheckName::Generated)
+        && solver.partitioner == Partitioner::default()
+}
+
+/// Whether geometric multigrid may be the preconditioner.
+enum Geometric {
+    Never,
+    /// It is chosen by itself, where it can be.
+    Open,
+    Asked,
+}
+
+fn geometric(solver: &SolverConfig) -> Geometric {
+    let takes_diagonal = matches!(solver.method, Method::MergedCg | Method::SStepCg { .. });
+    let is_matrix = solver.operator == OperatorKind::Assembled;
+    match &solver.preconditioner {
+        PreconditionerConfig::Gmg(_) => Geometric::Asked,
+        PreconditionerConfig::Auto if !takes_diagonal && !is_matrix => Geometric::Open,
+        _ => Geometric::Never,
+    }
+}
+
+/// Whether σ is one number.
+fn has_one_sigma(case: &Case) -> bool {
+    matches!(case.file.equation.sigma, Value::Number(sigma) if sigma > 0.0)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,142 @@
+//! Meshes that the first rank has and sends in parts.
+
+use femtile_mesh::check::boundary_facets;
+use femtile_mesh::generate::{
+    BoxConfig, BoxSplit, DeformConfig, SquareConfig, SquareSplit, box_mesh, deform, square,
+};
+use femtile_mesh::partition::DividedMesh;
+
+use super::parts::{Setup, assert_found, conditions, found, on_divided, with};
+use super::*;
+use crate::{PmgOptions, Value, scatter};
+
+fn sent(comm: &Comm, mesh: &Mesh, partitioner: Partitioner) -> Result<DividedMesh, SolveError> {
+    let boundary = boundary_facets(mesh);
+    let whole = (comm.rank() == 0).then_some((mesh, &boundary));
+    Ok(scatter(comm, whole, partitioner)?.unwrap())
+}
+
+fn check(mesh: &Mesh, solver: &SolverConfig, set: Setup<'_>, name: &str) {
+    let alone = SolverConfig { ranks: Ranks::One, ..solver.clone() };
+    let alone = found(&set(Poisson::new(mesh)).unwrap().solve(&alone).unwrap()).unwrap();
+    for (n_ranks, partitioner) in
+        [(2, Partitioner::Bisection), (3, Partitioner::Hilbert), (7, Partitioner::Bisection)]
+    {
+        let make = |comm: &Comm| sent(comm, mesh, partitioner);
+        let here = on_divided(n_ranks, &make, solver, set).unwrap();
+        assert_found(&format!("{name}, {n_ranks} ranks"), &here, &alone);
+    }
+}
+
+#[test]
+fn simplices_have_the_solution_of_one_rank() {
+    let cubes = BoxConfig { cells: [5, 4, 6], split: BoxSplit::Five, ..BoxConfig::default() };
+    let squares = SquareConfig { cells: [37, 31], split: SquareSplit::Triangles, ..SquareConfig::default() };
+    for mut mesh in [box_mesh(&cubes).unwrap(), square(&squares).unwrap()] {
+        deform(&mut mesh, &DeformConfig { amplitude: 0.1, order: 1 }).unwrap();
+        // The last problem is of a side that squares do not have.
+        for (name, set) in conditions().into_iter().take(4) {
+            for solver in
+                [with(PreconditionerConfig::Jacobi), with(PreconditionerConfig::Amg(AmgOptions::default()))]
+            {
+                check(&mesh, &solver, set, name);
+            }
+        }
+    }
+}
+
+#[test]
+fn cells_with_products_have_the_solution_of_one_rank() {
+    let cubes = BoxConfig { cells: [4, 3, 5], split: BoxSplit::Hexahedron, ..BoxConfig::default() };
+    let squares =
+        SquareConfig { cells: [9, 7], split: SquareSplit::Quadrilateral, ..SquareConfig::default() };
+    for mut mesh in [box_mesh(&cubes).unwrap(), square(&squares).unwrap()] {
+        deform(&mut mesh, &DeformConfig { amplitude: 0.1, order: 2 }).unwrap();
+        for (name, set) in conditions().into_iter().take(4) {
+            for degree in [1, 2, 3] {
+                let set: Setup<'_> = &move |of| set(of.degree(degree));
+                let pmg = with(PreconditionerConfig::Pmg(PmgOptions::default()));
+                for solver in [with(PreconditionerConfig::Jacobi), pmg] {
+                    check(&mesh, &solver, set, &format!("{name} of degree {degree}"));
+                }
+            }
+        }
+    }
+}
+
+/// A mesh whose cells name their nodes in turns, so that neighbours see their common sides in different axes.
+#[test]
+fn turned_cells_have_the_solution_of_one_rank() {
+    let mut mesh = cubes();
+    mesh.curved = None;
+    let mesh = turned(mesh);
+    for degree in [2, 4] {
+        let set: Setup<'_> = &move |of| of.degree(degree).sigma("1 + x").source(1.0).dirichlet("xmin", "y");
+        check(&mesh, &with(PreconditionerConfig::Jacobi), set, &format!("degree {degree}"));
+    }
+}
+
+#[test]
+fn tags_and_fields_are_sent_with_the_parts() {
+    let config = BoxConfig { cells: [4, 4, 4], ..BoxConfig::default() };
+    let mut mesh = box_mesh(&config).unwrap();
+    let is_low =
+        |cell: &u32| mesh.cell(*cell as usize).iter().all(|&node| mesh.points[node as usize][2] < 0.6);
+    let low: Vec<u32> = (0..mesh.n_cells() as u32).filter(is_low).collect();
+    mesh.tag_cells("low ü", &low).unwrap();
+    let values = (0..mesh.n_cells()).map(|cell| 1.0 + (cell % 7) as f64).collect();
+    mesh.cell_fields.insert("σ".into(), femtile_mesh::Field { n_components: 1, values });
+    let field: Setup<'_> =
+        &|of| of.sigma(Value::Field("σ".into())).source(1.0).dirichlet("zmin", 0.0)?.dirichlet("6", "x");
+    check(&mesh, &with(PreconditionerConfig::Jacobi), field, "field");
+    let mut names = Vec::new();
+    for n in [1, 2, 5] {
+        let work = |comm: Comm| {
+            let made = sent(&comm, &mesh, Partitioner::Bisection)?;
+            let part = &made.part;
+            for (name, field) in &part.mesh.cell_fields {
+                let whole = &mesh.cell_fields[name];
+                let expected = part.cells.iter().map(|&cell| whole.values[cell as usize]);
+                assert!(field.values.iter().copied().eq(expected));
+            }
+            let of_whole = |cell: &u32| mesh.cell_tags[*cell as usize];
+            assert!(part.mesh.cell_tags.iter().copied().eq(part.cells.iter().map(of_whole)));
+            assert_eq!(made.n_dofs(1), mesh.n_nodes());
+            assert_eq!(made.counts, (&mesh).into());
+            Ok(part.mesh.tag_names.clone())
+        };
+        names.push(
+            threads::run(n, work, |comm| work(comm).map(drop))
+                .unwrap_or_else(|error: SolveError| panic!("{error}")),
+        );
+    }
+    assert!(names.iter().all(|found| *found == mesh.tag_names));
+}
+
+#[test]
+fn entities_of_the_whole_mesh_are_counted_once() {
+    for degree in 1..5 {
+        for mesh in [cubes(), turned(cubes()), squares()] {
+            let expected = TensorSpace::new(&mesh, degree).unwrap().n_dofs();
+            for n in [1, 2, 3, 5] {
+                let work = |comm: Comm| Ok(sent(&comm, &mesh, Partitioner::Hilbert)?.n_dofs(degree));
+                let found = threads::run(n, work, |comm| work(comm).map(drop));
+                assert_eq!(found.unwrap_or_else(|error: SolveError| panic!("{error}")), expected);
+            }
+        }
+    }
+}
+
+#[test]
+fn too_few_cells_stay_with_the_first_rank() {
+    let mesh = box_mesh(&BoxConfig { cells: [1, 1, 1], ..BoxConfig::default() }).unwrap();
+    let boundary = boundary_facets(&mesh);
+    let work = |comm: Comm| {
+        let whole = (comm.rank() == 0).then_some((&mesh, &boundary));
+        Ok(scatter(&comm, whole, Partitioner::Bisection)?.is_none())
+    };
+    for n in [9, 20] {
+        let found = threads::run(n, work, |comm| work(comm).map(drop));
+        assert!(found.unwrap_or_else(|error: SolveError| panic!("{error}")));
+    }
+}
