@@ -1,19 +1,24 @@
 //! Runs a case of −∇·(σ∇u) + λu = f: mesh, check, solve, results.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use femtile_comm::{Comm, threads};
 use femtile_device::Cpu;
 use femtile_device::cuda::Opening;
-use femtile_mesh::check::CheckReport;
+use femtile_mesh::check::{BoundaryFacets, CheckReport};
+use femtile_mesh::io::Staging;
+use femtile_mesh::io::vtu::BegunFile;
 use femtile_mesh::partition::DividedMesh;
-use femtile_solve::{Discretization, Fields, Ranks, Silent, SolverConfig, Stage, Stages, check_cells};
+use femtile_solve::{
+    Collected, Discretization, Fields, Ranks, Silent, Solution, SolverConfig, Stage, Stages, check_cells,
+};
 
 use crate::checked_mesh::checked_mesh;
 use crate::divided::{Divided, Held};
 use crate::early::{self, Early};
 use crate::film::Film;
-use crate::functional::{Evaluated, prepare};
+use crate::functional::{Evaluated, SampledLine, prepare};
 use crate::memory::Hosted;
 use crate::output::Results;
 use crate::shown::Exhibit;
@@ -36,7 +41,7 @@ pub(crate) fn run(
     let (mut mesh, checked) = match Divided::of(case, config)? {
         Some(divided) => match divided.mesh(case, (config, opening.as_ref()), stages)? {
             Held::Part(mesh, checked) => {
-                let part = (*mesh, checked, divided.comm());
+                let part = (*mesh, checked, divided);
                 return on_parts(cpu, case, (config, opening), part, stages);
             }
             Held::Whole(mesh, checked) => (mesh, checked),
@@ -62,6 +67,19 @@ pub(crate) fn run(
     let (staging, begun) = early.map(|Early { staging, file }| (staging, file)).unzip();
     warnings.extend_from_slice(solution.warnings());
     let Evaluated { numbers, lines, citations } = functionals.evaluate(&solution)?;
+    let mut report = Report::of_solution(case, &checked, &solution, (numbers, warnings))?;
+    report.citations.extend(citations.iter().map(|key| String::from(*key)));
+    write(case, (&solution, &checked.boundary), (report, &lines), (staging, begun), stages)
+}
+
+/// Computes the fields of a solution on the whole mesh and writes all results, where files may have been begun.
+fn write(
+    case: &Case,
+    (solution, boundary): (&Solution<'_>, &Arc<BoundaryFacets>),
+    (mut report, lines): (Report, &[SampledLine]),
+    (staging, begun): (Option<Staging>, Option<BegunFile>),
+    stages: &mut Stages<'_>,
+) -> Result<Report, CaseError> {
     // After an interrupted solve, fields that would take longer than writing are left out.
     let is_interrupted = stages.interruptible(|stop| stop());
     let fields = match pieces::agreed_interrupt(case, is_interrupted)? {
@@ -69,23 +87,27 @@ pub(crate) fn run(
         None => stages.interruptible(|stop| solution.fields_interruptible(case.field_config(), stop)),
     };
     stages.go_on()?;
-    warnings.extend_from_slice(fields.left_out());
+    report.warnings.extend_from_slice(fields.left_out());
     let data = case.deliver(|| solution.data(&fields))?;
-    let conditions = || conditions::on_mesh(case, solution.discretization(), &checked.boundary);
+    let conditions = || conditions::on_mesh(case, solution.discretization(), boundary);
     let exhibit = data.map(|data| Exhibit { data, film: Film::default(), conditions: conditions() });
-    let mut report = Report::of_solution(case, &checked, &solution, (numbers, warnings))?;
     // The estimate compares gradients, which the energy norm of a projection (σ = 0) does not contain.
     let is_projection = solution.discretization().form(0).sigma.as_constant() == Some(0.0);
     let estimate = fields.error_estimate().filter(|_| !is_projection);
     report.solve.discretization_error_estimate = estimate.map(|estimate| estimate.total);
-    report.citations.extend(citations.iter().chain(fields.citations()).map(|key| String::from(*key)));
-    let pieces = pieces::names(case, &solution);
+    report.citations.extend(fields.citations().iter().map(|key| String::from(*key)));
+    let pieces = pieces::names(case, solution);
     let write = |folder: &Path| match begun {
         Some(file) => Ok(solution.finish_vtu(file)?),
-        None => output::write_solution(case, folder, (&solution, &fields)),
+        None => output::write_solution(case, folder, (solution, &fields)),
     };
-    let results = Results { solution: write, lines: &lines, pieces };
-    output::write_results(case, (report, exhibit), stages, staging, results)
+    output::write_results(
+        case,
+        (report, exhibit),
+        stages,
+        staging,
+        Results { solution: write, lines, pieces },
+    )
 }
 
 /// The warnings about conditions that take facets or nodes from others.
@@ -119,15 +141,16 @@ fn on_parts(
     cpu: &Cpu,
     case: &Case,
     (config, opening): (&SolverConfig, Option<Opening>),
-    (mut mesh, checked, comm): (DividedMesh, CheckReport, &Comm),
+    (mut mesh, checked, divided): (DividedMesh, CheckReport, Divided),
     stages: &mut Stages<'_>,
 ) -> Result<Report, CaseError> {
+    let Divided { comm, wants_all, .. } = divided;
     check_cells(config, &case.space_config(), checked.kind)?;
     stages.begin(Stage::Space)?;
     let mut warnings = [case.warnings(), &checked.warnings].concat();
-    let regions = case.tag_regions_of_ranks(&mut mesh, comm)?;
+    let regions = case.tag_regions_of_ranks(&mut mesh, &comm)?;
     warnings.extend(overlap::warnings_of_regions(case, &regions));
-    let discretization = case.problem_on_parts(&mesh, comm)?.discretize()?;
+    let discretization = case.problem_on_parts(&mesh, &comm)?.discretize()?;
     warnings.extend(overlaps(case, &discretization));
     let functionals = prepare(case, &discretization)?;
     let solution = discretization.solve(cpu, config, opening, stages)?;
@@ -136,8 +159,23 @@ fn on_parts(
     let Evaluated { numbers, lines, citations } = functionals.evaluate(&solution)?;
     let mut report = Report::of_solution(case, &checked, &solution, (numbers, warnings))?;
     report.citations.extend(citations.iter().map(|key| String::from(*key)));
-    let pieces = pieces::names(case, &solution);
-    let write = |folder: &Path| output::write_solution(case, folder, (&solution, &Fields::default()));
-    let results = Results { solution: write, lines: &lines, pieces };
-    output::write_results(case, (report, None), stages, None, results)
+    if !wants_all {
+        let pieces = pieces::names(case, &solution);
+        let write = |folder: &Path| output::write_solution(case, folder, (&solution, &Fields::default()));
+        let results = Results { solution: write, lines: &lines, pieces };
+        return output::write_results(case, (report, None), stages, None, results);
+    }
+    match solution.collect()? {
+        Some(Collected { mesh, boundary, values }) => {
+            let solution = values.on(case.problem((&mesh, &boundary))?)?;
+            write(case, (&solution, &boundary), (report, &lines), (None, None), stages)
+        }
+        None => output::write_results(
+            case,
+            (report, None),
+            stages,
+            None,
+            Results::of(|_: &Path| Ok(None), &lines),
+        ),
+    }
 }

@@ -8,6 +8,7 @@ mod bidomain;
 mod boundary;
 mod check;
 mod coefficient;
+mod collected;
 mod component;
 mod config;
 mod data;
@@ -46,6 +47,7 @@ mod transient;
 pub use boundary::Region;
 pub use check::check_cells;
 pub use coefficient::{Entry, Value, check_count, expression};
+pub use collected::{Collected, CollectedValues};
 pub use component::Component;
 pub use config::{
     AmgGraph, AmgOptions, DeviceChoice, GmgOptions, GmgStart, LevelPrecision, MatrixFormat, Method,

@@ -2,12 +2,14 @@
 
 use std::fmt::Debug;
 
+use femtile_fem::dofs::TensorSpace;
 use femtile_fem::{FemError, functionals, tensor::functionals as tensor};
 use femtile_linalg::LinalgError;
 use femtile_matrix_free::CellRule;
 
+use crate::SolveError;
 use crate::discretization::Discretization;
-use crate::ranks::Divided;
+use crate::ranks::{self, AllOfMesh, Divided, Values};
 
 /// The solution on the part of a rank, for functionals of all ranks beside the solution on its own cells. All ranks call each
 /// function that computes.
@@ -46,6 +48,16 @@ impl<'m> OfRanks<'m> {
     pub fn counts(&self) -> [usize; 3] {
         let counts = self.divided.mesh.counts;
         [counts.n_nodes as usize, counts.n_cells as usize, self.problem.n_of_all()]
+    }
+
+    /// Puts the whole mesh and the solution together on the first rank; `own` and `u` are the space and the values on the own cells.
+    pub fn collect(&self, own: Option<&TensorSpace<'_>>, u: &[f64]) -> Result<Option<AllOfMesh>, SolveError> {
+        let Divided { mesh, comm } = &self.divided;
+        let values = match own {
+            Some(space) => Values::InCells(space, u),
+            None => Values::AtNodes(&self.u[..mesh.part.n_owned]),
+        };
+        ranks::collect(comm, mesh, &values)
     }
 
     /// Returns the least and the largest value.

@@ -11,6 +11,7 @@ use femtile_mesh::io::FileSum;
 use femtile_mesh::io::vtu::{BegunFile, WriteOptions};
 use femtile_mesh::partition::Partition;
 
+use crate::collected::{Collected, CollectedValues};
 use crate::component::Component;
 use crate::data::SolutionData;
 use crate::discretization::Discretization;
@@ -183,6 +184,26 @@ impl<'m> Solution<'m> {
     /// Returns whether each rank has the solution on its own cells alone.
     pub fn is_divided(&self) -> bool {
         self.of_ranks.is_some()
+    }
+
+    /// Puts the whole mesh and the solution together on the first of the ranks that have them in parts; none on the others. All ranks
+    /// call it.
+    ///
+    /// # Cost
+    /// The first rank holds the whole mesh and the share of one rank at a time.
+    /// # Errors
+    /// [`SolveError::Setting`] where ranks have no parts; another rank ended.
+    pub fn collect(self) -> Result<Option<Collected>, SolveError> {
+        let Some(of_ranks) = &self.of_ranks else {
+            return Err(SolveError::solver("ranks", "a solution on a whole mesh is collected already"));
+        };
+        let found = of_ranks.collect(self.discretization.space(), self.values())?;
+        let finished = self.finished;
+        Ok(found.map(|(mesh, boundary, values)| Collected {
+            mesh,
+            boundary,
+            values: CollectedValues { values, finished },
+        }))
     }
 
     /// Returns the largest value of the first component.

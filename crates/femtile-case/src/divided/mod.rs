@@ -21,8 +21,10 @@ use crate::{Case, CaseError};
 
 /// A mesh of which ranks need no more than their parts, on one of these.
 pub(crate) struct Divided {
-    comm: Comm,
+    pub comm: Comm,
     from: Source,
+    /// Whether the first rank writes or draws the whole solution.
+    pub wants_all: bool,
 }
 
 /// Where ranks have their parts from.
@@ -47,8 +49,8 @@ pub(crate) enum Held {
 }
 
 impl Divided {
-    /// Returns how the ranks of a case come to their parts of its mesh; none where one of them needs all of it, or a result is of
-    /// the whole mesh. All ranks call it.
+    /// Returns how the ranks of a case come to their parts of its mesh; none where one of them needs all of it before the solve. All
+    /// ranks call it.
     ///
     /// # Errors
     /// Those of the generator; another rank ended.
@@ -58,8 +60,9 @@ impl Divided {
         };
         let here = Source::of(case, config, comm.n_ranks());
         // The first rank alone may draw.
-        let [is_missing] = comm.any([here.is_none()]).map_err(SolveError::from)?;
-        Ok(here.filter(|_| !is_missing).map(|from| Self { comm: comm.clone(), from }))
+        let is_so = [here.is_none(), writes_all(case)];
+        let [is_missing, wants_all] = comm.any(is_so).map_err(SolveError::from)?;
+        Ok(here.filter(|_| !is_missing).map(|from| Self { comm: comm.clone(), from, wants_all }))
     }
 
     /// Returns whether ranks that are threads make the parts of the box of a case: of hexahedra. Taking the own cells out of parts of
@@ -70,12 +73,7 @@ impl Divided {
             Some(Source::Box(of)) => of.config.split == BoxSplit::Hexahedron,
             _ => false,
         };
-        n > 1 && case.embedding.comm.is_none() && is_made()
-    }
-
-    /// Returns the ranks.
-    pub fn comm(&self) -> &Comm {
-        &self.comm
+        n > 1 && case.embedding.comm.is_none() && !writes_all(case) && is_made()
     }
 
     /// Makes or receives the part of this rank and checks it; where there are too few cells for all ranks, or multigrid wants the
@@ -189,11 +187,18 @@ impl Source {
 fn needs_whole(case: &Case) -> bool {
     let (file, output) = (&case.file, &case.file.output);
     file.equation.kind != EquationKind::ReactionDiffusion
-        || (output.vtu.is_written() && !output.vtu.has_pieces())
-        || case.field_config() != FieldConfig::default()
-        || case.is_shown()
+        // Each rank writes its piece of fields that need gradients.
+        || (output.vtu.has_pieces() && case.field_config() != FieldConfig::default())
         || case.embedding.receiver.is_some()
         || case.embedding.mesh.is_some()
+}
+
+/// Whether a file or a picture is of the whole solution.
+fn writes_all(case: &Case) -> bool {
+    let vtu = case.file.output.vtu;
+    (vtu.is_written() && !vtu.has_pieces())
+        || case.field_config() != FieldConfig::default()
+        || case.is_shown()
 }
 
 /// Whether parts of a generated mesh are what the settings of the case ask for.

@@ -1,4 +1,3 @@
-
 use std::path::Path;
 
 use femtile_comm::threads;
@@ -129,8 +128,8 @@ fn a_whole_mesh_serves_what_needs_it() {
     let [from_box, from_first, whole] = ["in place", "sent", "whole"];
     for (text, way, held) in [
         (format!("{small}{EQUATION}{no_file}"), "boxes", from_box),
-        (format!("{small}{EQUATION}"), "bisection", whole),
-        (format!("{small}{EQUATION}{no_file}picture = true\n"), "bisection", whole),
+        (format!("{small}{EQUATION}"), "boxes", from_box),
+        (format!("{small}{EQUATION}{no_file}picture = true\n"), "boxes", from_box),
         (
             format!("{small}{EQUATION}[output]\nvtu = \"pieces\"\nfields = [\"gradient\"]\n"),
             "bisection",
@@ -210,6 +209,74 @@ fn the_first_rank_sends_meshes_of_files() {
             }
             let folder = folder.path().join(format!("out-{n}"));
             assert_eq!(crate::verify(&folder).unwrap(), []);
+        }
+    }
+}
+
+/// The points, cells and fields of a file.
+fn written(folder: &Path) -> femtile_mesh::Mesh {
+    femtile_mesh::io::read(&folder.join("solution.vtu")).unwrap()
+}
+
+fn assert_near(name: &str, found: &[f64], expected: &[f64]) {
+    assert_eq!(found.len(), expected.len(), "{name}");
+    let size = expected.iter().fold(1.0, |size: f64, x| size.max(x.abs()));
+    for (found, expected) in found.iter().zip(expected) {
+        assert!((found - expected).abs() < 1e-9 * size || (found.is_nan() && expected.is_nan()), "{name}");
+    }
+}
+
+#[test]
+fn the_first_rank_writes_what_is_of_the_whole_solution() {
+    let config = BoxConfig { cells: [4, 5, 4], ..BoxConfig::default() };
+    let mut mesh = femtile_mesh::generate::box_mesh(&config).unwrap();
+    mesh.cell_tags = (0..mesh.n_cells()).map(|cell| [3, 8][cell % 2]).collect();
+    let values = (0..mesh.n_cells()).map(|cell| (cell as f64).sin()).collect();
+    mesh.cell_fields.insert("own".into(), femtile_mesh::Field { n_components: 1, values });
+    let values = (0..3 * mesh.n_nodes()).map(|at| (at as f64).cos()).collect();
+    mesh.node_fields.insert("wind".into(), femtile_mesh::Field { n_components: 3, values });
+    let of_file = mesh;
+    let region = "[[region]]\nname = \"low\"\nwhere = \"z < 0.3\"\n";
+    let by_tag = "{ by_tag = { \"3\" = 1, \"8\" = 2, low = 5 } }";
+    let cubes =
+        "generate = { kind = \"box\", cells = [3, 3, 4], cell = \"hexahedron\", deform = 0.1, order = 2 }";
+    for (mesh, sigma, more) in [
+        ("file = \"mesh.vtu\"", by_tag, format!("{region}[output]\nfields = [\"gradient\", \"error\"]")),
+        (
+            "generate = { kind = \"box\", cells = [5, 4, 6] }",
+            "2",
+            "[output]\npicture = true\nreport = true".into(),
+        ),
+        (cubes, "2", "preconditioner = \"pmg\"\n[space]\ndegree = 3\n[output]\nfields = [\"flux\"]".into()),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        femtile_mesh::io::write(&folder.path().join("mesh.vtu"), &of_file).unwrap();
+        let equation = EQUATION.replace("sigma = 2", &format!("sigma = {sigma}"));
+        let equation = if mesh.starts_with("file") { equation.replace("xmin", "x < 1e-9") } else { equation };
+        let text = format!("[mesh]\n{mesh}{equation}{more}\n");
+        let alone = run(&case(folder.path(), &text, None), &mut Silent).unwrap();
+        let one = written(&folder.path().join("out-1"));
+        for n in [2, 3] {
+            let folder = folder.path();
+            assert_ne!(source(folder, &text, n), "whole");
+            let found = on_ranks(n, folder, &text).unwrap();
+            let folder = folder.join(format!("out-{n}"));
+            assert_eq!(crate::verify(&folder).unwrap(), []);
+            let names = |report: &Report| report.files.keys().cloned().collect::<Vec<_>>();
+            assert_eq!(names(&found), names(&alone));
+            let estimate = |report: &Report| report.solve.discretization_error_estimate.unwrap_or(0.0);
+            assert!((estimate(&found) - estimate(&alone)).abs() < 1e-9);
+            let all = written(&folder);
+            assert_eq!((&all.cells, &all.cell_tags), (&one.cells, &one.cell_tags), "{mesh}");
+            assert_near("points", all.points.as_flattened(), one.points.as_flattened());
+            for (fields, expected) in
+                [(&all.cell_fields, &one.cell_fields), (&all.node_fields, &one.node_fields)]
+            {
+                assert!(fields.keys().eq(expected.keys()), "{mesh}");
+                fields
+                    .iter()
+                    .for_each(|(name, field)| assert_near(name, &field.values, &expected[name].values));
+            }
         }
     }
 }

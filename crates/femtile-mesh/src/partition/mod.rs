@@ -3,6 +3,7 @@
 mod bisection;
 mod centres;
 mod classes;
+mod collection;
 mod divided;
 mod hilbert;
 mod numbers;
@@ -21,6 +22,7 @@ use rayon::prelude::*;
 
 use crate::Mesh;
 
+pub use collection::{Collection, Share};
 pub use divided::{BoxCubes, DividedMesh, OwnCells, WholeMesh};
 pub use part::Part;
 pub use scatter::{Scatter, n_own_edges};

@@ -86,7 +86,20 @@ pub(super) fn cells_alone(
         local[node as usize].store(number, Relaxed);
     });
     let (boundary, _) = facets_of(mesh, boundary, &here, &local);
-    OwnCells { mesh: mesh_of(mesh, &cells, &nodes, &local), boundary, nodes, cells }
+    let mut own = mesh_of(mesh, &cells, &nodes, &local);
+    own.cell_fields = fields_of(&mesh.cell_fields, &cells);
+    own.node_fields = fields_of(&mesh.node_fields, &nodes);
+    OwnCells { mesh: own, boundary, nodes, cells }
+}
+
+/// The values of fields at some nodes or cells.
+pub(super) fn fields_of(fields: &BTreeMap<String, Field>, of: &[u32]) -> BTreeMap<String, Field> {
+    let taken = |field: &Field| {
+        let n = field.n_components;
+        let values = of.iter().flat_map(|&at| &field.values[at as usize * n..][..n]).copied().collect();
+        Field { n_components: n, values }
+    };
+    fields.iter().map(|(name, field)| (name.clone(), taken(field))).collect()
 }
 
 /// The mesh of some cells and their nodes.
@@ -132,7 +145,7 @@ fn write_cells<const N: usize>(mesh: &Mesh, cells: &[u32], local: &[AtomicU32], 
 }
 
 /// The shapes of some cells.
-fn curved_of(curved: &Curved, cells: &[u32], dimension: usize) -> Curved {
+pub(super) fn curved_of(curved: &Curved, cells: &[u32], dimension: usize) -> Curved {
     let n = curved.n_points(dimension);
     let of_cells = || cells.iter().flat_map(|&cell| &curved.cells[cell as usize * n..][..n]);
     let mut local = vec![ABSENT; curved.points.len()];

@@ -1,14 +1,15 @@
 //! The parts of a mesh that one rank has whole, for all ranks.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use rayon::prelude::*;
 
 use super::divided::WholeMesh;
+use super::part::fields_of;
 use super::{Part, Partition};
 use crate::check::BoundaryFacets;
 use crate::generate::Counts;
-use crate::{CellKind, Facets, Field, Mesh};
+use crate::{CellKind, Facets, Mesh};
 
 /// A number that no node has.
 const ABSENT: u32 = u32::MAX;
@@ -20,6 +21,8 @@ pub struct Scatter<'m> {
     boundary: &'m BoundaryFacets,
     owners: Vec<u32>,
     is_shared: Vec<bool>,
+    /// Tags of cells without a name.
+    nameless: BTreeSet<i32>,
 }
 
 impl<'m> Scatter<'m> {
@@ -30,7 +33,11 @@ impl<'m> Scatter<'m> {
     pub fn new(mesh: &'m Mesh, boundary: &'m BoundaryFacets, partition: &Partition) -> Self {
         let owners = partition.owners(mesh);
         let is_shared = partition.shared(mesh, &owners);
-        Self { mesh, boundary, owners, is_shared }
+        let mut nameless = mesh.cell_tags.clone();
+        nameless.par_sort_unstable();
+        nameless.dedup();
+        nameless.retain(|tag| !mesh.tag_names.contains_key(&(mesh.dimension(), *tag)));
+        Self { mesh, boundary, owners, is_shared, nameless: nameless.into_iter().collect() }
     }
 
     /// Returns whether each of `n_ranks` owns a node.
@@ -42,12 +49,14 @@ impl<'m> Scatter<'m> {
     }
 
     /// Takes the part of a rank with its tagged facets and fields, and counts the nodes that it owns and cells of other ranks have;
-    /// none where it owns no node.
+    /// none where it owns no node. Tags of cells without a name get their number as one, by which ranks know those of others.
     pub fn part(&self, rank: usize) -> Option<(Part, usize)> {
         let mut part = Part::new(self.mesh, self.boundary, &self.owners, rank)?;
         part.mesh.facets = tagged_facets(self.mesh, &part.nodes);
         part.mesh.cell_fields = fields_of(&self.mesh.cell_fields, &part.cells);
         part.mesh.node_fields = fields_of(&self.mesh.node_fields, &part.nodes);
+        let named = self.nameless.iter().map(|&tag| ((self.mesh.dimension(), tag), tag.to_string()));
+        part.mesh.tag_names.extend(named);
         let n_shared =
             part.nodes[..part.n_owned].iter().filter(|&&node| self.is_shared[node as usize]).count();
         Some((part, n_shared))
@@ -117,14 +126,4 @@ fn tagged_facets(mesh: &Mesh, nodes: &[u32]) -> Facets {
         }
     }
     facets
-}
-
-/// The values of fields at some nodes or cells.
-fn fields_of(fields: &BTreeMap<String, Field>, of: &[u32]) -> BTreeMap<String, Field> {
-    let taken = |field: &Field| {
-        let n = field.n_components;
-        let values = of.iter().flat_map(|&at| &field.values[at as usize * n..][..n]).copied().collect();
-        Field { n_components: n, values }
-    };
-    fields.iter().map(|(name, field)| (name.clone(), taken(field))).collect()
 }

@@ -4,7 +4,9 @@
 //! the same solution on every rank. Of a mesh that no rank has whole, each has its part of the problem and of the solution.
 
 mod caller;
+mod cell_dofs;
 mod cells;
+mod collect;
 pub(crate) mod data;
 mod degrees;
 pub(crate) mod device;
@@ -21,6 +23,7 @@ pub(crate) mod system;
 mod tests;
 mod used;
 pub(crate) mod watch;
+mod wire;
 
 use std::fmt::Display;
 
@@ -43,6 +46,7 @@ use crate::{
 };
 pub use caller::{DividedProblem, RankPart};
 use cells::Spaces;
+pub(crate) use collect::{AllOfMesh, Values, collect};
 pub use device::RankDevice;
 use divided::WholeSpace;
 pub(crate) use divided::{Divided, OnMesh};

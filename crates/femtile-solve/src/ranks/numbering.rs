@@ -11,6 +11,7 @@ use femtile_linalg::LinalgError;
 use femtile_mesh::partition::{BoxCubes, Part};
 use rayon::prelude::*;
 
+use super::cell_dofs::CellDofs;
 use super::divided::WholeSpace;
 
 /// Unknowns, and cells, of a parallel task.
@@ -137,27 +138,14 @@ impl Numbering {
         (part, space): (&Part, &TensorSpace<'_>),
         wanted: Vec<Vec<u64>>,
     ) -> Result<Vec<(usize, Vec<u32>)>, LinalgError> {
-        let (n, per_cell) = (space.degree() + 1, space.dofs_per_cell());
+        let per_cell = space.dofs_per_cell() as u64;
         let mut place_of = vec![u32::MAX; space.n_dofs()];
         self.owned.iter().zip(0..).for_each(|(&dof, place)| place_of[dof as usize] = place);
-        let mut position_of = vec![0; space.n_cells()];
-        space.order().iter().zip(0_u32..).for_each(|(&cell, position)| position_of[cell as usize] = position);
-        // Neighbouring ghosts are often of one cell.
-        let mut of_cell = (u64::MAX, vec![0; per_cell]);
-        let mut own = vec![0; per_cell];
+        let mut cells = CellDofs::new(space);
         let mut place = |wanted: u64| {
-            let (cell, given) = (wanted / per_cell as u64, (wanted % per_cell as u64) as usize);
-            if cell != of_cell.0 {
-                let here = part.cells.binary_search(&u32::try_from(cell).ok()?).ok()?;
-                let position = position_of[here] as usize;
-                space.cell_dofs(position, &mut own);
-                let orientation = space.orientation(position);
-                own.iter()
-                    .enumerate()
-                    .for_each(|(at, &dof)| of_cell.1[orientation.given(places(at, n), n)] = dof);
-                of_cell.0 = cell;
-            }
-            Some(place_of[of_cell.1[given] as usize]).filter(|&place| place != u32::MAX)
+            let cell = part.cells.binary_search(&u32::try_from(wanted / per_cell).ok()?).ok()?;
+            let dof = cells.of(cell)[(wanted % per_cell) as usize];
+            Some(place_of[dof as usize]).filter(|&place| place != u32::MAX)
         };
         let mut exports = Vec::new();
         for (rank, wanted) in wanted.into_iter().enumerate().filter(|(_, wanted)| !wanted.is_empty()) {
@@ -239,7 +227,7 @@ fn numbers<W: Send>(
 }
 
 /// The place along each axis of an entry of a cell with `n` nodes along each.
-fn places(at: usize, n: usize) -> [usize; 3] {
+pub(super) fn places(at: usize, n: usize) -> [usize; 3] {
     [at % n, at / n % n, at / (n * n)]
 }
 

@@ -1,20 +1,16 @@
 //! Parts of a mesh that the first rank has, sent to all.
 
-use std::collections::BTreeMap;
-
-use bytemuck::{Pod, cast_slice, cast_slice_mut};
-use femtile_comm::{Comm, Incoming, Outgoing};
+use femtile_comm::Comm;
 use femtile_linalg::LinalgError;
 use femtile_mesh::check::BoundaryFacets;
 use femtile_mesh::generate::Counts;
 use femtile_mesh::partition::{DividedMesh, Part, Partitioner, Scatter, WholeMesh, n_own_edges};
-use femtile_mesh::{CellKind, Curved, Facets, Field, Mesh};
+use femtile_mesh::{CellKind, Curved, Facets, Mesh};
 
 use super::rows::agreed;
+use super::wire::{From, To, truncated};
 use crate::SolveError;
 
-/// The most bytes of a message.
-const MOST_BYTES: usize = 1 << 30;
 /// Numbers before the arrays of a part: cells, the order of curved ones, owned and shared nodes.
 const NUMBERS: usize = 4;
 const KINDS: [CellKind; 5] = [
@@ -64,7 +60,7 @@ fn dealt(comm: &Comm, scatter: &Scatter<'_>) -> Result<(Part, usize), LinalgErro
     let lacking = |rank: usize| LinalgError::Rank { rank, message: "has no part of the mesh".into() };
     for rank in 1..comm.n_ranks() {
         let (part, n_shared) = scatter.part(rank).ok_or_else(|| lacking(rank))?;
-        Sending { comm, to: rank }.part(&part, n_shared)?;
+        send(To { comm, rank }, &part, n_shared)?;
     }
     scatter.part(0).ok_or_else(|| lacking(0))
 }
@@ -80,8 +76,8 @@ fn whole_of_all(comm: &Comm, own: Option<WholeMesh>) -> Result<WholeMesh, Linalg
         numbers
     });
     let all = comm.all_gather(&sent.unwrap_or_default())?;
-    let numbers = all.first().filter(|numbers| numbers.len() == 14).ok_or_else(truncated)?;
-    let kind = *usize::try_from(numbers[0]).ok().and_then(|at| KINDS.get(at)).ok_or_else(truncated)?;
+    let numbers = all.first().filter(|numbers| numbers.len() == 14).ok_or_else(|| truncated(0))?;
+    let kind = *usize::try_from(numbers[0]).ok().and_then(|at| KINDS.get(at)).ok_or_else(|| truncated(0))?;
     let [order, n_nodes, n_cells] = [numbers[1], numbers[2], numbers[3]];
     let entities = [numbers[4], numbers[5], numbers[6], numbers[7]];
     let x = |at: usize| f64::from_bits(numbers[8 + at]);
@@ -90,80 +86,42 @@ fn whole_of_all(comm: &Comm, own: Option<WholeMesh>) -> Result<WholeMesh, Linalg
     Ok(WholeMesh { counts, entities, extents })
 }
 
-fn truncated() -> LinalgError {
-    LinalgError::Rank { rank: 0, message: "sent a part of a mesh that is not whole".into() }
+/// Sends a part to its rank.
+fn send(to: To<'_>, part: &Part, n_shared: usize) -> Result<(), LinalgError> {
+    let Part { mesh, boundary, nodes, cells, facets, n_owned, owners } = part;
+    let kind = KINDS.iter().position(|&kind| kind == mesh.kind).unwrap_or(0);
+    let order = mesh.curved.as_ref().map_or(0, |curved| curved.order);
+    to.array(&[kind, order, *n_owned, n_shared].map(|number| number as u64))?;
+    to.array(&mesh.points)?;
+    to.array(&mesh.cells)?;
+    if let Some(curved) = &mesh.curved {
+        to.array(&curved.points)?;
+        to.array(&curved.cells)?;
+    }
+    to.array(&mesh.cell_tags)?;
+    to.array(&mesh.facets.nodes)?;
+    to.array(&mesh.facets.tags)?;
+    let tags: Vec<i64> =
+        mesh.tag_names.keys().flat_map(|(dimension, tag)| [*dimension as i64, i64::from(*tag)]).collect();
+    to.array(&tags)?;
+    to.texts(mesh.tag_names.values())?;
+    [&mesh.cell_fields, &mesh.node_fields].into_iter().try_for_each(|fields| to.fields(fields))?;
+    to.array(&boundary.nodes)?;
+    to.array(&boundary.cells)?;
+    to.array(&boundary.local)?;
+    [nodes, cells, facets, owners].into_iter().try_for_each(|numbers| to.array(numbers))
 }
 
-/// The arrays of a part on their way to another rank, in the order of [`Receiving`].
-struct Sending<'a> {
-    comm: &'a Comm,
-    to: usize,
-}
-
-impl Sending<'_> {
-    fn part(&self, part: &Part, n_shared: usize) -> Result<(), LinalgError> {
-        let Part { mesh, boundary, nodes, cells, facets, n_owned, owners } = part;
-        let kind = KINDS.iter().position(|&kind| kind == mesh.kind).unwrap_or(0);
-        let order = mesh.curved.as_ref().map_or(0, |curved| curved.order);
-        self.array(&[kind, order, *n_owned, n_shared].map(|number| number as u64))?;
-        self.array(&mesh.points)?;
-        self.array(&mesh.cells)?;
-        if let Some(curved) = &mesh.curved {
-            self.array(&curved.points)?;
-            self.array(&curved.cells)?;
-        }
-        self.array(&mesh.cell_tags)?;
-        self.array(&mesh.facets.nodes)?;
-        self.array(&mesh.facets.tags)?;
-        let tags: Vec<i64> =
-            mesh.tag_names.keys().flat_map(|(dimension, tag)| [*dimension as i64, i64::from(*tag)]).collect();
-        self.array(&tags)?;
-        self.texts(mesh.tag_names.values())?;
-        for fields in [&mesh.cell_fields, &mesh.node_fields] {
-            self.fields(fields)?;
-        }
-        self.array(&boundary.nodes)?;
-        self.array(&boundary.cells)?;
-        self.array(&boundary.local)?;
-        [nodes, cells, facets, owners].into_iter().try_for_each(|numbers| self.array(numbers))
-    }
-
-    fn fields(&self, fields: &BTreeMap<String, Field>) -> Result<(), LinalgError> {
-        self.texts(fields.keys())?;
-        for field in fields.values() {
-            self.array(&[field.n_components as u64])?;
-            self.array(&field.values)?;
-        }
-        Ok(())
-    }
-
-    fn texts<'t>(&self, texts: impl Iterator<Item = &'t String> + Clone) -> Result<(), LinalgError> {
-        let lengths: Vec<u64> = texts.clone().map(|text| text.len() as u64).collect();
-        self.array(&lengths)?;
-        self.array(texts.map(String::as_str).collect::<String>().as_bytes())
-    }
-
-    /// Sends the length of an array, then its numbers.
-    fn array<T: Pod>(&self, values: &[T]) -> Result<(), LinalgError> {
-        self.bytes(cast_slice(&[values.len() as u64]))?;
-        cast_slice(values).chunks(MOST_BYTES).try_for_each(|bytes| self.bytes(bytes))
-    }
-
-    fn bytes(&self, bytes: &[u8]) -> Result<(), LinalgError> {
-        self.comm.exchange(&[Outgoing { to: self.to, bytes }], &mut [], &mut || ())
-    }
-}
-
-/// Receives the part of this rank from the first one.
+/// Receives the part of this rank from the first one, in the order of [`send`].
 fn received(comm: &Comm) -> Result<(Part, usize), LinalgError> {
-    let from = Receiving { comm };
-    let numbers: [u64; NUMBERS] = from.array()?.try_into().map_err(|_| truncated())?;
+    let from = From { comm, rank: 0 };
+    let numbers: [u64; NUMBERS] = from.array()?.try_into().map_err(|_| truncated(0))?;
     let [kind, order, n_owned, n_shared] = numbers.map(|number| number as usize);
-    let kind = *KINDS.get(kind).ok_or_else(truncated)?;
-    let (points, cells) = (from.points()?, from.array()?);
+    let kind = *KINDS.get(kind).ok_or_else(|| truncated(0))?;
+    let (points, cells) = (from.array()?, from.array()?);
     let curved = match order {
         0 => None,
-        order => Some(Curved { order, points: from.points()?, cells: from.array()? }),
+        order => Some(Curved { order, points: from.array()?, cells: from.array()? }),
     };
     let cell_tags = from.array()?;
     let facets = Facets { nodes: from.array()?, tags: from.array()? };
@@ -177,47 +135,4 @@ fn received(comm: &Comm) -> Result<(Part, usize), LinalgError> {
     let boundary = BoundaryFacets { nodes: from.array()?, cells: from.array()?, local: from.array()? };
     let (nodes, cells, facets, owners) = (from.array()?, from.array()?, from.array()?, from.array()?);
     Ok((Part { mesh, boundary, nodes, cells, facets, n_owned, owners }, n_shared))
-}
-
-/// The arrays of a part on their way from the first rank.
-struct Receiving<'a> {
-    comm: &'a Comm,
-}
-
-impl Receiving<'_> {
-    fn array<T: Pod>(&self) -> Result<Vec<T>, LinalgError> {
-        let mut n = [0_u64];
-        self.bytes(cast_slice_mut(&mut n))?;
-        let mut values = vec![T::zeroed(); n[0] as usize];
-        cast_slice_mut(&mut values).chunks_mut(MOST_BYTES).try_for_each(|bytes| self.bytes(bytes))?;
-        Ok(values)
-    }
-
-    fn points(&self) -> Result<Vec<[f64; 3]>, LinalgError> {
-        self.array()
-    }
-
-    fn texts(&self) -> Result<Vec<String>, LinalgError> {
-        let lengths: Vec<u64> = self.array()?;
-        let bytes: Vec<u8> = self.array()?;
-        let mut begin = 0;
-        let text = |length: &u64| {
-            let text = bytes.get(begin..begin + *length as usize);
-            begin += *length as usize;
-            text.map(|text| String::from_utf8_lossy(text).into_owned()).ok_or_else(truncated)
-        };
-        lengths.iter().map(text).collect()
-    }
-
-    fn fields(&self) -> Result<BTreeMap<String, Field>, LinalgError> {
-        let field = |name| {
-            let [n_components]: [u64; 1] = self.array()?.try_into().map_err(|_| truncated())?;
-            Ok((name, Field { n_components: n_components as usize, values: self.array()? }))
-        };
-        self.texts()?.into_iter().map(field).collect()
-    }
-
-    fn bytes(&self, bytes: &mut [u8]) -> Result<(), LinalgError> {
-        self.comm.exchange(&[], &mut [Incoming { from: 0, bytes }], &mut || ())
-    }
 }

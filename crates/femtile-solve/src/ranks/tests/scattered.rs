@@ -8,7 +8,7 @@ use femtile_mesh::partition::DividedMesh;
 
 use super::parts::{Setup, assert_found, conditions, found, on_divided, with};
 use super::*;
-use crate::{PmgOptions, Value, scatter};
+use crate::{Collected, PmgOptions, Value, scatter};
 
 fn sent(comm: &Comm, mesh: &Mesh, partitioner: Partitioner) -> Result<DividedMesh, SolveError> {
     let boundary = boundary_facets(mesh);
@@ -110,7 +110,51 @@ fn tags_and_fields_are_sent_with_the_parts() {
                 .unwrap_or_else(|error: SolveError| panic!("{error}")),
         );
     }
-    assert!(names.iter().all(|found| *found == mesh.tag_names));
+    // Cells without a tag have a name for that on all ranks.
+    let mut expected = mesh.tag_names.clone();
+    expected.insert((3, 0), "0".into());
+    assert!(names.iter().all(|found| *found == expected));
+}
+
+#[test]
+fn a_solution_in_parts_is_put_together() {
+    let mut bent = cubes();
+    deform(&mut bent, &DeformConfig { amplitude: 0.05, order: 2 }).unwrap();
+    for (mesh, degree) in [(&bent, 1), (&bent, 3), (&turned(cubes()), 2), (&squares(), 2), (&simplices(), 1)]
+    {
+        let problem: Box<dyn for<'m> Fn(Poisson<'m>) -> Poisson<'m> + Sync> =
+            Box::new(move |of| of.degree(degree).lambda(1.0).source("x + 2*y"));
+        let alone = problem(Poisson::new(mesh)).solve(&config(1)).unwrap();
+        for n in [2, 3, 5] {
+            let work = |comm: Comm| {
+                let part = sent(&comm, mesh, Partitioner::Bisection)?;
+                let config = SolverConfig { ranks: Ranks::Of(comm.clone()), ..config(1) };
+                problem(Poisson::divided(&part, &comm)?).solve(&config)?.collect()
+            };
+            let found = threads::run(n, work, |comm| work(comm).map(|found| assert!(found.is_none())));
+            let Collected { mesh: whole, boundary, values } = found.unwrap().unwrap();
+            assert_eq!(*boundary, boundary_facets(mesh));
+            assert_eq!((&whole.points, &whole.cells), (&mesh.points, &mesh.cells));
+            let (curved, expected) = (whole.curved.as_ref(), mesh.curved.as_ref());
+            let at = |curved: &femtile_mesh::Curved| {
+                curved.cells.iter().map(|&point| curved.points[point as usize]).collect::<Vec<_>>()
+            };
+            assert_eq!(curved.map(at), expected.map(at));
+            let solution = values.on(problem(Poisson::new(&whole))).unwrap();
+            let size = largest(alone.values());
+            for (found, expected) in solution.values().iter().zip(alone.values()) {
+                assert!((found - expected).abs() < 1e-9 * size, "{found} {expected}");
+            }
+            assert!(solution.outcome().iterations > 0);
+        }
+    }
+    let whole = simplices();
+    let solution = Poisson::new(&whole).lambda(1.0).solve(&config(1)).unwrap();
+    assert!(solution.collect().unwrap_err().to_string().contains("collected already"));
+}
+
+fn simplices() -> Mesh {
+    box_mesh(&BoxConfig { cells: [3, 4, 5], ..BoxConfig::default() }).unwrap()
 }
 
 #[test]

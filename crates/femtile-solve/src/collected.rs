@@ -1,0 +1,44 @@
+//! The solution of a problem that no rank had whole, on the whole mesh.
+
+use std::sync::Arc;
+
+use femtile_mesh::Mesh;
+use femtile_mesh::check::BoundaryFacets;
+
+use crate::solution::Finished;
+use crate::{Poisson, Solution, SolveError};
+
+/// A whole mesh, and the solution of a problem that ranks solved in parts.
+#[derive(Debug)]
+pub struct Collected {
+    /// The mesh.
+    pub mesh: Mesh,
+    /// The facets on its boundary.
+    pub boundary: Arc<BoundaryFacets>,
+    /// The values.
+    pub values: CollectedValues,
+}
+
+/// The values of a solution on a mesh that was put together.
+#[derive(Debug)]
+pub struct CollectedValues {
+    pub(crate) values: Vec<f64>,
+    pub(crate) finished: Finished,
+}
+
+impl CollectedValues {
+    /// Returns the solution of the same problem, stated once more on the whole mesh.
+    ///
+    /// # Errors
+    /// [`SolveError::Setting`] where the problem cannot be discretized, or has another number of degrees of freedom.
+    pub fn on<'m>(self, problem: Poisson<'m>) -> Result<Solution<'m>, SolveError> {
+        let discretization = problem.discretize()?;
+        let Self { values, mut finished } = self;
+        if values.len() != discretization.n_dofs() {
+            let message = "the problem has other degrees of freedom than that which ranks solved";
+            return Err(SolveError::solver("ranks", message));
+        }
+        finished.components = vec![values];
+        Ok(Solution::new(discretization, finished))
+    }
+}

@@ -1,0 +1,161 @@
+//! A mesh and a solution that ranks have in parts, put together on the first one.
+
+use std::sync::Arc;
+
+use femtile_comm::Comm;
+use femtile_fem::dofs::TensorSpace;
+use femtile_linalg::LinalgError;
+use femtile_mesh::check::BoundaryFacets;
+use femtile_mesh::partition::{Collection, DividedMesh, Share};
+use femtile_mesh::{Curved, Facets, Mesh};
+
+use super::cell_dofs::CellDofs;
+use super::wire::{From, To, truncated};
+use crate::SolveError;
+
+/// Values of a solution by node, or those of each cell in the axes of the mesh.
+pub(crate) enum Values<'a> {
+    /// At the nodes that the rank owns.
+    AtNodes(&'a [f64]),
+    /// In a space on the own cells of the rank.
+    InCells(&'a TensorSpace<'a>, &'a [f64]),
+}
+
+/// The whole mesh with its boundary and the values of a solution there.
+pub(crate) type AllOfMesh = (Mesh, Arc<BoundaryFacets>, Vec<f64>);
+
+/// Puts a mesh and values together on the first rank; none on the others. All ranks call it.
+///
+/// # Cost
+/// The first rank holds the whole mesh and the share of one rank at a time.
+/// # Errors
+/// [`SolveError::Mesh`] where shares are not those of one mesh, [`SolveError::Linalg`] where another rank ended.
+pub(crate) fn collect(
+    comm: &Comm,
+    mesh: &DividedMesh,
+    values: &Values<'_>,
+) -> Result<Option<AllOfMesh>, SolveError> {
+    if comm.rank() > 0 {
+        let to = To { comm, rank: 0 };
+        send(to, &mesh.share())?;
+        to.array(&values.of_rank(mesh))?;
+        return Ok(None);
+    }
+    let mut collection = Collection::new(mesh);
+    let mut places = Vec::with_capacity(comm.n_ranks());
+    for rank in 0..comm.n_ranks() {
+        let share = if rank == 0 { mesh.share() } else { received(From { comm, rank })? };
+        collection.add(&share)?;
+        places.push(match values {
+            Values::AtNodes(_) => share.nodes,
+            Values::InCells(..) => share.cells,
+        });
+    }
+    let (whole, boundary) = collection.finish()?;
+    let of_rank = |rank: usize| match rank {
+        0 => Ok(values.of_rank(mesh)),
+        _ => From { comm, rank }.array(),
+    };
+    let values = match values {
+        Values::AtNodes(_) => at_nodes(whole.n_nodes(), &places, of_rank)?,
+        Values::InCells(space, _) => in_space(&TensorSpace::new(&whole, space.degree())?, &places, of_rank)?,
+    };
+    Ok(Some((whole, Arc::new(boundary), values)))
+}
+
+impl Values<'_> {
+    /// The values of a rank by node, or of its own cells one after another.
+    fn of_rank(&self, mesh: &DividedMesh) -> Vec<f64> {
+        let (space, u) = match self {
+            Values::AtNodes(values) => return values.to_vec(),
+            Values::InCells(space, u) => (space, u),
+        };
+        let mut all = Vec::with_capacity(space.dofs_per_cell() * mesh.own().cells.len());
+        let mut cells = CellDofs::new(space);
+        for cell in 0..space.n_cells() {
+            all.extend(cells.of(cell).iter().map(|&dof| u[dof as usize]));
+        }
+        all
+    }
+}
+
+/// Values at `n` nodes from those that ranks own.
+fn at_nodes(
+    n: usize,
+    places: &[Vec<u32>],
+    of_rank: impl Fn(usize) -> Result<Vec<f64>, LinalgError>,
+) -> Result<Vec<f64>, LinalgError> {
+    let mut all = vec![0.0; n];
+    for (rank, nodes) in places.iter().enumerate() {
+        let values = of_rank(rank)?;
+        if nodes.len() != values.len() {
+            return Err(truncated(rank));
+        }
+        nodes.iter().zip(values).for_each(|(&node, value)| all[node as usize] = value);
+    }
+    Ok(all)
+}
+
+/// Values in a space from those of the cells of ranks.
+fn in_space(
+    space: &TensorSpace<'_>,
+    places: &[Vec<u32>],
+    of_rank: impl Fn(usize) -> Result<Vec<f64>, LinalgError>,
+) -> Result<Vec<f64>, LinalgError> {
+    let mut all = vec![0.0; space.n_dofs()];
+    let mut of_cells = CellDofs::new(space);
+    for (rank, cells) in places.iter().enumerate() {
+        let values = of_rank(rank)?;
+        if cells.len() * space.dofs_per_cell() != values.len() {
+            return Err(truncated(rank));
+        }
+        for (&cell, values) in cells.iter().zip(values.chunks_exact(space.dofs_per_cell())) {
+            let dofs = of_cells.of(cell as usize);
+            dofs.iter().zip(values).for_each(|(&dof, &value)| all[dof as usize] = value);
+        }
+    }
+    Ok(all)
+}
+
+/// Sends the share of a rank to the first one.
+fn send(to: To<'_>, share: &Share) -> Result<(), LinalgError> {
+    to.array(&share.nodes)?;
+    to.array(&share.points)?;
+    to.array(&share.cells)?;
+    to.array(&share.corners)?;
+    to.array(&[share.curved.as_ref().map_or(0, |curved| curved.order as u64)])?;
+    if let Some(curved) = &share.curved {
+        to.array(&curved.points)?;
+        to.array(&curved.cells)?;
+    }
+    to.array(&share.cell_tags)?;
+    to.array(&share.side_cells)?;
+    to.array(&share.side_numbers)?;
+    to.array(&share.facets.nodes)?;
+    to.array(&share.facets.tags)?;
+    to.fields(&share.cell_fields)?;
+    to.fields(&share.node_fields)
+}
+
+/// Receives the share of a rank, in the order of [`send`].
+fn received(from: From<'_>) -> Result<Share, LinalgError> {
+    let (nodes, points, cells, corners) = (from.array()?, from.array()?, from.array()?, from.array()?);
+    let [order]: [u64; 1] = from.array()?.try_into().map_err(|_| truncated(from.rank))?;
+    let curved = match order {
+        0 => None,
+        order => Some(Curved { order: order as usize, points: from.array()?, cells: from.array()? }),
+    };
+    Ok(Share {
+        nodes,
+        points,
+        cells,
+        corners,
+        curved,
+        cell_tags: from.array()?,
+        side_cells: from.array()?,
+        side_numbers: from.array()?,
+        facets: Facets { nodes: from.array()?, tags: from.array()? },
+        cell_fields: from.fields()?,
+        node_fields: from.fields()?,
+    })
+}
