@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU8, AtomicU32};
 use rayon::prelude::*;
 
 use super::classes::by_class;
+use super::part::ABSENT;
 use super::subset::{BITS, Subset};
 use crate::Mesh;
 
@@ -14,11 +15,9 @@ const WORDS: usize = 1 << 6;
 /// Nodes that a thread looks at in a row.
 const NODES: usize = 1 << 14;
 /// A node of a cell that touches an owned one.
-const HERE: u8 = 1;
+pub(super) const HERE: u8 = 1;
 /// A node of a cell that touches an owned one and one of another rank: that rank copies it, where it does not own it.
-const COPIED: u8 = HERE | 2;
-/// The number of a node that is not part of it.
-const ABSENT: u32 = u32::MAX;
+pub(super) const COPIED: u8 = HERE | 2;
 
 /// The cells with a node that the rank owns, and the marks of all nodes.
 pub(super) fn touched(mesh: &Mesh, owners: &[u32], rank: u32) -> (Subset, Vec<AtomicU8>) {

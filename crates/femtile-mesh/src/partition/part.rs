@@ -38,8 +38,8 @@ pub struct Part {
     pub owners: Vec<u32>,
 }
 
-/// A point that is not part of it.
-const ABSENT: u32 = u32::MAX;
+/// The number of a point or node that is not part of it.
+pub(super) const ABSENT: u32 = u32::MAX;
 
 impl Part {
     /// Takes the part of `rank`, where nodes have these owners ([`Partition::owners`](super::Partition::owners)); none where it
@@ -56,10 +56,20 @@ impl Part {
         }
         let Numbers { nodes, n_owned, local } = Numbers::new(&marks, owners, rank);
         drop(marks);
-        let (boundary, facets) = facets_of(mesh, boundary, &here, &local);
-        let own = mesh_of(mesh, &cells, &nodes, &local);
+        Some(Self::with((mesh, boundary), owners, (&here, cells), (nodes, n_owned, &local)))
+    }
+
+    /// Takes these cells and nodes, of which `local` has the numbers in the part.
+    pub(super) fn with(
+        (mesh, boundary): (&Mesh, &BoundaryFacets),
+        owners: &[u32],
+        (here, cells): (&Subset, Vec<u32>),
+        (nodes, n_owned, local): (Vec<u32>, usize, &[AtomicU32]),
+    ) -> Self {
+        let (boundary, facets) = facets_of(mesh, boundary, here, local);
+        let own = mesh_of(mesh, &cells, &nodes, local);
         let owners = nodes[n_owned..].par_iter().map(|&node| owners[node as usize]).collect();
-        Some(Self { mesh: own, boundary, nodes, cells, facets, n_owned, owners })
+        Self { mesh: own, boundary, nodes, cells, facets, n_owned, owners }
     }
 }
 

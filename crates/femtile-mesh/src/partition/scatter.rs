@@ -1,18 +1,22 @@
 //! The parts of a mesh that one rank has whole, for all ranks.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicU8, AtomicU32};
 
 use rayon::prelude::*;
 
 use super::divided::WholeMesh;
-use super::part::fields_of;
+use super::numbers::{COPIED, HERE};
+use super::part::{ABSENT, fields_of};
+use super::subset::{BITS, Subset};
 use super::{Part, Partition};
 use crate::check::BoundaryFacets;
 use crate::generate::Counts;
 use crate::{CellKind, Facets, Mesh};
 
-/// A number that no node has.
-const ABSENT: u32 = u32::MAX;
+/// Cells whose ranks are found by a thread in a row.
+const BLOCK: usize = 1 << 16;
 
 /// A whole mesh with its division among ranks.
 #[derive(Debug)]
@@ -21,6 +25,11 @@ pub struct Scatter<'m> {
     boundary: &'m BoundaryFacets,
     owners: Vec<u32>,
     is_shared: Vec<bool>,
+    /// Ranks that own nodes of cells, with the cells, by rank and cell in each block of cells.
+    touched: Vec<Vec<(u32, u32)>>,
+    /// Of each node its mark and its number in the part that is being taken; none between parts.
+    marks: Vec<AtomicU8>,
+    local: Vec<AtomicU32>,
     /// Tags of cells without a name.
     nameless: BTreeSet<i32>,
 }
@@ -28,6 +37,8 @@ pub struct Scatter<'m> {
 impl<'m> Scatter<'m> {
     /// Takes a mesh with the facets on its boundary.
     ///
+    /// # Cost
+    /// Beyond the mesh 8 bytes for each cell and rank that owns a node of it, and 10 bytes a node.
     /// # Panics
     /// Where the partition is one of a mesh with another number of cells.
     pub fn new(mesh: &'m Mesh, boundary: &'m BoundaryFacets, partition: &Partition) -> Self {
@@ -37,7 +48,13 @@ impl<'m> Scatter<'m> {
         nameless.par_sort_unstable();
         nameless.dedup();
         nameless.retain(|tag| !mesh.tag_names.contains_key(&(mesh.dimension(), *tag)));
-        Self { mesh, boundary, owners, is_shared, nameless: nameless.into_iter().collect() }
+        let n_blocks = mesh.n_cells().div_ceil(BLOCK);
+        let touched = (0..n_blocks).into_par_iter().map(|block| touched_in(mesh, &owners, block)).collect();
+        let nodes = || (0..mesh.n_nodes()).into_par_iter();
+        let marks = nodes().map(|_| AtomicU8::new(0)).collect();
+        let local = nodes().map(|_| AtomicU32::new(ABSENT)).collect();
+        let nameless = nameless.into_iter().collect();
+        Self { mesh, boundary, owners, is_shared, touched, marks, local, nameless }
     }
 
     /// Returns whether each of `n_ranks` owns a node.
@@ -50,16 +67,77 @@ impl<'m> Scatter<'m> {
 
     /// Takes the part of a rank with its tagged facets and fields, and counts the nodes that it owns and cells of other ranks have;
     /// none where it owns no node. Tags of cells without a name get their number as one, by which ranks know those of others.
-    pub fn part(&self, rank: usize) -> Option<(Part, usize)> {
-        let mut part = Part::new(self.mesh, self.boundary, &self.owners, rank)?;
-        part.mesh.facets = tagged_facets(self.mesh, &part.nodes);
+    ///
+    /// # Cost
+    /// That of the part, and a bit for each cell of the mesh.
+    pub fn part(&mut self, rank: usize) -> Option<(Part, usize)> {
+        let cells = self.cells(rank as u32);
+        if cells.is_empty() {
+            return None;
+        }
+        let (nodes, n_owned) = self.nodes(&cells, rank as u32);
+        nodes.par_iter().zip(0..nodes.len() as u32).for_each(|(&node, number)| {
+            self.local[node as usize].store(number, Relaxed);
+        });
+        let mut words = vec![0_u64; self.mesh.n_cells().div_ceil(BITS)];
+        cells.iter().for_each(|&cell| words[cell as usize / BITS] |= 1 << (cell as usize % BITS));
+        let of = (self.mesh, self.boundary);
+        let cells = (&Subset::new(words), cells);
+        let mut part = Part::with(of, &self.owners, cells, (nodes, n_owned, &self.local));
+        part.mesh.facets = self.tagged_facets();
         part.mesh.cell_fields = fields_of(&self.mesh.cell_fields, &part.cells);
         part.mesh.node_fields = fields_of(&self.mesh.node_fields, &part.nodes);
         let named = self.nameless.iter().map(|&tag| ((self.mesh.dimension(), tag), tag.to_string()));
         part.mesh.tag_names.extend(named);
-        let n_shared =
-            part.nodes[..part.n_owned].iter().filter(|&&node| self.is_shared[node as usize]).count();
+        part.nodes.par_iter().for_each(|&node| {
+            self.marks[node as usize].store(0, Relaxed);
+            self.local[node as usize].store(ABSENT, Relaxed);
+        });
+        let is_shared = |node: &&u32| self.is_shared[**node as usize];
+        let n_shared = part.nodes[..part.n_owned].iter().filter(is_shared).count();
         Some((part, n_shared))
+    }
+
+    /// The cells with a node that a rank owns, ascending.
+    fn cells(&self, rank: u32) -> Vec<u32> {
+        let of_block = |touched: &'_ Vec<(u32, u32)>| {
+            let begin = touched.partition_point(|(other, _)| *other < rank);
+            let end = touched.partition_point(|(other, _)| *other <= rank);
+            touched[begin..end].iter().map(|(_, cell)| *cell).collect::<Vec<_>>()
+        };
+        self.touched.iter().flat_map(of_block).collect()
+    }
+
+    /// The nodes of the cells of a rank in the order of its part, and how many of them it owns.
+    fn nodes(&self, cells: &[u32], rank: u32) -> (Vec<u32>, usize) {
+        let owner = |node: u32| self.owners[node as usize];
+        let new_of = |&cell: &u32| {
+            let nodes = self.mesh.cell(cell as usize);
+            let mark = if nodes.iter().all(|&node| owner(node) == rank) { HERE } else { COPIED };
+            let is_new = move |node: &&u32| self.marks[**node as usize].fetch_or(mark, Relaxed) == 0;
+            nodes.iter().filter(is_new).copied()
+        };
+        let mut nodes: Vec<u32> = cells.par_iter().flat_map_iter(new_of).collect();
+        let key = |node: u32| match (owner(node) == rank, self.marks[node as usize].load(Relaxed)) {
+            (true, mark) => (u32::from(mark == COPIED), 0, node),
+            (false, _) => (2, owner(node), node),
+        };
+        nodes.par_sort_unstable_by_key(|&node| key(node));
+        let n_owned = nodes.partition_point(|&node| owner(node) == rank);
+        (nodes, n_owned)
+    }
+
+    /// The tagged facets whose nodes all have a number in the part.
+    fn tagged_facets(&self) -> Facets {
+        let mut facets = Facets::default();
+        for (facet, &tag) in self.mesh.facets.tags.iter().enumerate() {
+            let nodes = self.mesh.facet(facet).iter().map(|&node| self.local[node as usize].load(Relaxed));
+            if nodes.clone().all(|node| node != ABSENT) {
+                facets.nodes.extend(nodes);
+                facets.tags.push(tag);
+            }
+        }
+        facets
     }
 
     /// Returns the whole mesh, of which `n_edges` are the edges; those of simplices do not matter.
@@ -110,20 +188,19 @@ pub fn n_own_edges(part: &Part, rank: usize) -> u64 {
     edges.len() as u64
 }
 
-/// The tagged facets of a mesh whose nodes a part has, with their numbers there.
-fn tagged_facets(mesh: &Mesh, nodes: &[u32]) -> Facets {
-    let mut facets = Facets::default();
-    if mesh.facets.tags.is_empty() {
-        return facets;
-    }
-    let mut local = vec![ABSENT; mesh.n_nodes()];
-    nodes.iter().zip(0..).for_each(|(&node, number)| local[node as usize] = number);
-    for (facet, &tag) in mesh.facets.tags.iter().enumerate() {
-        let nodes = mesh.facet(facet).iter().map(|&node| local[node as usize]);
-        if nodes.clone().all(|node| node != ABSENT) {
-            facets.nodes.extend(nodes);
-            facets.tags.push(tag);
+/// The ranks that own nodes of the cells of a block, with these cells, sorted.
+fn touched_in(mesh: &Mesh, owners: &[u32], block: usize) -> Vec<(u32, u32)> {
+    let cells = block * BLOCK..((block + 1) * BLOCK).min(mesh.n_cells());
+    let mut touched = Vec::with_capacity(cells.len());
+    for cell in cells {
+        let begin = touched.len();
+        for &node in mesh.cell(cell) {
+            let of_cell = (owners[node as usize], cell as u32);
+            if !touched[begin..].contains(&of_cell) {
+                touched.push(of_cell);
+            }
         }
     }
-    facets
+    touched.sort_unstable();
+    touched
 }

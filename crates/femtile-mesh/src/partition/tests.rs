@@ -1,5 +1,6 @@
+use crate::CellKind;
 use crate::check::{CheckConfig, boundary_facets, check};
-use crate::generate::{BoxConfig, SquareConfig, box_mesh, square};
+use crate::generate::{BoxConfig, BoxSplit, SquareConfig, box_mesh, square};
 use proptest::prelude::*;
 
 use super::*;
@@ -215,5 +216,51 @@ fn classes_keep_the_order_of_their_numbers() {
         let of = |wanted: usize| (0..n).filter(move |&i| class(i) == wanted).map(|i| i as u32);
         assert_eq!(found, (0..3).flat_map(of).collect::<Vec<_>>());
         assert_eq!(sizes, std::array::from_fn(|wanted| of(wanted).count()));
+    }
+}
+
+#[test]
+fn scattered_parts_are_those_of_ranks_with_the_whole_mesh() {
+    let cubes = BoxConfig { cells: [5, 4, 6], split: BoxSplit::Hexahedron, ..BoxConfig::default() };
+    let mut bent = box_mesh(&cubes).unwrap();
+    crate::generate::deform(&mut bent, &crate::generate::DeformConfig { amplitude: 0.1, order: 3 }).unwrap();
+    let simplices = box_mesh(&BoxConfig { cells: [7, 3, 5], ..BoxConfig::default() }).unwrap();
+    for mesh in [bent, simplices] {
+        let boundary = boundary_facets(&mesh);
+        for n_ranks in [1, 2, 3, 8, 40] {
+            let scattered = (0..mesh.n_cells()).map(|cell| (cell * 7919 % n_ranks) as u32).collect();
+            let scattered = Partition::new(scattered, n_ranks).unwrap();
+            for partition in [Partitioner::Bisection.divide(&mesh, n_ranks), scattered] {
+                let owners = partition.owners(&mesh);
+                let mut scatter = Scatter::new(&mesh, &boundary, &partition);
+                let mut n_shared = 0;
+                let mut n_edges = 0;
+                for rank in 0..n_ranks {
+                    let expected = Part::new(&mesh, &boundary, &owners, rank);
+                    let Some((part, of_rank)) = scatter.part(rank) else {
+                        assert!(expected.is_none());
+                        continue;
+                    };
+                    let expected = expected.unwrap();
+                    assert_eq!((&part.nodes, part.n_owned), (&expected.nodes, expected.n_owned));
+                    assert_eq!((&part.cells, &part.facets), (&expected.cells, &expected.facets));
+                    assert_eq!((&part.owners, &part.boundary), (&expected.owners, &expected.boundary));
+                    assert_eq!(
+                        (&part.mesh.points, &part.mesh.cells),
+                        (&expected.mesh.points, &expected.mesh.cells)
+                    );
+                    assert_eq!(part.mesh.curved, expected.mesh.curved);
+                    n_shared += of_rank;
+                    n_edges += n_own_edges(&part, rank);
+                }
+                assert_eq!(n_shared, partition.quality(&mesh, &owners).n_shared_nodes);
+                let whole = scatter.whole(n_edges);
+                let n: u64 =
+                    whole.entities.iter().zip([1, -1, 1, -1]).map(|(n, sign)| *n as i64 * sign).sum::<i64>()
+                        as u64;
+                // The Euler characteristic of a ball.
+                assert!(mesh.kind != CellKind::Hexahedron || n == 1);
+            }
+        }
     }
 }

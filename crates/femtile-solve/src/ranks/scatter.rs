@@ -39,11 +39,11 @@ pub fn scatter(
     let divided = whole
         .filter(|_| rank == 0)
         .map(|(mesh, boundary)| Scatter::new(mesh, boundary, &partitioner.divide(mesh, n_ranks)));
-    let divided = divided.filter(|scatter| scatter.serves_all(n_ranks));
+    let mut divided = divided.filter(|scatter| scatter.serves_all(n_ranks));
     if !comm.any([divided.is_some()])?[0] {
         return Ok(None);
     }
-    let (part, n_shared) = match &divided {
+    let (part, n_shared) = match &mut divided {
         Some(scatter) => dealt(comm, scatter)?,
         None => received(comm)?,
     };
@@ -56,7 +56,7 @@ pub fn scatter(
 }
 
 /// Sends the parts of the other ranks, and returns that of the first.
-fn dealt(comm: &Comm, scatter: &Scatter<'_>) -> Result<(Part, usize), LinalgError> {
+fn dealt(comm: &Comm, scatter: &mut Scatter<'_>) -> Result<(Part, usize), LinalgError> {
     let lacking = |rank: usize| LinalgError::Rank { rank, message: "has no part of the mesh".into() };
     for rank in 1..comm.n_ranks() {
         let (part, n_shared) = scatter.part(rank).ok_or_else(|| lacking(rank))?;
