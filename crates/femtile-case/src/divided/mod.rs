@@ -12,7 +12,7 @@ use femtile_solve::{
 };
 
 use crate::checked_mesh::checked_mesh;
-use crate::file::{CheckName, EquationKind, MeshSection, Value};
+use crate::file::{CheckName, EquationKind, MeshSection};
 use crate::memory::{self, Hosted};
 use crate::mesh_source::{
     box_of, check_config, of_deform, of_generator, place_in_generator, placed, scaled_by,
@@ -173,8 +173,6 @@ impl Source {
         let geometric = if config.split == BoxSplit::Hexahedron { geometric } else { Geometric::Never };
         let layers = || BoxParts::layers(config.cells, 2, n);
         let parts = match geometric {
-            // Boxes of multigrid with cells of different shapes or σ are found in the whole mesh.
-            Geometric::Asked | Geometric::Open if deform.is_some() || !has_one_sigma(case) => return None,
             Geometric::Asked => layers(),
             Geometric::Open if config.cells[2] / n >= FEWEST_LAYERS => layers(),
             Geometric::Never | Geometric::Open => BoxParts::bisected(config.cells, n),
@@ -225,11 +223,6 @@ fn geometric(solver: &SolverConfig) -> Geometric {
         PreconditionerConfig::Auto if !takes_diagonal && !is_matrix => Geometric::Open,
         _ => Geometric::Never,
     }
-}
-
-/// Whether σ is one number.
-fn has_one_sigma(case: &Case) -> bool {
-    matches!(case.file.equation.sigma, Value::Number(sigma) if sigma > 0.0)
 }
 
 #[cfg(test)]

@@ -149,7 +149,7 @@ fn a_whole_mesh_serves_what_needs_it() {
             "boxes",
             from_box,
         ),
-        (format!("{cubes}, deform = 0.1 }}{EQUATION}{no_file}"), "bisection", whole),
+        (format!("{cubes}, deform = 0.1 }}{EQUATION}{no_file}"), "layers", from_box),
         (format!("{cubes} }}\ncheck = \"full\"{EQUATION}{no_file}"), "bisection", from_first),
         (
             format!("{shell}{equation}[[boundary]]\nwhere = \"all\"\ndirichlet = 0\n{no_file}")

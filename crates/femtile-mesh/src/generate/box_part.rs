@@ -143,8 +143,8 @@ pub fn part_of_box(
     let per_cube = config.split.cells(0).len() / counts.kind.n_nodes();
     number_in_box(&mut part, config.cells, &around, per_cube);
     let along = |axis: usize| ticks(config.lower[axis], config.upper[axis], config.cells[axis]);
-    let lines = deform.is_none().then(|| [0, 1, 2].map(along));
-    let cubes = BoxCubes { n: config.cells, per_cube, lines };
+    let lines = [0, 1, 2].map(along);
+    let cubes = BoxCubes { n: config.cells, per_cube, lines, deform: deform.copied() };
     let whole = WholeMesh { counts, entities: cubes.entities(), extents: [config.lower, config.upper] };
     let mut mesh = DividedMesh::new(part, (rank, parts.n_ranks()), n_shared, whole, parts.way);
     mesh.cubes = Some(cubes);
@@ -295,6 +295,9 @@ mod tests {
                     }
                     assert_eq!(part.mesh.curved.is_some(), order > 1);
                     let cubes = mesh.cubes.as_ref().unwrap();
+                    let corners = cubes.corners();
+                    let at = |(&node, point): (&u32, &[f64; 3])| corners[node as usize] == *point;
+                    assert!(part.nodes.iter().zip(&part.mesh.points).all(at));
                     let is_within = |cell: &u32| cubes.cube_of(*cell).iter().zip(n).all(|(at, n)| *at < n);
                     assert!(part.cells.iter().all(is_within));
                     let own = mesh.own();

@@ -44,8 +44,16 @@ pub(super) fn deform_within(
         let message = format!("{amplitude}; between -0.25 and 0.25, else cells fold");
         return Err(MeshError::Invalid { field: "amplitude", message });
     }
-    let dimension = mesh.dimension();
-    bend(mesh, order, |point| {
+    bend(mesh, order, map(amplitude, mesh.dimension(), [lower, upper]))
+}
+
+/// The map of [`deform`] of the box between two corners.
+pub(crate) fn map(
+    amplitude: f64,
+    dimension: usize,
+    [lower, upper]: [[f64; 3]; 2],
+) -> impl Fn([f64; 3]) -> [f64; 3] + Sync {
+    move |point| {
         let along = |d: usize| (point[d] - lower[d]) / (upper[d] - lower[d]);
         // Exactly zero on the sides, where the sine of π is not.
         let is_inside = (0..dimension).all(|d| point[d] > lower[d] && point[d] < upper[d]);
@@ -54,5 +62,5 @@ pub(super) fn deform_within(
         std::array::from_fn(
             |d| if d < dimension { point[d] + share * (upper[d] - lower[d]) } else { point[d] },
         )
-    })
+    }
 }

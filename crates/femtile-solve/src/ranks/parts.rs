@@ -6,6 +6,7 @@ use femtile_comm::Comm;
 use femtile_device::{Cpu, Cuda};
 use femtile_fem::dofs::TensorSpace;
 use femtile_fem::{Constraints, functionals, tensor::functionals as tensor_functionals};
+use femtile_mesh::partition::{BoxCubes, DividedMesh};
 
 use super::cells::{self, Spaces};
 use super::device::{self, RankDevice};
@@ -19,7 +20,7 @@ use crate::discretization::{Discretization, warning_of_imbalance};
 use crate::of_ranks::OfRanks;
 use crate::solution::{Finished, Solution, warning_of_outcome};
 use crate::tensor::geometric::{self, refuse};
-use crate::tensor::{Boxes, degrees};
+use crate::tensor::{BoxCells, Boxes, degrees};
 use crate::{GmgOptions, GmgStart, SolveError, SolverConfig, Stage, Stages};
 
 /// Solves a problem on the ranks that have its parts.
@@ -182,7 +183,7 @@ fn results<'m>(
 /// The box of a problem whose layers ranks have made. All ranks call it.
 ///
 /// # Errors
-/// As of one rank, and where cells are deformed, dealt out otherwise or have different σ.
+/// As of one rank, and where cells are dealt out otherwise.
 pub(super) fn boxes(
     problem: &Discretization<'_>,
     divided: &Divided<'_>,
@@ -192,16 +193,13 @@ pub(super) fn boxes(
     if options.start != GmgStart::None {
         return Err(geometric::no_start());
     }
-    let lacking = "needs straight cells of one sigma, in layers, where no rank has the whole mesh: take one that each has";
-    let straight = mesh.cubes.as_ref().and_then(|cubes| Some((cubes, cubes.lines.as_ref()?)));
-    let (Some((cubes, lines)), Some(space)) = (straight.filter(|_| mesh.way == "layers"), problem.space())
-    else {
-        return Err(refuse(lacking));
+    let cubes = mesh.cubes.as_ref().filter(|_| mesh.way == "layers");
+    let (Some(cubes), Some(space)) = (cubes, problem.space()) else {
+        return Err(refuse(
+            "needs a box in layers of its cells where no rank has the whole mesh: take one that each has",
+        ));
     };
-    match problem.sigma.as_constant() {
-        Some(sigma) if sigma > 0.0 => {}
-        _ => return Err(refuse(lacking)),
-    }
+    geometric::need_positive(&problem.sigma)?;
     let along = cubes.n.map(|n| n * space.degree() + 1);
     if along.iter().product::<usize>() > u32::MAX as usize {
         return Err(refuse("has at most 4294967295 unknowns"));
@@ -212,7 +210,39 @@ pub(super) fn boxes(
     let nodes = numbers_in_box(cubes, &mesh.part, space);
     let nodes: Vec<u32> = nodes.into_iter().map(|node| node as u32).collect();
     let (free, is_known) = free_sides(divided, (along, &nodes), (&numbering.owned, &given))?;
-    Boxes::of_part((space.degree(), nodes), lines, (free, is_known))
+    let cells = box_cells(problem, divided, cubes)?;
+    Boxes::of_part((space.degree(), nodes), &cells, options.smoother, (free, is_known))
+}
+
+/// All cells of the box, of which ranks have layers. All ranks call it.
+fn box_cells(
+    problem: &Discretization<'_>,
+    divided: &Divided<'_>,
+    cubes: &BoxCubes,
+) -> Result<BoxCells<'static>, SolveError> {
+    let is_one = problem.sigma.as_constant().is_some();
+    let is_straight = cubes.deform.is_none();
+    let ends = || [0, 1].map(|end| cubes.lines.each_ref().map(|lines| lines[end * (lines.len() - 1)]));
+    Ok(BoxCells {
+        n: cubes.n,
+        widths: is_straight.then(|| geometric::widths_between(&cubes.lines)),
+        corners: if is_one && is_straight { ends().to_vec() } else { cubes.corners() }.into(),
+        sigma: if is_one { None } else { Some(sigma_of_box(problem, divided)?) },
+    })
+}
+
+/// The diagonal entries of σ at the centres of all cells of a box, in rows. All ranks call it.
+fn sigma_of_box(problem: &Discretization<'_>, divided: &Divided<'_>) -> Result<Vec<[f64; 3]>, SolveError> {
+    let DividedMesh { part, counts, .. } = divided.mesh;
+    let own = &divided.mesh.own().cells;
+    let cells: Vec<u32> = own.iter().map(|&cell| part.cells[cell as usize]).collect();
+    let sigma: Vec<[f64; 3]> =
+        own.iter().map(|&cell| geometric::diagonal(problem.mesh, &problem.sigma, cell as usize)).collect();
+    let cells = divided.comm.all_gather(&cells)?.concat();
+    let sigma = divided.comm.all_gather(&sigma)?.concat();
+    let mut all = vec![[1.0; 3]; counts.n_cells as usize];
+    cells.into_iter().zip(sigma).for_each(|(cell, sigma)| all[cell as usize] = sigma);
+    Ok(all)
 }
 
 /// The sides of a box without given values, and whether all values are given. All ranks call it.

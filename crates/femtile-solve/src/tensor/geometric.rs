@@ -1,5 +1,6 @@
 //! Geometric multigrid on a mesh: the box of its cells, the coarser boxes, and the problems that are refused.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use femtile_comm::{Comm, RankKernels};
@@ -85,20 +86,17 @@ impl Boxes {
         Ok(Self { partition: Some(partition), ..boxes })
     }
 
-    /// Takes the box of straight cells between the lines of a mesh that no rank has whole, and the node of it of each degree of
-    /// freedom of a part.
+    /// Takes the box of a mesh that no rank has whole, and the node of it of each degree of freedom of a part.
     ///
     /// # Errors
     /// As [`Boxes::of`].
     pub fn of_part(
         (degree, nodes): (usize, Vec<u32>),
-        lines: &[Vec<f64>; 3],
+        cells: &BoxCells<'_>,
+        smoother: Smoother,
         (free, is_known): ([[bool; 2]; 3], bool),
     ) -> Result<Self, SolveError> {
-        let extent = |lines: &Vec<f64>| lines[lines.len() - 1] - lines[0];
-        let longest = lines.iter().map(extent).fold(0.0, f64::max);
-        let widths = |lines: &Vec<f64>| widths(lines).into_iter().map(|width| width / longest).collect();
-        let mut finest = BoxGrid::new(degree, &lines.each_ref().map(widths)).map_err(refused)?;
+        let mut finest = cells.grid((degree, 3), smoother).map_err(refused)?;
         if !is_known {
             if free.as_flattened().contains(&true) {
                 finest = finest.with_free_sides(free).map_err(|_| refuse(NO_SIDE))?;
@@ -115,12 +113,7 @@ impl Boxes {
         given: &[u32],
     ) -> Result<(Self, Lattice), SolveError> {
         let (space, sigma) = cells;
-        if sigma.as_constant() == Some(0.0) {
-            return Err(SolveError::solver(
-                "preconditioner",
-                "geometric multigrid is for a positive sigma, and this one is 0: use \"jacobi\"",
-            ));
-        }
+        need_positive(sigma)?;
         let lattice = Lattice::of(space).map_err(|lack| {
             refuse(&format!("needs cells in rows like those of a box, and {lack}: use another mesh"))
         })?;
@@ -311,53 +304,97 @@ pub(super) fn refused(error: MultigridError) -> SolveError {
     }
 }
 
-/// Returns the box of the mesh, stretched such that the mean of σ̄ and the longest side are 1; point smoothers on rectangles
-/// assume σ̄ = 1 in all cells.
+/// Returns the widths of cells between lines along each axis; nearly equal ones are made equal.
+pub(crate) fn widths_between(lines: &[Vec<f64>; 3]) -> Vec<Vec<f64>> {
+    lines.iter().map(|lines| widths(lines)).collect()
+}
+
+/// Refuses σ = 0.
+pub(crate) fn need_positive(sigma: &Coefficient) -> Result<(), SolveError> {
+    let message = "geometric multigrid is for a positive sigma, and this one is 0: use \"jacobi\"";
+    match sigma.as_constant() {
+        Some(0.0) => Err(SolveError::solver("preconditioner", message)),
+        _ => Ok(()),
+    }
+}
+
+/// Cells in rows that fill a box.
+pub(crate) struct BoxCells<'a> {
+    /// Their number along each axis.
+    pub n: [usize; 3],
+    /// Their widths along each axis, where they are rectangles along the axes.
+    pub widths: Option<Vec<Vec<f64>>>,
+    /// Their corners in rows; those at the ends of the box suffice for rectangles of one σ.
+    pub corners: Cow<'a, [[f64; 3]]>,
+    /// The diagonal entries of σ at their centres, in rows; none where σ is a number.
+    pub sigma: Option<Vec<[f64; 3]>>,
+}
+
+impl BoxCells<'_> {
+    /// Returns the box of elements of a degree in `d` dimensions, stretched such that the mean of σ̄ and the longest side are 1; point
+    /// smoothers on rectangles assume σ̄ = 1 in all cells.
+    fn grid(&self, (degree, d): (usize, usize), smoother: Smoother) -> Result<BoxGrid, MultigridError> {
+        let means = self.sigma.as_ref().map_or([1.0; 3], |sigma| means(sigma));
+        let extent = |axis: usize| {
+            let along = || self.corners.iter().map(|corner| corner[axis]);
+            along().fold(f64::NEG_INFINITY, f64::max) - along().fold(f64::INFINITY, f64::min)
+        };
+        let roots = means.map(f64::sqrt);
+        let longest = (0..d).map(|axis| extent(axis) / roots[axis]).fold(0.0, f64::max);
+        let coefficient =
+            |sigma: &[f64; 3]| (0..d).map(|axis| sigma[axis] / means[axis]).sum::<f64>() / d as f64;
+        let coefficients: Option<Vec<f64>> =
+            self.sigma.as_ref().map(|sigma| sigma.iter().map(coefficient).collect());
+        let is_one = smoother == Smoother::GaussSeidel
+            || coefficients.iter().flatten().all(|c| (c - 1.0).abs() < CONSTANT);
+        if let Some(widths) = self.widths.as_ref().filter(|_| is_one) {
+            let mut widths = widths.clone();
+            for (widths, root) in widths.iter_mut().zip(roots) {
+                widths.iter_mut().for_each(|width| *width /= root * longest);
+            }
+            return BoxGrid::new(degree, &widths);
+        }
+        let stretch = |corner: &[f64; 3]| {
+            [0, 1, 2].map(|axis| if axis < d { corner[axis] / (roots[axis] * longest) } else { 0.0 })
+        };
+        let corners = self.corners.iter().map(stretch).collect();
+        let coefficients = coefficients.unwrap_or_else(|| vec![1.0; self.n.iter().product()]);
+        BoxGrid::mapped(degree, &self.n[..d], corners, coefficients)
+    }
+}
+
+/// Returns the box of the mesh, as [`BoxCells::grid`] makes it.
 fn finest(
     lattice: &Lattice,
     cells: (&TensorSpace<'_>, &Coefficient),
     smoother: Smoother,
 ) -> Result<BoxGrid, MultigridError> {
     let (degree, d) = (cells.0.degree(), cells.0.dimension());
-    let sigma = diagonals(lattice, cells);
-    let means = means(&sigma);
-    let extent = |axis: usize| {
-        let along = || lattice.corners().iter().map(|corner| corner[axis]);
-        along().fold(f64::NEG_INFINITY, f64::max) - along().fold(f64::INFINITY, f64::min)
+    let box_cells = BoxCells {
+        n: lattice.n_cells(),
+        widths: lattice.widths(),
+        corners: lattice.corners().into(),
+        sigma: cells.1.as_constant().is_none().then(|| diagonals(lattice, cells)),
     };
-    let roots = means.map(f64::sqrt);
-    let longest = (0..d).map(|axis| extent(axis) / roots[axis]).fold(0.0, f64::max);
-    let coefficient = |sigma: &[f64; 3]| (0..d).map(|axis| sigma[axis] / means[axis]).sum::<f64>() / d as f64;
-    let coefficients: Vec<f64> = sigma.iter().map(coefficient).collect();
-    let is_one = smoother == Smoother::GaussSeidel || coefficients.iter().all(|c| (c - 1.0).abs() < CONSTANT);
-    if let Some(mut widths) = lattice.widths().filter(|_| is_one) {
-        for (widths, root) in widths.iter_mut().zip(roots) {
-            widths.iter_mut().for_each(|width| *width /= root * longest);
-        }
-        return BoxGrid::new(degree, &widths);
-    }
-    let stretch = |corner: &[f64; 3]| {
-        [0, 1, 2].map(|axis| if axis < d { corner[axis] / (roots[axis] * longest) } else { 0.0 })
-    };
-    let corners = lattice.corners().iter().map(stretch).collect();
-    BoxGrid::mapped(degree, &lattice.n_cells()[..d], corners, coefficients)
+    box_cells.grid((degree, d), smoother)
 }
 
 /// Returns the diagonal entries of σ at the centres of all cells, in the order of the box.
 fn diagonals(lattice: &Lattice, (space, sigma): (&TensorSpace<'_>, &Coefficient)) -> Vec<[f64; 3]> {
     let mut found = vec![[1.0; 3]; space.n_cells()];
-    if sigma.as_constant().is_some() {
-        return found;
-    }
     let (mesh, [n_x, n_y, _]) = (space.mesh(), lattice.n_cells());
     for (position, &cell) in space.order().iter().enumerate() {
-        let cell = cell as usize;
-        let tag = mesh.cell_tags.get(cell).copied().unwrap_or(0);
-        let tensor = sigma.tensor_at(cell, tag, mesh.middle(cell));
         let [x, y, z] = lattice.place(position);
-        found[(z * n_y + y) * n_x + x] = [0, 1, 2].map(|axis| tensor[axis][axis]);
+        found[(z * n_y + y) * n_x + x] = diagonal(mesh, sigma, cell as usize);
     }
     found
+}
+
+/// Returns the diagonal entries of σ at the centre of a cell.
+pub(crate) fn diagonal(mesh: &Mesh, sigma: &Coefficient, cell: usize) -> [f64; 3] {
+    let tag = mesh.cell_tags.get(cell).copied().unwrap_or(0);
+    let tensor = sigma.tensor_at(cell, tag, mesh.middle(cell));
+    [0, 1, 2].map(|axis| tensor[axis][axis])
 }
 
 fn means(entries: &[[f64; 3]]) -> [f64; 3] {

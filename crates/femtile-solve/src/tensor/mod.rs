@@ -13,8 +13,8 @@ mod start;
 use femtile_mesh::CellKind;
 
 pub(crate) use ahead::Ahead;
-pub(crate) use geometric::Boxes;
 pub use geometric::cells_fill_rows;
+pub(crate) use geometric::{BoxCells, Boxes};
 pub(crate) use lines::has_flat_cells;
 pub use operator::OperatorDevice;
 pub(crate) use operator::{CellDevice, SINGLE, assembled, constrained, of_metric, system, terms};
