@@ -31,8 +31,8 @@ pub(crate) struct Hosted {
 enum Holds {
     Whole,
     Parts,
-    /// The first one holds the whole mesh, until each has its part.
-    WholeThenParts,
+    /// Parts, and the first one the whole mesh too, before or after the solve.
+    FirstWhole,
 }
 
 impl Hosted {
@@ -46,9 +46,9 @@ impl Hosted {
         Self::of(case, Holds::Parts)
     }
 
-    /// The first one sends each its part. All ranks call it.
-    pub fn sent(case: &Case) -> Result<Self, CaseError> {
-        Self::of(case, Holds::WholeThenParts)
+    /// Each holds its part, and the first one the whole mesh before or after the solve. All ranks call it.
+    pub fn first(case: &Case) -> Result<Self, CaseError> {
+        Self::of(case, Holds::FirstWhole)
     }
 
     fn of(case: &Case, holds: Holds) -> Result<Self, CaseError> {
@@ -77,9 +77,7 @@ pub(crate) fn check(
         match holds {
             Holds::Whole => of_run.on_ranks(of_host),
             Holds::Parts => of_run.of_parts_of_ranks(of_host),
-            Holds::WholeThenParts => {
-                of_run.of_parts_of_ranks(of_host).larger(Estimate::of_mesh(counts, refine))
-            }
+            Holds::FirstWhole => of_run.of_parts_of_ranks(of_host).larger(Estimate::of_mesh(counts, refine)),
         }
     };
     Ok(refuse_excess(estimate, config.memory_limit, (config.device, has_gpu), (place, advice))?)

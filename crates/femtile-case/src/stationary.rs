@@ -4,8 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use femtile_comm::{Comm, threads};
-use femtile_device::Cpu;
 use femtile_device::cuda::Opening;
+use femtile_device::{Cpu, part};
 use femtile_mesh::check::{BoundaryFacets, CheckReport};
 use femtile_mesh::io::Staging;
 use femtile_mesh::io::vtu::BegunFile;
@@ -165,7 +165,9 @@ fn on_parts(
         let results = Results { solution: write, lines: &lines, pieces };
         return output::write_results(case, (report, None), stages, None, results);
     }
-    match solution.collect()? {
+    let collected = part("parts put together", || solution.collect())?;
+    drop(mesh);
+    match collected {
         Some(Collected { mesh, boundary, values }) => {
             let solution = values.on(case.problem((&mesh, &boundary))?)?;
             write(case, (&solution, &boundary), (report, &lines), (None, None), stages)

@@ -102,18 +102,17 @@ fn facets_named(
     if !tags.is_empty() {
         let facets = tagged(mesh, boundary, &tags);
         if facets.is_empty() {
-            let message =
-                format!("the tag `{selection}` is on no facet of the boundary; {}", known_tags(mesh));
+            let message = format!("the tag `{selection}` is on no facet of the boundary; {}", known_tags(on));
             return Err(SolveError::setting(path, message));
         }
         return Ok(facets);
     }
     let comparison = Comparison::parse(selection).map_err(|error| {
         let message =
-            format!("`{selection}` is neither a tag nor a comparison ({error}); {}", known_tags(mesh));
+            format!("`{selection}` is neither a tag nor a comparison ({error}); {}", known_tags(on));
         let is_word = selection.chars().all(|c| c.is_alphanumeric() || "_- ".contains(c));
         if is_word {
-            SolveError::setting(path, format!("there is no tag `{selection}`; {}", known_tags(mesh)))
+            SolveError::setting(path, format!("there is no tag `{selection}`; {}", known_tags(on)))
         } else {
             SolveError::Setting { path: path.to_vec(), within: Some(error.span.clone()), message }
         }
@@ -175,15 +174,21 @@ fn tagged(mesh: &Mesh, boundary: &BoundaryFacets, tags: &BTreeSet<i32>) -> Vec<u
     (0..boundary.len() as u32).into_par_iter().filter(is_wanted).collect()
 }
 
-fn known_tags(mesh: &Mesh) -> String {
-    let tags: BTreeSet<i32> = mesh.facets.tags.iter().copied().collect();
+fn known_tags(on: OnMesh<'_>) -> String {
+    let mesh = on.mesh;
+    let dimension = mesh.dimension() - 1;
+    let mut tags: BTreeSet<i32> = mesh.facets.tags.iter().copied().collect();
+    if on.divided.is_some() {
+        // Other ranks have facets of these.
+        let names = mesh.tag_names.keys().filter(|(d, _)| *d == dimension);
+        tags.extend(names.map(|(_, tag)| *tag));
+    }
     if tags.is_empty() {
         return "the mesh has no tagged boundary: use \"all\" or a comparison such as \"x < 1e-9\"".into();
     }
-    let dimension = mesh.dimension() - 1;
     let name = |tag: &i32| match mesh.tag_names.get(&(dimension, *tag)) {
-        Some(name) => format!("{name} ({tag})"),
-        None => tag.to_string(),
+        Some(name) if *name != tag.to_string() => format!("{name} ({tag})"),
+        _ => tag.to_string(),
     };
     format!("tags of the boundary: {}", tags.iter().map(name).collect::<Vec<_>>().join(", "))
 }

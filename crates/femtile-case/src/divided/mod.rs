@@ -99,7 +99,8 @@ impl Divided {
         let Parts { config, deform, parts } = parts;
         let order = deform.map_or(1, |deform| deform.order);
         let counts = config.counts().map_err(|error| of_generator(case, error))?.with_order(order);
-        memory::check(case, counts, (Hosted::parts(case)?, false), &place_in_generator("cells"))?;
+        let hosted = if self.wants_all { Hosted::first(case)? } else { Hosted::parts(case)? };
+        memory::check(case, counts, (hosted, false), &place_in_generator("cells"))?;
         let rank = (parts, self.comm.rank());
         let made = stages.interruptible(|stop| part_of_box(config, deform.as_ref(), rank, Some(stop)));
         stages.go_on()?;
@@ -119,7 +120,7 @@ impl Divided {
         solver: (&SolverConfig, Option<&Opening>),
         stages: &mut Stages<'_>,
     ) -> Result<Held, CaseError> {
-        let hosted = Hosted::sent(case)?;
+        let hosted = Hosted::first(case)?;
         stages.begin(Stage::Read)?;
         // An error of the first rank ends the others.
         let whole = match self.comm.rank() {

@@ -30,8 +30,8 @@ pub struct Scatter<'m> {
     /// Of each node its mark and its number in the part that is being taken; none between parts.
     marks: Vec<AtomicU8>,
     local: Vec<AtomicU32>,
-    /// Tags of cells without a name.
-    nameless: BTreeSet<i32>,
+    /// Tags of cells and facets without a name, with their dimension.
+    nameless: BTreeSet<(usize, i32)>,
 }
 
 impl<'m> Scatter<'m> {
@@ -44,16 +44,20 @@ impl<'m> Scatter<'m> {
     pub fn new(mesh: &'m Mesh, boundary: &'m BoundaryFacets, partition: &Partition) -> Self {
         let owners = partition.owners(mesh);
         let is_shared = partition.shared(mesh, &owners);
-        let mut nameless = mesh.cell_tags.clone();
-        nameless.par_sort_unstable();
-        nameless.dedup();
-        nameless.retain(|tag| !mesh.tag_names.contains_key(&(mesh.dimension(), *tag)));
+        let of = |tags: &[i32], dimension: usize| {
+            let mut tags = tags.to_vec();
+            tags.par_sort_unstable();
+            tags.dedup();
+            tags.into_iter().map(move |tag| (dimension, tag))
+        };
+        let (of_cells, dimension) = (of(&mesh.cell_tags, mesh.dimension()), mesh.dimension());
+        let tags = of_cells.chain(of(&mesh.facets.tags, dimension - 1));
+        let nameless = tags.filter(|tag| !mesh.tag_names.contains_key(tag)).collect();
         let n_blocks = mesh.n_cells().div_ceil(BLOCK);
         let touched = (0..n_blocks).into_par_iter().map(|block| touched_in(mesh, &owners, block)).collect();
         let nodes = || (0..mesh.n_nodes()).into_par_iter();
         let marks = nodes().map(|_| AtomicU8::new(0)).collect();
         let local = nodes().map(|_| AtomicU32::new(ABSENT)).collect();
-        let nameless = nameless.into_iter().collect();
         Self { mesh, boundary, owners, is_shared, touched, marks, local, nameless }
     }
 
@@ -66,7 +70,7 @@ impl<'m> Scatter<'m> {
     }
 
     /// Takes the part of a rank with its tagged facets and fields, and counts the nodes that it owns and cells of other ranks have;
-    /// none where it owns no node. Tags of cells without a name get their number as one, by which ranks know those of others.
+    /// none where it owns no node. Tags without a name get their number as one, by which ranks know those of others.
     ///
     /// # Cost
     /// That of the part, and a bit for each cell of the mesh.
@@ -87,7 +91,7 @@ impl<'m> Scatter<'m> {
         part.mesh.facets = self.tagged_facets();
         part.mesh.cell_fields = fields_of(&self.mesh.cell_fields, &part.cells);
         part.mesh.node_fields = fields_of(&self.mesh.node_fields, &part.nodes);
-        let named = self.nameless.iter().map(|&tag| ((self.mesh.dimension(), tag), tag.to_string()));
+        let named = self.nameless.iter().map(|&(dimension, tag)| ((dimension, tag), tag.to_string()));
         part.mesh.tag_names.extend(named);
         part.nodes.par_iter().for_each(|&node| {
             self.marks[node as usize].store(0, Relaxed);

@@ -158,6 +158,19 @@ fn simplices() -> Mesh {
 }
 
 #[test]
+fn an_error_lists_the_tags_of_all_ranks() {
+    let mut mesh = box_mesh(&BoxConfig { cells: [8, 1, 1], ..BoxConfig::default() }).unwrap();
+    mesh.tag_names.clear();
+    let said = |problem: Poisson<'_>| problem.dirichlet("lid", 0.0).map(drop).unwrap_err().to_string();
+    let alone = said(Poisson::new(&mesh));
+    let work = |comm: Comm| {
+        Ok::<_, SolveError>(said(Poisson::divided(&sent(&comm, &mesh, Partitioner::Bisection)?, &comm)?))
+    };
+    let found = threads::run(4, work, |comm| work(comm).map(drop)).unwrap();
+    assert!(found == alone && found.contains("1, 2, 3, 4, 5, 6"), "{found}\n{alone}");
+}
+
+#[test]
 fn entities_of_the_whole_mesh_are_counted_once() {
     for degree in 1..5 {
         for mesh in [cubes(), turned(cubes()), squares()] {
