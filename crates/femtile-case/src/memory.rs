@@ -25,6 +25,8 @@ pub(crate) struct Hosted {
     /// Their number and their share of all ranks; none of one rank alone.
     of_host: Option<(usize, f64)>,
     holds: Holds,
+    /// Bytes that each of them holds besides.
+    of_each: f64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,7 +54,12 @@ impl Hosted {
     }
 
     fn of(case: &Case, holds: Holds) -> Result<Self, CaseError> {
-        Ok(Self { of_host: case.ranks().share_of_host()?, holds })
+        Ok(Self { of_host: case.ranks().share_of_host()?, holds, of_each: 0.0 })
+    }
+
+    /// Adds bytes that each process holds besides.
+    pub fn with_each(self, bytes: f64) -> Self {
+        Self { of_each: bytes, ..self }
     }
 }
 
@@ -68,17 +75,19 @@ pub(crate) fn check(
     let equation = &case.file.equation;
     let sigma = equation.diffusion.as_ref().unwrap_or(&equation.sigma).into();
     let (refine, fields) = (case.file.mesh.refine, case.field_config());
-    let Hosted { of_host, holds } = hosted;
+    let Hosted { of_host, holds, of_each } = hosted;
+    let besides = of_each * of_host.map_or(1.0, |(n_processes, _)| n_processes as f64);
     let has_gpu = has_gpu || has_gpus_of_ranks(&config, counts.kind);
     let estimate = |on_gpu| {
         let (of_run, fine) =
             (Estimate::of_run(&config, &space, (counts, refine), on_gpu), counts.refined(refine));
         let of_run = of_run.with_conductivity(&sigma, fine).with_fields(fields, &space, fine);
-        match holds {
+        let estimate = match holds {
             Holds::Whole => of_run.on_ranks(of_host),
             Holds::Parts => of_run.of_parts_of_ranks(of_host),
-            Holds::FirstWhole => of_run.of_parts_of_ranks(of_host).larger(Estimate::of_mesh(counts, refine)),
-        }
+            Holds::FirstWhole => of_run.clone().of_parts_of_ranks(of_host).larger(of_run.without_solve()),
+        };
+        estimate.with("box of multigrid", besides)
     };
     Ok(refuse_excess(estimate, config.memory_limit, (config.device, has_gpu), (place, advice))?)
 }

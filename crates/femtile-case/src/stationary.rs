@@ -146,6 +146,10 @@ fn on_parts(
 ) -> Result<Report, CaseError> {
     let Divided { comm, wants_all, .. } = divided;
     check_cells(config, &case.space_config(), checked.kind)?;
+    if wants_all && mesh.n_dofs(case.space_config().degree) > u32::MAX as usize {
+        let message = "a solution of more than 4294967295 unknowns is written by its ranks alone: take `vtu = \"pieces\"`";
+        return Err(case.wrong(&["output".into(), "vtu".into()], message));
+    }
     stages.begin(Stage::Space)?;
     let mut warnings = [case.warnings(), &checked.warnings].concat();
     let regions = case.tag_regions_of_ranks(&mut mesh, &comm)?;

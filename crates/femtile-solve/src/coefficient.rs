@@ -159,7 +159,7 @@ impl Value {
     }
 
     /// Returns whether fibres occur in it, also in some cells only.
-    pub(crate) fn has_fibres(&self) -> bool {
+    pub fn has_fibres(&self) -> bool {
         match self {
             Self::Fibres { .. } => true,
             Self::ByTag { parts, default } => parts.values().chain(default.as_deref()).any(Self::has_fibres),

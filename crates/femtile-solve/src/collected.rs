@@ -34,8 +34,9 @@ impl CollectedValues {
     pub fn on<'m>(self, problem: Poisson<'m>) -> Result<Solution<'m>, SolveError> {
         let discretization = problem.discretize()?;
         let Self { values, mut finished } = self;
-        if values.len() != discretization.n_dofs() {
-            let message = "the problem has other degrees of freedom than that which ranks solved";
+        let is_same = discretization.divided.is_none() && discretization.config.components == 1;
+        if !is_same || values.len() != discretization.n_dofs() {
+            let message = "the problem has other degrees of freedom than that which ranks solved: state the same one on the mesh";
             return Err(SolveError::solver("ranks", message));
         }
         finished.components = vec![values];

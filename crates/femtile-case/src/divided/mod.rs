@@ -12,12 +12,15 @@ use femtile_solve::{
 };
 
 use crate::checked_mesh::checked_mesh;
-use crate::file::{CheckName, EquationKind, MeshSection};
+use crate::file::{CheckName, EquationKind, MeshSection, Value};
 use crate::memory::{self, Hosted};
 use crate::mesh_source::{
     box_of, check_config, of_deform, of_generator, place_in_generator, placed, scaled_by,
 };
 use crate::{Case, CaseError};
+
+/// Bytes of a cell of a box of multigrid while it is made: its corner and σ, as they are and scaled, and its coefficient.
+const BOX_CELL: f64 = 136.0;
 
 /// A mesh of which ranks need no more than their parts, on one of these.
 pub(crate) struct Divided {
@@ -88,19 +91,26 @@ impl Divided {
         stages: &mut Stages<'_>,
     ) -> Result<Held, CaseError> {
         match &self.from {
-            Source::Box(parts) => self.made(case, parts, stages),
+            Source::Box(parts) => self.made(case, (parts, solver.0), stages),
             Source::First { may_have_layers } => self.sent(case, *may_have_layers, solver, stages),
         }
     }
 
     /// Makes the part of this rank.
-    fn made(&self, case: &Case, parts: &Parts, stages: &mut Stages<'_>) -> Result<Held, CaseError> {
+    fn made(
+        &self,
+        case: &Case,
+        (parts, solver): (&Parts, &SolverConfig),
+        stages: &mut Stages<'_>,
+    ) -> Result<Held, CaseError> {
         stages.begin(Stage::Read)?;
-        let Parts { config, deform, parts } = parts;
-        let order = deform.map_or(1, |deform| deform.order);
-        let counts = config.counts().map_err(|error| of_generator(case, error))?.with_order(order);
-        let hosted = if self.wants_all { Hosted::first(case)? } else { Hosted::parts(case)? };
+        let order = parts.deform.map_or(1, |deform| deform.order);
+        let counts = parts.config.counts().map_err(|error| of_generator(case, error))?.with_order(order);
+        let has_whole = self.wants_all && self.comm.rank() == 0;
+        let hosted = if has_whole { Hosted::first(case)? } else { Hosted::parts(case)? };
+        let hosted = hosted.with_each(parts.bytes_of_boxes(case, solver));
         memory::check(case, counts, (hosted, false), &place_in_generator("cells"))?;
+        let Parts { config, deform, parts } = parts;
         let rank = (parts, self.comm.rank());
         let made = stages.interruptible(|stop| part_of_box(config, deform.as_ref(), rank, Some(stop)));
         stages.go_on()?;
@@ -140,9 +150,12 @@ impl Divided {
                     check_part(&mut part, &check_config(case)).map_err(|error| placed(case, error))?;
                 Ok(Held::Part(Box::new(part), report))
             }
-            (None, Some((mesh, report))) => Ok(Held::Whole(mesh, report)),
-            (None, None) => {
-                let (mesh, report) = checked_mesh(case, hosted, solver, stages)?;
+            (None, whole) => {
+                let hosted = Hosted::whole(case)?;
+                let (mesh, report) = match whole {
+                    Some(whole) => whole,
+                    None => checked_mesh(case, hosted, solver, stages)?,
+                };
                 Ok(Held::Whole(mesh, report))
             }
         }
@@ -182,12 +195,28 @@ impl Source {
     }
 }
 
+impl Parts {
+    /// The bytes of the corners and σ of all cells, which each process has for geometric multigrid on cells that are not all alike.
+    fn bytes_of_boxes(&self, case: &Case, solver: &SolverConfig) -> f64 {
+        let may_be =
+            self.config.split == BoxSplit::Hexahedron && !matches!(geometric(solver), Geometric::Never);
+        let is_bent = self.deform.is_some_and(|deform| deform.amplitude != 0.0);
+        let has_one_sigma = matches!(case.file.equation.sigma, Value::Number(_));
+        let n_cells: f64 = self.config.cells.iter().map(|&n| n as f64).product();
+        if may_be && (is_bent || !has_one_sigma) { BOX_CELL * n_cells } else { 0.0 }
+    }
+}
+
 /// Whether a rank makes something of the whole mesh.
 fn needs_whole(case: &Case) -> bool {
     let (file, output) = (&case.file, &case.file.output);
     file.equation.kind != EquationKind::ReactionDiffusion
-        // Each rank writes its piece of fields that need gradients.
-        || (output.vtu.has_pieces() && case.field_config() != FieldConfig::default())
+        // Each rank writes its piece of what needs the whole solution, or of what is drawn.
+        || (output.vtu.has_pieces() && (case.field_config() != FieldConfig::default() || case.is_shown()))
+        // Accepted flaws: facets of more than two cells have no place in the counts of a mesh in parts.
+        || !file.mesh.accept.is_empty()
+        // Notes on their directions are of all cells.
+        || [&file.equation.sigma, &file.equation.lambda].map(femtile_solve::Value::from).iter().any(femtile_solve::Value::has_fibres)
         || case.embedding.receiver.is_some()
         || case.embedding.mesh.is_some()
 }

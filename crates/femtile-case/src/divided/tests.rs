@@ -135,6 +135,14 @@ fn a_whole_mesh_serves_what_needs_it() {
             "bisection",
             whole,
         ),
+        (format!("{small}{EQUATION}[output]\nvtu = \"pieces\"\npicture = true\n"), "bisection", whole),
+        (format!("{small}\naccept = [\"gap\"]{EQUATION}{no_file}"), "bisection", whole),
+        (
+            format!("{cubes}, order = 2 }}{EQUATION}preconditioner = \"gmg\"\ngmg.smoother = \"chebyshev\"\n{no_file}")
+                .replace("[[boundary]]\nwhere = \"z > 1 - 1e-9 && x < 0.4\"\nrobin = { coefficient = 2, value = 1 }\n", ""),
+            "layers",
+            from_box,
+        ),
         (format!("{small}\nrefine = 1{EQUATION}{no_file}"), "bisection", from_first),
         (format!("{small}\ncheck = \"full\"{EQUATION}{no_file}"), "bisection", from_first),
         (format!("{small}{EQUATION}partition = \"hilbert\"\n{no_file}"), "hilbert", from_first),

@@ -64,11 +64,11 @@ pub fn check_generated_interruptible(
     Ok(report)
 }
 
-/// Checks measures, qualities and orientations of the cells of a part of a generated mesh: the report of this rank, with the number
+/// Checks measures, qualities and orientations of the cells of a part of a generated or checked mesh: the report of this rank, with the number
 /// that its worst cell has in the whole mesh, and counts and volume of its own cells and those that it copies.
 ///
 /// # Errors
-/// As [`super::check`], and for a cell that is negatively oriented: generated cells are not.
+/// As [`super::check`], and for a cell that is negatively oriented.
 pub fn check_part(mesh: &mut DividedMesh, config: &CheckConfig) -> Result<CheckReport, CheckError> {
     config.check()?;
     let Part { mesh, boundary, cells, .. } = &mut mesh.part;
@@ -76,7 +76,7 @@ pub fn check_part(mesh: &mut DividedMesh, config: &CheckConfig) -> Result<CheckR
     let shapes = geometry::orient(mesh, Interrupt(None))?;
     if shapes.n_flipped > 0 {
         let message =
-            format!("{} of its cells are turned over, and generated cells are not", shapes.n_flipped);
+            format!("{} of its cells are turned over, and those of a checked mesh are not", shapes.n_flipped);
         return Err(MeshError::Invalid { field: "cells", message }.into());
     }
     let boundary = boundary.clone().into();

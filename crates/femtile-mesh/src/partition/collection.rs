@@ -128,6 +128,9 @@ impl Collection {
         let mesh = &mut self.mesh;
         let lacking = || MeshError::Invalid { field: "share", message: "it is one of another mesh".into() };
         let fits = |here: Option<()>| here.ok_or_else(lacking);
+        if share.side_cells.len() != share.side_numbers.len() {
+            return Err(lacking());
+        }
         fits(put(&mut mesh.points, &share.nodes, &share.points, 1))?;
         fits(put(&mut mesh.cells, &share.cells, &share.corners, mesh.kind.n_nodes()))?;
         if !mesh.cell_tags.is_empty() {
@@ -136,8 +139,9 @@ impl Collection {
         let dimension = mesh.kind.dimension();
         match (&mut mesh.curved, &share.curved) {
             (Some(whole), Some(curved)) if whole.order == curved.order => {
-                let before = whole.points.len() as u32;
-                let cells: Vec<u32> = curved.cells.iter().map(|&point| before + point).collect();
+                let before = u32::try_from(whole.points.len()).map_err(|_| lacking())?;
+                let cells = curved.cells.iter().map(|&point| before.checked_add(point));
+                let cells = cells.collect::<Option<Vec<u32>>>().ok_or_else(lacking)?;
                 let n = whole.n_points(dimension);
                 fits(put(&mut whole.cells, &share.cells, &cells, n))?;
                 whole.points.extend_from_slice(&curved.points);

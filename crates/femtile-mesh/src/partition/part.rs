@@ -16,7 +16,7 @@ use crate::{CellKind, Curved, Field, Mesh};
 /// The part of a mesh that the unknowns of a rank depend on: all cells that touch a node which it owns.
 ///
 /// Its numbers of nodes are its own: those that it owns and no other rank copies, then those that others copy, then its ghosts, sorted
-/// by owner. Tags and shapes of cells are kept, fields and tagged facets are not.
+/// by owner. Tags and shapes of cells are kept; fields and tagged facets are where [`Scatter`](super::Scatter) takes the part.
 ///
 /// # Source
 /// `[kronbichler2022]`, section 5.3: what neighbours need is numbered last.

@@ -61,8 +61,15 @@ impl<'m> Scatter<'m> {
         Self { mesh, boundary, owners, is_shared, touched, marks, local, nameless }
     }
 
-    /// Returns whether each of `n_ranks` owns a node.
+    /// Returns whether each of `n_ranks` owns a node, and tags without a name can have their number as one.
     pub fn serves_all(&self, n_ranks: usize) -> bool {
+        let is_taken = |(dimension, tag): &(usize, i32)| {
+            let number = tag.to_string();
+            self.mesh.tag_names.iter().any(|((d, _), name)| d == dimension && *name == number)
+        };
+        if self.nameless.iter().any(is_taken) {
+            return false;
+        }
         let mut has_node = vec![false; n_ranks];
         let ranks = self.owners.iter().filter_map(|&owner| usize::try_from(owner).ok());
         ranks.filter(|&rank| rank < n_ranks).for_each(|rank| has_node[rank] = true);
@@ -73,7 +80,7 @@ impl<'m> Scatter<'m> {
     /// none where it owns no node. Tags without a name get their number as one, by which ranks know those of others.
     ///
     /// # Cost
-    /// That of the part, and a bit for each cell of the mesh.
+    /// That of the part, and of the tagged facets, the boundary and a bit for each cell of the whole mesh.
     pub fn part(&mut self, rank: usize) -> Option<(Part, usize)> {
         let cells = self.cells(rank as u32);
         if cells.is_empty() {

@@ -89,6 +89,20 @@ impl Estimate {
         Self(self.0.into_iter().map(of_stage).collect())
     }
 
+    /// Returns what is held before and after the solve, without its vectors, operators and preconditioner.
+    pub fn without_solve(self) -> Self {
+        let is_kept = |(what, _): &(&'static str, f64)| !DIVIDED.contains(what);
+        Self(self.0.into_iter().map(|stage| stage.into_iter().filter(is_kept).collect()).collect())
+    }
+
+    /// Adds a part to each stage, where it has any bytes.
+    pub fn with(mut self, what: &'static str, bytes: f64) -> Self {
+        if bytes > 0.0 {
+            self.0.iter_mut().for_each(|stage| stage.push((what, bytes)));
+        }
+        self
+    }
+
     fn largest(&self) -> Option<&Stage> {
         self.0.iter().max_by(|one, other| total(one).total_cmp(&total(other)))
     }

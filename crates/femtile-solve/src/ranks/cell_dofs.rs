@@ -10,7 +10,9 @@ pub(super) struct CellDofs<'a> {
     space: &'a TensorSpace<'a>,
     position_of: Vec<u32>,
     dofs: Vec<u32>,
+    /// Those of the cell that was asked for last.
     given: Vec<u32>,
+    last: Option<usize>,
 }
 
 impl<'a> CellDofs<'a> {
@@ -18,11 +20,15 @@ impl<'a> CellDofs<'a> {
         let mut position_of = vec![0; space.n_cells()];
         space.order().iter().zip(0..).for_each(|(&cell, position)| position_of[cell as usize] = position);
         let zeros = vec![0; space.dofs_per_cell()];
-        Self { space, position_of, dofs: zeros.clone(), given: zeros }
+        Self { space, position_of, dofs: zeros.clone(), given: zeros, last: None }
     }
 
     /// Returns those of a cell.
     pub fn of(&mut self, cell: usize) -> &[u32] {
+        if self.last == Some(cell) {
+            return &self.given;
+        }
+        self.last = Some(cell);
         let (position, n) = (self.position_of[cell] as usize, self.space.degree() + 1);
         self.space.cell_dofs(position, &mut self.dofs);
         let orientation = self.space.orientation(position);

@@ -23,6 +23,9 @@ use crate::tensor::geometric::{self, refuse};
 use crate::tensor::{BoxCells, Boxes, degrees};
 use crate::{GmgOptions, GmgStart, SolveError, SolverConfig, Stage, Stages};
 
+/// Cells whose σ all ranks together gather at a time, of 24 bytes each: MPI counts bytes in 31 bits.
+const MOST_GATHERED: usize = 1 << 24;
+
 /// Solves a problem on the ranks that have its parts.
 pub(super) fn solve<'m>(
     (problem, divided): (Discretization<'m>, Divided<'m>),
@@ -221,7 +224,7 @@ fn box_cells(
     cubes: &BoxCubes,
 ) -> Result<BoxCells<'static>, SolveError> {
     let is_one = problem.sigma.as_constant().is_some();
-    let is_straight = cubes.deform.is_none();
+    let is_straight = cubes.deform.is_none_or(|deform| deform.amplitude == 0.0);
     let ends = || [0, 1].map(|end| cubes.lines.each_ref().map(|lines| lines[end * (lines.len() - 1)]));
     Ok(BoxCells {
         n: cubes.n,
@@ -238,10 +241,16 @@ fn sigma_of_box(problem: &Discretization<'_>, divided: &Divided<'_>) -> Result<V
     let cells: Vec<u32> = own.iter().map(|&cell| part.cells[cell as usize]).collect();
     let sigma: Vec<[f64; 3]> =
         own.iter().map(|&cell| geometric::diagonal(problem.mesh, &problem.sigma, cell as usize)).collect();
-    let cells = divided.comm.all_gather(&cells)?.concat();
-    let sigma = divided.comm.all_gather(&sigma)?.concat();
+    let most = divided.comm.all_gather(&[cells.len() as u64])?.into_iter().flatten().max().unwrap_or(0);
+    let at_once = (MOST_GATHERED / divided.comm.n_ranks()).max(1);
     let mut all = vec![[1.0; 3]; counts.n_cells as usize];
-    cells.into_iter().zip(sigma).for_each(|(cell, sigma)| all[cell as usize] = sigma);
+    // All ranks gather as often as that with the most cells.
+    for begin in (0..most as usize).step_by(at_once) {
+        let piece = begin.min(cells.len())..(begin + at_once).min(cells.len());
+        let cells = divided.comm.all_gather(&cells[piece.clone()])?.concat();
+        let sigma = divided.comm.all_gather(&sigma[piece])?.concat();
+        cells.into_iter().zip(sigma).for_each(|(cell, sigma)| all[cell as usize] = sigma);
+    }
     Ok(all)
 }
 

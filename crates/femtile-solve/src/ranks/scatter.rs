@@ -1,8 +1,9 @@
 //! Parts of a mesh that the first rank has, sent to all.
 
 use femtile_comm::Comm;
+use femtile_fem::FemError;
 use femtile_linalg::LinalgError;
-use femtile_mesh::check::BoundaryFacets;
+use femtile_mesh::check::{BoundaryFacets, components};
 use femtile_mesh::generate::Counts;
 use femtile_mesh::partition::{DividedMesh, Part, Partitioner, Scatter, WholeMesh, n_own_edges};
 use femtile_mesh::{CellKind, Curved, Facets, Mesh};
@@ -22,13 +23,15 @@ const KINDS: [CellKind; 5] = [
 ];
 
 /// Divides the mesh of the first rank, which has it with its boundary, and sends each rank its part; none where there are too few
-/// cells for a part each, or the first rank gives no mesh. All ranks call it.
+/// cells for a part each, the mesh is not connected, tags without a name have the name of another, or the first rank gives no mesh.
+/// All ranks call it.
 ///
 /// The tags, the tagged facets and the fields of the mesh are sent with its parts.
 ///
 /// # Cost
 /// The first rank holds the whole mesh and one part at a time, the others hold their parts.
 /// # Errors
+/// [`SolveError::Mesh`] where an array of the mesh cannot be used or the boundary is another one, [`FemError::OrphanNode`], and
 /// [`SolveError::Linalg`] where another rank ended.
 pub fn scatter(
     comm: &Comm,
@@ -36,10 +39,8 @@ pub fn scatter(
     partitioner: Partitioner,
 ) -> Result<Option<DividedMesh>, SolveError> {
     let (rank, n_ranks) = (comm.rank(), comm.n_ranks());
-    let divided = whole
-        .filter(|_| rank == 0)
-        .map(|(mesh, boundary)| Scatter::new(mesh, boundary, &partitioner.divide(mesh, n_ranks)));
-    let mut divided = divided.filter(|scatter| scatter.serves_all(n_ranks));
+    let divided = whole.filter(|_| rank == 0).map(|whole| prepared(whole, partitioner, n_ranks));
+    let mut divided = agreed(comm, divided.transpose())?.flatten();
     if !comm.any([divided.is_some()])?[0] {
         return Ok(None);
     }
@@ -53,6 +54,26 @@ pub fn scatter(
     let valid = part.mesh.validate().map_err(SolveError::from);
     agreed(comm, valid)?;
     Ok(Some(DividedMesh::new(part, (rank, n_ranks), n_shared, whole, partitioner.name())))
+}
+
+/// Divides a mesh; none where a rank would have no part, or the mesh is not connected: ranks could not tell whether a piece floats.
+fn prepared<'m>(
+    (mesh, boundary): (&'m Mesh, &'m BoundaryFacets),
+    partitioner: Partitioner,
+    n_ranks: usize,
+) -> Result<Option<Scatter<'m>>, SolveError> {
+    mesh.validate()?;
+    boundary.belong_to(mesh)?;
+    let components = components(mesh);
+    if let Some(node) = components.of_node.iter().position(|&component| component == u32::MAX) {
+        return Err(FemError::OrphanNode { node, point: mesh.points[node] }.into());
+    }
+    if components.count > 1 {
+        return Ok(None);
+    }
+    drop(components);
+    let scatter = Scatter::new(mesh, boundary, &partitioner.divide(mesh, n_ranks));
+    Ok(Some(scatter).filter(|scatter| scatter.serves_all(n_ranks)))
 }
 
 /// Sends the parts of the other ranks, and returns that of the first.

@@ -171,6 +171,35 @@ fn an_error_lists_the_tags_of_all_ranks() {
 }
 
 #[test]
+fn a_mesh_that_is_not_connected_stays_whole_and_a_wrong_one_is_an_error() {
+    let one = simplices();
+    let mut two = one.clone();
+    let n = one.n_nodes() as u32;
+    two.points.extend(one.points.iter().map(|[x, y, z]| [x + 3.0, *y, *z]));
+    two.cells.extend(one.cells.iter().map(|node| node + n));
+    let mut orphan = one.clone();
+    orphan.points.push([9.0; 3]);
+    let mut beyond = one.clone();
+    beyond.cells[5] = 1000;
+    let of = |mesh: &Mesh, boundary: &Mesh| {
+        let boundary = boundary_facets(boundary);
+        let work = |comm: Comm| {
+            let whole = (comm.rank() == 0).then_some((mesh, &boundary));
+            Ok::<_, SolveError>(scatter(&comm, whole, Partitioner::Bisection)?.is_some())
+        };
+        threads::run(2, work, |comm| work(comm).map(drop))
+    };
+    assert!(of(&one, &one).unwrap());
+    assert!(!of(&two, &two).unwrap());
+    for (mesh, boundary, word) in
+        [(&orphan, &orphan, "node 120"), (&beyond, &one, "1000"), (&one, &two, "boundary")]
+    {
+        let said = of(mesh, boundary).unwrap_err().to_string();
+        assert!(said.contains(word), "{word}: {said}");
+    }
+}
+
+#[test]
 fn entities_of_the_whole_mesh_are_counted_once() {
     for degree in 1..5 {
         for mesh in [cubes(), turned(cubes()), squares()] {
