@@ -252,6 +252,39 @@ fn each_rank_writes_its_piece_of_the_solution() {
     }
 }
 
+/// The mesh is refined by the first rank, which sends each its part and writes the whole solution.
+#[test]
+fn the_first_rank_sends_a_mesh_and_writes_one_file() {
+    if !can_run() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    for (case, more) in [(CASE, "output.fields=[\"gradient\", \"error\"]"), (HIGH, "output.picture=true")] {
+        std::fs::write(folder.path().join("case.toml"), case.replace("[mesh]", "[mesh]\nrefine = 1"))
+            .unwrap();
+        let solution = |n: usize| {
+            let output = format!("out-{n}");
+            let arguments = ["solve", "case.toml", "--output", &output, "--set", more];
+            let ended = on_ranks(n, folder.path(), &arguments);
+            assert!(ended.status.success(), "{n}: {}{}", text(&ended.stdout), text(&ended.stderr));
+            let out = folder.path().join(output);
+            assert_eq!(out.join("picture.png").exists(), more.contains("picture"));
+            femtile::mesh::io::read(&out.join("solution.vtu")).unwrap()
+        };
+        let alone = solution(1);
+        for n in [2, 3] {
+            let found = solution(n);
+            assert_eq!((&found.points, &found.cells), (&alone.points, &alone.cells));
+            assert!(found.node_fields.keys().eq(alone.node_fields.keys()));
+            for (name, field) in &found.node_fields {
+                let pairs = field.values.iter().zip(&alone.node_fields[name].values);
+                let difference = pairs.map(|(found, alone)| (found - alone).abs()).fold(0.0, f64::max);
+                assert!(difference < 1e-8, "{name} on {n} ranks: {difference}");
+            }
+        }
+    }
+}
+
 #[test]
 fn all_ranks_reach_each_other() {
     if !can_run() {

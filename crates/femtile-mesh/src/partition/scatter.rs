@@ -25,8 +25,8 @@ pub struct Scatter<'m> {
     boundary: &'m BoundaryFacets,
     owners: Vec<u32>,
     is_shared: Vec<bool>,
-    /// Ranks that own nodes of cells, with the cells, by rank and cell in each block of cells.
-    touched: Vec<Vec<(u32, u32)>>,
+    /// The cells of each block of cells by the ranks that own nodes of them.
+    touched: Vec<Touched>,
     /// Of each node its mark and its number in the part that is being taken; none between parts.
     marks: Vec<AtomicU8>,
     local: Vec<AtomicU32>,
@@ -38,7 +38,7 @@ impl<'m> Scatter<'m> {
     /// Takes a mesh with the facets on its boundary.
     ///
     /// # Cost
-    /// Beyond the mesh 8 bytes for each cell and rank that owns a node of it, and 10 bytes a node.
+    /// Beyond the mesh 4 bytes for each cell and rank that owns a node of it, and 10 bytes a node.
     /// # Panics
     /// Where the partition is one of a mesh with another number of cells.
     pub fn new(mesh: &'m Mesh, boundary: &'m BoundaryFacets, partition: &Partition) -> Self {
@@ -54,7 +54,8 @@ impl<'m> Scatter<'m> {
         let tags = of_cells.chain(of(&mesh.facets.tags, dimension - 1));
         let nameless = tags.filter(|tag| !mesh.tag_names.contains_key(tag)).collect();
         let n_blocks = mesh.n_cells().div_ceil(BLOCK);
-        let touched = (0..n_blocks).into_par_iter().map(|block| touched_in(mesh, &owners, block)).collect();
+        let touched =
+            (0..n_blocks).into_par_iter().map(|block| Touched::in_block(mesh, &owners, block)).collect();
         let nodes = || (0..mesh.n_nodes()).into_par_iter();
         let marks = nodes().map(|_| AtomicU8::new(0)).collect();
         let local = nodes().map(|_| AtomicU32::new(ABSENT)).collect();
@@ -111,12 +112,7 @@ impl<'m> Scatter<'m> {
 
     /// The cells with a node that a rank owns, ascending.
     fn cells(&self, rank: u32) -> Vec<u32> {
-        let of_block = |touched: &'_ Vec<(u32, u32)>| {
-            let begin = touched.partition_point(|(other, _)| *other < rank);
-            let end = touched.partition_point(|(other, _)| *other <= rank);
-            touched[begin..end].iter().map(|(_, cell)| *cell).collect::<Vec<_>>()
-        };
-        self.touched.iter().flat_map(of_block).collect()
+        self.touched.iter().flat_map(|touched| touched.of(rank)).copied().collect()
     }
 
     /// The nodes of the cells of a rank in the order of its part, and how many of them it owns.
@@ -199,19 +195,43 @@ pub fn n_own_edges(part: &Part, rank: usize) -> u64 {
     edges.len() as u64
 }
 
-/// The ranks that own nodes of the cells of a block, with these cells, sorted.
-fn touched_in(mesh: &Mesh, owners: &[u32], block: usize) -> Vec<(u32, u32)> {
-    let cells = block * BLOCK..((block + 1) * BLOCK).min(mesh.n_cells());
-    let mut touched = Vec::with_capacity(cells.len());
-    for cell in cells {
-        let begin = touched.len();
-        for &node in mesh.cell(cell) {
-            let of_cell = (owners[node as usize], cell as u32);
-            if !touched[begin..].contains(&of_cell) {
-                touched.push(of_cell);
+/// Cells of a block, ascending for each rank that owns nodes of them.
+#[derive(Debug)]
+struct Touched {
+    cells: Vec<u32>,
+    /// The ranks, ascending, with the end of their cells.
+    ends: Vec<(u32, u32)>,
+}
+
+impl Touched {
+    /// Finds the cells of a block of a mesh whose nodes have these owners.
+    fn in_block(mesh: &Mesh, owners: &[u32], block: usize) -> Self {
+        let cells = block * BLOCK..((block + 1) * BLOCK).min(mesh.n_cells());
+        let mut touched = Vec::with_capacity(cells.len() + cells.len() / 8);
+        for cell in cells {
+            let begin = touched.len();
+            for &node in mesh.cell(cell) {
+                let of_cell = (owners[node as usize], cell as u32);
+                if !touched[begin..].contains(&of_cell) {
+                    touched.push(of_cell);
+                }
             }
         }
+        touched.sort_unstable();
+        let mut ends: Vec<(u32, u32)> = Vec::new();
+        for (&(rank, _), end) in touched.iter().zip(1..) {
+            match ends.last_mut() {
+                Some(last) if last.0 == rank => last.1 = end,
+                _ => ends.push((rank, end)),
+            }
+        }
+        Self { cells: touched.into_iter().map(|(_, cell)| cell).collect(), ends }
     }
-    touched.sort_unstable();
-    touched
+
+    /// Returns the cells of a rank.
+    fn of(&self, rank: u32) -> &[u32] {
+        let Ok(at) = self.ends.binary_search_by_key(&rank, |(rank, _)| *rank) else { return &[] };
+        let begin = if at == 0 { 0 } else { self.ends[at - 1].1 };
+        &self.cells[begin as usize..self.ends[at].1 as usize]
+    }
 }
