@@ -44,7 +44,7 @@ pub(crate) fn run(
                 let part = (*mesh, checked, divided);
                 return on_parts(cpu, case, (config, opening), part, stages);
             }
-            Held::Whole(mesh, checked) => (mesh, checked),
+            Held::Whole(mesh, checked) => (*mesh, checked),
         },
         None => checked_mesh(case, Hosted::whole(case)?, (config, opening.as_ref()), stages)?,
     };

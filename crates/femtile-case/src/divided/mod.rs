@@ -48,7 +48,7 @@ struct Parts {
 /// The mesh of a rank.
 pub(crate) enum Held {
     Part(Box<DividedMesh>, CheckReport),
-    Whole(Mesh, CheckReport),
+    Whole(Box<Mesh>, CheckReport),
 }
 
 impl Divided {
@@ -68,12 +68,15 @@ impl Divided {
         Ok(here.filter(|_| !is_missing).map(|from| Self { comm: comm.clone(), from, wants_all }))
     }
 
-    /// Returns whether ranks that are threads make the parts of the box of a case: of hexahedra. Taking the own cells out of parts of
-    /// tetrahedra for functionals costs as much time as parts save where threads share one mesh.
+    /// Returns whether ranks that are threads make the parts of the box of a case: of hexahedra that are all alike. Taking the own
+    /// cells out of parts of tetrahedra for functionals costs as much time as parts save where threads share one mesh, and data of
+    /// all cells are shared then.
     pub fn is_for_threads(case: &Case, config: &SolverConfig) -> bool {
         let n = config.ranks.n();
         let is_made = || match Source::of(case, config, n) {
-            Some(Source::Box(of)) => of.config.split == BoxSplit::Hexahedron,
+            Some(Source::Box(of)) => {
+                of.config.split == BoxSplit::Hexahedron && of.bytes_of_boxes(case, config) == 0.0
+            }
             _ => false,
         };
         n > 1 && case.embedding.comm.is_none() && !writes_all(case) && is_made()
@@ -156,7 +159,7 @@ impl Divided {
                     Some(whole) => whole,
                     None => checked_mesh(case, hosted, solver, stages)?,
                 };
-                Ok(Held::Whole(mesh, report))
+                Ok(Held::Whole(Box::new(mesh), report))
             }
         }
     }

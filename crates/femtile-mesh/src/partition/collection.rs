@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::DividedMesh;
+use rayon::prelude::*;
+
 use super::part::{curved_of, fields_of};
+use super::{CELLS, DividedMesh};
 use crate::check::BoundaryFacets;
 use crate::{Curved, Facets, Field, Mesh, MeshError};
 
@@ -40,16 +42,22 @@ impl DividedMesh {
         let (part, own) = (&self.part, &self.own().cells);
         let mesh = &part.mesh;
         let nodes = &part.nodes[..part.n_owned];
-        let in_whole = |&node: &u32| part.nodes[node as usize];
         let sides = || (0..part.boundary.len()).filter(|&facet| self.is_own(part.boundary.cells[facet]));
         let owned: Vec<u32> = (0..part.n_owned as u32).collect();
+        let n = mesh.kind.n_nodes();
+        let mut corners = vec![0; n * own.len()];
+        corners.par_chunks_exact_mut(n).zip(own).with_min_len(CELLS).for_each(|(to, &cell)| {
+            to.iter_mut()
+                .zip(mesh.cell(cell as usize))
+                .for_each(|(to, node)| *to = part.nodes[*node as usize]);
+        });
         let tags = &mesh.cell_tags;
         let tag = |&cell: &u32| tags[cell as usize];
         Share {
             nodes: nodes.to_vec(),
             points: mesh.points[..part.n_owned].to_vec(),
             cells: own.iter().map(|&cell| part.cells[cell as usize]).collect(),
-            corners: own.iter().flat_map(|&cell| mesh.cell(cell as usize)).map(in_whole).collect(),
+            corners,
             curved: mesh.curved.as_ref().map(|curved| curved_of(curved, own, mesh.dimension())),
             cell_tags: if tags.is_empty() { Vec::new() } else { own.iter().map(tag).collect() },
             side_cells: sides().map(|facet| part.cells[part.boundary.cells[facet] as usize]).collect(),
