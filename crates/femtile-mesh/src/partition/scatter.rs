@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU8, AtomicU32};
 
 use rayon::prelude::*;
 
+use super::classes::sort_by_class;
 use super::divided::WholeMesh;
 use super::numbers::{COPIED, HERE};
 use super::part::{ABSENT, fields_of};
@@ -121,16 +122,23 @@ impl<'m> Scatter<'m> {
         let new_of = |&cell: &u32| {
             let nodes = self.mesh.cell(cell as usize);
             let mark = if nodes.iter().all(|&node| owner(node) == rank) { HERE } else { COPIED };
-            let is_new = move |node: &&u32| self.marks[**node as usize].fetch_or(mark, Relaxed) == 0;
+            // Most nodes have their mark already, and to read one costs less than to write it.
+            let is_new = move |node: &&u32| {
+                let known = &self.marks[**node as usize];
+                known.load(Relaxed) & mark != mark && known.fetch_or(mark, Relaxed) == 0
+            };
             nodes.iter().filter(is_new).copied()
         };
-        let mut nodes: Vec<u32> = cells.par_iter().flat_map_iter(new_of).collect();
-        let key = |node: u32| match (owner(node) == rank, self.marks[node as usize].load(Relaxed)) {
-            (true, mark) => (u32::from(mark == COPIED), 0, node),
-            (false, _) => (2, owner(node), node),
+        let mut all: Vec<u32> = cells.par_iter().flat_map_iter(new_of).collect();
+        all.par_sort_unstable();
+        let class = |node: u32| match (owner(node) == rank, self.marks[node as usize].load(Relaxed)) {
+            (true, mark) => usize::from(mark == COPIED),
+            (false, _) => 2,
         };
-        nodes.par_sort_unstable_by_key(|&node| key(node));
-        let n_owned = nodes.partition_point(|&node| owner(node) == rank);
+        let mut nodes = vec![0; all.len()];
+        let [inner, copied, _] = sort_by_class::<3>(&mut nodes, |at| class(all[at]), |at| all[at]);
+        let n_owned = inner + copied;
+        nodes[n_owned..].par_sort_unstable_by_key(|&node| (owner(node), node));
         (nodes, n_owned)
     }
 

@@ -1,6 +1,7 @@
 //! Parts of a mesh that the first rank has, sent to all.
 
 use femtile_comm::Comm;
+use femtile_device::part;
 use femtile_fem::FemError;
 use femtile_linalg::LinalgError;
 use femtile_mesh::check::{BoundaryFacets, components};
@@ -44,16 +45,16 @@ pub fn scatter(
     if !comm.any([divided.is_some()])?[0] {
         return Ok(None);
     }
-    let (part, n_shared) = match &mut divided {
-        Some(scatter) => dealt(comm, scatter)?,
-        None => received(comm)?,
-    };
-    let mut n_edges = [n_own_edges(&part, rank) as f64];
+    let (of_rank, n_shared) = part("parts of ranks", || match &mut divided {
+        Some(scatter) => dealt(comm, scatter),
+        None => received(comm),
+    })?;
+    let mut n_edges = [n_own_edges(&of_rank, rank) as f64];
     comm.sum_values(&mut n_edges)?;
     let whole = whole_of_all(comm, divided.map(|scatter| scatter.whole(n_edges[0] as u64)))?;
-    let valid = part.mesh.validate().map_err(SolveError::from);
+    let valid = of_rank.mesh.validate().map_err(SolveError::from);
     agreed(comm, valid)?;
-    Ok(Some(DividedMesh::new(part, (rank, n_ranks), n_shared, whole, partitioner.name())))
+    Ok(Some(DividedMesh::new(of_rank, (rank, n_ranks), n_shared, whole, partitioner.name())))
 }
 
 /// Divides a mesh; none where a rank would have no part, or the mesh is not connected: ranks could not tell whether a piece floats.
@@ -64,7 +65,7 @@ fn prepared<'m>(
 ) -> Result<Option<Scatter<'m>>, SolveError> {
     mesh.validate()?;
     boundary.belong_to(mesh)?;
-    let components = components(mesh);
+    let components = part("pieces of the mesh", || components(mesh));
     if let Some(node) = components.of_node.iter().position(|&component| component == u32::MAX) {
         return Err(FemError::OrphanNode { node, point: mesh.points[node] }.into());
     }
@@ -72,7 +73,8 @@ fn prepared<'m>(
         return Ok(None);
     }
     drop(components);
-    let scatter = Scatter::new(mesh, boundary, &partitioner.divide(mesh, n_ranks));
+    let partition = part("division", || partitioner.divide(mesh, n_ranks));
+    let scatter = part("cells of ranks", || Scatter::new(mesh, boundary, &partition));
     Ok(Some(scatter).filter(|scatter| scatter.serves_all(n_ranks)))
 }
 
