@@ -219,9 +219,13 @@ fn needs_whole(case: &Case) -> bool {
         // Accepted flaws: facets of more than two cells have no place in the counts of a mesh in parts.
         || !file.mesh.accept.is_empty()
         // Notes on their directions are of all cells.
-        || [&file.equation.sigma, &file.equation.lambda].map(femtile_solve::Value::from).iter().any(femtile_solve::Value::has_fibres)
+        || has_fibres(&file.equation.sigma)
         || case.embedding.receiver.is_some()
         || case.embedding.mesh.is_some()
+}
+
+fn has_fibres(value: &Value) -> bool {
+    femtile_solve::Value::from(value).has_fibres()
 }
 
 /// Whether a file or a picture is of the whole solution.

@@ -64,8 +64,8 @@ pub fn check_generated_interruptible(
     Ok(report)
 }
 
-/// Checks measures, qualities and orientations of the cells of a part of a generated or checked mesh: the report of this rank, with the number
-/// that its worst cell has in the whole mesh, and counts and volume of its own cells and those that it copies.
+/// Checks measures, qualities and orientations of the cells of a part of a generated or checked mesh: the report of this rank, with
+/// the number that its worst cell has in the whole mesh, and counts and volume of its own cells and those that it copies.
 ///
 /// # Errors
 /// As [`super::check`], and for a cell that is negatively oriented.

@@ -44,11 +44,11 @@ pub(super) fn deform_within(
         let message = format!("{amplitude}; between -0.25 and 0.25, else cells fold");
         return Err(MeshError::Invalid { field: "amplitude", message });
     }
-    bend(mesh, order, map(amplitude, mesh.dimension(), [lower, upper]))
+    bend(mesh, order, deformation(amplitude, mesh.dimension(), [lower, upper]))
 }
 
 /// The map of [`deform`] of the box between two corners.
-pub(crate) fn map(
+pub(crate) fn deformation(
     amplitude: f64,
     dimension: usize,
     [lower, upper]: [[f64; 3]; 2],

@@ -23,7 +23,7 @@ pub use box_mesh::{BoxConfig, BoxSplit, box_mesh, box_mesh_interruptible};
 pub use box_part::{BoxParts, part_of_box};
 pub use counts::Counts;
 pub use cylinder::{CylinderConfig, cylinder, cylinder_interruptible};
-pub(crate) use deform::map;
+pub(crate) use deform::deformation;
 pub use deform::{DeformConfig, deform};
 pub use hexahedral_ball::{HexahedralBallConfig, hexahedral_ball};
 pub use l_shape::{LShape, LShapeConfig, l_shape};

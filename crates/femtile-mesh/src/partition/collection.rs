@@ -9,7 +9,7 @@ use super::{CELLS, DividedMesh};
 use crate::check::BoundaryFacets;
 use crate::{Curved, Facets, Field, Mesh, MeshError};
 
-/// What a rank has of a whole mesh: the nodes that it owns and its own cells, by their numbers there.
+/// The share of a rank in a whole mesh: the nodes that it owns and its own cells, by their numbers there.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Share {
     /// The nodes.
@@ -71,14 +71,10 @@ impl DividedMesh {
     /// The tagged facets of which this rank is the lowest owner of a node, by the nodes of the whole mesh.
     fn own_tagged_facets(&self) -> Facets {
         let (part, rank) = (&self.part, self.rank().0 as u32);
-        let owner = |&node: &u32| match (node as usize).checked_sub(part.n_owned) {
-            Some(ghost) => part.owners[ghost],
-            None => rank,
-        };
         let mut facets = Facets::default();
         for (facet, &tag) in part.mesh.facets.tags.iter().enumerate() {
             let nodes = part.mesh.facet(facet);
-            if nodes.iter().map(owner).min() == Some(rank) {
+            if nodes.iter().map(|&node| part.owner(node, rank)).min() == Some(rank) {
                 facets.nodes.extend(nodes.iter().map(|&node| part.nodes[node as usize]));
                 facets.tags.push(tag);
             }

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use super::Part;
 use super::part::cells_alone;
 use crate::check::BoundaryFacets;
-use crate::generate::{Counts, DeformConfig, map};
+use crate::generate::{Counts, DeformConfig, deformation};
 use crate::{Mesh, MeshError};
 
 /// The part of a rank of a mesh that nobody has whole.
@@ -74,7 +74,7 @@ impl BoxCubes {
         let [x, y, z] = &self.lines;
         let ends = [0, 1].map(|end| self.lines.each_ref().map(|lines| lines[end * (lines.len() - 1)]));
         let amplitude = self.deform.map_or(0.0, |deform| deform.amplitude);
-        let map = map(amplitude, 3, ends);
+        let map = deformation(amplitude, 3, ends);
         let corner = |at: usize| {
             let along = [at % x.len(), at / x.len() % y.len(), at / (x.len() * y.len())];
             map([x[along[0]], y[along[1]], z[along[2]]])
@@ -130,10 +130,7 @@ impl DividedMesh {
     /// Returns whether a cell of the part is an own one.
     pub fn is_own(&self, cell: u32) -> bool {
         let part = &self.part;
-        let is_higher = |&node: &u32| {
-            (node as usize).checked_sub(part.n_owned).is_some_and(|ghost| part.owners[ghost] > self.rank)
-        };
-        !part.mesh.cell(cell as usize).iter().any(is_higher)
+        part.mesh.cell(cell as usize).iter().all(|&node| part.owner(node, self.rank) <= self.rank)
     }
 
     /// Returns the own cells as a mesh, which is made at the first call.

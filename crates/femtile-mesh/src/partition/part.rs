@@ -59,6 +59,15 @@ impl Part {
         Some(Self::with((mesh, boundary), owners, (&here, cells), (nodes, n_owned, &local)))
     }
 
+    /// Returns the owner of a node of the part of `rank`.
+    ///
+    /// # Panics
+    /// There is no node with this number.
+    #[inline]
+    pub fn owner(&self, node: u32, rank: u32) -> u32 {
+        (node as usize).checked_sub(self.n_owned).map_or(rank, |ghost| self.owners[ghost])
+    }
+
     /// Takes these cells and nodes, of which `local` has the numbers in the part.
     pub(super) fn with(
         (mesh, boundary): (&Mesh, &BoundaryFacets),

@@ -180,11 +180,8 @@ pub fn n_own_edges(part: &Part, rank: usize) -> u64 {
     if part.mesh.kind != CellKind::Hexahedron {
         return 0;
     }
-    let owner = |node: u32| match (node as usize).checked_sub(part.n_owned) {
-        Some(ghost) => part.owners[ghost],
-        None => rank as u32,
-    };
-    let is_own = |&(a, b): &(u32, u32)| owner(a).max(owner(b)) == rank as u32;
+    let rank = rank as u32;
+    let is_own = |&(a, b): &(u32, u32)| part.owner(a, rank).max(part.owner(b, rank)) == rank;
     let of_facet = |facet: &'static [usize]| (0..4).map(move |i| (facet[i], facet[(i + 1) % 4]));
     let mut ends: Vec<(usize, usize)> =
         CellKind::Hexahedron.facets().iter().flat_map(|facet| of_facet(facet)).collect();

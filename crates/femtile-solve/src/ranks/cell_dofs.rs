@@ -17,8 +17,7 @@ pub(super) struct CellDofs<'a> {
 
 impl<'a> CellDofs<'a> {
     pub fn new(space: &'a TensorSpace<'a>) -> Self {
-        let mut position_of = vec![0; space.n_cells()];
-        space.order().iter().zip(0..).for_each(|(&cell, position)| position_of[cell as usize] = position);
+        let position_of = positions(space);
         let zeros = vec![0; space.dofs_per_cell()];
         Self { space, position_of, dofs: zeros.clone(), given: zeros, last: None }
     }
@@ -29,12 +28,28 @@ impl<'a> CellDofs<'a> {
             return &self.given;
         }
         self.last = Some(cell);
-        let (position, n) = (self.position_of[cell] as usize, self.space.degree() + 1);
-        self.space.cell_dofs(position, &mut self.dofs);
-        let orientation = self.space.orientation(position);
-        for (at, &dof) in self.dofs.iter().enumerate() {
-            self.given[orientation.given(places(at, n), n)] = dof;
-        }
+        let position = self.position_of[cell] as usize;
+        in_given_axes(self.space, position, &mut self.dofs, |at, dof| self.given[at] = dof);
         &self.given
     }
+}
+
+/// Returns the position in a space of each cell by its number in the mesh.
+pub(super) fn positions(space: &TensorSpace<'_>) -> Vec<u32> {
+    let mut position_of = vec![0; space.n_cells()];
+    space.order().iter().zip(0..).for_each(|(&cell, position)| position_of[cell as usize] = position);
+    position_of
+}
+
+/// Shows the degrees of freedom of the cell at a position, each with its place in the axes of the mesh.
+pub(super) fn in_given_axes(
+    space: &TensorSpace<'_>,
+    position: usize,
+    dofs: &mut [u32],
+    mut show: impl FnMut(usize, u32),
+) {
+    let n = space.degree() + 1;
+    space.cell_dofs(position, dofs);
+    let orientation = space.orientation(position);
+    dofs.iter().enumerate().for_each(|(at, &dof)| show(orientation.given(places(at, n), n), dof));
 }

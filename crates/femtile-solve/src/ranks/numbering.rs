@@ -11,7 +11,7 @@ use femtile_linalg::LinalgError;
 use femtile_mesh::partition::{BoxCubes, Part};
 use rayon::prelude::*;
 
-use super::cell_dofs::CellDofs;
+use super::cell_dofs::{CellDofs, in_given_axes, positions};
 use super::divided::WholeSpace;
 
 /// Unknowns, and cells, of a parallel task.
@@ -36,17 +36,14 @@ impl Numbering {
     pub fn new(part: &Part, space: &TensorSpace<'_>, rank: usize) -> Self {
         let (n, d, n_dofs) = (space.degree() + 1, space.dimension(), space.n_dofs());
         let rank = rank as u32;
-        let owner_of = |node: u32| match (node as usize).checked_sub(part.n_owned) {
-            Some(ghost) => part.owners[ghost],
-            None => rank,
-        };
         let corners_of: Vec<Vec<usize>> = (0..n.pow(d as u32)).map(|at| corners_around(at, n, d)).collect();
         // Cells that share an unknown find the same owner.
         let atomics = |value: u32| parallel::map(n_dofs, DOFS, move |_| AtomicU32::new(value));
         let (owners, is_copied) = (atomics(rank), atomics(0));
         let zeros = || vec![0; space.dofs_per_cell()];
         parallel::map_with(space.n_cells(), CELLS, zeros, |own, position| {
-            let of_corners: Vec<u32> = space.corners(position).iter().map(|&node| owner_of(node)).collect();
+            let of_corners: Vec<u32> =
+                space.corners(position).iter().map(|&node| part.owner(node, rank)).collect();
             if of_corners.iter().all(|&owner| owner == rank) {
                 return;
             }
@@ -175,16 +172,11 @@ pub(super) fn owned_of_problem(
 
 /// The number of each unknown of a space in another one, of the same degree, in whose mesh its cells have these numbers.
 pub(super) fn numbers_in(whole: &TensorSpace<'_>, space: &TensorSpace<'_>, cells: &[u32]) -> Vec<u64> {
-    let n = space.degree() + 1;
-    let mut position_of = vec![0; whole.n_cells()];
-    whole.order().iter().zip(0_u32..).for_each(|(&cell, position)| position_of[cell as usize] = position);
+    let position_of = positions(whole);
     let zeros = || vec![0; whole.dofs_per_cell()];
     numbers(space, zeros, |of_whole, position, given| {
         let in_whole = position_of[cells[space.order()[position] as usize] as usize] as usize;
-        whole.cell_dofs(in_whole, of_whole);
-        let there = whole.orientation(in_whole);
-        let dofs = of_whole.iter().enumerate();
-        dofs.for_each(|(at, &dof)| given[there.given(places(at, n), n)] = u64::from(dof));
+        in_given_axes(whole, in_whole, of_whole, |at, dof| given[at] = u64::from(dof));
     })
 }
 

@@ -51,9 +51,8 @@ pub fn scatter(
     })?;
     let mut n_edges = [n_own_edges(&of_rank, rank) as f64];
     comm.sum_values(&mut n_edges)?;
-    let whole = whole_of_all(comm, divided.map(|scatter| scatter.whole(n_edges[0] as u64)))?;
-    let valid = of_rank.mesh.validate().map_err(SolveError::from);
-    agreed(comm, valid)?;
+    let whole = divided.map(|scatter| scatter.whole(n_edges[0] as u64));
+    let whole = whole_of_all(comm, whole, &of_rank.mesh)?;
     Ok(Some(DividedMesh::new(of_rank, (rank, n_ranks), n_shared, whole, partitioner.name())))
 }
 
@@ -88,25 +87,20 @@ fn dealt(comm: &Comm, scatter: &mut Scatter<'_>) -> Result<(Part, usize), Linalg
     scatter.part(0).ok_or_else(|| lacking(0))
 }
 
-/// The description of the whole mesh, which the first rank has.
-fn whole_of_all(comm: &Comm, own: Option<WholeMesh>) -> Result<WholeMesh, LinalgError> {
+/// The description of the whole mesh, which the first rank has, with cells as those of a part.
+fn whole_of_all(comm: &Comm, own: Option<WholeMesh>, part: &Mesh) -> Result<WholeMesh, LinalgError> {
     let sent = own.map(|WholeMesh { counts, entities, extents }| {
-        let kind = KINDS.iter().position(|&kind| kind == counts.kind).unwrap_or(0) as u64;
-        let bits = extents.as_flattened().iter().map(|x| x.to_bits());
-        let mut numbers = vec![kind, counts.order as u64, counts.n_nodes as u64, counts.n_cells as u64];
-        numbers.extend(entities);
-        numbers.extend(bits);
+        let mut numbers = vec![counts.n_nodes, counts.n_cells];
+        numbers.extend(entities.map(|n| n as f64));
+        numbers.extend(extents.as_flattened());
         numbers
     });
     let all = comm.all_gather(&sent.unwrap_or_default())?;
-    let numbers = all.first().filter(|numbers| numbers.len() == 14).ok_or_else(|| truncated(0))?;
-    let kind = *usize::try_from(numbers[0]).ok().and_then(|at| KINDS.get(at)).ok_or_else(|| truncated(0))?;
-    let [order, n_nodes, n_cells] = [numbers[1], numbers[2], numbers[3]];
-    let entities = [numbers[4], numbers[5], numbers[6], numbers[7]];
-    let x = |at: usize| f64::from_bits(numbers[8 + at]);
-    let extents = [[x(0), x(1), x(2)], [x(3), x(4), x(5)]];
-    let counts = Counts { kind, n_nodes: n_nodes as f64, n_cells: n_cells as f64, order: order as usize };
-    Ok(WholeMesh { counts, entities, extents })
+    let numbers: Option<[f64; 12]> = all.first().and_then(|numbers| numbers[..].try_into().ok());
+    let [n_nodes, n_cells, rest @ ..] = numbers.ok_or_else(|| truncated(0))?;
+    let entities = [0, 1, 2, 3].map(|dimension| rest[dimension] as u64);
+    let extents = [4, 7].map(|begin| [rest[begin], rest[begin + 1], rest[begin + 2]]);
+    Ok(WholeMesh { counts: Counts { n_nodes, n_cells, ..Counts::from(part) }, entities, extents })
 }
 
 /// Sends a part to its rank.
