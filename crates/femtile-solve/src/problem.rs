@@ -375,10 +375,6 @@ impl<'m> Poisson<'m> {
 
     fn resolve(&self, has_time: bool, mut warnings: Vec<String>) -> Result<Discretization<'m>, SolveError> {
         self.space.check()?;
-        if has_time && self.divided.is_some() {
-            let message = "equations in time are solved on a mesh that every rank has";
-            return Err(SolveError::solver("ranks", message));
-        }
         let own = self.parsed(has_time)?;
         let (mesh, n) = (self.mesh, self.space.components);
         let place = |key: &str| ["equation".into(), key.into()];

@@ -25,7 +25,7 @@ use crate::tensor;
 use crate::{NonlinearReport, RanksUsed, RecoveredGradient, Region, SolveError, SolverConfig};
 
 /// Results of a solve that do not belong to the mesh.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Finished {
     pub components: Vec<Vec<f64>>,
     outcome: CgOutcome,

@@ -9,14 +9,16 @@ use femtile_device::{Buffer, Cpu, Cuda};
 use femtile_fem::assembly::assemble_rows;
 use femtile_fem::{Coefficient, Constraints, FemError, Form};
 use femtile_linalg::{LinalgError, LinearOperator, need};
-use femtile_mesh::partition::Part;
 use femtile_sparse::{Csr, ProductMatrix};
 
 use super::data::PartData;
 use super::device::{self, RankDevice};
+use super::divided::{Divided, ids_of_nodes};
+use super::layout::{Layout, PartOf};
+use super::of_whole::OfWhole;
 use super::rows::{Fixed, agreed, nothing};
 use super::system::{RankUnknowns, preconditioning};
-use super::{Division, Keepers, RanksUsed, Whole, check, need_whole, on_all};
+use super::{Division, Keepers, Ranks, RanksUsed, check, on_all, other_ranks};
 use crate::auto::Solves;
 use crate::check::check_cells;
 use crate::discretization::Discretization;
@@ -30,9 +32,24 @@ use crate::{MassMatrix, SolveError, SolverConfig, Stage, Stages};
 /// Its coefficients depend neither on u nor on t, and it has no conditions on its boundary.
 pub struct DividedProblem<'p, 'm> {
     problem: &'p Discretization<'m>,
-    division: Division<'m>,
+    mesh: OfRanks<'p, 'm>,
     fixed: Fixed,
     config: SolverConfig,
+}
+
+/// What ranks have of the mesh.
+enum OfRanks<'p, 'm> {
+    Whole(Box<Division<'m>>),
+    Parts(&'p Divided<'m>),
+}
+
+impl<'m> OfRanks<'_, 'm> {
+    fn layout(&self) -> Layout<'_, 'm> {
+        match self {
+            Self::Whole(division) => Layout::Whole(division),
+            Self::Parts(divided) => Layout::Parts(divided, None),
+        }
+    }
 }
 
 impl Debug for DividedProblem<'_, '_> {
@@ -42,13 +59,15 @@ impl Debug for DividedProblem<'_, '_> {
 }
 
 impl<'m> Discretization<'m> {
-    /// Divides the mesh among the ranks of the settings.
+    /// Divides the mesh among the ranks of the settings, where these do not have their parts of it already.
     ///
     /// # Errors
     /// [`SolveError::Setting`] where several ranks cannot solve the problem.
     pub fn divided(&self, config: &SolverConfig) -> Result<DividedProblem<'_, 'm>, SolveError> {
         config.check()?;
-        need_whole(self)?;
+        if self.divided.as_ref().is_some_and(|divided| config.ranks != Ranks::Of(divided.comm.clone())) {
+            return Err(other_ranks());
+        }
         check(self)?;
         check_cells(config, &self.config, self.mesh.kind)?;
         if self.space().is_some() {
@@ -66,8 +85,11 @@ impl<'m> Discretization<'m> {
             let message = "methods in time of callers have coefficients that do not depend on t";
             return Err(SolveError::solver("ranks", message));
         }
-        let division = Division::new(self, None, config)?;
-        Ok(DividedProblem { problem: self, division, fixed: Fixed::new(self)?, config: config.clone() })
+        let mesh = match &self.divided {
+            None => OfRanks::Whole(Box::new(Division::new(self, None, config)?)),
+            Some(divided) => OfRanks::Parts(divided),
+        };
+        Ok(DividedProblem { problem: self, mesh, fixed: Fixed::new(self)?, config: config.clone() })
     }
 }
 
@@ -100,10 +122,12 @@ pub struct RankPart<'a> {
     cpu: &'a Cpu,
     comm: Comm,
     gpu: Option<Cuda>,
-    whole: Whole<'a, 'a>,
+    problem: &'a Discretization<'a>,
+    layout: Layout<'a, 'a>,
     config: &'a SolverConfig,
-    /// None where the rank owns no node.
-    part: Option<(Part, PartData<'a>)>,
+    part: PartOf<'a>,
+    /// The coefficients of the part; none where the rank owns no node.
+    data: Option<PartData<'a>>,
     owned: Vec<u32>,
     halo: Arc<Halo>,
     keepers: Keepers,
@@ -123,31 +147,25 @@ impl<'a> RankPart<'a> {
         opened: Option<&Cuda>,
         keepers: Keepers,
     ) -> Result<Self, SolveError> {
-        let DividedProblem { problem, division, fixed, config } = of;
-        let (gpu, comm) = device::joined(comm, opened, config)?;
-        let part = division.part(problem, &comm);
-        let n_owned = part.as_ref().map_or(0, |part| part.n_owned);
+        let DividedProblem { problem, mesh, fixed, config } = of;
+        let (layout, (gpu, comm)) = (mesh.layout(), device::joined(comm, opened, config)?);
+        let part = layout.part(problem, &comm);
+        let n_owned = part.get().map_or(0, |part| part.n_owned);
         match &gpu {
             Some(_) => device::check_unknowns::<Cuda>(&comm, n_owned)?,
             None => device::check_unknowns::<Cpu>(&comm, n_owned)?,
         }
-        let nodes = part.as_ref().map_or(&[][..], |part| &part.nodes);
-        let (owned, ghosts) = nodes.split_at(n_owned);
-        let owners = part.iter().flat_map(|part| &part.owners);
-        let ghosts: Vec<_> = owners.zip(ghosts).map(|(&owner, &node)| (owner, u64::from(node))).collect();
-        let ids: Vec<u64> = owned.iter().map(|&node| u64::from(node)).collect();
-        let (halo, owned) = (Arc::new(Halo::new(&comm, &ids, &ghosts)?), owned.to_vec());
-        let whole = Whole { problem, fixed: fixed.clone(), division };
-        let part = part.map(|part| {
-            let data = PartData::new(problem, &fixed.winners, &part);
-            (part, data)
-        });
-        Ok(Self { cpu, comm, gpu, whole, config, part, owned, halo, keepers })
+        let (ids, ghosts) = part.get().map(ids_of_nodes).unwrap_or_default();
+        let halo = Arc::new(Halo::new(&comm, &ids, &ghosts)?);
+        let owned = part.get().map_or(&[][..], |part| &part.nodes[..n_owned]).to_vec();
+        let data = part.get().map(|part| fixed.data(problem, part));
+        let keepers = layout.keepers(keepers);
+        Ok(Self { cpu, comm, gpu, problem, layout, config, part, data, owned, halo, keepers })
     }
 
-    /// Returns the problem of all ranks.
+    /// Returns the problem of all ranks, on the mesh that this one has.
     pub fn problem(&self) -> &Discretization<'a> {
-        self.whole.problem
+        self.problem
     }
 
     /// Returns the processor of the rank.
@@ -200,7 +218,7 @@ impl<'a> RankPart<'a> {
             is_pure_neumann: false,
             imbalance: 0.0,
         };
-        let n = self.whole.problem.n_dofs();
+        let n = self.n_nodes();
         let (preconditioner, _) = preconditioning(device, self.config, &matrix, (&unknowns, n))?;
         let own = product_matrix(matrix.own, self.config, Solves::Many)?.0;
         let format = own.format().name();
@@ -233,12 +251,12 @@ impl<'a> RankPart<'a> {
         device: &D,
         assembled: impl FnOnce(&Form<'_>) -> Result<Csr<f64, D>, FemError>,
     ) -> Result<GhostedMatrix<f64, D>, SolveError> {
-        let made = match &self.part {
-            Some((part, data)) => {
+        let made = match (self.part.get(), &self.data) {
+            (Some(part), Some(data)) => {
                 let of_whole = |error: FemError| error.in_whole_mesh(&part.cells, &part.nodes);
                 assembled(&data.form(part)).map_err(|error| SolveError::from(of_whole(error)))
             }
-            None => nothing(device).map_err(SolveError::from),
+            _ => nothing(device).map_err(SolveError::from),
         };
         Ok(device.divide(agreed(&self.comm, made)?, self.owned.len())?)
     }
@@ -259,23 +277,48 @@ impl<'a> RankPart<'a> {
     /// [`SolveError::Linalg`] where there are more or fewer values than nodes, a node is none of the mesh, or another rank ended.
     pub fn gathered(&self, nodes: &[u32], values: &[f64]) -> Result<Option<Vec<f64>>, SolveError> {
         need("values", nodes.len(), values.len())?;
-        let n = self.whole.problem.n_dofs();
-        if let Some(&node) = nodes.iter().find(|&&node| node as usize >= n) {
-            return Err(LinalgError::Length { field: "nodes", expected: n, found: node as usize }.into());
-        }
-        let all = self.whole.collected(&self.comm, (nodes, values), Keepers::First)?;
+        let all = self.of_whole(nodes)?.collected(values, Keepers::First)?;
         Ok((self.comm.rank() == 0).then_some(all))
     }
 
+    /// Returns the values at nodes that each rank names, from those at all nodes of the whole mesh, which the first one gives. All ranks
+    /// call it.
+    ///
+    /// # Errors
+    /// [`SolveError::Linalg`] where a node is none of the mesh, the first rank gives another number of values, or another rank ended.
+    pub fn dealt(&self, nodes: &[u32], all: Option<&[f64]>) -> Result<Vec<f64>, SolveError> {
+        let all = all.filter(|_| self.comm.rank() == 0);
+        need("all", self.n_nodes(), all.map_or(self.n_nodes(), <[f64]>::len))?;
+        Ok(self.of_whole(nodes)?.dealt(all)?)
+    }
+
+    /// Returns the number of nodes of the whole mesh.
+    pub fn n_nodes(&self) -> usize {
+        self.problem.n_of_all()
+    }
+
+    /// Returns whether the rank has its part of the mesh alone.
+    pub fn has_part_alone(&self) -> bool {
+        matches!(self.layout, Layout::Parts(..))
+    }
+
+    fn of_whole<'n>(&'n self, unknowns: &'n [u32]) -> Result<OfWhole<'n>, LinalgError> {
+        let n = self.n_nodes();
+        match unknowns.iter().find(|&&node| node as usize >= n) {
+            Some(&node) => Err(LinalgError::Length { field: "nodes", expected: n, found: node as usize }),
+            None => Ok(OfWhole { comm: &self.comm, n, unknowns }),
+        }
+    }
+
     /// Returns the result of all ranks at the nodes of the whole mesh from that of each at the nodes that it owns: on all ranks that
-    /// are processes, and on the first where they are threads; nothing elsewhere. All ranks call it.
+    /// are processes, and on the first where they are threads or have parts alone; nothing elsewhere. All ranks call it.
     ///
     /// # Errors
     /// [`SolveError::Linalg`] where the rank owns more or fewer nodes, or another rank ended; errors of the device.
     pub fn result<D: RankDevice>(&self, own: &Buffer<f64, D>) -> Result<Vec<f64>, SolveError> {
         need("own", self.owned.len(), own.len())?;
         let own = own.to_host().map_err(LinalgError::from)?;
-        self.whole.collected(&self.comm, (&self.owned, &own), self.keepers)
+        Ok(self.of_whole(&self.owned)?.collected(&own, self.keepers)?)
     }
 
     /// Returns how the mesh is divided. All ranks call it.
@@ -283,7 +326,7 @@ impl<'a> RankPart<'a> {
     /// # Errors
     /// [`SolveError::Linalg`] where another rank ended.
     pub fn used(&self) -> Result<RanksUsed, SolveError> {
-        self.whole.used(&self.halo)
+        self.layout.used(&self.halo)
     }
 
     /// Returns the devices of all ranks, each once. All ranks call it.

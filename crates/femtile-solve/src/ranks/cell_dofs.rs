@@ -22,6 +22,11 @@ impl<'a> CellDofs<'a> {
         Self { space, position_of, dofs: zeros.clone(), given: zeros, last: None }
     }
 
+    /// Returns the number of cells.
+    pub fn n_cells(&self) -> usize {
+        self.position_of.len()
+    }
+
     /// Returns those of a cell.
     pub fn of(&mut self, cell: usize) -> &[u32] {
         if self.last == Some(cell) {

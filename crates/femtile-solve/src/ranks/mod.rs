@@ -13,8 +13,10 @@ pub(crate) mod device;
 mod divided;
 mod host;
 mod iterated;
+mod layout;
 mod mean_free;
 mod numbering;
+mod of_whole;
 mod parts;
 pub(crate) mod rows;
 mod scatter;
@@ -27,7 +29,7 @@ mod wire;
 
 use std::fmt::Display;
 
-use femtile_comm::{Comm, Halo, threads};
+use femtile_comm::{Comm, threads};
 use femtile_device::{Cpu, Cuda};
 use femtile_fem::Constraints;
 use femtile_fem::assembly::completed;
@@ -45,20 +47,18 @@ use crate::{
     DeviceChoice, GmgOptions, PreconditionerConfig, Silent, SolveError, SolverConfig, Stage, Stages, auto,
 };
 pub use caller::{DividedProblem, RankPart};
-use cells::Spaces;
 pub(crate) use collect::{AllOfMesh, Values, collect};
 pub use device::RankDevice;
-use divided::WholeSpace;
 pub(crate) use divided::{Divided, OnMesh};
 pub use host::has_gpus_of_ranks;
 use iterated::Iterated;
-use rows::{Fixed, of_simplices};
+pub(crate) use layout::Layout;
+pub(crate) use of_whole::{OfWhole, numbers_in_whole};
+pub(crate) use parts::{boxes as boxes_of_parts, of_part, results};
+use rows::Fixed;
 pub use scatter::scatter;
-use system::RankSystem;
 pub use used::RanksUsed;
 
-/// Values that all ranks collect at once.
-const COLLECTED: usize = 1 << 24;
 /// The most ranks that are threads of one process.
 const MOST_THREADS: usize = 1024;
 
@@ -139,10 +139,20 @@ pub(crate) fn need_whole(problem: &Discretization<'_>) -> Result<(), SolveError>
         None => Ok(()),
         Some(_) => Err(SolveError::solver(
             "ranks",
-            "each rank has its part of the mesh alone, which serves `Discretization::solve` on these ranks (`Ranks::Of`) for a \
-             stationary problem: take a mesh that every rank has",
+            "each rank has its part of the mesh alone, which serves `Discretization::solve`, `Transient` and \
+             `Discretization::divided` on these ranks (`Ranks::Of`): take a mesh that every rank has",
         )),
     }
+}
+
+/// The error of ranks that have no parts.
+pub(crate) fn no_parts() -> SolveError {
+    SolveError::solver("ranks", "ranks have no parts of the mesh: state the problem by `Poisson::divided`")
+}
+
+/// The error of ranks other than those that have the parts.
+pub(crate) fn other_ranks() -> SolveError {
+    SolveError::solver("ranks", "the mesh is divided among other ranks: solve with those of the problem")
 }
 
 /// Refuses several ranks where a solve knows one alone.
@@ -173,7 +183,7 @@ pub(crate) fn solve<'m>(
     // Ranks that choose for themselves compute on processors.
     let opened = opened.filter(|_| wants_gpu);
     let boxed = |options: &GmgOptions| match &problem.divided {
-        Some(divided) => parts::boxes(&problem, divided, options).map(Some),
+        Some(divided) => boxes_of_parts(&problem, divided, options).map(Some),
         None => boxes(&problem, options, config.ranks.n()).map(Some),
     };
     let chosen = chosen(&problem, config, n_threads(cpu, &config.ranks)?, Solves::One, &boxed)?;
@@ -373,11 +383,6 @@ impl<'m> Division<'m> {
         Ok(Self { partition, owners, quality, way: config.partitioner.name(), below, boxes: None })
     }
 
-    /// Returns whether geometric multigrid divides it.
-    pub fn has_boxes(&self) -> bool {
-        self.boxes.is_some()
-    }
-
     /// Takes the part of a rank; none where it owns no node.
     pub fn part(&self, problem: &Discretization<'_>, comm: &Comm) -> Option<Part> {
         Part::new(problem.mesh, &problem.boundary, &self.owners, comm.rank())
@@ -402,42 +407,25 @@ impl Whole<'_, '_> {
     ) -> Result<Finished, SolveError> {
         let part = self.division.part(self.problem, comm);
         device::check_unknowns::<D>(comm, part.as_ref().map_or(0, |part| part.n_owned))?;
-        let system = self.system((cpu, device, comm), part.as_ref(), config, stages)?;
+        let layout = Layout::Whole(self.division);
+        let problem = (self.problem, &self.fixed);
+        let system = layout.system((cpu, device, comm), problem, part.as_ref(), config, stages)?;
         let Iterated { w, outcome, unknowns, parts, warnings: of_rank } =
             Iterated::of((device, comm), system, config, stages)?;
         stages.begin(Stage::Write)?;
-        let u = self.collected(comm, (&unknowns.owned, &w), keepers)?;
+        let of_whole = OfWhole { comm, n: self.problem.n_dofs(), unknowns: &unknowns.owned };
+        let u = of_whole.collected(&w, keepers)?;
         let u = if keepers.has(comm) { self.completed(u, unknowns.is_pure_neumann)? } else { u };
         let mut warnings = self.problem.warnings.clone();
         warnings.extend(of_rank);
         warnings.extend(warning_of_imbalance(unknowns.imbalance));
         warnings.extend(warning_of_outcome(config, &outcome));
-        let used = self.used(&unknowns.halo)?;
+        let used = layout.used(&unknowns.halo)?;
         let result: (Vec<Vec<f64>>, CgOutcome) = (vec![u], outcome);
         let mut finished = Finished::of_parts(device, config, result, parts, [D::REASON, reason], warnings);
         finished.ranks = Some(used);
         finished.set_devices(device::devices(comm, device)?);
         Ok(finished)
-    }
-
-    /// The system of a rank with its preconditioner.
-    pub fn system<D: RankDevice>(
-        &self,
-        (cpu, device, comm): (&Cpu, &D, &Comm),
-        part: Option<&Part>,
-        config: &SolverConfig,
-        stages: &mut Stages<'_>,
-    ) -> Result<RankSystem<D>, SolveError> {
-        let problem = (self.problem, &self.fixed);
-        let Some(space) = self.problem.space() else {
-            return of_simplices((device, comm), problem, part, config, stages);
-        };
-        let spaces = Spaces {
-            whole: WholeSpace::Kept(space),
-            below: self.division.below.iter().map(WholeSpace::Kept).collect(),
-            boxes: self.division.boxes.as_ref(),
-        };
-        cells::system((cpu, device, comm), problem, &spaces, part, config, stages)
     }
 
     /// The solution u for that of the system: with given values, of mean zero where a constant is open.
@@ -451,36 +439,5 @@ impl Whole<'_, '_> {
             u.iter_mut().for_each(|u| *u -= mean);
         }
         Ok(u)
-    }
-
-    /// The solution of the system of all ranks by nodes, or numbers in the whole space; nothing where it is not kept.
-    pub fn collected(
-        &self,
-        comm: &Comm,
-        (owned, w): (&[u32], &[f64]),
-        keepers: Keepers,
-    ) -> Result<Vec<f64>, SolveError> {
-        let keeps = keepers.has(comm);
-        let mut all = vec![0.0; if keeps { self.problem.n_dofs() } else { 0 }];
-        let most = comm.all_gather(&[owned.len() as u64])?.into_iter().flatten().max().unwrap_or(0) as usize;
-        let len = (COLLECTED / comm.n_ranks()).max(1);
-        for begin in (0..most).step_by(len) {
-            let piece = begin.min(owned.len())..(begin + len).min(owned.len());
-            let (owned, w) = (&owned[piece.clone()], &w[piece]);
-            let (nodes, values) = match keepers {
-                Keepers::All => (comm.all_gather(owned)?, comm.all_gather(w)?),
-                Keepers::First => (comm.gather(owned)?, comm.gather(w)?),
-            };
-            if keeps {
-                let pairs = nodes.iter().flatten().zip(values.iter().flatten());
-                pairs.for_each(|(&node, &value)| all[node as usize] = value);
-            }
-        }
-        Ok(all)
-    }
-
-    /// Returns how the problem was divided. All ranks call it.
-    pub fn used(&self, halo: &Halo) -> Result<RanksUsed, SolveError> {
-        RanksUsed::of(halo, (self.division.way, self.division.quality))
     }
 }

@@ -81,7 +81,12 @@ impl Numbering {
         comm: &Comm,
         own: Option<(&Part, &TensorSpace<'_>)>,
     ) -> Result<PartUnknowns, LinalgError> {
-        let places = own.map(|(part, space)| self.places_of_ghosts(part, space)).unwrap_or_default();
+        let places = own.map(|(part, space)| {
+            let has_ghosts =
+                |position: usize| space.corners(position).iter().any(|&node| node as usize >= part.n_owned);
+            places_in_cells((part, space), &self.ghosts, has_ghosts)
+        });
+        let places = places.unwrap_or_default();
         let mut asked = vec![Vec::new(); comm.n_ranks()];
         for (&owner, place) in self.owners.iter().zip(places) {
             let lacking = || format!("a node of the part has the owner {owner}: none of the ranks");
@@ -102,31 +107,6 @@ impl Numbering {
         };
         let halo = Halo::of_known(comm, self.owned.len(), exports, &n_imports)?;
         PartUnknowns::new(Arc::new(halo), self.owned, self.ghosts)
-    }
-
-    /// A cell of the whole mesh that has each ghost, and the place of it there in the axes of the mesh.
-    fn places_of_ghosts(&self, part: &Part, space: &TensorSpace<'_>) -> Vec<u64> {
-        let n = space.degree() + 1;
-        let mut ghost_of = vec![u32::MAX; space.n_dofs()];
-        self.ghosts.iter().zip(0..).for_each(|(&dof, ghost)| ghost_of[dof as usize] = ghost);
-        let places = parallel::map(self.ghosts.len(), DOFS, |_| AtomicU64::new(u64::MAX));
-        let zeros = || vec![0; space.dofs_per_cell()];
-        let is_whole = |node: &u32| (*node as usize) < part.n_owned;
-        parallel::map_with(space.n_cells(), CELLS, zeros, |own, position| {
-            if space.corners(position).iter().all(is_whole) {
-                return;
-            }
-            space.cell_dofs(position, own);
-            let here = space.orientation(position);
-            let cell = u64::from(part.cells[space.order()[position] as usize]);
-            for (at, &dof) in own.iter().enumerate() {
-                if let Some(place) = places.get(ghost_of[dof as usize] as usize) {
-                    let given = here.given(self::places(at, n), n);
-                    place.fetch_min(cell * space.dofs_per_cell() as u64 + given as u64, Relaxed);
-                }
-            }
-        });
-        places.into_iter().map(AtomicU64::into_inner).collect()
     }
 
     /// The places among the owned unknowns of those that each other rank wants.
@@ -152,6 +132,35 @@ impl Numbering {
         }
         Ok(exports)
     }
+}
+
+/// Returns a cell that has each of some unknowns of a part, times the unknowns of a cell, plus the place of it there: by the number of
+/// the cell in the whole mesh and in its axes there, so that all ranks understand it. Cells for which `may_have` is false have none.
+pub(super) fn places_in_cells(
+    (part, space): (&Part, &TensorSpace<'_>),
+    unknowns: &[u32],
+    may_have: impl Fn(usize) -> bool + Sync + Send,
+) -> Vec<u64> {
+    let n = space.degree() + 1;
+    let mut number_of = vec![u32::MAX; space.n_dofs()];
+    unknowns.iter().zip(0..).for_each(|(&dof, number)| number_of[dof as usize] = number);
+    let found = parallel::map(unknowns.len(), DOFS, |_| AtomicU64::new(u64::MAX));
+    let zeros = || vec![0; space.dofs_per_cell()];
+    parallel::map_with(space.n_cells(), CELLS, zeros, |own, position| {
+        if !may_have(position) {
+            return;
+        }
+        space.cell_dofs(position, own);
+        let here = space.orientation(position);
+        let cell = u64::from(part.cells[space.order()[position] as usize]);
+        for (at, &dof) in own.iter().enumerate() {
+            if let Some(found) = found.get(number_of[dof as usize] as usize) {
+                let given = here.given(places(at, n), n);
+                found.fetch_min(cell * space.dofs_per_cell() as u64 + given as u64, Relaxed);
+            }
+        }
+    });
+    found.into_iter().map(AtomicU64::into_inner).collect()
 }
 
 /// Returns the number of each unknown that the rank owns in the space of the problem: that of the part where no rank has another

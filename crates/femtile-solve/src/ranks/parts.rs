@@ -8,19 +8,18 @@ use femtile_fem::dofs::TensorSpace;
 use femtile_fem::{Constraints, functionals, tensor::functionals as tensor_functionals};
 use femtile_mesh::partition::{BoxCubes, DividedMesh};
 
-use super::cells::{self, Spaces};
 use super::device::{self, RankDevice};
-use super::divided::{Divided, WholeSpace};
+use super::divided::Divided;
 use super::iterated::Iterated;
 use super::numbering::{Numbering, numbers_in, numbers_in_box};
-use super::rows::{Fixed, agreed, of_simplices};
-use super::system::{RankSystem, RankUnknowns};
-use super::{ChosenForRanks, Ranks, RanksUsed, on_all};
+use super::rows::{Fixed, agreed};
+use super::system::RankUnknowns;
+use super::{ChosenForRanks, Layout, Ranks, on_all, other_ranks};
 use crate::discretization::{Discretization, warning_of_imbalance};
 use crate::of_ranks::OfRanks;
 use crate::solution::{Finished, Solution, warning_of_outcome};
 use crate::tensor::geometric::{self, refuse};
-use crate::tensor::{BoxCells, Boxes, degrees};
+use crate::tensor::{BoxCells, Boxes};
 use crate::{GmgOptions, GmgStart, SolveError, SolverConfig, Stage, Stages};
 
 /// Cells whose σ all ranks together gather at a time, of 24 bytes each: MPI counts bytes in 31 bits.
@@ -35,8 +34,7 @@ pub(super) fn solve<'m>(
 ) -> Result<Solution<'m>, SolveError> {
     let ChosenForRanks { config, reason, boxes } = chosen;
     if config.ranks != Ranks::Of(divided.comm.clone()) {
-        let message = "the mesh is divided among other ranks: solve with those of the problem";
-        return Err(SolveError::solver("ranks", message));
+        return Err(other_ranks());
     }
     let fixed = Fixed::new(&problem)?;
     let of = OnParts { problem: &problem, divided: &divided, fixed, boxes };
@@ -47,9 +45,10 @@ pub(super) fn solve<'m>(
             (None, comm) => of.solve((cpu, cpu, &comm), with, stages),
         }
     };
-    let (finished, unknowns) = on_all(cpu, &config.ranks, work, stages)?;
+    let (mut finished, unknowns) = on_all(cpu, &config.ranks, work, stages)?;
     drop(of);
-    results((problem, divided), finished, unknowns)
+    let u = finished.components.pop().unwrap_or_default();
+    results((problem, divided), finished, (u, &unknowns))
 }
 
 /// A problem whose parts ranks have.
@@ -70,7 +69,9 @@ impl OnParts<'_, '_> {
     ) -> Result<(Finished, RankUnknowns), SolveError> {
         let part = &self.divided.mesh.part;
         device::check_unknowns::<D>(comm, part.n_owned)?;
-        let system = self.system((cpu, device, comm), config, stages)?;
+        let layout = Layout::Parts(self.divided, self.boxes.as_ref());
+        let problem = (self.problem, &self.fixed);
+        let system = layout.system((cpu, device, comm), problem, Some(part), config, stages)?;
         let Iterated { w, outcome, unknowns, parts, warnings: of_rank } =
             Iterated::of((device, comm), system, config, stages)?;
         stages.begin(Stage::Write)?;
@@ -82,36 +83,17 @@ impl OnParts<'_, '_> {
         warnings.extend(of_rank);
         warnings.extend(warning_of_imbalance(unknowns.imbalance));
         warnings.extend(warning_of_outcome(config, &outcome));
-        let used = RanksUsed::of(&unknowns.halo, (self.divided.mesh.way, self.divided.quality()?))?;
+        let used = layout.used(&unknowns.halo)?;
         let result = (vec![u], outcome);
         let mut finished = Finished::of_parts(device, config, result, parts, [D::REASON, reason], warnings);
         finished.ranks = Some(used);
         finished.set_devices(device::devices(comm, device)?);
         Ok((finished, unknowns))
     }
-
-    fn system<D: RankDevice>(
-        &self,
-        (cpu, device, comm): (&Cpu, &D, &Comm),
-        config: &SolverConfig,
-        stages: &mut Stages<'_>,
-    ) -> Result<RankSystem<D>, SolveError> {
-        let (problem, mesh) = ((self.problem, &self.fixed), self.divided.mesh);
-        let Some(space) = self.problem.space() else {
-            return of_simplices((device, comm), problem, Some(&mesh.part), config, stages);
-        };
-        let of_degree = |degree: usize| WholeSpace::Divided(mesh, degree);
-        let spaces = Spaces {
-            whole: of_degree(space.degree()),
-            below: degrees::below(space.degree()).into_iter().map(of_degree).collect(),
-            boxes: self.boxes.as_ref(),
-        };
-        cells::system((cpu, device, comm), problem, &spaces, Some(&mesh.part), config, stages)
-    }
 }
 
 /// The values of a part from those at the unknowns of its rank. All ranks call it.
-fn of_part(unknowns: &RankUnknowns, mut w: Vec<f64>) -> Result<Vec<f64>, SolveError> {
+pub(crate) fn of_part(unknowns: &RankUnknowns, mut w: Vec<f64>) -> Result<Vec<f64>, SolveError> {
     if let Some(unknowns) = &unknowns.part {
         return Ok(unknowns.of_part(&w)?);
     }
@@ -157,14 +139,14 @@ fn mean(divided: &Divided<'_>, own: Option<&TensorSpace<'_>>, u: &[f64]) -> Resu
     Ok(integral / measure)
 }
 
-/// The solution of all ranks, of mean zero where a constant is open; this one has that on its own cells. All ranks call it.
-fn results<'m>(
+/// The solution of all ranks from its values `u` on the part of this one, of mean zero where a constant is open; this one has that on
+/// its own cells. All ranks call it.
+pub(crate) fn results<'m>(
     (problem, divided): (Discretization<'m>, Divided<'m>),
     mut finished: Finished,
-    unknowns: RankUnknowns,
+    (mut u, unknowns): (Vec<f64>, &RankUnknowns),
 ) -> Result<Solution<'m>, SolveError> {
     let space = own_space(&problem, &divided)?;
-    let mut u = finished.components.pop().unwrap_or_default();
     let mut of_own = own_values((&problem, &divided), space.as_deref(), &u);
     if unknowns.is_pure_neumann {
         let mean = mean(&divided, space.as_deref(), &of_own)?;
@@ -187,7 +169,7 @@ fn results<'m>(
 ///
 /// # Errors
 /// As of one rank, and where cells are dealt out otherwise.
-pub(super) fn boxes(
+pub(crate) fn boxes(
     problem: &Discretization<'_>,
     divided: &Divided<'_>,
     options: &GmgOptions,

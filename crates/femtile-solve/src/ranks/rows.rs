@@ -33,15 +33,10 @@ pub(crate) struct Fixed {
 }
 
 impl Fixed {
-    /// Finds those of a problem. All ranks call it where none has the whole mesh.
+    /// Finds those of a problem. All ranks call it where each has its part alone; so it is for another problem.
     pub fn new(problem: &Discretization<'_>) -> Result<Self, SolveError> {
-        if let Some(divided) = &problem.divided {
-            let constraints = match problem.space() {
-                None => divided.constraints(problem)?,
-                Some(_) => Constraints::none(0),
-            };
-            let winners = winners(&problem.form(0)).map_err(SolveError::from);
-            return Ok(Self { constraints, winners: agreed(&divided.comm, winners)?, components: None });
+        if problem.divided.is_some() {
+            return Self::with(problem, None);
         }
         let components = components(problem.mesh);
         let is_unused = |&component: &u32| component == u32::MAX;
@@ -51,22 +46,28 @@ impl Fixed {
         {
             return Err(FemError::OrphanNode { node, point: problem.mesh.points[node] }.into());
         }
-        Ok(Self::with(problem, Some(Arc::new(components)))?)
+        Self::with(problem, Some(Arc::new(components)))
     }
 
     /// Finds those of another problem on the same mesh.
-    pub fn of(&self, problem: &Discretization<'_>) -> Result<Self, FemError> {
+    pub fn of(&self, problem: &Discretization<'_>) -> Result<Self, SolveError> {
         Self::with(problem, self.components.clone())
     }
 
-    fn with(problem: &Discretization<'_>, components: Option<Arc<Components>>) -> Result<Self, FemError> {
+    fn with(problem: &Discretization<'_>, components: Option<Arc<Components>>) -> Result<Self, SolveError> {
         let form = problem.form(0);
-        let constraints = match problem.space() {
-            None => Constraints::of_form(&form)?,
+        let constraints = match (problem.space(), &problem.divided) {
             // Each rank finds those of its part.
-            Some(_) => Constraints::none(0),
+            (Some(_), _) => Constraints::none(0),
+            (None, Some(divided)) => divided.constraints(problem)?,
+            (None, None) => Constraints::of_form(&form)?,
         };
-        Ok(Self { constraints, winners: winners(&form)?, components })
+        let winners = winners(&form).map_err(SolveError::from);
+        let winners = match &problem.divided {
+            Some(divided) => agreed(&divided.comm, winners)?,
+            None => winners?,
+        };
+        Ok(Self { constraints, winners, components })
     }
 
     /// Returns the coefficients and conditions of a part.

@@ -4,6 +4,7 @@
 
 mod data;
 mod nonlinear;
+mod of_rank;
 mod on_ranks;
 mod operators;
 mod preconditioning;
@@ -174,6 +175,7 @@ pub enum CheckpointInterval {
 #[must_use]
 pub struct TransientSolution<'m> {
     solution: Solution<'m>,
+    whole: Option<Solution<'m>>,
     outcome: Outcome,
 }
 
@@ -186,6 +188,12 @@ impl<'m> TransientSolution<'m> {
     /// Returns the solution at the time that was reached.
     pub fn into_end(self) -> Solution<'m> {
         self.solution
+    }
+
+    /// Returns the solution on the whole mesh at the time that was reached, on the first of the ranks of
+    /// [`Transient::run_on_parts`], where it has that mesh.
+    pub fn into_whole(self) -> Option<Solution<'m>> {
+        self.whole
     }
 
     /// Returns how the run went.

@@ -1,42 +1,27 @@
 //! Runs in time on several ranks, each of which advances the unknowns of its part.
 
-use std::sync::Arc;
-
 use femtile_comm::Comm;
 use femtile_device::{Buffer, Cpu, Cuda};
-use femtile_fem::assembly::load;
 use femtile_fem::dofs::TensorSpace;
-use femtile_fem::tensor::TensorProblem;
-use femtile_fem::{Coefficient, Constraints, FemError, Form};
-use femtile_linalg::krylov::Stop;
-use femtile_linalg::{LinalgError, LinearOperator};
+use femtile_linalg::LinalgError;
 use femtile_mesh::partition::Part;
-use femtile_time::implicit::{Checkpoint, Outcome, SemiDiscrete, StageEquation, StageOutcome};
+use femtile_time::implicit::{Checkpoint, Outcome};
 
 use super::data::nodal_values;
 use super::nonlinear::is_refilled;
-use super::operators::{Shifted, held, mass, natural, without_preconditioner};
-use super::preconditioning::{Made, Memory};
+use super::of_rank::{Equation, Parts};
+use super::operators::held;
 use super::run::{linear_outcome, warning_of};
-use super::stage_solver::StageSolver;
-use super::watch::OfRanks;
-use super::{Observer, Transient, TransientSolution};
+use super::{NoObserver, Observer, Transient, TransientSolution};
 use crate::auto::Solves;
 use crate::discretization::Discretization;
-use crate::ranks::data::PartData;
-use crate::ranks::device;
 use crate::ranks::rows::{Fixed, agreed};
-use crate::ranks::system::{RankSystem, RankUnknowns};
-use crate::ranks::{self, Division, Keepers, RankDevice, Whole};
-use crate::solution::Finished;
-use crate::system::SystemParts;
-use crate::{
-    DeviceChoice, GmgOptions, MassMatrix, OperatorKind, Silent, Solution, SolveError, SolverConfig, Stage,
-    Stages,
+use crate::ranks::system::RankUnknowns;
+use crate::ranks::{
+    self, Divided, Division, Keepers, Layout, OfWhole, RankDevice, Ranks, device, numbers_in_whole,
 };
-
-/// Operators of different shifts that are kept: SDIRK2 and BDF2 need one each at the start.
-const KEPT: usize = 2;
+use crate::solution::Finished;
+use crate::{DeviceChoice, GmgOptions, MassMatrix, Solution, SolveError, SolverConfig, Stages};
 
 impl<'m> Transient<'m> {
     /// Runs on the ranks of the settings; all of them get the solution at the end, and the first one observes.
@@ -49,49 +34,73 @@ impl<'m> Transient<'m> {
         stages: &mut Stages<'_>,
     ) -> Result<TransientSolution<'m>, SolveError> {
         self.check_on_ranks(&problem)?;
-        // Ranks that choose for themselves compute on processors.
-        let opened = opened.filter(|_| matches!(config.device, DeviceChoice::Cuda(_)));
-        let shift = self.first_shift();
-        let n_threads = ranks::n_threads(cpu, &config.ranks)?;
-        let of_state = |state: &Checkpoint| {
-            let time = state.history.first().map_or(f64::NAN, |(time, _)| *time);
-            [state.step, time.to_bits(), state.length.to_bits(), state.history.len() as u64]
-        };
-        config.ranks.check_state(&self.resume.as_ref().map_or([0; 4], of_state))?;
+        config.ranks.check_state(&self.resume.as_ref().map_or([0; 4], numbers_of))?;
         let now = problem.at_time(self.start);
+        let n_threads = ranks::n_threads(cpu, &config.ranks)?;
         let boxed = |options: &GmgOptions| ranks::boxes(&now, options, config.ranks.n()).map(Some);
-        let first = ranks::chosen(&held(&problem, shift), config, n_threads, Solves::Many, &boxed)?;
+        let held = held(&problem, self.first_shift());
+        let first = ranks::chosen(&held, config, n_threads, Solves::Many, &boxed)?;
         let division = Division::new(&problem, first.boxes, config)?;
-        let fixed = Fixed::new(&now)?;
-        let initial = nodal_values(&problem, &self.initial, &["equation".into(), "initial".into()])?;
-        // Ranks look at their own clocks between steps alone, and agree on them.
-        let of_stages = SolverConfig { time_limit: None, ..config.clone() };
         let run = Run {
             transient: self,
             problem: &problem,
-            division: &division,
-            fixed: &fixed,
+            whole: Some(&problem),
+            layout: Layout::Whole(&division),
+            fixed: &Fixed::new(&now)?,
             config,
-            of_stages: &of_stages,
+            of_stages: &of_stages(config),
             n_threads,
         };
-        // The first rank alone has something to tell.
-        let observer = std::sync::Mutex::new(Some(observer));
-        let take = || observer.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
-        let work = |cpu: &Cpu, comm: &Comm, stages: &mut Stages<'_>, keepers: Keepers| {
-            let observer = if comm.rank() == 0 { take() } else { None };
-            let mut none = super::NoObserver;
-            let observer = observer.unwrap_or(&mut none);
-            let from = (&initial[..], shift);
-            match device::joined(comm, opened, config)? {
-                (Some(gpu), comm) => run.on_rank((cpu, &gpu, &comm), from, keepers, observer, stages),
-                (None, comm) => run.on_rank((cpu, cpu, &comm), from, keepers, observer, stages),
-            }
-        };
-        let (mut finished, outcome) = ranks::on_all(cpu, &config.ranks, work, stages)?;
+        let (mut finished, end) = run.on_all((cpu, opened), observer, stages)?;
+        finished.components = vec![end.of_whole];
         finished.partition = Some(division.partition);
-        let solution = Solution::new(problem.at_time(outcome.time), finished);
-        Ok(TransientSolution { solution, outcome })
+        let solution = Solution::new(problem.at_time(end.outcome.time), finished);
+        Ok(TransientSolution { solution, whole: None, outcome: end.outcome })
+    }
+
+    /// Runs on ranks that have their parts of the mesh; the first one observes, with the problem on the whole mesh, where it has that.
+    pub(super) fn divided_run(
+        &self,
+        (problem, divided): (Discretization<'m>, &Divided<'m>),
+        whole: Option<Discretization<'m>>,
+        (cpu, opened): (&Cpu, Option<&Cuda>),
+        config: &SolverConfig,
+        observer: &mut dyn Observer,
+        stages: &mut Stages<'_>,
+    ) -> Result<TransientSolution<'m>, SolveError> {
+        self.check_on_ranks(&problem)?;
+        if config.ranks != Ranks::Of(divided.comm.clone()) {
+            return Err(ranks::other_ranks());
+        }
+        let whole = whole.filter(|_| divided.comm.rank() == 0);
+        let is_whole = self.check_whole(divided, (whole.as_ref(), problem.n_of_all()))?;
+        let transient = &Self { resume: self.resumed_by_all(divided)?, ..self.clone() };
+        let now = problem.at_time(self.start);
+        let n_threads = ranks::n_threads(cpu, &config.ranks)?;
+        let boxed = |options: &GmgOptions| ranks::boxes_of_parts(&now, divided, options).map(Some);
+        let held = held(&problem, transient.first_shift());
+        let first = ranks::chosen(&held, config, n_threads, Solves::Many, &boxed)?;
+        let run = Run {
+            transient,
+            problem: &problem,
+            whole: whole.as_ref(),
+            layout: Layout::Parts(divided, first.boxes.as_ref()),
+            fixed: &Fixed::new(&now)?,
+            config,
+            of_stages: &of_stages(config),
+            n_threads,
+        };
+        let (finished, end) = run.on_all((cpu, opened), observer, stages)?;
+        let End { own, of_whole, unknowns, outcome } = end;
+        let at_end = |of: &Discretization<'m>| of.at_time(outcome.time);
+        let of_first = whole.as_ref().filter(|_| is_whole).map(|whole| {
+            let mut of_first = finished.clone();
+            of_first.components = vec![of_whole];
+            Solution::new(at_end(whole), of_first)
+        });
+        let u = ranks::of_part(&unknowns, own)?;
+        let solution = ranks::results((at_end(&problem), divided.clone()), finished, (u, &unknowns))?;
+        Ok(TransientSolution { solution, whole: of_first, outcome })
     }
 
     /// Refuses what several ranks cannot do.
@@ -108,379 +117,211 @@ impl<'m> Transient<'m> {
         }
         Ok(())
     }
+
+    /// Returns whether the first rank has the whole mesh, which frames and states need. All ranks call it.
+    fn check_whole(
+        &self,
+        divided: &Divided<'_>,
+        (whole, n): (Option<&Discretization<'_>>, usize),
+    ) -> Result<bool, SolveError> {
+        let is_other = whole.is_some_and(|whole| whole.divided.is_some() || whole.n_dofs() != n);
+        let wants = !self.frames.is_empty() || self.checkpoints.is_some() || self.resume.is_some();
+        let [is_whole, is_other, wants] = divided.comm.any([whole.is_some(), is_other, wants])?;
+        let wrong = |message: &str| Err(SolveError::solver("ranks", message));
+        if is_other {
+            return wrong(
+                "the problem on the whole mesh has other degrees of freedom than that of the parts",
+            );
+        }
+        if wants && !is_whole {
+            return wrong(
+                "frames, checkpoints and restarts need the problem on the whole mesh on the first rank: give it to \
+                 `Transient::run_on_parts`",
+            );
+        }
+        Ok(is_whole)
+    }
+
+    /// Returns the state of the first rank, on the others without its values. All ranks call it.
+    fn resumed_by_all(&self, divided: &Divided<'_>) -> Result<Option<Checkpoint>, SolveError> {
+        let comm = &divided.comm;
+        let mut bytes = Vec::new();
+        if let Some(state) = self.resume.as_ref().filter(|_| comm.rank() == 0) {
+            let history = state.history.iter().map(|(time, _)| (*time, Vec::new())).collect();
+            // Nothing fails to be written into memory.
+            let _ = Checkpoint { history, ..state.clone() }.write(&mut bytes);
+        }
+        let of_first = comm.all_gather(&bytes)?.swap_remove(0);
+        if comm.rank() == 0 || of_first.is_empty() {
+            return Ok(self.resume.clone().filter(|_| comm.rank() == 0));
+        }
+        let message = |error| format!("the state of the first rank cannot be read: {error}");
+        let state = Checkpoint::read(&mut of_first.as_slice());
+        state.map(Some).map_err(|error| SolveError::solver("ranks", message(error)))
+    }
 }
 
-/// A run, and how its mesh is divided.
-struct Run<'r, 'm> {
+/// Numbers that tell states apart.
+fn numbers_of(state: &Checkpoint) -> [u64; 4] {
+    let time = state.history.first().map_or(f64::NAN, |(time, _)| *time);
+    [state.step, time.to_bits(), state.length.to_bits(), state.history.len() as u64]
+}
+
+/// The settings of stages: ranks look at their own clocks between steps alone, and agree on them.
+fn of_stages(config: &SolverConfig) -> SolverConfig {
+    SolverConfig { time_limit: None, ..config.clone() }
+}
+
+/// A run, and how ranks have its mesh.
+pub(super) struct Run<'r, 'm> {
     transient: &'r Transient<'m>,
-    problem: &'r Discretization<'m>,
-    division: &'r Division<'m>,
-    fixed: &'r Fixed,
+    /// On the mesh that this rank has, which may be its part.
+    pub problem: &'r Discretization<'m>,
+    /// On the whole mesh, where this rank has that.
+    whole: Option<&'r Discretization<'m>>,
+    pub layout: Layout<'r, 'm>,
+    pub fixed: &'r Fixed,
     /// As given.
     config: &'r SolverConfig,
     /// The same, without a limit of time.
-    of_stages: &'r SolverConfig,
+    pub of_stages: &'r SolverConfig,
     /// Of all ranks.
-    n_threads: usize,
+    pub n_threads: usize,
+}
+
+/// The end of a run on one of its ranks.
+struct End {
+    /// The values at the unknowns of the rank.
+    own: Vec<f64>,
+    /// The values at all unknowns, where they are kept.
+    of_whole: Vec<f64>,
+    unknowns: RankUnknowns,
+    outcome: Outcome,
 }
 
 impl<'m> Run<'_, 'm> {
+    /// Runs on all ranks; returns what the first one does.
+    fn on_all(
+        &self,
+        (cpu, opened): (&Cpu, Option<&Cuda>),
+        observer: &mut dyn Observer,
+        stages: &mut Stages<'_>,
+    ) -> Result<(Finished, End), SolveError> {
+        let Self { config, .. } = *self;
+        // Ranks that choose for themselves compute on processors.
+        let opened = opened.filter(|_| matches!(config.device, DeviceChoice::Cuda(_)));
+        // The first rank alone has something to tell.
+        let observer = std::sync::Mutex::new(Some(observer));
+        let take = || observer.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
+        let work = |cpu: &Cpu, comm: &Comm, stages: &mut Stages<'_>, keepers: Keepers| {
+            let mut none = NoObserver;
+            let observer = if comm.rank() == 0 { take() } else { None }.unwrap_or(&mut none);
+            match device::joined(comm, opened, config)? {
+                (Some(gpu), comm) => self.on_rank((cpu, &gpu, &comm), keepers, observer, stages),
+                (None, comm) => self.on_rank((cpu, cpu, &comm), keepers, observer, stages),
+            }
+        };
+        ranks::on_all(cpu, &config.ranks, work, stages)
+    }
+
     /// The work of one rank.
     fn on_rank<D: RankDevice>(
         &self,
         (cpu, device, comm): (&Cpu, &D, &Comm),
-        (initial, shift): (&[f64], f64),
         keepers: Keepers,
         observer: &mut dyn Observer,
         stages: &mut Stages<'_>,
-    ) -> Result<(Finished, Outcome), SolveError> {
-        let Self { transient, problem, division, config, fixed, .. } = *self;
-        let part = division.part(problem, comm);
-        device::check_unknowns::<D>(comm, part.as_ref().map_or(0, |part| part.n_owned))?;
-        let space = match (problem.space(), &part) {
-            (Some(whole), Some(part)) => Some(TensorSpace::new(&part.mesh, whole.degree())).transpose(),
-            _ => Ok(None),
+    ) -> Result<(Finished, End), SolveError> {
+        let Self { transient, problem, config, layout, .. } = *self;
+        let of_rank = layout.part(problem, comm);
+        let part = of_rank.get();
+        device::check_unknowns::<D>(comm, part.map_or(0, |part| part.n_owned))?;
+        let own_space = self.space_of(comm, part)?;
+        let space = match layout {
+            Layout::Whole(_) => own_space.as_ref(),
+            Layout::Parts(..) => problem.space(),
         };
-        let space = agreed(comm, space.map_err(SolveError::from))?;
-        let of = Parts { run: self, cpu, device, comm, part: part.as_ref(), space: space.as_ref() };
+        let of = Parts { run: self, cpu, device, comm, part, space };
         let memory = transient.resume.as_ref().map_or(&[][..], |state| &state.memory);
-        let (mut equation, described) = Equation::new(of, (transient.start, shift), memory, stages)?;
-        let owned = equation.unknowns.owned.clone();
-        let own = |all: &[f64]| owned.iter().map(|&unknown| all[unknown as usize]).collect::<Vec<f64>>();
-        let mut u = Buffer::from_vec(device, own(initial)).map_err(LinalgError::from)?;
+        let first = (transient.start, transient.first_shift());
+        let (mut equation, described) = Equation::new(of, first, memory, stages)?;
+        let numbers = self.numbers_in_whole(comm, part, &equation.unknowns)?;
+        let of_whole = OfWhole { comm, n: problem.n_of_all(), unknowns: &numbers };
+        let mut u =
+            Buffer::from_vec(device, self.initial(comm, &equation.unknowns)?).map_err(LinalgError::from)?;
         equation.impose(transient.start, &mut u)?;
-        let resume = transient.resume.as_ref().map(|state| {
-            let history = state.history.iter().map(|(time, all)| {
-                let of_rank = if all.len() == problem.n_dofs() { own(all) } else { all.clone() };
-                (*time, of_rank)
-            });
-            Checkpoint { history: history.collect(), ..state.clone() }
-        });
-        let whole = Whole { problem, fixed: fixed.clone(), division };
-        let ranks = OfRanks { comm, whole: &whole, owned: &owned };
+        let resume = self.resumed(&of_whole)?;
+        let shown = (self.whole.unwrap_or(problem), config, Some(&of_whole));
         let from = (u, resume.as_ref());
-        let (values, outcome) = transient.integrate_from(
-            from,
-            &mut equation,
-            (problem, config, Some(ranks)),
-            observer,
-            stages,
-        )?;
-        let u = whole.collected(comm, (&owned, &values), keepers)?;
-        let mut all = problem.warnings.clone();
-        all.extend(described.warnings);
-        all.extend(warning_of(&outcome));
+        let (own, outcome) = transient.integrate_from(from, &mut equation, shown, observer, stages)?;
+        let all = of_whole.collected(&own, layout.keepers(keepers))?;
+        let mut warnings = problem.warnings.clone();
+        warnings.extend(described.warnings);
+        warnings.extend(warning_of(&outcome));
         let reasons = [D::REASON, &described.reason];
-        let done = (vec![u], linear_outcome(&outcome));
-        let mut finished = Finished::of_parts(device, &described.config, done, described.parts, reasons, all);
-        finished.ranks = Some(whole.used(&equation.unknowns.halo)?);
+        let done = (Vec::new(), linear_outcome(&outcome));
+        let mut finished =
+            Finished::of_parts(device, &described.config, done, described.parts, reasons, warnings);
+        finished.ranks = Some(layout.used(&equation.unknowns.halo)?);
         finished.set_devices(device::devices(comm, device)?);
         finished.cite(transient.scheme.citations());
-        Ok((finished, outcome))
+        Ok((finished, End { own, of_whole: all, unknowns: equation.unknowns, outcome }))
     }
-}
 
-/// The part of a rank, with its devices: operators and loads are made from it.
-struct Parts<'a, 'm, D> {
-    run: &'a Run<'a, 'm>,
-    cpu: &'a Cpu,
-    device: &'a D,
-    comm: &'a Comm,
-    /// None where the rank owns no node.
-    part: Option<&'a Part>,
-    /// Its space of any degree; none for linear elements.
-    space: Option<&'a TensorSpace<'a>>,
-}
-
-impl<'m, D: RankDevice> Parts<'_, 'm, D> {
-    /// Makes the system of a problem on the mesh of the run.
-    fn system(
+    /// The space of the part of a rank that has the whole mesh as well; none of linear elements.
+    fn space_of<'p>(
         &self,
-        problem: &Discretization<'m>,
-        config: &SolverConfig,
-        stages: &mut Stages<'_>,
-    ) -> Result<RankSystem<D>, SolveError> {
-        let fixed = self.run.fixed.of(problem)?;
-        let whole = Whole { problem, fixed, division: self.run.division };
-        whole.system((self.cpu, self.device, self.comm), self.part, config, stages)
-    }
-
-    /// The settings with the preconditioner for a shift, and the reason for it.
-    fn chosen(&self, shift: f64) -> Result<(SolverConfig, String), SolveError> {
-        let Run { problem, of_stages, n_threads, division, .. } = *self.run;
-        // The mesh was divided for the first shift.
-        let lack = || SolveError::solver("preconditioner", "the mesh is not divided by layers of cells");
-        let boxed = |_: &GmgOptions| division.has_boxes().then_some(None).ok_or_else(lack);
-        let of_shift = ranks::chosen(&held(problem, shift), of_stages, n_threads, Solves::Many, &boxed)?;
-        Ok((of_shift.config, of_shift.reason))
-    }
-
-    /// Makes the system of stages with a shift.
-    fn of_shift(
-        &self,
-        shift: f64,
-        config: &SolverConfig,
-        stages: &mut Stages<'_>,
-    ) -> Result<RankSystem<D>, SolveError> {
-        self.system(&held(self.run.problem, shift), config, stages)
-    }
-
-    /// Evaluates the load and the given values of the part at a time.
-    fn data_at(&self, time: f64) -> Result<Option<(Vec<f64>, Constraints)>, SolveError> {
-        let evaluated = self.part.map(|part| {
-            let now = self.run.problem.at_time(time);
-            let data = PartData::new(&now, &self.run.fixed.winners, part);
-            self.evaluated(&data.form(part)).map_err(|error| SolveError::AtTime {
-                time,
-                source: error.in_whole_mesh(&part.cells, &part.nodes),
-            })
-        });
-        agreed(self.comm, evaluated.transpose())
-    }
-
-    fn evaluated(&self, form: &Form<'_>) -> Result<(Vec<f64>, Constraints), FemError> {
-        // A positive reaction, so that nothing floats; σ and λ take no part in a load.
-        let one = Coefficient::Constant(1.0);
-        let form = Form { sigma: &one, lambda: &one, ..*form };
-        let Some(space) = self.space else { return load(&form) };
-        let (problem, _) = TensorProblem::of_part(space, &form)?;
-        Ok((problem.load().to_vec(), problem.constraints().clone()))
-    }
-}
-
-/// The settings of the same operators without a preconditioner.
-fn plain(config: &SolverConfig) -> SolverConfig {
-    let operator = if config.is_assembled() { OperatorKind::Assembled } else { config.operator };
-    SolverConfig { operator, ..without_preconditioner(config) }
-}
-
-/// The systems of stages, for a report.
-struct Described {
-    parts: SystemParts,
-    config: SolverConfig,
-    reason: String,
-    warnings: Vec<String>,
-}
-
-/// The semidiscrete equation $M \dot u = F(t) - K u$ with the unknowns of a rank; see [`super::semidiscrete`] for its stages.
-struct Equation<'a, 'm, D: RankDevice> {
-    of: Parts<'a, 'm, D>,
-    unknowns: RankUnknowns,
-    mass: Box<dyn LinearOperator<f64, D>>,
-    /// $K + s M$ with all rows and columns; s is `basis`.
-    stiffness: Box<dyn LinearOperator<f64, D>>,
-    /// The shift of the first stage of the run.
-    basis: f64,
-    /// The settings with the preconditioner in use.
-    config: SolverConfig,
-    made: Made,
-    /// The one used last stands last.
-    shifted: Vec<Shifted<D>>,
-    solver: StageSolver<D>,
-    time: f64,
-    /// $F - K g$.
-    load: Buffer<f64, D>,
-    /// Given values, zero elsewhere.
-    given: Buffer<f64, D>,
-    /// One at free unknowns, zero at given ones.
-    free: Buffer<f64, D>,
-    depends_on_time: bool,
-    scratch: Buffer<f64, D>,
-    product: Buffer<f64, D>,
-}
-
-impl<'a, 'm, D: RankDevice> Equation<'a, 'm, D> {
-    fn new(
-        of: Parts<'a, 'm, D>,
-        (time, shift): (f64, f64),
-        memory: &[f64],
-        stages: &mut Stages<'_>,
-    ) -> Result<(Self, Described), SolveError> {
-        let (problem, device) = (of.run.problem, of.device);
-        stages.begin(Stage::Assemble)?;
-        let memory = Memory::read(memory);
-        let basis = memory.basis.unwrap_or(shift);
-        let made = memory.made.unwrap_or(Made::at(shift));
-        let plain = plain(&of.chosen(basis)?.0);
-        let mut silent = Silent;
-        let mut quiet = Stages::new(&mut silent);
-        let mass = of.system(&mass(problem), &plain, &mut quiet)?.operator;
-        let stiffness = of.system(&natural(problem, basis), &plain, &mut quiet)?.operator;
-        let (config, reason) = of.chosen(made.shift)?;
-        let RankSystem { operator, preconditioner, parts, warnings, unknowns, .. } =
-            of.of_shift(made.shift, &config, stages)?;
-        let (operator, preconditioner) = (Arc::from(operator), Arc::from(preconditioner));
-        let first = Shifted { shift: made.shift, operator, preconditioner };
-        let mut conditions = problem.conditions[0].iter();
-        let depends_on_time =
-            problem.sources[0].uses_time() || conditions.any(|given| given.condition.datum().uses_time());
-        let n = unknowns.owned.len();
-        let zeros = || Buffer::zeros(device, n).map_err(LinalgError::from);
-        let described = Described { parts, config: config.clone(), reason, warnings };
-        let mut equation = Self {
-            solver: StageSolver::of_ranks(&first)?,
-            shifted: vec![first],
-            load: zeros()?,
-            given: zeros()?,
-            free: zeros()?,
-            scratch: zeros()?,
-            product: zeros()?,
-            of,
-            unknowns,
-            mass,
-            stiffness,
-            basis,
-            config,
-            made,
-            time,
-            depends_on_time,
-        };
-        equation.take_data(time)?;
-        Ok((equation, described))
-    }
-
-    /// Puts the given values of a time into `u`.
-    fn impose(&mut self, time: f64, u: &mut Buffer<f64, D>) -> Result<(), SolveError> {
-        self.bring_data(time)?;
-        self.clear_given(u)?;
-        Ok(self.of.device.axpby(u, 1.0, &self.given, 1.0)?)
-    }
-
-    fn bring_data(&mut self, time: f64) -> Result<(), SolveError> {
-        match self.time == time || !self.depends_on_time {
-            true => Ok(()),
-            false => self.take_data(time),
-        }
-    }
-
-    /// Evaluates the data of a time, and lifts given values.
-    fn take_data(&mut self, time: f64) -> Result<(), SolveError> {
-        let (load, constraints) =
-            self.of.data_at(time)?.unwrap_or_else(|| (Vec::new(), Constraints::none(0)));
-        let (mut given, mut free) = (vec![0.0; load.len()], vec![1.0; load.len()]);
-        constraints.impose(&mut given);
-        constraints.dofs().iter().for_each(|&unknown| free[unknown as usize] = 0.0);
-        let own = |values: &[f64]| self.unknowns.owned_of(values);
-        let (load, given, free) = (own(&load), own(&given), own(&free));
-        self.given.upload(&given).map_err(LinalgError::from)?;
-        self.free.upload(&free).map_err(LinalgError::from)?;
-        self.load.upload(&load).map_err(LinalgError::from)?;
-        let given =
-            std::mem::replace(&mut self.given, Buffer::zeros(self.of.device, 0).map_err(LinalgError::from)?);
-        let lifted = self.stiffness_product(&given);
-        self.given = given;
-        lifted?;
-        self.of.device.axpby(&mut self.load, -1.0, &self.product, 1.0)?;
-        self.time = time;
-        Ok(())
-    }
-
-    /// Leaves $K v$ in `product`.
-    fn stiffness_product(&mut self, v: &Buffer<f64, D>) -> Result<(), SolveError> {
-        self.stiffness.apply(&mut self.product, v)?;
-        self.mass.apply(&mut self.scratch, v)?;
-        Ok(self.of.device.axpby(&mut self.product, -self.basis, &self.scratch, 1.0)?)
-    }
-
-    /// Makes the operators of a shift the last ones, and those of the solver.
-    fn bring_operators(&mut self, shift: f64) -> Result<(), SolveError> {
-        let current = &self.shifted[self.shifted.len() - 1];
-        let is_diagonal = self.config.preconditioner.is_diagonal();
-        if current.shift == shift && (is_diagonal || self.made.serves(shift)) {
-            return Ok(());
-        }
-        let kept = (!is_diagonal && self.made.serves(shift)).then(|| Arc::clone(&current.preconditioner));
-        if kept.is_none() {
-            self.config = self.of.chosen(shift)?.0;
-            self.made = Made::at(shift);
-        }
-        let is_diagonal = self.config.preconditioner.is_diagonal();
-        let is_of = |known: &Shifted<D>| {
-            let has_own = match &kept {
-                Some(kept) => Arc::ptr_eq(kept, &known.preconditioner),
-                None => is_diagonal && known.preconditioner.shared_diagonal().is_some(),
-            };
-            known.shift == shift && has_own
-        };
-        let brought = match self.shifted.iter().position(is_of) {
-            Some(at) => self.shifted.remove(at),
-            None => {
-                if self.shifted.len() == KEPT {
-                    self.shifted.remove(0);
-                }
-                let config = if kept.is_some() { plain(&self.config) } else { self.config.clone() };
-                let mut silent = Silent;
-                let made = self.of.of_shift(shift, &config, &mut Stages::new(&mut silent))?;
-                let preconditioner = kept.unwrap_or_else(|| Arc::from(made.preconditioner));
-                Shifted { shift, operator: Arc::from(made.operator), preconditioner }
+        comm: &Comm,
+        part: Option<&'p Part>,
+    ) -> Result<Option<TensorSpace<'p>>, SolveError> {
+        let space = match (self.layout, self.problem.space(), part) {
+            (Layout::Whole(_), Some(whole), Some(part)) => {
+                Some(TensorSpace::new(&part.mesh, whole.degree())).transpose()
             }
+            _ => Ok(None),
         };
-        self.solver.take(&brought)?;
-        self.shifted.push(brought);
-        Ok(())
+        agreed(comm, space.map_err(SolveError::from))
     }
 
-    /// Writes the right side and the first guess of a stage into the solver.
-    fn bring_stage(&mut self, equation: &StageEquation<'_, D>, u: &Buffer<f64, D>) -> Result<(), SolveError> {
-        let device = self.of.device;
-        let (x, b) = self.solver.vectors_mut();
-        device.combine(&mut self.scratch, &[(1.0, equation.history), (-equation.shift, &self.given)])?;
-        self.mass.apply(&mut self.product, &self.scratch)?;
-        for part in [Some(&self.load), equation.defect].into_iter().flatten() {
-            device.axpby(&mut self.product, 1.0, part, 1.0)?;
+    /// The numbers of the unknowns of a rank among all; of parts nothing where no rank has the whole mesh. All ranks call it.
+    fn numbers_in_whole(
+        &self,
+        comm: &Comm,
+        part: Option<&Part>,
+        unknowns: &RankUnknowns,
+    ) -> Result<Vec<u32>, SolveError> {
+        let Self { problem, whole, layout, .. } = *self;
+        let (Layout::Parts(..), Some(part)) = (layout, part) else { return Ok(unknowns.owned.clone()) };
+        match comm.any([whole.is_some()])? {
+            [true] => {
+                let space = whole.and_then(Discretization::space);
+                Ok(numbers_in_whole(comm, (part, problem.space()), &unknowns.owned, space)?)
+            }
+            [false] => Ok(Vec::new()),
         }
-        device.scale_by(b, &self.free, &self.product)?;
-        Ok(device.scale_by(x, &self.free, u)?)
-    }
-}
-
-impl<D: RankDevice> SemiDiscrete<D> for Equation<'_, '_, D> {
-    type Error = SolveError;
-
-    fn solve(
-        &mut self,
-        equation: &StageEquation<'_, D>,
-        u: &mut Buffer<f64, D>,
-    ) -> Result<StageOutcome, SolveError> {
-        self.bring_operators(equation.shift)?;
-        self.bring_data(equation.time)?;
-        self.bring_stage(equation, u)?;
-        let outcome = self.solver.solve(&self.config, equation.is_estimated, self.of.comm)?;
-        let has_converged = outcome.stop == Stop::Converged;
-        self.made.note(outcome.iterations, has_converged);
-        self.of.device.combine(u, &[(1.0, self.solver.x()), (1.0, &self.given)])?;
-        Ok(StageOutcome { iterations: outcome.iterations, has_converged })
     }
 
-    /// $F - K u = (F - K g) - K (u - g)$.
-    fn defect(
-        &mut self,
-        (time, _): (f64, f64),
-        u: &Buffer<f64, D>,
-        d: &mut Buffer<f64, D>,
-    ) -> Result<(), SolveError> {
-        let device = self.of.device;
-        self.bring_data(time)?;
-        device.scale_by(d, &self.free, u)?;
-        self.stiffness_product(d)?;
-        Ok(device.combine(d, &[(1.0, &self.load), (-1.0, &self.product)])?)
+    /// The initial values at the unknowns of a rank. All ranks call it.
+    fn initial(&self, comm: &Comm, unknowns: &RankUnknowns) -> Result<Vec<f64>, SolveError> {
+        let path = ["equation".into(), "initial".into()];
+        let all = agreed(comm, nodal_values(self.problem, &self.transient.initial, &path))?;
+        Ok(unknowns.owned.iter().map(|&unknown| all[unknown as usize]).collect())
     }
 
-    fn clear_given(&mut self, v: &mut Buffer<f64, D>) -> Result<(), SolveError> {
-        self.of.device.scale_by(&mut self.scratch, &self.free, v)?;
-        std::mem::swap(v, &mut self.scratch);
-        Ok(())
-    }
-
-    fn norm(&mut self, v: &Buffer<f64, D>) -> Result<f64, SolveError> {
-        self.mass.apply(&mut self.product, v)?;
-        let mut square = [self.of.device.dot(v, &self.product)?];
-        self.of.comm.sum_values(&mut square)?;
-        // Rounding may leave a small negative number; NaN stays NaN.
-        Ok(if square[0] < 0.0 { 0.0 } else { square[0].sqrt() })
-    }
-
-    fn memory(&self) -> Vec<f64> {
-        Memory { basis: Some(self.basis), made: Some(self.made), ritz: None }.write()
+    /// The state to go on from, at the unknowns of a rank. All ranks call it.
+    fn resumed(&self, of_whole: &OfWhole<'_>) -> Result<Option<Checkpoint>, SolveError> {
+        let Some(state) = &self.transient.resume else { return Ok(None) };
+        let has_all = self.whole.is_some();
+        let other = state.history.iter().find(|(_, all)| has_all && all.len() != of_whole.n);
+        let other = other.map(|(_, all)| LinalgError::Length {
+            field: "checkpoint",
+            expected: of_whole.n,
+            found: all.len(),
+        });
+        agreed(of_whole.comm, other.map_or(Ok(()), |error| Err(error.into())))?;
+        let of_rank =
+            |(time, all): &(f64, Vec<f64>)| Ok((*time, of_whole.dealt(has_all.then_some(all.as_slice()))?));
+        let history = state.history.iter().map(of_rank).collect::<Result<_, LinalgError>>()?;
+        Ok(Some(Checkpoint { history, ..state.clone() }))
     }
 }

@@ -297,7 +297,7 @@ fn variant<'m>(
     lambda: Coefficient,
     conditions: Vec<BoundaryCondition>,
 ) -> Discretization<'m> {
-    let Discretization { mesh, boundary, config, space, .. } = problem;
+    let Discretization { mesh, boundary, config, space, divided, .. } = problem;
     Discretization {
         mesh,
         boundary: Arc::clone(boundary),
@@ -311,7 +311,7 @@ fn variant<'m>(
         overlaps: Vec::new(),
         node_overlaps: Vec::new(),
         warnings: Vec::new(),
-        divided: None,
+        divided: divided.clone(),
     }
 }
 

@@ -11,12 +11,13 @@ use super::data::nodal_values;
 use super::nonlinear::{self, Nonlinear};
 use super::operators::{Description, Workshop};
 use super::semidiscrete::Semidiscrete;
-use super::watch::{OfRanks, Watch};
+use super::watch::Watch;
 use super::{Observer, Transient, TransientSolution};
 use crate::check::check_cells;
 use crate::device::{Choice, Chosen};
 use crate::discretization::Discretization;
 use crate::nonlinear::{Derivatives, FORMAT_REASON, resolved};
+use crate::ranks::{self, OfWhole};
 use crate::solution::Finished;
 use crate::system::SystemParts;
 use crate::tensor::OperatorDevice;
@@ -36,10 +37,10 @@ impl<'m> Transient<'m> {
         observer: &mut dyn Observer,
         stages: &mut Stages<'_>,
     ) -> Result<TransientSolution<'m>, SolveError> {
-        check_cells(config, &problem.config, problem.mesh.kind)?;
-        if problem.config.components > 1 {
-            let message = "equations in time have one component";
-            return Err(SolveError::setting(&["space".into(), "components".into()], message));
+        check(config, &problem)?;
+        if let Some(divided) = problem.divided.clone() {
+            let of = (problem, &divided);
+            return self.divided_run(of, None, (cpu, opened.as_ref()), config, observer, stages);
         }
         if config.ranks.n() > 1 {
             return self.run_on_ranks(problem, (cpu, opened.as_ref()), config, observer, stages);
@@ -66,7 +67,27 @@ impl<'m> Transient<'m> {
             }
         };
         let solution = Solution::new(problem.at_time(outcome.time), finished);
-        Ok(TransientSolution { solution, outcome })
+        Ok(TransientSolution { solution, whole: None, outcome })
+    }
+
+    /// Runs on ranks that have their parts of a mesh, the problem on which [`Transient::discretize`] returns; `whole` is the problem on
+    /// the whole mesh, on the first rank, which then passes on frames and states of it to its observer. All ranks call it.
+    ///
+    /// # Errors
+    /// As [`Transient::solve_with`]; [`SolveError::Setting`] where ranks have no parts, or frames or states are wanted and the first
+    /// rank does not have the problem on the whole mesh.
+    pub fn run_on_parts(
+        &self,
+        problem: Discretization<'m>,
+        whole: Option<Discretization<'m>>,
+        (cpu, opened): (&Cpu, Option<Cuda>),
+        config: &SolverConfig,
+        observer: &mut dyn Observer,
+        stages: &mut Stages<'_>,
+    ) -> Result<TransientSolution<'m>, SolveError> {
+        check(config, &problem)?;
+        let Some(divided) = problem.divided.clone() else { return Err(ranks::no_parts()) };
+        self.divided_run((problem, &divided), whole, (cpu, opened.as_ref()), config, observer, stages)
     }
 
     fn run_on<D: OperatorDevice>(
@@ -166,7 +187,7 @@ impl<'m> Transient<'m> {
         &self,
         (initial, resume): (Buffer<f64, D>, Option<&Checkpoint>),
         system: &mut S,
-        (problem, config, ranks): (&Discretization<'m>, &SolverConfig, Option<OfRanks<'_>>),
+        (problem, config, of_whole): (&Discretization<'m>, &SolverConfig, Option<&OfWhole<'_>>),
         observer: &mut dyn Observer,
         stages: &mut Stages<'_>,
     ) -> Result<(Vec<f64>, Outcome), SolveError> {
@@ -186,7 +207,7 @@ impl<'m> Transient<'m> {
             span: (self.start, self.end),
             deadline: config.time_limit.map(|limit| (Instant::now(), limit)),
             scratch,
-            ranks,
+            of_whole,
         };
         watch.begin(integrator.time(), integrator.values())?;
         let outcome = integrator.run(system, &mut watch)?;
@@ -220,6 +241,16 @@ impl<'m> Transient<'m> {
             Scheme::CrankNicolson => 2.0 / length,
         }
     }
+}
+
+/// Refuses cells and components that equations in time do not have.
+fn check(config: &SolverConfig, problem: &Discretization<'_>) -> Result<(), SolveError> {
+    check_cells(config, &problem.config, problem.mesh.kind)?;
+    if problem.config.components > 1 {
+        let message = "equations in time have one component";
+        return Err(SolveError::setting(&["space".into(), "components".into()], message));
+    }
+    Ok(())
 }
 
 /// Returns the run as the outcome of a linear solver, for reports and exit codes.

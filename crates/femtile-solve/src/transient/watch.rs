@@ -5,7 +5,6 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use femtile_comm::Comm;
 use femtile_device::Buffer;
 use femtile_mesh::io::vtu::WriteOptions;
 use femtile_time::implicit::{Checkpoint, Monitor, Reached, Stop};
@@ -14,7 +13,7 @@ use super::CheckpointInterval;
 use crate::component::Component;
 use crate::discretization::Discretization;
 use crate::output;
-use crate::ranks::{Keepers, Whole};
+use crate::ranks::{Keepers, OfWhole};
 use crate::tensor::OperatorDevice;
 use crate::{Fields, Progress, SolutionData, SolveError};
 
@@ -85,32 +84,6 @@ impl Frame<'_> {
     }
 }
 
-/// The ranks of a run in time, seen from one of them.
-#[derive(Clone, Copy)]
-pub(super) struct OfRanks<'a> {
-    pub comm: &'a Comm,
-    pub whole: &'a Whole<'a, 'a>,
-    /// The unknown of the whole space of each one that the rank owns.
-    pub owned: &'a [u32],
-}
-
-impl OfRanks<'_> {
-    /// Returns the values of all ranks on the first one.
-    fn collected(&self, own: &[f64]) -> Result<Option<Vec<f64>>, SolveError> {
-        let all = self.whole.collected(self.comm, (self.owned, own), Keepers::First)?;
-        Ok(Keepers::First.has(self.comm).then_some(all))
-    }
-
-    /// Returns the state of all ranks on the first one.
-    pub fn state(&self, own: Checkpoint) -> Result<Option<Checkpoint>, SolveError> {
-        let mut history = Vec::with_capacity(own.history.len());
-        for (time, values) in &own.history {
-            history.extend(self.collected(values)?.map(|all| (*time, all)));
-        }
-        Ok((self.comm.rank() == 0).then_some(Checkpoint { history, ..own }))
-    }
-}
-
 /// Passes steps on to an observer and to the progress of the solve, and ends the run when it has to.
 pub(super) struct Watch<'a, 'm, D: OperatorDevice> {
     pub observer: &'a mut dyn Observer,
@@ -124,8 +97,8 @@ pub(super) struct Watch<'a, 'm, D: OperatorDevice> {
     pub deadline: Option<(Instant, Duration)>,
     /// The solution at the time of a frame.
     pub scratch: Buffer<f64, D>,
-    /// None where one rank has all unknowns.
-    pub ranks: Option<OfRanks<'a>>,
+    /// The unknowns of this rank among those of several.
+    pub of_whole: Option<&'a OfWhole<'a>>,
 }
 
 impl<D: OperatorDevice> Watch<'_, '_, D> {
@@ -150,30 +123,36 @@ impl<D: OperatorDevice> Watch<'_, '_, D> {
     }
 
     fn pass_on(&mut self, number: usize, time: f64, own: Vec<f64>) -> Result<(), SolveError> {
-        let values = match &self.ranks {
-            Some(ranks) => ranks.collected(&own)?,
-            None => Some(own),
-        };
-        let Some(values) = values else { return Ok(()) };
+        let Some(values) = self.collected(own)? else { return Ok(()) };
         let now = self.problem.at_time(time);
         self.observer.frame(&Frame { problem: &now, number, time, values: [values] })
     }
 }
 
 impl<D: OperatorDevice> Watch<'_, '_, D> {
+    /// Returns the values of all ranks on the first one.
+    fn collected(&self, own: Vec<f64>) -> Result<Option<Vec<f64>>, SolveError> {
+        let Some(of_whole) = self.of_whole else { return Ok(Some(own)) };
+        let all = of_whole.collected(&own, Keepers::First)?;
+        Ok(Keepers::First.has(of_whole.comm).then_some(all))
+    }
+
     /// Passes on the state of a run, on the first rank.
     pub fn keep(&mut self, own: Checkpoint) -> Result<(), SolveError> {
-        let state = match &self.ranks {
-            Some(ranks) => ranks.state(own)?,
-            None => Some(own),
-        };
-        state.map_or(Ok(()), |state| self.observer.checkpoint(&state))
+        let mut history = Vec::with_capacity(own.history.len());
+        for (time, values) in own.history {
+            history.extend(self.collected(values)?.map(|all| (time, all)));
+        }
+        match self.of_whole.is_none_or(|of_whole| of_whole.comm.rank() == 0) {
+            true => self.observer.checkpoint(&Checkpoint { history, ..own }),
+            false => Ok(()),
+        }
     }
 
     /// Returns which of these are so on a rank at least: what ranks do together depends on it.
     fn agreed<const N: usize>(&self, is_so: [bool; N]) -> Result<[bool; N], SolveError> {
-        let Some(ranks) = &self.ranks else { return Ok(is_so) };
-        Ok(ranks.comm.any(is_so)?)
+        let Some(of_whole) = self.of_whole else { return Ok(is_so) };
+        Ok(of_whole.comm.any(is_so)?)
     }
 }
 

@@ -2,14 +2,15 @@
 
 use femtile_time::implicit::{Checkpoint, Scheme, Steps, Tolerance};
 
+use super::parts::Setup;
 use super::*;
 use crate::{CheckpointInterval, Frame, Observer, Transient};
 
 /// Keeps frames and states.
-#[derive(Default)]
-struct Kept {
-    frames: Vec<(f64, Vec<f64>)>,
-    states: Vec<Checkpoint>,
+#[derive(Debug, Default)]
+pub(super) struct Kept {
+    pub frames: Vec<(f64, Vec<f64>)>,
+    pub states: Vec<Checkpoint>,
 }
 
 impl Observer for Kept {
@@ -25,16 +26,18 @@ impl Observer for Kept {
 }
 
 /// Problems in time: data that depend on it, that do not, and that leave a constant open.
+pub(super) const IN_TIME: [Setup<'static>; 4] = [
+    &|of| {
+        let of = of.sigma("1 + x").source("sin(3*t)*y").dirichlet("xmin", "t*y")?;
+        of.robin("xmax", 1.0, "cos(t)")
+    },
+    &|of| of.sigma("1 + x").source("x*y").dirichlet("xmin", 1.0),
+    &|of| of.sigma("1 + x").source("x*y").lambda(0.5).neumann("ymax", "x"),
+    &|of| Ok(of.sigma("1 + x").source("x*y")),
+];
+
 fn in_time(mesh: &Mesh) -> Vec<Poisson<'_>> {
-    let plain = || Poisson::new(mesh).sigma("1 + x").source("x*y");
-    let varying = plain().source("sin(3*t)*y").dirichlet("xmin", "t*y").unwrap();
-    let varying = varying.robin("xmax", 1.0, "cos(t)").unwrap();
-    vec![
-        varying,
-        plain().dirichlet("xmin", 1.0).unwrap(),
-        plain().lambda(0.5).neumann("ymax", "x").unwrap(),
-        plain(),
-    ]
+    IN_TIME.iter().map(|set| set(Poisson::new(mesh)).unwrap()).collect()
 }
 
 #[test]

@@ -1,5 +1,6 @@
 mod boxes;
 mod in_time;
+mod in_time_on_parts;
 mod parts;
 mod scattered;
 

@@ -284,8 +284,8 @@ fn what_needs_the_whole_mesh_is_refused() {
             said(begun()?.dirichlet(vec![1000], 0.0).map(drop)) + " that every rank has",
             said(begun()?.solve(&SolverConfig { ranks: Ranks::Threads(2), ..here.clone() }).map(drop)),
             said(begun()?.discretize()?.weak_form(&alone, None, 1).map(drop)),
-            said(begun()?.discretize()?.divided(&here).map(drop)),
-            said(crate::Transient::new(begun()?, 0.0).solve(&here).map(drop)),
+            said(begun()?.discretize()?.divided(&alone).map(drop)) + " that every rank has",
+            said(crate::Transient::new(begun()?, 0.0).solve(&alone).map(drop)) + " that every rank has",
             said(solution.recovered_gradient(0).map(drop).map_err(SolveError::from)),
             said(solution.error_estimate().map(drop).map_err(SolveError::from)),
         ])

@@ -10,7 +10,7 @@ use super::parts::{Setup, assert_found, conditions, found, on_divided, with};
 use super::*;
 use crate::{Collected, PmgOptions, Value, scatter};
 
-fn sent(comm: &Comm, mesh: &Mesh, partitioner: Partitioner) -> Result<DividedMesh, SolveError> {
+pub(super) fn sent(comm: &Comm, mesh: &Mesh, partitioner: Partitioner) -> Result<DividedMesh, SolveError> {
     let boundary = boundary_facets(mesh);
     let whole = (comm.rank() == 0).then_some((mesh, &boundary));
     Ok(scatter(comm, whole, partitioner)?.unwrap())

@@ -1,0 +1,101 @@
+//! How ranks have a mesh: each the whole of it, or its part alone.
+
+use femtile_comm::{Comm, Halo};
+use femtile_device::Cpu;
+use femtile_mesh::partition::Part;
+
+use super::cells::{self, Spaces};
+use super::divided::{Divided, WholeSpace};
+use super::rows::{Fixed, of_simplices};
+use super::system::RankSystem;
+use super::{Division, Keepers, RankDevice, RanksUsed};
+use crate::discretization::Discretization;
+use crate::tensor::{Boxes, degrees};
+use crate::{SolveError, SolverConfig, Stages};
+
+/// How ranks have the mesh of a problem.
+#[derive(Clone, Copy)]
+pub(crate) enum Layout<'a, 'm> {
+    /// Each has the whole mesh, which is divided like this.
+    Whole(&'a Division<'m>),
+    /// Each has its part, with the box whose layers these are for geometric multigrid.
+    Parts(&'a Divided<'m>, Option<&'a Boxes>),
+}
+
+/// The part of a rank.
+pub(crate) enum PartOf<'a> {
+    /// Taken from the whole mesh; none where the rank owns no node.
+    Taken(Option<Box<Part>>),
+    /// All that the rank has.
+    Given(&'a Part),
+}
+
+impl PartOf<'_> {
+    /// Returns the part; none where the rank owns no node.
+    pub fn get(&self) -> Option<&Part> {
+        match self {
+            Self::Taken(part) => part.as_deref(),
+            Self::Given(part) => Some(part),
+        }
+    }
+}
+
+impl<'a> Layout<'a, '_> {
+    /// Returns the part of a rank of the mesh of a problem.
+    pub fn part(self, problem: &Discretization<'_>, comm: &Comm) -> PartOf<'a> {
+        match self {
+            Self::Whole(division) => PartOf::Taken(division.part(problem, comm).map(Box::new)),
+            Self::Parts(divided, _) => PartOf::Given(&divided.mesh.part),
+        }
+    }
+
+    /// Returns the ranks that keep results of all: of these the first alone, where ranks have parts.
+    pub fn keepers(self, keepers: Keepers) -> Keepers {
+        match self {
+            Self::Whole(_) => keepers,
+            Self::Parts(..) => Keepers::First,
+        }
+    }
+
+    /// Returns the boxes of geometric multigrid.
+    pub fn boxes(self) -> Option<&'a Boxes> {
+        match self {
+            Self::Whole(division) => division.boxes.as_ref(),
+            Self::Parts(_, boxes) => boxes,
+        }
+    }
+
+    /// Makes the system of a rank with its preconditioner. All ranks call it.
+    pub fn system<D: RankDevice>(
+        self,
+        (cpu, device, comm): (&Cpu, &D, &Comm),
+        problem: (&Discretization<'_>, &Fixed),
+        part: Option<&Part>,
+        config: &SolverConfig,
+        stages: &mut Stages<'_>,
+    ) -> Result<RankSystem<D>, SolveError> {
+        let Some(space) = problem.0.space() else {
+            return of_simplices((device, comm), problem, part, config, stages);
+        };
+        let (whole, below) = match self {
+            Self::Whole(division) => {
+                (WholeSpace::Kept(space), division.below.iter().map(WholeSpace::Kept).collect())
+            }
+            Self::Parts(divided, _) => {
+                let of_degree = |degree: usize| WholeSpace::Divided(divided.mesh, degree);
+                let below = degrees::below(space.degree()).into_iter().map(of_degree).collect();
+                (of_degree(space.degree()), below)
+            }
+        };
+        let spaces = Spaces { whole, below, boxes: self.boxes() };
+        cells::system((cpu, device, comm), problem, &spaces, part, config, stages)
+    }
+
+    /// Returns how the problem was divided. All ranks call it.
+    pub fn used(self, halo: &Halo) -> Result<RanksUsed, SolveError> {
+        match self {
+            Self::Whole(division) => RanksUsed::of(halo, (division.way, division.quality)),
+            Self::Parts(divided, _) => RanksUsed::of(halo, (divided.mesh.way, divided.quality()?)),
+        }
+    }
+}

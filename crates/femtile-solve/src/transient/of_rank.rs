@@ -1,0 +1,333 @@
+//! The semidiscrete equation with the unknowns of one of several ranks.
+
+use std::sync::Arc;
+
+use femtile_comm::Comm;
+use femtile_device::{Buffer, Cpu};
+use femtile_fem::assembly::load;
+use femtile_fem::dofs::TensorSpace;
+use femtile_fem::tensor::TensorProblem;
+use femtile_fem::{Coefficient, Constraints, FemError, Form};
+use femtile_linalg::krylov::Stop;
+use femtile_linalg::{LinalgError, LinearOperator};
+use femtile_mesh::partition::Part;
+use femtile_time::implicit::{SemiDiscrete, StageEquation, StageOutcome};
+
+use super::on_ranks::Run;
+use super::operators::{Shifted, held, mass, natural, without_preconditioner};
+use super::preconditioning::{Made, Memory};
+use super::stage_solver::StageSolver;
+use crate::auto::Solves;
+use crate::discretization::Discretization;
+use crate::ranks::rows::agreed;
+use crate::ranks::system::{RankSystem, RankUnknowns};
+use crate::ranks::{self, RankDevice};
+use crate::system::SystemParts;
+use crate::{GmgOptions, OperatorKind, Silent, SolveError, SolverConfig, Stage, Stages};
+
+/// Operators of different shifts that are kept: SDIRK2 and BDF2 need one each at the start.
+const KEPT: usize = 2;
+
+/// The part of a rank, with its devices: operators and loads are made from it.
+pub(super) struct Parts<'a, 'm, D> {
+    pub run: &'a Run<'a, 'm>,
+    pub cpu: &'a Cpu,
+    pub device: &'a D,
+    pub comm: &'a Comm,
+    /// None where the rank owns no node.
+    pub part: Option<&'a Part>,
+    /// Its space of any degree; none for linear elements.
+    pub space: Option<&'a TensorSpace<'a>>,
+}
+
+impl<'m, D: RankDevice> Parts<'_, 'm, D> {
+    /// Makes the system of a problem on the mesh of the run.
+    fn system(
+        &self,
+        problem: &Discretization<'m>,
+        config: &SolverConfig,
+        stages: &mut Stages<'_>,
+    ) -> Result<RankSystem<D>, SolveError> {
+        let fixed = self.run.fixed.of(problem)?;
+        let devices = (self.cpu, self.device, self.comm);
+        self.run.layout.system(devices, (problem, &fixed), self.part, config, stages)
+    }
+
+    /// The settings with the preconditioner for a shift, and the reason for it.
+    fn chosen(&self, shift: f64) -> Result<(SolverConfig, String), SolveError> {
+        let Run { problem, of_stages, n_threads, layout, .. } = *self.run;
+        // The mesh was divided for the first shift.
+        let lack = || SolveError::solver("preconditioner", "the mesh is not divided by layers of cells");
+        let boxed = |_: &GmgOptions| layout.boxes().map(|_| None).ok_or_else(lack);
+        let of_shift = ranks::chosen(&held(problem, shift), of_stages, n_threads, Solves::Many, &boxed)?;
+        Ok((of_shift.config, of_shift.reason))
+    }
+
+    /// Makes the system of stages with a shift.
+    fn of_shift(
+        &self,
+        shift: f64,
+        config: &SolverConfig,
+        stages: &mut Stages<'_>,
+    ) -> Result<RankSystem<D>, SolveError> {
+        self.system(&held(self.run.problem, shift), config, stages)
+    }
+
+    /// Evaluates the load and the given values of the part at a time.
+    fn data_at(&self, time: f64) -> Result<Option<(Vec<f64>, Constraints)>, SolveError> {
+        let evaluated = self.part.map(|part| {
+            let now = self.run.problem.at_time(time);
+            let evaluated = self.evaluated(&self.run.fixed.data(&now, part).form(part));
+            let of_whole = |error: FemError| error.in_whole_mesh(&part.cells, &part.nodes);
+            evaluated.map_err(|error| SolveError::AtTime { time, source: of_whole(error) })
+        });
+        agreed(self.comm, evaluated.transpose())
+    }
+
+    fn evaluated(&self, form: &Form<'_>) -> Result<(Vec<f64>, Constraints), FemError> {
+        // A positive reaction, so that nothing floats; σ and λ take no part in a load.
+        let one = Coefficient::Constant(1.0);
+        let form = Form { sigma: &one, lambda: &one, ..*form };
+        let Some(space) = self.space else { return load(&form) };
+        let (problem, _) = TensorProblem::of_part(space, &form)?;
+        Ok((problem.load().to_vec(), problem.constraints().clone()))
+    }
+}
+
+/// The settings of the same operators without a preconditioner.
+fn plain(config: &SolverConfig) -> SolverConfig {
+    let operator = if config.is_assembled() { OperatorKind::Assembled } else { config.operator };
+    SolverConfig { operator, ..without_preconditioner(config) }
+}
+
+/// The systems of stages, for a report.
+pub(super) struct Described {
+    pub parts: SystemParts,
+    pub config: SolverConfig,
+    pub reason: String,
+    pub warnings: Vec<String>,
+}
+
+/// The semidiscrete equation $M \dot u = F(t) - K u$ with the unknowns of a rank; see [`super::semidiscrete`] for its stages.
+pub(super) struct Equation<'a, 'm, D: RankDevice> {
+    of: Parts<'a, 'm, D>,
+    pub unknowns: RankUnknowns,
+    mass: Box<dyn LinearOperator<f64, D>>,
+    /// $K + s M$ with all rows and columns; s is `basis`.
+    stiffness: Box<dyn LinearOperator<f64, D>>,
+    /// The shift of the first stage of the run.
+    basis: f64,
+    /// The settings with the preconditioner in use.
+    config: SolverConfig,
+    made: Made,
+    /// The one used last stands last.
+    shifted: Vec<Shifted<D>>,
+    solver: StageSolver<D>,
+    time: f64,
+    /// $F - K g$.
+    load: Buffer<f64, D>,
+    /// Given values, zero elsewhere.
+    given: Buffer<f64, D>,
+    /// One at free unknowns, zero at given ones.
+    free: Buffer<f64, D>,
+    depends_on_time: bool,
+    scratch: Buffer<f64, D>,
+    product: Buffer<f64, D>,
+}
+
+impl<'a, 'm, D: RankDevice> Equation<'a, 'm, D> {
+    /// Makes the operators of the first stage. All ranks call it.
+    pub fn new(
+        of: Parts<'a, 'm, D>,
+        (time, shift): (f64, f64),
+        memory: &[f64],
+        stages: &mut Stages<'_>,
+    ) -> Result<(Self, Described), SolveError> {
+        let (problem, device) = (of.run.problem, of.device);
+        stages.begin(Stage::Assemble)?;
+        let memory = Memory::read(memory);
+        let basis = memory.basis.unwrap_or(shift);
+        let made = memory.made.unwrap_or(Made::at(shift));
+        let plain = plain(&of.chosen(basis)?.0);
+        let mut silent = Silent;
+        let mut quiet = Stages::new(&mut silent);
+        let mass = of.system(&mass(problem), &plain, &mut quiet)?.operator;
+        let stiffness = of.system(&natural(problem, basis), &plain, &mut quiet)?.operator;
+        let (config, reason) = of.chosen(made.shift)?;
+        let RankSystem { operator, preconditioner, parts, warnings, unknowns, .. } =
+            of.of_shift(made.shift, &config, stages)?;
+        let (operator, preconditioner) = (Arc::from(operator), Arc::from(preconditioner));
+        let first = Shifted { shift: made.shift, operator, preconditioner };
+        let mut conditions = problem.conditions[0].iter();
+        let depends_on_time =
+            problem.sources[0].uses_time() || conditions.any(|given| given.condition.datum().uses_time());
+        let n = unknowns.owned.len();
+        let zeros = || Buffer::zeros(device, n).map_err(LinalgError::from);
+        let described = Described { parts, config: config.clone(), reason, warnings };
+        let mut equation = Self {
+            solver: StageSolver::of_ranks(&first)?,
+            shifted: vec![first],
+            load: zeros()?,
+            given: zeros()?,
+            free: zeros()?,
+            scratch: zeros()?,
+            product: zeros()?,
+            of,
+            unknowns,
+            mass,
+            stiffness,
+            basis,
+            config,
+            made,
+            time,
+            depends_on_time,
+        };
+        equation.take_data(time)?;
+        Ok((equation, described))
+    }
+
+    /// Puts the given values of a time into `u`.
+    pub fn impose(&mut self, time: f64, u: &mut Buffer<f64, D>) -> Result<(), SolveError> {
+        self.bring_data(time)?;
+        self.clear_given(u)?;
+        Ok(self.of.device.axpby(u, 1.0, &self.given, 1.0)?)
+    }
+
+    fn bring_data(&mut self, time: f64) -> Result<(), SolveError> {
+        match self.time == time || !self.depends_on_time {
+            true => Ok(()),
+            false => self.take_data(time),
+        }
+    }
+
+    /// Evaluates the data of a time, and lifts given values.
+    fn take_data(&mut self, time: f64) -> Result<(), SolveError> {
+        let (load, constraints) =
+            self.of.data_at(time)?.unwrap_or_else(|| (Vec::new(), Constraints::none(0)));
+        let (mut given, mut free) = (vec![0.0; load.len()], vec![1.0; load.len()]);
+        constraints.impose(&mut given);
+        constraints.dofs().iter().for_each(|&unknown| free[unknown as usize] = 0.0);
+        let own = |values: &[f64]| self.unknowns.owned_of(values);
+        let (load, given, free) = (own(&load), own(&given), own(&free));
+        self.given.upload(&given).map_err(LinalgError::from)?;
+        self.free.upload(&free).map_err(LinalgError::from)?;
+        self.load.upload(&load).map_err(LinalgError::from)?;
+        let given =
+            std::mem::replace(&mut self.given, Buffer::zeros(self.of.device, 0).map_err(LinalgError::from)?);
+        let lifted = self.stiffness_product(&given);
+        self.given = given;
+        lifted?;
+        self.of.device.axpby(&mut self.load, -1.0, &self.product, 1.0)?;
+        self.time = time;
+        Ok(())
+    }
+
+    /// Leaves $K v$ in `product`.
+    fn stiffness_product(&mut self, v: &Buffer<f64, D>) -> Result<(), SolveError> {
+        self.stiffness.apply(&mut self.product, v)?;
+        self.mass.apply(&mut self.scratch, v)?;
+        Ok(self.of.device.axpby(&mut self.product, -self.basis, &self.scratch, 1.0)?)
+    }
+
+    /// Makes the operators of a shift the last ones, and those of the solver.
+    fn bring_operators(&mut self, shift: f64) -> Result<(), SolveError> {
+        let current = &self.shifted[self.shifted.len() - 1];
+        let is_diagonal = self.config.preconditioner.is_diagonal();
+        if current.shift == shift && (is_diagonal || self.made.serves(shift)) {
+            return Ok(());
+        }
+        let kept = (!is_diagonal && self.made.serves(shift)).then(|| Arc::clone(&current.preconditioner));
+        if kept.is_none() {
+            self.config = self.of.chosen(shift)?.0;
+            self.made = Made::at(shift);
+        }
+        let is_diagonal = self.config.preconditioner.is_diagonal();
+        let is_of = |known: &Shifted<D>| {
+            let has_own = match &kept {
+                Some(kept) => Arc::ptr_eq(kept, &known.preconditioner),
+                None => is_diagonal && known.preconditioner.shared_diagonal().is_some(),
+            };
+            known.shift == shift && has_own
+        };
+        let brought = match self.shifted.iter().position(is_of) {
+            Some(at) => self.shifted.remove(at),
+            None => {
+                if self.shifted.len() == KEPT {
+                    self.shifted.remove(0);
+                }
+                let config = if kept.is_some() { plain(&self.config) } else { self.config.clone() };
+                let mut silent = Silent;
+                let made = self.of.of_shift(shift, &config, &mut Stages::new(&mut silent))?;
+                let preconditioner = kept.unwrap_or_else(|| Arc::from(made.preconditioner));
+                Shifted { shift, operator: Arc::from(made.operator), preconditioner }
+            }
+        };
+        self.solver.take(&brought)?;
+        self.shifted.push(brought);
+        Ok(())
+    }
+
+    /// Writes the right side and the first guess of a stage into the solver.
+    fn bring_stage(&mut self, equation: &StageEquation<'_, D>, u: &Buffer<f64, D>) -> Result<(), SolveError> {
+        let device = self.of.device;
+        let (x, b) = self.solver.vectors_mut();
+        device.combine(&mut self.scratch, &[(1.0, equation.history), (-equation.shift, &self.given)])?;
+        self.mass.apply(&mut self.product, &self.scratch)?;
+        for part in [Some(&self.load), equation.defect].into_iter().flatten() {
+            device.axpby(&mut self.product, 1.0, part, 1.0)?;
+        }
+        device.scale_by(b, &self.free, &self.product)?;
+        Ok(device.scale_by(x, &self.free, u)?)
+    }
+}
+
+impl<D: RankDevice> SemiDiscrete<D> for Equation<'_, '_, D> {
+    type Error = SolveError;
+
+    fn solve(
+        &mut self,
+        equation: &StageEquation<'_, D>,
+        u: &mut Buffer<f64, D>,
+    ) -> Result<StageOutcome, SolveError> {
+        self.bring_operators(equation.shift)?;
+        self.bring_data(equation.time)?;
+        self.bring_stage(equation, u)?;
+        let outcome = self.solver.solve(&self.config, equation.is_estimated, self.of.comm)?;
+        let has_converged = outcome.stop == Stop::Converged;
+        self.made.note(outcome.iterations, has_converged);
+        self.of.device.combine(u, &[(1.0, self.solver.x()), (1.0, &self.given)])?;
+        Ok(StageOutcome { iterations: outcome.iterations, has_converged })
+    }
+
+    /// $F - K u = (F - K g) - K (u - g)$.
+    fn defect(
+        &mut self,
+        (time, _): (f64, f64),
+        u: &Buffer<f64, D>,
+        d: &mut Buffer<f64, D>,
+    ) -> Result<(), SolveError> {
+        let device = self.of.device;
+        self.bring_data(time)?;
+        device.scale_by(d, &self.free, u)?;
+        self.stiffness_product(d)?;
+        Ok(device.combine(d, &[(1.0, &self.load), (-1.0, &self.product)])?)
+    }
+
+    fn clear_given(&mut self, v: &mut Buffer<f64, D>) -> Result<(), SolveError> {
+        self.of.device.scale_by(&mut self.scratch, &self.free, v)?;
+        std::mem::swap(v, &mut self.scratch);
+        Ok(())
+    }
+
+    fn norm(&mut self, v: &Buffer<f64, D>) -> Result<f64, SolveError> {
+        self.mass.apply(&mut self.product, v)?;
+        let mut square = [self.of.device.dot(v, &self.product)?];
+        self.of.comm.sum_values(&mut square)?;
+        // Rounding may leave a small negative number; NaN stays NaN.
+        Ok(if square[0] < 0.0 { 0.0 } else { square[0].sqrt() })
+    }
+
+    fn memory(&self) -> Vec<f64> {
+        Memory { basis: Some(self.basis), made: Some(self.made), ritz: None }.write()
+    }
+}
