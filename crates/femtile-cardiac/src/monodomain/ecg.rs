@@ -37,12 +37,14 @@ pub(super) fn lead_field<D: CardiacDevice>(
         let square: f64 = (0..3).map(|axis| (point[axis] - electrode.position[axis]).powi(2)).sum();
         square.sqrt()
     };
+    let is_at = |&node: &usize| !(1.0 / distance(&mesh.points[node])).is_finite();
     // Of all ranks, so that each of them refuses what one does.
-    if let Some(node) = mesh.points.iter().position(|point| !(1.0 / distance(point)).is_finite()) {
+    let first = here.least((0..here.n_complete()).find(is_at).map(|node| here.number(node)))?;
+    if let Some(node) = first {
         let message = format!("`{}` lies at node {node}: move it out of the tissue", electrode.name);
         return Err(CardiacError::setting("electrode", message));
     }
-    let kernel: Vec<f64> = here.of_whole(&mesh.points).map(|point| 1.0 / distance(&point)).collect();
+    let kernel: Vec<f64> = here.of_mesh(&mesh.points).map(|point| 1.0 / distance(&point)).collect();
     let kernel = Buffer::from_vec(device, kernel)?;
     let mut product = Buffer::zeros(device, kernel.len())?;
     stepper.apply_stiffness(&mut product, &kernel)?;

@@ -2,6 +2,7 @@
 
 use femtile::Mesh;
 use femtile::device::Buffer;
+use femtile::linalg::LinalgError;
 use femtile::linalg::vector::VectorKernels;
 use femtile::solve::RankPart;
 
@@ -18,34 +19,32 @@ struct Kind<D: IonicKernels> {
     /// None where it has no node on this rank.
     ionic: Option<Ionic<D>>,
     n_states: usize,
-    /// Its nodes on this rank by their numbers in the mesh, and the places of these among all of its nodes; of several ranks.
+    /// Its nodes on this rank by their numbers in the whole mesh; of several ranks.
     ids: Vec<u32>,
-    places: Vec<u32>,
-    /// All of its nodes, ascending, on the first of several ranks, and their number.
+    /// All of its nodes, ascending, on the first of several ranks.
     nodes: Vec<u32>,
-    n_nodes: usize,
 }
 
 impl<D: IonicKernels> Kind<D> {
-    /// The membranes of some nodes of the mesh, ascending, of which `own` are here.
+    /// The membranes of a kind, of whose nodes `own` are here. All ranks call it.
     fn new(
         ionic: Option<Ionic<D>>,
         n_states: usize,
-        (nodes, own): (Vec<u32>, &[u32]),
+        own: &[u32],
         here: &Nodes<'_>,
-    ) -> Self {
-        let (mut ids, mut places, n_nodes) = (Vec::new(), Vec::new(), nodes.len());
+    ) -> Result<Self, LinalgError> {
+        let (mut ids, mut nodes) = (Vec::new(), Vec::new());
         if !here.is_alone() {
             ids.extend(own.iter().map(|&node| here.in_whole(node)));
-            places.extend(ids.iter().map(|id| nodes.partition_point(|node| node < id) as u32));
+            nodes = here.comm().gather(&ids)?.concat();
+            nodes.sort_unstable();
         }
-        let nodes = if here.is_alone() || !here.is_first() { Vec::new() } else { nodes };
-        Self { ionic, n_states, ids, places, nodes, n_nodes }
+        Ok(Self { ionic, n_states, ids, nodes })
     }
 }
 
 impl<D: IonicKernels + VectorKernels<f64>> Membrane<D> {
-    /// Begins at rest; returns the potentials as well.
+    /// Begins at rest; returns the potentials as well. All ranks call it.
     ///
     /// # Errors
     /// [`CardiacError::Entry`] for an unknown tag; [`CardiacError::Setting`] where nodes belong to no tissue.
@@ -58,11 +57,11 @@ impl<D: IonicKernels + VectorKernels<f64>> Membrane<D> {
         let n = here.n();
         let mut v = Buffer::zeros(device, n)?;
         let mut membranes = Vec::new();
-        for (tissue, nodes) in tissues.iter().zip(nodes_of(mesh, tissues)?) {
-            if nodes.is_empty() {
+        for (tissue, nodes) in tissues.iter().zip(nodes_of((mesh, here), tissues)?) {
+            let (own, n_states) = (here.listed(&nodes), tissue.model.n_states());
+            if here.any([!own.is_empty()])? == [false] {
                 continue;
             }
-            let (own, n_states) = (here.listed(&nodes), tissue.model.n_states());
             let points = match own.len() {
                 0 => None,
                 all if all == n => Some(Points::all(n)),
@@ -71,7 +70,7 @@ impl<D: IonicKernels + VectorKernels<f64>> Membrane<D> {
             let ionic = |points| Ionic::with_gates(device, &tissue.model, scheme, gates, points);
             let ionic = points.map(ionic).transpose()?;
             ionic.iter().try_for_each(|ionic| ionic.set_rest_voltage(&mut v))?;
-            membranes.push(Kind::new(ionic, n_states, (nodes, &own), here));
+            membranes.push(Kind::new(ionic, n_states, &own, here)?);
         }
         Ok((Self(membranes), v))
     }
@@ -133,9 +132,9 @@ impl<D: IonicKernels + VectorKernels<f64>> Membrane<D> {
     ) -> Result<Vec<Vec<f64>>, CardiacError> {
         let mut states = states.iter();
         let mut all = Vec::new();
-        for Kind { ionic, n_states, ids, nodes, n_nodes, .. } in &self.0 {
+        for Kind { ionic, n_states, ids, nodes } in &self.0 {
             let own = ionic.as_ref().and_then(|_| states.next());
-            let (stride, whole_stride) = (stride_of(ids.len()), stride_of(*n_nodes));
+            let (stride, whole_stride) = (stride_of(ids.len()), stride_of(nodes.len()));
             let mut whole = vec![0.0; if here.is_first() { n_states * whole_stride } else { 0 }];
             for state in 0..*n_states {
                 let row = own.map_or(&[][..], |own| &own[state * stride..][..ids.len()]);
@@ -149,47 +148,62 @@ impl<D: IonicKernels + VectorKernels<f64>> Membrane<D> {
         Ok(all)
     }
 
-    /// Returns the states of this rank among several from those of all; none where these are not as many.
-    pub fn of_whole(&self, whole: &[Vec<f64>]) -> Option<Vec<Vec<f64>>> {
-        let of_kind = |(kind, whole): (&Kind<D>, &Vec<f64>)| {
-            let Kind { ionic, n_states, places, n_nodes, .. } = kind;
-            let (stride, whole_stride) = (stride_of(places.len()), stride_of(*n_nodes));
-            if whole.len() != n_states * whole_stride {
-                return None;
-            }
-            let mut states = vec![0.0; n_states * stride];
-            for (point, &place) in places.iter().enumerate() {
-                (0..*n_states)
-                    .for_each(|i| states[i * stride + point] = whole[i * whole_stride + place as usize]);
-            }
-            Some(ionic.is_some().then_some(states))
+    /// Returns whether these are as many states as all ranks have, on the first one.
+    pub fn are_of_all(&self, states: &[Vec<f64>]) -> bool {
+        let fits = |(kind, states): (&Kind<D>, &Vec<f64>)| {
+            states.len() == kind.n_states * stride_of(kind.nodes.len())
         };
-        if whole.len() != self.0.len() {
-            return None;
+        states.len() == self.0.len() && self.0.iter().zip(states).all(fits)
+    }
+
+    /// Returns the states of this rank among several from those of all, which the first one gives. All ranks call it.
+    ///
+    /// # Errors
+    /// Errors of other ranks.
+    pub fn dealt(
+        &self,
+        rank: &RankPart<'_>,
+        all: Option<&[Vec<f64>]>,
+    ) -> Result<Vec<Vec<f64>>, CardiacError> {
+        let mut dealt = Vec::new();
+        for (number, Kind { ionic, n_states, ids, nodes }) in self.0.iter().enumerate() {
+            let (stride, whole_stride) = (stride_of(ids.len()), stride_of(nodes.len()));
+            let mut own = vec![0.0; n_states * stride];
+            let mut row = vec![0.0; if all.is_some() { rank.n_nodes() } else { 0 }];
+            for state in 0..*n_states {
+                if let Some(all) = all {
+                    let of_state = &all[number][state * whole_stride..];
+                    nodes.iter().zip(of_state).for_each(|(&node, value)| row[node as usize] = *value);
+                }
+                let values = rank.dealt(ids, all.map(|_| row.as_slice()))?;
+                own[state * stride..][..ids.len()].copy_from_slice(&values);
+            }
+            dealt.extend(ionic.is_some().then_some(own));
         }
-        let all: Option<Vec<_>> = self.0.iter().zip(whole).map(of_kind).collect();
-        Some(all?.into_iter().flatten().collect())
+        Ok(dealt)
     }
 }
 
-/// Returns the nodes of each tissue, each node with the last one that has it.
-fn nodes_of(mesh: &Mesh, tissues: &[Tissue]) -> Result<Vec<Vec<u32>>, CardiacError> {
+/// Returns the nodes of each tissue in the mesh of this rank, each node with the last one that has it. All ranks call it.
+fn nodes_of((mesh, here): (&Mesh, &Nodes<'_>), tissues: &[Tissue]) -> Result<Vec<Vec<u32>>, CardiacError> {
     let mut owner = vec![usize::MAX; mesh.n_nodes()];
     for (number, tissue) in tissues.iter().enumerate() {
         match &tissue.cells {
             None => owner.fill(number),
             Some(tag) => {
                 let wrong = |message| CardiacError::Entry { list: "tissue", number, field: "cells", message };
-                let nodes = Place::Tag(tag.clone()).nodes(mesh).map_err(wrong)?;
+                let nodes = Place::Tag(tag.clone()).nodes(mesh, here)?.map_err(wrong)?;
                 nodes.into_iter().for_each(|node| owner[node as usize] = number);
             }
         }
     }
-    if let Some(node) = owner.iter().position(|&number| number == usize::MAX) {
+    let complete = &owner[..here.n_complete()];
+    let open = complete.iter().position(|&number| number == usize::MAX).map(|node| here.number(node));
+    if let Some(node) = here.least(open)? {
         let message = format!("node {node} belongs to no tissue: give one for all cells first");
         return Err(CardiacError::setting("tissue", message));
     }
     let mut nodes = vec![Vec::new(); tissues.len()];
-    owner.iter().enumerate().for_each(|(node, &number)| nodes[number].push(node as u32));
+    complete.iter().enumerate().for_each(|(node, &number)| nodes[number].push(node as u32));
     Ok(nodes)
 }

@@ -16,8 +16,10 @@ mod site;
 mod stepper;
 mod watch;
 
+use femtile::comm::Comm;
 use femtile::device::{Cpu, Cuda};
 use femtile::fem::dofs::LinearSpace;
+use femtile::mesh::partition::DividedMesh;
 use femtile::solve::{Choice, Chosen, MassMatrix, Progress, Silent, Stages};
 use femtile::time::implicit::Steps;
 use femtile::{DeviceChoice, Mesh, SolverConfig, Value};
@@ -32,6 +34,7 @@ pub use clock::AdaptiveSteps;
 pub(crate) use diffusion::{DiffusionConfig, MANY, stiffness};
 pub use ecg::Electrode;
 pub(crate) use nodes::Nodes;
+use on_ranks::Parts;
 pub use outcome::{MonodomainSolution, Outcome, Stop};
 pub(crate) use stepper::Advance;
 pub use watch::{Frame, Observer};
@@ -98,7 +101,9 @@ pub struct Tissue {
 #[derive(Debug, Clone)]
 #[must_use]
 pub struct Monodomain<'m> {
+    /// The mesh that this rank has.
     pub(crate) mesh: &'m Mesh,
+    parts: Option<Parts<'m>>,
     conductivity: Value,
     surface_to_volume: f64,
     capacitance: f64,
@@ -131,6 +136,7 @@ impl<'m> Monodomain<'m> {
     pub fn new(mesh: &'m Mesh, model: Model) -> Self {
         Self {
             mesh,
+            parts: None,
             conductivity: Value::Number(1.0),
             surface_to_volume: 1.0,
             capacitance: 1.0,
@@ -155,6 +161,16 @@ impl<'m> Monodomain<'m> {
             fingerprint: [0; 32],
             resume: None,
         }
+    }
+
+    /// Begins as [`Monodomain::new`] a problem of all ranks on a mesh of which each has its part. All ranks call this and what follows,
+    /// with the same problem.
+    ///
+    /// The first one passes frames and states on and returns the result, in the numbers of the whole mesh, where the arrays of the
+    /// others are empty. Frames need the `whole` mesh there. The state to go on from is that of the first rank.
+    pub fn divided(mesh: &'m DividedMesh, comm: &Comm, whole: Option<&'m Mesh>, model: Model) -> Self {
+        let parts = Some(Parts { mesh, comm: comm.clone(), whole });
+        Self { parts, ..Self::new(&mesh.part.mesh, model) }
     }
 
     /// Sets the conductivity D: a number, a tensor, values by tag, or from fibres.
@@ -288,7 +304,7 @@ impl<'m> Monodomain<'m> {
         if self.adaptive.is_some() { time } else { time + 0.5 * length }
     }
 
-    /// Returns the mesh.
+    /// Returns the mesh, or the part of this rank of it.
     pub fn mesh(&self) -> &'m Mesh {
         self.mesh
     }
@@ -336,7 +352,7 @@ impl<'m> Monodomain<'m> {
         stages: &mut Stages<'_>,
     ) -> Result<MonodomainSolution, CardiacError> {
         self.check()?;
-        if config.ranks.n() > 1 {
+        if config.ranks.n() > 1 || self.parts.is_some() {
             return self.run_on_ranks((cpu, opened), config, observer, stages);
         }
         let n_steps = if self.adaptive.is_some() { Steps::EXPECTED } else { self.steps().0 };

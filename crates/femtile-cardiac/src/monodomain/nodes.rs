@@ -6,21 +6,29 @@ use femtile::solve::RankPart;
 
 /// The nodes that vectors have: all of the mesh, or those that a rank owns, in its order.
 pub(crate) struct Nodes<'a> {
+    /// Of the whole mesh.
     n_whole: usize,
-    /// Of a rank among several.
+    /// Of a rank among several, by their numbers in the whole mesh.
     owned: Option<&'a [u32]>,
+    /// Whether the mesh of the rank is its part, which begins with the nodes that it owns.
+    is_part: bool,
     comm: Comm,
 }
 
 impl<'a> Nodes<'a> {
     /// All nodes of a mesh.
     pub fn all(n: usize) -> Self {
-        Self { n_whole: n, owned: None, comm: Comm::alone() }
+        Self { n_whole: n, owned: None, is_part: false, comm: Comm::alone() }
     }
 
     /// Those that a rank owns.
-    pub fn of_rank(n: usize, rank: &'a RankPart<'_>) -> Self {
-        Self { n_whole: n, owned: Some(rank.owned()), comm: rank.comm().clone() }
+    pub fn of_rank(rank: &'a RankPart<'_>) -> Self {
+        Self {
+            n_whole: rank.n_nodes(),
+            owned: Some(rank.owned()),
+            is_part: rank.has_part_alone(),
+            comm: rank.comm().clone(),
+        }
     }
 
     /// The ranks that share the mesh.
@@ -43,26 +51,65 @@ impl<'a> Nodes<'a> {
         self.owned.map_or(self.n_whole, <[u32]>::len)
     }
 
-    /// The number in the mesh of a node that is here.
+    /// The number of nodes of the whole mesh.
+    pub fn n_whole(&self) -> usize {
+        self.n_whole
+    }
+
+    /// The number in the whole mesh of a node that is here.
     pub fn in_whole(&self, node: u32) -> u32 {
         self.owned.map_or(node, |owned| owned[node as usize])
     }
 
-    /// The entries for nodes that are here, of an array for all nodes.
-    pub fn of_whole<T: Copy>(&self, whole: &[T]) -> impl Iterator<Item = T> {
-        (0..self.n() as u32).map(|node| whole[self.in_whole(node) as usize])
+    /// The number of first nodes of the mesh of this rank whose cells are all in it.
+    pub fn n_complete(&self) -> usize {
+        if self.is_part { self.n() } else { self.n_whole }
     }
 
-    /// The entries of this rank of an array for all nodes; none where that has another length.
-    pub fn own(&self, whole: &[f64]) -> Option<Vec<f64>> {
-        (whole.len() == self.n_whole).then(|| self.of_whole(whole).collect())
+    /// The number in the whole mesh of a node of the mesh of this rank, one of [`Nodes::n_complete`].
+    pub fn number(&self, node: usize) -> u32 {
+        if self.is_part { self.in_whole(node as u32) } else { node as u32 }
     }
 
-    /// Those nodes of an ascending list that are here, by their numbers here, ascending.
+    /// The entries for nodes that are here, of an array for the nodes of the mesh of this rank.
+    pub fn of_mesh<T: Copy>(&self, values: &[T]) -> impl Iterator<Item = T> {
+        let at = |node: u32| if self.is_part { node } else { self.in_whole(node) };
+        (0..self.n() as u32).map(move |node| values[at(node) as usize])
+    }
+
+    /// Those nodes of an ascending list of nodes of the mesh of this rank that are here, by their numbers here, ascending.
     pub fn listed(&self, nodes: &[u32]) -> Vec<u32> {
-        let Some(owned) = self.owned else { return nodes.to_vec() };
+        match self.owned {
+            None => nodes.to_vec(),
+            Some(_) if self.is_part => {
+                nodes.iter().copied().filter(|&node| (node as usize) < self.n()).collect()
+            }
+            Some(owned) => self.held(owned, nodes),
+        }
+    }
+
+    /// Those nodes of an ascending list of nodes of the whole mesh that the mesh of this rank has, by their numbers there, ascending; of
+    /// a part those that the rank owns.
+    pub fn of_whole(&self, nodes: Vec<u32>) -> Vec<u32> {
+        match self.owned.filter(|_| self.is_part) {
+            Some(owned) => self.held(owned, &nodes),
+            None => nodes,
+        }
+    }
+
+    fn held(&self, owned: &[u32], nodes: &[u32]) -> Vec<u32> {
         let here = owned.iter().zip(0..).filter(|(node, _)| nodes.binary_search(node).is_ok());
         here.map(|(_, number)| number).collect()
+    }
+
+    /// Returns which of these are so on a rank at least. All ranks call it.
+    pub fn any<const N: usize>(&self, is_so: [bool; N]) -> Result<[bool; N], LinalgError> {
+        self.comm.any(is_so)
+    }
+
+    /// Returns the least of the numbers that ranks have. All ranks call it.
+    pub fn least(&self, own: Option<u32>) -> Result<Option<u32>, LinalgError> {
+        Ok(self.comm.all_gather(own.as_slice())?.into_iter().flatten().min())
     }
 
     /// Returns a sum over all ranks. All ranks call it.

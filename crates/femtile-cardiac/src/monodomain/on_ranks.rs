@@ -2,13 +2,24 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use femtile::comm::Comm;
 use femtile::device::{Cpu, Cuda};
+use femtile::mesh::partition::DividedMesh;
 use femtile::solve::{RankPart, Stage, Stages};
-use femtile::{PreconditionerConfig, SolveError, SolverConfig};
+use femtile::{Mesh, PreconditionerConfig, SolveError, SolverConfig};
 
 use super::site::Site;
 use super::{Checkpoint, Monodomain, MonodomainSolution, Nodes, Observer, Scheme, Unobserved};
 use crate::{CardiacDevice, CardiacError};
+
+/// A mesh of which each rank has its part.
+#[derive(Debug, Clone)]
+pub(crate) struct Parts<'m> {
+    pub mesh: &'m DividedMesh,
+    pub comm: Comm,
+    /// The whole mesh, on the first rank.
+    pub whole: Option<&'m Mesh>,
+}
 
 impl Monodomain<'_> {
     /// Runs on the ranks of the settings; all that are processes get the solution, and the first one observes.
@@ -27,7 +38,25 @@ impl Monodomain<'_> {
         let of_state = |Checkpoint { counts, time, length, arrays, .. }: &Checkpoint| {
             [counts[0], counts[1], time.to_bits(), length.to_bits(), arrays.len() as u64]
         };
-        config.ranks.check_state(&self.resume.as_ref().map_or([0; 5], of_state))?;
+        match &self.parts {
+            None => config.ranks.check_state(&self.resume.as_ref().map_or([0; 5], of_state))?,
+            Some(parts) => {
+                parts.check(!self.frames.is_empty())?;
+                let all = Self { resume: parts.resumed(self.resume.as_ref())?, ..self.clone() };
+                return all.run_divided((cpu, opened), config, observer, stages);
+            }
+        }
+        self.run_divided((cpu, opened), config, observer, stages)
+    }
+
+    /// Runs on ranks that go on from one state.
+    fn run_divided(
+        &self,
+        (cpu, opened): (&Cpu, Option<Cuda>),
+        config: &SolverConfig,
+        observer: &mut dyn Observer,
+        stages: &mut Stages<'_>,
+    ) -> Result<MonodomainSolution, CardiacError> {
         stages.begin(Stage::Space)?;
         let config = &of_ranks(config);
         let diffusion = self.diffusion()?;
@@ -54,9 +83,40 @@ impl Monodomain<'_> {
         observer: &mut dyn Observer,
         stages: &mut Stages<'_>,
     ) -> Result<MonodomainSolution, CardiacError> {
-        let nodes = Nodes::of_rank(self.mesh.n_nodes(), rank);
+        let nodes = Nodes::of_rank(rank);
         let site = Site { cpu: rank.cpu(), device, opened, rank: Some(rank), nodes };
         self.run_at(&site, (config, rank.reason(device)), observer, stages)
+    }
+}
+
+impl Parts<'_> {
+    /// Refuses frames without the whole mesh. All ranks call it.
+    fn check(&self, wants_frames: bool) -> Result<(), CardiacError> {
+        match self.comm.any([wants_frames, self.whole.is_some() && self.comm.rank() == 0])? {
+            [true, false] => {
+                let message =
+                    "frames need the whole mesh on the first rank: give it to `Monodomain::divided`";
+                Err(SolveError::setting(&["solver".into(), "ranks".into()], message).into())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns the state of the first rank, on the others without its arrays. All ranks call it.
+    fn resumed(&self, own: Option<&Checkpoint>) -> Result<Option<Checkpoint>, CardiacError> {
+        let own = own.filter(|_| self.comm.rank() == 0);
+        let mut bytes = Vec::new();
+        if let Some(state) = own {
+            // Nothing fails to be written into memory.
+            let _ = Checkpoint { arrays: Vec::new(), ..state.clone() }.write(&mut bytes);
+        }
+        let of_first = self.comm.all_gather(&bytes)?.swap_remove(0);
+        if self.comm.rank() == 0 || of_first.is_empty() {
+            return Ok(own.cloned());
+        }
+        let message = |error| format!("the state of the first rank cannot be read: {error}");
+        let state = Checkpoint::read(&mut of_first.as_slice());
+        state.map(Some).map_err(|error| CardiacError::setting("restart", message(error)))
     }
 }
 

@@ -54,7 +54,11 @@ impl Monodomain<'_> {
     pub(super) fn diffusion(&self) -> Result<Discretization<'_>, CardiacError> {
         let of = self.of_diffusion();
         let shift = of.storage / (of.theta * of.length);
-        let problem = Poisson::new(self.mesh).sigma(of.conductivity.clone()).lambda(shift).discretize()?;
+        let begun = match &self.parts {
+            None => Poisson::new(self.mesh),
+            Some(parts) => Poisson::divided(parts.mesh, &parts.comm)?,
+        };
+        let problem = begun.sigma(of.conductivity.clone()).lambda(shift).discretize()?;
         check_conductivity(&problem.form(0))?;
         Ok(problem)
     }
@@ -136,7 +140,7 @@ impl Monodomain<'_> {
         let (iterations, newton, rejected) = (0, 0, 0);
         let mut state = State { v, stepper, stimuli, activation, leads, clock, iterations, newton, rejected };
         if let Some(checkpoint) = &self.resume {
-            state.restore_own(here, checkpoint)?;
+            state.restore_own(site, checkpoint)?;
         }
         Ok(state)
     }
@@ -243,7 +247,8 @@ impl Monodomain<'_> {
         for number in agenda.due(self.reach(time, length)) {
             let electrodes = state.electrodes(&site.nodes)?;
             let Some(potential) = all_of(&state.v, site.rank)? else { continue };
-            observer.frame(&Frame { mesh: self.mesh, number, time, potential, electrodes })?;
+            let mesh = self.parts.as_ref().and_then(|parts| parts.whole).unwrap_or(self.mesh);
+            observer.frame(&Frame { mesh, number, time, potential, electrodes })?;
         }
         Ok(())
     }
@@ -344,16 +349,26 @@ impl<D: CardiacDevice> State<D> {
         Ok(site.nodes.is_first().then_some(Checkpoint { arrays, ..own }))
     }
 
-    /// Takes over the entries of this rank from the state of all.
-    fn restore_own(&mut self, here: &Nodes<'_>, all: &Checkpoint) -> Result<(), CardiacError> {
-        if here.comm().n_ranks() == 1 {
-            return self.restore(all);
+    /// Takes over the state, of which this rank among several has its entries from the first one. All ranks call it.
+    fn restore_own(&mut self, site: &Site<'_, D>, all: &Checkpoint) -> Result<(), CardiacError> {
+        let Some(rank) = site.rank else { return self.restore(all) };
+        let n_at_nodes = 1 + self.activation.arrays().len();
+        let of_first = match site.nodes.is_first() {
+            false => None,
+            true => {
+                let (at_nodes, of_stepper) = all.arrays.split_at_checked(n_at_nodes).ok_or_else(wrong)?;
+                if at_nodes.iter().any(|array| array.len() != rank.n_nodes()) {
+                    return Err(wrong());
+                }
+                Some((at_nodes, of_stepper))
+            }
+        };
+        let at_node = |i: usize| of_first.map(|(at_nodes, _)| at_nodes[i].as_slice());
+        let mut arrays = Vec::new();
+        for i in 0..n_at_nodes {
+            arrays.push(rank.dealt(rank.owned(), at_node(i))?);
         }
-        let (at_nodes, of_stepper) =
-            all.arrays.split_at_checked(1 + self.activation.arrays().len()).ok_or_else(wrong)?;
-        let at_nodes: Option<Vec<_>> = at_nodes.iter().map(|array| here.own(array)).collect();
-        let of_stepper = self.stepper.of_whole(here, of_stepper).ok_or_else(wrong)?;
-        let arrays = at_nodes.ok_or_else(wrong)?.into_iter().chain(of_stepper).collect();
+        arrays.extend(self.stepper.dealt(rank, of_first.map(|(_, of_stepper)| of_stepper))?);
         self.restore(&Checkpoint { arrays, ..all.clone() })
     }
 
@@ -390,7 +405,7 @@ impl<D: CardiacDevice> State<D> {
 }
 
 /// The error of a state that does not fit.
-fn wrong() -> CardiacError {
+pub(super) fn wrong() -> CardiacError {
     CardiacError::setting("restart", "the checkpoint belongs to another mesh, model or length of step")
 }
 

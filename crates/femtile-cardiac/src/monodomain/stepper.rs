@@ -6,6 +6,7 @@ use femtile::solve::{RankPart, Stages};
 
 use super::diffusion::{Diffusion, DiffusionConfig};
 use super::membrane::Membrane;
+use super::run::wrong;
 use super::site::Site;
 use super::{Monodomain, Nodes, Scheme, Splitting};
 use crate::implicit::{Implicit, StepSeconds};
@@ -180,13 +181,35 @@ impl<D: CardiacDevice> Stepper<D> {
         Ok([numbers.clone(), last, before].into_iter().chain(states).collect())
     }
 
-    /// Returns the states of this rank from those of all; none where these have other lengths.
-    pub fn of_whole(&self, here: &Nodes<'_>, whole: &[Vec<f64>]) -> Option<Vec<Vec<f64>>> {
-        let (Self::Split(split), [numbers, last, before, states @ ..]) = (self, whole) else { return None };
-        let [last, before] =
-            [here.own(last)?, if before.is_empty() { Vec::new() } else { here.own(before)? }];
-        let states = split.membrane.of_whole(states)?;
-        Some([numbers.clone(), last, before].into_iter().chain(states).collect())
+    /// Returns the states of this rank from [`Stepper::gathered`], which the first one gives. All ranks call it.
+    ///
+    /// # Errors
+    /// [`CardiacError::Setting`] where these have other lengths.
+    pub fn dealt(
+        &self,
+        rank: &RankPart<'_>,
+        all: Option<&[Vec<f64>]>,
+    ) -> Result<Vec<Vec<f64>>, CardiacError> {
+        let Self::Split(split) = self else { return Err(wrong()) };
+        let (known, rows, states) = match all {
+            None => (Vec::new(), [None, None], None),
+            Some([numbers, last, before, states @ ..]) => {
+                let n_before =
+                    if numbers.get(1).is_some_and(|&known| known >= 2.0) { rank.n_nodes() } else { 0 };
+                let fits = (last.len(), before.len()) == (rank.n_nodes(), n_before);
+                if !fits || !split.membrane.are_of_all(states) {
+                    return Err(wrong());
+                }
+                (numbers.clone(), [Some(last.as_slice()), Some(before.as_slice())], Some(states))
+            }
+            Some(_) => return Err(wrong()),
+        };
+        let numbers = rank.comm().all_gather(&known)?.swap_remove(0);
+        let last = rank.dealt(rank.owned(), rows[0])?;
+        let has_before = numbers.get(1).is_some_and(|&known| known >= 2.0);
+        let before = if has_before { rank.dealt(rank.owned(), rows[1])? } else { Vec::new() };
+        let states = split.membrane.dealt(rank, states)?;
+        Ok([numbers, last, before].into_iter().chain(states).collect())
     }
 }
 

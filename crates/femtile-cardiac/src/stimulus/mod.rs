@@ -36,7 +36,7 @@ pub(crate) struct Stimuli<D: Device> {
 }
 
 impl<D: Device> Stimuli<D> {
-    /// Resolves stimuli on a mesh; `per_current` is the rate of the potential for a current of one, $1/(\chi C_m)$.
+    /// Resolves stimuli on the mesh of this rank; all ranks call it. `per_current` is the rate of the potential for a current of one, $1/(\chi C_m)$.
     ///
     /// # Errors
     /// [`CardiacError::Entry`] where a stimulus touches no node or its pulses are in no order.
@@ -53,7 +53,7 @@ impl<D: Device> Stimuli<D> {
                 let message = format!("a strength of {} is not finite", stimulus.strength);
                 return Err(wrong(("strength", message)));
             }
-            let nodes = stimulus.place.nodes(mesh).map_err(|message| wrong(("place", message)))?;
+            let nodes = stimulus.place.nodes(mesh, here)?.map_err(|message| wrong(("place", message)))?;
             Ok((here.listed(&nodes), stimulus.strength * per_current, stimulus.pulses))
         };
         let resolved: Vec<_> = stimuli.iter().enumerate().map(resolve).collect::<Result<_, _>>()?;

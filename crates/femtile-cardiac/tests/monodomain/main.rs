@@ -4,6 +4,7 @@ mod cable;
 mod ecg;
 mod implicit;
 mod orders;
+mod parts;
 mod ranks;
 mod refusals;
 mod restart;

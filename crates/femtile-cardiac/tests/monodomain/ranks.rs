@@ -13,10 +13,10 @@ use femtile_cardiac::{CardiacError, Monodomain, Stimulus};
 
 use crate::{on_cpu, strip};
 
-#[derive(Default)]
-struct Kept {
-    frames: Vec<(f64, Vec<f64>, Vec<f64>)>,
-    states: Vec<Checkpoint>,
+#[derive(Debug, Default)]
+pub(crate) struct Kept {
+    pub frames: Vec<(f64, Vec<f64>, Vec<f64>)>,
+    pub states: Vec<Checkpoint>,
 }
 
 impl Observer for Kept {
@@ -32,7 +32,7 @@ impl Observer for Kept {
 }
 
 /// A block with a scar of other cells at one end.
-fn block() -> Mesh {
+pub(crate) fn block() -> Mesh {
     let config = BoxConfig { cells: [9, 4, 3], upper: [6.0, 2.0, 1.5], ..BoxConfig::default() };
     let mut mesh = box_mesh(&config).unwrap();
     let is_scar = |cell: usize| mesh.cell(cell).iter().all(|&node| mesh.points[node as usize][0] > 4.1);
@@ -42,11 +42,18 @@ fn block() -> Mesh {
 
 /// A paced block with two kinds of tissue and an electrode.
 fn problem(mesh: &Mesh) -> Monodomain<'_> {
+    with_data(Monodomain::new(mesh, first_model()))
+}
+
+pub(crate) fn first_model() -> Model {
+    Model::named("ten-tusscher-panfilov-2006:epi").unwrap()
+}
+
+pub(crate) fn with_data(problem: Monodomain<'_>) -> Monodomain<'_> {
     let stimulus =
         Stimulus { place: Place::Where("x < 1.1".into()), strength: 50.0, pulses: Pulses::single(0.0, 2.0) };
-    let model = |name: &str| Model::named(name).unwrap();
-    Monodomain::new(mesh, model("ten-tusscher-panfilov-2006:epi"))
-        .tissue("1", model("ten-tusscher-panfilov-2006:endo"))
+    problem
+        .tissue("1", Model::named("ten-tusscher-panfilov-2006:endo").unwrap())
         .conductivity(0.1334)
         .membrane(140.0, 0.01)
         .stimulus(stimulus)
@@ -57,19 +64,19 @@ fn problem(mesh: &Mesh) -> Monodomain<'_> {
         .solve_error(1e-9)
 }
 
-fn on(n: usize) -> SolverConfig {
+pub(crate) fn on(n: usize) -> SolverConfig {
     let ranks = if n == 1 { Ranks::One } else { Ranks::Threads(n) };
     SolverConfig { ranks, ..on_cpu(n) }
 }
 
-fn run(problem: &Monodomain<'_>, config: &SolverConfig) -> (MonodomainSolution, Kept) {
+pub(crate) fn run(problem: &Monodomain<'_>, config: &SolverConfig) -> (MonodomainSolution, Kept) {
     let mut kept = Kept::default();
     let solution = problem.solve_with(config, &mut kept, &mut Silent).unwrap();
     (solution, kept)
 }
 
 /// Asserts that values agree; times without an event are NaN in both.
-fn near(found: &[f64], expected: &[f64], most: f64, what: &str) {
+pub(crate) fn near(found: &[f64], expected: &[f64], most: f64, what: &str) {
     assert_eq!(found.len(), expected.len(), "{what}");
     for (i, (found, expected)) in found.iter().zip(expected).enumerate() {
         let is_near = (found - expected).abs() <= most || found.is_nan() && expected.is_nan();
@@ -77,7 +84,7 @@ fn near(found: &[f64], expected: &[f64], most: f64, what: &str) {
     }
 }
 
-fn compare(
+pub(crate) fn compare(
     (found, kept): &(MonodomainSolution, Kept),
     (alone, of_one): &(MonodomainSolution, Kept),
     what: &str,
