@@ -35,6 +35,8 @@ enum Holds {
     Parts,
     /// Parts, and the first one the whole mesh too, before or after the solve.
     FirstWhole,
+    /// Parts, and the first one the whole mesh too, all the time.
+    FirstKeeps,
 }
 
 impl Hosted {
@@ -51,6 +53,11 @@ impl Hosted {
     /// Each holds its part, and the first one the whole mesh before or after the solve. All ranks call it.
     pub fn first(case: &Case) -> Result<Self, CaseError> {
         Self::of(case, Holds::FirstWhole)
+    }
+
+    /// Each holds its part, and the first one the whole mesh as well. All ranks call it.
+    pub fn first_keeping(case: &Case) -> Result<Self, CaseError> {
+        Self::of(case, Holds::FirstKeeps)
     }
 
     fn of(case: &Case, holds: Holds) -> Result<Self, CaseError> {
@@ -86,6 +93,10 @@ pub(crate) fn check(
             Holds::Whole => of_run.on_ranks(of_host),
             Holds::Parts => of_run.of_parts_of_ranks(of_host),
             Holds::FirstWhole => of_run.clone().of_parts_of_ranks(of_host).larger(of_run.without_solve()),
+            Holds::FirstKeeps => {
+                let whole = of_run.of_cells();
+                of_run.of_parts_of_ranks(of_host).with("whole mesh", whole)
+            }
         };
         estimate.with("box of multigrid", besides)
     };

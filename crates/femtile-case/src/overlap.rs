@@ -1,8 +1,14 @@
 //! Warnings about conditions that take parts of the boundary from others, with the lines of both.
 
-use femtile_solve::{Key, Overlap};
+use femtile_solve::{Discretization, Key, Overlap};
 
 use crate::Case;
+
+/// Returns the warnings about conditions of a problem that take facets or nodes from others.
+pub(crate) fn warnings_of(case: &Case, problem: &Discretization<'_>) -> Vec<String> {
+    let of_facets = warnings(case, problem.overlaps(), "facets");
+    [of_facets, warnings(case, problem.node_overlaps(), "nodes")].concat()
+}
 
 /// Returns a warning for each overlap; `noun` is the name of the parts.
 pub(crate) fn warnings(case: &Case, overlaps: &[Overlap], noun: &str) -> Vec<String> {

@@ -4,9 +4,8 @@ use femtile_device::cuda::Opening;
 use femtile_device::{Cpu, Cuda};
 use femtile_solve::{DeviceChoice, Progress, Ranks, SolveError, Stages};
 
-use crate::checked_mesh::checked_mesh;
+use crate::divided::Divided;
 use crate::file::EquationKind;
-use crate::memory::Hosted;
 use crate::placed::placed;
 use crate::{Case, CaseError, Report, ahead, cardiac, diffusion, output, stationary, transient};
 
@@ -69,14 +68,12 @@ fn run_opening(
         let mut stages = Stages::new(progress);
         match case.file.equation.kind {
             EquationKind::Diffusion if case.is_transient_on_mesh() => {
-                let made =
-                    checked_mesh(case, Hosted::whole(case)?, (&config, opening.as_ref()), &mut stages)?;
-                transient::run(&cpu, case, (&config, opened(opening)?), made, &mut stages)
+                let held = Divided::held(case, (&config, opening.as_ref()), &mut stages)?;
+                transient::run(&cpu, case, (&config, opened(opening)?), held, &mut stages)
             }
             EquationKind::Monodomain => {
-                let made =
-                    checked_mesh(case, Hosted::whole(case)?, (&config, opening.as_ref()), &mut stages)?;
-                cardiac::run(&cpu, case, (&config, opened(opening)?), made, &mut stages)
+                let held = Divided::held(case, (&config, opening.as_ref()), &mut stages)?;
+                cardiac::run(&cpu, case, (&config, opened(opening)?), held, &mut stages)
             }
             EquationKind::Diffusion => {
                 diffusion::run(&cpu, case, config.device, opened(opening)?, &mut stages)

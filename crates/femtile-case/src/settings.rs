@@ -11,7 +11,7 @@ use femtile_multigrid::Smoother;
 use femtile_solve::{
     AmgGraph, AmgOptions, DeviceChoice, FieldConfig, GmgOptions, Key, LevelPrecision, MatrixFormat, Method,
     NonlinearConfig, NonlinearMethod, OperatorKind, Overlap, PmgOptions, Poisson, PreconditionerConfig,
-    Ranks, SolverConfig, SpaceConfig, tag_regions, tag_regions_of_ranks,
+    Ranks, SolveError, SolverConfig, SpaceConfig, tag_regions, tag_regions_of_ranks,
 };
 
 use crate::file::{
@@ -162,7 +162,7 @@ impl Case {
 
     /// Returns the problem on a mesh with its boundary.
     pub(crate) fn problem<'m>(&self, on: OnMesh<'m>) -> Result<Poisson<'m>, CaseError> {
-        self.problem_with(on, [&self.file.equation.sigma, &self.file.equation.lambda])
+        self.stated(begun_on(on)?, [&self.file.equation.sigma, &self.file.equation.lambda])
     }
 
     /// Returns the initial values, or the first iterate.
@@ -174,15 +174,6 @@ impl Case {
         }
     }
 
-    /// Returns the problem on a mesh with its boundary, with this conduction and this reaction.
-    pub(crate) fn problem_with<'m>(
-        &self,
-        (mesh, boundary): OnMesh<'m>,
-        coefficients: [&Value; 2],
-    ) -> Result<Poisson<'m>, CaseError> {
-        self.stated(Poisson::with_boundary(mesh, Arc::clone(boundary))?, coefficients)
-    }
-
     /// Returns the problem of all ranks on a mesh of which each has its part.
     pub(crate) fn problem_on_parts<'m>(
         &self,
@@ -192,8 +183,12 @@ impl Case {
         self.stated(Poisson::divided(mesh, comm)?, [&self.file.equation.sigma, &self.file.equation.lambda])
     }
 
-    /// States a problem that has begun on its mesh.
-    fn stated<'m>(&self, begun: Poisson<'m>, [sigma, lambda]: [&Value; 2]) -> Result<Poisson<'m>, CaseError> {
+    /// States a problem that has begun on its mesh, with this conduction and this reaction.
+    pub(crate) fn stated<'m>(
+        &self,
+        begun: Poisson<'m>,
+        [sigma, lambda]: [&Value; 2],
+    ) -> Result<Poisson<'m>, CaseError> {
         let (equation, space) = (&self.file.equation, self.space_config());
         let mut problem = begun
             .sigma(sigma)
@@ -219,6 +214,11 @@ impl Case {
         }
         Ok(problem)
     }
+}
+
+/// Begins a problem on a mesh with its boundary.
+pub(crate) fn begun_on<'m>((mesh, boundary): OnMesh<'m>) -> Result<Poisson<'m>, SolveError> {
+    Poisson::with_boundary(mesh, Arc::clone(boundary))
 }
 
 /// Returns the options of algebraic multigrid of a section.

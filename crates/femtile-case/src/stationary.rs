@@ -6,20 +6,15 @@ use std::sync::Arc;
 use femtile_comm::{Comm, threads};
 use femtile_device::cuda::Opening;
 use femtile_device::{Cpu, part};
-use femtile_mesh::check::{BoundaryFacets, CheckReport};
+use femtile_mesh::check::BoundaryFacets;
 use femtile_mesh::io::Staging;
 use femtile_mesh::io::vtu::BegunFile;
-use femtile_mesh::partition::DividedMesh;
-use femtile_solve::{
-    Collected, Discretization, Fields, Ranks, Silent, Solution, SolverConfig, Stage, Stages, check_cells,
-};
+use femtile_solve::{Collected, Fields, Ranks, Silent, Solution, SolverConfig, Stage, Stages, check_cells};
 
-use crate::checked_mesh::checked_mesh;
-use crate::divided::{Divided, Held};
+use crate::divided::{Divided, Held, PartOfRank};
 use crate::early::{self, Early};
 use crate::film::Film;
 use crate::functional::{Evaluated, SampledLine, prepare};
-use crate::memory::Hosted;
 use crate::output::Results;
 use crate::shown::Exhibit;
 use crate::{Case, CaseError, Report, conditions, output, overlap, pieces};
@@ -38,15 +33,9 @@ pub(crate) fn run(
     if opening.is_none() && Divided::is_for_threads(case, config) {
         return on_threads(cpu, case, config, stages);
     }
-    let (mut mesh, checked) = match Divided::of(case, config)? {
-        Some(divided) => match divided.mesh(case, (config, opening.as_ref()), stages)? {
-            Held::Part(mesh, checked) => {
-                let part = (*mesh, checked, divided);
-                return on_parts(cpu, case, (config, opening), part, stages);
-            }
-            Held::Whole(mesh, checked) => (*mesh, checked),
-        },
-        None => checked_mesh(case, Hosted::whole(case)?, (config, opening.as_ref()), stages)?,
+    let (mut mesh, checked) = match Divided::held(case, (config, opening.as_ref()), stages)? {
+        Held::Part(part) => return on_parts(cpu, case, (config, opening), *part, stages),
+        Held::Whole(mesh, checked) => (*mesh, checked),
     };
     check_cells(config, &case.space_config(), mesh.kind)?;
     stages.begin(Stage::Space)?;
@@ -58,7 +47,7 @@ pub(crate) fn run(
     let discretization = case.problem((&mesh, &checked.boundary))?.discretize()?;
     let file = discretization.file();
     let ((solution, functionals), early) = early::beside(case, &file, is_beside, || {
-        warnings.extend(overlaps(case, &discretization));
+        warnings.extend(overlap::warnings_of(case, &discretization));
         let functionals = prepare(case, &discretization)?;
         let solution = discretization.solve(cpu, config, opening, stages)?;
         stages.begin(Stage::Write)?;
@@ -110,12 +99,6 @@ fn write(
     )
 }
 
-/// The warnings about conditions that take facets or nodes from others.
-fn overlaps(case: &Case, discretization: &Discretization<'_>) -> Vec<String> {
-    let of_facets = overlap::warnings(case, discretization.overlaps(), "facets");
-    [of_facets, overlap::warnings(case, discretization.node_overlaps(), "nodes")].concat()
-}
-
 /// Runs the case on ranks that are threads, of which each makes its part of a box; the first one writes.
 fn on_threads(
     cpu: &Cpu,
@@ -141,10 +124,10 @@ fn on_parts(
     cpu: &Cpu,
     case: &Case,
     (config, opening): (&SolverConfig, Option<Opening>),
-    (mut mesh, checked, divided): (DividedMesh, CheckReport, Divided),
+    part_of_rank: PartOfRank,
     stages: &mut Stages<'_>,
 ) -> Result<Report, CaseError> {
-    let Divided { comm, wants_all, .. } = divided;
+    let PartOfRank { mut mesh, checked, comm, wants_all, .. } = part_of_rank;
     check_cells(config, &case.space_config(), checked.kind)?;
     if wants_all && mesh.n_dofs(case.space_config().degree) > u32::MAX as usize {
         let message = "a solution of more than 4294967295 unknowns is written by its ranks alone: take `vtu = \"pieces\"`";
@@ -155,7 +138,7 @@ fn on_parts(
     let regions = case.tag_regions_of_ranks(&mut mesh, &comm)?;
     warnings.extend(overlap::warnings_of_regions(case, &regions));
     let discretization = case.problem_on_parts(&mesh, &comm)?.discretize()?;
-    warnings.extend(overlaps(case, &discretization));
+    warnings.extend(overlap::warnings_of(case, &discretization));
     let functionals = prepare(case, &discretization)?;
     let solution = discretization.solve(cpu, config, opening, stages)?;
     stages.begin(Stage::Write)?;

@@ -4,37 +4,87 @@ mod recorder;
 mod report;
 mod settings;
 
-use std::sync::Arc;
-
-use femtile_cardiac::CardiacError;
+use femtile_cardiac::monodomain::Observer;
+use femtile_cardiac::{CardiacError, Monodomain};
 use femtile_device::{Cpu, Cuda};
 use femtile_mesh::Mesh;
 use femtile_mesh::check::CheckReport;
-use femtile_solve::{Poisson, SolveError, SolverConfig, Stage, Stages, Transient};
+use femtile_solve::{SolveError, SolverConfig, Stage, Stages, Transient};
 
+use crate::divided::{Held, PartOfRank};
 use crate::functional::prepare;
 use crate::series::Series;
+use crate::settings::begun_on;
 use crate::{Case, CaseError, Report, overlap};
 use recorder::Recorder;
 
-/// Carries out a case on a mesh that was checked.
+/// Carries out a case on the mesh that this rank has, which was checked.
 pub(crate) fn run(
     cpu: &Cpu,
     case: &Case,
     (config, opened): (&SolverConfig, Option<Cuda>),
-    (mut mesh, checked): (Mesh, CheckReport),
+    held: Held,
     stages: &mut Stages<'_>,
 ) -> Result<Report, CaseError> {
-    let mut warnings = case.warnings().to_vec();
-    warnings.extend_from_slice(&checked.warnings);
+    let config = &settings::solver(config);
+    let (mut mesh, checked) = match held {
+        Held::Part(part) => return on_parts(cpu, case, (config, opened), *part, stages),
+        Held::Whole(mesh, checked) => (*mesh, checked),
+    };
+    let mut warnings = [case.warnings(), &checked.warnings].concat();
     warnings.extend(overlap::warnings_of_regions(case, &case.tag_regions(&mut mesh)?));
-    let problem = settings::monodomain(case, &mesh)?;
-    let fingerprint = settings::fingerprint(case, &problem);
+    let problem = settings::monodomain(case, |model| Monodomain::new(&mesh, model))?;
+    let of = (problem, warnings);
+    observed((cpu, opened), case, config, (&mesh, &checked), of, stages)
+}
+
+/// Carries out a case on a mesh of which this rank has its part, and the first one the whole as well. All ranks call it.
+fn on_parts(
+    cpu: &Cpu,
+    case: &Case,
+    (config, opened): (&SolverConfig, Option<Cuda>),
+    PartOfRank { mut mesh, checked, mut whole, comm, .. }: PartOfRank,
+    stages: &mut Stages<'_>,
+) -> Result<Report, CaseError> {
+    let mut warnings = [case.warnings(), &checked.warnings].concat();
+    let regions = case.tag_regions_of_ranks(&mut mesh, &comm)?;
+    warnings.extend(overlap::warnings_of_regions(case, &regions));
+    whole.as_mut().map(|whole| case.tag_regions(whole)).transpose()?;
+    let whole = whole.as_ref();
+    let problem = settings::monodomain(case, |model| Monodomain::divided(&mesh, &comm, whole, model))?;
+    if let Some(whole) = whole {
+        let of = (problem, warnings);
+        return observed((cpu, opened), case, config, (whole, &checked), of, stages);
+    }
+    let series = Series::new(case, Vec::new(), None)?;
+    let problem = settings::with_checkpoints(problem, case, [0; 32], None);
+    let problem = problem.frames(series.times().iter().copied());
+    let solution = problem.run((cpu, opened), config, &mut Unobserved, stages);
+    let solution = solution.map_err(|error| placed(case, error))?;
+    stages.begin(Stage::Write)?;
+    report::finish_after_first(case, &checked, (&problem, &mesh, solution), warnings, stages)
+}
+
+/// Observes nothing.
+struct Unobserved;
+
+impl Observer for Unobserved {}
+
+/// Carries out a case on the rank that has the whole mesh, and records the run.
+fn observed(
+    (cpu, opened): (&Cpu, Option<Cuda>),
+    case: &Case,
+    config: &SolverConfig,
+    (mesh, checked): (&Mesh, &CheckReport),
+    (problem, mut warnings): (Monodomain<'_>, Vec<String>),
+    stages: &mut Stages<'_>,
+) -> Result<Report, CaseError> {
+    let fingerprint = settings::fingerprint(case, mesh, &problem);
     let resumed = settings::checkpoint(case, fingerprint)?;
     // The series keeps what lies before a time.
     let start = resumed.as_ref().map(|state| problem.frames_until(state).next_up());
     // The functionals are those of a potential, whatever equation it solves; notes on fibres belong to the case.
-    let of_potential = Poisson::with_boundary(&mesh, Arc::clone(&checked.boundary))?;
+    let of_potential = begun_on((mesh, &checked.boundary))?;
     let of_potential = Transient::new(of_potential.sigma(&case.file.equation.sigma), 0.0).discretize()?;
     warnings.extend(of_potential.warnings().iter().cloned());
     let functionals = prepare(case, &of_potential)?;
@@ -44,14 +94,13 @@ pub(crate) fn run(
     let problem = settings::with_checkpoints(problem, case, fingerprint, resumed);
     let problem = problem.frames(series.times().iter().copied());
     let mut recorder = Recorder { functionals: &functionals, of_potential: &of_potential, series };
-    let config = settings::solver(config);
-    let done = problem.run((cpu, opened), &config, &mut recorder, stages);
+    let done = problem.run((cpu, opened), config, &mut recorder, stages);
     let solution = done.map_err(|error| placed(case, error))?;
     stages.begin(Stage::Write)?;
     let Recorder { series, .. } = recorder;
     report::finish(
         case,
-        &checked,
+        checked,
         (&problem, &of_potential, solution),
         (&functionals, series, warnings),
         stages,

@@ -9,6 +9,7 @@ use femtile_linalg::krylov::Stop as KrylovStop;
 use femtile_mesh::check::CheckReport;
 use femtile_mesh::io::FileSum;
 use femtile_mesh::io::vtu::{WriteOptions, write_with};
+use femtile_mesh::partition::DividedMesh;
 use femtile_mesh::{Field, Mesh};
 use femtile_solve::{Discretization, SolutionData, Stages};
 
@@ -30,35 +31,16 @@ pub(super) fn finish(
     (functionals, mut series, mut warnings): (&Prepared, Series<'_>, Vec<String>),
     stages: &mut Stages<'_>,
 ) -> Result<Report, CaseError> {
-    let mesh = problem.mesh();
+    let mesh = of_potential.mesh();
     warnings.extend(warning_of(&solution.outcome, mesh));
     let film = series.take_film();
     let (files, missing) = series.finish()?;
     warnings.extend(missing);
     let fields = nodal_fields(&solution);
     let (numbers, lines) = evaluate(functionals, of_potential, &fields, &solution)?;
-    let report = Report {
-        mesh: MeshReport {
-            n_nodes: mesh.n_nodes(),
-            n_cells: mesh.n_cells(),
-            n_orphans: checked.n_orphans,
-            volume: checked.volume,
-        },
-        space: SpaceReport { n_dofs: mesh.n_nodes(), degree: Some(1), components: 1 },
-        solve: solve_report(&solution),
-        ranks: solution.ranks.as_ref().map(RanksReport::from),
-        time: Some(time_report(case, &solution.outcome, mesh.n_nodes())),
-        files,
-        functionals: numbers,
-        timings_s: Timings::default(),
-        memory_bytes: MemoryReport::of_device(solution.memory),
-        device: solution.device.clone(),
-        device_reason: solution.device_reason.clone(),
-        kernel_launches: solution.kernel_launches,
-        warnings,
-        citations: problem.citations().into_iter().map(String::from).collect(),
-        version: env!("CARGO_PKG_VERSION").into(),
-    };
+    let counts = [mesh.n_nodes(), mesh.n_cells()];
+    let mut report = report(case, checked, (problem, &solution), counts, warnings);
+    (report.files, report.functionals) = (files, numbers);
     let data = case.deliver(|| {
         let named = |fields: Named| fields.into_iter().map(|(name, field)| (String::from(name), field));
         let (nodal, cells) = maps(mesh, (&fields, &solution));
@@ -74,6 +56,46 @@ pub(super) fn finish(
         write_maps(&folder.join(MESH_SOLUTION), mesh, &maps, vtu_options(case, true))
     };
     write_results(case, (report, exhibit), stages, None, Results::of(write, &lines))
+}
+
+/// Ends the run of a rank after the first that has its part of the mesh alone, and nothing to write.
+pub(super) fn finish_after_first(
+    case: &Case,
+    checked: &CheckReport,
+    (problem, mesh, solution): (&Monodomain<'_>, &DividedMesh, MonodomainSolution),
+    warnings: Vec<String>,
+    stages: &mut Stages<'_>,
+) -> Result<Report, CaseError> {
+    let counts = [mesh.counts.n_nodes, mesh.counts.n_cells].map(|n| n as usize);
+    let report = report(case, checked, (problem, &solution), counts, warnings);
+    write_results(case, (report, None), stages, None, Results::of(|_: &Path| Ok(None), &[]))
+}
+
+/// The report of a run on a mesh of so many nodes and cells, without files and functionals.
+fn report(
+    case: &Case,
+    checked: &CheckReport,
+    (problem, solution): (&Monodomain<'_>, &MonodomainSolution),
+    [n_nodes, n_cells]: [usize; 2],
+    warnings: Vec<String>,
+) -> Report {
+    Report {
+        mesh: MeshReport { n_nodes, n_cells, n_orphans: checked.n_orphans, volume: checked.volume },
+        space: SpaceReport { n_dofs: n_nodes, degree: Some(1), components: 1 },
+        solve: solve_report(solution),
+        ranks: solution.ranks.as_ref().map(RanksReport::from),
+        time: Some(time_report(case, &solution.outcome, n_nodes)),
+        files: BTreeMap::new(),
+        functionals: BTreeMap::new(),
+        timings_s: Timings::default(),
+        memory_bytes: MemoryReport::of_device(solution.memory),
+        device: solution.device.clone(),
+        device_reason: solution.device_reason.clone(),
+        kernel_launches: solution.kernel_launches,
+        warnings,
+        citations: problem.citations().into_iter().map(String::from).collect(),
+        version: env!("CARGO_PKG_VERSION").into(),
+    }
 }
 
 /// Returns the nodal fields that a run records.

@@ -29,15 +29,18 @@ pub(super) fn scheme(case: &Case) -> Scheme {
     }
 }
 
-/// Makes the problem of a case, but for its frames and checkpoints.
-pub(super) fn monodomain<'m>(case: &Case, mesh: &'m Mesh) -> Result<Monodomain<'m>, CaseError> {
+/// Makes the problem of a case that `begin` begins on its mesh, but for its frames and checkpoints.
+pub(super) fn monodomain<'m>(
+    case: &Case,
+    begin: impl FnOnce(Model) -> Monodomain<'m>,
+) -> Result<Monodomain<'m>, CaseError> {
     let Some(membrane) = &case.file.membrane else {
         return Err(case.wrong(&["membrane".into()], "the section is missing"));
     };
     let path: Vec<Key> = vec!["membrane".into()];
     let model = model(case, (&membrane.model, &membrane.constants), &path)?;
     let activation = activation(case, &model);
-    let mut problem = tissue(Monodomain::new(mesh, model.clone()), membrane, &model);
+    let mut problem = tissue(begin(model.clone()), membrane, &model);
     let tolerance = case.file.solver.tolerance;
     if tolerance != SolverSection::default().tolerance {
         let range = problem.amplitude();
@@ -238,7 +241,7 @@ pub(super) fn path_of(field: &str) -> Vec<Key> {
 
 /// Returns hashes of all that a checkpoint depends on: all of the case but its end, its output and the device, and the
 /// descriptions of the models.
-pub(super) fn fingerprint(case: &Case, problem: &Monodomain<'_>) -> [u8; 32] {
+pub(super) fn fingerprint(case: &Case, mesh: &Mesh, problem: &Monodomain<'_>) -> [u8; 32] {
     let file = &case.file;
     let models: Vec<&str> = problem.tissues().iter().map(|tissue| tissue.model.to_toml()).collect();
     let of_problem = (&file.equation, &file.membrane, models, &file.stimulus, &file.activation, &file.region);
@@ -246,11 +249,7 @@ pub(super) fn fingerprint(case: &Case, problem: &Monodomain<'_>) -> [u8; 32] {
         let length = (time.step, time.tolerance);
         (time.method, time.start, length, time.theta, time.mass)
     });
-    restart::fingerprint(
-        problem.mesh(),
-        &of_problem,
-        &(in_time, &file.solver.preconditioner, file.solver.tolerance),
-    )
+    restart::fingerprint(mesh, &of_problem, &(in_time, &file.solver.preconditioner, file.solver.tolerance))
 }
 
 /// Reads the checkpoint of a case that is to go on from one.

@@ -28,6 +28,8 @@ pub(crate) struct Divided {
     from: Source,
     /// Whether the first rank writes or draws the whole solution.
     pub wants_all: bool,
+    /// Whether the first rank keeps the whole mesh, for what it writes as a run goes on.
+    keeps_whole: bool,
 }
 
 /// Where ranks have their parts from.
@@ -47,8 +49,19 @@ struct Parts {
 
 /// The mesh of a rank.
 pub(crate) enum Held {
-    Part(Box<DividedMesh>, CheckReport),
+    Part(Box<PartOfRank>),
     Whole(Box<Mesh>, CheckReport),
+}
+
+/// The part of a rank of a mesh.
+pub(crate) struct PartOfRank {
+    pub mesh: DividedMesh,
+    pub checked: CheckReport,
+    /// On the first rank, where it keeps that.
+    pub whole: Option<Mesh>,
+    pub comm: Comm,
+    /// Whether the first rank writes or draws the whole solution.
+    pub wants_all: bool,
 }
 
 impl Divided {
@@ -65,7 +78,25 @@ impl Divided {
         // The first rank alone may draw.
         let is_so = [here.is_none(), writes_all(case)];
         let [is_missing, wants_all] = comm.any(is_so).map_err(SolveError::from)?;
-        Ok(here.filter(|_| !is_missing).map(|from| Self { comm: comm.clone(), from, wants_all }))
+        let keeps_whole = is_in_time(case);
+        let of = |from| Self { comm: comm.clone(), from, wants_all, keeps_whole };
+        Ok(here.filter(|_| !is_missing).map(of))
+    }
+
+    /// Makes or receives the mesh of a rank of a case, checked: its part, or else the whole. All ranks call it.
+    ///
+    /// # Errors
+    /// As [`Divided::of`] and [`Divided::mesh`].
+    pub fn held(
+        case: &Case,
+        solver: (&SolverConfig, Option<&Opening>),
+        stages: &mut Stages<'_>,
+    ) -> Result<Held, CaseError> {
+        if let Some(divided) = Self::of(case, solver.0)? {
+            return divided.mesh(case, solver, stages);
+        }
+        let (mesh, checked) = checked_mesh(case, Hosted::whole(case)?, solver, stages)?;
+        Ok(Held::Whole(Box::new(mesh), checked))
     }
 
     /// Returns whether ranks that are threads make the parts of the box of a case: of hexahedra that are all alike. Taking the own
@@ -87,14 +118,14 @@ impl Divided {
     ///
     /// # Errors
     /// Those of the reader, the generator and the check; too little memory.
-    pub fn mesh(
-        &self,
+    fn mesh(
+        self,
         case: &Case,
         solver: (&SolverConfig, Option<&Opening>),
         stages: &mut Stages<'_>,
     ) -> Result<Held, CaseError> {
         match &self.from {
-            Source::Box(parts) => self.made(case, (parts, solver.0), stages),
+            Source::Box(parts) => self.made(case, parts, solver, stages),
             Source::First { may_have_layers } => self.sent(case, *may_have_layers, solver, stages),
         }
     }
@@ -103,16 +134,23 @@ impl Divided {
     fn made(
         &self,
         case: &Case,
-        (parts, solver): (&Parts, &SolverConfig),
+        parts: &Parts,
+        solver: (&SolverConfig, Option<&Opening>),
         stages: &mut Stages<'_>,
     ) -> Result<Held, CaseError> {
+        let whole = match self.keeps_whole {
+            true => self.of_first(case, solver, stages)?,
+            false => None,
+        };
         stages.begin(Stage::Read)?;
         let order = parts.deform.map_or(1, |deform| deform.order);
         let counts = parts.config.counts().map_err(|error| of_generator(case, error))?.with_order(order);
         let has_whole = self.wants_all && self.comm.rank() == 0;
         let hosted = if has_whole { Hosted::first(case)? } else { Hosted::parts(case)? };
-        let hosted = hosted.with_each(parts.bytes_of_boxes(case, solver));
-        memory::check(case, counts, (hosted, false), &place_in_generator("cells"))?;
+        let hosted = hosted.with_each(parts.bytes_of_boxes(case, solver.0));
+        if !self.keeps_whole {
+            memory::check(case, counts, (hosted, false), &place_in_generator("cells"))?;
+        }
         let Parts { config, deform, parts } = parts;
         let rank = (parts, self.comm.rank());
         let made = stages.interruptible(|stop| part_of_box(config, deform.as_ref(), rank, Some(stop)));
@@ -122,7 +160,29 @@ impl Divided {
         stages.begin(Stage::Check)?;
         let mut report = check_part(&mut mesh, &check_config(case)).map_err(|error| placed(case, error))?;
         report.warnings = self.of_worst(&report)?;
-        Ok(Held::Part(Box::new(mesh), report))
+        let (whole, checked) = whole.map_or((None, report), |(mesh, checked)| (Some(mesh), checked));
+        Ok(self.part(mesh, checked, whole))
+    }
+
+    /// The mesh of this rank, which has its part.
+    fn part(&self, mesh: DividedMesh, checked: CheckReport, whole: Option<Mesh>) -> Held {
+        let (comm, wants_all) = (self.comm.clone(), self.wants_all);
+        Held::Part(Box::new(PartOfRank { mesh, checked, whole, comm, wants_all }))
+    }
+
+    /// Reads or makes the whole mesh on the first rank. All ranks call it; an error of the first one ends the others.
+    fn of_first(
+        &self,
+        case: &Case,
+        solver: (&SolverConfig, Option<&Opening>),
+        stages: &mut Stages<'_>,
+    ) -> Result<Option<(Mesh, CheckReport)>, CaseError> {
+        let hosted = if self.keeps_whole { Hosted::first_keeping(case)? } else { Hosted::first(case)? };
+        stages.begin(Stage::Read)?;
+        match self.comm.rank() {
+            0 => checked_mesh(case, hosted, solver, stages).map(Some),
+            _ => Ok(None),
+        }
     }
 
     /// Receives the part of this rank from the first one, which reads or makes the whole mesh.
@@ -133,25 +193,21 @@ impl Divided {
         solver: (&SolverConfig, Option<&Opening>),
         stages: &mut Stages<'_>,
     ) -> Result<Held, CaseError> {
-        let hosted = Hosted::first(case)?;
-        stages.begin(Stage::Read)?;
-        // An error of the first rank ends the others.
-        let whole = match self.comm.rank() {
-            0 => Some(checked_mesh(case, hosted, solver, stages)?),
-            _ => None,
-        };
+        let whole = self.of_first(case, solver, stages)?;
         let may_send = |mesh: &Mesh| !(may_have_layers && cells_fill_rows(mesh));
         let given = whole.as_ref().filter(|(mesh, _)| may_send(mesh));
         let given = given.map(|(mesh, report)| (mesh, &*report.boundary));
         let part = scatter(&self.comm, given, solver.0.partitioner)?;
         stages.go_on()?;
         match (part, whole) {
-            (Some(part), Some((_, report))) => Ok(Held::Part(Box::new(part), report)),
+            (Some(part), Some((mesh, report))) => {
+                Ok(self.part(part, report, Some(mesh).filter(|_| self.keeps_whole)))
+            }
             (Some(mut part), None) => {
                 stages.begin(Stage::Check)?;
                 let report =
                     check_part(&mut part, &check_config(case)).map_err(|error| placed(case, error))?;
-                Ok(Held::Part(Box::new(part), report))
+                Ok(self.part(part, report, None))
             }
             (None, whole) => {
                 let hosted = Hosted::whole(case)?;
@@ -181,7 +237,10 @@ impl Source {
         if needs_whole(case) {
             return None;
         }
-        let geometric = geometric(solver);
+        let geometric = match case.file.equation.kind {
+            EquationKind::Monodomain => Geometric::Never,
+            _ => geometric(solver),
+        };
         let boxed = case.file.mesh.generate.as_ref().and_then(box_of).filter(|_| is_made_alone(case, solver));
         let Some((config, deform)) = boxed else {
             let may_have_layers = matches!(geometric, Geometric::Open);
@@ -204,7 +263,9 @@ impl Parts {
         let may_be =
             self.config.split == BoxSplit::Hexahedron && !matches!(geometric(solver), Geometric::Never);
         let is_bent = self.deform.is_some_and(|deform| deform.amplitude != 0.0);
-        let has_one_sigma = matches!(case.file.equation.sigma, Value::Number(_));
+        let equation = &case.file.equation;
+        let has_one_sigma =
+            matches!(equation.diffusion.as_ref().unwrap_or(&equation.sigma), Value::Number(_));
         let n_cells: f64 = self.config.cells.iter().map(|&n| n as f64).product();
         if may_be && (is_bent || !has_one_sigma) { BOX_CELL * n_cells } else { 0.0 }
     }
@@ -212,16 +273,20 @@ impl Parts {
 
 /// Whether a rank makes something of the whole mesh.
 fn needs_whole(case: &Case) -> bool {
-    let (file, output) = (&case.file, &case.file.output);
-    file.equation.kind != EquationKind::ReactionDiffusion
-        // Each rank writes its piece of what needs the whole solution, or of what is drawn.
-        || (output.vtu.has_pieces() && (case.field_config() != FieldConfig::default() || case.is_shown()))
+    let (file, output, is_in_time) = (&case.file, &case.file.output, is_in_time(case));
+    let of_whole = case.field_config() != FieldConfig::default() || case.is_shown();
+    // Each rank writes its piece of what needs the whole solution, or of what is drawn.
+    !is_in_time && output.vtu.has_pieces() && of_whole
         // Accepted flaws: facets of more than two cells have no place in the counts of a mesh in parts.
         || !file.mesh.accept.is_empty()
-        // Notes on their directions are of all cells.
-        || has_fibres(&file.equation.sigma)
+        // Notes on their directions are of all cells, which the first rank has in runs in time.
+        || !is_in_time && has_fibres(&file.equation.sigma)
         || case.embedding.receiver.is_some()
         || case.embedding.mesh.is_some()
+}
+
+fn is_in_time(case: &Case) -> bool {
+    case.file.equation.kind != EquationKind::ReactionDiffusion
 }
 
 fn has_fibres(value: &Value) -> bool {

@@ -4,41 +4,47 @@ mod placed;
 mod recorder;
 mod settings;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use femtile_device::{Cpu, Cuda};
 use femtile_mesh::Mesh;
 use femtile_mesh::check::CheckReport;
-use femtile_solve::{Fields, SolverConfig, Stage, Stages, TransientSolution, check_cells};
+use femtile_solve::{
+    Fields, Observer, Poisson, Solution, SolverConfig, Stage, Stages, Transient, TransientSolution,
+    check_cells,
+};
 use femtile_time::implicit::{Outcome, Stop};
 
+use crate::divided::{Held, PartOfRank};
 use crate::functional::{Evaluated, Prepared, prepare};
 use crate::output::Results;
 use crate::series::Series;
+use crate::settings::begun_on;
 use crate::shown::Exhibit;
 use crate::{Case, CaseError, Report, TimeReport, conditions, output, overlap, pieces};
 use recorder::Recorder;
 
-/// Carries a case out on a mesh that was checked.
+/// Carries a case out on the mesh that this rank has, which was checked.
 pub(crate) fn run(
     cpu: &Cpu,
     case: &Case,
     (config, opened): (&SolverConfig, Option<Cuda>),
-    (mut mesh, checked): (Mesh, CheckReport),
+    held: Held,
     stages: &mut Stages<'_>,
 ) -> Result<Report, CaseError> {
+    let (mut mesh, checked) = match held {
+        Held::Part(part) => return on_parts(cpu, case, (config, opened), *part, stages),
+        Held::Whole(mesh, checked) => (*mesh, checked),
+    };
     check_cells(config, &case.space_config(), mesh.kind)?;
     stages.begin(Stage::Space)?;
-    let mut warnings = case.warnings().to_vec();
-    warnings.extend_from_slice(&checked.warnings);
+    let mut warnings = [case.warnings(), &checked.warnings].concat();
     warnings.extend(overlap::warnings_of_regions(case, &case.tag_regions(&mut mesh)?));
-    let fingerprint = settings::fingerprint(case, &mesh);
-    let resumed = settings::checkpoint(case, fingerprint)?;
-    let start = resumed.as_ref().and_then(|state| state.history.first()).map(|(time, _)| *time);
-    let transient = settings::transient(case, (&mesh, &checked.boundary), fingerprint, resumed)?;
+    let begun = || begun_on((&mesh, &checked.boundary));
+    let (transient, start) = resumed(case, &mesh, begun()?)?;
     let problem = transient.discretize()?;
-    warnings.extend(overlap::warnings(case, problem.overlaps(), "facets"));
-    warnings.extend(overlap::warnings(case, problem.node_overlaps(), "nodes"));
+    warnings.extend(overlap::warnings_of(case, &problem));
     let functionals = prepare(case, &problem)?;
     let series = Series::new(case, functionals.names(), start)?;
     let transient = transient.frames(series.times().iter().copied());
@@ -46,34 +52,129 @@ pub(crate) fn run(
     let done = transient.run(problem, (cpu, opened), config, &mut recorder, stages);
     let done = done.map_err(|error| placed::placed(case, error))?;
     stages.begin(Stage::Write)?;
-    finish(case, &checked, (done, warnings), (recorder.series, &functionals), stages)
+    finish(case, &checked, (done, warnings), recorder, stages)
 }
 
+/// Carries a case out on a mesh of which this rank has its part, and the first one the whole as well. All ranks call it.
+fn on_parts(
+    cpu: &Cpu,
+    case: &Case,
+    (config, opened): (&SolverConfig, Option<Cuda>),
+    PartOfRank { mut mesh, checked, mut whole, comm, .. }: PartOfRank,
+    stages: &mut Stages<'_>,
+) -> Result<Report, CaseError> {
+    check_cells(config, &case.space_config(), checked.kind)?;
+    stages.begin(Stage::Space)?;
+    let mut warnings = [case.warnings(), &checked.warnings].concat();
+    let regions = case.tag_regions_of_ranks(&mut mesh, &comm)?;
+    warnings.extend(overlap::warnings_of_regions(case, &regions));
+    whole.as_mut().map(|whole| case.tag_regions(whole)).transpose()?;
+    let begun = Poisson::divided(&mesh, &comm)?;
+    let (transient, start) = match &whole {
+        Some(whole) => resumed(case, whole, begun)?,
+        None => (settings::transient(case, begun, [0; 32], None)?, None),
+    };
+    let problem = transient.discretize()?;
+    warnings.extend(overlap::warnings_of(case, &problem));
+    let on_whole = |mesh| -> Result<_, CaseError> {
+        let begun = begun_on((mesh, &checked.boundary))?;
+        Ok(settings::transient(case, begun, [0; 32], None)?.discretize()?)
+    };
+    let whole = whole.as_ref().map(on_whole).transpose()?;
+    let functionals = whole.as_ref().map(|whole| prepare(case, whole)).transpose()?;
+    let names = functionals.as_ref().map_or_else(Vec::new, Prepared::names);
+    let series = Series::new(case, names, start)?;
+    let transient = transient.frames(series.times().iter().copied());
+    let mut recorder = functionals.as_ref().map(|functionals| Recorder { functionals, series });
+    let observer: &mut dyn Observer = match &mut recorder {
+        Some(recorder) => recorder,
+        None => &mut Unobserved,
+    };
+    let done = transient.run_on_parts(problem, whole, (cpu, opened), config, observer, stages);
+    let done = done.map_err(|error| placed::placed(case, error))?;
+    stages.begin(Stage::Write)?;
+    match recorder {
+        Some(recorder) => finish(case, &checked, (done, warnings), recorder, stages),
+        None => finish_after_first(case, &checked, (done, warnings), stages),
+    }
+}
+
+/// Observes nothing.
+struct Unobserved;
+
+impl Observer for Unobserved {}
+
+/// The run of a case from the problem begun on its mesh, and the time from which it goes on, where it does.
+fn resumed<'m>(
+    case: &Case,
+    whole: &Mesh,
+    begun: Poisson<'m>,
+) -> Result<(Transient<'m>, Option<f64>), CaseError> {
+    let fingerprint = settings::fingerprint(case, whole);
+    let state = settings::checkpoint(case, fingerprint)?;
+    let start = state.as_ref().and_then(|state| state.history.first()).map(|(time, _)| *time);
+    Ok((settings::transient(case, begun, fingerprint, state)?, start))
+}
+
+/// Writes the results of the rank that has recorded the run.
 fn finish(
     case: &Case,
     checked: &CheckReport,
     (done, mut warnings): (TransientSolution<'_>, Vec<String>),
-    (mut series, functionals): (Series<'_>, &Prepared),
+    recorder: Recorder<'_>,
+    stages: &mut Stages<'_>,
+) -> Result<Report, CaseError> {
+    let Recorder { functionals, mut series } = recorder;
+    let outcome = *done.outcome();
+    let (solution, whole) = done.into_both();
+    let shown = whole.as_ref().unwrap_or(&solution);
+    warnings.extend_from_slice(shown.warnings());
+    let Evaluated { numbers, lines, citations } = functionals.evaluate_at(shown, Some(outcome.time))?;
+    let data = case.deliver(|| shown.data(&Fields::default()))?;
+    let film = series.take_film();
+    let conditions = || conditions::on_mesh(case, shown.discretization(), &checked.boundary);
+    let exhibit = data.map(|data| Exhibit { data, film, conditions: conditions() });
+    let (files, missing) = series.finish()?;
+    warnings.extend(missing);
+    let mut report = report(case, checked, (&solution, &outcome), (numbers, warnings), stages)?;
+    report.citations.extend(citations.into_iter().map(String::from));
+    report.files.extend(files);
+    let written = if case.file.output.vtu.has_pieces() { &solution } else { shown };
+    let pieces = pieces::names(case, written);
+    let write = |folder: &Path| output::write_solution(case, folder, (written, &Fields::default()));
+    let results = Results { solution: write, lines: &lines, pieces };
+    output::write_results(case, (report, exhibit), stages, None, results)
+}
+
+/// Writes the results of a rank after the first that has its part of the mesh alone.
+fn finish_after_first(
+    case: &Case,
+    checked: &CheckReport,
+    (done, mut warnings): (TransientSolution<'_>, Vec<String>),
     stages: &mut Stages<'_>,
 ) -> Result<Report, CaseError> {
     let outcome = *done.outcome();
     let solution = done.into_end();
     warnings.extend_from_slice(solution.warnings());
-    let Evaluated { numbers, lines, citations } = functionals.evaluate_at(&solution, Some(outcome.time))?;
-    let data = case.deliver(|| solution.data(&Fields::default()))?;
-    let film = series.take_film();
-    let conditions = || conditions::on_mesh(case, solution.discretization(), &checked.boundary);
-    let exhibit = data.map(|data| Exhibit { data, film, conditions: conditions() });
-    let (files, missing) = series.finish()?;
-    warnings.extend(missing);
-    let mut report = Report::of_solution(case, checked, &solution, (numbers, warnings))?;
-    report.time = Some(time_report(case, &outcome, solution.values().len(), stages.timings().solve));
-    report.citations.extend(citations.into_iter().map(String::from));
-    report.files.extend(files);
+    let report = report(case, checked, (&solution, &outcome), (BTreeMap::new(), warnings), stages)?;
     let pieces = pieces::names(case, &solution);
     let write = |folder: &Path| output::write_solution(case, folder, (&solution, &Fields::default()));
-    let results = Results { solution: write, lines: &lines, pieces };
-    output::write_results(case, (report, exhibit), stages, None, results)
+    let results = Results { solution: write, lines: &[], pieces };
+    output::write_results(case, (report, None), stages, None, results)
+}
+
+/// The report of a run. All ranks that have parts call it.
+fn report(
+    case: &Case,
+    checked: &CheckReport,
+    (solution, outcome): (&Solution<'_>, &Outcome),
+    numbers_and_warnings: (BTreeMap<String, f64>, Vec<String>),
+    stages: &Stages<'_>,
+) -> Result<Report, CaseError> {
+    let mut report = Report::of_solution(case, checked, solution, numbers_and_warnings)?;
+    let [.., n_dofs] = solution.counts();
+    report.time = Some(time_report(case, outcome, n_dofs, stages.timings().solve));
+    Ok(report)
 }
 
 fn time_report(case: &Case, outcome: &Outcome, n: usize, seconds: f64) -> TimeReport {

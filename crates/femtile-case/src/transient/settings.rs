@@ -3,11 +3,10 @@
 use std::time::Duration;
 
 use femtile_mesh::Mesh;
-use femtile_solve::{CheckpointInterval, Transient};
+use femtile_solve::{CheckpointInterval, Poisson, Transient};
 use femtile_time::implicit::{Checkpoint, Scheme, Steps, Tolerance};
 
 use crate::file::{Entry, TimeMethod, TimeSection, Value};
-use crate::settings::OnMesh;
 use crate::{Case, CaseError, restart};
 
 /// Returns the scheme of a case.
@@ -20,10 +19,10 @@ pub(super) fn scheme(case: &Case) -> Scheme {
     }
 }
 
-/// Makes the run of a case, but for its frames.
+/// Makes the run of a case from the problem begun on its mesh, but for its frames.
 pub(super) fn transient<'m>(
     case: &Case,
-    on: OnMesh<'m>,
+    begun: Poisson<'m>,
     fingerprint: [u8; 32],
     resumed: Option<Checkpoint>,
 ) -> Result<Transient<'m>, CaseError> {
@@ -34,7 +33,7 @@ pub(super) fn transient<'m>(
         Some(Entry::Number(number)) => Value::Number(-number),
         Some(Entry::Text(text)) => Value::Text(format!("-({text})")),
     };
-    let problem = case.problem_with(on, [&diffusion, &lambda])?;
+    let problem = case.stated(begun, [&diffusion, &lambda])?;
     let mut transient = Transient::new(problem, &case.initial()).scheme(scheme(case));
     if let Some(time) = &case.file.time {
         transient = transient.times(time.start, time.end).steps(steps(time)).mass(time.mass.into());

@@ -95,6 +95,14 @@ impl Estimate {
         Self(self.0.into_iter().map(|stage| stage.into_iter().filter(is_kept).collect()).collect())
     }
 
+    /// Returns the bytes of the mesh and its space, of the stage where they are most.
+    pub fn of_cells(&self) -> f64 {
+        let of_stage = |stage: &Stage| {
+            stage.iter().filter(|(what, _)| OF_CELLS.contains(what)).map(|(_, bytes)| bytes).sum::<f64>()
+        };
+        self.0.iter().map(of_stage).fold(0.0, f64::max)
+    }
+
     /// Adds a part to each stage, where it has any bytes.
     pub fn with(mut self, what: &'static str, bytes: f64) -> Self {
         if bytes > 0.0 {

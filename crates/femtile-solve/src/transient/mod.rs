@@ -190,10 +190,10 @@ impl<'m> TransientSolution<'m> {
         self.solution
     }
 
-    /// Returns the solution on the whole mesh at the time that was reached, on the first of the ranks of
-    /// [`Transient::run_on_parts`], where it has that mesh.
-    pub fn into_whole(self) -> Option<Solution<'m>> {
-        self.whole
+    /// Returns the solution at the time that was reached, and that on the whole mesh, which the first of the ranks of
+    /// [`Transient::run_on_parts`] has beside that on its own cells.
+    pub fn into_both(self) -> (Solution<'m>, Option<Solution<'m>>) {
+        (self.solution, self.whole)
     }
 
     /// Returns how the run went.

@@ -64,7 +64,7 @@ impl Run<'_> {
                 transient.run_on_parts(of.0, of.1, (&cpu, None), &config, &mut kept, &mut stages)
             })?;
             let (numbers, steps) = (end_of(done.at_end())?, done.outcome().steps);
-            let whole = done.into_whole();
+            let (_, whole) = done.into_both();
             assert_eq!((whole.is_some(), kept.frames.is_empty()), (is_first, !is_first));
             Ok(((whole.map_or(Vec::new(), |whole| whole.values().to_vec()), numbers, steps), kept))
         };

@@ -1,3 +1,5 @@
+mod in_time;
+
 use std::path::Path;
 
 use femtile_comm::threads;
