@@ -250,7 +250,7 @@ pub fn a_solver_takes_other_operators<D: LinearDevice>(device: &D, scope: &Scope
     let mut kept = solver(device, &matrices[0], Kind::Diagonal);
     for (round, kind) in KINDS.into_iter().chain(KINDS).enumerate() {
         let other = solver(device, &matrices[round % 2], kind);
-        kept.set_operator(Arc::clone(other.operator()), Arc::clone(other.preconditioner())).unwrap();
+        kept.set_operator(Arc::clone(other.operator()), Arc::clone(other.preconditioner()), &Alone).unwrap();
         assert_eq!(kept.smallest_ritz_value(), None);
         for _ in 0..2 {
             let b = random.vector::<f64>(n);
@@ -259,7 +259,7 @@ pub fn a_solver_takes_other_operators<D: LinearDevice>(device: &D, scope: &Scope
     }
     let smaller = solver(device, &laplacian::<f64>(2, &mut random), Kind::Diagonal);
     let (a, m) = (Arc::clone(smaller.operator()), Arc::clone(smaller.preconditioner()));
-    assert!(kept.set_operator(a, m).is_err());
+    assert!(kept.set_operator(a, m, &Alone).is_err());
 }
 
 /// A vector of any values, and its buffer.

@@ -20,14 +20,9 @@ impl<'p> PartData<'p> {
     /// Takes those of a problem on the part itself, with the condition that holds on each of its facets.
     pub fn of_part(problem: &'p Discretization<'_>, winners: &[Option<u32>]) -> Self {
         let form = problem.form(0);
-        let won = |(number, given): (u32, &BoundaryCondition)| {
-            let wins = |facet: &u32| winners[*facet as usize] == Some(number);
-            let facets = given.facets.iter().copied().filter(wins).collect();
-            BoundaryCondition { facets, condition: given.condition.clone() }
-        };
         let [sigma, lambda, source] =
             [&problem.sigma, &problem.lambda, &problem.sources[0]].map(Cow::Borrowed);
-        let conditions = (0..).zip(form.conditions).map(won).collect();
+        let conditions = won(form.conditions, winners);
         Self { sigma, lambda, source, conditions }
     }
 
@@ -58,8 +53,18 @@ impl<'p> PartData<'p> {
     }
 }
 
+/// All conditions on the part itself, on the facets where they hold.
+pub(super) fn won(conditions: &[BoundaryCondition], winners: &[Option<u32>]) -> Vec<BoundaryCondition> {
+    let of = |(number, given): (u32, &BoundaryCondition)| {
+        let wins = |facet: &u32| winners[*facet as usize] == Some(number);
+        let facets = given.facets.iter().copied().filter(wins).collect();
+        BoundaryCondition { facets, condition: given.condition.clone() }
+    };
+    (0..).zip(conditions).map(of).collect()
+}
+
 /// All conditions, on the facets of a part where they hold.
-fn conditions_of(
+pub(super) fn conditions_of(
     conditions: &[BoundaryCondition],
     winners: &[Option<u32>],
     part: &Part,

@@ -7,14 +7,14 @@ use femtile_comm::{Comm, GhostedMatrix, Halo};
 use femtile_device::{Device, Scalar};
 use femtile_fem::assembly::{BALANCE_TOLERANCE, PartRows, assemble_rows, has_floating};
 use femtile_fem::forms::winners;
-use femtile_fem::{Constraints, FemError, Form};
+use femtile_fem::{BoundaryCondition, Constraints, FemError, Form};
 use femtile_linalg::LinalgError;
 use femtile_mesh::Mesh;
 use femtile_mesh::check::{Components, components};
 use femtile_mesh::partition::Part;
 use femtile_sparse::csr::{Csr, HostOffsets};
 
-use super::data::PartData;
+use super::data::{PartData, conditions_of, won};
 use super::device::RankDevice;
 use super::divided::ids_of_nodes;
 use super::system::{RankSystem, RankUnknowns};
@@ -75,6 +75,19 @@ impl Fixed {
         match problem.divided {
             Some(_) => PartData::of_part(problem, &self.winners),
             None => PartData::new(problem, &self.winners, part),
+        }
+    }
+
+    /// Returns the conditions on a part at a time.
+    pub fn conditions(
+        &self,
+        (problem, time): (&Discretization<'_>, f64),
+        part: &Part,
+    ) -> Vec<BoundaryCondition> {
+        let conditions: Vec<_> = problem.conditions[0].iter().map(|given| given.at_time(time)).collect();
+        match problem.divided {
+            Some(_) => won(&conditions, &self.winners),
+            None => conditions_of(&conditions, &self.winners, part),
         }
     }
 

@@ -10,6 +10,7 @@ mod operators;
 mod preconditioning;
 mod run;
 mod semidiscrete;
+mod shifted_solver;
 mod source;
 mod stage_solver;
 mod watch;

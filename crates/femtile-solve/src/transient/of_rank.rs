@@ -7,8 +7,7 @@ use femtile_device::{Buffer, Cpu};
 use femtile_fem::assembly::load;
 use femtile_fem::dofs::TensorSpace;
 use femtile_fem::tensor::TensorProblem;
-use femtile_fem::{Coefficient, Constraints, FemError, Form};
-use femtile_linalg::krylov::Stop;
+use femtile_fem::{BoundaryCondition, Coefficient, Constraints, FemError, Form};
 use femtile_linalg::{LinalgError, LinearOperator};
 use femtile_mesh::partition::Part;
 use femtile_time::implicit::{SemiDiscrete, StageEquation, StageOutcome};
@@ -16,7 +15,7 @@ use femtile_time::implicit::{SemiDiscrete, StageEquation, StageOutcome};
 use super::on_ranks::Run;
 use super::operators::{Shifted, held, mass, natural, without_preconditioner};
 use super::preconditioning::{Made, Memory};
-use super::stage_solver::StageSolver;
+use super::shifted_solver::{Shared, ShiftedSolver};
 use crate::auto::Solves;
 use crate::discretization::Discretization;
 use crate::ranks::rows::agreed;
@@ -24,9 +23,6 @@ use crate::ranks::system::{RankSystem, RankUnknowns};
 use crate::ranks::{self, RankDevice};
 use crate::system::SystemParts;
 use crate::{GmgOptions, OperatorKind, Silent, SolveError, SolverConfig, Stage, Stages};
-
-/// Operators of different shifts that are kept: SDIRK2 and BDF2 need one each at the start.
-const KEPT: usize = 2;
 
 /// The part of a rank, with its devices: operators and loads are made from it.
 pub(super) struct Parts<'a, 'm, D> {
@@ -73,23 +69,48 @@ impl<'m, D: RankDevice> Parts<'_, 'm, D> {
         self.system(&held(self.run.problem, shift), config, stages)
     }
 
-    /// Evaluates the load and the given values of the part at a time.
-    fn data_at(&self, time: f64) -> Result<Option<(Vec<f64>, Constraints)>, SolveError> {
+    /// Evaluates the load of the source on the part at a time. All ranks call it.
+    fn source_at(&self, time: f64) -> Result<Vec<f64>, SolveError> {
         let evaluated = self.part.map(|part| {
-            let now = self.run.problem.at_time(time);
-            let evaluated = self.evaluated(&self.run.fixed.data(&now, part).form(part));
-            let of_whole = |error: FemError| error.in_whole_mesh(&part.cells, &part.nodes);
-            evaluated.map_err(|error| SolveError::AtTime { time, source: of_whole(error) })
+            let source = self.run.problem.sources[0].at_time(time);
+            let now = match self.run.problem.divided {
+                Some(_) => source,
+                None => source.on_cells(&part.cells),
+            };
+            self.evaluated(part, (&now, &[]), time)
         });
-        agreed(self.comm, evaluated.transpose())
+        let evaluated = agreed(self.comm, evaluated.transpose())?;
+        Ok(evaluated.map_or_else(Vec::new, |(load, _)| load))
     }
 
-    fn evaluated(&self, form: &Form<'_>) -> Result<(Vec<f64>, Constraints), FemError> {
+    /// Evaluates the load of the boundary and the given values on the part at a time. All ranks call it.
+    fn boundary_at(&self, time: f64) -> Result<(Vec<f64>, Constraints), SolveError> {
+        let none = Coefficient::Constant(0.0);
+        let evaluated = self.part.map(|part| {
+            let conditions = self.run.fixed.conditions((self.run.problem, time), part);
+            self.evaluated(part, (&none, &conditions), time)
+        });
+        let evaluated = agreed(self.comm, evaluated.transpose())?;
+        Ok(evaluated.unwrap_or_else(|| (Vec::new(), Constraints::none(0))))
+    }
+
+    fn evaluated(
+        &self,
+        part: &Part,
+        (source, conditions): (&Coefficient, &[BoundaryCondition]),
+        time: f64,
+    ) -> Result<(Vec<f64>, Constraints), SolveError> {
         // A positive reaction, so that nothing floats; σ and λ take no part in a load.
         let one = Coefficient::Constant(1.0);
-        let form = Form { sigma: &one, lambda: &one, ..*form };
-        let Some(space) = self.space else { return load(&form) };
-        let (problem, _) = TensorProblem::of_part(space, &form)?;
+        let (mesh, boundary) = (&part.mesh, &part.boundary);
+        let form = Form { mesh, boundary, sigma: &one, lambda: &one, source, conditions };
+        let of_whole = |error: FemError| error.in_whole_mesh(&part.cells, &part.nodes);
+        self.load_of(&form).map_err(|error| SolveError::AtTime { time, source: of_whole(error) })
+    }
+
+    fn load_of(&self, form: &Form<'_>) -> Result<(Vec<f64>, Constraints), FemError> {
+        let Some(space) = self.space else { return load(form) };
+        let (problem, _) = TensorProblem::of_part(space, form)?;
         Ok((problem.load().to_vec(), problem.constraints().clone()))
     }
 }
@@ -117,12 +138,7 @@ pub(super) struct Equation<'a, 'm, D: RankDevice> {
     stiffness: Box<dyn LinearOperator<f64, D>>,
     /// The shift of the first stage of the run.
     basis: f64,
-    /// The settings with the preconditioner in use.
-    config: SolverConfig,
-    made: Made,
-    /// The one used last stands last.
-    shifted: Vec<Shifted<D>>,
-    solver: StageSolver<D>,
+    solver: ShiftedSolver<D>,
     time: f64,
     /// $F - K g$.
     load: Buffer<f64, D>,
@@ -131,6 +147,8 @@ pub(super) struct Equation<'a, 'm, D: RankDevice> {
     /// One at free unknowns, zero at given ones.
     free: Buffer<f64, D>,
     depends_on_time: bool,
+    /// The load of the source, at the time of the data or, where it does not depend on that, at any.
+    source: Vec<f64>,
     scratch: Buffer<f64, D>,
     product: Buffer<f64, D>,
 }
@@ -165,8 +183,7 @@ impl<'a, 'm, D: RankDevice> Equation<'a, 'm, D> {
         let zeros = || Buffer::zeros(device, n).map_err(LinalgError::from);
         let described = Described { parts, config: config.clone(), reason, warnings };
         let mut equation = Self {
-            solver: StageSolver::of_ranks(&first)?,
-            shifted: vec![first],
+            solver: ShiftedSolver::new(config, first, &memory, of.comm)?,
             load: zeros()?,
             given: zeros()?,
             free: zeros()?,
@@ -177,11 +194,11 @@ impl<'a, 'm, D: RankDevice> Equation<'a, 'm, D> {
             mass,
             stiffness,
             basis,
-            config,
-            made,
             time,
             depends_on_time,
+            source: Vec::new(),
         };
+        equation.take_source(time)?;
         equation.take_data(time)?;
         Ok((equation, described))
     }
@@ -196,19 +213,30 @@ impl<'a, 'm, D: RankDevice> Equation<'a, 'm, D> {
     fn bring_data(&mut self, time: f64) -> Result<(), SolveError> {
         match self.time == time || !self.depends_on_time {
             true => Ok(()),
-            false => self.take_data(time),
+            false => {
+                if self.of.run.problem.sources[0].uses_time() {
+                    self.take_source(time)?;
+                }
+                self.take_data(time)
+            }
         }
     }
 
-    /// Evaluates the data of a time, and lifts given values.
+    /// Evaluates the load of the source at a time.
+    fn take_source(&mut self, time: f64) -> Result<(), SolveError> {
+        self.source = self.unknowns.owned_of(&self.of.source_at(time)?);
+        Ok(())
+    }
+
+    /// Evaluates the boundary at a time, and lifts given values.
     fn take_data(&mut self, time: f64) -> Result<(), SolveError> {
-        let (load, constraints) =
-            self.of.data_at(time)?.unwrap_or_else(|| (Vec::new(), Constraints::none(0)));
+        let (load, constraints) = self.of.boundary_at(time)?;
         let (mut given, mut free) = (vec![0.0; load.len()], vec![1.0; load.len()]);
         constraints.impose(&mut given);
         constraints.dofs().iter().for_each(|&unknown| free[unknown as usize] = 0.0);
         let own = |values: &[f64]| self.unknowns.owned_of(values);
-        let (load, given, free) = (own(&load), own(&given), own(&free));
+        let (mut load, given, free) = (own(&load), own(&given), own(&free));
+        load.iter_mut().zip(&self.source).for_each(|(load, source)| *load += source);
         self.given.upload(&given).map_err(LinalgError::from)?;
         self.free.upload(&free).map_err(LinalgError::from)?;
         self.load.upload(&load).map_err(LinalgError::from)?;
@@ -229,42 +257,19 @@ impl<'a, 'm, D: RankDevice> Equation<'a, 'm, D> {
         Ok(self.of.device.axpby(&mut self.product, -self.basis, &self.scratch, 1.0)?)
     }
 
-    /// Makes the operators of a shift the last ones, and those of the solver.
+    /// Makes the operators of a shift those of the solver.
     fn bring_operators(&mut self, shift: f64) -> Result<(), SolveError> {
-        let current = &self.shifted[self.shifted.len() - 1];
-        let is_diagonal = self.config.preconditioner.is_diagonal();
-        if current.shift == shift && (is_diagonal || self.made.serves(shift)) {
-            return Ok(());
-        }
-        let kept = (!is_diagonal && self.made.serves(shift)).then(|| Arc::clone(&current.preconditioner));
-        if kept.is_none() {
-            self.config = self.of.chosen(shift)?.0;
-            self.made = Made::at(shift);
-        }
-        let is_diagonal = self.config.preconditioner.is_diagonal();
-        let is_of = |known: &Shifted<D>| {
-            let has_own = match &kept {
-                Some(kept) => Arc::ptr_eq(kept, &known.preconditioner),
-                None => is_diagonal && known.preconditioner.shared_diagonal().is_some(),
-            };
-            known.shift == shift && has_own
+        let of = &self.of;
+        let is_definite = of.run.problem.lambda.as_constant().is_some_and(|lambda| lambda >= 0.0);
+        let choose = || Ok(of.chosen(shift)?.0);
+        let make = |config: &SolverConfig, kept: Option<Shared<D>>| {
+            let config = if kept.is_some() { plain(config) } else { config.clone() };
+            let mut silent = Silent;
+            let made = of.of_shift(shift, &config, &mut Stages::new(&mut silent))?;
+            let preconditioner = kept.unwrap_or_else(|| Arc::from(made.preconditioner));
+            Ok(Shifted { shift, operator: Arc::from(made.operator), preconditioner })
         };
-        let brought = match self.shifted.iter().position(is_of) {
-            Some(at) => self.shifted.remove(at),
-            None => {
-                if self.shifted.len() == KEPT {
-                    self.shifted.remove(0);
-                }
-                let config = if kept.is_some() { plain(&self.config) } else { self.config.clone() };
-                let mut silent = Silent;
-                let made = self.of.of_shift(shift, &config, &mut Stages::new(&mut silent))?;
-                let preconditioner = kept.unwrap_or_else(|| Arc::from(made.preconditioner));
-                Shifted { shift, operator: Arc::from(made.operator), preconditioner }
-            }
-        };
-        self.solver.take(&brought)?;
-        self.shifted.push(brought);
-        Ok(())
+        self.solver.bring((shift, is_definite), choose, make, of.comm)
     }
 
     /// Writes the right side and the first guess of a stage into the solver.
@@ -292,11 +297,9 @@ impl<D: RankDevice> SemiDiscrete<D> for Equation<'_, '_, D> {
         self.bring_operators(equation.shift)?;
         self.bring_data(equation.time)?;
         self.bring_stage(equation, u)?;
-        let outcome = self.solver.solve(&self.config, equation.is_estimated, self.of.comm)?;
-        let has_converged = outcome.stop == Stop::Converged;
-        self.made.note(outcome.iterations, has_converged);
+        let outcome = self.solver.solve(equation, self.of.comm)?;
         self.of.device.combine(u, &[(1.0, self.solver.x()), (1.0, &self.given)])?;
-        Ok(StageOutcome { iterations: outcome.iterations, has_converged })
+        Ok(outcome)
     }
 
     /// $F - K u = (F - K g) - K (u - g)$.
@@ -328,6 +331,6 @@ impl<D: RankDevice> SemiDiscrete<D> for Equation<'_, '_, D> {
     }
 
     fn memory(&self) -> Vec<f64> {
-        Memory { basis: Some(self.basis), made: Some(self.made), ritz: None }.write()
+        self.solver.memory(self.basis)
     }
 }

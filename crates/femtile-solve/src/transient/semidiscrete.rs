@@ -1,23 +1,17 @@
 //! A problem on its space as a semidiscrete equation on a device.
 
-use std::sync::Arc;
-
 use femtile_comm::Comm;
 use femtile_device::Buffer;
-use femtile_linalg::krylov::Stop;
-use femtile_linalg::{LinalgError, Preconditioner};
+use femtile_linalg::LinalgError;
 use femtile_time::implicit::{SemiDiscrete, StageEquation, StageOutcome};
 
 use super::data;
-use super::operators::{Description, Operator, Shifted, Stiffness, Terms, Workshop};
+use super::operators::{Description, Operator, Stiffness, Terms, Workshop};
 use super::preconditioning::{Made, Memory};
+use super::shifted_solver::ShiftedSolver;
 use super::source::SourceLoad;
-use super::stage_solver::StageSolver;
 use crate::tensor::OperatorDevice;
 use crate::{Silent, SolveError, SolverConfig, Stages};
-
-/// Operators of different shifts that are kept: SDIRK2 and BDF2 need one each at the start.
-const KEPT: usize = 2;
 
 /// The load and given values at a time.
 struct Data<D: OperatorDevice> {
@@ -40,20 +34,13 @@ pub(super) struct Semidiscrete<'a, 'm, D: OperatorDevice> {
     asked: SolverConfig,
     /// Those with the preconditioner that was chosen for the first shift.
     of_basis: SolverConfig,
-    /// Those with the preconditioner in use.
-    config: SolverConfig,
     terms: Terms<D>,
     mass: Operator<D>,
     /// Made when it is first needed.
     stiffness: Option<Stiffness<D>>,
     /// The shift of the first stage of the run.
     basis: f64,
-    /// The one used last stands last.
-    shifted: Vec<Shifted<D>>,
-    made: Made,
-    /// The smallest Ritz value that is known, with its shift.
-    ritz: Option<(f64, f64)>,
-    solver: StageSolver<D>,
+    solver: ShiftedSolver<D>,
     data: Data<D>,
     source: SourceLoad<'a, D>,
     has_boundary_in_time: bool,
@@ -99,15 +86,11 @@ impl<'a, 'm, D: OperatorDevice> Semidiscrete<'a, 'm, D> {
             has_boundary_in_time: data::has_boundary_in_time(workshop.problem),
             data: Data { time, boundary: None, load: None, given: None },
             source: SourceLoad::new(device, workshop.opened, workshop.problem, time)?,
-            solver: StageSolver::new(config.method, &first)?,
+            solver: ShiftedSolver::new(config.clone(), first, &memory, &Comm::alone())?,
             stiffness: None,
             basis,
             of_basis,
             asked: asked.clone(),
-            config: config.clone(),
-            shifted: vec![first],
-            made,
-            ritz: memory.ritz,
             workshop,
             terms,
             mass,
@@ -179,7 +162,7 @@ impl<'a, 'm, D: OperatorDevice> Semidiscrete<'a, 'm, D> {
     fn stiffness_product(&mut self, v: &Buffer<f64, D>) -> Result<(), SolveError> {
         let stiffness = match self.stiffness.take() {
             Some(stiffness) => stiffness,
-            None => self.workshop.stiffness(&self.terms, self.basis, &self.config)?,
+            None => self.workshop.stiffness(&self.terms, self.basis, self.solver.config())?,
         };
         stiffness.operator.apply(&mut self.product, v)?;
         if stiffness.offset != 0.0 {
@@ -190,60 +173,16 @@ impl<'a, 'm, D: OperatorDevice> Semidiscrete<'a, 'm, D> {
         Ok(())
     }
 
-    /// Makes the operators of a shift the last ones, and those of the solver.
+    /// Makes the operators of a shift those of the solver.
     fn bring_operators(&mut self, shift: f64) -> Result<(), SolveError> {
-        let current = &self.shifted[self.shifted.len() - 1];
-        let is_diagonal = self.config.preconditioner.is_diagonal();
-        // A worn preconditioner is replaced at once, whatever the shift before, so that this depends on its memory alone.
-        if current.shift != shift || !is_diagonal && !self.made.serves(shift) {
-            let kept = self.kept_preconditioner(shift)?;
-            let is_diagonal = self.config.preconditioner.is_diagonal();
-            let is_of = |known: &Shifted<D>| {
-                let has_own = match &kept {
-                    Some(kept) => Arc::ptr_eq(kept, &known.preconditioner),
-                    None => is_diagonal && known.preconditioner.shared_diagonal().is_some(),
-                };
-                known.shift == shift && has_own
-            };
-            let brought = match self.shifted.iter().position(is_of) {
-                Some(at) => self.shifted.remove(at),
-                None => {
-                    if self.shifted.len() == KEPT {
-                        self.shifted.remove(0);
-                    }
-                    let mut silent = Silent;
-                    let mut quiet = Stages::new(&mut silent);
-                    self.workshop.shifted(&self.terms, shift, &self.config, kept, &mut quiet)?.0
-                }
-            };
-            self.solver.take(&brought)?;
-            self.shifted.push(brought);
-        }
-        let is_definite = self.workshop.problem.lambda.as_constant().is_some_and(|lambda| lambda >= 0.0);
-        let ritz = self.ritz.filter(|(known, _)| is_definite || *known == shift);
-        self.solver.set_ritz_value(ritz.map(|(known, value)| value * (shift / known).min(known / shift)));
-        Ok(())
-    }
-
-    /// Returns the preconditioner where it serves another shift; else makes the settings those of a new one.
-    fn kept_preconditioner(
-        &mut self,
-        shift: f64,
-    ) -> Result<Option<Arc<dyn Preconditioner<f64, D>>>, SolveError> {
-        let current = &self.shifted[self.shifted.len() - 1].preconditioner;
-        let is_diagonal = self.config.preconditioner.is_diagonal();
-        if !is_diagonal && self.made.serves(shift) {
-            return Ok(Some(Arc::clone(current)));
-        }
-        if !is_diagonal {
-            self.ritz = None;
-        }
-        self.config = self.workshop.choose_for(&self.terms, shift, (&self.asked, &self.of_basis))?;
-        if self.config.preconditioner.is_diagonal() != is_diagonal {
-            self.ritz = None;
-        }
-        self.made = Made::at(shift);
-        Ok(None)
+        let Self { workshop, terms, asked, of_basis, .. } = self;
+        let is_definite = workshop.problem.lambda.as_constant().is_some_and(|lambda| lambda >= 0.0);
+        let choose = || workshop.choose_for(terms, shift, (asked, of_basis));
+        let make = |config: &SolverConfig, kept| {
+            let mut silent = Silent;
+            Ok(workshop.shifted(terms, shift, config, kept, &mut Stages::new(&mut silent))?.0)
+        };
+        self.solver.bring((shift, is_definite), choose, make, &Comm::alone())
     }
 
     /// Sets entries of `v` at given unknowns to zero.
@@ -309,17 +248,14 @@ impl<D: OperatorDevice> SemiDiscrete<D> for Semidiscrete<'_, '_, D> {
         self.bring_operators(equation.shift)?;
         self.bring_data(equation.time)?;
         self.bring_stage(equation, u)?;
-        let outcome = self.solver.solve(&self.config, equation.is_estimated, &Comm::alone())?;
-        self.ritz = self.solver.ritz_value().map(|value| (equation.shift, value));
-        let has_converged = outcome.stop == Stop::Converged;
-        self.made.note(outcome.iterations, has_converged);
+        let outcome = self.solver.solve(equation, &Comm::alone())?;
         match &self.data.given {
             Some(given) => {
                 self.workshop.device.combine(u, &[(1.0, self.solver.x()), (1.0, given)])?;
             }
             None => self.workshop.device.copy(u, self.solver.x())?,
         }
-        Ok(StageOutcome { iterations: outcome.iterations, has_converged })
+        Ok(outcome)
     }
 
     /// $F - K u = (F - K g) - K (u - g)$.
@@ -355,6 +291,6 @@ impl<D: OperatorDevice> SemiDiscrete<D> for Semidiscrete<'_, '_, D> {
     }
 
     fn memory(&self) -> Vec<f64> {
-        Memory { basis: Some(self.basis), made: Some(self.made), ritz: self.ritz }.write()
+        self.solver.memory(self.basis)
     }
 }

@@ -26,27 +26,22 @@ pub(super) enum StageSolver<D: OperatorDevice> {
 }
 
 impl<D: OperatorDevice> StageSolver<D> {
-    pub fn new(method: Method, of: &Shifted<D>) -> Result<Self, LinalgError> {
-        if method != Method::Cg {
-            return Self::of_ranks(of);
+    /// A solver of these ranks, which do the same.
+    pub fn new(method: Method, of: &Shifted<D>, comm: &Comm) -> Result<Self, LinalgError> {
+        let (a, m) = (Arc::clone(&of.operator), Arc::clone(&of.preconditioner));
+        if method == Method::Cg {
+            return Ok(Self::Cg(Box::new(CgSolver::of_ranks(a, m, comm)?)));
         }
-        let (a, m) = (Arc::clone(&of.operator), Arc::clone(&of.preconditioner));
-        Ok(Self::Cg(Box::new(CgSolver::new(a, m)?)))
-    }
-
-    /// A solver for one of several ranks, whatever the method: a kept one takes the operator of another shift of one rank alone.
-    pub fn of_ranks(of: &Shifted<D>) -> Result<Self, LinalgError> {
-        let (a, m) = (Arc::clone(&of.operator), Arc::clone(&of.preconditioner));
         let zeros = || Buffer::zeros(a.device(), a.n_rows());
         let (x, b) = (zeros()?, zeros()?);
         Ok(Self::Other { a, m, x, b })
     }
 
     /// Takes the operator and the preconditioner of another shift.
-    pub fn take(&mut self, of: &Shifted<D>) -> Result<(), LinalgError> {
+    pub fn take(&mut self, of: &Shifted<D>, comm: &Comm) -> Result<(), LinalgError> {
         let (operator, preconditioner) = (Arc::clone(&of.operator), Arc::clone(&of.preconditioner));
         match self {
-            Self::Cg(solver) => solver.set_operator(operator, preconditioner),
+            Self::Cg(solver) => solver.set_operator(operator, preconditioner, comm),
             Self::Other { a, m, .. } => {
                 (*a, *m) = (operator, preconditioner);
                 Ok(())

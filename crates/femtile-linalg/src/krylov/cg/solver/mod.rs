@@ -262,18 +262,19 @@ impl<T: Scalar, D: CgSolverKernels<T>> CgSolver<T, D> {
         Ok(())
     }
 
-    /// Takes another operator of the same size and its preconditioner, of one rank alone; x, b and all memory remain, and the next
-    /// solves record their work again.
+    /// Takes another operator of the same size and its preconditioner; x, b and all memory remain, and the next solves record their
+    /// work again. All of several ranks call it.
     ///
     /// # Errors
-    /// As [`CgSolver::new`].
-    pub fn set_operator(
+    /// As [`CgSolver::of_ranks`].
+    pub fn set_operator<C: Communicator>(
         &mut self,
         a: Arc<dyn LinearOperator<T, D>>,
         m: Arc<dyn Preconditioner<T, D>>,
+        comm: &C,
     ) -> Result<(), LinalgError> {
         fits(a.as_ref(), &self.x, &self.b)?;
-        (self.is_identity, self.test) = examine(a.as_ref(), m.as_ref(), &Alone)?;
+        (self.is_identity, self.test) = examine(a.as_ref(), m.as_ref(), comm)?;
         if m.diagonal().is_some() != self.v.z.is_none() {
             self.v = Vectors::new(a.device(), a.n_rows(), m.as_ref())?;
         }

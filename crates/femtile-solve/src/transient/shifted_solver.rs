@@ -1,0 +1,139 @@
+//! Solves of stages whose shifts change, with the operators and the preconditioner that are kept for them.
+
+use std::sync::Arc;
+
+use femtile_comm::Comm;
+use femtile_device::Buffer;
+use femtile_linalg::Preconditioner;
+use femtile_linalg::krylov::Stop;
+use femtile_time::implicit::{StageEquation, StageOutcome};
+
+use super::operators::Shifted;
+use super::preconditioning::{Made, Memory};
+use super::stage_solver::StageSolver;
+use crate::tensor::OperatorDevice;
+use crate::{SolveError, SolverConfig};
+
+/// Operators of different shifts that are kept: SDIRK2 and BDF2 need one each at the start.
+const KEPT: usize = 2;
+
+/// A preconditioner that operators of several shifts share.
+pub(super) type Shared<D> = Arc<dyn Preconditioner<f64, D>>;
+
+/// The solver of stages of any shift, on one rank or on one of several, which do the same.
+pub(super) struct ShiftedSolver<D: OperatorDevice> {
+    solver: StageSolver<D>,
+    /// The settings with the preconditioner in use.
+    config: SolverConfig,
+    /// The one used last stands last.
+    shifted: Vec<Shifted<D>>,
+    made: Made,
+    /// The smallest Ritz value that is known, with its shift.
+    ritz: Option<(f64, f64)>,
+}
+
+impl<D: OperatorDevice> ShiftedSolver<D> {
+    /// Begins with the operator of the first stage, which was made for the memory of the run up to there.
+    pub fn new(
+        config: SolverConfig,
+        first: Shifted<D>,
+        memory: &Memory,
+        comm: &Comm,
+    ) -> Result<Self, SolveError> {
+        let made = memory.made.unwrap_or(Made::at(first.shift));
+        let solver = StageSolver::new(config.method, &first, comm)?;
+        Ok(Self { solver, config, shifted: vec![first], made, ritz: memory.ritz })
+    }
+
+    /// Returns the settings with the preconditioner in use.
+    pub fn config(&self) -> &SolverConfig {
+        &self.config
+    }
+
+    /// Returns x and b.
+    pub fn vectors_mut(&mut self) -> (&mut Buffer<f64, D>, &mut Buffer<f64, D>) {
+        self.solver.vectors_mut()
+    }
+
+    /// Returns x.
+    pub fn x(&self) -> &Buffer<f64, D> {
+        self.solver.x()
+    }
+
+    /// Makes the operators of a shift those of the next solve: `choose` returns the settings of a new preconditioner, `make` makes
+    /// operators, with the preconditioner that is kept. With a reaction that `is_definite` the smallest Ritz value scales with the shift.
+    pub fn bring(
+        &mut self,
+        (shift, is_definite): (f64, bool),
+        choose: impl FnOnce() -> Result<SolverConfig, SolveError>,
+        make: impl FnOnce(&SolverConfig, Option<Shared<D>>) -> Result<Shifted<D>, SolveError>,
+        comm: &Comm,
+    ) -> Result<(), SolveError> {
+        let current = &self.shifted[self.shifted.len() - 1];
+        let is_diagonal = self.config.preconditioner.is_diagonal();
+        // A worn preconditioner is replaced at once, whatever the shift before, so that this depends on its memory alone.
+        if current.shift != shift || !is_diagonal && !self.made.serves(shift) {
+            let kept = self.kept_preconditioner(shift, choose)?;
+            let brought = match self.position(shift, kept.as_ref()) {
+                Some(at) => self.shifted.remove(at),
+                None => {
+                    if self.shifted.len() == KEPT {
+                        self.shifted.remove(0);
+                    }
+                    make(&self.config, kept)?
+                }
+            };
+            self.solver.take(&brought, comm)?;
+            self.shifted.push(brought);
+        }
+        let ritz = self.ritz.filter(|(known, _)| is_definite || *known == shift);
+        self.solver.set_ritz_value(ritz.map(|(known, value)| value * (shift / known).min(known / shift)));
+        Ok(())
+    }
+
+    /// The place of the operators of a shift with a preconditioner that is kept, or else their own diagonal.
+    fn position(&self, shift: f64, kept: Option<&Shared<D>>) -> Option<usize> {
+        let is_diagonal = self.config.preconditioner.is_diagonal();
+        let has_own = |known: &Shifted<D>| match kept {
+            Some(kept) => Arc::ptr_eq(kept, &known.preconditioner),
+            None => is_diagonal && known.preconditioner.shared_diagonal().is_some(),
+        };
+        self.shifted.iter().position(|known| known.shift == shift && has_own(known))
+    }
+
+    /// Returns the preconditioner where it serves another shift; else makes the settings those of a new one.
+    fn kept_preconditioner(
+        &mut self,
+        shift: f64,
+        choose: impl FnOnce() -> Result<SolverConfig, SolveError>,
+    ) -> Result<Option<Shared<D>>, SolveError> {
+        let is_diagonal = self.config.preconditioner.is_diagonal();
+        if !is_diagonal && self.made.serves(shift) {
+            return Ok(Some(Arc::clone(&self.shifted[self.shifted.len() - 1].preconditioner)));
+        }
+        self.config = choose()?;
+        if !is_diagonal || !self.config.preconditioner.is_diagonal() {
+            self.ritz = None;
+        }
+        self.made = Made::at(shift);
+        Ok(None)
+    }
+
+    /// Solves a stage from x and b.
+    pub fn solve(
+        &mut self,
+        equation: &StageEquation<'_, D>,
+        comm: &Comm,
+    ) -> Result<StageOutcome, SolveError> {
+        let outcome = self.solver.solve(&self.config, equation.is_estimated, comm)?;
+        self.ritz = self.solver.ritz_value().map(|value| (equation.shift, value));
+        let (iterations, has_converged) = (outcome.iterations, outcome.stop == Stop::Converged);
+        self.made.note(iterations, has_converged);
+        Ok(StageOutcome { iterations, has_converged })
+    }
+
+    /// Returns what later solves depend on; `basis` is the shift of the first stage of the run.
+    pub fn memory(&self, basis: f64) -> Vec<f64> {
+        Memory { basis: Some(basis), made: Some(self.made), ritz: self.ritz }.write()
+    }
+}
