@@ -106,6 +106,14 @@ fn coarsen<H: Scalar>(
     let (places, of_all) = seen(halo, &grouped, nodes.as_ref())?;
     let coarse_halo = places.halo(comm)?;
     let all = of_rank.joined()?;
+    let [is_doubtful] = comm.any([grouped.is_doubtful])?;
+    if is_doubtful {
+        // Each rank has looked at its own columns alone.
+        let [is_opposed] = comm.any([of_rank.has_opposed(&all, &of_all)?])?;
+        if is_opposed {
+            return Ok(None);
+        }
+    }
     let smoothed = of_rank.smoothed(&all, &grouped, &of_all, (largest, thresholds[1]))?;
     let transposed = match smoothed {
         Some((inverse, p)) => transpose(&p)?.map(|r| (inverse, p, r)),

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use femtile_comm::{Halo, RankKernels};
-use femtile_device::{Buffer, Scalar, parallel};
+use femtile_device::{Buffer, Element, Scalar, parallel};
 use femtile_linalg::LinalgError;
 use femtile_linalg::vector::Convert;
 
 use super::exchange::{Id, Places, sent_to_ghosts, sent_to_owners, summed, wide};
 use super::level::{RankLevel, RankMatrix, RankTransfer, largest};
+use super::modes::{RankModes, modes_of_ranks};
 use super::totals;
 use crate::builder::{LEAST_GAIN, fill_zero_rows, thresholds_of};
 use crate::kernels::AmgKernels;
@@ -16,7 +17,6 @@ use crate::setup::aggregate::aggregate;
 use crate::setup::galerkin::galerkin;
 use crate::setup::graph::{Aggregates, NONE, distance};
 use crate::setup::independent_set::Visit;
-use crate::setup::local_modes::local_modes;
 use crate::setup::prolong::Smoothing;
 use crate::setup::rows::{PIECE, Pieces, RowAccess, Rows, inverse, sort_row};
 use crate::setup::spectrum::{HARMLESS, Scaling};
@@ -48,12 +48,20 @@ struct Grouped<H> {
     /// The aggregate of each row.
     of_row: Vec<u32>,
     tentative: Tentative<H>,
-    modes: Option<Rows<H>>,
+    /// On all ranks or on none.
+    modes: Option<RankModes<H>>,
     /// As [`Strength::is_strong`] of the rank's own block.
     is_strong: Vec<bool>,
     /// Where each row of that block begins, and the end.
     own_offsets: Vec<usize>,
     has_zero: bool,
+}
+
+/// Values of the rows of a rank, then of its ghosts.
+struct OfAll<H> {
+    diagonal: Vec<H>,
+    /// The near-nullspace.
+    b: Vec<f64>,
 }
 
 /// A level with the next one, or the matrix as it was where that would hardly be smaller.
@@ -81,15 +89,14 @@ where
     }
     let own = matrix.own();
     let scaling = scaling(&matrix, &own, &diagonal)?;
-    let mut of_ghosts = vec![0.0; halo.n_ghosts()];
-    halo.import(&mut of_ghosts, b, &mut || ())?;
-    let grouped = grouped(&matrix, own, &diagonal, (b, &of_ghosts), (number, config));
+    let all = OfAll { diagonal: with_ghosts(&halo, diagonal)?, b: with_ghosts(&halo, b.to_vec())? };
+    let grouped = grouped(&matrix, own, &all, (number, config))?;
     let [n, n_coarse] = totals(comm, [matrix.n_owned(), grouped.n])?;
     if n_coarse as f64 > LEAST_GAIN * n as f64 || n_coarse == 0 {
         return Ok(Coarsened::Kept(matrix));
     }
     let threshold = thresholds_of(config.strength, number)[1];
-    let (p, places) = prolongator(&matrix, &grouped, (b, &of_ghosts), (&diagonal, &scaling), threshold)?;
+    let (p, places) = prolongator(&matrix, &grouped, &all, &scaling, threshold)?;
     let coarse_halo = places.halo(comm)?;
     let r = p.transpose();
     let mut next = product(&matrix, [&p, &r], &places, &coarse_halo)?;
@@ -106,6 +113,14 @@ where
     let b = grouped.tentative.coarse.values;
     let n_aggregates = grouped.n_aggregates;
     Ok(Coarsened::Next(Box::new(RankCoarse { level, matrix: next, b, n_aggregates })))
+}
+
+/// Appends the values of ghosts to those of the rows of a rank.
+pub(super) fn with_ghosts<E: Element>(halo: &Halo, mut own: Vec<E>) -> Result<Vec<E>, LinalgError> {
+    let mut of_ghosts = vec![E::zeroed(); halo.n_ghosts()];
+    halo.import(&mut of_ghosts, &own, &mut || ())?;
+    own.append(&mut of_ghosts);
+    Ok(own)
 }
 
 /// The scaling of a level: the estimate of the largest eigenvalue is the largest of those of the ranks' own blocks, whose
@@ -129,39 +144,71 @@ fn scaling<H: Scalar>(
 fn grouped<H: Scalar>(
     matrix: &RankMatrix<H>,
     own: Rows<H>,
-    diagonal: &[H],
-    (b, of_ghosts): (&[f64], &[f64]),
+    all: &OfAll<H>,
     (number, config): (usize, &AmgConfig),
-) -> Grouped<H> {
+) -> Result<Grouped<H>, LinalgError> {
     let inherited = (number > 0).then_some(&[][..]);
-    let modes = local_modes(&own, diagonal, b);
+    let modes = modes_of_ranks(matrix, &own, (&all.diagonal, &all.b))?;
+    let n = matrix.n_owned();
+    let (diagonal, (b, of_ghosts)) = (&all.diagonal[..n], all.b.split_at(n));
     let mut a = own;
     // Entries that reach others are on the diagonal, so that smooth vectors are smooth here too.
     matrix.lump(&mut a, b, of_ghosts);
     let thresholds = thresholds_of(config.strength, number);
     let Strength { graph, is_strong, .. } =
-        Strength::of_scalars(&a, diagonal, b, modes.as_ref(), inherited, thresholds);
+        Strength::of_scalars(&a, diagonal, b, modes.as_ref().map(|modes| &modes.rows), inherited, thresholds);
     let k = distance(graph.neighbours.len(), graph.n_nodes());
     let mut aggregates = aggregate(&graph, |_| 1, k, config.least_aggregate, Visit::ByNumber);
-    let numbers = inverse(&border_last(matrix, &aggregates));
+    add_single_nodes(matrix, all, thresholds[0], &mut aggregates);
+    let numbers = inverse(&border_last(matrix, &aggregates, modes.as_ref()));
     let renumbered = aggregates.of_node.iter_mut().filter(|part| **part != NONE);
     renumbered.for_each(|part| *part = numbers[*part as usize]);
     let vector = NearNullspace { n_vectors: 1, values: b.to_vec() };
     let mut tentative = Tentative::new(&vector, &aggregates, 1);
-    let n = aggregates.n + modes.as_ref().map_or(0, |modes| modes.n_cols);
+    let n = aggregates.n + modes.as_ref().map_or(0, |modes| modes.n);
     tentative.coarse.values.resize(n, 0.0);
     let (n_aggregates, has_zero) = (aggregates.n, tentative.n_zero > 0);
     let (of_row, own_offsets) = (aggregates.of_node, a.offsets);
-    Grouped { n, n_aggregates, of_row, tentative, modes, is_strong, own_offsets, has_zero }
+    Ok(Grouped { n, n_aggregates, of_row, tentative, modes, is_strong, own_offsets, has_zero })
 }
 
-/// The aggregates in an order in which those of rows beside ghosts, and of their neighbours, are the last.
-fn border_last<H: Scalar>(matrix: &RankMatrix<H>, aggregates: &Aggregates) -> Vec<u32> {
+/// Makes an aggregate of each node in none that has strong connections to ghosts: without one the next level would represent
+/// no constant across the border.
+fn add_single_nodes<H: Scalar>(
+    matrix: &RankMatrix<H>,
+    OfAll { diagonal, b }: &OfAll<H>,
+    threshold: f64,
+    aggregates: &mut Aggregates,
+) {
+    let (n, square) = (matrix.n_owned(), H::from_f64(threshold * threshold));
+    for row in (0..n).filter(|&row| b[row] != 0.0) {
+        let (columns, values) = matrix.rows.row(row);
+        let is_strong = |(&column, &value): (&u32, &H)| {
+            let ghost = column as usize;
+            ghost >= n && b[ghost] != 0.0 && value * value > square * diagonal[row] * diagonal[ghost]
+        };
+        if aggregates.of_node[row] == NONE && columns.iter().zip(values).any(is_strong) {
+            aggregates.of_node[row] = aggregates.n as u32;
+            aggregates.n += 1;
+        }
+    }
+}
+
+/// The aggregates in an order in which those of rows beside ghosts, or beside rows with modes of other ranks, and of their
+/// neighbours, are the last.
+fn border_last<H: Scalar>(
+    matrix: &RankMatrix<H>,
+    aggregates: &Aggregates,
+    modes: Option<&RankModes<H>>,
+) -> Vec<u32> {
     let n = matrix.n_owned();
     let mut is_border = vec![false; aggregates.n];
     for row in 0..n {
         let columns = matrix.rows.row(row).0;
-        if columns.last().is_some_and(|&last| last as usize >= n) {
+        let is_beside_modes = modes.is_some_and(|modes| {
+            columns.iter().any(|&column| (column as usize) < n && modes.reaches_others(column as usize))
+        });
+        if is_beside_modes || columns.last().is_some_and(|&last| last as usize >= n) {
             let near = columns.iter().filter(|column| (**column as usize) < n);
             let parts = near.map(|&column| aggregates.of_node[column as usize]);
             parts.filter(|&part| part != NONE).for_each(|part| is_border[part as usize] = true);
@@ -172,15 +219,19 @@ fn border_last<H: Scalar>(matrix: &RankMatrix<H>, aggregates: &Aggregates) -> Ve
     inner.chain(all().filter(|&part| is_border[part as usize])).collect()
 }
 
-/// The smoothed prolongator to the rows of a rank, from aggregates of its own rows and of those of its ghosts.
+/// The smoothed prolongator to the rows of a rank, from aggregates of its own rows and of those of its ghosts, and modes.
 fn prolongator<H: Scalar>(
     matrix: &RankMatrix<H>,
     grouped: &Grouped<H>,
-    (b, b_of_ghosts): (&[f64], &[f64]),
-    (diagonal, scaling): (&[H], &Scaling<H>),
+    all: &OfAll<H>,
+    scaling: &Scaling<H>,
     threshold: f64,
 ) -> Result<(Rows<H>, Places), LinalgError> {
-    let (halo, n) = (&matrix.halo, matrix.n_owned());
+    let halo = &matrix.halo;
+    let of_modes = match &grouped.modes {
+        Some(modes) => modes.others_behind(halo.comm(), grouped.n_aggregates)?,
+        None => Vec::new(),
+    };
     let mut parts_of_ghosts = vec![0; halo.n_ghosts()];
     halo.import(&mut parts_of_ghosts, &grouped.of_row, &mut || ())?;
     let owners = halo.imports().iter().flat_map(|(owner, range)| range.clone().map(|_| *owner as u32));
@@ -188,25 +239,25 @@ fn prolongator<H: Scalar>(
         .zip(&parts_of_ghosts)
         .map(|(owner, &part)| (part != NONE).then_some((owner, u64::from(part))))
         .collect();
-    let places = Places::new(halo.comm(), grouped.n, ids.iter().flatten().copied());
-    let mut values = grouped.tentative.values.clone();
-    values.resize(n + halo.n_ghosts(), H::ZERO);
-    halo.import(&mut values[n..], &grouped.tentative.values, &mut || ())?;
+    let others = ids.iter().flatten().chain(&of_modes).copied();
+    let places = Places::new(halo.comm(), grouped.n, others);
+    let values = with_ghosts(halo, grouped.tentative.values.clone())?;
     let of_ghosts = ids.iter().map(|id| id.map_or(NONE, |id| places.of(id)));
     let aggregates =
         Aggregates { n: places.len(), of_node: grouped.of_row.iter().copied().chain(of_ghosts).collect() };
     let coarse = NearNullspace { n_vectors: 1, values: Vec::new() };
     let smoothing = Smoothing {
         a: &matrix.rows,
-        is_strong: &is_strong(matrix, grouped, diagonal, threshold)?,
+        is_strong: &is_strong(matrix, grouped, &all.diagonal, threshold),
         aggregates: &aggregates,
         tentative: &Tentative { n_vectors: 1, values, coarse, n_zero: 0 },
-        b: &[b, b_of_ghosts].concat(),
+        b: &all.b,
         block: 1,
         largest: scaling.largest,
         most: scaling.most,
     };
-    Ok((with_modes(smoothing.prolongator(), grouped), places))
+    let of_modes: Vec<u32> = of_modes.into_iter().map(|id| places.of(id)).collect();
+    Ok((with_modes(smoothing.prolongator(), grouped, &of_modes), places))
 }
 
 /// Whether each entry counts in smoothing: those of the rank's own block as there, those that reach ghosts by their size.
@@ -215,13 +266,10 @@ fn is_strong<H: Scalar>(
     grouped: &Grouped<H>,
     diagonal: &[H],
     threshold: f64,
-) -> Result<Vec<bool>, LinalgError> {
-    let (halo, n) = (&matrix.halo, matrix.n_owned());
-    let mut of_ghosts = vec![H::ZERO; halo.n_ghosts()];
-    halo.import(&mut of_ghosts, diagonal, &mut || ())?;
+) -> Vec<bool> {
     let square = H::from_f64(threshold * threshold);
     let begin_of = |row: usize| matrix.rows.offsets[row];
-    Ok(flags(&matrix.rows, |rows, flags| {
+    flags(&matrix.rows, |rows, flags| {
         let begin = begin_of(rows.start);
         for row in rows {
             let (columns, values) = matrix.rows.row(row);
@@ -231,22 +279,26 @@ fn is_strong<H: Scalar>(
             flags_of_own.copy_from_slice(own);
             let least = square * diagonal[row];
             for (at, flag) in (own.len()..).zip(others) {
-                *flag = values[at] * values[at] > least * of_ghosts[columns[at] as usize - n];
+                *flag = values[at] * values[at] > least * diagonal[columns[at] as usize];
             }
         }
-    }))
+    })
 }
 
-/// The prolongator with modes of slivers in the columns behind the rank's aggregates.
-fn with_modes<H: Scalar>(p: Rows<H>, grouped: &Grouped<H>) -> Rows<H> {
+/// The prolongator with modes of slivers in the columns behind the rank's aggregates; those of other ranks have these places.
+fn with_modes<H: Scalar>(p: Rows<H>, grouped: &Grouped<H>, others: &[u32]) -> Rows<H> {
     let Some(modes) = &grouped.modes else { return p };
     let dimensions = [p.n_rows(), p.n_cols];
     let scratch = || (Vec::new(), Vec::new(), Vec::new());
+    let place = |&mode: &u32| match (mode as usize).checked_sub(modes.n) {
+        None => grouped.n_aggregates as u32 + mode,
+        Some(other) => others[other],
+    };
     let pieces = Pieces::build(dimensions, scratch, |(columns, values, pairs), row, out| {
         let (of_row, values_of_row) = p.row(row);
-        let (of_modes, values_of_modes) = modes.row(row);
+        let (of_modes, values_of_modes) = modes.rows.row(row);
         (*columns, *values) = (of_row.to_vec(), values_of_row.to_vec());
-        columns.extend(of_modes.iter().map(|mode| grouped.n_aggregates as u32 + mode));
+        columns.extend(of_modes.iter().map(place));
         values.extend_from_slice(values_of_modes);
         sort_row(columns, values, pairs);
         out.extend(columns, values);

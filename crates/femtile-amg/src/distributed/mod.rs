@@ -1,12 +1,13 @@
 //! Multigrid for a matrix whose rows are divided among ranks.
 //!
-//! Aggregates stay within a rank; prolongators, which are smoothed, reach across. Levels are divided like the matrix until the next one is small; it is collected by every
-//! rank, which goes on alone with [`Amg`].
+//! Aggregates stay within a rank; prolongators, which are smoothed, and modes of slivers reach across. Levels are divided like
+//! the matrix until the next one is small; it is collected by every rank, which goes on alone with [`Amg`].
 
 mod coarsen;
 mod collected;
 pub(crate) mod exchange;
 pub(crate) mod level;
+mod modes;
 #[cfg(test)]
 mod tests;
 

@@ -1,3 +1,5 @@
+mod slivers;
+
 use std::sync::Mutex;
 
 use femtile_comm::threads;
@@ -5,11 +7,42 @@ use femtile_device::Cpu;
 
 use super::*;
 
-/// The rows of a rank of the five-point stencil on a square of n × n nodes with Dirichlet values outside, in strips, with what
-/// others copy last.
+/// The rows of a rank of a matrix of `n` rows with these owners and entries, what others copy last, and the number of each.
+fn of_rank(
+    comm: &Comm,
+    n: usize,
+    owner: impl Fn(usize) -> usize,
+    entries: impl Fn(usize) -> Vec<(usize, f64)>,
+) -> (Vec<usize>, GhostedMatrix<f64>, Arc<Halo>) {
+    let rank = comm.rank();
+    let reaches = |i: &usize| entries(*i).iter().any(|(j, _)| owner(*j) != rank);
+    let own = || (0..n).filter(|i| owner(*i) == rank);
+    let owned: Vec<usize> = own().filter(|i| !reaches(i)).chain(own().filter(reaches)).collect();
+    let others = own().flat_map(&entries).map(|(j, _)| j).filter(|&j| owner(j) != rank);
+    let mut ghosts: Vec<(u32, u64)> = others.map(|j| (owner(j) as u32, j as u64)).collect();
+    ghosts.sort_unstable();
+    ghosts.dedup();
+    let ids: Vec<u64> = owned.iter().map(|&i| i as u64).collect();
+    let halo = Arc::new(Halo::new(comm, &ids, &ghosts).unwrap());
+    let mut places = vec![usize::MAX; n];
+    let all = owned.iter().copied().chain(ghosts.iter().map(|ghost| ghost.1 as usize));
+    all.enumerate().for_each(|(place, i)| places[i] = place);
+    let row = |&i: &usize| {
+        let mut row: Vec<(usize, f64)> =
+            entries(i).into_iter().map(|(j, value)| (places[j], value)).collect();
+        row.sort_unstable_by_key(|(column, _)| *column);
+        row
+    };
+    let rows: Vec<Vec<(usize, f64)>> = owned.iter().map(row).collect();
+    let cpu = Cpu::new(1).unwrap();
+    let matrix =
+        GhostedMatrix::new(&cpu, [owned.len(), ghosts.len()], |row| rows[row].iter().copied()).unwrap();
+    (owned, matrix, halo)
+}
+
+/// The rows of a rank of the five-point stencil on a square of n × n nodes with Dirichlet values outside, in strips.
 fn strip(comm: &Comm, n: usize) -> (Vec<usize>, GhostedMatrix<f64>, Arc<Halo>) {
-    let (rank, n_ranks) = (comm.rank(), comm.n_ranks());
-    let owner = |i: usize| i / n * n_ranks / n;
+    let owner = |i: usize| i / n * comm.n_ranks() / n;
     let entries = |i: usize| {
         let (row, column) = (i / n, i % n);
         let mut entries = vec![(i, 4.0)];
@@ -27,32 +60,7 @@ fn strip(comm: &Comm, n: usize) -> (Vec<usize>, GhostedMatrix<f64>, Arc<Halo>) {
         }
         entries
     };
-    let reaches = |i: &usize| entries(*i).iter().any(|(j, _)| owner(*j) != rank);
-    let own = || (0..n * n).filter(|i| owner(*i) == rank);
-    let owned: Vec<usize> = own().filter(|i| !reaches(i)).chain(own().filter(reaches)).collect();
-    let others = own().flat_map(entries).map(|(j, _)| j).filter(|&j| owner(j) != rank);
-    let mut ghosts: Vec<(u32, u64)> = others.map(|j| (owner(j) as u32, j as u64)).collect();
-    ghosts.sort_unstable();
-    ghosts.dedup();
-    let ids: Vec<u64> = owned.iter().map(|&i| i as u64).collect();
-    let halo = Arc::new(Halo::new(comm, &ids, &ghosts).unwrap());
-    let place = |j: usize| match owned.iter().position(|&i| i == j) {
-        Some(place) => place,
-        None => owned.len() + ghosts.iter().position(|(_, id)| *id == j as u64).unwrap(),
-    };
-    let rows: Vec<Vec<(usize, f64)>> = owned
-        .iter()
-        .map(|&i| {
-            let mut row: Vec<(usize, f64)> =
-                entries(i).into_iter().map(|(j, value)| (place(j), value)).collect();
-            row.sort_unstable_by_key(|(column, _)| *column);
-            row
-        })
-        .collect();
-    let cpu = Cpu::new(1).unwrap();
-    let matrix =
-        GhostedMatrix::new(&cpu, [owned.len(), ghosts.len()], |row| rows[row].iter().copied()).unwrap();
-    (owned, matrix, halo)
+    of_rank(comm, n * n, owner, entries)
 }
 
 /// One cycle as a matrix: applied to each unit vector, by all ranks.

@@ -33,12 +33,22 @@ pub(crate) fn local_modes<T: Scalar>(a: &Rows<T>, diagonal: &[T], b: &[f64]) -> 
     if !has_opposed(a, diagonal, b) {
         return None;
     }
+    let modes = modes_of_clusters(a, diagonal, b);
+    are_few(modes.n_rows(), a.n_rows()).then(|| modes.transpose())
+}
+
+/// Returns the modes of all clusters as rows.
+pub(crate) fn modes_of_clusters<T: Scalar>(a: &Rows<T>, diagonal: &[T], b: &[f64]) -> Rows<T> {
     let mut modes = Rows { n_cols: a.n_rows(), offsets: vec![0], columns: Vec::new(), values: Vec::new() };
     for nodes in clusters(a, diagonal, b) {
         of_cluster(a, &nodes, &mut modes);
     }
-    let n = modes.n_rows();
-    (n > 0 && n * ROWS_OF_A_MODE <= a.n_rows()).then(|| modes.transpose())
+    modes
+}
+
+/// Returns whether there are modes, and few enough that the next level remains small.
+pub(crate) fn are_few(n_modes: usize, n_rows: usize) -> bool {
+    n_modes > 0 && n_modes * ROWS_OF_A_MODE <= n_rows
 }
 
 /// Returns a prolongator with modes as further columns.
@@ -61,7 +71,8 @@ struct Joint {
     share: f64,
 }
 
-/// Calls `found` for entries of a row below the diagonal whose squares exceed a share of the diagonal.
+/// Calls `found` for entries of a row below the diagonal, or in columns behind those of the rows, whose squares exceed a
+/// share of the diagonal.
 fn for_large<T: Scalar>(
     a: &Rows<T>,
     diagonal: &[T],
@@ -74,13 +85,16 @@ fn for_large<T: Scalar>(
     let least = T::from_f64(least * least) * diagonal[row];
     for (&column, &value) in columns.iter().zip(values) {
         let (other, is_free) = (column as usize, b[row] != 0.0);
-        if other < row && value * value > least * diagonal[other] && is_free && b[other] != 0.0 {
+        let is_first = other < row || other >= a.n_rows();
+        if is_first && value * value > least * diagonal[other] && is_free && b[other] != 0.0 {
             found(column, value);
         }
     }
 }
 
-fn has_opposed<T: Scalar>(a: &Rows<T>, diagonal: &[T], b: &[f64]) -> bool {
+/// Returns whether a cluster may have modes. Columns behind those of the rows are ghosts of a rank, with entries of the
+/// diagonal and of b as well.
+pub(crate) fn has_opposed<T: Scalar>(a: &Rows<T>, diagonal: &[T], b: &[f64]) -> bool {
     !parallel::all(a.n_rows(), 4096, |row| {
         let mut is_opposed = false;
         for_large(a, diagonal, b, OPPOSED, row, |_, value| is_opposed |= value > T::ZERO);
@@ -88,8 +102,29 @@ fn has_opposed<T: Scalar>(a: &Rows<T>, diagonal: &[T], b: &[f64]) -> bool {
     })
 }
 
+/// Marks the rows of a rank that ghosts may share a cluster with; columns are as in [`has_opposed`].
+pub(crate) fn joined_to_ghosts<T: Scalar>(a: &Rows<T>, diagonal: &[T], b: &[f64]) -> Vec<bool> {
+    let mut is_joined = vec![false; a.n_rows()];
+    for nodes in small_components(a.n_cols, &joints(a, diagonal, b)) {
+        let (own, ghosts) = nodes.split_at(nodes.partition_point(|&node| (node as usize) < a.n_rows()));
+        own.iter().for_each(|&node| is_joined[node as usize] = !ghosts.is_empty());
+    }
+    is_joined
+}
+
 /// The nodes of each cluster, ascending.
 fn clusters<T: Scalar>(a: &Rows<T>, diagonal: &[T], b: &[f64]) -> Vec<Vec<u32>> {
+    let joints = joints(a, diagonal, b);
+    let mut is_opposed = vec![false; a.n_rows()];
+    let opposed = joints.iter().filter(|joint| joint.share > OPPOSED);
+    opposed.flat_map(|joint| joint.nodes).for_each(|node| is_opposed[node as usize] = true);
+    let mut clusters = small_components(a.n_rows(), &joints);
+    clusters.retain(|nodes| nodes.iter().any(|&node| is_opposed[node as usize]));
+    clusters
+}
+
+/// The entries that join nodes.
+fn joints<T: Scalar>(a: &Rows<T>, diagonal: &[T], b: &[f64]) -> Vec<Joint> {
     let mut joints = Vec::new();
     for row in 0..a.n_rows() {
         for_large(a, diagonal, b, JOINED[0], row, |column, value| {
@@ -97,19 +132,22 @@ fn clusters<T: Scalar>(a: &Rows<T>, diagonal: &[T], b: &[f64]) -> Vec<Vec<u32>> 
             joints.push(Joint { nodes: [column, row as u32], share: value.to_f64() / size });
         });
     }
-    let mut is_wanted = vec![false; a.n_rows()];
-    let opposed = joints.iter().filter(|joint| joint.share > OPPOSED);
-    opposed.flat_map(|joint| joint.nodes).for_each(|node| is_wanted[node as usize] = true);
-    let mut clusters = Vec::new();
+    joints
+}
+
+/// The nodes of the components that are small enough, each by the first of the thresholds for which it is.
+fn small_components(n: usize, joints: &[Joint]) -> Vec<Vec<u32>> {
+    let (mut is_taken, mut small) = (vec![false; n], Vec::new());
     for least in JOINED {
-        for nodes in components(a.n_rows(), joints.iter().filter(|joint| joint.share.abs() > least)) {
-            if nodes.len() <= MOST_NODES && nodes.iter().any(|&node| is_wanted[node as usize]) {
-                nodes.iter().for_each(|&node| is_wanted[node as usize] = false);
-                clusters.push(nodes);
+        for nodes in components(n, joints.iter().filter(|joint| joint.share.abs() > least)) {
+            // A component is a part of one of the threshold before: all of its nodes are taken, or none.
+            if nodes.len() <= MOST_NODES && !is_taken[nodes[0] as usize] {
+                nodes.iter().for_each(|&node| is_taken[node as usize] = true);
+                small.push(nodes);
             }
         }
     }
-    clusters
+    small
 }
 
 /// The connected components of more than one node, by their smallest nodes; the nodes of each ascend.

@@ -57,11 +57,13 @@ const SHIFT: f64 = 1e-5;
 struct Layered {
     n: usize,
     layers: usize,
+    /// K of slivers, K s sᵀ with s = (1, −1, −1, 1), within halves of the layers, and between them.
+    slivers: Option<[f64; 2]>,
 }
 
 impl Layered {
     fn entries(&self, node: usize) -> Vec<(usize, f64)> {
-        let Self { n, layers } = *self;
+        let Self { n, layers, .. } = *self;
         let at = [node % n, node / n % n, node / (n * n)];
         let mut entries = Vec::new();
         for (axis, (most, step)) in [(n, 1), (n, n), (layers, n * n)].into_iter().enumerate() {
@@ -70,7 +72,29 @@ impl Layered {
         }
         // Of all rows the sum is the same, so small that smoothing hardly changes constants.
         entries.push((node, entries.len() as f64 + SHIFT));
+        self.add_sliver(node, &mut entries);
         entries
+    }
+
+    /// Adds the sliver of a node, if it has one: every third square along y, in every fourth layer.
+    fn add_sliver(&self, node: usize, entries: &mut Vec<(usize, f64)>) {
+        let Some([within, between]) = self.slivers else { return };
+        let [y, z] = [node / self.n % self.n, node / (self.n * self.n)];
+        let [Some(above), Some(beside)] = [(z % 4).checked_sub(1), (y % 3).checked_sub(1)] else { return };
+        if above > 1 {
+            return;
+        }
+        let steps = [0, self.n, self.n * self.n, self.n * (self.n + 1)];
+        let signs = [1.0, -1.0, -1.0, 1.0];
+        let corner = 2 * above + beside;
+        let k = if 2 * (z - above + 1) == self.layers { between } else { within };
+        for (step, sign) in steps.into_iter().zip(signs) {
+            let (other, value) = (node - steps[corner] + step, k * signs[corner] * sign);
+            match entries.iter_mut().find(|entry| entry.0 == other) {
+                Some(entry) => entry.1 += value,
+                None => entries.push((other, value)),
+            }
+        }
     }
 
     /// The sum of all entries.
@@ -124,8 +148,11 @@ impl Layered {
 
 /// The first level of ranks is made on their GPU, with about as many aggregates as on the host, and a cycle with it is symmetric.
 pub fn first_levels_of_ranks_are_made_there(device: &Cuda, scope: &Scope) {
-    let box_of =
-        if scope.has_every_kind { Layered { n: 24, layers: 40 } } else { Layered { n: 12, layers: 44 } };
+    let box_of = if scope.has_every_kind {
+        Layered { n: 24, layers: 40, slivers: None }
+    } else {
+        Layered { n: 12, layers: 44, slivers: None }
+    };
     for n_ranks in [2, 3, 4] {
         let work = |comm: Comm| -> Result<(), LinalgError> {
             let comm = comm.with_gpu(device)?;
@@ -176,5 +203,25 @@ pub fn first_levels_of_ranks_are_made_there(device: &Cuda, scope: &Scope) {
             comm.all_gather(&[0_u8]).map(drop)
         };
         threads::run(n_ranks, work, work).unwrap();
+    }
+}
+
+/// The host makes the levels of slivers also where none of them has a positive entry within a rank; positive entries that are
+/// smaller leave levels to the GPUs.
+pub fn slivers_between_ranks_are_left_to_the_host(device: &Cuda, _: &Scope) {
+    for (between, is_for_host) in [(3.0, false), (1e3, true)] {
+        let box_of = Layered { n: 12, layers: 44, slivers: Some([3.0, between]) };
+        let work = |comm: Comm| -> Result<(), LinalgError> {
+            let comm = comm.with_gpu(device)?;
+            let cpu = Cpu::new(1)?;
+            let (_, host, halo) = box_of.of_rank(&cpu, &comm);
+            let matrix =
+                GhostedMatrix { own: host.own.copy_to(device)?, border: host.border.copy_to(device)? };
+            let config = AmgConfig::default();
+            let first = AmgKernels::<f64>::amg_first_of_ranks(device, &matrix, &halo, &config).unwrap();
+            assert_eq!(first.is_none(), is_for_host, "K = {between}");
+            Ok(())
+        };
+        threads::run(2, work, work).unwrap();
     }
 }

@@ -12,14 +12,17 @@ extern "C" __global__ void amg_largest_sum(u64* largest, const T* diagonal, Rows
     if (row < a.n && lane_of_row() == 0) atomicMax(largest, (u64)__double_as_longlong(sum / (double)diagonal[row]));
 }
 
-// Marks a matrix with a positive entry whose square exceeds a share of those of the diagonal.
+// Marks a matrix with a positive entry whose square exceeds a share of those of the diagonal, which goes on with ghosts where
+// columns do.
 extern "C" __global__ void amg_opposed(u32* is_opposed, const T* diagonal, Rows a, T share) {
     const u64 row = row_of_lanes();
     const Range range = entries(a.offsets, row, a.n);
     bool found = false;
     for (u32 e = range.begin + lane_of_row(); e < range.end; e += LANES) {
         const T value = a.values[e];
-        found |= a.columns[e] < row && value > 0 && value * value > share * diagonal[row] * diagonal[a.columns[e]];
+        const u32 column = a.columns[e];
+        const bool is_first = column < row || column >= a.n;
+        found |= is_first && value > 0 && value * value > share * diagonal[row] * diagonal[column];
     }
     if (found) atomicMax(is_opposed, 1u);
 }

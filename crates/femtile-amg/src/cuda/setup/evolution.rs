@@ -73,7 +73,8 @@ impl<'a, H: Scalar> Evolution<'a, H> {
     }
 }
 
-/// Returns whether a matrix may have modes of slivers, as [`crate::setup::local_modes`].
+/// Returns whether a matrix may have modes of slivers, as [`crate::setup::local_modes`]; the diagonal has an entry for each
+/// column.
 pub(super) fn has_opposed<H: Scalar>(
     rows: &Rows<'_, H>,
     diagonal: &Buffer<H, Cuda>,
@@ -83,7 +84,7 @@ pub(super) fn has_opposed<H: Scalar>(
     let arguments = (is_opposed.write(), diagonal.read(), rows.structure(), share);
     let kernel = Kernel::<Opposed<H>>::new("amg_opposed");
     let launch = Launch::over(rows.n() * WARP, THREADS);
-    // SAFETY: each row has an entry of the diagonal.
+    // SAFETY: each row and each column has an entry of the diagonal.
     unsafe { rows.device.launch(&program::<H>(), &kernel, launch, arguments) }?;
     Ok(is_opposed.to_host()?[0] != 0)
 }

@@ -48,6 +48,8 @@ pub(in crate::cuda) struct Grouped<H: Scalar> {
     strong: Numbers,
     /// The largest eigenvalue of the own columns.
     pub largest: f64,
+    /// Whether positive entries may hide the direction of strong coupling, as those of slivers do.
+    pub is_doubtful: bool,
 }
 
 /// Data of own nodes, then of ghosts.
@@ -134,7 +136,8 @@ impl<'a, H: Scalar> OfRank<'a, H> {
         let parts = self.inner_first(parts)?;
         let weights = aggregate::weigh(&parts, nodes.map(|nodes| &nodes.weights))?;
         let largest = found.lanczos.end()?;
-        Ok(Some(Grouped { parts, weights, diagonal, strong, largest }))
+        let is_doubtful = is_doubtful.is_some();
+        Ok(Some(Grouped { parts, weights, diagonal, strong, largest, is_doubtful }))
     }
 
     /// The parts in an order in which those of rows beside ghosts, and of their neighbours, are the last.
@@ -157,6 +160,11 @@ impl<'a, H: Scalar> OfRank<'a, H> {
         // SAFETY: as above; each part has a start.
         unsafe { device.launch(&program, &kernel, Launch::over(n, THREADS), arguments) }?;
         Ok(Parts { of_node: Arc::new(of_node), ..parts })
+    }
+
+    /// Whether slivers may have nodes of several ranks; `rows` are all columns.
+    pub fn has_opposed(&self, rows: &Csr<H, Cuda>, of_all: &OfAll<H>) -> Result<bool, LinalgError> {
+        Rows::new(rows).map_or(Ok(false), |rows| evolution::has_opposed(&rows, &of_all.diagonal))
     }
 
     /// The reciprocals of the diagonal that smoothers take, and the prolongator, for all columns `rows` and the `largest`

@@ -1,0 +1,109 @@
+//! Modes of slivers on ranks: those of one rank, also where a cluster of nodes reaches across borders.
+//!
+//! Every rank gathers the rows of such clusters and finds the same modes there, each of which belongs to the rank of its first
+//! node. Clusters within a rank are its own.
+
+mod shared;
+
+use femtile_comm::Comm;
+use femtile_device::Scalar;
+use femtile_linalg::LinalgError;
+
+use super::exchange::Id;
+use super::level::RankMatrix;
+use super::totals;
+use crate::setup::local_modes::{are_few, has_opposed, joined_to_ghosts, modes_of_clusters};
+use crate::setup::rows::{RowAccess, Rows};
+use shared::Shared;
+
+/// The modes on the rows of a rank.
+pub(super) struct RankModes<H> {
+    /// Columns of the rank's own modes, then of those of other ranks.
+    pub rows: Rows<H>,
+    /// Number of own modes.
+    pub n: usize,
+    /// The others: their owners, and their numbers among the modes of these.
+    others: Vec<Id>,
+}
+
+impl<H: Scalar> RankModes<H> {
+    /// Returns whether a mode of another rank is not zero in a row.
+    pub fn reaches_others(&self, row: usize) -> bool {
+        self.rows.row(row).0.last().is_some_and(|&last| last as usize >= self.n)
+    }
+
+    /// Returns the modes of other ranks as unknowns of the next level, where each rank has its modes behind its aggregates.
+    /// All ranks call it.
+    pub fn others_behind(&self, comm: &Comm, n_aggregates: usize) -> Result<Vec<Id>, LinalgError> {
+        let n_aggregates = comm.all_gather(&[n_aggregates as u64])?;
+        Ok(self.others.iter().map(|&(owner, mode)| (owner, n_aggregates[owner as usize][0] + mode)).collect())
+    }
+}
+
+/// Returns the modes on the rows of a rank, on all ranks or on none; `own` are the columns of the rank itself, diagonal and
+/// near-nullspace b go on with ghosts. All ranks call it.
+///
+/// # Cost
+/// As [`crate::setup::local_modes::local_modes`], and one sum; where there are slivers, the rows of clusters at borders of all
+/// ranks on each.
+pub(super) fn modes_of_ranks<H: Scalar>(
+    matrix: &RankMatrix<H>,
+    own: &Rows<H>,
+    (diagonal, b): (&[H], &[f64]),
+) -> Result<Option<RankModes<H>>, LinalgError> {
+    let (comm, n) = (matrix.halo.comm(), matrix.n_owned());
+    let [is_opposed] = comm.any([has_opposed(&matrix.rows, diagonal, b)])?;
+    if !is_opposed {
+        return Ok(None);
+    }
+    let is_shared = joined_to_ghosts(&matrix.rows, diagonal, b);
+    let shared = Shared::gathered(matrix, &is_shared)?;
+    // Rows in which b is zero have no modes.
+    let b_within = |row: usize| if is_shared[row] { 0.0 } else { b[row] };
+    let within = modes_of_clusters(own, &diagonal[..n], &(0..n).map(b_within).collect::<Vec<_>>());
+    let modes = joined(&shared, &within, [comm.rank(), comm.n_ranks()]);
+    let [n_modes, n_rows] = totals(comm, [modes.n, n])?;
+    Ok(are_few(n_modes, n_rows).then_some(modes))
+}
+
+/// The modes on the rows of a rank: those of clusters that ranks share, and those `within` it.
+fn joined<H: Scalar>(shared: &Shared<H>, within: &Rows<H>, [rank, n_ranks]: [usize; 2]) -> RankModes<H> {
+    let modes = shared.modes();
+    let none = || Rows { n_cols: within.n_cols, offsets: vec![0], columns: Vec::new(), values: Vec::new() };
+    let (mut own, mut foreign, mut others) = (none(), none(), Vec::new());
+    let mut counts = vec![0; n_ranks];
+    for mode in 0..modes.n_rows() {
+        let (nodes, values) = modes.row(mode);
+        let ids: Vec<Id> = nodes.iter().map(|&node| shared.id(node)).collect();
+        let entries = || ids.iter().zip(values).filter(|(id, _)| id.0 as usize == rank);
+        let owner = ids[0].0;
+        let number = counts[owner as usize];
+        counts[owner as usize] += 1;
+        if owner as usize == rank {
+            append(&mut own, entries());
+        } else if entries().next().is_some() {
+            append(&mut foreign, entries());
+            others.push((owner, number));
+        }
+    }
+    for mode in 0..within.n_rows() {
+        let (rows, values) = within.row(mode);
+        own.columns.extend_from_slice(rows);
+        own.values.extend_from_slice(values);
+        own.offsets.push(own.columns.len());
+    }
+    let n = own.n_rows();
+    foreign.offsets[1..].iter().for_each(|end| own.offsets.push(own.columns.len() + end));
+    own.columns.append(&mut foreign.columns);
+    own.values.append(&mut foreign.values);
+    RankModes { rows: own.transpose(), n, others }
+}
+
+/// Appends a mode with these entries as a row.
+fn append<'a, H: Scalar>(modes: &mut Rows<H>, entries: impl Iterator<Item = (&'a Id, &'a H)>) {
+    for (id, &value) in entries {
+        modes.columns.push(id.1 as u32);
+        modes.values.push(value);
+    }
+    modes.offsets.push(modes.columns.len());
+}
