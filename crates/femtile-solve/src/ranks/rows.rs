@@ -7,7 +7,7 @@ use femtile_comm::{Comm, GhostedMatrix, Halo};
 use femtile_device::{Device, Scalar};
 use femtile_fem::assembly::{BALANCE_TOLERANCE, PartRows, assemble_rows, has_floating};
 use femtile_fem::forms::winners;
-use femtile_fem::{BoundaryCondition, Constraints, FemError, Form};
+use femtile_fem::{BoundaryCondition, Constraints, FemError};
 use femtile_linalg::LinalgError;
 use femtile_mesh::Mesh;
 use femtile_mesh::check::{Components, components};
@@ -174,18 +174,10 @@ impl<D: RankDevice> RankRows<D> {
         part: &Part,
         stages: &mut Stages<'_>,
     ) -> Result<(Self, Vec<bool>), SolveError> {
-        let data = fixed.data(problem, part).natural();
-        let is_part = problem.divided.is_some();
-        let node_of = |local: usize| if is_part { local as u32 } else { part.nodes[local] };
-        let given = |local: usize| fixed.constraints.value(node_of(local) as usize);
-        let constraints = Constraints::of_values(part.nodes.len(), given);
-        let of_whole = |error: FemError| error.in_whole_mesh(&part.cells, &part.nodes);
-        let form = data.form(part);
-        let PartRows { matrix, mut rhs, is_held } =
-            assembled(device, &form, constraints, stages).map_err(of_whole)?;
+        let PartRows { matrix, mut rhs, is_held } = assembled(device, (problem, fixed), part, stages)?;
         rhs.truncate(part.n_owned);
         let (ids, ghosts) = ids_of_nodes(part);
-        let owned = (0..part.n_owned).map(node_of).collect();
+        let owned = (0..part.n_owned).map(|local| node_of(problem, part, local)).collect();
         let matrix = device.divide(matrix, part.n_owned)?;
         Ok((Self { matrix, rhs, owned, ids, ghosts, is_pure_neumann: false, imbalance: 0.0 }, is_held))
     }
@@ -206,22 +198,32 @@ pub(crate) fn agreed<R>(comm: &Comm, result: Result<R, SolveError>) -> Result<R,
     }
 }
 
-fn assembled<D: RankDevice>(
+/// The number of a node of a part in the mesh of the problem.
+fn node_of(problem: &Discretization<'_>, part: &Part, local: usize) -> u32 {
+    if problem.divided.is_some() { local as u32 } else { part.nodes[local] }
+}
+
+/// Assembles the matrix of all nodes of a part, with given values of u eliminated.
+pub(crate) fn assembled<D: RankDevice>(
     device: &D,
-    form: &Form<'_>,
-    constraints: Constraints,
+    (problem, fixed): (&Discretization<'_>, &Fixed),
+    part: &Part,
     stages: &mut Stages<'_>,
 ) -> Result<PartRows<f64, D>, FemError> {
-    stages.with_fractions(|progress| {
-        assemble_rows(device, form, constraints, &|fraction| {
+    let data = fixed.data(problem, part).natural();
+    let given = |local: usize| fixed.constraints.value(node_of(problem, part, local) as usize);
+    let constraints = Constraints::of_values(part.nodes.len(), given);
+    let made = stages.with_fractions(|progress| {
+        assemble_rows(device, &data.form(part), constraints, &|fraction| {
             progress(fraction);
             ControlFlow::Continue(())
         })
-    })
+    });
+    made.map_err(|error| error.in_whole_mesh(&part.cells, &part.nodes))
 }
 
 /// The matrix without rows.
-pub(super) fn nothing<T: Scalar, D: Device>(device: &D) -> Result<Csr<T, D>, LinalgError> {
+pub(crate) fn nothing<T: Scalar, D: Device>(device: &D) -> Result<Csr<T, D>, LinalgError> {
     Csr::from_parts(device, 0, HostOffsets::from_row_lengths(std::iter::empty()), Vec::new(), Vec::new())
 }
 

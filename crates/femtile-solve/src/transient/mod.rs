@@ -8,6 +8,7 @@ mod of_rank;
 mod on_ranks;
 mod operators;
 mod preconditioning;
+mod rank_terms;
 mod run;
 mod semidiscrete;
 mod shifted_solver;

@@ -15,6 +15,7 @@ use femtile_time::implicit::{SemiDiscrete, StageEquation, StageOutcome};
 use super::on_ranks::Run;
 use super::operators::{Shifted, held, mass, natural, without_preconditioner};
 use super::preconditioning::{Made, Memory};
+use super::rank_terms::RankTerms;
 use super::shifted_solver::{Shared, ShiftedSolver};
 use crate::auto::Solves;
 use crate::discretization::Discretization;
@@ -59,13 +60,17 @@ impl<'m, D: RankDevice> Parts<'_, 'm, D> {
         Ok((of_shift.config, of_shift.reason))
     }
 
-    /// Makes the system of stages with a shift.
+    /// Makes the system of stages with a shift, from the matrices of all shifts where there are any. All ranks call it.
     fn of_shift(
         &self,
-        shift: f64,
+        terms: Option<&RankTerms<D>>,
+        (shift, unknowns): (f64, &RankUnknowns),
         config: &SolverConfig,
         stages: &mut Stages<'_>,
     ) -> Result<RankSystem<D>, SolveError> {
+        if let Some(terms) = terms {
+            return terms.system(self, (shift, unknowns), config);
+        }
         self.system(&held(self.run.problem, shift), config, stages)
     }
 
@@ -136,6 +141,8 @@ pub(super) struct Equation<'a, 'm, D: RankDevice> {
     mass: Box<dyn LinearOperator<f64, D>>,
     /// $K + s M$ with all rows and columns; s is `basis`.
     stiffness: Box<dyn LinearOperator<f64, D>>,
+    /// Of linear elements.
+    terms: Option<RankTerms<D>>,
     /// The shift of the first stage of the run.
     basis: f64,
     solver: ShiftedSolver<D>,
@@ -169,11 +176,12 @@ impl<'a, 'm, D: RankDevice> Equation<'a, 'm, D> {
         let plain = plain(&of.chosen(basis)?.0);
         let mut silent = Silent;
         let mut quiet = Stages::new(&mut silent);
-        let mass = of.system(&mass(problem), &plain, &mut quiet)?.operator;
+        let of_mass = of.system(&mass(problem), &plain, &mut quiet)?;
         let stiffness = of.system(&natural(problem, basis), &plain, &mut quiet)?.operator;
         let (config, reason) = of.chosen(made.shift)?;
-        let RankSystem { operator, preconditioner, parts, warnings, unknowns, .. } =
-            of.of_shift(made.shift, &config, stages)?;
+        let terms = RankTerms::new(&of, stages)?;
+        let first = of.of_shift(terms.as_ref(), (made.shift, &of_mass.unknowns), &config, stages)?;
+        let RankSystem { operator, preconditioner, parts, warnings, unknowns, .. } = first;
         let (operator, preconditioner) = (Arc::from(operator), Arc::from(preconditioner));
         let first = Shifted { shift: made.shift, operator, preconditioner };
         let mut conditions = problem.conditions[0].iter();
@@ -191,8 +199,9 @@ impl<'a, 'm, D: RankDevice> Equation<'a, 'm, D> {
             product: zeros()?,
             of,
             unknowns,
-            mass,
+            mass: of_mass.operator,
             stiffness,
+            terms,
             basis,
             time,
             depends_on_time,
@@ -259,13 +268,14 @@ impl<'a, 'm, D: RankDevice> Equation<'a, 'm, D> {
 
     /// Makes the operators of a shift those of the solver.
     fn bring_operators(&mut self, shift: f64) -> Result<(), SolveError> {
-        let of = &self.of;
+        let Self { of, terms, unknowns, .. } = self;
         let is_definite = of.run.problem.lambda.as_constant().is_some_and(|lambda| lambda >= 0.0);
         let choose = || Ok(of.chosen(shift)?.0);
         let make = |config: &SolverConfig, kept: Option<Shared<D>>| {
             let config = if kept.is_some() { plain(config) } else { config.clone() };
             let mut silent = Silent;
-            let made = of.of_shift(shift, &config, &mut Stages::new(&mut silent))?;
+            let quiet = &mut Stages::new(&mut silent);
+            let made = of.of_shift(terms.as_ref(), (shift, unknowns), &config, quiet)?;
             let preconditioner = kept.unwrap_or_else(|| Arc::from(made.preconditioner));
             Ok(Shifted { shift, operator: Arc::from(made.operator), preconditioner })
         };

@@ -7,7 +7,6 @@ use femtile_linalg::LinalgError;
 use femtile_mesh::partition::Part;
 use femtile_time::implicit::{Checkpoint, Outcome};
 
-use super::data::nodal_values;
 use super::nonlinear::is_refilled;
 use super::of_rank::{Equation, Parts};
 use super::operators::held;
@@ -47,6 +46,7 @@ impl<'m> Transient<'m> {
             whole: Some(&problem),
             layout: Layout::Whole(&division),
             fixed: &Fixed::new(&now)?,
+            initial: &self.initial_values(&problem)?,
             config,
             of_stages: &of_stages(config),
             n_threads,
@@ -86,6 +86,7 @@ impl<'m> Transient<'m> {
             whole: whole.as_ref(),
             layout: Layout::Parts(divided, first.boxes.as_ref()),
             fixed: &Fixed::new(&now)?,
+            initial: &agreed(&divided.comm, self.initial_values(&problem))?,
             config,
             of_stages: &of_stages(config),
             n_threads,
@@ -181,6 +182,8 @@ pub(super) struct Run<'r, 'm> {
     whole: Option<&'r Discretization<'m>>,
     pub layout: Layout<'r, 'm>,
     pub fixed: &'r Fixed,
+    /// At the degrees of freedom of the problem.
+    initial: &'r [f64],
     /// As given.
     config: &'r SolverConfig,
     /// The same, without a limit of time.
@@ -247,8 +250,9 @@ impl<'m> Run<'_, 'm> {
         let (mut equation, described) = Equation::new(of, first, memory, stages)?;
         let numbers = self.numbers_in_whole(comm, part, &equation.unknowns)?;
         let of_whole = OfWhole { comm, n: problem.n_of_all(), unknowns: &numbers };
-        let mut u =
-            Buffer::from_vec(device, self.initial(comm, &equation.unknowns)?).map_err(LinalgError::from)?;
+        let unknowns = &equation.unknowns.owned;
+        let initial = unknowns.iter().map(|&unknown| self.initial[unknown as usize]).collect();
+        let mut u = Buffer::from_vec(device, initial).map_err(LinalgError::from)?;
         equation.impose(transient.start, &mut u)?;
         let resume = self.resumed(&of_whole)?;
         let shown = (self.whole.unwrap_or(problem), config, Some(&of_whole));
@@ -299,13 +303,6 @@ impl<'m> Run<'_, 'm> {
             }
             [false] => Ok(Vec::new()),
         }
-    }
-
-    /// The initial values at the unknowns of a rank. All ranks call it.
-    fn initial(&self, comm: &Comm, unknowns: &RankUnknowns) -> Result<Vec<f64>, SolveError> {
-        let path = ["equation".into(), "initial".into()];
-        let all = agreed(comm, nodal_values(self.problem, &self.transient.initial, &path))?;
-        Ok(unknowns.owned.iter().map(|&unknown| all[unknown as usize]).collect())
     }
 
     /// The state to go on from, at the unknowns of a rank. All ranks call it.

@@ -290,6 +290,12 @@ pub(super) fn mass<'m>(problem: &Discretization<'m>) -> Discretization<'m> {
     variant(problem, zero, one, Vec::new())
 }
 
+/// Returns the problem whose matrix is the mass matrix, with ones on the diagonal in rows and columns of given values.
+pub(super) fn held_mass<'m>(problem: &Discretization<'m>) -> Discretization<'m> {
+    let [zero, one] = [0.0, 1.0].map(Coefficient::Constant);
+    variant(problem, zero, one, problem.conditions[0].iter().map(without_exchange).collect())
+}
+
 /// Returns a problem with other coefficients and conditions, and no source.
 fn variant<'m>(
     problem: &Discretization<'m>,

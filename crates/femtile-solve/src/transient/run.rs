@@ -98,7 +98,7 @@ impl<'m> Transient<'m> {
         observer: &mut dyn Observer,
         stages: &mut Stages<'_>,
     ) -> Result<(Finished, Outcome), SolveError> {
-        let initial = nodal_values(problem, &self.initial, &["equation".into(), "initial".into()])?;
+        let initial = self.initial_values(problem)?;
         self.mass.check(problem.config.degree)?;
         if nonlinear::is_refilled(problem) {
             let at = (initial, warnings);
@@ -216,6 +216,11 @@ impl<'m> Transient<'m> {
             watch.keep(state)?;
         }
         Ok((integrator.values().to_host()?, outcome))
+    }
+
+    /// Returns the initial values at the degrees of freedom.
+    pub(super) fn initial_values(&self, problem: &Discretization<'_>) -> Result<Vec<f64>, SolveError> {
+        nodal_values(problem, &self.initial, &["equation".into(), "initial".into()])
     }
 
     /// Returns the shift of the stages that most steps of the run have, from where it goes on.

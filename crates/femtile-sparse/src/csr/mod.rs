@@ -184,6 +184,11 @@ impl<T: Scalar, D: Device> Csr<T, D> {
         &self.columns
     }
 
+    /// Returns the values, and gives up the pattern.
+    pub fn into_values(self) -> Buffer<T, D> {
+        self.values
+    }
+
     /// Value of each entry.
     pub fn values(&self) -> &Buffer<T, D> {
         &self.values

@@ -140,6 +140,23 @@ fn growing_steps_change_preconditioners_on_all_ranks() {
     }
 }
 
+/// Matrices without a shift are refused there, so those of each shift are assembled.
+#[test]
+fn growth_on_several_ranks_is_that_of_one() {
+    let mesh = solid();
+    let tolerance = Tolerance { relative: 1e-2, absolute: 1e-3 };
+    let steps = Steps::Adaptive { tolerance, first: None, shortest: 1e-6, longest: 0.1 };
+    let problem = Poisson::new(&mesh).lambda(-2.0).source("x").dirichlet("xmin", "y").unwrap();
+    let transient = Transient::new(problem, "1 - x").times(0.0, 0.4).steps(steps).scheme(Scheme::Bdf2);
+    let of = |ranks| SolverConfig { ranks, tolerance: 1e-11, ..config(1) };
+    let alone = transient.solve(&of(Ranks::One)).unwrap();
+    for n in [2, 3] {
+        let found = transient.solve(&of(Ranks::Threads(n))).unwrap();
+        assert_eq!(found.outcome().steps, alone.outcome().steps);
+        assert_same(found.at_end().values(), alone.at_end().values(), 1e-7, "growth");
+    }
+}
+
 #[test]
 fn a_run_in_time_ends_on_all_ranks_where_its_time_is_over() {
     let mesh = plane();

@@ -1,0 +1,72 @@
+//! The matrices of linear elements of a rank from which those of all shifts are made.
+
+use std::sync::Arc;
+
+use femtile_sparse::Csr;
+
+use super::of_rank::Parts;
+use super::operators::{held, held_mass};
+use crate::discretization::Discretization;
+use crate::ranks::RankDevice;
+use crate::ranks::rows::{assembled, nothing};
+use crate::ranks::system::{RankSystem, RankUnknowns};
+use crate::{SolveError, SolverConfig, Stages};
+
+/// $K$ and $M$ on the part of a rank, of one pattern, with ones on the diagonal in rows and columns of given values.
+///
+/// So $K + a M$ has the number 1 + a there, which no residual keeps.
+pub(super) struct RankTerms<D: RankDevice> {
+    stiffness: Csr<f64, D>,
+    mass: Csr<f64, D>,
+}
+
+impl<D: RankDevice> RankTerms<D> {
+    /// Assembles both; none where a rank cannot, as with a negative reaction, or the elements are others. All ranks call it.
+    pub fn new(of: &Parts<'_, '_, D>, stages: &mut Stages<'_>) -> Result<Option<Self>, SolveError> {
+        let problem = of.run.problem;
+        if problem.space().is_some() {
+            return Ok(None);
+        }
+        let stiffness = matrix(of, &held(problem, 0.0), stages);
+        let mass = matrix(of, &held_mass(problem), stages);
+        let here = stiffness.and_then(|stiffness| {
+            let mass = stiffness.with_values(mass?.into_values())?;
+            Ok(Self { stiffness, mass })
+        });
+        let [is_missing] = of.comm.any([here.is_err()])?;
+        Ok(here.ok().filter(|_| !is_missing))
+    }
+
+    /// Makes the system of stages with a shift. All ranks call it.
+    pub fn system(
+        &self,
+        of: &Parts<'_, '_, D>,
+        (shift, unknowns): (f64, &RankUnknowns),
+        config: &SolverConfig,
+    ) -> Result<RankSystem<D>, SolveError> {
+        let n_owned = unknowns.owned.len();
+        let matrix = of.device.divide(self.stiffness.combined(1.0, &self.mass, shift)?, n_owned)?;
+        let unknowns = RankUnknowns {
+            owned: unknowns.owned.clone(),
+            halo: Arc::clone(&unknowns.halo),
+            given: Vec::new(),
+            part: None,
+            is_pure_neumann: false,
+            imbalance: 0.0,
+        };
+        RankSystem::of_matrix(of.device, config, (matrix, Vec::new()), unknowns, of.run.problem.n_of_all())
+    }
+}
+
+/// The matrix of a problem on the part of a rank. All ranks call it.
+fn matrix<D: RankDevice>(
+    of: &Parts<'_, '_, D>,
+    problem: &Discretization<'_>,
+    stages: &mut Stages<'_>,
+) -> Result<Csr<f64, D>, SolveError> {
+    let fixed = of.run.fixed.of(problem)?;
+    match of.part {
+        Some(part) => Ok(assembled(of.device, (problem, &fixed), part, stages)?.matrix),
+        None => Ok(nothing(of.device)?),
+    }
+}
