@@ -25,6 +25,12 @@ const VERSION: u32 = 1;
 const MOST_ARRAYS: u64 = 1 << 16;
 
 impl Checkpoint {
+    /// Returns the state without its arrays.
+    pub fn without_arrays(&self) -> Self {
+        let Self { fingerprint, counts, time, length, .. } = *self;
+        Self { fingerprint, counts, time, length, arrays: Vec::new() }
+    }
+
     /// Writes the checkpoint, little-endian.
     ///
     /// # Errors

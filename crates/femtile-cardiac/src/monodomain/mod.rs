@@ -16,6 +16,8 @@ mod site;
 mod stepper;
 mod watch;
 
+use std::sync::Arc;
+
 use femtile::comm::Comm;
 use femtile::device::{Cpu, Cuda};
 use femtile::fem::dofs::LinearSpace;
@@ -126,7 +128,7 @@ pub struct Monodomain<'m> {
     frames: Vec<f64>,
     checkpoints: Option<CheckpointInterval>,
     fingerprint: [u8; 32],
-    resume: Option<Checkpoint>,
+    resume: Option<Arc<Checkpoint>>,
 }
 
 pub use femtile::solve::CheckpointInterval;
@@ -289,7 +291,7 @@ impl<'m> Monodomain<'m> {
 
     /// Goes on from a checkpoint.
     pub fn resume(mut self, checkpoint: Checkpoint) -> Self {
-        self.resume = Some(checkpoint);
+        self.resume = Some(Arc::new(checkpoint));
         self
     }
 
@@ -319,7 +321,7 @@ impl<'m> Monodomain<'m> {
     /// # Errors
     /// [`CardiacError`]; a run that ends early is an outcome.
     pub fn solve(&self, config: &SolverConfig) -> Result<MonodomainSolution, CardiacError> {
-        self.solve_with(config, &mut Unobserved, &mut Silent)
+        self.solve_with(config, &mut (), &mut Silent)
     }
 
     /// Solves the problem and reports steps, frames and progress.
@@ -444,6 +446,4 @@ impl<'m> Monodomain<'m> {
 }
 
 /// Observes nothing.
-struct Unobserved;
-
-impl Observer for Unobserved {}
+impl Observer for () {}

@@ -1,6 +1,6 @@
 //! Runs on several ranks, each of which advances the nodes of its part of the mesh.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use femtile::comm::Comm;
 use femtile::device::{Cpu, Cuda};
@@ -9,7 +9,7 @@ use femtile::solve::{RankPart, Stage, Stages};
 use femtile::{Mesh, PreconditionerConfig, SolveError, SolverConfig};
 
 use super::site::Site;
-use super::{Checkpoint, Monodomain, MonodomainSolution, Nodes, Observer, Scheme, Unobserved};
+use super::{Checkpoint, CheckpointInterval, Monodomain, MonodomainSolution, Nodes, Observer, Scheme};
 use crate::{CardiacDevice, CardiacError};
 
 /// A mesh of which each rank has its part.
@@ -39,8 +39,13 @@ impl Monodomain<'_> {
             [counts[0], counts[1], time.to_bits(), length.to_bits(), arrays.len() as u64]
         };
         match &self.parts {
-            None => config.ranks.check_state(&self.resume.as_ref().map_or([0; 5], of_state))?,
+            None => config.ranks.check_state(&self.resume.as_deref().map_or([0; 5], of_state))?,
             Some(parts) => {
+                let times = self.frames.iter().map(|time| time.to_bits());
+                let checkpoints = self.checkpoints.map_or([0; 2], CheckpointInterval::to_bits);
+                let numbers: Vec<u64> = times.chain(checkpoints).collect();
+                let message = "ranks have other frames or checkpoints: set the same on all of them";
+                config.ranks.check_alike(&numbers, message)?;
                 parts.check(!self.frames.is_empty())?;
                 let all = Self { resume: parts.resumed(self.resume.as_ref())?, ..self.clone() };
                 return all.run_divided((cpu, opened), config, observer, stages);
@@ -65,7 +70,7 @@ impl Monodomain<'_> {
         let observer = Mutex::new(Some(observer));
         let take = || observer.lock().unwrap_or_else(PoisonError::into_inner).take();
         let work = |rank: &RankPart<'_>, stages: &mut Stages<'_>| {
-            let mut none = Unobserved;
+            let mut none = ();
             let observer = if rank.comm().rank() == 0 { take() } else { None }.unwrap_or(&mut none);
             match rank.gpu() {
                 Some(gpu) => self.on_rank((gpu, Some(gpu), rank), config, observer, stages),
@@ -103,12 +108,12 @@ impl Parts<'_> {
     }
 
     /// Returns the state of the first rank, on the others without its arrays. All ranks call it.
-    fn resumed(&self, own: Option<&Checkpoint>) -> Result<Option<Checkpoint>, CardiacError> {
+    fn resumed(&self, own: Option<&Arc<Checkpoint>>) -> Result<Option<Arc<Checkpoint>>, CardiacError> {
         let own = own.filter(|_| self.comm.rank() == 0);
         let mut bytes = Vec::new();
         if let Some(state) = own {
             // Nothing fails to be written into memory.
-            let _ = Checkpoint { arrays: Vec::new(), ..state.clone() }.write(&mut bytes);
+            let _ = state.without_arrays().write(&mut bytes);
         }
         let of_first = self.comm.all_gather(&bytes)?.swap_remove(0);
         if self.comm.rank() == 0 || of_first.is_empty() {
@@ -116,7 +121,9 @@ impl Parts<'_> {
         }
         let message = |error| format!("the state of the first rank cannot be read: {error}");
         let state = Checkpoint::read(&mut of_first.as_slice());
-        state.map(Some).map_err(|error| CardiacError::setting("restart", message(error)))
+        state
+            .map(|state| Some(Arc::new(state)))
+            .map_err(|error| CardiacError::setting("restart", message(error)))
     }
 }
 

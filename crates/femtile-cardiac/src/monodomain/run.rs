@@ -369,7 +369,7 @@ impl<D: CardiacDevice> State<D> {
             arrays.push(rank.dealt(rank.owned(), at_node(i))?);
         }
         arrays.extend(self.stepper.dealt(rank, of_first.map(|(_, of_stepper)| of_stepper))?);
-        self.restore(&Checkpoint { arrays, ..all.clone() })
+        self.restore(&Checkpoint { arrays, ..all.without_arrays() })
     }
 
     /// Returns the state of this rank on the host.

@@ -4,7 +4,6 @@ mod recorder;
 mod report;
 mod settings;
 
-use femtile_cardiac::monodomain::Observer;
 use femtile_cardiac::{CardiacError, Monodomain};
 use femtile_device::{Cpu, Cuda};
 use femtile_mesh::Mesh;
@@ -59,16 +58,11 @@ fn on_parts(
     let series = Series::new(case, Vec::new(), None)?;
     let problem = settings::with_checkpoints(problem, case, [0; 32], None);
     let problem = problem.frames(series.times().iter().copied());
-    let solution = problem.run((cpu, opened), config, &mut Unobserved, stages);
+    let solution = problem.run((cpu, opened), config, &mut (), stages);
     let solution = solution.map_err(|error| placed(case, error))?;
     stages.begin(Stage::Write)?;
     report::finish_after_first(case, &checked, (&problem, &mesh, solution), warnings, stages)
 }
-
-/// Observes nothing.
-struct Unobserved;
-
-impl Observer for Unobserved {}
 
 /// Carries out a case on the rank that has the whole mesh, and records the run.
 fn observed(

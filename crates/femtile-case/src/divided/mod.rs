@@ -12,7 +12,7 @@ use femtile_solve::{
 };
 
 use crate::checked_mesh::checked_mesh;
-use crate::file::{CheckName, EquationKind, MeshSection, Value};
+use crate::file::{CheckName, EquationKind, MeshSection, TimeSection, Value};
 use crate::memory::{self, Hosted};
 use crate::mesh_source::{
     box_of, check_config, of_deform, of_generator, place_in_generator, placed, scaled_by,
@@ -62,6 +62,8 @@ pub(crate) struct PartOfRank {
     pub comm: Comm,
     /// Whether the first rank writes or draws the whole solution.
     pub wants_all: bool,
+    /// Whether the first rank keeps the whole mesh.
+    pub keeps_whole: bool,
 }
 
 impl Divided {
@@ -78,7 +80,7 @@ impl Divided {
         // The first rank alone may draw.
         let is_so = [here.is_none(), writes_all(case)];
         let [is_missing, wants_all] = comm.any(is_so).map_err(SolveError::from)?;
-        let keeps_whole = is_in_time(case);
+        let keeps_whole = is_in_time(case) && (wants_all || is_recorded(case));
         let of = |from| Self { comm: comm.clone(), from, wants_all, keeps_whole };
         Ok(here.filter(|_| !is_missing).map(of))
     }
@@ -138,8 +140,9 @@ impl Divided {
         solver: (&SolverConfig, Option<&Opening>),
         stages: &mut Stages<'_>,
     ) -> Result<Held, CaseError> {
+        let of_boxes = parts.bytes_of_boxes(case, solver.0);
         let whole = match self.keeps_whole {
-            true => self.of_first(case, solver, stages)?,
+            true => self.of_first(case, solver, of_boxes, stages)?,
             false => None,
         };
         stages.begin(Stage::Read)?;
@@ -147,8 +150,9 @@ impl Divided {
         let counts = parts.config.counts().map_err(|error| of_generator(case, error))?.with_order(order);
         let has_whole = self.wants_all && self.comm.rank() == 0;
         let hosted = if has_whole { Hosted::first(case)? } else { Hosted::parts(case)? };
-        let hosted = hosted.with_each(parts.bytes_of_boxes(case, solver.0));
-        if !self.keeps_whole {
+        // The whole mesh of the first rank was checked with its part.
+        if whole.is_none() {
+            let hosted = hosted.with_each(of_boxes);
             memory::check(case, counts, (hosted, false), &place_in_generator("cells"))?;
         }
         let Parts { config, deform, parts } = parts;
@@ -166,18 +170,22 @@ impl Divided {
 
     /// The mesh of this rank, which has its part.
     fn part(&self, mesh: DividedMesh, checked: CheckReport, whole: Option<Mesh>) -> Held {
-        let (comm, wants_all) = (self.comm.clone(), self.wants_all);
-        Held::Part(Box::new(PartOfRank { mesh, checked, whole, comm, wants_all }))
+        let Self { wants_all, keeps_whole, .. } = *self;
+        let comm = self.comm.clone();
+        Held::Part(Box::new(PartOfRank { mesh, checked, whole, comm, wants_all, keeps_whole }))
     }
 
-    /// Reads or makes the whole mesh on the first rank. All ranks call it; an error of the first one ends the others.
+    /// Reads or makes the whole mesh on the first rank, where each process holds some bytes for boxes of multigrid. All ranks call it;
+    /// an error of the first one ends the others.
     fn of_first(
         &self,
         case: &Case,
         solver: (&SolverConfig, Option<&Opening>),
+        of_boxes: f64,
         stages: &mut Stages<'_>,
     ) -> Result<Option<(Mesh, CheckReport)>, CaseError> {
         let hosted = if self.keeps_whole { Hosted::first_keeping(case)? } else { Hosted::first(case)? };
+        let hosted = hosted.with_each(of_boxes);
         stages.begin(Stage::Read)?;
         match self.comm.rank() {
             0 => checked_mesh(case, hosted, solver, stages).map(Some),
@@ -193,7 +201,7 @@ impl Divided {
         solver: (&SolverConfig, Option<&Opening>),
         stages: &mut Stages<'_>,
     ) -> Result<Held, CaseError> {
-        let whole = self.of_first(case, solver, stages)?;
+        let whole = self.of_first(case, solver, 0.0, stages)?;
         let may_send = |mesh: &Mesh| !(may_have_layers && cells_fill_rows(mesh));
         let given = whole.as_ref().filter(|(mesh, _)| may_send(mesh));
         let given = given.map(|(mesh, report)| (mesh, &*report.boundary));
@@ -287,6 +295,18 @@ fn needs_whole(case: &Case) -> bool {
 
 fn is_in_time(case: &Case) -> bool {
     case.file.equation.kind != EquationKind::ReactionDiffusion
+}
+
+/// Whether the first rank passes something of the whole mesh on as a run goes on, or at its end: maps and functionals of hearts, notes
+/// on the directions of fibres.
+fn is_recorded(case: &Case) -> bool {
+    let in_run = |time: &TimeSection| {
+        time.frames.is_some() || time.traces.is_some() || time.checkpoint.is_some() || time.restart
+    };
+    let equation = &case.file.equation;
+    equation.kind == EquationKind::Monodomain
+        || case.file.time.as_ref().is_some_and(in_run)
+        || equation.diffusion.as_ref().is_some_and(has_fibres)
 }
 
 fn has_fibres(value: &Value) -> bool {

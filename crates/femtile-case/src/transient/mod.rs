@@ -55,12 +55,13 @@ pub(crate) fn run(
     finish(case, &checked, (done, warnings), recorder, stages)
 }
 
-/// Carries a case out on a mesh of which this rank has its part, and the first one the whole as well. All ranks call it.
+/// Carries a case out on a mesh of which this rank has its part, and the first one the whole as well where it records the run. All ranks
+/// call it.
 fn on_parts(
     cpu: &Cpu,
     case: &Case,
     (config, opened): (&SolverConfig, Option<Cuda>),
-    PartOfRank { mut mesh, checked, mut whole, comm, .. }: PartOfRank,
+    PartOfRank { mut mesh, checked, mut whole, comm, keeps_whole, .. }: PartOfRank,
     stages: &mut Stages<'_>,
 ) -> Result<Report, CaseError> {
     check_cells(config, &case.space_config(), checked.kind)?;
@@ -81,14 +82,19 @@ fn on_parts(
         Ok(settings::transient(case, begun, [0; 32], None)?.discretize()?)
     };
     let whole = whole.as_ref().map(on_whole).transpose()?;
-    let functionals = whole.as_ref().map(|whole| prepare(case, whole)).transpose()?;
+    let functionals = match (&whole, keeps_whole) {
+        (Some(whole), _) => Some(prepare(case, whole)?),
+        // All ranks compute them at the end.
+        (None, false) => Some(prepare(case, &problem)?),
+        (None, true) => None,
+    };
     let names = functionals.as_ref().map_or_else(Vec::new, Prepared::names);
     let series = Series::new(case, names, start)?;
     let transient = transient.frames(series.times().iter().copied());
     let mut recorder = functionals.as_ref().map(|functionals| Recorder { functionals, series });
     let observer: &mut dyn Observer = match &mut recorder {
         Some(recorder) => recorder,
-        None => &mut Unobserved,
+        None => &mut (),
     };
     let done = transient.run_on_parts(problem, whole, (cpu, opened), config, observer, stages);
     let done = done.map_err(|error| placed::placed(case, error))?;
@@ -98,11 +104,6 @@ fn on_parts(
         None => finish_after_first(case, &checked, (done, warnings), stages),
     }
 }
-
-/// Observes nothing.
-struct Unobserved;
-
-impl Observer for Unobserved {}
 
 /// The run of a case from the problem begun on its mesh, and the time from which it goes on, where it does.
 fn resumed<'m>(

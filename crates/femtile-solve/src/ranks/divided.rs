@@ -131,7 +131,8 @@ impl Divided<'_> {
 
     /// Returns how even the division is, and how much it cuts. All ranks call it.
     pub fn quality(&self) -> Result<PartitionQuality, LinalgError> {
-        let own = [self.mesh.own().cells.len() as u64, self.mesh.n_shared_nodes as u64];
+        let n_own = (0..self.mesh.part.cells.len() as u32).filter(|&cell| self.mesh.is_own(cell)).count();
+        let own = [n_own as u64, self.mesh.n_shared_nodes as u64];
         let all: Vec<u64> = self.comm.all_gather(&own)?.concat();
         let cells = || all.iter().step_by(2).map(|&n| n as usize);
         Ok(PartitionQuality {

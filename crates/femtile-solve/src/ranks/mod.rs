@@ -99,13 +99,21 @@ impl Ranks {
     /// # Errors
     /// [`SolveError::Setting`] where numbers differ.
     pub fn check_state(&self, own: &[u64]) -> Result<(), SolveError> {
+        self.check_alike(
+            own,
+            "ranks go on from other states: let all of them read the output folder of the run",
+        )
+    }
+
+    /// Refuses settings that differ between ranks, by numbers that tell them apart, with a message that says so. All ranks call it.
+    ///
+    /// # Errors
+    /// [`SolveError::Setting`] where numbers differ.
+    pub fn check_alike(&self, own: &[u64], message: &str) -> Result<(), SolveError> {
         let Self::Of(comm) = self else { return Ok(()) };
         match comm.all_gather(own)?.iter().all(|other| other == own) {
             true => Ok(()),
-            false => Err(SolveError::solver(
-                "ranks",
-                "ranks go on from other states: let all of them read the output folder of the run",
-            )),
+            false => Err(SolveError::solver("ranks", message)),
         }
     }
 

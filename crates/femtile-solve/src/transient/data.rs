@@ -65,11 +65,13 @@ fn evaluate(
     let one = Coefficient::Constant(1.0);
     let (mesh, boundary) = (problem.mesh, &*problem.boundary);
     let form = Form { mesh, boundary, sigma: &one, lambda: &one, source, conditions };
-    match problem.space() {
+    let evaluated = match problem.space() {
         None => load(&form),
-        Some(space) => {
-            let evaluated = TensorProblem::new(space, &form)?;
-            Ok((evaluated.load().to_vec(), evaluated.constraints().clone()))
-        }
-    }
+        Some(space) => TensorProblem::new(space, &form)
+            .map(|evaluated| (evaluated.load().to_vec(), evaluated.constraints().clone())),
+    };
+    evaluated.map_err(|error| match &problem.divided {
+        Some(divided) => error.in_whole_mesh(&divided.mesh.part.cells, &divided.mesh.part.nodes),
+        None => error,
+    })
 }

@@ -16,6 +16,7 @@ mod source;
 mod stage_solver;
 mod watch;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use femtile_device::Cpu;
@@ -58,7 +59,7 @@ pub struct Transient<'m> {
     frames: Vec<f64>,
     checkpoints: Option<CheckpointInterval>,
     fingerprint: [u8; 32],
-    resume: Option<Checkpoint>,
+    resume: Option<Arc<Checkpoint>>,
 }
 
 impl<'m> Transient<'m> {
@@ -120,7 +121,7 @@ impl<'m> Transient<'m> {
 
     /// Goes on from a checkpoint in place of the initial value.
     pub fn resume(mut self, checkpoint: Checkpoint) -> Self {
-        self.resume = Some(checkpoint);
+        self.resume = Some(Arc::new(checkpoint));
         self
     }
 
@@ -129,7 +130,7 @@ impl<'m> Transient<'m> {
     /// # Errors
     /// [`SolveError`]; a run that ends early is an outcome.
     pub fn solve(&self, config: &SolverConfig) -> Result<TransientSolution<'m>, SolveError> {
-        self.solve_with(config, &mut NoObserver, &mut Silent)
+        self.solve_with(config, &mut (), &mut Silent)
     }
 
     /// Solves the problem and reports steps, frames and progress.
@@ -172,6 +173,16 @@ pub enum CheckpointInterval {
     Time(Duration),
 }
 
+impl CheckpointInterval {
+    /// Returns numbers that tell intervals apart.
+    pub fn to_bits(self) -> [u64; 2] {
+        match self {
+            Self::Steps(every) => [1, every as u64],
+            Self::Time(every) => [2, every.as_nanos() as u64],
+        }
+    }
+}
+
 /// The result of a run in time.
 #[derive(Debug)]
 #[must_use]
@@ -205,6 +216,4 @@ impl<'m> TransientSolution<'m> {
 }
 
 /// Observes nothing.
-struct NoObserver;
-
-impl Observer for NoObserver {}
+impl Observer for () {}

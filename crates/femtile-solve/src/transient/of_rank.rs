@@ -12,6 +12,7 @@ use femtile_linalg::{LinalgError, LinearOperator};
 use femtile_mesh::partition::Part;
 use femtile_time::implicit::{SemiDiscrete, StageEquation, StageOutcome};
 
+use super::data::has_boundary_in_time;
 use super::on_ranks::Run;
 use super::operators::{Shifted, held, mass, natural, without_preconditioner};
 use super::preconditioning::{Made, Memory};
@@ -153,7 +154,8 @@ pub(super) struct Equation<'a, 'm, D: RankDevice> {
     given: Buffer<f64, D>,
     /// One at free unknowns, zero at given ones.
     free: Buffer<f64, D>,
-    depends_on_time: bool,
+    /// Whether the source, and whether the data of the boundary depend on the time on any rank.
+    in_time: [bool; 2],
     /// The load of the source, at the time of the data or, where it does not depend on that, at any.
     source: Vec<f64>,
     scratch: Buffer<f64, D>,
@@ -184,9 +186,8 @@ impl<'a, 'm, D: RankDevice> Equation<'a, 'm, D> {
         let RankSystem { operator, preconditioner, parts, warnings, unknowns, .. } = first;
         let (operator, preconditioner) = (Arc::from(operator), Arc::from(preconditioner));
         let first = Shifted { shift: made.shift, operator, preconditioner };
-        let mut conditions = problem.conditions[0].iter();
-        let depends_on_time =
-            problem.sources[0].uses_time() || conditions.any(|given| given.condition.datum().uses_time());
+        // A part may have no cell for which a datum depends on it.
+        let in_time = of.comm.any([problem.sources[0].uses_time(), has_boundary_in_time(problem)])?;
         let n = unknowns.owned.len();
         let zeros = || Buffer::zeros(device, n).map_err(LinalgError::from);
         let described = Described { parts, config: config.clone(), reason, warnings };
@@ -204,7 +205,7 @@ impl<'a, 'm, D: RankDevice> Equation<'a, 'm, D> {
             terms,
             basis,
             time,
-            depends_on_time,
+            in_time,
             source: Vec::new(),
         };
         equation.take_source(time)?;
@@ -220,15 +221,14 @@ impl<'a, 'm, D: RankDevice> Equation<'a, 'm, D> {
     }
 
     fn bring_data(&mut self, time: f64) -> Result<(), SolveError> {
-        match self.time == time || !self.depends_on_time {
-            true => Ok(()),
-            false => {
-                if self.of.run.problem.sources[0].uses_time() {
-                    self.take_source(time)?;
-                }
-                self.take_data(time)
-            }
+        let [has_source, has_boundary] = self.in_time;
+        if self.time == time || !(has_source || has_boundary) {
+            return Ok(());
         }
+        if has_source {
+            self.take_source(time)?;
+        }
+        self.take_data(time)
     }
 
     /// Evaluates the load of the source at a time.

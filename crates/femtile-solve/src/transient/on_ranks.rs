@@ -1,5 +1,7 @@
 //! Runs in time on several ranks, each of which advances the unknowns of its part.
 
+use std::sync::Arc;
+
 use femtile_comm::Comm;
 use femtile_device::{Buffer, Cpu, Cuda};
 use femtile_fem::dofs::TensorSpace;
@@ -11,7 +13,7 @@ use super::nonlinear::is_refilled;
 use super::of_rank::{Equation, Parts};
 use super::operators::held;
 use super::run::{linear_outcome, warning_of};
-use super::{NoObserver, Observer, Transient, TransientSolution};
+use super::{Observer, Transient, TransientSolution};
 use crate::auto::Solves;
 use crate::discretization::Discretization;
 use crate::ranks::rows::{Fixed, agreed};
@@ -20,7 +22,9 @@ use crate::ranks::{
     self, Divided, Division, Keepers, Layout, OfWhole, RankDevice, Ranks, device, numbers_in_whole,
 };
 use crate::solution::Finished;
-use crate::{DeviceChoice, GmgOptions, MassMatrix, Solution, SolveError, SolverConfig, Stages};
+use crate::{
+    CheckpointInterval, DeviceChoice, GmgOptions, MassMatrix, Solution, SolveError, SolverConfig, Stages,
+};
 
 impl<'m> Transient<'m> {
     /// Runs on the ranks of the settings; all of them get the solution at the end, and the first one observes.
@@ -33,7 +37,7 @@ impl<'m> Transient<'m> {
         stages: &mut Stages<'_>,
     ) -> Result<TransientSolution<'m>, SolveError> {
         self.check_on_ranks(&problem)?;
-        config.ranks.check_state(&self.resume.as_ref().map_or([0; 4], numbers_of))?;
+        config.ranks.check_state(&self.resume.as_deref().map_or([0; 4], numbers_of))?;
         let now = problem.at_time(self.start);
         let n_threads = ranks::n_threads(cpu, &config.ranks)?;
         let boxed = |options: &GmgOptions| ranks::boxes(&now, options, config.ranks.n()).map(Some);
@@ -68,7 +72,7 @@ impl<'m> Transient<'m> {
         observer: &mut dyn Observer,
         stages: &mut Stages<'_>,
     ) -> Result<TransientSolution<'m>, SolveError> {
-        self.check_on_ranks(&problem)?;
+        agreed(&divided.comm, self.check_on_ranks(&problem))?;
         if config.ranks != Ranks::Of(divided.comm.clone()) {
             return Err(ranks::other_ranks());
         }
@@ -125,6 +129,11 @@ impl<'m> Transient<'m> {
         divided: &Divided<'_>,
         (whole, n): (Option<&Discretization<'_>>, usize),
     ) -> Result<bool, SolveError> {
+        let times = self.frames.iter().map(|time| time.to_bits());
+        let numbers: Vec<u64> =
+            times.chain(self.checkpoints.map_or([0; 2], CheckpointInterval::to_bits)).collect();
+        Ranks::Of(divided.comm.clone())
+            .check_alike(&numbers, "ranks have other frames or checkpoints: set the same on all of them")?;
         let is_other = whole.is_some_and(|whole| whole.divided.is_some() || whole.n_dofs() != n);
         let wants = !self.frames.is_empty() || self.checkpoints.is_some() || self.resume.is_some();
         let [is_whole, is_other, wants] = divided.comm.any([whole.is_some(), is_other, wants])?;
@@ -144,13 +153,12 @@ impl<'m> Transient<'m> {
     }
 
     /// Returns the state of the first rank, on the others without its values. All ranks call it.
-    fn resumed_by_all(&self, divided: &Divided<'_>) -> Result<Option<Checkpoint>, SolveError> {
+    fn resumed_by_all(&self, divided: &Divided<'_>) -> Result<Option<Arc<Checkpoint>>, SolveError> {
         let comm = &divided.comm;
         let mut bytes = Vec::new();
         if let Some(state) = self.resume.as_ref().filter(|_| comm.rank() == 0) {
-            let history = state.history.iter().map(|(time, _)| (*time, Vec::new())).collect();
             // Nothing fails to be written into memory.
-            let _ = Checkpoint { history, ..state.clone() }.write(&mut bytes);
+            let _ = state.without_values().write(&mut bytes);
         }
         let of_first = comm.all_gather(&bytes)?.swap_remove(0);
         if comm.rank() == 0 || of_first.is_empty() {
@@ -158,7 +166,7 @@ impl<'m> Transient<'m> {
         }
         let message = |error| format!("the state of the first rank cannot be read: {error}");
         let state = Checkpoint::read(&mut of_first.as_slice());
-        state.map(Some).map_err(|error| SolveError::solver("ranks", message(error)))
+        state.map(|state| Some(Arc::new(state))).map_err(|error| SolveError::solver("ranks", message(error)))
     }
 }
 
@@ -217,7 +225,7 @@ impl<'m> Run<'_, 'm> {
         let observer = std::sync::Mutex::new(Some(observer));
         let take = || observer.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
         let work = |cpu: &Cpu, comm: &Comm, stages: &mut Stages<'_>, keepers: Keepers| {
-            let mut none = NoObserver;
+            let mut none = ();
             let observer = if comm.rank() == 0 { take() } else { None }.unwrap_or(&mut none);
             match device::joined(comm, opened, config)? {
                 (Some(gpu), comm) => self.on_rank((cpu, &gpu, &comm), keepers, observer, stages),
@@ -259,7 +267,7 @@ impl<'m> Run<'_, 'm> {
         let from = (u, resume.as_ref());
         let (own, outcome) = transient.integrate_from(from, &mut equation, shown, observer, stages)?;
         let all = of_whole.collected(&own, layout.keepers(keepers))?;
-        let mut warnings = problem.warnings.clone();
+        let mut warnings = self.whole.unwrap_or(problem).warnings.clone();
         warnings.extend(described.warnings);
         warnings.extend(warning_of(&outcome));
         let reasons = [D::REASON, &described.reason];
@@ -319,6 +327,6 @@ impl<'m> Run<'_, 'm> {
         let of_rank =
             |(time, all): &(f64, Vec<f64>)| Ok((*time, of_whole.dealt(has_all.then_some(all.as_slice()))?));
         let history = state.history.iter().map(of_rank).collect::<Result<_, LinalgError>>()?;
-        Ok(Some(Checkpoint { history, ..state.clone() }))
+        Ok(Some(Checkpoint { history, ..state.without_values() }))
     }
 }

@@ -178,7 +178,7 @@ impl<'m> Transient<'m> {
         observer: &mut dyn Observer,
         stages: &mut Stages<'_>,
     ) -> Result<(Vec<f64>, Outcome), SolveError> {
-        let from = (initial, self.resume.as_ref());
+        let from = (initial, self.resume.as_deref());
         self.integrate_from(from, system, (problem, config, None), observer, stages)
     }
 

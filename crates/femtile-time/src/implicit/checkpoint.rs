@@ -46,6 +46,27 @@ const MAGIC: &[u8; 8] = b"FEMTILEC";
 const VERSION: u32 = 2;
 
 impl Checkpoint {
+    /// Returns the state with the times of its history and without the values.
+    pub fn without_values(&self) -> Self {
+        let Self {
+            fingerprint, step, rejected, restarts, iterations, length, last_error, largest_norm, ..
+        } = *self;
+        let history = self.history.iter().map(|(time, _)| (*time, Vec::new())).collect();
+        let memory = self.memory.clone();
+        Self {
+            fingerprint,
+            step,
+            rejected,
+            restarts,
+            iterations,
+            length,
+            last_error,
+            largest_norm,
+            memory,
+            history,
+        }
+    }
+
     /// Writes the checkpoint, little-endian.
     ///
     /// # Errors

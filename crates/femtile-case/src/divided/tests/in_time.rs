@@ -194,20 +194,54 @@ fn a_run_goes_on_on_another_number_of_ranks() {
     }
 }
 
+/// Without frames, traces and states no rank has the whole mesh.
 #[test]
 fn ranks_write_their_pieces_of_the_end_of_a_run() {
+    let recorded = HEAT.replace("DIFFUSION", "2");
+    let is_of_end = |line: &&str| !["frames", "traces", "checkpoint"].iter().any(|key| line.starts_with(key));
+    let of_end = recorded.lines().filter(is_of_end).collect::<Vec<_>>().join("\n");
+    for heat in [recorded.as_str(), of_end.as_str()] {
+        let folder = tempfile::tempdir().unwrap();
+        let text = format!(
+            "[mesh]\ngenerate = {{ kind = \"box\", cells = [5, 4, 6] }}\n{heat}\n[output]\nvtu = \"pieces\"{FUNCTIONALS}"
+        );
+        let alone = run_of(folder.path(), &text);
+        let found = on_ranks(3, folder.path(), &text).unwrap();
+        let folder = folder.path().join("out-3");
+        let n_of = |rank: usize| {
+            femtile_mesh::io::read(&folder.join(format!("solution_{rank:04}.vtu"))).unwrap().n_cells()
+        };
+        assert_eq!((0..3).map(n_of).sum::<usize>(), alone.mesh.n_cells);
+        for (name, expected) in &alone.functionals {
+            assert!((found.functionals[name] - expected).abs() < 1e-8, "{name}");
+        }
+        assert!((found.mesh.volume - alone.mesh.volume).abs() < 1e-12);
+        assert_eq!(crate::verify(&folder).unwrap(), []);
+    }
+}
+
+/// A rank may have no cell of the data that depend on the time, or of fibres that are noted.
+#[test]
+fn data_of_some_ranks_alone_hold_on_all() {
     let folder = tempfile::tempdir().unwrap();
-    let heat = HEAT.replace("DIFFUSION", "2");
-    let text = format!(
-        "[mesh]\ngenerate = {{ kind = \"box\", cells = [5, 4, 6] }}{heat}[output]\nvtu = \"pieces\"{FUNCTIONALS}"
-    );
-    let alone = run_of(folder.path(), &text);
-    let found = on_ranks(3, folder.path(), &text).unwrap();
-    let folder = folder.path().join("out-3");
-    let n_of = |rank: usize| {
-        femtile_mesh::io::read(&folder.join(format!("solution_{rank:04}.vtu"))).unwrap().n_cells()
-    };
-    assert_eq!((0..3).map(n_of).sum::<usize>(), alone.mesh.n_cells);
-    assert!((found.functionals["integral"] - alone.functionals["integral"]).abs() < 1e-9);
-    assert_eq!(crate::verify(&folder).unwrap(), []);
+    let layers = "[mesh]\ngenerate = { kind = \"box\", cells = [2, 2, 12], upper = [1, 1, 3] }\n[[region]]\nname = \"low\"\nwhere = \"z < 1.6\"\n";
+    let by_region = "source = { by_tag = { low = 1 }, default = \"sin(3*t)\" }";
+    let heat = HEAT.replace("DIFFUSION", "2").replace("source = \"sin(3*t)*y\"", by_region);
+    let by_tag =
+        format!("{layers}{}[output]{FUNCTIONALS}", heat.replace("dirichlet = \"t*y\"", "dirichlet = 0"));
+    let mut mesh = box_of_file();
+    let fibre = mesh.cell_fields.get_mut("fibre").unwrap();
+    fibre.values.iter_mut().enumerate().for_each(|(at, value)| *value = f64::from(u8::from(at % 3 == 0)));
+    fibre.values[0] = 3.0;
+    femtile_mesh::io::write(&folder.path().join("mesh.vtu"), &mesh).unwrap();
+    let along = "{ fibre = \"fibre\", along = 2, across = 1 }";
+    let fibres =
+        format!("[mesh]\nfile = \"mesh.vtu\"\n{}[output]{FUNCTIONALS}", HEAT.replace("DIFFUSION", along));
+    for text in [by_tag, fibres] {
+        let alone = run_of(folder.path(), &text);
+        for n in [2, 3] {
+            assert_ne!(source(folder.path(), &text, n), "whole");
+            assert_runs(&text, folder.path(), &alone, n);
+        }
+    }
 }
