@@ -32,18 +32,18 @@ use crate::{MassMatrix, SolveError, SolverConfig, Stage, Stages};
 /// Its coefficients depend neither on u nor on t, and it has no conditions on its boundary.
 pub struct DividedProblem<'p, 'm> {
     problem: &'p Discretization<'m>,
-    mesh: OfRanks<'p, 'm>,
+    mesh: MeshOfRanks<'p, 'm>,
     fixed: Fixed,
     config: SolverConfig,
 }
 
 /// What ranks have of the mesh.
-enum OfRanks<'p, 'm> {
+enum MeshOfRanks<'p, 'm> {
     Whole(Box<Division<'m>>),
     Parts(&'p Divided<'m>),
 }
 
-impl<'m> OfRanks<'_, 'm> {
+impl<'m> MeshOfRanks<'_, 'm> {
     fn layout(&self) -> Layout<'_, 'm> {
         match self {
             Self::Whole(division) => Layout::Whole(division),
@@ -86,8 +86,8 @@ impl<'m> Discretization<'m> {
             return Err(SolveError::solver("ranks", message));
         }
         let mesh = match &self.divided {
-            None => OfRanks::Whole(Box::new(Division::new(self, None, config)?)),
-            Some(divided) => OfRanks::Parts(divided),
+            None => MeshOfRanks::Whole(Box::new(Division::new(self, None, config)?)),
+            Some(divided) => MeshOfRanks::Parts(divided),
         };
         Ok(DividedProblem { problem: self, mesh, fixed: Fixed::new(self)?, config: config.clone() })
     }

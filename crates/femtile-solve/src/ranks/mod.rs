@@ -1,7 +1,7 @@
 //! One problem solved by several ranks, each with the unknowns of its part of the mesh.
 //!
-//! Every rank knows the whole mesh and the whole problem; what it assembles, keeps and iterates on is its part. The result is
-//! the same solution on every rank. Of a mesh that no rank has whole, each has its part of the problem and of the solution.
+//! What a rank assembles, keeps and iterates on is its part. It knows the whole mesh and the whole problem, and has the solution of
+//! all, or else its parts of these alone: see [`Layout`].
 
 mod caller;
 mod cell_dofs;

@@ -32,7 +32,7 @@ pub(crate) struct RankSystem<D: RankDevice> {
 
 /// The unknowns of a rank.
 pub(crate) struct RankUnknowns {
-    /// The node of each row, or its number in the whole space of elements of any degree.
+    /// The node of each row, or its number in the space of elements of any degree, of the mesh of the problem, which may be a part.
     pub owned: Vec<u32>,
     pub halo: Arc<Halo>,
     /// Rows whose value is given, and that value, where the caller does not know them.

@@ -48,6 +48,7 @@ impl<'m> Transient<'m> {
             transient: self,
             problem: &problem,
             whole: Some(&problem),
+            is_whole: true,
             layout: Layout::Whole(&division),
             fixed: &Fixed::new(&now)?,
             initial: &self.initial_values(&problem)?,
@@ -88,6 +89,7 @@ impl<'m> Transient<'m> {
             transient,
             problem: &problem,
             whole: whole.as_ref(),
+            is_whole,
             layout: Layout::Parts(divided, first.boxes.as_ref()),
             fixed: &Fixed::new(&now)?,
             initial: &agreed(&divided.comm, self.initial_values(&problem))?,
@@ -134,7 +136,10 @@ impl<'m> Transient<'m> {
             times.chain(self.checkpoints.map_or([0; 2], CheckpointInterval::to_bits)).collect();
         Ranks::Of(divided.comm.clone())
             .check_alike(&numbers, "ranks have other frames or checkpoints: set the same on all of them")?;
-        let is_other = whole.is_some_and(|whole| whole.divided.is_some() || whole.n_dofs() != n);
+        let n_cells = divided.mesh.counts.n_cells as usize;
+        let is_other = whole.is_some_and(|whole| {
+            whole.divided.is_some() || (whole.mesh.n_cells(), whole.n_dofs()) != (n_cells, n)
+        });
         let wants = !self.frames.is_empty() || self.checkpoints.is_some() || self.resume.is_some();
         let [is_whole, is_other, wants] = divided.comm.any([whole.is_some(), is_other, wants])?;
         let wrong = |message: &str| Err(SolveError::solver("ranks", message));
@@ -188,6 +193,8 @@ pub(super) struct Run<'r, 'm> {
     pub problem: &'r Discretization<'m>,
     /// On the whole mesh, where this rank has that.
     whole: Option<&'r Discretization<'m>>,
+    /// Whether any rank has the whole mesh.
+    is_whole: bool,
     pub layout: Layout<'r, 'm>,
     pub fixed: &'r Fixed,
     /// At the degrees of freedom of the problem.
@@ -266,7 +273,10 @@ impl<'m> Run<'_, 'm> {
         let shown = (self.whole.unwrap_or(problem), config, Some(&of_whole));
         let from = (u, resume.as_ref());
         let (own, outcome) = transient.integrate_from(from, &mut equation, shown, observer, stages)?;
-        let all = of_whole.collected(&own, layout.keepers(keepers))?;
+        let all = match self.is_whole {
+            true => of_whole.collected(&own, layout.keepers(keepers))?,
+            false => Vec::new(),
+        };
         let mut warnings = self.whole.unwrap_or(problem).warnings.clone();
         warnings.extend(described.warnings);
         warnings.extend(warning_of(&outcome));
@@ -302,14 +312,14 @@ impl<'m> Run<'_, 'm> {
         part: Option<&Part>,
         unknowns: &RankUnknowns,
     ) -> Result<Vec<u32>, SolveError> {
-        let Self { problem, whole, layout, .. } = *self;
+        let Self { problem, whole, is_whole, layout, .. } = *self;
         let (Layout::Parts(..), Some(part)) = (layout, part) else { return Ok(unknowns.owned.clone()) };
-        match comm.any([whole.is_some()])? {
-            [true] => {
+        match is_whole {
+            true => {
                 let space = whole.and_then(Discretization::space);
                 Ok(numbers_in_whole(comm, (part, problem.space()), &unknowns.owned, space)?)
             }
-            [false] => Ok(Vec::new()),
+            false => Ok(Vec::new()),
         }
     }
 
