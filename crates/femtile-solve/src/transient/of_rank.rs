@@ -150,14 +150,15 @@ pub(super) struct Equation<'a, 'm, D: RankDevice> {
     time: f64,
     /// $F - K g$.
     load: Buffer<f64, D>,
+    /// The load of the source, and that of the boundary less $K g$: each at the time of the data or, where it does not depend on
+    /// that, at any.
+    loads: [Buffer<f64, D>; 2],
     /// Given values, zero elsewhere.
     given: Buffer<f64, D>,
     /// One at free unknowns, zero at given ones.
     free: Buffer<f64, D>,
     /// Whether the source, and whether the data of the boundary depend on the time on any rank.
     in_time: [bool; 2],
-    /// The load of the source, at the time of the data or, where it does not depend on that, at any.
-    source: Vec<f64>,
     scratch: Buffer<f64, D>,
     product: Buffer<f64, D>,
 }
@@ -194,6 +195,7 @@ impl<'a, 'm, D: RankDevice> Equation<'a, 'm, D> {
         let mut equation = Self {
             solver: ShiftedSolver::new(config, first, &memory, of.comm)?,
             load: zeros()?,
+            loads: [zeros()?, zeros()?],
             given: zeros()?,
             free: zeros()?,
             scratch: zeros()?,
@@ -206,10 +208,8 @@ impl<'a, 'm, D: RankDevice> Equation<'a, 'm, D> {
             basis,
             time,
             in_time,
-            source: Vec::new(),
         };
-        equation.take_source(time)?;
-        equation.take_data(time)?;
+        equation.take_data(time, [true; 2])?;
         Ok((equation, described))
     }
 
@@ -221,42 +221,44 @@ impl<'a, 'm, D: RankDevice> Equation<'a, 'm, D> {
     }
 
     fn bring_data(&mut self, time: f64) -> Result<(), SolveError> {
-        let [has_source, has_boundary] = self.in_time;
-        if self.time == time || !(has_source || has_boundary) {
-            return Ok(());
+        match self.time == time || self.in_time == [false; 2] {
+            true => Ok(()),
+            false => self.take_data(time, self.in_time),
         }
-        if has_source {
-            self.take_source(time)?;
-        }
-        self.take_data(time)
     }
 
-    /// Evaluates the load of the source at a time.
-    fn take_source(&mut self, time: f64) -> Result<(), SolveError> {
-        self.source = self.unknowns.owned_of(&self.of.source_at(time)?);
+    /// Takes the source, the boundary or both at a time.
+    fn take_data(&mut self, time: f64, [source, boundary]: [bool; 2]) -> Result<(), SolveError> {
+        if source {
+            let own = self.unknowns.owned_of(&self.of.source_at(time)?);
+            self.loads[0].upload(&own).map_err(LinalgError::from)?;
+        }
+        if boundary {
+            self.take_boundary(time)?;
+        }
+        let [of_source, of_boundary] = &self.loads;
+        self.of.device.combine(&mut self.load, &[(1.0, of_source), (1.0, of_boundary)])?;
+        self.time = time;
         Ok(())
     }
 
     /// Evaluates the boundary at a time, and lifts given values.
-    fn take_data(&mut self, time: f64) -> Result<(), SolveError> {
+    fn take_boundary(&mut self, time: f64) -> Result<(), SolveError> {
         let (load, constraints) = self.of.boundary_at(time)?;
         let (mut given, mut free) = (vec![0.0; load.len()], vec![1.0; load.len()]);
         constraints.impose(&mut given);
         constraints.dofs().iter().for_each(|&unknown| free[unknown as usize] = 0.0);
         let own = |values: &[f64]| self.unknowns.owned_of(values);
-        let (mut load, given, free) = (own(&load), own(&given), own(&free));
-        load.iter_mut().zip(&self.source).for_each(|(load, source)| *load += source);
+        let (load, given, free) = (own(&load), own(&given), own(&free));
         self.given.upload(&given).map_err(LinalgError::from)?;
         self.free.upload(&free).map_err(LinalgError::from)?;
-        self.load.upload(&load).map_err(LinalgError::from)?;
+        self.loads[1].upload(&load).map_err(LinalgError::from)?;
         let given =
             std::mem::replace(&mut self.given, Buffer::zeros(self.of.device, 0).map_err(LinalgError::from)?);
         let lifted = self.stiffness_product(&given);
         self.given = given;
         lifted?;
-        self.of.device.axpby(&mut self.load, -1.0, &self.product, 1.0)?;
-        self.time = time;
-        Ok(())
+        Ok(self.of.device.axpby(&mut self.loads[1], -1.0, &self.product, 1.0)?)
     }
 
     /// Leaves $K v$ in `product`.
