@@ -16,7 +16,7 @@ use crate::ranks::{Kept, block, compare, first_model, near, on, run, with_data};
 /// Sets a problem on a rank, which may be the first.
 type Set<'s> = &'s (dyn for<'m> Fn(Monodomain<'m>, bool) -> Monodomain<'m> + Sync);
 
-/// What the first rank finds, which has the whole mesh as well.
+/// Runs on ranks of which the first has the whole mesh as well, and returns what that one finds.
 fn on_parts(
     n: usize,
     mesh: &Mesh,

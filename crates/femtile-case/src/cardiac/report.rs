@@ -71,7 +71,7 @@ pub(super) fn finish_after_first(
     write_results(case, (report, None), stages, None, Results::of(|_: &Path| Ok(None), &[]))
 }
 
-/// The report of a run on a mesh of so many nodes and cells, without files and functionals.
+/// The report of a run on a mesh with these counts of nodes and cells, without files and functionals.
 fn report(
     case: &Case,
     checked: &CheckReport,

@@ -37,7 +37,7 @@ pub struct DividedProblem<'p, 'm> {
     config: SolverConfig,
 }
 
-/// What ranks have of the mesh.
+/// The mesh that each rank has: the whole, or its part.
 enum MeshOfRanks<'p, 'm> {
     Whole(Box<Division<'m>>),
     Parts(&'p Divided<'m>),
@@ -288,7 +288,8 @@ impl<'a> RankPart<'a> {
     /// [`SolveError::Linalg`] where a node is none of the mesh, the first rank gives another number of values, or another rank ended.
     pub fn dealt(&self, nodes: &[u32], all: Option<&[f64]>) -> Result<Vec<f64>, SolveError> {
         let all = all.filter(|_| self.comm.rank() == 0);
-        need("all", self.n_nodes(), all.map_or(self.n_nodes(), <[f64]>::len))?;
+        let expected = if self.comm.rank() == 0 { self.n_nodes() } else { 0 };
+        need("all", expected, all.map_or(0, <[f64]>::len))?;
         Ok(self.of_whole(nodes)?.dealt(all)?)
     }
 

@@ -1,7 +1,7 @@
 //! One problem solved by several ranks, each with the unknowns of its part of the mesh.
 //!
-//! What a rank assembles, keeps and iterates on is its part. It knows the whole mesh and the whole problem, and has the solution of
-//! all, or else its parts of these alone: see [`Layout`].
+//! A rank assembles, keeps and iterates on its part. It knows the whole mesh and the whole problem, and has the solution of all, or
+//! else its parts of these alone: see [`Layout`].
 
 mod caller;
 mod cell_dofs;

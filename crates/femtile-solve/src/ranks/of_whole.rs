@@ -54,7 +54,7 @@ impl OfWhole<'_> {
     }
 }
 
-/// What the first rank finds for the numbers that each rank has. All ranks call it.
+/// Asks the first rank for a value for each number of this one; it answers by `find`. All ranks call it.
 fn dealt<N: Pod, V: Pod>(
     comm: &Comm,
     numbers: &[N],

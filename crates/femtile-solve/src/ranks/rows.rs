@@ -22,7 +22,6 @@ use crate::discretization::Discretization;
 use crate::{SolveError, SolverConfig, Stage, Stages};
 
 /// Winning conditions and components of the whole problem, found before its parts are assembled.
-#[derive(Clone)]
 pub(crate) struct Fixed {
     /// The given values of linear elements.
     pub constraints: Constraints,

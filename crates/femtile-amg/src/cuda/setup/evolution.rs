@@ -1,6 +1,6 @@
 use femtile_device::cuda::{Header, Kernel, Launch, Program, Read, Specialisation, Structure, Write};
 use femtile_device::{Buffer, Cuda, Scalar};
-use femtile_linalg::LinalgError;
+use femtile_linalg::{LinalgError, need};
 
 use super::{LANES, Numbers, Rows, THREADS, address, by_lanes};
 use crate::kernels::Parts;
@@ -79,6 +79,7 @@ pub(super) fn has_opposed<H: Scalar>(
     rows: &Rows<'_, H>,
     diagonal: &Buffer<H, Cuda>,
 ) -> Result<bool, LinalgError> {
+    need("diagonal", rows.a.n_cols(), diagonal.len())?;
     let mut is_opposed = Buffer::zeros(rows.device, 1)?;
     let share = H::from_f64(OPPOSED * OPPOSED);
     let arguments = (is_opposed.write(), diagonal.read(), rows.structure(), share);
