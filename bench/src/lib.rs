@@ -31,6 +31,11 @@ fn skipped(what: std::fmt::Arguments<'_>) {
     let _ = writeln!(std::io::stderr(), "SKIPPED: {what}");
 }
 
+/// Tells on standard error what is done, if it can be written.
+fn told(what: std::fmt::Arguments<'_>) {
+    let _ = writeln!(std::io::stderr(), "{what}");
+}
+
 /// A benchmark that can be run by name.
 #[derive(Debug, Clone, Copy)]
 pub struct Benchmark {

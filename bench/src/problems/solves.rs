@@ -28,8 +28,12 @@ enum Shape {
 /// Data of a problem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Data {
-    /// −Δu = 1, u = 0 on the lower end along x.
+    /// −Δu = f, u = 0 on the lower end along x; f varies along all axes, so that the solution does as well.
     End,
+    /// The same with u = 0 on the whole boundary.
+    Held,
+    /// The same in air: σ∂u/∂n = −cu on the whole boundary, c small beside σ over the extent.
+    Cooled,
     /// −∇·(σ∇u) + u = 1, u = 0 on the boundary, σ = 1 and 1,000 in halves.
     Jump,
 }
@@ -64,8 +68,18 @@ pub fn solves(most: usize, samples: Option<&Path>) -> Vec<Solve> {
     let mut found = Vec::new();
     for unknowns in SIZES.into_iter().filter(|&size| size <= most as f64) {
         for (shape, degree) in &GENERATED {
-            let of = |data| Solve { shape: shape.clone(), degree: *degree, data, unknowns };
-            found.extend([Data::End, Data::Jump].map(of));
+            let data: &[Data] = match (shape, degree) {
+                (Shape::Tetrahedra, _) | (Shape::Hexahedra, 3) => {
+                    &[Data::End, Data::Jump, Data::Held, Data::Cooled]
+                }
+                _ => &[Data::End, Data::Jump],
+            };
+            found.extend(data.iter().map(|&data| Solve {
+                shape: shape.clone(),
+                degree: *degree,
+                data,
+                unknowns,
+            }));
         }
     }
     for file in samples.map(files).unwrap_or_default() {
@@ -110,6 +124,8 @@ impl Solve {
         };
         let data = match self.data {
             Data::End => "held at one end",
+            Data::Held => "held on all sides",
+            Data::Cooled => "in air",
             Data::Jump => "jump of sigma",
         };
         format!("{mesh}, degree {}, {data}", self.degree)
@@ -175,9 +191,13 @@ impl Solve {
         let along = || mesh.points.iter().map(|point| point[0]);
         let least = along().fold(f64::INFINITY, f64::min);
         let extent = along().fold(f64::NEG_INFINITY, f64::max) - least;
-        let problem = Poisson::new(mesh).degree(self.degree).source(1.0);
+        let problem = Poisson::new(mesh)
+            .degree(self.degree)
+            .source(format!("1 + sin((3*x + 4*y + 5*z)/{extent:?})").as_str());
         match self.data {
             Data::End => problem.dirichlet(end(mesh, least, extent), 0.0),
+            Data::Held => problem.dirichlet("all", 0.0),
+            Data::Cooled => problem.robin("all", 0.05 / extent, 0.0),
             Data::Jump => {
                 let middle = least + 0.5 * extent;
                 let sigma = format!("if(x < {middle:?}, 1, 1000)");

@@ -3,13 +3,14 @@
 //! docs/choosing-a-solver.md derives the rules and has the measurements behind the constants.
 
 use femtile_device::cuda::gpus;
-use femtile_fem::{BoundaryCondition, Coefficient, Condition, Form};
+use femtile_fem::Form;
 use femtile_linalg::LinalgError;
 use femtile_mesh::{CellKind, Mesh};
 
 use crate::check::lack_of_gpus;
 use crate::device::worth_a_gpu;
 use crate::discretization::Discretization;
+use crate::held::Held;
 use crate::tensor::{self, Boxes};
 use crate::{
     AmgOptions, DeviceChoice, GmgOptions, Method, OperatorKind, PmgOptions, PreconditionerConfig, SolveError,
@@ -57,6 +58,28 @@ pub(crate) struct Chosen {
     /// The boxes of geometric multigrid, found during the choice.
     pub boxes: Option<Boxes>,
     pub reason: String,
+    /// For the diagonal where multigrid could replace it: iterations after which it has cost as much as a solve by multigrid and
+    /// twice what was expected.
+    pub patience: Option<usize>,
+}
+
+/// What a choice is made for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Circumstances {
+    /// Whether a GPU is open, or about to be.
+    pub is_open: bool,
+    /// Threads of the processor.
+    pub n_threads: usize,
+    pub solves: Solves,
+    /// Whether the diagonal was tried and has cost as much as a solve by multigrid.
+    pub is_diagonal_slow: bool,
+}
+
+impl Circumstances {
+    /// Those in which nothing has been tried yet.
+    pub fn new(is_open: bool, n_threads: usize, solves: Solves) -> Self {
+        Self { is_open, n_threads, solves, is_diagonal_slow: false }
+    }
 }
 
 /// Returns the most demanding preconditioner that may be chosen on such cells: for estimates before there is a mesh.
@@ -95,49 +118,54 @@ pub(crate) fn choose(
     config: &SolverConfig,
     discretization: &Discretization<'_>,
     boxed: Option<&Boxed<'_>>,
-    (is_open, n_threads): (bool, usize),
-    solves: Solves,
+    circumstances: Circumstances,
 ) -> Result<Chosen, SolveError> {
+    let Circumstances { is_open, n_threads, solves, is_diagonal_slow } = circumstances;
+    let fixed = |preconditioner, reason| Chosen { preconditioner, boxes: None, reason, patience: None };
     let space = &discretization.config;
     if discretization.sigma.as_constant() == Some(0.0) {
         let reason = "sigma is 0, and a mass matrix over its diagonal is well conditioned".into();
-        return Ok(Chosen { preconditioner: PreconditionerConfig::Jacobi, boxes: None, reason });
+        return Ok(fixed(PreconditionerConfig::Jacobi, reason));
     }
     if let Some((preconditioner, reason)) = only(config, space) {
-        return Ok(Chosen { preconditioner, boxes: None, reason });
+        return Ok(fixed(preconditioner, reason));
     }
     let data = Data::of(discretization)?;
-    let expected = data.jacobi_iterations(space.degree, config.tolerance);
+    let expected = match is_diagonal_slow {
+        true => f64::INFINITY,
+        false => data.jacobi_iterations(space.degree, config.tolerance),
+    };
     let n = discretization.n_of_all() * space.components;
     let has_gpu =
         is_open || config.device == DeviceChoice::Auto && n >= worth_a_gpu(n_threads) && gpus().is_ok();
-    let jacobi = || {
-        let reason = format!("about {expected:.0} iterations are expected with the diagonal");
-        Chosen { preconditioner: PreconditionerConfig::Jacobi, boxes: None, reason }
-    };
     let small = if solves == Solves::One { SMALL } else { SMALL_KEPT };
-    let fixed = if has_gpu { small[1] } else { small[0] * n_threads as f64 };
-    let slack = 1.0 + fixed / n.max(1) as f64;
-    let is_enough = |worth: [f64; 2]| {
+    let serial = if has_gpu { small[1] } else { small[0] * n_threads as f64 };
+    let slack = 1.0 + serial / n.max(1) as f64;
+    // The diagonal, where it is expected to take no longer than multigrid that is worth so many iterations.
+    let jacobi = |worth: [f64; 2]| {
         let worth = if solves == Solves::One { worth } else { WORTH_KEPT };
-        expected <= slack * worth[usize::from(has_gpu)]
+        let most = slack * worth[usize::from(has_gpu)];
+        (expected <= most).then(|| Chosen {
+            patience: Some(most.max(2.0 * expected).ceil() as usize),
+            ..fixed(
+                PreconditionerConfig::Jacobi,
+                format!("about {expected:.0} iterations are expected with the diagonal"),
+            )
+        })
     };
     let is_high = space.degree > 4;
-    let amg_or_jacobi = |reason: String| match is_enough(WORTH_AMG) {
-        true => jacobi(),
-        false => Chosen { preconditioner: amg(), boxes: None, reason },
-    };
+    let amg_or_jacobi = |reason: String| jacobi(WORTH_AMG).unwrap_or_else(|| fixed(amg(), reason));
     if discretization.space().is_none() || config.operator == OperatorKind::Assembled {
         return Ok(amg_or_jacobi("for linear elements".into()));
     }
-    if is_enough(if is_high { WORTH_GMG_HIGH } else { WORTH_GMG }) {
-        return Ok(jacobi());
+    if let Some(jacobi) = jacobi(if is_high { WORTH_GMG_HIGH } else { WORTH_GMG }) {
+        return Ok(jacobi);
     }
     let why_not = match boxed.map(|boxed| geometric(config, &data, boxed, has_gpu)) {
         Some(Ok(boxes)) => {
             let preconditioner = PreconditionerConfig::Gmg(GmgOptions::default());
             let reason = "the cells stand in rows like those of a box".into();
-            return Ok(Chosen { preconditioner, boxes, reason });
+            return Ok(Chosen { boxes, ..fixed(preconditioner, reason) });
         }
         Some(Err(why_not)) => format!("geometric multigrid does not serve: {why_not}"),
         None => "there is no geometric multigrid here".into(),
@@ -149,11 +177,10 @@ pub(crate) fn choose(
     {
         return Ok(amg_or_jacobi(why_not));
     }
-    if is_enough(if is_high { WORTH_PMG_HIGH } else { WORTH_PMG }) {
-        return Ok(jacobi());
+    if let Some(jacobi) = jacobi(if is_high { WORTH_PMG_HIGH } else { WORTH_PMG }) {
+        return Ok(jacobi);
     }
-    let preconditioner = PreconditionerConfig::Pmg(PmgOptions::default());
-    Ok(Chosen { preconditioner, boxes: None, reason: why_not })
+    Ok(fixed(PreconditionerConfig::Pmg(PmgOptions::default()), why_not))
 }
 
 /// Returns the boxes of geometric multigrid, or why it is not the choice.
@@ -185,8 +212,8 @@ fn geometric(
 struct Data {
     /// The length of an edge of the cells of a lattice, of which six tetrahedra or two triangles fill one.
     width: f64,
-    /// Half the wavelength of the smoothest mode: twice the volume over the area of the Dirichlet boundary.
-    half_wave: f64,
+    /// The volume of the mesh.
+    volume: f64,
     measured: Measured,
 }
 
@@ -195,8 +222,8 @@ struct Data {
 struct Measured {
     /// The mean volume of a cell.
     mean: f64,
-    /// The length or area of the facets where u is given or exchanged.
-    area: f64,
+    /// The facets that hold u.
+    held: Held,
     /// The longest extent of the mesh.
     length: f64,
     /// Smallest and largest mean of the diagonal of σ.
@@ -205,19 +232,16 @@ struct Measured {
     is_oblique: bool,
     /// Smallest and largest λ.
     lambda: [f64; 2],
-    /// The largest Robin coefficient on the boundary.
-    exchange: f64,
 }
 
 impl Measured {
-    /// Measures a problem, with the same result on all ranks, which all call it.
+    /// Measures a problem, with the same result on all ranks. Collective if the mesh is distributed.
     fn of_all(problem: &Discretization<'_>) -> Result<Self, LinalgError> {
         let form = problem.form(0);
         let Some(divided) = &problem.divided else { return Ok(Self::of(&form, |_| true)) };
-        let Self { mean, area, length: _, sigma, is_oblique, lambda, exchange } =
+        let Self { mean, held, length: _, sigma, is_oblique, lambda } =
             Self::of(&form, |facet| divided.has_facet(facet));
-        let own =
-            [mean, area, sigma[0], sigma[1], f64::from(u8::from(is_oblique)), lambda[0], lambda[1], exchange];
+        let own = [mean, sigma[0], sigma[1], f64::from(u8::from(is_oblique)), lambda[0], lambda[1]];
         let all = divided.comm.all_gather(&own)?;
         let each = |which: usize| all.iter().map(move |numbers| numbers[which]);
         let least = |which: usize| each(which).fold(f64::INFINITY, f64::min);
@@ -225,16 +249,15 @@ impl Measured {
         let [lower, upper] = divided.mesh.extents;
         Ok(Self {
             mean: each(0).sum::<f64>() / all.len() as f64,
-            area: each(1).sum(),
+            held: held.of_all(&divided.comm)?,
             length: (0..form.mesh.dimension()).map(|axis| upper[axis] - lower[axis]).fold(0.0, f64::max),
-            sigma: [least(2), most(3)],
-            is_oblique: most(4) > 0.0,
-            lambda: [least(5), most(6)],
-            exchange: most(7),
+            sigma: [least(1), most(2)],
+            is_oblique: most(3) > 0.0,
+            lambda: [least(4), most(5)],
         })
     }
 
-    /// Measures a form, with the areas of the facets that count.
+    /// Measures a form, with the facets that count.
     fn of(form: &Form<'_>, counts: impl Fn(u32) -> bool) -> Self {
         let mesh = form.mesh;
         let d = mesh.dimension();
@@ -254,62 +277,45 @@ impl Measured {
             let value = form.lambda.scalar_at(cell, tag, middle);
             lambda = [lambda[0].min(value), lambda[1].max(value)];
         }
-        let coefficient = |condition: &Condition| match condition {
-            Condition::Robin { coefficient: Coefficient::Constant(value), .. } => *value,
-            // Unknown without evaluation.
-            Condition::Robin { .. } => f64::INFINITY,
-            _ => 0.0,
-        };
-        let exchange = form.conditions.iter().map(|given| coefficient(&given.condition)).fold(0.0, f64::max);
         let mean = volume / n_samples.max(1) as f64;
-        Self {
-            mean,
-            area: area_held(form, counts),
-            length: extent(mesh),
-            sigma,
-            is_oblique,
-            lambda,
-            exchange,
-        }
+        Self { mean, held: Held::of(form, counts), length: extent(mesh), sigma, is_oblique, lambda }
     }
 }
 
 impl Data {
-    /// Those of a problem. All ranks call it where none has the whole mesh.
+    /// Those of a problem. Collective if the mesh is distributed.
     fn of(problem: &Discretization<'_>) -> Result<Self, LinalgError> {
         let measured = Measured::of_all(problem)?;
-        let Measured { mean, area, length, .. } = measured;
         let (mesh, d) = (problem.mesh, problem.mesh.dimension());
         let per_box = if tensor::is_for(mesh.kind) { 1.0 } else { [1.0, 1.0, 2.0, 6.0][d] };
         let n_cells =
             problem.divided.as_ref().map_or(mesh.n_cells() as f64, |divided| divided.mesh.counts.n_cells);
-        let half_wave = (2.0 * mean * n_cells / area).min(2.0 * length);
-        let width = (per_box * mean).powf(1.0 / d as f64);
-        Ok(Self { width, half_wave, measured })
+        let width = (per_box * measured.mean).powf(1.0 / d as f64);
+        Ok(Self { width, volume: measured.mean * n_cells, measured })
     }
 
     /// Estimates the iterations of conjugate gradients with the diagonal, to about a factor of two.
     ///
-    /// Elements of degree p and width h have modes up to about $4 p^3 / h^2$ relative to the diagonal, and the smoothest
-    /// one of half a wave L has $\pi^2 / L^2$; λ/σ adds to both.
+    /// Elements of degree p and width h have modes up to about $4 m p^3 / h^2$ relative to the diagonal that vary along m
+    /// axes, and the smoothest one that the boundary conditions leave has [`Held::smoothest`]; λ/σ adds to both.
     /// $k \approx 0.25 \sqrt{\kappa} \ln(2 / \varepsilon)$ is half of the bound by the condition number, as measured.
     fn jacobi_iterations(&self, degree: usize, tolerance: f64) -> f64 {
-        let Measured { sigma, lambda, .. } = self.measured;
+        let Measured { sigma, lambda, held, length, .. } = self.measured;
         let reaction = lambda[0].max(0.0) / sigma[1];
-        let steepest = 4.0 * (degree as f64).powi(3) / self.width.powi(2) + reaction;
-        let smoothest = (std::f64::consts::PI / self.half_wave).powi(2) + reaction;
-        0.25 * (steepest / smoothest).sqrt() * (2.0 / tolerance).ln()
+        let (smoothest, axes) = held.smoothest(self.volume, length, sigma[1]);
+        let steepest = 4.0 * axes * (degree as f64).powi(3) / self.width.powi(2) + reaction;
+        0.25 * (steepest / (smoothest + reaction)).sqrt() * (2.0 / tolerance).ln()
     }
 
     /// Returns the reason why geometric multigrid, an approximation by −∇·(σ̄∇u), is not chosen.
     fn allow_geometric(&self) -> Result<(), String> {
-        let Measured { length, sigma, is_oblique, lambda, exchange, .. } = self.measured;
+        let Measured { length, sigma, is_oblique, lambda, held, .. } = self.measured;
         let smoothest = std::f64::consts::PI.powi(2) * sigma[0];
         if lambda[1] * length * length > LEFT_OUT * smoothest {
             return Err("it leaves out lambda, which is large here".into());
         }
-        if exchange * length > LEFT_OUT * smoothest {
-            return Err("it leaves out the exchange on the boundary, which is large or varies here".into());
+        if held.largest_exchange * length > LEFT_OUT * smoothest {
+            return Err("it leaves out the exchange on the boundary, which is large here".into());
         }
         if sigma[1] > CONTRAST * sigma[0] {
             return Err(format!("sigma varies by more than {CONTRAST}"));
@@ -319,31 +325,6 @@ impl Data {
         }
         Ok(())
     }
-}
-
-/// Returns the length or area of the facets that count where u is given or exchanged.
-fn area_held(form: &Form<'_>, counts: impl Fn(u32) -> bool) -> f64 {
-    let holds = |given: &&BoundaryCondition| !matches!(given.condition, Condition::Neumann(_));
-    let facets = form.conditions.iter().filter(holds).flat_map(|given| &given.facets);
-    let point = |node: &u32| form.mesh.points[*node as usize];
-    let area = |facet: &u32| {
-        let nodes = form.boundary.facet(*facet as usize);
-        let from = |a: usize, b: usize| {
-            let (a, b) = (point(&nodes[a]), point(&nodes[b]));
-            [0, 1, 2].map(|i| b[i] - a[i])
-        };
-        let norm = |v: [f64; 3]| v.iter().map(|x| x * x).sum::<f64>().sqrt();
-        let half_cross = |x: [f64; 3], y: [f64; 3]| {
-            0.5 * norm([x[1] * y[2] - x[2] * y[1], x[2] * y[0] - x[0] * y[2], x[0] * y[1] - x[1] * y[0]])
-        };
-        match nodes.len() {
-            2 => norm(from(0, 1)),
-            3 => half_cross(from(0, 1), from(0, 2)),
-            4 => half_cross(from(0, 2), from(1, 3)),
-            _ => 0.0,
-        }
-    };
-    facets.filter(|facet| counts(**facet)).map(area).sum()
 }
 
 fn extent(mesh: &Mesh) -> f64 {
@@ -358,6 +339,7 @@ fn extent(mesh: &Mesh) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use femtile_fem::Coefficient;
     use femtile_mesh::generate::{
         BallConfig, BoxConfig, BoxSplit, HexahedralBallConfig, ball, box_mesh, hexahedral_ball,
     };
@@ -440,16 +422,35 @@ mod tests {
     }
 
     #[test]
-    fn areas_held_are_those_of_the_mesh() {
-        for split in [BoxSplit::Kuhn, BoxSplit::Hexahedron] {
-            let upper = [2.0, 3.0, 5.0];
-            let mesh =
-                box_mesh(&BoxConfig { cells: [3, 2, 4], upper, split, ..BoxConfig::default() }).unwrap();
-            let problem =
-                Poisson::new(&mesh).dirichlet("xmin", 0.0).unwrap().robin("zmax", 1.0, 0.0).unwrap();
-            let discretization = problem.discretize().unwrap();
-            let area = area_held(&discretization.form(0), |_| true);
-            assert!((area - 21.0).abs() < 1e-12, "{area}");
+    fn a_body_that_exchanges_little_takes_multigrid() {
+        let mesh = cubes(20, BoxSplit::Kuhn);
+        let cooled = |h: f64| Poisson::new(&mesh).source(1.0).robin("all", h, 0.0).unwrap();
+        assert_eq!(by_default(&cooled(1e-3)), "amg");
+        assert_eq!(by_default(&cooled(1e3)), by_default(&Poisson::new(&mesh).dirichlet("all", 0.0).unwrap()));
+    }
+
+    #[test]
+    fn multigrid_takes_over_from_a_diagonal_that_is_slower_than_expected() {
+        let mesh = cubes(12, BoxSplit::Kuhn);
+        let problem = Poisson::new(&mesh)
+            .sigma(Coefficient::Tensor([[1.0, 0.0, 0.0], [0.0, 3.0, 0.0], [0.0, 0.0, 1e5]]))
+            .source("1 + sin(3*x + 4*y + 5*z)")
+            .dirichlet("xmin", 0.0)
+            .unwrap();
+        let config = SolverConfig { device: DeviceChoice::Cpu, threads: 1, ..SolverConfig::default() };
+        let by_diagonal = SolverConfig { preconditioner: PreconditionerConfig::Jacobi, ..config.clone() };
+        let expected = problem.solve(&by_diagonal).unwrap();
+        let found = problem.solve(&config).unwrap();
+        assert_eq!(found.preconditioner(), "amg");
+        assert!(found.has_converged());
+        let outcome = found.outcome();
+        assert_eq!(outcome.residuals.len(), outcome.iterations + 1);
+        assert!(outcome.iterations < expected.outcome().iterations);
+        let said = found.warnings().join("\n");
+        assert!(said.contains("iterations are expected") && said.contains("\"amg\""), "{said}");
+        let scale = expected.values().iter().fold(0.0, |most: f64, u| most.max(u.abs()));
+        for (a, b) in found.values().iter().zip(expected.values()) {
+            assert!((a - b).abs() < 1e-7 * scale, "{a} {b}");
         }
     }
 }

@@ -1,20 +1,25 @@
 //! Problems on their spaces: coefficients resolved, conditions found, ready to be assembled and solved.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use femtile_device::cuda::Opening;
-use femtile_device::{Cpu, Cuda, part};
+use femtile_device::{Buffer, Cpu, Cuda, part};
 use femtile_fem::dofs::TensorSpace;
 use femtile_fem::tensor::{TensorProblem, functionals as tensor_functionals};
 use femtile_fem::{BoundaryCondition, Coefficient, FemError, Form, assemble, functionals};
+use femtile_linalg::LinalgError;
+use femtile_linalg::krylov::Stop;
+use femtile_linalg::krylov::cg::CgOutcome;
 use femtile_mesh::Mesh;
 use femtile_mesh::check::BoundaryFacets;
 use femtile_sparse::Csr;
 
-use crate::auto::{self, Boxed, Solves};
+use crate::auto::{self, Boxed, Circumstances, Solves};
 use crate::check::{self, check_cells};
 use crate::component::Component;
 use crate::device::{Choice, Chosen};
+use crate::method::iterate;
 use crate::nonlinear::{self, MassMatrix};
 use crate::output::SolutionFile;
 use crate::overlap::Overlap;
@@ -198,20 +203,17 @@ impl<'m> Discretization<'m> {
         opened: Option<&Cuda>,
         n_threads: usize,
     ) -> Result<WeakForm<'_>, SolveError> {
-        self.weak_form_for(config, opened.is_some(), n_threads, Solves::One)
+        self.weak_form_for(config, Circumstances::new(opened.is_some(), n_threads, Solves::One))
     }
 
-    /// As [`Discretization::weak_form`], with a preconditioner for one solve or for many; `is_open` says whether a GPU is
-    /// open, or about to be.
+    /// As [`Discretization::weak_form`], with a preconditioner for these circumstances.
     ///
     /// # Errors
     /// As [`Discretization::weak_form`].
     pub(crate) fn weak_form_for(
         &self,
         config: &SolverConfig,
-        is_open: bool,
-        n_threads: usize,
-        solves: Solves,
+        circumstances: Circumstances,
     ) -> Result<WeakForm<'_>, SolveError> {
         config.check()?;
         ranks::need_whole(self)?;
@@ -222,14 +224,16 @@ impl<'m> Discretization<'m> {
             None => Ok(Vec::new()),
         }?;
         let (mut config, mut boxes, mut reason) = (config.clone(), None, String::from("asked for"));
+        let mut patience = None;
         match &config.preconditioner {
             PreconditionerConfig::Auto => {
                 let boxed = problems
                     .first()
                     .map(|problem| move |options: &GmgOptions| Boxes::of(options, problem).map(Some));
                 let boxed = boxed.as_ref().map(|boxed| boxed as &Boxed<'_>);
-                let chosen = auto::choose(&config, self, boxed, (is_open, n_threads), solves)?;
+                let chosen = auto::choose(&config, self, boxed, circumstances)?;
                 (config.preconditioner, boxes, reason) = (chosen.preconditioner, chosen.boxes, chosen.reason);
+                patience = chosen.patience;
             }
             PreconditionerConfig::Gmg(options) => {
                 boxes = problems
@@ -245,7 +249,7 @@ impl<'m> Discretization<'m> {
             true => Kind::Simplices(self.form(0)),
             false => Kind::Tensor { problems, boxes, space: self.config },
         };
-        Ok(WeakForm { kind, config, preconditioner_reason: reason })
+        Ok(WeakForm { kind, config, preconditioner_reason: reason, patience })
     }
 
     /// Solves on the device of the settings, or on a GPU that is open or being opened, which is waited for once the data of
@@ -274,29 +278,89 @@ impl<'m> Discretization<'m> {
         if self.is_nonlinear() {
             return nonlinear::solve(self, cpu, config, wait(opening)?, stages);
         }
-        let weak = self.weak_form_for(config, opening.is_some(), cpu.threads(), Solves::One)?;
+        let mut circumstances = Circumstances::new(opening.is_some(), cpu.threads(), Solves::One);
+        let weak = self.weak_form_for(config, circumstances)?;
         let ahead = opening.as_ref().map(|opening| part("ahead of the GPU", || weak.ahead(cpu, opening)));
         let opened = wait(opening)?;
-        let Choice { device, mut reason } = weak.choose(opened, cpu.threads())?;
-        let mut warnings = self.warnings.clone();
-        if let Chosen::Cuda(cuda) = device {
-            let cuda = config.device.with_overflow(&cuda);
-            match weak.solve_on((cpu, &cuda), ahead.unwrap_or_default(), (&reason, &warnings), stages) {
-                Err(error) if config.device == DeviceChoice::Auto && error.is_device_trouble() => {
-                    reason = error.to_string();
-                    warnings.push(format!("solved on the CPU: {reason}"));
+        let Choice { device, reason } = weak.choose(opened, cpu.threads())?;
+        let (gpu, ahead) = match device {
+            Chosen::Cuda(cuda) => (Some(config.device.with_overflow(&cuda)), ahead.unwrap_or_default()),
+            Chosen::Cpu => (None, Ahead::default()),
+        };
+        let may_leave_gpu = config.device == DeviceChoice::Auto;
+        let mut on = SolvingDevice { cpu, gpu, may_leave_gpu, reason, warnings: self.warnings.clone() };
+        let slow = match on.solve(&weak, ahead, None, stages)? {
+            Solved::Finished(finished) => {
+                drop(weak);
+                return Ok(Solution::new(self, *finished));
+            }
+            Solved::Slow(slow) => slow,
+        };
+        circumstances.is_diagonal_slow = true;
+        circumstances.is_open = on.gpu.is_some();
+        let expected = weak.preconditioner_reason;
+        let weak = self.weak_form_for(config, circumstances)?;
+        let (done, name) = (slow.outcome.iterations, weak.config.preconditioner.name());
+        on.warnings
+            .push(format!("{expected}; after {done} the solve went on with `preconditioner = \"{name}\"`"));
+        match on.solve(&weak, Ahead::default(), Some(slow), stages)? {
+            Solved::Finished(finished) => {
+                drop(weak);
+                Ok(Solution::new(self, *finished))
+            }
+            Solved::Slow(_) => unreachable!("multigrid has no patience"),
+        }
+    }
+}
+
+/// The device that solves: a GPU, or the processor, which takes over what a GPU that was chosen by itself fails at.
+struct SolvingDevice<'c> {
+    cpu: &'c Cpu,
+    gpu: Option<Cuda>,
+    may_leave_gpu: bool,
+    /// The reason for the device.
+    reason: String,
+    warnings: Vec<String>,
+}
+
+impl SolvingDevice<'_> {
+    fn solve<'w>(
+        &mut self,
+        weak: &'w WeakForm<'_>,
+        ahead: Ahead<'w, Cuda>,
+        before: Option<Slow>,
+        stages: &mut Stages<'_>,
+    ) -> Result<Solved, SolveError> {
+        if let Some(gpu) = &self.gpu {
+            let reasons = (self.reason.as_str(), self.warnings.as_slice());
+            match weak.solve_on((self.cpu, gpu), ahead, before.as_ref(), reasons, stages) {
+                Err(error) if self.may_leave_gpu && error.is_device_trouble() => {
+                    self.reason = error.to_string();
+                    self.warnings.push(format!("solved on the CPU: {error}"));
+                    self.gpu = None;
                 }
-                done => {
-                    let finished = done?;
-                    drop(weak);
-                    return Ok(Solution::new(self, finished));
-                }
+                solved => return solved,
             }
         }
-        let finished = weak.solve_on((cpu, cpu), Ahead::default(), (&reason, &warnings), stages)?;
-        drop(weak);
-        Ok(Solution::new(self, finished))
+        let reasons = (self.reason.as_str(), self.warnings.as_slice());
+        weak.solve_on((self.cpu, self.cpu), Ahead::default(), before.as_ref(), reasons, stages)
     }
+}
+
+/// The end of the iterations with a preconditioner.
+enum Solved {
+    /// The solution.
+    Finished(Box<Finished>),
+    /// The diagonal has cost as much as a solve by multigrid, and more is to come.
+    Slow(Slow),
+}
+
+/// Iterations that another preconditioner continues.
+struct Slow {
+    iterate: Vec<f64>,
+    outcome: CgOutcome,
+    /// The time that they took.
+    time: Duration,
 }
 
 /// The data of a problem evaluated on its space, with the chosen preconditioner, from which linear systems are made.
@@ -305,6 +369,8 @@ pub struct WeakForm<'d> {
     kind: Kind<'d>,
     config: SolverConfig,
     preconditioner_reason: String,
+    /// Iterations after which multigrid takes over from a diagonal that was chosen for few of them.
+    patience: Option<usize>,
 }
 
 #[derive(Debug)]
@@ -435,21 +501,45 @@ impl WeakForm<'_> {
         }
     }
 
+    /// Solves from zero, or from the iterate `before` of another preconditioner.
     fn solve_on<'a, D: OperatorDevice>(
         &'a self,
         (cpu, device): (&Cpu, &D),
         ahead: Ahead<'a, D>,
+        before: Option<&Slow>,
         (reason, warnings): (&str, &[String]),
         stages: &mut Stages<'_>,
-    ) -> Result<Finished, SolveError> {
-        let (config, reasons) = (&self.config, [reason, &self.preconditioner_reason]);
+    ) -> Result<Solved, SolveError> {
+        let reasons = [reason, &self.preconditioner_reason];
         let system = self.system_with((cpu, device), ahead, stages)?;
         let mut warnings = warnings.to_vec();
         warnings.extend(warning_of_imbalance(system.right.imbalance()));
         warnings.extend_from_slice(&system.warnings);
-        let (w, outcome) = system.solve(config, stages)?;
+        let mut config = self.config.clone();
+        stages.begin(Stage::Solve)?;
+        let mut w = match before {
+            Some(before) => {
+                config.max_iterations = config.max_iterations.saturating_sub(before.outcome.iterations);
+                config.time_limit = config.time_limit.map(|limit| limit.saturating_sub(before.time));
+                Buffer::from_host(device, &before.iterate).map_err(LinalgError::from)?
+            }
+            None => system.start()?,
+        };
+        let patience = self.patience.filter(|&patience| patience < config.max_iterations);
+        config.max_iterations = patience.unwrap_or(config.max_iterations);
+        let begun = Instant::now();
+        let mut outcome =
+            iterate(&config, &mut w, (system.operator(), system.preconditioner()), system.rhs(), stages)?;
+        if patience.is_some() && outcome.stop == Stop::MaxIterations {
+            let iterate = w.to_host().map_err(LinalgError::from)?;
+            return Ok(Solved::Slow(Slow { iterate, outcome, time: begun.elapsed() }));
+        }
+        if let Some(before) = before {
+            outcome = outcome.after(&before.outcome);
+        }
         let components = system.solutions(&w)?;
-        Ok(Finished::new(device, config, (components, outcome), &system, reasons, warnings))
+        let finished = Finished::new(device, &self.config, (components, outcome), &system, reasons, warnings);
+        Ok(Solved::Finished(Box::new(finished)))
     }
 }
 

@@ -19,6 +19,7 @@ mod fibres;
 mod fields;
 mod format;
 mod from_mesh;
+mod held;
 mod matrix;
 pub mod memory;
 mod method;

@@ -6,7 +6,7 @@ use femtile_device::{Buffer, Cpu};
 use femtile_fem::{Constraints, FemError};
 use femtile_linalg::{LinalgError, LinearOperator};
 
-use crate::auto::Solves;
+use crate::auto::{Circumstances, Solves};
 use crate::discretization::Discretization;
 use crate::method::SolveDevice;
 use crate::{
@@ -82,7 +82,7 @@ impl Discretization<'_> {
             preconditioner: PreconditionerConfig::Jacobi,
             ..config.clone()
         };
-        let weak = self.weak_form_for(&config, false, cpu.threads(), Solves::Many)?;
+        let weak = self.weak_form_for(&config, Circumstances::new(false, cpu.threads(), Solves::Many))?;
         let system = weak.system((cpu, device), stages)?;
         let inverse = system.preconditioner().diagonal().map(Buffer::to_host).transpose();
         let inverse = inverse.map_err(LinalgError::from)?.unwrap_or_default();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use femtile_device::Cuda;
 use femtile_fem::{Coefficient, PointFunction};
 
-use crate::auto::Solves;
+use crate::auto::{Circumstances, Solves};
 use crate::{Discretization, OperatorKind, PreconditionerConfig, SolveError, SolverConfig, Value, auto};
 
 impl Discretization<'_> {
@@ -68,7 +68,8 @@ pub(crate) fn resolved(
         divided: None,
     };
     let solves = if shift > 0.0 { Solves::Many } else { Solves::One };
-    let chosen = auto::choose(&config, &frozen, None, (opened.is_some(), n_threads), solves)?;
+    let chosen =
+        auto::choose(&config, &frozen, None, Circumstances::new(opened.is_some(), n_threads, solves))?;
     let mut config = SolverConfig { preconditioner: chosen.preconditioner, ..config };
     config.preconditioner.take_format(config.format);
     Ok((config, chosen.reason))

@@ -39,7 +39,7 @@ use femtile_linalg::krylov::cg::CgOutcome;
 use femtile_mesh::partition::{Part, Partition, PartitionQuality};
 use femtile_multigrid::Smoother;
 
-use crate::auto::{Boxed, Solves};
+use crate::auto::{Boxed, Circumstances, Solves};
 use crate::discretization::{Discretization, warning_of_imbalance};
 use crate::solution::{Finished, Solution, warning_of_outcome};
 use crate::tensor::{self, Boxes};
@@ -314,7 +314,8 @@ pub(crate) fn chosen(
                     boxes.as_ref().and_then(|boxes| lack_of(boxes, options.smoother).or_else(|| few(boxes)));
                 lack.map_or(Ok(boxes), |lack| Err(SolveError::solver("preconditioner", lack)))
             };
-            let chosen = auto::choose(&on_cpu, problem, Some(&fitting), (false, n_threads), solves)?;
+            let circumstances = Circumstances::new(false, n_threads, solves);
+            let chosen = auto::choose(&on_cpu, problem, Some(&fitting), circumstances)?;
             (config.preconditioner, reason, boxes) = (chosen.preconditioner, chosen.reason, chosen.boxes);
         }
         PreconditionerConfig::Gmg(options) => {

@@ -7,7 +7,7 @@ use femtile_fem::{BoundaryCondition, Coefficient, Condition};
 use femtile_linalg::{LinearOperator, Preconditioner};
 use femtile_sparse::Csr;
 
-use crate::auto::Solves;
+use crate::auto::{Circumstances, Solves};
 use crate::discretization::Discretization;
 use crate::format::{Formatted, citations_of, formatted};
 use crate::nonlinear::lump;
@@ -69,7 +69,8 @@ impl<'m, D: OperatorDevice> Workshop<'_, 'm, D> {
     /// Chooses the preconditioner for a shift, where the settings leave it open, and returns the reason as well.
     pub fn choose(&self, shift: f64, config: &SolverConfig) -> Result<(SolverConfig, String), SolveError> {
         let variant = self.held(shift);
-        let weak = variant.weak_form_for(config, self.opened.is_some(), self.cpu.threads(), Solves::Many)?;
+        let circumstances = Circumstances::new(self.opened.is_some(), self.cpu.threads(), Solves::Many);
+        let weak = variant.weak_form_for(config, circumstances)?;
         Ok((weak.config().clone(), weak.preconditioner_reason().to_owned()))
     }
 

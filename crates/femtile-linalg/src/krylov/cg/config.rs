@@ -84,4 +84,13 @@ impl CgOutcome {
             energy_norm: 0.0,
         }
     }
+
+    /// Adds the iterations of a solve whose iterate this one has continued.
+    #[must_use]
+    pub fn after(mut self, before: &Self) -> Self {
+        self.iterations += before.iterations;
+        let own = self.residuals.get(1..).unwrap_or_default();
+        self.residuals = [&before.residuals, own].concat();
+        self
+    }
 }
