@@ -27,3 +27,16 @@ pub(crate) fn of_solution(vtu: VtuOutput) -> &'static str {
 pub(crate) fn of_line(name: &str) -> [String; 2] {
     [format!("{name}.csv"), format!("{name}.svg")]
 }
+
+/// The folder of frames.
+pub(crate) const FRAMES: &str = "frames";
+/// The frames by time.
+pub(crate) const COLLECTION: &str = "solution.pvd";
+/// Traces by time, as a table and as a picture.
+pub(crate) const TRACES: &str = "traces.csv";
+pub(crate) const TRACES_PLOT: &str = "traces.svg";
+
+/// Returns the name of a frame, with its folder.
+pub(crate) fn of_frame(number: usize) -> String {
+    format!("{FRAMES}/u_{number:04}.vtu")
+}

@@ -183,7 +183,7 @@ fn draw_traces(
         let curve = rows.iter().map(|(t, values)| (*t, values[k])).filter(|(_, value)| value.is_finite());
         let drawn = chart.draw_series(LineSeries::new(curve, colour.stroke_width(2)))?;
         drawn
-            .label(name)
+            .label(visible(name))
             .legend(move |(x, y)| PathElement::new([(x, y), (x + 18, y)], colour.stroke_width(2)));
     }
     if names.len() > 1 {
@@ -195,6 +195,12 @@ fn draw_traces(
             .draw()?;
     }
     root.present()
+}
+
+/// Returns a name without control characters, which XML cannot have.
+fn visible(name: &str) -> String {
+    let shown = |c: char| if c.is_whitespace() { ' ' } else { '?' };
+    name.chars().map(|c| if c.is_control() { shown(c) } else { c }).collect()
 }
 
 /// A range of numbers with room around them.
@@ -221,6 +227,18 @@ mod tests {
             assert!(svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>"), "{residuals:?}");
         }
     }
+
+    #[test]
+    fn names_of_traces_are_text_of_xml() {
+        let names = ["c\nd", "e\u{1b}[31m", "<f> & \u{9b}g"].map(String::from);
+        let svg = trace_plot(&names, &[(0.0, vec![0.0, 1.0, 2.0]), (1.0, vec![1.0, 2.0, 3.0])]);
+        let is_stray = |c: char| c.is_control() && c != '\n';
+        assert!(!svg.contains(is_stray), "{svg}");
+        for shown in ["c d", "e?[31m", "&lt;f&gt; &amp; ?g"] {
+            assert!(svg.contains(&format!("\n{shown}\n")), "{shown}: {svg}");
+        }
+    }
+
     #[test]
     fn every_line_gives_a_picture_with_a_curve_for_each_piece_inside_the_mesh() {
         let line = |values: &[Option<f64>]| Line {

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::BufReader;
 
-use femtile_mesh::Mesh;
+use femtile_mesh::{Curved, Mesh};
 use femtile_time::implicit::CheckpointError;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 use crate::series::checkpoint_path;
 use crate::{Case, CaseError};
 
-/// Returns hashes of what a checkpoint depends on: the version, the mesh, the problem and the method.
+/// Returns hashes of what a checkpoint depends on: the version, the mesh with its tags and fields, the problem and the method.
 pub(crate) fn fingerprint(mesh: &Mesh, problem: &impl Serialize, method: &impl Serialize) -> [u8; 32] {
     let parts = [
         hash(|sum| sum.update(env!("CARGO_PKG_VERSION"))),
@@ -30,14 +30,44 @@ fn hash(add: impl FnOnce(&mut Sha256)) -> [u8; 8] {
     std::array::from_fn(|i| whole[i])
 }
 
+/// Adds all of a mesh that a problem can depend on; lengths keep arrays apart.
 fn add_mesh(sum: &mut Sha256, mesh: &Mesh) {
-    mesh.points.iter().flatten().for_each(|x| sum.update(x.to_le_bytes()));
-    mesh.cells.iter().for_each(|node| sum.update(node.to_le_bytes()));
-    mesh.cell_tags.iter().for_each(|tag| sum.update(tag.to_le_bytes()));
-    for (name, field) in &mesh.cell_fields {
-        sum.update(name);
-        field.values.iter().for_each(|value| sum.update(value.to_le_bytes()));
+    let Mesh { points, kind, cells, curved, cell_tags, facets, tag_names, cell_fields, node_fields, .. } =
+        mesh;
+    sum.update(kind.to_string());
+    add_points(sum, points);
+    add_numbers(sum, cells, |node| node.to_le_bytes());
+    if let Some(Curved { order, points, cells }) = curved {
+        sum.update((*order as u64).to_le_bytes());
+        add_points(sum, points);
+        add_numbers(sum, cells, |point| point.to_le_bytes());
     }
+    add_numbers(sum, cell_tags, |tag| tag.to_le_bytes());
+    add_numbers(sum, &facets.nodes, |node| node.to_le_bytes());
+    add_numbers(sum, &facets.tags, |tag| tag.to_le_bytes());
+    for ((dimension, tag), name) in tag_names {
+        sum.update((*dimension as u64).to_le_bytes());
+        sum.update(tag.to_le_bytes());
+        add_name(sum, name);
+    }
+    for (name, field) in cell_fields.iter().chain(node_fields) {
+        add_name(sum, name);
+        sum.update((field.n_components as u64).to_le_bytes());
+        add_numbers(sum, &field.values, |value| value.to_le_bytes());
+    }
+}
+
+fn add_points(sum: &mut Sha256, points: &[[f64; 3]]) {
+    add_numbers(sum, points.as_flattened(), |x| x.to_le_bytes());
+}
+
+fn add_name(sum: &mut Sha256, name: &str) {
+    add_numbers(sum, name.as_bytes(), |byte| [byte]);
+}
+
+fn add_numbers<T: Copy, const N: usize>(sum: &mut Sha256, numbers: &[T], bytes: impl Fn(T) -> [u8; N]) {
+    sum.update((numbers.len() as u64).to_le_bytes());
+    numbers.iter().for_each(|&number| sum.update(bytes(number)));
 }
 
 /// Reads the checkpoint of a case that is to go on from one; `read` returns it with its fingerprint, and `others` name
@@ -61,7 +91,12 @@ pub(crate) fn checkpoint<C>(
     let file =
         File::open(&path).map_err(|error| wrong(format!("{error}; run the case without `restart` first")))?;
     let (checkpoint, found) = read(&mut BufReader::new(file)).map_err(|error| wrong(error.to_string()))?;
-    let parts = ["another version of femtile", "another mesh", problem, method];
+    let parts = [
+        "another version of femtile",
+        "another mesh, or one with other tags, names or fields",
+        problem,
+        method,
+    ];
     let mut pairs = found.chunks(8).zip(expected.chunks(8)).zip(parts);
     match pairs.find(|((found, expected), _)| found != expected) {
         None => Ok(Some(checkpoint)),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::fs::{File, OpenOptions};
-use std::io::{BufRead, BufReader, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use femtile_device::parallel;
@@ -14,21 +14,15 @@ use femtile_solve::SolutionData;
 use femtile_time::implicit::CheckpointError;
 
 use crate::file::{Times, WriteErrorName};
+use crate::file_names::{COLLECTION, FRAMES, TRACES, TRACES_PLOT, of_frame};
 use crate::film::Film;
 use crate::output::vtu_options;
 use crate::plot::trace_plot;
 use crate::report::FileReport;
 use crate::{Case, CaseError};
 
-/// The folder of frames.
-const FRAMES: &str = "frames";
-/// The frames by time.
-const COLLECTION: &str = "solution.pvd";
 /// The state of a run that goes on.
 const CHECKPOINT: &str = "checkpoint.bin";
-/// Traces by time, as a table and as a picture.
-const TABLE: &str = "traces.csv";
-const PICTURE: &str = "traces.svg";
 
 /// A time at which something is written.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -83,8 +77,13 @@ impl<'a> Series<'a> {
         let is_done = |moment: &&Moment| resumed.is_some_and(|time| moment.time < time);
         let earlier =
             series.moments.iter().filter(is_done).filter_map(|moment| Some((moment.time, moment.frame?)));
-        let earlier: Vec<_> = earlier.map(|(time, number)| (time, frame_name(number))).collect();
-        series.frames = earlier.into_iter().filter(|(_, name)| series.folder.join(name).exists()).collect();
+        let earlier: Vec<_> = earlier.map(|(time, number)| (time, of_frame(number))).collect();
+        // Those that the run before has written at these times: a name alone may be that of a frame of another time.
+        let collection = std::fs::read_to_string(series.folder.join(COLLECTION)).unwrap_or_default();
+        let is_kept = |(time, name): &(f64, String)| {
+            pvd::lists(&collection, *time, name) && series.folder.join(name).exists()
+        };
+        series.frames = earlier.into_iter().filter(is_kept).collect();
         if series.moments.iter().any(|moment| moment.is_trace) {
             series.open_table(resumed)?;
         }
@@ -98,16 +97,17 @@ impl<'a> Series<'a> {
 
     /// Opens the table of traces with the rows before the time from which the run goes on.
     fn open_table(&mut self, resumed: Option<f64>) -> Result<(), CaseError> {
-        let path = self.folder.join(TABLE);
+        let path = self.folder.join(TRACES);
         let io = |source| CaseError::Io { path: path.clone(), action: "write", source };
-        if let Some(begin) = resumed
-            && let Ok(file) = File::open(&path)
-        {
-            for line in BufReader::new(file).lines().skip(1) {
-                let line = line.map_err(io)?;
+        let earlier = resumed.and_then(|begin| Some((begin, std::fs::read_to_string(&path).ok()?)));
+        // The table of a run with other columns is that of another run.
+        let rows =
+            earlier.as_ref().and_then(|(begin, text)| Some((begin, text.strip_prefix(&*self.header())?)));
+        if let Some((begin, rows)) = rows {
+            for line in rows.lines() {
                 let numbers: Option<Vec<f64>> = line.split(',').map(|text| text.parse().ok()).collect();
                 if let Some((&time, values)) = numbers.as_deref().and_then(<[f64]>::split_first)
-                    && time < begin
+                    && time < *begin
                     && values.len() == self.names.len()
                 {
                     self.rows.push((time, values.to_vec()));
@@ -125,9 +125,15 @@ impl<'a> Series<'a> {
     /// Writes the table with all rows.
     fn write_table(&self, path: &Path) -> Result<(), MeshError> {
         write_atomically(path, |out| {
-            writeln!(out, "t,{}", self.names.join(","))?;
+            out.write_all(self.header().as_bytes())?;
             self.rows.iter().try_for_each(|(time, values)| out.write_all(row(*time, values).as_bytes()))
         })
+    }
+
+    /// Returns the first row of the table.
+    fn header(&self) -> String {
+        let names = self.names.iter().map(|name| format!(",{}", csv_field(name)));
+        format!("t{}\n", names.collect::<String>())
     }
 
     /// Returns the frames that the page of the run shows.
@@ -221,7 +227,7 @@ impl<'a> Series<'a> {
         (number, time): (usize, f64),
         write: impl FnOnce(&Path, WriteOptions<'static>) -> Result<(), E>,
     ) -> Result<(), E> {
-        let name = frame_name(number);
+        let name = of_frame(number);
         write(&self.folder.join(&name), vtu_options(self.case, false))?;
         self.frames.retain(|(_, known)| *known != name);
         self.frames.push((time, name));
@@ -230,7 +236,7 @@ impl<'a> Series<'a> {
 
     /// Adds a row to the table, or leaves it as it was.
     fn write_trace(&mut self, time: f64, values: &[f64]) -> Result<(), MeshError> {
-        let path = self.folder.join(TABLE);
+        let path = self.folder.join(TRACES);
         let Some((file, n_bytes)) = &mut self.table else { return Ok(()) };
         let row = row(time, values);
         if let Err(source) = file.write_all(row.as_bytes()) {
@@ -250,15 +256,15 @@ impl<'a> Series<'a> {
         }
         if self.table.is_some() {
             let svg = trace_plot(&self.names, &self.rows);
-            let (table, picture) = (self.folder.join(TABLE), self.folder.join(PICTURE));
+            let (table, picture) = (self.folder.join(TRACES), self.folder.join(TRACES_PLOT));
             if self.failures.0 > 0 {
                 let written = self.write_table(&table);
                 self.pass_over(written)?;
             }
             let written = write_atomically(&picture, |out| out.write_all(svg.as_bytes()));
-            names.push(TABLE.into());
+            names.push(TRACES.into());
             if written.is_ok() {
-                names.push(PICTURE.into());
+                names.push(TRACES_PLOT.into());
             }
             self.pass_over(written)?;
         }
@@ -278,8 +284,15 @@ pub(crate) fn checkpoint_path(case: &Case) -> PathBuf {
     case.file.output.directory.join(CHECKPOINT)
 }
 
-fn frame_name(number: usize) -> String {
-    format!("{FRAMES}/u_{number:04}.vtu")
+/// Returns a text as a field of a table (RFC 4180): in quotes where it has letters of the format. Control characters other than the
+/// end of a line, which the format does not have, are shown as `?`.
+fn csv_field(text: &str) -> String {
+    let is_shown = |c: char| !c.is_control() || matches!(c, '\n' | '\r');
+    let text: String = text.chars().map(|c| if is_shown(c) { c } else { '?' }).collect();
+    match text.contains([',', '"', '\n', '\r']) {
+        true => format!("\"{}\"", text.replace('"', "\"\"")),
+        false => text,
+    }
 }
 
 fn row(time: f64, values: &[f64]) -> String {
@@ -325,4 +338,22 @@ fn moments(case: &Case) -> Vec<Moment> {
         is_same
     });
     moments
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_with_letters_of_a_table_are_quoted() {
+        for (name, field) in [
+            ("a b", "a b"),
+            ("a,b", "\"a,b\""),
+            ("c\nd", "\"c\nd\""),
+            ("say \"e\"", "\"say \"\"e\"\"\""),
+            ("f\u{1b}[31m", "f?[31m"),
+        ] {
+            assert_eq!(csv_field(name), field, "{name:?}");
+        }
+    }
 }

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use femtile_cardiac::monodomain::Checkpoint;
 use femtile_case::{Case, CaseError, Progress, Report, Silent, run, verify};
 use femtile_linalg::krylov::Stop as KrylovStop;
 use femtile_mesh::generate::{SquareConfig, square};
@@ -154,10 +155,16 @@ fn a_checkpoint_of_another_case_is_refused_and_says_what_is_another() {
         .unwrap();
     refused(&[], "another equation, model");
     std::fs::write(folder.path().join("mine.toml"), MODEL).unwrap();
-    // The version of the program is the first part of the fingerprint, behind the version of the format.
+    // The version of the program is the first part of the fingerprint.
     let file = folder.path().join("out/checkpoint.bin");
     let bytes = std::fs::read(&file).unwrap();
-    for (place, what) in [(12, "another version of femtile"), (8, "another version")] {
+    let mut other = Checkpoint::read(&mut bytes.as_slice()).unwrap();
+    other.fingerprint[0] ^= 1;
+    let mut of_other_version = Vec::new();
+    other.write(&mut of_other_version).unwrap();
+    std::fs::write(&file, of_other_version).unwrap();
+    refused(&[], "another version of femtile");
+    for (place, what) in [(8, "it has another version"), (bytes.len() - 1, "checksum")] {
         let mut other = bytes.clone();
         other[place] ^= 1;
         std::fs::write(&file, other).unwrap();

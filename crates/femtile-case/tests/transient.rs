@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use femtile_case::{Case, Progress, Silent, run, verify};
+use femtile_time::implicit::Checkpoint;
 
 /// u = (1 + t²)(1 + x + 2y) on squares, exact in space.
 fn text(method: &str, time: &str, more: &str) -> String {
@@ -128,15 +129,29 @@ fn a_checkpoint_of_another_case_is_refused() {
         let error = run(&other, &mut Silent).unwrap_err().to_string();
         assert!(error.contains(what) && error.contains("checkpoint.bin"), "{to}: {error}");
     }
-    // The version of the program is the first part of the fingerprint, behind the version of the format.
     let file = first.file.output.directory.join("checkpoint.bin");
     let bytes = std::fs::read(&file).unwrap();
-    for (place, what) in [(12, "another version of femtile"), (8, "another version")] {
-        let mut other = bytes.clone();
-        other[place] ^= 1;
+    // The version of the program is the first part of the fingerprint.
+    let mut other = Checkpoint::read(&mut bytes.as_slice()).unwrap();
+    other.fingerprint[0] ^= 1;
+    let mut of_other_version = Vec::new();
+    other.write(&mut of_other_version).unwrap();
+    let mut of_other_format = bytes.clone();
+    of_other_format[8] ^= 1;
+    for (other, what) in
+        [(of_other_version, "another version of femtile"), (of_other_format, "it has another version")]
+    {
         std::fs::write(&file, other).unwrap();
         let error = run(&first, &mut Silent).unwrap_err().to_string();
         assert!(error.contains(what), "{error}");
+    }
+    // A bit of a value, and one of the checksum.
+    for place in [bytes.len() - 40, bytes.len() - 1] {
+        let mut other = bytes.clone();
+        other[place] ^= 0x40;
+        std::fs::write(&file, other).unwrap();
+        let error = run(&first, &mut Silent).unwrap_err().to_string();
+        assert!(error.contains("checksum"), "{error}");
     }
     std::fs::write(&file, bytes).unwrap();
     let mut longer = case(folder.path(), text("bdf2", "steps = 11\ncheckpoint = { steps = 5 }", ""));
@@ -149,6 +164,94 @@ fn a_checkpoint_of_another_case_is_refused() {
     std::fs::remove_file(first.file.output.directory.join("checkpoint.bin")).unwrap();
     let error = run(&first, &mut Silent).unwrap_err().to_string();
     assert!(error.contains("without `restart`"), "{error}");
+}
+
+#[test]
+fn a_checkpoint_of_other_curves_facets_or_names_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let time = "steps = 10\ncheckpoint = { steps = 5 }";
+    let refused = |first: &mut Case, other: &mut Case| {
+        run(first, &mut Silent).unwrap();
+        other.file.time.as_mut().unwrap().restart = true;
+        let error = run(other, &mut Silent).unwrap_err().to_string();
+        assert!(error.contains("another mesh"), "{error}");
+    };
+    let of_order = |order: usize| {
+        let cells = format!(", cell = \"quadrilateral\", deform = 0.1, order = {order}");
+        case(folder.path(), text("bdf2", time, &cells))
+    };
+    refused(&mut of_order(2), &mut of_order(1));
+    refused(&mut of_order(2), &mut of_order(3));
+    let mesh = femtile_mesh::generate::square(&Default::default()).unwrap();
+    let in_file = |change: &dyn Fn(&mut femtile_mesh::Mesh)| {
+        let mut mesh = mesh.clone();
+        change(&mut mesh);
+        femtile_mesh::io::write(&folder.path().join("mesh.msh"), &mesh).unwrap();
+        let text = format!(
+            "[mesh]\nfile = \"mesh.msh\"\n[equation]\nkind = \"diffusion\"\ninitial = \"1 + x\"\n\
+             [[boundary]]\nwhere = \"xmin\"\ndirichlet = 0\n[time]\nmethod = \"bdf2\"\nend = 0.5\n{time}\n"
+        );
+        case(folder.path(), text)
+    };
+    // The mesh is read in the run: each case writes its own before.
+    let mut first = in_file(&|_| ());
+    run(&first, &mut Silent).unwrap();
+    let tags = mesh.facets.tags.clone();
+    let exchanged = |mesh: &mut femtile_mesh::Mesh| {
+        mesh.facets.tags = tags
+            .iter()
+            .map(|tag| {
+                if *tag == 1 {
+                    2
+                } else if *tag == 2 {
+                    1
+                } else {
+                    *tag
+                }
+            })
+            .collect();
+    };
+    let renamed = |mesh: &mut femtile_mesh::Mesh| {
+        let names: Vec<_> = mesh.tag_names.clone().into_iter().collect();
+        let (a, b) = (&names[0], &names[1]);
+        mesh.tag_names.insert(a.0, b.1.clone());
+        mesh.tag_names.insert(b.0, a.1.clone());
+    };
+    for change in [&exchanged as &dyn Fn(&mut femtile_mesh::Mesh), &renamed] {
+        let mut other = in_file(change);
+        other.file.time.as_mut().unwrap().restart = true;
+        let error = run(&other, &mut Silent).unwrap_err().to_string();
+        assert!(error.contains("another mesh"), "{error}");
+    }
+    first = in_file(&|_| ());
+    first.file.time.as_mut().unwrap().restart = true;
+    run(&first, &mut Silent).unwrap();
+}
+
+#[test]
+fn a_restart_keeps_frames_and_rows_of_its_own_times_and_columns_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let of = |every: f64, name: &str| {
+        let time = format!(
+            "steps = 8\nframes = {{ every = {every} }}\ntraces = {{ every = 0.5 }}\ncheckpoint = {{ steps = 4 }}"
+        );
+        case(folder.path(), text("bdf2", &time, "").replace("\"corner\"", name))
+    };
+    let first = of(1.0, "\"corner, upper\"");
+    run(&first, &mut StopAt(1.4, false)).unwrap();
+    let table = || std::fs::read_to_string(first.file.output.directory.join("traces.csv")).unwrap();
+    assert!(table().starts_with("t,error,\"corner, upper\"\n0.0,"), "{}", table());
+    let resume = |mut case: Case| {
+        case.file.time.as_mut().unwrap().restart = true;
+        run(&case, &mut Silent).unwrap()
+    };
+    let again = resume(of(1.0, "\"corner, upper\""));
+    assert_eq!((again.files.contains_key("frames/u_0000.vtu"), table().lines().count()), (true, 6));
+    // The frame with number 1 is one of another time, and the column is another one.
+    run(&first, &mut StopAt(1.4, false)).unwrap();
+    let other = resume(of(0.5, "\"edge\""));
+    assert!(!other.files.contains_key("frames/u_0001.vtu"), "{:?}", other.files);
+    assert!(table().starts_with("t,error,edge\n") && !table().contains("\n0.0,"), "{}", table());
 }
 
 #[test]

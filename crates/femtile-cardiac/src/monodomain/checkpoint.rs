@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 
-use femtile::time::implicit::CheckpointError;
+use femtile::time::implicit::{CheckpointError, read_sealed, write_sealed};
 
 /// The state of a run on the host.
 #[derive(Debug, Clone, PartialEq)]
@@ -20,7 +20,7 @@ pub struct Checkpoint {
 }
 
 const MAGIC: &[u8; 8] = b"FEMTILEH";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// More arrays than any state has.
 const MOST_ARRAYS: u64 = 1 << 16;
 
@@ -31,11 +31,15 @@ impl Checkpoint {
         Self { fingerprint, counts, time, length, arrays: Vec::new() }
     }
 
-    /// Writes the checkpoint, little-endian.
+    /// Writes the checkpoint, little-endian, with its checksum at the end.
     ///
     /// # Errors
     /// [`CheckpointError::Io`].
     pub fn write(&self, to: &mut impl Write) -> Result<(), CheckpointError> {
+        write_sealed(to, |to| self.write_content(to))
+    }
+
+    fn write_content(&self, to: &mut dyn Write) -> Result<(), CheckpointError> {
         to.write_all(MAGIC)?;
         to.write_all(&VERSION.to_le_bytes())?;
         to.write_all(&self.fingerprint)?;
@@ -56,6 +60,10 @@ impl Checkpoint {
     /// # Errors
     /// [`CheckpointError`].
     pub fn read(from: &mut impl Read) -> Result<Self, CheckpointError> {
+        read_sealed(from, Self::read_content)
+    }
+
+    fn read_content(from: &mut dyn Read) -> Result<Self, CheckpointError> {
         let mut magic = [0; 8];
         from.read_exact(&mut magic).map_err(|_| CheckpointError::Format("it is too short"))?;
         if &magic != MAGIC {
@@ -79,13 +87,13 @@ impl Checkpoint {
     }
 }
 
-fn word(from: &mut impl Read) -> Result<u64, CheckpointError> {
+fn word(from: &mut dyn Read) -> Result<u64, CheckpointError> {
     let mut bytes = [0; 8];
     from.read_exact(&mut bytes).map_err(|_| CheckpointError::Format("it ends too early"))?;
     Ok(u64::from_le_bytes(bytes))
 }
 
-fn array(from: &mut impl Read) -> Result<Vec<f64>, CheckpointError> {
+fn array(from: &mut dyn Read) -> Result<Vec<f64>, CheckpointError> {
     let n_bytes = word(from)?.saturating_mul(8);
     let mut bytes = Vec::new();
     if from.take(n_bytes).read_to_end(&mut bytes)? as u64 != n_bytes {
@@ -99,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_checkpoint_is_read_back_and_a_cut_one_is_refused() {
+    fn a_checkpoint_is_read_back_and_a_cut_or_changed_one_is_refused() {
         let state = Checkpoint {
             fingerprint: [7; 32],
             counts: [11, 13, 0, 2],
@@ -115,6 +123,11 @@ mod tests {
         assert_eq!(bytes, again);
         for end in 0..bytes.len() {
             assert!(Checkpoint::read(&mut &bytes[..end]).is_err(), "{end} of {} bytes", bytes.len());
+        }
+        for bit in 0..8 * bytes.len() {
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            assert!(Checkpoint::read(&mut bytes.as_slice()).is_err(), "bit {bit}");
+            bytes[bit / 8] ^= 1 << (bit % 8);
         }
     }
 }

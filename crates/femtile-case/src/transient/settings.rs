@@ -73,7 +73,10 @@ fn steps(time: &TimeSection) -> Steps {
 pub(super) fn fingerprint(case: &Case, mesh: &Mesh) -> [u8; 32] {
     let (file, solver) = (&case.file, &case.file.solver);
     let problem = (&file.equation, &file.boundary, &file.space, &file.region);
-    let in_time = file.time.as_ref().map(|time| (time.method, time.start, time.tolerance, time.mass));
+    let in_time = file.time.as_ref().map(|time| {
+        let tolerances = (time.tolerance, time.absolute_tolerance);
+        (time.method, time.start, tolerances, time.mass)
+    });
     let nonlinear = (solver.nonlinear, solver.nonlinear_tolerance, solver.nonlinear_iterations);
     restart::fingerprint(mesh, &problem, &(solver.method, solver.tolerance, nonlinear, in_time))
 }

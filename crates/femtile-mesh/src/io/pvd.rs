@@ -15,9 +15,18 @@ pub fn write(path: &Path, frames: &[(f64, String)]) -> Result<(), MeshError> {
         writeln!(out, "<VTKFile type=\"Collection\" version=\"1.0\" byte_order=\"LittleEndian\">")?;
         writeln!(out, "  <Collection>")?;
         for (time, file) in frames {
-            writeln!(out, "    <DataSet timestep=\"{time:?}\" part=\"0\" file=\"{file}\"/>")?;
+            writeln!(out, "    {}", entry(*time, file))?;
         }
         writeln!(out, "  </Collection>")?;
         writeln!(out, "</VTKFile>")
     })
+}
+
+/// Returns whether the text of a collection that [`write`] has written has this file at this time.
+pub fn lists(text: &str, time: f64, file: &str) -> bool {
+    text.contains(&entry(time, file))
+}
+
+fn entry(time: f64, file: &str) -> String {
+    format!("<DataSet timestep=\"{time:?}\" part=\"0\" file=\"{file}\"/>")
 }

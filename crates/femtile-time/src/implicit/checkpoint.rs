@@ -2,6 +2,8 @@
 
 use std::io::{Read, Write};
 
+use super::{read_sealed, write_sealed};
+
 /// The state of an integrator on the host.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Checkpoint {
@@ -37,13 +39,18 @@ pub enum CheckpointError {
     /// The bytes are no checkpoint, or one of another version.
     #[error("it is no checkpoint of this version of femtile: {0}")]
     Format(&'static str),
+    /// The bytes are not those that were written.
+    #[error(
+        "its checksum is not that of its content, it was damaged: remove it, and run the case without `restart`"
+    )]
+    Damaged,
     /// The checkpoint belongs to another problem.
     #[error("it belongs to {0}; remove it, or take the case that it was made with")]
     Other(&'static str),
 }
 
 const MAGIC: &[u8; 8] = b"FEMTILEC";
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 impl Checkpoint {
     /// Returns the state with the times of its history and without the values.
@@ -67,11 +74,15 @@ impl Checkpoint {
         }
     }
 
-    /// Writes the checkpoint, little-endian.
+    /// Writes the checkpoint, little-endian, with its checksum at the end.
     ///
     /// # Errors
     /// [`CheckpointError::Io`].
     pub fn write(&self, to: &mut impl Write) -> Result<(), CheckpointError> {
+        write_sealed(to, |to| self.write_content(to))
+    }
+
+    fn write_content(&self, to: &mut dyn Write) -> Result<(), CheckpointError> {
         to.write_all(MAGIC)?;
         to.write_all(&VERSION.to_le_bytes())?;
         to.write_all(&self.fingerprint)?;
@@ -101,6 +112,10 @@ impl Checkpoint {
     /// # Errors
     /// [`CheckpointError`].
     pub fn read(from: &mut impl Read) -> Result<Self, CheckpointError> {
+        read_sealed(from, Self::read_content)
+    }
+
+    fn read_content(from: &mut dyn Read) -> Result<Self, CheckpointError> {
         let mut magic = [0; 8];
         from.read_exact(&mut magic).map_err(|_| CheckpointError::Format("it is too short"))?;
         if &magic != MAGIC {
@@ -144,16 +159,45 @@ impl Checkpoint {
     }
 }
 
-fn array<const N: usize>(from: &mut impl Read) -> Result<[u8; N], CheckpointError> {
+fn array<const N: usize>(from: &mut dyn Read) -> Result<[u8; N], CheckpointError> {
     let mut bytes = [0; N];
     from.read_exact(&mut bytes)?;
     Ok(bytes)
 }
 
-fn count(from: &mut impl Read) -> Result<u64, CheckpointError> {
+fn count(from: &mut dyn Read) -> Result<u64, CheckpointError> {
     Ok(u64::from_le_bytes(array(from)?))
 }
 
-fn number(from: &mut impl Read) -> Result<f64, CheckpointError> {
+fn number(from: &mut dyn Read) -> Result<f64, CheckpointError> {
     Ok(f64::from_le_bytes(array(from)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_checkpoint_with_a_flipped_bit_is_refused() {
+        let state = Checkpoint {
+            fingerprint: [7; 32],
+            step: 3,
+            rejected: 1,
+            restarts: 0,
+            iterations: 40,
+            length: 0.25,
+            last_error: 0.5,
+            largest_norm: 2.0,
+            memory: vec![1.0],
+            history: vec![(0.75, vec![1.0, 2.0]), (0.5, vec![0.5, 3.0])],
+        };
+        let mut bytes = Vec::new();
+        state.write(&mut bytes).unwrap();
+        assert_eq!(Checkpoint::read(&mut bytes.as_slice()).unwrap(), state);
+        for bit in 0..8 * bytes.len() {
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            assert!(Checkpoint::read(&mut bytes.as_slice()).is_err(), "bit {bit}");
+            bytes[bit / 8] ^= 1 << (bit % 8);
+        }
+    }
 }

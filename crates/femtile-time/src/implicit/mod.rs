@@ -12,6 +12,7 @@ mod control;
 mod history;
 mod integrator;
 mod scheme;
+mod sealed;
 mod step;
 mod steps;
 
@@ -22,6 +23,7 @@ pub use checkpoint::{Checkpoint, CheckpointError};
 pub use control::Tolerance;
 pub use integrator::{Integrator, Monitor, Outcome, Reached, Silent, Stop};
 pub use scheme::Scheme;
+pub use sealed::{read_sealed, write_sealed};
 pub use steps::Steps;
 
 /// The implicit equation of a stage, $(a M + K)\, u = F(t) + M b + d$.
