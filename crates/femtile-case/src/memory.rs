@@ -5,7 +5,7 @@ use femtile_solve::memory::{Estimate, excess, refuse_excess};
 use femtile_solve::{Key, has_gpus_of_ranks};
 
 use crate::file::{Entry, Value};
-use crate::{Case, CaseError};
+use crate::{Case, CaseError, roofline};
 
 /// Bytes per grid node: vectors, lines of systems, and stored coefficients.
 const GRID: f64 = 40.0;
@@ -13,6 +13,9 @@ const GRID_LINE: f64 = 128.0;
 const GRID_COEFFICIENTS: f64 = 75.0;
 /// Bytes of host memory per grid node of a run on a GPU.
 const GRID_BESIDE_GPU: f64 = 24.0;
+
+/// The part that a page of a run takes, which shows the bandwidth.
+const MEASUREMENT: &str = "bandwidth for `output.report`";
 
 /// Returns a message where a mesh, refined `refine` times, needs more than the machine has.
 pub(crate) fn excess_of_mesh(counts: Counts, refine: u32) -> Option<String> {
@@ -98,7 +101,7 @@ pub(crate) fn check(
                 of_run.of_parts_of_ranks(of_host).with("whole mesh", whole)
             }
         };
-        estimate.with("box of multigrid", besides)
+        estimate.with("box of multigrid", besides).with(MEASUREMENT, roofline::bytes(case, on_gpu))
     };
     Ok(refuse_excess(estimate, config.memory_limit, (config.device, has_gpu), (place, advice))?)
 }
@@ -108,7 +111,7 @@ pub(crate) fn check_grid(case: &Case, n_nodes: f64, has_gpu: bool) -> Result<(),
     let place: [Key; 3] = ["mesh".into(), "generate".into(), "nodes".into()];
     let advice = "ask for fewer nodes, or raise solver.memory_limit";
     let config = case.solver_config()?;
-    let estimate = |on_gpu| of_grid(case, n_nodes, on_gpu);
+    let estimate = |on_gpu| of_grid(case, n_nodes, on_gpu).with(MEASUREMENT, roofline::bytes(case, on_gpu));
     Ok(refuse_excess(estimate, config.memory_limit, (config.device, has_gpu), (&place, advice))?)
 }
 

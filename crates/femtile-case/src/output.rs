@@ -15,7 +15,10 @@ use crate::file_names::{GRID_SOLUTION, PAGE, PICTURE, PLOT, REPORT, of_line, of_
 use crate::functional::SampledLine;
 use crate::page::page;
 use crate::shown::{Exhibit, Shown};
-use crate::{Case, CaseError, Report, pieces, plot};
+use crate::{Case, CaseError, Report, pieces, plot, verify};
+
+/// Files of an earlier run that a warning names.
+const MOST_NAMED: usize = 4;
 
 /// Creates the folder of results and checks that all files can be written there.
 pub(crate) fn prepare(case: &Case) -> Result<(), CaseError> {
@@ -132,16 +135,44 @@ pub(crate) fn write_results(
         let sum = sum.map_or_else(|| part("sum of a file", || FileSum::of(&staging.path(name))), Ok)?;
         report.files.insert(name.into(), sum.into());
     }
+    let (page, of_solve): (Vec<&str>, Vec<&str>) = names.iter().partition(|name| **name == PAGE);
+    let gone = |folder: &Path| {
+        let mut gone = pieces::earlier(folder, &pieces);
+        gone.extend(page.iter().map(|name| String::from(*name)));
+        gone
+    };
+    let replaced = gone(folder);
+    report.warnings.extend(of_earlier_run(folder, |name| {
+        names.contains(&name) || report.files.contains_key(name) || replaced.iter().any(|gone| gone == name)
+    }));
     report.timings_s = stages.timings().into();
     report.memory_bytes.peak = peak_bytes();
-    if let Some(shown) = shown.filter(|_| case.has_page()) {
-        part("page", || write_page(case, shown, &staging, &mut report))?;
-    }
     write_report(&staging.path(REPORT), &report)?;
     stages.go_on()?;
-    staging.commit(&names, |folder| pieces::earlier(folder, &pieces))?;
+    staging.commit(&of_solve, gone)?;
+    // With the results in place: the page takes memory that may not be there.
+    if let Some(shown) = shown.filter(|_| case.has_page()) {
+        part("page", || write_page(case, shown, folder, &mut report))?;
+    }
     stages.finish();
     Ok(report)
+}
+
+/// Returns a warning where files of an earlier run, which are not known, lie in a folder of results.
+fn of_earlier_run(folder: &Path, is_known: impl Fn(&str) -> bool) -> Option<String> {
+    let mut names = verify::results_in(folder).ok()?;
+    names.retain(|name| !is_known(name));
+    let n_more = names.len().saturating_sub(MOST_NAMED);
+    let more = if n_more > 0 { format!(" and {n_more} others") } else { String::new() };
+    names.truncate(MOST_NAMED);
+    (!names.is_empty()).then(|| {
+        format!(
+            "{} has files of an earlier run beside the results: {}{more}; remove them, or choose another folder for the \
+             results",
+            folder.display(),
+            names.join(", ")
+        )
+    })
 }
 
 /// Writes a solution on a mesh into a folder where its case wants it; returns the sum of the file.
@@ -182,18 +213,21 @@ fn draw(case: &Case, exhibit: Exhibit, staging: &Staging, report: &mut Report) -
     Ok((exhibit, shown, png))
 }
 
-/// Writes the page of a run where the case and the program ask for it.
+/// Writes the page of a run where the case and the program ask for it, and the report with its sum.
 fn write_page(
     case: &Case,
     (exhibit, shown, png): Drawn,
-    staging: &Staging,
+    folder: &Path,
     report: &mut Report,
 ) -> Result<(), CaseError> {
     let html = page(case, report, exhibit, (&shown, png));
-    let in_folder = case.file.output.report.then(|| staging.path(PAGE));
+    let staging = case.file.output.report.then(|| Staging::new(folder)).transpose()?;
+    let in_folder = staging.as_ref().map(|staging| staging.path(PAGE));
     write_to(in_folder.as_deref(), case.embedding.report.as_deref(), html.as_bytes())?;
-    if let Some(path) = in_folder {
-        report.files.insert(PAGE.into(), FileSum::of(&path)?.into());
+    if let Some(staging) = staging {
+        report.files.insert(PAGE.into(), FileSum::of(&staging.path(PAGE))?.into());
+        write_report(&staging.path(REPORT), report)?;
+        staging.commit(&[PAGE, REPORT], |_| Vec::new())?;
     }
     Ok(())
 }
@@ -311,8 +345,10 @@ mod tests {
             (Misfit::Missing("residuals.svg".into()), Misfit::Changed("solution.vtu".into()));
         assert_eq!(verify(&out).unwrap(), [missing, changed]);
         case.file.output.vtu = VtuOutput::Whole(false);
-        run(&case, &mut Silent).unwrap();
+        let report = run(&case, &mut Silent).unwrap();
         assert_eq!(verify(&out).unwrap(), [Misfit::Foreign("solution.vtu".into())]);
+        let [told] = &report.warnings[..] else { panic!("{:?}", report.warnings) };
+        assert!(told.contains("earlier run") && told.contains(": solution.vtu;"), "{told}");
         std::fs::remove_file(solution).unwrap();
         // Tables and pictures of lines that the last run has not drawn, and others that are none of Femtile's.
         let (from, to) = (vec![0.0, 0.5], vec![1.0, 0.5]);
@@ -332,6 +368,54 @@ mod tests {
         }
         std::fs::remove_file(out.join("report.json")).unwrap();
         assert!(matches!(verify(&out).unwrap()[..], [Misfit::Report(_)]));
+    }
+
+    #[test]
+    fn frames_and_traces_of_an_earlier_run_are_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let in_time = |more: &str| {
+            let text = format!(
+                "[mesh]\ngenerate = {{ kind = \"square\", cells = [3, 3] }}\n[equation]\nkind = \"diffusion\"\n\
+                 [time]\nmethod = \"bdf2\"\nend = 1\nsteps = 4\n{more}\n\
+                 [output]\nfunctionals = [{{ name = \"most\", kind = \"max\" }}]\n"
+            );
+            let mut case = Case::parse(&folder.path().join("case.toml"), text).unwrap();
+            case.file.output.directory = folder.path().join("out");
+            run(&case, &mut Silent).unwrap().warnings
+        };
+        let found = || {
+            let name = |misfit| if let Misfit::Foreign(name) = misfit { name } else { panic!("{misfit}") };
+            verify(&folder.path().join("out")).unwrap().into_iter().map(name).collect::<Vec<_>>()
+        };
+        assert_eq!(in_time("frames = { every = 0.25 }\ntraces = { every = 0.5 }"), [""; 0]);
+        assert_eq!(found(), [""; 0]);
+        let told = in_time("frames = { every = 0.5 }");
+        let foreign = ["traces.csv", "traces.svg", "frames/u_0003.vtu", "frames/u_0004.vtu"];
+        assert_eq!(found(), foreign);
+        assert!(told[0].contains(&foreign.join(", ")), "{told:?}");
+        let told = in_time("");
+        assert_eq!(found().len(), 8);
+        assert!(
+            told[0].contains("solution.pvd, traces.csv, traces.svg, frames/u_0000.vtu and 4 others"),
+            "{told:?}"
+        );
+    }
+
+    #[test]
+    fn a_page_that_cannot_be_written_leaves_the_results() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut case = case(folder.path(), "");
+        let out = case.file.output.directory.clone();
+        case.file.output.report = true;
+        run(&case, &mut Silent).unwrap();
+        assert_eq!(verify(&out).unwrap(), []);
+        assert!(out.join("report.html").exists());
+        case.embedding.report = Some(folder.path().join("none/page.html"));
+        let error = run(&case, &mut Silent).unwrap_err().to_string();
+        assert!(error.contains("page.html"), "{error}");
+        assert_eq!(verify(&out).unwrap(), []);
+        // That of the earlier run is gone with its results.
+        assert!(out.join("solution.vtu").exists() && !out.join("report.html").exists());
     }
 
     #[test]

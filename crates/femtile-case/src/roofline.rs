@@ -10,12 +10,20 @@ use crate::{Case, Report};
 
 /// Bytes of each vector that the bandwidth is measured with, as `femtile devices` does.
 const VECTOR_BYTES: usize = 64 << 20;
+/// Vectors of [`Cpu::measure_bandwidth`].
+const N_VECTORS: usize = 3;
 /// Bytes of a non-zero of a matrix: its value and its column.
 const NONZERO: f64 = 12.0;
 /// Bytes of an unknown in conjugate gradients: 14 reads and writes of vectors.
 const UNKNOWN: f64 = 14.0 * 8.0;
 /// Operations of an unknown beside the matrix: two products of vectors, three updates, the diagonal.
 const FLOPS: f64 = 11.0;
+
+/// Returns the bytes that the measurement for the page of a run takes.
+pub(crate) fn bytes(case: &Case, on_gpu: bool) -> f64 {
+    let is_measured = case.has_page() && !on_gpu && case.file.equation.kind != EquationKind::Monodomain;
+    if is_measured { (N_VECTORS * VECTOR_BYTES) as f64 } else { 0.0 }
+}
 
 /// Returns the work of an iteration, or of a step on a grid, below the limits of the device; none where nothing is known.
 pub(crate) fn of(case: &Case, report: &Report, dimension: usize, cpu: &Cpu) -> Option<Roofline> {

@@ -8,11 +8,18 @@ use femtile_mesh::io::FileSum;
 use serde::Deserialize;
 
 use crate::CaseError;
-use crate::file_names::{GRID_SOLUTION, MESH_PIECES, MESH_SOLUTION, PAGE, PICTURE, PLOT, REPORT};
+use crate::file_names::{
+    COLLECTION, FRAMES, GRID_SOLUTION, MESH_PIECES, MESH_SOLUTION, PAGE, PICTURE, PLOT, REPORT, TRACES,
+    TRACES_PLOT, of_frame,
+};
 use crate::functional::is_header_of_line;
 use crate::pieces;
 use crate::plot::DISTANCE;
 use crate::report::FileReport;
+
+/// Files of results whose names are those of all runs.
+const NAMES: [&str; 9] =
+    [MESH_SOLUTION, MESH_PIECES, GRID_SOLUTION, COLLECTION, TRACES, TRACES_PLOT, PLOT, PICTURE, PAGE];
 
 /// A file of a folder of results that does not belong to the run of its report.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -60,13 +67,31 @@ pub fn verify(folder: &Path) -> Result<Vec<Misfit>, CaseError> {
             misfits.push(Misfit::Changed(name.clone()));
         }
     }
-    let known = [MESH_SOLUTION, MESH_PIECES, GRID_SOLUTION, PLOT, PICTURE, PAGE].into_iter();
-    let foreign = known.filter(|name| folder.join(name).exists()).map(String::from);
-    let mut foreign: Vec<String> = foreign.chain(lines(folder).map_err(io)?).collect();
-    foreign.extend(pieces::in_folder(folder).map_err(io)?);
+    let mut foreign = results_in(folder).map_err(io)?;
     foreign.retain(|name| !sums.files.contains_key(name));
     misfits.extend(foreign.into_iter().map(Misfit::Foreign));
     Ok(misfits)
+}
+
+/// Returns the names of the files in a folder that are results of a run, of the last one or of an earlier one.
+pub(crate) fn results_in(folder: &Path) -> std::io::Result<Vec<String>> {
+    let found = NAMES.into_iter().filter(|name| folder.join(name).exists()).map(String::from);
+    let mut found: Vec<String> = found.chain(lines(folder)?).collect();
+    found.extend(pieces::in_folder(folder)?);
+    found.extend(frames(&folder.join(FRAMES)).unwrap_or_default());
+    Ok(found)
+}
+
+/// The names of frames in their folder, sorted.
+fn frames(folder: &Path) -> std::io::Result<Vec<String>> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder)? {
+        let name = format!("{FRAMES}/{}", entry?.file_name().to_string_lossy());
+        let number = name.rsplit_once('_').and_then(|(_, end)| end.strip_suffix(".vtu")?.parse().ok());
+        found.extend(number.filter(|&number| name == of_frame(number)).map(|_| name));
+    }
+    found.sort();
+    Ok(found)
 }
 
 /// The names of files with values along lines, sorted; other tables and pictures are not Femtile's.

@@ -113,8 +113,8 @@ impl Page {
             section("citations", "Methods used, to cite", &self.citations()),
         ];
         let data = self.view.as_ref().map(|view| view.data(&self.label).to_string()).unwrap_or_default();
-        // Inside a script, only the end of the element has a meaning.
-        let data = data.replace("</", "<\\/");
+        // Inside a script, `</script` ends the element and `<!--<script` keeps it from ending; strings alone have this letter.
+        let data = data.replace('<', "\\u003c");
         let (script, licences) = if data.is_empty() {
             (String::new(), String::new())
         } else {
@@ -305,6 +305,19 @@ mod tests {
     fn text_of_the_case_cannot_end_the_page() {
         let html = page().html();
         assert!(html.contains("<h1>a &lt; b</h1>") && html.contains("# &lt;/script&gt;"));
+    }
+
+    #[test]
+    fn the_label_of_a_view_neither_ends_nor_swallows_its_script() {
+        for label in ["<!--<script>", "</script>", "<!--"] {
+            let page = Page { label: label.into(), ..page() };
+            let html = page.html();
+            let (_, rest) = html.split_once("id=\"data\">").unwrap();
+            let (data, _) = rest.split_once("</script>\n<script>").unwrap();
+            assert!(!data.contains('<'), "{label}");
+            let data: serde_json::Value = serde_json::from_str(data).unwrap();
+            assert_eq!(data["label"], label);
+        }
     }
 
     #[test]
