@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use femtile_device::{Buffer, Device, Scalar};
+use femtile_device::{Buffer, Device, Scalar, parallel};
 use femtile_linalg::LinalgError;
 use femtile_sparse::ProductMatrix;
 use femtile_sparse::csr::Csr;
@@ -22,6 +22,7 @@ use crate::setup::independent_set::Visit;
 use crate::setup::local_modes::{local_modes, with_modes};
 use crate::setup::patches::Patches;
 use crate::setup::prolong::Smoothing;
+use crate::setup::rescaling::is_badly_scaled_there;
 use crate::setup::rows::{RowAccess, Rows, inverse};
 use crate::setup::spectrum::Scaling;
 use crate::setup::strength::Strength;
@@ -39,6 +40,15 @@ const WEAKER: f64 = 0.5;
 pub(crate) const FEW: [usize; 2] = [1_500, 20_000];
 /// Coarsening ends where the next level would have more than this share of the rows.
 pub(crate) const LEAST_GAIN: f64 = 0.8;
+/// A smaller threshold of strong connections is tried where the next level would have more than this share of the rows, as
+/// it does where neighbours are strongly connected along thin directions alone.
+const STALLED: f64 = 0.5;
+/// These factors of the threshold are tried one after the other.
+const WEAKENED: [f64; 4] = [0.25, 0.0625, 0.015_625, 0.0];
+/// Diagonal entries up to this share of the sizes of their terms are rounding, in double and in single precision.
+const NO_ENERGY: [f64; 2] = [1e-12, 5e-7];
+/// A row is dense where it has more entries than a number, and many times those of an average row.
+const DENSE: [usize; 2] = [400, 10];
 
 /// The aggregates of a level, in the memory where it was set up.
 #[derive(Debug, Clone)]
@@ -63,6 +73,14 @@ pub(crate) struct Known<'a, D: Device> {
     pub graph: Option<&'a Graph>,
 }
 
+impl<D: Device> Clone for Known<'_, D> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<D: Device> Copy for Known<'_, D> {}
+
 /// A hierarchy that is being set up.
 pub(crate) struct Builder<'a, H: Scalar, D: Device> {
     pub device: &'a D,
@@ -81,8 +99,15 @@ pub(crate) struct Builder<'a, H: Scalar, D: Device> {
     /// As [`Hierarchy::order`].
     pub order: Option<[Arc<Buffer<u32, D>>; 2]>,
     pub shapes: Vec<LevelShape>,
-    /// As [`coarse::Inverse::n_zero`] on the coarsest level.
+    /// As [`coarse::Inverse::n_zero`] on the coarsest level, and rows of other levels without energy.
     pub n_zero: usize,
+    /// The sum of the sizes of all terms of each diagonal entry of the matrix of the next level; none for levels that a
+    /// device made.
+    terms: Option<Vec<f64>>,
+    /// Whether coarsening ended because no threshold makes the next level much smaller.
+    pub is_stalled: bool,
+    /// Whether a badly scaled matrix is to be found, and whether this one is.
+    pub rescaling: [bool; 2],
 }
 
 /// Input of the coarsening of a level; rows are in the order of its patches, if it has some.
@@ -93,6 +118,8 @@ struct Choice<H: Scalar> {
     is_strong: Vec<bool>,
     /// As [`local_modes`].
     modes: Option<Rows<H>>,
+    /// As [`Builder::dense_nodes`].
+    is_dense: Vec<bool>,
 }
 
 /// A level whose transfers are on the host until the order of rows of the next level is known.
@@ -119,6 +146,9 @@ impl<'a, H: Scalar, D: Device> Builder<'a, H, D> {
             order: None,
             shapes: Vec::new(),
             n_zero: 0,
+            terms: None,
+            is_stalled: false,
+            rescaling: [false; 2],
         }
     }
 }
@@ -141,6 +171,10 @@ impl<H: Scalar, D: AmgKernels<H>> Builder<'_, H, D> {
         }
         let Some((mut a, scale)) = self.device.amg_scaled(a)? else { return Ok(None) };
         self.scale = scale;
+        if self.rescaling[0] && is_badly_scaled_there(&a)? {
+            self.rescaling[1] = true;
+            return Ok(None);
+        }
         offload_for_setup(&mut a)?;
         self.on_device_from(a, None)
     }
@@ -219,6 +253,9 @@ impl<H: Scalar, D: AmgKernels<H>> Builder<'_, H, D> {
         let mut block = self.config.block_size;
         loop {
             let number = self.above + self.groups.len();
+            if number > 0 {
+                self.isolate_null_rows(&mut a)?;
+            }
             let mut diagonal = match check::diagonal(&a, self.scale) {
                 // Rows of coarser levels are not rows of the given matrix.
                 Err(AmgError::Diagonal { row, .. }) if number > 0 => {
@@ -235,11 +272,30 @@ impl<H: Scalar, D: AmgKernels<H>> Builder<'_, H, D> {
                 return self.end(a, &diagonal, &b, block);
             }
             let mut modes = modes_of(&a, &diagonal, &b, block);
-            let Strength { graph, mut is_strong, mut is_doubtful } =
-                self.strength(&a, &diagonal, &b, modes.as_ref(), block);
-            let Partition { mut aggregates, patches } = self.partition(&graph, block);
-            let n_coarse = aggregates.n * b.n_vectors + modes.as_ref().map_or(0, |modes| modes.n_cols);
-            if n_coarse as f64 > LEAST_GAIN * a.n_rows() as f64 || n_coarse == 0 {
+            let is_dense = self.dense_nodes(&a, block);
+            let n_modes = modes.as_ref().map_or(0, |modes| modes.n_cols);
+            let share_of = |n: usize| (n * b.n_vectors + n_modes) as f64 / a.n_rows() as f64;
+            let mut factor = 1.0;
+            let choose = |factor: f64| {
+                let strength = self.strength(&a, &diagonal, &b, modes.as_ref(), (block, &is_dense), factor);
+                let partition = self.partition(&strength.graph, (block, &is_dense));
+                (strength, partition)
+            };
+            let mut chosen = choose(factor);
+            for weaker in WEAKENED {
+                if share_of(chosen.1.aggregates.n) <= STALLED || self.is_grouped(number) {
+                    break;
+                }
+                let next = choose(weaker);
+                if next.1.aggregates.n > 0 && next.1.aggregates.n < chosen.1.aggregates.n {
+                    (chosen, factor) = (next, weaker);
+                }
+            }
+            let (Strength { mut is_strong, mut is_doubtful, .. }, Partition { mut aggregates, patches }) =
+                chosen;
+            let n_coarse = aggregates.n * b.n_vectors + n_modes;
+            if share_of(aggregates.n) > LEAST_GAIN || n_coarse == 0 {
+                self.is_stalled = a.n_rows() > MOST_COARSE_ROWS;
                 return self.end(a, &diagonal, &b, block);
             }
             let partition = Partition { aggregates: aggregates.clone(), patches: patches.clone() };
@@ -254,12 +310,13 @@ impl<H: Scalar, D: AmgKernels<H>> Builder<'_, H, D> {
                     patches.nodes.iter().map(|&node| aggregates.of_node[node as usize]).collect();
                 modes = modes.map(|modes| modes.with_rows(order));
                 self.inherited = permuted_flags(&self.inherited, order);
+                let is_dense = self.dense_nodes(&a, block);
                 Strength { is_strong, is_doubtful, .. } =
-                    self.strength(&a, &diagonal, &b, modes.as_ref(), block);
+                    self.strength(&a, &diagonal, &b, modes.as_ref(), (block, &is_dense), factor);
             }
             let flags = if number == 0 { is_doubtful } else { std::mem::take(&mut self.inherited) };
             self.inherited = inherited(&flags, &aggregates);
-            let choice = Choice { aggregates, patches, is_strong, modes };
+            let choice = Choice { aggregates, patches, is_strong, modes, is_dense };
             (a, b) = self.coarsen(a, &diagonal, &b, &choice, block)?;
             block = b.n_vectors;
         }
@@ -272,11 +329,12 @@ impl<H: Scalar, D: AmgKernels<H>> Builder<'_, H, D> {
         diagonal: &[H],
         b: &NearNullspace,
         modes: Option<&Rows<H>>,
-        block: usize,
+        (block, is_dense): (usize, &[bool]),
+        factor: f64,
     ) -> Strength {
         let number = self.above + self.levels.len() + usize::from(self.open.is_some());
-        let (thresholds, is_first) = (self.thresholds(number), number == 0);
-        match self.known.graph.filter(|_| is_first) {
+        let (thresholds, is_first) = (self.thresholds(number).map(|theta| factor * theta), number == 0);
+        let strength = match self.known.graph.filter(|_| is_first) {
             Some(graph) if is_scalar(b, block) => Strength {
                 is_doubtful: doubtful_rows(a, diagonal, &b.values, None, |_| false),
                 ..Strength::on(graph, a, diagonal, block, thresholds[1])
@@ -287,11 +345,68 @@ impl<H: Scalar, D: AmgKernels<H>> Builder<'_, H, D> {
                 Strength::of_scalars(a, diagonal, &b.values, modes, inherited, thresholds)
             }
             None => Strength::new(a, diagonal, block, thresholds),
+        };
+        if is_dense.is_empty() { strength } else { strength.without(a, block, is_dense) }
+    }
+
+    /// Flags the nodes with dense rows; empty where there are none, or where patches smooth, which hold no such row.
+    ///
+    /// Aggregates around them, and prolongators smoothed by them, would make the matrices of all further levels dense. They
+    /// remain nodes of their own on every level.
+    fn dense_nodes(&self, a: &Rows<H>, block: usize) -> Vec<bool> {
+        let [fewest, times] = DENSE;
+        let least = fewest.max(times * a.columns.len() / a.n_rows().max(1));
+        let length = |row: usize| a.offsets[row + 1] - a.offsets[row];
+        let has_patches = matches!(self.config.smoother, Smoother::Patch { .. });
+        if has_patches || (0..a.n_rows()).all(|row| length(row) <= least) {
+            return Vec::new();
         }
+        let is_dense = |node: usize| (block * node..block * (node + 1)).any(|row| length(row) > least);
+        (0..a.n_rows() / block).map(is_dense).collect()
+    }
+
+    /// Returns whether the aggregates of the level with this number are known.
+    fn is_grouped(&self, number: usize) -> bool {
+        matches!(self.known.groups.get(number), Some(Groups::OnHost(_)))
+    }
+
+    /// Replaces rows of a coarser level that have no energy but for rounding by those of the identity: they belong to parts
+    /// of the matrix without a fixed value, of which a single node is left.
+    ///
+    /// # Errors
+    /// [`AmgError::Resolution`] in single precision, which cannot tell such a row from one of little energy.
+    fn isolate_null_rows(&mut self, a: &mut Rows<H>) -> Result<(), AmgError> {
+        let is_single = H::EPSILON.to_f64() > 1e-10;
+        let (terms, tolerance) = (self.terms.take(), NO_ENERGY[usize::from(is_single)]);
+        let is_null = |row: usize| {
+            let own = check::diagonal_entry(a, row);
+            match &terms {
+                Some(terms) => own.abs() <= tolerance * terms[row],
+                None => own <= 0.0 && own.abs() <= tolerance,
+            }
+        };
+        let null: Vec<bool> = (0..a.n_rows()).map(is_null).collect();
+        let n_null = null.iter().filter(|null| **null).count();
+        if n_null == 0 {
+            return Ok(());
+        }
+        if is_single {
+            return Err(AmgError::Resolution { n_rows: a.n_rows(), n_lost: n_null });
+        }
+        self.n_zero += n_null;
+        for row in 0..a.n_rows() {
+            for at in a.offsets[row]..a.offsets[row + 1] {
+                let column = a.columns[at] as usize;
+                if null[row] || null[column] {
+                    a.values[at] = if row == column { H::ONE } else { H::ZERO };
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Returns the known aggregates and patches of the next level, or those of its graph.
-    fn partition(&self, graph: &Graph, block: usize) -> Partition {
+    fn partition(&self, graph: &Graph, (block, is_dense): (usize, &[bool])) -> Partition {
         match self.known.groups.get(self.groups.len()) {
             Some(Groups::OnHost(known)) if known.aggregates.of_node.len() == graph.n_nodes() => {
                 return known.clone();
@@ -299,7 +414,11 @@ impl<H: Scalar, D: AmgKernels<H>> Builder<'_, H, D> {
             _ => {}
         }
         let k = distance(graph.neighbours.len(), graph.n_nodes());
-        let aggregates = aggregate(graph, |_| 1, k, self.config.least_aggregate, Visit::ByNumber);
+        let mut aggregates = aggregate(graph, |_| 1, k, self.config.least_aggregate, Visit::ByNumber);
+        for (part, _) in aggregates.of_node.iter_mut().zip(is_dense).filter(|(_, is_dense)| **is_dense) {
+            *part = aggregates.n as u32;
+            aggregates.n += 1;
+        }
         let has_patches = matches!(self.config.smoother, Smoother::Patch { .. });
         let patches = has_patches.then(|| Patches::new(graph, &aggregates, block));
         Partition { aggregates, patches }
@@ -320,7 +439,7 @@ impl<H: Scalar, D: AmgKernels<H>> Builder<'_, H, D> {
         }
         let n_rows = a.n_rows();
         let b = near_nullspace_of(n_rows, near_nullspace, self.config)?;
-        match coarse::n_zero(&Rows::<T>::of(a)?.0, b.if_one()) {
+        match coarse::n_zero(&Rows::<T>::of(a)?.0, Some(&b)) {
             Ok(n_zero) if n_zero < self.n_zero => {
                 Err(AmgError::Resolution { n_rows, n_lost: self.n_zero - n_zero })
             }
@@ -373,7 +492,7 @@ impl<H: Scalar, D: AmgKernels<H>> Builder<'_, H, D> {
         a: Rows<H>,
         diagonal: &[H],
         b: &NearNullspace,
-        Choice { aggregates, patches, is_strong, modes }: &Choice<H>,
+        Choice { aggregates, patches, is_strong, modes, is_dense }: &Choice<H>,
         block: usize,
     ) -> Result<(Rows<H>, NearNullspace), AmgError> {
         let patches = patches.as_ref();
@@ -382,6 +501,7 @@ impl<H: Scalar, D: AmgKernels<H>> Builder<'_, H, D> {
         let mut p = Smoothing {
             a: &a,
             is_strong,
+            is_dense,
             aggregates,
             tentative: &tentative,
             b: &b.values,
@@ -399,6 +519,12 @@ impl<H: Scalar, D: AmgKernels<H>> Builder<'_, H, D> {
         if tentative.n_zero > 0 {
             fill_zero_rows(&mut coarse);
         }
+        let size = |row: usize| {
+            let (columns, values) = r.row(row);
+            let terms = columns.iter().zip(values).map(|(&column, &p)| p * p * diagonal[column as usize]);
+            terms.sum::<H>().to_f64()
+        };
+        self.terms = Some(parallel::map(r.n_rows(), 1_024, size));
         self.shapes.push(LevelShape {
             n_rows: a.n_rows(),
             n_nonzeros: a.columns.len(),
@@ -436,9 +562,9 @@ impl<H: Scalar, D: AmgKernels<H>> Builder<'_, H, D> {
         });
         if is_direct {
             let is_only = self.above + self.shapes.len() == 1;
-            let coarse::Inverse { matrix, n_zero } = coarse::inverse(&a, b.if_one(), is_only)
+            let coarse::Inverse { matrix, n_zero } = coarse::inverse(&a, Some(b), is_only)
                 .map_err(|(row, pivot)| AmgError::Indefinite { n_rows, row, pivot })?;
-            self.n_zero = n_zero;
+            self.n_zero += n_zero;
             return Ok(Coarsest::Direct(matrix.into_device(self.device)?));
         }
         let scaling = Scaling::of_nodes(&a, diagonal, block);

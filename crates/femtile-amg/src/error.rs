@@ -78,7 +78,8 @@ pub enum AmgError {
     },
     /// The matrix of a coarser level has a pivot that is negative, or a diagonal entry that is not positive.
     #[error(
-        "the matrix is not positive definite: on a level of {n_rows} rows, row {row} has the pivot {pivot:e}"
+        "the matrix is {}: on a level of {n_rows} rows, row {row} has the pivot {pivot:e}",
+        defect_of(.pivot)
     )]
     Indefinite {
         /// Rows of that level.
@@ -98,7 +99,30 @@ pub enum AmgError {
     },
 }
 
+/// Smaller pivots are taken for zeros that rounding has changed.
+const ROUNDED: f64 = 1e-8;
+
+fn defect_of(pivot: &f64) -> &'static str {
+    if pivot.abs() < ROUNDED {
+        "singular, and rounding hides its null space"
+    } else {
+        "not positive definite"
+    }
+}
+
 impl AmgError {
+    /// Returns the error with entries of the given matrix in place of those that `scale` and the factors of rows and columns
+    /// were multiplied to.
+    pub(crate) fn before_scaling(self, factors: &[f64], scale: f64) -> Self {
+        match self {
+            Self::NotSymmetric { row, column, value, mirror, asymmetry } => {
+                let by = scale * factors[row] * factors[column];
+                Self::NotSymmetric { row, column, value: value / by, mirror: mirror / by, asymmetry }
+            }
+            other => other,
+        }
+    }
+
     /// Returns whether levels in f64 may succeed where levels in f32 failed with this error.
     pub fn is_of_precision(&self) -> bool {
         matches!(

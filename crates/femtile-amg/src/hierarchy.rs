@@ -11,6 +11,7 @@ use crate::kernels::{AmgKernels, Nodes};
 use crate::level::{Coarsest, Level, LevelShape};
 use crate::memory_limit;
 use crate::setup::graph::Graph;
+use crate::setup::rescaling::{Rescaling, is_badly_scaled};
 use crate::setup::rows::Rows;
 use crate::setup::tentative::NearNullspace;
 use crate::{AmgConfig, AmgError, Smoother};
@@ -26,9 +27,13 @@ pub struct Hierarchy<H: Scalar, D: Device> {
     groups: Vec<Groups<D>>,
     /// The row of the given matrix at each place on the finest level, and the place of each row, with patch smoothers.
     pub(crate) order: Option<[Arc<Buffer<u32, D>>; 2]>,
-    /// The first matrix is the given one times this power of two.
+    /// The first matrix is the given one times this number, and scaled by `factors`.
     pub(crate) scale: f64,
+    /// The factor of each row and column of the first matrix, in its order; none where that is well scaled.
+    pub(crate) factors: Option<Buffer<H, D>>,
     shapes: Vec<LevelShape>,
+    n_null: usize,
+    is_stalled: bool,
     pub(crate) config: AmgConfig,
 }
 
@@ -84,6 +89,7 @@ impl<H: Scalar, D: AmgKernels<H>> Hierarchy<H, D> {
         Ok(())
     }
 
+    /// Sets up the levels; those of a scaled matrix where the given one is badly scaled.
     fn build<T: Scalar>(
         device: &D,
         a: &Csr<T, D>,
@@ -95,19 +101,55 @@ impl<H: Scalar, D: AmgKernels<H>> Hierarchy<H, D> {
             return Err(AmgError::NotSquare { n_rows: a.n_rows(), n_cols: a.n_cols() });
         }
         config.check_for(a.n_rows())?;
+        let as_given = |finds| Self::levels_of(device, a, near_nullspace, config, (known, finds));
+        if let Some(made) = as_given(true)? {
+            return Ok(made);
+        }
+        let (rows, scale) = device.amg_on_host(|| Rows::<f64>::of(a))?;
+        let made = match device.amg_on_host(|| Rescaling::of(&rows, near_nullspace, config.block_size)) {
+            Some(rescaling) => {
+                let values = device.amg_on_host(|| rescaling.values(&rows));
+                let scaled = a.with_values(Buffer::from_vec(device, values)?)?;
+                drop(rows);
+                let near_nullspace = rescaling.near_nullspace.as_deref();
+                Self::levels_of(device, &scaled, near_nullspace, config, (known, false))
+                    .map_err(|error| error.before_scaling(&rescaling.factors, scale))?
+                    .map(|made| made.with_factors(device, &rescaling.factors, scale))
+                    .transpose()?
+            }
+            None => as_given(false)?,
+        };
+        made.ok_or_else(|| AmgError::Setting { field: "matrix", message: "cannot be scaled".into() })
+    }
+
+    /// Sets up the levels of a matrix as it is; none where it is to be scaled, and `finds` asks for that.
+    fn levels_of<T: Scalar>(
+        device: &D,
+        a: &Csr<T, D>,
+        near_nullspace: Option<&[f64]>,
+        config: &AmgConfig,
+        (known, finds): (Known<'_, D>, bool),
+    ) -> Result<Option<Self>, AmgError> {
         let is_grouped_on_host = matches!(known.groups.first(), Some(Groups::OnHost(_)));
         let is_plain = near_nullspace.is_none()
             && !is_grouped_on_host
             && config.block_size == 1
             && !matches!(config.smoother, Smoother::GaussSeidel { .. });
         let mut builder = Builder::new(device, config, known, 0);
+        builder.rescaling[0] = finds;
         let coarsest = device.with_reserved_bytes(memory_limit::vectors::<T, H>(a.n_rows()), || {
             let (rows, vectors) = match if is_plain { builder.on_device(a)? } else { None } {
                 Some(rest) => rest,
+                None if builder.rescaling[1] => return Ok(None),
                 None => {
                     let vectors = near_nullspace_of(a.n_rows(), near_nullspace, config)?;
                     config.check_nodes(vectors.n_vectors)?;
-                    (builder.take(a)?, vectors)
+                    let rows = builder.take(a)?;
+                    let is_bad = || is_badly_scaled(&rows, vectors.n_vectors, config.block_size);
+                    if finds && device.amg_on_host(is_bad) {
+                        return Ok(None);
+                    }
+                    (rows, vectors)
                 }
             };
             let coarsest = device.amg_on_host(|| builder.run(rows, vectors))?;
@@ -116,10 +158,37 @@ impl<H: Scalar, D: AmgKernels<H>> Hierarchy<H, D> {
             let levels = std::mem::take(&mut builder.levels);
             builder.levels =
                 levels.into_iter().map(|level| level.in_format(config)).collect::<Result<_, _>>()?;
-            Ok::<_, AmgError>(coarsest)
+            Ok::<_, AmgError>(Some(coarsest))
         })?;
-        let Builder { scale, levels, groups, order, shapes, .. } = builder;
-        Ok(Self { levels, coarsest, groups, order, scale, shapes, config: config.clone() })
+        Ok(coarsest.map(|coarsest| Self::from_builder(builder, coarsest)))
+    }
+
+    fn from_builder(builder: Builder<'_, H, D>, coarsest: Coarsest<H, D>) -> Self {
+        let Builder { scale, levels, groups, order, shapes, n_zero, is_stalled, config, .. } = builder;
+        Self {
+            levels,
+            coarsest,
+            groups,
+            order,
+            scale,
+            factors: None,
+            shapes,
+            n_null: n_zero,
+            is_stalled,
+            config: config.clone(),
+        }
+    }
+
+    /// Takes the factors that the rows and columns were scaled by, after all entries by `scale`.
+    fn with_factors(mut self, device: &D, factors: &[f64], scale: f64) -> Result<Self, AmgError> {
+        let mut factors: Vec<H> = factors.iter().map(|&factor| H::from_f64(factor)).collect();
+        if let Some([order, _]) = &self.order {
+            let order = order.to_host().map_err(LinalgError::from)?;
+            factors = order.iter().map(|&row| factors[row as usize]).collect();
+        }
+        self.scale *= scale;
+        self.factors = Some(Buffer::from_vec(device, factors).map_err(LinalgError::from)?);
+        Ok(self)
     }
 
     /// Sets up the levels from one with this number on, whose matrix has been scaled; `b` is its near-nullspace.
@@ -140,14 +209,26 @@ impl<H: Scalar, D: AmgKernels<H>> Hierarchy<H, D> {
         };
         let (rows, vectors) = made.unwrap_or((a, b));
         let coarsest = device.amg_on_host(|| builder.run(rows, vectors))?;
-        let Builder { levels, groups, shapes, .. } = builder;
-        let levels = levels.into_iter().map(|level| level.in_format(config)).collect::<Result<_, _>>()?;
-        Ok(Self { levels, coarsest, groups, order: None, scale: 1.0, shapes, config: config.clone() })
+        let levels = std::mem::take(&mut builder.levels);
+        builder.levels = levels.into_iter().map(|level| level.in_format(config)).collect::<Result<_, _>>()?;
+        Ok(Self::from_builder(builder, coarsest))
     }
 
     /// Returns the settings.
     pub fn config(&self) -> &AmgConfig {
         &self.config
+    }
+
+    /// Returns the dimension of the null space that coarser levels have found, to their precision; a single level finds it in
+    /// the matrix itself.
+    pub fn n_null(&self) -> usize {
+        self.n_null
+    }
+
+    /// Returns whether coarsening ended early: no strength of connection makes the next level much smaller, and the coarsest
+    /// one is too large to be solved.
+    pub fn is_stalled(&self) -> bool {
+        self.is_stalled
     }
 
     /// Returns the sizes of the levels, the finest first.

@@ -62,5 +62,6 @@ pub use level::LevelShape;
 pub use patch::{PatchKernels, PatchMatrix, PatchSmoother};
 pub use preconditioner::Amg;
 pub use setup::graph::Graph;
+pub use setup::nullspace::{NullVector, nullspace};
 pub use setup::patches::DoublePartition;
 pub use solver::AmgSolver;

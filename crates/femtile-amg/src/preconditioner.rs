@@ -121,9 +121,20 @@ impl<T: Scalar, H: Scalar, D: AmgKernels<H> + Convert<T, H> + Convert<H, T>> Pre
             Some([order, _]) => Convert::<T, H>::gather(&device, &mut finest.own.b, 1.0 / size, r, order)?,
             None => Convert::<T, H>::convert(&device, &mut finest.own.b, 1.0 / size, r)?,
         }
+        if let Some(factors) = &self.hierarchy.factors {
+            device.scale_by(&mut finest.own.next, factors, &finest.own.b)?;
+            device.copy(&mut finest.own.b, &finest.own.next)?;
+        }
         let levels = (self.hierarchy.levels.as_slice(), &self.hierarchy.coarsest);
         apply(&device, self.hierarchy.config.cycle, levels, &mut vectors)?;
-        let (scale, x) = (self.hierarchy.scale * size, &vectors[0].own.x);
+        let (scale, finest) = (self.hierarchy.scale * size, &mut vectors[0].own);
+        let x = match &self.hierarchy.factors {
+            Some(factors) => {
+                device.scale_by(&mut finest.next, factors, &finest.x)?;
+                &finest.next
+            }
+            None => &finest.x,
+        };
         match &self.hierarchy.order {
             Some([_, places]) => Convert::<H, T>::gather(&device, z, scale, x, places),
             None => Convert::<H, T>::convert(&device, z, scale, x),

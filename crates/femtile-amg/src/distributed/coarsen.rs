@@ -249,6 +249,7 @@ fn prolongator<H: Scalar>(
     let smoothing = Smoothing {
         a: &matrix.rows,
         is_strong: &is_strong(matrix, grouped, &all.diagonal, threshold),
+        is_dense: &[],
         aggregates: &aggregates,
         tentative: &Tentative { n_vectors: 1, values, coarse, n_zero: 0 },
         b: &all.b,

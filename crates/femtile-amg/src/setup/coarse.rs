@@ -2,11 +2,15 @@
 
 use femtile_device::Scalar;
 
+use super::nullspace::{NullVector, null_vectors, orthonormal};
 use super::rows::{RowAccess, Rows};
+use super::tentative::NearNullspace;
 use crate::check;
 
 /// A pivot below this share of its diagonal entry is treated as zero.
 const SINGULAR: f64 = 1e-12;
+/// A negative pivot in double precision is one of rounding up to this share. Single precision leaves it to double.
+const NEGATIVE: f64 = 1e-10;
 
 /// The inverse of the matrix of the coarsest level.
 #[derive(Debug)]
@@ -16,22 +20,21 @@ pub(crate) struct Inverse<T> {
     pub n_zero: usize,
 }
 
-/// Returns a symmetric positive semidefinite matrix $G$ with $A G A = A$: the inverse where A is regular; the pseudoinverse
-/// where A maps the near-nullspace `b`, if that is one vector, to zero up to rounding; else a generalized inverse in which
-/// dependent unknowns are zero. Fails with row and pivot where A is not positive semidefinite.
+/// Returns the inverse of a symmetric positive semidefinite matrix A, or its pseudoinverse where A is singular: its null space
+/// is that among the near-nullspace `b`, part by part, and that of pivots which are zero to the precision of the matrix. Fails
+/// with row and pivot where A is not positive semidefinite.
 ///
 /// The preconditioner of a hierarchy without other levels (`is_only`) must be definite, or residuals in its null space would
-/// count as zero. Then $\sigma^{-1} b b^\mathsf{T}$ is kept, and dependent unknowns get the reciprocal of their diagonal
-/// entry.
+/// count as zero. Then $\sigma^{-1} v v^\mathsf{T}$ is kept for each null vector v.
 ///
 /// # Cost
-/// $2 n^3 / 3$ operations.
+/// $2 n^3 / 3$ operations; half as many again where pivots are zero.
 /// # Source
-/// Cholesky's factorisation, `[golub2013]`, section 4.2. With $A b = 0$ and $|b| = 1$,
-/// $(A + \sigma b b^\mathsf{T})^{-1} = A^+ + \sigma^{-1} b b^\mathsf{T}$, whose last term the projection removes.
+/// Cholesky's factorisation, `[golub2013]`, section 4.2. With $A v = 0$ and $|v| = 1$,
+/// $(A + \sigma v v^\mathsf{T})^{-1} = A^+ + \sigma^{-1} v v^\mathsf{T}$, whose last term the projection removes.
 pub(crate) fn inverse<T: Scalar>(
     a: &Rows<T>,
-    b: Option<&[f64]>,
+    b: Option<&NearNullspace>,
     is_only: bool,
 ) -> Result<Inverse<T>, (usize, f64)> {
     let n = a.n_rows();
@@ -43,8 +46,8 @@ pub(crate) fn inverse<T: Scalar>(
     if is_only {
         let zeros = (0..n).filter(|&i| l[n * i + i] == 0.0);
         zeros.for_each(|i| columns_of[n * i + i] = 1.0 / check::diagonal_entry(a, i));
-    } else if let Some(b) = &nullspace {
-        project(&mut columns_of, b);
+    } else {
+        nullspace.iter().for_each(|v| project(&mut columns_of, n, v));
     }
     let entry = |i: usize, j: usize| 0.5 * (columns_of[n * i + j] + columns_of[n * j + i]);
     let matrix = Rows {
@@ -53,55 +56,81 @@ pub(crate) fn inverse<T: Scalar>(
         columns: (0..n).flat_map(|_| 0..n as u32).collect(),
         values: (0..n * n).map(|i| T::from_f64(entry(i / n, i % n))).collect(),
     };
-    Ok(Inverse { matrix, n_zero: n_zero_of(&l, n, nullspace.is_some()) })
+    Ok(Inverse { matrix, n_zero: n_zero_of(&l, n, &nullspace) })
 }
 
 /// Returns the dimension of the null space of a matrix to its precision, as [`Inverse::n_zero`].
-pub(crate) fn n_zero<T: Scalar>(a: &Rows<T>, b: Option<&[f64]>) -> Result<usize, (usize, f64)> {
+pub(crate) fn n_zero<T: Scalar>(a: &Rows<T>, b: Option<&NearNullspace>) -> Result<usize, (usize, f64)> {
     let Factor { l, nullspace } = factor_of(a, b)?;
-    Ok(n_zero_of(&l, a.n_rows(), nullspace.is_some()))
+    Ok(n_zero_of(&l, a.n_rows(), &nullspace))
 }
 
-fn n_zero_of(l: &[f64], n: usize, has_nullspace: bool) -> usize {
-    usize::from(has_nullspace) + (0..n).filter(|&i| l[n * i + i] == 0.0).count()
+fn n_zero_of(l: &[f64], n: usize, nullspace: &[NullVector]) -> usize {
+    nullspace.len() + (0..n).filter(|&i| l[n * i + i] == 0.0).count()
 }
 
-/// Factors a matrix, after adding $\sigma b b^\mathsf{T}$ with the mean σ of the diagonal if b is in the null space up to
-/// rounding; returns the factor and b.
+/// The factor of a matrix plus $\sigma v v^\mathsf{T}$ for each vector v of its null space, with the mean σ of the diagonal.
 struct Factor {
     l: Vec<f64>,
-    nullspace: Option<Vec<f64>>,
+    nullspace: Vec<NullVector>,
 }
 
-fn factor_of<T: Scalar>(a: &Rows<T>, b: Option<&[f64]>) -> Result<Factor, (usize, f64)> {
+fn factor_of<T: Scalar>(a: &Rows<T>, b: Option<&NearNullspace>) -> Result<Factor, (usize, f64)> {
     let n = a.n_rows();
-    let mut full = dense(a);
-    let nullspace = b.and_then(|b| unit_of_no_energy(&full, b, tolerance::<T>()));
-    if let Some(b) = &nullspace {
-        let shift = (0..n).map(|i| full[n * i + i]).sum::<f64>() / n as f64;
-        (0..n * n).for_each(|at| full[at] += shift * b[at / n] * b[at % n]);
+    let full = dense(a);
+    let nullspace = b.map_or_else(Vec::new, |b| null_vectors(a, b, tolerance::<T>()));
+    let l = factor(shifted(&full, n, &nullspace), n, tolerance::<T>())?;
+    let zeros: Vec<usize> = (0..n).filter(|&i| l[n * i + i] == 0.0).collect();
+    if zeros.is_empty() {
+        return Ok(Factor { l, nullspace });
     }
-    Ok(Factor { l: factor(full, n, tolerance::<T>())?, nullspace })
+    // A zero pivot gives a vector: one there, and what the rows before it make of that.
+    let columns = zeros.iter().map(|&i| column_of_zero(&l, n, i));
+    let known = nullspace.iter().map(|known| known.dense(n));
+    let all: Vec<Vec<f64>> = orthonormal(known.chain(columns).collect());
+    let more = all.into_iter().skip(nullspace.len());
+    let of_all = |values| NullVector { rows: (0..n as u32).collect(), values };
+    let mut whole = nullspace.clone();
+    whole.extend(more.map(of_all));
+    let again = factor(shifted(&full, n, &whole), n, tolerance::<T>());
+    Ok(match again.ok().filter(|_| whole.len() == nullspace.len() + zeros.len()) {
+        Some(l) => Factor { l, nullspace: whole },
+        None => Factor { l, nullspace },
+    })
 }
 
-/// Returns a vector of length one if a matrix maps it to zero up to the rounding of each row: a norm over all rows would not
-/// see the few rows that determine a solution beside large coefficients.
-fn unit_of_no_energy(a: &[f64], b: &[f64], tolerance: f64) -> Option<Vec<f64>> {
-    let (n, length) = (b.len(), b.iter().map(|b| b * b).sum::<f64>().sqrt());
-    let is_zero = |row: usize| {
-        let terms = || a[n * row..n * (row + 1)].iter().zip(b).map(|(a, b)| a * b);
-        terms().sum::<f64>().abs() <= tolerance * terms().map(f64::abs).sum::<f64>()
-    };
-    (length > 0.0 && (0..n).all(is_zero)).then(|| b.iter().map(|b| b / length).collect())
+/// Adds $\sigma v v^\mathsf{T}$ for each vector v.
+fn shifted(full: &[f64], n: usize, nullspace: &[NullVector]) -> Vec<f64> {
+    let mut full = full.to_vec();
+    let shift = (0..n).map(|i| full[n * i + i]).sum::<f64>() / n as f64;
+    for NullVector { rows, values } in nullspace {
+        for (&i, v) in rows.iter().zip(values) {
+            for (&j, w) in rows.iter().zip(values) {
+                full[n * i as usize + j as usize] += shift * v * w;
+            }
+        }
+    }
+    full
+}
+
+/// Returns the solution of $A x = 0$ with one in the row of a zero pivot and zeros behind it.
+fn column_of_zero(l: &[f64], n: usize, zero: usize) -> Vec<f64> {
+    let mut x = vec![0.0; n];
+    x[zero] = 1.0;
+    // Rows of the factor before `zero`: L Lᵀ x = −a, where the row of the zero pivot holds L⁻¹ a.
+    for i in (0..zero).rev() {
+        let sum: f64 = (i + 1..=zero).map(|j| l[n * j + i] * x[j]).sum();
+        x[i] = -sum * l[n * i + i];
+    }
+    x
 }
 
 /// Projects out a unit vector from all columns and rows.
-fn project(g: &mut [f64], b: &[f64]) {
-    let n = b.len();
+fn project(g: &mut [f64], n: usize, NullVector { rows, values }: &NullVector) {
     for _ in 0..2 {
         for column in g.chunks_mut(n) {
-            let along: f64 = column.iter().zip(b).map(|(g, b)| g * b).sum();
-            column.iter_mut().zip(b).for_each(|(g, b)| *g -= along * b);
+            let along: f64 = rows.iter().zip(values).map(|(&row, b)| column[row as usize] * b).sum();
+            rows.iter().zip(values).for_each(|(&row, b)| column[row as usize] -= along * b);
         }
         for i in 0..n {
             (0..i).for_each(|j| g.swap(n * i + j, n * j + i));
@@ -109,8 +138,8 @@ fn project(g: &mut [f64], b: &[f64]) {
     }
 }
 
-/// Tolerance of zero pivots: a rounded matrix is singular only to the precision of its rounding.
-fn tolerance<T: Scalar>() -> f64 {
+/// Tolerance of zero pivots and of null vectors: a rounded matrix is singular only to the precision of its rounding.
+pub(crate) fn tolerance<T: Scalar>() -> f64 {
     SINGULAR.max(50.0 * T::EPSILON.to_f64())
 }
 
@@ -129,6 +158,7 @@ fn dense<T: Scalar>(a: &Rows<T>) -> Vec<f64> {
 
 /// Returns the lower factor by rows with 1 / pivot on its diagonal, 0 for zero pivots.
 fn factor(mut a: Vec<f64>, n: usize, tolerance: f64) -> Result<Vec<f64>, (usize, f64)> {
+    let rounded = if tolerance > SINGULAR { tolerance } else { NEGATIVE };
     for i in 0..n {
         let (above, row) = a.split_at_mut(n * i);
         for j in 0..i {
@@ -138,7 +168,7 @@ fn factor(mut a: Vec<f64>, n: usize, tolerance: f64) -> Result<Vec<f64>, (usize,
         }
         let own = row[i];
         let pivot = own - row[..i].iter().map(|x| x * x).sum::<f64>();
-        if !(pivot >= -tolerance * own.abs() && pivot.is_finite()) {
+        if !(pivot >= -rounded * own.abs() && pivot.is_finite()) {
             return Err((i, pivot));
         }
         row[i] = if pivot <= tolerance * own.abs() { 0.0 } else { 1.0 / pivot.sqrt() };

@@ -16,6 +16,9 @@ pub(crate) struct Smoothing<'a, T> {
     pub a: &'a Rows<T>,
     /// As [`super::strength::Strength::is_strong`].
     pub is_strong: &'a [bool],
+    /// Flags nodes with dense rows, which are nodes of their own on every level: their rows stay tentative, and no other row
+    /// is smoothed by them. Empty where there are none.
+    pub is_dense: &'a [bool],
     pub aggregates: &'a Aggregates,
     pub tentative: &'a Tentative<T>,
     /// The near-nullspace, as [`super::tentative::NearNullspace::values`].
@@ -59,9 +62,12 @@ impl<T: Scalar> Smoothing<'_, T> {
                     sums.add(&[aggregate * k as u32 + v as u32], &[q], factor);
                 }
             };
-            let (mut own, mut others, is_whole) = (T::ZERO, T::ZERO, k > 1 && columns.len() <= LONG_ROW);
+            let is_dense = self.is_dense(row);
+            let is_whole = k > 1 && columns.len() <= LONG_ROW && !is_dense;
+            let (mut own, mut others) = (T::ZERO, T::ZERO);
             for ((&column, &value), &flag) in columns.iter().zip(values).zip(flags) {
-                if (flag || is_whole) && column as usize != row {
+                let counts = flag || (is_whole && !self.is_dense(column as usize));
+                if counts && column as usize != row {
                     add(column as usize, -value);
                     others += value.abs();
                 } else {
@@ -71,7 +77,8 @@ impl<T: Scalar> Smoothing<'_, T> {
             // (D / ω − A_F) q, over D / ω; a row whose weak entries outweigh its diagonal stays tentative.
             let least = T::from_f64(1.0 / self.most) * (own + others);
             let raised = if least > own { least } else { own };
-            let (bound, is_smoothed) = (raised * T::from_f64(self.largest / PROLONGED), own > T::ZERO);
+            let (bound, is_smoothed) =
+                (raised * T::from_f64(self.largest / PROLONGED), own > T::ZERO && !is_dense);
             add(row, if is_smoothed { bound - own } else { T::ZERO });
             let scale = T::ONE / bound;
             let (columns, values) = sums.entries();
@@ -84,6 +91,11 @@ impl<T: Scalar> Smoothing<'_, T> {
             out.extend(columns, values);
         });
         pieces.join()
+    }
+
+    #[inline(always)]
+    fn is_dense(&self, row: usize) -> bool {
+        !self.is_dense.is_empty() && self.is_dense[row / self.block]
     }
 
     /// Replaces a row by that of the tentative prolongator.

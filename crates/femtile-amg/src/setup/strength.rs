@@ -73,6 +73,20 @@ impl Strength {
     }
 }
 
+impl Strength {
+    /// Removes the connections of nodes, also from smoothing.
+    pub fn without<T: Scalar>(mut self, a: &Rows<T>, block: usize, is_removed: &[bool]) -> Self {
+        for row in 0..a.n_rows() {
+            for at in a.offsets[row]..a.offsets[row + 1] {
+                let (node, other) = (row / block, a.columns[at] as usize / block);
+                self.is_strong[at] &= node == other || !(is_removed[node] || is_removed[other]);
+            }
+        }
+        self.graph = self.graph.without(|node| is_removed[node]);
+        self
+    }
+}
+
 /// Returns whether no non-zero entry connects a node to others.
 fn is_alone<T: Scalar>(a: &Rows<T>, node: usize, block: usize) -> bool {
     (block * node..block * (node + 1)).all(|row| {

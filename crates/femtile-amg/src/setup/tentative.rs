@@ -35,11 +35,6 @@ impl NearNullspace {
         Self { n_vectors: block, values: (0..n_rows * block).map(value).collect() }
     }
 
-    /// Returns the vector, if there is only one.
-    pub fn if_one(&self) -> Option<&[f64]> {
-        (self.n_vectors == 1).then_some(self.values.as_slice())
-    }
-
     /// Row i is row `order[i]` of this one.
     pub fn permuted(&self, order: &[u32]) -> Self {
         let of_row = |&row: &u32| &self.values[self.n_vectors * row as usize..][..self.n_vectors];

@@ -1,5 +1,6 @@
 //! Properties of each part of the setup, on random matrices.
 
+mod hard_matrices;
 mod hidden_directions;
 
 use std::collections::BTreeSet;
@@ -220,6 +221,7 @@ fn prolongator(a: &Rows<f64>) -> (Rows<f64>, Tentative<f64>) {
     let p = Smoothing {
         a,
         is_strong,
+        is_dense: &[],
         aggregates,
         tentative: tentative_ref,
         b,
@@ -305,8 +307,8 @@ fn a_singular_coarsest_matrix_is_solved_where_it_can_be() {
 fn the_inverse_of_an_only_level_is_definite() {
     let edges = [(0, 1, 1.0), (1, 2, 3.0), (2, 0, 1.0), (3, 4, 1.0), (4, 5, 1e3), (5, 6, 1.0)];
     for a in [laplacian(7, &edges, 0.0), grid(5)] {
-        let ones = vec![1.0; a.n_rows()];
-        for b in [None, Some(ones.as_slice())] {
+        let ones = NearNullspace::constants(a.n_rows(), 1);
+        for b in [None, Some(&ones)] {
             let below = coarse::inverse(&a, b, false).unwrap();
             assert!(below.n_zero > 0 && coarse::n_zero(&below.matrix, None).unwrap() > 0);
             let only = coarse::inverse(&a, b, true).unwrap();
@@ -405,7 +407,7 @@ fn the_coarsest_solve_of_a_singular_matrix_has_nothing_along_the_near_nullspace(
         columns: a.columns.clone(),
         values: a.values.iter().map(|value| (value / 3.0) as f32).collect(),
     };
-    let inverse = coarse::inverse(&rounded, Some(&[1.0; 81]), false).unwrap().matrix;
+    let inverse = coarse::inverse(&rounded, Some(&NearNullspace::constants(81, 1)), false).unwrap().matrix;
     for row in 0..81 {
         let (columns, values) = inverse.row(row);
         let sum: f64 = values.iter().map(|value| f64::from(*value)).sum();
@@ -446,6 +448,7 @@ fn the_prolongator_reproduces_a_near_nullspace_that_is_not_constant_beside_weak_
     let smoothing = Smoothing {
         a: &a,
         is_strong,
+        is_dense: &[],
         aggregates,
         tentative: &tentative,
         b: of_b,
