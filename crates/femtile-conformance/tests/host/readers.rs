@@ -152,7 +152,7 @@ fn errors_name_the_line_and_what_is_wrong() {
 fn a_record_with_too_few_numbers_is_an_error_of_its_line() {
     let node = b"2 3 0 0\n0 0 0 0\n1 0 0\n2 1 1 1\n";
     let error = io::tetgen::parse(Path::new("a.node"), node, b"", None).unwrap_err().to_string();
-    assert!(error.starts_with("a.node: line 4: "), "{error}");
+    assert!(error.starts_with("a.node: line 3: the line ends where a coordinate"), "{error}");
 }
 
 #[test]

@@ -313,23 +313,6 @@ pub(super) fn pick_in_place(entries: &[u32], field: &mut Field) {
     field.values.truncate(entries.len() * n);
 }
 
-/// Returns whether an integer cell array of this name says which region a cell belongs to.
-pub(super) fn is_tag_name(name: &str) -> bool {
-    const NAMES: [&str; 10] = [
-        "tag",
-        "tags",
-        "region",
-        "regions",
-        "gmsh:physical",
-        "medit:ref",
-        "cell_tags",
-        "cellentityids",
-        "material",
-        "mat_id",
-    ];
-    NAMES.contains(&name.to_ascii_lowercase().as_str())
-}
-
 /// Puts a planar mesh at z = 0; a surface in space is refused.
 pub(super) fn flatten(path: &Path, points: &mut [[f64; 3]]) -> Result<(), MeshError> {
     let Some(&[_, _, height]) = points.first() else { return Ok(()) };

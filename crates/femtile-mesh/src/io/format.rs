@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use super::file::bytes_of;
-use super::{abaqus, carp, gmsh, medit, mfem, tetgen, vtk, vtu};
+use super::{abaqus, carp, freefem, gmsh, medit, mfem, tetgen, vtk, vtu};
 use crate::{Mesh, MeshError, Place};
 
-/// Reads a mesh file; its extension determines the format.
+/// Reads a mesh file; its extension determines the format, and its first bytes where formats share an extension.
 ///
 /// # Errors
 /// [`MeshError::Unsupported`] for an unsupported extension, with the list of supported ones; else the errors
@@ -15,8 +15,7 @@ pub fn read(path: &Path) -> Result<Mesh, MeshError> {
     match extension(path).as_str() {
         "inp" => abaqus::read(path),
         "pts" | "elem" | "lon" => carp::read(path),
-        "mesh" => read_mesh(path),
-        "msh" => gmsh::read(path),
+        extension @ ("mesh" | "msh") => read_by_content(path, extension),
         "node" | "ele" => tetgen::read(path),
         "vtk" => vtk::read(path),
         "vtu" => vtu::read(path),
@@ -24,15 +23,38 @@ pub fn read(path: &Path) -> Result<Mesh, MeshError> {
         _ => Err(unknown(
             path,
             "read",
-            ".inp (Abaqus), .node/.ele, .mesh (MEDIT, MFEM), .msh (Gmsh), .pts/.elem (openCARP), .vtk, .vtu",
+            ".inp (Abaqus), .node/.ele, .mesh (MEDIT, MFEM), .msh (Gmsh, FreeFEM), .pts/.elem (openCARP), .vtk, .vtu",
         )),
     }
 }
 
-/// Reads a mesh by extension; the first line distinguishes the two formats of `.mesh`.
-fn read_mesh(path: &Path) -> Result<Mesh, MeshError> {
+/// Reads a `.vtu` or `.vtk` file as [`read()`] does, with the tags of cells from the cell array of this name.
+///
+/// # Errors
+/// [`MeshError::Invalid`] about `tags` where the file has no such array, or has another format; else those of [`read()`].
+pub fn read_tagged(path: &Path, array: &str) -> Result<Mesh, MeshError> {
+    match extension(path).as_str() {
+        "vtk" => vtk::parse_tagged(path, &bytes_of(path)?, array),
+        "vtu" => vtu::parse_tagged(path, &bytes_of(path)?, array),
+        _ => {
+            let message = format!("{}: arrays give the tags of .vtu and .vtk files alone", path.display());
+            Err(MeshError::Invalid { field: "tags", message })
+        }
+    }
+}
+
+/// Reads a file whose first bytes tell the format: several programs write `.mesh` and `.msh`.
+fn read_by_content(path: &Path, extension: &str) -> Result<Mesh, MeshError> {
     let bytes = bytes_of(path)?;
-    if mfem::is_mfem(&bytes) { mfem::parse(path, &bytes) } else { medit::parse(path, &bytes) }
+    match bytes.trim_ascii_start() {
+        [b'$', ..] => gmsh::parse(path, &bytes),
+        // Meshes that CalculiX's cgx writes.
+        [b'*', ..] => abaqus::parse(path, &bytes),
+        _ if mfem::is_mfem(&bytes) => mfem::parse(path, &bytes),
+        _ if extension == "mesh" => medit::parse(path, &bytes),
+        _ if freefem::is_freefem(&bytes) => freefem::parse(path, &bytes),
+        _ => gmsh::parse(path, &bytes),
+    }
 }
 
 /// Writes a mesh file atomically; its extension determines the format.

@@ -25,6 +25,18 @@ pub(super) fn integer(word: &[u8]) -> Option<i64> {
     Some(if negative { -value } else { value })
 }
 
+/// A whole number, also one that is written as a floating-point number, such as `11.0`.
+pub(super) fn whole(word: &[u8]) -> Option<i64> {
+    // Beyond this bound neighbouring whole numbers are the same double.
+    const LARGEST: f64 = (1u64 << 53) as f64;
+    integer(word).or_else(|| real(word).and_then(whole_value).filter(|value| (*value as f64).abs() < LARGEST))
+}
+
+/// Returns a floating-point number as a whole one, if it is one.
+pub(super) fn whole_value(value: f64) -> Option<i64> {
+    (value.fract() == 0.0 && value.abs() < i64::MAX as f64).then_some(value as i64)
+}
+
 /// Powers of ten that a double holds exactly.
 const POWERS: [f64; 23] = [
     1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18,
@@ -111,6 +123,18 @@ mod tests {
         #[test]
         fn every_spelling_of_an_integer_reads_as_the_standard_library_reads_it(text in "[+-]?[0-9a]{0,22}") {
             prop_assert_eq!(integer(text.as_bytes()), text.parse().ok());
+        }
+    }
+
+    #[test]
+    fn floating_point_numbers_without_a_fraction_are_whole() {
+        for (word, value) in
+            [("11.0", 11), ("-3.", -3), ("1e3", 1000), ("7", 7), ("9223372036854775807", i64::MAX)]
+        {
+            assert_eq!(whole(word.as_bytes()), Some(value), "{word}");
+        }
+        for word in ["1.5", "nan", "inf", "9007199254740993.0", "1e300", "x", ""] {
+            assert_eq!(whole(word.as_bytes()), None, "{word}");
         }
     }
 

@@ -15,18 +15,30 @@ pub(super) struct Scanner<'a> {
     at: usize,
     line: usize,
     comment: Option<u8>,
+    /// True if a record ends with its line.
+    by_lines: bool,
     binary: bool,
 }
 
 impl<'a> Scanner<'a> {
     /// Starts at the first byte; `path` is used in messages only.
     pub(super) fn new(path: &'a Path, bytes: &'a [u8]) -> Self {
-        Self { path, bytes, at: 0, line: 1, comment: None, binary: false }
+        Self { path, bytes, at: 0, line: 1, comment: None, by_lines: false, binary: false }
     }
 
     /// Passes over everything from `mark` to the end of its line.
     pub(super) fn with_comments(self, mark: u8) -> Self {
         Self { comment: Some(mark), ..self }
+    }
+
+    /// Takes words of this line alone from here on; [`Scanner::next_line`] goes on to another one.
+    pub(super) fn by_lines(self) -> Self {
+        Self { by_lines: true, ..self }
+    }
+
+    /// Moves to the next line that has a word.
+    pub(super) fn next_line(&mut self) {
+        self.skip_blanks();
     }
 
     /// The file's name, for messages.
@@ -136,7 +148,11 @@ impl<'a> Scanner<'a> {
 
     /// Returns the next word, or an error naming `what` at the end of the file.
     pub(super) fn expect(&mut self, what: &str) -> Result<&'a [u8], MeshError> {
-        self.word().ok_or_else(|| self.error(format!("the file ends where {what} should stand")))
+        let word = if self.by_lines { self.word_of_line() } else { self.word() };
+        word.ok_or_else(|| {
+            let ends = if self.remaining() > 0 { "line" } else { "file" };
+            self.error(format!("the {ends} ends where {what} should stand"))
+        })
     }
 
     /// The rest of this line without blanks around it; moves past the line break.
@@ -160,7 +176,7 @@ impl<'a> Scanner<'a> {
     /// The next word as a whole number that fits `T`.
     pub(super) fn integer<T: TryFrom<i64>>(&mut self, what: &str) -> Result<T, MeshError> {
         let word = self.expect(what)?;
-        let value = number::integer(word).and_then(|value| T::try_from(value).ok());
+        let value = number::whole(word).and_then(|value| T::try_from(value).ok());
         value.ok_or_else(|| {
             self.error(format!("{what} should be a whole number in range, not `{}`", show(word)))
         })

@@ -158,8 +158,6 @@ fn what_is_not_read_is_refused_by_name_and_line() {
         ("*INCLUDE, INPUT=a.inp\n", "line 6: the keyword `*INCLUDE` is not supported"),
         ("*NGEN\n1,2\n", "line 6: the keyword `*NGEN`"),
         ("*ELSET, ELSET=a, GENERATE\n5, 1\n", "line 7: `5, 1` is no range"),
-        ("*ELEMENT, TYPE=C3D4\n1,1,2,3,4\n*ELSET, ELSET=a\n1, 3\n", "line 9: the set `a` holds element 3"),
-        ("*ELEMENT, TYPE=C3D4\n1,1,2,3,4\n*ELSET, ELSET=a\nb\n", "line 9: the set `a` holds a set `b`"),
         ("*ELEMENT, TYPE=C3D4\n1,1,2,3,4\n*ELSET, ELSET=a\na\n", "the set `a` holds sets within sets"),
         (
             "*ELEMENT, TYPE=C3D4\n1,1,2,3,4\n*SURFACE, NAME=f\n1, S5\n",
@@ -169,10 +167,6 @@ fn what_is_not_read_is_refused_by_name_and_line() {
             "*ELEMENT, TYPE=C3D4\n1,1,2,3,4\n*SURFACE, NAME=f\n1\n",
             "line 8: the surface `f` names the side ``",
         ),
-        (
-            "*ELEMENT, TYPE=C3D4\n1,1,2,3,4\n*SURFACE, NAME=f\ng, S1\n",
-            "the surface `f` names the elements `G`",
-        ),
         ("", "the file has no triangles, tetrahedra or other cells"),
     ] {
         let said = read(&[nodes, text].concat()).unwrap_err();
@@ -181,6 +175,48 @@ fn what_is_not_read_is_refused_by_name_and_line() {
             "`{said}` should contain `{expected}`"
         );
     }
+}
+
+#[test]
+fn members_that_the_file_does_not_define_are_left_out_with_a_note() {
+    for (text, expected) in [
+        ("*ELSET, ELSET=a\n7, 3\n", "line 23: the set `a` holds element 3, which the file does not define"),
+        ("*ELSET, ELSET=a\nb, 7\n", "line 23: the set `a` holds a set `b`"),
+        ("*NSET, NSET=n\n101, 104,\n** a comment\n201, 204, 29\n", "line 25: the set `n` holds node 29"),
+        (
+            "*SURFACE, NAME=f\n7, S1\n*SURFACE, NAME=g\nnone, S1\n",
+            "line 24: the surface `g` names element `NONE`",
+        ),
+        ("*SURFACE, NAME=f, TYPE=NODE\n999\n", "line 22: the surface `f` names node `999`"),
+    ] {
+        let mesh = read(&[CUBES, text].concat()).unwrap_or_else(|said| panic!("{text}: {said}"));
+        assert!(mesh.n_cells() == 2 && mesh.notes.len() == 1, "{:?}", mesh.notes);
+        assert!(mesh.notes[0].contains(expected), "`{}` should contain `{expected}`", mesh.notes[0]);
+        // A surface or set of nothing names nothing.
+        assert!(!mesh.tag_names.values().any(|name| name == "g"));
+    }
+    let mesh = read(&[CUBES, "*NSET, NSET=n\n101, 104, 201, 204, 29\n"].concat()).unwrap();
+    assert_eq!(facets(&mesh, "n"), [[0, 3, 6, 9]]);
+}
+
+#[test]
+fn elements_beside_the_mesh_are_left_out_with_a_note() {
+    let text = "*ELEMENT, TYPE=MASS, ELSET=M\n20, 101\n*MASS, ELSET=M\n2.5\n*ELEMENT, TYPE=SpringA, ELSET=S\n21, 101, 102\n\
+                22, 102, 103\n*ELEMENT, TYPE=U1, ELSET=User\n30, 101, 102,\n103, 104\n*ELEMENT, TYPE=B31, ELSET=Beam\n\
+                40, 101, 102\n*ELSET, ELSET=all\n7, 9, 20, 21, 22, S\n";
+    let mesh = read(&[CUBES, text].concat()).unwrap();
+    assert_eq!((mesh.kind, mesh.n_cells(), mesh.facets.tags.len()), (CellKind::Hexahedron, 2, 0));
+    assert_eq!(
+        mesh.notes,
+        ["elements that are no cells are left out, of the types `MASS`, `SPRINGA`, `U1`, `B31`"]
+    );
+    assert_eq!(mesh.tag_names[&(3, mesh.cell_tags[0])], "all");
+    // In the plane beams are lines of the boundary.
+    let plane = "*NODE\n1,0,0\n2,1,0\n3,1,1\n4,0,1\n*ELEMENT, TYPE=CPS4\n1,1,2,3,4\n*ELEMENT, TYPE=B21, ELSET=low\n2,1,2\n";
+    let mesh = read(plane).unwrap();
+    assert_eq!((facets(&mesh, "low"), mesh.notes.len()), (vec![vec![0, 1]], 0));
+    let said = read("*NODE\n1,0,0\n*ELEMENT, TYPE=MASS\n1,1\n").unwrap_err();
+    assert!(said.contains("the file has no triangles"), "{said}");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Meshes made, read, written, refined and checked.
 
 mod abaqus;
+mod as_written;
 mod begun_vtu;
 mod boxes;
 mod carp;

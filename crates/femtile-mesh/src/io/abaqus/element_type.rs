@@ -21,22 +21,30 @@ const PLANES: [&str; 17] = [
 ];
 /// Lines of two nodes.
 const LINES: [&str; 7] = ["T2D2", "T3D2", "R2D2", "DC1D2", "B21", "B31", "B33"];
+/// First letters of elements that stand beside a mesh and are no cells: masses, springs, dampers, gaps, connectors, couplings, beams,
+/// pipes and lines of other numbers of nodes. `D` alone is an element of a network of fluid, `U` one of the user.
+const BESIDE: [&str; 36] = [
+    "MASS", "ROTARYI", "HEATCAP", "SPRING", "DASHPOT", "GAP", "CONN", "JOINT", "DCOUP", "ITS", "ITT", "ISL",
+    "IRS", "DRAG", "PSI", "B21", "B22", "B23", "B31", "B32", "B33", "B34", "PIPE", "ELBOW", "FRAME", "T2D",
+    "T3D", "RB2D", "RB3D", "R2D", "DC1D", "DCC1D", "AC1D", "SAX", "DSAX", "RAX",
+];
 
 impl ElementType {
-    /// Returns the type of a name; further letters concern the quadrature, not the nodes.
+    /// Returns the type of a name; further letters concern the quadrature, not the nodes. None for elements that stand beside a mesh.
     ///
     /// # Errors
     /// [`MeshError::Unsupported`] with the name.
-    pub(super) fn parse(name: &[u8], lines: &Lines<'_>) -> Result<Self, MeshError> {
+    pub(super) fn parse(name: &[u8], lines: &Lines<'_>) -> Result<Option<Self>, MeshError> {
         let upper = String::from_utf8_lossy(name).to_ascii_uppercase();
         let found = of_family(&upper, &SOLIDS, &solid)
             .or_else(|| of_family(&upper, &PLANES, &plane))
             .or_else(|| line(&upper));
-        found.ok_or_else(|| {
-            let advice = "triangles and tetrahedra of order 1 and 2, quadrilaterals (4, 8 nodes), hexahedra (8, 20 \
-                          nodes) and lines of two nodes can be read";
-            lines.unsupported(format!("the Abaqus element type `{}`", show(name)), advice)
-        })
+        if found.is_some() || is_beside(&upper) {
+            return Ok(found);
+        }
+        let advice = "triangles and tetrahedra of order 1 and 2, quadrilaterals (4, 8 nodes), hexahedra (8, 20 nodes) and \
+                      lines of two nodes can be read";
+        Err(lines.unsupported(format!("the Abaqus element type `{}`", show(name)), advice))
     }
 
     /// The kind of its corners.
@@ -94,6 +102,13 @@ fn line(name: &str) -> Option<ElementType> {
     is_line.then_some(ElementType { cell: VtkCell::Linear(CellKind::Segment), n_nodes: 2 })
 }
 
+fn is_beside(name: &str) -> bool {
+    let is_of_user = |rest: &str| !rest.is_empty() && rest.chars().all(|c| c.is_ascii_digit());
+    name == "D"
+        || name.strip_prefix('U').is_some_and(is_of_user)
+        || BESIDE.iter().any(|family| name.starts_with(family))
+}
+
 #[cfg(test)]
 mod tests {
     use std::path::Path;
@@ -104,7 +119,8 @@ mod tests {
     fn names_say_kind_and_number_of_nodes() {
         let lines = Lines::new(Path::new("a.inp"), b"");
         let of = |name: &str| {
-            ElementType::parse(name.as_bytes(), &lines).ok().map(|found| (found.kind(), found.n_nodes))
+            let found = ElementType::parse(name.as_bytes(), &lines);
+            found.ok().map(|found| found.map(|found| (found.kind(), found.n_nodes)))
         };
         for (names, expected) in [
             (&["C3D4", "c3d4h", "DC3D4", "AC3D4"][..], (CellKind::Tetrahedron, 4)),
@@ -118,13 +134,19 @@ mod tests {
             (&["T3D2", "B31", "B31OS", "T2D2"], (CellKind::Segment, 2)),
         ] {
             for name in names {
-                assert_eq!(of(name), Some(expected), "{name}");
+                assert_eq!(of(name), Some(Some(expected)), "{name}");
             }
         }
         for name in
-            ["C3D6", "C3D15", "C3D5", "C3D27", "B32", "T3D3", "MASS", "SC8R", "S9R5", "C3D", "", "C3D4-"]
+            ["C3D6", "C3D15", "C3D5", "C3D27", "SC8R", "S9R5", "COH3D8", "C3D", "", "C3D4-", "U", "DC3D6"]
         {
             assert_eq!(of(name), None, "{name}");
+        }
+        for name in [
+            "MASS", "springa", "SPRING1", "DASHPOTA", "B32", "B32R", "T3D3", "GAPUNI", "CONN3D2", "U1", "D",
+            "SAX1",
+        ] {
+            assert_eq!(of(name), Some(None), "{name}");
         }
     }
 }

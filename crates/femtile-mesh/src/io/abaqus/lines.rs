@@ -119,6 +119,11 @@ impl<'a> Lines<'a> {
         }
     }
 
+    /// Number of the line that was taken last.
+    pub(super) fn number(&self) -> usize {
+        self.line
+    }
+
     /// The format is broken on the line that was taken last.
     pub(super) fn error(&self, message: impl Into<String>) -> MeshError {
         error_at(self.path, self.line, message)
@@ -136,7 +141,7 @@ impl<'a> Lines<'a> {
 
     /// A whole number that fits `T`.
     pub(super) fn integer<T: TryFrom<i64>>(&self, word: &[u8], what: &str) -> Result<T, MeshError> {
-        let value = number::integer(word).and_then(|value| T::try_from(value).ok());
+        let value = number::whole(word).and_then(|value| T::try_from(value).ok());
         let said = || self.error(format!("{what} should be a whole number in range, not `{}`", show(word)));
         value.ok_or_else(said)
     }

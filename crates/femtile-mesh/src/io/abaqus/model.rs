@@ -1,5 +1,6 @@
 //! The content of a file, keyword by keyword, before it is resolved.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::element_type::ElementType;
@@ -55,6 +56,24 @@ impl<'a> Surface<'a> {
     }
 }
 
+/// Elements beside the mesh, such as masses and springs, which are left out.
+#[derive(Default)]
+pub(super) struct Beside {
+    /// Names of their types.
+    pub types: BTreeSet<String>,
+    /// Names of types of beams, which are tagged lines in the plane and left out beside solids.
+    pub beams: BTreeSet<String>,
+    /// First numbers of their lines, ascending once all are read.
+    numbers: Vec<u32>,
+}
+
+impl Beside {
+    /// Returns whether an element is one of them.
+    pub(super) fn has(&self, number: u32) -> bool {
+        self.numbers.binary_search(&number).is_ok()
+    }
+}
+
 /// The content of a file.
 #[derive(Default)]
 pub(super) struct Model<'a> {
@@ -69,6 +88,7 @@ pub(super) struct Model<'a> {
     /// Sets of elements that a section names, with their scope: those of a material.
     pub sections: Vec<(String, &'static str)>,
     pub surfaces: Vec<Surface<'a>>,
+    pub beside: Beside,
     scope: Scope,
     n_parts: usize,
     n_instances: usize,
@@ -82,6 +102,7 @@ impl<'a> Model<'a> {
         while let Some(keyword) = lines.keyword()? {
             model.keyword(&keyword, &mut lines)?;
         }
+        model.beside.numbers.sort_unstable();
         let moved = model.translation;
         if moved != [0.0; 3] {
             model.points.iter_mut().for_each(|point| (0..3).for_each(|d| point[d] += moved[d]));
@@ -183,7 +204,13 @@ impl<'a> Model<'a> {
     fn elements(&mut self, keyword: &Keyword<'_>, lines: &mut Lines<'a>) -> Result<(), MeshError> {
         refuse_input(keyword, lines)?;
         let kind = keyword.value("TYPE").ok_or_else(|| lines.error("`*ELEMENT` has no `TYPE`"))?;
-        let kind = ElementType::parse(kind, lines)?;
+        let name = show(kind).to_ascii_uppercase();
+        let Some(kind) = ElementType::parse(kind, lines)? else {
+            return self.elements_beside(name, keyword, lines);
+        };
+        if name.starts_with('B') {
+            self.beside.beams.insert(name);
+        }
         let first = self.element_numbers.len();
         while let Some(line) = lines.data() {
             let mut words = fields(line);
@@ -214,6 +241,25 @@ impl<'a> Model<'a> {
             let scope = self.scope_name();
             let part = Part::Members(first as u32..end as u32);
             self.element_sets.add(&name, scope, keyword, part);
+        }
+        Ok(())
+    }
+
+    fn elements_beside(
+        &mut self,
+        name: String,
+        keyword: &Keyword<'_>,
+        lines: &mut Lines<'a>,
+    ) -> Result<(), MeshError> {
+        self.beside.types.insert(name);
+        while let Some(line) = lines.data() {
+            let number = fields(line).next().unwrap_or_default();
+            self.beside.numbers.push(lines.integer(number, "the number of an element")?);
+        }
+        if let Some(name) = keyword.named("ELSET") {
+            let end = self.element_numbers.len() as u32;
+            let scope = self.scope_name();
+            self.element_sets.add(&name, scope, keyword, Part::Members(end..end));
         }
         Ok(())
     }

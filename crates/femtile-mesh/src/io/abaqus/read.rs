@@ -4,7 +4,7 @@ use std::path::Path;
 use super::element_type::ElementType;
 use super::faces::corners;
 use super::lines::error_at;
-use super::model::{Model, Surface, SurfacePart};
+use super::model::{Beside, Model, Surface, SurfacePart};
 use super::node_facets::NodeFacets;
 use super::sets::Resolver;
 use crate::io::collect::Collected;
@@ -54,9 +54,8 @@ pub fn parse(path: &Path, bytes: &[u8]) -> Result<Mesh, MeshError> {
             n_elements,
             "element",
             bytes.len(),
-        ),
-        node_numbers: &node_numbers,
-        element_numbers: &element_numbers,
+        )
+        .with_beside(&model.beside),
         model: &model,
         elements,
         points,
@@ -119,8 +118,6 @@ struct Reader<'a> {
     n_bytes: usize,
     n_facets: usize,
     model: &'a Model<'a>,
-    node_numbers: &'a NodeNumbers,
-    element_numbers: &'a NodeNumbers,
     of_nodes: Resolver<'a>,
     of_elements: Resolver<'a>,
     elements: Elements,
@@ -190,12 +187,15 @@ impl Reader<'_> {
         let model = self.model;
         let first = model.element_sets.sets.len() as i32 + 1;
         for (tag, surface) in (first..).zip(&model.surfaces).filter(|(_, surface)| !surface.is_of_nodes) {
+            let n_before = self.n_facets;
             for part in surface.parts() {
                 for element in self.elements_of(surface, &part)? {
                     self.push_side(surface, &part, element, tag)?;
                 }
             }
-            self.names.push((self.elements.top.saturating_sub(1), tag, surface.name.clone()));
+            if self.n_facets > n_before {
+                self.names.push((self.elements.top.saturating_sub(1), tag, surface.name.clone()));
+            }
         }
         Ok(())
     }
@@ -204,15 +204,7 @@ impl Reader<'_> {
         if let Some(set) = self.model.element_sets.find(&part.of, part.scope) {
             return self.of_elements.members(set);
         }
-        let element = part.of.parse().ok().and_then(|number| self.element_numbers.find(number));
-        let missing = || {
-            let message = format!(
-                "the surface `{}` names the elements `{}`, which are not defined",
-                surface.name, part.of
-            );
-            error_at(self.path, surface.line, message)
-        };
-        Ok(vec![element.ok_or_else(missing)?])
+        Ok(member(&mut self.of_elements, surface, part).into_iter().collect())
     }
 
     fn push_side(
@@ -260,6 +252,7 @@ impl Reader<'_> {
         let cells = std::mem::take(&mut self.cells);
         let points = std::mem::take(&mut self.points);
         let n_points = points.len();
+        let notes = self.notes();
         let Collected { mut mesh, nodes: kept, .. } = cells.collector.into_mesh(self.path, points, true)?;
         if !self.names.iter().any(|(dimension, ..)| *dimension == top) {
             mesh.cell_tags.clear();
@@ -267,7 +260,22 @@ impl Reader<'_> {
         mesh.tag_names =
             self.names.into_iter().map(|(dimension, tag, name)| ((dimension, tag), name)).collect();
         add_node_sets(self.path, &mut mesh, sets, kept, n_points, self.n_bytes)?;
+        mesh.notes.extend(notes);
         Ok(mesh)
+    }
+
+    /// Says what of the file is left out.
+    fn notes(&self) -> Vec<String> {
+        let Beside { types, beams, .. } = &self.model.beside;
+        let beams = beams.iter().filter(|_| self.elements.top == 3);
+        let types: Vec<String> = types.iter().chain(beams).map(|name| format!("`{name}`")).collect();
+        let beside = match types.is_empty() {
+            true => None,
+            false => {
+                Some(format!("elements that are no cells are left out, of the types {}", types.join(", ")))
+            }
+        };
+        [beside, self.of_nodes.note(), self.of_elements.note()].into_iter().flatten().collect()
     }
 
     /// Returns tag, name and nodes of the node sets that may name parts of the boundary.
@@ -280,15 +288,7 @@ impl Reader<'_> {
             for part in surface.parts() {
                 match model.node_sets.find(&part.of, part.scope) {
                     Some(set) => nodes.extend(self.of_nodes.members(set)?),
-                    None => {
-                        let node = part.of.parse().ok().and_then(|number| self.node_numbers.find(number));
-                        nodes.push(node.ok_or_else(|| {
-                            let (name, of) = (&surface.name, &part.of);
-                            let message =
-                                format!("the surface `{name}` names the nodes `{of}`, which are not defined");
-                            error_at(self.path, surface.line, message)
-                        })?);
-                    }
+                    None => nodes.extend(member(&mut self.of_nodes, surface, &part)),
                 }
             }
             nodes.sort_unstable();
@@ -304,6 +304,19 @@ impl Reader<'_> {
 }
 
 type NodeSet = (i32, String, Vec<u32>);
+
+/// Finds the node or element that a line of a surface names by its number; none where it is left out or not defined.
+fn member(resolver: &mut Resolver<'_>, surface: &Surface<'_>, part: &SurfacePart<'_>) -> Option<u32> {
+    let said =
+        |what| format!("line {}: the surface `{}` names {what} `{}`", surface.line, surface.name, part.of);
+    match part.of.parse() {
+        Ok(number) => resolver.find(number, said),
+        Err(_) => {
+            resolver.miss(said);
+            None
+        }
+    }
+}
 
 /// Adds the boundary facets selected by node sets; `kept` are the points that became nodes.
 fn add_node_sets(

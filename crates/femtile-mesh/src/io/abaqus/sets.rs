@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use super::lines::{Data, Keyword, Lines, Name, error_at, fields};
+use super::model::Beside;
 use crate::MeshError;
 use crate::io::node_numbers::NodeNumbers;
 use crate::io::number;
@@ -95,6 +96,10 @@ pub(super) struct Resolver<'a> {
     n_entities: usize,
     /// `node` or `element`.
     what: &'static str,
+    /// Elements that are left out, and may be members of sets.
+    beside: Option<&'a Beside>,
+    /// The first member that the file does not define.
+    undefined: Option<String>,
     /// Remaining number of members and range steps to examine: bounds the memory caused by a short list.
     budget: usize,
 }
@@ -108,7 +113,35 @@ impl<'a> Resolver<'a> {
         what: &'static str,
         n_bytes: usize,
     ) -> Self {
-        Self { path, sets, numbers, n_entities, what, budget: 1024 + n_bytes }
+        Self { path, sets, numbers, n_entities, what, beside: None, undefined: None, budget: 1024 + n_bytes }
+    }
+
+    /// Takes elements that are left out as defined.
+    pub(super) fn with_beside(self, beside: &'a Beside) -> Self {
+        Self { beside: Some(beside), ..self }
+    }
+
+    /// The note about members of sets that the file does not define.
+    pub(super) fn note(&self) -> Option<String> {
+        let first = self.undefined.as_ref()?;
+        Some(format!(
+            "{first}, which the file does not define; such members of sets and surfaces are left out"
+        ))
+    }
+
+    /// Remembers the first member that the file does not define, by what `said` makes of it.
+    pub(super) fn miss(&mut self, said: impl FnOnce(&'static str) -> String) {
+        let what = self.what;
+        self.undefined.get_or_insert_with(|| said(what));
+    }
+
+    /// Finds the node or element of a number; none where it is left out or not defined.
+    pub(super) fn find(&mut self, number: u32, said: impl FnOnce(&'static str) -> String) -> Option<u32> {
+        let found = self.numbers.find(number.into());
+        if found.is_none() && !self.beside.is_some_and(|beside| beside.has(number)) {
+            self.miss(said);
+        }
+        found
     }
 
     /// Members of a set, in ascending order.
@@ -148,27 +181,25 @@ impl<'a> Resolver<'a> {
         members: &mut Vec<u32>,
     ) -> Result<(), MeshError> {
         let mut lines = Lines::of(self.path, data);
-        let name = &self.sets.sets[set].name;
+        let sets = self.sets;
+        let name = &sets.sets[set].name;
         while let Some(line) = lines.data() {
             for word in fields(line).filter(|word| !word.is_empty()) {
                 self.spend(1, set)?;
                 if number::integer(word).is_some() {
                     let wanted: u32 = lines.integer(word, "a member of a set")?;
-                    members.push(self.numbers.find(wanted.into()).ok_or_else(|| {
-                        let what = self.what;
-                        lines.error(format!(
-                            "the set `{name}` holds {what} {wanted}, which the file does not define"
-                        ))
-                    })?);
+                    let line = lines.number();
+                    let said = |what: &str| format!("line {line}: the set `{name}` holds {what} {wanted}");
+                    members.extend(self.find(wanted, said));
                     continue;
                 }
-                let other = self.sets.find(&Name::new(word).key, scope).ok_or_else(|| {
-                    let other = show(word);
-                    lines.error(format!(
-                        "the set `{name}` holds a set `{other}`, which the file does not define"
-                    ))
-                })?;
-                members.extend(self.collect(other, depth + 1)?);
+                match self.sets.find(&Name::new(word).key, scope) {
+                    Some(other) => members.extend(self.collect(other, depth + 1)?),
+                    None => {
+                        let (line, other) = (lines.number(), show(word));
+                        self.miss(|_| format!("line {line}: the set `{name}` holds a set `{other}`"));
+                    }
+                }
             }
         }
         Ok(())

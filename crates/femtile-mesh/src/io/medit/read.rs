@@ -17,7 +17,8 @@ pub fn read(path: &Path) -> Result<Mesh, MeshError> {
 /// Reads the bytes of a MEDIT file; `path` is used in messages only.
 ///
 /// The reference number of a cell is its tag, that of a facet too unless it is 0. Corners, ridges,
-/// normals and other blocks of numbers are skipped. Triangles and tetrahedra of order 2 are read as straight.
+/// normals and other blocks of numbers are skipped, as are texts in quotes, which bamg writes. Keywords may have letters of
+/// either case. Triangles and tetrahedra of order 2 are read as straight.
 ///
 /// # Errors
 /// [`MeshError::Parse`] and [`MeshError::Unsupported`] with the line at which the trouble begins.
@@ -28,28 +29,28 @@ pub fn parse(path: &Path, bytes: &[u8]) -> Result<Mesh, MeshError> {
     let mut points = None;
     let mut collector = Collector::default();
     while let Some(word) = scanner.word() {
-        let (kind, n_nodes) = match word {
-            b"End" => break,
-            b"Dimension" => {
+        let (kind, n_nodes) = match &*word.to_ascii_lowercase() {
+            b"end" => break,
+            b"dimension" => {
                 dimension = scanner.integer("the dimension")?;
                 if !(2..=3).contains(&dimension) {
                     return Err(scanner.error(format!("dimension {dimension}; 2 and 3 can be read")));
                 }
                 continue;
             }
-            b"Vertices" => {
+            b"vertices" => {
                 points = Some(vertices(&mut scanner, dimension)?);
                 continue;
             }
-            b"Edges" => (CellKind::Segment, 2),
-            b"EdgesP2" => (CellKind::Segment, 3),
-            b"Triangles" => (CellKind::Triangle, 3),
-            b"TrianglesP2" => (CellKind::Triangle, 6),
-            b"Quadrilaterals" => (CellKind::Quadrilateral, 4),
-            b"Tetrahedra" => (CellKind::Tetrahedron, 4),
-            b"TetrahedraP2" => (CellKind::Tetrahedron, 10),
-            b"Hexahedra" | b"Hexaedra" => (CellKind::Hexahedron, 8),
-            word => {
+            b"edges" => (CellKind::Segment, 2),
+            b"edgesp2" => (CellKind::Segment, 3),
+            b"triangles" => (CellKind::Triangle, 3),
+            b"trianglesp2" => (CellKind::Triangle, 6),
+            b"quadrilaterals" => (CellKind::Quadrilateral, 4),
+            b"tetrahedra" => (CellKind::Tetrahedron, 4),
+            b"tetrahedrap2" => (CellKind::Tetrahedron, 10),
+            b"hexahedra" | b"hexaedra" => (CellKind::Hexahedron, 8),
+            _ => {
                 pass_over(&mut scanner, word)?;
                 continue;
             }
@@ -66,7 +67,9 @@ pub fn parse(path: &Path, bytes: &[u8]) -> Result<Mesh, MeshError> {
 
 fn begin(scanner: &mut Scanner<'_>) -> Result<(), MeshError> {
     match scanner.expect("`MeshVersionFormatted`")? {
-        b"MeshVersionFormatted" => scanner.integer::<i64>("the version").map(|_| ()),
+        word if word.eq_ignore_ascii_case(b"MeshVersionFormatted") => {
+            scanner.integer::<i64>("the version").map(|_| ())
+        }
         b"MFEM" => Err(scanner.unsupported("a mesh file of MFEM", "its name has to end in `.mesh`")),
         word => {
             Err(scanner
@@ -121,14 +124,15 @@ fn cells(
     Ok(())
 }
 
-/// Skips blocks that do not describe cells: a keyword and numbers up to the next keyword.
+/// Skips blocks that do not describe cells: a keyword, and numbers and texts in quotes up to the next keyword.
 fn pass_over(scanner: &mut Scanner<'_>, keyword: &[u8]) -> Result<(), MeshError> {
     let what = format!("`{}`", show(keyword));
-    const CELLS: [&[u8]; 3] = [b"Prisms", b"Pyramids", b"Wedges"];
+    const CELLS: [&[u8]; 3] = [b"prisms", b"pyramids", b"wedges"];
     // Blocks such as `TetrahedraP3` belong to curved cells, and `TrianglesP2Ordering` need not have corners first.
-    let name = keyword.strip_suffix(b"Ordering").unwrap_or(keyword);
-    let curved = [b"P2", b"P3", b"P4", b"Q2", b"Q3", b"Q4"].iter().any(|order| name.ends_with(*order));
-    if CELLS.contains(&keyword) || curved {
+    let lower = keyword.to_ascii_lowercase();
+    let name = lower.strip_suffix(b"ordering").unwrap_or(&lower);
+    let curved = [b"p2", b"p3", b"p4", b"q2", b"q3", b"q4"].iter().any(|order| name.ends_with(*order));
+    if CELLS.contains(&&*lower) || curved {
         let advice =
             "triangles and tetrahedra of order 1 and 2, linear quadrilaterals and hexahedra can be read";
         return Err(scanner.unsupported(what, advice));
@@ -136,8 +140,16 @@ fn pass_over(scanner: &mut Scanner<'_>, keyword: &[u8]) -> Result<(), MeshError>
     if !keyword.first().is_some_and(u8::is_ascii_alphabetic) {
         return Err(scanner.error(format!("{what} stands where a keyword should")));
     }
-    while scanner.peek().is_some_and(|word| number::real(word).is_some()) {
-        scanner.word();
+    loop {
+        match scanner.peek() {
+            Some(word) if word.starts_with(b"\"") => {
+                scanner.skip_past(b"\"");
+                if !scanner.skip_past(b"\"") {
+                    return Err(scanner.error(format!("the text after {what} has no end: a `\"` is missing")));
+                }
+            }
+            Some(word) if number::real(word).is_some() => _ = scanner.word(),
+            _ => return Ok(()),
+        }
     }
-    Ok(())
 }

@@ -1,11 +1,11 @@
 use std::path::Path;
 
 use super::index_base::index_base;
-use super::table::{Header, open, records};
+use super::table::{Header, Table, further_columns, note_of_columns, open, records};
 use crate::io::collect::{Collected, Collector, pick_in_place};
 use crate::io::file::bytes_of;
 use crate::io::scanner::Scanner;
-use crate::{CellKind, Field, Mesh, MeshError, Place};
+use crate::{CellKind, Field, Mesh, MeshError};
 
 /// Reads a mesh given by the name of its `.node` or `.ele` file, with tagged facets from `.face`
 /// (tetrahedra) or `.edge` (triangles), if there is one.
@@ -24,24 +24,26 @@ pub fn read(path: &Path) -> Result<Mesh, MeshError> {
 ///
 /// The first attribute of cells becomes their tags when it is whole numbers throughout; others become
 /// cell fields `attribute_0`, `attribute_1`, …, those of nodes likewise. The marker of facets is their tag.
-/// The indices of each file determine whether it numbers nodes from 0 or from 1. Cells of order 2 are read as straight.
+/// The indices of each file determine whether it numbers nodes from 0 or from 1. Columns that a first line does not announce are
+/// left out, with a note. Cells of order 2 are read as straight.
 ///
 /// # Errors
 /// [`MeshError::Parse`] and [`MeshError::Unsupported`] with the line (in binary files the byte).
 pub fn parse(path: &Path, node: &[u8], ele: &[u8], face: Option<&[u8]>) -> Result<Mesh, MeshError> {
     let node_path = path.with_extension("node");
-    let Nodes { points, fields, base, dimension } = nodes(&node_path, node)?;
+    let Nodes { points, fields, base, dimension, mut notes } = nodes(&node_path, node)?;
     let n_points = points.len();
     let ele_path = path.with_extension("ele");
     let (scanner, header) = open(&ele_path, ele, "cells", 8)?;
     let (kind, n_nodes) = cell_kind(&scanner, &header, dimension)?;
     let table = records(scanner, &header, n_nodes, header.counts[1], "cells")?;
     let base = index_base(table.nodes.iter().copied(), n_points, base);
-    let tags = if table.n_attributes > 0 { table.tags(0) } else { None };
+    let tags = if table.n_attributes > 0 { table.tags(0).ok() } else { None };
+    notes.extend(table.has_further_columns.then(|| note_of_columns(&ele_path)));
     let mut collector = Collector::default();
     let mut of_cell = Vec::with_capacity(n_nodes);
     for (cell, nodes) in table.nodes.chunks_exact(n_nodes).enumerate() {
-        check_range(&ele_path, "cell", cell, nodes, base, n_points)?;
+        check_range(&table, "cell", cell, nodes, base, n_points)?;
         let tag = tags.as_ref().map_or(0, |tags| tags[cell]);
         of_cell.clear();
         of_cell.extend(nodes.iter().map(|&node| (node - base) as u32));
@@ -52,7 +54,10 @@ pub fn parse(path: &Path, node: &[u8], ele: &[u8], face: Option<&[u8]>) -> Resul
     }
     if let (Some(face), Some(facet)) = (face, kind.facet_kind()) {
         let extension = if dimension == 3 { "face" } else { "edge" };
-        facets(&path.with_extension(extension), face, facet, base, n_points, &mut collector)?;
+        let path = path.with_extension(extension);
+        let is_quadratic = n_nodes > kind.n_nodes();
+        let has_further = facets(&path, face, (facet, is_quadratic), base, n_points, &mut collector)?;
+        notes.extend(has_further.then(|| note_of_columns(&path)));
     }
     let Collected { mut mesh, nodes: kept, .. } = collector.into_mesh(path, points, true)?;
     if tags.is_none() {
@@ -71,6 +76,7 @@ pub fn parse(path: &Path, node: &[u8], ele: &[u8], face: Option<&[u8]>) -> Resul
         }
         mesh.node_fields.insert(format!("attribute_{column}"), field);
     }
+    mesh.notes.extend(notes);
     Ok(mesh)
 }
 
@@ -79,6 +85,7 @@ struct Nodes {
     fields: Vec<Vec<f64>>,
     base: i64,
     dimension: usize,
+    notes: Vec<String>,
 }
 
 fn nodes(path: &Path, bytes: &[u8]) -> Result<Nodes, MeshError> {
@@ -90,9 +97,12 @@ fn nodes(path: &Path, bytes: &[u8]) -> Result<Nodes, MeshError> {
         )));
     }
     let n_columns = dimension + n_attributes + n_markers;
-    let least = if header.binary { 8 * n_columns } else { 2 * (1 + n_columns) };
+    // Markers are not used, and may be missing.
+    let least = if header.binary { 8 * n_columns } else { 2 * (1 + n_columns - n_markers) };
     let n = scanner.announce(header.n_records, "nodes", least)?;
-    let mut result = Nodes { points: Vec::with_capacity(n), fields: Vec::new(), base: 0, dimension };
+    let mut result =
+        Nodes { points: Vec::with_capacity(n), fields: Vec::new(), base: 0, dimension, notes: Vec::new() };
+    let mut has_further = false;
     result.fields.resize_with(if n == 0 { 0 } else { n_attributes }, || Vec::with_capacity(n));
     for node in 0..n {
         let mut point = [0.0; 3];
@@ -107,23 +117,25 @@ fn nodes(path: &Path, bytes: &[u8]) -> Result<Nodes, MeshError> {
             }
             result.fields.iter_mut().enumerate().for_each(|(i, field)| field.push(values(dimension + i)));
         } else {
-            text_node(&mut scanner, &mut result, &mut point, node, n_markers)?;
+            has_further |= text_node(&mut scanner, &mut result, &mut point, node)? > n_markers;
         }
         result.points.push(point);
     }
+    result.notes.extend(has_further.then(|| note_of_columns(path)));
     if !header.binary && scanner.word().is_some() {
         return Err(scanner.error(format!("more than the {n} nodes that the first line announces")));
     }
     Ok(result)
 }
 
+/// Reads a node and returns how many columns follow its attributes.
 fn text_node(
     scanner: &mut Scanner<'_>,
     nodes: &mut Nodes,
     point: &mut [f64; 3],
     node: usize,
-    n_markers: usize,
-) -> Result<(), MeshError> {
+) -> Result<usize, MeshError> {
+    scanner.next_line();
     let number: i64 = scanner.integer("the number of a node")?;
     if node == 0 {
         nodes.base = number;
@@ -138,10 +150,7 @@ fn text_node(
     for field in &mut nodes.fields {
         field.push(scanner.real("an attribute")?);
     }
-    for _ in 0..n_markers {
-        scanner.integer::<i64>("a marker")?;
-    }
-    scanner.end_of_line("a node")
+    further_columns(scanner, "a node")
 }
 
 /// The kind of the cells, and the number of nodes of each: more than its corners where it is of order 2.
@@ -160,32 +169,38 @@ fn cell_kind(
     }
 }
 
+/// Reads tagged facets, which may have nodes on their edges where cells do, and returns whether there are further columns.
 fn facets(
     path: &Path,
     bytes: &[u8],
-    kind: CellKind,
+    (kind, is_quadratic): (CellKind, bool),
     base: i64,
     n_points: usize,
     collector: &mut Collector,
-) -> Result<(), MeshError> {
+) -> Result<bool, MeshError> {
     let (scanner, header) = open(path, bytes, "facets", 6)?;
     let n_corners = kind.n_nodes();
-    // Triangles may have nodes on their edges, of which the header says nothing.
+    // The header says nothing of nodes on edges.
+    let n_quadratic = n_corners * (n_corners + 1) / 2;
     let n_words = scanner.n_words_of_next_line();
-    let is_quadratic = kind == CellKind::Triangle && !header.binary && n_words == 1 + 6 + header.counts[0];
-    let n_nodes = if is_quadratic { 6 } else { n_corners };
+    let is_quadratic = is_quadratic && !header.binary && n_words > n_quadratic + header.counts[0];
+    let n_nodes = if is_quadratic { n_quadratic } else { n_corners };
     let table = records(scanner, &header, n_nodes, header.counts[0], "facets")?;
-    let Some(tags) = (table.n_attributes > 0).then(|| table.tags(0)).flatten() else { return Ok(()) };
+    if table.n_attributes == 0 {
+        return Ok(table.has_further_columns);
+    }
+    let no_tag = |record| table.error("the marker of facet", record, "is not a whole number of 32 bits");
+    let tags = table.tags(0).map_err(no_tag)?;
     let base = index_base(table.nodes.iter().copied(), n_points, base);
     for (facet, (nodes, &tag)) in table.nodes.chunks_exact(n_nodes).zip(&tags).enumerate() {
-        check_range(path, "facet", facet, nodes, base, n_points)?;
+        check_range(&table, "facet", facet, nodes, base, n_points)?;
         collector.push(kind, nodes[..n_corners].iter().map(|&node| (node - base) as u32), tag);
     }
-    Ok(())
+    Ok(table.has_further_columns)
 }
 
 fn check_range(
-    path: &Path,
+    table: &Table<'_>,
     what: &str,
     record: usize,
     corners: &[i64],
@@ -196,9 +211,8 @@ fn check_range(
         return Ok(());
     };
     let last = base + n_points as i64 - 1;
-    let message =
-        format!("{what} {record} (from 0) uses node {node}, but nodes are numbered {base} to {last}");
-    Err(MeshError::Parse { path: path.into(), place: Place::Whole, message })
+    let message = format!("uses node {node}, but nodes are numbered {base} to {last}");
+    Err(table.error(what, record, &message))
 }
 
 #[cfg(test)]

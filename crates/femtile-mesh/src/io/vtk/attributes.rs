@@ -3,22 +3,25 @@
 use std::collections::BTreeMap;
 
 use super::array::{Encoding, Number};
-use crate::io::collect::is_tag_name;
 use crate::io::name::printable;
 use crate::io::scanner::{Scanner, show};
+use crate::io::vtk_arrays::{TagArray, no_tag, note_of_two, several_components, tag_of};
 use crate::{Field, MeshError};
 
 /// Arrays over the points or the cells of a file.
 #[derive(Default)]
-pub(super) struct Attributes {
+pub(super) struct Attributes<'a> {
     pub n_entries: usize,
     pub fields: BTreeMap<String, Field>,
-    /// The last integer array with a name of region tags.
-    pub tags: Option<Vec<i32>>,
+    /// The array that gives the tags of cells; none for points.
+    pub tag_array: Option<TagArray<'a>>,
+    /// The last array of tags, with its name.
+    pub tags: Option<(String, Vec<i32>)>,
+    pub notes: Vec<String>,
 }
 
-impl Attributes {
-    /// Reads what follows a keyword such as `SCALARS`; false when it is not one of an array.
+impl Attributes<'_> {
+    /// Reads what follows a keyword in upper case, such as `SCALARS`; false when it is not one of an array.
     pub(super) fn read(
         &mut self,
         keyword: &[u8],
@@ -77,14 +80,36 @@ impl Attributes {
     ) -> Result<(), MeshError> {
         let n = self.n_entries.checked_mul(n_components);
         let n = n.ok_or_else(|| scanner.error("the size of an array is out of range"))?;
+        let begin = scanner.clone();
         let values = number.reals(scanner, encoding, n, "numbers")?;
-        if number.is_integer() && n_components == 1 && is_tag_name(&name) {
-            self.tags = Some(values.iter().map(|&tag| tag as i32).collect());
-        } else {
+        if !self.tag_array.is_some_and(|tags| tags.is(&name, n_components, number.is_integer())) {
             self.fields.insert(name, Field { n_components, values });
+            return Ok(());
+        }
+        if n_components != 1 {
+            return Err(begin.error(several_components(&name, n_components)));
+        }
+        let tags = values.iter().enumerate().map(|(cell, &value)| {
+            tag_of(value).ok_or_else(|| {
+                let mut at = begin.clone();
+                if encoding == Encoding::Ascii {
+                    (0..=cell).for_each(|_| _ = at.word());
+                }
+                at.error(no_tag(&name, cell, value))
+            })
+        });
+        let tags = tags.collect::<Result<_, _>>()?;
+        if let Some((other, _)) = self.tags.replace((name.clone(), tags)).filter(|(other, _)| *other != name)
+        {
+            self.notes.push(note_of_two(&name, &other));
         }
         Ok(())
     }
+}
+
+/// Returns whether a keyword follows, in letters of either case.
+pub(super) fn next_is(scanner: &Scanner<'_>, keyword: &str) -> bool {
+    scanner.peek().is_some_and(|word| word.eq_ignore_ascii_case(keyword.as_bytes()))
 }
 
 /// The rest of a line `SCALARS name type [components]` and the table of colours it may name.
@@ -99,7 +124,7 @@ fn scalar_components(scanner: &mut Scanner<'_>) -> Result<usize, MeshError> {
             word => return Err(scanner.error(format!("`{}` components; 1 to 4 are allowed", show(word)))),
         },
     };
-    if scanner.peek() == Some(b"LOOKUP_TABLE") {
+    if next_is(scanner, "LOOKUP_TABLE") {
         scanner.word();
         scanner.expect("the name of a table")?;
     }
@@ -110,12 +135,12 @@ fn scalar_components(scanner: &mut Scanner<'_>) -> Result<usize, MeshError> {
 pub(super) fn read_field(
     scanner: &mut Scanner<'_>,
     encoding: Encoding,
-    mut attributes: Option<&mut Attributes>,
+    mut attributes: Option<&mut Attributes<'_>>,
 ) -> Result<(), MeshError> {
     scanner.expect("the name of a field")?;
     let n_arrays = scanner.count("arrays", 8)?;
     for _ in 0..n_arrays {
-        while scanner.peek() == Some(b"METADATA") {
+        while next_is(scanner, "METADATA") {
             skip_metadata(scanner);
         }
         let name = decode_name(scanner.expect("the name of an array")?);

@@ -1,6 +1,7 @@
 //! `CELLS`, in the form of version 5 (offsets and indices) or before (each cell led by its length).
 
 use super::array::{Encoding, Number};
+use super::attributes::next_is;
 use crate::MeshError;
 use crate::io::scanner::Scanner;
 
@@ -17,13 +18,13 @@ impl Cells {
     pub(super) fn read(scanner: &mut Scanner<'_>, encoding: Encoding) -> Result<Self, MeshError> {
         let n: usize = scanner.integer("the number of cells")?;
         let size: usize = scanner.integer("the size of the list of cells")?;
-        if scanner.peek() != Some(b"OFFSETS") {
+        if !next_is(scanner, "OFFSETS") {
             let stream = Number::I32.integers(scanner, encoding, size, "nodes of cells")?;
             return Ok(Self::Counted { n_cells: n, stream });
         }
         scanner.word();
         let ends = Number::parse(scanner)?.integers(scanner, encoding, n, "offsets")?;
-        if scanner.expect("`CONNECTIVITY`")? != b"CONNECTIVITY" {
+        if !scanner.expect("`CONNECTIVITY`")?.eq_ignore_ascii_case(b"CONNECTIVITY") {
             return Err(scanner.error("`CONNECTIVITY` should follow the offsets"));
         }
         let nodes = Number::parse(scanner)?.integers(scanner, encoding, size, "nodes of cells")?;

@@ -5,4 +5,4 @@ mod attributes;
 mod cells;
 mod read;
 
-pub use read::{parse, read};
+pub use read::{parse, parse_tagged, read};

@@ -7,6 +7,7 @@ use crate::io::collect::pick_in_place;
 use crate::io::file::bytes_of;
 use crate::io::number;
 use crate::io::scanner::{Scanner, show};
+use crate::io::vtk_arrays::{Ghosts, TagArray, note_of_ghosts};
 use crate::io::vtk_cell::{VtkCells, vtk_cell};
 use crate::{Mesh, MeshError, Place};
 
@@ -21,18 +22,33 @@ pub fn read(path: &Path) -> Result<Mesh, MeshError> {
 /// Reads the bytes of a legacy VTK file; `path` is used in messages only.
 ///
 /// Arrays of points and cells become fields; whole numbers under a name such as `region` or `mat_id`
-/// become tags.
+/// become tags. Cells that `vtkGhostType` marks as those of another piece or as hidden are left out.
 ///
 /// # Errors
 /// [`MeshError::Parse`] and [`MeshError::Unsupported`] with the line, or with the byte after binary data.
 pub fn parse(path: &Path, bytes: &[u8]) -> Result<Mesh, MeshError> {
+    parse_with(path, bytes, TagArray(None))
+}
+
+/// Reads as [`parse`] does, with the tags of cells from the cell array of this name.
+///
+/// # Errors
+/// [`MeshError::Invalid`] about `tags` where there is no such array; else those of [`parse`].
+pub fn parse_tagged(path: &Path, bytes: &[u8], array: &str) -> Result<Mesh, MeshError> {
+    parse_with(path, bytes, TagArray(Some(array)))
+}
+
+fn parse_with(path: &Path, bytes: &[u8], tag_array: TagArray<'_>) -> Result<Mesh, MeshError> {
     let mut scanner = Scanner::new(path, bytes);
     let (encoding, is_old) = begin(&mut scanner)?;
     let mut file = File { is_old, ..File::default() };
+    file.cell_data.tag_array = Some(tag_array);
     while let Some(word) = scanner.word() {
-        file.read_section(word, &mut scanner, encoding)?;
+        if !file.read_section(&word.to_ascii_uppercase(), &mut scanner, encoding)? {
+            return Err(scanner.error(format!("`{}` stands where a keyword should", show(word))));
+        }
     }
-    file.into_mesh(path)
+    file.into_mesh(path, tag_array)
 }
 
 /// Reads the first three lines: the encoding, and whether the version is one from before 5.1.
@@ -42,37 +58,39 @@ fn begin(scanner: &mut Scanner<'_>) -> Result<(Encoding, bool), MeshError> {
     };
     let is_old = number::real(version.trim_ascii()).is_some_and(|version| version < 5.1);
     scanner.rest_of_line();
-    match scanner.expect("`ASCII` or `BINARY`")? {
+    let word = scanner.expect("`ASCII` or `BINARY`")?;
+    match &*word.to_ascii_uppercase() {
         b"ASCII" => Ok((Encoding::Ascii, is_old)),
         b"BINARY" => Ok((Encoding::Binary, is_old)),
-        word => Err(scanner.error(format!("`ASCII` or `BINARY` should stand here, not `{}`", show(word)))),
+        _ => Err(scanner.error(format!("`ASCII` or `BINARY` should stand here, not `{}`", show(word)))),
     }
 }
 
 #[derive(Default)]
-struct File {
+struct File<'a> {
     /// True if Lagrange hexahedra are numbered as before VTK 9.
     is_old: bool,
     points: Option<Vec<[f64; 3]>>,
     cells: Option<Cells>,
     types: Option<Vec<u8>>,
-    point_data: Attributes,
-    cell_data: Attributes,
+    point_data: Attributes<'a>,
+    cell_data: Attributes<'a>,
     /// Owner of the following arrays: true for cells, false for points, none before either section.
     cells_have_data: Option<bool>,
 }
 
-impl File {
+impl File<'_> {
+    /// Reads the section of a keyword in upper case; false when it is none.
     fn read_section(
         &mut self,
         word: &[u8],
         scanner: &mut Scanner<'_>,
         encoding: Encoding,
-    ) -> Result<(), MeshError> {
+    ) -> Result<bool, MeshError> {
         match word {
             b"DATASET" => {
                 let dataset = scanner.expect("a kind of data set")?;
-                if dataset != b"UNSTRUCTURED_GRID" {
+                if !dataset.eq_ignore_ascii_case(b"UNSTRUCTURED_GRID") {
                     let what = format!("a data set `{}`", show(dataset));
                     return Err(scanner.unsupported(what, "`UNSTRUCTURED_GRID` can be read"));
                 }
@@ -109,18 +127,15 @@ impl File {
                 if of_cells { self.cell_data.n_entries = n } else { self.point_data.n_entries = n }
             }
             word => {
-                let known = match self.cells_have_data {
-                    None if word == b"FIELD" => read_field(scanner, encoding, None).map(|()| true)?,
-                    None => false,
-                    Some(true) => self.cell_data.read(word, scanner, encoding)?,
-                    Some(false) => self.point_data.read(word, scanner, encoding)?,
+                return match self.cells_have_data {
+                    None if word == b"FIELD" => read_field(scanner, encoding, None).map(|()| true),
+                    None => Ok(false),
+                    Some(true) => self.cell_data.read(word, scanner, encoding),
+                    Some(false) => self.point_data.read(word, scanner, encoding),
                 };
-                if !known {
-                    return Err(scanner.error(format!("`{}` stands where a keyword should", show(word))));
-                }
             }
         }
-        Ok(())
+        Ok(true)
     }
 
     fn read_types(&self, scanner: &mut Scanner<'_>, encoding: Encoding) -> Result<Vec<u8>, MeshError> {
@@ -140,13 +155,16 @@ impl File {
         checked.collect()
     }
 
-    fn into_mesh(self, path: &Path) -> Result<Mesh, MeshError> {
+    fn into_mesh(mut self, path: &Path, tag_array: TagArray<'_>) -> Result<Mesh, MeshError> {
         let parse = |message: String| MeshError::Parse { path: path.into(), place: Place::Whole, message };
         let cells = self.cells.ok_or_else(|| parse("the file has no `CELLS`".into()))?;
         let types = self.types.ok_or_else(|| parse("the file has no `CELL_TYPES`".into()))?;
         let points = self.points.ok_or_else(|| parse("the file has no `POINTS`".into()))?;
         let mut found = VtkCells::new(self.is_old);
-        let tags = self.cell_data.tags;
+        tag_array.refuse_missing(self.cell_data.tags.is_some(), &self.cell_data.fields)?;
+        let tags = self.cell_data.tags.map(|(_, tags)| tags);
+        let ghosts = Ghosts::take(&mut self.cell_data.fields, &mut self.point_data.fields);
+        let (has_ghosts, mut n_ghosts) = (!ghosts.is_empty(), 0);
         let n_points = points.len();
         let mut of_cell = Vec::new();
         let added = cells.for_each(|number, nodes| {
@@ -158,6 +176,11 @@ impl File {
             if let Some(point) = nodes.iter().find(|&&point| !(0..n_points as i64).contains(&point)) {
                 let message = format!("cell {number} uses point {point}, but there are {n_points} points");
                 return Err(Problem::Message(message));
+            }
+            if has_ghosts && ghosts.has(number, nodes.iter().map(|&point| point as usize)) {
+                n_ghosts += 1;
+                found.collector.skip();
+                return Ok(());
             }
             of_cell.clear();
             of_cell.extend(nodes.iter().map(|&point| point as u32));
@@ -171,6 +194,8 @@ impl File {
         drop(cells);
         let collected = found.collector.into_mesh(path, points, tags.is_some())?;
         let mut mesh = collected.mesh;
+        mesh.notes.extend(self.cell_data.notes);
+        mesh.notes.extend(note_of_ghosts(n_ghosts));
         for (name, mut field) in self.cell_data.fields {
             pick_in_place(&collected.entries, &mut field);
             mesh.cell_fields.insert(name, field);

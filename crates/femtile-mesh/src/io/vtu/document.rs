@@ -18,6 +18,8 @@ pub(super) struct Document<'a> {
     pub wide_header: bool,
     pub compressor: Option<String>,
     pub pieces: Vec<Piece<'a>>,
+    /// True if arrays of time steps after the first one are passed over.
+    pub has_later_steps: bool,
     /// Bytes after the underscore of the appended data, and whether they are base64.
     pub appended: Option<(&'a [u8], bool)>,
 }
@@ -169,6 +171,10 @@ fn start(
             let n_points = number(attribute("NumberOfPoints")?, "NumberOfPoints", place)?;
             let n_cells = number(attribute("NumberOfCells")?, "NumberOfCells", place)?;
             document.pieces.push(Piece { n_points, n_cells, arrays: Vec::new() });
+        }
+        // Where arrays have time steps, VTK shows the first one.
+        ("DataArray", Some(_)) if attribute("TimeStep")?.is_some_and(|step| step.trim() != "0") => {
+            document.has_later_steps = true;
         }
         ("DataArray", Some(group)) => {
             let Some(array) = data_array(element, group, place)? else { return Ok(false) };

@@ -13,5 +13,5 @@ mod write;
 
 pub use begun::BegunFile;
 pub use options::{Compression, Extent, Piece, Pieces, WriteOptions};
-pub use read::{parse, read};
+pub use read::{parse, parse_tagged, read};
 pub use write::{LagrangeCells, lattice_places, write, write_lagrange, write_with};

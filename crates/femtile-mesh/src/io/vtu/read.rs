@@ -3,11 +3,14 @@ use std::path::Path;
 
 use rayon::prelude::*;
 
-use super::array::{Arrays, Values};
+use super::array::{Arrays, Kind, Values};
 use super::document::{DataArray, Group, Piece, Problem, document};
 use crate::first_where::first_where;
-use crate::io::collect::{is_tag_name, pick_in_place};
+use crate::io::collect::pick_in_place;
 use crate::io::file::bytes_of;
+use crate::io::vtk_arrays::{
+    Ghosts, TagArray, no_tag, note_of_ghosts, note_of_two, several_components, tag_of,
+};
 use crate::io::vtk_cell::{VtkCell, VtkCells, vtk_cell};
 use crate::{CellKind, Field, Mesh, MeshError, Place};
 
@@ -21,33 +24,53 @@ pub fn read(path: &Path) -> Result<Mesh, MeshError> {
 
 /// Reads the bytes of a VTU file; `path` is used in messages only.
 ///
+/// Cells that `vtkGhostType` marks as those of another piece or as hidden are left out.
+///
 /// # Errors
 /// [`MeshError::Parse`] and [`MeshError::Unsupported`] with the byte at which the trouble begins.
 pub fn parse(path: &Path, bytes: &[u8]) -> Result<Mesh, MeshError> {
+    parse_with(path, bytes, TagArray(None))
+}
+
+/// Reads as [`parse`] does, with the tags of cells from the cell array of this name.
+///
+/// # Errors
+/// [`MeshError::Invalid`] about `tags` where there is no such array; else those of [`parse`].
+pub fn parse_tagged(path: &Path, bytes: &[u8], array: &str) -> Result<Mesh, MeshError> {
+    parse_with(path, bytes, TagArray(Some(array)))
+}
+
+fn parse_with(path: &Path, bytes: &[u8], tag_array: TagArray<'_>) -> Result<Mesh, MeshError> {
     let at = |(byte, message)| MeshError::Parse { path: path.into(), place: Place::Byte(byte), message };
     let document = document(bytes).map_err(at)?;
-    let mut grid = Grid::default();
+    let mut grid = Grid { tag_array, ..Grid::default() };
     let mut arrays = Arrays::new(&document);
     for piece in &document.pieces {
         grid.append(path, &mut arrays, piece)?;
     }
-    grid.into_mesh(path, document.version < (2, 1))
+    let mut mesh = grid.into_mesh(path, document.version < (2, 1))?;
+    if document.has_later_steps {
+        mesh.notes.push("arrays of time steps after the first one (`TimeStep`) are left out".into());
+    }
+    Ok(mesh)
 }
 
 /// All pieces, one after another.
 #[derive(Default)]
-struct Grid {
+struct Grid<'t> {
+    tag_array: TagArray<'t>,
     points: Vec<[f64; 3]>,
     types: Vec<u8>,
     ends: Vec<usize>,
     connectivity: Vec<u32>,
     point_data: BTreeMap<String, Field>,
     cell_data: BTreeMap<String, Field>,
-    /// Integer cell arrays that may tell regions apart.
     tags: Option<Vec<i32>>,
+    /// The array of the tags, and one that it replaced.
+    tag_names: [Option<String>; 2],
 }
 
-impl Grid {
+impl Grid<'_> {
     fn append<'a>(
         &mut self,
         path: &Path,
@@ -83,26 +106,80 @@ impl Grid {
         before: usize,
     ) -> Result<(), Problem> {
         let of_cells = array.group == Group::CellData;
-        let may_be_tags = of_cells && array.n_components == 1 && is_tag_name(&array.name);
-        let tag = |tag| i32::try_from(tag).unwrap_or(0);
-        if let Some(tags) = may_be_tags.then(|| values.integers(tag)).flatten() {
-            let all = self.tags.get_or_insert_default();
-            // Of several such arrays the last one counts.
-            all.resize(before, 0);
-            append(all, tags);
-            return Ok(());
+        let is_integer = !matches!(array.kind, Kind::Float(_));
+        if of_cells && self.tag_array.is(&array.name, array.n_components, is_integer) {
+            return self.append_tags(array, values, before);
         }
         let target = if of_cells { &mut self.cell_data } else { &mut self.point_data };
         let n_components = array.n_components;
         let field = target.entry(array.name.clone()).or_insert(Field { n_components, values: Vec::new() });
-        if field.n_components != n_components || field.values.len() != before * n_components {
+        if field.n_components != n_components {
             return Err((array.place, format!("array `{}` is not the same in all pieces", array.name)));
+        }
+        // An array takes the place of one before it with the same name.
+        field.values.truncate(before * n_components);
+        if field.values.len() < before * n_components {
+            // A piece before lacks it: without marks no cell is a ghost, and a field is left out.
+            if !Ghosts::is_array(&array.name) {
+                return Ok(());
+            }
+            field.values.resize(before * n_components, 0.0);
         }
         match before {
             0 => field.values = values.reals(),
             _ => field.values.extend(values.reals()),
         }
         Ok(())
+    }
+
+    fn append_tags(
+        &mut self,
+        array: &DataArray<'_>,
+        values: Values<'_>,
+        before: usize,
+    ) -> Result<(), Problem> {
+        if array.n_components != 1 {
+            return Err((array.place, several_components(&array.name, array.n_components)));
+        }
+        let whole = values.integers(|tag| i32::try_from(tag).unwrap_or(NO_TAG));
+        let of_reals =
+            || values.clone().reals().into_iter().map(|tag| tag_of(tag).unwrap_or(NO_TAG)).collect();
+        let tags = whole.unwrap_or_else(of_reals);
+        if let Some(cell) = first_where(&tags, |&tag| tag == NO_TAG) {
+            let message = match values.integers(|value| value) {
+                Some(values) => no_tag(&array.name, before + cell, values[cell]),
+                None => no_tag(&array.name, before + cell, values.reals()[cell]),
+            };
+            return Err((array.place, message));
+        }
+        let all = self.tags.get_or_insert_default();
+        // Of several such arrays the last one counts.
+        all.resize(before, 0);
+        append(all, tags);
+        let [name, replaced] = &mut self.tag_names;
+        if name.as_ref().is_some_and(|name| *name != array.name) {
+            *replaced = name.take();
+        }
+        *name = Some(array.name.clone());
+        Ok(())
+    }
+
+    /// Turns cells that VTK leaves out into points, which meshes leave out, and returns their number.
+    fn leave_out_ghosts(&mut self) -> usize {
+        const POINT: u8 = 1;
+        let ghosts = Ghosts::take(&mut self.cell_data, &mut self.point_data);
+        if ghosts.is_empty() {
+            return 0;
+        }
+        let (mut begin, mut n_ghosts) = (0, 0);
+        for (cell, (vtk_type, &end)) in self.types.iter_mut().zip(&self.ends).enumerate() {
+            if ghosts.has(cell, self.connectivity[begin..end].iter().map(|&point| point as usize)) {
+                *vtk_type = POINT;
+                n_ghosts += 1;
+            }
+            begin = end;
+        }
+        n_ghosts
     }
 
     fn append_cells<'a>(
@@ -175,6 +252,8 @@ impl Grid {
 
     /// `is_old` is true if Lagrange hexahedra are numbered as before VTK 9.
     fn into_mesh(mut self, path: &Path, is_old: bool) -> Result<Mesh, MeshError> {
+        self.tag_array.refuse_missing(self.tags.is_some(), &self.cell_data)?;
+        let n_ghosts = self.leave_out_ghosts();
         let mut found = VtkCells::new(is_old);
         let (mut cell, mut begin) = (0, 0);
         while cell < self.types.len() {
@@ -209,7 +288,11 @@ impl Grid {
         let (n_entries, n_points) = (found.collector.len(), self.points.len());
         let collected = found.collector.into_mesh(path, self.points, self.tags.is_some())?;
         let mut mesh = collected.mesh;
-        // What a later piece lacks is left out.
+        mesh.notes.extend(note_of_ghosts(n_ghosts));
+        if let [Some(used), Some(other)] = &self.tag_names {
+            mesh.notes.push(note_of_two(used, other));
+        }
+        // What a piece lacks is left out.
         let is_complete = |field: &Field, n: usize| field.values.len() == n * field.n_components;
         for (name, mut field) in self.cell_data.into_iter().filter(|(_, field)| is_complete(field, n_entries))
         {
@@ -229,6 +312,9 @@ impl Grid {
 
 /// Stands for a point that the piece does not have.
 const UNKNOWN: u32 = u32::MAX;
+
+/// Stands for a value that is no tag.
+const NO_TAG: i32 = i32::MIN;
 
 /// Adds values to those of earlier pieces.
 fn append<T>(all: &mut Vec<T>, values: Vec<T>) {
