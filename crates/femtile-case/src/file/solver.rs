@@ -205,7 +205,8 @@ pub struct SolverSection {
     /// The linearization where a coefficient depends on u.
     pub nonlinear: NonlinearName,
     /// Where a coefficient depends on u: the iteration ends when ‖r‖ ≤ nonlinear_tolerance · ‖b‖, with the residual of the
-    /// equation and the right side of its linearization.
+    /// equation and the right side of its linearization, and the next correction is at most five times that share of u; in time b
+    /// is what the step changes.
     pub nonlinear_tolerance: f64,
     /// Where a coefficient depends on u: the most linearizations, in each step of an equation in time.
     pub nonlinear_iterations: usize,

@@ -7,13 +7,16 @@ pub struct NewtonConfig {
     pub tolerance: f64,
     /// Where given, the residual falls below this share of its first norm as well.
     pub reduction: Option<f64>,
+    /// Whether the correction of the last iterate has to be small as well: at most five times the tolerance, relative to u. That
+    /// takes one more linear solve. Default false.
+    pub checks_correction: bool,
     /// The most iterations. Default 50.
     pub max_iterations: usize,
 }
 
 impl Default for NewtonConfig {
     fn default() -> Self {
-        Self { tolerance: 1e-8, reduction: None, max_iterations: 50 }
+        Self { tolerance: 1e-8, reduction: None, checks_correction: false, max_iterations: 50 }
     }
 }
 

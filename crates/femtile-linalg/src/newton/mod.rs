@@ -36,6 +36,14 @@ pub trait NonlinearEquation<D: Device> {
         tolerance: f64,
     ) -> Result<CorrectionOutcome, Self::Error>;
 
+    /// Returns the norm that rounding errors may have in r, at the point of the last call of [`NonlinearEquation::residual`].
+    ///
+    /// # Errors
+    /// Errors of the device.
+    fn rounding(&mut self, _u: &Buffer<f64, D>, at: ResidualNorm) -> Result<f64, Self::Error> {
+        Ok(ROUNDING * at.size)
+    }
+
     /// Returns whether r is linear in u, so that one correction is the solution.
     fn is_linear(&self) -> bool {
         false
@@ -47,7 +55,7 @@ pub trait NonlinearEquation<D: Device> {
 pub struct ResidualNorm {
     /// $\|r\|$.
     pub norm: f64,
-    /// The size of its terms, $\max(\|b\|, \|A u\|)$.
+    /// What the tolerance is relative to: the size of its terms, $\max(\|b\|, \|A u\|)$, or of what a step in time changes.
     pub size: f64,
 }
 
@@ -69,6 +77,10 @@ pub struct CorrectionOutcome {
 /// minimum of a parabola, within a tenth and a half of the length before. An approximate J makes it a fixed-point iteration,
 /// such as that of Picard, which converges linearly.
 ///
+/// A small residual says little where some rows of J are much larger than others. [`NewtonConfig::checks_correction`] asks for
+/// the next correction as well, which estimates the error: it ends with $\|\delta\| \le 5 \tau \|u\| (1 - q)$, where q is the ratio of
+/// the last two corrections, which matters where they shrink slowly.
+///
 /// # Cost
 /// A residual and a linear solve each iteration, a residual more for each length that is refused; two vectors.
 /// # Source
@@ -80,6 +92,10 @@ pub struct Newton {
 
 /// The tolerance of the first linear solve.
 const FIRST: f64 = 0.01;
+/// The factor over the tolerance that the last correction may reach, relative to u.
+const CORRECTION_SLACK: f64 = 5.0;
+/// The largest ratio of two corrections that counts as convergence.
+const SLOWEST: f64 = 0.99;
 /// The largest tolerance of a linear solve.
 const LOOSEST: f64 = 0.1;
 /// The share of the decrease that the linearization promises, which a step has to reach.
@@ -121,12 +137,14 @@ impl Newton {
         let (mut delta, mut trial) = (zeros()?, zeros()?);
         let asked = self.config.reduction.map_or(f64::INFINITY, |share| share * at.norm);
         let mut forcing = FIRST;
+        let mut correction = None;
         outcome.stop = loop {
             if let ControlFlow::Break(stop) = monitor.iteration(outcome.iterations, relative(at)) {
                 break NewtonStop::Ended(stop);
             }
-            let wanted = asked.min(self.config.tolerance * at.size);
-            if at.norm <= wanted || at.norm <= ROUNDING * at.size {
+            let wanted = asked.min(self.config.tolerance * at.size).max(equation.rounding(u, at)?);
+            let is_met = at.norm <= wanted;
+            if is_met && (at.norm == 0.0 || !self.config.checks_correction) {
                 break NewtonStop::Converged;
             }
             if outcome.iterations == self.config.max_iterations {
@@ -134,10 +152,17 @@ impl Newton {
             }
             let eta = match equation.is_linear() {
                 true => wanted / at.norm,
+                false if is_met => FIRST,
                 false => forcing.max(0.5 * wanted / at.norm).min(LOOSEST),
             };
             let solved = equation.correction(&mut delta, eta)?;
             outcome.linear_iterations += solved.iterations;
+            if self.config.checks_correction {
+                let error = error_of(u, &delta, &mut correction)?;
+                if is_met && solved.has_converged && error <= CORRECTION_SLACK * self.config.tolerance {
+                    break NewtonStop::Converged;
+                }
+            }
             outcome.iterations += 1;
             if equation.is_linear() {
                 u.device().clone().axpby(u, 1.0, &delta, 1.0)?;
@@ -155,6 +180,19 @@ impl Newton {
         };
         Ok(outcome)
     }
+}
+
+/// Estimates the error of u, relative to it, from its correction and the size of the one before: the sum of a geometric series.
+fn error_of<D: VectorKernels<f64>>(
+    u: &Buffer<f64, D>,
+    delta: &Buffer<f64, D>,
+    before: &mut Option<f64>,
+) -> Result<f64, LinalgError> {
+    let norm = |v: &Buffer<f64, D>| Ok::<f64, LinalgError>(v.device().dot(v, v)?.sqrt());
+    let of_delta = norm(delta)?;
+    let size = if of_delta == 0.0 { 0.0 } else { of_delta / norm(u)? };
+    let ratio = before.replace(size).map_or(0.0, |before| (size / before).min(SLOWEST));
+    Ok(size / (1.0 - ratio))
 }
 
 /// Writes $u + \theta\delta$ into `trial` with the first length θ whose residual is small enough; none if there is none.

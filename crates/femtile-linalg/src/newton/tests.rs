@@ -110,6 +110,26 @@ fn a_linear_equation_takes_one_correction_and_no_second_residual() {
 }
 
 #[test]
+fn a_residual_that_is_small_beside_its_terms_is_no_solution_where_the_correction_is_checked() {
+    let cpu = Cpu::new(1).unwrap();
+    // The terms have the size 1, so that the residual of every first guess meets the tolerance.
+    for slope in [2.0, 4.0] {
+        let mut small = Scalars::new(|u: f64| (1e-9 * (u * u - 4.0), 1e-9 * slope * u));
+        let mut solve = |checks_correction: bool| {
+            let mut u = Buffer::from_host(&cpu, &[1.0, 3.0]).unwrap();
+            let config = NewtonConfig { checks_correction, ..NewtonConfig::default() };
+            let outcome = Newton::new(config).solve(&mut small, &mut u, &mut ()).unwrap();
+            assert!(outcome.has_converged(), "{outcome:?}");
+            let error = u.as_slice().iter().map(|u| (u - 2.0).abs()).fold(0.0, f64::max);
+            (error, outcome.residuals.len(), outcome.iterations)
+        };
+        assert_eq!(solve(false), (1.0, 1, 0));
+        let (error, n_residuals, iterations) = solve(true);
+        assert!(error < 2e-7 && n_residuals == iterations + 1, "{slope}: {error:e}");
+    }
+}
+
+#[test]
 fn a_fixed_slope_converges_linearly() {
     let mut fixed = Scalars::new(|u: f64| (u.cos() - u, -1.6));
     let (u, outcome) = solve(&mut fixed, &[0.0], 1e-10);

@@ -26,7 +26,8 @@ pub struct NonlinearConfig {
     /// The linearization.
     pub method: NonlinearMethod,
     /// The iteration ends when ‖r‖ ≤ tolerance · ‖b‖ with the residual r of the equation and the right side b of its
-    /// linearization, boundary values lifted.
+    /// linearization, boundary values lifted, and the next correction is at most five times the tolerance of u; in a step in time
+    /// when ‖r‖ ≤ tolerance · ‖r₀‖ with the residual r₀ of the value that the step begins from.
     pub tolerance: f64,
     /// The iteration ends after this many linearizations at the latest, in each step of an equation in time.
     pub max_iterations: usize,

@@ -116,7 +116,12 @@ fn solve_on<D: OperatorDevice>(
     let mut u = Buffer::from_vec(device, initial).map_err(LinalgError::from)?;
     equation.given.impose(&mut u)?;
     let max_iterations = config.nonlinear.max_iterations;
-    let newton = Newton::new(NewtonConfig { tolerance, max_iterations, ..NewtonConfig::default() });
+    let newton = Newton::new(NewtonConfig {
+        tolerance,
+        checks_correction: true,
+        max_iterations,
+        ..NewtonConfig::default()
+    });
     let mut watch = Watch { progress: &progress, tolerance };
     let outcome = newton.solve(&mut equation, &mut u, &mut watch)?;
     if let (NewtonStop::Undefined, Some(error)) = (outcome.stop, equation.refusal.take()) {

@@ -129,6 +129,32 @@ fn residuals_of_newton_fall_quadratically_and_those_of_picard_linearly() {
     assert!(distance.fold(0.0, f64::max) < 1e-9);
 }
 
+/// A strip with a sliver beside its left side, whose large entries make the right side of the linearization large.
+fn strip_with_a_sliver() -> Mesh {
+    let config = SquareConfig { cells: [20, 2], upper: [1.0, 1e-3], ..SquareConfig::default() };
+    let mut mesh = square(&config).unwrap();
+    mesh.points[22][0] = 5e-5;
+    mesh
+}
+
+#[test]
+fn a_first_guess_far_away_is_not_the_solution_however_small_its_residual_is_beside_a_sliver() {
+    let mesh = strip_with_a_sliver();
+    // u = 0.75 + x / 2.
+    let problem = Poisson::new(&mesh).sigma("1 + u").source(-0.25).initial(0.75);
+    let problem = problem.dirichlet("xmin", 0.75).unwrap().neumann("xmax", 1.125).unwrap();
+    let amg = PreconditionerConfig::Amg(AmgOptions::default());
+    for method in [NonlinearMethod::Newton, NonlinearMethod::Picard] {
+        let jacobi = [1e-4, 1e-6, 1e-8].map(|tolerance| (tolerance, PreconditionerConfig::Jacobi));
+        for (tolerance, preconditioner) in jacobi.into_iter().chain([(1e-8, amg.clone())]) {
+            let nonlinear = NonlinearConfig { method, tolerance, ..NonlinearConfig::default() };
+            let found = solved(&problem, &SolverConfig { nonlinear, preconditioner, ..config(method) });
+            let error = (found.max() - 1.25).abs();
+            assert!(error < 20.0 * tolerance, "{} {tolerance:e}: {error:e}", method.name());
+        }
+    }
+}
+
 #[test]
 fn preconditioners_methods_and_threads_give_the_same_solution() {
     for (mesh, degree) in [(in_space(5, BoxSplit::Kuhn), 1), (in_plane(8, SquareSplit::Quadrilateral), 1)] {
