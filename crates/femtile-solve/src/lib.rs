@@ -38,6 +38,7 @@ mod ranks;
 mod recovery;
 mod regions;
 mod right_side;
+mod rounding;
 mod setting;
 mod solution;
 mod space;

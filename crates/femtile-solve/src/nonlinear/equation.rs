@@ -11,7 +11,7 @@ use super::linear::{LinearSolver, Solved};
 use super::mass::{Mass, MassMatrix};
 use super::tangent::{Derivatives, Given, Tangent};
 use crate::method::SolveDevice;
-use crate::{Discretization, NonlinearMethod, SolveError, SolverConfig};
+use crate::{Discretization, NonlinearMethod, SolveError, SolverConfig, rounding};
 
 impl Derivatives {
     /// Returns the derivatives that a method takes of a form.
@@ -33,7 +33,12 @@ pub(crate) struct Stage<D: SolveDevice> {
     shift: f64,
     /// $M (b - a g) + d$ with given values g, zero at given unknowns.
     fixed: Buffer<f64, D>,
+    /// $b / a$, with the given values: residuals are relative to the one there, which is what the stage changes.
+    before: Buffer<f64, D>,
 }
+
+/// A residual above this share of its terms is not rounding.
+const LARGEST_ROUNDING: f64 = 1e-8;
 
 /// The point of the linearization that a preconditioner was made from.
 struct Making {
@@ -59,6 +64,8 @@ pub(crate) struct Equation<'a, D: SolveDevice> {
     is_linear: bool,
     residual: Buffer<f64, D>,
     product: Buffer<f64, D>,
+    /// The norm of the terms of the residual, $\max(\|b\|, \|J u\|)$.
+    terms: f64,
     /// The last function, where a preconditioner needs the symmetric part of the linearization at it, or is kept.
     at: Option<Buffer<f64, D>>,
     /// Where the preconditioner that is kept was made.
@@ -87,7 +94,8 @@ impl<'a, D: SolveDevice> Equation<'a, D> {
         let stage = match mass {
             None => None,
             Some(kind) => {
-                Some(Stage { mass: Mass::new(device, problem, kind)?, shift: 0.0, fixed: zeros()? })
+                let mass = Mass::new(device, problem, kind)?;
+                Some(Stage { mass, shift: 0.0, fixed: zeros()?, before: zeros()? })
             }
         };
         let coefficients = [form.sigma, form.lambda, form.source];
@@ -103,6 +111,7 @@ impl<'a, D: SolveDevice> Equation<'a, D> {
             is_linear,
             residual: zeros()?,
             product: zeros()?,
+            terms: 0.0,
             at: if is_symmetric && !is_kept { None } else { Some(zeros()?) },
             made: None,
             refusal: None,
@@ -136,6 +145,8 @@ impl<'a, D: SolveDevice> Equation<'a, D> {
             self.linear.forget();
         }
         stage.shift = shift;
+        self.device.combine(&mut stage.before, &[(1.0 / shift, history)])?;
+        self.given.impose(&mut stage.before)?;
         self.device.copy(&mut self.product, history)?;
         if let Some(values) = self.given.values() {
             self.device.axpby(&mut self.product, -shift, values, 1.0)?;
@@ -275,16 +286,34 @@ impl<D: SolveDevice> NonlinearEquation<D> for Equation<'_, D> {
         if let Some(at) = &mut self.at {
             device.copy(at, u)?;
         }
-        self.tangent.matrix().apply(&mut self.product, u)?;
+        let norm = |v: &Buffer<f64, D>| Ok::<f64, LinalgError>(device.dot(v, v)?.sqrt());
         device.copy(&mut self.residual, self.tangent.rhs())?;
+        let mut change = None;
         if let Some(stage) = &self.stage {
             device.axpby(&mut self.residual, 1.0, &stage.fixed, 1.0)?;
+            self.tangent.matrix().apply(&mut self.product, &stage.before)?;
+            self.given.clear(&mut self.product)?;
+            device.axpby(&mut self.product, 1.0, &self.residual, -1.0)?;
+            change = Some(norm(&self.product)?);
         }
+        self.tangent.matrix().apply(&mut self.product, u)?;
         self.given.clear(&mut self.product)?;
-        let norm = |v: &Buffer<f64, D>| Ok::<f64, LinalgError>(device.dot(v, v)?.sqrt());
-        let size = norm(&self.residual)?.max(norm(&self.product)?);
+        self.terms = norm(&self.residual)?.max(norm(&self.product)?);
+        let size = change.map_or(self.terms, |change| change.max(f64::EPSILON * self.terms));
         device.axpby(&mut self.residual, -1.0, &self.product, 1.0)?;
         Ok(ResidualNorm { norm: norm(&self.residual)?, size })
+    }
+
+    fn rounding(&mut self, u: &Buffer<f64, D>, at: ResidualNorm) -> Result<f64, SolveError> {
+        if at.norm > LARGEST_ROUNDING * self.terms {
+            return Ok(0.0);
+        }
+        let (device, n) = (&self.device, u.len());
+        let mut signed = Buffer::zeros(device, n).map_err(LinalgError::from)?;
+        device.scale_by(&mut signed, &rounding::signs(device, n)?, u)?;
+        self.tangent.matrix().apply(&mut self.product, &signed)?;
+        self.given.clear(&mut self.product)?;
+        Ok(rounding::of_terms(device.dot(&self.product, &self.product)?.sqrt().max(self.terms)))
     }
 
     fn correction(

@@ -164,6 +164,7 @@ impl<D: OperatorDevice> SemiDiscrete<D> for Nonlinear<'_, D> {
             tolerance: if is_linear { self.config.tolerance } else { settings.tolerance },
             reduction: equation.is_estimated.then_some(OF_ESTIMATE),
             max_iterations: settings.max_iterations,
+            ..NewtonConfig::default()
         });
         let outcome = newton.solve(&mut self.equation, u, &mut Finite)?;
         if outcome.stop == NewtonStop::Undefined

@@ -309,7 +309,9 @@ impl<D: RankDevice> SemiDiscrete<D> for Equation<'_, '_, D> {
         self.bring_operators(equation.shift)?;
         self.bring_data(equation.time)?;
         self.bring_stage(equation, u)?;
-        let outcome = self.solver.solve(equation, self.of.comm)?;
+        self.of.device.scale_by(&mut self.scratch, &self.free, equation.history)?;
+        let vectors = (&self.scratch, &mut self.product);
+        let outcome = self.solver.solve(equation, vectors, self.of.comm)?;
         self.of.device.combine(u, &[(1.0, self.solver.x()), (1.0, &self.given)])?;
         Ok(outcome)
     }
@@ -340,6 +342,10 @@ impl<D: RankDevice> SemiDiscrete<D> for Equation<'_, '_, D> {
         self.of.comm.sum_values(&mut square)?;
         // Rounding may leave a small negative number; NaN stays NaN.
         Ok(if square[0] < 0.0 { 0.0 } else { square[0].sqrt() })
+    }
+
+    fn may_have_kinks(&self) -> bool {
+        self.in_time != [false; 2]
     }
 
     fn memory(&self) -> Vec<f64> {

@@ -12,7 +12,7 @@ use femtile_time::implicit::{Checkpoint, Outcome};
 use super::nonlinear::is_refilled;
 use super::of_rank::{Equation, Parts};
 use super::operators::held;
-use super::run::{linear_outcome, warning_of};
+use super::run::{linear_outcome, warnings_of};
 use super::{Observer, Transient, TransientSolution};
 use crate::auto::Solves;
 use crate::discretization::Discretization;
@@ -279,7 +279,7 @@ impl<'m> Run<'_, 'm> {
         };
         let mut warnings = self.whole.unwrap_or(problem).warnings.clone();
         warnings.extend(described.warnings);
-        warnings.extend(warning_of(&outcome));
+        warnings.extend(warnings_of(&outcome));
         let reasons = [D::REASON, &described.reason];
         let done = (Vec::new(), linear_outcome(&outcome));
         let mut finished =

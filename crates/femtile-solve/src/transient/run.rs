@@ -114,7 +114,7 @@ impl<'m> Transient<'m> {
         system.impose(self.start, &mut u)?;
         let (values, outcome) = self.integrate(u, &mut system, (problem, config), observer, stages)?;
         let mut warnings = warnings.to_vec();
-        warnings.extend(warning_of(&outcome));
+        warnings.extend(warnings_of(&outcome));
         let Description { parts, config, preconditioner_reason } = description;
         let done = (vec![values], linear_outcome(&outcome));
         let reasons = [reason, &preconditioner_reason];
@@ -148,7 +148,7 @@ impl<'m> Transient<'m> {
         let (values, outcome) = self.integrate(u, &mut system, (problem, &config), observer, stages)?;
         let mut warnings = warnings.to_vec();
         warnings.append(&mut system.equation().linear.warnings);
-        warnings.extend(warning_of(&outcome));
+        warnings.extend(warnings_of(&outcome));
         if matches!(outcome.stop, Stop::SolverFailed) {
             warnings.extend(system.failure.take());
         }
@@ -277,14 +277,27 @@ pub(super) fn linear_outcome(outcome: &Outcome) -> CgOutcome {
     }
 }
 
-pub(super) fn warning_of(outcome: &Outcome) -> Option<String> {
-    let Outcome { stop, steps, time, restarts, .. } = outcome;
+/// Steps in a row without an iteration from which on they are told.
+const IDLE: usize = 10;
+
+/// Returns what a user should know of a run.
+pub(super) fn warnings_of(outcome: &Outcome) -> Vec<String> {
+    let Outcome { stop, steps, time, restarts, idle, .. } = outcome;
+    let mut warnings = Vec::new();
+    if *idle >= IDLE {
+        warnings.push(format!(
+            "{idle} steps in a row took no iteration: u did not change, or as its last values predict, up to the tolerance of \
+             the solver"
+        ));
+    }
     let reason = match stop {
-        Stop::Finished if *restarts == 0 => return None,
         Stop::Finished => {
-            return Some(format!(
-                "the data have {restarts} kinks or jumps in time, at which the steps restarted with a short one"
-            ));
+            if *restarts > 0 {
+                warnings.push(format!(
+                    "the data have {restarts} kinks or jumps in time, at which the steps restarted with a short one"
+                ));
+            }
+            return warnings;
         }
         Stop::Interrupted => "was interrupted by the user",
         Stop::TimeLimit => "reached its time limit",
@@ -293,5 +306,6 @@ pub(super) fn warning_of(outcome: &Outcome) -> Option<String> {
         }
         Stop::StepTooShort => "ended because its tolerance asks for steps below the shortest one",
     };
-    Some(format!("the run {reason} (time {time} after {steps} steps)"))
+    warnings.push(format!("the run {reason} (time {time} after {steps} steps)"));
+    warnings
 }

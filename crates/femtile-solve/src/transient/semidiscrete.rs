@@ -26,8 +26,8 @@ struct Data<D: OperatorDevice> {
 
 /// The semidiscrete equation $M \dot u = F(t) - K u$ of a problem.
 ///
-/// With the given values $g$ lifted, a stage is $(a M + K)(u - g) = F - K g + M (b - a g) + d$ at free unknowns; u − g is
-/// solved for from its first guess, to the tolerance of the settings relative to that right side.
+/// With the given values $g$ lifted, a stage is $(a M + K)(u - g) = F - K g + M (b - a g) + d$ at free unknowns; the distance of
+/// u − g from $b / a$ is solved for, see [`ShiftedSolver::solve`].
 pub(super) struct Semidiscrete<'a, 'm, D: OperatorDevice> {
     workshop: Workshop<'a, 'm, D>,
     /// The settings as given.
@@ -248,7 +248,15 @@ impl<D: OperatorDevice> SemiDiscrete<D> for Semidiscrete<'_, '_, D> {
         self.bring_operators(equation.shift)?;
         self.bring_data(equation.time)?;
         self.bring_stage(equation, u)?;
-        let outcome = self.solver.solve(equation, &Comm::alone())?;
+        let history = match &self.free {
+            Some(free) => {
+                self.workshop.device.scale_by(&mut self.scratch, free, equation.history)?;
+                &self.scratch
+            }
+            None => equation.history,
+        };
+        let vectors = (history, &mut self.product);
+        let outcome = self.solver.solve(equation, vectors, &Comm::alone())?;
         match &self.data.given {
             Some(given) => {
                 self.workshop.device.combine(u, &[(1.0, self.solver.x()), (1.0, given)])?;
@@ -288,6 +296,10 @@ impl<D: OperatorDevice> SemiDiscrete<D> for Semidiscrete<'_, '_, D> {
         let square = self.workshop.device.dot(v, &self.product)?;
         // Rounding may leave a small negative number; NaN stays NaN.
         Ok(if square < 0.0 { 0.0 } else { square.sqrt() })
+    }
+
+    fn may_have_kinks(&self) -> bool {
+        self.has_boundary_in_time || self.source.depends_on_time()
     }
 
     fn memory(&self) -> Vec<f64> {

@@ -11,6 +11,7 @@ use femtile_time::implicit::{StageEquation, StageOutcome};
 use super::operators::Shifted;
 use super::preconditioning::{Made, Memory};
 use super::stage_solver::StageSolver;
+use crate::rounding::{self, row_size};
 use crate::tensor::OperatorDevice;
 use crate::{SolveError, SolverConfig};
 
@@ -30,6 +31,8 @@ pub(super) struct ShiftedSolver<D: OperatorDevice> {
     made: Made,
     /// The smallest Ritz value that is known, with its shift.
     ritz: Option<(f64, f64)>,
+    /// [`row_size`] of the operator in use.
+    row_size: f64,
 }
 
 impl<D: OperatorDevice> ShiftedSolver<D> {
@@ -42,7 +45,8 @@ impl<D: OperatorDevice> ShiftedSolver<D> {
     ) -> Result<Self, SolveError> {
         let made = memory.made.unwrap_or(Made::at(first.shift));
         let solver = StageSolver::new(config.method, &first, comm)?;
-        Ok(Self { solver, config, shifted: vec![first], made, ritz: memory.ritz })
+        let row_size = row_size(first.operator.as_ref(), comm)?;
+        Ok(Self { solver, config, shifted: vec![first], made, ritz: memory.ritz, row_size })
     }
 
     /// Returns the settings with the preconditioner in use.
@@ -84,6 +88,7 @@ impl<D: OperatorDevice> ShiftedSolver<D> {
                 }
             };
             self.solver.take(&brought, comm)?;
+            self.row_size = row_size(brought.operator.as_ref(), comm)?;
             self.shifted.push(brought);
         }
         let ritz = self.ritz.filter(|(known, _)| is_definite || *known == shift);
@@ -119,13 +124,29 @@ impl<D: OperatorDevice> ShiftedSolver<D> {
         Ok(None)
     }
 
-    /// Solves a stage from x and b.
+    /// Solves a stage from x and b, and leaves the solution in x.
+    ///
+    /// The unknown of the solve is the distance of x from $b / a$, where the stage begins: so the tolerance is relative to what
+    /// the stage changes, however small that is beside u. `history` is the vector b at free unknowns, zero elsewhere.
+    ///
+    /// # Cost
+    /// One product and four passes besides the solve; `product` is overwritten.
     pub fn solve(
         &mut self,
         equation: &StageEquation<'_, D>,
+        (history, product): (&Buffer<f64, D>, &mut Buffer<f64, D>),
         comm: &Comm,
     ) -> Result<StageOutcome, SolveError> {
-        let outcome = self.solver.solve(&self.config, equation.is_estimated, comm)?;
+        let (device, part) = (history.device(), 1.0 / equation.shift);
+        self.shifted[self.shifted.len() - 1].operator.apply(product, history)?;
+        let (x, b) = self.solver.vectors_mut();
+        device.axpby(b, -part, product, 1.0)?;
+        device.axpby(x, -part, history, 1.0)?;
+        let mut square = [device.dot(history, history)?];
+        comm.sum_values(&mut square)?;
+        let rounding = rounding::of_terms(self.row_size * part * square[0].sqrt());
+        let outcome = self.solver.solve(&self.config, (equation.is_estimated, rounding), comm)?;
+        device.axpby(self.solver.vectors_mut().0, part, history, 1.0)?;
         self.ritz = self.solver.ritz_value().map(|value| (equation.shift, value));
         let (iterations, has_converged) = (outcome.iterations, outcome.stop == Stop::Converged);
         self.made.note(iterations, has_converged);

@@ -16,8 +16,8 @@ use crate::{Method, SolveError, SolverConfig};
 const OF_ESTIMATE: f64 = 0.01;
 /// A residual that is rounding, relative to the right side.
 const ROUNDING: f64 = 1e-15;
-/// The largest relative tolerance of a solve.
-const LOOSEST: f64 = 0.5;
+/// The largest relative tolerance of a solve, and of one whose right side is rounding.
+const LOOSEST: [f64; 2] = [0.5, 0.1];
 
 /// A solver for the stages of one shift at a time, with the vectors x and b.
 pub(super) enum StageSolver<D: OperatorDevice> {
@@ -81,23 +81,29 @@ impl<D: OperatorDevice> StageSolver<D> {
     }
 
     /// Solves from x, to the tolerance of the settings relative to b and, where the correction of x is an error estimate,
-    /// relative to that correction as well.
+    /// relative to that correction as well; not beyond the rounding errors of b, which have the norm `rounding`.
     pub fn solve(
         &mut self,
         config: &SolverConfig,
-        is_estimated: bool,
+        (is_estimated, rounding): (bool, f64),
         comm: &Comm,
     ) -> Result<CgOutcome, SolveError> {
         match self {
             Self::Cg(solver) => {
+                // A power of two, so that it is the same in most steps.
+                solver.set_rounding(rounding.log2().ceil().exp2());
                 let target = if is_estimated { Target::Reduction(OF_ESTIMATE) } else { Target::RightSide };
                 Ok(solver.solve(&cg_config(config), target, comm, &mut ())?)
             }
             Self::Other { a, m, x, b } => {
-                let tolerance = match is_estimated {
-                    true => config.tolerance.min(of_correction(a.as_ref(), x, b, comm)?),
-                    false => config.tolerance,
-                };
+                let [of_r, of_b] = norms(a.as_ref(), x, b, comm)?;
+                let mut tolerance = config.tolerance;
+                if is_estimated {
+                    tolerance = tolerance.min((OF_ESTIMATE * of_r / of_b).max(ROUNDING)).min(LOOSEST[0]);
+                }
+                if of_b > 0.0 {
+                    tolerance = tolerance.max((rounding / of_b).min(LOOSEST[1]));
+                }
                 let config = SolverConfig { tolerance, ..config.clone() };
                 Ok(by_method(&config, comm, x, (a.as_ref(), m.as_ref()), b, &mut ())?)
             }
@@ -105,20 +111,18 @@ impl<D: OperatorDevice> StageSolver<D> {
     }
 }
 
-/// Returns the tolerance relative to b by which the correction of x is accurate enough for an error estimate.
-fn of_correction<D: OperatorDevice>(
+/// Returns the norms of the residual of x and of b.
+fn norms<D: OperatorDevice>(
     a: &dyn LinearOperator<f64, D>,
     x: &Buffer<f64, D>,
     b: &Buffer<f64, D>,
     comm: &Comm,
-) -> Result<f64, LinalgError> {
+) -> Result<[f64; 2], LinalgError> {
     let device = b.device();
     let mut r = Buffer::zeros(device, b.len())?;
     a.apply(&mut r, x)?;
     device.axpby(&mut r, 1.0, b, -1.0)?;
     let mut squares = [device.dot(&r, &r)?, device.dot(b, b)?];
     comm.sum_values(&mut squares)?;
-    let share = (squares[0] / squares[1]).sqrt();
-    let tolerance = (OF_ESTIMATE * share).max(ROUNDING);
-    Ok(if tolerance < LOOSEST { tolerance } else { LOOSEST })
+    Ok(squares.map(f64::sqrt))
 }

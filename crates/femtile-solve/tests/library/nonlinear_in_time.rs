@@ -4,8 +4,8 @@ use femtile_linalg::krylov::Stop as KrylovStop;
 use femtile_mesh::Mesh;
 use femtile_mesh::generate::{BoxSplit, SquareSplit};
 use femtile_solve::{
-    AmgOptions, CheckpointInterval, MassMatrix, NonlinearMethod, Observer, Poisson, PreconditionerConfig,
-    Silent, SolveError, SolverConfig, Transient,
+    AmgOptions, CheckpointInterval, MassMatrix, NonlinearConfig, NonlinearMethod, Observer, Poisson,
+    PreconditionerConfig, Silent, SolveError, SolverConfig, Transient,
 };
 use femtile_time::implicit::{Checkpoint, Scheme, Steps, Stop, Tolerance};
 
@@ -142,6 +142,38 @@ fn equations_that_are_linear_take_one_solve_a_stage() {
     let solution = run.solve(&config(NonlinearMethod::Newton)).unwrap();
     assert!(solution.at_end().nonlinear().is_none());
     assert!(!solution.at_end().citations().contains(&"eisenstat1996"));
+}
+
+#[test]
+fn a_rise_far_below_the_tolerance_of_u_is_followed() {
+    let mesh = &meshes()[1].0;
+    for (sigma, method) in [
+        ("0.1 + x + 1e-6*u", NonlinearMethod::Newton),
+        ("0.1 + x + 1e-6*u", NonlinearMethod::Picard),
+        ("0.1 + x + t", NonlinearMethod::Newton),
+    ] {
+        let nonlinear = NonlinearConfig { method, ..NonlinearConfig::default() };
+        let config = SolverConfig { nonlinear, tolerance: 1e-8, ..config(method) };
+        let run =
+            Transient::new(Poisson::new(mesh).sigma(sigma).source("2e-4*x"), 293.0).steps(Steps::Fixed(100));
+        let run = run.solve(&config).unwrap();
+        assert_eq!(run.outcome().stop, Stop::Finished, "{:?}", run.at_end().warnings());
+        let rise = run.at_end().component(0).mean().unwrap() - 293.0;
+        assert!((rise / 1e-4 - 1.0).abs() < 1e-5, "{sigma}: {rise:e}");
+    }
+}
+
+/// A step of a steady state asks for no less than rounding.
+#[test]
+fn a_nonlinear_run_goes_on_at_its_steady_state() {
+    let mesh = &in_plane(12, SquareSplit::Triangles);
+    let problem = Poisson::new(mesh).sigma("1 + u^2").source("1 + x").dirichlet("xmin", 2.0).unwrap();
+    for method in [NonlinearMethod::Newton, NonlinearMethod::Picard] {
+        let run = Transient::new(problem.clone(), 2.0).times(0.0, 100.0).steps(Steps::Fixed(100));
+        let run = run.solve(&config(method)).unwrap();
+        let outcome = run.outcome();
+        assert_eq!((outcome.stop, outcome.rejected), (Stop::Finished, 0), "{:?}", run.at_end().warnings());
+    }
 }
 
 /// Keeps checkpoints.

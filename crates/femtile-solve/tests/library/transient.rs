@@ -5,7 +5,7 @@ use femtile_mesh::Mesh;
 use femtile_mesh::generate::{BoxConfig, BoxSplit, SquareConfig, box_mesh, square};
 use femtile_solve::{
     AmgOptions, CheckpointInterval, DeviceChoice, Frame, MatrixFormat, Method, Observer, OperatorKind,
-    PmgOptions, Poisson, PreconditionerConfig, Silent, SolveError, SolverConfig, Transient,
+    PmgOptions, Poisson, PreconditionerConfig, Ranks, Silent, SolveError, SolverConfig, Transient,
 };
 use femtile_time::implicit::{Checkpoint, Scheme, Steps, Stop, Tolerance};
 
@@ -293,5 +293,95 @@ fn runs_do_not_depend_on_the_preconditioner_and_the_format_of_operators() {
                 }
             }
         }
+    }
+}
+
+/// A box whose mean rises by `rise` in a unit of time, from 293.
+fn warmed(mesh: &Mesh, rise: f64) -> Transient<'_> {
+    let problem = Poisson::new(mesh).sigma("0.1 + x").source(format!("{rise:e}*2*x"));
+    Transient::new(problem, 293.0).times(0.0, 1.0)
+}
+
+#[test]
+fn a_rise_far_below_the_tolerance_of_u_is_followed_by_every_scheme_and_method() {
+    let mesh = &box_mesh(&BoxConfig { cells: [3; 3], ..BoxConfig::default() }).unwrap();
+    let amg = PreconditionerConfig::Amg(AmgOptions::default());
+    let rise_with = |rise: f64, scheme: Scheme, steps: usize, config: &SolverConfig| {
+        let run = warmed(mesh, rise).scheme(scheme).steps(Steps::Fixed(steps)).solve(config).unwrap();
+        assert_eq!(run.outcome().stop, Stop::Finished);
+        (run.at_end().component(0).mean().unwrap() - 293.0) / rise
+    };
+    let of = |method, preconditioner| SolverConfig { tolerance: 1e-10, method, preconditioner, ..config() };
+    for scheme in Scheme::ALL {
+        for config in [of(Method::Cg, PreconditionerConfig::Jacobi), of(Method::Cg, amg.clone())] {
+            let share = rise_with(2.4e-6, scheme, 100, &config);
+            assert!((share - 1.0).abs() < 1e-4, "{}: {share}", scheme.name());
+        }
+    }
+    for method in [Method::PipelinedCg, Method::Gmres { restart: 30 }] {
+        let share = rise_with(2.4e-6, Scheme::Bdf2, 20, &of(method, PreconditionerConfig::Jacobi));
+        assert!((share - 1.0).abs() < 1e-4, "{share}");
+    }
+    let ranks = SolverConfig { ranks: Ranks::Threads(2), ..of(Method::Cg, PreconditionerConfig::Jacobi) };
+    let share = rise_with(2.4e-6, Scheme::Bdf2, 50, &ranks);
+    assert!((share - 1.0).abs() < 1e-4, "ranks: {share}");
+    let loose = SolverConfig { tolerance: 1e-5, ..of(Method::Cg, PreconditionerConfig::Jacobi) };
+    let share = rise_with(1.0, Scheme::Bdf2, 1000, &loose);
+    assert!((share - 1.0).abs() < 1e-4, "loose: {share}");
+}
+
+#[test]
+fn steps_of_a_steady_state_take_few_iterations_and_those_without_are_told() {
+    let mesh = &square(&SquareConfig { cells: [12; 2], ..SquareConfig::default() }).unwrap();
+    let jacobi = SolverConfig { preconditioner: PreconditionerConfig::Jacobi, ..config() };
+    let problem = Poisson::new(mesh).source("1 + x").dirichlet("xmin", 293.0).unwrap();
+    let [few, many] = [100, 300].map(|n| {
+        let run = Transient::new(problem.clone(), 293.0).times(0.0, 0.2 * n as f64).steps(Steps::Fixed(n));
+        run.solve(&jacobi).unwrap().outcome().iterations
+    });
+    // Steps from 20 to 60 change nothing but rounding.
+    assert!(many - few < 200 * 12, "{few} {many}");
+    let run = Transient::new(Poisson::new(mesh), 0.0).steps(Steps::Fixed(30)).solve(&jacobi).unwrap();
+    assert!(run.outcome().idle == 30, "{:?}", run.outcome());
+    assert!(
+        run.at_end().warnings().iter().any(|warning| warning.contains("30 steps in a row took no iteration"))
+    );
+}
+
+#[test]
+fn data_without_the_time_have_no_kinks_however_fast_u_begins() {
+    let size = SquareConfig { cells: [40, 2], upper: [1.0, 0.05], ..SquareConfig::default() };
+    let mesh = &square(&size).unwrap();
+    let problem = Poisson::new(mesh).source(1.0).dirichlet("xmin", 0.0).unwrap();
+    for (scheme, relative, most) in [(Scheme::Bdf2, 1e-4, 2500), (Scheme::ImplicitEuler, 1e-2, 6000)] {
+        let tolerance = Tolerance { relative, absolute: 0.0 };
+        let steps = Steps::Adaptive { tolerance, first: None, shortest: 1e-8, longest: 10.0 };
+        let run = Transient::new(problem.clone(), 0.0).times(0.0, 10.0).scheme(scheme).steps(steps);
+        let run = run.solve(&config()).unwrap();
+        let outcome = run.outcome();
+        assert_eq!((outcome.stop, outcome.restarts), (Stop::Finished, 0), "{}", scheme.name());
+        assert!(outcome.steps < most, "{outcome:?}");
+        let end = run.at_end().value_at([1.0, 0.01, 0.0]).unwrap();
+        assert!((end - 0.5).abs() < 0.5 * relative, "{}: {end}", scheme.name());
+    }
+}
+
+#[test]
+fn adaptive_implicit_euler_passes_a_jump_of_the_source() {
+    let size = SquareConfig { cells: [4, 4], upper: [10.0, 1.0], ..SquareConfig::default() };
+    let mesh = &square(&size).unwrap();
+    let problem = Poisson::new(mesh).sigma(46.0).lambda(-0.5).source("4*(1 + x)*if(t < 0.31, 1, -1)");
+    let problem = problem.robin("xmax", 92.0, 0.0).unwrap();
+    let run = Transient::new(problem, "1 + x").times(0.0, 1.0).scheme(Scheme::ImplicitEuler);
+    let fine = run.clone().scheme(Scheme::Sdirk2).steps(Steps::Fixed(1000)).solve(&config()).unwrap();
+    for relative in [1e-2, 3e-3] {
+        let tolerance = Tolerance { relative, absolute: 0.0 };
+        let steps = Steps::Adaptive { tolerance, first: None, shortest: 1e-9, longest: 1.0 };
+        let found = run.clone().steps(steps).solve(&config()).unwrap();
+        let outcome = found.outcome();
+        assert_eq!(outcome.stop, Stop::Finished, "{outcome:?}");
+        assert!((1..=3).contains(&outcome.restarts), "{outcome:?}");
+        let difference = (found.at_end().max() - fine.at_end().max()).abs();
+        assert!(difference < 30.0 * relative, "{difference}");
     }
 }

@@ -4,7 +4,7 @@
 /// $\max(\text{absolute}, \text{relative}\,\|u\|)$.
 ///
 /// The local errors of all steps add up in a dissipative equation, so a step of length $h$ may add the share $h/T$ of the
-/// tolerance, $T$ being the length of the run (error per unit step).
+/// tolerance, $T$ being the length of the run (error per unit step); more in the first fortieth of the run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Tolerance {
     /// Relative to the largest norm of u so far.
@@ -24,6 +24,13 @@ pub(super) struct Controller {
 /// Share of the whole tolerance at which a step is accepted that was rejected before; the extrapolation restarts after it.
 /// At a kink of the data the local error is proportional to the step, so no shorter step meets its own share.
 pub(super) const KINK_SHARE: f64 = 1e-3;
+/// Steps after a start or a restart before which no kink is assumed: what is rough there is the solution itself.
+pub(super) const SETTLED: usize = 20;
+/// A step of length h at a time t after the start may add the share $h / 40 t$ of the tolerance where that is more than h/T: all
+/// such steps together a quarter of it.
+///
+/// A solution that begins at zero, or with data that do not fit each other, changes fast beside its own size at first.
+const EARLY_SHARE: f64 = 1.0 / 40.0;
 /// Rejections in a row after which the data are assumed to jump, and the step is accepted.
 pub(super) const JUMP: usize = 8;
 /// Restarts of a run, at most: with more the tolerance is out of reach.
@@ -35,6 +42,11 @@ const SAFETY: f64 = 0.8;
 const WORTH_A_CHANGE: f64 = 1.3;
 const MOST: f64 = 2.5;
 const LEAST: f64 = 0.2;
+
+/// Returns the share of the tolerance that a step of a length may add, whose end lies at a time after the start.
+pub(super) fn share_of_step(length: f64, after_start: f64, of_run: f64) -> f64 {
+    (length / of_run).max(EARLY_SHARE * length / after_start)
+}
 
 impl Controller {
     pub fn new(order: usize, last: f64) -> Self {

@@ -6,7 +6,7 @@ use femtile_device::Buffer;
 use femtile_linalg::LinalgError;
 use femtile_linalg::vector::VectorKernels;
 
-use super::control::{Controller, JUMP, KINK_SHARE, MOST_RESTARTS};
+use super::control::{Controller, JUMP, KINK_SHARE, MOST_RESTARTS, SETTLED, share_of_step};
 use super::history::History;
 use super::{Checkpoint, Scheme, SemiDiscrete, Steps, Tolerance};
 use crate::TimeError;
@@ -42,6 +42,8 @@ pub struct Outcome {
     pub restarts: usize,
     /// Iterations of linear solvers.
     pub iterations: usize,
+    /// The most steps in a row, of those after a checkpoint, whose solves took no iteration.
+    pub idle: usize,
     /// The time that was reached.
     pub time: f64,
 }
@@ -128,6 +130,8 @@ pub(super) struct State<D: VectorKernels<f64>> {
     rejected: usize,
     restarts: usize,
     pub iterations: usize,
+    /// Steps in a row whose solves took no iteration: now, and at most.
+    pub idle: [usize; 2],
     /// The length of the next step.
     length: f64,
     last_error: f64,
@@ -182,6 +186,7 @@ impl<D: VectorKernels<f64>> Integrator<D> {
             rejected: 0,
             restarts: 0,
             iterations: 0,
+            idle: [0; 2],
             length,
             last_error: 1.0,
             largest_norm: 0.0,
@@ -221,6 +226,7 @@ impl<D: VectorKernels<f64>> Integrator<D> {
             rejected: checkpoint.rejected as usize,
             restarts: checkpoint.restarts as usize,
             iterations: checkpoint.iterations as usize,
+            idle: [0; 2],
             length: checkpoint.length,
             last_error: checkpoint.last_error,
             largest_norm: checkpoint.largest_norm,
@@ -266,8 +272,8 @@ impl<D: VectorKernels<f64>> Integrator<D> {
                 self.run_adaptive(tolerance, [shortest, longest], system, monitor)?
             }
         };
-        let State { steps, rejected, restarts, iterations, .. } = self.state;
-        Ok(Outcome { stop, steps, rejected, restarts, iterations, time: self.time() })
+        let State { steps, rejected, restarts, iterations, idle: [_, idle], .. } = self.state;
+        Ok(Outcome { stop, steps, rejected, restarts, iterations, idle, time: self.time() })
     }
 
     fn run_fixed<S, M>(&mut self, count: usize, system: &mut S, monitor: &mut M) -> Result<Stop, S::Error>
@@ -352,10 +358,11 @@ impl<D: VectorKernels<f64>> Integrator<D> {
                 (true, false) => 0.0,
                 (true, true) => self.error_of_step(length, time, tolerance, system)?,
             };
-            let of_all = error * length / (self.end - self.start);
-            let is_small = in_a_row > 0 && of_all <= KINK_SHARE;
+            let of_all = error * self.share(length, time);
+            let is_small = in_a_row > 0 && of_all <= KINK_SHARE && since_restart > SETTLED;
             let is_restart = error > 1.0
                 && error.is_finite()
+                && system.may_have_kinks()
                 && since_restart > order
                 && self.state.restarts < MOST_RESTARTS
                 && (is_small || in_a_row >= JUMP || length <= shortest);
@@ -465,7 +472,11 @@ impl<D: VectorKernels<f64>> Integrator<D> {
             largest => largest,
         };
         let allowed = tolerance.absolute.max(tolerance.relative * size);
-        Ok(error / (allowed * length / (self.end - self.start)))
+        Ok(error / (allowed * self.share(length, time)))
+    }
+
+    fn share(&self, length: f64, time: f64) -> f64 {
+        share_of_step(length, time - self.start, self.end - self.start)
     }
 }
 

@@ -92,6 +92,12 @@ pub trait SemiDiscrete<D: Device> {
     /// Errors of the device.
     fn norm(&mut self, v: &Buffer<f64, D>) -> Result<f64, Self::Error>;
 
+    /// Returns whether the solution may have kinks or jumps in time: not where no datum depends on the time or on u. Adaptive steps
+    /// look for them where it may.
+    fn may_have_kinks(&self) -> bool {
+        true
+    }
+
     /// Returns what the system has learned that later solves depend on, for [`Checkpoint::memory`]; who makes the system of a
     /// run that goes on gives it back.
     fn memory(&self) -> Vec<f64> {

@@ -22,6 +22,9 @@ impl<D: VectorKernels<f64>> Integrator<D> {
             (Scheme::CrankNicolson, _) => self.crank_nicolson(length, time, system),
         }?;
         self.state.iterations += outcome.iterations;
+        let [now, most] = self.state.idle;
+        let now = if outcome.iterations == 0 && outcome.has_converged { now + 1 } else { 0 };
+        self.state.idle = [now, most.max(now)];
         Ok(outcome)
     }
 

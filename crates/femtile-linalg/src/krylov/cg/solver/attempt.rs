@@ -241,6 +241,7 @@ impl<T: Scalar, D: CgSolverKernels<T>> CgSolver<T, D> {
             usual.exp2(),
             range[0],
             range[1],
+            self.rounding,
         ];
         if self.settings != settings {
             self.sums.settings.upload(&settings)?;

@@ -162,8 +162,10 @@ impl<D: Device> CgSums<D> {
     pub const B_RANGE: usize = 4;
     /// Place in the settings of the range of the norm of the first residual.
     pub const R_RANGE: usize = 6;
+    /// Place in the settings of the norm of rounding errors in b; 0 where b is exact.
+    pub const ROUNDING: usize = 8;
     /// Number of settings.
-    pub const SETTINGS: usize = 8;
+    pub const SETTINGS: usize = 9;
 
     /// Zeros, with room for `n_partials` partial sums.
     ///

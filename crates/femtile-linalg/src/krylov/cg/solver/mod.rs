@@ -126,6 +126,8 @@ pub struct CgSolver<T: Scalar, D: CgSolverKernels<T>> {
     /// The norm of a residual that the preconditioner, other than a diagonal, knows.
     scale: Option<f64>,
     smallest_ritz: Option<f64>,
+    /// The norm of rounding errors in b.
+    rounding: f64,
 }
 
 /// The solution before the last one with its product: with the last ones they give the next first guess.
@@ -201,6 +203,7 @@ impl<T: Scalar, D: CgSolverKernels<T>> CgSolver<T, D> {
             history: None,
             scale: None,
             smallest_ritz: None,
+            rounding: 0.0,
         })
     }
 
@@ -339,6 +342,13 @@ impl<T: Scalar, D: CgSolverKernels<T>> CgSolver<T, D> {
     /// which of them solves.
     pub fn set_smallest_ritz_value(&mut self, value: Option<f64>) {
         self.smallest_ritz = value.filter(|value| *value > 0.0);
+    }
+
+    /// Sets the norm of rounding errors in b, such as those of a difference of large terms; 0 where b is exact.
+    ///
+    /// A solve leaves a residual of this size, up to a tenth of b, whatever its target asks for.
+    pub fn set_rounding(&mut self, norm: f64) {
+        self.rounding = if norm.is_finite() { norm } else { 0.0 };
     }
 
     /// Solves $A x = b$ from the values in x, and leaves the last iterate there.

@@ -6,8 +6,8 @@
 
 const u32 B_DOT_B = 0, R_DOT_R = 1, R_DOT_Z = 2, N_FIRST = 6, N_BEGIN = 5, N_FINISH = 6;
 const u32 FIRST_SUMS = CURRENT + N_STATE;
-const u32 TOLERANCE = 0, SIZE = 1, REDUCTION = 2, MOST_ITERATIONS = 3, B_RANGE = 4, R_RANGE = 6;
-const double ROUNDING = 1e-15, LOOSEST = 0.5, NOT_BEGUN = 6.0;
+const u32 TOLERANCE = 0, SIZE = 1, REDUCTION = 2, MOST_ITERATIONS = 3, B_RANGE = 4, R_RANGE = 6, OF_ROUNDING = 8;
+const double ROUNDING = 1e-15, LOOSEST = 0.5, ROUGHEST = 0.1, NOT_BEGUN = 6.0;
 
 // The sums of all blocks, each in the order of sum_over_blocks; `partials` holds N numbers per block.
 template <u32 N>
@@ -132,6 +132,7 @@ extern "C" __global__ void cg_decide(double* state, const double* sums, const do
     double tolerance = settings[TOLERANCE];
     if (settings[SIZE] > 0.0) tolerance = fmin(tolerance * settings[SIZE] / b_norm, LOOSEST);
     if (settings[REDUCTION] > 0.0) tolerance = fmax(fmin(tolerance, settings[REDUCTION] * r_norm / b_norm), ROUNDING);
+    if (settings[OF_ROUNDING] > 0.0) tolerance = fmax(tolerance, fmin(settings[OF_ROUNDING] / b_norm, ROUGHEST));
     const bool is_met = r_norm / b_norm <= tolerance;
     const bool is_usual = lies_in(b_norm, settings + B_RANGE) && is_finite(r_norm) &&
                           (is_met || lies_in(r_norm, settings + R_RANGE));

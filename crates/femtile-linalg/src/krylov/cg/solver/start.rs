@@ -11,6 +11,9 @@ pub(super) const ROUNDING: f64 = 1e-15;
 /// The largest tolerance relative to the right side.
 pub(super) const LOOSEST: f64 = 0.5;
 
+/// The largest tolerance relative to a right side that is rounding.
+pub(super) const ROUGHEST: f64 = 0.1;
+
 /// The start of a solve, from its sums and settings.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Start {
@@ -34,6 +37,9 @@ impl Start {
         }
         if reduction > 0.0 {
             tolerance = tolerance.min(reduction * r_norm / b_norm).max(ROUNDING);
+        }
+        if setting(CgSums::<D>::ROUNDING) > 0.0 {
+            tolerance = tolerance.max((setting(CgSums::<D>::ROUNDING) / b_norm).min(ROUGHEST));
         }
         let lies_in = |value: f64, range: usize| setting(range) <= value && value <= setting(range + 1);
         let is_met = r_norm / b_norm <= tolerance;
