@@ -9,7 +9,7 @@ use std::path::Path;
 use femtile::linalg::krylov::Stop;
 use femtile_case::{Case, CaseError, Progress, Report, SolveError, SolvedSystem};
 
-pub use cases::{Scope, text};
+pub use cases::{Drawn, Scope, draw};
 
 /// The relative energy error that a converged solve may have, in units of its tolerance: what docs/krylov-methods.md
 /// promises.
@@ -29,6 +29,8 @@ pub struct Findings {
     pub n_refused: usize,
     /// The largest error of those that converged, in units of the tolerance.
     pub worst: f64,
+    /// The estimate of the error over the error, smallest and largest, of those that converged with an error above rounding.
+    pub estimates: Option<[f64; 2]>,
     /// Cases that converged with a larger error than [`BOUND`] allows, as case files with what was found.
     pub wrong: Vec<String>,
 }
@@ -40,7 +42,18 @@ impl Findings {
         self.n_others += other.n_others;
         self.n_refused += other.n_refused;
         self.worst = self.worst.max(other.worst);
+        other.estimates.into_iter().flatten().for_each(|ratio| self.add_estimate(ratio));
         self.wrong.extend(other.wrong);
+    }
+
+    /// Returns the number of cases.
+    pub fn n(&self) -> usize {
+        self.n_converged + self.n_others + self.n_refused
+    }
+
+    fn add_estimate(&mut self, ratio: f64) {
+        let [least, most] = self.estimates.unwrap_or([f64::INFINITY, 0.0]);
+        self.estimates = Some([least.min(ratio), most.max(ratio)]);
     }
 }
 
@@ -63,8 +76,11 @@ fn one(
     run: &mut dyn FnMut(&Case, &mut dyn Progress) -> Result<Report, CaseError>,
     findings: &mut Findings,
 ) {
-    let (text, tolerance) = text(seed, scope);
+    let Drawn { text, mesh, tolerance } = draw(seed, scope);
     let path = folder.join("case.toml");
+    if let Some(mesh) = mesh {
+        std::fs::write(folder.join("m.mesh"), mesh).expect("a file can be written");
+    }
     std::fs::write(&path, &text).expect("a file can be written");
     let mut check = Check::default();
     let report = Case::load(&path).and_then(|mut case| {
@@ -83,6 +99,9 @@ fn one(
     let error = check.error.expect("a system that was solved");
     let relative = (error - ROUNDING) / tolerance;
     findings.worst = findings.worst.max(relative);
+    if let Some(estimate) = report.solve.algebraic_error_estimate.filter(|_| error > 10.0 * ROUNDING) {
+        findings.add_estimate(estimate / (error * report.solve.energy_norm));
+    }
     if relative > BOUND || !relative.is_finite() {
         let mut entry = format!("# seed {seed}\n{text}");
         let _ = writeln!(entry, "# error {error:e}, said {:?}", report.solve.algebraic_error_estimate);

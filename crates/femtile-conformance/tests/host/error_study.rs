@@ -11,17 +11,30 @@ fn variable(name: &str) -> Option<u64> {
 
 #[test]
 fn whatever_converges_is_within_the_bound_of_a_direct_solve() {
+    let findings = studied(Scope::Cpu, N_CASES);
+    assert!(2 * findings.n_converged > findings.n(), "most cases are solved: {findings:?}");
+}
+
+#[test]
+fn what_eigenvectors_of_anisotropic_materials_hide_is_found() {
+    let findings = studied(Scope::Anisotropic, 2 * N_CASES);
+    assert!(2 * findings.n_converged > findings.n(), "most cases are solved: {findings:?}");
+    let [least, most] = findings.estimates.unwrap();
+    assert!(least > 0.2 && most < 1e3, "estimates of {least:.1e} to {most:.1e} times the error");
+}
+
+/// Runs cases and checks those that converge.
+fn studied(scope: Scope, n: u64) -> Findings {
     let first = variable("FEMTILE_STUDY_SEED").unwrap_or(0);
-    let n = variable("FEMTILE_STUDY_CASES").unwrap_or(N_CASES);
-    let findings =
-        study(first..first + n, Scope::Cpu, &mut |case, progress| femtile_case::run(case, progress));
+    let n = variable("FEMTILE_STUDY_CASES").unwrap_or(n);
+    let findings = study(first..first + n, scope, &mut |case, progress| femtile_case::run(case, progress));
     println!(
-        "{n} cases: {} converged, {} did not, {} refused; largest error {:.1} tolerances",
-        findings.n_converged, findings.n_others, findings.n_refused, findings.worst
+        "{n} cases: {} converged, {} did not, {} refused; largest error {:.1} tolerances, estimates {:.2?} of it",
+        findings.n_converged, findings.n_others, findings.n_refused, findings.worst, findings.estimates
     );
     let wrong = findings.wrong.join("\n");
     assert!(findings.wrong.is_empty(), "{} beyond {BOUND} tolerances:\n{wrong}", findings.wrong.len());
-    assert!(2 * findings.n_converged > n as usize, "most cases are solved: {findings:?}");
+    findings
 }
 
 /// Hexahedra and quadrilaterals squeezed to 10⁻⁵ and 10⁻⁶, whose only level of algebraic multigrid is singular in single

@@ -24,8 +24,14 @@ pub(in crate::krylov) const MIN_STEPS: [usize; 2] = [8, 3];
 /// Maximum number of steps on the residual equation, which bound the energy error where a run has fewer.
 const PROBE: [usize; 2] = [32, 3];
 
-/// Reduction of $r^\mathsf{T} M^{-1} r$ that ends these steps.
-const PROBED: f64 = 1e-8;
+/// Maximum number of steps on the residual equation of a system that is verified, beyond those of the run.
+const VERIFYING: usize = 1000;
+
+/// Reduction of $r^\mathsf{T} M^{-1} r$ that ends the steps of a run with few, and that a verified system needs at least.
+const PROBED: [f64; 2] = [1e-8, 1e-4];
+
+/// Multiple of the machine epsilon and of the largest eigenvalue of $M^{-1} A$ below which no eigenvalue hides an error.
+const ROUNDED_EIGENVALUE: f64 = 500.0;
 
 /// Factor by which rounding may hide a part of the residual, in a system so small that few steps solve it.
 const ROUNDED: f64 = 25.0;
@@ -85,8 +91,11 @@ impl<T: Scalar, D: VectorKernels<T>, C: Communicator> Solve<'_, T, D, C> {
     ) -> Result<Option<f64>, LinalgError> {
         let kind = usize::from(!self.is_diagonal());
         let steps = &end.history.steps;
-        if steps.len() < MIN_STEPS[kind] {
-            return self.probe(r, PROBE[kind], is_rounded);
+        let has_few = steps.len() < MIN_STEPS[kind];
+        if has_few || self.is_verified {
+            let done = end.history.r_dot_r.len();
+            let most = if self.is_verified { done + VERIFYING } else { PROBE[kind] };
+            return self.probe(r, most, is_rounded.then_some(if has_few { ROUNDED } else { 1.0 }));
         }
         self.bounding_ritz = self.smallest_ritz.filter(|_| self.diagonal.is_none());
         let rho = if self.diagonal.is_none() { size.rho } else { r_norm * r_norm };
@@ -98,12 +107,17 @@ impl<T: Scalar, D: VectorKernels<T>, C: Communicator> Solve<'_, T, D, C> {
 
     /// Takes steps of conjugate gradients on $A e = r$: what they find of the energy of e, and the bound of the rest.
     ///
-    /// Where r is no more than rounding, its direction says nothing: the bound is that of any residual of its size.
+    /// An eigenvector that the right side hardly contains may be missing in the Krylov space of the run; r contains what is left
+    /// of it beside the others, which the run has reduced to its size. A system that is verified takes steps until ρ is so small
+    /// that no eigenvalue above rounding makes a large error of it.
+    ///
+    /// Where r is no more than rounding, its direction says nothing: the bound is that of any residual of its size, times
+    /// `rounded`.
     fn probe(
         &mut self,
         r: &mut Buffer<T, D>,
         n_steps: usize,
-        is_rounded: bool,
+        rounded: Option<f64>,
     ) -> Result<Option<f64>, LinalgError> {
         let System { a, b, comm, .. } = self.system;
         let (device, n) = (b.device(), b.len());
@@ -111,21 +125,32 @@ impl<T: Scalar, D: VectorKernels<T>, C: Communicator> Solve<'_, T, D, C> {
         let mut rho = self.size(r, &mut z)?.rho;
         let first = rho;
         let mut p = copy(&z)?;
-        let mut steps = Vec::new();
-        while steps.len() < n_steps && rho > PROBED * first {
+        let (mut steps, mut largest) = (Vec::new(), 0.0_f64);
+        let least = ROUNDED_EIGENVALUE
+            * T::EPSILON.to_f64()
+            * (ENERGY_SLACK[0] * self.config.tolerance * self.energy_norm).powi(2);
+        let enough = |largest: f64| match self.is_verified {
+            true => (least * largest).min(PROBED[1] * first),
+            false => PROBED[0] * first,
+        };
+        while steps.len() < n_steps && rho > enough(largest) {
             a.apply(&mut q, &p)?;
             let alpha = rho / dot(&p, &q, comm)?;
             if !(alpha > 0.0 && alpha.is_finite()) {
                 break;
             }
             steps.push(CgStep { rho, alpha });
+            largest = largest.max(1.0 / alpha);
+            if 1.0 / alpha < SINGULAR * largest {
+                break;
+            }
             device.axpby(r, T::from_f64(-alpha), &q, T::ONE)?;
             let next = self.size(r, &mut z)?.rho;
             device.axpby(&mut p, T::ONE, &z, T::from_f64(next / rho))?;
             rho = next;
         }
         // A component along the null space of a singular matrix that rounding leaves is no error.
-        while smallest_ritz_value(&steps).is_some_and(|ritz| ritz < SINGULAR * largest_of(&steps)) {
+        while smallest_ritz_value(&steps).is_some_and(|ritz| ritz < SINGULAR * largest) {
             rho = steps.pop().map_or(rho, |step| step.rho);
         }
         // The values of a run without preconditioner are not those of the diagonal, which the probe has in its place.
@@ -133,9 +158,9 @@ impl<T: Scalar, D: VectorKernels<T>, C: Communicator> Solve<'_, T, D, C> {
         let ritz = [of_run, smallest_ritz_value(&steps)].into_iter().flatten().reduce(f64::min);
         self.bounding_ritz = ritz.filter(|_| self.diagonal.is_none());
         let found: f64 = steps.iter().map(|step| step.alpha * step.rho).sum();
-        Ok(ritz.map(|ritz| match is_rounded {
-            true => ROUNDED * (first / ritz).sqrt(),
-            false => found.sqrt().hypot(energy_error(&steps, rho.max(0.0), ritz)),
+        Ok(ritz.map(|ritz| match rounded {
+            Some(factor) => factor * (first / ritz).sqrt(),
+            None => found.sqrt().hypot(energy_error(&steps, rho.max(0.0), ritz)),
         }))
     }
 
@@ -188,9 +213,4 @@ impl<T: Scalar, D: VectorKernels<T>, C: Communicator> Solve<'_, T, D, C> {
         }
         Ok(Size { rho: dot(r, z, comm)?, z_norm: norm(z, comm)? })
     }
-}
-
-/// The largest pivot $1 / \alpha$ of the tridiagonal matrix.
-fn largest_of(steps: &[CgStep]) -> f64 {
-    steps.iter().map(|step| 1.0 / step.alpha).fold(0.0, f64::max)
 }
