@@ -20,7 +20,7 @@ pub(crate) fn of_terms(norm: f64) -> f64 {
 pub(crate) fn signs<D: VectorKernels<f64>>(device: &D, n: usize) -> Result<Buffer<f64, D>, LinalgError> {
     let sign = |i: usize| {
         let mixed = (i as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        match (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 63 {
+        match (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 63 {
             0 => 1.0,
             _ => -1.0,
         }
