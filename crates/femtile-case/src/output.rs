@@ -419,6 +419,19 @@ mod tests {
     }
 
     #[test]
+    fn the_measurement_of_a_page_is_part_of_the_memory_of_its_run() {
+        let folder = tempfile::tempdir().unwrap();
+        let text = "[mesh]\ngenerate = { kind = \"square\", cells = [4, 5] }\n[equation]\nlambda = 1\n[solver]\ndevice = \"cpu\"\n\
+                    memory_limit = \"100 MB\"\n";
+        let mut case = Case::parse(&folder.path().join("case.toml"), text.into()).unwrap();
+        case.file.output.directory = folder.path().join("out");
+        run(&case, &mut Silent).unwrap();
+        case.file.output.report = true;
+        let error = run(&case, &mut Silent).unwrap_err().to_string();
+        assert!(error.contains("bandwidth for `output.report`"), "{error}");
+    }
+
+    #[test]
     fn a_name_that_belongs_to_a_folder_is_seen_before_anything_is_computed() {
         for name in ["solution.vtu", "residuals.svg", "report.json"] {
             let folder = tempfile::tempdir().unwrap();

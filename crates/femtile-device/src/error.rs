@@ -44,6 +44,12 @@ pub enum DeviceError {
         /// The message of the driver.
         message: String,
     },
+    /// The system has less memory than requested.
+    #[error("an array of {needed} bytes cannot be had from the system")]
+    HostMemory {
+        /// Bytes requested.
+        needed: usize,
+    },
     /// The GPU has less free memory than requested.
     #[error(
         "{device} is out of memory: {needed} bytes were needed, {free} of {total} are free; use a smaller mesh, \

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use super::{Cpu, SharedMut, zeroed_vec};
+use super::{Cpu, SharedMut, try_zeroed_vec};
 use crate::DeviceError;
 
 const BLOCK: usize = 4096;
@@ -28,10 +28,13 @@ impl Cpu {
     /// Measures the bandwidth with three vectors of `vector_bytes` each, which takes some tenths of a second.
     ///
     /// The vectors should be longer than the last-level cache; 256 MiB is, on most machines.
+    ///
+    /// # Errors
+    /// [`DeviceError::HostMemory`] where there is no memory for them.
     pub fn measure_bandwidth(&self, vector_bytes: usize) -> Result<Bandwidth, DeviceError> {
         let n = (vector_bytes / 8).max(1);
         self.install(|| {
-            let mut vectors = self.three_vectors(n);
+            let mut vectors = self.three_vectors(n)?;
             let [a, b, c] = &mut vectors;
             let read = fastest(|| self.time_dot(b, c));
             let triad = fastest(|| self.time_triad(a, b, c));
@@ -46,10 +49,13 @@ impl Cpu {
 
     /// Measures $a_i = b_i + s c_i$ with non-temporal stores of `a`, which is therefore not read: 24 bytes an entry, in 10⁹
     /// bytes a second, the best of several runs. An upper bound for methods that stream.
+    ///
+    /// # Errors
+    /// As [`Cpu::measure_bandwidth`].
     pub fn measure_streamed_triad(&self, vector_bytes: usize) -> Result<f64, DeviceError> {
         let n = (vector_bytes / 8).max(LINE);
         self.install(|| {
-            let mut vectors = self.three_vectors(n);
+            let mut vectors = self.three_vectors(n)?;
             let [a, b, c] = &mut vectors;
             let first = a.as_ptr().align_offset(8 * LINE);
             let n_lines = (n - first) / LINE;
@@ -68,8 +74,8 @@ impl Cpu {
     }
 
     /// Three vectors, each part first written by the thread that works on it.
-    fn three_vectors(&self, n: usize) -> [Vec<f64>; 3] {
-        let mut vectors = [zeroed_vec::<f64>(n), zeroed_vec(n), zeroed_vec(n)];
+    fn three_vectors(&self, n: usize) -> Result<[Vec<f64>; 3], DeviceError> {
+        let mut vectors = [try_zeroed_vec::<f64>(n)?, try_zeroed_vec(n)?, try_zeroed_vec(n)?];
         for (vector, value) in vectors.iter_mut().zip([0.0, 1.0, 2.0]) {
             let shared = SharedMut::new(vector);
             self.for_ranges(n, BLOCK, |range| {
@@ -77,7 +83,7 @@ impl Cpu {
                 unsafe { shared.range(range) }.fill(value);
             });
         }
-        vectors
+        Ok(vectors)
     }
 
     fn time_dot(&self, b: &[f64], c: &[f64]) -> f64 {
@@ -179,5 +185,12 @@ mod tests {
         assert_eq!((bandwidth.vector_bytes, bandwidth.threads), (1 << 20, 2));
         assert!(Cpu::new(2)?.measure_streamed_triad(1 << 20)? > 0.0);
         Ok(())
+    }
+
+    #[test]
+    fn vectors_that_the_system_cannot_give_are_an_error() {
+        let needed = isize::MAX as usize - 7;
+        let refused = Cpu::new(1).and_then(|cpu| cpu.measure_bandwidth(needed));
+        assert_eq!(refused, Err(DeviceError::HostMemory { needed }));
     }
 }

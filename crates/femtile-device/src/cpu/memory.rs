@@ -2,7 +2,7 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 
-use crate::Element;
+use crate::{DeviceError, Element};
 
 /// Arrays from this size on ask for large pages.
 const LARGE: usize = 4 << 20;
@@ -16,6 +16,18 @@ pub fn zeroed_vec<T: Element>(len: usize) -> Vec<T> {
     let values = vec![T::zeroed(); len];
     advise_large_pages(values.as_ptr().addr(), size_of_val(values.as_slice()));
     values
+}
+
+/// Returns `len` zeros as [`zeroed_vec`] does, for arrays that a program can do without.
+///
+/// # Errors
+/// [`DeviceError::HostMemory`] where the system has no memory for them.
+pub fn try_zeroed_vec<T: Element>(len: usize) -> Result<Vec<T>, DeviceError> {
+    let needed = len.saturating_mul(size_of::<T>());
+    let values: Vec<T> =
+        bytemuck::allocation::try_zeroed_vec(len).map_err(|()| DeviceError::HostMemory { needed })?;
+    advise_large_pages(values.as_ptr().addr(), needed);
+    Ok(values)
 }
 
 /// The allocator of the system, which asks for large pages for all arrays of 4 MiB and more.

@@ -26,7 +26,7 @@ use crate::host_memory_device::HostMemoryDevice;
 use crate::{DeviceError, Element};
 pub use array::{Borrowed, BorrowedMut, HostArray};
 pub use bandwidth::Bandwidth;
-pub use memory::{Aligned, LargePages, zeroed_vec};
+pub use memory::{Aligned, LargePages, try_zeroed_vec, zeroed_vec};
 pub use parts::{SharedMut, Source};
 pub use simd::SimdLevel;
 use team::Team;
