@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use femtile_solve::{Key, path_text};
-use toml::de::DeValue;
+use toml::de::{DeTable, DeValue};
 
 use crate::place::values;
 use crate::renamed::is_old_name;
@@ -16,15 +16,85 @@ pub(crate) struct Refusal {
     pub message: String,
 }
 
+/// Sections that are lists of tables.
+const LISTS: [&str; 3] = ["boundary", "region", "stimulus"];
+
 /// Returns the reader's error in terms of case files, at the wrong value.
 pub(crate) fn refusal(text: &str, error: &toml::de::Error) -> Refusal {
     let (message, span) = (error.message(), error.span());
+    if let Some(refusal) =
+        span.clone().and_then(|span| of_list(text, span, message).or_else(|| of_number(text, error)))
+    {
+        return refusal;
+    }
     let blamed = span.as_ref().and_then(|span| blamed(text, span, message));
     let (key, span) = match blamed {
         Some((path, span)) => (Some(path_text(&path)), Some(span)),
         None => (None, span),
     };
     Refusal { key, span, message: in_words(message) }
+}
+
+/// The refusal of `[boundary]` for `[[boundary]]`, where the error is about one.
+fn of_list(text: &str, span: Range<usize>, message: &str) -> Option<Refusal> {
+    let name = text.get(span.clone())?.trim_matches(['[', ']', ' ']);
+    let name = LISTS.into_iter().find(|list| *list == name)?;
+    let is_header = text[..span.end].rsplit('\n').next()?.trim_start().starts_with('[');
+    (is_header && (message == "duplicate key" || message == "invalid type: map, expected a sequence")).then(
+        || {
+            let message =
+                format!("write `[[{name}]]`, in double brackets, above each entry: there may be several");
+            Refusal { key: Some(name.into()), span: Some(span), message }
+        },
+    )
+}
+
+/// The refusal of a number that TOML cannot read, with a decimal comma or a unit.
+fn of_number(text: &str, error: &toml::de::Error) -> Option<Refusal> {
+    if DeTable::parse(text).is_ok() {
+        return None;
+    }
+    let at = error.span()?.start;
+    let line = text.get(..at)?.rfind('\n').map_or(0, |end| end + 1);
+    let end = text[at..].find('\n').map_or(text.len(), |end| at + end);
+    // Of the values in the line, outside of quotes, the last one that is not behind the error.
+    let is_outside = |i: &usize| text[line..line + i].matches('"').count().is_multiple_of(2);
+    let values = text[line..end].match_indices('=').map(|(i, _)| i).filter(is_outside).map(|i| line + i + 1);
+    let starts = values.map(|i| i + text[i..end].len() - text[i..end].trim_start().len());
+    starts.filter(|&start| start <= at).filter_map(|start| of_value(&text[start..end], start)).next_back()
+}
+
+/// The refusal of a number with a decimal comma or a unit, which stands at a place.
+fn of_value(text: &str, start: usize) -> Option<Refusal> {
+    let n = digits_of(text);
+    let (number, behind) = text.split_at(n);
+    if n == 0 {
+        return None;
+    }
+    let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
+    let n_behind_comma = behind.strip_prefix(',').map_or(0, digits);
+    let is_unit = |c: char| c.is_alphabetic() || "°%[".contains(c);
+    let (length, message) = if n_behind_comma > 0 {
+        let fraction = &behind[1..1 + n_behind_comma];
+        let right = format!("{}.{fraction}", number.replace('.', ""));
+        (n + 1 + n_behind_comma, format!("a decimal fraction is written with a point: `{right}`"))
+    } else if behind.trim_start().starts_with(is_unit) {
+        let advice = "with all values of the case in units that fit together";
+        (text.trim_end().len(), format!("numbers have no unit here: write `{number}`, {advice}"))
+    } else {
+        return None;
+    };
+    Some(Refusal { key: None, span: Some(start..start + length), message })
+}
+
+/// Most letters of a number that a message repeats.
+const LONGEST_NUMBER: usize = 40;
+
+/// Returns how many bytes a number at the beginning of a text has; 0 where there is none.
+fn digits_of(text: &str) -> usize {
+    let is_part = |byte: &u8| byte.is_ascii_digit() || b"+-.eE".contains(byte);
+    let most = text.bytes().take(LONGEST_NUMBER).take_while(is_part).count();
+    (1..=most).rev().find(|&n| text[..n].parse::<f64>().is_ok()).unwrap_or(0)
 }
 
 /// The value at `span`; where it is a table, the one value in it that the message can be about.
@@ -92,7 +162,14 @@ pub fn in_words(message: &str) -> String {
         return format!("the key {name} is missing");
     }
     if let Some((found, needed)) = found_and_expected(message) {
-        return format!("{} is needed here, not {}", expected(needed), given(found));
+        let (needed, found) = (expected(needed), given(found));
+        let number = found.trim_matches('"');
+        let advice = match digits_of(number) {
+            _ if found == number || !needed.contains("number") => String::new(),
+            0 => String::new(),
+            n => format!("; numbers have neither quotes nor units here: write {}", &number[..n]),
+        };
+        return format!("{needed} is needed here, not {found}{advice}");
     }
     if let Some((found, needed)) =
         message.strip_prefix("invalid length ").and_then(|rest| rest.split_once(", expected "))
@@ -239,6 +316,36 @@ mod tests {
             let found = said(section);
             assert_eq!((found.0.as_str(), found.1.as_str()), (key, place), "{section}: {found:?}");
             assert!(found.2.starts_with(message), "{section}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn lists_in_single_brackets_commas_and_units_are_answered_with_what_to_write() {
+        for (section, place, message) in [
+            ("[boundary]\nwhere = \"all\"", "[boundary]", "write `[[boundary]]`"),
+            ("[boundary]\na = 1\n[boundary]\na = 2", "boundary", "write `[[boundary]]`"),
+            ("[[region]]\na = 1\n[region]\na = 2", "region", "write `[[region]]`"),
+            ("equation.sigma = 200,5", "200,5", "with a point: `200.5`"),
+            ("[equation]\nsigma = -1.200,5 # c", "-1.200,5", "with a point: `-1200.5`"),
+            ("solver.tolerance = 1e-8 m", "1e-8 m", "write `1e-8`"),
+            ("equation.sigma = { by_tag = { a = 200,5 } }", "200,5", "with a point: `200.5`"),
+            (
+                "boundary = [{ where = \"all\", robin = { coefficient = 25,5, value = 20 } }]",
+                "25,5",
+                "with a point: `25.5`",
+            ),
+            ("equation.sigma = 200 W/mK", "200 W/mK", "numbers have no unit here: write `200`"),
+            ("equation.sigma = 200W", "200W", "numbers have no unit here: write `200`"),
+            (
+                "solver.tolerance = \"1e-8\"",
+                "\"1e-8\"",
+                "not \"1e-8\"; numbers have neither quotes nor units here: write 1e-8",
+            ),
+            ("solver.time_limit_s = \"20 s\"", "\"20 s\"", "write 20"),
+        ] {
+            let found = said(section);
+            assert_eq!(found.1, place, "{section}: {found:?}");
+            assert!(found.2.contains(message), "{section}: {found:?}");
         }
     }
 

@@ -4,15 +4,16 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 use femtile::mesh::check::Finding;
 
-/// Finite-element solves that keep their data in small tiles of fast memory.
+/// Solves heat conduction, diffusion and other scalar problems on meshes by finite elements.
 #[derive(Debug, Parser)]
 #[command(
     name = "femtile",
     version,
     about,
-    after_help = "Exit codes: 0 converged, 1 not converged, or systems that cannot be solved \
-    (results are written), 2 bad input, or output that cannot be written, 3 device error, 130 interrupted by the user (a \
-    solve writes its current iterate)."
+    after_help = "Begin with `femtile solve CASE.toml`; a case file names the mesh, the material, the conditions and the \
+    results.\n\nExit codes:\n  0    converged\n  1    not converged, or systems that cannot be solved; results are \
+    written\n  2    bad input, or output that cannot be written\n  3    an error of the GPU or of threads\n  130  \
+    interrupted by the user; a solve writes what it has reached"
 )]
 pub struct Arguments {
     /// The command to run.
@@ -23,34 +24,34 @@ pub struct Arguments {
 /// The commands of the program.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Solve the problem of a case file and write the solution, a report and a plot.
+    /// Solve the problem that a case file describes; write the solution for ParaView, a report and a plot.
     Solve(SolveOptions),
     /// Solve linear systems with a sparse matrix from a file.
     SolveMatrix(SolveMatrixOptions),
-    /// Verify that the files in a folder of results belong to one run; exit code 1 when not.
+    /// Check that the files in a folder of results are complete, unchanged and of one run; exit code 1 when not.
     Verify {
         /// The output folder of `femtile solve`.
         folder: PathBuf,
     },
-    /// Print the references of the methods that a run used, in BibTeX.
+    /// Print the papers behind the methods that a run used, in BibTeX.
     Cite {
         /// The `report.json` of `femtile solve`.
         report: PathBuf,
     },
     /// Solve batches of tridiagonal systems held in NumPy files.
     Tridiagonal(TridiagonalOptions),
-    /// Time products with a sparse matrix in several formats.
+    /// Measure how long products with a sparse matrix take in several storage formats.
     Spmv(SpmvOptions),
-    /// Find the fastest format of a sparse matrix by timing, and store the result.
+    /// Find the storage format in which products with a sparse matrix are fastest here, and remember it.
     Tune(TuneOptions),
-    /// Print the JSON schema of case files, with every key and default.
+    /// Print all keys of case files with their meaning and default, as a JSON schema for editors.
     Schema,
     /// Inspect, check, convert, refine or generate meshes.
     #[command(subcommand)]
     Mesh(MeshCommand),
-    /// Show the hardware: cores, SIMD level, GPUs, measured bandwidth, and the kernel cache.
+    /// Show the processor and the GPUs of this machine, their measured memory bandwidth, and the cache of GPU programs.
     Devices(DevicesOptions),
-    /// Manage the cache of compiled GPU kernels.
+    /// Compile the GPU programs (kernels) of a case ahead of its run, or remove compiled ones.
     #[command(subcommand)]
     Cache(CacheCommand),
     /// List or run benchmarks, with the program femtile-bench.
@@ -74,7 +75,7 @@ pub enum Command {
     femtile solve case.toml --threads 4 --output results --json - --quiet\n  \
     femtile solve case.toml --mesh fine.msh --set solver.preconditioner=amg --set 'equation.source=sin(x)'")]
 pub struct SolveOptions {
-    /// The case file (TOML); `femtile schema` describes it. `-` reads it from standard input, with paths relative to the
+    /// The case file (TOML): mesh, equation, conditions, results. `femtile schema` lists its keys. `-` reads it from standard input, with paths relative to the
     /// current folder.
     pub case: PathBuf,
     /// Set a value of the case: any key, such as `solver.tolerance=1e-8` or `boundary[0].dirichlet=2`, with a value as it stands
@@ -87,28 +88,28 @@ pub struct SolveOptions {
     /// Folder for the results, in place of `output.directory`.
     #[arg(short, long, value_name = "FOLDER")]
     pub output: Option<PathBuf>,
-    /// Device, in place of `solver.device`: auto, cpu, cuda, cuda:N; of several GPUs, such as cuda:0-3 or cuda:0,2, each one
-    /// solves a part of the problem.
+    /// Where to compute, in place of `solver.device`: auto, cpu, cuda (a GPU), cuda:N (the GPU with this number); of several GPUs,
+    /// such as cuda:0-3 or cuda:0,2, each one solves a part of the problem.
     #[arg(long, visible_alias = "devices")]
     pub device: Option<String>,
-    /// Threads of the CPU, in place of `solver.threads`; 0 for all.
+    /// Threads of the processor, in place of `solver.threads`; 0 for one a core.
     #[arg(long)]
     pub threads: Option<usize>,
-    /// Ranks that divide the problem among themselves, in place of `solver.ranks`: threads of this program; with MPI they are
-    /// its ranks.
+    /// Divide the mesh into N parts that are solved side by side, by threads of this program, in place of `solver.ranks`; with MPI
+    /// each of its ranks has a part.
     #[arg(long, value_name = "N")]
     pub ranks: Option<usize>,
-    /// Relative residual to reach, in place of `solver.tolerance`.
+    /// When the solve ends: the residual relative to the right side, such as 1e-8, in place of `solver.tolerance`.
     #[arg(long)]
     pub tolerance: Option<f64>,
-    /// Limit of iterations, in place of `solver.max_iterations`.
+    /// The most iterations that are made, in place of `solver.max_iterations`.
     #[arg(long, value_name = "N")]
     pub max_iterations: Option<usize>,
     /// Also write the report as JSON to this file; `-` is standard output.
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
-    /// Write where the time goes, stages and the work of a GPU, to this file, in the trace format of Chrome and Perfetto; `-`
-    /// is standard output.
+    /// Write where the time of the run goes to this file, for the viewer of ui.perfetto.dev or chrome://tracing; `-` is standard
+    /// output.
     #[arg(long, value_name = "FILE")]
     pub profile: Option<PathBuf>,
     /// Also draw the solution as a PNG file: the boundary and a cut of bodies, plane meshes from above. Of the field that
@@ -119,10 +120,10 @@ pub struct SolveOptions {
     /// conditions, references.
     #[arg(long, value_name = "FILE.html")]
     pub report: Option<PathBuf>,
-    /// Merge coincident nodes, which closes cracks.
+    /// Join nodes that lie at the same place, which closes cracks between parts that were meshed apart.
     #[arg(long)]
     pub merge: bool,
-    /// Print errors only.
+    /// Print errors only, no progress and no summary.
     #[arg(short, long)]
     pub quiet: bool,
 }
@@ -144,13 +145,13 @@ pub struct SolveMatrixOptions {
     /// The device: auto, cpu, cuda, cuda:N.
     #[arg(long, default_value = "auto")]
     pub device: String,
-    /// Threads of the CPU; 0 for all.
+    /// Threads of the processor; 0 for one a core.
     #[arg(long, default_value_t = 0)]
     pub threads: usize,
-    /// Relative residual to reach.
+    /// When a solve ends: the residual relative to the right side.
     #[arg(long, default_value_t = 1e-10)]
     pub tolerance: f64,
-    /// Limit of iterations for each right side.
+    /// The most iterations for each right side.
     #[arg(long, default_value_t = 10_000, value_name = "N")]
     pub max_iterations: usize,
     /// The iterative method; gmres for matrices that are not symmetric.
@@ -168,7 +169,7 @@ pub struct SolveMatrixOptions {
     /// Write the report as JSON to this file; `-` is standard output.
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
-    /// Print errors only.
+    /// Print errors only, no progress and no summary.
     #[arg(short, long)]
     pub quiet: bool,
 }
@@ -213,7 +214,7 @@ pub struct TridiagonalOptions {
     /// The device: auto, cpu, cuda, cuda:N.
     #[arg(long, default_value = "auto")]
     pub device: String,
-    /// Threads of the CPU; 0 for all.
+    /// Threads of the processor; 0 for one a core.
     #[arg(long, default_value_t = 0)]
     pub threads: usize,
     /// f32 or f64; by default the wider one of the files.
@@ -222,7 +223,7 @@ pub struct TridiagonalOptions {
     /// Write the report as JSON to this file; `-` is standard output.
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
-    /// Print errors only.
+    /// Print errors only, no progress and no summary.
     #[arg(short, long)]
     pub quiet: bool,
 }
@@ -276,7 +277,7 @@ pub struct ProductOptions {
     /// The device: auto (the CPU, and a GPU where there is one), cpu, cuda, cuda:N.
     #[arg(long, default_value = "auto")]
     pub device: String,
-    /// Threads of the CPU; 0 for all.
+    /// Threads of the processor; 0 for one a core.
     #[arg(long, default_value_t = 0)]
     pub threads: usize,
     /// Number of timed runs of each product.
@@ -285,7 +286,7 @@ pub struct ProductOptions {
     /// Write the report as JSON to this file; `-` is standard output.
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
-    /// Print errors only.
+    /// Print errors only, no progress and no summary.
     #[arg(short, long)]
     pub quiet: bool,
 }
@@ -301,14 +302,14 @@ pub enum MeshCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Check that a mesh is valid for a solve; exit code 2 when not.
+    /// Check that a mesh can be solved on: gaps, folded or repeated cells, cracks; exit code 2 when not.
     Check {
         /// The mesh file.
         file: PathBuf,
-        /// Merge coincident nodes first.
+        /// Join nodes that lie at the same place first.
         #[arg(long)]
         merge: bool,
-        /// Findings to accept as warnings instead of errors, separated by commas.
+        /// Findings that are accepted, with a warning instead of an error; separated by commas.
         #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = Finding::ALL.map(Finding::name))]
         accept: Vec<String>,
         /// Write the repaired mesh here.
@@ -321,23 +322,23 @@ pub enum MeshCommand {
         file: PathBuf,
         /// The file to write: .vtu, .msh, .mesh, .node, .pts.
         output: PathBuf,
-        /// Multiply all coordinates, as by 0.001 for openCARP's micrometres in millimetres.
+        /// Multiply all coordinates: 0.001 makes metres of millimetres.
         #[arg(long, value_name = "FACTOR", default_value_t = 1.0)]
         scale: f64,
-        /// Compress with zlib; .vtu only.
+        /// Compress the file with zlib; .vtu only.
         #[arg(long)]
         compress: bool,
         /// Write numbers in binary; .msh only.
         #[arg(long, conflicts_with = "compress")]
         binary: bool,
     },
-    /// Split every cell into four (triangles, quadrilaterals) or eight (tetrahedra, hexahedra); segments are refused.
+    /// Halve the size of all cells: each becomes four (triangles, quadrilaterals) or eight (tetrahedra, hexahedra).
     Refine {
         /// The mesh file.
         file: PathBuf,
         /// The file to write.
         output: PathBuf,
-        /// Number of refinements.
+        /// How often all cells are halved.
         #[arg(short = 'n', long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10))]
         times: u32,
     },
@@ -346,7 +347,7 @@ pub enum MeshCommand {
         after_help = "Example:\n  femtile mesh fibres heart.msh --endocardium endo --epicardium epi --base base -o heart.vtu"
     )]
     Fibres(FibresOptions),
-    /// Generate a mesh.
+    /// Make the mesh of a simple shape: box, square, cylinder, ball, shell, L-shape or ventricle.
     #[command(
         after_help = "Examples:\n  femtile mesh generate 'kind = \"ventricle\", h_mm = 1.0' heart.vtu\n  \
         femtile mesh generate 'kind = \"box\", cells = [32, 32, 32]' box.msh"
@@ -385,7 +386,7 @@ pub struct FibresOptions {
     /// Angles of sheets to the direction through the wall, in degrees.
     #[arg(long, value_name = "ENDO,EPI", default_value = "-65,25", allow_hyphen_values = true, value_parser = pair)]
     pub sheet_angles: [f64; 2],
-    /// Findings of the mesh check to accept as warnings instead of errors, separated by commas.
+    /// Findings of the mesh check that are accepted, with a warning instead of an error; separated by commas.
     #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = Finding::ALL.map(Finding::name))]
     pub accept: Vec<String>,
     /// Write the mesh with the cell fields fibre, sheet, transmural and apicobasal here.
@@ -408,7 +409,7 @@ pub struct DevicesOptions {
     /// Print JSON in place of a table.
     #[arg(long)]
     pub json: bool,
-    /// Show the default algorithms for tridiagonal systems instead of the devices.
+    /// Show the default algorithms for tridiagonal systems instead of the hardware.
     #[arg(long)]
     pub kernels: bool,
     /// Threads of the bandwidth measurement; 0 for all.
@@ -419,9 +420,9 @@ pub struct DevicesOptions {
 /// Commands of `femtile cache`.
 #[derive(Debug, Subcommand)]
 pub enum CacheCommand {
-    /// Compile the kernels that a case needs, so that its first run compiles nothing; needs no GPU with `--sm`.
+    /// Compile the GPU programs that a case needs, so that its first run does not wait for it; needs no GPU with `--sm`.
     Warm(WarmOptions),
-    /// Remove all compiled kernels; they are recompiled on demand.
+    /// Remove all compiled GPU programs; they are compiled again when needed.
     Clear,
     /// Compile kernels that another process of this program sends.
     #[command(hide = true)]

@@ -320,6 +320,13 @@ impl<'t> Parser<'t, '_> {
         if self.token == Token::Not {
             return error.advise("conditions are joined by `and` or `or`");
         }
+        let left_text = self.text.get(left.span.clone()).unwrap_or_default();
+        if let Token::Name(name) = self.token
+            && self.scope.meaning(name).is_none()
+            && left_text.parse::<f64>().is_ok()
+        {
+            return error.advise(format!("numbers have no unit here: write {left_text}"));
+        }
         match self.text.get(left.span.clone()) {
             Some(source) if source.len() <= 20 => {
                 error.advise(format!("a product is written {source}*{}", found.trim_matches('`')))

@@ -219,9 +219,11 @@ pub enum FemError {
     },
     /// Unbalanced sources and fluxes of a pure Neumann problem, which then has no solution.
     #[error(
-        "with λ = 0 and no Dirichlet or Robin condition a solution exists only if ∫ source + ∫ flux = 0, but they are \
-         {source_integral:e} and {flux_integral:e}: change one of them by {:e}, or fix the value somewhere",
-        -(source_integral + flux_integral)
+        "{} (source {}, flux through the boundary {}), so there is no solution where nothing holds u: add `dirichlet` or `robin` to \
+         a part of the boundary, or make source and flux cancel",
+        flows(*source_integral, *flux_integral),
+        significant(*source_integral),
+        significant(*flux_integral)
     )]
     Incompatible {
         /// Integral of the source over the domain.
@@ -299,6 +301,24 @@ fn place(point: &[f64; 3]) -> String {
     format!("({}, {}, {})", point[0], point[1], point[2])
 }
 
+/// Tells what flows into the domain and out of it.
+fn flows(source: f64, flux: f64) -> String {
+    let inward = significant(source.max(0.0) + flux.max(0.0));
+    let outward = significant(-source.min(0.0) - flux.min(0.0));
+    match (&*inward, &*outward) {
+        (inward, "0") => format!("{inward} flows in and nothing out"),
+        ("0", outward) => format!("{outward} flows out and nothing in"),
+        (inward, outward) => format!("{inward} flows in and {outward} out"),
+    }
+}
+
+/// Returns a number rounded to six digits, as short as it can be.
+fn significant(number: f64) -> String {
+    let rounded: f64 = format!("{number:.5e}").parse().unwrap_or(number);
+    // Zero has no sign here.
+    format!("{:?}", rounded + 0.0).trim_end_matches(".0").into()
+}
+
 fn at(point: &[f64; 3], unknown: Option<f64>) -> String {
     match unknown {
         Some(u) => format!("{}, where u is {u}", place(point)),
@@ -333,5 +353,30 @@ impl FemError {
             _ => {}
         }
         self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unbalanced_flows_are_told_in_six_digits() {
+        let told = |source_integral, flux_integral| {
+            FemError::Incompatible { source_integral, flux_integral }.to_string()
+        };
+        for (source, flux, begin) in [
+            (
+                10.000000000000002,
+                0.0,
+                "10 flows in and nothing out (source 10, flux through the boundary 0),",
+            ),
+            (-1e-7, -0.0, "1e-7 flows out and nothing in (source -1e-7,"),
+            (3.0, -1.0, "3 flows in and 1 out ("),
+            (0.0, 2.5, "2.5 flows in and nothing out ("),
+        ] {
+            let told = told(source, flux);
+            assert!(told.starts_with(begin) && told.contains("`dirichlet` or `robin`"), "{told}");
+        }
     }
 }

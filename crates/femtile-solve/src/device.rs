@@ -101,7 +101,7 @@ impl DeviceChoice {
         let worth_a_gpu = worth_a_gpu(n_threads);
         if n < worth_a_gpu {
             return cpu(format!(
-                "{work} are solved before a GPU is ready (from {worth_a_gpu} unknowns of one solve on it gains)"
+                "{work} are solved before a GPU is ready; it is faster from about {worth_a_gpu} unknowns on"
             ));
         }
         match gpus().and_then(|_| Cuda::new(0)) {

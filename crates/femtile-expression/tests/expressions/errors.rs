@@ -89,6 +89,20 @@ fn misspelt_names_are_answered_with_the_nearest_known_one() {
 }
 
 #[test]
+fn a_unit_behind_a_number_is_told_to_be_left_out() {
+    for (text, advice) in [
+        ("200 W/mK", "numbers have no unit here: write 200"),
+        ("2.5 W/(m K)", "write 2.5"),
+        ("20 °C", "no unit"),
+        ("200 [W/m/K]", "no unit"),
+        // Names that are known are factors.
+        ("200 x", "a product is written 200*x"),
+    ] {
+        assert!(error(text).to_string().contains(advice), "{text}: {}", error(text));
+    }
+}
+
+#[test]
 fn the_place_is_drawn_under_its_own_line() {
     let text = "x +\n  π*foo*(2 +\n y)";
     assert_eq!(error(text).pointed(text), "  π*foo*(2 +\n    ^^^");
