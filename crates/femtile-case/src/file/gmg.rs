@@ -9,8 +9,8 @@ use super::LevelPrecision;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum BoxSmootherName {
-    /// On CPUs Chebyshev for rectangles with one sigma up to degree 5, without AVX-512 up to 7, else multiplicative Schwarz;
-    /// on GPUs multiplicative Schwarz for equal rectangles with one sigma, else additive Schwarz.
+    /// On CPUs Chebyshev for rectangles that are not thin, with one sigma, up to degree 5, without AVX-512 up to 7, else
+    /// multiplicative Schwarz; on GPUs multiplicative Schwarz for equal rectangles with one sigma, else additive Schwarz.
     #[default]
     Auto,
     /// Multiplicative Schwarz on vertex patches, the cells around each vertex; exact local solves where cells are rectangles.

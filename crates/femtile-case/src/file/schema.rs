@@ -13,7 +13,46 @@ pub fn schema() -> Value {
     let mut schema = schemars::schema_for!(CaseFile);
     schema.insert("$id".into(), ID.into());
     schema.insert("title".into(), "A case of Femtile".into());
-    schema.to_value()
+    let mut schema = schema.to_value();
+    for_editors(&mut schema);
+    if let Some(definitions) = schema.get_mut("$defs").and_then(Value::as_object_mut) {
+        definitions.values_mut().for_each(for_editors);
+    }
+    schema
+}
+
+/// Rewrites the rules of a table so that editors offer its keys, without another meaning.
+///
+/// Of a schema with `allOf`, taplo completes the keys of the rules alone, so the first rule repeats all. Rules name few keys, and
+/// tombi wants to be told that others are allowed.
+fn for_editors(table: &mut Value) {
+    let Some(keys) = table.get("properties").cloned() else { return };
+    for rules in RULES {
+        if let Some(rules) = table.get_mut(rules) {
+            allow_other_keys(rules);
+        }
+    }
+    if let Some(rules) = table.get_mut("allOf").and_then(Value::as_array_mut) {
+        rules.insert(0, json!({ "properties": keys, "additionalProperties": true }));
+    }
+}
+
+/// Keys of a schema that hold further schemas of the same value.
+const RULES: [&str; 6] = ["allOf", "anyOf", "oneOf", "if", "then", "else"];
+
+fn allow_other_keys(rules: &mut Value) {
+    match rules {
+        Value::Array(rules) => rules.iter_mut().for_each(allow_other_keys),
+        Value::Object(rule) => {
+            if rule.contains_key("properties") {
+                rule.entry("additionalProperties").or_insert(true.into());
+            }
+            rule.iter_mut()
+                .filter(|(key, _)| RULES.contains(&key.as_str()))
+                .for_each(|(_, rules)| allow_other_keys(rules));
+        }
+        _ => {}
+    }
 }
 
 /// A text, or the number of a tag.
@@ -78,4 +117,23 @@ pub(super) fn sections_of_kinds() -> Value {
             "else": { "properties": { "time": false } },
         },
     ])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_with_rules_have_their_keys_among_them() {
+        let schema = schema();
+        let definitions = schema["$defs"].as_object().unwrap();
+        let with_rules = |(name, table): (&String, &Value)| {
+            let keys = table["properties"].as_object().filter(|_| table["allOf"].is_array())?;
+            assert_eq!(table["allOf"][0]["properties"].as_object(), Some(keys), "{name}");
+            Some(name.clone())
+        };
+        let names: Vec<String> = definitions.iter().filter_map(with_rules).collect();
+        assert_eq!(names, ["AmgSection", "BoundarySection", "SolverSection"]);
+        assert_eq!(schema["allOf"][0]["properties"], schema["properties"]);
+    }
 }
