@@ -56,6 +56,8 @@ fn of_program(command: &str) -> Option<String> {
 pub struct Folder {
     path: PathBuf,
     programs: PathBuf,
+    /// What the last command of the block before has written; none where it was not run.
+    output: Option<String>,
     /// The seconds of each command.
     pub seconds: Vec<(f64, String)>,
 }
@@ -70,11 +72,12 @@ impl Folder {
         for shared in ["examples", "papers", "bench", "crates", "docs"] {
             std::os::unix::fs::symlink(root.join(shared), path.join(shared))?;
         }
-        Ok(Self { path, programs: programs.to_owned(), seconds: Vec::new() })
+        Ok(Self { path, programs: programs.to_owned(), output: None, seconds: Vec::new() })
     }
 
-    /// Runs what a piece shows; returns the commands that failed, with the reason.
+    /// Runs what a piece shows; returns the commands that failed, and the lines that none has written, with the reason.
     pub fn run(&mut self, piece: &Piece<'_>) -> Vec<(String, String)> {
+        let output = self.output.take();
         let block = match piece {
             Piece::Before(commands) => return self.shell(commands).err().into_iter().collect(),
             Piece::Code(block) => block,
@@ -86,8 +89,19 @@ impl Folder {
         }
         // What writes into the home of a user is looked up alone.
         let is_run = |command: &String| block.not_run.is_none() && !command.contains("~/");
-        let commands = shown(block).filter_map(of_program).filter(is_run);
-        commands.filter_map(|command| self.shell(&command).err()).collect()
+        let commands: Vec<String> = shown(block).filter_map(of_program).filter(is_run).collect();
+        if commands.is_empty() {
+            let quoted = block.lines.iter().filter(|_| block.language == "text" && block.not_run.is_none());
+            return output.map_or_else(Vec::new, |output| not_said(quoted, &output));
+        }
+        let mut failed: Vec<_> = commands.iter().filter_map(|command| self.shell(command).err()).collect();
+        // Behind a prompt stands a command, and below it what it writes.
+        let is_command = |line: &&&str| line.starts_with("$ ");
+        if let (1, Some(output)) = (block.lines.iter().filter(is_command).count(), &self.output) {
+            let quoted = block.lines.iter().skip_while(|line| !is_command(line)).skip(1);
+            failed.extend(not_said(quoted, output));
+        }
+        failed
     }
 
     /// Runs lines of a shell in the folder, the program of the tests before all others of that name.
@@ -100,10 +114,33 @@ impl Folder {
         command.env("PATH", env::join_paths(paths).unwrap_or_default());
         // What `tune` and completions leave in the home of a user stays in this folder.
         command.env("HOME", &self.path).env_remove("XDG_CACHE_HOME").env_remove("XDG_CONFIG_HOME");
-        let result = said(&mut command).map(drop).map_err(|reason| (lines.to_owned(), reason));
+        let result = said(&mut command).map_err(|reason| (lines.to_owned(), reason));
+        let result = result.map(|output| self.output = Some(output));
         self.seconds.push((begun.elapsed().as_secs_f64(), lines.to_owned()));
         result
     }
+}
+
+/// Returns the lines of a page that a command has not written, of those that do not depend on the machine.
+fn not_said<'a>(quoted: impl Iterator<Item = &'a &'a str>, output: &str) -> Vec<(String, String)> {
+    let of_machine = ["device ", "time "];
+    let quoted = quoted.filter(|line| !line.trim().is_empty() && !line.contains('…'));
+    let quoted = quoted.filter(|line| !of_machine.iter().any(|begin| line.starts_with(begin)));
+    let is_missing = |line: &&&str| !output.lines().any(|said| agrees(line, said));
+    let reason = || "the page quotes this line, and the command writes another one".to_owned();
+    quoted.filter(is_missing).map(|line| (String::from(*line), reason())).collect()
+}
+
+/// Returns whether two lines have the same words, and numbers as on processors that round otherwise.
+fn agrees(quoted: &str, said: &str) -> bool {
+    let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    let number = |word: &str| word.trim_end_matches([',', ';', ':']).parse::<f64>().ok();
+    let is_same = |(a, b): (&String, &String)| match (number(a), number(b)) {
+        (Some(a), Some(b)) => (a - b).abs() <= 0.05 * a.abs().max(b.abs()),
+        _ => a == b,
+    };
+    let (quoted, said) = (words(quoted), words(said));
+    quoted.len() == said.len() && quoted.iter().zip(&said).all(is_same)
 }
 
 fn said(command: &mut Command) -> Result<String, String> {
@@ -126,6 +163,31 @@ mod tests {
         let pieces = pieces(text);
         let commands: Vec<&str> = pieces.iter().filter_map(Piece::block).flat_map(shown).collect();
         assert_eq!(commands, ["femtile solve a.toml   # comment", "./test"]);
+    }
+
+    #[test]
+    fn quoted_lines_are_those_of_the_command_but_for_roundings_and_the_machine() {
+        let output =
+            "mesh      12 nodes\nsolve     converged after 14 iterations, r = 9.82e-11\ntime      1 s\n";
+        let missing = |line: &str| not_said([line].iter(), output).len();
+        for line in ["mesh  12 nodes", "solve converged after 14 iterations, r = 9.80e-11", "time 2 s", ""] {
+            assert_eq!(missing(line), 0, "{line}");
+        }
+        for line in ["mesh 13 nodes", "solve converged after 595 iterations, r = 9.82e-11", "target 1.0"] {
+            assert_eq!(missing(line), 1, "{line}");
+        }
+    }
+
+    #[test]
+    fn output_is_compared_with_the_command_above_it() {
+        let root = env::temp_dir().join(format!("femtile-quoted-{}", std::process::id()));
+        let mut folder = Folder::of(&root, &root.join("docs/page.md"), Path::new("/nowhere")).unwrap();
+        assert_eq!(folder.run(&Piece::Before("echo mesh 12 nodes")), []);
+        let quoted = pieces("```text\nmesh 12 nodes\nmesh 13 nodes\n```\n");
+        assert_eq!(folder.run(&quoted[0]).len(), 1);
+        // Another block lies between.
+        assert_eq!(folder.run(&quoted[0]), []);
+        fs::remove_dir_all(root).unwrap();
     }
 
     #[test]
