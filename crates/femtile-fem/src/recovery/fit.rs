@@ -16,16 +16,24 @@ pub(crate) struct Polynomial {
 ///
 /// Rows of slightly bent cells determine all terms, but amplify errors of the values strongly.
 const INDEPENDENT: f64 = 0.02;
+/// The largest factor by which the gradient of a fit of degree k amplifies errors of the values, over $k^2$: as many times as
+/// that of a line through as many points, with $k^2$ for the gradients of polynomials of bounded values.
+const AMPLIFIED: f64 = 4.0;
 /// The smallest pivot of a covariance, relative to its diagonal entry.
 const FLAT: f64 = 1e-12;
 
 impl Polynomial {
-    /// Fits a polynomial of a total degree to values at points; none if the points do not determine it well, with at
-    /// least one value to spare.
+    /// Fits a polynomial of a total degree to values at points; none if the points do not determine it and its gradient at a
+    /// place well, with at least one value to spare.
     ///
     /// Coordinates are scaled so that the points have covariance I; the fit does not depend on affine maps of the
     /// points.
-    pub fn fit(dimension: usize, degree: usize, points: &[[f64; 3]], values: &[f64]) -> Option<Self> {
+    pub fn fit(
+        (dimension, degree): (usize, usize),
+        points: &[[f64; 3]],
+        values: &[f64],
+        place: [f64; 3],
+    ) -> Option<Self> {
         let n = n_terms(dimension, degree);
         let m = points.len();
         if m <= n {
@@ -46,21 +54,36 @@ impl Polynomial {
         // Constants have no gradient: subtracting the mean reduces rounding errors.
         let mean = values.iter().sum::<f64>() / m as f64;
         let mut right: Vec<f64> = values.iter().map(|value| value - mean).collect();
-        fit.coefficients = least_squares(&mut matrix, &mut right, n)?;
+        let diagonal = triangularize(&mut matrix, &mut right, n)?;
+        // Coordinates have a root mean square of 1/largest, and m values determine a line.
+        let bound = AMPLIFIED * (degree * degree) as f64 * largest / (m as f64).sqrt();
+        let is_sound = (0..dimension).all(|axis| {
+            let mut by_terms = vec![0.0; n];
+            fit.slopes(place, |k, slope| by_terms[k] = slope[axis]);
+            solve_transposed(&matrix, &diagonal, &mut by_terms, m);
+            norm(&by_terms) <= bound
+        });
+        if !is_sound {
+            return None;
+        }
+        fit.coefficients = solve_triangular(&matrix, &diagonal, &right);
         Some(fit)
     }
 
     /// Returns $\nabla q$ at a point.
     pub fn gradient(&self, point: [f64; 3]) -> [f64; 3] {
-        let [x, y, z] = self.local(point).map(|t| chebyshev(t, self.degree));
         let mut local = [0.0; 3];
-        self.for_terms(|k, [i, j, l]| {
-            let c = self.coefficients[k];
-            local[0] += c * x.1[i] * y.0[j] * z.0[l];
-            local[1] += c * x.0[i] * y.1[j] * z.0[l];
-            local[2] += c * x.0[i] * y.0[j] * z.1[l];
-        });
+        self.slopes(point, |k, slope| (0..3).for_each(|a| local[a] += self.coefficients[k] * slope[a]));
         std::array::from_fn(|a| (0..self.dimension).map(|b| self.frame[b][a] * local[b]).sum())
+    }
+
+    /// Calls `visit` with the number and the derivatives by ξ of each term at a point.
+    fn slopes(&self, point: [f64; 3], mut visit: impl FnMut(usize, [f64; 3])) {
+        let [x, y, z] = self.local(point).map(|t| chebyshev(t, self.degree));
+        self.for_terms(|k, [i, j, l]| {
+            let by = [x.1[i] * y.0[j] * z.0[l], x.0[i] * y.1[j] * z.0[l], x.0[i] * y.0[j] * z.1[l]];
+            visit(k, by);
+        });
     }
 
     /// Returns ξ of a point.
@@ -133,9 +156,9 @@ fn chebyshev(t: f64, degree: usize) -> ([f64; MAX_DEGREE + 1], [f64; MAX_DEGREE 
     (values, slopes)
 }
 
-/// Solves $\min \|Ax - b\|$ for a column-major matrix of `n` columns by Householder reflections; none if a column
-/// depends on those before it.
-fn least_squares(matrix: &mut [f64], right: &mut [f64], n: usize) -> Option<Vec<f64>> {
+/// Brings a column-major matrix of `n` columns to triangular form R by Householder reflections, and applies them to the right
+/// side; returns the diagonal of R, whose other entries the matrix has. None if a column depends on those before it.
+fn triangularize(matrix: &mut [f64], right: &mut [f64], n: usize) -> Option<Vec<f64>> {
     let m = right.len();
     let mut diagonal = vec![0.0; n];
     for k in 0..n {
@@ -158,12 +181,26 @@ fn least_squares(matrix: &mut [f64], right: &mut [f64], n: usize) -> Option<Vec<
         rest.chunks_exact_mut(m).for_each(reflect);
         reflect(right);
     }
+    Some(diagonal)
+}
+
+/// Solves $R x = b$ with the result of [`triangularize`].
+fn solve_triangular(matrix: &[f64], diagonal: &[f64], right: &[f64]) -> Vec<f64> {
+    let (m, n) = (right.len(), diagonal.len());
     let mut solution = vec![0.0; n];
     for k in (0..n).rev() {
         let known: f64 = (k + 1..n).map(|j| matrix[j * m + k] * solution[j]).sum();
         solution[k] = (right[k] - known) / diagonal[k];
     }
-    Some(solution)
+    solution
+}
+
+/// Solves $R^\mathsf{T} x = b$ in place for a matrix of m rows: x has the norm of the weights of the values in $b \cdot c$.
+fn solve_transposed(matrix: &[f64], diagonal: &[f64], x: &mut [f64], m: usize) {
+    for (k, pivot) in diagonal.iter().enumerate() {
+        let known: f64 = (0..k).map(|j| matrix[k * m + j] * x[j]).sum();
+        x[k] = (x[k] - known) / pivot;
+    }
 }
 
 fn norm(x: &[f64]) -> f64 {
@@ -194,7 +231,8 @@ mod tests {
                     let power = degree as i32;
                     let f = |[x, y, z]: [f64; 3]| (0.2 * x + 0.1 * y - 0.3 * z).powi(power) + y - 2.0 * x;
                     let values: Vec<f64> = points.iter().map(|&p| f(p)).collect();
-                    let fit = Polynomial::fit(dimension, degree, &points, &values).unwrap();
+                    let fit =
+                        Polynomial::fit((dimension, degree), &points, &values, [5.0, -7.0, 0.0]).unwrap();
                     for &p in &points[..5] {
                         let inner = f64::from(power) * (0.2 * p[0] + 0.1 * p[1] - 0.3 * p[2]).powi(power - 1);
                         let last = if dimension == 3 { -0.3 * inner } else { 0.0 };
@@ -215,12 +253,12 @@ mod tests {
     fn points_that_do_not_determine_a_polynomial_are_refused() {
         let circle: Vec<[f64; 3]> = (0..12).map(|i| [f64::from(i).cos(), f64::from(i).sin(), 0.0]).collect();
         // x² + y² is constant on a circle.
-        assert!(Polynomial::fit(2, 2, &circle, &[0.0; 12]).is_none());
-        assert!(Polynomial::fit(2, 1, &circle, &[0.0; 12]).is_some());
+        assert!(Polynomial::fit((2, 2), &circle, &[0.0; 12], [0.0; 3]).is_none());
+        assert!(Polynomial::fit((2, 1), &circle, &[0.0; 12], [0.0; 3]).is_some());
         let line: Vec<[f64; 3]> = (0..12).map(|i| [f64::from(i), 2.0 * f64::from(i), 0.0]).collect();
-        assert!(Polynomial::fit(2, 1, &line, &[0.0; 12]).is_none());
-        assert!(Polynomial::fit(3, 1, &circle, &[0.0; 12]).is_none());
-        assert!(Polynomial::fit(2, 3, &circle[..9], &[0.0; 9]).is_none());
+        assert!(Polynomial::fit((2, 1), &line, &[0.0; 12], [0.0; 3]).is_none());
+        assert!(Polynomial::fit((3, 1), &circle, &[0.0; 12], [0.0; 3]).is_none());
+        assert!(Polynomial::fit((2, 3), &circle[..9], &[0.0; 9], [0.0; 3]).is_none());
     }
 
     #[test]

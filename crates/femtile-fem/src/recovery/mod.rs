@@ -41,8 +41,10 @@ impl ErrorEstimate {
 ///
 /// For each node, a quadratic polynomial is fitted to the nodal values by least squares; its gradient at the node is
 /// the recovered gradient $Gu$. The fit takes the cells around the node, and further rings of cells until the
-/// polynomial is determined, as at the boundary. So $Gu$ is exact for quadratic functions on any mesh; on regular
-/// meshes it converges with order 2, where the gradient of the elements has order 1.
+/// polynomial and its gradient are determined well, as at the boundary. So $Gu$ is exact for quadratic functions wherever it does
+/// not exceed the gradients of the cells around the node by half; on regular meshes it converges with order 2, where the gradient
+/// of the elements has order 1. A fit that does exceed them is left for one with more cells, for a linear one, and in the end for
+/// the mean of the cells by volume.
 ///
 /// Where σ jumps, the gradient jumps: patches end at cells with another coefficient, by tag or by cell field with at
 /// most 64 distinct values, and nodes there have a gradient per side. A σ given by a formula is taken to be smooth.
@@ -82,8 +84,12 @@ impl Elements for Simplices<'_> {
         samples.extend(self.corners(cell));
     }
 
+    fn vertex_point(&self, vertex: u32) -> [f64; 3] {
+        self.0.mesh.points[vertex as usize]
+    }
+
     fn point(&self, dof: u32) -> [f64; 3] {
-        self.0.mesh.points[dof as usize]
+        self.vertex_point(dof)
     }
 
     fn dimension(&self) -> usize {
@@ -121,8 +127,11 @@ impl<'a> RecoveredGradient<'a> {
         check_length(form.mesh, u)?;
         let elements = Simplices(*form);
         let (regions, incidence) = (Regions::new(form.mesh, form.sigma), Incidence::new(&elements));
-        let gradient = |node: u32, polynomial: Option<Polynomial>| {
-            polynomial.map_or([f64::NAN; 3], |polynomial| polynomial.gradient(elements.point(node)))
+        let gradient = |[node, region]: [u32; 2], polynomials: &mut dyn Iterator<Item = Polynomial>| {
+            let cells = incidence.around(node).iter().copied().filter(|&cell| regions.of(cell) == region);
+            let own = OfCells::new(form, u, cells);
+            let fits = polynomials.map(|polynomial| polynomial.gradient(elements.point(node)));
+            own.allowed(fits).unwrap_or(own.mean)
         };
         let gradients = ByRegion::new(&elements, &incidence, &regions, u, is_interrupted, gradient)?;
         Ok(Self { form: *form, u, regions, incidence, gradients })
@@ -208,6 +217,37 @@ impl<'a> RecoveredGradient<'a> {
     /// Returns $Gu$ at a node in the region of a cell.
     fn at_corner(&self, cell: u32, node: u32) -> [f64; 3] {
         self.gradients.get(node, self.regions.of(cell)).copied().unwrap_or([f64::NAN; 3])
+    }
+}
+
+/// The largest recovered gradient, relative to the largest one of the cells around.
+const LARGEST: f64 = 1.5;
+
+/// The gradients of the cells around a node.
+struct OfCells {
+    /// The largest norm.
+    largest: f64,
+    /// The mean by volume; NaN without cells.
+    mean: [f64; 3],
+}
+
+impl OfCells {
+    fn new(form: &Form<'_>, u: &[f64], cells: impl Iterator<Item = u32>) -> Self {
+        let (mut largest, mut sum, mut volume) = (0.0_f64, [0.0; 3], 0.0);
+        for cell in cells {
+            let (points, values, n) = corners(form.mesh, u, cell);
+            let map = Affine::simplex(&points[..n]);
+            let own = map.gradient(&values);
+            largest = largest.max(dot(own, own).sqrt());
+            (0..3).for_each(|a| sum[a] += map.measure * own[a]);
+            volume += map.measure;
+        }
+        Self { largest, mean: sum.map(|sum| sum / volume) }
+    }
+
+    /// Returns the first gradient that is not too large.
+    fn allowed(&self, mut gradients: impl Iterator<Item = [f64; 3]>) -> Option<[f64; 3]> {
+        gradients.find(|&found| dot(found, found).sqrt() <= LARGEST * self.largest)
     }
 }
 

@@ -21,6 +21,8 @@ pub(crate) trait Elements: Sync {
     fn cell_of_mesh(&self, cell: u32) -> u32;
     /// Adds the degrees of freedom of a cell whose values are fitted.
     fn add_samples(&self, cell: u32, samples: &mut Vec<u32>);
+    /// Returns the point of a vertex.
+    fn vertex_point(&self, vertex: u32) -> [f64; 3];
     /// Returns the node of a degree of freedom.
     fn point(&self, dof: u32) -> [f64; 3];
     /// Returns the dimension of the cells.
@@ -70,8 +72,8 @@ pub(crate) struct ByRegion<R> {
 }
 
 impl<R: Send> ByRegion<R> {
-    /// Evaluates `found` on the polynomial fitted to `u` around each vertex in each of its regions; the polynomial is
-    /// none if the cells of the region are flat.
+    /// Evaluates `found` around each vertex in each of its regions, with the polynomials fitted to `u` there that its cells
+    /// determine well, the one of the highest degree from the fewest cells first.
     ///
     /// # Source
     /// `[zhang2005]`, `[naga2005]`: polynomial-preserving recovery, with patches that grow until they determine the
@@ -85,7 +87,7 @@ impl<R: Send> ByRegion<R> {
         regions: &Regions,
         u: &[f64],
         is_interrupted: IsInterrupted<'_>,
-        found: impl Fn(u32, Option<Polynomial>) -> R + Sync,
+        found: impl Fn([u32; 2], &mut dyn Iterator<Item = Polynomial>) -> R + Sync,
     ) -> Result<Self, FemError> {
         let (mut starts, mut pairs, mut own) = (vec![0], Vec::new(), Vec::new());
         for vertex in 0..elements.n_vertices() as u32 {
@@ -99,7 +101,7 @@ impl<R: Send> ByRegion<R> {
         let patch = Patch { elements, incidence, regions, u };
         let of_pair = |(vertex, region): (u32, u32)| match is_interrupted() {
             true => Err(FemError::Interrupted),
-            false => Ok(found(vertex, patch.polynomial(vertex, region))),
+            false => Ok(found([vertex, region], &mut patch.polynomials(vertex, region))),
         };
         let values = parallel::try_map_with(pairs.len(), || (), |(), i| of_pair(pairs[i]))?;
         Ok(Self { starts, regions: pairs.into_iter().map(|(_, region)| region).collect(), values })
@@ -121,15 +123,16 @@ struct Patch<'a, E> {
 }
 
 impl<E: Elements> Patch<'_, E> {
-    /// Fits the polynomial of the highest degree, up to that of the elements plus one, that the cells of a region
-    /// around a vertex determine.
-    fn polynomial(&self, vertex: u32, region: u32) -> Option<Polynomial> {
-        let is_inside = |cell: &u32| self.regions.of(self.elements.cell_of_mesh(*cell)) == region;
+    /// Fits polynomials of degrees from that of the elements plus one down to one to the cells of a region around a vertex, each
+    /// to one ring of cells and more.
+    fn polynomials(&self, vertex: u32, region: u32) -> impl Iterator<Item = Polynomial> {
+        let is_inside = move |cell: &u32| self.regions.of(self.elements.cell_of_mesh(*cell)) == region;
         let first: Vec<u32> = self.incidence.around(vertex).iter().copied().filter(is_inside).collect();
         let mut rings = vec![self.samples(&first)];
         let mut cells = first;
-        for degree in (1..=self.elements.degree() + 1).rev() {
-            for ring in 0..MAX_RINGS {
+        let degrees = (1..=self.elements.degree() + 1).rev();
+        degrees.flat_map(|degree| (0..MAX_RINGS).map(move |ring| (degree, ring))).filter_map(
+            move |(degree, ring)| {
                 if rings.len() <= ring {
                     let around = cells.iter().flat_map(|&cell| self.elements.corners(cell));
                     let mut wider: Vec<u32> = around
@@ -143,13 +146,10 @@ impl<E: Elements> Patch<'_, E> {
                     cells = wider;
                 }
                 let (points, values) = &rings[ring];
-                let fit = Polynomial::fit(self.elements.dimension(), degree, points, values);
-                if fit.is_some() {
-                    return fit;
-                }
-            }
-        }
-        None
+                let place = self.elements.vertex_point(vertex);
+                Polynomial::fit((self.elements.dimension(), degree), points, values, place)
+            },
+        )
     }
 
     /// Returns the nodes of cells, each once, and the values there.

@@ -68,6 +68,10 @@ impl Elements for TensorElements<'_> {
         samples.extend(self.sampled.iter().map(|&at| dofs[at]));
     }
 
+    fn vertex_point(&self, vertex: u32) -> [f64; 3] {
+        self.space.mesh().points[vertex as usize]
+    }
+
     fn point(&self, dof: u32) -> [f64; 3] {
         self.points[dof as usize]
     }
@@ -109,7 +113,9 @@ impl<'a> RecoveredGradient<'a> {
         let elements = TensorElements { space, points: &points, sampled: sampled(space.degree(), d) };
         let (regions, incidence) = (Regions::new(space.mesh(), form.sigma), Incidence::new(&elements));
         let polynomials =
-            ByRegion::new(&elements, &incidence, &regions, u, is_interrupted, |_, polynomial| polynomial)?;
+            ByRegion::new(&elements, &incidence, &regions, u, is_interrupted, |_, polynomials| {
+                polynomials.next()
+            })?;
         let weights = (0..space.dofs_per_cell()).flat_map(|at| {
             let coordinate = |a: usize| nodes[at / nodes.len().pow(a as u32) % nodes.len()];
             let factor = |corner: usize, a: usize| {

@@ -6,6 +6,7 @@ use common::curved::{blocks, solve_without_matrix, waves};
 use common::manufactured::{IDENTITY, manufactured, parse};
 use common::{Problem, Random, constant, disturbed, expression, unit_mesh};
 use femtile_device::Cpu;
+use femtile_element::Affine;
 use femtile_expression::{Expression, Variable};
 use femtile_fem::dofs::TensorSpace;
 use femtile_fem::tensor;
@@ -53,6 +54,55 @@ fn quadratic_functions_have_their_gradient_at_all_nodes_of_disturbed_meshes() {
         {
             assert!((0..3).all(|a| (q[a] + (1.0 + p[0]) * g[a]).abs() < 1e-13));
         }
+    }
+}
+
+/// Returns the largest recovered flux density, relative to the largest one of the cells around its node; for σ = 1.
+pub fn largest_excess(form: &femtile_fem::Form<'_>, u: &[f64]) -> f64 {
+    let mesh = form.mesh;
+    let mut largest = vec![0.0_f64; mesh.n_nodes()];
+    for cell in 0..mesh.n_cells() {
+        let nodes = mesh.cell(cell);
+        let points: Vec<[f64; 3]> = nodes.iter().map(|&node| mesh.points[node as usize]).collect();
+        let values: Vec<f64> = nodes.iter().map(|&node| u[node as usize]).collect();
+        let size = norm(&Affine::simplex(&points).gradient(&values));
+        nodes.iter().for_each(|&node| largest[node as usize] = largest[node as usize].max(size));
+    }
+    let flux = recovery::RecoveredGradient::new(form, u).unwrap().flux_density().unwrap();
+    let pairs = flux.as_chunks::<3>().0.iter().zip(&largest);
+    pairs.filter(|(q, _)| norm(*q) > 0.0).map(|(q, largest)| norm(q) / largest).fold(0.0, f64::max)
+}
+
+fn norm(x: &[f64; 3]) -> f64 {
+    x.iter().map(|x| x * x).sum::<f64>().sqrt()
+}
+
+#[test]
+fn recovered_fluxes_of_rough_functions_stay_near_those_of_the_cells() {
+    let mut random = Random(5);
+    for (dimension, n) in [(2, 12), (3, 6)] {
+        let problem = Problem::new(disturbed(unit_mesh(dimension, n), n, 0.45, &mut random));
+        let form = problem.form();
+        for roughness in [0.0, 0.01, 1.0] {
+            let of_point = |p: &[f64; 3]| (p[0] - 0.4).abs() + p[1] + roughness * random.unit();
+            let u: Vec<f64> = problem.mesh.points.iter().map(of_point).collect();
+            let excess = largest_excess(&form, &u);
+            assert!(excess <= 1.5, "{dimension}-D, roughness {roughness}: {excess}");
+        }
+    }
+}
+
+#[test]
+fn linear_functions_have_their_gradient_on_slivers() {
+    let mut random = Random(9);
+    for (dimension, n) in [(2, 9), (3, 5)] {
+        let mut mesh = disturbed(unit_mesh(dimension, n), n, 0.45, &mut random);
+        mesh.points.iter_mut().for_each(|p| p[0] *= 1e-3);
+        let problem = Problem::new(mesh);
+        let u: Vec<f64> = problem.mesh.points.iter().map(|p| 3.0 - 2.0 * p[0] + p[1]).collect();
+        let form = problem.form();
+        let gradient = recovery::RecoveredGradient::new(&form, &u).unwrap().at_nodes();
+        assert!(gradient.chunks(3).all(|g| (g[0] + 2.0).abs() < 1e-8 && (g[1] - 1.0).abs() < 1e-8));
     }
 }
 

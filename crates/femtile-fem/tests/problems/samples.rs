@@ -1,6 +1,7 @@
 //! Every sample mesh against values of an independent assembly.
 
 use crate::common;
+use crate::recovery::largest_excess;
 
 use std::path::{Path, PathBuf};
 
@@ -67,6 +68,11 @@ fn compare_solution(name: &str, mesh: &Mesh, reference: &Value, device: &Cpu) {
     close(name, "u_max", max(&u), &reference["u_max"], 1e-8);
     close(name, "uᵀKu", energy(&problem.form(), &u).unwrap(), &reference["uKu"], 1e-8);
     close(name, "uᵀMu", l2_norm(mesh, &u).unwrap().powi(2), &reference["uMu"], 1e-8);
+    let excess = largest_excess(&problem.form(), &u);
+    assert!(
+        excess <= 1.5,
+        "{name}: a recovered flux is {excess} times as large as those of the cells around"
+    );
 }
 
 #[test]
