@@ -15,32 +15,34 @@ use crate::{CardiacDevice, CardiacError};
 pub(super) struct StepEquation<'a, D: CardiacDevice> {
     pub of: &'a mut Implicit<D>,
     pub length: f64,
+    /// The norm of a residual that is accepted; none before the first residual.
+    pub accepted: Option<f64>,
 }
 
 impl<D: CardiacDevice> NonlinearEquation<D> for StepEquation<'_, D> {
     type Error = CardiacError;
 
     fn residual(&mut self, u: &Buffer<f64, D>) -> Result<ResidualNorm, CardiacError> {
-        let of = &mut *self.of;
+        let Self { of, length, accepted } = self;
+        let (of, length) = (&mut **of, *length);
         let device = u.device();
         let Vectors { old, of_nodes, at_cells, current, slope, .. } = &mut of.vectors;
         let residual = of.solver.b_mut();
         of.stopwatch.lap(Part::Other)?;
         of.sums.interpolate.apply(at_cells, u)?;
         of.stopwatch.lap(Part::AssemblyProducts)?;
-        let n_failed = of.ionic.implicit(at_cells, current, slope, self.length)?;
+        let n_failed = of.ionic.implicit(at_cells, current, slope, length)?;
         of.stopwatch.lap(Part::Membrane)?;
         of.linear.apply(residual, u)?;
         of.sums.integrate.apply(of_nodes, current)?;
         of.stopwatch.lap(Part::AssemblyProducts)?;
         device.axpby(residual, 1.0, old, -1.0)?;
         device.axpby(residual, -of.storage, of_nodes, 1.0)?;
-        // A residual of this size leaves the error that is accepted.
-        let size = of.error * of.storage / self.length * of.mass_norm / TOLERANCE;
         // States without a solution have no residual: Newton's method takes a shorter step.
         let norm = if n_failed > 0 { f64::INFINITY } else { device.dot(residual, residual)?.sqrt() };
         of.stopwatch.lap(Part::AssemblyRest)?;
-        Ok(ResidualNorm { norm, size })
+        let accepted = *accepted.get_or_insert_with(|| of.accepted_residual(norm));
+        Ok(ResidualNorm { norm, size: accepted / TOLERANCE })
     }
 
     fn correction(

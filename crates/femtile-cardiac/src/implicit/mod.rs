@@ -27,8 +27,17 @@ use stopwatch::Stopwatch;
 use sums::{Sums, filled};
 use tangent::Tangent;
 
-/// The share of the size of the residual that Newton's method leaves; the size is chosen by the error that is accepted.
+/// The share of the size of the residual that Newton's method leaves; the size is chosen by the residual that is accepted.
 const TOLERANCE: f64 = 1e-6;
+/// The share of the change of a step that Newton's method leaves at most: errors of all steps add up to this share of all
+/// changes, however short the steps are.
+const OF_CHANGE: f64 = 1e-4;
+/// Rounding of the terms of a residual, relative to the range of action potentials: of the mass, where the local iterations end,
+/// and of the stiffness.
+const ROUNDING: [f64; 2] = [1e-12, 1e-14];
+/// The weight of errors of states beside those of V: V returns to its place between the currents, while errors of recovery add
+/// up until the end of an action potential.
+const STATES: f64 = 3.0;
 /// The most global iterations of a step.
 const MOST: usize = 20;
 
@@ -44,7 +53,8 @@ const MOST: usize = 20;
 /// A global iteration takes a local one at each cell, products with P, G, S and the linear part, and a linear solve. The
 /// tangent is refilled in place in the format of its products: S has a row for each stored value.
 /// # Source
-/// `[wong2015]`, Table 1; one-point integration as there. Differs: linear solves are inexact, and a line search guards them.
+/// `[wong2015]`, Table 1; one-point integration as there. Differs: linear solves are inexact, and a line search guards them; with
+/// lengths by an error estimate, accepted states move by it (local extrapolation).
 pub(crate) struct Implicit<D: CardiacDevice> {
     ionic: Ionic<D>,
     sums: Sums<D>,
@@ -60,13 +70,17 @@ pub(crate) struct Implicit<D: CardiacDevice> {
     solver: CgSolver<f64, D>,
     storage: f64,
     length: f64,
-    /// $\|M 1\|_2$.
-    mass_norm: f64,
+    /// $\|M 1\|_2$ and $\|\mathrm{diag}\,K\|_2$.
+    norms: [f64; 2],
+    /// The range of action potentials.
+    amplitude: f64,
     /// The root mean square of the error of V that is left.
     error: f64,
     max_iterations: usize,
     /// The potential before the last step, and the length of that step.
     before: Option<(Buffer<f64, D>, f64)>,
+    /// The share of the distance to the extrapolation that is the error of the step that waits, where it was estimated.
+    share: Option<f64>,
     /// The length of the last step with the smallest Ritz value after it, zero where none is known: attempts begin with them, so
     /// that those which are rejected leave no trace.
     known: [f64; 2],
@@ -120,7 +134,11 @@ impl<D: CardiacDevice> Implicit<D> {
         let mut mass_of_ones = zeros(n)?;
         mass.apply(&mut mass_of_ones, &filled(device, n, 1.0)?)?;
         let mass_norm = device.dot(&mass_of_ones, &mass_of_ones)?.sqrt();
-        let ionic = Ionic::new(device, model, LocalScheme::RushLarsen, Points::all(n_cells))?;
+        let stiffness_norm = diagonals[1].iter().map(|k| k * k).sum::<f64>().sqrt();
+        let mut ionic = Ionic::new(device, model, LocalScheme::RushLarsen, Points::all(n_cells))?;
+        if of.adapts {
+            ionic.keep_before()?;
+        }
         let vectors = Vectors {
             old: zeros(n)?,
             trial: zeros(n)?,
@@ -142,10 +160,12 @@ impl<D: CardiacDevice> Implicit<D> {
             solver,
             storage: of.storage,
             length: f64::NAN,
-            mass_norm,
+            norms: [mass_norm, stiffness_norm],
+            amplitude: of.amplitude,
             error: of.error,
             max_iterations: config.max_iterations,
             before: None,
+            share: None,
             known: [of.length, 0.0],
             vectors,
             stopwatch: Stopwatch::standing(),
@@ -185,6 +205,7 @@ impl<D: CardiacDevice> Implicit<D> {
     ) -> Result<Advance, CardiacError> {
         self.set_length(length)?;
         self.recall(length);
+        self.share = None;
         let device = v.device();
         let Vectors { old, trial, of_nodes, .. } = &mut self.vectors;
         device.copy(trial, v)?;
@@ -197,7 +218,11 @@ impl<D: CardiacDevice> Implicit<D> {
         std::mem::swap(old, of_nodes);
         let mut u = std::mem::replace(trial, Buffer::zeros(device, 0)?);
         let config = NewtonConfig { tolerance: TOLERANCE, max_iterations: MOST, ..NewtonConfig::default() };
-        let outcome = Newton::new(config).solve(&mut StepEquation { of: self, length }, &mut u, &mut ());
+        let outcome = Newton::new(config).solve(
+            &mut StepEquation { of: self, length, accepted: None },
+            &mut u,
+            &mut (),
+        );
         self.vectors.trial = u;
         let outcome = outcome?;
         let has_converged = outcome.has_converged();
@@ -206,8 +231,11 @@ impl<D: CardiacDevice> Implicit<D> {
         Ok(Advance { iterations, newton, has_converged, worst })
     }
 
-    /// Returns the local error of the step that waits, root mean square over the nodes, from its distance to the extrapolation
-    /// of the last two potentials (Milne's device); none before the second step.
+    /// Returns the local error of the step that waits, from its distance to the line through the last two potentials and states
+    /// (Milne's device); none before the second step.
+    ///
+    /// It is the larger of the root mean square over the nodes and of that of the states over the cells, each relative to its
+    /// range, by the weight of states.
     ///
     /// # Errors
     /// Errors of the device.
@@ -221,14 +249,23 @@ impl<D: CardiacDevice> Implicit<D> {
         device.axpby(of_nodes, -1.0 - ratio, v, 1.0)?;
         device.axpby(of_nodes, ratio, before, 1.0)?;
         let share = self.length / (2.0 * self.length + length_before);
-        Ok(Some(share * (device.dot(of_nodes, of_nodes)? / v.len().max(1) as f64).sqrt()))
+        let of_potential = (device.dot(of_nodes, of_nodes)? / v.len().max(1) as f64).sqrt();
+        let of_states = self.ionic.distance_to_line(ratio)?.unwrap_or(0.0);
+        self.share = Some(share);
+        Ok(Some(share * of_potential.max(STATES * self.amplitude * of_states)))
     }
 
     /// Takes the step that waits over into `v`.
     ///
+    /// Where its error was estimated, the states move by it: of second order, they leave less in slow phases. The potential does
+    /// not, as the line overshoots at fronts.
+    ///
     /// # Errors
     /// Errors of the device.
     pub fn accept(&mut self, v: &mut Buffer<f64, D>) -> Result<(), CardiacError> {
+        if let Some(share) = self.share.take() {
+            self.ionic.move_to_line(share)?;
+        }
         self.ionic.accept();
         self.known = [self.length, self.solver.smallest_ritz_value().unwrap_or(0.0)];
         let device = v.device().clone();
@@ -251,8 +288,8 @@ impl<D: CardiacDevice> Implicit<D> {
         Ok(self.stiffness.apply(y, x)?)
     }
 
-    /// Returns on the host the states, the length of the last step with the smallest Ritz value, and the potential before the
-    /// last step with the length of that step.
+    /// Returns on the host the states, the length of the last step with the smallest Ritz value, the potential before the last
+    /// step with the length of that step, and the states before it where they are kept.
     ///
     /// # Errors
     /// Errors of the device.
@@ -261,6 +298,7 @@ impl<D: CardiacDevice> Implicit<D> {
         if let Some((before, length)) = &self.before {
             all.push(before.to_host()?);
             all.push(vec![*length]);
+            all.extend(self.ionic.states_before()?);
         }
         Ok(all)
     }
@@ -277,7 +315,12 @@ impl<D: CardiacDevice> Implicit<D> {
         }
         self.before = match history {
             [] => None,
-            [before, length] if before.len() == self.vectors.trial.len() && length.len() == 1 => {
+            [before, length, of_states @ ..]
+                if before.len() == self.vectors.trial.len() && length.len() == 1 =>
+            {
+                if !self.ionic.set_states_before(of_states)? {
+                    return Ok(false);
+                }
                 Some((Buffer::from_host(self.vectors.trial.device(), before)?, length[0]))
             }
             _ => return Ok(false),
@@ -285,6 +328,16 @@ impl<D: CardiacDevice> Implicit<D> {
         self.ionic.set_states(states)?;
         self.known = [length, ritz];
         Ok(true)
+    }
+
+    /// Returns the norm of a residual that is accepted, from the first one of a step, which is its change: the error that it
+    /// leaves is small beside the change and absolutely, but not below rounding.
+    fn accepted_residual(&self, first: f64) -> f64 {
+        let [mass, stiffness] = self.norms;
+        // The residual of an error of 1 at all nodes.
+        let unit = self.storage / self.length * mass;
+        let rounding = self.amplitude * (ROUNDING[0] * unit + ROUNDING[1] * stiffness);
+        (self.error * unit).min(OF_CHANGE * first).max(rounding)
     }
 
     /// Combines the linear part and its preconditioner for a length of steps.

@@ -5,7 +5,8 @@ use crate::CardiacError;
 /// Lengths of steps chosen by an estimate of the local error, for the implicit scheme.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AdaptiveSteps {
-    /// The local error of a step, root mean square over the nodes, as a share of the range of action potentials.
+    /// The local error of a step, root mean square over the nodes, as a share of the range of action potentials; a third of it
+    /// for the states, as a share of their range.
     pub tolerance: f64,
     /// The shortest step; a run that needs shorter ones ends.
     pub shortest: f64,

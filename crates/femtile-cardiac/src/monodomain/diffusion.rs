@@ -28,14 +28,19 @@ pub(crate) struct DiffusionConfig<'a> {
     pub theta: f64,
     pub length: f64,
     pub mass: MassMatrix,
+    /// The range of action potentials.
+    pub amplitude: f64,
     /// The root mean square of the error of the potential that a solve may leave.
     pub error: f64,
+    /// Whether an estimate of the error chooses the lengths of steps.
+    pub adapts: bool,
 }
 
 /// One step of diffusion: solves $(\tfrac{c}{\theta h} M + K)\, w = K V$ and subtracts $w/\theta$ from V.
 ///
 /// The solve begins with the line through the last two w, and ends when the residual is that of an error of the given size
-/// in V at all nodes, $\|r\|_2 \le \epsilon\, \tfrac{c}{h} \|M 1\|_2$.
+/// in V at all nodes, $\|r\|_2 \le \epsilon\, \tfrac{c}{h} \|M 1\|_2$, at most half the right side, so that no step leaves V
+/// as it is ([`Target::Norm`]).
 pub(super) struct Diffusion<D: CardiacDevice> {
     stiffness: Box<dyn LinearOperator<f64, D>>,
     solver: CgSolver<f64, D>,

@@ -64,13 +64,19 @@ impl Monodomain<'_> {
     }
 
     fn of_diffusion(&self) -> DiffusionConfig<'_> {
+        let amplitude = self.amplitude();
+        let error = self.error.unwrap_or(1e-5 * amplitude);
+        // Solves leave less than the error of a step in time that is accepted.
+        let error = self.adaptive.map_or(error, |steps| error.min(0.1 * steps.tolerance * amplitude));
         DiffusionConfig {
             conductivity: &self.conductivity,
             storage: self.surface_to_volume * self.capacitance,
             theta: self.theta,
             length: self.steps().1,
             mass: self.mass,
-            error: self.error.unwrap_or(1e-5 * self.amplitude()),
+            amplitude,
+            error,
+            adapts: self.adaptive.is_some(),
         }
     }
 

@@ -120,8 +120,8 @@ impl<D: CardiacDevice> Stepper<D> {
         }
     }
 
-    /// Returns an estimate of the local error of an implicit step that waits, root mean square over the nodes; none for the
-    /// first step and for splitting.
+    /// Returns an estimate of the local error of an implicit step that waits, potential and states together; none for the first
+    /// step and for splitting.
     pub fn local_error(&mut self, v: &Buffer<f64, D>) -> Result<Option<f64>, CardiacError> {
         match self {
             Self::Split(_) => Ok(None),

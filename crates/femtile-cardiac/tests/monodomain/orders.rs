@@ -65,7 +65,7 @@ fn adaptive_steps_are_fewer_for_a_larger_tolerance() {
             .stimulus(stimulus)
             .scheme(Scheme::Implicit)
             .adaptive(steps)
-            .times(0.0, 40.0, 0.01);
+            .times(0.0, 25.0, 0.01);
         problem.solve(&on_cpu(1)).unwrap()
     };
     let [coarse, fine, finer] = [1e-2, 1e-3, 1e-5].map(run);
