@@ -1,5 +1,9 @@
 //! Middles, slopes and volumes of cells by their corners, and tags of cells.
 
+use std::collections::BTreeSet;
+
+use rayon::prelude::*;
+
 use crate::{CellKind, Mesh, MeshError};
 
 /// VTK's number of each corner of a quadrilateral or hexahedron, by the bits of its place.
@@ -60,7 +64,8 @@ impl Mesh {
         }
     }
 
-    /// Replaces the tags of cells by a new named tag and returns it. Cells of a mesh without tags have tag 0.
+    /// Replaces the tags of cells by a new named tag and returns it. Cells of a mesh without tags have tag 0; names of tags
+    /// that no cell has are dropped.
     ///
     /// # Errors
     /// [`MeshError::Invalid`] when there is no cell, a cell does not exist, or a tag of cells already has the name.
@@ -70,8 +75,22 @@ impl Mesh {
                 let message = format!("`{name}` would be a tag of no cell");
                 Err(MeshError::Invalid { field: "cell_tags", message })
             }
-            false => self.tag_any_cells(name, cells),
+            false => {
+                let tag = self.tag_any_cells(name, cells)?;
+                self.drop_names_of_no_cell();
+                Ok(tag)
+            }
         }
+    }
+
+    /// Drops the names of tags that no cell has, so that a name of cells stands for one at least.
+    pub(crate) fn drop_names_of_no_cell(&mut self) {
+        let dimension = self.dimension();
+        if !self.tag_names.keys().any(|(d, _)| *d == dimension) {
+            return;
+        }
+        let held = if self.cell_tags.is_empty() { BTreeSet::from([0]) } else { different(&self.cell_tags) };
+        self.tag_names.retain(|(d, tag), _| *d != dimension || held.contains(tag));
     }
 
     /// As [`Mesh::tag_cells`], of no cell too.
@@ -94,6 +113,13 @@ impl Mesh {
         self.tag_names.insert((dimension, tag), name.into());
         Ok(tag)
     }
+}
+
+/// The different ones of some tags, most of which are those of their neighbours.
+fn different(tags: &[i32]) -> BTreeSet<i32> {
+    let of_block =
+        |block: &[i32]| block.chunk_by(|a, b| a == b).map(|alike| alike[0]).collect::<BTreeSet<i32>>();
+    tags.par_chunks(1 << 16).map(of_block).reduce(BTreeSet::new, |a, b| &a | &b)
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ fn listed(cells: &[usize]) -> String {
     text.join(", ")
 }
 
-/// Reasons to refuse a mesh; cells and nodes are counted from 0, after the repairs.
+/// Reasons to refuse a mesh; cells and nodes are counted from 0, as before the repairs.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CheckError {
@@ -135,6 +135,16 @@ pub enum CheckError {
 }
 
 impl CheckError {
+    /// Names nodes by other numbers.
+    pub(super) fn renumbered(mut self, number: impl Fn(u32) -> u32) -> Self {
+        match &mut self {
+            Self::RepeatedNode { node, .. } => *node = number(*node),
+            Self::SharedFacet { nodes, .. } => nodes.iter_mut().for_each(|node| *node = number(*node)),
+            _ => {}
+        }
+        self
+    }
+
     /// Returns the name by which the settings accept it, if they can.
     pub const fn finding(&self) -> Option<Finding> {
         match self {

@@ -53,6 +53,7 @@ pub fn check_generated_interruptible(
     if shapes.n_flipped > 0 {
         return checked(mesh, config, shapes.n_flipped, interrupt);
     }
+    mesh.drop_names_of_no_cell();
     let mut report = CheckReport {
         n_components: 1,
         n_boundary_components: n_components(mesh, &boundary),

@@ -27,6 +27,7 @@ pub use components::{Components, components};
 pub use error::CheckError;
 pub use finding::Finding;
 pub use generated::{check_generated, check_generated_interruptible, check_part};
+pub(crate) use nodes::hash;
 pub use report::{CheckConfig, CheckReport};
 
 use crate::first_where::first_where;
@@ -39,8 +40,9 @@ use voids::{Side, Void};
 /// Checks a mesh, repairs what can be repaired safely, and reports what it found.
 ///
 /// Repairs: negatively oriented cells are reoriented, unused nodes are dropped (fields and facets
-/// follow), coincident nodes are merged on request. Warnings: slivers, single gaps, cracks, several parts, data
-/// left out by a reader, accepted findings. Everything else that would make a solution wrong is refused.
+/// follow), as are names of tags that no cell has, coincident nodes are merged on request. Warnings: slivers,
+/// single gaps, cracks, several parts, data left out by a reader, accepted findings. Everything else that would
+/// make a solution wrong is refused.
 /// `docs/mesh-check.md` explains each finding. The report does not depend on the number of threads.
 ///
 /// # Cost
@@ -90,7 +92,9 @@ fn checked(
         return Err(MeshError::Invalid { field: "cells", message }.into());
     }
     refuse_repeated_nodes(mesh, false)?;
-    let (n_orphans, n_stray) = nodes::drop_orphans(mesh);
+    mesh.drop_names_of_no_cell();
+    let mut orphans = nodes::drop_orphans(mesh);
+    let (n_orphans, n_stray) = (orphans.n_nodes, orphans.n_facets);
     go_on(interrupt)?;
     let tolerance = config.tolerance * diagonal(&mesh.points);
     let mut duplicates = nodes::find_duplicates(&mesh.points, tolerance);
@@ -98,8 +102,8 @@ fn checked(
     if config.merge_duplicates && !duplicates.is_empty() {
         nodes::merge(mesh, &duplicates);
         nodes::merge_curved(mesh, config.tolerance * diagonal(&mesh.points));
-        refuse_repeated_nodes(mesh, true)?;
-        nodes::drop_orphans(mesh);
+        refuse_repeated_nodes(mesh, true).map_err(|error| error.renumbered(|i| orphans.number_before(i)))?;
+        orphans = nodes::drop_orphans(mesh).after(&orphans);
         n_merged = std::mem::take(&mut duplicates).len();
     } else if !duplicates.is_empty() {
         duplicates = nodes::without_neighbours(mesh, duplicates, tolerance);
@@ -113,6 +117,8 @@ fn checked(
     );
     go_on(interrupt)?;
     let (boundary, findings) = shared;
+    let number_before = |node| orphans.number_before(node);
+    let findings = findings.into_iter().map(|error| error.renumbered(number_before)).collect();
     let mut accepted = settle(findings, config)?;
     let (gaps, findings) = overlaps(mesh, &boundary, &duplicates, interrupt);
     go_on(interrupt)?;
@@ -131,7 +137,9 @@ fn checked(
         boundary: Arc::new(boundary),
         ..CheckReport::new(mesh, &shapes)
     };
-    report.write_warnings(config.sliver_quality, duplicates.first().copied(), gaps.first());
+    let first_duplicate =
+        duplicates.first().map(|&(node, other)| (number_before(node), number_before(other)));
+    report.write_warnings(config.sliver_quality, first_duplicate, gaps.first());
     Ok(report)
 }
 

@@ -8,8 +8,34 @@ use rayon::prelude::*;
 use super::geometry::{square_of, sub};
 use crate::{Field, Mesh};
 
-/// Drops unused nodes and the facets on them; returns the number of each.
-pub(super) fn drop_orphans(mesh: &mut Mesh) -> (usize, usize) {
+/// What was dropped with the nodes that no cell uses.
+#[derive(Default)]
+pub(super) struct Orphans {
+    pub n_nodes: usize,
+    /// Tagged facets on them.
+    pub n_facets: usize,
+    /// For each node that is left its number before; empty where none was dropped.
+    kept: Vec<u32>,
+}
+
+impl Orphans {
+    /// The number that a node had before.
+    pub(super) fn number_before(&self, node: u32) -> u32 {
+        self.kept.get(node as usize).copied().unwrap_or(node)
+    }
+
+    /// What was dropped first, followed by `self`.
+    pub(super) fn after(mut self, first: &Self) -> Self {
+        match self.kept.is_empty() {
+            true => self.kept.clone_from(&first.kept),
+            false => self.kept.iter_mut().for_each(|node| *node = first.number_before(*node)),
+        }
+        self
+    }
+}
+
+/// Drops unused nodes and the facets on them.
+pub(super) fn drop_orphans(mesh: &mut Mesh) -> Orphans {
     let is_used: Vec<AtomicBool> = mesh.points.par_iter().map(|_| AtomicBool::new(false)).collect();
     mesh.cells.par_iter().with_min_len(1 << 14).for_each(|&node| {
         let is_used = &is_used[node as usize];
@@ -20,15 +46,15 @@ pub(super) fn drop_orphans(mesh: &mut Mesh) -> (usize, usize) {
     });
     let n_orphans = is_used.par_iter().filter(|used| !used.load(Relaxed)).count();
     if n_orphans == 0 {
-        return (0, 0);
+        return Orphans::default();
     }
     let is_used: Vec<bool> = is_used.into_iter().map(AtomicBool::into_inner).collect();
     let n_stray = drop_facets_without_cells(mesh, &is_used);
     let mut new_number = Vec::with_capacity(is_used.len());
-    let mut n_kept = 0u32;
-    for &used in &is_used {
-        new_number.push(n_kept);
-        n_kept += u32::from(used);
+    let mut kept = Vec::new();
+    for (&used, node) in is_used.iter().zip(0..) {
+        new_number.push(kept.len() as u32);
+        kept.extend(used.then_some(node));
     }
     let renumber = |node: &mut u32| *node = new_number[*node as usize];
     mesh.cells.par_iter_mut().for_each(renumber);
@@ -42,7 +68,7 @@ pub(super) fn drop_orphans(mesh: &mut Mesh) -> (usize, usize) {
             is_used[(index - 1) / *n_components]
         });
     }
-    (n_orphans, n_stray)
+    Orphans { n_nodes: n_orphans, n_facets: n_stray, kept }
 }
 
 fn drop_facets_without_cells(mesh: &mut Mesh, is_used: &[bool]) -> usize {
@@ -204,7 +230,7 @@ fn buckets(point: [f64; 3], tolerance: f64) -> impl Iterator<Item = [i64; 3]> {
 }
 
 /// Spreads numbers over 64 bits.
-pub(super) fn hash(numbers: &[i64]) -> u64 {
+pub(crate) fn hash(numbers: &[i64]) -> u64 {
     numbers.iter().fold(0x9e37_79b9_7f4a_7c15, |state: u64, &i| {
         let mixed = (state ^ i as u64).wrapping_mul(0xff51_afd7_ed55_8ccd);
         mixed ^ (mixed >> 29)

@@ -131,14 +131,12 @@ impl CheckReport {
         if let Some((node, other)) = first_duplicate {
             let many = count(self.n_duplicate_nodes, "node");
             warn(format!(
-                "{many} coincide with others (node {node} with node {other}, …); merging joins them"
+                "{many} coincide with others (node {node} with node {other}, …); {MERGING} joins them"
             ));
         }
         if self.n_crack_facets > 0 {
             let many = count(self.n_crack_facets, "boundary facet");
-            warn(format!(
-                "{many} lie on others with nodes of their own: a crack; merging duplicate nodes closes it"
-            ));
+            warn(format!("{many} lie on others with nodes of their own: a crack; {MERGING} closes it"));
         }
         if self.worst_quality < sliver_quality {
             let (quality, cell, at) = (self.worst_quality, self.worst_cell, self.worst_at);
@@ -175,6 +173,9 @@ impl CheckReport {
         }
     }
 }
+
+/// How coincident nodes are merged.
+const MERGING: &str = "`merge = true` in [mesh] (`--merge` on the command line)";
 
 fn count(n: usize, what: &str) -> String {
     format!("{n} {what}{}", if n == 1 { "" } else { "s" })

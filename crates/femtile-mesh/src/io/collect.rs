@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
 
+use rayon::prelude::*;
+
 use super::lagrange::complete;
+use crate::check::hash;
 use crate::first_where::first_where;
 use crate::tensor::corner_places;
 use crate::{CellKind, Curved, Facets, Field, Mesh, MeshError, Place};
@@ -83,6 +86,23 @@ fn distance_from_middles(corners: &[[f64; 3]], nodes: &[[f64; 3]]) -> f64 {
 }
 
 impl Block {
+    /// Keeps only some of the cells.
+    fn retain(&mut self, is_kept: &[bool]) {
+        fn retain<T: Copy>(values: &mut Vec<T>, is_kept: &[bool]) {
+            let each = values.len() / is_kept.len().max(1);
+            let mut index = 0;
+            values.retain(|_| {
+                index += 1;
+                is_kept[(index - 1) / each]
+            });
+        }
+        retain(&mut self.nodes, is_kept);
+        retain(&mut self.tags, is_kept);
+        retain(&mut self.entries, is_kept);
+        retain(&mut self.curved, is_kept);
+        self.straightened.n_cells = self.straightened.n_cells.min(self.tags.len());
+    }
+
     /// Notes that the next cell is of `order`; whether all cells so far are.
     fn is_of_order(&mut self, order: usize) -> bool {
         let first = if self.tags.is_empty() { order } else { self.order.unwrap_or(1) };
@@ -187,6 +207,47 @@ impl Collector {
         block.entries.extend_from_within(cells);
     }
 
+    /// Drops further copies of cells of the highest dimension where they have other tags than the first; counts them by
+    /// the tag of the first and their own.
+    ///
+    /// # Cost
+    /// A sort of 8 bytes a cell by all threads, where cells have several tags.
+    pub(super) fn drop_copies(&mut self) -> BTreeMap<(i32, i32), usize> {
+        let top = self.top_dimension();
+        let mut dropped = BTreeMap::new();
+        for (kind, block) in self.blocks.iter_mut().filter(|(kind, _)| kind.dimension() == top) {
+            if block.tags.windows(2).all(|pair| pair[0] == pair[1]) || block.other_order.is_some() {
+                continue;
+            }
+            let key = |cell: u32| {
+                let mut key = [u32::MAX; 8];
+                let n = kind.n_nodes();
+                key[..n].copy_from_slice(&block.nodes[cell as usize * n..][..n]);
+                key.sort_unstable();
+                key
+            };
+            let cells = 0..block.tags.len() as u32;
+            let hash_of = |cell| hash(&key(cell).map(i64::from));
+            let mut hashes: Vec<u64> = cells.clone().into_par_iter().map(hash_of).collect();
+            hashes.par_sort_unstable();
+            if hashes.par_windows(2).all(|pair| pair[0] != pair[1]) {
+                continue;
+            }
+            let mut cells: Vec<u32> = cells.collect();
+            cells.par_sort_unstable_by_key(|&cell| (key(cell), cell));
+            let mut is_kept = vec![true; cells.len()];
+            for copies in cells.chunk_by(|&a, &b| key(a) == key(b)) {
+                let tag = |cell: u32| block.tags[cell as usize];
+                for &copy in copies.iter().filter(|&&copy| tag(copy) != tag(copies[0])) {
+                    is_kept[copy as usize] = false;
+                    *dropped.entry((tag(copies[0]), tag(copy))).or_default() += 1;
+                }
+            }
+            block.retain(&is_kept);
+        }
+        dropped
+    }
+
     /// Number of entries so far.
     pub(super) fn len(&self) -> usize {
         self.n_entries
@@ -222,10 +283,10 @@ impl Collector {
         let top = self.blocks.keys().map(|kind| kind.dimension()).max().filter(|&dimension| dimension > 1);
         let top = top.ok_or_else(|| parse("the file has no triangles, tetrahedra or other cells".into()))?;
         let kind = self.only_kind(path, top)?;
-        if top == 2 {
-            flatten(path, &mut points)?;
-        }
         let cells = self.blocks.remove(&kind).unwrap_or_default();
+        if top == 2 {
+            flatten(path, &mut points, &[&cells.nodes, &cells.curved])?;
+        }
         if let Some(other) = cells.other_order {
             return Err(unsupported(
                 path,
@@ -313,14 +374,26 @@ pub(super) fn pick_in_place(entries: &[u32], field: &mut Field) {
     field.values.truncate(entries.len() * n);
 }
 
-/// Puts a planar mesh at z = 0; a surface in space is refused.
-pub(super) fn flatten(path: &Path, points: &mut [[f64; 3]]) -> Result<(), MeshError> {
-    let Some(&[_, _, height]) = points.first() else { return Ok(()) };
-    let size = points.iter().flatten().fold(0.0f64, |size, x| size.max(x.abs()));
-    if let Some(node) = points.iter().position(|p| (p[2] - height).abs() > 1e-12 * size) {
+/// Puts a mesh whose `used` points lie in a plane at z = 0; a surface in space is refused.
+///
+/// The plane is as thick as the distance within which the mesh check takes nodes for coincident.
+pub(super) fn flatten(path: &Path, points: &mut [[f64; 3]], used: &[&[u32]]) -> Result<(), MeshError> {
+    // Indices out of range are refused later.
+    let used = || used.iter().flat_map(|part| part.iter()).filter_map(|&i| points.get(i as usize));
+    let Some(&[_, _, height]) = used().next() else { return Ok(()) };
+    let (mut lower, mut upper) = ([f64::INFINITY; 3], [f64::NEG_INFINITY; 3]);
+    for point in used() {
+        for d in 0..3 {
+            (lower[d], upper[d]) = (lower[d].min(point[d]), upper[d].max(point[d]));
+        }
+    }
+    let extent = (0..2).map(|d| upper[d] - lower[d]).fold(0.0, f64::max);
+    let size = lower.iter().chain(&upper).fold(0.0f64, |size, x| size.max(x.abs()));
+    let tolerance = (1e-10 * extent).max(1e-12 * size);
+    if let Some(point) = used().find(|point| (point[2] - height).abs() > tolerance) {
         return Err(unsupported(
             path,
-            format!("a surface in space (node {node} leaves the plane z = {height})"),
+            format!("a surface in space (the node at {point:?} leaves the plane z = {height})"),
             "a mesh of triangles or quadrilaterals lies in a plane z = constant",
         ));
     }

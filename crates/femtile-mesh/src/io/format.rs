@@ -20,6 +20,7 @@ pub fn read(path: &Path) -> Result<Mesh, MeshError> {
         "vtk" => vtk::read(path),
         "vtu" => vtu::read(path),
         _ if carp::find(path).is_some() => carp::read(path),
+        "geo" | "geo_unrolled" | "brep" | "step" | "stp" | "iges" | "igs" => Err(geometry(path)),
         _ => Err(unknown(
             path,
             "read",
@@ -131,6 +132,21 @@ pub(super) fn refuse_curved(path: &Path, mesh: &Mesh) -> Result<(), MeshError> {
 
 fn extension(path: &Path) -> String {
     path.extension().unwrap_or_default().to_string_lossy().to_ascii_lowercase()
+}
+
+/// Says how to mesh a geometry.
+fn geometry(path: &Path) -> MeshError {
+    let file = path.file_name().unwrap_or_default().to_string_lossy();
+    let mesh = path.with_extension("msh");
+    MeshError::Unsupported {
+        path: path.into(),
+        place: Place::Whole,
+        what: "a geometry, which has no cells,".into(),
+        advice: format!(
+            "`gmsh -3 -format msh41 {file}` (of a plane one `-2`) writes its mesh to `{}`",
+            mesh.file_name().unwrap_or_default().to_string_lossy()
+        ),
+    }
 }
 
 fn unknown(path: &Path, action: &str, extensions: &str) -> MeshError {

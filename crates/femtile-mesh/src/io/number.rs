@@ -151,6 +151,16 @@ mod tests {
     }
 
     #[test]
+    fn whole_numbers_may_be_written_as_real_ones() {
+        for (word, value) in [("11.0", Some(11)), ("-3.", Some(-3)), ("2e3", Some(2000)), ("0.5", None)] {
+            assert_eq!(whole(word.as_bytes()), value, "{word}");
+        }
+        for word in ["nan", "inf", "1e16", "a", ""] {
+            assert_eq!(whole(word.as_bytes()), None, "{word}");
+        }
+    }
+
+    #[test]
     fn words_that_are_no_numbers_are_none() {
         for word in ["", "-", ".", "e5", "1e", "1x", "--1", "0x1p3", "1e+", "1d", "D5", "1d2e3", "d"] {
             assert_eq!(real(word.as_bytes()), None, "{word}");

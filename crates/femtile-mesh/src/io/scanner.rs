@@ -173,7 +173,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// The next word as a whole number that fits `T`.
+    /// The next word as a whole number that fits `T`; `11.0` is one.
     pub(super) fn integer<T: TryFrom<i64>>(&mut self, what: &str) -> Result<T, MeshError> {
         let word = self.expect(what)?;
         let value = number::whole(word).and_then(|value| T::try_from(value).ok());

@@ -1,5 +1,6 @@
 //! `$Elements`.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use rayon::prelude::*;
@@ -194,16 +195,20 @@ impl Elements {
         Ok(())
     }
 
-    /// Adds a copy of a facet for each further physical group.
+    /// Adds a copy of a facet for each further physical group; counts cells by their first and each further group.
     pub(super) fn add_further_groups(
         &mut self,
         source: &Source<'_>,
         entities: &Entities,
-    ) -> Result<(), MeshError> {
-        let facet_dimension = self.collector.top_dimension().saturating_sub(1);
+    ) -> Result<BTreeMap<(i32, i32), usize>, MeshError> {
+        let top = self.collector.top_dimension();
         let mut n_further = 0;
+        let mut n_cells = BTreeMap::<_, usize>::new();
         for Shared { kind, cells, entity } in self.shared.drain(..) {
-            if kind.dimension() != facet_dimension {
+            if kind.dimension() == top {
+                *n_cells.entry(entity).or_default() += cells.len();
+            }
+            if kind.dimension() + 1 != top {
                 continue;
             }
             let further = entities.get(&entity).and_then(|groups| groups.get(1..)).unwrap_or_default();
@@ -215,7 +220,13 @@ impl Elements {
             }
             further.iter().for_each(|&group| self.collector.repeat(kind, cells.clone(), group));
         }
-        Ok(())
+        let mut in_several = BTreeMap::new();
+        for (entity, n) in n_cells {
+            let Some([first, further @ ..]) = entities.get(&entity).map(Vec::as_slice) else { continue };
+            let further = further.iter().filter(|group| *group != first);
+            further.for_each(|&group| *in_several.entry((*first, group)).or_default() += n);
+        }
+        Ok(in_several)
     }
 }
 

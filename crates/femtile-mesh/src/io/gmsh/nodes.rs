@@ -13,9 +13,10 @@ pub(super) struct Nodes {
     pub numbers: NodeNumbers,
 }
 
-/// Reads the section after its name.
-pub(super) fn read_nodes(source: &mut Source<'_>) -> Result<Nodes, MeshError> {
-    let (points, numbers) = if source.is_version_4 { version_4(source)? } else { version_2(source)? };
+/// Reads `$Nodes`, or `$ParametricNodes` of version 2.2, after its name.
+pub(super) fn read_nodes(source: &mut Source<'_>, are_parametric: bool) -> Result<Nodes, MeshError> {
+    let (points, numbers) =
+        if source.is_version_4 { version_4(source)? } else { version_2(source, are_parametric)? };
     let numbers = NodeNumbers::new(&numbers);
     let numbers =
         numbers.map_err(|number| source.scanner.error(format!("two nodes have the number {number}")))?;
@@ -24,7 +25,7 @@ pub(super) fn read_nodes(source: &mut Source<'_>) -> Result<Nodes, MeshError> {
 
 type Numbered = (Vec<[f64; 3]>, Vec<u64>);
 
-fn version_2(source: &mut Source<'_>) -> Result<Numbered, MeshError> {
+fn version_2(source: &mut Source<'_>, are_parametric: bool) -> Result<Numbered, MeshError> {
     let n = source.scanner.count("nodes", if source.is_binary() { 28 } else { 8 })?;
     if source.is_binary() {
         source.scanner.rest_of_line();
@@ -33,6 +34,12 @@ fn version_2(source: &mut Source<'_>) -> Result<Numbered, MeshError> {
     for _ in 0..n {
         numbers.push(source.size("the number of a node")?);
         points.push([source.coordinate()?, source.coordinate()?, source.coordinate()?]);
+        if are_parametric {
+            let dimension = source.int("the dimension of an entity")?;
+            source.int("the tag of an entity")?;
+            // Points have no parameters, and volumes none besides the coordinates.
+            source.skip_reals(if matches!(dimension, 1 | 2) { dimension as usize } else { 0 })?;
+        }
         source.end_of_record("a node")?;
     }
     Ok((points, numbers))

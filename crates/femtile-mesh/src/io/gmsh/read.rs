@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::elements::{Elements, read_elements};
-use super::entities::{Entities, read_entities, read_names};
+use super::entities::{Entities, Names, read_entities, read_partitioned_entities};
 use super::nodes::{Nodes, read_nodes};
 use super::source::{Encoding, Source};
 use crate::io::file::bytes_of;
@@ -20,7 +20,7 @@ pub fn read(path: &Path) -> Result<Mesh, MeshError> {
 /// Reads the bytes of a Gmsh file; `path` is used in messages only.
 ///
 /// Physical groups are the tags of cells and facets, their names the names of the tags. A cell in several
-/// groups keeps the first, a facet all of them. Sections of data and unknown sections are skipped.
+/// groups keeps the first, which a note tells, a facet all of them. Sections of data and unknown sections are skipped.
 ///
 /// # Errors
 /// [`MeshError::Parse`] and [`MeshError::Unsupported`] with the line, or with the byte after binary data.
@@ -37,18 +37,23 @@ pub fn parse(path: &Path, bytes: &[u8]) -> Result<Mesh, MeshError> {
     sections.into_mesh(path, &source)
 }
 
-/// Reads `$MeshFormat`.
+/// Reads `$MeshFormat` and comments before it.
 fn begin(mut scanner: Scanner<'_>) -> Result<Source<'_>, MeshError> {
-    if scanner.word() != Some(b"$MeshFormat") {
-        return Err(scanner.error("a file of Gmsh begins with `$MeshFormat`"));
+    const ADVICE: &str = "save it as version 4.1 or 2.2 (`gmsh -format msh41`)";
+    loop {
+        match scanner.word() {
+            Some(b"$MeshFormat") => break,
+            Some(b"$Comments") => pass_over(&mut scanner, b"Comments")?,
+            Some(b"$NOD") => return Err(scanner.unsupported("version 1 of the format", ADVICE)),
+            _ => return Err(scanner.error("a file of Gmsh begins with `$MeshFormat`")),
+        }
     }
     let version = scanner.expect("the version")?;
     let is_version_4 = match version {
         b"4.1" => true,
         [b'2'] | [b'2', b'.', ..] => false,
         version => {
-            let what = format!("version {} of the format", show(version));
-            return Err(scanner.unsupported(what, "save it as version 4.1 or 2.2 (`gmsh -format msh41`)"));
+            return Err(scanner.unsupported(format!("version {} of the format", show(version)), ADVICE));
         }
     };
     let file_type: i64 = scanner.integer("the type of file")?;
@@ -83,29 +88,43 @@ fn end(scanner: &mut Scanner<'_>, name: &[u8]) -> Result<(), MeshError> {
 
 #[derive(Default)]
 struct Sections {
-    names: BTreeMap<(usize, i32), String>,
+    names: Names,
     entities: Entities,
     nodes: Option<Nodes>,
     elements: Option<Elements>,
+    notes: Vec<String>,
 }
 
 impl Sections {
     fn read(&mut self, name: &[u8], source: &mut Source<'_>) -> Result<(), MeshError> {
-        let is_whole = matches!(name, b"Entities" | b"Nodes" | b"Elements") && source.is_version_4;
+        let is_whole = matches!(name, b"Entities" | b"PartitionedEntities" | b"Nodes" | b"Elements")
+            && source.is_version_4;
         if is_whole && source.is_binary() {
             source.scanner.rest_of_line();
         }
         match name {
-            b"PhysicalNames" => self.names = read_names(source)?,
+            b"PhysicalNames" => self.names = Names::read(source)?,
             b"Entities" if source.is_version_4 => self.entities = read_entities(source)?,
-            b"Nodes" if self.nodes.is_none() => self.nodes = Some(read_nodes(source)?),
+            b"PartitionedEntities" if source.is_version_4 => {
+                read_partitioned_entities(source, &mut self.entities)?;
+            }
+            b"GhostElements" => {
+                self.notes.push(
+                    "which elements are ghosts of other partitions (`$GhostElements`) is not read".into(),
+                );
+                return pass_over(&mut source.scanner, name);
+            }
+            b"Nodes" if self.nodes.is_none() => self.nodes = Some(read_nodes(source, false)?),
+            b"ParametricNodes" if self.nodes.is_none() && !source.is_version_4 => {
+                self.nodes = Some(read_nodes(source, true)?);
+            }
             b"Elements" if self.elements.is_none() => {
                 let nodes = self.nodes.as_ref();
                 let nodes =
                     nodes.ok_or_else(|| source.scanner.error("`$Nodes` should stand before `$Elements`"))?;
                 self.elements = Some(read_elements(source, nodes, &self.entities)?);
             }
-            b"Nodes" | b"Elements" => {
+            b"Nodes" | b"ParametricNodes" | b"Elements" => {
                 return Err(source.scanner.error(format!("a second section `${}`", show(name))));
             }
             _ => return pass_over(&mut source.scanner, name),
@@ -122,12 +141,32 @@ impl Sections {
         let nodes = self.nodes.ok_or_else(|| missing("Nodes"))?;
         drop(nodes.numbers);
         let mut elements = self.elements.ok_or_else(|| missing("Elements"))?;
-        elements.add_further_groups(source, &self.entities)?;
+        let in_several = match source.is_version_4 {
+            true => elements.add_further_groups(source, &self.entities)?,
+            false => elements.collector.drop_copies(),
+        };
         let Elements { collector, is_tagged, .. } = elements;
         let mut mesh = collector.into_mesh(path, nodes.points, is_tagged)?.mesh;
-        mesh.tag_names = self.names;
+        mesh.notes.extend(self.notes);
+        let dimension = mesh.dimension();
+        mesh.notes.extend(note_of_groups(&in_several, |group| self.names.show(dimension, group)));
+        mesh.tag_names = self.names.of_tags(&mesh);
         Ok(mesh)
     }
+}
+
+/// Returns the note that cells of several groups keep the first; none if there are none.
+fn note_of_groups(in_several: &BTreeMap<(i32, i32), usize>, show: impl Fn(i32) -> String) -> Option<String> {
+    const MAX_LISTED: usize = 8;
+    let each = in_several.iter().take(MAX_LISTED).map(|(&(kept, other), n)| {
+        format!("{n} of {} {} not in {}", show(kept), if *n == 1 { "is" } else { "are" }, show(other))
+    });
+    let mut list: Vec<String> = each.collect();
+    list.extend((in_several.len() > MAX_LISTED).then(|| "…".into()));
+    let list = list.join(", ");
+    (!list.is_empty()).then(|| {
+        format!("cells in several physical groups keep the first, as a cell has one tag: here {list}")
+    })
 }
 
 /// Skips to the end of an unsupported section.

@@ -55,7 +55,7 @@ pub fn parse(path: &Path, bytes: &[u8]) -> Result<Mesh, MeshError> {
     }
     mesh.curved = nodes.curved;
     if let Some(curved) = mesh.curved.as_mut().filter(|_| dimension == 2) {
-        flatten(path, &mut curved.points)?;
+        flatten(path, &mut curved.points, &[&curved.cells])?;
     }
     let whole = |error: MeshError| MeshError::Parse {
         path: path.into(),
