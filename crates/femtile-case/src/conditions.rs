@@ -18,6 +18,7 @@ pub(crate) fn on_mesh(
     let rows = case.file.boundary.iter().map(|section| {
         let (key, place) = section.place();
         let facets = if key == "where" { problem.facets(place, &[]).ok() } else { None };
+        let facets = facets.map(|selected| selected.facets);
         let area = facets.as_ref().map(|facets| {
             facets.iter().map(|&facet| area(problem.mesh(), boundary.facet(facet as usize))).sum()
         });

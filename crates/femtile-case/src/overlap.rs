@@ -1,13 +1,14 @@
-//! Warnings about conditions that take parts of the boundary from others, with the lines of both.
+//! Warnings about conditions that lose facets, to others or because they lie inside, with their lines.
 
 use femtile_solve::{Discretization, Key, Overlap};
 
 use crate::Case;
 
-/// Returns the warnings about conditions of a problem that take facets or nodes from others.
+/// Returns the warnings about conditions of a problem that take facets or nodes from others, or whose tags are on inner facets too.
 pub(crate) fn warnings_of(case: &Case, problem: &Discretization<'_>) -> Vec<String> {
     let of_facets = warnings(case, problem.overlaps(), "facets");
-    [of_facets, warnings(case, problem.node_overlaps(), "nodes")].concat()
+    let inside = problem.inner_facets().iter().map(|inner| inner.warning(|entry| name(case, entry)));
+    [of_facets, warnings(case, problem.node_overlaps(), "nodes"), inside.collect()].concat()
 }
 
 /// Returns a warning for each overlap; `noun` is the name of the parts.

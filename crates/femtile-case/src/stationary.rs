@@ -49,6 +49,7 @@ pub(crate) fn run(
     let ((solution, functionals), early) = early::beside(case, &file, is_beside, || {
         warnings.extend(overlap::warnings_of(case, &discretization));
         let functionals = prepare(case, &discretization)?;
+        warnings.extend_from_slice(&functionals.warnings);
         let solution = discretization.solve(cpu, config, opening, stages)?;
         stages.begin(Stage::Write)?;
         Ok((solution, functionals))
@@ -140,6 +141,7 @@ fn on_parts(
     let discretization = case.problem_on_parts(&mesh, &comm)?.discretize()?;
     warnings.extend(overlap::warnings_of(case, &discretization));
     let functionals = prepare(case, &discretization)?;
+    warnings.extend_from_slice(&functionals.warnings);
     let solution = discretization.solve(cpu, config, opening, stages)?;
     stages.begin(Stage::Write)?;
     warnings.extend_from_slice(solution.warnings());

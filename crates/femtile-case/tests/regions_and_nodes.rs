@@ -79,6 +79,56 @@ fn overlaps_of_regions_and_nodes_are_told_with_their_lines() {
     }
 }
 
+/// Two squares side by side; the line between them is a `rod`, and with the right side a `frame`. No cell is in `void`.
+const SQUARES: &str = "$MeshFormat\n2.2 0 8\n$EndMeshFormat\n$PhysicalNames\n4\n1 4 \"rod\"\n1 3 \"frame\"\n2 1 \"body\"\n\
+                       2 2 \"void\"\n$EndPhysicalNames\n$Nodes\n6\n1 0 0 0\n2 2 0 0\n3 4 0 0\n4 0 3 0\n5 2 3 0\n6 4 3 0\n\
+                       $EndNodes\n$Elements\n5\n1 1 2 4 1 2 5\n2 1 2 3 1 2 5\n3 1 2 3 2 3 6\n4 3 2 1 1 1 2 5 4\n\
+                       5 3 2 1 1 2 3 6 5\n$EndElements\n";
+
+#[test]
+fn tags_that_are_inside_or_nowhere_are_told_with_their_entry() {
+    let folder = tempfile::tempdir().unwrap();
+    let mesh = folder.path().join("squares.msh");
+    std::fs::write(&mesh, SQUARES).unwrap();
+    let text = |sigma: &str, on: &str, flux: &str| {
+        format!(
+            "[mesh]\nfile = {mesh:?}\n[equation]\nsigma = {sigma}\n[[boundary]]\nwhere = \"x < 1e-9\"\ndirichlet = 0\n\
+             [[boundary]]\nwhere = \"{on}\"\ndirichlet = 1\n[output]\nvtu = false\n\
+             functionals = [{{ name = \"q\", kind = \"flux\", where = \"{flux}\" }}]\n"
+        )
+    };
+    for (text, key, words) in [
+        (
+            text("1", "rod", "all"),
+            "boundary[1].where",
+            "`rod` is on 1 facet inside the mesh and on none of its",
+        ),
+        (
+            text("1", "x > 3", "rod"),
+            "output.functionals[0].where",
+            "fluxes on inner facets are not supported",
+        ),
+        (
+            text("{ by_tag = { void = 2 }, default = 1 }", "x > 3", "all"),
+            "equation.sigma.by_tag.void",
+            "no cell has the tag `void`; tags of cells: body (1)",
+        ),
+    ] {
+        let (found, message) = refusal(&text);
+        assert_eq!(found, key, "{message}");
+        assert!(message.contains(words), "{message}");
+    }
+    let found = try_solve(&text("1", "frame", "frame")).unwrap();
+    assert!((found.functionals["q"] - 0.75).abs() < 1e-6);
+    let warnings = found.warnings.join("\n");
+    for words in [
+        "boundary[1] (line 9, dirichlet on \"frame\") leaves out 1 facet of its tag that lies inside the mesh",
+        "output.functionals[0] (line 13, flux on \"frame\") leaves out 1 facet of its tag that lies inside",
+    ] {
+        assert!(warnings.contains(words), "{warnings}");
+    }
+}
+
 #[test]
 fn keys_that_contradict_each_other_are_refused_at_their_place() {
     for (entry, key, words) in [

@@ -38,6 +38,45 @@ impl From<Vec<u32>> for Region {
     }
 }
 
+/// The facets of a region.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Selected {
+    /// Positions in the list of boundary facets, sorted.
+    pub facets: Vec<u32>,
+    /// Number of facets of its tag that do not lie on the boundary, where neither conditions nor fluxes reach; of all ranks.
+    pub n_inside: usize,
+}
+
+impl Selected {
+    /// Returns the warning that part of a tag is left out; none where all of it lies on the boundary.
+    pub fn warning(&self, name: impl Fn() -> String) -> Option<String> {
+        (self.n_inside > 0).then(|| warning_of_inner_facets(&name(), self.n_inside))
+    }
+}
+
+/// Facets of the tag of a condition that lie inside the mesh, where it does not hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct InnerFacets {
+    /// The number of the condition.
+    pub condition: usize,
+    /// Number of the facets.
+    pub n: usize,
+}
+
+impl InnerFacets {
+    /// Returns the warning, with the name of the condition.
+    pub fn warning(&self, name: impl Fn(usize) -> String) -> String {
+        warning_of_inner_facets(&name(self.condition), self.n)
+    }
+}
+
+fn warning_of_inner_facets(name: &str, n: usize) -> String {
+    let (facets, lie) = if n == 1 { ("facet", "lies") } else { ("facets", "lie") };
+    format!(
+        "{name} leaves out {n} {facets} of its tag that {lie} inside the mesh: facets of the boundary alone are supported"
+    )
+}
+
 impl Region {
     /// Returns whether it is the whole boundary by name.
     pub(crate) fn is_all(&self) -> bool {
@@ -52,7 +91,7 @@ impl Region {
         }
     }
 
-    /// Returns the positions of its facets in `boundary`, sorted; `path` is the setting that names it. All ranks call it where
+    /// Returns its facets by their positions in `boundary`; `path` is the setting that names it. All ranks call it where
     /// none has the whole mesh.
     ///
     /// # Errors
@@ -62,13 +101,14 @@ impl Region {
         on: OnMesh<'_>,
         boundary: &BoundaryFacets,
         path: &[Key],
-    ) -> Result<Vec<u32>, SolveError> {
-        match self {
-            Self::Named(name) => on.found(facets_named(on, boundary, name, path)),
+    ) -> Result<Selected, SolveError> {
+        let facets = match self {
+            Self::Named(name) => return named(on, boundary, name, path),
             // A rank may have none of those that all ranks list.
-            Self::Facets(facets) if facets.is_empty() && on.divided.is_some() => Ok(Vec::new()),
-            Self::Facets(facets) => listed(boundary, facets, path),
-        }
+            Self::Facets(facets) if facets.is_empty() && on.divided.is_some() => Vec::new(),
+            Self::Facets(facets) => listed(boundary, facets, path)?,
+        };
+        Ok(Selected { facets, n_inside: 0 })
     }
 }
 
@@ -87,26 +127,65 @@ fn listed(boundary: &BoundaryFacets, facets: &[u32], path: &[Key]) -> Result<Vec
     Ok(facets)
 }
 
-/// Returns positions in `boundary`: for `all`, else the name of a tag, else its number, else a comparison.
-fn facets_named(
+/// Returns the facets of `all`, else of the name of a tag, else of its number, else of a comparison. All ranks call it where none
+/// has the whole mesh.
+fn named(
+    on: OnMesh<'_>,
+    boundary: &BoundaryFacets,
+    selection: &str,
+    path: &[Key],
+) -> Result<Selected, SolveError> {
+    if selection == "all" {
+        return Ok(Selected { facets: (0..boundary.len() as u32).collect(), n_inside: 0 });
+    }
+    let tags = tags_called(on.mesh, selection);
+    let Selected { facets, n_inside } = tagged(on, boundary, &tags);
+    let n_inside = on.sum(n_inside)?;
+    let here = match (tags.is_empty(), facets.is_empty()) {
+        (true, _) => satisfying(on, boundary, selection, path),
+        (false, true) => Err(SolveError::setting(path, holds_inside(on, (selection, &tags), n_inside, path))),
+        (false, false) => Ok(facets),
+    };
+    Ok(Selected { facets: on.found(here)?, n_inside })
+}
+
+/// Returns the message about tags that no facet of the boundary has, and `n_inside` facets inside.
+fn holds_inside(
+    on: OnMesh<'_>,
+    (selection, tags): (&str, &BTreeSet<i32>),
+    n_inside: usize,
+    path: &[Key],
+) -> String {
+    if n_inside == 0 {
+        return format!("the tag `{selection}` is on no facet of the boundary; {}", known_tags(on, tags));
+    }
+    let facets = if n_inside == 1 { "facet" } else { "facets" };
+    let what = if is_condition(path) { "conditions" } else { "fluxes" };
+    let mut message = format!(
+        "the tag `{selection}` is on {n_inside} {facets} inside the mesh and on none of its boundary; {what} on inner \
+         facets are not supported"
+    );
+    if is_condition(path) {
+        message +=
+            "; `dirichlet` takes `nodes = \"…\"`, a comparison, in place of `where` to hold inside too";
+    }
+    message
+}
+
+/// Returns whether a setting is one of a condition.
+fn is_condition(path: &[Key]) -> bool {
+    path.first() == Some(&"boundary".into())
+}
+
+/// Returns positions in `boundary` of the facets whose nodes all satisfy a comparison.
+fn satisfying(
     on: OnMesh<'_>,
     boundary: &BoundaryFacets,
     selection: &str,
     path: &[Key],
 ) -> Result<Vec<u32>, SolveError> {
     let mesh = on.mesh;
-    if selection == "all" {
-        return Ok((0..boundary.len() as u32).collect());
-    }
-    let tags = tags_called(mesh, selection);
-    if !tags.is_empty() {
-        let facets = tagged(mesh, boundary, &tags);
-        if facets.is_empty() {
-            let message = format!("the tag `{selection}` is on no facet of the boundary; {}", known_tags(on));
-            return Err(SolveError::setting(path, message));
-        }
-        return Ok(facets);
-    }
+    let known_tags = |on| known_tags(on, &BTreeSet::new());
     let comparison = Comparison::parse(selection).map_err(|error| {
         let message =
             format!("`{selection}` is neither a tag nor a comparison ({error}); {}", known_tags(on));
@@ -123,7 +202,7 @@ fn facets_named(
     if facets.is_empty() {
         let n_holds = mesh.points.par_iter().filter(|&&point| comparison.holds(point)).count();
         let mut message = holds_nowhere(on, n_holds);
-        if path.first() == Some(&"boundary".into()) && n_holds > 0 {
+        if is_condition(path) && n_holds > 0 {
             message += "; `dirichlet` takes `nodes = \"…\"` in place of `where` to hold at nodes alone";
         }
         return Err(SolveError::setting(path, message));
@@ -159,7 +238,13 @@ fn tags_called(mesh: &Mesh, selection: &str) -> BTreeSet<i32> {
     tags
 }
 
-fn tagged(mesh: &Mesh, boundary: &BoundaryFacets, tags: &BTreeSet<i32>) -> Vec<u32> {
+/// Returns the facets of the boundary with any of some tags, and how many of these tags are inside; of a part, those with a first
+/// node that this rank owns.
+fn tagged(on: OnMesh<'_>, boundary: &BoundaryFacets, tags: &BTreeSet<i32>) -> Selected {
+    let mesh = on.mesh;
+    if tags.is_empty() {
+        return Selected::default();
+    }
     let sorted = |nodes: &[u32]| {
         let mut key = [u32::MAX; 4];
         key[..nodes.len()].copy_from_slice(nodes);
@@ -170,11 +255,18 @@ fn tagged(mesh: &Mesh, boundary: &BoundaryFacets, tags: &BTreeSet<i32>) -> Vec<u
     let tagged = (0..mesh.facets.tags.len()).into_par_iter().filter(is_tagged);
     let mut wanted: Vec<[u32; 4]> = tagged.map(|facet| sorted(mesh.facet(facet))).collect();
     wanted.par_sort_unstable();
-    let is_wanted = |&facet: &u32| wanted.binary_search(&sorted(boundary.facet(facet as usize))).is_ok();
-    (0..boundary.len() as u32).into_par_iter().filter(is_wanted).collect()
+    wanted.dedup();
+    let key_of = |facet: u32| sorted(boundary.facet(facet as usize));
+    let is_wanted = |&facet: &u32| wanted.binary_search(&key_of(facet)).is_ok();
+    let facets: Vec<u32> = (0..boundary.len() as u32).into_par_iter().filter(is_wanted).collect();
+    let is_own = |key: &[u32; 4]| on.owns(key.iter().copied().filter(|&node| node != u32::MAX));
+    let n_wanted = wanted.iter().filter(|key| is_own(key)).count();
+    let n_outside = facets.iter().filter(|&&facet| is_own(&key_of(facet))).count();
+    Selected { n_inside: n_wanted.saturating_sub(n_outside), facets }
 }
 
-fn known_tags(on: OnMesh<'_>) -> String {
+/// Returns the tags of the boundary, without some that are on none of its facets.
+fn known_tags(on: OnMesh<'_>, others: &BTreeSet<i32>) -> String {
     let mesh = on.mesh;
     let dimension = mesh.dimension() - 1;
     let mut tags: BTreeSet<i32> = mesh.facets.tags.iter().copied().collect();
@@ -183,6 +275,7 @@ fn known_tags(on: OnMesh<'_>) -> String {
         let names = mesh.tag_names.keys().filter(|(d, _)| *d == dimension);
         tags.extend(names.map(|(_, tag)| *tag));
     }
+    tags.retain(|tag| !others.contains(tag));
     if tags.is_empty() {
         return "the mesh has no tagged boundary: use \"all\" or a comparison such as \"x < 1e-9\"".into();
     }

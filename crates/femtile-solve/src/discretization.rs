@@ -16,6 +16,7 @@ use femtile_mesh::check::BoundaryFacets;
 use femtile_sparse::Csr;
 
 use crate::auto::{self, Boxed, Circumstances, Solves};
+use crate::boundary::{InnerFacets, Selected};
 use crate::check::{self, check_cells};
 use crate::component::Component;
 use crate::device::{Choice, Chosen};
@@ -49,6 +50,7 @@ pub struct Discretization<'m> {
     /// The first iterate where a coefficient depends on u.
     pub(crate) initial: Value,
     pub(crate) overlaps: Vec<Overlap>,
+    pub(crate) inner_facets: Vec<InnerFacets>,
     pub(crate) node_overlaps: Vec<Overlap>,
     pub(crate) warnings: Vec<String>,
     /// Where no rank has the whole mesh.
@@ -74,6 +76,11 @@ impl<'m> Discretization<'m> {
     /// Returns the part of the file of the solution that is known before the solve.
     pub fn file(&self) -> SolutionFile<'m> {
         SolutionFile { mesh: self.mesh, space: self.space.clone(), components: self.config.components }
+    }
+
+    /// Returns the conditions on tags that are on inner facets too.
+    pub fn inner_facets(&self) -> &[InnerFacets] {
+        &self.inner_facets
     }
 
     /// Returns conditions that take facets from others.
@@ -118,6 +125,7 @@ impl<'m> Discretization<'m> {
             space: self.space.clone(),
             initial: self.initial.clone(),
             overlaps: self.overlaps.clone(),
+            inner_facets: self.inner_facets.clone(),
             node_overlaps: self.node_overlaps.clone(),
             warnings: self.warnings.clone(),
             divided: self.divided.clone(),
@@ -183,12 +191,11 @@ impl<'m> Discretization<'m> {
         }
     }
 
-    /// Returns the boundary facets of a region, sorted, as positions in the list of boundary facets; `path` is the setting
-    /// that names the region.
+    /// Returns the boundary facets of a region; `path` is the setting that names it. All ranks call it where none has the whole mesh.
     ///
     /// # Errors
     /// [`SolveError::Setting`] where it is no facet, with the tags or the extents of the mesh.
-    pub fn facets(&self, region: impl Into<Region>, path: &[Key]) -> Result<Vec<u32>, SolveError> {
+    pub fn facets(&self, region: impl Into<Region>, path: &[Key]) -> Result<Selected, SolveError> {
         region.into().facets(self.on_mesh(), &self.boundary, path)
     }
 

@@ -46,7 +46,7 @@ mod system;
 mod tensor;
 mod transient;
 
-pub use boundary::Region;
+pub use boundary::{InnerFacets, Region, Selected};
 pub use check::check_cells;
 pub use coefficient::{Entry, Value, check_count, expression};
 pub use collected::{Collected, CollectedValues};

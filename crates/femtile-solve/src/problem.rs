@@ -13,7 +13,7 @@ use femtile_mesh::Mesh;
 use femtile_mesh::check::{BoundaryFacets, boundary_facets};
 use femtile_mesh::partition::DividedMesh;
 
-use crate::boundary::Region;
+use crate::boundary::{InnerFacets, Region, Selected};
 use crate::check::check_cells;
 use crate::coefficient::{Value, conductivity, of_component, scalar};
 use crate::discretization::Discretization;
@@ -61,6 +61,8 @@ pub struct Poisson<'m> {
 struct Given {
     place: Place,
     facets: Vec<u32>,
+    /// Facets of its tag inside the mesh.
+    n_inside: usize,
     kind: Kind,
 }
 
@@ -280,13 +282,14 @@ impl<'m> Poisson<'m> {
         let nodes = at.numbers(self.on_mesh(), &path)?;
         let facets = facets_within(self.mesh, &self.boundary, &nodes);
         let kind = Kind::Dirichlet(value.into());
-        self.conditions.push(Given { place: Place::Nodes(at, nodes), facets, kind });
+        self.conditions.push(Given { place: Place::Nodes(at, nodes), facets, n_inside: 0, kind });
         Ok(self)
     }
 
     fn condition(mut self, region: Region, kind: Kind) -> Result<Self, SolveError> {
-        let facets = region.facets(self.on_mesh(), &self.boundary, &self.next_condition("where"))?;
-        self.conditions.push(Given { place: Place::Boundary(region), facets, kind });
+        let path = self.next_condition("where");
+        let Selected { facets, n_inside } = region.facets(self.on_mesh(), &self.boundary, &path)?;
+        self.conditions.push(Given { place: Place::Boundary(region), facets, n_inside, kind });
         Ok(self)
     }
 
@@ -324,9 +327,10 @@ impl<'m> Poisson<'m> {
             let names = |condition: usize| self.name(condition);
             let of_facets = discretization.overlaps.iter().map(|overlap| overlap.warning(names, "facets"));
             let of_nodes = discretization.node_overlaps.iter().map(|overlap| overlap.warning(names, "nodes"));
-            let overlapping: Vec<String> = of_facets.chain(of_nodes).collect();
+            let inside = discretization.inner_facets.iter().map(|inner| inner.warning(names));
+            let told: Vec<String> = of_facets.chain(of_nodes).chain(inside).collect();
             let mut solution = discretization.solve(&cpu, config, opened.map(Opening::from), &mut stages)?;
-            solution.warn(overlapping);
+            solution.warn(told);
             Ok(solution)
         })
     }
@@ -401,9 +405,16 @@ impl<'m> Poisson<'m> {
             initial: self.initial.clone(),
             node_overlaps: self.node_overlaps(&overlaps)?,
             overlaps,
+            inner_facets: self.inner_facets(),
             warnings,
             divided: self.divided.clone(),
         })
+    }
+
+    /// Returns the conditions on tags that are on inner facets too.
+    fn inner_facets(&self) -> Vec<InnerFacets> {
+        let each = self.conditions.iter().enumerate().map(|(condition, given)| (condition, given.n_inside));
+        each.filter(|&(_, n)| n > 0).map(|(condition, n)| InnerFacets { condition, n }).collect()
     }
 
     fn conditions_of(&self, component: usize) -> Result<Vec<BoundaryCondition>, SolveError> {

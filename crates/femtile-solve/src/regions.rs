@@ -68,7 +68,22 @@ pub fn tag_regions_of_ranks<N: AsRef<str>, C: AsRef<str>>(
     if has_rest {
         own.tag_names.entry((own.kind.dimension(), 0)).or_insert_with(|| "0".into());
     }
+    if !regions.is_empty() {
+        drop_names_of_no_cell(own, comm)?;
+    }
     Ok(overlaps)
+}
+
+/// Drops the names of tags of cells to which regions have left no cell on any rank. All ranks call it.
+fn drop_names_of_no_cell(own: &mut Mesh, comm: &Comm) -> Result<(), SolveError> {
+    let dimension = own.dimension();
+    let names: Vec<_> = own.tag_names.keys().copied().filter(|(d, _)| *d == dimension).collect();
+    let is_held = |(_, tag): &(usize, i32)| f64::from(u8::from(own.cell_tags.contains(tag)));
+    let mut n_ranks: Vec<f64> = names.iter().map(is_held).collect();
+    comm.sum_values(&mut n_ranks)?;
+    let is_empty = |name: &(usize, i32)| names.iter().zip(&n_ranks).any(|(of, &n)| of == name && n == 0.0);
+    own.tag_names.retain(|name, _| !is_empty(name));
+    Ok(())
 }
 
 fn place(i: usize, key: &str) -> Vec<Key> {

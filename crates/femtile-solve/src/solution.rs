@@ -249,8 +249,8 @@ impl<'m> Solution<'m> {
     /// There is no component with this number.
     pub fn flux(&self, component: usize, region: impl Into<Region>) -> Result<f64, SolveError> {
         let problem = self.of_ranks.as_ref().map_or(&self.discretization, OfRanks::problem);
-        let facets = problem.facets(region, &["region".into()])?;
-        Ok(self.component(component).flux(&facets)?)
+        let selected = problem.facets(region, &["region".into()])?;
+        Ok(self.component(component).flux(&selected.facets)?)
     }
 
     /// Returns the recovered gradient of a component.

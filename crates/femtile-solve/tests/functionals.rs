@@ -51,7 +51,7 @@ fn solutions_have_fluxes_through_regions_and_values_at_points_and_along_lines() 
         let is_near = |found: f64, expected: f64| (found - expected).abs() < 1e-9;
         assert!(is_near(solution.flux(0, "xmax").unwrap(), 8.0));
         let discretization = solution.discretization();
-        let facets = discretization.facets("y > 1 - 1e-9", &["where".into()]).unwrap();
+        let facets = discretization.facets("y > 1 - 1e-9", &["where".into()]).unwrap().facets;
         assert!(is_near(solution.flux(0, facets.clone()).unwrap(), -12.0));
         assert!(is_near(solution.component(0).flux(&facets).unwrap(), -12.0));
         match solution.flux(0, "lid") {

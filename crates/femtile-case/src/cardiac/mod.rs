@@ -82,6 +82,7 @@ fn observed(
     let of_potential = Transient::new(of_potential.sigma(&case.file.equation.sigma), 0.0).discretize()?;
     warnings.extend(of_potential.warnings().iter().cloned());
     let functionals = prepare(case, &of_potential)?;
+    warnings.extend_from_slice(&functionals.warnings);
     let mut names = functionals.names();
     names.extend(case.file.ecg.iter().flat_map(|ecg| ecg.electrodes.keys().cloned()));
     let series = Series::new(case, names, start)?;

@@ -18,6 +18,8 @@ use line::ReadyLine;
 pub(crate) struct Prepared {
     numbers: Vec<Ready>,
     lines: Vec<ReadyLine>,
+    /// Warnings about tags that are on inner facets too.
+    pub warnings: Vec<String>,
 }
 
 /// Numbers of a component, ready to be evaluated.
@@ -57,7 +59,7 @@ pub(crate) struct Evaluated {
 pub(crate) fn prepare(case: &Case, discretization: &Discretization<'_>) -> Result<Prepared, CaseError> {
     check_points(case, discretization)?;
     let n = case.file.space.components;
-    let mut prepared = Prepared { numbers: Vec::new(), lines: Vec::new() };
+    let mut prepared = Prepared { numbers: Vec::new(), lines: Vec::new(), warnings: Vec::new() };
     for (i, functional) in case.file.output.functionals.iter().enumerate() {
         let path: [Key; 3] = ["output".into(), "functionals".into(), i.into()];
         let of = functional.field();
@@ -65,6 +67,13 @@ pub(crate) fn prepare(case: &Case, discretization: &Discretization<'_>) -> Resul
             let line = line(case, discretization, (functional.name(), from, to, *points), &path)?;
             prepared.lines.push(ReadyLine { of, ..line });
             continue;
+        }
+        if let Functional::Flux { r#where: region, .. } = functional {
+            let path = below(&path, "where");
+            let selected = discretization.facets(region, &path)?;
+            let line = case.line(&path).map_or_else(String::new, |line| format!("line {line}, "));
+            let name = || format!("output.functionals[{i}] ({line}flux on \"{region}\")");
+            prepared.warnings.extend(selected.warning(name));
         }
         for component in 0..n {
             let name = functional.name();
@@ -101,7 +110,7 @@ fn kind(
             Kind::ValueAt(in_space(case, point, &below(path, "point"))?)
         }
         Functional::Flux { r#where: region, .. } => {
-            Kind::Flux(discretization.facets(region, &below(path, "where"))?)
+            Kind::Flux(discretization.facets(region, &below(path, "where"))?.facets)
         }
         Functional::ErrorL2 { exact: given, .. } => Kind::ErrorL2(exact(given)?),
         Functional::ErrorH1 { exact: given, .. } => Kind::ErrorH1(exact(given)?),

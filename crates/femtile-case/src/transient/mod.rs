@@ -46,6 +46,7 @@ pub(crate) fn run(
     let problem = transient.discretize()?;
     warnings.extend(overlap::warnings_of(case, &problem));
     let functionals = prepare(case, &problem)?;
+    warnings.extend_from_slice(&functionals.warnings);
     let series = Series::new(case, functionals.names(), start)?;
     let transient = transient.frames(series.times().iter().copied());
     let mut recorder = Recorder { functionals: &functionals, series };
@@ -88,6 +89,7 @@ fn on_parts(
         (None, false) => Some(prepare(case, &problem)?),
         (None, true) => None,
     };
+    warnings.extend(functionals.iter().flat_map(|functionals| functionals.warnings.clone()));
     let names = functionals.as_ref().map_or_else(Vec::new, Prepared::names);
     let series = Series::new(case, names, start)?;
     let transient = transient.frames(series.times().iter().copied());

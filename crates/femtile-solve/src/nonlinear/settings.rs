@@ -63,6 +63,7 @@ pub(crate) fn resolved(
         mesh: problem.mesh,
         initial: Value::Number(0.0),
         overlaps: Vec::new(),
+        inner_facets: Vec::new(),
         node_overlaps: Vec::new(),
         warnings: Vec::new(),
         divided: None,

@@ -45,6 +45,24 @@ impl<'a> OnMesh<'a> {
         }
     }
 
+    /// Returns the sum of the counts of all ranks. All ranks call it.
+    ///
+    /// # Errors
+    /// Another rank ended.
+    pub fn sum(&self, n: usize) -> Result<usize, LinalgError> {
+        match self.divided {
+            Some(divided) => Ok(divided.sum([n as f64])?[0] as usize),
+            None => Ok(n),
+        }
+    }
+
+    /// Returns whether a facet or a cell counts as one of this rank: where it owns the node of the smallest number in the whole mesh.
+    pub fn owns(&self, nodes: impl Iterator<Item = u32>) -> bool {
+        let Some(divided) = self.divided else { return true };
+        let number = |node: &u32| divided.mesh.part.nodes[*node as usize];
+        nodes.min_by_key(number).is_some_and(|node| divided.has_node(node))
+    }
+
     /// Returns `x from 0 to 1, y from 0 to 2`, the extents of the whole mesh.
     pub fn extents(&self) -> String {
         let points = || self.mesh.points.iter();
@@ -85,6 +103,7 @@ impl<'m> Discretization<'m> {
             space,
             initial: self.initial.clone(),
             overlaps: self.overlaps.clone(),
+            inner_facets: self.inner_facets.clone(),
             node_overlaps: self.node_overlaps.clone(),
             warnings: self.warnings.clone(),
             divided: self.divided.clone(),

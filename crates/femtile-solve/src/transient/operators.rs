@@ -316,6 +316,7 @@ fn variant<'m>(
         space: space.clone(),
         initial: Value::Number(0.0),
         overlaps: Vec::new(),
+        inner_facets: Vec::new(),
         node_overlaps: Vec::new(),
         warnings: Vec::new(),
         divided: divided.clone(),

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use femtile_mesh::Mesh;
 use femtile_mesh::check::{CheckConfig, boundary_facets, check};
-use femtile_mesh::generate::{BoxConfig, box_mesh};
-use femtile_solve::{Poisson, Region, SolveError, path_text};
+use femtile_mesh::generate::{BoxConfig, SquareConfig, box_mesh, square};
+use femtile_solve::{Poisson, Region, SolveError, Value, path_text, tag_regions};
 
 fn mesh() -> Mesh {
     box_mesh(&BoxConfig { cells: [2, 2, 2], ..BoxConfig::default() }).unwrap()
@@ -47,10 +47,82 @@ fn tags_that_no_facet_of_the_boundary_has_are_refused() {
     let mut mesh = mesh();
     mesh.tag_names.insert((2, 9), "inside".into());
     let (_, _, message) = refusal(&mesh, "inside");
-    assert!(message.contains("`inside` is on no facet"), "{message}");
+    assert!(message.contains("`inside` is on no facet") && !message.contains("inside (9)"), "{message}");
     mesh.facets = Default::default();
     let (_, _, message) = refusal(&mesh, "xmin");
     assert!(message.contains("no facet") || message.contains("no tagged boundary"), "{message}");
+}
+
+/// Cells over [0, 2] × [0, 1] with the tag `electrode` on the inner line x = 1, and `mixed` there and on the side x = 2.
+fn with_inner_tags() -> Mesh {
+    let config = SquareConfig { cells: [4, 3], upper: [2.0, 1.0], ..SquareConfig::default() };
+    let mut mesh = square(&config).unwrap();
+    let node = |x: f64, y: f64| {
+        let is_there = |point: &[f64; 3]| (point[0] - x).abs() + (point[1] - y).abs() < 1e-9;
+        mesh.points.iter().position(is_there).unwrap() as u32
+    };
+    let line = |x: f64| (0..3).map(move |i| [f64::from(i), f64::from(i + 1)].map(|y| (x, y / 3.0)));
+    let facets = |x: f64| line(x).flatten().map(|(x, y)| node(x, y)).collect::<Vec<u32>>();
+    let (inner, side) = (facets(1.0), facets(2.0));
+    for (tag, nodes) in [(9, &inner), (10, &inner), (10, &side), (10, &side)] {
+        mesh.facets.nodes.extend(nodes);
+        mesh.facets.tags.extend([tag; 3]);
+    }
+    mesh.tag_names.extend([((1, 9), "electrode".into()), ((1, 10), "mixed".into())]);
+    mesh
+}
+
+#[test]
+fn tags_on_inner_facets_alone_are_refused_with_their_number() {
+    let mesh = with_inner_tags();
+    let (key, _, message) = refusal(&mesh, "electrode");
+    assert_eq!(key, "boundary[1].where");
+    let expected = "the tag `electrode` is on 3 facets inside the mesh and on none of its boundary; conditions on inner \
+                    facets are not supported; `dirichlet` takes `nodes = \"…\"`";
+    assert!(message.starts_with(expected), "{message}");
+    let solution = Poisson::new(&mesh).dirichlet("all", 0.0).unwrap().solve(&Default::default()).unwrap();
+    let message = solution.flux(0, "9").unwrap_err().to_string();
+    assert!(message.contains("fluxes on inner facets are not supported"), "{message}");
+    let (_, _, message) = refusal(&mesh, "lid");
+    assert!(message.contains("electrode (9), mixed (10)"), "{message}");
+}
+
+#[test]
+fn tags_on_inner_and_outer_facets_are_told_with_their_condition() {
+    let mesh = with_inner_tags();
+    let problem = Poisson::new(&mesh).dirichlet("xmin", 0.0).unwrap().dirichlet("mixed", 1.0).unwrap();
+    let solution = problem.solve(&Default::default()).unwrap();
+    let [warning] = solution.warnings() else { panic!("{:?}", solution.warnings()) };
+    assert!(
+        warning.contains("\"mixed\") leaves out 3 facets of its tag that lie inside the mesh"),
+        "{warning}"
+    );
+    assert!((solution.value_at([1.0, 0.5, 0.0]).unwrap() - 0.5).abs() < 1e-6);
+}
+
+#[test]
+fn names_that_no_cell_has_are_no_tags_of_cells() {
+    let mut mesh = square(&SquareConfig { cells: [4, 4], ..SquareConfig::default() }).unwrap();
+    mesh.cell_tags = vec![1; mesh.n_cells()];
+    mesh.tag_names.extend([((2, 1), "plate".into()), ((2, 2), "empty".into())]);
+    check(&mut mesh, &CheckConfig::default()).unwrap();
+    let message = |mesh: &Mesh, name: &str| {
+        let sigma = Value::by_tag([(name, 2.0)]).otherwise(1.0);
+        let problem = Poisson::new(mesh).sigma(sigma).dirichlet("all", 0.0).unwrap();
+        problem.solve(&Default::default()).map(drop).unwrap_err().to_string()
+    };
+    for name in ["empty", "2"] {
+        let message = message(&mesh, name);
+        assert!(
+            message.contains(&format!("no cell has the tag `{name}`; tags of cells: plate (1)")),
+            "{message}"
+        );
+    }
+    tag_regions(&mut mesh, &[("left", "x < 0.5"), ("whole", "x < 2")]).unwrap();
+    for name in ["left", "plate"] {
+        let message = message(&mesh, name);
+        assert!(message.contains(&format!("no cell has the tag `{name}`")), "{message}");
+    }
 }
 
 #[test]

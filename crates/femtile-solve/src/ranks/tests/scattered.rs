@@ -8,7 +8,7 @@ use femtile_mesh::partition::DividedMesh;
 
 use super::parts::{Setup, assert_found, conditions, found, on_divided, with};
 use super::*;
-use crate::{Collected, PmgOptions, Value, scatter};
+use crate::{Collected, InnerFacets, PmgOptions, Value, scatter, tag_regions_of_ranks};
 
 pub(super) fn sent(comm: &Comm, mesh: &Mesh, partitioner: Partitioner) -> Result<DividedMesh, SolveError> {
     let boundary = boundary_facets(mesh);
@@ -114,6 +114,63 @@ fn tags_and_fields_are_sent_with_the_parts() {
     let mut expected = mesh.tag_names.clone();
     expected.insert((3, 0), "0".into());
     assert!(names.iter().all(|found| *found == expected));
+}
+
+/// What `n` ranks find on their parts of a mesh.
+fn on_ranks<T: Send>(
+    mesh: &Mesh,
+    n: usize,
+    find: impl Fn(DividedMesh, &Comm) -> Result<T, SolveError> + Sync,
+) -> T {
+    let work = |comm: Comm| find(sent(&comm, mesh, Partitioner::Bisection)?, &comm);
+    threads::run(n, work, |comm| work(comm).map(drop)).unwrap_or_else(|error: SolveError| panic!("{error}"))
+}
+
+#[test]
+fn inner_facets_of_a_tag_are_counted_once_on_any_number_of_ranks() {
+    let mut mesh = box_mesh(&BoxConfig { cells: [4, 4, 4], ..BoxConfig::default() }).unwrap();
+    let is_inner = |nodes: &[u32]| nodes.iter().all(|&node| mesh.points[node as usize][0] == 0.5);
+    let facets = (0..mesh.n_cells()).flat_map(|cell| {
+        let nodes = mesh.cell(cell);
+        mesh.kind.facets().iter().map(|facet| facet.iter().map(|&i| nodes[i]).collect::<Vec<u32>>())
+    });
+    let inner: Vec<u32> = facets.filter(|nodes| is_inner(nodes)).flatten().collect();
+    // Both cells of a facet name it: 32 facets of the plane, each twice.
+    assert_eq!(inner.len(), 3 * 64);
+    mesh.tag_names.insert((2, 9), "plane".into());
+    for tag in [1, 9] {
+        mesh.facets.nodes.extend(&inner);
+        mesh.facets.tags.extend([tag; 64]);
+    }
+    for n in [1, 2, 5] {
+        let mixed = |part: DividedMesh, comm: &Comm| {
+            let problem = Poisson::divided(&part, comm)?.dirichlet("xmin", 0.0)?;
+            Ok(problem.discretize()?.inner_facets().to_vec())
+        };
+        assert_eq!(on_ranks(&mesh, n, mixed), [InnerFacets { condition: 0, n: 32 }], "{n}");
+        let refused = |part: DividedMesh, comm: &Comm| {
+            Ok(Poisson::divided(&part, comm)?.dirichlet("plane", 0.0).unwrap_err().to_string())
+        };
+        let said = on_ranks(&mesh, n, refused);
+        assert!(said.contains("the tag `plane` is on 32 facets inside the mesh"), "{n}: {said}");
+    }
+}
+
+#[test]
+fn regions_that_later_ones_cover_are_no_tags_on_any_rank() {
+    let mesh = box_mesh(&BoxConfig { cells: [4, 4, 4], ..BoxConfig::default() }).unwrap();
+    for n in [1, 3] {
+        let names = |mut part: DividedMesh, comm: &Comm| {
+            tag_regions_of_ranks(
+                &mut part,
+                comm,
+                &[("left", "x < 0.5"), ("low", "z < 0.5"), ("half", "x < 0.6")],
+            )?;
+            let names = part.part.mesh.tag_names.iter().filter(|((dimension, _), _)| *dimension == 3);
+            Ok(names.map(|(_, name)| name.clone()).collect::<Vec<String>>())
+        };
+        assert_eq!(on_ranks(&mesh, n, names), ["0", "low", "half"], "{n}");
+    }
 }
 
 #[test]
