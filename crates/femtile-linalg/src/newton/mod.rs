@@ -169,7 +169,10 @@ impl Newton {
                 outcome.lengths.push(1.0);
                 break if solved.has_converged { NewtonStop::Converged } else { NewtonStop::LinearSolver };
             }
-            let Some((length, next)) = descend(equation, u, &delta, &mut trial, (at.norm, eta))? else {
+            // Beside rows whose rounding is large, what is small enough need not fall on.
+            let enough = if is_met { wanted } else { 0.0 };
+            let of = (at.norm, eta, enough);
+            let Some((length, next)) = descend(equation, u, &delta, &mut trial, of)? else {
                 break if solved.has_converged { NewtonStop::NoDescent } else { NewtonStop::LinearSolver };
             };
             std::mem::swap(u, &mut trial);
@@ -201,7 +204,7 @@ fn descend<D: VectorKernels<f64>, E: NonlinearEquation<D>>(
     u: &Buffer<f64, D>,
     delta: &Buffer<f64, D>,
     trial: &mut Buffer<f64, D>,
-    (before, eta): (f64, f64),
+    (before, eta, enough): (f64, f64, f64),
 ) -> Result<Option<(f64, ResidualNorm)>, E::Error> {
     let device = u.device();
     let mut length = 1.0;
@@ -209,7 +212,7 @@ fn descend<D: VectorKernels<f64>, E: NonlinearEquation<D>>(
         device.copy(trial, u)?;
         device.axpby(trial, length, delta, 1.0)?;
         let found = equation.residual(trial)?;
-        if found.norm <= (1.0 - DECREASE * length * (1.0 - eta)) * before {
+        if found.norm <= enough.max((1.0 - DECREASE * length * (1.0 - eta)) * before) {
             return Ok(Some((length, found)));
         }
         length = shorter(length, found.norm / before);
