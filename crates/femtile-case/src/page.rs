@@ -1,7 +1,7 @@
 //! The page of a run: what its report says, with a view of the solution.
 
 use femtile_device::Cpu;
-use femtile_report::{LevelRow, Page, View, short};
+use femtile_report::{LevelRow, Page, View, short, significant};
 
 use crate::shown::{Exhibit, Shown};
 use crate::{Case, Report, roofline};
@@ -89,7 +89,7 @@ fn facts(report: &Report) -> Vec<(String, String)> {
     ];
     let known = known.into_iter().filter_map(|(name, value)| Some((name.into(), value?)));
     known
-        .chain(report.functionals.iter().map(|(name, value)| (name.clone(), format!("{value:.10}"))))
+        .chain(report.functionals.iter().map(|(name, value)| (name.clone(), significant(*value, 10))))
         .collect()
 }
 

@@ -5,6 +5,7 @@ use std::time::Instant;
 use femtile::linalg::krylov::Stop;
 use femtile_case::{Case, CaseError, LevelReport, Override, Profile, Report};
 use femtile_comm::Comm;
+use femtile_report::significant;
 use femtile_tune::Tuned;
 
 use crate::arguments::SolveOptions;
@@ -153,6 +154,9 @@ fn rounded(number: f64) -> String {
     }
 }
 
+/// Significant digits of functionals.
+const DIGITS: usize = 10;
+
 fn summary(case: &Case, report: &Report) -> String {
     let (mesh, solve, times) = (&report.mesh, &report.solve, &report.timings_s);
     let how = match &report.time {
@@ -172,8 +176,12 @@ fn summary(case: &Case, report: &Report) -> String {
         ),
     };
     let mut text = format!(
-        "mesh      {} nodes, {} cells, volume {:.6}\nsolve     {how}\ndevice    {}: {}\n",
-        mesh.n_nodes, mesh.n_cells, mesh.volume, report.device, report.device_reason
+        "mesh      {} nodes, {} cells, volume {}\nsolve     {how}\ndevice    {}: {}\n",
+        mesh.n_nodes,
+        mesh.n_cells,
+        significant(mesh.volume, 6),
+        report.device,
+        report.device_reason
     );
     if let Some(ranks) = &report.ranks {
         let [fewest, most] = ranks.unknowns;
@@ -195,7 +203,7 @@ fn summary(case: &Case, report: &Report) -> String {
         text += &format!("error     {estimate:.3e} in the energy norm, estimated\n");
     }
     for (name, value) in &report.functionals {
-        text += &format!("{name:<9} {value:.10}\n");
+        text += &format!("{name:<9} {}\n", significant(*value, DIGITS));
     }
     text += &format!(
         "time      read {:.2} s, check {:.2} s, assemble {:.2} s, solve {:.2} s, write {:.2} s\n",
