@@ -35,7 +35,9 @@ struct Shown {
 impl Bars {
     /// Bars on standard error if that is a terminal and `quiet` is not asked for.
     pub fn new(quiet: bool, interrupt: Interrupt) -> Self {
-        let shown = (!quiet && std::io::stderr().is_terminal()).then(draw_in_the_background);
+        let is_shown = !quiet && std::io::stderr().is_terminal();
+        // Without a thread that draws them there are no bars, which nothing else depends on.
+        let shown = if is_shown { draw_in_the_background().ok() } else { None };
         Self { shown, interrupt, first_residual: 1.0 }
     }
 
@@ -64,12 +66,12 @@ impl Drop for Bars {
     }
 }
 
-fn draw_in_the_background() -> Arc<Mutex<Shown>> {
+fn draw_in_the_background() -> std::io::Result<Arc<Mutex<Shown>>> {
     let (begun, message) = (Instant::now(), String::new());
     let shown = Shown { label: "", begun, fraction: None, message, bar: None, over: false };
     let shown = Arc::new(Mutex::new(shown));
     let drawn = shown.clone();
-    std::thread::spawn(move || {
+    std::thread::Builder::new().spawn(move || {
         loop {
             std::thread::sleep(TICK);
             let mut shown = drawn.lock().unwrap_or_else(PoisonError::into_inner);
@@ -78,8 +80,8 @@ fn draw_in_the_background() -> Arc<Mutex<Shown>> {
             }
             shown.draw();
         }
-    });
-    shown
+    })?;
+    Ok(shown)
 }
 
 impl Shown {

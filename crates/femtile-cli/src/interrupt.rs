@@ -1,11 +1,11 @@
-//! Ctrl-C and SIGTERM.
+//! Ctrl-C and SIGTERM; the signal of a file that is too large.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use femtile_case::{CaseError, Stage};
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::{flag, low_level};
 
 use crate::failure::{Failure, INTERRUPTED};
@@ -14,6 +14,14 @@ use crate::failure::{Failure, INTERRUPTED};
 const TICK: Duration = Duration::from_millis(50);
 /// Grace period of a stage that reacts to an interrupt only at its end.
 const PATIENCE: Duration = Duration::from_millis(600);
+
+/// Hears the signal of a file that grows beyond the limit of its size, which else ends the program at once: the write then
+/// fails with a message, and what was begun is removed.
+pub fn hear_size_limit() -> Result<(), Failure> {
+    flag::register(SIGXFSZ, Arc::default())
+        .map(drop)
+        .map_err(|error| Failure::message(format!("cannot hear the limit of the size of files: {error}")))
+}
 
 /// Hears when the user asks for a stop.
 ///
@@ -44,7 +52,9 @@ impl Interrupt {
                 .map_err(|error| Failure::message(format!("cannot listen to Ctrl-C: {error}")))?;
         }
         let watched = interrupt.clone();
-        std::thread::spawn(move || watched.end_stages_that_do_not_hear());
+        std::thread::Builder::new()
+            .spawn(move || watched.end_stages_that_do_not_hear())
+            .map_err(|error| Failure::message(format!("cannot start a thread that hears Ctrl-C: {error}")))?;
         Ok(interrupt)
     }
 

@@ -22,7 +22,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use clap::{CommandFactory, Parser};
-use femtile::device::cpu::default_threads;
+use femtile::device::cpu::{default_threads, start_shared_threads};
 
 pub use arguments::SolveOptions;
 use arguments::{Arguments, Command};
@@ -36,6 +36,7 @@ use femtile_terminal::{escape, print, say};
 /// Those of the case; on a rank alone, or on all of them.
 pub fn solve_on(options: &SolveOptions, comm: &Comm) -> Result<ExitCode, Failure> {
     default_threads()?;
+    interrupt::hear_size_limit()?;
     solve::run(options, Some(comm), Instant::now())
 }
 
@@ -63,9 +64,15 @@ fn refuse(error: &clap::Error) -> ExitCode {
 }
 
 fn run(arguments: Arguments, begun: Instant) -> Result<ExitCode, Failure> {
-    // The thread pool starts at its first use; its size is determined before.
     default_threads()?;
+    interrupt::hear_size_limit()?;
     cache::compile_in_processes();
+    match &arguments.command {
+        // A solve works in a pool of its own, and these need no threads.
+        Command::Solve(_) | Command::Schema | Command::Cite { .. } | Command::Bench(_) => {}
+        Command::Reproduce(_) | Command::Completions { .. } | Command::Man => {}
+        _ => start_shared_threads()?,
+    }
     match arguments.command {
         Command::Solve(options) => solve::run(&options, None, begun),
         Command::SolveMatrix(options) => solve_matrix::run(&options),

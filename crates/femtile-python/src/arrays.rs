@@ -54,7 +54,8 @@ pub fn csr<T: Element + femtile::device::Scalar>(
         None => HostOffsets::Wide(offsets.wide().ok_or_else(|| wrong("a row offset is negative"))?),
     };
     let values = values.as_slice()?.to_vec();
-    Csr::from_parts(cpu, *n_cols, offsets, columns, values).map_err(|error| error.raise(py))
+    let made = py.detach(|| cpu.install(|| Csr::from_parts(cpu, *n_cols, offsets, columns, values)));
+    made.map_err(|error| error.raise(py))
 }
 
 /// An array of NumPy that takes over a vector.

@@ -24,6 +24,11 @@ pub fn of_argument(py: Python<'_>, argument: &str, message: &str) -> PyErr {
     exception(py, "ArgumentError", &format!("{argument}: {message}"), Some(argument))
 }
 
+/// Creates the exception about a thread that the system refuses.
+pub fn no_thread(py: Python<'_>, error: &std::io::Error) -> PyErr {
+    exception(py, "DeviceError", &format!("cannot start a thread: {error}"), None)
+}
+
 /// An error of the library that has an exception.
 pub trait Raise {
     /// Creates the exception.
@@ -38,6 +43,7 @@ fn argument_of(setting: &str) -> &str {
         "matrix" | "offsets" | "columns" | "values" => "A",
         "x" => "x0",
         "r" | "z" => "x",
+        "stability" => "pivoting",
         other => other,
     }
 }

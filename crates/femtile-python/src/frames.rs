@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::case::{Given, solution};
-use crate::errors::{Raise, exception};
+use crate::errors::{Raise, exception, no_thread};
 use crate::interrupt::Stop;
 use crate::mesh::Mesh;
 
@@ -55,11 +55,12 @@ pub fn frames(py: Python<'_>, given: Given, mesh: Option<PyRef<'_, Mesh>>) -> Py
     let case = given.case(py, mesh.as_deref(), Arc::new(Sender(sender.clone())))?;
     let stop = Arc::new(Stop::default());
     let own = stop.clone();
-    let thread = std::thread::spawn(move || {
+    let thread = std::thread::Builder::new().spawn(move || {
         let done = run(&case, &mut &*own).map(|report| report.to_json());
         drop(case);
         let _ = sender.send(Sent::End(done));
     });
+    let thread = thread.map_err(|error| no_thread(py, &error))?;
     Ok(Frames { running: Mutex::new(Some(Running { channel, thread })), report: Mutex::default(), stop })
 }
 

@@ -1,15 +1,11 @@
 //! Krylov methods for operators of Python and of the library.
 
-use std::ops::ControlFlow;
-use std::sync::{Mutex, PoisonError};
-
 use femtile::Cpu;
 use femtile::device::Buffer;
 use femtile::linalg::comm::Alone;
 use femtile::linalg::hooks::Hook;
 use femtile::linalg::krylov::cg::{CgOutcome, ConjugateGradient, KrylovConfig};
 use femtile::linalg::krylov::gmres::{Gmres, GmresConfig};
-use femtile::linalg::krylov::{Monitor, Stop as Reason};
 use femtile::linalg::precondition::Diagonal;
 use femtile::linalg::sparse::Csr;
 use femtile::linalg::vector::sum::BLOCK;
@@ -20,7 +16,7 @@ use pyo3::prelude::*;
 use crate::amg::{Outcome, Solver, outcome};
 use crate::arrays::{Parts, array, csr};
 use crate::errors::Raise;
-use crate::interrupt::{Stop, interruptible};
+use crate::interrupt::{Watch, called_back, interruptible};
 use crate::operator::Operator;
 use crate::threads::cpu;
 
@@ -44,25 +40,9 @@ struct Function<'a> {
     watch: &'a Watch,
 }
 
-/// Messages from the threads of a solve to the one that waits.
-#[derive(Default)]
-struct Watch {
-    stop: Stop,
-    raised: Mutex<Option<PyErr>>,
-    callback: Option<Py<PyAny>>,
-}
-
-impl Watch {
-    /// Keeps the first exception and asks for a stop.
-    fn keep(&self, error: PyErr) {
-        self.raised.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
-        self.stop.ask();
-    }
-}
-
 impl Function<'_> {
     fn call(&self, y: &mut Buffer<f64, Cpu>, x: &Buffer<f64, Cpu>) -> Result<(), LinalgError> {
-        let called = Python::attach(|py| {
+        let called = called_back(|py| {
             let result = self.call.call1(py, (PyArray1::from_slice(py, x.as_slice()),))?;
             let values: PyReadonlyArray1<'_, f64> = result.extract(py)?;
             Ok(need("result", self.n, values.as_slice()?.len())
@@ -122,16 +102,6 @@ impl Preconditioner<f64, Cpu> for OfSolver<'_> {
     }
 }
 
-impl Monitor for &Watch {
-    fn iteration(&mut self, _iteration: usize, relative_residual: f64) -> ControlFlow<Reason> {
-        if let Some(callback) = &self.callback {
-            let called = Python::attach(|py| callback.call1(py, (relative_residual,)).map(drop));
-            called.unwrap_or_else(|error| self.keep(error));
-        }
-        if self.stop.is_asked() { ControlFlow::Break(Reason::Interrupted) } else { ControlFlow::Continue(()) }
-    }
-}
-
 /// Solves A x = b by "cg" or "gmres"; A is a [`Matrix`], an [`Operator`] or a function, M none, a [`Solver`] or a function.
 /// The limits are tolerance, iterations and directions before a restart, then the number of threads.
 #[pyfunction]
@@ -151,7 +121,7 @@ pub fn krylov<'py>(
         Some(of_mesh) => of_mesh.cpu().clone(),
         None => cpu(py, threads)?,
     };
-    let watch = &Watch { callback, ..Watch::default() };
+    let watch = &Watch::new(callback);
     let n = b.as_slice()?.len();
     let function = |call: &Bound<'_, PyAny>| Function { call: call.clone().unbind(), n, cpu, watch };
     let matrix = a.cast::<Matrix>().ok().map(|matrix| matrix.get());
@@ -186,9 +156,7 @@ pub fn krylov<'py>(
         Ok((x.to_host()?, outcome))
     };
     let solved = interruptible(py, &watch.stop, || cpu.install(solve))?;
-    if let Some(error) = watch.raised.lock().unwrap_or_else(PoisonError::into_inner).take() {
-        return Err(error);
-    }
+    watch.raised()?;
     let (x, found) = solved.map_err(|error| error.raise(py))?;
     Ok((array(py, x), outcome(found)))
 }

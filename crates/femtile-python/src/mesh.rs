@@ -14,6 +14,7 @@ use pyo3::types::PyDict;
 use crate::arrays::{array, rows};
 use crate::errors::{Raise, of_argument};
 use crate::interrupt::{Stop, interruptible};
+use crate::threads::cpu;
 
 /// A mesh of one kind of cell.
 #[pyclass(frozen, module = "femtile._femtile")]
@@ -49,7 +50,8 @@ impl Mesh {
             return Err(of_argument(py, "kind", &format!("`{kind}` is none of: {names}")));
         };
         let points = points.as_slice()?.as_chunks().0.to_vec();
-        let made = femtile::Mesh::new(points, kind, cells.as_slice()?.to_vec());
+        let (cpu, cells) = (cpu(py, 0)?, cells.as_slice()?.to_vec());
+        let made = py.detach(|| cpu.install(|| femtile::Mesh::new(points, kind, cells)));
         let mut mesh = made.map_err(|error| error.raise(py))?;
         mesh.tag_names = tag_names;
         if let Some(tags) = cell_tags {
@@ -60,7 +62,7 @@ impl Mesh {
         }
         mesh.node_fields = fields(&node_fields)?;
         mesh.cell_fields = fields(&cell_fields)?;
-        mesh.validate().map_err(|error| error.raise(py))?;
+        py.detach(|| cpu.install(|| mesh.validate())).map_err(|error| error.raise(py))?;
         Ok(Self(Arc::new(mesh)))
     }
 
@@ -104,7 +106,8 @@ impl Mesh {
 
     /// Writes the mesh; the ending of the name is the format.
     fn write(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
-        py.detach(|| io::write(&path, &self.0)).map_err(|error| error.raise(py))
+        let cpu = cpu(py, 0)?;
+        py.detach(|| cpu.install(|| io::write(&path, &self.0))).map_err(|error| error.raise(py))
     }
 
     /// Checks a copy: the repaired mesh with the report, or the finding that refuses the mesh with its message.
@@ -117,8 +120,9 @@ impl Mesh {
         let accept = accept.iter().map(|name| finding(py, name)).collect::<PyResult<_>>()?;
         let config = CheckConfig { merge_duplicates: merge, accept, ..CheckConfig::default() };
         let (stop, mut mesh) = (Stop::default(), femtile::Mesh::clone(&self.0));
-        let found =
-            interruptible(py, &stop, || check_interruptible(&mut mesh, &config, Some(&|| stop.is_asked())))?;
+        let cpu = cpu(py, 0)?;
+        let check = || check_interruptible(&mut mesh, &config, Some(&|| stop.is_asked()));
+        let found = interruptible(py, &stop, || cpu.install(check))?;
         match found {
             Ok(report) => Ok((Some(Self(Arc::new(mesh))), report_of(py, &report)?)),
             Err(error @ (CheckError::Setting { .. } | CheckError::Interrupted)) => Err(error.raise(py)),
@@ -192,13 +196,17 @@ pub fn generate(py: Python<'_>, settings: &str) -> PyResult<Mesh> {
         of_argument(py, "generate", &femtile_case::in_words(message))
     };
     let generator: Generator = serde_json::from_str(settings).map_err(wrong)?;
-    let made = interruptible(py, &Stop::default(), || femtile_case::generate(&generator))?;
+    let cpu = cpu(py, 0)?;
+    let generate = || cpu.install(|| femtile_case::generate(&generator));
+    let made = interruptible(py, &Stop::default(), generate)?;
     Ok(Mesh(Arc::new(made.map_err(|error| error.raise(py))?)))
 }
 
 /// Reads a mesh file as it is, unchecked.
 #[pyfunction]
 pub fn read(py: Python<'_>, path: PathBuf) -> PyResult<Mesh> {
-    let found: Result<_, MeshError> = interruptible(py, &Stop::default(), || io::read(&path))?;
+    let cpu = cpu(py, 0)?;
+    let read = || cpu.install(|| io::read(&path));
+    let found: Result<_, MeshError> = interruptible(py, &Stop::default(), read)?;
     Ok(Mesh(Arc::new(found.map_err(|error| error.raise(py))?)))
 }

@@ -3,7 +3,7 @@
 //!
 //! The file is written atomically. A file that cannot be parsed counts as empty, with a note.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use etcetera::{BaseStrategy, choose_base_strategy};
 use femtile_device::{Device, HostDevice};
@@ -55,7 +55,7 @@ impl Tuned {
     }
 
     fn read_from(path: Option<PathBuf>) -> Self {
-        let bytes = match path.as_deref().map(std::fs::read) {
+        let bytes = match path.as_deref().map(read) {
             Some(Ok(bytes)) => bytes,
             Some(Err(error)) if error.kind() != std::io::ErrorKind::NotFound => {
                 let note = path.as_ref().map(|path| format!("{}: cannot be read: {error}", path.display()));
@@ -84,7 +84,7 @@ impl Tuned {
     }
 
     /// Returns the path of the file; none without a cache folder.
-    pub fn path(&self) -> Option<&std::path::Path> {
+    pub fn path(&self) -> Option<&Path> {
         self.path.as_deref()
     }
 
@@ -160,6 +160,14 @@ impl Tuned {
     }
 }
 
+/// Reads a file; a pipe, which would be waited for, is refused.
+fn read(path: &Path) -> std::io::Result<Vec<u8>> {
+    if path.metadata()?.is_file() {
+        return std::fs::read(path);
+    }
+    Err(std::io::Error::other("it is no file: move it away, or name another folder in FEMTILE_CACHE"))
+}
+
 fn folder() -> Option<PathBuf> {
     match std::env::var_os(VARIABLE) {
         Some(named) if named.is_empty() => None,
@@ -233,6 +241,17 @@ mod tests {
             tuned.keep(&Reference, &matrix(&[1]), "CSR", 1.0).unwrap();
             assert_eq!(Tuned::read_from(Some(path.clone())).len(), 1);
         }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_pipe_in_place_of_the_file_is_not_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(FILE);
+        assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+        let mut tuned = Tuned::read_from(Some(path));
+        assert!(tuned.is_empty() && tuned.note().is_some_and(|note| note.contains("is no file")));
+        assert!(tuned.keep(&Reference, &matrix(&[1]), "CSR", 1.0).is_err());
     }
 
     #[test]

@@ -98,6 +98,44 @@ fn more_threads_than_a_machine_carries_are_refused_with_its_cores() {
 }
 
 #[test]
+fn threads_that_the_system_refuses_are_an_error_with_a_sentence() {
+    let place = Workplace::new(SQUARE);
+    std::fs::write(place.path("a.node"), "3 2 0 0\n0 0 0\n1 1 0\n2 0 1\n").unwrap();
+    std::fs::write(place.path("a.ele"), "1 3 0\n0 0 1 2\n").unwrap();
+    for (arguments, code) in [(&["solve", "case.toml"][..], 2), (&["mesh", "check", "a.node"], 3)] {
+        let mut program = femtile();
+        // Stacks that no memory holds are refused as threads beyond a limit are.
+        program.current_dir(place.folder.path()).args(arguments).env("RUST_MIN_STACK", "1000000000000000");
+        let output = program.output().unwrap();
+        assert_eq!(output.status.code(), Some(code), "{output:?}");
+        assert!(words(&output).contains("cannot start"), "{output:?}");
+    }
+}
+
+#[test]
+fn a_limit_of_the_size_of_files_is_an_error_that_leaves_nothing_behind() {
+    let place = Workplace::new(SQUARE);
+    let limited = format!("ulimit -f 1; exec '{}' solve case.toml", env!("CARGO_BIN_EXE_femtile"));
+    let mut shell = Command::new("sh");
+    let output = shell.current_dir(place.folder.path()).args(["-c", &limited]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    assert!(words(&output).contains("File too large"), "{output:?}");
+    let left = std::fs::read_dir(place.path("out")).into_iter().flatten().count();
+    assert_eq!(left, 0);
+}
+
+#[test]
+fn a_pipe_in_place_of_a_cache_is_not_waited_for() {
+    let place = Workplace::new(SQUARE);
+    mkfifo(&place, "tuned.json");
+    for cache in [".", "tuned.json"] {
+        let mut program = femtile();
+        program.current_dir(place.folder.path()).env("FEMTILE_CACHE", place.path(cache)).arg("solve");
+        assert_eq!(program.arg("case.toml").stdout(Stdio::null()).status().unwrap().code(), Some(0));
+    }
+}
+
+#[test]
 fn pipes_and_folders_in_place_of_results_are_refused_and_stay() {
     let place = Workplace::new(SQUARE);
     std::fs::create_dir(place.path("out")).unwrap();

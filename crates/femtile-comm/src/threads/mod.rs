@@ -79,10 +79,11 @@ impl Drop for Guard<'_> {
 /// ```
 ///
 /// # Errors
-/// That of the rank which failed first; the others end at their next call of the communicator.
+/// That of the rank which failed first; the others end at their next call of the communicator. [`LinalgError::Rank`] where
+/// the system refuses a thread.
 /// # Panics
 /// Where a rank does.
-pub fn run<R, E: Display + Send>(
+pub fn run<R, E: From<LinalgError> + Display + Send>(
     n_ranks: usize,
     first: impl FnOnce(Comm) -> Result<R, E>,
     other: impl Fn(Comm) -> Result<(), E> + Sync,
@@ -94,18 +95,24 @@ pub fn run<R, E: Display + Send>(
     let comm = |rank: usize| Comm::new(Threads { hub: Arc::clone(&hub), rank });
     let told = |rank: usize, error: &E| hub.fail(rank, &error.to_string());
     let (own, others) = thread::scope(|scope| {
-        // Also where a thread cannot be begun, whose message those that were begun would wait for.
-        let _guard = Guard { hub: &hub, rank: 0 };
         let begin = |rank: usize| {
             let (hub, other) = (&hub, &other);
             let work = move || {
                 let _guard = Guard { hub, rank };
                 other(comm(rank)).inspect_err(|error| told(rank, error))
             };
-            scope.spawn(work)
+            thread::Builder::new().spawn_scoped(scope, work).map_err(|error| {
+                let message = format!("its thread cannot be started ({error}): ask for fewer ranks");
+                hub.fail(rank, &message);
+                E::from(LinalgError::Rank { rank, message })
+            })
         };
-        let begun: Vec<_> = (1..n_ranks).map(begin).collect();
-        let own = first(comm(0)).inspect_err(|error| told(0, error));
+        let mut begun = Vec::new();
+        let started = (1..n_ranks).try_for_each(|rank| begin(rank).map(|thread| begun.push(thread)));
+        let own = started.and_then(|()| {
+            let _guard = Guard { hub: &hub, rank: 0 };
+            first(comm(0)).inspect_err(|error| told(0, error))
+        });
         let ended = begun.into_iter().map(|rank| rank.join().unwrap_or_else(|panic| resume_unwind(panic)));
         (own, ended.collect::<Vec<Result<(), E>>>())
     });

@@ -152,3 +152,21 @@ fn a_message_of_another_length_is_an_error_that_names_the_sender() {
     let error = run(2, work, work).unwrap_err();
     assert_eq!(error.to_string(), "rank 1: sent 3 bytes where 4 are needed");
 }
+
+/// Threads with stacks that no memory holds are refused as those beyond a limit are; the standard library reads the size once,
+/// so the test runs itself as a program of its own.
+#[test]
+fn a_thread_that_the_system_refuses_is_an_error_that_names_its_rank() {
+    const SIZE: (&str, &str) = ("RUST_MIN_STACK", "1000000000000000");
+    if std::env::var(SIZE.0).as_deref() != Ok(SIZE.1) {
+        let name = "threads::tests::a_thread_that_the_system_refuses_is_an_error_that_names_its_rank";
+        let mut program = std::process::Command::new(std::env::current_exe().unwrap());
+        let output = program.args([name, "--exact"]).env(SIZE.0, SIZE.1).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && said.contains("1 passed"), "{said}");
+        return;
+    }
+    let work = |comm: Comm| -> Result<(), LinalgError> { comm.sum_values(&mut [1.0]) };
+    let error = run(3, work, work).unwrap_err().to_string();
+    assert!(error.starts_with("rank 1: its thread cannot be started"), "{error}");
+}

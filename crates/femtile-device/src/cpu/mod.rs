@@ -19,8 +19,9 @@ mod team;
 pub mod vector;
 mod vectorize;
 mod wide;
+mod workers;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::host_memory_device::HostMemoryDevice;
 use crate::{DeviceError, Element};
@@ -29,8 +30,8 @@ pub use bandwidth::Bandwidth;
 pub use memory::{Aligned, LargePages, try_zeroed_vec, zeroed_vec};
 pub use parts::{SharedMut, Source};
 pub use simd::SimdLevel;
-use team::Team;
 pub use wide::Wide;
+use workers::Workers;
 
 /// Limits on the number of threads, per core and on machines with few cores: with thousands a solve would not end.
 const MAX_THREADS_PER_CORE: usize = 4;
@@ -42,15 +43,14 @@ const VARIABLES: [&str; 2] = ["RAYON_NUM_THREADS", "RAYON_RS_NUM_CPUS"];
 /// The host processor with its own pool of threads.
 ///
 /// A whole solve runs inside [`Cpu::install`]: entering the pool once is cheap, entering it for
-/// every vector operation is not.
+/// every vector operation is not. In a child that was made by `fork` a device of the parent starts new threads.
 #[derive(Clone)]
 pub struct Cpu {
     inner: Arc<Inner>,
 }
 
 struct Inner {
-    pool: rayon::ThreadPool,
-    team: Team,
+    workers: Workers,
     simd: SimdLevel,
 }
 
@@ -86,19 +86,12 @@ impl Cpu {
             0 => default_threads()?,
             _ => within_limit(threads, "")?,
         };
-        let pool = rayon::ThreadPoolBuilder::new()
-            .num_threads(threads)
-            .thread_name(|i| format!("femtile-{i}"))
-            .build()
-            .map_err(|e| DeviceError::Threads { threads, reason: e.to_string() })?;
-        let threads = pool.current_num_threads();
-        let team = Team::new(threads).map_err(|e| DeviceError::Threads { threads, reason: e.to_string() })?;
-        Ok(Self { inner: Arc::new(Inner { pool, team, simd }) })
+        Ok(Self { inner: Arc::new(Inner { workers: Workers::start(threads)?, simd }) })
     }
 
     /// Number of worker threads.
     pub fn threads(&self) -> usize {
-        self.inner.pool.current_num_threads()
+        self.inner.workers.threads()
     }
 
     /// The SIMD instructions that kernels use.
@@ -115,7 +108,7 @@ impl Cpu {
 
     /// [`Cpu::install`] without types, so that rayon's part is compiled once.
     fn install_once(&self, work: &mut (dyn FnMut() + Send)) {
-        self.inner.pool.install(work);
+        self.inner.workers.install(work);
     }
 }
 
@@ -131,6 +124,21 @@ pub fn default_threads() -> Result<usize, DeviceError> {
         }
     }
     Ok(n_cores())
+}
+
+/// Starts the threads that do parallel work outside [`Cpu::install`], which else start where they are needed first and end the
+/// program with a panic where they cannot.
+///
+/// # Errors
+/// [`DeviceError::Threads`] where the system refuses one.
+pub fn start_shared_threads() -> Result<(), DeviceError> {
+    static STARTED: OnceLock<Result<(), DeviceError>> = OnceLock::new();
+    let start = || {
+        let threads = default_threads()?;
+        let built = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
+        built.map_err(|error| DeviceError::Threads { threads, reason: error.to_string() })
+    };
+    STARTED.get_or_init(start).clone()
 }
 
 fn n_cores() -> usize {

@@ -16,7 +16,7 @@ impl Cpu {
         if parts == 1 {
             return work(0..n);
         }
-        self.inner.team.run(&|t| {
+        self.inner.workers.run(&|t| {
             if t < parts {
                 work(n * t / parts..n * (t + 1) / parts);
             }
@@ -25,7 +25,7 @@ impl Cpu {
 
     /// Runs `work(t)` for every `t` below the number of threads, each on its own thread.
     pub fn for_threads(&self, work: impl Fn(usize) + Sync) {
-        self.inner.team.run(&work);
+        self.inner.workers.run(&work);
     }
 }
 

@@ -161,9 +161,10 @@ fn path(
     folder.join(format!("{}.{EXTENSION}", key(compiler, program, architecture)))
 }
 
-/// Returns the binary of a file, if it is there and intact.
+/// Returns the binary of a file, if it is there and intact; a pipe would be waited for.
 fn read(path: &Path) -> Option<Binary> {
-    fs::read(path).ok().and_then(|bytes| decode(&bytes))
+    let bytes = if path.is_file() { fs::read(path).ok()? } else { return None };
+    decode(&bytes)
 }
 
 /// Source, headers, options and compiler, each with its length so that no two lists run together.
@@ -287,6 +288,15 @@ mod tests {
         fs::write(&path, &sound[..40]).unwrap();
         assert_eq!(get().code[0], 1);
         assert_eq!(get().code[0], 1);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_pipe_in_place_of_an_entry_is_not_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("pipe");
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        assert_eq!(read(&pipe), None);
     }
 
     #[test]

@@ -100,7 +100,7 @@ impl DividedProblem<'_, '_> {
     ///
     /// # Errors
     /// Those of the work of any rank, of which all end; errors of devices.
-    pub fn on_all<R: Send, E: From<SolveError> + Display + Send>(
+    pub fn on_all<R: Send, E: From<SolveError> + From<LinalgError> + Display + Send>(
         &self,
         (cpu, opened): (&Cpu, Option<&Cuda>),
         work: impl Fn(&RankPart<'_>, &mut Stages<'_>) -> Result<R, E> + Sync,

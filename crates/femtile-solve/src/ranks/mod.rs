@@ -35,6 +35,7 @@ use femtile_fem::Constraints;
 use femtile_fem::assembly::completed;
 use femtile_fem::dofs::TensorSpace;
 use femtile_fem::tensor::functionals;
+use femtile_linalg::LinalgError;
 use femtile_linalg::krylov::cg::CgOutcome;
 use femtile_mesh::partition::{Part, Partition, PartitionQuality};
 use femtile_multigrid::Smoother;
@@ -255,7 +256,7 @@ impl Keepers {
 }
 
 /// Runs the work of each rank; the last argument is who keeps the results of all.
-pub(crate) fn on_all<R: Send, E: From<SolveError> + Display + Send>(
+pub(crate) fn on_all<R: Send, E: From<SolveError> + From<LinalgError> + Display + Send>(
     cpu: &Cpu,
     ranks: &Ranks,
     work: impl Fn(&Cpu, &Comm, &mut Stages<'_>, Keepers) -> Result<R, E> + Sync,
