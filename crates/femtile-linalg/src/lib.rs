@@ -4,6 +4,7 @@
 //! acts it needs, `reference.rs` and `cpu.rs` carry them out.
 #![deny(unsafe_code)]
 
+mod closure;
 pub mod comm;
 mod error;
 pub mod hooks;
@@ -15,6 +16,7 @@ pub mod vector;
 
 use femtile_device::cuda::Specialisation;
 
+pub use closure::ClosureOperator;
 pub use error::{LinalgError, need, need_product};
 pub use operator::{GhostedOperator, LinearOperator, Preconditioner, Transfer};
 

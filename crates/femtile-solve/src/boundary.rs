@@ -32,6 +32,13 @@ impl From<&String> for Region {
     }
 }
 
+/// The facets with the tag of this number.
+impl From<i32> for Region {
+    fn from(tag: i32) -> Self {
+        Self::Named(tag.to_string())
+    }
+}
+
 impl From<Vec<u32>> for Region {
     fn from(facets: Vec<u32>) -> Self {
         Self::Facets(facets)

@@ -20,9 +20,12 @@ use crate::setting::{Key, below};
 /// use femtile_solve::Value;
 ///
 /// let constant = Value::from(2.5);
+/// let whole = Value::from(2);
 /// let formula = Value::from("1 + x*y");
 /// let closure = Value::from(|[x, y, _]: [f64; 3]| 1.0 + x * y);
 /// let tissue = Value::by_tag([("muscle", Value::from(0.2)), ("scar", Value::from(0.01))]);
+/// let layers = Value::by_tag([(1, 10), (2, 20)]);
+/// assert_eq!((whole, layers), (Value::Number(2.0), Value::by_tag([("1", 10.0), ("2", 20.0)])));
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
@@ -82,6 +85,18 @@ impl From<f64> for Value {
     }
 }
 
+impl From<i32> for Value {
+    fn from(number: i32) -> Self {
+        Self::Number(number.into())
+    }
+}
+
+impl From<u32> for Value {
+    fn from(number: u32) -> Self {
+        Self::Number(number.into())
+    }
+}
+
 impl From<&str> for Value {
     fn from(text: &str) -> Self {
         Self::Text(text.into())
@@ -106,10 +121,38 @@ impl<F: Fn([f64; 3]) -> f64 + Send + Sync + 'static> From<F> for Value {
     }
 }
 
+/// The name or the number of a tag.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TagName(String);
+
+impl From<i32> for TagName {
+    fn from(number: i32) -> Self {
+        Self(number.to_string())
+    }
+}
+
+impl From<&str> for TagName {
+    fn from(name: &str) -> Self {
+        Self(name.into())
+    }
+}
+
+impl From<&String> for TagName {
+    fn from(name: &String) -> Self {
+        Self(name.clone())
+    }
+}
+
+impl From<String> for TagName {
+    fn from(name: String) -> Self {
+        Self(name)
+    }
+}
+
 impl Value {
     /// Returns one value for each tag of cells, by the tag's name or number.
-    pub fn by_tag<N: Into<String>, V: Into<Value>>(parts: impl IntoIterator<Item = (N, V)>) -> Self {
-        let parts = parts.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
+    pub fn by_tag<N: Into<TagName>, V: Into<Value>>(parts: impl IntoIterator<Item = (N, V)>) -> Self {
+        let parts = parts.into_iter().map(|(name, value)| (name.into().0, value.into())).collect();
         Self::ByTag { parts, default: None }
     }
 

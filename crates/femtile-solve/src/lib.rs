@@ -48,7 +48,7 @@ mod transient;
 
 pub use boundary::{InnerFacets, Region, Selected};
 pub use check::check_cells;
-pub use coefficient::{Entry, Value, check_count, expression};
+pub use coefficient::{Entry, TagName, Value, check_count, expression};
 pub use collected::{Collected, CollectedValues};
 pub use component::Component;
 pub use config::{

@@ -124,6 +124,40 @@ impl<T: Scalar, D: Device> Csr<T, D> {
         Self::from_pattern(device, n_cols, offsets, columns, |_, _| Ok(Buffer::from_vec(device, values)?))
     }
 
+    /// A matrix from its three arrays with indices as programs have them, which are copied as 32-bit numbers.
+    ///
+    /// ```
+    /// use femtile_device::Cpu;
+    /// use femtile_sparse::Csr;
+    ///
+    /// // 2 −1
+    /// // −1 2
+    /// let a = Csr::from_arrays(&Cpu::new(1)?, 2, &[0, 2, 4], &[0, 1, 0, 1], vec![2.0, -1.0, -1.0, 2.0])?;
+    /// assert_eq!(a.row(1).collect::<Vec<_>>(), [(0, -1.0), (1, 2.0)]);
+    /// # Ok::<(), femtile_linalg::LinalgError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Csr::from_parts`], and for a column of 2³² or more.
+    pub fn from_arrays(
+        device: &D,
+        n_cols: usize,
+        offsets: &[usize],
+        columns: &[usize],
+        values: Vec<T>,
+    ) -> Result<Self, LinalgError> {
+        let narrow = |&index: &usize| u32::try_from(index).map_err(|_| index);
+        let offsets = match offsets.iter().map(narrow).collect::<Result<_, _>>() {
+            Ok(offsets) => HostOffsets::Narrow(offsets),
+            Err(_) => HostOffsets::Wide(offsets.iter().map(|&offset| offset as u64).collect()),
+        };
+        let columns = columns.iter().map(narrow).collect::<Result<_, _>>().map_err(|column| {
+            let message = format!("{column} is beyond the 4294967296 columns that are supported");
+            LinalgError::Setting { field: "columns", message }
+        })?;
+        Self::from_parts(device, n_cols, offsets, columns, values)
+    }
+
     /// A matrix from its pattern and from what computes its values where the pattern then lies.
     ///
     /// # Errors
@@ -381,6 +415,21 @@ fn check_rows(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn plain_indices_are_those_of_32_bits() {
+        let cpu = femtile_device::Cpu::new(1).unwrap();
+        let values = vec![1.0, 2.0, 3.0];
+        let plain = Csr::from_arrays(&cpu, 4, &[0, 2, 3], &[0, 3, 2], values.clone()).unwrap();
+        let narrow = Csr::from_parts(&cpu, 4, vec![0, 2, 3].into(), vec![0, 3, 2], values.clone()).unwrap();
+        assert!((0..2).all(|row| plain.row(row).eq(narrow.row(row))));
+        let refusal = |offsets: &[usize], columns: &[usize]| {
+            Csr::from_arrays(&cpu, 4, offsets, columns, values.clone()).unwrap_err().to_string()
+        };
+        assert!(refusal(&[0, 2, 3], &[0, 3, 1 << 32]).contains("4294967296"));
+        assert!(refusal(&[0, 2, 1 << 40], &[0, 3, 2]).contains("row 1"));
+        assert!(refusal(&[0, 2, 3], &[3, 0, 2]).contains("row 0"));
+    }
 
     #[test]
     fn the_first_unsound_row_is_named_wherever_it_lies() {
