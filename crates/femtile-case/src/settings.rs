@@ -9,9 +9,9 @@ use femtile_mesh::check::BoundaryFacets;
 use femtile_mesh::partition::DividedMesh;
 use femtile_multigrid::Smoother;
 use femtile_solve::{
-    AmgGraph, AmgOptions, DeviceChoice, FieldConfig, GmgOptions, Key, LevelPrecision, MatrixFormat, Method,
-    NonlinearConfig, NonlinearMethod, OperatorKind, Overlap, PmgOptions, Poisson, PreconditionerConfig,
-    Ranks, SolveError, SolverConfig, SpaceConfig, tag_regions, tag_regions_of_ranks,
+    AmgGraph, AmgOptions, DeviceChoice, FieldConfig, GmgOptions, Key, MatrixFormat, Method, NonlinearConfig,
+    NonlinearMethod, OperatorKind, Overlap, PmgOptions, Poisson, PreconditionerConfig, Ranks, SolveError,
+    SolverConfig, SpaceConfig, tag_regions, tag_regions_of_ranks,
 };
 
 use crate::file::{
@@ -68,13 +68,13 @@ impl Case {
                 PreconditionerName::Amg => PreconditionerConfig::Amg(amg()),
                 PreconditionerName::Gmg => {
                     let options = solver.gmg.clone().unwrap_or_default();
-                    let (smoother, precision) = (smoother(options.smoother), precision(options.precision));
+                    let (smoother, precision) = (smoother(options.smoother), options.precision.into());
                     let start = options.start.into();
                     PreconditionerConfig::Gmg(GmgOptions { smoother, precision, start })
                 }
                 PreconditionerName::Pmg => {
                     let options = solver.pmg.clone().unwrap_or_default();
-                    let (sweeps, precision) = (options.sweeps, precision(options.precision));
+                    let (sweeps, precision) = (options.sweeps, options.precision.into());
                     PreconditionerConfig::Pmg(PmgOptions { sweeps, precision, amg: amg() })
                 }
             },
@@ -227,14 +227,7 @@ fn amg_options(section: &AmgSection) -> AmgOptions {
         GraphName::Matrix => AmgGraph::Matrix,
         GraphName::Mesh => AmgGraph::Mesh,
     };
-    AmgOptions { config: section.config(), graph, precision: precision(section.precision) }
-}
-
-fn precision(name: file::LevelPrecision) -> LevelPrecision {
-    match name {
-        file::LevelPrecision::F32 => LevelPrecision::F32,
-        file::LevelPrecision::F64 => LevelPrecision::F64,
-    }
+    AmgOptions { config: section.config(), graph, precision: section.precision.into() }
 }
 
 fn smoother(name: BoxSmootherName) -> Smoother {

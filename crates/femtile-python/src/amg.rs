@@ -3,19 +3,19 @@
 use std::sync::Mutex;
 use std::time::Duration;
 
-use femtile::amg::AmgConfig;
 use femtile::device::{Buffer, cuda};
 use femtile::linalg::LinalgError;
 use femtile::linalg::vector::VectorKernels;
 use femtile::solve::{SolveLimits, SolverConfig};
-use femtile::{AmgOptions, Cpu, LinearSolver, PreconditionerConfig};
+use femtile::{Cpu, LinearSolver, PreconditionerConfig};
+use femtile_case::file::{MatrixAmg, named};
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 
 use crate::arrays::{Parts, array, csr};
-use crate::errors::{Raise, exception};
+use crate::errors::{Raise, exception, of_argument};
 use crate::gpu::{GpuArray, Streams, ordered};
-use crate::interrupt::{Stop, interruptible, interruptible_from};
+use crate::interrupt::{Stop, Watch, interruptible, interruptible_from};
 use crate::threads::cpu;
 
 /// The outcome of iterations: number, stop by name and in words, relative residuals of the recurrence and computed afresh,
@@ -37,21 +37,24 @@ pub struct Solver {
     cpu: Cpu,
 }
 
-/// Settings of a solver: device, threads, rows of a node, strength of connection where it is not the default.
-type Settings<'a> = (&'a str, usize, usize, Option<f64>);
+/// Settings of a solver: device, threads, rows of a node, strength of connection where it is not the default, smoother, cycle
+/// and precision by the words of case files.
+type Settings = (String, usize, usize, Option<f64>, String, String, String);
 
-fn config(
-    (device, threads, block_size, strength): Settings<'_>,
-) -> Result<SolverConfig, femtile::SolveError> {
-    let defaults = match block_size {
-        1 => AmgConfig::default(),
-        n => AmgConfig::displacements(n),
+fn config(py: Python<'_>, settings: &Settings) -> PyResult<SolverConfig> {
+    let (device, threads, block_size, strength, smoother, cycle, precision) = settings;
+    let wrong = |argument: &'static str| move |message: String| of_argument(py, argument, &message);
+    let amg = MatrixAmg {
+        block_size: *block_size,
+        strength: *strength,
+        smoother: named(smoother).map_err(wrong("smoother"))?,
+        cycle: named(cycle).map_err(wrong("cycle"))?,
+        precision: named(precision).map_err(wrong("precision"))?,
     };
-    let config = AmgConfig { strength: strength.unwrap_or(defaults.strength), ..defaults };
     Ok(SolverConfig {
-        device: device.parse()?,
-        threads,
-        preconditioner: PreconditionerConfig::Amg(AmgOptions { config, ..AmgOptions::default() }),
+        device: device.parse().map_err(|error: femtile::SolveError| error.raise(py))?,
+        threads: *threads,
+        preconditioner: PreconditionerConfig::Amg(amg.options()),
         ..SolverConfig::default()
     })
 }
@@ -63,12 +66,11 @@ impl Solver {
         py: Python<'_>,
         matrix: Parts<'_, f64>,
         near_nullspace: Option<PyReadonlyArray1<'_, f64>>,
-        settings: (String, usize, usize, Option<f64>),
+        settings: Settings,
     ) -> PyResult<Self> {
+        let config = config(py, &settings)?;
         let cpu = cpu(py, settings.1)?;
         let a = csr(py, &cpu, &matrix)?;
-        let config =
-            config((&settings.0, settings.1, settings.2, settings.3)).map_err(|error| error.raise(py))?;
         let near = near_nullspace.as_ref().map(|vectors| vectors.as_slice()).transpose()?;
         let made = interruptible(py, &Stop::default(), || match near {
             Some(vectors) => LinearSolver::with_near_nullspace(&a, vectors, &config),
@@ -85,13 +87,15 @@ impl Solver {
         b: PyReadonlyArray1<'py, f64>,
         x0: Option<PyReadonlyArray1<'py, f64>>,
         limits: Limits,
+        callback: Option<Py<PyAny>>,
     ) -> PyResult<(Bound<'py, PyArray1<f64>>, Outcome)> {
         let (limits, b) = (within(limits), b.as_slice()?);
         let x = x0.map_or_else(|| Ok(vec![0.0; b.len()]), |x0| x0.as_slice().map(<[f64]>::to_vec))?;
-        let stop = Stop::default();
-        let solved = interruptible_from(py, b.len(), &stop, || {
-            self.with(|solver| solver.solve_within(limits, x, b, &mut &stop))
+        let watch = &Watch::new(callback);
+        let solved = interruptible_from(py, b.len(), &watch.stop, || {
+            self.with(|solver| solver.solve_within(limits, x, b, &mut { watch }))
         })?;
+        watch.raised()?;
         let solved = solved.ok_or_else(|| lost(py))?.map_err(|error| error.raise(py))?;
         Ok((array(py, solved.x), outcome(solved.outcome)))
     }
@@ -103,20 +107,20 @@ impl Solver {
         self.with(of).ok_or_else(|| lost(py))
     }
 
-    /// As `solve`, from the addresses of b and of the guess in the memory of the GPU.
+    /// As `solve`, from the addresses of b and of the guess in the memory of the GPU, and their length.
     fn solve_on_gpu(
         &self,
         py: Python<'_>,
-        b: u64,
-        x0: Option<u64>,
-        n: usize,
+        given: (u64, Option<u64>, usize),
         limits: Limits,
         streams: Streams,
+        callback: Option<Py<PyAny>>,
     ) -> PyResult<(GpuArray, Outcome)> {
-        let stop = Stop::default();
-        let solved = interruptible(py, &stop, || {
-            self.with(|solver| on_gpu(solver, (b, x0, n), within(limits), &streams, &stop))
+        let (watch, n) = (Watch::new(callback), given.2);
+        let solved = interruptible(py, &watch.stop, || {
+            self.with(|solver| on_gpu(solver, given, within(limits), &streams, &watch))
         })?;
+        watch.raised()?;
         let (x, found) = solved.ok_or_else(|| lost(py))?.map_err(|error| error.raise(py))?;
         Ok((GpuArray::new(x, (vec![n as i64], vec![1])), outcome(found)))
     }
@@ -190,7 +194,7 @@ fn on_gpu(
     (b, x0, n): (u64, Option<u64>, usize),
     limits: SolveLimits,
     streams: &Streams,
-    mut stop: &Stop,
+    mut watch: &Watch,
 ) -> Result<(Buffer<f64, femtile::device::Cuda>, femtile::linalg::krylov::cg::CgOutcome), femtile::SolveError>
 {
     let Some(gpu) = solver.gpu() else {
@@ -204,7 +208,7 @@ fn on_gpu(
         if let Some(x0) = x0 {
             gpu.copy(&mut x, &borrowed(x0))?;
         }
-        let outcome = solver.solve_on_gpu(limits, &mut x, &b, &mut stop)?;
+        let outcome = solver.solve_on_gpu(limits, &mut x, &b, &mut watch)?;
         if !outcome.relative_residual.is_finite() {
             let message = "has an entry that is not finite, or the guess has".into();
             return Err(LinalgError::Setting { field: "b", message }.into());

@@ -1,5 +1,7 @@
 """Algebraic multigrid against SciPy and PyAMG, and what it refuses."""
 
+import pickle
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -67,6 +69,66 @@ def test_rigid_motions_as_columns_are_the_near_nullspace():
     assert with_motions.has_converged and with_motions.iterations < without.iterations
     with pytest.raises(femtile.ArgumentError, match="near_nullspace"):
         femtile.amg(A, B[:-1])
+
+
+def test_several_right_sides_are_columns_of_one_call(A, rng):
+    solver, b, x0 = femtile.amg(A), rng.standard_normal((1600, 3)), rng.standard_normal((1600, 3))
+    x, outcomes = solver.solve(b, x0=x0, return_outcome=True)
+    one_by_one = [solver.solve(b[:, i].copy(), x0=x0[:, i].copy(), return_outcome=True) for i in range(3)]
+    assert (x == np.stack([column for column, _ in one_by_one], axis=1)).all()
+    assert outcomes == [outcome for _, outcome in one_by_one]
+    assert solver.solve(b[:, :1]).shape == (1600, 1)
+    with pytest.warns(femtile.ConvergenceWarning, match="column 1 of b") as caught:
+        solver.solve(np.stack([np.zeros(1600), b[:, 0]], axis=1), maxiter=1)
+    assert len(caught) == 1
+
+
+def test_blocks_of_a_matrix_in_bsr_are_the_rows_of_a_node(A):
+    blocks = sp.csr_array(sp.kron(A, np.array([[2.0, 1.0], [1.0, 2.0]])))
+    by_blocks = femtile.amg(blocks.tobsr((2, 2)))
+    assert by_blocks.hierarchy == femtile.amg(blocks, block_size=2).hierarchy != femtile.amg(blocks).hierarchy
+    assert femtile.amg(blocks.tobsr((2, 1))).hierarchy == femtile.amg(blocks).hierarchy
+    assert femtile.amg(blocks.tobsr((2, 2)), block_size=1).hierarchy == femtile.amg(blocks).hierarchy
+
+
+def test_a_pickle_has_the_matrix_and_the_settings(A, rng):
+    solver, b = femtile.amg(A, rng.uniform(1, 2, (1600, 1)), smoother="jacobi", threads=1), np.ones(1600)
+    again = pickle.loads(pickle.dumps(solver))
+    assert again.hierarchy == solver.hierarchy and (again.solve(b) == solver.solve(b)).all()
+    solver.refill(4 * A)
+    assert np.allclose(4 * (A @ pickle.loads(pickle.dumps(solver)).solve(b)), b)
+
+
+def test_a_callback_sees_the_residual_of_every_iteration(A):
+    seen = []
+    _, outcome = femtile.amg(A).solve(np.ones(1600), callback=seen.append, return_outcome=True)
+    assert seen == outcome.residuals[1:] and len(seen) == outcome.iterations
+    for matrix in (A, laplacian(60)):
+        with pytest.raises(ZeroDivisionError):
+            femtile.amg(matrix).solve(np.ones(matrix.shape[0]), callback=lambda residual: residual / 0)
+
+
+def test_settings_of_case_files_are_keywords():
+    A, b = laplacian(80), np.ones(6400)
+    default = femtile.amg(A)
+    n_default = default.solve(b, return_outcome=True)[1].residuals
+    for settings in ({"smoother": "jacobi"}, {"smoother": "gauss-seidel"}, {"cycle": "k"}, {"strength": 0.2}):
+        x, outcome = femtile.amg(A, **settings).solve(b, return_outcome=True)
+        assert outcome.has_converged and outcome.residuals != n_default and np.allclose(A @ x, b)
+    wide = femtile.amg(A, precision="f64")
+    assert (wide.precondition(b) != default.precondition(b)).any()
+    for name in ("smoother", "cycle", "precision"):
+        with pytest.raises(femtile.ArgumentError, match=f"^{name}: .*magic") as caught:
+            femtile.amg(A, **{name: "magic"})
+        assert caught.value.argument == name
+
+
+def test_a_solver_is_a_preconditioner_of_any_method(A):
+    b, M, steps = np.ones(1600), femtile.amg(A), []
+    for method in (spl.cg, femtile.cg, femtile.gmres):
+        x, info = method(A, b, M=M, rtol=1e-8, callback=steps.append)
+        assert info == 0 and np.linalg.norm(A @ x - b) <= 1e-7 * np.linalg.norm(b)
+    assert len(steps) < 60 and ((M @ b) == M.precondition(b)).all()
 
 
 @pytest.mark.parametrize("form", ["coo", "csc", "bsr", "lil", "dok", "dia"])
@@ -138,6 +200,8 @@ def test_a_bad_matrix_is_refused_by_name(matrix, error, message):
         (np.ones(25) * 1j, femtile.ArgumentTypeError, "b: complex"),
         (np.array(["x"] * 25), femtile.ArgumentTypeError, "b: has dtype"),
         (np.full(25, np.nan), femtile.ArgumentError, "b: entry 0"),
+        (np.ones((25, 0)), femtile.ArgumentError, "b: there is no right side"),
+        (np.ones((25, 2, 1)), femtile.ArgumentError, "b: has shape"),
         (np.empty(0), femtile.ArgumentError, "b: 0 entries"),
     ],
 )
@@ -149,11 +213,20 @@ def test_a_bad_right_side_is_refused_by_name(b, error, message):
 
 def test_bad_settings_are_refused_by_name():
     A, b = laplacian(5), np.ones(25)
-    for settings, argument in [({"device": "tpu"}, "device"), ({"strength": 2.0}, "strength")]:
+    for settings in [{"device": "tpu"}, {"strength": 2.0}, {"block_size": 0}, {"threads": -1}, {"threads": 2**70}]:
         with pytest.raises(femtile.ArgumentError) as caught:
             femtile.amg(A, **settings)
-        assert caught.value.argument == "amg" if argument == "strength" else argument
-    for settings in [{"tol": 0.0}, {"tol": 2.0}, {"maxiter": -1}, {"x0": np.ones(3)}, {"time_limit": -1.0}]:
+        assert caught.value.argument == next(iter(settings))
+    with pytest.raises(femtile.ArgumentTypeError, match="threads: a whole number"):
+        femtile.amg(A, threads=1.5)
+    for settings in [
+        {"tol": 0.0},
+        {"tol": 2.0},
+        {"maxiter": -1},
+        {"x0": np.ones(3)},
+        {"x0": np.ones((25, 2))},
+        {"time_limit": -1.0},
+    ]:
         with pytest.raises(femtile.ArgumentError) as caught:
             femtile.amg(A).solve(b, **settings)
         assert caught.value.argument == next(iter(settings))

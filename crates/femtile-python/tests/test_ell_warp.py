@@ -1,8 +1,11 @@
 """Products in ELL-WARP against SciPy."""
 
+import pickle
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
+import scipy.sparse.linalg as spl
 from conftest import laplacian
 
 import femtile
@@ -22,6 +25,13 @@ def test_columns_of_a_matrix_are_multiplied_one_by_one(rng):
     A, X = laplacian(10), rng.standard_normal((100, 3))
     assert np.allclose(femtile.EllWarp(A) @ X, A @ X)
     assert (femtile.EllWarp(A) @ np.empty((100, 0))).shape == (100, 0)
+
+
+def test_it_is_an_operator_of_scipy_and_has_a_pickle(A):
+    matrix, b = femtile.EllWarp(A), np.ones(1600)
+    x, info = spl.cg(matrix, b, rtol=1e-10)
+    assert info == 0 and np.allclose(A @ x, b)
+    assert (pickle.loads(pickle.dumps(matrix)) @ b == matrix @ b).all()
 
 
 def test_bad_vectors_are_refused_by_name():

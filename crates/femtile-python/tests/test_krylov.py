@@ -47,6 +47,14 @@ def test_a_preconditioner_of_python_is_applied(A):
     assert calls
 
 
+@pytest.mark.parametrize("threads", [0, 1])
+def test_a_method_within_another_has_the_threads_that_there_are(A, threads):
+    b = np.ones(A.shape[0])
+    inner = spl.LinearOperator(A.shape, matvec=lambda r: femtile.cg(A, r, rtol=1e-3, threads=threads)[0])
+    x, info = femtile.gmres(A, b, M=inner, rtol=1e-8, threads=threads)
+    assert info == 0 and np.linalg.norm(A @ x - b) <= 1e-7 * np.linalg.norm(b)
+
+
 def test_what_python_functions_raise_is_raised_here(A):
     def failing(_):
         raise RuntimeError("from the operator")
@@ -61,15 +69,26 @@ def test_what_python_functions_raise_is_raised_here(A):
 def test_limits_and_breakdowns_are_told_by_info(A):
     b = np.ones(A.shape[0])
     assert femtile.cg(A, b, maxiter=3)[1] == 3
-    assert femtile.cg(sp.csr_array(-A), b)[1] == -1
+    assert femtile.cg(sp.csr_array(A - 3 * sp.eye_array(1600)), b)[1] == -1
     x, info = femtile.cg(A, b, atol=1e9)
     assert info == 0 and not x.any()
     assert femtile.cg(A, np.zeros(A.shape[0]))[1] == 0
 
 
+def test_a_negative_definite_matrix_is_solved_as_its_negative(A):
+    b, M = np.ones(A.shape[0]), femtile.amg(A)
+    for given in (sp.csr_array(-A), spl.aslinearoperator(-A)):
+        for preconditioner in (None, M):
+            x, info = femtile.cg(given, b, M=preconditioner, rtol=1e-10)
+            assert info == 0 and np.allclose(A @ x, -b)
+
+
 @pytest.mark.parametrize(
     ("arguments", "argument"),
     [
+        ({"threads": -1}, "threads"),
+        ({"maxiter": 2.5}, "maxiter"),
+        ({"M": lambda r: r}, "M"),
         ({"A": laplacian(4)[:3]}, "A"),
         ({"b": np.ones(3)}, "b"),
         ({"b": np.full(16, np.inf)}, "b"),

@@ -3,7 +3,7 @@
 use std::str::FromStr;
 use std::time::Duration;
 
-use femtile_amg::{AmgConfig, Cycle};
+use femtile_amg::{AmgConfig, AmgError, Cycle};
 use femtile_linalg::krylov::gmres::GmresConfig;
 use femtile_linalg::krylov::s_step_cg::{MAX_STEPS, SStepCgConfig};
 use femtile_matrix_free::MetricEvaluation;
@@ -392,7 +392,12 @@ impl SolverConfig {
             config.check().or_else(|error| wrong("pmg", error.to_string()))?;
         }
         match self.preconditioner.amg() {
-            Some(amg) => amg.config.check().or_else(|error| wrong("amg", error.to_string())),
+            Some(amg) => amg.config.check().map_err(|error| match error {
+                AmgError::Setting { field, message } => {
+                    SolveError::setting(&["solver".into(), "amg".into(), field.into()], message)
+                }
+                other => SolveError::solver("amg", other.to_string()),
+            }),
             None => Ok(()),
         }
     }

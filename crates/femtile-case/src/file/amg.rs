@@ -1,8 +1,11 @@
 use femtile_amg::{AmgConfig, Cycle, PatchFormat, Smoother};
+use femtile_solve::AmgOptions;
 use schemars::JsonSchema;
+use serde::de::{DeserializeOwned, IntoDeserializer};
 use serde::{Deserialize, Serialize};
 
 use super::schema;
+use crate::in_words;
 
 /// Smoothers of algebraic multigrid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -56,6 +59,15 @@ pub enum LevelPrecision {
     /// 64-bit floating point.
     #[serde(alias = "double")]
     F64,
+}
+
+impl From<LevelPrecision> for femtile_solve::LevelPrecision {
+    fn from(name: LevelPrecision) -> Self {
+        match name {
+            LevelPrecision::F32 => Self::F32,
+            LevelPrecision::F64 => Self::F64,
+        }
+    }
 }
 
 /// The graph that the first aggregates follow.
@@ -127,6 +139,46 @@ impl Default for AmgSection {
             precision: LevelPrecision::default(),
         }
     }
+}
+
+/// Options of algebraic multigrid for a matrix without a mesh, by the words of `[solver.amg]`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct MatrixAmg {
+    /// Rows of a node.
+    pub block_size: usize,
+    /// As [`AmgSection::strength`]; when absent that of matrices with so many rows of a node.
+    pub strength: Option<f64>,
+    /// As [`AmgSection::smoother`].
+    pub smoother: SmootherName,
+    /// As [`AmgSection::cycle`].
+    pub cycle: CycleName,
+    /// As [`AmgSection::precision`].
+    pub precision: LevelPrecision,
+}
+
+impl MatrixAmg {
+    /// Returns the options of the preconditioner.
+    pub fn options(&self) -> AmgOptions {
+        let Self { block_size, strength, smoother, cycle, precision } = *self;
+        let AmgConfig { smoother, cycle, .. } =
+            AmgSection { smoother, cycle, ..AmgSection::default() }.config();
+        let defaults = match block_size {
+            1 => AmgConfig::default(),
+            n => AmgConfig::displacements(n),
+        };
+        let strength = strength.unwrap_or(defaults.strength);
+        let config = AmgConfig { strength, smoother, cycle, ..defaults };
+        AmgOptions { config, precision: precision.into(), ..AmgOptions::default() }
+    }
+}
+
+/// Returns the value with a name of case files, such as a [`SmootherName`].
+///
+/// # Errors
+/// A message with the names that are known.
+pub fn named<T: DeserializeOwned>(name: &str) -> Result<T, String> {
+    let found = T::deserialize(name.into_deserializer());
+    found.map_err(|error: serde::de::value::Error| in_words(&error.to_string()))
 }
 
 /// Default degree of the Chebyshev polynomial, and default number of sweeps.

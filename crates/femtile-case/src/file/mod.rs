@@ -20,7 +20,9 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use amg::{AmgSection, CycleName, GraphName, LevelPrecision, PatchFormatName, SmootherName};
+pub use amg::{
+    AmgSection, CycleName, GraphName, LevelPrecision, MatrixAmg, PatchFormatName, SmootherName, named,
+};
 pub use amount::Amount;
 pub use cardiac::{
     ActivationSection, EcgSection, GatesName, IntegrationName, MembraneRegion, MembraneSection,

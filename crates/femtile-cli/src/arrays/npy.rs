@@ -18,30 +18,52 @@ pub struct Announced {
     pub shape: Vec<usize>,
     /// The first axis is contiguous.
     pub is_fortran: bool,
-    /// Bytes of a number, 4 or 8.
+    /// Bytes of a number in memory: 4, or 8, which integers have too.
     pub size: usize,
+    stored: Stored,
     is_swapped: bool,
+    /// Bytes of the numbers in the file.
     n_bytes: usize,
     available: Option<u64>,
+}
+
+/// The type of the numbers of a file, with the bytes of an integer.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Stored {
+    Float(usize),
+    Integer(usize),
+    Unsigned(usize),
+}
+
+impl Stored {
+    /// Bytes of a number.
+    fn width(self) -> usize {
+        match self {
+            Self::Float(width) | Self::Integer(width) | Self::Unsigned(width) => width,
+        }
+    }
 }
 
 impl Announced {
     /// An array in memory.
     pub fn of_array(shape: &[usize], is_fortran: bool, size: usize) -> Self {
         let n_bytes = size * shape.iter().product::<usize>();
-        Self { shape: shape.to_vec(), is_fortran, size, is_swapped: false, n_bytes, available: None }
+        let stored = Stored::Float(size);
+        Self { shape: shape.to_vec(), is_fortran, size, stored, is_swapped: false, n_bytes, available: None }
     }
 
-    /// Bytes of the numbers.
+    /// Bytes of the numbers in memory.
     pub fn n_bytes(&self) -> usize {
-        self.n_bytes
+        self.n_bytes / self.stored.width() * self.size
     }
 
     /// Reads the header; `available` is the length of the file or member, where it is known.
     pub fn read(from: &mut impl Read, available: Option<u64>, place: &str) -> Result<Self, ArrayError> {
         let (header, before) = Header::read(from, place)?;
-        let number = kind(&header.descr, place)?;
-        Self::of_header(header, number, before, available, place)
+        let (stored, is_swapped) = kind(&header.descr, place)?;
+        let found = Self::of_header(header, (stored.width(), is_swapped), before, available, place)?;
+        let size = if stored == Stored::Float(4) { 4 } else { 8 };
+        Ok(Self { stored, size, ..found })
     }
 
     /// An array with entries of `size` bytes behind its header, which has `before` of them.
@@ -64,24 +86,40 @@ impl Announced {
                 return Err(disagree(place, &shape, n_bytes, held));
             }
         }
-        Ok(Self { shape, is_fortran, size, is_swapped, n_bytes, available })
+        Ok(Self { shape, is_fortran, size, stored: Stored::Float(size), is_swapped, n_bytes, available })
     }
 
     /// Reads the numbers, which follow the header.
     pub fn read_numbers(self, from: impl Read, place: &str) -> Result<Array, ArrayError> {
-        let is_swapped = self.is_swapped;
-        let values = if self.size == 4 {
-            Values::F32(self.numbers(from, place, |bytes| {
-                let number = u32::from_le_bytes(bytes);
-                f32::from_bits(if is_swapped { number.swap_bytes() } else { number })
-            })?)
-        } else {
-            Values::F64(self.numbers(from, place, |bytes| {
-                let number = u64::from_le_bytes(bytes);
-                f64::from_bits(if is_swapped { number.swap_bytes() } else { number })
-            })?)
+        let values = match self.stored {
+            Stored::Float(4) => Values::F32(self.ordered(from, place, f32::from_le_bytes)?),
+            Stored::Float(_) => Values::F64(self.ordered(from, place, f64::from_le_bytes)?),
+            Stored::Integer(1) => Values::F64(self.ordered(from, place, |[b]: [u8; 1]| (b as i8).into())?),
+            Stored::Integer(2) => Values::F64(self.ordered(from, place, |b| i16::from_le_bytes(b).into())?),
+            Stored::Integer(4) => Values::F64(self.ordered(from, place, |b| i32::from_le_bytes(b).into())?),
+            Stored::Integer(_) => Values::F64(self.ordered(from, place, |b| i64::from_le_bytes(b) as f64)?),
+            Stored::Unsigned(1) => Values::F64(self.ordered(from, place, |[b]: [u8; 1]| b.into())?),
+            Stored::Unsigned(2) => Values::F64(self.ordered(from, place, |b| u16::from_le_bytes(b).into())?),
+            Stored::Unsigned(4) => Values::F64(self.ordered(from, place, |b| u32::from_le_bytes(b).into())?),
+            Stored::Unsigned(_) => Values::F64(self.ordered(from, place, |b| u64::from_le_bytes(b) as f64)?),
         };
         Ok(Array { shape: self.shape, is_fortran: self.is_fortran, values })
+    }
+
+    /// Reads numbers from bytes in the order of this machine's files, least significant first.
+    fn ordered<T, const SIZE: usize>(
+        &self,
+        from: impl Read,
+        place: &str,
+        number: impl Fn([u8; SIZE]) -> T,
+    ) -> Result<Vec<T>, ArrayError> {
+        let is_swapped = self.is_swapped;
+        self.numbers(from, place, |mut bytes: [u8; SIZE]| {
+            if is_swapped {
+                bytes.reverse();
+            }
+            number(bytes)
+        })
     }
 
     fn numbers<T, const SIZE: usize>(
@@ -256,18 +294,22 @@ impl Header {
     }
 }
 
-/// Bytes of a number, and whether they stand in the order that is not ours.
-fn kind(descr: &str, place: &str) -> Result<(usize, bool), ArrayError> {
+/// The type of the numbers, and whether their bytes stand in the order that is not ours.
+fn kind(descr: &str, place: &str) -> Result<(Stored, bool), ArrayError> {
     let (order, code) = descr.split_at(usize::from(descr.starts_with(['<', '>', '=', '|'])));
     let swapped = order == ">";
     let (dtype, advice) = match (code, code.get(..1).unwrap_or_default(), code.get(1..).unwrap_or_default()) {
-        ("f4", ..) => return Ok((4, swapped)),
-        ("f8", ..) => return Ok((8, swapped)),
+        ("f4", ..) => return Ok((Stored::Float(4), swapped)),
+        ("f8", ..) => return Ok((Stored::Float(8), swapped)),
+        ("i1" | "i2" | "i4" | "i8", _, size) => {
+            return Ok((Stored::Integer(size.parse().unwrap_or(8)), swapped));
+        }
+        ("u1" | "u2" | "u4" | "u8", _, size) => {
+            return Ok((Stored::Unsigned(size.parse().unwrap_or(8)), swapped));
+        }
+        ("b1", ..) => return Ok((Stored::Unsigned(1), false)),
         ("f2", ..) => ("float16".to_string(), "convert it with .astype('float32')"),
         (_, "f", _) => ("extended precision (longdouble)".to_string(), "convert it with .astype('float64')"),
-        (_, "i", size) => (bits("int", size), "convert it with .astype('float64')"),
-        (_, "u", size) => (bits("uint", size), "convert it with .astype('float64')"),
-        ("b1", ..) => ("bool".to_string(), "convert it with .astype('float64')"),
         (_, "c", size) => (
             bits("complex", size),
             "solve for the real and the imaginary part of the right side apart, where the matrix is real",
@@ -351,10 +393,7 @@ mod tests {
     fn other_types_are_refused_by_name() {
         for (descr, name) in [
             ("'<f2'", "float16"),
-            ("'<i4'", "int32"),
-            ("'|u1'", "uint8"),
             ("'<c16'", "complex128"),
-            ("'|b1'", "bool"),
             ("'|O'", "objects"),
             ("'<U3'", "<U3"),
             ("'<f16'", "longdouble"),
@@ -363,6 +402,28 @@ mod tests {
             let header = format!("{{'descr': {descr}, 'fortran_order': False, 'shape': (1,), }}");
             let said = refusal(&file(1, &header, &[0; 16]), true);
             assert!(said.contains(name) && said.contains("x.npy"), "{said}");
+        }
+    }
+
+    #[test]
+    fn integers_of_every_width_are_numbers_of_double_precision() {
+        for (descr, bytes, expected) in [
+            ("|b1", vec![0, 1], [0.0, 1.0]),
+            ("|i1", vec![0xff, 5], [-1.0, 5.0]),
+            ("|u1", vec![0xff, 5], [255.0, 5.0]),
+            ("<i2", vec![0xfe, 0xff, 0, 1], [-2.0, 256.0]),
+            (">u2", vec![0xff, 0xfe, 0, 1], [65534.0, 1.0]),
+            ("<i4", vec![0xff, 0xff, 0xff, 0xff, 3, 0, 0, 0], [-1.0, 3.0]),
+            (">u4", vec![0xff, 0xff, 0xff, 0xff, 0, 0, 0, 3], [4294967295.0, 3.0]),
+            (">i8", [(-7_i64).to_be_bytes(), 9_i64.to_be_bytes()].concat(), [-7.0, 9.0]),
+            ("<u8", [(1_u64 << 63).to_le_bytes(), 9_u64.to_le_bytes()].concat(), [(1_u64 << 63) as f64, 9.0]),
+        ] {
+            let header = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': (2,), }}");
+            let file = file(1, &header, &bytes);
+            let announced = Announced::read(&mut &*file, Some(file.len() as u64), "").unwrap();
+            assert_eq!((announced.size, announced.n_bytes()), (8, 16), "{descr}");
+            let array = read(&*file, Some(file.len() as u64), "").unwrap();
+            assert_eq!(array.values, Values::F64(expected.to_vec()), "{descr}");
         }
     }
 

@@ -9,16 +9,15 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use femtile::amg::AmgConfig;
 use femtile::device::Cpu;
 use femtile::linalg::krylov::Stop;
 use femtile::linalg::krylov::cg::CgOutcome;
 use femtile::linalg::sparse::Csr;
-use femtile::{
-    AmgOptions, DeviceChoice, LinearSolver, Method, PreconditionerConfig, SolveError, SolverConfig,
-};
+use femtile::{DeviceChoice, LinearSolver, Method, PreconditionerConfig, SolveError, SolverConfig};
+use femtile_case::file::{MatrixAmg, named};
 use femtile_case::{CaseError, LevelReport, Progress, Stage};
 use femtile_tune::Tuned;
+use serde::de::DeserializeOwned;
 
 use crate::arguments::SolveMatrixOptions;
 use crate::bars::Bars;
@@ -189,6 +188,10 @@ fn preconditioner(
         let useless = [
             ("--near-nullspace", options.near_nullspace.is_some()),
             ("--block-size", options.block_size.is_some()),
+            ("--strength", options.strength.is_some()),
+            ("--smoother", options.smoother.is_some()),
+            ("--cycle", options.cycle.is_some()),
+            ("--precision", options.precision.is_some()),
         ];
         if let Some((option, _)) = useless.into_iter().find(|(_, given)| *given) {
             return Err(Failure::message(format!(
@@ -199,14 +202,23 @@ fn preconditioner(
     Ok(match name {
         "none" => PreconditionerConfig::None,
         "jacobi" => PreconditionerConfig::Jacobi,
-        _ => {
-            let config = match options.block_size {
-                Some(n) if n > 1 => AmgConfig::displacements(n as usize),
-                _ => AmgConfig::default(),
-            };
-            PreconditionerConfig::Amg(AmgOptions { config, ..AmgOptions::default() })
-        }
+        _ => PreconditionerConfig::Amg(
+            MatrixAmg {
+                block_size: options.block_size.unwrap_or(1) as usize,
+                strength: options.strength,
+                smoother: word("--smoother", options.smoother.as_deref())?,
+                cycle: word("--cycle", options.cycle.as_deref())?,
+                precision: word("--precision", options.precision.as_deref())?,
+            }
+            .options(),
+        ),
     })
+}
+
+/// Returns what a word of case files names, the default without one.
+fn word<T: Default + DeserializeOwned>(option: &str, given: Option<&str>) -> Result<T, Failure> {
+    let Some(name) = given else { return Ok(T::default()) };
+    named(name).map_err(|message| Failure::message(format!("{option}: {message}")))
 }
 
 fn name_of(preconditioner: &PreconditionerConfig) -> &'static str {

@@ -85,10 +85,9 @@ pub fn warnings(outcomes: &[CgOutcome], tolerance: f64) -> impl Iterator<Item = 
                     "rounding keeps the true residual at {rounded:.1e}, above the tolerance {tolerance:.1e}"
                 )
             }
-            stop => format!(
-                "the solve {stop} (‖r‖/‖b‖ = {:.2e} after {iterations} iterations)",
-                outcome.relative_residual
-            ),
+            stop => {
+                format!("the solve {stop} (‖b − Ax‖/‖b‖ = {rounded:.2e} after {iterations} iterations)")
+            }
         };
         Some(format!("column {column} (counted from 0): {what}"))
     })

@@ -2,6 +2,7 @@
 
 use femtile::device::Scalar;
 
+use super::axis_of;
 use crate::arrays::{Announced, Array, Values, strides};
 use crate::failure::Failure;
 
@@ -11,6 +12,8 @@ pub const NAMES: [&str; 4] = ["lower", "diagonal", "upper", "rhs"];
 /// The common layout of the arrays of a batch.
 pub struct Form {
     pub shape: Vec<usize>,
+    /// The axis of the systems.
+    pub axis: usize,
     /// The first axis of the right side is contiguous.
     is_fortran: bool,
     band_shape: Vec<usize>,
@@ -18,28 +21,32 @@ pub struct Form {
 }
 
 impl Form {
-    /// Broadcasts lower, diagonal, upper and right side.
-    pub fn new(arrays: &[Announced; 4]) -> Result<Self, Failure> {
-        let shapes = arrays.each_ref().map(|array| array.shape.clone());
-        let disagree = || {
-            let shown: Vec<_> =
-                NAMES.iter().zip(&shapes).map(|(name, shape)| format!("{name} {}", tuple(shape))).collect();
-            Failure::message(format!(
-                "the shapes disagree: {}; along each axis, counted from the last, all must be equal or 1",
-                shown.join(", ")
-            ))
-        };
-        let shape = broadcast(&shapes).ok_or_else(disagree)?;
-        if shape.is_empty() {
+    /// Broadcasts lower, diagonal, upper and right side; vectors lie along the axis of the systems.
+    pub fn new(arrays: &[Announced; 4], axis: isize) -> Result<Self, Failure> {
+        let given = arrays.each_ref().map(|array| &*array.shape);
+        let most = given.into_iter().max_by_key(|shape| shape.len()).unwrap_or_default();
+        if most.is_empty() {
             return Err(Failure::message(
                 "all arrays are numbers without an axis: give the right side a shape (N,)",
             ));
         }
+        let axis = axis_of(axis, most)?;
+        let shapes = given.map(|shape| lying(shape, most.len(), axis));
+        let disagree = || {
+            let shown: Vec<_> =
+                NAMES.iter().zip(given).map(|(name, shape)| format!("{name} {}", tuple(shape))).collect();
+            Failure::message(format!(
+                "the shapes disagree: {}; along each axis, counted from the last, all must be equal or 1, and vectors lie \
+                 along axis {axis}",
+                shown.join(", ")
+            ))
+        };
+        let shape = broadcast(&shapes).ok_or_else(disagree)?;
         refuse_size(&shape).map_err(Failure::message)?;
         let band_shape = padded(&broadcast(&shapes[..3]).ok_or_else(disagree)?, shape.len());
         let is_fortran = arrays[3].is_fortran && arrays[3].shape == shape;
         let bands_are_fortran = arrays[..3].iter().all(|band| band.is_fortran);
-        Ok(Self { shape, is_fortran, band_shape, bands_are_fortran })
+        Ok(Self { shape, axis, is_fortran, band_shape, bands_are_fortran })
     }
 
     /// Strides of the right side.
@@ -70,7 +77,8 @@ impl Form {
                 peak = peak.max(held + converted);
             }
             held += converted - read;
-            if !lies_so(&array.shape, array.is_fortran, shape, is_fortran) {
+            let own = lying(&array.shape, shape.len(), self.axis);
+            if !lies_so(&own, array.is_fortran, shape, is_fortran) {
                 let copy = shape.iter().map(|&n| n as f64).product::<f64>() * size as f64;
                 peak = peak.max(held + copy);
                 held += copy - converted;
@@ -98,9 +106,10 @@ impl<T: Scalar> Batch<T> {
     /// Brings the arrays of a form together; what already lies as it is needed is not copied.
     pub fn new(form: Form, arrays: [Array; 4]) -> Result<Self, Failure> {
         let [lower, diagonal, upper, rhs] = arrays;
-        let lay = |array, number| {
+        let lay = |array: Array, number| {
             let (shape, is_fortran) = form.of_array(number);
-            laid_out(array, shape, is_fortran)
+            let own = lying(&array.shape, shape.len(), form.axis);
+            laid_out(Array { shape: own, ..array }, shape, is_fortran)
         };
         let rhs = lay(rhs, 3)?;
         let bands = [lay(lower, 0)?, lay(diagonal, 1)?, lay(upper, 2)?];
@@ -169,6 +178,14 @@ pub fn broadcast(shapes: &[Vec<usize>]) -> Option<Vec<usize>> {
         }
     }
     Some(result)
+}
+
+/// Returns the shape of an array among others of `n` axes: that of a vector along the axis of the systems.
+fn lying(shape: &[usize], n: usize, axis: usize) -> Vec<usize> {
+    match shape {
+        &[length] => (0..n).map(|k| if k == axis { length } else { 1 }).collect(),
+        other => other.to_vec(),
+    }
 }
 
 fn padded(shape: &[usize], n: usize) -> Vec<usize> {
@@ -260,7 +277,7 @@ mod tests {
     /// A batch, and what its form says of memory.
     fn batch<T: Scalar>(arrays: [Array; 4]) -> Result<(Batch<T>, [f64; 2]), Failure> {
         let announced = arrays.each_ref().map(|array| Announced::of_array(&array.shape, array.is_fortran, 8));
-        let form = Form::new(&announced)?;
+        let form = Form::new(&announced, -1)?;
         let bytes = form.bytes(&announced, size_of::<T>());
         Ok((Batch::new(form, arrays)?, bytes))
     }
@@ -319,6 +336,17 @@ mod tests {
         let (batch, _) = batch::<f64>([band.clone(), band.clone(), band, array(&[3, 4], true)]).ok().unwrap();
         assert_eq!((batch.band_strides, batch.bands[0].len()), (vec![0, 1], 4));
         assert_eq!((batch.strides, batch.is_fortran), (vec![1, 3], true));
+    }
+
+    #[test]
+    fn vectors_lie_along_the_axis_of_the_systems() {
+        let arrays = [array(&[2], false), array(&[], false), array(&[2], false), array(&[2, 3], false)];
+        let announced = arrays.each_ref().map(|array| Announced::of_array(&array.shape, array.is_fortran, 8));
+        let form = Form::new(&announced, 0).ok().unwrap();
+        let batch = Batch::<f64>::new(form, arrays).ok().unwrap();
+        assert_eq!((batch.shape, batch.band_strides), (vec![2, 3], vec![1, 0]));
+        assert_eq!((&batch.bands[0][..], &batch.bands[1][..]), (&[0.0, 1.0][..], &[0.0, 0.0][..]));
+        assert!(Form::new(&announced, 1).is_err());
     }
 
     #[test]

@@ -6,7 +6,6 @@ use femtile::device::Scalar;
 use femtile::tridiagonal::{BatchLayout, Ends, check};
 use serde_json::json;
 
-use super::axis_of;
 use super::batch::{Batch, Form, tuple};
 use super::input::Input;
 use super::memory::Estimate;
@@ -16,8 +15,8 @@ use femtile_terminal::{tell, to_json};
 
 /// Reports how dominant the diagonals are; exit code 1 where rows are not.
 pub fn run<T: Scalar>(options: &TridiagonalOptions, ends: Ends, input: Input) -> Result<ExitCode, Failure> {
-    let form = Form::new(&input.announced)?;
-    let axis = axis_of(options.axis, &form.shape)?;
+    let form = Form::new(&input.announced, options.axis)?;
+    let axis = form.axis;
     Estimate::new(&form, &input.announced, size_of::<T>()).check()?;
     let batch = Batch::<T>::new(form, input.read()?)?;
     let layout = BatchLayout::with_strides(&batch.shape, &batch.strides)?;

@@ -9,7 +9,7 @@ use femtile::tridiagonal::{BatchLayout, Ends, FactoredTridiagonal};
 use super::batch::{Batch, Form, tuple};
 use super::input::Input;
 use super::report::{LISTED, Report};
-use super::{ASKED_FOR, Device, Task, axis_of, index, write};
+use super::{ASKED_FOR, Device, Task, index, write};
 use crate::failure::Failure;
 
 /// Solves the systems of four arrays, of which the bands are one matrix, and writes the solution.
@@ -18,8 +18,9 @@ where
     Cpu: FactoredKernels<T>,
     Cuda: FactoredKernels<T>,
 {
-    let form = Form::new(&input.announced)?;
-    let batch = Batch::<T>::new(form, input.read()?)?;
+    let form = Form::new(&input.announced, task.options.axis)?;
+    let axis = form.axis;
+    let batch = (Batch::<T>::new(form, input.read()?)?, axis);
     match device {
         Device::Cpu(cpu, reason) => solve_on(task, &cpu, reason, batch, || Ok(())),
         Device::Cuda(cuda) => solve_on(task, &cuda, ASKED_FOR, batch, || cuda.synchronize()),
@@ -44,11 +45,10 @@ fn solve_on<T: Scalar, D: FactoredKernels<T>>(
     task: &Task<'_>,
     device: &D,
     device_reason: &'static str,
-    batch: Batch<T>,
+    (batch, axis): (Batch<T>, usize),
     wait: impl Fn() -> Result<(), DeviceError>,
 ) -> Result<Report, Failure> {
     let Task { options, config, output, begun } = *task;
-    let axis = axis_of(options.axis, &batch.shape)?;
     let layout = BatchLayout::with_strides(&batch.shape, &batch.strides)?;
     let bands = matrix(&batch, axis)?;
     let warnings = batch.non_finite(axis, config.ends == Ends::Open);

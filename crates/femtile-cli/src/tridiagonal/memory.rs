@@ -65,7 +65,7 @@ mod tests {
     #[test]
     fn a_batch_is_refused_beyond_the_limit_and_taken_up_to_it() {
         let announced = [0; 4].map(|_| Announced::of_array(&[30_000_000], false, 8));
-        let form = Form::new(&announced).ok().unwrap();
+        let form = Form::new(&announced, -1).ok().unwrap();
         let alone = Estimate::new(&form, &announced, 8);
         assert_eq!(alone.total(), 0.96e9);
         let estimate = alone.with_solve(&form, 8, 3_840_000_000, 30_000_000);

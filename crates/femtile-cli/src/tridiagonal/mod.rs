@@ -143,7 +143,7 @@ fn solver_of<T: Scalar, D: TridiagonalKernels<T>>(
     form: &Form,
     announced: &[Announced; 4],
 ) -> Result<(usize, Tridiagonal<T, D>), Failure> {
-    let axis = axis_of(task.options.axis, &form.shape)?;
+    let axis = form.axis;
     let layout = BatchLayout::with_strides(&form.shape, &form.strides())?;
     let solver = Tridiagonal::new(device, &layout, axis, task.config)?;
     let solver = solver.with_band_strides(&form.band_strides())?;
@@ -160,7 +160,7 @@ fn solve_on<T: Scalar, D: TridiagonalKernels<T>>(
     input: Input,
 ) -> Result<Report, Failure> {
     let Task { options, config, output, begun } = *task;
-    let form = Form::new(&input.announced)?;
+    let form = Form::new(&input.announced, options.axis)?;
     let (axis, mut solver) = solver_of::<T, D>(task, device, &form, &input.announced)?;
     let batch = Batch::<T>::new(form, input.read()?)?;
     let warnings = batch.non_finite(axis, config.ends == Ends::Open);

@@ -135,6 +135,29 @@ fn methods_and_preconditioners_that_are_named_are_taken() {
 }
 
 #[test]
+fn settings_of_multigrid_are_those_of_case_files() {
+    let place = place(&[("l.mtx", laplace(60).into())]);
+    let residuals = |more: &[&str]| {
+        let found = report(&place, &[&["l.mtx", "-o", "x.npy"], more].concat(), 0);
+        found["solve"][0]["residuals"].clone()
+    };
+    let default = residuals(&[]);
+    let named = ["--strength", "0.04", "--smoother", "chebyshev", "--cycle", "v", "--precision", "f32"];
+    assert_eq!(residuals(&named), default);
+    for other in [
+        ["--strength", "0.3"],
+        ["--smoother", "jacobi"],
+        ["--smoother", "gauss-seidel"],
+        ["--smoother", "patch"],
+        ["--cycle", "w"],
+        ["--cycle", "k"],
+        ["--precision", "f64"],
+    ] {
+        assert_ne!(residuals(&other), default, "{other:?}");
+    }
+}
+
+#[test]
 fn a_limit_of_iterations_ends_with_exit_code_1_and_the_iterate_is_written() {
     let place = place(&[("l.mtx", laplace(24).into())]);
     let arguments = ["l.mtx", "-o", "x.npy", "--preconditioner", "jacobi", "--max-iterations", "3"];
@@ -209,6 +232,9 @@ fn options_that_do_not_serve_say_what_to_do() {
         (&["-o", "x.npy", "--block-size", "2"], &["2 does not divide the 3 rows"]),
         (&["-o", "x.npy", "--method", "s-step-cg", "--preconditioner", "amg"], &["--method", "s-step-cg"]),
         (&["-o", "x.npy", "--preconditioner", "none", "--block-size", "3"], &["--block-size", "amg"]),
+        (&["-o", "x.npy", "--preconditioner", "jacobi", "--cycle", "w"], &["--cycle", "amg"]),
+        (&["-o", "x.npy", "--strength", "2"], &["--strength: 2 is not in [0, 1)"]),
+        (&["-o", "x.npy", "--smoother", "magic"], &["--smoother", "gauss-seidel"]),
     ] {
         refuses(&place, &[&["a.mtx"], more].concat(), words);
     }

@@ -65,6 +65,22 @@ fn systems_lie_along_the_axis_that_is_named() {
 }
 
 #[test]
+fn vectors_lie_along_the_axis_and_integers_are_numbers() {
+    let along_columns: Vec<u8> = [1_i32, 2, 1, 2, 1, 2].iter().flat_map(|n| n.to_le_bytes()).collect();
+    let place = place(&[
+        ("d.npy", npy("<i4", false, &[3, 2], &along_columns)),
+        ("a.npy", npy("|i1", false, &[3], &[0xff; 3])),
+        ("b.npy", npy("<f4", false, &[3], &2.0_f32.to_le_bytes().repeat(3))),
+    ]);
+    for more in [&[][..], &["--factored"]] {
+        let arguments = ["a.npy", "b.npy", "a.npy", "d.npy", "--axis", "0", "-o", "u.npy"];
+        let report = report(&place, &[&arguments[..], more].concat(), 0);
+        assert_eq!((&report["precision"], &report["n_systems"]), (&"f64".into(), &2.into()));
+        assert_near(&numbers(&place, "u.npy"), &[1.5, 3.0, 2.0, 4.0, 1.5, 3.0]);
+    }
+}
+
+#[test]
 fn orders_precisions_and_byte_orders_give_the_same_solution() {
     let fortran: Vec<u8> = [1.0_f32, 2.0, 1.0, 2.0, 1.0, 2.0].iter().flat_map(|v| v.to_be_bytes()).collect();
     // In Fortran's order the first axis, of two systems, is the contiguous one.
@@ -192,7 +208,7 @@ fn shapes_that_disagree_are_all_shown() {
 
 #[test]
 fn numbers_of_other_types_are_refused_by_name() {
-    for (descr, name) in [("<f2", "float16"), ("<i8", "int64"), ("<c8", "complex64")] {
+    for (descr, name) in [("<f2", "float16"), ("<c8", "complex64")] {
         let files = [("d.npy", npy(descr, false, &[3], &[0; 24]))];
         refuses(&files, &[&BANDS[..], &["-o", "u.npy"]].concat(), &[name, "d.npy"]);
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import operator
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -16,6 +17,9 @@ from ._gpu import HOST, PINNED
 #: Columns, row offsets, columns of entries and values of a matrix in compressed sparse rows.
 Parts = tuple[int, NDArray[Any], NDArray[Any], NDArray[Any]]
 
+#: The largest number of iterations, threads and rows of a node.
+MOST = 2**62
+
 _warned: set[str] = set()
 
 
@@ -25,6 +29,23 @@ def real(name: str, dtype: np.dtype[Any]) -> None:
         raise ArgumentTypeError(f"{name}: complex numbers ({dtype}) are not supported; solve for real parts", name)
     if dtype.kind not in "fiub":
         raise ArgumentTypeError(f"{name}: has dtype {dtype}; real numbers are needed", name)
+
+
+def count(name: str, value: Any, least: int = 0, advice: str = "") -> int:
+    """Return a whole number of at least `least`."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise ArgumentTypeError(f"{name}: a whole number is needed, not {type(value).__name__}", name) from None
+    if least <= number <= MOST:
+        return number
+    limit = f"less than {least}" if number < least else f"more than {MOST}"
+    raise ArgumentError(f"{name}: {number} is {limit}{advice and f'; {advice}'}", name)
+
+
+def threads_of(value: Any) -> int:
+    """Return a number of threads."""
+    return count("threads", value, advice="0 takes all cores")
 
 
 def on_host(name: str, value: Any) -> NDArray[Any]:
@@ -65,6 +86,14 @@ def vector(name: str, value: Any, n: int) -> NDArray[np.float64]:
     if not found.flags.c_contiguous:
         warn_of_copy(name)
     return np.ascontiguousarray(found, dtype=np.float64)
+
+
+def block_rows(value: Any) -> int:
+    """Return the rows of a block of a matrix in BSR whose blocks are square; 1 for other matrices."""
+    if getattr(value, "format", None) != "bsr":
+        return 1
+    rows, columns = value.blocksize
+    return int(rows) if rows == columns else 1
 
 
 def matrix(name: str, value: Any, *, square: bool = True, keeps_float32: bool = False) -> Parts:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ._arrays import linear_operator, matrix, on_host, real
+from ._arrays import linear_operator, matrix, on_host, real, threads_of
 from ._errors import ArgumentError, ArgumentTypeError
 from ._femtile import Slices, gpu_stream
 from ._gpu import View, is_on_gpu, like, require_contiguous, require_writable, streams, view
@@ -19,7 +19,7 @@ class EllWarp:
     Parameters
     ----------
     A : scipy.sparse matrix or array
-        A real matrix of any shape; float32 stays float32.
+        A real matrix of any shape; float32 stays float32. It is kept by reference, for pickles.
     device : str
         ``"cpu"``, or ``"cuda"`` or ``"cuda:N"`` for products with arrays of CuPy, PyTorch or JAX on that GPU.
     threads : int
@@ -40,7 +40,11 @@ class EllWarp:
         parts = matrix("A", A, square=False, keeps_float32=True)
         self.shape = (len(parts[1]) - 1, parts[0])
         self.dtype: np.dtype[Any] = parts[3].dtype
-        self._slices = Slices(parts, threads, self._gpu)
+        self._slices = Slices(parts, threads_of(threads), self._gpu)
+        self._made_of = (A, device, threads)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _made, self._made_of
 
     def __repr__(self) -> str:
         return f"<femtile.EllWarp: {self.shape[0]} × {self.shape[1]}, {self.n_stored} stored entries of {self.dtype}>"
@@ -123,9 +127,17 @@ class EllWarp:
         self._slices.apply(y, np.ascontiguousarray(vectors, dtype=self.dtype))
         return like(x, y)
 
+    def matvec(self, x: Any) -> Any:
+        """Return A x for one vector, as methods of SciPy ask for it."""
+        return self @ x
+
     def aslinearoperator(self) -> Any:
         """Return the matrix as a `scipy.sparse.linalg.LinearOperator`."""
         return linear_operator(self.shape, self.dtype, matvec=self.__matmul__)
+
+
+def _made(A: Any, device: str, threads: int) -> EllWarp:
+    return EllWarp(A, device=device, threads=threads)
 
 
 def _gpu_of(device: str) -> int | None:

@@ -11,18 +11,22 @@ _Outcome = tuple[int, str, str, float, float, list[float]]
 _Vector = NDArray[np.float64]
 _Streams = tuple[list[int], list[int] | None]
 _Limits = tuple[float, int, float | None]
+_Callback = Callable[[float], object] | None
 _Fields = dict[str, _Vector]
 
 class Solver:
     def __init__(
-        self, matrix: _Parts, near_nullspace: _Vector | None, settings: tuple[str, int, int, float | None]
+        self,
+        matrix: _Parts,
+        near_nullspace: _Vector | None,
+        settings: tuple[str, int, int, float | None, str, str, str],
     ) -> None: ...
     def solve(
-        self, b: _Vector, x0: _Vector | None, limits: _Limits
+        self, b: _Vector, x0: _Vector | None, limits: _Limits, callback: _Callback
     ) -> tuple[_Vector, _Outcome]: ...
     def gpu(self) -> tuple[int, int] | None: ...
     def solve_on_gpu(
-        self, b: int, x0: int | None, n: int, limits: _Limits, streams: _Streams
+        self, given: tuple[int, int | None, int], limits: _Limits, streams: _Streams, callback: _Callback
     ) -> tuple[GpuArray, _Outcome]: ...
     def precondition(self, r: _Vector) -> _Vector: ...
     def refill(self, matrix: _Parts) -> None: ...

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ._arrays import matrix, real, vector
-from ._errors import ArgumentError
+from ._arrays import count, matrix, real, threads_of, vector
+from ._errors import ArgumentError, ArgumentTypeError
 from ._femtile import Matrix, krylov
 from ._outcome import Outcome
 
@@ -28,7 +28,7 @@ def cg(
     callback: Callback | None = None,
     threads: int = 0,
 ) -> tuple[NDArray[np.float64], int]:
-    """Solve A x = b by conjugate gradients, A symmetric and positive definite.
+    """Solve A x = b by conjugate gradients, A symmetric and positive or negative definite.
 
     The signature is that of `scipy.sparse.linalg.cg`, but for `callback`, which receives ‖r‖/‖b‖: the iterate is not at
     hand between iterations.
@@ -45,8 +45,8 @@ def cg(
         The solve ends when ‖b − Ax‖ ≤ max(rtol · ‖b‖, atol).
     maxiter : int, optional
         The most iterations; ten for each row by default.
-    M : LinearOperator or sparse matrix, optional
-        A preconditioner, an approximation of A⁻¹, such as ``femtile.amg(A).aspreconditioner()``.
+    M : Amg, LinearOperator or sparse matrix, optional
+        A preconditioner, an approximation of A⁻¹, such as ``femtile.amg(A)``.
     callback : callable, optional
         Called with ‖r‖/‖b‖ after every iteration.
     threads : int
@@ -124,9 +124,7 @@ def gmres(
         message = f"callback_type: {callback_type!r} is not supported; the callback receives the residual (\"pr_norm\")"
         raise ArgumentError(message, "callback_type")
     n = A.shape[0]
-    directions = min(20, n) if restart is None else restart
-    if directions < 1:
-        raise ArgumentError(f"restart: {directions} directions leave nothing to choose from", "restart")
+    directions = min(20, n) if restart is None else count("restart", restart, 1)
     return _solve("gmres", (A, b, x0, M), (rtol, atol, maxiter, 10), directions, callback, threads)
 
 
@@ -140,6 +138,7 @@ def _solve(
 ) -> tuple[NDArray[np.float64], int]:
     A, given, x0, M = system
     rtol, atol, maxiter, per_row = limits
+    threads = threads_of(threads)
     operator, n = _operator("A", A, threads)
     b = vector("b", given, n)
     x = np.zeros(n) if x0 is None else vector("x0", x0, n)
@@ -152,9 +151,14 @@ def _solve(
     if tolerance >= 1:
         # Zero meets it.
         return np.zeros(n), 0
-    steps = per_row * n if maxiter is None else maxiter
+    steps = per_row * n if maxiter is None else count("maxiter", maxiter)
     of_m = None if M is None else _preconditioner(M, n)
-    found, raw = krylov(method, (operator, of_m), b, x, (tolerance, steps * restart, restart, threads), callback)
+    settings = (tolerance, steps * restart, restart, threads)
+    found, raw = krylov(method, (operator, of_m), b, x, settings, callback)
+    if method == "cg" and Outcome(*raw).stop == "breakdown" and Outcome(*raw).iterations == 0:
+        # Where A is negative definite, −A is not.
+        operator, _ = _operator("A", _Negative(A), threads)
+        found, raw = krylov(method, (operator, of_m), -b, x, settings, callback)
     outcome = Outcome(*raw)
     if outcome.has_converged:
         return found, 0
@@ -184,9 +188,25 @@ def _operator(name: str, A: Any, threads: int) -> tuple[Any, int]:
     return (lambda x: vector(f"{name} @ x", A @ x, rows)), rows
 
 
+class _Negative:
+    """The product −A x of an operator."""
+
+    def __init__(self, A: Any) -> None:
+        self.shape = A.shape
+        self._positive = A
+
+    def __matmul__(self, x: Any) -> Any:
+        return -(self._positive @ x)
+
+
 def _preconditioner(M: Any, n: int) -> Any:
-    if M.shape != (n, n):
-        raise ArgumentError(f"M: has shape {M.shape}, the matrix {(n, n)}", "M")
+    shape = getattr(M, "shape", None)
+    if shape is None:
+        kind = type(M).__name__
+        message = f"M: femtile.amg(A), a matrix or a LinearOperator is needed, not {kind}"
+        raise ArgumentTypeError(message, "M")
+    if tuple(shape) != (n, n):
+        raise ArgumentError(f"M: has shape {tuple(shape)}, the matrix {(n, n)}", "M")
     if hasattr(M, "femtile_solver"):
         return M.femtile_solver
     return lambda x: vector("M @ x", M @ x, n)
