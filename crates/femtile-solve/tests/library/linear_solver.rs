@@ -155,7 +155,7 @@ fn scaled_grid(n: usize, d: impl Fn(usize) -> f64) -> Matrix {
 }
 
 #[test]
-fn a_near_nullspace_makes_iterations_fewer_also_after_a_refill() {
+fn a_badly_scaled_matrix_needs_no_near_nullspace_also_after_a_refill() {
     let n = 40;
     let d = |i: usize| 1.0 + 0.9 * (7.0 * i as f64).sin();
     let a = scaled_grid(n, d);
@@ -166,8 +166,8 @@ fn a_near_nullspace_makes_iterations_fewer_also_after_a_refill() {
     let mut solver = LinearSolver::with_near_nullspace(&a, &near, &config).unwrap();
     let with = solver.solve(&b).unwrap();
     assert!(with.has_converged());
-    let [few, many] = [&with, &without].map(|solution| solution.outcome.iterations);
-    assert!(3 * few < 2 * many, "{few} {many}");
+    let [exact, found] = [&with, &without].map(|solution| solution.outcome.iterations);
+    assert!(without.has_converged() && found <= exact + 3 && found < 15, "{exact} {found}");
     solver.refill(&a).unwrap();
     assert_eq!(solver.solve(&b).unwrap().x, with.x);
     for wrong in [&near[1..], &[]] {
