@@ -9,7 +9,6 @@ use femtile::mesh::check::Finding;
 #[command(
     name = "femtile",
     version,
-    about,
     after_help = "Begin with `femtile solve CASE.toml`; a case file names the mesh, the material, the conditions and the \
     results.\n\nExit codes:\n  0    converged\n  1    not converged, or systems that cannot be solved; results are \
     written\n  2    bad input, or output that cannot be written\n  3    an error of the GPU or of threads\n  130  \
