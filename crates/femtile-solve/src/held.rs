@@ -25,7 +25,7 @@ impl Held {
     /// Measures the facets of the conditions of a form that count.
     pub fn of(form: &Form<'_>, counts: impl Fn(u32) -> bool) -> Self {
         let mut held = Self::default();
-        for given in &*form.conditions {
+        for given in form.conditions {
             let step = given.facets.len().div_ceil(SAMPLES).max(1);
             let mut coefficient_here = 0.0;
             for (i, &facet) in given.facets.iter().enumerate() {

@@ -4,6 +4,8 @@
 //! $D^{-1} 1$, and rows with small entries beside large ones would have their diagonals raised without need. The levels of
 //! such a matrix are those of S A S, in whose unknowns constants are smooth again.
 
+use std::cmp::Ordering;
+
 use femtile_device::{Buffer, Scalar, parallel};
 use femtile_linalg::vector::VectorKernels;
 use femtile_linalg::{LinalgError, LinearOperator};
@@ -95,7 +97,7 @@ fn is_lopsided<T: Scalar>(a: &Rows<T>) -> bool {
             plain += size;
             scaled += size / roots[column as usize];
         }
-        !(plain > LOPSIDED * scaled * roots[row])
+        plain.partial_cmp(&(LOPSIDED * scaled * roots[row])) != Some(Ordering::Greater)
     })
 }
 

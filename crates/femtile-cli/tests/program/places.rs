@@ -39,7 +39,11 @@ fn coefficients_that_are_not_allowed_are_pointed_at() {
         ("source = 1", "lambda = -0.5", ["case.toml:4:10", "equation.lambda", "must not be negative"]),
         ("source = 1", "source = inf", ["case.toml:4:10", "equation.source", "finite"]),
         ("dirichlet = 0", "dirichlet = \"1/x\"", ["case.toml:7:13", "boundary[0].dirichlet", "finite"]),
-        ("dirichlet = 0", "neumann = 3", ["case.toml:7:11", "boundary[0].neumann", "flows in and nothing out"]),
+        (
+            "dirichlet = 0",
+            "neumann = 3",
+            ["case.toml:7:11", "boundary[0].neumann", "flows in and nothing out"],
+        ),
         (
             "dirichlet = 0",
             "robin = { coefficient = -1, value = 0 }",

@@ -70,7 +70,7 @@ pub fn largest_excess(form: &femtile_fem::Form<'_>, u: &[f64]) -> f64 {
     }
     let flux = recovery::RecoveredGradient::new(form, u).unwrap().flux_density().unwrap();
     let pairs = flux.as_chunks::<3>().0.iter().zip(&largest);
-    pairs.filter(|(q, _)| norm(*q) > 0.0).map(|(q, largest)| norm(q) / largest).fold(0.0, f64::max)
+    pairs.filter(|(q, _)| norm(q) > 0.0).map(|(q, largest)| norm(q) / largest).fold(0.0, f64::max)
 }
 
 fn norm(x: &[f64; 3]) -> f64 {

@@ -91,7 +91,6 @@ impl CgOutcome {
     }
 
     /// Adds the iterations of a solve whose iterate this one has continued.
-    #[must_use]
     pub fn after(mut self, before: &Self) -> Self {
         self.iterations += before.iterations;
         let own = self.residuals.get(1..).unwrap_or_default();
