@@ -31,7 +31,12 @@ pub(crate) fn mesh_of(
     };
     let mesh = match (&section.file, &section.generate) {
         (Some(file), _) => {
-            let mesh = io::read(&case.folder().join(file))?;
+            let path = case.folder().join(file);
+            let read = match &section.tags {
+                Some(array) => io::read_tagged(&path, array),
+                None => io::read(&path),
+            };
+            let mesh = read.map_err(|error| of_section(case, error))?;
             refuse(Counts::from(&mesh), &["mesh".into(), "file".into()])?;
             mesh
         }
@@ -76,12 +81,16 @@ pub(crate) fn scaled_by(
     case: &Case,
     scale: impl FnOnce(f64) -> Result<(), MeshError>,
 ) -> Result<(), CaseError> {
-    let placed = |error| match error {
+    let factor = case.file.mesh.scale;
+    if factor == 1.0 { Ok(()) } else { scale(factor).map_err(|error| of_section(case, error)) }
+}
+
+/// The error about a key of `[mesh]` at that key.
+fn of_section(case: &Case, error: MeshError) -> CaseError {
+    match error {
         MeshError::Invalid { field, message } => case.wrong(&["mesh".into(), field.into()], message),
         other => other.into(),
-    };
-    let factor = case.file.mesh.scale;
-    if factor == 1.0 { Ok(()) } else { scale(factor).map_err(placed) }
+    }
 }
 
 /// Returns the settings of the mesh check.
@@ -304,6 +313,35 @@ mod tests {
             assert_eq!(mesh.n_cells(), n_cells, "{text}");
             assert_eq!(mesh.curved.map_or(1, |curved| curved.order), order, "{text}");
         }
+    }
+
+    #[test]
+    fn a_case_chooses_the_array_that_gives_the_tags_of_cells() {
+        let folder = tempfile::tempdir().unwrap();
+        let cells = "5 5\nCELL_DATA 2\nSCALARS region int\nLOOKUP_TABLE default\n1 1\nSCALARS MaterialIDs double\n\
+                     LOOKUP_TABLE default\n4.0 6.0\nSCALARS share double\nLOOKUP_TABLE default\n0.5 1\n";
+        let vtk = format!(
+            "# vtk DataFile Version 3.0\nt\nASCII\nDATASET UNSTRUCTURED_GRID\nPOINTS 4 double\n0 0 0 1 0 0 1 1 0 0 1 0\n\
+             CELLS 2 8\n3 0 1 2\n3 0 2 3\nCELL_TYPES 2\n{cells}"
+        );
+        std::fs::write(folder.path().join("a.vtk"), vtk).unwrap();
+        let read = |keys: &str| {
+            let text = format!("[mesh]\n{keys}\n[equation]\nlambda = 1\n");
+            let case = Case::parse(&folder.path().join("case.toml"), text).unwrap();
+            let hosted = (Hosted::whole(&case).unwrap(), false);
+            mesh_of(&case, hosted, None).map_err(|error| error.to_string())
+        };
+        assert_eq!(read("file = \"a.vtk\"").unwrap().cell_tags, [1, 1]);
+        let mesh = read("file = \"a.vtk\"\ntags = \"MaterialIDs\"").unwrap();
+        assert_eq!((mesh.cell_tags, &mesh.cell_fields["region"].values[..]), (vec![4, 6], &[1.0, 1.0][..]));
+        let said = read("file = \"a.vtk\"\ntags = \"materialids\"").unwrap_err();
+        for words in ["no array `materialids`", "`MaterialIDs`, `region`, `share`", "mesh.tags"] {
+            assert!(said.contains(words), "{said}");
+        }
+        let said = read("file = \"a.vtk\"\ntags = \"share\"").unwrap_err();
+        assert!(said.contains("line 21: array `share` has the value 0.5 in cell 0"), "{said}");
+        let said = read("file = \"a.msh\"\ntags = \"share\"").unwrap_err();
+        assert!(said.contains(".vtu and .vtk files alone"), "{said}");
     }
 
     #[test]

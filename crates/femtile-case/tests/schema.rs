@@ -91,6 +91,10 @@ const BAD: &[(&str, &str)] = &[
     ("[mesh]\n", "[mesh]\nfile = \"a.msh\"\n"),
     ("generate = { kind = \"square\", cells = [2, 2] }\n", ""),
     ("generate = { kind = \"square\", cells = [2, 2] }\n", "file = \"a.msh\"\ncheck = \"generated\"\n"),
+    (
+        "generate = { kind = \"square\", cells = [2, 2] }\n",
+        "generate = { kind = \"square\", cells = [2, 2] }\ntags = \"MaterialIDs\"\n",
+    ),
     ("[equation]", "refine = 11\n[equation]"),
     ("[equation]", "scale = 0\n[equation]"),
     ("[equation]", "scael = 1\n[equation]"),

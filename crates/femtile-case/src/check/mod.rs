@@ -51,6 +51,10 @@ fn mesh(case: &Case) -> Result<(), CaseError> {
         let message = "`generated` relies on what generators guarantee; a file needs check = \"full\"";
         return Err(case.wrong(&["mesh".into(), "check".into()], message));
     }
+    if mesh.tags.is_some() && mesh.file.is_none() {
+        let message = "chooses an array of `file`, which is missing";
+        return Err(case.wrong(&["mesh".into(), "tags".into()], message));
+    }
     if mesh.refine > 10 {
         let message = format!("{} refinements would make 8^{0} cells of one; 10 is the most", mesh.refine);
         return Err(case.wrong(&["mesh".into(), "refine".into()], message));

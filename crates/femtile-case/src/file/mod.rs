@@ -94,12 +94,15 @@ pub struct CaseFile {
 #[serde(deny_unknown_fields)]
 #[schemars(extend("oneOf" = [
     { "required": ["file"], "properties": { "check": { "const": "full" } } },
-    { "required": ["generate"] }
+    { "required": ["generate"], "not": { "required": ["tags"] } }
 ]))]
 pub struct MeshSection {
     /// A mesh file (.msh, .vtu, .vtk, .node, .ele, .mesh, .inp, .pts, .elem), relative to the folder of the case file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<PathBuf>,
+    /// The cell array of a .vtu or .vtk file that gives the tags of cells, such as MaterialIDs; by default one with a usual name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tags: Option<String>,
     /// A generated mesh.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generate: Option<Generator>,
