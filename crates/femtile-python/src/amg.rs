@@ -142,11 +142,9 @@ impl Solver {
         let refilled = interruptible(py, &Stop::default(), || {
             let mut held = self.solver.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
             let mut solver = held.take()?;
+            // One that is refused leaves the solver as it was; after a panic there is none.
             let refilled = solver.refill(&a);
-            let is_other_pattern = matches!(&refilled, Err(femtile::SolveError::Linalg(_)));
-            if refilled.is_ok() || is_other_pattern {
-                *held = Some(solver);
-            }
+            *held = Some(solver);
             Some(refilled)
         })?;
         refilled.ok_or_else(|| lost(py))?.map_err(|error| error.raise(py))

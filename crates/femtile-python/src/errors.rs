@@ -60,6 +60,7 @@ impl Raise for SolveError {
             },
             Self::Linalg(error) => error.raise(py),
             Self::Amg(error) => error.raise(py),
+            Self::NotDefinite { row, value } => LinalgError::Diagonal { row, value }.raise(py),
             Self::Interrupted { .. } => PyKeyboardInterrupt::new_err(self.to_string()),
             other => exception(py, "Error", &other.to_string(), None),
         }

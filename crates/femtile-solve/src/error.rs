@@ -37,6 +37,17 @@ pub enum SolveError {
     /// The solver refused its input.
     #[error(transparent)]
     Linalg(#[from] LinalgError),
+    /// A matrix has a diagonal entry that is not positive.
+    #[error(
+        "the diagonal entry of row {row} is {value}, not positive: the matrix is not positive definite; gmres needs no \
+         definite matrix, and cg without preconditioner (none) no diagonal"
+    )]
+    NotDefinite {
+        /// The first such row, counted from 0.
+        row: usize,
+        /// Its diagonal entry, 0 if absent.
+        value: f64,
+    },
     /// Multigrid could not be set up.
     #[error("multigrid cannot be set up: {0}")]
     Amg(#[from] AmgError),

@@ -1,10 +1,11 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
 
+use femtile_amg::{AmgError, NullVector};
 use femtile_device::{Buffer, Cpu, Cuda, Device};
 use femtile_linalg::krylov::Stop;
 use femtile_linalg::krylov::cg::CgOutcome;
-use femtile_linalg::{LinalgError, LinearOperator};
+use femtile_linalg::{LinalgError, LinearOperator, need};
 use femtile_sparse::csr::{Csr, Offsets};
 use femtile_sparse::{Format, ProductMatrix, StoredMatrix};
 
@@ -13,7 +14,7 @@ use crate::check::graph_error;
 use crate::device::Chosen;
 use crate::format::product_matrix;
 use crate::method::{SolveDevice, iterate};
-use crate::of_matrix::OfMatrix;
+use crate::of_matrix::{Found, OfMatrix};
 use crate::preconditioner::Level;
 use crate::{
     AmgOptions, DeviceChoice, Method, PreconditionerConfig, Progress, Silent, SolveError, SolverConfig,
@@ -92,7 +93,8 @@ impl LinearSolver {
     ///
     /// # Errors
     /// [`SolveError::Setting`] where a setting does not go with a matrix, [`SolveError::Amg`] where multigrid cannot be
-    /// set up, [`SolveError::Linalg`] for a matrix that is not square.
+    /// set up, [`SolveError::NotDefinite`] where the method needs a positive diagonal, [`SolveError::Linalg`] for a matrix
+    /// that is not square.
     pub fn new(a: &Csr<f64, Cpu>, config: &SolverConfig) -> Result<Self, SolveError> {
         Self::build(a, None, config)
     }
@@ -115,6 +117,7 @@ impl LinearSolver {
         near_nullspace: Option<&[f64]>,
         config: &SolverConfig,
     ) -> Result<Self, SolveError> {
+        let is_chosen = config.preconditioner == PreconditionerConfig::Auto;
         let config = &resolved(config);
         config.check()?;
         crate::ranks::refuse(config)?;
@@ -138,7 +141,7 @@ impl LinearSolver {
         let mut on = None;
         if let Chosen::Cuda(cuda) = choice.device {
             let cuda = config.device.with_overflow(&cuda);
-            match OnDevice::new(&cuda, a, near_nullspace, config, &mut warnings) {
+            match OnDevice::new(&cuda, a, near_nullspace, (config, is_chosen), &mut warnings) {
                 Ok(made) => on = Some(On::Cuda(made)),
                 Err(error) if config.device == DeviceChoice::Auto && error.is_device_trouble() => {
                     reason = error.to_string();
@@ -150,6 +153,7 @@ impl LinearSolver {
         let on = match on {
             Some(on) => on,
             None => {
+                let config = (config, is_chosen);
                 let made = cpu.install(|| OnDevice::new(&cpu, a, near_nullspace, config, &mut warnings));
                 On::Cpu(made?)
             }
@@ -260,10 +264,10 @@ impl LinearSolver {
         }
     }
 
-    /// Takes over other values on the same pattern: multigrid keeps its groups.
+    /// Takes over other values on the same pattern: multigrid keeps its groups. The solver stays as it was where they are refused.
     ///
     /// # Errors
-    /// [`SolveError::Linalg`] where the pattern is another one.
+    /// [`SolveError::Linalg`] where the pattern is another one; as [`LinearSolver::new`].
     pub fn refill(&mut self, a: &Csr<f64, Cpu>) -> Result<(), SolveError> {
         if pattern_of(a) != self.pattern {
             let message = "has another pattern than the one that the solver was set up for".into();
@@ -294,6 +298,14 @@ impl LinearSolver {
         match &self.on {
             On::Cpu(on) => (on.matrix.format(), &on.format_reason),
             On::Cuda(on) => (on.matrix.format(), &on.format_reason),
+        }
+    }
+
+    /// Returns the name of the preconditioner, as in case files: where it was the choice of the library, the one chosen.
+    pub fn preconditioner(&self) -> &'static str {
+        match &self.on {
+            On::Cpu(on) => on.preconditioner.name(),
+            On::Cuda(on) => on.preconditioner.name(),
         }
     }
 
@@ -354,20 +366,43 @@ struct OnDevice<D: SolveDevice> {
     matrix: ProductMatrix<f64, D>,
     format_reason: String,
     preconditioner: OfMatrix<D>,
+    /// What multigrid found in the null space, which right sides must not have a part in.
+    nullspace: Vec<NullVector>,
 }
 
 impl<D: SolveDevice> OnDevice<D> {
+    /// Sets up with these settings, and whether the preconditioner is the choice of the library.
     fn new(
         device: &D,
         a: &Csr<f64, Cpu>,
         near_nullspace: Option<&[f64]>,
-        config: &SolverConfig,
+        (config, is_chosen): (&SolverConfig, bool),
         warnings: &mut Vec<String>,
     ) -> Result<Self, SolveError> {
         let mut matrix = a.copy_to(device)?;
-        let preconditioner = OfMatrix::new(&mut matrix, near_nullspace, &config.preconditioner, warnings)?;
+        let needs_no_definiteness = matches!(config.method, Method::Gmres { .. });
+        let mut preconditioner = match &config.preconditioner {
+            PreconditionerConfig::Jacobi if needs_no_definiteness => OfMatrix::of_magnitudes(&matrix)?,
+            given => OfMatrix::new(&mut matrix, near_nullspace, given, warnings).map_err(for_matrix)?,
+        };
+        let complexity = preconditioner.found().map_or(1.0, |found| found.operator_complexity);
+        if complexity > MOST_COMPLEX {
+            let told = format!(
+                "the levels of multigrid have {complexity:.1} times the entries of the matrix (operator complexity)"
+            );
+            if is_chosen {
+                warnings.push(format!("{told}: the diagonal is taken in their place"));
+                let jacobi = &PreconditionerConfig::Jacobi;
+                preconditioner = OfMatrix::new(&mut matrix, None, jacobi, warnings).map_err(for_matrix)?;
+            } else {
+                warnings.push(format!(
+                    "{told}: preconditioner \"jacobi\" takes less memory, and may take less time"
+                ));
+            }
+        }
+        let nullspace = nullspace_of(&preconditioner, a, near_nullspace, warnings)?;
         let (matrix, format_reason) = product_matrix(matrix, config, Solves::One)?;
-        Ok(Self { matrix, format_reason, preconditioner })
+        Ok(Self { matrix, format_reason, preconditioner, nullspace })
     }
 
     fn solve(
@@ -391,6 +426,8 @@ impl<D: SolveDevice> OnDevice<D> {
         progress: &mut dyn Progress,
     ) -> Result<CgOutcome, SolveError> {
         let parts = (&self.matrix as &dyn LinearOperator<f64, D>, self.preconditioner.as_dyn());
+        let projected = if self.nullspace.is_empty() { None } else { Some(self.projected(b)?) };
+        let b = projected.as_ref().unwrap_or(b);
         let stages = &mut Stages::new(progress);
         stages.begin(Stage::Solve)?;
         iterate(config, x, parts, b, stages)
@@ -413,15 +450,70 @@ impl<D: SolveDevice> OnDevice<D> {
     ) -> Result<(), SolveError> {
         match &mut self.matrix {
             ProductMatrix::Rows(rows) => {
-                rows.values_mut().upload(a.values().as_slice())?;
-                self.preconditioner.refill(rows, near_nullspace, warnings)
+                let refilled =
+                    rows.with_values(Buffer::from_host(rows.values().device(), a.values().as_slice())?)?;
+                self.preconditioner.refill(&refilled, near_nullspace, warnings).map_err(for_matrix)?;
+                *rows = refilled;
             }
             ProductMatrix::Slices(slices) => {
                 let rows = a.copy_to(slices.device())?;
-                self.preconditioner.refill(&rows, near_nullspace, warnings)?;
-                Ok(slices.refill(&rows)?)
+                self.preconditioner.refill(&rows, near_nullspace, warnings).map_err(for_matrix)?;
+                slices.refill(&rows)?;
             }
         }
+        self.nullspace = nullspace_of(&self.preconditioner, a, near_nullspace, warnings)?;
+        Ok(())
+    }
+
+    /// Returns a right side without its part in the null space.
+    fn projected(&self, b: &Buffer<f64, D>) -> Result<Buffer<f64, D>, SolveError> {
+        let mut projected = b.to_host()?;
+        for vector in &self.nullspace {
+            need("b", self.matrix.n_rows(), projected.len())?;
+            vector.project(&mut projected);
+        }
+        Ok(Buffer::from_vec(b.device(), projected)?)
+    }
+}
+
+/// Levels that have more entries together, relative to the matrix, are not worth their cycles.
+const MOST_COMPLEX: f64 = 3.0;
+
+/// Returns the null space of a matrix in which multigrid has found one, and says so, and what else it found.
+fn nullspace_of<D: SolveDevice>(
+    preconditioner: &OfMatrix<D>,
+    a: &Csr<f64, Cpu>,
+    near_nullspace: Option<&[f64]>,
+    warnings: &mut Vec<String>,
+) -> Result<Vec<NullVector>, SolveError> {
+    let Some(Found { config, n_null, stalled, .. }) = preconditioner.found() else { return Ok(Vec::new()) };
+    if let Some(n_rows) = stalled {
+        let of = a.n_rows();
+        warnings.push(format!(
+            "coarsening ended at {n_rows} of {of} rows, which are smoothed and not solved: no threshold of strong connections \
+             makes them fewer; another block size or near-nullspace, or preconditioner \"jacobi\", may do better"
+        ));
+    }
+    if n_null == 0 {
+        return Ok(Vec::new());
+    }
+    let vectors = femtile_amg::nullspace(a, near_nullspace, config)?;
+    if !vectors.is_empty() {
+        warnings.push(format!(
+            "the matrix is singular: the parts of right sides along {} vectors of its null space are removed, and a solution \
+             is one of many",
+            vectors.len()
+        ));
+    }
+    Ok(vectors)
+}
+
+/// Returns an error about a diagonal with advice for a matrix without a mesh.
+fn for_matrix(error: SolveError) -> SolveError {
+    match error {
+        SolveError::Linalg(LinalgError::Diagonal { row, value })
+        | SolveError::Amg(AmgError::Diagonal { row, value }) => SolveError::NotDefinite { row, value },
+        other => other,
     }
 }
 

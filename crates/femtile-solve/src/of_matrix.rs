@@ -1,17 +1,51 @@
 //! The preconditioner of a matrix, which takes over other values on the same pattern.
 
-use femtile_amg::Amg;
-use femtile_linalg::Preconditioner;
+use femtile_amg::{Amg, AmgConfig, AmgKernels, Hierarchy};
+use femtile_device::Scalar;
 use femtile_linalg::precondition::Diagonal;
-use femtile_sparse::csr::Csr;
+use femtile_linalg::{LinalgError, Preconditioner};
+use femtile_sparse::csr::{Csr, Offsets};
 
 use crate::method::SolveDevice;
 use crate::preconditioner::{Level, f64_in_place_of_f32, levels_of};
 use crate::{AmgOptions, LevelPrecision, PreconditionerConfig, SolveError};
 
+/// The entries of a diagonal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Entries {
+    /// Ones.
+    Ones,
+    /// The reciprocals of the diagonal, which is positive.
+    Reciprocals,
+    /// The reciprocals of magnitudes, for methods that need no definite matrix.
+    Magnitudes,
+}
+
+/// What multigrid found of its matrix.
+pub(crate) struct Found<'a> {
+    pub config: &'a AmgConfig,
+    /// The dimension of the null space.
+    pub n_null: usize,
+    pub operator_complexity: f64,
+    /// The rows of a coarsest level that coarsening could not make small.
+    pub stalled: Option<usize>,
+}
+
+impl<'a> Found<'a> {
+    fn of<H: Scalar, D: AmgKernels<H>>(hierarchy: &'a Hierarchy<H, D>) -> Self {
+        let coarsest = hierarchy.shapes().last().map(|shape| shape.n_rows);
+        Self {
+            config: hierarchy.config(),
+            n_null: hierarchy.n_null(),
+            operator_complexity: hierarchy.operator_complexity(),
+            stalled: coarsest.filter(|_| hierarchy.is_stalled()),
+        }
+    }
+}
+
 /// A preconditioner that takes over other values.
 pub(crate) enum OfMatrix<D: SolveDevice> {
-    Diagonal(Diagonal<f64, D>, bool),
+    Diagonal(Diagonal<f64, D>, Entries),
     F32(Box<Amg<f32, D>>),
     F64(Box<Amg<f64, D>>),
 }
@@ -26,7 +60,7 @@ impl<D: SolveDevice> OfMatrix<D> {
         Ok(match config {
             PreconditionerConfig::None => {
                 let device = matrix.values().device().clone();
-                Self::Diagonal(Diagonal::identity(&device, matrix.n_rows())?, true)
+                Self::Diagonal(Diagonal::identity(&device, matrix.n_rows())?, Entries::Ones)
             }
             PreconditionerConfig::Amg(AmgOptions { config, precision, .. }) => {
                 if *precision == LevelPrecision::F32 {
@@ -40,8 +74,30 @@ impl<D: SolveDevice> OfMatrix<D> {
                 Self::F64(Box::new(Amg::with_memory_limit(matrix, near_nullspace, config)?))
             }
             // Multigrid on cells was refused.
-            _ => Self::Diagonal(Diagonal::new(matrix)?, false),
+            _ => Self::Diagonal(Diagonal::new(matrix)?, Entries::Reciprocals),
         })
+    }
+
+    /// A diagonal for a method that needs no definite matrix.
+    pub(crate) fn of_magnitudes(matrix: &Csr<f64, D>) -> Result<Self, SolveError> {
+        Ok(Self::Diagonal(of_magnitudes(matrix)?, Entries::Magnitudes))
+    }
+
+    pub(crate) const fn name(&self) -> &'static str {
+        match self {
+            Self::Diagonal(_, Entries::Ones) => "none",
+            Self::Diagonal(..) => "jacobi",
+            Self::F32(_) | Self::F64(_) => "amg",
+        }
+    }
+
+    /// Returns what multigrid found of its matrix; none without multigrid.
+    pub(crate) fn found(&self) -> Option<Found<'_>> {
+        match self {
+            Self::Diagonal(..) => None,
+            Self::F32(amg) => Some(Found::of(amg.hierarchy())),
+            Self::F64(amg) => Some(Found::of(amg.hierarchy())),
+        }
     }
 
     pub(crate) fn as_dyn(&self) -> &dyn Preconditioner<f64, D> {
@@ -68,8 +124,9 @@ impl<D: SolveDevice> OfMatrix<D> {
         warnings: &mut Vec<String>,
     ) -> Result<(), SolveError> {
         match self {
-            Self::Diagonal(_, true) => {}
-            Self::Diagonal(diagonal, false) => *diagonal = Diagonal::new(a)?,
+            Self::Diagonal(_, Entries::Ones) => {}
+            Self::Diagonal(diagonal, Entries::Reciprocals) => *diagonal = Diagonal::new(a)?,
+            Self::Diagonal(diagonal, Entries::Magnitudes) => *diagonal = of_magnitudes(a)?,
             Self::F32(amg) => match amg.refill(a, near_nullspace) {
                 Err(error) if error.is_of_precision() => {
                     let amg = Amg::new(a, near_nullspace, amg.hierarchy().config())?;
@@ -82,4 +139,22 @@ impl<D: SolveDevice> OfMatrix<D> {
         }
         Ok(())
     }
+}
+
+/// The reciprocals of the magnitudes of a diagonal; of the largest entry of a row where that has none, and one for a row of
+/// zeros.
+fn of_magnitudes<D: SolveDevice>(a: &Csr<f64, D>) -> Result<Diagonal<f64, D>, LinalgError> {
+    let offsets: Vec<usize> = match a.offsets() {
+        Offsets::Narrow(offsets) => offsets.host_view()?.iter().map(|&begin| begin as usize).collect(),
+        Offsets::Wide(offsets) => offsets.host_view()?.iter().map(|&begin| begin as usize).collect(),
+    };
+    let (columns, values) = (a.columns().host_view()?, a.values().host_view()?);
+    let magnitude = |row: usize| {
+        let range = offsets[row]..offsets[row + 1];
+        let entries = || columns[range.clone()].iter().zip(&values[range.clone()]);
+        let own: f64 = entries().filter(|(column, _)| **column as usize == row).map(|(_, value)| value).sum();
+        let largest = entries().fold(0.0, |most: f64, (_, value)| most.max(value.abs()));
+        [own.abs(), largest].into_iter().find(|size| *size > 0.0).unwrap_or(1.0)
+    };
+    Diagonal::of_entries(a.values().device(), (0..a.n_rows()).map(magnitude).collect())
 }

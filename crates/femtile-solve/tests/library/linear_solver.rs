@@ -251,3 +251,100 @@ fn several_vectors_of_a_near_nullspace_follow_one_another() {
     let [few, many] = [&with, &without].map(|solution| solution.outcome.iterations);
     assert!(with.has_converged() && 3 * few < 2 * many, "{few} {many}");
 }
+
+/// A matrix of a graph whose levels become dense: each node has eight neighbours at random.
+fn expander(n: usize) -> Matrix {
+    let mut state = 1_u64;
+    let mut next = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize % n
+    };
+    let mut lower: Vec<_> = (0..n).map(|i| (i, i, 1e-3)).collect();
+    for i in 0..4 * n {
+        let (a, b) = (i % n, next());
+        if a != b {
+            lower.extend([(a.max(b), a.min(b), -1.0), (a, a, 1.0), (b, b, 1.0)]);
+        }
+    }
+    symmetric(n, lower)
+}
+
+#[test]
+fn levels_that_become_dense_are_told_and_give_way_to_the_diagonal() {
+    let a = expander(3_000);
+    let chosen = LinearSolver::new(&a, &SolverConfig::default()).unwrap();
+    let told = |solver: &LinearSolver| solver.warnings().join("; ");
+    assert!(
+        chosen.preconditioner() == "jacobi" && told(&chosen).contains("operator complexity"),
+        "{}",
+        told(&chosen)
+    );
+    assert!(chosen.solve(&right_side(3_000, 1)).unwrap().has_converged());
+    let asked = LinearSolver::new(&a, &config(amg(LevelPrecision::F32))).unwrap();
+    assert!(!asked.levels().is_empty() && told(&asked).contains("jacobi"), "{}", told(&asked));
+}
+
+#[test]
+fn a_refused_refill_leaves_the_solver_as_it_was() {
+    let a = grid(12, 1.0);
+    let b = right_side(144, 1);
+    let bad = |value: f64| {
+        let rows = (0..144).flat_map(|row| a.row(row).map(move |(column, entry)| (row, column, entry)));
+        let lower = rows.filter(|(row, column, _)| column <= row);
+        symmetric(
+            144,
+            lower
+                .map(|(row, column, entry)| (row, column, if row == 7 { value } else { entry }))
+                .collect::<Vec<_>>(),
+        )
+    };
+    for preconditioner in ALL.into_iter().skip(1) {
+        for format in [MatrixFormat::Csr, MatrixFormat::EllWarp] {
+            let config = SolverConfig { format, ..config(preconditioner()) };
+            let mut solver = LinearSolver::new(&a, &config).unwrap();
+            let before = solver.solve(&b).unwrap().x;
+            for value in [f64::NAN, -1.0] {
+                assert!(solver.refill(&bad(value)).is_err());
+                assert_eq!(solver.solve(&b).unwrap().x, before, "{config:?}");
+            }
+            solver.refill(&a).unwrap();
+            assert_eq!(solver.solve(&b).unwrap().x, before);
+        }
+    }
+}
+
+#[test]
+fn right_sides_of_a_singular_matrix_are_projected_and_that_is_told() {
+    // A grid whose first part is held, and a pair that is not.
+    let n = 15;
+    let plain = grid(n, 1.0);
+    let rows = (0..n * n).flat_map(|row| plain.row(row).map(move |(column, value)| (row, column, value)));
+    let lower = rows.filter(|(row, column, _)| column <= row);
+    let pair = [(n * n, n * n, 2.0), (n * n + 1, n * n, -2.0), (n * n + 1, n * n + 1, 2.0)];
+    let a = symmetric(n * n + 2, lower.chain(pair).collect::<Vec<_>>());
+    let solver = LinearSolver::new(&a, &config(amg(LevelPrecision::F32))).unwrap();
+    assert!(solver.warnings().iter().any(|text| text.contains("singular")), "{:?}", solver.warnings());
+    let mut b = right_side(n * n + 2, 1);
+    (b[n * n], b[n * n + 1]) = (5.0, 1.0);
+    let solution = solver.solve(&b).unwrap();
+    assert!(solution.has_converged());
+    // Of (5, 1) the part (2, −2) remains.
+    assert!((solution.x[n * n] - solution.x[n * n + 1] - 1.0).abs() < 1e-8);
+}
+
+#[test]
+fn gmres_needs_no_definite_matrix_and_others_say_so() {
+    let negative = symmetric(3, [(0, 0, -3.0), (1, 0, 1.0), (1, 1, -3.0), (2, 1, 2.0), (2, 2, -3.0)]);
+    let saddle = symmetric(3, [(0, 0, 2.0), (1, 1, 2.0), (2, 0, 1.0), (2, 1, 1.0)]);
+    for a in [negative, saddle] {
+        let b: Vec<f64> = (0..3).map(|row| a.row(row).map(|(_, value)| value).sum()).collect();
+        let gmres =
+            SolverConfig { method: femtile_solve::Method::Gmres { restart: 30 }, ..SolverConfig::default() };
+        let solution = LinearSolver::new(&a, &gmres).unwrap().solve(&b).unwrap();
+        assert!(solution.has_converged() && largest_difference(&solution.x, &[1.0; 3]) < 1e-8);
+        for preconditioner in ALL.into_iter().skip(1) {
+            let said = LinearSolver::new(&a, &config(preconditioner())).err().unwrap().to_string();
+            assert!(said.contains("gmres") && !said.contains("cells"), "{said}");
+        }
+    }
+}
