@@ -7,7 +7,7 @@ use femtile_linalg::krylov::Stop;
 use femtile_linalg::krylov::cg::CgOutcome;
 use femtile_linalg::{LinalgError, LinearOperator, need};
 use femtile_sparse::csr::{Csr, Offsets};
-use femtile_sparse::{Format, ProductMatrix, StoredMatrix};
+use femtile_sparse::{Format, ProductMatrix};
 
 use crate::auto::Solves;
 use crate::check::graph_error;
