@@ -85,6 +85,7 @@ fn facts(report: &Report) -> Vec<(String, String)> {
         ("energy norm", number(solve.energy_norm)),
         ("algebraic error, estimated", solve.algebraic_error_estimate.and_then(number)),
         ("discretization error, estimated", solve.discretization_error_estimate.and_then(number)),
+        ("discretization error over energy norm of u", solve.discretization_error_relative.and_then(number)),
         ("memory, at most", report.memory_bytes.peak.map(|bytes| format!("{:.0} MB", 1e-6 * bytes as f64))),
     ];
     let known = known.into_iter().filter_map(|(name, value)| Some((name.into(), value?)));

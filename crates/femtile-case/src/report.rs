@@ -93,6 +93,9 @@ pub struct SolveReport {
     /// An estimate of the energy norm of the error of the finite elements; left out unless `[output] fields` has "error".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub discretization_error_estimate: Option<f64>,
+    /// The same over the energy norm of u, $(\int \sigma\nabla u\cdot\nabla u)^{1/2}$; left out with it, and where u is constant.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub discretization_error_relative: Option<f64>,
     /// The energy norm of the solution of the linear system, to compare the estimate with; null where nothing is iterated.
     pub energy_norm: f64,
     /// ‖r‖/‖b‖ before the first and after every iteration.
@@ -282,18 +285,30 @@ fn stop_name<S: serde::Serializer>(stop: &Stop, serializer: S) -> Result<S::Ok, 
     serializer.serialize_str(stop.name())
 }
 
+/// Returns a warning for each number that is beyond the range of numbers.
+fn overflows(energy_norm: f64, functionals: &BTreeMap<String, f64>) -> Vec<String> {
+    let known = functionals.iter().map(|(name, value)| (format!("functional `{name}`"), *value));
+    let energy_norm = ("energy norm of the solution".to_owned(), energy_norm);
+    let warning = |(name, value): (String, f64)| {
+        let message = "is beyond the largest number, 1.8e308, and null in the report: choose units in which it is smaller";
+        value.is_infinite().then(|| format!("the {name} {message}"))
+    };
+    known.chain([energy_norm]).filter_map(warning).collect()
+}
+
 impl Report {
     /// Describes a solution of a stationary case on a mesh that was checked.
     pub(crate) fn of_solution(
         case: &Case,
         checked: &CheckReport,
         solution: &Solution<'_>,
-        (functionals, warnings): (BTreeMap<String, f64>, Vec<String>),
+        (functionals, mut warnings): (BTreeMap<String, f64>, Vec<String>),
     ) -> Result<Self, CaseError> {
         let outcome = solution.outcome();
         let [n_nodes, n_cells, n_dofs] = solution.counts();
         let n_components = solution.n_components();
         let memory = solution.memory();
+        warnings.extend(overflows(outcome.energy_norm, &functionals));
         Ok(Self {
             mesh: MeshReport {
                 n_nodes,
@@ -317,6 +332,7 @@ impl Report {
                 true_relative_residual: outcome.true_relative_residual,
                 algebraic_error_estimate: outcome.energy_error,
                 discretization_error_estimate: None,
+                discretization_error_relative: None,
                 energy_norm: outcome.energy_norm,
                 residuals: outcome.residuals.clone(),
                 operator: Some(solution.operator().into()),

@@ -114,6 +114,25 @@ fn what_rounding_does_not_allow_is_not_called_converged() {
 }
 
 #[test]
+fn a_solve_at_the_floor_of_rounding_has_stagnated() {
+    let cases = [
+        ("source = \"x - 0.5\"", "preconditioner = \"jacobi\"\ntolerance = 1e-12"),
+        ("source = \"x - 0.5\"", "preconditioner = \"amg\"\ntolerance = 1e-15"),
+        ("lambda = 1e-14\nsource = 1", "preconditioner = \"jacobi\""),
+        ("lambda = 1e-14\nsource = \"x\"", "preconditioner = \"amg\""),
+    ];
+    for (equation, solver) in cases {
+        let report = centre(16, equation, "", solver);
+        let is_told = report.warnings.iter().any(|warning| warning.contains("is left after"));
+        assert!(
+            report.solve.stop == Stop::Stagnated && is_told,
+            "{equation}, {solver}: {:?}",
+            report.warnings
+        );
+    }
+}
+
+#[test]
 fn a_solve_that_breaks_down_leaves_its_best_iterate() {
     let report = centre(16, "lambda = 1e-13\nsource = \"x - 0.4\"", "", "");
     assert_ne!(report.solve.stop, Stop::Converged);
@@ -127,6 +146,49 @@ fn the_estimate_of_the_algebraic_error_is_reported() {
     let exact = centre(16, "source = 1", HELD_AT_XMAX, "tolerance = 1e-13");
     assert!((norm / exact.solve.energy_norm - 1.0).abs() <= 1e-6);
     assert!(estimate > 0.0 && estimate <= 2e-5 * norm, "{estimate:e} of {norm:e}");
+}
+
+#[test]
+fn a_direction_of_small_sigma_hides_no_error_behind_a_stiff_exchange() {
+    // On triangles in no order, functions that vary along x alone are a + b x: all others cost the energy of the large entry.
+    let n = 6;
+    let mut mesh = format!("MeshVersionFormatted 2\nDimension\n2\nVertices\n{}\n", (n + 1) * (n + 1));
+    let inner = |i: usize| i > 0 && i < n;
+    for (j, i) in (0..=n).flat_map(|j| (0..=n).map(move |i| (j, i))) {
+        let moved = if inner(i) && inner(j) { 0.05 * f64::sin((7 * i + 13 * j) as f64) } else { 0.0 };
+        let along = |i: usize| i as f64 / n as f64;
+        mesh += &format!("{} {} 0\n", along(i) + moved, along(j) + 0.7 * moved);
+    }
+    mesh += &format!("Triangles\n{}\n", 2 * n * n);
+    for (j, i) in (0..n).flat_map(|j| (0..n).map(move |i| (j, i))) {
+        let (a, b) = (j * (n + 1) + i + 1, (j + 1) * (n + 1) + i + 1);
+        mesh += &match (i + j) % 2 {
+            0 => format!("{a} {} {b} 1\n{} {} {b} 1\n", a + 1, a + 1, b + 1),
+            _ => format!("{a} {} {} 1\n{a} {} {b} 1\n", a + 1, b + 1, b + 1),
+        };
+    }
+    mesh += "End\n";
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("m.mesh"), mesh).unwrap();
+    let solved = |solver: &str| {
+        let text = format!(
+            "[mesh]\nfile = \"m.mesh\"\n[equation]\nsigma = [[1e-6, 0], [0, 1e4]]\nsource = 0.1\n[[boundary]]\n\
+             where = \"x == 0\"\nrobin = {{ coefficient = 1.5e5, value = 8000 }}\n[solver]\n{solver}\n[output]\n\
+             functionals = [{{ name = \"max\", kind = \"max\" }}]\n"
+        );
+        let mut case = Case::parse(&folder.path().join("case.toml"), text).unwrap();
+        case.file.output.directory = folder.path().join("out");
+        run(&case, &mut Silent).unwrap()
+    };
+    // The energy 1e-6 b^2 / 2 - 0.1 b / 2 is least for b = 5e4.
+    let expected = 8000.0 + 5e4;
+    for method in METHODS {
+        let report = solved(&format!("method = \"{method}\"\npreconditioner = \"jacobi\""));
+        let converged = report.solve.stop == Stop::Converged;
+        assert!(converged || method != "cg", "{:?}", report.warnings);
+        let found = report.functionals["max"];
+        assert!(!converged || (found / expected - 1.0).abs() < 0.02, "{method}: {found} for {expected}");
+    }
 }
 
 fn sample(name: &str) -> Option<PathBuf> {

@@ -216,7 +216,8 @@ fn the_estimate_of_the_report_is_that_of_all_cells_and_near_the_error() {
             "{mesh}\n[equation]\nsource = \"4.25*sin(2*x + 1)*cos(y/2)\"\n\
              [[boundary]]\nwhere = \"all\"\ndirichlet = \"sin(2*x + 1)*cos(y/2)\"\n\
              [output]\nfields = [{fields}]\n\
-             functionals = [{{ name = \"h1\", kind = \"error_h1\", exact = \"sin(2*x + 1)*cos(y/2)\" }}]\n"
+             functionals = [{{ name = \"energy\", kind = \"energy\" }},\
+             {{ name = \"h1\", kind = \"error_h1\", exact = \"sin(2*x + 1)*cos(y/2)\" }}]\n"
         )
     };
     let fine = "[mesh]\ngenerate = { kind = \"square\", cells = [24, 24] }";
@@ -230,6 +231,14 @@ fn the_estimate_of_the_report_is_that_of_all_cells_and_near_the_error() {
         assert!(is_near(sum, estimate, 1e-12 * estimate), "{sum} {estimate}");
         let ratio = estimate / report.functionals["h1"];
         assert!((0.7..3.0).contains(&ratio), "{mesh}: {ratio}");
+        assert!(
+            !report.warnings.iter().any(|warning| warning.contains("cannot be trusted")),
+            "{:?}",
+            report.warnings
+        );
+        let relative = report.solve.discretization_error_relative.unwrap();
+        let norm = report.functionals["energy"].sqrt();
+        assert!(is_near(relative, estimate / norm, 1e-3 * relative), "{relative} of {norm}");
         assert!(report.to_json().contains("discretization_error_estimate"));
         assert!(report.citations.iter().any(|key| key == "zienkiewicz1987"));
         let without = solve(&case(mesh, "")).unwrap();
@@ -350,4 +359,43 @@ fn the_surface_of_a_solution_has_the_facets_on_the_boundary_alone() {
             assert_eq!(verify(&folder.path().join("out")).unwrap(), []);
         }
     }
+}
+
+#[test]
+fn an_estimate_that_cannot_be_trusted_is_named() {
+    let case = |cells: usize, source: &str, value: &str| {
+        format!(
+            "[mesh]\ngenerate = {{ kind = \"square\", cells = [{cells}, {cells}] }}\n[equation]\nsource = {source}\n\
+             [[boundary]]\nwhere = \"all\"\ndirichlet = {value}\n[output]\nfields = [\"error\"]\n"
+        )
+    };
+    let wave = |k: usize| format!("\"2*({k}*pi)^2*sin({k}*pi*x)*sin({k}*pi*y)\"");
+    for (cells, source, value, reason) in [
+        (1, "-2".into(), "\"x^2\"", "too few nodes"),
+        (8, wave(14), "0", "does not resolve"),
+        (8, wave(10), "0", "does not resolve"),
+    ] {
+        let report = solve(&case(cells, &source, value)).unwrap();
+        let doubts = report.warnings.iter().filter(|warning| warning.contains("cannot be trusted"));
+        let doubts: Vec<_> = doubts.collect();
+        assert!(doubts.len() == 1 && doubts[0].contains(reason), "{source}: {doubts:?}");
+    }
+    let resolved = solve(&case(16, &wave(2), "0")).unwrap();
+    assert_eq!(resolved.warnings, Vec::<String>::new());
+}
+
+#[test]
+fn energies_beyond_the_range_of_numbers_are_named() {
+    let report = solve(
+        "[mesh]\ngenerate = { kind = \"square\", cells = [4, 4] }\n[equation]\nsigma = 1e150\n\
+         [[boundary]]\nwhere = \"xmin\"\ndirichlet = 1e100\n[[boundary]]\nwhere = \"xmax\"\ndirichlet = 0\n\
+         [output]\nfunctionals = [{ name = \"en\", kind = \"energy\" }]\n",
+    )
+    .unwrap();
+    assert!(report.functionals["en"].is_infinite());
+    assert!(
+        report.warnings.iter().any(|warning| warning.contains("functional `en` is beyond")),
+        "{:?}",
+        report.warnings
+    );
 }

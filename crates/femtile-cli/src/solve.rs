@@ -200,7 +200,16 @@ fn summary(case: &Case, report: &Report) -> String {
         text += &format!("levels    {}\n", levels(&solve.levels));
     }
     if let Some(estimate) = solve.discretization_error_estimate {
-        text += &format!("error     {estimate:.3e} in the energy norm, estimated\n");
+        text += &match solve.discretization_error_relative {
+            Some(share) => {
+                let digits = if share < 1.0 { 2 } else { 3 };
+                format!(
+                    "error     {} % of the energy norm of u, estimated\n",
+                    significant(100.0 * share, digits)
+                )
+            }
+            None => format!("error     {estimate:.3e} in the energy norm, estimated\n"),
+        };
     }
     for (name, value) in &report.functionals {
         text += &format!("{name:<9} {}\n", significant(*value, DIGITS));

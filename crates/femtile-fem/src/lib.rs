@@ -12,6 +12,7 @@ pub mod forms;
 pub mod functionals;
 pub mod geometry;
 pub mod recovery;
+mod source_totals;
 pub mod tensor;
 
 pub use assembly::{
@@ -21,3 +22,4 @@ pub use assembly::{
 pub use constraints::Constraints;
 pub use error::FemError;
 pub use forms::{BoundaryCondition, Coefficient, Condition, Form, PointFunction, Slopes, State};
+pub use source_totals::SourceTotals;

@@ -19,6 +19,7 @@ use crate::auto::{self, Boxed, Circumstances, Solves};
 use crate::boundary::{InnerFacets, Selected};
 use crate::check::{self, check_cells};
 use crate::component::Component;
+use crate::contrast;
 use crate::device::{Choice, Chosen};
 use crate::method::iterate;
 use crate::nonlinear::{self, MassMatrix};
@@ -29,6 +30,7 @@ use crate::right_side::RightSide;
 use crate::solution::{Finished, Solution};
 use crate::system::{LinearSystem, Operators};
 use crate::tensor::{self, Ahead, Boxes, OperatorDevice};
+use crate::unseen::unseen_sources;
 use crate::{
     DeviceChoice, GmgOptions, Key, PreconditionerConfig, Ranks, Region, SolveError, SolverConfig,
     SpaceConfig, Stage, Stages, Value,
@@ -266,7 +268,7 @@ impl<'m> Discretization<'m> {
     /// # Errors
     /// [`SolveError`]; not converging is an outcome.
     pub fn solve(
-        self,
+        mut self,
         cpu: &Cpu,
         config: &SolverConfig,
         opening: Option<Opening>,
@@ -276,6 +278,10 @@ impl<'m> Discretization<'m> {
         if !matches!(config.ranks, Ranks::Of(_)) {
             ranks::need_whole(&self)?;
         }
+        let is_verified = config.is_verified || contrast::is_high(&self)?;
+        let config = &SolverConfig { is_verified, ..config.clone() };
+        let unseen = unseen_sources(&self);
+        self.warnings.extend(unseen);
         if config.ranks != Ranks::One {
             let opened = opening.map(Opening::wait).transpose()?;
             return ranks::solve(self, cpu, config, opened.as_ref(), stages);

@@ -101,10 +101,13 @@ impl Fields {
 /// Returns the estimate for all components, which add up in squares.
 pub(crate) fn together(estimates: Vec<ErrorEstimate>) -> ErrorEstimate {
     let mut estimates = estimates.into_iter();
-    let first = estimates.next().unwrap_or(ErrorEstimate { cells: Vec::new(), total: 0.0 });
+    let first =
+        estimates.next().unwrap_or(ErrorEstimate { cells: Vec::new(), total: 0.0, norm: 0.0, lowered: 0.0 });
     estimates.fold(first, |sum, next| ErrorEstimate {
         cells: sum.cells.iter().zip(&next.cells).map(|(a, b)| a.hypot(*b)).collect(),
         total: sum.total.hypot(next.total),
+        norm: sum.norm.hypot(next.norm),
+        lowered: sum.lowered.max(next.lowered),
     })
 }
 
@@ -114,7 +117,8 @@ mod tests {
 
     #[test]
     fn estimates_of_components_add_up_in_squares() {
-        let of = |cells: &[f64], total| ErrorEstimate { cells: cells.to_vec(), total };
+        let of =
+            |cells: &[f64], total| ErrorEstimate { cells: cells.to_vec(), total, norm: total, lowered: 0.0 };
         assert_eq!(together(vec![of(&[3.0, 1.0], 6.0)]), of(&[3.0, 1.0], 6.0));
         let sum = together(vec![
             of(&[3.0, 0.0], 3.0),

@@ -11,6 +11,7 @@ mod coefficient;
 mod collected;
 mod component;
 mod config;
+mod contrast;
 mod data;
 mod device;
 mod discretization;
@@ -45,6 +46,7 @@ mod space;
 mod system;
 mod tensor;
 mod transient;
+mod unseen;
 
 pub use boundary::{InnerFacets, Region, Selected};
 pub use check::check_cells;

@@ -66,6 +66,7 @@ pub(crate) fn cg_config(config: &SolverConfig) -> KrylovConfig {
         tolerance: config.tolerance,
         max_iterations: config.max_iterations,
         time_limit: config.time_limit,
+        is_verified: config.is_verified,
         ..KrylovConfig::default()
     }
 }

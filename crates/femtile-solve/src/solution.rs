@@ -428,6 +428,13 @@ fn warning_of_overflow(used: MemoryUse) -> Option<String> {
 
 pub(crate) fn warning_of_outcome(config: &SolverConfig, outcome: &CgOutcome) -> Option<String> {
     if outcome.stop != Stop::Converged {
+        if outcome.stop == Stop::Stagnated {
+            let (floor, n) = (outcome.true_relative_residual, outcome.iterations);
+            return Some(format!(
+                "the solve {} (‖b − Ax‖/‖b‖ = {floor:.2e} is left after {n} iterations)",
+                outcome.stop
+            ));
+        }
         return Some(format!(
             "the solve {} (‖r‖/‖b‖ = {:.2e} after {} iterations)",
             outcome.stop, outcome.relative_residual, outcome.iterations

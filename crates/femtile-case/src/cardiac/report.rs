@@ -185,6 +185,7 @@ fn solve_report(solution: &MonodomainSolution) -> SolveReport {
         true_relative_residual: f64::NAN,
         algebraic_error_estimate: None,
         discretization_error_estimate: None,
+        discretization_error_relative: None,
         energy_norm: f64::NAN,
         residuals: Vec::new(),
         operator: Some(solution.format.clone()),

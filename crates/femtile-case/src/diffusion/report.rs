@@ -45,6 +45,7 @@ pub(super) fn finish(
             true_relative_residual: f64::NAN,
             algebraic_error_estimate: None,
             discretization_error_estimate: None,
+            discretization_error_relative: None,
             energy_norm: f64::NAN,
             residuals: Vec::new(),
             operator: None,

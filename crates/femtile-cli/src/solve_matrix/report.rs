@@ -60,6 +60,7 @@ pub fn of_outcome(outcome: &CgOutcome) -> SolveReport {
         true_relative_residual: outcome.true_relative_residual,
         algebraic_error_estimate: outcome.energy_error,
         discretization_error_estimate: None,
+        discretization_error_relative: None,
         energy_norm: outcome.energy_norm,
         residuals: outcome.residuals.clone(),
         // Those stand once for all columns.

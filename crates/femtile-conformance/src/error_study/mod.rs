@@ -29,8 +29,8 @@ pub struct Findings {
     pub n_refused: usize,
     /// The largest error of those that converged, in units of the tolerance.
     pub worst: f64,
-    /// The estimate of the error over the error, smallest and largest, of those that converged with an error above rounding.
-    pub estimates: Option<[f64; 2]>,
+    /// The estimate of the error over the error, of those that converged with an error above rounding.
+    pub estimates: Vec<f64>,
     /// Cases that converged with a larger error than [`BOUND`] allows, as case files with what was found.
     pub wrong: Vec<String>,
 }
@@ -42,18 +42,13 @@ impl Findings {
         self.n_others += other.n_others;
         self.n_refused += other.n_refused;
         self.worst = self.worst.max(other.worst);
-        other.estimates.into_iter().flatten().for_each(|ratio| self.add_estimate(ratio));
+        self.estimates.extend(other.estimates);
         self.wrong.extend(other.wrong);
     }
 
     /// Returns the number of cases.
     pub fn n(&self) -> usize {
         self.n_converged + self.n_others + self.n_refused
-    }
-
-    fn add_estimate(&mut self, ratio: f64) {
-        let [least, most] = self.estimates.unwrap_or([f64::INFINITY, 0.0]);
-        self.estimates = Some([least.min(ratio), most.max(ratio)]);
     }
 }
 
@@ -100,7 +95,7 @@ fn one(
     let relative = (error - ROUNDING) / tolerance;
     findings.worst = findings.worst.max(relative);
     if let Some(estimate) = report.solve.algebraic_error_estimate.filter(|_| error > 10.0 * ROUNDING) {
-        findings.add_estimate(estimate / (error * report.solve.energy_norm));
+        findings.estimates.push(estimate / (error * report.solve.energy_norm));
     }
     if relative > BOUND || !relative.is_finite() {
         let mut entry = format!("# seed {seed}\n{text}");

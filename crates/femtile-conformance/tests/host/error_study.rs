@@ -19,8 +19,8 @@ fn whatever_converges_is_within_the_bound_of_a_direct_solve() {
 fn what_eigenvectors_of_anisotropic_materials_hide_is_found() {
     let findings = studied(Scope::Anisotropic, 2 * N_CASES);
     assert!(2 * findings.n_converged > findings.n(), "most cases are solved: {findings:?}");
-    let [least, most] = findings.estimates.unwrap();
-    assert!(least > 0.2 && most < 1e3, "estimates of {least:.1e} to {most:.1e} times the error");
+    let n_near = findings.estimates.iter().filter(|ratio| (0.5..50.0).contains(*ratio)).count();
+    assert!(20 * n_near >= 19 * findings.estimates.len(), "{n_near} of {:?}", findings.estimates);
 }
 
 /// Runs cases and checks those that converge.
@@ -28,9 +28,22 @@ fn studied(scope: Scope, n: u64) -> Findings {
     let first = variable("FEMTILE_STUDY_SEED").unwrap_or(0);
     let n = variable("FEMTILE_STUDY_CASES").unwrap_or(n);
     let findings = study(first..first + n, scope, &mut |case, progress| femtile_case::run(case, progress));
+    let mut estimates = findings.estimates.clone();
+    estimates.sort_unstable_by(f64::total_cmp);
+    let at =
+        |share: f64| estimates.get((share * estimates.len() as f64) as usize).copied().unwrap_or(f64::NAN);
     println!(
-        "{n} cases: {} converged, {} did not, {} refused; largest error {:.1} tolerances, estimates {:.2?} of it",
-        findings.n_converged, findings.n_others, findings.n_refused, findings.worst, findings.estimates
+        "{n} cases: {} converged, {} did not, {} refused; largest error {:.1} tolerances; estimates over errors: {:.1e} at \
+         1 %, {:.1e} at 5 %, {:.1e} at half, {:.1e} at 95 %, {:.1e} at 99 %",
+        findings.n_converged,
+        findings.n_others,
+        findings.n_refused,
+        findings.worst,
+        at(0.01),
+        at(0.05),
+        at(0.5),
+        at(0.95),
+        at(0.99)
     );
     let wrong = findings.wrong.join("\n");
     assert!(findings.wrong.is_empty(), "{} beyond {BOUND} tolerances:\n{wrong}", findings.wrong.len());

@@ -70,6 +70,11 @@ impl Polynomial {
         Some(fit)
     }
 
+    /// Returns the total degree.
+    pub fn degree(&self) -> usize {
+        self.degree
+    }
+
     /// Returns $\nabla q$ at a point.
     pub fn gradient(&self, point: [f64; 3]) -> [f64; 3] {
         let mut local = [0.0; 3];

@@ -27,13 +27,19 @@ pub struct ErrorEstimate {
     pub cells: Vec<f64>,
     /// $\eta = \sqrt{\sum_K \eta_K^2}$.
     pub total: f64,
+    /// The energy seminorm of u, $(\int_\Omega \sigma\nabla u\cdot\nabla u)^{1/2}$.
+    pub norm: f64,
+    /// The share of the fits for which there are too few values for a polynomial of one degree more than the elements, from 0
+    /// to 1: their gradient is hardly better than that of the elements, and the estimate too small.
+    pub lowered: f64,
 }
 
 impl ErrorEstimate {
-    /// Computes the estimate from the squares of all cells.
-    pub(crate) fn of_squares(squares: Vec<f64>) -> Self {
-        let total = squares.iter().sum::<f64>().sqrt();
-        Self { cells: squares.into_iter().map(f64::sqrt).collect(), total }
+    /// Computes the estimate from the squares of the estimate and of the energy seminorm of all cells.
+    pub(crate) fn of_squares(squares: Vec<[f64; 2]>, lowered: f64) -> Self {
+        let root = |which: usize| squares.iter().map(|square| square[which]).sum::<f64>().sqrt();
+        let (total, norm) = (root(0), root(1));
+        Self { cells: squares.into_iter().map(|[square, _]| square.sqrt()).collect(), total, norm, lowered }
     }
 }
 
@@ -58,7 +64,8 @@ pub struct RecoveredGradient<'a> {
     u: &'a [f64],
     regions: Regions,
     incidence: Incidence,
-    gradients: ByRegion<[f64; 3]>,
+    /// With whether the fit has the degree of the elements.
+    gradients: ByRegion<([f64; 3], bool)>,
 }
 
 struct Simplices<'a>(Form<'a>);
@@ -130,8 +137,13 @@ impl<'a> RecoveredGradient<'a> {
         let gradient = |[node, region]: [u32; 2], polynomials: &mut dyn Iterator<Item = Polynomial>| {
             let cells = incidence.around(node).iter().copied().filter(|&cell| regions.of(cell) == region);
             let own = OfCells::new(form, u, cells);
-            let fits = polynomials.map(|polynomial| polynomial.gradient(elements.point(node)));
-            own.allowed(fits).unwrap_or(own.mean)
+            let mut degree = 0;
+            let fits = polynomials.map(|polynomial| {
+                degree = polynomial.degree();
+                polynomial.gradient(elements.point(node))
+            });
+            let found = own.allowed(fits);
+            (found.unwrap_or(own.mean), found.is_none() || degree <= 1)
         };
         let gradients = ByRegion::new(&elements, &incidence, &regions, u, is_interrupted, gradient)?;
         Ok(Self { form: *form, u, regions, incidence, gradients })
@@ -198,6 +210,7 @@ impl<'a> RecoveredGradient<'a> {
                 let own = map.gradient(&values);
                 let product = |e: [f64; 3]| dot(times_sigma(c, lane, e), e);
                 let (mut sum, mut squares_of_corners) = ([0.0; 3], 0.0);
+                let energy = map.measure * product(own);
                 for &node in mesh.cell(cell as usize) {
                     let found = self.at_corner(cell, node);
                     let e: [f64; 3] = std::array::from_fn(|a| found[a] - own[a]);
@@ -205,18 +218,20 @@ impl<'a> RecoveredGradient<'a> {
                     squares_of_corners += product(e);
                 }
                 // The mean of a product of linear functions, by their corner values.
-                squares.push(map.measure * (squares_of_corners + product(sum)) / (n * (n + 1)) as f64);
+                let square = map.measure * (squares_of_corners + product(sum)) / (n * (n + 1)) as f64;
+                squares.push([square, energy]);
             })?;
             Ok(squares)
         };
         let squares = parallel::map(mesh.n_cells().div_ceil(BLOCK), 1, of_block);
-        let squares = squares.into_iter().collect::<Result<Vec<Vec<f64>>, FemError>>()?;
-        Ok(ErrorEstimate::of_squares(squares.into_iter().flatten().collect()))
+        let squares = squares.into_iter().collect::<Result<Vec<Vec<[f64; 2]>>, FemError>>()?;
+        let lowered = self.gradients.share(|(_, is_lowered)| *is_lowered);
+        Ok(ErrorEstimate::of_squares(squares.into_iter().flatten().collect(), lowered))
     }
 
     /// Returns $Gu$ at a node in the region of a cell.
     fn at_corner(&self, cell: u32, node: u32) -> [f64; 3] {
-        self.gradients.get(node, self.regions.of(cell)).copied().unwrap_or([f64::NAN; 3])
+        self.gradients.get(node, self.regions.of(cell)).map_or([f64::NAN; 3], |(gradient, _)| *gradient)
     }
 }
 

@@ -113,6 +113,11 @@ impl<R: Send> ByRegion<R> {
         let at = self.regions[own.clone()].iter().position(|&other| other == region)?;
         self.values[own].get(at)
     }
+
+    /// Returns the share of the values that are so, from 0 to 1.
+    pub fn share(&self, is_so: impl Fn(&R) -> bool) -> f64 {
+        self.values.iter().filter(|value| is_so(value)).count() as f64 / self.values.len().max(1) as f64
+    }
 }
 
 struct Patch<'a, E> {

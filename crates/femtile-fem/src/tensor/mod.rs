@@ -70,7 +70,7 @@ pub type Apply<'a> = dyn FnMut(&mut [f64], &[f64]) -> Result<(), FemError> + 'a;
 const ENTRIES: usize = 1 << 14;
 
 /// Source integrals have p + 2 points along each axis.
-const SOURCE_RULE: CellRule = CellRule::Gauss { extra: 1 };
+pub(crate) const SOURCE_RULE: CellRule = CellRule::Gauss { extra: 1 };
 
 /// A problem, the condition that holds on each facet, and the facets with an exchange.
 type Evaluated<'a> = (TensorProblem<'a>, Vec<Option<u32>>, Vec<u32>);

@@ -189,15 +189,17 @@ impl<'a> RecoveredGradient<'a> {
                 .zip(&found.gradients)
                 .zip(&sigma)
                 .zip(&points.weights);
-            let square = terms.map(|(((recovered, own), sigma), weight)| {
+            let squares = terms.map(|(((recovered, own), sigma), weight)| {
                 let e: [f64; 3] = std::array::from_fn(|a| recovered[a] - own[a]);
-                weight * dot(sigma.map(|row| dot(row, e)), e)
+                [e, *own].map(|v| weight * dot(sigma.map(|row| dot(row, v)), v))
             });
-            Ok((points.cell, square.sum::<f64>()))
+            Ok((points.cell, squares.fold([0.0; 2], |sum, term| [sum[0] + term[0], sum[1] + term[1]])))
         })?;
-        let mut squares = vec![0.0; of_cells.len()];
+        let mut squares = vec![[0.0; 2]; of_cells.len()];
         of_cells.into_iter().for_each(|(cell, square)| squares[cell as usize] = square);
-        Ok(ErrorEstimate::of_squares(squares))
+        let (degree, polynomials) = (self.space.degree(), &self.polynomials);
+        let lowered = polynomials.share(|found| found.as_ref().is_none_or(|found| found.degree() <= degree));
+        Ok(ErrorEstimate::of_squares(squares, lowered))
     }
 
     /// Returns $Gu$ at the nodes of the cell at a position.

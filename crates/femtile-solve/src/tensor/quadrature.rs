@@ -39,7 +39,21 @@ pub(crate) fn warnings(name: Quadrature, space: &TensorSpace<'_>) -> Vec<String>
             name.name()
         )
     });
-    of_degree.into_iter().chain(of_cells).collect()
+    // A row of the adjugate of the Jacobian has degree 2k along an axis in three dimensions, a slope p - 1.
+    let of_map = |n: usize| 2 * n >= 2 * order + degree;
+    let is_general = space.dimension() == 3 && order >= 3 && of_cells.is_none() && !is_inexact;
+    let of_linear = (is_general && !of_map(n_points)).then(|| {
+        let enough = match of_map(n_points + 1) && name == Quadrature::Gauss {
+            true => "\"gauss-fine\" does",
+            false => "a mesh of lower order does",
+        };
+        format!(
+            "quadrature = \"{}\" does not integrate all terms of cells of order {order} with {n_points} points along an axis: \
+             even linear functions may have an error, which falls under refinement; {enough}",
+            name.name()
+        )
+    });
+    of_degree.into_iter().chain(of_cells).chain(of_linear).collect()
 }
 
 #[cfg(test)]
@@ -57,7 +71,7 @@ mod tests {
     #[test]
     fn rules_that_are_too_weak_are_named_with_what_is_enough() {
         for (name, degree, order) in
-            [(Quadrature::Gauss, 1, 1), (Quadrature::Gauss, 3, 3), (Quadrature::GaussFine, 2, 3)]
+            [(Quadrature::Gauss, 1, 1), (Quadrature::Gauss, 2, 2), (Quadrature::GaussFine, 4, 4)]
         {
             assert_eq!(said(name, degree, order), Vec::<String>::new());
         }
@@ -68,5 +82,9 @@ mod tests {
         let far = said(Quadrature::Gauss, 2, 4);
         assert!(far.len() == 1 && far[0].contains("degree = 4"), "{far:?}");
         assert_eq!(said(Quadrature::GaussLobatto, 2, 4).len(), 2);
+        for (degree, order) in [(3, 3), (4, 4), (5, 4)] {
+            let linear = said(Quadrature::Gauss, degree, order);
+            assert!(linear.len() == 1 && linear[0].contains("\"gauss-fine\" does"), "{linear:?}");
+        }
     }
 }

@@ -196,3 +196,37 @@ fn what_a_method_cannot_do_is_refused_with_advice() {
         assert!(error.to_string().starts_with(&format!("steps: {steps} is not between 1 and 6")), "{error}");
     }
 }
+
+/// Two unknowns beside a grid, whose sum has the eigenvalue 1e-10 and is 1e-11 of the right side.
+fn hidden_pair(side: usize) -> System<f64> {
+    let mut random = Random::new(53);
+    let (mut a, n) = (laplacian::<f64>(side, &mut random), (side * side) as u32);
+    for row in [[1.0, -1.0 + 1e-10], [-1.0 + 1e-10, 1.0]] {
+        a.columns.extend([n, n + 1]);
+        a.values.extend(row);
+        a.offsets.push(a.columns.len() as u32);
+    }
+    a.n_cols += 2;
+    let mut b: Vec<f64> = random.vector(side * side);
+    b.iter_mut().for_each(|b| *b *= 1e9 / side as f64);
+    b.extend([0.01; 2]);
+    System { a, b }
+}
+
+#[test]
+fn an_eigenvector_that_the_right_side_hardly_contains_hides_no_error() {
+    for (side, is_verified) in [(10, false), (70, true)] {
+        let system = hidden_pair(side);
+        for method in [Method::Plain].iter().chain(&Method::VARIANTS) {
+            let config = KrylovConfig { is_verified, ..config(1e-10) };
+            let (outcome, x) = system.solve(&cpu(), *method, By::Jacobi, config);
+            let has_converged = outcome.stop == Stop::Converged;
+            assert!(has_converged || *method != Method::Plain, "{side}: {:?}", outcome.stop);
+            let found = x[side * side] / 1e8;
+            assert!(
+                !has_converged || (found - 1.0).abs() < 0.01,
+                "{method:?}, {side}: {found} of the solution"
+            );
+        }
+    }
+}

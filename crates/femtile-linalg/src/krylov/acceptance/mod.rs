@@ -12,6 +12,7 @@ use super::cg::{CgHistory, CgOutcome, KrylovConfig};
 use super::energy::smallest_ritz_value;
 use super::rescaled::Rescaled;
 use super::residual::{fits, norm, over_ranks, residual};
+use super::rounding::unexplained;
 use super::{Monitor, Stop};
 use crate::comm::Communicator;
 use crate::vector::VectorKernels;
@@ -34,6 +35,9 @@ const LATER_WINDOW: usize = 1000;
 
 /// Systems of at most this many unknowns are verified whatever their settings.
 const ALWAYS_VERIFIED: f64 = 4096.0;
+
+/// Ratio of eigenvalues of $M^{-1} A$ below which rounding decides on the sign of the smaller one.
+const NEARLY_SINGULAR: f64 = 1e-12;
 
 /// The parts of $A x = b$ and its preconditioner.
 pub(super) struct System<'a, T: Scalar, D: VectorKernels<T>, C> {
@@ -224,7 +228,8 @@ impl<'a, T: Scalar, D: VectorKernels<T>, C: Communicator> Solve<'a, T, D, C> {
             };
             if !has_ended_well {
                 self.restore_best(x, &end, &mut verdict, run)?;
-                return Ok(self.outcome(end.stop, verdict.r_norm));
+                let stop = self.reason(x, &end)?;
+                return Ok(self.outcome(stop, verdict.r_norm));
             }
             if verdict.worst <= 1.0 {
                 return Ok(self.outcome(Stop::Converged, verdict.r_norm));
@@ -315,6 +320,21 @@ impl<'a, T: Scalar, D: VectorKernels<T>, C: Communicator> Solve<'a, T, D, C> {
         }
         self.energy_error = None;
         Ok(())
+    }
+
+    /// Returns why a run ended badly: where an eigenvalue or the residual is no more than rounding, which may have any sign, a
+    /// breakdown says nothing about the matrix, and rounding is the reason.
+    fn reason(&self, x: &Buffer<T, D>, end: &RunEnd) -> Result<Stop, LinalgError> {
+        if !matches!(end.stop, Stop::Breakdown { .. }) {
+            return Ok(end.stop);
+        }
+        let largest = end.history.steps.iter().map(|step| 1.0 / step.alpha).fold(0.0, f64::max);
+        let is_singular = self.smallest_ritz.is_some_and(|ritz| ritz <= NEARLY_SINGULAR * largest);
+        let System { a, b, comm, .. } = self.system;
+        let mut r = Buffer::zeros(b.device(), b.len())?;
+        residual(&mut r, a, x, b)?;
+        let is_rounding = norm(&unexplained(&r, x, self.system)?, comm)? <= 0.5 * norm(&r, comm)?;
+        Ok(if is_singular || is_rounding { Stop::Stagnated } else { end.stop })
     }
 
     fn back_to_start(&self, x: &mut Buffer<T, D>) -> Result<(), LinalgError> {
