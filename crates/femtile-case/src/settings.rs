@@ -38,6 +38,7 @@ impl Case {
             ranks: self.ranks(),
             partitioner: solver.partition.into(),
             memory_limit: memory_limit.map(|bytes| bytes as u64),
+            is_verified: false,
             operator: match solver.operator {
                 file::Operator::Auto => OperatorKind::Auto,
                 file::Operator::Assembled => OperatorKind::Assembled,

@@ -52,7 +52,6 @@ fn eigenvalues(tensor: [[f64; 3]; 3], d: usize) -> [f64; 2] {
 mod tests {
     use femtile_mesh::generate::{BoxConfig, SquareConfig, box_mesh, square};
 
-    use super::*;
     use crate::{Entry, Poisson, Value};
 
     #[test]
