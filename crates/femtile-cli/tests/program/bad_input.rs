@@ -117,7 +117,7 @@ fn coefficients_that_make_the_problem_ill_posed_name_the_cell() {
 
 #[test]
 fn pure_neumann_data_that_do_not_balance_are_refused() {
-    refuses(&BOX.replace("dirichlet = 0", "neumann = 1"), &["Dirichlet", "∫"]);
+    refuses(&BOX.replace("dirichlet = 0", "neumann = 1"), &["flows in and nothing out", "`dirichlet`"]);
 }
 
 #[test]

@@ -243,7 +243,7 @@ fn options_that_do_not_serve_say_what_to_do() {
 }
 
 #[test]
-fn a_badly_scaled_matrix_needs_no_near_nullspace() {
+fn a_near_nullspace_makes_iterations_fewer() {
     // A chain of springs with stiffnesses D A D: what is nearly in its null space is 1/d, not the constant.
     let n = 400;
     let d = |i: usize| 1.0 + 0.9 * (7.0 * i as f64).sin();
@@ -263,7 +263,7 @@ fn a_badly_scaled_matrix_needs_no_near_nullspace() {
         found["solve"][0]["iterations"].as_u64().unwrap()
     };
     let (without, with) = (iterations(&[]), iterations(&["--near-nullspace", "near.npy"]));
-    assert!(without <= with + 3 && without < 20, "{with} {without}");
+    assert!(2 * with < without, "{with} {without}");
 }
 
 #[test]

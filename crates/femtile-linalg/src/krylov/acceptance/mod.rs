@@ -329,11 +329,13 @@ impl<'a, T: Scalar, D: VectorKernels<T>, C: Communicator> Solve<'a, T, D, C> {
             return Ok(end.stop);
         }
         let largest = end.history.steps.iter().map(|step| 1.0 / step.alpha).fold(0.0, f64::max);
-        let is_singular = self.smallest_ritz.is_some_and(|ritz| ritz <= NEARLY_SINGULAR * largest);
+        let is_singular = self.smallest_ritz.is_some_and(|ritz| ritz.abs() <= NEARLY_SINGULAR * largest);
         let System { a, b, comm, .. } = self.system;
         let mut r = Buffer::zeros(b.device(), b.len())?;
         residual(&mut r, a, x, b)?;
-        let is_rounding = norm(&unexplained(&r, x, self.system)?, comm)? <= 0.5 * norm(&r, comm)?;
+        let r_norm = norm(&r, comm)?;
+        let is_rounding =
+            r_norm.is_finite() && norm(&unexplained(&r, x, self.system)?, comm)? <= 0.5 * r_norm;
         Ok(if is_singular || is_rounding { Stop::Stagnated } else { end.stop })
     }
 
