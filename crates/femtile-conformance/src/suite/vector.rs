@@ -27,6 +27,14 @@ fn agree<T: Scalar, D: VectorKernels<T>>(device: &D, n: usize, tolerance: f64) {
 
     let mut free = Buffer::from_host(device, &x).unwrap();
     let mut sum = DeviceSum::new(device, n).unwrap();
+    let usual = device.dot(&dx, &dy).unwrap();
+    for _ in 0..2 {
+        assert_eq!(device.dot_in(&mut sum, &dx, &dy).unwrap().to_bits(), usual.to_bits());
+    }
+    if n > 0 {
+        let mut short = DeviceSum::new(device, n - 1).unwrap();
+        assert!(device.dot_in(&mut short, &dx, &dy).is_err());
+    }
     device.subtract_mean(&mut free, &mut sum).unwrap();
     let mean = T::from_f64(expected / n as f64);
     for (found, x) in free.to_host().unwrap().iter().zip(&x) {

@@ -247,6 +247,21 @@ impl<T: Scalar> VectorKernels<T> for Cuda {
         summed(self, x.len(), |sum| queue_dot(self, sum, x, y))
     }
 
+    fn dot_in(
+        &self,
+        sum: &mut DeviceSum<Self>,
+        x: &Buffer<T, Self>,
+        y: &Buffer<T, Self>,
+    ) -> Result<f64, LinalgError> {
+        if x.len() > sum.n {
+            return Err(LinalgError::Length { field: "sum", expected: x.len(), found: sum.n });
+        }
+        queue_dot(self, (sum.result.write(), sum.partials.write(), sum.counter.write()), x, y)?;
+        let mut found = [0.0];
+        sum.result.download(&mut found)?;
+        Ok(found[0])
+    }
+
     fn sum(&self, x: &Buffer<T, Self>) -> Result<f64, LinalgError> {
         summed(self, x.len(), |sum| queue_sum(self, sum, x))
     }

@@ -63,6 +63,22 @@ pub trait VectorKernels<T: Scalar>: Device {
     /// $x^\mathsf{T} y$, kept in f64. Reads 2n values.
     fn dot(&self, x: &Buffer<T, Self>, y: &Buffer<T, Self>) -> Result<f64, LinalgError>;
 
+    /// [`VectorKernels::dot`] in memory that is kept for it: for products in each step of a run.
+    ///
+    /// # Errors
+    /// [`LinalgError::Length`] when `sum` was made for shorter vectors.
+    fn dot_in(
+        &self,
+        sum: &mut DeviceSum<Self>,
+        x: &Buffer<T, Self>,
+        y: &Buffer<T, Self>,
+    ) -> Result<f64, LinalgError> {
+        match x.len() > sum.n {
+            true => Err(LinalgError::Length { field: "sum", expected: x.len(), found: sum.n }),
+            false => self.dot(x, y),
+        }
+    }
+
     /// $\sum_i x_i$, kept in f64. Reads n values.
     fn sum(&self, x: &Buffer<T, Self>) -> Result<f64, LinalgError>;
 

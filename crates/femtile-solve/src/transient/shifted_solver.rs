@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use femtile_comm::Comm;
 use femtile_device::Buffer;
-use femtile_linalg::Preconditioner;
 use femtile_linalg::krylov::Stop;
+use femtile_linalg::vector::DeviceSum;
+use femtile_linalg::{LinalgError, Preconditioner};
 use femtile_time::implicit::{StageEquation, StageOutcome};
 
 use super::operators::Shifted;
@@ -33,6 +34,8 @@ pub(super) struct ShiftedSolver<D: OperatorDevice> {
     ritz: Option<(f64, f64)>,
     /// [`row_size`] of the operator in use.
     row_size: f64,
+    /// For the norm of vectors of each stage.
+    sum: DeviceSum<D>,
 }
 
 impl<D: OperatorDevice> ShiftedSolver<D> {
@@ -46,7 +49,9 @@ impl<D: OperatorDevice> ShiftedSolver<D> {
         let made = memory.made.unwrap_or(Made::at(first.shift));
         let solver = StageSolver::new(config.method, &first, comm)?;
         let row_size = row_size(first.operator.as_ref(), comm)?;
-        Ok(Self { solver, config, shifted: vec![first], made, ritz: memory.ritz, row_size })
+        let (device, n) = (first.operator.device(), first.operator.n_rows());
+        let sum = DeviceSum::new(device, n).map_err(LinalgError::from)?;
+        Ok(Self { solver, config, shifted: vec![first], made, ritz: memory.ritz, row_size, sum })
     }
 
     /// Returns the settings with the preconditioner in use.
@@ -142,7 +147,7 @@ impl<D: OperatorDevice> ShiftedSolver<D> {
         let (x, b) = self.solver.vectors_mut();
         device.axpby(b, -part, product, 1.0)?;
         device.axpby(x, -part, history, 1.0)?;
-        let mut square = [device.dot(history, history)?];
+        let mut square = [device.dot_in(&mut self.sum, history, history)?];
         comm.sum_values(&mut square)?;
         let rounding = rounding::of_terms(self.row_size * part * square[0].sqrt());
         let outcome = self.solver.solve(&self.config, (equation.is_estimated, rounding), comm)?;

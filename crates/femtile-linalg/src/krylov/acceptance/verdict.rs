@@ -5,6 +5,7 @@ use femtile_device::{Buffer, Scalar};
 use super::{RESIDUAL_SLACK, RunEnd, Size, Solve, System, Verdict, copy};
 use crate::LinalgError;
 use crate::comm::Communicator;
+use crate::krylov::Stop;
 use crate::krylov::cg::CgStep;
 use crate::krylov::energy::{energy_error, smallest_ritz_value};
 use crate::krylov::residual::{dot, norm, residual};
@@ -92,10 +93,16 @@ impl<T: Scalar, D: VectorKernels<T>, C: Communicator> Solve<'_, T, D, C> {
         let kind = usize::from(!self.is_diagonal());
         let steps = &end.history.steps;
         let has_few = steps.len() < MIN_STEPS[kind];
-        if has_few || self.is_verified {
+        let is_verified = self.is_verified && end.stop == Stop::Converged;
+        if has_few || is_verified {
             let done = end.history.r_dot_r.len();
-            let most = if self.is_verified { done + VERIFYING } else { PROBE[kind] };
-            return self.probe(r, most, is_rounded.then_some(if has_few { ROUNDED } else { 1.0 }));
+            let most = if is_verified { done + VERIFYING } else { PROBE[kind] };
+            let rounded = is_rounded.then_some(if has_few { ROUNDED } else { 1.0 });
+            let (bound, is_singular) = self.probe(r, (most, is_verified), rounded)?;
+            // What rounding leaves of r along a null space hides the rest.
+            if has_few || !is_singular {
+                return Ok(bound);
+            }
         }
         self.bounding_ritz = self.smallest_ritz.filter(|_| self.diagonal.is_none());
         let rho = if self.diagonal.is_none() { size.rho } else { r_norm * r_norm };
@@ -112,13 +119,13 @@ impl<T: Scalar, D: VectorKernels<T>, C: Communicator> Solve<'_, T, D, C> {
     /// that no eigenvalue above rounding makes a large error of it.
     ///
     /// Where r is no more than rounding, its direction says nothing: the bound is that of any residual of its size, times
-    /// `rounded`.
+    /// `rounded`. Returns as well whether the matrix is singular to the precision of its products.
     fn probe(
         &mut self,
         r: &mut Buffer<T, D>,
-        n_steps: usize,
+        (n_steps, is_verified): (usize, bool),
         rounded: Option<f64>,
-    ) -> Result<Option<f64>, LinalgError> {
+    ) -> Result<(Option<f64>, bool), LinalgError> {
         let System { a, b, comm, .. } = self.system;
         let (device, n) = (b.device(), b.len());
         let (mut z, mut q) = (Buffer::zeros(device, n)?, Buffer::zeros(device, n)?);
@@ -129,14 +136,16 @@ impl<T: Scalar, D: VectorKernels<T>, C: Communicator> Solve<'_, T, D, C> {
         let least = ROUNDED_EIGENVALUE
             * T::EPSILON.to_f64()
             * (ENERGY_SLACK[0] * self.config.tolerance * self.energy_norm).powi(2);
-        let enough = |largest: f64| match self.is_verified {
+        let enough = |largest: f64| match is_verified {
             true => (least * largest).min(PROBED[1] * first),
             false => PROBED[0] * first,
         };
+        let mut is_singular = false;
         while steps.len() < n_steps && rho > enough(largest) {
             a.apply(&mut q, &p)?;
             let alpha = rho / dot(&p, &q, comm)?;
             if !(alpha > 0.0 && alpha.is_finite()) {
+                is_singular = true;
                 break;
             }
             steps.push(CgStep { rho, alpha });
@@ -151,6 +160,7 @@ impl<T: Scalar, D: VectorKernels<T>, C: Communicator> Solve<'_, T, D, C> {
         }
         // A component along the null space of a singular matrix that rounding leaves is no error.
         while smallest_ritz_value(&steps).is_some_and(|ritz| ritz < SINGULAR * largest) {
+            is_singular = true;
             rho = steps.pop().map_or(rho, |step| step.rho);
         }
         // The values of a run without preconditioner are not those of the diagonal, which the probe has in its place.
@@ -158,10 +168,11 @@ impl<T: Scalar, D: VectorKernels<T>, C: Communicator> Solve<'_, T, D, C> {
         let ritz = [of_run, smallest_ritz_value(&steps)].into_iter().flatten().reduce(f64::min);
         self.bounding_ritz = ritz.filter(|_| self.diagonal.is_none());
         let found: f64 = steps.iter().map(|step| step.alpha * step.rho).sum();
-        Ok(ritz.map(|ritz| match rounded {
+        let bound = ritz.map(|ritz| match rounded {
             Some(factor) => factor * (first / ritz).sqrt(),
             None => found.sqrt().hypot(energy_error(&steps, rho.max(0.0), ritz)),
-        }))
+        });
+        Ok((bound, is_singular))
     }
 
     /// The size of the right side; where the preconditioner turns out to be the identity, as the diagonal of the operator
