@@ -114,17 +114,19 @@ fn what_rounding_does_not_allow_is_not_called_converged() {
 }
 
 #[test]
-fn a_solve_at_the_floor_of_rounding_has_stagnated() {
+fn a_solve_at_the_floor_of_rounding_has_converged_or_stagnated() {
     let cases = [
-        ("source = \"x - 0.5\"", "preconditioner = \"jacobi\"\ntolerance = 1e-12"),
-        ("lambda = 1e-14\nsource = 1", "preconditioner = \"jacobi\""),
-        ("lambda = 1e-14\nsource = \"x\"", "preconditioner = \"amg\""),
+        ("source = \"x - 0.5\"", "preconditioner = \"jacobi\"\ntolerance = 1e-12", true),
+        ("lambda = 1e-14\nsource = 1", "preconditioner = \"jacobi\"", false),
+        ("lambda = 1e-14\nsource = \"x\"", "preconditioner = \"amg\"", false),
     ];
-    for (equation, solver) in cases {
+    for (equation, solver, may_converge) in cases {
         let report = centre(16, equation, "", solver);
         let is_told = report.warnings.iter().any(|warning| warning.contains("is left after"));
+        let has_converged =
+            report.solve.stop == Stop::Converged && report.solve.true_relative_residual <= 2e-12;
         assert!(
-            report.solve.stop == Stop::Stagnated && is_told,
+            may_converge && has_converged || report.solve.stop == Stop::Stagnated && is_told,
             "{equation}, {solver}: {:?}",
             report.warnings
         );

@@ -22,7 +22,7 @@ pub fn write(path: &Path, frames: &[(f64, String)]) -> Result<(), MeshError> {
     })
 }
 
-/// Returns whether the text of a collection that [`write`] has written has this file at this time.
+/// Returns whether the text of a collection that [`write()`] has written has this file at this time.
 pub fn lists(text: &str, time: f64, file: &str) -> bool {
     text.contains(&entry(time, file))
 }
