@@ -252,38 +252,6 @@ fn several_vectors_of_a_near_nullspace_follow_one_another() {
     assert!(with.has_converged() && 3 * few < 2 * many, "{few} {many}");
 }
 
-/// A matrix of a graph whose levels become dense: each node has eight neighbours at random.
-fn expander(n: usize) -> Matrix {
-    let mut state = 1_u64;
-    let mut next = || {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 33) as usize % n
-    };
-    let mut lower: Vec<_> = (0..n).map(|i| (i, i, 1e-3)).collect();
-    for i in 0..4 * n {
-        let (a, b) = (i % n, next());
-        if a != b {
-            lower.extend([(a.max(b), a.min(b), -1.0), (a, a, 1.0), (b, b, 1.0)]);
-        }
-    }
-    symmetric(n, lower)
-}
-
-#[test]
-fn levels_that_become_dense_are_told_and_give_way_to_the_diagonal() {
-    let a = expander(3_000);
-    let chosen = LinearSolver::new(&a, &SolverConfig::default()).unwrap();
-    let told = |solver: &LinearSolver| solver.warnings().join("; ");
-    assert!(
-        chosen.preconditioner() == "jacobi" && told(&chosen).contains("operator complexity"),
-        "{}",
-        told(&chosen)
-    );
-    assert!(chosen.solve(&right_side(3_000, 1)).unwrap().has_converged());
-    let asked = LinearSolver::new(&a, &config(amg(LevelPrecision::F32))).unwrap();
-    assert!(!asked.levels().is_empty() && told(&asked).contains("jacobi"), "{}", told(&asked));
-}
-
 #[test]
 fn a_refused_refill_leaves_the_solver_as_it_was() {
     let a = grid(12, 1.0);
