@@ -108,7 +108,7 @@ impl Crews {
 }
 
 /// Counts the forks between the first process and this one.
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", not(miri)))]
 mod forks {
     use std::io;
     use std::sync::OnceLock;
@@ -133,8 +133,8 @@ mod forks {
     }
 }
 
-/// Other systems are not known to fork programs with threads.
-#[cfg(not(target_os = "linux"))]
+/// Other systems are not known to fork programs with threads, and Miri does not fork.
+#[cfg(any(not(target_os = "linux"), miri))]
 mod forks {
     pub fn watch() -> std::io::Result<()> {
         Ok(())
@@ -145,7 +145,7 @@ mod forks {
     }
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(all(test, target_os = "linux", not(miri)))]
 mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
