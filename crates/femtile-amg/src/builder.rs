@@ -278,7 +278,7 @@ impl<H: Scalar, D: AmgKernels<H>> Builder<'_, H, D> {
             let mut factor = 1.0;
             let choose = |factor: f64| {
                 let strength = self.strength(&a, &diagonal, &b, modes.as_ref(), (block, &is_dense), factor);
-                let partition = self.partition(&strength.graph, (block, &is_dense));
+                let partition = self.partition(&strength.graph, block, &is_dense);
                 (strength, partition)
             };
             let mut chosen = choose(factor);
@@ -406,7 +406,7 @@ impl<H: Scalar, D: AmgKernels<H>> Builder<'_, H, D> {
     }
 
     /// Returns the known aggregates and patches of the next level, or those of its graph.
-    fn partition(&self, graph: &Graph, (block, is_dense): (usize, &[bool])) -> Partition {
+    fn partition(&self, graph: &Graph, block: usize, is_dense: &[bool]) -> Partition {
         match self.known.groups.get(self.groups.len()) {
             Some(Groups::OnHost(known)) if known.aggregates.of_node.len() == graph.n_nodes() => {
                 return known.clone();

@@ -1,5 +1,6 @@
 //! The contrast of σ, which may hide eigenvectors from a solve.
 
+use femtile_device::parallel;
 use femtile_linalg::LinalgError;
 
 use crate::discretization::Discretization;
@@ -10,8 +11,11 @@ const HIGH: f64 = 1e6;
 /// Cells in which a formula is evaluated at most.
 const SAMPLES: usize = 1 << 16;
 
-/// Returns whether the eigenvalues of σ differ much, in a cell or from cell to cell; the same on all ranks, which all call it
-/// where none has the whole mesh.
+/// Cells that a thread visits at least.
+const PIECE: usize = 1 << 14;
+
+/// Returns whether the eigenvalues of σ differ much, in a cell or from cell to cell. Collective if the mesh is distributed, with
+/// the same result on all ranks.
 pub(crate) fn is_high(problem: &Discretization<'_>) -> Result<bool, LinalgError> {
     let (mesh, sigma) = (problem.mesh, &problem.sigma);
     if sigma.as_constant().is_some() {
@@ -19,12 +23,18 @@ pub(crate) fn is_high(problem: &Discretization<'_>) -> Result<bool, LinalgError>
     }
     let d = mesh.dimension();
     let step = if sigma.is_constant_by_cell() { 1 } else { mesh.n_cells().div_ceil(SAMPLES).max(1) };
-    let (mut least, mut most) = (f64::INFINITY, 0.0_f64);
-    for cell in (0..mesh.n_cells()).step_by(step) {
-        let tag = mesh.cell_tags.get(cell).copied().unwrap_or(0);
-        let [lower, upper] = eigenvalues(sigma.tensor_at(cell, tag, mesh.middle(cell)), d);
-        (least, most) = (least.min(lower), most.max(upper));
-    }
+    let n_visited = mesh.n_cells().div_ceil(step);
+    let pieces = parallel::map(n_visited.div_ceil(PIECE), 1, |piece| {
+        let visited = PIECE * piece..n_visited.min(PIECE * (piece + 1));
+        visited.fold((f64::INFINITY, 0.0_f64), |(least, most), visited| {
+            let cell = step * visited;
+            let tag = mesh.cell_tags.get(cell).copied().unwrap_or(0);
+            let [lower, upper] = eigenvalues(sigma.tensor_at(cell, tag, mesh.middle(cell)), d);
+            (least.min(lower), most.max(upper))
+        })
+    });
+    let (least, most) =
+        pieces.into_iter().fold((f64::INFINITY, 0.0_f64), |all, own| (all.0.min(own.0), all.1.max(own.1)));
     match &problem.divided {
         None => Ok(most > HIGH * least),
         Some(divided) => {

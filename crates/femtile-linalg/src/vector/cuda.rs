@@ -253,9 +253,7 @@ impl<T: Scalar> VectorKernels<T> for Cuda {
         x: &Buffer<T, Self>,
         y: &Buffer<T, Self>,
     ) -> Result<f64, LinalgError> {
-        if x.len() > sum.n {
-            return Err(LinalgError::Length { field: "sum", expected: x.len(), found: sum.n });
-        }
+        sum.check(x.len())?;
         queue_dot(self, (sum.result.write(), sum.partials.write(), sum.counter.write()), x, y)?;
         let mut found = [0.0];
         sum.result.download(&mut found)?;
@@ -268,9 +266,7 @@ impl<T: Scalar> VectorKernels<T> for Cuda {
 
     fn subtract_mean(&self, x: &mut Buffer<T, Self>, sum: &mut DeviceSum<Self>) -> Result<(), LinalgError> {
         let n = x.len();
-        if n > sum.n {
-            return Err(LinalgError::Length { field: "sum", expected: n, found: sum.n });
-        }
+        sum.check(n)?;
         queue_sum(self, (sum.result.write(), sum.partials.write(), sum.counter.write()), x)?;
         let arguments = (x.write(), sum.result.read(), n as u64);
         let kernel = Kernel::<SubtractMean<T>>::new("vector_subtract_mean");

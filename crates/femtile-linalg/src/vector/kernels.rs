@@ -73,10 +73,8 @@ pub trait VectorKernels<T: Scalar>: Device {
         x: &Buffer<T, Self>,
         y: &Buffer<T, Self>,
     ) -> Result<f64, LinalgError> {
-        match x.len() > sum.n {
-            true => Err(LinalgError::Length { field: "sum", expected: x.len(), found: sum.n }),
-            false => self.dot(x, y),
-        }
+        sum.check(x.len())?;
+        self.dot(x, y)
     }
 
     /// $\sum_i x_i$, kept in f64. Reads n values.
@@ -140,6 +138,15 @@ impl<D: Device> DeviceSum<D> {
             partials: Buffer::zeros(device, n.div_ceil(Self::ENTRIES))?,
             counter: Buffer::zeros(device, 1)?,
         })
+    }
+
+    /// Refuses vectors of more entries than it was made for.
+    pub(super) fn check(&self, n: usize) -> Result<(), LinalgError> {
+        if n > self.n {
+            Err(LinalgError::Length { field: "sum", expected: n, found: self.n })
+        } else {
+            Ok(())
+        }
     }
 }
 
