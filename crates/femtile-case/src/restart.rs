@@ -67,7 +67,10 @@ fn add_name(sum: &mut Sha256, name: &str) {
 
 fn add_numbers<T: Copy, const N: usize>(sum: &mut Sha256, numbers: &[T], bytes: impl Fn(T) -> [u8; N]) {
     sum.update((numbers.len() as u64).to_le_bytes());
-    numbers.iter().for_each(|&number| sum.update(bytes(number)));
+    for piece in numbers.chunks(4096) {
+        let piece: Vec<[u8; N]> = piece.iter().map(|&number| bytes(number)).collect();
+        sum.update(piece.as_flattened());
+    }
 }
 
 /// Reads the checkpoint of a case that is to go on from one; `read` returns it with its fingerprint, and `others` name

@@ -467,9 +467,9 @@ impl<D: SolveDevice> OnDevice<D> {
 
     /// Returns a right side without its part in the null space.
     fn projected(&self, b: &Buffer<f64, D>) -> Result<Buffer<f64, D>, SolveError> {
+        need("b", self.matrix.n_rows(), b.len())?;
         let mut projected = b.to_host()?;
         for vector in &self.nullspace {
-            need("b", self.matrix.n_rows(), projected.len())?;
             vector.project(&mut projected);
         }
         Ok(Buffer::from_vec(b.device(), projected)?)

@@ -1,5 +1,7 @@
 //! Regions of cells by comparisons.
 
+use std::collections::BTreeSet;
+
 use femtile_comm::Comm;
 use femtile_expression::Condition as Comparison;
 use femtile_mesh::Mesh;
@@ -74,11 +76,12 @@ pub fn tag_regions_of_ranks<N: AsRef<str>, C: AsRef<str>>(
     Ok(overlaps)
 }
 
-/// Drops the names of tags of cells to which regions have left no cell on any rank. All ranks call it.
+/// Drops the names of tags of cells to which regions have left no cell on any rank. Collective.
 fn drop_names_of_no_cell(own: &mut Mesh, comm: &Comm) -> Result<(), SolveError> {
     let dimension = own.dimension();
     let names: Vec<_> = own.tag_names.keys().copied().filter(|(d, _)| *d == dimension).collect();
-    let is_held = |(_, tag): &(usize, i32)| f64::from(u8::from(own.cell_tags.contains(tag)));
+    let held: BTreeSet<i32> = own.cell_tags.chunk_by(|a, b| a == b).map(|alike| alike[0]).collect();
+    let is_held = |(_, tag): &(usize, i32)| f64::from(u8::from(held.contains(tag)));
     let mut n_ranks: Vec<f64> = names.iter().map(is_held).collect();
     comm.sum_values(&mut n_ranks)?;
     let is_empty = |name: &(usize, i32)| names.iter().zip(&n_ranks).any(|(of, &n)| of == name && n == 0.0);

@@ -93,16 +93,21 @@ impl<T: Scalar, D: VectorKernels<T>, C: Communicator> Solve<'_, T, D, C> {
         let kind = usize::from(!self.is_diagonal());
         let steps = &end.history.steps;
         let has_few = steps.len() < MIN_STEPS[kind];
-        let is_verified = self.is_verified && end.stop == Stop::Converged;
-        if has_few || is_verified {
-            let done = end.history.r_dot_r.len();
-            let most = if is_verified { done + VERIFYING } else { PROBE[kind] };
-            let rounded = is_rounded.then_some(if has_few { ROUNDED } else { 1.0 });
-            let (bound, is_singular) = self.probe(r, (most, is_verified), rounded)?;
-            // What rounding leaves of r along a null space hides the rest.
-            if has_few || !is_singular {
+        let rounded = is_rounded.then_some(if has_few { ROUNDED } else { 1.0 });
+        if self.is_verified && end.stop == Stop::Converged {
+            let unchanged = if has_few { Some(copy(r)?) } else { None };
+            let most = end.history.r_dot_r.len() + VERIFYING;
+            let (bound, is_singular) = self.probe(r, (most, true), rounded)?;
+            if !is_singular {
                 return Ok(bound);
             }
+            // So many steps see what rounding leaves of r along a null space, and take it for an error.
+            if let Some(unchanged) = unchanged {
+                *r = unchanged;
+            }
+        }
+        if has_few {
+            return Ok(self.probe(r, (PROBE[kind], false), rounded)?.0);
         }
         self.bounding_ritz = self.smallest_ritz.filter(|_| self.diagonal.is_none());
         let rho = if self.diagonal.is_none() { size.rho } else { r_norm * r_norm };
