@@ -1,10 +1,12 @@
+use std::path::PathBuf;
+
 use femtile::DeviceChoice;
 use femtile::device::Cpu;
 use femtile::matrix_free::MetricEvaluation;
 
-use crate::BenchError;
 use crate::problems::Elliptic;
 use crate::problems::bake_off::{Method, Shape};
+use crate::{BenchError, Record};
 
 /// Settings of a benchmark; `None` leaves the choice to the benchmark.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -42,6 +44,8 @@ pub struct Options {
     pub repeats: Option<usize>,
     /// The commit to write into the records.
     pub commit: Option<String>,
+    /// The file that long benchmarks write their records to as they go.
+    pub json: Option<PathBuf>,
 }
 
 impl Options {
@@ -63,6 +67,14 @@ impl Options {
                 message: format!("{nodes} nodes a side; choose 2 to 1024"),
             }),
         }
+    }
+
+    /// Writes the records so far, if there is a file for them.
+    pub(crate) fn keep(&self, records: &[Record]) -> Result<(), BenchError> {
+        let Some(path) = &self.json else { return Ok(()) };
+        let failed = |source: std::io::Error| BenchError::File { what: "writing the records so far", source };
+        let json = serde_json::to_string_pretty(records).map_err(|error| failed(error.into()))?;
+        std::fs::write(path, json).map_err(failed)
     }
 
     /// Returns the number of timed runs.

@@ -25,7 +25,7 @@ const MOST: usize = 3_000_000;
 /// Ratio to the fastest preconditioner so far beyond which, after half a second more, a preconditioner is given up.
 const HOPELESS: f64 = 4.0;
 
-/// The benchmark begins no problem after this time, unless the number of unknowns is asked for.
+/// Unless the number of unknowns is asked for, the benchmark takes a selection of the problems, and begins none after this time.
 const LIMIT: Duration = Duration::from_secs(90);
 
 pub(super) fn run(options: &Options) -> Result<Vec<Record>, BenchError> {
@@ -45,7 +45,9 @@ fn on(options: &Options, samples: Option<PathBuf>) -> Result<Vec<Record>, BenchE
     };
     let mut records = Vec::new();
     let begun = Instant::now();
-    for solve in solves(options.unknowns.unwrap_or(MOST), samples.as_deref()) {
+    let all = solves(options.unknowns.unwrap_or(MOST), samples.as_deref());
+    let chosen = all.iter().filter(|solve| options.unknowns.is_some() || solve.is_in_selection());
+    for solve in chosen {
         if options.unknowns.is_none() && begun.elapsed() > LIMIT {
             let seconds = LIMIT.as_secs();
             crate::skipped(format_args!(
@@ -55,9 +57,9 @@ fn on(options: &Options, samples: Option<PathBuf>) -> Result<Vec<Record>, BenchE
             continue;
         }
         match solve.mesh()? {
-            Some(mesh) => match Timed::of(&solve, &mesh, (&devices, &config), options.repeats(3)) {
+            Some(mesh) => match Timed::of(solve, &mesh, (&devices, &config), options.repeats(3)) {
                 Ok(timed) => {
-                    let record = timed.record(&devices.cpu, &solve);
+                    let record = timed.record(&devices.cpu, solve);
                     crate::told(format_args!(
                         "{}: {:.3} s, {:.2} × {}",
                         record.problem,
@@ -66,6 +68,7 @@ fn on(options: &Options, samples: Option<PathBuf>) -> Result<Vec<Record>, BenchE
                         record.bound
                     ));
                     records.push(record);
+                    options.keep(&records)?;
                 }
                 // A device that is asked for may not take all cells.
                 Err(BenchError::Solve(error)) if matches!(*error, SolveError::Setting { .. }) => {

@@ -12,6 +12,8 @@ use femtile::{Mesh, Poisson, SolveError};
 
 /// Unknowns of the problems on generated meshes, about.
 const SIZES: [f64; 5] = [1e3, 1e4, 1e5, 1e6, 3e6];
+/// One of so many problems of each size is in the selection; different ones of each size.
+const STRIDES: [usize; 5] = [4, 3, 3, 4, 7];
 
 /// Source of the mesh of a problem.
 #[derive(Debug, Clone, PartialEq)]
@@ -45,6 +47,8 @@ pub struct Solve {
     degree: usize,
     data: Data,
     unknowns: f64,
+    /// Position among all problems of its size.
+    number: usize,
 }
 
 /// Generated meshes with the degrees of elements on them.
@@ -67,6 +71,7 @@ const GENERATED: [(Shape, usize); 11] = [
 pub fn solves(most: usize, samples: Option<&Path>) -> Vec<Solve> {
     let mut found = Vec::new();
     for unknowns in SIZES.into_iter().filter(|&size| size <= most as f64) {
+        let mut number = 0;
         for (shape, degree) in &GENERATED {
             let data: &[Data] = match (shape, degree) {
                 (Shape::Tetrahedra, _) | (Shape::Hexahedra, 3) => {
@@ -74,12 +79,10 @@ pub fn solves(most: usize, samples: Option<&Path>) -> Vec<Solve> {
                 }
                 _ => &[Data::End, Data::Jump],
             };
-            found.extend(data.iter().map(|&data| Solve {
-                shape: shape.clone(),
-                degree: *degree,
-                data,
-                unknowns,
-            }));
+            for &data in data {
+                found.push(Solve { shape: shape.clone(), degree: *degree, data, unknowns, number });
+                number += 1;
+            }
         }
     }
     for file in samples.map(files).unwrap_or_default() {
@@ -90,6 +93,7 @@ pub fn solves(most: usize, samples: Option<&Path>) -> Vec<Solve> {
             degree,
             data: Data::End,
             unknowns: most as f64,
+            number: 0,
         }));
     }
     found
@@ -129,6 +133,12 @@ impl Solve {
             Data::Jump => "jump of sigma",
         };
         format!("{mesh}, degree {}, {data}", self.degree)
+    }
+
+    /// Returns whether the problem is in a selection that takes two minutes on a machine with a GPU. Samples are.
+    pub fn is_in_selection(&self) -> bool {
+        let size = SIZES.iter().position(|&size| size == self.unknowns).unwrap_or(0);
+        matches!(self.shape, Shape::Sample(_)) || self.number % STRIDES[size] == size % STRIDES[size]
     }
 
     /// Returns the mesh; none for a sample that is unusable or too large.

@@ -44,9 +44,24 @@ fn of_list(text: &str, span: Range<usize>, message: &str) -> Option<Refusal> {
         || {
             let message =
                 format!("write `[[{name}]]`, in double brackets, above each entry: there may be several");
+            let span = single_header(text, name).unwrap_or(span);
             Refusal { key: Some(name.into()), span: Some(span), message }
         },
     )
+}
+
+/// The name in the first line that begins a section in single brackets.
+fn single_header(text: &str, name: &str) -> Option<Range<usize>> {
+    let mut start = 0;
+    for line in text.split_inclusive('\n') {
+        let inner = line.trim_start().strip_prefix('[').filter(|inner| !inner.starts_with('['));
+        if inner.and_then(|inner| inner.split(']').next()).is_some_and(|inner| inner.trim() == name) {
+            let at = start + line.find(name)?;
+            return Some(at..at + name.len());
+        }
+        start += line.len();
+    }
+    None
 }
 
 /// The refusal of a number that TOML cannot read, with a decimal comma or a unit.
@@ -322,7 +337,7 @@ mod tests {
     #[test]
     fn lists_in_single_brackets_commas_and_units_are_answered_with_what_to_write() {
         for (section, place, message) in [
-            ("[boundary]\nwhere = \"all\"", "[boundary]", "write `[[boundary]]`"),
+            ("[boundary]\nwhere = \"all\"", "boundary", "write `[[boundary]]`"),
             ("[boundary]\na = 1\n[boundary]\na = 2", "boundary", "write `[[boundary]]`"),
             ("[[region]]\na = 1\n[region]\na = 2", "region", "write `[[region]]`"),
             ("equation.sigma = 200,5", "200,5", "with a point: `200.5`"),
@@ -347,6 +362,14 @@ mod tests {
             assert_eq!(found.1, place, "{section}: {found:?}");
             assert!(found.2.contains(message), "{section}: {found:?}");
         }
+    }
+
+    #[test]
+    fn of_single_and_double_brackets_the_single_ones_are_shown() {
+        let text = "[mesh]\nfile = \"a.msh\"\n[boundary]\nwhere = \"all\"\n[[boundary]]\nwhere = \"x\"\n";
+        let error = toml::from_str::<CaseFile>(text).unwrap_err();
+        let span = refusal(text, &error).span.unwrap();
+        assert_eq!(span.start, text.find("boundary").unwrap());
     }
 
     #[test]

@@ -312,3 +312,32 @@ fn growth_and_data_that_are_no_numbers_are_told_apart() {
     let error = run(&case(folder.path(), infinite), &mut Silent).unwrap_err().to_string();
     assert!(error.contains("dirichlet"), "{error}");
 }
+
+/// Two rods of the unit length with temperatures 0 and 1 come to the mean that their capacities give.
+#[test]
+fn a_capacity_by_tag_gives_the_mean_of_the_contents_and_diffusivities_by_tag_are_told() {
+    let text = |coefficients: &str| {
+        format!(
+            "[mesh]\ngenerate = {{ kind = \"square\", cells = [8, 2], upper = [2, 1] }}\n\
+             [[region]]\nname = \"left\"\nwhere = \"x < 1\"\n[[region]]\nname = \"right\"\nwhere = \"x > 1\"\n\
+             [equation]\nkind = \"diffusion\"\n{coefficients}initial = \"if(x < 1, 0, 1)\"\n\
+             [time]\nmethod = \"bdf2\"\nend = 400\nsteps = 100\n\
+             [output]\nfunctionals = [{{ name = \"mean\", kind = \"mean\" }}, {{ name = \"max\", kind = \"max\" }}]\n"
+        )
+    };
+    let by_tag = |[left, right]: [f64; 2]| format!("{{ by_tag = {{ left = {left}, right = {right} }} }}");
+    let end = |coefficients: String| {
+        let folder = tempfile::tempdir().unwrap();
+        let report = run(&case(folder.path(), text(&coefficients)), &mut Silent).unwrap();
+        let is_told = report.warnings.iter().any(|warning| warning.contains("differs between tags"));
+        (report.functionals["mean"], report.functionals["max"], is_told)
+    };
+    let [diffusion, capacity] = [[4.0, 1.0], [1.0, 3.0]].map(by_tag);
+    let (mean, most, is_told) = end(format!("diffusion = {diffusion}\ncapacity = {capacity}\n"));
+    // The initial value falls to 0 within the cells left of x = 1, a quarter wide: 3 + 1/8 of the content 4.
+    assert!((mean - 3.125 / 4.0).abs() < 1e-6 && (most - mean).abs() < 1e-6, "{mean} {most}");
+    assert!(!is_told);
+    assert!(end(format!("diffusion = {diffusion}\n")).2);
+    assert!(!end(format!("diffusion = {diffusion}\ncapacity = 1\n")).2);
+    assert!(!end("diffusion = { by_tag = { left = 2 }, default = 2 }\n".into()).2);
+}

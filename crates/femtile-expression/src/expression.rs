@@ -105,6 +105,26 @@ impl Expression {
         Self { graph: builder.finish(ids[ids.len() - 1]) }
     }
 
+    /// The same with a multiple of a variable in its place.
+    ///
+    /// # Cost
+    /// Linear in the number of operations.
+    pub fn with_multiple(&self, variable: Variable, factor: f64) -> Self {
+        let mut builder = self.graph.empty_builder();
+        let mut ids = Vec::with_capacity(self.graph.nodes().len());
+        for &node in self.graph.nodes() {
+            let id = match node {
+                Node::Variable(own) if own == variable => {
+                    let [factor, own] = [builder.constant(factor), builder.variable(own)];
+                    builder.binary(Binary::Multiply, factor, own)
+                }
+                other => builder.make(other.rename(|id| ids[id as usize])),
+            };
+            ids.push(id);
+        }
+        Self { graph: builder.finish(ids[ids.len() - 1]) }
+    }
+
     /// The expression that has this value everywhere.
     pub fn constant(value: f64) -> Self {
         let mut builder = Builder::default();

@@ -3,7 +3,8 @@
 //! docs/choosing-a-solver.md derives the rules and has the measurements behind the constants.
 
 use femtile_device::cuda::gpus;
-use femtile_fem::Form;
+use femtile_device::parallel;
+use femtile_fem::{Coefficient, Form};
 use femtile_linalg::LinalgError;
 use femtile_mesh::{CellKind, Mesh};
 
@@ -19,23 +20,31 @@ use crate::{
 
 /// The most cells whose coefficients are sampled.
 const SAMPLES: usize = 4096;
+/// Points that a thread visits at least.
+const PIECE: usize = 1 << 14;
 /// The largest share of the energy of the smoothest mode from reaction or exchange with which geometric multigrid, which
 /// neglects both, is chosen.
 const LEFT_OUT: f64 = 3.0;
 /// The largest ratio of coefficients of cells with which geometric multigrid is chosen.
 const CONTRAST: f64 = 100.0;
 /// Expected iterations with the diagonal from which multigrid is faster, its setup included: on CPUs, on GPUs.
-const WORTH_AMG: [f64; 2] = [100.0, 450.0];
+const WORTH_AMG: [f64; 2] = [100.0, 170.0];
+/// For elements of degree 1 on quadrilaterals and hexahedra, whose iterations cost more.
+const WORTH_AMG_CELLS: [f64; 2] = [45.0, 170.0];
 const WORTH_GMG: [f64; 2] = [50.0, 150.0];
 /// For p-multigrid, most of which the host sets up, for GPUs too.
 const WORTH_PMG: [f64; 2] = [60.0, 2000.0];
 /// For p-multigrid with elements of degree 5 and more.
 const WORTH_GMG_HIGH: [f64; 2] = [150.0, 300.0];
 const WORTH_PMG_HIGH: [f64; 2] = [60.0, 1000.0];
+/// Factor of both where σ jumps within cells, as p-multigrid then takes up to five times its iterations.
+const JUMPS_WITHIN_CELLS: f64 = 2.0;
 
 /// These grow by the factor 1 + `SMALL` / n where n unknowns are few, on CPUs for each thread, on GPUs: much of the setup of
 /// multigrid takes as long on many threads as on one, and all launches of a cycle on coarse levels take as long.
 const SMALL: [f64; 2] = [3000.0, 400_000.0];
+/// On CPUs for elements of degree 1 on quadrilaterals and hexahedra.
+const SMALL_CELLS: f64 = 750.0;
 
 /// Both numbers for multigrid whose setup serves many solves: a solve by some eight cycles moves as much memory as 40
 /// iterations with the diagonal, and launches 15 times as many kernels an iteration.
@@ -138,7 +147,12 @@ pub(crate) fn choose(
     let n = discretization.n_of_all() * space.components;
     let has_gpu =
         is_open || config.device == DeviceChoice::Auto && n >= worth_a_gpu(n_threads) && gpus().is_ok();
-    let small = if solves == Solves::One { SMALL } else { SMALL_KEPT };
+    let is_of_cells = discretization.space().is_some() && space.degree == 1;
+    let small = match solves {
+        Solves::One if is_of_cells => [SMALL_CELLS, SMALL[1]],
+        Solves::One => SMALL,
+        Solves::Many => SMALL_KEPT,
+    };
     let serial = if has_gpu { small[1] } else { small[0] * n_threads as f64 };
     let slack = 1.0 + serial / n.max(1) as f64;
     // The diagonal, where it is expected to take no longer than multigrid that is worth so many iterations.
@@ -154,14 +168,19 @@ pub(crate) fn choose(
         })
     };
     let is_high = space.degree > 4;
-    let amg_or_jacobi = |reason: String| jacobi(WORTH_AMG).unwrap_or_else(|| fixed(amg(), reason));
+    let worth_amg = if is_of_cells { WORTH_AMG_CELLS } else { WORTH_AMG };
+    let amg_or_jacobi = |reason: String| jacobi(worth_amg).unwrap_or_else(|| fixed(amg(), reason));
     if discretization.space().is_none() || config.operator == OperatorKind::Assembled {
         return Ok(amg_or_jacobi("for linear elements".into()));
     }
     if let Some(jacobi) = jacobi(if is_high { WORTH_GMG_HIGH } else { WORTH_GMG }) {
         return Ok(jacobi);
     }
-    let why_not = match boxed.map(|boxed| geometric(config, &data, boxed, has_gpu)) {
+    let geometric = |boxed| match is_high && !has_gpu {
+        true => Err("p-multigrid is faster for degree 5 and more on processors".into()),
+        false => geometric(config, &data, boxed, has_gpu),
+    };
+    let why_not = match boxed.map(geometric) {
         Some(Ok(boxes)) => {
             let preconditioner = PreconditionerConfig::Gmg(GmgOptions::default());
             let reason = "the cells stand in rows like those of a box".into();
@@ -177,7 +196,9 @@ pub(crate) fn choose(
     {
         return Ok(amg_or_jacobi(why_not));
     }
-    if let Some(jacobi) = jacobi(if is_high { WORTH_PMG_HIGH } else { WORTH_PMG }) {
+    let worth_pmg = if is_high { WORTH_PMG_HIGH } else { WORTH_PMG };
+    let factor = if data.jumps_within_cells(&discretization.sigma) { JUMPS_WITHIN_CELLS } else { 1.0 };
+    if let Some(jacobi) = jacobi(worth_pmg.map(|worth| factor * worth)) {
         return Ok(jacobi);
     }
     Ok(fixed(PreconditionerConfig::Pmg(PmgOptions::default()), why_not))
@@ -307,6 +328,12 @@ impl Data {
         0.25 * (steepest / (smoothest + reaction)).sqrt() * (2.0 / tolerance).ln()
     }
 
+    /// Returns whether σ varies much, and not from cell to cell alone.
+    fn jumps_within_cells(&self, sigma: &Coefficient) -> bool {
+        let [least, most] = self.measured.sigma;
+        most > CONTRAST * least && !sigma.is_constant_by_cell()
+    }
+
     /// Returns the reason why geometric multigrid, an approximation by −∇·(σ̄∇u), is not chosen.
     fn allow_geometric(&self) -> Result<(), String> {
         let Measured { length, sigma, is_oblique, lambda, held, .. } = self.measured;
@@ -327,19 +354,23 @@ impl Data {
     }
 }
 
+/// Returns the longest extent of a mesh along the axes.
 fn extent(mesh: &Mesh) -> f64 {
-    let along = |axis: usize| {
-        let values = mesh.points.iter().map(|point| point[axis]);
-        let (least, most) =
-            values.fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), x| (least.min(x), most.max(x)));
-        most - least
+    let nothing = [(f64::INFINITY, f64::NEG_INFINITY); 3];
+    let joined = |all: [(f64, f64); 3], own: [(f64, f64); 3]| {
+        std::array::from_fn(|axis| (all[axis].0.min(own[axis].0), all[axis].1.max(own[axis].1)))
     };
-    (0..mesh.dimension()).map(along).fold(0.0, f64::max)
+    let n = mesh.points.len();
+    let pieces = parallel::map(n.div_ceil(PIECE), 1, |piece| {
+        let points = &mesh.points[PIECE * piece..n.min(PIECE * (piece + 1))];
+        points.iter().map(|point| point.map(|x| (x, x))).fold(nothing, joined)
+    });
+    let along = pieces.into_iter().fold(nothing, joined);
+    along[..mesh.dimension()].iter().map(|(least, most)| most - least).fold(0.0, f64::max)
 }
 
 #[cfg(test)]
 mod tests {
-    use femtile_fem::Coefficient;
     use femtile_mesh::generate::{
         BallConfig, BoxConfig, BoxSplit, HexahedralBallConfig, ball, box_mesh, hexahedral_ball,
     };
@@ -374,7 +405,9 @@ mod tests {
             let problem = held(&hexahedra).degree(degree).dirichlet("xmin", 0.0).unwrap();
             assert_eq!(by_default(&problem), "gmg");
         }
-        let problem = held(&round).degree(6).dirichlet("z < 0", 0.0).unwrap();
+        let problem = held(&hexahedra).degree(6).dirichlet("xmin", 0.0).unwrap();
+        assert_eq!(by_default(&problem), "pmg");
+        let problem = held(&round).degree(4).dirichlet("z < 0", 0.0).unwrap();
         let (name, reason) = chosen(&problem, &SolverConfig::default());
         assert_eq!(name, "pmg");
         assert!(reason.contains("in rows"), "{reason}");

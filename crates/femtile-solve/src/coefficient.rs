@@ -321,7 +321,7 @@ pub(crate) fn by_cell(coefficient: Coefficient, path: &[Key]) -> Result<Coeffici
     }
 }
 
-/// Refuses a conductivity, of a cell if it varies, that is not positive and finite; NaN in a cell is no value at all.
+/// Refuses a value, of a cell if it varies, that is not positive and finite; NaN in a cell is no value at all.
 pub(crate) fn positive(value: f64, cell: Option<usize>, path: &[Key]) -> Result<f64, SolveError> {
     if value > 0.0 && value.is_finite() {
         return Ok(value);
@@ -330,8 +330,8 @@ pub(crate) fn positive(value: f64, cell: Option<usize>, path: &[Key]) -> Result<
         Some(cell) if value.is_nan() => {
             format!("cell {cell} has no value here: name its tag, or give a `default`")
         }
-        Some(cell) => format!("{value} in cell {cell}; a conductivity has to be positive and finite"),
-        None => format!("{value}; a conductivity has to be positive and finite"),
+        Some(cell) => format!("{value} in cell {cell}; it has to be positive and finite"),
+        None => format!("{value}; it has to be positive and finite"),
     };
     Err(SolveError::setting(path, message))
 }

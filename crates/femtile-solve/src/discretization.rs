@@ -43,6 +43,8 @@ pub struct Discretization<'m> {
     pub(crate) boundary: Arc<BoundaryFacets>,
     pub(crate) sigma: Coefficient,
     pub(crate) lambda: Coefficient,
+    /// The factor c of ∂u/∂t in an equation in time.
+    pub(crate) capacity: Coefficient,
     /// Of each component.
     pub(crate) sources: Vec<Coefficient>,
     pub(crate) conditions: Vec<Vec<BoundaryCondition>>,
@@ -119,6 +121,7 @@ impl<'m> Discretization<'m> {
         Self {
             sigma: self.sigma.at_time(t),
             lambda: self.lambda.at_time(t),
+            capacity: self.capacity.clone(),
             sources: self.sources.iter().map(|source| source.at_time(t)).collect(),
             conditions: self.conditions.iter().map(of_component).collect(),
             mesh: self.mesh,

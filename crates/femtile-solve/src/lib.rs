@@ -6,6 +6,7 @@
 mod auto;
 mod bidomain;
 mod boundary;
+mod capacity;
 mod check;
 mod coefficient;
 mod collected;

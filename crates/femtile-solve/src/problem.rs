@@ -8,12 +8,13 @@ use femtile_device::cuda::Opening;
 use femtile_device::{Cpu, part};
 use femtile_expression::Names;
 use femtile_fem::dofs::TensorSpace;
-use femtile_fem::{BoundaryCondition, Condition};
+use femtile_fem::{BoundaryCondition, Coefficient, Condition};
 use femtile_mesh::Mesh;
 use femtile_mesh::check::{BoundaryFacets, boundary_facets};
 use femtile_mesh::partition::DividedMesh;
 
 use crate::boundary::{InnerFacets, Region, Selected};
+use crate::capacity::resolved_capacity;
 use crate::check::check_cells;
 use crate::coefficient::{Value, conductivity, of_component, scalar};
 use crate::discretization::Discretization;
@@ -342,12 +343,12 @@ impl<'m> Poisson<'m> {
     pub fn discretize(&self) -> Result<Discretization<'m>, SolveError> {
         let mut warnings = Vec::new();
         self.check_data(&mut warnings)?;
-        self.resolve(false, warnings)
+        self.resolve(None, warnings)
     }
 
-    /// As [`Poisson::discretize`], with values that may depend on the time t.
-    pub(crate) fn discretize_in_time(&self) -> Result<Discretization<'m>, SolveError> {
-        self.resolve(true, Vec::new())
+    /// As [`Poisson::discretize`], with values that may depend on the time t, and the factor of ∂u/∂t.
+    pub(crate) fn discretize_in_time(&self, capacity: &Value) -> Result<Discretization<'m>, SolveError> {
+        self.resolve(Some(capacity), Vec::new())
     }
 
     /// Returns the problem with its formulas read: u may stand in the coefficients of the equation, t in all values of a
@@ -377,9 +378,13 @@ impl<'m> Poisson<'m> {
         Ok(own)
     }
 
-    fn resolve(&self, has_time: bool, mut warnings: Vec<String>) -> Result<Discretization<'m>, SolveError> {
+    fn resolve(
+        &self,
+        capacity: Option<&Value>,
+        mut warnings: Vec<String>,
+    ) -> Result<Discretization<'m>, SolveError> {
         self.space.check()?;
-        let own = self.parsed(has_time)?;
+        let own = self.parsed(capacity.is_some())?;
         let (mesh, n) = (self.mesh, self.space.components);
         let place = |key: &str| ["equation".into(), key.into()];
         let source = |component| of_component(mesh, &own.source, (component, n), &place("source"));
@@ -392,12 +397,18 @@ impl<'m> Poisson<'m> {
         };
         warnings.extend(space.iter().flat_map(|space| tensor::warnings(self.space.quadrature, space)));
         let sigma = conductivity(mesh, &own.sigma, &place("sigma"), &mut warnings)?;
+        let lambda = scalar(mesh, &own.lambda, &place("lambda"))?;
+        let capacity = match capacity {
+            Some(capacity) => resolved_capacity(mesh, capacity, &lambda)?,
+            None => Coefficient::Constant(1.0),
+        };
         let overlaps = self.facet_overlaps()?;
         Ok(Discretization {
             mesh,
             boundary: self.boundary.clone(),
             sigma,
-            lambda: scalar(mesh, &own.lambda, &place("lambda"))?,
+            lambda,
+            capacity,
             sources: (0..n).map(source).collect::<Result<_, _>>()?,
             conditions: (0..n).map(|component| own.conditions_of(component)).collect::<Result<_, _>>()?,
             config: self.space,

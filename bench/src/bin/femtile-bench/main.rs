@@ -108,6 +108,7 @@ fn run(options: &BenchOptions) -> Result<ExitCode, Failure> {
         systems: options.systems,
         repeats: options.repeats,
         commit: commit(),
+        json: options.json.clone().filter(|path| !is_stdout(path)),
     };
     let records = femtile_bench::run(name, &chosen)?;
     let json = to_json(&records)?;

@@ -27,6 +27,7 @@ pub(super) fn check(case: &Case) -> Result<(), CaseError> {
     let others = [
         ("lambda", equation.lambda != default.lambda),
         ("source", equation.source != default.source),
+        ("capacity", equation.capacity.is_some()),
         ("diffusion", equation.diffusion.is_some()),
         ("convection", equation.convection.is_some()),
         ("reaction", equation.reaction.is_some()),

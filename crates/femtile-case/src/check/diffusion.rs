@@ -54,6 +54,10 @@ pub(super) fn check(case: &Case) -> Result<(), CaseError> {
             return wrong(&["equation".into(), key.into()], message);
         }
     }
+    if file.equation.capacity.is_some() {
+        let message = "belongs to equations on a mesh, such as method = \"bdf2\"; on a grid divide the other coefficients by it";
+        return wrong(&["equation".into(), "capacity".into()], message);
+    }
     check_solver(case)?;
     let is_zero = file.equation.source == default.source && file.equation.initial.is_none();
     if is_zero && file.boundary.is_empty() {

@@ -7,6 +7,7 @@ use crate::{Case, CaseError};
 pub(super) fn check(case: &Case) -> Result<(), CaseError> {
     let (equation, solver) = (&case.file.equation, &case.file.solver);
     let keys = [
+        ("capacity", equation.capacity.is_some()),
         ("diffusion", equation.diffusion.is_some()),
         ("convection", equation.convection.is_some()),
         ("reaction", equation.reaction.is_some()),

@@ -37,8 +37,7 @@ pub(super) fn check(case: &Case) -> Result<(), CaseError> {
         [("sigma", file.equation.sigma != default.sigma), ("lambda", file.equation.lambda != default.lambda)]
     {
         if given {
-            let message =
-                "belongs to equations without time; the coefficients here are diffusion, reaction and source";
+            let message = "belongs to equations without time; the coefficients here are capacity, diffusion, reaction and source";
             return wrong(&["equation", key], message);
         }
     }

@@ -59,7 +59,7 @@ pub struct CaseFile {
     /// The finite elements.
     #[serde(default)]
     pub space: SpaceSection,
-    /// The equation: −∇·(σ∇u) + λu = f, or u_t = ∇·(D∇u) + c·∇u + ru + f.
+    /// The equation: −∇·(σ∇u) + λu = f, or C u_t = ∇·(D∇u) + c·∇u + ru + f.
     #[serde(default)]
     pub equation: EquationSection,
     /// Boundary conditions. Later entries override earlier ones, Dirichlet overrides the rest; facets without an entry have
@@ -159,18 +159,18 @@ pub enum EquationKind {
     #[default]
     #[serde(alias = "helmholtz")]
     ReactionDiffusion,
-    /// The equation in time u_t = ∇·(D∇u) + c·∇u + ru + f, on a grid.
+    /// The equation in time C u_t = ∇·(D∇u) + c·∇u + ru + f, on a mesh without c, on a grid without C.
     Diffusion,
     /// The monodomain equation of the heart χ C_m V_t = ∇·(σ∇V) − χ I_ion + I_stim, on triangles and tetrahedra.
     Monodomain,
 }
 
-/// `[equation]`: the coefficients of −∇·(σ∇u) + λu = f or of u_t = ∇·(D∇u) + c·∇u + ru + f.
+/// `[equation]`: the coefficients of −∇·(σ∇u) + λu = f or of C u_t = ∇·(D∇u) + c·∇u + ru + f.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 #[schemars(extend(
     "if" = { "properties": { "kind": { "const": "diffusion" } }, "required": ["kind"] },
-    "else" = { "properties": { "diffusion": false, "convection": false, "reaction": false } }
+    "else" = { "properties": { "capacity": false, "diffusion": false, "convection": false, "reaction": false } }
 ))]
 pub struct EquationSection {
     /// The kind of equation.
@@ -184,6 +184,10 @@ pub struct EquationSection {
     /// Source f, in the forms of `sigma` but for tensors, or an array with an entry for each component; for diffusion a
     /// number or an expression in x, y, z, t and, on meshes, u.
     pub source: Value,
+    /// Diffusion on meshes: the factor C of ∂u/∂t, positive: a number, an expression in x, y, z and u, values by tag, or a cell
+    /// field; 1 when absent. Of heat the density times the specific heat, with the thermal conductivity as `diffusion`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub capacity: Option<Value>,
     /// Diffusion: D, positive semidefinite: a number, an expression in x, y, z and, on meshes, t and u, or a symmetric
     /// tensor; 1 when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -207,6 +211,7 @@ impl Default for EquationSection {
             sigma: Value::Number(1.0),
             lambda: Value::Number(0.0),
             source: Value::Number(0.0),
+            capacity: None,
             diffusion: None,
             convection: None,
             reaction: None,

@@ -41,6 +41,7 @@ pub(crate) fn run(
     stages.begin(Stage::Space)?;
     let mut warnings = [case.warnings(), &checked.warnings].concat();
     warnings.extend(overlap::warnings_of_regions(case, &case.tag_regions(&mut mesh)?));
+    warnings.extend(settings::warning_of_diffusivities(case));
     let begun = || begun_on((&mesh, &checked.boundary));
     let (transient, start) = resumed(case, &mesh, begun()?)?;
     let problem = transient.discretize()?;
@@ -70,6 +71,7 @@ fn on_parts(
     let mut warnings = [case.warnings(), &checked.warnings].concat();
     let regions = case.tag_regions_of_ranks(&mut mesh, &comm)?;
     warnings.extend(overlap::warnings_of_regions(case, &regions));
+    warnings.extend(settings::warning_of_diffusivities(case));
     whole.as_mut().map(|whole| case.tag_regions(whole)).transpose()?;
     let begun = Poisson::divided(&mesh, &comm)?;
     let (transient, start) = match &whole {

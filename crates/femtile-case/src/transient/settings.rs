@@ -34,7 +34,8 @@ pub(super) fn transient<'m>(
         Some(Entry::Text(text)) => Value::Text(format!("-({text})")),
     };
     let problem = case.stated(begun, [&diffusion, &lambda])?;
-    let mut transient = Transient::new(problem, &case.initial()).scheme(scheme(case));
+    let capacity = equation.capacity.clone().unwrap_or(Value::Number(1.0));
+    let mut transient = Transient::new(problem, &case.initial()).capacity(&capacity).scheme(scheme(case));
     if let Some(time) = &case.file.time {
         transient = transient.times(time.start, time.end).steps(steps(time)).mass(time.mass.into());
         if let Some(section) = &time.checkpoint {
@@ -50,6 +51,21 @@ pub(super) fn transient<'m>(
     Ok(match resumed {
         Some(checkpoint) => transient.resume(checkpoint),
         None => transient,
+    })
+}
+
+/// Returns what to say of a diffusion that differs between tags without a capacity, which of heat is the diffusivity by mistake.
+pub(super) fn warning_of_diffusivities(case: &Case) -> Option<String> {
+    let equation = &case.file.equation;
+    let Some(Value::ByTag { by_tag, default }) = &equation.diffusion else { return None };
+    let mut values = by_tag.values().chain(default.as_deref());
+    let first = values.next()?;
+    let differs = values.any(|value| value != first);
+    (equation.capacity.is_none() && differs).then(|| {
+        "`diffusion` differs between tags, and `capacity` is 1: right where `diffusion` times the gradient is the flux, as of a \
+         concentration (write `capacity = 1`); of heat give the conductivity k as `diffusion` and ρc as `capacity`, as k/(ρc) is \
+         wrong between materials"
+            .into()
     })
 }
 

@@ -1,6 +1,7 @@
-//! Coefficients that depend on the time, and sums with a number.
+//! Coefficients that depend on the time, and sums of them.
 
 use femtile_expression::{Expression, Variable};
+use femtile_mesh::Field;
 
 use super::{BoundaryCondition, Coefficient, Condition, PointFunction};
 
@@ -32,45 +33,63 @@ impl Coefficient {
         }
     }
 
-    /// Returns the sum with a number; of a tensor, with that multiple of the identity.
+    /// Returns the sum of two scalars, the other one times a number; none if, within some tag, one is a cell field and the other
+    /// one a formula.
     #[must_use]
-    pub fn plus(&self, number: f64) -> Self {
-        let with_formula = |expression: &Expression| expression + &Expression::constant(number);
+    pub fn plus_times(&self, number: f64, other: &Self) -> Option<Self> {
+        if number == 0.0 {
+            return Some(self.clone());
+        }
+        let field = |values: Vec<f64>| Self::CellField(Field { n_components: 1, values });
+        Some(match (self, other) {
+            (Self::ByTag(parts), _) => {
+                let sum =
+                    |(&tag, part): (&i32, &Self)| Some((tag, part.plus_times(number, other.of_tag(tag))?));
+                Self::ByTag(parts.iter().map(sum).collect::<Option<_>>()?)
+            }
+            (_, Self::ByTag(parts)) => {
+                let sum = |(&tag, part): (&i32, &Self)| Some((tag, self.plus_times(number, part)?));
+                Self::ByTag(parts.iter().map(sum).collect::<Option<_>>()?)
+            }
+            (Self::CellField(a), Self::CellField(b)) => {
+                field(a.values.iter().zip(&b.values).map(|(a, b)| a + number * b).collect())
+            }
+            (Self::CellField(a), _) => {
+                let b = number * other.as_constant()?;
+                field(a.values.iter().map(|a| a + b).collect())
+            }
+            (_, Self::CellField(b)) => {
+                let a = self.as_constant()?;
+                field(b.values.iter().map(|b| a + number * b).collect())
+            }
+            _ => match (self.formula(), other.formula()) {
+                (Some(a), Some(b)) => {
+                    let sum = &a + &(&Expression::constant(number) * &b);
+                    sum.as_constant().map_or(Self::Expression(sum), Self::Constant)
+                }
+                _ => {
+                    let (a, b) = (self.clone(), other.clone());
+                    let sum = move |point| a.scalar_at(0, 0, point) + number * b.scalar_at(0, 0, point);
+                    Self::Function(PointFunction::new(sum))
+                }
+            },
+        })
+    }
+
+    /// Returns the coefficient in cells with a tag.
+    fn of_tag(&self, tag: i32) -> &Self {
         match self {
-            Self::Constant(value) => Self::Constant(value + number),
-            Self::Expression(expression) => Self::Expression(with_formula(expression)),
-            Self::Tensor(tensor) => {
-                let entry = |i: usize, j: usize| tensor[i][j] + if i == j { number } else { 0.0 };
-                Self::Tensor(std::array::from_fn(|i| std::array::from_fn(|j| entry(i, j))))
-            }
-            Self::TensorExpression(entries) => {
-                let entry = |i: usize, j: usize| match i == j {
-                    true => with_formula(&entries[i][j]),
-                    false => entries[i][j].clone(),
-                };
-                Self::TensorExpression(Box::new(std::array::from_fn(|i| {
-                    std::array::from_fn(|j| entry(i, j))
-                })))
-            }
-            Self::ByTag(parts) => {
-                Self::ByTag(parts.iter().map(|(tag, part)| (*tag, part.plus(number))).collect())
-            }
-            Self::CellField(field) => {
-                let mut sum = field.clone();
-                let is_diagonal = |at: usize| match field.n_components {
-                    6 => at < 3,
-                    9 => at.is_multiple_of(4),
-                    _ => true,
-                };
-                let entries = sum.values.iter_mut().enumerate();
-                let diagonal = entries.filter(|(i, _)| is_diagonal(i % field.n_components));
-                diagonal.for_each(|(_, value)| *value += number);
-                Self::CellField(sum)
-            }
-            Self::Function(function) => {
-                let function = function.clone();
-                Self::Function(PointFunction::new(move |point| function.at(point) + number))
-            }
+            Self::ByTag(parts) => parts.get(&tag).unwrap_or(&Self::Constant(f64::NAN)),
+            other => other,
+        }
+    }
+
+    /// Returns the formula of a number or of a formula.
+    fn formula(&self) -> Option<Expression> {
+        match self {
+            Self::Constant(value) => Some(Expression::constant(*value)),
+            Self::Expression(expression) => Some(expression.clone()),
+            _ => None,
         }
     }
 }

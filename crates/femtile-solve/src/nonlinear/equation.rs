@@ -6,32 +6,31 @@ use femtile_fem::{Coefficient, FemError, Form, Slopes};
 use femtile_linalg::newton::{CorrectionOutcome, NonlinearEquation, ResidualNorm};
 use femtile_linalg::{LinalgError, LinearOperator};
 use femtile_sparse::StoredMatrix;
+use femtile_time::implicit::StageEquation;
 
 use super::linear::{LinearSolver, Solved};
-use super::mass::{Mass, MassMatrix};
+use super::mass::{Content, ContentData, Mass, MassMatrix, Storage};
 use super::tangent::{Derivatives, Given, Tangent};
 use crate::method::SolveDevice;
 use crate::{Discretization, NonlinearMethod, SolveError, SolverConfig, rounding};
 
 impl Derivatives {
-    /// Returns the derivatives that a method takes of a form.
-    pub fn of(form: &Form<'_>, method: NonlinearMethod) -> Self {
-        match method {
-            NonlinearMethod::Picard => Self { all: Slopes::default(), symmetric: Slopes::default() },
-            NonlinearMethod::Newton => {
-                let all = Slopes::of(form);
-                let symmetric = Slopes { sigma: None, ..all.clone() };
-                Self { all, symmetric }
-            }
-        }
+    /// Returns the derivatives that a method takes of the coefficients of a problem.
+    pub fn of(problem: &Discretization<'_>, method: NonlinearMethod) -> Self {
+        let all = match method {
+            NonlinearMethod::Picard => Slopes::default(),
+            NonlinearMethod::Newton => Slopes::of(&problem.form(0)),
+        };
+        let symmetric = Slopes { sigma: None, ..all.clone() };
+        Self { all, symmetric, content: ContentData::of(problem, method) }
     }
 }
 
-/// The mass matrix and the terms of a stage $(a M + K)(u) = F + M b + d$ besides the linearization of K and F.
-pub(crate) struct Stage<D: SolveDevice> {
-    pub mass: Mass<D>,
+/// The terms of a stage $a E(u) + K(u) = F + \sum_i \alpha_i E(u_i) + d$ besides the linearization of K and F.
+pub(crate) struct Stage<'a, D: SolveDevice> {
+    pub storage: Storage<'a, D>,
     shift: f64,
-    /// $M (b - a g) + d$ with given values g, zero at given unknowns.
+    /// $\sum_i \alpha_i E(u_i) + d$, of a mass matrix less $a M g$ with given values g; zero at given unknowns.
     fixed: Buffer<f64, D>,
     /// $b / a$, with the given values: residuals are relative to the one there, which is what the stage changes.
     before: Buffer<f64, D>,
@@ -51,7 +50,8 @@ struct Making {
 ///
 /// $$ r(u) = b + M (h - a u) + d - A u, \qquad J = A + a M $$
 ///
-/// with the linearization $A u = b$ at u; without a stage $a = 0$.
+/// with the linearization $A u = b$ at u; without a stage $a = 0$. If the capacity depends on u, $M (h - a u)$ is
+/// $\sum_i \alpha_i E(u_i) - a E(u)$.
 pub(crate) struct Equation<'a, D: SolveDevice> {
     device: D,
     problem: &'a Discretization<'a>,
@@ -59,7 +59,7 @@ pub(crate) struct Equation<'a, D: SolveDevice> {
     tangent: Tangent<'a, D>,
     pub given: Given<D>,
     pub linear: LinearSolver<D>,
-    stage: Option<Stage<D>>,
+    stage: Option<Stage<'a, D>>,
     time: f64,
     is_linear: bool,
     residual: Buffer<f64, D>,
@@ -94,13 +94,19 @@ impl<'a, D: SolveDevice> Equation<'a, D> {
         let stage = match mass {
             None => None,
             Some(kind) => {
-                let mass = Mass::new(device, problem, kind)?;
-                Some(Stage { mass, shift: 0.0, fixed: zeros()?, before: zeros()? })
+                let storage = match &derivatives.content {
+                    None => Storage::Linear(Mass::new(device, problem, (kind, &problem.capacity))?),
+                    Some(data) => Storage::Nonlinear(Box::new(
+                        Content::new(device, problem, data, time).map_err(place)?,
+                    )),
+                };
+                Some(Stage { storage, shift: 0.0, fixed: zeros()?, before: zeros()? })
             }
         };
         let coefficients = [form.sigma, form.lambda, form.source];
         let is_symmetric = derivatives.all.is_symmetric();
-        let is_linear = !coefficients.iter().any(|coefficient| coefficient.uses_unknown());
+        let is_linear = derivatives.content.is_none()
+            && !coefficients.iter().any(|coefficient| coefficient.uses_unknown());
         let linear = LinearSolver::new(config, is_symmetric);
         let is_kept = stage.is_some() && linear.keeps_preconditioners();
         Ok(Self {
@@ -129,17 +135,16 @@ impl<'a, D: SolveDevice> Equation<'a, D> {
         if changed.map_err(|source| SolveError::AtTime { time, source })? {
             self.given.assign(self.tangent.constraints())?;
         }
+        if let Some(Stage { storage: Storage::Nonlinear(content), .. }) = &mut self.stage {
+            content.bring_conditions(time).map_err(|source| SolveError::AtTime { time, source })?;
+        }
         self.time = time;
         Ok(())
     }
 
-    /// Begins a stage with a shift and the terms $M h + d$, at the time that was brought.
-    pub fn begin_stage(
-        &mut self,
-        shift: f64,
-        history: &Buffer<f64, D>,
-        defect: Option<&Buffer<f64, D>>,
-    ) -> Result<(), SolveError> {
+    /// Begins a stage at the time that was brought.
+    pub fn begin_stage(&mut self, of: &StageEquation<'_, D>) -> Result<(), SolveError> {
+        let &StageEquation { shift, history, summands, defect, .. } = of;
         let Some(stage) = &mut self.stage else { return Ok(()) };
         if self.made.as_ref().is_some_and(|made| !(0.25..=4.0).contains(&(shift / made.shift))) {
             self.linear.forget();
@@ -147,11 +152,18 @@ impl<'a, D: SolveDevice> Equation<'a, D> {
         stage.shift = shift;
         self.device.combine(&mut stage.before, &[(1.0 / shift, history)])?;
         self.given.impose(&mut stage.before)?;
-        self.device.copy(&mut self.product, history)?;
-        if let Some(values) = self.given.values() {
-            self.device.axpby(&mut self.product, -shift, values, 1.0)?;
+        match &mut stage.storage {
+            Storage::Linear(mass) => {
+                self.device.copy(&mut self.product, history)?;
+                if let Some(values) = self.given.values() {
+                    self.device.axpby(&mut self.product, -shift, values, 1.0)?;
+                }
+                mass.apply(&mut stage.fixed, &self.product)?;
+            }
+            Storage::Nonlinear(content) => {
+                content.sum(self.time, summands, (&mut stage.fixed, &mut self.product))?;
+            }
         }
-        stage.mass.apply(&mut stage.fixed, &self.product)?;
         if let Some(defect) = defect {
             self.device.axpby(&mut stage.fixed, 1.0, defect, 1.0)?;
         }
@@ -193,9 +205,12 @@ impl<'a, D: SolveDevice> Equation<'a, D> {
         Ok(())
     }
 
-    /// Returns the mass matrix of a problem in time.
+    /// Returns the mass matrix of a problem in time; none if the capacity depends on u.
     pub fn mass(&self) -> Option<&Mass<D>> {
-        self.stage.as_ref().map(|stage| &stage.mass)
+        match &self.stage {
+            Some(Stage { storage: Storage::Linear(mass), .. }) => Some(mass),
+            _ => None,
+        }
     }
 
     /// Returns the unknown with the largest residual at a function.
@@ -210,8 +225,11 @@ impl<'a, D: SolveDevice> Equation<'a, D> {
     /// Fills the matrix with $J$ at a function, and the right side of K.
     fn fill(&mut self, u: &Buffer<f64, D>) -> Result<(), FemError> {
         self.tangent.fill(self.time, u)?;
-        if let Some(stage) = &self.stage {
-            self.tangent.matrix_mut().combine_values(stage.shift, stage.mass.values(), 1.0)?;
+        if let Some(stage) = &mut self.stage {
+            if let Storage::Nonlinear(content) = &mut stage.storage {
+                content.fill(self.time, u)?;
+            }
+            self.tangent.matrix_mut().combine_values(stage.shift, stage.storage.values(), 1.0)?;
         }
         Ok(())
     }
@@ -253,7 +271,7 @@ impl<'a, D: SolveDevice> Equation<'a, D> {
         let mut plain = Tangent::new(&self.device, self.problem, form, &slopes, self.time)?;
         plain.fill(self.time, &self.residual)?;
         if let Some(stage) = &self.stage {
-            plain.matrix_mut().combine_values(stage.shift, stage.mass.values(), 1.0)?;
+            plain.matrix_mut().combine_values(stage.shift, stage.storage.values(), 1.0)?;
         }
         let mesh = self.problem.space().is_none().then_some(self.problem.mesh);
         self.linear.make(&self.device, mesh, plain.matrix_mut())
@@ -291,6 +309,9 @@ impl<D: SolveDevice> NonlinearEquation<D> for Equation<'_, D> {
         let mut change = None;
         if let Some(stage) = &self.stage {
             device.axpby(&mut self.residual, 1.0, &stage.fixed, 1.0)?;
+            if let Storage::Nonlinear(content) = &stage.storage {
+                device.axpby(&mut self.residual, stage.shift, content.rhs(), 1.0)?;
+            }
             self.tangent.matrix().apply(&mut self.product, &stage.before)?;
             self.given.clear(&mut self.product)?;
             device.axpby(&mut self.product, 1.0, &self.residual, -1.0)?;

@@ -1,4 +1,4 @@
-//! Mass matrices, consistent and lumped.
+//! Mass matrices, consistent and lumped, and contents that depend on u.
 
 use femtile_device::Buffer;
 use femtile_fem::{BoundaryCondition, Coefficient, Condition, FemError, Form, Slopes};
@@ -8,15 +8,15 @@ use femtile_sparse::{Csr, StoredMatrix};
 
 use super::tangent::Tangent;
 use crate::method::SolveDevice;
-use crate::{Discretization, OperatorKind, SolveError, SolverConfig};
+use crate::{Discretization, NonlinearMethod, OperatorKind, SolveError, SolverConfig};
 
 /// Mass matrices of equations in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum MassMatrix {
-    /// The integrals $\int \varphi_i \varphi_j$.
+    /// The integrals $\int c \varphi_i \varphi_j$ with the capacity $c$.
     #[default]
     Consistent,
-    /// Its row sums $\int \varphi_i$ on the diagonal, of elements of degree 1: for steps of any length and no reaction the
+    /// Its row sums $\int c \varphi_i$ on the diagonal, of elements of degree 1: for steps of any length and no reaction the
     /// maximum principle holds on meshes of triangles that are not obtuse.
     Lumped,
 }
@@ -68,13 +68,17 @@ enum Product<D: SolveDevice> {
 }
 
 impl<D: SolveDevice> Mass<D> {
-    /// Assembles the matrix of a problem's space.
-    pub fn new(device: &D, problem: &Discretization<'_>, kind: MassMatrix) -> Result<Self, SolveError> {
-        let [zero, one] = [0.0, 1.0].map(Coefficient::Constant);
+    /// Assembles the matrix of a problem's space with a capacity $c$: the integrals $\int c \varphi_i \varphi_j$.
+    pub fn new(
+        device: &D,
+        problem: &Discretization<'_>,
+        (kind, capacity): (MassMatrix, &Coefficient),
+    ) -> Result<Self, SolveError> {
+        let zero = Coefficient::Constant(0.0);
         let held = given_alone(&problem.conditions[0]);
         let matrix = |conditions: &[BoundaryCondition]| -> Result<Csr<f64, D>, FemError> {
             let own = problem.form(0);
-            let form = Form { sigma: &zero, lambda: &one, source: &zero, conditions, ..own };
+            let form = Form { sigma: &zero, lambda: capacity, source: &zero, conditions, ..own };
             let slopes = Slopes::default();
             let mut tangent = Tangent::new(device, problem, form, &slopes, 0.0)?;
             tangent.fill(0.0, &Buffer::zeros(device, problem.n_dofs())?)?;
@@ -98,11 +102,118 @@ impl<D: SolveDevice> Mass<D> {
             Product::Diagonal(sums) => x.device().scale_by(y, sums, x),
         }
     }
+}
 
-    /// Returns the values on the pattern of the linearization.
+/// The term $\partial E / \partial t$ of an equation in time, $E_i = \int e(u) \varphi_i$ with $e(u) = \int_0^u c$.
+pub(crate) enum Storage<'a, D: SolveDevice> {
+    /// $E = M u$ for a capacity c that does not depend on u.
+    Linear(Mass<D>),
+    Nonlinear(Box<Content<'a, D>>),
+}
+
+impl<D: SolveDevice> Storage<'_, D> {
+    /// Returns the values of its matrix on the pattern of the linearization, without couplings of given unknowns.
     pub fn values(&self) -> &Buffer<f64, D> {
-        &self.values
+        match self {
+            Self::Linear(mass) => &mass.values,
+            Self::Nonlinear(content) => content.linearized.matrix().values(),
+        }
     }
+}
+
+/// The coefficient $e(u)/u$ with its derivative and the conditions that give values.
+#[derive(Debug)]
+pub(crate) struct ContentData {
+    mean: Coefficient,
+    zero: Coefficient,
+    slopes: Slopes,
+    conditions: Vec<BoundaryCondition>,
+}
+
+impl ContentData {
+    /// Takes those of a problem; none if its capacity does not depend on u.
+    pub fn of(problem: &Discretization<'_>, method: NonlinearMethod) -> Option<Self> {
+        if !problem.capacity.uses_unknown() {
+            return None;
+        }
+        let mean = problem.capacity.mean_from_zero();
+        let slope = (method == NonlinearMethod::Newton).then(|| mean.slope());
+        let conditions = problem.conditions[0].iter().map(|given| match given.condition.given_value() {
+            Some(_) => given.clone(),
+            None => {
+                let condition = Condition::Neumann(Coefficient::Constant(0.0));
+                BoundaryCondition { facets: given.facets.clone(), condition }
+            }
+        });
+        let conditions = conditions.collect();
+        let slopes = Slopes { lambda: slope, ..Slopes::default() };
+        Some(Self { mean, zero: Coefficient::Constant(0.0), slopes, conditions })
+    }
+}
+
+/// E of a capacity that depends on u, linearized as $A u - b$.
+pub(crate) struct Content<'a, D: SolveDevice> {
+    /// With all rows and columns, $b = 0$.
+    natural: Tangent<'a, D>,
+    /// With given values eliminated.
+    linearized: Tangent<'a, D>,
+}
+
+impl<'a, D: SolveDevice> Content<'a, D> {
+    /// Prepares the content of a problem, with conditions at a time.
+    pub fn new(
+        device: &D,
+        problem: &'a Discretization<'_>,
+        data: &'a ContentData,
+        time: f64,
+    ) -> Result<Self, FemError> {
+        let ContentData { mean, zero, slopes, conditions } = data;
+        let form = Form { sigma: zero, lambda: mean, source: zero, conditions, ..problem.form(0) };
+        Ok(Self {
+            natural: Tangent::new(device, problem, Form { conditions: &[], ..form }, Slopes::NONE, time)?,
+            linearized: Tangent::new(device, problem, form, slopes, time)?,
+        })
+    }
+
+    /// Evaluates conditions that depend on the time.
+    pub fn bring_conditions(&mut self, time: f64) -> Result<(), FemError> {
+        self.linearized.bring_conditions(time).map(drop)
+    }
+
+    /// $y = \sum_i \alpha_i E(u_i)$.
+    pub fn sum(
+        &mut self,
+        time: f64,
+        summands: &[(f64, &Buffer<f64, D>)],
+        (y, scratch): (&mut Buffer<f64, D>, &mut Buffer<f64, D>),
+    ) -> Result<(), SolveError> {
+        let device = y.device().clone();
+        device.fill(y, 0.0).map_err(LinalgError::from)?;
+        for (factor, u) in summands {
+            self.natural.fill(time, u).map_err(of_capacity)?;
+            self.natural.matrix().apply(scratch, u)?;
+            device.axpby(y, *factor, scratch, 1.0)?;
+        }
+        Ok(())
+    }
+
+    /// Fills the linearization at a function.
+    pub fn fill(&mut self, time: f64, u: &Buffer<f64, D>) -> Result<(), FemError> {
+        self.linearized.fill(time, u).map_err(of_capacity)
+    }
+
+    /// Returns b.
+    pub fn rhs(&self) -> &Buffer<f64, D> {
+        self.linearized.rhs()
+    }
+}
+
+/// Returns an error about the reaction of a content as one about the capacity.
+fn of_capacity(mut error: FemError) -> FemError {
+    if let FemError::NotFinite { field, .. } | FemError::Negative { field, .. } = &mut error {
+        *field = "capacity";
+    }
+    error
 }
 
 /// Makes the row sums of a mass matrix the diagonal of a matrix without other entries.

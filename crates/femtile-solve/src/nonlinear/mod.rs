@@ -18,7 +18,7 @@ use crate::Discretization;
 pub use config::{NonlinearConfig, NonlinearMethod};
 pub(crate) use equation::Equation;
 pub use mass::MassMatrix;
-pub(crate) use mass::{lump, lump_within};
+pub(crate) use mass::{Mass, lump, lump_within};
 pub use report::NonlinearReport;
 pub(crate) use report::Worst;
 pub(crate) use settings::{FORMAT_REASON, check, resolved};

@@ -6,12 +6,14 @@ use femtile_device::Cuda;
 use femtile_fem::{Coefficient, PointFunction};
 
 use crate::auto::{Circumstances, Solves};
+use crate::capacity::check_values;
+use crate::transient::plus_capacity;
 use crate::{Discretization, OperatorKind, PreconditionerConfig, SolveError, SolverConfig, Value, auto};
 
 impl Discretization<'_> {
     /// Returns whether a coefficient of the equation depends on u.
     pub fn is_nonlinear(&self) -> bool {
-        let mut coefficients = [&self.sigma, &self.lambda].into_iter().chain(&self.sources);
+        let mut coefficients = [&self.sigma, &self.lambda, &self.capacity].into_iter().chain(&self.sources);
         coefficients.any(Coefficient::uses_unknown)
     }
 }
@@ -42,6 +44,9 @@ pub(crate) fn resolved(
     (at, shift): ((f64, f64), f64),
     (opened, n_threads): (Option<&Cuda>, usize),
 ) -> Result<(SolverConfig, String), SolveError> {
+    if problem.capacity.uses_unknown() {
+        check_values(problem.mesh, &frozen(&problem.capacity, at), &["equation".into(), "capacity".into()])?;
+    }
     let config = SolverConfig { operator: OperatorKind::Assembled, ..config.clone() };
     if config.preconditioner != PreconditionerConfig::Auto {
         let mut config = config;
@@ -50,7 +55,8 @@ pub(crate) fn resolved(
     }
     let frozen = Discretization {
         sigma: frozen(&problem.sigma, at),
-        lambda: frozen(&problem.lambda, at).plus(shift),
+        lambda: plus_capacity(&frozen(&problem.lambda, at), shift, &frozen(&problem.capacity, at)),
+        capacity: Coefficient::Constant(1.0),
         boundary: Arc::clone(&problem.boundary),
         sources: vec![Coefficient::Constant(0.0)],
         conditions: problem

@@ -106,7 +106,7 @@ fn solve_on<D: OperatorDevice>(
     let typical = initial.iter().sum::<f64>() / initial.len().max(1) as f64;
     let gpu = (opened, cpu.threads());
     let (config, preconditioner_reason) = resolved(config, problem, ((typical, f64::NAN), 0.0), gpu)?;
-    let derivatives = Derivatives::of(&problem.form(0), config.nonlinear.method);
+    let derivatives = Derivatives::of(problem, config.nonlinear.method);
     stages.begin(Stage::Solve)?;
     let tolerance = config.nonlinear.tolerance;
     let progress = Mutex::new(stages.progress());

@@ -9,6 +9,7 @@ use femtile_fem::{
 use femtile_linalg::LinalgError;
 use femtile_sparse::{Csr, StoredMatrix};
 
+use super::mass::ContentData;
 use crate::Discretization;
 use crate::method::SolveDevice;
 use crate::tensor;
@@ -20,6 +21,8 @@ pub(crate) struct Derivatives {
     pub all: Slopes,
     /// The same without that of σ, which makes the matrix nonsymmetric.
     pub symmetric: Slopes,
+    /// Those of a capacity that depends on u.
+    pub content: Option<ContentData>,
 }
 
 /// The linearization of a problem: its matrix and right side, filled at a time and a function.

@@ -96,6 +96,7 @@ impl<'m> Discretization<'m> {
             boundary: Arc::new(own.boundary.clone()),
             sigma: of_cells(&self.sigma),
             lambda: of_cells(&self.lambda),
+            capacity: of_cells(&self.capacity),
             sources: self.sources.iter().map(of_cells).collect(),
             // Functionals of cells take no part of them.
             conditions: vec![Vec::new(); self.conditions.len()],

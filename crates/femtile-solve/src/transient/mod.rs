@@ -1,4 +1,4 @@
-//! Problems in time on any mesh: $u_t = \nabla\cdot(\sigma\nabla u) - \lambda u + f$.
+//! Problems in time on any mesh: $c u_t = \nabla\cdot(\sigma\nabla u) - \lambda u + f$.
 //!
 //! [`Transient`] is the problem, `semidiscrete` its space on a device, `watch` what happens at each step.
 
@@ -27,12 +27,13 @@ use crate::{
     Value,
 };
 pub(crate) use data::nodal_values;
+pub(crate) use operators::plus_capacity;
 pub use watch::{Frame, Observer};
 
-/// The problem $u_t = \nabla\cdot(\sigma\nabla u) - \lambda u + f$ on a mesh, with conditions on its boundary and an initial value.
+/// The problem $c u_t = \nabla\cdot(\sigma\nabla u) - \lambda u + f$ on a mesh, with conditions on its boundary and an initial value.
 ///
-/// All values may depend on the time `t`; σ, λ and the source may depend on the solution `u` as well. λ may be negative
-/// (growth) as long as steps are shorter than 1/|λ|.
+/// All values but the capacity c, which is 1 if nothing else is said, may depend on the time `t`; c, σ, λ and the source may
+/// depend on the solution `u` as well. λ may be negative (growth) as long as steps are shorter than c/|λ|.
 ///
 /// ```
 /// use femtile_mesh::generate::{SquareConfig, square};
@@ -50,6 +51,7 @@ pub use watch::{Frame, Observer};
 #[must_use]
 pub struct Transient<'m> {
     problem: Poisson<'m>,
+    capacity: Value,
     initial: Value,
     scheme: Scheme,
     steps: Steps,
@@ -68,6 +70,7 @@ impl<'m> Transient<'m> {
     pub fn new(problem: Poisson<'m>, initial: impl Into<Value>) -> Self {
         Self {
             problem,
+            capacity: Value::Number(1.0),
             initial: initial.into(),
             scheme: Scheme::Bdf2,
             steps: Steps::Fixed(100),
@@ -79,6 +82,25 @@ impl<'m> Transient<'m> {
             fingerprint: [0; 32],
             resume: None,
         }
+    }
+
+    /// Sets the capacity c, positive: a number, a formula in x, y, z and u, values by tag or a cell field. Of heat it is ρ c_p, the
+    /// density times the specific heat, and σ the conductivity.
+    ///
+    /// ```
+    /// use femtile_mesh::generate::{SquareConfig, square};
+    /// use femtile_solve::{Poisson, SolverConfig, Transient};
+    ///
+    /// // Steel that cools in air.
+    /// let mesh = square(&SquareConfig { upper: [0.02, 0.02], ..SquareConfig::default() })?;
+    /// let problem = Poisson::new(&mesh).sigma(45.0).robin("all", 25.0, 293.0)?;
+    /// let cooled = Transient::new(problem, 900.0).capacity(7800.0 * 490.0).times(0.0, 600.0).solve(&SolverConfig::default())?;
+    /// assert!(cooled.at_end().max() < 700.0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn capacity(mut self, capacity: impl Into<Value>) -> Self {
+        self.capacity = capacity.into();
+        self
     }
 
     /// Sets the times of the initial value and of the end.
@@ -160,7 +182,7 @@ impl<'m> Transient<'m> {
     /// # Errors
     /// As [`Poisson::discretize`].
     pub fn discretize(&self) -> Result<Discretization<'m>, SolveError> {
-        self.problem.discretize_in_time()
+        self.problem.discretize_in_time(&self.capacity)
     }
 }
 

@@ -3,14 +3,14 @@
 use std::ops::ControlFlow;
 
 use femtile_device::Buffer;
-use femtile_fem::FemError;
+use femtile_fem::{Coefficient, FemError};
 use femtile_linalg::LinalgError;
 use femtile_linalg::krylov::{Monitor, Stop};
 use femtile_linalg::newton::{Newton, NewtonConfig, NewtonOutcome, NewtonStop};
 use femtile_time::implicit::{SemiDiscrete, StageEquation, StageOutcome};
 
 use crate::discretization::Discretization;
-use crate::nonlinear::{Derivatives, Equation, MassMatrix, NonlinearReport, Worst, place_of};
+use crate::nonlinear::{Derivatives, Equation, Mass, MassMatrix, NonlinearReport, Worst, place_of};
 use crate::tensor::OperatorDevice;
 use crate::{SolveError, SolverConfig};
 
@@ -34,6 +34,8 @@ pub(super) struct Nonlinear<'a, D: OperatorDevice> {
     device: D,
     problem: &'a Discretization<'a>,
     equation: Equation<'a, D>,
+    /// With the capacity 1; none where that is the mass matrix of the equation.
+    mass_of_norms: Option<Mass<D>>,
     config: SolverConfig,
     iterations: usize,
     residuals: Vec<f64>,
@@ -53,12 +55,18 @@ impl<'a, D: OperatorDevice> Nonlinear<'a, D> {
     ) -> Result<Self, SolveError> {
         let at = (time, Some(mass));
         let equation = Equation::new(device, problem, derivatives, config, at, &|| false)?;
+        let one = Coefficient::Constant(1.0);
+        let mass_of_norms = match problem.capacity == one {
+            true => None,
+            false => Some(Mass::new(device, problem, (mass, &one))?),
+        };
         let zeros = || Buffer::zeros(device, problem.n_dofs()).map_err(LinalgError::from);
         Ok(Self {
             product: zeros()?,
             device: device.clone(),
             problem,
             equation,
+            mass_of_norms,
             config: config.clone(),
             iterations: 0,
             residuals: Vec::new(),
@@ -130,6 +138,7 @@ fn is_of_data(problem: &Discretization<'_>, error: &FemError) -> bool {
     match *field {
         "sigma" => !problem.sigma.uses_unknown(),
         "lambda" => !problem.lambda.uses_unknown(),
+        "capacity" => !problem.capacity.uses_unknown(),
         "source" => !problem.sources[0].uses_unknown(),
         _ => false,
     }
@@ -157,7 +166,7 @@ impl<D: OperatorDevice> SemiDiscrete<D> for Nonlinear<'_, D> {
     ) -> Result<StageOutcome, SolveError> {
         let time = equation.time;
         self.impose(time, u)?;
-        self.equation.begin_stage(equation.shift, equation.history, equation.defect)?;
+        self.equation.begin_stage(equation)?;
         let settings = self.config.nonlinear;
         let is_linear = !self.problem.is_nonlinear();
         let newton = Newton::new(NewtonConfig {
@@ -197,7 +206,7 @@ impl<D: OperatorDevice> SemiDiscrete<D> for Nonlinear<'_, D> {
     }
 
     fn norm(&mut self, v: &Buffer<f64, D>) -> Result<f64, SolveError> {
-        if let Some(mass) = self.equation.mass() {
+        if let Some(mass) = self.mass_of_norms.as_ref().or(self.equation.mass()) {
             mass.apply(&mut self.product, v)?;
         }
         let square = self.device.dot(v, &self.product)?;

@@ -14,7 +14,7 @@ use femtile_time::implicit::{SemiDiscrete, StageEquation, StageOutcome};
 
 use super::data::has_boundary_in_time;
 use super::on_ranks::Run;
-use super::operators::{Shifted, held, mass, natural, without_preconditioner};
+use super::operators::{Shifted, held, mass, mass_of_norms, natural, without_preconditioner};
 use super::preconditioning::{Made, Memory};
 use super::rank_terms::RankTerms;
 use super::shifted_solver::{Shared, ShiftedSolver};
@@ -140,6 +140,8 @@ pub(super) struct Equation<'a, 'm, D: RankDevice> {
     of: Parts<'a, 'm, D>,
     pub unknowns: RankUnknowns,
     mass: Box<dyn LinearOperator<f64, D>>,
+    /// With the capacity 1; none where that is `mass`.
+    mass_of_norms: Option<Box<dyn LinearOperator<f64, D>>>,
     /// $K + s M$ with all rows and columns; s is `basis`.
     stiffness: Box<dyn LinearOperator<f64, D>>,
     /// Of linear elements.
@@ -180,6 +182,10 @@ impl<'a, 'm, D: RankDevice> Equation<'a, 'm, D> {
         let mut silent = Silent;
         let mut quiet = Stages::new(&mut silent);
         let of_mass = of.system(&mass(problem), &plain, &mut quiet)?;
+        let mass_of_norms = match mass_of_norms(problem) {
+            Some(unit) => Some(of.system(&unit, &plain, &mut quiet)?.operator),
+            None => None,
+        };
         let stiffness = of.system(&natural(problem, basis), &plain, &mut quiet)?.operator;
         let (config, reason) = of.chosen(made.shift)?;
         let terms = RankTerms::new(&of, stages)?;
@@ -203,6 +209,7 @@ impl<'a, 'm, D: RankDevice> Equation<'a, 'm, D> {
             of,
             unknowns,
             mass: of_mass.operator,
+            mass_of_norms,
             stiffness,
             terms,
             basis,
@@ -337,7 +344,7 @@ impl<D: RankDevice> SemiDiscrete<D> for Equation<'_, '_, D> {
     }
 
     fn norm(&mut self, v: &Buffer<f64, D>) -> Result<f64, SolveError> {
-        self.mass.apply(&mut self.product, v)?;
+        self.mass_of_norms.as_ref().unwrap_or(&self.mass).apply(&mut self.product, v)?;
         let mut square = [self.of.device.dot(v, &self.product)?];
         self.of.comm.sum_values(&mut square)?;
         // Rounding may leave a small negative number; NaN stays NaN.

@@ -116,7 +116,7 @@ impl<'m> Transient<'m> {
         let wrong = |message: &str| Err(SolveError::solver("ranks", message));
         if is_refilled(problem) {
             return wrong(
-                "several ranks advance equations whose sigma and lambda do not change: take one rank",
+                "several ranks advance equations whose sigma, lambda and capacity do not change: take one rank",
             );
         }
         if self.mass == MassMatrix::Lumped {

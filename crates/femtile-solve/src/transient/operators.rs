@@ -104,9 +104,10 @@ impl<'m, D: OperatorDevice> Workshop<'_, 'm, D> {
         }
         let (stiffness, offset) = positive(shift, |shift| self.matrix(self.held(shift), config, stages))?;
         let conditions: Vec<_> = self.problem.conditions[0].iter().map(without_exchange).collect();
+        let zero = || Coefficient::Constant(0.0);
         let mut mass = |times: f64| {
-            let [zero, times] = [0.0, times].map(Coefficient::Constant);
-            self.matrix(self.variant(zero, times, conditions.clone()), config, stages)
+            let multiple = plus_capacity(&zero(), times, &self.problem.capacity);
+            self.matrix(self.variant(zero(), multiple, conditions.clone()), config, stages)
         };
         let mass = match self.has_given_values() {
             false => mass(1.0)?,
@@ -147,6 +148,20 @@ impl<'m, D: OperatorDevice> Workshop<'_, 'm, D> {
             Terms::Matrices { .. } => in_format(self.natural_mass(config, stages)?, config),
             Terms::Cells => Ok(self.of_cells(&variant, &without_preconditioner(config), stages)?.0.0),
         }
+    }
+
+    /// Makes the mass matrix of norms, with the capacity 1 and all rows and columns; none where it is $M$.
+    pub fn mass_of_norms(
+        &self,
+        terms: &Terms<D>,
+        config: &SolverConfig,
+        stages: &mut Stages<'_>,
+    ) -> Result<Option<Operator<D>>, SolveError> {
+        let Some(variant) = mass_of_norms(self.problem) else { return Ok(None) };
+        Ok(Some(match terms {
+            Terms::Matrices { .. } => in_format(self.matrix(variant, config, stages)?, config)?,
+            Terms::Cells => self.of_cells(&variant, &without_preconditioner(config), stages)?.0.0,
+        }))
     }
 
     /// Makes $K + s M$ with all rows and columns; `shift` is that of the first stage.
@@ -273,7 +288,8 @@ impl<'m, D: OperatorDevice> Workshop<'_, 'm, D> {
 /// Returns the problem of a shift with zero data.
 pub(super) fn held<'m>(problem: &Discretization<'m>, shift: f64) -> Discretization<'m> {
     let conditions = problem.conditions[0].iter().map(without_data).collect();
-    variant(problem, problem.sigma.clone(), problem.lambda.plus(shift), conditions)
+    let lambda = plus_capacity(&problem.lambda, shift, &problem.capacity);
+    variant(problem, problem.sigma.clone(), lambda, conditions)
 }
 
 /// Returns the problem of a shift with zero data and without given values.
@@ -282,19 +298,34 @@ pub(super) fn held<'m>(problem: &Discretization<'m>, shift: f64) -> Discretizati
 pub(super) fn natural<'m>(problem: &Discretization<'m>, shift: f64) -> Discretization<'m> {
     let conditions = problem.conditions[0].iter().map(without_data);
     let conditions = conditions.filter(|given| given.condition.given_value().is_none()).collect();
-    variant(problem, problem.sigma.clone(), problem.lambda.plus(shift), conditions)
+    let lambda = plus_capacity(&problem.lambda, shift, &problem.capacity);
+    variant(problem, problem.sigma.clone(), lambda, conditions)
 }
 
 /// Returns the problem whose matrix is the mass matrix, with all rows and columns.
 pub(super) fn mass<'m>(problem: &Discretization<'m>) -> Discretization<'m> {
+    variant(problem, Coefficient::Constant(0.0), problem.capacity.clone(), Vec::new())
+}
+
+/// Returns the problem whose matrix is the mass matrix with the capacity 1, in which L₂ norms are taken; none where that is the
+/// mass matrix itself.
+pub(super) fn mass_of_norms<'m>(problem: &Discretization<'m>) -> Option<Discretization<'m>> {
     let [zero, one] = [0.0, 1.0].map(Coefficient::Constant);
-    variant(problem, zero, one, Vec::new())
+    (problem.capacity.as_constant() != Some(1.0)).then(|| variant(problem, zero, one, Vec::new()))
+}
+
+/// Returns $\lambda + a c$.
+pub(crate) fn plus_capacity(lambda: &Coefficient, shift: f64, capacity: &Coefficient) -> Coefficient {
+    match lambda.plus_times(shift, capacity) {
+        Some(sum) => sum,
+        None => unreachable!("cell fields and formulas were refused with the problem"),
+    }
 }
 
 /// Returns the problem whose matrix is the mass matrix, with ones on the diagonal in rows and columns of given values.
 pub(super) fn held_mass<'m>(problem: &Discretization<'m>) -> Discretization<'m> {
-    let [zero, one] = [0.0, 1.0].map(Coefficient::Constant);
-    variant(problem, zero, one, problem.conditions[0].iter().map(without_exchange).collect())
+    let conditions = problem.conditions[0].iter().map(without_exchange).collect();
+    variant(problem, Coefficient::Constant(0.0), problem.capacity.clone(), conditions)
 }
 
 /// Returns a problem with other coefficients and conditions, and no source.
@@ -310,6 +341,7 @@ fn variant<'m>(
         boundary: Arc::clone(boundary),
         sigma,
         lambda,
+        capacity: Coefficient::Constant(1.0),
         sources: vec![Coefficient::Constant(0.0)],
         conditions: vec![conditions],
         config: *config,

@@ -100,6 +100,10 @@ impl<'m> Transient<'m> {
     ) -> Result<(Finished, Outcome), SolveError> {
         let initial = self.initial_values(problem)?;
         self.mass.check(problem.config.degree)?;
+        if self.mass == MassMatrix::Lumped && problem.capacity.uses_unknown() {
+            let message = "\"lumped\" is for a capacity that does not depend on u: take \"consistent\"";
+            return Err(SolveError::setting(&["time".into(), "mass".into()], message));
+        }
         if nonlinear::is_refilled(problem) {
             let at = (initial, warnings);
             return self.run_refilled((cpu, device, opened), config, (problem, reason, at), observer, stages);
@@ -137,7 +141,7 @@ impl<'m> Transient<'m> {
         let typical = initial.iter().sum::<f64>() / initial.len().max(1) as f64;
         let at = ((typical, self.start), self.initial_shift());
         let (config, preconditioner_reason) = resolved(config, problem, at, (opened, cpu.threads()))?;
-        let derivatives = Derivatives::of(&problem.form(0), config.nonlinear.method);
+        let derivatives = Derivatives::of(problem, config.nonlinear.method);
         let first = (self.start, self.mass);
         let mut system = Nonlinear::new(device, problem, &derivatives, &config, first)?;
         if let Some(checkpoint) = &self.resume {

@@ -24,7 +24,7 @@ struct Data<D: OperatorDevice> {
     given: Option<Buffer<f64, D>>,
 }
 
-/// The semidiscrete equation $M \dot u = F(t) - K u$ of a problem.
+/// The semidiscrete equation $M \dot u = F(t) - K u$ of a problem, $M$ with its capacity.
 ///
 /// With the given values $g$ lifted, a stage is $(a M + K)(u - g) = F - K g + M (b - a g) + d$ at free unknowns; the distance of
 /// u − g from $b / a$ is solved for, see [`ShiftedSolver::solve`].
@@ -36,6 +36,8 @@ pub(super) struct Semidiscrete<'a, 'm, D: OperatorDevice> {
     of_basis: SolverConfig,
     terms: Terms<D>,
     mass: Operator<D>,
+    /// With the capacity 1; none where that is `mass`.
+    mass_of_norms: Option<Operator<D>>,
     /// Made when it is first needed.
     stiffness: Option<Stiffness<D>>,
     /// The shift of the first stage of the run.
@@ -68,6 +70,7 @@ impl<'a, 'm, D: OperatorDevice> Semidiscrete<'a, 'm, D> {
         let terms = workshop.terms(basis, &of_basis, stages)?;
         let config = workshop.choose_for(&terms, made.shift, (asked, &of_basis))?;
         let mass = workshop.mass(&terms, &config, stages)?;
+        let mass_of_norms = workshop.mass_of_norms(&terms, &config, stages)?;
         let (first, parts) = workshop.shifted(&terms, made.shift, &config, None, stages)?;
         let (device, n) = (workshop.device, workshop.problem.n_dofs());
         let (_, constraints) = data::boundary_at(workshop.problem, time)?;
@@ -94,6 +97,7 @@ impl<'a, 'm, D: OperatorDevice> Semidiscrete<'a, 'm, D> {
             workshop,
             terms,
             mass,
+            mass_of_norms,
             free,
         };
         semidiscrete.take_boundary(time)?;
@@ -292,7 +296,7 @@ impl<D: OperatorDevice> SemiDiscrete<D> for Semidiscrete<'_, '_, D> {
     }
 
     fn norm(&mut self, v: &Buffer<f64, D>) -> Result<f64, SolveError> {
-        self.mass.apply(&mut self.product, v)?;
+        self.mass_of_norms.as_ref().unwrap_or(&self.mass).apply(&mut self.product, v)?;
         let square = self.workshop.device.dot(v, &self.product)?;
         // Rounding may leave a small negative number; NaN stays NaN.
         Ok(if square < 0.0 { 0.0 } else { square.sqrt() })

@@ -1,5 +1,6 @@
 //! The library as programs use it.
 
+mod capacity;
 mod cells;
 mod fibres;
 mod linear_solver;

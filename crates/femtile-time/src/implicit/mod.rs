@@ -35,6 +35,8 @@ pub struct StageEquation<'a, D: Device> {
     pub time: f64,
     /// The vector $b$, already multiplied by shifts.
     pub history: &'a Buffer<f64, D>,
+    /// The values of u and their factors whose sum $b$ is: for equations $\partial E(u)/\partial t$, which need the sum of E there.
+    pub summands: &'a [(f64, &'a Buffer<f64, D>)],
     /// The vector $d$, a defect of an earlier time.
     pub defect: Option<&'a Buffer<f64, D>>,
     /// Whether the distance of the solution from its first guess is an error estimate: then the solve has to be accurate

@@ -41,9 +41,17 @@ impl<D: VectorKernels<f64>> Integrator<D> {
     ) -> Result<StageOutcome, S::Error> {
         self.guess(time)?;
         let shift = 1.0 / length;
-        self.device.combine(&mut self.terms, &[(shift, self.state.history.value(0))])?;
+        let summands = [(shift, self.state.history.value(0))];
+        self.device.combine(&mut self.terms, &summands)?;
         let is_estimated = self.is_adaptive();
-        let equation = StageEquation { shift, time, history: &self.terms, defect: None, is_estimated };
+        let equation = StageEquation {
+            shift,
+            time,
+            history: &self.terms,
+            summands: &summands,
+            defect: None,
+            is_estimated,
+        };
         system.solve(&equation, &mut self.next)
     }
 
@@ -62,9 +70,17 @@ impl<D: VectorKernels<f64>> Integrator<D> {
         let shift = 1.0 / length + 1.0 / both;
         let (newest, oldest) = (both / (length * before), -length / (before * both));
         let history = &self.state.history;
-        self.device.combine(&mut self.terms, &[(newest, history.value(0)), (oldest, history.value(1))])?;
+        let summands = [(newest, history.value(0)), (oldest, history.value(1))];
+        self.device.combine(&mut self.terms, &summands)?;
         let is_estimated = self.is_adaptive();
-        let equation = StageEquation { shift, time, history: &self.terms, defect: None, is_estimated };
+        let equation = StageEquation {
+            shift,
+            time,
+            history: &self.terms,
+            summands: &summands,
+            defect: None,
+            is_estimated,
+        };
         system.solve(&equation, &mut self.next)
     }
 
@@ -77,10 +93,17 @@ impl<D: VectorKernels<f64>> Integrator<D> {
         self.guess(time)?;
         let (before, shift) = (self.state.history.time(0), 2.0 / length);
         system.defect((before, shift), self.state.history.value(0), &mut self.other)?;
-        self.device.combine(&mut self.terms, &[(shift, self.state.history.value(0))])?;
+        let summands = [(shift, self.state.history.value(0))];
+        self.device.combine(&mut self.terms, &summands)?;
         let is_estimated = self.is_adaptive();
-        let equation =
-            StageEquation { shift, time, history: &self.terms, defect: Some(&self.other), is_estimated };
+        let equation = StageEquation {
+            shift,
+            time,
+            history: &self.terms,
+            summands: &summands,
+            defect: Some(&self.other),
+            is_estimated,
+        };
         system.solve(&equation, &mut self.next)
     }
 
@@ -94,20 +117,34 @@ impl<D: VectorKernels<f64>> Integrator<D> {
         let shift = Scheme::sdirk2_shift(length);
         let between = begun + GAMMA * length;
         self.state.history.polynomial(between, 2, &mut self.other)?;
-        self.device.combine(&mut self.terms, &[(shift, self.state.history.value(0))])?;
+        let summands = [(shift, self.state.history.value(0))];
+        self.device.combine(&mut self.terms, &summands)?;
         let is_estimated = self.is_adaptive();
-        let equation =
-            StageEquation { shift, time: between, history: &self.terms, defect: None, is_estimated };
+        let equation = StageEquation {
+            shift,
+            time: between,
+            history: &self.terms,
+            summands: &summands,
+            defect: None,
+            is_estimated,
+        };
         let first = system.solve(&equation, &mut self.other)?;
         if !first.has_converged {
             return Ok(first);
         }
         // u_n + (1 − γ) h k with k = (U − u_n) / (γ h).
         let ratio = (1.0 - GAMMA) / GAMMA;
-        let terms = [(shift * (1.0 - ratio), self.state.history.value(0)), (shift * ratio, &self.other)];
-        self.device.combine(&mut self.terms, &terms)?;
         self.guess(time)?;
-        let equation = StageEquation { shift, time, history: &self.terms, defect: None, is_estimated };
+        let summands = [(shift * (1.0 - ratio), self.state.history.value(0)), (shift * ratio, &self.other)];
+        self.device.combine(&mut self.terms, &summands)?;
+        let equation = StageEquation {
+            shift,
+            time,
+            history: &self.terms,
+            summands: &summands,
+            defect: None,
+            is_estimated,
+        };
         let second = system.solve(&equation, &mut self.next)?;
         let iterations = first.iterations + second.iterations;
         Ok(StageOutcome { iterations, has_converged: second.has_converged })

@@ -27,7 +27,11 @@ struct Run<'a> {
 impl Run<'_> {
     fn of<'m>(&self, problem: Poisson<'m>) -> Result<Transient<'m>, SolveError> {
         let problem = (self.set)(problem.degree(self.degree))?;
-        Ok(Transient::new(problem, "x + y*y").times(0.0, 0.5).steps(self.steps).scheme(self.scheme))
+        Ok(Transient::new(problem, "x + y*y")
+            .capacity("1 + 0.5*x*y")
+            .times(0.0, 0.5)
+            .steps(self.steps)
+            .scheme(self.scheme))
     }
 
     fn config(&self, ranks: Ranks) -> SolverConfig {
