@@ -33,12 +33,20 @@ pub fn all(mesh: &Mesh) -> Vec<MeshFiles> {
     ] {
         all.push(one(name, gmsh_2(mesh, encoding), parse_gmsh));
     }
+    all.push(one("Gmsh 1", gmsh_1(mesh), parse_gmsh));
+    for (name, encoding) in [
+        ("Gmsh 4.0 text", Encoding::Text),
+        ("Gmsh 4.0 little-endian", Encoding::Little),
+        ("Gmsh 4.0 big-endian", Encoding::Big),
+    ] {
+        all.push(one(name, gmsh_4(mesh, encoding, false), parse_gmsh));
+    }
     for (name, encoding) in [
         ("Gmsh 4.1 text", Encoding::Text),
         ("Gmsh 4.1 little-endian", Encoding::Little),
         ("Gmsh 4.1 big-endian", Encoding::Big),
     ] {
-        all.push(one(name, gmsh_4(mesh, encoding), parse_gmsh));
+        all.push(one(name, gmsh_4(mesh, encoding, true), parse_gmsh));
     }
     for (name, encoding, with_offsets) in [
         ("VTK 3.0 text", Encoding::Text, false),
@@ -351,6 +359,22 @@ fn gmsh_begin(mesh: &Mesh, encoding: Encoding, version: &str) -> Encoder {
     out
 }
 
+fn gmsh_1(mesh: &Mesh) -> Vec<u8> {
+    let mut text = format!("$NOD\n{}\n", mesh.n_nodes());
+    for (node, [x, y, z]) in mesh.points.iter().enumerate() {
+        let _ = writeln!(text, "{} {x:?} {y:?} {z:?}", 10 + 3 * node);
+    }
+    let all = elements(mesh);
+    let _ = writeln!(text, "$ENDNOD\n$ELM\n{}", all.len());
+    for (number, (kind, nodes, tag)) in all.iter().enumerate() {
+        let _ = write!(text, "{} {} {tag} 7 {}", number + 1, gmsh_type(*kind), nodes.len());
+        nodes.iter().for_each(|&node| _ = write!(text, " {}", 10 + 3 * node));
+        text.push('\n');
+    }
+    text += "$ENDELM\n";
+    text.into_bytes()
+}
+
 fn gmsh_2(mesh: &Mesh, encoding: Encoding) -> Vec<u8> {
     let mut out = gmsh_begin(mesh, encoding, "2.2");
     out.text(&format!("$Nodes\n{}\n", mesh.n_nodes()));
@@ -377,8 +401,18 @@ fn gmsh_2(mesh: &Mesh, encoding: Encoding) -> Vec<u8> {
     out.bytes
 }
 
-fn gmsh_4(mesh: &Mesh, encoding: Encoding) -> Vec<u8> {
-    let mut out = gmsh_begin(mesh, encoding, "4.1");
+/// Version 4.1, or 4.0, which has fewer counts, other places of some numbers and numbers of nodes of 32 bits.
+fn gmsh_4(mesh: &Mesh, encoding: Encoding, is_4_1: bool) -> Vec<u8> {
+    let mut out = gmsh_begin(mesh, encoding, if is_4_1 { "4.1" } else { "4.0" });
+    let number = |out: &mut Encoder, value: u64| if is_4_1 { out.size(value) } else { out.int(value as i32) };
+    let entity = |dimension: usize, tag: i32| {
+        let pair = [dimension as i32, tag];
+        if is_4_1 { pair } else { [pair[1], pair[0]] }
+    };
+    let totals = |blocks: usize, n: usize, first: u64| {
+        let all = [blocks as u64, n as u64, first, first + n as u64 - 1];
+        all.into_iter().take(if is_4_1 { 4 } else { 2 })
+    };
     let all = elements(mesh);
     let entities = |dimension: usize| {
         let of = all.iter().filter(move |element| element.0.dimension() == dimension);
@@ -398,33 +432,35 @@ fn gmsh_4(mesh: &Mesh, encoding: Encoding) -> Vec<u8> {
     }
     out.text("\n$EndEntities\n$Nodes\n");
     let n = mesh.n_nodes() as u64;
-    [1, n, 5, 4 + n].into_iter().for_each(|value| out.size(value));
+    totals(1, mesh.n_nodes(), 5).for_each(|value| out.size(value));
     out.line();
-    [mesh.dimension() as i32, 101, 0].into_iter().for_each(|value| out.int(value));
+    entity(mesh.dimension(), 101).into_iter().chain([0]).for_each(|value| out.int(value));
     out.size(n);
     out.line();
-    for node in 0..n {
+    for node in (0..n).filter(|_| is_4_1) {
         out.size(5 + node);
         out.line();
     }
-    for point in &mesh.points {
+    for (node, point) in (0..n).zip(&mesh.points) {
+        if !is_4_1 {
+            out.int(5 + node as i32);
+        }
         point.iter().for_each(|&x| out.real(x));
         out.line();
     }
     out.text("\n$EndNodes\n$Elements\n");
     let blocks = all.chunk_by(|a, b| (a.0, a.2) == (b.0, b.2));
-    [blocks.clone().count() as u64, all.len() as u64, 1, all.len() as u64]
-        .into_iter()
-        .for_each(|value| out.size(value));
+    totals(blocks.clone().count(), all.len(), 1).for_each(|value| out.size(value));
     out.line();
     for block in blocks {
         let (kind, _, tag) = block[0];
-        [kind.dimension() as i32, 100 + tag, gmsh_type(kind)].into_iter().for_each(|value| out.int(value));
+        let of_block = entity(kind.dimension(), 100 + tag).into_iter().chain([gmsh_type(kind)]);
+        of_block.for_each(|value| out.int(value));
         out.size(block.len() as u64);
         out.line();
-        for (number, (_, nodes, _)) in block.iter().enumerate() {
-            out.size(number as u64);
-            nodes.iter().for_each(|&node| out.size(5 + u64::from(node)));
+        for (i, (_, nodes, _)) in block.iter().enumerate() {
+            number(&mut out, i as u64);
+            nodes.iter().for_each(|&node| number(&mut out, 5 + u64::from(node)));
             out.line();
         }
     }

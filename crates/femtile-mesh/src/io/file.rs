@@ -1,6 +1,6 @@
 use std::fs::File;
-use std::io::{Read, Result};
-use std::path::Path;
+use std::io::{Error, ErrorKind, Read, Result};
+use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 
@@ -27,6 +27,18 @@ pub(super) fn bytes_of(path: &Path) -> std::result::Result<Vec<u8>, MeshError> {
         Ok(bytes)
     };
     read().map_err(|source| MeshError::Io { path: path.into(), action: "read", source })
+}
+
+/// Returns the canonical path of a file that another one names.
+///
+/// # Errors
+/// Those of the file system, and one about what is no regular file: a device or a pipe may have no end.
+pub(super) fn regular_file(path: &Path) -> Result<PathBuf> {
+    let found = std::fs::canonicalize(path)?;
+    match std::fs::metadata(&found)?.is_file() {
+        true => Ok(found),
+        false => Err(Error::new(ErrorKind::InvalidInput, "it is no regular file")),
+    }
 }
 
 #[cfg(unix)]

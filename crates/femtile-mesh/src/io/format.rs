@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::file::bytes_of;
-use super::{abaqus, carp, freefem, gmsh, medit, mfem, tetgen, vtk, vtu};
+use super::{abaqus, carp, freefem, gmsh, medit, mfem, tetgen, ucd, vtk, vtu};
 use crate::{Mesh, MeshError, Place};
 
 /// Reads a mesh file; its extension determines the format, and its first bytes where formats share an extension.
@@ -13,23 +13,24 @@ use crate::{Mesh, MeshError, Place};
 /// of the format.
 pub fn read(path: &Path) -> Result<Mesh, MeshError> {
     match extension(path).as_str() {
-        "inp" => abaqus::read(path),
         "pts" | "elem" | "lon" => carp::read(path),
-        extension @ ("mesh" | "msh") => read_by_content(path, extension),
+        extension @ ("inp" | "mesh" | "msh") => read_by_content(path, extension),
         "node" | "ele" => tetgen::read(path),
         "vtk" => vtk::read(path),
         "vtu" => vtu::read(path),
+        "pvtu" => vtu::read_pieces(path),
         _ if carp::find(path).is_some() => carp::read(path),
         "geo" | "geo_unrolled" | "brep" | "step" | "stp" | "iges" | "igs" => Err(geometry(path)),
         _ => Err(unknown(
             path,
             "read",
-            ".inp (Abaqus), .node/.ele, .mesh (MEDIT, MFEM), .msh (Gmsh, FreeFEM), .pts/.elem (openCARP), .vtk, .vtu",
+            ".inp (Abaqus, UCD), .node/.ele, .mesh (MEDIT, MFEM), .msh (Gmsh, FreeFEM), .pts/.elem (openCARP), .vtk, \
+             .vtu, .pvtu",
         )),
     }
 }
 
-/// Reads a `.vtu` or `.vtk` file as [`read()`] does, with the tags of cells from the cell array of this name.
+/// Reads a `.vtu`, `.pvtu` or `.vtk` file as [`read()`] does, with the tags of cells from the cell array of this name.
 ///
 /// # Errors
 /// [`MeshError::Invalid`] about `tags` where the file has no such array, or has another format; else those of [`read()`].
@@ -37,20 +38,24 @@ pub fn read_tagged(path: &Path, array: &str) -> Result<Mesh, MeshError> {
     match extension(path).as_str() {
         "vtk" => vtk::parse_tagged(path, &bytes_of(path)?, array),
         "vtu" => vtu::parse_tagged(path, &bytes_of(path)?, array),
+        "pvtu" => vtu::read_pieces_tagged(path, array),
         _ => {
-            let message = format!("{}: arrays give the tags of .vtu and .vtk files alone", path.display());
+            let message =
+                format!("{}: arrays give the tags of .pvtu, .vtu and .vtk files alone", path.display());
             Err(MeshError::Invalid { field: "tags", message })
         }
     }
 }
 
-/// Reads a file whose first bytes tell the format: several programs write `.mesh` and `.msh`.
+/// Reads a file whose first bytes tell the format: several programs write `.inp`, `.mesh` and `.msh`.
 fn read_by_content(path: &Path, extension: &str) -> Result<Mesh, MeshError> {
     let bytes = bytes_of(path)?;
     match bytes.trim_ascii_start() {
+        _ if extension == "inp" && ucd::is_ucd(&bytes) => ucd::parse(path, &bytes),
+        _ if extension == "inp" => abaqus::parse_with_included(path, &bytes),
         [b'$', ..] => gmsh::parse(path, &bytes),
         // Meshes that CalculiX's cgx writes.
-        [b'*', ..] => abaqus::parse(path, &bytes),
+        [b'*', ..] => abaqus::parse_with_included(path, &bytes),
         _ if mfem::is_mfem(&bytes) => mfem::parse(path, &bytes),
         _ if extension == "mesh" => medit::parse(path, &bytes),
         _ if freefem::is_freefem(&bytes) => freefem::parse(path, &bytes),

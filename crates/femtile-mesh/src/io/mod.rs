@@ -19,6 +19,7 @@ mod scanner;
 mod staging;
 mod sum;
 pub mod tetgen;
+pub mod ucd;
 mod unfinished;
 pub mod vti;
 pub mod vtk;

@@ -1,6 +1,7 @@
 //! Meshes made, read, written, refined and checked.
 
 mod abaqus;
+mod abaqus_include;
 mod as_written;
 mod begun_vtu;
 mod boxes;
@@ -12,11 +13,13 @@ mod curved_generators;
 mod generated_check;
 mod gmsh_binary;
 mod gmsh_groups;
+mod gmsh_versions;
 mod higher_order;
 mod hostile;
 mod lagrange_vtu;
 mod mfem;
 mod pieces_vtu;
+mod pieces_vtu_read;
 mod planes;
 mod refine;
 mod round;

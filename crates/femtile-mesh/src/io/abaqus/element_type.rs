@@ -113,11 +113,13 @@ fn is_beside(name: &str) -> bool {
 mod tests {
     use std::path::Path;
 
+    use super::super::places::Places;
     use super::*;
 
     #[test]
     fn names_say_kind_and_number_of_nodes() {
-        let lines = Lines::new(Path::new("a.inp"), b"");
+        let places = Places::of_file(Path::new("a.inp"));
+        let lines = Lines::new(&places, b"");
         let of = |name: &str| {
             let found = ElementType::parse(name.as_bytes(), &lines);
             found.ok().map(|found| found.map(|found| (found.kind(), found.n_nodes)))

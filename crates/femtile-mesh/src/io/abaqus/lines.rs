@@ -1,15 +1,14 @@
 //! Lines of an input file: keywords with parameters, and data between commas.
 
-use std::path::Path;
-
+use super::places::Places;
+use crate::MeshError;
 use crate::io::name::printable;
 use crate::io::number;
 use crate::io::scanner::show;
-use crate::{MeshError, Place};
 
 /// The lines of a file without comments and empty ones.
 pub(super) struct Lines<'a> {
-    path: &'a Path,
+    places: &'a Places,
     rest: &'a [u8],
     /// Number of the last line that was taken.
     line: usize,
@@ -33,13 +32,13 @@ pub(super) struct Keyword<'a> {
 }
 
 impl<'a> Lines<'a> {
-    pub(super) fn new(path: &'a Path, bytes: &'a [u8]) -> Self {
-        Self { path, rest: bytes, line: 0 }
+    pub(super) fn new(places: &'a Places, bytes: &'a [u8]) -> Self {
+        Self { places, rest: bytes, line: 0 }
     }
 
     /// Reads fields of `data`; earlier data lines are skipped.
-    pub(super) fn of(path: &'a Path, data: Data<'a>) -> Self {
-        Self { path, rest: data.bytes, line: data.line }
+    pub(super) fn of(places: &'a Places, data: Data<'a>) -> Self {
+        Self { places, rest: data.bytes, line: data.line }
     }
 
     /// Peeks at the next line that is neither empty nor a comment, with its number.
@@ -119,6 +118,16 @@ impl<'a> Lines<'a> {
         }
     }
 
+    /// Number of bytes after the line that was taken last.
+    pub(super) fn n_left(&self) -> usize {
+        self.rest.len()
+    }
+
+    /// The files that the lines are from.
+    pub(super) fn places(&self) -> &'a Places {
+        self.places
+    }
+
     /// Number of the line that was taken last.
     pub(super) fn number(&self) -> usize {
         self.line
@@ -126,17 +135,12 @@ impl<'a> Lines<'a> {
 
     /// The format is broken on the line that was taken last.
     pub(super) fn error(&self, message: impl Into<String>) -> MeshError {
-        error_at(self.path, self.line, message)
+        self.places.error(self.line, message)
     }
 
     /// The line that was taken last is sound but not handled.
     pub(super) fn unsupported(&self, what: impl Into<String>, advice: &str) -> MeshError {
-        MeshError::Unsupported {
-            path: self.path.into(),
-            place: Place::Line(self.line),
-            what: what.into(),
-            advice: advice.into(),
-        }
+        self.places.unsupported(self.line, what, advice)
     }
 
     /// A whole number that fits `T`.
@@ -157,11 +161,6 @@ impl<'a> Lines<'a> {
             None => Err(self.error(format!("a coordinate should be a number, not `{}`", show(word)))),
         }
     }
-}
-
-/// The format is broken on a line.
-pub(super) fn error_at(path: &Path, line: usize, message: impl Into<String>) -> MeshError {
-    MeshError::Parse { path: path.into(), place: Place::Line(line), message: message.into() }
 }
 
 /// Returns the fields between the commas of a line, trimmed; a trailing comma adds no field.

@@ -2,10 +2,13 @@
 
 mod element_type;
 mod faces;
+mod include;
 mod lines;
 mod model;
 mod node_facets;
+mod places;
 mod read;
 mod sets;
 
+pub(super) use read::parse_with_included;
 pub use read::{parse, read};

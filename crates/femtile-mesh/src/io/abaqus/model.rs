@@ -1,10 +1,10 @@
 //! The content of a file, keyword by keyword, before it is resolved.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 
 use super::element_type::ElementType;
 use super::lines::{Data, Keyword, Lines, Name, fields};
+use super::places::Places;
 use super::sets::{Part, Sets};
 use crate::MeshError;
 use crate::io::scanner::show;
@@ -32,6 +32,7 @@ pub(super) struct Surface<'a> {
     pub line: usize,
     pub is_of_nodes: bool,
     scope: &'static str,
+    pub places: &'a Places,
     data: Data<'a>,
 }
 
@@ -46,7 +47,7 @@ pub(super) struct SurfacePart<'a> {
 impl<'a> Surface<'a> {
     /// The lines of the surface.
     pub(super) fn parts(&self) -> impl Iterator<Item = SurfacePart<'a>> {
-        let mut lines = Lines::of(Path::new(""), self.data);
+        let mut lines = Lines::of(self.places, self.data);
         let scope = self.scope;
         std::iter::from_fn(move || {
             let mut words = fields(lines.data()?);
@@ -96,8 +97,8 @@ pub(super) struct Model<'a> {
 }
 
 impl<'a> Model<'a> {
-    pub(super) fn read(path: &'a Path, bytes: &'a [u8]) -> Result<Self, MeshError> {
-        let mut lines = Lines::new(path, bytes);
+    pub(super) fn read(places: &'a Places, bytes: &'a [u8]) -> Result<Self, MeshError> {
+        let mut lines = Lines::new(places, bytes);
         let mut model = Self::default();
         while let Some(keyword) = lines.keyword()? {
             model.keyword(&keyword, &mut lines)?;
@@ -128,8 +129,10 @@ impl<'a> Model<'a> {
                 self.sections.extend(keyword.named("ELSET").map(|set| (set.key, self.scope_name())));
                 Ok(())
             }
-            name @ ("INCLUDE" | "NGEN" | "NFILL" | "NCOPY" | "NMAP" | "ELGEN" | "ELCOPY" | "SYSTEM") => {
-                let advice = "write nodes and elements out one by one, in one file and in its coordinates";
+            "INCLUDE" if keyword.has("INPUT") => refuse_input(keyword, lines),
+            "INCLUDE" => Err(lines.error("`*INCLUDE` names no file by `INPUT=`")),
+            name @ ("NGEN" | "NFILL" | "NCOPY" | "NMAP" | "ELGEN" | "ELCOPY" | "SYSTEM") => {
+                let advice = "write nodes and elements out one by one, in the coordinates of the file";
                 Err(lines.unsupported(format!("the keyword `*{name}`"), advice))
             }
             _ => Ok(()),
@@ -295,15 +298,16 @@ impl<'a> Model<'a> {
         }
         let scope = self.scope_name();
         let data = lines.pass_over();
-        self.surfaces.push(Surface { name: name.shown, line: keyword.line, is_of_nodes, scope, data });
+        let (line, places) = (keyword.line, lines.places());
+        self.surfaces.push(Surface { name: name.shown, line, is_of_nodes, scope, places, data });
         Ok(())
     }
 }
 
 fn refuse_input(keyword: &Keyword<'_>, lines: &Lines<'_>) -> Result<(), MeshError> {
-    if !keyword.has("INPUT") {
+    if !keyword.has("INPUT") || lines.places().is_whole {
         return Ok(());
     }
     let what = format!("`*{}` whose lines are in another file", keyword.name);
-    Err(lines.unsupported(what, "put them into this file"))
+    Err(lines.unsupported(what, "read the file by its name, or put them into it"))
 }

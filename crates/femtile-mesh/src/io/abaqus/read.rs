@@ -3,9 +3,10 @@ use std::path::Path;
 
 use super::element_type::ElementType;
 use super::faces::corners;
-use super::lines::error_at;
+use super::include::with_included;
 use super::model::{Beside, Model, Surface, SurfacePart};
 use super::node_facets::NodeFacets;
+use super::places::Places;
 use super::sets::Resolver;
 use crate::io::collect::Collected;
 use crate::io::file::bytes_of;
@@ -18,12 +19,18 @@ use crate::{CellKind, Mesh, MeshError, Place};
 /// Reads an input file of Abaqus or CalculiX.
 ///
 /// # Errors
-/// [`MeshError::Io`] when the file cannot be read, else those of [`parse`].
+/// [`MeshError::Io`] when the file cannot be read, else those of [`parse`], and of files that it includes.
 pub fn read(path: &Path) -> Result<Mesh, MeshError> {
-    parse(path, &bytes_of(path)?)
+    parse_with_included(path, &bytes_of(path)?)
 }
 
-/// Reads the bytes of an input file; `path` is used in messages only.
+/// Reads the bytes of an input file with the files that it includes, which are named relative to the file that includes them.
+pub(in crate::io) fn parse_with_included(path: &Path, bytes: &[u8]) -> Result<Mesh, MeshError> {
+    let (text, places) = with_included(path, bytes)?;
+    parse_text(&places, &text)
+}
+
+/// Reads the bytes of an input file that includes no other; `path` is used in messages only.
 ///
 /// Sets of elements are the tags of cells: of several that hold a cell the one that a section names, else the last.
 /// Sets of elements of one dimension less, surfaces, and sets of nodes that hold all nodes of facets of the boundary
@@ -32,23 +39,27 @@ pub fn read(path: &Path) -> Result<Mesh, MeshError> {
 /// # Errors
 /// [`MeshError::Parse`] and [`MeshError::Unsupported`] with the line at which the trouble begins.
 pub fn parse(path: &Path, bytes: &[u8]) -> Result<Mesh, MeshError> {
-    let mut model = Model::read(path, bytes)?;
+    parse_text(&Places::of_file(path), bytes)
+}
+
+fn parse_text(places: &Places, bytes: &[u8]) -> Result<Mesh, MeshError> {
+    let mut model = Model::read(places, bytes)?;
     let numbers = |numbers: Vec<u64>, what: &str| {
-        let twice = |number| whole(path, format!("two {what} have the number {number}"));
+        let twice = |number| places.whole(format!("two {what} have the number {number}"));
         NodeNumbers::new(&numbers).map_err(twice)
     };
     let node_numbers = numbers(std::mem::take(&mut model.point_numbers), "nodes")?;
     let n_elements = model.element_numbers.len();
     let element_numbers = numbers(std::mem::take(&mut model.element_numbers), "elements")?;
-    let elements = Elements::new(path, &mut model, &node_numbers)?;
+    let elements = Elements::new(places, &mut model, &node_numbers)?;
     let points = std::mem::take(&mut model.points);
     let mut reader = Reader {
-        path,
+        places,
         n_bytes: bytes.len(),
         n_facets: 0,
-        of_nodes: Resolver::new(path, &model.node_sets, &node_numbers, points.len(), "node", bytes.len()),
+        of_nodes: Resolver::new(places, &model.node_sets, &node_numbers, points.len(), "node", bytes.len()),
         of_elements: Resolver::new(
-            path,
+            places,
             &model.element_sets,
             &element_numbers,
             n_elements,
@@ -67,10 +78,6 @@ pub fn parse(path: &Path, bytes: &[u8]) -> Result<Mesh, MeshError> {
     reader.into_mesh()
 }
 
-fn whole(path: &Path, message: String) -> MeshError {
-    MeshError::Parse { path: path.into(), place: Place::Whole, message }
-}
-
 /// Elements with their nodes by the order of the file.
 struct Elements {
     /// Type of each block, with the number of its last element and the place of its first node.
@@ -81,12 +88,12 @@ struct Elements {
 }
 
 impl Elements {
-    fn new(path: &Path, model: &mut Model<'_>, numbers: &NodeNumbers) -> Result<Self, MeshError> {
+    fn new(places: &Places, model: &mut Model<'_>, numbers: &NodeNumbers) -> Result<Self, MeshError> {
         let mut elements =
             Self { blocks: Vec::new(), nodes: std::mem::take(&mut model.element_nodes), top: 0 };
         for node in &mut elements.nodes {
             let number = *node;
-            let message = || whole(path, format!("an element uses node {number}, which no `*NODE` has"));
+            let message = || places.whole(format!("an element uses node {number}, which no `*NODE` has"));
             *node = numbers.find(number.into()).ok_or_else(message)?;
         }
         let (mut first, mut first_node) = (0, 0);
@@ -113,7 +120,7 @@ impl Elements {
 }
 
 struct Reader<'a> {
-    path: &'a Path,
+    places: &'a Places,
     points: Vec<[f64; 3]>,
     n_bytes: usize,
     n_facets: usize,
@@ -150,7 +157,7 @@ impl Reader<'_> {
                     let corners = &nodes[..kind.kind().n_nodes()];
                     push_facet(&mut self.cells, kind.kind(), corners, tag);
                     self.n_facets += 1;
-                    check_facets(self.path, self.n_facets, self.n_bytes)?;
+                    check_facets(self.places.path(), self.n_facets, self.n_bytes)?;
                 }
                 let held = &mut is_of_section[element as usize];
                 if dimension == self.elements.top && is_region && (is_section || !*held) {
@@ -176,7 +183,7 @@ impl Reader<'_> {
             let (kind, nodes) = self.elements.get(element as u32);
             if kind.kind().dimension() == self.elements.top {
                 let pushed = self.cells.push(element, kind.cell, nodes, &self.points, tag);
-                pushed.map_err(|message| whole(self.path, message))?;
+                pushed.map_err(|message| self.places.whole(message))?;
             }
         }
         Ok(())
@@ -232,7 +239,7 @@ impl Reader<'_> {
                             surface.name,
                             show(part.side)
                         );
-                        return Err(error_at(self.path, surface.line, message));
+                        return Err(self.places.error(surface.line, message));
                     }
                 }
             }
@@ -241,7 +248,7 @@ impl Reader<'_> {
         side.iter_mut().zip(local).for_each(|(to, &corner)| *to = nodes[corner]);
         push_facet(&mut self.cells, facet, &side[..local.len()], tag);
         self.n_facets += 1;
-        check_facets(self.path, self.n_facets, self.n_bytes)
+        check_facets(self.places.path(), self.n_facets, self.n_bytes)
     }
 
     /// Returns the mesh, with the facets selected by node sets.
@@ -253,13 +260,14 @@ impl Reader<'_> {
         let points = std::mem::take(&mut self.points);
         let n_points = points.len();
         let notes = self.notes();
-        let Collected { mut mesh, nodes: kept, .. } = cells.collector.into_mesh(self.path, points, true)?;
+        let Collected { mut mesh, nodes: kept, .. } =
+            cells.collector.into_mesh(self.places.path(), points, true)?;
         if !self.names.iter().any(|(dimension, ..)| *dimension == top) {
             mesh.cell_tags.clear();
         }
         mesh.tag_names =
             self.names.into_iter().map(|(dimension, tag, name)| ((dimension, tag), name)).collect();
-        add_node_sets(self.path, &mut mesh, sets, kept, n_points, self.n_bytes)?;
+        add_node_sets(self.places.path(), &mut mesh, sets, kept, n_points, self.n_bytes)?;
         mesh.notes.extend(notes);
         Ok(mesh)
     }
@@ -307,8 +315,10 @@ type NodeSet = (i32, String, Vec<u32>);
 
 /// Finds the node or element that a line of a surface names by its number; none where it is left out or not defined.
 fn member(resolver: &mut Resolver<'_>, surface: &Surface<'_>, part: &SurfacePart<'_>) -> Option<u32> {
-    let said =
-        |what| format!("line {}: the surface `{}` names {what} `{}`", surface.line, surface.name, part.of);
+    let said = |what| {
+        let line = surface.places.show(surface.line);
+        format!("{line}: the surface `{}` names {what} `{}`", surface.name, part.of)
+    };
     match part.of.parse() {
         Ok(number) => resolver.find(number, said),
         Err(_) => {

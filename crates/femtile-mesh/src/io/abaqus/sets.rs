@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
-use std::path::Path;
 
-use super::lines::{Data, Keyword, Lines, Name, error_at, fields};
+use super::lines::{Data, Keyword, Lines, Name, fields};
 use super::model::Beside;
+use super::places::Places;
 use crate::MeshError;
 use crate::io::node_numbers::NodeNumbers;
 use crate::io::number;
@@ -90,7 +90,7 @@ fn range(lines: &Lines<'_>, line: &[u8]) -> Result<[u32; 3], MeshError> {
 
 /// Finds the members of sets, by their place in the file.
 pub(super) struct Resolver<'a> {
-    path: &'a Path,
+    places: &'a Places,
     sets: &'a Sets<'a>,
     numbers: &'a NodeNumbers,
     n_entities: usize,
@@ -106,14 +106,23 @@ pub(super) struct Resolver<'a> {
 
 impl<'a> Resolver<'a> {
     pub(super) fn new(
-        path: &'a Path,
+        places: &'a Places,
         sets: &'a Sets<'a>,
         numbers: &'a NodeNumbers,
         n_entities: usize,
         what: &'static str,
         n_bytes: usize,
     ) -> Self {
-        Self { path, sets, numbers, n_entities, what, beside: None, undefined: None, budget: 1024 + n_bytes }
+        Self {
+            places,
+            sets,
+            numbers,
+            n_entities,
+            what,
+            beside: None,
+            undefined: None,
+            budget: 1024 + n_bytes,
+        }
     }
 
     /// Takes elements that are left out as defined.
@@ -154,7 +163,7 @@ impl<'a> Resolver<'a> {
         let set = &sets.sets[number];
         if depth > DEEPEST {
             let message = format!("the set `{}` holds sets within sets without end", set.name);
-            return Err(error_at(self.path, set.line, message));
+            return Err(self.places.error(set.line, message));
         }
         self.spend(1, number)?;
         let mut members: Vec<u32> = Vec::new();
@@ -180,7 +189,7 @@ impl<'a> Resolver<'a> {
         (set, depth): (usize, usize),
         members: &mut Vec<u32>,
     ) -> Result<(), MeshError> {
-        let mut lines = Lines::of(self.path, data);
+        let mut lines = Lines::of(self.places, data);
         let sets = self.sets;
         let name = &sets.sets[set].name;
         while let Some(line) = lines.data() {
@@ -188,16 +197,17 @@ impl<'a> Resolver<'a> {
                 self.spend(1, set)?;
                 if number::integer(word).is_some() {
                     let wanted: u32 = lines.integer(word, "a member of a set")?;
-                    let line = lines.number();
-                    let said = |what: &str| format!("line {line}: the set `{name}` holds {what} {wanted}");
+                    let (places, line) = (self.places, lines.number());
+                    let said =
+                        |what: &str| format!("{}: the set `{name}` holds {what} {wanted}", places.show(line));
                     members.extend(self.find(wanted, said));
                     continue;
                 }
                 match self.sets.find(&Name::new(word).key, scope) {
                     Some(other) => members.extend(self.collect(other, depth + 1)?),
                     None => {
-                        let (line, other) = (lines.number(), show(word));
-                        self.miss(|_| format!("line {line}: the set `{name}` holds a set `{other}`"));
+                        let (line, other) = (self.places.show(lines.number()), show(word));
+                        self.miss(|_| format!("{line}: the set `{name}` holds a set `{other}`"));
                     }
                 }
             }
@@ -206,7 +216,7 @@ impl<'a> Resolver<'a> {
     }
 
     fn ranges(&mut self, data: Data<'_>, set: usize, members: &mut Vec<u32>) -> Result<(), MeshError> {
-        let mut lines = Lines::of(self.path, data);
+        let mut lines = Lines::of(self.places, data);
         while let Some(line) = lines.data() {
             let [first, last, step] = range(&lines, line)?;
             let n_steps = ((last - first) / step) as usize + 1;
@@ -237,7 +247,7 @@ impl<'a> Resolver<'a> {
                     "the set `{}` and those before it are longer than such a file can need",
                     set.name
                 );
-                Err(error_at(self.path, set.line, message))
+                Err(self.places.error(set.line, message))
             }
         }
     }

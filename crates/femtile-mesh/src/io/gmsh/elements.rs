@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use super::element_type::ElementType;
 use super::entities::Entities;
 use super::nodes::Nodes;
-use super::source::Source;
+use super::source::{Source, Version};
 use crate::first_where::first_where;
 use crate::io::collect::Collector;
 use crate::io::lagrange::Numbering;
@@ -40,17 +40,35 @@ pub(super) fn read_elements(
     entities: &Entities,
 ) -> Result<Elements, MeshError> {
     let mut elements = Elements::default();
-    if source.is_version_4 {
-        elements.version_4(source, nodes, entities)?;
-    } else if source.is_binary() {
-        elements.version_2_binary(source, nodes)?;
-    } else {
-        elements.version_2_text(source, nodes)?;
+    match source.version {
+        Version::V1 => elements.version_1(source, nodes)?,
+        Version::V2 if source.is_binary() => elements.version_2_binary(source, nodes)?,
+        Version::V2 => elements.version_2_text(source, nodes)?,
+        Version::V40 | Version::V41 => elements.version_4(source, nodes, entities)?,
     }
     Ok(elements)
 }
 
 impl Elements {
+    fn version_1(&mut self, source: &mut Source<'_>, nodes: &Nodes) -> Result<(), MeshError> {
+        let n = source.scanner.count("elements", 8)?;
+        for _ in 0..n {
+            source.int("the number of an element")?;
+            let number = source.int("the type of an element")?;
+            let element = ElementType::from_number(number, &source.scanner)?;
+            let tag = source.int("the physical group of an element")?.wrapping_abs();
+            source.int("the entity of an element")?;
+            let n_nodes = source.size("the number of nodes of an element")?;
+            if n_nodes != element.n_nodes() as u64 {
+                let expected = element.n_nodes();
+                let message = format!("an element of type {number} has {n_nodes} nodes, not {expected}");
+                return Err(source.scanner.error(message));
+            }
+            self.read_one(source, nodes, element, &[tag])?;
+        }
+        Ok(())
+    }
+
     fn version_2_text(&mut self, source: &mut Source<'_>, nodes: &Nodes) -> Result<(), MeshError> {
         let n = source.scanner.count("elements", 8)?;
         for _ in 0..n {
@@ -94,16 +112,26 @@ impl Elements {
         entities: &Entities,
     ) -> Result<(), MeshError> {
         let n_blocks = source.size("the number of blocks")?;
-        let n = source.count("elements", 4, 16)?;
-        source.size("the least number of an element")?;
-        source.size("the greatest number of an element")?;
+        let is_4_1 = source.version == Version::V41;
+        let bytes_each = if is_4_1 { 16 } else { 8 };
+        let n = source.count("elements", 4, bytes_each)?;
+        if is_4_1 {
+            source.size("the least number of an element")?;
+            source.size("the greatest number of an element")?;
+        }
         let mut n_read = 0;
         for _ in 0..n_blocks {
-            let dimension = source.int("the dimension of an entity")?;
-            let tag = source.int("the tag of an entity")?;
+            let (dimension, tag);
+            if is_4_1 {
+                dimension = source.int("the dimension of an entity")?;
+                tag = source.int("the tag of an entity")?;
+            } else {
+                tag = source.int("the tag of an entity")?;
+                dimension = source.int("the dimension of an entity")?;
+            }
             let number = source.int("the type of elements")?;
             let element = ElementType::from_number(number, &source.scanner)?;
-            let n_here = source.count("elements of a block", 4, 16)?;
+            let n_here = source.count("elements of a block", 4, bytes_each)?;
             if n_here > n - n_read {
                 return Err(source
                     .scanner
@@ -114,9 +142,9 @@ impl Elements {
                 usize::try_from(dimension).ok().and_then(|dimension| entities.get(&(dimension, tag)));
             let groups = groups.map_or(&[0][..], |groups| groups);
             let n_before = element.kind().map_or(0, |kind| self.collector.n_cells(kind));
-            if !self.read_block(source, nodes, (element, n_here), groups)? {
+            if !is_4_1 || !self.read_block(source, nodes, (element, n_here), groups)? {
                 for _ in 0..n_here {
-                    source.size("the number of an element")?;
+                    source.number("the number of an element")?;
                     self.read_one(source, nodes, element, groups)?;
                 }
             }
@@ -133,7 +161,7 @@ impl Elements {
         Ok(())
     }
 
-    /// Reads a binary block of straight cells by all threads; false, without moving, where it is another or has a fault.
+    /// Reads a binary block of straight cells of version 4.1 by all threads; false, without moving, where it is another or has a fault.
     fn read_block(
         &mut self,
         source: &mut Source<'_>,
@@ -168,7 +196,7 @@ impl Elements {
     ) -> Result<(), MeshError> {
         self.found.clear();
         for _ in 0..element.n_nodes() {
-            let number = source.size("a node of an element")?;
+            let number = source.number("a node of an element")?;
             self.found.push(nodes.numbers.find(number).ok_or_else(|| {
                 source.scanner.error(format!("an element uses node {number}, which `$Nodes` does not have"))
             })?);

@@ -2,15 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use super::source::Source;
+use super::source::{Source, Version};
 use crate::io::name::printable;
 use crate::io::number;
+use crate::io::scanner::show;
 use crate::{Mesh, MeshError};
 
 /// Physical groups of each entity by (dimension, tag), without entities that have no groups.
 pub(super) type Entities = BTreeMap<(usize, i32), Vec<i32>>;
 
-/// Reads `$Entities` of version 4.1.
+/// Reads `$Entities`.
 pub(super) fn read_entities(source: &mut Source<'_>) -> Result<Entities, MeshError> {
     let counts = read_counts(source)?;
     let mut entities = Entities::new();
@@ -26,7 +27,7 @@ pub(super) fn read_entities(source: &mut Source<'_>) -> Result<Entities, MeshErr
     Ok(entities)
 }
 
-/// Reads `$PartitionedEntities` of version 4.1: what is left of an entity in a partition is in the groups of the entity,
+/// Reads `$PartitionedEntities`: what is left of an entity in a partition is in the groups of the entity,
 /// then in its own.
 pub(super) fn read_partitioned_entities(
     source: &mut Source<'_>,
@@ -79,7 +80,9 @@ fn read_counts(source: &mut Source<'_>) -> Result<[u64; 4], MeshError> {
 
 /// Reads the end of an entity, from its bounding box on, and returns its physical groups.
 fn read_groups(source: &mut Source<'_>, dimension: usize) -> Result<Vec<i32>, MeshError> {
-    source.skip_reals(if dimension == 0 { 3 } else { 6 })?;
+    // Version 4.0 gives points a box too.
+    let is_point = dimension == 0 && source.version == Version::V41;
+    source.skip_reals(if is_point { 3 } else { 6 })?;
     let n_groups = source.count("physical groups", 2, 4)?;
     let mut groups = Vec::with_capacity(n_groups);
     for _ in 0..n_groups {
@@ -99,7 +102,7 @@ fn read_groups(source: &mut Source<'_>, dimension: usize) -> Result<Vec<i32>, Me
 #[derive(Default)]
 pub(super) struct Names {
     by_dimension: BTreeMap<(usize, i32), String>,
-    /// Names of version 2.0, which do not tell the dimension.
+    /// Names of version 2.0, which do not tell the dimension; later files write −1 for it.
     of_any: BTreeMap<i32, String>,
 }
 
@@ -112,18 +115,23 @@ impl Names {
         let n = scanner.count("physical names", 4)?;
         let mut names = Self::default();
         for _ in 0..n {
-            let first: i32 = scanner.integer("a dimension")?;
-            let line = scanner.rest_of_line();
-            let (word, rest) =
-                line.split_at(line.iter().position(u8::is_ascii_whitespace).unwrap_or(line.len()));
+            scanner.next_line();
+            let at_line = scanner.clone();
+            let (word, line) = first_word(scanner.rest_of_line());
+            let first = number::whole(word).and_then(|first| i32::try_from(first).ok());
+            let first = first.ok_or_else(|| {
+                at_line.error(format!("a dimension should be a whole number in range, not `{}`", show(word)))
+            })?;
+            let (word, rest) = first_word(line);
             let group = number::whole(word);
-            let text = if group.is_some() { rest.trim_ascii() } else { line };
+            let text = if group.is_some() { rest } else { line };
             let name = name_of(text).ok_or_else(|| {
                 scanner.error("a physical group has no name, or one without a closing quote")
             })?;
             let name = printable(&String::from_utf8_lossy(name)).into_owned();
             match group.map(|group| (usize::try_from(first), i32::try_from(group))) {
                 None => drop(names.of_any.insert(first, name)),
+                Some((Err(_), Ok(group))) if first == -1 => drop(names.of_any.insert(group, name)),
                 Some((Ok(dimension), Ok(group))) => {
                     drop(names.by_dimension.insert((dimension, group), name));
                 }
@@ -158,6 +166,13 @@ impl Names {
             None => group.to_string(),
         }
     }
+}
+
+/// Splits a line after its first word, which ends at a blank or where a name in quotes begins.
+fn first_word(line: &[u8]) -> (&[u8], &[u8]) {
+    let ends = |byte: &u8| byte.is_ascii_whitespace() || *byte == b'"';
+    let (word, rest) = line.split_at(line.iter().position(ends).unwrap_or(line.len()));
+    (word, rest.trim_ascii())
 }
 
 /// The name at the begin of a text.

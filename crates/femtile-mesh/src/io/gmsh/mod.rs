@@ -1,4 +1,4 @@
-//! `.msh`, the format of Gmsh: versions 2.2 and 4.1, ASCII and binary of either byte order.
+//! `.msh`, the format of Gmsh: versions 1, 2 and 4, ASCII and binary of either byte order.
 
 mod element_type;
 mod elements;

@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::source::Source;
+use super::source::{Source, Version};
 use crate::MeshError;
 use crate::first_where::first_where;
 use crate::io::node_numbers::NodeNumbers;
@@ -13,10 +13,13 @@ pub(super) struct Nodes {
     pub numbers: NodeNumbers,
 }
 
-/// Reads `$Nodes`, or `$ParametricNodes` of version 2.2, after its name.
+/// Reads `$Nodes`, `$NOD` of version 1, or `$ParametricNodes` of version 2.2, after its name.
 pub(super) fn read_nodes(source: &mut Source<'_>, are_parametric: bool) -> Result<Nodes, MeshError> {
-    let (points, numbers) =
-        if source.is_version_4 { version_4(source)? } else { version_2(source, are_parametric)? };
+    let (points, numbers) = match source.version {
+        Version::V1 | Version::V2 => version_2(source, are_parametric)?,
+        Version::V40 => version_4_0(source)?,
+        Version::V41 => version_4_1(source)?,
+    };
     let numbers = NodeNumbers::new(&numbers);
     let numbers =
         numbers.map_err(|number| source.scanner.error(format!("two nodes have the number {number}")))?;
@@ -32,7 +35,7 @@ fn version_2(source: &mut Source<'_>, are_parametric: bool) -> Result<Numbered, 
     }
     let (mut points, mut numbers) = (Vec::with_capacity(n), Vec::with_capacity(n));
     for _ in 0..n {
-        numbers.push(source.size("the number of a node")?);
+        numbers.push(source.number("the number of a node")?);
         points.push([source.coordinate()?, source.coordinate()?, source.coordinate()?]);
         if are_parametric {
             let dimension = source.int("the dimension of an entity")?;
@@ -45,7 +48,47 @@ fn version_2(source: &mut Source<'_>, are_parametric: bool) -> Result<Numbered, 
     Ok((points, numbers))
 }
 
-fn version_4(source: &mut Source<'_>) -> Result<Numbered, MeshError> {
+/// Each node after its number.
+fn version_4_0(source: &mut Source<'_>) -> Result<Numbered, MeshError> {
+    let n_blocks = source.size("the number of blocks")?;
+    let n = source.count("nodes", 8, 28)?;
+    let (mut points, mut numbers) = (Vec::with_capacity(n), Vec::with_capacity(n));
+    for _ in 0..n_blocks {
+        source.int("the tag of an entity")?;
+        let dimension = source.int("the dimension of an entity")?;
+        let is_parametric = source.int("whether nodes have parameters")? != 0;
+        let n_here = source.count("nodes of a block", 8, 28)?;
+        fit(source, n_here, n - points.len(), n)?;
+        // In volumes the parameters are the coordinates.
+        let n_parameters = if is_parametric && matches!(dimension, 1 | 2) { dimension as usize } else { 0 };
+        for _ in 0..n_here {
+            numbers.push(source.number("the number of a node")?);
+            points.push([source.coordinate()?, source.coordinate()?, source.coordinate()?]);
+            source.skip_reals(n_parameters)?;
+            source.end_of_record("a node")?;
+        }
+    }
+    all_there(source, points.len(), n)?;
+    Ok((points, numbers))
+}
+
+/// Refuses a block of more nodes than are left of all `n`.
+fn fit(source: &Source<'_>, n_here: usize, n_left: usize, n: usize) -> Result<(), MeshError> {
+    match n_here > n_left {
+        true => Err(source.scanner.error(format!("blocks hold more than the {n} nodes announced"))),
+        false => Ok(()),
+    }
+}
+
+fn all_there(source: &Source<'_>, n_found: usize, n: usize) -> Result<(), MeshError> {
+    match n_found == n {
+        true => Ok(()),
+        false => Err(source.scanner.error(format!("{n} nodes are announced, but blocks hold {n_found}"))),
+    }
+}
+
+/// The numbers of the nodes of a block, then their coordinates.
+fn version_4_1(source: &mut Source<'_>) -> Result<Numbered, MeshError> {
     let n_blocks = source.size("the number of blocks")?;
     let n = source.count("nodes", 8, 32)?;
     source.size("the least number of a node")?;
@@ -56,9 +99,7 @@ fn version_4(source: &mut Source<'_>) -> Result<Numbered, MeshError> {
         source.int("the tag of an entity")?;
         let is_parametric = source.int("whether nodes have parameters")? != 0;
         let n_here = source.count("nodes of a block", 8, 32)?;
-        if n_here > n - points.len() {
-            return Err(source.scanner.error(format!("blocks hold more than the {n} nodes announced")));
-        }
+        fit(source, n_here, n - points.len(), n)?;
         let n_parameters = if is_parametric { dimension.clamp(0, 3) as usize } else { 0 };
         if read_block(source, (n_here, n_parameters), &mut numbers, &mut points)? {
             continue;
@@ -72,11 +113,7 @@ fn version_4(source: &mut Source<'_>) -> Result<Numbered, MeshError> {
             source.end_of_record("a node")?;
         }
     }
-    if points.len() != n {
-        return Err(source
-            .scanner
-            .error(format!("{n} nodes are announced, but blocks hold {}", points.len())));
-    }
+    all_there(source, points.len(), n)?;
     Ok((points, numbers))
 }
 

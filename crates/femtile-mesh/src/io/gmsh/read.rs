@@ -4,7 +4,7 @@ use std::path::Path;
 use super::elements::{Elements, read_elements};
 use super::entities::{Entities, Names, read_entities, read_partitioned_entities};
 use super::nodes::{Nodes, read_nodes};
-use super::source::{Encoding, Source};
+use super::source::{Encoding, Source, Version};
 use crate::io::file::bytes_of;
 use crate::io::scanner::{Scanner, show};
 use crate::{Mesh, MeshError, Place};
@@ -37,21 +37,24 @@ pub fn parse(path: &Path, bytes: &[u8]) -> Result<Mesh, MeshError> {
     sections.into_mesh(path, &source)
 }
 
-/// Reads `$MeshFormat` and comments before it.
+/// Reads `$MeshFormat` and comments before it; version 1 begins with `$NOD` instead.
 fn begin(mut scanner: Scanner<'_>) -> Result<Source<'_>, MeshError> {
     const ADVICE: &str = "save it as version 4.1 or 2.2 (`gmsh -format msh41`)";
     loop {
+        let before = scanner.clone();
         match scanner.word() {
             Some(b"$MeshFormat") => break,
             Some(b"$Comments") => pass_over(&mut scanner, b"Comments")?,
-            Some(b"$NOD") => return Err(scanner.unsupported("version 1 of the format", ADVICE)),
-            _ => return Err(scanner.error("a file of Gmsh begins with `$MeshFormat`")),
+            Some(b"$NOD") => {
+                return Ok(Source { scanner: before, encoding: Encoding::Ascii, version: Version::V1 });
+            }
+            _ => return Err(scanner.error("a file of Gmsh begins with `$MeshFormat`, or `$NOD`")),
         }
     }
-    let version = scanner.expect("the version")?;
-    let is_version_4 = match version {
-        b"4.1" => true,
-        [b'2'] | [b'2', b'.', ..] => false,
+    let version = match scanner.expect("the version")? {
+        b"4.1" => Version::V41,
+        b"4" | b"4.0" => Version::V40,
+        [b'2'] | [b'2', b'.', ..] => Version::V2,
         version => {
             return Err(scanner.unsupported(format!("version {} of the format", show(version)), ADVICE));
         }
@@ -74,16 +77,32 @@ fn begin(mut scanner: Scanner<'_>) -> Result<Source<'_>, MeshError> {
         return Err(scanner.error(format!("file type {file_type}; 0 (text) and 1 (binary) exist")));
     }
     end(&mut scanner, b"MeshFormat")?;
-    Ok(Source { scanner, encoding, is_version_4 })
+    Ok(Source { scanner, encoding, version })
+}
+
+/// The name that later versions have for a section.
+fn section_of(name: &[u8], version: Version) -> &[u8] {
+    match name {
+        b"NOD" if version == Version::V1 => b"Nodes",
+        b"ELM" if version == Version::V1 => b"Elements",
+        name => name,
+    }
+}
+
+/// The word that ends a section.
+fn end_of(name: &[u8]) -> Vec<u8> {
+    let mark: &[u8] = if matches!(name, b"NOD" | b"ELM") { b"$END" } else { b"$End" };
+    [mark, name].concat()
 }
 
 /// Reads `$End…` of a section.
 fn end(scanner: &mut Scanner<'_>, name: &[u8]) -> Result<(), MeshError> {
-    let word = scanner.expect(&format!("`$End{}`", show(name)))?;
-    if word.strip_prefix(b"$End") == Some(name) {
+    let end = end_of(name);
+    let word = scanner.expect(&format!("`{}`", show(&end)))?;
+    if word == end {
         return Ok(());
     }
-    Err(scanner.error(format!("`$End{}` should stand here, not `{}`", show(name), show(word))))
+    Err(scanner.error(format!("`{}` should stand here, not `{}`", show(&end), show(word))))
 }
 
 #[derive(Default)]
@@ -98,14 +117,15 @@ struct Sections {
 impl Sections {
     fn read(&mut self, name: &[u8], source: &mut Source<'_>) -> Result<(), MeshError> {
         let is_whole = matches!(name, b"Entities" | b"PartitionedEntities" | b"Nodes" | b"Elements")
-            && source.is_version_4;
+            && source.has_entities();
         if is_whole && source.is_binary() {
             source.scanner.rest_of_line();
         }
+        let (written, name) = (name, section_of(name, source.version));
         match name {
             b"PhysicalNames" => self.names = Names::read(source)?,
-            b"Entities" if source.is_version_4 => self.entities = read_entities(source)?,
-            b"PartitionedEntities" if source.is_version_4 => {
+            b"Entities" if source.has_entities() => self.entities = read_entities(source)?,
+            b"PartitionedEntities" if source.has_entities() => {
                 read_partitioned_entities(source, &mut self.entities)?;
             }
             b"GhostElements" => {
@@ -115,7 +135,7 @@ impl Sections {
                 return pass_over(&mut source.scanner, name);
             }
             b"Nodes" if self.nodes.is_none() => self.nodes = Some(read_nodes(source, false)?),
-            b"ParametricNodes" if self.nodes.is_none() && !source.is_version_4 => {
+            b"ParametricNodes" if self.nodes.is_none() && !source.has_entities() => {
                 self.nodes = Some(read_nodes(source, true)?);
             }
             b"Elements" if self.elements.is_none() => {
@@ -125,11 +145,11 @@ impl Sections {
                 self.elements = Some(read_elements(source, nodes, &self.entities)?);
             }
             b"Nodes" | b"ParametricNodes" | b"Elements" => {
-                return Err(source.scanner.error(format!("a second section `${}`", show(name))));
+                return Err(source.scanner.error(format!("a second section `${}`", show(written))));
             }
-            _ => return pass_over(&mut source.scanner, name),
+            _ => return pass_over(&mut source.scanner, written),
         }
-        end(&mut source.scanner, name)
+        end(&mut source.scanner, written)
     }
 
     fn into_mesh(self, path: &Path, source: &Source<'_>) -> Result<Mesh, MeshError> {
@@ -141,7 +161,7 @@ impl Sections {
         let nodes = self.nodes.ok_or_else(|| missing("Nodes"))?;
         drop(nodes.numbers);
         let mut elements = self.elements.ok_or_else(|| missing("Elements"))?;
-        let in_several = match source.is_version_4 {
+        let in_several = match source.has_entities() {
             true => elements.add_further_groups(source, &self.entities)?,
             false => elements.collector.drop_copies(),
         };
@@ -171,7 +191,7 @@ fn note_of_groups(in_several: &BTreeMap<(i32, i32), usize>, show: impl Fn(i32) -
 
 /// Skips to the end of an unsupported section.
 fn pass_over(scanner: &mut Scanner<'_>, name: &[u8]) -> Result<(), MeshError> {
-    let end = [b"$End", name].concat();
+    let end = end_of(name);
     if scanner.skip_past(&end) {
         return Ok(());
     }

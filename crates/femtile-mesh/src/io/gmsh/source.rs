@@ -11,15 +11,30 @@ pub(super) enum Encoding {
     BigEndian,
 }
 
+/// Version of a format, as far as it changes what is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Version {
+    /// `$NOD` and `$ELM`, always text.
+    V1,
+    /// 2.0 to 2.2.
+    V2,
+    V40,
+    V41,
+}
+
 /// A scanner with the encoding and the version of its file.
 pub(super) struct Source<'a> {
     pub scanner: Scanner<'a>,
     pub encoding: Encoding,
-    /// Version 4.1; otherwise 2.2.
-    pub is_version_4: bool,
+    pub version: Version,
 }
 
 impl<'a> Source<'a> {
+    /// Whether nodes and elements are in blocks of entities.
+    pub(super) fn has_entities(&self) -> bool {
+        matches!(self.version, Version::V40 | Version::V41)
+    }
+
     pub(super) fn is_binary(&self) -> bool {
         self.encoding != Encoding::Ascii
     }
@@ -39,7 +54,7 @@ impl<'a> Source<'a> {
         self.is_binary().then(|| self.scanner.ahead(n.checked_mul(size)?)).flatten()
     }
 
-    /// A number of the C type `size_t` in version 4.1.
+    /// A number of the C type `size_t`.
     pub(super) fn size_of(&self, bytes: [u8; 8]) -> u64 {
         if self.encoding == Encoding::BigEndian {
             u64::from_be_bytes(bytes)
@@ -53,16 +68,24 @@ impl<'a> Source<'a> {
         if self.is_binary() { Ok(i32::from_le_bytes(self.take(what)?)) } else { self.scanner.integer(what) }
     }
 
-    /// A number of the C type `size_t`, which version 2.2 writes as `int`.
+    /// The number of a node or an element, of the C type `size_t` in version 4.1 and `int` before.
+    pub(super) fn number(&mut self, what: &str) -> Result<u64, MeshError> {
+        if !self.is_binary() || self.version == Version::V41 {
+            return self.size(what);
+        }
+        let value = self.int(what)?;
+        u64::try_from(value).map_err(|_| self.scanner.error(format!("{what} is {value}")))
+    }
+
+    /// A count, of the C type `size_t` or `unsigned long`, which version 2.2 writes as `int`.
     pub(super) fn size(&mut self, what: &str) -> Result<u64, MeshError> {
         if !self.is_binary() {
             return self.scanner.integer(what);
         }
-        if self.is_version_4 {
+        if self.has_entities() {
             return Ok(u64::from_le_bytes(self.take(what)?));
         }
-        let value = self.int(what)?;
-        u64::try_from(value).map_err(|_| self.scanner.error(format!("{what} is {value}")))
+        self.number(what)
     }
 
     /// Reads a number of records of at least a given number of bytes each; memory may be allocated for them.

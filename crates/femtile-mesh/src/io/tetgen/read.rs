@@ -160,6 +160,8 @@ fn cell_kind(
     dimension: usize,
 ) -> Result<(CellKind, usize), MeshError> {
     match (dimension, header.counts[0]) {
+        (3, 8) if header.is_product => Ok((CellKind::Hexahedron, 8)),
+        (2, 4) if header.is_product => Ok((CellKind::Quadrilateral, 4)),
         (3, n @ (4 | 10)) => Ok((CellKind::Tetrahedron, n)),
         (2, n @ (3 | 6)) => Ok((CellKind::Triangle, n)),
         (_, n) => Err(scanner.unsupported(
@@ -218,6 +220,21 @@ fn check_range(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn cells_that_chaste_marks_are_quadrilaterals_and_hexahedra() {
+        let node = "8 3 0 0\n0 0 0 0\n1 1 0 0\n2 1 1 0\n3 0 1 0\n4 0 0 1\n5 1 0 1\n6 1 1 1\n7 0 1 1\n";
+        let plane = "4 2 0 0\n0 0 0\n1 1 0\n2 1 1\n3 0 1\n";
+        for (node, ele, kind) in [
+            (node, "1 8 1 HEX\n0 0 1 2 3 4 5 6 7 4\n", CellKind::Hexahedron),
+            (plane, "1 4 1\tHEX\n0 0 1 2 3 4\n", CellKind::Quadrilateral),
+        ] {
+            let of = |ele: &str| parse(Path::new("a.node"), node.as_bytes(), ele.as_bytes(), None);
+            let mesh = of(ele).unwrap();
+            assert_eq!((mesh.kind, &mesh.cell_tags[..], mesh.volume_by_corners(0)), (kind, &[4][..], 1.0));
+            assert!(of(&ele.replace("HEX", "")).unwrap_err().to_string().contains("a cell of"));
+        }
+    }
 
     #[test]
     fn facets_that_are_the_cells_have_no_attributes_of_cells() {

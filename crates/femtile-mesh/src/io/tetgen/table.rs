@@ -17,6 +17,8 @@ pub(super) struct Header {
     pub counts: [usize; 3],
     /// Chaste's binary form.
     pub binary: bool,
+    /// Chaste's mark of quadrilaterals and hexahedra.
+    pub is_product: bool,
 }
 
 /// Opens a file at its header; `what` are the records, `bytes_each` the least one of them needs as text.
@@ -29,19 +31,23 @@ pub(super) fn open<'a>(
     let mut scanner = Scanner::new(path, bytes).with_comments(b'#').by_lines();
     scanner.next_line();
     let n_records = scanner.count(what, bytes_each)?;
-    let mut header = Header { n_records, counts: [0; 3], binary: false };
+    let mut header = Header { n_records, counts: [0; 3], binary: false, is_product: false };
     let mut n_counts = 0;
     while let Some(word) = scanner.word_of_line() {
         if word == b"BIN" {
             header.binary = true;
             break;
         }
+        if word == b"HEX" {
+            header.is_product = true;
+            continue;
+        }
         let count = number::whole(word).and_then(|count| usize::try_from(count).ok());
         let (Some(count), Some(slot)) =
             (count.filter(|&count| count <= MOST_COLUMNS), header.counts.get_mut(n_counts))
         else {
             return Err(scanner.error(format!(
-                "the header should hold at most four counts and perhaps `BIN`, after the first one none above \
+                "the header should hold at most four counts and perhaps `BIN` or `HEX`, after the first one none above \
                  {MOST_COLUMNS}"
             )));
         };

@@ -224,7 +224,11 @@ fn version(text: &str) -> (u32, u32) {
     (parts.next().unwrap_or(0), parts.next().unwrap_or(0))
 }
 
-fn attribute(element: &BytesStart<'_>, name: &str, place: usize) -> Result<Option<String>, Problem> {
+pub(super) fn attribute(
+    element: &BytesStart<'_>,
+    name: &str,
+    place: usize,
+) -> Result<Option<String>, Problem> {
     let attribute =
         element.try_get_attribute(name).map_err(|e| (place, printable(&e.to_string()).into_owned()))?;
     let Some(attribute) = attribute else { return Ok(None) };

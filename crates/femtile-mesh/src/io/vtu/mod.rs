@@ -4,6 +4,8 @@ mod array;
 mod begun;
 mod document;
 mod encode;
+mod index;
+mod merge;
 mod options;
 mod part;
 mod pieces;
@@ -12,6 +14,7 @@ mod spread;
 mod write;
 
 pub use begun::BegunFile;
+pub use index::{read_pieces, read_pieces_tagged};
 pub use options::{Compression, Extent, Piece, Pieces, WriteOptions};
 pub use read::{parse, parse_tagged, read};
 pub use write::{LagrangeCells, lattice_places, write, write_lagrange, write_with};

@@ -43,35 +43,46 @@ pub fn parse_tagged(path: &Path, bytes: &[u8], array: &str) -> Result<Mesh, Mesh
 fn parse_with(path: &Path, bytes: &[u8], tag_array: TagArray<'_>) -> Result<Mesh, MeshError> {
     let at = |(byte, message)| MeshError::Parse { path: path.into(), place: Place::Byte(byte), message };
     let document = document(bytes).map_err(at)?;
-    let mut grid = Grid { tag_array, ..Grid::default() };
+    let mut grid = Grid::new(tag_array);
     let mut arrays = Arrays::new(&document);
     for piece in &document.pieces {
         grid.append(path, &mut arrays, piece)?;
     }
     let mut mesh = grid.into_mesh(path, document.version < (2, 1))?;
-    if document.has_later_steps {
-        mesh.notes.push("arrays of time steps after the first one (`TimeStep`) are left out".into());
-    }
+    mesh.notes.extend(document.has_later_steps.then(note_of_later_steps));
     Ok(mesh)
+}
+
+/// The note that arrays of later time steps are left out.
+pub(super) fn note_of_later_steps() -> String {
+    "arrays of time steps after the first one (`TimeStep`) are left out".into()
 }
 
 /// All pieces, one after another.
 #[derive(Default)]
-struct Grid<'t> {
+pub(super) struct Grid<'t> {
     tag_array: TagArray<'t>,
-    points: Vec<[f64; 3]>,
-    types: Vec<u8>,
-    ends: Vec<usize>,
-    connectivity: Vec<u32>,
-    point_data: BTreeMap<String, Field>,
+    /// First points and cells of pieces that share points; none where they do not.
+    pub begins: Vec<[usize; 2]>,
+    pub points: Vec<[f64; 3]>,
+    pub types: Vec<u8>,
+    pub ends: Vec<usize>,
+    pub connectivity: Vec<u32>,
+    pub point_data: BTreeMap<String, Field>,
     cell_data: BTreeMap<String, Field>,
     tags: Option<Vec<i32>>,
     /// The array of the tags, and one that it replaced.
     tag_names: [Option<String>; 2],
 }
 
-impl Grid<'_> {
-    fn append<'a>(
+impl<'t> Grid<'t> {
+    /// A grid without pieces.
+    pub(super) fn new(tag_array: TagArray<'t>) -> Self {
+        Self { tag_array, ..Self::default() }
+    }
+
+    /// Adds a piece of the file at `path`.
+    pub(super) fn append<'a>(
         &mut self,
         path: &Path,
         arrays: &mut Arrays<'a>,
@@ -166,7 +177,6 @@ impl Grid<'_> {
 
     /// Turns cells that VTK leaves out into points, which meshes leave out, and returns their number.
     fn leave_out_ghosts(&mut self) -> usize {
-        const POINT: u8 = 1;
         let ghosts = Ghosts::take(&mut self.cell_data, &mut self.point_data);
         if ghosts.is_empty() {
             return 0;
@@ -251,9 +261,10 @@ impl Grid<'_> {
     }
 
     /// `is_old` is true if Lagrange hexahedra are numbered as before VTK 9.
-    fn into_mesh(mut self, path: &Path, is_old: bool) -> Result<Mesh, MeshError> {
+    pub(super) fn into_mesh(mut self, path: &Path, is_old: bool) -> Result<Mesh, MeshError> {
         self.tag_array.refuse_missing(self.tags.is_some(), &self.cell_data)?;
         let n_ghosts = self.leave_out_ghosts();
+        let n_repeated = if self.begins.len() > 1 { self.merge() } else { 0 };
         let mut found = VtkCells::new(is_old);
         let (mut cell, mut begin) = (0, 0);
         while cell < self.types.len() {
@@ -289,6 +300,10 @@ impl Grid<'_> {
         let collected = found.collector.into_mesh(path, self.points, self.tags.is_some())?;
         let mut mesh = collected.mesh;
         mesh.notes.extend(note_of_ghosts(n_ghosts));
+        if n_repeated > 0 {
+            mesh.notes
+                .push(format!("several pieces have the same cells, {n_repeated} in all: each is read once"));
+        }
         if let [Some(used), Some(other)] = &self.tag_names {
             mesh.notes.push(note_of_two(used, other));
         }
@@ -309,6 +324,9 @@ impl Grid<'_> {
         Ok(mesh)
     }
 }
+
+/// VTK's type of a point.
+pub(super) const POINT: u8 = 1;
 
 /// Stands for a point that the piece does not have.
 const UNKNOWN: u32 = u32::MAX;
