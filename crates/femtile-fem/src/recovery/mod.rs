@@ -1,12 +1,14 @@
 //! Gradient recovery with one order more than the solution's gradient, and the error estimate from it.
 
 mod fit;
+mod limit;
 mod patches;
 mod regions;
 
 use femtile_device::parallel;
 use femtile_element::Affine;
 use femtile_expression::TapeScratch;
+use femtile_mesh::Mesh;
 use rayon::prelude::*;
 
 use crate::FemError;
@@ -14,6 +16,7 @@ use crate::dofs::LinearSpace;
 use crate::forms::{CellCoefficients, Compiled, Form, Points};
 use crate::functionals::{check_length, corners, for_cells, times_sigma};
 pub(crate) use fit::Polynomial;
+pub(crate) use limit::CellVectors;
 pub(crate) use patches::{ByRegion, Elements, Incidence};
 pub(crate) use regions::Regions;
 
@@ -47,10 +50,10 @@ impl ErrorEstimate {
 ///
 /// For each node, a quadratic polynomial is fitted to the nodal values by least squares; its gradient at the node is
 /// the recovered gradient $Gu$. The fit takes the cells around the node, and further rings of cells until the
-/// polynomial and its gradient are determined well, as at the boundary. So $Gu$ is exact for quadratic functions wherever it does
-/// not exceed the gradients of the cells around the node by half; on regular meshes it converges with order 2, where the gradient
-/// of the elements has order 1. A fit that does exceed them is left for one with more cells, for a linear one, and in the end for
-/// the mean of the cells by volume.
+/// polynomial and its gradient are determined well, as at the boundary. A gradient that exceeds those of the cells around the
+/// node by half is left for that of a fit with more cells, of a linear one, and in the end for the mean of the cells by volume.
+/// So $Gu$ is exact for quadratic functions wherever it does not exceed that limit; on regular meshes it converges with order 2,
+/// where the gradient of the elements has order 1.
 ///
 /// Where σ jumps, the gradient jumps: patches end at cells with another coefficient, by tag or by cell field with at
 /// most 64 distinct values, and nodes there have a gradient per side. A σ given by a formula is taken to be smooth.
@@ -68,19 +71,22 @@ pub struct RecoveredGradient<'a> {
     gradients: ByRegion<([f64; 3], bool)>,
 }
 
-struct Simplices<'a>(Form<'a>);
+struct Simplices<'a> {
+    mesh: &'a Mesh,
+    u: &'a [f64],
+}
 
 impl Elements for Simplices<'_> {
     fn n_cells(&self) -> usize {
-        self.0.mesh.n_cells()
+        self.mesh.n_cells()
     }
 
     fn n_vertices(&self) -> usize {
-        self.0.mesh.n_nodes()
+        self.mesh.n_nodes()
     }
 
     fn corners(&self, cell: u32) -> &[u32] {
-        self.0.mesh.cell(cell as usize)
+        self.mesh.cell(cell as usize)
     }
 
     fn cell_of_mesh(&self, cell: u32) -> u32 {
@@ -91,8 +97,17 @@ impl Elements for Simplices<'_> {
         samples.extend(self.corners(cell));
     }
 
+    fn add_weighted(&self, _: u32, vertex: u32, dofs: &mut Vec<u32>) {
+        dofs.push(vertex);
+    }
+
+    fn own_gradient(&self, cell: u32) -> CellVectors {
+        let (gradient, volume) = own_gradient(self.mesh, self.u, cell);
+        CellVectors::new(gradient, volume)
+    }
+
     fn vertex_point(&self, vertex: u32) -> [f64; 3] {
-        self.0.mesh.points[vertex as usize]
+        self.mesh.points[vertex as usize]
     }
 
     fn point(&self, dof: u32) -> [f64; 3] {
@@ -100,7 +115,7 @@ impl Elements for Simplices<'_> {
     }
 
     fn dimension(&self) -> usize {
-        self.0.mesh.dimension()
+        self.mesh.dimension()
     }
 
     fn degree(&self) -> usize {
@@ -132,19 +147,9 @@ impl<'a> RecoveredGradient<'a> {
     ) -> Result<Self, FemError> {
         LinearSpace::new(form.mesh)?;
         check_length(form.mesh, u)?;
-        let elements = Simplices(*form);
+        let elements = Simplices { mesh: form.mesh, u };
         let (regions, incidence) = (Regions::new(form.mesh, form.sigma), Incidence::new(&elements));
-        let gradient = |[node, region]: [u32; 2], polynomials: &mut dyn Iterator<Item = Polynomial>| {
-            let cells = incidence.around(node).iter().copied().filter(|&cell| regions.of(cell) == region);
-            let own = OfCells::new(form, u, cells);
-            let mut degree = 0;
-            let fits = polynomials.map(|polynomial| {
-                degree = polynomial.degree();
-                polynomial.gradient(elements.point(node))
-            });
-            let found = own.allowed(fits);
-            (found.unwrap_or(own.mean), found.is_none() || degree <= 1)
-        };
+        let gradient = |node: u32, q: Polynomial| (q.gradient(elements.point(node)), q.degree() <= 1);
         let gradients = ByRegion::new(&elements, &incidence, &regions, u, is_interrupted, gradient)?;
         Ok(Self { form: *form, u, regions, incidence, gradients })
     }
@@ -164,6 +169,9 @@ impl<'a> RecoveredGradient<'a> {
     /// Returns the flux density $-\sigma\,Gu$ at the nodes: `[n_nodes × 3]`, as [`Self::at_nodes`], positive in the
     /// direction of heat flow.
     ///
+    /// Where it exceeds those of all cells around the node by half, $-\sigma\nabla u$ with σ at the node, it is their mean by
+    /// volume.
+    ///
     /// # Errors
     /// A σ that is not finite at a node.
     pub fn flux_density(&self) -> Result<Vec<f64>, FemError> {
@@ -176,11 +184,13 @@ impl<'a> RecoveredGradient<'a> {
             points.unknown.resize(cells.len(), self.u[node as usize]);
             let mut tensors = vec![[[0.0; 3]; 3]; cells.len()];
             sigma.eval_tensor(&mut tensors, &points, mesh.dimension(), &mut TapeScratch::default())?;
-            let fluxes = cells
-                .iter()
-                .zip(&tensors)
-                .map(|(&cell, sigma)| minus_product(sigma, self.at_corner(cell, node)));
-            Ok(mean(fluxes))
+            let cells = || cells.iter().copied().zip(&tensors);
+            let own = cells().map(|(cell, sigma)| {
+                let (gradient, volume) = own_gradient(mesh, self.u, cell);
+                CellVectors::new(minus_product(sigma, gradient), volume)
+            });
+            let fluxes = cells().map(|(cell, sigma)| minus_product(sigma, self.at_corner(cell, node)));
+            Ok(own.sum::<CellVectors>().limited(mean(fluxes)))
         };
         let fluxes = parallel::try_map_with(mesh.n_nodes(), || (), |(), node| of_node(node as u32))?;
         Ok(fluxes.into_flattened())
@@ -205,20 +215,20 @@ impl<'a> RecoveredGradient<'a> {
                 (block * BLOCK..((block + 1) * BLOCK).min(mesh.n_cells())).map(|c| c as u32).collect();
             let mut squares = Vec::with_capacity(cells.len());
             for_cells(&coefficients, &cells, self.u, |cell, c, lane| {
-                let (points, values, n) = corners(mesh, self.u, cell);
-                let map = Affine::simplex(&points[..n]);
-                let own = map.gradient(&values);
+                let (own, volume) = own_gradient(mesh, self.u, cell);
                 let product = |e: [f64; 3]| dot(times_sigma(c, lane, e), e);
                 let (mut sum, mut squares_of_corners) = ([0.0; 3], 0.0);
-                let energy = map.measure * product(own);
-                for &node in mesh.cell(cell as usize) {
+                let energy = volume * product(own);
+                let nodes = mesh.cell(cell as usize);
+                for &node in nodes {
                     let found = self.at_corner(cell, node);
                     let e: [f64; 3] = std::array::from_fn(|a| found[a] - own[a]);
                     (0..3).for_each(|a| sum[a] += e[a]);
                     squares_of_corners += product(e);
                 }
                 // The mean of a product of linear functions, by their corner values.
-                let square = map.measure * (squares_of_corners + product(sum)) / (n * (n + 1)) as f64;
+                let n = nodes.len();
+                let square = volume * (squares_of_corners + product(sum)) / (n * (n + 1)) as f64;
                 squares.push([square, energy]);
             })?;
             Ok(squares)
@@ -235,35 +245,11 @@ impl<'a> RecoveredGradient<'a> {
     }
 }
 
-/// The largest recovered gradient, relative to the largest one of the cells around.
-const LARGEST: f64 = 1.5;
-
-/// The gradients of the cells around a node.
-struct OfCells {
-    /// The largest norm.
-    largest: f64,
-    /// The mean by volume; NaN without cells.
-    mean: [f64; 3],
-}
-
-impl OfCells {
-    fn new(form: &Form<'_>, u: &[f64], cells: impl Iterator<Item = u32>) -> Self {
-        let (mut largest, mut sum, mut volume) = (0.0_f64, [0.0; 3], 0.0);
-        for cell in cells {
-            let (points, values, n) = corners(form.mesh, u, cell);
-            let map = Affine::simplex(&points[..n]);
-            let own = map.gradient(&values);
-            largest = largest.max(dot(own, own).sqrt());
-            (0..3).for_each(|a| sum[a] += map.measure * own[a]);
-            volume += map.measure;
-        }
-        Self { largest, mean: sum.map(|sum| sum / volume) }
-    }
-
-    /// Returns the first gradient that is not too large.
-    fn allowed(&self, mut gradients: impl Iterator<Item = [f64; 3]>) -> Option<[f64; 3]> {
-        gradients.find(|&found| dot(found, found).sqrt() <= LARGEST * self.largest)
-    }
+/// Returns the gradient of a linear function in a simplex, and its volume.
+fn own_gradient(mesh: &Mesh, u: &[f64], cell: u32) -> ([f64; 3], f64) {
+    let (points, values, n) = corners(mesh, u, cell);
+    let map = Affine::simplex(&points[..n]);
+    (map.gradient(&values), map.measure)
 }
 
 /// Cells whose shares of an estimate are computed together.

@@ -2,6 +2,7 @@
 
 use super::IsInterrupted;
 use super::fit::Polynomial;
+use super::limit::CellVectors;
 use super::regions::Regions;
 use crate::FemError;
 use femtile_device::parallel;
@@ -21,6 +22,10 @@ pub(crate) trait Elements: Sync {
     fn cell_of_mesh(&self, cell: u32) -> u32;
     /// Adds the degrees of freedom of a cell whose values are fitted.
     fn add_samples(&self, cell: u32, samples: &mut Vec<u32>);
+    /// Adds the degrees of freedom of a cell where the polynomial of one of its vertices counts.
+    fn add_weighted(&self, cell: u32, vertex: u32, dofs: &mut Vec<u32>);
+    /// Returns the gradient of the function in a cell.
+    fn own_gradient(&self, cell: u32) -> CellVectors;
     /// Returns the point of a vertex.
     fn vertex_point(&self, vertex: u32) -> [f64; 3];
     /// Returns the node of a degree of freedom.
@@ -72,8 +77,10 @@ pub(crate) struct ByRegion<R> {
 }
 
 impl<R: Send> ByRegion<R> {
-    /// Evaluates `found` around each vertex in each of its regions, with the polynomials fitted to `u` there that its cells
-    /// determine well, the one of the highest degree from the fewest cells first.
+    /// Evaluates `found` around each vertex in each of its regions, with the polynomial fitted to `u` there.
+    ///
+    /// It is the one of the highest degree from the fewest cells that these determine well, and whose gradient, wherever it
+    /// counts, is at most half as large again as that of the cells around; if there is none, it has their mean gradient.
     ///
     /// # Source
     /// `[zhang2005]`, `[naga2005]`: polynomial-preserving recovery, with patches that grow until they determine the
@@ -87,7 +94,7 @@ impl<R: Send> ByRegion<R> {
         regions: &Regions,
         u: &[f64],
         is_interrupted: IsInterrupted<'_>,
-        found: impl Fn([u32; 2], &mut dyn Iterator<Item = Polynomial>) -> R + Sync,
+        found: impl Fn(u32, Polynomial) -> R + Sync,
     ) -> Result<Self, FemError> {
         let (mut starts, mut pairs, mut own) = (vec![0], Vec::new(), Vec::new());
         for vertex in 0..elements.n_vertices() as u32 {
@@ -101,7 +108,7 @@ impl<R: Send> ByRegion<R> {
         let patch = Patch { elements, incidence, regions, u };
         let of_pair = |(vertex, region): (u32, u32)| match is_interrupted() {
             true => Err(FemError::Interrupted),
-            false => Ok(found([vertex, region], &mut patch.polynomials(vertex, region))),
+            false => Ok(found(vertex, patch.polynomial(vertex, region))),
         };
         let values = parallel::try_map_with(pairs.len(), || (), |(), i| of_pair(pairs[i]))?;
         Ok(Self { starts, regions: pairs.into_iter().map(|(_, region)| region).collect(), values })
@@ -128,23 +135,35 @@ struct Patch<'a, E> {
 }
 
 impl<E: Elements> Patch<'_, E> {
+    /// Fits the polynomial of a region around a vertex, as [`ByRegion::new`] has it.
+    fn polynomial(&self, vertex: u32, region: u32) -> Polynomial {
+        let elements = self.elements;
+        let cells: Vec<u32> = self.around(vertex, region).collect();
+        let own: CellVectors = cells.iter().map(|&cell| elements.own_gradient(cell)).sum();
+        let weighted = distinct(&cells, |cell, dofs| elements.add_weighted(cell, vertex, dofs));
+        let places: Vec<[f64; 3]> = weighted.into_iter().map(|dof| elements.point(dof)).collect();
+        let is_allowed = |q: &Polynomial| places.iter().all(|&place| own.allows(q.gradient(place)));
+        let mean = || Polynomial::linear(elements.dimension(), own.mean());
+        self.polynomials(vertex, region, cells).find(is_allowed).unwrap_or_else(mean)
+    }
+
+    /// Returns the cells of a region around a vertex.
+    fn around(&self, vertex: u32, region: u32) -> impl Iterator<Item = u32> {
+        let is_inside = move |cell: &u32| self.regions.of(self.elements.cell_of_mesh(*cell)) == region;
+        self.incidence.around(vertex).iter().copied().filter(is_inside)
+    }
+
     /// Fits polynomials of degrees from that of the elements plus one down to one to the cells of a region around a vertex, each
     /// to one ring of cells and more.
-    fn polynomials(&self, vertex: u32, region: u32) -> impl Iterator<Item = Polynomial> {
-        let is_inside = move |cell: &u32| self.regions.of(self.elements.cell_of_mesh(*cell)) == region;
-        let first: Vec<u32> = self.incidence.around(vertex).iter().copied().filter(is_inside).collect();
-        let mut rings = vec![self.samples(&first)];
-        let mut cells = first;
+    fn polynomials(&self, vertex: u32, region: u32, mut cells: Vec<u32>) -> impl Iterator<Item = Polynomial> {
+        let mut rings = vec![self.samples(&cells)];
         let degrees = (1..=self.elements.degree() + 1).rev();
         degrees.flat_map(|degree| (0..MAX_RINGS).map(move |ring| (degree, ring))).filter_map(
             move |(degree, ring)| {
                 if rings.len() <= ring {
-                    let around = cells.iter().flat_map(|&cell| self.elements.corners(cell));
-                    let mut wider: Vec<u32> = around
-                        .flat_map(|&vertex| self.incidence.around(vertex))
-                        .copied()
-                        .filter(is_inside)
-                        .collect();
+                    let vertices = cells.iter().flat_map(|&cell| self.elements.corners(cell));
+                    let mut wider: Vec<u32> =
+                        vertices.flat_map(|&vertex| self.around(vertex, region)).collect();
                     wider.sort_unstable();
                     wider.dedup();
                     rings.push(self.samples(&wider));
@@ -159,10 +178,16 @@ impl<E: Elements> Patch<'_, E> {
 
     /// Returns the nodes of cells, each once, and the values there.
     fn samples(&self, cells: &[u32]) -> (Vec<[f64; 3]>, Vec<f64>) {
-        let mut dofs = Vec::new();
-        cells.iter().for_each(|&cell| self.elements.add_samples(cell, &mut dofs));
-        dofs.sort_unstable();
-        dofs.dedup();
+        let dofs = distinct(cells, |cell, dofs| self.elements.add_samples(cell, dofs));
         dofs.into_iter().map(|dof| (self.elements.point(dof), self.u[dof as usize])).unzip()
     }
+}
+
+/// Collects degrees of freedom of cells, each once.
+fn distinct(cells: &[u32], add: impl Fn(u32, &mut Vec<u32>)) -> Vec<u32> {
+    let mut dofs = Vec::new();
+    cells.iter().for_each(|&cell| add(cell, &mut dofs));
+    dofs.sort_unstable();
+    dofs.dedup();
+    dofs
 }

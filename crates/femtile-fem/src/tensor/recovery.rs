@@ -8,7 +8,8 @@ use crate::forms::{Compiled, Form, PointCoefficients, Points};
 use crate::geometry::point_tables::AtPoints;
 use crate::geometry::{CellMap, CellMaps};
 use crate::recovery::{
-    ByRegion, Elements, ErrorEstimate, Incidence, IsInterrupted, Polynomial, Regions, dot, minus_product,
+    ByRegion, CellVectors, Elements, ErrorEstimate, Incidence, IsInterrupted, Polynomial, Regions, dot,
+    minus_product,
 };
 
 /// The recovered gradient of elements of degree p, by polynomial-preserving recovery.
@@ -19,9 +20,11 @@ use crate::recovery::{
 ///
 /// $$ Gu(x) = \sum_z \lambda_z(x)\,\nabla q_z(x), $$
 ///
-/// and a polynomial of degree p between them. It is exact for polynomials of total degree p + 1 at the nodes and converges
+/// and a polynomial of degree p between them. As [`crate::recovery::RecoveredGradient`] has it, a polynomial is left for another
+/// where its gradient at a node with $\lambda_z > 0$ exceeds by half the largest one of the cells around z, at the Gauss points
+/// of the cells. Within this limit $Gu$ is exact for polynomials of total degree p + 1 at the nodes; it converges
 /// with order p + 1 on regular meshes, where the gradient of the elements has order p. Where σ jumps, it is that of each
-/// region by itself, as [`crate::recovery::RecoveredGradient`] has it.
+/// region by itself.
 ///
 /// # Source
 /// `[naga2005]`, for elements of any degree. Differs: polynomials are combined with multilinear weights in the whole cell, and
@@ -33,7 +36,9 @@ pub struct RecoveredGradient<'a> {
     u: &'a [f64],
     regions: Regions,
     points: Vec<[f64; 3]>,
-    polynomials: ByRegion<Option<Polynomial>>,
+    /// The gradient of u in the cells, by position.
+    own: Vec<CellVectors>,
+    polynomials: ByRegion<Polynomial>,
     /// Multilinear functions at the nodes of a cell: `[(p + 1)^d][2^d]`.
     weights: Vec<f64>,
 }
@@ -43,6 +48,8 @@ struct TensorElements<'a> {
     points: &'a [[f64; 3]],
     /// Fitted nodes of a cell.
     sampled: Vec<usize>,
+    weights: &'a [f64],
+    own: &'a [CellVectors],
 }
 
 impl Elements for TensorElements<'_> {
@@ -66,6 +73,21 @@ impl Elements for TensorElements<'_> {
         let mut dofs = vec![0; self.space.dofs_per_cell()];
         self.space.cell_dofs(cell as usize, &mut dofs);
         samples.extend(self.sampled.iter().map(|&at| dofs[at]));
+    }
+
+    fn add_weighted(&self, cell: u32, vertex: u32, dofs: &mut Vec<u32>) {
+        let mut all = vec![0; self.space.dofs_per_cell()];
+        self.space.cell_dofs(cell as usize, &mut all);
+        let corners = self.corners(cell);
+        let own = |weights: &[f64]| {
+            corners.iter().zip(weights).any(|(&other, weight)| other == vertex && *weight != 0.0)
+        };
+        let weighted = all.iter().zip(self.weights.chunks_exact(corners.len()));
+        dofs.extend(weighted.filter(|(_, weights)| own(weights)).map(|(dof, _)| dof));
+    }
+
+    fn own_gradient(&self, cell: u32) -> CellVectors {
+        self.own[cell as usize]
     }
 
     fn vertex_point(&self, vertex: u32) -> [f64; 3] {
@@ -92,7 +114,7 @@ impl<'a> RecoveredGradient<'a> {
     /// One least-squares problem per vertex, $O(p^{3d})$; in three dimensions with 20 unknowns and 125 equations for p
     /// = 2, 56 and 343 for p = 4.
     /// # Errors
-    /// [`FemError::Length`] unless `u` has one entry per degree of freedom.
+    /// [`FemError::Length`] unless `u` has one entry per degree of freedom, [`FemError::Inverted`] for a folded cell.
     pub fn new(space: &'a TensorSpace<'a>, form: &Form<'a>, u: &'a [f64]) -> Result<Self, FemError> {
         Self::new_interruptible(space, form, u, &|| false)
     }
@@ -110,50 +132,65 @@ impl<'a> RecoveredGradient<'a> {
         check_length(space, u)?;
         let (nodes, d) = (space.shapes().nodes().to_vec(), space.dimension());
         let points = node_points(space, &nodes);
-        let elements = TensorElements { space, points: &points, sampled: sampled(space.degree(), d) };
+        let weights: Vec<f64> = (0..space.dofs_per_cell())
+            .flat_map(|at| {
+                let coordinate = |a: usize| nodes[at / nodes.len().pow(a as u32) % nodes.len()];
+                let factor = |corner: usize, a: usize| {
+                    if corner >> a & 1 == 1 { coordinate(a) } else { 1.0 - coordinate(a) }
+                };
+                (0..1 << d).map(|corner| (0..d).map(|a| factor(corner, a)).product()).collect::<Vec<f64>>()
+            })
+            .collect();
+        let evaluation = Evaluation::new(space, SOURCE_RULE);
+        let own = evaluation.map(|found, points| {
+            evaluation.gradients(found, points, u);
+            Ok(together(&found.gradients, &points.weights))
+        })?;
+        let sampled = sampled(space.degree(), d);
+        let elements = TensorElements { space, points: &points, sampled, weights: &weights, own: &own };
         let (regions, incidence) = (Regions::new(space.mesh(), form.sigma), Incidence::new(&elements));
-        let polynomials =
-            ByRegion::new(&elements, &incidence, &regions, u, is_interrupted, |_, polynomials| {
-                polynomials.next()
-            })?;
-        let weights = (0..space.dofs_per_cell()).flat_map(|at| {
-            let coordinate = |a: usize| nodes[at / nodes.len().pow(a as u32) % nodes.len()];
-            let factor = |corner: usize, a: usize| {
-                if corner >> a & 1 == 1 { coordinate(a) } else { 1.0 - coordinate(a) }
-            };
-            (0..1 << d).map(|corner| (0..d).map(|a| factor(corner, a)).product()).collect::<Vec<f64>>()
-        });
-        let weights = weights.collect();
-        Ok(Self { space, form: *form, u, regions, points, polynomials, weights })
+        let polynomials = ByRegion::new(&elements, &incidence, &regions, u, is_interrupted, |_, q| q)?;
+        Ok(Self { space, form: *form, u, regions, points, own, polynomials, weights })
     }
 
     /// Returns $Gu$ at the nodes of the elements: `[n_dofs × 3]`, the components of a node one after another, zero
     /// along z in two dimensions.
     ///
-    /// Where regions meet, the mean over the cells around the node.
+    /// Where regions meet, the mean over the cells around the node. Where it exceeds by half the largest gradient at the Gauss
+    /// points of these cells, p + 2 along each axis, it is the mean of these cells by volume.
     pub fn at_nodes(&self) -> Vec<f64> {
         let found: Result<Vec<f64>, std::convert::Infallible> =
-            self.averaged(|position| Ok(self.in_cell(position)));
+            self.limited(&self.own, |position| Ok(self.in_cell(position)));
         found.unwrap_or_else(|never| match never {})
     }
 
-    /// Returns the flux density $-\sigma\,Gu$ at the nodes: `[n_dofs × 3]`, as [`Self::at_nodes`].
+    /// Returns the flux density $-\sigma\,Gu$ at the nodes: `[n_dofs × 3]`, as [`Self::at_nodes`], limited by that of the cells.
     ///
     /// # Errors
     /// A σ that is not finite at a node.
     pub fn flux_density(&self) -> Result<Vec<f64>, FemError> {
-        let sigma = Compiled::tensor("sigma", self.form.sigma, self.form.mesh)?;
-        self.averaged(|position| {
+        let (mesh, d) = (self.form.mesh, self.space.dimension());
+        let sigma = Compiled::tensor("sigma", self.form.sigma, mesh)?;
+        let fluxes = |gradients: &[[f64; 3]], points: &Points, tape: &mut TapeScratch| {
+            let mut tensors = vec![[[0.0; 3]; 3]; gradients.len()];
+            sigma.eval_tensor(&mut tensors, points, d, tape)?;
+            let pairs = tensors.iter().zip(gradients);
+            Ok::<Vec<[f64; 3]>, FemError>(pairs.map(|(sigma, &g)| minus_product(sigma, g)).collect())
+        };
+        let evaluation = Evaluation::new(self.space, SOURCE_RULE);
+        let own = evaluation.map(|found, points| {
+            evaluation.gradients(found, points, self.u);
+            points.write_points_with_values(found);
+            Ok(together(&fluxes(&found.gradients, &found.points, &mut found.tape)?, &points.weights))
+        })?;
+        self.limited(&own, |position| {
             let mut dofs = vec![0; self.space.dofs_per_cell()];
             self.space.cell_dofs(position, &mut dofs);
             let mut points = Points::default();
             let nodes: Vec<[f64; 3]> = dofs.iter().map(|&dof| self.points[dof as usize]).collect();
             points.extend(self.space.order()[position], &nodes);
             points.unknown.extend(dofs.iter().map(|&dof| self.u[dof as usize]));
-            let mut tensors = vec![[[0.0; 3]; 3]; nodes.len()];
-            sigma.eval_tensor(&mut tensors, &points, self.space.dimension(), &mut TapeScratch::default())?;
-            let gradients = self.in_cell(position);
-            Ok(gradients.into_iter().zip(&tensors).map(|(g, sigma)| minus_product(sigma, g)).collect())
+            fluxes(&self.in_cell(position), &points, &mut TapeScratch::default())
         })
     }
 
@@ -198,7 +235,7 @@ impl<'a> RecoveredGradient<'a> {
         let mut squares = vec![[0.0; 2]; of_cells.len()];
         of_cells.into_iter().for_each(|(cell, square)| squares[cell as usize] = square);
         let (degree, polynomials) = (self.space.degree(), &self.polynomials);
-        let lowered = polynomials.share(|found| found.as_ref().is_none_or(|found| found.degree() <= degree));
+        let lowered = polynomials.share(|found| found.degree() <= degree);
         Ok(ErrorEstimate::of_squares(squares, lowered))
     }
 
@@ -208,8 +245,8 @@ impl<'a> RecoveredGradient<'a> {
         self.space.cell_dofs(position, &mut dofs);
         let region = self.regions.of(self.space.order()[position]);
         let corners = self.space.corners(position);
-        let own = |vertex: u32| self.polynomials.get(vertex, region).and_then(Option::as_ref);
-        let polynomials: Vec<Option<&Polynomial>> = corners.iter().map(|&vertex| own(vertex)).collect();
+        let polynomials: Vec<Option<&Polynomial>> =
+            corners.iter().map(|&vertex| self.polynomials.get(vertex, region)).collect();
         let at_node = |(&dof, weights): (&u32, &[f64])| {
             let mut sum = [0.0; 3];
             for (weight, polynomial) in weights.iter().zip(&polynomials).filter(|(weight, _)| **weight != 0.0)
@@ -222,13 +259,14 @@ impl<'a> RecoveredGradient<'a> {
         dofs.iter().zip(self.weights.chunks_exact(corners.len())).map(at_node).collect()
     }
 
-    /// Averages vectors at the nodes of cells over the cells of each node.
-    fn averaged<E: Send>(
+    /// Averages vectors at the nodes of cells over the cells of each node, and limits them by those that cells have.
+    fn limited<E: Send>(
         &self,
+        own: &[CellVectors],
         of_cell: impl Fn(usize) -> Result<Vec<[f64; 3]>, E> + Sync,
     ) -> Result<Vec<f64>, E> {
         let (n_cells, n_dofs) = (self.space.n_cells(), self.space.n_dofs());
-        let (mut sums, mut counts) = (vec![[0.0; 3]; n_dofs], vec![0u32; n_dofs]);
+        let mut around = vec![([0.0; 3], 0u32, CellVectors::default()); n_dofs];
         let mut dofs = vec![0; self.space.dofs_per_cell()];
         for block in (0..n_cells).step_by(BLOCK) {
             let positions = block..(block + BLOCK).min(n_cells);
@@ -236,14 +274,23 @@ impl<'a> RecoveredGradient<'a> {
             for (position, vectors) in positions.zip(found) {
                 self.space.cell_dofs(position, &mut dofs);
                 for (&dof, vector) in dofs.iter().zip(vectors?) {
-                    (0..3).for_each(|a| sums[dof as usize][a] += vector[a]);
-                    counts[dof as usize] += 1;
+                    let (sum, count, cells) = &mut around[dof as usize];
+                    (0..3).for_each(|a| sum[a] += vector[a]);
+                    *count += 1;
+                    *cells = *cells + own[position];
                 }
             }
         }
-        let means = sums.into_iter().zip(counts).flat_map(|(sum, count)| sum.map(|x| x / f64::from(count)));
+        let means = around
+            .into_iter()
+            .flat_map(|(sum, count, cells)| cells.limited(sum.map(|x| x / f64::from(count))));
         Ok(means.collect())
     }
+}
+
+/// Puts vectors at the points of a cell together.
+fn together(vectors: &[[f64; 3]], volumes: &[f64]) -> CellVectors {
+    vectors.iter().zip(volumes).map(|(&vector, &volume)| CellVectors::new(vector, volume)).sum()
 }
 
 /// Cells whose vectors are in memory together.

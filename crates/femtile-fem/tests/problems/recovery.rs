@@ -9,8 +9,9 @@ use femtile_device::Cpu;
 use femtile_element::Affine;
 use femtile_expression::{Expression, Variable};
 use femtile_fem::dofs::TensorSpace;
+use femtile_fem::geometry::{CellMap, CellMaps, CellRule, inverse};
 use femtile_fem::tensor;
-use femtile_fem::{Coefficient, Condition, functionals, recovery};
+use femtile_fem::{Coefficient, Condition, Form, functionals, recovery};
 
 const U2: &str = "sin(2*x + 1)*exp(y/2) + x*y^2";
 const U3: &str = "sin(2*x + 1)*exp(y/2)*cos(z) + x*y*z";
@@ -57,37 +58,168 @@ fn quadratic_functions_have_their_gradient_at_all_nodes_of_disturbed_meshes() {
     }
 }
 
-/// Returns the largest recovered flux density, relative to the largest one of the cells around its node; for σ = 1.
-pub fn largest_excess(form: &femtile_fem::Form<'_>, u: &[f64]) -> f64 {
+/// Returns the largest recovered flux density of linear elements, relative to the largest one of the cells around its node, with
+/// σ at the node.
+pub fn largest_excess(form: &Form<'_>, u: &[f64]) -> f64 {
     let mesh = form.mesh;
     let mut largest = vec![0.0_f64; mesh.n_nodes()];
     for cell in 0..mesh.n_cells() {
         let nodes = mesh.cell(cell);
         let points: Vec<[f64; 3]> = nodes.iter().map(|&node| mesh.points[node as usize]).collect();
         let values: Vec<f64> = nodes.iter().map(|&node| u[node as usize]).collect();
-        let size = norm(&Affine::simplex(&points).gradient(&values));
-        nodes.iter().for_each(|&node| largest[node as usize] = largest[node as usize].max(size));
+        let gradient = Affine::simplex(&points).gradient(&values);
+        for (&node, &point) in nodes.iter().zip(&points) {
+            let own = &mut largest[node as usize];
+            *own = own.max(norm(&own_flux(form, cell, point, gradient)));
+        }
     }
     let flux = recovery::RecoveredGradient::new(form, u).unwrap().flux_density().unwrap();
-    let pairs = flux.as_chunks::<3>().0.iter().zip(&largest);
+    excess(&flux, &largest)
+}
+
+/// Returns the largest recovered flux density of degree p, relative to the largest one of the cells around its node, at
+/// $(p + 2)^d$ Gauss points of these.
+fn largest_excess_of_any_degree(space: &TensorSpace<'_>, form: &Form<'_>, u: &[f64]) -> f64 {
+    let (d, shapes) = (space.dimension(), space.shapes());
+    let (points, _) = CellRule::Gauss { extra: 1 }.rule(space.degree());
+    let (values, slopes) = (shapes.values(&points), shapes.slopes(&points));
+    let (n, n_q) = (values.n_shapes, values.n_points);
+    let maps = CellMaps::new(space, &points);
+    let (mut map, mut dofs) = (CellMap::default(), vec![0; space.dofs_per_cell()]);
+    let mut largest = vec![0.0_f64; space.n_dofs()];
+    for position in 0..space.n_cells() {
+        maps.of_cell(position, &mut map);
+        space.cell_dofs(position, &mut dofs);
+        let flux = |q: usize| {
+            let slope = |sloped: usize, node: usize| -> f64 {
+                let factor = |a: usize| {
+                    let table = if a == sloped { &slopes } else { &values };
+                    table.row(q / n_q.pow(a as u32) % n_q)[node / n.pow(a as u32) % n]
+                };
+                (0..d).map(factor).product()
+            };
+            let on_cube: Vec<f64> = (0..d)
+                .map(|axis| {
+                    dofs.iter().enumerate().map(|(node, &dof)| u[dof as usize] * slope(axis, node)).sum()
+                })
+                .collect();
+            let back = inverse(&map.jacobians[q]);
+            let gradient =
+                std::array::from_fn(|i| on_cube.iter().zip(&back).map(|(slope, row)| slope * row[i]).sum());
+            norm(&own_flux(form, space.order()[position] as usize, map.points[q], gradient))
+        };
+        let own = (0..n_q.pow(d as u32)).map(flux).fold(0.0, f64::max);
+        dofs.iter().for_each(|&dof| largest[dof as usize] = largest[dof as usize].max(own));
+    }
+    let flux = tensor::RecoveredGradient::new(space, form, u).unwrap().flux_density().unwrap();
+    excess(&flux, &largest)
+}
+
+fn own_flux(form: &Form<'_>, cell: usize, point: [f64; 3], gradient: [f64; 3]) -> [f64; 3] {
+    let tag = form.mesh.cell_tags.get(cell).copied().unwrap_or(0);
+    form.sigma.tensor_at(cell, tag, point).map(|row| dot(row, gradient))
+}
+
+fn excess(flux: &[f64], largest: &[f64]) -> f64 {
+    let pairs = flux.as_chunks::<3>().0.iter().zip(largest);
     pairs.filter(|(q, _)| norm(q) > 0.0).map(|(q, largest)| norm(q) / largest).fold(0.0, f64::max)
 }
 
 fn norm(x: &[f64; 3]) -> f64 {
-    x.iter().map(|x| x * x).sum::<f64>().sqrt()
+    dot(*x, *x).sqrt()
+}
+
+fn dot(a: [f64; 3], b: [f64; 3]) -> f64 {
+    a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+}
+
+/// Returns conductivities with contrasts up to 10⁴ between directions, points and cells.
+fn rough_sigmas(dimension: usize, n_cells: usize, random: &mut Random) -> Vec<Coefficient> {
+    let (c, s) = (0.6, 0.8);
+    // Eigenvalues 10⁴ and 1 across the axes.
+    let turned = |scale: f64| {
+        let [xx, xy, yy] = [1e4 * c * c + s * s, (1e4 - 1.0) * c * s, 1e4 * s * s + c * c].map(|x| scale * x);
+        [[xx, xy, 0.0], [xy, yy, 0.0], [0.0, 0.0, 1.0]]
+    };
+    let varying = [["exp(4*x)", "0.5*x", "0"], ["0.5*x", "1 + 100*y^2", "0"], ["0", "0", "2 + z"]];
+    let mut of_cells = |n_values: u64| {
+        let values = (0..n_cells).flat_map(|_| {
+            let number = random.next() % n_values;
+            let tensor = turned(10_f64.powf(4.0 * number as f64 / n_values as f64 - 2.0));
+            [tensor[0][0], tensor[1][1], tensor[2][2], 0.0, 0.0, tensor[0][1]]
+        });
+        Coefficient::CellField(femtile_mesh::Field { n_components: 6, values: values.collect() })
+    };
+    let mut sigmas = vec![
+        constant(1.0),
+        Coefficient::Tensor(turned(1.0)),
+        Coefficient::TensorExpression(Box::new(varying.map(|row| row.map(parse)))),
+        // Regions by themselves, and a field with too many values for regions.
+        of_cells(5),
+        of_cells(1000),
+    ];
+    if dimension == 3 {
+        let mut across = turned(1.0);
+        (across[2][2], across[1][1], across[0][1], across[1][0]) = (1e4, 3.0, 0.0, 0.0);
+        sigmas.push(Coefficient::Tensor(across));
+    }
+    sigmas
+}
+
+/// Returns values with a kink, disturbed by random ones, at some of the points more.
+fn rough(points: &[[f64; 3]], roughness: f64, random: &mut Random) -> Vec<f64> {
+    let mut of_point = |p: &[f64; 3]| {
+        let is_peak = random.next().is_multiple_of(31);
+        (p[0] - 0.4).abs() + p[1] + roughness * if is_peak { 10.0 } else { 1.0 } * random.unit()
+    };
+    points.iter().map(&mut of_point).collect()
 }
 
 #[test]
 fn recovered_fluxes_of_rough_functions_stay_near_those_of_the_cells() {
     let mut random = Random(5);
     for (dimension, n) in [(2, 12), (3, 6)] {
-        let problem = Problem::new(disturbed(unit_mesh(dimension, n), n, 0.45, &mut random));
-        let form = problem.form();
-        for roughness in [0.0, 0.01, 1.0] {
-            let of_point = |p: &[f64; 3]| (p[0] - 0.4).abs() + p[1] + roughness * random.unit();
-            let u: Vec<f64> = problem.mesh.points.iter().map(of_point).collect();
-            let excess = largest_excess(&form, &u);
-            assert!(excess <= 1.5, "{dimension}-D, roughness {roughness}: {excess}");
+        for stretch in [1.0, 1e-3] {
+            let mut mesh = disturbed(unit_mesh(dimension, n), n, 0.45, &mut random);
+            mesh.points.iter_mut().for_each(|p| p[0] *= stretch);
+            let mut problem = Problem::new(mesh);
+            let mut worst = 0.0_f64;
+            for sigma in rough_sigmas(dimension, problem.mesh.n_cells(), &mut random) {
+                problem.sigma = sigma;
+                for roughness in [0.0, 0.01, 1.0] {
+                    let u = rough(&problem.mesh.points, roughness, &mut random);
+                    worst = worst.max(largest_excess(&problem.form(), &u));
+                }
+            }
+            assert!(worst <= 1.5 + 1e-12, "{dimension}-D, stretched by {stretch}: {worst}");
+        }
+    }
+}
+
+#[test]
+fn recovered_fluxes_of_rough_functions_of_any_degree_stay_near_those_of_the_cells() {
+    let mut random = Random(17);
+    for (dimension, degree, n) in
+        [(2, 1, 9), (2, 2, 7), (2, 3, 5), (2, 4, 4), (3, 1, 5), (3, 2, 3), (3, 3, 2)]
+    {
+        for stretch in [1.0, 1e-3] {
+            let mut mesh = disturbed(blocks(dimension, n), n, 0.45, &mut random);
+            mesh.points.iter_mut().for_each(|p| p[0] *= stretch);
+            let mut problem = Problem::new(mesh);
+            let mut worst = 0.0_f64;
+            for sigma in rough_sigmas(dimension, problem.mesh.n_cells(), &mut random) {
+                problem.sigma = sigma;
+                let space = TensorSpace::new(&problem.mesh, degree).unwrap();
+                let (points, _) = nodal(&space, &parse("0"));
+                for roughness in [0.0, 0.01, 1.0] {
+                    let u = rough(&points, roughness, &mut random);
+                    worst = worst.max(largest_excess_of_any_degree(&space, &problem.form(), &u));
+                }
+            }
+            assert!(
+                worst <= 1.5 + 1e-12,
+                "degree {degree} in {dimension}-D, stretched by {stretch}: {worst}"
+            );
         }
     }
 }
@@ -103,6 +235,26 @@ fn linear_functions_have_their_gradient_on_slivers() {
         let form = problem.form();
         let gradient = recovery::RecoveredGradient::new(&form, &u).unwrap().at_nodes();
         assert!(gradient.chunks(3).all(|g| (g[0] + 2.0).abs() < 1e-8 && (g[1] - 1.0).abs() < 1e-8));
+    }
+}
+
+#[test]
+fn linear_functions_of_any_degree_have_their_flux_on_slivers_for_any_tensor() {
+    let mut random = Random(13);
+    for (dimension, degree, n) in [(2, 1, 9), (2, 2, 6), (2, 4, 3), (3, 1, 5), (3, 2, 3)] {
+        let mut mesh = disturbed(blocks(dimension, n), n, 0.45, &mut random);
+        mesh.points.iter_mut().for_each(|p| p[0] *= 1e-3);
+        let mut problem = Problem::new(mesh);
+        problem.sigma = rough_sigmas(dimension, problem.mesh.n_cells(), &mut random).swap_remove(1);
+        let space = TensorSpace::new(&problem.mesh, degree).unwrap();
+        let (_, u) = nodal(&space, &parse("3 - 2*x + y"));
+        let form = problem.form();
+        let recovered = tensor::RecoveredGradient::new(&space, &form, &u).unwrap();
+        let expected = own_flux(&form, 0, [0.0; 3], [-2.0, 1.0, 0.0]);
+        for (g, q) in recovered.at_nodes().chunks(3).zip(recovered.flux_density().unwrap().chunks(3)) {
+            assert!((g[0] + 2.0).abs() < 1e-8 && (g[1] - 1.0).abs() < 1e-8, "degree {degree}: {g:?}");
+            assert!((0..3).all(|a| (q[a] + expected[a]).abs() < 1e-4), "degree {degree}: {q:?}");
+        }
     }
 }
 
@@ -128,7 +280,6 @@ fn polynomials_of_degree_p_plus_one_have_their_gradient_at_all_nodes() {
 
 /// Returns the nodes of a space and the values of a function there.
 fn nodal(space: &TensorSpace<'_>, f: &Expression) -> (Vec<[f64; 3]>, Vec<f64>) {
-    use femtile_fem::geometry::{CellMap, CellMaps};
     let maps = CellMaps::new(space, space.shapes().nodes());
     let (mut map, mut dofs) = (CellMap::default(), vec![0; space.dofs_per_cell()]);
     let mut points = vec![[0.0; 3]; space.n_dofs()];
@@ -202,6 +353,27 @@ fn gradients_of_any_degree_are_recovered_with_order_p_plus_one_and_estimates_bec
             "degree {degree} in {dimension}-D: {ratios:?}"
         );
         assert!((ratios[1] - 1.0).abs() < 0.25, "degree {degree} in {dimension}-D: {ratios:?}");
+    }
+}
+
+#[test]
+fn gradients_keep_their_order_where_they_vanish() {
+    // ∇u vanishes at corners, at the centre, and across every side.
+    for (dimension, u) in [(2, "cos(pi*x)*cos(pi*y)"), (3, "cos(pi*x)*cos(pi*y)*cos(pi*z)")] {
+        let exact = exact_gradient(u, dimension);
+        for (degree, n) in [(1, 8), (2, 4), (3, 4)].into_iter().take(5 - dimension) {
+            let of_cells = |n: usize| {
+                let mesh = waves(dimension, n, degree);
+                let problem = manufactured(mesh, u, &IDENTITY, "0", false);
+                let space = TensorSpace::new(&problem.mesh, degree).unwrap();
+                let (points, values) = nodal(&space, &parse(u));
+                let form = problem.form();
+                let found = tensor::RecoveredGradient::new(&space, &form, &values).unwrap().at_nodes();
+                largest_error(&points, &found, &exact, -1.0)
+            };
+            let order = (of_cells(n) / of_cells(2 * n)).log2();
+            assert!(order > degree as f64 + 0.25, "degree {degree} in {dimension}-D: order {order}");
+        }
     }
 }
 

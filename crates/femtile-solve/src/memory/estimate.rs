@@ -39,6 +39,8 @@ const FIBRES: f64 = 96.0;
 /// Recovered gradients: bytes of a vector, and of a fitted polynomial besides its coefficients.
 const VECTOR: f64 = 24.0;
 const POLYNOMIAL: f64 = 160.0;
+/// Recovered gradients: bytes of what limits a vector.
+const LIMIT: f64 = 40.0;
 /// Parts that are divided among ranks, and those that each has of the cells of its part as well.
 const DIVIDED: [&str; 5] = ["vectors", "matrix", "conversion", "metrics of cells", "preconditioner"];
 /// Memory of all parts of a mesh over that of the whole, with copies of cells of others.
@@ -225,7 +227,10 @@ impl Estimate {
             if is_tensor { (POLYNOMIAL + 8.0 * n_terms) * counts.n_nodes + VECTOR * n } else { VECTOR * n };
         let incidence = 4.0 * counts.kind.n_nodes() as f64 * counts.n_cells + 16.0 * counts.n_nodes;
         let components = space.components as f64;
-        let made = 2.0 * VECTOR * n + if fields.error { 24.0 * counts.n_cells } else { 0.0 };
+        let of_errors = if fields.error { 24.0 * counts.n_cells } else { 0.0 };
+        // Limits of the gradient and of the flux in cells, and those at nodes beside sums and numbers of cells.
+        let limits = if is_tensor { 2.0 * LIMIT * counts.n_cells + (LIMIT + 8.0) * n } else { 0.0 };
+        let made = 2.0 * VECTOR * n + of_errors + limits;
         self.larger(Self::of_parts(&[
             ("mesh", mesh(counts)),
             ("space", if is_tensor { space_of_cells(counts) } else { 0.0 }),
@@ -357,14 +362,15 @@ mod tests {
         let all = FieldConfig { gradient: true, flux: true, error: true };
         let (solve, with_none) = total(2, FieldConfig::default());
         assert_eq!(solve, with_none);
-        // Degree 2: 8 unknowns a vertex of 46 for output, 72 while computed and 48 kept, polynomials of 20 terms.
+        // Degree 2: 8 unknowns a vertex of 46 for output, 120 while computed and 48 kept, polynomials of 20 terms; cells with
+        // incidence, errors and limits.
         let (solve, with_all) = total(2, all);
         let expected = 20e6
             + mesh(counts)
             + space_of_cells(counts)
-            + 8e6 * (46.0 + 72.0 + 48.0)
+            + 8e6 * (46.0 + 120.0 + 48.0)
             + 1e6 * 320.0
-            + 1e6 * (32.0 + 16.0 + 24.0);
+            + 1e6 * (32.0 + 16.0 + 24.0 + 80.0);
         assert!((with_all - expected).abs() < 1.0 && with_all > solve, "{with_all} is not {expected}");
         let error = FieldConfig { error: true, ..FieldConfig::default() };
         assert!(total(2, error).1 < with_all);

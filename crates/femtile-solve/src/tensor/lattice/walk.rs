@@ -87,12 +87,13 @@ fn face(corners: &[u32], side: usize) -> Face {
     nodes
 }
 
-/// From a cell to its neighbour beyond a side.
+/// From a cell to its neighbour beyond a side: at most a line along each axis, so that numbers stay below that of the cells also
+/// where these do not stand in rows.
 fn step(corners: &[u32], side: usize, found: &[Option<[i32; 3]>]) -> [i32; 3] {
     let upper = (side % 2) << (side / 2);
     let [from, to] =
         [upper ^ (1 << (side / 2)), upper].map(|bits| found[corners[bits] as usize].unwrap_or_default());
-    [0, 1, 2].map(|axis| to[axis] - from[axis])
+    [0, 1, 2].map(|axis| (to[axis] - from[axis]).signum())
 }
 
 /// Returns the lattice lines of the nodes of a cell beyond a face.
@@ -130,8 +131,9 @@ pub(super) fn is_left_handed(space: &TensorSpace<'_>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use femtile_mesh::Mesh;
     use femtile_mesh::generate::{BoxConfig, BoxSplit, SquareConfig, SquareSplit, box_mesh, square};
+    use femtile_mesh::{CellKind, Mesh};
+    use std::collections::HashMap;
 
     /// Cells in a pseudorandom order.
     fn shuffled(mut mesh: Mesh) -> Mesh {
@@ -162,6 +164,40 @@ mod tests {
                 (0..mesh.n_nodes()).map(|node| made(node).map(|at| at as u32)).collect();
             assert_eq!(numbers(&space).unwrap(), expected);
         }
+    }
+
+    /// Splits each triangle of a square into three quadrilaterals.
+    fn split_triangles(n: usize) -> Mesh {
+        let triangles = square(&SquareConfig { cells: [n; 2], ..SquareConfig::default() }).unwrap();
+        let (mut points, mut cells) = (triangles.points.clone(), Vec::new());
+        let mut of_edges = HashMap::new();
+        for cell in 0..triangles.n_cells() {
+            let nodes = triangles.cell(cell);
+            let mean = |nodes: &[u32]| {
+                let sum = |axis: usize| {
+                    nodes.iter().map(|&node| triangles.points[node as usize][axis]).sum::<f64>()
+                };
+                [0, 1, 2].map(|axis| sum(axis) / nodes.len() as f64)
+            };
+            let middles = [0, 1, 2].map(|i| {
+                let [a, b] = [nodes[i], nodes[(i + 1) % 3]];
+                *of_edges.entry([a.min(b), a.max(b)]).or_insert_with(|| {
+                    points.push(mean(&[a, b]));
+                    points.len() as u32 - 1
+                })
+            });
+            let centre = points.len() as u32;
+            points.push(mean(nodes));
+            (0..3).for_each(|i| cells.extend([nodes[i], middles[i], centre, middles[(i + 2) % 3]]));
+        }
+        Mesh::new(points, CellKind::Quadrilateral, cells).unwrap()
+    }
+
+    #[test]
+    fn numbers_stay_below_that_of_the_cells_where_these_do_not_stand_in_rows() {
+        let mesh = split_triangles(24);
+        let found = numbers(&TensorSpace::new(&mesh, 1).unwrap()).unwrap();
+        assert!(found.iter().flatten().all(|&number| (number as usize) < mesh.n_cells()));
     }
 
     #[test]
