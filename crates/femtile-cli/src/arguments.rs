@@ -153,9 +153,12 @@ pub struct SolveMatrixOptions {
     /// The most iterations for each right side.
     #[arg(long, default_value_t = 10_000, value_name = "N")]
     pub max_iterations: usize,
-    /// The iterative method; gmres for matrices that are not symmetric.
+    /// The iterative method; gmres for matrices that are not symmetric or not definite.
     #[arg(long, default_value = "cg", value_parser = ["cg", "merged-cg", "pipelined-cg", "s-step-cg", "gmres"])]
     pub method: String,
+    /// Directions that gmres keeps before it restarts; 30 when absent. More of them take fewer iterations and more memory.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub restart: Option<u32>,
     /// The preconditioner; auto is amg for cg and pipelined-cg, jacobi for the other methods.
     #[arg(long, default_value = "auto", value_parser = ["auto", "amg", "jacobi", "none"])]
     pub preconditioner: String,

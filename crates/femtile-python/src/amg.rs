@@ -26,7 +26,7 @@ pub type Outcome = (usize, &'static str, String, f64, f64, Vec<f64>);
 pub fn outcome(outcome: femtile::linalg::krylov::cg::CgOutcome) -> Outcome {
     let stop = outcome.stop;
     let (recurred, computed) = (outcome.relative_residual, outcome.true_relative_residual);
-    (outcome.iterations, stop.name(), stop.to_string(), recurred, computed, outcome.residuals)
+    (outcome.iterations, stop.name(), outcome.reason(), recurred, computed, outcome.residuals)
 }
 
 /// A matrix with algebraic multigrid, set up for many right sides.

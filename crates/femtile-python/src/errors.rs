@@ -81,7 +81,8 @@ impl Raise for LinalgError {
             Self::Setting { field, message } => of_argument(py, argument_of(field), &message),
             Self::Diagonal { row, value } => {
                 let message = format!(
-                    "A: the diagonal entry of row {row} is {value}, not positive: the matrix is not positive definite"
+                    "A: the diagonal entry of row {row} is {value}, not positive: the matrix is not positive definite; \
+                     femtile.gmres needs no definite matrix"
                 );
                 exception(py, "NotDefiniteError", &message, Some("A"))
             }
@@ -96,7 +97,8 @@ impl Raise for AmgError {
             Self::Linalg(error) => error.raise(py),
             Self::Setting { field, message } => of_argument(py, argument_of(field), &message),
             Self::Diagonal { .. } | Self::Indefinite { .. } => {
-                exception(py, "NotDefiniteError", &format!("A: {self}"), Some("A"))
+                let message = format!("A: {self}; femtile.gmres needs no definite matrix");
+                exception(py, "NotDefiniteError", &message, Some("A"))
             }
             other => of_argument(py, "A", &other.to_string()),
         }

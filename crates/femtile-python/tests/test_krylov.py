@@ -83,6 +83,57 @@ def test_a_negative_definite_matrix_is_solved_as_its_negative(A):
             assert info == 0 and np.allclose(A @ x, -b)
 
 
+def test_multigrid_of_a_negative_definite_matrix_is_its_preconditioner(A):
+    negative, b = sp.csr_array(-A), np.ones(A.shape[0])
+    M = femtile.amg(negative)
+    assert any("−A x = −b" in warning for warning in M.warnings)
+    plain = femtile.amg(A)
+    assert np.array_equal(M @ b, -(plain @ b))
+    assert np.allclose(A @ M.solve(b), -b)
+    for method in (femtile.cg, femtile.gmres):
+        residuals = []
+        x, info = method(negative, b, M=M, rtol=1e-10, callback=residuals.append)
+        assert info == 0 and np.allclose(A @ x, -b) and len(residuals) < 40
+
+
+def test_an_indefinite_matrix_is_for_gmres(A):
+    indefinite, b = sp.csr_array(A - 0.3 * sp.eye_array(A.shape[0])), np.ones(A.shape[0])
+    assert femtile.cg(indefinite, b)[1] == -1
+    with pytest.raises(femtile.NotDefiniteError, match="femtile.gmres"):
+        femtile.amg(indefinite)
+    x, info = femtile.gmres(indefinite, b, rtol=1e-10, restart=400)
+    assert info == 0 and np.linalg.norm(indefinite @ x - b) <= 2e-10 * np.linalg.norm(b)
+
+
+@pytest.mark.parametrize("method", [femtile.cg, femtile.gmres])
+def test_several_right_sides_are_columns(method, A, rng):
+    n = A.shape[0]
+    B, M = rng.standard_normal((n, 3)), femtile.amg(A)
+    X, info = method(A, B, rtol=1e-9, M=M)
+    assert info == 0 and X.shape == B.shape
+    for i in range(3):
+        assert np.array_equal(X[:, i], method(A, B[:, i], rtol=1e-9, M=M)[0])
+    single, _ = method(A, B.astype(np.float32), rtol=1e-9, M=M)
+    assert single.dtype == np.float64 and np.allclose(single, X, atol=1e-5)
+    assert np.allclose(method(A, B.tolist(), rtol=1e-9, M=M)[0], X)
+    assert method(A, B[:, :1])[0].shape == (n, 1)
+    again, _ = method(A, B, x0=X, rtol=1e-8, M=M)
+    assert np.array_equal(again, X)
+    # The worst of the columns is told.
+    zeros = np.zeros((n, 1))
+    assert method(A, np.hstack([zeros, B]), maxiter=2)[1] == method(A, B, maxiter=2)[1] > 0
+    for b, x0, name, words in [
+        (np.ones((n, 0)), None, "b", "no right side"),
+        (np.ones((n - 1, 2)), None, "b", "columns of"),
+        (B, np.ones((n, 2)), "x0", "but b has"),
+        (B, np.ones(n), "x0", "columns of"),
+        (np.where(B == B[5, 2], np.nan, B), None, "b", "entry 5 of column 2"),
+    ]:
+        with pytest.raises(femtile.ArgumentError, match=words) as caught:
+            method(A, b, x0)
+        assert caught.value.argument == name
+
+
 @pytest.mark.parametrize(
     ("arguments", "argument"),
     [

@@ -23,6 +23,8 @@ use crate::{
 
 /// A solver for a symmetric positive definite matrix, set up once for many right sides.
 ///
+/// Where all of the diagonal is negative, $-A$ is set up in its place: a negative definite matrix is solved as well.
+///
 /// ```
 /// use femtile_device::Cpu;
 /// use femtile_sparse::Triplets;
@@ -132,13 +134,16 @@ impl LinearSolver {
         if config.preconditioner.needs_graph_of_mesh() {
             return Err(graph_error("a matrix comes without a mesh: use \"matrix\"".into()));
         }
-        let near_nullspace = near_nullspace.map(|vectors| by_rows(vectors, a.n_rows()));
+        let mut warnings = Vec::new();
+        let pattern = pattern_of(a);
+        let negated = negated(a, config, &mut warnings)?;
+        let a = (negated.as_ref().unwrap_or(a), negated.is_some());
+        let near_nullspace = near_nullspace.map(|vectors| by_rows(vectors, a.0.n_rows()));
         let near_nullspace = near_nullspace.as_deref();
         let cpu = Cpu::new(config.threads)?;
         let opened = config.device.open()?;
-        let choice = config.device.choose(opened, a.n_rows(), cpu.threads());
-        let (mut reason, mut warnings) = (choice.reason, Vec::new());
-        let mut on = None;
+        let choice = config.device.choose(opened, a.0.n_rows(), cpu.threads());
+        let (mut reason, mut on) = (choice.reason, None);
         if let Chosen::Cuda(cuda) = choice.device {
             let cuda = config.device.with_overflow(&cuda);
             match OnDevice::new(&cuda, a, near_nullspace, (config, is_chosen), &mut warnings) {
@@ -159,7 +164,6 @@ impl LinearSolver {
             }
         };
         let near_nullspace = near_nullspace.map(<[f64]>::to_vec);
-        let pattern = pattern_of(a);
         let config = config.clone();
         Ok(Self { config, device_reason: reason, warnings, near_nullspace, pattern, cpu, on })
     }
@@ -273,6 +277,8 @@ impl LinearSolver {
             let message = "has another pattern than the one that the solver was set up for".into();
             return Err(LinalgError::Setting { field: "matrix", message }.into());
         }
+        let negated = negated(a, &self.config, &mut self.warnings)?;
+        let a = (negated.as_ref().unwrap_or(a), negated.is_some());
         let near = self.near_nullspace.as_deref();
         match &mut self.on {
             On::Cpu(on) => self.cpu.install(|| on.refill(a, near, &mut self.warnings)),
@@ -335,6 +341,24 @@ fn resolved(config: &SolverConfig) -> SolverConfig {
     SolverConfig { preconditioner, ..config.clone() }
 }
 
+/// Returns −A where all of the diagonal of A is negative and the method or the preconditioner needs a positive one, and says
+/// so.
+fn negated(
+    a: &Csr<f64, Cpu>,
+    config: &SolverConfig,
+    warnings: &mut Vec<String>,
+) -> Result<Option<Csr<f64, Cpu>>, SolveError> {
+    let needs_positive = !matches!(config.method, Method::Gmres { .. })
+        || matches!(config.preconditioner, PreconditionerConfig::Amg(_));
+    let is_negative = |row| a.row(row).any(|(column, value)| column == row && value < 0.0);
+    if !needs_positive || a.n_rows() == 0 || !(0..a.n_rows()).all(is_negative) {
+        return Ok(None);
+    }
+    warnings.push("the diagonal is negative: −A x = −b is solved in place of A x = b".into());
+    let values = a.values().as_slice().iter().map(|value| -value).collect();
+    Ok(Some(a.with_values(Buffer::from_vec(a.values().device(), values)?)?))
+}
+
 /// Returns a hash of the offsets and columns of a matrix.
 fn pattern_of(a: &Csr<f64, Cpu>) -> u64 {
     let mut hasher = DefaultHasher::new();
@@ -364,6 +388,8 @@ fn norm(v: &[f64]) -> f64 {
 /// A matrix and its preconditioner on a device.
 struct OnDevice<D: SolveDevice> {
     matrix: ProductMatrix<f64, D>,
+    /// Whether the matrix is the negative of the one given.
+    is_negative: bool,
     format_reason: String,
     preconditioner: OfMatrix<D>,
     /// What multigrid found in the null space, which right sides must not have a part in.
@@ -371,10 +397,11 @@ struct OnDevice<D: SolveDevice> {
 }
 
 impl<D: SolveDevice> OnDevice<D> {
-    /// Sets up with these settings, and whether the preconditioner is the choice of the library.
+    /// Sets up a matrix, which may be the negative of the one given, with these settings, and whether the preconditioner is the
+    /// choice of the library.
     fn new(
         device: &D,
-        a: &Csr<f64, Cpu>,
+        (a, is_negative): (&Csr<f64, Cpu>, bool),
         near_nullspace: Option<&[f64]>,
         (config, is_chosen): (&SolverConfig, bool),
         warnings: &mut Vec<String>,
@@ -402,7 +429,7 @@ impl<D: SolveDevice> OnDevice<D> {
         }
         let nullspace = nullspace_of(&preconditioner, a, near_nullspace, warnings)?;
         let (matrix, format_reason) = product_matrix(matrix, config, Solves::One)?;
-        Ok(Self { matrix, format_reason, preconditioner, nullspace })
+        Ok(Self { matrix, is_negative, format_reason, preconditioner, nullspace })
     }
 
     fn solve(
@@ -430,7 +457,15 @@ impl<D: SolveDevice> OnDevice<D> {
         let b = projected.as_ref().unwrap_or(b);
         let stages = &mut Stages::new(progress);
         stages.begin(Stage::Solve)?;
-        iterate(config, x, parts, b, stages)
+        self.negate_where_needed(x, b)?;
+        let outcome = iterate(config, x, parts, b, stages)?;
+        self.negate_where_needed(x, b)?;
+        Ok(outcome)
+    }
+
+    /// Negates x where the matrix is: $(-A)(-x) = b$.
+    fn negate_where_needed(&self, x: &mut Buffer<f64, D>, b: &Buffer<f64, D>) -> Result<(), LinalgError> {
+        if self.is_negative { x.device().clone().axpby(x, 0.0, b, -1.0) } else { Ok(()) }
     }
 
     fn precondition(&self, r: &[f64]) -> Result<Vec<f64>, SolveError> {
@@ -438,13 +473,15 @@ impl<D: SolveDevice> OnDevice<D> {
         let (mut z, r_norm) = (Buffer::zeros(device, r.len())?, norm(r));
         let preconditioner = self.preconditioner.as_dyn();
         preconditioner.set_residual_norm(r_norm);
-        preconditioner.apply(&mut z, &Buffer::from_host(device, r)?)?;
+        let r = Buffer::from_host(device, r)?;
+        preconditioner.apply(&mut z, &r)?;
+        self.negate_where_needed(&mut z, &r)?;
         Ok(z.to_host()?)
     }
 
     fn refill(
         &mut self,
-        a: &Csr<f64, Cpu>,
+        (a, is_negative): (&Csr<f64, Cpu>, bool),
         near_nullspace: Option<&[f64]>,
         warnings: &mut Vec<String>,
     ) -> Result<(), SolveError> {
@@ -461,6 +498,7 @@ impl<D: SolveDevice> OnDevice<D> {
                 slices.refill(&rows)?;
             }
         }
+        self.is_negative = is_negative;
         self.nullspace = nullspace_of(&self.preconditioner, a, near_nullspace, warnings)?;
         Ok(())
     }

@@ -428,17 +428,15 @@ fn warning_of_overflow(used: MemoryUse) -> Option<String> {
 
 pub(crate) fn warning_of_outcome(config: &SolverConfig, outcome: &CgOutcome) -> Option<String> {
     if outcome.stop != Stop::Converged {
+        let (reason, n) = (outcome.reason(), outcome.iterations);
         if outcome.stop == Stop::Stagnated {
-            let (floor, n) = (outcome.true_relative_residual, outcome.iterations);
+            let floor = outcome.true_relative_residual;
             return Some(format!(
-                "the solve {} (‖b − Ax‖/‖b‖ = {floor:.2e} is left after {n} iterations)",
-                outcome.stop
+                "the solve {reason} (‖b − Ax‖/‖b‖ = {floor:.2e} is left after {n} iterations)"
             ));
         }
-        return Some(format!(
-            "the solve {} (‖r‖/‖b‖ = {:.2e} after {} iterations)",
-            outcome.stop, outcome.relative_residual, outcome.iterations
-        ));
+        let residual = outcome.relative_residual;
+        return Some(format!("the solve {reason} (‖r‖/‖b‖ = {residual:.2e} after {n} iterations)"));
     }
     (outcome.true_relative_residual > 10.0 * config.tolerance).then(|| {
         format!(

@@ -18,6 +18,12 @@ use super::tentative::NearNullspace;
 /// Constants are no smooth vector where the row sums over the diagonal have a larger variance. Those of elements are
 /// nearly constant, about zero without a reaction and at most some units with it.
 const VARIED: f64 = 1.0;
+/// With a smaller variance constants are smooth. Between the two, negative row sums tell: reactions and conditions at a boundary
+/// have positive ones, and $D A D$ has both.
+const EVEN: f64 = 1e-4;
+/// Share of negative sums in the squares of all beyond which they are those of a scaling. Discretizations have up to 0.02, of
+/// obtuse angles beside Dirichlet values.
+const NEGATIVE: f64 = 0.1;
 /// With several vectors, absolute row sums may be this many times those of the matrix scaled to a diagonal of ones.
 const LOPSIDED: f64 = 8.0;
 /// Steps of Jacobi's method that make a vector smooth.
@@ -58,18 +64,28 @@ pub(crate) fn is_badly_scaled_there<H: Scalar, D: CsrKernels<H> + VectorKernels<
     device.fill(&mut ratios, H::ONE)?;
     a.apply(&mut sums, &ratios)?;
     device.scale_by(&mut ratios, &inverse, &sums)?;
-    Ok(is_varied(device.sum(&ratios)?, device.dot(&ratios, &ratios)?, n))
+    let square = device.dot(&ratios, &ratios)?;
+    let variance = variance(device.sum(&ratios)?, square, n);
+    if !(EVEN..=VARIED).contains(&variance) {
+        return Ok(variance > VARIED);
+    }
+    let ratios = ratios.host_view()?;
+    let negative = parallel::map(n.div_ceil(PIECE), 1, |piece| {
+        let ratios = &ratios[piece * PIECE..((piece + 1) * PIECE).min(n)];
+        ratios.iter().map(|ratio| ratio.to_f64().min(0.0).powi(2)).sum::<f64>()
+    });
+    Ok(negative.iter().sum::<f64>() > NEGATIVE * square)
 }
 
-fn is_varied(sum: f64, square: f64, n: usize) -> bool {
+fn variance(sum: f64, square: f64, n: usize) -> f64 {
     let mean = sum / n as f64;
-    square / n as f64 - mean * mean > VARIED
+    square / n as f64 - mean * mean
 }
 
 fn has_varied_sums<T: Scalar>(a: &Rows<T>) -> bool {
     let n = a.n_rows();
     let pieces = parallel::map(n.div_ceil(PIECE), 1, |piece| {
-        let mut sums = [0.0_f64; 2];
+        let mut sums = [0.0_f64; 3];
         for row in piece * PIECE..((piece + 1) * PIECE).min(n) {
             let (columns, values) = a.row(row);
             let (mut own, mut sum) = (T::ZERO, T::ZERO);
@@ -80,11 +96,13 @@ fn has_varied_sums<T: Scalar>(a: &Rows<T>) -> bool {
             let ratio = if own > T::ZERO { sum.to_f64() / own.to_f64() } else { f64::INFINITY };
             sums[0] += ratio;
             sums[1] += ratio * ratio;
+            sums[2] += ratio.min(0.0).powi(2);
         }
         sums
     });
-    let [sum, square] = [0, 1].map(|i| pieces.iter().map(|sums| sums[i]).sum::<f64>());
-    square == f64::INFINITY || is_varied(sum, square, n)
+    let [sum, square, negative] = [0, 1, 2].map(|i| pieces.iter().map(|sums| sums[i]).sum::<f64>());
+    let variance = variance(sum, square, n);
+    square == f64::INFINITY || variance > VARIED || (variance > EVEN && negative > NEGATIVE * square)
 }
 
 fn is_lopsided<T: Scalar>(a: &Rows<T>) -> bool {

@@ -9,6 +9,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
 
+use femtile::amg::AmgError;
 use femtile::device::Cpu;
 use femtile::linalg::krylov::Stop;
 use femtile::linalg::krylov::cg::CgOutcome;
@@ -124,7 +125,7 @@ fn report(
         },
         n_right_sides: given.rhs.n_columns(),
         method: config.method.name(),
-        preconditioner: name_of(&config.preconditioner),
+        preconditioner: solver.preconditioner(),
         solve: outcomes.iter().map(report::of_outcome).collect(),
         operator: format.name(),
         format_reason: format_reason.into(),
@@ -153,9 +154,14 @@ fn config(options: &SolveMatrixOptions) -> Result<SolverConfig, Failure> {
         "merged-cg" => Method::MergedCg,
         "pipelined-cg" => Method::PipelinedCg,
         "s-step-cg" => Method::SStepCg { steps: Method::default_steps() },
-        "gmres" => Method::Gmres { restart: Method::default_restart() },
+        "gmres" => {
+            Method::Gmres { restart: options.restart.map_or_else(Method::default_restart, |n| n as usize) }
+        }
         _ => Method::Cg,
     };
+    if options.restart.is_some() && !matches!(method, Method::Gmres { .. }) {
+        return Err(Failure::message("--restart is for --method gmres"));
+    }
     Ok(SolverConfig {
         device: options.device.parse::<DeviceChoice>().map_err(failed)?,
         threads: options.threads,
@@ -179,25 +185,25 @@ fn preconditioner(
         ("auto", false) => "jacobi",
         (given, _) => given,
     };
+    let options_of_amg = [
+        ("--near-nullspace", options.near_nullspace.is_some()),
+        ("--block-size", options.block_size.is_some()),
+        ("--strength", options.strength.is_some()),
+        ("--smoother", options.smoother.is_some()),
+        ("--cycle", options.cycle.is_some()),
+        ("--precision", options.precision.is_some()),
+    ];
+    let given = options_of_amg.into_iter().find(|(_, is_given)| *is_given);
     let is_amg = name == "amg";
     if is_amg && !is_symmetric {
         let message = "--preconditioner amg needs a symmetric matrix: take jacobi or none";
         return Err(Failure::message(message));
     }
-    if !is_amg {
-        let useless = [
-            ("--near-nullspace", options.near_nullspace.is_some()),
-            ("--block-size", options.block_size.is_some()),
-            ("--strength", options.strength.is_some()),
-            ("--smoother", options.smoother.is_some()),
-            ("--cycle", options.cycle.is_some()),
-            ("--precision", options.precision.is_some()),
-        ];
-        if let Some((option, _)) = useless.into_iter().find(|(_, given)| *given) {
-            return Err(Failure::message(format!(
-                "{option} is for --preconditioner amg, and this is {name}"
-            )));
-        }
+    if let Some((option, _)) = given.filter(|_| !is_amg) {
+        return Err(Failure::message(format!("{option} is for --preconditioner amg, and this is {name}")));
+    }
+    if options.preconditioner == "auto" && given.is_none() {
+        return Ok(PreconditionerConfig::Auto);
     }
     Ok(match name {
         "none" => PreconditionerConfig::None,
@@ -219,14 +225,6 @@ fn preconditioner(
 fn word<T: Default + DeserializeOwned>(option: &str, given: Option<&str>) -> Result<T, Failure> {
     let Some(name) = given else { return Ok(T::default()) };
     named(name).map_err(|message| Failure::message(format!("{option}: {message}")))
-}
-
-fn name_of(preconditioner: &PreconditionerConfig) -> &'static str {
-    match preconditioner {
-        PreconditionerConfig::None => "none",
-        PreconditionerConfig::Amg(_) => "amg",
-        _ => "jacobi",
-    }
 }
 
 /// Returns whether the matrix is symmetric; refuses one that is not where the method needs it.
@@ -282,6 +280,9 @@ fn failed(error: SolveError) -> Failure {
             let option = key.trim_start_matches('.').replace('_', "-");
             Failure::message(format!("--{option}: {message}"))
         }
+        error @ SolveError::Amg(AmgError::Indefinite { .. }) => Failure::message(format!(
+            "{error}; --method gmres solves indefinite systems, and --preconditioner jacobi or none may do for others"
+        )),
         error @ SolveError::Amg(_) if !error.is_device_trouble() => {
             Failure::message(format!("{error}; --preconditioner jacobi or none may do"))
         }

@@ -86,8 +86,9 @@ pub fn warnings(outcomes: &[CgOutcome], tolerance: f64) -> impl Iterator<Item = 
                     "rounding keeps the true residual at {rounded:.1e}, above the tolerance {tolerance:.1e}"
                 )
             }
-            stop => {
-                format!("the solve {stop} (‖b − Ax‖/‖b‖ = {rounded:.2e} after {iterations} iterations)")
+            _ => {
+                let reason = outcome.reason();
+                format!("the solve {reason} (‖b − Ax‖/‖b‖ = {rounded:.2e} after {iterations} iterations)")
             }
         };
         Some(format!("column {column} (counted from 0): {what}"))

@@ -189,6 +189,81 @@ fn matrices_that_are_not_symmetric_need_gmres() {
 }
 
 #[test]
+fn definite_matrices_of_either_sign_and_indefinite_ones_are_solved_or_say_how() {
+    let place = place(&[
+        ("n.mtx", SMALL.replace(" 2\n", " -2\n").replace(" -1\n", " 1\n").into()),
+        ("i.mtx", laplace(12).replace(" 4\n", " 3.1\n").into()),
+    ]);
+    let found = report(&place, &["n.mtx", "-o", "x.npy"], 0);
+    assert_near(&numbers(&place, "x.npy"), &[-1.5, -2.0, -1.5]);
+    assert!(found["warnings"][0].as_str().unwrap().contains("−A x = −b"), "{}", found["warnings"]);
+    std::fs::remove_file(place.path("x.npy")).unwrap();
+    refuses(&place, &["i.mtx", "-o", "x.npy"], &["not positive definite", "--method gmres"]);
+    refuses(&place, &["i.mtx", "-o", "x.npy", "--restart", "9"], &["--restart is for --method gmres"]);
+    let found = report(&place, &["i.mtx", "-o", "x.npy", "--method", "gmres", "--restart", "144"], 0);
+    assert!(found["solve"][0]["true_relative_residual"].as_f64().unwrap() <= 2e-10);
+}
+
+#[test]
+fn levels_that_fill_up_give_way_to_the_diagonal() {
+    // A chain with twenty nodes that are connected to a tenth of all others as well.
+    let n = 1000;
+    let mut edges: Vec<(usize, usize, f64)> = (1..n).map(|i| (i, i - 1, 1.0)).collect();
+    for hub in 0..20 {
+        let ends = (0..100).map(|k| (10 * k + 7 * hub) % n).filter(|end| end.abs_diff(50 * hub) > 1);
+        edges.extend(ends.map(|end| (end.max(50 * hub), end.min(50 * hub), 0.1)));
+    }
+    let mut lines: Vec<String> = (1..=n).map(|i| format!("{i} {i} 0.01")).collect();
+    for (i, j, weight) in edges {
+        let (i, j) = (i + 1, j + 1);
+        lines.extend([
+            format!("{i} {j} -{weight}"),
+            format!("{i} {i} {weight}"),
+            format!("{j} {j} {weight}"),
+        ]);
+    }
+    let banner = "%%MatrixMarket matrix coordinate real symmetric";
+    let matrix = format!("{banner}\n{n} {n} {}\n{}\n", lines.len(), lines.join("\n"));
+    let place = place(&[("h.mtx", matrix.into())]);
+    let found = report(&place, &["h.mtx", "-o", "x.npy"], 0);
+    assert_eq!((&found["preconditioner"], found["levels"].is_array()), (&"jacobi".into(), false));
+    assert!(found["warnings"].to_string().contains("the diagonal is taken"), "{}", found["warnings"]);
+    let found = report(&place, &["h.mtx", "-o", "x.npy", "--preconditioner", "amg"], 0);
+    assert_eq!((&found["preconditioner"], found["levels"].is_array()), (&"amg".into(), true));
+}
+
+#[test]
+fn a_warning_names_the_test_that_a_solution_fails() {
+    // A chain whose second half has weights, and loads, 10⁻⁸ times as large: ‖b − Ax‖ hardly sees it.
+    let n = 200;
+    let weight = |i: usize| if i < n / 2 { 1.0 } else { 1e-8 };
+    let mut lines = vec!["1 1 1".to_string()];
+    for i in 1..n {
+        let (weight, next) = (weight(i), i + 1);
+        lines.extend([
+            format!("{next} {i} -{weight}"),
+            format!("{i} {i} {weight}"),
+            format!("{next} {next} {weight}"),
+        ]);
+    }
+    let banner = "%%MatrixMarket matrix coordinate real symmetric";
+    let matrix = format!("{banner}\n{n} {n} {}\n{}\n", lines.len(), lines.join("\n"));
+    let loads: Vec<f64> = (0..n).map(weight).collect();
+    let place = place(&[("s.mtx", matrix.into()), ("b.npy", f64s(&[n], &loads))]);
+    let limited = ["s.mtx", "b.npy", "-o", "x.npy", "--preconditioner", "jacobi", "--tolerance", "1e-6"];
+    let found = report(&place, &[&limited[..], &["--max-iterations", "150"]].concat(), 1);
+    assert!(found["solve"][0]["true_relative_residual"].as_f64().unwrap() <= 1e-6);
+    let warning = found["warnings"].to_string();
+    for words in [
+        "limit of iterations",
+        "‖b − Ax‖ meets the tolerance, but the preconditioned residual",
+        "above 5.0e-6",
+    ] {
+        assert!(warning.contains(words), "`{words}` is not in {warning}");
+    }
+}
+
+#[test]
 fn invalid_matrices_are_refused_with_the_reason() {
     let banner = "%%MatrixMarket matrix coordinate";
     for (file, words) in [
@@ -244,14 +319,15 @@ fn options_that_do_not_serve_say_what_to_do() {
 
 #[test]
 fn a_near_nullspace_makes_iterations_fewer() {
-    // A chain of springs with stiffnesses D A D: what is nearly in its null space is 1/d, not the constant.
+    // D A D of a chain with weights of 1 and 100 in turn has a diagonal of ones: 1/d is nearly in its null space.
     let n = 400;
-    let d = |i: usize| 1.0 + 0.9 * (7.0 * i as f64).sin();
+    let weight = |i: usize| if i % 40 < 20 { 1.0 } else { 100.0 };
+    let d = |i: usize| (1.0_f64 / (weight(i) + weight(i + 1))).sqrt();
     let mut lines = Vec::new();
     for i in 0..n {
-        lines.push(format!("{} {} {:?}", i + 1, i + 1, 2.0 * d(i) * d(i)));
+        lines.push(format!("{} {} 1", i + 1, i + 1));
         if i > 0 {
-            lines.push(format!("{} {} {:?}", i + 1, i, -d(i) * d(i - 1)));
+            lines.push(format!("{} {} {:?}", i + 1, i, -weight(i) * d(i) * d(i - 1)));
         }
     }
     let banner = "%%MatrixMarket matrix coordinate real symmetric";

@@ -3,6 +3,7 @@
 mod acceptance;
 pub mod cg;
 mod energy;
+mod failed_test;
 pub mod gmres;
 pub mod merged_cg;
 mod monitor;
@@ -15,6 +16,7 @@ pub mod s_step_cg;
 mod stop;
 mod watch;
 
+pub use failed_test::{AcceptanceTest, FailedTest};
 pub use monitor::Monitor;
 pub use preconditioning::Preconditioning;
 pub use stop::Stop;

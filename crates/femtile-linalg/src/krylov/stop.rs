@@ -59,7 +59,9 @@ impl fmt::Display for Stop {
             Self::Stagnated => f.write_str(
                 "stagnated: the tolerance is below what rounding allows, or the matrix is singular",
             ),
-            Self::Diverged => f.write_str("diverged: the matrix is probably not positive definite"),
+            Self::Diverged => f.write_str(
+                "diverged: the matrix is probably not positive definite; method gmres needs no definite matrix",
+            ),
             Self::Breakdown { quantity, value } => {
                 write!(f, "broke down: {quantity} = {value:e}; {}", advice(quantity))
             }
@@ -81,6 +83,8 @@ fn advice(quantity: &str) -> &'static str {
             "rounding has overtaken the recurrences: take plain conjugate gradients; where those break down as well, the \
              matrix or the preconditioner is not positive definite"
         }
-        _ => "the matrix or the preconditioner is not positive definite",
+        _ => {
+            "the matrix or the preconditioner is not positive definite; method gmres needs no definite matrix"
+        }
     }
 }

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from ._arrays import block_rows, count, linear_operator, matrix, on_host, real, threads_of, vector
+from ._arrays import block_rows, count, linear_operator, matrix, on_host, right_sides, threads_of, vector
 from ._errors import ArgumentError, ArgumentTypeError, ConvergenceWarning, NotDefiniteError
 from ._femtile import Solver
 from ._gpu import View, is_on_gpu, like, require_contiguous, streams, view
@@ -158,11 +158,7 @@ class Amg:
             x, found = self._solve_on_gpu(b, x0, limits, callback)
             outcomes = [found]
         elif has_columns:
-            right, guess = _columns_of("b", b, n), None if x0 is None else _columns_of("x0", x0, n)
-            if right.shape[1] == 0:
-                raise ArgumentError("b: there is no right side: it has no column", "b")
-            if guess is not None and guess.shape != right.shape:
-                raise ArgumentError(f"x0: has shape {guess.shape}, but b has {right.shape}", "x0")
+            right, guess = right_sides(b, x0, n)
             columns = [
                 self.femtile_solver.solve(right[:, i], None if guess is None else guess[:, i], limits, callback)
                 for i in range(right.shape[1])
@@ -266,12 +262,13 @@ def amg(
     precision: str = "f32",
     threads: int = 0,
 ) -> Amg:
-    """Set up smoothed-aggregation multigrid for a symmetric positive definite matrix.
+    """Set up smoothed-aggregation multigrid for a symmetric positive definite matrix, or a negative definite one.
 
     Parameters
     ----------
     A : scipy.sparse matrix or array
-        A real matrix, symmetric and positive definite; of any format. Duplicate entries are summed.
+        A real matrix, symmetric and positive definite; of any format. Duplicate entries are summed. Where all of its
+        diagonal is negative, −A is set up in its place, with a warning in `Amg.warnings`.
     near_nullspace : array_like, optional
         Vectors on which the matrix is small, as columns, such as the rigid motions of elasticity; the constant by
         default.
@@ -316,15 +313,6 @@ def amg(
     """
     rows = block_rows(A) if block_size is None else count("block_size", block_size, 1)
     return Amg(A, near_nullspace, (device, threads_of(threads), rows, strength, smoother, cycle, precision))
-
-
-def _columns_of(name: str, value: Any, n: int) -> NDArray[np.float64]:
-    """Return columns of `n` entries, each of them contiguous."""
-    found = on_host(name, value)
-    real(name, found.dtype)
-    if found.ndim != 2 or found.shape[0] != n:
-        raise ArgumentError(f"{name}: has shape {found.shape}; columns of {n} entries are needed", name)
-    return np.asfortranarray(found, dtype=np.float64)
 
 
 def _columns(value: Any, n: int) -> NDArray[np.float64]:

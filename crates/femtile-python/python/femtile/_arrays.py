@@ -88,6 +88,25 @@ def vector(name: str, value: Any, n: int) -> NDArray[np.float64]:
     return np.ascontiguousarray(found, dtype=np.float64)
 
 
+def columns_of(name: str, value: Any, n: int) -> NDArray[np.float64]:
+    """Return columns of `n` entries, each of them contiguous."""
+    found = on_host(name, value)
+    real(name, found.dtype)
+    if found.ndim != 2 or found.shape[0] != n:
+        raise ArgumentError(f"{name}: has shape {found.shape}; columns of {n} entries are needed", name)
+    return np.asfortranarray(found, dtype=np.float64)
+
+
+def right_sides(b: Any, x0: Any, n: int) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
+    """Return the columns of right sides, and those of their guesses where there are some."""
+    right, guess = columns_of("b", b, n), None if x0 is None else columns_of("x0", x0, n)
+    if right.shape[1] == 0:
+        raise ArgumentError("b: there is no right side: it has no column", "b")
+    if guess is not None and guess.shape != right.shape:
+        raise ArgumentError(f"x0: has shape {guess.shape}, but b has {right.shape}", "x0")
+    return right, guess
+
+
 def block_rows(value: Any) -> int:
     """Return the rows of a block of a matrix in BSR whose blocks are square; 1 for other matrices."""
     if getattr(value, "format", None) != "bsr":

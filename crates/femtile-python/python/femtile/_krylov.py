@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ._arrays import count, matrix, real, threads_of, vector
+from ._arrays import count, matrix, real, right_sides, threads_of, vector
 from ._errors import ArgumentError, ArgumentTypeError
 from ._femtile import Matrix, krylov
+from ._gpu import like
 from ._outcome import Outcome
 
 Callback = Callable[[float], object]
@@ -27,7 +28,7 @@ def cg(
     M: Any = None,
     callback: Callback | None = None,
     threads: int = 0,
-) -> tuple[NDArray[np.float64], int]:
+) -> tuple[Any, int]:
     """Solve A x = b by conjugate gradients, A symmetric and positive or negative definite.
 
     The signature is that of `scipy.sparse.linalg.cg`, but for `callback`, which receives ‖r‖/‖b‖: the iterate is not at
@@ -38,13 +39,13 @@ def cg(
     A : sparse matrix, LinearOperator or object with ``@``
         The matrix.
     b : array_like
-        The right side.
+        The right side, or several as columns of shape (N, K).
     x0 : array_like, optional
-        The initial guess; zero by default.
+        The initial guess, of the shape of `b`; zero by default.
     rtol, atol : float
-        The solve ends when ‖b − Ax‖ ≤ max(rtol · ‖b‖, atol).
+        The solve ends when ‖b − Ax‖ ≤ max(rtol · ‖b‖, atol), for each right side.
     maxiter : int, optional
-        The most iterations; ten for each row by default.
+        The most iterations for each right side; ten for each row by default.
     M : Amg, LinearOperator or sparse matrix, optional
         A preconditioner, an approximation of A⁻¹, such as ``femtile.amg(A)``.
     callback : callable, optional
@@ -54,10 +55,11 @@ def cg(
 
     Returns
     -------
-    x : ndarray
-        The solution.
+    x : array
+        The solution, of the kind and the shape of `b`.
     info : int
-        0 where it has converged, the number of iterations where it has not, -1 after a breakdown.
+        0 where it has converged, the number of iterations where it has not, -1 after a breakdown, as where A is indefinite,
+        which `gmres` solves. Of several right sides the worst: -1, or else the largest number.
 
     Examples
     --------
@@ -85,8 +87,8 @@ def gmres(
     callback: Callback | None = None,
     callback_type: str | None = None,
     threads: int = 0,
-) -> tuple[NDArray[np.float64], int]:
-    """Solve A x = b by GMRES with restarts, A any square matrix.
+) -> tuple[Any, int]:
+    """Solve A x = b by GMRES with restarts, A any square matrix, symmetric or not, definite or not.
 
     The signature is that of `scipy.sparse.linalg.gmres`. The preconditioner is applied on the right, so residuals are
     those of x itself.
@@ -106,10 +108,10 @@ def gmres(
 
     Returns
     -------
-    x : ndarray
-        The solution.
+    x : array
+        The solution, of the kind and the shape of `b`.
     info : int
-        0 where it has converged, the number of iterations where it has not, -1 after a breakdown.
+        As of `cg`.
 
     Examples
     --------
@@ -135,16 +137,40 @@ def _solve(
     restart: int,
     callback: Callback | None,
     threads: int,
-) -> tuple[NDArray[np.float64], int]:
-    A, given, x0, M = system
-    rtol, atol, maxiter, per_row = limits
+) -> tuple[Any, int]:
+    A, b, x0, M = system
     threads = threads_of(threads)
     operator, n = _operator("A", A, threads)
-    b = vector("b", given, n)
-    x = np.zeros(n) if x0 is None else vector("x0", x0, n)
-    for name, values in (("b", b), ("x0", x)):
-        _finite(name, values)
-    norm = float(np.linalg.norm(b))
+    of_m = None if M is None else _preconditioner(M, n)
+    has_columns = np.ndim(b) == 2
+    if has_columns:
+        right, guess = right_sides(b, x0, n)
+    else:
+        right = vector("b", b, n)[:, None]
+        guess = None if x0 is None else vector("x0", x0, n)[:, None]
+    for name, values in (("b", right), ("x0", guess)):
+        if values is not None:
+            _finite(name, values, has_columns)
+    settings, columns, infos = (limits, restart, threads, callback), [], []
+    for i in range(right.shape[1]):
+        start = np.zeros(n) if guess is None else guess[:, i]
+        x, info = _solve_one(method, (A, M), (operator, of_m), (right[:, i], start), settings)
+        columns.append(x)
+        infos.append(info)
+    found = np.stack(columns, axis=1) if has_columns else columns[0]
+    return like(b, found), min(infos) if min(infos) < 0 else max(infos)
+
+
+def _solve_one(
+    method: str,
+    given: tuple[Any, Any],
+    operators: tuple[Any, Any],
+    vectors: tuple[NDArray[np.float64], NDArray[np.float64]],
+    settings: tuple[tuple[float, float, int | None, int], int, int, Callback | None],
+) -> tuple[NDArray[np.float64], int]:
+    (A, M), (operator, of_m), (b, x) = given, operators, vectors
+    (rtol, atol, maxiter, per_row), restart, threads, callback = settings
+    n, norm = b.shape[0], float(np.linalg.norm(b))
     tolerance = max(rtol, atol / norm if norm > 0 else 0.0)
     if not tolerance > 0:
         raise ArgumentError(f"rtol: {rtol} is not positive; 1e-10 is a good choice", "rtol")
@@ -152,23 +178,32 @@ def _solve(
         # Zero meets it.
         return np.zeros(n), 0
     steps = per_row * n if maxiter is None else count("maxiter", maxiter)
-    of_m = None if M is None else _preconditioner(M, n)
-    settings = (tolerance, steps * restart, restart, threads)
-    found, raw = krylov(method, (operator, of_m), b, x, settings, callback)
-    if method == "cg" and Outcome(*raw).stop == "breakdown" and Outcome(*raw).iterations == 0:
-        # Where A is negative definite, −A is not.
+    limits = (tolerance, steps * restart, restart, threads)
+    found, raw = krylov(method, (operator, of_m), b, x, limits, callback)
+    if method == "cg" and _broke_down_at_once(raw):
+        # Where A is negative definite, −A is not, and where M is as well, neither is −M.
         operator, _ = _operator("A", _Negative(A), threads)
-        found, raw = krylov(method, (operator, of_m), -b, x, settings, callback)
+        found, raw = krylov(method, (operator, of_m), -b, x, limits, callback)
+        if M is not None and _broke_down_at_once(raw):
+            of_m = _preconditioner(_Negative(M), n)
+            found, raw = krylov(method, (operator, of_m), -b, x, limits, callback)
     outcome = Outcome(*raw)
     if outcome.has_converged:
         return found, 0
     return found, -1 if outcome.stop in ("breakdown", "diverged") else max(outcome.iterations, 1)
 
 
-def _finite(name: str, values: NDArray[np.float64]) -> None:
-    if not np.isfinite(values).all():
-        i = int(np.flatnonzero(~np.isfinite(values))[0])
-        raise ArgumentError(f"{name}: entry {i} (counted from 0) is {values[i]}", name)
+def _broke_down_at_once(raw: Any) -> bool:
+    outcome = Outcome(*raw)
+    return outcome.stop == "breakdown" and outcome.iterations == 0
+
+
+def _finite(name: str, columns: NDArray[np.float64], has_columns: bool) -> None:
+    bad = np.argwhere(~np.isfinite(columns))
+    if bad.size:
+        i, j = map(int, bad[0])
+        where = f"entry {i} of column {j}" if has_columns else f"entry {i}"
+        raise ArgumentError(f"{name}: {where} (counted from 0) is {columns[i, j]}", name)
 
 
 def _operator(name: str, A: Any, threads: int) -> tuple[Any, int]:

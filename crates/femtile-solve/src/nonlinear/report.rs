@@ -54,5 +54,6 @@ pub(super) fn as_linear(outcome: &NewtonOutcome) -> CgOutcome {
         residuals: outcome.residuals.clone(),
         energy_error: None,
         energy_norm: f64::NAN,
+        failed_test: None,
     }
 }

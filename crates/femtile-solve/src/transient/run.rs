@@ -278,6 +278,7 @@ pub(super) fn linear_outcome(outcome: &Outcome) -> CgOutcome {
         residuals: Vec::new(),
         energy_error: None,
         energy_norm: f64::NAN,
+        failed_test: None,
     }
 }
 

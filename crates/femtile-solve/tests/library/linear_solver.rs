@@ -1,10 +1,11 @@
 //! `LinearSolver`: many right sides, refills, near-nullspaces, precision of levels, refusals.
 
-use femtile_device::Cpu;
+use femtile_device::{Buffer, Cpu};
 use femtile_linalg::LinalgError;
+use femtile_linalg::krylov::Stop;
 use femtile_solve::{
-    AmgGraph, AmgOptions, GmgOptions, LevelPrecision, LinearSolver, MatrixFormat, PreconditionerConfig,
-    Silent, SolveError, SolverConfig,
+    AmgGraph, AmgOptions, GmgOptions, LevelPrecision, LinearSolver, MatrixFormat, Method,
+    PreconditionerConfig, Silent, SolveError, SolverConfig,
 };
 use femtile_sparse::{Csr, Format, Triplets};
 
@@ -304,15 +305,109 @@ fn right_sides_of_a_singular_matrix_are_projected_and_that_is_told() {
 fn gmres_needs_no_definite_matrix_and_others_say_so() {
     let negative = symmetric(3, [(0, 0, -3.0), (1, 0, 1.0), (1, 1, -3.0), (2, 1, 2.0), (2, 2, -3.0)]);
     let saddle = symmetric(3, [(0, 0, 2.0), (1, 1, 2.0), (2, 0, 1.0), (2, 1, 1.0)]);
-    for a in [negative, saddle] {
+    for a in [&negative, &saddle] {
         let b: Vec<f64> = (0..3).map(|row| a.row(row).map(|(_, value)| value).sum()).collect();
         let gmres =
             SolverConfig { method: femtile_solve::Method::Gmres { restart: 30 }, ..SolverConfig::default() };
-        let solution = LinearSolver::new(&a, &gmres).unwrap().solve(&b).unwrap();
+        let solution = LinearSolver::new(a, &gmres).unwrap().solve(&b).unwrap();
         assert!(solution.has_converged() && largest_difference(&solution.x, &[1.0; 3]) < 1e-8);
-        for preconditioner in ALL.into_iter().skip(1) {
-            let said = LinearSolver::new(&a, &config(preconditioner())).err().unwrap().to_string();
-            assert!(said.contains("gmres") && !said.contains("cells"), "{said}");
-        }
     }
+    for preconditioner in ALL.into_iter().skip(1) {
+        let said = LinearSolver::new(&saddle, &config(preconditioner())).err().unwrap().to_string();
+        assert!(said.contains("gmres") && !said.contains("cells"), "{said}");
+    }
+}
+
+/// A matrix with other values on the same pattern.
+fn times(a: &Matrix, factor: f64) -> Matrix {
+    let values = a.values().as_slice().iter().map(|value| factor * value).collect();
+    a.with_values(Buffer::from_vec(a.values().device(), values).unwrap()).unwrap()
+}
+
+#[test]
+fn a_negative_definite_matrix_is_solved_as_its_negative_with_a_warning() {
+    let (a, b) = (grid(30, 50.0), right_side(900, 1));
+    for preconditioner in ALL {
+        let config = config(preconditioner());
+        let plain = LinearSolver::new(&a, &config).unwrap();
+        let mut solver = LinearSolver::new(&times(&a, -1.0), &config).unwrap();
+        assert!(solver.warnings()[0].contains("−A x = −b"), "{:?}", solver.warnings());
+        let expected: Vec<f64> = plain.solve(&b).unwrap().x.iter().map(|x| -x).collect();
+        let found = solver.solve(&b).unwrap();
+        assert!(found.has_converged());
+        assert!(largest_difference(&found.x, &expected) < 1e-8, "{config:?}");
+        // A guess has the sign of the solution.
+        let again = solver.solve_from(found.x, &b, &mut Silent).unwrap();
+        assert!(again.outcome.iterations <= 1, "{config:?}: {}", again.outcome.iterations);
+        let z: Vec<f64> = plain.precondition(&b).unwrap().iter().map(|z| -z).collect();
+        assert_eq!(solver.precondition(&b).unwrap(), z, "{config:?}");
+        solver.refill(&a).unwrap();
+        assert!(largest_difference(&solver.solve(&b).unwrap().x, &plain.solve(&b).unwrap().x) < 1e-8);
+    }
+}
+
+#[test]
+fn an_indefinite_matrix_is_refused_with_the_method_that_solves_it() {
+    let n = 24;
+    let shifted = symmetric(
+        n * n,
+        (0..n * n).flat_map(|i| {
+            let neighbours = [(i % n > 0).then(|| i - 1), (i >= n).then(|| i - n)];
+            let neighbours = neighbours.into_iter().flatten().map(move |j| (i, j, -1.0));
+            neighbours.chain([(i, i, 3.0)])
+        }),
+    );
+    let b = right_side(n * n, 2);
+    let jacobi = LinearSolver::new(&shifted, &config(PreconditionerConfig::Jacobi)).unwrap();
+    let refused = jacobi.solve(&b).unwrap().outcome;
+    assert!(!matches!(refused.stop, Stop::Converged) && refused.reason().contains("gmres"), "{refused:?}");
+    let method = Method::Gmres { restart: 200 };
+    let gmres = SolverConfig { method, ..config(PreconditionerConfig::Jacobi) };
+    let found = LinearSolver::new(&shifted, &gmres).unwrap().solve(&b).unwrap();
+    assert!(found.has_converged(), "{}", found.outcome.reason());
+    let mut r = b.clone();
+    for (i, r) in r.iter_mut().enumerate() {
+        *r -= shifted.row(i).map(|(j, value)| value * found.x[j]).sum::<f64>();
+    }
+    let norm = |v: &[f64]| v.iter().map(|v| v * v).sum::<f64>().sqrt();
+    assert!(norm(&r) <= 2e-10 * norm(&b), "{}", norm(&r));
+}
+
+/// A chain, some nodes of which are connected to a tenth of all others as well, a tenth as strongly: no row is dense, and the
+/// next level is full.
+fn chain_with_hubs(n: usize, n_hubs: usize) -> Matrix {
+    let chain = (1..n).map(|i| (i, i - 1, 1.0));
+    let spokes = (0..n_hubs).flat_map(|hub| {
+        let centre = hub * (n / n_hubs);
+        let ends = (0..n / 10).map(move |k| (10 * k + 7 * hub) % n);
+        ends.filter(move |end| end.abs_diff(centre) > 1)
+            .map(move |end| (centre.max(end), centre.min(end), 0.1))
+    });
+    let edges =
+        chain.chain(spokes).flat_map(|(i, j, weight)| [(i, j, -weight), (i, i, weight), (j, j, weight)]);
+    symmetric(n, edges.chain((0..n).map(|i| (i, i, 0.01))))
+}
+
+#[test]
+fn levels_that_fill_up_give_way_to_the_diagonal_where_the_choice_is_the_librarys() {
+    let a = chain_with_hubs(1000, 20);
+    let asked = LinearSolver::new(&a, &config(amg(LevelPrecision::F32))).unwrap();
+    let n_entries: usize = asked.levels().iter().filter_map(|level| level.n_nonzeros).sum();
+    assert!(n_entries > 3 * a.n_nonzeros(), "{n_entries}");
+    assert_eq!(asked.preconditioner(), "amg");
+    assert!(
+        asked.warnings().iter().any(|w| w.contains("\"jacobi\" takes less memory")),
+        "{:?}",
+        asked.warnings()
+    );
+    let chosen = LinearSolver::new(&a, &config(PreconditionerConfig::Auto)).unwrap();
+    assert_eq!(chosen.preconditioner(), "jacobi");
+    assert!(chosen.warnings().iter().any(|w| w.contains("the diagonal is taken")), "{:?}", chosen.warnings());
+    let b = right_side(1000, 1);
+    let (by_diagonal, by_levels) = (chosen.solve(&b).unwrap(), asked.solve(&b).unwrap());
+    assert!(by_diagonal.has_converged());
+    assert!(largest_difference(&by_diagonal.x, &by_levels.x) < 1e-6);
+    // Without hubs the levels stay small.
+    let usual = LinearSolver::new(&grid(30, 1.0), &config(PreconditionerConfig::Auto)).unwrap();
+    assert_eq!(usual.preconditioner(), "amg");
 }

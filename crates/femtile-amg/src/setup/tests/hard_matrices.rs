@@ -103,6 +103,85 @@ fn iterations_do_not_depend_on_a_symmetric_scaling_of_the_matrix() {
     }
 }
 
+/// The stencil of two or six neighbours on n points a side of a box, `held` added to the diagonal for each neighbour that is
+/// missing.
+fn lattice(n: usize, dimension: u32, held: f64) -> Entries {
+    let mut entries = Entries::new();
+    for i in 0..n.pow(dimension) {
+        for step in (0..dimension).map(|axis| n.pow(axis)) {
+            let place = i / step % n;
+            if place > 0 {
+                join(&mut entries, [i - step, i], 1.0);
+            }
+            let missing = [place == 0, place + 1 == n].iter().filter(|is| **is).count();
+            *entries.entry((i, i)).or_insert(0.0) += held * missing as f64;
+        }
+    }
+    entries
+}
+
+#[test]
+fn iterations_do_not_depend_on_a_mild_scaling_either() {
+    let config = AmgConfig::default();
+    for (n, dimension) in [(400, 1), (2_000, 1), (12, 3)] {
+        let (plain, rows) = (lattice(n, dimension, 1.0), n.pow(dimension));
+        let x: Vec<f64> = (0..rows).map(|i| 1.0 + random(i)).collect();
+        let a = matrix(rows, &plain);
+        let base = solve(&a, None, &config, product(&a, &x)).iterations;
+        for amplitude in [0.1, 0.3, 0.5, 0.9] {
+            let waves = |i: usize| 1.0 + amplitude * (7.0 * i as f64).sin();
+            let noise = |i: usize| 1.0 + amplitude * random(7 * i);
+            for d in [&waves as &dyn Fn(usize) -> f64, &noise] {
+                let mild = matrix(rows, &scaled(&plain, d));
+                let rhs: Vec<f64> = product(&a, &x).iter().enumerate().map(|(i, b)| d(i) * b).collect();
+                let exact: Vec<f64> = (0..rows).map(|i| 1.0 / d(i)).collect();
+                for near in [None, Some(exact.as_slice())] {
+                    let found = solve(&mild, near, &config, rhs.clone()).iterations;
+                    assert!(
+                        found <= base + 2,
+                        "{n}, {dimension}, ±{amplitude}, {}: {found} for {base}",
+                        near.is_some()
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn reactions_exchange_and_coefficients_are_no_scaling() {
+    let (n, config) = (12, AmgConfig::default());
+    let rows = n * n * n;
+    let contrast = |size: f64| {
+        let sigma: Vec<f64> = (0..rows).map(|i| (size * random(i)).exp()).collect();
+        let plain = lattice(n, 3, 0.0);
+        let mut entries = Entries::new();
+        for &(i, j) in plain.keys().filter(|(i, j)| i < j) {
+            join(&mut entries, [i, j], (sigma[i] * sigma[j]).sqrt());
+        }
+        entries
+    };
+    let with = |mut entries: Entries, added: &dyn Fn(usize) -> f64| {
+        (0..rows).for_each(|i| *entries.entry((i, i)).or_insert(0.0) += added(i));
+        entries
+    };
+    let plain = || lattice(n, 3, 0.0);
+    let spots = |i: usize| if random(i) > 0.9 { 1.0 } else { 1e-6 };
+    let cases: [(&str, Entries); 7] = [
+        ("held", lattice(n, 3, 1.0)),
+        ("exchange", with(plain(), &|i| if i < n * n { 50.0 } else { 0.0 })),
+        ("reaction", with(plain(), &|i| if i < rows / 2 { 4.0 } else { 1e-6 })),
+        ("reaction in spots", with(plain(), &spots)),
+        ("contrast", with(contrast(2.0), &|_| 1e-6)),
+        ("contrast, held", with(contrast(6.0), &|i| if i < n * n { 50.0 } else { 0.0 })),
+        ("contrast with reaction", with(contrast(2.0), &spots)),
+    ];
+    for (name, entries) in cases {
+        let solver = AmgSolver::<f32, _>::from_matrix(&matrix(rows, &entries), None, &config).unwrap();
+        assert!(solver.hierarchy().factors.is_none(), "{name}");
+    }
+}
+
 #[test]
 fn rows_in_other_units_take_as_few_iterations() {
     // Millimetres for metres in one half, and irregular diagonals.

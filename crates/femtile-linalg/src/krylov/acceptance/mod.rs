@@ -10,6 +10,7 @@ use femtile_device::{Buffer, Scalar};
 
 use super::cg::{CgHistory, CgOutcome, KrylovConfig};
 use super::energy::smallest_ritz_value;
+use super::failed_test::{AcceptanceTest, FailedTest};
 use super::rescaled::Rescaled;
 use super::residual::{fits, norm, over_ranks, residual};
 use super::rounding::unexplained;
@@ -95,7 +96,8 @@ impl Size {
 /// 2. $\|M^{-1} r\|_2 \le 5 \tau \|M^{-1} b\|_2$ and $r^\mathsf{T} M^{-1} r \le (5 \tau)^2\, b^\mathsf{T} M^{-1} b$, and the same with
 ///    the diagonal of A where there is a matrix, so that rows with large entries do not hide the others;
 /// 3. the bound of the energy error ([`energy_error`]) is at most $20 \tau \|x\|_A$. A method without the coefficients of
-///    conjugate gradients, or with very few of them, has them from a few steps on $A e = r$.
+///    conjugate gradients, or with very few of them, has them from a few steps on $A e = r$; there is none where those show
+///    that A is indefinite.
 ///
 /// Where rounding keeps the computed residual above the first, the recurrence having met the tolerance, the other two
 /// decide on the computed one: the second, with a preconditioner that is no diagonal, on the entries that rounding does not
@@ -168,6 +170,8 @@ struct Solve<'a, T: Scalar, D: VectorKernels<T>, C> {
     relative_residual: Option<f64>,
     energy_error: Option<f64>,
     energy_norm: f64,
+    /// As [`CgOutcome::failed_test`].
+    failed_test: Option<FailedTest>,
 }
 
 /// The result of the acceptance tests for an iterate.
@@ -175,6 +179,8 @@ struct Verdict {
     r_norm: f64,
     /// The largest ratio of what is found to what is allowed; at most 1 where all tests are passed.
     worst: f64,
+    /// The test of that ratio, where it is not passed.
+    failed: Option<FailedTest>,
 }
 
 impl<'a, T: Scalar, D: VectorKernels<T>, C: Communicator> Solve<'a, T, D, C> {
@@ -201,6 +207,7 @@ impl<'a, T: Scalar, D: VectorKernels<T>, C: Communicator> Solve<'a, T, D, C> {
             relative_residual: None,
             energy_error: None,
             energy_norm: 0.0,
+            failed_test: None,
         })
     }
 
@@ -219,6 +226,7 @@ impl<'a, T: Scalar, D: VectorKernels<T>, C: Communicator> Solve<'a, T, D, C> {
         self.note(&end);
         loop {
             let mut verdict = self.judge(x, &end)?;
+            self.failed_test = verdict.failed;
             // A later run may be asked for less than rounding allows, and bring what is needed all the same.
             let is_later = before.is_finite();
             let has_ended_well = match end.stop {
@@ -319,7 +327,15 @@ impl<'a, T: Scalar, D: VectorKernels<T>, C: Communicator> Solve<'a, T, D, C> {
             self.relative_residual = Some(start / self.b_norm);
         }
         self.energy_error = None;
+        self.failed_test = self.residual_test(verdict.r_norm);
         Ok(())
+    }
+
+    /// Returns the test of the true residual, where an iterate fails it.
+    fn residual_test(&self, r_norm: f64) -> Option<FailedTest> {
+        let tolerance = self.config.tolerance;
+        let (value, bound) = (r_norm / self.b_norm, RESIDUAL_SLACK * tolerance);
+        (value > bound).then_some(FailedTest { test: AcceptanceTest::Residual, value, bound, tolerance })
     }
 
     /// Returns why a run ended badly: where an eigenvalue or the residual is no more than rounding, which may have any sign, a
@@ -356,6 +372,7 @@ impl<'a, T: Scalar, D: VectorKernels<T>, C: Communicator> Solve<'a, T, D, C> {
             residuals: self.residuals,
             energy_error: self.energy_error,
             energy_norm: self.energy_norm,
+            failed_test: self.failed_test.filter(|_| stop != Stop::Converged),
         };
         (outcome, self.bounding_ritz)
     }

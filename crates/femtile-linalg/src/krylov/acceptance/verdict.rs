@@ -8,6 +8,7 @@ use crate::comm::Communicator;
 use crate::krylov::Stop;
 use crate::krylov::cg::CgStep;
 use crate::krylov::energy::{energy_error, smallest_ritz_value};
+use crate::krylov::failed_test::{AcceptanceTest, FailedTest};
 use crate::krylov::residual::{dot, norm, residual};
 use crate::krylov::rounding::unexplained;
 use crate::vector::VectorKernels;
@@ -40,6 +41,9 @@ const ROUNDED: f64 = 25.0;
 /// Ratio to the largest pivot below which a Ritz value counts as zero, of a null space.
 const SINGULAR: f64 = 1e-13;
 
+/// Ratio to the largest curvature $p^\mathsf{T} A p / p^\mathsf{T} p$ seen beyond which a negative one is none of rounding.
+const INDEFINITE: f64 = 1e-8;
+
 impl<T: Scalar, D: VectorKernels<T>, C: Communicator> Solve<'_, T, D, C> {
     pub(super) fn judge(&mut self, x: &Buffer<T, D>, end: &RunEnd) -> Result<Verdict, LinalgError> {
         let System { a, b, comm, .. } = self.system;
@@ -48,7 +52,6 @@ impl<T: Scalar, D: VectorKernels<T>, C: Communicator> Solve<'_, T, D, C> {
         residual(&mut r, a, x, b)?;
         let r_norm = norm(&r, comm)?;
         let tolerance = self.config.tolerance;
-        let of_residual = r_norm / (RESIDUAL_SLACK * tolerance * self.b_norm);
         let recurred = end.history.r_dot_r.last().map_or(f64::INFINITY, |r_dot_r| r_dot_r.sqrt());
         let is_rounded = r_norm > RESIDUAL_SLACK * recurred.max(tolerance * self.b_norm);
         let known = end.preconditioned.map(|[_, last]| last).filter(|_| !is_rounded);
@@ -71,15 +74,28 @@ impl<T: Scalar, D: VectorKernels<T>, C: Communicator> Solve<'_, T, D, C> {
         drop(workspace);
         self.energy_norm = (dot(x, b, comm)? - dot(x, &r, comm)?).max(0.0).sqrt();
         let by_diagonal = self.by_diagonal(rest.as_ref().unwrap_or(&r))?;
-        let of_preconditioned = of_rest.over(of_b).max(by_diagonal) / (PRECONDITIONED_SLACK * tolerance);
         drop(rest);
         self.energy_error = self.bound(end, (&mut r, r_norm), size, is_rounded)?;
-        let allowed = ENERGY_SLACK[usize::from(is_rounded)] * tolerance * self.energy_norm;
-        let of_energy = self.energy_error.map(|error| error / allowed);
-        let others = of_preconditioned.max(of_energy.unwrap_or(0.0));
-        let passes_by_energy = is_rounded && of_energy.is_some() && others <= 1.0;
-        let worst = if passes_by_energy { others } else { others.max(of_residual) };
-        Ok(Verdict { r_norm, worst: if r_norm.is_finite() { worst } else { f64::INFINITY } })
+        let test = |test, value, slack| FailedTest { test, value, bound: slack * tolerance, tolerance };
+        let of_preconditioner = match (self.is_diagonal(), &self.diagonal) {
+            (true, Some(_)) => AcceptanceTest::ScaledResidual,
+            _ => AcceptanceTest::PreconditionedResidual,
+        };
+        let of_energy = self.energy_error.map(|error| error / self.energy_norm);
+        let energy_slack = ENERGY_SLACK[usize::from(is_rounded)];
+        let mut tests = vec![
+            test(of_preconditioner, of_rest.over(of_b), PRECONDITIONED_SLACK),
+            test(AcceptanceTest::ScaledResidual, by_diagonal, PRECONDITIONED_SLACK),
+        ];
+        tests.extend(of_energy.map(|error| test(AcceptanceTest::EnergyError, error, energy_slack)));
+        let passes_by_energy =
+            is_rounded && of_energy.is_some() && tests.iter().all(|test| !test.is_failed());
+        if !passes_by_energy {
+            tests.push(test(AcceptanceTest::Residual, r_norm / self.b_norm, RESIDUAL_SLACK));
+        }
+        let worst = tests.iter().map(FailedTest::ratio).fold(0.0, f64::max);
+        let failed = tests.into_iter().filter(FailedTest::is_failed).find(|test| test.ratio() == worst);
+        Ok(Verdict { r_norm, worst: if r_norm.is_finite() { worst } else { f64::INFINITY }, failed })
     }
 
     /// The bound of the energy error, from the steps of the run or of a few on the residual equation; r is used up.
@@ -94,10 +110,12 @@ impl<T: Scalar, D: VectorKernels<T>, C: Communicator> Solve<'_, T, D, C> {
         let steps = &end.history.steps;
         let has_few = steps.len() < MIN_STEPS[kind];
         let rounded = is_rounded.then_some(if has_few { ROUNDED } else { 1.0 });
+        // Conjugate gradients break down where a matrix is indefinite; other methods solve, and there is no energy.
+        let may_be_indefinite = steps.is_empty();
         if self.is_verified && end.stop == Stop::Converged {
             let unchanged = if has_few { Some(copy(r)?) } else { None };
             let most = end.history.r_dot_r.len() + VERIFYING;
-            let (bound, is_singular) = self.probe(r, (most, true), rounded)?;
+            let (bound, is_singular) = self.probe(r, (most, true), rounded, may_be_indefinite)?;
             if !is_singular {
                 return Ok(bound);
             }
@@ -107,7 +125,7 @@ impl<T: Scalar, D: VectorKernels<T>, C: Communicator> Solve<'_, T, D, C> {
             }
         }
         if has_few {
-            return Ok(self.probe(r, (PROBE[kind], false), rounded)?.0);
+            return Ok(self.probe(r, (PROBE[kind], false), rounded, may_be_indefinite)?.0);
         }
         self.bounding_ritz = self.smallest_ritz.filter(|_| self.diagonal.is_none());
         let rho = if self.diagonal.is_none() { size.rho } else { r_norm * r_norm };
@@ -124,12 +142,14 @@ impl<T: Scalar, D: VectorKernels<T>, C: Communicator> Solve<'_, T, D, C> {
     /// that no eigenvalue above rounding makes a large error of it.
     ///
     /// Where r is no more than rounding, its direction says nothing: the bound is that of any residual of its size, times
-    /// `rounded`. Returns as well whether the matrix is singular to the precision of its products.
+    /// `rounded`. Returns as well whether the matrix is singular to the precision of its products. There is no bound where the
+    /// matrix may be indefinite and turns out to be.
     fn probe(
         &mut self,
         r: &mut Buffer<T, D>,
         (n_steps, is_verified): (usize, bool),
         rounded: Option<f64>,
+        may_be_indefinite: bool,
     ) -> Result<(Option<f64>, bool), LinalgError> {
         let System { a, b, comm, .. } = self.system;
         let (device, n) = (b.device(), b.len());
@@ -145,10 +165,18 @@ impl<T: Scalar, D: VectorKernels<T>, C: Communicator> Solve<'_, T, D, C> {
             true => (least * largest).min(PROBED[1] * first),
             false => PROBED[0] * first,
         };
-        let mut is_singular = false;
+        let (mut is_singular, mut steepest) = (false, 0.0_f64);
         while steps.len() < n_steps && rho > enough(largest) {
             a.apply(&mut q, &p)?;
-            let alpha = rho / dot(&p, &q, comm)?;
+            let p_dot_q = dot(&p, &q, comm)?;
+            if may_be_indefinite {
+                let curvature = p_dot_q / dot(&p, &p, comm)?;
+                steepest = steepest.max(curvature.abs());
+                if curvature < -INDEFINITE * steepest {
+                    return Ok((None, false));
+                }
+            }
+            let alpha = rho / p_dot_q;
             if !(alpha > 0.0 && alpha.is_finite()) {
                 is_singular = true;
                 break;

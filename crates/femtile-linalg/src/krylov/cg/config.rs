@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use crate::LinalgError;
-use crate::krylov::Stop;
+use crate::krylov::{FailedTest, Stop};
 
 /// Settings that all Krylov methods share.
 #[derive(Debug, Clone, PartialEq)]
@@ -74,6 +74,8 @@ pub struct CgOutcome {
     pub energy_error: Option<f64>,
     /// The energy norm $\|x\|_A$ of the solution.
     pub energy_norm: f64,
+    /// The acceptance test that the iterate returned fails by most; none where it has converged, or no test is known.
+    pub failed_test: Option<FailedTest>,
 }
 
 impl CgOutcome {
@@ -87,6 +89,20 @@ impl CgOutcome {
             residuals: vec![0.0],
             energy_error: Some(0.0),
             energy_norm: 0.0,
+            failed_test: None,
+        }
+    }
+
+    /// Describes why the solve ended, after "the solve": [`CgOutcome::stop`], with the test that kept it from converging, and
+    /// advice.
+    pub fn reason(&self) -> String {
+        let Self { stop, failed_test: Some(failed), .. } = self else { return self.stop.to_string() };
+        let meets_tolerance = self.true_relative_residual <= failed.tolerance;
+        let but = if meets_tolerance { "‖b − Ax‖ meets the tolerance, but " } else { "" };
+        match stop {
+            Stop::Stagnated => format!("stagnated: {but}{failed}; {}", failed.advice()),
+            Stop::MaxIterations | Stop::TimeLimit | Stop::Interrupted => format!("{stop}; {but}{failed}"),
+            _ => stop.to_string(),
         }
     }
 

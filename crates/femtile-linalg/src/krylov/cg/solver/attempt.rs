@@ -319,6 +319,7 @@ impl<T: Scalar, D: CgSolverKernels<T>> CgSolver<T, D> {
             residuals: end.history.r_dot_r.iter().map(|r_dot_r| r_dot_r.sqrt() / b_norm).collect(),
             energy_error: Some(energy_error),
             energy_norm,
+            failed_test: None,
         })
     }
 }
