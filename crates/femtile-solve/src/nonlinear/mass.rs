@@ -188,7 +188,7 @@ impl<'a, D: SolveDevice> Content<'a, D> {
         (y, scratch): (&mut Buffer<f64, D>, &mut Buffer<f64, D>),
     ) -> Result<(), SolveError> {
         let device = y.device().clone();
-        device.fill(y, 0.0).map_err(LinalgError::from)?;
+        device.fill(y, 0.0)?;
         for (factor, u) in summands {
             self.natural.fill(time, u).map_err(of_capacity)?;
             self.natural.matrix().apply(scratch, u)?;
