@@ -42,8 +42,7 @@ fn in_contact(x: f64, t: f64) -> f64 {
 /// A strip from x = −1 to 1 with the tags 0 and 1 on both sides of x = 0.
 fn rods(split: SquareSplit, cells: usize) -> Mesh {
     let (lower, upper) = ([-1.0, 0.0], [1.0, 0.05]);
-    let mut mesh =
-        square(&SquareConfig { cells: [cells, 1], lower, upper, split, ..SquareConfig::default() }).unwrap();
+    let mut mesh = square(&SquareConfig { cells: [cells, 1], lower, upper, split }).unwrap();
     mesh.cell_tags = (0..mesh.n_cells()).map(|cell| i32::from(mesh.middle(cell)[0] > 0.0)).collect();
     mesh
 }
