@@ -30,7 +30,7 @@ const CONTRAST: f64 = 100.0;
 /// Expected iterations with the diagonal from which multigrid is faster, its setup included: on CPUs, on GPUs.
 const WORTH_AMG: [f64; 2] = [100.0, 170.0];
 /// For elements of degree 1 on quadrilaterals and hexahedra, whose iterations cost more.
-const WORTH_AMG_CELLS: [f64; 2] = [45.0, 170.0];
+const WORTH_AMG_CELLS: [f64; 2] = [45.0, 450.0];
 const WORTH_GMG: [f64; 2] = [50.0, 150.0];
 /// For p-multigrid, most of which the host sets up, for GPUs too.
 const WORTH_PMG: [f64; 2] = [60.0, 2000.0];
@@ -38,11 +38,13 @@ const WORTH_PMG: [f64; 2] = [60.0, 2000.0];
 const WORTH_GMG_HIGH: [f64; 2] = [150.0, 300.0];
 const WORTH_PMG_HIGH: [f64; 2] = [60.0, 1000.0];
 /// Factor of both where σ jumps within cells, as p-multigrid then takes up to five times its iterations.
-const JUMPS_WITHIN_CELLS: f64 = 2.0;
+const JUMPS_WITHIN_CELLS: f64 = 4.0;
 
-/// These grow by the factor 1 + `SMALL` / n where n unknowns are few, on CPUs for each thread, on GPUs: much of the setup of
+/// These grow by the factor 1 + `SMALL` / n where n unknowns are few, on CPUs for each of up to [`GAINING`] threads, on GPUs: much of the setup of
 /// multigrid takes as long on many threads as on one, and all launches of a cycle on coarse levels take as long.
 const SMALL: [f64; 2] = [3000.0, 400_000.0];
+/// Threads from which so few unknowns gain in either solve.
+const GAINING: usize = 2;
 /// On CPUs for elements of degree 1 on quadrilaterals and hexahedra.
 const SMALL_CELLS: f64 = 750.0;
 
@@ -153,7 +155,7 @@ pub(crate) fn choose(
         Solves::One => SMALL,
         Solves::Many => SMALL_KEPT,
     };
-    let serial = if has_gpu { small[1] } else { small[0] * n_threads as f64 };
+    let serial = if has_gpu { small[1] } else { small[0] * n_threads.min(GAINING) as f64 };
     let slack = 1.0 + serial / n.max(1) as f64;
     // The diagonal, where it is expected to take no longer than multigrid that is worth so many iterations.
     let jacobi = |worth: [f64; 2]| {
