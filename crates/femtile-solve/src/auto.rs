@@ -40,8 +40,9 @@ const WORTH_PMG_HIGH: [f64; 2] = [60.0, 1000.0];
 /// Factor of both where σ jumps within cells, as p-multigrid then takes up to five times its iterations.
 const JUMPS_WITHIN_CELLS: f64 = 4.0;
 
-/// These grow by the factor 1 + `SMALL` / n where n unknowns are few, on CPUs for each of up to [`GAINING`] threads, on GPUs: much of the setup of
-/// multigrid takes as long on many threads as on one, and all launches of a cycle on coarse levels take as long.
+/// These grow by the factor 1 + `SMALL` / n where n unknowns are few, on CPUs for each of up to [`GAINING`] threads, on GPUs:
+/// much of the setup of multigrid takes as long on many threads as on one, and all launches of a cycle on coarse levels take as
+/// long.
 const SMALL: [f64; 2] = [3000.0, 400_000.0];
 /// Threads from which so few unknowns gain in either solve.
 const GAINING: usize = 2;
