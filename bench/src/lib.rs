@@ -5,6 +5,9 @@
 #![forbid(unsafe_code)]
 
 use std::io::Write;
+use std::path::Path;
+
+use femtile::mesh::io::write_atomically;
 
 mod absent;
 pub mod benchmarks;
@@ -34,6 +37,17 @@ fn skipped(what: std::fmt::Arguments<'_>) {
 /// Tells on standard error what is done, if it can be written.
 fn told(what: std::fmt::Arguments<'_>) {
     let _ = writeln!(std::io::stderr(), "{what}");
+}
+
+/// Writes records to a file as JSON, which replaces it as a whole.
+///
+/// # Errors
+/// [`BenchError::Mesh`] where the file cannot be written.
+pub fn write_json(path: &Path, records: &[Record]) -> Result<(), BenchError> {
+    Ok(write_atomically(path, |out| {
+        serde_json::to_writer_pretty(&mut *out, records)?;
+        writeln!(out)
+    })?)
 }
 
 /// A benchmark that can be run by name.

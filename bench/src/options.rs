@@ -6,7 +6,7 @@ use femtile::matrix_free::MetricEvaluation;
 
 use crate::problems::Elliptic;
 use crate::problems::bake_off::{Method, Shape};
-use crate::{BenchError, Record};
+use crate::{BenchError, Record, write_json};
 
 /// Settings of a benchmark; `None` leaves the choice to the benchmark.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -72,9 +72,7 @@ impl Options {
     /// Writes the records so far, if there is a file for them.
     pub(crate) fn keep(&self, records: &[Record]) -> Result<(), BenchError> {
         let Some(path) = &self.json else { return Ok(()) };
-        let failed = |source: std::io::Error| BenchError::File { what: "writing the records so far", source };
-        let json = serde_json::to_string_pretty(records).map_err(|error| failed(error.into()))?;
-        std::fs::write(path, json).map_err(failed)
+        write_json(path, records)
     }
 
     /// Returns the number of timed runs.

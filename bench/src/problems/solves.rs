@@ -12,7 +12,7 @@ use femtile::{Mesh, Poisson, SolveError};
 
 /// Unknowns of the problems on generated meshes, about.
 const SIZES: [f64; 5] = [1e3, 1e4, 1e5, 1e6, 3e6];
-/// One of so many problems of each size is in the selection; different ones of each size.
+/// The selection has one of every 4, 3, … problems of a size, other ones of the next size.
 const STRIDES: [usize; 5] = [4, 3, 3, 4, 7];
 
 /// Source of the mesh of a problem.

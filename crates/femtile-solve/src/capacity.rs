@@ -43,6 +43,14 @@ pub(crate) fn resolved_capacity(
     }
 }
 
+/// Returns $\lambda + a c$.
+pub(crate) fn plus_capacity(lambda: &Coefficient, shift: f64, capacity: &Coefficient) -> Coefficient {
+    match lambda.plus_times(shift, capacity) {
+        Some(sum) => sum,
+        None => unreachable!("cell fields and formulas were refused with the problem"),
+    }
+}
+
 /// Refuses a capacity that is not positive at a corner or in the middle of a cell.
 pub(crate) fn check_values(mesh: &Mesh, capacity: &Coefficient, path: &[Key]) -> Result<(), SolveError> {
     let is_by_cell = capacity.is_constant_by_cell();

@@ -62,6 +62,16 @@ enum On {
     Cuda(OnDevice<Cuda>),
 }
 
+impl On {
+    /// Says whether the matrix is the negative of the one given.
+    fn set_negative(&mut self, is_negative: bool) {
+        match self {
+            Self::Cpu(on) => on.is_negative = is_negative,
+            Self::Cuda(on) => on.is_negative = is_negative,
+        }
+    }
+}
+
 /// Limits of one solve: it ends when it meets the tolerance, or has no iterations or time left.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SolveLimits {
@@ -137,12 +147,12 @@ impl LinearSolver {
         let mut warnings = Vec::new();
         let pattern = pattern_of(a);
         let negated = negated(a, config, &mut warnings)?;
-        let a = (negated.as_ref().unwrap_or(a), negated.is_some());
-        let near_nullspace = near_nullspace.map(|vectors| by_rows(vectors, a.0.n_rows()));
+        let a = negated.as_ref().unwrap_or(a);
+        let near_nullspace = near_nullspace.map(|vectors| by_rows(vectors, a.n_rows()));
         let near_nullspace = near_nullspace.as_deref();
         let cpu = Cpu::new(config.threads)?;
         let opened = config.device.open()?;
-        let choice = config.device.choose(opened, a.0.n_rows(), cpu.threads());
+        let choice = config.device.choose(opened, a.n_rows(), cpu.threads());
         let (mut reason, mut on) = (choice.reason, None);
         if let Chosen::Cuda(cuda) = choice.device {
             let cuda = config.device.with_overflow(&cuda);
@@ -155,7 +165,7 @@ impl LinearSolver {
                 Err(error) => return Err(error),
             }
         }
-        let on = match on {
+        let mut on = match on {
             Some(on) => on,
             None => {
                 let config = (config, is_chosen);
@@ -163,6 +173,7 @@ impl LinearSolver {
                 On::Cpu(made?)
             }
         };
+        on.set_negative(negated.is_some());
         let near_nullspace = near_nullspace.map(<[f64]>::to_vec);
         let config = config.clone();
         Ok(Self { config, device_reason: reason, warnings, near_nullspace, pattern, cpu, on })
@@ -277,13 +288,19 @@ impl LinearSolver {
             let message = "has another pattern than the one that the solver was set up for".into();
             return Err(LinalgError::Setting { field: "matrix", message }.into());
         }
-        let negated = negated(a, &self.config, &mut self.warnings)?;
-        let a = (negated.as_ref().unwrap_or(a), negated.is_some());
+        let mut warnings = Vec::new();
+        let negated = negated(a, &self.config, &mut warnings)?;
+        let a = negated.as_ref().unwrap_or(a);
         let near = self.near_nullspace.as_deref();
         match &mut self.on {
-            On::Cpu(on) => self.cpu.install(|| on.refill(a, near, &mut self.warnings)),
-            On::Cuda(on) => on.refill(a, near, &mut self.warnings),
-        }
+            On::Cpu(on) => self.cpu.install(|| on.refill(a, near, &mut warnings)),
+            On::Cuda(on) => on.refill(a, near, &mut warnings),
+        }?;
+        self.on.set_negative(negated.is_some());
+        // Many matrices one after the other may be told the same.
+        warnings.retain(|warning| !self.warnings.contains(warning));
+        self.warnings.append(&mut warnings);
+        Ok(())
     }
 
     /// Returns the device, in words.
@@ -397,11 +414,10 @@ struct OnDevice<D: SolveDevice> {
 }
 
 impl<D: SolveDevice> OnDevice<D> {
-    /// Sets up a matrix, which may be the negative of the one given, with these settings, and whether the preconditioner is the
-    /// choice of the library.
+    /// Sets up with these settings, and whether the preconditioner is the choice of the library.
     fn new(
         device: &D,
-        (a, is_negative): (&Csr<f64, Cpu>, bool),
+        a: &Csr<f64, Cpu>,
         near_nullspace: Option<&[f64]>,
         (config, is_chosen): (&SolverConfig, bool),
         warnings: &mut Vec<String>,
@@ -429,7 +445,7 @@ impl<D: SolveDevice> OnDevice<D> {
         }
         let nullspace = nullspace_of(&preconditioner, a, near_nullspace, warnings)?;
         let (matrix, format_reason) = product_matrix(matrix, config, Solves::One)?;
-        Ok(Self { matrix, is_negative, format_reason, preconditioner, nullspace })
+        Ok(Self { matrix, is_negative: false, format_reason, preconditioner, nullspace })
     }
 
     fn solve(
@@ -457,15 +473,18 @@ impl<D: SolveDevice> OnDevice<D> {
         let b = projected.as_ref().unwrap_or(b);
         let stages = &mut Stages::new(progress);
         stages.begin(Stage::Solve)?;
-        self.negate_where_needed(x, b)?;
-        let outcome = iterate(config, x, parts, b, stages)?;
-        self.negate_where_needed(x, b)?;
-        Ok(outcome)
+        let negated = self.negated(b)?;
+        iterate(config, x, parts, negated.as_ref().unwrap_or(b), stages)
     }
 
-    /// Negates x where the matrix is: $(-A)(-x) = b$.
-    fn negate_where_needed(&self, x: &mut Buffer<f64, D>, b: &Buffer<f64, D>) -> Result<(), LinalgError> {
-        if self.is_negative { x.device().clone().axpby(x, 0.0, b, -1.0) } else { Ok(()) }
+    /// Returns −b where the matrix is −A.
+    fn negated(&self, b: &Buffer<f64, D>) -> Result<Option<Buffer<f64, D>>, LinalgError> {
+        if !self.is_negative {
+            return Ok(None);
+        }
+        let mut negated = Buffer::zeros(b.device(), b.len())?;
+        b.device().combine(&mut negated, &[(-1.0, b)])?;
+        Ok(Some(negated))
     }
 
     fn precondition(&self, r: &[f64]) -> Result<Vec<f64>, SolveError> {
@@ -474,14 +493,13 @@ impl<D: SolveDevice> OnDevice<D> {
         let preconditioner = self.preconditioner.as_dyn();
         preconditioner.set_residual_norm(r_norm);
         let r = Buffer::from_host(device, r)?;
-        preconditioner.apply(&mut z, &r)?;
-        self.negate_where_needed(&mut z, &r)?;
+        preconditioner.apply(&mut z, self.negated(&r)?.as_ref().unwrap_or(&r))?;
         Ok(z.to_host()?)
     }
 
     fn refill(
         &mut self,
-        (a, is_negative): (&Csr<f64, Cpu>, bool),
+        a: &Csr<f64, Cpu>,
         near_nullspace: Option<&[f64]>,
         warnings: &mut Vec<String>,
     ) -> Result<(), SolveError> {
@@ -498,7 +516,6 @@ impl<D: SolveDevice> OnDevice<D> {
                 slices.refill(&rows)?;
             }
         }
-        self.is_negative = is_negative;
         self.nullspace = nullspace_of(&self.preconditioner, a, near_nullspace, warnings)?;
         Ok(())
     }

@@ -11,7 +11,7 @@ use femtile::matrix_free::MetricEvaluation;
 use femtile::{DeviceChoice, SolveError};
 use femtile_bench::problems::Elliptic;
 use femtile_bench::problems::bake_off::{Method, Shape};
-use femtile_bench::{Failure, Options, Record};
+use femtile_bench::{Failure, Options, Record, write_json};
 use femtile_terminal::{check_target, is_stdout, print, print_data, to_json};
 
 /// Time Femtile on this machine, each problem beside its bound.
@@ -111,10 +111,9 @@ fn run(options: &BenchOptions) -> Result<ExitCode, Failure> {
         json: options.json.clone().filter(|path| !is_stdout(path)),
     };
     let records = femtile_bench::run(name, &chosen)?;
-    let json = to_json(&records)?;
     match &options.json {
-        Some(path) if is_stdout(path) => return Ok(print_data(&format!("{json}\n"))?),
-        Some(path) => femtile::mesh::io::write_atomically(path, |out| writeln!(out, "{json}"))?,
+        Some(path) if is_stdout(path) => return Ok(print_data(&format!("{}\n", to_json(&records)?))?),
+        Some(path) => write_json(path, &records)?,
         None => {}
     }
     Ok(print(&table(&records))?)

@@ -100,7 +100,8 @@ pub struct MeshSection {
     /// A mesh file (.msh, .vtu, .pvtu, .vtk, .node, .ele, .mesh, .inp, .pts, .elem), relative to the folder of the case file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<PathBuf>,
-    /// The cell array of a .vtu, .pvtu or .vtk file that gives the tags of cells, such as MaterialIDs; by default one with a usual name.
+    /// The cell array of a .vtu, .pvtu or .vtk file that gives the tags of cells, such as MaterialIDs; by default one with a usual
+    /// name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tags: Option<String>,
     /// A generated mesh.

@@ -30,7 +30,7 @@ impl Derivatives {
 pub(crate) struct Stage<'a, D: SolveDevice> {
     pub storage: Storage<'a, D>,
     shift: f64,
-    /// $\sum_i \alpha_i E(u_i) + d$, of a mass matrix less $a M g$ with given values g; zero at given unknowns.
+    /// $\sum_i \alpha_i E(u_i) + d$, with a mass matrix less $a M g$ of the Dirichlet values g; zero at their unknowns.
     fixed: Buffer<f64, D>,
     /// $b / a$, with the given values: residuals are relative to the one there, which is what the stage changes.
     before: Buffer<f64, D>,
@@ -95,7 +95,7 @@ impl<'a, D: SolveDevice> Equation<'a, D> {
             None => None,
             Some(kind) => {
                 let storage = match &derivatives.content {
-                    None => Storage::Linear(Mass::new(device, problem, (kind, &problem.capacity))?),
+                    None => Storage::Linear(Mass::new(device, problem, kind, &problem.capacity)?),
                     Some(data) => Storage::Nonlinear(Box::new(
                         Content::new(device, problem, data, time).map_err(place)?,
                     )),

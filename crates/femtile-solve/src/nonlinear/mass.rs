@@ -72,7 +72,8 @@ impl<D: SolveDevice> Mass<D> {
     pub fn new(
         device: &D,
         problem: &Discretization<'_>,
-        (kind, capacity): (MassMatrix, &Coefficient),
+        kind: MassMatrix,
+        capacity: &Coefficient,
     ) -> Result<Self, SolveError> {
         let zero = Coefficient::Constant(0.0);
         let held = given_alone(&problem.conditions[0]);
@@ -155,7 +156,7 @@ impl ContentData {
 pub(crate) struct Content<'a, D: SolveDevice> {
     /// With all rows and columns, $b = 0$.
     natural: Tangent<'a, D>,
-    /// With given values eliminated.
+    /// With Dirichlet values eliminated.
     linearized: Tangent<'a, D>,
 }
 

@@ -6,8 +6,7 @@ use femtile_device::Cuda;
 use femtile_fem::{Coefficient, PointFunction};
 
 use crate::auto::{Circumstances, Solves};
-use crate::capacity::check_values;
-use crate::transient::plus_capacity;
+use crate::capacity::{check_values, plus_capacity};
 use crate::{Discretization, OperatorKind, PreconditionerConfig, SolveError, SolverConfig, Value, auto};
 
 impl Discretization<'_> {

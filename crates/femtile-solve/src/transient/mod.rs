@@ -27,7 +27,6 @@ use crate::{
     Value,
 };
 pub(crate) use data::nodal_values;
-pub(crate) use operators::plus_capacity;
 pub use watch::{Frame, Observer};
 
 /// The problem $c u_t = \nabla\cdot(\sigma\nabla u) - \lambda u + f$ on a mesh, with conditions on its boundary and an initial value.

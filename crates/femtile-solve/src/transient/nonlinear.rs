@@ -56,9 +56,9 @@ impl<'a, D: OperatorDevice> Nonlinear<'a, D> {
         let at = (time, Some(mass));
         let equation = Equation::new(device, problem, derivatives, config, at, &|| false)?;
         let one = Coefficient::Constant(1.0);
-        let mass_of_norms = match problem.capacity == one {
-            true => None,
-            false => Some(Mass::new(device, problem, (mass, &one))?),
+        let mass_of_norms = match problem.capacity.as_constant() {
+            Some(1.0) => None,
+            _ => Some(Mass::new(device, problem, mass, &one)?),
         };
         let zeros = || Buffer::zeros(device, problem.n_dofs()).map_err(LinalgError::from);
         Ok(Self {

@@ -8,6 +8,7 @@ use femtile_linalg::{LinearOperator, Preconditioner};
 use femtile_sparse::Csr;
 
 use crate::auto::{Circumstances, Solves};
+use crate::capacity::plus_capacity;
 use crate::discretization::Discretization;
 use crate::format::{Formatted, citations_of, formatted};
 use crate::nonlinear::lump;
@@ -312,14 +313,6 @@ pub(super) fn mass<'m>(problem: &Discretization<'m>) -> Discretization<'m> {
 pub(super) fn mass_of_norms<'m>(problem: &Discretization<'m>) -> Option<Discretization<'m>> {
     let [zero, one] = [0.0, 1.0].map(Coefficient::Constant);
     (problem.capacity.as_constant() != Some(1.0)).then(|| variant(problem, zero, one, Vec::new()))
-}
-
-/// Returns $\lambda + a c$.
-pub(crate) fn plus_capacity(lambda: &Coefficient, shift: f64, capacity: &Coefficient) -> Coefficient {
-    match lambda.plus_times(shift, capacity) {
-        Some(sum) => sum,
-        None => unreachable!("cell fields and formulas were refused with the problem"),
-    }
 }
 
 /// Returns the problem whose matrix is the mass matrix, with ones on the diagonal in rows and columns of given values.

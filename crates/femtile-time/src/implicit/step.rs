@@ -1,11 +1,35 @@
 //! One step of each scheme.
 
+use femtile_device::Buffer;
 use femtile_linalg::LinalgError;
 use femtile_linalg::vector::VectorKernels;
 
 use super::integrator::Integrator;
 use super::scheme::GAMMA;
 use super::{Scheme, SemiDiscrete, StageEquation, StageOutcome};
+
+/// A [`StageEquation`] whose $b$ is still to be summed.
+struct Stage<'a, D: VectorKernels<f64>> {
+    shift: f64,
+    time: f64,
+    summands: &'a [(f64, &'a Buffer<f64, D>)],
+    defect: Option<&'a Buffer<f64, D>>,
+    is_estimated: bool,
+}
+
+impl<D: VectorKernels<f64>> Stage<'_, D> {
+    /// Solves the stage for `u`, which holds a first guess; $b$ is left in `history`.
+    fn solve<S: SemiDiscrete<D>>(
+        self,
+        system: &mut S,
+        history: &mut Buffer<f64, D>,
+        u: &mut Buffer<f64, D>,
+    ) -> Result<StageOutcome, S::Error> {
+        let Self { shift, time, summands, defect, is_estimated } = self;
+        u.device().combine(history, summands)?;
+        system.solve(&StageEquation { shift, time, history, summands, defect, is_estimated }, u)
+    }
+}
 
 impl<D: VectorKernels<f64>> Integrator<D> {
     /// Computes the step to `time` into `next`.
@@ -42,17 +66,9 @@ impl<D: VectorKernels<f64>> Integrator<D> {
         self.guess(time)?;
         let shift = 1.0 / length;
         let summands = [(shift, self.state.history.value(0))];
-        self.device.combine(&mut self.terms, &summands)?;
         let is_estimated = self.is_adaptive();
-        let equation = StageEquation {
-            shift,
-            time,
-            history: &self.terms,
-            summands: &summands,
-            defect: None,
-            is_estimated,
-        };
-        system.solve(&equation, &mut self.next)
+        let stage = Stage { shift, time, summands: &summands, defect: None, is_estimated };
+        stage.solve(system, &mut self.terms, &mut self.next)
     }
 
     /// $\dot u(t_{n+1}) = (1/h + 1/(h + h'))\, u_{n+1} - \frac{h + h'}{h h'} u_n + \frac{h}{h' (h + h')} u_{n-1}$.
@@ -71,17 +87,9 @@ impl<D: VectorKernels<f64>> Integrator<D> {
         let (newest, oldest) = (both / (length * before), -length / (before * both));
         let history = &self.state.history;
         let summands = [(newest, history.value(0)), (oldest, history.value(1))];
-        self.device.combine(&mut self.terms, &summands)?;
         let is_estimated = self.is_adaptive();
-        let equation = StageEquation {
-            shift,
-            time,
-            history: &self.terms,
-            summands: &summands,
-            defect: None,
-            is_estimated,
-        };
-        system.solve(&equation, &mut self.next)
+        let stage = Stage { shift, time, summands: &summands, defect: None, is_estimated };
+        stage.solve(system, &mut self.terms, &mut self.next)
     }
 
     fn crank_nicolson<S: SemiDiscrete<D>>(
@@ -94,17 +102,9 @@ impl<D: VectorKernels<f64>> Integrator<D> {
         let (before, shift) = (self.state.history.time(0), 2.0 / length);
         system.defect((before, shift), self.state.history.value(0), &mut self.other)?;
         let summands = [(shift, self.state.history.value(0))];
-        self.device.combine(&mut self.terms, &summands)?;
         let is_estimated = self.is_adaptive();
-        let equation = StageEquation {
-            shift,
-            time,
-            history: &self.terms,
-            summands: &summands,
-            defect: Some(&self.other),
-            is_estimated,
-        };
-        system.solve(&equation, &mut self.next)
+        let stage = Stage { shift, time, summands: &summands, defect: Some(&self.other), is_estimated };
+        stage.solve(system, &mut self.terms, &mut self.next)
     }
 
     fn sdirk2<S: SemiDiscrete<D>>(
@@ -118,17 +118,9 @@ impl<D: VectorKernels<f64>> Integrator<D> {
         let between = begun + GAMMA * length;
         self.state.history.polynomial(between, 2, &mut self.other)?;
         let summands = [(shift, self.state.history.value(0))];
-        self.device.combine(&mut self.terms, &summands)?;
         let is_estimated = self.is_adaptive();
-        let equation = StageEquation {
-            shift,
-            time: between,
-            history: &self.terms,
-            summands: &summands,
-            defect: None,
-            is_estimated,
-        };
-        let first = system.solve(&equation, &mut self.other)?;
+        let stage = Stage { shift, time: between, summands: &summands, defect: None, is_estimated };
+        let first = stage.solve(system, &mut self.terms, &mut self.other)?;
         if !first.has_converged {
             return Ok(first);
         }
@@ -136,16 +128,8 @@ impl<D: VectorKernels<f64>> Integrator<D> {
         let ratio = (1.0 - GAMMA) / GAMMA;
         self.guess(time)?;
         let summands = [(shift * (1.0 - ratio), self.state.history.value(0)), (shift * ratio, &self.other)];
-        self.device.combine(&mut self.terms, &summands)?;
-        let equation = StageEquation {
-            shift,
-            time,
-            history: &self.terms,
-            summands: &summands,
-            defect: None,
-            is_estimated,
-        };
-        let second = system.solve(&equation, &mut self.next)?;
+        let stage = Stage { shift, time, summands: &summands, defect: None, is_estimated };
+        let second = stage.solve(system, &mut self.terms, &mut self.next)?;
         let iterations = first.iterations + second.iterations;
         Ok(StageOutcome { iterations, has_converged: second.has_converged })
     }

@@ -67,20 +67,20 @@ impl Text {
             let after = (bytes.len() - lines.n_left(), lines.number());
             let is_include = keyword.name == "INCLUDE";
             let end = if is_include { (at_keyword, line_of_keyword) } else { after };
-            self.push(&bytes[begin..end.0], (file, line), end.1 - line);
+            self.push(&bytes[begin..end.0], file, line, end.1 - line);
             (begin, line) = after;
             self.include(&path, input, &lines)?;
             n_included += 1;
         }
         if n_included > 0 || file > 0 {
             let n_lines = bytes[begin..].iter().filter(|&&byte| byte == b'\n').count();
-            self.push(&bytes[begin..], (file, line), n_lines + usize::from(!bytes.ends_with(b"\n")));
+            self.push(&bytes[begin..], file, line, n_lines + usize::from(!bytes.ends_with(b"\n")));
         }
         Ok(n_included)
     }
 
-    /// Adds lines of a file after its first `line` ones.
-    fn push(&mut self, bytes: &[u8], (file, line): (usize, usize), n_lines: usize) {
+    /// Adds `n_lines` lines of a file after its first `line` ones.
+    fn push(&mut self, bytes: &[u8], file: usize, line: usize, n_lines: usize) {
         if bytes.is_empty() {
             return;
         }

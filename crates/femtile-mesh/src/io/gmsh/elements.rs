@@ -161,7 +161,8 @@ impl Elements {
         Ok(())
     }
 
-    /// Reads a binary block of straight cells of version 4.1 by all threads; false, without moving, where it is another or has a fault.
+    /// Reads a binary block of straight cells of version 4.1 by all threads; false, without moving, where it is another or has a
+    /// fault.
     fn read_block(
         &mut self,
         source: &mut Source<'_>,
