@@ -1,4 +1,4 @@
-//! The part of a residual that rounding does not explain.
+//! The rounding of a residual: the part of it that rounding does not explain, and what rounding may hide.
 
 use femtile_device::{Buffer, Scalar, parallel};
 
@@ -17,39 +17,65 @@ const EXPLAINED: f64 = 32.0;
 /// Rows that a thread visits at least.
 const ROWS: usize = 1 << 14;
 
-/// Returns the residual r = b − Ax without the entries that are no larger than rounding makes them,
-/// $|r_i| \le 32\, \varepsilon\, t_i$.
-///
-/// $t_i$ stands for the terms of row i,
-///
-/// $$ t_i^2 = b_i^2 + \sum_k (A S_k x)_i^2, \quad \mathrm{E}\, (A S_k x)_i^2 = \sum_j s^2 a_{ij}^2 x_j^2 $$
-///
-/// where $S_k$ is a diagonal of numbers near one with random signs, so that terms which cancel in Ax do not cancel here.
-///
-/// # Cost
-/// Three products; vectors pass through the host.
-pub(super) fn unexplained<T: Scalar, D: VectorKernels<T>, C>(
-    r: &Buffer<T, D>,
-    x: &Buffer<T, D>,
-    system: System<'_, T, D, C>,
-) -> Result<Buffer<T, D>, LinalgError> {
-    let (device, n) = (r.device(), r.len());
-    let square = |value: &T| value.to_f64() * value.to_f64();
-    let b = system.b.host_view()?;
-    let mut terms = parallel::map(n, ROWS, |i| square(&b[i]));
-    let (mut signed, mut product) = (Buffer::zeros(device, n)?, Buffer::zeros(device, n)?);
-    for sample in 0..SAMPLES {
-        let signs = parallel::map(n, ROWS, |i| start_of_lanczos::<T>(SAMPLES * i as u64 + sample));
-        device.scale_by(&mut signed, &Buffer::from_vec(device, signs)?, x)?;
-        system.a.apply(&mut product, &signed)?;
-        let found = product.host_view()?;
-        terms = parallel::map(n, ROWS, |i| terms[i] + square(&found[i]));
+/// The sizes of the terms that the rows of $b - Ax$ sum.
+pub(super) struct RowTerms {
+    squares: Vec<f64>,
+}
+
+impl RowTerms {
+    /// Estimates the terms $t_i$ of each row i,
+    ///
+    /// $$ t_i^2 = b_i^2 + \sum_k (A S_k x)_i^2, \quad \mathrm{E}\, (A S_k x)_i^2 = \sum_j s^2 a_{ij}^2 x_j^2 $$
+    ///
+    /// where $S_k$ is a diagonal of numbers near one with random signs, so that terms which cancel in Ax do not cancel here.
+    ///
+    /// # Cost
+    /// Three products; vectors pass through the host.
+    pub(super) fn of<T: Scalar, D: VectorKernels<T>, C>(
+        x: &Buffer<T, D>,
+        system: System<'_, T, D, C>,
+    ) -> Result<Self, LinalgError> {
+        let (device, n) = (x.device(), system.b.len());
+        let square = |value: &T| value.to_f64() * value.to_f64();
+        let b = system.b.host_view()?;
+        let mut squares = parallel::map(n, ROWS, |i| square(&b[i]));
+        let (mut signed, mut product) = (Buffer::zeros(device, n)?, Buffer::zeros(device, n)?);
+        for sample in 0..SAMPLES {
+            let signs = parallel::map(n, ROWS, |i| start_of_lanczos::<T>(SAMPLES * i as u64 + sample));
+            device.scale_by(&mut signed, &Buffer::from_vec(device, signs)?, x)?;
+            system.a.apply(&mut product, &signed)?;
+            let found = product.host_view()?;
+            squares = parallel::map(n, ROWS, |i| squares[i] + square(&found[i]));
+        }
+        Ok(Self { squares })
     }
-    let most = EXPLAINED * T::EPSILON.to_f64();
-    let is_rounding = |r: T, terms: f64| r.to_f64().abs() <= most * terms.sqrt();
-    let r = r.host_view()?;
-    let left = |i: usize| if is_rounding(r[i], terms[i]) { T::ZERO } else { r[i] };
-    Ok(Buffer::from_vec(device, parallel::map(n, ROWS, left))?)
+
+    /// Returns the residual r without the entries that are no larger than rounding makes them,
+    /// $|r_i| \le 32\, \varepsilon\, t_i$.
+    pub(super) fn unexplained<T: Scalar, D: VectorKernels<T>>(
+        &self,
+        r: &Buffer<T, D>,
+    ) -> Result<Buffer<T, D>, LinalgError> {
+        let most = EXPLAINED * T::EPSILON.to_f64();
+        let of_r = r.host_view()?;
+        let left = |i: usize| match of_r[i].to_f64().abs() <= most * self.squares[i].sqrt() {
+            true => T::ZERO,
+            false => of_r[i],
+        };
+        Ok(Buffer::from_vec(r.device(), parallel::map(of_r.len(), ROWS, left))?)
+    }
+
+    /// Returns a residual as rounding may leave it of the exact solution: $\varepsilon\, t_i$ with random signs.
+    pub(super) fn rounding<T: Scalar, D: VectorKernels<T>>(
+        &self,
+        device: &D,
+    ) -> Result<Buffer<T, D>, LinalgError> {
+        let entry = |i: usize| {
+            let sign = start_of_lanczos::<T>(SAMPLES * self.squares.len() as u64 + i as u64);
+            T::from_f64(T::EPSILON.to_f64() * self.squares[i].sqrt()) * sign
+        };
+        Ok(Buffer::from_vec(device, parallel::map(self.squares.len(), ROWS, entry))?)
+    }
 }
 
 #[cfg(test)]
@@ -102,7 +128,12 @@ mod tests {
         let m = Jacobi::identity(&device, n).unwrap();
         let system = System { a: &a, m: &m, b: &b, comm: &Alone };
         let r = buffer([1e-7, -1e-7, 1e-3, 0.0, 1e-7, 1e-16, -1e-16, 1.0]);
-        let rest = unexplained(&r, &x, system).unwrap();
+        let terms = RowTerms::of(&x, system).unwrap();
+        let rest = terms.unexplained(&r).unwrap();
         assert_eq!(rest.as_slice(), [0.0, 0.0, 1e-3, 0.0, 1e-7, 0.0, 0.0, 1.0]);
+        let rounding: Buffer<f64, _> = terms.rounding(&device).unwrap();
+        let (large, small) = rounding.as_slice().split_at(4);
+        assert!(large.iter().all(|r| (1e-8..1e-5).contains(&r.abs())), "{large:?}");
+        assert!(small.iter().all(|r| (1e-17..1e-14).contains(&r.abs())), "{small:?}");
     }
 }

@@ -13,7 +13,7 @@ use super::energy::smallest_ritz_value;
 use super::failed_test::{AcceptanceTest, FailedTest};
 use super::rescaled::Rescaled;
 use super::residual::{fits, norm, over_ranks, residual};
-use super::rounding::unexplained;
+use super::rounding::RowTerms;
 use super::{Monitor, Stop};
 use crate::comm::Communicator;
 use crate::vector::VectorKernels;
@@ -101,8 +101,8 @@ impl Size {
 ///
 /// Where rounding keeps the computed residual above the first, the recurrence having met the tolerance, the other two
 /// decide on the computed one: the second, with a preconditioner that is no diagonal, on the entries that rounding does not
-/// explain ([`unexplained`]), the third with $50 \tau$, as its bound is then that of any residual of this size. After a
-/// test that fails the method continues from its iterate with a smaller tolerance.
+/// explain ([`RowTerms`]), the third with $50 \tau$, as its bound is then that of any residual as large as this one and what
+/// rounding may hide. After a test that fails the method continues from its iterate with a smaller tolerance.
 ///
 /// b is first scaled by a power of two where its squares would leave the range of numbers. A run that breaks down,
 /// diverges or stagnates leaves the best iterate that it had.
@@ -350,8 +350,8 @@ impl<'a, T: Scalar, D: VectorKernels<T>, C: Communicator> Solve<'a, T, D, C> {
         let mut r = Buffer::zeros(b.device(), b.len())?;
         residual(&mut r, a, x, b)?;
         let r_norm = norm(&r, comm)?;
-        let is_rounding =
-            r_norm.is_finite() && norm(&unexplained(&r, x, self.system)?, comm)? <= 0.5 * r_norm;
+        let is_rounding = r_norm.is_finite()
+            && norm(&RowTerms::of(x, self.system)?.unexplained(&r)?, comm)? <= 0.5 * r_norm;
         Ok(if is_singular || is_rounding { Stop::Stagnated } else { end.stop })
     }
 

@@ -10,7 +10,7 @@ use crate::krylov::cg::CgStep;
 use crate::krylov::energy::{energy_error, smallest_ritz_value};
 use crate::krylov::failed_test::{AcceptanceTest, FailedTest};
 use crate::krylov::residual::{dot, norm, residual};
-use crate::krylov::rounding::unexplained;
+use crate::krylov::rounding::RowTerms;
 use crate::vector::VectorKernels;
 
 /// Factor over the tolerance that the preconditioned residual may reach.
@@ -65,17 +65,24 @@ impl<T: Scalar, D: VectorKernels<T>, C: Communicator> Solve<'_, T, D, C> {
             Some(size) => size,
             None => self.size(&r, &mut workspace)?,
         };
-        let is_reduced = is_rounded && !self.is_diagonal();
-        let rest = if is_reduced { Some(unexplained(&r, x, self.system)?) } else { None };
+        let terms = if is_rounded { Some(RowTerms::of(x, self.system)?) } else { None };
+        let rest = match &terms {
+            Some(terms) if !self.is_diagonal() => Some(terms.unexplained(&r)?),
+            _ => None,
+        };
         let of_rest = match &rest {
             Some(rest) => self.size(rest, &mut workspace)?,
             None => size,
         };
-        drop(workspace);
+        let hidden = match &terms {
+            Some(terms) => Some(self.size(&terms.rounding(b.device())?, &mut workspace)?.rho),
+            None => None,
+        };
+        drop((workspace, terms));
         self.energy_norm = (dot(x, b, comm)? - dot(x, &r, comm)?).max(0.0).sqrt();
         let by_diagonal = self.by_diagonal(rest.as_ref().unwrap_or(&r))?;
         drop(rest);
-        self.energy_error = self.bound(end, (&mut r, r_norm), size, is_rounded)?;
+        self.energy_error = self.bound(end, (&mut r, r_norm), size, hidden)?;
         let test = |test, value, slack| FailedTest { test, value, bound: slack * tolerance, tolerance };
         let of_preconditioner = match (self.is_diagonal(), &self.diagonal) {
             (true, Some(_)) => AcceptanceTest::ScaledResidual,
@@ -99,17 +106,19 @@ impl<T: Scalar, D: VectorKernels<T>, C: Communicator> Solve<'_, T, D, C> {
     }
 
     /// The bound of the energy error, from the steps of the run or of a few on the residual equation; r is used up.
+    ///
+    /// `hidden` is $s^\mathsf{T} M^{-1} s$ of what rounding may hide in r, where r is no more than rounding.
     fn bound(
         &mut self,
         end: &RunEnd,
         (r, r_norm): (&mut Buffer<T, D>, f64),
         size: Size,
-        is_rounded: bool,
+        hidden: Option<f64>,
     ) -> Result<Option<f64>, LinalgError> {
         let kind = usize::from(!self.is_diagonal());
         let steps = &end.history.steps;
         let has_few = steps.len() < MIN_STEPS[kind];
-        let rounded = is_rounded.then_some(if has_few { ROUNDED } else { 1.0 });
+        let rounded = hidden.map(|hidden| (if has_few { ROUNDED } else { 1.0 }, hidden));
         // Conjugate gradients break down where a matrix is indefinite; other methods solve, and there is no energy.
         let may_be_indefinite = steps.is_empty();
         if self.is_verified && end.stop == Stop::Converged {
@@ -129,9 +138,9 @@ impl<T: Scalar, D: VectorKernels<T>, C: Communicator> Solve<'_, T, D, C> {
         }
         self.bounding_ritz = self.smallest_ritz.filter(|_| self.diagonal.is_none());
         let rho = if self.diagonal.is_none() { size.rho } else { r_norm * r_norm };
-        Ok(self.smallest_ritz.map(|ritz| match is_rounded {
-            true => (rho / ritz).sqrt(),
-            false => energy_error(steps, rho, ritz),
+        Ok(self.smallest_ritz.map(|ritz| match hidden {
+            Some(hidden) => ((rho + hidden) / ritz).sqrt(),
+            None => energy_error(steps, rho, ritz),
         }))
     }
 
@@ -141,14 +150,14 @@ impl<T: Scalar, D: VectorKernels<T>, C: Communicator> Solve<'_, T, D, C> {
     /// of it beside the others, which the run has reduced to its size. A system that is verified takes steps until ρ is so small
     /// that no eigenvalue above rounding makes a large error of it.
     ///
-    /// Where r is no more than rounding, its direction says nothing: the bound is that of any residual of its size, times
-    /// `rounded`. Returns as well whether the matrix is singular to the precision of its products. There is no bound where the
+    /// Where r is no more than rounding, its direction says nothing: the bound is that of any residual as large as it and
+    /// what rounding hides, the second of `rounded`, times the first. Returns as well whether the matrix is singular to the precision of its products. There is no bound where the
     /// matrix may be indefinite and turns out to be.
     fn probe(
         &mut self,
         r: &mut Buffer<T, D>,
         (n_steps, is_verified): (usize, bool),
-        rounded: Option<f64>,
+        rounded: Option<(f64, f64)>,
         may_be_indefinite: bool,
     ) -> Result<(Option<f64>, bool), LinalgError> {
         let System { a, b, comm, .. } = self.system;
@@ -202,7 +211,7 @@ impl<T: Scalar, D: VectorKernels<T>, C: Communicator> Solve<'_, T, D, C> {
         self.bounding_ritz = ritz.filter(|_| self.diagonal.is_none());
         let found: f64 = steps.iter().map(|step| step.alpha * step.rho).sum();
         let bound = ritz.map(|ritz| match rounded {
-            Some(factor) => factor * (first / ritz).sqrt(),
+            Some((factor, hidden)) => factor * ((first + hidden) / ritz).sqrt(),
             None => found.sqrt().hypot(energy_error(&steps, rho.max(0.0), ritz)),
         });
         Ok((bound, is_singular))
