@@ -7,7 +7,7 @@
 //! diffusion; `implicit/`: the fully implicit scheme of `[wong2015]`, Table 1; `stimulus/`, `activation/`: what goes in and
 //! what is recorded; `fibres/`: directions of muscle fibres from the shape of ventricles.
 //!
-//! This crate uses the facade alone. A `Stepper` advances potential and states by a step: `Split` or `Implicit`.
+//! This crate uses only the facade. A `Stepper` advances potential and states by a step: `Split` or `Implicit`.
 //! Times of activation are found within a step by a kernel over the nodes.
 #![deny(unsafe_code)]
 

@@ -4,7 +4,7 @@
 //! else its parts of these alone: see [`Layout`].
 //!
 //! All ranks decide alike because they decide on sums with the same bits. What is not such a number, such as a
-//! signal or a clock, is summed before it counts (`watch`). Errors that one rank alone may meet are agreed on
+//! signal or a clock, is summed before it counts (`watch`). Errors that only one rank may meet are agreed on
 //! (`agreed`) before the next message.
 //!
 //! A rank assembles the rows of its nodes from all cells that touch them (`Part`), so nothing is added up between

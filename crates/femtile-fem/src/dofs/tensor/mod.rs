@@ -1,7 +1,7 @@
 //! Continuous piecewise polynomials of any degree on quadrilaterals and hexahedra.
 //!
 //! Cells are ordered along a Morton curve, in groups of some thousand unknowns. Vertices, edges, faces and
-//! interiors are numbered as groups meet them, those of one group alone first. Unknowns that a group meets first
+//! interiors are numbered as groups meet them, those of a single group first. Unknowns that a group meets first
 //! are consecutive, so groups write in parallel.
 //!
 //! If consistent axes exist (`align`), 27 numbers describe the unknowns of a cell. Other cells, such as those of a
