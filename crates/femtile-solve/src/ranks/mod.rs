@@ -8,8 +8,8 @@
 //! (`agreed`) before the next message.
 //!
 //! A rank assembles the rows of its nodes from all cells that touch them (`Part`), so nothing is added up between
-//! ranks. Ranks that are threads have the whole mesh, which gives the conditions that win on facets and the
-//! components of the mesh. Ranks of MPI have their parts of it.
+//! ranks. Threads share the whole mesh, which gives the conditions that win on facets and the components of the mesh;
+//! of generated hexahedral boxes they make parts. Ranks of MPI have their parts of the mesh.
 
 mod caller;
 mod cell_dofs;
