@@ -27,6 +27,17 @@
 //! assert!(outcome.iterations < 30);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! A hierarchy is set up by threads on the host (`setup/`). A GPU sets up levels of more than 1,500 rows or 20,000
+//! non-zeros with one row per node and a constant near-nullspace (`cuda/setup/`). `AmgKernels::amg_coarsen` returns
+//! the reason if the GPU leaves a level to the host. Both build the same prolongator from the same aggregates, but
+//! they aggregate in different orders.
+//!
+//! Levels are kept in f32 by default, scaled by a power of two; `femtile-solve` switches to f64 if f32 fails
+//! (`AmgError::is_of_precision`). Smoothers and residual norms are hooks on the products, so a cycle runs on every
+//! device and in a recorded graph. A preconditioner that is not a fixed map, such as a K cycle, makes conjugate
+//! gradients flexible (`Preconditioner::is_fixed`). All orders are fixed by the matrix: the bits are the same for
+//! any number of threads. More: `docs/developers/multigrid.md`.
 #![deny(unsafe_code)]
 
 mod builder;

@@ -6,6 +6,9 @@
 //! `ionic/`: descriptions of models and their integration at points; `monodomain/`: operator splitting with implicit
 //! diffusion; `implicit/`: the fully implicit scheme of `[wong2015]`, Table 1; `stimulus/`, `activation/`: what goes in and
 //! what is recorded; `fibres/`: directions of muscle fibres from the shape of ventricles.
+//!
+//! This crate uses only the facade. A `Stepper` advances potential and states by a step: `Split` or `Implicit`.
+//! Times of activation are found within a step by a kernel over the nodes.
 #![deny(unsafe_code)]
 
 pub mod activation;

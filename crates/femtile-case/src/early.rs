@@ -1,4 +1,7 @@
 //! The part of the file of a solution that is known before the solve.
+//!
+//! While a GPU solves on simplices, the processor writes the mesh into the file (`vtu/begun.rs` of `femtile-mesh`);
+//! the values of u are its last bytes. With few threads the file would slow the solve down.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -1,6 +1,10 @@
 //! Case files: mesh, equation, boundary conditions, solver and output in one text.
 //!
 //! [`Case::load`] reads and checks a file, [`run`] runs it, [`Report`] describes the outcome.
+//!
+//! Messages have the line of the case file (`place`, `placed`) or the option that overrides it (`overrides`).
+//! `transient` writes frames, traces and checkpoints of runs on a mesh, `diffusion` runs alternating directions,
+//! `divided` chooses how ranks get their parts of a mesh.
 #![forbid(unsafe_code)]
 
 mod ahead;

@@ -1,4 +1,7 @@
 //! The folder of results and the files in it.
+//!
+//! Files of one run are staged in a folder and moved together, the report with their checksums last. A page for a
+//! browser is made after that, and the report is written again with its sum.
 
 use std::path::Path;
 

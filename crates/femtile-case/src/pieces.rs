@@ -1,4 +1,7 @@
 //! Solutions that ranks write in pieces, each its own.
+//!
+//! With `[output] vtu = "pieces"` each process writes the cells of its rank into the staging folder of the first
+//! process. The first one tells the name of this folder and moves all files together.
 
 use std::borrow::Cow;
 use std::path::Path;

@@ -2,6 +2,10 @@
 //!
 //! A rank is a process of MPI or a thread of this process; [`Comm`] hides which. Each owns some of the unknowns, and keeps
 //! copies of others, its ghosts, as far as its rows need them ([`Halo`]).
+//!
+//! The `Transport` of a `Comm` is MPI or the memory of the process. It is an object behind a pointer, so solves are
+//! compiled once for all of them; a call costs nothing beside a message. An error of a rank, which may be inside
+//! any call of the others, ends all ranks: threads find it while they wait, processes by `MPI_Abort`.
 #![deny(unsafe_code)]
 
 mod comm;

@@ -1,4 +1,7 @@
 //! Rows of a sparse matrix on each rank.
+//!
+//! The last rows, which reach ghosts, are completed after the messages have arrived. Hooks see each block of rows
+//! once, those rows after the others.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};

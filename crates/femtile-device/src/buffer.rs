@@ -1,3 +1,10 @@
+//! Devices, and arrays in their memory.
+//!
+//! A `Buffer` owns its memory and a handle of its device. Copies between host and device are explicit and return
+//! errors. On host devices `from_vec` takes over the vector without a copy. `Borrowed` and `BorrowedMut` are
+//! buffers around slices of the caller, such as arrays of NumPy. `BufferMut` lends a part of a buffer for writing.
+//! It cannot be replaced or resized, so kernels can rely on its length.
+
 use std::borrow::Cow;
 use std::fmt::Debug;
 

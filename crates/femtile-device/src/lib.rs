@@ -3,6 +3,13 @@
 //! A [`Device`] owns memory and threads; a [`Buffer`] is an array on one device. Algorithms are
 //! generic over `D: Device` and reach the hardware only through a small kernel trait
 //! beside each algorithm.
+//!
+//! # Safe calls
+//!
+//! Code without `unsafe` cannot corrupt memory through these crates. Methods of kernel traits check lengths. Index
+//! lists that cannot be checked in constant time are constructed by the library only (private fields, the sealed
+//! trait `StoredMatrix`), or are bounded when they are used (`Convert::gather`). What cannot be checked is
+//! `unsafe`: `Driver`, `CudaHook::new`, `CudaBands::new`, `MergedOperator`.
 #![deny(unsafe_code)]
 
 mod buffer;

@@ -2,6 +2,8 @@
 //!
 //! No tree is ever built, so nothing here or in what walks a graph recurses: a chain of ten thousand terms costs the
 //! stack nothing. A back end (the tape today, a generated kernel later) is one pass over [`Graph::nodes`].
+//!
+//! Derivatives, CUDA text and code each walk the graph once.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -2,6 +2,11 @@
 //!
 //! Each folder is a mathematical object: `mod.rs` states it without a device, `kernels.rs` the few
 //! acts it needs, `reference.rs` and `cpu.rs` carry them out.
+//!
+//! `cuda.rs` is the host side of a GPU, with its `.cu` files beside it. A device touches no other file of the
+//! folder. There is no trait of all kernels: a device is any type that implements the kernel traits of the methods
+//! that run on it. `reference.rs` imports nothing from `cpu.rs` or `cuda.rs`, and tests compare each device with
+//! it.
 #![deny(unsafe_code)]
 
 mod closure;

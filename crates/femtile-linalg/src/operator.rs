@@ -1,3 +1,8 @@
+//! Operators and preconditioners, as Krylov methods take them.
+//!
+//! Methods take `&dyn LinearOperator` and `&dyn Preconditioner`. A virtual call costs nothing beside a product, and
+//! a new operator does not recompile the methods. Only kernels are generic.
+
 use std::sync::Arc;
 
 use femtile_device::{Buffer, Device, Scalar};

@@ -1,4 +1,7 @@
 //! Meshes: points, cells, tags and fields; readers and writers, generators, refinement, checks, partitions, patches of nodes.
+//!
+//! `Mesh::read`, the first call of most programs, reads and checks. The mesh, its readers and its check are
+//! therefore one crate.
 #![forbid(unsafe_code)]
 
 mod cell_kind;

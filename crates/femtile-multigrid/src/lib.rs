@@ -16,6 +16,10 @@
 //! assert!(outcome.is_converged && outcome.cycles() <= 6);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! The algorithm (`cycle`, `full`) is written once against the device trait `BoxKernels`: smooth, restrict,
+//! prolongate, convert precision. Levels are semicoarsened. On CPUs `rows/` treats rectangles with coefficient one,
+//! and `cell_patches/` everything else. Derivations and measurements: `docs/developers/geometric-multigrid.md`.
 #![deny(unsafe_code)]
 
 mod axis;

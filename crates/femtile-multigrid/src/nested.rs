@@ -1,3 +1,9 @@
+//! Nested iteration (`start = "full"`): coarser levels give the initial iterate of a solve.
+//!
+//! On each coarser level conjugate gradients solve the operator of the problem, preconditioned by the cycle of that
+//! level; `femtile-solve` discretizes it (`tensor/start.rs`). Terms that the cycle ignores (λ, Robin, tensors)
+//! therefore cost iterations on coarse levels only.
+
 use std::sync::{Mutex, PoisonError};
 
 use femtile_device::{Buffer, Cpu, Scalar};

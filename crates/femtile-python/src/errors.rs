@@ -1,4 +1,6 @@
 //! Errors of the library as exceptions of the Python sources.
+//!
+//! Exceptions are classes of the Python sources, made from the error enums; they name the argument.
 
 use femtile::amg::AmgError;
 use femtile::device::DeviceError;

@@ -1,4 +1,7 @@
 //! Work without the lock of Python that Ctrl-C ends.
+//!
+//! A solve runs in a thread without the lock of Python. The thread of the caller looks at signals every 50 ms and
+//! asks for a stop by `Progress`.
 
 use std::cell::Cell;
 use std::ops::ControlFlow;

@@ -1,6 +1,11 @@
 //! The Python module `femtile._femtile`: arrays of NumPy in and out of the library, errors, signals.
 //!
 //! Nothing is computed here. The Python sources beside it check arguments and give names.
+//!
+//! The crate is a thin layer over `LinearSolver`, `Tridiagonal`, the Krylov methods and `femtile-case`. A problem
+//! on a mesh is a case: `Embedding` of `femtile-case` gives it a mesh in memory and takes frames and the solution
+//! there, so words, checks and messages are those of the program. `Poisson.operator` is an `OwnedSystem`, which
+//! borrows neither mesh nor problem; the way back to u discretizes again.
 
 mod amg;
 mod arrays;

@@ -1,6 +1,11 @@
 //! From a problem on a mesh, or a matrix, to its solution: devices, operators, preconditioners and methods by name.
 //!
 //! [`Poisson`] is an equation on a mesh, [`LinearSolver`] takes a matrix, [`SolverConfig`] says how to solve either.
+//!
+//! An error about a setting carries the keys that the setting has in a case file (`SolveError::Setting`);
+//! `femtile-case` finds their place in its text. `Stages` times the steps of a solve and passes them on. A matrix
+//! without a mesh enters as [`LinearSolver`]; problems on meshes go through [`Discretization`] and [`WeakForm`] to
+//! a [`LinearSystem`], and back to a [`Solution`].
 #![forbid(unsafe_code)]
 
 mod auto;

@@ -1,4 +1,7 @@
 //! A matrix in the format that suits the number of its products.
+//!
+//! Solves and multigrid levels use `ProductMatrix`: rows or slices in the numbering of the mesh. The format is
+//! chosen from sizes (`choice/sizes.rs`) or from a search (`choice/remembered.rs`).
 
 use femtile_device::{Buffer, BufferMut, Device, HostDevice, MemorySpace, Scalar};
 use femtile_linalg::hooks::Hook;

@@ -2,6 +2,10 @@
 //!
 //! Values of a polynomial of degree p at the $(p+1)^3$ points of a cube cost $3 (p+1)^4$ multiplications instead of
 //! $(p+1)^6$. SIMD lanes hold several tensors side by side, so that each instruction works on several cells.
+//!
+//! A symmetric table is split into an even and an odd half. Sizes up to degree ten are compiled in this crate,
+//! behind the trait `SumFactorization`, so that its users do not compile them again. Other sizes, and processors
+//! without SIMD, use plain loops.
 
 #![deny(unsafe_code)]
 // Loops over rows and columns carry the indices of the formulas they compute.

@@ -21,6 +21,11 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! A batch is a `BatchLayout` and an axis; broadcast bands and permuted axes follow from strides. Bands are arrays
+//! or a `BandRule`, a struct with a CPU body and CUDA source, so alternating directions store no coefficients. A
+//! line that fails is filled with NaN, counted and reported; the others are solved. More:
+//! `docs/developers/tridiagonal.md`.
 
 #![deny(unsafe_code)]
 

@@ -1,4 +1,6 @@
 //! Systems along an axis that is split among ranks.
+//!
+//! The rows of ranks are joined only through a `Communicator`.
 
 use femtile_device::{Buffer, Cpu, Scalar};
 use femtile_linalg::LinalgError;

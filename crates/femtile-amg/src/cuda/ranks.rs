@@ -1,4 +1,8 @@
 //! Levels of several ranks with GPUs: the GPU of each does the work on its rows, hosts exchange those at borders.
+//!
+//! A GPU assembles the rows of its rank and divides them by columns (`RankKernels::divide`). The kernels of one GPU
+//! then take the rows of all columns, owned ones first, with ghosts appended to their vectors. The host exchanges
+//! rows of prolongators and of the next matrix at borders and adds up the latter (`distributed/exchange.rs`).
 
 use std::sync::Arc;
 

@@ -2,6 +2,13 @@
 //!
 //! Aggregates stay within a rank; prolongators, which are smoothed, and modes of slivers reach across. Levels are divided like
 //! the matrix until the next one is small; it is collected by every rank, which goes on alone with [`Amg`].
+//!
+//! Entries that reach other ranks are added to the diagonal for the choice of aggregates. Modes of slivers cross
+//! borders: all ranks gather the rows of such clusters and find the same modes (`modes/`). Smoothers, the smoothing
+//! of prolongators and the Galerkin product have the whole matrix, so prolongators cross borders and restriction
+//! adds to unknowns of other ranks. Prolongators that end at borders would take more iterations.
+//!
+//! If one rank has to continue on the host, all ranks do. Collected levels have the same bits on every rank.
 
 mod coarsen;
 mod collected;

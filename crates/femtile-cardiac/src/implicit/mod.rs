@@ -1,4 +1,7 @@
 //! The fully implicit scheme of `[wong2015]`: recovery variables at integration points, two nested Newton iterations.
+//!
+//! Residual and tangent use products with three sparse matrices (`sums`). The tangent is refilled in place, in the
+//! format of its products, so its `CgSolver` and the recordings in it are kept.
 
 mod equation;
 mod stopwatch;

@@ -20,6 +20,11 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! A model is data (`models/*.toml`), not code. It becomes one graph of formulas (`ProgramBuilder`), from which the
+//! program of a stage, the CUDA function and the derivatives are made. States are arrays of a model, voltages are
+//! vectors over nodes; a list of nodes that is checked when it is made (`Points`) joins the two. CPU kernels have
+//! the bits of the reference, as both evaluate the same program.
 
 mod cells;
 #[allow(unsafe_code)]

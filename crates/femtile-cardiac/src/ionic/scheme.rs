@@ -1,4 +1,7 @@
 //! Schemes for the equations of the membrane at a point, as programs.
+//!
+//! A scheme is arithmetic on the graph of formulas. Both orders of Rush–Larsen share one program: its inputs are
+//! the values at which coefficients are taken and those from which the step starts.
 
 use femtile::expression::{Program, ProgramBuilder, Value};
 

@@ -1,4 +1,8 @@
 //! The implicit step of diffusion.
+//!
+//! A kept `CgSolver` solves for the increment of the potential, whose right side is one product with K. It begins
+//! with the line through the last two increments. Iterations multiply by values of 32 bits if the matrix is in
+//! slices.
 
 use femtile::comm::Comm;
 use femtile::device::Buffer;

@@ -1,4 +1,8 @@
 //! Runs on several ranks, each of which advances the nodes of its part of the mesh.
+//!
+//! Vectors have the nodes that a rank owns. `Nodes` translates between these and the nodes of the mesh, and `Site`
+//! is the device with them; a single rank is the case that has all nodes. Operators come from `RankPart`, which
+//! gives a crate that uses only the facade the rows of its part, sums and collected vectors.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

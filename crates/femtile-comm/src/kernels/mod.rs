@@ -1,4 +1,14 @@
 //! Acts of ranks on the device that holds their vectors.
+//!
+//! On GPUs an exchange is a kernel that packs exports, a mark in the stream, and a kernel of each neighbour that
+//! reads the exports in place. Sums over ranks are read in the same way and added in the order of ranks. The host
+//! only tells the other ranks by a message that the mark is set (`peers`), so it runs ahead of the GPUs. Iterations
+//! are not recorded, because marks of other ranks are no part of a recording. If GPUs cannot reach each other, or
+//! ranks are processes, values go through the host.
+//!
+//! Ranks that share a handle, and so a stream, record nothing (`Unrecorded`): a recording takes up what other
+//! threads queue meanwhile. NCCL is not used: it cannot run several ranks on one GPU, as the tests do. Kernels that
+//! spin until others set a flag are not used: if a rank fails, the others would run for ever.
 
 mod cpu;
 #[allow(unsafe_code)]

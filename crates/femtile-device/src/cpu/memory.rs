@@ -1,4 +1,8 @@
 //! Host memory in large pages.
+//!
+//! The program takes its arrays from `LargePages`: long ones ask for pages of 2 MiB. With pages of 4 KiB, threads
+//! that fill an array wait for each other's page faults. The first write to a page of zeros that was read before
+//! also interrupts all cores.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 

@@ -1,3 +1,8 @@
+//! Levels of SIMD instructions, found at run time.
+//!
+//! One binary serves all x86-64 processors, and pulp provides the operations. `FEMTILE_SIMD` forces a level; the
+//! checks run every level of the processor. Other architectures compile to the portable level, untested.
+
 use std::fmt;
 
 use crate::DeviceError;

@@ -1,4 +1,11 @@
 //! Binaries of programs, compiled ahead by threads of their own.
+//!
+//! Compilation begins before a kernel is needed, in the background on all cores. A caller whose program is not
+//! ready waits for it or compiles it. A case announces its programs while the driver starts (`Outline` of
+//! `femtile-solve`); they wait in `Opening` until the architecture is known. Assembly and operators announce what
+//! an outline cannot tell, such as coefficients by tag, when they are made (`Cuda::prepare`). A test of
+//! `femtile-conformance` (`tests/devices/announced.rs`) compares the programs that whole runs load with those
+//! announced.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};

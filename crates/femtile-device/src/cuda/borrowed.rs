@@ -1,4 +1,7 @@
 //! Arrays of other libraries as buffers.
+//!
+//! `Borrowed` is a buffer around memory that another library of the process owns, in the primary context that all
+//! of them share. The memory is neither freed nor moved, and recordings that refer to it end with it.
 
 use std::ops::Deref;
 

@@ -1,4 +1,6 @@
 //! Launches whose arguments are checked: types by the compiler, devices and recording at run time.
+//!
+//! The emulator also compares arguments with the source of the kernel.
 
 use std::marker::PhantomData;
 

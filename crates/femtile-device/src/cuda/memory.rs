@@ -1,3 +1,11 @@
+//! Accounts of the memory of a GPU.
+//!
+//! There is a limit, there are reserved bytes (`Device::with_reserved_bytes`), and arrays may overflow into pinned
+//! host memory (`MemorySpace::Host`), which kernels address in the same way. Conjugate gradients (`femtile-sparse`,
+//! `workspace.rs`) and multigrid (`femtile-amg`, `memory_limit.rs`) move whole matrices between the two before a
+//! solve, never during it, so recordings stay valid. Nothing is prefetched on a second stream: kernels that stream
+//! a matrix come close to the bandwidth of the bus.
+
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::{Cuda, PendingCopy};

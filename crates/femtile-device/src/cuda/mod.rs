@@ -3,6 +3,9 @@
 //! Nothing of CUDA is needed to build. The driver and the compiler NVRTC are opened at run time, and their
 //! absence is a value with advice. All device work goes through a [`Driver`], which the NVIDIA driver and the
 //! host emulator of `femtile-conformance` both are, so that host code of kernels runs on every machine.
+//!
+//! CUDA 12.0 or later is required. A device has one stream. Allocations are freed in stream order, so a buffer may
+//! be dropped while queued kernels use it. A recording that refers to that buffer is then recorded again.
 
 mod binaries;
 mod borrowed;

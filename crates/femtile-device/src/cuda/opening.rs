@@ -1,4 +1,6 @@
 //! Opening a GPU while other work goes on.
+//!
+//! `Opening` starts the driver in a thread of its own while the mesh is read, checked and numbered.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;

@@ -1,4 +1,7 @@
 //! Pinned host memory, which kernels can access.
+//!
+//! The memory is allocated in large pages, touched by all threads and then registered, which is several times
+//! faster than allocation by the driver.
 
 use cudarc::driver::result::DriverError as Refusal;
 use cudarc::driver::sys;

@@ -1,4 +1,8 @@
 //! Sources of kernels and their specialisation.
+//!
+//! A `Program` is a `.cu` file. A `Specialisation` adds macros (`FEMTILE_…`) and generated headers, such as hooks
+//! and formulas of a case. Each is compiled once to a CUBIN, which `cache` keeps on disk under a hash of all its
+//! inputs.
 
 use std::fmt::Write;
 

@@ -1,4 +1,10 @@
 //! Sequences of launches recorded once and replayed, and copies that the stream does not wait for.
+//!
+//! `Device::repeat` repeats work: a GPU executes the first round, records the second and replays it.
+//! `Device::begin_read` copies a few numbers to the host without stopping the stream. Conjugate gradients replay
+//! rounds of eight iterations, with the host one round behind; `CgSolver` replays whole solves. Kernels do nothing
+//! after convergence, so at most two rounds of empty kernels are wasted. Conditional nodes of a graph would decide
+//! between iterations, which costs more.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};

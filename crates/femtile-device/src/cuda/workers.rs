@@ -2,6 +2,10 @@
 //!
 //! A lock of NVRTC lets one thread of a process at a time parse, some 15 to 20 ms of each program, so that threads alone
 //! compile many small programs hardly faster on sixteen cores than on six.
+//!
+//! All but three of the threads that compile therefore have a process each, which is the program `femtile` itself.
+//! Copies of the library in namespaces of the dynamic linker are no substitute: they corrupt the heap of threads
+//! that use both C libraries.
 
 use std::cell::RefCell;
 use std::ffi::OsString;

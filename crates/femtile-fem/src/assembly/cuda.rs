@@ -3,6 +3,10 @@
 //! Kernels only record that a cell is bad; the host then evaluates that cell to find the error, so that errors are the
 //! same on every device. If the host finds no error (its functions differ from the GPU's in the last bit), or if a form
 //! is too large for a kernel, the host assembles.
+//!
+//! The pattern is found in `pattern/`: the cells of each node, then a table of columns per row in shared memory.
+//! Rows that are too long for a table are left to the host. One-off assembly fills the pattern with one thread per
+//! row (`assembly.cu`).
 
 use std::sync::Arc;
 

@@ -1,4 +1,7 @@
 //! Identity of meshes, assemblies and problems with equal sizes.
+//!
+//! `Assembly` identifies its systems by a number and its mesh by hashes, so systems of another assembly and changed
+//! meshes are refused.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

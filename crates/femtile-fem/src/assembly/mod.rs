@@ -1,4 +1,10 @@
 //! Assembly: from a form to a linear system with a matrix in CSR, a right side, and constraints eliminated.
+//!
+//! # Pure Neumann problems
+//!
+//! Without λ and without Dirichlet or Robin conditions the solution is determined up to a constant. The right side
+//! is checked for compatibility and projected onto mean-free vectors. Conjugate gradients stay in that space,
+//! because the mean is removed from each preconditioned residual. The mean of the solution is removed at the end.
 
 #[allow(unsafe_code)]
 mod cpu;

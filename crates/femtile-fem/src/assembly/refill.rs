@@ -1,4 +1,8 @@
 //! Repeated assembly on a fixed pattern.
+//!
+//! `Assembly` keeps the data that a device needs to compute values again (`AssemblyKernels::Kept`): the pattern on
+//! a CPU, patch lists on a GPU. `Places` of `femtile-sparse` maps entries of the pattern to positions in storage,
+//! so assembly is independent of the format. More: `docs/developers/assembly.md`.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Degrees of freedom with given values, and lifting.
+//! Degrees of freedom with Dirichlet values, and lifting.
 //!
 //! Vectors keep their full size. With the free unknowns $F$ and the constrained ones $C$, the system is
 //!
@@ -6,6 +6,9 @@
 //!    \qquad u = w + \begin{pmatrix} 0 \\ g \end{pmatrix}, $$
 //!
 //! symmetric and positive definite if the original is; the norm of its right side is the norm after lifting.
+//!
+//! Numbering and symmetry are preserved. The tolerance of a solve is relative to the norm of the right side after
+//! lifting.
 
 use femtile_expression::TapeScratch;
 use rayon::prelude::*;

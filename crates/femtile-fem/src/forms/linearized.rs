@@ -1,4 +1,8 @@
 //! Coefficients of a form linearized at a function: reaction, source and drift.
+//!
+//! The linearization is an ordinary form: λ + λ_u u − f_u stands for λ, with the matching source. The right side
+//! minus the matrix times u is then the residual, and CPUs and GPUs refill it like any other form. The derivative
+//! of σ adds a drift, on a GPU by a kernel of its own (`assembly/drift`).
 
 use femtile_element::quadrature::Quadrature;
 

@@ -2,6 +2,11 @@
 //!
 //! [`TensorProblem`] is a form without the operator of its cells. [`TensorProblem::lift`] computes the right side from
 //! a product with the operator; [`assemble()`] also assembles the matrix.
+//!
+//! A form holds constraints, the load vector and the matrices of Robin facets. Assembled and matrix-free operators
+//! share it, lifting included, and both are tested against the cell matrices computed here. Connected components
+//! are found from corner nodes, and constants are vectors of ones, so pure Neumann problems use the code of linear
+//! elements.
 
 mod assemble;
 mod cell_matrices;

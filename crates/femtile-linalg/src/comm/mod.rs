@@ -1,4 +1,7 @@
 //! Who takes part in a solve; one rank is the case of [`Alone`].
+//!
+//! Krylov methods obtain global sums from a `Communicator`: `Alone`, or `Comm` of `femtile-comm`. No algorithm
+//! assumes a single rank. Vectors hold the unknowns that a rank owns, so sums over them are global.
 
 use femtile_device::{Buffer, Device};
 

@@ -1,4 +1,6 @@
 //! Work within the loops of operators on the host, and ranges that hooks may write.
+//!
+//! Hooks that write rows hand out each block once (`Claims`).
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};

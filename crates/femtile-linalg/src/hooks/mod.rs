@@ -1,4 +1,9 @@
 //! Work that rides on the passes of an operator while its data is in cache.
+//!
+//! A hook is a struct, because a closure cannot enter a CUDA kernel; `Hook::cuda` returns its CUDA source and
+//! fields. `pre` sees a range before its first read, `post` after its last write. The ranges cover every row
+//! exactly once. Conjugate gradients take pᵀAp in the `post` of their product. A GPU operator that computes parts
+//! of pᵀAp itself (`CudaHook::is_product`) saves a pass over both vectors. More: `docs/developers/high-order.md`.
 
 #[allow(unsafe_code)]
 mod cpu;

@@ -1,4 +1,8 @@
 //! Krylov methods and how they end.
+//!
+//! Failure to converge is an outcome (`Stop`, with advice), never a panic or an error. The scalars of
+//! `pipelined_cg` and `s_step_cg` live on the host; on a GPU each pass brings its sums there. All methods share
+//! `acceptance/`, `watch` (limits, history, monitor), `residual` and `preconditioning` (none, diagonal, general).
 
 mod acceptance;
 pub mod cg;

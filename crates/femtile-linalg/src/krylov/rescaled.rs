@@ -1,4 +1,6 @@
 //! Right sides whose squares leave the range of numbers.
+//!
+//! Such right sides are scaled by a power of two.
 
 use femtile_device::{Buffer, Scalar};
 

@@ -1,4 +1,6 @@
 //! Newton's method for nonlinear equations, with a line search and inexact linear solves, on any device.
+//!
+//! An equation is known by its residual and by the solve of its linearization.
 
 mod config;
 mod outcome;

@@ -4,6 +4,13 @@
 //! $i \bmod 16$; lanes are added pairwise, then blocks pairwise. Products are rounded before they
 //! are added (no fused multiply–add), so that scalar, AVX2 and AVX-512 code agree to the last bit.
 //! These sums wait for memory, not for arithmetic: nothing is lost.
+//!
+//! Passes over many vectors process a block in pieces of 256 entries (`Lanes`): all sums of a pass are taken from
+//! the L1 cache and have the bits of separate sums. Sums of f32 vectors are accumulated in f64. A GPU sums tiles of
+//! 2,048 entries in a fixed order of its own.
+//!
+//! Assembly rounds products in the same way. A solve with an assembled matrix therefore has the same bits on every
+//! SIMD path. Matrix-free operators use fused multiply–add, so their bits depend on the SIMD path.
 
 use std::ops::Range;
 

@@ -1,4 +1,9 @@
 //! The loop over cells, with work on ranges of the vectors before their first and after their last access.
+//!
+//! `CellLoop` handles rows, groups and threads; `MatrixFree` handles the values of a batch. `schedule` finds the
+//! first and the last group that touches each range of 64 unknowns. A `MergedHook` receives a range in `pre` before
+//! its first read, where it may change x, and in `post` after its last write. Merged conjugate gradients are such a
+//! hook. For operators without this loop (`LinearOperator::merged`) their three parts run one after another.
 
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};

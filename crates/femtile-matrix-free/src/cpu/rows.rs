@@ -1,4 +1,9 @@
 //! The rows of the unknowns of a space.
+//!
+//! On several ranks, entities of ghosts are marked as constrained ones are. A batch reads another entity of its
+//! cell in their place, gets their values afterwards and does not add to them. A cell without such an entity has a
+//! list of all rows. Updates are merged into the loop in two parts (`MergedRows`): rows that other ranks need are
+//! begun first, their values are sent, and the loop does the rest.
 
 use std::ops::Range;
 

@@ -1,4 +1,9 @@
 //! The operator on an NVIDIA GPU: columns of nodes in registers, lines in shared memory, no atomics.
+//!
+//! A thread holds a column of nodes along the last axis in registers; tables are literals. A block processes
+//! batches of cells without common unknowns, with barriers between them. All cells of a GPU have one metric
+//! evaluation (`Terms::metric_on_gpus`), and programs compiled ahead follow the same rule. Scalar coefficients that
+//! vary lie at points beside a constant metric.
 
 mod batches;
 mod config;

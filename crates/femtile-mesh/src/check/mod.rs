@@ -1,4 +1,8 @@
 //! Checks of a mesh before it is used: faults are found, repaired or refused.
+//!
+//! Repairs that cannot change the geometry are made; other findings are warnings or refusals that name cells. Names
+//! of tags that no cell has are dropped, so that `by_tag` refuses them. Facets are matched in chunks, so memory is
+//! bounded for any mesh. `docs/mesh-check.md` explains each finding.
 
 mod boundary;
 mod components;

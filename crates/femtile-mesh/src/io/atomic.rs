@@ -1,4 +1,6 @@
 //! Files that appear under their name only when they are complete.
+//!
+//! A file is written under a temporary name in its folder and renamed, so a crash leaves the old file.
 
 use std::fs::{File, FileType, OpenOptions};
 use std::io::{BufWriter, Error, Result, Write};

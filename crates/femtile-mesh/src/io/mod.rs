@@ -1,4 +1,8 @@
 //! Mesh files, one folder a format.
+//!
+//! Readers never trust a count in a file: memory grows with bytes read. All threads read files and decode binary
+//! blocks of Gmsh and arrays of VTU. A block of Gmsh with a fault is read again number by number, which names the
+//! place. Data that a reader leaves out are listed in `Mesh::notes`, which the check repeats as warnings.
 
 pub mod abaqus;
 mod atomic;

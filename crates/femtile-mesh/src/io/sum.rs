@@ -1,4 +1,6 @@
 //! Checksums of files, taken while they are written.
+//!
+//! The SHA-256 of a VTU file is taken from the pieces that are written, by another thread.
 
 use std::fs::File;
 use std::io::{Error, Read, Result, Write};

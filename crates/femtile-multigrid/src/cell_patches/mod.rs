@@ -1,5 +1,9 @@
 //! Cell patches: sets of neighbouring cells on which an operator, a transfer or a vertex-patch smoother works; their
 //! kinds, colours and schedule.
+//!
+//! An operator has patches of one cell, a smoother the cells around a vertex, or all cells along a thin axis.
+//! Patches of one colour are independent, fill SIMD lanes and are shared among threads, so the bits do not depend
+//! on the number of threads.
 
 #[allow(unsafe_code)]
 mod cpu;

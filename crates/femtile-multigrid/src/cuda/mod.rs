@@ -1,4 +1,7 @@
 //! Smoother, residual and transfers on a GPU.
+//!
+//! A team of threads processes a patch, with tables as constants. A cycle is recorded once and replayed. `mapped/`
+//! has mapped cells, `plane/` quadrilaterals.
 
 mod cells;
 mod coarsest;

@@ -1,4 +1,15 @@
 //! Geometric multigrid on a box that is divided among ranks.
+//!
+//! The box is divided by layers of cells across its last axis, so the part of a vector is contiguous. The grid of a
+//! rank (`BoxGrid::layers`) is a box with two or three layers of other ranks below and above, and the kernels of
+//! one rank work on it unchanged. Vectors have true values on the sides that cut the box, where kernels expect
+//! Dirichlet values.
+//!
+//! A patch or a row reads at most one layer further per colour. The planes that a rank owns therefore have the bits
+//! of a single rank, except for the order of sums. Exchanges after each colour would be eight per step; additional
+//! layers cost less up to some tens of ranks. What follows from the whole grid (thin axes, widths for estimates,
+//! colours) a part asks its `whole`. The mesh is divided by the same layers (`Boxes::of_ranks` of `femtile-solve`),
+//! so nearly all values stay on their rank between Krylov method and cycle.
 
 mod exchange;
 mod level;

@@ -1,4 +1,10 @@
 //! p-multigrid: levels are spaces of decreasing polynomial degree on one mesh, with any preconditioner on the lowest.
+//!
+//! The cycle is independent of meshes and degrees. A level is an operator, its diagonal and a `Transfer`; the
+//! lowest one is any preconditioner. Transfers work cell by cell, and restriction is the exact transpose of
+//! prolongation. Chebyshev polynomials smooth, with eigenvalue bounds from the Lanczos method. On flat cells a CPU
+//! replaces the inverse diagonal by exact solves on lines of nodes (`lines`). More:
+//! `docs/developers/p-multigrid.md`.
 
 mod config;
 #[allow(unsafe_code)]

@@ -1,4 +1,7 @@
 //! Smoothers on boxes: multiplicative and additive Schwarz on vertex patches, Chebyshev polynomials, Gauss–Seidel.
+//!
+//! Local solves on patches use the fast diagonalization method. Mapped cells use separable surrogates, or factored
+//! matrices at coefficient jumps.
 
 mod additive_patch;
 mod chebyshev;

@@ -2,6 +2,12 @@
 //!
 //! The Python sources check shapes, strides, dtypes, devices and alignment before addresses come here, and keep the arrays
 //! alive during a call.
+//!
+//! DLPack tells the owner our stream before its memory is read. Afterwards its stream waits for ours by an event;
+//! if that stream is not known, the host waits. A result is exported as a capsule of DLPack that holds the buffer.
+//! When it is given back, the whole GPU is waited for, because other libraries may use it in any of their streams.
+//! The context that was current in the thread is restored (`KeptContext`), as it decides the device of other
+//! libraries.
 
 mod array;
 mod dlpack;

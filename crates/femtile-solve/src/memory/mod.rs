@@ -1,4 +1,9 @@
 //! Memory that a run takes, estimated from counts before anything is allocated, and the limit on it.
+//!
+//! Counts are those of the generator before it allocates (`generate::Counts`), or those of the mesh that was read.
+//! A run that exceeds `solver.memory_limit`, the machine or its control group is refused with figures, since Linux
+//! would kill it. The constants are fitted to measured peaks (`docs/case-files.md`), and a test compares them with
+//! runs.
 
 mod estimate;
 

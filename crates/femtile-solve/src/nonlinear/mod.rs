@@ -2,6 +2,9 @@
 //!
 //! [`tangent`] is the linearization on a device, [`equation`] the residual with its linear solves, [`steady`] the problem
 //! without time; `transient/nonlinear.rs` has the stages of those in time.
+//!
+//! `linear` keeps the preconditioner; checkpoints hold the point at which it was made. If the capacity depends on
+//! u, the content $E_i = \int e(u) \varphi_i$ stands for M u (`mass`).
 
 mod config;
 mod equation;

@@ -1,4 +1,14 @@
 //! The linear system of a rank on quadrilaterals and hexahedra of any degree, assembled or matrix-free.
+//!
+//! A rank makes the space, the problem and the operator of its part as if it were a mesh. It gets the Dirichlet
+//! values of ghosts from their owners and keeps its own rows. Cells between ranks are multiplied by both ranks, and
+//! no value is sent twice. Matrix-free operators are made in the numbers of the rank: rows that others need come
+//! last, then ghosts (`MatrixFree::of_part`, `CudaMatrixFree::of_part`). They take ghosts from a vector of their
+//! own (`GhostedOperator`), so vectors keep their order. Transfers of p-multigrid change the order
+//! (`PartTransfer`).
+//!
+//! On GPUs x·Ax is a sum over the cells whose inner unknowns the rank owns, if all ranks can compute it so. A rank
+//! that sums rows beside one that sums cells would count some unknowns twice.
 
 use std::sync::Arc;
 

@@ -1,4 +1,8 @@
 //! A mesh and a solution that ranks have in parts, put together on the first one.
+//!
+//! Files, pictures and recovered gradients need the whole solution. The first rank makes them after the solve:
+//! `Solution::collect` puts nodes, cells, boundary and values together by their numbers, and the problem is stated
+//! once more on the whole mesh.
 
 use std::sync::Arc;
 

@@ -1,4 +1,12 @@
 //! Problems on a mesh of which each rank has its part and none has the whole.
+//!
+//! The problem is stated on the part of the rank (`Poisson::divided`). Names and comparisons are looked up there,
+//! and an error holds if all ranks have it (`OnMesh::found`). Tags of cells all have a name, by which ranks know
+//! those of other ranks. Dirichlet values and unknowns of ghosts come from their owners.
+//!
+//! The solution is that on the rank's own cells: cells whose nodes have no higher owner. Integrals are therefore
+//! sums over ranks. Fluxes are sums of the shares of unknowns by owner (`facet_shares`), as a rank has all cells
+//! and facets around its own unknowns.
 
 use std::sync::Arc;
 

@@ -2,6 +2,14 @@
 //!
 //! A rank assembles, keeps and iterates on its part. It knows the whole mesh and the whole problem, and has the solution of all, or
 //! else its parts of these alone: see [`Layout`].
+//!
+//! All ranks decide alike because they decide on sums with the same bits. What is not such a number, such as a
+//! signal or a clock, is summed before it counts (`watch`). Errors that only one rank may meet are agreed on
+//! (`agreed`) before the next message.
+//!
+//! A rank assembles the rows of its nodes from all cells that touch them (`Part`), so nothing is added up between
+//! ranks. Threads share the whole mesh, which gives the conditions that win on facets and the components of the mesh;
+//! of generated hexahedral boxes they make parts. Ranks of MPI have their parts of the mesh.
 
 mod caller;
 mod cell_dofs;

@@ -1,4 +1,9 @@
 //! The unknowns of a part of a mesh of quadrilaterals or hexahedra.
+//!
+//! An unknown belongs to the highest owner of the corners of its vertex, edge, face or cell. Both ranks of a cell
+//! can tell this owner, and all cells of an unknown are in the part of its owner. A rank asks for unknowns of
+//! others by a cell that has them and their place in it (`Numbering::joined`), so no numbering of the whole mesh is
+//! needed.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;

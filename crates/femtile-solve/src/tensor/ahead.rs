@@ -1,4 +1,7 @@
 //! Data of operators that the host computes while a GPU is being opened.
+//!
+//! `CudaMatrixFreeData` is computed part by part until the GPU is open. What is missing by then is made as without
+//! it.
 
 use femtile_device::cuda::Opening;
 use femtile_device::{Cpu, Cuda};

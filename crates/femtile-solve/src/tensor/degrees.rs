@@ -1,4 +1,7 @@
 //! p-multigrid on a mesh: spaces of falling degree, and algebraic multigrid for degree 1.
+//!
+//! The levels are spaces on the same cells with homogeneous data. For a GPU the CPU computes the matrix of degree
+//! 1.
 
 use std::ops::RangeInclusive;
 

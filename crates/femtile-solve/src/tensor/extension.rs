@@ -1,4 +1,6 @@
 //! Lifting: extension of Dirichlet values into a box.
+//!
+//! Values are lifted level by level on the CPU, for the nested iteration of `start.rs`.
 
 use femtile_device::parallel;
 use femtile_multigrid::BoxGrid;

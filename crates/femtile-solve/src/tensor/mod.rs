@@ -1,4 +1,8 @@
 //! Elements of any degree on quadrilaterals and hexahedra: operators, and multigrid set up from cells.
+//!
+//! `operator` makes operators on the device. `lattice/` finds the rows of cells in the mesh, by coordinates, by the
+//! numbers of nodes or from neighbour to neighbour; `geometric` makes the coarser boxes, `degrees` the levels of
+//! p-multigrid.
 
 mod ahead;
 pub(crate) mod degrees;

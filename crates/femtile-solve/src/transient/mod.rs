@@ -1,6 +1,10 @@
 //! Problems in time on any mesh: $c u_t = \nabla\cdot(\sigma\nabla u) - \lambda u + f$.
 //!
 //! [`Transient`] is the problem, `semidiscrete` its space on a device, `watch` what happens at each step.
+//!
+//! M has the capacity c. Matrices of a shift a are sums of K and M on one pattern (`Csr::combined`). Matrix-free
+//! operators are those of the steady problem with λ + a c. `preconditioning` decides how long a preconditioner is
+//! kept. All that is made follows from the shift and from a few numbers, which checkpoints hold.
 
 mod data;
 mod nonlinear;

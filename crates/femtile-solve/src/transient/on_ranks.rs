@@ -1,4 +1,15 @@
 //! Runs in time on several ranks, each of which advances the unknowns of its part.
+//!
+//! Mass, stiffness and stages are distributed systems; those of linear elements for all shifts are combined from
+//! two matrices (`rank_terms`). The integrator knows nothing of ranks, because norms are sums over all ranks.
+//! Whether ranks do something together must not follow from the data of a part, such as whether they depend on
+//! time.
+//!
+//! `Watch` collects frames and states for the observer of the first rank, and all ranks agree on the end. If ranks
+//! have parts and a run is recorded, the first rank also keeps the whole mesh, with the problem stated there once
+//! more. Each rank learns once which global unknowns it owns (`numbers_in_whole`): it names a cell and a place in
+//! it, and the first rank answers. Values are collected and states dealt out by these numbers (`OfWhole`), so
+//! checkpoints do not depend on the number of ranks.
 
 use std::sync::Arc;
 

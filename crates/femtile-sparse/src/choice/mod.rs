@@ -1,4 +1,6 @@
 //! Which format suits a matrix: a cost model, and the formats it chooses from.
+//!
+//! `estimates` ranks formats by the cost model, which times nothing; `femtile tune` does.
 
 mod candidates;
 mod machine;

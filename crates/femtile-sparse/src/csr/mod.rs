@@ -1,4 +1,6 @@
 //! Compressed sparse rows: for each row, its columns in ascending order and their values.
+//!
+//! Columns are u32. Offsets are u32, or u64 above 2³² non-zeros, decided once. Counts are usize.
 
 #[allow(unsafe_code)]
 mod cpu;

@@ -4,6 +4,9 @@
 //! One layout gives the family of `[wong2015]`: K1 (rows sorted by length, a lane a row), K2 (long rows shared by
 //! several lanes), both with the vectors renumbered (r) and the columns sorted again (rs); and SELL-C-σ, which is K1
 //! sorted within windows. The same layout serves a CPU with the lanes of its SIMD unit.
+//!
+//! The number of lanes affects the bits, so slices of a solve have eight lanes on a CPU at every SIMD level. More:
+//! `docs/developers/sparse-matrices.md`.
 
 mod columns;
 mod config;

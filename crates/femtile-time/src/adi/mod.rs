@@ -28,6 +28,11 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! Bands are formed in the kernel that solves (`BandRule`), from constants passed as data or from formulas compiled
+//! in. Rows on Dirichlet sides are zero in the operator along that axis only, so all lines along an axis have the
+//! same matrix. Intermediate boundary values result from the solves (`boundary`). The caller chooses whether
+//! coefficients are read from arrays.
 
 mod boundary;
 mod config;

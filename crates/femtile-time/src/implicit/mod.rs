@@ -6,6 +6,10 @@
 //! $$ (a M + K)\, u = F(t) + M b + d, \qquad u = g(t) \text{ where values are given}, $$
 //!
 //! so a space, a preconditioner and a device are written once.
+//!
+//! Local errors are estimated by Milne's device and may add up to the tolerance over the run. A checkpoint holds
+//! the last three values, the state of the controller and the memory of the system (`SemiDiscrete::memory`), so a
+//! restart has the same bits.
 
 mod checkpoint;
 mod control;

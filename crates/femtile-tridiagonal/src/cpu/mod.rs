@@ -1,4 +1,7 @@
 //! Batches on a processor: a system in each lane of a vector, panels of systems shared out between threads.
+//!
+//! `Elimination` defines the work on one row of a vector of systems. A panel is eliminated while the one before is
+//! substituted back.
 
 mod ahead;
 mod by_line;

@@ -1,4 +1,12 @@
 //! Continuous piecewise polynomials of any degree on quadrilaterals and hexahedra.
+//!
+//! Cells are ordered along a Morton curve, in groups of some thousand unknowns. Vertices, edges, faces and
+//! interiors are numbered as groups meet them, those of a single group first. Unknowns that a group meets first
+//! are consecutive, so groups write in parallel.
+//!
+//! If consistent axes exist (`align`), 27 numbers describe the unknowns of a cell. Other cells, such as those of a
+//! Möbius ring, have the full list. Axes may make a cell left-handed, so only |det J| is used. More:
+//! `docs/developers/high-order.md`.
 
 mod align;
 mod entities;

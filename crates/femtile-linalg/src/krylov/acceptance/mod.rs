@@ -1,4 +1,11 @@
 //! Acceptance tests that an iterate must pass before any method reports convergence.
+//!
+//! A run iterates until its recurrence meets a tolerance. For all methods these tests decide which runs a solve
+//! consists of, and when it has converged. They use the true residual, the preconditioned residual, and a bound of
+//! the energy error from the coefficients of conjugate gradients (`krylov/energy.rs`). A failed test starts another
+//! run, so kernels need no logic for it. The best iterate of a run that ended badly is recomputed, so no copy is
+//! kept. `docs/krylov-methods.md` has the derivation; `error_study` of `femtile-conformance` tests it on random
+//! cases.
 
 mod measured;
 mod verdict;

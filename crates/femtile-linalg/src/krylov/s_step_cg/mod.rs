@@ -1,4 +1,9 @@
 //! Conjugate gradients, several steps at once.
+//!
+//! A block is one Gram matrix: the directions of the block before and the basis, each with the basis (`gram`).
+//! Directions, W and steps follow from it on the host, so ranks sum once per block. On ranks r·r of the block
+//! before travels with these sums, and convergence is seen one basis later, from sums with the same bits on all
+//! ranks.
 
 mod config;
 mod cpu;

@@ -1,4 +1,6 @@
 //! `.inp`, the input files of Abaqus and CalculiX: nodes, elements, sets and surfaces.
+//!
+//! Nested sets are expanded up to a bound set by the size of the file (`sets`).
 
 mod element_type;
 mod faces;
