@@ -34,7 +34,8 @@ fn keys(bibliography: &str) -> BTreeSet<&str> {
     entries.filter_map(|line| line.split(['{', ',']).nth(1)).collect()
 }
 
-fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
+/// Appends the sources and pages below a folder.
+pub(crate) fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = entry.path();
         if path.is_dir() {

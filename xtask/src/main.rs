@@ -9,7 +9,9 @@ mod kernels;
 mod mpi;
 mod packages;
 mod python;
+mod sizes;
 mod step;
+mod unsafe_code;
 mod validate;
 
 use std::path::Path;
@@ -18,13 +20,16 @@ use std::process::ExitCode;
 /// A command of `cargo xtask`: its name, what it does, and the function that says whether it went well.
 type Task = (&'static str, &'static str, fn(&Path) -> bool);
 
-const TASKS: [Task; 10] = [
+const TASKS: [Task; 13] = [
     (
         "validate",
         "format, lints, tests on every SIMD path, documentation, licences, citations",
         validate::validate,
     ),
     ("cite", "every cited key exists in references.bib", cite::report),
+    ("unsafe", "`unsafe` occurs only in kernels and listed files", unsafe_code::report),
+    ("sizes", "lines and public items of each crate beside the recorded ones", sizes::report),
+    ("sizes --record", "builds the program from nothing and records these and its size", sizes::record),
     ("kernels", "GPU kernels compile for sm_80 and sm_90 without spills", kernels::some),
     ("kernels --all", "the same for every kernel that a solve may ask for", kernels::all),
     ("book", "the pages of docs/SUMMARY.md as HTML, in target/book", book::report),

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use crate::step::{Checks, cargo};
-use crate::{book, cite, documents, mpi, packages, python};
+use crate::{book, cite, documents, mpi, packages, python, unsafe_code};
 
 /// The tests whose results depend on the SIMD path, as nextest selects them; of all that is built, so that nothing is
 /// rebuilt with the features of some packages alone.
@@ -43,6 +43,7 @@ pub fn validate(root: &Path) -> bool {
     let mut checks = Checks::default();
     component(&mut checks, "format", "fmt", &["--all", "--check"]);
     checks.step("citations", |_| cite::report(root));
+    checks.step("unsafe code", |_| unsafe_code::report(root));
     // One thread has most of this work, which a core does while the others compile.
     let beside = std::thread::spawn(|| {
         let mut checks = Checks::beside("[memory] ");
