@@ -9,7 +9,7 @@ pub type Record = BTreeMap<String, Value>;
 
 /// Returns the entries of a record. The field `file` is the name of the record, `list` that of the list of an entry.
 ///
-/// `parameters` become fields of their entry. The rows, claims and cells of tables of a figure are entries, with the `item`
+/// `parameters` become fields of their entry, `a: {b: 1}` the field `a.b`. The rows, claims and cells of tables of a figure are entries, with the `item`
 /// of the figure; those of tables have `row` and one field a column.
 pub fn entries(name: &str, text: &str) -> Result<Vec<Record>, String> {
     let mut out = Vec::new();
@@ -39,11 +39,8 @@ fn add_lists(out: &mut Vec<Record>, lists: &Map<String, Value>) {
 fn add(out: &mut Vec<Record>, entry: &Value) {
     let Value::Object(fields) = entry else { return };
     let Some(item) = fields.get("item") else {
-        let mut record = scalars(fields);
-        if let Some(Value::Object(parameters)) = fields.get("parameters") {
-            let own = std::mem::replace(&mut record, scalars(parameters));
-            record.extend(own);
-        }
+        let mut record = Record::new();
+        collect(&mut record, "", fields);
         out.push(record);
         return;
     };
@@ -57,10 +54,16 @@ fn add(out: &mut Vec<Record>, entry: &Value) {
     }
 }
 
-fn scalars(fields: &Map<String, Value>) -> Record {
-    let is_scalar = |value: &Value| !value.is_object() && !value.is_array() && !value.is_null();
-    let fields = fields.iter().filter(|(_, value)| is_scalar(value));
-    fields.map(|(key, value)| (key.clone(), value.clone())).collect()
+/// Collects texts and numbers; a field of an object has the name `OBJECT.FIELD`, a parameter its own.
+fn collect(record: &mut Record, prefix: &str, fields: &Map<String, Value>) {
+    for (key, value) in fields {
+        match value {
+            Value::Object(parameters) if key == "parameters" => collect(record, prefix, parameters),
+            Value::Object(nested) => collect(record, &format!("{prefix}{key}."), nested),
+            Value::Array(_) | Value::Null => {}
+            _ => drop(record.insert(format!("{prefix}{key}"), value.clone())),
+        }
+    }
 }
 
 /// Returns an entry for each row of the table of a figure.
@@ -88,8 +91,8 @@ mod tests {
 
     #[test]
     fn entries_are_those_of_all_lists() {
-        let text = r#"{"device": "d", "rows": [{"a": 1, "parameters": {"a": 2, "b": null, "c": 3}}], "weak": [{"a": 4}]}"#;
-        let expected = [r#"{"a":1,"c":3,"file":"f","list":"rows"}"#, r#"{"a":4,"file":"f","list":"weak"}"#];
+        let text = r#"{"device": "d", "rows": [{"a": 1, "parameters": {"b": null, "c": 3, "d": {"e": 2}}}], "weak": [{"a": 4}]}"#;
+        let expected = [r#"{"a":1,"c":3,"d.e":2,"file":"f","list":"rows"}"#, r#"{"a":4,"file":"f","list":"weak"}"#];
         assert_eq!(shown(text), expected);
     }
 

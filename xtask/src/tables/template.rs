@@ -1,5 +1,7 @@
 //! The template of a table: head, rows, and the values of its cells.
 
+use std::cmp::Ordering;
+
 use serde_json::Value;
 
 use super::record::Record;
@@ -221,7 +223,7 @@ fn value(slot: &str, entries: &[Record], selection: &[Condition<'_>]) -> Result<
     }
 }
 
-/// Returns the value of `[least|most|median|sum] FIELD [where CONDITIONS]`.
+/// Returns the value of `[least|most|median|sum] FIELD [where CONDITIONS]` or of `FIELD at least|most OTHER [where CONDITIONS]`.
 fn term(text: &str, entries: &[Record], selection: &[Condition<'_>]) -> Result<Option<Value>, String> {
     let (field, own) = text.split_once(" where ").unwrap_or((text, ""));
     let (reduction, field) = match field.trim().split_once(' ') {
@@ -230,6 +232,15 @@ fn term(text: &str, entries: &[Record], selection: &[Condition<'_>]) -> Result<O
     };
     let conditions = joined(selection, &conditions_of(own)?);
     let is_selected = |entry: &&Record| conditions.iter().all(|condition| condition.holds(entry));
+    for (separator, sign) in [(" at least ", 1.0), (" at most ", -1.0)] {
+        let Some((shown, other)) = text.split_once(" where ").map_or(text, |(field, _)| field).split_once(separator) else {
+            continue;
+        };
+        let key = |entry: &&Record| entry.get(other.trim()).and_then(Value::as_f64).map(|number| number * sign);
+        let selected = entries.iter().filter(is_selected).filter(|entry| key(entry).is_some());
+        let best = selected.min_by(|a, b| key(a).partial_cmp(&key(b)).unwrap_or(Ordering::Equal));
+        return Ok(best.and_then(|entry| entry.get(shown.trim()).cloned()));
+    }
     let found: Vec<&Value> =
         entries.iter().filter(is_selected).filter_map(|entry| entry.get(field)).collect();
     let Some(&first) = found.first() else { return Ok(None) };
@@ -303,6 +314,7 @@ mod tests {
             of("{1 least s where p = a*} to {1 most s where p = *}", ""),
             Ok(Some("0.2 to 1,000".into()))
         );
+        assert_eq!(of("{p at least s} {p at most s}", "n = 1"), Ok(Some("a, 2 a, 1".into())));
         assert_eq!(of("{.3 median s} {.3 sum s}", "n = 1"), Ok(Some("0.375 0.750".into())));
     }
 
