@@ -20,8 +20,8 @@
 //!   for each value of a field.
 //! * A condition is `FIELD = TEXT` or `FIELD != TEXT`; `*` stands for any text.
 //! * A value is `{DIGITS *FACTOR FIELD where CONDITION; CONDITION}`. `.2` is two decimals, `2` is two significant digits.
-//!   `least`, `most`, `median` or `sum` before the field combines several entries; `FIELD at least OTHER` and `at most` take
-//!   the field of the entry with the extreme value of another; `A / B` is a quotient. Conditions of a value replace those of
+//!   `least`, `most`, `median`, `sum` or `count` before the field combines several entries; `FIELD at least OTHER` and
+//!   `at most` take the field of the entry with the extreme value of another; `A / B` is a quotient. Conditions of a value replace those of
 //!   its row and table on the same field.
 //!
 //! A cell is empty if the record has no such entry. A row or column without any value is an error.

@@ -223,11 +223,11 @@ fn value(slot: &str, entries: &[Record], selection: &[Condition<'_>]) -> Result<
     }
 }
 
-/// Returns the value of `[least|most|median|sum] FIELD [where CONDITIONS]` or of `FIELD at least|most OTHER [where CONDITIONS]`.
+/// Returns the value of `[least|most|median|sum|count] FIELD [where CONDITIONS]` or of `FIELD at least|most OTHER [where CONDITIONS]`.
 fn term(text: &str, entries: &[Record], selection: &[Condition<'_>]) -> Result<Option<Value>, String> {
     let (field, own) = text.split_once(" where ").unwrap_or((text, ""));
     let (reduction, field) = match field.trim().split_once(' ') {
-        Some((first, rest)) if ["least", "most", "median", "sum"].contains(&first) => (Some(first), rest),
+        Some((first, rest)) if ["least", "most", "median", "sum", "count"].contains(&first) => (Some(first), rest),
         _ => (None, field.trim()),
     };
     let conditions = joined(selection, &conditions_of(own)?);
@@ -260,6 +260,7 @@ fn term(text: &str, entries: &[Record], selection: &[Condition<'_>]) -> Result<O
         "least" => numbers[0].into(),
         "most" => numbers[last].into(),
         "sum" => numbers.iter().sum::<f64>().into(),
+        "count" => numbers.len().into(),
         _ => ((numbers[middle] + numbers[last - middle]) / 2.0).into(),
     }))
 }
