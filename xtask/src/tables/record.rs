@@ -92,7 +92,8 @@ mod tests {
     #[test]
     fn entries_are_those_of_all_lists() {
         let text = r#"{"device": "d", "rows": [{"a": 1, "parameters": {"b": null, "c": 3, "d": {"e": 2}}}], "weak": [{"a": 4}]}"#;
-        let expected = [r#"{"a":1,"c":3,"d.e":2,"file":"f","list":"rows"}"#, r#"{"a":4,"file":"f","list":"weak"}"#];
+        let expected =
+            [r#"{"a":1,"c":3,"d.e":2,"file":"f","list":"rows"}"#, r#"{"a":4,"file":"f","list":"weak"}"#];
         assert_eq!(shown(text), expected);
     }
 

@@ -227,16 +227,21 @@ fn value(slot: &str, entries: &[Record], selection: &[Condition<'_>]) -> Result<
 fn term(text: &str, entries: &[Record], selection: &[Condition<'_>]) -> Result<Option<Value>, String> {
     let (field, own) = text.split_once(" where ").unwrap_or((text, ""));
     let (reduction, field) = match field.trim().split_once(' ') {
-        Some((first, rest)) if ["least", "most", "median", "sum", "count"].contains(&first) => (Some(first), rest),
+        Some((first, rest)) if ["least", "most", "median", "sum", "count"].contains(&first) => {
+            (Some(first), rest)
+        }
         _ => (None, field.trim()),
     };
     let conditions = joined(selection, &conditions_of(own)?);
     let is_selected = |entry: &&Record| conditions.iter().all(|condition| condition.holds(entry));
     for (separator, sign) in [(" at least ", 1.0), (" at most ", -1.0)] {
-        let Some((shown, other)) = text.split_once(" where ").map_or(text, |(field, _)| field).split_once(separator) else {
+        let Some((shown, other)) =
+            text.split_once(" where ").map_or(text, |(field, _)| field).split_once(separator)
+        else {
             continue;
         };
-        let key = |entry: &&Record| entry.get(other.trim()).and_then(Value::as_f64).map(|number| number * sign);
+        let key =
+            |entry: &&Record| entry.get(other.trim()).and_then(Value::as_f64).map(|number| number * sign);
         let selected = entries.iter().filter(is_selected).filter(|entry| key(entry).is_some());
         let best = selected.min_by(|a, b| key(a).partial_cmp(&key(b)).unwrap_or(Ordering::Equal));
         return Ok(best.and_then(|entry| entry.get(shown.trim()).cloned()));
