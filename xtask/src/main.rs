@@ -11,6 +11,7 @@ mod packages;
 mod python;
 mod sizes;
 mod step;
+mod tables;
 mod unsafe_code;
 mod validate;
 
@@ -20,7 +21,7 @@ use std::process::ExitCode;
 /// A command of `cargo xtask`: its name, what it does, and the function that says whether it went well.
 type Task = (&'static str, &'static str, fn(&Path) -> bool);
 
-const TASKS: [Task; 13] = [
+const TASKS: [Task; 14] = [
     (
         "validate",
         "format, lints, tests on every SIMD path, documentation, licences, citations",
@@ -37,6 +38,7 @@ const TASKS: [Task; 13] = [
     ("assets", "builds the script of the view of reports by node and npm", assets::build),
     ("packages", "the crates pack for the registry, in order", packages::report),
     ("dist", "all files of a release in target/dist", dist::dist),
+    ("tables", "tables of measurements in pages, rendered from bench/results", tables::update),
     ("documents", "the commands and links in the documents are sound", documents::report),
 ];
 

@@ -9,8 +9,8 @@ use std::fs;
 use std::path::{Component, Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::documents;
 use crate::step::Checks;
+use crate::{documents, tables};
 
 /// The folder, below the root, that mdBook reads.
 const SOURCE: &str = "target/book-source";
@@ -60,7 +60,8 @@ fn stage(root: &Path) -> Result<(), String> {
     }
     for page in &pages {
         let text = read(&root.join(page))?;
-        let text = math::with_mathml(&text).map_err(|error| format!("{}: {error}", page.display()))?;
+        let text = math::with_mathml(&tables::without_templates(&text))
+            .map_err(|error| format!("{}: {error}", page.display()))?;
         write(&target.join(page), &linked(root, page, &text, &pages)?)?;
     }
     println!("{} pages", pages.len());

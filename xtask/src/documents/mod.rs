@@ -1,4 +1,5 @@
-//! Checks the documents: links and headings exist, commands exist, and those of pages for users run.
+//! Checks the documents: links and headings exist, commands exist, those of pages for users run, and tables of measurements
+//! are those of their records.
 
 mod blocks;
 mod commands;
@@ -10,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use crate::step::{built, cargo};
+use crate::tables;
 use blocks::{Piece, pieces};
 pub use links::targets;
 
@@ -65,6 +67,7 @@ pub fn report_built(root: &Path) -> bool {
             findings.push(format!("`{command}`: {reason}"));
         }
     }
+    findings.extend(tables::differences(root));
     findings.iter().for_each(|finding| println!("{finding}"));
     seconds.sort_by(|a, b| b.0.total_cmp(&a.0));
     for (seconds, command) in seconds.iter().take(5) {
