@@ -33,7 +33,7 @@ mod place;
 mod placed;
 mod plot;
 mod profile;
-mod renamed;
+mod read;
 mod report;
 mod restart;
 mod roofline;
@@ -42,10 +42,10 @@ mod series;
 mod settings;
 mod shown;
 mod stationary;
+mod syntax;
 mod system;
 mod transient;
 mod verify;
-mod wording;
 
 pub use ahead::gpu_programs;
 pub use embedding::{Embedding, Receiver};
@@ -66,4 +66,3 @@ pub use report::{
 pub use run::{run, run_on};
 pub use system::CaseSystem;
 pub use verify::{Misfit, verify};
-pub use wording::in_words;

@@ -1,12 +1,12 @@
 use std::path::{Path, PathBuf};
 
 use femtile_solve::{Key, Remembered, path_text};
-use toml::Table;
+use toml::{Table, Value};
 
 use crate::file::CaseFile;
-use crate::place::{has_key, inside_quotes, line_of, span_of};
-use crate::renamed::{old_path, renew};
-use crate::wording::{Refusal, in_words, refusal};
+use crate::place::{has_key, inside_quotes, key_span_of, line_of, span_of};
+use crate::read::{Refusal, read};
+use crate::syntax::explained;
 use crate::{CaseError, Embedding, Override};
 
 /// A case file: its content, and its text for messages that point into it.
@@ -20,8 +20,6 @@ pub struct Case {
     pub text: String,
     /// Options of the program that replace values of the text.
     overrides: Vec<Override>,
-    /// A warning for each old word of the text and the options.
-    warnings: Vec<String>,
     /// Matrix formats that tuning has found on this machine.
     pub remembered: Vec<Remembered>,
     /// Connections to the program that runs the case.
@@ -69,36 +67,16 @@ impl Case {
         text: String,
         overrides: Vec<Override>,
     ) -> Result<Self, CaseError> {
-        match content(&text, &overrides)? {
-            Ok((file, warnings)) => {
-                let (path, remembered) = (path.into(), Vec::new());
-                let embedding = Embedding::default();
-                Ok(Self { file, path, text, overrides, warnings, remembered, embedding })
-            }
-            Err(error) => {
-                let Refusal { key, span, message } = refusal(&text, &error);
-                Err(CaseError::Input { path: path.into(), key, span, message, text, cause: None })
-            }
-        }
+        let file = content(path, &text, &overrides)?;
+        let (path, remembered, embedding) = (path.into(), Vec::new(), Embedding::default());
+        Ok(Self { file, path, text, overrides, remembered, embedding })
     }
 
     /// Returns `true` where a value is that of the file or of an override by key, and was not changed afterwards by another
     /// option of the program.
     pub(crate) fn is_as_written<T: PartialEq>(&self, value: impl Fn(&CaseFile) -> &T) -> bool {
-        let written = content(&self.text, &self.overrides);
-        matches!(written, Ok(Ok((written, _))) if value(&written) == value(&self.file))
-    }
-
-    /// Returns a warning for each old word of the case, with the word that replaces it.
-    pub fn warnings(&self) -> &[String] {
-        &self.warnings
-    }
-
-    /// Returns the bytes of the value at a key, which may have its old name.
-    fn span(&self, path: &[Key]) -> Option<std::ops::Range<usize>> {
-        let is_given = |path: &[Key]| has_key(&self.text, path);
-        let old = old_path(path);
-        span_of(&self.text, if !is_given(path) && is_given(&old) { &old } else { path })
+        let written = content(&self.path, &self.text, &self.overrides);
+        written.is_ok_and(|written| value(&written) == value(&self.file))
     }
 
     /// Returns the line of a key, counted from 1; none where the file does not have it.
@@ -113,22 +91,7 @@ impl Case {
 
     /// Creates an error at a key of the file, or of the option that has set it.
     pub(crate) fn wrong(&self, path: &[Key], message: impl Into<String>) -> CaseError {
-        let mut message = message.into();
-        // The last of several options applies.
-        if let Some(given) = self.overrides.iter().rfind(|given| given.sets(path)) {
-            return CaseError::option(given.option(), message);
-        }
-        if let Some(given) = self.overrides.iter().rfind(|given| given.sets_part_of(path)) {
-            message += &format!(" (with {})", given.option());
-        }
-        CaseError::Input {
-            path: self.path.clone(),
-            text: self.text.clone(),
-            key: Some(path_text(path)),
-            span: self.span(path),
-            message,
-            cause: None,
-        }
+        placed(&self.path, &self.text, &self.overrides, Refusal::of_value(path, message))
     }
 
     /// Creates an error at the bytes `inner` of a string of the file.
@@ -138,7 +101,7 @@ impl Case {
         inner: &std::ops::Range<usize>,
         message: impl Into<String>,
     ) -> CaseError {
-        let span = self.span(path).map(|span| {
+        let span = span_of(&self.text, path).map(|span| {
             let begin = inside_quotes(&self.text, &span);
             (begin + inner.start).min(span.end)..(begin + inner.end).min(span.end)
         });
@@ -151,47 +114,33 @@ impl Case {
     }
 }
 
-/// A parsed case file, and a warning for each of its old words.
-type Content = (CaseFile, Vec<String>);
-
-/// Parses a text and applies overrides; the inner error is that of the text.
-fn content(text: &str, overrides: &[Override]) -> Result<Result<Content, toml::de::Error>, CaseError> {
-    let mut table: Table = match toml::from_str(text) {
-        Ok(table) => table,
-        Err(error) => return Ok(Err(error)),
-    };
-    let mut warnings = renew(&mut table);
-    if overrides.is_empty() {
-        return Ok(toml::from_str(text).map(|file| (file, warnings)));
-    }
-    let mut found = parsed(&table);
-    let mut blamed = None;
-    for given in overrides {
-        given.apply(&mut table)?;
-        for warning in renew(&mut table) {
-            if !warnings.contains(&warning) {
-                warnings.push(warning);
-            }
-        }
-        let next = parsed(&table);
-        // An error from before this value has another cause.
-        if let Err(message) = &next
-            && found.as_ref().err() != Some(message)
-        {
-            blamed = Some(given);
-        }
-        found = next;
-    }
-    match (found, blamed) {
-        (Ok(file), _) => Ok(Ok((file, warnings))),
-        (Err(message), Some(given)) => Err(CaseError::option(given.option(), in_words(&message))),
-        (Err(message), None) => Ok(toml::from_str(text)
-            .and_then(|_: CaseFile| Err(<toml::de::Error as serde::de::Error>::custom(message)))),
-    }
+/// Reads a text, with the values of options in place of its own.
+fn content(path: &Path, text: &str, overrides: &[Override]) -> Result<CaseFile, CaseError> {
+    let mut table: Table = toml::from_str(text).map_err(|error| {
+        let (span, message) = explained(text, &error);
+        CaseError::Input { path: path.into(), text: text.into(), key: None, span, message, cause: None }
+    })?;
+    overrides.iter().try_for_each(|given| given.apply(&mut table))?;
+    read(Value::Table(table)).map_err(|refusal| placed(path, text, overrides, refusal))
 }
 
-/// Deserializes a table; returns the message of the reader where it is not a case.
-fn parsed(table: &Table) -> Result<CaseFile, String> {
-    let text = toml::to_string(table).map_err(|error| error.to_string())?;
-    toml::from_str(&text).map_err(|error| error.message().into())
+/// Creates the error at a key of a file, or of the option that has set it.
+fn placed(file: &Path, text: &str, overrides: &[Override], refusal: Refusal) -> CaseError {
+    let Refusal { path, is_key, mut message } = refusal;
+    let is_made_by = |given: &Override| given.sets_part_of(&path) && !has_key(text, &path);
+    // The last of several options applies.
+    if let Some(given) = overrides.iter().rfind(|given| given.sets(&path) || is_made_by(given)) {
+        return CaseError::option(given.option(), message);
+    }
+    if let Some(given) = overrides.iter().rfind(|given| given.sets_part_of(&path)) {
+        message += &format!(" (with {})", given.option());
+    }
+    CaseError::Input {
+        path: file.into(),
+        text: text.into(),
+        span: if is_key { key_span_of(text, &path) } else { span_of(text, &path) },
+        key: (!path.is_empty()).then(|| path_text(&path)),
+        message,
+        cause: None,
+    }
 }

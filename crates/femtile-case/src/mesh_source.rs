@@ -289,12 +289,7 @@ mod tests {
     use super::*;
 
     fn made(text: &str) -> Result<Mesh, MeshError> {
-        #[derive(serde::Deserialize)]
-        struct Wrapper {
-            generate: Generator,
-        }
-        let wrapper: Wrapper = toml::from_str(&format!("generate = {{ {text} }}")).unwrap();
-        generate(&wrapper.generate)
+        generate(&Generator::parse(text).unwrap())
     }
 
     #[test]

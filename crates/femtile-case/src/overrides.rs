@@ -6,7 +6,6 @@ use femtile_solve::{Key, path_text};
 use toml::{Table, Value};
 
 use crate::CaseError;
-use crate::renamed::new_path;
 
 /// An option of the program that overrides a value of a case file.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,7 +29,7 @@ impl Override {
         let refuse = |message: &str| CaseError::option(&option, message);
         let advice = "write KEY=VALUE, such as solver.tolerance=1e-8 or boundary[0].dirichlet=2";
         let Some((key, value)) = text.split_once('=') else { return Err(refuse(advice)) };
-        let path = new_path(keys(key.trim()).ok_or_else(|| refuse(advice))?);
+        let path = keys(key.trim()).ok_or_else(|| refuse(advice))?;
         Ok(Self { path, value: value_of(value.trim()), option, is_mesh: false })
     }
 

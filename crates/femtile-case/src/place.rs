@@ -6,55 +6,37 @@ use femtile_solve::Key;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+/// The place of the last of the steps of a path that a text has.
+struct Place {
+    n_steps: usize,
+    key: Range<usize>,
+    value: Range<usize>,
+}
+
+fn place_of(text: &str, path: &[Key]) -> Option<Place> {
+    let document = DeValue::Table(DeTable::parse(text).ok()?.into_inner());
+    let (mut value, mut place) = (&document, None);
+    for (i, key) in path.iter().enumerate() {
+        let Some((key, inner)) = child(value, key) else { break };
+        place = Some(Place { n_steps: i + 1, key, value: inner.span() });
+        value = inner.get_ref();
+    }
+    place
+}
+
 /// Bytes of `text` where the value at `path` stands, or the nearest value above it that stands there.
 pub(crate) fn span_of(text: &str, path: &[Key]) -> Option<Range<usize>> {
-    let document = DeTable::parse(text).ok()?;
-    let (first, rest) = path.split_first()?;
-    let Key::Name(name) = first else { return None };
-    let mut value =
-        document.get_ref().iter().find(|(key, _)| key.get_ref() == name).map(|(_, value)| value)?;
-    for key in rest {
-        match child(value.get_ref(), key) {
-            Some(inner) => value = inner,
-            None => break,
-        }
-    }
-    Some(value.span())
+    place_of(text, path).map(|place| place.value)
+}
+
+/// As [`span_of`], of the key in place of its value.
+pub(crate) fn key_span_of(text: &str, path: &[Key]) -> Option<Range<usize>> {
+    place_of(text, path).map(|place| place.key)
 }
 
 /// Returns `true` where the text has a value at `path`.
 pub(crate) fn has_key(text: &str, path: &[Key]) -> bool {
-    let mut is_found = false;
-    values(text, &mut |found, _| is_found |= found == path);
-    is_found
-}
-
-/// Visits every value of a text with the steps to it, tables and arrays before what is in them.
-pub(crate) fn values(text: &str, visit: &mut dyn FnMut(&[Key], &Spanned<DeValue<'_>>)) {
-    let Ok(document) = DeTable::parse(text) else { return };
-    for (key, value) in document.get_ref() {
-        values_below(&mut vec![Key::Name(key.get_ref().to_string())], value, visit);
-    }
-}
-
-fn values_below(
-    path: &mut Vec<Key>,
-    value: &Spanned<DeValue<'_>>,
-    visit: &mut dyn FnMut(&[Key], &Spanned<DeValue<'_>>),
-) {
-    visit(path, value);
-    let mut inner = |key: Key, value: &Spanned<DeValue<'_>>| {
-        path.push(key);
-        values_below(path, value, visit);
-        path.pop();
-    };
-    match value.get_ref() {
-        DeValue::Table(table) => {
-            table.iter().for_each(|(key, value)| inner(Key::Name(key.get_ref().to_string()), value));
-        }
-        DeValue::Array(array) => array.iter().enumerate().for_each(|(i, value)| inner(i.into(), value)),
-        _ => {}
-    }
+    path.is_empty() || place_of(text, path).is_some_and(|place| place.n_steps == path.len())
 }
 
 /// Number of the line, counted from 1, in which the value at `path` or the nearest one above it stands.
@@ -63,12 +45,13 @@ pub(crate) fn line_of(text: &str, path: &[Key]) -> Option<usize> {
     Some(1 + text.as_bytes()[..begin].iter().filter(|&&byte| byte == b'\n').count())
 }
 
-fn child<'a, 'i>(value: &'a DeValue<'i>, key: &Key) -> Option<&'a Spanned<DeValue<'i>>> {
+/// The bytes of a key, and its value.
+fn child<'a, 'i>(value: &'a DeValue<'i>, key: &Key) -> Option<(Range<usize>, &'a Spanned<DeValue<'i>>)> {
     match (value, key) {
         (DeValue::Table(table), Key::Name(name)) => {
-            table.iter().find(|(key, _)| key.get_ref() == name).map(|(_, value)| value)
+            table.iter().find(|(key, _)| key.get_ref() == name).map(|(key, value)| (key.span(), value))
         }
-        (DeValue::Array(array), Key::Index(index)) => array.get(*index),
+        (DeValue::Array(array), Key::Index(index)) => array.get(*index).map(|value| (value.span(), value)),
         _ => None,
     }
 }

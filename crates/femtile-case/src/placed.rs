@@ -162,6 +162,10 @@ fn has_value(given: &Value, point: [f64; 3], expected: f64) -> bool {
             let mut values = by_tag.values().chain(default.as_deref());
             values.any(|value| has_value(value, point, expected))
         }
-        Value::Tensor(_) | Value::Field { .. } | Value::Fibres { .. } | Value::Bidomain { .. } => false,
+        Value::Tensor(_)
+        | Value::Field { .. }
+        | Value::Fibres { .. }
+        | Value::Sheets { .. }
+        | Value::Bidomain { .. } => false,
     }
 }

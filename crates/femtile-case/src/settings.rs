@@ -268,12 +268,12 @@ impl From<&Value> for femtile_solve::Value {
                 default: default.as_deref().map(|value| Box::new(value.into())),
             },
             Value::Field { field } => Self::Field(field.clone()),
-            Value::Fibres { fibre, along, across, sheet, normal } => {
-                let fibres = Self::fibres(fibre.as_str(), inner(along), inner(across));
-                match (sheet, normal) {
-                    (Some(sheet), Some(normal)) => fibres.in_sheets(sheet.as_str(), inner(normal)),
-                    _ => fibres,
-                }
+            Value::Fibres { fibre, along, across } => {
+                Self::fibres(fibre.as_str(), inner(along), inner(across))
+            }
+            Value::Sheets { fibre, along, across, sheet, normal } => {
+                Self::fibres(fibre.as_str(), inner(along), inner(across))
+                    .in_sheets(sheet.as_str(), inner(normal))
             }
             Value::Bidomain { intra, extra } => Self::bidomain(inner(intra), inner(extra)),
         }

@@ -40,7 +40,7 @@ pub(crate) fn run(
     };
     check_cells(config, &case.space_config(), mesh.kind)?;
     stages.begin(Stage::Space)?;
-    let mut warnings = case.warnings().to_vec();
+    let mut warnings = Vec::new();
     warnings.extend_from_slice(&checked.warnings);
     warnings.extend(overlap::warnings_of_regions(case, &case.tag_regions(&mut mesh)?));
     // With few threads, what is done beside the file would have to wait for it.
@@ -162,7 +162,7 @@ fn on_parts(
         return Err(case.wrong(&["output".into(), "vtu".into()], message));
     }
     stages.begin(Stage::Space)?;
-    let mut warnings = [case.warnings(), &checked.warnings].concat();
+    let mut warnings = checked.warnings.clone();
     let regions = case.tag_regions_of_ranks(&mut mesh, &comm)?;
     warnings.extend(overlap::warnings_of_regions(case, &regions));
     let discretization = case.problem_on_parts(&mesh, &comm)?.discretize()?;

@@ -90,14 +90,14 @@ fn refusals_point_at_the_key() {
         }
     }
     for (value, words) in [
-        ("{ fibre = \"fibre\", along = 2 }", "`fibre` needs `across` beside it"),
-        ("{ across = 2, along = 1 }", "needs `fibre`"),
-        ("{ fibre = \"fibre\", along = 2, across = 1, sheet = \"sheet\" }", "go together"),
-        ("{ fibre = \"fibre\", along = 2, across = 1, field = \"a\" }", "cannot stand beside"),
-        ("{ intra = 2 }", "`intra` needs `extra`"),
+        ("{ fibre = \"fibre\", along = 2 }", "the key `across` is missing"),
+        ("{ across = 2, along = 1 }", "the key `fibre` is missing"),
+        ("{ fibre = \"fibre\", along = 2, across = 1, sheet = \"sheet\" }", "the key `normal` is missing"),
+        ("{ fibre = \"fibre\", along = 2, across = 1, field = \"a\" }", "unknown key `field`"),
+        ("{ intra = 2 }", "the key `extra` is missing"),
         ("{ fibre = \"fibre\", along = 2, acros = 1 }", "did you mean `across`"),
         ("{ fibre = 3, along = 2, across = 1 }", "text in quotes"),
-        ("{ }", "{ fibre = \"name\", along = …, across = … }"),
+        ("{ }", "{ fibre = …, along = …, across = … }"),
     ] {
         let text = format!("{VENTRICLE}[equation]\nsigma = {value}\n");
         let message = Case::parse(Path::new("case.toml"), text).unwrap_err().to_string();

@@ -238,7 +238,7 @@ fn bad_input_is_refused_at_its_key_with_what_there_is() {
             "ecg.electrodes",
             "`V1` lies at node",
         ),
-        ("\"activation\"", "\"activated\"", "output.functionals", "activat"),
+        ("\"activation\"", "\"activated\"", "output.functionals[1].of", "did you mean `activation`?"),
     ] {
         let text = with(&[(from, to)]);
         if key.is_empty() && words.is_empty() {

@@ -152,8 +152,8 @@ fn keys_that_contradict_each_other_are_refused_at_their_place() {
         assert!(message.contains(words), "{message}");
     }
     for (value, words) in [
-        ("{ default = 1 }", "`default` needs `by_tag`"),
-        ("{ field = \"a\", default = 1 }", "cannot stand beside"),
+        ("{ default = 1 }", "the key `by_tag` is missing"),
+        ("{ field = \"a\", default = 1 }", "unknown key `default`; the keys here are `field`"),
         ("{ by_tag = { a = 1 }, else = 1 }", "else"),
     ] {
         let text = format!("{MESH}[equation]\nsigma = {value}\n");

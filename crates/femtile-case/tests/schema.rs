@@ -145,6 +145,7 @@ const BAD: &[(&str, &str)] = &[
     ("[output]", "preconditioner = \"amg\"\n[solver.amg]\nstrength = 1\n[output]"),
     ("[output]", "preconditioner = \"amg\"\n[solver.amg]\ndegree = 17\n[output]"),
     ("[output]", "preconditioner = \"amg\"\n[solver.amg]\ninner = 2\n[output]"),
+    ("[output]", "preconditioner = \"amg\"\n[solver.amg]\nsweeps = 2\n[output]"),
     ("[output]", "preconditioner = \"amg\"\n[solver.amg]\nsmoother = \"jacobi\"\ndegree = 2\n[output]"),
     ("[output]", "preconditioner = \"amg\"\n[solver.amg]\npatch_format = \"csr\"\n[output]"),
     ("[output]", "[solver.gmg]\nstart = \"full\"\n[output]"),

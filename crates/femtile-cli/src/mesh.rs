@@ -83,19 +83,10 @@ fn finding(name: &str) -> Option<Finding> {
 }
 
 fn parse(text: &str) -> Result<Generator, Failure> {
-    #[derive(serde::Deserialize)]
-    struct Wrapper {
-        generate: Generator,
-    }
-    let text = text.trim();
-    let inner = text.strip_prefix('{').and_then(|inner| inner.strip_suffix('}')).unwrap_or(text);
-    let parsed: Result<Wrapper, _> = toml::from_str(&format!("generate = {{ {inner} }}"));
-    parsed.map(|wrapper| wrapper.generate).map_err(|error| {
-        Failure::message(format!(
-            "generator: {}; for example: kind = \"box\", cells = [8, 8, 8]",
-            femtile_case::in_words(error.message())
-        ))
-    })
+    let advised = |message| {
+        Failure::message(format!("generator: {message}; for example: kind = \"box\", cells = [8, 8, 8]"))
+    };
+    Generator::parse(text).map_err(advised)
 }
 
 fn write(path: &Path, mesh: &Mesh) -> Result<ExitCode, Failure> {

@@ -190,12 +190,8 @@ pub fn dictionary(py: Python<'_>, fields: BTreeMap<String, Field>) -> PyResult<B
 /// Makes a mesh by formula, from the settings of `mesh.generate` as JSON.
 #[pyfunction]
 pub fn generate(py: Python<'_>, settings: &str) -> PyResult<Mesh> {
-    let wrong = |error: serde_json::Error| {
-        let message = error.to_string();
-        let message = message.split(" at line ").next().unwrap_or_default();
-        of_argument(py, "generate", &femtile_case::in_words(message))
-    };
-    let generator: Generator = serde_json::from_str(settings).map_err(wrong)?;
+    let generator =
+        Generator::from_json(settings).map_err(|message| of_argument(py, "generate", &message))?;
     let cpu = cpu(py, 0)?;
     let generate = || cpu.install(|| femtile_case::generate(&generator));
     let made = interruptible(py, &Stop::default(), generate)?;

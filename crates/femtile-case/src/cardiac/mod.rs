@@ -30,7 +30,7 @@ pub(crate) fn run(
         Held::Part(part) => return on_parts(cpu, case, (config, opened), *part, stages),
         Held::Whole(mesh, checked) => (*mesh, checked),
     };
-    let mut warnings = [case.warnings(), &checked.warnings].concat();
+    let mut warnings = checked.warnings.clone();
     warnings.extend(overlap::warnings_of_regions(case, &case.tag_regions(&mut mesh)?));
     let problem = settings::monodomain(case, |model| Monodomain::new(&mesh, model))?;
     let of = (problem, warnings);
@@ -45,7 +45,7 @@ fn on_parts(
     PartOfRank { mut mesh, checked, mut whole, comm, .. }: PartOfRank,
     stages: &mut Stages<'_>,
 ) -> Result<Report, CaseError> {
-    let mut warnings = [case.warnings(), &checked.warnings].concat();
+    let mut warnings = checked.warnings.clone();
     let regions = case.tag_regions_of_ranks(&mut mesh, &comm)?;
     warnings.extend(overlap::warnings_of_regions(case, &regions));
     whole.as_mut().map(|whole| case.tag_regions(whole)).transpose()?;

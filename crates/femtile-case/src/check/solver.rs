@@ -1,4 +1,4 @@
-use crate::file::{Amount, EquationKind, Method, Precision, PreconditionerName};
+use crate::file::{Amount, EquationKind, Method, PreconditionerName};
 use crate::{Case, CaseError};
 
 /// Checks `[solver]`: values in range, and options that fit the method and the preconditioner.
@@ -10,9 +10,6 @@ pub(super) fn check(case: &Case) -> Result<(), CaseError> {
     }
     if let Some(Err(message)) = solver.memory_limit.as_ref().map(Amount::bytes) {
         return wrong("memory_limit", message);
-    }
-    if solver.precision == Precision::Mixed {
-        return wrong("precision", "mixed precision is not available yet; use \"f64\"".into());
     }
     if solver.steps.is_some() && solver.method != Method::SStepCg {
         return wrong("steps", "steps at once need method = \"s-step-cg\"".into());

@@ -30,7 +30,7 @@ pub(crate) fn run(
     }
     let prepared = GridProblem::new(case)?;
     let Choice { device, mut reason } = requested.choose(opened, prepared.grid.n_nodes(), cpu.threads());
-    let mut warnings = case.warnings().to_vec();
+    let mut warnings = Vec::new();
     warnings.extend_from_slice(&prepared.warnings);
     if let Chosen::Cuda(cuda) = device {
         match in_precision(&cuda, case, &prepared, stages) {

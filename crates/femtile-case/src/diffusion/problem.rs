@@ -117,7 +117,11 @@ fn tensor(case: &Case, value: &Value, d: usize, path: &[Key]) -> Result<[[Expres
             Err(case.wrong(path, format!("a {0}×{0} tensor in {d} dimensions", rows.len())))
         }
         Value::Components(_) => Err(case.wrong(path, "a tensor is an array of rows")),
-        Value::ByTag { .. } | Value::Field { .. } | Value::Fibres { .. } | Value::Bidomain { .. } => {
+        Value::ByTag { .. }
+        | Value::Field { .. }
+        | Value::Fibres { .. }
+        | Value::Sheets { .. }
+        | Value::Bidomain { .. } => {
             Err(case
                 .wrong(path, "a grid has neither tags nor fields of cells: use an expression or a tensor"))
         }

@@ -1,11 +1,12 @@
 use femtile_amg::{AmgConfig, Cycle, PatchFormat, Smoother};
 use femtile_solve::AmgOptions;
 use schemars::JsonSchema;
-use serde::de::{DeserializeOwned, IntoDeserializer};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use toml::Value;
 
 use super::schema;
-use crate::in_words;
+use crate::read::read;
 
 /// Smoothers of algebraic multigrid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -54,10 +55,8 @@ pub enum CycleName {
 pub enum LevelPrecision {
     /// 32-bit floating point.
     #[default]
-    #[serde(alias = "single")]
     F32,
     /// 64-bit floating point.
-    #[serde(alias = "double")]
     F64,
 }
 
@@ -87,10 +86,8 @@ pub enum GraphName {
 #[schemars(extend("allOf" = [
     schema::needs("inner", "smoother", &["patch"]),
     schema::needs("patch_format", "smoother", &["patch"]),
-    {
-        "if": { "required": ["degree"] },
-        "then": { "properties": { "smoother": { "const": "chebyshev" }, "sweeps": false } }
-    }
+    schema::needs("sweeps", "smoother", &["jacobi", "gauss-seidel"]),
+    { "if": { "required": ["degree"] }, "then": { "properties": { "smoother": { "const": "chebyshev" } } } }
 ]))]
 pub struct AmgSection {
     /// Threshold of the strength of connection, relative to the diagonal; halved from level to level.
@@ -176,9 +173,8 @@ impl MatrixAmg {
 ///
 /// # Errors
 /// A message with the names that are known.
-pub fn named<T: DeserializeOwned>(name: &str) -> Result<T, String> {
-    let found = T::deserialize(name.into_deserializer());
-    found.map_err(|error: serde::de::value::Error| in_words(&error.to_string()))
+pub fn named<T: DeserializeOwned + JsonSchema>(name: &str) -> Result<T, String> {
+    read(Value::String(name.into())).map_err(|refusal| refusal.message)
 }
 
 /// Default degree of the Chebyshev polynomial, and default number of sweeps.
@@ -199,14 +195,14 @@ impl AmgSection {
         if !is_patch && self.patch_format.is_some() {
             return Err("patch_format: only smoother = \"patch\" keeps blocks".into());
         }
-        if is_patch && self.sweeps.is_some_and(|sweeps| sweeps != SWEEPS) {
-            return Err("sweeps: smoother = \"patch\" makes one step before and after; give `inner`".into());
-        }
         if self.degree.is_some() && self.smoother != SmootherName::Chebyshev {
             return Err("degree: only smoother = \"chebyshev\" has a degree".into());
         }
-        if self.degree.is_some() && self.sweeps.is_some() {
-            return Err("sweeps: an old name of `degree`; give `degree` alone".into());
+        let makes_sweeps = matches!(self.smoother, SmootherName::Jacobi | SmootherName::GaussSeidel);
+        if self.sweeps.is_some() && !makes_sweeps {
+            let message = "sweeps: smoother = \"jacobi\" and \"gauss-seidel\" have sweeps, \"chebyshev\" has `degree`, \
+                           \"patch\" has `inner`";
+            return Err(message.into());
         }
         self.config().check().map_err(|error| error.to_string())
     }
@@ -218,7 +214,7 @@ impl AmgSection {
             strength: self.strength,
             coarse_rows: self.coarse_rows,
             smoother: match self.smoother {
-                SmootherName::Chebyshev => Smoother::Chebyshev { degree: self.degree.unwrap_or(sweeps) },
+                SmootherName::Chebyshev => Smoother::Chebyshev { degree: self.degree.unwrap_or(SWEEPS) },
                 SmootherName::Jacobi => Smoother::Jacobi { sweeps },
                 SmootherName::GaussSeidel => Smoother::GaussSeidel { sweeps },
                 SmootherName::Patch => Smoother::Patch {

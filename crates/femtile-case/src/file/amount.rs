@@ -3,7 +3,7 @@ use serde::{Deserialize, Serialize};
 
 /// An amount of memory.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(untagged, expecting = "an amount of memory is needed: bytes, or a text such as \"8 GB\"")]
+#[serde(untagged)]
 pub enum Amount {
     /// Bytes.
     Bytes(u64),

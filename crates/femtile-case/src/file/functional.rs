@@ -113,7 +113,7 @@ pub enum FieldOfRun {
 
 /// The exact solution to compare with.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(untagged, expecting = "an expression in quotes, or an array with one for each component")]
+#[serde(untagged)]
 pub enum Exact {
     /// An expression in x, y, z; on a grid in t as well.
     All(String),

@@ -1,5 +1,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use toml::{Table, Value};
+
+use crate::read::read;
 
 /// Kinds of cell that a generator can make.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -170,6 +173,27 @@ pub enum Generator {
 }
 
 impl Generator {
+    /// Reads a generator as case files have it, such as `kind = "square", cells = [4, 4]`, in braces or not.
+    ///
+    /// # Errors
+    /// A message with the key and what it needs.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let text = text.trim();
+        let inner = text.strip_prefix('{').and_then(|inner| inner.strip_suffix('}')).unwrap_or(text);
+        let table = toml::from_str::<Table>(&format!("generate = {{ {inner} }}"));
+        let table = table.map_err(|error| error.message().to_string())?;
+        read(table["generate"].clone()).map_err(|refusal| refusal.text())
+    }
+
+    /// Reads a generator in JSON.
+    ///
+    /// # Errors
+    /// As [`Generator::parse`].
+    pub fn from_json(text: &str) -> Result<Self, String> {
+        let value: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        read(value).map_err(|refusal| refusal.text())
+    }
+
     /// Returns `true` for a grid with one axis.
     pub(crate) fn is_line(&self) -> bool {
         matches!(self, Self::Grid { nodes, .. } if nodes.len() == 1)

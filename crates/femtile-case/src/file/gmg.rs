@@ -20,7 +20,6 @@ pub enum BoxSmootherName {
     /// Chebyshev polynomial in the operator scaled by its diagonal.
     Chebyshev,
     /// Point Gauss–Seidel on one thread of a CPU; for comparisons.
-    #[serde(alias = "point")]
     GaussSeidel,
 }
 

@@ -158,7 +158,6 @@ pub struct RegionSection {
 pub enum EquationKind {
     /// The stationary equation −∇·(σ∇u) + λu = f with λ ≥ 0.
     #[default]
-    #[serde(alias = "helmholtz")]
     ReactionDiffusion,
     /// The equation in time C u_t = ∇·(D∇u) + c·∇u + ru + f, on a mesh without c, on a grid without C.
     Diffusion,
@@ -275,23 +274,10 @@ fn is_false(value: &bool) -> bool {
 
 /// `where = 3` is as good as `where = "3"`.
 fn text_or_integer<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
-    struct Visitor;
-    impl serde::de::Visitor<'_> for Visitor {
-        type Value = String;
-
-        fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-            f.write_str("`all`, a tag or a comparison, in quotes, or the number of a tag")
-        }
-
-        fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<String, E> {
-            Ok(text.into())
-        }
-
-        fn visit_i64<E: serde::de::Error>(self, tag: i64) -> Result<String, E> {
-            Ok(tag.to_string())
-        }
-    }
-    deserializer.deserialize_any(Visitor)
+    Ok(match toml::Value::deserialize(deserializer)? {
+        toml::Value::String(text) => text,
+        number => number.to_string(),
+    })
 }
 
 /// The same of a key that may be left out.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// The part of a solution on a mesh that is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(untagged, expecting = "`true`, `false`, `\"surface\"` or `\"pieces\"` is needed here")]
+#[serde(untagged)]
 pub enum VtuOutput {
     /// All cells, or nothing.
     Whole(bool),
@@ -43,7 +43,7 @@ impl VtuOutput {
 
 /// Compression of the files of a solution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(untagged, expecting = "`true`, `false`, `\"zlib\"` or `\"lz4\"` is needed here")]
+#[serde(untagged)]
 pub enum CompressOutput {
     /// With zlib, or not.
     Default(bool),
@@ -73,7 +73,7 @@ impl From<CompressOutput> for Compression {
 
 /// The picture of a solution.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(untagged, expecting = "`true`, `false` or the name of a field is needed here")]
+#[serde(untagged)]
 pub enum PictureOutput {
     /// Of the field of the equation, or no picture.
     Default(bool),

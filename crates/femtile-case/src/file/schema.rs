@@ -65,7 +65,7 @@ pub(super) fn tensor(generator: &mut SchemaGenerator) -> Schema {
     let entry = generator.subschema_for::<Entry>();
     let of = |n: usize| {
         let row = json!({ "type": "array", "items": entry, "minItems": n, "maxItems": n });
-        json!({ "items": row, "minItems": n, "maxItems": n })
+        json!({ "type": "array", "items": row, "minItems": n, "maxItems": n })
     };
     json_schema!({ "type": "array", "anyOf": [of(2), of(3)] })
 }

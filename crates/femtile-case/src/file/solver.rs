@@ -99,9 +99,6 @@ pub enum Precision {
     F64,
     /// f32 throughout; only for equations in time.
     F32,
-    /// f32 in the preconditioner, f64 outside; not available yet.
-    #[schemars(skip)]
-    Mixed,
 }
 
 /// Evaluation of cell metrics in matrix-free operators.
@@ -178,7 +175,6 @@ pub struct SolverSection {
     /// The format of an assembled matrix in products.
     pub format: FormatName,
     /// Evaluation of cell metrics in a matrix-free operator.
-    #[serde(alias = "geometry")]
     pub metric: MetricName,
     /// The iterative method.
     pub method: Method,

@@ -64,7 +64,7 @@ pub enum MassName {
 
 /// Times, in a list or by their distance.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(untagged)]
+#[serde(untagged, deny_unknown_fields)]
 pub enum Times {
     /// These times.
     List(Vec<f64>),

@@ -39,7 +39,7 @@ pub(crate) fn run(
     };
     check_cells(config, &case.space_config(), mesh.kind)?;
     stages.begin(Stage::Space)?;
-    let mut warnings = [case.warnings(), &checked.warnings].concat();
+    let mut warnings = checked.warnings.clone();
     warnings.extend(overlap::warnings_of_regions(case, &case.tag_regions(&mut mesh)?));
     warnings.extend(settings::warning_of_diffusivities(case));
     let begun = || begun_on((&mesh, &checked.boundary));
@@ -68,7 +68,7 @@ fn on_parts(
 ) -> Result<Report, CaseError> {
     check_cells(config, &case.space_config(), checked.kind)?;
     stages.begin(Stage::Space)?;
-    let mut warnings = [case.warnings(), &checked.warnings].concat();
+    let mut warnings = checked.warnings.clone();
     let regions = case.tag_regions_of_ranks(&mut mesh, &comm)?;
     warnings.extend(overlap::warnings_of_regions(case, &regions));
     warnings.extend(settings::warning_of_diffusivities(case));

@@ -381,7 +381,7 @@ fn what_is_no_box_or_too_coarse_is_refused_with_advice() {
 #[test]
 fn options_that_there_are_not_are_refused() {
     for (option, words) in
-        [("smother = \"point\"", "did you mean `smoother`"), ("smoother = \"jacobi\"", "`gauss-seidel`")]
+        [("smother = \"chebyshev\"", "did you mean `smoother`"), ("smoother = \"jacobi\"", "`gauss-seidel`")]
     {
         let text = case(&mesh(2, 4), 2, "", &format!("{GMG}\ngmg = {{ {option} }}"));
         let said = Case::parse(Path::new("case.toml"), text).unwrap_err().to_string();

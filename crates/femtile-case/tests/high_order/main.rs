@@ -174,7 +174,7 @@ fn components_are_what_cases_of_one_component_give() {
         "method = \"pipelined-cg\"",
         "preconditioner = \"pmg\"",
         "preconditioner = \"gmg\"",
-        "preconditioner = \"gmg\"\ngmg = { smoother = \"chebyshev\", precision = \"double\" }",
+        "preconditioner = \"gmg\"\ngmg = { smoother = \"chebyshev\", precision = \"f64\" }",
     ];
     let found = solvers.map(|solver| solve(&format!("{COMPONENTS}{solver}\n")).unwrap());
     let iterations = found.each_ref().map(|report| report.solve.iterations);

@@ -71,7 +71,7 @@ fn solutions_are_those_of_jacobis_preconditioner_and_of_the_matrix() {
                 |solver: &str| case(mesh, degree, equation, boundary, solver).replace("1e-10", "1e-12");
             let other = if degree < 4 { "operator = \"assembled\"" } else { "preconditioner = \"jacobi\"" };
             let (plain, expected) = converged(&text(other));
-            for precision in ["single", "double"] {
+            for precision in ["f32", "f64"] {
                 let (report, u) =
                     converged(&text(&format!("{PMG}\npmg = {{ precision = \"{precision}\" }}")));
                 assert_close(&u, &expected, &format!("{mesh}, degree {degree}, {precision}"));
@@ -221,7 +221,7 @@ fn what_there_is_no_cycle_for_is_refused_with_advice() {
         (text("method = \"pipelined-cg\"\namg = { cycle = \"k\" }"), "solver.method", ["K cycles", "\"cg\""]),
         (text("pmg = { sweeps = 0 }"), "solver.pmg", ["sweeps", "between 1 and 16"]),
         (text("").replace(PMG, "pmg = { sweeps = 2 }"), "solver.pmg", ["preconditioner", "\"pmg\""]),
-        (text("gmg = { precision = \"double\" }"), "solver.gmg", ["preconditioner", "\"gmg\""]),
+        (text("gmg = { precision = \"f64\" }"), "solver.gmg", ["preconditioner", "\"gmg\""]),
     ] {
         let (found, _, message) = refused(&text);
         assert_eq!(found, key, "{message}");
@@ -235,11 +235,9 @@ fn what_there_is_no_cycle_for_is_refused_with_advice() {
 fn k_cycles_below_and_other_methods_go_with_it() {
     let text = |solver: &str| case(BALL, 3, "", MIXED, &format!("{PMG}\n{solver}"));
     let (_, expected) = converged(&text(""));
-    for solver in [
-        "amg = { cycle = \"k\", precision = \"double\" }",
-        "method = \"pipelined-cg\"",
-        "pmg = { sweeps = 5 }",
-    ] {
+    for solver in
+        ["amg = { cycle = \"k\", precision = \"f64\" }", "method = \"pipelined-cg\"", "pmg = { sweeps = 5 }"]
+    {
         let (report, u) = converged(&text(solver));
         assert_close(&u, &expected, solver);
         assert!(report.solve.iterations <= 25, "{solver}: {}", report.solve.iterations);

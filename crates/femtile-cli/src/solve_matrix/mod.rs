@@ -18,6 +18,7 @@ use femtile::{DeviceChoice, LinearSolver, Method, PreconditionerConfig, SolveErr
 use femtile_case::file::{MatrixAmg, named};
 use femtile_case::{CaseError, LevelReport, Progress, Stage};
 use femtile_tune::Tuned;
+use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
 use crate::arguments::SolveMatrixOptions;
@@ -222,7 +223,7 @@ fn preconditioner(
 }
 
 /// Returns what a word of case files names, the default without one.
-fn word<T: Default + DeserializeOwned>(option: &str, given: Option<&str>) -> Result<T, Failure> {
+fn word<T: Default + DeserializeOwned + JsonSchema>(option: &str, given: Option<&str>) -> Result<T, Failure> {
     let Some(name) = given else { return Ok(T::default()) };
     named(name).map_err(|message| Failure::message(format!("{option}: {message}")))
 }

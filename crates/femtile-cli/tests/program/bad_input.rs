@@ -63,7 +63,7 @@ fn settings_out_of_range_name_their_key() {
         ("tolerance = -1e-3", ["solver.tolerance", "not positive"]),
         ("tolerance = nan", ["solver.tolerance", "not positive"]),
         ("operator = \"matrix-free\"", ["solver.operator", "quadrilaterals"]),
-        ("precision = \"mixed\"", ["solver.precision", "not available yet"]),
+        ("precision = \"mixed\"", ["solver.precision", "`mixed` is not offered"]),
         ("preconditioner = \"gmg\"", ["solver.preconditioner", "quadrilaterals"]),
         ("amg = {}", ["solver.amg", "preconditioner"]),
         ("preconditioner = \"amg\"\namg = { strength = 2 }", ["solver.amg", "strength"]),

@@ -232,13 +232,9 @@ fn a_case_file_is_refused_in_its_own_words() {
         (
             "dirichlet = 0",
             "robin = 3",
-            ["case.toml:7:9", "a table, `{ key = value, … }`, is needed here, not 3"],
+            ["case.toml:7:9", "a table `{ coefficient = …, value = … }` is needed here, not 3"],
         ),
-        (
-            "device = \"cpu\"",
-            "threads = -1",
-            ["case.toml:9:11", "a whole number, 0 or more, is needed here, not -1"],
-        ),
+        ("device = \"cpu\"", "threads = -1", ["case.toml:9:11", "a whole number ≥ 0 is needed here, not -1"]),
     ] {
         let said = square(from, to).refusal(&[], 2);
         assert!(words.iter().all(|word| said.contains(word)), "{said}");

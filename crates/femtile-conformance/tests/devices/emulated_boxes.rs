@@ -83,7 +83,7 @@ fn geometric_multigrid_of_quadrilaterals_is_the_same_on_a_gpu() {
         SQUARE.to_string(),
         SQUARE.replace("degree = 2", "degree = 1"),
         SQUARE.replace("degree = 2", "degree = 5").replace("\"gmg\"", "\"gmg\"\nmethod = \"gmres\""),
-        SQUARE.replace("\"gmg\"", "\"gmg\"\ngmg = { precision = \"double\" }"),
+        SQUARE.replace("\"gmg\"", "\"gmg\"\ngmg = { precision = \"f64\" }"),
         SQUARE.replace("\"gmg\"", "\"gmg\"\ngmg = { smoother = \"additive-patch\" }"),
         SQUARE.replace("\"gmg\"", "\"gmg\"\ngmg = { start = \"full\" }").replace("where = \"all\"", robin),
         SQUARE.replace("where = \"all\"", "where = \"ymax\""),
@@ -115,7 +115,7 @@ fn geometric_multigrid_of_a_case_is_the_same_on_a_gpu() {
     for (from, to) in [
         ("", ""),
         ("\"gmg\"", "\"gmg\"\nmethod = \"gmres\""),
-        ("\"gmg\"", "\"gmg\"\ngmg = { precision = \"double\" }"),
+        ("\"gmg\"", "\"gmg\"\ngmg = { precision = \"f64\" }"),
         ("\"gmg\"", "\"gmg\"\ngmg = { smoother = \"additive-patch\" }"),
         ("\"gmg\"", "\"gmg\"\ngmg = { start = \"full\" }"),
         (

@@ -275,7 +275,7 @@ fn p_multigrid_of_a_case_is_the_same_on_a_gpu() {
         (
             HEXAHEDRA,
             4,
-            "preconditioner = \"pmg\"\npmg = { precision = \"double\", sweeps = 2 }\namg = { precision = \"double\" }",
+            "preconditioner = \"pmg\"\npmg = { precision = \"f64\", sweeps = 2 }\namg = { precision = \"f64\" }",
         ),
     ] {
         let text = mesh
