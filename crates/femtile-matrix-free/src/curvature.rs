@@ -54,11 +54,6 @@ impl Curvature {
         Self { order, changes: [change(1), change(2)] }
     }
 
-    /// Returns the order of the mesh.
-    pub fn order(&self) -> usize {
-        self.order
-    }
-
     /// Returns the order of the map through these nodes up to rounding: 1, 2, or that of the mesh.
     pub fn order_of(&self, nodes: &[[f64; 3]]) -> usize {
         let size = nodes.iter().flatten().fold(0.0_f64, |size, x| size.max(x.abs()));

@@ -6,7 +6,7 @@ use crate::curvature::Curvature;
 use femtile_fem::FemError;
 use femtile_fem::dofs::TensorSpace;
 use femtile_fem::forms::{Coefficient, Compiled, Points, definite, not_negative, positive};
-use femtile_fem::geometry::{CellMap, CellMaps, CellRule, MetricEvaluation, determinant, inverse};
+use femtile_fem::geometry::{CellMap, CellMaps, CellRule, MetricEvaluation, inverse};
 
 /// The terms of the bilinear form ∫ σ∇u·∇v + λuv.
 #[derive(Debug, Clone, Copy, Default)]
@@ -19,7 +19,7 @@ pub struct Terms<'a> {
 
 impl Terms<'_> {
     /// Returns the metric evaluation that a GPU chooses for cells on which the map is affine (`Constant`), has straight edges
-    /// (`Trilinear`) or is any other (`Stored`).
+    /// (`Computed`) or is any other (`Stored`).
     ///
     /// Beside coefficients at points, reading six numbers a point takes less time than computing them from corners, and without
     /// σ reading one takes no more than beside a map.
@@ -139,11 +139,6 @@ impl<'a> Metrics<'a> {
         self.by_cell
     }
 
-    /// Returns the polynomial order of the cells of the mesh.
-    pub fn order(&self) -> usize {
-        self.curvature.order()
-    }
-
     /// Returns the order of the map of a hexahedron: 1, 2, or that of the mesh.
     pub fn order_of(&self, position: usize) -> usize {
         self.curvature.order_of(&self.maps.nodes(position))
@@ -202,16 +197,6 @@ impl<'a> Metrics<'a> {
         let Scratch { sigmas, scalars, .. } = scratch;
         let [sigma, lambda] = [self.sigma.is_some(), self.lambda.is_some()];
         Ok(sigma.then_some(sigmas.as_slice()).into_iter().chain(lambda.then_some(scalars.as_slice())))
-    }
-
-    /// Returns $J^{-1}$ by rows and $w \lvert\det J\rvert$ at all points of a cell: `[n_q^d][10]`.
-    pub fn inverses(&self, position: usize, scratch: &mut Scratch) -> Result<Vec<f64>, FemError> {
-        self.maps.of_sound_cell(position, &mut scratch.map)?;
-        let of_point = |(jacobian, weight): (&[[f64; 3]; 3], &f64)| {
-            let volume = weight * determinant(jacobian).abs();
-            inverse(jacobian).into_iter().flatten().chain([volume])
-        };
-        Ok(scratch.map.jacobians.iter().zip(&self.weights).flat_map(of_point).collect())
     }
 
     fn entries(

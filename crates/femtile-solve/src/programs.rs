@@ -105,7 +105,7 @@ impl Outline {
     fn metric(&self, terms: Terms<'_>) -> MetricEvaluation {
         terms.metric_on_gpus(match self.cells {
             Cells::Box(_) => MetricEvaluation::Constant,
-            Cells::Straight => MetricEvaluation::Trilinear,
+            Cells::Straight => MetricEvaluation::Computed,
             Cells::Curved => MetricEvaluation::Stored,
         })
     }

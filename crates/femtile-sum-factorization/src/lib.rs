@@ -25,7 +25,7 @@ use femtile_element::tensor::Table;
 
 pub use cpu::{SumFactorization, lanes};
 pub use gradient::Metric;
-pub use mapped::{Map, Mapped};
+pub use mapped::Mapped;
 pub use reference::{
     contract as contract_reference, gradient as gradient_reference, separable as separable_reference,
 };

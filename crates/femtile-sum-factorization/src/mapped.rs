@@ -1,17 +1,21 @@
 //! Metrics computed at every point from the maps of the cubes.
 
 use femtile_device::cpu::Wide;
-use femtile_device::cpu::vector::prefetch;
 use pulp::{Simd, WithSimd};
 
 use crate::line::V;
 
-/// $G = w \det J\, J^{-1} \sigma J^{-\mathsf{T}}$ and $\mu = w \lambda \det J$ by the map of each cube, with
-/// coefficients that are constant on each cube.
+/// $G = w \det J\, J^{-1} \sigma J^{-\mathsf{T}}$ and $\mu = w \lambda \det J$ by the map of each cube,
+/// $$ J = \partial x / \partial \xi, \qquad x = \sum_{ijk} c_{ijk} f_i(\xi) f_j(\eta) f_k(\zeta), \qquad \det J > 0, $$
+/// with σ and λ that are constant on each cube.
 #[derive(Debug, Clone, Copy)]
 pub struct Mapped<'a, T> {
-    /// Source of J; its determinant is positive.
-    pub map: Map<'a, T>,
+    /// Coefficients c, the first axis fastest: `[order + 1][order + 1][order + 1][3][lanes]`.
+    pub coefficients: &'a [T],
+    /// The highest degree of f. Up to degree two, $f_i(\xi) = \xi^i$.
+    pub order: usize,
+    /// f and f' at the points: `[n][order + 1]` each.
+    pub tables: [&'a [T]; 2],
     /// Weights w of the points along an axis: `[n]`.
     pub weights: &'a [T],
     /// σ, one number or xx, yy, zz, yz, xz, xy: `[1 or 6][lanes]`; empty without the stiffness term.
@@ -20,30 +24,10 @@ pub struct Mapped<'a, T> {
     pub lambda: &'a [T],
 }
 
-/// Source of the Jacobian of a map.
-#[derive(Debug, Clone, Copy)]
-pub enum Map<'a, T> {
-    /// Derivatives of a polynomial: $J = \partial x / \partial \xi$ of $x = \sum_{ijk} c_{ijk} f_i(\xi) f_j(\eta)
-    /// f_k(\zeta)$.
-    Polynomial {
-        /// Coefficients c, the first axis fastest: `[order + 1][order + 1][order + 1][3][lanes]`.
-        coefficients: &'a [T],
-        /// The highest degree of f. Up to degree two, $f_i(\xi) = \xi^i$.
-        order: usize,
-        /// f and f' at the points: `[n][order + 1]` each.
-        tables: [&'a [T]; 2],
-    },
-    /// Stored: $J^{-1}$ by rows, and $w \det J$: `[n][n][n][10][lanes]`.
-    Inverse(&'a [T]),
-}
-
 impl<T> Mapped<'_, T> {
     /// Returns the number of workspace values for a plane of points.
     pub fn workspace_len(&self, lanes: usize) -> usize {
-        match self.map {
-            Map::Polynomial { order, .. } => Self::workspace_of_order(order, lanes),
-            Map::Inverse(_) => 0,
-        }
+        Self::workspace_of_order(self.order, lanes)
     }
 
     /// Returns the number of workspace values for polynomials of an order.
@@ -54,14 +38,8 @@ impl<T> Mapped<'_, T> {
 
     /// Returns whether all lengths fit `n` points per axis.
     pub(crate) fn fits(&self, n: usize, lanes: usize) -> bool {
-        let map_fits = match self.map {
-            Map::Polynomial { coefficients, order, tables } => {
-                coefficients.len() == 3 * (order + 1).pow(3) * lanes
-                    && tables.iter().all(|table| table.len() == n * (order + 1))
-            }
-            Map::Inverse(entries) => entries.len() == 10 * n.pow(3) * lanes,
-        };
-        map_fits
+        self.coefficients.len() == 3 * (self.order + 1).pow(3) * lanes
+            && self.tables.iter().all(|table| table.len() == n * (self.order + 1))
             && self.weights.len() == n
             && [0, 1, 6].contains(&(self.sigma.len() / lanes))
             && self.sigma.len().is_multiple_of(lanes)
@@ -96,11 +74,10 @@ impl<T: Wide> WithSimd for MappedPlane<'_, T> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        match self.metric.map {
-            Map::Polynomial { order: 1, .. } => self.by_polynomials::<S, 2>(simd),
-            Map::Polynomial { order: 2, .. } => self.by_polynomials::<S, 3>(simd),
-            Map::Polynomial { .. } => self.by_polynomials::<S, 0>(simd),
-            Map::Inverse(entries) => self.by_inverses(simd, entries),
+        match self.metric.order {
+            1 => self.by_polynomials::<S, 2>(simd),
+            2 => self.by_polynomials::<S, 3>(simd),
+            _ => self.by_polynomials::<S, 0>(simd),
         }
     }
 }
@@ -110,7 +87,7 @@ impl<T: Wide> MappedPlane<'_, T> {
     #[inline(always)]
     fn by_polynomials<S: Simd, const K: usize>(self, simd: S) {
         let Self { metric, z, g, u, workspace } = self;
-        let Map::Polynomial { coefficients, order, tables } = metric.map else { return };
+        let Mapped { coefficients, order, tables, .. } = metric;
         let k = if K == 0 { order + 1 } else { K };
         let n = metric.weights.len();
         let row_of = |table: usize, at: usize| &tables[table][at * k..][..k];
@@ -148,22 +125,6 @@ impl<T: Wide> MappedPlane<'_, T> {
                 let volume = T::product(simd, weight, determinant);
                 points.act(y * n + x, AtPoint { rows, scale, volume });
             }
-        }
-    }
-
-    #[inline(always)]
-    fn by_inverses<S: Simd>(self, simd: S, entries: &[T]) {
-        let Self { metric, z, g, u, .. } = self;
-        let layer = metric.weights.len().pow(2);
-        let entries: &[V<T, S>] = bytemuck::cast_slice(entries);
-        let mut points = Points::<T, S>::new(simd, metric, g, u);
-        for (at, given) in entries[10 * z * layer..][..10 * layer].as_chunks::<10>().0.iter().enumerate() {
-            for entry in given {
-                prefetch(std::ptr::from_ref(entry).wrapping_add(10 * layer));
-            }
-            let &[xx, xy, xz, yx, yy, yz, zx, zy, zz, volume] = given;
-            let rows = [[xx, xy, xz], [yx, yy, yz], [zx, zy, zz]];
-            points.act(at, AtPoint { rows, scale: volume, volume });
         }
     }
 }

@@ -1,6 +1,6 @@
 use femtile_device::Scalar;
 
-use super::{Factor, Map, Mapped, Metric};
+use super::{Factor, Mapped, Metric};
 
 /// [`super::contract`] with `lanes` tensors side by side, by plain loops.
 #[inline(always)]
@@ -150,13 +150,7 @@ fn mapped_entries<T: Scalar>(
 fn inverse<T: Scalar>(metric: &Mapped<'_, T>, lanes: usize, point: usize, lane: usize) -> ([[T; 3]; 3], T) {
     let n = metric.weights.len();
     let at = [point % n, point / n % n, point / (n * n)];
-    let (coefficients, k, tables) = match metric.map {
-        Map::Inverse(entries) => {
-            let entry = |at: usize| entries[(10 * point + at) * lanes + lane];
-            return ([0, 3, 6].map(|row| [row, row + 1, row + 2].map(entry)), entry(9));
-        }
-        Map::Polynomial { coefficients, order, tables } => (coefficients, order + 1, tables),
-    };
+    let (coefficients, k, tables) = (metric.coefficients, metric.order + 1, metric.tables);
     let mut jacobian = [[T::ZERO; 3]; 3];
     for c in 0..k * k * k {
         for axis in 0..3 {

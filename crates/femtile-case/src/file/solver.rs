@@ -110,18 +110,10 @@ pub enum MetricName {
     Auto,
     /// One metric per cell, seven numbers; for parallelepipeds. On GPUs scalar coefficients that vary lie beside it.
     Constant,
-    /// Computed at every quadrature point from the corners of straight cells.
-    Trilinear,
-    /// Computed at every quadrature point from the 27 nodes of cells of order 2.
-    Triquadratic,
-    /// Computed at every quadrature point from all nodes of the cell.
-    Isoparametric,
-    /// The inverse Jacobian and its determinant, stored at every quadrature point.
-    Inverse,
+    /// Computed at every quadrature point from the nodes of the cell; on GPUs for straight cells.
+    Computed,
     /// The metric merged with σ and λ, stored at every quadrature point.
     Stored,
-    /// As `stored`, in single precision beside arithmetic in double precision, on GPUs.
-    StoredSingle,
 }
 
 impl From<MetricName> for Option<MetricEvaluation> {
@@ -129,12 +121,8 @@ impl From<MetricName> for Option<MetricEvaluation> {
         match name {
             MetricName::Auto => None,
             MetricName::Constant => Some(MetricEvaluation::Constant),
-            MetricName::Trilinear => Some(MetricEvaluation::Trilinear),
-            MetricName::Triquadratic => Some(MetricEvaluation::Triquadratic),
-            MetricName::Isoparametric => Some(MetricEvaluation::Isoparametric),
-            MetricName::Inverse => Some(MetricEvaluation::Inverse),
+            MetricName::Computed => Some(MetricEvaluation::Computed),
             MetricName::Stored => Some(MetricEvaluation::Stored),
-            MetricName::StoredSingle => Some(MetricEvaluation::StoredSingle),
         }
     }
 }

@@ -11,20 +11,14 @@ fn with(geometry: &str, mesh: &str) -> String {
 #[test]
 fn all_ways_to_a_metric_give_one_solution_and_are_told_of() {
     let straight = "deform = 0.1, cells = [3, 3, 3]";
-    for (mesh, ways) in [
-        (
-            "cells = [3, 3, 3]",
-            &["constant", "trilinear", "triquadratic", "isoparametric", "inverse", "stored"][..],
-        ),
-        (straight, &["trilinear", "triquadratic", "isoparametric", "inverse", "stored"]),
-    ] {
+    for (mesh, ways) in
+        [("cells = [3, 3, 3]", &["constant", "computed", "stored"][..]), (straight, &["computed", "stored"])]
+    {
         let expected = solve(&with("auto", mesh)).unwrap();
         assert_eq!(expected.solve.geometry.values().sum::<usize>(), 27);
         for &way in ways {
             let report = solve(&with(way, mesh)).unwrap();
-            // All points of a straight cell are its corners.
-            let told = if way == "isoparametric" { "trilinear" } else { way };
-            assert_eq!(report.solve.geometry.iter().collect::<Vec<_>>(), [(&told, &27)], "{mesh}");
+            assert_eq!(report.solve.geometry.iter().collect::<Vec<_>>(), [(&way, &27)], "{mesh}");
             for (name, value) in &report.functionals {
                 let close = (value - expected.functionals[name]).abs() <= 1e-10;
                 assert!(close, "{way}, {mesh}, {name}: {value} {}", expected.functionals[name]);
@@ -38,11 +32,11 @@ fn ways_that_do_not_serve_are_refused_by_the_setting() {
     let bent = with("constant", "deform = 0.1, cells = [3, 3, 3]");
     let (key, place, said) = refused(&bent);
     assert!(
-        key == "solver.metric" && place.contains("constant") && said.contains("trilinear"),
+        key == "solver.metric" && place.contains("constant") && said.contains("computed"),
         "{key}: {said}"
     );
     let varying =
-        with("trilinear", "cells = [3, 3, 3]").replace("[equation]", "[equation]\nsigma = \"1 + x\"");
+        with("computed", "cells = [3, 3, 3]").replace("[equation]", "[equation]\nsigma = \"1 + x\"");
     assert_eq!(refused(&varying).0, "solver.metric");
     let assembled =
         with("stored", "cells = [3, 3, 3]").replace("[solver]", "[solver]\noperator = \"assembled\"");

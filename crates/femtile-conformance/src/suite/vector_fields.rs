@@ -154,7 +154,7 @@ pub fn components_agree_with_the_processor(device: &Cuda, _: &Scope) {
     let helmholtz = Terms { sigma: Some(&varying), lambda: Some(&two) };
     let anisotropic = Terms { sigma: Some(&tensor), lambda: Some(&two) };
     let mass = Terms { sigma: None, lambda: Some(&varying) };
-    let (stored, trilinear) = (Some(MetricEvaluation::Stored), Some(MetricEvaluation::Trilinear));
+    let (stored, computed) = (Some(MetricEvaluation::Stored), Some(MetricEvaluation::Computed));
     let bent = deformed(cubes([3, 2, 3]), bend);
     let (cell, two_cells) = (deformed(cubes([1, 1, 1]), bend), deformed(cubes([1, 1, 2]), bend));
     let (affine, ring) = (deformed(cubes([2, 3, 1]), skew), ring(5));
@@ -168,21 +168,19 @@ pub fn components_agree_with_the_processor(device: &Cuda, _: &Scope) {
         cut,
     };
     for case in [
-        case(&bent, (1, 3), GAUSS, laplace, trilinear, Some((5, 5))),
+        case(&bent, (1, 3), GAUSS, laplace, computed, Some((5, 5))),
         case(&bent, (2, 2), MORE_GAUSS, helmholtz, stored, Some((2, 9))),
         case(&affine, (2, 3), GAUSS, anisotropic, None, None),
         case(&bent, (2, 6), MORE_GAUSS, mass, stored, Some((3, 7))),
         case(&bent, (3, 3), LOBATTO, laplace, stored, Some((2, 2))),
-        case(&two_cells, (4, 2), GAUSS, anisotropic, trilinear, None),
+        case(&two_cells, (4, 2), GAUSS, anisotropic, computed, None),
         case(&two_cells, (5, 5), LOBATTO, laplace, stored, None),
-        case(&cell, (5, 3), GAUSS, laplace, trilinear, None),
+        case(&cell, (5, 3), GAUSS, laplace, computed, None),
         case(&ring, (3, 2), GAUSS, laplace, stored, Some((2, 5))),
     ] {
         case.check::<f64>(device, 1e-12);
     }
-    let shorter = case(&bent, (2, 3), LOBATTO, helmholtz, Some(MetricEvaluation::StoredSingle), None);
-    shorter.check::<f64>(device, 2e-7);
-    case(&bent, (3, 3), GAUSS, laplace, trilinear, None).check::<f32>(device, 4e-6);
+    case(&bent, (3, 3), GAUSS, laplace, computed, None).check::<f32>(device, 4e-6);
 }
 
 /// All degrees with several numbers of components, as they are cut by default.
@@ -190,7 +188,7 @@ pub fn components_of_all_degrees_agree_with_the_processor(device: &Cuda, scope: 
     let one = Coefficient::Constant(1.0);
     let both = Terms { sigma: Some(&one), lambda: Some(&one) };
     let mesh = deformed(cubes([2, 1, 1]), bend);
-    let metrics = [Some(MetricEvaluation::Stored), Some(MetricEvaluation::Trilinear), None];
+    let metrics = [Some(MetricEvaluation::Stored), Some(MetricEvaluation::Computed), None];
     let degrees: &[usize] = if scope.has_every_kind { &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10] } else { &[7] };
     for &degree in degrees {
         let components = [2 + degree % 4, 2 + (degree + 1) % 4, 3];
@@ -229,7 +227,7 @@ pub fn iterations_on_components_are_those_of_the_processor(device: &Cuda, _: &Sc
     for (mesh, (degree, components), rule, metric) in [
         (&bent, (3, 3), LOBATTO, stored),
         (&bent, (2, 2), MORE_GAUSS, stored),
-        (&ring, (3, 5), GAUSS, Some(MetricEvaluation::Trilinear)),
+        (&ring, (3, 5), GAUSS, Some(MetricEvaluation::Computed)),
     ] {
         let case = Case { mesh, degree, components, rule, terms, metric, cut: Some((2, 7)) };
         case.iterates_as_the_processor(device);

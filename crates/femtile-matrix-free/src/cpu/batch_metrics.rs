@@ -21,8 +21,6 @@ pub(super) enum Treatment {
     Constant,
     /// The polynomial of the map, of some order, and coefficients.
     Polynomial(usize),
-    /// The inverse Jacobian at all points, and coefficients.
-    Inverse,
     /// The metric at all points.
     Stored,
 }
@@ -87,8 +85,7 @@ impl<T: SumFactorization> BatchMetrics<T> {
             Treatment::Diagonal => BatchMetric::Stored(StoredMetric::Diagonal(entries)),
             Treatment::Constant => BatchMetric::Stored(StoredMetric::Constant(entries)),
             Treatment::Stored => BatchMetric::Stored(StoredMetric::AtPoints(entries)),
-            Treatment::Polynomial(order) => BatchMetric::Mapped(MappedMetric { order: Some(order), entries }),
-            Treatment::Inverse => BatchMetric::Mapped(MappedMetric { order: None, entries }),
+            Treatment::Polynomial(order) => BatchMetric::Mapped(MappedMetric { order, entries }),
         }
     }
 
@@ -114,10 +111,7 @@ impl Treatment {
     fn metric(self) -> MetricEvaluation {
         match self {
             Self::Diagonal | Self::Constant => MetricEvaluation::Constant,
-            Self::Polynomial(1) => MetricEvaluation::Trilinear,
-            Self::Polynomial(2) => MetricEvaluation::Triquadratic,
-            Self::Polynomial(_) => MetricEvaluation::Isoparametric,
-            Self::Inverse => MetricEvaluation::Inverse,
+            Self::Polynomial(_) => MetricEvaluation::Computed,
             Self::Stored => MetricEvaluation::Stored,
         }
     }
@@ -155,15 +149,12 @@ impl Workspace {
                 numbers.extend(entries.iter().flat_map(|all| kept.iter().map(|&entry| all[entry])));
             }
             Treatment::Polynomial(order) => {
-                numbers.extend(metrics.polynomial(position, order).as_flattened())
+                numbers.extend(metrics.polynomial(position, order).as_flattened());
+                let (sigma, lambda) = metrics.coefficients(position, scratch)?;
+                let [n_sigma, n_lambda] = cells.n_coefficients();
+                numbers.extend(&sigma[..n_sigma]);
+                numbers.extend(&[lambda][..n_lambda]);
             }
-            Treatment::Inverse => numbers.extend(metrics.inverses(position, scratch)?),
-        }
-        if matches!(treatment, Treatment::Polynomial(_) | Treatment::Inverse) {
-            let (sigma, lambda) = metrics.coefficients(position, scratch)?;
-            let [n_sigma, n_lambda] = cells.n_coefficients();
-            numbers.extend(&sigma[..n_sigma]);
-            numbers.extend(&[lambda][..n_lambda]);
         }
         Ok(())
     }

@@ -134,7 +134,6 @@ impl<T: SumFactorization> Cells<T> {
             Treatment::Diagonal => 4,
             Treatment::Constant => 7,
             Treatment::Polynomial(order) => 3 * (order + 1).pow(3) + n_coefficients,
-            Treatment::Inverse => 10 * self.n_points() + n_coefficients,
             Treatment::Stored => self.stored.len() * self.n_points(),
         }
     }

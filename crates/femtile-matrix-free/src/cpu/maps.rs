@@ -2,7 +2,7 @@
 
 use femtile_device::Cpu;
 use femtile_element::tensor::Table;
-use femtile_sum_factorization::{Map, Mapped, SumFactorization, act_mapped, lanes};
+use femtile_sum_factorization::{Mapped, SumFactorization, act_mapped, lanes};
 
 use super::cells::Cells;
 use crate::curvature;
@@ -11,9 +11,9 @@ use femtile_fem::dofs::TensorSpace;
 /// Data stored for a batch with computed metric.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct MappedMetric<'a, T> {
-    /// Order of the polynomials of the map; none for a stored inverse Jacobian.
-    pub order: Option<usize>,
-    /// Coefficients of the polynomials or the inverse Jacobian at all points, then σ, then λ: `[…][lanes]`.
+    /// Order of the polynomials of the map.
+    pub order: usize,
+    /// Coefficients of the polynomials, then σ, then λ: `[…][lanes]`.
     pub entries: &'a [T],
 }
 
@@ -35,7 +35,7 @@ impl<T: SumFactorization> MapTables<T> {
 
     /// Returns the number of workspace values of a metric.
     pub fn workspace_len(&self, lanes: usize) -> usize {
-        Mapped::<T>::workspace_of_order(self.order.max(2), lanes)
+        Mapped::<T>::workspace_of_order(self.order, lanes)
     }
 
     fn of(&self, order: usize) -> [&[T]; 2] {
@@ -48,13 +48,10 @@ impl<T: SumFactorization> Cells<T> {
     /// Returns the metric in the form of the kernels.
     pub fn mapped<'a>(&'a self, metric: MappedMetric<'a, T>, lanes: usize) -> Mapped<'a, T> {
         let [n_sigma, n_lambda] = self.n_coefficients().map(|n| n * lanes);
-        let (of_map, coefficients) = metric.entries.split_at(metric.entries.len() - n_sigma - n_lambda);
-        let (sigma, lambda) = coefficients.split_at(n_sigma);
-        let map = match metric.order {
-            Some(order) => Map::Polynomial { coefficients: of_map, order, tables: self.maps.of(order) },
-            None => Map::Inverse(of_map),
-        };
-        Mapped { map, weights: &self.weights, sigma, lambda }
+        let MappedMetric { order, entries } = metric;
+        let (coefficients, terms) = entries.split_at(entries.len() - n_sigma - n_lambda);
+        let (sigma, lambda) = terms.split_at(n_sigma);
+        Mapped { coefficients, order, tables: self.maps.of(order), weights: &self.weights, sigma, lambda }
     }
 
     /// Returns the entries listed by [`Self::stored_entries`] at all points, computed by applying the metric to unit

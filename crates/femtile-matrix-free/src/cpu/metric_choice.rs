@@ -91,27 +91,19 @@ impl MetricChoice {
     ) -> Result<(), FemError> {
         let unfit = |nature: &Nature| match metric {
             MetricEvaluation::Stored => None,
-            MetricEvaluation::StoredSingle => Some("it is for GPUs"),
             MetricEvaluation::Constant if nature.variation != Variation::Any => None,
             MetricEvaluation::Constant => Some("its metric varies over the cell"),
-            _ if self.dimension != 3 => Some("it is for hexahedra only"),
-            _ if !metrics.is_by_cell() => Some("coefficients vary inside it"),
-            MetricEvaluation::Trilinear if nature.order > 1 => Some("its map is not trilinear"),
-            MetricEvaluation::Triquadratic if nature.order > 2 => Some("its map is not triquadratic"),
-            _ => None,
+            MetricEvaluation::Computed if self.dimension != 3 => Some("it is for hexahedra only"),
+            MetricEvaluation::Computed if !metrics.is_by_cell() => Some("coefficients vary inside it"),
+            MetricEvaluation::Computed => None,
         };
         let found = natures
             .iter()
             .enumerate()
-            .filter_map(|(position, nature)| Some((metrics.cell(position), nature, unfit(nature)?)));
-        let Some((cell, nature, reason)) = found.min_by_key(|(cell, ..)| *cell) else { return Ok(()) };
-        let instead = match nature.order {
-            _ if metric == MetricEvaluation::StoredSingle => MetricEvaluation::Stored,
-            _ if self.dimension != 3 || !metrics.is_by_cell() => MetricEvaluation::Stored,
-            1 => MetricEvaluation::Trilinear,
-            2 => MetricEvaluation::Triquadratic,
-            _ => MetricEvaluation::Isoparametric,
-        };
+            .filter_map(|(position, nature)| Some((metrics.cell(position), unfit(nature)?)));
+        let Some((cell, reason)) = found.min_by_key(|(cell, ..)| *cell) else { return Ok(()) };
+        let is_computable = self.dimension == 3 && metrics.is_by_cell();
+        let instead = if is_computable { MetricEvaluation::Computed } else { MetricEvaluation::Stored };
         Err(FemError::UnfitMetric { metric, cell, reason, instead })
     }
 
@@ -127,11 +119,8 @@ impl MetricChoice {
             None | Some(MetricEvaluation::Constant) => {
                 constant.unwrap_or_else(|| self.cheapest(worst, metrics, lanes))
             }
-            Some(MetricEvaluation::Trilinear) => Treatment::Polynomial(1),
-            Some(MetricEvaluation::Triquadratic) => Treatment::Polynomial(2),
-            Some(MetricEvaluation::Isoparametric) => Treatment::Polynomial(metrics.order()),
-            Some(MetricEvaluation::Inverse) => Treatment::Inverse,
-            Some(MetricEvaluation::Stored | MetricEvaluation::StoredSingle) => Treatment::Stored,
+            Some(MetricEvaluation::Computed) => Treatment::Polynomial(worst.order),
+            Some(MetricEvaluation::Stored) => Treatment::Stored,
         }
     }
 

@@ -10,11 +10,11 @@ struct Metric {
     T sigma[3], lambda, weight;
     AtPoints coefficients;
 
-    __device__ inline Metric(const M* of_cell, u32 x, u32, bool is_active)
+    __device__ inline Metric(const T* of_cell, u32 x, u32, bool is_active)
         : weight(WEIGHTS[x]), coefficients(of_cell, x, 0, is_active) {
 #pragma unroll
         for (u32 d = 0; d < 2; ++d) {
-            const M* const corner = of_cell + d;
+            const T* const corner = of_cell + d;
             const T c00 = __ldg(corner), c10 = __ldg(corner + 2), c01 = __ldg(corner + 4), c11 = __ldg(corner + 6);
             start[d] = c10 - c00;
             change[d] = (c11 - c01) - (c10 - c00);

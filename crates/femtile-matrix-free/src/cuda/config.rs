@@ -41,7 +41,7 @@ const MOST_OF_BLOCK: usize = SHARED / 3;
 pub struct CudaMatrixFreeConfig {
     /// Components of the field.
     pub components: usize,
-    /// Metric evaluation: constant, trilinear or stored; by default the cheapest that fits.
+    /// Metric evaluation; by default the cheapest that fits.
     pub metric: Option<MetricEvaluation>,
     /// The launch shape.
     pub shape: Option<LaunchShape>,
@@ -135,15 +135,14 @@ pub(super) fn together(n_points: usize, field: CellField, of_one: usize) -> usiz
 /// lines (255, 168, 128, 96, 80 and 72 for 2 to 7 warps), measured on an H200.
 fn warps(n: usize, is_collocated: bool, metric: MetricEvaluation) -> usize {
     match (metric, is_collocated, n) {
-        (MetricEvaluation::Trilinear, _, ..=3) => 4,
-        (MetricEvaluation::Trilinear, true, 4 | 8) => 4,
-        (MetricEvaluation::Trilinear, true, 5..=7) | (MetricEvaluation::Trilinear, false, 4) => 3,
-        (MetricEvaluation::Trilinear, ..) => 2,
-        (MetricEvaluation::StoredSingle, _, 6) => 5,
+        (MetricEvaluation::Computed, _, ..=3) => 4,
+        (MetricEvaluation::Computed, true, 4 | 8) => 4,
+        (MetricEvaluation::Computed, true, 5..=7) | (MetricEvaluation::Computed, false, 4) => 3,
+        (MetricEvaluation::Computed, ..) => 2,
         (_, _, ..=3) => 6,
         (_, true, 4) => 7,
         (_, _, 4 | 5) => 5,
-        (_, _, 6 | 7) | (MetricEvaluation::Stored | MetricEvaluation::StoredSingle, true, 8) => 4,
+        (_, _, 6 | 7) | (MetricEvaluation::Stored, true, 8) => 4,
         (_, _, 8) | (_, true, 9 | 11) => 3,
         _ => 2,
     }
@@ -152,7 +151,7 @@ fn warps(n: usize, is_collocated: bool, metric: MetricEvaluation) -> usize {
 /// Returns the warps per scheduler on quadrilaterals that leave each thread the registers for its lines, on GPUs of compute
 /// capability 8.0 and 9.0.
 fn warps_of_quadrilaterals(n: usize, variant: &Variant) -> usize {
-    let (is_bilinear, has_more) = (variant.metric == MetricEvaluation::Trilinear, variant.has_more());
+    let (is_bilinear, has_more) = (variant.metric == MetricEvaluation::Computed, variant.has_more());
     if variant.together > 1 {
         return match n * variant.together {
             ..=8 => 5,

@@ -10,7 +10,7 @@ use femtile_linalg::LinalgError;
 
 use super::batches::Batches;
 use super::config::{CellField, CudaMatrixFreeConfig, LaunchShape};
-use super::metric::{self, MetricValues};
+use super::metric;
 use super::program::Variant;
 use crate::metric::{Metrics, Terms};
 use crate::numbers::Numbers;
@@ -30,7 +30,7 @@ pub struct CudaMatrixFreeData<T: Scalar> {
     cut: Cut,
     pub(super) variant: Variant,
     pub(super) batches: Arc<Batches>,
-    pub(super) metric: MetricValues<T>,
+    pub(super) metric: Vec<T>,
     pub(super) constrained: Vec<u32>,
 }
 
@@ -131,7 +131,7 @@ impl<T: Scalar> CudaMatrixFreeData<T> {
                 Batches::new(space, (cut.cells, per_group), components, (constrained, numbers))
             })?),
         };
-        let filled = || MetricValues::new([&metrics, of_map], space, &batches, &variant);
+        let filled = || metric::fill([&metrics, of_map], space, &batches, &variant);
         let metric = part("stored metrics", filled)?;
         let (n_dofs, n_cells) = (numbers.map_or(space.n_dofs(), |numbers| numbers.n_owned), space.n_cells());
         let n_ghosts = space.n_dofs() - n_dofs;
@@ -151,26 +151,23 @@ fn choose_metric(
     space: &TensorSpace<'_>,
     wanted: Option<MetricEvaluation>,
 ) -> Result<MetricEvaluation, FemError> {
-    if let Some(wanted @ (MetricEvaluation::Stored | MetricEvaluation::StoredSingle)) = wanted {
-        return Ok(wanted);
+    if wanted == Some(MetricEvaluation::Stored) {
+        return Ok(MetricEvaluation::Stored);
     }
     let of_maps = metric::of_maps(metrics, space.n_cells())?;
     let cheapest = terms.metric_on_gpus(of_maps);
     match wanted {
         None => Ok(cheapest),
         Some(wanted)
-            if wanted == of_maps || (wanted == MetricEvaluation::Trilinear && metrics.is_trilinear()) =>
+            if wanted == of_maps || (wanted == MetricEvaluation::Computed && metrics.is_trilinear()) =>
         {
             Ok(wanted)
         }
         Some(wanted) => {
-            let offered = [MetricEvaluation::Constant, MetricEvaluation::Trilinear, MetricEvaluation::Stored];
-            let why = if offered.contains(&wanted) {
-                "does not fit these cells and coefficients"
-            } else {
-                "is for CPUs"
-            };
-            let message = format!("{} {why}: take {}, or leave it open", wanted.name(), cheapest.name());
+            let (wanted, cheapest) = (wanted.name(), cheapest.name());
+            let message = format!(
+                "{wanted} does not fit these cells and coefficients: take {cheapest}, or leave it open"
+            );
             Err(LinalgError::Setting { field: "metric", message }.into())
         }
     }

@@ -77,7 +77,7 @@ __device__ inline void act_at_points(const Metric& metric, double& product, cons
 // Applies D^T G D + mu to the values at the points, up to the last sum; `of_cell` is the metric of the cell.
 template <typename Meanwhile>
 __device__ inline void act(
-    double& product, const Place& place, const M* of_cell, bool is_active, const Meanwhile& meanwhile) {
+    double& product, const Place& place, const T* of_cell, bool is_active, const Meanwhile& meanwhile) {
 #if FEMTILE_METRIC != 2
     const Metric metric(of_cell, place.a, place.b, is_active);
 #endif
@@ -174,7 +174,7 @@ __device__ inline void integrate(T (&nodes)[TOGETHER][N], const Place& place, bo
 // Applies the operator of a cell to the values at a column of nodes. Calls `meanwhile` when the metric is no longer needed.
 template <typename Meanwhile>
 __device__ inline void apply_cell(
-    T (&nodes)[TOGETHER][N], double& product, const Place& place, const M* of_cell, bool is_active,
+    T (&nodes)[TOGETHER][N], double& product, const Place& place, const T* of_cell, bool is_active,
     const Meanwhile& meanwhile) {
     interpolate(nodes, place, is_active);
     act(product, place, of_cell, is_active, meanwhile);

@@ -55,7 +55,7 @@ __device__ inline void integrate(T (&r)[N], const T (&at_points)[Q], const Place
 // cell. Calls `meanwhile` when the metric is no longer needed, and adds the column's part of x.A x to `product`.
 template <typename Meanwhile>
 __device__ inline void act(
-    T (&u)[Q], double& product, const Place& place, const M* of_cell, bool is_active, const Meanwhile& meanwhile) {
+    T (&u)[Q], double& product, const Place& place, const T* of_cell, bool is_active, const Meanwhile& meanwhile) {
 #if FEMTILE_METRIC != 2
     const Metric metric(of_cell, place.a, place.b, is_active);
 #endif
@@ -122,7 +122,7 @@ __device__ inline void act(
 // Applies the operator of a cell to the values at a column of nodes. Calls `meanwhile` when the metric is no longer needed.
 template <typename Meanwhile>
 __device__ inline void apply_cell(
-    T (&nodes)[TOGETHER][N], double& product, const Place& place, const M* of_cell, bool is_active,
+    T (&nodes)[TOGETHER][N], double& product, const Place& place, const T* of_cell, bool is_active,
     const Meanwhile& meanwhile) {
     T u[Q] = {};
     interpolate(u, nodes[0], place, is_active);

@@ -39,7 +39,7 @@ extern "C" __global__ void __launch_bounds__(FEMTILE_THREADS, FEMTILE_BLOCKS) ma
     double product = 0.0;
     for (u32 batch = begin; batch < end; ++batch) {
         const CellColumn now = next;
-        const M* const of_cell = metrics.numbers + (u64)__ldg(words + METRIC_CELL) * CELL_NUMBERS;
+        const T* const of_cell = metrics.numbers + (u64)__ldg(words + METRIC_CELL) * CELL_NUMBERS;
         const Targets targets(y, shares, column, words);
         words += FEMTILE_CELLS * CELL_WORDS;
         if (batch + 1 < end) next = column.of_cell(words);

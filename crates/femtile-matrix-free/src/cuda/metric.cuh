@@ -1,8 +1,8 @@
 // The metric at a column of points: G = |det J| J^-1 sigma J^-T with weights, as xx, yy, zz, yz, xz, xy on hexahedra and as xx,
 // yy, xy on quadrilaterals, and mu.
 //
-// FEMTILE_METRIC 0: stored at all points, [cell][layer][entry][point of the layer], in numbers M that may be shorter. 1: one a
-// cell, [cell][8] or [cell][4]. 2: computed from the corners of a cell and its coefficients, [cell][32] or [cell][12].
+// FEMTILE_METRIC 0: stored at all points, [cell][layer][entry][point of the layer]. 1: one a cell, [cell][8] or [cell][4].
+// 2: computed from the corners of a cell and its coefficients, [cell][32] or [cell][12].
 //
 // FEMTILE_AT_POINTS: sigma, a scalar, and lambda at all points follow the numbers of a cell, [layer][term][point of the layer];
 // those numbers are then of sigma = 1 and lambda = 1.
@@ -12,14 +12,12 @@
 #include "lines.cuh"
 #include "reciprocal.cuh"
 
-typedef FEMTILE_METRIC_T M;
-
 // Several passes over the components of a cell find its numbers in the cache.
-__device__ inline M load_number(const M* at) { return COMPONENTS == TOGETHER ? __ldcs(at) : __ldg(at); }
+__device__ inline T load_number(const T* at) { return COMPONENTS == TOGETHER ? __ldcs(at) : __ldg(at); }
 
 // The numbers of all cells.
 struct Metrics {
-    const M* numbers;
+    const T* numbers;
 };
 
 // Entries of a symmetric tensor, those stored at a point, and the place of mu.
@@ -51,16 +49,16 @@ __device__ inline void multiply(T (&g)[2], const T (&m)[3]) { multiply(g, m[0], 
 // they arrive while slopes are computed.
 struct AtPoints {
     static const bool IS_KEPT = FEMTILE_AT_POINTS && Q * TERMS <= 8;
-    const M* numbers;
-    M kept[IS_KEPT ? Q * TERMS : 1];
+    const T* numbers;
+    T kept[IS_KEPT ? Q * TERMS : 1];
 
-    __device__ inline AtPoints(const M* of_cell, u32 x, u32 y, bool is_active) : numbers(of_cell + OF_CELL + x + Q * y) {
+    __device__ inline AtPoints(const T* of_cell, u32 x, u32 y, bool is_active) : numbers(of_cell + OF_CELL + x + Q * y) {
 #pragma unroll
-        for (u32 i = 0; i < (IS_KEPT ? Q * TERMS : 0); ++i) kept[i] = is_active ? load_number(numbers + i * LAYER_POINTS) : (M)0;
+        for (u32 i = 0; i < (IS_KEPT ? Q * TERMS : 0); ++i) kept[i] = is_active ? load_number(numbers + i * LAYER_POINTS) : (T)0;
     }
     __device__ inline T at(u32 plane, u32 term) const {
         const u32 i = plane * TERMS + term;
-        return !FEMTILE_AT_POINTS ? (T)1 : (T)(IS_KEPT ? kept[i] : load_number(numbers + i * LAYER_POINTS));
+        return !FEMTILE_AT_POINTS ? (T)1 : IS_KEPT ? kept[i] : load_number(numbers + i * LAYER_POINTS);
     }
     __device__ inline T sigma(u32 plane) const { return FEMTILE_STIFFNESS ? at(plane, 0) : (T)1; }
     __device__ inline T lambda(u32 plane) const { return FEMTILE_MASS ? at(plane, FEMTILE_STIFFNESS) : (T)0; }
@@ -68,14 +66,14 @@ struct AtPoints {
 
 #if FEMTILE_METRIC == 0
 struct Metric {
-    const M* entries;
-    M first[ENTRIES];
+    const T* entries;
+    T first[ENTRIES];
 
     // Loads the first layer early, while the cell's slopes are computed.
-    __device__ inline Metric(const M* of_cell, u32 x, u32 y, bool is_active) : entries(of_cell + x + Q * y) {
+    __device__ inline Metric(const T* of_cell, u32 x, u32 y, bool is_active) : entries(of_cell + x + Q * y) {
 #pragma unroll
         for (u32 e = 0; e < (IS_EAGER ? ENTRIES : 0); ++e) {
-            first[e] = is_active ? load_number(entries + e * LAYER_POINTS) : (M)0;
+            first[e] = is_active ? load_number(entries + e * LAYER_POINTS) : (T)0;
         }
     }
     __device__ inline T entry(u32 plane, u32 e) const {
@@ -103,7 +101,7 @@ struct Metric {
     T g[OF_TENSOR], mu;
     AtPoints coefficients;
 
-    __device__ inline Metric(const M* of_cell, u32 x, u32 y, bool is_active) : coefficients(of_cell, x, y, is_active) {
+    __device__ inline Metric(const T* of_cell, u32 x, u32 y, bool is_active) : coefficients(of_cell, x, y, is_active) {
         const T weight = column_weight(x, y);
 #pragma unroll
         for (u32 e = 0; e < OF_TENSOR; ++e) g[e] = weight * __ldg(of_cell + e);

@@ -1,11 +1,9 @@
 //! Metrics of all cells in the order of the GPU kernel.
 
 use femtile_device::cpu::zeroed_vec;
-use femtile_device::cuda::Structure;
-use femtile_device::{Buffer, Cuda, Scalar, parallel};
+use femtile_device::{Scalar, parallel};
 
 use super::batches::{Batches, NONE};
-use super::operator::address;
 use super::program::Variant;
 use crate::metric::{Entries, Metrics, Scratch, Variation};
 use femtile_fem::FemError;
@@ -15,79 +13,21 @@ use femtile_fem::geometry::MetricEvaluation;
 /// Workspace for one cell.
 type Workspace = (Scratch, Vec<Entries>);
 
-/// Returns the kind of the maps of all cells, with which coefficients are constant: constant, trilinear or any other.
+/// Returns the kind of the maps of all cells, with which coefficients are constant: constant, straight or any other.
 pub(super) fn of_maps(metrics: &Metrics<'_>, n_cells: usize) -> Result<MetricEvaluation, FemError> {
     let of_cell = |scratch: &mut Scratch, position| metrics.variation(position, scratch);
     let variations = parallel::try_map_with(n_cells, Scratch::default, of_cell)?;
     let worst = variations.into_iter().fold(Variation::Diagonal, Variation::max);
     Ok(match worst {
         Variation::Diagonal | Variation::Constant => MetricEvaluation::Constant,
-        Variation::Any if metrics.is_trilinear() => MetricEvaluation::Trilinear,
+        Variation::Any if metrics.is_trilinear() => MetricEvaluation::Computed,
         Variation::Any => MetricEvaluation::Stored,
     })
 }
 
-/// The metrics of all cells on the host, in the order of their batches.
-#[derive(Debug)]
-pub(super) enum MetricValues<T> {
-    /// In the precision of the vectors.
-    Own(Vec<T>),
-    /// In single precision beside vectors in any.
-    Single(Vec<f32>),
-}
-
-impl<T: Scalar> MetricValues<T> {
-    /// Evaluates the metrics, where coefficients at points lie beside those `of_map`.
-    pub fn new(
-        metrics: [&Metrics<'_>; 2],
-        space: &TensorSpace<'_>,
-        batches: &Batches,
-        variant: &Variant,
-    ) -> Result<Self, FemError> {
-        Ok(match variant.is_single() {
-            true => Self::Single(fill(metrics, space, batches, variant)?),
-            false => Self::Own(fill(metrics, space, batches, variant)?),
-        })
-    }
-}
-
-/// [`MetricValues`] on a GPU.
-#[derive(Debug)]
-pub(super) enum MetricBuffer<T: Scalar> {
-    /// In the precision of the vectors.
-    Own(Buffer<T, Cuda>),
-    /// In single precision beside vectors in any.
-    Single(Buffer<f32, Cuda>),
-}
-
-impl<T: Scalar> MetricBuffer<T> {
-    /// Copies metrics to a device.
-    pub fn new(device: &Cuda, values: MetricValues<T>) -> Result<Self, FemError> {
-        Ok(match values {
-            MetricValues::Own(values) => Self::Own(Buffer::from_vec(device, values)?),
-            MetricValues::Single(values) => Self::Single(Buffer::from_vec(device, values)?),
-        })
-    }
-
-    /// Returns their address: `struct Metrics` of the kernels.
-    pub fn address(&self) -> Structure {
-        Structure(vec![match self {
-            Self::Own(metric) => address(metric),
-            Self::Single(metric) => address(metric),
-        }])
-    }
-
-    /// Returns their size.
-    pub fn bytes(&self) -> usize {
-        match self {
-            Self::Own(metric) => size_of::<T>() * metric.len(),
-            Self::Single(metric) => size_of::<f32>() * metric.len(),
-        }
-    }
-}
-
-/// Evaluates the metrics of all cells, in the order of their batches.
-fn fill<T: Scalar>(
+/// Evaluates the metrics of all cells, in the order of their batches; where coefficients at points lie beside a metric, it is
+/// that `of_map`.
+pub(super) fn fill<T: Scalar>(
     [metrics, of_map]: [&Metrics<'_>; 2],
     space: &TensorSpace<'_>,
     batches: &Batches,
@@ -105,7 +45,7 @@ fn fill<T: Scalar>(
         }
         match variant.metric {
             MetricEvaluation::Constant => constant(of_map, variant, position, workspace, to),
-            MetricEvaluation::Trilinear => of_corners(of_map, space, position, workspace, to),
+            MetricEvaluation::Computed => of_corners(of_map, space, position, workspace, to),
             _ => stored(metrics, variant, position, workspace, to),
         }
     };

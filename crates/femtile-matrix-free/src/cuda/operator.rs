@@ -10,7 +10,6 @@ use femtile_linalg::{GhostedOperator, LinalgError, LinearOperator, need};
 use super::config::CudaMatrixFreeConfig;
 use super::data::{CudaMatrixFreeData, OfCells};
 use super::facets::Facets;
-use super::metric::MetricBuffer;
 use super::program::{self, ROWS, Variant, sums};
 use crate::metric::Terms;
 use crate::numbers::Numbers;
@@ -55,7 +54,7 @@ pub struct CudaMatrixFree<T: Scalar> {
     begins: Buffer<u32, Cuda>,
     cells: Buffer<u32, Cuda>,
     lists: Buffer<u32, Cuda>,
-    metric: MetricBuffer<T>,
+    metric: Buffer<T, Cuda>,
     shares: Mutex<Buffer<T, Cuda>>,
     /// Faces, edges and vertices that groups share.
     shared: [usize; 3],
@@ -178,7 +177,7 @@ impl<T: Scalar> CudaMatrixFree<T> {
     pub fn of_data(device: &Cuda, data: CudaMatrixFreeData<T>) -> Result<Self, FemError> {
         let CudaMatrixFreeData { n_dofs, n_ghosts, variant, batches, metric, constrained, .. } = data;
         device.prepare(program::all::<T>(&variant));
-        let metric = MetricBuffer::new(device, metric)?;
+        let metric = Buffer::from_vec(device, metric)?;
         let (shares, components) = (&batches.shares, variant.components);
         Ok(Self {
             n_dofs,
@@ -197,7 +196,7 @@ impl<T: Scalar> CudaMatrixFree<T> {
             facets: None,
             sums_cells: !variant.has_ghosts,
             programs: Programs::default(),
-            bytes: metric.bytes() + 2 * size_of::<T>() * shares.len * components + batches.bytes(),
+            bytes: size_of::<T>() * (metric.len() + 2 * shares.len * components) + batches.bytes(),
             metric,
             device: device.clone(),
             variant,
@@ -272,7 +271,7 @@ impl<T: Scalar> CudaMatrixFree<T> {
             self.begins.read(),
             self.cells.read(),
             lists,
-            self.metric.address(),
+            self.metrics(),
             hook.in_part(0, self.n_parts()),
         );
         let launch = Launch::line(self.n_groups, self.variant.threads() as u32)
@@ -284,6 +283,11 @@ impl<T: Scalar> CudaMatrixFree<T> {
         unsafe { self.device.launch(&program, &kernel, launch, arguments) }?;
         drop(shares);
         self.queue_shared(y, self.variant.components, hook)
+    }
+
+    /// `struct Metrics` of the kernels.
+    fn metrics(&self) -> Structure {
+        Structure(vec![address(&self.metric)])
     }
 
     /// Queues the sums of shared values of a number of components.
@@ -350,8 +354,7 @@ impl<T: Scalar> CudaMatrixFree<T> {
         let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
         let lists = if self.lists.is_empty() { Read::none() } else { self.lists.read() };
         let into = if shares.is_empty() { Write::none() } else { shares.write() };
-        let arguments =
-            (y.write(), into, self.begins.read(), self.cells.read(), lists, self.metric.address());
+        let arguments = (y.write(), into, self.begins.read(), self.cells.read(), lists, self.metrics());
         let launch = Launch::line(self.n_groups, self.variant.threads() as u32)
             .shared(self.variant.of_one().shared_bytes::<T>());
         let kernel = Kernel::<DiagonalOf<T>>::new("matrix_free_diagonal");

@@ -60,9 +60,8 @@ pub(super) struct Variant {
     pub has_lists: bool,
     /// Whether some unknowns are those of other ranks.
     pub has_ghosts: bool,
-    /// Constant, trilinear or stored.
     pub metric: MetricEvaluation,
-    /// Whether coefficients at points lie beside a metric that is constant or trilinear.
+    /// Whether coefficients at points lie beside a metric that is constant or computed.
     pub is_at_points: bool,
     pub shape: LaunchShape,
 }
@@ -92,7 +91,7 @@ impl Variant {
             has_lists,
             has_ghosts: false,
             metric,
-            is_at_points: terms.are_at_points() && !is_stored(metric),
+            is_at_points: terms.are_at_points() && metric != MetricEvaluation::Stored,
             shape: LaunchShape { cells: 1, blocks: 1 },
         };
         Self { shape: LaunchShape::of(&variant), ..variant }
@@ -136,16 +135,11 @@ impl Variant {
         let n_points = self.n_points() * self.layer_points();
         let of_metric = match self.metric {
             MetricEvaluation::Constant => [4, 8][self.dimension - 2],
-            MetricEvaluation::Trilinear => [12, 32][self.dimension - 2],
-            _ => n_points * self.stored_entries().len(),
+            MetricEvaluation::Computed => [12, 32][self.dimension - 2],
+            MetricEvaluation::Stored => n_points * self.stored_entries().len(),
         };
         let n_terms = usize::from(self.has_stiffness) + usize::from(self.has_mass);
         [of_metric, if self.is_at_points { n_points * n_terms } else { 0 }]
-    }
-
-    /// Returns whether the metric is stored in single precision, whatever that of the vectors.
-    pub fn is_single(&self) -> bool {
-        self.metric == MetricEvaluation::StoredSingle
     }
 
     /// Returns the threads of a block.
@@ -192,8 +186,8 @@ impl Variant {
     fn define<T: Scalar>(&self, program: &Specialisation) -> Specialisation {
         let metric = match self.metric {
             MetricEvaluation::Constant => 1,
-            MetricEvaluation::Trilinear => 2,
-            _ => 0,
+            MetricEvaluation::Computed => 2,
+            MetricEvaluation::Stored => 0,
         };
         program
             .clone()
@@ -209,16 +203,10 @@ impl Variant {
             .define("FEMTILE_TOGETHER", self.together)
             .define("FEMTILE_METRIC", metric)
             .define("FEMTILE_AT_POINTS", u8::from(self.is_at_points))
-            .define("FEMTILE_METRIC_T", if self.is_single() { f32::C_NAME } else { T::C_NAME })
             .define("FEMTILE_CELLS", self.shape.cells)
             .define("FEMTILE_THREADS", self.threads())
             .header("tables.cuh", tables::text(self.degree, self.rule))
     }
-}
-
-/// Returns whether a metric is stored at all points.
-fn is_stored(metric: MetricEvaluation) -> bool {
-    !matches!(metric, MetricEvaluation::Constant | MetricEvaluation::Trilinear)
 }
 
 /// Returns the entries of a tensor in shared memory.
@@ -301,7 +289,6 @@ pub fn specialisations() -> Vec<Specialisation> {
         if degree == 5 {
             programs
                 .extend([hook, product].map(|hook| Variant { has_ghosts: true, ..bp5 }.program::<f64>(hook)));
-            programs.push(Variant { metric: MetricEvaluation::StoredSingle, ..bp5 }.program::<f64>(product));
         }
     }
     for degree in [3, 5, 8] {
@@ -310,7 +297,7 @@ pub fn specialisations() -> Vec<Specialisation> {
         programs.push(Variant { has_stiffness: false, has_mass: true, ..bp3 }.program::<f64>(product));
     }
     for (degree, metric) in
-        [3, 5].into_iter().flat_map(|p| [(p, MetricEvaluation::Constant), (p, MetricEvaluation::Trilinear)])
+        [3, 5].into_iter().flat_map(|p| [(p, MetricEvaluation::Constant), (p, MetricEvaluation::Computed)])
     {
         programs.push(variant(degree, CellRule::default(), metric, false).program::<f64>(hook));
         programs.push(variant(degree, CellRule::GaussLobatto, metric, false).program::<f32>(hook));
@@ -345,7 +332,7 @@ fn vector_fields() -> Vec<Specialisation> {
         programs.push(program((degree, 3), mass, more, stored));
         programs.push(program((degree, 3), stiffness, more, stored));
         programs.push(program((degree, 3), stiffness, lobatto, stored));
-        programs.push(program((degree, 3), stiffness, CellRule::default(), MetricEvaluation::Trilinear));
+        programs.push(program((degree, 3), stiffness, CellRule::default(), MetricEvaluation::Computed));
         programs.push(program((degree, 2), Terms { lambda: Some(&one), ..stiffness }, more, stored));
     }
     programs
@@ -360,7 +347,7 @@ fn quadrilaterals() -> Vec<Specialisation> {
     let (both, mass) =
         (Terms { sigma: Some(&tensor), lambda: Some(&one) }, Terms { sigma: None, lambda: Some(&one) });
     let (more, lobatto) = (CellRule::Gauss { extra: 1 }, CellRule::GaussLobatto);
-    let (stored, bilinear) = (MetricEvaluation::Stored, MetricEvaluation::Trilinear);
+    let (stored, bilinear) = (MetricEvaluation::Stored, MetricEvaluation::Computed);
     let variant = |(degree, components), terms, rule, metric, has_lists| {
         Variant::of(CellField { dimension: 2, degree, components }, terms, rule, (metric, has_lists))
     };
@@ -375,10 +362,9 @@ fn quadrilaterals() -> Vec<Specialisation> {
     }
     for degree in [2, 5, 8] {
         let constant = variant((degree, 2), both, CellRule::default(), MetricEvaluation::Constant, false);
-        let single = variant((degree, 1), stiffness, lobatto, MetricEvaluation::StoredSingle, false);
         let of_nodes = variant((degree, 3), mass, lobatto, stored, false);
         let of_points = variant((degree, 1), mass, more, stored, false);
-        for variant in [constant, single, of_nodes, of_points] {
+        for variant in [constant, of_nodes, of_points] {
             programs.extend([variant.program::<f64>(&product), variant.diagonal::<f64>()]);
         }
     }

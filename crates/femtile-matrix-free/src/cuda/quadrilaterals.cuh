@@ -148,7 +148,7 @@ __device__ inline void integrate_column(T (&nodes)[TOGETHER][N], const Place& pl
 // Applies the operator of a cell to the values at a column of nodes. Calls `meanwhile` when the metric is no longer needed.
 template <typename Meanwhile>
 __device__ inline void apply_cell(
-    T (&nodes)[TOGETHER][N], double& product, const Place& place, const M* of_cell, bool is_active,
+    T (&nodes)[TOGETHER][N], double& product, const Place& place, const T* of_cell, bool is_active,
     const Meanwhile& meanwhile) {
 #if FEMTILE_METRIC == 0
     const Metric metric(of_cell, place.a, 0, is_active);

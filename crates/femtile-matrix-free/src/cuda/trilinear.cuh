@@ -9,16 +9,16 @@ struct Metric {
     T sigma[6], lambda, weight;
     AtPoints coefficients;
 
-    __device__ inline Metric(const M* of_cell, u32 x, u32 y, bool is_active)
+    __device__ inline Metric(const T* of_cell, u32 x, u32 y, bool is_active)
         : weight(column_weight(x, y)), coefficients(of_cell, x, y, is_active) {
-        const M* const given = of_cell;
+        const T* const given = of_cell;
         const T s = NODES[x], t = NODES[y];
 #pragma unroll
         for (u32 d = 0; d < 3; ++d) {
             T low[2], high[2];
 #pragma unroll
             for (u32 z = 0; z < 2; ++z) {
-                const M* const layer = given + 12 * z + d;
+                const T* const layer = given + 12 * z + d;
                 const T c00 = __ldg(layer), c10 = __ldg(layer + 3), c01 = __ldg(layer + 6), c11 = __ldg(layer + 9);
                 const T along_x = (c10 - c00) + t * ((c11 - c01) - (c10 - c00));
                 const T along_y = (c01 - c00) + s * ((c11 - c10) - (c01 - c00));

@@ -2,7 +2,7 @@ use femtile_device::Cpu;
 use femtile_element::quadrature::gauss_legendre;
 use femtile_element::tensor::{Lagrange, Table};
 use femtile_sum_factorization::{
-    Factor, Map, Mapped, Metric, SumFactorization, contract, gradient, lanes, separable,
+    Factor, Mapped, Metric, SumFactorization, contract, gradient, lanes, separable,
 };
 
 use super::shapes::ShapeKind;
@@ -86,11 +86,9 @@ impl<T: SumFactorization> CellProduct<T> {
             return;
         }
         let metric = Metric::Mapped(Mapped {
-            map: Map::Polynomial {
-                coefficients,
-                order: 1,
-                tables: self.powers.each_ref().map(|powers| &powers[..]),
-            },
+            coefficients,
+            order: 1,
+            tables: self.powers.each_ref().map(|powers| &powers[..]),
             weights: &self.weights,
             sigma,
             lambda: &[],

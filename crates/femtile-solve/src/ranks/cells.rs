@@ -259,8 +259,6 @@ pub(super) fn system<D: RankDevice>(
     balanced(&mut rhs)?;
     stages.begin(Stage::Setup)?;
     let mut warnings = Vec::new();
-    warnings
-        .extend((config.metric == Some(MetricEvaluation::StoredSingle)).then(|| tensor::SINGLE.to_owned()));
     let (preconditioner, levels): Preconditioning<D> = match (&config.preconditioner, spaces.boxes) {
         (PreconditionerConfig::None, _) => (Box::new(Diagonal::identity(device, rhs.len())?), Vec::new()),
         (PreconditionerConfig::Gmg(options), Some(boxes)) => {

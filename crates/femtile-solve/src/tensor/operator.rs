@@ -272,10 +272,6 @@ fn of_matrix<'a, D: OperatorDevice>(
     LinearSystem::of_matrix(device, config, (matrix, is_pure_neumann), None, RightSide::Tensor(system))
 }
 
-/// The warning of metrics in single precision.
-pub(crate) const SINGLE: &str = "metrics are stored in single precision, as `metric = \"stored-single\"` asks: entries of the operator are \
-                      rounded to 6e-8 of their size, which the residual does not contain";
-
 /// Makes the matrix-free system.
 fn matrix_free<'a, D: OperatorDevice>(
     (cpu, device): (&Cpu, &D),
@@ -298,7 +294,6 @@ fn matrix_free<'a, D: OperatorDevice>(
     let right = RightSide::of_components(device, systems)?;
     stages.begin(Stage::Setup)?;
     let mut warnings = Vec::new();
-    warnings.extend((solver.metric == Some(MetricEvaluation::StoredSingle)).then(|| SINGLE.to_owned()));
     let is_pure_neumann = right.is_pure_neumann();
     let of_all = |one: Preconditioning<D>| -> Result<Preconditioning<D>, LinalgError> {
         let (one, levels) = without_constants(device, one, n / components, is_pure_neumann)?;

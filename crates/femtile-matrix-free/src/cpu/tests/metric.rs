@@ -103,15 +103,10 @@ fn check<T: SumFactorization + Lanes>(
     }
 }
 
-const STRAIGHT: [MetricEvaluation; 4] = [
-    MetricEvaluation::Trilinear,
-    MetricEvaluation::Triquadratic,
-    MetricEvaluation::Isoparametric,
-    MetricEvaluation::Inverse,
-];
+const COMPUTED: [MetricEvaluation; 1] = [MetricEvaluation::Computed];
 
 #[test]
-fn computed_and_loaded_metrics_are_the_stored_ones() {
+fn computed_metrics_are_the_stored_ones() {
     let (one, two) = (Coefficient::Constant(1.0), Coefficient::Constant(2.0));
     let tensor = Coefficient::Tensor([[2.0, 0.5, 0.1], [0.5, 1.0, 0.2], [0.1, 0.2, 3.0]]);
     let of_cells = |n: usize| {
@@ -129,10 +124,9 @@ fn computed_and_loaded_metrics_are_the_stored_ones() {
                 Terms { sigma: Some(&tensor), lambda: Some(&by_cell) },
                 Terms { sigma: None, lambda: Some(&by_cell) },
             ];
-            let ways = &STRAIGHT[if order <= 2 { order - 1 } else { 2 }..];
             let terms = terms[(degree + at / 2) % 4];
-            check::<f64>(&mesh, degree, terms, rule, ways, 1e-12);
-            check::<f32>(&mesh, degree, terms, rule, ways, 1e-5);
+            check::<f64>(&mesh, degree, terms, rule, &COMPUTED, 1e-12);
+            check::<f32>(&mesh, degree, terms, rule, &COMPUTED, 1e-5);
         }
     }
 }
@@ -141,26 +135,25 @@ fn computed_and_loaded_metrics_are_the_stored_ones() {
 fn maps_of_high_order_and_mirrored_cells_are_served() {
     let two = Coefficient::Constant(2.0);
     let terms = Terms { sigma: Some(&two), lambda: Some(&two) };
-    let ways = [MetricEvaluation::Isoparametric, MetricEvaluation::Inverse];
     for (order, degree) in [(6, 2), (9, 3), (5, 9)] {
-        check::<f64>(&curved([1, 2, 1], order), degree, terms, CellRule::default(), &ways, 1e-12);
+        check::<f64>(&curved([1, 2, 1], order), degree, terms, CellRule::default(), &COMPUTED, 1e-12);
     }
     for quarters in 0..3 {
-        check::<f64>(&ring(9, quarters), 3, terms, CellRule::GaussLobatto, &STRAIGHT, 1e-12);
+        check::<f64>(&ring(9, quarters), 3, terms, CellRule::GaussLobatto, &COMPUTED, 1e-12);
     }
     check::<f64>(
         &cubes([2, 3, 2]),
         3,
         terms,
         CellRule::default(),
-        &[MetricEvaluation::Constant, MetricEvaluation::Trilinear],
+        &[MetricEvaluation::Constant, MetricEvaluation::Computed],
         1e-12,
     );
 }
 
 #[test]
 fn cells_of_one_mesh_are_treated_as_each_needs_it() {
-    // Constant below, trilinear in the middle, of order 3 above.
+    // Constant below, straight in the middle, of order 3 above.
     let mut mesh = deformed(cubes([4, 4, 6]), |[x, y, z]| {
         let lift = (z - 0.5).max(0.0);
         [x + 0.2 * lift * y, y, z + 0.1 * lift * x]
@@ -183,7 +176,7 @@ fn cells_of_one_mesh_are_treated_as_each_needs_it() {
             assert_eq!(ways.iter().map(|(_, n_cells)| n_cells).sum::<usize>(), mesh.n_cells());
             assert!(ways.iter().any(|(way, _)| *way == MetricEvaluation::Constant), "{ways:?}");
             let is_wide = femtile_sum_factorization::lanes::<f64>(&cpu) == 8;
-            assert_eq!(ways.iter().any(|(way, _)| *way == MetricEvaluation::Trilinear), is_wide, "{ways:?}");
+            assert_eq!(ways.iter().any(|(way, _)| *way == MetricEvaluation::Computed), is_wide, "{ways:?}");
             let (_, expected) =
                 products::<f64>(&cpu, &space, terms, config(Some(MetricEvaluation::Stored)), &x);
             check_close(&found, &expected, 1e-12, "mixed");
@@ -196,23 +189,26 @@ fn cells_of_one_mesh_are_treated_as_each_needs_it() {
 fn numbers_of_a_computed_metric_are_those_of_its_cells() {
     let one = Coefficient::Constant(1.0);
     let terms = Terms { sigma: Some(&one), lambda: None };
-    let mesh = deformed(cubes([3, 3, 3]), bend);
-    let space = TensorSpace::new(&mesh, 5).unwrap();
     let cpu = Cpu::new(1).unwrap();
-    let bytes = |metric| {
+    let bytes = |mesh: &Mesh, metric| {
+        let space = TensorSpace::new(mesh, 5).unwrap();
         let config = MatrixFreeConfig { metric: Some(metric), ..MatrixFreeConfig::default() };
         MatrixFree::<f64>::new(&cpu, &space, terms, config).unwrap().bytes()
     };
     let n_lanes = femtile_sum_factorization::lanes::<f64>(&cpu);
     let n_places = 8 * 27_usize.next_multiple_of(n_lanes);
-    let stored = bytes(MetricEvaluation::Stored);
-    for (way, numbers) in [
-        (MetricEvaluation::Trilinear, 24 + 1),
-        (MetricEvaluation::Triquadratic, 81 + 1),
-        (MetricEvaluation::Isoparametric, 24 + 1),
-        (MetricEvaluation::Inverse, 10 * 216 + 1),
+    // Straight cells of a curved mesh have the map of straight ones.
+    let mut straight = deformed(cubes([3, 3, 3]), bend);
+    deform(&mut straight, &DeformConfig { amplitude: 0.0, order: 3 }).unwrap();
+    for (mesh, numbers) in [
+        (deformed(cubes([3, 3, 3]), bend), 24 + 1),
+        (straight, 24 + 1),
+        (curved([3, 3, 3], 2), 81 + 1),
+        (curved([3, 3, 3], 3), 192 + 1),
     ] {
-        assert_eq!(bytes(way) + n_places * 6 * 216, stored + n_places * numbers, "{way:?}");
+        let [computed, stored] =
+            [MetricEvaluation::Computed, MetricEvaluation::Stored].map(|metric| bytes(&mesh, metric));
+        assert_eq!(computed + n_places * 6 * 216, stored + n_places * numbers);
     }
 }
 
@@ -227,32 +223,18 @@ fn cells_that_a_metric_does_not_fit_are_named_with_advice() {
         MatrixFree::<f64>::new(&Cpu::new(1).unwrap(), &space, terms, config).unwrap_err()
     };
     // Cells from the fourth on are bent.
-    let partly = |order| {
-        let mut mesh = cubes([4, 1, 3]);
-        deform(&mut mesh, &DeformConfig { amplitude: 0.0, order }).unwrap();
-        let points = mesh.curved.as_mut().map_or(&mut mesh.points, |curved| &mut curved.points);
-        points.iter_mut().for_each(|p| p[0] += 0.1 * p[1] * (p[2] - 0.5).max(0.0).powi(3));
-        mesh
-    };
-    for (order, metric, advice) in [
-        (1, MetricEvaluation::Constant, "trilinear"),
-        (2, MetricEvaluation::Trilinear, "triquadratic"),
-        (3, MetricEvaluation::Triquadratic, "isoparametric"),
-    ] {
-        let error = refused(&partly(order), &one, metric);
-        assert_eq!(error.cell(), Some(4));
-        let said = error.to_string();
-        assert!(said.contains(&format!("metric {} does not fit cell 4", metric.name())), "{said}");
-        assert!(said.contains(&format!("take {advice}")), "{said}");
-    }
-    for metric in STRAIGHT {
-        let said = refused(&cubes([1, 1, 2]), &varying, metric).to_string();
-        assert!(said.contains("coefficients vary inside it; take stored"), "{said}");
-        let said = refused(&squares(2, 2), &one, metric).to_string();
-        assert!(said.contains("it is for hexahedra only; take stored"), "{said}");
-    }
+    let partly = deformed(cubes([4, 1, 3]), |[x, y, z]| [x + 0.1 * y * (z - 0.5).max(0.0).powi(3), y, z]);
+    let error = refused(&partly, &one, MetricEvaluation::Constant);
+    assert_eq!(error.cell(), Some(4));
+    let said = error.to_string();
+    assert!(said.contains("metric constant does not fit cell 4"), "{said}");
+    assert!(said.contains("take computed"), "{said}");
+    let said = refused(&cubes([1, 1, 2]), &varying, MetricEvaluation::Computed).to_string();
+    assert!(said.contains("coefficients vary inside it; take stored"), "{said}");
+    let said = refused(&squares(2, 2), &one, MetricEvaluation::Computed).to_string();
+    assert!(said.contains("it is for hexahedra only; take stored"), "{said}");
     let folded = deformed(cubes([2, 1, 1]), |[x, y, z]| [x - 1.2 * x * y, y, z]);
-    for metric in [MetricEvaluation::Trilinear, MetricEvaluation::Inverse, MetricEvaluation::Stored] {
+    for metric in [MetricEvaluation::Computed, MetricEvaluation::Stored] {
         assert!(matches!(refused(&folded, &one, metric), FemError::Inverted { .. }));
     }
 }

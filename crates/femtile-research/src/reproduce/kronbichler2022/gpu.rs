@@ -25,7 +25,7 @@ const ON_A_GPU: [(&str, Iteration); 2] =
 
 /// Returns millions of unknowns a second of all methods, near `n_unknowns` unknowns.
 fn on_gpu(session: &Session, device: &Cuda, n_unknowns: usize) -> Result<Vec<f64>, BenchError> {
-    let mesh = PROBLEM.shape.mesh(PROBLEM.cells(n_unknowns))?;
+    let mesh = PROBLEM.mesh(PROBLEM.cells(n_unknowns))?;
     let space = session.cpu.install(|| TensorSpace::new(&mesh, PROBLEM.degree))?;
     let a = PROBLEM.operator.cuda_operator(device, &space, GEOMETRY)?;
     let n = space.n_dofs();
