@@ -21,12 +21,13 @@ use std::process::ExitCode;
 /// A command of `cargo xtask`: its name, what it does, and the function that says whether it went well.
 type Task = (&'static str, &'static str, fn(&Path) -> bool);
 
-const TASKS: [Task; 14] = [
+const TASKS: [Task; 15] = [
     (
         "validate",
         "format, lints, tests on every SIMD path, documentation, licences, citations",
         validate::validate,
     ),
+    ("quick", "format and the tests that take seconds: for each commit", validate::quick),
     ("cite", "every cited key exists in references.bib", cite::report),
     ("unsafe", "`unsafe` occurs only in kernels and listed files", unsafe_code::report),
     ("sizes", "lines and public items of each crate beside the recorded ones", sizes::report),

@@ -26,6 +26,9 @@ const KERNEL_PACKAGES: [&str; 8] = [
 const FLAGS_OF_MIRI: &str =
     "-Zmiri-tree-borrows -Zmiri-disable-isolation -Zmiri-permissive-provenance -Zmiri-ignore-leaks";
 
+/// The tests of [`quick`], as nextest selects them: unit tests, and those of case files and meshes.
+const QUICK_TESTS: &str = "kind(lib) | package(femtile-case) | package(femtile-mesh)";
+
 /// Part of the names of the tests that fuzz readers for a given time.
 const FUZZERS: &str = "of_any_structure";
 /// The nextest filter that selects them.
@@ -70,6 +73,24 @@ pub fn validate(root: &Path) -> bool {
     match beside.join() {
         Ok(beside) => checks.join(beside),
         Err(_) => checks.step("memory", |_| false),
+    }
+    checks.finish()
+}
+
+/// Runs the checks of a commit: format, citations, places of unsafe code, and [`QUICK_TESTS`]; true when none failed.
+pub fn quick(root: &Path) -> bool {
+    let mut checks = Checks::default();
+    component(&mut checks, "format", "fmt", &["--all", "--check"]);
+    checks.step("citations", |_| cite::report(root));
+    checks.step("unsafe code", |_| unsafe_code::report(root));
+    if has("nextest") {
+        checks.cargo(
+            "tests",
+            &["nextest", "run", "--status-level", "slow", "--no-fail-fast", "-E", QUICK_TESTS],
+            &[],
+        );
+    } else {
+        checks.cargo("tests", &["test", "--lib", "--quiet", "--no-fail-fast"], &[]);
     }
     checks.finish()
 }

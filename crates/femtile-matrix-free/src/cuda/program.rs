@@ -168,7 +168,7 @@ impl Variant {
 
     /// Returns the program that applies the operator.
     pub fn program<T: Scalar>(&self, hook: &CudaHook<'_>) -> Specialisation {
-        self.define::<T>(&APPLY.of::<T>())
+        self.define(&APPLY.of::<T>())
             .define("FEMTILE_COLLOCATED", u8::from(tables::is_collocated(self.degree, self.rule)))
             .define("FEMTILE_BLOCKS", self.shape.blocks)
             .define("FEMTILE_PRODUCT", u8::from(hook.is_product()))
@@ -178,12 +178,12 @@ impl Variant {
     /// Returns the program that computes the diagonal of a component.
     pub fn diagonal<T: Scalar>(&self) -> Specialisation {
         self.of_one()
-            .define::<T>(&DIAGONAL.of::<T>())
+            .define(&DIAGONAL.of::<T>())
             .header("diagonal_tables.cuh", tables::of_diagonal(self.degree, self.rule))
     }
 
     /// Defines what both programs depend on.
-    fn define<T: Scalar>(&self, program: &Specialisation) -> Specialisation {
+    fn define(&self, program: &Specialisation) -> Specialisation {
         let metric = match self.metric {
             MetricEvaluation::Constant => 1,
             MetricEvaluation::Computed => 2,
