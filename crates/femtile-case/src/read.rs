@@ -255,7 +255,10 @@ fn words_of(form: &Schema, is_only: bool) -> Vec<String> {
             (least, most) => vec![format!("a whole number from {least} to {most}")],
         },
         "number" => vec!["a number".into()],
-        "string" => vec!["a text in quotes".into()],
+        "string" => match form["examples"][0].as_str() {
+            Some(example) => vec![format!("a text such as \"{example}\"")],
+            None => vec!["a text in quotes".into()],
+        },
         "boolean" => vec!["`true`".into(), "`false`".into()],
         "array" => vec![match length(form) {
             Some(n) if is_only => format!("an array of {n} entries"),

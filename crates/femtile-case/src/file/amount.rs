@@ -8,7 +8,13 @@ pub enum Amount {
     /// Bytes.
     Bytes(u64),
     /// A number with a unit: B, kB, MB, GB, TB, or KiB, MiB, GiB, TiB.
-    Text(#[schemars(regex(pattern = "^ *[0-9]+(\\.[0-9]*)? *([kKmMgGtT]?[iI]?[bB])? *$"))] String),
+    Text(
+        #[schemars(
+            regex(pattern = "^ *[0-9]+(\\.[0-9]*)? *([kKmMgGtT]?[iI]?[bB])? *$"),
+            extend("examples" = ["8 GB"])
+        )]
+        String,
+    ),
 }
 
 /// Units in lower case.

@@ -72,7 +72,7 @@ fn a_limit_that_is_no_amount_is_pointed_at() {
     let mesh = "generate = { kind = \"box\", cells = [2, 2, 2] }";
     for (limit, words) in [
         ("\"8 QB\"", ["solver.memory_limit", "`8 QB` is not an amount of memory"]),
-        ("-1", ["memory_limit", "bytes, or a text such as \"8 GB\""]),
+        ("-1", ["memory_limit", "a whole number ≥ 0 or a text such as \"8 GB\""]),
     ] {
         refuses(&format!("{}memory_limit = {limit}\n", case(mesh, "")), &words);
     }
