@@ -32,8 +32,9 @@ pub struct SourceTotals {
 }
 
 impl SourceTotals {
-    /// Compares the source of a form, on a space of any degree or else on linear simplices; none where it is constant in cells,
-    /// depends on u or the time, or where the mesh has too many cells.
+    /// Compares the source of a form on a space of any degree, or on linear simplices if `space` is none.
+    /// Returns none if the source is constant in each cell, if it depends on u or the time, or if the mesh
+    /// has too many cells.
     ///
     /// # Cost
     /// About a quarter of a million evaluations of the source, two million at most.

@@ -13,8 +13,8 @@ const WIDTH: usize = 8;
 type Shares = [[f64; WIDTH]; 4];
 
 impl ChunkScratch {
-    /// Collects the points of a rule in each cell, or its centroid, with the values of the unknown function there where it
-    /// is given.
+    /// Collects the points of a quadrature rule in each cell, or its centroid, with the values of the unknown
+    /// function there if it is known.
     pub(super) fn place_points(
         &mut self,
         mesh: &Mesh,

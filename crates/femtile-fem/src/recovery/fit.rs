@@ -23,8 +23,8 @@ const AMPLIFIED: f64 = 4.0;
 const FLAT: f64 = 1e-12;
 
 impl Polynomial {
-    /// Fits a polynomial of a total degree to values at points; none if the points do not determine it and its gradient at a
-    /// place well, with at least one value to spare.
+    /// Fits a polynomial of a total degree to values at points. None unless the points determine the
+    /// polynomial and its gradient at a given place well, with at least one value to spare.
     ///
     /// Coordinates are scaled so that the points have covariance I; the fit does not depend on affine maps of the
     /// points.

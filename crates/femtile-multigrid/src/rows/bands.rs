@@ -22,7 +22,7 @@ pub(super) struct Band<'a, T> {
     pub first: usize,
     pub mass: &'a [T],
     pub stiffness: &'a [T],
-    /// Where the diagonal is among the entries.
+    /// The position of the diagonal among the entries.
     pub diagonal: usize,
 }
 
