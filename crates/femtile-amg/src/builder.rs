@@ -40,14 +40,14 @@ const WEAKER: f64 = 0.5;
 pub(crate) const FEW: [usize; 2] = [1_500, 20_000];
 /// Coarsening ends where the next level would have more than this share of the rows.
 pub(crate) const LEAST_GAIN: f64 = 0.8;
-/// A smaller threshold of strong connections is tried where the next level would have more than this share of the rows, as
-/// it does where neighbours are strongly connected along thin directions alone.
+/// A smaller threshold of strong connections is tried if the next level would have more than this share of
+/// the rows, as it does where neighbours are strongly connected along thin directions alone.
 const STALLED: f64 = 0.5;
 /// These factors of the threshold are tried one after the other.
 const WEAKENED: [f64; 4] = [0.25, 0.0625, 0.015_625, 0.0];
 /// Diagonal entries up to this share of the sizes of their terms are rounding, in double and in single precision.
 const NO_ENERGY: [f64; 2] = [1e-12, 5e-7];
-/// A row is dense where it has more entries than a number, and many times those of an average row.
+/// A row is dense if it has more entries than a number, and many times those of an average row.
 const DENSE: [usize; 2] = [400, 10];
 
 /// The aggregates of a level, in the memory where it was set up.
@@ -94,7 +94,7 @@ pub(crate) struct Builder<'a, H: Scalar, D: Device> {
     /// The last level, until the order of rows of the next one is known.
     pub open: Option<OpenLevel<H, D>>,
     pub groups: Vec<Groups<D>>,
-    /// Rows of the next level that come from doubtful ones, as [`inherited`]; empty where none do.
+    /// Rows of the next level that come from doubtful ones, as [`inherited`]; empty if none do.
     pub inherited: Vec<bool>,
     /// As [`Hierarchy::order`].
     pub order: Option<[Arc<Buffer<u32, D>>; 2]>,
@@ -349,7 +349,8 @@ impl<H: Scalar, D: AmgKernels<H>> Builder<'_, H, D> {
         if is_dense.is_empty() { strength } else { strength.without(a, block, is_dense) }
     }
 
-    /// Flags the nodes with dense rows; empty where there are none, or where patches smooth, which hold no such row.
+    /// Flags the nodes with dense rows; empty if there are none, or where patches smooth, which hold no such
+    /// row.
     ///
     /// Aggregates around them, and prolongators smoothed by them, would make the matrices of all further levels dense. They
     /// remain nodes of their own on every level.
@@ -370,8 +371,8 @@ impl<H: Scalar, D: AmgKernels<H>> Builder<'_, H, D> {
         matches!(self.known.groups.get(number), Some(Groups::OnHost(_)))
     }
 
-    /// Replaces rows of a coarser level that have no energy but for rounding by those of the identity: they belong to parts
-    /// of the matrix without a fixed value, of which a single node is left.
+    /// Replaces rows of a coarser level that have no energy except for rounding by those of the identity:
+    /// they belong to parts of the matrix without a fixed value, of which a single node is left.
     ///
     /// # Errors
     /// [`AmgError::Resolution`] in single precision, which cannot tell such a row from one of little energy.
@@ -603,7 +604,7 @@ fn is_scalar(b: &NearNullspace, block: usize) -> bool {
     block == 1 && b.n_vectors == 1
 }
 
-/// Returns the modes of slivers; none where nodes have several rows.
+/// Returns the modes of slivers; none if nodes have several rows.
 fn modes_of<H: Scalar>(a: &Rows<H>, diagonal: &[H], b: &NearNullspace, block: usize) -> Option<Rows<H>> {
     if is_scalar(b, block) { local_modes(a, diagonal, &b.values) } else { None }
 }

@@ -29,7 +29,7 @@ pub struct Hierarchy<H: Scalar, D: Device> {
     pub(crate) order: Option<[Arc<Buffer<u32, D>>; 2]>,
     /// The first matrix is the given one times this number, and scaled by `factors`.
     pub(crate) scale: f64,
-    /// The factor of each row and column of the first matrix, in its order; none where that is well scaled.
+    /// The factor of each row and column of the first matrix, in its order; none if that is well scaled.
     pub(crate) factors: Option<Buffer<H, D>>,
     shapes: Vec<LevelShape>,
     n_null: usize,
@@ -56,7 +56,7 @@ impl<H: Scalar, D: AmgKernels<H>> Hierarchy<H, D> {
     /// graph of a mesh.
     ///
     /// # Errors
-    /// As [`Hierarchy::new`]; [`AmgError::Setting`] where the graph has another number of nodes.
+    /// As [`Hierarchy::new`]; [`AmgError::Setting`] if the graph has another number of nodes.
     pub fn with_graph<T: Scalar>(
         device: &D,
         a: &Csr<T, D>,
@@ -89,7 +89,7 @@ impl<H: Scalar, D: AmgKernels<H>> Hierarchy<H, D> {
         Ok(())
     }
 
-    /// Sets up the levels; those of a scaled matrix where the given one is badly scaled.
+    /// Sets up the levels; those of a scaled matrix if the given one is badly scaled.
     fn build<T: Scalar>(
         device: &D,
         a: &Csr<T, D>,
@@ -122,7 +122,7 @@ impl<H: Scalar, D: AmgKernels<H>> Hierarchy<H, D> {
         made.ok_or_else(|| AmgError::Setting { field: "matrix", message: "cannot be scaled".into() })
     }
 
-    /// Sets up the levels of a matrix as it is; none where it is to be scaled, and `finds` asks for that.
+    /// Sets up the levels of a matrix as it is; none if it is to be scaled, and `finds` asks for that.
     fn levels_of<T: Scalar>(
         device: &D,
         a: &Csr<T, D>,

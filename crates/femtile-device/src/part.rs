@@ -33,7 +33,7 @@ pub fn take_parts() -> Vec<TimedPart> {
 
 /// Runs a part of a stage, and keeps its time where [`time_parts`] was called.
 ///
-/// Parts are for work of milliseconds: one costs some 100 ns where times are kept, and a few where they are not.
+/// Parts are for work of milliseconds: one costs some 100 ns where times are kept, and a few if they are not.
 pub fn part<R>(name: &'static str, work: impl FnOnce() -> R) -> R {
     let Some(parts) = PARTS.get() else {
         return work();

@@ -40,7 +40,7 @@ pub trait LinearOperator<T: Scalar, D: Device>: Send + Sync {
         hook: &dyn Hook<T>,
     ) -> Result<(), LinalgError>;
 
-    /// Returns the reciprocals of the diagonal $a_{ii}$, or none where the operator does not have them.
+    /// Returns the reciprocals of the diagonal $a_{ii}$, or none if the operator does not have them.
     ///
     /// # Errors
     /// [`LinalgError::Diagonal`] naming the first row whose entry is not positive.
@@ -102,8 +102,8 @@ pub trait Preconditioner<T: Scalar, D: Device>: Send + Sync {
         self.diagonal().map(|diagonal| (diagonal, 1))
     }
 
-    /// Returns whether $M^{-1}$ is the same linear map in every application; where it is not, conjugate gradients use the
-    /// flexible $\beta$.
+    /// Returns whether $M^{-1}$ is the same linear map in every application; if it is not, conjugate
+    /// gradients use the flexible $\beta$.
     fn is_fixed(&self) -> bool {
         true
     }

@@ -146,7 +146,7 @@ impl Mesh {
     /// Multiplies all coordinates by a positive number: micrometres become millimetres by 0.001.
     ///
     /// # Errors
-    /// [`MeshError::Invalid`] about `scale` where the number is not positive, or coordinates become infinite.
+    /// [`MeshError::Invalid`] about `scale` if the number is not positive, or coordinates become infinite.
     pub fn scale(&mut self, factor: f64) -> Result<(), MeshError> {
         let invalid = |message| Err(MeshError::Invalid { field: "scale", message });
         if !(factor > 0.0 && factor.is_finite()) {

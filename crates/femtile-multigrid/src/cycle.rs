@@ -16,7 +16,7 @@ pub struct MultigridConfig {
     pub post: PostOrder,
 }
 
-/// Geometric multigrid for −∇·(c∇u) = f on a box, u = 0 on its boundary but for free sides.
+/// Geometric multigrid for −∇·(c∇u) = f on a box, u = 0 on its boundary except for free sides.
 ///
 /// # Shapes
 /// Vectors have a value for each node of the finest grid, zero at Dirichlet nodes.
@@ -37,7 +37,7 @@ impl<T: Scalar, D: BoxKernels<T>> Multigrid<T, D> {
     /// Sets up `n_levels` levels: the coarsest is solved exactly, each further level halves all cells.
     ///
     /// # Errors
-    /// [`MultigridError::Coarsest`] where an axis of the coarsest grid has no interior node or too many;
+    /// [`MultigridError::Coarsest`] if an axis of the coarsest grid has no interior node or too many;
     /// [`MultigridError::Levels`] for no level or too many nodes on the finest grid.
     pub fn new(
         device: &D,
@@ -156,7 +156,8 @@ impl<T: Scalar, D: BoxKernels<T>> Multigrid<T, D> {
         &mut vectors[self.levels.len()]
     }
 
-    /// Runs a V-cycle with a zero initial guess on all levels, replayed from a recording where the device supports it.
+    /// Runs a V-cycle with a zero initial guess on all levels, replayed from a recording if the device
+    /// supports it.
     pub(crate) fn recorded_cycle(&self, workspace: &mut Workspace<T, D>) -> Result<(), LinalgError> {
         let Workspace { vectors, recording } = workspace;
         self.device.repeat(recording, 1, &mut || self.cycle_from_zero(vectors))

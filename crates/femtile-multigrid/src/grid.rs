@@ -27,8 +27,8 @@ const STRETCH: f64 = 1.5;
 /// A box of n_x × n_y × n_z cells with elements of degree k and Gauss–Lobatto nodes: rectangles, or deformed cells with a
 /// coefficient each.
 ///
-/// Nodes are numbered along x, then y, then z, boundary included; vectors have an entry per node, zero on the boundary
-/// but for [free sides](BoxGrid::with_free_sides).
+/// Nodes are numbered along x, then y, then z, boundary included; vectors have an entry per node, zero on the
+/// boundary except for [free sides](BoxGrid::with_free_sides).
 #[derive(Debug, Clone, PartialEq)]
 pub struct BoxGrid {
     degree: usize,
@@ -96,7 +96,7 @@ impl BoxGrid {
     /// Sets free sides, the lower and the upper one across each axis: c ∂u/∂n = 0 in place of u = 0.
     ///
     /// # Errors
-    /// [`MultigridError::Free`] where all sides are free: the solution is then unique only up to a constant.
+    /// [`MultigridError::Free`] if all sides are free: the solution is then unique only up to a constant.
     pub fn with_free_sides(mut self, free: [[bool; 2]; 3]) -> Result<Self, MultigridError> {
         if free[..self.dimension()].as_flattened().iter().all(|is_free| *is_free) {
             return Err(MultigridError::Free);
@@ -148,10 +148,11 @@ impl BoxGrid {
     /// number of cells above two, pairs of equal width, and a narrowest cell less than 3/2 as wide as that of any other
     /// such axis.
     ///
-    /// Unknowns are coupled most strongly along the narrow axis, so only there is the error smooth after smoothing;
-    /// coarser levels of stretched boxes become less and less stretched. For mapped cells mean widths count; joined cells
-    /// have the outer corners of their parts and the mean coefficient, and keep a reference to the finer grid. Returns
-    /// none where no axis can be coarsened or a joined cell would be inverted.
+    /// Unknowns are coupled most strongly along the narrow axis, so only there is the error smooth after
+    /// smoothing; coarser levels of stretched boxes become less and less stretched. For mapped cells mean
+    /// widths count; joined cells have the outer corners of their parts and the mean coefficient, and keep a
+    /// reference to the finer grid. Returns none if no axis can be coarsened or a joined cell would be
+    /// inverted.
     pub fn coarsened(&self) -> Option<Self> {
         let narrowest = |widths: &Vec<f64>| is_joinable(widths).then(|| least(widths));
         let widths = self.widths.each_ref().map(narrowest);
@@ -171,9 +172,9 @@ impl BoxGrid {
         Some(self.with_widths([0, 1, 2].map(join)))
     }
 
-    /// Takes layers of cells across the last axis, from an even one on. They keep what depends on the whole grid: thin axes, the widths
-    /// for estimates, whether cells are mapped, and the colours of patches, for which a lower side inside is free where that of the
-    /// grid is. An upper side inside has given values.
+    /// Takes layers of cells across the last axis, from an even one on. They keep what depends on the whole
+    /// grid: thin axes, the widths for estimates, whether cells are mapped, and the colours of patches, for
+    /// which a lower side inside is free if that of the grid is. An upper side inside has given values.
     ///
     /// Vectors of layers may have values on sides inside: those of other layers, which products and patches read.
     pub(crate) fn layers(&self, cells: Range<usize>) -> Self {

@@ -82,7 +82,8 @@ impl<T: Scalar, D: BoxKernels<T>> GeometricMultigrid<T, D> {
     /// Adds to `w` an approximation of $A^{-1} r$ from the coarser levels: full multigrid below the finest level, on which only
     /// its prolongation is added. Both vectors are zero at Dirichlet nodes.
     ///
-    /// The approximation has the scale of the box; where the operator is a multiple of that of the box, the caller scales.
+    /// The approximation has the scale of the box; if the operator is a multiple of that of the box, the
+    /// caller scales.
     ///
     /// # Cost
     /// The work of a fifth of an application in three dimensions, of a half in two; measured on one core it took the time of

@@ -194,7 +194,8 @@ impl Exports<'_> {
     }
 }
 
-/// The Galerkin product, as [`crate::distributed`] computes it on hosts; none on all ranks where one of them cannot.
+/// The Galerkin product, as [`crate::distributed`] computes it on hosts; none on all ranks if one of them
+/// cannot.
 fn product<H: Scalar>(
     (a, halo): (&Csr<H, Cuda>, &Halo),
     [p, r]: [&Csr<H, Cuda>; 2],

@@ -64,7 +64,7 @@ struct OfAll<H> {
     b: Vec<f64>,
 }
 
-/// A level with the next one, or the matrix as it was where that would hardly be smaller.
+/// A level with the next one, or the matrix as it was if that would hardly be smaller.
 pub(super) enum Coarsened<H: Scalar, D: RankKernels<H>> {
     Next(Box<RankCoarse<H, D>>),
     Kept(RankMatrix<H>),

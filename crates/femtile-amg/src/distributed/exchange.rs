@@ -69,7 +69,7 @@ impl Places {
         self.ghosts.iter().map(|&id| others.of(id)).collect()
     }
 
-    /// Returns the halo of the ghosts. All ranks call it.
+    /// Returns the halo of the ghosts. Collective.
     pub fn halo(&self, comm: &Comm) -> Result<Halo, LinalgError> {
         let own: Vec<u64> = (0..self.n as u64).collect();
         Halo::new(comm, &own, &self.ghosts)

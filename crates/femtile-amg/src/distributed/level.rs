@@ -182,7 +182,7 @@ impl<H: Scalar> RankMatrix<H> {
         lumps.into_iter().flatten().for_each(|(at, lump)| own.values[at] += lump);
     }
 
-    /// Returns $b^\mathsf{T} A b$ of all ranks for a vector of their unknowns. All ranks call it.
+    /// Returns $b^\mathsf{T} A b$ of all ranks for a vector of their unknowns. Collective.
     ///
     /// # Errors
     /// [`LinalgError::Length`]; [`LinalgError::Rank`].

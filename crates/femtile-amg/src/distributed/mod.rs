@@ -43,7 +43,8 @@ const SHARE: f64 = 0.15;
 
 /// One V cycle of smoothed-aggregation multigrid over the ranks of a communicator.
 ///
-/// Its iterations are those of [`Amg`](crate::Amg) but for aggregates at the borders of ranks, which do not reach across them.
+/// Its iterations are those of [`Amg`](crate::Amg) except for aggregates at the borders of ranks, which do
+/// not reach across them.
 ///
 /// # Cost
 /// As [`Amg`](crate::Amg), an exchange of ghosts for each product of a level that is divided, and one collection of the first
@@ -71,8 +72,8 @@ impl<H: Scalar, D> DistributedAmg<H, D>
 where
     D: AmgKernels<H> + Convert<H, H> + RankKernels<H>,
 {
-    /// Sets up the levels of a symmetric positive (semi)definite matrix with constants as near-nullspace: on the device
-    /// where it does that, else on the host. All ranks call it.
+    /// Sets up the levels of a symmetric positive (semi)definite matrix with constants as near-nullspace: on
+    /// the device if it does that, else on the host. Collective.
     ///
     /// # Errors
     /// As [`Hierarchy::new`](crate::Hierarchy::new); [`AmgError::Setting`] for smoothers other than polynomials, cycles other
@@ -164,8 +165,8 @@ where
         Ok(divided)
     }
 
-    /// Returns the rows and entries of the next level of all ranks where it is divided as well, below a first one with
-    /// `entries_of_first`.
+    /// Returns the rows and entries of the next level of all ranks if it is divided as well, below a first
+    /// one with `entries_of_first`.
     fn is_divided(
         &self,
         entries_of_first: usize,

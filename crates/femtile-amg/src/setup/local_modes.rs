@@ -8,8 +8,8 @@ use femtile_device::{Scalar, parallel};
 
 use super::rows::{Pieces, RowAccess, Rows};
 
-/// Nodes belong to one cluster where $|a_{ij}| > \tau \sqrt{a_{ii} a_{jj}}$ with the first of these, or with the next one
-/// where that makes clusters too large.
+/// Nodes belong to one cluster where $|a_{ij}| > \tau \sqrt{a_{ii} a_{jj}}$ with the first of these, or with
+/// the next one if that makes clusters too large.
 const JOINED: [f64; 3] = [0.3, 0.5, 0.7];
 /// A cluster has modes only if one of its entries exceeds this positively, which neither well-shaped cells nor flat
 /// hexahedra reach.

@@ -16,8 +16,8 @@ pub(crate) struct Smoothing<'a, T> {
     pub a: &'a Rows<T>,
     /// As [`super::strength::Strength::is_strong`].
     pub is_strong: &'a [bool],
-    /// Flags nodes with dense rows, which are nodes of their own on every level: their rows stay tentative, and no other row
-    /// is smoothed by them. Empty where there are none.
+    /// Flags nodes with dense rows, which are nodes of their own on every level: their rows stay tentative,
+    /// and no other row is smoothed by them. Empty if there are none.
     pub is_dense: &'a [bool],
     pub aggregates: &'a Aggregates,
     pub tentative: &'a Tentative<T>,

@@ -36,7 +36,7 @@ const WIDEST: f64 = 1e60;
 pub(crate) struct Rescaling {
     /// The diagonal of S.
     pub factors: Vec<f64>,
-    /// $S^{-1}$ times the near-nullspace, as [`NearNullspace::values`]; none where that is constant.
+    /// $S^{-1}$ times the near-nullspace, as [`NearNullspace::values`]; none if that is constant.
     pub near_nullspace: Option<Vec<f64>>,
 }
 
@@ -171,7 +171,7 @@ impl Rescaling {
         Some(scaled)
     }
 
-    /// Centres the factors at one; none where they differ beyond single precision.
+    /// Centres the factors at one; none if they differ beyond single precision.
     fn normalized(mut self) -> Option<Self> {
         let sizes = || self.factors.iter().map(|factor| factor.abs());
         let (least, most) = (sizes().fold(f64::INFINITY, f64::min), sizes().fold(0.0, f64::max));

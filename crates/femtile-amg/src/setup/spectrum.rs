@@ -23,7 +23,7 @@ pub(crate) struct Scaling<T> {
     pub inverse_diagonal: Vec<T>,
     /// $\lambda$, which no eigenvalue exceeds by more than [`HARMLESS`].
     pub largest: f64,
-    /// The diagonal is raised where the absolute sum of a row over it is larger.
+    /// The diagonal is raised if the absolute sum of a row over it is larger.
     pub most: f64,
 }
 

@@ -12,7 +12,7 @@ pub(crate) struct Strength {
     pub graph: Graph,
     /// For each entry of the matrix whether it counts in smoothing; those within a node do.
     pub is_strong: Vec<bool>,
-    /// As [`Evolution::is_doubtful`]; empty where no row is.
+    /// As [`Evolution::is_doubtful`]; empty if no row is.
     pub is_doubtful: Vec<bool>,
 }
 

@@ -15,8 +15,8 @@ pub(crate) struct NearNullspace {
 }
 
 impl NearNullspace {
-    /// Returns the numbers of nodes of the first level of which the entries of one vector are the roots; none where it has
-    /// other entries, as those of modes of slivers.
+    /// Returns the numbers of nodes of the first level of which the entries of one vector are the roots; none
+    /// if it has other entries, as those of modes of slivers.
     pub fn weights(&self) -> Option<Vec<u32>> {
         let weight = |&b: &f64| {
             let square = (b * b).round();

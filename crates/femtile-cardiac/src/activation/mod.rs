@@ -78,7 +78,7 @@ pub struct ActivationState<D: Device> {
     pub duration: Buffer<f64, D>,
 }
 
-/// Times of activation and repolarisation on the host; NaN where there was none.
+/// Times of activation and repolarisation on the host; NaN if there was none.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ActivationTimes {
     /// First activation.

@@ -102,8 +102,9 @@ impl RuleBasedFibres {
     /// # Cost
     /// Three Laplace problems with linear elements, a further one with a right ventricle, one less with an apex.
     /// # Errors
-    /// [`CardiacError::Setting`] for a plane mesh, angles that are not finite, parts that the boundary does not have, and parts
-    /// between which no depth or height changes; [`CardiacError::Solve`] where a problem cannot be solved.
+    /// [`CardiacError::Setting`] for a plane mesh, angles that are not finite, parts that the boundary does
+    /// not have, and parts between which no depth or height changes; [`CardiacError::Solve`] if a problem
+    /// cannot be solved.
     pub fn compute(&self, mesh: &Mesh, config: &SolverConfig) -> Result<Fibres, CardiacError> {
         self.check(mesh)?;
         let coordinates = Coordinates::new(self, mesh, config)?;

@@ -84,8 +84,8 @@ pub(crate) struct Implicit<D: CardiacDevice> {
     before: Option<(Buffer<f64, D>, f64)>,
     /// The share of the distance to the extrapolation that is the error of the step that waits, where it was estimated.
     share: Option<f64>,
-    /// The length of the last step with the smallest Ritz value after it, zero where none is known: attempts begin with them, so
-    /// that those which are rejected leave no trace.
+    /// The length of the last step with the smallest Ritz value after it, zero if none is known: attempts
+    /// begin with them, so that those which are rejected leave no trace.
     known: [f64; 2],
     vectors: Vectors<D>,
     stopwatch: Stopwatch<D>,
@@ -186,7 +186,7 @@ impl<D: CardiacDevice> Implicit<D> {
         self.stopwatch.start(&device)
     }
 
-    /// Returns the seconds of the parts of steps; none where they are not measured.
+    /// Returns the seconds of the parts of steps; none if they are not measured.
     pub fn seconds(&self) -> Option<StepSeconds> {
         self.stopwatch.seconds()
     }
@@ -260,8 +260,8 @@ impl<D: CardiacDevice> Implicit<D> {
 
     /// Takes the step that waits over into `v`.
     ///
-    /// Where its error was estimated, the states move by it: of second order, they leave less in slow phases. The potential does
-    /// not, as the line overshoots at fronts.
+    /// If its error was estimated, the states move by it: of second order, they leave less in slow phases.
+    /// The potential does not, as the line overshoots at fronts.
     ///
     /// # Errors
     /// Errors of the device.

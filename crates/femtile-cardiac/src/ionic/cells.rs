@@ -127,7 +127,8 @@ impl<D: IonicKernels> Ionic<D> {
 
     /// Advances voltage and states by a step; asynchronous on a GPU.
     ///
-    /// The stimulus is a rate of the voltage: current for each unit of capacitance, positive where it depolarizes.
+    /// The stimulus is a rate of the voltage: current for each unit of capacitance, positive if it
+    /// depolarizes.
     ///
     /// # Errors
     /// [`CardiacError::Setting`] when `dt` is not positive; errors of [`IonicKernels::ionic_advance`].
@@ -207,9 +208,9 @@ impl<D: IonicKernels> Ionic<D> {
         Ok(())
     }
 
-    /// Returns the distance of the states that [`Ionic::implicit`] found last to the line through the last two, at a step of
-    /// `ratio` times the length of the one before: root mean square over the points, states relative to their ranges. None where
-    /// two are not kept.
+    /// Returns the distance of the states that [`Ionic::implicit`] found last to the line through the last
+    /// two, at a step of `ratio` times the length of the one before: root mean square over the points, states
+    /// relative to their ranges. None if two are not kept.
     ///
     /// # Errors
     /// Errors of the device.

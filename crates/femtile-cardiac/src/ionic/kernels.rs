@@ -36,7 +36,7 @@ pub trait IonicKernels: VectorKernels<f64> {
     ///
     /// $$ V \leftarrow V + Δt(-I_{ion}(V, w) + I_{stim}), \qquad w \leftarrow w + Δt\,g(V, w) $$
     ///
-    /// as [`LocalScheme`] says; the stimulus is constant within the step, and zero where there is none.
+    /// as [`LocalScheme`] says; the stimulus is constant within the step, and zero if there is none.
     ///
     /// # Cost
     /// Reads and writes `1 + n_states` values a point, and reads the stimulus.

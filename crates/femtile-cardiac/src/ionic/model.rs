@@ -130,8 +130,8 @@ impl Model {
         &self.source.text
     }
 
-    /// Reads a description from a file: EasyML where its name ends in `.model`, else TOML; `variant` is one of those that
-    /// it lists.
+    /// Reads a description from a file: EasyML if its name ends in `.model`, else TOML; `variant` is one of
+    /// those that it lists.
     ///
     /// # Errors
     /// [`CardiacError::Setting`] when the file cannot be read; [`CardiacError::Model`] with the place in the file.

@@ -65,7 +65,8 @@ impl Clock {
         }
     }
 
-    /// Returns the end and the length of the next step; an adaptive one ends at `next` where it would end after it.
+    /// Returns the end and the length of the next step; an adaptive one ends at `next` if it would end after
+    /// it.
     pub fn next(&self, next: Option<f64>) -> (f64, f64) {
         if self.adaptive.is_none() {
             let end = self.start + (self.steps + 1) as f64 * self.length;
@@ -96,8 +97,8 @@ impl Clock {
         self.length = wanted.clamp(adaptive.shortest, adaptive.longest);
     }
 
-    /// Shortens the next step after one of this length with an error that is too large, or none where it has no solution;
-    /// returns whether there is a shorter one.
+    /// Shortens the next step after one of this length with an error that is too large, or none if it has no
+    /// solution; returns whether there is a shorter one.
     pub fn reject(&mut self, length: f64, error: Option<f64>) -> bool {
         let Some(adaptive) = self.adaptive else { return false };
         let factor = error.map_or(0.5, |error| (SAFETY / error).sqrt().clamp(CHANGE[0], 0.8));

@@ -112,8 +112,8 @@ impl<D: CardiacDevice> Diffusion<D> {
         Ok((outcome.iterations, outcome.stop == Stop::Converged))
     }
 
-    /// Returns what the next solve begins with, on the host: numbers, the last solution, and the one before where the guess
-    /// is the line through both.
+    /// Returns what the next solve begins with, on the host: numbers, the last solution, and the one before
+    /// if the guess is the line through both.
     ///
     /// # Errors
     /// Errors of the device.

@@ -102,17 +102,17 @@ impl<'a> Nodes<'a> {
         here.map(|(_, number)| number).collect()
     }
 
-    /// Returns which of these are so on a rank at least. All ranks call it.
+    /// Returns which of these are so on a rank at least. Collective.
     pub fn any<const N: usize>(&self, is_so: [bool; N]) -> Result<[bool; N], LinalgError> {
         self.comm.any(is_so)
     }
 
-    /// Returns the least of the numbers that ranks have. All ranks call it.
+    /// Returns the least of the numbers that ranks have. Collective.
     pub fn least(&self, own: Option<u32>) -> Result<Option<u32>, LinalgError> {
         Ok(self.comm.all_gather(own.as_slice())?.into_iter().flatten().min())
     }
 
-    /// Returns a sum over all ranks. All ranks call it.
+    /// Returns a sum over all ranks. Collective.
     pub fn sum(&self, own: f64) -> Result<f64, LinalgError> {
         let mut sum = [own];
         self.comm.sum_values(&mut sum)?;

@@ -176,7 +176,7 @@ impl Monodomain<'_> {
             stages.progress().fraction((time - self.start) / (self.end - self.start));
             stages.progress().time(time, self.end);
             let is_last = state.clock.is_over();
-            // A linear solve fails where the potential is no number any more.
+            // A linear solve fails if the potential is no number any more.
             let looks = is_last || failed.is_some() || steps.is_multiple_of(STEPS_OF_A_LOOK);
             let unstable = if looks { self.instability(state, &site.nodes)? } else { None };
             // Ranks have clocks and signals of their own, and do the same all the same.
@@ -355,7 +355,7 @@ impl<D: CardiacDevice> State<D> {
         Ok(site.nodes.is_first().then_some(Checkpoint { arrays, ..own }))
     }
 
-    /// Takes over the state, of which this rank among several has its entries from the first one. All ranks call it.
+    /// Takes over the state, of which this rank among several has its entries from the first one. Collective.
     fn restore_own(&mut self, site: &Site<'_, D>, all: &Checkpoint) -> Result<(), CardiacError> {
         let Some(rank) = site.rank else { return self.restore(all) };
         let n_at_nodes = 1 + self.activation.arrays().len();

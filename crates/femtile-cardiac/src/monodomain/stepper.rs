@@ -162,7 +162,8 @@ impl<D: CardiacDevice> Stepper<D> {
 
 /// States of all ranks; the implicit scheme has one rank.
 impl<D: CardiacDevice> Stepper<D> {
-    /// Returns [`Stepper::states`] of one rank alone from those of this one among several, on the first; all ranks call it.
+    /// Returns [`Stepper::states`] of one rank alone from those of this one among several, on the first;
+    /// collective.
     pub fn gathered(
         &self,
         rank: &RankPart<'_>,
@@ -181,10 +182,10 @@ impl<D: CardiacDevice> Stepper<D> {
         Ok([numbers.clone(), last, before].into_iter().chain(states).collect())
     }
 
-    /// Returns the states of this rank from [`Stepper::gathered`], which the first one gives. All ranks call it.
+    /// Returns the states of this rank from [`Stepper::gathered`], which the first one gives. Collective.
     ///
     /// # Errors
-    /// [`CardiacError::Setting`] where these have other lengths.
+    /// [`CardiacError::Setting`] if these have other lengths.
     pub fn dealt(
         &self,
         rank: &RankPart<'_>,

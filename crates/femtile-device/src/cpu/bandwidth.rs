@@ -30,7 +30,7 @@ impl Cpu {
     /// The vectors should be longer than the last-level cache; 256 MiB is, on most machines.
     ///
     /// # Errors
-    /// [`DeviceError::HostMemory`] where there is no memory for them.
+    /// [`DeviceError::HostMemory`] if there is no memory for them.
     pub fn measure_bandwidth(&self, vector_bytes: usize) -> Result<Bandwidth, DeviceError> {
         let n = (vector_bytes / 8).max(1);
         self.install(|| {
@@ -119,7 +119,7 @@ impl Cpu {
     }
 }
 
-/// Computes the triad on whole cache lines, with non-temporal stores where the processor has them.
+/// Computes the triad on whole cache lines, with non-temporal stores if the processor has them.
 fn streamed_triad(cpu: &Cpu, a: &mut [f64], b: &[f64], c: &[f64]) {
     #[cfg(target_arch = "x86_64")]
     if matches!(cpu.simd(), super::SimdLevel::Avx2 | super::SimdLevel::Avx512) {

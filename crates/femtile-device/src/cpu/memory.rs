@@ -11,7 +11,7 @@ use crate::{DeviceError, Element};
 /// Arrays from this size on ask for large pages.
 const LARGE: usize = 4 << 20;
 
-/// Returns `len` zeros, in large pages where the array is long and the system offers them on request.
+/// Returns `len` zeros, in large pages if the array is long and the system offers them on request.
 ///
 /// The memory is not touched here: a page is placed near the core that first writes to it. With
 /// pages of 4 KiB a sweep over long arrays loses time to address translation (a CSR product 6 %, as
@@ -25,7 +25,7 @@ pub fn zeroed_vec<T: Element>(len: usize) -> Vec<T> {
 /// Returns `len` zeros as [`zeroed_vec`] does, for arrays that a program can do without.
 ///
 /// # Errors
-/// [`DeviceError::HostMemory`] where the system has no memory for them.
+/// [`DeviceError::HostMemory`] if the system has no memory for them.
 pub fn try_zeroed_vec<T: Element>(len: usize) -> Result<Vec<T>, DeviceError> {
     let needed = len.saturating_mul(size_of::<T>());
     let values: Vec<T> =

@@ -130,7 +130,7 @@ pub fn default_threads() -> Result<usize, DeviceError> {
 /// program with a panic where they cannot.
 ///
 /// # Errors
-/// [`DeviceError::Threads`] where the system refuses one.
+/// [`DeviceError::Threads`] if the system refuses one.
 pub fn start_shared_threads() -> Result<(), DeviceError> {
     static STARTED: OnceLock<Result<(), DeviceError>> = OnceLock::new();
     let start = || {

@@ -1,8 +1,9 @@
 //! Parallel loops in rayon's pool of the calling thread, compiled once.
 //!
-//! A parallel iterator of rayon compiles some forty functions at each place of use, and again for each type where the
-//! place is generic. These loops call their work through a reference, once for a range of indices, so only the work itself
-//! is compiled again. Results do not depend on the number of threads: each index has its own result.
+//! A parallel iterator of rayon compiles some forty functions at each place of use, and again for each type
+//! if the place is generic. These loops call their work through a reference, once for a range of indices, so
+//! only the work itself is compiled again. Results do not depend on the number of threads: each index has its
+//! own result.
 //!
 //! Loops over vectors of a solve take [`Cpu::for_ranges`](super::Cpu::for_ranges) instead, which wakes its threads faster
 //! and gives each the same indices every time.

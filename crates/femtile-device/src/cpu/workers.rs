@@ -16,7 +16,7 @@ pub(super) struct Workers {
 struct Started {
     /// [`n_forks`] in the process of the threads.
     n_forks: usize,
-    /// None where a child could not start them, which then does all work in the thread of the caller.
+    /// None if a child could not start them, which then does all work in the thread of the caller.
     crews: Option<Crews>,
 }
 
@@ -29,7 +29,7 @@ impl Workers {
     /// Starts `threads` threads of each kind.
     ///
     /// # Errors
-    /// [`DeviceError::Threads`] where the system refuses one.
+    /// [`DeviceError::Threads`] if the system refuses one.
     pub fn start(threads: usize) -> Result<Self, DeviceError> {
         let failed = |reason| DeviceError::Threads { threads, reason };
         forks::watch().map_err(|error| failed(error.to_string()))?;
@@ -172,7 +172,7 @@ mod tests {
         }
     }
 
-    /// Both kinds of loops, with `threads` threads where they count them.
+    /// Both kinds of loops, with `threads` threads if they count them.
     fn works(cpu: &Cpu) -> bool {
         let n = AtomicUsize::new(0);
         cpu.install(|| {

@@ -18,8 +18,8 @@ use crate::DeviceError;
 
 /// The binaries of one compiler for one architecture.
 ///
-/// Programs that are probably needed are compiled in the background ([`Binaries::prepare`]); one that is asked for in the
-/// meantime is waited for, or compiled at once where no thread has begun with it.
+/// Programs that are probably needed are compiled in the background ([`Binaries::prepare`]); one that is
+/// asked for in the meantime is waited for, or compiled at once if no thread has begun with it.
 #[derive(Debug)]
 pub(super) struct Binaries {
     shared: Arc<Shared>,
@@ -40,7 +40,7 @@ struct Shared {
 struct State {
     /// With their keys.
     queue: VecDeque<(String, Specialisation)>,
-    /// By key; none where a thread has begun.
+    /// By key; none if a thread has begun.
     begun: HashMap<String, Option<Binary>>,
 }
 

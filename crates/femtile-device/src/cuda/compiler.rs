@@ -8,7 +8,8 @@ use crate::DeviceError;
 /// A compiled program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Binary {
-    /// The machine code (CUBIN), or text for the driver (PTX) where the compiler does not support the architecture.
+    /// The machine code (CUBIN), or text for the driver (PTX) if the compiler does not support the
+    /// architecture.
     pub code: Vec<u8>,
     /// The log of the compiler, with the resources of each kernel.
     pub log: String,

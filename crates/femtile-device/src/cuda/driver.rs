@@ -208,7 +208,7 @@ pub trait Driver: Debug + Send + Sync {
         self.synchronize()
     }
 
-    /// Returns the handle of the stream for other libraries; 0 where the driver has none that they know.
+    /// Returns the handle of the stream for other libraries; 0 if the driver has none that they know.
     fn stream(&self) -> u64 {
         0
     }

@@ -67,7 +67,7 @@ struct Rules {
     limit: usize,
     /// Bytes of these that are reserved.
     left: usize,
-    /// Bytes that arrays which do not fit there may take on the host; none where they may not.
+    /// Bytes that arrays which do not fit there may take on the host; none if they may not.
     overflow: Option<usize>,
 }
 
@@ -156,7 +156,7 @@ impl CudaMemory {
         Self { device: device.clone(), address, bytes, place: MemorySpace::Device, is_borrowed: true }
     }
 
-    /// `bytes` bytes with undefined contents; none at all where that is zero.
+    /// `bytes` bytes with undefined contents; none at all if that is zero.
     pub(super) fn new(device: &Cuda, bytes: usize) -> Result<Self, DeviceError> {
         match Self::at(device, bytes, MemorySpace::Device) {
             Err(DeviceError::OutOfMemory { .. }) if device.budget().overflows(bytes) => {
@@ -187,7 +187,7 @@ impl CudaMemory {
         unsafe { self.device.driver().zero(self.address, self.bytes) }
     }
 
-    /// Moves the array; returns false where it does not fit there.
+    /// Moves the array; returns false if it does not fit there.
     pub(super) fn relocate(&mut self, place: MemorySpace) -> Result<bool, DeviceError> {
         if self.place == place || self.bytes == 0 {
             return Ok(true);

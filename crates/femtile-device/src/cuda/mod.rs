@@ -85,7 +85,7 @@ impl Cuda {
     /// Opens the GPU with this number, counted from 0.
     ///
     /// # Errors
-    /// [`DeviceError::Absent`] with a remedy where there is no such GPU, no driver, or no NVRTC.
+    /// [`DeviceError::Absent`] with a remedy if there is no such GPU, no driver, or no NVRTC.
     pub fn new(ordinal: usize) -> Result<Self, DeviceError> {
         Self::opened(ordinal, &Announced::default())
     }

@@ -98,7 +98,7 @@ impl Nvidia {
     /// Opens a GPU with a stream of its own.
     ///
     /// # Errors
-    /// [`DeviceError::Absent`] where there is no driver, no such GPU or no compiler.
+    /// [`DeviceError::Absent`] if there is no driver, no such GPU or no compiler.
     pub fn open(ordinal: usize) -> Result<Self, DeviceError> {
         Self::open_with(ordinal, &Announced::default())
     }

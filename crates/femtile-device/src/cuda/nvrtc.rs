@@ -1,6 +1,6 @@
 //! NVRTC, NVIDIA's run-time compiler, opened where it is found.
 //!
-//! cudarc's own loader takes the library by its name alone and panics where there is none; this one opens the
+//! cudarc's own loader takes the library by its name alone and panics if there is none; this one opens the
 //! very file that was found and says what it tried.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};

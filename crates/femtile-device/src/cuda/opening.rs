@@ -66,7 +66,7 @@ impl Opening {
     /// Begins to open the GPU with this number, and to load the compiler.
     ///
     /// # Errors
-    /// [`DeviceError::Absent`] where there is no driver; what else is wrong shows in [`Opening::wait`].
+    /// [`DeviceError::Absent`] if there is no driver; what else is wrong shows in [`Opening::wait`].
     pub fn begin(ordinal: usize) -> Result<Self, DeviceError> {
         start::check_driver(ordinal)?;
         let announced = Arc::<Announced>::default();

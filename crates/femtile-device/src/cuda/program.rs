@@ -22,7 +22,7 @@ pub struct Header {
 /// The header that every kernel may include: types, packs of 16 bytes, reductions of warps and blocks.
 pub const FEMTILE_HEADER: Header = Header { name: "femtile.cuh", text: include_str!("headers/femtile.cuh") };
 
-/// Products of small f64 matrices by a warp, on tensor cores where there are any.
+/// Products of small f64 matrices by a warp, on tensor cores if there are any.
 pub const MMA_HEADER: Header = Header { name: "mma.cuh", text: include_str!("headers/mma.cuh") };
 
 /// Tiles in shared memory without bank conflicts.

@@ -122,7 +122,7 @@ impl Recordings {
         (state.current, state.has_given_back) = (Some(Launches::default()), false);
     }
 
-    /// Ends the recording and returns its launches; none where an array was freed meanwhile.
+    /// Ends the recording and returns its launches; none if an array was freed meanwhile.
     fn end(&self) -> Option<Arc<Launches>> {
         let mut state = self.state();
         let mut launches = state.current.take().unwrap_or_default();
@@ -193,8 +193,8 @@ impl CudaRecording {
     }
 }
 
-/// Records `times` rounds of `work`; the recording is ended also where the work fails. None where the work gives arrays
-/// back, so that it cannot be replayed.
+/// Records `times` rounds of `work`; the recording is ended also if the work fails. None if the work gives
+/// arrays back, so that it cannot be replayed.
 fn record<E: From<DeviceError>>(
     device: &Cuda,
     times: usize,

@@ -48,8 +48,8 @@ pub struct TracedWork {
 
 /// The work of GPUs, with times by events before and after each launch, replay and copy.
 ///
-/// Times of short kernels contain the few microseconds of their launch where the GPU has no other work. Events cost the host
-/// some microseconds a launch.
+/// Times of short kernels contain the few microseconds of their launch if the GPU has no other work. Events
+/// cost the host some microseconds a launch.
 #[derive(Debug, Default)]
 pub struct CudaTrace {
     state: Mutex<State>,

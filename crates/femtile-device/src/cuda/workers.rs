@@ -84,7 +84,7 @@ impl Workers {
         made
     }
 
-    /// Returns what the process of this thread makes; none where there is none, or it fails.
+    /// Returns what the process of this thread makes; none if there is none, or it fails.
     fn elsewhere(&self, program: &Specialisation, architecture: (u32, u32)) -> Option<Binary> {
         let command = self.command?;
         WORKER.with_borrow_mut(|worker| {
@@ -229,7 +229,7 @@ fn write_text(output: &mut impl Write, text: &[u8]) -> io::Result<()> {
     output.write_all(text)
 }
 
-/// Reads a text; none where the input ends before it.
+/// Reads a text; none if the input ends before it.
 fn read_text(input: &mut impl Read) -> io::Result<Option<Vec<u8>>> {
     let mut length = [0; 8];
     let mut n = 0;

@@ -98,7 +98,7 @@ impl<'a> TensorProblem<'a> {
     /// condition or a reaction holds it at each node of the part.
     ///
     /// # Errors
-    /// As [`TensorProblem::new`], but for components without any condition.
+    /// As [`TensorProblem::new`], except for components without any condition.
     pub fn of_part(space: &'a TensorSpace<'a>, form: &Form<'a>) -> Result<(Self, Vec<bool>), FemError> {
         let (problem, winners, reacting) = Self::evaluated(space, form)?;
         let held = pure_neumann::held(space, form, &winners, &reacting)?;
@@ -108,7 +108,7 @@ impl<'a> TensorProblem<'a> {
     /// Takes given values in place of those that the form has: at the border of a part, facets elsewhere may give others.
     ///
     /// # Errors
-    /// [`FemError::Length`] where they are not those of as many degrees of freedom.
+    /// [`FemError::Length`] if they are not those of as many degrees of freedom.
     pub fn with_constraints(self, constraints: Constraints) -> Result<Self, FemError> {
         match constraints.n_dofs() == self.space.n_dofs() {
             true => Ok(Self { constraints, ..self }),

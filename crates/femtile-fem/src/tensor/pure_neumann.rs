@@ -25,7 +25,8 @@ pub(super) fn is_pure_neumann(
     }
 }
 
-/// Returns whether a condition or a reaction holds the solution at each node; none where a reaction does so everywhere.
+/// Returns whether a condition or a reaction holds the solution at each node; none if a reaction does so
+/// everywhere.
 ///
 /// # Errors
 /// A λ that is not finite or negative.

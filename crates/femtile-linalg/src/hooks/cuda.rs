@@ -57,11 +57,12 @@ impl<'a> CudaHook<'a> {
         unsafe { Self::new(include_str!("../no_hook.cuh"), vec![0], None) }
     }
 
-    /// Returns the CUDA part of a hook for an operator of `n_rows` × `n_cols`; one that does nothing where these differ.
+    /// Returns the CUDA part of a hook for an operator of `n_rows` × `n_cols`; one that does nothing if these
+    /// differ.
     ///
     /// # Errors
-    /// [`LinalgError::HostHook`] where it has no body for GPUs, [`LinalgError::Length`] where it is for another number of
-    /// rows.
+    /// [`LinalgError::HostHook`] if it has no body for GPUs, [`LinalgError::Length`] if it is for another
+    /// number of rows.
     pub fn of<T: Scalar>(hook: &'a dyn Hook<T>, [n_rows, n_cols]: [usize; 2]) -> Result<Self, LinalgError> {
         let hook = hook.cuda().ok_or(LinalgError::HostHook)?;
         if n_rows != n_cols {
@@ -91,8 +92,8 @@ impl<'a> CudaHook<'a> {
         Structure(self.arguments.clone())
     }
 
-    /// The fields for a kernel that comes after kernels of `n_before` blocks, of `n_blocks` in all; where rows are wanted, as
-    /// they are.
+    /// The fields for a kernel that comes after kernels of `n_before` blocks, of `n_blocks` in all; if rows
+    /// are wanted, as they are.
     pub fn in_part(&self, n_before: usize, n_blocks: usize) -> Structure {
         let mut fields = self.arguments.clone();
         if let Some(part) = fields.last_chunk_mut().filter(|_| self.is_product) {

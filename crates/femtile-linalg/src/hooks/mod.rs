@@ -39,7 +39,7 @@ pub trait Hook<T: Scalar>: Sync {
     /// Called after the last write of `y[rows]`; `x` and `y` are those ranges of the two vectors.
     fn post(&self, _rows: Range<usize>, _x: &[T], _y: &[T]) {}
 
-    /// The same work for kernels on a GPU; none where there is only a body for the CPU.
+    /// The same work for kernels on a GPU; none if there is only a body for the CPU.
     fn cuda(&self) -> Option<CudaHook<'_>> {
         None
     }

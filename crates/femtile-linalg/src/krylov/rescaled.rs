@@ -30,7 +30,7 @@ pub(super) fn usual_exponent<T: Scalar>() -> f64 {
 }
 
 impl<T: Scalar, D: VectorKernels<T>> Rescaled<T, D> {
-    /// Scales where it is needed; none where b is zero, and x with it.
+    /// Scales if it is needed; none where b is zero, and x with it.
     pub(super) fn new<C: Communicator>(
         x: &mut Buffer<T, D>,
         b: &Buffer<T, D>,

@@ -21,7 +21,7 @@ pub(super) struct Watch<'a> {
 }
 
 impl<'a> Watch<'a> {
-    /// Begins a run of a method; breaks where its initial residual, $r^\mathsf{T} r$, leaves nothing to do.
+    /// Begins a run of a method; breaks if its initial residual, $r^\mathsf{T} r$, leaves nothing to do.
     pub(super) fn begin(
         config: &'a KrylovConfig,
         b_norm: f64,
@@ -65,7 +65,7 @@ impl<'a> Watch<'a> {
         Ok(self.settle(settled, stop, monitor))
     }
 
-    /// Records the initial residual; breaks where the method need not start.
+    /// Records the initial residual; breaks if the method need not start.
     fn start(&mut self, r_dot_r: f64, monitor: &mut dyn Monitor) -> ControlFlow<Stop> {
         self.history.r_dot_r.push(r_dot_r);
         if !r_dot_r.is_finite() {

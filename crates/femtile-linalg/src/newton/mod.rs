@@ -74,14 +74,16 @@ pub struct CorrectionOutcome {
 ///
 /// $$ J(u_k)\,\delta_k = r(u_k) \text{ up to } \eta_k \|r(u_k)\|, \qquad u_{k+1} = u_k + \theta_k \delta_k $$
 ///
-/// The tolerance $\eta_k = 0.9\,(\|r_k\| / \|r_{k-1}\|)^2$ of linear solves keeps quadratic convergence without solves that are
-/// more accurate than the linearization. The length $\theta_k$ is 1, and shorter where the residual would not decrease: the
-/// minimum of a parabola, within a tenth and a half of the length before. An approximate J makes it a fixed-point iteration,
-/// such as that of Picard, which converges linearly.
+/// The tolerance $\eta_k = 0.9\,(\|r_k\| / \|r_{k-1}\|)^2$ of linear solves keeps quadratic convergence
+/// without solves that are more accurate than the linearization. The length $\theta_k$ is 1, and shorter if
+/// the residual would not decrease: the minimum of a parabola, within a tenth and a half of the length
+/// before. An approximate J makes it a fixed-point iteration, such as that of Picard, which converges
+/// linearly.
 ///
-/// A small residual says little where some rows of J are much larger than others. [`NewtonConfig::checks_correction`] asks for
-/// the next correction as well, which estimates the error: it ends with $\|\delta\| \le 5 \tau \|u\| (1 - q)$, where q is the ratio of
-/// the last two corrections, which matters where they shrink slowly.
+/// A small residual says little if some rows of J are much larger than others.
+/// [`NewtonConfig::checks_correction`] asks for the next correction as well, which estimates the error: it
+/// ends with $\|\delta\| \le 5 \tau \|u\| (1 - q)$, where q is the ratio of the last two corrections, which
+/// matters if they shrink slowly.
 ///
 /// # Cost
 /// A residual and a linear solve each iteration, a residual more for each length that is refused; two vectors.
@@ -222,8 +224,8 @@ fn descend<D: VectorKernels<f64>, E: NonlinearEquation<D>>(
     Ok(None)
 }
 
-/// Returns the next length where one has changed the residual by a factor: the minimum of the parabola through both squares
-/// and the slope at zero.
+/// Returns the next length if one has changed the residual by a factor: the minimum of the parabola through
+/// both squares and the slope at zero.
 fn shorter(length: f64, ratio: f64) -> f64 {
     let minimum = length * length / (ratio * ratio - 1.0 + 2.0 * length);
     match minimum.is_finite() && ratio.is_finite() {

@@ -38,7 +38,7 @@ pub fn map_blocks<T: Scalar, S: Copy + Default + Send, const N: usize>(
     )
 }
 
-/// [`map_blocks`] where the number of arrays is known at run time alone.
+/// [`map_blocks`] if the number of arrays is known at run time alone.
 ///
 /// # Panics
 /// When an array of `written` is shorter than `n`.

@@ -17,7 +17,7 @@ const BYTES: usize = 16;
 const THREADS: u32 = 256;
 /// Entries of a tile, as the kernels have it.
 const TILE: usize = 2048;
-/// A block of a sum takes one tile, or more of them where there would be more blocks than this.
+/// A block of a sum takes one tile, or more of them if there would be more blocks than this.
 const MANY_BLOCKS: usize = 4096;
 
 /// Several sums at once, for kernels that end in them.

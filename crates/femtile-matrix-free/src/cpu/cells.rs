@@ -81,7 +81,7 @@ pub(super) struct Cells<T> {
     pub tables: [Table; 2],
     /// 1-D mass and stiffness matrices $\int \ell_i \ell_j$ and $\int \ell_i' \ell_j'$ by the rule.
     pub matrices: [Factor<T>; 2],
-    /// Values at the points, and the transpose; none where nodes and points coincide.
+    /// Values at the points, and the transpose; none if nodes and points coincide.
     values: Option<[Factor<T>; 2]>,
     /// Slopes at the points of polynomials through the points, and the transpose.
     slopes: [Factor<T>; 2],

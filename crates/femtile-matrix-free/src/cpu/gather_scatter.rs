@@ -11,7 +11,7 @@ use super::layout::{Layout, Run};
 use super::partition::{Mark, Reason};
 use super::prefetch::Prefetch;
 
-/// Gathers the values of a batch: `[components][(p + 1)^d][lanes]`, of ghosts where it has a list of all rows.
+/// Gathers the values of a batch: `[components][(p + 1)^d][lanes]`, of ghosts if it has a list of all rows.
 ///
 /// # Safety
 /// The rows of the batch lie within `x`, and no other thread writes them meanwhile.

@@ -16,7 +16,7 @@ impl Met {
         self.entries.resize((2 * most).max(2).next_power_of_two(), [NONE; 3]);
     }
 
-    /// Returns the unit and target of an entity; both are [`NONE`] where it was not met before.
+    /// Returns the unit and target of an entity; both are [`NONE`] if it was not met before.
     pub fn entry(&mut self, first: u32) -> &mut [u32; 3] {
         let last = self.entries.len() - 1;
         // The upper bits of the product are the mixed ones.

@@ -116,7 +116,8 @@ impl<T: Scalar> CudaMatrixFree<T> {
     /// from a vector of their own ([`GhostedOperator`]).
     ///
     /// # Errors
-    /// As [`CudaMatrixFree::new`]; [`LinalgError::Setting`] where the unknowns of an entity do not follow each other.
+    /// As [`CudaMatrixFree::new`]; [`LinalgError::Setting`] if the unknowns of an entity do not follow each
+    /// other.
     ///
     /// # Panics
     /// As [`CudaMatrixFree::with_facets`].
@@ -156,7 +157,7 @@ impl<T: Scalar> CudaMatrixFree<T> {
     /// the sum over all ranks, if all of them do.
     ///
     /// # Errors
-    /// [`LinalgError::Setting`] where it cannot ([`CudaMatrixFree::can_sum_cells`]).
+    /// [`LinalgError::Setting`] if it cannot ([`CudaMatrixFree::can_sum_cells`]).
     pub fn with_sums_of_cells(self) -> Result<Self, LinalgError> {
         match self.can_sum_cells() {
             true => Ok(Self { sums_cells: true, ..self }),

@@ -14,7 +14,7 @@ pub(super) struct Orphans {
     pub n_nodes: usize,
     /// Tagged facets on them.
     pub n_facets: usize,
-    /// For each node that is left its number before; empty where none was dropped.
+    /// For each node that is left its number before; empty if none was dropped.
     kept: Vec<u32>,
 }
 

@@ -182,7 +182,7 @@ fn is_legitimate(boundary: &BoundaryFacets, identity: &Identity<'_>, (a, b): (us
     boundary.cells[a] == boundary.cells[b] || nodes(a) == nodes(b) || (identity.share_a_gap)(a, b)
 }
 
-/// Corners of a facet in their order around it, which begins again where there are fewer.
+/// Corners of a facet in their order around it, which begins again if there are fewer.
 fn corners(mesh: &Mesh, boundary: &BoundaryFacets, patch: &Patch) -> Corners {
     let nodes = boundary.facet(patch.facet as usize);
     std::array::from_fn(|i| mesh.points[nodes[i % nodes.len()] as usize])

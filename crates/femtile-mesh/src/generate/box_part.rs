@@ -24,8 +24,8 @@ pub struct BoxParts {
 }
 
 impl BoxParts {
-    /// Cuts a box of `n` cubes across its longest axis, in proportion to the ranks on both sides, until each rank has its part;
-    /// none where there are too few cubes along an axis.
+    /// Cuts a box of `n` cubes across its longest axis, in proportion to the ranks on both sides, until each
+    /// rank has its part; none if there are too few cubes along an axis.
     ///
     /// # Source
     /// `[berger1987]`.
@@ -35,7 +35,7 @@ impl BoxParts {
         Some(Self { n, parts, way: "boxes" })
     }
 
-    /// Deals out layers of cubes across an axis; none where there are fewer of them than ranks, or no such axis.
+    /// Deals out layers of cubes across an axis; none if there are fewer of them than ranks, or no such axis.
     pub fn layers(n: [usize; 3], axis: usize, n_ranks: usize) -> Option<Self> {
         let n_layers = *n.get(axis)?;
         let cut = |rank: usize| rank * n_layers / n_ranks;
@@ -60,7 +60,7 @@ impl BoxParts {
         for (part, rank) in self.parts.iter().zip(0..) {
             let within = |axis: usize| {
                 let (first, end) = (window.first[axis], window.first[axis] + window.n[axis]);
-                // Empty where the part lies beside the window.
+                // Empty if the part lies beside the window.
                 let end = part[axis].end.clamp(first, end);
                 part[axis].start.clamp(first, end) - first..end - first
             };
@@ -107,7 +107,8 @@ fn widened(window: &Window, by: usize, n: [usize; 3]) -> Window {
 /// # Cost
 /// That of a box of the cubes of the rank and one more layer on each side.
 /// # Errors
-/// As [`super::box_mesh`] and [`super::deform`]; [`MeshError::Invalid`] of `ranks` where the box is divided otherwise.
+/// As [`super::box_mesh`] and [`super::deform`]; [`MeshError::Invalid`] of `ranks` if the box is divided
+/// otherwise.
 pub fn part_of_box(
     config: &BoxConfig,
     deform: Option<&DeformConfig>,

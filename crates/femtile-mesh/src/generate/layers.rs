@@ -38,8 +38,8 @@ impl Layers<'_> {
         })
     }
 
-    /// The triangles on the walls over directed edges of the rim, outwards where the surface lies on
-    /// the left of the edge.
+    /// The triangles on the walls over directed edges of the rim, outwards if the surface lies on the left of
+    /// the edge.
     pub fn walls(&self, rim: &[[u32; 2]]) -> Vec<u32> {
         let n = self.n_surface as u32;
         let mut facets = Vec::with_capacity(6 * rim.len() * self.n_layers);

@@ -64,8 +64,8 @@ impl PendingFile {
         }
     }
 
-    /// Claims space for bytes that are written later, so that a disk that is too small is noticed now; where the file
-    /// system cannot do so, it is noticed when they are written.
+    /// Claims space for bytes that are written later, so that a disk that is too small is noticed now; if the
+    /// file system cannot do so, it is noticed when they are written.
     pub(super) fn reserve(&mut self, n_bytes: usize) -> Result<()> {
         let Out::Temporary(out) = &mut self.out else {
             return Ok(());
@@ -129,7 +129,7 @@ fn temporary(path: &Path) -> Result<NamedTempFile> {
     }
 }
 
-/// The pipe or device of this name, ready to be written to; none where the name is free or that of a file.
+/// The pipe or device of this name, ready to be written to; none if the name is free or that of a file.
 fn special(path: &Path) -> Result<Option<File>> {
     match path.metadata() {
         Ok(found) if !found.is_file() => open_special(path, found.file_type()).map(Some),

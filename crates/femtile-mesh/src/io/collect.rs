@@ -119,7 +119,7 @@ pub(super) struct Collected {
     pub mesh: Mesh,
     /// For each cell, its number among all entries of the file.
     pub entries: Vec<u32>,
-    /// For each node, its number among the points of the file; none where all points are nodes.
+    /// For each node, its number among the points of the file; none if all points are nodes.
     pub nodes: Option<Vec<u32>>,
 }
 
@@ -207,8 +207,8 @@ impl Collector {
         block.entries.extend_from_within(cells);
     }
 
-    /// Drops further copies of cells of the highest dimension where they have other tags than the first; counts them by
-    /// the tag of the first and their own.
+    /// Drops further copies of cells of the highest dimension if they have other tags than the first; counts
+    /// them by the tag of the first and their own.
     ///
     /// # Cost
     /// A sort of 8 bytes a cell by all threads, where cells have several tags.

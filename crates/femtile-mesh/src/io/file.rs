@@ -9,7 +9,7 @@ use crate::MeshError;
 /// Bytes that a thread reads at a time.
 const BLOCK_BYTES: usize = 1 << 20;
 
-/// Returns the bytes of a mesh file, read by all threads where it is large.
+/// Returns the bytes of a mesh file, read by all threads if it is large.
 pub(super) fn bytes_of(path: &Path) -> std::result::Result<Vec<u8>, MeshError> {
     let read = || {
         let mut file = File::open(path)?;

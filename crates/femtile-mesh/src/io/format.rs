@@ -33,7 +33,8 @@ pub fn read(path: &Path) -> Result<Mesh, MeshError> {
 /// Reads a `.vtu`, `.pvtu` or `.vtk` file as [`read()`] does, with the tags of cells from the cell array of this name.
 ///
 /// # Errors
-/// [`MeshError::Invalid`] about `tags` where the file has no such array, or has another format; else those of [`read()`].
+/// [`MeshError::Invalid`] about `tags` if the file has no such array, or has another format; else those of
+/// [`read()`].
 pub fn read_tagged(path: &Path, array: &str) -> Result<Mesh, MeshError> {
     match extension(path).as_str() {
         "vtk" => vtk::parse_tagged(path, &bytes_of(path)?, array),

@@ -216,7 +216,7 @@ impl<'a> Scanner<'a> {
         )))
     }
 
-    /// The next `n` bytes without reading them, or none where there are fewer.
+    /// The next `n` bytes without reading them, or none if there are fewer.
     pub(super) fn ahead(&self, n: usize) -> Option<&'a [u8]> {
         self.bytes[self.at..].get(..n)
     }

@@ -36,7 +36,7 @@ impl Staging {
         remove_stale(folder);
         let made = || loop {
             let staged = tempfile::Builder::new().prefix(PREFIX).tempdir_in(folder)?;
-            // Where a folder cannot be opened, it cannot be taken for abandoned.
+            // If a folder cannot be opened, it cannot be taken for abandoned.
             let held = File::open(staged.path()).ok();
             if held.as_ref().map_or(staged.path().exists(), |file| hold(file, staged.path())) {
                 return Ok(Self { folder: folder.into(), staged, _held: held });
@@ -103,7 +103,7 @@ impl Staging {
         let moved = aside.iter().try_for_each(set_aside).and_then(|()| names.iter().try_for_each(put));
         if moved.is_err() {
             for name in aside {
-                // Fails where there was no earlier file.
+                // Fails if there was no earlier file.
                 let _ = fs::rename(self.earlier(name), self.folder.join(name));
             }
         }
@@ -116,7 +116,7 @@ impl Staging {
     }
 }
 
-/// Locks a folder against others who move files into it; none where the file system has no locks.
+/// Locks a folder against others who move files into it; none if the file system has no locks.
 fn lock(folder: &Path) -> Result<Option<File>> {
     let Ok(file) = File::open(folder) else { return Ok(None) };
     for _ in 0..TRIES {

@@ -64,7 +64,7 @@ impl Sum {
     }
 }
 
-/// A file that is written from its begin to its end, with its sum where one is wanted.
+/// A file that is written from its begin to its end, with its sum if one is wanted.
 pub(super) struct Summed<'a> {
     file: &'a mut (dyn Write + Send),
     sum: Option<Sum>,

@@ -1,4 +1,4 @@
-//! Points that are computed where they are needed.
+//! Points that are computed if they are needed.
 
 use crate::Mesh;
 

@@ -127,7 +127,7 @@ impl Collection {
     /// Adds the share of a rank.
     ///
     /// # Errors
-    /// [`MeshError::Invalid`] where it is one of another mesh.
+    /// [`MeshError::Invalid`] if it is one of another mesh.
     pub fn add(&mut self, share: &Share) -> Result<(), MeshError> {
         let mesh = &mut self.mesh;
         let lacking = || MeshError::Invalid { field: "share", message: "it is one of another mesh".into() };
@@ -194,7 +194,8 @@ impl Collection {
     }
 }
 
-/// Puts rows of `n` values at their places; none where a place is beyond the end, or there are more or fewer rows than places.
+/// Puts rows of `n` values at their places; none if a place is beyond the end, or there are more or fewer
+/// rows than places.
 fn put<T: Copy>(whole: &mut [T], at: &[u32], rows: &[T], n: usize) -> Option<()> {
     if rows.len() != n * at.len() {
         return None;

@@ -70,7 +70,7 @@ fn along_in<const N: usize>(mut x: [u32; N], bits: u32, apart: &[(u32, u64)]) ->
     for axis in 1..N {
         x[axis] ^= x[axis - 1];
     }
-    // A bit is set where an odd number of higher ones is.
+    // A bit is set if an odd number of higher ones is.
     let odd = [1, 2, 4, 8, 16].iter().fold(x[N - 1] >> 1, |bits, shift| bits ^ bits >> shift);
     x.iter().fold(0, |position, &x| position << 1 | set_apart(x ^ odd, apart))
 }

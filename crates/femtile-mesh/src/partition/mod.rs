@@ -97,7 +97,7 @@ pub struct PartitionQuality {
 }
 
 impl Partition {
-    /// Takes the rank of each cell as it is given; none where a rank is not below `n_ranks`.
+    /// Takes the rank of each cell as it is given; none if a rank is not below `n_ranks`.
     pub fn new(ranks: Vec<u32>, n_ranks: usize) -> Option<Self> {
         ranks.iter().all(|&rank| (rank as usize) < n_ranks).then_some(Self { ranks, n_ranks })
     }
@@ -117,10 +117,10 @@ impl Partition {
         self.n_ranks
     }
 
-    /// Returns the owner of each node, the lowest rank of its cells; `u32::MAX` where no cell uses the node.
+    /// Returns the owner of each node, the lowest rank of its cells; `u32::MAX` if no cell uses the node.
     ///
     /// # Panics
-    /// Where the mesh has another number of cells.
+    /// If the mesh has another number of cells.
     pub fn owners(&self, mesh: &Mesh) -> Vec<u32> {
         assert_eq!(self.ranks.len(), mesh.n_cells(), "a partition is of one mesh");
         let owners: Vec<AtomicU32> =
@@ -140,7 +140,7 @@ impl Partition {
     /// Returns how even it is, and how much it cuts, for nodes with these [owners](Partition::owners).
     ///
     /// # Panics
-    /// Where the mesh has another number of cells or nodes.
+    /// If the mesh has another number of cells or nodes.
     pub fn quality(&self, mesh: &Mesh, owners: &[u32]) -> PartitionQuality {
         let is_shared = self.shared(mesh, owners);
         let count = |ranks: &[u32]| {

@@ -42,11 +42,11 @@ pub struct Part {
 pub(super) const ABSENT: u32 = u32::MAX;
 
 impl Part {
-    /// Takes the part of `rank`, where nodes have these owners ([`Partition::owners`](super::Partition::owners)); none where it
-    /// owns no node.
+    /// Takes the part of `rank`, where nodes have these owners
+    /// ([`Partition::owners`](super::Partition::owners)); none if it owns no node.
     ///
     /// # Panics
-    /// Where the owners are those of another mesh.
+    /// If the owners are those of another mesh.
     pub fn new(mesh: &Mesh, boundary: &BoundaryFacets, owners: &[u32], rank: usize) -> Option<Self> {
         let rank = rank as u32;
         let (here, marks) = touched(mesh, owners, rank);

@@ -41,7 +41,7 @@ impl<'m> Scatter<'m> {
     /// # Cost
     /// Beyond the mesh 4 bytes for each cell and rank that owns a node of it, and 10 bytes a node.
     /// # Panics
-    /// Where the partition is one of a mesh with another number of cells.
+    /// If the partition is one of a mesh with another number of cells.
     pub fn new(mesh: &'m Mesh, boundary: &'m BoundaryFacets, partition: &Partition) -> Self {
         let owners = partition.owners(mesh);
         let is_shared = partition.shared(mesh, &owners);
@@ -78,8 +78,9 @@ impl<'m> Scatter<'m> {
         has_node.into_iter().all(|has_node| has_node)
     }
 
-    /// Takes the part of a rank with its tagged facets and fields, and counts the nodes that it owns and cells of other ranks have;
-    /// none where it owns no node. Tags without a name get their number as one, by which ranks know those of others.
+    /// Takes the part of a rank with its tagged facets and fields, and counts the nodes that it owns and
+    /// cells of other ranks have; none if it owns no node. Tags without a name get their number as one, by
+    /// which ranks know those of others.
     ///
     /// # Cost
     /// That of the part, and of the tagged facets, the boundary and a bit for each cell of the whole mesh.

@@ -32,7 +32,7 @@ const THREADS: u32 = 256;
 
 /// Most and fewest cells per team along a row; it computes the shared face of one more.
 const ROW_CELLS: [usize; 2] = [16, 2];
-/// Teams of a launch that keep a GPU busy; rows are shorter where there are fewer.
+/// Teams of a launch that keep a GPU busy; rows are shorter if there are fewer.
 const TEAMS: usize = 2048;
 
 type Product<T> = (Write<T>, Read<T>, u64, Structure);
@@ -271,7 +271,7 @@ fn bytes<T>(degree: usize) -> usize {
     2 * (n + 1) * n * (n | 1) * size_of::<T>()
 }
 
-/// Returns the factors of stiffness where a 27-point stencil applies.
+/// Returns the factors of stiffness if a 27-point stencil applies.
 fn scales_of_stencil<T: Scalar>(grid: &BoxGrid) -> Option<[f64; 3]> {
     let is_stencil = grid.degree() == 1 && stencil::fits::<T>(grid.nodes()[0]);
     equal_widths(grid).ok().filter(|_| is_stencil).map(scales)

@@ -95,8 +95,9 @@ where
     T: Scalar,
     D: BoxKernels<T> + RankKernels<T>,
 {
-    /// Sets up levels below a finest grid as [`Multigrid::from_finest`]. `nodes` has the node of each unknown that the rank owns:
-    /// those of its planes of `Slabs::new` for the layers across the last axis. All ranks call it.
+    /// Sets up levels below a finest grid as [`Multigrid::from_finest`]. `nodes` has the node of each unknown
+    /// that the rank owns: those of its planes of `Slabs::new` for the layers across the last axis.
+    /// Collective.
     ///
     /// # Errors
     /// As [`Multigrid::from_finest`]; [`MultigridError::Entries`] if a rank owns other nodes;
@@ -110,7 +111,7 @@ where
         Self::dividing(device, comm, of, config, FEW)
     }
 
-    /// As [`DistributedMultigrid::new`], collecting levels of up to `few` unknowns. All ranks call it.
+    /// As [`DistributedMultigrid::new`], collecting levels of up to `few` unknowns. Collective.
     ///
     /// # Errors
     /// As [`DistributedMultigrid::new`].
@@ -259,7 +260,7 @@ fn same<T: Scalar, D: BoxKernels<T>>(
     Ok(if are_same { smoother } else { Smoother::VertexPatch })
 }
 
-/// Returns what a rank has made, or an error on all ranks where one has not.
+/// Returns what a rank has made, or an error on all ranks if one has not.
 fn agreed<R>(comm: &Comm, made: Result<R, MultigridError>) -> Result<R, MultigridError> {
     let flags = comm.all_gather(&[u64::from(made.is_err())])?;
     match flags.iter().position(|flag| flag.contains(&1)) {
@@ -307,7 +308,7 @@ fn divided<T: Scalar, D: BoxKernels<T>>(
     divisions
 }
 
-/// Which nodes of its vector on the finest level a rank owns, in the order of the solver. All ranks call it.
+/// Which nodes of its vector on the finest level a rank owns, in the order of the solver. Collective.
 fn unknowns(comm: &Comm, finest: &Division, nodes: &[u32]) -> Result<PartUnknowns, MultigridError> {
     let (slabs, n_plane) = (&finest.slabs, finest.n_plane());
     let of_rank = |rank: usize| {

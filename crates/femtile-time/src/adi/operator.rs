@@ -79,8 +79,8 @@ impl Operator {
     /// Creates the operator of a problem.
     ///
     /// # Errors
-    /// [`TimeError`] where the problem is ill-posed: see [`AdiProblem::grid`]; a tensor that is not symmetric or not
-    /// positive semidefinite at a node, coefficients that depend on the time or are not finite.
+    /// [`TimeError`] if the problem is ill-posed: see [`AdiProblem::grid`]; a tensor that is not symmetric or
+    /// not positive semidefinite at a node, coefficients that depend on the time or are not finite.
     pub fn new(problem: &AdiProblem) -> Result<Self, TimeError> {
         let grid = problem.check()?;
         let d = grid.dimension();
@@ -123,7 +123,7 @@ impl Operator {
         self.diffusion[axis].constant.is_some() && self.convection[axis].constant.is_some()
     }
 
-    /// Returns `true` where the bands are the same along every line of an axis.
+    /// Returns `true` if the bands are the same along every line of an axis.
     pub(crate) fn has_constant_bands(&self, axis: usize) -> bool {
         self.has_constant_couplings(axis) && self.reaction.constant.is_some()
     }
@@ -140,7 +140,7 @@ impl Operator {
         }
     }
 
-    /// Returns `true` where a node lies on a Dirichlet side of the axis.
+    /// Returns `true` if a node lies on a Dirichlet side of the axis.
     pub(crate) fn is_held(&self, axis: usize, i: usize) -> bool {
         match self.place(axis, i) {
             Place::First => self.ends[axis][0] == End::Dirichlet,
@@ -149,7 +149,7 @@ impl Operator {
         }
     }
 
-    /// Returns `true` where a node lies on any Dirichlet side.
+    /// Returns `true` if a node lies on any Dirichlet side.
     pub(crate) fn is_dirichlet(&self, node: [usize; 3]) -> bool {
         (0..self.grid.dimension()).any(|axis| self.is_held(axis, node[axis]))
     }

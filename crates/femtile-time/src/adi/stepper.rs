@@ -52,7 +52,7 @@ struct Direction<T: Scalar, D: AdiKernels<T>> {
 /// Peaceman–Rachford a step takes 8. Bands from arrays add 3 each direction.
 /// # Source
 /// `[peaceman1955]`, `[douglas1962]`, `[douglas1964]`, `[craig1988]`; with mixed derivatives as in
-/// `[inthout2010]`. The source and Neumann values are taken at $t_{n-1} + θΔt$, once a step.
+/// `[inthout2010]`. The source and Neumann values are taken at $t_{n-1} + θΔt$, once per step.
 pub struct Adi<T: Scalar, D: AdiKernels<T>> {
     device: D,
     operator: Arc<Operator>,
@@ -73,8 +73,8 @@ impl<T: Scalar, D: AdiKernels<T>> Adi<T, D> {
     /// Sets up a run.
     ///
     /// # Errors
-    /// [`TimeError`] where the problem is ill-posed (see [`Operator::new`]), a setting is out of range, or the scheme
-    /// does not apply to the problem; errors of the device.
+    /// [`TimeError`] if the problem is ill-posed (see [`Operator::new`]), a setting is out of range, or the
+    /// scheme does not apply to the problem; errors of the device.
     pub fn new(device: &D, problem: &AdiProblem, config: AdiConfig) -> Result<Self, TimeError> {
         let operator = Arc::new(Operator::new(problem)?);
         let grid = operator.grid();
@@ -159,7 +159,7 @@ impl<T: Scalar, D: AdiKernels<T>> Adi<T, D> {
     /// Runs the remaining steps from the values `u` at [`Adi::time`].
     ///
     /// # Errors
-    /// [`TimeError::Singular`] where a system could not be solved; errors of the device.
+    /// [`TimeError::Singular`] if a system could not be solved; errors of the device.
     pub fn run(
         &mut self,
         u: &mut Buffer<T, D>,

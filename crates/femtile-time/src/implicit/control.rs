@@ -26,8 +26,8 @@ pub(super) struct Controller {
 pub(super) const KINK_SHARE: f64 = 1e-3;
 /// Steps after a start or a restart before which no kink is assumed: what is rough there is the solution itself.
 pub(super) const SETTLED: usize = 20;
-/// A step of length h at a time t after the start may add the share $h / 40 t$ of the tolerance where that is more than h/T: all
-/// such steps together a quarter of it.
+/// A step of length h at a time t after the start may add the share $h / 40 t$ of the tolerance if that is
+/// more than h/T: all such steps together a quarter of it.
 ///
 /// A solution that begins at zero, or with data that do not fit each other, changes fast beside its own size at first.
 const EARLY_SHARE: f64 = 1.0 / 40.0;

@@ -11,7 +11,7 @@ use super::history::History;
 use super::{Checkpoint, Scheme, SemiDiscrete, Steps, Tolerance};
 use crate::TimeError;
 
-/// The most times that a step of fixed length is halved where its solve does not converge.
+/// The most times that a step of fixed length is halved if its solve does not converge.
 const MOST_HALVINGS: usize = 6;
 
 /// The reason for the end of a run.
@@ -297,7 +297,8 @@ impl<D: VectorKernels<f64>> Integrator<D> {
         Ok(Stop::Finished)
     }
 
-    /// Advances to `time` in one step, or in shorter ones where a solve does not converge; returns whether all did.
+    /// Advances to `time` in one step, or in shorter ones if a solve does not converge; returns whether all
+    /// did.
     fn advance_in_parts<S: SemiDiscrete<D>>(
         &mut self,
         length: f64,

@@ -98,8 +98,8 @@ pub trait SemiDiscrete<D: Device> {
     /// Errors of the device.
     fn norm(&mut self, v: &Buffer<f64, D>) -> Result<f64, Self::Error>;
 
-    /// Returns whether the solution may have kinks or jumps in time: not where no datum depends on the time or on u. Adaptive steps
-    /// look for them where it may.
+    /// Returns whether the solution may have kinks or jumps in time: not if no datum depends on the time or
+    /// on u. Adaptive steps look for them if it may.
     fn may_have_kinks(&self) -> bool {
         true
     }

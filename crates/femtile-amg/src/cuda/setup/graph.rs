@@ -33,7 +33,7 @@ pub(super) struct Lists {
 }
 
 impl Lists {
-    /// A copy of a graph; none where it has 2³² connections or more.
+    /// A copy of a graph; none if it has 2³² connections or more.
     pub fn new(device: &Cuda, graph: &Graph) -> Result<Option<Self>, LinalgError> {
         let offsets = graph.offsets.iter().map(|&offset| u32::try_from(offset));
         let Ok(offsets) = offsets.collect::<Result<Vec<u32>, _>>() else { return Ok(None) };
@@ -42,8 +42,8 @@ impl Lists {
         Ok(Some(Self { offsets, near }))
     }
 
-    /// A graph of the nodes of a matrix, less the connections of those that no entry joins to others; none where it has
-    /// 2³² connections or more.
+    /// A graph of the nodes of a matrix, less the connections of those that no entry joins to others; none if
+    /// it has 2³² connections or more.
     pub fn of_graph<H: Scalar>(rows: &Rows<'_, H>, graph: &Graph) -> Result<Option<Self>, LinalgError> {
         let device = rows.device;
         let Some(all) = Self::new(device, graph)? else { return Ok(None) };
@@ -137,7 +137,7 @@ pub(super) fn permuted<H: Scalar>(
     with_rows(rows, &order.rows, Some(&order.places))
 }
 
-/// Some rows of a matrix, or all of them, in an order; none where its offsets have 64 bits.
+/// Some rows of a matrix, or all of them, in an order; none if its offsets have 64 bits.
 pub(super) fn with_rows_of<H: Scalar>(
     a: &Csr<H, Cuda>,
     order: &Numbers,

@@ -26,7 +26,7 @@ type Raise<H> = (Write<H>, Read<H>, Structure, f64);
 pub(super) struct Matrix<H: Scalar> {
     pub diagonal: Buffer<H, Cuda>,
     pub lanczos: Lanczos,
-    /// 1 for each doubtful row, 0 for others; none where there are few.
+    /// 1 for each doubtful row, 0 for others; none if there are few.
     pub is_doubtful: Option<Numbers>,
 }
 

@@ -80,7 +80,7 @@ struct Rows<'a, H: Scalar> {
 }
 
 impl<'a, H: Scalar> Rows<'a, H> {
-    /// None where its offsets have 64 bits.
+    /// None if its offsets have 64 bits.
     fn new(a: &'a Csr<H, Cuda>) -> Option<Self> {
         let Offsets::Narrow(offsets) = a.offsets() else { return None };
         let lanes = lanes_for(a.n_nonzeros(), a.n_rows());
@@ -190,7 +190,7 @@ struct Numbered<'a, H: Scalar> {
 }
 
 impl<H: Scalar> Numbered<'_, H> {
-    /// The next level, where the spectrum ends at `largest`; none where a row is too long.
+    /// The next level, where the spectrum ends at `largest`; none if a row is too long.
     fn coarsen(self, largest: f64) -> Result<Option<Coarsened<H, Cuda>>, LinalgError> {
         let Self { rows, diagonal, strong, parts, weights, from_doubtful } = self;
         let inverse_diagonal = matrix::raise(&rows, diagonal, share(largest))?;
@@ -206,7 +206,7 @@ impl<H: Scalar> Numbered<'_, H> {
     }
 }
 
-/// A level with its smoother by patches; none where the matrix is not positive definite or too large.
+/// A level with its smoother by patches; none if the matrix is not positive definite or too large.
 fn smoothed<H: Scalar>(
     (a, diagonal): (Csr<H, Cuda>, Buffer<H, Cuda>),
     made: Coarsened<H, Cuda>,

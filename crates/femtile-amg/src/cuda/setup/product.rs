@@ -47,7 +47,7 @@ impl Spread {
     }
 }
 
-/// Computes A B, columns of its rows in any order; none where a row has too many entries for a table.
+/// Computes A B, columns of its rows in any order; none if a row has too many entries for a table.
 ///
 /// # Cost
 /// Reads the rows of B twice for each entry of A, mostly from caches.

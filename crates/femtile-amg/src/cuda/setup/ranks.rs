@@ -64,7 +64,7 @@ pub(in crate::cuda) struct OfAll<H: Scalar> {
 }
 
 impl<'a, H: Scalar> OfRank<'a, H> {
-    /// None where offsets have 64 bits.
+    /// None if offsets have 64 bits.
     pub fn new(own: &'a Csr<H, Cuda>, border: &'a Csr<H, Cuda>) -> Option<Self> {
         Some(Self { own: Rows::new(own)?, border: Rows::new(border)? })
     }
@@ -112,7 +112,8 @@ impl<'a, H: Scalar> OfRank<'a, H> {
         self.own.a.with_values(values)
     }
 
-    /// Aggregates within the rank of nodes of the first level, or of these; none where the host has to find them.
+    /// Aggregates within the rank of nodes of the first level, or of these; none if the host has to find
+    /// them.
     pub fn grouped(
         &self,
         nodes: Option<&Nodes<Cuda>>,
@@ -244,12 +245,12 @@ pub(in crate::cuda) fn tentative<H: Scalar>(
     prolong::tentative(&grouped.parts, weights, &grouped.weights)
 }
 
-/// The transpose; none where offsets have 64 bits.
+/// The transpose; none if offsets have 64 bits.
 pub(in crate::cuda) fn transpose<H: Scalar>(p: &Csr<H, Cuda>) -> Result<Option<Csr<H, Cuda>>, LinalgError> {
     prolong::transpose(p)
 }
 
-/// Some rows of a matrix; none where its offsets have 64 bits.
+/// Some rows of a matrix; none if its offsets have 64 bits.
 pub(in crate::cuda) fn rows_of<H: Scalar>(
     p: &Csr<H, Cuda>,
     rows: Vec<u32>,
@@ -281,8 +282,8 @@ fn stacked<H: Scalar>(
     unsafe { Csr::from_kernels(more.a.n_cols(), offsets, columns, values) }
 }
 
-/// $R A P$ for the rows `a` of a rank, where P has the own rows of `p`, with other numbers of columns from `n_own` on, and
-/// `of_ghosts`; none where a row is too long.
+/// $R A P$ for the rows `a` of a rank, where P has the own rows of `p`, with other numbers of columns from
+/// `n_own` on, and `of_ghosts`; none if a row is too long.
 pub(in crate::cuda) fn galerkin<H: Scalar>(
     (r, a): (&Csr<H, Cuda>, &Csr<H, Cuda>),
     p: &Csr<H, Cuda>,

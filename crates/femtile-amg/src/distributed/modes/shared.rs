@@ -20,7 +20,7 @@ pub(super) struct Shared<H> {
 }
 
 impl<H: Scalar> Shared<H> {
-    /// Gathers the rows that are marked. All ranks call it.
+    /// Gathers the rows that are marked. Collective.
     pub fn gathered(matrix: &RankMatrix<H>, is_shared: &[bool]) -> Result<Self, LinalgError> {
         let comm = matrix.halo.comm();
         let firsts = firsts(comm, matrix.n_owned())?;

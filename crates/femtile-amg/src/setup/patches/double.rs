@@ -11,7 +11,7 @@ use super::Patches;
 pub struct DoublePartition {
     /// Number of aggregates.
     pub n_aggregates: usize,
-    /// The aggregate of each node; all bits are set where it is in none.
+    /// The aggregate of each node; all bits are set if it is in none.
     pub of_node: Vec<u32>,
     /// The node at each place of an order in which those of a patch follow each other, and in it those of an aggregate.
     pub nodes: Vec<u32>,

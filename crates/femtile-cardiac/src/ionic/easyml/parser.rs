@@ -22,7 +22,7 @@ pub struct Assignment {
 #[derive(Debug, Default)]
 pub struct Statements {
     pub assignments: Vec<Assignment>,
-    /// Names marked `.external(role)`, with the role, or the name itself where there is none.
+    /// Names marked `.external(role)`, with the role, or the name itself if there is none.
     pub externals: Vec<(String, String)>,
 }
 

@@ -128,7 +128,7 @@ impl Shared {
         }
     }
 
-    /// Waits for `ready`: spins for a while, then sleeps where there is a flag for that, else yields.
+    /// Waits for `ready`: spins for a while, then sleeps if there is a flag for that, else yields.
     fn wait_until(&self, asleep: Option<&AtomicBool>, ready: impl Fn() -> bool) {
         let begun = Instant::now();
         while self.spins && begun.elapsed() < SPIN {

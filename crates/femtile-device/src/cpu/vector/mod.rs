@@ -51,13 +51,13 @@ pub trait Vector<T: Scalar>: Copy {
     fn sub(self, other: Self) -> Self;
     /// Product.
     fn mul(self, other: Self) -> Self;
-    /// Sum with a product, rounded once where the instructions have it.
+    /// Sum with a product, rounded once if the instructions have it.
     fn plus_product(self, one: Self, other: Self) -> Self;
     /// Quotient.
     fn div(self, other: Self) -> Self;
     /// Absolute value.
     fn abs(self) -> Self;
-    /// The lanes where this one is larger; false where either is NaN.
+    /// The lanes where this one is larger; false if either is NaN.
     fn above(self, other: Self) -> Self::Mask;
     /// The lanes where both masks are true.
     fn both(one: Self::Mask, other: Self::Mask) -> Self::Mask;

@@ -100,8 +100,9 @@ impl Size {
 /// Solves by runs of a method until the solution passes all tests, or a run ends without meeting its tolerance.
 ///
 /// 1. $\|b - A x\|_2 \le 2 \tau \|b\|_2$, recomputed;
-/// 2. $\|M^{-1} r\|_2 \le 5 \tau \|M^{-1} b\|_2$ and $r^\mathsf{T} M^{-1} r \le (5 \tau)^2\, b^\mathsf{T} M^{-1} b$, and the same with
-///    the diagonal of A where there is a matrix, so that rows with large entries do not hide the others;
+/// 2. $\|M^{-1} r\|_2 \le 5 \tau \|M^{-1} b\|_2$ and
+///    $r^\mathsf{T} M^{-1} r \le (5 \tau)^2\, b^\mathsf{T} M^{-1} b$, and the same with the diagonal of A if
+///    there is a matrix, so that rows with large entries do not hide the others;
 /// 3. the bound of the energy error ([`energy_error`]) is at most $20 \tau \|x\|_A$. A method without the coefficients of
 ///    conjugate gradients, or with very few of them, has them from a few steps on $A e = r$; there is none where those show
 ///    that A is indefinite.
@@ -111,13 +112,13 @@ impl Size {
 /// explain ([`RowTerms`]), the third with $50 \tau$, as its bound is then that of any residual as large as this one and what
 /// rounding may hide. After a test that fails the method continues from its iterate with a smaller tolerance.
 ///
-/// b is first scaled by a power of two where its squares would leave the range of numbers. A run that breaks down,
-/// diverges or stagnates leaves the best iterate that it had.
+/// b is first scaled by a power of two if its squares would leave the range of numbers. A run that breaks
+/// down, diverges or stagnates leaves the best iterate that it had.
 ///
 /// # Cost
-/// One product at the end and a few passes over vectors; for methods without coefficients, and runs of less than eight
-/// steps, up to 32 steps of conjugate gradients with a diagonal preconditioner, three with any other. Where the system is
-/// verified, about half as many iterations as before, at most as many and a thousand.
+/// One product at the end and a few passes over vectors; for methods without coefficients, and runs of less
+/// than eight steps, up to 32 steps of conjugate gradients with a diagonal preconditioner, three with any
+/// other. If the system is verified, about half as many iterations as before, at most as many and a thousand.
 pub(super) fn solve<T: Scalar, D: VectorKernels<T>, C: Communicator>(
     x: &mut Buffer<T, D>,
     system: System<'_, T, D, C>,
@@ -184,7 +185,7 @@ struct Solve<'a, T: Scalar, D: VectorKernels<T>, C> {
 /// The result of the acceptance tests for an iterate.
 struct Verdict {
     r_norm: f64,
-    /// The largest ratio of what is found to what is allowed; at most 1 where all tests are passed.
+    /// The largest ratio of what is found to what is allowed; at most 1 if all tests are passed.
     worst: f64,
     /// The test of that ratio, where it is not passed.
     failed: Option<FailedTest>,
@@ -345,8 +346,8 @@ impl<'a, T: Scalar, D: VectorKernels<T>, C: Communicator> Solve<'a, T, D, C> {
         (value > bound).then_some(FailedTest { test: AcceptanceTest::Residual, value, bound, tolerance })
     }
 
-    /// Returns why a run ended badly: where an eigenvalue or the residual is no more than rounding, which may have any sign, a
-    /// breakdown says nothing about the matrix, and rounding is the reason.
+    /// Returns why a run ended badly: if an eigenvalue or the residual is no more than rounding, which may
+    /// have any sign, a breakdown says nothing about the matrix, and rounding is the reason.
     fn reason(&self, x: &Buffer<T, D>, end: &RunEnd) -> Result<Stop, LinalgError> {
         if !matches!(end.stop, Stop::Breakdown { .. }) {
             return Ok(end.stop);

@@ -16,8 +16,8 @@ use crate::vector::VectorKernels;
 /// Factor over the tolerance that the preconditioned residual may reach.
 pub(super) const PRECONDITIONED_SLACK: f64 = 5.0;
 
-/// Factors over the tolerance that the bound of the energy error may reach; the second where the residual is rounding and the
-/// bound holds for any residual of its size.
+/// Factors over the tolerance that the bound of the energy error may reach; the second if the residual is
+/// rounding and the bound holds for any residual of its size.
 pub(super) const ENERGY_SLACK: [f64; 2] = [20.0, 50.0];
 
 /// Minimum number of steps for an error bound from the coefficients: with a diagonal preconditioner, and with any other.
@@ -119,7 +119,8 @@ impl<T: Scalar, D: VectorKernels<T>, C: Communicator> Solve<'_, T, D, C> {
         let steps = &end.history.steps;
         let has_few = steps.len() < MIN_STEPS[kind];
         let rounded = hidden.map(|hidden| (if has_few { ROUNDED } else { 1.0 }, hidden));
-        // Conjugate gradients break down where a matrix is indefinite; other methods solve, and there is no energy.
+        // Conjugate gradients break down if a matrix is indefinite; other methods solve, and there is no
+        // energy.
         let may_be_indefinite = steps.is_empty();
         if self.is_verified && end.stop == Stop::Converged {
             let unchanged = if has_few { Some(copy(r)?) } else { None };
@@ -150,9 +151,10 @@ impl<T: Scalar, D: VectorKernels<T>, C: Communicator> Solve<'_, T, D, C> {
     /// of it beside the others, which the run has reduced to its size. A system that is verified takes steps until ρ is so small
     /// that no eigenvalue above rounding makes a large error of it.
     ///
-    /// Where r is no more than rounding, its direction says nothing: the bound is that of any residual as large as it and
-    /// what rounding hides, the second of `rounded`, times the first. Returns as well whether the matrix is singular to the precision of its products. There is no bound where the
-    /// matrix may be indefinite and turns out to be.
+    /// Where r is no more than rounding, its direction says nothing: the bound is that of any residual as
+    /// large as it and what rounding hides, the second of `rounded`, times the first. Returns as well whether
+    /// the matrix is singular to the precision of its products. There is no bound if the matrix may be
+    /// indefinite and turns out to be.
     fn probe(
         &mut self,
         r: &mut Buffer<T, D>,
@@ -217,8 +219,8 @@ impl<T: Scalar, D: VectorKernels<T>, C: Communicator> Solve<'_, T, D, C> {
         Ok((bound, is_singular))
     }
 
-    /// The size of the right side; where the preconditioner turns out to be the identity, as the diagonal of the operator
-    /// sees it, if the operator tells.
+    /// The size of the right side; if the preconditioner turns out to be the identity, as the diagonal of the
+    /// operator sees it, if the operator tells.
     fn size_of_b(&mut self, workspace: &mut Buffer<T, D>) -> Result<Size, LinalgError> {
         let b = self.system.b;
         let mut size = self.size(b, workspace)?;

@@ -68,13 +68,14 @@ pub struct CgOutcome {
     /// $\|r\| / \|b\|$ before the first and after every iteration; NaN after those that take a step together with the
     /// next ones.
     pub residuals: Vec<f64>,
-    /// An estimate of the energy norm $\|x_* - x\|_A$ of the error against the exact solution of $A x = b$, from above as
-    /// far as the method has seen the smallest eigenvalue; none where the method does not have the coefficients of
-    /// conjugate gradients.
+    /// An estimate of the energy norm $\|x_* - x\|_A$ of the error against the exact solution of $A x = b$,
+    /// from above as far as the method has seen the smallest eigenvalue; none if the method does not have the
+    /// coefficients of conjugate gradients.
     pub energy_error: Option<f64>,
     /// The energy norm $\|x\|_A$ of the solution.
     pub energy_norm: f64,
-    /// The acceptance test that the iterate returned fails by most; none where it has converged, or no test is known.
+    /// The acceptance test that the iterate returned fails by most; none if it has converged, or no test is
+    /// known.
     pub failed_test: Option<FailedTest>,
 }
 

@@ -231,7 +231,7 @@ impl<T: Scalar> CgKernels<T> for Cuda {
     }
 }
 
-/// The inverse diagonal as an argument; none where there is none.
+/// The inverse diagonal as an argument; none if there is none.
 fn diagonal<T: Scalar>(d: Option<&Buffer<T, Cuda>>, n: usize) -> Result<Read<T>, LinalgError> {
     let Some(d) = d else { return Ok(Read::none()) };
     need("inverse_diagonal", n, d.len())?;

@@ -71,10 +71,10 @@ pub trait CgKernels<T: Scalar>: VectorKernels<T> {
         scalars: &mut CgScalars<Self>,
     ) -> Result<(), LinalgError>;
 
-    /// Counts the iteration, notes $r^\mathsf{T} r$, and ends the method where that meets the threshold,
-    /// where the limit of iterations is reached, or where $r^\mathsf{T} z$ is not positive; then
-    /// $\beta = r^\mathsf{T} z / \rho$, or $-\alpha q^\mathsf{T} z / \rho$ where it is flexible, and $\rho = r^\mathsf{T} z$.
-    /// Does nothing once the method has ended.
+    /// Counts the iteration, notes $r^\mathsf{T} r$, and ends the method if that meets the threshold, where
+    /// the limit of iterations is reached, or where $r^\mathsf{T} z$ is not positive; then
+    /// $\beta = r^\mathsf{T} z / \rho$, or $-\alpha q^\mathsf{T} z / \rho$ where it is flexible, and
+    /// $\rho = r^\mathsf{T} z$. Does nothing once the method has ended.
     fn cg_conjugation(&self, scalars: &mut CgScalars<Self>) -> Result<(), LinalgError>;
 
     /// $x \mathrel{+}= \alpha p$, then $p = D^{-1} z + \beta p$ (without $D^{-1}$ where there is no diagonal).

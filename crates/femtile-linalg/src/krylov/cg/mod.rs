@@ -51,7 +51,7 @@ pub fn vector_bytes<T: Scalar>(n: usize) -> usize {
     N_VECTORS * n * size_of::<T>()
 }
 
-/// Iterations that are started together at most where the preconditioner is more than a diagonal.
+/// Iterations that are started together at most if the preconditioner is more than a diagonal.
 const COSTLY_STRIDE: usize = 2;
 
 struct Vectors<T: Scalar, D: CgKernels<T>> {
@@ -153,8 +153,8 @@ impl<T: Scalar, D: CgKernels<T>> Vectors<T, D> {
     }
 }
 
-/// Iterations that are started together. Those that come after the end do nothing but apply the preconditioner: where
-/// that is more than a diagonal, few of them cost more than looking often does.
+/// Iterations that are started together. Those that come after the end do nothing but apply the
+/// preconditioner: if that is more than a diagonal, few of them cost more than looking often does.
 fn stride<T: Scalar, D: CgKernels<T>>(device: &D, m: &dyn Preconditioner<T, D>) -> usize {
     let stride = CgKernels::<T>::cg_stride(device);
     if m.diagonal().is_some() { stride } else { stride.min(COSTLY_STRIDE) }

@@ -43,9 +43,9 @@ pub struct CgStep {
 /// The numbers that a solve has found, iteration by iteration.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct CgHistory {
-    /// $r^\mathsf{T} r$ at the start and after each iteration seen; NaN where a method does not compute it.
+    /// $r^\mathsf{T} r$ at the start and after each iteration seen; NaN if a method does not compute it.
     pub r_dot_r: Vec<f64>,
-    /// One entry for each iteration where the method has the coefficients of conjugate gradients; else empty.
+    /// One entry for each iteration if the method has the coefficients of conjugate gradients; else empty.
     pub steps: Vec<CgStep>,
 }
 
@@ -180,7 +180,7 @@ fn is_positive(value: f64) -> bool {
     value > 0.0 && value.is_finite()
 }
 
-/// [`super::CgKernels::cg_start`] where the host can address the device's memory.
+/// [`super::CgKernels::cg_start`] if the host can address the device's memory.
 pub(super) fn start<D: HostDevice>(scalars: &mut CgScalars<D>) {
     let rho = scalars.r_sums.as_slice()[CgScalars::<D>::R_DOT_Z];
     let state = scalars.state.as_mut_slice();
@@ -190,7 +190,7 @@ pub(super) fn start<D: HostDevice>(scalars: &mut CgScalars<D>) {
     }
 }
 
-/// [`super::CgKernels::cg_step_length`] where the host can address the device's memory.
+/// [`super::CgKernels::cg_step_length`] if the host can address the device's memory.
 pub(super) fn step_length<D: HostDevice>(scalars: &mut CgScalars<D>) {
     let p_dot_q = scalars.p_dot_q.as_slice()[0];
     let state = scalars.state.as_mut_slice();
@@ -201,7 +201,7 @@ pub(super) fn step_length<D: HostDevice>(scalars: &mut CgScalars<D>) {
     state[CgScalars::<D>::ALPHA] = if running { state[CgScalars::<D>::RHO] / p_dot_q } else { 0.0 };
 }
 
-/// [`super::CgKernels::cg_conjugation`] where the host can address the device's memory.
+/// [`super::CgKernels::cg_conjugation`] if the host can address the device's memory.
 pub(super) fn conjugation<D: HostDevice>(scalars: &mut CgScalars<D>) {
     let sums = scalars.r_sums.as_slice();
     let (r_dot_r, r_dot_z) = (sums[CgScalars::<D>::R_DOT_R], sums[CgScalars::<D>::R_DOT_Z]);

@@ -32,9 +32,9 @@ pub use scalars::MergedScalars;
 /// $$ \alpha = \frac{d}{a}, \quad \beta = \frac{d - 2 \alpha e + \alpha^2 f}{d}, \quad
 ///    \|r_+\|^2 = \gamma - 2 \alpha b + \alpha^2 c. $$
 ///
-/// x takes two steps at once in every other iteration, the direction before being $(p - D^{-1} r) / \beta$. Where the
-/// operator has a loop that others may join ([`LinearOperator::merged`]), updates are done just before it first reads a
-/// range, and sums just after it last writes one.
+/// x takes two steps at once in every other iteration, the direction before being $(p - D^{-1} r) / \beta$.
+/// If the operator has a loop that others may join ([`LinearOperator::merged`]), updates are done just before
+/// it first reads a range, and sums just after it last writes one.
 ///
 /// The predicted $\|r_+\|$ ends the method only where rounding cannot have made it; else the next iteration
 /// looks at r itself. A step that shrinks the residual a lot leaves no $\beta$ to divide by: x then takes it alone.

@@ -27,10 +27,11 @@ pub use kernels::{PipelinedCgKernels, PipelinedCgStep, PipelinedCgSums, Pipeline
 /// recurrences of r, w, s and z drift away from the vectors that they define: the method reaches a lower accuracy than
 /// plain conjugate gradients.
 ///
-/// The recurrences are therefore restarted (residual replacement). Where the recurred residual meets the tolerance, or
-/// the method breaks down after the first step, $b - A x$ is computed: within twice the tolerance the method has converged; else all
-/// recurrences restart from it, if the residual has at least halved since the last restart; else the method has
-/// [stagnated](Stop::Stagnated) or [broken down](Stop::Breakdown). At a restart the history has the computed residual.
+/// The recurrences are therefore restarted (residual replacement). If the recurred residual meets the
+/// tolerance, or the method breaks down after the first step, $b - A x$ is computed: within twice the
+/// tolerance the method has converged; else all recurrences restart from it, if the residual has at least
+/// halved since the last restart; else the method has [stagnated](Stop::Stagnated) or [broken
+/// down](Stop::Breakdown). At a restart the history has the computed residual.
 ///
 /// With several ranks the sums of an iteration are on their way while the preconditioner and the product of the next one are
 /// applied; alone the host learns them first, which saves a product at the end.

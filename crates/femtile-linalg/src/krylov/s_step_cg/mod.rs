@@ -46,11 +46,12 @@ pub use small::SmallMatrix;
 /// eigenvector and $W$ loses its definiteness, the sooner the larger s and the condition number: above s = 3 the method
 /// is for well-conditioned systems.
 ///
-/// The residual is always computed from x, not by a recurrence. Where a pivot of $W$ is no larger than rounding of its diagonal entry, the block
-/// is taken without $P_-$ if that allows more steps, which the same sums tell. A block that is cut all the same ends the
-/// recurrence: the next one restarts without $P$; where the residual has not halved since the last such restart, the method
-/// has [broken down](Stop::Breakdown). Iterations are counted in steps; within a block the residual is not computed, and NaN
-/// in [`CgOutcome::residuals`].
+/// The residual is always computed from x, not by a recurrence. If a pivot of $W$ is no larger than rounding
+/// of its diagonal entry, the block is taken without $P_-$ if that allows more steps, which the same sums
+/// tell. A block that is cut all the same ends the recurrence: the next one restarts without $P$; if the
+/// residual has not halved since the last such restart, the method has [broken down](Stop::Breakdown).
+/// Iterations are counted in steps; within a block the residual is not computed, and NaN in
+/// [`CgOutcome::residuals`].
 ///
 /// The preconditioner is a diagonal or none. The host learns the sums of a pass before it starts the next one.
 ///
@@ -59,9 +60,10 @@ pub use small::SmallMatrix;
 /// next block, so convergence is seen after s products more; on one rank it is seen at once. Besides the products 4 + 4/s
 /// values are read and 1 + 2/s written for each unknown and step; with a diagonal, 2 + 2/s and 1 more.
 /// # Source
-/// `[chronopoulos1989]`; `[kronbichler2022]`, Alg. 3 and Table 1. Differs: Jacobi's preconditioner by the inner product
-/// of $D$; $W$ and $P^\mathsf{T} r$ from sums of the basis, not of $P$, so that one reduction does; steps along $P_-$ again, which
-/// undo rounding; blocks are cut as said above; the last block is shorter where it would exceed the limit of iterations.
+/// `[chronopoulos1989]`; `[kronbichler2022]`, Alg. 3 and Table 1. Differs: Jacobi's preconditioner by the
+/// inner product of $D$; $W$ and $P^\mathsf{T} r$ from sums of the basis, not of $P$, so that one reduction
+/// does; steps along $P_-$ again, which undo rounding; blocks are cut as said above; the last block is
+/// shorter if it would exceed the limit of iterations.
 #[derive(Debug, Clone, Default)]
 pub struct SStepCg {
     config: SStepCgConfig,
@@ -142,7 +144,7 @@ fn run<T: Scalar, D: SStepCgKernels<T>, C: Communicator>(
                 let progress = CgProgress { iteration: watch.iteration(), stop: Some(breakdown) };
                 stop = watch.look(progress, monitor);
             }
-            // The verdict comes at once where it costs no further reduction, or no block follows.
+            // The verdict comes at once if it costs no further reduction, or no block follows.
             Ok(taken) if comm.n_ranks() == 1 || taken.n_steps == n_left => {
                 let r_dot_r = over_ranks(b.device(), &[taken.r_dot_r], comm)?[0];
                 stop = blocks.judge(taken, r_dot_r, &mut watch, monitor);
@@ -173,7 +175,7 @@ struct Blocks<'a, T: Scalar, D: SStepCgKernels<T>, C> {
     p: Vec<Buffer<T, D>>,
     /// A product before D⁻¹ is applied, or A x.
     v: Buffer<T, D>,
-    /// W of the directions before; of rank 0 where there are none.
+    /// W of the directions before; of rank 0 if there are none.
     before: Factor,
     /// r·r where the directions began.
     r_dot_r_begun: f64,
@@ -216,7 +218,7 @@ impl<'a, T: Scalar, D: SStepCgKernels<T>, C: Communicator> Blocks<'a, T, D, C> {
         Ok(())
     }
 
-    /// The sums of the next block, and r·r of all ranks where that of this one is given, in one reduction.
+    /// The sums of the next block, and r·r of all ranks if that of this one is given, in one reduction.
     fn gram(&mut self, n_steps: usize, r_dot_r: Option<f64>) -> Result<(SStepGram, f64), LinalgError> {
         self.expand(n_steps)?;
         let (device, n_before) = (self.b.device(), self.before.rank);
@@ -278,8 +280,8 @@ impl<'a, T: Scalar, D: SStepCgKernels<T>, C: Communicator> Blocks<'a, T, D, C> {
         watch.look(CgProgress { iteration: watch.iteration(), stop: ended }, monitor)
     }
 
-    /// Restarts after a block that was cut at this pivot; breaks down where the residual has hardly fallen since the
-    /// last restart.
+    /// Restarts after a block that was cut at this pivot; breaks down if the residual has hardly fallen since
+    /// the last restart.
     fn restart(&mut self, pivot: f64, r_dot_r: f64) -> Option<Stop> {
         if r_dot_r > GAIN * self.r_dot_r_begun {
             return Some(Stop::Breakdown { quantity: Stop::BLOCK_PIVOT, value: pivot });

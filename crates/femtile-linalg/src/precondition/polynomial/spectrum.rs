@@ -20,7 +20,7 @@ const ROWS: usize = 1 << 14;
 /// # Cost
 /// A product a step, and some ten passes over vectors.
 /// # Errors
-/// Errors of the operator; [`LinalgError::Setting`] where it is not positive semidefinite.
+/// Errors of the operator; [`LinalgError::Setting`] if it is not positive semidefinite.
 /// # Source
 /// `[golub2013]`, section 10.1.
 pub fn largest_eigenvalue<T: Scalar, D: VectorKernels<T>>(

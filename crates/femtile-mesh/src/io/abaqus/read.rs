@@ -313,7 +313,8 @@ impl Reader<'_> {
 
 type NodeSet = (i32, String, Vec<u32>);
 
-/// Finds the node or element that a line of a surface names by its number; none where it is left out or not defined.
+/// Finds the node or element that a line of a surface names by its number; none if it is left out or not
+/// defined.
 fn member(resolver: &mut Resolver<'_>, surface: &Surface<'_>, part: &SurfacePart<'_>) -> Option<u32> {
     let said = |what| {
         let line = surface.places.show(surface.line);

@@ -144,7 +144,7 @@ impl<'a> Resolver<'a> {
         self.undefined.get_or_insert_with(|| said(what));
     }
 
-    /// Finds the node or element of a number; none where it is left out or not defined.
+    /// Finds the node or element of a number; none if it is left out or not defined.
     pub(super) fn find(&mut self, number: u32, said: impl FnOnce(&'static str) -> String) -> Option<u32> {
         let found = self.numbers.find(number.into());
         if found.is_none() && !self.beside.is_some_and(|beside| beside.has(number)) {

@@ -159,7 +159,7 @@ impl Names {
         names
     }
 
-    /// Returns `name (tag)` of a group of a dimension, its number where it has no name.
+    /// Returns `name (tag)` of a group of a dimension, its number if it has no name.
     pub(super) fn show(&self, dimension: usize, group: i32) -> String {
         match self.by_dimension.get(&(dimension, group)).or_else(|| self.of_any.get(&group)) {
             Some(name) => format!("`{name}` ({group})"),

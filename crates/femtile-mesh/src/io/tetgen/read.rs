@@ -63,7 +63,7 @@ pub fn parse(path: &Path, node: &[u8], ele: &[u8], face: Option<&[u8]>) -> Resul
     if tags.is_none() {
         mesh.cell_tags.clear();
     }
-    // Where the file of cells has none, the facets are the cells, and have no attributes.
+    // If the file of cells has none, the facets are the cells, and have no attributes.
     let n_fields = if table.nodes.is_empty() { 0 } else { table.n_attributes };
     for column in usize::from(tags.is_some())..n_fields {
         let values = table.column(column).collect();

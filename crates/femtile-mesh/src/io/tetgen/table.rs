@@ -141,7 +141,7 @@ pub(super) fn records<'a>(
 }
 
 impl Table<'_> {
-    /// Attribute `column` as tags, or the first record where it is not a whole number in range.
+    /// Attribute `column` as tags, or the first record if it is not a whole number in range.
     pub(super) fn tags(&self, column: usize) -> Result<Vec<i32>, usize> {
         let whole = |(record, value)| {
             if value == f64::from(value as i32) { Ok(value as i32) } else { Err(record) }

@@ -26,7 +26,7 @@ pub(super) struct Array<'a> {
     pub n_components: usize,
     pub bytes: Box<Source<'a>>,
     pub n_bytes: usize,
-    /// True where the values follow from a solution: their bytes stand after those of all other arrays.
+    /// True if the values follow from a solution: their bytes stand after those of all other arrays.
     pub is_late: bool,
 }
 
@@ -118,7 +118,8 @@ impl Compressed {
         8 * (3 + self.blocks.len()) + self.blocks.iter().map(Vec::len).sum::<usize>()
     }
 
-    /// Writes number of blocks, block size, size of the last one where it is short and compressed sizes, then the blocks.
+    /// Writes number of blocks, block size, size of the last one if it is short and compressed sizes, then
+    /// the blocks.
     fn write(self, out: &mut Summed<'_>) -> std::io::Result<()> {
         let head = [self.blocks.len(), BLOCK_BYTES, self.n_bytes % BLOCK_BYTES];
         let sizes = self.blocks.iter().map(Vec::len);

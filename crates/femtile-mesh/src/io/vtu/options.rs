@@ -43,7 +43,7 @@ pub enum Extent<'a> {
     Surface,
     /// Those of some ranks, a file each, and a `.pvtu` that names the files of all ranks.
     Pieces(Pieces<'a>),
-    /// All of them, as the file of a rank where each has cells of its own.
+    /// All of them, as the file of a rank if each has cells of its own.
     Piece(Piece),
 }
 
@@ -101,7 +101,7 @@ pub struct WriteOptions<'a> {
     pub facets: bool,
     /// The cells that are written.
     pub extent: Extent<'a>,
-    /// Return the sum of the file, taken while it is written; that of the `.pvtu` where there are pieces.
+    /// Return the sum of the file, taken while it is written; that of the `.pvtu` if there are pieces.
     pub sum: bool,
 }
 

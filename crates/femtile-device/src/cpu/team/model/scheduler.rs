@@ -143,7 +143,8 @@ impl Run {
         }
     }
 
-    /// Threads that gave way, where nobody else can go on; a wake-up is lost where that is `me` alone, or nobody.
+    /// Threads that gave way, where nobody else can go on; a wake-up is lost if that is `me` alone, or
+    /// nobody.
     fn given_way(&self, me: usize) -> Vec<usize> {
         let gives_way = |thread: &usize| *thread != me && self.states[*thread] == State::GivesWay;
         let found: Vec<usize> = (0..self.states.len()).filter(gives_way).collect();

@@ -226,7 +226,7 @@ impl<T: Scalar, D: CgSolverKernels<T>> CgSolver<T, D> {
         Ok(Found { state: device.end_read(poll.state)?, last: device.end_read(poll.last)? })
     }
 
-    /// Uploads the settings where they are others than in the solve before.
+    /// Uploads the settings if they are others than in the solve before.
     fn bring_settings(&mut self, config: &KrylovConfig, target: Target) -> Result<(), LinalgError> {
         let usual = usual_exponent::<T>();
         let scale = self.scale.filter(|scale| scale.is_normal());

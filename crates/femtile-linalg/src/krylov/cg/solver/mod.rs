@@ -210,9 +210,9 @@ impl<T: Scalar, D: CgSolverKernels<T>> CgSolver<T, D> {
     /// Applies another operator in iterations, A with values of fewer bits; residuals at the start and at the end are those
     /// of A.
     ///
-    /// With entries that are wrong by a share ε, an iteration that corrects the guess by d ends with a residual that is wrong by
-    /// about $\epsilon \|A d\|$: good where a guess is close or the tolerance far above ε. A solve whose residual is not that
-    /// small goes on with A.
+    /// With entries that are wrong by a share ε, an iteration that corrects the guess by d ends with a
+    /// residual that is wrong by about $\epsilon \|A d\|$: good if a guess is close or the tolerance far
+    /// above ε. A solve whose residual is not that small goes on with A.
     ///
     /// # Errors
     /// [`LinalgError::Length`] for an operator of another size.
@@ -234,7 +234,8 @@ impl<T: Scalar, D: CgSolverKernels<T>> CgSolver<T, D> {
         Ok(())
     }
 
-    /// Returns the solutions that the next solve begins with, the last one first: none where it begins with x, at most two.
+    /// Returns the solutions that the next solve begins with, the last one first: none if it begins with x,
+    /// at most two.
     ///
     /// # Errors
     /// Errors of the device.
@@ -420,8 +421,8 @@ impl<T: Scalar, D: CgSolverKernels<T>> CgSolver<T, D> {
     }
 }
 
-/// Returns whether the preconditioner of all ranks is the identity, and the diagonal by which residuals are tested where it is not
-/// its own.
+/// Returns whether the preconditioner of all ranks is the identity, and the diagonal by which residuals are
+/// tested if it is not its own.
 fn examine<T: Scalar, D: CgSolverKernels<T>, C: Communicator>(
     a: &dyn LinearOperator<T, D>,
     m: &dyn Preconditioner<T, D>,
@@ -464,7 +465,7 @@ impl Target {
         Err(LinalgError::Setting { field: "target", message })
     }
 
-    /// Returns the norm and the reduction of the settings, 0 where there is none.
+    /// Returns the norm and the reduction of the settings, 0 if there is none.
     fn settings(self) -> [f64; 2] {
         match self {
             Self::RightSide => [0.0, 0.0],

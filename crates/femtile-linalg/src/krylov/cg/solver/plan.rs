@@ -42,7 +42,7 @@ impl Past {
         self.0 = [Some(iterations), self.0[0]];
     }
 
-    /// Returns the larger number, or the smaller one where an iteration too many is expensive.
+    /// Returns the larger number, or the smaller one if an iteration too many is expensive.
     fn expected(self, is_costly: bool) -> Option<usize> {
         let known = self.0.iter().flatten().copied();
         if is_costly { known.min() } else { known.max() }
