@@ -111,8 +111,8 @@ fn defect_of(pivot: &f64) -> &'static str {
 }
 
 impl AmgError {
-    /// Returns the error with entries of the given matrix in place of those that `scale` and the factors of rows and columns
-    /// were multiplied to.
+    /// Returns the error with entries of the original matrix instead of the scaled one. `scale` and the
+    /// factors of rows and columns are those of the scaling.
     pub(crate) fn before_scaling(self, factors: &[f64], scale: f64) -> Self {
         match self {
             Self::NotSymmetric { row, column, value, mirror, asymmetry } => {

@@ -24,7 +24,7 @@ const PIECE: usize = 4_096;
 #[derive(Debug)]
 pub(crate) struct Relaxation<H: Scalar, D: Device> {
     pub kind: Kind<H, D>,
-    /// The reciprocals of the diagonal, raised if needed; with patches times the inner damping.
+    /// The reciprocals of the diagonal, raised if necessary; with patches times the inner damping.
     pub inverse_diagonal: Buffer<H, D>,
 }
 

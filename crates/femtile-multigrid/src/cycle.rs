@@ -16,7 +16,7 @@ pub struct MultigridConfig {
     pub post: PostOrder,
 }
 
-/// Geometric multigrid for −∇·(c∇u) = f on a box, u = 0 on its boundary except for free sides.
+/// Geometric multigrid for −∇·(c∇u) = f on a box, u = 0 on its boundary except on free sides.
 ///
 /// # Shapes
 /// Vectors have a value for each node of the finest grid, zero at Dirichlet nodes.
@@ -38,7 +38,7 @@ impl<T: Scalar, D: BoxKernels<T>> Multigrid<T, D> {
     ///
     /// # Errors
     /// [`MultigridError::Coarsest`] if an axis of the coarsest grid has no interior node or too many;
-    /// [`MultigridError::Levels`] for no level or too many nodes on the finest grid.
+    /// [`MultigridError::Levels`] without a level or with too many nodes on the finest grid.
     pub fn new(
         device: &D,
         coarse: &BoxGrid,
@@ -170,7 +170,7 @@ impl<T: Scalar, D: BoxKernels<T>> Multigrid<T, D> {
         self.cycle_with(vectors, D::box_smooth_zero)
     }
 
-    /// Runs a V-cycle on the finest of these levels, at least one.
+    /// Runs a V-cycle that starts on the first of these levels; there is at least one.
     pub(crate) fn cycle(&self, vectors: &mut [Vectors<T, D>]) -> Result<(), LinalgError> {
         self.cycle_with(vectors, D::box_smooth)
     }

@@ -27,8 +27,8 @@ const STRETCH: f64 = 1.5;
 /// A box of n_x × n_y × n_z cells with elements of degree k and Gauss–Lobatto nodes: rectangles, or deformed cells with a
 /// coefficient each.
 ///
-/// Nodes are numbered along x, then y, then z, boundary included; vectors have an entry per node, zero on the
-/// boundary except for [free sides](BoxGrid::with_free_sides).
+/// Nodes are numbered along x, then y, then z, boundary included. Vectors have one entry per node, zero on
+/// the boundary except on [free sides](BoxGrid::with_free_sides).
 #[derive(Debug, Clone, PartialEq)]
 pub struct BoxGrid {
     degree: usize,
@@ -93,7 +93,7 @@ impl BoxGrid {
         Self { degree, widths, free, geometry: Some(Arc::new(geometry)), whole: None }
     }
 
-    /// Sets free sides, the lower and the upper one across each axis: c ∂u/∂n = 0 in place of u = 0.
+    /// Sets free sides, the lower and the upper one across each axis: c ∂u/∂n = 0 instead of u = 0.
     ///
     /// # Errors
     /// [`MultigridError::Free`] if all sides are free: the solution is then unique only up to a constant.
@@ -144,13 +144,13 @@ impl BoxGrid {
         self.with_widths(self.widths.each_ref().map(halve))
     }
 
-    /// Coarsens by joining pairs of cells, with semicoarsening on stretched cells: an axis is coarsened if it has an even
-    /// number of cells above two, pairs of equal width, and a narrowest cell less than 3/2 as wide as that of any other
-    /// such axis.
+    /// Coarsens by joining pairs of cells, with semicoarsening on stretched cells. An axis can be coarsened
+    /// if it has an even number of cells above two and both cells of each pair are equally wide. It is
+    /// coarsened if its narrowest cell is less than 3/2 as wide as that of any other such axis.
     ///
     /// Unknowns are coupled most strongly along the narrow axis, so only there is the error smooth after
     /// smoothing; coarser levels of stretched boxes become less and less stretched. For mapped cells mean
-    /// widths count; joined cells have the outer corners of their parts and the mean coefficient, and keep a
+    /// widths count. A joined cell has the outer corners of its parts and the mean coefficient, and keeps a
     /// reference to the finer grid. Returns none if no axis can be coarsened or a joined cell would be
     /// inverted.
     pub fn coarsened(&self) -> Option<Self> {
@@ -172,9 +172,10 @@ impl BoxGrid {
         Some(self.with_widths([0, 1, 2].map(join)))
     }
 
-    /// Takes layers of cells across the last axis, from an even one on. They keep what depends on the whole
-    /// grid: thin axes, the widths for estimates, whether cells are mapped, and the colours of patches, for
-    /// which a lower side inside is free if that of the grid is. An upper side inside has given values.
+    /// Returns the grid of some layers of cells across the last axis; the first layer has an even index.
+    /// Properties of the whole grid are kept: thin axes, widths for estimates, whether cells are mapped, and
+    /// the colours of patches. For the colours, a lower side inside the box is free if the lower side of the
+    /// whole grid is. An upper side inside the box is a Dirichlet side.
     ///
     /// Vectors of layers may have values on sides inside: those of other layers, which products and patches read.
     pub(crate) fn layers(&self, cells: Range<usize>) -> Self {

@@ -85,7 +85,7 @@ pub(super) fn correct<H: Scalar>(
     Ok(true)
 }
 
-/// Takes the levels below one in one launch; false if they are too large, too many or of another kind.
+/// Runs all levels below one in one launch; false if they are too large, too many or of another kind.
 pub(super) fn run_tail<H: Scalar>(device: &Cuda, tail: Tail<'_, H, Cuda>) -> Result<bool, LinalgError> {
     let Tail { restriction, residual, levels, coarsest, vectors } = tail;
     let Some(n_steps) = levels.first().and_then(|level| steps_of(&level.relaxation)).map(<[_]>::len) else {

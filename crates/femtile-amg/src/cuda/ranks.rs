@@ -177,7 +177,7 @@ struct Exports<'a> {
 }
 
 impl Exports<'_> {
-    /// The values of ghosts, where these are those of exports.
+    /// Returns the values of ghosts; `exported` are the values that other ranks need.
     fn of_ghosts<E: Element>(&self, exported: &[E]) -> Result<Vec<E>, LinalgError> {
         let mut own: Vec<E> = zeroed_vec(self.halo.n_owned());
         let places = self.halo.exports().iter().flat_map(|(_, places)| places);

@@ -64,7 +64,7 @@ struct OfAll<H> {
     b: Vec<f64>,
 }
 
-/// A level with the next one, or the matrix as it was if that would hardly be smaller.
+/// A level with the next one, or the unchanged matrix if the next level would hardly be smaller.
 pub(super) enum Coarsened<H: Scalar, D: RankKernels<H>> {
     Next(Box<RankCoarse<H, D>>),
     Kept(RankMatrix<H>),
@@ -115,7 +115,7 @@ where
     Ok(Coarsened::Next(Box::new(RankCoarse { level, matrix: next, b, n_aggregates })))
 }
 
-/// Appends the values of ghosts to those of the rows of a rank.
+/// Appends the ghost values to the owned values of a rank.
 pub(super) fn with_ghosts<E: Element>(halo: &Halo, mut own: Vec<E>) -> Result<Vec<E>, LinalgError> {
     let mut of_ghosts = vec![E::zeroed(); halo.n_ghosts()];
     halo.import(&mut of_ghosts, &own, &mut || ())?;

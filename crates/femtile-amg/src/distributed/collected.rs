@@ -55,7 +55,7 @@ where
         self.amg.hierarchy().shapes()
     }
 
-    /// One cycle of all rows, of which each rank takes its own.
+    /// Runs one cycle on all rows; each rank keeps its owned rows of the result.
     pub fn solve(&self, x: &mut Buffer<H, D>, b: &Buffer<H, D>) -> Result<(), LinalgError> {
         let mut work = self.work.lock().unwrap_or_else(PoisonError::into_inner);
         let Work { b: all, x: solution } = &mut *work;

@@ -26,7 +26,8 @@ pub(crate) struct RankLevel<H: Scalar, D: RankKernels<H>> {
 }
 
 impl<H: Scalar, D: AmgKernels<H> + RankKernels<H>> RankLevel<H, D> {
-    /// Takes the rows of a rank, the largest eigenvalue of the scaled matrix of all ranks, and the reciprocals of the diagonal.
+    /// Creates the level from the rows of a rank, the largest eigenvalue of the scaled global matrix, and the
+    /// reciprocals of the diagonal.
     pub fn new(
         (rows, halo): (GhostedMatrix<H, D>, &Arc<Halo>),
         config: &AmgConfig,
@@ -40,7 +41,7 @@ impl<H: Scalar, D: AmgKernels<H> + RankKernels<H>> RankLevel<H, D> {
     }
 }
 
-/// The transfers between the rows of a rank and the next level, of which some unknowns are those of other ranks.
+/// The transfers between the rows of a rank and the next level, including ghosts of the next level.
 pub(crate) struct RankTransfer<H: Scalar, D: RankKernels<H>> {
     /// Columns of the rank's own unknowns, then of its ghosts.
     pub prolongation: Csr<H, D>,
@@ -126,7 +127,7 @@ impl<H: Scalar> RankMatrix<H> {
         Ok((Self { rows, halo: Arc::clone(halo) }, scale))
     }
 
-    /// Takes the rows, and leaves none.
+    /// Moves the rows out and leaves none.
     pub(super) fn take(&mut self) -> Self {
         let none = Rows { offsets: vec![0], columns: Vec::new(), values: Vec::new(), n_cols: 0 };
         Self { rows: std::mem::replace(&mut self.rows, none), halo: Arc::clone(&self.halo) }

@@ -1,8 +1,9 @@
 //! Symmetric scaling of a badly scaled matrix before its levels are set up.
 //!
-//! Row sums and tentative prolongators take constants for the smooth vectors of a matrix A. Of D A D these are those of
-//! $D^{-1} 1$, and rows with small entries beside large ones would have their diagonals raised without need. The levels of
-//! such a matrix are those of S A S, in whose unknowns constants are smooth again.
+//! Row sums and tentative prolongators assume that constants are the smooth vectors of a matrix A. The smooth
+//! vectors of D A D are $D^{-1} 1$, and rows with small entries beside large ones would have their diagonals
+//! raised without need. The levels of such a matrix are those of S A S, whose smooth vectors are constants
+//! again.
 
 use std::cmp::Ordering;
 
@@ -127,9 +128,10 @@ fn diagonal_of<T: Scalar>(a: &Rows<T>) -> Vec<f64> {
 }
 
 impl Rescaling {
-    /// Returns a scaling with which the row sums of $S A S$ are small, as they are for the given vector, for the reciprocal
-    /// roots of the diagonal, or for these or constants after some steps of Jacobi's method; with several vectors, or one that is not
-    /// smooth, the scaling to a diagonal of ones. None where constants are as good, and for a diagonal that is not positive.
+    /// Returns a scaling with which the row sums of $S A S$ are small. Candidates are the given vector, the
+    /// reciprocal roots of the diagonal, and these or constants after some steps of Jacobi's method. With
+    /// several vectors, or one that is not smooth, the scaling gives a diagonal of ones. None if constants
+    /// are as good, and for a diagonal that is not positive.
     ///
     /// # Cost
     /// Some twenty passes over the non-zeros.

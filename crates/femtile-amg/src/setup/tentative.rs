@@ -15,8 +15,8 @@ pub(crate) struct NearNullspace {
 }
 
 impl NearNullspace {
-    /// Returns the numbers of nodes of the first level of which the entries of one vector are the roots; none
-    /// if it has other entries, as those of modes of slivers.
+    /// Returns the number of first-level nodes of each node if the entries of the single vector are the
+    /// square roots of such numbers. None if the vector has other entries, such as those of modes of slivers.
     pub fn weights(&self) -> Option<Vec<u32>> {
         let weight = |&b: &f64| {
             let square = (b * b).round();

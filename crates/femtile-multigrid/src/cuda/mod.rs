@@ -66,7 +66,7 @@ fn check_hexahedra(grid: &BoxGrid) -> Result<(), MultigridError> {
     Err(MultigridError::Gpu { message })
 }
 
-/// Returns why GPUs do not support vertex patches on the levels below a grid; none if they do.
+/// Returns why GPUs do not support vertex patches on the levels below a grid, or none if they do.
 pub fn unsupported_on_gpu(grid: &BoxGrid) -> Option<String> {
     let coarsest = || std::iter::successors(Some(grid.clone()), BoxGrid::coarsened).last();
     let check_coarsest = |coarsest: BoxGrid| match coarsest.mapping() {

@@ -42,8 +42,8 @@ impl Lists {
         Ok(Some(Self { offsets, near }))
     }
 
-    /// A graph of the nodes of a matrix, less the connections of those that no entry joins to others; none if
-    /// it has 2³² connections or more.
+    /// Copies a graph of the nodes of a matrix, without the connections of nodes that have no off-diagonal
+    /// entry. None if it has 2³² connections or more.
     pub fn of_graph<H: Scalar>(rows: &Rows<'_, H>, graph: &Graph) -> Result<Option<Self>, LinalgError> {
         let device = rows.device;
         let Some(all) = Self::new(device, graph)? else { return Ok(None) };
@@ -137,7 +137,7 @@ pub(super) fn permuted<H: Scalar>(
     with_rows(rows, &order.rows, Some(&order.places))
 }
 
-/// Some rows of a matrix, or all of them, in an order; none if its offsets have 64 bits.
+/// Returns some rows of a matrix, or all of them, in an order; none if its offsets have 64 bits.
 pub(super) fn with_rows_of<H: Scalar>(
     a: &Csr<H, Cuda>,
     order: &Numbers,

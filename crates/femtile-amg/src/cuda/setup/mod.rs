@@ -97,9 +97,9 @@ impl<'a, H: Scalar> Rows<'a, H> {
     }
 }
 
-/// Sets up the next level of a matrix with these nodes, none for the finest level. Returns none for a matrix that is invalid,
-/// has too long a row or modes of slivers, and where patches cannot consist of whole aggregates: the host then does the work
-/// or reports the error.
+/// Sets up the next level of a matrix with these nodes, none for the finest level. Returns none for a matrix
+/// that is invalid, has too long a row or has modes of slivers, and if patches cannot consist of whole
+/// aggregates. The host then does the work or reports the error.
 ///
 /// # Source
 /// `[fu2014]`, section 5.2.1; parallel independent sets: `[bell2012]`, section 3.2.
@@ -190,7 +190,7 @@ struct Numbered<'a, H: Scalar> {
 }
 
 impl<H: Scalar> Numbered<'_, H> {
-    /// The next level, where the spectrum ends at `largest`; none if a row is too long.
+    /// Sets up the next level; `largest` is the largest eigenvalue. None if a row is too long.
     fn coarsen(self, largest: f64) -> Result<Option<Coarsened<H, Cuda>>, LinalgError> {
         let Self { rows, diagonal, strong, parts, weights, from_doubtful } = self;
         let inverse_diagonal = matrix::raise(&rows, diagonal, share(largest))?;

@@ -37,8 +37,8 @@ fn program<H: Scalar>() -> Specialisation {
     by_lanes::<H>(&PATCHES, UNIT)
 }
 
-/// Patches of aggregates, as [`crate::setup::patches::Patches`] makes them of the same ones in rounds; none
-/// if an aggregate has to be cut or a row of the graph of aggregates is too long.
+/// Groups aggregates to patches, as [`crate::setup::patches::Patches`] does with the same aggregates in
+/// rounds. None if an aggregate has to be cut or a row of the graph of aggregates is too long.
 pub(super) fn order<H: Scalar>(
     graph: &Linked<'_>,
     parts: &Parts<Cuda>,

@@ -32,13 +32,13 @@ fn program<H: Scalar>() -> Specialisation {
     by_lanes::<H>(&RANKS, 4)
 }
 
-/// The rows of a rank: own columns, and those of ghosts, which the last rows alone have.
+/// The rows of a rank: the owned columns, and the ghost columns, which only the last rows have.
 pub(in crate::cuda) struct OfRank<'a, H: Scalar> {
     own: Rows<'a, H>,
     border: Rows<'a, H>,
 }
 
-/// Aggregates of the rows of a rank, and what they were found by.
+/// Aggregates of the rows of a rank, and the data that they were found from.
 pub(in crate::cuda) struct Grouped<H: Scalar> {
     /// Those of rows beside ghosts, and of their neighbours, are the last.
     pub parts: Parts<Cuda>,
@@ -112,8 +112,8 @@ impl<'a, H: Scalar> OfRank<'a, H> {
         self.own.a.with_values(values)
     }
 
-    /// Aggregates within the rank of nodes of the first level, or of these; none if the host has to find
-    /// them.
+    /// Returns aggregates within the rank, of the nodes of the first level or of those given; none if the
+    /// host has to find them.
     pub fn grouped(
         &self,
         nodes: Option<&Nodes<Cuda>>,
@@ -282,8 +282,8 @@ fn stacked<H: Scalar>(
     unsafe { Csr::from_kernels(more.a.n_cols(), offsets, columns, values) }
 }
 
-/// $R A P$ for the rows `a` of a rank, where P has the own rows of `p`, with other numbers of columns from
-/// `n_own` on, and `of_ghosts`; none if a row is too long.
+/// Computes $R A P$ for the rows `a` of a rank. P has the owned rows `p`, with the columns from `n_own` on
+/// renumbered, and the rows `of_ghosts`. None if a row is too long.
 pub(in crate::cuda) fn galerkin<H: Scalar>(
     (r, a): (&Csr<H, Cuda>, &Csr<H, Cuda>),
     p: &Csr<H, Cuda>,

@@ -17,10 +17,10 @@ struct Move {
     gain: i64,
 }
 
-/// In rounds, each patch of more than [`MOST_ROWS`] gives up the one unit that leaves most willingly: one that fits where it
-/// goes, if there is any, then one with many neighbours there and few at home. The other patch stays the lighter of the
-/// two, and takes one unit a round, so that all patches decide by what they were before it. Ends when no patch is too heavy,
-/// or nothing moves.
+/// In rounds, each patch of more than [`MOST_ROWS`] gives up one unit: preferably one that fits into its new
+/// patch, then one with many neighbours there and few at home. The other patch stays the lighter of the two
+/// and receives one unit per round, so that all patches decide by the weights before the round. Ends when no
+/// patch is too heavy, or nothing moves.
 ///
 /// # Source
 /// `[fu2014]`, section 5.2.1, which leaves open what is desirable.

@@ -13,7 +13,7 @@ pub(super) struct Units {
     starts: Vec<usize>,
     /// Rows of each unit, at most [`MOST_ROWS`].
     pub weights: Vec<u32>,
-    /// Units are neighbours if nodes of them are.
+    /// The graph of units: two units are neighbours if nodes of them are.
     pub graph: Graph,
 }
 
