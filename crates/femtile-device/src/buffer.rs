@@ -104,7 +104,8 @@ pub trait Device: Clone + Debug + Send + Sync + 'static {
         (0..times).try_for_each(|_| work())
     }
 
-    /// Returns the bytes left in [`MemorySpace::Device`] where further arrays go to [`MemorySpace::Host`]; else none.
+    /// Returns the bytes left in [`MemorySpace::Device`] if further arrays go to [`MemorySpace::Host`]; else
+    /// none.
     fn available_bytes(&self) -> Option<usize> {
         None
     }
@@ -123,7 +124,7 @@ pub trait Device: Clone + Debug + Send + Sync + 'static {
         Ok(place == MemorySpace::Device)
     }
 
-    /// Returns the bytes that arrays take, where that is counted.
+    /// Returns the bytes that arrays occupy, if the device counts them.
     fn memory_use(&self) -> Option<MemoryUse> {
         None
     }

@@ -48,13 +48,14 @@ const MOST: usize = 20;
 ///
 /// $$ \tfrac{c}{h} M (V - V_n) + K V + c\,G\, I(PV, w) = c M s, \qquad w - w_n = h\, g(PV, w), $$
 ///
-/// with states w at one integration point a cell, eliminated there by a local Newton iteration, so that the tangent
-/// $\tfrac{c}{h} M + K + c\, S\, \tfrac{dI}{dV}$ is symmetric. P, G and S are sparse ([`Sums`]), so residual and tangent are
-/// assembled by products.
+/// with states w at one integration point per cell. A local Newton iteration eliminates them there, so that
+/// the tangent $\tfrac{c}{h} M + K + c\, S\, \tfrac{dI}{dV}$ is symmetric. P, G and S are sparse ([`Sums`]),
+/// so residual and tangent are assembled by products.
 ///
 /// # Cost
-/// A global iteration takes a local one at each cell, products with P, G, S and the linear part, and a linear solve. The
-/// tangent is refilled in place in the format of its products: S has a row for each stored value.
+/// Per global iteration: a local iteration at each cell, products with P, G, S and the linear part, and a
+/// linear solve. The tangent is refilled in place in the format of its products: S has one row per stored
+/// value.
 /// # Source
 /// `[wong2015]`, Table 1; one-point integration as there. Differs: linear solves are inexact, and a line search guards them; with
 /// lengths by an error estimate, accepted states move by it (local extrapolation).
@@ -237,8 +238,8 @@ impl<D: CardiacDevice> Implicit<D> {
     /// Returns the local error of the step that waits, from its distance to the line through the last two potentials and states
     /// (Milne's device); none before the second step.
     ///
-    /// It is the larger of the root mean square over the nodes and of that of the states over the cells, each relative to its
-    /// range, by the weight of states.
+    /// The error is the larger of two root mean squares: that of the potential over the nodes, and that of
+    /// the states over the cells. Each is relative to its range; states count by their weight.
     ///
     /// # Errors
     /// Errors of the device.
@@ -260,8 +261,9 @@ impl<D: CardiacDevice> Implicit<D> {
 
     /// Takes the step that waits over into `v`.
     ///
-    /// If its error was estimated, the states move by it: of second order, they leave less in slow phases.
-    /// The potential does not, as the line overshoots at fronts.
+    /// If its error was estimated, the states are corrected by the estimate. They are then of second order,
+    /// with less error in slow phases. The potential is not corrected, because the extrapolation by a line
+    /// overshoots at fronts.
     ///
     /// # Errors
     /// Errors of the device.
@@ -291,8 +293,9 @@ impl<D: CardiacDevice> Implicit<D> {
         Ok(self.stiffness.apply(y, x)?)
     }
 
-    /// Returns on the host the states, the length of the last step with the smallest Ritz value, the potential before the last
-    /// step with the length of that step, and the states before it where they are kept.
+    /// Returns on the host the states, the length of the last step with the smallest Ritz value, the
+    /// potential before the last step with the length of that step, and the states before it if they are
+    /// kept.
     ///
     /// # Errors
     /// Errors of the device.
@@ -306,7 +309,7 @@ impl<D: CardiacDevice> Implicit<D> {
         Ok(all)
     }
 
-    /// Takes over what [`Implicit::states`] returned; returns whether it has the lengths of its own.
+    /// Restores the result of [`Implicit::states`]; returns whether the lengths fit.
     ///
     /// # Errors
     /// Errors of the device.
@@ -333,8 +336,9 @@ impl<D: CardiacDevice> Implicit<D> {
         Ok(true)
     }
 
-    /// Returns the norm of a residual that is accepted, from the first one of a step, which is its change: the error that it
-    /// leaves is small beside the change and absolutely, but not below rounding.
+    /// Returns the norm at which a residual is accepted, from the first residual of a step, which is the
+    /// change of the step. The error that it leaves is small beside the change and absolutely; the norm is
+    /// not below rounding.
     fn accepted_residual(&self, first: f64) -> f64 {
         let [mass, stiffness] = self.norms;
         // The residual of an error of 1 at all nodes.

@@ -8,8 +8,8 @@ use crate::CardiacError;
 
 /// A model of the membrane with its states at points of a device.
 ///
-/// Voltages, stimuli and currents are vectors over nodes, of which [`Points`] selects those of this model; the states
-/// belong to it.
+/// The states of one model. Voltages, stimuli and currents are vectors over all nodes; [`Points`] selects the
+/// nodes of this model.
 #[derive(Debug)]
 pub struct Ionic<D: IonicKernels> {
     device: D,
@@ -127,8 +127,7 @@ impl<D: IonicKernels> Ionic<D> {
 
     /// Advances voltage and states by a step; asynchronous on a GPU.
     ///
-    /// The stimulus is a rate of the voltage: current for each unit of capacitance, positive if it
-    /// depolarizes.
+    /// The stimulus is a rate of the voltage: current per unit of capacitance, positive if it depolarizes.
     ///
     /// # Errors
     /// [`CardiacError::Setting`] when `dt` is not positive; errors of [`IonicKernels::ionic_advance`].
@@ -208,9 +207,9 @@ impl<D: IonicKernels> Ionic<D> {
         Ok(())
     }
 
-    /// Returns the distance of the states that [`Ionic::implicit`] found last to the line through the last
-    /// two, at a step of `ratio` times the length of the one before: root mean square over the points, states
-    /// relative to their ranges. None if two are not kept.
+    /// Returns how far the last states of [`Ionic::implicit`] lie from the line through the two before, for a
+    /// step of `ratio` times the previous length. This is a root mean square over the points, with states
+    /// relative to their ranges. None if two earlier states are not kept.
     ///
     /// # Errors
     /// Errors of the device.
@@ -248,7 +247,7 @@ impl<D: IonicKernels> Ionic<D> {
         Ok(())
     }
 
-    /// Returns the states before the last step on the host, where they are kept.
+    /// Returns the states before the last step on the host, if they are kept.
     ///
     /// # Errors
     /// Errors of the device.
@@ -257,7 +256,7 @@ impl<D: IonicKernels> Ionic<D> {
         Ok(kept.map(|history| history.before.to_host()).transpose()?)
     }
 
-    /// Takes over what [`Ionic::states_before`] returned; returns whether it is what this one keeps.
+    /// Restores the result of [`Ionic::states_before`]; returns whether it fits what is kept.
     ///
     /// # Errors
     /// Errors of the device.

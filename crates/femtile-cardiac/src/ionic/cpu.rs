@@ -284,7 +284,7 @@ impl BlockNewton {
         }
     }
 
-    /// Takes the voltages and old states of some points; the iteration starts from these states.
+    /// Loads the voltages and old states of some points; the iteration starts from these states.
     fn gather(&mut self, range: Range<usize>, list: Option<&[u32]>, v: &[f64], old: &[f64], stride: usize) {
         self.len = range.len();
         for (i, point) in range.enumerate() {

@@ -104,7 +104,7 @@ impl<D: IonicKernels + VectorKernels<f64>> Membrane<D> {
         self.here().map(|ionic| Ok(ionic.states().to_host()?)).collect()
     }
 
-    /// Takes states over; returns whether they have the lengths of its own.
+    /// Restores states; returns whether the lengths fit.
     ///
     /// # Errors
     /// Errors of the device.
@@ -119,8 +119,8 @@ impl<D: IonicKernels + VectorKernels<f64>> Membrane<D> {
         Ok(fits)
     }
 
-    /// Returns the states of each tissue on all ranks, in the order of one rank alone, from those that this
-    /// one has; nothing on ranks after the first. Collective.
+    /// Returns the global states of each tissue, in the order of a run on one rank, from the local states;
+    /// nothing on ranks other than the first. Collective.
     ///
     /// # Errors
     /// Errors of other ranks.
@@ -148,7 +148,7 @@ impl<D: IonicKernels + VectorKernels<f64>> Membrane<D> {
         Ok(all)
     }
 
-    /// Returns whether these are as many states as all ranks have, on the first one.
+    /// Returns whether these are as many states as all ranks have in total; for the first rank.
     pub fn are_of_all(&self, states: &[Vec<f64>]) -> bool {
         let fits = |(kind, states): (&Kind<D>, &Vec<f64>)| {
             states.len() == kind.n_states * stride_of(kind.nodes.len())
@@ -156,8 +156,7 @@ impl<D: IonicKernels + VectorKernels<f64>> Membrane<D> {
         states.len() == self.0.len() && self.0.iter().zip(states).all(fits)
     }
 
-    /// Returns the states of this rank among several from those of all, which the first one gives.
-    /// Collective.
+    /// Returns the local states out of the global ones, which the first rank provides. Collective.
     ///
     /// # Errors
     /// Errors of other ranks.

@@ -84,7 +84,8 @@ impl Scheme {
 /// Cells of one kind of tissue.
 #[derive(Debug, Clone)]
 pub struct Tissue {
-    /// The tag of its cells, by name or number; none for all cells. Later entries take nodes from earlier ones.
+    /// The tag of its cells, by name or number; none for all cells. A node of several tissues belongs to the
+    /// last of them.
     pub cells: Option<String>,
     /// The model of its membrane.
     pub model: Model,
@@ -165,11 +166,11 @@ impl<'m> Monodomain<'m> {
         }
     }
 
-    /// Begins as [`Monodomain::new`] a problem of all ranks on a mesh of which each has its part. All ranks call this and what follows,
-    /// with the same problem.
+    /// Begins a distributed problem as [`Monodomain::new`] does; each rank has its part of the mesh. This and
+    /// all further calls are collective, with the same problem on all ranks.
     ///
-    /// The first one passes frames and states on and returns the result, in the numbers of the whole mesh, where the arrays of the
-    /// others are empty. Frames need the `whole` mesh there. The state to go on from is that of the first rank.
+    /// The first rank emits frames and states and returns the result, in the global numbering; the arrays of
+    /// other ranks are empty. Frames need the `whole` mesh there. A restart uses the state of the first rank.
     pub fn divided(mesh: &'m DividedMesh, comm: &Comm, whole: Option<&'m Mesh>, model: Model) -> Self {
         let parts = Some(Parts { mesh, comm: comm.clone(), whole });
         Self { parts, ..Self::new(&mesh.part.mesh, model) }
@@ -224,8 +225,8 @@ impl<'m> Monodomain<'m> {
         self
     }
 
-    /// Sets the mass matrix of diffusion, for splitting; the consistent one by default. On coarse meshes fronts are a little too
-    /// fast with it and far too slow with a lumped one.
+    /// Sets the mass matrix of diffusion, for splitting; the consistent one by default. On coarse meshes,
+    /// fronts are a little too fast with the consistent matrix and far too slow with the lumped one.
     pub fn mass(mut self, mass: MassMatrix) -> Self {
         self.mass = mass;
         self
@@ -341,8 +342,8 @@ impl<'m> Monodomain<'m> {
         cpu.install(|| self.run((&cpu, opened), config, observer, &mut Stages::new(progress)))
     }
 
-    /// Solves the problem on the device of the settings, or on a GPU that is open; a processor takes over what a GPU that was
-    /// chosen by itself fails at.
+    /// Solves the problem on the device of the settings, or on a GPU that is open. If the GPU was chosen
+    /// automatically and fails, a processor takes over.
     ///
     /// # Errors
     /// As [`Monodomain::solve_with`].

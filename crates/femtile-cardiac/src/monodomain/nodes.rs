@@ -1,4 +1,4 @@
-//! The nodes of a run, or those of one of its ranks.
+//! The nodes of a run: all nodes, or those of one rank.
 
 use femtile::comm::Comm;
 use femtile::linalg::LinalgError;
@@ -88,8 +88,8 @@ impl<'a> Nodes<'a> {
         }
     }
 
-    /// Those nodes of an ascending list of nodes of the whole mesh that the mesh of this rank has, by their numbers there, ascending; of
-    /// a part those that the rank owns.
+    /// Returns the local numbers of those of the global `nodes` that this rank has, ascending. On a
+    /// distributed mesh, only owned nodes are returned.
     pub fn of_whole(&self, nodes: Vec<u32>) -> Vec<u32> {
         match self.owned.filter(|_| self.is_part) {
             Some(owned) => self.held(owned, &nodes),

@@ -80,6 +80,6 @@ pub struct MonodomainSolution {
     pub format: String,
     /// The preconditioner, by name.
     pub preconditioner: &'static str,
-    /// How the mesh was divided among ranks; none if one had all of it.
+    /// How the mesh was distributed among ranks; none on a single rank.
     pub ranks: Option<RanksUsed>,
 }

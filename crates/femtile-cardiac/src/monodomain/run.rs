@@ -201,7 +201,7 @@ impl Monodomain<'_> {
         Ok(Stop::Finished)
     }
 
-    /// Carries out one step, or shortens the next one; returns the reason for an end.
+    /// Performs one step, or shortens the next one; returns the reason for an end.
     fn carry_out<D: CardiacDevice>(
         &self,
         state: &mut State<D>,
@@ -296,7 +296,8 @@ impl<D: CardiacDevice> State<D> {
         Ok(self.activation.record(&self.v, Interval { begin, length })?)
     }
 
-    /// Carries out a step, in two halves where Newton's method fails; `before` receives the state before the first half.
+    /// Performs a step, or two halves of it if Newton's method fails. `before` receives the state before the
+    /// first half.
     fn halving(
         &mut self,
         (begin, length): (f64, f64),
@@ -323,7 +324,7 @@ impl<D: CardiacDevice> State<D> {
         self.halving((begin + half, half), halvings - 1, before)
     }
 
-    /// Returns to the state before a step of which some parts were carried out; counts remain.
+    /// Returns to the state before a partly performed step; counts remain.
     fn go_back(&mut self, before: &Checkpoint) -> Result<(), CardiacError> {
         let counts = (self.iterations, self.newton, self.rejected);
         self.restore(before)?;
@@ -355,7 +356,7 @@ impl<D: CardiacDevice> State<D> {
         Ok(site.nodes.is_first().then_some(Checkpoint { arrays, ..own }))
     }
 
-    /// Takes over the state, of which this rank among several has its entries from the first one. Collective.
+    /// Restores the state; on several ranks each gets its entries from the first rank. Collective.
     fn restore_own(&mut self, site: &Site<'_, D>, all: &Checkpoint) -> Result<(), CardiacError> {
         let Some(rank) = site.rank else { return self.restore(all) };
         let n_at_nodes = 1 + self.activation.arrays().len();

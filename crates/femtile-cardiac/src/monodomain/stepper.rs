@@ -20,9 +20,9 @@ pub(crate) struct Advance {
     pub iterations: usize,
     /// Iterations of Newton's method.
     pub newton: usize,
-    /// Whether all solves met their tolerance; a step of the implicit scheme that did not has changed nothing.
+    /// Whether all solves converged. A step of the implicit scheme that did not converge has changed nothing.
     pub has_converged: bool,
-    /// The node with the largest residual and its potential, where Newton's method failed.
+    /// The node with the largest residual and its potential, if Newton's method failed.
     pub worst: Option<(usize, f64)>,
 }
 
@@ -87,7 +87,7 @@ impl<D: CardiacDevice> Stepper<D> {
         }
     }
 
-    /// Returns the seconds of the parts of implicit steps, where they are measured.
+    /// Returns the seconds of the parts of implicit steps, if they are measured.
     pub fn seconds(&self) -> Option<StepSeconds> {
         match self {
             Self::Split(_) => None,
@@ -107,7 +107,7 @@ impl<D: CardiacDevice> Stepper<D> {
         }
     }
 
-    /// Carries out a step; an implicit one waits for [`Stepper::accept`].
+    /// Performs a step; an implicit step is completed by [`Stepper::accept`].
     pub fn step(
         &mut self,
         v: &mut Buffer<f64, D>,
@@ -148,7 +148,7 @@ impl<D: CardiacDevice> Stepper<D> {
         }
     }
 
-    /// Takes states over; returns whether they have the lengths of its own.
+    /// Restores states; returns whether the lengths fit.
     pub fn restore(&mut self, states: &[Vec<f64>]) -> Result<bool, CardiacError> {
         match self {
             Self::Split(split) => {
@@ -162,8 +162,7 @@ impl<D: CardiacDevice> Stepper<D> {
 
 /// States of all ranks; the implicit scheme has one rank.
 impl<D: CardiacDevice> Stepper<D> {
-    /// Returns [`Stepper::states`] of one rank alone from those of this one among several, on the first;
-    /// collective.
+    /// Returns the global [`Stepper::states`], as a run on one rank has them, on the first rank. Collective.
     pub fn gathered(
         &self,
         rank: &RankPart<'_>,
@@ -185,7 +184,7 @@ impl<D: CardiacDevice> Stepper<D> {
     /// Returns the states of this rank from [`Stepper::gathered`], which the first one gives. Collective.
     ///
     /// # Errors
-    /// [`CardiacError::Setting`] if these have other lengths.
+    /// [`CardiacError::Setting`] if the lengths do not fit.
     pub fn dealt(
         &self,
         rank: &RankPart<'_>,

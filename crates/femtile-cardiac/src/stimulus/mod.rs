@@ -1,4 +1,4 @@
-//! Currents that are applied from outside: where, how strong, when.
+//! Currents applied from outside: place, strength and time.
 
 mod place;
 mod pulses;
@@ -40,7 +40,7 @@ impl<D: Device> Stimuli<D> {
     /// a current of one, $1/(\chi C_m)$.
     ///
     /// # Errors
-    /// [`CardiacError::Entry`] if a stimulus touches no node or its pulses are in no order.
+    /// [`CardiacError::Entry`] if a stimulus has no node or its pulses are not in order.
     pub fn new(
         device: &D,
         (mesh, here): (&Mesh, &Nodes<'_>),
@@ -62,7 +62,8 @@ impl<D: Device> Stimuli<D> {
         Ok(Self { device: device.clone(), n_nodes: here.n(), resolved, shares, rate: None })
     }
 
-    /// Returns the rate of the potential at all nodes, averaged over a step; none if no pulse meets it.
+    /// Returns the rate of the potential at all nodes, averaged over a step; none if no pulse overlaps the
+    /// step.
     ///
     /// # Errors
     /// Errors of the device.

@@ -131,7 +131,7 @@ impl<'a, T: Element> BorrowedMut<'a, T> {
     /// Returns the buffer.
     ///
     /// # Safety
-    /// The buffer stays where it is: a caller that swapped it for another could keep it beyond the life of the slice.
+    /// The buffer must not be swapped for another: the caller could keep it beyond the life of the slice.
     pub unsafe fn buffer(&mut self) -> &mut Buffer<T, Cpu> {
         &mut self.0
     }

@@ -116,7 +116,7 @@ pub fn for_each_item_with<I: Send, S: Send>(
 /// Calls `work(&mut scratch, item)` for each item until one fails.
 ///
 /// # Errors
-/// The first error by the order of items, among those of items that were begun.
+/// Returns the first error in the order of items, among the items that were begun.
 pub fn try_for_each_item_with<I: Send, S: Send, E: Send>(
     items: Vec<I>,
     scratch: impl Fn() -> S + Sync,

@@ -1,4 +1,5 @@
-//! The threads of a device. A child that was made by `fork` has none of those of its parent, so it starts its own.
+//! The threads of a device. A child process made by `fork` has none of the threads of its parent, so it
+//! starts its own.
 
 use std::io;
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -66,7 +67,7 @@ impl Workers {
         if started.n_forks == forks::n() { started.crews.as_ref() } else { self.start_anew(latest) }
     }
 
-    /// Starts the threads of a child in place of those of its parent.
+    /// Starts the threads of a child process, which replace those of its parent.
     #[cold]
     fn start_anew(&self, stale: *mut Started) -> Option<&Crews> {
         let crews = Crews::start(self.threads).ok();

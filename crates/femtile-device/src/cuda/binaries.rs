@@ -18,8 +18,8 @@ use crate::DeviceError;
 
 /// The binaries of one compiler for one architecture.
 ///
-/// Programs that are probably needed are compiled in the background ([`Binaries::prepare`]); one that is
-/// asked for in the meantime is waited for, or compiled at once if no thread has begun with it.
+/// Programs that are probably needed are compiled in the background ([`Binaries::prepare`]). A requested
+/// program is waited for if a thread has begun with it, and compiled at once otherwise.
 #[derive(Debug)]
 pub(super) struct Binaries {
     shared: Arc<Shared>,

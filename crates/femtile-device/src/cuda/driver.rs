@@ -96,10 +96,11 @@ impl Properties {
     }
 }
 
-/// One GPU with one stream of work, in which everything happens in the order asked for.
+/// One GPU with one stream of work, which runs in the order of the calls.
 ///
-/// Methods without a note return at once and leave the work to the stream. Addresses are those of device memory; methods
-/// that take addresses or handles are unsafe, as nothing else says that they are still good:
+/// Methods without a note return at once and leave the work to the stream. Addresses are those of device
+/// memory. Methods with addresses or handles are unsafe, because nothing else ensures that these are still
+/// valid:
 ///
 /// ```compile_fail,E0133
 /// use femtile_device::cuda::{Driver, Graph};
@@ -167,7 +168,7 @@ pub trait Driver: Debug + Send + Sync {
     /// The bytes lie within one allocation of this driver.
     unsafe fn begin_download(&self, from: u64, bytes: usize) -> Result<PendingCopy, DeviceError>;
 
-    /// Waits for a transfer and takes what it brought; each transfer is ended once.
+    /// Waits for a transfer and returns its data; each transfer is ended once.
     fn end_download(&self, transfer: PendingCopy) -> Result<Vec<u8>, DeviceError>;
 
     /// Begins to compile programs that will probably be needed; returns at once.

@@ -37,7 +37,7 @@ pub const STREAM_HEADER: Header = Header { name: "stream.cuh", text: include_str
 /// Lines of values at a fixed stride.
 pub const STRIDED_HEADER: Header = Header { name: "strided.cuh", text: include_str!("headers/strided.cuh") };
 
-/// Rows that a few neighbouring lanes of a warp take together, as many as `FEMTILE_LANES` says.
+/// Rows processed by `FEMTILE_LANES` neighbouring lanes of a warp together.
 pub const LANES_HEADER: Header = Header { name: "lanes.cuh", text: include_str!("headers/lanes.cuh") };
 
 /// Tables of keys in shared memory; needs [`LANES_HEADER`].

@@ -93,7 +93,8 @@ impl CellUnknowns {
         }
     }
 
-    /// Lets entities of ghosts begin where others of their cells do, which are read in their place.
+    /// Sets the first row of ghost entities to that of an owned entity of the same cell, which is read
+    /// instead.
     pub fn hide_ghosts(&mut self, layout: &Layout, n_rows: usize) {
         let lanes = self.lanes;
         let is_ghost = |first: &u32| *first as usize >= n_rows;

@@ -122,7 +122,7 @@ impl<T: SumFactorization> Cells<T> {
         &self.stored
     }
 
-    /// Returns the numbers of σ and of λ per cell where they are constant by cell.
+    /// Returns the numbers of σ and of λ per cell if they are constant by cell.
     pub fn n_coefficients(&self) -> [usize; 2] {
         [self.n_sigma, usize::from(self.has_mass)]
     }

@@ -160,7 +160,7 @@ impl<T: SumFactorization + Lanes> MatrixFree<T> {
         diagonal
     }
 
-    /// Applies the operator to given values, for lifting: $y_F = A_{FF} x_F + A_{FC} x_C$ and $y_C = 0$.
+    /// Applies the operator to Dirichlet values, for lifting: $y_F = A_{FF} x_F + A_{FC} x_C$ and $y_C = 0$.
     ///
     /// # Panics
     /// Unless the lengths match the operator, and for the rows of a rank.

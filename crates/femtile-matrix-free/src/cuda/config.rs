@@ -112,13 +112,14 @@ impl LaunchShape {
     }
 }
 
-/// Returns the tensors of a component in shared memory where several are computed at the same time, as `TENSORS` of the kernel.
+/// Returns the number of tensors of a component in shared memory if several components are computed at the
+/// same time, as `TENSORS` of the kernel.
 pub(super) fn tensors(dimension: usize, has_stiffness: bool, has_mass: bool) -> usize {
     if has_stiffness { dimension + usize::from(has_mass) } else { 1 }
 }
 
-/// Returns the number of components that are computed at the same time, a divisor of all, where one of several takes `of_one`
-/// bytes of a cell.
+/// Returns the number of components that are computed at the same time, a divisor of all. One component of a
+/// cell uses `of_one` bytes.
 pub(super) fn together(n_points: usize, field: CellField, of_one: usize) -> usize {
     let CellField { dimension, components, .. } = field;
     let most = match (dimension, n_points) {

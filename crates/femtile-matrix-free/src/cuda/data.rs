@@ -58,7 +58,7 @@ impl<T: Scalar> CudaMatrixFreeData<T> {
     /// [`CudaMatrixFree::new`](super::CudaMatrixFree::new).
     ///
     /// # Errors
-    /// As there, except for those of the device.
+    /// As there, except those of the device.
     pub fn new(
         space: &TensorSpace<'_>,
         terms: Terms<'_>,
@@ -69,8 +69,8 @@ impl<T: Scalar> CudaMatrixFreeData<T> {
         Self::compute(OfCells { space, terms, rule, constrained, numbers: None }, config, &|_, _| None)
     }
 
-    /// As [`CudaMatrixFreeData::new`] on the space and with the constrained rows of another operator, whose
-    /// order of cells is taken over if the settings allow.
+    /// As [`CudaMatrixFreeData::new`], on the space and with the constrained rows of another operator. Its
+    /// order of cells is reused if the settings allow.
     ///
     /// # Errors
     /// As [`CudaMatrixFreeData::new`].

@@ -109,15 +109,14 @@ impl<T: Scalar> CudaMatrixFree<T> {
         Self::of_data(device, CudaMatrixFreeData::compute(of, config, &announce)?)
     }
 
-    /// Creates the operator on the part of a mesh that a rank has, with the rows that it owns: `numbers` has the place of each
-    /// unknown of the part among the `n_owned` of the rank, and the copies of those of others, which follow.
+    /// Creates the operator on a rank's part of a mesh, with the owned rows. `numbers` has the position of
+    /// each unknown of the part: the `n_owned` owned ones first, then the ghosts.
     ///
-    /// Sums of [`Hook`] are over these rows, or x·Ax [over cells](Self::with_sums_of_cells). Products take the values of others
-    /// from a vector of their own ([`GhostedOperator`]).
+    /// Sums of [`Hook`] are over the owned rows, or x·Ax [over cells](Self::with_sums_of_cells). Products
+    /// read ghosts from a separate vector ([`GhostedOperator`]).
     ///
     /// # Errors
-    /// As [`CudaMatrixFree::new`]; [`LinalgError::Setting`] if the unknowns of an entity do not follow each
-    /// other.
+    /// As [`CudaMatrixFree::new`]; [`LinalgError::Setting`] if the unknowns of an entity are not consecutive.
     ///
     /// # Panics
     /// As [`CudaMatrixFree::with_facets`].
@@ -157,7 +156,7 @@ impl<T: Scalar> CudaMatrixFree<T> {
     /// the sum over all ranks, if all of them do.
     ///
     /// # Errors
-    /// [`LinalgError::Setting`] if it cannot ([`CudaMatrixFree::can_sum_cells`]).
+    /// [`LinalgError::Setting`] if the operator cannot sum over cells ([`CudaMatrixFree::can_sum_cells`]).
     pub fn with_sums_of_cells(self) -> Result<Self, LinalgError> {
         match self.can_sum_cells() {
             true => Ok(Self { sums_cells: true, ..self }),

@@ -47,7 +47,7 @@ impl AxisRule {
         }
     }
 
-    /// Returns the bands of a row where all lines have the same matrix.
+    /// Returns the bands of a row if all lines have the same matrix.
     pub fn constant_row(&self, row: usize) -> Option<[f64; 3]> {
         let last = self.operator.grid.nodes()[self.axis] - 1;
         let place = usize::from(row > 0) + usize::from(row == last);

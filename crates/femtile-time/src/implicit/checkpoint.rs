@@ -13,7 +13,7 @@ pub struct Checkpoint {
     pub step: u64,
     /// Steps rejected.
     pub rejected: u64,
-    /// Kinks and jumps met so far.
+    /// Number of kinks and jumps so far.
     pub restarts: u64,
     /// Iterations of linear solvers so far.
     pub iterations: u64,

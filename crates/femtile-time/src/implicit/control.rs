@@ -3,8 +3,8 @@
 /// The tolerance of an adaptive run: the error at its end, in the norm of $L_2$, is to stay below
 /// $\max(\text{absolute}, \text{relative}\,\|u\|)$.
 ///
-/// The local errors of all steps add up in a dissipative equation, so a step of length $h$ may add the share $h/T$ of the
-/// tolerance, $T$ being the length of the run (error per unit step); more in the first fortieth of the run.
+/// The local errors of all steps add up in a dissipative equation. So a step of length $h$ in a run of length
+/// $T$ may add the share $h/T$ of the tolerance (error per unit step); more in the first fortieth of the run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Tolerance {
     /// Relative to the largest norm of u so far.
@@ -57,7 +57,7 @@ impl Controller {
         self.last
     }
 
-    /// Returns the factor by which the next step is longer after an accepted one with this error.
+    /// Returns the factor for the length of the next step after an accepted step with this error.
     pub fn accepted(&mut self, error: f64) -> f64 {
         let error = error.max(1e-10);
         let factor = (SAFETY / error).powf(0.7 / self.order) * (self.last / SAFETY).powf(0.4 / self.order);

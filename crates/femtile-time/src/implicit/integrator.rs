@@ -42,7 +42,8 @@ pub struct Outcome {
     pub restarts: usize,
     /// Iterations of linear solvers.
     pub iterations: usize,
-    /// The most steps in a row, of those after a checkpoint, whose solves took no iteration.
+    /// The largest number of consecutive steps, of those after a checkpoint, whose solves needed no
+    /// iteration.
     pub idle: usize,
     /// The time that was reached.
     pub time: f64,
@@ -141,7 +142,8 @@ pub(super) struct State<D: VectorKernels<f64>> {
 /// Advances a semidiscrete equation in time.
 ///
 /// # Cost
-/// A step of one stage takes one solve, and reads or writes some ten vectors; SDIRK2 takes two solves. Six vectors are kept.
+/// A step of one stage needs one solve, and reads or writes some ten vectors; SDIRK2 needs two solves. Six
+/// vectors are kept.
 /// # Source
 /// `[alexander1977]` for SDIRK2, `[soderlind2003]` for the control of steps.
 pub struct Integrator<D: VectorKernels<f64>> {
@@ -197,8 +199,8 @@ impl<D: VectorKernels<f64>> Integrator<D> {
     /// Takes over the state of a checkpoint.
     ///
     /// # Errors
-    /// [`TimeError::Setting`] where fixed steps have another length, or the checkpoint lies beyond the end; errors of
-    /// the device.
+    /// [`TimeError::Setting`] if fixed steps have another length, or the checkpoint lies beyond the end;
+    /// errors of the device.
     pub fn restore(&mut self, checkpoint: &Checkpoint) -> Result<(), TimeError> {
         let time = checkpoint.history.first().map_or(self.start, |(time, _)| *time);
         if time > self.end {
@@ -297,8 +299,8 @@ impl<D: VectorKernels<f64>> Integrator<D> {
         Ok(Stop::Finished)
     }
 
-    /// Advances to `time` in one step, or in shorter ones if a solve does not converge; returns whether all
-    /// did.
+    /// Advances to `time` in one step, or in shorter steps if a solve does not converge; returns whether all
+    /// converged.
     fn advance_in_parts<S: SemiDiscrete<D>>(
         &mut self,
         length: f64,

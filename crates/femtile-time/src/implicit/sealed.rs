@@ -49,7 +49,7 @@ pub fn write_sealed(
 /// Reads what `content` reads, and the SHA-256 behind it.
 ///
 /// # Errors
-/// [`CheckpointError::Damaged`] if the sum is another one, and those of `content`.
+/// [`CheckpointError::Damaged`] if the sum does not match, and those of `content`.
 pub fn read_sealed<C>(
     from: &mut impl Read,
     content: impl FnOnce(&mut dyn Read) -> Result<C, CheckpointError>,

@@ -22,7 +22,7 @@ pub struct Assignment {
 #[derive(Debug, Default)]
 pub struct Statements {
     pub assignments: Vec<Assignment>,
-    /// Names marked `.external(role)`, with the role, or the name itself if there is none.
+    /// Names marked `.external(role)`, with the role, or with the name itself if there is no role.
     pub externals: Vec<(String, String)>,
 }
 

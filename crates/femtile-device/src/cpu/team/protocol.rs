@@ -37,7 +37,7 @@ struct Shared {
 }
 
 impl Team {
-    /// A team of `size` threads, one of which is whoever calls [`Team::run`].
+    /// A team of `size` threads, including the caller of [`Team::run`].
     pub fn new(size: usize) -> std::io::Result<Self> {
         let cores = available_parallelism().map_or(1, usize::from);
         let shared = Arc::new(Shared {
@@ -59,8 +59,8 @@ impl Team {
 
     /// Calls `work(0)`, …, `work(size − 1)`, each on its own thread, and returns when all have ended.
     ///
-    /// While another job runs (a call from inside `work`, or from a second solve on the same device)
-    /// the caller does all parts itself, one after another.
+    /// While another job runs (a call from inside `work`, or from a second solve on the same device), the
+    /// caller runs all parts itself, one after another.
     ///
     /// # Panics
     /// When `work` panics in any part.

@@ -9,7 +9,7 @@ pub use runs::{Runs, ShortRuns};
 
 /// A SIMD vector.
 ///
-/// A value exists only where the processor has the instructions: the ways to make one are unsafe.
+/// A value exists only if the processor has the instructions: the ways to make one are unsafe.
 pub trait Vector<T: Scalar>: Copy {
     /// Number of lanes.
     const LANES: usize;
@@ -92,7 +92,8 @@ pub trait Vector<T: Scalar>: Copy {
         unsafe { Self::splat(T::ONE / T::ZERO).above(self.abs()) }
     }
 
-    /// The lanes where this pivot is finite and exceeds the rounding error of the diagonal entry that it was eliminated from.
+    /// The lanes in which this pivot is finite and exceeds the rounding error of the diagonal entry from
+    /// which it was eliminated.
     #[inline(always)]
     fn is_pivot_of(self, diagonal: Self) -> Self::Mask {
         // SAFETY: the processor has the instructions, as a value exists.

@@ -1,4 +1,4 @@
-//! One thread at a time goes on, to its next step; which one is a choice, and all choices are tried.
+//! One thread at a time runs its next step; which thread is a choice, and all choices are tried.
 
 use std::cell::RefCell;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -143,8 +143,8 @@ impl Run {
         }
     }
 
-    /// Threads that gave way, where nobody else can go on; a wake-up is lost if that is `me` alone, or
-    /// nobody.
+    /// Returns threads that yielded, if no other can run. A wake-up is lost if this is `me` alone, or no
+    /// thread.
     fn given_way(&self, me: usize) -> Vec<usize> {
         let gives_way = |thread: &usize| *thread != me && self.states[*thread] == State::GivesWay;
         let found: Vec<usize> = (0..self.states.len()).filter(gives_way).collect();
