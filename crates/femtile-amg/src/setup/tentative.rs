@@ -35,7 +35,7 @@ impl NearNullspace {
         Self { n_vectors: block, values: (0..n_rows * block).map(value).collect() }
     }
 
-    /// Row i is row `order[i]` of this one.
+    /// Returns these rows permuted: row i is row `order[i]`.
     pub fn permuted(&self, order: &[u32]) -> Self {
         let of_row = |&row: &u32| &self.values[self.n_vectors * row as usize..][..self.n_vectors];
         Self { n_vectors: self.n_vectors, values: order.iter().flat_map(of_row).copied().collect() }

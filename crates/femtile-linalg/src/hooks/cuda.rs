@@ -17,9 +17,9 @@ use crate::{LinalgError, error::need};
 /// by all threads of a block at the end).
 /// A kernel has threads in a line and at most one block for each [`CudaHook::ROWS`] rows, begun.
 ///
-/// Where `is_product`, the hook computes $x^\mathsf{T} y$ alone, and an operator may pass parts of it in place of rows, by
-/// `void add(double part)`, in any number of kernels: the last two fields are then the number of blocks of the kernels
-/// before, and of all kernels ([`CudaHook::in_part`]).
+/// With `is_product`, the hook computes only $x^\mathsf{T} y$. An operator may then pass parts of this
+/// product instead of rows, by `void add(double part)`, in any number of kernels. The last two fields are the
+/// number of blocks of the preceding kernels and of all kernels ([`CudaHook::in_part`]).
 #[derive(Debug, Clone, PartialEq)]
 pub struct CudaHook<'a> {
     source: &'static str,
@@ -43,7 +43,7 @@ impl<'a> CudaHook<'a> {
         Self { source, arguments, is_product: false, n_rows, arrays: PhantomData }
     }
 
-    /// The same, where parts of $x^\mathsf{T} y$ serve as well as rows.
+    /// The same hook, which also accepts parts of $x^\mathsf{T} y$ instead of rows.
     ///
     /// # Safety
     /// The definition has `add`, and the last two fields are those of parts.

@@ -45,8 +45,8 @@ pub trait Hook<T: Scalar>: Sync {
     }
 }
 
-/// Calls `product`, which computes $y = A x$ in plain loops, between the calls that [`Hook`] promises; without them where
-/// $A$ is not square.
+/// Calls `product`, which computes $y = A x$ in plain loops, between the calls that [`Hook`] promises. The
+/// hook is not called if $A$ is not square.
 ///
 /// # Errors
 /// Those of `product`.

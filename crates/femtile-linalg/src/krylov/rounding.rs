@@ -27,7 +27,8 @@ impl RowTerms {
     ///
     /// $$ t_i^2 = b_i^2 + \sum_k (A S_k x)_i^2, \quad \mathrm{E}\, (A S_k x)_i^2 = \sum_j s^2 a_{ij}^2 x_j^2 $$
     ///
-    /// where $S_k$ is a diagonal of numbers near one with random signs, so that terms which cancel in Ax do not cancel here.
+    /// with a diagonal $S_k$ of numbers near one with random signs, so that terms which cancel in Ax do not
+    /// cancel here.
     ///
     /// # Cost
     /// Three products; vectors pass through the host.

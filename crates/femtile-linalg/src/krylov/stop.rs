@@ -10,7 +10,7 @@ pub enum Stop {
     MaxIterations,
     /// The residual found no new minimum for a long time.
     Stagnated,
-    /// The residual grew far beyond where it began.
+    /// The residual grew far above its initial value.
     Diverged,
     /// A quantity that must be positive was not.
     Breakdown {

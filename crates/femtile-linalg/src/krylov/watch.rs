@@ -41,8 +41,9 @@ impl<'a> Watch<'a> {
         (watch, stop)
     }
 
-    /// Runs iterations on `device`, several between two looks of the host, until one of them or the host ends the method. They
-    /// are recorded on a device that can, unless the host takes part in them, as it does in sums over ranks.
+    /// Runs iterations on `device`, several between two checks by the host, until one of them or the host
+    /// ends the method. They are recorded if the device supports it, unless the host takes part in them, as
+    /// in sums over ranks.
     pub(super) fn iterate<T: Scalar, D: CgKernels<T>, S>(
         &mut self,
         (mut stop, monitor): (ControlFlow<Stop>, &mut dyn Monitor),
@@ -167,7 +168,8 @@ impl<'a> Watch<'a> {
         self.history.r_dot_r.get(iteration).map_or(f64::NAN, |r_dot_r| r_dot_r.sqrt() / self.b_norm)
     }
 
-    /// Returns the result of the run; `preconditioned` is the residual at its start and at its end, where computed.
+    /// Returns the result of the run; `preconditioned` is the residual at its start and at its end, if
+    /// computed.
     pub(super) fn end(self, stop: ControlFlow<Stop>, preconditioned: Option<[Size; 2]>) -> RunEnd {
         let stop = stop.break_value().unwrap_or(Stop::Converged);
         RunEnd { stop, history: self.history, preconditioned }

@@ -7,8 +7,8 @@ pub struct NewtonConfig {
     pub tolerance: f64,
     /// If given, the residual falls below this share of its first norm as well.
     pub reduction: Option<f64>,
-    /// Whether the correction of the last iterate has to be small as well: at most five times the tolerance, relative to u. That
-    /// takes one more linear solve. Default false.
+    /// Whether the correction of the last iterate has to be small as well: at most five times the tolerance,
+    /// relative to u. That costs one more linear solve. Default false.
     pub checks_correction: bool,
     /// The most iterations. Default 50.
     pub max_iterations: usize,

@@ -92,8 +92,8 @@ impl<T: Scalar, D: VectorKernels<T>> Preconditioner<T, D> for Diagonal<T, D> {
     }
 }
 
-/// A diagonal preconditioner whose entries stand for several consecutive rows each, such as the components of a field at
-/// one node.
+/// A diagonal preconditioner with one entry for several consecutive rows, such as the components of a field
+/// at one node.
 #[derive(Debug)]
 pub struct SharedDiagonal<T: Scalar, D: VectorKernels<T>> {
     inverse: Buffer<T, D>,

@@ -26,12 +26,13 @@ pub(crate) const SEVERAL_SUMS: Header =
 /// Blocks of a kernel that ends in several sums, at most: few enough that the last one soon has added theirs.
 const SUMMING_BLOCKS: usize = 512;
 
-/// Number of tiles of a vector of `n` entries, which is the number of blocks of a kernel that takes one a block.
+/// Number of tiles of a vector of `n` entries, which is the number of blocks of a kernel with one tile per
+/// block.
 pub(crate) fn n_tiles(n: usize) -> usize {
     n.div_ceil(TILE)
 }
 
-/// Where sums go: the results, room for partial sums, a counter of blocks that are done.
+/// The buffers of a sum: the results, room for partial sums, a counter of finished blocks.
 pub(crate) type Sum = (Write<f64>, Write<f64>, Write<u32>);
 
 type Fill<T> = (Write<T>, T, u64);

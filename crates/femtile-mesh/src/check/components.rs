@@ -20,7 +20,7 @@ pub struct Components {
 /// Finds the connected parts of a mesh.
 ///
 /// # Cost
-/// One pass over the cells and two over the nodes by all threads, nearly linear; eight bytes a node.
+/// One pass over the cells and two over the nodes by all threads, nearly linear; eight bytes per node.
 pub fn components(mesh: &Mesh) -> Components {
     let parents = parents(mesh.n_nodes(), mesh.kind.n_nodes(), &mesh.cells, Interrupt::NEVER);
     let is_root = |&node: &u32| parents[node as usize].load(Relaxed) == node;

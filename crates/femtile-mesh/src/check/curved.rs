@@ -151,8 +151,8 @@ fn extent(columns: &[[f64; 3]; 3]) -> f64 {
 /// ones.
 ///
 /// # Errors
-/// [`CheckError::Degenerate`] names the first cell whose measure is zero up to rounding, [`CheckError::Folded`] the
-/// first whose Jacobian is not positive at one of $g + 1$ Gauss points an axis.
+/// [`CheckError::Degenerate`] names the first cell whose measure is zero up to rounding,
+/// [`CheckError::Folded`] the first whose Jacobian is not positive at one of $g + 1$ Gauss points per axis.
 pub(super) fn orient(mesh: &mut Mesh, interrupt: Interrupt<'_>) -> Option<Result<Shapes, CheckError>> {
     let (kind, curved) = (mesh.kind, mesh.curved.as_mut()?);
     let (n, n_points) = (kind.n_nodes(), curved.n_points(kind.dimension()));

@@ -41,7 +41,7 @@ use nodes::Duplicates;
 use overlap::Identity;
 use voids::{Side, Void};
 
-/// Checks a mesh, repairs what can be repaired safely, and reports what it found.
+/// Checks a mesh, makes the repairs that are safe, and reports its findings.
 ///
 /// Repairs: negatively oriented cells are reoriented, unused nodes are dropped (fields and facets
 /// follow), as are names of tags that no cell has, coincident nodes are merged on request. Warnings: slivers,

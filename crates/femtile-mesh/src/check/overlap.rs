@@ -1,7 +1,7 @@
 //! Boundary facets that overlap in part without being the same facet.
 //!
-//! A hierarchy of grids finds candidates: each facet is on the level whose cells are just larger than it
-//! and is compared with those of its own level and of the coarser ones in the cells that it touches.
+//! A hierarchy of grids finds candidates. Each facet belongs to the level whose cells are just larger than
+//! it. It is compared with the facets of its own and coarser levels in the cells that it touches.
 
 use rayon::prelude::*;
 

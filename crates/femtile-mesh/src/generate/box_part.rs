@@ -35,7 +35,8 @@ impl BoxParts {
         Some(Self { n, parts, way: "boxes" })
     }
 
-    /// Deals out layers of cubes across an axis; none if there are fewer of them than ranks, or no such axis.
+    /// Distributes layers of cubes across an axis; none if there are fewer layers than ranks, or no such
+    /// axis.
     pub fn layers(n: [usize; 3], axis: usize, n_ranks: usize) -> Option<Self> {
         let n_layers = *n.get(axis)?;
         let cut = |rank: usize| rank * n_layers / n_ranks;

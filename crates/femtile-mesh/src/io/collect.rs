@@ -43,7 +43,7 @@ struct Straightened {
     farthest: f64,
 }
 
-/// Returns the note that simplices of order 2 are read as straight; none if there are none.
+/// Returns the note that simplices of order 2 are read as straight; none if there are no such simplices.
 ///
 /// `farthest` is the largest distance of a node on an edge from the middle of the nearest edge, in units of the cell's
 /// longest edge, if it is known.
@@ -114,7 +114,7 @@ impl Block {
     }
 }
 
-/// The mesh and where the file has its parts.
+/// The mesh and the positions of its parts in the file.
 pub(super) struct Collected {
     pub mesh: Mesh,
     /// For each cell, its number among all entries of the file.
@@ -166,7 +166,7 @@ impl Collector {
         self.n_entries += 1;
     }
 
-    /// Adds one simplex of order 2 by its corners and the nodes on its edges, of which the corners are kept.
+    /// Adds one simplex of order 2 by its corners and the nodes on its edges; only the corners are kept.
     ///
     /// `points` are those of the file; [`Collector::into_mesh`] refuses indices beyond them.
     pub(super) fn push_straightened(&mut self, kind: CellKind, nodes: &[u32], points: &[[f64; 3]], tag: i32) {
@@ -211,7 +211,7 @@ impl Collector {
     /// them by the tag of the first and their own.
     ///
     /// # Cost
-    /// A sort of 8 bytes a cell by all threads, where cells have several tags.
+    /// If cells have several tags, a sort of 8 bytes per cell by all threads.
     pub(super) fn drop_copies(&mut self) -> BTreeMap<(i32, i32), usize> {
         let top = self.top_dimension();
         let mut dropped = BTreeMap::new();

@@ -6,7 +6,7 @@ use super::file::bytes_of;
 use super::{abaqus, carp, freefem, gmsh, medit, mfem, tetgen, ucd, vtk, vtu};
 use crate::{Mesh, MeshError, Place};
 
-/// Reads a mesh file; its extension determines the format, and its first bytes where formats share an extension.
+/// Reads a mesh file. Its extension determines the format; if formats share an extension, its first bytes do.
 ///
 /// # Errors
 /// [`MeshError::Unsupported`] for an unsupported extension, with the list of supported ones; else the errors

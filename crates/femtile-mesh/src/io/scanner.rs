@@ -31,7 +31,7 @@ impl<'a> Scanner<'a> {
         Self { comment: Some(mark), ..self }
     }
 
-    /// Takes words of this line alone from here on; [`Scanner::next_line`] goes on to another one.
+    /// Restricts words to this line from here on; [`Scanner::next_line`] continues with the next line.
     pub(super) fn by_lines(self) -> Self {
         Self { by_lines: true, ..self }
     }

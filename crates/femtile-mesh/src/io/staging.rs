@@ -1,4 +1,4 @@
-//! Files of one run, which take their names together.
+//! Files of one run, which are renamed together.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{Error, ErrorKind, Result};
@@ -17,8 +17,9 @@ const PAUSE: Duration = Duration::from_millis(10);
 
 /// A folder for the files of one run inside the folder that they are for.
 ///
-/// Files are written here and [moved](Self::commit) when all of them are complete. Of runs that write into one folder
-/// at the same time the last one wins with all of its files. Dropped before that, it leaves nothing behind.
+/// Files are written here and [moved](Self::commit) when all of them are complete. If several runs write into
+/// one folder at the same time, the last one replaces all files of the others. A value dropped before the
+/// commit leaves nothing behind.
 #[derive(Debug)]
 pub struct Staging {
     folder: PathBuf,
@@ -31,7 +32,7 @@ impl Staging {
     /// Creates a staging folder in `folder`, after removing files of killed programs.
     ///
     /// # Errors
-    /// [`MeshError::Io`] where nothing can be written into the folder.
+    /// [`MeshError::Io`] if nothing can be written into the folder.
     pub fn new(folder: &Path) -> std::result::Result<Self, MeshError> {
         remove_stale(folder);
         let made = || loop {
@@ -68,7 +69,7 @@ impl Staging {
         Ok(())
     }
 
-    /// Moves the files into the folder in this order, where they replace those of an earlier run.
+    /// Moves the files into the folder in this order; they replace those of an earlier run.
     ///
     /// The last file is the seal: the old one is removed before anything else is replaced, and the new one appears when
     /// all others are there. So a reader that finds it has the other files of the same run, even if this program is

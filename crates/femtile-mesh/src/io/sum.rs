@@ -73,7 +73,7 @@ pub(super) struct Summed<'a> {
 }
 
 impl<'a> Summed<'a> {
-    /// A file with the sum of what was written so far, where one is wanted.
+    /// Creates a file with the sum of what was written so far, if a sum is requested.
     pub(super) fn new(file: &'a mut (dyn Write + Send), sum: Option<Sum>) -> Self {
         Self { file, sum, interrupt: Interrupt::NEVER }
     }

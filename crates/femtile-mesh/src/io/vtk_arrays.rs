@@ -6,7 +6,7 @@ use std::fmt::Display;
 use super::number::whole_value;
 use crate::{Field, MeshError};
 
-/// The cell array that gives the tags: one of this name, or any of whole numbers with a usual name.
+/// The cell array that gives the tags: one of this name, or any array of whole numbers with a usual name.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct TagArray<'a>(pub Option<&'a str>);
 

@@ -20,7 +20,7 @@ pub struct Share {
     pub cells: Vec<u32>,
     /// The nodes of each cell, one cell after another.
     pub corners: Vec<u32>,
-    /// The shapes of the cells, where they are more than their corners say.
+    /// Shapes of curved cells.
     pub curved: Option<Curved>,
     /// The tag of each cell, or nothing.
     pub cell_tags: Vec<i32>,
@@ -68,7 +68,7 @@ impl DividedMesh {
         }
     }
 
-    /// The tagged facets of which this rank is the lowest owner of a node, by the nodes of the whole mesh.
+    /// The tagged facets of which this rank is the lowest owner of a node, by global node numbers.
     fn own_tagged_facets(&self) -> Facets {
         let (part, rank) = (&self.part, self.rank().0 as u32);
         let mut facets = Facets::default();
@@ -174,7 +174,7 @@ impl Collection {
     /// Returns the mesh with the facets on its boundary.
     ///
     /// # Errors
-    /// [`MeshError::Invalid`] where shares are missing or there are too many.
+    /// [`MeshError::Invalid`] if shares are missing or there are too many.
     pub fn finish(self) -> Result<(Mesh, BoundaryFacets), MeshError> {
         let Self { mesh, sides, n_nodes, n_cells } = self;
         let n_facets = mesh.kind.facets().len();

@@ -1,9 +1,9 @@
-//! A mesh of which every rank has its part and none has the whole.
+//! A distributed mesh: every rank has its part and none has the whole.
 //!
-//! A `DividedMesh` is a `Part` with the numbers that nodes and cells have in the whole mesh. Ranks make their parts
-//! of a box from the cubes around their own (`generate/box_part.rs`). For other meshes the first rank takes the
-//! parts of all ranks (`scatter`): one pass over the cells finds the ranks that they touch. It sends the parts
-//! array by array (`ranks/scatter.rs` and `ranks/wire.rs` of `femtile-solve`).
+//! A `DividedMesh` is a `Part` with the global numbers of nodes and cells. Ranks make their parts of a box
+//! from the cubes around their own (`generate/box_part.rs`). For other meshes the first rank extracts the
+//! parts of all ranks (`scatter`): one pass over the cells finds the ranks that they touch. It sends the
+//! parts array by array (`ranks/scatter.rs` and `ranks/wire.rs` of `femtile-solve`).
 
 use std::sync::OnceLock;
 

@@ -97,7 +97,7 @@ pub struct PartitionQuality {
 }
 
 impl Partition {
-    /// Takes the rank of each cell as it is given; none if a rank is not below `n_ranks`.
+    /// Creates the partition from the rank of each cell; none if a rank is not below `n_ranks`.
     pub fn new(ranks: Vec<u32>, n_ranks: usize) -> Option<Self> {
         ranks.iter().all(|&rank| (rank as usize) < n_ranks).then_some(Self { ranks, n_ranks })
     }

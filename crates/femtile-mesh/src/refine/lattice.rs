@@ -21,8 +21,8 @@ const NONE: u32 = u32::MAX;
 const CELLS_PER_BLOCK: usize = 1 << 14;
 
 impl Lattice {
-    /// Refines lattices of `order` in lexicographic order over `n_old` points: old points keep their numbers, new ones
-    /// follow in the order in which cells meet them. After an interrupt cells are missing.
+    /// Refines lattices of `order` in lexicographic order over `n_old` points: old points keep their numbers,
+    /// new ones follow in the order of the cells. After an interrupt cells are missing.
     pub(super) fn new(
         dimension: usize,
         order: usize,

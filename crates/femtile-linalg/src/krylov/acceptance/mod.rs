@@ -75,7 +75,7 @@ pub(super) struct Run<'a> {
 pub(super) struct RunEnd {
     pub stop: Stop,
     pub history: CgHistory,
-    /// The preconditioned residual at the start and at the end, where the run has computed it.
+    /// The preconditioned residual at the start and at the end, if the run has computed it.
     pub preconditioned: Option<[Size; 2]>,
 }
 
@@ -103,22 +103,24 @@ impl Size {
 /// 2. $\|M^{-1} r\|_2 \le 5 \tau \|M^{-1} b\|_2$ and
 ///    $r^\mathsf{T} M^{-1} r \le (5 \tau)^2\, b^\mathsf{T} M^{-1} b$, and the same with the diagonal of A if
 ///    there is a matrix, so that rows with large entries do not hide the others;
-/// 3. the bound of the energy error ([`energy_error`]) is at most $20 \tau \|x\|_A$. A method without the coefficients of
-///    conjugate gradients, or with very few of them, has them from a few steps on $A e = r$; there is none where those show
-///    that A is indefinite.
+/// 3. the bound of the energy error ([`energy_error`]) is at most $20 \tau \|x\|_A$. A method without the
+///    coefficients of conjugate gradients, or with very few of them, gets them from a few steps on $A e = r$.
+///    There is no bound if these show that A is indefinite.
 ///
-/// Where rounding keeps the computed residual above the first, the recurrence having met the tolerance, the other two
-/// decide on the computed one: the second, with a preconditioner that is no diagonal, on the entries that rounding does not
-/// explain ([`RowTerms`]), the third with $50 \tau$, as its bound is then that of any residual as large as this one and what
-/// rounding may hide. After a test that fails the method continues from its iterate with a smaller tolerance.
+/// Rounding may keep the computed residual above the first bound although the recurrence has converged. The
+/// other two tests then decide on the computed residual. The second, with a preconditioner that is not
+/// diagonal, uses the entries that rounding does not explain ([`RowTerms`]). The third uses $50 \tau$,
+/// because its bound is then that of any residual as large as this one and what rounding may hide. After a
+/// test that fails the method continues from its iterate with a smaller tolerance.
 ///
 /// b is first scaled by a power of two if its squares would leave the range of numbers. A run that breaks
 /// down, diverges or stagnates leaves the best iterate that it had.
 ///
 /// # Cost
-/// One product at the end and a few passes over vectors; for methods without coefficients, and runs of less
+/// One product at the end and a few passes over vectors. For methods without coefficients, and runs of less
 /// than eight steps, up to 32 steps of conjugate gradients with a diagonal preconditioner, three with any
-/// other. If the system is verified, about half as many iterations as before, at most as many and a thousand.
+/// other. If the system is verified, about half the number of iterations of the run, at most that number and
+/// a thousand.
 pub(super) fn solve<T: Scalar, D: VectorKernels<T>, C: Communicator>(
     x: &mut Buffer<T, D>,
     system: System<'_, T, D, C>,
@@ -262,7 +264,7 @@ impl<'a, T: Scalar, D: VectorKernels<T>, C: Communicator> Solve<'a, T, D, C> {
         }
     }
 
-    /// One run to a tolerance, with what is left of the limits.
+    /// Performs one run to a tolerance, within what is left of the limits.
     fn run(
         &self,
         x: &mut Buffer<T, D>,
@@ -339,7 +341,7 @@ impl<'a, T: Scalar, D: VectorKernels<T>, C: Communicator> Solve<'a, T, D, C> {
         Ok(())
     }
 
-    /// Returns the test of the true residual, where an iterate fails it.
+    /// Returns the test of the true residual if an iterate fails it.
     fn residual_test(&self, r_norm: f64) -> Option<FailedTest> {
         let tolerance = self.config.tolerance;
         let (value, bound) = (r_norm / self.b_norm, RESIDUAL_SLACK * tolerance);

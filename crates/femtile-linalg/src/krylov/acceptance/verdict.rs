@@ -107,7 +107,8 @@ impl<T: Scalar, D: VectorKernels<T>, C: Communicator> Solve<'_, T, D, C> {
 
     /// The bound of the energy error, from the steps of the run or of a few on the residual equation; r is used up.
     ///
-    /// `hidden` is $s^\mathsf{T} M^{-1} s$ of what rounding may hide in r, where r is no more than rounding.
+    /// `hidden` is $s^\mathsf{T} M^{-1} s$ of the part s of r that rounding may hide, if r is no more than
+    /// rounding.
     fn bound(
         &mut self,
         end: &RunEnd,
@@ -145,16 +146,17 @@ impl<T: Scalar, D: VectorKernels<T>, C: Communicator> Solve<'_, T, D, C> {
         }))
     }
 
-    /// Takes steps of conjugate gradients on $A e = r$: what they find of the energy of e, and the bound of the rest.
+    /// Runs steps of conjugate gradients on $A e = r$. Returns the energy of e that they find, and the bound
+    /// of the rest.
     ///
-    /// An eigenvector that the right side hardly contains may be missing in the Krylov space of the run; r contains what is left
-    /// of it beside the others, which the run has reduced to its size. A system that is verified takes steps until ρ is so small
-    /// that no eigenvalue above rounding makes a large error of it.
+    /// An eigenvector that the right side hardly contains may be missing in the Krylov space of the run. In r
+    /// it stands beside the others, which the run has reduced to its size. A verified system runs steps until
+    /// ρ is so small that no eigenvalue above rounding makes a large error of it.
     ///
-    /// Where r is no more than rounding, its direction says nothing: the bound is that of any residual as
-    /// large as it and what rounding hides, the second of `rounded`, times the first. Returns as well whether
-    /// the matrix is singular to the precision of its products. There is no bound if the matrix may be
-    /// indefinite and turns out to be.
+    /// If r is no more than rounding, its direction says nothing. The bound is then that of any residual as
+    /// large as r and what rounding hides (the second of `rounded`), times the first of `rounded`. Also
+    /// returns whether the matrix is singular to the precision of its products. There is no bound if the
+    /// matrix may be indefinite and turns out to be.
     fn probe(
         &mut self,
         r: &mut Buffer<T, D>,
@@ -236,8 +238,9 @@ impl<T: Scalar, D: VectorKernels<T>, C: Communicator> Solve<'_, T, D, C> {
         self.system.m.shared_diagonal().is_some()
     }
 
-    /// The residual over the right side as the diagonal of the operator sees them, where the preconditioner is another and the
-    /// operator tells: levels in single precision do not see all that a row can hide.
+    /// The residual over the right side in the norm of the diagonal of the operator, if the preconditioner is
+    /// different and the operator has a diagonal. Levels in single precision do not see all that a row can
+    /// hide.
     fn by_diagonal(&self, r: &Buffer<T, D>) -> Result<f64, LinalgError> {
         if self.is_diagonal() {
             return Ok(0.0);
@@ -252,7 +255,7 @@ impl<T: Scalar, D: VectorKernels<T>, C: Communicator> Solve<'_, T, D, C> {
         Ok(of_r?.over(of_b?))
     }
 
-    /// Returns the reciprocals of the diagonal of the operator, where it gives them and they are positive.
+    /// Returns the reciprocals of the diagonal of the operator, if it provides them and they are positive.
     fn inverse_diagonal(&self) -> Result<Option<Buffer<T, D>>, LinalgError> {
         match self.system.a.inverse_diagonal() {
             Err(LinalgError::Diagonal { .. }) => Ok(None),

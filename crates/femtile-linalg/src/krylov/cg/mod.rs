@@ -70,9 +70,9 @@ impl ConjugateGradient {
 
     /// Solves $A x = b$, starting from the values in `x` and leaving the last iterate there.
     ///
-    /// The method ends in the iteration whose residual first meets the tolerance, and `x` is the iterate of
-    /// that iteration, however rarely the host looks; it goes on from there where the error may be larger than the
-    /// residual tells (docs/krylov-methods.md). A right side of zeros gives `x = 0` at once.
+    /// The method ends in the first iteration whose residual is below the tolerance, and `x` is the iterate
+    /// of that iteration, however rarely the host checks. It continues if the error may be larger than the
+    /// residual suggests (docs/krylov-methods.md). A right side of zeros gives `x = 0` at once.
     ///
     /// # Errors
     /// [`LinalgError::Length`] when the vectors do not fit, [`LinalgError::Setting`] when the tolerance

@@ -32,10 +32,10 @@ use least_squares::LeastSquares;
 /// [stagnated](Stop::Stagnated) if the cycle did not halve it.
 ///
 /// # Cost
-/// One product and one application of $M^{-1}$ an iteration; a product more, and an application where M is
-/// diagonal, at each restart; in the j-th iteration after that j + 1 sums, 4j + 2 vectors read and j + 1
-/// written. Memory for `restart` + 2 vectors where M is a diagonal, nearly twice as many if it is not, taken
-/// as they are needed.
+/// One product and one application of $M^{-1}$ per iteration; one more product at each restart, and one more
+/// application if M is diagonal. The j-th iteration after a restart needs j + 1 sums, reads 4j + 2 vectors
+/// and writes j + 1. Memory for `restart` + 2 vectors if M is diagonal, nearly twice as many if it is not,
+/// allocated as needed.
 /// # Source
 /// `[saad1986]`, Alg. 4; flexible: `[saad1993]`, Alg. 2.2.
 #[derive(Debug, Clone, Default)]

@@ -62,8 +62,8 @@ pub(super) struct Conjugated {
 }
 
 impl Conjugated {
-    /// Returns the block of these sums after directions whose $W_-$ has the factor `before`, and its first pivot that is no
-    /// more than `tolerance` of its diagonal entry.
+    /// Returns the block of these sums, and its first pivot that is no more than `tolerance` of its diagonal
+    /// entry. `before` is the factor of $W_-$ of the previous directions.
     ///
     /// With $W_- = L L^\mathsf{T}$ and $Y = L^{-1} C$, $W = R^\mathsf{T} A R - Y^\mathsf{T} Y$ is symmetric whatever the rounding. In exact
     /// arithmetic $P_-^\mathsf{T} r = 0$. As W has the rounding of all blocks before, r keeps a part along $P_-$, which counts in

@@ -1,9 +1,9 @@
 //! Conjugate gradients, several steps at once.
 //!
-//! A block is one Gram matrix: the directions of the block before and the basis, each with the basis (`gram`).
-//! Directions, W and steps follow from it on the host, so ranks sum once per block. On ranks r·r of the block
-//! before travels with these sums, and convergence is seen one basis later, from sums with the same bits on all
-//! ranks.
+//! A block is one Gram matrix: the previous directions and the basis, each with the basis (`gram`).
+//! Directions, W and steps follow from it on the host, so ranks sum once per block. With several ranks, r·r
+//! of the previous block is summed together with it. Convergence is therefore seen one basis later, from sums
+//! with the same bits on all ranks.
 
 mod config;
 mod cpu;
@@ -40,29 +40,31 @@ pub use small::SmallMatrix;
 ///    W a = P^\mathsf{T} r = R^\mathsf{T} r + B^\mathsf{T} P_-^\mathsf{T} r, $$
 /// $$ W_- a_- = P_-^\mathsf{T} r, \quad x \mathrel{+}= P a + P_- a_-, \quad r = b - A x, $$
 ///
-/// with $R$ the first s columns of $T$ and $A R$ its last s times $D$. All sums are inner products of $P_-$ and $T$ with $D T$, so
-/// one pass and one reduction give them before $P$ exists. $P_-^\mathsf{T} r$ is rounding. In exact arithmetic every s-th iterate of
-/// [`ConjugateGradient`](super::cg::ConjugateGradient) is found. In floating point the columns of $T$ turn towards one
-/// eigenvector and $W$ loses its definiteness, the sooner the larger s and the condition number: above s = 3 the method
-/// is for well-conditioned systems.
+/// with $R$ the first s columns of $T$ and $A R$ its last s times $D$. All sums are inner products of $P_-$
+/// and $T$ with $D T$, so one pass and one reduction give them before $P$ exists. $P_-^\mathsf{T} r$ is
+/// rounding. In exact arithmetic the method finds every s-th iterate of
+/// [`ConjugateGradient`](super::cg::ConjugateGradient). In floating point the columns of $T$ turn towards one
+/// eigenvector and $W$ loses its definiteness, the sooner the larger s and the condition number: above s = 3
+/// the method is for well-conditioned systems.
 ///
 /// The residual is always computed from x, not by a recurrence. If a pivot of $W$ is no larger than rounding
-/// of its diagonal entry, the block is taken without $P_-$ if that allows more steps, which the same sums
-/// tell. A block that is cut all the same ends the recurrence: the next one restarts without $P$; if the
-/// residual has not halved since the last such restart, the method has [broken down](Stop::Breakdown).
-/// Iterations are counted in steps; within a block the residual is not computed, and NaN in
-/// [`CgOutcome::residuals`].
+/// of its diagonal entry, the block is computed without $P_-$ if that allows more steps; the same sums show
+/// this. If the block is still cut, the recurrence ends: the next one restarts without $P$. If the residual
+/// has not halved since the last such restart, the method has [broken down](Stop::Breakdown). Iterations are
+/// counted in steps; within a block the residual is not computed, and NaN in [`CgOutcome::residuals`].
 ///
-/// The preconditioner is a diagonal or none. The host learns the sums of a pass before it starts the next one.
+/// The preconditioner is diagonal or the identity. The host learns the sums of a pass before it starts the
+/// next one.
 ///
 /// # Cost
-/// s + 1 products and 1 reduction for s steps, and one reduction at the start. On several ranks $r^\mathsf{T} r$ is summed with the
-/// next block, so convergence is seen after s products more; on one rank it is seen at once. Besides the products 4 + 4/s
-/// values are read and 1 + 2/s written for each unknown and step; with a diagonal, 2 + 2/s and 1 more.
+/// s + 1 products and 1 reduction per s steps, and one reduction at the start. On several ranks
+/// $r^\mathsf{T} r$ is summed with the next block, so convergence is seen after s more products; on one rank
+/// it is seen at once. Besides the products 4 + 4/s values are read and 1 + 2/s written per unknown and step;
+/// with a diagonal, 2 + 2/s and 1 more.
 /// # Source
 /// `[chronopoulos1989]`; `[kronbichler2022]`, Alg. 3 and Table 1. Differs: Jacobi's preconditioner by the
 /// inner product of $D$; $W$ and $P^\mathsf{T} r$ from sums of the basis, not of $P$, so that one reduction
-/// does; steps along $P_-$ again, which undo rounding; blocks are cut as said above; the last block is
+/// suffices; steps along $P_-$ again, which undo rounding; blocks are cut as said above; the last block is
 /// shorter if it would exceed the limit of iterations.
 #[derive(Debug, Clone, Default)]
 pub struct SStepCg {

@@ -45,8 +45,8 @@ pub(super) struct Factor {
 }
 
 impl Factor {
-    /// Factors the first `n` rows and columns of a symmetric matrix, of which the upper half is read, and gives the
-    /// first pivot that is no more than `tolerance` of its diagonal entry, if there is one.
+    /// Factors the first `n` rows and columns of a symmetric matrix; only the upper half is read. Also
+    /// returns the first pivot that is no more than `tolerance` of its diagonal entry, if there is one.
     ///
     /// The test is the same however rows and columns are scaled.
     /// # Source

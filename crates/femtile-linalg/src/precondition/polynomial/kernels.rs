@@ -69,7 +69,8 @@ pub trait PolynomialKernels<T: Scalar>: VectorKernels<T> {
     /// A [`Step`] of a smoother, in the pass of the product.
     ///
     /// # Cost
-    /// One product; reads 3n values beside it, writes 2n, and n more are written and read where steps are kept.
+    /// One product; in addition reads 3n values and writes 2n, and n more are written and read if steps are
+    /// kept.
     fn relax(
         &self,
         a: &dyn LinearOperator<T, Self>,

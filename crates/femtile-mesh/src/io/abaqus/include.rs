@@ -52,8 +52,8 @@ struct Text {
 }
 
 impl Text {
-    /// Adds a file, and returns how many files it includes; one that includes none is added if it is not the
-    /// first.
+    /// Adds a file, and returns the number of files that it includes. A file without includes is added if it
+    /// is not the first.
     fn append(&mut self, bytes: &[u8], file: usize) -> Result<usize, MeshError> {
         // Places of this file alone; a line that cannot be read is an error of this file.
         let path = self.places.file(file).to_path_buf();

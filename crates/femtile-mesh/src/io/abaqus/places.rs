@@ -63,7 +63,7 @@ impl Places {
         (stretch.file, (line + stretch.line).saturating_sub(stretch.first))
     }
 
-    /// Returns the line of the text for a note: `line 7`, with the file where it is an included one.
+    /// Returns the line of the text for a note: `line 7`, with the file if it is an included one.
     pub(super) fn show(&self, line: usize) -> String {
         match self.find(line) {
             (0, line) => format!("line {line}"),

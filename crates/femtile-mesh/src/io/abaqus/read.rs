@@ -32,9 +32,9 @@ pub(in crate::io) fn parse_with_included(path: &Path, bytes: &[u8]) -> Result<Me
 
 /// Reads the bytes of an input file that includes no other; `path` is used in messages only.
 ///
-/// Sets of elements are the tags of cells: of several that hold a cell the one that a section names, else the last.
-/// Sets of elements of one dimension less, surfaces, and sets of nodes that hold all nodes of facets of the boundary
-/// are the tags of facets. A file has one part and one instance at most.
+/// Sets of elements are the tags of cells. A cell in several sets has the set that a section names, else the
+/// last. Sets of elements of one dimension less, surfaces, and sets of nodes that hold all nodes of boundary
+/// facets are the tags of facets. A file has one part and one instance at most.
 ///
 /// # Errors
 /// [`MeshError::Parse`] and [`MeshError::Unsupported`] with the line at which the trouble begins.

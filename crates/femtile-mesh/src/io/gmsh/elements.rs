@@ -161,8 +161,8 @@ impl Elements {
         Ok(())
     }
 
-    /// Reads a binary block of straight cells of version 4.1 by all threads; false, without moving, where it is another or has a
-    /// fault.
+    /// Reads a binary block of straight cells of version 4.1 by all threads. Returns false, without moving,
+    /// if the block is of another kind or has a fault.
     fn read_block(
         &mut self,
         source: &mut Source<'_>,

@@ -12,9 +12,9 @@ use crate::{CellKind, Field, Mesh, MeshError, Place};
 /// Writes a Gmsh file of version 4.1 as text: each tag becomes an entity and a physical group.
 ///
 /// Cells are written by tag, so their order changes when tags are mixed. If some cells or facets are tagged,
-/// those without a tag form the group of the first number that is free. Fields become `$ElementData` and
-/// `$NodeData`; those of other than 1, 3 or 9 components, which Gmsh does not show, become one section a
-/// component. Facets have NaN as their values, because all elements must have one for `meshio`.
+/// those without a tag form a group with the first free number. Fields become `$ElementData` and `$NodeData`.
+/// Gmsh shows 1, 3 or 9 components only; other fields become one section per component. Facets have NaN as
+/// their values, because all elements must have one for `meshio`.
 ///
 /// # Errors
 /// [`MeshError::Unsupported`] for negative tags and curved cells, [`MeshError::Invalid`] for a field without a value for

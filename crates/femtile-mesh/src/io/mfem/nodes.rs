@@ -12,7 +12,7 @@ use femtile_element::tensor::Lagrange;
 pub(super) struct Nodes {
     /// Coordinates of the vertices.
     pub points: Vec<[f64; 3]>,
-    /// Shapes of the cells, where they are more than their vertices say.
+    /// Shapes of curved cells.
     pub curved: Option<Curved>,
     /// True if nodes on edges of simplices were left out.
     pub is_straightened: bool,

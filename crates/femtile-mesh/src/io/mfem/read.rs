@@ -17,7 +17,7 @@ pub fn read(path: &Path) -> Result<Mesh, MeshError> {
 /// Reads the bytes of an MFEM mesh file; `path` is used in messages only.
 ///
 /// Attributes of elements are the tags of cells, those of boundary elements the tags of facets. Nodes in a
-/// finite element space become evenly spaced points of curved cells; if the space is discontinuous, as in
+/// finite element space become evenly spaced points of curved cells. If the space is discontinuous, as in
 /// periodic meshes, cells share none of them. Triangles and tetrahedra of order 2 are read as straight.
 ///
 /// # Errors
@@ -175,7 +175,7 @@ impl Vertices {
         Ok(Self { numbers, n_used: n_used as usize })
     }
 
-    /// Points of all vertices by those of the used ones.
+    /// Returns the points of all vertices from those of the used vertices.
     fn spread(&self, points: &[[f64; 3]]) -> Vec<[f64; 3]> {
         let of = |&number: &u32| points.get(number as usize).copied().unwrap_or_default();
         self.numbers.iter().map(of).collect()

@@ -21,7 +21,7 @@ pub(super) struct Header {
     pub is_product: bool,
 }
 
-/// Opens a file at its header; `what` are the records, `bytes_each` the least one of them needs as text.
+/// Opens a file at its header. `what` names the records; `bytes_each` is the least size of a record as text.
 pub(super) fn open<'a>(
     path: &'a Path,
     bytes: &'a [u8],

@@ -21,7 +21,8 @@ pub(super) struct Attributes<'a> {
 }
 
 impl Attributes<'_> {
-    /// Reads what follows a keyword in upper case, such as `SCALARS`; false when it is not one of an array.
+    /// Reads the array after a keyword in upper case, such as `SCALARS`; false if the keyword does not begin
+    /// an array.
     pub(super) fn read(
         &mut self,
         keyword: &[u8],

@@ -7,7 +7,7 @@ use crate::io::scanner::Scanner;
 
 /// Nodes of all cells, as in the file.
 pub(super) enum Cells {
-    /// `ends[i]` is where the nodes of cell `i − 1` end; `ends[0]` is 0.
+    /// `ends[i]` is the end of the nodes of cell `i − 1`; `ends[0]` is 0.
     Offsets { ends: Vec<i64>, nodes: Vec<i64> },
     /// Length of a cell, its nodes, length of the next, …
     Counted { n_cells: usize, stream: Vec<i64> },

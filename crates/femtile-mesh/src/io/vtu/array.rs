@@ -22,7 +22,7 @@ pub(super) enum Values<'a> {
 }
 
 impl Values<'_> {
-    /// Returns what `of` makes of each whole number; none if the values are not whole numbers.
+    /// Applies `of` to each whole number; none if the values are not whole numbers.
     pub(super) fn integers<T: Send>(&self, of: impl Fn(i64) -> T + Sync) -> Option<Vec<T>> {
         let (bytes, kind, is_big) = match self {
             Self::Integers(values) => return Some(values.par_iter().map(|&value| of(value)).collect()),

@@ -6,7 +6,7 @@ use quick_xml::events::{BytesStart, Event};
 use super::array::Kind;
 use crate::io::name::printable;
 
-/// A fault and the byte where it was found.
+/// A fault and its position in bytes.
 pub(super) type Problem = (usize, String);
 
 /// The head of a file, without the values of its arrays.
@@ -64,7 +64,7 @@ pub(super) enum Format<'a> {
     Appended(usize),
 }
 
-/// One array of numbers: its type and where its values are.
+/// One array of numbers: its type and the position of its values.
 #[derive(Debug, Clone)]
 pub(super) struct DataArray<'a> {
     pub group: Group,

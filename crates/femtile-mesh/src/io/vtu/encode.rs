@@ -16,7 +16,7 @@ const BLOCK_BYTES: usize = 1 << 15;
 /// Bytes that threads make while those before are written.
 const PIECE_BYTES: usize = 1 << 22;
 
-/// Writes the bytes of an array from some byte on, where a value begins, into a slice that ends with one.
+/// Writes the bytes of an array from some byte on into a slice. The slice begins and ends at values.
 pub(super) type Source<'a> = dyn Fn(usize, &mut [u8]) + Sync + 'a;
 
 /// One array of the file: its XML attributes and a source of its bytes.
@@ -48,7 +48,8 @@ pub(super) fn source<'a, const N: usize, I: Iterator<Item = [u8; N]>>(
     })
 }
 
-/// A source of the bytes of stored values and of those that follow them; `rest` returns these from a given one on.
+/// A source of the bytes of stored values and of those that follow them; `rest` returns the latter from a
+/// given value on.
 pub(super) fn stored<'a, const N: usize, T: Copy + Sync, I: Iterator<Item = [u8; N]>>(
     values: &'a [T],
     encode: impl Fn(T) -> [u8; N] + Sync + 'a,

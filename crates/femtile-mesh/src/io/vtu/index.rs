@@ -16,8 +16,8 @@ use crate::{Mesh, MeshError, Place};
 
 /// Reads the pieces that a `.pvtu` file names, relative to its folder, as one mesh.
 ///
-/// Points at the same place are one if no piece has two of them there. Cells that `vtkGhostType` marks as
-/// those of another piece or as hidden, and those that an earlier piece has, are left out.
+/// Points at the same place are merged if no piece has two of them there. Cells that `vtkGhostType` marks as
+/// cells of another piece or as hidden, and cells of an earlier piece, are left out.
 ///
 /// # Errors
 /// [`MeshError::Io`] when a file cannot be read; [`MeshError::Parse`] and [`MeshError::Unsupported`] with the byte of the file

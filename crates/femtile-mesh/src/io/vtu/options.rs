@@ -38,10 +38,10 @@ pub enum Extent<'a> {
     /// All of them.
     #[default]
     Whole,
-    /// The facets of cells on the boundary instead of the cells, with the points that they use, and the values of these points
-    /// and of the cells to which the facets belong.
+    /// The boundary facets instead of the cells, with the points that they use, and the values of these
+    /// points and of the cells to which the facets belong.
     Surface,
-    /// Those of some ranks, a file each, and a `.pvtu` that names the files of all ranks.
+    /// The cells of some ranks, one file per rank, and a `.pvtu` that names the files of all ranks.
     Pieces(Pieces<'a>),
     /// All of them, as the file of a rank if each has cells of its own.
     Piece(Piece),
@@ -63,7 +63,8 @@ pub struct Piece {
 pub struct Pieces<'a> {
     /// The cells of each rank.
     pub partition: &'a Partition,
-    /// The one rank that is written here, where others write theirs; the first one writes the `.pvtu` too.
+    /// The only rank that is written here, if other processes write theirs. The first rank also writes the
+    /// `.pvtu`.
     pub only: Option<usize>,
 }
 

@@ -90,7 +90,7 @@ pub fn write(
     write_with(path, mesh, point_data, cell_data, WriteOptions::default()).map(drop)
 }
 
-/// Writes as [`write()`] does, with options; returns the sum of the file where they ask for it.
+/// Writes as [`write()`] does, with options; returns the sum of the file if they ask for it.
 ///
 /// # Errors
 /// Those of [`write()`].
@@ -133,7 +133,7 @@ fn facets_of(mesh: &Mesh, facet: Option<CellKind>) -> &[u32] {
     if facet.is_some() { &mesh.facets.nodes } else { &[] }
 }
 
-/// The cells of a mesh as straight ones, with facets where the options ask for them.
+/// The cells of a mesh as straight ones, with facets if the options ask for them.
 pub(super) fn straight<'a>(mesh: &'a Mesh, options: WriteOptions<'_>) -> Grid<'a> {
     let facet = facet_kind(mesh, options);
     let facets = facets_of(mesh, facet);
@@ -176,8 +176,8 @@ fn joined<'a>(mut own: Vec<Array<'a>>, given: Vec<Array<'a>>) -> Vec<Array<'a>> 
 /// its sum if the options ask for it.
 ///
 /// # Errors
-/// [`MeshError::Invalid`] when cells are neither quadrilaterals nor hexahedra, an index is out of range or a field has not
-/// one entry for each point or cell, [`MeshError::Io`] when the file cannot be written.
+/// [`MeshError::Invalid`] when cells are neither quadrilaterals nor hexahedra, an index is out of range or a
+/// field does not have one entry for each point or cell; [`MeshError::Io`] when the file cannot be written.
 pub fn write_lagrange(
     path: &Path,
     cells: &LagrangeCells<'_>,

@@ -250,7 +250,7 @@ impl<T: Scalar, D: CgSolverKernels<T>> CgSolver<T, D> {
         Ok(())
     }
 
-    /// The preconditioned residual at the start and at the end, where the preconditioner is no diagonal.
+    /// The preconditioned residual at the start and at the end, if the preconditioner is not diagonal.
     fn sizes(&self, found: &Found, steps: &[CgStep]) -> Option<[Size; 2]> {
         let first = steps.first().filter(|_| self.v.z.is_some())?;
         let at_start = found.first::<D>()[CgSums::<D>::Z_DOT_Z];
