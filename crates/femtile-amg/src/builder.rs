@@ -39,10 +39,10 @@ const WEAKER: f64 = 0.5;
 /// The largest level, in rows and non-zeros, that is set up on the host because kernel launches would cost
 /// more than the work.
 pub(crate) const FEW: [usize; 2] = [1_500, 20_000];
-/// Coarsening ends where the next level would have more than this share of the rows.
+/// Coarsening ends if the next level would have more than this share of the rows.
 pub(crate) const LEAST_GAIN: f64 = 0.8;
-/// A smaller threshold of strong connections is tried if the next level would have more than this share of
-/// the rows, as it does where neighbours are strongly connected along thin directions alone.
+/// If the next level would have more than this share of the rows, a smaller threshold of strong connections
+/// is tried. This happens if neighbours are strongly connected along thin directions only.
 const STALLED: f64 = 0.5;
 /// These factors of the threshold are tried one after the other.
 const WEAKENED: [f64; 4] = [0.25, 0.0625, 0.015_625, 0.0];

@@ -40,8 +40,8 @@ pub struct Hierarchy<H: Scalar, D: Device> {
 }
 
 impl<H: Scalar, D: AmgKernels<H>> Hierarchy<H, D> {
-    /// Sets up the levels of a symmetric positive (semi)definite matrix with `near_nullspace`, vectors that the smoother
-    /// hardly changes, `n_vectors` values a row; by default with constants.
+    /// Sets up the levels of a symmetric positive (semi)definite matrix. `near_nullspace` holds vectors that
+    /// the smoother hardly changes, `n_vectors` values per row; constants by default.
     ///
     /// # Errors
     /// A matrix that is not symmetric positive (semi)definite, see [`AmgError`]; settings out of range; errors of the device.

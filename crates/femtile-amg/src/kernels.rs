@@ -32,7 +32,7 @@ pub struct Parts<D: Device> {
 pub(crate) struct Order<D: Device> {
     /// The row at each place.
     pub rows: Arc<Buffer<u32, D>>,
-    /// The place of each row.
+    /// The position of each row.
     pub places: Arc<Buffer<u32, D>>,
     /// The first place of each patch, and the end.
     pub starts: Vec<u32>,

@@ -21,13 +21,13 @@ const ALONG: [usize; 2] = [3, 16];
 pub struct SourceTotals {
     /// As the elements integrate it.
     pub integrated: f64,
-    /// With [`SourceTotals::n_points`] points in each cell.
+    /// The total with [`SourceTotals::n_points`] points in each cell.
     pub sampled: f64,
     /// The sum over cells of the differences between both.
     pub difference: f64,
     /// The sum over cells of the sampled integrals, without their signs.
     pub size: f64,
-    /// Points of a cell.
+    /// Number of points per cell.
     pub n_points: usize,
 }
 

@@ -19,7 +19,7 @@ impl Patches {
     /// the same patches on any machine.
     ///
     /// # Cost
-    /// $O(n \log(n / \mathrm{size}))$, in parallel; 4 bytes a node.
+    /// $O(n \log(n / \mathrm{size}))$, in parallel; 4 bytes per node.
     pub fn by_bisection(mesh: &Mesh, size: usize) -> Self {
         let n = mesh.n_nodes();
         let n_patches = n.div_ceil(size.max(1));

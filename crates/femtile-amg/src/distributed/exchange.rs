@@ -109,7 +109,7 @@ impl<H: Scalar> Letters<H> {
         }
     }
 
-    /// The rows from each rank.
+    /// Exchanges the rows and returns those from each rank.
     fn exchanged(self, comm: &Comm) -> Result<Vec<Vec<WideRow<H>>>, LinalgError> {
         let (lengths, owners) = (comm.all_to_all(&self.lengths)?, comm.all_to_all(&self.owners)?);
         let (numbers, values) = (comm.all_to_all(&self.numbers)?, comm.all_to_all(&self.values)?);

@@ -37,8 +37,8 @@ use collected::Collected;
 use level::RankLevel;
 pub use level::RankMatrix;
 
-/// Limits below which a level is collected: its number of rows, or the entries of all ranks together, each with all of its
-/// rows, as a share of those of the first level.
+/// Limits below which a level is collected: its number of rows, or its number of global entries as a share of
+/// those of the first level.
 const FEW_ROWS: usize = 10_000;
 const SHARE: f64 = 0.15;
 
@@ -101,7 +101,7 @@ where
         })
     }
 
-    /// Returns the sizes of all levels, of all ranks together, the finest first.
+    /// Returns the global sizes of all levels, the finest first.
     pub fn shapes(&self) -> &[LevelShape] {
         &self.shapes
     }
@@ -198,7 +198,7 @@ where
     }
 }
 
-/// Returns whether a level with these numbers of rows and entries of all ranks is large enough for kernels.
+/// Returns whether a level with these global numbers of rows and entries is large enough for kernels.
 fn is_for_device(counts: [usize; 2], n_ranks: usize) -> bool {
     counts.iter().zip(FEW).any(|(&count, few)| count > few * n_ranks)
 }
@@ -219,7 +219,7 @@ fn check(config: &AmgConfig) -> Result<(), AmgError> {
     Ok(())
 }
 
-/// The sums of counts of all ranks.
+/// Returns the global sums of counts.
 pub(crate) fn totals<const N: usize>(comm: &Comm, counts: [usize; N]) -> Result<[usize; N], LinalgError> {
     let all = comm.all_gather(&counts.map(|n| n as u64))?;
     Ok(std::array::from_fn(|i| all.iter().map(|of_rank| of_rank[i] as usize).sum()))

@@ -26,7 +26,7 @@ pub trait PatchKernels<H: Scalar>: Device {
     /// $x = \omega M^{-1} b$, $\tilde r = b - (A_I + A_D) x$.
     ///
     /// # Cost
-    /// Reads $A_I$ once and three values a row, writes two; `inner` products with $A_I$ in fast memory.
+    /// Reads $A_I$ once and three values per row, writes two; `inner` products with $A_I$ in fast memory.
     /// # Source
     /// `[fu2014]`, section 5.2.2, the kernel prerelax-residual of Algorithm 5.3.
     fn patch_relax_from_zero(

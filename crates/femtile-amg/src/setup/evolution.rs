@@ -119,7 +119,7 @@ pub(crate) fn inherited(of_nodes: &[bool], aggregates: &Aggregates) -> Vec<bool>
     balance.into_iter().map(|balance| balance > 0).collect()
 }
 
-/// Returns the sum of positive off-diagonal entries of a row, where the near-nullspace is not zero.
+/// Returns the sum of positive off-diagonal entries of a row, over columns with a non-zero near-nullspace.
 fn positive_sum<T: Scalar>(a: &Rows<T>, row: usize, b: &[f64]) -> T {
     let (columns, values) = a.row(row);
     let is_counted = |column: usize| column != row && b[column] != 0.0;

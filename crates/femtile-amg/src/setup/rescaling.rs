@@ -16,8 +16,8 @@ use super::rows::{PIECE, RowAccess, Rows};
 use super::spectrum::{STEPS, largest_eigenvalue};
 use super::tentative::NearNullspace;
 
-/// Constants are no smooth vector where the row sums over the diagonal have a larger variance. Those of elements are
-/// nearly constant, about zero without a reaction and at most some units with it.
+/// Constants are not smooth if the ratios of row sums to the diagonal have a larger variance. For finite
+/// elements they are nearly constant: about zero without a reaction and at most a few units with it.
 const VARIED: f64 = 1.0;
 /// With a smaller variance constants are smooth. Between the two, negative row sums tell: reactions and conditions at a boundary
 /// have positive ones, and $D A D$ has both.

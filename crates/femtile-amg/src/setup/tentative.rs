@@ -42,7 +42,7 @@ impl NearNullspace {
     }
 }
 
-/// The tentative prolongator $\tilde P$, of which row i has its entries in the columns of the aggregate of node i.
+/// The tentative prolongator $\tilde P$: row i has its entries in the columns of the aggregate of node i.
 #[derive(Debug)]
 pub(crate) struct Tentative<T> {
     pub n_vectors: usize,

@@ -1,4 +1,4 @@
-//! Times of activation and repolarisation at every point, found while a run goes on.
+//! Times of activation and repolarisation at every point, found while a run continues.
 
 #[allow(unsafe_code)]
 mod cpu;

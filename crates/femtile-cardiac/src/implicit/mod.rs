@@ -35,13 +35,13 @@ const TOLERANCE: f64 = 1e-6;
 /// The share of the change of a step that Newton's method leaves at most: errors of all steps add up to this share of all
 /// changes, however short the steps are.
 const OF_CHANGE: f64 = 1e-4;
-/// Rounding of the terms of a residual, relative to the range of action potentials: of the mass, where the local iterations end,
-/// and of the stiffness.
+/// Rounding of the terms of a residual, relative to the range of action potentials: of the mass, at the end
+/// of the local iterations, and of the stiffness.
 const ROUNDING: [f64; 2] = [1e-12, 1e-14];
 /// The weight of errors of states beside those of V: V returns to its place between the currents, while errors of recovery add
 /// up until the end of an action potential.
 const STATES: f64 = 3.0;
-/// The most global iterations of a step.
+/// The largest number of global iterations per step.
 const MOST: usize = 20;
 
 /// The implicit Euler method for potential and states together.
@@ -83,7 +83,8 @@ pub(crate) struct Implicit<D: CardiacDevice> {
     max_iterations: usize,
     /// The potential before the last step, and the length of that step.
     before: Option<(Buffer<f64, D>, f64)>,
-    /// The share of the distance to the extrapolation that is the error of the step that waits, where it was estimated.
+    /// The share of the distance to the extrapolation that is the error of the pending step, if it was
+    /// estimated.
     share: Option<f64>,
     /// The length of the last step with the smallest Ritz value after it, zero if none is known: attempts
     /// begin with them, so that those which are rejected leave no trace.
@@ -197,7 +198,7 @@ impl<D: CardiacDevice> Implicit<D> {
         self.linear.format().name()
     }
 
-    /// Solves the equation of a step; its result waits for [`Implicit::accept`].
+    /// Solves the equation of a step; the result is pending until [`Implicit::accept`].
     ///
     /// # Errors
     /// Errors of the device.

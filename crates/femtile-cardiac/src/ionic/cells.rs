@@ -38,7 +38,7 @@ struct History<D: IonicKernels> {
     has_step: bool,
     /// The distance of the states of a step to the line.
     distance: Buffer<f64, D>,
-    /// One over the range of each value, where some are not one, and room for the product.
+    /// One over the range of each value, if some are not one, and room for the product.
     weights: Option<(Buffer<f64, D>, Buffer<f64, D>)>,
 }
 

@@ -39,7 +39,7 @@ pub trait IonicKernels: VectorKernels<f64> {
     /// as [`LocalScheme`] says; the stimulus is constant within the step, and zero if there is none.
     ///
     /// # Cost
-    /// Reads and writes `1 + n_states` values a point, and reads the stimulus.
+    /// Reads and writes `1 + n_states` values per point, and reads the stimulus.
     fn ionic_advance(
         &self,
         program: &Self::Program,

@@ -26,7 +26,7 @@ pub enum LocalScheme {
     /// First order: $y_{n+1} = S(Δt, y_n)$.
     #[default]
     RushLarsen,
-    /// Second order: $y_{n+1} = S(Δt, S(\tfrac12Δt, y_n))$, two evaluations a step.
+    /// Second order: $y_{n+1} = S(Δt, S(\tfrac12Δt, y_n))$, two evaluations per step.
     RushLarsen2,
     /// First order: the explicit Euler method for all variables, gates too.
     Explicit,

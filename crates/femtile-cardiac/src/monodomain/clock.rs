@@ -82,7 +82,7 @@ impl Clock {
         }
     }
 
-    /// Goes on to the end of a step with an error, as a share of the tolerance.
+    /// Continues to the end of a step with an error, as a share of the tolerance.
     pub fn accept(&mut self, (end, length): (f64, f64), error: Option<f64>) {
         (self.time, self.steps) = (end, self.steps + 1);
         let Some(adaptive) = self.adaptive else { return };

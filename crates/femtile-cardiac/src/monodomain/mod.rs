@@ -290,7 +290,7 @@ impl<'m> Monodomain<'m> {
         self
     }
 
-    /// Goes on from a checkpoint.
+    /// Continues from a checkpoint.
     pub fn resume(mut self, checkpoint: Checkpoint) -> Self {
         self.resume = Some(Arc::new(checkpoint));
         self
@@ -421,7 +421,7 @@ impl<'m> Monodomain<'m> {
     fn steps(&self) -> (usize, f64) {
         let length = self.end - self.start;
         let count = (length / self.step * (1.0 - 1e-9)).ceil().max(1.0) as usize;
-        // A step that divides the run keeps its bits, so that a later end goes on with the same steps.
+        // A step that divides the run keeps its bits, so that a later end continues with the same steps.
         let divides = (length - count as f64 * self.step).abs() <= 1e-9 * length;
         (count, if divides { self.step } else { length / count as f64 })
     }

@@ -6,7 +6,7 @@ use femtile::solve::RankPart;
 
 /// The nodes that vectors have: all of the mesh, or those that a rank owns, in its order.
 pub(crate) struct Nodes<'a> {
-    /// Of the whole mesh.
+    /// The number of global nodes.
     n_whole: usize,
     /// Of a rank among several, by their numbers in the whole mesh.
     owned: Option<&'a [u32]>,
@@ -51,7 +51,7 @@ impl<'a> Nodes<'a> {
         self.owned.map_or(self.n_whole, <[u32]>::len)
     }
 
-    /// The number of nodes of the whole mesh.
+    /// Returns the number of global nodes.
     pub fn n_whole(&self) -> usize {
         self.n_whole
     }

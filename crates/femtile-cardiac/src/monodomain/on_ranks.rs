@@ -58,7 +58,7 @@ impl Monodomain<'_> {
         self.run_divided((cpu, opened), config, observer, stages)
     }
 
-    /// Runs on ranks that go on from one state.
+    /// Runs on ranks that continue from one state.
     fn run_divided(
         &self,
         (cpu, opened): (&Cpu, Option<Cuda>),

@@ -21,7 +21,7 @@ use crate::{CardiacDevice, CardiacError};
 const STEPS_OF_A_LOOK: usize = 50;
 /// Potentials beyond this many amplitudes are those of an unstable step.
 const MOST_AMPLITUDES: f64 = 20.0;
-/// The most times that a step of a fixed length is halved where Newton's method fails.
+/// The largest number of times that a step of a fixed length is halved if Newton's method fails.
 const MOST_HALVINGS: usize = 6;
 
 /// The state of a run on a device.
@@ -80,7 +80,7 @@ impl Monodomain<'_> {
         }
     }
 
-    /// Runs on the nodes of a rank, or all.
+    /// Runs on the nodes of one rank, or on all nodes.
     pub(super) fn run_at<D: CardiacDevice>(
         &self,
         site: &Site<'_, D>,
@@ -151,7 +151,7 @@ impl Monodomain<'_> {
         Ok(state)
     }
 
-    /// Carries out the steps that are left.
+    /// Performs the remaining steps.
     fn steps_of<D: CardiacDevice>(
         &self,
         state: &mut State<D>,
@@ -185,7 +185,7 @@ impl Monodomain<'_> {
             let stop = unstable.or(failed);
             let stop = stop.or_else(|| is_interrupted.then_some(Stop::Interrupted));
             let stop = stop.or_else(|| is_late.then_some(Stop::TimeLimit));
-            // A state that is unstable is nothing to go on from.
+            // A state that is unstable is nothing to continue from.
             let is_sound = !matches!(stop, Some(Stop::Unstable { .. }));
             if is_sound && (is_due || stop.is_some() && checkpoints.is_wanted()) {
                 let all = state.checkpoint_of_all(site, self.fingerprint)?;
@@ -282,7 +282,7 @@ impl Monodomain<'_> {
 }
 
 impl<D: CardiacDevice> State<D> {
-    /// Computes a step, which waits to be accepted.
+    /// Computes a step, which is pending until it is accepted.
     fn attempt(&mut self, step: (f64, f64)) -> Result<Advance, CardiacError> {
         let done = self.stepper.step(&mut self.v, &mut self.stimuli, step)?;
         self.iterations += done.iterations;
@@ -290,7 +290,7 @@ impl<D: CardiacDevice> State<D> {
         Ok(done)
     }
 
-    /// Takes over a step that waits.
+    /// Accepts a pending step.
     fn accept(&mut self, (begin, length): (f64, f64)) -> Result<(), CardiacError> {
         self.stepper.accept(&mut self.v)?;
         Ok(self.activation.record(&self.v, Interval { begin, length })?)
@@ -339,7 +339,7 @@ impl<D: CardiacDevice> State<D> {
         Ok(self.leads.iter().map(sum).collect::<Result<_, _>>()?)
     }
 
-    /// Returns the state of all ranks on the first one; all of them call it.
+    /// Returns the global state on the first rank. Collective.
     fn checkpoint_of_all(
         &self,
         site: &Site<'_, D>,
@@ -416,7 +416,7 @@ pub(super) fn wrong() -> CardiacError {
     CardiacError::setting("restart", "the checkpoint belongs to another mesh, model or length of step")
 }
 
-/// Returns the values of all ranks on the first one; nothing on others.
+/// Returns the global values on the first rank, nothing on others.
 fn all_of<D: CardiacDevice>(
     own: &Buffer<f64, D>,
     rank: Option<&RankPart<'_>>,

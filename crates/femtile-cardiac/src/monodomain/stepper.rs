@@ -129,7 +129,7 @@ impl<D: CardiacDevice> Stepper<D> {
         }
     }
 
-    /// Takes over an implicit step that waits.
+    /// Accepts a pending implicit step.
     pub fn accept(&mut self, v: &mut Buffer<f64, D>) -> Result<(), CardiacError> {
         match self {
             Self::Split(_) => Ok(()),

@@ -14,9 +14,10 @@ const LINE: usize = 8;
 /// Measured bandwidth of the memory, the best of several runs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bandwidth {
-    /// Dot product of two long vectors: 16 bytes an entry, none written; 10⁹ bytes a second.
+    /// Dot product of two long vectors: 16 bytes per entry, none written; 10⁹ bytes a second.
     pub read_gb_per_s: f64,
-    /// $a_i = b_i + s c_i$: 24 bytes an entry, not counting that the cache also reads `a`; 10⁹ bytes a second.
+    /// $a_i = b_i + s c_i$: 24 bytes per entry, not counting that the cache also reads `a`; 10⁹ bytes a
+    /// second.
     pub triad_gb_per_s: f64,
     /// Length of each vector in bytes.
     pub vector_bytes: usize,
@@ -47,8 +48,8 @@ impl Cpu {
         })
     }
 
-    /// Measures $a_i = b_i + s c_i$ with non-temporal stores of `a`, which is therefore not read: 24 bytes an entry, in 10⁹
-    /// bytes a second, the best of several runs. An upper bound for methods that stream.
+    /// Measures $a_i = b_i + s c_i$ with non-temporal stores of `a`, which is therefore not read: 24 bytes
+    /// per entry, in 10⁹ bytes a second, the best of several runs. An upper bound for methods that stream.
     ///
     /// # Errors
     /// As [`Cpu::measure_bandwidth`].

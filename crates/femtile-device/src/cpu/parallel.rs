@@ -16,7 +16,7 @@ use rayon::prelude::*;
 
 use super::SharedMut;
 
-/// Ranges a thread, where indices suffice, so that threads which have finished can take over work.
+/// Ranges per thread, if indices suffice, so that idle threads can take over work.
 const RANGES_PER_THREAD: usize = 32;
 
 /// Calls `work` for ranges of at least `min_len` indices (except the last) that tile `0..n`.

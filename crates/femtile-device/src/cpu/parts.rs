@@ -96,7 +96,7 @@ impl<'a, T> SharedMut<'a, T> {
     }
 }
 
-/// A slice to read from, of which other threads may be writing other parts.
+/// A slice for reading; other threads may be writing other parts of it.
 #[derive(Debug, Clone, Copy)]
 pub struct Source<'a, T> {
     pointer: *const T,

@@ -162,7 +162,7 @@ pub trait Driver: Debug + Send + Sync {
     /// Both ranges lie within allocations of this driver, and do not overlap.
     unsafe fn copy(&self, to: u64, from: u64, bytes: usize) -> Result<(), DeviceError>;
 
-    /// Begins a copy to the host at this point of the stream; work queued later goes on meanwhile.
+    /// Begins a copy to the host at this point of the stream; work queued later continues meanwhile.
     ///
     /// # Safety
     /// The bytes lie within one allocation of this driver.
@@ -249,7 +249,7 @@ pub trait Driver: Debug + Send + Sync {
         Ok(())
     }
 
-    /// Lets work queued later wait for the point where a mark was last set.
+    /// Makes work that is queued later wait for the point at which a mark was last set.
     ///
     /// # Safety
     /// It came from [`Driver::mark`] of a driver of the same kind in this process.
@@ -257,7 +257,7 @@ pub trait Driver: Debug + Send + Sync {
         Ok(())
     }
 
-    /// From here on launches are recorded, not carried out.
+    /// From here on launches are recorded, not performed.
     fn begin_recording(&self) -> Result<(), DeviceError>;
 
     /// Ends the recording and makes it ready to be replayed.

@@ -1,4 +1,4 @@
-//! Opening a GPU while other work goes on.
+//! Opening a GPU while other work continues.
 //!
 //! `Opening` starts the driver in a thread of its own while the mesh is read, checked and numbered.
 

@@ -30,7 +30,7 @@ use crate::forms::{ChunkScratch, Coefficient, CudaForm, CudaFormData, OPERATIONS
 /// The header of linear elements.
 pub const ELEMENT: Header = Header { name: "element.cuh", text: include_str!("element.cuh") };
 
-/// The header of kernels with a thread a row.
+/// The header of kernels with a thread per row.
 pub const ROWS: Header = Header { name: "rows.cuh", text: include_str!("rows.cuh") };
 
 static ASSEMBLY: Program =

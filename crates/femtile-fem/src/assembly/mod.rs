@@ -150,7 +150,7 @@ pub struct PartRows<T: Scalar, D: Device> {
     pub is_held: Vec<bool>,
 }
 
-/// Assembles the rows of a form with these constraints in place of its Dirichlet conditions, whether or not a
+/// Assembles the rows of a form with these constraints instead of its Dirichlet conditions, whether or not a
 /// solution is determined. The rows of a node are those of the whole mesh if all cells of the node are in
 /// this mesh.
 ///

@@ -19,12 +19,12 @@ const CELLS: [usize; 2] = [64, 1 << 16];
 const ROWS: usize = 64;
 const PARTS_PER_THREAD: usize = 2;
 
-/// Entries of the matrix during assembly, and the product with given values.
+/// Entries of the matrix during assembly, and the product with Dirichlet values.
 struct Filling<'a> {
     problem: &'a TensorProblem<'a>,
     pattern: Pattern,
     values: Vec<f64>,
-    /// $A g$ for the given values $g$ of constrained degrees of freedom.
+    /// $A g$ for the Dirichlet values $g$ of constrained degrees of freedom.
     product: Vec<f64>,
 }
 

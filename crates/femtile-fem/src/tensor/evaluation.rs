@@ -143,8 +143,8 @@ impl<'a> Evaluation<'a> {
         &function.values
     }
 
-    /// Returns $\sum_q w_q (F_q \cdot \nabla\varphi_i + v_q \varphi_i)$ for each shape function, with F in place of
-    /// gradients and v in place of given values.
+    /// Returns $\sum_q w_q (F_q \cdot \nabla\varphi_i + v_q \varphi_i)$ for each shape function; F and v
+    /// overwrite the gradients and values.
     pub fn weak_moments(&self, found: &mut Found, points: &CellPoints) -> Vec<f64> {
         let d = self.space.dimension();
         let mut sum = self.moments(found, points).to_vec();

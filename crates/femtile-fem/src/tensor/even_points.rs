@@ -12,7 +12,7 @@ use femtile_device::parallel;
 #[derive(Debug)]
 pub struct EvenPoints<'a> {
     space: &'a TensorSpace<'a>,
-    /// The space whose unknowns number the points, where it is another.
+    /// The space whose unknowns number the points, if it differs.
     shape: Option<TensorSpace<'a>>,
 }
 

@@ -20,7 +20,7 @@ const RANGE: f64 = 1e-30;
 /// which keeps small eigenvalues to full relative accuracy.
 ///
 /// # Cost
-/// Some 14 divisions a step.
+/// Some 14 divisions per step.
 /// # Source
 /// The matrix: `[golub1997]`; its pivots in differential form: `[dhillon2004]`.
 pub(super) fn smallest_ritz_value(steps: &[CgStep]) -> Option<f64> {

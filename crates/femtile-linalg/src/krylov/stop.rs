@@ -4,7 +4,7 @@ use std::fmt;
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub enum Stop {
-    /// The tolerance was met.
+    /// The method has converged to the tolerance.
     Converged,
     /// The limit of iterations was reached first.
     MaxIterations,

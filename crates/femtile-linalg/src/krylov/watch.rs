@@ -80,7 +80,7 @@ impl<'a> Watch<'a> {
         self.look(CgProgress { iteration: 0, stop }, monitor)
     }
 
-    /// Shows the residuals that are new in `history` to the monitor and says whether to go on.
+    /// Shows the residuals that are new in `history` to the monitor and says whether to continue.
     ///
     /// The order of precedence: convergence and breakdown, then the monitor, then the limits.
     pub(super) fn look(&mut self, progress: CgProgress, monitor: &mut dyn Monitor) -> ControlFlow<Stop> {

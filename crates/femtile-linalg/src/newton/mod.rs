@@ -67,7 +67,7 @@ pub struct ResidualNorm {
 pub struct CorrectionOutcome {
     /// Iterations.
     pub iterations: usize,
-    /// Whether the tolerance was met.
+    /// Whether the method converged to the tolerance.
     pub has_converged: bool,
 }
 

@@ -82,7 +82,7 @@ pub(crate) fn queue_dot<T: Scalar>(
     need("y", x.len(), y.len())?;
     let (launch, of_block) = sum_launch(x.len());
     let arguments = (result, partials, counter, x.read(), y.read(), x.len() as u64, of_block);
-    // SAFETY: x and y have the length given; one partial sum is written a block.
+    // SAFETY: x and y have the length given; one partial sum is written per block.
     Ok(unsafe { device.launch(&VECTOR.of::<T>(), &Kernel::<Dot<T>>::new("vector_dot"), launch, arguments) }?)
 }
 
@@ -95,7 +95,7 @@ fn queue_sum<T: Scalar>(
     let (launch, of_block) = sum_launch(x.len());
     let arguments = (result, partials, counter, x.read(), x.len() as u64, of_block);
     let kernel = Kernel::<Total<T>>::new("vector_sum");
-    // SAFETY: x has the length given; one partial sum is written a block.
+    // SAFETY: x has the length given; one partial sum is written per block.
     Ok(unsafe { device.launch(&VECTOR.of::<T>(), &kernel, launch, arguments) }?)
 }
 

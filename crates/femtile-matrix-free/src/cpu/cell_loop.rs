@@ -50,7 +50,7 @@ pub struct CellLoop<T: Lanes> {
     groups: Vec<Group>,
     parts: Partition,
     schedule: Schedule,
-    /// Constrained rows, ascending, and where those of each tile begin.
+    /// Constrained rows, ascending, and the offset of those of each tile.
     constrained: Vec<u32>,
     constrained_begins: Vec<usize>,
     /// Facet matrices without constrained rows and columns.

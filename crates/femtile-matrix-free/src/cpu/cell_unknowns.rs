@@ -23,7 +23,7 @@ pub(super) struct CellUnknowns {
     n_cells: usize,
     n_entities: usize,
     firsts: Vec<u32>,
-    /// Lists of batches with an irregular cell, their length, and where each begins.
+    /// Lists of batches with an irregular cell, their length, and the offset of each.
     lists: Vec<u32>,
     list_len: usize,
     list_of: Vec<Option<usize>>,

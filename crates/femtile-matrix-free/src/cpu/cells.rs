@@ -75,7 +75,7 @@ pub(super) struct Cells<T> {
     pub m: usize,
     has_stiffness: bool,
     has_mass: bool,
-    /// Numbers of σ per cell where it is constant by cell: none, one or six.
+    /// Numbers of σ per cell if it is constant by cell: none, one or six.
     n_sigma: usize,
     /// Shape functions and their slopes at the points.
     pub tables: [Table; 2],

@@ -49,7 +49,7 @@ pub(super) struct OfCells<'a> {
     pub terms: Terms<'a>,
     pub rule: CellRule,
     pub constrained: &'a [u32],
-    /// Of the part of a rank.
+    /// The numbers of a rank's part.
     pub numbers: Option<Numbers<'a>>,
 }
 

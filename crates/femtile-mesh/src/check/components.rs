@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use crate::Mesh;
 use crate::interrupt::Interrupt;
 
-/// Groups that a thread joins before the next question whether to go on.
+/// Groups that a thread joins before the next question whether to continue.
 const GROUPS_PER_BLOCK: usize = 1 << 13;
 
 /// The connected parts of a mesh; cells are connected when they share a node.

@@ -8,7 +8,8 @@ use crate::{CellKind, Mesh};
 
 /// Cells that are passed over together if no key node of theirs lies in a range.
 const CELLS_PER_BLOCK: usize = 2048;
-/// Buckets of nodes, at most; a range is some of them. Their marks take a quarter of a byte a cell.
+/// The largest number of buckets of nodes; a range consists of several. Their marks use a quarter of a byte
+/// per cell.
 const MAX_BUCKETS: usize = 4096;
 /// Half-facets that a thread sorts within its cache.
 const IN_CACHE: usize = 1 << 17;

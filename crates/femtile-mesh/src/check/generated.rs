@@ -26,7 +26,7 @@ const CELLS_PER_BLOCK: usize = 1 << 13;
 /// negatively oriented.
 ///
 /// # Cost
-/// Three passes over the cells by all threads; beyond the mesh four bytes a node.
+/// Three passes over the cells by all threads; beyond the mesh four bytes per node.
 /// # Errors
 /// As [`super::check`].
 pub fn check_generated(mesh: &mut Mesh, config: &CheckConfig) -> Result<CheckReport, CheckError> {

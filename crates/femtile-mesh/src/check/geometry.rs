@@ -18,8 +18,8 @@ struct Shape {
     quality: f64,
     /// True if the sign of the measure is certain in spite of rounding.
     is_certain: bool,
-    /// The Gauss point, in the unit square or cube, where the Jacobian is smallest, and that with the sign of the
-    /// measure; infinite for simplices.
+    /// The Gauss point, in the unit square or cube, with the smallest Jacobian, and that Jacobian with the
+    /// sign of the measure; infinite for simplices.
     lowest: ([f64; 3], f64),
 }
 

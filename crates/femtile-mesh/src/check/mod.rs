@@ -50,7 +50,8 @@ use voids::{Side, Void};
 /// `docs/mesh-check.md` explains each finding. The report does not depend on the number of threads.
 ///
 /// # Cost
-/// A few passes over the cells by all threads; beyond the mesh 16 bytes a node, a quarter of a byte a cell and 80 MiB.
+/// A few passes over the cells by all threads; beyond the mesh 16 bytes per node, a quarter of a byte a cell
+/// and 80 MiB.
 /// # Errors
 /// [`CheckError`] names the cells that make the mesh unusable; earlier repairs are kept.
 pub fn check(mesh: &mut Mesh, config: &CheckConfig) -> Result<CheckReport, CheckError> {

@@ -94,7 +94,7 @@ pub(super) type Duplicates = Vec<(u32, u32)>;
 /// Finds the nodes within `tolerance` of one of smaller number that is no duplicate itself.
 ///
 /// # Cost
-/// A sort of 16 bytes a node by all threads; a hash table of the nodes that have another one nearby.
+/// A sort of 16 bytes per node by all threads; a hash table of the nodes that have another one nearby.
 pub(super) fn find_duplicates(points: &[[f64; 3]], tolerance: f64) -> Duplicates {
     let largest = points.par_iter().flatten_iter().map(|x| x.abs()).reduce(|| 0.0, f64::max);
     // Below the spacing of numbers only equal coordinates coincide.

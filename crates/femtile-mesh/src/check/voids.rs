@@ -14,8 +14,8 @@ use crate::{CellKind, Mesh};
 const THIN: f64 = 0.25;
 /// A gap counts as thin below this quality as well.
 const THIN_QUALITY: f64 = 0.1;
-/// Edges of a gap that no other boundary facet touches, at least, where one cell is missing: a face of four corners that
-/// joins two parts by itself and is cut along different diagonals has two.
+/// The least number of edges of a gap that no other boundary facet touches, if one cell is missing. A face of
+/// four corners that joins two parts by itself and is cut along different diagonals has two.
 const LONE_EDGES: usize = 3;
 
 /// Orientation of the facets around a tetrahedron: into it or out of it.

@@ -95,7 +95,7 @@ fn bisect(cubes: Cubes, n_ranks: usize, parts: &mut Vec<Cubes>) -> Option<()> {
     bisect(high, n_ranks - low_ranks, parts)
 }
 
-/// The window with `by` more cubes on each side, as far as the box has them.
+/// Returns the window with `by` more cubes on each side, within the box.
 fn widened(window: &Window, by: usize, n: [usize; 3]) -> Window {
     let first = window.first.map(|first| first.saturating_sub(by));
     let end = |axis: usize| (window.first[axis] + window.n[axis] + by).min(n[axis]);
@@ -106,7 +106,7 @@ fn widened(window: &Window, by: usize, n: [usize; 3]) -> Window {
 /// nothing of the box but its surroundings.
 ///
 /// # Cost
-/// That of a box of the cubes of the rank and one more layer on each side.
+/// The cost of a box of the cubes of the rank and one more layer on each side.
 /// # Errors
 /// As [`super::box_mesh`] and [`super::deform`]; [`MeshError::Invalid`] of `ranks` if the box is divided
 /// otherwise.
@@ -193,7 +193,7 @@ fn owners(parts: &BoxParts, window: &Window, wider: &Window) -> (Vec<u32>, Vec<b
     (0..n.iter().product()).into_par_iter().with_min_len(1 << 12).map(around).unzip()
 }
 
-/// Gives nodes and cells their numbers in the box of `n` cubes in place of those in a window.
+/// Gives nodes and cells their numbers in the box of `n` cubes instead of those in a window.
 fn number_in_box(part: &mut Part, n: [usize; 3], window: &Window, per_cube: usize) {
     let place = |number: usize, of: [usize; 3]| {
         let at = [number % of[0], number / of[0] % of[1], number / (of[0] * of[1])];

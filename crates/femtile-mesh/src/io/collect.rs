@@ -25,7 +25,7 @@ struct Block {
     tags: Vec<i32>,
     /// Number of each cell among all entries of the file.
     entries: Vec<u32>,
-    /// Order of the first cell, where it is curved.
+    /// Order of the first cell, if it is curved.
     order: Option<usize>,
     /// Order of a cell that differs from that of the first.
     other_order: Option<usize>,

@@ -64,7 +64,7 @@ pub(super) fn no_tag(array: &str, cell: usize, value: impl Display) -> String {
     )
 }
 
-/// The message about an array of tags with several numbers a cell.
+/// The message about an array of tags with several numbers per cell.
 pub(super) fn several_components(array: &str, n_components: usize) -> String {
     format!("array `{array}` has {n_components} numbers for each cell; tags are one")
 }

@@ -10,7 +10,7 @@ use super::centres::Places;
 use super::classes::sort_by_class;
 use super::pieces::{self, ROW, add, part_at, share};
 
-/// Points below which one thread goes on alone.
+/// Points below which one thread continues alone.
 const FEW: usize = 1 << 14;
 /// Intervals of an axis in which points are counted, so that few are left to choose among.
 const BINS: usize = 1 << 12;

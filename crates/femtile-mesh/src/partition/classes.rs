@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-/// Things that a thread looks at in a row.
+/// Items per batch of a thread.
 const THINGS: usize = 1 << 14;
 
 /// Returns the numbers below `n` class by class, ascending in each, and how many each has; numbers of class `N` are left out.

@@ -37,7 +37,8 @@ pub struct Share {
 }
 
 impl DividedMesh {
-    /// Returns what this rank adds to the whole mesh; the shares of all ranks together have all of it once.
+    /// Returns what this rank adds to the whole mesh. The shares of all ranks together contain each entity
+    /// once.
     pub fn share(&self) -> Share {
         let (part, own) = (&self.part, &self.own().cells);
         let mesh = &part.mesh;

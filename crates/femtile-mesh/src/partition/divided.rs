@@ -28,7 +28,7 @@ pub struct DividedMesh {
     pub n_shared_nodes: usize,
     /// The size of the whole mesh.
     pub counts: Counts,
-    /// Nodes, edges, faces and cells of the whole mesh, each counted once; of simplices nodes alone matter.
+    /// Nodes, edges, faces and cells of the whole mesh, each counted once; for simplices only nodes matter.
     pub entities: [u64; 4],
     /// The lowest and the highest coordinates of the whole mesh.
     pub extents: [[f64; 3]; 2],
@@ -64,7 +64,7 @@ pub struct BoxCubes {
 }
 
 impl BoxCubes {
-    /// Returns the cube in which a cell of the box is, by its place along each axis.
+    /// Returns the cube that contains a cell of the box, by its index along each axis.
     pub fn cube_of(&self, cell: u32) -> [usize; 3] {
         let [n_x, n_y, _] = self.n;
         let cube = cell as usize / self.per_cube;

@@ -9,10 +9,11 @@ use super::pieces;
 const BITS: u32 = 21;
 /// About the number of bits of the positions by which points are counted.
 const BITS_OF_BINS: u32 = 15;
-/// Points that a thread looks at in a row.
+/// Points per batch of a thread.
 const POINTS: usize = 1 << 14;
 
-/// Returns the part of each point, of `n_parts` pieces of a curve through all of them, whose sizes differ by one at most.
+/// Returns the part of each point. Parts are `n_parts` pieces of a curve through all points; their sizes
+/// differ by at most one.
 pub(super) fn divide<P: Places + ?Sized>(points: &P, dimension: usize, n_parts: usize) -> Vec<u32> {
     let (low, scale) = frame(points);
     let cells = f64::from((1u32 << BITS) - 1);
@@ -43,7 +44,8 @@ fn frame<P: Places + ?Sized>(points: &P) -> ([f64; 3], f64) {
     (low, if longest > 0.0 { 1.0 / longest } else { 0.0 })
 }
 
-/// Returns the position on the curve of the cube at `x`, coordinates of `bits` bits, of which the first `dimension` count.
+/// Returns the position on the curve of the cube at `x`. Coordinates have `bits` bits; only the first
+/// `dimension` coordinates count.
 fn along(x: [u32; 3], dimension: usize, bits: u32) -> u64 {
     match dimension {
         3.. => along_in(x, bits, &APART_BY_3),

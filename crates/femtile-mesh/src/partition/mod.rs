@@ -157,7 +157,8 @@ impl Partition {
         }
     }
 
-    /// Returns whether cells of several ranks have each node, whose [owners](Partition::owners) these are.
+    /// Returns whether each node belongs to cells of several ranks; `owners` are its
+    /// [owners](Partition::owners).
     fn shared(&self, mesh: &Mesh, owners: &[u32]) -> Vec<bool> {
         assert_eq!([self.ranks.len(), owners.len()], [mesh.n_cells(), mesh.n_nodes()], "of one mesh");
         let is_shared: Vec<AtomicBool> =

@@ -2,11 +2,11 @@
 
 use rayon::prelude::*;
 
-/// Things that a thread looks at in a row, at least.
+/// The least number of items per batch of a thread.
 const THINGS: usize = 1 << 14;
-/// Things whose bins are computed before they are counted.
+/// Items whose bins are computed before they are counted.
 pub(super) const ROW: usize = 1 << 10;
-/// The part of a bin whose things are in several parts.
+/// The part of a bin whose items belong to several parts.
 const MIXED: u32 = u32::MAX;
 
 /// Returns the first of `n` evenly divided items that belongs to a part.
@@ -66,7 +66,7 @@ fn parts_of_bins(counts: &[usize], n: usize, n_parts: usize) -> (Vec<usize>, Vec
     counts.iter().map(of_bin).unzip()
 }
 
-/// Writes the bin of each thing, and returns how many things each has.
+/// Writes the bin of each item, and returns the number of items per bin.
 fn count(bins: &mut [u32], n_bins: usize, bin: impl Fn(usize) -> u32 + Sync) -> Vec<usize> {
     let length = THINGS.max(4 * n_bins);
     let count = |(block, bins): (usize, &mut [u32])| {

@@ -16,7 +16,7 @@ use crate::check::BoundaryFacets;
 use crate::generate::Counts;
 use crate::{CellKind, Facets, Mesh};
 
-/// Cells whose ranks are found by a thread in a row.
+/// Cells per batch of a thread.
 const BLOCK: usize = 1 << 16;
 
 /// A whole mesh with its division among ranks.
@@ -39,7 +39,7 @@ impl<'m> Scatter<'m> {
     /// Takes a mesh with the facets on its boundary.
     ///
     /// # Cost
-    /// Beyond the mesh 4 bytes for each cell and rank that owns a node of it, and 10 bytes a node.
+    /// Beyond the mesh 4 bytes for each cell and rank that owns a node of it, and 10 bytes per node.
     /// # Panics
     /// If the partition is one of a mesh with another number of cells.
     pub fn new(mesh: &'m Mesh, boundary: &'m BoundaryFacets, partition: &Partition) -> Self {

@@ -6,7 +6,7 @@ use super::classes::cut;
 
 /// Numbers of a word.
 pub(super) const BITS: usize = u64::BITS as usize;
-/// Words that a thread looks at in a row.
+/// Words per batch of a thread.
 const WORDS: usize = 1 << 10;
 
 /// A set of numbers below a bound, one bit each, with the rank of each member in the set.

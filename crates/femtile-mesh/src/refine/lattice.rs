@@ -17,7 +17,7 @@ pub(super) struct Lattice {
 
 const NONE: u32 = u32::MAX;
 
-/// Cells between two questions whether to go on.
+/// Cells between two questions whether to continue.
 const CELLS_PER_BLOCK: usize = 1 << 14;
 
 impl Lattice {

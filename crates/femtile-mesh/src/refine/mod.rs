@@ -26,7 +26,7 @@ const CLEARLY_SHORTER: f64 = 1.0 - 1e-9;
 /// have its order and are together the same image of the unit square or cube.
 ///
 /// # Cost
-/// The new mesh, twelve bytes an edge, and 64 MiB.
+/// The new mesh, twelve bytes per edge, and 64 MiB.
 /// # Errors
 /// [`MeshError::Invalid`] for segments, when the nodes or cells
 /// become too many to number, and when a tagged facet has an edge that no cell has.

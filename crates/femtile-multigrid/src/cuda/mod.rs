@@ -105,7 +105,7 @@ pub(crate) fn has_equal_cells(grid: &BoxGrid) -> bool {
 /// Returns the cell width along each axis, one along an absent axis.
 ///
 /// # Errors
-/// [`MultigridError::Gpu`] for mapped cells, and where widths differ along an axis.
+/// [`MultigridError::Gpu`] for mapped cells, and if widths differ along an axis.
 fn equal_widths(grid: &BoxGrid) -> Result<[f64; 3], MultigridError> {
     let grid = grid.whole();
     if grid.mapping().is_some() {

@@ -246,7 +246,8 @@ fn has_bounds(grid: &BoxGrid, on_gpu: bool) -> bool {
     if on_gpu { grid.dimension() == 3 && crate::cuda::has_equal_cells(grid) } else { !grid.is_mapped() }
 }
 
-/// Returns the smoother that all ranks take: patches where [`Smoother::Auto`] stands for different ones, as processors may differ.
+/// Returns the smoother that all ranks use: patches if [`Smoother::Auto`] stands for different smoothers,
+/// because processors may differ.
 fn same<T: Scalar, D: BoxKernels<T>>(
     device: &D,
     comm: &Comm,

@@ -42,8 +42,8 @@ struct Layout {
     inside: Rows,
     /// Surrounding nodes in the order of [`Tensors`]: at closed ends along each axis.
     around: [Rows; 3],
-    /// Planes that other patches read: between two cells or at an open end across each axis; none where patches have all
-    /// cells along it.
+    /// Planes that other patches read: between two cells or at an open end across each axis; none if patches
+    /// have all cells along the axis.
     planes: [Rows; 3],
 }
 

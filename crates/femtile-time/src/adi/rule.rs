@@ -15,7 +15,7 @@ pub(crate) struct AxisRule {
     operator: Arc<Operator>,
     axis: usize,
     tau: f64,
-    /// Bands of the first, the inner and the last rows, where they are constant.
+    /// Bands of the first, the inner and the last rows, if they are constant.
     constant: Option<[[f64; 3]; 3]>,
     diffusion: Sampler,
     convection: Sampler,

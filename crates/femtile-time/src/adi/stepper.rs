@@ -38,7 +38,7 @@ impl StepMonitor for Silent {}
 struct Direction<T: Scalar, D: AdiKernels<T>> {
     solver: Tridiagonal<T, D>,
     rule: AxisRule,
-    /// The bands of one matrix for all lines, where they are stored.
+    /// The bands of one matrix for all lines, if they are stored.
     repeated: Option<[Buffer<T, D>; 3]>,
 }
 

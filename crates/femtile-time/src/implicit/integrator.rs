@@ -196,7 +196,7 @@ impl<D: VectorKernels<f64>> Integrator<D> {
         Ok(Self { device, scheme, steps, start, end, state, next, terms, other })
     }
 
-    /// Takes over the state of a checkpoint.
+    /// Restores the state of a checkpoint.
     ///
     /// # Errors
     /// [`TimeError::Setting`] if fixed steps have another length, or the checkpoint lies beyond the end;

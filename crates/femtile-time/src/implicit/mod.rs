@@ -104,8 +104,8 @@ pub trait SemiDiscrete<D: Device> {
         true
     }
 
-    /// Returns what the system has learned that later solves depend on, for [`Checkpoint::memory`]; who makes the system of a
-    /// run that goes on gives it back.
+    /// Returns data learned by the system on which later solves depend, for [`Checkpoint::memory`]. The
+    /// creator of the system of a resumed run gives it back.
     fn memory(&self) -> Vec<f64> {
         Vec::new()
     }

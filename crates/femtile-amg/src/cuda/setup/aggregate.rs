@@ -56,7 +56,7 @@ pub(super) struct Linked<'a> {
     pub lists: Lists,
     pub n: usize,
     lanes: usize,
-    /// Nodes with neighbours, where their number is known.
+    /// Nodes with neighbours, if their number is known.
     n_connected: Option<usize>,
 }
 
@@ -120,7 +120,7 @@ impl<'a> Neighbours<'a> {
 }
 
 impl<'a> Linked<'a> {
-    /// With the number of nodes that have neighbours, where it is known.
+    /// With the number of nodes that have neighbours, if it is known.
     pub fn new<H: Scalar>(device: &'a Cuda, lists: Lists, n_connected: Option<usize>) -> Self {
         let n = lists.offsets.len() - 1;
         let lanes = lanes_for(lists.near.len(), n);

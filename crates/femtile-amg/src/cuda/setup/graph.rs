@@ -63,7 +63,7 @@ impl Lists {
         let mut lengths = Buffer::zeros(device, n)?;
         let arguments = (lengths.write(), marks, self.offsets.read(), self.near.read(), n as u64);
         let kernel = Kernel::<Count>::new("amg_graph_count");
-        // SAFETY: each node has a length and, where there are marks, one of these; neighbours are nodes.
+        // SAFETY: each node has a length and, if there are marks, one of these; neighbours are nodes.
         unsafe { device.launch(&program, &kernel, launch, arguments) }?;
         let mut total = Buffer::zeros(device, 1)?;
         let starts = scan::starts(device, &lengths, &mut total, 0)?;

@@ -32,7 +32,7 @@ use evolution::Evolution;
 const LANES: Header = LANES_HEADER;
 /// Threads of a block.
 const THREADS: u32 = 256;
-/// The average number of entries per row from which on several lanes take a row.
+/// The average number of entries per row above which several lanes share a row.
 const LONG: usize = 24;
 /// A matrix with a longer row is set up on the host, as a thread visits all pairs of entries of a row.
 const LONGEST: u32 = 1_024;
@@ -75,7 +75,7 @@ struct Rows<'a, H: Scalar> {
     device: &'a Cuda,
     a: &'a Csr<H, Cuda>,
     offsets: &'a Numbers,
-    /// Lanes that take a row.
+    /// Lanes per row.
     lanes: usize,
 }
 

@@ -10,7 +10,7 @@ pub(super) static PRODUCT: Program =
     Program { name: "amg_product", source: include_str!("product.cu"), headers: &[LANES, TABLE_HEADER] };
 /// Bytes of the tables of a block, so that a multiprocessor has several blocks.
 const ROOM: usize = 32 << 10;
-/// Bytes of the table of a block of one warp, for long rows, where the device has as many.
+/// Bytes of the table of a block of one warp, for long rows, if the device has this much shared memory.
 const MOST_ROOM: usize = 128 << 10;
 /// Entries of a row of the second factor on average from which on a warp takes them together.
 const WIDE: usize = 7;

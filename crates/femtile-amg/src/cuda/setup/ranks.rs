@@ -44,9 +44,9 @@ pub(in crate::cuda) struct Grouped<H: Scalar> {
     pub parts: Parts<Cuda>,
     pub weights: Numbers,
     pub diagonal: Buffer<H, Cuda>,
-    /// As [`aggregate::strong`], of own columns.
+    /// As [`aggregate::strong`], for the owned columns.
     strong: Numbers,
-    /// The largest eigenvalue of the own columns.
+    /// The largest eigenvalue of the block of owned columns.
     pub largest: f64,
     /// Whether positive entries may hide the direction of strong coupling, as those of slivers do.
     pub is_doubtful: bool,
@@ -100,7 +100,8 @@ impl<'a, H: Scalar> OfRank<'a, H> {
         unsafe { Csr::from_kernels(n_cols, offsets, columns, values) }
     }
 
-    /// The own columns of the first level, with entries of ghosts on the diagonal, so that constants are smooth there too.
+    /// Returns the owned columns of the first level, with entries of ghosts added to the diagonal, so that
+    /// constants are smooth there too.
     fn lumped(&self) -> Result<Csr<H, Cuda>, LinalgError> {
         let device = self.own.device;
         let mut values = Buffer::zeros(device, self.own.a.n_nonzeros())?;
@@ -168,8 +169,8 @@ impl<'a, H: Scalar> OfRank<'a, H> {
         Rows::new(rows).map_or(Ok(false), |rows| evolution::has_opposed(&rows, &of_all.diagonal))
     }
 
-    /// The reciprocals of the diagonal that smoothers take, and the prolongator, for all columns `rows` and the `largest`
-    /// eigenvalue of all ranks.
+    /// Returns the reciprocals of the diagonal for smoothers, and the prolongator. `rows` has all columns,
+    /// and `largest` is the global largest eigenvalue.
     #[allow(clippy::type_complexity)]
     pub fn smoothed(
         &self,
@@ -237,7 +238,7 @@ fn appended<E: Element>(
     Ok(to)
 }
 
-/// The tentative prolongator of the own rows, whose nodes have these weights.
+/// Returns the tentative prolongator of the owned rows; `weights` are those of their nodes.
 pub(in crate::cuda) fn tentative<H: Scalar>(
     grouped: &Grouped<H>,
     weights: Option<&Numbers>,

@@ -91,7 +91,8 @@ pub(crate) fn in_order(
     (patches, starts)
 }
 
-/// Units around roots that are more than one connection apart, or more where parts would be small on average.
+/// Returns units around roots that are more than one connection apart, or more if parts would be small on
+/// average.
 fn around_roots(units: &Units, visit: Visit) -> Aggregates {
     let weight = |unit: usize| units.weights[unit];
     let mut parts = aggregate(&units.graph, weight, 1, LEAST_ROWS, visit);
@@ -105,8 +106,8 @@ fn around_roots(units: &Units, visit: Visit) -> Aggregates {
     parts
 }
 
-/// The units of each part; a part that is too heavy gives several patches, each a stretch of a breadth-first walk through
-/// the graph, which is not looked at where no part is.
+/// Returns the units of each part. A part that is too heavy gives several patches: pieces of a breadth-first
+/// walk through the graph. The graph is not read if no part is too heavy.
 fn cut((of_unit, graph): (&[u32], &Graph), parts: &Aggregates) -> Vec<Vec<u32>> {
     let (members, weights) = (parts.members(), parts.weights(|unit| of_unit[unit]));
     let mut is_seen = vec![false; of_unit.len()];

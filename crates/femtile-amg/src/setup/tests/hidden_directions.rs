@@ -6,7 +6,7 @@ use super::super::rows::{RowAccess, Rows};
 use super::super::strength::Strength;
 use super::{diagonal, entry, grid, product};
 
-/// $K \otimes M \otimes M + M \otimes K \otimes M + h^{-2} M \otimes M \otimes K$ on `n` points an axis:
+/// $K \otimes M \otimes M + M \otimes K \otimes M + h^{-2} M \otimes M \otimes K$ on `n` points per axis:
 /// trilinear hexahedra whose third side is h times the others, without conditions, except for a factor.
 fn hexahedra(n: usize, h: f64) -> Rows<f64> {
     let is_end = |i: usize| i == 0 || i + 1 == n;

@@ -49,7 +49,7 @@ fn matrices() -> impl Strategy<Value = Rows<f64>> {
     (1..60_usize).prop_flat_map(|n| edges(n).prop_map(move |edges| laplacian(n, &edges, 1e-3)))
 }
 
-/// A path through a square grid of `side` points a side, numbered row by row.
+/// A path through a square grid of `side` points per side, numbered row by row.
 fn grid(side: usize) -> Rows<f64> {
     let mut edges = Vec::new();
     for i in 0..side * side {

@@ -129,7 +129,7 @@ impl<'a> Parser<'a> {
         Ok(Assignment { name: token.text.into(), formula, names, at: token.at })
     }
 
-    /// `.name(…)`, of which `.external` alone is used.
+    /// `.name(…)`; only `.external` is used.
     fn mark(&mut self, to: &mut Statements, marked: &[String]) -> Result<(), CardiacError> {
         self.need(".")?;
         let mark = self.name()?;

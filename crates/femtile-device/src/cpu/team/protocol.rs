@@ -32,7 +32,7 @@ struct Shared {
     unfinished: AtomicUsize,
     asleep: Vec<AtomicBool>,
     panic: Mutex<Option<Box<dyn Any + Send>>>,
-    /// Whether members spin, which pays only where each has a core.
+    /// Whether members spin, which pays only if each has a core.
     spins: bool,
 }
 

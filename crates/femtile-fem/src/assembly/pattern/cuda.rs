@@ -16,7 +16,7 @@ const THREADS: usize = 128;
 const FEW_THREADS: usize = 32;
 /// Numbers that a thread of the host checks at a time.
 const PART: usize = 1 << 16;
-/// Lanes that take a row.
+/// Lanes per row.
 const LANES: usize = 8;
 /// Bytes of the tables of a block that are given without asking, and the most that every GPU since 7.5 has.
 const ROOM: usize = 32 << 10;
@@ -47,7 +47,7 @@ pub(in crate::assembly) struct Incidence {
     n_corners: usize,
     /// Corners of each cell, all of them nodes.
     pub cells: Buffer<u32, Cuda>,
-    /// Start of the cells of each node, and the end of the last.
+    /// Offset of the cells of each node, and the end of the last node.
     pub starts: Buffer<u32, Cuda>,
     pub list: Buffer<u32, Cuda>,
     /// The largest number of cells of a node.

@@ -360,8 +360,9 @@ fn are_ascending(corners: &[u32], d: usize) -> bool {
     })
 }
 
-/// Numbers all entities, `[n_cells][3^d]`: vertices as nodes of the mesh, then edges, faces, cells; returns also their
-/// count. Without edges and faces every other entity has the number of its lowest vertex, which comes before it in a cell.
+/// Numbers all entities, `[n_cells][3^d]`: vertices as nodes of the mesh, then edges, faces, cells; also
+/// returns their count. Without numbers for edges and faces, every other entity has the number of its lowest
+/// vertex, which comes before it in a cell.
 fn entity_numbers(n_nodes: usize, corners: &[u32], shared: &[Shared], d: usize) -> (Vec<u32>, usize) {
     let (per_cell, n_corners) = (3usize.pow(d as u32), 1 << d);
     let lowest: Vec<usize> = (0..per_cell).map(|local| entities::corners(local, d)[0]).collect();

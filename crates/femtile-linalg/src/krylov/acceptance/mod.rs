@@ -140,8 +140,8 @@ pub(super) fn solve<T: Scalar, D: VectorKernels<T>, C: Communicator>(
     Ok(outcome)
 }
 
-/// Goes on as [`solve`] does after its first run, which began from `start` and ended with `x`; returns the smallest Ritz
-/// value that was found as well.
+/// Continues as [`solve`] does after its first run, which began from `start` and ended with `x`; also returns
+/// the smallest Ritz value found.
 pub(super) fn resume<T: Scalar, D: VectorKernels<T>, C: Communicator>(
     x: &mut Buffer<T, D>,
     system: System<'_, T, D, C>,
@@ -168,15 +168,15 @@ struct Solve<'a, T: Scalar, D: VectorKernels<T>, C> {
     start: Option<Buffer<T, D>>,
     /// The right side as the preconditioner sees it, once it is known.
     of_b: Option<Size>,
-    /// The diagonal of the operator, where the preconditioner is the identity.
+    /// The diagonal of the operator, if the preconditioner is the identity.
     diagonal: Option<Buffer<T, D>>,
     /// Whether the energy error is computed from the residual equation.
     is_verified: bool,
     smallest_ritz: Option<f64>,
-    /// The Ritz value of the last bound of the energy error, where it is one of $M^{-1} A$.
+    /// The Ritz value of the last bound of the energy error, if it is one of $M^{-1} A$.
     bounding_ritz: Option<f64>,
     residuals: Vec<f64>,
-    /// That of the iterate which is left, where it is not the last one.
+    /// The relative residual of the returned iterate, if it is not the last one.
     relative_residual: Option<f64>,
     energy_error: Option<f64>,
     energy_norm: f64,
@@ -189,7 +189,7 @@ struct Verdict {
     r_norm: f64,
     /// The largest ratio of what is found to what is allowed; at most 1 if all tests are passed.
     worst: f64,
-    /// The test of that ratio, where it is not passed.
+    /// The test of that ratio, if it failed.
     failed: Option<FailedTest>,
 }
 

@@ -23,7 +23,7 @@ pub(super) const ENERGY_SLACK: [f64; 2] = [20.0, 50.0];
 /// Minimum number of steps for an error bound from the coefficients: with a diagonal preconditioner, and with any other.
 pub(in crate::krylov) const MIN_STEPS: [usize; 2] = [8, 3];
 
-/// Maximum number of steps on the residual equation, which bound the energy error where a run has fewer.
+/// Maximum number of steps on the residual equation, which bound the energy error if a run has fewer steps.
 const PROBE: [usize; 2] = [32, 3];
 
 /// Maximum number of steps on the residual equation of a system that is verified, beyond those of the run.

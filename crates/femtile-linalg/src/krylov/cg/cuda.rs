@@ -8,7 +8,7 @@ use crate::{LinalgError, LinearOperator, error::need};
 
 type Scalars = CgScalars<Cuda>;
 
-/// The numbers of a solve, for kernels of other methods too.
+/// The scalars of a solve, also for kernels of other methods.
 pub(crate) const STATE: Header = Header { name: "state.cuh", text: include_str!("state.cuh") };
 static CG: Program = Program { name: "cg", source: include_str!("cg.cu"), headers: &[SUMS, STATE] };
 
@@ -221,7 +221,7 @@ impl<T: Scalar> CgKernels<T> for Cuda {
         Ok(unsafe { self.launch(&program, &kernel, Launch::line(n_tiles(n), SUM_THREADS), arguments) }?)
     }
 
-    /// Returns the progress of one look ago: the stream goes on while the host reads.
+    /// Returns the progress as of the previous check: the stream continues while the host reads.
     fn cg_poll(&self, scalars: &mut Scalars, history: &mut CgHistory) -> Result<CgProgress, LinalgError> {
         let reading = scalars.state.begin_read()?;
         match scalars.reading.replace(reading) {

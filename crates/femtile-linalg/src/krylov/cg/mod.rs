@@ -23,7 +23,7 @@ pub use kernels::CgKernels;
 pub use scalars::{CgHistory, CgProgress, CgScalars, CgStep};
 pub use solver::{CgExtrapolate, CgSolver, CgSolverKernels, CgSums, Target};
 
-/// Preconditioned conjugate gradients, with every vector update of an iteration in two passes.
+/// Preconditioned conjugate gradients, with all vector updates of an iteration in two passes.
 ///
 /// $$ q = A p, \quad \alpha = \frac{r^\mathsf{T} z}{p^\mathsf{T} q}, \quad x \mathrel{+}= \alpha p, \quad
 ///    r \mathrel{-}= \alpha q, \quad z = M^{-1} r, \quad \beta = \frac{r_+^\mathsf{T} z_+}{r^\mathsf{T} z}, \quad

@@ -1,4 +1,4 @@
-//! The numbers of an iteration, and the steps between its passes.
+//! The scalars of an iteration, and the steps between its passes.
 
 use femtile_device::{Buffer, Device, DeviceError, HostDevice};
 
@@ -85,7 +85,7 @@ impl<D: Device> CgScalars<D> {
     /// Numbers in `state`.
     pub const STATE: usize = Self::FIRST_SUMS + super::CgSums::<D>::N_FIRST;
 
-    /// The method goes on.
+    /// The method is running.
     pub const RUNNING: f64 = 0.0;
     /// The residual is below the threshold.
     pub const CONVERGED: f64 = 1.0;

@@ -43,7 +43,7 @@ pub struct Gmres {
     config: GmresConfig,
 }
 
-/// Factor over the tolerance that the computed residual may reach if the least-squares problem has met it.
+/// The computed residual may exceed the tolerance by this factor if the least-squares problem has converged.
 const SLACK: f64 = 2.0;
 
 /// Factor by which a restart cycle must reduce the residual for another one to follow.
@@ -120,7 +120,7 @@ struct Cycle<'a, T: Scalar, D: VectorKernels<T>, C> {
     comm: &'a C,
     /// The directions, of length one.
     v: Vec<Buffer<T, D>>,
-    /// $M^{-1}$ times the directions; times the last one alone where M is a diagonal.
+    /// $M^{-1}$ times the directions; only times the last one if M is diagonal.
     z: Vec<Buffer<T, D>>,
     /// The residual, or the next direction before normalization.
     w: Buffer<T, D>,

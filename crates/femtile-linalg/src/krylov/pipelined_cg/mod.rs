@@ -49,7 +49,8 @@ pub struct PipelinedCg {
     config: KrylovConfig,
 }
 
-/// The square of how far above the tolerance the computed residual may lie where the recurrence has met it.
+/// The square of the factor by which the computed residual may exceed the tolerance if the recurred residual
+/// does not.
 const SLACK: f64 = 4.0;
 
 /// Factor by which r·r must have fallen since the last restart for another one.
@@ -119,7 +120,7 @@ struct Recurrences<'a, T: Scalar, D: PipelinedCgKernels<T>, C> {
     sums: PipelinedCgSums,
     /// α and r·u of the iteration before, unless the recurrences have just begun.
     before: Option<(f64, f64)>,
-    /// r·r where they began.
+    /// r·r at the start of the recurrences.
     r_dot_r_begun: f64,
 }
 

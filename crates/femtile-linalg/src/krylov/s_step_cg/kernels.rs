@@ -38,8 +38,8 @@ pub trait SStepCgKernels<T: Scalar>: VectorKernels<T> {
         a_before: &[f64],
     ) -> Result<(), LinalgError>;
 
-    /// $r = b - v$ with $v = A x$, of which $t_0 = D^{-1} r$ is kept; gives $r^\mathsf{T} r$. Reads 2 values and writes
-    /// 1 for each unknown.
+    /// Computes $r = b - v$ with $v = A x$, stores $t_0 = D^{-1} r$, and returns $r^\mathsf{T} r$. Reads 2
+    /// values and writes 1 for each unknown.
     fn s_step_residual(
         &self,
         t_0: &mut Buffer<T, Self>,

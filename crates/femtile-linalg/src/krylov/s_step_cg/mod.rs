@@ -71,7 +71,7 @@ pub struct SStepCg {
     config: SStepCgConfig,
 }
 
-/// A block may be cut where r·r has fallen by this factor since the last beginning.
+/// A block may be cut if r·r has fallen by this factor since the last start.
 const GAIN: f64 = 0.25;
 
 /// Multiple of the machine epsilon, relative to the diagonal entry, below which a pivot counts as rounding.
@@ -179,7 +179,7 @@ struct Blocks<'a, T: Scalar, D: SStepCgKernels<T>, C> {
     v: Buffer<T, D>,
     /// W of the directions before; of rank 0 if there are none.
     before: Factor,
-    /// r·r where the directions began.
+    /// r·r at the start of the directions.
     r_dot_r_begun: f64,
 }
 
@@ -220,7 +220,7 @@ impl<'a, T: Scalar, D: SStepCgKernels<T>, C: Communicator> Blocks<'a, T, D, C> {
         Ok(())
     }
 
-    /// The sums of the next block, and r·r of all ranks if that of this one is given, in one reduction.
+    /// Returns the sums of the next block and, if the local r·r is given, its global sum, in one reduction.
     fn gram(&mut self, n_steps: usize, r_dot_r: Option<f64>) -> Result<(SStepGram, f64), LinalgError> {
         self.expand(n_steps)?;
         let (device, n_before) = (self.b.device(), self.before.rank);
@@ -260,7 +260,7 @@ impl<'a, T: Scalar, D: SStepCgKernels<T>, C: Communicator> Blocks<'a, T, D, C> {
         Ok(Ok(Taken { n_steps, r_dot_r: self.residual(x)?, bad_pivot }))
     }
 
-    /// Notes the residual after a block, and decides whether the method goes on.
+    /// Notes the residual after a block, and decides whether the method continues.
     fn judge(
         &mut self,
         taken: Taken,

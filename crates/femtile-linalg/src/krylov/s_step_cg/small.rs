@@ -70,7 +70,7 @@ impl Factor {
         (factor, None)
     }
 
-    /// Replaces the first entries of `x`, as many as there are rows, by the solution; the others by zero.
+    /// Replaces the first entries of `x`, one per row, by the solution, and the others by zero.
     pub fn solve(&self, x: &mut SmallVector) {
         self.solve_lower(x);
         self.solve_upper(x);

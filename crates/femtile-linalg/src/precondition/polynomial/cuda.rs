@@ -18,7 +18,7 @@ pub(crate) fn specialisations() -> Vec<Specialisation> {
     vec![POLYNOMIAL.of::<f32>(), POLYNOMIAL.of::<f64>()]
 }
 
-/// Returns the hooks that products with an operator are compiled with: of the residual and of a step.
+/// Returns the hooks with which products are compiled: that of the residual and that of a step.
 pub fn product_hooks() -> [CudaHook<'static>; 2] {
     [residual_hook(vec![0; 2], 0), step_hook(vec![0; 6], 0)]
 }

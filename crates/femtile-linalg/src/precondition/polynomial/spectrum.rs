@@ -19,7 +19,7 @@ const ROWS: usize = 1 << 14;
 /// or a small coefficient.
 ///
 /// # Cost
-/// A product a step, and some ten passes over vectors.
+/// A product per step, and some ten passes over vectors.
 /// # Errors
 /// Errors of the operator; [`LinalgError::Setting`] if it is not positive semidefinite.
 /// # Source
@@ -45,7 +45,7 @@ pub fn start_of_rows<T: Scalar>(inverse_diagonal: &[T], first: u64) -> Vec<T> {
 /// argument; it is symmetric and positive semidefinite.
 ///
 /// # Cost
-/// A product and a call of `solve` a step.
+/// A product and a call of `solve` per step.
 /// # Errors
 /// As [`largest_eigenvalue`], and errors of `solve`.
 pub fn largest_preconditioned<T: Scalar, D: VectorKernels<T>>(

@@ -16,7 +16,8 @@ const DEEPEST: usize = 16;
 /// Keywords whose lines may stand in the file of their `INPUT`.
 const WITH_INPUT: [&str; 4] = ["NODE", "ELEMENT", "NSET", "ELSET"];
 
-/// Returns the text of a file with the text of the files that it includes in place of the lines that include them.
+/// Returns the text of a file with the text of the files that it includes instead of the lines that include
+/// them.
 ///
 /// # Errors
 /// [`MeshError::Parse`] at the line that includes a file which cannot be read, or which includes itself.

@@ -47,7 +47,7 @@ impl Places {
         self.files.len() - 1
     }
 
-    /// Notes that the text goes on at its line `first` with line `line` of a file.
+    /// Notes that the text continues at its line `first` with line `line` of a file.
     pub(super) fn go_on(&mut self, first: usize, file: usize, line: usize) {
         let stretch = Stretch { first, file, line };
         match self.stretches.last_mut() {

@@ -21,7 +21,7 @@ pub(super) struct Elements {
     /// Cells of entities that belong to several physical groups.
     shared: Vec<Shared>,
     pub is_tagged: bool,
-    /// The last curved type that was met, with the order of its nodes.
+    /// The last curved type that was read, with the order of its nodes.
     numbering: Option<(ElementType, Numbering)>,
     found: Vec<u32>,
     arranged: Vec<u32>,

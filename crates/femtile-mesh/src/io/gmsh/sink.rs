@@ -6,7 +6,7 @@ use std::io::{Result, Write};
 /// A file with the encoding of its numbers.
 pub(super) struct Sink<'a> {
     pub out: &'a mut (dyn Write + Send),
-    /// True where numbers are binary, the least byte first.
+    /// Whether numbers are binary, the least byte first.
     is_binary: bool,
     /// True after a number of text.
     is_in_line: bool,

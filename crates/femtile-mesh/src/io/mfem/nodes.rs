@@ -120,7 +120,7 @@ fn bend(kind: CellKind, space: &Space, cells: Vec<u32>, values: Vec<[f64; 3]>) -
     Curved { order: space.order, points, cells }
 }
 
-/// Vertices where the first of their cells has them.
+/// Returns the vertices, each with the coordinates in its first cell.
 fn corners(kind: CellKind, cells: &[u32], n_vertices: usize, curved: &Curved) -> Vec<[f64; 3]> {
     let places: Vec<usize> = corner_places(kind, curved.order).collect();
     let mut found = vec![None; n_vertices];

@@ -153,7 +153,8 @@ fn text_node(
     further_columns(scanner, "a node")
 }
 
-/// The kind of the cells, and the number of nodes of each: more than its corners where it is of order 2.
+/// Returns the kind of the cells and the number of nodes of each, which exceeds its corners if it is of order
+/// 2.
 fn cell_kind(
     scanner: &Scanner<'_>,
     header: &Header,
@@ -171,7 +172,8 @@ fn cell_kind(
     }
 }
 
-/// Reads tagged facets, which may have nodes on their edges where cells do, and returns whether there are further columns.
+/// Reads tagged facets, which may have nodes on their edges if cells do. Returns whether there are further
+/// columns.
 fn facets(
     path: &Path,
     bytes: &[u8],

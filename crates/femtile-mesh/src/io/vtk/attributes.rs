@@ -1,4 +1,4 @@
-//! `POINT_DATA` and `CELL_DATA`: arrays with one entry a point or cell.
+//! `POINT_DATA` and `CELL_DATA`: arrays with one entry per point or cell.
 
 use std::collections::BTreeMap;
 

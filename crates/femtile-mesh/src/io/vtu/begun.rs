@@ -27,7 +27,8 @@ impl std::fmt::Debug for BegunFile {
 }
 
 impl BegunFile {
-    /// Writes all but some fields at nodes, of which names and numbers of components are known.
+    /// Writes everything except some fields at nodes; only the names and numbers of components of these are
+    /// known.
     ///
     /// None if a file cannot be begun: compressed ones, surfaces, pieces, and meshes with curved cells.
     ///

@@ -64,7 +64,7 @@ fn read_pieces_with(path: &Path, tag_array: TagArray<'_>) -> Result<Mesh, MeshEr
     Ok(mesh)
 }
 
-/// Returns the names of the files of the pieces, with the bytes where they stand.
+/// Returns the names of the files of the pieces, with their byte positions.
 fn names(bytes: &[u8]) -> Result<Vec<(usize, String)>, Problem> {
     let mut reader = Reader::from_reader(bytes);
     let mut names = Vec::new();

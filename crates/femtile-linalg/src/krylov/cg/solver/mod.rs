@@ -105,7 +105,7 @@ pub enum Target {
 /// As [`super::ConjugateGradient`].
 pub struct CgSolver<T: Scalar, D: CgSolverKernels<T>> {
     a: Arc<dyn LinearOperator<T, D>>,
-    /// The operator of iterations, where it is another one.
+    /// The operator of iterations, if it differs.
     of_iterations: Option<Arc<dyn LinearOperator<T, D>>>,
     m: Arc<dyn Preconditioner<T, D>>,
     x: Buffer<T, D>,
@@ -115,7 +115,7 @@ pub struct CgSolver<T: Scalar, D: CgSolverKernels<T>> {
     v: Vectors<T, D>,
     sums: CgSums<D>,
     settings: Vec<f64>,
-    /// The diagonal that residuals are tested by, where it is not that of the preconditioner.
+    /// The diagonal by which residuals are tested, if it is not that of the preconditioner.
     test: Option<Buffer<T, D>>,
     is_identity: bool,
     recordings: Recordings<D>,
@@ -421,7 +421,7 @@ impl<T: Scalar, D: CgSolverKernels<T>> CgSolver<T, D> {
     }
 }
 
-/// Returns whether the preconditioner of all ranks is the identity, and the diagonal by which residuals are
+/// Returns whether the preconditioner is the identity on all ranks, and the diagonal by which residuals are
 /// tested if it is not its own.
 fn examine<T: Scalar, D: CgSolverKernels<T>, C: Communicator>(
     a: &dyn LinearOperator<T, D>,
