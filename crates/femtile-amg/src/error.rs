@@ -123,7 +123,7 @@ impl AmgError {
         }
     }
 
-    /// Returns whether levels in f64 may succeed where levels in f32 failed with this error.
+    /// Returns whether a set-up in f64 may succeed after this error in f32.
     pub fn is_of_precision(&self) -> bool {
         matches!(
             self,

@@ -45,7 +45,7 @@ pub enum Grouping<'a, D: Device> {
     Connections,
     /// Around roots of a graph of the nodes.
     Graph(&'a Graph),
-    /// Those of another matrix with as many rows.
+    /// The aggregates of another matrix with the same number of rows.
     Known(&'a Parts<D>),
 }
 

@@ -301,7 +301,7 @@ fn place(point: &[f64; 3]) -> String {
     format!("({}, {}, {})", point[0], point[1], point[2])
 }
 
-/// Tells what flows into the domain and out of it.
+/// Describes the inflow and outflow of the domain.
 fn flows(source: f64, flux: f64) -> String {
     let inward = significant(source.max(0.0) + flux.max(0.0));
     let outward = significant(-source.min(0.0) - flux.min(0.0));

@@ -186,8 +186,8 @@ impl<'a> Metrics<'a> {
         Ok(())
     }
 
-    /// Returns σ, a scalar, and λ at all points of a cell, of the terms that there are: `[n_q^d]` each. Whether its map is sound is
-    /// not checked.
+    /// Returns σ, a scalar, and λ at all points of a cell, of the terms that exist: `[n_q^d]` each. Whether
+    /// the map of the cell is invertible is not checked.
     pub fn scalars_at_points<'s>(
         &self,
         position: usize,

@@ -242,7 +242,8 @@ fn check_levels(coarse: &BoxGrid, levels: usize) -> Result<(), MultigridError> {
     check_nodes(coarse, levels, 2f64.powi(levels as i32 - 1))
 }
 
-/// Checks that the number of nodes fits 32 bits when each axis of `grid` gets `cells` times as many cells.
+/// Checks that the number of nodes fits 32 bits when the cells along each axis of `grid` are multiplied by
+/// `cells`.
 fn check_nodes(grid: &BoxGrid, levels: usize, cells: f64) -> Result<(), MultigridError> {
     let along = |axis: usize| (grid.degree() * grid.widths(axis).len()) as f64 * cells + 1.0;
     let nodes: f64 = (0..grid.dimension()).map(along).product();

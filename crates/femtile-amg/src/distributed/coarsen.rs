@@ -52,7 +52,7 @@ struct Grouped<H> {
     modes: Option<RankModes<H>>,
     /// As [`Strength::is_strong`] of the rank's own block.
     is_strong: Vec<bool>,
-    /// Where each row of that block begins, and the end.
+    /// The offset of each row of that block, and the end.
     own_offsets: Vec<usize>,
     has_zero: bool,
 }

@@ -156,7 +156,7 @@ pub(crate) fn sent_to_owners<H: Scalar>(
     Ok(rows.collect())
 }
 
-/// The rows of a rank with what others add to them.
+/// Returns the owned rows with the contributions of other ranks added.
 pub(crate) fn summed<H: Scalar>(
     comm: &Comm,
     (local, before): (&Rows<H>, &Places),

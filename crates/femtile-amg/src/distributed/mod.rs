@@ -203,7 +203,7 @@ fn is_for_device(counts: [usize; 2], n_ranks: usize) -> bool {
     counts.iter().zip(FEW).any(|(&count, few)| count > few * n_ranks)
 }
 
-/// Refuses what several ranks do not have.
+/// Refuses settings that distributed levels do not support.
 fn check(config: &AmgConfig) -> Result<(), AmgError> {
     config.check()?;
     let wrong = |field, message: &str| Err(AmgError::Setting { field, message: message.into() });
@@ -225,7 +225,7 @@ pub(crate) fn totals<const N: usize>(comm: &Comm, counts: [usize; N]) -> Result<
     Ok(std::array::from_fn(|i| all.iter().map(|of_rank| of_rank[i] as usize).sum()))
 }
 
-/// One cycle from zero over the levels and what is collected below them.
+/// Runs one cycle from zero over the distributed levels and the collected ones below.
 fn cycle<H: Scalar, D>(
     (levels, collected): (&[RankLevel<H, D>], &Collected<H, D>),
     vectors: &mut [Iterate<H, D>],

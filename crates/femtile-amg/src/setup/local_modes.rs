@@ -16,7 +16,7 @@ const JOINED: [f64; 3] = [0.3, 0.5, 0.7];
 pub(crate) const OPPOSED: f64 = 0.5;
 /// The most nodes of a cluster.
 const MOST_NODES: usize = 32;
-/// Nodes are free, not determined by others, where elimination leaves at most this share of their diagonal.
+/// Nodes are free, not determined by others, if elimination leaves at most this share of their diagonal.
 const FREE: f64 = 0.2;
 /// The fewest rows of the matrix per mode.
 const ROWS_OF_A_MODE: usize = 4;

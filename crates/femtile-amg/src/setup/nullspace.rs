@@ -41,9 +41,10 @@ impl NullVector {
     }
 }
 
-/// Returns an orthonormal basis of the null space of a symmetric matrix among its near-nullspace, arguments as in
-/// [`Hierarchy::new`](crate::Hierarchy::new): constants, or rigid motions, of each part that nothing holds. Each row of the
-/// matrix maps such a vector to at most $10^{-11}$ times the sizes of the terms.
+/// Returns an orthonormal basis of the null space of a symmetric matrix within its near-nullspace; arguments
+/// as in [`Hierarchy::new`](crate::Hierarchy::new). These are constants, or rigid motions, of each part
+/// without Dirichlet values. Each row of the matrix maps such a vector to at most $10^{-11}$ times the sizes
+/// of the terms.
 ///
 /// # Cost
 /// Copies the matrix; passes over it for each vector and to find its parts.

@@ -1,4 +1,4 @@
-//! Directions of cells where the coordinates give none.
+//! Directions of cells for which the coordinates give none.
 
 use femtile::Mesh;
 

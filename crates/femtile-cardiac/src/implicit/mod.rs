@@ -107,7 +107,7 @@ struct Vectors<D: CardiacDevice> {
 }
 
 impl<D: CardiacDevice> Implicit<D> {
-    /// Assembles what does not change from step to step; the model is at rest.
+    /// Assembles the parts that are constant in time; the model is at rest.
     ///
     /// # Errors
     /// [`CardiacError::Setting`] for a model with too many states; errors of the settings, the mesh and the device.

@@ -22,7 +22,7 @@ pub struct Ionic<D: IonicKernels> {
     history: Option<History<D>>,
 }
 
-/// What implicit steps need besides the states.
+/// Data of implicit steps besides the states.
 #[derive(Debug)]
 struct Implicit<D: IonicKernels> {
     program: D::ImplicitProgram,
@@ -30,7 +30,7 @@ struct Implicit<D: IonicKernels> {
     states: States<D>,
 }
 
-/// What the extrapolation of states needs.
+/// Data for the extrapolation of states.
 #[derive(Debug)]
 struct History<D: IonicKernels> {
     /// The states before the last step that was accepted, if there was one.

@@ -296,7 +296,7 @@ impl BlockNewton {
         }
     }
 
-    /// Iterates until all points have converged; returns the number of those that have not.
+    /// Iterates until all points have converged; returns the number of points that have not.
     fn solve(&mut self, program: &HostImplicitProgram, dt: f64) -> usize {
         let (n, len) = (program.n_states, self.len);
         self.is_done[..len].fill(false);

@@ -10,8 +10,8 @@ use crate::CardiacError;
 /// Kernels that integrate a model of the membrane at many points.
 ///
 /// # Shapes
-/// Vectors over nodes have `points.n_nodes()` entries; states are `[n_states][points.stride()]`, of which the first
-/// `points.len()` of each row are used, with 64 bits in implicit steps.
+/// Vectors over nodes have `points.n_nodes()` entries. States are `[n_states][points.stride()]`; the first
+/// `points.len()` of each row are used. They have 64 bits in implicit steps.
 /// # Errors
 /// [`LinalgError::Length`](femtile::linalg::LinalgError::Length) for arrays of another length.
 pub trait IonicKernels: VectorKernels<f64> {

@@ -172,8 +172,8 @@ impl Model {
     /// Returns the model with another value of a constant; constants that are formulas of it follow.
     ///
     /// # Errors
-    /// [`CardiacError::Setting`] when there is no such constant, or when the value is not finite or leaves a rate that
-    /// is not.
+    /// [`CardiacError::Setting`] when there is no such constant, when the value is not finite, or when it
+    /// makes a rate not finite.
     pub fn with_constant(&self, name: &str, value: f64) -> Result<Self, CardiacError> {
         if self.constant(name).is_none() {
             let names: Vec<&str> = self.constants.iter().map(|constant| constant.name.as_str()).collect();

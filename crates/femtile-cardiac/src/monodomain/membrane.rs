@@ -184,7 +184,7 @@ impl<D: IonicKernels + VectorKernels<f64>> Membrane<D> {
     }
 }
 
-/// Returns the nodes of each tissue in the mesh of this rank, each node with the last one that has it.
+/// Returns the nodes of each tissue in the mesh of this rank; a node of several tissues belongs to the last.
 /// Collective.
 fn nodes_of((mesh, here): (&Mesh, &Nodes<'_>), tissues: &[Tissue]) -> Result<Vec<Vec<u32>>, CardiacError> {
     let mut owner = vec![usize::MAX; mesh.n_nodes()];

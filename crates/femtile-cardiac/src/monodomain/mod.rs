@@ -1,7 +1,7 @@
 //! The monodomain equation by operator splitting: membranes at nodes, implicit diffusion.
 //!
-//! [`Monodomain`] is the problem; `membrane` advances the models at all nodes, `diffusion` solves for the potential,
-//! `run` is the loop over steps, `watch` what is recorded in it.
+//! [`Monodomain`] is the problem; `membrane` advances the models at all nodes, `diffusion` solves for the
+//! potential, `run` is the loop over steps, `watch` records its results.
 
 mod checkpoint;
 mod clock;
@@ -328,7 +328,7 @@ impl<'m> Monodomain<'m> {
     /// Solves the problem and reports steps, frames and progress.
     ///
     /// # Errors
-    /// As [`Monodomain::solve`]; what the observer returns.
+    /// As [`Monodomain::solve`]; errors of the observer.
     pub fn solve_with(
         &self,
         config: &SolverConfig,

@@ -26,7 +26,7 @@ pub enum Stop {
     },
     /// The error estimate asks for a step below the shortest one.
     StepTooShort,
-    /// The potential is no number any more, or out of all bounds.
+    /// The potential is not a number, or out of all bounds.
     Unstable {
         /// The node.
         node: usize,

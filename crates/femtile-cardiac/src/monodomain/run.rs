@@ -259,7 +259,7 @@ impl Monodomain<'_> {
         Ok(())
     }
 
-    /// Looks for a potential that is no number or out of bounds.
+    /// Looks for a potential that is not a number or out of bounds.
     fn instability<D: CardiacDevice>(
         &self,
         state: &State<D>,

@@ -10,7 +10,7 @@ use femtile::mesh::{Field, MeshError};
 use super::{Checkpoint, CheckpointInterval};
 use crate::CardiacError;
 
-/// Receives what happens in a run; an error ends it.
+/// Receives the events of a run; an error ends the run.
 pub trait Observer: Send {
     /// A time of [`frames`](super::Monodomain::frames) was reached.
     ///

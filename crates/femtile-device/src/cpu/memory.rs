@@ -66,7 +66,7 @@ unsafe impl GlobalAlloc for LargePages {
     }
 }
 
-/// Asks for large pages for what was allocated.
+/// Requests large pages for allocated memory.
 fn advised(pointer: *mut u8, n_bytes: usize) -> *mut u8 {
     if !pointer.is_null() {
         advise_large_pages(pointer.addr(), n_bytes);

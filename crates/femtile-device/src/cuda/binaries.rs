@@ -86,7 +86,7 @@ impl Binaries {
         Self { shared, threads: Mutex::default() }
     }
 
-    /// Compiles programs in the background, the first ones first, on as many threads as there are cores.
+    /// Compiles programs in the background, in order, on one thread per core.
     pub(super) fn prepare(&self, programs: Vec<Specialisation>) {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);

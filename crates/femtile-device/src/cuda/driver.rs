@@ -1,4 +1,4 @@
-//! The interface to what runs kernels: an NVIDIA driver or the host emulator.
+//! The interface to the executor of kernels: an NVIDIA driver or the host emulator.
 
 use std::fmt::Debug;
 
@@ -174,7 +174,7 @@ pub trait Driver: Debug + Send + Sync {
     /// Begins to compile programs that will probably be needed; returns at once.
     fn prepare(&self, _programs: Vec<Specialisation>) {}
 
-    /// Allocates what copies need, ahead of the first.
+    /// Allocates the memory that copies need, ahead of the first copy.
     fn warm_up(&self) {}
 
     /// Loads a kernel; compiles its program unless it is loaded already.

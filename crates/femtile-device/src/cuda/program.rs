@@ -94,7 +94,7 @@ impl Specialisation {
         Self { program, defines, generated: Vec::new() }
     }
 
-    /// Defines a macro, in capitals so that it meets no name of the compiler's own headers.
+    /// Defines a macro, in capitals so that it conflicts with no name of the compiler's own headers.
     #[must_use]
     pub fn define(mut self, name: &'static str, value: impl ToString) -> Self {
         self.defines.push((name, value.to_string()));

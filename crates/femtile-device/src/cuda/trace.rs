@@ -10,13 +10,13 @@ use crate::DeviceError;
 
 /// Work that is timed by events before the oldest is waited for, which bounds the events of the driver.
 const MOST_PENDING: usize = 4096;
-/// Work that is kept; what comes later is counted alone.
+/// The largest number of records that are kept; further work is only counted.
 const MOST_KEPT: usize = 1 << 18;
 
 /// The trace of this process, once there is one.
 static OF_PROCESS: OnceLock<Arc<CudaTrace>> = OnceLock::new();
 
-/// What a piece of traced work was.
+/// The kind of a piece of traced work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TracedKind {
     /// A kernel, or the replay of a recording, on the GPU.
@@ -120,7 +120,7 @@ pub(super) fn traced(driver: Arc<dyn Driver>) -> Arc<dyn Driver> {
     OF_PROCESS.get().map_or(driver.clone(), |trace| trace.driver(driver))
 }
 
-/// A driver that times what it is asked for.
+/// A driver that times its work.
 #[derive(Debug)]
 struct TracedDriver {
     inner: Arc<dyn Driver>,

@@ -28,7 +28,7 @@ pub struct AssemblyProblem<'a> {
     pub(crate) facet_terms: Vec<FacetTerm>,
     pub(crate) constraints: Constraints,
     progress: Progress<'a>,
-    /// The derivatives of a linearization, which needs no check of what determines its solution.
+    /// The derivatives of a linearization. For it, the check whether the solution is determined is skipped.
     pub(super) slopes: Option<&'a Slopes>,
     /// Whether a coefficient depends on u.
     pub(super) uses_unknown: bool,

@@ -56,7 +56,7 @@ impl Constraints {
     /// Evaluates the Dirichlet conditions of a form for linear elements.
     ///
     /// # Errors
-    /// Conditions on facets or nodes that there are not; a boundary value that is not finite.
+    /// Conditions on facets or nodes that do not exist; a boundary value that is not finite.
     pub fn of_form(form: &Form<'_>) -> Result<Self, FemError> {
         Self::dirichlet(form, &winners(form)?)
     }

@@ -92,7 +92,7 @@ impl Points {
     }
 }
 
-/// Returns the corners of a cell, at most four, and the origin instead of those that it has not.
+/// Returns the corners of a cell, filled up to four by the origin.
 #[inline(always)]
 fn corners(mesh: &Mesh, cell: u32) -> [[f64; 3]; 4] {
     let nodes = mesh.cell(cell as usize);

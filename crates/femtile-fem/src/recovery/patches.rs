@@ -136,7 +136,7 @@ struct Patch<'a, E> {
 }
 
 impl<E: Elements> Patch<'_, E> {
-    /// Fits the polynomial of a region around a vertex, as [`ByRegion::new`] has it.
+    /// Fits the polynomial of a region around a vertex, as [`ByRegion::new`] describes.
     fn polynomial(&self, vertex: u32, region: u32) -> Polynomial {
         let elements = self.elements;
         let cells: Vec<u32> = self.around(vertex, region).collect();

@@ -94,8 +94,9 @@ impl<'a> TensorProblem<'a> {
         Ok(problem)
     }
 
-    /// As [`TensorProblem::new`], for a part of a mesh: what holds the solution may be elsewhere. Returns also whether a
-    /// condition or a reaction holds it at each node of the part.
+    /// As [`TensorProblem::new`], for a part of a mesh. The conditions that determine the solution may be on
+    /// other parts. Also returns for each node of the part whether a condition or a reaction holds the
+    /// solution there.
     ///
     /// # Errors
     /// As [`TensorProblem::new`], except for components without any condition.
@@ -109,7 +110,7 @@ impl<'a> TensorProblem<'a> {
     /// different values.
     ///
     /// # Errors
-    /// [`FemError::Length`] if they are not those of as many degrees of freedom.
+    /// [`FemError::Length`] unless the numbers of degrees of freedom match.
     pub fn with_constraints(self, constraints: Constraints) -> Result<Self, FemError> {
         match constraints.n_dofs() == self.space.n_dofs() {
             true => Ok(Self { constraints, ..self }),

@@ -27,8 +27,8 @@ use crate::recovery::{
 /// has order p. If σ jumps, each region has its own gradient.
 ///
 /// # Source
-/// `[naga2005]`, for elements of any degree. Differs: polynomials are combined with multilinear weights in the whole cell, and
-/// of high degrees only as many nodes are fitted as polynomials need along an axis.
+/// `[naga2005]`, for elements of any degree. Differs: polynomials are combined with multilinear weights in
+/// the whole cell; for high degrees, only the number of nodes per axis that polynomials need is fitted.
 #[derive(Debug)]
 pub struct RecoveredGradient<'a> {
     space: &'a TensorSpace<'a>,

@@ -1,4 +1,5 @@
-//! The rounding of a residual: the part of it that rounding does not explain, and what rounding may hide.
+//! The rounding of a residual: the part of it that rounding does not explain, and the part that rounding may
+//! hide.
 
 use femtile_device::{Buffer, Scalar, parallel};
 
@@ -51,8 +52,7 @@ impl RowTerms {
         Ok(Self { squares })
     }
 
-    /// Returns the residual r without the entries that are no larger than rounding makes them,
-    /// $|r_i| \le 32\, \varepsilon\, t_i$.
+    /// Returns the residual r without entries that rounding explains, $|r_i| \le 32\, \varepsilon\, t_i$.
     pub(super) fn unexplained<T: Scalar, D: VectorKernels<T>>(
         &self,
         r: &Buffer<T, D>,

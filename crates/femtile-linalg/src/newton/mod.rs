@@ -22,7 +22,7 @@ pub trait NonlinearEquation<D: Device> {
     /// The error of a failed evaluation; not converging is an outcome.
     type Error: From<LinalgError>;
 
-    /// Evaluates $r(u)$ and what $J(u)$ needs, and returns the norm of $r(u)$.
+    /// Evaluates $r(u)$ and the data of $J(u)$, and returns the norm of $r(u)$.
     ///
     /// # Errors
     /// Errors of the device. If r has no value, the norm is not finite, and the step is shortened.

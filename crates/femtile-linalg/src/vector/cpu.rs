@@ -84,7 +84,7 @@ fn collect_blocks<S: Copy + Default + Send>(
     results
 }
 
-/// Adds what `work` gives for each block of `0..n`, in the fixed tree.
+/// Adds the results of `work` for each block of `0..n`, in the fixed tree.
 pub(crate) fn sum_blocks(cpu: &Cpu, n: usize, work: impl Fn(Range<usize>) -> f64 + Sync) -> f64 {
     combine(&map_blocks::<f64, f64, 0>(
         cpu,

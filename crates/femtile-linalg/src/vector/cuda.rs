@@ -15,7 +15,7 @@ static CONVERT: Program = Program { name: "convert", source: include_str!("conve
 /// Bytes that a thread of an update takes: one pack.
 const BYTES: usize = 16;
 const THREADS: u32 = 256;
-/// Entries of a tile, as the kernels have it.
+/// Entries of a tile, as in the kernels.
 const TILE: usize = 2048;
 /// A block of a sum takes one tile, or more of them if there would be more blocks than this.
 const MANY_BLOCKS: usize = 4096;

@@ -191,7 +191,7 @@ impl<T: SumFactorization + Lanes> CellLoop<T> {
         self.begin(&y, &before(hook, &x, &y));
     }
 
-    /// Ends what [`Self::begin_with`] has begun, with the ghosts of x.
+    /// Completes [`Self::begin_with`], with the ghosts of x.
     ///
     /// # Panics
     /// Unless the lengths are those of the loop.

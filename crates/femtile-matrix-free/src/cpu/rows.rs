@@ -49,7 +49,8 @@ impl<'a> Rows<'a> {
         self.n_dofs * self.components
     }
 
-    /// Returns the rows that a group of cells is the first to access, of a rank about them: what is fetched ahead.
+    /// Returns the rows that a group of cells is the first to access, for prefetching; approximate on a
+    /// distributed mesh.
     pub fn begun_by(&self, group: &Group) -> Range<usize> {
         let c = self.components;
         let Some(numbers) = self.part else { return group.dofs.start * c..group.dofs.end * c };

@@ -42,7 +42,7 @@ pub(super) struct Cut {
     components: usize,
 }
 
-/// The cells of an operator and what it computes on them.
+/// The cells of an operator and the terms that it computes on them.
 #[derive(Clone, Copy)]
 pub(super) struct OfCells<'a> {
     pub space: &'a TensorSpace<'a>,

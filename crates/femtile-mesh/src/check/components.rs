@@ -47,8 +47,8 @@ pub(super) fn n_parts(n_nodes: usize, n: usize, groups: &[u32], interrupt: Inter
 
 /// Parents of the nodes in trees, one a part; a root is the smallest node of its part.
 ///
-/// Threads join parts at the same time. Only a root is given another parent than an ancestor, by an exchange
-/// that fails if it is no root any more; so trees stay trees, and the parts do not depend on the order.
+/// Threads join parts at the same time. Only a root gets another parent than an ancestor, by an exchange that
+/// fails if it is not a root any more. So trees stay trees, and the parts do not depend on the order.
 fn parents(n_nodes: usize, n: usize, groups: &[u32], interrupt: Interrupt<'_>) -> Vec<AtomicU32> {
     let parents: Vec<AtomicU32> = (0..n_nodes).into_par_iter().map(|_| AtomicU32::new(u32::MAX)).collect();
     groups.par_chunks(n * GROUPS_PER_BLOCK).filter(|_| !interrupt.is_set()).for_each(|block| {

@@ -104,7 +104,7 @@ fn visit_with_budget<const K: usize, V: FacetVisitor>(
 struct Held<const K: usize> {
     /// Those of one node together.
     facets: Vec<HalfFacet<K>>,
-    /// Where the half-facets of each node end.
+    /// The end of the half-facets of each node.
     ends: Vec<usize>,
     /// The cells that have them.
     cells: Vec<u32>,

@@ -59,8 +59,8 @@ pub fn check(mesh: &mut Mesh, config: &CheckConfig) -> Result<CheckReport, Check
 }
 
 impl Mesh {
-    /// Reads a mesh file, checks it and repairs what can be repaired safely; [`crate::io::read`] and [`check`] do so
-    /// in two steps, with settings and a report.
+    /// Reads a mesh file, checks it and makes the repairs that are safe; [`crate::io::read`] and [`check`] do
+    /// so in two steps, with settings and a report.
     ///
     /// # Errors
     /// Those of [`crate::io::read`] and [`check`].

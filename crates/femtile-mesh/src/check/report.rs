@@ -27,7 +27,7 @@ impl Default for CheckConfig {
 }
 
 impl CheckConfig {
-    /// Refuses settings that are no lengths or qualities.
+    /// Refuses settings that are not lengths or qualities.
     pub(super) fn check(&self) -> Result<(), CheckError> {
         for (field, value) in [("tolerance", self.tolerance), ("sliver_quality", self.sliver_quality)] {
             if !(value.is_finite() && value >= 0.0) {

@@ -7,7 +7,7 @@ use super::pieces;
 
 /// Bits of a coordinate: three of them fit one number.
 const BITS: u32 = 21;
-/// About the number of bits of the positions by which points are counted.
+/// About the number of bits of the positions that are used for counting points.
 const BITS_OF_BINS: u32 = 15;
 /// Points per batch of a thread.
 const POINTS: usize = 1 << 14;
@@ -54,7 +54,7 @@ fn along(x: [u32; 3], dimension: usize, bits: u32) -> u64 {
     }
 }
 
-/// The position, where the steps of `apart` set the bits of a coordinate `N` places from each other.
+/// The position; the steps of `apart` set the bits of a coordinate `N` places from each other.
 ///
 /// # Source
 /// `[skilling2004]`: coordinates to the transposed bits of the position.

@@ -33,7 +33,8 @@ const CELLS: usize = 1 << 12;
 /// Ways to divide a mesh among ranks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Partitioner {
-    /// Cuts across the longest side of what is left, at the median of the cells: the fewest neighbours on most meshes.
+    /// Cuts across the longest side of each remaining part, at the median of the cells: the fewest neighbours
+    /// on most meshes.
     #[default]
     Bisection,
     /// Pieces of a Hilbert curve through the cells: faster, and little moves when cells are added.
@@ -51,7 +52,7 @@ impl Partitioner {
 
     /// Divides the cells of a mesh among ranks, whose numbers of cells differ by one at most.
     ///
-    /// The result depends on the mesh alone, so ranks that have it need not talk about it.
+    /// The result depends on the mesh alone, so ranks that have the mesh need no communication.
     ///
     /// # Cost
     /// $n \log p$ for n cells and p ranks by bisection, n along the curve and a sort of the cells about its cuts.

@@ -60,7 +60,7 @@ fn add_mark(marks: &AtomicU8, mark: u8) {
 pub(super) struct Numbers {
     /// Number of each node in the whole mesh.
     pub(super) nodes: Vec<u32>,
-    /// Number of those that the rank owns, which come first.
+    /// Number of owned nodes, which come first.
     pub(super) n_owned: usize,
     /// Local number of each global node.
     pub(super) local: Vec<AtomicU32>,

@@ -20,7 +20,7 @@ use crate::{CellKind, Curved, Field, Mesh};
 /// [`Scatter`](super::Scatter) extracts the part.
 ///
 /// # Source
-/// `[kronbichler2022]`, section 5.3: what neighbours need is numbered last.
+/// `[kronbichler2022]`, section 5.3: unknowns that neighbours need are numbered last.
 #[derive(Debug)]
 pub struct Part {
     /// The cells, in their global order.
@@ -63,7 +63,7 @@ impl Part {
     /// Returns the owner of a local node; `rank` is the rank of this part.
     ///
     /// # Panics
-    /// There is no node with this number.
+    /// If there is no node with this number.
     #[inline]
     pub fn owner(&self, node: u32, rank: u32) -> u32 {
         (node as usize).checked_sub(self.n_owned).map_or(rank, |ghost| self.owners[ghost])

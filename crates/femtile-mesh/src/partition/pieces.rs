@@ -53,7 +53,7 @@ pub(super) fn of_sorted<K: Ord + Copy + Send>(
     parts
 }
 
-/// Where each bin begins in the sequence, and the part that it is in.
+/// Returns the offset of each bin in the sequence, and its part.
 fn parts_of_bins(counts: &[usize], n: usize, n_parts: usize) -> (Vec<usize>, Vec<u32>) {
     let mut begin = 0;
     let of_bin = |&count: &usize| {

@@ -85,7 +85,7 @@ impl Lattice {
         self.n_old + self.parents.len()
     }
 
-    /// Values at old and new points, these by the mean of those around them.
+    /// Values at old and new points; the latter are the mean of the values around them.
     pub(super) fn interpolate(&self, n_components: usize, values: &[f64]) -> Vec<f64> {
         let mut all = Vec::with_capacity(n_components * self.len());
         all.extend_from_slice(values);

@@ -40,7 +40,7 @@ pub use slabs::Slabs;
 const FEW: usize = 10_000;
 /// The share of the work of a rank on the finest level that it may do on collected ones, more than its part of them.
 const SHARE: f64 = 0.15;
-/// The share of the layers of a level up to which a rank works on fewer than all of them, with those of others that it needs.
+/// If a rank with its ghost layers has at most this share of the layers of a level, the level is distributed.
 const PART: f64 = 0.8;
 /// Nodes of a parallel task.
 const NODES: usize = 1 << 14;
@@ -85,7 +85,7 @@ pub struct DistributedMultigrid<T: Scalar, D: BoxKernels<T> + RankKernels<T>> {
 struct Work<T: Scalar, D: BoxKernels<T>> {
     levels: Vec<PartVectors<T, D>>,
     collected: Workspace<T, D>,
-    /// Values that the rank owns, and those of the others, in the order of the solver.
+    /// Owned values, and ghost values, in the order of the solver.
     owned: Buffer<T, D>,
     ghosts: Buffer<T, D>,
 }
@@ -261,7 +261,7 @@ fn same<T: Scalar, D: BoxKernels<T>>(
     Ok(if are_same { smoother } else { Smoother::VertexPatch })
 }
 
-/// Returns what a rank has made, or an error on all ranks if one has not.
+/// Returns the result of a rank, or an error on all ranks if one has failed.
 fn agreed<R>(comm: &Comm, made: Result<R, MultigridError>) -> Result<R, MultigridError> {
     let flags = comm.all_gather(&[u64::from(made.is_err())])?;
     match flags.iter().position(|flag| flag.contains(&1)) {

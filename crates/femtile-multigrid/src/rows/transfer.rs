@@ -71,7 +71,8 @@ impl<T: Scalar> Axis<T> {
         self.n_own == self.degree || self.degree == 0
     }
 
-    /// The first coarse node whose shape function is not zero at a fine node, and the values of those from it on.
+    /// Returns the first coarse node with a non-zero shape function at a fine node, and the values of the
+    /// shape functions from it on.
     #[inline(always)]
     fn parents(&self, fine: usize) -> (usize, &[T]) {
         let cell = (fine / self.n_own).min(self.n_cells - 1);
@@ -187,7 +188,7 @@ impl<T: Scalar> RowTransfer<T> {
         self.coarse.clear_given(coarse);
     }
 
-    /// Adds what a cell of slabs contributes to its coarse slabs.
+    /// Adds the contribution of a cell of slabs to its coarse slabs.
     #[inline(always)]
     fn restrict_cell(&self, to: &mut [T], b: &[T], cell: usize, room: &mut Room<T>) {
         let [along, across, over] = &self.axes;

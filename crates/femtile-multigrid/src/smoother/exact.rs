@@ -129,7 +129,7 @@ impl JumpPatches {
         (found, is_complete)
     }
 
-    /// Returns what `of` makes of the factor of the matrix of each kind.
+    /// Applies `of` to the factor of the matrix of each kind.
     pub fn factored<R: Send>(
         &self,
         cpu: &Cpu,

@@ -23,7 +23,7 @@ pub struct Checkpoint {
     pub last_error: f64,
     /// The largest norm of u so far.
     pub largest_norm: f64,
-    /// What the system had learned: see [`super::SemiDiscrete::memory`].
+    /// Data learned by the system: see [`super::SemiDiscrete::memory`].
     pub memory: Vec<f64>,
     /// The last values with their times, the newest first.
     pub history: Vec<(f64, Vec<f64>)>,
@@ -36,7 +36,7 @@ pub enum CheckpointError {
     /// The file cannot be read or written.
     #[error(transparent)]
     Io(#[from] std::io::Error),
-    /// The bytes are no checkpoint, or one of another version.
+    /// The bytes are not a checkpoint, or one of another version.
     #[error("it is no checkpoint of this version of femtile: {0}")]
     Format(&'static str),
     /// The bytes are not those that were written.

@@ -17,14 +17,14 @@ pub struct Tolerance {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Controller {
     order: f64,
-    /// The error of the last accepted step, as a share of what was allowed.
+    /// The error of the last accepted step, as a share of the allowed error.
     last: f64,
 }
 
 /// Share of the whole tolerance at which a step is accepted that was rejected before; the extrapolation restarts after it.
 /// At a kink of the data the local error is proportional to the step, so no shorter step meets its own share.
 pub(super) const KINK_SHARE: f64 = 1e-3;
-/// Steps after a start or a restart before which no kink is assumed: what is rough there is the solution itself.
+/// Steps after a start or a restart before which no kink is assumed: the solution itself may be rough there.
 pub(super) const SETTLED: usize = 20;
 /// A step of length h at a time t after the start may add the share $h / 40 t$ of the tolerance if that is
 /// more than h/T: all such steps together a quarter of it.
@@ -68,7 +68,7 @@ impl Controller {
         }
     }
 
-    /// Returns the factor by which a rejected step is repeated.
+    /// Returns the factor for the length of a repeated step after a rejection.
     pub fn rejected(&self, error: f64) -> f64 {
         if !error.is_finite() {
             return LEAST;

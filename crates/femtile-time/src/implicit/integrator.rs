@@ -445,14 +445,14 @@ impl<D: VectorKernels<f64>> Integrator<D> {
         Ok(monitor.step(&Reached { state: &self.state, memory: &|| system.memory() })?)
     }
 
-    /// Makes what was computed the newest value.
+    /// Makes the computed value the newest one.
     fn accept(&mut self, time: f64) -> Result<(), LinalgError> {
         self.state.history.push(time, &mut self.next)?;
         self.state.steps += 1;
         Ok(())
     }
 
-    /// Estimates the local error of the step in `next`, as a share of what it may be.
+    /// Estimates the local error of the step in `next`, as a share of the allowed error.
     fn error_of_step<S: SemiDiscrete<D>>(
         &mut self,
         length: f64,

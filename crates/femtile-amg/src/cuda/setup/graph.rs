@@ -55,7 +55,7 @@ impl Lists {
         Ok(Some(all.without::<H>(Some(&is_alone))?))
     }
 
-    /// The lists without connections of nodes to themselves and of those that are marked.
+    /// Returns the lists without connections of nodes to themselves and connections of marked nodes.
     pub fn without<H: Scalar>(&self, is_alone: Option<&Numbers>) -> Result<Self, LinalgError> {
         let (device, n, program) = (self.offsets.device(), self.offsets.len() - 1, program::<H>());
         let marks = is_alone.map_or(Read::none(), Buffer::read);

@@ -1,4 +1,4 @@
-//! A level of ranks: what a rank computes alone of the work that is divided.
+//! The set-up of a distributed level: the part that a rank computes alone.
 
 use std::sync::Arc;
 

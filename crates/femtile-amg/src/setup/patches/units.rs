@@ -1,4 +1,4 @@
-//! The units of patches: aggregates, pieces of those that are too large, and nodes in no aggregate.
+//! The units of patches: aggregates, pieces of aggregates that are too large, and nodes in no aggregate.
 
 use femtile_device::parallel;
 

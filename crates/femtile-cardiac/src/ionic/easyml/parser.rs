@@ -18,7 +18,7 @@ pub struct Assignment {
     pub at: usize,
 }
 
-/// What a text says.
+/// The parsed contents of a text.
 #[derive(Debug, Default)]
 pub struct Statements {
     pub assignments: Vec<Assignment>,
@@ -149,7 +149,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// What follows `if` or `elif`: the assignments of the branches joined.
+    /// Parses the rest after `if` or `elif`: the assignments of the branches joined.
     fn condition(&mut self) -> Result<Vec<Assignment>, CardiacError> {
         self.deeper()?;
         self.need("(")?;

@@ -57,13 +57,13 @@ pub trait Vector<T: Scalar>: Copy {
     fn div(self, other: Self) -> Self;
     /// Absolute value.
     fn abs(self) -> Self;
-    /// The lanes where this one is larger; false if either is NaN.
+    /// The lanes in which this one is larger; false if either is NaN.
     fn above(self, other: Self) -> Self::Mask;
-    /// The lanes where both masks are true.
+    /// The lanes in which both masks are true.
     fn both(one: Self::Mask, other: Self::Mask) -> Self::Mask;
     /// Returns whether all lanes are true.
     fn is_everywhere(mask: Self::Mask) -> bool;
-    /// Selects lanes of `yes` where the mask is true, of `no` elsewhere.
+    /// Selects `yes` in lanes in which the mask is true, and `no` elsewhere.
     fn select(mask: Self::Mask, yes: Self, no: Self) -> Self;
     /// Copies a square: value `j` of `from(i)` to value `i` of `to(j)`, for `i, j` below [`Vector::LANES`].
     ///

@@ -42,7 +42,7 @@ pub(in crate::assembly) fn specialisations() -> Vec<Specialisation> {
     vec![program(3), program(4)]
 }
 
-/// The cells of a mesh on a GPU, and the list of those of each node, ascending.
+/// The cells of a mesh on a GPU, and the ascending list of the cells of each node.
 pub(in crate::assembly) struct Incidence {
     n_corners: usize,
     /// Corners of each cell, all of them nodes.

@@ -37,8 +37,8 @@ const GAIN: f64 = 1.5;
 /// Runs without that gain, each with a tolerance a hundred times smaller, before the solve counts as stagnated.
 const MAX_STALLS: i32 = 1;
 
-/// A run after the first has stagnated after this many iterations, and as many as there were before it, without a smaller
-/// residual: its tolerance may lie below rounding.
+/// A run after the first has stagnated if the residual does not fall in this many iterations plus the number of
+/// all earlier ones: its tolerance may lie below rounding.
 const LATER_WINDOW: usize = 1000;
 
 /// Systems of at most this many unknowns are verified whatever their settings.
@@ -164,7 +164,7 @@ struct Solve<'a, T: Scalar, D: VectorKernels<T>, C> {
     config: &'a KrylovConfig,
     b_norm: f64,
     begun: Instant,
-    /// Where the present run began; none for zeros.
+    /// The iterate at the start of the present run; none for zeros.
     start: Option<Buffer<T, D>>,
     /// The right side as the preconditioner sees it, once it is known.
     of_b: Option<Size>,
@@ -187,7 +187,7 @@ struct Solve<'a, T: Scalar, D: VectorKernels<T>, C> {
 /// The result of the acceptance tests for an iterate.
 struct Verdict {
     r_norm: f64,
-    /// The largest ratio of what is found to what is allowed; at most 1 if all tests are passed.
+    /// The largest ratio of a measured value to its bound; at most 1 if all tests are passed.
     worst: f64,
     /// The test of that ratio, if it failed.
     failed: Option<FailedTest>,
@@ -285,7 +285,7 @@ impl<'a, T: Scalar, D: VectorKernels<T>, C: Communicator> Solve<'a, T, D, C> {
         run(x, self.system, Run { config, b_norm: self.b_norm, monitor: &mut monitor })
     }
 
-    /// Keeps what a run has found.
+    /// Stores the results of a run.
     fn note(&mut self, end: &RunEnd) {
         let is_first = self.start.is_none() && self.residuals.is_empty();
         let relative = end.history.r_dot_r.iter().map(|r_dot_r| r_dot_r.sqrt() / self.b_norm);
@@ -348,8 +348,8 @@ impl<'a, T: Scalar, D: VectorKernels<T>, C: Communicator> Solve<'a, T, D, C> {
         (value > bound).then_some(FailedTest { test: AcceptanceTest::Residual, value, bound, tolerance })
     }
 
-    /// Returns why a run ended badly: if an eigenvalue or the residual is no more than rounding, which may
-    /// have any sign, a breakdown says nothing about the matrix, and rounding is the reason.
+    /// Returns why a run ended badly. An eigenvalue or residual that is no more than rounding may have any
+    /// sign. A breakdown then says nothing about the matrix, and rounding is the reason.
     fn reason(&self, x: &Buffer<T, D>, end: &RunEnd) -> Result<Stop, LinalgError> {
         if !matches!(end.stop, Stop::Breakdown { .. }) {
             return Ok(end.stop);

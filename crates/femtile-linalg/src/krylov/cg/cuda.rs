@@ -12,11 +12,11 @@ type Scalars = CgScalars<Cuda>;
 pub(crate) const STATE: Header = Header { name: "state.cuh", text: include_str!("state.cuh") };
 static CG: Program = Program { name: "cg", source: include_str!("cg.cu"), headers: &[SUMS, STATE] };
 
-/// Iterations that are recorded together: enough to hide what starting them costs the host, and few enough that
-/// those which come after the end, and do nothing, cost little.
+/// Iterations that are recorded together: enough to hide the cost of starting them on the host, and few
+/// enough that idle iterations after the end cost little.
 const STRIDE: usize = 8;
 
-/// Numbers that a sum is kept as, as the kernels have it.
+/// Number of addends of a sum, as in the kernels.
 pub(crate) const ADDENDS: usize = 64;
 
 type Residual<T> =
@@ -28,7 +28,7 @@ fn program<T: Scalar>(has_diagonal: bool) -> Specialisation {
     CG.of::<T>().define("FEMTILE_DIAGONAL", u8::from(has_diagonal)).define("FEMTILE_FLEXIBLE", 0)
 }
 
-/// For a preconditioner that is not fixed, and so is no diagonal.
+/// The program for a preconditioner that is not fixed, and so is not diagonal.
 fn flexible_program<T: Scalar>() -> Specialisation {
     CG.of::<T>().define("FEMTILE_DIAGONAL", 0).define("FEMTILE_FLEXIBLE", 1)
 }

@@ -126,8 +126,8 @@ fn run_in<T: Scalar, D: CgKernels<T>, C: Communicator>(
     Ok(watch.end(stop, preconditioned))
 }
 
-/// The residual at the start, whose $\|M^{-1} r\|$ is `first`, and at the end, as a preconditioner that is no diagonal has
-/// left them.
+/// The residual at the start, whose $\|M^{-1} r\|$ is `first`, and at the end, as a preconditioner that is
+/// not diagonal has left them.
 fn sizes<T: Scalar, D: CgKernels<T>, C: Communicator>(
     first: Option<f64>,
     v: &Vectors<T, D>,

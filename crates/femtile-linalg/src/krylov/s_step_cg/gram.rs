@@ -55,7 +55,7 @@ pub(super) struct Conjugated {
     pub b: SmallMatrix,
     /// The factor of $W = P^\mathsf{T} A P$.
     pub factor: Factor,
-    /// $a = W^{-1} P^\mathsf{T} r$, of as many steps as the factor has rows.
+    /// $a = W^{-1} P^\mathsf{T} r$, one entry per row of the factor.
     pub a: SmallVector,
     /// $a_- = W_-^{-1} P_-^\mathsf{T} r$.
     pub a_before: SmallVector,

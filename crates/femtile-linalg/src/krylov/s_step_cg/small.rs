@@ -4,10 +4,10 @@ use std::ops::{Index, IndexMut};
 
 use super::MAX_STEPS;
 
-/// As many numbers as a block has steps.
+/// One number per step of a block.
 pub(super) type SmallVector = [f64; MAX_STEPS];
 
-/// A small matrix by rows; what lies beyond the steps of a block is not looked at.
+/// A small matrix by rows; entries beyond the steps of a block are ignored.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct SmallMatrix([SmallVector; MAX_STEPS]);
 
@@ -36,7 +36,7 @@ impl SmallMatrix {
     }
 }
 
-/// The lower Cholesky factor of the leading rows of a matrix, as many as are positive definite.
+/// The lower Cholesky factor of the largest positive definite leading block of a matrix.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Factor {
     lower: SmallMatrix,

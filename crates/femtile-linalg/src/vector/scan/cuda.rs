@@ -26,7 +26,7 @@ pub(crate) fn specialisations() -> Vec<Specialisation> {
 /// sizes, and the end, modulo 2³². The sum of all is `totals[which]`, with all its bits.
 ///
 /// # Cost
-/// Reads n numbers of 32 bits, writes as many twice and reads them once.
+/// Reads n numbers of 32 bits, writes n twice and reads them once.
 /// # Errors
 /// When the device has not the memory.
 /// # Panics

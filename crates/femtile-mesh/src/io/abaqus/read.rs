@@ -128,7 +128,7 @@ struct Reader<'a> {
     of_nodes: Resolver<'a>,
     of_elements: Resolver<'a>,
     elements: Elements,
-    /// Dimension, tag and name of what carries tags.
+    /// Dimension, tag and name of each tagged set.
     names: Vec<(usize, i32, String)>,
     cells: VtkCells,
 }
@@ -272,7 +272,7 @@ impl Reader<'_> {
         Ok(mesh)
     }
 
-    /// Says what of the file is left out.
+    /// Returns notes on the parts of the file that are left out.
     fn notes(&self) -> Vec<String> {
         let Beside { types, beams, .. } = &self.model.beside;
         let beams = beams.iter().filter(|_| self.elements.top == 3);

@@ -109,7 +109,7 @@ pub(super) struct Names {
 impl Names {
     /// Reads `$PhysicalNames`, which is text also in binary files.
     ///
-    /// A name is what its quotes enclose, else the rest of its line.
+    /// A name is the text in quotes, else the rest of its line.
     pub(super) fn read(source: &mut Source<'_>) -> Result<Self, MeshError> {
         let scanner = &mut source.scanner;
         let n = scanner.count("physical names", 4)?;
@@ -168,7 +168,7 @@ impl Names {
     }
 }
 
-/// Splits a line after its first word, which ends at a blank or where a name in quotes begins.
+/// Splits a line after its first word, which ends at a blank or at the quote that begins a name.
 fn first_word(line: &[u8]) -> (&[u8], &[u8]) {
     let ends = |byte: &u8| byte.is_ascii_whitespace() || *byte == b'"';
     let (word, rest) = line.split_at(line.iter().position(ends).unwrap_or(line.len()));

@@ -11,7 +11,7 @@ pub(super) enum Encoding {
     BigEndian,
 }
 
-/// Version of a format, as far as it changes what is read.
+/// Version of a format, as far as it matters for reading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Version {
     /// `$NOD` and `$ELM`, always text.

@@ -93,7 +93,7 @@ fn n_edges(kind: CellKind, cells: &[u32]) -> usize {
     edges.len()
 }
 
-/// The same shapes by evenly spaced points; each point comes from the first cell that has it.
+/// The same shapes by evenly spaced points; each point comes from the first cell that contains it.
 fn bend(kind: CellKind, space: &Space, cells: Vec<u32>, values: Vec<[f64; 3]>) -> Curved {
     let table = Lagrange::new(space.points.clone()).values(&ticks(space.order));
     let tables = vec![&table; kind.dimension()];

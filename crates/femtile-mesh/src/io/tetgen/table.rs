@@ -9,7 +9,7 @@ use crate::{MeshError, Place};
 /// Largest number of attributes of a record: each becomes a field, which takes memory.
 const MOST_COLUMNS: usize = 1024;
 
-/// Counts of a header and whether what follows is binary.
+/// Counts of a header and whether the rest is binary.
 pub(super) struct Header {
     /// Number of records.
     pub n_records: usize,

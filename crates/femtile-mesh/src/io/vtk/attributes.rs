@@ -52,7 +52,7 @@ impl Attributes<'_> {
         Ok(true)
     }
 
-    /// Colours and texture coordinates are no data of a mesh: reads past them.
+    /// Skips colours and texture coordinates, which are not data of a mesh.
     fn read_colours(
         &self,
         keyword: &[u8],

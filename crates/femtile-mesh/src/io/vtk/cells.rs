@@ -14,7 +14,7 @@ pub(super) enum Cells {
 }
 
 impl Cells {
-    /// Reads what follows the word `CELLS`.
+    /// Reads the data after the word `CELLS`.
     pub(super) fn read(scanner: &mut Scanner<'_>, encoding: Encoding) -> Result<Self, MeshError> {
         let n: usize = scanner.integer("the number of cells")?;
         let size: usize = scanner.integer("the size of the list of cells")?;

@@ -70,7 +70,7 @@ impl Values<'_> {
     }
 }
 
-/// Returns what `of` makes of each word of `N` bytes, the least byte first.
+/// Applies `of` to each word of `N` bytes, the least byte first.
 fn words<const N: usize, T: Send>(bytes: &[u8], is_big: bool, of: impl Fn([u8; N]) -> T + Sync) -> Vec<T> {
     let swapped = |mut word: [u8; N]| {
         word.reverse();
@@ -352,7 +352,8 @@ impl<'a> Packed<'a> {
     }
 }
 
-/// Uncompresses a block of at most `expected` bytes; what the head claims is never allocated before it can be produced.
+/// Uncompresses a block of at most `expected` bytes. A size claimed by the header is not allocated before the
+/// input can produce it.
 fn unpack_block(packed: &[u8], expected: usize, compression: Compression) -> std::io::Result<Vec<u8>> {
     if compression == Compression::Lz4 {
         // Each byte stands for 255 at most.

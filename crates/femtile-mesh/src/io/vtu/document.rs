@@ -218,7 +218,7 @@ fn data_array<'a>(
     Ok(Some(DataArray { group, name, kind, n_components, format, place }))
 }
 
-/// `2.1` as (2, 1); what is no number counts as 0.
+/// `2.1` as (2, 1); a part that is not a number counts as 0.
 fn version(text: &str) -> (u32, u32) {
     let mut parts = text.split('.').map(|part| part.trim().parse().unwrap_or(0));
     (parts.next().unwrap_or(0), parts.next().unwrap_or(0))

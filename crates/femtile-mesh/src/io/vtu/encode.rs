@@ -151,7 +151,7 @@ pub(super) fn write_document(
     write_end(out, std::iter::empty())
 }
 
-/// Writes heads of all arrays without compression and the bytes of those that are not late.
+/// Writes the headers of all arrays without compression and the bytes of arrays that are not late.
 pub(super) fn write_begin(
     out: &mut Summed<'_>,
     head: &Head,
@@ -162,7 +162,7 @@ pub(super) fn write_begin(
     in_order(groups).filter(|(_, array)| !array.is_late).try_for_each(|(_, array)| write_sized(out, array))
 }
 
-/// Writes the bytes of late arrays and what closes the file.
+/// Writes the bytes of late arrays and the end of the file.
 pub(super) fn write_end<'a>(
     out: &mut Summed<'_>,
     mut late: impl Iterator<Item = &'a Array<'a>>,

@@ -47,7 +47,7 @@ pub enum Extent<'a> {
     Piece(Piece),
 }
 
-/// The file of a rank beside those of others, named as [`Pieces`] are; the first rank writes the `.pvtu` too.
+/// The file of one rank, named as in [`Pieces`]; the first rank also writes the `.pvtu`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Piece {
     /// The rank.

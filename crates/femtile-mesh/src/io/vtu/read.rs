@@ -331,7 +331,7 @@ pub(super) const POINT: u8 = 1;
 /// Stands for a point that the piece does not have.
 const UNKNOWN: u32 = u32::MAX;
 
-/// Stands for a value that is no tag.
+/// Stands for a value that is not a tag.
 const NO_TAG: i32 = i32::MIN;
 
 /// Adds values to those of earlier pieces.

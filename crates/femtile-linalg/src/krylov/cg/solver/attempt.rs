@@ -57,7 +57,7 @@ pub(super) enum Attempt {
     NotBegun { tolerance: f64, r_norm: f64 },
 }
 
-/// What the device has found.
+/// The results of the device.
 struct Found {
     state: Vec<f64>,
     last: Vec<f64>,
@@ -324,7 +324,7 @@ impl<T: Scalar, D: CgSolverKernels<T>> CgSolver<T, D> {
     }
 }
 
-/// r = b − A x where r holds A x, p = M⁻¹ r and the state before the first iteration.
+/// Computes r = b − A x from r, which holds A x, then p = M⁻¹ r and the state before the first iteration.
 fn begin<T: Scalar, D: CgSolverKernels<T>, C: Communicator>(
     (x, start): (&Buffer<T, D>, &mut Buffer<T, D>),
     System { m, b, comm, .. }: System<'_, T, D, C>,

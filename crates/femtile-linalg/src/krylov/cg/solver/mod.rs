@@ -110,7 +110,7 @@ pub struct CgSolver<T: Scalar, D: CgSolverKernels<T>> {
     m: Arc<dyn Preconditioner<T, D>>,
     x: Buffer<T, D>,
     b: Buffer<T, D>,
-    /// Where the solve at hand has begun.
+    /// The start of the current solve.
     start: Buffer<T, D>,
     v: Vectors<T, D>,
     sums: CgSums<D>,
