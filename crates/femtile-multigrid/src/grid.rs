@@ -68,8 +68,9 @@ impl BoxGrid {
         Ok(Self { degree, widths, free: NONE_FREE, geometry: None, whole: None })
     }
 
-    /// A box of mapped cells: `cells` along each of two or three axes, each the image of a square or cube under the
-    /// multilinear map of its corners, for −∇·(c∇u) = f with one coefficient c per cell.
+    /// A box of mapped cells for −∇·(c∇u) = f with one coefficient c per cell. There are `cells` along each
+    /// of two or three axes. Each cell is the image of a square or cube under the multilinear map of its
+    /// corners.
     ///
     /// Axis-parallel rectangles with c = 1 are treated as in [`BoxGrid::new`]. For other cells [`BoxGrid::widths`] are
     /// mean widths.

@@ -11,11 +11,11 @@ use crate::{LinalgError, error::need};
 /// A hook as kernels on a GPU see it: a structure that is compiled into the kernel and passed by value.
 ///
 /// # Contract
-/// `source` defines `struct Hook` with 64-bit fields and `__device__` methods `bool is_idle() const` (the same
-/// answer in all threads; the kernel then does nothing), `void post(u64 row, const T* x, T y)` (called by one thread
-/// once for each row, after `y` was computed and stored, so that it may overwrite that entry) and `void finish()` (called
-/// by all threads of a block at the end).
-/// A kernel has threads in a line and at most one block for each [`CudaHook::ROWS`] rows, begun.
+/// `source` defines `struct Hook` with 64-bit fields and three `__device__` methods. `bool is_idle() const`
+/// has the same answer in all threads; if true, the kernel does nothing.
+/// `void post(u64 row, const T* x, T y)` is called by one thread once for each row, after `y` was computed
+/// and stored, so that it may overwrite that entry. `void finish()` is called by all threads of a block at
+/// the end. A kernel has threads in a line and at most one block per [`CudaHook::ROWS`] rows, rounded up.
 ///
 /// With `is_product`, the hook computes only $x^\mathsf{T} y$. An operator may then pass parts of this
 /// product instead of rows, by `void add(double part)`, in any number of kernels. The last two fields are the

@@ -27,8 +27,8 @@ pub(super) fn read_entities(source: &mut Source<'_>) -> Result<Entities, MeshErr
     Ok(entities)
 }
 
-/// Reads `$PartitionedEntities`: what is left of an entity in a partition is in the groups of the entity,
-/// then in its own.
+/// Reads `$PartitionedEntities`: the part of an entity in a partition is in the groups of the entity, then in its
+/// own.
 pub(super) fn read_partitioned_entities(
     source: &mut Source<'_>,
     entities: &mut Entities,
