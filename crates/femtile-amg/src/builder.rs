@@ -36,21 +36,22 @@ const COARSER: f64 = 0.25;
 const SMOOTHED: f64 = 0.25;
 /// That threshold on a level relative to the level before.
 const WEAKER: f64 = 0.5;
-/// The most rows and non-zeros of a level that is set up on the host because kernel launches would take longer than the work.
+/// The largest level, in rows and non-zeros, that is set up on the host because kernel launches would cost
+/// more than the work.
 pub(crate) const FEW: [usize; 2] = [1_500, 20_000];
-/// Coarsening ends where the next level would have more than this share of the rows.
+/// Coarsening ends if the next level would have more than this share of the rows.
 pub(crate) const LEAST_GAIN: f64 = 0.8;
-/// A smaller threshold of strong connections is tried where the next level would have more than this share of the rows, as
-/// it does where neighbours are strongly connected along thin directions alone.
+/// If the next level would have more than this share of the rows, a smaller threshold of strong connections
+/// is tried. This happens if neighbours are strongly connected along thin directions only.
 const STALLED: f64 = 0.5;
 /// These factors of the threshold are tried one after the other.
 const WEAKENED: [f64; 4] = [0.25, 0.0625, 0.015_625, 0.0];
 /// Diagonal entries up to this share of the sizes of their terms are rounding, in double and in single precision.
 const NO_ENERGY: [f64; 2] = [1e-12, 5e-7];
-/// A row is dense where it has more entries than a number, and many times those of an average row.
+/// A row is dense if it has more entries than a number, and many times those of an average row.
 const DENSE: [usize; 2] = [400, 10];
 
-/// The aggregates of a level, in the memory where it was set up.
+/// The aggregates of a level, in the memory of the device that set it up.
 #[derive(Debug, Clone)]
 pub(crate) enum Groups<D: Device> {
     OnHost(Partition),
@@ -94,7 +95,7 @@ pub(crate) struct Builder<'a, H: Scalar, D: Device> {
     /// The last level, until the order of rows of the next one is known.
     pub open: Option<OpenLevel<H, D>>,
     pub groups: Vec<Groups<D>>,
-    /// Rows of the next level that come from doubtful ones, as [`inherited`]; empty where none do.
+    /// Flags of the rows of the next level that come from doubtful ones, as [`inherited`]; empty if none do.
     pub inherited: Vec<bool>,
     /// As [`Hierarchy::order`].
     pub order: Option<[Arc<Buffer<u32, D>>; 2]>,
@@ -349,10 +350,11 @@ impl<H: Scalar, D: AmgKernels<H>> Builder<'_, H, D> {
         if is_dense.is_empty() { strength } else { strength.without(a, block, is_dense) }
     }
 
-    /// Flags the nodes with dense rows; empty where there are none, or where patches smooth, which hold no such row.
+    /// Flags the nodes with dense rows. Empty if there are none, or if the smoother uses patches, which
+    /// cannot hold such a row.
     ///
-    /// Aggregates around them, and prolongators smoothed by them, would make the matrices of all further levels dense. They
-    /// remain nodes of their own on every level.
+    /// Aggregates around these nodes, and prolongators smoothed by them, would make the matrices of all
+    /// further levels dense. They remain nodes of their own on every level.
     fn dense_nodes(&self, a: &Rows<H>, block: usize) -> Vec<bool> {
         let [fewest, times] = DENSE;
         let least = fewest.max(times * a.columns.len() / a.n_rows().max(1));
@@ -370,8 +372,8 @@ impl<H: Scalar, D: AmgKernels<H>> Builder<'_, H, D> {
         matches!(self.known.groups.get(number), Some(Groups::OnHost(_)))
     }
 
-    /// Replaces rows of a coarser level that have no energy but for rounding by those of the identity: they belong to parts
-    /// of the matrix without a fixed value, of which a single node is left.
+    /// Replaces rows of a coarser level that have no energy except rounding by rows of the identity. They
+    /// belong to parts of the matrix without a Dirichlet value, reduced to a single node.
     ///
     /// # Errors
     /// [`AmgError::Resolution`] in single precision, which cannot tell such a row from one of little energy.
@@ -428,7 +430,7 @@ impl<H: Scalar, D: AmgKernels<H>> Builder<'_, H, D> {
     /// the matrix indefinite.
     ///
     /// # Cost
-    /// A factorization, where the matrix of the level is singular.
+    /// A factorization, if the matrix of the level is singular.
     pub fn check_resolution<T: Scalar>(
         &self,
         a: &Csr<T, D>,
@@ -469,8 +471,8 @@ impl<H: Scalar, D: AmgKernels<H>> Builder<'_, H, D> {
         Ok(())
     }
 
-    /// Reorders the transfers from the level above, or the map to the finest level, for the order of rows of the next level
-    /// and their places in it.
+    /// Reorders the transfers from the level above, or the map to the finest level, by the permutation of the
+    /// rows of the next level.
     fn reorder(
         &mut self,
         order: Arc<Buffer<u32, D>>,
@@ -603,7 +605,7 @@ fn is_scalar(b: &NearNullspace, block: usize) -> bool {
     block == 1 && b.n_vectors == 1
 }
 
-/// Returns the modes of slivers; none where nodes have several rows.
+/// Returns the modes of slivers; none if nodes have several rows.
 fn modes_of<H: Scalar>(a: &Rows<H>, diagonal: &[H], b: &NearNullspace, block: usize) -> Option<Rows<H>> {
     if is_scalar(b, block) { local_modes(a, diagonal, &b.values) } else { None }
 }

@@ -86,8 +86,8 @@ pub(crate) fn symmetry<T: Scalar>(a: &Rows<T>, scale: f64) -> Result<(), AmgErro
     first_asymmetry(a, size, scale)
 }
 
-/// Returns whether a difference of $x^\mathsf{T} A y$ and $y^\mathsf{T} A x$ is rounding, for a matrix of this Frobenius norm
-/// and entries of x and y below one.
+/// Returns whether the difference of $x^\mathsf{T} A y$ and $y^\mathsf{T} A x$ is rounding, for a matrix with
+/// this Frobenius norm. Entries of x and y are below one.
 pub(crate) fn is_symmetric(difference: f64, size: f64) -> bool {
     difference.abs() <= TOLERANCE * size
 }

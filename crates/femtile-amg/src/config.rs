@@ -8,9 +8,9 @@ use crate::setup::patches::MOST_ROWS;
 pub struct AmgConfig {
     /// Rows of the matrix that belong to one node, such as 3 for displacements; their numbers follow each other. Default 1.
     pub block_size: usize,
-    /// Strength of connection θ: neighbours may be aggregated where
-    /// $\|A_{ij}\| > \theta \sqrt{\|A_{ii}\| \|A_{jj}\|}$. Default 0.04; a quarter of it on coarser levels. Entries above a
-    /// quarter of it, halved from level to level, smooth prolongators.
+    /// Strength of connection θ: neighbours may be aggregated if
+    /// $\|A_{ij}\| > \theta \sqrt{\|A_{ii}\| \|A_{jj}\|}$. Default 0.04; a quarter of it on coarser levels.
+    /// Prolongators are smoothed by entries above a quarter of θ, halved from level to level.
     pub strength: f64,
     /// The nodes of smaller aggregates are moved to neighbouring aggregates. Default 9.
     pub least_aggregate: u32,

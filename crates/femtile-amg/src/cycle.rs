@@ -9,7 +9,7 @@ use crate::kernels::{AmgKernels, Tail};
 use crate::level::{Coarsest, Level};
 use crate::vectors::Vectors;
 
-/// Computes $x = M^{-1} b$ on the first of `levels`, where $M^{-1}$ is one cycle over all of them.
+/// Computes $x = M^{-1} b$ on the first of `levels`; $M^{-1}$ is one cycle over all of them.
 ///
 /// $M^{-1}$ of a V or W cycle is symmetric: post-smoothing is the adjoint of pre-smoothing, by the same polynomial or by
 /// sweeps in reverse order.

@@ -111,8 +111,8 @@ fn defect_of(pivot: &f64) -> &'static str {
 }
 
 impl AmgError {
-    /// Returns the error with entries of the given matrix in place of those that `scale` and the factors of rows and columns
-    /// were multiplied to.
+    /// Returns the error with entries of the original matrix instead of the scaled one. `scale` and the
+    /// factors of rows and columns are those of the scaling.
     pub(crate) fn before_scaling(self, factors: &[f64], scale: f64) -> Self {
         match self {
             Self::NotSymmetric { row, column, value, mirror, asymmetry } => {
@@ -123,7 +123,7 @@ impl AmgError {
         }
     }
 
-    /// Returns whether levels in f64 may succeed where levels in f32 failed with this error.
+    /// Returns whether a set-up in f64 may succeed after this error in f32.
     pub fn is_of_precision(&self) -> bool {
         matches!(
             self,

@@ -25,11 +25,13 @@ pub struct Hierarchy<H: Scalar, D: Device> {
     pub(crate) levels: Vec<Level<H, D>>,
     pub(crate) coarsest: Coarsest<H, D>,
     groups: Vec<Groups<D>>,
-    /// The row of the given matrix at each place on the finest level, and the place of each row, with patch smoothers.
+    /// With patch smoothers, the permutation of the finest level: the matrix row at each position, and the
+    /// position of each row.
     pub(crate) order: Option<[Arc<Buffer<u32, D>>; 2]>,
     /// The first matrix is the given one times this number, and scaled by `factors`.
     pub(crate) scale: f64,
-    /// The factor of each row and column of the first matrix, in its order; none where that is well scaled.
+    /// The scaling factor of each row and column of the first matrix, in its order; none if the matrix is
+    /// well scaled.
     pub(crate) factors: Option<Buffer<H, D>>,
     shapes: Vec<LevelShape>,
     n_null: usize,
@@ -38,8 +40,8 @@ pub struct Hierarchy<H: Scalar, D: Device> {
 }
 
 impl<H: Scalar, D: AmgKernels<H>> Hierarchy<H, D> {
-    /// Sets up the levels of a symmetric positive (semi)definite matrix with `near_nullspace`, vectors that the smoother
-    /// hardly changes, `n_vectors` values a row; by default with constants.
+    /// Sets up the levels of a symmetric positive (semi)definite matrix. `near_nullspace` holds vectors that
+    /// the smoother hardly changes, `n_vectors` values per row; constants by default.
     ///
     /// # Errors
     /// A matrix that is not symmetric positive (semi)definite, see [`AmgError`]; settings out of range; errors of the device.
@@ -52,11 +54,11 @@ impl<H: Scalar, D: AmgKernels<H>> Hierarchy<H, D> {
         Self::build(device, a, near_nullspace, config, Known { groups: &[], graph: None })
     }
 
-    /// [`Hierarchy::new`] with aggregates of the first level from `graph`, whose nodes are those of the matrix, such as the
-    /// graph of a mesh.
+    /// As [`Hierarchy::new`] with aggregates of the first level from `graph`, such as the graph of a mesh.
+    /// Its nodes are those of the matrix.
     ///
     /// # Errors
-    /// As [`Hierarchy::new`]; [`AmgError::Setting`] where the graph has another number of nodes.
+    /// As [`Hierarchy::new`]; [`AmgError::Setting`] if the graph has another number of nodes.
     pub fn with_graph<T: Scalar>(
         device: &D,
         a: &Csr<T, D>,
@@ -89,7 +91,7 @@ impl<H: Scalar, D: AmgKernels<H>> Hierarchy<H, D> {
         Ok(())
     }
 
-    /// Sets up the levels; those of a scaled matrix where the given one is badly scaled.
+    /// Sets up the levels. A badly scaled matrix is scaled first.
     fn build<T: Scalar>(
         device: &D,
         a: &Csr<T, D>,
@@ -122,7 +124,8 @@ impl<H: Scalar, D: AmgKernels<H>> Hierarchy<H, D> {
         made.ok_or_else(|| AmgError::Setting { field: "matrix", message: "cannot be scaled".into() })
     }
 
-    /// Sets up the levels of a matrix as it is; none where it is to be scaled, and `finds` asks for that.
+    /// Sets up the levels of a matrix as it is. Returns none if `finds` is set and the matrix is to be
+    /// scaled.
     fn levels_of<T: Scalar>(
         device: &D,
         a: &Csr<T, D>,
@@ -179,7 +182,7 @@ impl<H: Scalar, D: AmgKernels<H>> Hierarchy<H, D> {
         }
     }
 
-    /// Takes the factors that the rows and columns were scaled by, after all entries by `scale`.
+    /// Stores the factors of rows and columns; all entries were scaled by `scale` before.
     fn with_factors(mut self, device: &D, factors: &[f64], scale: f64) -> Result<Self, AmgError> {
         let mut factors: Vec<H> = factors.iter().map(|&factor| H::from_f64(factor)).collect();
         if let Some([order, _]) = &self.order {

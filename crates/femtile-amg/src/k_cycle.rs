@@ -7,7 +7,8 @@ use femtile_linalg::{LinalgError, LinearOperator};
 use crate::kernels::AmgKernels;
 use crate::vectors::{KVectors, Vectors};
 
-/// The second direction is used where this share of its energy is left after A-orthogonalization against the first.
+/// The second direction is used if this share of its energy is left after A-orthogonalization against the
+/// first.
 const INDEPENDENT: f64 = 1e-6;
 
 /// Applies a cycle to the right side of the first level and writes the result to its `x`.

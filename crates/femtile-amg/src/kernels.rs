@@ -21,7 +21,7 @@ use crate::{AmgConfig, AmgError, Graph};
 pub struct Parts<D: Device> {
     /// Number of aggregates.
     pub(crate) n: usize,
-    /// The aggregate of each node; all bits are set where it is in none.
+    /// The aggregate of each node; all bits are set for a node in no aggregate.
     pub(crate) of_node: Arc<Buffer<u32, D>>,
     /// With patch smoothers.
     pub(crate) order: Option<Arc<Order<D>>>,
@@ -32,7 +32,7 @@ pub struct Parts<D: Device> {
 pub(crate) struct Order<D: Device> {
     /// The row at each place.
     pub rows: Arc<Buffer<u32, D>>,
-    /// The place of each row.
+    /// The position of each row.
     pub places: Arc<Buffer<u32, D>>,
     /// The first place of each patch, and the end.
     pub starts: Vec<u32>,
@@ -45,7 +45,7 @@ pub enum Grouping<'a, D: Device> {
     Connections,
     /// Around roots of a graph of the nodes.
     Graph(&'a Graph),
-    /// Those of another matrix with as many rows.
+    /// The aggregates of another matrix with the same number of rows.
     Known(&'a Parts<D>),
 }
 
@@ -66,7 +66,7 @@ impl<D: Device> Parts<D> {
         self.n
     }
 
-    /// The aggregate of each node; all bits are set where it is in none.
+    /// The aggregate of each node; all bits are set for a node in no aggregate.
     pub fn of_node(&self) -> &Buffer<u32, D> {
         &self.of_node
     }
@@ -75,7 +75,7 @@ impl<D: Device> Parts<D> {
 /// A level set up by a device: its smoother and the next level.
 #[derive(Debug)]
 pub struct Coarsened<H: Scalar, D: Device> {
-    /// The reciprocals of the diagonal, raised where that is needed; with patches times the damping within them.
+    /// The reciprocals of the diagonal, raised if necessary; with patches times the damping within them.
     pub inverse_diagonal: Buffer<H, D>,
     /// With patch smoothers; the rows of P are in the order of the patches then.
     pub patched: Option<Patched<H, D>>,
@@ -98,8 +98,8 @@ pub struct Coarsened<H: Scalar, D: Device> {
 pub struct Nodes<D: Device> {
     /// The number of nodes of the finest level in each.
     pub weights: Buffer<u32, D>,
-    /// 1 for each that comes mostly from nodes whose positive entries hide the direction of strong coupling, 0 for others;
-    /// none where there are none.
+    /// 1 for each row that comes mostly from nodes whose positive entries hide the direction of strong
+    /// coupling, 0 for others. None if there are no such rows.
     pub from_doubtful: Option<Buffer<u32, D>>,
 }
 
@@ -168,8 +168,8 @@ pub trait AmgKernels<H: Scalar>:
         false
     }
 
-    /// Returns a copy of a matrix in the precision of the levels, scaled by a power of two such that its largest entry is
-    /// between 1 and 2, and that power; none on devices that leave the setup to the host.
+    /// Returns a copy of a matrix in the precision of the levels and the power of two that scales it. The
+    /// largest scaled entry is between 1 and 2. None on devices that leave the set-up to the host.
     ///
     /// # Cost
     /// Reads the matrix, its values twice, and writes it.
@@ -178,8 +178,9 @@ pub trait AmgKernels<H: Scalar>:
         Ok(None)
     }
 
-    /// Sets up the next level of a matrix with constants as near-nullspace: `nodes` are those of the level, none on the finest
-    /// one; `thresholds` those of strong connections and of entries that smooth the prolongator. Returns none where the host has to do it, or has to explain what is wrong with the matrix.
+    /// Sets up the next level of a matrix with constants as near-nullspace. `nodes` are those of the level,
+    /// none on the finest level. `thresholds` are those of strong connections and of entries that smooth the
+    /// prolongator. Returns none if the host has to do it, or has to report what is wrong with the matrix.
     ///
     /// # Cost
     /// Some fifteen passes over the non-zeros, and the Galerkin product.
@@ -194,9 +195,9 @@ pub trait AmgKernels<H: Scalar>:
         Ok(None)
     }
 
-    /// Sets up the first level of a matrix of ranks with constants as near-nullspace; returns it with the power of two that its
-    /// matrix is scaled by, as in [`AmgKernels::amg_scaled`]. None where hosts have to do it, or have to explain what is wrong with the matrix, on all ranks alike.
-    /// All ranks call it.
+    /// Sets up the first level of a distributed matrix with constants as near-nullspace. Returns it with the
+    /// power of two that scales its matrix, as in [`AmgKernels::amg_scaled`]. None, on all ranks alike, if
+    /// hosts have to do it or have to report what is wrong with the matrix. Collective.
     ///
     /// # Cost
     /// As [`AmgKernels::amg_coarsen`], and the rows of the prolongator and of the next matrix at the borders of ranks through the
@@ -214,8 +215,8 @@ pub trait AmgKernels<H: Scalar>:
         Ok(None)
     }
 
-    /// Sets up the level with this number of ranks, below the first one, whose near-nullspace is `b`; none where hosts have to do
-    /// it, on all ranks alike. All ranks call it.
+    /// Sets up the distributed level of this number, below the first level, with near-nullspace `b`. None, on
+    /// all ranks alike, if hosts have to do it. Collective.
     ///
     /// # Cost
     /// As [`AmgKernels::amg_first_of_ranks`], and the matrix comes from the host.
@@ -246,8 +247,8 @@ pub trait AmgKernels<H: Scalar>:
         Ok((r.into_device(self)?, p.into_device(self)?))
     }
 
-    /// Returns the aggregates and patches of a graph, found in rounds and equal on every device; none where a device leaves
-    /// them to the host.
+    /// Returns the aggregates and patches of a graph, found in rounds and equal on every device. None if the
+    /// device leaves them to the host.
     ///
     /// # Source
     /// `[fu2014]`, section 5.2.1, the double partition.
@@ -265,7 +266,7 @@ pub trait AmgKernels<H: Scalar>:
     /// `x` is overwritten; with [`Sweep::ForwardFromZero`] it is zero and not read.
     ///
     /// # Cost
-    /// One product, half of one from zero; reads 2n values beside it, writes n.
+    /// One product, half of one from zero; in addition reads 2n values and writes n.
     /// # Errors
     /// [`LinalgError::Setting`] on devices without such sweeps, [`LinalgError::Length`] for vectors of another length.
     fn amg_sweep(
@@ -284,14 +285,14 @@ pub trait AmgKernels<H: Scalar>:
     /// # Cost
     /// Reads 2n values.
     /// # Errors
-    /// [`LinalgError::Setting`] on devices where the host would have to wait.
+    /// [`LinalgError::Setting`] on devices on which the host would have to wait.
     fn amg_dot(&self, _x: &Buffer<H, Self>, _y: &Buffer<H, Self>) -> Result<f64, LinalgError> {
         let message = "K cycles need a CPU: choose V or W".into();
         Err(LinalgError::Setting { field: "cycle", message })
     }
 
-    /// Restricts the residual and takes a V cycle over the levels below, up to the iterate of the first of them, in one step;
-    /// false where the device takes the steps one by one.
+    /// Restricts the residual and runs a V cycle over the levels below, up to the iterate of the first of
+    /// them, in one step. Returns false if the device runs the steps one by one.
     fn amg_tail(&self, _tail: Tail<'_, H, Self>) -> Result<bool, LinalgError> {
         Ok(false)
     }

@@ -22,7 +22,7 @@ pub(crate) struct Level<H: Scalar, D: Device> {
 }
 
 impl<H: Scalar, D: AmgKernels<H>> Level<H, D> {
-    /// Converts the matrix to the format of the settings where a polynomial smooths.
+    /// Converts the matrix to the format of the settings if the smoother is a polynomial.
     ///
     /// # Cost
     /// As [`ProductMatrix::new`].

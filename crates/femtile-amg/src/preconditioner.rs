@@ -19,8 +19,8 @@ use crate::{AmgConfig, AmgError, Cycle, Graph};
 /// vectors of the solve in `T`.
 ///
 /// # Cost
-/// About $2 + 2 s$ products on the finest level for s steps of the smoother before and after, times the operator
-/// complexity, with 8 bytes a non-zero in f32.
+/// About $2 + 2 s$ products on the finest level for s steps of the smoother before and after, times the
+/// operator complexity, with 8 bytes per non-zero in f32.
 /// # Source
 /// `[fu2014]`, section 5; `[vanek1996]`.
 #[derive(Debug)]

@@ -24,7 +24,7 @@ const PIECE: usize = 4_096;
 #[derive(Debug)]
 pub(crate) struct Relaxation<H: Scalar, D: Device> {
     pub kind: Kind<H, D>,
-    /// The reciprocals of the diagonal, raised where needed; with patches times the inner damping.
+    /// The reciprocals of the diagonal, raised if necessary; with patches times the inner damping.
     pub inverse_diagonal: Buffer<H, D>,
 }
 
@@ -117,7 +117,8 @@ pub(crate) fn steps<H: Scalar>(smoother: Smoother, largest: f64) -> Vec<Step<H>>
 /// blocks and $\tilde D$, the matrix $M + M^\mathsf{T} - A = 2 \tilde D - D - A_\text{outside}$ is diagonally dominant.
 ///
 /// # Source
-/// `[baker2011]`, section 5, adds all that is outside; here only what dominance lacks.
+/// `[baker2011]`, section 5, adds all entries outside the block; here only the part that diagonal dominance
+/// lacks.
 fn blocked_diagonal<H: Scalar>(a: &Rows<H>, diagonal: &[H], block: usize) -> Vec<H> {
     let of_row = |row: usize| {
         let own = row / block;

@@ -33,7 +33,7 @@ impl<H: Scalar, D: AmgKernels<H>> KVectors<H, D> {
 #[derive(Debug)]
 pub(crate) struct Vectors<H: Scalar, D: AmgKernels<H>> {
     pub own: Iterate<H, D>,
-    /// The count by which blocks of threads wait for each other in [`AmgKernels::amg_tail`].
+    /// The counter with which blocks of threads wait for each other in [`AmgKernels::amg_tail`].
     pub arrivals: Buffer<u32, D>,
     /// On levels that a K cycle solves by steps of conjugate gradients.
     pub inner: Option<KVectors<H, D>>,

@@ -3,9 +3,10 @@
 //! $$ \chi C_m \frac{\partial V}{\partial t} = \nabla\cdot(D \nabla V) - \chi I_{ion}(V, w) + I_{stim}, \qquad
 //!    \frac{\partial w}{\partial t} = g(V, w) $$
 //!
-//! `ionic/`: descriptions of models and their integration at points; `monodomain/`: operator splitting with implicit
-//! diffusion; `implicit/`: the fully implicit scheme of `[wong2015]`, Table 1; `stimulus/`, `activation/`: what goes in and
-//! what is recorded; `fibres/`: directions of muscle fibres from the shape of ventricles.
+//! `ionic/`: descriptions of models and their integration at points; `monodomain/`: operator splitting with
+//! implicit diffusion; `implicit/`: the fully implicit scheme of `[wong2015]`, Table 1; `stimulus/`: applied
+//! currents; `activation/`: recorded times; `fibres/`: directions of muscle fibres from the shape of
+//! ventricles.
 //!
 //! This crate uses only the facade. A `Stepper` advances potential and states by a step: `Split` or `Implicit`.
 //! Times of activation are found within a step by a kernel over the nodes.

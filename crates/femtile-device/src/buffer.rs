@@ -52,7 +52,7 @@ pub trait Device: Clone + Debug + Send + Sync + 'static {
     /// Allocates `len` values, all zero bits.
     fn allocate<T: Element>(&self, len: usize) -> Result<Self::Memory<T>, DeviceError>;
 
-    /// Takes over the values of `host`, without a copy where the device works in host memory.
+    /// Takes over the values of `host`, without a copy if the device works in host memory.
     fn adopt<T: Element>(&self, host: Vec<T>) -> Result<Self::Memory<T>, DeviceError> {
         let mut memory = self.allocate(host.len())?;
         self.upload(&mut memory, &host)?;
@@ -104,7 +104,8 @@ pub trait Device: Clone + Debug + Send + Sync + 'static {
         (0..times).try_for_each(|_| work())
     }
 
-    /// Returns the bytes left in [`MemorySpace::Device`] where further arrays go to [`MemorySpace::Host`]; else none.
+    /// Returns the bytes left in [`MemorySpace::Device`] if further arrays go to [`MemorySpace::Host`]; else
+    /// none.
     fn available_bytes(&self) -> Option<usize> {
         None
     }
@@ -114,7 +115,7 @@ pub trait Device: Clone + Debug + Send + Sync + 'static {
         work()
     }
 
-    /// Moves an array; returns false where it does not fit in `place`.
+    /// Moves an array; returns false if it does not fit in `place`.
     fn relocate<T: Element>(
         &self,
         _memory: &mut Self::Memory<T>,
@@ -123,7 +124,7 @@ pub trait Device: Clone + Debug + Send + Sync + 'static {
         Ok(place == MemorySpace::Device)
     }
 
-    /// Returns the bytes that arrays take, where that is counted.
+    /// Returns the bytes that arrays occupy, if the device counts them.
     fn memory_use(&self) -> Option<MemoryUse> {
         None
     }
@@ -180,7 +181,7 @@ impl<T: Element, D: Device> Buffer<T, D> {
         Ok(buffer)
     }
 
-    /// Takes over the values of `host`, without a copy where the device works in host memory.
+    /// Takes over the values of `host`, without a copy if the device works in host memory.
     pub fn from_vec(device: &D, host: Vec<T>) -> Result<Self, DeviceError> {
         let len = host.len();
         Ok(Self { memory: device.adopt(host)?, len, device: device.clone() })
@@ -211,7 +212,7 @@ impl<T: Element, D: Device> Buffer<T, D> {
         D::address(&self.memory)
     }
 
-    /// Moves the values to other memory; returns false where they do not fit there.
+    /// Moves the values to other memory; returns false if they do not fit there.
     ///
     /// # Errors
     /// Errors of the device.
@@ -253,7 +254,7 @@ impl<T: Element, D: Device> Buffer<T, D> {
         self.device.begin_read(&self.memory, self.len)
     }
 
-    /// Returns all values for the host to read, without a copy where it shares the memory.
+    /// Returns all values for the host to read, without a copy if it shares the memory.
     pub fn host_view(&self) -> Result<Cow<'_, [T]>, DeviceError> {
         match D::lend(&self.memory) {
             Some(values) => Ok(Cow::Borrowed(values)),

@@ -2,7 +2,7 @@
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DeviceError {
-    /// Host and device arrays of different length met in a copy.
+    /// Host and device arrays of a copy have different lengths.
     #[error("{field}: copy between {expected} and {found} values; both must have the same length")]
     LengthMismatch {
         /// The argument.

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-/// Returns the bytes of memory of the machine, or what its control groups allow where that is less; none where the system
-/// does not say.
+/// Returns the bytes of memory of the machine, or the limit of its control groups if that is less; none if
+/// the system does not say.
 pub fn host_memory_bytes() -> Option<u64> {
     memory_bytes_under(Path::new("/"))
 }

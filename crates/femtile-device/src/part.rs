@@ -31,9 +31,10 @@ pub fn take_parts() -> Vec<TimedPart> {
     PARTS.get().map(take).unwrap_or_default()
 }
 
-/// Runs a part of a stage, and keeps its time where [`time_parts`] was called.
+/// Runs a part of a stage, and records its time if [`time_parts`] was called.
 ///
-/// Parts are for work of milliseconds: one costs some 100 ns where times are kept, and a few where they are not.
+/// Parts are for work of milliseconds: one costs some 100 ns if times are recorded, and a few ns if they are
+/// not.
 pub fn part<R>(name: &'static str, work: impl FnOnce() -> R) -> R {
     let Some(parts) = PARTS.get() else {
         return work();

@@ -4,7 +4,7 @@ use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Sub, SubAssi
 
 /// A value of a [`crate::Buffer`]: plain bytes, any bit pattern valid.
 ///
-/// Kernels rely on the type that it is in CUDA C, so there are no others than those of this crate.
+/// Kernels rely on its type in CUDA C, so only the types of this crate implement it.
 pub trait Element: sealed::Sealed + bytemuck::Pod + Debug + PartialEq + Send + Sync + 'static {
     /// The name of the type in CUDA C.
     const C_NAME: &'static str;

@@ -53,7 +53,7 @@ pub enum FemError {
         /// Determinant of the Jacobian of the map there, positive in a sound cell.
         value: f64,
     },
-    /// A requested metric evaluation that does not fit a cell.
+    /// The requested metric evaluation does not fit a cell.
     #[error(
         "metric {} does not fit cell {cell}: {reason}; take {}, or leave it open",
         metric.name(),
@@ -115,7 +115,7 @@ pub enum FemError {
         /// Its centroid.
         centre: [f64; 3],
     },
-    /// A node without a cell: its row of the matrix would be empty.
+    /// A node has no cell: its row of the matrix would be empty.
     #[error("node {node} at {} belongs to no cell; drop orphan nodes first", place(point))]
     OrphanNode {
         /// The first such node.
@@ -123,7 +123,7 @@ pub enum FemError {
         /// Its coordinates.
         point: [f64; 3],
     },
-    /// A coefficient that is not finite at a point.
+    /// A coefficient is not finite at a point.
     #[error("{field} is {value} in cell {cell} at {}; it must be finite everywhere", at(point, *unknown))]
     NotFinite {
         /// Which coefficient.
@@ -169,7 +169,7 @@ pub enum FemError {
         /// The value of u there, of coefficients that depend on it.
         unknown: Option<f64>,
     },
-    /// A coefficient by tag without a value for the tag of a cell.
+    /// A coefficient by tag has no value for the tag of a cell.
     #[error("{field} has no value for tag {tag} of cell {cell}; tags with a value: {known}")]
     MissingTag {
         /// Which coefficient.
@@ -301,7 +301,7 @@ fn place(point: &[f64; 3]) -> String {
     format!("({}, {}, {})", point[0], point[1], point[2])
 }
 
-/// Tells what flows into the domain and out of it.
+/// Describes the inflow and outflow of the domain.
 fn flows(source: f64, flux: f64) -> String {
     let inward = significant(source.max(0.0) + flux.max(0.0));
     let outward = significant(-source.min(0.0) - flux.min(0.0));

@@ -21,19 +21,20 @@ const ALONG: [usize; 2] = [3, 16];
 pub struct SourceTotals {
     /// As the elements integrate it.
     pub integrated: f64,
-    /// With [`SourceTotals::n_points`] points in each cell.
+    /// The total with [`SourceTotals::n_points`] points in each cell.
     pub sampled: f64,
     /// The sum over cells of the differences between both.
     pub difference: f64,
     /// The sum over cells of the sampled integrals, without their signs.
     pub size: f64,
-    /// Points of a cell.
+    /// Number of points per cell.
     pub n_points: usize,
 }
 
 impl SourceTotals {
-    /// Compares the source of a form, on a space of any degree or else on linear simplices; none where it is constant in cells,
-    /// depends on u or the time, or where the mesh has too many cells.
+    /// Compares the source of a form on a space of any degree, or on linear simplices if `space` is none.
+    /// Returns none if the source is constant in each cell, if it depends on u or the time, or if the mesh
+    /// has too many cells.
     ///
     /// # Cost
     /// About a quarter of a million evaluations of the source, two million at most.

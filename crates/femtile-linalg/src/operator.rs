@@ -40,7 +40,7 @@ pub trait LinearOperator<T: Scalar, D: Device>: Send + Sync {
         hook: &dyn Hook<T>,
     ) -> Result<(), LinalgError>;
 
-    /// Returns the reciprocals of the diagonal $a_{ii}$, or none where the operator does not have them.
+    /// Returns the reciprocals of the diagonal $a_{ii}$, or none if the operator does not have them.
     ///
     /// # Errors
     /// [`LinalgError::Diagonal`] naming the first row whose entry is not positive.
@@ -48,13 +48,13 @@ pub trait LinearOperator<T: Scalar, D: Device>: Send + Sync {
         Ok(None)
     }
 
-    /// Returns the operator with vector updates merged into its loop, where it has such a loop.
+    /// Returns the operator with vector updates merged into its loop, if it supports this.
     fn merged(&self) -> Option<&dyn MergedOperator<T, D>> {
         None
     }
 }
 
-/// The rows of a linear operator that a rank owns, with the values of its other columns, the ghosts, in a vector of their own.
+/// The owned rows of a distributed linear operator, with ghost values in a separate vector.
 pub trait GhostedOperator<T: Scalar, D: Device>: Send + Sync {
     /// Returns the length of $y$ and of $x$.
     fn n_owned(&self) -> usize;
@@ -77,13 +77,13 @@ pub trait GhostedOperator<T: Scalar, D: Device>: Send + Sync {
         hook: &dyn Hook<T>,
     ) -> Result<(), LinalgError>;
 
-    /// Returns the rows with vector updates merged into their loop, where they have such a loop.
+    /// Returns the rows with vector updates merged into their loop, if they support this.
     fn merged(&self) -> Option<&dyn MergedRows<T, D>> {
         None
     }
 }
 
-/// An approximate inverse $z = M^{-1} r$, symmetric and positive definite where CG uses it.
+/// An approximate inverse $z = M^{-1} r$; CG needs it to be symmetric and positive definite.
 pub trait Preconditioner<T: Scalar, D: Device>: Send + Sync {
     /// Computes $z = M^{-1} r$; every entry of `z` is overwritten.
     ///
@@ -91,24 +91,25 @@ pub trait Preconditioner<T: Scalar, D: Device>: Send + Sync {
     /// [`LinalgError::Length`] when `z` or `r` do not fit.
     fn apply(&self, z: &mut Buffer<T, D>, r: &Buffer<T, D>) -> Result<(), LinalgError>;
 
-    /// Returns the diagonal of $M^{-1}$ where M is diagonal: a Krylov method then fuses it into its own passes.
+    /// Returns the diagonal of $M^{-1}$ if M is diagonal: a Krylov method then fuses it into its own passes.
     fn diagonal(&self) -> Option<&Buffer<T, D>> {
         None
     }
 
-    /// Returns the diagonal of $M^{-1}$ where each entry applies to the same number of consecutive rows, as for components of
-    /// a vector field: the entries and that number.
+    /// Returns the diagonal of $M^{-1}$ if each entry applies to the same number of consecutive rows, as for
+    /// components of a vector field: the entries and that number.
     fn shared_diagonal(&self) -> Option<(&Buffer<T, D>, usize)> {
         self.diagonal().map(|diagonal| (diagonal, 1))
     }
 
-    /// Returns whether $M^{-1}$ is the same linear map in every application; where it is not, conjugate gradients use the
-    /// flexible $\beta$.
+    /// Returns whether $M^{-1}$ is the same linear map in every application. If it is not, conjugate
+    /// gradients use the flexible $\beta$.
     fn is_fixed(&self) -> bool {
         true
     }
 
-    /// Receives the norm of the initial residual of a solve, by which levels in lower precision scale their vectors.
+    /// Receives the norm of the initial residual of a solve. Levels in lower precision scale their vectors by
+    /// it.
     fn set_residual_norm(&self, _norm: f64) {}
 }
 

@@ -21,8 +21,8 @@ impl Terms<'_> {
     /// Returns the metric evaluation that a GPU chooses for cells on which the map is affine (`Constant`), has straight edges
     /// (`Computed`) or is any other (`Stored`).
     ///
-    /// Beside coefficients at points, reading six numbers a point takes less time than computing them from corners, and without
-    /// σ reading one takes no more than beside a map.
+    /// With coefficients at points, reading six numbers per point is faster than computing them from corners.
+    /// Without σ, reading one number is no slower than with a map.
     pub fn metric_on_gpus(&self, of_map: MetricEvaluation) -> MetricEvaluation {
         match of_map {
             MetricEvaluation::Constant if self.are_at_points() && self.sigma.is_some() => of_map,
@@ -49,7 +49,7 @@ impl Terms<'_> {
 /// $\lvert\det J\rvert\, J^{-1} \sigma J^{-\mathsf{T}}$ as xx, yy, zz, yz, xz, xy, and $\lambda \lvert\det J\rvert$.
 pub(super) type Entries = [f64; 7];
 
-/// Variation of the metric inside a cell; each kind includes those before it.
+/// Variation of the metric inside a cell; each kind includes the preceding kinds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Variation {
     /// Constant and diagonal.
@@ -155,7 +155,8 @@ impl<'a> Metrics<'a> {
         self.space.order()[position] as usize
     }
 
-    /// Returns σ as xx, yy, zz, yz, xz, xy and λ in a cell where they are constant; zeros for absent terms.
+    /// Returns σ as xx, yy, zz, yz, xz, xy and λ in a cell in which they are constant; zeros for absent
+    /// terms.
     pub fn coefficients(&self, position: usize, scratch: &mut Scratch) -> Result<([f64; 6], f64), FemError> {
         self.maps.of_sound_cell(position, &mut scratch.map)?;
         scratch.evaluate(self, self.space.order()[position])?;
@@ -185,8 +186,8 @@ impl<'a> Metrics<'a> {
         Ok(())
     }
 
-    /// Returns σ, a scalar, and λ at all points of a cell, of the terms that there are: `[n_q^d]` each. Whether its map is sound is
-    /// not checked.
+    /// Returns σ, a scalar, and λ at all points of a cell, of the terms that exist: `[n_q^d]` each. Whether
+    /// the map of the cell is invertible is not checked.
     pub fn scalars_at_points<'s>(
         &self,
         position: usize,

@@ -10,7 +10,7 @@ use rayon::prelude::*;
 /// Numbers that a thread checks at least.
 const NUMBERS: usize = 1 << 14;
 
-/// The places of the unknowns of a part in vectors: those that a rank owns come first.
+/// The positions in vectors of the unknowns of a part of a mesh: owned unknowns come first.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Numbers<'a> {
     pub of: &'a [u32],
@@ -18,7 +18,7 @@ pub(crate) struct Numbers<'a> {
 }
 
 impl Numbers<'_> {
-    /// Refuses numbers of which those of an entity do not follow each other, or that are not a place for each unknown.
+    /// Refuses numbers that are not one position per unknown, or not consecutive within an entity.
     pub fn check(&self, space: &TensorSpace<'_>) -> Result<(), LinalgError> {
         let n = space.n_dofs();
         need("numbers", n, self.of.len())?;

@@ -3,7 +3,7 @@ use crate::MeshError;
 /// Returns true once work should end early, and from then on always. Any thread may call it.
 pub type IsInterrupted<'a> = Option<&'a (dyn Fn() -> bool + Sync)>;
 
-/// Asks whether to go on.
+/// Asks whether to continue.
 #[derive(Clone, Copy)]
 pub(crate) struct Interrupt<'a>(pub IsInterrupted<'a>);
 

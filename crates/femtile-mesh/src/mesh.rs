@@ -46,8 +46,8 @@ impl Curved {
 
 /// A mesh of one kind of cell in two or three dimensions.
 ///
-/// In two dimensions the third coordinate of every point is zero. Tags and fields may be absent:
-/// `cell_tags` is empty when no cell is tagged, else it has one entry a cell.
+/// In two dimensions the third coordinate of every point is zero. Tags and fields may be absent: `cell_tags`
+/// is empty when no cell is tagged, else it has one entry per cell.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Mesh {
     /// Coordinates of the nodes.
@@ -56,7 +56,7 @@ pub struct Mesh {
     pub kind: CellKind,
     /// Nodes of each cell, one cell after another: `[n_cells × kind.n_nodes()]`.
     pub cells: Vec<u32>,
-    /// Shapes of the cells, where they are more than their corners say. Corners stay where `points` has them.
+    /// Shapes of curved cells. Their corners coincide with `points`.
     pub curved: Option<Curved>,
     /// Region of each cell, or empty.
     pub cell_tags: Vec<i32>,
@@ -64,9 +64,9 @@ pub struct Mesh {
     pub facets: Facets,
     /// Names of tags by (dimension, tag).
     pub tag_names: BTreeMap<(usize, i32), String>,
-    /// Fields with one entry a cell.
+    /// Fields with one entry per cell.
     pub cell_fields: BTreeMap<String, Field>,
-    /// Fields with one entry a node.
+    /// Fields with one entry per node.
     pub node_fields: BTreeMap<String, Field>,
     /// Notes of the reader on data left out, in sentences; the check repeats them among its warnings.
     pub notes: Vec<String>,
@@ -146,7 +146,7 @@ impl Mesh {
     /// Multiplies all coordinates by a positive number: micrometres become millimetres by 0.001.
     ///
     /// # Errors
-    /// [`MeshError::Invalid`] about `scale` where the number is not positive, or coordinates become infinite.
+    /// [`MeshError::Invalid`] about `scale` if the number is not positive, or coordinates become infinite.
     pub fn scale(&mut self, factor: f64) -> Result<(), MeshError> {
         let invalid = |message| Err(MeshError::Invalid { field: "scale", message });
         if !(factor > 0.0 && factor.is_finite()) {

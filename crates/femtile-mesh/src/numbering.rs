@@ -12,9 +12,10 @@ pub(crate) struct Numbering {
 
 /// Numbers the points of quadrilaterals or hexahedra of some order as MFEM does when it reads a mesh.
 ///
-/// Vertices come first, then edges in the order in which cells meet them, each from its lower to its higher vertex,
-/// then faces likewise, each as its first cell sees it, then the inside of cells. None where there are too many to
-/// number. `goes_around` says that the points inside a cube are numbered around its middle.
+/// Numbers vertices first, then edges in the order of the cells, each from its lower to its higher vertex.
+/// Faces follow likewise, each with the orientation in its first cell, then the inside of cells. None if
+/// there are too many to number. `goes_around` says that the points inside a cube are numbered around its
+/// middle.
 ///
 /// # Source
 /// MFEM 4.8: `Mesh::GetElementToEdgeTable`, `Mesh::GetElementToFaceTable`, `FiniteElementSpace::GetElementDofs`,

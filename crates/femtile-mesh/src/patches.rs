@@ -15,11 +15,11 @@ pub struct Patches {
 impl Patches {
     /// Patches of at most `size` nodes by recursive bisection of the coordinates.
     ///
-    /// A set of nodes is cut across its longest extent so that both sides become as many patches; the same mesh gives
-    /// the same patches on any machine.
+    /// A set of nodes is cut across its longest extent so that both sides get about half of the patches. The same
+    /// mesh gives the same patches on any machine.
     ///
     /// # Cost
-    /// $O(n \log(n / \mathrm{size}))$, in parallel; 4 bytes a node.
+    /// $O(n \log(n / \mathrm{size}))$, in parallel; 4 bytes per node.
     pub fn by_bisection(mesh: &Mesh, size: usize) -> Self {
         let n = mesh.n_nodes();
         let n_patches = n.div_ceil(size.max(1));

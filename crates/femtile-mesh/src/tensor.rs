@@ -8,7 +8,7 @@ use crate::CellKind;
 pub(crate) const CORNERS: [[usize; 3]; 8] =
     [[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0], [0, 0, 1], [1, 0, 1], [1, 1, 1], [0, 1, 1]];
 
-/// Place of each corner, as VTK orders them, among the points of a cell of some order.
+/// The index of each corner, in VTK's order, among the points of a cell of some order.
 pub(crate) fn corner_places(kind: CellKind, order: usize) -> impl Iterator<Item = usize> {
     let row = order + 1;
     CORNERS[..kind.n_nodes()].iter().map(move |[i, j, k]| order * (i + row * (j + row * k)))
@@ -19,12 +19,12 @@ pub(crate) fn evenly_spaced(order: usize) -> Lagrange {
     Lagrange::new(ticks(order))
 }
 
-/// Evenly spaced points of [0, 1], both ends met exactly.
+/// Evenly spaced points of [0, 1], with both ends exact.
 pub(crate) fn ticks(order: usize) -> Vec<f64> {
     (0..=order).map(|i| i as f64 / order as f64).collect()
 }
 
-/// Takes values on a grid to another one, by a table for each axis:
+/// Interpolates values from one grid to another by a table for each axis:
 /// $$ v_{ijk} = \sum_{abc} X_{ia} Y_{jb} Z_{kc}\, u_{abc}. $$
 pub(crate) fn apply<const W: usize>(tables: &[&Table], values: &[[f64; W]]) -> Vec<[f64; W]> {
     let mut values = values.to_vec();

@@ -16,7 +16,7 @@ pub struct MultigridConfig {
     pub post: PostOrder,
 }
 
-/// Geometric multigrid for −∇·(c∇u) = f on a box, u = 0 on its boundary but for free sides.
+/// Geometric multigrid for −∇·(c∇u) = f on a box, u = 0 on its boundary except on free sides.
 ///
 /// # Shapes
 /// Vectors have a value for each node of the finest grid, zero at Dirichlet nodes.
@@ -37,8 +37,8 @@ impl<T: Scalar, D: BoxKernels<T>> Multigrid<T, D> {
     /// Sets up `n_levels` levels: the coarsest is solved exactly, each further level halves all cells.
     ///
     /// # Errors
-    /// [`MultigridError::Coarsest`] where an axis of the coarsest grid has no interior node or too many;
-    /// [`MultigridError::Levels`] for no level or too many nodes on the finest grid.
+    /// [`MultigridError::Coarsest`] if an axis of the coarsest grid has no interior node or too many;
+    /// [`MultigridError::Levels`] without a level or with too many nodes on the finest grid.
     pub fn new(
         device: &D,
         coarse: &BoxGrid,
@@ -156,7 +156,8 @@ impl<T: Scalar, D: BoxKernels<T>> Multigrid<T, D> {
         &mut vectors[self.levels.len()]
     }
 
-    /// Runs a V-cycle with a zero initial guess on all levels, replayed from a recording where the device supports it.
+    /// Runs a V-cycle with a zero initial guess on all levels, replayed from a recording if the device
+    /// supports it.
     pub(crate) fn recorded_cycle(&self, workspace: &mut Workspace<T, D>) -> Result<(), LinalgError> {
         let Workspace { vectors, recording } = workspace;
         self.device.repeat(recording, 1, &mut || self.cycle_from_zero(vectors))
@@ -169,7 +170,7 @@ impl<T: Scalar, D: BoxKernels<T>> Multigrid<T, D> {
         self.cycle_with(vectors, D::box_smooth_zero)
     }
 
-    /// Runs a V-cycle on the finest of these levels, at least one.
+    /// Runs a V-cycle that starts on the first of these levels; there is at least one.
     pub(crate) fn cycle(&self, vectors: &mut [Vectors<T, D>]) -> Result<(), LinalgError> {
         self.cycle_with(vectors, D::box_smooth)
     }
@@ -241,7 +242,8 @@ fn check_levels(coarse: &BoxGrid, levels: usize) -> Result<(), MultigridError> {
     check_nodes(coarse, levels, 2f64.powi(levels as i32 - 1))
 }
 
-/// Checks that the number of nodes fits 32 bits when each axis of `grid` gets `cells` times as many cells.
+/// Checks that the number of nodes fits 32 bits when the cells along each axis of `grid` are multiplied by
+/// `cells`.
 fn check_nodes(grid: &BoxGrid, levels: usize, cells: f64) -> Result<(), MultigridError> {
     let along = |axis: usize| (grid.degree() * grid.widths(axis).len()) as f64 * cells + 1.0;
     let nodes: f64 = (0..grid.dimension()).map(along).product();

@@ -24,13 +24,14 @@ impl FullOutcome {
 }
 
 impl<T: Scalar, D: BoxKernels<T> + BoxKernels<f64>> Multigrid<T, D> {
-    /// Solves A x = b by full multigrid (nested iteration with one V-cycle per level), then by V-cycles on the finest
-    /// level until $\|b - A x\| \le \varepsilon \|b\|$, or `max_cycles` is reached, or two cycles reduce the residual by
-    /// less than 5 %: then rounding errors of about $10^{-16} \|A\| \|x\|$ remain. `x` is overwritten.
+    /// Solves A x = b by full multigrid (nested iteration with one V-cycle per level), then by V-cycles on
+    /// the finest level. Ends when $\|b - A x\| \le \varepsilon \|b\|$, after `max_cycles`, or when two
+    /// cycles reduce the residual by less than 5 %. In the last case rounding errors of about
+    /// $10^{-16} \|A\| \|x\|$ remain. `x` is overwritten.
     ///
-    /// Cycles run in the precision `T` and correct an f64 solution by its residual: f32 cycles take half the time and
-    /// reach the accuracy of f64. Right-hand sides of coarser levels are restrictions of b. The first cycle counted on
-    /// the finest level is the one of full multigrid.
+    /// Cycles run in the precision `T` and correct an f64 solution by its residual: f32 cycles need half the
+    /// time and reach the accuracy of f64. Right-hand sides of coarser levels are restrictions of b. Full
+    /// multigrid counts as the first cycle on the finest level.
     ///
     /// # Cost
     /// Memory besides x and b: an f64 residual and about 2.3 vectors in `T`.

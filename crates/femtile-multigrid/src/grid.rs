@@ -27,8 +27,8 @@ const STRETCH: f64 = 1.5;
 /// A box of n_x × n_y × n_z cells with elements of degree k and Gauss–Lobatto nodes: rectangles, or deformed cells with a
 /// coefficient each.
 ///
-/// Nodes are numbered along x, then y, then z, boundary included; vectors have an entry per node, zero on the boundary
-/// but for [free sides](BoxGrid::with_free_sides).
+/// Nodes are numbered along x, then y, then z, boundary included. Vectors have one entry per node, zero on
+/// the boundary except on [free sides](BoxGrid::with_free_sides).
 #[derive(Debug, Clone, PartialEq)]
 pub struct BoxGrid {
     degree: usize,
@@ -68,8 +68,9 @@ impl BoxGrid {
         Ok(Self { degree, widths, free: NONE_FREE, geometry: None, whole: None })
     }
 
-    /// A box of mapped cells: `cells` along each of two or three axes, each the image of a square or cube under the
-    /// multilinear map of its corners, for −∇·(c∇u) = f with one coefficient c per cell.
+    /// A box of mapped cells for −∇·(c∇u) = f with one coefficient c per cell. There are `cells` along each
+    /// of two or three axes. Each cell is the image of a square or cube under the multilinear map of its
+    /// corners.
     ///
     /// Axis-parallel rectangles with c = 1 are treated as in [`BoxGrid::new`]. For other cells [`BoxGrid::widths`] are
     /// mean widths.
@@ -93,10 +94,10 @@ impl BoxGrid {
         Self { degree, widths, free, geometry: Some(Arc::new(geometry)), whole: None }
     }
 
-    /// Sets free sides, the lower and the upper one across each axis: c ∂u/∂n = 0 in place of u = 0.
+    /// Sets free sides, the lower and the upper one across each axis: c ∂u/∂n = 0 instead of u = 0.
     ///
     /// # Errors
-    /// [`MultigridError::Free`] where all sides are free: the solution is then unique only up to a constant.
+    /// [`MultigridError::Free`] if all sides are free: the solution is then unique only up to a constant.
     pub fn with_free_sides(mut self, free: [[bool; 2]; 3]) -> Result<Self, MultigridError> {
         if free[..self.dimension()].as_flattened().iter().all(|is_free| *is_free) {
             return Err(MultigridError::Free);
@@ -144,14 +145,15 @@ impl BoxGrid {
         self.with_widths(self.widths.each_ref().map(halve))
     }
 
-    /// Coarsens by joining pairs of cells, with semicoarsening on stretched cells: an axis is coarsened if it has an even
-    /// number of cells above two, pairs of equal width, and a narrowest cell less than 3/2 as wide as that of any other
-    /// such axis.
+    /// Coarsens by joining pairs of cells, with semicoarsening on stretched cells. An axis can be coarsened
+    /// if it has an even number of cells above two and both cells of each pair are equally wide. It is
+    /// coarsened if its narrowest cell is less than 3/2 as wide as that of any other such axis.
     ///
-    /// Unknowns are coupled most strongly along the narrow axis, so only there is the error smooth after smoothing;
-    /// coarser levels of stretched boxes become less and less stretched. For mapped cells mean widths count; joined cells
-    /// have the outer corners of their parts and the mean coefficient, and keep a reference to the finer grid. Returns
-    /// none where no axis can be coarsened or a joined cell would be inverted.
+    /// Unknowns are coupled most strongly along the narrow axis, so only there is the error smooth after
+    /// smoothing; coarser levels of stretched boxes become less and less stretched. For mapped cells mean
+    /// widths count. A joined cell has the outer corners of its parts and the mean coefficient, and keeps a
+    /// reference to the finer grid. Returns none if no axis can be coarsened or a joined cell would be
+    /// inverted.
     pub fn coarsened(&self) -> Option<Self> {
         let narrowest = |widths: &Vec<f64>| is_joinable(widths).then(|| least(widths));
         let widths = self.widths.each_ref().map(narrowest);
@@ -171,9 +173,10 @@ impl BoxGrid {
         Some(self.with_widths([0, 1, 2].map(join)))
     }
 
-    /// Takes layers of cells across the last axis, from an even one on. They keep what depends on the whole grid: thin axes, the widths
-    /// for estimates, whether cells are mapped, and the colours of patches, for which a lower side inside is free where that of the
-    /// grid is. An upper side inside has given values.
+    /// Returns the grid of some layers of cells across the last axis; the first layer has an even index.
+    /// Properties of the whole grid are kept: thin axes, widths for estimates, whether cells are mapped, and
+    /// the colours of patches. For the colours, a lower side inside the box is free if the lower side of the
+    /// whole grid is. An upper side inside the box is a Dirichlet side.
     ///
     /// Vectors of layers may have values on sides inside: those of other layers, which products and patches read.
     pub(crate) fn layers(&self, cells: Range<usize>) -> Self {

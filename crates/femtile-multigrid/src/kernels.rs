@@ -57,7 +57,7 @@ pub trait BoxKernels<T: Scalar>: VectorKernels<T> + Convert<f64, T> + Convert<T,
         order: PostOrder,
     ) -> Result<(), LinalgError>;
 
-    /// As [`BoxKernels::box_smooth`] where x is zero, so that b is the residual.
+    /// As [`BoxKernels::box_smooth`] with x = 0, so that b is the residual.
     fn box_smooth_zero(
         &self,
         smoother: &Self::BoxSmoother,
@@ -68,15 +68,15 @@ pub trait BoxKernels<T: Scalar>: VectorKernels<T> + Convert<f64, T> + Convert<T,
         self.box_smooth(smoother, x, b, order)
     }
 
-    /// Returns the layers of cells below and above those of a rank that its part of a grid needs, for one step of the smoother and
-    /// a restriction to be those of the whole grid.
+    /// Returns the number of ghost layers of cells below and above the layers of a rank. With them, one step
+    /// of the smoother and a restriction equal those of the whole grid.
     fn box_layers(&self, _grid: &BoxGrid, _smoother: Smoother) -> [usize; 2] {
         [2, 2]
     }
 
-    /// As [`BoxKernels::box_smooth`], or [`BoxKernels::box_smooth_zero`] where x is zero, on layers of a grid. `refresh` brings the
-    /// values of other ranks to the planes of theirs, for smoothers that need them between their products. At the end x has
-    /// values of the whole grid on the planes of the rank alone.
+    /// As [`BoxKernels::box_smooth`], or [`BoxKernels::box_smooth_zero`] if x is zero, on the layers of a
+    /// rank. `refresh` exchanges ghost planes, for smoothers that need this between their products. At the
+    /// end x has the values of the whole grid only on the planes that the rank owns.
     fn box_smooth_part(
         &self,
         smoother: &Self::BoxSmoother,

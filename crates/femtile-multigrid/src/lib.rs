@@ -1,6 +1,6 @@
-//! Geometric multigrid for −∇·(c∇u) = f on boxes of quadrilaterals and hexahedra of any degree, also deformed, with
-//! multiplicative or additive Schwarz smoothers on vertex patches, solved by the fast diagonalization method; and
-//! p-multigrid on any mesh of such cells.
+//! Geometric multigrid for −∇·(c∇u) = f on boxes of quadrilaterals and hexahedra of any degree, also
+//! deformed, and p-multigrid on any mesh of such cells. Smoothers are multiplicative or additive Schwarz on
+//! vertex patches, with local solves by fast diagonalization.
 //!
 //! ```
 //! use femtile_device::{Buffer, Cpu};

@@ -27,15 +27,16 @@ pub struct NestedOperator<D: BoxKernels<f64>> {
     pub nodes: Vec<u32>,
 }
 
-/// Nested iteration (full multigrid) for an operator that the V-cycle approximates: from the coarsest level up, each
-/// level is solved by a few conjugate gradient iterations with its own operator, preconditioned by the V-cycle of that
-/// level, and prolonged to give the initial guess of the next level.
+/// Nested iteration (full multigrid) for an operator that the V-cycle approximates. From the coarsest level
+/// up, each level is solved by a few conjugate gradient iterations with its own operator, preconditioned by
+/// the V-cycle of that level. The result is prolongated to the initial guess of the next level.
 ///
 /// The cycle covers −∇·(c∇u) only; reaction, Robin terms and the full tensor σ are in the operators. The result is as
 /// accurate as a solution on the second finest level.
 ///
 /// # Source
-/// `[cui2024]`, Alg. 2.2. Differs: iterations in place of cycles, operators of the problem in place of those of boxes.
+/// `[cui2024]`, Alg. 2.2. Differs: iterations instead of cycles, operators of the problem instead of those of
+/// boxes.
 pub struct NestedIteration<T: Scalar, D: BoxKernels<T> + BoxKernels<f64> = Cpu> {
     multigrid: Multigrid<T, D>,
     workspace: Mutex<Workspace<T, D>>,
@@ -66,7 +67,7 @@ impl<T: Scalar, D: BoxKernels<T> + BoxKernels<f64> + Convert<f64, f64>> NestedIt
     ///
     /// # Errors
     /// [`MultigridError::Levels`] without a coarser level or with another number of operators,
-    /// [`MultigridError::Entries`] where `nodes` is no permutation, and as [`Multigrid::from_finest`].
+    /// [`MultigridError::Entries`] if `nodes` is no permutation, and as [`Multigrid::from_finest`].
     pub fn new(
         device: &D,
         (finest, nodes): (&BoxGrid, &[u32]),
@@ -143,8 +144,8 @@ impl<T: Scalar, D: BoxKernels<T> + BoxKernels<f64> + Convert<f64, f64>> NestedIt
         Ok(sides)
     }
 
-    /// Runs conjugate gradients for A x = b from x until an iteration reduces the energy by less than $4^{-p}$ of the
-    /// first one, the accuracy gained on the next level.
+    /// Runs conjugate gradients for A x = b from x. Ends when an iteration reduces the energy by less than
+    /// $4^{-p}$ times the first reduction, the accuracy gained on the next level.
     fn solve_level(
         &self,
         level: usize,

@@ -72,7 +72,7 @@ impl<T: Scalar, D: BoxKernels<T>> GeometricMultigrid<T, D> {
     /// as well.
     ///
     /// # Errors
-    /// [`MultigridError::Entries`] where `nodes` is no permutation, and device errors.
+    /// [`MultigridError::Entries`] if `nodes` is no permutation, and device errors.
     pub fn with_numbering(mut self, nodes: &[u32]) -> Result<Self, MultigridError> {
         let n = self.multigrid.grid().n_nodes();
         self.order = Some(Numbering::new(self.multigrid.device(), nodes, n)?);
@@ -82,11 +82,12 @@ impl<T: Scalar, D: BoxKernels<T>> GeometricMultigrid<T, D> {
     /// Adds to `w` an approximation of $A^{-1} r$ from the coarser levels: full multigrid below the finest level, on which only
     /// its prolongation is added. Both vectors are zero at Dirichlet nodes.
     ///
-    /// The approximation has the scale of the box; where the operator is a multiple of that of the box, the caller scales.
+    /// The approximation has the scale of the box operator. For a multiple of that operator, the caller
+    /// scales.
     ///
     /// # Cost
-    /// The work of a fifth of an application in three dimensions, of a half in two; measured on one core it took the time of
-    /// one to two.
+    /// A fifth of the work of an application in three dimensions, half of it in two. Measured on one core, it
+    /// took the time of one to two applications.
     /// # Errors
     /// [`LinalgError::Length`] for a vector of another length, and device errors.
     /// # Source

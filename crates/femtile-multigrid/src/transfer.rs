@@ -23,7 +23,8 @@ impl<T: Clone> Clone for BoxTransfer<T> {
 }
 
 impl<T: SumFactorization> BoxTransfer<T> {
-    /// Creates the transfer; each axis of `fine` has as many cells as `coarse`, or twice as many.
+    /// Creates the transfer; each axis of `fine` has the same number of cells as that of `coarse`, or twice
+    /// the number.
     pub fn new(cpu: &Cpu, coarse: &BoxGrid, fine: &BoxGrid) -> Self {
         Self {
             rows: RowTransfer::new(cpu, coarse, fine),

@@ -62,13 +62,13 @@ pub(super) fn specialisations() -> Vec<Specialisation> {
         .collect()
 }
 
-/// Returns a matrix as kernels see it; none where its offsets have 64 bits.
+/// Returns a matrix as kernels see it; none if its offsets have 64 bits.
 fn rows<H: Scalar>(a: &Csr<H, Cuda>) -> Option<[u64; 4]> {
     let Offsets::Narrow(offsets) = a.offsets() else { return None };
     Some([address(offsets), address(a.columns()), address(a.values()), a.n_rows() as u64])
 }
 
-/// Computes $x \mathrel{+}= P e$ in one launch; false where the offsets have 64 bits.
+/// Computes $x \mathrel{+}= P e$ in one launch; false if the offsets have 64 bits.
 pub(super) fn correct<H: Scalar>(
     x: &mut Buffer<H, Cuda>,
     p: &Csr<H, Cuda>,
@@ -85,7 +85,7 @@ pub(super) fn correct<H: Scalar>(
     Ok(true)
 }
 
-/// Takes the levels below one in one launch; false where they are too large, too many or of another kind.
+/// Runs all levels below one in one launch; false if they are too large, too many or of another kind.
 pub(super) fn run_tail<H: Scalar>(device: &Cuda, tail: Tail<'_, H, Cuda>) -> Result<bool, LinalgError> {
     let Tail { restriction, residual, levels, coarsest, vectors } = tail;
     let Some(n_steps) = levels.first().and_then(|level| steps_of(&level.relaxation)).map(<[_]>::len) else {
@@ -126,7 +126,7 @@ fn steps_of<H: Scalar>(relaxation: &Relaxation<H, Cuda>) -> Option<&[Step<H>]> {
     if let Kind::Polynomial(steps) = &relaxation.kind { Some(steps) } else { None }
 }
 
-/// Returns the structure `Tail` of the kernel; none where a level is not in rows or has other steps.
+/// Returns the structure `Tail` of the kernel; none if a level is not in rows or has other steps.
 fn words<H: Scalar>(
     (restriction, residual): (&Csr<H, Cuda>, &Buffer<H, Cuda>),
     levels: &[Level<H, Cuda>],

@@ -50,7 +50,8 @@ fn copy(device: &Cuda, from: &Buffer<u32, Cuda>) -> Result<Buffer<u32, Cuda>, Li
     Ok(to)
 }
 
-/// Returns the largest magnitude, NaN where one of the values is, by the program that converts them to the precision `H`.
+/// Returns the largest magnitude, NaN if one of the values is, by the program that converts them to the
+/// precision `H`.
 fn largest<H: Scalar, T: Scalar>(values: &Buffer<T, Cuda>) -> Result<f64, LinalgError> {
     let device = values.device();
     let mut largest = Buffer::zeros(device, 1)?;

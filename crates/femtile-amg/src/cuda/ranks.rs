@@ -177,7 +177,7 @@ struct Exports<'a> {
 }
 
 impl Exports<'_> {
-    /// The values of ghosts, where these are those of exports.
+    /// Returns the values of ghosts; `exported` are the values that other ranks need.
     fn of_ghosts<E: Element>(&self, exported: &[E]) -> Result<Vec<E>, LinalgError> {
         let mut own: Vec<E> = zeroed_vec(self.halo.n_owned());
         let places = self.halo.exports().iter().flat_map(|(_, places)| places);
@@ -194,7 +194,8 @@ impl Exports<'_> {
     }
 }
 
-/// The Galerkin product, as [`crate::distributed`] computes it on hosts; none on all ranks where one of them cannot.
+/// The Galerkin product, as [`crate::distributed`] computes it on hosts; none on all ranks if one of them
+/// cannot.
 fn product<H: Scalar>(
     (a, halo): (&Csr<H, Cuda>, &Halo),
     [p, r]: [&Csr<H, Cuda>; 2],

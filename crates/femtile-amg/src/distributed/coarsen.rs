@@ -52,7 +52,7 @@ struct Grouped<H> {
     modes: Option<RankModes<H>>,
     /// As [`Strength::is_strong`] of the rank's own block.
     is_strong: Vec<bool>,
-    /// Where each row of that block begins, and the end.
+    /// The offset of each row of that block, and the end.
     own_offsets: Vec<usize>,
     has_zero: bool,
 }
@@ -64,7 +64,7 @@ struct OfAll<H> {
     b: Vec<f64>,
 }
 
-/// A level with the next one, or the matrix as it was where that would hardly be smaller.
+/// A level with the next one, or the unchanged matrix if the next level would hardly be smaller.
 pub(super) enum Coarsened<H: Scalar, D: RankKernels<H>> {
     Next(Box<RankCoarse<H, D>>),
     Kept(RankMatrix<H>),
@@ -115,7 +115,7 @@ where
     Ok(Coarsened::Next(Box::new(RankCoarse { level, matrix: next, b, n_aggregates })))
 }
 
-/// Appends the values of ghosts to those of the rows of a rank.
+/// Appends the ghost values to the owned values of a rank.
 pub(super) fn with_ghosts<E: Element>(halo: &Halo, mut own: Vec<E>) -> Result<Vec<E>, LinalgError> {
     let mut of_ghosts = vec![E::zeroed(); halo.n_ghosts()];
     halo.import(&mut of_ghosts, &own, &mut || ())?;
@@ -123,8 +123,9 @@ pub(super) fn with_ghosts<E: Element>(halo: &Halo, mut own: Vec<E>) -> Result<Ve
     Ok(own)
 }
 
-/// The scaling of a level: the estimate of the largest eigenvalue is the largest of those of the ranks' own blocks, whose
-/// eigenvalues are no larger than those of the whole; rows are raised by their whole absolute sums.
+/// The scaling of a level. The estimate of the largest eigenvalue is the maximum over the diagonal blocks of
+/// the ranks, whose eigenvalues are no larger than those of the global matrix. Rows are raised by their full
+/// absolute sums.
 fn scaling<H: Scalar>(
     matrix: &RankMatrix<H>,
     own: &Rows<H>,
@@ -140,7 +141,7 @@ fn scaling<H: Scalar>(
     Ok(Scaling { inverse_diagonal: parallel::map(diagonal.len(), PIECE, inverse), largest, most })
 }
 
-/// Aggregates of the rows of a rank. Those that rows beside ghosts, or their neighbours, belong to come last.
+/// Aggregates of the rows of a rank. The last ones contain rows beside ghosts, or neighbours of these rows.
 fn grouped<H: Scalar>(
     matrix: &RankMatrix<H>,
     own: Rows<H>,
@@ -219,7 +220,8 @@ fn border_last<H: Scalar>(
     inner.chain(all().filter(|&part| is_border[part as usize])).collect()
 }
 
-/// The smoothed prolongator to the rows of a rank, from aggregates of its own rows and of those of its ghosts, and modes.
+/// Returns the smoothed prolongator to the rows of a rank, from aggregates of its owned rows and its ghosts,
+/// and modes.
 fn prolongator<H: Scalar>(
     matrix: &RankMatrix<H>,
     grouped: &Grouped<H>,

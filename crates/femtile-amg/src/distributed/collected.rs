@@ -32,7 +32,7 @@ impl<H: Scalar, D> Collected<H, D>
 where
     D: AmgKernels<H> + Convert<H, H> + RankKernels<H>,
 {
-    /// Collects the rows of all ranks, and sets up levels below them; `number` is that of the level.
+    /// Collects the rows of all ranks, and sets up the levels below; `number` is that of the level.
     pub fn new(
         device: &D,
         matrix: &RankMatrix<H>,
@@ -55,7 +55,7 @@ where
         self.amg.hierarchy().shapes()
     }
 
-    /// One cycle of all rows, of which each rank takes its own.
+    /// Runs one cycle on all rows; each rank keeps its owned rows of the result.
     pub fn solve(&self, x: &mut Buffer<H, D>, b: &Buffer<H, D>) -> Result<(), LinalgError> {
         let mut work = self.work.lock().unwrap_or_else(PoisonError::into_inner);
         let Work { b: all, x: solution } = &mut *work;
@@ -65,7 +65,7 @@ where
     }
 }
 
-/// The rows of all ranks, one after the other, and the first of this one.
+/// Returns the rows of all ranks, one rank after the other, and the global number of the first owned row.
 fn whole<H: Scalar>(matrix: &RankMatrix<H>) -> Result<(Rows<H>, usize), LinalgError> {
     let (halo, rows) = (&matrix.halo, &matrix.rows);
     let (comm, n) = (halo.comm(), matrix.n_owned());

@@ -14,7 +14,7 @@ use crate::setup::rows::{Pieces, RowAccess, Rows};
 /// An unknown of the next level: its owner, and its number there.
 pub(crate) type Id = (u32, u64);
 
-/// The unknowns of the next level that are seen from a rank: its own, then those of others, sorted.
+/// The local numbering of unknowns of the next level: owned ones, then ghosts, sorted.
 pub(crate) struct Places {
     rank: u32,
     n: usize,
@@ -22,7 +22,8 @@ pub(crate) struct Places {
 }
 
 impl Places {
-    /// Takes the number of own unknowns and the identities of any, of which those of other ranks become ghosts.
+    /// Creates the numbering from the number of owned unknowns and the identities of any unknowns. Those of
+    /// other ranks become ghosts.
     pub fn new(comm: &Comm, n: usize, ids: impl Iterator<Item = Id>) -> Self {
         let rank = comm.rank() as u32;
         let mut ghosts: Vec<Id> = ids.filter(|id| id.0 != rank).collect();
@@ -36,7 +37,7 @@ impl Places {
         self.n + self.ghosts.len()
     }
 
-    /// Returns the place of an unknown, which is an own one or a ghost.
+    /// Returns the local number of an owned or ghost unknown.
     pub fn of(&self, id: Id) -> u32 {
         match id.0 == self.rank {
             true => id.1 as u32,
@@ -57,19 +58,20 @@ impl Places {
         Self::new(comm, self.n, ids.chain(self.ghosts.iter().copied()))
     }
 
-    /// Writes the entries of a row, all of which are here, in the order of their places.
+    /// Writes the entries of a row by ascending local numbers. All of its unknowns are owned or ghosts.
     pub fn numbered<H: Copy>(&self, row: &WideRow<H>, entries: &mut Vec<(u32, H)>) {
         entries.clear();
         entries.extend(row.iter().map(|&(id, value)| (self.of(id), value)));
         entries.sort_unstable_by_key(|entry| entry.0);
     }
 
-    /// Returns the places among `others` of the ghosts, all of which are there; own unknowns keep theirs.
+    /// Returns the local numbers in `others` of all unknowns. `others` has all ghosts of this numbering;
+    /// owned unknowns keep their numbers.
     pub fn ghosts_in(&self, others: &Self) -> Vec<u32> {
         self.ghosts.iter().map(|&id| others.of(id)).collect()
     }
 
-    /// Returns the halo of the ghosts. All ranks call it.
+    /// Returns the halo of the ghosts. Collective.
     pub fn halo(&self, comm: &Comm) -> Result<Halo, LinalgError> {
         let own: Vec<u64> = (0..self.n as u64).collect();
         Halo::new(comm, &own, &self.ghosts)
@@ -107,7 +109,7 @@ impl<H: Scalar> Letters<H> {
         }
     }
 
-    /// The rows from each rank.
+    /// Exchanges the rows and returns those from each rank.
     fn exchanged(self, comm: &Comm) -> Result<Vec<Vec<WideRow<H>>>, LinalgError> {
         let (lengths, owners) = (comm.all_to_all(&self.lengths)?, comm.all_to_all(&self.owners)?);
         let (numbers, values) = (comm.all_to_all(&self.numbers)?, comm.all_to_all(&self.values)?);
@@ -154,7 +156,7 @@ pub(crate) fn sent_to_owners<H: Scalar>(
     Ok(rows.collect())
 }
 
-/// The rows of a rank with what others add to them.
+/// Returns the owned rows with the contributions of other ranks added.
 pub(crate) fn summed<H: Scalar>(
     comm: &Comm,
     (local, before): (&Rows<H>, &Places),

@@ -26,7 +26,8 @@ pub(crate) struct RankLevel<H: Scalar, D: RankKernels<H>> {
 }
 
 impl<H: Scalar, D: AmgKernels<H> + RankKernels<H>> RankLevel<H, D> {
-    /// Takes the rows of a rank, the largest eigenvalue of the scaled matrix of all ranks, and the reciprocals of the diagonal.
+    /// Creates the level from the rows of a rank, the largest eigenvalue of the scaled global matrix, and the
+    /// reciprocals of the diagonal.
     pub fn new(
         (rows, halo): (GhostedMatrix<H, D>, &Arc<Halo>),
         config: &AmgConfig,
@@ -40,7 +41,7 @@ impl<H: Scalar, D: AmgKernels<H> + RankKernels<H>> RankLevel<H, D> {
     }
 }
 
-/// The transfers between the rows of a rank and the next level, of which some unknowns are those of other ranks.
+/// The transfers between the rows of a rank and the next level, including ghosts of the next level.
 pub(crate) struct RankTransfer<H: Scalar, D: RankKernels<H>> {
     /// Columns of the rank's own unknowns, then of its ghosts.
     pub prolongation: Csr<H, D>,
@@ -101,15 +102,15 @@ impl<H: Scalar, D: RankKernels<H>> RankTransfer<H, D> {
     }
 }
 
-/// The rows of a rank during the setup: its own columns, then those of its ghosts.
+/// The rows of a rank during set-up: owned columns, then ghost columns.
 pub struct RankMatrix<H> {
     pub(crate) rows: Rows<H>,
     pub(crate) halo: Arc<Halo>,
 }
 
 impl<H: Scalar> RankMatrix<H> {
-    /// Joins the two parts of a matrix of any device, scaled by a power of two so that the largest entry of all ranks is between
-    /// 1 and 2; returns that power as well.
+    /// Joins the two parts of a matrix from any device. It is scaled by a power of two so that the global
+    /// largest entry is between 1 and 2. Returns that power as well.
     pub fn of<D: Device>(a: &GhostedMatrix<f64, D>, halo: &Arc<Halo>) -> Result<(Self, f64), LinalgError> {
         let (own, border) = (Entries::of(&a.own)?, Entries::of(&a.border)?);
         let scale = to_unit(largest(halo, own.largest().max(border.largest()))?);
@@ -126,7 +127,7 @@ impl<H: Scalar> RankMatrix<H> {
         Ok((Self { rows, halo: Arc::clone(halo) }, scale))
     }
 
-    /// Takes the rows, and leaves none.
+    /// Moves the rows out and leaves none.
     pub(super) fn take(&mut self) -> Self {
         let none = Rows { offsets: vec![0], columns: Vec::new(), values: Vec::new(), n_cols: 0 };
         Self { rows: std::mem::replace(&mut self.rows, none), halo: Arc::clone(&self.halo) }
@@ -182,7 +183,7 @@ impl<H: Scalar> RankMatrix<H> {
         lumps.into_iter().flatten().for_each(|(at, lump)| own.values[at] += lump);
     }
 
-    /// Returns $b^\mathsf{T} A b$ of all ranks for a vector of their unknowns. All ranks call it.
+    /// Returns the global $b^\mathsf{T} A b$ for a distributed vector. Collective.
     ///
     /// # Errors
     /// [`LinalgError::Length`]; [`LinalgError::Rank`].
@@ -215,7 +216,7 @@ impl<H: Scalar> RankMatrix<H> {
     }
 }
 
-/// The entries of a matrix on the host: in place where that has the memory of the device.
+/// The entries of a matrix on the host, without a copy if the host has the memory of the device.
 struct Entries<'a> {
     offsets: HostOffsets<'a>,
     columns: Cow<'a, [u32]>,
@@ -259,7 +260,7 @@ impl<'a> Entries<'a> {
     }
 }
 
-/// The largest of the values of all ranks.
+/// Returns the global maximum.
 pub(crate) fn largest(halo: &Halo, own: f64) -> Result<f64, LinalgError> {
     Ok(halo.comm().all_gather(&[own])?.into_iter().flatten().fold(0.0, f64::max))
 }

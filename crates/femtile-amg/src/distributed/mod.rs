@@ -1,12 +1,13 @@
 //! Multigrid for a matrix whose rows are divided among ranks.
 //!
-//! Aggregates stay within a rank; prolongators, which are smoothed, and modes of slivers reach across. Levels are divided like
-//! the matrix until the next one is small; it is collected by every rank, which goes on alone with [`Amg`].
+//! Aggregates stay within a rank; smoothed prolongators and modes of slivers reach across borders. Levels are
+//! distributed like the matrix until the next one is small. Every rank collects that level and continues
+//! alone with [`Amg`].
 //!
-//! Entries that reach other ranks are added to the diagonal for the choice of aggregates. Modes of slivers cross
-//! borders: all ranks gather the rows of such clusters and find the same modes (`modes/`). Smoothers, the smoothing
-//! of prolongators and the Galerkin product have the whole matrix, so prolongators cross borders and restriction
-//! adds to unknowns of other ranks. Prolongators that end at borders would take more iterations.
+//! For the choice of aggregates, off-rank entries are added to the diagonal. Modes of slivers cross borders:
+//! all ranks gather the rows of such clusters and find the same modes (`modes/`). Smoothers, the smoothing of
+//! prolongators and the Galerkin product use the whole matrix. So prolongators cross borders, and restriction
+//! adds to unknowns of other ranks. Prolongators that end at borders would cost more iterations.
 //!
 //! If one rank has to continue on the host, all ranks do. Collected levels have the same bits on every rank.
 
@@ -36,18 +37,19 @@ use collected::Collected;
 use level::RankLevel;
 pub use level::RankMatrix;
 
-/// Limits below which a level is collected: its number of rows, or the entries of all ranks together, each with all of its
-/// rows, as a share of those of the first level.
+/// Limits below which a level is collected: its number of rows, or its number of global entries as a share of
+/// those of the first level.
 const FEW_ROWS: usize = 10_000;
 const SHARE: f64 = 0.15;
 
 /// One V cycle of smoothed-aggregation multigrid over the ranks of a communicator.
 ///
-/// Its iterations are those of [`Amg`](crate::Amg) but for aggregates at the borders of ranks, which do not reach across them.
+/// Its iterations are those of [`Amg`](crate::Amg), except that aggregates do not reach across borders of
+/// ranks.
 ///
 /// # Cost
-/// As [`Amg`](crate::Amg), an exchange of ghosts for each product of a level that is divided, and one collection of the first
-/// level that is not.
+/// As [`Amg`](crate::Amg), and one ghost exchange per product on a distributed level, and one collection of
+/// the first level that is not distributed.
 /// # Source
 /// Smoothed aggregation: `[vanek1996]`; on several processors: named as future work in `[fu2014]`, section 7.
 pub struct DistributedAmg<H: Scalar, D: AmgKernels<H> + RankKernels<H>> {
@@ -71,8 +73,8 @@ impl<H: Scalar, D> DistributedAmg<H, D>
 where
     D: AmgKernels<H> + Convert<H, H> + RankKernels<H>,
 {
-    /// Sets up the levels of a symmetric positive (semi)definite matrix with constants as near-nullspace: on the device
-    /// where it does that, else on the host. All ranks call it.
+    /// Sets up the levels of a symmetric positive (semi)definite matrix with constants as near-nullspace: on
+    /// the device if it supports this, else on the host. Collective.
     ///
     /// # Errors
     /// As [`Hierarchy::new`](crate::Hierarchy::new); [`AmgError::Setting`] for smoothers other than polynomials, cycles other
@@ -99,7 +101,7 @@ where
         })
     }
 
-    /// Returns the sizes of all levels, of all ranks together, the finest first.
+    /// Returns the global sizes of all levels, the finest first.
     pub fn shapes(&self) -> &[LevelShape] {
         &self.shapes
     }
@@ -164,8 +166,8 @@ where
         Ok(divided)
     }
 
-    /// Returns the rows and entries of the next level of all ranks where it is divided as well, below a first one with
-    /// `entries_of_first`.
+    /// Returns the global rows and entries of the next level if it is distributed as well. `entries_of_first`
+    /// are those of the first level.
     fn is_divided(
         &self,
         entries_of_first: usize,
@@ -196,12 +198,12 @@ where
     }
 }
 
-/// Returns whether a level with these numbers of rows and entries of all ranks is large enough for kernels.
+/// Returns whether a level with these global numbers of rows and entries is large enough for kernels.
 fn is_for_device(counts: [usize; 2], n_ranks: usize) -> bool {
     counts.iter().zip(FEW).any(|(&count, few)| count > few * n_ranks)
 }
 
-/// Refuses what several ranks do not have.
+/// Refuses settings that distributed levels do not support.
 fn check(config: &AmgConfig) -> Result<(), AmgError> {
     config.check()?;
     let wrong = |field, message: &str| Err(AmgError::Setting { field, message: message.into() });
@@ -217,13 +219,13 @@ fn check(config: &AmgConfig) -> Result<(), AmgError> {
     Ok(())
 }
 
-/// The sums of counts of all ranks.
+/// Returns the global sums of counts.
 pub(crate) fn totals<const N: usize>(comm: &Comm, counts: [usize; N]) -> Result<[usize; N], LinalgError> {
     let all = comm.all_gather(&counts.map(|n| n as u64))?;
     Ok(std::array::from_fn(|i| all.iter().map(|of_rank| of_rank[i] as usize).sum()))
 }
 
-/// One cycle from zero over the levels and what is collected below them.
+/// Runs one cycle from zero over the distributed levels and the collected ones below.
 fn cycle<H: Scalar, D>(
     (levels, collected): (&[RankLevel<H, D>], &Collected<H, D>),
     vectors: &mut [Iterate<H, D>],

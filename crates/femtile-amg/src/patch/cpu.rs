@@ -1,4 +1,5 @@
-//! The patch smoother on the CPU: a thread takes one patch at a time, with its block and vectors in cache.
+//! The patch smoother on the CPU: a thread processes one patch at a time, with its block and vectors in
+//! cache.
 
 use std::ops::Range;
 

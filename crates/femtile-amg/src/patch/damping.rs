@@ -11,8 +11,9 @@ pub(crate) const OUTER: f64 = 1.4;
 /// fewer steps do not find: four left a cycle indefinite on a sample mesh.
 pub(crate) const STEPS: usize = 12;
 
-/// $\omega$ such that $\omega \lambda_\max(M^{-1} A) < 2$, for steps $x = x + \omega M^{-1} (b - A x)$ by patches of rows
-/// that follow each other, `scale` being the damped reciprocals of the diagonal.
+/// Returns $\omega$ such that $\omega \lambda_\max(M^{-1} A) < 2$, for steps
+/// $x = x + \omega M^{-1} (b - A x)$ by patches of consecutive rows. `scale` holds the damped reciprocals of
+/// the diagonal.
 ///
 /// # Cost
 /// A product with A and `inner - 1` products with its blocks for each of twelve steps of Lanczos' method.

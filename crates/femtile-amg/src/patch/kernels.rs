@@ -3,8 +3,8 @@ use femtile_linalg::LinalgError;
 
 use super::PatchMatrix;
 
-/// The patch smoother, additive Schwarz without overlap: $M^{-1}$ is `inner` damped Jacobi iterations from zero on each block
-/// $A_{kk}$, $g = g + S (r - A_{kk} g)$, and a step is $x = x + \omega M^{-1} (b - A x)$.
+/// The patch smoother, additive Schwarz without overlap. A step is $x = x + \omega M^{-1} (b - A x)$.
+/// $M^{-1}$ is `inner` damped Jacobi iterations from zero on each block $A_{kk}$, $g = g + S (r - A_{kk} g)$.
 #[derive(Debug)]
 pub struct PatchSmoother<'a, H: Scalar, D: Device> {
     /// The matrix.
@@ -26,7 +26,7 @@ pub trait PatchKernels<H: Scalar>: Device {
     /// $x = \omega M^{-1} b$, $\tilde r = b - (A_I + A_D) x$.
     ///
     /// # Cost
-    /// Reads $A_I$ once and three values a row, writes two; `inner` products with $A_I$ in fast memory.
+    /// Reads $A_I$ once and three values per row, writes two; `inner` products with $A_I$ in fast memory.
     /// # Source
     /// `[fu2014]`, section 5.2.2, the kernel prerelax-residual of Algorithm 5.3.
     fn patch_relax_from_zero(
@@ -41,7 +41,7 @@ pub trait PatchKernels<H: Scalar>: Device {
     /// $x = x + \omega M^{-1} (\tilde b - (A_I + A_D) x)$.
     ///
     /// # Cost
-    /// Reads $A_I$ once and four values a row, writes one; `inner` products with $A_I$ in fast memory.
+    /// Reads $A_I$ once and four values per row, and writes one; `inner` products with $A_I$ in fast memory.
     /// # Source
     /// `[fu2014]`, section 5.2.2, the kernel post-relax of Algorithm 5.3.
     fn patch_relax(
@@ -51,10 +51,11 @@ pub trait PatchKernels<H: Scalar>: Device {
         b: &Buffer<H, Self>,
     ) -> Result<(), LinalgError>;
 
-    /// Computes the compensation $y = y - A_B x$, for the residual after a step from zero and for the right side before a step.
+    /// Computes $y = y - A_B x$: the correction of the residual after a step from zero, and of the right side
+    /// before a step.
     ///
     /// # Cost
-    /// Reads $A_B$ and x where it has columns; reads and writes y where it has rows.
+    /// Reads $A_B$, and x in its non-empty columns; reads and writes y in its non-empty rows.
     fn patch_subtract_outside(
         &self,
         y: &mut Buffer<H, Self>,

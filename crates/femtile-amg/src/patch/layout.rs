@@ -12,8 +12,8 @@ use crate::setup::rows::{RowAccess, Rows};
 /// # Shapes
 /// `starts: [n_patches + 1]`, `diagonal: [n_rows]`.
 /// # Source
-/// `[fu2014]`, section 5.2.2, patchSPM. Differs: columns within a patch take 16 bits; $A_B$ is kept by rows, of those that
-/// have any.
+/// `[fu2014]`, section 5.2.2, patchSPM. Differs: columns within a patch have 16 bits; $A_B$ stores its
+/// non-empty rows only.
 #[derive(Debug)]
 pub struct PatchMatrix<H: Scalar, D: Device> {
     /// The first row of each patch, and the end.

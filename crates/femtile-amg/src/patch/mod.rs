@@ -1,4 +1,4 @@
-//! The smoother by patches: $A = A_I + A_B + A_D$, blocks of $A_I$ solved inexactly where they lie in fast memory.
+//! The patch smoother: $A = A_I + A_B + A_D$, with the blocks of $A_I$ solved inexactly in fast memory.
 
 #[allow(unsafe_code)]
 mod cpu;

@@ -12,8 +12,8 @@ use super::independent_set::{Visit, independent_set};
 /// The result does not depend on the number of threads.
 ///
 /// # Source
-/// `[fu2014]`, section 5.2.1, steps 1–5. Differs: where groups are small on average, `least` is half of the average,
-/// so that chains and small graphs keep theirs; a group that no other can take over stays.
+/// `[fu2014]`, section 5.2.1, steps 1–5. Differs: if groups are small on average, `least` is half of the
+/// average, so that chains and small graphs keep theirs. A group that no other can take over stays.
 pub(crate) fn aggregate(
     graph: &Graph,
     weight: impl Fn(usize) -> u32,

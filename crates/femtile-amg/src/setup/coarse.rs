@@ -20,15 +20,15 @@ pub(crate) struct Inverse<T> {
     pub n_zero: usize,
 }
 
-/// Returns the inverse of a symmetric positive semidefinite matrix A, or its pseudoinverse where A is singular: its null space
-/// is that among the near-nullspace `b`, part by part, and that of pivots which are zero to the precision of the matrix. Fails
-/// with row and pivot where A is not positive semidefinite.
+/// Returns the inverse of a symmetric positive semidefinite matrix A, or its pseudoinverse if A is singular.
+/// The null space is found among the near-nullspace `b`, part by part, and from pivots that are zero to the
+/// precision of the matrix. Fails with row and pivot if A is not positive semidefinite.
 ///
 /// The preconditioner of a hierarchy without other levels (`is_only`) must be definite, or residuals in its null space would
 /// count as zero. Then $\sigma^{-1} v v^\mathsf{T}$ is kept for each null vector v.
 ///
 /// # Cost
-/// $2 n^3 / 3$ operations; half as many again where pivots are zero.
+/// $2 n^3 / 3$ operations; half as many again if pivots are zero.
 /// # Source
 /// Cholesky's factorisation, `[golub2013]`, section 4.2. With $A v = 0$ and $|v| = 1$,
 /// $(A + \sigma v v^\mathsf{T})^{-1} = A^+ + \sigma^{-1} v v^\mathsf{T}$, whose last term the projection removes.

@@ -5,9 +5,9 @@ use femtile_device::{Scalar, parallel};
 use super::graph::{Aggregates, NONE};
 use super::rows::{PIECE, Pieces, Row, RowAccess, Rows};
 
-/// A row is doubtful where its positive off-diagonal entries sum to more than this share of the diagonal; on coarser levels,
-/// which inherit direction in smaller entries, to more than a third of this share, and only if the row comes from doubtful
-/// ones.
+/// A row is doubtful if its positive off-diagonal entries sum to more than this share of the diagonal. On
+/// coarser levels, which inherit the direction in smaller entries, a third of this share suffices, but only
+/// for rows that come from doubtful ones.
 pub(crate) const DOUBTFUL: f64 = 0.3;
 pub(crate) const COARSER: f64 = 1.0 / 3.0;
 /// Neighbours count whose measure is at most this multiple of the smallest one of the row.
@@ -24,19 +24,21 @@ pub(crate) struct Evolution {
 }
 
 impl Evolution {
-    /// Measures the connections of doubtful rows: a unit vector at node i is relaxed twice,
-    /// $z = (I - \omega D^{-1} A)^2 e_i$, and node j is the nearer the less $z_i b_j / b_i$ differs from $z_j$, where b is
-    /// the near-nullspace: the measure is $|1 - z_i b_j / (b_i z_j)|$. None where no row is doubtful. The smallest measure of
-    /// a row is that of entries that are `large`: beside a jump of coefficients, nodes on the other side follow closely and
-    /// are no measure. Rows that `is_exempt` names are taken by the size of their entries, and so are those in which b is
-    /// zero, and on coarser levels those that [`inherited`] does not name: Galerkin products beside a jump have positive
-    /// entries that hide no direction.
+    /// Measures the connections of doubtful rows. A unit vector at node i is relaxed twice,
+    /// $z = (I - \omega D^{-1} A)^2 e_i$. Node j is near if $z_i b_j / b_i$ is close to $z_j$, with the
+    /// near-nullspace b: the measure is $|1 - z_i b_j / (b_i z_j)|$. None if no row is doubtful. Only entries
+    /// that are `large` define the smallest measure of a row: beside a coefficient jump, nodes on the other
+    /// side follow closely and are no measure. These rows use the size of their entries instead: rows named
+    /// by `is_exempt`, rows in which b is zero, and on coarser levels rows not named by [`inherited`].
+    /// Galerkin products beside a jump have positive entries that hide no direction.
     ///
     /// # Cost
-    /// A pass over the non-zeros; where rows are doubtful, two more and the rows of $A^2$ that belong to them.
+    /// A pass over the non-zeros; if rows are doubtful, two more passes and the rows of $A^2$ that belong to
+    /// them.
     /// # Source
-    /// `[olson2010]`, section 3, with one vector and two steps. Differs: only where positive entries are large, so that
-    /// other matrices keep their groups; $\omega$ is the reciprocal of a bound, not of an estimate, of the spectrum.
+    /// `[olson2010]`, section 3, with one vector and two steps. Differs: only rows with large positive
+    /// entries are measured, so that other matrices keep their groups; $\omega$ is the reciprocal of a bound
+    /// of the spectrum, not of an estimate.
     pub fn new<T: Scalar>(
         a: &Rows<T>,
         diagonal: &[T],
@@ -117,7 +119,7 @@ pub(crate) fn inherited(of_nodes: &[bool], aggregates: &Aggregates) -> Vec<bool>
     balance.into_iter().map(|balance| balance > 0).collect()
 }
 
-/// Returns the sum of positive off-diagonal entries of a row, where the near-nullspace is not zero.
+/// Returns the sum of positive off-diagonal entries of a row, over columns with a non-zero near-nullspace.
 fn positive_sum<T: Scalar>(a: &Rows<T>, row: usize, b: &[f64]) -> T {
     let (columns, values) = a.row(row);
     let is_counted = |column: usize| column != row && b[column] != 0.0;
@@ -135,7 +137,7 @@ fn largest_row_sum<T: Scalar>(a: &Rows<T>, diagonal: &[T]) -> f64 {
     parallel::map(a.n_rows(), PIECE, of_row).into_iter().fold(1.0, f64::max)
 }
 
-/// Computes the measures of the entries of a row, infinite where there is no connection.
+/// Computes the measures of the entries of a row, infinite if there is no connection.
 fn measure<T: Scalar>(
     a: &Rows<T>,
     diagonal: &[T],

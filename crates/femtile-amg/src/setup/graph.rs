@@ -94,8 +94,8 @@ impl Graph {
 /// The average number of neighbours from which on a root with its neighbours is a large enough aggregate.
 const MANY_NEIGHBOURS: usize = 9;
 
-/// Returns the distance of roots of aggregates: more than two, `[fu2014]`, section 5.2.1; more than three where aggregates
-/// would be small otherwise.
+/// Returns the distance of roots of aggregates: more than two, `[fu2014]`, section 5.2.1; more than three if
+/// aggregates would be small otherwise.
 pub(crate) fn distance(n_neighbours: usize, n_nodes: usize) -> usize {
     if n_neighbours < MANY_NEIGHBOURS * n_nodes { 3 } else { 2 }
 }

@@ -4,12 +4,13 @@ use femtile_device::parallel;
 
 use super::graph::Graph;
 
-/// Returns a maximal set of nodes no two of which are joined by a path of `k` edges or fewer, without isolated nodes, by
-/// visiting nodes in the order of `visit`; [`Visit::Filling`] adds nodes in gaps of that set, at least `k` edges apart.
+/// Returns a maximal set of nodes without isolated nodes. No two of them are joined by a path of `k` edges or
+/// fewer. Nodes are visited in the order of `visit`. [`Visit::Filling`] then adds nodes in gaps of that set,
+/// at least `k` edges apart.
 ///
 /// # Cost
-/// For k = 2 each list of neighbours is read at most twice; in general those of nodes nearer than k to a root, once for
-/// each such root. Gaps take another set for k − 1, and k passes over the graph.
+/// For k = 2 each list of neighbours is read at most twice. In general, a list is read once per root at a
+/// distance below k. Gaps need another set for k − 1, and k passes over the graph.
 /// # Source
 /// `[fu2014]`, section 5.2.1. Differs: greedy, which equals their parallel rounds with the order as priorities; gaps are
 /// filled.
@@ -100,7 +101,8 @@ impl Visit {
         nodes
     }
 
-    /// Returns the most rounds in which nodes join groups, where all are within `n` connections of one.
+    /// Returns the largest number of rounds in which nodes join groups, if all nodes are within `n`
+    /// connections of a root.
     pub fn rounds(self, n: usize) -> usize {
         if self == Self::ByNumber { usize::MAX } else { n }
     }

@@ -1,34 +1,36 @@
 //! Modes of a few nodes that neither aggregates nor a diagonal smoother can reduce, such as those of slivers.
 //!
-//! A flat tetrahedron adds $K s s^\mathsf{T}$ with a large K to the rows of its four nodes. The smoother divides by a
-//! diagonal of the size of K, so that it hardly changes what is orthogonal to s, of which aggregates represent only the constant.
-//! The modes are the other vectors on these nodes with $s^\mathsf{T} u = 0$.
+//! A flat tetrahedron adds $K s s^\mathsf{T}$ with a large K to the rows of its four nodes. The smoother
+//! divides by a diagonal of the size of K, so it hardly changes vectors orthogonal to s. Of these, aggregates
+//! represent only the constant. The modes are the other vectors on these nodes with $s^\mathsf{T} u = 0$.
 
 use femtile_device::{Scalar, parallel};
 
 use super::rows::{Pieces, RowAccess, Rows};
 
-/// Nodes belong to one cluster where $|a_{ij}| > \tau \sqrt{a_{ii} a_{jj}}$ with the first of these, or with the next one
-/// where that makes clusters too large.
+/// Nodes belong to one cluster where $|a_{ij}| > \tau \sqrt{a_{ii} a_{jj}}$ with the first of these, or with
+/// the next one if that makes clusters too large.
 const JOINED: [f64; 3] = [0.3, 0.5, 0.7];
 /// A cluster has modes only if one of its entries exceeds this positively, which neither well-shaped cells nor flat
 /// hexahedra reach.
 pub(crate) const OPPOSED: f64 = 0.5;
 /// The most nodes of a cluster.
 const MOST_NODES: usize = 32;
-/// Nodes are free, not determined by others, where elimination leaves at most this share of their diagonal.
+/// Nodes are free, not determined by others, if elimination leaves at most this share of their diagonal.
 const FREE: f64 = 0.2;
 /// The fewest rows of the matrix per mode.
 const ROWS_OF_A_MODE: usize = 4;
 
-/// Returns further columns of the prolongator: on each cluster of nodes connected by large entries of both signs, the vectors
-/// of low energy except one, as aggregates represent the constant; none if there are no such clusters.
+/// Returns further columns of the prolongator. On each cluster of nodes connected by large entries of both
+/// signs, they are the vectors of low energy except one: aggregates represent the constant. None if there are
+/// no such clusters.
 ///
-/// Elimination by the largest pivot leaves the free nodes; a mode is one at one of them, zero at the others, and takes the
-/// values of least energy elsewhere. Rows in which the near-nullspace b is zero, modes of the level above, are left out.
+/// Elimination by the largest pivot leaves the free nodes. A mode is one at a free node, zero at the others,
+/// and minimizes the energy elsewhere. Rows in which the near-nullspace b is zero, modes of the level above,
+/// are left out.
 ///
 /// # Cost
-/// A pass over the non-zeros; a second one and $O(m^3)$ for each cluster of m nodes where there are some.
+/// A pass over the non-zeros. If there are clusters, a second pass and $O(m^3)$ per cluster of m nodes.
 pub(crate) fn local_modes<T: Scalar>(a: &Rows<T>, diagonal: &[T], b: &[f64]) -> Option<Rows<T>> {
     if !has_opposed(a, diagonal, b) {
         return None;
@@ -92,8 +94,8 @@ fn for_large<T: Scalar>(
     }
 }
 
-/// Returns whether a cluster may have modes. Columns behind those of the rows are ghosts of a rank, with entries of the
-/// diagonal and of b as well.
+/// Returns whether a cluster may have modes. Columns after the owned ones are ghosts, and the diagonal and b
+/// have entries for them as well.
 pub(crate) fn has_opposed<T: Scalar>(a: &Rows<T>, diagonal: &[T], b: &[f64]) -> bool {
     !parallel::all(a.n_rows(), 4096, |row| {
         let mut is_opposed = false;

@@ -16,7 +16,7 @@ const SWEEPS: usize = 50;
 /// Row by row, a matrix maps a vector to zero that sums to at most this share of the sizes of the terms.
 const NULL: f64 = 1e-11;
 
-/// A vector of length one in the null space, zero outside of one connected part of the matrix.
+/// A unit vector in the null space, zero outside one connected part of the matrix.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NullVector {
     /// The rows of the part, ascending.
@@ -41,9 +41,10 @@ impl NullVector {
     }
 }
 
-/// Returns an orthonormal basis of the null space of a symmetric matrix among its near-nullspace, arguments as in
-/// [`Hierarchy::new`](crate::Hierarchy::new): constants, or rigid motions, of each part that nothing holds. Each row of the
-/// matrix maps such a vector to at most $10^{-11}$ times the sizes of the terms.
+/// Returns an orthonormal basis of the null space of a symmetric matrix within its near-nullspace; arguments
+/// as in [`Hierarchy::new`](crate::Hierarchy::new). These are constants, or rigid motions, of each part
+/// without Dirichlet values. Each row of the matrix maps such a vector to at most $10^{-11}$ times the sizes
+/// of the terms.
 ///
 /// # Cost
 /// Copies the matrix; passes over it for each vector and to find its parts.
@@ -58,9 +59,9 @@ pub fn nullspace<T: Scalar, D: Device>(
     Ok(null_vectors(&Rows::<f64>::of(a)?.0, &b, NULL))
 }
 
-/// Returns an orthonormal basis of the combinations of the near-nullspace that a symmetric matrix maps to zero on a
-/// connected part, up to `tolerance` times the absolute sum of the terms of each row: a norm over all rows would not see the
-/// few rows that determine a solution beside large coefficients.
+/// Returns an orthonormal basis of the part of the near-nullspace that a symmetric matrix maps to zero on a
+/// connected part. Zero means up to `tolerance` times the absolute sum of the terms of each row. A norm over
+/// all rows would not see the few rows that determine a solution beside large coefficients.
 ///
 /// # Cost
 /// A pass over the non-zeros for each vector, and one to find the parts.

@@ -16,8 +16,8 @@ pub(crate) struct Smoothing<'a, T> {
     pub a: &'a Rows<T>,
     /// As [`super::strength::Strength::is_strong`].
     pub is_strong: &'a [bool],
-    /// Flags nodes with dense rows, which are nodes of their own on every level: their rows stay tentative, and no other row
-    /// is smoothed by them. Empty where there are none.
+    /// Flags nodes with dense rows; empty if there are none. They are nodes of their own on every level:
+    /// their rows stay tentative, and no other row is smoothed by them.
     pub is_dense: &'a [bool],
     pub aggregates: &'a Aggregates,
     pub tentative: &'a Tentative<T>,
@@ -32,12 +32,12 @@ pub(crate) struct Smoothing<'a, T> {
 }
 
 impl<T: Scalar> Smoothing<'_, T> {
-    /// $P = (I - \frac{1.4}{\lambda} D_F^{-1} A_F) \tilde P$, where $A_F$ has the weak entries of A added to its diagonal
-    /// $D_F$, raised as in [`super::spectrum::Scaling`]; columns of its rows ascend. A weak entry counts times
-    /// $b_j / b_i$, so that $A_F b = A b$ for the near-nullspace b, which is not constant on coarser levels: otherwise P
-    /// would not reproduce b, and on flat cells smooth vectors would get the energy of oscillating ones. Rows of nodes in
-    /// no aggregate stay empty. With several vectors $A_F = A$: a weak entry has another factor in each of them, so no single
-    /// number on the diagonal represents it.
+    /// Returns $P = (I - \frac{1.4}{\lambda} D_F^{-1} A_F) \tilde P$ with ascending columns. $A_F$ has the
+    /// weak entries of A added to its diagonal $D_F$, raised as in [`super::spectrum::Scaling`]. A weak entry
+    /// counts times $b_j / b_i$, so that $A_F b = A b$ for the near-nullspace b, which is not constant on
+    /// coarser levels. Otherwise P would not reproduce b, and on flat cells smooth vectors would get the
+    /// energy of oscillating ones. Rows of nodes in no aggregate stay empty. With several vectors $A_F = A$:
+    /// a weak entry has another factor for each vector, so no single number on the diagonal represents it.
     ///
     /// # Source
     /// `[fu2014]`, eq. (6); `[vanek1996]`, section 4, for filter and damping.

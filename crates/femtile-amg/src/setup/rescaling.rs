@@ -1,8 +1,9 @@
 //! Symmetric scaling of a badly scaled matrix before its levels are set up.
 //!
-//! Row sums and tentative prolongators take constants for the smooth vectors of a matrix A. Of D A D these are those of
-//! $D^{-1} 1$, and rows with small entries beside large ones would have their diagonals raised without need. The levels of
-//! such a matrix are those of S A S, in whose unknowns constants are smooth again.
+//! Row sums and tentative prolongators assume that constants are the smooth vectors of a matrix A. The smooth
+//! vectors of D A D are $D^{-1} 1$, and rows with small entries beside large ones would have their diagonals
+//! raised without need. The levels of such a matrix are those of S A S, whose smooth vectors are constants
+//! again.
 
 use std::cmp::Ordering;
 
@@ -15,8 +16,8 @@ use super::rows::{PIECE, RowAccess, Rows};
 use super::spectrum::{STEPS, largest_eigenvalue};
 use super::tentative::NearNullspace;
 
-/// Constants are no smooth vector where the row sums over the diagonal have a larger variance. Those of elements are
-/// nearly constant, about zero without a reaction and at most some units with it.
+/// Constants are not smooth if the ratios of row sums to the diagonal have a larger variance. For finite
+/// elements they are nearly constant: about zero without a reaction and at most a few units with it.
 const VARIED: f64 = 1.0;
 /// With a smaller variance constants are smooth. Between the two, negative row sums tell: reactions and conditions at a boundary
 /// have positive ones, and $D A D$ has both.
@@ -36,7 +37,7 @@ const WIDEST: f64 = 1e60;
 pub(crate) struct Rescaling {
     /// The diagonal of S.
     pub factors: Vec<f64>,
-    /// $S^{-1}$ times the near-nullspace, as [`NearNullspace::values`]; none where that is constant.
+    /// $S^{-1}$ times the near-nullspace, as [`NearNullspace::values`]; none if that is constant.
     pub near_nullspace: Option<Vec<f64>>,
 }
 
@@ -127,9 +128,10 @@ fn diagonal_of<T: Scalar>(a: &Rows<T>) -> Vec<f64> {
 }
 
 impl Rescaling {
-    /// Returns a scaling with which the row sums of $S A S$ are small, as they are for the given vector, for the reciprocal
-    /// roots of the diagonal, or for these or constants after some steps of Jacobi's method; with several vectors, or one that is not
-    /// smooth, the scaling to a diagonal of ones. None where constants are as good, and for a diagonal that is not positive.
+    /// Returns a scaling with which the row sums of $S A S$ are small. Candidates are the given vector, the
+    /// reciprocal roots of the diagonal, and these or constants after some steps of Jacobi's method. With
+    /// several vectors, or one that is not smooth, the scaling gives a diagonal of ones. None if constants
+    /// are as good, and for a diagonal that is not positive.
     ///
     /// # Cost
     /// Some twenty passes over the non-zeros.
@@ -171,7 +173,7 @@ impl Rescaling {
         Some(scaled)
     }
 
-    /// Centres the factors at one; none where they differ beyond single precision.
+    /// Centres the factors at one; none if they differ beyond single precision.
     fn normalized(mut self) -> Option<Self> {
         let sizes = || self.factors.iter().map(|factor| factor.abs());
         let (least, most) = (sizes().fold(f64::INFINITY, f64::min), sizes().fold(0.0, f64::max));

@@ -177,8 +177,8 @@ impl<T: Scalar> Rows<T> {
         Self { n_cols, offsets, columns, values }
     }
 
-    /// Copies a matrix from any device, scaled by a power of two such that its largest entry is between 1 and 2, so that it
-    /// fits f32; returns that power as well.
+    /// Copies a matrix from any device. It is scaled by a power of two such that its largest entry is between
+    /// 1 and 2 and it fits f32. Returns that power as well.
     pub fn of<S: Scalar, D: Device>(a: &Csr<S, D>) -> Result<(Self, f64), LinalgError> {
         let (offsets, columns) = pattern(a)?;
         let given = a.values().host_view()?;

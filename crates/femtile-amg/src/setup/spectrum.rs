@@ -23,13 +23,13 @@ pub(crate) struct Scaling<T> {
     pub inverse_diagonal: Vec<T>,
     /// $\lambda$, which no eigenvalue exceeds by more than [`HARMLESS`].
     pub largest: f64,
-    /// The diagonal is raised where the absolute sum of a row over it is larger.
+    /// The diagonal is raised if the ratio of the absolute sum of a row to it is larger.
     pub most: f64,
 }
 
 impl<T: Scalar> Scaling<T> {
-    /// Scales by the diagonal of A, raised in rows with a large absolute sum, such as those of flat elements, which may belong
-    /// to an eigenvalue that the estimate misses.
+    /// Scales by the diagonal of A. It is raised in rows with a large absolute sum, such as those of flat
+    /// elements, because they may belong to an eigenvalue that the estimate misses.
     ///
     /// # Cost
     /// Four products.
@@ -91,9 +91,9 @@ pub(crate) fn share(largest: f64) -> f64 {
     1.0 / (HARMLESS * largest)
 }
 
-/// Estimates $\lambda_\max(M^{-1} A)$ from below by Lanczos' method, with a margin, where `solve` applies $M^{-1}$ to its
-/// second argument and M is symmetric positive definite. The start is $D^{1/2}$ times a pseudorandom vector, so that every
-/// row has about the same share, also beside the much larger rows of Dirichlet values.
+/// Estimates $\lambda_\max(M^{-1} A)$ from below by Lanczos' method, with a margin. `solve` applies $M^{-1}$
+/// to its second argument; M is symmetric positive definite. The start is $D^{1/2}$ times a pseudorandom
+/// vector, so that every row has about the same share, also beside the much larger rows of Dirichlet values.
 ///
 /// # Cost
 /// One product and one call of `solve` per step.

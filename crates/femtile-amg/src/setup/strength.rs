@@ -12,13 +12,13 @@ pub(crate) struct Strength {
     pub graph: Graph,
     /// For each entry of the matrix whether it counts in smoothing; those within a node do.
     pub is_strong: Vec<bool>,
-    /// As [`Evolution::is_doubtful`]; empty where no row is.
+    /// As [`Evolution::is_doubtful`]; empty if no row is.
     pub is_doubtful: Vec<bool>,
 }
 
 impl Strength {
-    /// Entries count where $\|A_{ij}\|_F > \theta \sqrt{\|A_{ii}\|_F \|A_{jj}\|_F}$ and $A_{ij}$ is not zero, for nodes of
-    /// `block` rows each; with one threshold in the graph, with another in smoothing.
+    /// Entries count if $\|A_{ij}\|_F > \theta \sqrt{\|A_{ii}\|_F \|A_{jj}\|_F}$ and $A_{ij}$ is not zero,
+    /// for nodes of `block` rows each. The graph and the smoothing have different thresholds.
     ///
     /// # Source
     /// `[vanek1996]`, eq. (6), has this measure for scalars. Differs: one threshold serves both there.
@@ -32,9 +32,10 @@ impl Strength {
         Self { graph, is_strong: flags_of(a, diagonal, block, of_smoothing), is_doubtful: Vec::new() }
     }
 
-    /// [`Strength::new`] for nodes of one row with a near-nullspace b of one vector, where positive entries may hide the
-    /// direction of strong coupling: there [`Evolution`] must agree, except in rows with `modes`. On coarser levels, which
-    /// have `inherited`, rows in which b is zero, modes of the level above, have no connections.
+    /// As [`Strength::new`] for nodes of one row with a near-nullspace b of one vector. If positive entries
+    /// may hide the direction of strong coupling, [`Evolution`] must agree, except in rows with `modes`. On
+    /// coarser levels, which have `inherited`, rows in which b is zero, modes of the level above, have no
+    /// connections.
     pub fn of_scalars<T: Scalar>(
         a: &Rows<T>,
         diagonal: &[T],
@@ -57,7 +58,8 @@ impl Strength {
         Self { graph: graph_of(a, &of_graph, 1), is_strong, is_doubtful }
     }
 
-    /// Uses a given graph without the connections of isolated nodes of the matrix, such as those with Dirichlet values.
+    /// Uses a given graph without the connections of nodes that are isolated in the matrix, such as those
+    /// with Dirichlet values.
     pub fn on<T: Scalar>(
         graph: &Graph,
         a: &Rows<T>,

@@ -15,8 +15,8 @@ pub(crate) struct NearNullspace {
 }
 
 impl NearNullspace {
-    /// Returns the numbers of nodes of the first level of which the entries of one vector are the roots; none where it has
-    /// other entries, as those of modes of slivers.
+    /// Returns the number of first-level nodes of each node if the entries of the single vector are the
+    /// square roots of such numbers. None if the vector has other entries, such as those of modes of slivers.
     pub fn weights(&self) -> Option<Vec<u32>> {
         let weight = |&b: &f64| {
             let square = (b * b).round();
@@ -35,14 +35,14 @@ impl NearNullspace {
         Self { n_vectors: block, values: (0..n_rows * block).map(value).collect() }
     }
 
-    /// Row i is row `order[i]` of this one.
+    /// Returns these rows permuted: row i is row `order[i]`.
     pub fn permuted(&self, order: &[u32]) -> Self {
         let of_row = |&row: &u32| &self.values[self.n_vectors * row as usize..][..self.n_vectors];
         Self { n_vectors: self.n_vectors, values: order.iter().flat_map(of_row).copied().collect() }
     }
 }
 
-/// The tentative prolongator $\tilde P$, of which row i has its entries in the columns of the aggregate of node i.
+/// The tentative prolongator $\tilde P$: row i has its entries in the columns of the aggregate of node i.
 #[derive(Debug)]
 pub(crate) struct Tentative<T> {
     pub n_vectors: usize,

@@ -33,9 +33,9 @@ pub trait ActivationKernels: VectorKernels<f64> {
     /// # Shapes
     /// All arrays have one entry for each point.
     /// # Cost
-    /// Reads three, writes one value for each point, and more where there is a crossing.
+    /// Reads three values and writes one per point, and more at a crossing.
     /// # Errors
-    /// [`LinalgError::Length`] where lengths differ.
+    /// [`LinalgError::Length`] if lengths differ.
     fn activation_record(
         &self,
         state: &mut ActivationState<Self>,

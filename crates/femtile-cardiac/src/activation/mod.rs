@@ -1,4 +1,4 @@
-//! Times of activation and repolarisation at every point, found while a run goes on.
+//! Times of activation and repolarisation at every point, found while a run continues.
 
 #[allow(unsafe_code)]
 mod cpu;
@@ -50,9 +50,10 @@ impl ActivationConfig {
 
 /// Times of activation and repolarisation of each point, on a device.
 ///
-/// An activation is an upward crossing of the threshold, found by linear interpolation within a step; the first and the
-/// last one are kept. A repolarisation is the first moment after it at which the potential is below
-/// $V_{rest} + (1 - s)(V_{peak} - V_{rest})$, with the largest potential $V_{peak}$ since the activation and the share $s$.
+/// An activation is an upward crossing of the threshold, found by linear interpolation within a step; the
+/// first and the last one are kept. Repolarisation is the first moment after the activation with a potential
+/// below $V_{rest} + (1 - s)(V_{peak} - V_{rest})$. $V_{peak}$ is the largest potential since the activation,
+/// and $s$ the share.
 pub struct ActivationMap<D: Device> {
     levels: Levels,
     state: ActivationState<D>,
@@ -78,7 +79,7 @@ pub struct ActivationState<D: Device> {
     pub duration: Buffer<f64, D>,
 }
 
-/// Times of activation and repolarisation on the host; NaN where there was none.
+/// Times of activation and repolarisation on the host; NaN if there was none.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ActivationTimes {
     /// First activation.
@@ -118,7 +119,7 @@ impl<D: ActivationKernels> ActivationMap<D> {
     /// Records the crossings of a step that ends with the potentials `v`.
     ///
     /// # Errors
-    /// [`LinalgError::Length`] where `v` has another length.
+    /// [`LinalgError::Length`] if `v` has another length.
     pub fn record(&mut self, v: &Buffer<f64, D>, step: Interval) -> Result<(), LinalgError> {
         v.device().activation_record(&mut self.state, v, self.levels, step)
     }

@@ -1,8 +1,8 @@
 use femtile::Mesh;
 use femtile::element::Affine;
 
-/// Returns the speed of the front in each cell, $1 / |\nabla t|$ with the activation times t of its nodes; NaN where a node
-/// was not activated or the gradient is zero.
+/// Returns the speed of the front in each cell, $1 / |\nabla t|$ with the activation times t of its nodes;
+/// NaN if a node was not activated or the gradient is zero.
 ///
 /// # Shapes
 /// `times: [n_nodes]`; the result has one entry for each cell of triangles or tetrahedra.

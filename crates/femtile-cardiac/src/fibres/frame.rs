@@ -10,7 +10,7 @@ pub(super) struct Angles {
     pub sheet: [f64; 2],
 }
 
-/// Returns the directions of fibre and sheet at a point; none where depth or height has no gradient.
+/// Returns the directions of fibre and sheet at a point; none if depth or height has no gradient.
 pub(super) fn directions(at: &Point, angles: &Angles, smallest: [f64; 2]) -> Option<[[f64; 3]; 2]> {
     let between = |[endo, epi]: [f64; 2]| (1.0 - at.depth) * endo + at.depth * epi;
     let (helix, sheet) = (between(angles.helix), between(angles.sheet));

@@ -1,7 +1,7 @@
 //! Rule-based fibres: directions of muscle fibres and sheets from the shape of ventricles.
 //!
-//! `coordinates`: solutions of Laplace problems that take the place of depth and height; `frame`: axes and angles in a cell;
-//! `repair`: cells without axes.
+//! `coordinates`: solutions of Laplace problems that stand for depth and height; `frame`: axes and angles in
+//! a cell; `repair`: cells without axes.
 
 mod coordinates;
 mod frame;
@@ -39,9 +39,9 @@ use frame::{Angles, directions};
 /// ```
 ///
 /// # Source
-/// `[bayer2012]`. Differs: one depth and frame through a wall, so that angles are linear in it; the apex is found where the
-/// solution of $-\Delta d = 1$ with $d = 0$ at the base is largest; frames of two ventricles are joined by sums of vectors with
-/// signs that fit.
+/// `[bayer2012]`. Differs: one depth and frame through a wall, so that angles are linear in it; the apex is
+/// the maximum of the solution of $-\Delta d = 1$ with $d = 0$ at the base; frames of two ventricles are
+/// joined by sums of vectors with matching signs.
 #[derive(Debug, Clone, PartialEq)]
 #[must_use]
 pub struct RuleBasedFibres {
@@ -100,10 +100,11 @@ impl RuleBasedFibres {
     /// Computes the directions in all cells of a mesh in space.
     ///
     /// # Cost
-    /// Three Laplace problems with linear elements, a further one with a right ventricle, one less with an apex.
+    /// Three Laplace problems with linear elements; one more with a right ventricle, one less with an apex.
     /// # Errors
-    /// [`CardiacError::Setting`] for a plane mesh, angles that are not finite, parts that the boundary does not have, and parts
-    /// between which no depth or height changes; [`CardiacError::Solve`] where a problem cannot be solved.
+    /// [`CardiacError::Setting`] for a plane mesh, angles that are not finite, parts that the boundary does
+    /// not have, and parts between which depth or height does not change; [`CardiacError::Solve`] if a
+    /// problem cannot be solved.
     pub fn compute(&self, mesh: &Mesh, config: &SolverConfig) -> Result<Fibres, CardiacError> {
         self.check(mesh)?;
         let coordinates = Coordinates::new(self, mesh, config)?;

@@ -1,11 +1,11 @@
-//! Directions of cells where the coordinates give none.
+//! Directions of cells for which the coordinates give none.
 
 use femtile::Mesh;
 
 use super::frame::{any_across, dot, orthonormal};
 
-/// Gives each cell without directions those of the cells that it shares nodes with, ring by ring; a part of the mesh without
-/// any gets arbitrary ones.
+/// Gives each cell without directions the directions of cells that share nodes with it, ring by ring. A
+/// connected part of the mesh without any directions gets arbitrary ones.
 pub(super) fn from_neighbours(mesh: &Mesh, directions: &mut [Option<[[f64; 3]; 2]>]) {
     loop {
         let missing: Vec<usize> = (0..directions.len()).filter(|&cell| directions[cell].is_none()).collect();

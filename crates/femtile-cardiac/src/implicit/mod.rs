@@ -35,26 +35,27 @@ const TOLERANCE: f64 = 1e-6;
 /// The share of the change of a step that Newton's method leaves at most: errors of all steps add up to this share of all
 /// changes, however short the steps are.
 const OF_CHANGE: f64 = 1e-4;
-/// Rounding of the terms of a residual, relative to the range of action potentials: of the mass, where the local iterations end,
-/// and of the stiffness.
+/// Rounding of the terms of a residual, relative to the range of action potentials: of the mass, at the end
+/// of the local iterations, and of the stiffness.
 const ROUNDING: [f64; 2] = [1e-12, 1e-14];
 /// The weight of errors of states beside those of V: V returns to its place between the currents, while errors of recovery add
 /// up until the end of an action potential.
 const STATES: f64 = 3.0;
-/// The most global iterations of a step.
+/// The largest number of global iterations per step.
 const MOST: usize = 20;
 
 /// The implicit Euler method for potential and states together.
 ///
 /// $$ \tfrac{c}{h} M (V - V_n) + K V + c\,G\, I(PV, w) = c M s, \qquad w - w_n = h\, g(PV, w), $$
 ///
-/// with states w at one integration point a cell, eliminated there by a local Newton iteration, so that the tangent
-/// $\tfrac{c}{h} M + K + c\, S\, \tfrac{dI}{dV}$ is symmetric. P, G and S are sparse ([`Sums`]), so residual and tangent are
-/// assembled by products.
+/// with states w at one integration point per cell. A local Newton iteration eliminates them there, so that
+/// the tangent $\tfrac{c}{h} M + K + c\, S\, \tfrac{dI}{dV}$ is symmetric. P, G and S are sparse ([`Sums`]),
+/// so residual and tangent are assembled by products.
 ///
 /// # Cost
-/// A global iteration takes a local one at each cell, products with P, G, S and the linear part, and a linear solve. The
-/// tangent is refilled in place in the format of its products: S has a row for each stored value.
+/// Per global iteration: a local iteration at each cell, products with P, G, S and the linear part, and a
+/// linear solve. The tangent is refilled in place in the format of its products: S has one row per stored
+/// value.
 /// # Source
 /// `[wong2015]`, Table 1; one-point integration as there. Differs: linear solves are inexact, and a line search guards them; with
 /// lengths by an error estimate, accepted states move by it (local extrapolation).
@@ -82,10 +83,11 @@ pub(crate) struct Implicit<D: CardiacDevice> {
     max_iterations: usize,
     /// The potential before the last step, and the length of that step.
     before: Option<(Buffer<f64, D>, f64)>,
-    /// The share of the distance to the extrapolation that is the error of the step that waits, where it was estimated.
+    /// The share of the distance to the extrapolation that is the error of the pending step, if it was
+    /// estimated.
     share: Option<f64>,
-    /// The length of the last step with the smallest Ritz value after it, zero where none is known: attempts begin with them, so
-    /// that those which are rejected leave no trace.
+    /// The length of the last step with the smallest Ritz value after it, zero if none is known: attempts
+    /// begin with them, so that those which are rejected leave no trace.
     known: [f64; 2],
     vectors: Vectors<D>,
     stopwatch: Stopwatch<D>,
@@ -105,7 +107,7 @@ struct Vectors<D: CardiacDevice> {
 }
 
 impl<D: CardiacDevice> Implicit<D> {
-    /// Assembles what does not change from step to step; the model is at rest.
+    /// Assembles the parts that are constant in time; the model is at rest.
     ///
     /// # Errors
     /// [`CardiacError::Setting`] for a model with too many states; errors of the settings, the mesh and the device.
@@ -186,7 +188,7 @@ impl<D: CardiacDevice> Implicit<D> {
         self.stopwatch.start(&device)
     }
 
-    /// Returns the seconds of the parts of steps; none where they are not measured.
+    /// Returns the seconds of the parts of steps; none if they are not measured.
     pub fn seconds(&self) -> Option<StepSeconds> {
         self.stopwatch.seconds()
     }
@@ -196,7 +198,7 @@ impl<D: CardiacDevice> Implicit<D> {
         self.linear.format().name()
     }
 
-    /// Solves the equation of a step; its result waits for [`Implicit::accept`].
+    /// Solves the equation of a step; the result is pending until [`Implicit::accept`].
     ///
     /// # Errors
     /// Errors of the device.
@@ -237,8 +239,8 @@ impl<D: CardiacDevice> Implicit<D> {
     /// Returns the local error of the step that waits, from its distance to the line through the last two potentials and states
     /// (Milne's device); none before the second step.
     ///
-    /// It is the larger of the root mean square over the nodes and of that of the states over the cells, each relative to its
-    /// range, by the weight of states.
+    /// The error is the larger of two root mean squares: that of the potential over the nodes, and that of
+    /// the states over the cells. Each is relative to its range; states count by their weight.
     ///
     /// # Errors
     /// Errors of the device.
@@ -260,8 +262,9 @@ impl<D: CardiacDevice> Implicit<D> {
 
     /// Takes the step that waits over into `v`.
     ///
-    /// Where its error was estimated, the states move by it: of second order, they leave less in slow phases. The potential does
-    /// not, as the line overshoots at fronts.
+    /// If its error was estimated, the states are corrected by the estimate. They are then of second order,
+    /// with less error in slow phases. The potential is not corrected, because the extrapolation by a line
+    /// overshoots at fronts.
     ///
     /// # Errors
     /// Errors of the device.
@@ -291,8 +294,9 @@ impl<D: CardiacDevice> Implicit<D> {
         Ok(self.stiffness.apply(y, x)?)
     }
 
-    /// Returns on the host the states, the length of the last step with the smallest Ritz value, the potential before the last
-    /// step with the length of that step, and the states before it where they are kept.
+    /// Returns on the host the states, the length of the last step with the smallest Ritz value, the
+    /// potential before the last step with the length of that step, and the states before it if they are
+    /// kept.
     ///
     /// # Errors
     /// Errors of the device.
@@ -306,7 +310,7 @@ impl<D: CardiacDevice> Implicit<D> {
         Ok(all)
     }
 
-    /// Takes over what [`Implicit::states`] returned; returns whether it has the lengths of its own.
+    /// Restores the result of [`Implicit::states`]; returns whether the lengths fit.
     ///
     /// # Errors
     /// Errors of the device.
@@ -333,8 +337,9 @@ impl<D: CardiacDevice> Implicit<D> {
         Ok(true)
     }
 
-    /// Returns the norm of a residual that is accepted, from the first one of a step, which is its change: the error that it
-    /// leaves is small beside the change and absolutely, but not below rounding.
+    /// Returns the norm at which a residual is accepted, from the first residual of a step, which is the
+    /// change of the step. The error that it leaves is small beside the change and absolutely; the norm is
+    /// not below rounding.
     fn accepted_residual(&self, first: f64) -> f64 {
         let [mass, stiffness] = self.norms;
         // The residual of an error of 1 at all nodes.

@@ -83,7 +83,7 @@ impl<D: Device> Stopwatch<D> {
         Ok(())
     }
 
-    /// Returns the seconds since the start; none where it was not started.
+    /// Returns the seconds since the start; none if it was not started.
     pub fn seconds(&self) -> Option<StepSeconds> {
         self.0.as_ref().map(|running| running.seconds)
     }

@@ -10,9 +10,9 @@ use femtile::{Mesh, SolverConfig};
 use crate::monodomain::MANY;
 use crate::{CardiacDevice, CardiacError};
 
-/// Incidences of cells at the nodes of a mesh: nodes ascend, and cells of each node.
+/// Incidences of cells at the nodes of a mesh, by ascending node and then cell.
 struct Incidence {
-    /// Begin of each node.
+    /// Offset of each node.
     offsets: Vec<usize>,
     cells: Vec<u32>,
 }

@@ -17,7 +17,7 @@ pub(super) struct Tangent<D: CardiacDevice> {
 }
 
 impl<D: CardiacDevice> Tangent<D> {
-    /// Takes over a square matrix.
+    /// Creates the tangent from a square matrix.
     pub fn new(matrix: ProductMatrix<f64, D>) -> Self {
         Self { device: matrix.device().clone(), n: matrix.n_rows(), matrix: RwLock::new(matrix) }
     }

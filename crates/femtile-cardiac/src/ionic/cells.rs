@@ -8,8 +8,8 @@ use crate::CardiacError;
 
 /// A model of the membrane with its states at points of a device.
 ///
-/// Voltages, stimuli and currents are vectors over nodes, of which [`Points`] selects those of this model; the states
-/// belong to it.
+/// The states of one model. Voltages, stimuli and currents are vectors over all nodes; [`Points`] selects the
+/// nodes of this model.
 #[derive(Debug)]
 pub struct Ionic<D: IonicKernels> {
     device: D,
@@ -22,7 +22,7 @@ pub struct Ionic<D: IonicKernels> {
     history: Option<History<D>>,
 }
 
-/// What implicit steps need besides the states.
+/// Data of implicit steps besides the states.
 #[derive(Debug)]
 struct Implicit<D: IonicKernels> {
     program: D::ImplicitProgram,
@@ -30,7 +30,7 @@ struct Implicit<D: IonicKernels> {
     states: States<D>,
 }
 
-/// What the extrapolation of states needs.
+/// Data for the extrapolation of states.
 #[derive(Debug)]
 struct History<D: IonicKernels> {
     /// The states before the last step that was accepted, if there was one.
@@ -38,7 +38,7 @@ struct History<D: IonicKernels> {
     has_step: bool,
     /// The distance of the states of a step to the line.
     distance: Buffer<f64, D>,
-    /// One over the range of each value, where some are not one, and room for the product.
+    /// One over the range of each value, if some are not one, and room for the product.
     weights: Option<(Buffer<f64, D>, Buffer<f64, D>)>,
 }
 
@@ -127,7 +127,7 @@ impl<D: IonicKernels> Ionic<D> {
 
     /// Advances voltage and states by a step; asynchronous on a GPU.
     ///
-    /// The stimulus is a rate of the voltage: current for each unit of capacitance, positive where it depolarizes.
+    /// The stimulus is a rate of the voltage: current per unit of capacitance, positive if it depolarizes.
     ///
     /// # Errors
     /// [`CardiacError::Setting`] when `dt` is not positive; errors of [`IonicKernels::ionic_advance`].
@@ -207,9 +207,9 @@ impl<D: IonicKernels> Ionic<D> {
         Ok(())
     }
 
-    /// Returns the distance of the states that [`Ionic::implicit`] found last to the line through the last two, at a step of
-    /// `ratio` times the length of the one before: root mean square over the points, states relative to their ranges. None where
-    /// two are not kept.
+    /// Returns how far the last states of [`Ionic::implicit`] lie from the line through the two before, for a
+    /// step of `ratio` times the previous length. This is a root mean square over the points, with states
+    /// relative to their ranges. None if two earlier states are not kept.
     ///
     /// # Errors
     /// Errors of the device.
@@ -247,7 +247,7 @@ impl<D: IonicKernels> Ionic<D> {
         Ok(())
     }
 
-    /// Returns the states before the last step on the host, where they are kept.
+    /// Returns the states before the last step on the host, if they are kept.
     ///
     /// # Errors
     /// Errors of the device.
@@ -256,7 +256,7 @@ impl<D: IonicKernels> Ionic<D> {
         Ok(kept.map(|history| history.before.to_host()).transpose()?)
     }
 
-    /// Takes over what [`Ionic::states_before`] returned; returns whether it is what this one keeps.
+    /// Restores the result of [`Ionic::states_before`]; returns whether it fits what is kept.
     ///
     /// # Errors
     /// Errors of the device.

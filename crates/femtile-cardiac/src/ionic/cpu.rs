@@ -284,7 +284,7 @@ impl BlockNewton {
         }
     }
 
-    /// Takes the voltages and old states of some points; the iteration starts from these states.
+    /// Loads the voltages and old states of some points; the iteration starts from these states.
     fn gather(&mut self, range: Range<usize>, list: Option<&[u32]>, v: &[f64], old: &[f64], stride: usize) {
         self.len = range.len();
         for (i, point) in range.enumerate() {
@@ -296,7 +296,7 @@ impl BlockNewton {
         }
     }
 
-    /// Iterates until all points have converged; returns the number of those that have not.
+    /// Iterates until all points have converged; returns the number of points that have not.
     fn solve(&mut self, program: &HostImplicitProgram, dt: f64) -> usize {
         let (n, len) = (program.n_states, self.len);
         self.is_done[..len].fill(false);

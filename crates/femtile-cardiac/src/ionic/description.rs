@@ -75,7 +75,7 @@ pub(super) struct StateTable {
     pub rate: Spanned<String>,
 }
 
-/// Values and formulas that a variant has instead of those of the model.
+/// Values and formulas of a variant that replace those of the model.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct VariantTable {

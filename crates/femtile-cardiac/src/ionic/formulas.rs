@@ -27,7 +27,7 @@ pub(super) enum StateFormula {
     Rate(Value),
 }
 
-/// A numerator over a denominator that is left out where it is 1.
+/// A numerator over a denominator; a denominator of 1 is left out.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Fraction {
     pub numerator: Option<Value>,

@@ -10,8 +10,8 @@ use crate::CardiacError;
 /// Kernels that integrate a model of the membrane at many points.
 ///
 /// # Shapes
-/// Vectors over nodes have `points.n_nodes()` entries; states are `[n_states][points.stride()]`, of which the first
-/// `points.len()` of each row are used, with 64 bits in implicit steps.
+/// Vectors over nodes have `points.n_nodes()` entries. States are `[n_states][points.stride()]`; the first
+/// `points.len()` of each row are used. They have 64 bits in implicit steps.
 /// # Errors
 /// [`LinalgError::Length`](femtile::linalg::LinalgError::Length) for arrays of another length.
 pub trait IonicKernels: VectorKernels<f64> {
@@ -36,10 +36,10 @@ pub trait IonicKernels: VectorKernels<f64> {
     ///
     /// $$ V \leftarrow V + Δt(-I_{ion}(V, w) + I_{stim}), \qquad w \leftarrow w + Δt\,g(V, w) $$
     ///
-    /// as [`LocalScheme`] says; the stimulus is constant within the step, and zero where there is none.
+    /// as [`LocalScheme`] says; the stimulus is constant within the step, and zero if there is none.
     ///
     /// # Cost
-    /// Reads and writes `1 + n_states` values a point, and reads the stimulus.
+    /// Reads and writes `1 + n_states` values per point, and reads the stimulus.
     fn ionic_advance(
         &self,
         program: &Self::Program,

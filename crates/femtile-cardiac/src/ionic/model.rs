@@ -97,7 +97,7 @@ impl State {
 pub(super) enum Dynamics {
     /// $(w_\infty - w)/\tau$
     Relaxation { steady: Formula, time_constant: Formula },
-    /// $(w_\infty - w)(\alpha + \beta)$, where $w_\infty$ is $\alpha/(\alpha + \beta)$ unless it is given.
+    /// $(w_\infty - w)(\alpha + \beta)$, with $w_\infty = \alpha/(\alpha + \beta)$ unless it is given.
     Opening { steady: Option<Formula>, alpha: Formula, beta: Formula },
     /// Any other rate.
     Rate(Formula),
@@ -130,8 +130,8 @@ impl Model {
         &self.source.text
     }
 
-    /// Reads a description from a file: EasyML where its name ends in `.model`, else TOML; `variant` is one of those that
-    /// it lists.
+    /// Reads a description from a file: EasyML if its name ends in `.model`, else TOML. `variant` names one
+    /// of the variants that the file lists.
     ///
     /// # Errors
     /// [`CardiacError::Setting`] when the file cannot be read; [`CardiacError::Model`] with the place in the file.
@@ -172,8 +172,8 @@ impl Model {
     /// Returns the model with another value of a constant; constants that are formulas of it follow.
     ///
     /// # Errors
-    /// [`CardiacError::Setting`] when there is no such constant, or when the value is not finite or leaves a rate that
-    /// is not.
+    /// [`CardiacError::Setting`] when there is no such constant, when the value is not finite, or when it
+    /// makes a rate not finite.
     pub fn with_constant(&self, name: &str, value: f64) -> Result<Self, CardiacError> {
         if self.constant(name).is_none() {
             let names: Vec<&str> = self.constants.iter().map(|constant| constant.name.as_str()).collect();

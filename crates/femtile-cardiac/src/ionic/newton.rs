@@ -13,7 +13,7 @@ pub(super) type States = [f64; MAX_IMPLICIT_STATES];
 /// One iteration at a point.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Iteration {
-    /// What to subtract from the states.
+    /// The correction to subtract from the states.
     pub step: States,
     /// Derivative of the total current by V, at the states before the step.
     pub tangent: f64,

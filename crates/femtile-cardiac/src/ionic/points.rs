@@ -57,8 +57,8 @@ impl<D: Device> Points<D> {
         self.listed.as_ref()
     }
 
-    /// Distance between the values of successive states of a point: a multiple of 32 that is none of 512, so that arrays
-    /// of states begin at aligned addresses that share no set of a cache.
+    /// Distance between the values of successive states of a point. It is a multiple of 32 but not of 512, so
+    /// that arrays of states begin at aligned addresses that share no set of a cache.
     pub fn stride(&self) -> usize {
         stride_of(self.n)
     }

@@ -195,7 +195,7 @@ fn units(source: &Source, table: Option<&Spanned<UnitsTable>>) -> Result<Units, 
     Ok(Units { time_ms, voltage_mv })
 }
 
-/// Constants and what is computed from them.
+/// Constants and values computed from them.
 struct Numbers<'a> {
     source: &'a Source,
     builder: ProgramBuilder,

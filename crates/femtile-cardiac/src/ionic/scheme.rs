@@ -1,7 +1,7 @@
 //! Schemes for the equations of the membrane at a point, as programs.
 //!
-//! A scheme is arithmetic on the graph of formulas. Both orders of Rush–Larsen share one program: its inputs are
-//! the values at which coefficients are taken and those from which the step starts.
+//! A scheme is arithmetic on the graph of formulas. Both orders of Rush–Larsen share one program: its inputs
+//! are the values at which coefficients are evaluated and the values from which the step starts.
 
 use femtile::expression::{Program, ProgramBuilder, Value};
 
@@ -26,7 +26,7 @@ pub enum LocalScheme {
     /// First order: $y_{n+1} = S(Δt, y_n)$.
     #[default]
     RushLarsen,
-    /// Second order: $y_{n+1} = S(Δt, S(\tfrac12Δt, y_n))$, two evaluations a step.
+    /// Second order: $y_{n+1} = S(Δt, S(\tfrac12Δt, y_n))$, two evaluations per step.
     RushLarsen2,
     /// First order: the explicit Euler method for all variables, gates too.
     Explicit,
@@ -76,8 +76,8 @@ pub(super) fn stage(model: &Model, scheme: LocalScheme) -> Result<Program, Cardi
     Ok(builder.finish(&outputs))
 }
 
-/// Returns the program of a stage without the new values of its first `n_gates` states, and that of these alone, which
-/// is accurate in single precision.
+/// Returns two programs of a stage: one without the new values of the first `n_gates` states, and one of
+/// these values alone, which is accurate in single precision.
 pub(super) fn split_stage(
     model: &Model,
     scheme: LocalScheme,
@@ -94,7 +94,7 @@ pub(super) fn split_stage(
 enum Decay {
     /// $w_\infty + (w - w_\infty) e^{-h/τ}$
     Factor,
-    /// $w + (w - w_\infty)(e^{-h/τ} - 1)$, which keeps its digits where h/τ is near the precision.
+    /// $w + (w - w_\infty)(e^{-h/τ} - 1)$, which is accurate even if h/τ is near the precision.
     Increment,
 }
 

@@ -103,7 +103,7 @@ impl<D: Device> States<D> {
         (&mut self.single, &mut self.double)
     }
 
-    /// Checks that there are so many states of as many points, with so many rows of 32 bits.
+    /// Checks the number of states, of their points, and of their rows of 32 bits.
     pub(super) fn check(
         &self,
         n_states: usize,

@@ -1,4 +1,4 @@
-//! The state of a run as bytes, from which it goes on bit for bit.
+//! The state of a run as bytes, from which it continues bit for bit.
 
 use std::io::{Read, Write};
 

@@ -65,7 +65,7 @@ impl Clock {
         }
     }
 
-    /// Returns the end and the length of the next step; an adaptive one ends at `next` where it would end after it.
+    /// Returns the end and the length of the next step. An adaptive step that would pass `next` ends there.
     pub fn next(&self, next: Option<f64>) -> (f64, f64) {
         if self.adaptive.is_none() {
             let end = self.start + (self.steps + 1) as f64 * self.length;
@@ -82,7 +82,7 @@ impl Clock {
         }
     }
 
-    /// Goes on to the end of a step with an error, as a share of the tolerance.
+    /// Continues to the end of a step with an error, as a share of the tolerance.
     pub fn accept(&mut self, (end, length): (f64, f64), error: Option<f64>) {
         (self.time, self.steps) = (end, self.steps + 1);
         let Some(adaptive) = self.adaptive else { return };
@@ -96,8 +96,8 @@ impl Clock {
         self.length = wanted.clamp(adaptive.shortest, adaptive.longest);
     }
 
-    /// Shortens the next step after one of this length with an error that is too large, or none where it has no solution;
-    /// returns whether there is a shorter one.
+    /// Shortens the next step after a step of this length. `error` is the error that was too large, or none
+    /// if the step has no solution. Returns whether a shorter step is possible.
     pub fn reject(&mut self, length: f64, error: Option<f64>) -> bool {
         let Some(adaptive) = self.adaptive else { return false };
         let factor = error.map_or(0.5, |error| (SAFETY / error).sqrt().clamp(CHANGE[0], 0.8));

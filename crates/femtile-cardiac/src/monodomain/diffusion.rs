@@ -42,9 +42,9 @@ pub(crate) struct DiffusionConfig<'a> {
 
 /// One step of diffusion: solves $(\tfrac{c}{\theta h} M + K)\, w = K V$ and subtracts $w/\theta$ from V.
 ///
-/// The solve begins with the line through the last two w, and ends when the residual is that of an error of the given size
-/// in V at all nodes, $\|r\|_2 \le \epsilon\, \tfrac{c}{h} \|M 1\|_2$, at most half the right side, so that no step leaves V
-/// as it is ([`Target::Norm`]).
+/// The solve begins with the extrapolation by a line through the last two w. It ends when the residual is
+/// that of an error of the given size in V at all nodes, $\|r\|_2 \le \epsilon\, \tfrac{c}{h} \|M 1\|_2$
+/// ([`Target::Norm`]). The bound is at most half the right side, so that no step leaves V unchanged.
 pub(super) struct Diffusion<D: CardiacDevice> {
     stiffness: Box<dyn LinearOperator<f64, D>>,
     solver: CgSolver<f64, D>,
@@ -101,7 +101,7 @@ impl<D: CardiacDevice> Diffusion<D> {
         self.stiffness.as_ref()
     }
 
-    /// Carries out a step; returns the iterations and whether the solve met its tolerance.
+    /// Performs one step; returns the iterations and whether the solve converged.
     ///
     /// # Errors
     /// Errors of the device.
@@ -112,8 +112,8 @@ impl<D: CardiacDevice> Diffusion<D> {
         Ok((outcome.iterations, outcome.stop == Stop::Converged))
     }
 
-    /// Returns what the next solve begins with, on the host: numbers, the last solution, and the one before where the guess
-    /// is the line through both.
+    /// Returns on the host what the next solve begins with: numbers, the last solution, and the one before if
+    /// the guess is the line through both.
     ///
     /// # Errors
     /// Errors of the device.
@@ -129,7 +129,7 @@ impl<D: CardiacDevice> Diffusion<D> {
         Ok([numbers, last, before])
     }
 
-    /// Takes over what [`Diffusion::state`] returned; returns whether it has the lengths of its own.
+    /// Restores the result of [`Diffusion::state`]; returns whether the lengths fit.
     ///
     /// # Errors
     /// Errors of the device.

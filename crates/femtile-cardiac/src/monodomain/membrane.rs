@@ -16,7 +16,7 @@ pub(super) struct Membrane<D: IonicKernels>(Vec<Kind<D>>);
 
 /// The membranes of one kind of tissue.
 struct Kind<D: IonicKernels> {
-    /// None where it has no node on this rank.
+    /// None if it has no node on this rank.
     ionic: Option<Ionic<D>>,
     n_states: usize,
     /// Its nodes on this rank by their numbers in the whole mesh; of several ranks.
@@ -26,7 +26,7 @@ struct Kind<D: IonicKernels> {
 }
 
 impl<D: IonicKernels> Kind<D> {
-    /// The membranes of a kind, of whose nodes `own` are here. All ranks call it.
+    /// The membranes of a kind, of whose nodes `own` are here. Collective.
     fn new(
         ionic: Option<Ionic<D>>,
         n_states: usize,
@@ -44,10 +44,10 @@ impl<D: IonicKernels> Kind<D> {
 }
 
 impl<D: IonicKernels + VectorKernels<f64>> Membrane<D> {
-    /// Begins at rest; returns the potentials as well. All ranks call it.
+    /// Begins at rest; returns the potentials as well. Collective.
     ///
     /// # Errors
-    /// [`CardiacError::Entry`] for an unknown tag; [`CardiacError::Setting`] where nodes belong to no tissue.
+    /// [`CardiacError::Entry`] for an unknown tag; [`CardiacError::Setting`] if nodes belong to no tissue.
     pub fn new(
         device: &D,
         (mesh, here): (&Mesh, &Nodes<'_>),
@@ -104,7 +104,7 @@ impl<D: IonicKernels + VectorKernels<f64>> Membrane<D> {
         self.here().map(|ionic| Ok(ionic.states().to_host()?)).collect()
     }
 
-    /// Takes states over; returns whether they have the lengths of its own.
+    /// Restores states; returns whether the lengths fit.
     ///
     /// # Errors
     /// Errors of the device.
@@ -119,8 +119,8 @@ impl<D: IonicKernels + VectorKernels<f64>> Membrane<D> {
         Ok(fits)
     }
 
-    /// Returns the states of each tissue on all ranks, in the order of one rank alone, from those that this one has; nothing on
-    /// ranks after the first. All ranks call it.
+    /// Returns the global states of each tissue, in the order of a run on one rank, from the local states;
+    /// nothing on ranks other than the first. Collective.
     ///
     /// # Errors
     /// Errors of other ranks.
@@ -148,7 +148,7 @@ impl<D: IonicKernels + VectorKernels<f64>> Membrane<D> {
         Ok(all)
     }
 
-    /// Returns whether these are as many states as all ranks have, on the first one.
+    /// Returns whether these are as many states as all ranks have in total; for the first rank.
     pub fn are_of_all(&self, states: &[Vec<f64>]) -> bool {
         let fits = |(kind, states): (&Kind<D>, &Vec<f64>)| {
             states.len() == kind.n_states * stride_of(kind.nodes.len())
@@ -156,7 +156,7 @@ impl<D: IonicKernels + VectorKernels<f64>> Membrane<D> {
         states.len() == self.0.len() && self.0.iter().zip(states).all(fits)
     }
 
-    /// Returns the states of this rank among several from those of all, which the first one gives. All ranks call it.
+    /// Returns the local states out of the global ones, which the first rank provides. Collective.
     ///
     /// # Errors
     /// Errors of other ranks.
@@ -184,7 +184,8 @@ impl<D: IonicKernels + VectorKernels<f64>> Membrane<D> {
     }
 }
 
-/// Returns the nodes of each tissue in the mesh of this rank, each node with the last one that has it. All ranks call it.
+/// Returns the nodes of each tissue in the mesh of this rank; a node of several tissues belongs to the last.
+/// Collective.
 fn nodes_of((mesh, here): (&Mesh, &Nodes<'_>), tissues: &[Tissue]) -> Result<Vec<Vec<u32>>, CardiacError> {
     let mut owner = vec![usize::MAX; mesh.n_nodes()];
     for (number, tissue) in tissues.iter().enumerate() {

@@ -1,7 +1,7 @@
 //! The monodomain equation by operator splitting: membranes at nodes, implicit diffusion.
 //!
-//! [`Monodomain`] is the problem; `membrane` advances the models at all nodes, `diffusion` solves for the potential,
-//! `run` is the loop over steps, `watch` what is recorded in it.
+//! [`Monodomain`] is the problem; `membrane` advances the models at all nodes, `diffusion` solves for the
+//! potential, `run` is the loop over steps, `watch` records its results.
 
 mod checkpoint;
 mod clock;
@@ -84,7 +84,8 @@ impl Scheme {
 /// Cells of one kind of tissue.
 #[derive(Debug, Clone)]
 pub struct Tissue {
-    /// The tag of its cells, by name or number; none for all cells. Later entries take nodes from earlier ones.
+    /// The tag of its cells, by name or number; none for all cells. A node of several tissues belongs to the
+    /// last of them.
     pub cells: Option<String>,
     /// The model of its membrane.
     pub model: Model,
@@ -165,11 +166,11 @@ impl<'m> Monodomain<'m> {
         }
     }
 
-    /// Begins as [`Monodomain::new`] a problem of all ranks on a mesh of which each has its part. All ranks call this and what follows,
-    /// with the same problem.
+    /// Begins a distributed problem as [`Monodomain::new`] does; each rank has its part of the mesh. This and
+    /// all further calls are collective, with the same problem on all ranks.
     ///
-    /// The first one passes frames and states on and returns the result, in the numbers of the whole mesh, where the arrays of the
-    /// others are empty. Frames need the `whole` mesh there. The state to go on from is that of the first rank.
+    /// The first rank emits frames and states and returns the result, in the global numbering; the arrays of
+    /// other ranks are empty. Frames need the `whole` mesh there. A restart uses the state of the first rank.
     pub fn divided(mesh: &'m DividedMesh, comm: &Comm, whole: Option<&'m Mesh>, model: Model) -> Self {
         let parts = Some(Parts { mesh, comm: comm.clone(), whole });
         Self { parts, ..Self::new(&mesh.part.mesh, model) }
@@ -224,8 +225,8 @@ impl<'m> Monodomain<'m> {
         self
     }
 
-    /// Sets the mass matrix of diffusion, for splitting; the consistent one by default. On coarse meshes fronts are a little too
-    /// fast with it and far too slow with a lumped one.
+    /// Sets the mass matrix of diffusion, for splitting; the consistent one by default. On coarse meshes,
+    /// fronts are a little too fast with the consistent matrix and far too slow with the lumped one.
     pub fn mass(mut self, mass: MassMatrix) -> Self {
         self.mass = mass;
         self
@@ -289,7 +290,7 @@ impl<'m> Monodomain<'m> {
         self
     }
 
-    /// Goes on from a checkpoint.
+    /// Continues from a checkpoint.
     pub fn resume(mut self, checkpoint: Checkpoint) -> Self {
         self.resume = Some(Arc::new(checkpoint));
         self
@@ -327,7 +328,7 @@ impl<'m> Monodomain<'m> {
     /// Solves the problem and reports steps, frames and progress.
     ///
     /// # Errors
-    /// As [`Monodomain::solve`]; what the observer returns.
+    /// As [`Monodomain::solve`]; errors of the observer.
     pub fn solve_with(
         &self,
         config: &SolverConfig,
@@ -341,8 +342,8 @@ impl<'m> Monodomain<'m> {
         cpu.install(|| self.run((&cpu, opened), config, observer, &mut Stages::new(progress)))
     }
 
-    /// Solves the problem on the device of the settings, or on a GPU that is open; a processor takes over what a GPU that was
-    /// chosen by itself fails at.
+    /// Solves the problem on the device of the settings, or on a GPU that is open. If the GPU was chosen
+    /// automatically and fails, a processor takes over.
     ///
     /// # Errors
     /// As [`Monodomain::solve_with`].
@@ -420,7 +421,7 @@ impl<'m> Monodomain<'m> {
     fn steps(&self) -> (usize, f64) {
         let length = self.end - self.start;
         let count = (length / self.step * (1.0 - 1e-9)).ceil().max(1.0) as usize;
-        // A step that divides the run keeps its bits, so that a later end goes on with the same steps.
+        // A step that divides the run keeps its bits, so that a later end continues with the same steps.
         let divides = (length - count as f64 * self.step).abs() <= 1e-9 * length;
         (count, if divides { self.step } else { length / count as f64 })
     }

@@ -1,4 +1,4 @@
-//! The nodes of a run, or those of one of its ranks.
+//! The nodes of a run: all nodes, or those of one rank.
 
 use femtile::comm::Comm;
 use femtile::linalg::LinalgError;
@@ -6,7 +6,7 @@ use femtile::solve::RankPart;
 
 /// The nodes that vectors have: all of the mesh, or those that a rank owns, in its order.
 pub(crate) struct Nodes<'a> {
-    /// Of the whole mesh.
+    /// The number of global nodes.
     n_whole: usize,
     /// Of a rank among several, by their numbers in the whole mesh.
     owned: Option<&'a [u32]>,
@@ -51,7 +51,7 @@ impl<'a> Nodes<'a> {
         self.owned.map_or(self.n_whole, <[u32]>::len)
     }
 
-    /// The number of nodes of the whole mesh.
+    /// Returns the number of global nodes.
     pub fn n_whole(&self) -> usize {
         self.n_whole
     }
@@ -88,8 +88,8 @@ impl<'a> Nodes<'a> {
         }
     }
 
-    /// Those nodes of an ascending list of nodes of the whole mesh that the mesh of this rank has, by their numbers there, ascending; of
-    /// a part those that the rank owns.
+    /// Returns the local numbers of those of the global `nodes` that this rank has, ascending. On a
+    /// distributed mesh, only owned nodes are returned.
     pub fn of_whole(&self, nodes: Vec<u32>) -> Vec<u32> {
         match self.owned.filter(|_| self.is_part) {
             Some(owned) => self.held(owned, &nodes),
@@ -102,17 +102,17 @@ impl<'a> Nodes<'a> {
         here.map(|(_, number)| number).collect()
     }
 
-    /// Returns which of these are so on a rank at least. All ranks call it.
+    /// Returns which of these are so on a rank at least. Collective.
     pub fn any<const N: usize>(&self, is_so: [bool; N]) -> Result<[bool; N], LinalgError> {
         self.comm.any(is_so)
     }
 
-    /// Returns the least of the numbers that ranks have. All ranks call it.
+    /// Returns the least of the numbers that ranks have. Collective.
     pub fn least(&self, own: Option<u32>) -> Result<Option<u32>, LinalgError> {
         Ok(self.comm.all_gather(own.as_slice())?.into_iter().flatten().min())
     }
 
-    /// Returns a sum over all ranks. All ranks call it.
+    /// Returns a sum over all ranks. Collective.
     pub fn sum(&self, own: f64) -> Result<f64, LinalgError> {
         let mut sum = [own];
         self.comm.sum_values(&mut sum)?;

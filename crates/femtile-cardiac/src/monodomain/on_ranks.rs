@@ -58,7 +58,7 @@ impl Monodomain<'_> {
         self.run_divided((cpu, opened), config, observer, stages)
     }
 
-    /// Runs on ranks that go on from one state.
+    /// Runs on ranks that continue from one state.
     fn run_divided(
         &self,
         (cpu, opened): (&Cpu, Option<Cuda>),
@@ -99,7 +99,7 @@ impl Monodomain<'_> {
 }
 
 impl Parts<'_> {
-    /// Refuses frames without the whole mesh. All ranks call it.
+    /// Refuses frames without the whole mesh. Collective.
     fn check(&self, wants_frames: bool) -> Result<(), CardiacError> {
         match self.comm.any([wants_frames, self.whole.is_some() && self.comm.rank() == 0])? {
             [true, false] => {
@@ -111,7 +111,7 @@ impl Parts<'_> {
         }
     }
 
-    /// Returns the state of the first rank, on the others without its arrays. All ranks call it.
+    /// Returns the state of the first rank, on the others without its arrays. Collective.
     fn resumed(&self, own: Option<&Arc<Checkpoint>>) -> Result<Option<Arc<Checkpoint>>, CardiacError> {
         let own = own.filter(|_| self.comm.rank() == 0);
         let mut bytes = Vec::new();

@@ -26,7 +26,7 @@ pub enum Stop {
     },
     /// The error estimate asks for a step below the shortest one.
     StepTooShort,
-    /// The potential is no number any more, or out of all bounds.
+    /// The potential is not a number, or out of all bounds.
     Unstable {
         /// The node.
         node: usize,
@@ -80,6 +80,6 @@ pub struct MonodomainSolution {
     pub format: String,
     /// The preconditioner, by name.
     pub preconditioner: &'static str,
-    /// How the mesh was divided among ranks; none where one had all of it.
+    /// How the mesh was distributed among ranks; none on a single rank.
     pub ranks: Option<RanksUsed>,
 }

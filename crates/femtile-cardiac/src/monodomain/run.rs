@@ -21,7 +21,7 @@ use crate::{CardiacDevice, CardiacError};
 const STEPS_OF_A_LOOK: usize = 50;
 /// Potentials beyond this many amplitudes are those of an unstable step.
 const MOST_AMPLITUDES: f64 = 20.0;
-/// The most times that a step of a fixed length is halved where Newton's method fails.
+/// The largest number of times that a step of a fixed length is halved if Newton's method fails.
 const MOST_HALVINGS: usize = 6;
 
 /// The state of a run on a device.
@@ -80,7 +80,7 @@ impl Monodomain<'_> {
         }
     }
 
-    /// Runs on the nodes of a rank, or all.
+    /// Runs on the nodes of one rank, or on all nodes.
     pub(super) fn run_at<D: CardiacDevice>(
         &self,
         site: &Site<'_, D>,
@@ -151,7 +151,7 @@ impl Monodomain<'_> {
         Ok(state)
     }
 
-    /// Carries out the steps that are left.
+    /// Performs the remaining steps.
     fn steps_of<D: CardiacDevice>(
         &self,
         state: &mut State<D>,
@@ -176,7 +176,7 @@ impl Monodomain<'_> {
             stages.progress().fraction((time - self.start) / (self.end - self.start));
             stages.progress().time(time, self.end);
             let is_last = state.clock.is_over();
-            // A linear solve fails where the potential is no number any more.
+            // A linear solve fails if the potential is no number any more.
             let looks = is_last || failed.is_some() || steps.is_multiple_of(STEPS_OF_A_LOOK);
             let unstable = if looks { self.instability(state, &site.nodes)? } else { None };
             // Ranks have clocks and signals of their own, and do the same all the same.
@@ -185,7 +185,7 @@ impl Monodomain<'_> {
             let stop = unstable.or(failed);
             let stop = stop.or_else(|| is_interrupted.then_some(Stop::Interrupted));
             let stop = stop.or_else(|| is_late.then_some(Stop::TimeLimit));
-            // A state that is unstable is nothing to go on from.
+            // A state that is unstable is nothing to continue from.
             let is_sound = !matches!(stop, Some(Stop::Unstable { .. }));
             if is_sound && (is_due || stop.is_some() && checkpoints.is_wanted()) {
                 let all = state.checkpoint_of_all(site, self.fingerprint)?;
@@ -201,7 +201,7 @@ impl Monodomain<'_> {
         Ok(Stop::Finished)
     }
 
-    /// Carries out one step, or shortens the next one; returns the reason for an end.
+    /// Performs one step, or shortens the next one; returns the reason for an end.
     fn carry_out<D: CardiacDevice>(
         &self,
         state: &mut State<D>,
@@ -259,7 +259,7 @@ impl Monodomain<'_> {
         Ok(())
     }
 
-    /// Looks for a potential that is no number or out of bounds.
+    /// Looks for a potential that is not a number or out of bounds.
     fn instability<D: CardiacDevice>(
         &self,
         state: &State<D>,
@@ -282,7 +282,7 @@ impl Monodomain<'_> {
 }
 
 impl<D: CardiacDevice> State<D> {
-    /// Computes a step, which waits to be accepted.
+    /// Computes a step, which is pending until it is accepted.
     fn attempt(&mut self, step: (f64, f64)) -> Result<Advance, CardiacError> {
         let done = self.stepper.step(&mut self.v, &mut self.stimuli, step)?;
         self.iterations += done.iterations;
@@ -290,13 +290,14 @@ impl<D: CardiacDevice> State<D> {
         Ok(done)
     }
 
-    /// Takes over a step that waits.
+    /// Accepts a pending step.
     fn accept(&mut self, (begin, length): (f64, f64)) -> Result<(), CardiacError> {
         self.stepper.accept(&mut self.v)?;
         Ok(self.activation.record(&self.v, Interval { begin, length })?)
     }
 
-    /// Carries out a step, in two halves where Newton's method fails; `before` receives the state before the first half.
+    /// Performs a step, or two halves of it if Newton's method fails. `before` receives the state before the
+    /// first half.
     fn halving(
         &mut self,
         (begin, length): (f64, f64),
@@ -323,7 +324,7 @@ impl<D: CardiacDevice> State<D> {
         self.halving((begin + half, half), halvings - 1, before)
     }
 
-    /// Returns to the state before a step of which some parts were carried out; counts remain.
+    /// Returns to the state before a partly performed step; counts remain.
     fn go_back(&mut self, before: &Checkpoint) -> Result<(), CardiacError> {
         let counts = (self.iterations, self.newton, self.rejected);
         self.restore(before)?;
@@ -338,7 +339,7 @@ impl<D: CardiacDevice> State<D> {
         Ok(self.leads.iter().map(sum).collect::<Result<_, _>>()?)
     }
 
-    /// Returns the state of all ranks on the first one; all of them call it.
+    /// Returns the global state on the first rank. Collective.
     fn checkpoint_of_all(
         &self,
         site: &Site<'_, D>,
@@ -355,7 +356,7 @@ impl<D: CardiacDevice> State<D> {
         Ok(site.nodes.is_first().then_some(Checkpoint { arrays, ..own }))
     }
 
-    /// Takes over the state, of which this rank among several has its entries from the first one. All ranks call it.
+    /// Restores the state; on several ranks each gets its entries from the first rank. Collective.
     fn restore_own(&mut self, site: &Site<'_, D>, all: &Checkpoint) -> Result<(), CardiacError> {
         let Some(rank) = site.rank else { return self.restore(all) };
         let n_at_nodes = 1 + self.activation.arrays().len();
@@ -415,7 +416,7 @@ pub(super) fn wrong() -> CardiacError {
     CardiacError::setting("restart", "the checkpoint belongs to another mesh, model or length of step")
 }
 
-/// Returns the values of all ranks on the first one; nothing on others.
+/// Returns the global values on the first rank, nothing on others.
 fn all_of<D: CardiacDevice>(
     own: &Buffer<f64, D>,
     rank: Option<&RankPart<'_>>,

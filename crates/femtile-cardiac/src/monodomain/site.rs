@@ -1,4 +1,4 @@
-//! Where a run takes place.
+//! The devices and nodes of a run.
 
 use femtile::device::{Cpu, Cuda};
 use femtile::solve::RankPart;
@@ -6,13 +6,13 @@ use femtile::solve::RankPart;
 use super::Nodes;
 use crate::CardiacDevice;
 
-/// The devices of a run, and the nodes that it has there: all of them, or those of one of several ranks.
+/// The devices of a run, and its nodes there: all of them, or those of one rank.
 pub(super) struct Site<'a, D: CardiacDevice> {
     pub cpu: &'a Cpu,
     pub device: &'a D,
-    /// The GPU, where it is the device.
+    /// The GPU, if the run uses one.
     pub opened: Option<&'a Cuda>,
-    /// This rank, where there are several.
+    /// This rank, if there are several.
     pub rank: Option<&'a RankPart<'a>>,
     pub nodes: Nodes<'a>,
 }

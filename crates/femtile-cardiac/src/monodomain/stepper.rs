@@ -20,9 +20,9 @@ pub(crate) struct Advance {
     pub iterations: usize,
     /// Iterations of Newton's method.
     pub newton: usize,
-    /// Whether all solves met their tolerance; a step of the implicit scheme that did not has changed nothing.
+    /// Whether all solves converged. A step of the implicit scheme that did not converge has changed nothing.
     pub has_converged: bool,
-    /// The node with the largest residual and its potential, where Newton's method failed.
+    /// The node with the largest residual and its potential, if Newton's method failed.
     pub worst: Option<(usize, f64)>,
 }
 
@@ -87,7 +87,7 @@ impl<D: CardiacDevice> Stepper<D> {
         }
     }
 
-    /// Returns the seconds of the parts of implicit steps, where they are measured.
+    /// Returns the seconds of the parts of implicit steps, if they are measured.
     pub fn seconds(&self) -> Option<StepSeconds> {
         match self {
             Self::Split(_) => None,
@@ -107,7 +107,7 @@ impl<D: CardiacDevice> Stepper<D> {
         }
     }
 
-    /// Carries out a step; an implicit one waits for [`Stepper::accept`].
+    /// Performs a step; an implicit step is completed by [`Stepper::accept`].
     pub fn step(
         &mut self,
         v: &mut Buffer<f64, D>,
@@ -129,7 +129,7 @@ impl<D: CardiacDevice> Stepper<D> {
         }
     }
 
-    /// Takes over an implicit step that waits.
+    /// Accepts a pending implicit step.
     pub fn accept(&mut self, v: &mut Buffer<f64, D>) -> Result<(), CardiacError> {
         match self {
             Self::Split(_) => Ok(()),
@@ -148,7 +148,7 @@ impl<D: CardiacDevice> Stepper<D> {
         }
     }
 
-    /// Takes states over; returns whether they have the lengths of its own.
+    /// Restores states; returns whether the lengths fit.
     pub fn restore(&mut self, states: &[Vec<f64>]) -> Result<bool, CardiacError> {
         match self {
             Self::Split(split) => {
@@ -162,7 +162,7 @@ impl<D: CardiacDevice> Stepper<D> {
 
 /// States of all ranks; the implicit scheme has one rank.
 impl<D: CardiacDevice> Stepper<D> {
-    /// Returns [`Stepper::states`] of one rank alone from those of this one among several, on the first; all ranks call it.
+    /// Returns the global [`Stepper::states`], as a run on one rank has them, on the first rank. Collective.
     pub fn gathered(
         &self,
         rank: &RankPart<'_>,
@@ -181,10 +181,10 @@ impl<D: CardiacDevice> Stepper<D> {
         Ok([numbers.clone(), last, before].into_iter().chain(states).collect())
     }
 
-    /// Returns the states of this rank from [`Stepper::gathered`], which the first one gives. All ranks call it.
+    /// Returns the states of this rank from [`Stepper::gathered`], which the first one gives. Collective.
     ///
     /// # Errors
-    /// [`CardiacError::Setting`] where these have other lengths.
+    /// [`CardiacError::Setting`] if the lengths do not fit.
     pub fn dealt(
         &self,
         rank: &RankPart<'_>,

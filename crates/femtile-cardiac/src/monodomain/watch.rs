@@ -10,7 +10,7 @@ use femtile::mesh::{Field, MeshError};
 use super::{Checkpoint, CheckpointInterval};
 use crate::CardiacError;
 
-/// Receives what happens in a run; an error ends it.
+/// Receives the events of a run; an error ends the run.
 pub trait Observer: Send {
     /// A time of [`frames`](super::Monodomain::frames) was reached.
     ///
@@ -34,7 +34,7 @@ pub trait Observer: Send {
 pub struct Frame<'a> {
     /// The mesh.
     pub mesh: &'a Mesh,
-    /// The position of the time among those that were asked for.
+    /// The index of the time among the requested ones.
     pub number: usize,
     /// The time.
     pub time: f64,
@@ -63,7 +63,8 @@ impl Frame<'_> {
 pub(super) struct Agenda(VecDeque<(usize, f64)>);
 
 impl Agenda {
-    /// Takes the times of all frames; those up to a time were passed on by the run before a checkpoint.
+    /// Creates the watch from the times of all frames. Frames up to `until` were emitted by the run before a
+    /// checkpoint.
     pub fn new(frames: &[f64], until: Option<f64>) -> Self {
         let is_open = |(_, asked): &(usize, f64)| until.is_none_or(|time| *asked > time);
         Self(frames.iter().copied().enumerate().filter(is_open).collect())

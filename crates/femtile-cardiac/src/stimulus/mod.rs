@@ -1,4 +1,4 @@
-//! Currents that are applied from outside: where, how strong, when.
+//! Currents applied from outside: place, strength and time.
 
 mod place;
 mod pulses;
@@ -16,7 +16,7 @@ pub use pulses::Pulses;
 pub struct Stimulus {
     /// The part.
     pub place: Place,
-    /// The current density $I_{stim}$ in units of the equation, positive where it depolarises.
+    /// The current density $I_{stim}$ in units of the equation, positive if it depolarises.
     pub strength: f64,
     /// The pulses.
     pub pulses: Pulses,
@@ -36,10 +36,11 @@ pub(crate) struct Stimuli<D: Device> {
 }
 
 impl<D: Device> Stimuli<D> {
-    /// Resolves stimuli on the mesh of this rank; all ranks call it. `per_current` is the rate of the potential for a current of one, $1/(\chi C_m)$.
+    /// Resolves stimuli on the mesh of this rank; collective. `per_current` is the rate of the potential for
+    /// a current of one, $1/(\chi C_m)$.
     ///
     /// # Errors
-    /// [`CardiacError::Entry`] where a stimulus touches no node or its pulses are in no order.
+    /// [`CardiacError::Entry`] if a stimulus has no node or its pulses are not in order.
     pub fn new(
         device: &D,
         (mesh, here): (&Mesh, &Nodes<'_>),
@@ -61,7 +62,8 @@ impl<D: Device> Stimuli<D> {
         Ok(Self { device: device.clone(), n_nodes: here.n(), resolved, shares, rate: None })
     }
 
-    /// Returns the rate of the potential at all nodes, averaged over a step; none where no pulse meets it.
+    /// Returns the rate of the potential at all nodes, averaged over a step; none if no pulse overlaps the
+    /// step.
     ///
     /// # Errors
     /// Errors of the device.

@@ -32,7 +32,8 @@ pub enum Place {
 }
 
 impl Place {
-    /// Returns the nodes of the place that the mesh of this rank has, ascending, or the reason why no rank has any. All ranks call it.
+    /// Returns the nodes of the place that the mesh of this rank has, ascending, or the reason why no rank
+    /// has any. Collective.
     ///
     /// # Errors
     /// Another rank ended.
@@ -78,7 +79,7 @@ impl Place {
 /// Nodes of a mesh, or the reason why there are none.
 pub(crate) type Found = Result<Vec<u32>, String>;
 
-/// The reason of a place that touches no node. All ranks call it.
+/// The reason of a place that touches no node. Collective.
 fn touches_nothing(mesh: &Mesh, here: &Nodes<'_>) -> Result<String, LinalgError> {
     let none = [[f64::INFINITY, f64::NEG_INFINITY]; 3];
     let both = |a: [[f64; 2]; 3], b: [[f64; 2]; 3]| {
@@ -107,7 +108,7 @@ fn sorted(mut nodes: Vec<u32>) -> Vec<u32> {
     nodes
 }
 
-/// Returns the nodes of cells with a tag, or else of facets. All ranks call it.
+/// Returns the nodes of cells with a tag, or else of facets. Collective.
 fn tagged(mesh: &Mesh, here: &Nodes<'_>, name: &str) -> Result<Found, LinalgError> {
     let of_dimension = |dimension: usize| -> Vec<i32> {
         let named = mesh.tag_names.iter().filter(|((d, _), known)| *d == dimension && known.as_str() == name);

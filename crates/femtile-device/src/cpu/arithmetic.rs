@@ -13,8 +13,9 @@ const STEPS: usize = 2_000_000;
 const RUNS: usize = 5;
 
 impl Cpu {
-    /// Measures the fused multiply-adds of f64 vectors that one core starts in a second, the best of five runs, and returns
-    /// it with the lanes of a vector. Without SIMD, these are separate multiplications and additions of scalars.
+    /// Measures the fused multiply-adds of f64 vectors that one core starts per second, the best of five
+    /// runs, and returns it with the lanes of a vector. Without SIMD, these are separate multiplications and
+    /// additions of scalars.
     pub fn measure_arithmetic(&self) -> (f64, usize) {
         let run = || match self.simd() {
             #[cfg(target_arch = "x86_64")]

@@ -12,7 +12,7 @@ use crate::{Buffer, Cpu, Element};
 pub struct HostArray<T: Element> {
     values: NonNull<T>,
     len: usize,
-    /// The capacity of the vector that the values came from; none where they are borrowed.
+    /// The capacity of the vector that the values came from; none if they are borrowed.
     capacity: Option<usize>,
 }
 
@@ -25,8 +25,8 @@ impl<T: Element> HostArray<T> {
     /// Borrows `len` values.
     ///
     /// # Safety
-    /// The values outlive the array, and nothing else accesses them meanwhile; where the array is only read, others may
-    /// read them.
+    /// The values outlive the array, and nothing else accesses them meanwhile; if the array is only read,
+    /// others may read them.
     unsafe fn borrowed(values: NonNull<T>, len: usize) -> Self {
         Self { values, len, capacity: None }
     }
@@ -131,7 +131,7 @@ impl<'a, T: Element> BorrowedMut<'a, T> {
     /// Returns the buffer.
     ///
     /// # Safety
-    /// The buffer stays where it is: a caller that swapped it for another could keep it beyond the life of the slice.
+    /// The buffer must not be swapped for another: the caller could keep it beyond the life of the slice.
     pub unsafe fn buffer(&mut self) -> &mut Buffer<T, Cpu> {
         &mut self.0
     }

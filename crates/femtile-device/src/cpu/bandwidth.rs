@@ -14,9 +14,10 @@ const LINE: usize = 8;
 /// Measured bandwidth of the memory, the best of several runs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bandwidth {
-    /// Dot product of two long vectors: 16 bytes an entry, none written; 10⁹ bytes a second.
+    /// Dot product of two long vectors: 16 bytes per entry, none written; 10⁹ bytes a second.
     pub read_gb_per_s: f64,
-    /// $a_i = b_i + s c_i$: 24 bytes an entry, not counting that the cache also reads `a`; 10⁹ bytes a second.
+    /// $a_i = b_i + s c_i$: 24 bytes per entry, not counting that the cache also reads `a`; 10⁹ bytes a
+    /// second.
     pub triad_gb_per_s: f64,
     /// Length of each vector in bytes.
     pub vector_bytes: usize,
@@ -30,7 +31,7 @@ impl Cpu {
     /// The vectors should be longer than the last-level cache; 256 MiB is, on most machines.
     ///
     /// # Errors
-    /// [`DeviceError::HostMemory`] where there is no memory for them.
+    /// [`DeviceError::HostMemory`] if there is no memory for them.
     pub fn measure_bandwidth(&self, vector_bytes: usize) -> Result<Bandwidth, DeviceError> {
         let n = (vector_bytes / 8).max(1);
         self.install(|| {
@@ -47,8 +48,8 @@ impl Cpu {
         })
     }
 
-    /// Measures $a_i = b_i + s c_i$ with non-temporal stores of `a`, which is therefore not read: 24 bytes an entry, in 10⁹
-    /// bytes a second, the best of several runs. An upper bound for methods that stream.
+    /// Measures $a_i = b_i + s c_i$ with non-temporal stores of `a`, which is therefore not read: 24 bytes
+    /// per entry, in 10⁹ bytes a second, the best of several runs. An upper bound for methods that stream.
     ///
     /// # Errors
     /// As [`Cpu::measure_bandwidth`].
@@ -119,7 +120,7 @@ impl Cpu {
     }
 }
 
-/// Computes the triad on whole cache lines, with non-temporal stores where the processor has them.
+/// Computes the triad on whole cache lines, with non-temporal stores if the processor has them.
 fn streamed_triad(cpu: &Cpu, a: &mut [f64], b: &[f64], c: &[f64]) {
     #[cfg(target_arch = "x86_64")]
     if matches!(cpu.simd(), super::SimdLevel::Avx2 | super::SimdLevel::Avx512) {

@@ -11,11 +11,11 @@ use crate::{DeviceError, Element};
 /// Arrays from this size on ask for large pages.
 const LARGE: usize = 4 << 20;
 
-/// Returns `len` zeros, in large pages where the array is long and the system offers them on request.
+/// Returns `len` zeros, in large pages if the array is long and the system offers them on request.
 ///
-/// The memory is not touched here: a page is placed near the core that first writes to it. With
-/// pages of 4 KiB a sweep over long arrays loses time to address translation (a CSR product 6 %, as
-/// measured), and each page costs a fault when it is first written.
+/// The memory is not touched here: a page is placed near the core that first writes to it. With pages of 4
+/// KiB a sweep over long arrays loses time to address translation (a CSR product 6 %, as measured), and each
+/// page costs a fault at its first write.
 pub fn zeroed_vec<T: Element>(len: usize) -> Vec<T> {
     let values = vec![T::zeroed(); len];
     advise_large_pages(values.as_ptr().addr(), size_of_val(values.as_slice()));
@@ -25,7 +25,7 @@ pub fn zeroed_vec<T: Element>(len: usize) -> Vec<T> {
 /// Returns `len` zeros as [`zeroed_vec`] does, for arrays that a program can do without.
 ///
 /// # Errors
-/// [`DeviceError::HostMemory`] where the system has no memory for them.
+/// [`DeviceError::HostMemory`] if the system has no memory for them.
 pub fn try_zeroed_vec<T: Element>(len: usize) -> Result<Vec<T>, DeviceError> {
     let needed = len.saturating_mul(size_of::<T>());
     let values: Vec<T> =
@@ -36,9 +36,9 @@ pub fn try_zeroed_vec<T: Element>(len: usize) -> Result<Vec<T>, DeviceError> {
 
 /// The allocator of the system, which asks for large pages for all arrays of 4 MiB and more.
 ///
-/// A program takes it as `#[global_allocator]`. Then a long array costs one fault for 2 MiB in place of one for 4 KiB:
-/// with 16 threads, whose faults wait for each other and whose first writes to pages of zeros interrupt all cores,
-/// the faults otherwise take longer than the arithmetic of a stage that is run once.
+/// A program installs it by `#[global_allocator]`. Then a long array costs one fault per 2 MiB instead of one
+/// per 4 KiB. With 16 threads, faults wait for each other, and first writes to pages of zeros interrupt all
+/// cores. With small pages, the faults then cost more than the arithmetic of a stage that runs once.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct LargePages;
 
@@ -66,7 +66,7 @@ unsafe impl GlobalAlloc for LargePages {
     }
 }
 
-/// Asks for large pages for what was allocated.
+/// Requests large pages for allocated memory.
 fn advised(pointer: *mut u8, n_bytes: usize) -> *mut u8 {
     if !pointer.is_null() {
         advise_large_pages(pointer.addr(), n_bytes);

@@ -61,13 +61,14 @@ impl std::fmt::Debug for Cpu {
 }
 
 impl Cpu {
-    /// A CPU device with `threads` workers (0 = one for each available core) and the SIMD level
-    /// of `FEMTILE_SIMD` or, where that is unset, the best the processor has.
+    /// A CPU device with `threads` workers (0 = one per available core). The SIMD level is that of
+    /// `FEMTILE_SIMD` or, if it is unset, the best of the processor.
     pub fn new(threads: usize) -> Result<Self, DeviceError> {
         Self::with_simd(threads, SimdLevel::from_environment()?)
     }
 
-    /// A CPU device with as many threads as the pool that it is made in: those of a rank, within its [`Cpu::install`].
+    /// A CPU device with the number of threads of the current pool: within [`Cpu::install`] of a rank, that
+    /// of the rank.
     ///
     /// # Errors
     /// As [`Cpu::new`].
@@ -99,7 +100,7 @@ impl Cpu {
         self.inner.simd
     }
 
-    /// Runs `work` inside the pool; nested calls stay where they are.
+    /// Runs `work` inside the pool; a nested call runs on the current thread.
     pub fn install<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
         let (mut work, mut result) = (Some(work), None);
         self.install_once(&mut || result = work.take().map(|work| work()));
@@ -126,11 +127,11 @@ pub fn default_threads() -> Result<usize, DeviceError> {
     Ok(n_cores())
 }
 
-/// Starts the threads that do parallel work outside [`Cpu::install`], which else start where they are needed first and end the
-/// program with a panic where they cannot.
+/// Starts the global thread pool, which serves parallel work outside [`Cpu::install`]. Without this call it
+/// starts at its first use, and a refusal by the system is a panic.
 ///
 /// # Errors
-/// [`DeviceError::Threads`] where the system refuses one.
+/// [`DeviceError::Threads`] if the system refuses a thread.
 pub fn start_shared_threads() -> Result<(), DeviceError> {
     static STARTED: OnceLock<Result<(), DeviceError>> = OnceLock::new();
     let start = || {

@@ -1,8 +1,9 @@
 //! Parallel loops in rayon's pool of the calling thread, compiled once.
 //!
-//! A parallel iterator of rayon compiles some forty functions at each place of use, and again for each type where the
-//! place is generic. These loops call their work through a reference, once for a range of indices, so only the work itself
-//! is compiled again. Results do not depend on the number of threads: each index has its own result.
+//! A parallel iterator of rayon compiles some forty functions at each place of use, and again for each type
+//! if the place is generic. These loops call their work through a reference, once for a range of indices, so
+//! only the work itself is compiled again. Results do not depend on the number of threads: each index has its
+//! own result.
 //!
 //! Loops over vectors of a solve take [`Cpu::for_ranges`](super::Cpu::for_ranges) instead, which wakes its threads faster
 //! and gives each the same indices every time.
@@ -15,7 +16,7 @@ use rayon::prelude::*;
 
 use super::SharedMut;
 
-/// Ranges a thread, where indices suffice, so that threads which have finished can take over work.
+/// Ranges per thread, if indices suffice, so that idle threads can take over work.
 const RANGES_PER_THREAD: usize = 32;
 
 /// Calls `work` for ranges of at least `min_len` indices (except the last) that tile `0..n`.
@@ -115,7 +116,7 @@ pub fn for_each_item_with<I: Send, S: Send>(
 /// Calls `work(&mut scratch, item)` for each item until one fails.
 ///
 /// # Errors
-/// The first error by the order of items, among those of items that were begun.
+/// Returns the first error in the order of items, among the items that were begun.
 pub fn try_for_each_item_with<I: Send, S: Send, E: Send>(
     items: Vec<I>,
     scratch: impl Fn() -> S + Sync,

@@ -8,9 +8,9 @@ use super::Cpu;
 impl Cpu {
     /// Runs `work` on contiguous ranges that tile `0..n`, range `t` of `threads` always on thread `t`.
     ///
-    /// No range but the last is shorter than `min_len`; below twice that, all is one range and no
-    /// thread is woken. Which thread has an index depends on `n` alone, so memory that was first
-    /// touched in such a loop is near the core that comes back to it.
+    /// No range except the last is shorter than `min_len`; below twice that, all is one range and no thread
+    /// is woken. The assignment of indices to threads depends on `n` alone. So memory that was first touched
+    /// in such a loop is near the core that uses it later.
     pub fn for_ranges(&self, n: usize, min_len: usize, work: impl Fn(Range<usize>) + Sync) {
         let parts = (n / min_len.max(1)).clamp(1, self.threads());
         if parts == 1 {
@@ -96,7 +96,7 @@ impl<'a, T> SharedMut<'a, T> {
     }
 }
 
-/// A slice to read from, of which other threads may be writing other parts.
+/// A slice for reading; other threads may be writing other parts of it.
 #[derive(Debug, Clone, Copy)]
 pub struct Source<'a, T> {
     pointer: *const T,

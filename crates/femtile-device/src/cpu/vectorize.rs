@@ -25,8 +25,8 @@ impl Cpu {
 impl SimdLevel {
     /// Runs `work` compiled for this level; else as [`Cpu::vectorize`].
     ///
-    /// Without vectors, fused multiply-adds are instructions where the processor has them: calls of the C library are
-    /// slow. A level that the processor does not offer is the same as no vectors.
+    /// Without vectors, fused multiply-adds are instructions if the processor has them: calls of the C
+    /// library are slow. A level that the processor does not support means no vectors.
     #[inline(always)]
     pub fn vectorize<R>(self, work: impl FnOnce() -> R) -> R {
         #[cfg(target_arch = "x86_64")]

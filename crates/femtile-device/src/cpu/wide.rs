@@ -26,14 +26,14 @@ pub trait Wide: Scalar {
     fn product<S: Simd>(simd: S, a: Self::Vector<S>, b: Self::Vector<S>) -> Self::Vector<S>;
     /// $a / b$.
     fn quotient<S: Simd>(simd: S, a: Self::Vector<S>, b: Self::Vector<S>) -> Self::Vector<S>;
-    /// $c + a b$, rounded once where the processor can.
+    /// $c + a b$, rounded once if the processor can.
     fn plus_product<S: Simd>(
         simd: S,
         c: Self::Vector<S>,
         a: Self::Vector<S>,
         b: Self::Vector<S>,
     ) -> Self::Vector<S>;
-    /// $c - a b$, rounded once where the processor can.
+    /// $c - a b$, rounded once if the processor can.
     fn minus_product<S: Simd>(
         simd: S,
         c: Self::Vector<S>,

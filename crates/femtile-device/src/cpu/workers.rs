@@ -1,4 +1,5 @@
-//! The threads of a device. A child that was made by `fork` has none of those of its parent, so it starts its own.
+//! The threads of a device. A child process made by `fork` has none of the threads of its parent, so it
+//! starts its own.
 
 use std::io;
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -16,7 +17,7 @@ pub(super) struct Workers {
 struct Started {
     /// [`n_forks`] in the process of the threads.
     n_forks: usize,
-    /// None where a child could not start them, which then does all work in the thread of the caller.
+    /// None if a child could not start them, which then does all work in the thread of the caller.
     crews: Option<Crews>,
 }
 
@@ -29,7 +30,7 @@ impl Workers {
     /// Starts `threads` threads of each kind.
     ///
     /// # Errors
-    /// [`DeviceError::Threads`] where the system refuses one.
+    /// [`DeviceError::Threads`] if the system refuses one.
     pub fn start(threads: usize) -> Result<Self, DeviceError> {
         let failed = |reason| DeviceError::Threads { threads, reason };
         forks::watch().map_err(|error| failed(error.to_string()))?;
@@ -66,7 +67,7 @@ impl Workers {
         if started.n_forks == forks::n() { started.crews.as_ref() } else { self.start_anew(latest) }
     }
 
-    /// Starts the threads of a child in place of those of its parent.
+    /// Starts the threads of a child process, which replace those of its parent.
     #[cold]
     fn start_anew(&self, stale: *mut Started) -> Option<&Crews> {
         let crews = Crews::start(self.threads).ok();
@@ -172,7 +173,7 @@ mod tests {
         }
     }
 
-    /// Both kinds of loops, with `threads` threads where they count them.
+    /// Both kinds of loops, with `threads` threads if they count them.
     fn works(cpu: &Cpu) -> bool {
         let n = AtomicUsize::new(0);
         cpu.install(|| {

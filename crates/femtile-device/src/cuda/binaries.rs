@@ -18,8 +18,8 @@ use crate::DeviceError;
 
 /// The binaries of one compiler for one architecture.
 ///
-/// Programs that are probably needed are compiled in the background ([`Binaries::prepare`]); one that is asked for in the
-/// meantime is waited for, or compiled at once where no thread has begun with it.
+/// Programs that are probably needed are compiled in the background ([`Binaries::prepare`]). A requested
+/// program is waited for if a thread has begun with it, and compiled at once otherwise.
 #[derive(Debug)]
 pub(super) struct Binaries {
     shared: Arc<Shared>,
@@ -40,7 +40,7 @@ struct Shared {
 struct State {
     /// With their keys.
     queue: VecDeque<(String, Specialisation)>,
-    /// By key; none where a thread has begun.
+    /// By key; none if a thread has begun.
     begun: HashMap<String, Option<Binary>>,
 }
 
@@ -86,7 +86,7 @@ impl Binaries {
         Self { shared, threads: Mutex::default() }
     }
 
-    /// Compiles programs in the background, the first ones first, on as many threads as there are cores.
+    /// Compiles programs in the background, in order, on one thread per core.
     pub(super) fn prepare(&self, programs: Vec<Specialisation>) {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);

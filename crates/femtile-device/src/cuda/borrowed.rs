@@ -24,8 +24,8 @@ impl<T: Element> Borrowed<T> {
     /// # Safety
     /// - The values lie within one allocation in the memory of this GPU, aligned to [`Borrowed::ALIGNMENT`].
     /// - They stay allocated until this struct is dropped and all work queued by then is done.
-    /// - Until then nobody else writes them, and nobody else reads them where [`Borrowed::buffer_mut`] is used, but in a stream
-    ///   that is ordered before or after this work.
+    /// - Until then nobody else writes them. If [`Borrowed::buffer_mut`] is used, nobody else reads them,
+    ///   except in a stream that is ordered before or after this work.
     pub unsafe fn new(device: &Cuda, address: u64, len: usize) -> Self {
         let memory = CudaMemory::borrowed(device, address, len * size_of::<T>());
         Self(Buffer::of_memory(device, memory, len))
@@ -34,7 +34,7 @@ impl<T: Element> Borrowed<T> {
     /// Returns the buffer for writing.
     ///
     /// # Safety
-    /// The buffer stays where it is: a caller that swapped it for another could keep it beyond the life of the array.
+    /// The buffer must not be swapped for another: the caller could keep it beyond the life of the array.
     pub unsafe fn buffer_mut(&mut self) -> &mut Buffer<T, Cuda> {
         &mut self.0
     }

@@ -1,7 +1,7 @@
 //! Binaries kept on disk, so that a second start compiles nothing.
 //!
-//! An entry is one file: a line that says what it is, the SHA-256 of the rest, then the log and the code. It is
-//! written under a temporary name and renamed, so that processes may share the folder; an entry that does not
+//! An entry is one file: a line that identifies it, the SHA-256 of the rest, then the log and the code. It is
+//! written under a temporary name and renamed, so that processes may share the folder. An entry that does not
 //! match its sum is compiled again.
 
 use std::collections::BTreeMap;
@@ -25,7 +25,7 @@ const EXTENSION: &str = "kernel";
 /// Contents of the cache of kernels.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CacheReport {
-    /// The folder; none where the system has no cache folder.
+    /// The folder; none if the system has no cache folder.
     pub folder: Option<PathBuf>,
     /// Number of programs kept.
     pub n_entries: usize,
@@ -86,8 +86,8 @@ pub struct Warmed {
 /// Compiles programs for an architecture such as (9, 0), on all cores, unless the cache has them; needs no GPU.
 ///
 /// # Errors
-/// [`DeviceError::Compile`] with the messages of the compiler, or where there is none; [`DeviceError::Driver`] where the cache is
-/// switched off or cannot be written.
+/// [`DeviceError::Compile`] with the messages of the compiler, or if there is no compiler;
+/// [`DeviceError::Driver`] if the cache is switched off or cannot be written.
 pub fn warm_cache(programs: &[Specialisation], architecture: (u32, u32)) -> Result<Warmed, DeviceError> {
     let failed = |message: String| DeviceError::Driver { action: "filling the cache of kernels", message };
     let folder = folder().ok_or_else(|| failed(format!("there is none; set {VARIABLE} to a folder")))?;

@@ -8,7 +8,8 @@ use crate::DeviceError;
 /// A compiled program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Binary {
-    /// The machine code (CUBIN), or text for the driver (PTX) where the compiler does not support the architecture.
+    /// The machine code (CUBIN), or text for the driver (PTX) if the compiler does not support the
+    /// architecture.
     pub code: Vec<u8>,
     /// The log of the compiler, with the resources of each kernel.
     pub log: String,
@@ -52,7 +53,8 @@ pub(super) enum Target {
 }
 
 impl Target {
-    /// Returns the output for an architecture by a compiler that supports `known` ones (90 for 9.0); none if all are newer.
+    /// Returns the output for an architecture by a compiler that supports `known` architectures (90 for 9.0);
+    /// none if all are newer.
     pub(super) fn choose(known: &[u32], (major, minor): (u32, u32)) -> Option<Self> {
         let wanted = 10 * major + minor;
         if known.contains(&wanted) {

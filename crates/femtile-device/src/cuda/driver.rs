@@ -1,4 +1,4 @@
-//! The interface to what runs kernels: an NVIDIA driver or the host emulator.
+//! The interface to the executor of kernels: an NVIDIA driver or the host emulator.
 
 use std::fmt::Debug;
 
@@ -96,10 +96,11 @@ impl Properties {
     }
 }
 
-/// One GPU with one stream of work, in which everything happens in the order asked for.
+/// One GPU with one stream of work, which runs in the order of the calls.
 ///
-/// Methods without a note return at once and leave the work to the stream. Addresses are those of device memory; methods
-/// that take addresses or handles are unsafe, as nothing else says that they are still good:
+/// Methods without a note return at once and leave the work to the stream. Addresses are those of device
+/// memory. Methods with addresses or handles are unsafe, because nothing else ensures that these are still
+/// valid:
 ///
 /// ```compile_fail,E0133
 /// use femtile_device::cuda::{Driver, Graph};
@@ -161,19 +162,19 @@ pub trait Driver: Debug + Send + Sync {
     /// Both ranges lie within allocations of this driver, and do not overlap.
     unsafe fn copy(&self, to: u64, from: u64, bytes: usize) -> Result<(), DeviceError>;
 
-    /// Begins a copy to the host at this point of the stream; work queued later goes on meanwhile.
+    /// Begins a copy to the host at this point of the stream; work queued later continues meanwhile.
     ///
     /// # Safety
     /// The bytes lie within one allocation of this driver.
     unsafe fn begin_download(&self, from: u64, bytes: usize) -> Result<PendingCopy, DeviceError>;
 
-    /// Waits for a transfer and takes what it brought; each transfer is ended once.
+    /// Waits for a transfer and returns its data; each transfer is ended once.
     fn end_download(&self, transfer: PendingCopy) -> Result<Vec<u8>, DeviceError>;
 
     /// Begins to compile programs that will probably be needed; returns at once.
     fn prepare(&self, _programs: Vec<Specialisation>) {}
 
-    /// Allocates what copies need, ahead of the first.
+    /// Allocates the memory that copies need, ahead of the first copy.
     fn warm_up(&self) {}
 
     /// Loads a kernel; compiles its program unless it is loaded already.
@@ -208,7 +209,7 @@ pub trait Driver: Debug + Send + Sync {
         self.synchronize()
     }
 
-    /// Returns the handle of the stream for other libraries; 0 where the driver has none that they know.
+    /// Returns the handle of the stream for other libraries; 0 if the driver has none that they know.
     fn stream(&self) -> u64 {
         0
     }
@@ -248,7 +249,7 @@ pub trait Driver: Debug + Send + Sync {
         Ok(())
     }
 
-    /// Lets work queued later wait for the point where a mark was last set.
+    /// Makes work that is queued later wait for the point at which a mark was last set.
     ///
     /// # Safety
     /// It came from [`Driver::mark`] of a driver of the same kind in this process.
@@ -256,7 +257,7 @@ pub trait Driver: Debug + Send + Sync {
         Ok(())
     }
 
-    /// From here on launches are recorded, not carried out.
+    /// From here on launches are recorded, not performed.
     fn begin_recording(&self) -> Result<(), DeviceError>;
 
     /// Ends the recording and makes it ready to be replayed.

@@ -1,4 +1,4 @@
-//! The kernels that may have failed, where the driver reports only that one did.
+//! Finds the kernels that may have failed, because the driver reports only that one did.
 
 use crate::DeviceError;
 

@@ -222,7 +222,7 @@ arguments!(A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9, K 10, L 11, M 12, N
 arguments!(A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9, K 10, L 11, M 12, N 13, O 14, P 15);
 
 impl Cuda {
-    /// Queues `kernel` of `program`; nothing happens where the launch has no blocks.
+    /// Queues `kernel` of `program`; nothing happens if the launch has no blocks.
     ///
     /// # Errors
     /// [`DeviceError::OtherDevice`] when an array lies on another device; errors of compiling and launching.

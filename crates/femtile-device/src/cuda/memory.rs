@@ -43,7 +43,7 @@ fn bytes_of(text: &str) -> Option<usize> {
     (0.0..1e18).contains(&bytes).then_some(bytes as usize)
 }
 
-/// Returns the bytes of host memory that arrays may take: three quarters of what is available.
+/// Returns the bytes of host memory that arrays may use: three quarters of the available memory.
 pub(super) fn sensible_on_host() -> usize {
     let number = |path: &str| std::fs::read_to_string(path).ok()?.trim().parse::<usize>().ok();
     let of_system = || {
@@ -67,7 +67,7 @@ struct Rules {
     limit: usize,
     /// Bytes of these that are reserved.
     left: usize,
-    /// Bytes that arrays which do not fit there may take on the host; none where they may not.
+    /// Bytes that arrays which do not fit there may take on the host; none if they may not.
     overflow: Option<usize>,
 }
 
@@ -93,7 +93,7 @@ impl MemoryBudget {
         self.rules().used
     }
 
-    /// Returns the limit of arrays on the GPU where `free` bytes are free there.
+    /// Returns the limit of arrays on the GPU if `free` bytes are free there.
     pub fn limit_with(&self, free: usize) -> usize {
         let rules = self.rules();
         rules.limit.min(rules.used.device.saturating_add(free))
@@ -115,7 +115,7 @@ impl MemoryBudget {
         rules.overflow.is_some_and(|most| rules.used.host.saturating_add(bytes) <= most)
     }
 
-    /// Returns the bytes that arrays may still take on the GPU where others go to the host.
+    /// Returns the bytes that arrays may still use on the GPU if others go to the host.
     pub fn free(&self) -> Option<usize> {
         let rules = self.rules();
         rules.overflow.map(|_| rules.limit.saturating_sub(rules.used.device + rules.left))
@@ -156,7 +156,7 @@ impl CudaMemory {
         Self { device: device.clone(), address, bytes, place: MemorySpace::Device, is_borrowed: true }
     }
 
-    /// `bytes` bytes with undefined contents; none at all where that is zero.
+    /// `bytes` bytes with undefined contents; no memory for zero bytes.
     pub(super) fn new(device: &Cuda, bytes: usize) -> Result<Self, DeviceError> {
         match Self::at(device, bytes, MemorySpace::Device) {
             Err(DeviceError::OutOfMemory { .. }) if device.budget().overflows(bytes) => {
@@ -187,7 +187,7 @@ impl CudaMemory {
         unsafe { self.device.driver().zero(self.address, self.bytes) }
     }
 
-    /// Moves the array; returns false where it does not fit there.
+    /// Moves the array; returns false if it does not fit there.
     pub(super) fn relocate(&mut self, place: MemorySpace) -> Result<bool, DeviceError> {
         if self.place == place || self.bytes == 0 {
             return Ok(true);

@@ -85,7 +85,7 @@ impl Cuda {
     /// Opens the GPU with this number, counted from 0.
     ///
     /// # Errors
-    /// [`DeviceError::Absent`] with a remedy where there is no such GPU, no driver, or no NVRTC.
+    /// [`DeviceError::Absent`] with a remedy if there is no such GPU, no driver, or no NVRTC.
     pub fn new(ordinal: usize) -> Result<Self, DeviceError> {
         Self::opened(ordinal, &Announced::default())
     }
@@ -135,7 +135,7 @@ impl Cuda {
         self.inner.budget.limit_to(bytes);
     }
 
-    /// Returns the bytes of GPU memory that arrays may take: their own and those free now, or less where
+    /// Returns the bytes of GPU memory that arrays may use: their own and the free bytes, or less if
     /// `FEMTILE_CUDA_MEMORY` or [`Cuda::limit_memory`] say so.
     pub fn memory_limit(&self) -> usize {
         let free = self.driver().memory_bytes().map_or(usize::MAX, |(free, _)| free);

@@ -19,7 +19,7 @@ use super::start::start;
 use super::{Specialisation, Workers, pool, sharing};
 use crate::DeviceError;
 
-/// Dynamic shared memory that a kernel may have without asking: 48 KiB less what it may have declared itself.
+/// Dynamic shared memory that a kernel may use without a request: 48 KiB less its static shared memory.
 const SHARED_UNASKED: u32 = 16 << 10;
 /// When set, every launch is waited for, so that a fault names its kernel.
 const BLOCKING_VARIABLE: &str = "FEMTILE_CUDA_BLOCKING";
@@ -98,7 +98,7 @@ impl Nvidia {
     /// Opens a GPU with a stream of its own.
     ///
     /// # Errors
-    /// [`DeviceError::Absent`] where there is no driver, no such GPU or no compiler.
+    /// [`DeviceError::Absent`] if there is no driver, no such GPU or no compiler.
     pub fn open(ordinal: usize) -> Result<Self, DeviceError> {
         Self::open_with(ordinal, &Announced::default())
     }

@@ -1,7 +1,7 @@
-//! NVRTC, NVIDIA's run-time compiler, opened where it is found.
+//! NVRTC, NVIDIA's run-time compiler, opened from the file in which it is found.
 //!
-//! cudarc's own loader takes the library by its name alone and panics where there is none; this one opens the
-//! very file that was found and says what it tried.
+//! cudarc's own loader loads the library by its name alone and panics if there is none. This one opens the
+//! file that was found and reports its attempts.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Opening a GPU while other work goes on.
+//! Opening a GPU while other work continues.
 //!
 //! `Opening` starts the driver in a thread of its own while the mesh is read, checked and numbered.
 
@@ -25,7 +25,8 @@ impl Announced {
         }
     }
 
-    /// Begins to compile the programs so far, in the order in which they were announced; later ones follow at once.
+    /// Begins to compile the programs announced so far, in the order of their announcement; later ones follow
+    /// at once.
     pub(super) fn serve(&self, binaries: &Arc<Binaries>) {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         binaries.prepare(std::mem::take(&mut state.0));
@@ -33,7 +34,7 @@ impl Announced {
     }
 }
 
-/// A GPU that is being opened by a thread of its own, which takes the driver some 0.2 s.
+/// A GPU that a thread of its own is opening; the driver needs some 0.2 s.
 ///
 /// Programs can be announced meanwhile; they are compiled from the moment on when the driver says for which architecture.
 ///
@@ -66,7 +67,7 @@ impl Opening {
     /// Begins to open the GPU with this number, and to load the compiler.
     ///
     /// # Errors
-    /// [`DeviceError::Absent`] where there is no driver; what else is wrong shows in [`Opening::wait`].
+    /// [`DeviceError::Absent`] if there is no driver. [`Opening::wait`] reports other errors.
     pub fn begin(ordinal: usize) -> Result<Self, DeviceError> {
         start::check_driver(ordinal)?;
         let announced = Arc::<Announced>::default();
@@ -84,7 +85,8 @@ impl Opening {
         Ok(opening)
     }
 
-    /// Announces programs that will probably be needed, the first ones first; a thread of its own lists them.
+    /// Announces programs that will probably be needed. They are compiled in this order; a thread of its own
+    /// lists them.
     pub fn prepare(&self, programs: impl FnOnce() -> Vec<Specialisation> + Send + 'static) {
         match &self.state {
             State::Open(device) => device.prepare(programs()),

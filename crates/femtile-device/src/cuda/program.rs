@@ -22,7 +22,7 @@ pub struct Header {
 /// The header that every kernel may include: types, packs of 16 bytes, reductions of warps and blocks.
 pub const FEMTILE_HEADER: Header = Header { name: "femtile.cuh", text: include_str!("headers/femtile.cuh") };
 
-/// Products of small f64 matrices by a warp, on tensor cores where there are any.
+/// Products of small f64 matrices by a warp, on tensor cores if there are any.
 pub const MMA_HEADER: Header = Header { name: "mma.cuh", text: include_str!("headers/mma.cuh") };
 
 /// Tiles in shared memory without bank conflicts.
@@ -37,7 +37,7 @@ pub const STREAM_HEADER: Header = Header { name: "stream.cuh", text: include_str
 /// Lines of values at a fixed stride.
 pub const STRIDED_HEADER: Header = Header { name: "strided.cuh", text: include_str!("headers/strided.cuh") };
 
-/// Rows that a few neighbouring lanes of a warp take together, as many as `FEMTILE_LANES` says.
+/// Rows processed by `FEMTILE_LANES` neighbouring lanes of a warp together.
 pub const LANES_HEADER: Header = Header { name: "lanes.cuh", text: include_str!("headers/lanes.cuh") };
 
 /// Tables of keys in shared memory; needs [`LANES_HEADER`].
@@ -94,7 +94,7 @@ impl Specialisation {
         Self { program, defines, generated: Vec::new() }
     }
 
-    /// Defines a macro, in capitals so that it meets no name of the compiler's own headers.
+    /// Defines a macro, in capitals so that it conflicts with no name of the compiler's own headers.
     #[must_use]
     pub fn define(mut self, name: &'static str, value: impl ToString) -> Self {
         self.defines.push((name, value.to_string()));

@@ -73,8 +73,8 @@ struct State {
 
 /// A GPU that is not recorded as long as this value lives: work is queued each time.
 ///
-/// A recording has whatever is queued meanwhile, so threads that share the stream of a GPU would record, and not run, the work of
-/// each other.
+/// A recording includes all work that is queued meanwhile. Threads that share the stream of a GPU would
+/// record each other's work without running it.
 #[derive(Debug)]
 pub struct Unrecorded(Cuda);
 
@@ -122,7 +122,7 @@ impl Recordings {
         (state.current, state.has_given_back) = (Some(Launches::default()), false);
     }
 
-    /// Ends the recording and returns its launches; none where an array was freed meanwhile.
+    /// Ends the recording and returns its launches; none if an array was freed meanwhile.
     fn end(&self) -> Option<Arc<Launches>> {
         let mut state = self.state();
         let mut launches = state.current.take().unwrap_or_default();
@@ -138,7 +138,8 @@ impl Recordings {
 }
 
 impl Recorded {
-    /// Replays `times` rounds and returns true, or returns false where memory that it accesses was freed.
+    /// Replays `times` rounds and returns true. Returns false if memory that the recording accesses was
+    /// freed.
     fn replay(&self, device: &Cuda, times: usize) -> Result<bool, DeviceError> {
         if self.times != times || self.device != device.id() {
             return Ok(false);
@@ -193,8 +194,8 @@ impl CudaRecording {
     }
 }
 
-/// Records `times` rounds of `work`; the recording is ended also where the work fails. None where the work gives arrays
-/// back, so that it cannot be replayed.
+/// Records `times` rounds of `work`; the recording is ended also if the work fails. None if the work gives
+/// arrays back, so that it cannot be replayed.
 fn record<E: From<DeviceError>>(
     device: &Cuda,
     times: usize,

@@ -5,7 +5,7 @@ use cudarc::driver::sys;
 
 use crate::DeviceError;
 
-/// The words of the driver for what it refuses.
+/// The message of the driver for a refusal.
 pub(super) fn words(refusal: Refusal) -> String {
     let text = |found: Result<&std::ffi::CStr, Refusal>| {
         found.map_or_else(|_| "unknown".into(), |text| text.to_string_lossy().into_owned())

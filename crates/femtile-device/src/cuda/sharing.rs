@@ -27,10 +27,11 @@ pub(super) unsafe fn order(earlier: sys::CUstream, later: sys::CUstream) -> Resu
     ordered.map_err(|refusal| failed("ordering streams", refusal))
 }
 
-/// Returns the number of the GPU that an address belongs to; none where the driver does not know it as memory of a GPU.
+/// Returns the number of the GPU that an address belongs to; none if the driver does not know it as memory of
+/// a GPU.
 ///
 /// # Errors
-/// [`DeviceError::Absent`] where there is no driver.
+/// [`DeviceError::Absent`] if there is no driver.
 pub fn gpu_of(address: u64) -> Result<Option<usize>, DeviceError> {
     start().map_err(|reason| super::nvidia::absent(0, reason))?;
     let attribute = |which| {
@@ -51,7 +52,7 @@ pub fn gpu_of(address: u64) -> Result<Option<usize>, DeviceError> {
 pub struct KeptContext(u64);
 
 impl KeptContext {
-    /// Notes the present context; none where there is no driver.
+    /// Notes the present context; none if there is no driver.
     pub fn new() -> Option<Self> {
         start().ok()?;
         let context = result::ctx::get_current().ok()?;

@@ -39,7 +39,7 @@ impl Area {
         let pinned = || {
             let flags = sys::CUevent_flags_enum::CU_EVENT_DISABLE_TIMING;
             let event = result::event::create(flags)?;
-            // SAFETY: the memory is only read where it has been written.
+            // SAFETY: the memory is only read if it has been written.
             let memory = unsafe { result::malloc_host(bytes, 0)? }.cast();
             Ok(Self { memory, bytes, event })
         };

@@ -10,13 +10,13 @@ use crate::DeviceError;
 
 /// Work that is timed by events before the oldest is waited for, which bounds the events of the driver.
 const MOST_PENDING: usize = 4096;
-/// Work that is kept; what comes later is counted alone.
+/// The largest number of records that are kept; further work is only counted.
 const MOST_KEPT: usize = 1 << 18;
 
 /// The trace of this process, once there is one.
 static OF_PROCESS: OnceLock<Arc<CudaTrace>> = OnceLock::new();
 
-/// What a piece of traced work was.
+/// The kind of a piece of traced work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TracedKind {
     /// A kernel, or the replay of a recording, on the GPU.
@@ -34,7 +34,8 @@ pub struct TracedWork {
     pub kind: TracedKind,
     /// The kernel, of a recording its most frequent kernel, or the direction of a copy.
     pub name: String,
-    /// When it began. On the GPU: when it was queued, or the end of the work before it where that is later.
+    /// The start of the work. On the GPU: when it was queued, or the end of the work before it if that is
+    /// later.
     pub begun: Instant,
     /// How long it took, on the GPU by its own clock.
     pub length: Duration,
@@ -48,8 +49,8 @@ pub struct TracedWork {
 
 /// The work of GPUs, with times by events before and after each launch, replay and copy.
 ///
-/// Times of short kernels contain the few microseconds of their launch where the GPU has no other work. Events cost the host
-/// some microseconds a launch.
+/// Times of short kernels contain the few microseconds of their launch if the GPU has no other work. Events
+/// cost the host some microseconds per launch.
 #[derive(Debug, Default)]
 pub struct CudaTrace {
     state: Mutex<State>,
@@ -89,8 +90,8 @@ impl CudaTrace {
         Arc::new(TracedDriver { inner, trace: self.clone() })
     }
 
-    /// Takes the work so far, and the number of launches and copies beyond those that are kept. Work that no copy to the
-    /// host has waited for yet is left for later.
+    /// Takes the work so far, and the number of launches and copies beyond those that are kept. Work that no
+    /// copy to the host has waited for yet is left for later.
     pub fn take(&self) -> (Vec<TracedWork>, u64) {
         let mut state = self.state();
         (std::mem::take(&mut state.done), std::mem::take(&mut state.n_left_out))
@@ -114,12 +115,12 @@ pub(super) fn announced(programs: &[Specialisation]) {
     OF_PROCESS.get().into_iter().for_each(|trace| trace.announce(programs));
 }
 
-/// The driver of traced GPUs of this process, or the driver itself where nothing is traced.
+/// The driver of traced GPUs of this process, or the driver itself without tracing.
 pub(super) fn traced(driver: Arc<dyn Driver>) -> Arc<dyn Driver> {
     OF_PROCESS.get().map_or(driver.clone(), |trace| trace.driver(driver))
 }
 
-/// A driver that times what it is asked for.
+/// A driver that times its work.
 #[derive(Debug)]
 struct TracedDriver {
     inner: Arc<dyn Driver>,
@@ -133,7 +134,7 @@ fn work(kind: TracedKind, name: &str, bytes: Option<usize>) -> TracedWork {
 }
 
 impl TracedDriver {
-    /// Queues work between two events; within a recording without them, where they would become a part of it.
+    /// Queues work between two events. A recording has no events, because they would become a part of it.
     fn between_events(
         &self,
         traced: TracedWork,

@@ -1,7 +1,7 @@
 //! Processes that compile programs beside this one.
 //!
-//! A lock of NVRTC lets one thread of a process at a time parse, some 15 to 20 ms of each program, so that threads alone
-//! compile many small programs hardly faster on sixteen cores than on six.
+//! A lock of NVRTC lets only one thread of a process parse at a time, some 15 to 20 ms per program. So
+//! threads alone compile many small programs hardly faster on sixteen cores than on six.
 //!
 //! All but three of the threads that compile therefore have a process each, which is the program `femtile` itself.
 //! Copies of the library in namespaces of the dynamic linker are no substitute: they corrupt the heap of threads
@@ -63,7 +63,7 @@ fn serve(compiler: &dyn Compiler, input: &mut impl Read, output: &mut impl Write
     Ok(())
 }
 
-/// A compiler that leaves some of its work to processes, where [`set_compile_command`] names one.
+/// A compiler that leaves some of its work to processes, if [`set_compile_command`] names one.
 #[derive(Debug)]
 pub(super) struct Workers {
     inner: Arc<dyn Compiler>,
@@ -84,7 +84,7 @@ impl Workers {
         made
     }
 
-    /// Returns what the process of this thread makes; none where there is none, or it fails.
+    /// Returns the output of the process of this thread; none if there is no process, or it fails.
     fn elsewhere(&self, program: &Specialisation, architecture: (u32, u32)) -> Option<Binary> {
         let command = self.command?;
         WORKER.with_borrow_mut(|worker| {
@@ -229,7 +229,7 @@ fn write_text(output: &mut impl Write, text: &[u8]) -> io::Result<()> {
     output.write_all(text)
 }
 
-/// Reads a text; none where the input ends before it.
+/// Reads a text; none if the input ends before it.
 fn read_text(input: &mut impl Read) -> io::Result<Option<Vec<u8>>> {
     let mut length = [0; 8];
     let mut n = 0;

@@ -30,7 +30,7 @@ use crate::forms::{ChunkScratch, Coefficient, CudaForm, CudaFormData, OPERATIONS
 /// The header of linear elements.
 pub const ELEMENT: Header = Header { name: "element.cuh", text: include_str!("element.cuh") };
 
-/// The header of kernels with a thread a row.
+/// The header of kernels with a thread per row.
 pub const ROWS: Header = Header { name: "rows.cuh", text: include_str!("rows.cuh") };
 
 static ASSEMBLY: Program =
@@ -66,8 +66,8 @@ fn program<T: Scalar, O: Element>(n_corners: usize, form: &CudaForm<'_>) -> Spec
         .header("form.cuh", form.text())
 }
 
-/// Returns the programs that assemble the form of these coefficients, σ, λ and f, on triangles or tetrahedra; only the one that
-/// finds the pattern where the form has no kernel.
+/// Returns the programs that assemble a form with the coefficients σ, λ and f on triangles or tetrahedra. If
+/// the form has no kernel, this is only the program that finds the sparsity pattern.
 pub fn programs(kind: CellKind, [sigma, lambda, source]: [&Coefficient; 3]) -> Vec<Specialisation> {
     let form = CudaForm::new(kind.dimension(), sigma, lambda, source);
     let of_form = form.map(|form| program::<f64, u32>(kind.n_nodes(), &form));

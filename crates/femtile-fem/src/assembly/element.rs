@@ -18,7 +18,7 @@ pub(super) struct Elements {
     pub diagonal: [Lanes; 4],
     /// Loads.
     pub load: [Lanes; 4],
-    /// Measures; not positive and finite where a cell is degenerate.
+    /// Measures of the cells; not positive or not finite if a cell is degenerate.
     pub measure: Lanes,
 }
 

@@ -11,7 +11,7 @@ pub(super) const RIGHT_SIDE: u32 = u32::MAX;
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct FacetRows {
     pub rows: Vec<u32>,
-    /// Start of the entries of each row, and the end of the last.
+    /// Offset of the entries of each row, and the end of the last row.
     pub begin: Vec<u32>,
     /// The column of each entry; [`RIGHT_SIDE`] for loads.
     pub columns: Vec<u32>,

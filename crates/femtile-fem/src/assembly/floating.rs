@@ -28,7 +28,7 @@ pub(crate) fn floats(
 /// Returns whether the solution is determined up to a constant only, from whether each component has a node that is held.
 ///
 /// # Errors
-/// [`FemError::Floating`] if one of several components has none.
+/// [`FemError::Floating`] if there are several components and one has no held node.
 pub fn has_floating(mesh: &Mesh, components: &Components, is_held: &[bool]) -> Result<bool, FemError> {
     let Some(floating) = is_held.iter().position(|is_held| !is_held) else {
         return Ok(false);

@@ -28,7 +28,7 @@ pub struct AssemblyProblem<'a> {
     pub(crate) facet_terms: Vec<FacetTerm>,
     pub(crate) constraints: Constraints,
     progress: Progress<'a>,
-    /// The derivatives of a linearization, which needs no check of what determines its solution.
+    /// The derivatives of a linearization. For it, the check whether the solution is determined is skipped.
     pub(super) slopes: Option<&'a Slopes>,
     /// Whether a coefficient depends on u.
     pub(super) uses_unknown: bool,
@@ -39,10 +39,10 @@ pub struct AssemblyProblem<'a> {
 /// The time and the function u at which a linearized problem is assembled.
 ///
 /// # Shapes
-/// `unknown: [n_nodes]`; none where no coefficient depends on u.
+/// The unknown function, `[n_nodes]`; none if no coefficient depends on u.
 #[derive(Debug)]
 pub struct DeviceState<'a, D: Device> {
-    /// The time; NaN where no coefficient depends on it.
+    /// The time; NaN if no coefficient depends on it.
     pub time: f64,
     /// The function.
     pub unknown: Option<&'a Buffer<f64, D>>,
@@ -98,7 +98,7 @@ impl<'a> AssemblyProblem<'a> {
         })
     }
 
-    /// Takes other constraints than those of the conditions.
+    /// Replaces the constraints of the Dirichlet conditions.
     pub(super) fn with_constraints(self, constraints: Constraints) -> Self {
         Self { constraints, ..self }
     }
@@ -153,7 +153,7 @@ impl<'a> AssemblyProblem<'a> {
 pub struct Assembled<T: Scalar, D: Device> {
     /// The matrix $A$, symmetric, with unit rows for constrained degrees of freedom.
     pub matrix: Csr<T, D>,
-    /// The lifted right side, zero where constrained.
+    /// The right side with Dirichlet values lifted, zero in constrained rows.
     pub rhs: Vec<f64>,
     /// Whether λ is positive in some cell of a node; empty if it is zero in all cells.
     pub reacts: Vec<bool>,
@@ -223,8 +223,8 @@ pub trait AssemblyKernels<T: Scalar>: Device {
     ///
     /// with the derivatives that the problem has, so that $b - A u$ is the residual of the form at u.
     ///
-    /// The sums are those of [`AssemblyKernels::assemble_system`], but a device may add the terms of the diagonal in
-    /// another order, which depends only on the mesh.
+    /// The sums are those of [`AssemblyKernels::assemble_system`]. A device may add the terms of the diagonal
+    /// in another order, which depends only on the mesh.
     ///
     /// # Shapes
     /// `values`: as stored; `rhs: [n_nodes]`.

@@ -10,8 +10,9 @@ use crate::constraints::Constraints;
 use crate::dofs::LinearSpace;
 use crate::forms::{CHUNK, ChunkScratch, Form, State};
 
-/// Evaluates the load of a form for linear elements, $b_i = \int f \varphi_i\,dx + \int (g + c\,w)\,\varphi_i\,ds$, and its given
-/// values; nothing is lifted or eliminated.
+/// Evaluates the load of a form for linear elements,
+/// $b_i = \int f \varphi_i\,dx + \int (g + c\,w)\,\varphi_i\,ds$, and its Dirichlet values. Nothing is lifted
+/// or eliminated.
 ///
 /// # Shapes
 /// A value for each node of the mesh.

@@ -47,7 +47,7 @@ pub use refill::Assembly;
 pub struct System<T: Scalar, D: Device, M = Csr<T, D>> {
     /// The matrix, symmetric; unit rows and columns for constrained degrees of freedom.
     pub matrix: M,
-    /// The right side with boundary values lifted, zero where constrained.
+    /// The right side with Dirichlet values lifted, zero in constrained rows.
     pub rhs: Buffer<T, D>,
     /// The constrained degrees of freedom and their values.
     pub constraints: Constraints,
@@ -144,17 +144,18 @@ pub fn completed(
 pub struct PartRows<T: Scalar, D: Device> {
     /// The matrix of all nodes, with unit rows and columns for constrained ones.
     pub matrix: Csr<T, D>,
-    /// The right side with given values lifted, zero where constrained.
+    /// The right side with Dirichlet values lifted, zero in constrained rows.
     pub rhs: Vec<f64>,
     /// Whether a reaction or an exchange at each node determines the solution there.
     pub is_held: Vec<bool>,
 }
 
-/// Assembles the rows of a form with these constraints in place of conditions that give values of u, whether they determine a
-/// solution or not: the rows of a node are those of the whole mesh where all of its cells are here.
+/// Assembles the rows of a form with these constraints instead of its Dirichlet conditions, whether or not a
+/// solution is determined. The rows of a node are those of the whole mesh if all cells of the node are in
+/// this mesh.
 ///
 /// # Errors
-/// As [`assemble`], but for what a solution needs.
+/// As [`assemble`], except those about an undetermined solution.
 pub fn assemble_rows<T: Scalar, D: AssemblyKernels<T>>(
     device: &D,
     form: &Form<'_>,
@@ -202,8 +203,8 @@ fn is_pure_neumann(
     })
 }
 
-/// Returns whether conditions leave the solution of a form of linear elements determined up to a constant only, where it has
-/// no reaction.
+/// Returns whether the conditions determine the solution of a form of linear elements only up to a constant.
+/// The reaction of the form is ignored.
 ///
 /// # Errors
 /// [`FemError::Floating`] if this is true of one of several components of the mesh; errors of the conditions.

@@ -145,8 +145,8 @@ impl<T: Scalar, D: AssemblyKernels<T>, M: StoredMatrix<D>> Assembly<T, D, M> {
         self.load(AssemblyProblem::new(form, &to_the_end)?)
     }
 
-    /// As [`Assembly::prepare`], for the linearization of a form whose coefficients may depend on the time and on u, with
-    /// conditions that may differ from those of the form; λ may have any sign.
+    /// As [`Assembly::prepare`], for the linearization of a form whose coefficients may depend on the time
+    /// and on u. The conditions may differ from those of the form; λ may have any sign.
     ///
     /// # Errors
     /// As [`Assembly::prepare`].
@@ -199,7 +199,7 @@ impl<T: Scalar, D: AssemblyKernels<T>, M: StoredMatrix<D>> Assembly<T, D, M> {
     /// matrix and right side of a linearization.
     ///
     /// # Errors
-    /// As [`Assembly::refill`]; [`FemError::Length`] where the function has not one value for each node.
+    /// As [`Assembly::refill`]; [`FemError::Length`] unless the function has one value per node.
     pub fn fill_at(
         &mut self,
         system: &mut System<T, D, M>,

@@ -52,8 +52,8 @@ struct Scratch {
     starts: Vec<u32>,
     /// Nodes of the cells of each row.
     adjacent: Vec<u32>,
-    /// The last row that met each node of the range that the cells of a block have, counted from 1. Marks of other blocks
-    /// are those of other rows.
+    /// The last row that has visited each node of the range of a block, counted from 1. Each block has its
+    /// own marks.
     met_by: Vec<u32>,
 }
 
@@ -110,7 +110,7 @@ fn sparsity<const N: usize>(mesh: &Mesh, blocks: &RowBlocks) -> Result<Sparsity,
     Ok(Sparsity { offsets, columns })
 }
 
-/// Returns the start of each row, and the end of the last.
+/// Returns the offset of each row, and the end of the last row.
 fn offsets<T: Element>(n_rows: usize, parts: &[BlockRows], of: impl Fn(usize) -> T + Sync) -> Vec<T> {
     let mut offsets = zeroed_vec(n_rows + 1);
     // The first is zero; each block writes the ends of its rows.

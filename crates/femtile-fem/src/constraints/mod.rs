@@ -38,7 +38,7 @@ impl Constraints {
         Self { n_dofs, dofs: Vec::new(), values: Vec::new(), mask: vec![0; n_words], rank: vec![0; n_words] }
     }
 
-    /// Constrains the degrees of freedom of which `value` returns one.
+    /// Constrains the degrees of freedom for which `value` returns a value.
     pub fn of_values(n_dofs: usize, value: impl Fn(usize) -> Option<f64> + Sync) -> Self {
         let mut constraints = Self::none(n_dofs);
         let all = (0..n_dofs).into_par_iter().with_min_len(1 << 12);
@@ -56,7 +56,7 @@ impl Constraints {
     /// Evaluates the Dirichlet conditions of a form for linear elements.
     ///
     /// # Errors
-    /// Conditions on facets or nodes that there are not; a boundary value that is not finite.
+    /// Conditions on facets or nodes that do not exist; a boundary value that is not finite.
     pub fn of_form(form: &Form<'_>) -> Result<Self, FemError> {
         Self::dirichlet(form, &winners(form)?)
     }
@@ -69,8 +69,8 @@ impl Constraints {
         Self::dirichlet_of_any_degree(space, form, &winners(form)?)
     }
 
-    /// Evaluates the Dirichlet conditions of a form for linear elements; where several meet at a node, the last one
-    /// holds.
+    /// Evaluates the Dirichlet conditions of a form for linear elements. If several conditions name a node,
+    /// the last one holds.
     ///
     /// # Errors
     /// A boundary value that is not finite, reported by a cell at that node.
@@ -114,8 +114,8 @@ impl Constraints {
         Self::from_claims(form, space.n_dofs(), claims.collect(), |_, place| places[place as usize])
     }
 
-    /// Keeps, for each degree of freedom, the last of its claims (degree of freedom, condition, place index); `place`
-    /// returns the cell and point for a place index.
+    /// Keeps the last claim of each degree of freedom. A claim is (degree of freedom, condition, place
+    /// index); `place` returns the cell and point of a place index.
     fn from_claims(
         form: &Form<'_>,
         n_dofs: usize,
@@ -199,7 +199,7 @@ impl Constraints {
         (word >> bit & 1 == 1).then(|| self.values[(self.rank[dof / 64] + before) as usize])
     }
 
-    /// Inserts the given values into a vector of full size.
+    /// Inserts the Dirichlet values into a vector of full size.
     pub fn impose(&self, u: &mut [f64]) {
         for (&dof, &value) in self.dofs.iter().zip(&self.values) {
             u[dof as usize] = value;

@@ -179,7 +179,8 @@ impl<'a> CellCoefficients<'a> {
     /// Evaluates the varying parts in a state for at most [`CHUNK`] cells.
     ///
     /// # Errors
-    /// The first cell, in the given order, where a coefficient is not finite, negative or not positive definite.
+    /// The first cell, in the order given, with a coefficient that is not finite, negative or not positive
+    /// definite.
     pub fn eval(
         &self,
         chunk: &mut ChunkCoefficients,

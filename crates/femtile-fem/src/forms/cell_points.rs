@@ -13,8 +13,8 @@ const WIDTH: usize = 8;
 type Shares = [[f64; WIDTH]; 4];
 
 impl ChunkScratch {
-    /// Collects the points of a rule in each cell, or its centroid, with the values of the unknown function there where it
-    /// is given.
+    /// Collects the points of a quadrature rule in each cell, or its centroid, with the values of the unknown
+    /// function there if it is known.
     pub(super) fn place_points(
         &mut self,
         mesh: &Mesh,
@@ -92,7 +92,7 @@ impl Points {
     }
 }
 
-/// Returns the corners of a cell, at most four, and the origin in place of those that it has not.
+/// Returns the corners of a cell, filled up to four by the origin.
 #[inline(always)]
 fn corners(mesh: &Mesh, cell: u32) -> [[f64; 3]; 4] {
     let nodes = mesh.cell(cell as usize);

@@ -7,7 +7,7 @@ use femtile_mesh::Field;
 
 /// A scalar or tensor that may vary over the mesh: conductivity, reaction, source, boundary data.
 ///
-/// A tensor is refused where a scalar is needed; a scalar stands for a multiple of the identity where a tensor is
+/// A tensor is refused if a scalar is needed; a scalar stands for a multiple of the identity if a tensor is
 /// needed. In two dimensions only the upper left block of a tensor is used.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Coefficient {
@@ -122,7 +122,7 @@ impl Coefficient {
     /// Returns it for a mesh of some of the cells, in this order.
     ///
     /// # Panics
-    /// Where it has values by cell, and a cell is beyond them.
+    /// If it has values per cell and one of `cells` is out of range.
     pub fn on_cells(&self, cells: &[u32]) -> Self {
         match self {
             Self::CellField(Field { n_components: n, values }) => {
@@ -136,7 +136,7 @@ impl Coefficient {
         }
     }
 
-    /// Returns its value at a point of a cell, as a tensor by rows; NaN where undefined.
+    /// Returns the value at a point of a cell, as a tensor by rows; NaN if undefined.
     ///
     /// A reference for the evaluation in blocks that assembly uses.
     pub fn tensor_at(&self, cell: usize, tag: i32, point: [f64; 3]) -> [[f64; 3]; 3] {
@@ -155,7 +155,7 @@ impl Coefficient {
         }
     }
 
-    /// Returns its value at a point of a cell; NaN where it is a tensor or undefined.
+    /// Returns the value at a point of a cell; NaN if it is undefined or a tensor.
     pub fn scalar_at(&self, cell: usize, tag: i32, point: [f64; 3]) -> f64 {
         match self {
             Self::Constant(value) => *value,

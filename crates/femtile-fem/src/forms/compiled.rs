@@ -19,9 +19,9 @@ pub struct Points {
     pub z: Vec<f64>,
     /// The cell of each point.
     pub cells: Vec<u32>,
-    /// The value of the unknown function at each point; empty where no formula needs it.
+    /// The value of the unknown function at each point; empty if no formula needs it.
     pub unknown: Vec<f64>,
-    /// The time; NaN where no formula needs it.
+    /// The time; NaN if no formula needs it.
     pub time: f64,
 }
 
@@ -86,7 +86,7 @@ impl Points {
         Self { x: pick(&self.x), y: pick(&self.y), z: pick(&self.z), cells, unknown, time: self.time }
     }
 
-    /// Returns the value of the unknown function at point `i`, where it is known.
+    /// Returns the value of the unknown function at point `i`, if it is known.
     pub fn unknown(&self, i: usize) -> Option<f64> {
         self.unknown.get(i).copied()
     }
@@ -111,7 +111,7 @@ impl Formula {
         Self { tape: expression.tape(), uses_unknown: expression.uses(UNKNOWN) }
     }
 
-    /// Evaluates it at points; NaN where it needs an unknown function that they do not have.
+    /// Evaluates the formula at points; NaN if it needs an unknown function that the points do not have.
     fn eval(&self, out: &mut [f64], points: &Points, scratch: &mut TapeScratch) {
         if self.uses_unknown && points.unknown.len() != points.len() {
             return out.fill(f64::NAN);

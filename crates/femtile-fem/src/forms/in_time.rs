@@ -33,8 +33,8 @@ impl Coefficient {
         }
     }
 
-    /// Returns the sum of two scalars, the other one times a number; none if, within some tag, one is a cell field and the other
-    /// one a formula.
+    /// Returns the sum $a + \alpha b$ of two scalars, where $\alpha$ is `number` and $b$ is `other`. None if,
+    /// for some tag, one is a cell field and the other a formula.
     #[must_use]
     pub fn plus_times(&self, number: f64, other: &Self) -> Option<Self> {
         if number == 0.0 {

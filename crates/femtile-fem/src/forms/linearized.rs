@@ -17,8 +17,8 @@ use crate::FemError;
 
 /// The compiled derivatives of coefficients by u.
 ///
-/// Where they are given, the reaction is $\lambda + g$ and the source $f + g u$ with $g = \lambda_u u - f_u$, and
-/// $\sigma_u$ makes the drift $\int \sigma_u\,\delta\,\nabla u\cdot\nabla v$.
+/// With slopes, the reaction is $\lambda + g$ and the source is $f + g u$ with $g = \lambda_u u - f_u$. The
+/// slope $\sigma_u$ makes the drift $\int \sigma_u\,\delta\,\nabla u\cdot\nabla v$.
 #[derive(Default)]
 pub(super) struct CompiledSlopes<'a> {
     pub sigma: Option<Compiled<'a>>,

@@ -81,9 +81,9 @@ pub struct BoundaryCondition {
 
 /// The problem $-\nabla\cdot(\sigma\nabla u) + \lambda u = f$ on a mesh, with its boundary conditions.
 ///
-/// On a facet named by several conditions the last one holds. At nodes that Dirichlet facets share with others the
-/// Dirichlet value holds, that of the last condition where several meet; the same is true for named nodes. Facets
-/// without a condition have zero flux.
+/// If several conditions name a facet, the last one holds. A node shared by a Dirichlet facet and other
+/// facets has the Dirichlet value, that of the last condition if there are several. The same is true for
+/// named nodes. Facets without a condition have zero flux.
 #[derive(Debug, Clone, Copy)]
 pub struct Form<'a> {
     /// The mesh.

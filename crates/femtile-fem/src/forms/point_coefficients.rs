@@ -45,7 +45,8 @@ impl<'a> PointCoefficients<'a> {
     /// Evaluates σ at points as tensors that are symmetric to the last bit.
     ///
     /// # Errors
-    /// The first point where it is not finite, or not symmetric positive definite; σ = 0 is accepted beside a λ.
+    /// The first point at which σ is not finite, or not symmetric positive definite. With a reaction λ, σ = 0
+    /// is accepted.
     pub fn sigma(
         &self,
         out: &mut [[[f64; 3]; 3]],
@@ -65,7 +66,7 @@ impl<'a> PointCoefficients<'a> {
     /// Evaluates λ at points.
     ///
     /// # Errors
-    /// The first point where it is not finite, or is negative and must not be.
+    /// The first point at which λ is not finite, or is negative without permission.
     pub fn lambda(&self, out: &mut [f64], points: &Points, tape: &mut TapeScratch) -> Result<(), FemError> {
         self.lambda.eval_scalar(out, points, tape)?;
         if self.has_any_reaction { Ok(()) } else { not_negative("lambda", out, points) }

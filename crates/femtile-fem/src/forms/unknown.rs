@@ -11,7 +11,7 @@ pub const UNKNOWN: Variable = Variable::Other(0);
 /// The time and the function u at which coefficients are evaluated.
 ///
 /// # Shapes
-/// `unknown`: one value for each degree of freedom, or empty, where no coefficient depends on u.
+/// `unknown`: one value per degree of freedom, or empty if no coefficient depends on u.
 #[derive(Debug, Clone, Copy)]
 pub struct State<'a> {
     /// The time.
@@ -34,7 +34,8 @@ impl<'a> State<'a> {
     }
 }
 
-/// The derivatives by u of the coefficients of a form; none where a coefficient does not depend on u.
+/// The derivatives of the coefficients of a form with respect to u; none for a coefficient that does not
+/// depend on u.
 ///
 /// With all of them a linearization is that of Newton, with none of them that of Picard.
 #[derive(Debug, Clone, Default, PartialEq)]

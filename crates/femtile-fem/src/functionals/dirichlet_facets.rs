@@ -12,8 +12,8 @@ pub(crate) type Counts<'a> = &'a (dyn Fn(u32) -> bool + Sync);
 ///
 /// $$ q_{Fi} + \frac{|F|}{\sum_{F' \ni i}|F'|}\Big(r_i - \sum_{F' \ni i} q_{F'i}\Big), $$
 ///
-/// so that the shares of a node sum to $r_i$. The first term preserves the order of convergence where sides with
-/// different fluxes meet in an edge or a corner.
+/// so that the shares of a node sum to $r_i$. The first term preserves the order of convergence at edges and
+/// corners between sides with different fluxes.
 #[derive(Debug, Default)]
 pub(crate) struct DirichletFacets {
     /// Positions in the list of boundary facets.
@@ -35,8 +35,8 @@ impl DirichletFacets {
         self.measures.push(measure);
     }
 
-    /// Adds the flux through each facet to its entry of `fluxes`, from the residual of all degrees of freedom: the shares of those
-    /// that count.
+    /// Adds the flux through each facet to its entry of `fluxes`, from the residual of all degrees of
+    /// freedom: the shares of the facet's degrees of freedom.
     pub fn distribute(&self, fluxes: &mut [f64], mut residual: Vec<f64>, counts: Counts<'_>) {
         let n = self.dofs.len() / self.facets.len().max(1);
         let of_facets =

@@ -14,8 +14,8 @@ const DEGREE: usize = 5;
 /// Returns $\|u - u_\text{exact}\|_{L^2}$.
 ///
 /// # Errors
-/// [`FemError::Length`] unless `u` has one entry per node, [`FemError::NotFinite`] where the exact solution is not
-/// finite.
+/// [`FemError::Length`] unless `u` has one entry per node; [`FemError::NotFinite`] if the exact solution is
+/// not finite at some point.
 pub fn error_l2(mesh: &Mesh, u: &[f64], exact: &Expression) -> Result<f64, FemError> {
     check_length(mesh, u)?;
     let exact = Coefficient::Expression(exact.clone());
@@ -34,8 +34,8 @@ pub fn error_l2(mesh: &Mesh, u: &[f64], exact: &Expression) -> Result<f64, FemEr
 /// Returns the seminorm $\|\nabla u - \nabla u_\text{exact}\|_{L^2}$, with exact derivatives.
 ///
 /// # Errors
-/// [`FemError::Length`] unless `u` has one entry per node, [`FemError::NotFinite`] where the gradient of the exact
-/// solution is not finite.
+/// [`FemError::Length`] unless `u` has one entry per node; [`FemError::NotFinite`] if the gradient of the
+/// exact solution is not finite at some point.
 pub fn error_h1(mesh: &Mesh, u: &[f64], exact: &Expression) -> Result<f64, FemError> {
     check_length(mesh, u)?;
     let axes = [Variable::X, Variable::Y, Variable::Z];

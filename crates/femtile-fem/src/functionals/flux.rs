@@ -28,16 +28,17 @@ use crate::forms::{
 /// $$ \sum_F \int_F n\cdot\sigma\nabla u = \int_\Omega \lambda u - \int_\Omega f $$
 ///
 /// with the integrals of [`reaction_integral`] and [`source_integral`]. Inflow at nodes of
-/// [`crate::Condition::DirichletAtNodes`] outside Dirichlet facets is not included. On smooth solutions, fluxes through
-/// sides converge with order 2, where the discrete gradient has order 1.
+/// [`crate::Condition::DirichletAtNodes`] outside Dirichlet facets is not included. On smooth solutions,
+/// fluxes through sides converge with order 2; the discrete gradient has order 1.
 ///
 /// # Shapes
 /// `u: [n_nodes]`; the result has one entry per boundary facet.
 /// # Cost
 /// Element matrices of the cells around Dirichlet nodes; one visit of every cell.
 /// # Errors
-/// [`FemError::Length`] unless `u` has one entry per node, [`FemError::UnsupportedCells`] for cells that are not
-/// simplices, [`FemError::NoSuchFacet`] for a facet beyond the boundary, data out of their range.
+/// [`FemError::Length`] unless `u` has one entry per node, [`FemError::UnsupportedCells`] for cells that are
+/// not simplices, [`FemError::NoSuchFacet`] for a facet that the boundary does not have, and errors for data
+/// out of their range.
 /// # Source
 /// `[carey1985]`, for the residual of constrained nodes. Differs: the residual is not converted to a nodal density.
 pub fn facet_fluxes(form: &Form<'_>, u: &[f64]) -> Result<Vec<f64>, FemError> {

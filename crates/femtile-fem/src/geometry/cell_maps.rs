@@ -120,7 +120,7 @@ impl<'a> CellMaps<'a> {
     /// Evaluates the map of the cell at a position, whose Jacobians are positive for right-handed axes.
     ///
     /// # Errors
-    /// [`FemError::Inverted`] with the first point where they are not.
+    /// [`FemError::Inverted`] with the first inverted point.
     pub fn of_sound_cell(&self, position: usize, map: &mut CellMap) -> Result<(), FemError> {
         self.of_cell(position, map);
         let sign = if self.space.orientation(position).is_mirrored() { -1.0 } else { 1.0 };

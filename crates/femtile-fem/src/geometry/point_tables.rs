@@ -10,7 +10,7 @@ pub(crate) struct PointTables {
     slopes: Table,
 }
 
-/// A function of some components on a cell, with workspace.
+/// A function with several components on a cell, with workspace.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct AtPoints {
     /// At nodes, then at points: `[n_q^d][components]`, the first axis fastest.

@@ -16,15 +16,16 @@ pub(crate) struct Polynomial {
 ///
 /// Rows of slightly bent cells determine all terms, but amplify errors of the values strongly.
 const INDEPENDENT: f64 = 0.02;
-/// The largest factor by which the gradient of a fit of degree k amplifies errors of the values, over $k^2$: as many times as
-/// that of a line through as many points, with $k^2$ for the gradients of polynomials of bounded values.
+/// The largest factor by which the gradient of a fit of degree k amplifies errors of the values, over $k^2$.
+/// It is relative to a line through the same number of points; $k^2$ is the growth of gradients of
+/// polynomials with bounded values.
 const AMPLIFIED: f64 = 4.0;
 /// The smallest pivot of a covariance, relative to its diagonal entry.
 const FLAT: f64 = 1e-12;
 
 impl Polynomial {
-    /// Fits a polynomial of a total degree to values at points; none if the points do not determine it and its gradient at a
-    /// place well, with at least one value to spare.
+    /// Fits a polynomial of a total degree to values at points. None unless the points determine the
+    /// polynomial and its gradient at a given place well, with at least one value to spare.
     ///
     /// Coordinates are scaled so that the points have covariance I; the fit does not depend on affine maps of the
     /// points.

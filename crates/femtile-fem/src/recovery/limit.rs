@@ -31,7 +31,7 @@ impl CellVectors {
         norm(recovered) <= LARGEST * self.largest
     }
 
-    /// Returns a recovered vector where it is allowed, else the mean.
+    /// Returns the recovered vector if the limit allows it, else the mean.
     pub fn limited(&self, recovered: [f64; 3]) -> [f64; 3] {
         if self.allows(recovered) { recovered } else { self.mean() }
     }

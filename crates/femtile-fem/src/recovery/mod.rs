@@ -32,8 +32,9 @@ pub struct ErrorEstimate {
     pub total: f64,
     /// The energy seminorm of u, $(\int_\Omega \sigma\nabla u\cdot\nabla u)^{1/2}$.
     pub norm: f64,
-    /// The share of the fits for which there are too few values for a polynomial of one degree more than the elements, from 0
-    /// to 1: their gradient is hardly better than that of the elements, and the estimate too small.
+    /// The share, from 0 to 1, of fits with too few values for a polynomial of one degree more than the
+    /// elements. Their gradient is hardly better than that of the elements, and their error estimate is too
+    /// small.
     pub lowered: f64,
 }
 
@@ -48,15 +49,17 @@ impl ErrorEstimate {
 
 /// The gradient of linear elements at nodes, by polynomial-preserving recovery.
 ///
-/// For each node, a quadratic polynomial is fitted to the nodal values by least squares; its gradient at the node is
-/// the recovered gradient $Gu$. The fit takes the cells around the node, and further rings of cells until the
-/// polynomial and its gradient are determined well, as at the boundary. A gradient that exceeds those of the cells around the
-/// node by half is left for that of a fit with more cells, of a linear one, and in the end for the mean of the cells by volume.
-/// So $Gu$ is exact for quadratic functions wherever it does not exceed that limit; on regular meshes it converges with order 2,
-/// where the gradient of the elements has order 1.
+/// For each node, a quadratic polynomial is fitted to the nodal values by least squares; its gradient at the
+/// node is the recovered gradient $Gu$. The fit uses the cells around the node. Further rings of cells are
+/// added until the polynomial and its gradient are well determined, as at the boundary. A gradient that
+/// exceeds those of the cells around the node by half is rejected. It is replaced by that of a fit with more
+/// cells, then of a linear fit, and finally by the mean of the cells weighted by volume. So $Gu$ is exact for
+/// quadratic functions within that limit. On regular meshes it converges with order 2; the gradient of the
+/// elements has order 1.
 ///
-/// Where σ jumps, the gradient jumps: patches end at cells with another coefficient, by tag or by cell field with at
-/// most 64 distinct values, and nodes there have a gradient per side. A σ given by a formula is taken to be smooth.
+/// If σ jumps, the gradient jumps: patches end at cells with another coefficient, by tag or by cell field
+/// with at most 64 distinct values. Nodes there have one gradient per side. A σ given by a formula is taken
+/// to be smooth.
 ///
 /// # Source
 /// `[zhang2005]`. Differs: patches grow by rings of cells, and coordinates are scaled by the covariance of the points,
@@ -157,7 +160,7 @@ impl<'a> RecoveredGradient<'a> {
     /// Returns $Gu$ at the nodes: `[n_nodes × 3]`, the components of a node one after another, zero along z in two
     /// dimensions.
     ///
-    /// Where regions meet, the mean over the cells around the node; NaN at a node without a cell.
+    /// At interfaces between regions, the mean over the cells around the node; NaN at a node without a cell.
     pub fn at_nodes(&self) -> Vec<f64> {
         let of_node = |node: u32| {
             let cells = self.incidence.around(node);
@@ -169,8 +172,8 @@ impl<'a> RecoveredGradient<'a> {
     /// Returns the flux density $-\sigma\,Gu$ at the nodes: `[n_nodes × 3]`, as [`Self::at_nodes`], positive in the
     /// direction of heat flow.
     ///
-    /// Where it exceeds those of all cells around the node by half, $-\sigma\nabla u$ with σ at the node, it is their mean by
-    /// volume.
+    /// If it exceeds the flux densities $-\sigma\nabla u$ of all cells around the node by half, with σ at the
+    /// node, it is their mean weighted by volume.
     ///
     /// # Errors
     /// A σ that is not finite at a node.

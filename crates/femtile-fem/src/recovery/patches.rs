@@ -22,7 +22,7 @@ pub(crate) trait Elements: Sync {
     fn cell_of_mesh(&self, cell: u32) -> u32;
     /// Adds the degrees of freedom of a cell whose values are fitted.
     fn add_samples(&self, cell: u32, samples: &mut Vec<u32>);
-    /// Adds the degrees of freedom of a cell where the polynomial of one of its vertices counts.
+    /// Adds the degrees of freedom of a cell for which the polynomial of one of its vertices counts.
     fn add_weighted(&self, cell: u32, vertex: u32, dofs: &mut Vec<u32>);
     /// Returns the gradient of the function in a cell.
     fn own_gradient(&self, cell: u32) -> CellVectors;
@@ -79,8 +79,9 @@ pub(crate) struct ByRegion<R> {
 impl<R: Send> ByRegion<R> {
     /// Evaluates `found` around each vertex in each of its regions, with the polynomial fitted to `u` there.
     ///
-    /// It is the one of the highest degree from the fewest cells that these determine well, and whose gradient, wherever it
-    /// counts, is at most half as large again as that of the cells around; if there is none, it has their mean gradient.
+    /// The polynomial has the highest degree, and uses the fewest cells, such that it is well determined and
+    /// its gradient is at most half as large again as that of the cells around. If there is none, its
+    /// gradient is the mean of the cells.
     ///
     /// # Source
     /// `[zhang2005]`, `[naga2005]`: polynomial-preserving recovery, with patches that grow until they determine the
@@ -135,7 +136,7 @@ struct Patch<'a, E> {
 }
 
 impl<E: Elements> Patch<'_, E> {
-    /// Fits the polynomial of a region around a vertex, as [`ByRegion::new`] has it.
+    /// Fits the polynomial of a region around a vertex, as [`ByRegion::new`] describes.
     fn polynomial(&self, vertex: u32, region: u32) -> Polynomial {
         let elements = self.elements;
         let cells: Vec<u32> = self.around(vertex, region).collect();

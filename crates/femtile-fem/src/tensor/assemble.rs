@@ -19,12 +19,12 @@ const CELLS: [usize; 2] = [64, 1 << 16];
 const ROWS: usize = 64;
 const PARTS_PER_THREAD: usize = 2;
 
-/// Entries of the matrix during assembly, and the product with given values.
+/// Entries of the matrix during assembly, and the product with Dirichlet values.
 struct Filling<'a> {
     problem: &'a TensorProblem<'a>,
     pattern: Pattern,
     values: Vec<f64>,
-    /// $A g$ for the given values $g$ of constrained degrees of freedom.
+    /// $A g$ for the Dirichlet values $g$ of constrained degrees of freedom.
     product: Vec<f64>,
 }
 
@@ -104,7 +104,7 @@ struct Rows<'a> {
 }
 
 impl Rows<'_> {
-    /// Adds what these rows have of the matrix of a cell or facet.
+    /// Adds the entries of the matrix of a cell or facet that lie in these rows.
     fn add(&mut self, pattern: &Pattern, constraints: &Constraints, dofs: &[u32], matrix: &[f64]) {
         let n_rows = self.product.len();
         for (&row, entries) in dofs.iter().zip(matrix.chunks_exact(dofs.len())) {
@@ -125,8 +125,9 @@ impl Rows<'_> {
     }
 }
 
-/// The ends of parts of `n_rows` rows to which these matrices add about as much each: neighbouring cells have most of their rows
-/// near each other, so parts of as many rows would leave most threads without work.
+/// Returns the ends of parts of `n_rows` rows to which these matrices add about the same number of terms.
+/// Neighbouring cells have most of their rows near each other, so parts of equal length would leave most
+/// threads without work.
 fn ends_of_parts(matrices: &[(&[u32], &[f64])], n_rows: usize) -> Vec<usize> {
     let mut counts = vec![0; n_rows.div_ceil(ROWS)];
     for (dofs, _) in matrices {

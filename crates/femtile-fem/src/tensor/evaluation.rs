@@ -143,8 +143,8 @@ impl<'a> Evaluation<'a> {
         &function.values
     }
 
-    /// Returns $\sum_q w_q (F_q \cdot \nabla\varphi_i + v_q \varphi_i)$ for each shape function, with F in place of
-    /// gradients and v in place of given values.
+    /// Returns $\sum_q w_q (F_q \cdot \nabla\varphi_i + v_q \varphi_i)$ for each shape function. `found`
+    /// holds F as its gradients and v as its values.
     pub fn weak_moments(&self, found: &mut Found, points: &CellPoints) -> Vec<f64> {
         let d = self.space.dimension();
         let mut sum = self.moments(found, points).to_vec();
@@ -210,7 +210,7 @@ impl<'a> Evaluation<'a> {
 /// Cells per task of a thread.
 const CELLS: usize = 64;
 
-/// Splits a vector, starting with that of the first group, into the parts that groups meet first.
+/// Splits a vector at the first unknowns of groups, starting with the first group.
 pub(super) fn of_groups<'v, T>(groups: &[Group], mut values: &'v mut [T]) -> Vec<&'v mut [T]> {
     let split = |group: &Group| values.split_off_mut(..group.dofs.len()).unwrap_or_default();
     groups.iter().map(split).collect()

@@ -12,7 +12,7 @@ use femtile_device::parallel;
 #[derive(Debug)]
 pub struct EvenPoints<'a> {
     space: &'a TensorSpace<'a>,
-    /// The space whose unknowns number the points, where it is another.
+    /// The space whose unknowns number the points, if it differs.
     shape: Option<TensorSpace<'a>>,
 }
 
@@ -66,7 +66,7 @@ impl<'a> EvenPoints<'a> {
         }))
     }
 
-    /// Collects what `of_cell` leaves in `points` of the workspace for each cell, the first axis fastest.
+    /// Collects the `points` of the workspace after `of_cell` for each cell, the first axis fastest.
     fn at_all<R: Copy + Send + Default + Sync>(
         &self,
         zero: R,

@@ -20,7 +20,7 @@ pub(super) struct CellIntegrals<'a> {
 /// The compiled coefficients of a form and their derivatives by u.
 pub(super) struct LinearizedCoefficients<'a> {
     sigma_and_lambda: PointCoefficients<'a>,
-    /// None where it does not depend on u: then it is no part of the linearization.
+    /// None if the source does not depend on u: then it is not in the linearization.
     source: Option<Compiled<'a>>,
     sigma_slope: Option<Compiled<'a>>,
     lambda_slope: Option<Compiled<'a>>,

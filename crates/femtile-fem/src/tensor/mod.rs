@@ -58,7 +58,7 @@ pub struct TensorProblem<'a> {
 #[derive(Debug)]
 pub struct TensorSystem<'a, D: Device = Cpu> {
     space: &'a TensorSpace<'a>,
-    /// The right side with boundary values lifted, zero where constrained.
+    /// The right side with Dirichlet values lifted, zero in constrained rows.
     pub rhs: Buffer<f64, D>,
     /// The constrained degrees of freedom and their values.
     pub constraints: Constraints,
@@ -77,7 +77,7 @@ const ENTRIES: usize = 1 << 14;
 /// Source integrals have p + 2 points along each axis.
 pub(crate) const SOURCE_RULE: CellRule = CellRule::Gauss { extra: 1 };
 
-/// A problem, the condition that holds on each facet, and the facets with an exchange.
+/// A problem, the condition that holds on each facet, and the facets with an exchange condition.
 type Evaluated<'a> = (TensorProblem<'a>, Vec<Option<u32>>, Vec<u32>);
 
 impl<'a> TensorProblem<'a> {
@@ -94,21 +94,23 @@ impl<'a> TensorProblem<'a> {
         Ok(problem)
     }
 
-    /// As [`TensorProblem::new`], for a part of a mesh: what holds the solution may be elsewhere. Returns also whether a
-    /// condition or a reaction holds it at each node of the part.
+    /// As [`TensorProblem::new`], for a part of a mesh. The conditions that determine the solution may be on
+    /// other parts. Also returns for each node of the part whether a condition or a reaction holds the
+    /// solution there.
     ///
     /// # Errors
-    /// As [`TensorProblem::new`], but for components without any condition.
+    /// As [`TensorProblem::new`], except for components without any condition.
     pub fn of_part(space: &'a TensorSpace<'a>, form: &Form<'a>) -> Result<(Self, Vec<bool>), FemError> {
         let (problem, winners, reacting) = Self::evaluated(space, form)?;
         let held = pure_neumann::held(space, form, &winners, &reacting)?;
         Ok((problem, held.unwrap_or_else(|| vec![true; form.mesh.n_nodes()])))
     }
 
-    /// Takes given values in place of those that the form has: at the border of a part, facets elsewhere may give others.
+    /// Replaces the Dirichlet values of the form. At the border of a part, facets of other ranks may give
+    /// different values.
     ///
     /// # Errors
-    /// [`FemError::Length`] where they are not those of as many degrees of freedom.
+    /// [`FemError::Length`] unless the numbers of degrees of freedom match.
     pub fn with_constraints(self, constraints: Constraints) -> Result<Self, FemError> {
         match constraints.n_dofs() == self.space.n_dofs() {
             true => Ok(Self { constraints, ..self }),
@@ -181,7 +183,7 @@ impl<'a> TensorProblem<'a> {
     ///
     /// $$ b_F = f_F - (A g)_F, \qquad b_C = 0 $$
     ///
-    /// `apply` is not called if all given values are zero.
+    /// `apply` is not called if all Dirichlet values are zero.
     ///
     /// # Errors
     /// [`FemError::Incompatible`] for unbalanced data of a pure Neumann problem; errors of `apply`.

@@ -28,8 +28,9 @@ struct Batch {
 impl Evaluation<'_> {
     /// Adds $\int f\varphi_i$ at a time to a vector, cell after cell, with the bits of a sum of [`Evaluation::moments`].
     ///
-    /// Cells are evaluated [`LANES`] at a time. Groups of cells add directly to degrees of freedom they meet first; other
-    /// contributions are stored and added while threads work on later groups.
+    /// Cells are evaluated [`LANES`] at a time. Groups of cells add directly to degrees of freedom that no
+    /// other group has before them. Other contributions are stored and added while threads work on later
+    /// groups.
     pub fn add_moments(&self, out: &mut [f64], f: &Compiled<'_>, time: f64) -> Result<(), FemError> {
         let of_group = |batch: &mut Batch, (group, own): (&Group, &mut [f64])| {
             let (mut aside, mut dofs) = (Vec::new(), vec![0; self.space.dofs_per_cell()]);

@@ -29,7 +29,7 @@ pub(super) fn touching(space: &TensorSpace<'_>, is_marked: &[bool]) -> Vec<usize
 /// the degrees of freedom that are kept; facets are left out.
 ///
 /// # Cost
-/// $O(p^{d+1})$ a cell.
+/// $O(p^{d+1})$ per cell.
 pub(super) fn add_products(
     space: &TensorSpace<'_>,
     form: &Form<'_>,

@@ -25,7 +25,8 @@ pub(super) fn is_pure_neumann(
     }
 }
 
-/// Returns whether a condition or a reaction holds the solution at each node; none where a reaction does so everywhere.
+/// Returns whether a condition or a reaction holds the solution at each node; none if a reaction does so
+/// everywhere.
 ///
 /// # Errors
 /// A λ that is not finite or negative.
@@ -52,7 +53,7 @@ pub(super) fn held(
     Ok(Some(held))
 }
 
-/// Returns the cells where λ is positive somewhere.
+/// Returns the cells in which λ is positive somewhere.
 fn reacting_cells(space: &TensorSpace<'_>, form: &Form<'_>) -> Result<Vec<u32>, FemError> {
     let lambda = Compiled::scalar("lambda", form.lambda, form.mesh)?;
     let evaluation = Evaluation::new(space, SOURCE_RULE);

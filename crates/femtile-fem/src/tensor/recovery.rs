@@ -20,15 +20,15 @@ use crate::recovery::{
 ///
 /// $$ Gu(x) = \sum_z \lambda_z(x)\,\nabla q_z(x), $$
 ///
-/// and a polynomial of degree p between them. As [`crate::recovery::RecoveredGradient`] has it, a polynomial is left for another
-/// where its gradient at a node with $\lambda_z > 0$ exceeds by half the largest one of the cells around z, at the Gauss points
-/// of the cells. Within this limit $Gu$ is exact for polynomials of total degree p + 1 at the nodes; it converges
-/// with order p + 1 on regular meshes, where the gradient of the elements has order p. Where σ jumps, it is that of each
-/// region by itself.
+/// and a polynomial of degree p between them. As in [`crate::recovery::RecoveredGradient`], a polynomial is
+/// rejected if its gradient at a node with $\lambda_z > 0$ exceeds by half the largest one of the cells
+/// around z, at the Gauss points of the cells. Within this limit $Gu$ is exact for polynomials of total
+/// degree p + 1 at the nodes. It converges with order p + 1 on regular meshes; the gradient of the elements
+/// has order p. If σ jumps, each region has its own gradient.
 ///
 /// # Source
-/// `[naga2005]`, for elements of any degree. Differs: polynomials are combined with multilinear weights in the whole cell, and
-/// of high degrees only as many nodes are fitted as polynomials need along an axis.
+/// `[naga2005]`, for elements of any degree. Differs: polynomials are combined with multilinear weights in
+/// the whole cell; for high degrees, only the number of nodes per axis that polynomials need is fitted.
 #[derive(Debug)]
 pub struct RecoveredGradient<'a> {
     space: &'a TensorSpace<'a>,
@@ -156,8 +156,9 @@ impl<'a> RecoveredGradient<'a> {
     /// Returns $Gu$ at the nodes of the elements: `[n_dofs × 3]`, the components of a node one after another, zero
     /// along z in two dimensions.
     ///
-    /// Where regions meet, the mean over the cells around the node. Where it exceeds by half the largest gradient at the Gauss
-    /// points of these cells, p + 2 along each axis, it is the mean of these cells by volume.
+    /// At interfaces between regions, the mean over the cells around the node. If it exceeds by half the
+    /// largest gradient at the Gauss points of these cells, p + 2 along each axis, it is the mean of these
+    /// cells weighted by volume.
     pub fn at_nodes(&self) -> Vec<f64> {
         let found: Result<Vec<f64>, std::convert::Infallible> =
             self.limited(&self.own, |position| Ok(self.in_cell(position)));

@@ -24,7 +24,7 @@ const PARTS: usize = 16;
 /// Assembly of linearized forms on quadrilaterals and hexahedra of any degree: the pattern is computed once, then values
 /// are refilled by the threads of the host.
 ///
-/// The unknowns with given values stay the same; their values may change.
+/// The set of unknowns with Dirichlet values is fixed; the values may change.
 pub struct TensorAssembly<'a> {
     space: &'a TensorSpace<'a>,
     integrals: CellIntegrals<'a>,
@@ -40,7 +40,7 @@ pub struct TensorAssembly<'a> {
 pub struct LinearizedProblem<'a> {
     form: Form<'a>,
     coefficients: LinearizedCoefficients<'a>,
-    /// The source, where it depends on the point and the time alone and is not zero.
+    /// The source, if it depends only on the point and the time and is not zero.
     source: Option<Compiled<'a>>,
     constraints: Constraints,
     facet_matrices: Vec<FacetMatrix>,
@@ -70,7 +70,7 @@ impl<'a> TensorAssembly<'a> {
     /// Prepares systems with the constrained degrees of freedom of a form, integrated by a rule along each axis.
     ///
     /// # Errors
-    /// Conditions on facets or nodes that do not exist, given values that are not finite.
+    /// Conditions on facets or nodes that do not exist, Dirichlet values that are not finite.
     pub fn new(space: &'a TensorSpace<'a>, form: &Form<'_>, rule: CellRule) -> Result<Self, FemError> {
         let constraints = Constraints::dirichlet_of_any_degree(space, form, &winners(form)?)?;
         let pattern = Pattern::new(space, &constraints);
@@ -128,7 +128,7 @@ impl<'a> TensorAssembly<'a> {
     /// Replaces the conditions of a problem, whose coefficients stay.
     ///
     /// # Errors
-    /// Data that are not finite; [`FemError::OtherAssembly`] where other unknowns have given values.
+    /// Data that are not finite; [`FemError::OtherAssembly`] if other unknowns have Dirichlet values.
     pub fn replace_conditions(
         &self,
         problem: &mut LinearizedProblem<'_>,
@@ -216,7 +216,7 @@ impl<'a> TensorAssembly<'a> {
         self.parts.iter().map(part).collect()
     }
 
-    /// Adds the rows of a cell or facet that are in a part, with given values moved to the right side.
+    /// Adds the rows of a cell or facet that are in a part, with Dirichlet values moved to the right side.
     fn add(
         &self,
         part: &mut Part<'_>,

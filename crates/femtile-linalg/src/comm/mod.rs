@@ -1,4 +1,4 @@
-//! Who takes part in a solve; one rank is the case of [`Alone`].
+//! The ranks that take part in a solve; [`Alone`] stands for a single rank.
 //!
 //! Krylov methods obtain global sums from a `Communicator`: `Alone`, or `Comm` of `femtile-comm`. No algorithm
 //! assumes a single rank. Vectors hold the unknowns that a rank owns, so sums over them are global.
@@ -21,8 +21,8 @@ pub trait Communicator: Sync {
     /// [`LinalgError`] when another rank cannot be reached.
     fn sum<D: Device>(&self, values: &mut Buffer<f64, D>) -> Result<(), LinalgError>;
 
-    /// As [`Communicator::sum`], while `work` is done, which does not touch the values; it may exchange values with other ranks, and
-    /// all ranks do the same there.
+    /// As [`Communicator::sum`], while `work` is done. `work` does not touch the values. It may exchange
+    /// values with other ranks if all ranks do the same there.
     ///
     /// # Errors
     /// Those of the sum and of `work`.

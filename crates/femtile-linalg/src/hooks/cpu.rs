@@ -38,8 +38,8 @@ pub trait MergedHook<T: Scalar>: Sync {
 /// An operator that lets work on its vectors happen within its own loop.
 ///
 /// # Safety
-/// An implementation keeps the contract of [`MergedHook`] to the letter: hooks write from several threads where they
-/// are called.
+/// An implementation must keep the contract of [`MergedHook`] exactly, because hooks write from several
+/// threads.
 /// # Source
 /// `[kronbichler2022]`, section 5.
 pub unsafe trait MergedOperator<T: Scalar, D: Device>: Send + Sync {
@@ -58,8 +58,8 @@ pub unsafe trait MergedOperator<T: Scalar, D: Device>: Send + Sync {
     ) -> Result<(), LinalgError>;
 }
 
-/// The rows of a rank of an operator that lets work on its vectors happen within its own loop, in two parts: between them the
-/// ranks exchange values of x.
+/// The owned rows of a distributed operator that lets work on its vectors happen within its own loop, in two
+/// parts. Ghost values of x are exchanged between the parts.
 ///
 /// # Safety
 /// As [`MergedOperator`], for both parts together. `begin_merged` calls `pre` for all rows whose x other ranks need, and
@@ -94,8 +94,8 @@ pub unsafe trait MergedRows<T: Scalar, D: Device>: Send + Sync {
     ) -> Result<(), LinalgError>;
 }
 
-/// Guards blocks of rows that a hook writes, each of which may be claimed once: operators of users might break the contract
-/// of [`super::Hook`].
+/// Guards blocks of rows that a hook writes; each block may be claimed once. A user's operator might break
+/// the contract of [`super::Hook`].
 #[derive(Debug)]
 pub(crate) struct Claims(Vec<AtomicBool>);
 

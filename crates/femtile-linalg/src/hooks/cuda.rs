@@ -11,15 +11,15 @@ use crate::{LinalgError, error::need};
 /// A hook as kernels on a GPU see it: a structure that is compiled into the kernel and passed by value.
 ///
 /// # Contract
-/// `source` defines `struct Hook` with 64-bit fields and `__device__` methods `bool is_idle() const` (the same
-/// answer in all threads; the kernel then does nothing), `void post(u64 row, const T* x, T y)` (called by one thread
-/// once for each row, after `y` was computed and stored, so that it may overwrite that entry) and `void finish()` (called
-/// by all threads of a block at the end).
-/// A kernel has threads in a line and at most one block for each [`CudaHook::ROWS`] rows, begun.
+/// `source` defines `struct Hook` with 64-bit fields and three `__device__` methods. `bool is_idle() const`
+/// has the same answer in all threads; if true, the kernel does nothing.
+/// `void post(u64 row, const T* x, T y)` is called by one thread once for each row, after `y` was computed
+/// and stored, so that it may overwrite that entry. `void finish()` is called by all threads of a block at
+/// the end. A kernel has threads in a line and at most one block per [`CudaHook::ROWS`] rows, rounded up.
 ///
-/// Where `is_product`, the hook computes $x^\mathsf{T} y$ alone, and an operator may pass parts of it in place of rows, by
-/// `void add(double part)`, in any number of kernels: the last two fields are then the number of blocks of the kernels
-/// before, and of all kernels ([`CudaHook::in_part`]).
+/// With `is_product`, the hook computes only $x^\mathsf{T} y$. An operator may then pass parts of this
+/// product instead of rows, by `void add(double part)`, in any number of kernels. The last two fields are the
+/// number of blocks of the preceding kernels and of all kernels ([`CudaHook::in_part`]).
 #[derive(Debug, Clone, PartialEq)]
 pub struct CudaHook<'a> {
     source: &'static str,
@@ -43,7 +43,7 @@ impl<'a> CudaHook<'a> {
         Self { source, arguments, is_product: false, n_rows, arrays: PhantomData }
     }
 
-    /// The same, where parts of $x^\mathsf{T} y$ serve as well as rows.
+    /// The same hook, which also accepts parts of $x^\mathsf{T} y$ instead of rows.
     ///
     /// # Safety
     /// The definition has `add`, and the last two fields are those of parts.
@@ -57,11 +57,12 @@ impl<'a> CudaHook<'a> {
         unsafe { Self::new(include_str!("../no_hook.cuh"), vec![0], None) }
     }
 
-    /// Returns the CUDA part of a hook for an operator of `n_rows` × `n_cols`; one that does nothing where these differ.
+    /// Returns the CUDA part of a hook for an operator of `n_rows` × `n_cols`; one that does nothing if these
+    /// differ.
     ///
     /// # Errors
-    /// [`LinalgError::HostHook`] where it has no body for GPUs, [`LinalgError::Length`] where it is for another number of
-    /// rows.
+    /// [`LinalgError::HostHook`] if it has no body for GPUs, [`LinalgError::Length`] if it is for another
+    /// number of rows.
     pub fn of<T: Scalar>(hook: &'a dyn Hook<T>, [n_rows, n_cols]: [usize; 2]) -> Result<Self, LinalgError> {
         let hook = hook.cuda().ok_or(LinalgError::HostHook)?;
         if n_rows != n_cols {
@@ -91,8 +92,8 @@ impl<'a> CudaHook<'a> {
         Structure(self.arguments.clone())
     }
 
-    /// The fields for a kernel that comes after kernels of `n_before` blocks, of `n_blocks` in all; where rows are wanted, as
-    /// they are.
+    /// The fields for a kernel that comes after kernels of `n_before` blocks, of `n_blocks` in all; if rows
+    /// are wanted, as they are.
     pub fn in_part(&self, n_before: usize, n_blocks: usize) -> Structure {
         let mut fields = self.arguments.clone();
         if let Some(part) = fields.last_chunk_mut().filter(|_| self.is_product) {

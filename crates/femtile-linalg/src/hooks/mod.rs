@@ -39,14 +39,14 @@ pub trait Hook<T: Scalar>: Sync {
     /// Called after the last write of `y[rows]`; `x` and `y` are those ranges of the two vectors.
     fn post(&self, _rows: Range<usize>, _x: &[T], _y: &[T]) {}
 
-    /// The same work for kernels on a GPU; none where there is only a body for the CPU.
+    /// The same work for kernels on a GPU; none if there is only a body for the CPU.
     fn cuda(&self) -> Option<CudaHook<'_>> {
         None
     }
 }
 
-/// Calls `product`, which computes $y = A x$ in plain loops, between the calls that [`Hook`] promises; without them where
-/// $A$ is not square.
+/// Calls `product`, which computes $y = A x$ in plain loops, between the calls that [`Hook`] promises. The
+/// hook is not called if $A$ is not square.
 ///
 /// # Errors
 /// Those of `product`.

@@ -20,7 +20,7 @@ const RANGE: f64 = 1e-30;
 /// which keeps small eigenvalues to full relative accuracy.
 ///
 /// # Cost
-/// Some 14 divisions a step.
+/// Some 14 divisions per step.
 /// # Source
 /// The matrix: `[golub1997]`; its pivots in differential form: `[dhillon2004]`.
 pub(super) fn smallest_ritz_value(steps: &[CgStep]) -> Option<f64> {
@@ -51,15 +51,15 @@ fn has_eigenvalue_below(steps: &[CgStep], mu: f64) -> bool {
     false
 }
 
-/// Returns an upper bound of the energy norm $\|x - x_k\|_A$ of the error after the last of `steps`, where $\rho$ is
-/// $r^\mathsf{T} M^{-1} r$ then.
+/// Returns an upper bound of the energy norm $\|x - x_k\|_A$ of the error after the last of `steps`; $\rho$
+/// is $r^\mathsf{T} M^{-1} r$ at that point.
 ///
 /// $$ \hat\gamma_0 = \frac{1}{\mu}, \quad
 ///    \hat\gamma_j = \frac{\hat\gamma_{j-1} - \alpha_j}{\mu (\hat\gamma_{j-1} - \alpha_j) + \rho_j / \rho_{j-1}}, \quad
 ///    \|x - x_k\|_A^2 \le \hat\gamma_k\, \rho \le \frac{\rho}{\mu} $$
 ///
-/// This is the rule of Gauss and Radau with a node at $\mu$; it is a bound where $\mu$ is at most the smallest eigenvalue
-/// of $M^{-1} A$. Here $\mu$ lies a tenth below the smallest Ritz value.
+/// This is the rule of Gauss and Radau with a node at $\mu$. It is a bound if $\mu$ is at most the smallest
+/// eigenvalue of $M^{-1} A$. Here $\mu$ lies a tenth below the smallest Ritz value.
 ///
 /// # Source
 /// `[meurant2013]`.

@@ -10,7 +10,7 @@ pub enum AcceptanceTest {
     Residual,
     /// The residual over the right side, both as the preconditioner sees them.
     PreconditionedResidual,
-    /// The same with the diagonal of A in place of the preconditioner.
+    /// The same with the diagonal of A instead of the preconditioner.
     ScaledResidual,
     /// The estimate of the energy error over the energy norm of x.
     EnergyError,

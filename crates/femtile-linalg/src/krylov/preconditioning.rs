@@ -23,7 +23,7 @@ impl<T: Scalar, D: Device> Clone for Preconditioning<'_, T, D> {
 impl<T: Scalar, D: Device> Copy for Preconditioning<'_, T, D> {}
 
 impl<'a, T: Scalar, D: VectorKernels<T>> Preconditioning<'a, T, D> {
-    /// Recognizes a diagonal of ones, whose entries are copied to the host only where their sum allows for it.
+    /// Recognizes a diagonal of ones. Its entries are copied to the host only if their sum allows for it.
     pub(super) fn of(m: &'a dyn Preconditioner<T, D>) -> Result<Self, LinalgError> {
         let Some(d) = m.diagonal() else { return Ok(Self::General) };
         let is_identity = d.device().sum(d)? == d.len() as f64 && d.to_host()?.iter().all(|d| *d == T::ONE);

@@ -10,8 +10,8 @@ use crate::LinalgError;
 use crate::comm::Communicator;
 use crate::vector::VectorKernels;
 
-/// A right side and a start scaled by $2^e$, so that $\|b\|_2$ is near 1; $e = 0$ where it is neither very small nor very
-/// large, and nothing is copied then.
+/// A right side and a start scaled by $2^e$, so that $\|b\|_2$ is near 1. If it is neither very small nor
+/// very large, $e = 0$ and nothing is copied.
 pub(super) struct Rescaled<T: Scalar, D: VectorKernels<T>> {
     /// $\|b\|_2$ after scaling.
     pub b_norm: f64,
@@ -30,7 +30,7 @@ pub(super) fn usual_exponent<T: Scalar>() -> f64 {
 }
 
 impl<T: Scalar, D: VectorKernels<T>> Rescaled<T, D> {
-    /// Scales where it is needed; none where b is zero, and x with it.
+    /// Scales if necessary. Returns none, and sets x to zero, if b is zero.
     pub(super) fn new<C: Communicator>(
         x: &mut Buffer<T, D>,
         b: &Buffer<T, D>,
@@ -62,7 +62,7 @@ impl<T: Scalar, D: VectorKernels<T>> Rescaled<T, D> {
         Ok(None)
     }
 
-    /// The right side to solve with, where `b` is the one given.
+    /// The right side to solve with; `b` is the original one.
     pub(super) fn b<'a>(&'a self, b: &'a Buffer<T, D>) -> &'a Buffer<T, D> {
         self.b.as_ref().unwrap_or(b)
     }

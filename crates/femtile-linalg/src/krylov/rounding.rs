@@ -1,4 +1,5 @@
-//! The rounding of a residual: the part of it that rounding does not explain, and what rounding may hide.
+//! The rounding of a residual: the part of it that rounding does not explain, and the part that rounding may
+//! hide.
 
 use femtile_device::{Buffer, Scalar, parallel};
 
@@ -27,7 +28,8 @@ impl RowTerms {
     ///
     /// $$ t_i^2 = b_i^2 + \sum_k (A S_k x)_i^2, \quad \mathrm{E}\, (A S_k x)_i^2 = \sum_j s^2 a_{ij}^2 x_j^2 $$
     ///
-    /// where $S_k$ is a diagonal of numbers near one with random signs, so that terms which cancel in Ax do not cancel here.
+    /// with a diagonal $S_k$ of numbers near one with random signs, so that terms which cancel in Ax do not
+    /// cancel here.
     ///
     /// # Cost
     /// Three products; vectors pass through the host.
@@ -50,8 +52,7 @@ impl RowTerms {
         Ok(Self { squares })
     }
 
-    /// Returns the residual r without the entries that are no larger than rounding makes them,
-    /// $|r_i| \le 32\, \varepsilon\, t_i$.
+    /// Returns the residual r without entries that rounding explains, $|r_i| \le 32\, \varepsilon\, t_i$.
     pub(super) fn unexplained<T: Scalar, D: VectorKernels<T>>(
         &self,
         r: &Buffer<T, D>,

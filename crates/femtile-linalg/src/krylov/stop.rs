@@ -4,13 +4,13 @@ use std::fmt;
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub enum Stop {
-    /// The tolerance was met.
+    /// The method has converged to the tolerance.
     Converged,
     /// The limit of iterations was reached first.
     MaxIterations,
     /// The residual found no new minimum for a long time.
     Stagnated,
-    /// The residual grew far beyond where it began.
+    /// The residual grew far above its initial value.
     Diverged,
     /// A quantity that must be positive was not.
     Breakdown {

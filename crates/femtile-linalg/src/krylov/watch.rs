@@ -21,7 +21,7 @@ pub(super) struct Watch<'a> {
 }
 
 impl<'a> Watch<'a> {
-    /// Begins a run of a method; breaks where its initial residual, $r^\mathsf{T} r$, leaves nothing to do.
+    /// Begins a run of a method; breaks if its initial residual, $r^\mathsf{T} r$, leaves nothing to do.
     pub(super) fn begin(
         config: &'a KrylovConfig,
         b_norm: f64,
@@ -41,8 +41,9 @@ impl<'a> Watch<'a> {
         (watch, stop)
     }
 
-    /// Runs iterations on `device`, several between two looks of the host, until one of them or the host ends the method. They
-    /// are recorded on a device that can, unless the host takes part in them, as it does in sums over ranks.
+    /// Runs iterations on `device`, several between two checks by the host, until one of them or the host
+    /// ends the method. They are recorded if the device supports it, unless the host takes part in them, as
+    /// in sums over ranks.
     pub(super) fn iterate<T: Scalar, D: CgKernels<T>, S>(
         &mut self,
         (mut stop, monitor): (ControlFlow<Stop>, &mut dyn Monitor),
@@ -65,7 +66,7 @@ impl<'a> Watch<'a> {
         Ok(self.settle(settled, stop, monitor))
     }
 
-    /// Records the initial residual; breaks where the method need not start.
+    /// Records the initial residual; breaks if the method need not start.
     fn start(&mut self, r_dot_r: f64, monitor: &mut dyn Monitor) -> ControlFlow<Stop> {
         self.history.r_dot_r.push(r_dot_r);
         if !r_dot_r.is_finite() {
@@ -79,7 +80,7 @@ impl<'a> Watch<'a> {
         self.look(CgProgress { iteration: 0, stop }, monitor)
     }
 
-    /// Shows the residuals that are new in `history` to the monitor and says whether to go on.
+    /// Shows the residuals that are new in `history` to the monitor and says whether to continue.
     ///
     /// The order of precedence: convergence and breakdown, then the monitor, then the limits.
     pub(super) fn look(&mut self, progress: CgProgress, monitor: &mut dyn Monitor) -> ControlFlow<Stop> {
@@ -167,7 +168,8 @@ impl<'a> Watch<'a> {
         self.history.r_dot_r.get(iteration).map_or(f64::NAN, |r_dot_r| r_dot_r.sqrt() / self.b_norm)
     }
 
-    /// Returns the result of the run; `preconditioned` is the residual at its start and at its end, where computed.
+    /// Returns the result of the run; `preconditioned` is the residual at its start and at its end, if
+    /// computed.
     pub(super) fn end(self, stop: ControlFlow<Stop>, preconditioned: Option<[Size; 2]>) -> RunEnd {
         let stop = stop.break_value().unwrap_or(Stop::Converged);
         RunEnd { stop, history: self.history, preconditioned }

@@ -5,10 +5,10 @@ use crate::LinalgError;
 pub struct NewtonConfig {
     /// The residual falls below this share of the size of its terms. Default 1e-8.
     pub tolerance: f64,
-    /// Where given, the residual falls below this share of its first norm as well.
+    /// If given, the residual falls below this share of its first norm as well.
     pub reduction: Option<f64>,
-    /// Whether the correction of the last iterate has to be small as well: at most five times the tolerance, relative to u. That
-    /// takes one more linear solve. Default false.
+    /// Whether the correction of the last iterate has to be small as well: at most five times the tolerance,
+    /// relative to u. That costs one more linear solve. Default false.
     pub checks_correction: bool,
     /// The most iterations. Default 50.
     pub max_iterations: usize,

@@ -22,10 +22,10 @@ pub trait NonlinearEquation<D: Device> {
     /// The error of a failed evaluation; not converging is an outcome.
     type Error: From<LinalgError>;
 
-    /// Evaluates $r(u)$ and what $J(u)$ needs, and returns the norm of $r(u)$.
+    /// Evaluates $r(u)$ and the data of $J(u)$, and returns the norm of $r(u)$.
     ///
     /// # Errors
-    /// Errors of the device. Where r has no value, the norm is not finite, and the step is shortened.
+    /// Errors of the device. If r has no value, the norm is not finite, and the step is shortened.
     fn residual(&mut self, u: &Buffer<f64, D>) -> Result<ResidualNorm, Self::Error>;
 
     /// Solves $J \delta = r$ to a relative tolerance, at the point of the last call of [`NonlinearEquation::residual`].
@@ -57,7 +57,8 @@ pub trait NonlinearEquation<D: Device> {
 pub struct ResidualNorm {
     /// $\|r\|$.
     pub norm: f64,
-    /// What the tolerance is relative to: the size of its terms, $\max(\|b\|, \|A u\|)$, or of what a step in time changes.
+    /// The size to which the tolerance is relative: that of the terms, $\max(\|b\|, \|A u\|)$, or of the
+    /// change in a time step.
     pub size: f64,
 }
 
@@ -66,7 +67,7 @@ pub struct ResidualNorm {
 pub struct CorrectionOutcome {
     /// Iterations.
     pub iterations: usize,
-    /// Whether the tolerance was met.
+    /// Whether the method converged to the tolerance.
     pub has_converged: bool,
 }
 
@@ -74,14 +75,16 @@ pub struct CorrectionOutcome {
 ///
 /// $$ J(u_k)\,\delta_k = r(u_k) \text{ up to } \eta_k \|r(u_k)\|, \qquad u_{k+1} = u_k + \theta_k \delta_k $$
 ///
-/// The tolerance $\eta_k = 0.9\,(\|r_k\| / \|r_{k-1}\|)^2$ of linear solves keeps quadratic convergence without solves that are
-/// more accurate than the linearization. The length $\theta_k$ is 1, and shorter where the residual would not decrease: the
-/// minimum of a parabola, within a tenth and a half of the length before. An approximate J makes it a fixed-point iteration,
-/// such as that of Picard, which converges linearly.
+/// The tolerance $\eta_k = 0.9\,(\|r_k\| / \|r_{k-1}\|)^2$ of linear solves keeps quadratic convergence
+/// without solves that are more accurate than the linearization. The length $\theta_k$ is 1, and shorter if
+/// the residual would not decrease: the minimum of a parabola, between a tenth and a half of the previous
+/// length. With an approximate J the method is a fixed-point iteration, such as that of Picard, which
+/// converges linearly.
 ///
-/// A small residual says little where some rows of J are much larger than others. [`NewtonConfig::checks_correction`] asks for
-/// the next correction as well, which estimates the error: it ends with $\|\delta\| \le 5 \tau \|u\| (1 - q)$, where q is the ratio of
-/// the last two corrections, which matters where they shrink slowly.
+/// A small residual says little if some rows of J are much larger than others.
+/// [`NewtonConfig::checks_correction`] asks for the next correction as well, which estimates the error. The
+/// method then ends with $\|\delta\| \le 5 \tau \|u\| (1 - q)$; q is the ratio of the last two corrections,
+/// which matters if they shrink slowly.
 ///
 /// # Cost
 /// A residual and a linear solve each iteration, a residual more for each length that is refused; two vectors.
@@ -222,8 +225,8 @@ fn descend<D: VectorKernels<f64>, E: NonlinearEquation<D>>(
     Ok(None)
 }
 
-/// Returns the next length where one has changed the residual by a factor: the minimum of the parabola through both squares
-/// and the slope at zero.
+/// Returns the next length if one has changed the residual by a factor: the minimum of the parabola through
+/// both squares and the slope at zero.
 fn shorter(length: f64, ratio: f64) -> f64 {
     let minimum = length * length / (ratio * ratio - 1.0 + 2.0 * length);
     match minimum.is_finite() && ratio.is_finite() {

@@ -6,7 +6,7 @@ use crate::krylov;
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub enum NewtonStop {
-    /// The tolerance was met.
+    /// The method has converged to the tolerance.
     Converged,
     /// The limit of iterations was reached first.
     MaxIterations,
@@ -56,7 +56,7 @@ pub struct NewtonOutcome {
 }
 
 impl NewtonOutcome {
-    /// Returns whether the tolerance was met.
+    /// Returns whether the method converged to the tolerance.
     pub fn has_converged(&self) -> bool {
         self.stop == NewtonStop::Converged
     }

@@ -7,8 +7,8 @@ use crate::error::need;
 use crate::vector::VectorKernels;
 use crate::{LinalgError, Preconditioner};
 
-/// A preconditioner for each component of a vector field by itself, $z_c = M^{-1} r_c$, where the values of all components at a
-/// node stand side by side.
+/// One preconditioner applied to each component of a vector field separately, $z_c = M^{-1} r_c$. The values
+/// of all components at a node are consecutive.
 ///
 /// # Cost
 /// One application of the inner preconditioner for each component, and two passes over the

@@ -8,8 +8,8 @@ use crate::{LinalgError, Preconditioner};
 
 /// A preconditioner for singular systems whose null space is the constants, $z = (I - \frac{1}{n} 1 1^\mathsf{T}) M^{-1} r$.
 ///
-/// Rounding leaves a small constant in the residual. A preconditioner that nearly inverts A enlarges it without bound, so
-/// that directions grow along the null space until nothing else is left of them.
+/// Rounding leaves a small constant in the residual. A preconditioner that nearly inverts A enlarges it
+/// without bound, so that directions grow along the null space until rounding hides the rest.
 ///
 /// # Cost
 /// That of M, and two passes over z.

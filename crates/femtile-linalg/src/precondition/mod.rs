@@ -26,8 +26,8 @@ impl<T: Scalar, D: VectorKernels<T>> Diagonal<T, D> {
     /// Jacobi's preconditioner $d_i = 1 / a_{ii}$.
     ///
     /// # Errors
-    /// [`LinalgError::Diagonal`] naming the first row whose diagonal entry is not positive; [`LinalgError::Setting`] where the
-    /// operator gives no diagonal ([`LinearOperator::inverse_diagonal`]).
+    /// [`LinalgError::Diagonal`] naming the first row whose diagonal entry is not positive;
+    /// [`LinalgError::Setting`] if the operator gives no diagonal ([`LinearOperator::inverse_diagonal`]).
     pub fn new(a: &impl LinearOperator<T, D>) -> Result<Self, LinalgError> {
         let no_diagonal = || LinalgError::Setting {
             field: "preconditioner",
@@ -92,8 +92,8 @@ impl<T: Scalar, D: VectorKernels<T>> Preconditioner<T, D> for Diagonal<T, D> {
     }
 }
 
-/// A diagonal preconditioner whose entries stand for several consecutive rows each, such as the components of a field at
-/// one node.
+/// A diagonal preconditioner with one entry for several consecutive rows, such as the components of a field
+/// at one node.
 #[derive(Debug)]
 pub struct SharedDiagonal<T: Scalar, D: VectorKernels<T>> {
     inverse: Buffer<T, D>,

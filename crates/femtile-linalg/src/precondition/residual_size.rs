@@ -1,11 +1,11 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The largest power of two up to the norm of the initial residual of a solve
-/// ([`Preconditioner::set_residual_norm`](crate::Preconditioner::set_residual_norm)), by which vectors are divided before their
-/// conversion to f32; exact, and 1 until it is set.
+/// ([`Preconditioner::set_residual_norm`](crate::Preconditioner::set_residual_norm)). Vectors are divided by
+/// it, without rounding, before their conversion to f32. It is 1 until it is set.
 ///
-/// The range of f32 covers the reduction of the residual in a solve; the norm of each residual would make the host wait for a
-/// sum in every cycle.
+/// The range of f32 covers the reduction of the residual in a solve. With the norm of each residual instead,
+/// the host would wait for a sum in every cycle.
 #[derive(Debug)]
 pub struct ResidualSize(AtomicU64);
 

@@ -38,7 +38,7 @@ pub fn map_blocks<T: Scalar, S: Copy + Default + Send, const N: usize>(
     )
 }
 
-/// [`map_blocks`] where the number of arrays is known at run time alone.
+/// [`map_blocks`] if the number of arrays is known at run time alone.
 ///
 /// # Panics
 /// When an array of `written` is shorter than `n`.
@@ -84,7 +84,7 @@ fn collect_blocks<S: Copy + Default + Send>(
     results
 }
 
-/// Adds what `work` gives for each block of `0..n`, in the fixed tree.
+/// Adds the results of `work` for each block of `0..n`, in the fixed tree.
 pub(crate) fn sum_blocks(cpu: &Cpu, n: usize, work: impl Fn(Range<usize>) -> f64 + Sync) -> f64 {
     combine(&map_blocks::<f64, f64, 0>(
         cpu,

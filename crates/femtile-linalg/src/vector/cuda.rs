@@ -15,9 +15,9 @@ static CONVERT: Program = Program { name: "convert", source: include_str!("conve
 /// Bytes that a thread of an update takes: one pack.
 const BYTES: usize = 16;
 const THREADS: u32 = 256;
-/// Entries of a tile, as the kernels have it.
+/// Entries of a tile, as in the kernels.
 const TILE: usize = 2048;
-/// A block of a sum takes one tile, or more of them where there would be more blocks than this.
+/// A block of a sum takes one tile, or more of them if there would be more blocks than this.
 const MANY_BLOCKS: usize = 4096;
 
 /// Several sums at once, for kernels that end in them.
@@ -26,12 +26,13 @@ pub(crate) const SEVERAL_SUMS: Header =
 /// Blocks of a kernel that ends in several sums, at most: few enough that the last one soon has added theirs.
 const SUMMING_BLOCKS: usize = 512;
 
-/// Number of tiles of a vector of `n` entries, which is the number of blocks of a kernel that takes one a block.
+/// Number of tiles of a vector of `n` entries, which is the number of blocks of a kernel with one tile per
+/// block.
 pub(crate) fn n_tiles(n: usize) -> usize {
     n.div_ceil(TILE)
 }
 
-/// Where sums go: the results, room for partial sums, a counter of blocks that are done.
+/// The buffers of a sum: the results, room for partial sums, a counter of finished blocks.
 pub(crate) type Sum = (Write<f64>, Write<f64>, Write<u32>);
 
 type Fill<T> = (Write<T>, T, u64);
@@ -81,7 +82,7 @@ pub(crate) fn queue_dot<T: Scalar>(
     need("y", x.len(), y.len())?;
     let (launch, of_block) = sum_launch(x.len());
     let arguments = (result, partials, counter, x.read(), y.read(), x.len() as u64, of_block);
-    // SAFETY: x and y have the length given; one partial sum is written a block.
+    // SAFETY: x and y have the length given; one partial sum is written per block.
     Ok(unsafe { device.launch(&VECTOR.of::<T>(), &Kernel::<Dot<T>>::new("vector_dot"), launch, arguments) }?)
 }
 
@@ -94,7 +95,7 @@ fn queue_sum<T: Scalar>(
     let (launch, of_block) = sum_launch(x.len());
     let arguments = (result, partials, counter, x.read(), x.len() as u64, of_block);
     let kernel = Kernel::<Total<T>>::new("vector_sum");
-    // SAFETY: x has the length given; one partial sum is written a block.
+    // SAFETY: x has the length given; one partial sum is written per block.
     Ok(unsafe { device.launch(&VECTOR.of::<T>(), &kernel, launch, arguments) }?)
 }
 

@@ -160,7 +160,7 @@ pub trait Convert<T: Scalar, H: Scalar>: VectorKernels<T> + VectorKernels<H> {
     /// [`LinalgError::Length`] when the vectors differ in length.
     fn convert(&self, y: &mut Buffer<H, Self>, alpha: f64, x: &Buffer<T, Self>) -> Result<(), LinalgError>;
 
-    /// $y_i = \alpha x_{o_i}$, rounded, for an order o of all entries; NaN where x has no entry $o_i$.
+    /// $y_i = \alpha x_{o_i}$, rounded, for an order o of all entries; NaN if x has no entry $o_i$.
     ///
     /// # Cost
     /// Reads n values and n numbers, writes n values.

@@ -125,7 +125,7 @@ impl<T: Scalar, H: Scalar> Convert<T, H> for Reference {
     }
 }
 
-/// An entry by its number, and NaN where there is none.
+/// An entry by its number, and NaN if there is none.
 pub(super) fn entry<T: Scalar>(x: &[T], at: u32) -> f64 {
     x.get(at as usize).map_or(f64::NAN, |x| x.to_f64())
 }

@@ -50,7 +50,7 @@ pub struct CellLoop<T: Lanes> {
     groups: Vec<Group>,
     parts: Partition,
     schedule: Schedule,
-    /// Constrained rows, ascending, and where those of each tile begin.
+    /// Constrained rows, ascending, and the offset of those of each tile.
     constrained: Vec<u32>,
     constrained_begins: Vec<usize>,
     /// Facet matrices without constrained rows and columns.
@@ -96,8 +96,8 @@ impl<T: SumFactorization + Lanes> CellLoop<T> {
         Ok(Self::of_rows(cpu, (space, components), rows, constrained, facets, workspace_len))
     }
 
-    /// Creates the loop over the cells of a part of a mesh, with the rows that a rank owns, for fields of one component; other
-    /// ranks need those from `first_exported` on.
+    /// Creates the loop over the cells of a part of a mesh, with the owned rows, for fields of one component.
+    /// Other ranks need the rows from `first_exported` on.
     ///
     /// # Errors
     /// [`LinalgError`](femtile_linalg::LinalgError) for numbers that do not fit the space.
@@ -175,7 +175,7 @@ impl<T: SumFactorization + Lanes> CellLoop<T> {
     /// Computes $y = A x$ and calls `hook` around ranges of rows as [`MergedHook`] promises; `op_cell` is $A_e$.
     ///
     /// # Panics
-    /// Unless all lengths equal [`Self::n_rows`], and where there are unknowns of other ranks.
+    /// Unless all lengths equal [`Self::n_rows`], and if there are ghosts.
     pub fn apply_with(&self, y: &mut [T], x: &mut [T], op_cell: CellWork<'_, T>, hook: &dyn MergedHook<T>) {
         self.begin_with(y, x, hook);
         self.finish_with(y, (x, &[]), op_cell, hook);
@@ -191,7 +191,7 @@ impl<T: SumFactorization + Lanes> CellLoop<T> {
         self.begin(&y, &before(hook, &x, &y));
     }
 
-    /// Ends what [`Self::begin_with`] has begun, with the ghosts of x.
+    /// Completes [`Self::begin_with`], with the ghosts of x.
     ///
     /// # Panics
     /// Unless the lengths are those of the loop.

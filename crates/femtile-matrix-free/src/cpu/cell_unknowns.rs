@@ -16,14 +16,14 @@ pub(super) enum Unknowns<'a> {
     All(&'a [u32]),
 }
 
-/// Rows of all cells, in batches of as many cells as SIMD lanes; the last batch repeats its last cell.
+/// Rows of all cells, in batches of one cell per SIMD lane; the last batch repeats its last cell.
 #[derive(Debug)]
 pub(super) struct CellUnknowns {
     pub lanes: usize,
     n_cells: usize,
     n_entities: usize,
     firsts: Vec<u32>,
-    /// Lists of batches with an irregular cell, their length, and where each begins.
+    /// Lists of batches with an irregular cell, their length, and the offset of each.
     lists: Vec<u32>,
     list_len: usize,
     list_of: Vec<Option<usize>>,
@@ -93,7 +93,8 @@ impl CellUnknowns {
         }
     }
 
-    /// Lets entities of ghosts begin where others of their cells do, which are read in their place.
+    /// Sets the first row of ghost entities to that of an owned entity of the same cell, which is read
+    /// instead.
     pub fn hide_ghosts(&mut self, layout: &Layout, n_rows: usize) {
         let lanes = self.lanes;
         let is_ghost = |first: &u32| *first as usize >= n_rows;
@@ -159,8 +160,8 @@ fn position(n_cells: usize, lanes: usize, batch: usize, lane: usize) -> usize {
     (batch * lanes + lane).min(n_cells - 1)
 }
 
-/// Returns the first row of an entity of the cell in a lane that can be read in the place of each one of ghosts: it has no
-/// fewer rows. None where there is no such entity.
+/// Returns the first row of an entity of the cell in a lane that can be read instead of each ghost entity: it
+/// has no fewer rows. None if there is no such entity.
 fn stand_in(firsts: &[u32], (lanes, lane): (usize, usize), layout: &Layout, n_rows: usize) -> Option<u32> {
     let of_lane = firsts.iter().skip(lane).step_by(lanes).enumerate();
     let entities = of_lane.map(|(entity, &first)| (layout.len(entity), first));

@@ -75,13 +75,13 @@ pub(super) struct Cells<T> {
     pub m: usize,
     has_stiffness: bool,
     has_mass: bool,
-    /// Numbers of σ per cell where it is constant by cell: none, one or six.
+    /// Numbers of σ per cell if it is constant by cell: none, one or six.
     n_sigma: usize,
     /// Shape functions and their slopes at the points.
     pub tables: [Table; 2],
     /// 1-D mass and stiffness matrices $\int \ell_i \ell_j$ and $\int \ell_i' \ell_j'$ by the rule.
     pub matrices: [Factor<T>; 2],
-    /// Values at the points, and the transpose; none where nodes and points coincide.
+    /// Values at the points, and the transpose; none if nodes and points coincide.
     values: Option<[Factor<T>; 2]>,
     /// Slopes at the points of polynomials through the points, and the transpose.
     slopes: [Factor<T>; 2],
@@ -122,7 +122,7 @@ impl<T: SumFactorization> Cells<T> {
         &self.stored
     }
 
-    /// Returns the numbers of σ and of λ per cell where they are constant by cell.
+    /// Returns the numbers of σ and of λ per cell if they are constant by cell.
     pub fn n_coefficients(&self) -> [usize; 2] {
         [self.n_sigma, usize::from(self.has_mass)]
     }

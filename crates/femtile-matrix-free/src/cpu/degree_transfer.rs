@@ -43,7 +43,7 @@ pub struct DegreeTransfer<T: Lanes> {
     marked: Vec<Marked>,
     /// Values of the coarser shape functions at the finer nodes, and the transpose.
     factors: [Factor<T>; 2],
-    /// Input of the coarser cell loop where only the finer cells are read.
+    /// Input of the coarser cell loop if only the finer cells are read.
     zeros: Vec<T>,
 }
 

@@ -11,7 +11,8 @@ use super::layout::{Layout, Run};
 use super::partition::{Mark, Reason};
 use super::prefetch::Prefetch;
 
-/// Gathers the values of a batch: `[components][(p + 1)^d][lanes]`, of ghosts where it has a list of all rows.
+/// Gathers the values of a batch: `[components][(p + 1)^d][lanes]`, including ghosts if it has a list of all
+/// rows.
 ///
 /// # Safety
 /// The rows of the batch lie within `x`, and no other thread writes them meanwhile.
@@ -298,7 +299,7 @@ unsafe fn add_run<T: Scalar, const N: usize>(to: *mut T, from: *const T) {
     }
 }
 
-/// Writes the values of ghosts to the places of a batch without a list, where values of others have been gathered.
+/// Writes ghost values to a batch without a list, over the placeholder values that were gathered.
 pub(super) fn gather_ghosts<T: Scalar>(
     local: &mut [T],
     ghosts: &[T],

@@ -124,7 +124,7 @@ impl MetricChoice {
         }
     }
 
-    /// Returns a stored metric, or a computed one where that is cheaper.
+    /// Returns a stored metric, or a computed one if that is cheaper.
     fn cheapest(&self, worst: Nature, metrics: &Metrics<'_>, lanes: usize) -> Treatment {
         let is_computable = self.dimension == 3 && metrics.is_by_cell();
         let computed = self.seconds(self.computed(worst.order), lanes);

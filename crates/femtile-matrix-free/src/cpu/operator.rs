@@ -160,10 +160,10 @@ impl<T: SumFactorization + Lanes> MatrixFree<T> {
         diagonal
     }
 
-    /// Applies the operator to given values, for lifting: $y_F = A_{FF} x_F + A_{FC} x_C$ and $y_C = 0$.
+    /// Applies the operator to Dirichlet values, for lifting: $y_F = A_{FF} x_F + A_{FC} x_C$ and $y_C = 0$.
     ///
     /// # Panics
-    /// Unless the lengths match the operator, and for the rows of a rank.
+    /// Unless the lengths match the operator, and for the operator of one rank.
     pub fn apply_to_given(&self, y: &mut [T], x: &[T]) {
         self.cell_loop.apply(y, (x, &[]), Constrained::Given, &|batch, local, workspace| {
             self.on_batch(batch, local, workspace)

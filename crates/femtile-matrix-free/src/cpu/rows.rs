@@ -1,9 +1,9 @@
 //! The rows of the unknowns of a space.
 //!
-//! On several ranks, entities of ghosts are marked as constrained ones are. A batch reads another entity of its
-//! cell in their place, gets their values afterwards and does not add to them. A cell without such an entity has a
-//! list of all rows. Updates are merged into the loop in two parts (`MergedRows`): rows that other ranks need are
-//! begun first, their values are sent, and the loop does the rest.
+//! On several ranks, ghost entities are marked like constrained ones. A batch reads another entity of its
+//! cell instead, gets the ghost values afterwards and does not add to them. A cell without such an entity has
+//! a list of all rows. Updates are merged into the loop in two parts (`MergedRows`): rows that other ranks
+//! need are begun first, their values are sent, and the loop does the rest.
 
 use std::ops::Range;
 
@@ -11,7 +11,8 @@ use femtile_fem::dofs::{Group, TensorSpace};
 
 use crate::numbers::Numbers;
 
-/// Rows of a vector, a number of consecutive ones for each unknown; of a rank those that it owns, and behind them its ghosts.
+/// Rows of a vector, a number of consecutive rows per unknown; on a distributed mesh the owned rows, followed
+/// by ghosts.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rows<'a> {
     part: Option<Numbers<'a>>,
@@ -48,7 +49,8 @@ impl<'a> Rows<'a> {
         self.n_dofs * self.components
     }
 
-    /// Returns the rows that a group of cells is the first to access, of a rank about them: what is fetched ahead.
+    /// Returns the rows that a group of cells is the first to access, for prefetching; approximate on a
+    /// distributed mesh.
     pub fn begun_by(&self, group: &Group) -> Range<usize> {
         let c = self.components;
         let Some(numbers) = self.part else { return group.dofs.start * c..group.dofs.end * c };

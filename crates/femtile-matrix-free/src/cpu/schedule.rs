@@ -10,7 +10,7 @@ use super::rows::Rows;
 use femtile_device::parallel;
 use femtile_fem::dofs::TensorSpace;
 
-/// Unknowns per range; a range has as many rows for each component.
+/// Unknowns per range; a range has one row per unknown and component.
 pub(super) const RANGE: usize = 64;
 
 /// Lists of items by owner, one owner after another.

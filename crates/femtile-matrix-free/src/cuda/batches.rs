@@ -58,9 +58,9 @@ impl Words {
 
 /// Cells of a space, distributed to thread blocks.
 ///
-/// The cells of a group belong to one block, which visits them in batches. If a group is a single batch, every cell
-/// writes what it shares with others to places of its own. Otherwise cells of a batch share nothing, and a group writes
-/// what it shares with other groups to places of its own.
+/// The cells of a group belong to one block, which visits them in batches. If a group is a single batch,
+/// every cell writes shared unknowns to places of its own. Otherwise cells of a batch share nothing, and a
+/// group writes the unknowns that it shares with other groups to places of its own.
 #[derive(Debug)]
 pub(super) struct Batches {
     /// First batch of each group: `[n_groups + 1]`.

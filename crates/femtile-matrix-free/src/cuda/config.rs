@@ -28,7 +28,8 @@ pub struct LaunchShape {
     pub blocks: usize,
 }
 
-/// Shared memory of a multiprocessor of compute capability 9, and what every block takes of it besides its own.
+/// Shared memory of a multiprocessor of compute capability 9, and the part that every block uses besides its
+/// own.
 const SHARED: usize = 228 << 10;
 const SHARED_PER_BLOCK: usize = 1 << 10;
 /// Most bytes of a cell with several components, which fit a block on GPUs of compute capability 8, and of a block with several
@@ -100,8 +101,8 @@ impl LaunchShape {
         self.with_warps(of_cell, warps.min(most).max(1))
     }
 
-    /// Returns the shape with as many blocks per multiprocessor as leave each scheduler this number of warps, for this number of
-    /// threads per cell.
+    /// Returns the shape with this number of threads per cell. The number of blocks per multiprocessor leaves
+    /// each scheduler this number of warps.
     fn with_warps(self, of_cell: usize, warps: usize) -> Self {
         Self { blocks: (SCHEDULERS * warps * WARP / self.threads(of_cell)).max(1), ..self }
     }
@@ -112,13 +113,14 @@ impl LaunchShape {
     }
 }
 
-/// Returns the tensors of a component in shared memory where several are computed at the same time, as `TENSORS` of the kernel.
+/// Returns the number of tensors of a component in shared memory if several components are computed at the
+/// same time, as `TENSORS` of the kernel.
 pub(super) fn tensors(dimension: usize, has_stiffness: bool, has_mass: bool) -> usize {
     if has_stiffness { dimension + usize::from(has_mass) } else { 1 }
 }
 
-/// Returns the number of components that are computed at the same time, a divisor of all, where one of several takes `of_one`
-/// bytes of a cell.
+/// Returns the number of components that are computed at the same time, a divisor of all. One component of a
+/// cell uses `of_one` bytes.
 pub(super) fn together(n_points: usize, field: CellField, of_one: usize) -> usize {
     let CellField { dimension, components, .. } = field;
     let most = match (dimension, n_points) {
@@ -131,7 +133,7 @@ pub(super) fn together(n_points: usize, field: CellField, of_one: usize) -> usiz
     (1..=most).rev().find(|&together| components.is_multiple_of(together)).unwrap_or(1)
 }
 
-/// Returns the warps per scheduler for `n` points along an axis: as many as leave each thread the registers for its
+/// Returns the warps per scheduler for `n` points along an axis. They leave each thread the registers for its
 /// lines (255, 168, 128, 96, 80 and 72 for 2 to 7 warps), measured on an H200.
 fn warps(n: usize, is_collocated: bool, metric: MetricEvaluation) -> usize {
     match (metric, is_collocated, n) {

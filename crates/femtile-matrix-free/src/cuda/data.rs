@@ -42,14 +42,14 @@ pub(super) struct Cut {
     components: usize,
 }
 
-/// The cells of an operator and what it computes on them.
+/// The cells of an operator and the terms that it computes on them.
 #[derive(Clone, Copy)]
 pub(super) struct OfCells<'a> {
     pub space: &'a TensorSpace<'a>,
     pub terms: Terms<'a>,
     pub rule: CellRule,
     pub constrained: &'a [u32],
-    /// Of the part of a rank.
+    /// The numbers of a rank's part.
     pub numbers: Option<Numbers<'a>>,
 }
 
@@ -58,7 +58,7 @@ impl<T: Scalar> CudaMatrixFreeData<T> {
     /// [`CudaMatrixFree::new`](super::CudaMatrixFree::new).
     ///
     /// # Errors
-    /// As there, but for those of the device.
+    /// As there, except those of the device.
     pub fn new(
         space: &TensorSpace<'_>,
         terms: Terms<'_>,
@@ -69,8 +69,8 @@ impl<T: Scalar> CudaMatrixFreeData<T> {
         Self::compute(OfCells { space, terms, rule, constrained, numbers: None }, config, &|_, _| None)
     }
 
-    /// As [`CudaMatrixFreeData::new`] on the space and with the constrained rows of another operator, whose order of cells is
-    /// taken over where the settings allow.
+    /// As [`CudaMatrixFreeData::new`], on the space and with the constrained rows of another operator. Its
+    /// order of cells is reused if the settings allow.
     ///
     /// # Errors
     /// As [`CudaMatrixFreeData::new`].

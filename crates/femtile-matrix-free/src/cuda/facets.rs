@@ -47,8 +47,8 @@ pub(super) struct Facets<T: Scalar> {
 }
 
 impl<T: Scalar> Facets<T> {
-    /// Creates the lists for facets of one size, without the rows and columns of `constrained`, ascending, and without rows from
-    /// `n_owned` on; none if no row is left.
+    /// Creates the lists for facets of one size, without the rows and columns of `constrained` (ascending)
+    /// and without rows from `n_owned` on; none if no row is left.
     ///
     /// # Panics
     /// If facets differ in size.

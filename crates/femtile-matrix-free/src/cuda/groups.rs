@@ -10,8 +10,9 @@ pub(super) fn every(n_cells: usize, size: usize) -> Vec<usize> {
     (0..n_cells).step_by(size).chain([n_cells]).collect()
 }
 
-/// Returns the ends of groups of at most `most` cells, and at least half as many, cut at the largest leap of the
-/// space-filling curve: there it leaves a cube or square, so groups share few unknowns.
+/// Returns the ends of groups of at most `most` cells, and at least half as many. Groups are cut at the
+/// largest jump of the space-filling curve, at which it leaves a cube or square. So groups share few
+/// unknowns.
 pub(super) fn cuts(space: &TensorSpace<'_>, most: usize) -> Vec<usize> {
     let n_cells = space.n_cells();
     let centre = |position: usize| -> [f64; 3] {

@@ -1,8 +1,8 @@
-//! Entities that a group of cells has met.
+//! Entities that a group of cells has visited.
 
 use super::batches::NONE;
 
-/// A table of entities by their first unknown, each with the last unit of cells that has met it and a target.
+/// A table of entities by their first unknown, each with the last unit of cells that visited it and a target.
 #[derive(Debug, Default)]
 pub(super) struct Met {
     /// Key, unit and target; a power of two of them, at most half of them taken.
@@ -16,7 +16,7 @@ impl Met {
         self.entries.resize((2 * most).max(2).next_power_of_two(), [NONE; 3]);
     }
 
-    /// Returns the unit and target of an entity; both are [`NONE`] where it was not met before.
+    /// Returns the unit and target of an entity; both are [`NONE`] before the first visit.
     pub fn entry(&mut self, first: u32) -> &mut [u32; 3] {
         let last = self.entries.len() - 1;
         // The upper bits of the product are the mixed ones.

@@ -25,8 +25,8 @@ pub(super) fn of_maps(metrics: &Metrics<'_>, n_cells: usize) -> Result<MetricEva
     })
 }
 
-/// Evaluates the metrics of all cells, in the order of their batches; where coefficients at points lie beside a metric, it is
-/// that `of_map`.
+/// Evaluates the metrics of all cells, in the order of their batches. `of_map` is the metric to use together
+/// with coefficients at points.
 pub(super) fn fill<T: Scalar>(
     [metrics, of_map]: [&Metrics<'_>; 2],
     space: &TensorSpace<'_>,

@@ -65,7 +65,7 @@ pub struct CudaMatrixFree<T: Scalar> {
     places: Buffer<u32, Cuda>,
     constrained: Buffer<u32, Cuda>,
     facets: Option<Facets<T>>,
-    /// Whether x·Ax is summed by cells where that is possible, and not by rows.
+    /// Whether x·Ax is summed by cells, if possible, and not by rows.
     sums_cells: bool,
     bytes: usize,
     programs: Programs,
@@ -101,7 +101,7 @@ impl<T: Scalar> CudaMatrixFree<T> {
         config: CudaMatrixFreeConfig,
     ) -> Result<Self, FemError> {
         let of = OfCells { space, terms, rule, constrained, numbers: None };
-        // Kernels are compiled while the host goes on.
+        // Kernels are compiled while the host continues.
         let announce = |variant: &Variant, _| {
             device.prepare(program::all::<T>(variant));
             None
@@ -109,14 +109,14 @@ impl<T: Scalar> CudaMatrixFree<T> {
         Self::of_data(device, CudaMatrixFreeData::compute(of, config, &announce)?)
     }
 
-    /// Creates the operator on the part of a mesh that a rank has, with the rows that it owns: `numbers` has the place of each
-    /// unknown of the part among the `n_owned` of the rank, and the copies of those of others, which follow.
+    /// Creates the operator on a rank's part of a mesh, with the owned rows. `numbers` has the position of
+    /// each unknown of the part: the `n_owned` owned ones first, then the ghosts.
     ///
-    /// Sums of [`Hook`] are over these rows, or x·Ax [over cells](Self::with_sums_of_cells). Products take the values of others
-    /// from a vector of their own ([`GhostedOperator`]).
+    /// Sums of [`Hook`] are over the owned rows, or x·Ax [over cells](Self::with_sums_of_cells). Products
+    /// read ghosts from a separate vector ([`GhostedOperator`]).
     ///
     /// # Errors
-    /// As [`CudaMatrixFree::new`]; [`LinalgError::Setting`] where the unknowns of an entity do not follow each other.
+    /// As [`CudaMatrixFree::new`]; [`LinalgError::Setting`] if the unknowns of an entity are not consecutive.
     ///
     /// # Panics
     /// As [`CudaMatrixFree::with_facets`].
@@ -152,11 +152,11 @@ impl<T: Scalar> CudaMatrixFree<T> {
         self.variant.may_sum_cells() && self.has_room_for_parts()
     }
 
-    /// The same operator on a part, with x·Ax summed over the cells whose inner unknowns the rank owns, in place of its rows: for
-    /// the sum over all ranks, if all of them do.
+    /// The same operator on a part, with x·Ax summed over the cells whose inner unknowns the rank owns,
+    /// instead of its rows: for the sum over all ranks, if all of them do.
     ///
     /// # Errors
-    /// [`LinalgError::Setting`] where it cannot ([`CudaMatrixFree::can_sum_cells`]).
+    /// [`LinalgError::Setting`] if the operator cannot sum over cells ([`CudaMatrixFree::can_sum_cells`]).
     pub fn with_sums_of_cells(self) -> Result<Self, LinalgError> {
         match self.can_sum_cells() {
             true => Ok(Self { sums_cells: true, ..self }),
@@ -328,8 +328,9 @@ impl<T: Scalar> CudaMatrixFree<T> {
     /// $$ d_i = \sum_q \sum_{ab} G_{ab}\, \partial_a\varphi_i\, \partial_b\varphi_i + \mu\, \varphi_i^2 $$
     ///
     /// # Cost
-    /// Seven contractions along each axis of hexahedra, four on quadrilaterals, in place of the two of a product; metrics are
-    /// read once an entry. All components have the same diagonal, which is computed once.
+    /// Seven contractions along each axis of hexahedra, four on quadrilaterals, instead of the two of a
+    /// product; metrics are read once an entry. All components have the same diagonal, which is computed
+    /// once.
     /// # Errors
     /// Errors of the device.
     pub fn diagonal(&self) -> Result<Vec<T>, LinalgError> {

@@ -182,7 +182,7 @@ impl Variant {
             .header("diagonal_tables.cuh", tables::of_diagonal(self.degree, self.rule))
     }
 
-    /// Defines what both programs depend on.
+    /// Defines the macros of both programs.
     fn define(&self, program: &Specialisation) -> Specialisation {
         let metric = match self.metric {
             MetricEvaluation::Constant => 1,

@@ -86,7 +86,7 @@ impl BoundaryFacets {
 
 /// Finds the boundary of a mesh: its facets that no other cell shares, by (cell, local facet).
 ///
-/// The nodes of a facet are ordered outwards where its cell is positively oriented.
+/// The nodes of a facet are ordered outwards if its cell is positively oriented.
 ///
 /// # Cost
 /// A few million half-facets at a time whatever the size of the mesh; about 1 µs for 25 cells and core.

@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use crate::Mesh;
 use crate::interrupt::Interrupt;
 
-/// Groups that a thread joins before the next question whether to go on.
+/// Groups that a thread joins before the next question whether to continue.
 const GROUPS_PER_BLOCK: usize = 1 << 13;
 
 /// The connected parts of a mesh; cells are connected when they share a node.
@@ -13,14 +13,14 @@ const GROUPS_PER_BLOCK: usize = 1 << 13;
 pub struct Components {
     /// Number of parts.
     pub count: usize,
-    /// Part of each node, numbered by their smallest nodes; `u32::MAX` where no cell uses the node.
+    /// Part of each node, numbered by their smallest nodes; `u32::MAX` if no cell uses the node.
     pub of_node: Vec<u32>,
 }
 
 /// Finds the connected parts of a mesh.
 ///
 /// # Cost
-/// One pass over the cells and two over the nodes by all threads, nearly linear; eight bytes a node.
+/// One pass over the cells and two over the nodes by all threads, nearly linear; eight bytes per node.
 pub fn components(mesh: &Mesh) -> Components {
     let parents = parents(mesh.n_nodes(), mesh.kind.n_nodes(), &mesh.cells, Interrupt::NEVER);
     let is_root = |&node: &u32| parents[node as usize].load(Relaxed) == node;
@@ -47,8 +47,8 @@ pub(super) fn n_parts(n_nodes: usize, n: usize, groups: &[u32], interrupt: Inter
 
 /// Parents of the nodes in trees, one a part; a root is the smallest node of its part.
 ///
-/// Threads join parts at the same time. Only a root is given another parent than an ancestor, by an exchange that fails
-/// where it is no root any more; so trees stay trees, and the parts do not depend on the order.
+/// Threads join parts at the same time. Only a root gets another parent than an ancestor, by an exchange that
+/// fails if it is not a root any more. So trees stay trees, and the parts do not depend on the order.
 fn parents(n_nodes: usize, n: usize, groups: &[u32], interrupt: Interrupt<'_>) -> Vec<AtomicU32> {
     let parents: Vec<AtomicU32> = (0..n_nodes).into_par_iter().map(|_| AtomicU32::new(u32::MAX)).collect();
     groups.par_chunks(n * GROUPS_PER_BLOCK).filter(|_| !interrupt.is_set()).for_each(|block| {

@@ -54,7 +54,7 @@ struct Rules<'a> {
     points: &'a [[f64; 3]],
     /// Exact for the Jacobian, of degree $dg - 1$ in each coordinate.
     measure: Rule,
-    /// Of $g + 1$ points, where operators see the Jacobian.
+    /// The quadrature of $g + 1$ points at which operators evaluate the Jacobian.
     quadrature: Rule,
     corners: Rule,
 }
@@ -64,7 +64,7 @@ struct Shape {
     measure: f64,
     quality: f64,
     is_certain: bool,
-    /// Point where the Jacobian, its sign that of the measure, is smallest, and how much it is there.
+    /// The point with the smallest Jacobian, signed relative to the measure, and its value there.
     lowest: (usize, f64),
 }
 
@@ -151,8 +151,8 @@ fn extent(columns: &[[f64; 3]; 3]) -> f64 {
 /// ones.
 ///
 /// # Errors
-/// [`CheckError::Degenerate`] names the first cell whose measure is zero up to rounding, [`CheckError::Folded`] the
-/// first whose Jacobian is not positive at one of $g + 1$ Gauss points an axis.
+/// [`CheckError::Degenerate`] names the first cell whose measure is zero up to rounding,
+/// [`CheckError::Folded`] the first whose Jacobian is not positive at one of $g + 1$ Gauss points per axis.
 pub(super) fn orient(mesh: &mut Mesh, interrupt: Interrupt<'_>) -> Option<Result<Shapes, CheckError>> {
     let (kind, curved) = (mesh.kind, mesh.curved.as_mut()?);
     let (n, n_points) = (kind.n_nodes(), curved.n_points(kind.dimension()));

@@ -60,7 +60,7 @@ pub enum CheckError {
         cell: usize,
         /// The quadrature point.
         at: [f64; 3],
-        /// The Jacobian there, positive where the sign is that of the cell's measure.
+        /// The Jacobian there, positive if the sign is that of the cell's measure.
         jacobian: f64,
     },
     /// Two cells have the same nodes.

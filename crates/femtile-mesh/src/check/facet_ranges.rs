@@ -6,9 +6,10 @@ use rayon::prelude::*;
 
 use crate::{CellKind, Mesh};
 
-/// Cells that are passed over together where no key node of theirs lies in a range.
+/// Cells that are passed over together if no key node of theirs lies in a range.
 const CELLS_PER_BLOCK: usize = 2048;
-/// Buckets of nodes, at most; a range is some of them. Their marks take a quarter of a byte a cell.
+/// The largest number of buckets of nodes; a range consists of several. Their marks use a quarter of a byte
+/// per cell.
 const MAX_BUCKETS: usize = 4096;
 /// Half-facets that a thread sorts within its cache.
 const IN_CACHE: usize = 1 << 17;
@@ -28,7 +29,8 @@ pub(super) struct FacetRanges {
 }
 
 impl FacetRanges {
-    /// Cuts the nodes into ranges with at most `budget` half-facets, or one bucket, each; fewer where they then fit into caches.
+    /// Cuts the nodes into ranges with at most `budget` half-facets, or one bucket, each; fewer if they then
+    /// fit into caches.
     ///
     /// # Cost
     /// One pass over the cells by all threads.
@@ -57,7 +59,8 @@ impl FacetRanges {
             sum
         };
         let counts = counts.reduce_with(add).unwrap_or_default();
-        // Where the numbers of neighbours are near, few ranges concern a block, and many small ranges cost nothing.
+        // If the numbers of neighbours are near, few ranges concern a block, and many small ranges cost
+        // nothing.
         let n_marked: usize = marks.par_iter().map(|word| word.count_ones() as usize).sum();
         let n_marked_per_block = n_marked as f64 / n_blocks as f64;
         let n_small = counts.iter().sum::<usize>() as f64 / IN_CACHE as f64;

@@ -19,13 +19,14 @@ const CELLS_PER_BLOCK: usize = 1 << 13;
 /// Checks a mesh that a function of [`crate::generate`] made, which may have been scaled, deformed or uniformly refined
 /// since: the report of [`super::check`] at a fraction of its cost.
 ///
-/// Measures, qualities and orientations of the cells are checked. Such a mesh is connected, every node is used and
-/// differs from the others, and its tagged facets are its boundary: tests of the generators prove this. So the boundary
-/// is found without matching facets. A mesh in which the tagged facets form no closed surface, one of them is not a facet
-/// of exactly one cell, or a cell is negatively oriented, is none of these and has the full check.
+/// Measures, qualities and orientations of the cells are checked. A generated mesh is connected, every node
+/// is used and differs from the others, and its tagged facets are its boundary: tests of the generators prove
+/// this. So the boundary is found without matching facets. A mesh gets the full check in three cases: its
+/// tagged facets form no closed surface, one of them is not a facet of exactly one cell, or a cell is
+/// negatively oriented.
 ///
 /// # Cost
-/// Three passes over the cells by all threads; beyond the mesh four bytes a node.
+/// Three passes over the cells by all threads; beyond the mesh four bytes per node.
 /// # Errors
 /// As [`super::check`].
 pub fn check_generated(mesh: &mut Mesh, config: &CheckConfig) -> Result<CheckReport, CheckError> {
@@ -65,8 +66,9 @@ pub fn check_generated_interruptible(
     Ok(report)
 }
 
-/// Checks measures, qualities and orientations of the cells of a part of a generated or checked mesh: the report of this rank, with
-/// the number that its worst cell has in the whole mesh, and counts and volume of its own cells and those that it copies.
+/// Checks measures, qualities and orientations of the cells of a part of a generated or checked mesh. The
+/// report of this rank names its worst cell by its global number. Counts and volume are those of its own
+/// cells and those that it copies.
 ///
 /// # Errors
 /// As [`super::check`], and for a cell that is negatively oriented.

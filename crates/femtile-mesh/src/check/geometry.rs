@@ -18,8 +18,8 @@ struct Shape {
     quality: f64,
     /// True if the sign of the measure is certain in spite of rounding.
     is_certain: bool,
-    /// The Gauss point, in the unit square or cube, where the Jacobian is smallest, and that with the sign of the
-    /// measure; infinite for simplices.
+    /// The Gauss point, in the unit square or cube, with the smallest Jacobian, and that Jacobian with the
+    /// sign of the measure; infinite for simplices.
     lowest: ([f64; 3], f64),
 }
 
@@ -159,7 +159,7 @@ pub(super) fn turn_over(kind: CellKind, nodes: &mut [u32]) {
 ///
 /// Simplices have the mean ratio of their edges,
 /// $$ q_3 = \frac{12\,(3V)^{2/3}}{\sum_{i<j} l_{ij}^2}, \qquad q_2 = \frac{4\sqrt3\,A}{\sum l_{ij}^2}, $$
-/// the others their smallest scaled Jacobian at a corner, or 0 where they are folded.
+/// the others their smallest scaled Jacobian at a corner, or 0 if they are folded.
 ///
 /// # Source
 /// `[liu1994]`, $\eta$.

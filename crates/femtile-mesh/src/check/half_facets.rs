@@ -15,7 +15,7 @@ use crate::{CellKind, Mesh};
 /// Half-facets held at once by all threads together: 64 MiB of them for tetrahedra.
 const BUDGET: usize = 1 << 22;
 
-/// A facet of a cell, keyed by its nodes; `K` is one less than the number of nodes of a facet.
+/// A facet of a cell, with its nodes as key; `K` is one less than the number of nodes of a facet.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct HalfFacet<const K: usize> {
     /// All nodes but the smallest, ascending.
@@ -64,8 +64,8 @@ pub(super) trait FacetVisitor: Default + Send {
 /// facets are missing.
 ///
 /// # Cost
-/// $O(n \log d)$ for $n$ half-facets and $d$ of them at a node; [`BUDGET`] half-facets and a quarter of a byte a cell
-/// beyond the mesh. Of 4096 buckets of nodes, one with more half-facets takes memory for them.
+/// $O(n \log d)$ for $n$ half-facets and $d$ of them at a node; [`BUDGET`] half-facets and a quarter of a
+/// byte per cell beyond the mesh. Of 4096 buckets of nodes, one with more half-facets takes memory for them.
 pub(super) fn visit_facets<V: FacetVisitor>(mesh: &Mesh, interrupt: Interrupt<'_>) -> Vec<V> {
     match mesh.kind {
         CellKind::Segment => visit_with_budget::<0, V>(mesh, BUDGET, interrupt),
@@ -104,7 +104,7 @@ fn visit_with_budget<const K: usize, V: FacetVisitor>(
 struct Held<const K: usize> {
     /// Those of one node together.
     facets: Vec<HalfFacet<K>>,
-    /// Where the half-facets of each node end.
+    /// The end of the half-facets of each node.
     ends: Vec<usize>,
     /// The cells that have them.
     cells: Vec<u32>,

@@ -41,7 +41,7 @@ use nodes::Duplicates;
 use overlap::Identity;
 use voids::{Side, Void};
 
-/// Checks a mesh, repairs what can be repaired safely, and reports what it found.
+/// Checks a mesh, makes the repairs that are safe, and reports its findings.
 ///
 /// Repairs: negatively oriented cells are reoriented, unused nodes are dropped (fields and facets
 /// follow), as are names of tags that no cell has, coincident nodes are merged on request. Warnings: slivers,
@@ -50,7 +50,8 @@ use voids::{Side, Void};
 /// `docs/mesh-check.md` explains each finding. The report does not depend on the number of threads.
 ///
 /// # Cost
-/// A few passes over the cells by all threads; beyond the mesh 16 bytes a node, a quarter of a byte a cell and 80 MiB.
+/// A few passes over the cells by all threads; beyond the mesh 16 bytes per node, a quarter of a byte a cell
+/// and 80 MiB.
 /// # Errors
 /// [`CheckError`] names the cells that make the mesh unusable; earlier repairs are kept.
 pub fn check(mesh: &mut Mesh, config: &CheckConfig) -> Result<CheckReport, CheckError> {
@@ -58,8 +59,8 @@ pub fn check(mesh: &mut Mesh, config: &CheckConfig) -> Result<CheckReport, Check
 }
 
 impl Mesh {
-    /// Reads a mesh file, checks it and repairs what can be repaired safely; [`crate::io::read`] and [`check`] do so
-    /// in two steps, with settings and a report.
+    /// Reads a mesh file, checks it and makes the repairs that are safe; [`crate::io::read`] and [`check`] do
+    /// so in two steps, with settings and a report.
     ///
     /// # Errors
     /// Those of [`crate::io::read`] and [`check`].

@@ -8,13 +8,13 @@ use rayon::prelude::*;
 use super::geometry::{square_of, sub};
 use crate::{Field, Mesh};
 
-/// What was dropped with the nodes that no cell uses.
+/// The data dropped with the nodes that no cell uses.
 #[derive(Default)]
 pub(super) struct Orphans {
     pub n_nodes: usize,
     /// Tagged facets on them.
     pub n_facets: usize,
-    /// For each node that is left its number before; empty where none was dropped.
+    /// For each node that is left its number before; empty if none was dropped.
     kept: Vec<u32>,
 }
 
@@ -24,7 +24,7 @@ impl Orphans {
         self.kept.get(node as usize).copied().unwrap_or(node)
     }
 
-    /// What was dropped first, followed by `self`.
+    /// Joins the data dropped first with `self`.
     pub(super) fn after(mut self, first: &Self) -> Self {
         match self.kept.is_empty() {
             true => self.kept.clone_from(&first.kept),
@@ -91,10 +91,10 @@ fn drop_facets_without_cells(mesh: &mut Mesh, is_used: &[bool]) -> usize {
 /// Coincident nodes: (node, the coincident node of smaller number).
 pub(super) type Duplicates = Vec<(u32, u32)>;
 
-/// Finds the nodes within `tolerance` of one of smaller number that is no duplicate itself.
+/// Finds the nodes within `tolerance` of a node of smaller number that is not a duplicate itself.
 ///
 /// # Cost
-/// A sort of 16 bytes a node by all threads; a hash table of the nodes that have another one nearby.
+/// A sort of 16 bytes per node by all threads; a hash table of the nodes that have another one nearby.
 pub(super) fn find_duplicates(points: &[[f64; 3]], tolerance: f64) -> Duplicates {
     let largest = points.par_iter().flatten_iter().map(|x| x.abs()).reduce(|| 0.0, f64::max);
     // Below the spacing of numbers only equal coordinates coincide.
@@ -163,7 +163,7 @@ const KEYS_PER_PART: usize = 1 << 13;
 /// Hashes of the buckets of some nodes with the nodes, those with the same first bits together.
 struct PartedKeys {
     keys: Vec<(u64, u32)>,
-    /// Where each part begins, and the end of the last.
+    /// Offset of each part, and the end of the last one.
     begin: Vec<u32>,
 }
 

@@ -1,7 +1,7 @@
 //! Boundary facets that overlap in part without being the same facet.
 //!
-//! A hierarchy of grids finds candidates: each facet is on the level whose cells are just larger than it
-//! and is compared with those of its own level and of the coarser ones in the cells that it touches.
+//! A hierarchy of grids finds candidates. Each facet belongs to the level whose cells are just larger than
+//! it. It is compared with the facets of its own and coarser levels in the cells that it touches.
 
 use rayon::prelude::*;
 
@@ -37,7 +37,7 @@ struct Patch {
 
 /// Equivalence of facets with coincident nodes.
 pub(super) struct Identity<'a> {
-    /// Maps coincident nodes to the same number, so that a crack is no overlap.
+    /// Maps coincident nodes to the same number, so that a crack is not an overlap.
     pub representative: &'a (dyn Fn(u32) -> u32 + Sync),
     /// True if any nodes coincide.
     pub has_duplicates: bool,
@@ -47,8 +47,8 @@ pub(super) struct Identity<'a> {
 
 /// Returns the first overlapping pair of facets (smaller, larger) of straight cells.
 ///
-/// Facets of curved cells are not compared: their corners do not say whether they meet in between. Neither do faces of
-/// hexahedra count that lie in no common plane.
+/// Facets of curved cells are not compared: their corners do not determine whether they meet in between.
+/// Faces of hexahedra that are not plane are not compared either.
 ///
 /// After an interrupt pairs are missing.
 ///
@@ -116,7 +116,8 @@ fn face_alike(patches: &[Patch], group: &[(u64, u32)]) -> bool {
     group.first().map(normal).is_none_or(|first| group.iter().all(|of| dot(normal(of), first) > 0.5))
 }
 
-/// Pairs of patches whose boxes meet along one axis: the one on which boxes are smallest beside the whole of them.
+/// Pairs of patches whose boxes meet along one axis: the axis on which boxes are smallest relative to the
+/// bounding box of all.
 fn near_pairs<'a>(patches: &'a [Patch], members: &'a mut [u32]) -> impl Iterator<Item = (u32, u32)> + 'a {
     let spread = |axis: usize| {
         let (mut low, mut high, mut sum) = (f64::INFINITY, f64::NEG_INFINITY, 0.0);
@@ -136,7 +137,8 @@ fn near_pairs<'a>(patches: &'a [Patch], members: &'a mut [u32]) -> impl Iterator
     })
 }
 
-/// Returns the facets without duplicates: of those with the same nodes and the same side, the first ones of two cells.
+/// Returns the facets without duplicates: of facets with the same nodes and the same side, the first ones of
+/// two cells.
 fn different_facets(boundary: &BoundaryFacets, representative: &(dyn Fn(u32) -> u32 + Sync)) -> Vec<usize> {
     let mut keys: Vec<_> = (0..boundary.len())
         .into_par_iter()
@@ -182,7 +184,7 @@ fn is_legitimate(boundary: &BoundaryFacets, identity: &Identity<'_>, (a, b): (us
     boundary.cells[a] == boundary.cells[b] || nodes(a) == nodes(b) || (identity.share_a_gap)(a, b)
 }
 
-/// Corners of a facet in their order around it, which begins again where there are fewer.
+/// Corners of a facet in their order around it, which begins again if there are fewer.
 fn corners(mesh: &Mesh, boundary: &BoundaryFacets, patch: &Patch) -> Corners {
     let nodes = boundary.facet(patch.facet as usize);
     std::array::from_fn(|i| mesh.points[nodes[i % nodes.len()] as usize])
@@ -227,7 +229,7 @@ fn touched(patch: &Patch, level: i32) -> impl Iterator<Item = u64> {
     })
 }
 
-/// Returns whether boxes meet and outward normals are opposed, as where the cells lie on opposite sides.
+/// Returns whether boxes meet and outward normals are opposed, as for cells on opposite sides.
 fn may_overlap(a: &Patch, b: &Patch) -> bool {
     dot(a.normal, b.normal) < -0.999 && (0..3).all(|d| a.lower[d] <= b.upper[d] && b.lower[d] <= a.upper[d])
 }

@@ -27,7 +27,7 @@ impl Default for CheckConfig {
 }
 
 impl CheckConfig {
-    /// Refuses settings that are no lengths or qualities.
+    /// Refuses settings that are not lengths or qualities.
     pub(super) fn check(&self) -> Result<(), CheckError> {
         for (field, value) in [("tolerance", self.tolerance), ("sliver_quality", self.sliver_quality)] {
             if !(value.is_finite() && value >= 0.0) {
@@ -51,9 +51,9 @@ pub struct CheckReport {
     pub n_orphans: usize,
     /// Cells that were negatively oriented and have been reoriented.
     pub n_flipped: usize,
-    /// Nodes that coincided with another one and were merged with it.
+    /// Nodes that coincided with another node and were merged with it.
     pub n_merged: usize,
-    /// Nodes that coincide with another one and were not merged.
+    /// Nodes that coincide with another node and were not merged.
     pub n_duplicate_nodes: usize,
     /// Boundary facets that coincide with another boundary facet: the faces of cracks.
     pub n_crack_facets: usize,
@@ -70,7 +70,7 @@ pub struct CheckReport {
     pub n_components: usize,
     /// The facets on the boundary, as [`super::boundary_facets`] finds them.
     pub boundary: Arc<BoundaryFacets>,
-    /// Connected parts of the boundary: one more than there are holes in a mesh of one part.
+    /// Connected parts of the boundary: for a connected mesh, one more than its holes.
     pub n_boundary_components: usize,
     /// Thin tetrahedra that are missing inside the mesh.
     pub n_gaps: usize,

@@ -56,9 +56,9 @@ fn sorted_nodes(mesh: &Mesh, cell: u32) -> Vec<u32> {
     nodes
 }
 
-/// The boundary of a mesh, and how its cells share their facets otherwise than they must: at most one finding of each
-/// kind, [`CheckError::DuplicateCells`], [`CheckError::SharedFacet`] and, where cells are simplices and so their
-/// orientation is known, [`CheckError::FoldedCells`]; each names the smallest cells concerned.
+/// Finds the boundary of a mesh, and wrongly shared facets: at most one finding each of
+/// [`CheckError::DuplicateCells`], [`CheckError::SharedFacet`] and [`CheckError::FoldedCells`]. Each names
+/// the smallest cells concerned. Folded cells are found only among simplices, whose orientation is known.
 ///
 /// After an interrupt facets and findings are missing.
 pub(super) fn boundary(mesh: &Mesh, interrupt: Interrupt<'_>) -> (BoundaryFacets, Vec<CheckError>) {

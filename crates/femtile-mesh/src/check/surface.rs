@@ -59,7 +59,7 @@ pub(super) fn n_pinched(mesh: &Mesh, boundary: &BoundaryFacets) -> usize {
     ridges.par_chunk_by(|a, b| a == b).filter(|group| group.len() > 2).count()
 }
 
-/// Tagged facets that are no boundary facets.
+/// Tagged facets that are not boundary facets.
 pub(super) fn n_tagged_inside(mesh: &Mesh, boundary: &BoundaryFacets) -> usize {
     if mesh.facets.tags.is_empty() {
         return 0;

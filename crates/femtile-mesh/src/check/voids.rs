@@ -1,8 +1,8 @@
 //! Thin tetrahedra that four boundary facets enclose.
 //!
-//! If the facets face inwards a cell is missing, a gap; if they face outwards cells overlap. A sliver that a
-//! mesh lost leaves one gap. Neighbours that cut a curved face of four corners along different diagonals leave one at
-//! each face, gaps and overlaps side by side; in a plane they overlap without enclosing anything.
+//! If the facets face inwards, a cell is missing: a gap. If they face outwards, cells overlap. A lost sliver
+//! leaves one gap. If neighbours cut a curved face of four corners along different diagonals, each face has a
+//! gap or an overlap, side by side. In a plane they overlap without enclosing anything.
 
 use rayon::prelude::*;
 
@@ -14,8 +14,8 @@ use crate::{CellKind, Mesh};
 const THIN: f64 = 0.25;
 /// A gap counts as thin below this quality as well.
 const THIN_QUALITY: f64 = 0.1;
-/// Edges of a gap that no other boundary facet touches, at least, where one cell is missing: a face of four corners that
-/// joins two parts by itself and is cut along different diagonals has two.
+/// The least number of edges of a gap that no other boundary facet touches, if one cell is missing. A face of
+/// four corners that joins two parts by itself and is cut along different diagonals has two.
 const LONE_EDGES: usize = 3;
 
 /// Orientation of the facets around a tetrahedron: into it or out of it.
@@ -122,7 +122,8 @@ impl<'a> Surface<'a> {
         &rest[..rest.partition_point(|entry| entry.0 == edge)]
     }
 
-    /// Nodes of larger number that form a facet with each edge of an ascending face: each tetrahedron is met once.
+    /// Nodes of larger number that form a facet with each edge of an ascending face: each tetrahedron is
+    /// found once.
     fn apexes(&self, [a, b, c]: [u32; 3]) -> Vec<u32> {
         let groups = [[a, b], [a, c], [b, c]].map(|edge| self.around(edge));
         let fewest = groups.iter().min_by_key(|group| group.len()).copied().unwrap_or_default();

@@ -39,9 +39,10 @@ impl BallConfig {
 
 /// A ball of tetrahedra, its boundary tagged `surface` (1).
 ///
-/// A cube of cubes, mapped: a shell of the cube is blended between a cube (inside) and a sphere
-/// (surface). Cubes are split towards the middle, so that no cell is flat where three sides of the cube
-/// become one sphere. Nodes of the boundary lie on the sphere, so that the volume converges with $O(h^2)$.
+/// The mesh is a cube of cubes, mapped: a shell of the cube is blended between a cube (inside) and a sphere
+/// (surface). Cubes are split towards the middle, so that no cell is flat at the edges of three sides of the
+/// cube, which become one sphere. Nodes of the boundary lie on the sphere, so that the volume converges with
+/// $O(h^2)$.
 ///
 /// # Errors
 /// [`MeshError::Invalid`] when a length is not positive and finite and, before anything is

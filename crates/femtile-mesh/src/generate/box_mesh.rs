@@ -37,7 +37,7 @@ impl BoxSplit {
     }
 }
 
-/// A box of cubes; by default the unit cube with eight cells a side.
+/// A box of cubes; by default the unit cube with eight cells per side.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BoxConfig {
     /// Corner with the smallest coordinates.
@@ -100,7 +100,7 @@ pub fn box_mesh_interruptible(
     Ok(mesh)
 }
 
-/// Some of the cubes of a box: the first along each axis, and how many.
+/// A range of cubes of a box: the first along each axis, and their number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Window {
     pub first: [usize; 3],

@@ -24,8 +24,8 @@ pub struct BoxParts {
 }
 
 impl BoxParts {
-    /// Cuts a box of `n` cubes across its longest axis, in proportion to the ranks on both sides, until each rank has its part;
-    /// none where there are too few cubes along an axis.
+    /// Cuts a box of `n` cubes across its longest axis, in proportion to the ranks on both sides, until each
+    /// rank has its part; none if there are too few cubes along an axis.
     ///
     /// # Source
     /// `[berger1987]`.
@@ -35,7 +35,8 @@ impl BoxParts {
         Some(Self { n, parts, way: "boxes" })
     }
 
-    /// Deals out layers of cubes across an axis; none where there are fewer of them than ranks, or no such axis.
+    /// Distributes layers of cubes across an axis; none if there are fewer layers than ranks, or no such
+    /// axis.
     pub fn layers(n: [usize; 3], axis: usize, n_ranks: usize) -> Option<Self> {
         let n_layers = *n.get(axis)?;
         let cut = |rank: usize| rank * n_layers / n_ranks;
@@ -60,7 +61,7 @@ impl BoxParts {
         for (part, rank) in self.parts.iter().zip(0..) {
             let within = |axis: usize| {
                 let (first, end) = (window.first[axis], window.first[axis] + window.n[axis]);
-                // Empty where the part lies beside the window.
+                // Empty if the part lies beside the window.
                 let end = part[axis].end.clamp(first, end);
                 part[axis].start.clamp(first, end) - first..end - first
             };
@@ -94,7 +95,7 @@ fn bisect(cubes: Cubes, n_ranks: usize, parts: &mut Vec<Cubes>) -> Option<()> {
     bisect(high, n_ranks - low_ranks, parts)
 }
 
-/// The window with `by` more cubes on each side, as far as the box has them.
+/// Returns the window with `by` more cubes on each side, within the box.
 fn widened(window: &Window, by: usize, n: [usize; 3]) -> Window {
     let first = window.first.map(|first| first.saturating_sub(by));
     let end = |axis: usize| (window.first[axis] + window.n[axis] + by).min(n[axis]);
@@ -105,9 +106,10 @@ fn widened(window: &Window, by: usize, n: [usize; 3]) -> Window {
 /// nothing of the box but its surroundings.
 ///
 /// # Cost
-/// That of a box of the cubes of the rank and one more layer on each side.
+/// The cost of a box of the cubes of the rank and one more layer on each side.
 /// # Errors
-/// As [`super::box_mesh`] and [`super::deform`]; [`MeshError::Invalid`] of `ranks` where the box is divided otherwise.
+/// As [`super::box_mesh`] and [`super::deform`]; [`MeshError::Invalid`] of `ranks` if the box is divided
+/// otherwise.
 pub fn part_of_box(
     config: &BoxConfig,
     deform: Option<&DeformConfig>,
@@ -191,7 +193,7 @@ fn owners(parts: &BoxParts, window: &Window, wider: &Window) -> (Vec<u32>, Vec<b
     (0..n.iter().product()).into_par_iter().with_min_len(1 << 12).map(around).unzip()
 }
 
-/// Gives nodes and cells their numbers in the box of `n` cubes in place of those in a window.
+/// Gives nodes and cells their numbers in the box of `n` cubes instead of those in a window.
 fn number_in_box(part: &mut Part, n: [usize; 3], window: &Window, per_cube: usize) {
     let place = |number: usize, of: [usize; 3]| {
         let at = [number % of[0], number / of[0] % of[1], number / (of[0] * of[1])];

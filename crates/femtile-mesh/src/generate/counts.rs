@@ -41,7 +41,8 @@ impl Counts {
         Self { order, ..self }
     }
 
-    /// Returns the counts after `times` uniform refinements; nodes are rounded up, as if the boundary had none of its own.
+    /// Returns the counts after `times` uniform refinements. The number of nodes is an upper bound, as if
+    /// there were no boundary.
     #[must_use]
     pub fn refined(self, times: u32) -> Self {
         let factor = f64::from(1_u32 << self.kind.dimension()).powi(times.min(1000) as i32);

@@ -96,7 +96,8 @@ impl CubedSphere {
     }
 }
 
-/// Returns the radius of a point of the reference, and where the ray through it meets the cube from −1 to 1.
+/// Returns the radius of a reference point, and the intersection of the ray through it with the cube from −1
+/// to 1.
 pub(super) fn level(p: [f64; 3]) -> (f64, [f64; 3]) {
     let level = p.iter().fold(0.0, |level: f64, x| level.max(x.abs()));
     (level, p.map(|x| x / level))

@@ -16,7 +16,7 @@ impl Default for DeformConfig {
     }
 }
 
-/// Moves the inside of a box or rectangle and leaves its sides where they are:
+/// Moves the inside of a box or rectangle and keeps its sides fixed:
 /// $$ x_d \mathrel{+}= a\, l_d \prod_e \sin \pi \xi_e, $$
 /// with $\xi$ the position in the box around all nodes and $l_d$ its sides. Cells of an order above 1 become curved.
 ///
@@ -32,7 +32,7 @@ pub fn deform(mesh: &mut Mesh, config: &DeformConfig) -> Result<(), MeshError> {
     deform_within(mesh, config, [lower, upper])
 }
 
-/// As [`deform`], where `mesh` may be a part of the box between these corners.
+/// As [`deform`]; `mesh` may be a part of the box between these corners.
 pub(super) fn deform_within(
     mesh: &mut Mesh,
     config: &DeformConfig,

@@ -15,7 +15,8 @@ pub(super) struct Disc {
 /// Position of a node of a disc.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct DiscNode {
-    /// Place along the radius, counted in cells: `n / 2` at the edge of the square, one more for each ring.
+    /// Position along the radius, counted in cells: `n / 2` at the edge of the square, one more for each
+    /// ring.
     pub radius: f64,
     /// Angle around the middle.
     pub angle: f64,
@@ -28,8 +29,8 @@ pub(super) fn n_disc_nodes(n: f64, n_rings: f64) -> f64 {
 
 /// A disc of an even number `n` of squares across and `n_rings` rings of `4n` quadrilaterals.
 ///
-/// Squares are cut towards the middle, so that at the four corners of the square, where two edges
-/// become one arc, no triangle is flat.
+/// Squares are cut towards the middle, so that no triangle is flat at the four corners of the square, at
+/// which two edges become one arc.
 pub(super) fn disc(n: usize, n_rings: usize) -> Disc {
     let row = n + 1;
     let half = n as f64 / 2.0;

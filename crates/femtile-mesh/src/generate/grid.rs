@@ -54,7 +54,7 @@ pub(super) fn length_is_positive(field: &'static str, length: f64) -> Result<(),
     }
 }
 
-/// `n + 1` points from `lower` to `upper`, both met exactly.
+/// `n + 1` points from `lower` to `upper`, with both ends exact.
 pub(super) fn ticks(lower: f64, upper: f64, n: usize) -> Vec<f64> {
     (0..=n)
         .map(|i| {

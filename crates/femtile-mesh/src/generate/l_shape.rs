@@ -76,8 +76,8 @@ impl LShapeConfig {
 
 /// An L of quadrilaterals or hexahedra.
 ///
-/// Its outer sides are tagged `xmin`, `xmax`, `ymin`, `ymax` and, in space, `zmin`, `zmax`, numbers from 1, the sides that
-/// meet in the re-entrant corner `notch`, the number after.
+/// Its outer sides are tagged `xmin`, `xmax`, `ymin`, `ymax` and, in space, `zmin`, `zmax`, numbers from 1.
+/// The sides that meet in the re-entrant corner are tagged `notch`, the next number.
 ///
 /// # Errors
 /// [`MeshError::Invalid`] when there are no cells and, before anything is allocated, when nodes or cells are too many to

@@ -17,10 +17,10 @@ pub(super) struct Layers<'a> {
 impl Layers<'_> {
     /// Three tetrahedra for each triangle and layer.
     ///
-    /// Each prism is cut by the numbers of its nodes: with the corners of the triangle in ascending
-    /// order, a path climbs from the bottom to the top one corner after another, as Kuhn's split does.
-    /// The wall between two prisms is cut from the smaller node below to the larger one above,
-    /// whichever of the two looks at it.
+    /// Each prism is cut by the numbers of its nodes: with the corners of the triangle in ascending order, a
+    /// path climbs from the bottom to the top one corner after another, as Kuhn's split does. The wall
+    /// between two prisms is cut from the smaller node below to the larger node above, so both prisms cut it
+    /// alike.
     pub fn tetrahedra(&self, interrupt: Interrupt<'_>) -> Result<Vec<u32>, MeshError> {
         let n = self.n_surface as u32;
         let n_triangles = self.triangles.len();
@@ -38,8 +38,8 @@ impl Layers<'_> {
         })
     }
 
-    /// The triangles on the walls over directed edges of the rim, outwards where the surface lies on
-    /// the left of the edge.
+    /// The triangles on the walls over directed edges of the rim, outwards if the surface lies on the left of
+    /// the edge.
     pub fn walls(&self, rim: &[[u32; 2]]) -> Vec<u32> {
         let n = self.n_surface as u32;
         let mut facets = Vec::with_capacity(6 * rim.len() * self.n_layers);

@@ -49,8 +49,9 @@ impl ShellConfig {
 /// volume converges with $O(h^{g+1})$ or better for cells of order $g$.
 ///
 /// # Errors
-/// [`MeshError::Invalid`] when a radius is not positive and finite or the outer does not exceed the inner, when there are
-/// no cells, when the order is out of range and, before anything is allocated, when nodes or cells are too many to number.
+/// [`MeshError::Invalid`] when a radius is not positive and finite, when the outer radius does not exceed the
+/// inner one, when there are no cells, when the order is out of range and, before anything is allocated, when
+/// nodes or cells are too many to number.
 pub fn shell(config: &ShellConfig) -> Result<Mesh, MeshError> {
     config.counts()?;
     let ShellConfig { inner, outer, cells, layers, order } = *config;

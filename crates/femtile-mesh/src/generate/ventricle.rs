@@ -69,7 +69,7 @@ impl VentricleConfig {
 /// [`MeshError::Invalid`] when `h_mm` is not positive and finite and, before anything is allocated,
 /// when nodes or cells are too many to number.
 /// # Source
-/// `[land2015]`, problem 2, for the geometry. Differs: one fibre field a cell; the mesh is ours.
+/// `[land2015]`, problem 2, for the geometry. Differs: one fibre field per cell; the mesh is ours.
 pub fn ventricle(config: &VentricleConfig) -> Result<Mesh, MeshError> {
     ventricle_interruptible(config, None)
 }

@@ -11,7 +11,8 @@ use tempfile::NamedTempFile;
 use super::unfinished::{PREFIX, hold, remove_stale};
 use crate::MeshError;
 
-/// Writes a file through a temporary one in the same folder, which then takes the name; returns what `write` does.
+/// Writes a file through a temporary file in the same folder, which is then renamed; returns the result of
+/// `write`.
 ///
 /// An existing file of that name stays until then, also if writing fails. Temporary files that killed programs
 /// have left in the folder are removed. A pipe or a character device is written to in place.
@@ -39,7 +40,7 @@ pub(super) struct PendingFile {
 }
 
 enum Out {
-    /// A pipe or a device, which is written to in place: renaming a file over it would replace it.
+    /// A pipe or a device. It is written in place, because renaming a file over it would replace it.
     Special(BufWriter<File>),
     Temporary(BufWriter<NamedTempFile>),
 }
@@ -56,7 +57,7 @@ impl PendingFile {
         Ok(Self { path, out: Out::Temporary(out) })
     }
 
-    /// Returns where to write.
+    /// Returns the writer.
     pub(super) fn out(&mut self) -> &mut (dyn Write + Send) {
         match &mut self.out {
             Out::Special(out) => out,
@@ -64,8 +65,8 @@ impl PendingFile {
         }
     }
 
-    /// Claims space for bytes that are written later, so that a disk that is too small is noticed now; where the file
-    /// system cannot do so, it is noticed when they are written.
+    /// Claims space for bytes that are written later, so that a disk that is too small is noticed now; if the
+    /// file system cannot do so, it is noticed when they are written.
     pub(super) fn reserve(&mut self, n_bytes: usize) -> Result<()> {
         let Out::Temporary(out) = &mut self.out else {
             return Ok(());
@@ -129,7 +130,7 @@ fn temporary(path: &Path) -> Result<NamedTempFile> {
     }
 }
 
-/// The pipe or device of this name, ready to be written to; none where the name is free or that of a file.
+/// The pipe or device of this name, ready to be written to; none if the name is free or that of a file.
 fn special(path: &Path) -> Result<Option<File>> {
     match path.metadata() {
         Ok(found) if !found.is_file() => open_special(path, found.file_type()).map(Some),

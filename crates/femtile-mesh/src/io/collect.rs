@@ -25,7 +25,7 @@ struct Block {
     tags: Vec<i32>,
     /// Number of each cell among all entries of the file.
     entries: Vec<u32>,
-    /// Order of the first cell, where it is curved.
+    /// Order of the first cell, if it is curved.
     order: Option<usize>,
     /// Order of a cell that differs from that of the first.
     other_order: Option<usize>,
@@ -43,7 +43,7 @@ struct Straightened {
     farthest: f64,
 }
 
-/// Returns the note that simplices of order 2 are read as straight; none if there are none.
+/// Returns the note that simplices of order 2 are read as straight; none if there are no such simplices.
 ///
 /// `farthest` is the largest distance of a node on an edge from the middle of the nearest edge, in units of the cell's
 /// longest edge, if it is known.
@@ -114,12 +114,12 @@ impl Block {
     }
 }
 
-/// The mesh and where the file has its parts.
+/// The mesh and the positions of its parts in the file.
 pub(super) struct Collected {
     pub mesh: Mesh,
     /// For each cell, its number among all entries of the file.
     pub entries: Vec<u32>,
-    /// For each node, its number among the points of the file; none where all points are nodes.
+    /// For each node, its number among the points of the file; none if all points are nodes.
     pub nodes: Option<Vec<u32>>,
 }
 
@@ -166,7 +166,7 @@ impl Collector {
         self.n_entries += 1;
     }
 
-    /// Adds one simplex of order 2 by its corners and the nodes on its edges, of which the corners are kept.
+    /// Adds one simplex of order 2 by its corners and the nodes on its edges; only the corners are kept.
     ///
     /// `points` are those of the file; [`Collector::into_mesh`] refuses indices beyond them.
     pub(super) fn push_straightened(&mut self, kind: CellKind, nodes: &[u32], points: &[[f64; 3]], tag: i32) {
@@ -207,11 +207,11 @@ impl Collector {
         block.entries.extend_from_within(cells);
     }
 
-    /// Drops further copies of cells of the highest dimension where they have other tags than the first; counts them by
-    /// the tag of the first and their own.
+    /// Drops further copies of cells of the highest dimension if they have other tags than the first; counts
+    /// them by the tag of the first and their own.
     ///
     /// # Cost
-    /// A sort of 8 bytes a cell by all threads, where cells have several tags.
+    /// If cells have several tags, a sort of 8 bytes per cell by all threads.
     pub(super) fn drop_copies(&mut self) -> BTreeMap<(i32, i32), usize> {
         let top = self.top_dimension();
         let mut dropped = BTreeMap::new();

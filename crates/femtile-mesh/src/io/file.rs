@@ -9,7 +9,7 @@ use crate::MeshError;
 /// Bytes that a thread reads at a time.
 const BLOCK_BYTES: usize = 1 << 20;
 
-/// Returns the bytes of a mesh file, read by all threads where it is large.
+/// Returns the bytes of a mesh file, read by all threads if it is large.
 pub(super) fn bytes_of(path: &Path) -> std::result::Result<Vec<u8>, MeshError> {
     let read = || {
         let mut file = File::open(path)?;
@@ -32,7 +32,7 @@ pub(super) fn bytes_of(path: &Path) -> std::result::Result<Vec<u8>, MeshError> {
 /// Returns the canonical path of a file that another one names.
 ///
 /// # Errors
-/// Those of the file system, and one about what is no regular file: a device or a pipe may have no end.
+/// Those of the file system, and one for a file that is not regular: a device or a pipe may have no end.
 pub(super) fn regular_file(path: &Path) -> Result<PathBuf> {
     let found = std::fs::canonicalize(path)?;
     match std::fs::metadata(&found)?.is_file() {

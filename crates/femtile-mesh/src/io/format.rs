@@ -6,7 +6,7 @@ use super::file::bytes_of;
 use super::{abaqus, carp, freefem, gmsh, medit, mfem, tetgen, ucd, vtk, vtu};
 use crate::{Mesh, MeshError, Place};
 
-/// Reads a mesh file; its extension determines the format, and its first bytes where formats share an extension.
+/// Reads a mesh file. Its extension determines the format; if formats share an extension, its first bytes do.
 ///
 /// # Errors
 /// [`MeshError::Unsupported`] for an unsupported extension, with the list of supported ones; else the errors
@@ -33,7 +33,8 @@ pub fn read(path: &Path) -> Result<Mesh, MeshError> {
 /// Reads a `.vtu`, `.pvtu` or `.vtk` file as [`read()`] does, with the tags of cells from the cell array of this name.
 ///
 /// # Errors
-/// [`MeshError::Invalid`] about `tags` where the file has no such array, or has another format; else those of [`read()`].
+/// [`MeshError::Invalid`] about `tags` if the file has no such array, or has another format; else those of
+/// [`read()`].
 pub fn read_tagged(path: &Path, array: &str) -> Result<Mesh, MeshError> {
     match extension(path).as_str() {
         "vtk" => vtk::parse_tagged(path, &bytes_of(path)?, array),

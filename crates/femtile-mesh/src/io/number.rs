@@ -25,14 +25,14 @@ pub(super) fn integer(word: &[u8]) -> Option<i64> {
     Some(if negative { -value } else { value })
 }
 
-/// A whole number, also one that is written as a floating-point number, such as `11.0`.
+/// A whole number, also if written as a floating-point number, such as `11.0`.
 pub(super) fn whole(word: &[u8]) -> Option<i64> {
     // Beyond this bound neighbouring whole numbers are the same double.
     const LARGEST: f64 = (1u64 << 53) as f64;
     integer(word).or_else(|| real(word).and_then(whole_value).filter(|value| (*value as f64).abs() < LARGEST))
 }
 
-/// Returns a floating-point number as a whole one, if it is one.
+/// Returns a floating-point number as a whole number, if it is one.
 pub(super) fn whole_value(value: f64) -> Option<i64> {
     (value.fract() == 0.0 && value.abs() < i64::MAX as f64).then_some(value as i64)
 }

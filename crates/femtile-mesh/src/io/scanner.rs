@@ -31,7 +31,7 @@ impl<'a> Scanner<'a> {
         Self { comment: Some(mark), ..self }
     }
 
-    /// Takes words of this line alone from here on; [`Scanner::next_line`] goes on to another one.
+    /// Restricts words to this line from here on; [`Scanner::next_line`] continues with the next line.
     pub(super) fn by_lines(self) -> Self {
         Self { by_lines: true, ..self }
     }
@@ -216,7 +216,7 @@ impl<'a> Scanner<'a> {
         )))
     }
 
-    /// The next `n` bytes without reading them, or none where there are fewer.
+    /// The next `n` bytes without reading them, or none if there are fewer.
     pub(super) fn ahead(&self, n: usize) -> Option<&'a [u8]> {
         self.bytes[self.at..].get(..n)
     }

@@ -1,4 +1,4 @@
-//! Files of one run, which take their names together.
+//! Files of one run, which are renamed together.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{Error, ErrorKind, Result};
@@ -17,8 +17,9 @@ const PAUSE: Duration = Duration::from_millis(10);
 
 /// A folder for the files of one run inside the folder that they are for.
 ///
-/// Files are written here and [moved](Self::commit) when all of them are complete. Of runs that write into one folder
-/// at the same time the last one wins with all of its files. Dropped before that, it leaves nothing behind.
+/// Files are written here and [moved](Self::commit) when all of them are complete. If several runs write into
+/// one folder at the same time, the last one replaces all files of the others. A value dropped before the
+/// commit leaves nothing behind.
 #[derive(Debug)]
 pub struct Staging {
     folder: PathBuf,
@@ -31,12 +32,12 @@ impl Staging {
     /// Creates a staging folder in `folder`, after removing files of killed programs.
     ///
     /// # Errors
-    /// [`MeshError::Io`] where nothing can be written into the folder.
+    /// [`MeshError::Io`] if nothing can be written into the folder.
     pub fn new(folder: &Path) -> std::result::Result<Self, MeshError> {
         remove_stale(folder);
         let made = || loop {
             let staged = tempfile::Builder::new().prefix(PREFIX).tempdir_in(folder)?;
-            // Where a folder cannot be opened, it cannot be taken for abandoned.
+            // If a folder cannot be opened, it cannot be taken for abandoned.
             let held = File::open(staged.path()).ok();
             if held.as_ref().map_or(staged.path().exists(), |file| hold(file, staged.path())) {
                 return Ok(Self { folder: folder.into(), staged, _held: held });
@@ -68,7 +69,7 @@ impl Staging {
         Ok(())
     }
 
-    /// Moves the files into the folder in this order, where they replace those of an earlier run.
+    /// Moves the files into the folder in this order; they replace those of an earlier run.
     ///
     /// The last file is the seal: the old one is removed before anything else is replaced, and the new one appears when
     /// all others are there. So a reader that finds it has the other files of the same run, even if this program is
@@ -103,7 +104,7 @@ impl Staging {
         let moved = aside.iter().try_for_each(set_aside).and_then(|()| names.iter().try_for_each(put));
         if moved.is_err() {
             for name in aside {
-                // Fails where there was no earlier file.
+                // Fails if there was no earlier file.
                 let _ = fs::rename(self.earlier(name), self.folder.join(name));
             }
         }
@@ -116,7 +117,7 @@ impl Staging {
     }
 }
 
-/// Locks a folder against others who move files into it; none where the file system has no locks.
+/// Locks a folder against others who move files into it; none if the file system has no locks.
 fn lock(folder: &Path) -> Result<Option<File>> {
     let Ok(file) = File::open(folder) else { return Ok(None) };
     for _ in 0..TRIES {

@@ -64,7 +64,7 @@ impl Sum {
     }
 }
 
-/// A file that is written from its begin to its end, with its sum where one is wanted.
+/// A file that is written from its begin to its end, with its sum if one is wanted.
 pub(super) struct Summed<'a> {
     file: &'a mut (dyn Write + Send),
     sum: Option<Sum>,
@@ -73,7 +73,7 @@ pub(super) struct Summed<'a> {
 }
 
 impl<'a> Summed<'a> {
-    /// A file with the sum of what was written so far, where one is wanted.
+    /// Creates a file with the sum of what was written so far, if a sum is requested.
     pub(super) fn new(file: &'a mut (dyn Write + Send), sum: Option<Sum>) -> Self {
         Self { file, sum, interrupt: Interrupt::NEVER }
     }

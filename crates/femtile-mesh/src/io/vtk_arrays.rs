@@ -1,4 +1,4 @@
-//! Arrays of VTK files that are no fields: tags of cells, and marks of cells that are left out.
+//! Arrays of VTK files that are not fields: tags of cells, and marks of cells that are left out.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -6,7 +6,7 @@ use std::fmt::Display;
 use super::number::whole_value;
 use crate::{Field, MeshError};
 
-/// The cell array that gives the tags: one of this name, or any of whole numbers with a usual name.
+/// The cell array that gives the tags: one of this name, or any array of whole numbers with a usual name.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct TagArray<'a>(pub Option<&'a str>);
 
@@ -55,7 +55,7 @@ pub(super) fn tag_of(value: f64) -> Option<i32> {
     whole_value(value).and_then(|value| i32::try_from(value).ok())
 }
 
-/// The message about a value that is no tag.
+/// The message about a value that is not a tag.
 pub(super) fn no_tag(array: &str, cell: usize, value: impl Display) -> String {
     format!(
         "array `{array}` has the value {value} in cell {cell}; tags are whole numbers of 32 bits, up to {}: number the \
@@ -64,7 +64,7 @@ pub(super) fn no_tag(array: &str, cell: usize, value: impl Display) -> String {
     )
 }
 
-/// The message about an array of tags with several numbers a cell.
+/// The message about an array of tags with several numbers per cell.
 pub(super) fn several_components(array: &str, n_components: usize) -> String {
     format!("array `{array}` has {n_components} numbers for each cell; tags are one")
 }
@@ -79,8 +79,8 @@ pub(super) fn note_of_two(used: &str, other: &str) -> String {
 
 /// Marks of VTK, with the bits that leave out a cell, and a cell with such a point.
 ///
-/// Bits of `vtkGhostType`: of cells 1 (another piece has it), 8 (finer cells replace it) and 32 (hidden); of points 2 (hidden).
-/// `vtkGhostLevels`, from before VTK 6.3, is above 0 in cells that another piece has.
+/// Bits of `vtkGhostType`. Cells: 1 (another piece has it), 8 (finer cells replace it) and 32 (hidden).
+/// Points: 2 (hidden). `vtkGhostLevels`, from before VTK 6.3, is above 0 in cells of another piece.
 const MARKS: [(&str, u8, u8); 2] = [("vtkGhostType", 1 | 8 | 32, 2), ("vtkGhostLevels", u8::MAX, 0)];
 
 /// Cells that VTK leaves out: those of another piece and hidden ones.

@@ -10,13 +10,13 @@ use super::centres::Places;
 use super::classes::sort_by_class;
 use super::pieces::{self, ROW, add, part_at, share};
 
-/// Points below which one thread goes on alone.
+/// Points below which one thread continues alone.
 const FEW: usize = 1 << 14;
 /// Intervals of an axis in which points are counted, so that few are left to choose among.
 const BINS: usize = 1 << 12;
 
-/// Returns the part of each point, of `n_parts` whose sizes differ by one at most; points at the same place are told apart by
-/// their numbers.
+/// Returns the part of each point, among `n_parts` parts whose sizes differ by at most one. Points at the
+/// same place are ordered by their numbers.
 ///
 /// # Source
 /// `[berger1987]`.
@@ -109,7 +109,7 @@ impl Extent {
         self.high - self.low
     }
 
-    /// The interval of a place: never falls from a place to a higher one.
+    /// The interval of a coordinate; it does not decrease with the coordinate.
     fn bin(self, x: f64) -> u32 {
         let place = (x - self.low) / self.len();
         ((place * BINS as f64) as u32).min(BINS as u32 - 1)

@@ -1,8 +1,9 @@
-//! Points that are computed where they are needed.
+//! Points that are computed if they are needed.
 
 use crate::Mesh;
 
-/// Points by their numbers. Asking for one twice costs less than keeping all: those of cells would take more memory than the cells.
+/// Points by their numbers. Computing a point twice costs less than storing all: centres of cells would need
+/// more memory than the cells.
 pub(super) trait Places: Sync {
     /// How many there are.
     fn len(&self) -> usize;
@@ -22,7 +23,7 @@ pub(super) struct Centres<'a, const N: usize> {
 }
 
 impl<'a, const N: usize> Centres<'a, N> {
-    /// Takes those of a mesh whose cells have `N` nodes.
+    /// Creates the centres of a mesh whose cells have `N` nodes.
     pub(super) fn of(mesh: &'a Mesh) -> Self {
         debug_assert_eq!(mesh.kind.n_nodes(), N, "nodes of a cell");
         Self { cells: mesh.cells.as_chunks().0, points: &mesh.points }

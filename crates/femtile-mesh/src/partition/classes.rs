@@ -1,8 +1,8 @@
-//! Things sorted by classes of which there are few.
+//! Sorting of items by a small number of classes.
 
 use rayon::prelude::*;
 
-/// Things that a thread looks at in a row.
+/// Items per batch of a thread.
 const THINGS: usize = 1 << 14;
 
 /// Returns the numbers below `n` class by class, ascending in each, and how many each has; numbers of class `N` are left out.
@@ -17,7 +17,8 @@ pub(super) fn by_class<const N: usize>(
     (all, sizes)
 }
 
-/// Writes as many things as `to` has class by class, in the order that they have in each, and returns how many each class has.
+/// Writes items to `to` class by class, in their order within each class, and returns the size of each class.
+/// `to` has room for all.
 pub(super) fn sort_by_class<const N: usize>(
     to: &mut [u32],
     class: impl Fn(usize) -> usize + Sync,
@@ -72,7 +73,7 @@ fn fill<const N: usize>(
     });
 }
 
-/// Cuts a slice into pieces of these lengths, one after another.
+/// Cuts a slice into consecutive pieces of these lengths.
 pub(super) fn cut<T>(mut all: &mut [T], lengths: impl IntoIterator<Item = usize>) -> Vec<&mut [T]> {
     let piece = |length| all.split_off_mut(..length).unwrap_or_default();
     lengths.into_iter().map(piece).collect()

@@ -20,7 +20,7 @@ pub struct Share {
     pub cells: Vec<u32>,
     /// The nodes of each cell, one cell after another.
     pub corners: Vec<u32>,
-    /// The shapes of the cells, where they are more than their corners say.
+    /// Shapes of curved cells.
     pub curved: Option<Curved>,
     /// The tag of each cell, or nothing.
     pub cell_tags: Vec<i32>,
@@ -37,7 +37,8 @@ pub struct Share {
 }
 
 impl DividedMesh {
-    /// Returns what this rank adds to the whole mesh; the shares of all ranks together have all of it once.
+    /// Returns what this rank adds to the whole mesh. The shares of all ranks together contain each entity
+    /// once.
     pub fn share(&self) -> Share {
         let (part, own) = (&self.part, &self.own().cells);
         let mesh = &part.mesh;
@@ -68,7 +69,7 @@ impl DividedMesh {
         }
     }
 
-    /// The tagged facets of which this rank is the lowest owner of a node, by the nodes of the whole mesh.
+    /// The tagged facets of which this rank is the lowest owner of a node, by global node numbers.
     fn own_tagged_facets(&self) -> Facets {
         let (part, rank) = (&self.part, self.rank().0 as u32);
         let mut facets = Facets::default();
@@ -127,7 +128,7 @@ impl Collection {
     /// Adds the share of a rank.
     ///
     /// # Errors
-    /// [`MeshError::Invalid`] where it is one of another mesh.
+    /// [`MeshError::Invalid`] if it is one of another mesh.
     pub fn add(&mut self, share: &Share) -> Result<(), MeshError> {
         let mesh = &mut self.mesh;
         let lacking = || MeshError::Invalid { field: "share", message: "it is one of another mesh".into() };
@@ -174,7 +175,7 @@ impl Collection {
     /// Returns the mesh with the facets on its boundary.
     ///
     /// # Errors
-    /// [`MeshError::Invalid`] where shares are missing or there are too many.
+    /// [`MeshError::Invalid`] if shares are missing or there are too many.
     pub fn finish(self) -> Result<(Mesh, BoundaryFacets), MeshError> {
         let Self { mesh, sides, n_nodes, n_cells } = self;
         let n_facets = mesh.kind.facets().len();
@@ -194,7 +195,8 @@ impl Collection {
     }
 }
 
-/// Puts rows of `n` values at their places; none where a place is beyond the end, or there are more or fewer rows than places.
+/// Puts rows of `n` values at their places; none if a place is beyond the end, or there are more or fewer
+/// rows than places.
 fn put<T: Copy>(whole: &mut [T], at: &[u32], rows: &[T], n: usize) -> Option<()> {
     if rows.len() != n * at.len() {
         return None;

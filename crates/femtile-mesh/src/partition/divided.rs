@@ -1,9 +1,9 @@
-//! A mesh of which every rank has its part and none has the whole.
+//! A distributed mesh: every rank has its part and none has the whole.
 //!
-//! A `DividedMesh` is a `Part` with the numbers that nodes and cells have in the whole mesh. Ranks make their parts
-//! of a box from the cubes around their own (`generate/box_part.rs`). For other meshes the first rank takes the
-//! parts of all ranks (`scatter`): one pass over the cells finds the ranks that they touch. It sends the parts
-//! array by array (`ranks/scatter.rs` and `ranks/wire.rs` of `femtile-solve`).
+//! A `DividedMesh` is a `Part` with the global numbers of nodes and cells. Ranks make their parts of a box
+//! from the cubes around their own (`generate/box_part.rs`). For other meshes the first rank extracts the
+//! parts of all ranks (`scatter`): one pass over the cells finds the ranks that they touch. It sends the
+//! parts array by array (`ranks/scatter.rs` and `ranks/wire.rs` of `femtile-solve`).
 
 use std::sync::OnceLock;
 
@@ -28,7 +28,7 @@ pub struct DividedMesh {
     pub n_shared_nodes: usize,
     /// The size of the whole mesh.
     pub counts: Counts,
-    /// Nodes, edges, faces and cells of the whole mesh, each counted once; of simplices nodes alone matter.
+    /// Nodes, edges, faces and cells of the whole mesh, each counted once; for simplices only nodes matter.
     pub entities: [u64; 4],
     /// The lowest and the highest coordinates of the whole mesh.
     pub extents: [[f64; 3]; 2],
@@ -64,7 +64,7 @@ pub struct BoxCubes {
 }
 
 impl BoxCubes {
-    /// Returns the cube in which a cell of the box is, by its place along each axis.
+    /// Returns the cube that contains a cell of the box, by its index along each axis.
     pub fn cube_of(&self, cell: u32) -> [usize; 3] {
         let [n_x, n_y, _] = self.n;
         let cube = cell as usize / self.per_cube;

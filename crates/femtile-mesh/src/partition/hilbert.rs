@@ -7,12 +7,13 @@ use super::pieces;
 
 /// Bits of a coordinate: three of them fit one number.
 const BITS: u32 = 21;
-/// About the number of bits of the positions by which points are counted.
+/// About the number of bits of the positions that are used for counting points.
 const BITS_OF_BINS: u32 = 15;
-/// Points that a thread looks at in a row.
+/// Points per batch of a thread.
 const POINTS: usize = 1 << 14;
 
-/// Returns the part of each point, of `n_parts` pieces of a curve through all of them, whose sizes differ by one at most.
+/// Returns the part of each point. Parts are `n_parts` pieces of a curve through all points; their sizes
+/// differ by at most one.
 pub(super) fn divide<P: Places + ?Sized>(points: &P, dimension: usize, n_parts: usize) -> Vec<u32> {
     let (low, scale) = frame(points);
     let cells = f64::from((1u32 << BITS) - 1);
@@ -43,7 +44,8 @@ fn frame<P: Places + ?Sized>(points: &P) -> ([f64; 3], f64) {
     (low, if longest > 0.0 { 1.0 / longest } else { 0.0 })
 }
 
-/// Returns the position on the curve of the cube at `x`, coordinates of `bits` bits, of which the first `dimension` count.
+/// Returns the position on the curve of the cube at `x`. Coordinates have `bits` bits; only the first
+/// `dimension` coordinates count.
 fn along(x: [u32; 3], dimension: usize, bits: u32) -> u64 {
     match dimension {
         3.. => along_in(x, bits, &APART_BY_3),
@@ -52,7 +54,7 @@ fn along(x: [u32; 3], dimension: usize, bits: u32) -> u64 {
     }
 }
 
-/// The position, where the steps of `apart` set the bits of a coordinate `N` places from each other.
+/// The position; the steps of `apart` set the bits of a coordinate `N` places from each other.
 ///
 /// # Source
 /// `[skilling2004]`: coordinates to the transposed bits of the position.
@@ -70,7 +72,7 @@ fn along_in<const N: usize>(mut x: [u32; N], bits: u32, apart: &[(u32, u64)]) ->
     for axis in 1..N {
         x[axis] ^= x[axis - 1];
     }
-    // A bit is set where an odd number of higher ones is.
+    // A bit is set if an odd number of higher ones is.
     let odd = [1, 2, 4, 8, 16].iter().fold(x[N - 1] >> 1, |bits, shift| bits ^ bits >> shift);
     x.iter().fold(0, |position, &x| position << 1 | set_apart(x ^ odd, apart))
 }

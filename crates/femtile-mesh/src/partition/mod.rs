@@ -33,7 +33,8 @@ const CELLS: usize = 1 << 12;
 /// Ways to divide a mesh among ranks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Partitioner {
-    /// Cuts across the longest side of what is left, at the median of the cells: the fewest neighbours on most meshes.
+    /// Cuts across the longest side of each remaining part, at the median of the cells: the fewest neighbours
+    /// on most meshes.
     #[default]
     Bisection,
     /// Pieces of a Hilbert curve through the cells: faster, and little moves when cells are added.
@@ -51,7 +52,7 @@ impl Partitioner {
 
     /// Divides the cells of a mesh among ranks, whose numbers of cells differ by one at most.
     ///
-    /// The result depends on the mesh alone, so ranks that have it need not talk about it.
+    /// The result depends on the mesh alone, so ranks that have the mesh need no communication.
     ///
     /// # Cost
     /// $n \log p$ for n cells and p ranks by bisection, n along the curve and a sort of the cells about its cuts.
@@ -97,7 +98,7 @@ pub struct PartitionQuality {
 }
 
 impl Partition {
-    /// Takes the rank of each cell as it is given; none where a rank is not below `n_ranks`.
+    /// Creates the partition from the rank of each cell; none if a rank is not below `n_ranks`.
     pub fn new(ranks: Vec<u32>, n_ranks: usize) -> Option<Self> {
         ranks.iter().all(|&rank| (rank as usize) < n_ranks).then_some(Self { ranks, n_ranks })
     }
@@ -117,10 +118,10 @@ impl Partition {
         self.n_ranks
     }
 
-    /// Returns the owner of each node, the lowest rank of its cells; `u32::MAX` where no cell uses the node.
+    /// Returns the owner of each node, the lowest rank of its cells; `u32::MAX` if no cell uses the node.
     ///
     /// # Panics
-    /// Where the mesh has another number of cells.
+    /// If the mesh has another number of cells.
     pub fn owners(&self, mesh: &Mesh) -> Vec<u32> {
         assert_eq!(self.ranks.len(), mesh.n_cells(), "a partition is of one mesh");
         let owners: Vec<AtomicU32> =
@@ -140,7 +141,7 @@ impl Partition {
     /// Returns how even it is, and how much it cuts, for nodes with these [owners](Partition::owners).
     ///
     /// # Panics
-    /// Where the mesh has another number of cells or nodes.
+    /// If the mesh has another number of cells or nodes.
     pub fn quality(&self, mesh: &Mesh, owners: &[u32]) -> PartitionQuality {
         let is_shared = self.shared(mesh, owners);
         let count = |ranks: &[u32]| {
@@ -157,7 +158,8 @@ impl Partition {
         }
     }
 
-    /// Returns whether cells of several ranks have each node, whose [owners](Partition::owners) these are.
+    /// Returns whether each node belongs to cells of several ranks; `owners` are its
+    /// [owners](Partition::owners).
     fn shared(&self, mesh: &Mesh, owners: &[u32]) -> Vec<bool> {
         assert_eq!([self.ranks.len(), owners.len()], [mesh.n_cells(), mesh.n_nodes()], "of one mesh");
         let is_shared: Vec<AtomicBool> =

@@ -10,13 +10,14 @@ use super::part::ABSENT;
 use super::subset::{BITS, Subset};
 use crate::Mesh;
 
-/// Words of cells that a thread looks at in a row.
+/// Words of cells per batch of a thread.
 const WORDS: usize = 1 << 6;
-/// Nodes that a thread looks at in a row.
+/// Nodes per batch of a thread.
 const NODES: usize = 1 << 14;
 /// A node of a cell that touches an owned one.
 pub(super) const HERE: u8 = 1;
-/// A node of a cell that touches an owned one and one of another rank: that rank copies it, where it does not own it.
+/// A node of a cell that touches an owned node and one of another rank: that rank copies it, unless it owns
+/// it.
 pub(super) const COPIED: u8 = HERE | 2;
 
 /// The cells with a node that the rank owns, and the marks of all nodes.
@@ -59,9 +60,9 @@ fn add_mark(marks: &AtomicU8, mark: u8) {
 pub(super) struct Numbers {
     /// Number of each node in the whole mesh.
     pub(super) nodes: Vec<u32>,
-    /// Number of those that the rank owns, which come first.
+    /// Number of owned nodes, which come first.
     pub(super) n_owned: usize,
-    /// Number in the part of each node of the whole mesh.
+    /// Local number of each global node.
     pub(super) local: Vec<AtomicU32>,
 }
 

@@ -15,20 +15,21 @@ use crate::{CellKind, Curved, Field, Mesh};
 
 /// The part of a mesh that the unknowns of a rank depend on: all cells that touch a node which it owns.
 ///
-/// Its numbers of nodes are its own: those that it owns and no other rank copies, then those that others copy, then its ghosts, sorted
-/// by owner. Tags and shapes of cells are kept; fields and tagged facets are where [`Scatter`](super::Scatter) takes the part.
+/// Local node numbers: first owned nodes that no other rank copies, then owned nodes that others copy, then
+/// ghosts, sorted by owner. Tags and shapes of cells are kept. Fields and tagged facets are kept if
+/// [`Scatter`](super::Scatter) extracts the part.
 ///
 /// # Source
-/// `[kronbichler2022]`, section 5.3: what neighbours need is numbered last.
+/// `[kronbichler2022]`, section 5.3: unknowns that neighbours need are numbered last.
 #[derive(Debug)]
 pub struct Part {
-    /// The cells, in their order in the whole mesh.
+    /// The cells, in their global order.
     pub mesh: Mesh,
     /// The facets of these cells on the boundary of the whole mesh.
     pub boundary: BoundaryFacets,
-    /// Number of each node in the whole mesh.
+    /// Global number of each node.
     pub nodes: Vec<u32>,
-    /// Number of each cell in the whole mesh.
+    /// Global number of each cell.
     pub cells: Vec<u32>,
     /// Position of each boundary facet in the boundary of the whole mesh.
     pub facets: Vec<u32>,
@@ -38,15 +39,15 @@ pub struct Part {
     pub owners: Vec<u32>,
 }
 
-/// The number of a point or node that is not part of it.
+/// The number of a point or node that is not in the part.
 pub(super) const ABSENT: u32 = u32::MAX;
 
 impl Part {
-    /// Takes the part of `rank`, where nodes have these owners ([`Partition::owners`](super::Partition::owners)); none where it
-    /// owns no node.
+    /// Extracts the part of `rank` from the owners of nodes
+    /// ([`Partition::owners`](super::Partition::owners)); none if the rank owns no node.
     ///
     /// # Panics
-    /// Where the owners are those of another mesh.
+    /// If the owners are those of another mesh.
     pub fn new(mesh: &Mesh, boundary: &BoundaryFacets, owners: &[u32], rank: usize) -> Option<Self> {
         let rank = rank as u32;
         let (here, marks) = touched(mesh, owners, rank);
@@ -59,16 +60,16 @@ impl Part {
         Some(Self::with((mesh, boundary), owners, (&here, cells), (nodes, n_owned, &local)))
     }
 
-    /// Returns the owner of a node of the part of `rank`.
+    /// Returns the owner of a local node; `rank` is the rank of this part.
     ///
     /// # Panics
-    /// There is no node with this number.
+    /// If there is no node with this number.
     #[inline]
     pub fn owner(&self, node: u32, rank: u32) -> u32 {
         (node as usize).checked_sub(self.n_owned).map_or(rank, |ghost| self.owners[ghost])
     }
 
-    /// Takes these cells and nodes, of which `local` has the numbers in the part.
+    /// Extracts these cells and nodes; `local` has the local numbers.
     pub(super) fn with(
         (mesh, boundary): (&Mesh, &BoundaryFacets),
         owners: &[u32],
@@ -82,7 +83,7 @@ impl Part {
     }
 }
 
-/// Takes some cells of a mesh with their facets on its boundary.
+/// Extracts some cells of a mesh with their facets on its boundary.
 pub(super) fn cells_alone(
     mesh: &Mesh,
     boundary: &BoundaryFacets,

@@ -2,14 +2,14 @@
 
 use rayon::prelude::*;
 
-/// Things that a thread looks at in a row, at least.
+/// The least number of items per batch of a thread.
 const THINGS: usize = 1 << 14;
-/// Things whose bins are computed before they are counted.
+/// Items whose bins are computed before they are counted.
 pub(super) const ROW: usize = 1 << 10;
-/// The part of a bin whose things are in several parts.
+/// The part of a bin whose items belong to several parts.
 const MIXED: u32 = u32::MAX;
 
-/// Where a part begins of `n` things that are divided evenly.
+/// Returns the first of `n` evenly divided items that belongs to a part.
 pub(super) fn share(n: usize, part: usize, n_parts: usize) -> usize {
     (n as u128 * part as u128 / n_parts as u128) as usize
 }
@@ -19,8 +19,9 @@ pub(super) fn part_at(position: usize, n: usize, n_parts: usize) -> u32 {
     (((position as u64 + 1) * n_parts as u64 - 1) / n as u64) as u32
 }
 
-/// Returns which of `n_parts` equal pieces each of `n` things would be in, were they sorted by their keys, equal ones by their
-/// numbers. Bins never fall from a thing to one with a higher key: only those that a piece begins in are sorted.
+/// Returns the piece of each of `n` items if they were sorted by key, with equal keys in the order of their
+/// numbers, and cut into `n_parts` equal pieces. Bins do not decrease with the key: only bins in which a
+/// piece begins are sorted.
 pub(super) fn of_sorted<K: Ord + Copy + Send>(
     n: usize,
     (n_bins, bin): (usize, impl Fn(usize) -> u32 + Sync),
@@ -52,7 +53,7 @@ pub(super) fn of_sorted<K: Ord + Copy + Send>(
     parts
 }
 
-/// Where each bin begins in the sequence, and the part that it is in.
+/// Returns the offset of each bin in the sequence, and its part.
 fn parts_of_bins(counts: &[usize], n: usize, n_parts: usize) -> (Vec<usize>, Vec<u32>) {
     let mut begin = 0;
     let of_bin = |&count: &usize| {
@@ -65,7 +66,7 @@ fn parts_of_bins(counts: &[usize], n: usize, n_parts: usize) -> (Vec<usize>, Vec
     counts.iter().map(of_bin).unzip()
 }
 
-/// Writes the bin of each thing, and returns how many things each has.
+/// Writes the bin of each item, and returns the number of items per bin.
 fn count(bins: &mut [u32], n_bins: usize, bin: impl Fn(usize) -> u32 + Sync) -> Vec<usize> {
     let length = THINGS.max(4 * n_bins);
     let count = |(block, bins): (usize, &mut [u32])| {

@@ -16,7 +16,7 @@ use crate::check::BoundaryFacets;
 use crate::generate::Counts;
 use crate::{CellKind, Facets, Mesh};
 
-/// Cells whose ranks are found by a thread in a row.
+/// Cells per batch of a thread.
 const BLOCK: usize = 1 << 16;
 
 /// A whole mesh with its division among ranks.
@@ -39,9 +39,9 @@ impl<'m> Scatter<'m> {
     /// Takes a mesh with the facets on its boundary.
     ///
     /// # Cost
-    /// Beyond the mesh 4 bytes for each cell and rank that owns a node of it, and 10 bytes a node.
+    /// Beyond the mesh 4 bytes for each cell and rank that owns a node of it, and 10 bytes per node.
     /// # Panics
-    /// Where the partition is one of a mesh with another number of cells.
+    /// If the partition is one of a mesh with another number of cells.
     pub fn new(mesh: &'m Mesh, boundary: &'m BoundaryFacets, partition: &Partition) -> Self {
         let owners = partition.owners(mesh);
         let is_shared = partition.shared(mesh, &owners);
@@ -63,7 +63,7 @@ impl<'m> Scatter<'m> {
         Self { mesh, boundary, owners, is_shared, touched, marks, local, nameless }
     }
 
-    /// Returns whether each of `n_ranks` owns a node, and tags without a name can have their number as one.
+    /// Returns whether each of `n_ranks` owns a node, and unnamed tags can be named by their numbers.
     pub fn serves_all(&self, n_ranks: usize) -> bool {
         let is_taken = |(dimension, tag): &(usize, i32)| {
             let number = tag.to_string();
@@ -78,8 +78,9 @@ impl<'m> Scatter<'m> {
         has_node.into_iter().all(|has_node| has_node)
     }
 
-    /// Takes the part of a rank with its tagged facets and fields, and counts the nodes that it owns and cells of other ranks have;
-    /// none where it owns no node. Tags without a name get their number as one, by which ranks know those of others.
+    /// Extracts the part of a rank with its tagged facets and fields, and the number of owned nodes that are
+    /// used by cells of other ranks. None if it owns no node. An unnamed tag gets its number as a name, so
+    /// that ranks can identify each other's tags.
     ///
     /// # Cost
     /// That of the part, and of the tagged facets, the boundary and a bit for each cell of the whole mesh.
@@ -155,7 +156,8 @@ impl<'m> Scatter<'m> {
         facets
     }
 
-    /// Returns the whole mesh, of which `n_edges` are the edges; those of simplices do not matter.
+    /// Returns the description of the whole mesh. `n_edges` is its number of edges, which does not matter for
+    /// simplices.
     pub fn whole(&self, n_edges: u64) -> WholeMesh {
         let mesh = self.mesh;
         let coordinate = |axis: usize| mesh.points.par_iter().map(move |point| point[axis]);
@@ -174,8 +176,8 @@ impl<'m> Scatter<'m> {
     }
 }
 
-/// Returns the edges of the hexahedra of a part that a rank owns, an edge being owned by the higher of the owners of its ends: each
-/// edge of the whole mesh is counted by one rank. None of other cells.
+/// Returns the number of owned edges of the hexahedra of a part. An edge belongs to the higher owner of its
+/// two ends, so one rank counts each edge of the whole mesh. Zero for other cells.
 pub fn n_own_edges(part: &Part, rank: usize) -> u64 {
     if part.mesh.kind != CellKind::Hexahedron {
         return 0;

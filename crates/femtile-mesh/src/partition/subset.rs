@@ -6,10 +6,10 @@ use super::classes::cut;
 
 /// Numbers of a word.
 pub(super) const BITS: usize = u64::BITS as usize;
-/// Words that a thread looks at in a row.
+/// Words per batch of a thread.
 const WORDS: usize = 1 << 10;
 
-/// Some of the numbers below another one, a bit each, whose places among each other are known.
+/// A set of numbers below a bound, one bit each, with the rank of each member in the set.
 #[derive(Debug)]
 pub(super) struct Subset {
     words: Vec<u64>,

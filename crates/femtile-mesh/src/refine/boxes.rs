@@ -66,7 +66,7 @@ fn lexicographic(mesh: &Mesh) -> Vec<u32> {
     cells
 }
 
-/// The same polynomials on the children; new corners move to where they are.
+/// The same polynomials on the children; new corners move to their points on the curved cell.
 fn split_curved(
     dimension: usize,
     curved: &Curved,

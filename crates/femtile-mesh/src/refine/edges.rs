@@ -18,7 +18,7 @@ impl Edges {
     /// Collects the edges of simplices a range of smaller nodes at a time; after an interrupt edges are missing.
     ///
     /// # Cost
-    /// Four bytes an edge and eight a node, and [`BUDGET`] ends; a pass over the cells for each range.
+    /// Four bytes per edge and eight per node, and [`BUDGET`] ends; a pass over the cells for each range.
     pub(super) fn of(mesh: &Mesh, interrupt: Interrupt<'_>) -> Self {
         Self::with_budget(mesh, BUDGET, interrupt)
     }

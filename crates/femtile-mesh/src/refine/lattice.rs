@@ -17,12 +17,12 @@ pub(super) struct Lattice {
 
 const NONE: u32 = u32::MAX;
 
-/// Cells between two questions whether to go on.
+/// Cells between two questions whether to continue.
 const CELLS_PER_BLOCK: usize = 1 << 14;
 
 impl Lattice {
-    /// Refines lattices of `order` in lexicographic order over `n_old` points: old points keep their numbers, new ones
-    /// follow in the order in which cells meet them. After an interrupt cells are missing.
+    /// Refines lattices of `order` in lexicographic order over `n_old` points: old points keep their numbers,
+    /// new ones follow in the order of the cells. After an interrupt cells are missing.
     pub(super) fn new(
         dimension: usize,
         order: usize,
@@ -85,7 +85,7 @@ impl Lattice {
         self.n_old + self.parents.len()
     }
 
-    /// Values at old and new points, these by the mean of those around them.
+    /// Values at old and new points; the latter are the mean of the values around them.
     pub(super) fn interpolate(&self, n_components: usize, values: &[f64]) -> Vec<f64> {
         let mut all = Vec::with_capacity(n_components * self.len());
         all.extend_from_slice(values);

@@ -21,12 +21,12 @@ const CLEARLY_SHORTER: f64 = 1.0 - 1e-9;
 /// `4c…` or `8c…`, with its orientation. Tags and cell fields are inherited, tagged facets split, node
 /// fields interpolated. Midpoints of simplices stay on straight edges: a curved boundary is not followed.
 ///
-/// Child $i + 2j + 4k$ of a quadrilateral or hexahedron is the half $i$ of the first coordinate, $j$ of the second, $k$ of
-/// the third; new nodes are numbered in the order in which cells meet them. The children of a curved cell have its order
-/// and are together the same image of the unit square or cube.
+/// Child $i + 2j + 4k$ of a quadrilateral or hexahedron is the half $i$ of the first coordinate, $j$ of the
+/// second, $k$ of the third. New nodes are numbered in the order of the cells. The children of a curved cell
+/// have its order and are together the same image of the unit square or cube.
 ///
 /// # Cost
-/// The new mesh, twelve bytes an edge, and 64 MiB.
+/// The new mesh, twelve bytes per edge, and 64 MiB.
 /// # Errors
 /// [`MeshError::Invalid`] for segments, when the nodes or cells
 /// become too many to number, and when a tagged facet has an edge that no cell has.

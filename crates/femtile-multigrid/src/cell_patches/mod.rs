@@ -84,7 +84,7 @@ impl Rows {
         Self { offsets: Vec::new(), len: 0 }
     }
 
-    /// Interleaves `n` rows of these with `n` of others of the same length, until none is left.
+    /// Interleaves `n` rows of this list with `n` rows of another of the same length, until both end.
     pub fn interleaved(&self, others: &Self, n: usize) -> Self {
         let pairs = self.offsets.chunks(n).zip(others.offsets.chunks(n));
         Self { offsets: pairs.flat_map(|(own, other)| [own, other].concat()).collect(), len: self.len }
@@ -98,9 +98,9 @@ impl Rows {
 
 /// All patches of a grid, in $2^d$ colours: the parities of the patch index along x, y and z are the bits of the colour.
 ///
-/// A slab of patches is processed row by row, each row as soon as the rows it depends on are done, so that its values are
-/// read from memory once instead of once per colour. Slabs of even index, then those of odd index, are shared among
-/// threads. Results are those of processing colour by colour.
+/// A slab of patches is processed row by row, each row as soon as the rows it depends on are done. Its values
+/// are therefore read from memory once instead of once per colour. Slabs of even index, then those of odd
+/// index, are shared among threads. Results are those of processing colour by colour.
 ///
 /// # Source
 /// `[cui2024]`, Figure 2, for the colours.
@@ -125,8 +125,8 @@ struct Place {
 }
 
 impl<L: Sync> CellPatches<L> {
-    /// Patches of these spans of cells; `make` takes the axis, the widths of the cells of a kind and which of its ends
-    /// are open.
+    /// Creates the patches of these spans of cells. `make` receives the axis, the widths of the cells of a
+    /// kind and which of its ends are open.
     pub fn new(grid: &BoxGrid, spans: &Spans, make: impl Fn(usize, &[f64], [bool; 2]) -> L) -> Self {
         let mut kinds: [Vec<L>; 3] = Default::default();
         let mut places: [Vec<Place>; 3] = Default::default();
@@ -147,7 +147,7 @@ impl<L: Sync> CellPatches<L> {
         Self { kinds, places, steps }
     }
 
-    /// Adds the first nodes in another grid, where consecutive cells lie `steps` nodes apart along each axis.
+    /// Adds the first nodes of patches in another grid, whose cells lie `steps` nodes apart along each axis.
     pub fn with_other_grid(mut self, steps: [usize; 3]) -> Self {
         self.steps[1] = steps;
         self

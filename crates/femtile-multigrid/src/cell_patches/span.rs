@@ -31,8 +31,8 @@ pub(crate) fn cells(grid: &BoxGrid) -> Spans {
     by_axis(grid, |_, n| (0..n).map(|cell| Span::new(cell..cell + 1, [false; 2])).collect())
 }
 
-/// Returns the spans around every vertex with an unknown; one span of all cells for an axis without such a vertex, or a
-/// `thin` axis.
+/// Returns the spans around every vertex with an unknown. A `thin` axis, or one without such a vertex, has
+/// one span of all cells.
 pub(crate) fn vertex_patches(grid: &BoxGrid, thin: [bool; 3]) -> Spans {
     let free = grid.free_sides();
     by_axis(grid, |axis, n| {

@@ -66,7 +66,7 @@ fn check_hexahedra(grid: &BoxGrid) -> Result<(), MultigridError> {
     Err(MultigridError::Gpu { message })
 }
 
-/// Returns why GPUs do not support vertex patches on the levels below a grid; none where they do.
+/// Returns why GPUs do not support vertex patches on the levels below a grid, or none if they do.
 pub fn unsupported_on_gpu(grid: &BoxGrid) -> Option<String> {
     let coarsest = || std::iter::successors(Some(grid.clone()), BoxGrid::coarsened).last();
     let check_coarsest = |coarsest: BoxGrid| match coarsest.mapping() {
@@ -105,7 +105,7 @@ pub(crate) fn has_equal_cells(grid: &BoxGrid) -> bool {
 /// Returns the cell width along each axis, one along an absent axis.
 ///
 /// # Errors
-/// [`MultigridError::Gpu`] for mapped cells, and where widths differ along an axis.
+/// [`MultigridError::Gpu`] for mapped cells, and if widths differ along an axis.
 fn equal_widths(grid: &BoxGrid) -> Result<[f64; 3], MultigridError> {
     let grid = grid.whole();
     if grid.mapping().is_some() {

@@ -32,7 +32,7 @@ const THREADS: u32 = 256;
 
 /// Most and fewest cells per team along a row; it computes the shared face of one more.
 const ROW_CELLS: [usize; 2] = [16, 2];
-/// Teams of a launch that keep a GPU busy; rows are shorter where there are fewer.
+/// Teams of a launch that keep a GPU busy; rows are shorter if there are fewer.
 const TEAMS: usize = 2048;
 
 type Product<T> = (Write<T>, Read<T>, u64, Structure);
@@ -42,14 +42,15 @@ type Residual<T> = (Write<T>, Read<T>, Read<T>, Read<T>, Structure);
 /// The matrix-free operator on a box, as [`BoxOperator`](crate::BoxOperator), on a GPU.
 ///
 /// # Cost
-/// In the plane one launch, whose blocks take tiles of cells and one more layer on two sides: it reads x and b and writes r
-/// once, and reads nine numbers per mapped cell, two per rectangle with a coefficient.
+/// In the plane one launch. Its blocks process tiles of cells with one more layer on two sides. It reads x
+/// and b and writes r once, and reads nine numbers per mapped cell, two per rectangle with a coefficient.
 ///
-/// On hexahedra one launch for each of four colours of rows of cells; each reads x and b and reads and writes r at the nodes of its
-/// cells. Seven products with 1-D matrices per cell on rectangles; on mapped cells fourteen, and about 40 multiplications
-/// and additions for the metric at each of $(k+1)^3$ points, which is computed from 25 numbers per cell: stored metrics
-/// would take $6 (k+1)^3$ of them, five times the bytes of the vectors for degree 3. Rectangles with a coefficient each
-/// read 3 numbers per cell. As an operator of Krylov methods it reads x and y and writes y once more.
+/// On hexahedra one launch for each of four colours of rows of cells. Each launch reads x and b and reads and
+/// writes r at the nodes of its cells. Rectangles need seven products with 1-D matrices per cell. Mapped
+/// cells need fourteen, and about 40 multiplications and additions for the metric at each of $(k+1)^3$
+/// points. The metric is computed from 25 numbers per cell. Stored metrics would be $6 (k+1)^3$ numbers, five
+/// times the bytes of the vectors for degree 3. Rectangles with a coefficient each read 3 numbers per cell.
+/// As an operator of Krylov methods it reads x and y and writes y once more.
 #[derive(Debug)]
 pub struct CudaBoxOperator<T: Scalar> {
     device: Cuda,
@@ -135,8 +136,9 @@ impl<T: Scalar> CudaBoxOperator<T> {
         })
     }
 
-    /// Sets the number of hexahedra that a team of threads takes along a row, at least one; by default long rows on large grids
-    /// and short ones, with more work at their ends, on small grids. Results have the same bits.
+    /// Sets the number of hexahedra that a team of threads processes along a row, at least one. The default
+    /// is long rows on large grids, and short ones, with more work at their ends, on small grids. Results
+    /// have the same bits.
     #[must_use]
     pub fn with_row_cells(self, row_cells: usize) -> Self {
         Self { row_cells: row_cells.max(1), ..self }
@@ -271,7 +273,7 @@ fn bytes<T>(degree: usize) -> usize {
     2 * (n + 1) * n * (n | 1) * size_of::<T>()
 }
 
-/// Returns the factors of stiffness where a 27-point stencil applies.
+/// Returns the factors of stiffness if a 27-point stencil applies.
 fn scales_of_stencil<T: Scalar>(grid: &BoxGrid) -> Option<[f64; 3]> {
     let is_stencil = grid.degree() == 1 && stencil::fits::<T>(grid.nodes()[0]);
     equal_widths(grid).ok().filter(|_| is_stencil).map(scales)

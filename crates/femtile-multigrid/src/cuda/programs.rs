@@ -6,8 +6,8 @@ use femtile_device::cuda::Specialisation;
 use super::{PatchKernel, coarsest, equal_widths, kernels, mapped, operator, plane, smoother, transfer};
 use crate::{BoxGrid, Smoother};
 
-/// Returns the programs of multigrid below a grid, for all sets of sides with given values; none for smoothers
-/// without kernels. Rectangles may be those of a coefficient that varies from cell to cell.
+/// Returns the programs of multigrid below a grid, for all sets of Dirichlet sides; none for smoothers
+/// without kernels. The coefficient on rectangles may vary from cell to cell.
 pub fn multigrid_programs<T: Scalar>(
     finest: &BoxGrid,
     smoother: Smoother,

@@ -20,7 +20,7 @@ impl PatchShape {
     /// Checks that a team has a thread per line, and that a block has 1 to 1024 threads.
     ///
     /// # Errors
-    /// [`MultigridError::Gpu`] where it does not.
+    /// [`MultigridError::Gpu`] if it does not.
     pub fn check(&self, lines: usize) -> Result<(), MultigridError> {
         let refuse = |message: String| Err(MultigridError::Gpu { message });
         if self.team < lines {

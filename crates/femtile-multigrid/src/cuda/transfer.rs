@@ -43,7 +43,8 @@ pub struct CudaTransfer<T: Scalar> {
 }
 
 impl<T: Scalar> CudaTransfer<T> {
-    /// Creates the transfer; each axis of `fine` has as many cells as `coarse`, or twice as many.
+    /// Creates the transfer; each axis of `fine` has the same number of cells as that of `coarse`, or twice
+    /// the number.
     ///
     /// # Errors
     /// [`MultigridError::Gpu`] for too high a degree, or a `fine` that is no such refinement; and device
@@ -146,7 +147,7 @@ fn bytes<T>(degree: usize, has_far: bool) -> usize {
     (degree + 1) * fine * (fine | 1) * size_of::<T>()
 }
 
-/// Returns the parts of a coarser cell along each axis, one along an absent one.
+/// Returns the number of fine cells per coarse cell along each axis, one along an absent axis.
 pub(super) fn parts(coarse: &BoxGrid, fine: &BoxGrid) -> [usize; 3] {
     [0, 1, 2].map(|axis| fine.widths(axis).len().max(1) / coarse.widths(axis).len().max(1))
 }

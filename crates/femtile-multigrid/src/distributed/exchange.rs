@@ -36,7 +36,7 @@ fn common(one: &Range<usize>, other: &Range<usize>) -> Range<usize> {
 }
 
 impl<T: Scalar, D: RankKernels<T>> Exchange<T, D> {
-    /// Prepares the exchange of these planes. All ranks call it.
+    /// Prepares the exchange of these planes. Collective.
     pub fn new(device: &D, comm: &Comm, planes: &Planes<'_>) -> Result<Self, LinalgError> {
         let (rank, n) = (comm.rank(), planes.n_nodes);
         let owned: Vec<Range<usize>> =
@@ -58,7 +58,7 @@ impl<T: Scalar, D: RankKernels<T>> Exchange<T, D> {
         Ok(Self { device: device.clone(), link: device.link(&halo)?, halo, ghosts, below, above })
     }
 
-    /// Brings the values of others. All ranks call it.
+    /// Brings the values of others. Collective.
     pub fn refresh(&self, x: &mut Buffer<T, D>) -> Result<(), LinalgError> {
         let mut ghosts = self.ghosts.lock().unwrap_or_else(PoisonError::into_inner);
         self.device.import((&self.halo, &self.link), &mut ghosts, x, &mut || Ok(()))?;

@@ -64,7 +64,7 @@ pub(super) struct Local<T: Scalar, D: BoxKernels<T>> {
     pub below: usize,
 }
 
-/// Vectors of a level, and those of its layers joined.
+/// The distributed vectors of a level, and those of its layers joined.
 pub(super) struct PartVectors<T: Scalar, D: BoxKernels<T>> {
     pub x: Buffer<T, D>,
     pub b: Buffer<T, D>,

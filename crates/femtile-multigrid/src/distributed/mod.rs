@@ -1,15 +1,16 @@
 //! Geometric multigrid on a box that is divided among ranks.
 //!
-//! The box is divided by layers of cells across its last axis, so the part of a vector is contiguous. The grid of a
-//! rank (`BoxGrid::layers`) is a box with two or three layers of other ranks below and above, and the kernels of
-//! one rank work on it unchanged. Vectors have true values on the sides that cut the box, where kernels expect
-//! Dirichlet values.
+//! The box is divided by layers of cells across its last axis, so the part of a vector is contiguous. The
+//! grid of a rank (`BoxGrid::layers`) is a box with two or three layers of other ranks below and above. The
+//! kernels of one rank work on it unchanged. On the sides that cut the box, vectors have true values; kernels
+//! treat these as Dirichlet values.
 //!
-//! A patch or a row reads at most one layer further per colour. The planes that a rank owns therefore have the bits
-//! of a single rank, except for the order of sums. Exchanges after each colour would be eight per step; additional
-//! layers cost less up to some tens of ranks. What follows from the whole grid (thin axes, widths for estimates,
-//! colours) a part asks its `whole`. The mesh is divided by the same layers (`Boxes::of_ranks` of `femtile-solve`),
-//! so nearly all values stay on their rank between Krylov method and cycle.
+//! A patch or a row reads at most one layer further per colour. The planes that a rank owns therefore have
+//! the bits of a single rank, except for the order of sums. Exchanges after each colour would be eight per
+//! step; additional layers cost less up to some tens of ranks. Properties of the whole grid (thin axes,
+//! widths for estimates, colours) come from the `whole` of a part. The mesh is divided by the same layers
+//! (`Boxes::of_ranks` of `femtile-solve`), so nearly all values stay on their rank between Krylov method and
+//! cycle.
 
 mod exchange;
 mod level;
@@ -39,25 +40,30 @@ pub use slabs::Slabs;
 const FEW: usize = 10_000;
 /// The share of the work of a rank on the finest level that it may do on collected ones, more than its part of them.
 const SHARE: f64 = 0.15;
-/// The share of the layers of a level up to which a rank works on fewer than all of them, with those of others that it needs.
+/// If a rank with its ghost layers has at most this share of the layers of a level, the level is distributed.
 const PART: f64 = 0.8;
 /// Nodes of a parallel task.
 const NODES: usize = 1 << 14;
 
-/// One V-cycle of all ranks with a zero initial guess, as [`GeometricMultigrid`](crate::GeometricMultigrid) of one rank.
+/// One distributed V-cycle with a zero initial guess, as [`GeometricMultigrid`](crate::GeometricMultigrid) on
+/// one rank.
 ///
-/// A rank has layers of cells across the last axis ([`Slabs`]), and enough of its neighbours for a step of the smoother and a
-/// restriction on these layers alone to give its own planes the values of the whole box. Values of others are refreshed once
-/// a step; polynomials need fewer layers, and values between their products. So the cycle is that of one rank, but for rounding.
-/// Below some size a level is collected, and every rank runs the rest of the cycle. Where cells have more kinds of jumps of
-/// coefficients than exact local solves are kept for, these are left out, and iterations may differ from those of one rank.
+/// A rank owns layers of cells across the last axis ([`Slabs`]) and has ghost layers of its neighbours. The
+/// ghost layers suffice for one step of the smoother and one restriction without communication. Ghost values
+/// are exchanged once per step. Polynomials need fewer layers, and exchanges between their products. So the
+/// cycle equals that of one rank except for rounding.
 ///
-/// On GPUs other ranks read its buffers until their values have come: all ranks meet in a collective call before one drops it, as
-/// at [`Comm::with_gpu`].
+/// Below some size a level is collected, and every rank runs the rest of the cycle. The number of kinds of
+/// coefficient jumps with exact local solves is limited. On a grid with more kinds, no patch is solved
+/// exactly, and iterations may differ from those of one rank.
+///
+/// On GPUs, other ranks read its buffers until their values have arrived. Before one rank drops it, all ranks
+/// must have met in a collective call, as at [`Comm::with_gpu`].
 ///
 /// # Cost
-/// That of one rank on its layers and two or three more on each side inside the box, for polynomials two or three more above; on
-/// each divided level four exchanges of these, and six more between the products of polynomials.
+/// That of one rank on its layers and two or three ghost layers on each side inside the box; for polynomials
+/// two or three ghost layers above. Each distributed level needs four exchanges of these, and six more
+/// between the products of polynomials.
 /// # Source
 /// The cycle: `[cui2024]`, Alg. 2.1.
 pub struct DistributedMultigrid<T: Scalar, D: BoxKernels<T> + RankKernels<T>> {
@@ -79,7 +85,7 @@ pub struct DistributedMultigrid<T: Scalar, D: BoxKernels<T> + RankKernels<T>> {
 struct Work<T: Scalar, D: BoxKernels<T>> {
     levels: Vec<PartVectors<T, D>>,
     collected: Workspace<T, D>,
-    /// Values that the rank owns, and those of the others, in the order of the solver.
+    /// Owned values, and ghost values, in the order of the solver.
     owned: Buffer<T, D>,
     ghosts: Buffer<T, D>,
 }
@@ -89,12 +95,13 @@ where
     T: Scalar,
     D: BoxKernels<T> + RankKernels<T>,
 {
-    /// Sets up levels below a finest grid as [`Multigrid::from_finest`]. `nodes` has the node of each unknown that the rank owns:
-    /// those of its planes of `Slabs::new` for the layers across the last axis. All ranks call it.
+    /// Sets up levels below a finest grid as [`Multigrid::from_finest`]. `nodes` has the node of each unknown
+    /// that the rank owns: those of its planes of `Slabs::new` for the layers across the last axis.
+    /// Collective.
     ///
     /// # Errors
-    /// As [`Multigrid::from_finest`]; [`MultigridError::Entries`] where a rank owns other nodes; [`MultigridError::Setting`] for a
-    /// smoother that needs the whole grid, see [`unsupported_on_ranks`].
+    /// As [`Multigrid::from_finest`]; [`MultigridError::Entries`] if a rank owns other nodes;
+    /// [`MultigridError::Setting`] for a smoother that needs the whole grid, see [`unsupported_on_ranks`].
     pub fn new(
         device: &D,
         comm: &Comm,
@@ -104,7 +111,7 @@ where
         Self::dividing(device, comm, of, config, FEW)
     }
 
-    /// As [`DistributedMultigrid::new`], collecting levels of up to `few` unknowns. All ranks call it.
+    /// As [`DistributedMultigrid::new`], collecting levels of up to `few` unknowns. Collective.
     ///
     /// # Errors
     /// As [`DistributedMultigrid::new`].
@@ -204,7 +211,7 @@ where
         device.box_smooth_part(smoother, (x, b), (self.post, false), &mut refresh)
     }
 
-    /// Returns the solution and the right side of the first of these levels, or of the collected one.
+    /// Returns the solution and the right side of the first of these levels, or of the collected level.
     fn finest_of<'w>(
         &self,
         vectors: &'w mut [PartVectors<T, D>],
@@ -220,8 +227,8 @@ where
     }
 }
 
-/// Returns why several ranks, on GPUs or not, do not have a smoother on the levels below a grid; none where they do. Layers of a
-/// grid do not tell the order of all its nodes, nor the eigenvalues of all mapped cells.
+/// Returns why a distributed grid does not support a smoother, or none if it does. The layers of a grid
+/// determine neither the order of all its nodes nor the eigenvalues of all mapped cells.
 pub fn unsupported_on_ranks(grid: &BoxGrid, smoother: Smoother, on_gpu: bool) -> Option<String> {
     let is_whole = match smoother {
         Smoother::GaussSeidel => true,
@@ -239,7 +246,8 @@ fn has_bounds(grid: &BoxGrid, on_gpu: bool) -> bool {
     if on_gpu { grid.dimension() == 3 && crate::cuda::has_equal_cells(grid) } else { !grid.is_mapped() }
 }
 
-/// Returns the smoother that all ranks take: patches where [`Smoother::Auto`] stands for different ones, as processors may differ.
+/// Returns the smoother that all ranks use: patches if [`Smoother::Auto`] stands for different smoothers,
+/// because processors may differ.
 fn same<T: Scalar, D: BoxKernels<T>>(
     device: &D,
     comm: &Comm,
@@ -253,7 +261,7 @@ fn same<T: Scalar, D: BoxKernels<T>>(
     Ok(if are_same { smoother } else { Smoother::VertexPatch })
 }
 
-/// Returns what a rank has made, or an error on all ranks where one has not.
+/// Returns the result of a rank, or an error on all ranks if one has failed.
 fn agreed<R>(comm: &Comm, made: Result<R, MultigridError>) -> Result<R, MultigridError> {
     let flags = comm.all_gather(&[u64::from(made.is_err())])?;
     match flags.iter().position(|flag| flag.contains(&1)) {
@@ -301,7 +309,7 @@ fn divided<T: Scalar, D: BoxKernels<T>>(
     divisions
 }
 
-/// Which nodes of its vector on the finest level a rank owns, in the order of the solver. All ranks call it.
+/// Which nodes of its vector on the finest level a rank owns, in the order of the solver. Collective.
 fn unknowns(comm: &Comm, finest: &Division, nodes: &[u32]) -> Result<PartUnknowns, MultigridError> {
     let (slabs, n_plane) = (&finest.slabs, finest.n_plane());
     let of_rank = |rank: usize| {

@@ -4,8 +4,9 @@ use std::ops::Range;
 
 /// Layers of cells of each rank, from one cut to the next.
 ///
-/// A rank owns the planes of nodes above its first cut up to its last one; the first rank with layers also the lowest plane. That
-/// is how the owners of nodes, edges and faces of a mesh follow from those of its cells.
+/// A rank owns the planes of nodes above its first cut, up to its last cut. The first rank with layers also
+/// owns the lowest plane. The owners of nodes, edges and faces of a mesh follow from the owners of its cells
+/// by the same rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Slabs {
     cuts: Vec<usize>,
@@ -17,7 +18,7 @@ impl Slabs {
         Self { cuts: (0..=n_ranks).map(|rank| rank * n_layers / n_ranks.max(1)).collect() }
     }
 
-    /// Returns the rank of a layer, which is one of those divided.
+    /// Returns the rank that owns a layer of the divided range.
     pub fn rank_of(&self, layer: usize) -> usize {
         self.cuts.partition_point(|&cut| cut <= layer) - 1
     }
@@ -47,7 +48,7 @@ impl Slabs {
         first..(degree * end + 1).max(first)
     }
 
-    /// The layers of a rank and some below and above, from an even one on to an even one.
+    /// Returns the layers of a rank with some below and above; the range begins and ends at even layers.
     pub(super) fn extended(&self, rank: usize, [below, above]: [usize; 2]) -> Range<usize> {
         let [begin, end] = [self.cuts[rank], self.cuts[rank + 1]];
         let begin = begin.saturating_sub(below) / 2 * 2;

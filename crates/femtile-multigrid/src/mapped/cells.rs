@@ -36,7 +36,7 @@ impl<T: SumFactorization> MappedCells<T> {
         }
     }
 
-    /// $y \leftarrow y + \alpha A x$, where `rows` are the nodes of a cell.
+    /// Computes $y \leftarrow y + \alpha A x$ for one cell; `rows` are its nodes.
     pub fn add(&self, cpu: &Cpu, rows: &Rows, y: &SharedMut<'_, T>, x: Source<'_, T>, alpha: T) {
         let n_lanes = lanes::<T>(cpu);
         let workspace = || (vec![T::ZERO; rows.n_nodes() * n_lanes], Vec::new(), ProductWorkspace::default());

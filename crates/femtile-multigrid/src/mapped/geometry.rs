@@ -240,8 +240,8 @@ impl CellGeometry {
         }
     }
 
-    /// Coarsens by `factors`, 1 or 2 cells along each axis: keeps the outer corners and takes mean coefficients. None
-    /// where a joined cell would be inverted.
+    /// Coarsens by `factors`, 1 or 2 cells along each axis: keeps the outer corners and uses mean
+    /// coefficients. None if a joined cell would be inverted.
     pub fn coarsened(&self, finer: &BoxGrid, factors: [usize; 3]) -> Option<Self> {
         let cells = [0, 1, 2].map(|axis| self.cells[axis] / factors[axis]);
         let mut coarse = Self {

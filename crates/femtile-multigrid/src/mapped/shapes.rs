@@ -22,7 +22,7 @@ pub(crate) enum ShapeKind {
 }
 
 impl ShapeKind {
-    /// Returns the kind for cells; the compact one for rectangles where `has_cubes`.
+    /// Returns the kind for cells; the compact kind for rectangles if `has_cubes`.
     pub fn of(geometry: &CellGeometry, dimension: usize, has_cubes: bool) -> Self {
         match (dimension, geometry.is_rectangular() && has_cubes) {
             (2, _) => Self::Bilinear,

@@ -14,7 +14,8 @@ pub struct PLevel<T: Scalar, D: PolynomialKernels<T>> {
     pub operator: Box<dyn LinearOperator<T, D>>,
     /// The diagonal of the operator.
     pub diagonal: Vec<T>,
-    /// A symmetric positive definite preconditioner of the polynomials in place of the inverse diagonal: line solves.
+    /// A symmetric positive definite preconditioner of the polynomials instead of the inverse diagonal: line
+    /// solves.
     pub lines: Option<Box<dyn Preconditioner<T, D>>>,
     /// The transfer to the next lower level.
     pub transfer: Box<dyn Transfer<T, D>>,

@@ -101,9 +101,10 @@ struct Line<T> {
 }
 
 impl<T: Scalar> LineSolves<T> {
-    /// Line solves for the flat cells; none where there is no such cell. Lines on which the surrogate differs too much
-    /// from the operator, on curved cells or at coefficient jumps, are left to the diagonal. `diagonal` is that of the
-    /// operator, `constrained` the Dirichlet rows, `added` the diagonal of terms other than cells.
+    /// Creates line solves for the flat cells; none if there are no flat cells. Lines on which the surrogate
+    /// differs too much from the operator, on curved cells or at coefficient jumps, are left to the diagonal.
+    /// `diagonal` is that of the operator, `constrained` the Dirichlet rows, `added` the diagonal of terms
+    /// other than cells.
     ///
     /// # Errors
     /// As [`inverse_diagonal`].
@@ -301,7 +302,7 @@ impl Bands {
         own.zip(diagonal).all(|(own, entry)| own <= NEAR * entry && entry <= NEAR * own)
     }
 
-    /// Factors a line; only its diagonal where omitted entries make it indefinite.
+    /// Factors a line. If omitted entries make it indefinite, only its diagonal is used.
     fn factor(&self, rows: Range<usize>) -> Cholesky<f64> {
         let own = &self.entries[rows.start * self.width..rows.end * self.width];
         Cholesky::try_new(self.width, own.to_vec()).unwrap_or_else(|| {

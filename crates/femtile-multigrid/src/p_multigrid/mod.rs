@@ -76,8 +76,8 @@ impl<T: Scalar, D: PolynomialKernels<T>> PMultigrid<T, D> {
         Self::of_ranks((device, &|_| Ok(()), 0), levels, lowest, config)
     }
 
-    /// As [`PMultigrid::new`], for levels whose rows are divided among ranks; `sums` replaces numbers by their sums over all of
-    /// them, and `first` is a number for the first row of this rank, unlike those of the others. All ranks call it.
+    /// As [`PMultigrid::new`] for distributed levels. `sums` replaces numbers by their sums over all ranks.
+    /// `first` is a number for the first row of this rank that differs from those of other ranks. Collective.
     ///
     /// # Errors
     /// As [`PMultigrid::new`], and errors of `sums`.

@@ -9,7 +9,7 @@ use crate::axis::matrices;
 pub(super) struct Bands<T> {
     /// The columns of each row.
     columns: Vec<Range<u32>>,
-    /// Where the entries of each row begin.
+    /// Offset of the entries of each row.
     begins: Vec<u32>,
     mass: Vec<T>,
     stiffness: Vec<T>,
@@ -22,7 +22,7 @@ pub(super) struct Band<'a, T> {
     pub first: usize,
     pub mass: &'a [T],
     pub stiffness: &'a [T],
-    /// Where the diagonal is among the entries.
+    /// The position of the diagonal among the entries.
     pub diagonal: usize,
 }
 

@@ -15,10 +15,11 @@ use crate::smoother::{PRODUCTS, RANGE, largest_eigenvalue};
 ///
 /// A step updates each row as soon as its product is known,
 /// $$ x_{k+1} = x_k + \beta_k (x_k - x_{k-1}) + \alpha_k D^{-1} (b - A x_k), $$
-/// where the new iterate takes the place of the one before.
+/// with the new iterate stored in place of the previous one.
 ///
 /// # Cost
-/// Per step a product of [`RowOperator`], three values read and one written a node; a workspace of one vector.
+/// Per step one product of [`RowOperator`]; per node three values read and one written. Workspace of one
+/// vector.
 /// # Source
 /// `[adams2003]`; `[kronbichler2022]` for updates within the loop of the product.
 #[derive(Debug)]
@@ -49,8 +50,8 @@ impl<T: SumFactorization> RowChebyshev<T> {
         }
     }
 
-    /// Applies one polynomial; the step is symmetric. `is_zero` says that x is zero, which saves a product. `between` is
-    /// called with the iterate that the next product reads, but for the first one.
+    /// Applies one polynomial; the step is symmetric. If `is_zero`, x is zero, which saves a product.
+    /// `between` is called with the iterate that the next product reads, except the first iterate.
     ///
     /// # Errors
     /// Errors of the device and of `between`.
@@ -84,7 +85,7 @@ impl<T: SumFactorization> RowChebyshev<T> {
         Ok(())
     }
 
-    /// The first iterate where x is zero.
+    /// The first iterate if x is zero.
     fn begin(&self, first: &mut [T], b: &[T]) {
         let (alpha, diagonals, inside) =
             (self.steps[0].alpha, self.operator.diagonals(), self.operator.unknowns_of_row());

@@ -92,7 +92,7 @@ pub(super) unsafe fn sum_rows<T: Scalar, V: Vector<T>>(
 /// $y_i = \sum_t k_{ti} a_{i + t} + m_{ti} b_{i + t}$ for diagonals of `n` entries.
 ///
 /// # Safety
-/// As [`sum_slabs`]; a and b have as many more entries as there are diagonals.
+/// As [`sum_slabs`]; a and b have one more entry per diagonal.
 #[inline(always)]
 pub(super) unsafe fn sum_diagonals<T: Scalar, V: Vector<T>>(
     n: usize,

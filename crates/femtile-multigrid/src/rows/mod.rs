@@ -1,4 +1,5 @@
-//! Rectangles with coefficient one, of any degree: rows of nodes in place of cells and patches.
+//! Rectangles with coefficient one, of any degree: kernels loop over rows of nodes instead of cells and
+//! patches.
 //!
 //! The matrices of the axes are banded, so a row of nodes along x of a product is a sum of neighbouring rows. Rows are
 //! contiguous: nothing is gathered, and vectors hold neighbouring nodes.

@@ -18,10 +18,11 @@ const TILE_BYTES: usize = 512 << 10;
 /// slab of a tile the rows of $M_z x$ and $K_z x$ are kept for as long as sums across y need them.
 ///
 /// # Cost
-/// Per node 7 (k + 2) products on average, where matrices in x have 2k + 1 diagonals in place of k + 2 entries: 2 (k + 2) across
-/// slabs, 3 (k + 2) across rows, 2 (2k + 1) along them. x is read once from memory where 2k + 1 slabs of a tile stay in a cache.
+/// Per node 7 (k + 2) products on average: 2 (k + 2) across slabs, 3 (k + 2) across rows, 2 (2k + 1) along
+/// them. Matrices in x have 2k + 1 diagonals instead of k + 2 entries. x is read once from memory if 2k + 1
+/// slabs of a tile stay in a cache.
 /// # Source
-/// `[cui2024]`, eq. (2.7), with matrices of axes in place of those of cells.
+/// `[cui2024]`, eq. (2.7), with matrices of axes instead of those of cells.
 #[derive(Debug, Clone)]
 pub struct RowOperator<T> {
     cpu: Cpu,

@@ -71,7 +71,8 @@ impl<T: Scalar> Axis<T> {
         self.n_own == self.degree || self.degree == 0
     }
 
-    /// The first coarse node whose shape function is not zero at a fine node, and the values of those from it on.
+    /// Returns the first coarse node with a non-zero shape function at a fine node, and the values of the
+    /// shape functions from it on.
     #[inline(always)]
     fn parents(&self, fine: usize) -> (usize, &[T]) {
         let cell = (fine / self.n_own).min(self.n_cells - 1);
@@ -110,7 +111,8 @@ struct Room<T> {
 }
 
 impl<T: Scalar> RowTransfer<T> {
-    /// Creates the transfer; each axis of `fine` has as many cells as `coarse`, or twice as many.
+    /// Creates the transfer; each axis of `fine` has the same number of cells as that of `coarse`, or twice
+    /// the number.
     pub fn new(cpu: &Cpu, coarse: &BoxGrid, fine: &BoxGrid) -> Self {
         let axes = if coarse.dimension() == 2 { [0, 2, 1] } else { [0, 1, 2] };
         let axis =
@@ -186,7 +188,7 @@ impl<T: Scalar> RowTransfer<T> {
         self.coarse.clear_given(coarse);
     }
 
-    /// Adds what a cell of slabs contributes to its coarse slabs.
+    /// Adds the contribution of a cell of slabs to its coarse slabs.
     #[inline(always)]
     fn restrict_cell(&self, to: &mut [T], b: &[T], cell: usize, room: &mut Room<T>) {
         let [along, across, over] = &self.axes;
@@ -228,7 +230,8 @@ impl<T: Scalar> RowTransfer<T> {
 impl<T: Scalar> Axis<T> {
     /// Adds the values of coarse functions to a fine row.
     ///
-    /// Sums run over cells, for one place in a cell after the other: vectors hold the same place of neighbouring cells.
+    /// Sums over cells, one local node at a time: SIMD vectors hold the same local node of neighbouring
+    /// cells.
     #[inline(always)]
     fn add_interpolated(&self, to: &mut [T], from: &[T], places: &mut [T], sums: &mut [T]) {
         if self.is_identity() {
@@ -251,7 +254,7 @@ impl<T: Scalar> Axis<T> {
         to[n * self.n_own] += from[n * k];
     }
 
-    /// The transpose of [`Self::add_interpolated`], in place of what was in the coarse row.
+    /// The transpose of [`Self::add_interpolated`]; overwrites the coarse row.
     #[inline(always)]
     fn restrict(&self, to: &mut [T], from: &[T], places: &mut [T], sums: &mut [T]) {
         if self.is_identity() {

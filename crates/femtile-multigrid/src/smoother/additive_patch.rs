@@ -24,10 +24,10 @@ pub(crate) const STEPS: usize = 12;
 ///
 /// $$ x \leftarrow x + \omega \sum_j R_j^\mathsf{T} W_j A_j^{-1} W_j R_j (b - A x), \qquad \sum_j R_j^\mathsf{T} W_j^2 R_j = I. $$
 ///
-/// $W_j^2$ is diagonal: at each node the multilinear hat function of vertex j, divided by the sum of the hats of all
-/// vertices with an unknown; the sum is one except in cells at Dirichlet sides. Without weights a function supported in
-/// one cell, which is in $2^d$ patches, has the eigenvalue $2^d$; with hats none exceeds 1.5 on squares and cubes of any
-/// degree.
+/// $W_j^2$ is diagonal: at each node the multilinear hat function of vertex j, divided by the sum of the hats
+/// of all vertices with an unknown. The sum is one except in cells at Dirichlet sides. Without weights, a
+/// function supported in one cell, which is in $2^d$ patches, has the eigenvalue $2^d$. With hats no
+/// eigenvalue exceeds 1.5 on squares and cubes of any degree.
 ///
 /// $\omega$ is 4/3 divided by the largest eigenvalue. The step is symmetric and increases no error in energy.
 ///

@@ -12,7 +12,8 @@ use super::direct::of_cell;
 
 /// Products per step: the degree of the polynomial.
 pub(crate) const PRODUCTS: usize = 4;
-/// Ratio of the largest eigenvalue to the smallest one that the step damps; coarser levels treat those below.
+/// Ratio of the largest eigenvalue to the smallest one that the step damps; coarser levels reduce errors of
+/// smaller eigenvalues.
 pub(crate) const RANGE: f64 = 15.0;
 /// Steps of the power method, from an arbitrary vector and from the result of another cell.
 const POWERS: [usize; 2] = [300, 30];

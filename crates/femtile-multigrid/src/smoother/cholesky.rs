@@ -21,7 +21,7 @@ impl Cholesky<f64> {
         Self::try_new(width, entries).expect("the matrix is positive definite")
     }
 
-    /// As [`Cholesky::new`]; none where the matrix is not positive definite.
+    /// As [`Cholesky::new`]; none if the matrix is not positive definite.
     pub fn try_new(width: usize, mut entries: Vec<f64>) -> Option<Self> {
         for i in 0..entries.len() / width {
             let (above, row) = entries.split_at_mut(i * width);
@@ -73,7 +73,8 @@ impl<T: Scalar> Cholesky<T> {
         self.solve_from(0, x);
     }
 
-    /// Entries from `first` on of $A^{-1} x$ where those of x before are zero; the slice begins there.
+    /// Returns entries from `first` on of $A^{-1} x$ if earlier entries of x are zero. The slice begins at
+    /// `first`.
     fn solve_from(&self, first: usize, x: &mut [T]) {
         let width = self.width;
         let rows = || self.entries.chunks_exact(width).skip(first).enumerate();

@@ -71,8 +71,8 @@ pub(crate) struct JumpPatch {
     pub scale: f64,
 }
 
-/// The patches with jumps of coefficients, or of the widths of rectangles with coefficient one, and their kinds: one for all
-/// patches of the same shape up to scaling.
+/// The patches with jumps of coefficients, or of the widths of rectangles with coefficient one, and their
+/// kinds. Patches of the same shape up to scaling share a kind.
 pub(crate) struct JumpPatches {
     pub patches: Vec<JumpPatch>,
     /// The first patch of each kind, by its place among the spans.
@@ -80,8 +80,10 @@ pub(crate) struct JumpPatches {
 }
 
 impl JumpPatches {
-    /// Finds patches, and kinds while their matrices have `most` numbers at most; patches of further kinds are left out. On layers of
-    /// a grid that has more kinds all are, since ranks with other layers would leave out others of those that they share.
+    /// Finds patches with jumps, and kinds of patches as long as their matrices have at most `most` numbers
+    /// in all. Patches of further kinds are left out. On the layers of a distributed grid all patches are
+    /// left out if there are more kinds: other ranks would otherwise leave out different patches of the
+    /// shared ones.
     pub fn new(
         (grid, geometry): (&BoxGrid, &CellGeometry),
         (spans, thin): (&Spans, [bool; 3]),
@@ -127,7 +129,7 @@ impl JumpPatches {
         (found, is_complete)
     }
 
-    /// Returns what `of` makes of the factor of the matrix of each kind.
+    /// Applies `of` to the factor of the matrix of each kind.
     pub fn factored<R: Send>(
         &self,
         cpu: &Cpu,

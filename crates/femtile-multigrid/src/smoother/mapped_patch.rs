@@ -22,10 +22,11 @@ const LEAST_SHARE: f64 = 0.55;
 ///
 /// $$ x \leftarrow x + R_j^\mathsf{T} \tilde A_j^{-1} R_j (b - A x), \qquad \tilde A_j = \sum_a g_a\, K_a \otimes M_b \otimes M_c. $$
 ///
-/// K and M are those of two cells of width one (one cell at free sides, all cells along a thin axis), the same for all
-/// patches, and so are their eigenvectors. $g_a$ is the mean over the cells of the patch of the diagonal entries of
-/// $G = c \det J\, J^{-1} J^{-\mathsf{T}}$ at their centres, raised where cells differ much or are strongly skewed, so
-/// that no local solve increases the energy. Where coefficients jump, $A_j$ itself is factored.
+/// K and M are those of two cells of width one (one cell at free sides, all cells along a thin axis). They
+/// and their eigenvectors are the same for all patches. $g_a$ is the mean over the cells of the patch of the
+/// diagonal entries of $G = c \det J\, J^{-1} J^{-\mathsf{T}}$ at their centres. It is raised if cells differ
+/// much or are strongly skewed, so that no local solve increases the energy. If coefficients jump, $A_j$
+/// itself is factored.
 ///
 /// # Cost
 /// The matrices of all cells of each patch, so $2^d$ operator applications per step, and six products with 1-D matrices
@@ -298,8 +299,8 @@ impl CellMetric {
     }
 }
 
-/// Returns the weights of each patch, by the number of its vertex: means over its cells, or more where a mean is too small
-/// for one of them.
+/// Returns the weights of each patch, by the number of its vertex: means over its cells, raised if a mean is
+/// too small for one of them.
 ///
 /// With $\rho_{ab} = |G_{ab}| / \sqrt{G_{aa} G_{bb}}$,
 /// $2 |G_{ab} \xi_a \xi_b| \le \rho_{ab} (G_{aa} \xi_a^2 + G_{bb} \xi_b^2)$ bounds every cell; a surrogate above half of

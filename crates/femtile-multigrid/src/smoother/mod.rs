@@ -45,11 +45,14 @@ fn rows_pay(simd: SimdLevel) -> usize {
 /// The smoother of a level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Smoother {
-    /// The fastest to a given tolerance, as measured. On a processor [`Smoother::Chebyshev`] for rectangles with coefficient
-    /// one up to degree 5, with vectors shorter than those of AVX-512 up to 7, whose products are several times faster than a step on patches, but for thin axes; else
-    /// [`Smoother::VertexPatch`].
-    /// On GPUs [`Smoother::VertexPatch`] for equal rectangles with coefficient one, else [`Smoother::AdditivePatch`], as the
-    /// residuals of a multiplicative step, one per colour, take longer than a few more iterations.
+    /// The fastest to a given tolerance, as measured:
+    /// - On a processor, for rectangles with coefficient one without thin axes: [`Smoother::Chebyshev`] up to
+    ///   degree 5, or up to 7 with SIMD vectors shorter than those of AVX-512. Its products are several times
+    ///   faster than a step on patches.
+    /// - On a processor otherwise: [`Smoother::VertexPatch`].
+    /// - On GPUs: [`Smoother::VertexPatch`] for equal rectangles with coefficient one, else
+    ///   [`Smoother::AdditivePatch`]. The residuals of a multiplicative step, one per colour, cost more than
+    ///   a few more iterations.
     #[default]
     Auto,
     /// Multiplicative Schwarz on vertex patches, coloured: exact local solves for rectangles with coefficient one and at

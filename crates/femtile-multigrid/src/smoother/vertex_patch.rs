@@ -14,8 +14,8 @@ use crate::grid::BoxGrid;
 ///
 /// $$ x \leftarrow x + R_j^\mathsf{T} A_j^{-1} (R_j b - \bar A_j \bar R_j x). $$
 ///
-/// Patches of a colour are processed in SIMD lanes and shared among threads. None writes what another of its colour
-/// reads, so results have the same bits for any number of threads.
+/// Patches of a colour are processed in SIMD lanes and shared among threads. No patch writes values that
+/// another of its colour reads, so results have the same bits for any number of threads.
 ///
 /// On a free side patches include the nodes of that side. Patch boundaries lie between cells, so no patch reads nodes
 /// inside a cell: only the last patch with a cell writes them, all others write the planes between their cells.
@@ -42,8 +42,8 @@ struct Layout {
     inside: Rows,
     /// Surrounding nodes in the order of [`Tensors`]: at closed ends along each axis.
     around: [Rows; 3],
-    /// Planes that other patches read: between two cells or at an open end across each axis; none where patches have all
-    /// cells along it.
+    /// Planes that other patches read: between two cells or at an open end across each axis; none if patches
+    /// have all cells along the axis.
     planes: [Rows; 3],
 }
 

@@ -1,9 +1,9 @@
 //! Boundary conditions of a step.
 //!
-//! A step solves $(I - τA_1)⋯(I - τA_d)(u^n - u^{n-1}) = R$. On a Dirichlet side the increment is known, and the
-//! operators along the other axes involve only values on that side. The right side there is therefore
-//! $R = (I - τA_1)⋯(I - τA_d)(g^n - g^{n-1})$, where the rows of $A_a$ on Dirichlet sides
-//! of axis a are zero. The solves then give the consistent intermediate values and, last, the increment.
+//! A step solves $(I - τA_1)⋯(I - τA_d)(u^n - u^{n-1}) = R$. On a Dirichlet side the increment is known, and
+//! the operators along the other axes involve only values on that side. The right side there is therefore
+//! $R = (I - τA_1)⋯(I - τA_d)(g^n - g^{n-1})$. The rows of $A_a$ on Dirichlet sides of axis a are zero. The
+//! solves then give the consistent intermediate values and, last, the increment.
 
 use std::collections::HashMap;
 

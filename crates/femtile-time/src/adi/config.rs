@@ -66,7 +66,7 @@ impl FromStr for Scheme {
 /// Source of the bands of the implicit systems.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Coefficients {
-    /// On the fly; arrays on a CPU where a coefficient is a formula, which would be evaluated in every step.
+    /// On the fly; arrays on a CPU if a coefficient is a formula, which would be evaluated in every step.
     #[default]
     Auto,
     /// Computed in the solve kernel, without coefficient arrays.

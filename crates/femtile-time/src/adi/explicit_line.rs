@@ -130,7 +130,7 @@ impl<'a, T: Scalar> Plan<'a, T> {
         }
     }
 
-    /// Returns `true` where the whole line lies on a Dirichlet side.
+    /// Returns `true` if the whole line lies on a Dirichlet side.
     pub fn is_held(&self, node: [usize; 3]) -> bool {
         (1..3).any(|axis| self.operator.is_held(axis, node[axis]))
     }
@@ -210,7 +210,7 @@ impl<'a, T: Scalar> Plan<'a, T> {
         self.operator.neighbours(axis, node).map(|near| &self.u[self.operator.grid().index(near)..][..n])
     }
 
-    /// Loads l and w of a line into the first two lines of `workspace`; returns `false` where they are constant.
+    /// Loads l and w of a line into the first two lines of `workspace`; returns `false` if they are constant.
     fn load_couplings(&self, axis: usize, node: [usize; 3], workspace: &mut Workspace<T>) -> bool {
         let (operator, grid) = (self.operator, self.operator.grid());
         let n = grid.nodes()[0];
@@ -299,7 +299,7 @@ impl<'a, T: Scalar> Plan<'a, T> {
         }
     }
 
-    /// Adds one mixed derivative to the nodes of a line, its ends excluded where the derivative is along x.
+    /// Adds one mixed derivative to the nodes of a line, its ends excluded if the derivative is along x.
     #[inline(always)]
     fn one_mixed(
         &self,

@@ -17,7 +17,7 @@ pub struct Arrays<T: Scalar, D: VectorKernels<T>> {
     pub reaction: Option<Buffer<T, D>>,
     /// The entry of D for each pair of axes of the operator.
     pub mixed: Vec<Option<Buffer<T, D>>>,
-    /// Source f, where it does not depend on the time.
+    /// Source f, if it does not depend on the time.
     pub source: Option<Buffer<T, D>>,
 }
 
@@ -61,7 +61,7 @@ pub struct ExplicitStage {
 /// # Errors
 /// [`LinalgError::Length`] for vectors or arrays of another length.
 pub trait AdiKernels<T: Scalar>: TridiagonalKernels<T> + VectorKernels<T> {
-    /// Returns `true` where reading stored values is faster than evaluating a formula.
+    /// Returns `true` if reading stored values is faster than evaluating a formula.
     fn adi_prefers_arrays(&self) -> bool {
         false
     }

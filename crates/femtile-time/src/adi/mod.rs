@@ -8,8 +8,8 @@
 //! $$ R = Δt\,\bigl(A u^{n-1} + f(t_{n-1} + τ)\bigr), \qquad
 //!    (I - τA_1)⋯(I - τA_d)\,(u^n - u^{n-1}) = R, $$
 //!
-//! Craig–Sneyd solves once more for $R + \tfrac12 Δt A_0 δ$, δ being the result of the first pass, and Peaceman–Rachford
-//! is $(I - τA_1)u^* = (I + τA_2)u^{n-1} + τf$, $(I - τA_2)u^n = (I + τA_1)u^* + τf$.
+//! Craig–Sneyd solves once more for $R + \tfrac12 Δt A_0 δ$; δ is the result of the first pass.
+//! Peaceman–Rachford is $(I - τA_1)u^* = (I + τA_2)u^{n-1} + τf$, $(I - τA_2)u^n = (I + τA_1)u^* + τf$.
 //!
 //! ```
 //! use femtile_device::Cpu;

@@ -7,9 +7,9 @@
 //! node on a Neumann side is half as wide, so $w = 2 D_{p+½}/h² + c/h$ there, $l = 0$, and the flux g across the side
 //! adds $2g/h$. Rows of nodes on a Dirichlet side of the axis are zero.
 //!
-//! In terms of the difference quotient $G$ (centred inside, one-sided at a Neumann side) and the widths $H$ of the
-//! cells, a mixed derivative is $-H^{-1}(G_a^\mathsf{T} H D_{ab} G_b + G_b^\mathsf{T} H D_{ab} G_a) u$: symmetric, and
-//! with no flux across Neumann sides but g.
+//! A mixed derivative is $-H^{-1}(G_a^\mathsf{T} H D_{ab} G_b + G_b^\mathsf{T} H D_{ab} G_a) u$, with the
+//! difference quotient $G$ (centred inside, one-sided at a Neumann side) and the widths $H$ of the cells. It
+//! is symmetric, and the only flux across Neumann sides is g.
 
 use femtile_expression::Expression;
 
@@ -34,7 +34,7 @@ pub(crate) enum Place {
     Last,
 }
 
-/// A coefficient: its formula, and its value where it is a constant.
+/// A coefficient: its formula, and its value if it is constant.
 #[derive(Debug, Clone)]
 pub(crate) struct Coefficient {
     pub formula: Expression,
@@ -79,8 +79,9 @@ impl Operator {
     /// Creates the operator of a problem.
     ///
     /// # Errors
-    /// [`TimeError`] where the problem is ill-posed: see [`AdiProblem::grid`]; a tensor that is not symmetric or not
-    /// positive semidefinite at a node, coefficients that depend on the time or are not finite.
+    /// [`TimeError`] if the problem is ill-posed: see [`AdiProblem::grid`]; for a tensor that is not
+    /// symmetric or not positive semidefinite at a node; for coefficients that depend on the time or are not
+    /// finite.
     pub fn new(problem: &AdiProblem) -> Result<Self, TimeError> {
         let grid = problem.check()?;
         let d = grid.dimension();
@@ -118,12 +119,12 @@ impl Operator {
         !self.mixed.is_empty()
     }
 
-    /// Returns `true` where l and w are the same along every line of an axis.
+    /// Returns `true` if l and w are the same along every line of an axis.
     pub(crate) fn has_constant_couplings(&self, axis: usize) -> bool {
         self.diffusion[axis].constant.is_some() && self.convection[axis].constant.is_some()
     }
 
-    /// Returns `true` where the bands are the same along every line of an axis.
+    /// Returns `true` if the bands are the same along every line of an axis.
     pub(crate) fn has_constant_bands(&self, axis: usize) -> bool {
         self.has_constant_couplings(axis) && self.reaction.constant.is_some()
     }
@@ -140,7 +141,7 @@ impl Operator {
         }
     }
 
-    /// Returns `true` where a node lies on a Dirichlet side of the axis.
+    /// Returns `true` if a node lies on a Dirichlet side of the axis.
     pub(crate) fn is_held(&self, axis: usize, i: usize) -> bool {
         match self.place(axis, i) {
             Place::First => self.ends[axis][0] == End::Dirichlet,
@@ -149,7 +150,7 @@ impl Operator {
         }
     }
 
-    /// Returns `true` where a node lies on any Dirichlet side.
+    /// Returns `true` if a node lies on any Dirichlet side.
     pub(crate) fn is_dirichlet(&self, node: [usize; 3]) -> bool {
         (0..self.grid.dimension()).any(|axis| self.is_held(axis, node[axis]))
     }
@@ -181,7 +182,7 @@ impl Operator {
         self.couplings(axis, [half(i), half(i + 1)], c, self.place(axis, i))
     }
 
-    /// Returns l and w of the first, the inner and the last nodes, where they are constant.
+    /// Returns l and w of the first, the inner and the last nodes, if they are constant.
     pub(crate) fn constant_couplings(&self, axis: usize) -> Option<[[f64; 2]; 3]> {
         let (d, c) = (self.diffusion[axis].constant?, self.convection[axis].constant?);
         let last = self.grid.nodes()[axis] - 1;

@@ -20,7 +20,7 @@ pub struct CellPeclet {
 }
 
 impl CellPeclet {
-    /// Returns `true` where centred differences may oscillate.
+    /// Returns `true` if centred differences may oscillate.
     pub fn may_oscillate(&self) -> bool {
         self.largest > LIMIT
     }
@@ -30,7 +30,7 @@ impl Operator {
     /// Returns the largest cell Péclet number; none without convection.
     ///
     /// # Cost
-    /// One evaluation of $c_a$ and $D_{aa}$ at each node for axes where one of them is an expression.
+    /// One evaluation of $c_a$ and $D_{aa}$ at each node, for axes with an expression among the two.
     pub fn cell_peclet(&self) -> Option<CellPeclet> {
         let axes = (0..self.grid.dimension()).filter(|&axis| !self.convection[axis].is_zero());
         axes.map(|axis| self.cell_peclet_along(axis)).max_by(|a, b| a.largest.total_cmp(&b.largest))

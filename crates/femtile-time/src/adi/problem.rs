@@ -18,8 +18,8 @@ pub enum Side {
 
 /// The problem $u_t = ∇·(D∇u) + c·∇u + ru + f$ on a box.
 ///
-/// Coefficients depend on x, y, z; the source and the values on the sides on the time t as well. Where Dirichlet
-/// sides meet, that of the first axis applies.
+/// Coefficients depend on x, y, z; the source and the values on the sides also on the time t. At an edge or
+/// corner of several Dirichlet sides, the value of the first axis applies.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AdiProblem {
     /// Nodes along each axis.

@@ -15,7 +15,7 @@ pub(crate) struct AxisRule {
     operator: Arc<Operator>,
     axis: usize,
     tau: f64,
-    /// Bands of the first, the inner and the last rows, where they are constant.
+    /// Bands of the first, the inner and the last rows, if they are constant.
     constant: Option<[[f64; 3]; 3]>,
     diffusion: Sampler,
     convection: Sampler,
@@ -47,7 +47,7 @@ impl AxisRule {
         }
     }
 
-    /// Returns the bands of a row where all lines have the same matrix.
+    /// Returns the bands of a row if all lines have the same matrix.
     pub fn constant_row(&self, row: usize) -> Option<[f64; 3]> {
         let last = self.operator.grid.nodes()[self.axis] - 1;
         let place = usize::from(row > 0) + usize::from(row == last);

@@ -13,7 +13,7 @@ use super::rule::AxisRule;
 use super::{Arrays, Grid};
 use crate::TimeError;
 
-/// Evaluates a coefficient at all nodes; none where it is constant.
+/// Evaluates a coefficient at all nodes; none if it is constant.
 fn field<T: Scalar, D: VectorKernels<T>>(
     device: &D,
     grid: &Grid,
@@ -32,7 +32,7 @@ fn field<T: Scalar, D: VectorKernels<T>>(
     Ok(Some(Buffer::from_vec(device, values)?))
 }
 
-/// Computes the bands of an axis at all nodes; none where all lines have the same matrix.
+/// Computes the bands of an axis at all nodes; none if all lines have the same matrix.
 fn bands<T: Scalar, D: VectorKernels<T>>(
     device: &D,
     operator: &Arc<Operator>,

@@ -38,7 +38,7 @@ impl StepMonitor for Silent {}
 struct Direction<T: Scalar, D: AdiKernels<T>> {
     solver: Tridiagonal<T, D>,
     rule: AxisRule,
-    /// The bands of one matrix for all lines, where they are stored.
+    /// The bands of one matrix for all lines, if they are stored.
     repeated: Option<[Buffer<T, D>; 3]>,
 }
 
@@ -47,12 +47,12 @@ struct Direction<T: Scalar, D: AdiKernels<T>> {
 /// # Shapes
 /// One value per node of the grid, contiguous along x.
 /// # Cost
-/// For a step of Douglas in d dimensions 5 + 2d passes over memory: the explicit part reads and writes one vector,
-/// each direction reads and writes one, the update reads two and writes one. Craig–Sneyd takes 8 + 4d, of
-/// Peaceman–Rachford a step takes 8. Bands from arrays add 3 each direction.
+/// A step of Douglas in d dimensions needs 5 + 2d passes over memory: the explicit part reads and writes one
+/// vector, each direction reads and writes one, the update reads two and writes one. Craig–Sneyd needs 8 +
+/// 4d, Peaceman–Rachford 8. Bands from arrays add 3 per direction.
 /// # Source
 /// `[peaceman1955]`, `[douglas1962]`, `[douglas1964]`, `[craig1988]`; with mixed derivatives as in
-/// `[inthout2010]`. The source and Neumann values are taken at $t_{n-1} + θΔt$, once a step.
+/// `[inthout2010]`. The source and Neumann values are taken at $t_{n-1} + θΔt$, once per step.
 pub struct Adi<T: Scalar, D: AdiKernels<T>> {
     device: D,
     operator: Arc<Operator>,
@@ -73,8 +73,8 @@ impl<T: Scalar, D: AdiKernels<T>> Adi<T, D> {
     /// Sets up a run.
     ///
     /// # Errors
-    /// [`TimeError`] where the problem is ill-posed (see [`Operator::new`]), a setting is out of range, or the scheme
-    /// does not apply to the problem; errors of the device.
+    /// [`TimeError`] if the problem is ill-posed (see [`Operator::new`]), a setting is out of range, or the
+    /// scheme does not apply to the problem; errors of the device.
     pub fn new(device: &D, problem: &AdiProblem, config: AdiConfig) -> Result<Self, TimeError> {
         let operator = Arc::new(Operator::new(problem)?);
         let grid = operator.grid();
@@ -133,8 +133,8 @@ impl<T: Scalar, D: AdiKernels<T>> Adi<T, D> {
     /// Evaluates a formula at the nodes; nodes on Dirichlet sides get the boundary values.
     ///
     /// # Errors
-    /// [`TimeError::Coefficient`] for the first node where the formula is not a finite number of this precision; errors
-    /// of the device.
+    /// [`TimeError::Coefficient`] for the first node at which the formula is not a finite number of this
+    /// precision; errors of the device.
     pub fn initial_values(&self, formula: &Expression) -> Result<Buffer<T, D>, TimeError> {
         let grid = self.operator.grid();
         let sampler = Sampler::new(&Coefficient::new(&formula.at_time(self.config.start)));
@@ -159,7 +159,7 @@ impl<T: Scalar, D: AdiKernels<T>> Adi<T, D> {
     /// Runs the remaining steps from the values `u` at [`Adi::time`].
     ///
     /// # Errors
-    /// [`TimeError::Singular`] where a system could not be solved; errors of the device.
+    /// [`TimeError::Singular`] if a system could not be solved; errors of the device.
     pub fn run(
         &mut self,
         u: &mut Buffer<T, D>,
@@ -309,7 +309,8 @@ impl<T: Scalar, D: AdiKernels<T>> Adi<T, D> {
         Ok(())
     }
 
-    /// Returns `true` while the values are finite; an error where a singular matrix is the cause that they are not.
+    /// Returns `true` while the values are finite; an error if a singular matrix is the cause of other
+    /// values.
     fn is_sound(&mut self, u: &Buffer<T, D>) -> Result<bool, TimeError> {
         let mut solved = true;
         for (axis, direction) in self.directions.iter_mut().enumerate() {

@@ -1,4 +1,4 @@
-//! The state of a run as bytes, from which it goes on bit for bit.
+//! The state of a run as bytes, from which it continues bit for bit.
 
 use std::io::{Read, Write};
 
@@ -13,7 +13,7 @@ pub struct Checkpoint {
     pub step: u64,
     /// Steps rejected.
     pub rejected: u64,
-    /// Kinks and jumps met so far.
+    /// Number of kinks and jumps so far.
     pub restarts: u64,
     /// Iterations of linear solvers so far.
     pub iterations: u64,
@@ -23,7 +23,7 @@ pub struct Checkpoint {
     pub last_error: f64,
     /// The largest norm of u so far.
     pub largest_norm: f64,
-    /// What the system had learned: see [`super::SemiDiscrete::memory`].
+    /// Data learned by the system: see [`super::SemiDiscrete::memory`].
     pub memory: Vec<f64>,
     /// The last values with their times, the newest first.
     pub history: Vec<(f64, Vec<f64>)>,
@@ -36,7 +36,7 @@ pub enum CheckpointError {
     /// The file cannot be read or written.
     #[error(transparent)]
     Io(#[from] std::io::Error),
-    /// The bytes are no checkpoint, or one of another version.
+    /// The bytes are not a checkpoint, or one of another version.
     #[error("it is no checkpoint of this version of femtile: {0}")]
     Format(&'static str),
     /// The bytes are not those that were written.

@@ -3,8 +3,8 @@
 /// The tolerance of an adaptive run: the error at its end, in the norm of $L_2$, is to stay below
 /// $\max(\text{absolute}, \text{relative}\,\|u\|)$.
 ///
-/// The local errors of all steps add up in a dissipative equation, so a step of length $h$ may add the share $h/T$ of the
-/// tolerance, $T$ being the length of the run (error per unit step); more in the first fortieth of the run.
+/// The local errors of all steps add up in a dissipative equation. So a step of length $h$ in a run of length
+/// $T$ may add the share $h/T$ of the tolerance (error per unit step); more in the first fortieth of the run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Tolerance {
     /// Relative to the largest norm of u so far.
@@ -17,17 +17,17 @@ pub struct Tolerance {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Controller {
     order: f64,
-    /// The error of the last accepted step, as a share of what was allowed.
+    /// The error of the last accepted step, as a share of the allowed error.
     last: f64,
 }
 
 /// Share of the whole tolerance at which a step is accepted that was rejected before; the extrapolation restarts after it.
 /// At a kink of the data the local error is proportional to the step, so no shorter step meets its own share.
 pub(super) const KINK_SHARE: f64 = 1e-3;
-/// Steps after a start or a restart before which no kink is assumed: what is rough there is the solution itself.
+/// Steps after a start or a restart before which no kink is assumed: the solution itself may be rough there.
 pub(super) const SETTLED: usize = 20;
-/// A step of length h at a time t after the start may add the share $h / 40 t$ of the tolerance where that is more than h/T: all
-/// such steps together a quarter of it.
+/// A step of length h at a time t after the start may add the share $h / 40 t$ of the tolerance if that is
+/// more than h/T: all such steps together a quarter of it.
 ///
 /// A solution that begins at zero, or with data that do not fit each other, changes fast beside its own size at first.
 const EARLY_SHARE: f64 = 1.0 / 40.0;
@@ -57,7 +57,7 @@ impl Controller {
         self.last
     }
 
-    /// Returns the factor by which the next step is longer after an accepted one with this error.
+    /// Returns the factor for the length of the next step after an accepted step with this error.
     pub fn accepted(&mut self, error: f64) -> f64 {
         let error = error.max(1e-10);
         let factor = (SAFETY / error).powf(0.7 / self.order) * (self.last / SAFETY).powf(0.4 / self.order);
@@ -68,7 +68,7 @@ impl Controller {
         }
     }
 
-    /// Returns the factor by which a rejected step is repeated.
+    /// Returns the factor for the length of a repeated step after a rejection.
     pub fn rejected(&self, error: f64) -> f64 {
         if !error.is_finite() {
             return LEAST;

@@ -40,7 +40,7 @@ impl<D: VectorKernels<f64>> History<D> {
         self.values[age].0
     }
 
-    /// Returns the lengths of the step that leads to `time` and of those before it.
+    /// Returns the lengths of the step that leads to `time` and of the steps before it.
     pub fn lengths(&self, time: f64) -> Vec<f64> {
         let times: Vec<f64> = [time].into_iter().chain(self.values.iter().map(|(t, _)| *t)).collect();
         times.windows(2).map(|pair| pair[0] - pair[1]).collect()
@@ -69,7 +69,8 @@ impl<D: VectorKernels<f64>> History<D> {
         }
     }
 
-    /// Evaluates at `time` the polynomial of degree `degree`, or as many values as there are allow, through the newest.
+    /// Evaluates at `time` the polynomial of degree `degree` through the newest values. The degree is lower
+    /// if there are too few values.
     ///
     /// # Cost
     /// Reads up to three vectors, writes one.

@@ -11,7 +11,7 @@ use super::history::History;
 use super::{Checkpoint, Scheme, SemiDiscrete, Steps, Tolerance};
 use crate::TimeError;
 
-/// The most times that a step of fixed length is halved where its solve does not converge.
+/// The most times that a step of fixed length is halved if its solve does not converge.
 const MOST_HALVINGS: usize = 6;
 
 /// The reason for the end of a run.
@@ -42,7 +42,8 @@ pub struct Outcome {
     pub restarts: usize,
     /// Iterations of linear solvers.
     pub iterations: usize,
-    /// The most steps in a row, of those after a checkpoint, whose solves took no iteration.
+    /// The largest number of consecutive steps, of those after a checkpoint, whose solves needed no
+    /// iteration.
     pub idle: usize,
     /// The time that was reached.
     pub time: f64,
@@ -141,7 +142,8 @@ pub(super) struct State<D: VectorKernels<f64>> {
 /// Advances a semidiscrete equation in time.
 ///
 /// # Cost
-/// A step of one stage takes one solve, and reads or writes some ten vectors; SDIRK2 takes two solves. Six vectors are kept.
+/// A step of one stage needs one solve, and reads or writes some ten vectors; SDIRK2 needs two solves. Six
+/// vectors are kept.
 /// # Source
 /// `[alexander1977]` for SDIRK2, `[soderlind2003]` for the control of steps.
 pub struct Integrator<D: VectorKernels<f64>> {
@@ -194,11 +196,11 @@ impl<D: VectorKernels<f64>> Integrator<D> {
         Ok(Self { device, scheme, steps, start, end, state, next, terms, other })
     }
 
-    /// Takes over the state of a checkpoint.
+    /// Restores the state of a checkpoint.
     ///
     /// # Errors
-    /// [`TimeError::Setting`] where fixed steps have another length, or the checkpoint lies beyond the end; errors of
-    /// the device.
+    /// [`TimeError::Setting`] if fixed steps have another length, or the checkpoint lies beyond the end;
+    /// errors of the device.
     pub fn restore(&mut self, checkpoint: &Checkpoint) -> Result<(), TimeError> {
         let time = checkpoint.history.first().map_or(self.start, |(time, _)| *time);
         if time > self.end {
@@ -297,7 +299,8 @@ impl<D: VectorKernels<f64>> Integrator<D> {
         Ok(Stop::Finished)
     }
 
-    /// Advances to `time` in one step, or in shorter ones where a solve does not converge; returns whether all did.
+    /// Advances to `time` in one step, or in shorter steps if a solve does not converge; returns whether all
+    /// converged.
     fn advance_in_parts<S: SemiDiscrete<D>>(
         &mut self,
         length: f64,
@@ -442,14 +445,14 @@ impl<D: VectorKernels<f64>> Integrator<D> {
         Ok(monitor.step(&Reached { state: &self.state, memory: &|| system.memory() })?)
     }
 
-    /// Makes what was computed the newest value.
+    /// Makes the computed value the newest one.
     fn accept(&mut self, time: f64) -> Result<(), LinalgError> {
         self.state.history.push(time, &mut self.next)?;
         self.state.steps += 1;
         Ok(())
     }
 
-    /// Estimates the local error of the step in `next`, as a share of what it may be.
+    /// Estimates the local error of the step in `next`, as a share of the allowed error.
     fn error_of_step<S: SemiDiscrete<D>>(
         &mut self,
         length: f64,

@@ -35,7 +35,7 @@ pub use steps::Steps;
 pub struct StageEquation<'a, D: Device> {
     /// The shift $a$, in 1/time.
     pub shift: f64,
-    /// The time $t$ of the load and of given values.
+    /// The time $t$ of the load and of the Dirichlet values.
     pub time: f64,
     /// The vector $b$, already multiplied by shifts.
     pub history: &'a Buffer<f64, D>,
@@ -53,14 +53,14 @@ pub struct StageEquation<'a, D: Device> {
 pub struct StageOutcome {
     /// Iterations of the linear solver.
     pub iterations: usize,
-    /// Whether the solve met its tolerance.
+    /// Whether the solve converged.
     pub has_converged: bool,
 }
 
 /// A semidiscrete equation $M \dot u = F(t) - K u$, with $u = g(t)$ at unknowns whose values are given.
 ///
 /// # Shapes
-/// Vectors have one entry for each unknown, given ones included.
+/// Vectors have one entry for each degree of freedom, including those with Dirichlet values.
 pub trait SemiDiscrete<D: Device> {
     /// The error of a failed solve; not converging is an outcome.
     type Error: From<LinalgError>;
@@ -98,14 +98,14 @@ pub trait SemiDiscrete<D: Device> {
     /// Errors of the device.
     fn norm(&mut self, v: &Buffer<f64, D>) -> Result<f64, Self::Error>;
 
-    /// Returns whether the solution may have kinks or jumps in time: not where no datum depends on the time or on u. Adaptive steps
-    /// look for them where it may.
+    /// Returns whether the solution may have kinks or jumps in time. It has none if no datum depends on the
+    /// time or on u. Adaptive steps look for them if it may.
     fn may_have_kinks(&self) -> bool {
         true
     }
 
-    /// Returns what the system has learned that later solves depend on, for [`Checkpoint::memory`]; who makes the system of a
-    /// run that goes on gives it back.
+    /// Returns data learned by the system on which later solves depend, for [`Checkpoint::memory`]. The
+    /// creator of the system of a resumed run gives it back.
     fn memory(&self) -> Vec<f64> {
         Vec::new()
     }

@@ -12,7 +12,7 @@ pub enum Scheme {
     Bdf2,
     /// The singly diagonally implicit Runge–Kutta method with two stages, `[alexander1977]`: order 2.
     Sdirk2,
-    /// The trapezoidal rule: order 2, one stage, A-stable only: what is rough at the start oscillates for long.
+    /// The trapezoidal rule: order 2, one stage, A-stable only: rough initial values oscillate for long.
     CrankNicolson,
 }
 
@@ -54,7 +54,7 @@ impl Scheme {
     /// Returns the local error of a step as a share of the distance between its result and the extrapolation.
     ///
     /// Extrapolation of degree $p$, the order, misses the solution by $c \prod_j (t_{n+1} - t_{n-j})$ with
-    /// $c = u^{(p+1)}/(p+1)!$, the scheme by $-c e$ with the constant $e$ below, so the share is
+    /// $c = u^{(p+1)}/(p+1)!$. The scheme misses it by $-c e$ with the constant $e$ below. So the share is
     /// $e / (\prod_j (t_{n+1} - t_{n-j}) + e)$ (Milne's device).
     ///
     /// `lengths` are those of the step and of the steps before it, $p + 1$ of them.

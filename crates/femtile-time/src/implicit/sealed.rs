@@ -32,7 +32,7 @@ impl<R: Read + ?Sized> Read for Summed<'_, R> {
     }
 }
 
-/// Writes what `content` writes, and its SHA-256.
+/// Writes the output of `content`, and its SHA-256.
 ///
 /// # Errors
 /// [`CheckpointError::Io`], and those of `content`.
@@ -46,10 +46,10 @@ pub fn write_sealed(
     Ok(to.write_all(&sum)?)
 }
 
-/// Reads what `content` reads, and the SHA-256 behind it.
+/// Reads `content`, and the SHA-256 after it.
 ///
 /// # Errors
-/// [`CheckpointError::Damaged`] where the sum is another one, and those of `content`.
+/// [`CheckpointError::Damaged`] if the sum does not match, and those of `content`.
 pub fn read_sealed<C>(
     from: &mut impl Read,
     content: impl FnOnce(&mut dyn Read) -> Result<C, CheckpointError>,

@@ -3,7 +3,7 @@ use super::Tolerance;
 /// The lengths of steps.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Steps {
-    /// This many steps of one length; one whose solve does not converge is divided.
+    /// This number of equal steps; a step whose solve does not converge is divided.
     Fixed(usize),
     /// Lengths chosen by an estimate of the local error.
     Adaptive {
@@ -22,7 +22,7 @@ impl Steps {
     /// Steps of a run whose lengths are chosen, as far as devices and preconditioners are chosen for them.
     pub const EXPECTED: usize = 100;
 
-    /// Returns the number of steps, or [`Steps::EXPECTED`] where their lengths are chosen.
+    /// Returns the number of steps, or [`Steps::EXPECTED`] if their lengths are chosen.
     pub const fn expected(&self) -> usize {
         match self {
             Self::Fixed(n) => *n,

@@ -56,13 +56,13 @@ pub(super) struct Linked<'a> {
     pub lists: Lists,
     pub n: usize,
     lanes: usize,
-    /// Nodes with neighbours, where their number is known.
+    /// Nodes with neighbours, if their number is known.
     n_connected: Option<usize>,
 }
 
-/// For each entry of a matrix its column, or all bits where prolongators are not smoothed by it; the number of connections
-/// of each row; and a count of rows that have any, with room for another. In doubtful rows, entries count that evolution finds
-/// near.
+/// Returns three arrays. For each entry of a matrix its column, or all bits if it does not smooth
+/// prolongators. The number of connections of each row. The number of rows with connections, in a buffer with
+/// room for one more number. In doubtful rows, the entries that evolution finds near count.
 pub(super) fn strong<H: Scalar>(
     rows: &Rows<'_, H>,
     diagonal: &Buffer<H, Cuda>,
@@ -120,7 +120,7 @@ impl<'a> Neighbours<'a> {
 }
 
 impl<'a> Linked<'a> {
-    /// With the number of nodes that have neighbours, where it is known.
+    /// With the number of nodes that have neighbours, if it is known.
     pub fn new<H: Scalar>(device: &'a Cuda, lists: Lists, n_connected: Option<usize>) -> Self {
         let n = lists.offsets.len() - 1;
         let lanes = lanes_for(lists.near.len(), n);
@@ -141,7 +141,7 @@ impl<'a> Linked<'a> {
         Launch::over(self.n, THREADS)
     }
 
-    /// Connections between roots that [`crate::setup::aggregate`] takes on a level.
+    /// Distance of roots, in connections, that [`crate::setup::aggregate`] uses on a level.
     fn distance(&self) -> usize {
         distance(self.lists.near.len(), self.n)
     }
@@ -165,7 +165,7 @@ impl<'a> Linked<'a> {
         self.grouped(&standing, k, least, Some(weights))
     }
 
-    /// Groups around roots, each node of which is within `k` connections of one.
+    /// Groups nodes around roots; each node is within `k` connections of one.
     fn grouped(
         &self,
         standing: &Buffer<u64, Cuda>,
@@ -343,7 +343,7 @@ impl<'a> Linked<'a> {
     }
 }
 
-/// Returns the weight of each part: the sum of those of its nodes, by default one each.
+/// Returns the weight of each part: the sum of the weights of its nodes, by default one each.
 pub(super) fn weigh(parts: &Parts<Cuda>, weights: Option<&Numbers>) -> Result<Numbers, LinalgError> {
     let (device, n) = (parts.of_node.device(), parts.of_node.len());
     let mut sums = Buffer::zeros(device, parts.n)?;

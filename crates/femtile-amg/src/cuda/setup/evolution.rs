@@ -62,7 +62,8 @@ impl<'a, H: Scalar> Evolution<'a, H> {
         let marks = (near.write(), is_doubtful.read(), weights, largest.read(), diagonal.read());
         let arguments = (marks.0, marks.1, marks.2, marks.3, marks.4, of_rows, of_graph, DROP, NOTHING);
         let kernel = Kernel::<Evolve<H>>::new("amg_evolve");
-        // SAFETY: as above; each row has a mark and, where there are weights, one of these, each entry a measure.
+        // SAFETY: as above; each row has a mark and, if there are weights, one of these, each entry a
+        // measure.
         unsafe { device.launch(&program, &kernel, launch, arguments) }?;
         Ok(Some(Self { is_doubtful, near }))
     }

@@ -33,7 +33,7 @@ pub(super) struct Lists {
 }
 
 impl Lists {
-    /// A copy of a graph; none where it has 2³² connections or more.
+    /// A copy of a graph; none if it has 2³² connections or more.
     pub fn new(device: &Cuda, graph: &Graph) -> Result<Option<Self>, LinalgError> {
         let offsets = graph.offsets.iter().map(|&offset| u32::try_from(offset));
         let Ok(offsets) = offsets.collect::<Result<Vec<u32>, _>>() else { return Ok(None) };
@@ -42,8 +42,8 @@ impl Lists {
         Ok(Some(Self { offsets, near }))
     }
 
-    /// A graph of the nodes of a matrix, less the connections of those that no entry joins to others; none where it has
-    /// 2³² connections or more.
+    /// Copies a graph of the nodes of a matrix, without the connections of nodes that have no off-diagonal
+    /// entry. None if it has 2³² connections or more.
     pub fn of_graph<H: Scalar>(rows: &Rows<'_, H>, graph: &Graph) -> Result<Option<Self>, LinalgError> {
         let device = rows.device;
         let Some(all) = Self::new(device, graph)? else { return Ok(None) };
@@ -55,7 +55,7 @@ impl Lists {
         Ok(Some(all.without::<H>(Some(&is_alone))?))
     }
 
-    /// The lists without connections of nodes to themselves and of those that are marked.
+    /// Returns the lists without connections of nodes to themselves and connections of marked nodes.
     pub fn without<H: Scalar>(&self, is_alone: Option<&Numbers>) -> Result<Self, LinalgError> {
         let (device, n, program) = (self.offsets.device(), self.offsets.len() - 1, program::<H>());
         let marks = is_alone.map_or(Read::none(), Buffer::read);
@@ -63,7 +63,7 @@ impl Lists {
         let mut lengths = Buffer::zeros(device, n)?;
         let arguments = (lengths.write(), marks, self.offsets.read(), self.near.read(), n as u64);
         let kernel = Kernel::<Count>::new("amg_graph_count");
-        // SAFETY: each node has a length and, where there are marks, one of these; neighbours are nodes.
+        // SAFETY: each node has a length and, if there are marks, one of these; neighbours are nodes.
         unsafe { device.launch(&program, &kernel, launch, arguments) }?;
         let mut total = Buffer::zeros(device, 1)?;
         let starts = scan::starts(device, &lengths, &mut total, 0)?;
@@ -137,7 +137,7 @@ pub(super) fn permuted<H: Scalar>(
     with_rows(rows, &order.rows, Some(&order.places))
 }
 
-/// Some rows of a matrix, or all of them, in an order; none where its offsets have 64 bits.
+/// Returns some rows of a matrix, or all of them, in an order; none if its offsets have 64 bits.
 pub(super) fn with_rows_of<H: Scalar>(
     a: &Csr<H, Cuda>,
     order: &Numbers,

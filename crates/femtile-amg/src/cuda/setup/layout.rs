@@ -80,7 +80,7 @@ impl<'a, H: Scalar> Parting<'a, H> {
         Ok(Self { rows, starts, n_patches, patch, inside, outside, has_outside, is_upper })
     }
 
-    /// $A_I$; none where it has 2³² entries or more.
+    /// $A_I$; none if it has 2³² entries or more.
     fn inside(&self, format: PatchFormat) -> Result<Option<Inside<H, Cuda>>, LinalgError> {
         let device = self.rows.device;
         let (of_patch, sizes) = match format {

@@ -26,7 +26,7 @@ type Raise<H> = (Write<H>, Read<H>, Structure, f64);
 pub(super) struct Matrix<H: Scalar> {
     pub diagonal: Buffer<H, Cuda>,
     pub lanczos: Lanczos,
-    /// 1 for each doubtful row, 0 for others; none where there are few.
+    /// 1 for each doubtful row, 0 for others; none if there are few.
     pub is_doubtful: Option<Numbers>,
 }
 
@@ -62,8 +62,9 @@ fn sums(n: usize) -> Launch {
     Launch::line(n.div_ceil(THREADS as usize).min(BLOCKS), THREADS)
 }
 
-/// Checks a matrix and starts Lanczos' method; none if it is invalid, not symmetric, or has too long a row. All rows of the
-/// finest level, which has no `nodes`, may be doubtful; on coarser ones those that come from doubtful rows.
+/// Checks a matrix and starts Lanczos' method. None if the matrix is invalid, not symmetric, or has too long
+/// a row. On the finest level, which has no `nodes`, all rows may be doubtful; on coarser levels, rows that
+/// come from doubtful ones.
 pub(super) fn look<H: Scalar>(
     rows: &Rows<'_, H>,
     nodes: Option<&Nodes<Cuda>>,

@@ -32,7 +32,7 @@ use evolution::Evolution;
 const LANES: Header = LANES_HEADER;
 /// Threads of a block.
 const THREADS: u32 = 256;
-/// The average number of entries per row from which on several lanes take a row.
+/// The average number of entries per row above which several lanes share a row.
 const LONG: usize = 24;
 /// A matrix with a longer row is set up on the host, as a thread visits all pairs of entries of a row.
 const LONGEST: u32 = 1_024;
@@ -75,12 +75,12 @@ struct Rows<'a, H: Scalar> {
     device: &'a Cuda,
     a: &'a Csr<H, Cuda>,
     offsets: &'a Numbers,
-    /// Lanes that take a row.
+    /// Lanes per row.
     lanes: usize,
 }
 
 impl<'a, H: Scalar> Rows<'a, H> {
-    /// None where its offsets have 64 bits.
+    /// None if its offsets have 64 bits.
     fn new(a: &'a Csr<H, Cuda>) -> Option<Self> {
         let Offsets::Narrow(offsets) = a.offsets() else { return None };
         let lanes = lanes_for(a.n_nonzeros(), a.n_rows());
@@ -97,9 +97,9 @@ impl<'a, H: Scalar> Rows<'a, H> {
     }
 }
 
-/// Sets up the next level of a matrix with these nodes, none for the finest level. Returns none for a matrix that is invalid,
-/// has too long a row or modes of slivers, and where patches cannot consist of whole aggregates: the host then does the work
-/// or reports the error.
+/// Sets up the next level of a matrix with these nodes, none for the finest level. Returns none for a matrix
+/// that is invalid, has too long a row or has modes of slivers, and if patches cannot consist of whole
+/// aggregates. The host then does the work or reports the error.
 ///
 /// # Source
 /// `[fu2014]`, section 5.2.1; parallel independent sets: `[bell2012]`, section 3.2.
@@ -190,7 +190,7 @@ struct Numbered<'a, H: Scalar> {
 }
 
 impl<H: Scalar> Numbered<'_, H> {
-    /// The next level, where the spectrum ends at `largest`; none where a row is too long.
+    /// Sets up the next level; `largest` is the largest eigenvalue. None if a row is too long.
     fn coarsen(self, largest: f64) -> Result<Option<Coarsened<H, Cuda>>, LinalgError> {
         let Self { rows, diagonal, strong, parts, weights, from_doubtful } = self;
         let inverse_diagonal = matrix::raise(&rows, diagonal, share(largest))?;
@@ -206,7 +206,7 @@ impl<H: Scalar> Numbered<'_, H> {
     }
 }
 
-/// A level with its smoother by patches; none where the matrix is not positive definite or too large.
+/// A level with its smoother by patches; none if the matrix is not positive definite or too large.
 fn smoothed<H: Scalar>(
     (a, diagonal): (Csr<H, Cuda>, Buffer<H, Cuda>),
     made: Coarsened<H, Cuda>,

@@ -37,8 +37,8 @@ fn program<H: Scalar>() -> Specialisation {
     by_lanes::<H>(&PATCHES, UNIT)
 }
 
-/// Patches of aggregates, as [`crate::setup::patches::Patches`] makes them of the same ones in rounds; none where an
-/// aggregate has to be cut or a row of the graph of aggregates is too long.
+/// Groups aggregates to patches, as [`crate::setup::patches::Patches`] does with the same aggregates in
+/// rounds. None if an aggregate has to be cut or a row of the graph of aggregates is too long.
 pub(super) fn order<H: Scalar>(
     graph: &Linked<'_>,
     parts: &Parts<Cuda>,
@@ -92,7 +92,7 @@ fn units<H: Scalar>(parts: &Parts<Cuda>) -> Result<Csr<H, Cuda>, LinalgError> {
     unsafe { Csr::from_kernels(n_units, offsets, unit, ones) }
 }
 
-/// The graph of units, which are neighbours where nodes of them are.
+/// The graph of units, which are neighbours if nodes of them are.
 fn induced<H: Scalar>(
     graph: &Linked<'_>,
     incidence: &Csr<H, Cuda>,

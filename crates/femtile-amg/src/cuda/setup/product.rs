@@ -10,7 +10,7 @@ pub(super) static PRODUCT: Program =
     Program { name: "amg_product", source: include_str!("product.cu"), headers: &[LANES, TABLE_HEADER] };
 /// Bytes of the tables of a block, so that a multiprocessor has several blocks.
 const ROOM: usize = 32 << 10;
-/// Bytes of the table of a block of one warp, for long rows, where the device has as many.
+/// Bytes of the table of a block of one warp, for long rows, if the device has this much shared memory.
 const MOST_ROOM: usize = 128 << 10;
 /// Entries of a row of the second factor on average from which on a warp takes them together.
 const WIDE: usize = 7;
@@ -27,7 +27,8 @@ struct Spread {
 }
 
 impl Spread {
-    /// Chooses it for rows of at most `most` entries, with `bytes` bytes a key; none if a table would be too large.
+    /// Chooses the tables for rows of at most `most` entries, with `bytes` bytes per key; none if a table
+    /// would be too large.
     fn new(device: &Cuda, n_rows: usize, most: u32, lanes: usize, bytes: usize) -> Option<Self> {
         // A key that is not there is found missing at an empty slot.
         let slots = (most as usize + most as usize / 4 + 1).next_power_of_two().max(32);
@@ -47,7 +48,7 @@ impl Spread {
     }
 }
 
-/// Computes A B, columns of its rows in any order; none where a row has too many entries for a table.
+/// Computes A B, with the columns of each row in any order; none if a row has too many entries for a table.
 ///
 /// # Cost
 /// Reads the rows of B twice for each entry of A, mostly from caches.

@@ -1,4 +1,4 @@
-//! A level of ranks: what a rank computes alone of the work that is divided.
+//! The set-up of a distributed level: the part that a rank computes alone.
 
 use std::sync::Arc;
 
@@ -32,21 +32,21 @@ fn program<H: Scalar>() -> Specialisation {
     by_lanes::<H>(&RANKS, 4)
 }
 
-/// The rows of a rank: own columns, and those of ghosts, which the last rows alone have.
+/// The rows of a rank: the owned columns, and the ghost columns, which only the last rows have.
 pub(in crate::cuda) struct OfRank<'a, H: Scalar> {
     own: Rows<'a, H>,
     border: Rows<'a, H>,
 }
 
-/// Aggregates of the rows of a rank, and what they were found by.
+/// Aggregates of the rows of a rank, and the data that they were found from.
 pub(in crate::cuda) struct Grouped<H: Scalar> {
     /// Those of rows beside ghosts, and of their neighbours, are the last.
     pub parts: Parts<Cuda>,
     pub weights: Numbers,
     pub diagonal: Buffer<H, Cuda>,
-    /// As [`aggregate::strong`], of own columns.
+    /// As [`aggregate::strong`], for the owned columns.
     strong: Numbers,
-    /// The largest eigenvalue of the own columns.
+    /// The largest eigenvalue of the block of owned columns.
     pub largest: f64,
     /// Whether positive entries may hide the direction of strong coupling, as those of slivers do.
     pub is_doubtful: bool,
@@ -64,7 +64,7 @@ pub(in crate::cuda) struct OfAll<H: Scalar> {
 }
 
 impl<'a, H: Scalar> OfRank<'a, H> {
-    /// None where offsets have 64 bits.
+    /// None if offsets have 64 bits.
     pub fn new(own: &'a Csr<H, Cuda>, border: &'a Csr<H, Cuda>) -> Option<Self> {
         Some(Self { own: Rows::new(own)?, border: Rows::new(border)? })
     }
@@ -100,7 +100,8 @@ impl<'a, H: Scalar> OfRank<'a, H> {
         unsafe { Csr::from_kernels(n_cols, offsets, columns, values) }
     }
 
-    /// The own columns of the first level, with entries of ghosts on the diagonal, so that constants are smooth there too.
+    /// Returns the owned columns of the first level, with entries of ghosts added to the diagonal, so that
+    /// constants are smooth there too.
     fn lumped(&self) -> Result<Csr<H, Cuda>, LinalgError> {
         let device = self.own.device;
         let mut values = Buffer::zeros(device, self.own.a.n_nonzeros())?;
@@ -112,7 +113,8 @@ impl<'a, H: Scalar> OfRank<'a, H> {
         self.own.a.with_values(values)
     }
 
-    /// Aggregates within the rank of nodes of the first level, or of these; none where the host has to find them.
+    /// Returns aggregates within the rank, of the nodes of the first level or of those given; none if the
+    /// host has to find them.
     pub fn grouped(
         &self,
         nodes: Option<&Nodes<Cuda>>,
@@ -167,8 +169,8 @@ impl<'a, H: Scalar> OfRank<'a, H> {
         Rows::new(rows).map_or(Ok(false), |rows| evolution::has_opposed(&rows, &of_all.diagonal))
     }
 
-    /// The reciprocals of the diagonal that smoothers take, and the prolongator, for all columns `rows` and the `largest`
-    /// eigenvalue of all ranks.
+    /// Returns the reciprocals of the diagonal for smoothers, and the prolongator. `rows` has all columns,
+    /// and `largest` is the global largest eigenvalue.
     #[allow(clippy::type_complexity)]
     pub fn smoothed(
         &self,
@@ -236,7 +238,7 @@ fn appended<E: Element>(
     Ok(to)
 }
 
-/// The tentative prolongator of the own rows, whose nodes have these weights.
+/// Returns the tentative prolongator of the owned rows; `weights` are those of their nodes.
 pub(in crate::cuda) fn tentative<H: Scalar>(
     grouped: &Grouped<H>,
     weights: Option<&Numbers>,
@@ -244,12 +246,12 @@ pub(in crate::cuda) fn tentative<H: Scalar>(
     prolong::tentative(&grouped.parts, weights, &grouped.weights)
 }
 
-/// The transpose; none where offsets have 64 bits.
+/// The transpose; none if offsets have 64 bits.
 pub(in crate::cuda) fn transpose<H: Scalar>(p: &Csr<H, Cuda>) -> Result<Option<Csr<H, Cuda>>, LinalgError> {
     prolong::transpose(p)
 }
 
-/// Some rows of a matrix; none where its offsets have 64 bits.
+/// Some rows of a matrix; none if its offsets have 64 bits.
 pub(in crate::cuda) fn rows_of<H: Scalar>(
     p: &Csr<H, Cuda>,
     rows: Vec<u32>,
@@ -281,8 +283,8 @@ fn stacked<H: Scalar>(
     unsafe { Csr::from_kernels(more.a.n_cols(), offsets, columns, values) }
 }
 
-/// $R A P$ for the rows `a` of a rank, where P has the own rows of `p`, with other numbers of columns from `n_own` on, and
-/// `of_ghosts`; none where a row is too long.
+/// Computes $R A P$ for the rows `a` of a rank. P has the owned rows `p`, with the columns from `n_own` on
+/// renumbered, and the rows `of_ghosts`. None if a row is too long.
 pub(in crate::cuda) fn galerkin<H: Scalar>(
     (r, a): (&Csr<H, Cuda>, &Csr<H, Cuda>),
     p: &Csr<H, Cuda>,

@@ -1,7 +1,7 @@
-//! Modes of slivers on ranks: those of one rank, also where a cluster of nodes reaches across borders.
+//! Modes of slivers on distributed levels: those of one rank, also for clusters of nodes that cross borders.
 //!
-//! Every rank gathers the rows of such clusters and finds the same modes there, each of which belongs to the rank of its first
-//! node. Clusters within a rank are its own.
+//! Every rank gathers the rows of clusters at borders and finds the same modes there. A mode belongs to the
+//! rank of its first node. Clusters within a rank are local.
 
 mod shared;
 
@@ -32,20 +32,20 @@ impl<H: Scalar> RankModes<H> {
         self.rows.row(row).0.last().is_some_and(|&last| last as usize >= self.n)
     }
 
-    /// Returns the modes of other ranks as unknowns of the next level, where each rank has its modes behind its aggregates.
-    /// All ranks call it.
+    /// Returns the modes of other ranks as unknowns of the next level. Each rank numbers its modes after its
+    /// aggregates. Collective.
     pub fn others_behind(&self, comm: &Comm, n_aggregates: usize) -> Result<Vec<Id>, LinalgError> {
         let n_aggregates = comm.all_gather(&[n_aggregates as u64])?;
         Ok(self.others.iter().map(|&(owner, mode)| (owner, n_aggregates[owner as usize][0] + mode)).collect())
     }
 }
 
-/// Returns the modes on the rows of a rank, on all ranks or on none; `own` are the columns of the rank itself, diagonal and
-/// near-nullspace b go on with ghosts. All ranks call it.
+/// Returns the modes on the rows of a rank, on all ranks or on none. `own` are the owned columns; the
+/// diagonal and the near-nullspace b include ghosts. Collective.
 ///
 /// # Cost
-/// As [`crate::setup::local_modes::local_modes`], and one sum; where there are slivers, the rows of clusters at borders of all
-/// ranks on each.
+/// As [`crate::setup::local_modes::local_modes`], and one sum. If there are slivers, each rank also has the
+/// rows of border clusters of all ranks.
 pub(super) fn modes_of_ranks<H: Scalar>(
     matrix: &RankMatrix<H>,
     own: &Rows<H>,

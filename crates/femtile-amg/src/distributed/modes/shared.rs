@@ -13,14 +13,14 @@ use crate::setup::rows::{RowAccess, Rows};
 /// The rows of clusters that reach ghosts, of all ranks, without columns of other rows.
 pub(super) struct Shared<H> {
     a: Rows<H>,
-    /// The number of each row among those of all ranks, ascending.
+    /// The global number of each row, ascending.
     numbers: Vec<u64>,
     /// The number of the first row of each rank, and the end.
     firsts: Vec<u64>,
 }
 
 impl<H: Scalar> Shared<H> {
-    /// Gathers the rows that are marked. All ranks call it.
+    /// Gathers the rows that are marked. Collective.
     pub fn gathered(matrix: &RankMatrix<H>, is_shared: &[bool]) -> Result<Self, LinalgError> {
         let comm = matrix.halo.comm();
         let firsts = firsts(comm, matrix.n_owned())?;
@@ -51,7 +51,7 @@ impl<H: Scalar> Shared<H> {
     }
 }
 
-/// Rows of a rank that are marked, by numbers among those of all ranks.
+/// Marked rows of a rank, with global numbers.
 struct Marked<H> {
     numbers: Vec<u64>,
     lengths: Vec<u64>,

@@ -11,7 +11,7 @@ static PATCHES: Program = Program { name: "amg_patches", source: include_str!("p
 
 /// Names of the formats in the kernels.
 const FORMATS: [&str; 3] = ["FULL_ROW_ELL", "CSR", "SYMMETRIC_COO"];
-/// Vectors of a patch in shared memory, one more where rows are summed there.
+/// Vectors of a patch in shared memory, one more if rows are summed there.
 const VECTORS: usize = 5;
 /// Threads of a warp, and the most threads of a block, which has whole warps.
 const WARP: usize = 32;

@@ -11,9 +11,9 @@ use super::Patches;
 pub struct DoublePartition {
     /// Number of aggregates.
     pub n_aggregates: usize,
-    /// The aggregate of each node; all bits are set where it is in none.
+    /// The aggregate of each node; all bits are set for a node in no aggregate.
     pub of_node: Vec<u32>,
-    /// The node at each place of an order in which those of a patch follow each other, and in it those of an aggregate.
+    /// The nodes ordered by patch, and within a patch by aggregate.
     pub nodes: Vec<u32>,
     /// The first place of each patch, and the end.
     pub starts: Vec<u32>,

@@ -3,7 +3,7 @@
 use super::super::graph::{Aggregates, Graph, NONE};
 use super::MOST_ROWS;
 
-/// Rounds at most; what is still too heavy then is cut.
+/// The largest number of rounds; patches that are still too heavy then are cut.
 pub(crate) const ROUNDS: usize = 32;
 
 /// A unit that would leave its patch.
@@ -17,13 +17,13 @@ struct Move {
     gain: i64,
 }
 
-/// In rounds, each patch of more than [`MOST_ROWS`] gives up the one unit that leaves most willingly: one that fits where it
-/// goes, if there is any, then one with many neighbours there and few at home. The other patch stays the lighter of the
-/// two, and takes one unit a round, so that all patches decide by what they were before it. Ends when no patch is too heavy,
-/// or nothing moves.
+/// In rounds, each patch of more than [`MOST_ROWS`] gives up one unit: preferably one that fits into its new
+/// patch, then one with many neighbours there and few at home. The other patch stays the lighter of the two
+/// and receives one unit per round, so that all patches decide by the weights before the round. Ends when no
+/// patch is too heavy, or nothing moves.
 ///
 /// # Source
-/// `[fu2014]`, section 5.2.1, which leaves open what is desirable.
+/// `[fu2014]`, section 5.2.1, which does not define the desirable patch.
 pub(super) fn exchange(graph: &Graph, weights: &[u32], parts: &mut Aggregates) {
     let mut sizes = parts.weights(|unit| weights[unit]);
     for _ in 0..ROUNDS {
@@ -68,7 +68,8 @@ impl Move {
     }
 }
 
-/// Returns the patch that a unit prefers, of those that would have fewer rows with it than its own has now.
+/// Returns the patch that a unit prefers, among patches that would have fewer rows with it than its own patch
+/// has now.
 fn most_desirable(
     graph: &Graph,
     weights: &[u32],

@@ -19,7 +19,7 @@ pub(crate) const LEAST_ROWS: u32 = 100;
 /// The distance of roots of patches, in connections.
 pub(crate) const MOST_DISTANCE: usize = 4;
 
-/// Nodes in an order in which those of a patch follow each other, and in it those of an aggregate.
+/// Nodes ordered by patch, and within a patch by aggregate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Patches {
     /// The node at each place.
@@ -29,15 +29,16 @@ pub(crate) struct Patches {
 }
 
 impl Patches {
-    /// Groups aggregates of nodes of `block` rows, at most [`MOST_ROWS`], to patches of at most as many rows, around a
-    /// maximal independent set of the graph that the aggregates make.
+    /// Groups aggregates of nodes of `block` rows to patches of at most [`MOST_ROWS`] rows, around a maximal
+    /// independent set of the graph of aggregates.
     ///
-    /// An aggregate is cut only where it has more rows than a patch may have. Aggregates without neighbours and nodes in
-    /// no aggregate are gathered in the order of their numbers. The result does not depend on the number of threads.
+    /// An aggregate is cut only if it has more rows than a patch may have. Aggregates without neighbours and
+    /// nodes in no aggregate are gathered in the order of their numbers. The result does not depend on the
+    /// number of threads.
     ///
     /// # Source
-    /// `[fu2014]`, section 5.2.1. Differs: roots are further apart where nodes have few neighbours; a patch that is too
-    /// heavy after some rounds of exchange is cut.
+    /// `[fu2014]`, section 5.2.1. Differs: roots are further apart if nodes have few neighbours; a patch that
+    /// is too heavy after some rounds of exchange is cut.
     pub fn new(graph: &Graph, aggregates: &Aggregates, block: usize) -> Self {
         Self::around(graph, aggregates, block, Visit::ByNumber)
     }
@@ -90,7 +91,8 @@ pub(crate) fn in_order(
     (patches, starts)
 }
 
-/// Units around roots that are more than one connection apart, or more where parts would be small on average.
+/// Returns units around roots that are more than one connection apart, or more if parts would be small on
+/// average.
 fn around_roots(units: &Units, visit: Visit) -> Aggregates {
     let weight = |unit: usize| units.weights[unit];
     let mut parts = aggregate(&units.graph, weight, 1, LEAST_ROWS, visit);
@@ -104,8 +106,8 @@ fn around_roots(units: &Units, visit: Visit) -> Aggregates {
     parts
 }
 
-/// The units of each part; a part that is too heavy gives several patches, each a stretch of a breadth-first walk through
-/// the graph, which is not looked at where no part is.
+/// Returns the units of each part. A part that is too heavy gives several patches: pieces of a breadth-first
+/// walk through the graph. The graph is not read if no part is too heavy.
 fn cut((of_unit, graph): (&[u32], &Graph), parts: &Aggregates) -> Vec<Vec<u32>> {
     let (members, weights) = (parts.members(), parts.weights(|unit| of_unit[unit]));
     let mut is_seen = vec![false; of_unit.len()];

@@ -1,4 +1,4 @@
-//! The units of patches: aggregates, pieces of those that are too large, and nodes in no aggregate.
+//! The units of patches: aggregates, pieces of aggregates that are too large, and nodes in no aggregate.
 
 use femtile_device::parallel;
 
@@ -13,7 +13,7 @@ pub(super) struct Units {
     starts: Vec<usize>,
     /// Rows of each unit, at most [`MOST_ROWS`].
     pub weights: Vec<u32>,
-    /// Units are neighbours where nodes of them are.
+    /// The graph of units: two units are neighbours if nodes of them are.
     pub graph: Graph,
 }
 

@@ -63,7 +63,7 @@ fn product(a: &Matrix, x: &[f64]) -> Vec<f64> {
     (0..a.n_rows()).map(|row| a.row(row).map(|(column, value)| value * x[column]).sum()).collect()
 }
 
-/// Solves with levels in single precision, in double precision where that fails.
+/// Solves with levels in single precision, in double precision if that fails.
 fn solve(a: &Matrix, near_nullspace: Option<&[f64]>, config: &AmgConfig, b: Vec<f64>) -> Solved {
     let cpu = Cpu::new(1).unwrap();
     let (b, mut x) = (Buffer::from_vec(&cpu, b).unwrap(), Buffer::zeros(&cpu, a.n_rows()).unwrap());

@@ -6,8 +6,8 @@ use super::super::rows::{RowAccess, Rows};
 use super::super::strength::Strength;
 use super::{diagonal, entry, grid, product};
 
-/// $K \otimes M \otimes M + M \otimes K \otimes M + h^{-2} M \otimes M \otimes K$ on `n` points an axis: trilinear
-/// hexahedra whose third side is h times the others, without conditions, but for a factor.
+/// $K \otimes M \otimes M + M \otimes K \otimes M + h^{-2} M \otimes M \otimes K$ on `n` points per axis:
+/// trilinear hexahedra whose third side is h times the others, without conditions, except for a factor.
 fn hexahedra(n: usize, h: f64) -> Rows<f64> {
     let is_end = |i: usize| i == 0 || i + 1 == n;
     let stiffness = |i: usize, j: usize| if i == j { if is_end(i) { 1.0 } else { 2.0 } } else { -1.0 };

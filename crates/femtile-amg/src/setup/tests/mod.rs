@@ -49,7 +49,7 @@ fn matrices() -> impl Strategy<Value = Rows<f64>> {
     (1..60_usize).prop_flat_map(|n| edges(n).prop_map(move |edges| laplacian(n, &edges, 1e-3)))
 }
 
-/// A path through a square grid of `side` points a side, numbered row by row.
+/// A path through a square grid of `side` points per side, numbered row by row.
 fn grid(side: usize) -> Rows<f64> {
     let mut edges = Vec::new();
     for i in 0..side * side {
@@ -416,7 +416,7 @@ fn the_coarsest_solve_of_a_singular_matrix_has_nothing_along_the_near_nullspace(
         assert!(
             columns.iter().zip(values).all(|(&column, value)| *value == inverse.row(column as usize).1[row])
         );
-        // A G is the identity but for the mean.
+        // A G is the identity except for the mean.
         for column in 0..81 {
             let of_column: Vec<f64> = (0..81).map(|i| f64::from(inverse.row(i).1[column])).collect();
             let expected = if row == column { 1.0 } else { 0.0 } - 1.0 / 81.0;

@@ -18,11 +18,11 @@ pub struct Assignment {
     pub at: usize,
 }
 
-/// What a text says.
+/// The parsed contents of a text.
 #[derive(Debug, Default)]
 pub struct Statements {
     pub assignments: Vec<Assignment>,
-    /// Names marked `.external(role)`, with the role, or the name itself where there is none.
+    /// Names marked `.external(role)`, with the role, or with the name itself if there is no role.
     pub externals: Vec<(String, String)>,
 }
 
@@ -129,7 +129,7 @@ impl<'a> Parser<'a> {
         Ok(Assignment { name: token.text.into(), formula, names, at: token.at })
     }
 
-    /// `.name(…)`, of which `.external` alone is used.
+    /// `.name(…)`; only `.external` is used.
     fn mark(&mut self, to: &mut Statements, marked: &[String]) -> Result<(), CardiacError> {
         self.need(".")?;
         let mark = self.name()?;
@@ -149,7 +149,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// What follows `if` or `elif`: the assignments of the branches joined.
+    /// Parses the rest after `if` or `elif`: the assignments of the branches joined.
     fn condition(&mut self) -> Result<Vec<Assignment>, CardiacError> {
         self.deeper()?;
         self.need("(")?;

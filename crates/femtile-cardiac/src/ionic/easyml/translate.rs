@@ -101,7 +101,7 @@ impl Translation<'_> {
         Ok(text)
     }
 
-    /// The formula of a name, or its initial value where it has no other.
+    /// The formula of a name, or its initial value if it has no formula.
     fn formula(&self, name: &str) -> &str {
         let own = self.named.get(name).or_else(|| self.named.get(&format!("{name}_init")));
         own.map_or("", |assignment| &assignment.formula)

@@ -32,12 +32,12 @@ struct Shared {
     unfinished: AtomicUsize,
     asleep: Vec<AtomicBool>,
     panic: Mutex<Option<Box<dyn Any + Send>>>,
-    /// Whether members spin, which pays only where each has a core.
+    /// Whether members spin, which pays only if each has a core.
     spins: bool,
 }
 
 impl Team {
-    /// A team of `size` threads, one of which is whoever calls [`Team::run`].
+    /// A team of `size` threads, including the caller of [`Team::run`].
     pub fn new(size: usize) -> std::io::Result<Self> {
         let cores = available_parallelism().map_or(1, usize::from);
         let shared = Arc::new(Shared {
@@ -59,8 +59,8 @@ impl Team {
 
     /// Calls `work(0)`, …, `work(size − 1)`, each on its own thread, and returns when all have ended.
     ///
-    /// While another job runs (a call from inside `work`, or from a second solve on the same device)
-    /// the caller does all parts itself, one after another.
+    /// While another job runs (a call from inside `work`, or from a second solve on the same device), the
+    /// caller runs all parts itself, one after another.
     ///
     /// # Panics
     /// When `work` panics in any part.
@@ -128,7 +128,7 @@ impl Shared {
         }
     }
 
-    /// Waits for `ready`: spins for a while, then sleeps where there is a flag for that, else yields.
+    /// Waits for `ready`: spins for a while, then sleeps if there is a flag for that, else yields.
     fn wait_until(&self, asleep: Option<&AtomicBool>, ready: impl Fn() -> bool) {
         let begun = Instant::now();
         while self.spins && begun.elapsed() < SPIN {

@@ -9,7 +9,7 @@ pub use runs::{Runs, ShortRuns};
 
 /// A SIMD vector.
 ///
-/// A value exists only where the processor has the instructions: the ways to make one are unsafe.
+/// A value exists only if the processor has the instructions: the ways to make one are unsafe.
 pub trait Vector<T: Scalar>: Copy {
     /// Number of lanes.
     const LANES: usize;
@@ -51,19 +51,19 @@ pub trait Vector<T: Scalar>: Copy {
     fn sub(self, other: Self) -> Self;
     /// Product.
     fn mul(self, other: Self) -> Self;
-    /// Sum with a product, rounded once where the instructions have it.
+    /// Sum with a product, rounded once if the instructions have it.
     fn plus_product(self, one: Self, other: Self) -> Self;
     /// Quotient.
     fn div(self, other: Self) -> Self;
     /// Absolute value.
     fn abs(self) -> Self;
-    /// The lanes where this one is larger; false where either is NaN.
+    /// The lanes in which this one is larger; false if either is NaN.
     fn above(self, other: Self) -> Self::Mask;
-    /// The lanes where both masks are true.
+    /// The lanes in which both masks are true.
     fn both(one: Self::Mask, other: Self::Mask) -> Self::Mask;
     /// Returns whether all lanes are true.
     fn is_everywhere(mask: Self::Mask) -> bool;
-    /// Selects lanes of `yes` where the mask is true, of `no` elsewhere.
+    /// Selects `yes` in lanes in which the mask is true, and `no` elsewhere.
     fn select(mask: Self::Mask, yes: Self, no: Self) -> Self;
     /// Copies a square: value `j` of `from(i)` to value `i` of `to(j)`, for `i, j` below [`Vector::LANES`].
     ///
@@ -92,7 +92,8 @@ pub trait Vector<T: Scalar>: Copy {
         unsafe { Self::splat(T::ONE / T::ZERO).above(self.abs()) }
     }
 
-    /// The lanes where this pivot is finite and exceeds the rounding error of the diagonal entry that it was eliminated from.
+    /// The lanes in which this pivot is finite and exceeds the rounding error of the diagonal entry from
+    /// which it was eliminated.
     #[inline(always)]
     fn is_pivot_of(self, diagonal: Self) -> Self::Mask {
         // SAFETY: the processor has the instructions, as a value exists.

@@ -74,8 +74,8 @@ impl Drift {
         })
     }
 
-    /// Queues the addition of the drift to a matrix in compressed sparse rows and its right side; `bad` becomes the first cell
-    /// where a derivative is not finite.
+    /// Queues the addition of the drift to a CSR matrix and its right side. `bad` becomes the first cell with
+    /// a derivative that is not finite.
     ///
     /// # Shapes
     /// `values`: those of the pattern; `rhs: [n_nodes]`; `form`: the argument of the text of a linearization on the mesh.

@@ -39,7 +39,8 @@ type Nonzeros<T, V> = (
     u32,
 );
 
-/// Threads per block: at least as many as rows of a patch; with 64 rows, four share the entries of one in a slice.
+/// Threads per block, at least the number of rows of a patch; with 64 rows, four threads share the entries of
+/// a row in a slice.
 const THREADS: u32 = 256;
 
 /// Returns the least number of blocks per multiprocessor, which limits registers; with 64 rows per patch shared memory
@@ -309,7 +310,7 @@ impl ListBuffers {
     }
 }
 
-/// Facet terms: for each row of a patch its index among rows with facets, and the entries of those.
+/// Facet terms: for each row of a patch its index among rows with facets, and the entries of these rows.
 struct Facets {
     of_rows: Buffer<u32, Cuda>,
     begin: Buffer<u32, Cuda>,

@@ -4,7 +4,7 @@ use femtile_mesh::Mesh;
 
 /// The cells of each node, ascending.
 pub(in crate::assembly) struct Incidence {
-    /// Start of the cells of each node, and the end of the last.
+    /// Offset of the cells of each node, and the end of the last node.
     starts: Vec<u64>,
     cells: Vec<u32>,
 }
@@ -32,7 +32,7 @@ impl Incidence {
         Self { starts, cells }
     }
 
-    /// Returns the start of the cells of each node, and the end of the last.
+    /// Returns the offset of the cells of each node, and the end of the last node.
     pub fn starts(&self) -> &[u64] {
         &self.starts
     }

@@ -20,11 +20,12 @@ const FIRST: usize = 10;
 
 /// The elements, rows and sums of all patches of a mesh.
 ///
-/// A patch has the nodes of its rows first, then those of their neighbours; nodes, elements and entries are numbered in
-/// the patch. An off-diagonal entry sums the values of the elements around an edge: its *codes* are their places among
-/// the values of the patch, two per word. Sums lie in slices of 32 lanes, the longest first, column by column; padding
-/// refers to a zero. If both nodes of an edge have rows in the patch, one sum serves both entries. Rows sum over their
-/// elements in the same way: four times the element plus the corner.
+/// A patch has the nodes of its rows first, then those of their neighbours; nodes, elements and entries have
+/// numbers local to the patch. An off-diagonal entry sums the values of the elements around an edge. Its
+/// *codes* are the positions of these values in the patch, two per word. Sums lie in slices of 32 lanes, the
+/// longest first, column by column; padding refers to a zero. If both nodes of an edge have rows in the
+/// patch, one sum serves both entries. Rows sum over their elements in the same way: four times the element
+/// plus the corner.
 ///
 /// A patch has a *head* of 16 words: the start of its sheet and its length without and with the codes of rows, in packs, and
 /// a 0; then nodes, rows, elements, entries, slices of rows and of entries; the first node, row, element and entry; two
@@ -40,8 +41,8 @@ const FIRST: usize = 10;
 /// | targets of the sums of entries: the entry and the one that mirrors it | 1 per lane |
 /// | codes, of entries, then of rows | 1 per lane and column |
 ///
-/// A thread block copies the first four parts to shared memory, where they are used several times, and reads the others
-/// once.
+/// A thread block copies the first four parts to shared memory, because it uses them several times. It reads
+/// the others once.
 #[derive(Debug, Default)]
 pub(super) struct Lists {
     /// The heads of all patches.

@@ -16,7 +16,7 @@ const THREADS: usize = 128;
 const FEW_THREADS: usize = 32;
 /// Numbers that a thread of the host checks at a time.
 const PART: usize = 1 << 16;
-/// Lanes that take a row.
+/// Lanes per row.
 const LANES: usize = 8;
 /// Bytes of the tables of a block that are given without asking, and the most that every GPU since 7.5 has.
 const ROOM: usize = 32 << 10;
@@ -42,12 +42,12 @@ pub(in crate::assembly) fn specialisations() -> Vec<Specialisation> {
     vec![program(3), program(4)]
 }
 
-/// The cells of a mesh on a GPU, and the list of those of each node, ascending.
+/// The cells of a mesh on a GPU, and the ascending list of the cells of each node.
 pub(in crate::assembly) struct Incidence {
     n_corners: usize,
     /// Corners of each cell, all of them nodes.
     pub cells: Buffer<u32, Cuda>,
-    /// Start of the cells of each node, and the end of the last.
+    /// Offset of the cells of each node, and the end of the last node.
     pub starts: Buffer<u32, Cuda>,
     pub list: Buffer<u32, Cuda>,
     /// The largest number of cells of a node.
@@ -61,7 +61,8 @@ struct Tables {
 }
 
 impl Tables {
-    /// Chooses it for rows with at most `most` keys, and some tables for each; none if they would be too large.
+    /// Chooses the tables for rows with at most `most` keys and `n_tables` tables per row; none if they would
+    /// be too large.
     fn new(n_rows: usize, most: usize, n_tables: usize) -> Option<Self> {
         // A key that is not there is found missing at an empty slot.
         let slots = (most + 1).next_power_of_two();
@@ -81,8 +82,8 @@ fn has_sound_cells(mesh: &Mesh) -> bool {
 }
 
 impl Incidence {
-    /// Copies the cells to a GPU and lists those of each node; none where the corners cannot be numbered with 32 bits or are
-    /// no nodes.
+    /// Copies the cells to a GPU and lists the cells of each node. None if the corners cannot be numbered
+    /// with 32 bits or are not nodes of the mesh.
     ///
     /// # Cost
     /// Two sweeps over the cells, and the sorting of short lists.
@@ -118,7 +119,8 @@ impl Incidence {
         Ok(Some(Self { n_corners, cells, starts, list, most: found[0] as usize }))
     }
 
-    /// Finds offsets and columns of the pattern; none where a row is too long, or the entries cannot be numbered with 32 bits.
+    /// Finds offsets and columns of the pattern. None if a row is too long or if the entries cannot be
+    /// numbered with 32 bits.
     ///
     /// # Cost
     /// Each cell is read twice by each of its corners.

@@ -1,7 +1,8 @@
 //! Alignment of the axes of cells, so that neighbours have the same order of shared unknowns.
 //!
-//! Opposite edges of a square belong to one class, which gets one direction; the axes of a cell follow the order of their
-//! classes. Classes that return reversed, or meet themselves in a cell, leave irregular cells.
+//! Opposite edges of a square belong to one class, and a class has one direction. The axes of a cell follow
+//! the order of their classes. A class that returns reversed, or that has two axes of one cell, leaves
+//! irregular cells.
 
 use super::entities::Shared;
 use super::orientation::Orientation;

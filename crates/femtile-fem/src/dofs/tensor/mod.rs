@@ -1,8 +1,8 @@
 //! Continuous piecewise polynomials of any degree on quadrilaterals and hexahedra.
 //!
 //! Cells are ordered along a Morton curve, in groups of some thousand unknowns. Vertices, edges, faces and
-//! interiors are numbered as groups meet them, those of a single group first. Unknowns that a group meets first
-//! are consecutive, so groups write in parallel.
+//! interiors are numbered in the order of the groups; within a group, those that no other group has come
+//! first. The unknowns that are numbered by one group are consecutive, so groups write in parallel.
 //!
 //! If consistent axes exist (`align`), 27 numbers describe the unknowns of a cell. Other cells, such as those of a
 //! Möbius ring, have the full list. Axes may make a cell left-handed, so only |det J| is used. More:
@@ -65,7 +65,8 @@ impl<'a> TensorSpace<'a> {
     /// Creates the space of a degree on a mesh.
     ///
     /// # Cost
-    /// Sorts the edges and faces of all cells, 16 bytes each, but of degree 1 where cells are numbered row by row.
+    /// Sorts the edges and faces of all cells, 16 bytes each. Degree 1 with cells numbered row by row needs
+    /// no sort.
     /// # Errors
     /// [`FemError::NoTensorCells`] for triangles and tetrahedra, [`FemError::Degree`] for a degree that is not between
     /// 1 and [`MAX_DEGREE`], [`FemError::TooManyDofs`] if they cannot be numbered.
@@ -359,8 +360,9 @@ fn are_ascending(corners: &[u32], d: usize) -> bool {
     })
 }
 
-/// Numbers all entities, `[n_cells][3^d]`: vertices as nodes of the mesh, then edges, faces, cells; returns also their
-/// count. Without edges and faces every other entity has the number of its lowest vertex, which comes before it in a cell.
+/// Numbers all entities, `[n_cells][3^d]`: vertices as nodes of the mesh, then edges, faces, cells; also
+/// returns their count. Without numbers for edges and faces, every other entity has the number of its lowest
+/// vertex, which comes before it in a cell.
 fn entity_numbers(n_nodes: usize, corners: &[u32], shared: &[Shared], d: usize) -> (Vec<u32>, usize) {
     let (per_cell, n_corners) = (3usize.pow(d as u32), 1 << d);
     let lowest: Vec<usize> = (0..per_cell).map(|local| entities::corners(local, d)[0]).collect();

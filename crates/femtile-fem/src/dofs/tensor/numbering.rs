@@ -28,9 +28,9 @@ fn cells_of_group(degree: usize, d: usize) -> usize {
     (1024 * 8 / (degree + 1).pow(d as u32)).max(1).next_multiple_of(LANES)
 }
 
-/// Numbers the entities of all cells, `[n_cells][3^d]`, group by group: in each group first entities of this group
-/// only, then those that later groups have as well. The numbers of entities become those of their first degrees of
-/// freedom.
+/// Numbers the entities of all cells, `[n_cells][3^d]`, group by group. In each group, entities of this group
+/// only come first, then those shared with later groups. The number of an entity becomes that of its first
+/// degree of freedom.
 ///
 /// # Source
 /// `[kronbichler2022]`, section 5.3.

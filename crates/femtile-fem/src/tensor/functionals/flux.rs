@@ -22,9 +22,9 @@ use crate::tensor::{Evaluation, SOURCE_RULE, check_length};
 /// $$ \sum_F \int_F n\cdot\sigma\nabla u = \int_\Omega \lambda u - \int_\Omega f $$
 ///
 /// with the integrals of [`reaction_integral`] and [`source_integral`]. Inflow at nodes of
-/// [`crate::Condition::DirichletAtNodes`] outside Dirichlet facets is not included. `rule` is that of the solved
-/// operator. On smooth solutions, fluxes through sides converge with order at least p + 1, where the discrete gradient
-/// has order p.
+/// [`crate::Condition::DirichletAtNodes`] outside Dirichlet facets is not included. `rule` is that of the
+/// solved operator. On smooth solutions, fluxes through sides converge with order at least p + 1; the
+/// discrete gradient has order p.
 ///
 /// # Shapes
 /// `u: [n_dofs]`; the result has one entry per boundary facet.
@@ -96,8 +96,8 @@ pub fn flux(
     sum_of_facets(&facet_fluxes(space, form, rule, u)?, facets)
 }
 
-/// Returns $\int_\Omega f$ at u with the quadrature of the right side: p + 2 points along each axis, or `rule`, that of the
-/// operator, where f depends on u.
+/// Returns $\int_\Omega f$ at u with the quadrature of the right side: p + 2 points along each axis. If f
+/// depends on u, `rule` is used, which is that of the operator.
 ///
 /// # Errors
 /// [`FemError::Inverted`] for a folded cell, [`FemError::Length`] unless `u` has one entry per degree of freedom; a source
@@ -139,7 +139,7 @@ pub fn reaction_integral(
     })
 }
 
-/// Returns the rule that integrates the source, where `rule` is that of the operator.
+/// Returns the rule that integrates the source; `rule` is that of the operator.
 fn source_rule(form: &Form<'_>, rule: CellRule) -> CellRule {
     if form.source.uses_unknown() { rule } else { SOURCE_RULE }
 }

@@ -26,7 +26,8 @@ pub(in crate::krylov) struct Measured<'a> {
 }
 
 impl Measured<'_> {
-    /// Returns the bound of the energy error where all tests of [`super::solve`] are passed without allowance for rounding.
+    /// Returns the bound of the energy error if all tests of [`super::solve`] are passed without allowance
+    /// for rounding.
     pub fn accepted(&self) -> Option<f64> {
         let tolerance = self.tolerance;
         let is_rounded = self.r_norm > RESIDUAL_SLACK * self.recurred.max(tolerance * self.b_norm);

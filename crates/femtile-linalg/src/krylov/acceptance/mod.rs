@@ -37,8 +37,8 @@ const GAIN: f64 = 1.5;
 /// Runs without that gain, each with a tolerance a hundred times smaller, before the solve counts as stagnated.
 const MAX_STALLS: i32 = 1;
 
-/// A run after the first has stagnated after this many iterations, and as many as there were before it, without a smaller
-/// residual: its tolerance may lie below rounding.
+/// A run after the first has stagnated if the residual does not fall in this many iterations plus the number of
+/// all earlier ones: its tolerance may lie below rounding.
 const LATER_WINDOW: usize = 1000;
 
 /// Systems of at most this many unknowns are verified whatever their settings.
@@ -75,7 +75,7 @@ pub(super) struct Run<'a> {
 pub(super) struct RunEnd {
     pub stop: Stop,
     pub history: CgHistory,
-    /// The preconditioned residual at the start and at the end, where the run has computed it.
+    /// The preconditioned residual at the start and at the end, if the run has computed it.
     pub preconditioned: Option<[Size; 2]>,
 }
 
@@ -100,24 +100,27 @@ impl Size {
 /// Solves by runs of a method until the solution passes all tests, or a run ends without meeting its tolerance.
 ///
 /// 1. $\|b - A x\|_2 \le 2 \tau \|b\|_2$, recomputed;
-/// 2. $\|M^{-1} r\|_2 \le 5 \tau \|M^{-1} b\|_2$ and $r^\mathsf{T} M^{-1} r \le (5 \tau)^2\, b^\mathsf{T} M^{-1} b$, and the same with
-///    the diagonal of A where there is a matrix, so that rows with large entries do not hide the others;
-/// 3. the bound of the energy error ([`energy_error`]) is at most $20 \tau \|x\|_A$. A method without the coefficients of
-///    conjugate gradients, or with very few of them, has them from a few steps on $A e = r$; there is none where those show
-///    that A is indefinite.
+/// 2. $\|M^{-1} r\|_2 \le 5 \tau \|M^{-1} b\|_2$ and
+///    $r^\mathsf{T} M^{-1} r \le (5 \tau)^2\, b^\mathsf{T} M^{-1} b$, and the same with the diagonal of A if
+///    there is a matrix, so that rows with large entries do not hide the others;
+/// 3. the bound of the energy error ([`energy_error`]) is at most $20 \tau \|x\|_A$. A method without the
+///    coefficients of conjugate gradients, or with very few of them, gets them from a few steps on $A e = r$.
+///    There is no bound if these show that A is indefinite.
 ///
-/// Where rounding keeps the computed residual above the first, the recurrence having met the tolerance, the other two
-/// decide on the computed one: the second, with a preconditioner that is no diagonal, on the entries that rounding does not
-/// explain ([`RowTerms`]), the third with $50 \tau$, as its bound is then that of any residual as large as this one and what
-/// rounding may hide. After a test that fails the method continues from its iterate with a smaller tolerance.
+/// Rounding may keep the computed residual above the first bound although the recurrence has converged. The
+/// other two tests then decide on the computed residual. The second, with a preconditioner that is not
+/// diagonal, uses the entries that rounding does not explain ([`RowTerms`]). The third uses $50 \tau$,
+/// because its bound is then that of any residual as large as this one and what rounding may hide. After a
+/// test that fails the method continues from its iterate with a smaller tolerance.
 ///
-/// b is first scaled by a power of two where its squares would leave the range of numbers. A run that breaks down,
-/// diverges or stagnates leaves the best iterate that it had.
+/// b is first scaled by a power of two if its squares would leave the range of numbers. A run that breaks
+/// down, diverges or stagnates leaves the best iterate that it had.
 ///
 /// # Cost
-/// One product at the end and a few passes over vectors; for methods without coefficients, and runs of less than eight
-/// steps, up to 32 steps of conjugate gradients with a diagonal preconditioner, three with any other. Where the system is
-/// verified, about half as many iterations as before, at most as many and a thousand.
+/// One product at the end and a few passes over vectors. For methods without coefficients, and runs of less
+/// than eight steps, up to 32 steps of conjugate gradients with a diagonal preconditioner, three with any
+/// other. If the system is verified, about half the number of iterations of the run, at most that number and
+/// a thousand.
 pub(super) fn solve<T: Scalar, D: VectorKernels<T>, C: Communicator>(
     x: &mut Buffer<T, D>,
     system: System<'_, T, D, C>,
@@ -137,8 +140,8 @@ pub(super) fn solve<T: Scalar, D: VectorKernels<T>, C: Communicator>(
     Ok(outcome)
 }
 
-/// Goes on as [`solve`] does after its first run, which began from `start` and ended with `x`; returns the smallest Ritz
-/// value that was found as well.
+/// Continues as [`solve`] does after its first run, which began from `start` and ended with `x`; also returns
+/// the smallest Ritz value found.
 pub(super) fn resume<T: Scalar, D: VectorKernels<T>, C: Communicator>(
     x: &mut Buffer<T, D>,
     system: System<'_, T, D, C>,
@@ -161,19 +164,19 @@ struct Solve<'a, T: Scalar, D: VectorKernels<T>, C> {
     config: &'a KrylovConfig,
     b_norm: f64,
     begun: Instant,
-    /// Where the present run began; none for zeros.
+    /// The iterate at the start of the present run; none for zeros.
     start: Option<Buffer<T, D>>,
     /// The right side as the preconditioner sees it, once it is known.
     of_b: Option<Size>,
-    /// The diagonal of the operator, where the preconditioner is the identity.
+    /// The diagonal of the operator, if the preconditioner is the identity.
     diagonal: Option<Buffer<T, D>>,
     /// Whether the energy error is computed from the residual equation.
     is_verified: bool,
     smallest_ritz: Option<f64>,
-    /// The Ritz value of the last bound of the energy error, where it is one of $M^{-1} A$.
+    /// The Ritz value of the last bound of the energy error, if it is one of $M^{-1} A$.
     bounding_ritz: Option<f64>,
     residuals: Vec<f64>,
-    /// That of the iterate which is left, where it is not the last one.
+    /// The relative residual of the returned iterate, if it is not the last one.
     relative_residual: Option<f64>,
     energy_error: Option<f64>,
     energy_norm: f64,
@@ -184,9 +187,9 @@ struct Solve<'a, T: Scalar, D: VectorKernels<T>, C> {
 /// The result of the acceptance tests for an iterate.
 struct Verdict {
     r_norm: f64,
-    /// The largest ratio of what is found to what is allowed; at most 1 where all tests are passed.
+    /// The largest ratio of a measured value to its bound; at most 1 if all tests are passed.
     worst: f64,
-    /// The test of that ratio, where it is not passed.
+    /// The test of that ratio, if it failed.
     failed: Option<FailedTest>,
 }
 
@@ -261,7 +264,7 @@ impl<'a, T: Scalar, D: VectorKernels<T>, C: Communicator> Solve<'a, T, D, C> {
         }
     }
 
-    /// One run to a tolerance, with what is left of the limits.
+    /// Performs one run to a tolerance, within what is left of the limits.
     fn run(
         &self,
         x: &mut Buffer<T, D>,
@@ -282,7 +285,7 @@ impl<'a, T: Scalar, D: VectorKernels<T>, C: Communicator> Solve<'a, T, D, C> {
         run(x, self.system, Run { config, b_norm: self.b_norm, monitor: &mut monitor })
     }
 
-    /// Keeps what a run has found.
+    /// Stores the results of a run.
     fn note(&mut self, end: &RunEnd) {
         let is_first = self.start.is_none() && self.residuals.is_empty();
         let relative = end.history.r_dot_r.iter().map(|r_dot_r| r_dot_r.sqrt() / self.b_norm);
@@ -338,15 +341,15 @@ impl<'a, T: Scalar, D: VectorKernels<T>, C: Communicator> Solve<'a, T, D, C> {
         Ok(())
     }
 
-    /// Returns the test of the true residual, where an iterate fails it.
+    /// Returns the test of the true residual if an iterate fails it.
     fn residual_test(&self, r_norm: f64) -> Option<FailedTest> {
         let tolerance = self.config.tolerance;
         let (value, bound) = (r_norm / self.b_norm, RESIDUAL_SLACK * tolerance);
         (value > bound).then_some(FailedTest { test: AcceptanceTest::Residual, value, bound, tolerance })
     }
 
-    /// Returns why a run ended badly: where an eigenvalue or the residual is no more than rounding, which may have any sign, a
-    /// breakdown says nothing about the matrix, and rounding is the reason.
+    /// Returns why a run ended badly. An eigenvalue or residual that is no more than rounding may have any
+    /// sign. A breakdown then says nothing about the matrix, and rounding is the reason.
     fn reason(&self, x: &Buffer<T, D>, end: &RunEnd) -> Result<Stop, LinalgError> {
         if !matches!(end.stop, Stop::Breakdown { .. }) {
             return Ok(end.stop);

@@ -16,14 +16,14 @@ use crate::vector::VectorKernels;
 /// Factor over the tolerance that the preconditioned residual may reach.
 pub(super) const PRECONDITIONED_SLACK: f64 = 5.0;
 
-/// Factors over the tolerance that the bound of the energy error may reach; the second where the residual is rounding and the
-/// bound holds for any residual of its size.
+/// Factors over the tolerance that the bound of the energy error may reach; the second if the residual is
+/// rounding and the bound holds for any residual of its size.
 pub(super) const ENERGY_SLACK: [f64; 2] = [20.0, 50.0];
 
 /// Minimum number of steps for an error bound from the coefficients: with a diagonal preconditioner, and with any other.
 pub(in crate::krylov) const MIN_STEPS: [usize; 2] = [8, 3];
 
-/// Maximum number of steps on the residual equation, which bound the energy error where a run has fewer.
+/// Maximum number of steps on the residual equation, which bound the energy error if a run has fewer steps.
 const PROBE: [usize; 2] = [32, 3];
 
 /// Maximum number of steps on the residual equation of a system that is verified, beyond those of the run.
@@ -107,7 +107,8 @@ impl<T: Scalar, D: VectorKernels<T>, C: Communicator> Solve<'_, T, D, C> {
 
     /// The bound of the energy error, from the steps of the run or of a few on the residual equation; r is used up.
     ///
-    /// `hidden` is $s^\mathsf{T} M^{-1} s$ of what rounding may hide in r, where r is no more than rounding.
+    /// `hidden` is $s^\mathsf{T} M^{-1} s$ of the part s of r that rounding may hide, if r is no more than
+    /// rounding.
     fn bound(
         &mut self,
         end: &RunEnd,
@@ -119,7 +120,8 @@ impl<T: Scalar, D: VectorKernels<T>, C: Communicator> Solve<'_, T, D, C> {
         let steps = &end.history.steps;
         let has_few = steps.len() < MIN_STEPS[kind];
         let rounded = hidden.map(|hidden| (if has_few { ROUNDED } else { 1.0 }, hidden));
-        // Conjugate gradients break down where a matrix is indefinite; other methods solve, and there is no energy.
+        // Conjugate gradients break down if a matrix is indefinite; other methods solve, and there is no
+        // energy.
         let may_be_indefinite = steps.is_empty();
         if self.is_verified && end.stop == Stop::Converged {
             let unchanged = if has_few { Some(copy(r)?) } else { None };
@@ -144,14 +146,16 @@ impl<T: Scalar, D: VectorKernels<T>, C: Communicator> Solve<'_, T, D, C> {
         }))
     }
 
-    /// Takes steps of conjugate gradients on $A e = r$: what they find of the energy of e, and the bound of the rest.
+    /// Runs steps of conjugate gradients on $A e = r$. Returns the energy of e that they find, and the bound
+    /// of the rest.
     ///
-    /// An eigenvector that the right side hardly contains may be missing in the Krylov space of the run; r contains what is left
-    /// of it beside the others, which the run has reduced to its size. A system that is verified takes steps until ρ is so small
-    /// that no eigenvalue above rounding makes a large error of it.
+    /// An eigenvector that the right side hardly contains may be missing in the Krylov space of the run. In r
+    /// it stands beside the others, which the run has reduced to its size. A verified system runs steps until
+    /// ρ is so small that no eigenvalue above rounding makes a large error of it.
     ///
-    /// Where r is no more than rounding, its direction says nothing: the bound is that of any residual as large as it and
-    /// what rounding hides, the second of `rounded`, times the first. Returns as well whether the matrix is singular to the precision of its products. There is no bound where the
+    /// If r is no more than rounding, its direction says nothing. The bound is then that of any residual as
+    /// large as r and what rounding hides (the second of `rounded`), times the first of `rounded`. Also
+    /// returns whether the matrix is singular to the precision of its products. There is no bound if the
     /// matrix may be indefinite and turns out to be.
     fn probe(
         &mut self,
@@ -217,8 +221,8 @@ impl<T: Scalar, D: VectorKernels<T>, C: Communicator> Solve<'_, T, D, C> {
         Ok((bound, is_singular))
     }
 
-    /// The size of the right side; where the preconditioner turns out to be the identity, as the diagonal of the operator
-    /// sees it, if the operator tells.
+    /// The size of the right side; if the preconditioner turns out to be the identity, as the diagonal of the
+    /// operator sees it, if the operator tells.
     fn size_of_b(&mut self, workspace: &mut Buffer<T, D>) -> Result<Size, LinalgError> {
         let b = self.system.b;
         let mut size = self.size(b, workspace)?;
@@ -234,8 +238,9 @@ impl<T: Scalar, D: VectorKernels<T>, C: Communicator> Solve<'_, T, D, C> {
         self.system.m.shared_diagonal().is_some()
     }
 
-    /// The residual over the right side as the diagonal of the operator sees them, where the preconditioner is another and the
-    /// operator tells: levels in single precision do not see all that a row can hide.
+    /// The residual over the right side in the norm of the diagonal of the operator, if the preconditioner is
+    /// different and the operator has a diagonal. Levels in single precision do not see all that a row can
+    /// hide.
     fn by_diagonal(&self, r: &Buffer<T, D>) -> Result<f64, LinalgError> {
         if self.is_diagonal() {
             return Ok(0.0);
@@ -250,7 +255,7 @@ impl<T: Scalar, D: VectorKernels<T>, C: Communicator> Solve<'_, T, D, C> {
         Ok(of_r?.over(of_b?))
     }
 
-    /// Returns the reciprocals of the diagonal of the operator, where it gives them and they are positive.
+    /// Returns the reciprocals of the diagonal of the operator, if it provides them and they are positive.
     fn inverse_diagonal(&self) -> Result<Option<Buffer<T, D>>, LinalgError> {
         match self.system.a.inverse_diagonal() {
             Err(LinalgError::Diagonal { .. }) => Ok(None),

@@ -21,9 +21,9 @@ pub struct KrylovConfig {
     /// default. The device itself tests for convergence in every iteration: the iterate, its number and
     /// the residuals do not depend on this, only how soon the monitor and the other limits are heard.
     pub look_every: Option<usize>,
-    /// Whether iterations on the residual equation $A e = r$ verify the error of a solution, which eigenvectors that the right
-    /// side hardly contains may hide: for coefficients of high contrast. Systems of up to 4,096 unknowns always are. Default
-    /// false.
+    /// Whether the error of a solution is verified by iterations on the residual equation $A e = r$. This
+    /// finds errors along eigenvectors that the right side hardly contains, as with coefficients of high
+    /// contrast. Systems of up to 4,096 unknowns are always verified. Default false.
     pub is_verified: bool,
 }
 
@@ -57,29 +57,30 @@ impl KrylovConfig {
 pub struct CgOutcome {
     /// Why it ended.
     pub stop: Stop,
-    /// Iterations done; the iterate returned is that of the last one, or the best one after a breakdown, divergence or
-    /// stagnation.
+    /// Number of iterations. The returned iterate is that of the last one, or the best one after a breakdown,
+    /// divergence or stagnation.
     pub iterations: usize,
     /// $\|r\|_2 / \|b\|_2$ by the recurrence, of the iterate returned.
     pub relative_residual: f64,
-    /// $\|b - A x\|_2 / \|b\|_2$ of the iterate returned, computed afresh; larger than the other where
-    /// rounding keeps x from getting closer.
+    /// $\|b - A x\|_2 / \|b\|_2$ of the returned iterate, computed afresh. It exceeds the recurred residual
+    /// if rounding keeps x from getting closer.
     pub true_relative_residual: f64,
-    /// $\|r\| / \|b\|$ before the first and after every iteration; NaN after those that take a step together with the
-    /// next ones.
+    /// $\|r\| / \|b\|$ before the first and after every iteration; NaN after iterations that are combined
+    /// with the next ones.
     pub residuals: Vec<f64>,
-    /// An estimate of the energy norm $\|x_* - x\|_A$ of the error against the exact solution of $A x = b$, from above as
-    /// far as the method has seen the smallest eigenvalue; none where the method does not have the coefficients of
-    /// conjugate gradients.
+    /// An estimate of the energy norm $\|x_* - x\|_A$ of the error against the exact solution of $A x = b$.
+    /// It is an upper bound as far as the method has seen the smallest eigenvalue. None if the method does
+    /// not have the coefficients of conjugate gradients.
     pub energy_error: Option<f64>,
     /// The energy norm $\|x\|_A$ of the solution.
     pub energy_norm: f64,
-    /// The acceptance test that the iterate returned fails by most; none where it has converged, or no test is known.
+    /// The acceptance test that the iterate returned fails by most; none if it has converged, or no test is
+    /// known.
     pub failed_test: Option<FailedTest>,
 }
 
 impl CgOutcome {
-    /// The outcome where b is zero, and x with it.
+    /// The outcome for b = 0, with x = 0.
     pub(in crate::krylov) fn at_once() -> Self {
         Self {
             stop: Stop::Converged,

@@ -8,15 +8,15 @@ use crate::{LinalgError, LinearOperator, error::need};
 
 type Scalars = CgScalars<Cuda>;
 
-/// The numbers of a solve, for kernels of other methods too.
+/// The scalars of a solve, also for kernels of other methods.
 pub(crate) const STATE: Header = Header { name: "state.cuh", text: include_str!("state.cuh") };
 static CG: Program = Program { name: "cg", source: include_str!("cg.cu"), headers: &[SUMS, STATE] };
 
-/// Iterations that are recorded together: enough to hide what starting them costs the host, and few enough that
-/// those which come after the end, and do nothing, cost little.
+/// Iterations that are recorded together: enough to hide the cost of starting them on the host, and few
+/// enough that idle iterations after the end cost little.
 const STRIDE: usize = 8;
 
-/// Numbers that a sum is kept as, as the kernels have it.
+/// Number of addends of a sum, as in the kernels.
 pub(crate) const ADDENDS: usize = 64;
 
 type Residual<T> =
@@ -28,7 +28,7 @@ fn program<T: Scalar>(has_diagonal: bool) -> Specialisation {
     CG.of::<T>().define("FEMTILE_DIAGONAL", u8::from(has_diagonal)).define("FEMTILE_FLEXIBLE", 0)
 }
 
-/// For a preconditioner that is not fixed, and so is no diagonal.
+/// The program for a preconditioner that is not fixed, and so is not diagonal.
 fn flexible_program<T: Scalar>() -> Specialisation {
     CG.of::<T>().define("FEMTILE_DIAGONAL", 0).define("FEMTILE_FLEXIBLE", 1)
 }
@@ -221,7 +221,7 @@ impl<T: Scalar> CgKernels<T> for Cuda {
         Ok(unsafe { self.launch(&program, &kernel, Launch::line(n_tiles(n), SUM_THREADS), arguments) }?)
     }
 
-    /// Returns the progress of one look ago: the stream goes on while the host reads.
+    /// Returns the progress as of the previous check: the stream continues while the host reads.
     fn cg_poll(&self, scalars: &mut Scalars, history: &mut CgHistory) -> Result<CgProgress, LinalgError> {
         let reading = scalars.state.begin_read()?;
         match scalars.reading.replace(reading) {
@@ -231,7 +231,7 @@ impl<T: Scalar> CgKernels<T> for Cuda {
     }
 }
 
-/// The inverse diagonal as an argument; none where there is none.
+/// The inverse diagonal as an argument; none if there is none.
 fn diagonal<T: Scalar>(d: Option<&Buffer<T, Cuda>>, n: usize) -> Result<Read<T>, LinalgError> {
     let Some(d) = d else { return Ok(Read::none()) };
     need("inverse_diagonal", n, d.len())?;

@@ -71,15 +71,15 @@ pub trait CgKernels<T: Scalar>: VectorKernels<T> {
         scalars: &mut CgScalars<Self>,
     ) -> Result<(), LinalgError>;
 
-    /// Counts the iteration, notes $r^\mathsf{T} r$, and ends the method where that meets the threshold,
-    /// where the limit of iterations is reached, or where $r^\mathsf{T} z$ is not positive; then
-    /// $\beta = r^\mathsf{T} z / \rho$, or $-\alpha q^\mathsf{T} z / \rho$ where it is flexible, and $\rho = r^\mathsf{T} z$.
-    /// Does nothing once the method has ended.
+    /// Counts the iteration and stores $r^\mathsf{T} r$. Ends the method if $r^\mathsf{T} r$ is below the
+    /// threshold, if the limit of iterations is reached, or if $r^\mathsf{T} z$ is not positive. Then sets
+    /// $\beta = r^\mathsf{T} z / \rho$, or $-\alpha q^\mathsf{T} z / \rho$ in flexible mode, and
+    /// $\rho = r^\mathsf{T} z$. Does nothing once the method has ended.
     fn cg_conjugation(&self, scalars: &mut CgScalars<Self>) -> Result<(), LinalgError>;
 
-    /// $x \mathrel{+}= \alpha p$, then $p = D^{-1} z + \beta p$ (without $D^{-1}$ where there is no diagonal).
+    /// $x \mathrel{+}= \alpha p$, then $p = D^{-1} z + \beta p$ (without $D^{-1}$ if there is no diagonal).
     ///
-    /// Where $\alpha = 0$, x is left as it is, whatever p holds.
+    /// If $\alpha = 0$, x is unchanged, whatever p holds.
     fn cg_direction(
         &self,
         p: &mut Buffer<T, Self>,
@@ -91,8 +91,9 @@ pub trait CgKernels<T: Scalar>: VectorKernels<T> {
 
     /// Reads the progress of the solve and appends new iterations to `history`.
     ///
-    /// `history` holds $r^\mathsf{T} r$ of the start and the results of each iteration read before. A device may return the
-    /// progress of one call ago, so that it need not wait for the host; [`CgKernels::cg_settle`] returns the current one.
+    /// `history` holds $r^\mathsf{T} r$ of the start and the results of each iteration read before. A device
+    /// may return the progress as of the previous call, so that it need not wait for the host;
+    /// [`CgKernels::cg_settle`] returns the current one.
     fn cg_poll(
         &self,
         scalars: &mut CgScalars<Self>,

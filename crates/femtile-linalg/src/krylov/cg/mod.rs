@@ -23,7 +23,7 @@ pub use kernels::CgKernels;
 pub use scalars::{CgHistory, CgProgress, CgScalars, CgStep};
 pub use solver::{CgExtrapolate, CgSolver, CgSolverKernels, CgSums, Target};
 
-/// Preconditioned conjugate gradients, with every vector update of an iteration in two passes.
+/// Preconditioned conjugate gradients, with all vector updates of an iteration in two passes.
 ///
 /// $$ q = A p, \quad \alpha = \frac{r^\mathsf{T} z}{p^\mathsf{T} q}, \quad x \mathrel{+}= \alpha p, \quad
 ///    r \mathrel{-}= \alpha q, \quad z = M^{-1} r, \quad \beta = \frac{r_+^\mathsf{T} z_+}{r^\mathsf{T} z}, \quad
@@ -51,7 +51,7 @@ pub fn vector_bytes<T: Scalar>(n: usize) -> usize {
     N_VECTORS * n * size_of::<T>()
 }
 
-/// Iterations that are started together at most where the preconditioner is more than a diagonal.
+/// Iterations that are started together at most if the preconditioner is more than a diagonal.
 const COSTLY_STRIDE: usize = 2;
 
 struct Vectors<T: Scalar, D: CgKernels<T>> {
@@ -70,9 +70,9 @@ impl ConjugateGradient {
 
     /// Solves $A x = b$, starting from the values in `x` and leaving the last iterate there.
     ///
-    /// The method ends in the iteration whose residual first meets the tolerance, and `x` is the iterate of
-    /// that iteration, however rarely the host looks; it goes on from there where the error may be larger than the
-    /// residual tells (docs/krylov-methods.md). A right side of zeros gives `x = 0` at once.
+    /// The method ends in the first iteration whose residual is below the tolerance, and `x` is the iterate
+    /// of that iteration, however rarely the host checks. It continues if the error may be larger than the
+    /// residual suggests (docs/krylov-methods.md). A right side of zeros gives `x = 0` at once.
     ///
     /// # Errors
     /// [`LinalgError::Length`] when the vectors do not fit, [`LinalgError::Setting`] when the tolerance
@@ -126,8 +126,8 @@ fn run_in<T: Scalar, D: CgKernels<T>, C: Communicator>(
     Ok(watch.end(stop, preconditioned))
 }
 
-/// The residual at the start, whose $\|M^{-1} r\|$ is `first`, and at the end, as a preconditioner that is no diagonal has
-/// left them.
+/// The residual at the start, whose $\|M^{-1} r\|$ is `first`, and at the end, as a preconditioner that is
+/// not diagonal has left them.
 fn sizes<T: Scalar, D: CgKernels<T>, C: Communicator>(
     first: Option<f64>,
     v: &Vectors<T, D>,
@@ -153,8 +153,8 @@ impl<T: Scalar, D: CgKernels<T>> Vectors<T, D> {
     }
 }
 
-/// Iterations that are started together. Those that come after the end do nothing but apply the preconditioner: where
-/// that is more than a diagonal, few of them cost more than looking often does.
+/// Iterations that are started together. Those that come after the end do nothing but apply the
+/// preconditioner: if that is more than a diagonal, few of them cost more than looking often does.
 fn stride<T: Scalar, D: CgKernels<T>>(device: &D, m: &dyn Preconditioner<T, D>) -> usize {
     let stride = CgKernels::<T>::cg_stride(device);
     if m.diagonal().is_some() { stride } else { stride.min(COSTLY_STRIDE) }

@@ -1,4 +1,4 @@
-//! The numbers of an iteration, and the steps between its passes.
+//! The scalars of an iteration, and the steps between its passes.
 
 use femtile_device::{Buffer, Device, DeviceError, HostDevice};
 
@@ -8,13 +8,14 @@ use crate::krylov::Stop;
 pub struct CgScalars<D: Device> {
     /// $p^\mathsf{T} q$, as addends; alone because it is summed over ranks before the others are known.
     pub p_dot_q: Buffer<f64, D>,
-    /// $r^\mathsf{T} r$, $r^\mathsf{T} z$ and, where it is needed, $q^\mathsf{T} z$, as addends, summed over ranks together.
+    /// $r^\mathsf{T} r$, $r^\mathsf{T} z$ and, if needed, $q^\mathsf{T} z$, as addends, summed over ranks
+    /// together.
     pub r_sums: Buffer<f64, D>,
     /// Everything else, in the order of the constants of this type.
     pub state: Buffer<f64, D>,
-    /// Memory for partial sums, where the device needs it.
+    /// Memory for partial sums, if the device needs it.
     pub partials: Buffer<f64, D>,
-    /// Count what is done within a kernel, one for each addend of a sum; zero between kernels.
+    /// Counters of finished work within a kernel, one per addend of a sum; zero between kernels.
     pub counters: Buffer<u32, D>,
     /// Whether $\beta = -\alpha q^\mathsf{T} z / \rho$, which allows for a preconditioner that is not fixed.
     pub is_flexible: bool,
@@ -43,9 +44,9 @@ pub struct CgStep {
 /// The numbers that a solve has found, iteration by iteration.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct CgHistory {
-    /// $r^\mathsf{T} r$ at the start and after each iteration seen; NaN where a method does not compute it.
+    /// $r^\mathsf{T} r$ at the start and after each iteration seen; NaN if a method does not compute it.
     pub r_dot_r: Vec<f64>,
-    /// One entry for each iteration where the method has the coefficients of conjugate gradients; else empty.
+    /// One entry per iteration if the method has the coefficients of conjugate gradients; else empty.
     pub steps: Vec<CgStep>,
 }
 
@@ -65,27 +66,28 @@ impl<D: Device> CgScalars<D> {
     pub const BETA: usize = 2;
     /// Place in `state` of the number of iterations done.
     pub const ITERATION: usize = 3;
-    /// Place in `state` of one of `RUNNING`, `CONVERGED`, `LIMIT_REACHED`, `BAD_P_DOT_Q`, `BAD_R_DOT_R`, `BAD_R_DOT_Z`.
+    /// Index in `state` of one of `RUNNING`, `CONVERGED`, `LIMIT_REACHED`, `BAD_P_DOT_Q`, `BAD_R_DOT_R`,
+    /// `BAD_R_DOT_Z`.
     pub const END: usize = 4;
     /// Place in `state` of the $r^\mathsf{T} r$ that ends the method.
     pub const THRESHOLD: usize = 5;
     /// Place in `state` of the number of iterations that ends the method.
     pub const LIMIT: usize = 6;
 
-    /// Place in `state` of a ring: what iteration i found at place i modulo [`CgScalars::RING`] of it, as
+    /// Index in `state` of a ring buffer. Iteration i is stored at i modulo [`CgScalars::RING`], as
     /// [`CgScalars::RING_WIDTH`] numbers: $r^\mathsf{T} r$ after it, then $\rho$ before it and $\alpha$.
     pub const RING_START: usize = 7;
 
-    /// Place in `state` of the sums at the start of a solve by [`super::CgSolver`], after the ring and a copy of what lies
-    /// before it.
+    /// Index in `state` of the sums at the start of a solve by [`super::CgSolver`], after the ring and a copy
+    /// of what lies before it.
     pub const FIRST_SUMS: usize = Self::RING_START + Self::RING * Self::RING_WIDTH + Self::RING_START;
 
     /// Numbers in `state`.
     pub const STATE: usize = Self::FIRST_SUMS + super::CgSums::<D>::N_FIRST;
 
-    /// The method goes on.
+    /// The method is running.
     pub const RUNNING: f64 = 0.0;
-    /// The threshold is met.
+    /// The residual is below the threshold.
     pub const CONVERGED: f64 = 1.0;
     /// The limit of iterations is reached.
     pub const LIMIT_REACHED: f64 = 2.0;
@@ -100,7 +102,7 @@ impl<D: Device> CgScalars<D> {
 
     /// Iterations that are kept until the host looks.
     pub const RING: usize = 64;
-    /// Numbers that are kept of an iteration.
+    /// Number of values stored per iteration.
     pub const RING_WIDTH: usize = 3;
 
     /// The numbers before the first iteration, sums kept as `n_addends` numbers, with room for `n_partials` sums.
@@ -146,7 +148,7 @@ impl<D: Device> CgScalars<D> {
         self.r_sums.upload(&vec![0.0; self.r_sums.len()])
     }
 
-    /// Place in `state` of what iteration i found.
+    /// Index in `state` of the values of iteration i.
     pub(in crate::krylov) const fn ring_place(iteration: usize) -> usize {
         Self::RING_START + iteration % Self::RING * Self::RING_WIDTH
     }
@@ -180,7 +182,7 @@ fn is_positive(value: f64) -> bool {
     value > 0.0 && value.is_finite()
 }
 
-/// [`super::CgKernels::cg_start`] where the host can address the device's memory.
+/// [`super::CgKernels::cg_start`] if the host can address the device's memory.
 pub(super) fn start<D: HostDevice>(scalars: &mut CgScalars<D>) {
     let rho = scalars.r_sums.as_slice()[CgScalars::<D>::R_DOT_Z];
     let state = scalars.state.as_mut_slice();
@@ -190,7 +192,7 @@ pub(super) fn start<D: HostDevice>(scalars: &mut CgScalars<D>) {
     }
 }
 
-/// [`super::CgKernels::cg_step_length`] where the host can address the device's memory.
+/// [`super::CgKernels::cg_step_length`] if the host can address the device's memory.
 pub(super) fn step_length<D: HostDevice>(scalars: &mut CgScalars<D>) {
     let p_dot_q = scalars.p_dot_q.as_slice()[0];
     let state = scalars.state.as_mut_slice();
@@ -201,7 +203,7 @@ pub(super) fn step_length<D: HostDevice>(scalars: &mut CgScalars<D>) {
     state[CgScalars::<D>::ALPHA] = if running { state[CgScalars::<D>::RHO] / p_dot_q } else { 0.0 };
 }
 
-/// [`super::CgKernels::cg_conjugation`] where the host can address the device's memory.
+/// [`super::CgKernels::cg_conjugation`] if the host can address the device's memory.
 pub(super) fn conjugation<D: HostDevice>(scalars: &mut CgScalars<D>) {
     let sums = scalars.r_sums.as_slice();
     let (r_dot_r, r_dot_z) = (sums[CgScalars::<D>::R_DOT_R], sums[CgScalars::<D>::R_DOT_Z]);

@@ -27,14 +27,15 @@ use least_squares::LeastSquares;
 /// is kept, which is the flexible method FGMRES: M may change between iterations, and the rounding of levels in f32 does no
 /// harm.
 ///
-/// At each restart and at the end $b - A x$ is computed and compared with the residual of the least-squares problem. Where it
-/// is more than twice as large, the method continues from it, and has [stagnated](Stop::Stagnated) where the cycle did not
-/// halve it.
+/// At each restart and at the end $b - A x$ is computed and compared with the residual of the least-squares
+/// problem. If it is more than twice as large, the method continues from it, and has
+/// [stagnated](Stop::Stagnated) if the cycle did not halve it.
 ///
 /// # Cost
-/// One product and one application of $M^{-1}$ an iteration; a product more, and an application where M is diagonal, at each
-/// restart; in the j-th iteration after that j + 1 sums, 4j + 2 vectors read and j + 1 written. Memory for `restart` + 2
-/// vectors where M is a diagonal, nearly twice as many where it is not, taken as they are needed.
+/// One product and one application of $M^{-1}$ per iteration; one more product at each restart, and one more
+/// application if M is diagonal. The j-th iteration after a restart needs j + 1 sums, reads 4j + 2 vectors
+/// and writes j + 1. Memory for `restart` + 2 vectors if M is diagonal, nearly twice as many if it is not,
+/// allocated as needed.
 /// # Source
 /// `[saad1986]`, Alg. 4; flexible: `[saad1993]`, Alg. 2.2.
 #[derive(Debug, Clone, Default)]
@@ -42,7 +43,7 @@ pub struct Gmres {
     config: GmresConfig,
 }
 
-/// Factor over the tolerance that the computed residual may reach where the least-squares problem has met it.
+/// The computed residual may exceed the tolerance by this factor if the least-squares problem has converged.
 const SLACK: f64 = 2.0;
 
 /// Factor by which a restart cycle must reduce the residual for another one to follow.
@@ -119,7 +120,7 @@ struct Cycle<'a, T: Scalar, D: VectorKernels<T>, C> {
     comm: &'a C,
     /// The directions, of length one.
     v: Vec<Buffer<T, D>>,
-    /// $M^{-1}$ times the directions; times the last one alone where M is a diagonal.
+    /// $M^{-1}$ times the directions; only times the last one if M is diagonal.
     z: Vec<Buffer<T, D>>,
     /// The residual, or the next direction before normalization.
     w: Buffer<T, D>,

@@ -11,7 +11,7 @@ use crate::vector::cpu::map_blocks;
 use crate::vector::sum::{BLOCK, combine_with, n_blocks};
 use crate::{LinalgError, LinearOperator, error::need};
 
-/// Entries that are worked on at once, so that what is read by several loops stays in the nearest cache.
+/// Number of entries per loop, so that values read by several loops stay in the nearest cache.
 pub(super) const CHUNK: usize = 192;
 
 impl<T: Scalar> MergedCgKernels<T> for Cpu {

@@ -9,7 +9,7 @@ use crate::{LinalgError, LinearOperator, error::need};
 static MERGED_CG: Program =
     Program { name: "merged_cg", source: include_str!("merged_cg.cu"), headers: &[SUMS, STATE] };
 
-/// Where $p^\mathsf{T} v$ lies among the sums.
+/// Index of $p^\mathsf{T} v$ in the sums.
 const P_DOT_V: usize = 6 * ADDENDS;
 
 type Scalars = MergedScalars<Cuda>;

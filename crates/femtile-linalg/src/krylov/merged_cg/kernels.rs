@@ -37,7 +37,8 @@ impl<T: Scalar, D: CgKernels<T>> MergedVectors<T, D> {
 /// # Errors
 /// [`LinalgError::Length`] when vectors of one call differ in length.
 pub trait MergedCgKernels<T: Scalar>: CgKernels<T> {
-    /// Updates of x, r and p by what the last step decided, $v = A p$, and the seven sums; nothing once the method ended.
+    /// Updates x, r and p as the last step decided, computes $v = A p$ and the seven sums; does nothing once
+    /// the method has ended.
     fn merged_cg_pass(
         &self,
         x: &mut Buffer<T, Self>,

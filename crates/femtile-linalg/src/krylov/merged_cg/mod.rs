@@ -22,7 +22,7 @@ use crate::{LinalgError, LinearOperator, Preconditioner, error::need};
 pub use kernels::{MergedCgKernels, MergedVectors};
 pub use scalars::MergedScalars;
 
-/// Conjugate gradients with a diagonal preconditioner, all vectors of an iteration passed over once.
+/// Conjugate gradients with a diagonal preconditioner and one pass over all vectors per iteration.
 ///
 /// $$ r \mathrel{-}= \alpha v, \quad p = D^{-1} r + \beta p, \quad v = A p $$
 ///
@@ -32,15 +32,17 @@ pub use scalars::MergedScalars;
 /// $$ \alpha = \frac{d}{a}, \quad \beta = \frac{d - 2 \alpha e + \alpha^2 f}{d}, \quad
 ///    \|r_+\|^2 = \gamma - 2 \alpha b + \alpha^2 c. $$
 ///
-/// x takes two steps at once in every other iteration, the direction before being $(p - D^{-1} r) / \beta$. Where the
-/// operator has a loop that others may join ([`LinearOperator::merged`]), updates are done just before it first reads a
-/// range, and sums just after it last writes one.
+/// x takes two steps at once in every other iteration; the previous direction is $(p - D^{-1} r) / \beta$. If
+/// the operator has a loop that others may join ([`LinearOperator::merged`]), updates are done just before it
+/// first reads a range, and sums just after it last writes one.
 ///
-/// The predicted $\|r_+\|$ ends the method only where rounding cannot have made it; else the next iteration
-/// looks at r itself. A step that shrinks the residual a lot leaves no $\beta$ to divide by: x then takes it alone.
+/// The predicted $\|r_+\|$ ends the method only if rounding cannot have caused it; else the next iteration
+/// computes r itself. A step that shrinks the residual a lot leaves no $\beta$ to divide by: x then takes it
+/// alone.
 ///
 /// # Cost
-/// At best 3.5 reads and 3.5 writes of a vector, and one read of the diagonal, the product included; one sum over ranks.
+/// At best 3.5 reads and 3.5 writes of a vector, and one read of the diagonal, including the product; one sum
+/// over ranks.
 /// # Source
 /// `[kronbichler2022]`, Algorithms 4 and 5.
 #[derive(Debug, Clone, Default)]
@@ -57,7 +59,7 @@ impl MergedCg {
     /// Solves $A x = b$, starting from the values in `x` and leaving the last iterate there.
     ///
     /// # Errors
-    /// As [`super::cg::ConjugateGradient::solve`], and [`LinalgError::Setting`] where `m` is not a diagonal.
+    /// As [`super::cg::ConjugateGradient::solve`], and [`LinalgError::Setting`] if `m` is not diagonal.
     pub fn solve<T: Scalar, D: MergedCgKernels<T>, C: Communicator>(
         &self,
         x: &mut Buffer<T, D>,

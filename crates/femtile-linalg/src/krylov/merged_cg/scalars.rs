@@ -1,4 +1,4 @@
-//! The numbers of an iteration, and the step between its passes.
+//! The scalars of an iteration, and the step between its passes.
 
 use femtile_device::{Buffer, Device, DeviceError, HostDevice, Reference, Scalar};
 
@@ -22,7 +22,7 @@ impl<D: Device> MergedScalars<D> {
     pub const OF_P: usize = 0;
     /// Index in `steps` of the coefficient of $p - D^{-1} r$ in the update of x, for a deferred step.
     pub const OF_LATE: usize = 1;
-    /// Place in `steps` of 1 where x takes its steps in the next pass, and 0 where it waits.
+    /// Index in `steps` of a flag: 1 if x takes its steps in the next pass, 0 if it waits.
     pub const IS_DUE: usize = 2;
 
     /// Numbers in `steps`.
@@ -85,7 +85,7 @@ impl<D: HostDevice> MergedScalars<D> {
         [steps[Self::OF_P], steps[Self::OF_LATE]]
     }
 
-    /// [`super::MergedCgKernels::merged_cg_step`] where the host can address the device's memory.
+    /// [`super::MergedCgKernels::merged_cg_step`] if the host can address the device's memory.
     pub(super) fn step<T: Scalar>(&mut self) {
         if self.has_ended() {
             return;

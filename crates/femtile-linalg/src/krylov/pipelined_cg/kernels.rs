@@ -10,7 +10,7 @@ pub struct PipelinedCgVectors<T: Scalar, D: Device> {
     pub r: Buffer<T, D>,
     /// $w = A u$, by its recurrence.
     pub w: Buffer<T, D>,
-    /// $n = A m$, where $m = M^{-1} w$.
+    /// $n = A m$ with $m = M^{-1} w$.
     pub n: Buffer<T, D>,
     /// The direction of $x$.
     pub p: Buffer<T, D>,
@@ -18,11 +18,11 @@ pub struct PipelinedCgVectors<T: Scalar, D: Device> {
     pub s: Buffer<T, D>,
     /// $z = A q$, the direction of $w$.
     pub z: Buffer<T, D>,
-    /// $m = M^{-1} w$; empty where $M = I$.
+    /// $m = M^{-1} w$; empty if $M = I$.
     pub m: Buffer<T, D>,
-    /// $u = M^{-1} r$, by its recurrence; empty where $M$ is diagonal.
+    /// $u = M^{-1} r$, by its recurrence; empty if $M$ is diagonal.
     pub u: Buffer<T, D>,
-    /// $q = M^{-1} s$, the direction of $u$; empty where $M$ is diagonal.
+    /// $q = M^{-1} s$, the direction of $u$; empty if $M$ is diagonal.
     pub q: Buffer<T, D>,
 }
 
@@ -49,7 +49,7 @@ impl<T: Scalar, D: Device> PipelinedCgVectors<T, D> {
     }
 }
 
-/// The two numbers of an iteration.
+/// The two scalars of an iteration.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PipelinedCgStep {
     /// The length of the step along $p$.
@@ -58,7 +58,7 @@ pub struct PipelinedCgStep {
     pub beta: f64,
 }
 
-/// The sums of an iteration, all taken in one pass.
+/// The sums of an iteration, all computed in one pass.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct PipelinedCgSums {
     /// $r^\mathsf{T} r$.
@@ -71,13 +71,13 @@ pub struct PipelinedCgSums {
 
 /// The one pass of pipelined conjugate gradients.
 pub trait PipelinedCgKernels<T: Scalar>: VectorKernels<T> {
-    /// Moves all vectors one step on, and sums what the next step needs.
+    /// Advances all vectors by one step, and computes the sums of the next step.
     ///
     /// $$ p = u + \beta p, \quad s = w + \beta s, \quad q = m + \beta q, \quad z = n + \beta z, $$
     /// $$ x \mathrel{+}= \alpha p, \quad r \mathrel{-}= \alpha s, \quad u \mathrel{-}= \alpha q, \quad w \mathrel{-}= \alpha z $$
     ///
-    /// Where $M^{-1} = D^{-1}$, $u = D^{-1} r$ is formed from r and $m = D^{-1} w$ of the next step is written; q is not
-    /// needed. Where $M$ is anything else, m is left to the caller.
+    /// If $M^{-1} = D^{-1}$, $u = D^{-1} r$ is computed from r and $m = D^{-1} w$ of the next step is
+    /// written; q is not needed. For any other $M$, m is left to the caller.
     ///
     /// # Cost
     /// Values read and written for each unknown: 7 and 6 without a preconditioner, 8 and 7 with a diagonal, 10 and 8

@@ -1,4 +1,4 @@
-//! Conjugate gradients with one reduction and one pass over memory an iteration.
+//! Conjugate gradients with one reduction and one pass over memory per iteration.
 
 mod cpu;
 #[allow(unsafe_code)]
@@ -27,27 +27,30 @@ pub use kernels::{PipelinedCgKernels, PipelinedCgStep, PipelinedCgSums, Pipeline
 /// recurrences of r, w, s and z drift away from the vectors that they define: the method reaches a lower accuracy than
 /// plain conjugate gradients.
 ///
-/// The recurrences are therefore restarted (residual replacement). Where the recurred residual meets the tolerance, or
-/// the method breaks down after the first step, $b - A x$ is computed: within twice the tolerance the method has converged; else all
-/// recurrences restart from it, if the residual has at least halved since the last restart; else the method has
-/// [stagnated](Stop::Stagnated) or [broken down](Stop::Breakdown). At a restart the history has the computed residual.
+/// The recurrences are therefore restarted (residual replacement). If the recurred residual is below the
+/// tolerance, or the method breaks down after the first step, $b - A x$ is computed. Within twice the
+/// tolerance the method has converged. Else all recurrences restart from it, if the residual has at least
+/// halved since the last restart. Else the method has [stagnated](Stop::Stagnated) or [broken
+/// down](Stop::Breakdown). At a restart the history has the computed residual.
 ///
-/// With several ranks the sums of an iteration are on their way while the preconditioner and the product of the next one are
-/// applied; alone the host learns them first, which saves a product at the end.
+/// With several ranks, the sums of an iteration overlap with the preconditioner and the product of the next
+/// one. On one rank the host learns the sums first, which saves a product at the end.
 ///
 /// # Cost
-/// One product, one application of $M^{-1}$ and one reduction of three sums an iteration. Besides them 7n values are
-/// read and 6n written without a preconditioner, 8n and 7n with a diagonal, 10n and 8n with any other.
+/// One product, one application of $M^{-1}$ and one reduction of three sums per iteration. In addition, 7n
+/// values are read and 6n written without a preconditioner, 8n and 7n with a diagonal, 10n and 8n with any
+/// other.
 /// # Source
-/// `[ghysels2014]`, Alg. 4; `[kronbichler2022]`, Alg. 2 and Table 1. Differs: u and q are not kept where M is
-/// diagonal; the recurrences restart as said above. Line 4 of the latter prints $\beta_k \alpha_{k-1}$ where
-/// $\beta_k \gamma_{k-1} / \alpha_{k-1}$ is meant.
+/// `[ghysels2014]`, Alg. 4; `[kronbichler2022]`, Alg. 2 and Table 1. Differs: u and q are not kept if M is
+/// diagonal; the recurrences restart as said above. Line 4 of the latter prints $\beta_k \alpha_{k-1}$
+/// instead of $\beta_k \gamma_{k-1} / \alpha_{k-1}$.
 #[derive(Debug, Clone, Default)]
 pub struct PipelinedCg {
     config: KrylovConfig,
 }
 
-/// The square of how far above the tolerance the computed residual may lie where the recurrence has met it.
+/// The square of the factor by which the computed residual may exceed the tolerance if the recurred residual
+/// does not.
 const SLACK: f64 = 4.0;
 
 /// Factor by which r·r must have fallen since the last restart for another one.
@@ -117,7 +120,7 @@ struct Recurrences<'a, T: Scalar, D: PipelinedCgKernels<T>, C> {
     sums: PipelinedCgSums,
     /// α and r·u of the iteration before, unless the recurrences have just begun.
     before: Option<(f64, f64)>,
-    /// r·r where they began.
+    /// r·r at the start of the recurrences.
     r_dot_r_begun: f64,
 }
 

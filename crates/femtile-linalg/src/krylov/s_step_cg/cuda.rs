@@ -32,7 +32,7 @@ pub(crate) fn specialisations() -> Vec<Specialisation> {
 struct Vectors {
     /// Rows of the vectors.
     n: usize,
-    /// Steps that there is room for.
+    /// The largest number of steps.
     room: usize,
     /// `struct Vectors` of the kernels.
     fields: Structure,

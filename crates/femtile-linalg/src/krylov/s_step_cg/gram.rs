@@ -55,15 +55,15 @@ pub(super) struct Conjugated {
     pub b: SmallMatrix,
     /// The factor of $W = P^\mathsf{T} A P$.
     pub factor: Factor,
-    /// $a = W^{-1} P^\mathsf{T} r$, of as many steps as the factor has rows.
+    /// $a = W^{-1} P^\mathsf{T} r$, one entry per row of the factor.
     pub a: SmallVector,
     /// $a_- = W_-^{-1} P_-^\mathsf{T} r$.
     pub a_before: SmallVector,
 }
 
 impl Conjugated {
-    /// Returns the block of these sums after directions whose $W_-$ has the factor `before`, and its first pivot that is no
-    /// more than `tolerance` of its diagonal entry.
+    /// Returns the block of these sums, and its first pivot that is no more than `tolerance` of its diagonal
+    /// entry. `before` is the factor of $W_-$ of the previous directions.
     ///
     /// With $W_- = L L^\mathsf{T}$ and $Y = L^{-1} C$, $W = R^\mathsf{T} A R - Y^\mathsf{T} Y$ is symmetric whatever the rounding. In exact
     /// arithmetic $P_-^\mathsf{T} r = 0$. As W has the rounding of all blocks before, r keeps a part along $P_-$, which counts in

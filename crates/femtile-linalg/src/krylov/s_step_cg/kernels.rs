@@ -6,8 +6,8 @@ use crate::{LinalgError, error::need};
 
 /// The three passes of s-step conjugate gradients over blocks of vectors.
 ///
-/// The basis is $T = [t_0, \dots, t_s]$ with $t_0 = D^{-1} r$ and $t_{j+1} = D^{-1} A t_j$, so that $A t_j = D\, t_{j+1}$
-/// needs no vectors of its own; `inverse_diagonal` is that of $D$, which is $I$ where it is absent.
+/// The basis is $T = [t_0, \dots, t_s]$ with $t_0 = D^{-1} r$ and $t_{j+1} = D^{-1} A t_j$, so that
+/// $A t_j = D\, t_{j+1}$ needs no vectors of its own. `inverse_diagonal` is $D^{-1}$; without it $D = I$.
 ///
 /// # Shapes
 /// `p: [n; s_before]`, `t: [n; s + 1]`, with s and `s_before` up to [`MAX_STEPS`].
@@ -22,12 +22,12 @@ pub trait SStepCgKernels<T: Scalar>: VectorKernels<T> {
         inverse_diagonal: Option<&Buffer<T, Self>>,
     ) -> Result<SStepGram, LinalgError>;
 
-    /// $x \mathrel{+}= P_- a_- + P a$ with $P = R + P_- B$ in place of the first columns $P_-$ of `p`: as many as there are
-    /// `a_before`, and as many new ones as there are vectors in `r` and coefficients in `a`. Reads s + `s_before` + 1 and writes
-    /// s + 1 values for each unknown.
+    /// $x \mathrel{+}= P_- a_- + P a$; $P = R + P_- B$ replaces the first columns $P_-$ of `p`. $P_-$ has a
+    /// column per entry of `a_before`; $P$ has a column per vector of `r` and entry of `a`. Reads s +
+    /// `s_before` + 1 and writes s + 1 values for each unknown.
     ///
     /// # Errors
-    /// Also where `p` or `a` has fewer columns than are needed.
+    /// As above, and if `p` or `a` has too few columns.
     fn s_step_update(
         &self,
         x: &mut Buffer<T, Self>,
@@ -38,8 +38,8 @@ pub trait SStepCgKernels<T: Scalar>: VectorKernels<T> {
         a_before: &[f64],
     ) -> Result<(), LinalgError>;
 
-    /// $r = b - v$ with $v = A x$, of which $t_0 = D^{-1} r$ is kept; gives $r^\mathsf{T} r$. Reads 2 values and writes
-    /// 1 for each unknown.
+    /// Computes $r = b - v$ with $v = A x$, stores $t_0 = D^{-1} r$, and returns $r^\mathsf{T} r$. Reads 2
+    /// values and writes 1 for each unknown.
     fn s_step_residual(
         &self,
         t_0: &mut Buffer<T, Self>,

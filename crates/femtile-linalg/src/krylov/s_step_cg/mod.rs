@@ -1,9 +1,9 @@
 //! Conjugate gradients, several steps at once.
 //!
-//! A block is one Gram matrix: the directions of the block before and the basis, each with the basis (`gram`).
-//! Directions, W and steps follow from it on the host, so ranks sum once per block. On ranks r·r of the block
-//! before travels with these sums, and convergence is seen one basis later, from sums with the same bits on all
-//! ranks.
+//! A block is one Gram matrix: the previous directions and the basis, each with the basis (`gram`).
+//! Directions, W and steps follow from it on the host, so ranks sum once per block. With several ranks, r·r
+//! of the previous block is summed together with it. Convergence is therefore seen one basis later, from sums
+//! with the same bits on all ranks.
 
 mod config;
 mod cpu;
@@ -40,34 +40,38 @@ pub use small::SmallMatrix;
 ///    W a = P^\mathsf{T} r = R^\mathsf{T} r + B^\mathsf{T} P_-^\mathsf{T} r, $$
 /// $$ W_- a_- = P_-^\mathsf{T} r, \quad x \mathrel{+}= P a + P_- a_-, \quad r = b - A x, $$
 ///
-/// with $R$ the first s columns of $T$ and $A R$ its last s times $D$. All sums are inner products of $P_-$ and $T$ with $D T$, so
-/// one pass and one reduction give them before $P$ exists. $P_-^\mathsf{T} r$ is rounding. In exact arithmetic every s-th iterate of
-/// [`ConjugateGradient`](super::cg::ConjugateGradient) is found. In floating point the columns of $T$ turn towards one
-/// eigenvector and $W$ loses its definiteness, the sooner the larger s and the condition number: above s = 3 the method
-/// is for well-conditioned systems.
+/// with $R$ the first s columns of $T$ and $A R$ its last s times $D$. All sums are inner products of $P_-$
+/// and $T$ with $D T$, so one pass and one reduction give them before $P$ exists. $P_-^\mathsf{T} r$ is
+/// rounding. In exact arithmetic the method finds every s-th iterate of
+/// [`ConjugateGradient`](super::cg::ConjugateGradient). In floating point the columns of $T$ turn towards one
+/// eigenvector and $W$ loses its definiteness, the sooner the larger s and the condition number: above s = 3
+/// the method is for well-conditioned systems.
 ///
-/// The residual is always computed from x, not by a recurrence. Where a pivot of $W$ is no larger than rounding of its diagonal entry, the block
-/// is taken without $P_-$ if that allows more steps, which the same sums tell. A block that is cut all the same ends the
-/// recurrence: the next one restarts without $P$; where the residual has not halved since the last such restart, the method
-/// has [broken down](Stop::Breakdown). Iterations are counted in steps; within a block the residual is not computed, and NaN
-/// in [`CgOutcome::residuals`].
+/// The residual is always computed from x, not by a recurrence. If a pivot of $W$ is no larger than rounding
+/// of its diagonal entry, the block is computed without $P_-$ if that allows more steps; the same sums show
+/// this. If the block is still cut, the recurrence ends: the next one restarts without $P$. If the residual
+/// has not halved since the last such restart, the method has [broken down](Stop::Breakdown). Iterations are
+/// counted in steps; within a block the residual is not computed, and NaN in [`CgOutcome::residuals`].
 ///
-/// The preconditioner is a diagonal or none. The host learns the sums of a pass before it starts the next one.
+/// The preconditioner is diagonal or the identity. The host learns the sums of a pass before it starts the
+/// next one.
 ///
 /// # Cost
-/// s + 1 products and 1 reduction for s steps, and one reduction at the start. On several ranks $r^\mathsf{T} r$ is summed with the
-/// next block, so convergence is seen after s products more; on one rank it is seen at once. Besides the products 4 + 4/s
-/// values are read and 1 + 2/s written for each unknown and step; with a diagonal, 2 + 2/s and 1 more.
+/// s + 1 products and 1 reduction per s steps, and one reduction at the start. On several ranks
+/// $r^\mathsf{T} r$ is summed with the next block, so convergence is seen after s more products; on one rank
+/// it is seen at once. Besides the products 4 + 4/s values are read and 1 + 2/s written per unknown and step;
+/// with a diagonal, 2 + 2/s and 1 more.
 /// # Source
-/// `[chronopoulos1989]`; `[kronbichler2022]`, Alg. 3 and Table 1. Differs: Jacobi's preconditioner by the inner product
-/// of $D$; $W$ and $P^\mathsf{T} r$ from sums of the basis, not of $P$, so that one reduction does; steps along $P_-$ again, which
-/// undo rounding; blocks are cut as said above; the last block is shorter where it would exceed the limit of iterations.
+/// `[chronopoulos1989]`; `[kronbichler2022]`, Alg. 3 and Table 1. Differs: Jacobi's preconditioner by the
+/// inner product of $D$; $W$ and $P^\mathsf{T} r$ from sums of the basis, not of $P$, so that one reduction
+/// suffices; steps along $P_-$ again, which undo rounding; blocks are cut as said above; the last block is
+/// shorter if it would exceed the limit of iterations.
 #[derive(Debug, Clone, Default)]
 pub struct SStepCg {
     config: SStepCgConfig,
 }
 
-/// A block may be cut where r·r has fallen by this factor since the last beginning.
+/// A block may be cut if r·r has fallen by this factor since the last start.
 const GAIN: f64 = 0.25;
 
 /// Multiple of the machine epsilon, relative to the diagonal entry, below which a pivot counts as rounding.
@@ -142,7 +146,7 @@ fn run<T: Scalar, D: SStepCgKernels<T>, C: Communicator>(
                 let progress = CgProgress { iteration: watch.iteration(), stop: Some(breakdown) };
                 stop = watch.look(progress, monitor);
             }
-            // The verdict comes at once where it costs no further reduction, or no block follows.
+            // The verdict comes at once if it costs no further reduction, or no block follows.
             Ok(taken) if comm.n_ranks() == 1 || taken.n_steps == n_left => {
                 let r_dot_r = over_ranks(b.device(), &[taken.r_dot_r], comm)?[0];
                 stop = blocks.judge(taken, r_dot_r, &mut watch, monitor);
@@ -173,9 +177,9 @@ struct Blocks<'a, T: Scalar, D: SStepCgKernels<T>, C> {
     p: Vec<Buffer<T, D>>,
     /// A product before D⁻¹ is applied, or A x.
     v: Buffer<T, D>,
-    /// W of the directions before; of rank 0 where there are none.
+    /// W of the directions before; of rank 0 if there are none.
     before: Factor,
-    /// r·r where the directions began.
+    /// r·r at the start of the directions.
     r_dot_r_begun: f64,
 }
 
@@ -216,7 +220,7 @@ impl<'a, T: Scalar, D: SStepCgKernels<T>, C: Communicator> Blocks<'a, T, D, C> {
         Ok(())
     }
 
-    /// The sums of the next block, and r·r of all ranks where that of this one is given, in one reduction.
+    /// Returns the sums of the next block and, if the local r·r is given, its global sum, in one reduction.
     fn gram(&mut self, n_steps: usize, r_dot_r: Option<f64>) -> Result<(SStepGram, f64), LinalgError> {
         self.expand(n_steps)?;
         let (device, n_before) = (self.b.device(), self.before.rank);
@@ -256,7 +260,7 @@ impl<'a, T: Scalar, D: SStepCgKernels<T>, C: Communicator> Blocks<'a, T, D, C> {
         Ok(Ok(Taken { n_steps, r_dot_r: self.residual(x)?, bad_pivot }))
     }
 
-    /// Notes the residual after a block, and decides whether the method goes on.
+    /// Notes the residual after a block, and decides whether the method continues.
     fn judge(
         &mut self,
         taken: Taken,
@@ -278,8 +282,8 @@ impl<'a, T: Scalar, D: SStepCgKernels<T>, C: Communicator> Blocks<'a, T, D, C> {
         watch.look(CgProgress { iteration: watch.iteration(), stop: ended }, monitor)
     }
 
-    /// Restarts after a block that was cut at this pivot; breaks down where the residual has hardly fallen since the
-    /// last restart.
+    /// Restarts after a block that was cut at this pivot; breaks down if the residual has hardly fallen since
+    /// the last restart.
     fn restart(&mut self, pivot: f64, r_dot_r: f64) -> Option<Stop> {
         if r_dot_r > GAIN * self.r_dot_r_begun {
             return Some(Stop::Breakdown { quantity: Stop::BLOCK_PIVOT, value: pivot });

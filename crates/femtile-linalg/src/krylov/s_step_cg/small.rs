@@ -4,10 +4,10 @@ use std::ops::{Index, IndexMut};
 
 use super::MAX_STEPS;
 
-/// As many numbers as a block has steps.
+/// One number per step of a block.
 pub(super) type SmallVector = [f64; MAX_STEPS];
 
-/// A small matrix by rows; what lies beyond the steps of a block is not looked at.
+/// A small matrix by rows; entries beyond the steps of a block are ignored.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct SmallMatrix([SmallVector; MAX_STEPS]);
 
@@ -36,7 +36,7 @@ impl SmallMatrix {
     }
 }
 
-/// The lower Cholesky factor of the leading rows of a matrix, as many as are positive definite.
+/// The lower Cholesky factor of the largest positive definite leading block of a matrix.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Factor {
     lower: SmallMatrix,
@@ -45,8 +45,8 @@ pub(super) struct Factor {
 }
 
 impl Factor {
-    /// Factors the first `n` rows and columns of a symmetric matrix, of which the upper half is read, and gives the
-    /// first pivot that is no more than `tolerance` of its diagonal entry, if there is one.
+    /// Factors the first `n` rows and columns of a symmetric matrix; only the upper half is read. Also
+    /// returns the first pivot that is no more than `tolerance` of its diagonal entry, if there is one.
     ///
     /// The test is the same however rows and columns are scaled.
     /// # Source
@@ -70,7 +70,7 @@ impl Factor {
         (factor, None)
     }
 
-    /// Replaces the first entries of `x`, as many as there are rows, by the solution; the others by zero.
+    /// Replaces the first entries of `x`, one per row, by the solution, and the others by zero.
     pub fn solve(&self, x: &mut SmallVector) {
         self.solve_lower(x);
         self.solve_upper(x);

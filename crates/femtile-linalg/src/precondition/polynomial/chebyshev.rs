@@ -2,8 +2,8 @@ use femtile_device::Scalar;
 
 use super::Step;
 
-/// The steps of Chebyshev's polynomial of a degree that is smallest on $[\text{low}, \text{high}]$ among those that are one
-/// at zero.
+/// The steps of the Chebyshev polynomial of a degree: the smallest on $[\text{low}, \text{high}]$ among
+/// polynomials that are one at zero.
 ///
 /// # Source
 /// `[saad2003]`, Algorithm 12.1.

@@ -18,7 +18,7 @@ pub(crate) fn specialisations() -> Vec<Specialisation> {
     vec![POLYNOMIAL.of::<f32>(), POLYNOMIAL.of::<f64>()]
 }
 
-/// Returns the hooks that products with an operator are compiled with: of the residual and of a step.
+/// Returns the hooks with which products are compiled: that of the residual and that of a step.
 pub fn product_hooks() -> [CudaHook<'static>; 2] {
     [residual_hook(vec![0; 2], 0), step_hook(vec![0; 6], 0)]
 }
@@ -64,8 +64,8 @@ impl<T: Scalar> PolynomialKernels<T> for Cuda {
         Ok(unsafe { self.launch(&POLYNOMIAL.of::<T>(), &kernel, Launch::over(n, THREADS), arguments) }?)
     }
 
-    /// The product goes where the result does: the hook, which comes after it in the same thread, overwrites it, and the
-    /// memory sees one array written in place of two.
+    /// The product is written to the array of the result. The hook, which runs after it in the same thread,
+    /// overwrites it, so memory sees writes to one array instead of two.
     fn relax(
         &self,
         a: &dyn LinearOperator<T, Self>,
@@ -85,7 +85,7 @@ impl<T: Scalar> PolynomialKernels<T> for Cuda {
         a.apply_with(next, x, &OnGpu(step_hook(arguments, b.len())))
     }
 
-    /// The product goes where the residual does, as in `relax`.
+    /// The product is written to the array of the residual, as in `relax`.
     fn relax_residual(
         &self,
         r: &mut Buffer<T, Self>,

@@ -68,7 +68,7 @@ impl<T: Scalar, D: PolynomialKernels<T>> Iterate<T, D> {
         Ok(())
     }
 
-    /// As [`Iterate::relax_from_zero`] with $M^{-1}$ in place of the inverse diagonal.
+    /// As [`Iterate::relax_from_zero`] with $M^{-1}$ instead of the inverse diagonal.
     ///
     /// # Errors
     /// Errors of the operator and of M.
@@ -85,7 +85,7 @@ impl<T: Scalar, D: PolynomialKernels<T>> Iterate<T, D> {
         self.relax_by(a, rest, m)
     }
 
-    /// As [`Iterate::relax`] with $M^{-1}$ in place of the inverse diagonal.
+    /// As [`Iterate::relax`] with $M^{-1}$ instead of the inverse diagonal.
     ///
     /// # Errors
     /// Errors of the operator and of M.

@@ -8,7 +8,7 @@ use crate::{LinalgError, LinearOperator, error::need};
 pub struct Step<T> {
     /// Coefficient of the scaled residual.
     pub alpha: T,
-    /// Coefficient of the step before, which is not read where this is zero.
+    /// Coefficient of the step before, which is not read if this is zero.
     pub beta: T,
     /// Whether another step reads this one.
     pub is_kept: bool,
@@ -39,7 +39,7 @@ pub(super) fn need_vectors<T: Scalar, D: Device, const N: usize>(
     vectors.into_iter().try_for_each(|(field, vector)| need(field, b.len(), vector.len()))
 }
 
-/// Refuses the vectors of a step where they differ in length.
+/// Refuses the vectors of a step if they differ in length.
 pub(super) fn need_relaxed<T: Scalar, D: PolynomialKernels<T>>(
     Relaxed { b, inverse_diagonal, x, next, direction, product }: &Relaxed<'_, T, D>,
 ) -> Result<(), LinalgError> {
@@ -53,10 +53,10 @@ pub(super) fn need_relaxed<T: Scalar, D: PolynomialKernels<T>>(
 /// # Errors
 /// [`LinalgError::Length`] when vectors of one call differ in length.
 pub trait PolynomialKernels<T: Scalar>: VectorKernels<T> {
-    /// $x = \alpha D^{-1} b$: the first step from zero; into `direction` as well where it is kept.
+    /// $x = \alpha D^{-1} b$: the first step from zero; into `direction` as well if it is kept.
     ///
     /// # Cost
-    /// Reads 2n values, writes n, and n more where the step is kept.
+    /// Reads 2n values, writes n, and n more if the step is kept.
     fn relax_from_zero(
         &self,
         x: &mut Buffer<T, Self>,
@@ -69,7 +69,8 @@ pub trait PolynomialKernels<T: Scalar>: VectorKernels<T> {
     /// A [`Step`] of a smoother, in the pass of the product.
     ///
     /// # Cost
-    /// One product; reads 3n values beside it, writes 2n, and n more are written and read where steps are kept.
+    /// One product; in addition reads 3n values and writes 2n, and n more are written and read if steps are
+    /// kept.
     fn relax(
         &self,
         a: &dyn LinearOperator<T, Self>,

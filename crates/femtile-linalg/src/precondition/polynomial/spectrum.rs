@@ -1,4 +1,4 @@
-//! Where the spectrum of $D^{-1} A$ ends, by Lanczos' method.
+//! The largest eigenvalue of $D^{-1} A$, by Lanczos' method.
 
 use femtile_device::{Buffer, Scalar, parallel};
 
@@ -14,13 +14,14 @@ const ROWS: usize = 1 << 14;
 
 /// Estimates $\lambda_\max(D^{-1} A)$ by Lanczos iteration, with a margin on the lower bound; 1 for an empty operator.
 ///
-/// Starts from a fixed pseudorandom vector, scaled by $D^{-1/2}$ so that every row has about the same weight. So the estimate
-/// does not depend on the scaling of rows, such as those of Dirichlet values beside a large or a small coefficient.
+/// Starts from a fixed pseudorandom vector, scaled by $D^{-1/2}$ so that every row has about the same weight.
+/// So the estimate does not depend on the scaling of rows, such as those of Dirichlet values beside a large
+/// or a small coefficient.
 ///
 /// # Cost
-/// A product a step, and some ten passes over vectors.
+/// A product per step, and some ten passes over vectors.
 /// # Errors
-/// Errors of the operator; [`LinalgError::Setting`] where it is not positive semidefinite.
+/// Errors of the operator; [`LinalgError::Setting`] if it is not positive semidefinite.
 /// # Source
 /// `[golub2013]`, section 10.1.
 pub fn largest_eigenvalue<T: Scalar, D: VectorKernels<T>>(
@@ -40,11 +41,11 @@ pub fn start_of_rows<T: Scalar>(inverse_diagonal: &[T], first: u64) -> Vec<T> {
     parallel::map(inverse_diagonal.len(), ROWS, of_row)
 }
 
-/// $\lambda_\max(M^{-1} A)$ as above, where `solve` gives $M^{-1}$ of its second argument and is symmetric and not negative, from
-/// $M^{-1}$ of `start` on.
+/// $\lambda_\max(M^{-1} A)$ as above, from $M^{-1}$ of `start` on. `solve` applies $M^{-1}$ to its second
+/// argument; it is symmetric and positive semidefinite.
 ///
 /// # Cost
-/// A product and a call of `solve` a step.
+/// A product and a call of `solve` per step.
 /// # Errors
 /// As [`largest_eigenvalue`], and errors of `solve`.
 pub fn largest_preconditioned<T: Scalar, D: VectorKernels<T>>(

@@ -22,11 +22,11 @@ pub(crate) fn specialisations() -> Vec<Specialisation> {
     vec![program()]
 }
 
-/// $s_i = \sum_{j < i} x_j$ for i from 0 to n, without waiting for the device: where parts of given sizes begin, and
-/// the end, modulo 2³². The sum of all is `totals[which]`, with all its bits.
+/// $s_i = \sum_{j < i} x_j$ for i from 0 to n, without waiting for the device: the offsets of parts of given
+/// sizes, and the end, modulo 2³². The sum of all is `totals[which]`, with all its bits.
 ///
 /// # Cost
-/// Reads n numbers of 32 bits, writes as many twice and reads them once.
+/// Reads n numbers of 32 bits, writes n twice and reads them once.
 /// # Errors
 /// When the device has not the memory.
 /// # Panics

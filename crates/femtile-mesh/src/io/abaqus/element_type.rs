@@ -21,8 +21,9 @@ const PLANES: [&str; 17] = [
 ];
 /// Lines of two nodes.
 const LINES: [&str; 7] = ["T2D2", "T3D2", "R2D2", "DC1D2", "B21", "B31", "B33"];
-/// First letters of elements that stand beside a mesh and are no cells: masses, springs, dampers, gaps, connectors, couplings, beams,
-/// pipes and lines of other numbers of nodes. `D` alone is an element of a network of fluid, `U` one of the user.
+/// First letters of elements beside a mesh that are not cells: masses, springs, dampers, gaps, connectors,
+/// couplings, beams, pipes and lines of other numbers of nodes. `D` alone is an element of a fluid network,
+/// `U` a user element.
 const BESIDE: [&str; 36] = [
     "MASS", "ROTARYI", "HEATCAP", "SPRING", "DASHPOT", "GAP", "CONN", "JOINT", "DCOUP", "ITS", "ITT", "ISL",
     "IRS", "DRAG", "PSI", "B21", "B22", "B23", "B31", "B32", "B33", "B34", "PIPE", "ELBOW", "FRAME", "T2D",

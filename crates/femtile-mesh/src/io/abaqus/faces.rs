@@ -2,7 +2,7 @@
 
 use crate::CellKind;
 
-/// Corners of side `side`, counted from 1; none where a cell has no such side.
+/// Corners of side `side`, counted from 1; none if a cell has no such side.
 pub(super) fn corners(kind: CellKind, side: usize) -> Option<&'static [usize]> {
     const TRIANGLE: [&[usize]; 3] = [&[0, 1], &[1, 2], &[2, 0]];
     const QUADRILATERAL: [&[usize]; 4] = [&[0, 1], &[1, 2], &[2, 3], &[3, 0]];

@@ -16,7 +16,8 @@ const DEEPEST: usize = 16;
 /// Keywords whose lines may stand in the file of their `INPUT`.
 const WITH_INPUT: [&str; 4] = ["NODE", "ELEMENT", "NSET", "ELSET"];
 
-/// Returns the text of a file with the text of the files that it includes in place of the lines that include them.
+/// Returns the text of a file with the text of the files that it includes instead of the lines that include
+/// them.
 ///
 /// # Errors
 /// [`MeshError::Parse`] at the line that includes a file which cannot be read, or which includes itself.
@@ -52,7 +53,8 @@ struct Text {
 }
 
 impl Text {
-    /// Adds a file, and returns how many files it includes; one that includes none is added where it is not the first.
+    /// Adds a file, and returns the number of files that it includes. A file without includes is added if it
+    /// is not the first.
     fn append(&mut self, bytes: &[u8], file: usize) -> Result<usize, MeshError> {
         // Places of this file alone; a line that cannot be read is an error of this file.
         let path = self.places.file(file).to_path_buf();

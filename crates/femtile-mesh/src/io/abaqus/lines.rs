@@ -66,7 +66,7 @@ impl<'a> Lines<'a> {
         Some(found)
     }
 
-    /// The next line of data; none where a keyword or the end of the file follows.
+    /// The next line of data; none if a keyword or the end of the file follows.
     pub(super) fn data(&mut self) -> Option<&'a [u8]> {
         let (found, ..) = self.peek()?;
         if found.starts_with(b"*") { None } else { self.take() }
@@ -185,7 +185,7 @@ impl<'a> Keyword<'a> {
         self.parameters.iter().find(|(found, _)| found == key).map(|(_, value)| *value)
     }
 
-    /// The value of a parameter that names something; none where it is missing or empty.
+    /// The value of a parameter that names something; none if it is missing or empty.
     pub(super) fn named(&self, key: &str) -> Option<Name> {
         self.value(key).filter(|value| !value.is_empty()).map(Name::new)
     }

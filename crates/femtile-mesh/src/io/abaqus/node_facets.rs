@@ -36,7 +36,7 @@ impl<'a> NodeFacets<'a> {
         Self { mesh, ends, cells, set_of, n_sets: 0, budget: (1 << 20) + 8 * n_bytes }
     }
 
-    /// Nodes of the facets of a set, one facet after another; none where the sets of a file are too large.
+    /// Nodes of the facets of a set, one facet after another; none if the sets of a file are too large.
     pub(super) fn of_set(&mut self, nodes: &[u32]) -> Option<Vec<u32>> {
         self.n_sets += 1;
         nodes.iter().for_each(|&node| self.set_of[node as usize] = self.n_sets);

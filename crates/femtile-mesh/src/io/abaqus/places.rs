@@ -47,7 +47,7 @@ impl Places {
         self.files.len() - 1
     }
 
-    /// Notes that the text goes on at its line `first` with line `line` of a file.
+    /// Notes that the text continues at its line `first` with line `line` of a file.
     pub(super) fn go_on(&mut self, first: usize, file: usize, line: usize) {
         let stretch = Stretch { first, file, line };
         match self.stretches.last_mut() {
@@ -63,7 +63,7 @@ impl Places {
         (stretch.file, (line + stretch.line).saturating_sub(stretch.first))
     }
 
-    /// Returns the line of the text for a note: `line 7`, with the file where it is an included one.
+    /// Returns the line of the text for a note: `line 7`, with the file if it is an included one.
     pub(super) fn show(&self, line: usize) -> String {
         match self.find(line) {
             (0, line) => format!("line {line}"),

@@ -32,9 +32,9 @@ pub(in crate::io) fn parse_with_included(path: &Path, bytes: &[u8]) -> Result<Me
 
 /// Reads the bytes of an input file that includes no other; `path` is used in messages only.
 ///
-/// Sets of elements are the tags of cells: of several that hold a cell the one that a section names, else the last.
-/// Sets of elements of one dimension less, surfaces, and sets of nodes that hold all nodes of facets of the boundary
-/// are the tags of facets. A file has one part and one instance at most.
+/// Sets of elements are the tags of cells. A cell in several sets has the set that a section names, else the
+/// last. Sets of elements of one dimension less, surfaces, and sets of nodes that hold all nodes of boundary
+/// facets are the tags of facets. A file has one part and one instance at most.
 ///
 /// # Errors
 /// [`MeshError::Parse`] and [`MeshError::Unsupported`] with the line at which the trouble begins.
@@ -128,7 +128,7 @@ struct Reader<'a> {
     of_nodes: Resolver<'a>,
     of_elements: Resolver<'a>,
     elements: Elements,
-    /// Dimension, tag and name of what carries tags.
+    /// Dimension, tag and name of each tagged set.
     names: Vec<(usize, i32, String)>,
     cells: VtkCells,
 }
@@ -272,7 +272,7 @@ impl Reader<'_> {
         Ok(mesh)
     }
 
-    /// Says what of the file is left out.
+    /// Returns notes on the parts of the file that are left out.
     fn notes(&self) -> Vec<String> {
         let Beside { types, beams, .. } = &self.model.beside;
         let beams = beams.iter().filter(|_| self.elements.top == 3);
@@ -313,7 +313,8 @@ impl Reader<'_> {
 
 type NodeSet = (i32, String, Vec<u32>);
 
-/// Finds the node or element that a line of a surface names by its number; none where it is left out or not defined.
+/// Finds the node or element that a line of a surface names by its number; none if it is left out or not
+/// defined.
 fn member(resolver: &mut Resolver<'_>, surface: &Surface<'_>, part: &SurfacePart<'_>) -> Option<u32> {
     let said = |what| {
         let line = surface.places.show(surface.line);

@@ -21,7 +21,7 @@ pub(super) struct Sets<'a> {
     by_key: HashMap<String, usize>,
 }
 
-/// One set as the file has it.
+/// One set in the form of the file.
 pub(super) struct Set<'a> {
     pub name: String,
     /// True if a program marked it as internal.
@@ -37,7 +37,7 @@ pub(super) enum Part<'a> {
     List(Data<'a>, &'static str),
     /// Lines of first, last and step.
     Ranges(Data<'a>),
-    /// Members in the order of the file: what the keyword itself defines.
+    /// Members in the order of the file: those that the keyword itself defines.
     Members(Range<u32>),
 }
 
@@ -138,13 +138,13 @@ impl<'a> Resolver<'a> {
         ))
     }
 
-    /// Remembers the first member that the file does not define, by what `said` makes of it.
+    /// Remembers the first member that the file does not define; `said` makes the message.
     pub(super) fn miss(&mut self, said: impl FnOnce(&'static str) -> String) {
         let what = self.what;
         self.undefined.get_or_insert_with(|| said(what));
     }
 
-    /// Finds the node or element of a number; none where it is left out or not defined.
+    /// Finds the node or element of a number; none if it is left out or not defined.
     pub(super) fn find(&mut self, number: u32, said: impl FnOnce(&'static str) -> String) -> Option<u32> {
         let found = self.numbers.find(number.into());
         if found.is_none() && !self.beside.is_some_and(|beside| beside.has(number)) {

@@ -11,14 +11,14 @@ pub struct Files {
     pub pts: Vec<u8>,
     /// Cells.
     pub elem: Vec<u8>,
-    /// Fibres, where there are any.
+    /// Fibres, if there are any.
     pub lon: Option<Vec<u8>>,
     /// Surfaces by name.
     pub surfaces: Vec<(String, Vec<u8>)>,
 }
 
-/// Returns the name of a mesh without extension, given that of its `.pts`, `.elem` or `.lon` file, or without one; none if
-/// the name has no such extension and there is no `.elem` file beside it.
+/// Returns the name of a mesh without extension. `path` is its `.pts`, `.elem` or `.lon` file, or has no
+/// extension. None if `path` has no such extension and there is no `.elem` file beside it.
 pub fn find(path: &Path) -> Option<PathBuf> {
     let extension = path.extension().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
     match extension.as_str() {

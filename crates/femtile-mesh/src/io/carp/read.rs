@@ -58,7 +58,7 @@ fn points(path: &Path, bytes: &[u8]) -> Result<Vec<[f64; 3]>, MeshError> {
     Ok(points)
 }
 
-/// Refuses what follows the records that the first line announces.
+/// Refuses data after the records that the first line announces.
 pub(super) fn end(scanner: &mut Scanner<'_>, n: usize, what: &str) -> Result<(), MeshError> {
     match scanner.word() {
         None => Ok(()),

@@ -21,7 +21,7 @@ pub(super) struct Elements {
     /// Cells of entities that belong to several physical groups.
     shared: Vec<Shared>,
     pub is_tagged: bool,
-    /// The last curved type that was met, with the order of its nodes.
+    /// The last curved type that was read, with the order of its nodes.
     numbering: Option<(ElementType, Numbering)>,
     found: Vec<u32>,
     arranged: Vec<u32>,
@@ -161,8 +161,8 @@ impl Elements {
         Ok(())
     }
 
-    /// Reads a binary block of straight cells of version 4.1 by all threads; false, without moving, where it is another or has a
-    /// fault.
+    /// Reads a binary block of straight cells of version 4.1 by all threads. Returns false, without moving,
+    /// if the block is of another kind or has a fault.
     fn read_block(
         &mut self,
         source: &mut Source<'_>,

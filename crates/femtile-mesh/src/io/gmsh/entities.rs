@@ -27,8 +27,8 @@ pub(super) fn read_entities(source: &mut Source<'_>) -> Result<Entities, MeshErr
     Ok(entities)
 }
 
-/// Reads `$PartitionedEntities`: what is left of an entity in a partition is in the groups of the entity,
-/// then in its own.
+/// Reads `$PartitionedEntities`: the part of an entity in a partition is in the groups of the entity, then in its
+/// own.
 pub(super) fn read_partitioned_entities(
     source: &mut Source<'_>,
     entities: &mut Entities,
@@ -109,7 +109,7 @@ pub(super) struct Names {
 impl Names {
     /// Reads `$PhysicalNames`, which is text also in binary files.
     ///
-    /// A name is what its quotes enclose, else the rest of its line.
+    /// A name is the text in quotes, else the rest of its line.
     pub(super) fn read(source: &mut Source<'_>) -> Result<Self, MeshError> {
         let scanner = &mut source.scanner;
         let n = scanner.count("physical names", 4)?;
@@ -159,7 +159,7 @@ impl Names {
         names
     }
 
-    /// Returns `name (tag)` of a group of a dimension, its number where it has no name.
+    /// Returns `name (tag)` of a group of a dimension, its number if it has no name.
     pub(super) fn show(&self, dimension: usize, group: i32) -> String {
         match self.by_dimension.get(&(dimension, group)).or_else(|| self.of_any.get(&group)) {
             Some(name) => format!("`{name}` ({group})"),
@@ -168,7 +168,7 @@ impl Names {
     }
 }
 
-/// Splits a line after its first word, which ends at a blank or where a name in quotes begins.
+/// Splits a line after its first word, which ends at a blank or at the quote that begins a name.
 fn first_word(line: &[u8]) -> (&[u8], &[u8]) {
     let ends = |byte: &u8| byte.is_ascii_whitespace() || *byte == b'"';
     let (word, rest) = line.split_at(line.iter().position(ends).unwrap_or(line.len()));

@@ -117,7 +117,7 @@ fn version_4_1(source: &mut Source<'_>) -> Result<Numbered, MeshError> {
     Ok((points, numbers))
 }
 
-/// Reads a binary block by all threads; false, without moving, where it is text or has a fault.
+/// Reads a binary block by all threads. Returns false, without moving, if the block is text or has a fault.
 fn read_block(
     source: &mut Source<'_>,
     (n, n_parameters): (usize, usize),

@@ -6,7 +6,7 @@ use std::io::{Result, Write};
 /// A file with the encoding of its numbers.
 pub(super) struct Sink<'a> {
     pub out: &'a mut (dyn Write + Send),
-    /// True where numbers are binary, the least byte first.
+    /// Whether numbers are binary, the least byte first.
     is_binary: bool,
     /// True after a number of text.
     is_in_line: bool,
@@ -28,7 +28,7 @@ impl<'a> Sink<'a> {
         numbers.into_iter().try_for_each(|number| self.number(&(number as u64).to_le_bytes(), number))
     }
 
-    /// Writes numbers of the C type `double`; text has as many digits as it takes to read them back exactly.
+    /// Writes numbers of the C type `double`; text has the digits needed to read them back exactly.
     pub(super) fn reals(&mut self, numbers: impl IntoIterator<Item = f64>) -> Result<()> {
         numbers.into_iter().try_for_each(|number| match number.is_nan() {
             true => self.number(&number.to_le_bytes(), "nan"),

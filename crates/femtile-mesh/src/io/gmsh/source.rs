@@ -11,7 +11,7 @@ pub(super) enum Encoding {
     BigEndian,
 }
 
-/// Version of a format, as far as it changes what is read.
+/// Version of a format, as far as it matters for reading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Version {
     /// `$NOD` and `$ELM`, always text.
@@ -49,7 +49,8 @@ impl<'a> Source<'a> {
         Ok(bytes)
     }
 
-    /// Returns `n` binary records of `size` bytes each without reading them; none where the file is text or ends earlier.
+    /// Returns `n` binary records of `size` bytes each without reading them; none if the file is text or ends
+    /// earlier.
     pub(super) fn records(&self, n: usize, size: usize) -> Option<&'a [u8]> {
         self.is_binary().then(|| self.scanner.ahead(n.checked_mul(size)?)).flatten()
     }

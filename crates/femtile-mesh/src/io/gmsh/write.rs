@@ -11,9 +11,9 @@ use crate::{CellKind, Field, Mesh, MeshError, Place};
 
 /// Writes a Gmsh file of version 4.1 as text: each tag becomes an entity and a physical group.
 ///
-/// Cells are written by tag, so their order changes when tags are mixed. Where some cells or facets are tagged, those
-/// without a tag form the group of the first number that is free. Fields become `$ElementData` and `$NodeData`; those
-/// of other than 1, 3 or 9 components, which Gmsh does not show, become one section a component. Facets have NaN as
+/// Cells are written by tag, so their order changes when tags are mixed. If some cells or facets are tagged,
+/// those without a tag form a group with the first free number. Fields become `$ElementData` and `$NodeData`.
+/// Gmsh shows 1, 3 or 9 components only; other fields become one section per component. Facets have NaN as
 /// their values, because all elements must have one for `meshio`.
 ///
 /// # Errors
@@ -218,7 +218,7 @@ fn write_element_data(out: &mut Sink<'_>, mesh: &Mesh, blocks: &[Block<'_>]) -> 
         .try_for_each(|(name, field)| write_data(out, "ElementData", name, field, &elements))
 }
 
-/// Writes a field: for each node or element of the file its entry, NaN where it has none.
+/// Writes a field: for each node or element of the file its entry, NaN if it has none.
 fn write_data(
     out: &mut Sink<'_>,
     section: &str,

@@ -55,7 +55,7 @@ impl Numbering {
         &self.places
     }
 
-    /// The points of a cell in lexicographic order, [`MISSING`] where the file has none.
+    /// The points of a cell in lexicographic order, [`MISSING`] if the file has none.
     pub(in crate::io) fn arrange(&self, points: &[u32], arranged: &mut Vec<u32>) {
         arranged.clear();
         arranged.resize(self.n_points, MISSING);

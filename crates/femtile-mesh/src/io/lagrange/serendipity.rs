@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use super::numbering::MISSING;
 use crate::CellKind;
 
-/// Adds the middles of faces and cells where they are [`MISSING`], shared by neighbours.
+/// Adds the [`MISSING`] middles of faces and cells, shared by neighbours.
 ///
-/// The map of a serendipity cell takes the middle of a face to $-\tfrac14 \sum_4 \text{corners} + \tfrac12 \sum_4
-/// \text{middles of edges}$ and the middle of a cube to $-\tfrac14 \sum_8 + \tfrac14 \sum_{12}$; so the complete cell is
-/// the same cell.
+/// The map of a serendipity cell takes the middle of a face to
+/// $-\tfrac14 \sum_4 \text{corners} + \tfrac12 \sum_4 \text{middles of edges}$ and the middle of a cube to
+/// $-\tfrac14 \sum_8 + \tfrac14 \sum_{12}$. So the completed cell is the same cell.
 pub(in crate::io) fn complete(kind: CellKind, cells: &mut [u32], points: &mut Vec<[f64; 3]>) {
     let n = 3usize.pow(kind.dimension() as u32);
     let mut middles = HashMap::new();

@@ -12,7 +12,7 @@ use femtile_element::tensor::Lagrange;
 pub(super) struct Nodes {
     /// Coordinates of the vertices.
     pub points: Vec<[f64; 3]>,
-    /// Shapes of the cells, where they are more than their vertices say.
+    /// Shapes of curved cells.
     pub curved: Option<Curved>,
     /// True if nodes on edges of simplices were left out.
     pub is_straightened: bool,
@@ -93,7 +93,7 @@ fn n_edges(kind: CellKind, cells: &[u32]) -> usize {
     edges.len()
 }
 
-/// The same shapes by evenly spaced points; each point comes from the first cell that has it.
+/// The same shapes by evenly spaced points; each point comes from the first cell that contains it.
 fn bend(kind: CellKind, space: &Space, cells: Vec<u32>, values: Vec<[f64; 3]>) -> Curved {
     let table = Lagrange::new(space.points.clone()).values(&ticks(space.order));
     let tables = vec![&table; kind.dimension()];
@@ -120,7 +120,7 @@ fn bend(kind: CellKind, space: &Space, cells: Vec<u32>, values: Vec<[f64; 3]>) -
     Curved { order: space.order, points, cells }
 }
 
-/// Vertices where the first of their cells has them.
+/// Returns the vertices, each with the coordinates in its first cell.
 fn corners(kind: CellKind, cells: &[u32], n_vertices: usize, curved: &Curved) -> Vec<[f64; 3]> {
     let places: Vec<usize> = corner_places(kind, curved.order).collect();
     let mut found = vec![None; n_vertices];

@@ -16,9 +16,9 @@ pub fn read(path: &Path) -> Result<Mesh, MeshError> {
 
 /// Reads the bytes of an MFEM mesh file; `path` is used in messages only.
 ///
-/// Attributes of elements are the tags of cells, those of boundary elements the tags of facets. Nodes in a finite
-/// element space become evenly spaced points of curved cells; where the space is discontinuous, as in periodic meshes,
-/// cells share none of them. Triangles and tetrahedra of order 2 are read as straight.
+/// Attributes of elements are the tags of cells, those of boundary elements the tags of facets. Nodes in a
+/// finite element space become evenly spaced points of curved cells. If the space is discontinuous, as in
+/// periodic meshes, cells share none of them. Triangles and tetrahedra of order 2 are read as straight.
 ///
 /// # Errors
 /// [`MeshError::Parse`] and [`MeshError::Unsupported`] with the line at which the trouble begins.
@@ -98,7 +98,7 @@ fn section(scanner: &mut Scanner<'_>, name: &[u8]) -> Result<(), MeshError> {
     Err(scanner.error(format!("`{}` should stand here, not `{}`", show(name), show(word))))
 }
 
-/// Nodes of all elements of a section, and their kind where all are of one.
+/// Nodes of all elements of a section, and their kind if all are of one.
 struct Elements {
     nodes: Vec<u32>,
     kind: Option<CellKind>,
@@ -175,7 +175,7 @@ impl Vertices {
         Ok(Self { numbers, n_used: n_used as usize })
     }
 
-    /// Points of all vertices by those of the used ones.
+    /// Returns the points of all vertices from those of the used vertices.
     fn spread(&self, points: &[[f64; 3]]) -> Vec<[f64; 3]> {
         let of = |&number: &u32| points.get(number as usize).copied().unwrap_or_default();
         self.numbers.iter().map(of).collect()

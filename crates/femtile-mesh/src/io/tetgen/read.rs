@@ -63,7 +63,7 @@ pub fn parse(path: &Path, node: &[u8], ele: &[u8], face: Option<&[u8]>) -> Resul
     if tags.is_none() {
         mesh.cell_tags.clear();
     }
-    // Where the file of cells has none, the facets are the cells, and have no attributes.
+    // If the file of cells has none, the facets are the cells, and have no attributes.
     let n_fields = if table.nodes.is_empty() { 0 } else { table.n_attributes };
     for column in usize::from(tags.is_some())..n_fields {
         let values = table.column(column).collect();
@@ -153,7 +153,8 @@ fn text_node(
     further_columns(scanner, "a node")
 }
 
-/// The kind of the cells, and the number of nodes of each: more than its corners where it is of order 2.
+/// Returns the kind of the cells and the number of nodes of each, which exceeds its corners if it is of order
+/// 2.
 fn cell_kind(
     scanner: &Scanner<'_>,
     header: &Header,
@@ -171,7 +172,8 @@ fn cell_kind(
     }
 }
 
-/// Reads tagged facets, which may have nodes on their edges where cells do, and returns whether there are further columns.
+/// Reads tagged facets, which may have nodes on their edges if cells do. Returns whether there are further
+/// columns.
 fn facets(
     path: &Path,
     bytes: &[u8],

@@ -9,7 +9,7 @@ use crate::{MeshError, Place};
 /// Largest number of attributes of a record: each becomes a field, which takes memory.
 const MOST_COLUMNS: usize = 1024;
 
-/// Counts of a header and whether what follows is binary.
+/// Counts of a header and whether the rest is binary.
 pub(super) struct Header {
     /// Number of records.
     pub n_records: usize,
@@ -21,7 +21,7 @@ pub(super) struct Header {
     pub is_product: bool,
 }
 
-/// Opens a file at its header; `what` are the records, `bytes_each` the least one of them needs as text.
+/// Opens a file at its header. `what` names the records; `bytes_each` is the least size of a record as text.
 pub(super) fn open<'a>(
     path: &'a Path,
     bytes: &'a [u8],
@@ -141,7 +141,7 @@ pub(super) fn records<'a>(
 }
 
 impl Table<'_> {
-    /// Attribute `column` as tags, or the first record where it is not a whole number in range.
+    /// Attribute `column` as tags, or the first record if it is not a whole number in range.
     pub(super) fn tags(&self, column: usize) -> Result<Vec<i32>, usize> {
         let whole = |(record, value)| {
             if value == f64::from(value as i32) { Ok(value as i32) } else { Err(record) }

@@ -1,4 +1,4 @@
-//! `POINT_DATA` and `CELL_DATA`: arrays with one entry a point or cell.
+//! `POINT_DATA` and `CELL_DATA`: arrays with one entry per point or cell.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,8 @@ pub(super) struct Attributes<'a> {
 }
 
 impl Attributes<'_> {
-    /// Reads what follows a keyword in upper case, such as `SCALARS`; false when it is not one of an array.
+    /// Reads the array after a keyword in upper case, such as `SCALARS`; false if the keyword does not begin
+    /// an array.
     pub(super) fn read(
         &mut self,
         keyword: &[u8],
@@ -51,7 +52,7 @@ impl Attributes<'_> {
         Ok(true)
     }
 
-    /// Colours and texture coordinates are no data of a mesh: reads past them.
+    /// Skips colours and texture coordinates, which are not data of a mesh.
     fn read_colours(
         &self,
         keyword: &[u8],

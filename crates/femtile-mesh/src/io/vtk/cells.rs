@@ -7,14 +7,14 @@ use crate::io::scanner::Scanner;
 
 /// Nodes of all cells, as in the file.
 pub(super) enum Cells {
-    /// `ends[i]` is where the nodes of cell `i − 1` end; `ends[0]` is 0.
+    /// `ends[i]` is the end of the nodes of cell `i − 1`; `ends[0]` is 0.
     Offsets { ends: Vec<i64>, nodes: Vec<i64> },
     /// Length of a cell, its nodes, length of the next, …
     Counted { n_cells: usize, stream: Vec<i64> },
 }
 
 impl Cells {
-    /// Reads what follows the word `CELLS`.
+    /// Reads the data after the word `CELLS`.
     pub(super) fn read(scanner: &mut Scanner<'_>, encoding: Encoding) -> Result<Self, MeshError> {
         let n: usize = scanner.integer("the number of cells")?;
         let size: usize = scanner.integer("the size of the list of cells")?;

@@ -33,7 +33,7 @@ pub fn parse(path: &Path, bytes: &[u8]) -> Result<Mesh, MeshError> {
 /// Reads as [`parse`] does, with the tags of cells from the cell array of this name.
 ///
 /// # Errors
-/// [`MeshError::Invalid`] about `tags` where there is no such array; else those of [`parse`].
+/// [`MeshError::Invalid`] about `tags` if there is no such array; else those of [`parse`].
 pub fn parse_tagged(path: &Path, bytes: &[u8], array: &str) -> Result<Mesh, MeshError> {
     parse_with(path, bytes, TagArray(Some(array)))
 }

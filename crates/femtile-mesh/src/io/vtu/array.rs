@@ -22,7 +22,7 @@ pub(super) enum Values<'a> {
 }
 
 impl Values<'_> {
-    /// Returns what `of` makes of each whole number; none where the values are not whole numbers.
+    /// Applies `of` to each whole number; none if the values are not whole numbers.
     pub(super) fn integers<T: Send>(&self, of: impl Fn(i64) -> T + Sync) -> Option<Vec<T>> {
         let (bytes, kind, is_big) = match self {
             Self::Integers(values) => return Some(values.par_iter().map(|&value| of(value)).collect()),
@@ -70,7 +70,7 @@ impl Values<'_> {
     }
 }
 
-/// Returns what `of` makes of each word of `N` bytes, the least byte first.
+/// Applies `of` to each word of `N` bytes, the least byte first.
 fn words<const N: usize, T: Send>(bytes: &[u8], is_big: bool, of: impl Fn([u8; N]) -> T + Sync) -> Vec<T> {
     let swapped = |mut word: [u8; N]| {
         word.reverse();
@@ -352,7 +352,8 @@ impl<'a> Packed<'a> {
     }
 }
 
-/// Uncompresses a block of at most `expected` bytes; what the head claims is never allocated before it can be produced.
+/// Uncompresses a block of at most `expected` bytes. A size claimed by the header is not allocated before the
+/// input can produce it.
 fn unpack_block(packed: &[u8], expected: usize, compression: Compression) -> std::io::Result<Vec<u8>> {
     if compression == Compression::Lz4 {
         // Each byte stands for 255 at most.

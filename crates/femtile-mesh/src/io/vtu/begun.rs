@@ -27,9 +27,10 @@ impl std::fmt::Debug for BegunFile {
 }
 
 impl BegunFile {
-    /// Writes all but some fields at nodes, of which names and numbers of components are known.
+    /// Writes everything except some fields at nodes; only the names and numbers of components of these are
+    /// known.
     ///
-    /// None where a file cannot be begun: compressed ones, surfaces, pieces, and meshes with curved cells.
+    /// None if a file cannot be begun: compressed ones, surfaces, pieces, and meshes with curved cells.
     ///
     /// # Errors
     /// Those of [`write()`](super::write()); [`MeshError::Interrupted`], asked for every 4 MiB.
@@ -109,8 +110,8 @@ impl BegunFile {
         })
     }
 
-    /// Writes the missing fields, in their order, and gives the file its name; returns its sum where the options asked
-    /// for it.
+    /// Writes the missing fields, in their order, and gives the file its name; returns its sum if the options
+    /// asked for it.
     ///
     /// # Errors
     /// [`MeshError::Invalid`] for other fields than the missing ones, [`MeshError::Io`] when the file cannot be written.

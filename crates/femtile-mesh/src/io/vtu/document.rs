@@ -6,7 +6,7 @@ use quick_xml::events::{BytesStart, Event};
 use super::array::Kind;
 use crate::io::name::printable;
 
-/// A fault and the byte where it was found.
+/// A fault and its position in bytes.
 pub(super) type Problem = (usize, String);
 
 /// The head of a file, without the values of its arrays.
@@ -64,7 +64,7 @@ pub(super) enum Format<'a> {
     Appended(usize),
 }
 
-/// One array of numbers: its type and where its values are.
+/// One array of numbers: its type and the position of its values.
 #[derive(Debug, Clone)]
 pub(super) struct DataArray<'a> {
     pub group: Group,
@@ -218,7 +218,7 @@ fn data_array<'a>(
     Ok(Some(DataArray { group, name, kind, n_components, format, place }))
 }
 
-/// `2.1` as (2, 1); what is no number counts as 0.
+/// `2.1` as (2, 1); a part that is not a number counts as 0.
 fn version(text: &str) -> (u32, u32) {
     let mut parts = text.split('.').map(|part| part.trim().parse().unwrap_or(0));
     (parts.next().unwrap_or(0), parts.next().unwrap_or(0))

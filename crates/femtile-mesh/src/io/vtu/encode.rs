@@ -16,7 +16,7 @@ const BLOCK_BYTES: usize = 1 << 15;
 /// Bytes that threads make while those before are written.
 const PIECE_BYTES: usize = 1 << 22;
 
-/// Writes the bytes of an array from some byte on, where a value begins, into a slice that ends with one.
+/// Writes the bytes of an array from some byte on into a slice. The slice begins and ends at values.
 pub(super) type Source<'a> = dyn Fn(usize, &mut [u8]) + Sync + 'a;
 
 /// One array of the file: its XML attributes and a source of its bytes.
@@ -26,7 +26,7 @@ pub(super) struct Array<'a> {
     pub n_components: usize,
     pub bytes: Box<Source<'a>>,
     pub n_bytes: usize,
-    /// True where the values follow from a solution: their bytes stand after those of all other arrays.
+    /// True if the values follow from a solution: their bytes stand after those of all other arrays.
     pub is_late: bool,
 }
 
@@ -48,7 +48,8 @@ pub(super) fn source<'a, const N: usize, I: Iterator<Item = [u8; N]>>(
     })
 }
 
-/// A source of the bytes of stored values and of those that follow them; `rest` returns these from a given one on.
+/// A source of the bytes of stored values and of those that follow them; `rest` returns the latter from a
+/// given value on.
 pub(super) fn stored<'a, const N: usize, T: Copy + Sync, I: Iterator<Item = [u8; N]>>(
     values: &'a [T],
     encode: impl Fn(T) -> [u8; N] + Sync + 'a,
@@ -118,7 +119,8 @@ impl Compressed {
         8 * (3 + self.blocks.len()) + self.blocks.iter().map(Vec::len).sum::<usize>()
     }
 
-    /// Writes number of blocks, block size, size of the last one where it is short and compressed sizes, then the blocks.
+    /// Writes number of blocks, block size, size of the last one if it is short and compressed sizes, then
+    /// the blocks.
     fn write(self, out: &mut Summed<'_>) -> std::io::Result<()> {
         let head = [self.blocks.len(), BLOCK_BYTES, self.n_bytes % BLOCK_BYTES];
         let sizes = self.blocks.iter().map(Vec::len);
@@ -149,7 +151,7 @@ pub(super) fn write_document(
     write_end(out, std::iter::empty())
 }
 
-/// Writes heads of all arrays without compression and the bytes of those that are not late.
+/// Writes the headers of all arrays without compression and the bytes of arrays that are not late.
 pub(super) fn write_begin(
     out: &mut Summed<'_>,
     head: &Head,
@@ -160,7 +162,7 @@ pub(super) fn write_begin(
     in_order(groups).filter(|(_, array)| !array.is_late).try_for_each(|(_, array)| write_sized(out, array))
 }
 
-/// Writes the bytes of late arrays and what closes the file.
+/// Writes the bytes of late arrays and the end of the file.
 pub(super) fn write_end<'a>(
     out: &mut Summed<'_>,
     mut late: impl Iterator<Item = &'a Array<'a>>,

@@ -16,8 +16,8 @@ use crate::{Mesh, MeshError, Place};
 
 /// Reads the pieces that a `.pvtu` file names, relative to its folder, as one mesh.
 ///
-/// Points at the same place are one where no piece has two of them there. Cells that `vtkGhostType` marks as those of another
-/// piece or as hidden, and those that an earlier piece has, are left out.
+/// Points at the same place are merged if no piece has two of them there. Cells that `vtkGhostType` marks as
+/// cells of another piece or as hidden, and cells of an earlier piece, are left out.
 ///
 /// # Errors
 /// [`MeshError::Io`] when a file cannot be read; [`MeshError::Parse`] and [`MeshError::Unsupported`] with the byte of the file
@@ -29,7 +29,7 @@ pub fn read_pieces(path: &Path) -> Result<Mesh, MeshError> {
 /// Reads as [`read_pieces`] does, with the tags of cells from the cell array of this name.
 ///
 /// # Errors
-/// [`MeshError::Invalid`] about `tags` where there is no such array; else those of [`read_pieces`].
+/// [`MeshError::Invalid`] about `tags` if there is no such array; else those of [`read_pieces`].
 pub fn read_pieces_tagged(path: &Path, array: &str) -> Result<Mesh, MeshError> {
     read_pieces_with(path, TagArray(Some(array)))
 }
@@ -64,7 +64,7 @@ fn read_pieces_with(path: &Path, tag_array: TagArray<'_>) -> Result<Mesh, MeshEr
     Ok(mesh)
 }
 
-/// Returns the names of the files of the pieces, with the bytes where they stand.
+/// Returns the names of the files of the pieces, with their byte positions.
 fn names(bytes: &[u8]) -> Result<Vec<(usize, String)>, Problem> {
     let mut reader = Reader::from_reader(bytes);
     let mut names = Vec::new();

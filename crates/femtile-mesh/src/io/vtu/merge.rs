@@ -6,8 +6,9 @@ use super::read::{Grid, POINT};
 use crate::io::collect::pick_in_place;
 
 impl Grid<'_> {
-    /// Makes one of points at the same place, unless a piece has two of them there, as on both sides of a slit; then leaves out
-    /// cells that an earlier piece has, and returns their number. Fields keep the values of the first of the points.
+    /// Merges points at the same place, unless a piece has two of them there, as on both sides of a slit.
+    /// Then leaves out cells that an earlier piece has, and returns their number. Fields keep the values of
+    /// the first of the points.
     pub(super) fn merge(&mut self) -> usize {
         let points = &self.points;
         let mut sorted: Vec<u32> = (0..points.len() as u32).collect();

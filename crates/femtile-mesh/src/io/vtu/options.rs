@@ -38,16 +38,16 @@ pub enum Extent<'a> {
     /// All of them.
     #[default]
     Whole,
-    /// The facets of cells on the boundary instead of the cells, with the points that they use, and the values of these points
-    /// and of the cells to which the facets belong.
+    /// The boundary facets instead of the cells, with the points that they use, and the values of these
+    /// points and of the cells to which the facets belong.
     Surface,
-    /// Those of some ranks, a file each, and a `.pvtu` that names the files of all ranks.
+    /// The cells of some ranks, one file per rank, and a `.pvtu` that names the files of all ranks.
     Pieces(Pieces<'a>),
-    /// All of them, as the file of a rank where each has cells of its own.
+    /// All of them, as the file of a rank if each has cells of its own.
     Piece(Piece),
 }
 
-/// The file of a rank beside those of others, named as [`Pieces`] are; the first rank writes the `.pvtu` too.
+/// The file of one rank, named as in [`Pieces`]; the first rank also writes the `.pvtu`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Piece {
     /// The rank.
@@ -63,7 +63,8 @@ pub struct Piece {
 pub struct Pieces<'a> {
     /// The cells of each rank.
     pub partition: &'a Partition,
-    /// The one rank that is written here, where others write theirs; the first one writes the `.pvtu` too.
+    /// The only rank that is written here, if other processes write theirs. The first rank also writes the
+    /// `.pvtu`.
     pub only: Option<usize>,
 }
 
@@ -101,7 +102,7 @@ pub struct WriteOptions<'a> {
     pub facets: bool,
     /// The cells that are written.
     pub extent: Extent<'a>,
-    /// Return the sum of the file, taken while it is written; that of the `.pvtu` where there are pieces.
+    /// Return the sum of the file, taken while it is written; that of the `.pvtu` if there are pieces.
     pub sum: bool,
 }
 

@@ -77,7 +77,7 @@ fn facet_places(kind: CellKind, order: Option<usize>) -> Vec<Vec<usize>> {
 /// Finds the boundary of cells of some order by their corners.
 ///
 /// # Errors
-/// [`MeshError::Invalid`] where there are no cells.
+/// [`MeshError::Invalid`] if there are no cells.
 pub(super) fn boundary_of(grid: &Grid<'_>, order: usize) -> Result<BoundaryFacets, MeshError> {
     let places: Vec<usize> = corner_places(grid.kind, order).collect();
     let cells = grid.cells.chunks_exact(grid.points_per_cell());

@@ -55,7 +55,7 @@ impl Grid<'_> {
         self.write_index_of(path, &pieces.ranks(), (point_data, cell_data), options)
     }
 
-    /// Writes the file of a rank with all cells, and for the first one the `.pvtu` that names those of all.
+    /// Writes the file of a rank with all cells. The first rank also writes the `.pvtu` that names all files.
     pub(super) fn write_piece(
         &self,
         path: &Path,

@@ -35,7 +35,7 @@ pub fn parse(path: &Path, bytes: &[u8]) -> Result<Mesh, MeshError> {
 /// Reads as [`parse`] does, with the tags of cells from the cell array of this name.
 ///
 /// # Errors
-/// [`MeshError::Invalid`] about `tags` where there is no such array; else those of [`parse`].
+/// [`MeshError::Invalid`] about `tags` if there is no such array; else those of [`parse`].
 pub fn parse_tagged(path: &Path, bytes: &[u8], array: &str) -> Result<Mesh, MeshError> {
     parse_with(path, bytes, TagArray(Some(array)))
 }
@@ -62,7 +62,7 @@ pub(super) fn note_of_later_steps() -> String {
 #[derive(Default)]
 pub(super) struct Grid<'t> {
     tag_array: TagArray<'t>,
-    /// First points and cells of pieces that share points; none where they do not.
+    /// First points and cells of pieces that share points; none if they do not.
     pub begins: Vec<[usize; 2]>,
     pub points: Vec<[f64; 3]>,
     pub types: Vec<u8>,
@@ -331,7 +331,7 @@ pub(super) const POINT: u8 = 1;
 /// Stands for a point that the piece does not have.
 const UNKNOWN: u32 = u32::MAX;
 
-/// Stands for a value that is no tag.
+/// Stands for a value that is not a tag.
 const NO_TAG: i32 = i32::MIN;
 
 /// Adds values to those of earlier pieces.

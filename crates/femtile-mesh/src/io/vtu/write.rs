@@ -90,7 +90,7 @@ pub fn write(
     write_with(path, mesh, point_data, cell_data, WriteOptions::default()).map(drop)
 }
 
-/// Writes as [`write()`] does, with options; returns the sum of the file where they ask for it.
+/// Writes as [`write()`] does, with options; returns the sum of the file if they ask for it.
 ///
 /// # Errors
 /// Those of [`write()`].
@@ -133,7 +133,7 @@ fn facets_of(mesh: &Mesh, facet: Option<CellKind>) -> &[u32] {
     if facet.is_some() { &mesh.facets.nodes } else { &[] }
 }
 
-/// The cells of a mesh as straight ones, with facets where the options ask for them.
+/// The cells of a mesh as straight ones, with facets if the options ask for them.
 pub(super) fn straight<'a>(mesh: &'a Mesh, options: WriteOptions<'_>) -> Grid<'a> {
     let facet = facet_kind(mesh, options);
     let facets = facets_of(mesh, facet);
@@ -172,12 +172,12 @@ fn joined<'a>(mut own: Vec<Array<'a>>, given: Vec<Array<'a>>) -> Vec<Array<'a>> 
 
 /// Writes cells of any order with fields at all their points; curved meshes are written so as well.
 ///
-/// `options.facets` has no meaning here. The file appears under its name only when it is complete. Returns its sum where
-/// the options ask for it.
+/// `options.facets` has no meaning here. The file appears under its name only when it is complete. Returns
+/// its sum if the options ask for it.
 ///
 /// # Errors
-/// [`MeshError::Invalid`] when cells are neither quadrilaterals nor hexahedra, an index is out of range or a field has not
-/// one entry for each point or cell, [`MeshError::Io`] when the file cannot be written.
+/// [`MeshError::Invalid`] when cells are neither quadrilaterals nor hexahedra, an index is out of range or a
+/// field does not have one entry for each point or cell; [`MeshError::Io`] when the file cannot be written.
 pub fn write_lagrange(
     path: &Path,
     cells: &LagrangeCells<'_>,
@@ -198,7 +198,7 @@ pub fn write_lagrange(
 pub(super) struct Grid<'a> {
     pub points: &'a [[f64; 3]],
     pub kind: CellKind,
-    /// Order of cells whose points are in lexicographic order; none where cells have their corners in VTK's.
+    /// Order of cells whose points are in lexicographic order; none if cells have their corners in VTK's.
     pub order: Option<usize>,
     /// Position of each point in VTK's order among the points of a cell.
     places: Vec<usize>,
@@ -345,7 +345,7 @@ impl<'a> Grid<'a> {
     }
 }
 
-/// An array of `n` integers, of 32 bits where they are narrow; `values` returns them from a given one on.
+/// An array of `n` integers, of 32 bits if they are narrow; `values` returns them from a given one on.
 fn integers<'a, I: Iterator<Item = u64>>(
     name: &str,
     n: usize,

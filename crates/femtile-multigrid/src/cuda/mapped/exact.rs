@@ -53,7 +53,8 @@ pub struct ExactSolves<T: Scalar> {
     inverses: Buffer<T, Cuda>,
 }
 
-/// Returns the patches with jumps among those of these spans whose kinds are inverted; surrogates serve the others.
+/// Returns the patches of these spans that have coefficient jumps and a kind whose matrix is inverted. The
+/// other patches use surrogates.
 pub(super) fn patches_with_jumps<T>(grid: &BoxGrid, geometry: &CellGeometry, spans: &Spans) -> JumpPatches {
     let n = most_unknowns(grid);
     JumpPatches::new(

@@ -54,7 +54,8 @@ fn of_cells<T: Scalar, const N: usize>(
     parallel::map(cells.iter().product(), CELLS, numbers).into_flattened()
 }
 
-/// Blocks limit registers where that makes none spill: compilers for sm_90 take up to twice as many as for sm_80.
+/// Blocks limit registers if no register spills then: compilers for sm_90 use up to twice as many as for
+/// sm_80.
 pub(in super::super) fn shape<T: Scalar>(degree: usize) -> PatchShape {
     let team = (degree + 1) * (degree + 1);
     let blocks = match (degree, size_of::<T>()) {

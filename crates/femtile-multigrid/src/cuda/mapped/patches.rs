@@ -23,21 +23,23 @@ const LEFT_OUT: f64 = 1e30;
 /// Nodes that a thread takes at least.
 const NODES: usize = 1 << 12;
 
-/// Schwarz smoothers on vertex patches of cells of any widths, shapes and coefficients on a GPU, additive or multiplicative,
-/// with the local solves of CPUs: separable surrogates
-/// $\tilde A_j = \sum_a g_a\, K_a \otimes M_b \otimes M_c$ with the matrices of cells of width one and a factor $g_a$ for
-/// each axis and patch, and exact ones where coefficients jump.
+/// Additive or multiplicative Schwarz smoothers on vertex patches on a GPU, for cells of any widths, shapes
+/// and coefficients.
 ///
-/// Differs from CPUs: on rectangles with coefficient one solves are exact where widths jump by more than a fifth, and
-/// surrogates otherwise; fewer kinds of patches are solved exactly from degree 5 on; patches lie around vertices also along
-/// thin axes.
+/// The local solves are those of CPUs. Without a coefficient jump they use the separable surrogate
+/// $\tilde A_j = \sum_a g_a\, K_a \otimes M_b \otimes M_c$. Its 1-D matrices are those of cells of width one,
+/// with a factor $g_a$ per axis and patch. Patches with a coefficient jump are solved exactly.
+///
+/// Differs from CPUs in three points. On rectangles with coefficient one, solves are exact if widths jump by
+/// more than a fifth, and use surrogates otherwise. From degree 5 on, fewer kinds of patches are solved
+/// exactly. Patches lie around vertices also along thin axes.
 ///
 /// # Cost
-/// Additive: one residual, and a launch for each of $2^d$ colours of patches, which reads the residual at $(2k - 1)^d$ nodes
-/// of a patch and d factors, reads and writes x at these nodes, and takes 2 d products with 1-D matrices of 2k − 1 rows; a
-/// patch with a jump reads $(2k - 1)^{2d}$ numbers of its inverse.
-/// Set-up takes twelve Lanczos steps on the grid. Multiplicative: a residual of the whole grid for every colour, $2^d$ times
-/// as many; the patches of a colour have every cell once, so no work is done in vain.
+/// Additive: one residual, and one launch for each of $2^d$ colours of patches. A launch reads the residual
+/// at $(2k - 1)^d$ nodes of a patch and d factors, reads and writes x at these nodes, and does 2 d products
+/// with 1-D matrices of 2k − 1 rows. A patch with a jump reads $(2k - 1)^{2d}$ numbers of its inverse. Set-up
+/// needs twelve Lanczos steps on the grid. Multiplicative: one residual of the whole grid per colour, $2^d$
+/// in all. The patches of a colour cover each cell once, so all values of that residual are used.
 /// # Source
 /// `[cui2024]`, Alg. 2.3, eqs. (2.5), (2.6) and (2.15). Differs: separable surrogates.
 #[derive(Debug)]
@@ -124,7 +126,7 @@ impl<T: Scalar> CudaMappedPatches<T> {
         self.steps(x, b, order, false)
     }
 
-    /// As [`CudaMappedPatches::step`] where x is zero, which saves a residual.
+    /// As [`CudaMappedPatches::step`] with x = 0, which saves a residual.
     pub(in super::super) fn step_from_zero(
         &self,
         x: &mut Buffer<T, Cuda>,

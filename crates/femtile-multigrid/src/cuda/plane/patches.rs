@@ -18,8 +18,9 @@ const HEADERS: [Header; 5] = [RECIPROCAL_HEADER, STRIDED_HEADER, MODES_HEADER, C
 /// The multiplicative Schwarz smoother on vertex patches of 2 × 2 equal cells, coloured, on a GPU.
 ///
 /// # Cost
-/// One launch per colour, which reads b at $(2k - 1)^2$ inner nodes of a patch and x at $8k$ surface nodes, and writes x at
-/// the inner nodes; four products with 1-D matrices of 2k − 1 rows, halved by symmetry, and four lines of the surface.
+/// One launch per colour. Per patch it reads b at $(2k - 1)^2$ inner nodes and x at $8k$ surface nodes, and
+/// writes x at the inner nodes. The work is four products with 1-D matrices of 2k − 1 rows, halved by
+/// symmetry, and four lines of the surface.
 /// # Source
 /// `[cui2024]`, Alg. 2.3, eqs. (2.8), (2.13) and (2.14). Differs: the solve does not use old inner values, so no residual is
 /// formed.

@@ -35,7 +35,7 @@ pub enum PatchKernel {
     Skeleton,
     /// As [`PatchKernel::Skeleton`], but every patch writes all its inner nodes: rows of values instead of single ones.
     Whole,
-    /// For degree 1, where a patch has one inner node: a 27-point stencil, rows along x in two colours at once.
+    /// For degree 1, with one inner node per patch: a 27-point stencil, rows along x in two colours at once.
     Stencil,
     /// The residual on a patch, then the exact local solve, as in the definition; for comparison, and on free sides.
     Fused,
@@ -148,7 +148,7 @@ impl<T: Scalar> CudaPatches<T> {
         self.solves(x, residual.as_deref().unwrap_or(b), order)
     }
 
-    /// As [`CudaPatches::step`] where x is zero; additive patches then take b for the residual.
+    /// As [`CudaPatches::step`] with x = 0; the residual of additive patches is then b.
     pub(super) fn step_from_zero(
         &self,
         x: &mut Buffer<T, Cuda>,

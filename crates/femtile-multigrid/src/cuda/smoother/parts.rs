@@ -10,8 +10,8 @@ pub struct Part {
     pub is_mirrored: bool,
 }
 
-/// Returns the patches of a colour, given by the parities of the patch index along each axis. In the plane, where patches
-/// are small, those of a box with free sides stay together.
+/// Returns the patches of a colour. The colour is given by the parities of the patch index along each axis.
+/// In the plane, where patches are small, the patches of a box with free sides are not split.
 pub fn parts(grid: &BoxGrid, parities: [usize; 3]) -> Vec<Part> {
     let of_all = [0, 1, 2].map(|axis| every_other(grid, axis, parities[axis]));
     if grid.dimension() == 2 {

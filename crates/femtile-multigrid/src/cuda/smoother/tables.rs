@@ -111,8 +111,8 @@ impl Modes {
     }
 }
 
-/// Returns the matrices of two cells of width one: the rows of mass and stiffness of the inner nodes, `[2k - 1][2k + 1]`,
-/// the eigenvectors as columns, `[2k - 1][2k - 1]`, and the eigenvalues.
+/// Returns the matrices of two cells of width one: the mass and stiffness rows of the inner nodes,
+/// `[2k - 1][2k + 1]`, the eigenvectors as columns, `[2k - 1][2k - 1]`, and the eigenvalues.
 pub fn patch_matrices(degree: usize) -> [Vec<f64>; 4] {
     Modes::new(degree).matrices().map(<[f64]>::to_vec)
 }

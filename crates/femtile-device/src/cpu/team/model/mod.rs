@@ -1,8 +1,8 @@
 //! The protocol under a scheduler that tries every order of its steps, up to a number of preemptions.
 //!
-//! The file of the protocol is compiled a second time, with `sync` of this folder in place of that of the standard library:
-//! every operation on what threads share is a step before which another thread may go on. Memory is sequentially
-//! consistent here.
+//! The file of the protocol is compiled a second time, with `sync` of this folder instead of that of the
+//! standard library: every operation on what threads share is a step before which another thread may
+//! continue. Memory is sequentially consistent here.
 
 // The file of the protocol itself, compiled with the synchronization of the model.
 #[allow(clippy::duplicate_mod)]

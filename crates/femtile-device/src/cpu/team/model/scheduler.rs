@@ -1,4 +1,4 @@
-//! One thread at a time goes on, to its next step; which one is a choice, and all choices are tried.
+//! One thread at a time runs its next step; which thread is a choice, and all choices are tried.
 
 use std::cell::RefCell;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -53,7 +53,7 @@ pub fn current() -> (Arc<Scheduler>, usize) {
     CURRENT.with_borrow(|current| current.clone()).expect("a thread of a model")
 }
 
-/// Before a step: others may go on first.
+/// Before a step: others may continue first.
 pub fn step() {
     let (scheduler, me) = current();
     scheduler.wait(me, State::Ready);
@@ -64,7 +64,7 @@ impl Scheduler {
         self.run.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Goes on when it is this thread's turn again.
+    /// Continues when it is this thread's turn again.
     pub fn wait(&self, me: usize, state: State) {
         let mut run = self.run();
         run.states[me] = state;
@@ -96,7 +96,7 @@ impl Scheduler {
         }
     }
 
-    /// Starts a thread; it may go on from the next step of any other.
+    /// Starts a thread; it may continue from the next step of any other.
     pub fn spawn(self: &Arc<Self>, work: impl FnOnce() + Send + 'static) -> usize {
         let mut run = self.run();
         let number = run.states.len();
@@ -118,7 +118,7 @@ impl Scheduler {
 }
 
 impl Run {
-    /// Who goes on after a step of `me`.
+    /// Chooses which thread continues after a step of `me`.
     fn choose(&mut self, me: usize) {
         let is_ready = |(thread, state): (usize, &State)| match state {
             State::Ready => Some(thread),
@@ -130,7 +130,7 @@ impl Run {
             ready = self.given_way(me);
         }
         if ready.contains(&me) {
-            // To go on without a change comes first, and is all there is once no preemption is left.
+            // To continue without a change comes first, and is all there is once no preemption is left.
             ready.retain(|&thread| thread != me && self.preemptions_left > 0);
             ready.insert(0, me);
         }
@@ -143,7 +143,8 @@ impl Run {
         }
     }
 
-    /// Threads that gave way, where nobody else can go on; a wake-up is lost where that is `me` alone, or nobody.
+    /// Returns threads that yielded, if no other can run. A wake-up is lost if this is `me` alone, or no
+    /// thread.
     fn given_way(&self, me: usize) -> Vec<usize> {
         let gives_way = |thread: &usize| *thread != me && self.states[*thread] == State::GivesWay;
         let found: Vec<usize> = (0..self.states.len()).filter(gives_way).collect();

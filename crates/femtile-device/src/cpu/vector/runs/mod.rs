@@ -62,7 +62,8 @@ mod tests {
     #[cfg(target_arch = "x86_64")]
     use crate::cpu::vector::x86;
 
-    /// Reads runs of neighbouring places, which overlap, and adds them to others where two lanes have the same place.
+    /// Reads runs of neighbouring places, which overlap, and adds them to others if two lanes have the same
+    /// place.
     fn runs_are_read_and_added<T: Lanes, V: ShortRuns<T>>() {
         let n = V::LANES;
         let from: Vec<T> = (0..3 * n + 4).map(|k| T::from_f64((k * k) as f64)).collect();

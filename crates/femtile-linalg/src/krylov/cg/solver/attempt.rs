@@ -57,7 +57,7 @@ pub(super) enum Attempt {
     NotBegun { tolerance: f64, r_norm: f64 },
 }
 
-/// What the device has found.
+/// The results of the device.
 struct Found {
     state: Vec<f64>,
     last: Vec<f64>,
@@ -226,7 +226,7 @@ impl<T: Scalar, D: CgSolverKernels<T>> CgSolver<T, D> {
         Ok(Found { state: device.end_read(poll.state)?, last: device.end_read(poll.last)? })
     }
 
-    /// Uploads the settings where they are others than in the solve before.
+    /// Uploads the settings if they are others than in the solve before.
     fn bring_settings(&mut self, config: &KrylovConfig, target: Target) -> Result<(), LinalgError> {
         let usual = usual_exponent::<T>();
         let scale = self.scale.filter(|scale| scale.is_normal());
@@ -250,7 +250,7 @@ impl<T: Scalar, D: CgSolverKernels<T>> CgSolver<T, D> {
         Ok(())
     }
 
-    /// The preconditioned residual at the start and at the end, where the preconditioner is no diagonal.
+    /// The preconditioned residual at the start and at the end, if the preconditioner is not diagonal.
     fn sizes(&self, found: &Found, steps: &[CgStep]) -> Option<[Size; 2]> {
         let first = steps.first().filter(|_| self.v.z.is_some())?;
         let at_start = found.first::<D>()[CgSums::<D>::Z_DOT_Z];
@@ -324,7 +324,7 @@ impl<T: Scalar, D: CgSolverKernels<T>> CgSolver<T, D> {
     }
 }
 
-/// r = b − A x where r holds A x, p = M⁻¹ r and the state before the first iteration.
+/// Computes r = b − A x from r, which holds A x, then p = M⁻¹ r and the state before the first iteration.
 fn begin<T: Scalar, D: CgSolverKernels<T>, C: Communicator>(
     (x, start): (&Buffer<T, D>, &mut Buffer<T, D>),
     System { m, b, comm, .. }: System<'_, T, D, C>,

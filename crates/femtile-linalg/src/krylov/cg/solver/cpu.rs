@@ -131,7 +131,7 @@ impl<T: Scalar> CgSolverKernels<T> for Cpu {
     }
 }
 
-/// $(y, y_0) \leftarrow (y + w(y - y_0), y)$, where y is `last`, or else the values before.
+/// $(y, y_0) \leftarrow (y + w(y - y_0), y)$; y is `last` if given, else the current values.
 #[inline(always)]
 fn extrapolate<T: Scalar>([y, previous]: [&mut [T]; 2], weight: T, last: Option<&[T]>) {
     let n = y.len();

@@ -7,7 +7,7 @@ use crate::{LinalgError, error::need};
 /// The passes of a solve before its first and after its last iteration; all numbers stay on the device.
 ///
 /// # Errors
-/// [`LinalgError::Length`] when vectors of one call differ in length, or [`CgSums`] are those of shorter ones.
+/// [`LinalgError::Length`] when vectors of one call differ in length, or [`CgSums`] belong to shorter ones.
 pub trait CgSolverKernels<T: Scalar>: CgKernels<T> {
     /// Returns the number of partial sums that these passes need for vectors of `n` entries.
     fn cg_sum_partials(&self, _n: usize) -> usize {
@@ -21,8 +21,8 @@ pub trait CgSolverKernels<T: Scalar>: CgKernels<T> {
     /// Reads and writes four vectors.
     fn cg_extrapolate(&self, vectors: CgExtrapolate<'_, T, Self>, weight: T) -> Result<(), LinalgError>;
 
-    /// $r = b - q$ where r holds $q = A x$, $s = x$, and $p = M^{-1} r$ where $M^{-1}$ is a diagonal; leaves the sums
-    /// [`CgSums::B_DOT_B`] to [`CgSums::B_NORM`] in [`CgSums::first`].
+    /// Computes $r = b - q$ from r, which holds $q = A x$; $s = x$; and $p = M^{-1} r$ if $M^{-1}$ is
+    /// diagonal. Leaves the sums [`CgSums::B_DOT_B`] to [`CgSums::B_NORM`] in [`CgSums::first`].
     ///
     /// # Cost
     /// Reads q, b, x and the diagonals, writes r, s and, with a diagonal, p.
@@ -47,8 +47,8 @@ pub trait CgSolverKernels<T: Scalar>: CgKernels<T> {
     /// [`CgScalars::FIRST_SUMS`].
     fn cg_decide(&self, scalars: &mut CgScalars<Self>, sums: &CgSums<Self>) -> Result<(), LinalgError>;
 
-    /// Leaves [`CgSums::last`] of the iterate x, where $q = A x$, $r = b - q$ and z is the last
-    /// preconditioned residual.
+    /// Leaves [`CgSums::last`] of the iterate x, with $q = A x$ and $r = b - q$; z is the last preconditioned
+    /// residual.
     ///
     /// # Cost
     /// Reads q, b, x, z and the diagonal.
@@ -85,9 +85,9 @@ pub struct CgBegin<'a, T: Scalar, D: Device> {
 
 /// Diagonals that the passes of a solve know.
 pub struct CgDiagonals<'a, T: Scalar, D: Device> {
-    /// That of $M^{-1}$, where it is one.
+    /// The diagonal of $M^{-1}$, if it is diagonal.
     pub m: Option<&'a Buffer<T, D>>,
-    /// The one by which residuals are tested.
+    /// The diagonal by which residuals are tested.
     pub test: Option<&'a Buffer<T, D>>,
 }
 
@@ -99,7 +99,7 @@ pub struct CgFinish<'a, T: Scalar, D: Device> {
     pub b: &'a Buffer<T, D>,
     /// The iterate.
     pub x: &'a Buffer<T, D>,
-    /// The preconditioned residual, where it is stored.
+    /// The preconditioned residual, if it is stored.
     pub z: Option<&'a Buffer<T, D>>,
     /// The diagonal by which residuals are tested.
     pub test: Option<&'a Buffer<T, D>>,
@@ -115,7 +115,7 @@ pub struct CgSums<D: Device> {
     pub last: Buffer<f64, D>,
     /// The settings, in the order of the constants of this type.
     pub settings: Buffer<f64, D>,
-    /// Memory for partial sums, where the device needs it.
+    /// Memory for partial sums, if the device needs it.
     pub partials: Buffer<f64, D>,
     /// Counts blocks that are done; zero between kernels.
     pub counter: Buffer<u32, D>,
@@ -124,7 +124,7 @@ pub struct CgSums<D: Device> {
 impl<D: Device> CgSums<D> {
     /// Place in the first sums of $b^\mathsf{T} b$.
     pub const B_DOT_B: usize = 0;
-    /// Place in the first sums of $r^\mathsf{T} r$, and in the last ones.
+    /// Index of $r^\mathsf{T} r$ in the first and in the last sums.
     pub const R_DOT_R: usize = 1;
     /// Place in the first sums of $r^\mathsf{T} M^{-1} r$.
     pub const R_DOT_Z: usize = 2;
@@ -132,7 +132,7 @@ impl<D: Device> CgSums<D> {
     pub const B_RHO: usize = 3;
     /// Place in the first sums of $\|t b\|^2$.
     pub const B_NORM: usize = 4;
-    /// Place in the first sums of $\|M^{-1} r\|^2$, where $M^{-1}$ is no diagonal.
+    /// Index in the first sums of $\|M^{-1} r\|^2$, if $M^{-1}$ is not diagonal.
     pub const Z_DOT_Z: usize = 5;
     /// Number of first sums.
     pub const N_FIRST: usize = 6;
@@ -154,7 +154,7 @@ impl<D: Device> CgSums<D> {
     pub const TOLERANCE: usize = 0;
     /// Place in the settings of the norm that it is relative to; 0 for $\|b\|$.
     pub const SIZE: usize = 1;
-    /// Place in the settings of a bound relative to the first residual; 0 for none.
+    /// Index in the settings of a bound relative to the first residual; 0 for none.
     pub const REDUCTION: usize = 2;
     /// Place in the settings of the maximum number of iterations.
     pub const LIMIT: usize = 3;
@@ -162,7 +162,7 @@ impl<D: Device> CgSums<D> {
     pub const B_RANGE: usize = 4;
     /// Place in the settings of the range of the norm of the first residual.
     pub const R_RANGE: usize = 6;
-    /// Place in the settings of the norm of rounding errors in b; 0 where b is exact.
+    /// Index in the settings of the norm of rounding errors in b; 0 if b is exact.
     pub const ROUNDING: usize = 8;
     /// Number of settings.
     pub const SETTINGS: usize = 9;
@@ -181,7 +181,7 @@ impl<D: Device> CgSums<D> {
         })
     }
 
-    /// Refuses places that are none of a sum.
+    /// Refuses indices that do not belong to a sum.
     ///
     /// # Errors
     /// [`LinalgError::Length`].

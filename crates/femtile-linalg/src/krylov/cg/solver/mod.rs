@@ -35,18 +35,18 @@ pub enum Target {
     RightSide,
     /// $\|r\| \le \tau s$ with a given $s > 0$, for callers that know the size of the terms of b; at most $\|b\| / 2$.
     Norm(f64),
-    /// $\|r\| \le \min(\tau \|b\|, \rho \|r_0\|)$ with the first residual $r_0$, where the correction of the first guess is
-    /// wanted to a relative accuracy $\rho$.
+    /// $\|r\| \le \min(\tau \|b\|, \rho \|r_0\|)$ with the first residual $r_0$, to compute the correction of
+    /// the first guess to a relative accuracy $\rho$.
     Reduction(f64),
 }
 
 /// Conjugate gradients for many right sides with one operator: vectors and recordings are kept between solves.
 ///
-/// Iterates, residuals and stop of a solve are those of [`super::ConjugateGradient::solve`], to the last bit. A GPU is given as many
-/// iterations as the last solves have taken, together with the start before and the acceptance tests after them, as one
-/// recording, and the host reads their result once. The acceptance tests know the smallest Ritz value of earlier solves, and a
-/// preconditioner that is no diagonal is compared at the first guess in place of the right side; an iterate that they refuse is
-/// judged as by [`super::ConjugateGradient`], which continues from there.
+/// Iterates, residuals and stop of a solve are those of [`super::ConjugateGradient::solve`], to the last bit.
+/// A GPU runs the start, the iteration count of the last solves and the acceptance tests as one recording.
+/// The host reads the result once. The acceptance tests know the smallest Ritz value of earlier solves. A
+/// preconditioner that is not diagonal is compared at the first guess instead of the right side. If the tests
+/// refuse an iterate, it is judged as by [`super::ConjugateGradient`], which continues from there.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -105,17 +105,17 @@ pub enum Target {
 /// As [`super::ConjugateGradient`].
 pub struct CgSolver<T: Scalar, D: CgSolverKernels<T>> {
     a: Arc<dyn LinearOperator<T, D>>,
-    /// The operator of iterations, where it is another one.
+    /// The operator of iterations, if it differs.
     of_iterations: Option<Arc<dyn LinearOperator<T, D>>>,
     m: Arc<dyn Preconditioner<T, D>>,
     x: Buffer<T, D>,
     b: Buffer<T, D>,
-    /// Where the solve at hand has begun.
+    /// The start of the current solve.
     start: Buffer<T, D>,
     v: Vectors<T, D>,
     sums: CgSums<D>,
     settings: Vec<f64>,
-    /// The diagonal that residuals are tested by, where it is not that of the preconditioner.
+    /// The diagonal by which residuals are tested, if it is not that of the preconditioner.
     test: Option<Buffer<T, D>>,
     is_identity: bool,
     recordings: Recordings<D>,
@@ -210,9 +210,9 @@ impl<T: Scalar, D: CgSolverKernels<T>> CgSolver<T, D> {
     /// Applies another operator in iterations, A with values of fewer bits; residuals at the start and at the end are those
     /// of A.
     ///
-    /// With entries that are wrong by a share ε, an iteration that corrects the guess by d ends with a residual that is wrong by
-    /// about $\epsilon \|A d\|$: good where a guess is close or the tolerance far above ε. A solve whose residual is not that
-    /// small goes on with A.
+    /// With a relative error ε of the entries, an iteration that corrects the guess by d ends with a residual
+    /// error of about $\epsilon \|A d\|$. This is useful if a guess is close or the tolerance far above ε. A
+    /// solve whose residual is not that small continues with A.
     ///
     /// # Errors
     /// [`LinalgError::Length`] for an operator of another size.
@@ -224,8 +224,8 @@ impl<T: Scalar, D: CgSolverKernels<T>> CgSolver<T, D> {
 
     /// Lets solves begin with the line through the last two solutions, $2 x_1 - x_0$, for right sides that change smoothly.
     ///
-    /// The products of both are known, so such a solve takes one product less. Two more vectors are kept. A guess that is
-    /// written to x comes first.
+    /// The products of both are known, so such a solve needs one product less. Two more vectors are kept. A
+    /// guess written to x has priority.
     ///
     /// # Errors
     /// Errors of the device.
@@ -234,7 +234,8 @@ impl<T: Scalar, D: CgSolverKernels<T>> CgSolver<T, D> {
         Ok(())
     }
 
-    /// Returns the solutions that the next solve begins with, the last one first: none where it begins with x, at most two.
+    /// Returns the solutions that the next solve begins with, the last one first: at most two, none if it
+    /// begins with x.
     ///
     /// # Errors
     /// Errors of the device.
@@ -244,7 +245,7 @@ impl<T: Scalar, D: CgSolverKernels<T>> CgSolver<T, D> {
         Ok(all[..history.known].iter().map(|x| x.to_host()).collect::<Result<_, _>>()?)
     }
 
-    /// Takes over what [`CgSolver::solutions`] returned, so that the next solve has the same bits.
+    /// Restores the result of [`CgSolver::solutions`], so that the next solve has the same bits.
     ///
     /// # Errors
     /// [`LinalgError::Length`] for vectors of another length or more than two; errors of the device.
@@ -333,18 +334,18 @@ impl<T: Scalar, D: CgSolverKernels<T>> CgSolver<T, D> {
         }
     }
 
-    /// Returns the smallest Ritz value of $M^{-1} A$ that acceptance tests use, where one is known.
+    /// Returns the smallest Ritz value of $M^{-1} A$ that acceptance tests use, if one is known.
     pub fn smallest_ritz_value(&self) -> Option<f64> {
         self.smallest_ritz
     }
 
-    /// Sets the smallest Ritz value, such as that of a solver before with the same operator, so that results do not depend on
-    /// which of them solves.
+    /// Sets the smallest Ritz value, such as that of a previous solver with the same operator. Results then
+    /// do not depend on which of the two solves.
     pub fn set_smallest_ritz_value(&mut self, value: Option<f64>) {
         self.smallest_ritz = value.filter(|value| *value > 0.0);
     }
 
-    /// Sets the norm of rounding errors in b, such as those of a difference of large terms; 0 where b is exact.
+    /// Sets the norm of rounding errors in b, such as those of a difference of large terms; 0 if b is exact.
     ///
     /// A solve leaves a residual of this size, up to a tenth of b, whatever its target asks for.
     pub fn set_rounding(&mut self, norm: f64) {
@@ -420,8 +421,8 @@ impl<T: Scalar, D: CgSolverKernels<T>> CgSolver<T, D> {
     }
 }
 
-/// Returns whether the preconditioner of all ranks is the identity, and the diagonal by which residuals are tested where it is not
-/// its own.
+/// Returns whether the preconditioner is the identity on all ranks, and the diagonal by which residuals are
+/// tested if it is not its own.
 fn examine<T: Scalar, D: CgSolverKernels<T>, C: Communicator>(
     a: &dyn LinearOperator<T, D>,
     m: &dyn Preconditioner<T, D>,
@@ -464,7 +465,7 @@ impl Target {
         Err(LinalgError::Setting { field: "target", message })
     }
 
-    /// Returns the norm and the reduction of the settings, 0 where there is none.
+    /// Returns the norm and the reduction of the settings, 0 if there is none.
     fn settings(self) -> [f64; 2] {
         match self {
             Self::RightSide => [0.0, 0.0],

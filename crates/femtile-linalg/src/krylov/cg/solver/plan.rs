@@ -19,7 +19,7 @@ pub(super) enum Guess {
 /// A part of a solve that is recorded as a whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Block {
-    /// The guess of the start of the solve, where that comes first.
+    /// The guess of the start of the solve, if the block begins with it.
     pub begins: Option<Guess>,
     /// The number of iterations.
     pub iterations: usize,
@@ -42,14 +42,14 @@ impl Past {
         self.0 = [Some(iterations), self.0[0]];
     }
 
-    /// Returns the larger number, or the smaller one where an iteration too many is expensive.
+    /// Returns the larger number, or the smaller one if an iteration too many is expensive.
     fn expected(self, is_costly: bool) -> Option<usize> {
         let known = self.0.iter().flatten().copied();
         if is_costly { known.min() } else { known.max() }
     }
 }
 
-/// The blocks of a solve: first as many iterations as are expected, then a few at a time.
+/// The blocks of a solve: first the expected number of iterations, then a few at a time.
 #[derive(Debug)]
 pub(super) struct Plan {
     /// The guess of the start, as long as no block has it.
@@ -64,7 +64,7 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// Plans a solve on a device that is given `stride` iterations at a time where nothing is known.
+    /// Plans a solve. Without an expectation, the device runs `stride` iterations at a time.
     pub fn new((config, guess): (&KrylovConfig, Guess), past: Past, stride: usize, is_costly: bool) -> Self {
         let begins = Some(guess);
         let longest = config.look_every.unwrap_or(LONGEST).clamp(1, LONGEST);
@@ -89,7 +89,7 @@ impl Plan {
         Some(Block { begins, iterations, ends: self.ends && self.left == 0 })
     }
 
-    /// Returns the next block after those that were expected.
+    /// Returns the next block after the expected ones.
     pub fn further(&mut self) -> Block {
         let [iterations, most] = self.further;
         self.further[0] = (2 * iterations).min(most);

@@ -50,7 +50,7 @@ impl Start {
     }
 }
 
-/// [`super::CgSolverKernels::cg_decide`] where the host can address the device's memory.
+/// [`super::CgSolverKernels::cg_decide`] if the host can address the device's memory.
 pub(super) fn decide<D: HostDevice>(scalars: &mut CgScalars<D>, sums: &CgSums<D>) {
     let (settings, sums) = (sums.settings.as_slice(), sums.first.as_slice());
     let start = Start::of::<D>(sums, settings);
