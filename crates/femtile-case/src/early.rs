@@ -20,7 +20,8 @@ pub(crate) struct Early {
     pub file: BegunFile,
 }
 
-/// Does `work`, which ends before results are written; where `is_beside`, other threads begin the results meanwhile.
+/// Does `work`, which ends before results are written; if `is_beside`, other threads begin the results
+/// meanwhile.
 ///
 /// # Errors
 /// That of `work`, after which nothing is written any more; else that of writing.
@@ -41,7 +42,7 @@ pub(crate) fn beside<R>(
 }
 
 impl Early {
-    /// Begins the results of a case; none where its solution has further fields, or a file that cannot be begun.
+    /// Begins the results of a case; none if its solution has further fields, or a file that cannot be begun.
     ///
     /// # Errors
     /// Those of writing; [`femtile_mesh::MeshError::Interrupted`] once `is_vain` is true.

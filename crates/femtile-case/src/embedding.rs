@@ -78,7 +78,7 @@ impl Case {
         has_key(&self.text, &["output".into(), "directory".into()])
     }
 
-    /// Passes on the solution, where somebody takes it; returns it where it is shown.
+    /// Passes on the solution, if somebody takes it; returns it if it is shown.
     pub(crate) fn deliver(
         &self,
         data: impl FnOnce() -> Result<SolutionData, SolveError>,

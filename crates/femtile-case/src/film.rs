@@ -37,7 +37,7 @@ impl Film {
         }
     }
 
-    /// Returns the name of the field and its view, where there were frames.
+    /// Returns the name of the field and its view, if there were frames.
     pub fn finish(self) -> Option<(String, View)> {
         self.content
     }

@@ -72,14 +72,14 @@ impl Case {
         Ok(Self { file, path, text, overrides, remembered, embedding })
     }
 
-    /// Returns `true` where a value is that of the file or of an override by key, and was not changed afterwards by another
-    /// option of the program.
+    /// Returns `true` if a value is that of the file or of an override by key, and was not changed afterwards
+    /// by another option of the program.
     pub(crate) fn is_as_written<T: PartialEq>(&self, value: impl Fn(&CaseFile) -> &T) -> bool {
         let written = content(&self.path, &self.text, &self.overrides);
         written.is_ok_and(|written| value(&written) == value(&self.file))
     }
 
-    /// Returns the line of a key, counted from 1; none where the file does not have it.
+    /// Returns the line of a key, counted from 1; none if the file does not have it.
     pub(crate) fn line(&self, path: &[Key]) -> Option<usize> {
         line_of(&self.text, path)
     }

@@ -21,7 +21,7 @@ pub(crate) fn partition<'s>(solution: &'s Solution<'_>) -> Cow<'s, Partition> {
     solution.partition().map_or_else(|| Cow::Owned(alone()), Cow::Borrowed)
 }
 
-/// Returns the names of the files of a solution, where its case wants it in pieces.
+/// Returns the names of the files of a solution, if its case wants it in pieces.
 pub(crate) fn names(case: &Case, solution: &Solution<'_>) -> Vec<String> {
     if !case.file.output.vtu.has_pieces() {
         return Vec::new();
@@ -34,13 +34,13 @@ pub(crate) fn names(case: &Case, solution: &Solution<'_>) -> Vec<String> {
     ranks.into_iter().map(|rank| Pieces::name(MESH_PIECES, rank)).collect()
 }
 
-/// The ranks of the program, where each of several writes its piece.
+/// The ranks of the program, if each of several writes its piece.
 fn ranks(case: &Case) -> Option<&Comm> {
     let comm = case.embedding.comm.as_ref().filter(|comm| comm.n_ranks() > 1);
     comm.filter(|_| case.file.output.vtu.has_pieces())
 }
 
-/// Returns the one rank whose piece this process writes; none where it writes all.
+/// Returns the one rank whose piece this process writes; none if it writes all.
 pub(crate) fn own(case: &Case) -> Option<usize> {
     ranks(case).map(Comm::rank)
 }
@@ -51,7 +51,7 @@ pub(crate) fn tell_other_ranks(case: &Case, staging: Option<&Staging>) -> Result
     told(case, name.map(|name| name.to_string_lossy()).unwrap_or_default().as_bytes()).map(drop)
 }
 
-/// Writes the piece of a rank after the first with `write`, which takes the folder, where it is wanted.
+/// Writes the piece of a rank after the first with `write`, which takes the folder, if it is wanted.
 pub(crate) fn of_other_ranks<R>(
     case: &Case,
     write: impl FnOnce(&Path) -> Result<R, CaseError>,
@@ -69,7 +69,7 @@ pub(crate) fn wait_for_all(case: &Case) -> Result<(), CaseError> {
     told(case, &[]).map(drop)
 }
 
-/// Returns what the first rank says; nothing where there are no others.
+/// Returns what the first rank says; nothing if there are no others.
 fn told(case: &Case, said: &[u8]) -> Result<Vec<u8>, CaseError> {
     let Some(comm) = ranks(case) else { return Ok(Vec::new()) };
     let all = comm.all_gather(said).map_err(SolveError::from)?;
@@ -106,7 +106,8 @@ pub(crate) fn in_folder(folder: &Path) -> std::io::Result<Vec<String>> {
     Ok(found)
 }
 
-/// Returns whether an interrupt of any rank leaves out fields: all pieces have the same. None where this process writes alone.
+/// Returns whether an interrupt of any rank leaves out fields: all pieces have the same. None if this process
+/// writes alone.
 pub(crate) fn agreed_interrupt(case: &Case, is_interrupted: bool) -> Result<Option<bool>, CaseError> {
     let Some(comm) = ranks(case) else { return Ok(None) };
     let [is_interrupted] = comm.any([is_interrupted]).map_err(SolveError::from)?;

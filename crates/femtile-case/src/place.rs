@@ -34,7 +34,7 @@ pub(crate) fn key_span_of(text: &str, path: &[Key]) -> Option<Range<usize>> {
     place_of(text, path).map(|place| place.key)
 }
 
-/// Returns `true` where the text has a value at `path`.
+/// Returns `true` if the text has a value at `path`.
 pub(crate) fn has_key(text: &str, path: &[Key]) -> bool {
     path.is_empty() || place_of(text, path).is_some_and(|place| place.n_steps == path.len())
 }

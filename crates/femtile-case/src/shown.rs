@@ -9,8 +9,8 @@ use femtile_solve::SolutionData;
 use crate::film::Film;
 use crate::{Case, CaseError};
 
-/// Fields that are shown where the case names none, the first that there is: a map of activation tells more of a beat than
-/// its end.
+/// Fields that are shown if the case names none, the first that there is: a map of activation tells more of a
+/// beat than its end.
 const DEFAULTS: [&str; 3] = ["u", "activation", "V"];
 
 /// Named fields.
@@ -55,10 +55,10 @@ impl Case {
 }
 
 impl Shown {
-    /// Takes the field that a case names, or the main one, with a warning where there is none of the name.
+    /// Takes the field that a case names, or the main one, with a warning if there is none of the name.
     ///
     /// # Errors
-    /// [`CaseError::Report`] where the solution has no cells that can be drawn.
+    /// [`CaseError::Report`] if the solution has no cells that can be drawn.
     pub fn of(case: &Case, data: &SolutionData) -> Result<(Self, Option<String>), CaseError> {
         let body = body_of(data)?;
         let fields = &data.point_fields;
@@ -75,7 +75,7 @@ impl Shown {
     /// Draws the field as a PNG file.
     ///
     /// # Errors
-    /// [`CaseError::Report`] where there is nothing to draw.
+    /// [`CaseError::Report`] if there is nothing to draw.
     pub fn picture(&self, case: &Case, time: Option<f64>) -> Result<Vec<u8>, CaseError> {
         let time = time.map_or(String::new(), |time| format!(", t = {}", short(time)));
         let title = format!("{}{time}", case.name());

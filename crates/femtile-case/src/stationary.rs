@@ -63,7 +63,7 @@ pub(crate) fn run(
     write(case, (&solution, &checked.boundary), (report, &lines), (staging, begun), stages)
 }
 
-/// Computes the fields of a solution on the whole mesh and writes all results, where files may have been begun.
+/// Computes the fields of a solution on the whole mesh and writes all results, if files may have been begun.
 fn write(
     case: &Case,
     (solution, boundary): (&Solution<'_>, &Arc<BoundaryFacets>),
@@ -147,7 +147,7 @@ fn on_threads(
     threads::run(n, first, |comm| on_rank(comm, &mut Stages::new(&mut Silent)).map(drop))
 }
 
-/// Runs the case on a mesh of which this rank has its part. All ranks call it.
+/// Runs the case on a mesh of which this rank has its part. Collective.
 fn on_parts(
     cpu: &Cpu,
     case: &Case,

@@ -30,7 +30,7 @@ pub struct Incoming<'a> {
 
 /// Carries messages between the ranks of a run: MPI, or the memory of one process.
 ///
-/// All ranks make the same collective calls in the same order. Where a rank has failed, the others get
+/// All ranks make the same collective calls in the same order. If a rank has failed, the others get
 /// [`LinalgError::Rank`] from their next call, or from the one that they wait in.
 pub trait Transport: Send + Sync {
     /// Returns this rank, counted from 0.
@@ -63,7 +63,7 @@ pub trait Transport: Send + Sync {
     /// Sends and receives messages, at most one to and one from each rank, and runs `meanwhile` once between.
     ///
     /// # Errors
-    /// [`LinalgError::Rank`], also where a message has another length than its room.
+    /// [`LinalgError::Rank`], also if a message has another length than its room.
     fn exchange(
         &self,
         sends: &[Outgoing<'_>],
@@ -114,8 +114,8 @@ impl Comm {
         Self { transport: Some(Arc::new(transport)), peers: None }
     }
 
-    /// Returns the same ranks, each with its GPU: where these can read each other's memory, sums and ghosts go from one to the
-    /// other without the host. All ranks call it.
+    /// Returns the same ranks, each with its GPU: if these can read each other's memory, sums and ghosts go
+    /// from one to the other without the host. Collective.
     ///
     /// Others may read the buffers of a rank until they have ended their last product or sum: drop operators over these ranks,
     /// and this communicator, after a collective call that follows a copy to the host on every rank.
@@ -156,7 +156,7 @@ impl Comm {
         self.transport.as_ref().map_or(Ok(()), |transport| transport.sum(values))
     }
 
-    /// Returns which of these are so on a rank at least, so that all ranks do the same. All ranks call it.
+    /// Returns which of these are so on a rank at least, so that all ranks do the same. Collective.
     ///
     /// # Errors
     /// [`LinalgError::Rank`].

@@ -22,10 +22,10 @@ pub struct GhostedProduct<T: Scalar, D: RankKernels<T>> {
 }
 
 impl<T: Scalar, D: RankKernels<T>> GhostedProduct<T, D> {
-    /// Takes the rows of a rank, and the halo of their ghosts. All ranks call it.
+    /// Takes the rows of a rank, and the halo of their ghosts. Collective.
     ///
     /// # Errors
-    /// [`LinalgError::Length`] where they have other numbers of unknowns; errors of the device.
+    /// [`LinalgError::Length`] if they have other numbers of unknowns; errors of the device.
     pub fn new(rows: Box<dyn GhostedOperator<T, D>>, halo: Arc<Halo>) -> Result<Self, LinalgError> {
         need("rows", halo.n_owned(), rows.n_owned())?;
         need("ghosts", halo.n_ghosts(), rows.n_ghosts())?;

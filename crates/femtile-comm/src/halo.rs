@@ -40,12 +40,12 @@ fn places_of(owned: &[u64], wanted: &[Vec<u64>]) -> HashMap<u64, u32> {
 }
 
 impl Halo {
-    /// Tells the owners of `ghosts`, given as owner and global number, which unknowns this rank copies; `owned` has the global
-    /// numbers of its own. All ranks call it.
+    /// Tells the owners of `ghosts`, given as owner and global number, which unknowns this rank copies;
+    /// `owned` has the global numbers of its own. Collective.
     ///
     /// # Errors
-    /// [`LinalgError::Rank`] where a rank does not own what another asks it for; [`LinalgError::Setting`] where ghosts are not
-    /// sorted by owner.
+    /// [`LinalgError::Rank`] if a rank does not own what another asks it for; [`LinalgError::Setting`] if
+    /// ghosts are not sorted by owner.
     pub fn new(comm: &Comm, owned: &[u64], ghosts: &[(u32, u64)]) -> Result<Self, LinalgError> {
         let invalid = |message: String| LinalgError::Setting { field: "ghosts", message };
         let (rank, n_ranks) = (comm.rank(), comm.n_ranks());
@@ -83,12 +83,12 @@ impl Halo {
         Ok(Self { comm: comm.clone(), n_owned: owned.len(), n_ghosts: ghosts.len(), exports, imports })
     }
 
-    /// Takes the exchange of a rank that knows it without asking: places of its `n_owned` unknowns that others copy, and how many
-    /// ghosts come from each owner, both by rank. All ranks call it.
+    /// Takes the exchange of a rank that knows it without asking: places of its `n_owned` unknowns that
+    /// others copy, and how many ghosts come from each owner, both by rank. Collective.
     ///
     /// # Errors
-    /// [`LinalgError::Setting`] on all ranks where ranks are not sorted, one is this one or none at all, a place is beyond the
-    /// unknowns, or an export is not as long as the import that it is for.
+    /// [`LinalgError::Setting`] on all ranks if ranks are not sorted, one is this one or none at all, a place
+    /// is beyond the unknowns, or an export is not as long as the import that it is for.
     pub fn of_known(
         comm: &Comm,
         n_owned: usize,
@@ -166,8 +166,8 @@ impl Halo {
         places.min().map_or(self.n_owned, |first| *first as usize)
     }
 
-    /// Adds the values of ghosts to those of their owners: the transpose of [`Halo::import`], in the order of ranks. All ranks
-    /// call it.
+    /// Adds the values of ghosts to those of their owners: the transpose of [`Halo::import`], in the order of
+    /// ranks. Collective.
     ///
     /// # Errors
     /// As [`Halo::import`].
@@ -195,10 +195,11 @@ impl Halo {
         Ok(())
     }
 
-    /// Copies values of other ranks to the ghosts, and runs `meanwhile` while they are on their way. All ranks call it.
+    /// Copies values of other ranks to the ghosts, and runs `meanwhile` while they are on their way.
+    /// Collective.
     ///
     /// # Errors
-    /// [`LinalgError::Length`] where the values do not fit; [`LinalgError::Rank`].
+    /// [`LinalgError::Length`] if the values do not fit; [`LinalgError::Rank`].
     pub fn import<T: bytemuck::Pod>(
         &self,
         ghosts: &mut [T],

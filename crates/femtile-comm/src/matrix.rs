@@ -54,7 +54,7 @@ impl<T: Scalar> GhostedMatrix<T> {
     /// Divides the first `n_owned` rows of the matrix of a part, whose other columns are those of ghosts.
     ///
     /// # Errors
-    /// [`LinalgError::Length`] where it has fewer rows or columns.
+    /// [`LinalgError::Length`] if it has fewer rows or columns.
     pub fn of_part(cpu: &Cpu, a: &Csr<T, Cpu>, n_owned: usize) -> Result<Self, LinalgError> {
         need("rows", n_owned, a.n_rows().min(n_owned))?;
         need("columns", n_owned, a.n_cols().min(n_owned))?;
@@ -128,7 +128,7 @@ impl<T: Scalar, D: RankKernels<T>> DistributedMatrix<T, D> {
     /// Joins the product with the rank's own unknowns, in any format, with the part of its ghosts.
     ///
     /// # Errors
-    /// [`LinalgError::Length`] where sizes differ.
+    /// [`LinalgError::Length`] if sizes differ.
     pub fn new(
         own: Box<dyn LinearOperator<T, D>>,
         border: Csr<T, D>,

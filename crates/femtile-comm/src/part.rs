@@ -32,7 +32,8 @@ impl PartUnknowns {
     /// Takes the unknowns of a part that the rank owns, and its ghosts, in the order of `halo`.
     ///
     /// # Errors
-    /// [`LinalgError::Length`] where there are others, [`LinalgError::Setting`] where they are not each unknown of the part once.
+    /// [`LinalgError::Length`] if there are others, [`LinalgError::Setting`] if they are not each unknown of
+    /// the part once.
     pub fn new(halo: Arc<Halo>, owned: Vec<u32>, ghosts: Vec<u32>) -> Result<Self, LinalgError> {
         need("owned", halo.n_owned(), owned.len())?;
         need("ghosts", halo.n_ghosts(), ghosts.len())?;
@@ -78,10 +79,10 @@ impl PartUnknowns {
         ghosts.map_or(Ok(()), |ghosts| need("ghosts", self.ghosts.len(), ghosts))
     }
 
-    /// Returns the values of a part in its order from those that the rank owns. All ranks call it.
+    /// Returns the values of a part in its order from those that the rank owns. Collective.
     ///
     /// # Errors
-    /// [`LinalgError::Length`] where the values do not fit; [`LinalgError::Rank`].
+    /// [`LinalgError::Length`] if the values do not fit; [`LinalgError::Rank`].
     pub fn of_part<T: Scalar>(&self, owned: &[T]) -> Result<Vec<T>, LinalgError> {
         let mut ghosts = vec![T::ZERO; self.ghosts.len()];
         self.halo.import(&mut ghosts, owned, &mut || ())?;
@@ -95,7 +96,7 @@ impl PartUnknowns {
     /// Returns the owned ones among the values of a part.
     ///
     /// # Panics
-    /// Where the values do not fit.
+    /// If the values do not fit.
     pub fn owned_of<T: Scalar>(&self, part: &[T]) -> Vec<T> {
         parallel::map(self.owned.len(), UNKNOWNS, |at| part[self.owned[at] as usize])
     }
@@ -129,7 +130,7 @@ impl<T: Scalar, D: RankKernels<T>> PartOperator<T, D> {
     /// Takes the operator of a part.
     ///
     /// # Errors
-    /// [`LinalgError::Length`] where it has another number of unknowns; errors of the device.
+    /// [`LinalgError::Length`] if it has another number of unknowns; errors of the device.
     pub fn new(
         part: Box<dyn LinearOperator<T, D>>,
         unknowns: Arc<PartUnknowns>,
@@ -232,7 +233,7 @@ impl<T: Scalar, D: RankKernels<T>> PartTransfer<T, D> {
     /// Takes the transfer of a part, which has all cells of the unknowns of the rank on both levels.
     ///
     /// # Errors
-    /// [`LinalgError::Length`] where it has other numbers of unknowns; errors of the device.
+    /// [`LinalgError::Length`] if it has other numbers of unknowns; errors of the device.
     pub fn new(
         device: &D,
         part: Box<dyn Transfer<T, D>>,

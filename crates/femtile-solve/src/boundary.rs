@@ -55,7 +55,7 @@ pub struct Selected {
 }
 
 impl Selected {
-    /// Returns the warning that part of a tag is left out; none where all of it lies on the boundary.
+    /// Returns the warning that part of a tag is left out; none if all of it lies on the boundary.
     pub fn warning(&self, name: impl Fn() -> String) -> Option<String> {
         (self.n_inside > 0).then(|| warning_of_inner_facets(&name(), self.n_inside))
     }
@@ -98,11 +98,11 @@ impl Region {
         }
     }
 
-    /// Returns its facets by their positions in `boundary`; `path` is the setting that names it. All ranks call it where
-    /// none has the whole mesh.
+    /// Returns its facets by their positions in `boundary`; `path` is the setting that names it. Collective
+    /// if the mesh is distributed.
     ///
     /// # Errors
-    /// [`SolveError::Setting`] where it is no facet, with the tags or the extents of the mesh.
+    /// [`SolveError::Setting`] if it is no facet, with the tags or the extents of the mesh.
     pub(crate) fn facets(
         &self,
         on: OnMesh<'_>,
@@ -134,8 +134,8 @@ fn listed(boundary: &BoundaryFacets, facets: &[u32], path: &[Key]) -> Result<Vec
     Ok(facets)
 }
 
-/// Returns the facets of `all`, else of the name of a tag, else of its number, else of a comparison. All ranks call it where none
-/// has the whole mesh.
+/// Returns the facets of `all`, else of the name of a tag, else of its number, else of a comparison.
+/// Collective if the mesh is distributed.
 fn named(
     on: OnMesh<'_>,
     boundary: &BoundaryFacets,

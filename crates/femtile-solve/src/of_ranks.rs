@@ -1,4 +1,4 @@
-//! The solution on a mesh that no rank has whole.
+//! The solution on a distributed mesh.
 
 use std::fmt::Debug;
 

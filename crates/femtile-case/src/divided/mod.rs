@@ -36,7 +36,8 @@ pub(crate) struct Divided {
 enum Source {
     /// Each makes its own.
     Box(Parts),
-    /// The first has the mesh, but keeps it where geometric multigrid may be chosen by itself and suits its cells.
+    /// The first has the mesh, but keeps it if geometric multigrid may be chosen by itself and suits its
+    /// cells.
     First { may_have_layers: bool },
 }
 
@@ -57,7 +58,7 @@ pub(crate) enum Held {
 pub(crate) struct PartOfRank {
     pub mesh: DividedMesh,
     pub checked: CheckReport,
-    /// On the first rank, where it keeps that.
+    /// On the first rank, if it keeps that.
     pub whole: Option<Mesh>,
     pub comm: Comm,
     /// Whether the first rank writes or draws the whole solution.
@@ -67,11 +68,11 @@ pub(crate) struct PartOfRank {
 }
 
 impl Divided {
-    /// Returns how the ranks of a case come to their parts of its mesh; none where one of them needs all of it before the solve. All
-    /// ranks call it.
+    /// Returns how the ranks of a case come to their parts of its mesh; none if one of them needs all of it
+    /// before the solve. Collective.
     ///
     /// # Errors
-    /// Those of the generator; another rank ended.
+    /// Those of the generator; another rank failed.
     pub fn of(case: &Case, config: &SolverConfig) -> Result<Option<Self>, CaseError> {
         let Some(comm) = case.embedding.comm.as_ref().filter(|comm| comm.n_ranks() > 1) else {
             return Ok(None);
@@ -85,7 +86,7 @@ impl Divided {
         Ok(here.filter(|_| !is_missing).map(of))
     }
 
-    /// Makes or receives the mesh of a rank of a case, checked: its part, or else the whole. All ranks call it.
+    /// Makes or receives the mesh of a rank of a case, checked: its part, or else the whole. Collective.
     ///
     /// # Errors
     /// As [`Divided::of`] and [`Divided::mesh`].
@@ -101,9 +102,9 @@ impl Divided {
         Ok(Held::Whole(Box::new(mesh), checked))
     }
 
-    /// Returns whether ranks that are threads make the parts of the box of a case: of hexahedra that are all alike. Taking the own
-    /// cells out of parts of tetrahedra for functionals costs as much time as parts save where threads share one mesh, and data of
-    /// all cells are shared then.
+    /// Returns whether ranks that are threads make the parts of the box of a case: of hexahedra that are all
+    /// alike. Taking the own cells out of parts of tetrahedra for functionals costs as much time as parts
+    /// save if threads share one mesh, and data of all cells are shared then.
     pub fn is_for_threads(case: &Case, config: &SolverConfig) -> bool {
         let n = config.ranks.n();
         let is_made = || match Source::of(case, config, n) {
@@ -115,8 +116,8 @@ impl Divided {
         n > 1 && case.embedding.comm.is_none() && !writes_all(case) && is_made()
     }
 
-    /// Makes or receives the part of this rank and checks it; where there are too few cells for all ranks, or multigrid wants the
-    /// whole mesh, each has that. All ranks call it.
+    /// Makes or receives the part of this rank and checks it; if there are too few cells for all ranks, or
+    /// multigrid wants the whole mesh, each has that. Collective.
     ///
     /// # Errors
     /// Those of the reader, the generator and the check; too little memory.
@@ -175,8 +176,8 @@ impl Divided {
         Held::Part(Box::new(PartOfRank { mesh, checked, whole, comm, wants_all, keeps_whole }))
     }
 
-    /// Reads or makes the whole mesh on the first rank, where each process holds some bytes for boxes of multigrid. All ranks call it;
-    /// an error of the first one ends the others.
+    /// Reads or makes the whole mesh on the first rank, if each process holds some bytes for boxes of
+    /// multigrid. Collective; an error of the first one ends the others.
     fn of_first(
         &self,
         case: &Case,
@@ -228,7 +229,7 @@ impl Divided {
         }
     }
 
-    /// The warnings of the rank with the worst cell. All ranks call it.
+    /// The warnings of the rank with the worst cell. Collective.
     fn of_worst(&self, report: &CheckReport) -> Result<Vec<String>, SolveError> {
         let qualities = self.comm.all_gather(&[report.worst_quality])?.concat();
         let texts = self.comm.all_gather(report.warnings.join("\n").as_bytes())?;
@@ -332,7 +333,7 @@ fn is_made_alone(case: &Case, solver: &SolverConfig) -> bool {
 /// Whether geometric multigrid may be the preconditioner.
 enum Geometric {
     Never,
-    /// It is chosen by itself, where it can be.
+    /// It is chosen by itself, if it can be.
     Open,
     Asked,
 }

@@ -57,8 +57,8 @@ pub(crate) fn run(
     finish(case, &checked, (done, warnings), recorder, stages)
 }
 
-/// Carries a case out on a mesh of which this rank has its part, and the first one the whole as well where it records the run. All ranks
-/// call it.
+/// Carries a case out on a mesh of which this rank has its part, and the first one the whole as well if it
+/// records the run. Collective.
 fn on_parts(
     cpu: &Cpu,
     case: &Case,
@@ -109,7 +109,7 @@ fn on_parts(
     }
 }
 
-/// The run of a case from the problem begun on its mesh, and the time from which it goes on, where it does.
+/// The run of a case from the problem begun on its mesh, and the time from which it goes on, if it does.
 fn resumed<'m>(
     case: &Case,
     whole: &Mesh,

@@ -42,7 +42,7 @@ pub(crate) fn specialisations() -> Vec<Specialisation> {
 /// # Shapes
 /// `owned: [n_owned]`, `ghosts: [n_ghosts]` of a [`Halo`]; `part: [n_owned + n_ghosts]`.
 /// # Errors
-/// [`LinalgError::Length`] where vectors do not fit; [`LinalgError::Rank`]; errors of the device.
+/// [`LinalgError::Length`] if vectors do not fit; [`LinalgError::Rank`]; errors of the device.
 pub trait RankKernels<T: Scalar>: CsrKernels<T> {
     /// Data of an exchange on the device.
     type Link: Send + Sync;
@@ -55,7 +55,8 @@ pub trait RankKernels<T: Scalar>: CsrKernels<T> {
     /// Brings the numbers of a part to the device.
     fn numbers(&self, unknowns: &PartUnknowns) -> Result<Self::Numbers, LinalgError>;
 
-    /// Copies values of other ranks to the ghosts, and runs `meanwhile` while they are on their way. All ranks call it.
+    /// Copies values of other ranks to the ghosts, and runs `meanwhile` while they are on their way.
+    /// Collective.
     fn import(
         &self,
         link: (&Halo, &Self::Link),
@@ -64,7 +65,7 @@ pub trait RankKernels<T: Scalar>: CsrKernels<T> {
         meanwhile: &mut dyn FnMut() -> Result<(), LinalgError>,
     ) -> Result<(), LinalgError>;
 
-    /// Adds the values of ghosts to those of their owners, in the order of ranks. All ranks call it.
+    /// Adds the values of ghosts to those of their owners, in the order of ranks. Collective.
     fn add_to_owners(
         &self,
         link: (&Halo, &Self::Link),
@@ -81,7 +82,7 @@ pub trait RankKernels<T: Scalar>: CsrKernels<T> {
         hook: (&dyn Hook<T>, usize),
     ) -> Result<(), LinalgError>;
 
-    /// Adds `sums` to the last rows, and calls the hook where [`RankKernels::own_product`] has not.
+    /// Adds `sums` to the last rows, and calls the hook if [`RankKernels::own_product`] has not.
     fn complete(
         &self,
         y: &mut Buffer<T, Self>,
@@ -115,7 +116,7 @@ pub trait RankKernels<T: Scalar>: CsrKernels<T> {
         x: (&Buffer<T, Self>, Range<usize>),
     ) -> Result<(), LinalgError>;
 
-    /// Writes owned values and ghosts in the order of a part; zeros where there are no `ghosts`.
+    /// Writes owned values and ghosts in the order of a part; zeros if there are no `ghosts`.
     fn spread(
         &self,
         of: (&PartUnknowns, &Self::Numbers),
@@ -124,8 +125,8 @@ pub trait RankKernels<T: Scalar>: CsrKernels<T> {
         ghosts: Option<&Buffer<T, Self>>,
     ) -> Result<(), LinalgError>;
 
-    /// Writes the owned ones among the values of a part, and calls the hook with the vector of owned values that they are the
-    /// product with, where there is one.
+    /// Writes the owned ones among the values of a part, and calls the hook with the vector of owned values
+    /// that they are the product with, if there is one.
     fn take(
         &self,
         of: (&PartUnknowns, &Self::Numbers),

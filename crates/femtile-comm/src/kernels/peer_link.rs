@@ -30,7 +30,7 @@ pub(super) struct PeerLink<T: Scalar> {
 }
 
 impl<T: Scalar> PeerLink<T> {
-    /// Tells the neighbours where the buffers of this rank are. All ranks call it.
+    /// Tells the neighbours where the buffers of this rank are. Collective.
     pub fn new(device: &Cuda, halo: &Halo) -> Result<Self, LinalgError> {
         let (n_sent, n_ghosts) = (halo.n_sent(), halo.n_ghosts());
         let pair =
@@ -98,7 +98,8 @@ impl<T: Scalar> PeerLink<T> {
         tell(comm, &self.neighbours)
     }
 
-    /// Lets the stream wait for the values of all neighbours, also where this rank reads none: they have read its own then.
+    /// Lets the stream wait for the values of all neighbours, also if this rank reads none: they have read
+    /// its own then.
     pub fn wait(&self, device: &Cuda) -> Result<(), LinalgError> {
         self.marks.wait(device, &self.of_neighbours)
     }

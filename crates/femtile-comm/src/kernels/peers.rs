@@ -93,7 +93,7 @@ struct State {
 }
 
 impl PeerSums {
-    /// Joins the GPUs of all ranks; none where they cannot read each other's memory. All ranks call it.
+    /// Joins the GPUs of all ranks; none if they cannot read each other's memory. Collective.
     ///
     /// # Errors
     /// [`LinalgError::Rank`]; errors of the device.
@@ -125,7 +125,8 @@ impl PeerSums {
         Ok(Some(Self { device: device.clone(), state, of_others, _unrecorded: unrecorded }))
     }
 
-    /// Replaces each value by its sum over all ranks, added in their order; returns false where there are too many of them.
+    /// Replaces each value by its sum over all ranks, added in their order; returns false if there are too
+    /// many of them.
     ///
     /// # Errors
     /// [`LinalgError::Rank`]; errors of the device.

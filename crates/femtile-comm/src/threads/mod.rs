@@ -79,10 +79,10 @@ impl Drop for Guard<'_> {
 /// ```
 ///
 /// # Errors
-/// That of the rank which failed first; the others end at their next call of the communicator. [`LinalgError::Rank`] where
-/// the system refuses a thread.
+/// That of the rank which failed first; the others end at their next call of the communicator.
+/// [`LinalgError::Rank`] if the system refuses a thread.
 /// # Panics
-/// Where a rank does.
+/// If a rank does.
 pub fn run<R, E: From<LinalgError> + Display + Send>(
     n_ranks: usize,
     first: impl FnOnce(Comm) -> Result<R, E>,

@@ -59,10 +59,10 @@ impl Debug for DividedProblem<'_, '_> {
 }
 
 impl<'m> Discretization<'m> {
-    /// Divides the mesh among the ranks of the settings, where these do not have their parts of it already.
+    /// Divides the mesh among the ranks of the settings, if these do not have their parts of it already.
     ///
     /// # Errors
-    /// [`SolveError::Setting`] where several ranks cannot solve the problem.
+    /// [`SolveError::Setting`] if several ranks cannot solve the problem.
     pub fn divided(&self, config: &SolverConfig) -> Result<DividedProblem<'_, 'm>, SolveError> {
         config.check()?;
         if self.divided.as_ref().is_some_and(|divided| config.ranks != Ranks::Of(divided.comm.clone())) {
@@ -96,7 +96,7 @@ impl<'m> Discretization<'m> {
 impl DividedProblem<'_, '_> {
     /// Runs the work of every rank, each with its share of the threads of `cpu`, and returns what the first one returns.
     ///
-    /// Ranks share a GPU that is given where the settings ask for one, and else open those of the settings.
+    /// Ranks share a GPU that is given if the settings ask for one, and else open those of the settings.
     ///
     /// # Errors
     /// Those of the work of any rank, of which all end; errors of devices.
@@ -126,7 +126,7 @@ pub struct RankPart<'a> {
     layout: Layout<'a, 'a>,
     config: &'a SolverConfig,
     part: PartOf<'a>,
-    /// The coefficients of the part; none where the rank owns no node.
+    /// The coefficients of the part; none if the rank owns no node.
     data: Option<PartData<'a>>,
     owned: Vec<u32>,
     halo: Arc<Halo>,
@@ -173,7 +173,7 @@ impl<'a> RankPart<'a> {
         self.cpu
     }
 
-    /// Returns the GPU of the rank; none where ranks compute on processors.
+    /// Returns the GPU of the rank; none if ranks compute on processors.
     pub fn gpu(&self) -> Option<&Cuda> {
         self.gpu.as_ref()
     }
@@ -188,9 +188,9 @@ impl<'a> RankPart<'a> {
         &self.owned
     }
 
-    /// Makes the operator $K + \lambda M$ of the problem and its preconditioner, for many right sides; a preconditioner that the
-    /// settings leave open is the diagonal. The rounded operator has values of 32 bits on ranks whose matrix is in slices, the
-    /// same values on others. All ranks call it.
+    /// Makes the operator $K + \lambda M$ of the problem and its preconditioner, for many right sides; a
+    /// preconditioner that the settings leave open is the diagonal. The rounded operator has values of 32
+    /// bits on ranks whose matrix is in slices, the same values on others. Collective.
     ///
     /// # Errors
     /// Errors of assembly, the preconditioner and the device.
@@ -232,7 +232,7 @@ impl<'a> RankPart<'a> {
         Ok(Operators { operator, rounded, preconditioner: Arc::from(preconditioner), format })
     }
 
-    /// Makes the operator $K$ of the problem, without its reaction. All ranks call it.
+    /// Makes the operator $K$ of the problem, without its reaction. Collective.
     ///
     /// # Errors
     /// Errors of assembly and the device.
@@ -270,22 +270,24 @@ impl<'a> RankPart<'a> {
         DistributedMatrix::new(own, border, Arc::clone(&self.halo))
     }
 
-    /// Returns a number for each node of the whole mesh from those of the nodes that each rank names, on the first rank, zero where
-    /// none does; nothing on the others. All ranks call it.
+    /// Returns a number for each node of the whole mesh from those of the nodes that each rank names, on the
+    /// first rank, zero if none does; nothing on the others. Collective.
     ///
     /// # Errors
-    /// [`SolveError::Linalg`] where there are more or fewer values than nodes, a node is none of the mesh, or another rank ended.
+    /// [`SolveError::Linalg`] if there are more or fewer values than nodes, a node is none of the mesh, or
+    /// another rank failed.
     pub fn gathered(&self, nodes: &[u32], values: &[f64]) -> Result<Option<Vec<f64>>, SolveError> {
         need("values", nodes.len(), values.len())?;
         let all = self.of_whole(nodes)?.collected(values, Keepers::First)?;
         Ok((self.comm.rank() == 0).then_some(all))
     }
 
-    /// Returns the values at nodes that each rank names, from those at all nodes of the whole mesh, which the first one gives. All ranks
-    /// call it.
+    /// Returns the values at nodes that each rank names, from those at all nodes of the whole mesh, which the
+    /// first one gives. Collective.
     ///
     /// # Errors
-    /// [`SolveError::Linalg`] where a node is none of the mesh, the first rank gives another number of values, or another rank ended.
+    /// [`SolveError::Linalg`] if a node is none of the mesh, the first rank gives another number of values,
+    /// or another rank failed.
     pub fn dealt(&self, nodes: &[u32], all: Option<&[f64]>) -> Result<Vec<f64>, SolveError> {
         let all = all.filter(|_| self.comm.rank() == 0);
         let expected = if self.comm.rank() == 0 { self.n_nodes() } else { 0 };
@@ -311,29 +313,31 @@ impl<'a> RankPart<'a> {
         }
     }
 
-    /// Returns the result of all ranks at the nodes of the whole mesh from that of each at the nodes that it owns: on all ranks that
-    /// are processes, and on the first where they are threads or have parts alone; nothing elsewhere. All ranks call it.
+    /// Returns the result of all ranks at the nodes of the whole mesh from that of each at the nodes that it
+    /// owns: on all ranks that are processes, and on the first if they are threads or have parts alone;
+    /// nothing elsewhere. Collective.
     ///
     /// # Errors
-    /// [`SolveError::Linalg`] where the rank owns more or fewer nodes, or another rank ended; errors of the device.
+    /// [`SolveError::Linalg`] if the rank owns more or fewer nodes, or another rank failed; errors of the
+    /// device.
     pub fn result<D: RankDevice>(&self, own: &Buffer<f64, D>) -> Result<Vec<f64>, SolveError> {
         need("own", self.owned.len(), own.len())?;
         let own = own.to_host().map_err(LinalgError::from)?;
         Ok(self.of_whole(&self.owned)?.collected(&own, self.keepers)?)
     }
 
-    /// Returns how the mesh is divided. All ranks call it.
+    /// Returns how the mesh is divided. Collective.
     ///
     /// # Errors
-    /// [`SolveError::Linalg`] where another rank ended.
+    /// [`SolveError::Linalg`] if another rank failed.
     pub fn used(&self) -> Result<RanksUsed, SolveError> {
         self.layout.used(&self.halo)
     }
 
-    /// Returns the devices of all ranks, each once. All ranks call it.
+    /// Returns the devices of all ranks, each once. Collective.
     ///
     /// # Errors
-    /// [`SolveError::Linalg`] where another rank ended.
+    /// [`SolveError::Linalg`] if another rank failed.
     pub fn devices<D: RankDevice>(&self, device: &D) -> Result<String, SolveError> {
         device::devices(&self.comm, device)
     }

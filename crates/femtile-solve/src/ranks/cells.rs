@@ -45,7 +45,7 @@ const ROWS: usize = 256;
 
 /// A problem on the part of a rank, and which of its unknowns the rank owns.
 pub(super) struct PartProblem<'a> {
-    /// With all values that are given on the part; none where the rank owns no node.
+    /// With all values that are given on the part; none if the rank owns no node.
     pub problem: Option<TensorProblem<'a>>,
     part: Option<&'a Part>,
     /// Whether a condition or a reaction of the part holds each node.
@@ -56,7 +56,7 @@ pub(super) struct PartProblem<'a> {
 }
 
 impl<'a> PartProblem<'a> {
-    /// Evaluates a form on the space of a part, of one degree with the `whole` space. All ranks call it.
+    /// Evaluates a form on the space of a part, of one degree with the `whole` space. Collective.
     pub fn new(
         comm: &Comm,
         whole: WholeSpace<'_>,
@@ -79,7 +79,7 @@ impl<'a> PartProblem<'a> {
         Ok(Self { problem, part: own.map(|(part, ..)| part), is_held, unknowns, owned })
     }
 
-    /// Makes the matrix-free operator of the part; none where the rank owns nothing.
+    /// Makes the matrix-free operator of the part; none if the rank owns nothing.
     pub fn operator<T: SumFactorization + Lanes, D: RankCells<T>>(
         &self,
         (cpu, device): (&Cpu, &D),
@@ -102,7 +102,7 @@ impl<'a> PartProblem<'a> {
         }
     }
 
-    /// Returns the rows of the rank of the operator of its part. All ranks call it.
+    /// Returns the rows of the rank of the operator of its part. Collective.
     pub fn rows<T: SumFactorization + Lanes, D: RankCells<T>>(
         &self,
         device: &D,
@@ -118,7 +118,8 @@ impl<'a> PartProblem<'a> {
         }
     }
 
-    /// Makes the diagonal of the rows of the rank a preconditioner, with the number in the space of the problem where it fails.
+    /// Makes the diagonal of the rows of the rank a preconditioner, with the number in the space of the
+    /// problem if it fails.
     pub fn inverse_diagonal<T: Scalar, D: VectorKernels<T>>(
         &self,
         device: &D,
@@ -197,7 +198,7 @@ pub(super) struct Spaces<'a> {
     pub boxes: Option<&'a Boxes>,
 }
 
-/// Makes the system of a rank. All ranks call it.
+/// Makes the system of a rank. Collective.
 pub(super) fn system<D: RankDevice>(
     (cpu, device, comm): (&Cpu, &D, &Comm),
     (problem, fixed): (&Discretization<'_>, &Fixed),

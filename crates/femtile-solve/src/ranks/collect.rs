@@ -28,12 +28,12 @@ pub(crate) enum Values<'a> {
 /// The whole mesh with its boundary and the values of a solution there.
 pub(crate) type AllOfMesh = (Mesh, Arc<BoundaryFacets>, Vec<f64>);
 
-/// Puts a mesh and values together on the first rank; none on the others. All ranks call it.
+/// Puts a mesh and values together on the first rank; none on the others. Collective.
 ///
 /// # Cost
 /// The first rank holds the whole mesh and the share of one rank at a time.
 /// # Errors
-/// [`SolveError::Mesh`] where shares are not those of one mesh, [`SolveError::Linalg`] where another rank ended.
+/// [`SolveError::Mesh`] if shares are not those of one mesh, [`SolveError::Linalg`] if another rank failed.
 pub(crate) fn collect(
     comm: &Comm,
     mesh: &DividedMesh,

@@ -39,10 +39,11 @@ pub(super) struct Problems<'p, 'a> {
 const FLAT: &str =
     "some cells are flat, and several ranks smooth by points: expect more iterations than on one rank";
 
-/// Sets up p-multigrid over the degrees of [`tensor::degrees`]; in f64 where the range of f32 is too small. All ranks call it.
+/// Sets up p-multigrid over the degrees of [`tensor::degrees`]; in f64 if the range of f32 is too small.
+/// Collective.
 ///
 /// # Errors
-/// [`SolveError::Setting`] where a level cannot be set up.
+/// [`SolveError::Setting`] if a level cannot be set up.
 pub(super) fn preconditioner<D: RankDevice>(
     (cpu, device, comm): (&Cpu, &D, &Comm),
     options: &PmgOptions,
@@ -85,7 +86,7 @@ fn is_anywhere(comm: &Comm, is_here: bool) -> Result<bool, SolveError> {
     Ok(n[0] > 0.0)
 }
 
-/// Sets up levels in a precision; none where its range is too small on a rank.
+/// Sets up levels in a precision; none if its range is too small on a rank.
 fn with_levels<T: SumFactorization + Lanes, D>(
     (cpu, device, comm): (&Cpu, &D, &Comm),
     (problems, rule): (&[&PartProblem<'_>], CellRule),

@@ -112,7 +112,7 @@ impl<T: SumFactorization + Lanes> RankCells<T> for Cuda {
 pub trait RankDevice: OperatorDevice + AssemblyKernels<f64> + RankCells<f32> + RankCells<f64> {
     /// Why a rank solves there.
     const REASON: &str;
-    /// Whether every rank must own an unknown: kernels of a GPU end sums only where there is something to add.
+    /// Whether every rank must own an unknown: kernels of a GPU end sums only if there is something to add.
     const NEEDS_UNKNOWNS: bool;
 
     /// Brings rows of the host to the device.
@@ -137,10 +137,10 @@ impl RankDevice for Cuda {
     }
 }
 
-/// The GPU of a rank; none where ranks compute on processors. All ranks call it.
+/// The GPU of a rank; none if ranks compute on processors. Collective.
 ///
 /// # Errors
-/// [`SolveError::Device`] on all ranks where one cannot open its GPU.
+/// [`SolveError::Device`] on all ranks if one cannot open its GPU.
 fn open(comm: &Comm, config: &SolverConfig) -> Result<Option<Cuda>, SolveError> {
     let DeviceChoice::Cuda(first) = config.device else { return Ok(None) };
     let (place, _) = host::place_on(comm)?;
@@ -151,8 +151,8 @@ fn open(comm: &Comm, config: &SolverConfig) -> Result<Option<Cuda>, SolveError> 
     agreed(comm, Cuda::new(ordinal).map(Some).map_err(SolveError::from))
 }
 
-/// The GPU of a rank, where there is one, and the ranks with it: `opened`, which they share, or that of the settings. All ranks call
-/// it.
+/// The GPU of a rank, if there is one, and the ranks with it: `opened`, which they share, or that of the
+/// settings. Collective.
 ///
 /// # Errors
 /// As [`open`].
@@ -169,7 +169,7 @@ pub(crate) fn joined(
     Ok((gpu, comm))
 }
 
-/// The devices of all ranks, each once. All ranks call it.
+/// The devices of all ranks, each once. Collective.
 pub(crate) fn devices<D: RankDevice>(comm: &Comm, device: &D) -> Result<String, SolveError> {
     let mut names: Vec<String> = Vec::new();
     for name in comm.all_gather(device.description().as_bytes())? {
@@ -181,7 +181,7 @@ pub(crate) fn devices<D: RankDevice>(comm: &Comm, device: &D) -> Result<String, 
     Ok(names.join(", "))
 }
 
-/// Refuses ranks without unknowns where the device needs some. All ranks call it.
+/// Refuses ranks without unknowns if the device needs some. Collective.
 pub(crate) fn check_unknowns<D: RankDevice>(comm: &Comm, n: usize) -> Result<(), SolveError> {
     let has_none = D::NEEDS_UNKNOWNS && n == 0;
     let message = format!("rank {} has no part of the mesh for its GPU: take fewer ranks", comm.rank());

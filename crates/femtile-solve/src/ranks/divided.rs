@@ -20,7 +20,7 @@ use femtile_mesh::{CellKind, Mesh};
 use crate::discretization::Discretization;
 use crate::{SolveError, tensor};
 
-/// A mesh that no rank has whole, with its ranks.
+/// A distributed mesh, with its ranks.
 #[derive(Debug, Clone)]
 pub(crate) struct Divided<'m> {
     pub mesh: &'m DividedMesh,
@@ -31,7 +31,7 @@ pub(crate) struct Divided<'m> {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct OnMesh<'a> {
     pub mesh: &'a Mesh,
-    /// Where no rank has the whole mesh.
+    /// If the mesh is distributed.
     pub divided: Option<&'a Divided<'a>>,
 }
 
@@ -41,10 +41,11 @@ impl<'a> OnMesh<'a> {
         Self { mesh, divided: None }
     }
 
-    /// Returns what was found by a name or a comparison, which may be nothing on some ranks, but not on all. All ranks call it.
+    /// Returns what was found by a name or a comparison, which may be nothing on some ranks, but not on all.
+    /// Collective.
     ///
     /// # Errors
-    /// That of this rank where all have one; another rank ended.
+    /// That of this rank if all have one; another rank failed.
     pub fn found(&self, here: Result<Vec<u32>, SolveError>) -> Result<Vec<u32>, SolveError> {
         let Some(divided) = self.divided else { return here };
         match divided.comm.any([here.is_ok()])? {
@@ -53,10 +54,10 @@ impl<'a> OnMesh<'a> {
         }
     }
 
-    /// Returns the sum of the counts of all ranks. All ranks call it.
+    /// Returns the sum of the counts of all ranks. Collective.
     ///
     /// # Errors
-    /// Another rank ended.
+    /// Another rank failed.
     pub fn sum(&self, n: usize) -> Result<usize, LinalgError> {
         match self.divided {
             Some(divided) => Ok(divided.sum([n as f64])?[0] as usize),
@@ -64,7 +65,8 @@ impl<'a> OnMesh<'a> {
         }
     }
 
-    /// Returns whether a facet or a cell counts as one of this rank: where it owns the node of the smallest number in the whole mesh.
+    /// Returns whether a facet or a cell counts as one of this rank: if it owns the node of the smallest
+    /// number in the whole mesh.
     pub fn owns(&self, nodes: impl Iterator<Item = u32>) -> bool {
         let Some(divided) = self.divided else { return true };
         let number = |node: &u32| divided.mesh.part.nodes[*node as usize];
@@ -142,13 +144,13 @@ impl Divided<'_> {
         self.mesh.n_dofs(if tensor::is_for(kind) { degree } else { 1 })
     }
 
-    /// Returns the sums of numbers of all ranks. All ranks call it.
+    /// Returns the sums of numbers of all ranks. Collective.
     pub fn sum<const N: usize>(&self, mut values: [f64; N]) -> Result<[f64; N], LinalgError> {
         self.comm.sum_values(&mut values)?;
         Ok(values)
     }
 
-    /// Returns the values that the lowest rank has which has any. All ranks call it.
+    /// Returns the values that the lowest rank has which has any. Collective.
     pub fn first_of(&self, found: &[Option<f64>]) -> Result<Vec<Option<f64>>, LinalgError> {
         let own: Vec<[f64; 2]> =
             found.iter().map(|value| value.map_or([0.0; 2], |value| [1.0, value])).collect();
@@ -157,7 +159,7 @@ impl Divided<'_> {
         Ok((0..found.len()).map(|i| first(i).map(|[_, value]| value)).collect())
     }
 
-    /// Returns how even the division is, and how much it cuts. All ranks call it.
+    /// Returns how even the division is, and how much it cuts. Collective.
     pub fn quality(&self) -> Result<PartitionQuality, LinalgError> {
         let n_own = (0..self.mesh.part.cells.len() as u32).filter(|&cell| self.mesh.is_own(cell)).count();
         let own = [n_own as u64, self.mesh.n_shared_nodes as u64];
@@ -170,14 +172,14 @@ impl Divided<'_> {
         })
     }
 
-    /// Returns the exchange of values at the nodes of the part. All ranks call it.
+    /// Returns the exchange of values at the nodes of the part. Collective.
     pub fn halo_of_nodes(&self) -> Result<Halo, LinalgError> {
         let (ids, ghosts) = ids_of_nodes(&self.mesh.part);
         Halo::new(&self.comm, &ids, &ghosts)
     }
 
-    /// Returns the values that the conditions of a problem of linear elements give on the part: those at ghosts are known to
-    /// their owners, whose parts have all facets there. All ranks call it.
+    /// Returns the values that the conditions of a problem of linear elements give on the part: those at
+    /// ghosts are known to their owners, whose parts have all facets there. Collective.
     pub fn constraints(&self, problem: &Discretization<'_>) -> Result<Constraints, SolveError> {
         let given = Constraints::of_form(&problem.form(0));
         let part = &self.mesh.part;
@@ -211,7 +213,7 @@ pub(super) fn ids_of_nodes(part: &Part) -> (Vec<u64>, Vec<(u32, u64)>) {
 pub(super) enum WholeSpace<'a> {
     /// Every rank has it.
     Kept(&'a TensorSpace<'a>),
-    /// Of a degree, on a mesh that no rank has whole.
+    /// Of a degree, on a distributed mesh.
     Divided(&'a DividedMesh, usize),
 }
 

@@ -6,7 +6,7 @@ use femtile_mesh::CellKind;
 use super::Ranks;
 use crate::{DeviceChoice, SolveError, SolverConfig, tensor};
 
-/// The number of ranks before this one on the same machine, and of all of them. All ranks call it.
+/// The number of ranks before this one on the same machine, and of all of them. Collective.
 pub(super) fn place_on(comm: &Comm) -> Result<(usize, usize), SolveError> {
     let name = std::fs::read("/proc/sys/kernel/hostname").unwrap_or_default();
     let names = comm.all_gather(&name)?;
@@ -15,11 +15,11 @@ pub(super) fn place_on(comm: &Comm) -> Result<(usize, usize), SolveError> {
 }
 
 impl Ranks {
-    /// Returns the number of processes on this machine that solve the problem together, and their share of it; none of one rank
-    /// alone. All ranks call it.
+    /// Returns the number of processes on this machine that solve the problem together, and their share of
+    /// it; none of one rank alone. Collective.
     ///
     /// # Errors
-    /// [`SolveError::Linalg`] where another rank ended.
+    /// [`SolveError::Linalg`] if another rank failed.
     pub fn share_of_host(&self) -> Result<Option<(usize, f64)>, SolveError> {
         Ok(match self {
             Self::Of(comm) if comm.n_ranks() > 1 && comm.shares_memory() => Some((1, 1.0)),

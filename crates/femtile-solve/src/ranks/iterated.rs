@@ -14,7 +14,7 @@ use crate::{SolveError, SolverConfig, Stage, Stages};
 
 /// The solution of the system of all ranks on one of them.
 pub(super) struct Iterated {
-    /// At the unknowns of the rank, given values included.
+    /// At the unknowns of the rank, Dirichlet values included.
     pub w: Vec<f64>,
     pub outcome: CgOutcome,
     pub unknowns: RankUnknowns,
@@ -23,7 +23,7 @@ pub(super) struct Iterated {
 }
 
 impl Iterated {
-    /// Solves the system. All ranks call it.
+    /// Solves the system. Collective.
     pub fn of<D: RankDevice>(
         (device, comm): (&D, &Comm),
         system: RankSystem<D>,

@@ -24,14 +24,14 @@ pub(crate) enum Layout<'a, 'm> {
 
 /// The part of a rank.
 pub(crate) enum PartOf<'a> {
-    /// Taken from the whole mesh; none where the rank owns no node.
+    /// Taken from the whole mesh; none if the rank owns no node.
     Taken(Option<Box<Part>>),
     /// All that the rank has.
     Given(&'a Part),
 }
 
 impl PartOf<'_> {
-    /// Returns the part; none where the rank owns no node.
+    /// Returns the part; none if the rank owns no node.
     pub fn get(&self) -> Option<&Part> {
         match self {
             Self::Taken(part) => part.as_deref(),
@@ -49,7 +49,7 @@ impl<'a> Layout<'a, '_> {
         }
     }
 
-    /// Returns the ranks that keep results of all: of these the first alone, where ranks have parts.
+    /// Returns the ranks that keep results of all: of these the first alone, if ranks have parts.
     pub fn keepers(self, keepers: Keepers) -> Keepers {
         match self {
             Self::Whole(_) => keepers,
@@ -65,7 +65,7 @@ impl<'a> Layout<'a, '_> {
         }
     }
 
-    /// Makes the system of a rank with its preconditioner. All ranks call it.
+    /// Makes the system of a rank with its preconditioner. Collective.
     pub fn system<D: RankDevice>(
         self,
         (cpu, device, comm): (&Cpu, &D, &Comm),
@@ -91,7 +91,7 @@ impl<'a> Layout<'a, '_> {
         cells::system((cpu, device, comm), problem, &spaces, part, config, stages)
     }
 
-    /// Returns how the problem was divided. All ranks call it.
+    /// Returns how the problem was divided. Collective.
     pub fn used(self, halo: &Halo) -> Result<RanksUsed, SolveError> {
         match self {
             Self::Whole(division) => RanksUsed::of(halo, (division.way, division.quality)),

@@ -103,10 +103,11 @@ impl Ranks {
         }
     }
 
-    /// Refuses states to go on from that are not those of all ranks, by numbers that tell them apart. All ranks call it.
+    /// Refuses states to go on from that are not those of all ranks, by numbers that tell them apart.
+    /// Collective.
     ///
     /// # Errors
-    /// [`SolveError::Setting`] where numbers differ.
+    /// [`SolveError::Setting`] if numbers differ.
     pub fn check_state(&self, own: &[u64]) -> Result<(), SolveError> {
         self.check_alike(
             own,
@@ -114,10 +115,11 @@ impl Ranks {
         )
     }
 
-    /// Refuses settings that differ between ranks, by numbers that tell them apart, with a message that says so. All ranks call it.
+    /// Refuses settings that differ between ranks, by numbers that tell them apart, with a message that says
+    /// so. Collective.
     ///
     /// # Errors
-    /// [`SolveError::Setting`] where numbers differ.
+    /// [`SolveError::Setting`] if numbers differ.
     pub fn check_alike(&self, own: &[u64], message: &str) -> Result<(), SolveError> {
         let Self::Of(comm) = self else { return Ok(()) };
         match comm.all_gather(own)?.iter().all(|other| other == own) {
@@ -172,7 +174,7 @@ pub(crate) fn other_ranks() -> SolveError {
     SolveError::solver("ranks", "the mesh is divided among other ranks: solve with those of the problem")
 }
 
-/// Refuses several ranks where a solve knows one alone.
+/// Refuses several ranks if a solve knows one alone.
 pub(crate) fn refuse(config: &SolverConfig) -> Result<(), SolveError> {
     match config.ranks.n() {
         1 => Ok(()),
@@ -288,7 +290,7 @@ pub(crate) fn on_all<R: Send, E: From<SolveError> + From<LinalgError> + Display 
 pub(crate) struct ChosenForRanks {
     pub config: SolverConfig,
     pub reason: String,
-    /// For geometric multigrid, where these are not known yet.
+    /// For geometric multigrid, if these are not known yet.
     pub boxes: Option<Boxes>,
 }
 
@@ -401,7 +403,7 @@ impl<'m> Division<'m> {
         Ok(Self { partition, owners, quality, way: config.partitioner.name(), below, boxes: None })
     }
 
-    /// Takes the part of a rank; none where it owns no node.
+    /// Takes the part of a rank; none if it owns no node.
     pub fn part(&self, problem: &Discretization<'_>, comm: &Comm) -> Option<Part> {
         Part::new(problem.mesh, &problem.boundary, &self.owners, comm.rank())
     }
@@ -446,7 +448,7 @@ impl Whole<'_, '_> {
         Ok(finished)
     }
 
-    /// The solution u for that of the system: with given values, of mean zero where a constant is open.
+    /// The solution u for that of the system: with Dirichlet values, of mean zero if a constant is open.
     fn completed(&self, u: Vec<f64>, is_pure_neumann: bool) -> Result<Vec<f64>, SolveError> {
         let Some(space) = self.problem.space() else {
             return Ok(completed(self.problem.mesh, u, &self.fixed.constraints, is_pure_neumann)?);

@@ -79,8 +79,8 @@ impl Numbering {
         Self { owned: vec![], ghosts: vec![], owners: vec![] }
     }
 
-    /// Tells the other ranks which unknowns this one copies, each by a cell that has it and its place there: owners have all cells
-    /// around their unknowns. All ranks call it; `own` is none where the rank has no part.
+    /// Tells the other ranks which unknowns this one copies, each by a cell that has it and its place there:
+    /// owners have all cells around their unknowns. Collective; `own` is none where the rank has no part.
     pub fn joined(
         self,
         comm: &Comm,

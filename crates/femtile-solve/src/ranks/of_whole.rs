@@ -24,8 +24,8 @@ pub(crate) struct OfWhole<'a> {
 }
 
 impl OfWhole<'_> {
-    /// The values at all unknowns from those of each rank, zero where no rank has one; nothing where they are not kept. All ranks
-    /// call it.
+    /// The values at all unknowns from those of each rank, zero if no rank has one; nothing if they are not
+    /// kept. Collective.
     pub fn collected(&self, own: &[f64], keepers: Keepers) -> Result<Vec<f64>, LinalgError> {
         let Self { comm, n, unknowns } = *self;
         let keeps = keepers.has(comm);
@@ -48,13 +48,13 @@ impl OfWhole<'_> {
         Ok(all)
     }
 
-    /// The values at the unknowns of this rank from those at all, which the first rank gives. All ranks call it.
+    /// The values at the unknowns of this rank from those at all, which the first rank gives. Collective.
     pub fn dealt(&self, all: Option<&[f64]>) -> Result<Vec<f64>, LinalgError> {
         dealt(self.comm, self.unknowns, |unknown| all.and_then(|all| all.get(unknown as usize).copied()))
     }
 }
 
-/// Asks the first rank for a value for each number of this one; it answers by `find`. All ranks call it.
+/// Asks the first rank for a value for each number of this one; it answers by `find`. Collective.
 fn dealt<N: Pod, V: Pod>(
     comm: &Comm,
     numbers: &[N],
@@ -76,8 +76,8 @@ fn dealt<N: Pod, V: Pod>(
     found(0, numbers)
 }
 
-/// The numbers in the whole mesh of unknowns of the part of a rank: those of its nodes, or else in the space that the first rank has
-/// of the whole mesh. All ranks call it.
+/// The numbers in the whole mesh of unknowns of the part of a rank: those of its nodes, or else in the space
+/// that the first rank has of the whole mesh. Collective.
 pub(crate) fn numbers_in_whole(
     comm: &Comm,
     (part, space): (&Part, Option<&TensorSpace<'_>>),

@@ -92,7 +92,7 @@ impl OnParts<'_, '_> {
     }
 }
 
-/// The values of a part from those at the unknowns of its rank. All ranks call it.
+/// The values of a part from those at the unknowns of its rank. Collective.
 pub(crate) fn of_part(unknowns: &RankUnknowns, mut w: Vec<f64>) -> Result<Vec<f64>, SolveError> {
     if let Some(unknowns) = &unknowns.part {
         return Ok(unknowns.of_part(&w)?);
@@ -128,7 +128,7 @@ fn own_values(
     }
 }
 
-/// The mean of a function over all ranks, from its values on the own cells of this one. All ranks call it.
+/// The mean of a function over all ranks, from its values on the own cells of this one. Collective.
 fn mean(divided: &Divided<'_>, own: Option<&TensorSpace<'_>>, u: &[f64]) -> Result<f64, SolveError> {
     let mesh = &divided.mesh.own().mesh;
     let here = match own {
@@ -139,8 +139,8 @@ fn mean(divided: &Divided<'_>, own: Option<&TensorSpace<'_>>, u: &[f64]) -> Resu
     Ok(integral / measure)
 }
 
-/// The solution of all ranks from its values `u` on the part of this one, of mean zero where a constant is open; this one has that on
-/// its own cells. All ranks call it.
+/// The solution of all ranks from its values `u` on the part of this one, of mean zero if a constant is open;
+/// this one has that on its own cells. Collective.
 pub(crate) fn results<'m>(
     (problem, divided): (Discretization<'m>, Divided<'m>),
     mut finished: Finished,
@@ -165,10 +165,10 @@ pub(crate) fn results<'m>(
     Ok(Solution::of_ranks(own, finished, of_ranks))
 }
 
-/// The box of a problem whose layers ranks have made. All ranks call it.
+/// The box of a problem whose layers ranks have made. Collective.
 ///
 /// # Errors
-/// As of one rank, and where cells are dealt out otherwise.
+/// As of one rank, and if cells are dealt out otherwise.
 pub(crate) fn boxes(
     problem: &Discretization<'_>,
     divided: &Divided<'_>,
@@ -199,7 +199,7 @@ pub(crate) fn boxes(
     Boxes::of_part((space.degree(), nodes), &cells, options.smoother, (free, is_known))
 }
 
-/// All cells of the box, of which ranks have layers. All ranks call it.
+/// All cells of the box, of which ranks have layers. Collective.
 fn box_cells(
     problem: &Discretization<'_>,
     divided: &Divided<'_>,
@@ -216,7 +216,7 @@ fn box_cells(
     })
 }
 
-/// The diagonal entries of σ at the centres of all cells of a box, in rows. All ranks call it.
+/// The diagonal entries of σ at the centres of all cells of a box, in rows. Collective.
 fn sigma_of_box(problem: &Discretization<'_>, divided: &Divided<'_>) -> Result<Vec<[f64; 3]>, SolveError> {
     let DividedMesh { part, counts, .. } = divided.mesh;
     let own = &divided.mesh.own().cells;
@@ -236,7 +236,7 @@ fn sigma_of_box(problem: &Discretization<'_>, divided: &Divided<'_>) -> Result<V
     Ok(all)
 }
 
-/// The sides of a box without given values, and whether all values are given. All ranks call it.
+/// The sides of a box without Dirichlet values, and whether all values are given. Collective.
 fn free_sides(
     divided: &Divided<'_>,
     (along, nodes): ([usize; 3], &[u32]),

@@ -23,16 +23,16 @@ use crate::{SolveError, SolverConfig, Stage, Stages};
 
 /// Winning conditions and components of the whole problem, found before its parts are assembled.
 pub(crate) struct Fixed {
-    /// The given values of linear elements.
+    /// The Dirichlet values of linear elements.
     pub constraints: Constraints,
     /// The condition that holds on each boundary facet, of the mesh of the problem.
     pub winners: Vec<Option<u32>>,
-    /// None of a mesh that no rank has whole, which is connected.
+    /// None of a distributed mesh, which is connected.
     components: Option<Arc<Components>>,
 }
 
 impl Fixed {
-    /// Finds those of a problem. All ranks call it where each has its part alone; so it is for another problem.
+    /// Finds those of a problem. Collective if each rank has only its part, as is [`Fixed::of`].
     pub fn new(problem: &Discretization<'_>) -> Result<Self, SolveError> {
         if problem.divided.is_some() {
             return Self::with(problem, None);
@@ -90,8 +90,8 @@ impl Fixed {
         }
     }
 
-    /// Returns whether the solution of all ranks is determined up to a constant only, from the nodes of this one and whether
-    /// each of them is held. All ranks call it.
+    /// Returns whether the solution of all ranks is determined up to a constant only, from the nodes of this
+    /// one and whether each of them is held. Collective.
     pub fn leaves_a_constant(
         &self,
         comm: &Comm,
@@ -114,9 +114,9 @@ impl Fixed {
 
 /// The part of a linear system of linear elements that a rank has.
 pub(super) struct RankRows<D: RankDevice> {
-    /// With given values of u eliminated.
+    /// With Dirichlet values of u eliminated.
     pub matrix: GhostedMatrix<f64, D>,
-    /// With given values lifted.
+    /// With Dirichlet values lifted.
     pub rhs: Vec<f64>,
     /// The node of each row, in the mesh of the problem.
     pub owned: Vec<u32>,
@@ -131,7 +131,7 @@ pub(super) struct RankRows<D: RankDevice> {
 }
 
 impl<D: RankDevice> RankRows<D> {
-    /// Assembles the rows of a part of the mesh on the device; none where the rank owns no node.
+    /// Assembles the rows of a part of the mesh on the device; none if the rank owns no node.
     pub fn new(
         device: &D,
         comm: &Comm,
@@ -182,7 +182,7 @@ impl<D: RankDevice> RankRows<D> {
     }
 }
 
-/// Returns an error on every rank where one has an error: of several that of the lowest, which ends the others.
+/// Returns an error on every rank if one has an error: of several that of the lowest, which ends the others.
 pub(crate) fn agreed<R>(comm: &Comm, result: Result<R, SolveError>) -> Result<R, SolveError> {
     let message = result.as_ref().err().map(ToString::to_string).unwrap_or_default();
     let messages = comm.all_gather(message.as_bytes())?;
@@ -202,7 +202,7 @@ fn node_of(problem: &Discretization<'_>, part: &Part, local: usize) -> u32 {
     if problem.divided.is_some() { local as u32 } else { part.nodes[local] }
 }
 
-/// Assembles the matrix of all nodes of a part, with given values of u eliminated.
+/// Assembles the matrix of all nodes of a part, with Dirichlet values of u eliminated.
 pub(crate) fn assembled<D: RankDevice>(
     device: &D,
     (problem, fixed): (&Discretization<'_>, &Fixed),
@@ -243,7 +243,7 @@ pub(super) fn balance(comm: &Comm, rhs: &mut [f64], n: usize) -> Result<f64, Sol
     Ok(if size > 0.0 { total.abs() / size } else { 0.0 })
 }
 
-/// Makes the system of linear elements of a rank. All ranks call it.
+/// Makes the system of linear elements of a rank. Collective.
 pub(super) fn of_simplices<D: RankDevice>(
     (device, comm): (&D, &Comm),
     problem: (&Discretization<'_>, &Fixed),

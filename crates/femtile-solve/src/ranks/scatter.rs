@@ -23,17 +23,17 @@ const KINDS: [CellKind; 5] = [
     CellKind::Hexahedron,
 ];
 
-/// Divides the mesh of the first rank, which has it with its boundary, and sends each rank its part; none where there are too few
-/// cells for a part each, the mesh is not connected, tags without a name have the name of another, or the first rank gives no mesh.
-/// All ranks call it.
+/// Divides the mesh of the first rank, which has it with its boundary, and sends each rank its part; none if
+/// there are too few cells for a part each, the mesh is not connected, tags without a name have the name of
+/// another, or the first rank gives no mesh. Collective.
 ///
 /// The tags, the tagged facets and the fields of the mesh are sent with its parts.
 ///
 /// # Cost
 /// The first rank holds the whole mesh and one part at a time, the others hold their parts.
 /// # Errors
-/// [`SolveError::Mesh`] where an array of the mesh cannot be used or the boundary is another one, [`FemError::OrphanNode`], and
-/// [`SolveError::Linalg`] where another rank ended.
+/// [`SolveError::Mesh`] if an array of the mesh cannot be used or the boundary is another one,
+/// [`FemError::OrphanNode`], and [`SolveError::Linalg`] if another rank failed.
 pub fn scatter(
     comm: &Comm,
     whole: Option<(&Mesh, &BoundaryFacets)>,
@@ -56,7 +56,8 @@ pub fn scatter(
     Ok(Some(DividedMesh::new(of_rank, (rank, n_ranks), n_shared, whole, partitioner.name())))
 }
 
-/// Divides a mesh; none where a rank would have no part, or the mesh is not connected: ranks could not tell whether a piece floats.
+/// Divides a mesh; none if a rank would have no part, or the mesh is not connected: ranks could not tell
+/// whether a piece floats.
 fn prepared<'m>(
     (mesh, boundary): (&'m Mesh, &'m BoundaryFacets),
     partitioner: Partitioner,

@@ -23,7 +23,7 @@ use crate::{AmgGraph, AmgOptions, LevelPrecision, PreconditionerConfig, SolveErr
 pub(crate) struct RankSystem<D: RankDevice> {
     pub operator: Box<dyn LinearOperator<f64, D>>,
     pub preconditioner: Box<dyn Preconditioner<f64, D>>,
-    /// With given values lifted.
+    /// With Dirichlet values lifted.
     pub rhs: Vec<f64>,
     pub parts: SystemParts,
     pub warnings: Vec<String>,
@@ -35,7 +35,7 @@ pub(crate) struct RankUnknowns {
     /// The node of each row, or its number in the space of elements of any degree, of the mesh of the problem, which may be a part.
     pub owned: Vec<u32>,
     pub halo: Arc<Halo>,
-    /// Rows whose value is given, and that value, where the caller does not know them.
+    /// Rows whose value is given, and that value, if the caller does not know them.
     pub given: Vec<(u32, f64)>,
     /// The unknowns of the part; none for linear elements, whose part numbers owned nodes first, then ghosts.
     pub part: Option<Arc<PartUnknowns>>,
@@ -56,8 +56,8 @@ impl RankUnknowns {
 }
 
 impl<D: RankDevice> RankSystem<D> {
-    /// Makes the system of an assembled matrix with the preconditioner of the settings, on the device of the rank; `n` is the
-    /// number of unknowns of all ranks. All ranks call it.
+    /// Makes the system of an assembled matrix with the preconditioner of the settings, on the device of the
+    /// rank; `n` is the number of unknowns of all ranks. Collective.
     pub fn of_matrix(
         device: &D,
         config: &SolverConfig,
@@ -82,8 +82,8 @@ impl<D: RankDevice> RankSystem<D> {
     }
 }
 
-/// The preconditioner of the settings for the rows of a rank, and its levels; `n` is the number of unknowns of all ranks. All ranks
-/// call it.
+/// The preconditioner of the settings for the rows of a rank, and its levels; `n` is the number of unknowns
+/// of all ranks. Collective.
 pub(super) fn preconditioning<D: RankDevice>(
     device: &D,
     config: &SolverConfig,
@@ -113,7 +113,8 @@ pub(super) fn preconditioning<D: RankDevice>(
     })
 }
 
-/// Removes constants from what a preconditioner of `n` unknowns returns, where the solution is determined up to one.
+/// Removes constants from what a preconditioner of `n` unknowns returns, if the solution is determined up to
+/// one.
 pub(super) fn without_constants<D: RankDevice>(
     device: &D,
     (of, levels): Preconditioning<D>,

@@ -10,7 +10,8 @@ use crate::SolveError;
 pub struct RanksUsed {
     /// Number of ranks.
     pub n_ranks: usize,
-    /// The way to divide the mesh: the name of a [`crate::Partitioner`], `layers` of cells for geometric multigrid, or `boxes` where each rank has made its part.
+    /// The way to divide the mesh: the name of a [`crate::Partitioner`], `layers` of cells for geometric
+    /// multigrid, or `boxes` if each rank has made its part.
     pub partition: &'static str,
     /// How even it is, and how much it cuts.
     pub quality: PartitionQuality,
@@ -21,7 +22,7 @@ pub struct RanksUsed {
 }
 
 impl RanksUsed {
-    /// Describes a division in a way. All ranks call it.
+    /// Describes a division in a way. Collective.
     pub(super) fn of(
         halo: &Halo,
         (partition, quality): (&'static str, PartitionQuality),

@@ -53,7 +53,7 @@ where
 {
 }
 
-/// The warning where levels requested in f32 are kept in f64.
+/// The warning if levels requested in f32 are kept in f64.
 pub(crate) const BEYOND_F32: &str = "the levels of p-multigrid are kept in f64: entries of the operator are too large or \
                              too small for single precision";
 
@@ -65,11 +65,11 @@ pub(crate) fn is_beyond_f32<T: Scalar>(diagonal: &[T]) -> bool {
 /// Rows that a thread looks at together.
 const ROWS: usize = 1 << 14;
 
-/// Sets up p-multigrid for the operator of a problem, over the degrees of [`degrees`], on a device with its host; in f64 where
-/// the range of f32 is too small.
+/// Sets up p-multigrid for the operator of a problem, over the degrees of [`degrees`], on a device with its
+/// host; in f64 if the range of f32 is too small.
 ///
 /// # Errors
-/// [`SolveError::Setting`] where a level cannot be set up.
+/// [`SolveError::Setting`] if a level cannot be set up.
 pub(super) fn preconditioner<D: OperatorDevice>(
     devices: (&Cpu, &D),
     options: &PmgOptions,
@@ -111,8 +111,8 @@ pub(crate) fn without_data<'a>(form: &Form<'a>, homogeneous: &'a [BoundaryCondit
     Form { source: &ZERO, conditions: homogeneous, ..*form }
 }
 
-/// Sets up p-multigrid with levels in a precision; none where its range is too small. Operators of the highest levels may have
-/// been prepared.
+/// Sets up p-multigrid with levels in a precision; none if its range is too small. Operators of the highest
+/// levels may have been prepared.
 fn with_levels<T: SumFactorization + Lanes, D: LevelDevice<T>>(
     (cpu, device): (&Cpu, &D),
     (problem, rule): (&TensorProblem<'_>, CellRule),
@@ -176,7 +176,8 @@ pub(crate) fn homogeneous(conditions: &[BoundaryCondition]) -> Vec<BoundaryCondi
     conditions.iter().map(of).collect()
 }
 
-/// Makes the level of a problem; none where its entries exceed the range of f32, and the level is in that precision.
+/// Makes the level of a problem; none if its entries exceed the range of f32, and the level is in that
+/// precision.
 fn level<T: SumFactorization + Lanes, D: CellDevice<T> + PolynomialKernels<T>>(
     (cpu, device): (&Cpu, &D),
     (own, rule): (&TensorProblem<'_>, CellRule),
@@ -230,7 +231,7 @@ fn algebraic<T: SumFactorization + Lanes, D: LevelDevice<T>>(
     Ok((Box::new(amg), levels))
 }
 
-/// Returns the error where p-multigrid does not serve a problem.
+/// Returns the error if p-multigrid does not serve a problem.
 pub(crate) fn refuse(message: &str) -> SolveError {
     SolveError::solver("preconditioner", format!("p-multigrid {message}, or use \"jacobi\""))
 }

@@ -8,11 +8,12 @@ use femtile_multigrid::BoxGrid;
 /// Rows of a table of one axis: for each output the first input and the factors from there on.
 type Rows = Vec<(usize, Vec<f64>)>;
 
-/// Extends values given on sides of the finest grid into it: on each grid, from the coarsest on, values are interpolated from
-/// the next coarser one, and given values inserted.
+/// Extends values given on sides of the finest grid into it: on each grid, from the coarsest on, values are
+/// interpolated from the next coarser one, and Dirichlet values inserted.
 ///
-/// The difference between a solution and this extension is approximated on coarse grids as well as the solution, even if given
-/// values jump; an extension by zero would have a layer of one cell. `given` is zero at other nodes.
+/// The difference between a solution and this extension is approximated on coarse grids as well as the
+/// solution, even if Dirichlet values jump; an extension by zero would have a layer of one cell. `given` is
+/// zero at other nodes.
 ///
 /// # Cost
 /// A product with a narrow matrix along each axis for each node of each grid, twice.

@@ -24,7 +24,7 @@ use crate::{GmgOptions, GmgStart, LevelPrecision, Method, SolveError};
 
 /// Coefficients of cells that differ from their mean by less than this share are treated as constant.
 const CONSTANT: f64 = 1e-10;
-/// The message where u is given nowhere.
+/// The message if u is given nowhere.
 const NO_SIDE: &str = "needs u given on one side of the box at least: put a `dirichlet` there";
 /// Degrees of freedom of a parallel task.
 const DOFS: usize = 1 << 14;
@@ -55,7 +55,8 @@ impl Boxes {
         Ok(Self { lattice, ..boxes })
     }
 
-    /// Finds the box of a space, a coefficient σ and the degrees of freedom with given values, and deals its layers out to ranks.
+    /// Finds the box of a space, a coefficient σ and the degrees of freedom with Dirichlet values, and deals
+    /// its layers out to ranks.
     ///
     /// # Errors
     /// As [`Boxes::of`], and for a start that several ranks do not have.
@@ -86,7 +87,7 @@ impl Boxes {
         Ok(Self { partition: Some(partition), ..boxes })
     }
 
-    /// Takes the box of a mesh that no rank has whole, and the node of it of each degree of freedom of a part.
+    /// Takes the box of a distributed mesh, and the node of it of each degree of freedom of a part.
     ///
     /// # Errors
     /// As [`Boxes::of`].
@@ -142,12 +143,12 @@ impl Boxes {
         self.is_known
     }
 
-    /// Returns the rows of cells, where full multigrid may need them.
+    /// Returns the rows of cells, if full multigrid may need them.
     pub(super) fn lattice(&self) -> Option<&Lattice> {
         self.lattice.as_deref()
     }
 
-    /// Returns how layers of cells are dealt out to ranks, where there are several.
+    /// Returns how layers of cells are dealt out to ranks, if there are several.
     pub fn partition(&self) -> Option<&Partition> {
         self.partition.as_ref()
     }
@@ -168,7 +169,7 @@ impl Boxes {
         Some(format!("geometric multigrid on this mesh runs on CPUs only ({lack})"))
     }
 
-    /// Returns the reason why a CPU is the better choice, where GPUs take more iterations.
+    /// Returns the reason why a CPU is the better choice, if GPUs take more iterations.
     pub fn gain_of_cpus(&self) -> Option<String> {
         let axis = femtile_multigrid::thin_axis(&self.finest)?;
         let name = ["x", "y", "z"][axis];
@@ -187,7 +188,7 @@ impl Boxes {
 /// Returns full multigrid on its levels as well, where each is the problem on coarser cells but for a factor.
 ///
 /// # Errors
-/// [`SolveError::Setting`] where there are no levels for the box.
+/// [`SolveError::Setting`] if there are no levels for the box.
 pub(super) fn preconditioner<D>(
     device: &D,
     (options, method): (&GmgOptions, Method),
@@ -214,8 +215,8 @@ fn config_of(options: &GmgOptions, method: Method) -> MultigridConfig {
     MultigridConfig { smoother: options.smoother, post }
 }
 
-/// As [`preconditioner`], on all ranks; `owned` has the number in the whole space of each unknown that the rank owns. All ranks
-/// call it.
+/// As [`preconditioner`], on all ranks; `owned` has the number in the whole space of each unknown that the
+/// rank owns. Collective.
 ///
 /// # Errors
 /// As [`preconditioner`].
@@ -278,13 +279,13 @@ pub(crate) fn no_start() -> SolveError {
     SolveError::setting(&place, "several ranks begin from zero: leave it out")
 }
 
-/// Returns the error where geometric multigrid does not serve a problem.
+/// Returns the error if geometric multigrid does not serve a problem.
 pub(crate) fn refuse(message: &str) -> SolveError {
     let message = format!("geometric multigrid {message}, or use \"pmg\"");
     SolveError::solver("preconditioner", message)
 }
 
-/// Returns the error where the hierarchy refuses a box, with a remedy for cells that cannot be joined.
+/// Returns the error if the hierarchy refuses a box, with a remedy for cells that cannot be joined.
 pub(super) fn refused(error: MultigridError) -> SolveError {
     match error {
         MultigridError::Linalg(error) => error.into(),
@@ -322,11 +323,11 @@ pub(crate) fn need_positive(sigma: &Coefficient) -> Result<(), SolveError> {
 pub(crate) struct BoxCells<'a> {
     /// Their number along each axis.
     pub n: [usize; 3],
-    /// Their widths along each axis, where they are rectangles along the axes.
+    /// Their widths along each axis, if they are rectangles along the axes.
     pub widths: Option<Vec<Vec<f64>>>,
     /// Their corners in rows; those at the ends of the box suffice for rectangles of one σ.
     pub corners: Cow<'a, [[f64; 3]]>,
-    /// The diagonal entries of σ at their centres, in rows; none where σ is a number.
+    /// The diagonal entries of σ at their centres, in rows; none if σ is a number.
     pub sigma: Option<Vec<[f64; 3]>>,
 }
 
@@ -404,11 +405,11 @@ fn means(entries: &[[f64; 3]]) -> [f64; 3] {
 /// An end of an axis of a box: the axis, and whether it is the upper one.
 type Side = (usize, bool);
 
-/// The reason why given values exclude geometric multigrid.
+/// The reason why Dirichlet values exclude geometric multigrid.
 enum Lack {
-    /// No side has given values everywhere.
+    /// No side has Dirichlet values everywhere.
     Side,
-    /// A side has given values on a part only.
+    /// A side has Dirichlet values on a part only.
     RestOf(Side),
     /// Values are given inside the box.
     Inside,

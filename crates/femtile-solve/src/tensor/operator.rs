@@ -77,8 +77,8 @@ pub trait CellDevice<T: SumFactorization + Lanes>: Device {
         ahead: Option<Self::Data>,
     ) -> Result<Self::MatrixFree, FemError>;
 
-    /// Makes the line solves through flat cells, where a problem has any and the device supports them, from the diagonal of its
-    /// operator.
+    /// Makes the line solves through flat cells, if a problem has any and the device supports them, from the
+    /// diagonal of its operator.
     fn lines(
         &self,
         problem: &TensorProblem<'_>,
@@ -177,7 +177,7 @@ pub trait OperatorDevice:
     /// Whether a solve may begin with full multigrid on the levels of the preconditioner: it was measured on processors alone.
     const STARTS_ON_LEVELS: bool;
 
-    /// Makes the right side of a component from the operator of all, with given values lifted.
+    /// Makes the right side of a component from the operator of all, with Dirichlet values lifted.
     fn lift<'a>(
         &self,
         operator: &<Self as CellDevice<f64>>::MatrixFree,
@@ -207,7 +207,7 @@ impl OperatorDevice for Cpu {
 impl OperatorDevice for Cuda {
     const STARTS_ON_LEVELS: bool = false;
 
-    /// Few cells have given values: the host computes their products.
+    /// Few cells have Dirichlet values: the host computes their products.
     fn lift<'a>(
         &self,
         _: &CudaMatrixFree<f64>,
@@ -280,7 +280,7 @@ fn matrix_free<'a, D: OperatorDevice>(
     ahead: Ahead<'a, D>,
     stages: &mut Stages<'_>,
 ) -> Result<LinearSystem<'a, D>, SolveError> {
-    // Components differ only in given values, not in their places nor in facet terms.
+    // Components differ only in Dirichlet values, not in their places nor in facet terms.
     let (problem, components) = (&problems[0], problems.len());
     // Vectors are read more often than the data of an operator.
     let n = problem.space().n_dofs() * components;
@@ -361,7 +361,7 @@ pub(crate) fn of_metric(error: FemError) -> SolveError {
     }
 }
 
-/// Computes the product of the operator with the given values of one component.
+/// Computes the product of the operator with the Dirichlet values of one component.
 fn apply_to_given(operator: &MatrixFree<f64>, components: usize, y: &mut [f64], x: &[f64]) {
     if components == 1 {
         return operator.apply_to_given(y, x);

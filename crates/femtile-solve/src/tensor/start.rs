@@ -24,14 +24,15 @@ pub(super) type Nested<D> =
 pub(crate) struct FullStart<D: SolveDevice> {
     nested: Nested<D>,
     components: usize,
-    /// The lifting of given values into the box, zero at their own nodes; none where all given values are zero.
+    /// The lifting of Dirichlet values into the box, zero at their own nodes; none if all Dirichlet values
+    /// are zero.
     extended: Option<Buffer<f64, D>>,
     /// Whether the operators of the levels are those of the problem.
     is_scaled: bool,
 }
 
 impl<D: SolveDevice> FullStart<D> {
-    /// Makes the coarser levels with the operators of the problem on them; none where there are no such levels.
+    /// Makes the coarser levels with the operators of the problem on them; none if there are no such levels.
     ///
     /// # Errors
     /// [`SolveError::Setting`] if the problem cannot be transferred to coarser cells.
@@ -61,8 +62,8 @@ impl<D: SolveDevice> FullStart<D> {
         Ok(Some(Self { nested, components: problems.len(), extended, is_scaled: true }))
     }
 
-    /// Full multigrid on levels whose operators are a multiple of those of the problem, for given values that are zero; none
-    /// for others.
+    /// Full multigrid on levels whose operators are a multiple of those of the problem, for Dirichlet values
+    /// that are zero; none for others.
     pub fn on_levels(nested: Option<Nested<D>>, problems: &[TensorProblem<'_>]) -> Option<Self> {
         let nested = nested.filter(|_| problems.iter().all(is_zero))?;
         Some(Self { nested, components: problems.len(), extended: None, is_scaled: false })
@@ -124,7 +125,7 @@ fn minimise_energy<D: SolveDevice>(
     device.axpby(w, 0.0, &product, if factor.is_finite() { factor } else { 0.0 })
 }
 
-/// Returns whether all given values are zero.
+/// Returns whether all Dirichlet values are zero.
 fn is_zero(problem: &TensorProblem<'_>) -> bool {
     problem.constraints().values().iter().all(|&g| g == 0.0)
 }
@@ -163,7 +164,7 @@ fn operator<D: OperatorDevice>(
     Ok(NestedOperator { operator: Box::new(operator), nodes: coarse.nodes(&space).map_err(lack)? })
 }
 
-/// Extends the given values of all components into the box.
+/// Extends the Dirichlet values of all components into the box.
 fn extended<D: OperatorDevice>(
     device: &D,
     boxes: &Boxes,

@@ -8,7 +8,7 @@ use crate::coefficient::scalar;
 use crate::discretization::Discretization;
 use crate::{Key, SolveError, Value};
 
-/// Returns whether the load of the boundary or given values depend on the time.
+/// Returns whether the load of the boundary or Dirichlet values depend on the time.
 pub(super) fn has_boundary_in_time(problem: &Discretization<'_>) -> bool {
     problem.conditions[0].iter().any(|given| given.condition.datum().uses_time())
 }
@@ -22,7 +22,7 @@ pub(super) fn source_at(problem: &Discretization<'_>, t: f64) -> Result<Vec<f64>
     }
 }
 
-/// Evaluates the load of the boundary and the given values at a time.
+/// Evaluates the load of the boundary and the Dirichlet values at a time.
 pub(super) fn boundary_at(
     problem: &Discretization<'_>,
     t: f64,

@@ -14,7 +14,7 @@ use crate::nonlinear::{Derivatives, Equation, Mass, MassMatrix, NonlinearReport,
 use crate::tensor::OperatorDevice;
 use crate::{SolveError, SolverConfig};
 
-/// The accuracy of the correction of a first guess, where it is an error estimate.
+/// The accuracy of the correction of a first guess, if it is an error estimate.
 const OF_ESTIMATE: f64 = 0.01;
 
 /// Returns whether the linear equation of a problem changes with the time or u, so that its matrices are refilled.
@@ -28,13 +28,13 @@ pub(super) fn is_refilled(problem: &Discretization<'_>) -> bool {
 
 /// The semidiscrete equation $M \dot u = F(t, u) - K(t, u)$ of a problem.
 ///
-/// Stages are solved by Newton's method or Picard's iteration from their first guess; where the coefficients do not depend
-/// on u, by one linear solve.
+/// Stages are solved by Newton's method or Picard's iteration from their first guess; if the coefficients do
+/// not depend on u, by one linear solve.
 pub(super) struct Nonlinear<'a, D: OperatorDevice> {
     device: D,
     problem: &'a Discretization<'a>,
     equation: Equation<'a, D>,
-    /// With the capacity 1; none where that is the mass matrix of the equation.
+    /// With the capacity 1; none if that is the mass matrix of the equation.
     mass_of_norms: Option<Mass<D>>,
     config: SolverConfig,
     iterations: usize,
@@ -74,7 +74,7 @@ impl<'a, D: OperatorDevice> Nonlinear<'a, D> {
         })
     }
 
-    /// Puts the given values of a time into `u`.
+    /// Puts the Dirichlet values of a time into `u`.
     pub fn impose(&mut self, time: f64, u: &mut Buffer<f64, D>) -> Result<(), SolveError> {
         self.equation.bring_time(time)?;
         Ok(self.equation.given.impose(u)?)
@@ -87,7 +87,7 @@ impl<'a, D: OperatorDevice> Nonlinear<'a, D> {
         self.equation.restore(equation)
     }
 
-    /// Returns how the stages were solved; none where they are linear.
+    /// Returns how the stages were solved; none if they are linear.
     pub fn report(&self) -> Option<NonlinearReport> {
         let Self { iterations, residuals, .. } = self;
         let method = self.config.nonlinear.method;

@@ -32,7 +32,7 @@ pub(super) struct Parts<'a, 'm, D> {
     pub cpu: &'a Cpu,
     pub device: &'a D,
     pub comm: &'a Comm,
-    /// None where the rank owns no node.
+    /// None if the rank owns no node.
     pub part: Option<&'a Part>,
     /// Its space of any degree; none for linear elements.
     pub space: Option<&'a TensorSpace<'a>>,
@@ -61,7 +61,7 @@ impl<'m, D: RankDevice> Parts<'_, 'm, D> {
         Ok((of_shift.config, of_shift.reason))
     }
 
-    /// Makes the system of stages with a shift, from the matrices of all shifts where there are any. All ranks call it.
+    /// Makes the system of stages with a shift, from the matrices of all shifts if there are any. Collective.
     fn of_shift(
         &self,
         terms: Option<&RankTerms<D>>,
@@ -75,7 +75,7 @@ impl<'m, D: RankDevice> Parts<'_, 'm, D> {
         self.system(&held(self.run.problem, shift), config, stages)
     }
 
-    /// Evaluates the load of the source on the part at a time. All ranks call it.
+    /// Evaluates the load of the source on the part at a time. Collective.
     fn source_at(&self, time: f64) -> Result<Vec<f64>, SolveError> {
         let evaluated = self.part.map(|part| {
             let source = self.run.problem.sources[0].at_time(time);
@@ -89,7 +89,7 @@ impl<'m, D: RankDevice> Parts<'_, 'm, D> {
         Ok(evaluated.map_or_else(Vec::new, |(load, _)| load))
     }
 
-    /// Evaluates the load of the boundary and the given values on the part at a time. All ranks call it.
+    /// Evaluates the load of the boundary and the Dirichlet values on the part at a time. Collective.
     fn boundary_at(&self, time: f64) -> Result<(Vec<f64>, Constraints), SolveError> {
         let none = Coefficient::Constant(0.0);
         let evaluated = self.part.map(|part| {
@@ -140,7 +140,7 @@ pub(super) struct Equation<'a, 'm, D: RankDevice> {
     of: Parts<'a, 'm, D>,
     pub unknowns: RankUnknowns,
     mass: Box<dyn LinearOperator<f64, D>>,
-    /// With the capacity 1; none where that is `mass`.
+    /// With the capacity 1; none if that is `mass`.
     mass_of_norms: Option<Box<dyn LinearOperator<f64, D>>>,
     /// $K + s M$ with all rows and columns; s is `basis`.
     stiffness: Box<dyn LinearOperator<f64, D>>,
@@ -152,12 +152,12 @@ pub(super) struct Equation<'a, 'm, D: RankDevice> {
     time: f64,
     /// $F - K g$.
     load: Buffer<f64, D>,
-    /// The load of the source, and that of the boundary less $K g$: each at the time of the data or, where it does not depend on
-    /// that, at any.
+    /// The load of the source, and that of the boundary less $K g$: each at the time of the data or, if it
+    /// does not depend on that, at any.
     loads: [Buffer<f64, D>; 2],
-    /// Given values, zero elsewhere.
+    /// Dirichlet values, zero elsewhere.
     given: Buffer<f64, D>,
-    /// One at free unknowns, zero at given ones.
+    /// One at free unknowns, zero at Dirichlet unknowns.
     free: Buffer<f64, D>,
     /// Whether the source, and whether the data of the boundary depend on the time on any rank.
     in_time: [bool; 2],
@@ -166,7 +166,7 @@ pub(super) struct Equation<'a, 'm, D: RankDevice> {
 }
 
 impl<'a, 'm, D: RankDevice> Equation<'a, 'm, D> {
-    /// Makes the operators of the first stage. All ranks call it.
+    /// Makes the operators of the first stage. Collective.
     pub fn new(
         of: Parts<'a, 'm, D>,
         (time, shift): (f64, f64),
@@ -220,7 +220,7 @@ impl<'a, 'm, D: RankDevice> Equation<'a, 'm, D> {
         Ok((equation, described))
     }
 
-    /// Puts the given values of a time into `u`.
+    /// Puts the Dirichlet values of a time into `u`.
     pub fn impose(&mut self, time: f64, u: &mut Buffer<f64, D>) -> Result<(), SolveError> {
         self.bring_data(time)?;
         self.clear_given(u)?;
@@ -249,7 +249,7 @@ impl<'a, 'm, D: RankDevice> Equation<'a, 'm, D> {
         Ok(())
     }
 
-    /// Evaluates the boundary at a time, and lifts given values.
+    /// Evaluates the boundary at a time, and lifts Dirichlet values.
     fn take_boundary(&mut self, time: f64) -> Result<(), SolveError> {
         let (load, constraints) = self.of.boundary_at(time)?;
         let (mut given, mut free) = (vec![0.0; load.len()], vec![1.0; load.len()]);

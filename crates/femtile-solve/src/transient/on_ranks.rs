@@ -74,7 +74,8 @@ impl<'m> Transient<'m> {
         Ok(TransientSolution { solution, whole: None, outcome: end.outcome })
     }
 
-    /// Runs on ranks that have their parts of the mesh; the first one observes, with the problem on the whole mesh, where it has that.
+    /// Runs on ranks that have their parts of the mesh; the first one observes, with the problem on the whole
+    /// mesh, if it has that.
     pub(super) fn divided_run(
         &self,
         (problem, divided): (Discretization<'m>, &Divided<'m>),
@@ -136,7 +137,7 @@ impl<'m> Transient<'m> {
         Ok(())
     }
 
-    /// Returns whether the first rank has the whole mesh, which frames and states need. All ranks call it.
+    /// Returns whether the first rank has the whole mesh, which frames and states need. Collective.
     fn check_whole(
         &self,
         divided: &Divided<'_>,
@@ -168,7 +169,7 @@ impl<'m> Transient<'m> {
         Ok(is_whole)
     }
 
-    /// Returns the state of the first rank, on the others without its values. All ranks call it.
+    /// Returns the state of the first rank, on the others without its values. Collective.
     fn resumed_by_all(&self, divided: &Divided<'_>) -> Result<Option<Arc<Checkpoint>>, SolveError> {
         let comm = &divided.comm;
         let mut bytes = Vec::new();
@@ -202,7 +203,7 @@ pub(super) struct Run<'r, 'm> {
     transient: &'r Transient<'m>,
     /// On the mesh that this rank has, which may be its part.
     pub problem: &'r Discretization<'m>,
-    /// On the whole mesh, where this rank has that.
+    /// On the whole mesh, if this rank has that.
     whole: Option<&'r Discretization<'m>>,
     /// Whether any rank has the whole mesh.
     is_whole: bool,
@@ -222,7 +223,7 @@ pub(super) struct Run<'r, 'm> {
 struct End {
     /// The values at the unknowns of the rank.
     own: Vec<f64>,
-    /// The values at all unknowns, where they are kept.
+    /// The values at all unknowns, if they are kept.
     of_whole: Vec<f64>,
     unknowns: RankUnknowns,
     outcome: Outcome,
@@ -316,7 +317,8 @@ impl<'m> Run<'_, 'm> {
         agreed(comm, space.map_err(SolveError::from))
     }
 
-    /// The numbers of the unknowns of a rank among all; of parts nothing where no rank has the whole mesh. All ranks call it.
+    /// The numbers of the unknowns of a rank among all; of parts nothing if the mesh is distributed.
+    /// Collective.
     fn numbers_in_whole(
         &self,
         comm: &Comm,
@@ -334,7 +336,7 @@ impl<'m> Run<'_, 'm> {
         }
     }
 
-    /// The state to go on from, at the unknowns of a rank. All ranks call it.
+    /// The state to go on from, at the unknowns of a rank. Collective.
     fn resumed(&self, of_whole: &OfWhole<'_>) -> Result<Option<Checkpoint>, SolveError> {
         let Some(state) = &self.transient.resume else { return Ok(None) };
         let has_all = self.whole.is_some();

@@ -27,14 +27,15 @@ type Preconditioned<D> = (Operator<D>, Arc<dyn Preconditioner<f64, D>>);
 pub(super) struct Shifted<D: OperatorDevice> {
     /// The shift.
     pub shift: f64,
-    /// $a M + K$ with unit rows and columns of given values.
+    /// $a M + K$ with unit rows and columns of Dirichlet values.
     pub operator: Operator<D>,
     pub preconditioner: Arc<dyn Preconditioner<f64, D>>,
 }
 
 /// What the operators of all shifts are made from.
 pub(super) enum Terms<D: OperatorDevice> {
-    /// $K + s M$, with ones on the diagonal in rows and columns of given values, and $M$, with zeros there, of one pattern.
+    /// $K + s M$, with ones on the diagonal in rows and columns of Dirichlet values, and $M$, with zeros
+    /// there, of one pattern.
     Matrices { stiffness: Csr<f64, D>, mass: Csr<f64, D>, offset: f64 },
     /// Operators without a matrix are made for each shift.
     Cells,
@@ -51,7 +52,7 @@ pub(super) struct Stiffness<D: OperatorDevice> {
 pub(super) struct Workshop<'a, 'm, D: OperatorDevice> {
     pub cpu: &'a Cpu,
     pub device: &'a D,
-    /// The GPU, where it is one.
+    /// The GPU, if it is one.
     pub opened: Option<&'a Cuda>,
     pub problem: &'a Discretization<'m>,
     /// Whether the mass matrix is lumped; all operators are matrices then.
@@ -67,7 +68,7 @@ pub(super) struct Description {
 }
 
 impl<'m, D: OperatorDevice> Workshop<'_, 'm, D> {
-    /// Chooses the preconditioner for a shift, where the settings leave it open, and returns the reason as well.
+    /// Chooses the preconditioner for a shift, if the settings leave it open, and returns the reason as well.
     pub fn choose(&self, shift: f64, config: &SolverConfig) -> Result<(SolverConfig, String), SolveError> {
         let variant = self.held(shift);
         let circumstances = Circumstances::new(self.opened.is_some(), self.cpu.threads(), Solves::Many);
@@ -75,8 +76,8 @@ impl<'m, D: OperatorDevice> Workshop<'_, 'm, D> {
         Ok((weak.config().clone(), weak.preconditioner_reason().to_owned()))
     }
 
-    /// Chooses the preconditioner for a shift among those that go with the operators; where another is chosen, that of the first
-    /// shift.
+    /// Chooses the preconditioner for a shift among those that go with the operators; if another is chosen,
+    /// that of the first shift.
     pub fn choose_for(
         &self,
         terms: &Terms<D>,
@@ -112,7 +113,8 @@ impl<'m, D: OperatorDevice> Workshop<'_, 'm, D> {
         };
         let mass = match self.has_given_values() {
             false => mass(1.0)?,
-            // Doubled entries are exact, so that the ones on the diagonal of given values cancel and nothing else changes.
+            // Doubled entries are exact, so that the ones on the diagonal of Dirichlet values cancel and
+            // nothing else changes.
             true => mass(2.0)?.combined(1.0, &mass(1.0)?, -1.0)?,
         };
         if !self.is_lumped {
@@ -151,7 +153,7 @@ impl<'m, D: OperatorDevice> Workshop<'_, 'm, D> {
         }
     }
 
-    /// Makes the mass matrix of norms, with the capacity 1 and all rows and columns; none where it is $M$.
+    /// Makes the mass matrix of norms, with the capacity 1 and all rows and columns; none if it is $M$.
     pub fn mass_of_norms(
         &self,
         terms: &Terms<D>,
@@ -293,9 +295,10 @@ pub(super) fn held<'m>(problem: &Discretization<'m>, shift: f64) -> Discretizati
     variant(problem, problem.sigma.clone(), lambda, conditions)
 }
 
-/// Returns the problem of a shift with zero data and without given values.
+/// Returns the problem of a shift with zero data and without Dirichlet values.
 ///
-/// Without these other conditions may win their facets; that changes rows of given values alone, which no residual keeps.
+/// Without these other conditions may win their facets; that changes rows of Dirichlet values alone, which no
+/// residual keeps.
 pub(super) fn natural<'m>(problem: &Discretization<'m>, shift: f64) -> Discretization<'m> {
     let conditions = problem.conditions[0].iter().map(without_data);
     let conditions = conditions.filter(|given| given.condition.given_value().is_none()).collect();
@@ -308,14 +311,15 @@ pub(super) fn mass<'m>(problem: &Discretization<'m>) -> Discretization<'m> {
     variant(problem, Coefficient::Constant(0.0), problem.capacity.clone(), Vec::new())
 }
 
-/// Returns the problem whose matrix is the mass matrix with the capacity 1, in which L₂ norms are taken; none where that is the
-/// mass matrix itself.
+/// Returns the problem whose matrix is the mass matrix with the capacity 1, in which L₂ norms are taken; none
+/// if that is the mass matrix itself.
 pub(super) fn mass_of_norms<'m>(problem: &Discretization<'m>) -> Option<Discretization<'m>> {
     let [zero, one] = [0.0, 1.0].map(Coefficient::Constant);
     (problem.capacity.as_constant() != Some(1.0)).then(|| variant(problem, zero, one, Vec::new()))
 }
 
-/// Returns the problem whose matrix is the mass matrix, with ones on the diagonal in rows and columns of given values.
+/// Returns the problem whose matrix is the mass matrix, with ones on the diagonal in rows and columns of
+/// Dirichlet values.
 pub(super) fn held_mass<'m>(problem: &Discretization<'m>) -> Discretization<'m> {
     let conditions = problem.conditions[0].iter().map(without_exchange).collect();
     variant(problem, Coefficient::Constant(0.0), problem.capacity.clone(), conditions)
@@ -348,8 +352,8 @@ fn variant<'m>(
     }
 }
 
-/// Makes something for the offset 0, or for `shift` where 0 is refused: a negative reaction and parts of the mesh that nothing
-/// holds need a positive one.
+/// Makes something for the offset 0, or for `shift` if 0 is refused: a negative reaction and parts of the
+/// mesh that nothing holds need a positive one.
 fn positive<T>(
     shift: f64,
     mut make: impl FnMut(f64) -> Result<T, SolveError>,

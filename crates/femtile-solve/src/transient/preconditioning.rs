@@ -24,7 +24,8 @@ impl Made {
         Self { shift, iterations: None, is_worn: false }
     }
 
-    /// Returns whether it serves a shift: its own, where no other would be better, or one that is near until it is worn.
+    /// Returns whether it serves a shift: its own, if no other would be better, or one that is near until it
+    /// is worn.
     pub fn serves(&self, shift: f64) -> bool {
         let is_near = (self.shift / SHIFTS..=self.shift * SHIFTS).contains(&shift);
         shift == self.shift || is_near && !self.is_worn

@@ -12,7 +12,8 @@ use crate::ranks::rows::{assembled, nothing};
 use crate::ranks::system::{RankSystem, RankUnknowns};
 use crate::{SolveError, SolverConfig, Stages};
 
-/// $K$ and $M$ on the part of a rank, of one pattern, with ones on the diagonal in rows and columns of given values.
+/// $K$ and $M$ on the part of a rank, of one pattern, with ones on the diagonal in rows and columns of
+/// Dirichlet values.
 ///
 /// So $K + a M$ has the number 1 + a there, which no residual keeps.
 pub(super) struct RankTerms<D: RankDevice> {
@@ -21,7 +22,8 @@ pub(super) struct RankTerms<D: RankDevice> {
 }
 
 impl<D: RankDevice> RankTerms<D> {
-    /// Assembles both; none where a rank cannot, as with a negative reaction, or the elements are others. All ranks call it.
+    /// Assembles both; none if a rank cannot, as with a negative reaction, or the elements are others.
+    /// Collective.
     pub fn new(of: &Parts<'_, '_, D>, stages: &mut Stages<'_>) -> Result<Option<Self>, SolveError> {
         let problem = of.run.problem;
         if problem.space().is_some() {
@@ -37,7 +39,7 @@ impl<D: RankDevice> RankTerms<D> {
         Ok(here.ok().filter(|_| !is_missing))
     }
 
-    /// Makes the system of stages with a shift. All ranks call it.
+    /// Makes the system of stages with a shift. Collective.
     pub fn system(
         &self,
         of: &Parts<'_, '_, D>,
@@ -58,7 +60,7 @@ impl<D: RankDevice> RankTerms<D> {
     }
 }
 
-/// The matrix of a problem on the part of a rank. All ranks call it.
+/// The matrix of a problem on the part of a rank. Collective.
 fn matrix<D: RankDevice>(
     of: &Parts<'_, '_, D>,
     problem: &Discretization<'_>,

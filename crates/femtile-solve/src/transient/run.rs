@@ -70,12 +70,13 @@ impl<'m> Transient<'m> {
         Ok(TransientSolution { solution, whole: None, outcome })
     }
 
-    /// Runs on ranks that have their parts of a mesh, the problem on which [`Transient::discretize`] returns; `whole` is the problem on
-    /// the whole mesh, on the first rank, which then passes on frames and states of it to its observer. All ranks call it.
+    /// Runs on ranks that have their parts of a mesh, the problem on which [`Transient::discretize`] returns;
+    /// `whole` is the problem on the whole mesh, on the first rank, which then passes on frames and states of
+    /// it to its observer. Collective.
     ///
     /// # Errors
-    /// As [`Transient::solve_with`]; [`SolveError::Setting`] where ranks have no parts, or frames or states are wanted and the first
-    /// rank does not have the problem on the whole mesh.
+    /// As [`Transient::solve_with`]; [`SolveError::Setting`] if ranks have no parts, or frames or states are
+    /// wanted and the first rank does not have the problem on the whole mesh.
     pub fn run_on_parts(
         &self,
         problem: Discretization<'m>,

@@ -13,21 +13,21 @@ use super::source::SourceLoad;
 use crate::tensor::OperatorDevice;
 use crate::{Silent, SolveError, SolverConfig, Stages};
 
-/// The load and given values at a time.
+/// The load and Dirichlet values at a time.
 struct Data<D: OperatorDevice> {
     time: f64,
-    /// $F_\Gamma - K g$ with the load of the boundary and the given values $g$; none where it is zero.
+    /// $F_\Gamma - K g$ with the load of the boundary and the Dirichlet values $g$; none if it is zero.
     boundary: Option<Buffer<f64, D>>,
-    /// $F - K g$, the same with the load of the source; none where both are zero.
+    /// $F - K g$, the same with the load of the source; none if both are zero.
     load: Option<Buffer<f64, D>>,
-    /// Given values, zero elsewhere; none where they are zero.
+    /// Dirichlet values, zero elsewhere; none if they are zero.
     given: Option<Buffer<f64, D>>,
 }
 
 /// The semidiscrete equation $M \dot u = F(t) - K u$ of a problem, $M$ with its capacity.
 ///
-/// With the given values $g$ lifted, a stage is $(a M + K)(u - g) = F - K g + M (b - a g) + d$ at free unknowns; the distance of
-/// u − g from $b / a$ is solved for, see [`ShiftedSolver::solve`].
+/// With the Dirichlet values $g$ lifted, a stage is $(a M + K)(u - g) = F - K g + M (b - a g) + d$ at free
+/// unknowns; the distance of u − g from $b / a$ is solved for, see [`ShiftedSolver::solve`].
 pub(super) struct Semidiscrete<'a, 'm, D: OperatorDevice> {
     workshop: Workshop<'a, 'm, D>,
     /// The settings as given.
@@ -36,7 +36,7 @@ pub(super) struct Semidiscrete<'a, 'm, D: OperatorDevice> {
     of_basis: SolverConfig,
     terms: Terms<D>,
     mass: Operator<D>,
-    /// With the capacity 1; none where that is `mass`.
+    /// With the capacity 1; none if that is `mass`.
     mass_of_norms: Option<Operator<D>>,
     /// Made when it is first needed.
     stiffness: Option<Stiffness<D>>,
@@ -46,7 +46,7 @@ pub(super) struct Semidiscrete<'a, 'm, D: OperatorDevice> {
     data: Data<D>,
     source: SourceLoad<'a, D>,
     has_boundary_in_time: bool,
-    /// One at free unknowns, zero at given ones; none where all are free.
+    /// One at free unknowns, zero at Dirichlet unknowns; none if all are free.
     free: Option<Buffer<f64, D>>,
     scratch: Buffer<f64, D>,
     product: Buffer<f64, D>,
@@ -105,7 +105,7 @@ impl<'a, 'm, D: OperatorDevice> Semidiscrete<'a, 'm, D> {
         Ok((semidiscrete, Description { parts, config, preconditioner_reason }))
     }
 
-    /// Puts the given values of a time into `u`.
+    /// Puts the Dirichlet values of a time into `u`.
     pub fn impose(&mut self, time: f64, u: &mut Buffer<f64, D>) -> Result<(), SolveError> {
         self.bring_data(time)?;
         self.clear(u)?;
@@ -125,7 +125,7 @@ impl<'a, 'm, D: OperatorDevice> Semidiscrete<'a, 'm, D> {
         self.take_source(time)
     }
 
-    /// Copies the data of the boundary at a time to the device and lifts given values.
+    /// Copies the data of the boundary at a time to the device and lifts Dirichlet values.
     fn take_boundary(&mut self, time: f64) -> Result<(), SolveError> {
         let device = self.workshop.device;
         let (load, constraints) = data::boundary_at(self.workshop.problem, time)?;
@@ -189,7 +189,7 @@ impl<'a, 'm, D: OperatorDevice> Semidiscrete<'a, 'm, D> {
         self.solver.bring((shift, is_definite), choose, make, &Comm::alone())
     }
 
-    /// Sets entries of `v` at given unknowns to zero.
+    /// Sets entries of `v` at Dirichlet unknowns to zero.
     fn clear(&mut self, v: &mut Buffer<f64, D>) -> Result<(), LinalgError> {
         let Some(free) = &self.free else { return Ok(()) };
         self.workshop.device.scale_by(&mut self.scratch, free, v)?;

@@ -111,7 +111,7 @@ impl<D: OperatorDevice> ShiftedSolver<D> {
         self.shifted.iter().position(|known| known.shift == shift && has_own(known))
     }
 
-    /// Returns the preconditioner where it serves another shift; else makes the settings those of a new one.
+    /// Returns the preconditioner if it serves another shift; else makes the settings those of a new one.
     fn kept_preconditioner(
         &mut self,
         shift: f64,

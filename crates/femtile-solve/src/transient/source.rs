@@ -14,7 +14,7 @@ static ONE: Coefficient = Coefficient::Constant(1.0);
 
 /// The vector $\int f(t)\, \varphi_i$ of a problem.
 pub(super) enum SourceLoad<'a, D: OperatorDevice> {
-    /// It does not depend on the time; none where it is zero.
+    /// It does not depend on the time; none if it is zero.
     Fixed(Option<Buffer<f64, D>>),
     /// It is evaluated on the processor and copied.
     ByHost(Buffer<f64, D>),
@@ -30,7 +30,7 @@ pub(super) struct ByKernels<'a, D: OperatorDevice> {
 }
 
 impl<'a, D: OperatorDevice> SourceLoad<'a, D> {
-    /// Prepares the load of a problem; `opened` is the GPU, where the device is one.
+    /// Prepares the load of a problem; `opened` is the GPU, if the device is one.
     pub fn new(
         device: &D,
         opened: Option<&Cuda>,
@@ -61,7 +61,7 @@ impl<'a, D: OperatorDevice> SourceLoad<'a, D> {
         !matches!(self, Self::Fixed(_))
     }
 
-    /// Returns the load at a time; none where it is zero.
+    /// Returns the load at a time; none if it is zero.
     pub fn at(
         &mut self,
         problem: &Discretization<'_>,

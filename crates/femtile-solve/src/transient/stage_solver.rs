@@ -12,7 +12,7 @@ use crate::method::{by_method, cg_config};
 use crate::tensor::OperatorDevice;
 use crate::{Method, SolveError, SolverConfig};
 
-/// The accuracy of the correction of a first guess, where it is an error estimate.
+/// The accuracy of the correction of a first guess, if it is an error estimate.
 const OF_ESTIMATE: f64 = 0.01;
 /// A residual that is rounding, relative to the right side.
 const ROUNDING: f64 = 1e-15;
@@ -80,8 +80,9 @@ impl<D: OperatorDevice> StageSolver<D> {
         }
     }
 
-    /// Solves from x, to the tolerance of the settings relative to b and, where the correction of x is an error estimate,
-    /// relative to that correction as well; not beyond the rounding errors of b, which have the norm `rounding`.
+    /// Solves from x, to the tolerance of the settings relative to b and, if the correction of x is an error
+    /// estimate, relative to that correction as well; not beyond the rounding errors of b, which have the
+    /// norm `rounding`.
     pub fn solve(
         &mut self,
         config: &SolverConfig,

@@ -102,7 +102,7 @@ pub(super) struct Watch<'a, 'm, D: OperatorDevice> {
 }
 
 impl<D: OperatorDevice> Watch<'_, '_, D> {
-    /// Passes on the frame of the initial value, where it is asked for.
+    /// Passes on the frame of the initial value, if it is asked for.
     pub fn begin(&mut self, time: f64, u: &Buffer<f64, D>) -> Result<(), SolveError> {
         while let Some(&(number, asked)) = self.frames.front()
             && asked <= time
