@@ -155,7 +155,7 @@ where
     let (fine, coarse) = (pair[0], pair[1]);
     let cells = agreed(comm, fine.operator::<T, D>((cpu, device), rule, None))?;
     let diagonal = fine.diagonal::<T, D>(cells.as_ref())?;
-    // Its errors must come from here, not from some ranks in the midst of a set-up.
+    // Errors of all ranks must surface here, not during the setup of some.
     agreed(comm, fine.inverse_diagonal(cpu, diagonal.clone()))?;
     let part: Box<dyn Transfer<T, D>> = match (&fine.problem, &coarse.problem) {
         (Some(fine), Some(coarse)) => device.transfer(coarse, fine)?,
