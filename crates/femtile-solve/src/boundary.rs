@@ -50,7 +50,8 @@ impl From<Vec<u32>> for Region {
 pub struct Selected {
     /// Positions in the list of boundary facets, sorted.
     pub facets: Vec<u32>,
-    /// Number of facets of its tag that do not lie on the boundary, where neither conditions nor fluxes reach; of all ranks.
+    /// Number of facets of its tag that lie inside the mesh, to which neither conditions nor fluxes apply; on
+    /// all ranks together.
     pub n_inside: usize,
 }
 
@@ -61,7 +62,7 @@ impl Selected {
     }
 }
 
-/// Facets of the tag of a condition that lie inside the mesh, where it does not hold.
+/// Facets of a condition's tag that lie inside the mesh, to which the condition does not apply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InnerFacets {
     /// The number of the condition.

@@ -19,8 +19,8 @@ pub struct Component<'s> {
     /// The rule of the operator, if there is a space.
     pub(crate) rule: CellRule,
     pub(crate) values: &'s [f64],
-    /// If the mesh is distributed: the rest is then of the own cells of one, and functionals are those of all
-    /// ranks, which all of them call.
+    /// Present if the mesh is distributed. The other fields then cover the rank's own cells; functionals are
+    /// global, and collective.
     pub(crate) ranks: Option<&'s OfRanks<'s>>,
 }
 
@@ -160,7 +160,7 @@ impl<'s> Component<'s> {
     }
 
     /// Returns the flux into the domain, $\int_F n\cdot\sigma\nabla u$, through each boundary facet. If the
-    /// mesh is distributed these are shares, which [`Component::sum_of_facets`] adds up.
+    /// mesh is distributed, these are contributions of this rank, which [`Component::sum_of_facets`] adds up.
     ///
     /// On Dirichlet facets it is the consistent flux, so that the sum over all facets balances source and reaction; see
     /// [`femtile_fem::functionals::facet_fluxes`].

@@ -51,13 +51,13 @@ pub struct Discretization<'m> {
     pub(crate) config: SpaceConfig,
     /// None for linear elements on simplices.
     pub(crate) space: Option<Arc<TensorSpace<'m>>>,
-    /// The first iterate if a coefficient depends on u.
+    /// The initial iterate if a coefficient depends on u.
     pub(crate) initial: Value,
     pub(crate) overlaps: Vec<Overlap>,
     pub(crate) inner_facets: Vec<InnerFacets>,
     pub(crate) node_overlaps: Vec<Overlap>,
     pub(crate) warnings: Vec<String>,
-    /// If the mesh is distributed.
+    /// Present if the mesh is distributed.
     pub(crate) divided: Option<Divided<'m>>,
 }
 
@@ -137,8 +137,8 @@ impl<'m> Discretization<'m> {
         }
     }
 
-    /// Returns values at the degrees of freedom as a component of a solution, for its functionals: of the
-    /// mesh that this rank has, with cells of others, if the mesh is distributed.
+    /// Returns values at the degrees of freedom as a component of a solution, for its functionals. If the
+    /// mesh is distributed, it covers this rank's part, with cells of other ranks.
     pub fn component<'a>(&'a self, values: &'a [f64]) -> Component<'a> {
         let rule = tensor::rule(self.config.quadrature);
         Component { form: self.form(0), space: self.space(), rule, values, ranks: None }
@@ -206,9 +206,8 @@ impl<'m> Discretization<'m> {
         region.into().facets(self.on_mesh(), &self.boundary, path)
     }
 
-    /// Evaluates the data of the problem on the space, and chooses a preconditioner if the settings leave it
-    /// open: for a GPU that is open already, or for the devices that there are, beside a processor with
-    /// `n_threads` threads.
+    /// Evaluates the data of the problem on the space. Chooses a preconditioner unless the settings name one:
+    /// for a GPU that is open already, or for the devices present, and a CPU with `n_threads` threads.
     ///
     /// # Errors
     /// Data that are not finite, a component of the mesh without conditions, an unsupported preconditioner.

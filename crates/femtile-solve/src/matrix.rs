@@ -115,7 +115,7 @@ impl LinearSolver {
     /// coarse levels, one vector after the other, such as the rigid motions of elasticity.
     ///
     /// # Errors
-    /// As [`LinearSolver::new`]; if the length is no multiple of the number of rows.
+    /// As [`LinearSolver::new`]; if a length is not a multiple of the number of rows.
     pub fn with_near_nullspace(
         a: &Csr<f64, Cpu>,
         vectors: &[f64],

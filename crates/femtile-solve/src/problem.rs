@@ -28,8 +28,8 @@ use crate::{
 
 /// The problem $-\nabla \cdot (\sigma \nabla u) + \lambda u = f$ on a mesh, with conditions on its boundary.
 ///
-/// σ is 1, λ and f are 0 and facets have no flux unless something else is said. Later conditions hold if
-/// several name a facet, and Dirichlet values hold on its edges.
+/// By default σ is 1, λ and f are 0, and facets have no flux. If several conditions name a facet, the last
+/// one holds; on edges of facets, Dirichlet values hold.
 ///
 /// ```
 /// use femtile_mesh::generate::{SquareConfig, square};
@@ -53,7 +53,7 @@ pub struct Poisson<'m> {
     conditions: Vec<Given>,
     space: SpaceConfig,
     initial: Value,
-    /// If the mesh is distributed.
+    /// Present if the mesh is distributed.
     divided: Option<Divided<'m>>,
 }
 
@@ -159,7 +159,7 @@ impl<'m> Poisson<'m> {
     /// problem.
     ///
     /// # Errors
-    /// [`SolveError::Setting`] if the part is that of another rank, or of another number of ranks.
+    /// [`SolveError::Setting`] if the part belongs to another rank, or to another number of ranks.
     pub fn divided(mesh: &'m DividedMesh, comm: &Comm) -> Result<Self, SolveError> {
         let (expected, (rank, n_ranks)) = ((comm.rank(), comm.n_ranks()), mesh.rank());
         if (rank, n_ranks) != expected {

@@ -47,10 +47,10 @@ pub fn tag_regions<N: AsRef<str>, C: AsRef<str>>(
     Ok(overlaps(&holds, mesh.n_cells(), |_| false))
 }
 
-/// As [`tag_regions`], on a mesh of which each rank has its part. Collective.
+/// As [`tag_regions`], on a distributed mesh. Collective.
 ///
 /// # Errors
-/// As [`tag_regions`], if no rank has a cell of a region; another rank failed.
+/// As [`tag_regions`], if a region has no cell on any rank; another rank failed.
 pub fn tag_regions_of_ranks<N: AsRef<str>, C: AsRef<str>>(
     mesh: &mut DividedMesh,
     comm: &Comm,

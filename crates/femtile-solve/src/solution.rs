@@ -115,7 +115,7 @@ impl Finished {
 pub struct Solution<'m> {
     discretization: Discretization<'m>,
     finished: Finished,
-    /// If the mesh is distributed; the rest is then of the own cells of a rank.
+    /// Present if the mesh is distributed; the other fields are then those on the rank's own cells.
     of_ranks: Option<OfRanks<'m>>,
 }
 
@@ -147,9 +147,9 @@ impl<'m> Solution<'m> {
         self.finished.outcome.stop == Stop::Converged
     }
 
-    /// Returns the values of the first component at the degrees of freedom; of linear elements these are the
-    /// nodes. If the mesh is distributed, values, [`Solution::discretization`], data and files are of the own
-    /// cells of this one.
+    /// Returns the values of the first component at the degrees of freedom; for linear elements these are the
+    /// nodes. If the mesh is distributed, values, [`Solution::discretization`], data and files cover this
+    /// rank's own cells only.
     pub fn values(&self) -> &[f64] {
         &self.finished.components[0]
     }
@@ -187,13 +187,13 @@ impl<'m> Solution<'m> {
         self.of_ranks.is_some()
     }
 
-    /// Puts the whole mesh and the solution together on the first of the ranks that have them in parts; none
-    /// on the others. Collective.
+    /// Gathers the whole mesh and the solution of a distributed problem on the first rank; none on the
+    /// others. Collective.
     ///
     /// # Cost
     /// The first rank holds the whole mesh and the share of one rank at a time.
     /// # Errors
-    /// [`SolveError::Setting`] if ranks have no parts; another rank failed.
+    /// [`SolveError::Setting`] if the mesh is not distributed; another rank failed.
     pub fn collect(self) -> Result<Option<Collected>, SolveError> {
         let Some(of_ranks) = &self.of_ranks else {
             return Err(SolveError::solver("ranks", "a solution on a whole mesh is collected already"));
@@ -285,9 +285,9 @@ impl<'m> Solution<'m> {
         Fields::new(self, config, is_interrupted)
     }
 
-    /// Returns the discretized problem; of the own cells of a rank, without conditions, if the mesh is
-    /// distributed. Facets for [`Component::flux`](crate::Component::flux) are then those that the problem
-    /// had before the solve.
+    /// Returns the discretized problem. If the mesh is distributed: this rank's cells only, no boundary
+    /// conditions. Facets for [`Component::flux`](crate::Component::flux) are those that the problem had
+    /// before the solve.
     pub fn discretization(&self) -> &Discretization<'m> {
         &self.discretization
     }
@@ -297,7 +297,7 @@ impl<'m> Solution<'m> {
         &self.finished.levels
     }
 
-    /// Returns how the problem was divided among ranks; none if one solved it alone.
+    /// Returns the partition among ranks; none if one rank solved the problem.
     pub fn ranks(&self) -> Option<&RanksUsed> {
         self.finished.ranks.as_ref()
     }
@@ -348,7 +348,7 @@ impl<'m> Solution<'m> {
         self.finished.has_full_start
     }
 
-    /// Returns how the equation was solved, if a coefficient depends on u.
+    /// Returns statistics of the nonlinear solve, if a coefficient depends on u.
     pub fn nonlinear(&self) -> Option<&NonlinearReport> {
         self.finished.nonlinear.as_ref()
     }
@@ -389,8 +389,8 @@ impl<'m> Solution<'m> {
         self.write_vtu_with(path, &Fields::default(), WriteOptions::default()).map(drop)
     }
 
-    /// Writes as [`Solution::write_vtu`] does, with further fields and options of the file; returns its sum
-    /// if they ask for it.
+    /// As [`Solution::write_vtu`], with further fields and options of the file; returns its checksum if
+    /// requested.
     ///
     /// # Errors
     /// [`SolveError::Mesh`] with the path.
@@ -405,7 +405,7 @@ impl<'m> Solution<'m> {
     }
 
     /// Writes u into a file that [`SolutionFile::begin`](crate::SolutionFile::begin) has begun with the mesh
-    /// of this solution, and gives it its name; returns its sum if its options ask for it.
+    /// of this solution, and gives it its name; returns its checksum if its options ask for it.
     ///
     /// # Errors
     /// [`SolveError::Mesh`] with the path, also for a file of another mesh.
