@@ -72,8 +72,8 @@ impl Case {
         Ok(Self { file, path, text, overrides, remembered, embedding })
     }
 
-    /// Returns `true` if a value is that of the file or of an override by key, and was not changed afterwards
-    /// by another option of the program.
+    /// Returns `true` if a value comes from the file or from an override by key, and no other option of the
+    /// program has changed it.
     pub(crate) fn is_as_written<T: PartialEq>(&self, value: impl Fn(&CaseFile) -> &T) -> bool {
         let written = content(&self.path, &self.text, &self.overrides);
         written.is_ok_and(|written| value(&written) == value(&self.file))
@@ -114,7 +114,7 @@ impl Case {
     }
 }
 
-/// Reads a text, with the values of options in place of its own.
+/// Parses a text, with values of options instead of its own.
 fn content(path: &Path, text: &str, overrides: &[Override]) -> Result<CaseFile, CaseError> {
     let mut table: Table = toml::from_str(text).map_err(|error| {
         let (span, message) = explained(text, &error);

@@ -140,7 +140,7 @@ impl Case {
         Ok(tag_regions(mesh, &self.regions())?)
     }
 
-    /// As [`Case::tag_regions`], on a mesh of which each rank has its part. Collective.
+    /// As [`Case::tag_regions`], on a distributed mesh. Collective.
     pub(crate) fn tag_regions_of_ranks(
         &self,
         mesh: &mut DividedMesh,

@@ -283,7 +283,7 @@ fn matrix_free<'a, D: OperatorDevice>(
 ) -> Result<LinearSystem<'a, D>, SolveError> {
     // Components differ only in Dirichlet values, not in Dirichlet nodes or facet terms.
     let (problem, components) = (&problems[0], problems.len());
-    // Vectors come first, because they are read more often than the data of an operator.
+    // Memory for vectors is reserved first, because they are read more often than the data of an operator.
     let n = problem.space().n_dofs() * components;
     let Ahead { operator, levels } = ahead;
     let made =
