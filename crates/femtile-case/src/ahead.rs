@@ -46,7 +46,7 @@ pub(crate) fn before_mesh(case: &Case, config: &SolverConfig) -> List {
     list(case, config, move || outline.map(|outline| outline()))
 }
 
-/// Returns the list of programs once the mesh was read; none where it was generated, as they are known before.
+/// Returns the list of programs once the mesh was read; none if it was generated, as they are known before.
 pub(crate) fn of_mesh(case: &Case, config: &SolverConfig, mesh: &Mesh) -> Option<List> {
     case.file.mesh.file.as_ref()?;
     let cells = if mesh.curved.is_some() { Cells::Curved } else { Cells::Straight };

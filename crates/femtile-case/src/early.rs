@@ -1,7 +1,7 @@
-//! The part of the file of a solution that is known before the solve.
+//! Solution files begun before the solve ends: the mesh is known by then.
 //!
-//! While a GPU solves on simplices, the processor writes the mesh into the file (`vtu/begun.rs` of `femtile-mesh`);
-//! the values of u are its last bytes. With few threads the file would slow the solve down.
+//! While a GPU solves on simplices, the CPU writes the mesh into the file (`vtu/begun.rs` of `femtile-mesh`);
+//! the values of u are its last bytes. With few threads, writing would slow the solve down.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -14,16 +14,17 @@ use crate::file_names::MESH_SOLUTION;
 use crate::output::vtu_options;
 use crate::{Case, CaseError};
 
-/// New results of which the mesh is written; dropped, they leave nothing behind.
+/// Results of which the mesh is written. If dropped, they leave no file behind.
 pub(crate) struct Early {
     pub staging: Staging,
     pub file: BegunFile,
 }
 
-/// Does `work`, which ends before results are written; where `is_beside`, other threads begin the results meanwhile.
+/// Calls `work`, which ends before results are written. If `is_beside`, other threads begin the results
+/// meanwhile.
 ///
 /// # Errors
-/// That of `work`, after which nothing is written any more; else that of writing.
+/// The error of `work`, after which nothing is written; else that of writing.
 pub(crate) fn beside<R>(
     case: &Case,
     file: &SolutionFile<'_>,
@@ -41,10 +42,11 @@ pub(crate) fn beside<R>(
 }
 
 impl Early {
-    /// Begins the results of a case; none where its solution has further fields, or a file that cannot be begun.
+    /// Begins the results of a case; none if its solution has further fields, or a file that cannot be begun
+    /// before the solve.
     ///
     /// # Errors
-    /// Those of writing; [`femtile_mesh::MeshError::Interrupted`] once `is_vain` is true.
+    /// Errors of writing; [`femtile_mesh::MeshError::Interrupted`] once `is_vain` is true.
     fn begin(
         case: &Case,
         file: &SolutionFile<'_>,

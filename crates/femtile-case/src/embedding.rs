@@ -1,4 +1,4 @@
-//! Runs inside another program: a mesh that it has already, and results that it takes in memory.
+//! Runs inside another program, which provides the mesh and receives results in memory.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -13,27 +13,28 @@ use crate::{Case, CaseError, Override};
 
 /// Receives the results of a run in memory.
 pub trait Receiver: Send + Sync {
-    /// A time of `[time] frames` was reached.
+    /// Called at each time of `[time] frames`.
     fn frame(&self, _time: f64, _data: SolutionData) {}
 
-    /// The solution at the end of the run.
+    /// Called with the solution at the end of the run.
     fn solution(&self, _data: SolutionData) {}
 }
 
 /// The connections of a case to the program that runs it; by default none, as for a case file that stands alone.
 #[derive(Clone)]
 pub struct Embedding {
-    /// The ranks of the program, of which each runs the case; those after the first write nothing.
+    /// The communicator of the program; each rank runs the case, and ranks other than the first write
+    /// nothing.
     pub comm: Option<Comm>,
-    /// The mesh, in place of `file` and `generate` of `[mesh]`.
+    /// The mesh, instead of `file` and `generate` of `[mesh]`.
     pub mesh: Option<Arc<Mesh>>,
     /// Takes results in memory.
     pub receiver: Option<Arc<dyn Receiver>>,
     /// Whether results are written to files.
     pub writes_files: bool,
-    /// The file of a picture of the solution, beside those in the folder of results.
+    /// A file for a picture of the solution, in addition to that in the results folder.
     pub picture: Option<PathBuf>,
-    /// The file of the page of the run, beside those in the folder of results.
+    /// A file for the page of the run, in addition to that in the results folder.
     pub report: Option<PathBuf>,
 }
 
@@ -78,7 +79,7 @@ impl Case {
         has_key(&self.text, &["output".into(), "directory".into()])
     }
 
-    /// Passes on the solution, where somebody takes it; returns it where it is shown.
+    /// Passes the solution to the receiver, if there is one; returns it if it is also shown.
     pub(crate) fn deliver(
         &self,
         data: impl FnOnce() -> Result<SolutionData, SolveError>,

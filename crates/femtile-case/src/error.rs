@@ -59,7 +59,7 @@ pub enum CaseError {
     Setting {
         /// The keys that lead to it.
         path: Vec<Key>,
-        /// Bytes of its text that the message is about, where it is an expression.
+        /// Bytes of its text that the message is about, if it is an expression.
         within: Option<Range<usize>>,
         /// The reason and the remedy.
         message: String,

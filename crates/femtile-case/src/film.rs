@@ -1,4 +1,4 @@
-//! The frames of a run in time for the view of its page.
+//! Frames of a time-dependent run, for the view of its page.
 
 use femtile_report::View;
 use femtile_solve::SolutionData;
@@ -6,10 +6,10 @@ use femtile_solve::SolutionData;
 use crate::Case;
 use crate::shown::{body_of, field};
 
-/// Fields that a film shows, the first that there is.
+/// Fields that a film may show; the first one present is used.
 const DEFAULTS: [&str; 2] = ["u", "V"];
 
-/// Values of a field at times, on the part of the body that a page shows.
+/// Values of a field at several times, on the part of the mesh that a page shows.
 #[derive(Default)]
 pub(crate) struct Film {
     content: Option<(String, View)>,
@@ -37,7 +37,7 @@ impl Film {
         }
     }
 
-    /// Returns the name of the field and its view, where there were frames.
+    /// Returns the name of the field and its view, if there were frames.
     pub fn finish(self) -> Option<(String, View)> {
         self.content
     }

@@ -72,14 +72,14 @@ impl Case {
         Ok(Self { file, path, text, overrides, remembered, embedding })
     }
 
-    /// Returns `true` where a value is that of the file or of an override by key, and was not changed afterwards by another
-    /// option of the program.
+    /// Returns `true` if a value comes from the file or from an override by key, and no other option of the
+    /// program has changed it.
     pub(crate) fn is_as_written<T: PartialEq>(&self, value: impl Fn(&CaseFile) -> &T) -> bool {
         let written = content(&self.path, &self.text, &self.overrides);
         written.is_ok_and(|written| value(&written) == value(&self.file))
     }
 
-    /// Returns the line of a key, counted from 1; none where the file does not have it.
+    /// Returns the line of a key, counted from 1; none if the file does not have it.
     pub(crate) fn line(&self, path: &[Key]) -> Option<usize> {
         line_of(&self.text, path)
     }
@@ -114,7 +114,7 @@ impl Case {
     }
 }
 
-/// Reads a text, with the values of options in place of its own.
+/// Parses a text, with values of options instead of its own.
 fn content(path: &Path, text: &str, overrides: &[Override]) -> Result<CaseFile, CaseError> {
     let mut table: Table = toml::from_str(text).map_err(|error| {
         let (span, message) = explained(text, &error);

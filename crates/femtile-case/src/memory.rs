@@ -17,7 +17,7 @@ const GRID_BESIDE_GPU: f64 = 24.0;
 /// The part that a page of a run takes, which shows the bandwidth.
 const MEASUREMENT: &str = "bandwidth for `output.report`";
 
-/// Returns a message where a mesh, refined `refine` times, needs more than the machine has.
+/// Returns a message if a mesh, refined `refine` times, needs more than the machine has.
 pub(crate) fn excess_of_mesh(counts: Counts, refine: u32) -> Option<String> {
     excess(&Estimate::of_mesh(counts, refine), None, "ask for a coarser mesh")
 }
@@ -43,22 +43,22 @@ enum Holds {
 }
 
 impl Hosted {
-    /// Each holds the whole mesh. All ranks call it.
+    /// Each holds the whole mesh. Collective.
     pub fn whole(case: &Case) -> Result<Self, CaseError> {
         Self::of(case, Holds::Whole)
     }
 
-    /// Each holds its part. All ranks call it.
+    /// Each holds its part. Collective.
     pub fn parts(case: &Case) -> Result<Self, CaseError> {
         Self::of(case, Holds::Parts)
     }
 
-    /// Each holds its part, and the first one the whole mesh before or after the solve. All ranks call it.
+    /// Each holds its part, and the first one the whole mesh before or after the solve. Collective.
     pub fn first(case: &Case) -> Result<Self, CaseError> {
         Self::of(case, Holds::FirstWhole)
     }
 
-    /// Each holds its part, and the first one the whole mesh as well. All ranks call it.
+    /// Each holds its part, and the first one the whole mesh as well. Collective.
     pub fn first_keeping(case: &Case) -> Result<Self, CaseError> {
         Self::of(case, Holds::FirstKeeps)
     }

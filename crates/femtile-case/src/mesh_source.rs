@@ -76,7 +76,7 @@ fn scaled(case: &Case, mut mesh: Mesh) -> Result<Mesh, CaseError> {
     Ok(mesh)
 }
 
-/// Multiplies coordinates with `scale` by the factor of the case, where it has one.
+/// Multiplies coordinates with `scale` by the factor of the case, if it has one.
 pub(crate) fn scaled_by(
     case: &Case,
     scale: impl FnOnce(f64) -> Result<(), MeshError>,
@@ -263,7 +263,7 @@ fn split_of(cell: CellName) -> BoxSplit {
     }
 }
 
-/// The deformation of a box or rectangle, where a case asks for it.
+/// The deformation of a box or rectangle, if a case asks for it.
 fn bend_of(amplitude: f64, order: usize) -> Option<DeformConfig> {
     (amplitude != 0.0 || order != 1).then_some(DeformConfig { amplitude, order })
 }

@@ -71,7 +71,7 @@ pub(crate) fn vtu_options(case: &Case, sum: bool) -> WriteOptions<'static> {
 
 /// The files of a solution that belong to its equation.
 pub(crate) struct Results<'a, W> {
-    /// Writes the solution into a folder; returns the sum of its file where it was taken.
+    /// Writes the solution into a folder; returns the sum of its file if it was taken.
     pub solution: W,
     pub lines: &'a [SampledLine],
     /// The files of the pieces of the solution.
@@ -161,7 +161,7 @@ pub(crate) fn write_results(
     Ok(report)
 }
 
-/// Returns a warning where files of an earlier run, which are not known, lie in a folder of results.
+/// Returns a warning if files of an earlier run, which are not known, lie in a folder of results.
 fn of_earlier_run(folder: &Path, is_known: impl Fn(&str) -> bool) -> Option<String> {
     let mut names = verify::results_in(folder).ok()?;
     names.retain(|name| !is_known(name));
@@ -178,7 +178,7 @@ fn of_earlier_run(folder: &Path, is_known: impl Fn(&str) -> bool) -> Option<Stri
     })
 }
 
-/// Writes a solution on a mesh into a folder where its case wants it; returns the sum of the file.
+/// Writes a solution on a mesh into a folder if its case wants it; returns the sum of the file.
 pub(crate) fn write_solution(
     case: &Case,
     folder: &Path,
@@ -205,7 +205,7 @@ pub(crate) fn write_solution(
 /// The solution that is shown, with its picture.
 type Drawn = (Exhibit, Shown, Vec<u8>);
 
-/// Draws the solution, and writes the picture where the case and the program ask for it.
+/// Draws the solution, and writes the picture if the case and the program ask for it.
 fn draw(case: &Case, exhibit: Exhibit, staging: &Staging, report: &mut Report) -> Result<Drawn, CaseError> {
     let time = report.time.as_ref().map(|time| time.reached);
     let (shown, warning) = Shown::of(case, &exhibit.data)?;
@@ -216,7 +216,7 @@ fn draw(case: &Case, exhibit: Exhibit, staging: &Staging, report: &mut Report) -
     Ok((exhibit, shown, png))
 }
 
-/// Writes the page of a run where the case and the program ask for it, and the report with its sum.
+/// Writes the page of a run if the case and the program ask for it, and the report with its sum.
 fn write_page(
     case: &Case,
     (exhibit, shown, png): Drawn,
@@ -241,7 +241,7 @@ fn write_to(in_folder: Option<&Path>, elsewhere: Option<&Path>, bytes: &[u8]) ->
     targets.into_iter().try_for_each(|path| Ok(write_atomically(path, |out| out.write_all(bytes))?))
 }
 
-/// Returns `true` where the folder has the report of a run that was not interrupted.
+/// Returns `true` if the folder has the report of a run that was not interrupted.
 fn holds_finished_results(folder: &Path) -> bool {
     let text = std::fs::read(folder.join(REPORT)).unwrap_or_default();
     let report: serde_json::Value = serde_json::from_slice(&text).unwrap_or_default();

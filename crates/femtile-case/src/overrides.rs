@@ -23,7 +23,7 @@ impl Override {
     /// hold points in quotes, and a value as in a case file; what is no such value is a string.
     ///
     /// # Errors
-    /// [`CaseError::Option`] where there is no key.
+    /// [`CaseError::Option`] if there is no key.
     pub fn parse(option: &str, text: &str) -> Result<Self, CaseError> {
         let option = format!("{option} {text}");
         let refuse = |message: &str| CaseError::option(&option, message);
@@ -36,7 +36,7 @@ impl Override {
     /// Takes the mesh from a file, relative to the current folder, in place of that of the case.
     ///
     /// # Errors
-    /// [`CaseError::Option`] where the path cannot stand in a case file.
+    /// [`CaseError::Option`] if the path cannot stand in a case file.
     pub fn mesh(option: &str, file: &Path) -> Result<Self, CaseError> {
         let option = format!("{option} {}", file.display());
         let absolute = std::path::absolute(file).ok();
@@ -64,7 +64,7 @@ impl Override {
     /// Puts the value into a case.
     ///
     /// # Errors
-    /// [`CaseError::Option`] where the way to the key ends before.
+    /// [`CaseError::Option`] if the way to the key ends before.
     pub(crate) fn apply(&self, case: &mut Table) -> Result<(), CaseError> {
         let mut whole = Value::Table(std::mem::take(case));
         let done = self.put(&mut whole);
@@ -101,7 +101,7 @@ impl Override {
     }
 }
 
-/// The steps of `boundary[0].robin."a.b"`; none where it is no key.
+/// The steps of `boundary[0].robin."a.b"`; none if it is no key.
 fn keys(text: &str) -> Option<Vec<Key>> {
     let (mut path, mut rest) = (Vec::new(), text);
     loop {

@@ -1,4 +1,4 @@
-//! Solutions that ranks write in pieces, each its own.
+//! Solution files in pieces, one per rank.
 //!
 //! With `[output] vtu = "pieces"` each process writes the cells of its rank into the staging folder of the first
 //! process. The first one tells the name of this folder and moves all files together.
@@ -15,13 +15,13 @@ use femtile_solve::{Solution, SolveError};
 use crate::file_names::MESH_PIECES;
 use crate::{Case, CaseError};
 
-/// Returns the cells of each rank; those of one alone are all of them.
+/// Returns the cells of each rank; a single rank has all of them.
 pub(crate) fn partition<'s>(solution: &'s Solution<'_>) -> Cow<'s, Partition> {
     let alone = || Partition::one(solution.discretization().mesh().n_cells());
     solution.partition().map_or_else(|| Cow::Owned(alone()), Cow::Borrowed)
 }
 
-/// Returns the names of the files of a solution, where its case wants it in pieces.
+/// Returns the names of the files of a solution, if its case wants it in pieces.
 pub(crate) fn names(case: &Case, solution: &Solution<'_>) -> Vec<String> {
     if !case.file.output.vtu.has_pieces() {
         return Vec::new();
@@ -34,24 +34,24 @@ pub(crate) fn names(case: &Case, solution: &Solution<'_>) -> Vec<String> {
     ranks.into_iter().map(|rank| Pieces::name(MESH_PIECES, rank)).collect()
 }
 
-/// The ranks of the program, where each of several writes its piece.
+/// The communicator, if each of several ranks writes its piece.
 fn ranks(case: &Case) -> Option<&Comm> {
     let comm = case.embedding.comm.as_ref().filter(|comm| comm.n_ranks() > 1);
     comm.filter(|_| case.file.output.vtu.has_pieces())
 }
 
-/// Returns the one rank whose piece this process writes; none where it writes all.
+/// Returns the rank whose piece this process writes; none if it writes the whole solution.
 pub(crate) fn own(case: &Case) -> Option<usize> {
     ranks(case).map(Comm::rank)
 }
 
-/// Tells other ranks where to write their pieces, or that they are not wanted. The first rank calls it.
+/// Sends the other ranks the folder for their pieces, or that none are needed. Called by the first rank.
 pub(crate) fn tell_other_ranks(case: &Case, staging: Option<&Staging>) -> Result<(), CaseError> {
     let name = staging.and_then(|staging| staging.folder().file_name());
     told(case, name.map(|name| name.to_string_lossy()).unwrap_or_default().as_bytes()).map(drop)
 }
 
-/// Writes the piece of a rank after the first with `write`, which takes the folder, where it is wanted.
+/// Writes the piece of a rank other than the first, if pieces are needed; `write` gets the folder.
 pub(crate) fn of_other_ranks<R>(
     case: &Case,
     write: impl FnOnce(&Path) -> Result<R, CaseError>,
@@ -69,7 +69,7 @@ pub(crate) fn wait_for_all(case: &Case) -> Result<(), CaseError> {
     told(case, &[]).map(drop)
 }
 
-/// Returns what the first rank says; nothing where there are no others.
+/// Returns the message of the first rank; empty if there is only one rank.
 fn told(case: &Case, said: &[u8]) -> Result<Vec<u8>, CaseError> {
     let Some(comm) = ranks(case) else { return Ok(Vec::new()) };
     let all = comm.all_gather(said).map_err(SolveError::from)?;
@@ -82,7 +82,7 @@ pub(crate) fn possible_names(case: &Case) -> Vec<String> {
     (0..n_ranks).map(|rank| Pieces::name(MESH_PIECES, rank)).collect()
 }
 
-/// Returns the pieces of an earlier run in a folder that those of a new one do not replace.
+/// Returns the pieces of an earlier run in a folder that a new run does not overwrite.
 pub(crate) fn earlier(folder: &Path, pieces: &[String]) -> Vec<String> {
     let mut found = if pieces.is_empty() { Vec::new() } else { in_folder(folder).unwrap_or_default() };
     found.retain(|name| !pieces.contains(name));
@@ -106,7 +106,8 @@ pub(crate) fn in_folder(folder: &Path) -> std::io::Result<Vec<String>> {
     Ok(found)
 }
 
-/// Returns whether an interrupt of any rank leaves out fields: all pieces have the same. None where this process writes alone.
+/// Returns whether any rank was interrupted, so that fields are left out: all pieces must have the same
+/// fields. None if this process writes alone.
 pub(crate) fn agreed_interrupt(case: &Case, is_interrupted: bool) -> Result<Option<bool>, CaseError> {
     let Some(comm) = ranks(case) else { return Ok(None) };
     let [is_interrupted] = comm.any([is_interrupted]).map_err(SolveError::from)?;

@@ -6,7 +6,7 @@ use femtile_solve::Key;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// The place of the last of the steps of a path that a text has.
+/// The place of the deepest step of a path that exists in a text.
 struct Place {
     n_steps: usize,
     key: Range<usize>,
@@ -24,22 +24,22 @@ fn place_of(text: &str, path: &[Key]) -> Option<Place> {
     place
 }
 
-/// Bytes of `text` where the value at `path` stands, or the nearest value above it that stands there.
+/// The byte range in `text` of the value at `path`, or of the nearest existing ancestor.
 pub(crate) fn span_of(text: &str, path: &[Key]) -> Option<Range<usize>> {
     place_of(text, path).map(|place| place.value)
 }
 
-/// As [`span_of`], of the key in place of its value.
+/// As [`span_of`], for the key instead of its value.
 pub(crate) fn key_span_of(text: &str, path: &[Key]) -> Option<Range<usize>> {
     place_of(text, path).map(|place| place.key)
 }
 
-/// Returns `true` where the text has a value at `path`.
+/// Returns `true` if the text has a value at `path`.
 pub(crate) fn has_key(text: &str, path: &[Key]) -> bool {
     path.is_empty() || place_of(text, path).is_some_and(|place| place.n_steps == path.len())
 }
 
-/// Number of the line, counted from 1, in which the value at `path` or the nearest one above it stands.
+/// Number of the line, counted from 1, of the value at `path` or of its nearest existing ancestor.
 pub(crate) fn line_of(text: &str, path: &[Key]) -> Option<usize> {
     let begin = span_of(text, path)?.start;
     Some(1 + text.as_bytes()[..begin].iter().filter(|&&byte| byte == b'\n').count())
@@ -56,7 +56,7 @@ fn child<'a, 'i>(value: &'a DeValue<'i>, key: &Key) -> Option<(Range<usize>, &'a
     }
 }
 
-/// Where the content of a string value begins within its span: behind the opening quotes.
+/// The offset at which the content of a string begins in its span: after the opening quotes.
 pub(crate) fn inside_quotes(text: &str, span: &Range<usize>) -> usize {
     let value = text.get(span.clone()).unwrap_or_default();
     let quotes = ["\"\"\"", "'''", "\"", "'"];

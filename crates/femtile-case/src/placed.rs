@@ -26,7 +26,7 @@ pub(crate) fn placed(case: &Case, error: CaseError) -> CaseError {
     }
 }
 
-/// Returns the path with the keys of an equation in time, where it is one on a mesh.
+/// Returns the path with the keys of an equation in time, if it is one on a mesh.
 fn as_in_time(case: &Case, mut path: Vec<Key>) -> Vec<Key> {
     if case.is_transient_on_mesh()
         && let [section, key, ..] = &mut path[..]
@@ -147,7 +147,7 @@ fn value_called<'a>(section: &'a BoundarySection, field: &str) -> Option<&'a Val
     }
 }
 
-/// Returns `true` where a coefficient, or a part of it, equals `expected` at a point; NaN equals NaN.
+/// Returns `true` if a coefficient, or a part of it, equals `expected` at a point; NaN equals NaN.
 fn has_value(given: &Value, point: [f64; 3], expected: f64) -> bool {
     let is = |value: f64| value == expected || (value.is_nan() && expected.is_nan());
     let of_text = |text: &str| Expression::parse(text).is_ok_and(|formula| is(formula.eval(point)));

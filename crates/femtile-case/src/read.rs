@@ -25,7 +25,7 @@ impl Refusal {
         Self { path: path.into(), is_key: false, message: message.into() }
     }
 
-    /// Returns the message, behind the path where there is one.
+    /// Returns the message, behind the path if there is one.
     pub fn text(&self) -> String {
         match &*self.path {
             [] => self.message.clone(),
@@ -243,7 +243,7 @@ fn needed(forms: &[&Schema], value: &Value) -> String {
     format!("{needed} is needed here, not {given}{advice}")
 }
 
-/// The words for a form, more of them where it is the only one.
+/// The words for a form, more of them if it is the only one.
 fn words_of(form: &Schema, is_only: bool) -> Vec<String> {
     if let Some(name) = form["const"].as_str() {
         return vec![format!("`\"{name}\"`")];
@@ -274,7 +274,7 @@ fn words_of(form: &Schema, is_only: bool) -> Vec<String> {
     texts(&form["type"]).flat_map(words).collect()
 }
 
-/// A table with these keys; with any where there are none.
+/// A table with these keys; with any if there are none.
 fn shape<'a>(keys: impl Iterator<Item = &'a str>) -> String {
     let keys: Vec<String> = keys.map(|key| format!("{key} = …")).collect();
     format!("`{{ {} }}`", if keys.is_empty() { "key = value, …".into() } else { keys.join(", ") })

@@ -18,13 +18,13 @@ pub struct Report {
     pub space: SpaceReport,
     /// The solve.
     pub solve: SolveReport,
-    /// How the problem was divided among ranks; left out where one solved it alone.
+    /// How the problem was divided among ranks; left out if one solved it alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ranks: Option<RanksReport>,
     /// The steps in time, of an equation that has them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time: Option<TimeReport>,
-    /// The other files of the run by name; none where nothing was written.
+    /// The other files of the run by name; none if nothing was written.
     pub files: BTreeMap<String, FileReport>,
     /// The functionals by name.
     pub functionals: BTreeMap<String, f64>,
@@ -67,7 +67,7 @@ pub struct SpaceReport {
     /// Polynomial degree of the elements; none on a grid.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub degree: Option<usize>,
-    /// Components of u; left out where there is one.
+    /// Components of u; left out if there is one.
     #[serde(skip_serializing_if = "is_one")]
     pub components: usize,
 }
@@ -84,23 +84,26 @@ pub struct SolveReport {
     /// The reason it ended.
     #[serde(serialize_with = "stop_name")]
     pub stop: Stop,
-    /// ‖r‖/‖b‖ at the end, by the recurrence; null where nothing is iterated.
+    /// ‖r‖/‖b‖ at the end, by the recurrence; null if nothing is iterated.
     pub relative_residual: f64,
-    /// ‖b − Ax‖/‖b‖ at the end, computed afresh; null where nothing is iterated.
+    /// ‖b − Ax‖/‖b‖ at the end, computed afresh; null if nothing is iterated.
     pub true_relative_residual: f64,
-    /// An estimate of the energy norm of the error that the iteration leaves, from above; null where the method has none.
+    /// An estimate of the energy norm of the error that the iteration leaves, from above; null if the method
+    /// has none.
     pub algebraic_error_estimate: Option<f64>,
     /// An estimate of the energy norm of the error of the finite elements; left out unless `[output] fields` has "error".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub discretization_error_estimate: Option<f64>,
-    /// The same over the energy norm of u, $(\int \sigma\nabla u\cdot\nabla u)^{1/2}$; left out with it, and where u is constant.
+    /// The same over the energy norm of u, $(\int \sigma\nabla u\cdot\nabla u)^{1/2}$; left out with it, and
+    /// if u is constant.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub discretization_error_relative: Option<f64>,
-    /// The energy norm of the solution of the linear system, to compare the estimate with; null where nothing is iterated.
+    /// The energy norm of the solution of the linear system, to compare the estimate with; null if nothing is
+    /// iterated.
     pub energy_norm: f64,
     /// ‖r‖/‖b‖ before the first and after every iteration.
     pub residuals: Vec<f64>,
-    /// The form of the operator: the format of its matrix, or `matrix-free`; none where nothing is iterated.
+    /// The form of the operator: the format of its matrix, or `matrix-free`; none if nothing is iterated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub operator: Option<String>,
     /// Cells by the way in which an operator without a matrix obtains their metric; empty with a matrix.
@@ -109,16 +112,16 @@ pub struct SolveReport {
     /// The reason for the matrix format; none without a matrix.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub format_reason: Option<String>,
-    /// The preconditioner; none where nothing is iterated.
+    /// The preconditioner; none if nothing is iterated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preconditioner: Option<&'static str>,
     /// The reason for the preconditioner.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preconditioner_reason: Option<String>,
-    /// The iteration where a coefficient depends on u.
+    /// The iteration if a coefficient depends on u.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nonlinear: Option<NonlinearReport>,
-    /// The initial iterate, where it is not zero: `full multigrid`.
+    /// The initial iterate, if it is not zero: `full multigrid`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub start: Option<&'static str>,
     /// The levels of multigrid, the finest first; none without it.
@@ -175,13 +178,13 @@ impl From<&RanksUsed> for RanksReport {
 pub struct LevelReport {
     /// Rows of its matrix; of geometric multigrid, which has none, its unknowns.
     pub n_rows: usize,
-    /// Non-zeros of its matrix, where there is one.
+    /// Non-zeros of its matrix, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub n_nonzeros: Option<usize>,
-    /// Patches of its rows, where they smooth.
+    /// Patches of its rows, if they smooth.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub n_patches: Option<usize>,
-    /// The format of its matrix, where products with it smooth.
+    /// The format of its matrix, if products with it smooth.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub format: Option<String>,
 }
@@ -247,7 +250,7 @@ impl From<femtile_solve::Timings> for Timings {
 /// Memory held.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct MemoryReport {
-    /// The most the process has held at once; null where the system does not say.
+    /// The most the process has held at once; null if the system does not say.
     pub peak: Option<u64>,
     /// The most that arrays took of the memory of the GPU; null on the CPU.
     pub gpu_peak: Option<usize>,
@@ -314,7 +317,8 @@ impl Report {
                 n_nodes,
                 n_cells,
                 n_orphans: checked.n_orphans,
-                // That of the check takes curved cells as straight, and is of a part where no rank has the whole mesh.
+                // That of the check takes curved cells as straight, and is of a part if the mesh is
+                // distributed.
                 volume: match solution.discretization().space().is_some() || solution.is_divided() {
                     true => part("volume", || solution.component(0).measure())?,
                     false => checked.volume,

@@ -73,11 +73,12 @@ fn add_numbers<T: Copy, const N: usize>(sum: &mut Sha256, numbers: &[T], bytes: 
     }
 }
 
-/// Reads the checkpoint of a case that is to go on from one; `read` returns it with its fingerprint, and `others` name
-/// problem and method where they are others.
+/// Reads the checkpoint of a case that is to go on from one; `read` returns it with its fingerprint, and
+/// `others` name problem and method if they are others.
 ///
 /// # Errors
-/// [`CaseError::Input`] at `time.restart` where there is none, or one of another version, mesh, problem or method.
+/// [`CaseError::Input`] at `time.restart` if there is none, or one of another version, mesh, problem or
+/// method.
 pub(crate) fn checkpoint<C>(
     case: &Case,
     expected: [u8; 32],

@@ -25,7 +25,8 @@ pub(crate) fn bytes(case: &Case, on_gpu: bool) -> f64 {
     if is_measured { (N_VECTORS * VECTOR_BYTES) as f64 } else { 0.0 }
 }
 
-/// Returns the work of an iteration, or of a step on a grid, below the limits of the device; none where nothing is known.
+/// Returns the work of an iteration, or of a step on a grid, below the limits of the device; none if nothing
+/// is known.
 pub(crate) fn of(case: &Case, report: &Report, dimension: usize, cpu: &Cpu) -> Option<Roofline> {
     if case.file.equation.kind == EquationKind::Monodomain {
         // The time of a heart is for the most part that of its membranes, whose work is not known.
@@ -50,7 +51,7 @@ pub(crate) fn of(case: &Case, report: &Report, dimension: usize, cpu: &Cpu) -> O
     Some(Roofline { device: report.device.clone(), gb_per_s, gflop_per_s, work: vec![work], notes })
 }
 
-/// Returns the bandwidth of the device, and its limit of operations where it is known.
+/// Returns the bandwidth of the device, and its limit of operations if it is known.
 fn limits(report: &Report, cpu: &Cpu) -> Option<(f64, Option<f64>)> {
     match report.device.strip_prefix("cuda:") {
         Some(rest) => {
@@ -80,7 +81,7 @@ fn peak(cpu: &Cpu) -> Option<f64> {
 /// Bytes and operations.
 type Counts = [f64; 2];
 
-/// Returns the work of an iteration of conjugate gradients; none where there is none.
+/// Returns the work of an iteration of conjugate gradients; none if there is none.
 fn iteration(report: &Report, dimension: usize, notes: &mut Vec<String>) -> Option<Work> {
     let n_iterations = match &report.time {
         None => report.solve.iterations,

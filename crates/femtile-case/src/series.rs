@@ -42,7 +42,7 @@ pub(crate) struct Series<'a> {
     frames: Vec<(f64, String)>,
     /// The table and the bytes of its whole rows.
     table: Option<(File, u64)>,
-    /// Whether the run goes on where a file cannot be written.
+    /// Whether the run goes on if a file cannot be written.
     goes_on: bool,
     /// The number of writes that failed, and the first reason.
     failures: (usize, String),
@@ -141,7 +141,7 @@ impl<'a> Series<'a> {
         std::mem::take(&mut self.film)
     }
 
-    /// Passes on the frame of the moment with a number, where somebody takes it, and keeps it for a page.
+    /// Passes on the frame of the moment with a number, if somebody takes it, and keeps it for a page.
     ///
     /// # Errors
     /// Those of `data`.
@@ -208,7 +208,7 @@ impl<'a> Series<'a> {
         self.pass_over(written)
     }
 
-    /// Counts a write that failed where the run goes on without it.
+    /// Counts a write that failed if the run goes on without it.
     fn pass_over<E: Display>(&mut self, written: Result<(), E>) -> Result<(), E> {
         match written {
             Err(error) if self.goes_on => {
@@ -248,7 +248,7 @@ impl<'a> Series<'a> {
         Ok(())
     }
 
-    /// Draws the traces; returns the files that were written, by name, and a warning where some could not be.
+    /// Draws the traces; returns the files that were written, by name, and a warning if some could not be.
     pub fn finish(mut self) -> Result<(BTreeMap<String, FileReport>, Option<String>), CaseError> {
         let mut names: Vec<String> = self.frames.iter().map(|(_, name)| name.clone()).collect();
         if !self.frames.is_empty() {
@@ -284,8 +284,8 @@ pub(crate) fn checkpoint_path(case: &Case) -> PathBuf {
     case.file.output.directory.join(CHECKPOINT)
 }
 
-/// Returns a text as a field of a table (RFC 4180): in quotes where it has letters of the format. Control characters other than the
-/// end of a line, which the format does not have, are shown as `?`.
+/// Returns a text as a field of a table (RFC 4180): in quotes if it has letters of the format. Control
+/// characters other than the end of a line, which the format does not have, are shown as `?`.
 fn csv_field(text: &str) -> String {
     let is_shown = |c: char| !c.is_control() || matches!(c, '\n' | '\r');
     let text: String = text.chars().map(|c| if is_shown(c) { c } else { '?' }).collect();

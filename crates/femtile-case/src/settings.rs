@@ -101,12 +101,13 @@ impl Case {
         }
     }
 
-    /// Returns the GPUs that are asked for, where these are several.
+    /// Returns the GPUs that are asked for, if these are several.
     fn gpus(&self) -> Result<Vec<usize>, CaseError> {
         Ok(DeviceChoice::with_gpus(&self.file.solver.device)?.1)
     }
 
-    /// Returns the ranks of the program that runs the case, or those of the case: one for each GPU where it asks for several.
+    /// Returns the ranks of the program that runs the case, or those of the case: one for each GPU if it asks
+    /// for several.
     pub(crate) fn ranks(&self) -> Ranks {
         let n_gpus = self.gpus().map_or(0, |gpus| gpus.len());
         match (&self.embedding.comm, self.file.solver.ranks) {
@@ -139,7 +140,7 @@ impl Case {
         Ok(tag_regions(mesh, &self.regions())?)
     }
 
-    /// As [`Case::tag_regions`], on a mesh of which each rank has its part. All ranks call it.
+    /// As [`Case::tag_regions`], on a distributed mesh. Collective.
     pub(crate) fn tag_regions_of_ranks(
         &self,
         mesh: &mut DividedMesh,

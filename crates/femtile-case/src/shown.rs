@@ -9,14 +9,14 @@ use femtile_solve::SolutionData;
 use crate::film::Film;
 use crate::{Case, CaseError};
 
-/// Fields that are shown where the case names none, the first that there is: a map of activation tells more of a beat than
-/// its end.
+/// Fields that are shown if the case names none; the first one present is used. An activation map says more
+/// about a heartbeat than the state at its end.
 const DEFAULTS: [&str; 3] = ["u", "activation", "V"];
 
 /// Named fields.
 type Fields = BTreeMap<String, Field>;
 
-/// The data of pictures and pages beside the numbers of a report.
+/// Data of pictures and pages, in addition to the numbers of a report.
 pub(crate) struct Exhibit {
     /// The solution at the end.
     pub data: SolutionData,
@@ -26,7 +26,7 @@ pub(crate) struct Exhibit {
     pub conditions: Vec<ConditionRow>,
 }
 
-/// A field with the body that it lives on.
+/// A field and the mesh that it is drawn on.
 pub(crate) struct Shown {
     pub body: Body,
     /// The name of the field.
@@ -55,10 +55,10 @@ impl Case {
 }
 
 impl Shown {
-    /// Takes the field that a case names, or the main one, with a warning where there is none of the name.
+    /// Takes the field that a case names, or the main one; returns a warning if the named one does not exist.
     ///
     /// # Errors
-    /// [`CaseError::Report`] where the solution has no cells that can be drawn.
+    /// [`CaseError::Report`] if the solution has no cells that can be drawn.
     pub fn of(case: &Case, data: &SolutionData) -> Result<(Self, Option<String>), CaseError> {
         let body = body_of(data)?;
         let fields = &data.point_fields;
@@ -75,7 +75,7 @@ impl Shown {
     /// Draws the field as a PNG file.
     ///
     /// # Errors
-    /// [`CaseError::Report`] where there is nothing to draw.
+    /// [`CaseError::Report`] if there is nothing to draw.
     pub fn picture(&self, case: &Case, time: Option<f64>) -> Result<Vec<u8>, CaseError> {
         let time = time.map_or(String::new(), |time| format!(", t = {}", short(time)));
         let title = format!("{}{time}", case.name());
@@ -90,14 +90,14 @@ pub(crate) fn body_of(data: &SolutionData) -> Result<Body, ReportError> {
     Body::new(data.kind, data.order, data.points.clone(), &data.cells)
 }
 
-/// Returns the name and the values of the field that a case names, or of the first of others that there is.
+/// Returns name and values of the field that a case names, else of the first of `others` that exists.
 pub(crate) fn field(case: &Case, fields: &Fields, others: &[&str]) -> Option<(String, Vec<f64>)> {
     let named = case.file.output.picture.field();
     let mut names = named.into_iter().chain(others.iter().copied());
     names.find_map(|name| Some((label(fields, name), scalar(fields, name)?)))
 }
 
-/// Returns the name of what [`scalar`] takes of a field.
+/// Returns the name of the scalar that [`scalar`] returns.
 fn label(fields: &Fields, name: &str) -> String {
     match (fields.get(name).map_or(1, |field| field.n_components), name) {
         (1, _) => name.into(),
@@ -106,7 +106,8 @@ fn label(fields: &Fields, name: &str) -> String {
     }
 }
 
-/// Returns a number for each point of a field or of one of its components: the first of u, the length of other vectors.
+/// Returns one value per point: of a field or the named component; of u the first component, of other vectors
+/// the length.
 fn scalar(fields: &Fields, name: &str) -> Option<Vec<f64>> {
     let component = |field: &Field, i: usize| -> Option<Vec<f64>> {
         let n = field.n_components;

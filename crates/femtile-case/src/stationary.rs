@@ -20,7 +20,7 @@ use crate::output::Results;
 use crate::shown::Exhibit;
 use crate::{Case, CaseError, Report, conditions, output, overlap, pieces};
 
-/// Threads from which the file is begun beside the work of a processor.
+/// Fewest threads for which the file is begun while a CPU solves.
 const MANY_THREADS: usize = 8;
 
 /// Runs the case.
@@ -43,7 +43,7 @@ pub(crate) fn run(
     let mut warnings = Vec::new();
     warnings.extend_from_slice(&checked.warnings);
     warnings.extend(overlap::warnings_of_regions(case, &case.tag_regions(&mut mesh)?));
-    // With few threads, what is done beside the file would have to wait for it.
+    // With few threads, work beside the file would have to wait for it.
     let is_beside = case.embedding.writes_files && (opening.is_some() || cpu.threads() >= MANY_THREADS);
     let discretization = case.problem((&mesh, &checked.boundary))?.discretize()?;
     let file = discretization.file();
@@ -63,7 +63,8 @@ pub(crate) fn run(
     write(case, (&solution, &checked.boundary), (report, &lines), (staging, begun), stages)
 }
 
-/// Computes the fields of a solution on the whole mesh and writes all results, where files may have been begun.
+/// Computes the output fields of a solution on the whole mesh and writes all results, which may have been
+/// begun.
 fn write(
     case: &Case,
     (solution, boundary): (&Solution<'_>, &Arc<BoundaryFacets>),
@@ -127,7 +128,7 @@ fn doubt(estimate: &ErrorEstimate) -> Option<String> {
     ))
 }
 
-/// Runs the case on ranks that are threads, of which each makes its part of a box; the first one writes.
+/// Runs the case on ranks that are threads, each of which generates its part of a box; the first one writes.
 fn on_threads(
     cpu: &Cpu,
     case: &Case,
@@ -147,7 +148,7 @@ fn on_threads(
     threads::run(n, first, |comm| on_rank(comm, &mut Stages::new(&mut Silent)).map(drop))
 }
 
-/// Runs the case on a mesh of which this rank has its part. All ranks call it.
+/// Runs the case on a distributed mesh. Collective.
 fn on_parts(
     cpu: &Cpu,
     case: &Case,

@@ -72,7 +72,7 @@ impl CaseSystem {
     /// Returns u with its mesh from the solution of the system.
     ///
     /// # Errors
-    /// [`CaseError::Fem`] where `w` does not belong to the system.
+    /// [`CaseError::Fem`] if `w` does not belong to the system.
     pub fn solution(&self, w: &[f64]) -> Result<SolutionData, CaseError> {
         self.cpu.install(|| {
             let discretization = self.case.problem((&self.mesh, &self.boundary))?.discretize()?;

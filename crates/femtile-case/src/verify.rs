@@ -50,7 +50,7 @@ struct Sums {
 /// Compares the files in a folder of results with the checksums in its report; returns all mismatches.
 ///
 /// # Errors
-/// [`CaseError::Io`] where the folder or a file in it cannot be read.
+/// [`CaseError::Io`] if the folder or a file in it cannot be read.
 pub fn verify(folder: &Path) -> Result<Vec<Misfit>, CaseError> {
     let io = |source| CaseError::Io { path: folder.into(), action: "read", source };
     std::fs::read_dir(folder).map_err(io)?;

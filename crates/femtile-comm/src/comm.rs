@@ -1,4 +1,4 @@
-//! Messages and sums between ranks, whatever carries them.
+//! Communicator: messages and reductions between ranks, with any transport.
 
 use std::any::Any;
 use std::fmt;
@@ -19,19 +19,19 @@ pub struct Outgoing<'a> {
     pub bytes: &'a [u8],
 }
 
-/// Room for a message from another rank.
+/// A receive buffer for a message from another rank.
 #[derive(Debug)]
 pub struct Incoming<'a> {
     /// The rank that sends it.
     pub from: usize,
-    /// The room, as long as the message.
+    /// The buffer, exactly as long as the message.
     pub bytes: &'a mut [u8],
 }
 
-/// Carries messages between the ranks of a run: MPI, or the memory of one process.
+/// Transports messages between the ranks of a run: MPI, or the memory of one process.
 ///
-/// All ranks make the same collective calls in the same order. Where a rank has failed, the others get
-/// [`LinalgError::Rank`] from their next call, or from the one that they wait in.
+/// Methods that all ranks must call are collective: they block until every rank has called them, in the same
+/// order. If a rank fails, the others get [`LinalgError::Rank`] from their pending or next call.
 pub trait Transport: Send + Sync {
     /// Returns this rank, counted from 0.
     fn rank(&self) -> usize;
@@ -39,7 +39,7 @@ pub trait Transport: Send + Sync {
     /// Returns the number of ranks.
     fn n_ranks(&self) -> usize;
 
-    /// Returns whether all ranks are threads of this process, which see each other's memory.
+    /// Returns whether all ranks are threads of this process, which share its memory.
     fn shares_memory(&self) -> bool {
         false
     }
@@ -50,7 +50,8 @@ pub trait Transport: Send + Sync {
     /// [`LinalgError::Rank`].
     fn sum(&self, values: &mut [f64]) -> Result<(), LinalgError>;
 
-    /// As [`Transport::sum`], and runs `meanwhile` once, at best while the sum is on its way; it may exchange messages.
+    /// As [`Transport::sum`], and calls `meanwhile` once, if possible while the sum is in progress;
+    /// `meanwhile` may exchange messages.
     ///
     /// # Errors
     /// [`LinalgError::Rank`].
@@ -60,10 +61,11 @@ pub trait Transport: Send + Sync {
         Ok(())
     }
 
-    /// Sends and receives messages, at most one to and one from each rank, and runs `meanwhile` once between.
+    /// Sends and receives messages, at most one to and one from each rank. Calls `meanwhile` once, while
+    /// messages are in transit.
     ///
     /// # Errors
-    /// [`LinalgError::Rank`], also where a message has another length than its room.
+    /// [`LinalgError::Rank`], also if the length of a message differs from that of its buffer.
     fn exchange(
         &self,
         sends: &[Outgoing<'_>],
@@ -71,18 +73,18 @@ pub trait Transport: Send + Sync {
         meanwhile: &mut dyn FnMut(),
     ) -> Result<(), LinalgError>;
 
-    /// Returns the messages of all ranks, of any length each, on every rank.
+    /// Gathers one message of any length per rank; returns all of them on every rank.
     ///
     /// # Errors
     /// [`LinalgError::Rank`].
     fn all_gather(&self, message: &[u8]) -> Result<Vec<Vec<u8>>, LinalgError>;
 }
 
-/// The ranks of a run, seen from one of them.
+/// A communicator: the ranks of a run, as seen by one of them.
 #[derive(Clone, Default)]
 pub struct Comm {
     transport: Option<Arc<dyn Transport>>,
-    /// Sums of GPUs that read each other's memory.
+    /// Reductions between GPUs with peer access.
     peers: Option<Arc<PeerSums>>,
 }
 
@@ -92,7 +94,7 @@ impl fmt::Debug for Comm {
     }
 }
 
-/// The same rank of the same run.
+/// Equal if both are the same rank of the same run.
 impl PartialEq for Comm {
     fn eq(&self, other: &Self) -> bool {
         match (&self.transport, &other.transport) {
@@ -104,21 +106,22 @@ impl PartialEq for Comm {
 }
 
 impl Comm {
-    /// Returns the communicator of a single rank, which sends nothing.
+    /// Returns the communicator of a run with a single rank.
     pub fn alone() -> Self {
         Self::default()
     }
 
-    /// Returns a rank of several that `transport` joins.
+    /// Returns the communicator of a rank on `transport`.
     pub fn new(transport: impl Transport + 'static) -> Self {
         Self { transport: Some(Arc::new(transport)), peers: None }
     }
 
-    /// Returns the same ranks, each with its GPU: where these can read each other's memory, sums and ghosts go from one to the
-    /// other without the host. All ranks call it.
+    /// Returns the communicator with the GPU of this rank. With peer access between all GPUs, sums and ghosts
+    /// are exchanged without the host. Collective.
     ///
-    /// Others may read the buffers of a rank until they have ended their last product or sum: drop operators over these ranks,
-    /// and this communicator, after a collective call that follows a copy to the host on every rank.
+    /// Other ranks may read this rank's buffers until they have completed their last product or sum. So
+    /// before operators over these ranks, or this communicator, are dropped, every rank must copy a result to
+    /// the host, and then all must make a collective call.
     ///
     /// # Errors
     /// [`LinalgError::Rank`]; errors of the device.
@@ -128,7 +131,7 @@ impl Comm {
         Ok(Self { transport: Some(Arc::clone(transport)), peers })
     }
 
-    /// Returns whether the GPUs of all ranks read each other's memory.
+    /// Returns whether all GPUs have peer access to each other.
     pub(crate) fn has_peers(&self) -> bool {
         self.peers.is_some()
     }
@@ -148,7 +151,7 @@ impl Comm {
         self.transport.as_ref().map_or(1, |transport| transport.n_ranks())
     }
 
-    /// Replaces each value by its sum over all ranks.
+    /// Replaces each value by its sum over all ranks. Collective.
     ///
     /// # Errors
     /// [`LinalgError::Rank`].
@@ -156,7 +159,7 @@ impl Comm {
         self.transport.as_ref().map_or(Ok(()), |transport| transport.sum(values))
     }
 
-    /// Returns which of these are so on a rank at least, so that all ranks do the same. All ranks call it.
+    /// Returns which flags are set on at least one rank; the result is the same on all ranks. Collective.
     ///
     /// # Errors
     /// [`LinalgError::Rank`].
@@ -166,7 +169,7 @@ impl Comm {
         Ok(counts.map(|count| count > 0.0))
     }
 
-    /// As [`Transport::exchange`]; alone, `meanwhile` runs.
+    /// As [`Transport::exchange`]; with a single rank, only calls `meanwhile`.
     ///
     /// # Errors
     /// [`LinalgError::Rank`].
@@ -185,7 +188,7 @@ impl Comm {
         }
     }
 
-    /// Returns the numbers of all ranks, any count from each, on every rank.
+    /// Gathers the values of all ranks, any number from each, on every rank. Collective.
     ///
     /// # Errors
     /// [`LinalgError::Rank`].
@@ -195,7 +198,8 @@ impl Comm {
         messages.into_iter().enumerate().map(|(rank, bytes)| numbers(rank, &bytes)).collect()
     }
 
-    /// Returns the numbers of all ranks, any count from each, on the first rank; nothing on the others.
+    /// Gathers the values of all ranks, any number from each, on the first rank; returns nothing on the
+    /// others. Collective.
     ///
     /// # Errors
     /// [`LinalgError::Rank`].
@@ -216,13 +220,13 @@ impl Comm {
         Ok(all)
     }
 
-    /// Sums values of GPUs that read each other's memory; returns whether it did.
+    /// Sums values over GPUs with peer access; returns whether it did.
     fn sum_of_peers<D: Device>(
         &self,
         transport: &dyn Transport,
         values: &mut Buffer<f64, D>,
     ) -> Result<bool, LinalgError> {
-        // Methods are generic over devices, of which a GPU alone has a way of its own.
+        // Callers are generic over devices, and only GPUs have this path.
         let on_gpu = (values as &mut dyn Any).downcast_mut::<Buffer<f64, Cuda>>();
         match (&self.peers, on_gpu) {
             (Some(peers), Some(values)) => peers.sum(transport, values),
@@ -230,10 +234,10 @@ impl Comm {
         }
     }
 
-    /// Sends each rank the numbers meant for it, and returns those that come from each.
+    /// Sends each rank its vector of values, and returns the one received from each rank. Collective.
     ///
     /// # Cost
-    /// Each rank learns the lengths of all messages, P² numbers; for set-up.
+    /// Gathers the lengths of all messages, P² numbers, on each rank; meant for setup.
     /// # Errors
     /// [`LinalgError::Rank`].
     pub fn all_to_all<T: bytemuck::Pod>(&self, sends: &[Vec<T>]) -> Result<Vec<Vec<T>>, LinalgError> {
@@ -258,7 +262,7 @@ impl Comm {
     }
 }
 
-/// The numbers of a message.
+/// Reads the values of a message.
 fn numbers<T: bytemuck::Pod>(rank: usize, bytes: &[u8]) -> Result<Vec<T>, LinalgError> {
     if !bytes.len().is_multiple_of(size_of::<T>()) {
         let message = format!("sent {} bytes, which are no numbers of {} bytes", bytes.len(), size_of::<T>());
@@ -284,7 +288,7 @@ impl Communicator for Comm {
         }
     }
 
-    /// Between GPUs that read each other's memory both are queued, one after the other.
+    /// With peer access both are queued on the GPU, one after the other.
     fn sum_during<D: Device>(
         &self,
         values: &mut Buffer<f64, D>,
@@ -302,7 +306,7 @@ impl Communicator for Comm {
     }
 }
 
-/// Changes values on the host.
+/// Copies values to the host, changes them and copies them back.
 fn by_host<D: Device>(
     values: &mut Buffer<f64, D>,
     change: impl FnOnce(&mut [f64]) -> Result<(), LinalgError>,

@@ -1,4 +1,4 @@
-//! Rows of a rank of an operator that takes ghosts from a vector of their own.
+//! Distributed product with an operator that reads ghosts from a separate vector.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -8,12 +8,12 @@ use femtile_linalg::{GhostedOperator, LinalgError, LinearOperator, need};
 
 use crate::{Halo, RankKernels};
 
-/// The product with the rows of a rank of an operator that takes ghosts from a vector of their own.
+/// The product with the owned rows of an operator that reads ghosts from a separate vector.
 ///
-/// Values are sent before [`Hook::pre`] is called, which therefore must not change x; that of [`MergedHook`] may.
+/// Values are sent before [`Hook::pre`] is called, so `pre` must not change x. [`MergedHook`] may.
 ///
 /// # Cost
-/// As that of the operator, and [`Halo::n_sent`] values sent.
+/// The cost of the operator, and [`Halo::n_sent`] values sent.
 pub struct GhostedProduct<T: Scalar, D: RankKernels<T>> {
     rows: Box<dyn GhostedOperator<T, D>>,
     halo: Arc<Halo>,
@@ -22,10 +22,10 @@ pub struct GhostedProduct<T: Scalar, D: RankKernels<T>> {
 }
 
 impl<T: Scalar, D: RankKernels<T>> GhostedProduct<T, D> {
-    /// Takes the rows of a rank, and the halo of their ghosts. All ranks call it.
+    /// Takes the owned rows and the halo of their ghosts. Collective.
     ///
     /// # Errors
-    /// [`LinalgError::Length`] where they have other numbers of unknowns; errors of the device.
+    /// [`LinalgError::Length`] if their numbers of unknowns differ; errors of the device.
     pub fn new(rows: Box<dyn GhostedOperator<T, D>>, halo: Arc<Halo>) -> Result<Self, LinalgError> {
         need("rows", halo.n_owned(), rows.n_owned())?;
         need("ghosts", halo.n_ghosts(), rows.n_ghosts())?;
@@ -65,7 +65,7 @@ impl<T: Scalar, D: RankKernels<T>> LinearOperator<T, D> for GhostedProduct<T, D>
 }
 
 impl<T: Scalar, D: RankKernels<T>> GhostedProduct<T, D> {
-    /// The rows with merged updates, which callers have asked for.
+    /// Returns the rows with merged vector updates; an error if the operator has none.
     fn merged_rows(&self) -> Result<&dyn MergedRows<T, D>, LinalgError> {
         self.rows.merged().ok_or_else(|| LinalgError::Setting {
             field: "operator",

@@ -1,4 +1,4 @@
-//! Ghosts: copies of the unknowns of other ranks.
+//! Halo: the exchange of ghosts, which are copies of other ranks' unknowns.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -8,9 +8,10 @@ use femtile_linalg::{LinalgError, need};
 
 use crate::{Comm, Incoming, Outgoing};
 
-/// Which unknowns of this rank go to which others, and where those of others come.
+/// The lists of a halo exchange: owned unknowns that other ranks copy (exports), and ghosts by owner
+/// (imports).
 ///
-/// Ghosts follow the owned unknowns, sorted by their owners, so each message is received in place.
+/// Ghosts come after the owned unknowns, sorted by owner, so each message is received in place.
 ///
 /// # Source
 /// `[kronbichler2022]`, section 5.3.
@@ -19,16 +20,17 @@ pub struct Halo {
     comm: Comm,
     n_owned: usize,
     n_ghosts: usize,
-    /// Owned unknowns that each neighbour keeps a copy of, in the order of its ghosts.
+    /// Per neighbour, the owned unknowns that it copies, in the order of its ghosts.
     exports: Vec<(usize, Vec<u32>)>,
     /// The ghosts of each owner.
     imports: Vec<(usize, Range<usize>)>,
 }
 
-/// Owned unknowns that a thread compares with those that others want.
+/// Owned unknowns that one thread searches for requested ones.
 const COMPARED: usize = 1 << 14;
 
-/// The places of the wanted ones among the owned unknowns. Few of these are wanted, so that they are compared by all threads.
+/// Finds the local numbers of requested unknowns. Few are requested, so threads search the owned unknowns for
+/// them.
 fn places_of(owned: &[u64], wanted: &[Vec<u64>]) -> HashMap<u64, u32> {
     let wanted: HashSet<u64> = wanted.iter().flatten().copied().collect();
     let found = parallel::map(owned.len().div_ceil(COMPARED), 1, |piece| {
@@ -40,12 +42,12 @@ fn places_of(owned: &[u64], wanted: &[Vec<u64>]) -> HashMap<u64, u32> {
 }
 
 impl Halo {
-    /// Tells the owners of `ghosts`, given as owner and global number, which unknowns this rank copies; `owned` has the global
-    /// numbers of its own. All ranks call it.
+    /// Sends the list of `ghosts` (owner and global number) to their owners and receives the lists of other
+    /// ranks. `owned` has the global numbers of owned unknowns. Collective.
     ///
     /// # Errors
-    /// [`LinalgError::Rank`] where a rank does not own what another asks it for; [`LinalgError::Setting`] where ghosts are not
-    /// sorted by owner.
+    /// [`LinalgError::Rank`] if a rank requests an unknown from a rank that does not own it;
+    /// [`LinalgError::Setting`] if ghosts are not sorted by owner.
     pub fn new(comm: &Comm, owned: &[u64], ghosts: &[(u32, u64)]) -> Result<Self, LinalgError> {
         let invalid = |message: String| LinalgError::Setting { field: "ghosts", message };
         let (rank, n_ranks) = (comm.rank(), comm.n_ranks());
@@ -83,12 +85,12 @@ impl Halo {
         Ok(Self { comm: comm.clone(), n_owned: owned.len(), n_ghosts: ghosts.len(), exports, imports })
     }
 
-    /// Takes the exchange of a rank that knows it without asking: places of its `n_owned` unknowns that others copy, and how many
-    /// ghosts come from each owner, both by rank. All ranks call it.
+    /// Takes known lists, without messages to find them: per rank, the local numbers of exported unknowns and
+    /// the number of ghosts to receive. Collective.
     ///
     /// # Errors
-    /// [`LinalgError::Setting`] on all ranks where ranks are not sorted, one is this one or none at all, a place is beyond the
-    /// unknowns, or an export is not as long as the import that it is for.
+    /// [`LinalgError::Setting`] on all ranks if the ranks of a list are not sorted, are invalid or include
+    /// the calling rank, if a local number is out of range, or if an export and its import differ in length.
     pub fn of_known(
         comm: &Comm,
         n_owned: usize,
@@ -103,7 +105,7 @@ impl Halo {
         let from: Vec<usize> = n_imports.iter().map(|(rank, _)| *rank).collect();
         let mut places = exports.iter().flat_map(|(_, places)| places);
         let is_own = are_others(&to) && are_others(&from) && places.all(|&place| (place as usize) < n_owned);
-        // Each rank tells its lengths, so all come to the same verdict.
+        // Lengths are gathered, so all ranks reach the same verdict.
         let n_ranks = comm.n_ranks();
         let mut lengths = vec![0; 2 * n_ranks + 1];
         lengths[2 * n_ranks] = u64::from(is_own);
@@ -130,44 +132,45 @@ impl Halo {
         Ok(Self { comm: comm.clone(), n_owned, n_ghosts, exports, imports })
     }
 
-    /// Returns the ranks.
+    /// Returns the communicator.
     pub fn comm(&self) -> &Comm {
         &self.comm
     }
 
-    /// Returns the number of unknowns of this rank.
+    /// Returns the number of owned unknowns.
     pub fn n_owned(&self) -> usize {
         self.n_owned
     }
 
-    /// Returns the number of copies that this rank keeps.
+    /// Returns the number of ghosts.
     pub fn n_ghosts(&self) -> usize {
         self.n_ghosts
     }
 
-    /// Returns the number of values that this rank sends in an exchange.
+    /// Returns the number of values that this rank sends per exchange.
     pub fn n_sent(&self) -> usize {
         self.exports.iter().map(|(_, places)| places.len()).sum()
     }
 
-    /// Returns each rank that this one sends to, with the owned unknowns in the order of that rank's ghosts.
+    /// Returns each rank that this one sends to, with the exported owned unknowns in the order of that rank's
+    /// ghosts.
     pub fn exports(&self) -> &[(usize, Vec<u32>)] {
         &self.exports
     }
 
-    /// Returns each rank that this one receives from, with the positions of its ghosts.
+    /// Returns each rank that this one receives from, with the range of its ghosts.
     pub fn imports(&self) -> &[(usize, Range<usize>)] {
         &self.imports
     }
 
-    /// Returns the first owned unknown from which on neighbours may keep copies.
+    /// Returns the first exported unknown; all before it are copied by no neighbour.
     pub fn first_export(&self) -> usize {
         let places = self.exports.iter().flat_map(|(_, places)| places);
         places.min().map_or(self.n_owned, |first| *first as usize)
     }
 
-    /// Adds the values of ghosts to those of their owners: the transpose of [`Halo::import`], in the order of ranks. All ranks
-    /// call it.
+    /// Adds the values of ghosts to their owners' values, in the order of ranks: the transpose of
+    /// [`Halo::import`]. Collective.
     ///
     /// # Errors
     /// As [`Halo::import`].
@@ -195,10 +198,10 @@ impl Halo {
         Ok(())
     }
 
-    /// Copies values of other ranks to the ghosts, and runs `meanwhile` while they are on their way. All ranks call it.
+    /// Updates the ghosts from their owners, and calls `meanwhile` while messages are in transit. Collective.
     ///
     /// # Errors
-    /// [`LinalgError::Length`] where the values do not fit; [`LinalgError::Rank`].
+    /// [`LinalgError::Length`] if the lengths of vectors are wrong; [`LinalgError::Rank`].
     pub fn import<T: bytemuck::Pod>(
         &self,
         ghosts: &mut [T],

@@ -1,11 +1,12 @@
-//! Solves on several ranks: who they are, what they tell each other, and matrices that are divided among them.
+//! Distributed solves: ranks, messages between them, and distributed matrices.
 //!
-//! A rank is a process of MPI or a thread of this process; [`Comm`] hides which. Each owns some of the unknowns, and keeps
-//! copies of others, its ghosts, as far as its rows need them ([`Halo`]).
+//! A rank is an MPI process or a thread of this process; [`Comm`] hides which. Each rank owns some of the
+//! unknowns, and has copies of others, its ghosts, as far as its rows need them ([`Halo`]). Collective
+//! functions block until every rank has called them.
 //!
-//! The `Transport` of a `Comm` is MPI or the memory of the process. It is an object behind a pointer, so solves are
-//! compiled once for all of them; a call costs nothing beside a message. An error of a rank, which may be inside
-//! any call of the others, ends all ranks: threads find it while they wait, processes by `MPI_Abort`.
+//! The `Transport` of a `Comm` is MPI or the memory of the process. It is a trait object, so solvers are
+//! compiled only once; a virtual call costs nothing beside a message. An error on one rank ends all ranks:
+//! threads detect it while they wait, processes are ended by `MPI_Abort`.
 #![deny(unsafe_code)]
 
 mod comm;

@@ -5,24 +5,25 @@ use femtile_linalg::LinalgError;
 
 use crate::{Comm, Halo, RankKernels, threads};
 
-/// Values of the short and the long message.
+/// Numbers of values in the short and the long message.
 const SHORT: usize = 16;
 const LONG: usize = 1 << 22;
-/// Messages that are timed of each, after three that are not.
+/// Numbers of short and long messages that are timed, after three warm-up messages.
 const TIMES: [usize; 2] = [200, 20];
 
-/// The costs of an exchange between two GPUs as ranks of one process make it, both ways at once.
+/// Latency and bandwidth of a halo exchange, in both directions at once, between two GPUs that are ranks of
+/// one process.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LinkCosts {
-    /// Whether each reads the memory of the other; values go through the host otherwise.
+    /// Whether the GPUs have peer access; otherwise values go through the host.
     pub has_peers: bool,
-    /// Time of a short message, with the kernels that pack and read it.
+    /// Time of a short message, including the kernels that pack and read it.
     pub seconds: f64,
-    /// Bytes of a long message each way over its time.
+    /// Bytes of a long message in each direction over its time.
     pub bytes_per_second: f64,
 }
 
-/// Measures the exchange between two GPUs, or of one with itself.
+/// Measures the exchange between two GPUs, or of one GPU with itself.
 ///
 /// # Errors
 /// Errors of the devices.
@@ -48,7 +49,7 @@ fn message(gpu: &Cuda, comm: &Comm, (n, times): (usize, usize)) -> Result<f64, L
         for _ in 0..times {
             gpu.import((&halo, &link), &mut ghosts, &owned, &mut || Ok(()))?;
         }
-        // Both wait for the other: neither frees what is still read.
+        // Both ranks wait, so that neither frees a buffer that is still read.
         comm.all_gather(&[0_u8])?;
         Ok(gpu.synchronize()?)
     };

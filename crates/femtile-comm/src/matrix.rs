@@ -1,7 +1,7 @@
-//! Rows of a sparse matrix on each rank.
+//! Distributed sparse matrices, by rows.
 //!
-//! The last rows, which reach ghosts, are completed after the messages have arrived. Hooks see each block of rows
-//! once, those rows after the others.
+//! The last rows, which have entries in ghost columns, are completed after the messages have arrived. Hooks
+//! see each block of rows once, those rows after the others.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,24 +14,25 @@ use femtile_sparse::csr::{Csr, HostOffsets};
 
 use crate::{Halo, RankKernels};
 
-/// The rows of a rank in two parts: columns of its own unknowns, and those of its ghosts.
+/// The owned rows of a distributed matrix, split into owned columns and ghost columns.
 ///
 /// # Shapes
-/// `own: [n × n]`; `border: [n_border × n_ghosts]` for the last rows, the only ones that reach ghosts.
+/// `own: [n × n]`; `border: [n_border × n_ghosts]`, for the last rows, the only ones with entries in ghost
+/// columns.
 #[derive(Debug)]
 pub struct GhostedMatrix<T: Scalar, D: Device = Cpu> {
-    /// Columns of the unknowns of this rank.
+    /// The owned columns.
     pub own: Csr<T, D>,
-    /// Columns of its ghosts, of the last rows.
+    /// The ghost columns, of the last rows.
     pub border: Csr<T, D>,
 }
 
 impl<T: Scalar, D: Device> GhostedMatrix<T, D> {
-    /// Makes the rows of a rank with `n_owned` unknowns and `n_ghosts` ghosts from the entries of each row, columns ascending:
-    /// those of its own unknowns, then those of its ghosts. Zeros in columns of ghosts are left out.
+    /// Makes the owned rows from the entries of each row, columns ascending: `n_owned` owned columns, then
+    /// `n_ghosts` ghost columns. Zeros in ghost columns are dropped.
     ///
     /// # Errors
-    /// [`LinalgError::Structure`] for columns that do not ascend or are too large.
+    /// [`LinalgError::Structure`] for columns that do not ascend or are out of range.
     pub fn new<I: Iterator<Item = (usize, T)>>(
         device: &D,
         [n_owned, n_ghosts]: [usize; 2],
@@ -51,10 +52,10 @@ impl<T: Scalar, D: Device> GhostedMatrix<T, D> {
 }
 
 impl<T: Scalar> GhostedMatrix<T> {
-    /// Divides the first `n_owned` rows of the matrix of a part, whose other columns are those of ghosts.
+    /// Splits the first `n_owned` rows of a part's matrix; columns from `n_owned` on are ghosts.
     ///
     /// # Errors
-    /// [`LinalgError::Length`] where it has fewer rows or columns.
+    /// [`LinalgError::Length`] if it has fewer rows or columns.
     pub fn of_part(cpu: &Cpu, a: &Csr<T, Cpu>, n_owned: usize) -> Result<Self, LinalgError> {
         need("rows", n_owned, a.n_rows().min(n_owned))?;
         need("columns", n_owned, a.n_cols().min(n_owned))?;
@@ -62,13 +63,13 @@ impl<T: Scalar> GhostedMatrix<T> {
     }
 }
 
-/// The first of `n` rows of which something is true, or `n`.
+/// The first of `n` rows for which a predicate holds, or `n`.
 fn first_where(n: usize, is_so: impl Fn(usize) -> bool + Sync) -> usize {
     let of_piece = |piece: usize| (piece * ROWS..n.min((piece + 1) * ROWS)).find(|&row| is_so(row));
     parallel::map(n.div_ceil(ROWS), 1, of_piece).into_iter().flatten().next().unwrap_or(n)
 }
 
-/// Rows of a parallel task.
+/// Rows per parallel task.
 const ROWS: usize = 1 << 12;
 
 /// The matrix of these rows.
@@ -101,15 +102,16 @@ fn of_rows<T: Scalar, D: Device, I: Iterator<Item = (usize, T)>>(
     Csr::from_parts(device, n_cols, offsets, columns, values)
 }
 
-/// The product with the rows of this rank of a matrix that is divided among ranks.
+/// The product with the owned rows of a distributed matrix.
 ///
-/// Vectors hold the unknowns of the rank. The product with its own unknowns runs while those of others are on their way; the
-/// last rows are completed then.
+/// Vectors hold the owned unknowns. The product with owned columns runs while messages are in transit; then
+/// the last rows are completed.
 ///
 /// # Cost
-/// As that of the rank's part, plus 12 bytes an entry that reaches a ghost, and [`Halo::n_sent`] values sent.
+/// The cost of the owned columns, plus 12 bytes per entry in a ghost column, and [`Halo::n_sent`] values
+/// sent.
 /// # Source
-/// `[kronbichler2022]`, section 5.1: the exchange beside the work inside.
+/// `[kronbichler2022]`, section 5.1: communication overlaps with computation on interior unknowns.
 pub struct DistributedMatrix<T: Scalar, D: RankKernels<T>> {
     own: Box<dyn LinearOperator<T, D>>,
     border: Csr<T, D>,
@@ -120,15 +122,15 @@ pub struct DistributedMatrix<T: Scalar, D: RankKernels<T>> {
 
 struct Work<T: Scalar, D: RankKernels<T>> {
     ghosts: Buffer<T, D>,
-    /// Products of the ghosts, to be added to the last rows.
+    /// Products with ghost columns, to be added to the last rows.
     sums: Buffer<T, D>,
 }
 
 impl<T: Scalar, D: RankKernels<T>> DistributedMatrix<T, D> {
-    /// Joins the product with the rank's own unknowns, in any format, with the part of its ghosts.
+    /// Joins the operator on owned columns, in any format, with the matrix of ghost columns.
     ///
     /// # Errors
-    /// [`LinalgError::Length`] where sizes differ.
+    /// [`LinalgError::Length`] if sizes differ.
     pub fn new(
         own: Box<dyn LinearOperator<T, D>>,
         border: Csr<T, D>,

@@ -1,4 +1,5 @@
-//! Operators that a rank applies to a part of a mesh: all cells that touch its unknowns.
+//! Distributed operators made of an operator on each rank's part of the mesh: all cells that touch its owned
+//! unknowns.
 
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
@@ -10,29 +11,31 @@ use femtile_linalg::{LinalgError, LinearOperator, Transfer, need};
 
 use crate::{Halo, RankKernels};
 
-/// Unknowns of a parallel task.
+/// Unknowns per parallel task.
 const UNKNOWNS: usize = 1 << 14;
 
-/// Which unknowns of a part a rank owns, and which are its ghosts.
+/// The owned unknowns and ghosts among the unknowns of a part.
 ///
 /// # Shapes
-/// A part has `n_owned + n_ghosts` unknowns, in an order of its own.
+/// A part has `n_owned + n_ghosts` unknowns in its own order.
 #[derive(Debug)]
 pub struct PartUnknowns {
     halo: Arc<Halo>,
-    /// The unknown of the part of each one that the rank owns.
+    /// The unknown of the part of each owned unknown.
     owned: Vec<u32>,
-    /// That of each ghost.
+    /// The unknown of the part of each ghost.
     ghosts: Vec<u32>,
-    /// The ghost or owned unknown of each one of the part: ghosts from `owned.len()` on.
+    /// For each unknown of the part: its position among the owned unknowns, or `owned.len()` plus that among
+    /// the ghosts.
     numbers: Vec<u32>,
 }
 
 impl PartUnknowns {
-    /// Takes the unknowns of a part that the rank owns, and its ghosts, in the order of `halo`.
+    /// Takes the owned unknowns and the ghosts of a part, in the order of `halo`.
     ///
     /// # Errors
-    /// [`LinalgError::Length`] where there are others, [`LinalgError::Setting`] where they are not each unknown of the part once.
+    /// [`LinalgError::Length`] if their numbers differ from those of the halo, [`LinalgError::Setting`] if
+    /// they do not name each unknown of the part exactly once.
     pub fn new(halo: Arc<Halo>, owned: Vec<u32>, ghosts: Vec<u32>) -> Result<Self, LinalgError> {
         need("owned", halo.n_owned(), owned.len())?;
         need("ghosts", halo.n_ghosts(), ghosts.len())?;
@@ -51,7 +54,7 @@ impl PartUnknowns {
         Ok(Self { halo, owned, ghosts, numbers })
     }
 
-    /// Returns the exchange of its ghosts.
+    /// Returns the halo.
     pub fn halo(&self) -> &Arc<Halo> {
         &self.halo
     }
@@ -61,27 +64,28 @@ impl PartUnknowns {
         self.numbers.len()
     }
 
-    /// Returns the unknown of the part of each one that the rank owns.
+    /// Returns the unknown of the part of each owned unknown.
     pub fn owned(&self) -> &[u32] {
         &self.owned
     }
 
-    /// Returns the place of each unknown of the part among the owned ones, then the ghosts.
+    /// Returns the position of each unknown of the part in the list of owned unknowns followed by ghosts.
     pub fn numbers(&self) -> &[u32] {
         &self.numbers
     }
 
-    /// Refuses vectors that do not fit.
+    /// Refuses vectors of wrong lengths.
     pub(crate) fn need(&self, part: usize, owned: usize, ghosts: Option<usize>) -> Result<(), LinalgError> {
         need("part", self.n(), part)?;
         need("owned", self.owned.len(), owned)?;
         ghosts.map_or(Ok(()), |ghosts| need("ghosts", self.ghosts.len(), ghosts))
     }
 
-    /// Returns the values of a part in its order from those that the rank owns. All ranks call it.
+    /// Returns the values on the part from the owned values; those of ghosts come from their owners.
+    /// Collective.
     ///
     /// # Errors
-    /// [`LinalgError::Length`] where the values do not fit; [`LinalgError::Rank`].
+    /// [`LinalgError::Length`] if the length of the vector is wrong; [`LinalgError::Rank`].
     pub fn of_part<T: Scalar>(&self, owned: &[T]) -> Result<Vec<T>, LinalgError> {
         let mut ghosts = vec![T::ZERO; self.ghosts.len()];
         self.halo.import(&mut ghosts, owned, &mut || ())?;
@@ -92,24 +96,26 @@ impl PartUnknowns {
         Ok(parallel::map(self.numbers.len(), UNKNOWNS, value))
     }
 
-    /// Returns the owned ones among the values of a part.
+    /// Returns the owned values from those on the part.
     ///
     /// # Panics
-    /// Where the values do not fit.
+    /// If the length of the vector is wrong.
     pub fn owned_of<T: Scalar>(&self, part: &[T]) -> Vec<T> {
         parallel::map(self.owned.len(), UNKNOWNS, |at| part[self.owned[at] as usize])
     }
 }
 
-/// The product with the rows of a rank, of an operator on its part of a mesh.
+/// The product with the owned rows of an operator on a part of the mesh.
 ///
-/// Vectors hold the unknowns of the rank. The operator of the part has all cells of these, so their rows are complete; those
-/// of ghosts are not, and left out.
+/// Vectors hold the owned unknowns. The part has all cells around these, so their rows are complete. Rows of
+/// ghosts are incomplete and dropped.
 ///
 /// # Cost
-/// As that of the part, three passes over vectors to change their order, and [`Halo::n_sent`] values sent.
+/// The cost of the part's operator, three passes over vectors for permutations, and [`Halo::n_sent`] values
+/// sent.
 /// # Source
-/// The cells of a rank: `[kronbichler2022]`, section 5.3, where contributions are sent in place of values read twice.
+/// `[kronbichler2022]`, section 5.3. Differs: there each cell belongs to one rank, and contributions are
+/// sent; here cells at interfaces are computed by both ranks.
 pub struct PartOperator<T: Scalar, D: RankKernels<T>> {
     part: Box<dyn LinearOperator<T, D>>,
     unknowns: Arc<PartUnknowns>,
@@ -118,7 +124,7 @@ pub struct PartOperator<T: Scalar, D: RankKernels<T>> {
     work: Mutex<Work<T, D>>,
 }
 
-/// Vectors of a part, and of its ghosts.
+/// Vectors on the part, and of its ghosts.
 struct Work<T: Scalar, D: RankKernels<T>> {
     x: Buffer<T, D>,
     y: Buffer<T, D>,
@@ -126,10 +132,10 @@ struct Work<T: Scalar, D: RankKernels<T>> {
 }
 
 impl<T: Scalar, D: RankKernels<T>> PartOperator<T, D> {
-    /// Takes the operator of a part.
+    /// Takes the operator on the part.
     ///
     /// # Errors
-    /// [`LinalgError::Length`] where it has another number of unknowns; errors of the device.
+    /// [`LinalgError::Length`] if its number of unknowns is not that of the part; errors of the device.
     pub fn new(
         part: Box<dyn LinearOperator<T, D>>,
         unknowns: Arc<PartUnknowns>,
@@ -178,10 +184,10 @@ impl<T: Scalar, D: RankKernels<T>> LinearOperator<T, D> for PartOperator<T, D> {
     }
 }
 
-/// A transfer between two levels of a rank, of one on its part of the mesh.
+/// A distributed transfer between two levels, made of a transfer on each rank's part of the mesh.
 ///
 /// # Cost
-/// As that of the part, two passes over each vector to change their order, and an exchange of ghosts.
+/// The cost of the part's transfer, two passes over each vector for permutations, and one halo exchange.
 pub struct PartTransfer<T: Scalar, D: RankKernels<T>> {
     part: Box<dyn Transfer<T, D>>,
     coarse: PartLevel<T, D>,
@@ -193,7 +199,7 @@ struct PartLevel<T: Scalar, D: RankKernels<T>> {
     unknowns: Arc<PartUnknowns>,
     link: D::Link,
     numbers: D::Numbers,
-    /// Vectors of the part, and of its ghosts.
+    /// Vectors on the part, and of its ghosts.
     work: Mutex<[Buffer<T, D>; 2]>,
 }
 
@@ -205,7 +211,7 @@ impl<T: Scalar, D: RankKernels<T>> PartLevel<T, D> {
         Ok(Self { unknowns, link, numbers, work })
     }
 
-    /// Runs work with the vector of the part.
+    /// Calls `work` with the vectors on the part.
     fn with<R>(&self, work: impl FnOnce(&mut Buffer<T, D>, &mut Buffer<T, D>) -> R) -> R {
         let mut vectors = self.work.lock().unwrap_or_else(PoisonError::into_inner);
         let [part, ghosts] = &mut *vectors;
@@ -229,10 +235,10 @@ impl<T: Scalar, D: RankKernels<T>> PartLevel<T, D> {
 }
 
 impl<T: Scalar, D: RankKernels<T>> PartTransfer<T, D> {
-    /// Takes the transfer of a part, which has all cells of the unknowns of the rank on both levels.
+    /// Takes the transfer on the part, which must have all cells around the owned unknowns of both levels.
     ///
     /// # Errors
-    /// [`LinalgError::Length`] where it has other numbers of unknowns; errors of the device.
+    /// [`LinalgError::Length`] if its numbers of unknowns are not those of the levels; errors of the device.
     pub fn new(
         device: &D,
         part: Box<dyn Transfer<T, D>>,

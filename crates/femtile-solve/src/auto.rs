@@ -37,12 +37,12 @@ const WORTH_PMG: [f64; 2] = [60.0, 2000.0];
 /// For p-multigrid with elements of degree 5 and more.
 const WORTH_GMG_HIGH: [f64; 2] = [150.0, 300.0];
 const WORTH_PMG_HIGH: [f64; 2] = [60.0, 1000.0];
-/// Factor of both where σ jumps within cells, as p-multigrid then takes up to five times its iterations.
+/// Factor of both if σ jumps within cells, as p-multigrid then takes up to five times its iterations.
 const JUMPS_WITHIN_CELLS: f64 = 4.0;
 
-/// These grow by the factor 1 + `SMALL` / n where n unknowns are few, on CPUs for each of up to [`GAINING`] threads, on GPUs:
-/// much of the setup of multigrid takes as long on many threads as on one, and all launches of a cycle on coarse levels take as
-/// long.
+/// These grow by the factor 1 + `SMALL` / n if n unknowns are few, on CPUs for each of up to [`GAINING`]
+/// threads, on GPUs: much of the setup of multigrid takes as long on many threads as on one, and all launches
+/// of a cycle on coarse levels take as long.
 const SMALL: [f64; 2] = [3000.0, 400_000.0];
 /// Threads from which so few unknowns gain in either solve.
 const GAINING: usize = 2;
@@ -70,8 +70,8 @@ pub(crate) struct Chosen {
     /// The boxes of geometric multigrid, found during the choice.
     pub boxes: Option<Boxes>,
     pub reason: String,
-    /// For the diagonal where multigrid could replace it: iterations after which it has cost as much as a solve by multigrid and
-    /// twice what was expected.
+    /// For the diagonal if multigrid could replace it: iterations after which it has cost as much as a solve
+    /// by multigrid and twice what was expected.
     pub patience: Option<usize>,
 }
 
@@ -119,7 +119,7 @@ fn only(config: &SolverConfig, space: &SpaceConfig) -> Option<(PreconditionerCon
     })
 }
 
-/// Finds the boxes of geometric multigrid for quadrilaterals and hexahedra, or none where the caller has them.
+/// Finds the boxes of geometric multigrid for quadrilaterals and hexahedra, or none if the caller has them.
 pub(crate) type Boxed<'a> = dyn Fn(&GmgOptions) -> Result<Option<Boxes>, SolveError> + 'a;
 
 /// Chooses a preconditioner; without `boxed` none that needs boxes.
@@ -158,7 +158,7 @@ pub(crate) fn choose(
     };
     let serial = if has_gpu { small[1] } else { small[0] * n_threads.min(GAINING) as f64 };
     let slack = 1.0 + serial / n.max(1) as f64;
-    // The diagonal, where it is expected to take no longer than multigrid that is worth so many iterations.
+    // The diagonal, if it is expected to take no longer than multigrid that is worth so many iterations.
     let jacobi = |worth: [f64; 2]| {
         let worth = if solves == Solves::One { worth } else { WORTH_KEPT };
         let most = slack * worth[usize::from(has_gpu)];

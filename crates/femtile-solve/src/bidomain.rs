@@ -35,7 +35,7 @@ pub(crate) fn bidomain(mesh: &Mesh, values: [&Value; 2], path: &[Key]) -> Result
     Ok(Coefficient::CellField(Field { n_components: 1, values }))
 }
 
-/// Returns a scalar as a formula, where it is the same one in all cells.
+/// Returns a scalar as a formula, if it is the same one in all cells.
 fn formula(coefficient: &Coefficient) -> Option<Expression> {
     match coefficient {
         Coefficient::Constant(value) => Some(Expression::constant(*value)),

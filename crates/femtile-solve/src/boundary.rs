@@ -50,18 +50,19 @@ impl From<Vec<u32>> for Region {
 pub struct Selected {
     /// Positions in the list of boundary facets, sorted.
     pub facets: Vec<u32>,
-    /// Number of facets of its tag that do not lie on the boundary, where neither conditions nor fluxes reach; of all ranks.
+    /// Number of facets of its tag that lie inside the mesh, to which neither conditions nor fluxes apply; on
+    /// all ranks together.
     pub n_inside: usize,
 }
 
 impl Selected {
-    /// Returns the warning that part of a tag is left out; none where all of it lies on the boundary.
+    /// Returns the warning that part of a tag is left out; none if all of it lies on the boundary.
     pub fn warning(&self, name: impl Fn() -> String) -> Option<String> {
         (self.n_inside > 0).then(|| warning_of_inner_facets(&name(), self.n_inside))
     }
 }
 
-/// Facets of the tag of a condition that lie inside the mesh, where it does not hold.
+/// Facets of a condition's tag that lie inside the mesh, to which the condition does not apply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InnerFacets {
     /// The number of the condition.
@@ -98,11 +99,11 @@ impl Region {
         }
     }
 
-    /// Returns its facets by their positions in `boundary`; `path` is the setting that names it. All ranks call it where
-    /// none has the whole mesh.
+    /// Returns its facets by their positions in `boundary`; `path` is the setting that names it. Collective
+    /// if the mesh is distributed.
     ///
     /// # Errors
-    /// [`SolveError::Setting`] where it is no facet, with the tags or the extents of the mesh.
+    /// [`SolveError::Setting`] if it is no facet, with the tags or the extents of the mesh.
     pub(crate) fn facets(
         &self,
         on: OnMesh<'_>,
@@ -134,8 +135,8 @@ fn listed(boundary: &BoundaryFacets, facets: &[u32], path: &[Key]) -> Result<Vec
     Ok(facets)
 }
 
-/// Returns the facets of `all`, else of the name of a tag, else of its number, else of a comparison. All ranks call it where none
-/// has the whole mesh.
+/// Returns the facets of `all`, else of the name of a tag, else of its number, else of a comparison.
+/// Collective if the mesh is distributed.
 fn named(
     on: OnMesh<'_>,
     boundary: &BoundaryFacets,

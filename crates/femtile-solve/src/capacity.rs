@@ -15,8 +15,8 @@ const PIECE: usize = 1 << 14;
 /// Resolves a capacity on a mesh, beside the reaction λ: stages have the reaction λ + a c.
 ///
 /// # Errors
-/// [`SolveError::Setting`] for a capacity that depends on t, is not positive at a corner or in the middle of a cell, or a
-/// cell field where the reaction is a formula, and the other way round.
+/// [`SolveError::Setting`] for a capacity that depends on t, is not positive at a corner or in the middle of
+/// a cell, or a cell field if the reaction is a formula, and the other way round.
 pub(crate) fn resolved_capacity(
     mesh: &Mesh,
     value: &Value,

@@ -48,7 +48,7 @@ fn needs_cpu(lack: &str) -> SolveError {
     SolveError::solver("device", message)
 }
 
-/// Returns the error where aggregates cannot follow a mesh.
+/// Returns the error if aggregates cannot follow a mesh.
 pub(crate) fn graph_error(message: String) -> SolveError {
     SolveError::setting(&["solver".into(), "amg".into(), "graph".into()], message)
 }

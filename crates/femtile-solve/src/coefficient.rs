@@ -56,7 +56,7 @@ pub enum Value {
         along: Box<Value>,
         /// The conductivity across the fibres, with sheets that within them.
         across: Box<Value>,
-        /// Sheets, where the conductivity normal to them is another.
+        /// Sheets, if the conductivity normal to them is another.
         sheets: Option<Sheets>,
     },
     /// The conductivity of the monodomain equation, half the harmonic mean of two: $\sigma_i \sigma_e / (\sigma_i + \sigma_e)$.
@@ -366,7 +366,7 @@ fn by_tag(
     Ok(Coefficient::ByTag(parts))
 }
 
-/// Resolves a value where a tensor has no meaning.
+/// Resolves a value if a tensor has no meaning.
 pub(crate) fn scalar(mesh: &Mesh, value: &Value, path: &[Key]) -> Result<Coefficient, SolveError> {
     let found = coefficient(mesh, value, path)?;
     match found.is_scalar() {

@@ -30,7 +30,8 @@ impl CollectedValues {
     /// Returns the solution of the same problem, stated once more on the whole mesh.
     ///
     /// # Errors
-    /// [`SolveError::Setting`] where the problem cannot be discretized, or has another number of degrees of freedom.
+    /// [`SolveError::Setting`] if the problem cannot be discretized, or has another number of degrees of
+    /// freedom.
     pub fn on<'m>(self, problem: Poisson<'m>) -> Result<Solution<'m>, SolveError> {
         let discretization = problem.discretize()?;
         let Self { values, mut finished } = self;

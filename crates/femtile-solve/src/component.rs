@@ -16,11 +16,11 @@ pub struct Component<'s> {
     pub(crate) form: Form<'s>,
     /// None for linear elements on simplices.
     pub(crate) space: Option<&'s TensorSpace<'s>>,
-    /// The rule of the operator, where there is a space.
+    /// The rule of the operator, if there is a space.
     pub(crate) rule: CellRule,
     pub(crate) values: &'s [f64],
-    /// Where no rank has the whole mesh: the rest is then of the own cells of one, and functionals are those of all ranks, which
-    /// all of them call.
+    /// Present if the mesh is distributed. The other fields then cover the rank's own cells; functionals are
+    /// global, and collective.
     pub(crate) ranks: Option<&'s OfRanks<'s>>,
 }
 
@@ -116,7 +116,7 @@ impl<'s> Component<'s> {
     /// Returns the value at a point.
     ///
     /// # Errors
-    /// [`FemError`] where the point lies outside the mesh.
+    /// [`FemError`] if the point lies outside the mesh.
     pub fn value_at(&self, point: [f64; 3]) -> Result<f64, FemError> {
         let here = match self.space {
             Some(space) => tensor::value_at(space, self.values, point),
@@ -159,8 +159,8 @@ impl<'s> Component<'s> {
         Ok(Line { values: self.first_of(line.values)?, ..line })
     }
 
-    /// Returns the flux into the domain, $\int_F n\cdot\sigma\nabla u$, through each boundary facet. Where no rank has the whole mesh
-    /// these are shares, which [`Component::sum_of_facets`] adds up.
+    /// Returns the flux into the domain, $\int_F n\cdot\sigma\nabla u$, through each boundary facet. If the
+    /// mesh is distributed, these are contributions of this rank, which [`Component::sum_of_facets`] adds up.
     ///
     /// On Dirichlet facets it is the consistent flux, so that the sum over all facets balances source and reaction; see
     /// [`femtile_fem::functionals::facet_fluxes`].
@@ -180,7 +180,7 @@ impl<'s> Component<'s> {
     /// Returns the sum of the fluxes of [`Component::facet_fluxes`] through some facets, each once, on all ranks.
     ///
     /// # Errors
-    /// [`FemError::FacetOutOfRange`] where a facet has none; another rank ended.
+    /// [`FemError::FacetOutOfRange`] if a facet has none; another rank failed.
     pub fn sum_of_facets(&self, fluxes: &[f64], facets: &[u32]) -> Result<f64, FemError> {
         self.sum(linear::sum_of_facets(fluxes, facets)?)
     }
@@ -188,7 +188,7 @@ impl<'s> Component<'s> {
     /// Returns the flux into the domain through boundary facets, positions in the list of boundary facets; each counts once.
     ///
     /// # Errors
-    /// [`FemError::FacetOutOfRange`] where a facet does not exist, and as [`Component::integral`].
+    /// [`FemError::FacetOutOfRange`] if a facet does not exist, and as [`Component::integral`].
     pub fn flux(&self, facets: &[u32]) -> Result<f64, FemError> {
         if let Some(ranks) = self.ranks {
             return self.sum_of_facets(&ranks.facet_fluxes(self.rule)?, facets);

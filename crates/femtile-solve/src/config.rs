@@ -18,8 +18,8 @@ use crate::{NonlinearConfig, Partitioner, Ranks, SolveError};
 pub struct SolverConfig {
     /// The device.
     pub device: DeviceChoice,
-    /// The GPUs that the ranks of a host are dealt out to, in turn, where [`DeviceChoice::Cuda`] is asked for; all of them take
-    /// that one where none is given.
+    /// The GPUs that the ranks of a host are dealt out to, in turn, if [`DeviceChoice::Cuda`] is asked for;
+    /// all of them take that one if none is given.
     pub gpus: Vec<usize>,
     /// Threads of the CPU; 0 for all. Of ranks that are threads, those of all together.
     pub threads: usize,
@@ -48,7 +48,7 @@ pub struct SolverConfig {
     pub max_iterations: usize,
     /// The solve ends after this time at the latest.
     pub time_limit: Option<Duration>,
-    /// The iteration where coefficients depend on u.
+    /// The iteration if coefficients depend on u.
     pub nonlinear: NonlinearConfig,
     /// Whether iterations on the residual equation verify the error, at most as many again and a thousand; done without being
     /// asked for with up to 4,096 unknowns and where the eigenvalues of σ differ by a factor of a million.
@@ -134,7 +134,7 @@ impl DeviceChoice {
 /// The most GPUs of a list.
 const MOST_GPUS: usize = 64;
 
-/// The numbers from the first to the last of `A-B`, or `A` alone; none where that is no such range.
+/// The numbers from the first to the last of `A-B`, or `A` alone; none if that is no such range.
 fn range_of(text: &str) -> Option<Vec<usize>> {
     let (first, last) = text.split_once('-').unwrap_or((text, text));
     let (first, last): (usize, usize) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
@@ -201,9 +201,9 @@ impl Method {
 /// A preconditioner with its options.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub enum PreconditionerConfig {
-    /// The one that is expected to be fastest for the problem: geometric multigrid where it serves, p-multigrid on other
-    /// quadrilaterals and hexahedra of degree 2 and more, algebraic multigrid else; the diagonal where a few iterations
-    /// with it are enough.
+    /// The one that is expected to be fastest for the problem: geometric multigrid if it serves, p-multigrid
+    /// on other quadrilaterals and hexahedra of degree 2 and more, algebraic multigrid else; the diagonal if
+    /// a few iterations with it are enough.
     #[default]
     Auto,
     /// None.
@@ -257,7 +257,7 @@ impl PreconditionerConfig {
         }
     }
 
-    /// Returns the options of algebraic multigrid, where it is a part.
+    /// Returns the options of algebraic multigrid, if it is a part.
     pub const fn amg(&self) -> Option<&AmgOptions> {
         match self {
             Self::Amg(amg) | Self::Pmg(PmgOptions { amg, .. }) => Some(amg),
@@ -333,8 +333,8 @@ pub enum GmgStart {
     /// Zero.
     #[default]
     None,
-    /// Full multigrid on the levels of the preconditioner, which needs no further set-up, on a processor where cells are
-    /// rectangles, σ is the same in all of them and given values are zero; elsewhere zero.
+    /// Full multigrid on the levels of the preconditioner, which needs no further set-up, on a processor if
+    /// cells are rectangles, σ is the same in all of them and Dirichlet values are zero; elsewhere zero.
     Levels,
     /// Full multigrid: the problem discretized on coarser cells as well, its solution interpolated.
     Full,

@@ -54,7 +54,7 @@ impl DeviceChoice {
     /// Begins to open a GPU that is insisted on.
     ///
     /// # Errors
-    /// [`DeviceError::Absent`] where there is no driver.
+    /// [`DeviceError::Absent`] if there is no driver.
     pub fn begin_opening(self) -> Result<Option<Opening>, DeviceError> {
         match self {
             Self::Cuda(ordinal) => Opening::begin(ordinal).map(Some),
@@ -62,8 +62,8 @@ impl DeviceChoice {
         }
     }
 
-    /// The same GPU with an account of its own. Arrays for which it has no room go to the host: all of them where the GPU
-    /// is insisted on, else as many bytes as it has itself. With more, a processor is faster.
+    /// The same GPU with an account of its own. Arrays for which it has no room go to the host: all of them
+    /// if the GPU is insisted on, else as many bytes as it has itself. With more, a processor is faster.
     ///
     /// Measured with 16 cores beside an H200, for multigrid.
     pub fn with_overflow(self, device: &Cuda) -> Cuda {

@@ -51,13 +51,13 @@ pub struct Discretization<'m> {
     pub(crate) config: SpaceConfig,
     /// None for linear elements on simplices.
     pub(crate) space: Option<Arc<TensorSpace<'m>>>,
-    /// The first iterate where a coefficient depends on u.
+    /// The initial iterate if a coefficient depends on u.
     pub(crate) initial: Value,
     pub(crate) overlaps: Vec<Overlap>,
     pub(crate) inner_facets: Vec<InnerFacets>,
     pub(crate) node_overlaps: Vec<Overlap>,
     pub(crate) warnings: Vec<String>,
-    /// Where no rank has the whole mesh.
+    /// Present if the mesh is distributed.
     pub(crate) divided: Option<Divided<'m>>,
 }
 
@@ -137,14 +137,14 @@ impl<'m> Discretization<'m> {
         }
     }
 
-    /// Returns values at the degrees of freedom as a component of a solution, for its functionals: of the mesh that this rank has,
-    /// with cells of others, where none has the whole.
+    /// Returns values at the degrees of freedom as a component of a solution, for its functionals. If the
+    /// mesh is distributed, it covers this rank's part, with cells of other ranks.
     pub fn component<'a>(&'a self, values: &'a [f64]) -> Component<'a> {
         let rule = tensor::rule(self.config.quadrature);
         Component { form: self.form(0), space: self.space(), rule, values, ranks: None }
     }
 
-    /// Checks that points lie in the mesh. All ranks call it where none has the whole mesh.
+    /// Checks that points lie in the mesh. Collective if the mesh is distributed.
     ///
     /// # Errors
     /// The position of the first point that does not, with the reason.
@@ -179,10 +179,11 @@ impl<'m> Discretization<'m> {
         })
     }
 
-    /// Returns whether any of `n` evenly spaced points of a line lies in the mesh. All ranks call it where none has the whole mesh.
+    /// Returns whether any of `n` evenly spaced points of a line lies in the mesh. Collective if the mesh is
+    /// distributed.
     ///
     /// # Errors
-    /// [`FemError`] where the cells cannot be searched.
+    /// [`FemError`] if the cells cannot be searched.
     pub fn meets_line(&self, from: [f64; 3], to: [f64; 3], n: usize) -> Result<bool, FemError> {
         let zeros = vec![0.0; self.n_dofs()];
         let line = match &self.space {
@@ -196,16 +197,17 @@ impl<'m> Discretization<'m> {
         }
     }
 
-    /// Returns the boundary facets of a region; `path` is the setting that names it. All ranks call it where none has the whole mesh.
+    /// Returns the boundary facets of a region; `path` is the setting that names it. Collective if the mesh
+    /// is distributed.
     ///
     /// # Errors
-    /// [`SolveError::Setting`] where it is no facet, with the tags or the extents of the mesh.
+    /// [`SolveError::Setting`] if it is no facet, with the tags or the extents of the mesh.
     pub fn facets(&self, region: impl Into<Region>, path: &[Key]) -> Result<Selected, SolveError> {
         region.into().facets(self.on_mesh(), &self.boundary, path)
     }
 
-    /// Evaluates the data of the problem on the space, and chooses a preconditioner where the settings leave it open:
-    /// for a GPU that is open already, or for the devices that there are, beside a processor with `n_threads` threads.
+    /// Evaluates the data of the problem on the space. Chooses a preconditioner unless the settings name one:
+    /// for a GPU that is open already, or for the devices present, and a CPU with `n_threads` threads.
     ///
     /// # Errors
     /// Data that are not finite, a component of the mesh without conditions, an unsupported preconditioner.
@@ -427,7 +429,7 @@ impl WeakForm<'_> {
     /// Makes the linear system and its preconditioner on a device beside a processor.
     ///
     /// # Errors
-    /// [`SolveError`] where the operator or the preconditioner cannot be set up.
+    /// [`SolveError`] if the operator or the preconditioner cannot be set up.
     pub fn system<D: OperatorDevice>(
         &self,
         (cpu, device): (&Cpu, &D),
@@ -467,8 +469,8 @@ impl WeakForm<'_> {
     /// Makes the operator of a problem of one component and its preconditioner, for many right sides.
     ///
     /// # Errors
-    /// [`SolveError::Setting`] for a lumped mass of elements other than linear ones, or where values are given on the boundary;
-    /// else as [`WeakForm::system`].
+    /// [`SolveError::Setting`] for a lumped mass of elements other than linear ones, or if values are given
+    /// on the boundary; else as [`WeakForm::system`].
     pub fn operators<D: OperatorDevice>(
         &self,
         (cpu, device): (&Cpu, &D),

@@ -20,7 +20,7 @@ pub enum SolveError {
     Setting {
         /// The setting, with the keys that it has in a case file: `solver.device`, `boundary[1].dirichlet`.
         path: Vec<Key>,
-        /// Bytes of its text that the message is about, where it is an expression.
+        /// Bytes of its text that the message is about, if it is an expression.
         within: Option<Range<usize>>,
         /// The problem and the remedy.
         message: String,

@@ -34,8 +34,8 @@ pub struct Sheets {
 /// # Shapes
 /// Six components a cell: xx, yy, zz, yz, xz, xy.
 /// # Errors
-/// [`SolveError::Setting`] that names the cell where there is no direction, a conductivity is not positive, or the sheet is
-/// parallel to the fibre.
+/// [`SolveError::Setting`] that names the cell if there is no direction, a conductivity is not positive, or
+/// the sheet is parallel to the fibre.
 pub(crate) fn tensors(
     mesh: &Mesh,
     value: &Value,
@@ -165,7 +165,7 @@ impl<'a> Fibres<'a> {
     fn at(&mut self, cell: usize, tag: i32) -> Result<[f64; 6], SolveError> {
         let (along, across) = (self.along.at(cell, tag)?, self.across.at(cell, tag)?);
         let Some((sheet, normal)) = &mut self.sheets else {
-            // Where σ is isotropic, as in a bath, no fibre is needed.
+            // If σ is isotropic, as in a bath, no fibre is needed.
             if along == across {
                 return Ok(plus_dyad([0.0; 6], across, None));
             }

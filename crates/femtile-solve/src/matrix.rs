@@ -104,9 +104,9 @@ impl LinearSolver {
     /// Sets a solver up for a matrix, on the device of the settings.
     ///
     /// # Errors
-    /// [`SolveError::Setting`] where a setting does not go with a matrix, [`SolveError::Amg`] where multigrid cannot be
-    /// set up, [`SolveError::NotDefinite`] where the method needs a positive diagonal, [`SolveError::Linalg`] for a matrix
-    /// that is not square.
+    /// [`SolveError::Setting`] if a setting does not go with a matrix, [`SolveError::Amg`] if multigrid
+    /// cannot be set up, [`SolveError::NotDefinite`] if the method needs a positive diagonal,
+    /// [`SolveError::Linalg`] for a matrix that is not square.
     pub fn new(a: &Csr<f64, Cpu>, config: &SolverConfig) -> Result<Self, SolveError> {
         Self::build(a, None, config)
     }
@@ -115,7 +115,7 @@ impl LinearSolver {
     /// coarse levels, one vector after the other, such as the rigid motions of elasticity.
     ///
     /// # Errors
-    /// As [`LinearSolver::new`]; where the length is no multiple of the number of rows.
+    /// As [`LinearSolver::new`]; if a length is not a multiple of the number of rows.
     pub fn with_near_nullspace(
         a: &Csr<f64, Cpu>,
         vectors: &[f64],
@@ -182,8 +182,8 @@ impl LinearSolver {
     /// Solves $A x = b$ from zero.
     ///
     /// # Errors
-    /// [`SolveError::Linalg`] where the length of `b` is not that of a row, or an entry is not finite; not converging is
-    /// an outcome.
+    /// [`SolveError::Linalg`] if the length of `b` is not that of a row, or an entry is not finite; not
+    /// converging is an outcome.
     pub fn solve(&self, b: &[f64]) -> Result<LinearSolution, SolveError> {
         self.solve_from(vec![0.0; b.len()], b, &mut Silent)
     }
@@ -234,8 +234,8 @@ impl LinearSolver {
     /// Solves from the guess in `x`, both vectors in the memory of [`LinearSolver::gpu`]; the solution replaces the guess.
     ///
     /// # Errors
-    /// As [`LinearSolver::solve_within`], but entries that are not finite end the solve; [`SolveError::Setting`] where the matrix
-    /// is not on a GPU.
+    /// As [`LinearSolver::solve_within`], but entries that are not finite end the solve;
+    /// [`SolveError::Setting`] if the matrix is not on a GPU.
     pub fn solve_on_gpu(
         &self,
         limits: SolveLimits,
@@ -252,7 +252,7 @@ impl LinearSolver {
     /// Applies the preconditioner: $z = M^{-1} r$.
     ///
     /// # Errors
-    /// [`SolveError::Linalg`] where the length of `r` is not that of a row.
+    /// [`SolveError::Linalg`] if the length of `r` is not that of a row.
     pub fn precondition(&self, r: &[f64]) -> Result<Vec<f64>, SolveError> {
         match &self.on {
             On::Cpu(on) => self.cpu.install(|| on.precondition(r)),
@@ -279,10 +279,11 @@ impl LinearSolver {
         }
     }
 
-    /// Takes over other values on the same pattern: multigrid keeps its groups. The solver stays as it was where they are refused.
+    /// Takes over other values on the same pattern: multigrid keeps its groups. The solver stays as it was if
+    /// they are refused.
     ///
     /// # Errors
-    /// [`SolveError::Linalg`] where the pattern is another one; as [`LinearSolver::new`].
+    /// [`SolveError::Linalg`] if the pattern is another one; as [`LinearSolver::new`].
     pub fn refill(&mut self, a: &Csr<f64, Cpu>) -> Result<(), SolveError> {
         if pattern_of(a) != self.pattern {
             let message = "has another pattern than the one that the solver was set up for".into();
@@ -324,7 +325,8 @@ impl LinearSolver {
         }
     }
 
-    /// Returns the name of the preconditioner, as in case files: where it was the choice of the library, the one chosen.
+    /// Returns the name of the preconditioner, as in case files: if it was the choice of the library, the one
+    /// chosen.
     pub fn preconditioner(&self) -> &'static str {
         match &self.on {
             On::Cpu(on) => on.preconditioner.name(),
@@ -358,8 +360,8 @@ fn resolved(config: &SolverConfig) -> SolverConfig {
     SolverConfig { preconditioner, ..config.clone() }
 }
 
-/// Returns −A where all of the diagonal of A is negative and the method or the preconditioner needs a positive one, and says
-/// so.
+/// Returns −A if all of the diagonal of A is negative and the method or the preconditioner needs a positive
+/// one, and says so.
 fn negated(
     a: &Csr<f64, Cpu>,
     config: &SolverConfig,
@@ -477,7 +479,7 @@ impl<D: SolveDevice> OnDevice<D> {
         iterate(config, x, parts, negated.as_ref().unwrap_or(b), stages)
     }
 
-    /// Returns −b where the matrix is −A.
+    /// Returns −b if the matrix is −A.
     fn negated(&self, b: &Buffer<f64, D>) -> Result<Option<Buffer<f64, D>>, LinalgError> {
         if !self.is_negative {
             return Ok(None);

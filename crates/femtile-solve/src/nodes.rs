@@ -45,11 +45,11 @@ impl Nodes {
         }
     }
 
-    /// Returns the numbers of the nodes, ascending; `path` is the setting that names them. All ranks call it where none has the
-    /// whole mesh.
+    /// Returns the numbers of the nodes, ascending; `path` is the setting that names them. Collective if the
+    /// mesh is distributed.
     ///
     /// # Errors
-    /// [`SolveError::Setting`] where there is none, with the extents of the mesh.
+    /// [`SolveError::Setting`] if there is none, with the extents of the mesh.
     pub(crate) fn numbers(&self, on: OnMesh<'_>, path: &[Key]) -> Result<Vec<u32>, SolveError> {
         match self {
             Self::Where(comparison) => on.found(satisfying(on, comparison, path)),

@@ -141,8 +141,8 @@ impl<D: SolveDevice> OfMatrix<D> {
     }
 }
 
-/// The reciprocals of the magnitudes of a diagonal; of the largest entry of a row where that has none, and one for a row of
-/// zeros.
+/// The reciprocals of the magnitudes of a diagonal; of the largest entry of a row if that has none, and one
+/// for a row of zeros.
 fn of_magnitudes<D: SolveDevice>(a: &Csr<f64, D>) -> Result<Diagonal<f64, D>, LinalgError> {
     let offsets: Vec<usize> = match a.offsets() {
         Offsets::Narrow(offsets) => offsets.host_view()?.iter().map(|&begin| begin as usize).collect(),

@@ -1,4 +1,4 @@
-//! The solution on a mesh that no rank has whole.
+//! The solution on a distributed mesh.
 
 use std::fmt::Debug;
 
@@ -11,22 +11,22 @@ use crate::SolveError;
 use crate::discretization::Discretization;
 use crate::ranks::{self, AllOfMesh, Divided, Values};
 
-/// The solution on the part of a rank, for functionals of all ranks beside the solution on its own cells. All ranks call each
-/// function that computes.
+/// The solution on the part of a rank, for global functionals; the [`crate::Solution`] has only that on the
+/// rank's own cells. All functions that compute are collective.
 #[derive(Debug)]
 pub(crate) struct OfRanks<'m> {
-    /// On the part, with all cells around the unknowns of the rank.
+    /// The problem on the part, with all cells around the owned unknowns.
     problem: Discretization<'m>,
     divided: Divided<'m>,
     u: Vec<f64>,
     /// Whether the rank owns each unknown of the part.
     is_owned: Vec<bool>,
-    /// The least and the largest value of all ranks.
+    /// The global minimum and maximum.
     range: [f64; 2],
 }
 
 impl<'m> OfRanks<'m> {
-    /// Takes u on the part of a rank.
+    /// Takes u on the part. Collective.
     pub fn new(
         (problem, divided): (Discretization<'m>, Divided<'m>),
         u: Vec<f64>,

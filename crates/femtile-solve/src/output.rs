@@ -14,8 +14,8 @@ use crate::discretization::Discretization;
 use crate::right_side::interleaved;
 use crate::{Fields, SolveError};
 
-/// Writes a solution with the mesh, its tags and its fields, and further fields; returns the sum of the file where the
-/// options ask for it.
+/// Writes a solution with the mesh, its tags and its fields, and further fields; returns the sum of the file
+/// if the options ask for it.
 pub(crate) fn write_vtu(
     path: &Path,
     (discretization, components): (&Discretization<'_>, &[Vec<f64>]),
@@ -98,7 +98,7 @@ fn tags(mesh: &Mesh) -> Field {
     Field { n_components: 1, values: mesh.cell_tags.iter().map(|&tag| f64::from(tag)).collect() }
 }
 
-/// The fields of cells of a mesh, and their tags where it has any.
+/// The fields of cells of a mesh, and their tags if it has any.
 fn cell_data<'a>(mesh: &'a Mesh, tags: &'a Field) -> Vec<(&'a str, &'a Field)> {
     let own = mesh.cell_fields.iter().map(|(name, field)| (name.as_str(), field));
     own.chain((!mesh.cell_tags.is_empty()).then_some(("tag", tags))).collect()

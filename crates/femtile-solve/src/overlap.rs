@@ -40,7 +40,7 @@ pub fn overlaps(holds: &[Vec<u32>], n_parts: usize, is_all: impl Fn(usize) -> bo
     of_counts(&counts(holds, n_parts, |_| true), is_all)
 }
 
-/// As [`overlaps`], of conditions that each rank has on its parts, of which those count that are its own. All ranks call it.
+/// As [`overlaps`], for conditions on the parts of all ranks; each rank counts only what it owns. Collective.
 pub(crate) fn overlaps_of_ranks(
     comm: &Comm,
     (holds, n_parts): (&[Vec<u32>], usize),

@@ -15,8 +15,8 @@ use crate::{
 
 /// A linear system $A w = b$ without a preconditioner, for iterative methods of the caller.
 ///
-/// Rows of given values are those of the identity, their right side is zero; of several components, values alternate.
-/// [`Discretization::solution_of`] turns w into u.
+/// Rows of Dirichlet values are those of the identity, their right side is zero; of several components,
+/// values alternate. [`Discretization::solution_of`] turns w into u.
 pub struct OwnedSystem<D: SolveDevice> {
     operator: Box<dyn LinearOperator<f64, D>>,
     /// The format of the operator: that of a matrix, or `matrix-free`.
@@ -65,7 +65,7 @@ impl Discretization<'_> {
     /// Makes the linear system on a device beside a processor; of the settings, the operator, its format and its metric count.
     ///
     /// # Errors
-    /// [`SolveError::Setting`] where a coefficient depends on u; else as [`crate::WeakForm::system`].
+    /// [`SolveError::Setting`] if a coefficient depends on u; else as [`crate::WeakForm::system`].
     pub fn owned_system<D: OperatorDevice>(
         &self,
         (cpu, device): (&Cpu, &D),
@@ -96,10 +96,11 @@ impl Discretization<'_> {
         })
     }
 
-    /// Returns u with its mesh from the solution $w$ of a system of this problem: given values put in, a free mean removed.
+    /// Returns u with its mesh from the solution $w$ of a system of this problem: Dirichlet values put in, a
+    /// free mean removed.
     ///
     /// # Errors
-    /// [`FemError::Length`] where `w` does not belong to the system.
+    /// [`FemError::Length`] if `w` does not belong to the system.
     pub fn solution_of<D: SolveDevice>(
         &self,
         system: &OwnedSystem<D>,

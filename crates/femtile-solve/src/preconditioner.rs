@@ -19,18 +19,19 @@ use crate::{AmgOptions, LevelPrecision, PreconditionerConfig, SolveError};
 pub struct Level {
     /// Rows of its matrix; of geometric multigrid, which has none, its unknowns.
     pub n_rows: usize,
-    /// Non-zeros of its matrix, where there is one.
+    /// Non-zeros of its matrix, if there is one.
     pub n_nonzeros: Option<usize>,
-    /// Patches of its rows, where they smooth.
+    /// Patches of its rows, if they smooth.
     pub n_patches: Option<usize>,
-    /// The format of its matrix, where products with it smooth.
+    /// The format of its matrix, if products with it smooth.
     pub format: Option<Format>,
 }
 
-/// A preconditioner with its levels, the finest first; none where it is no multigrid.
+/// A preconditioner with its levels, the finest first; none if it is no multigrid.
 pub(crate) type Preconditioning<D> = (Box<dyn Preconditioner<f64, D>>, Vec<Level>);
 
-/// Removes the mean from preconditioned residuals of `n` unknowns where the solution is determined up to a constant.
+/// Removes the mean from preconditioned residuals of `n` unknowns if the solution is determined up to a
+/// constant.
 ///
 /// A diagonal enlarges no constants, and stays one.
 pub(crate) fn without_constants<D: SolveDevice>(

@@ -28,8 +28,8 @@ use crate::{
 
 /// The problem $-\nabla \cdot (\sigma \nabla u) + \lambda u = f$ on a mesh, with conditions on its boundary.
 ///
-/// σ is 1, λ and f are 0 and facets have no flux unless something else is said. Later conditions hold where several
-/// name a facet, and given values hold on its edges.
+/// By default σ is 1, λ and f are 0, and facets have no flux. If several conditions name a facet, the last
+/// one holds; on edges of facets, Dirichlet values hold.
 ///
 /// ```
 /// use femtile_mesh::generate::{SquareConfig, square};
@@ -53,7 +53,7 @@ pub struct Poisson<'m> {
     conditions: Vec<Given>,
     space: SpaceConfig,
     initial: Value,
-    /// Where no rank has the whole mesh.
+    /// Present if the mesh is distributed.
     divided: Option<Divided<'m>>,
 }
 
@@ -159,7 +159,7 @@ impl<'m> Poisson<'m> {
     /// problem.
     ///
     /// # Errors
-    /// [`SolveError::Setting`] where the part is that of another rank, or of another number of ranks.
+    /// [`SolveError::Setting`] if the part belongs to another rank, or to another number of ranks.
     pub fn divided(mesh: &'m DividedMesh, comm: &Comm) -> Result<Self, SolveError> {
         let (expected, (rank, n_ranks)) = ((comm.rank(), comm.n_ranks()), mesh.rank());
         if (rank, n_ranks) != expected {
@@ -224,7 +224,7 @@ impl<'m> Poisson<'m> {
     /// Gives u on a part of the boundary.
     ///
     /// # Errors
-    /// [`SolveError::Setting`] where the part is no facet.
+    /// [`SolveError::Setting`] if the part is no facet.
     pub fn dirichlet(self, on: impl Into<Region>, value: impl Into<Value>) -> Result<Self, SolveError> {
         self.condition(on.into(), Kind::Dirichlet(value.into()))
     }
@@ -232,7 +232,7 @@ impl<'m> Poisson<'m> {
     /// Gives the flux σ ∂u/∂n into the domain on a part of the boundary.
     ///
     /// # Errors
-    /// [`SolveError::Setting`] where the part is no facet.
+    /// [`SolveError::Setting`] if the part is no facet.
     pub fn neumann(self, on: impl Into<Region>, flux: impl Into<Value>) -> Result<Self, SolveError> {
         self.condition(on.into(), Kind::Neumann(flux.into()))
     }
@@ -240,7 +240,7 @@ impl<'m> Poisson<'m> {
     /// Gives an exchange σ ∂u/∂n = coefficient · (value − u) on a part of the boundary.
     ///
     /// # Errors
-    /// [`SolveError::Setting`] where the part is no facet.
+    /// [`SolveError::Setting`] if the part is no facet.
     pub fn robin(
         self,
         on: impl Into<Region>,
@@ -273,7 +273,7 @@ impl<'m> Poisson<'m> {
     /// ```
     ///
     /// # Errors
-    /// [`SolveError::Setting`] where there is no such node.
+    /// [`SolveError::Setting`] if there is no such node.
     pub fn dirichlet_at_nodes(
         mut self,
         at: impl Into<Nodes>,
@@ -339,7 +339,8 @@ impl<'m> Poisson<'m> {
     /// Resolves coefficients and conditions on the mesh and makes the space.
     ///
     /// # Errors
-    /// [`SolveError::Setting`] with the first setting that is wrong, [`SolveError::Fem`] where there is no such space.
+    /// [`SolveError::Setting`] with the first setting that is wrong, [`SolveError::Fem`] if there is no such
+    /// space.
     pub fn discretize(&self) -> Result<Discretization<'m>, SolveError> {
         let mut warnings = Vec::new();
         self.check_data(&mut warnings)?;

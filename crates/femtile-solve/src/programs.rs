@@ -70,7 +70,7 @@ const S_STEP: [&str; 2] =
 pub struct Outline {
     kind: CellKind,
     space: SpaceConfig,
-    /// σ, λ and f; none where they depend on the tags or fields of the mesh, or on u.
+    /// σ, λ and f; none if they depend on tags, on fields of the mesh, or on u.
     coefficients: Option<[Coefficient; 3]>,
     cells: Cells,
 }

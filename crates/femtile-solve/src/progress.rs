@@ -84,7 +84,7 @@ pub trait SolvedSystem {
     /// $A v$.
     ///
     /// # Errors
-    /// As above, and where `v` has another length.
+    /// As above, and if `v` has another length.
     fn apply(&self, v: &[f64]) -> Result<Vec<f64>, SolveError>;
 }
 
@@ -146,7 +146,7 @@ impl<'a> Stages<'a> {
     /// Ends the stage before and begins another.
     ///
     /// # Errors
-    /// [`SolveError::Interrupted`] where the user has asked for a stop, unless results are to be written.
+    /// [`SolveError::Interrupted`] if the user has asked for a stop, unless results are to be written.
     pub fn begin(&mut self, stage: Stage) -> Result<(), SolveError> {
         match stage {
             // A solve that was stopped leaves something to write.

@@ -33,7 +33,8 @@ use crate::{SolveError, below};
 /// ```
 ///
 /// # Errors
-/// [`SolveError::Setting`] where a region has no cell, with the extents of the mesh, or a name is taken or is a number.
+/// [`SolveError::Setting`] if a region has no cell, with the extents of the mesh, or a name is taken or is a
+/// number.
 pub fn tag_regions<N: AsRef<str>, C: AsRef<str>>(
     mesh: &mut Mesh,
     regions: &[(N, C)],
@@ -46,10 +47,10 @@ pub fn tag_regions<N: AsRef<str>, C: AsRef<str>>(
     Ok(overlaps(&holds, mesh.n_cells(), |_| false))
 }
 
-/// As [`tag_regions`], on a mesh of which each rank has its part. All ranks call it.
+/// As [`tag_regions`], on a distributed mesh. Collective.
 ///
 /// # Errors
-/// As [`tag_regions`], where no rank has a cell of a region; another rank ended.
+/// As [`tag_regions`], if a region has no cell on any rank; another rank failed.
 pub fn tag_regions_of_ranks<N: AsRef<str>, C: AsRef<str>>(
     mesh: &mut DividedMesh,
     comm: &Comm,

@@ -59,7 +59,7 @@ impl<'a, D: Device> RightSide<'a, D> {
         }
     }
 
-    /// Returns the given values of each component.
+    /// Returns the Dirichlet values of each component.
     pub fn into_constraints(self) -> Vec<Constraints> {
         match self {
             Self::Simplices(_, system) => vec![system.constraints],

@@ -115,7 +115,7 @@ impl Finished {
 pub struct Solution<'m> {
     discretization: Discretization<'m>,
     finished: Finished,
-    /// Where no rank has the whole mesh; the rest is then of the own cells of a rank.
+    /// Present if the mesh is distributed; the other fields are then those on the rank's own cells.
     of_ranks: Option<OfRanks<'m>>,
 }
 
@@ -147,8 +147,9 @@ impl<'m> Solution<'m> {
         self.finished.outcome.stop == Stop::Converged
     }
 
-    /// Returns the values of the first component at the degrees of freedom; of linear elements these are the nodes. Where no rank has
-    /// the whole mesh, values, [`Solution::discretization`], data and files are of the own cells of this one.
+    /// Returns the values of the first component at the degrees of freedom; for linear elements these are the
+    /// nodes. If the mesh is distributed, values, [`Solution::discretization`], data and files cover this
+    /// rank's own cells only.
     pub fn values(&self) -> &[f64] {
         &self.finished.components[0]
     }
@@ -186,13 +187,13 @@ impl<'m> Solution<'m> {
         self.of_ranks.is_some()
     }
 
-    /// Puts the whole mesh and the solution together on the first of the ranks that have them in parts; none on the others. All ranks
-    /// call it.
+    /// Gathers the whole mesh and the solution of a distributed problem on the first rank; none on the
+    /// others. Collective.
     ///
     /// # Cost
     /// The first rank holds the whole mesh and the share of one rank at a time.
     /// # Errors
-    /// [`SolveError::Setting`] where ranks have no parts; another rank ended.
+    /// [`SolveError::Setting`] if the mesh is not distributed; another rank failed.
     pub fn collect(self) -> Result<Option<Collected>, SolveError> {
         let Some(of_ranks) = &self.of_ranks else {
             return Err(SolveError::solver("ranks", "a solution on a whole mesh is collected already"));
@@ -219,7 +220,7 @@ impl<'m> Solution<'m> {
     /// Returns the first component at a point.
     ///
     /// # Errors
-    /// [`FemError`] where the point lies outside the mesh.
+    /// [`FemError`] if the point lies outside the mesh.
     pub fn value_at(&self, point: [f64; 3]) -> Result<f64, FemError> {
         self.component(0).value_at(point)
     }
@@ -244,7 +245,7 @@ impl<'m> Solution<'m> {
     /// comparison or a list of facets.
     ///
     /// # Errors
-    /// [`SolveError::Setting`] where the region is no facet, and as [`Solution::values_at`].
+    /// [`SolveError::Setting`] if the region is no facet, and as [`Solution::values_at`].
     /// # Panics
     /// There is no component with this number.
     pub fn flux(&self, component: usize, region: impl Into<Region>) -> Result<f64, SolveError> {
@@ -284,8 +285,9 @@ impl<'m> Solution<'m> {
         Fields::new(self, config, is_interrupted)
     }
 
-    /// Returns the discretized problem; of the own cells of a rank, without conditions, where none has the whole mesh. Facets for
-    /// [`Component::flux`](crate::Component::flux) are then those that the problem had before the solve.
+    /// Returns the discretized problem. If the mesh is distributed: this rank's cells only, no boundary
+    /// conditions. Facets for [`Component::flux`](crate::Component::flux) are those that the problem had
+    /// before the solve.
     pub fn discretization(&self) -> &Discretization<'m> {
         &self.discretization
     }
@@ -295,7 +297,7 @@ impl<'m> Solution<'m> {
         &self.finished.levels
     }
 
-    /// Returns how the problem was divided among ranks; none where one solved it alone.
+    /// Returns the partition among ranks; none if one rank solved the problem.
     pub fn ranks(&self) -> Option<&RanksUsed> {
         self.finished.ranks.as_ref()
     }
@@ -346,7 +348,7 @@ impl<'m> Solution<'m> {
         self.finished.has_full_start
     }
 
-    /// Returns how the equation was solved, where a coefficient depends on u.
+    /// Returns statistics of the nonlinear solve, if a coefficient depends on u.
     pub fn nonlinear(&self) -> Option<&NonlinearReport> {
         self.finished.nonlinear.as_ref()
     }
@@ -387,8 +389,8 @@ impl<'m> Solution<'m> {
         self.write_vtu_with(path, &Fields::default(), WriteOptions::default()).map(drop)
     }
 
-    /// Writes as [`Solution::write_vtu`] does, with further fields and options of the file; returns its sum where they ask
-    /// for it.
+    /// As [`Solution::write_vtu`], with further fields and options of the file; returns its checksum if
+    /// requested.
     ///
     /// # Errors
     /// [`SolveError::Mesh`] with the path.
@@ -402,8 +404,8 @@ impl<'m> Solution<'m> {
         output::write_vtu(path.as_ref(), of, fields, options)
     }
 
-    /// Writes u into a file that [`SolutionFile::begin`](crate::SolutionFile::begin) has begun with the mesh of this solution,
-    /// and gives it its name; returns its sum where its options ask for it.
+    /// Writes u into a file that [`SolutionFile::begin`](crate::SolutionFile::begin) has begun with the mesh
+    /// of this solution, and gives it its name; returns its checksum if its options ask for it.
     ///
     /// # Errors
     /// [`SolveError::Mesh`] with the path, also for a file of another mesh.

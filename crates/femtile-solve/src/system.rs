@@ -18,7 +18,7 @@ use crate::{SolveError, SolverConfig, Stage, Stages};
 
 /// A linear system $A w = b$ with its preconditioner, on a device.
 ///
-/// Rows of given values are those of the identity, their right side is zero.
+/// Rows of Dirichlet values are those of the identity, their right side is zero.
 pub struct LinearSystem<'a, D: SolveDevice> {
     pub(crate) operator: Box<dyn LinearOperator<f64, D>>,
     /// The format of the operator: that of a matrix, or `matrix-free`.
@@ -33,7 +33,7 @@ pub struct LinearSystem<'a, D: SolveDevice> {
     pub(crate) warnings: Vec<String>,
     /// The evaluation of cell metrics, with the number of cells for each; none with a matrix.
     pub(crate) geometries: Vec<(MetricEvaluation, usize)>,
-    /// Full multigrid, where the solve begins with it.
+    /// Full multigrid, if the solve begins with it.
     pub(crate) start: Option<FullStart<D>>,
 }
 
@@ -41,7 +41,8 @@ pub struct LinearSystem<'a, D: SolveDevice> {
 pub struct Operators<D: SolveDevice> {
     /// The operator.
     pub operator: Arc<dyn LinearOperator<f64, D>>,
-    /// A matrix with its values rounded to 32 bits, where it is in slices: cheaper, and good enough for corrections.
+    /// A matrix with its values rounded to 32 bits, if it is in slices: cheaper, and good enough for
+    /// corrections.
     pub rounded: Option<Arc<dyn LinearOperator<f64, D>>>,
     /// The preconditioner.
     pub preconditioner: Arc<dyn Preconditioner<f64, D>>,
@@ -215,10 +216,11 @@ impl<D: SolveDevice> LinearSystem<'_, D> {
         Ok((w, outcome))
     }
 
-    /// Returns each component of u from a solution of the system: given values put in, a free mean removed.
+    /// Returns each component of u from a solution of the system: Dirichlet values put in, a free mean
+    /// removed.
     ///
     /// # Errors
-    /// [`FemError::Length`] where `w` does not belong to the system.
+    /// [`FemError::Length`] if `w` does not belong to the system.
     pub fn solutions(&self, w: &Buffer<f64, D>) -> Result<Vec<Vec<f64>>, FemError> {
         self.right.solutions(w)
     }

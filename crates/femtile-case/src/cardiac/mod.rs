@@ -37,7 +37,8 @@ pub(crate) fn run(
     observed((cpu, opened), case, config, (&mesh, &checked), of, stages)
 }
 
-/// Carries out a case on a mesh of which this rank has its part, and the first one the whole as well. All ranks call it.
+/// Carries out a case on a mesh of which this rank has its part, and the first one the whole as well.
+/// Collective.
 fn on_parts(
     cpu: &Cpu,
     case: &Case,

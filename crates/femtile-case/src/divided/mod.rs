@@ -1,4 +1,5 @@
-//! Meshes of which ranks have their parts: boxes that they make in place, and others that the first rank reads or makes and sends.
+//! Distributed meshes of cases: boxes that each rank generates in part, and others that the first rank reads
+//! or generates, and sends.
 
 use femtile_comm::Comm;
 use femtile_device::cuda::Opening;
@@ -19,28 +20,30 @@ use crate::mesh_source::{
 };
 use crate::{Case, CaseError};
 
-/// Bytes of a cell of a box of multigrid while it is made: its corner and σ, as they are and scaled, and its coefficient.
+/// Bytes per cell of a multigrid box during its setup: its corner and σ, unscaled and scaled, and its
+/// coefficient.
 const BOX_CELL: f64 = 136.0;
 
-/// A mesh of which ranks need no more than their parts, on one of these.
+/// A mesh of which ranks need only their parts, on one of these ranks.
 pub(crate) struct Divided {
     pub comm: Comm,
     from: Source,
     /// Whether the first rank writes or draws the whole solution.
     pub wants_all: bool,
-    /// Whether the first rank keeps the whole mesh, for what it writes as a run goes on.
+    /// Whether the first rank keeps the whole mesh, for output during the run.
     keeps_whole: bool,
 }
 
-/// Where ranks have their parts from.
+/// The source of the parts of ranks.
 enum Source {
-    /// Each makes its own.
+    /// Each rank generates its part.
     Box(Parts),
-    /// The first has the mesh, but keeps it where geometric multigrid may be chosen by itself and suits its cells.
+    /// The first rank reads or generates the mesh and sends parts. If geometric multigrid may be the
+    /// automatic choice and supports the cells, the mesh is not distributed.
     First { may_have_layers: bool },
 }
 
-/// A box and how it is divided.
+/// A box and its partition.
 struct Parts {
     config: BoxConfig,
     deform: Option<DeformConfig>,
@@ -53,11 +56,11 @@ pub(crate) enum Held {
     Whole(Box<Mesh>, CheckReport),
 }
 
-/// The part of a rank of a mesh.
+/// This rank's part of a distributed mesh.
 pub(crate) struct PartOfRank {
     pub mesh: DividedMesh,
     pub checked: CheckReport,
-    /// On the first rank, where it keeps that.
+    /// The whole mesh on the first rank, if it keeps it.
     pub whole: Option<Mesh>,
     pub comm: Comm,
     /// Whether the first rank writes or draws the whole solution.
@@ -67,17 +70,17 @@ pub(crate) struct PartOfRank {
 }
 
 impl Divided {
-    /// Returns how the ranks of a case come to their parts of its mesh; none where one of them needs all of it before the solve. All
-    /// ranks call it.
+    /// Returns how the mesh of a case is distributed; none if a rank needs the whole mesh before the solve.
+    /// Collective.
     ///
     /// # Errors
-    /// Those of the generator; another rank ended.
+    /// Errors of the generator; another rank failed.
     pub fn of(case: &Case, config: &SolverConfig) -> Result<Option<Self>, CaseError> {
         let Some(comm) = case.embedding.comm.as_ref().filter(|comm| comm.n_ranks() > 1) else {
             return Ok(None);
         };
         let here = Source::of(case, config, comm.n_ranks());
-        // The first rank alone may draw.
+        // Only the first rank may draw.
         let is_so = [here.is_none(), writes_all(case)];
         let [is_missing, wants_all] = comm.any(is_so).map_err(SolveError::from)?;
         let keeps_whole = is_in_time(case) && (wants_all || is_recorded(case));
@@ -85,7 +88,7 @@ impl Divided {
         Ok(here.filter(|_| !is_missing).map(of))
     }
 
-    /// Makes or receives the mesh of a rank of a case, checked: its part, or else the whole. All ranks call it.
+    /// Generates or receives the mesh of a rank, and checks it: its part, or the whole mesh. Collective.
     ///
     /// # Errors
     /// As [`Divided::of`] and [`Divided::mesh`].
@@ -101,9 +104,9 @@ impl Divided {
         Ok(Held::Whole(Box::new(mesh), checked))
     }
 
-    /// Returns whether ranks that are threads make the parts of the box of a case: of hexahedra that are all alike. Taking the own
-    /// cells out of parts of tetrahedra for functionals costs as much time as parts save where threads share one mesh, and data of
-    /// all cells are shared then.
+    /// Returns whether threads generate their parts of a case's box: they do for congruent hexahedra. For
+    /// tetrahedra, extracting own cells for functionals costs as much time as parts save, and threads on one
+    /// mesh share the data of all cells.
     pub fn is_for_threads(case: &Case, config: &SolverConfig) -> bool {
         let n = config.ranks.n();
         let is_made = || match Source::of(case, config, n) {
@@ -115,11 +118,11 @@ impl Divided {
         n > 1 && case.embedding.comm.is_none() && !writes_all(case) && is_made()
     }
 
-    /// Makes or receives the part of this rank and checks it; where there are too few cells for all ranks, or multigrid wants the
-    /// whole mesh, each has that. All ranks call it.
+    /// Generates or receives the part of this rank, and checks it. If there are too few cells for all ranks,
+    /// or multigrid needs the whole mesh, each rank has the whole mesh. Collective.
     ///
     /// # Errors
-    /// Those of the reader, the generator and the check; too little memory.
+    /// Errors of the reader, the generator and the check; too little memory.
     fn mesh(
         self,
         case: &Case,
@@ -132,7 +135,7 @@ impl Divided {
         }
     }
 
-    /// Makes the part of this rank.
+    /// Generates the part of this rank.
     fn made(
         &self,
         case: &Case,
@@ -175,8 +178,8 @@ impl Divided {
         Held::Part(Box::new(PartOfRank { mesh, checked, whole, comm, wants_all, keeps_whole }))
     }
 
-    /// Reads or makes the whole mesh on the first rank, where each process holds some bytes for boxes of multigrid. All ranks call it;
-    /// an error of the first one ends the others.
+    /// Reads or generates the whole mesh on the first rank. Each process then holds some bytes for multigrid
+    /// boxes. Collective; an error of the first rank ends the others.
     fn of_first(
         &self,
         case: &Case,
@@ -193,7 +196,7 @@ impl Divided {
         }
     }
 
-    /// Receives the part of this rank from the first one, which reads or makes the whole mesh.
+    /// Receives the part of this rank from the first one, which reads or generates the whole mesh.
     fn sent(
         &self,
         case: &Case,
@@ -228,7 +231,7 @@ impl Divided {
         }
     }
 
-    /// The warnings of the rank with the worst cell. All ranks call it.
+    /// The warnings of the rank with the worst cell. Collective.
     fn of_worst(&self, report: &CheckReport) -> Result<Vec<String>, SolveError> {
         let qualities = self.comm.all_gather(&[report.worst_quality])?.concat();
         let texts = self.comm.all_gather(report.warnings.join("\n").as_bytes())?;
@@ -240,7 +243,7 @@ impl Divided {
 }
 
 impl Source {
-    /// Returns where `n` ranks have their parts of the mesh of a case from; none where one of them needs the whole mesh.
+    /// Returns the source of the parts of `n` ranks; none if one of them needs the whole mesh.
     fn of(case: &Case, solver: &SolverConfig, n: usize) -> Option<Self> {
         if needs_whole(case) {
             return None;
@@ -266,7 +269,8 @@ impl Source {
 }
 
 impl Parts {
-    /// The bytes of the corners and σ of all cells, which each process has for geometric multigrid on cells that are not all alike.
+    /// Bytes of the corners and σ of all cells, which each process holds for geometric multigrid on cells
+    /// that are not congruent.
     fn bytes_of_boxes(&self, case: &Case, solver: &SolverConfig) -> f64 {
         let may_be =
             self.config.split == BoxSplit::Hexahedron && !matches!(geometric(solver), Geometric::Never);
@@ -279,7 +283,7 @@ impl Parts {
     }
 }
 
-/// Whether a rank makes something of the whole mesh.
+/// Whether an output of a rank needs the whole mesh.
 fn needs_whole(case: &Case) -> bool {
     let (file, output, is_in_time) = (&case.file, &case.file.output, is_in_time(case));
     let of_whole = case.field_config() != FieldConfig::default() || case.is_shown();
@@ -287,7 +291,7 @@ fn needs_whole(case: &Case) -> bool {
     !is_in_time && output.vtu.has_pieces() && of_whole
         // Accepted flaws: facets of more than two cells have no place in the counts of a mesh in parts.
         || !file.mesh.accept.is_empty()
-        // Notes on their directions are of all cells, which the first rank has in runs in time.
+        // Notes on fibre directions are about all cells, which the first rank has in time-dependent runs.
         || !is_in_time && has_fibres(&file.equation.sigma)
         || case.embedding.receiver.is_some()
         || case.embedding.mesh.is_some()
@@ -297,8 +301,8 @@ fn is_in_time(case: &Case) -> bool {
     case.file.equation.kind != EquationKind::ReactionDiffusion
 }
 
-/// Whether the first rank passes something of the whole mesh on as a run goes on, or at its end: maps and functionals of hearts, notes
-/// on the directions of fibres.
+/// Whether the first rank produces output on the whole mesh during the run or at its end: maps and
+/// functionals of cardiac cases, notes on fibre directions.
 fn is_recorded(case: &Case) -> bool {
     let in_run = |time: &TimeSection| {
         time.frames.is_some() || time.traces.is_some() || time.checkpoint.is_some() || time.restart
@@ -313,7 +317,7 @@ fn has_fibres(value: &Value) -> bool {
     femtile_solve::Value::from(value).has_fibres()
 }
 
-/// Whether a file or a picture is of the whole solution.
+/// Whether a file or a picture shows the whole solution.
 fn writes_all(case: &Case) -> bool {
     let vtu = case.file.output.vtu;
     (vtu.is_written() && !vtu.has_pieces())
@@ -321,7 +325,7 @@ fn writes_all(case: &Case) -> bool {
         || case.is_shown()
 }
 
-/// Whether parts of a generated mesh are what the settings of the case ask for.
+/// Whether the settings of the case allow generation in parts.
 fn is_made_alone(case: &Case, solver: &SolverConfig) -> bool {
     let MeshSection { refine, merge, check, .. } = case.file.mesh;
     (refine, merge) == (0, false)
@@ -332,7 +336,7 @@ fn is_made_alone(case: &Case, solver: &SolverConfig) -> bool {
 /// Whether geometric multigrid may be the preconditioner.
 enum Geometric {
     Never,
-    /// It is chosen by itself, where it can be.
+    /// It may be the automatic choice.
     Open,
     Asked,
 }

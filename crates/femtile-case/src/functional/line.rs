@@ -15,7 +15,7 @@ use crate::plot::line_plot;
 /// A straight line to be sampled.
 pub(crate) struct ReadyLine {
     pub name: String,
-    /// The field of a run in time, where it is not u.
+    /// The field of a run in time, if it is not u.
     pub of: Option<FieldOfRun>,
     pub from: [f64; 3],
     pub to: [f64; 3],

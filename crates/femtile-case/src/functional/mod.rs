@@ -26,7 +26,7 @@ pub(crate) struct Prepared {
 struct Ready {
     name: String,
     component: usize,
-    /// The field of a run in time, where it is not u.
+    /// The field of a run in time, if it is not u.
     of: Option<FieldOfRun>,
     kind: Kind,
 }
@@ -195,7 +195,7 @@ impl Prepared {
         Ok(Evaluated { numbers, lines, citations: has_fluxes.then_some("carey1985").into_iter().collect() })
     }
 
-    /// Evaluates the numbers of components, at a time where there is one.
+    /// Evaluates the numbers of components, at a time if there is one.
     pub(crate) fn numbers(
         &self,
         components: &[Component<'_>],
@@ -213,7 +213,7 @@ impl Prepared {
         self.numbers_for(Some(field), &[values], None)
     }
 
-    /// Samples the lines of a field; of u where it is none.
+    /// Samples the lines of a field; of u if it is none.
     pub(crate) fn lines(
         &self,
         components: &[Component<'_>],
@@ -250,7 +250,7 @@ impl Prepared {
 }
 
 impl Ready {
-    /// Returns the names of `n` values: an index each where the functional is a list.
+    /// Returns the names of `n` values: an index each if the functional is a list.
     fn names(&self, n: usize) -> Vec<String> {
         match self.kind {
             Kind::ValuesAt(_) => (0..n).map(|i| format!("{}[{i}]", self.name)).collect(),
@@ -259,7 +259,7 @@ impl Ready {
     }
 }
 
-/// Returns an expression at a time, where there is one.
+/// Returns an expression at a time, if there is one.
 fn at(exact: &Expression, time: Option<f64>) -> Expression {
     time.map_or_else(|| exact.clone(), |t| exact.at_time(t))
 }

@@ -25,7 +25,7 @@ use crate::shown::Exhibit;
 use crate::{Case, CaseError, Report, TimeReport, conditions, output, overlap, pieces};
 use recorder::Recorder;
 
-/// Carries a case out on the mesh that this rank has, which was checked.
+/// Runs a case on the mesh of this rank, which was checked.
 pub(crate) fn run(
     cpu: &Cpu,
     case: &Case,
@@ -57,8 +57,8 @@ pub(crate) fn run(
     finish(case, &checked, (done, warnings), recorder, stages)
 }
 
-/// Carries a case out on a mesh of which this rank has its part, and the first one the whole as well where it records the run. All ranks
-/// call it.
+/// Runs a case on a distributed mesh; if the first rank records the run, it also has the whole mesh.
+/// Collective.
 fn on_parts(
     cpu: &Cpu,
     case: &Case,
@@ -109,7 +109,8 @@ fn on_parts(
     }
 }
 
-/// The run of a case from the problem begun on its mesh, and the time from which it goes on, where it does.
+/// Makes the run of a case from the problem on its mesh; returns also the time from which it continues, if it
+/// does.
 fn resumed<'m>(
     case: &Case,
     whole: &Mesh,
@@ -151,7 +152,7 @@ fn finish(
     output::write_results(case, (report, exhibit), stages, None, results)
 }
 
-/// Writes the results of a rank after the first that has its part of the mesh alone.
+/// Writes the results of a rank other than the first, which has only its part of the mesh.
 fn finish_after_first(
     case: &Case,
     checked: &CheckReport,
@@ -168,7 +169,7 @@ fn finish_after_first(
     output::write_results(case, (report, None), stages, None, results)
 }
 
-/// The report of a run. All ranks that have parts call it.
+/// The report of a run. Collective if ranks have only their parts.
 fn report(
     case: &Case,
     checked: &CheckReport,

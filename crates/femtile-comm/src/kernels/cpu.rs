@@ -12,7 +12,7 @@ use crate::{GhostedMatrix, Halo, PartUnknowns};
 /// Values that a thread copies at a time.
 const COPIED: usize = 1 << 13;
 
-/// Passes on the ranges that end before the last rows.
+/// Forwards to a hook the ranges that end before the last rows.
 struct BeforeBorder<'a, T: Scalar> {
     hook: &'a dyn Hook<T>,
     end: usize,
@@ -26,8 +26,8 @@ impl<T: Scalar> Hook<T> for BeforeBorder<'_, T> {
     }
 }
 
-/// The rows that the hook is called for after the border, of `n` rows whose last ones from `first` on are completed then:
-/// blocks of rows are passed on whole.
+/// The first row for which the hook is called only once the border is complete. The last of `n` rows, from
+/// `first` on, are completed late, and a hook sees blocks of rows whole.
 fn first_of_border(first: usize, n: usize) -> usize {
     if first == n { n } else { first / BLOCK * BLOCK }
 }
@@ -65,7 +65,7 @@ impl<T: Scalar> RankKernels<T> for Cpu {
         halo.add_to_owners(owned.as_mut_slice(), ghosts.as_slice())
     }
 
-    /// The hook sees the rows that are complete while they are in cache.
+    /// The hook sees complete rows while they are in cache.
     fn own_product(
         &self,
         a: &dyn LinearOperator<T, Self>,

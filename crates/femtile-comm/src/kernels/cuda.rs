@@ -13,7 +13,7 @@ use crate::{GhostedMatrix, Halo, Incoming, Outgoing, PartUnknowns};
 
 static RANKS: Program = Program { name: "ranks", source: include_str!("ranks.cu"), headers: &[] };
 pub(super) const THREADS: u32 = 256;
-/// Rows of a block that calls a hook.
+/// Rows per block of a kernel that calls a hook.
 const ROWS: usize = 2048;
 
 type Pick<T> = (Write<T>, Read<T>, Read<u32>, u64, u64, u64);
@@ -31,21 +31,21 @@ pub(super) fn specialisations() -> Vec<Specialisation> {
     vec![program::<f32>(&hook), program::<f64>(&hook)]
 }
 
-/// Data of an exchange of values of a halo on a GPU.
+/// Data of a halo exchange on a GPU.
 pub struct Link<T: Scalar> {
-    /// The places of the exported unknowns of all neighbours, one after the other.
+    /// The exported unknowns of all neighbours, concatenated.
     exports: Buffer<u32, Cuda>,
     way: Mutex<Way<T>>,
 }
 
-/// How values come to other ranks.
+/// How values reach other ranks.
 enum Way<T: Scalar> {
     /// Through the host: a buffer for the values of all exports.
     Host(Buffer<T, Cuda>),
     Peers(Box<PeerLink<T>>),
 }
 
-/// The numbers of a part, and the places of its owned unknowns.
+/// The numbers of a [`PartUnknowns`], and the unknowns of the part of owned ones.
 #[derive(Debug)]
 pub struct Numbers {
     numbers: Buffer<u32, Cuda>,
@@ -56,7 +56,7 @@ fn read<T: Element>(buffer: &Buffer<T, Cuda>) -> Read<T> {
     if buffer.is_empty() { Read::none() } else { buffer.read() }
 }
 
-/// Where values are: in a list of places from one of its entries on, or one after the other.
+/// Positions of values: entries of an index list from one of them on, or a consecutive range.
 pub(super) enum Places<'a> {
     Of(&'a Buffer<u32, Cuda>, usize),
     From(usize),
@@ -70,7 +70,7 @@ impl Places<'_> {
         }
     }
 
-    /// Refuses lists without `n` entries.
+    /// Refuses index lists with fewer than `n` entries.
     fn need(&self, n: usize) -> Result<(), LinalgError> {
         match self {
             Self::Of(places, first) => need("places", n, places.len().saturating_sub(*first).min(n)),
@@ -79,7 +79,7 @@ impl Places<'_> {
     }
 }
 
-/// The values of `x` at some places.
+/// Gathers the values of `x` at some positions.
 fn pick<T: Scalar>(
     out: &mut Buffer<T, Cuda>,
     x: &Buffer<T, Cuda>,
@@ -89,7 +89,7 @@ fn pick<T: Scalar>(
     pick_first((out, n), x, places)
 }
 
-/// The first `n` of `out`.
+/// As `pick`, into the first `n` entries of `out`.
 pub(super) fn pick_first<T: Scalar>(
     (out, n): (&mut Buffer<T, Cuda>, usize),
     x: &Buffer<T, Cuda>,
@@ -110,7 +110,7 @@ pub(super) fn pick_first<T: Scalar>(
     }?)
 }
 
-/// Adds the values of a range at some places, each of which comes once.
+/// Adds a range of values at some positions, which must be distinct.
 fn add<T: Scalar>(
     y: &mut Buffer<T, Cuda>,
     (values, range): (&Buffer<T, Cuda>, Range<usize>),
@@ -168,7 +168,7 @@ fn post<T: Scalar>(y: &Buffer<T, Cuda>, x: &Buffer<T, Cuda>, hook: &dyn Hook<T>)
     Ok(unsafe { device.launch(&program::<T>(&hook), &kernel, launch, arguments) }?)
 }
 
-/// The places of a slice of the exports, neighbour by neighbour, with the values that belong there.
+/// The ranges of the exports, neighbour by neighbour.
 fn letters<'a>(halo: &'a Halo) -> impl Iterator<Item = (usize, Range<usize>)> + 'a {
     let mut next = 0;
     halo.exports().iter().map(move |(other, places)| {
@@ -230,7 +230,7 @@ impl<T: Scalar> RankKernels<T> for Cuda {
         need("ghosts", halo.n_ghosts(), ghosts.len())?;
         need("owned", halo.n_owned(), owned.len())?;
         need("link", halo.n_sent(), link.exports.len())?;
-        // Two neighbours may have copies of one unknown: their values are added one after the other.
+        // Two neighbours may copy the same unknown: their values are added one after the other.
         match &mut *link.way.lock().unwrap_or_else(PoisonError::into_inner) {
             Way::Peers(peers) => {
                 peers.give(halo.comm(), |_, given| pick(given, ghosts, &Places::From(0)))?;
@@ -337,7 +337,7 @@ impl<T: Scalar> RankKernels<T> for Cuda {
     }
 }
 
-/// Sends values of exports and receives ghosts through the host, while the GPU does what `meanwhile` queues.
+/// Exchanges exports and ghosts through the host, while the GPU runs what `meanwhile` queues.
 fn import_by_host<T: Scalar>(
     device: &Cuda,
     halo: &Halo,
@@ -360,7 +360,8 @@ fn import_by_host<T: Scalar>(
     }
 }
 
-/// Sends ghosts to their owners through the host, and returns what comes for the exports, if there are any.
+/// Sends ghosts to their owners through the host; returns the values received for the exports, if there are
+/// any.
 fn returned_by_host<T: Scalar>(halo: &Halo, ghosts: &Buffer<T, Cuda>) -> Result<Option<Vec<T>>, LinalgError> {
     let values = ghosts.to_host()?;
     let sends: Vec<Outgoing<'_>> = (halo.imports().iter())
@@ -373,7 +374,7 @@ fn returned_by_host<T: Scalar>(halo: &Halo, ghosts: &Buffer<T, Cuda>) -> Result<
     Ok((!received.is_empty()).then_some(received))
 }
 
-/// Rooms of some lengths, one after the other.
+/// Splits a slice into consecutive receive buffers of the given lengths.
 fn rooms<T: Scalar>(values: &mut [T], lengths: impl Iterator<Item = (usize, usize)>) -> Vec<Incoming<'_>> {
     let mut rest = values;
     let mut rooms = Vec::new();

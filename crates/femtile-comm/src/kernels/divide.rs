@@ -1,4 +1,4 @@
-//! Rows of a rank that a GPU has assembled, divided there.
+//! Split of assembled rows into owned and ghost columns on a GPU.
 
 use femtile_device::cuda::{Kernel, Launch, Program, Read, Specialisation, Write};
 use femtile_device::{Buffer, Cpu, Cuda, Scalar};
@@ -83,7 +83,7 @@ pub(super) fn divide<T: Scalar>(
     Ok(GhostedMatrix { own, border })
 }
 
-/// The numbers from one of them on.
+/// The numbers from `first` on.
 fn from(all: &Numbers, first: usize) -> Result<Numbers, LinalgError> {
     let (device, n) = (all.device(), all.len().saturating_sub(first));
     let mut to = Buffer::zeros(device, n)?;

@@ -1,14 +1,14 @@
-//! Acts of ranks on the device that holds their vectors.
+//! Halo exchanges and sums over ranks on the device that holds the vectors.
 //!
-//! On GPUs an exchange is a kernel that packs exports, a mark in the stream, and a kernel of each neighbour that
-//! reads the exports in place. Sums over ranks are read in the same way and added in the order of ranks. The host
-//! only tells the other ranks by a message that the mark is set (`peers`), so it runs ahead of the GPUs. Iterations
-//! are not recorded, because marks of other ranks are no part of a recording. If GPUs cannot reach each other, or
-//! ranks are processes, values go through the host.
+//! On GPUs with peer access, an exchange is a kernel that packs exports, an event in the stream, and a kernel
+//! on each neighbour that reads the exports in place. Sums over ranks are read in the same way and added in
+//! the order of ranks. The host only sends the other ranks a message that the event is recorded (`peers`), so
+//! it runs ahead of the GPUs. Iterations are not captured into graphs, because a graph cannot contain events
+//! of other ranks. Without peer access, or if ranks are processes, values go through the host.
 //!
-//! Ranks that share a handle, and so a stream, record nothing (`Unrecorded`): a recording takes up what other
-//! threads queue meanwhile. NCCL is not used: it cannot run several ranks on one GPU, as the tests do. Kernels that
-//! spin until others set a flag are not used: if a rank fails, the others would run for ever.
+//! Ranks that share a device handle, and so a stream, capture nothing (`Unrecorded`): a capture would include
+//! what other threads queue meanwhile. NCCL is not used: it cannot run several ranks on one GPU, as the tests
+//! do. Kernels that spin until others set a flag are not used: if a rank fails, the others would run forever.
 
 mod cpu;
 #[allow(unsafe_code)]
@@ -37,25 +37,25 @@ pub(crate) fn specialisations() -> Vec<Specialisation> {
     cuda::specialisations().into_iter().chain(divide::specialisations()).collect()
 }
 
-/// The acts of a rank on vectors of its unknowns and ghosts, on a CPU or a GPU.
+/// Kernels of a rank on vectors of owned unknowns and ghosts, on a CPU or a GPU.
 ///
 /// # Shapes
 /// `owned: [n_owned]`, `ghosts: [n_ghosts]` of a [`Halo`]; `part: [n_owned + n_ghosts]`.
 /// # Errors
-/// [`LinalgError::Length`] where vectors do not fit; [`LinalgError::Rank`]; errors of the device.
+/// [`LinalgError::Length`] if the lengths of vectors are wrong; [`LinalgError::Rank`]; errors of the device.
 pub trait RankKernels<T: Scalar>: CsrKernels<T> {
-    /// Data of an exchange on the device.
+    /// Data of a halo exchange on the device.
     type Link: Send + Sync;
     /// The numbers of a [`PartUnknowns`] on the device.
     type Numbers: Send + Sync;
 
-    /// Prepares the exchange of a halo.
+    /// Prepares the exchanges of a halo.
     fn link(&self, halo: &Halo) -> Result<Self::Link, LinalgError>;
 
-    /// Brings the numbers of a part to the device.
+    /// Copies the numbers of a part to the device.
     fn numbers(&self, unknowns: &PartUnknowns) -> Result<Self::Numbers, LinalgError>;
 
-    /// Copies values of other ranks to the ghosts, and runs `meanwhile` while they are on their way. All ranks call it.
+    /// Updates the ghosts from their owners, and calls `meanwhile` while messages are in transit. Collective.
     fn import(
         &self,
         link: (&Halo, &Self::Link),
@@ -64,7 +64,7 @@ pub trait RankKernels<T: Scalar>: CsrKernels<T> {
         meanwhile: &mut dyn FnMut() -> Result<(), LinalgError>,
     ) -> Result<(), LinalgError>;
 
-    /// Adds the values of ghosts to those of their owners, in the order of ranks. All ranks call it.
+    /// Adds the values of ghosts to their owners' values, in the order of ranks. Collective.
     fn add_to_owners(
         &self,
         link: (&Halo, &Self::Link),
@@ -72,7 +72,7 @@ pub trait RankKernels<T: Scalar>: CsrKernels<T> {
         ghosts: &Buffer<T, Self>,
     ) -> Result<(), LinalgError>;
 
-    /// Computes $y = A x$ of the columns that a rank owns; the rows from `first` on are not complete then.
+    /// Computes $y = A x$ with the owned columns. Rows from `first` on are not complete yet.
     fn own_product(
         &self,
         a: &dyn LinearOperator<T, Self>,
@@ -81,7 +81,7 @@ pub trait RankKernels<T: Scalar>: CsrKernels<T> {
         hook: (&dyn Hook<T>, usize),
     ) -> Result<(), LinalgError>;
 
-    /// Adds `sums` to the last rows, and calls the hook where [`RankKernels::own_product`] has not.
+    /// Adds `sums` to the last rows, and calls the hook for rows that [`RankKernels::own_product`] left out.
     fn complete(
         &self,
         y: &mut Buffer<T, Self>,
@@ -90,7 +90,7 @@ pub trait RankKernels<T: Scalar>: CsrKernels<T> {
         hook: &dyn Hook<T>,
     ) -> Result<(), LinalgError>;
 
-    /// Divides the first `n_owned` rows of the matrix of a part, whose other columns are those of ghosts.
+    /// Splits the first `n_owned` rows of a part's matrix; columns from `n_owned` on are ghosts.
     ///
     /// # Cost
     /// Reads the matrix twice and writes it.
@@ -104,7 +104,7 @@ pub trait RankKernels<T: Scalar>: CsrKernels<T> {
         ghosts: &Buffer<T, Self>,
     ) -> Result<(), LinalgError>;
 
-    /// Copies the entries of x from `first` on, as many as y has.
+    /// Copies as many entries of x as y has, from `first` on.
     fn section(&self, y: &mut Buffer<T, Self>, x: &Buffer<T, Self>, first: usize) -> Result<(), LinalgError>;
 
     /// Copies a range of x to the entries of y from `first` on.
@@ -115,7 +115,7 @@ pub trait RankKernels<T: Scalar>: CsrKernels<T> {
         x: (&Buffer<T, Self>, Range<usize>),
     ) -> Result<(), LinalgError>;
 
-    /// Writes owned values and ghosts in the order of a part; zeros where there are no `ghosts`.
+    /// Writes owned values and ghosts in the order of the part; zeros if `ghosts` is none.
     fn spread(
         &self,
         of: (&PartUnknowns, &Self::Numbers),
@@ -124,8 +124,8 @@ pub trait RankKernels<T: Scalar>: CsrKernels<T> {
         ghosts: Option<&Buffer<T, Self>>,
     ) -> Result<(), LinalgError>;
 
-    /// Writes the owned ones among the values of a part, and calls the hook with the vector of owned values that they are the
-    /// product with, where there is one.
+    /// Extracts the owned values from those on the part. A hook gets them together with the input vector of
+    /// the product.
     fn take(
         &self,
         of: (&PartUnknowns, &Self::Numbers),

@@ -1,4 +1,4 @@
-//! The exchange of a halo between GPUs that read each other's memory.
+//! Halo exchange between GPUs with peer access.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -15,29 +15,29 @@ use crate::{Comm, Halo};
 type Pull<T> = (Write<T>, Read<u64>, u64);
 type PullAdd<T> = (Write<T>, Read<u64>, Read<u32>, u64, u64);
 
-/// The buffers of a rank for an exchange, and where those of its neighbours are.
+/// Buffers of a rank for a halo exchange, and addresses of those of its neighbours.
 pub(super) struct PeerLink<T: Scalar> {
-    /// Values of exports, and of ghosts, that others read.
+    /// Values of exports (`sent`) and of ghosts (`given`) that neighbours read.
     sent: [Buffer<T, Cuda>; 2],
     given: [Buffer<T, Cuda>; 2],
     marks: Marks,
-    /// Those that this rank exchanges values with in either direction, and their marks.
+    /// Ranks that this one exchanges values with in either direction, and their events.
     neighbours: Vec<usize>,
     of_neighbours: Vec<[u64; 2]>,
-    /// The address of the value of each ghost, and of what comes back for each export.
+    /// Addresses of the value of each ghost, and of the value returned for each export.
     ghosts: [Buffer<u64, Cuda>; 2],
     returned: [Buffer<u64, Cuda>; 2],
 }
 
 impl<T: Scalar> PeerLink<T> {
-    /// Tells the neighbours where the buffers of this rank are. All ranks call it.
+    /// Exchanges the addresses of buffers with the neighbours. Collective.
     pub fn new(device: &Cuda, halo: &Halo) -> Result<Self, LinalgError> {
         let (n_sent, n_ghosts) = (halo.n_sent(), halo.n_ghosts());
         let pair =
             |n| -> Result<_, LinalgError> { Ok([Buffer::zeros(device, n)?, Buffer::zeros(device, n)?]) };
         let (sent, given) = (pair(n_sent)?, pair(n_ghosts)?);
         let marks = Marks::new(device)?;
-        // The buffers are there before another rank reads them.
+        // Buffers must exist before another rank reads them.
         device.synchronize()?;
         let mut neighbours = BTreeSet::new();
         let mut told = vec![Vec::new(); halo.comm().n_ranks()];
@@ -85,7 +85,7 @@ impl<T: Scalar> PeerLink<T> {
         })
     }
 
-    /// Begins an exchange: `write` fills one of the two buffers, of exports or of ghosts.
+    /// Begins an exchange: `write` fills the current buffer of exports or of ghosts.
     pub fn give(
         &mut self,
         comm: &Comm,
@@ -98,12 +98,13 @@ impl<T: Scalar> PeerLink<T> {
         tell(comm, &self.neighbours)
     }
 
-    /// Lets the stream wait for the values of all neighbours, also where this rank reads none: they have read its own then.
+    /// Makes the stream wait for the values of all neighbours, even if this rank reads none: then they have
+    /// read the previous ones of this rank.
     pub fn wait(&self, device: &Cuda) -> Result<(), LinalgError> {
         self.marks.wait(device, &self.of_neighbours)
     }
 
-    /// Ends an exchange: ghosts get the values of their owners.
+    /// Ends an exchange: reads the ghosts from their owners.
     pub fn pull(&self, ghosts: &mut Buffer<T, Cuda>) -> Result<(), LinalgError> {
         let device = ghosts.device().clone();
         self.wait(&device)?;
@@ -119,7 +120,7 @@ impl<T: Scalar> PeerLink<T> {
         Ok(unsafe { device.launch(&program, &kernel, Launch::over(n, THREADS), arguments) }?)
     }
 
-    /// Adds what comes back for the exports of a neighbour, after [`PeerLink::wait`].
+    /// Adds the values that a neighbour returns for its exports, after [`PeerLink::wait`].
     pub fn pull_and_add(
         &self,
         owned: &mut Buffer<T, Cuda>,

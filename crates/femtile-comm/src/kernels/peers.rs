@@ -1,10 +1,11 @@
-//! GPUs of ranks that are threads of one process, which read each other's memory: nothing goes through the host, which runs
-//! ahead of them.
+//! Communication between GPUs with peer access, for ranks that are threads of one process. Nothing goes
+//! through the host, which runs ahead of the GPUs.
 //!
-//! An exchange has a number. What a rank gives lies in one of two buffers, in turn; a mark in its stream says when it is there.
-//! The host tells the others that the mark is set by a message, since a stream waits for the last setting of a mark that
-//! comes before the call. The buffer of exchange k is written again in exchange k + 2, after the stream has waited for the
-//! marks of exchange k + 1, which the others set after they have read it.
+//! Exchanges are numbered. The data of a rank lie in one of two buffers, in turn, and an event in its stream
+//! tells when they are complete. A host message tells the other ranks that the event is recorded, because a
+//! stream waits for the last recording before the call. The buffer of exchange k is overwritten in exchange k
+//! + 2. By then the stream has waited for the events of exchange k + 1, which the others record after they
+//! have read the buffer.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -16,12 +17,12 @@ use femtile_linalg::hooks::CudaHook;
 use super::cuda::{Places, THREADS, pick_first, program};
 use crate::{Comm, Incoming, Outgoing, Transport};
 
-/// The most numbers of a sum over GPUs; longer ones go through the host.
+/// Most values of a sum over GPUs; longer ones go through the host.
 const MOST_SUMS: usize = 1024;
 
 type SumOf = (Write<f64>, Read<u64>, u64, u64);
 
-/// Two marks in turn.
+/// Two events, used in turn.
 #[derive(Debug)]
 pub(super) struct Marks {
     marks: [Event; 2],
@@ -49,13 +50,14 @@ impl Marks {
         self.round % 2
     }
 
-    /// Marks that what the rank gives is there.
+    /// Records the event: the data of this rank are complete.
     pub fn set(&self, device: &Cuda) -> Result<(), LinalgError> {
         // SAFETY: the marks are those of this driver.
         Ok(unsafe { device.driver().set_mark(self.marks[self.which()]) }?)
     }
 
-    /// Lets the stream wait for the marks of others in the same exchange, which they have told to be set.
+    /// Makes the stream wait for the other ranks' events of the same exchange, which they have announced as
+    /// recorded.
     pub fn wait(&self, device: &Cuda, of_others: &[[u64; 2]]) -> Result<(), LinalgError> {
         for marks in of_others {
             // SAFETY: other ranks of this process have made these marks, which are kept until it ends.
@@ -65,7 +67,7 @@ impl Marks {
     }
 }
 
-/// Tells some ranks that a mark is set, and waits until they have told this one.
+/// Tells some ranks that the event is recorded, and waits until they have told this one.
 pub(super) fn tell(comm: &Comm, others: &[usize]) -> Result<(), LinalgError> {
     let sends: Vec<Outgoing<'_>> = others.iter().map(|&to| Outgoing { to, bytes: &[1] }).collect();
     let mut rooms = vec![[0_u8]; others.len()];
@@ -80,20 +82,20 @@ pub(crate) struct PeerSums {
     device: Cuda,
     state: Mutex<State>,
     of_others: Vec<[u64; 2]>,
-    /// Where another rank has the same handle of a GPU, and so the same stream.
+    /// Present if another rank has the same handle of a GPU, and so the same stream.
     _unrecorded: Option<Unrecorded>,
 }
 
 #[derive(Debug)]
 struct State {
     own: [Buffer<f64, Cuda>; 2],
-    /// Addresses of the numbers of all ranks, in the order of ranks.
+    /// Addresses of the values of all ranks, in the order of ranks.
     all: [Buffer<u64, Cuda>; 2],
     marks: Marks,
 }
 
 impl PeerSums {
-    /// Joins the GPUs of all ranks; none where they cannot read each other's memory. All ranks call it.
+    /// Joins the GPUs of all ranks; none without peer access between all of them. Collective.
     ///
     /// # Errors
     /// [`LinalgError::Rank`]; errors of the device.
@@ -110,7 +112,7 @@ impl PeerSums {
         }
         let of_id = comm(&[device.id()])?.into_iter().flatten().filter(|id| *id == device.id()).count();
         let unrecorded = (of_id > 1).then(|| Unrecorded::new(device));
-        // No rank records before all of them know.
+        // No rank captures before all of them know.
         transport.sum(&mut [])?;
         let own = [Buffer::zeros(device, MOST_SUMS)?, Buffer::zeros(device, MOST_SUMS)?];
         let marks = Marks::new(device)?;
@@ -119,13 +121,14 @@ impl PeerSums {
         let all = [Buffer::from_vec(device, addresses(0))?, Buffer::from_vec(device, addresses(1))?];
         let others = told.iter().enumerate().filter(|(rank, _)| *rank != transport.rank());
         let of_others = others.map(|(_, of_rank)| [of_rank[2], of_rank[3]]).collect();
-        // The buffers are there before another rank reads them.
+        // Buffers must exist before another rank reads them.
         device.synchronize()?;
         let state = Mutex::new(State { own, all, marks });
         Ok(Some(Self { device: device.clone(), state, of_others, _unrecorded: unrecorded }))
     }
 
-    /// Replaces each value by its sum over all ranks, added in their order; returns false where there are too many of them.
+    /// Replaces each value by its sum over all ranks, added in their order; returns false if there are too
+    /// many values.
     ///
     /// # Errors
     /// [`LinalgError::Rank`]; errors of the device.
@@ -143,7 +146,7 @@ impl PeerSums {
         let which = marks.begin();
         pick_first((&mut own[which], n), values, &Places::From(0))?;
         marks.set(&self.device)?;
-        // An empty sum: all have set their marks.
+        // An empty sum: all ranks have recorded their events.
         transport.sum(&mut [])?;
         marks.wait(&self.device, &self.of_others)?;
         let all = &all[which];

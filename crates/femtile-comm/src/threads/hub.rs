@@ -1,4 +1,4 @@
-//! State that the threads of a run share: sums, collected messages, letter boxes, and the first failure.
+//! State shared by the ranks of a run: reductions, gathered messages, mailboxes, and the first failure.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,30 +7,30 @@ use std::time::{Duration, Instant};
 
 use femtile_linalg::LinalgError;
 
-/// How long a rank looks before it sleeps: most others arrive within the time that waking up takes.
+/// How long a rank spins before it sleeps: most others arrive within the time of a wake-up.
 const SPIN: Duration = Duration::from_micros(20);
 
 pub(super) struct Hub {
-    /// Whether each rank can have a core, so that it may wait awake.
+    /// Whether there is a core for each rank, so that it may spin.
     has_cores: bool,
     meeting: Mutex<Meeting>,
     met: Condvar,
-    /// Meetings that are over, for those who wait awake.
+    /// Number of completed gathers, for ranks that spin.
     n_met: AtomicU64,
     boxes: Vec<LetterBox>,
     failure: OnceLock<(usize, String)>,
 }
 
-/// Messages of all ranks for all ranks.
+/// A gather: messages of all ranks for all ranks.
 struct Meeting {
     number: u64,
     n_arrived: usize,
     messages: Vec<Vec<u8>>,
-    /// Those of the last meeting that was complete.
+    /// The messages of the last completed gather.
     complete: Vec<Vec<u8>>,
 }
 
-/// Letters for one rank, by sender.
+/// The mailbox of one rank, by sender.
 struct LetterBox {
     letters: Mutex<Vec<VecDeque<Vec<u8>>>>,
     arrived: Condvar,
@@ -60,7 +60,7 @@ impl Hub {
         self.boxes.len()
     }
 
-    /// Records the failure of a rank, unless another was first, and wakes all that wait.
+    /// Records the failure of a rank, unless another one failed before, and wakes all waiting ranks.
     pub fn fail(&self, rank: usize, message: &str) {
         if self.failure.set((rank, message.into())).is_err() {
             return;
@@ -85,7 +85,7 @@ impl Hub {
         }
     }
 
-    /// Leaves a message and hands those of all ranks to `take`, once all are there.
+    /// Posts a message; once those of all ranks have arrived, passes them to `take`.
     fn meet<R>(
         &self,
         rank: usize,
@@ -118,7 +118,7 @@ impl Hub {
             self.check()?;
             meeting = self.met.wait(meeting).unwrap_or_else(PoisonError::into_inner);
         }
-        // The next meeting cannot be complete before this rank has arrived there.
+        // The next gather cannot complete before this rank has arrived there.
         Ok(take(&meeting.complete))
     }
 
@@ -176,7 +176,7 @@ impl Hub {
     }
 }
 
-/// A message that is not as long as what this rank waits for.
+/// The error about a message of unexpected length.
 fn odd(rank: usize, expected: usize, found: usize) -> LinalgError {
     LinalgError::Rank { rank, message: format!("sent {found} bytes where {expected} are needed") }
 }

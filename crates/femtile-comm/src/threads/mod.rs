@@ -53,7 +53,7 @@ impl Transport for Threads {
     }
 }
 
-/// Tells the others when its rank ends by a panic.
+/// Notifies the others if its rank panics.
 struct Guard<'a> {
     hub: &'a Hub,
     rank: usize,
@@ -67,7 +67,8 @@ impl Drop for Guard<'_> {
     }
 }
 
-/// Runs `first` as rank 0 on this thread, and `other` on a thread for each further rank; returns what rank 0 returns.
+/// Runs `first` as rank 0 on this thread, and `other` on one thread per further rank; returns the result of
+/// rank 0.
 ///
 /// ```
 /// use femtile_comm::threads;
@@ -79,10 +80,10 @@ impl Drop for Guard<'_> {
 /// ```
 ///
 /// # Errors
-/// That of the rank which failed first; the others end at their next call of the communicator. [`LinalgError::Rank`] where
-/// the system refuses a thread.
+/// The error of the rank that failed first; the others end at their next call of the communicator.
+/// [`LinalgError::Rank`] if the system refuses a thread.
 /// # Panics
-/// Where a rank does.
+/// If a rank panics.
 pub fn run<R, E: From<LinalgError> + Display + Send>(
     n_ranks: usize,
     first: impl FnOnce(Comm) -> Result<R, E>,

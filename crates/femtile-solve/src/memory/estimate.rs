@@ -64,8 +64,9 @@ impl Estimate {
         Self(vec![[("program", PROGRAM)].iter().chain(parts).copied().collect()])
     }
 
-    /// Returns what the ranks of one machine take, where there are several: each of its processes has the whole mesh, its space
-    /// and the results, and all of them together a share of the rest, with copies of the cells of their parts.
+    /// Returns the memory of all ranks on one host, if there are several. Each process has the whole mesh,
+    /// its space and the results; all processes together have a share of the rest, with copies of cells at
+    /// interfaces.
     pub fn on_ranks(self, processes_and_share: Option<(usize, f64)>) -> Self {
         let Some((n_processes, share)) = processes_and_share else { return self };
         let of_stage = |stage: Stage| {
@@ -81,7 +82,7 @@ impl Estimate {
         Self(self.0.into_iter().map(of_stage).collect())
     }
 
-    /// As [`Estimate::on_ranks`], where each process has its part of the mesh alone.
+    /// As [`Estimate::on_ranks`], if each process has only its part of the mesh.
     pub fn of_parts_of_ranks(self, processes_and_share: Option<(usize, f64)>) -> Self {
         let (n_processes, share) = processes_and_share.unwrap_or((1, 1.0));
         let on_host = |(what, bytes): (&'static str, f64)| {
@@ -97,7 +98,7 @@ impl Estimate {
         Self(self.0.into_iter().map(|stage| stage.into_iter().filter(is_kept).collect()).collect())
     }
 
-    /// Returns the bytes of the mesh and its space, of the stage where they are most.
+    /// Returns the bytes of the mesh and its space, in the stage that needs most of them.
     pub fn of_cells(&self) -> f64 {
         let of_stage = |stage: &Stage| {
             stage.iter().filter(|(what, _)| OF_CELLS.contains(what)).map(|(_, bytes)| bytes).sum::<f64>()
@@ -105,7 +106,7 @@ impl Estimate {
         self.0.iter().map(of_stage).fold(0.0, f64::max)
     }
 
-    /// Adds a part to each stage, where it has any bytes.
+    /// Adds a part to each stage, if it has any bytes.
     pub fn with(mut self, what: &'static str, bytes: f64) -> Self {
         if bytes > 0.0 {
             self.0.iter_mut().for_each(|stage| stage.push((what, bytes)));

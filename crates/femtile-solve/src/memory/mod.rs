@@ -14,7 +14,7 @@ use crate::setting::Key;
 use crate::{DeviceChoice, SolveError};
 pub use estimate::{Estimate, amount};
 
-/// Returns the peak memory of this process in bytes; none where the system does not report it.
+/// Returns the peak memory of this process in bytes; none if the system does not report it.
 pub fn peak_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
@@ -22,7 +22,7 @@ pub fn peak_bytes() -> Option<u64> {
     Some(kilobytes * 1024)
 }
 
-/// Returns the limit in bytes and its source; none where nothing limits.
+/// Returns the limit in bytes and its source; none if nothing limits.
 fn limit(asked: Option<u64>) -> Option<(f64, &'static str)> {
     match asked {
         Some(bytes) => Some((bytes as f64, "solver.memory_limit")),
@@ -30,7 +30,7 @@ fn limit(asked: Option<u64>) -> Option<(f64, &'static str)> {
     }
 }
 
-/// Returns a message where an estimate exceeds the limit, which is that of the machine where `asked` is none.
+/// Returns a message if an estimate exceeds the limit, which is that of the machine if `asked` is none.
 pub fn excess(estimate: &Estimate, asked: Option<u64>, advice: &str) -> Option<String> {
     let (limit, whose) = limit(asked).filter(|(limit, _)| estimate.total() > *limit)?;
     Some(format!(

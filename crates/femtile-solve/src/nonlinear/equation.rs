@@ -32,7 +32,8 @@ pub(crate) struct Stage<'a, D: SolveDevice> {
     shift: f64,
     /// $\sum_i \alpha_i E(u_i) + d$, with a mass matrix less $a M g$ of the Dirichlet values g; zero at their unknowns.
     fixed: Buffer<f64, D>,
-    /// $b / a$, with the given values: residuals are relative to the one there, which is what the stage changes.
+    /// $b / a$, with the Dirichlet values: residuals are relative to the one there, which is what the stage
+    /// changes.
     before: Buffer<f64, D>,
 }
 
@@ -66,7 +67,8 @@ pub(crate) struct Equation<'a, D: SolveDevice> {
     product: Buffer<f64, D>,
     /// The norm of the terms of the residual, $\max(\|b\|, \|J u\|)$.
     terms: f64,
-    /// The last function, where a preconditioner needs the symmetric part of the linearization at it, or is kept.
+    /// The last function, if a preconditioner needs the symmetric part of the linearization at it, or is
+    /// kept.
     at: Option<Buffer<f64, D>>,
     /// Where the preconditioner that is kept was made.
     made: Option<Making>,
@@ -76,7 +78,7 @@ pub(crate) struct Equation<'a, D: SolveDevice> {
 }
 
 impl<'a, D: SolveDevice> Equation<'a, D> {
-    /// Prepares the equation at a time, with a mass matrix where it has stages.
+    /// Prepares the equation at a time, with a mass matrix if it has stages.
     pub fn new(
         device: &D,
         problem: &'a Discretization<'a>,
@@ -129,7 +131,7 @@ impl<'a, D: SolveDevice> Equation<'a, D> {
         })
     }
 
-    /// Brings the given values of a time.
+    /// Brings the Dirichlet values of a time.
     pub fn bring_time(&mut self, time: f64) -> Result<(), SolveError> {
         let changed = self.tangent.bring_conditions(time);
         if changed.map_err(|source| SolveError::AtTime { time, source })? {
@@ -170,7 +172,7 @@ impl<'a, D: SolveDevice> Equation<'a, D> {
         Ok(self.given.clear(&mut stage.fixed)?)
     }
 
-    /// Writes $F - K(u)$ at the time that was brought into `d`, zero at given unknowns.
+    /// Writes $F - K(u)$ at the time that was brought into `d`, zero at Dirichlet unknowns.
     pub fn defect(&mut self, u: &Buffer<f64, D>, d: &mut Buffer<f64, D>) -> Result<(), SolveError> {
         self.tangent.fill(self.time, u).map_err(|source| SolveError::AtTime { time: self.time, source })?;
         self.tangent.matrix().apply(d, u)?;
@@ -234,7 +236,8 @@ impl<'a, D: SolveDevice> Equation<'a, D> {
         Ok(())
     }
 
-    /// Makes a preconditioner from the symmetric part of $J$, without a reaction where it is not positive definite with it.
+    /// Makes a preconditioner from the symmetric part of $J$, without a reaction if it is not positive
+    /// definite with it.
     fn make_preconditioner(&mut self) -> Result<(), SolveError> {
         let mesh = self.problem.space().is_none().then_some(self.problem.mesh);
         if let (Some(at), Some(stage), true) = (&self.at, &self.stage, self.linear.keeps_preconditioners()) {

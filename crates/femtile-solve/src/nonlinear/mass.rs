@@ -42,7 +42,7 @@ impl MassMatrix {
         Err(SolveError::setting(&["time".into(), "mass".into()], message))
     }
 
-    /// Returns settings with which the operators are matrices, where the mass matrix has to be changed.
+    /// Returns settings with which the operators are matrices, if the mass matrix has to be changed.
     pub(crate) fn settings(self, config: &SolverConfig) -> Result<SolverConfig, SolveError> {
         if self == Self::Consistent {
             return Ok(config.clone());
@@ -58,7 +58,7 @@ impl MassMatrix {
 /// The mass matrix of a space.
 pub(crate) struct Mass<D: SolveDevice> {
     product: Product<D>,
-    /// Values on the pattern of the linearization, without couplings of given unknowns.
+    /// Values on the pattern of the linearization, without couplings of Dirichlet unknowns.
     values: Buffer<f64, D>,
 }
 
@@ -113,7 +113,8 @@ pub(crate) enum Storage<'a, D: SolveDevice> {
 }
 
 impl<D: SolveDevice> Storage<'_, D> {
-    /// Returns the values of its matrix on the pattern of the linearization, without couplings of given unknowns.
+    /// Returns the values of its matrix on the pattern of the linearization, without couplings of Dirichlet
+    /// unknowns.
     pub fn values(&self) -> &Buffer<f64, D> {
         match self {
             Self::Linear(mass) => &mass.values,

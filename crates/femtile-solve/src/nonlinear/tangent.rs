@@ -179,17 +179,17 @@ fn at_time(conditions: &[BoundaryCondition], time: f64) -> Vec<BoundaryCondition
     conditions.iter().map(|given| given.at_time(time)).collect()
 }
 
-/// Entries of vectors at unknowns with given values.
+/// Entries of vectors at unknowns with Dirichlet values.
 pub(crate) struct Given<D: SolveDevice> {
-    /// One at free unknowns, zero at given ones; none where all are free.
+    /// One at free unknowns, zero at Dirichlet unknowns; none if all are free.
     free: Option<Buffer<f64, D>>,
-    /// The given values, zero elsewhere.
+    /// The Dirichlet values, zero elsewhere.
     values: Option<Buffer<f64, D>>,
     scratch: Buffer<f64, D>,
 }
 
 impl<D: SolveDevice> Given<D> {
-    /// Takes the given values of constraints on `n` unknowns.
+    /// Takes the Dirichlet values of constraints on `n` unknowns.
     pub fn new(device: &D, n: usize, constraints: &Constraints) -> Result<Self, LinalgError> {
         let (mut free, mut values) = (None, None);
         if !constraints.is_empty() {
@@ -211,7 +211,7 @@ impl<D: SolveDevice> Given<D> {
         Ok(values.upload(&host)?)
     }
 
-    /// Sets entries at given unknowns to zero.
+    /// Sets entries at Dirichlet unknowns to zero.
     pub fn clear(&mut self, v: &mut Buffer<f64, D>) -> Result<(), LinalgError> {
         let Some(free) = &self.free else { return Ok(()) };
         v.device().clone().scale_by(&mut self.scratch, free, v)?;
@@ -219,7 +219,7 @@ impl<D: SolveDevice> Given<D> {
         Ok(())
     }
 
-    /// Puts the given values into `u`.
+    /// Puts the Dirichlet values into `u`.
     pub fn impose(&mut self, u: &mut Buffer<f64, D>) -> Result<(), LinalgError> {
         self.clear(u)?;
         match &self.values {
@@ -228,7 +228,7 @@ impl<D: SolveDevice> Given<D> {
         }
     }
 
-    /// Returns the given values, zero elsewhere, where there are any.
+    /// Returns the Dirichlet values, zero elsewhere, if there are any.
     pub fn values(&self) -> Option<&Buffer<f64, D>> {
         self.values.as_ref()
     }

@@ -8,7 +8,7 @@ use crate::memory::{Estimate, refuse_excess};
 use crate::{OperatorKind, SolveError, SolverConfig};
 
 impl Poisson<'_> {
-    /// Refuses a solve that needs more memory than this machine has. All ranks call it.
+    /// Refuses a solve that needs more memory than this machine has. Collective.
     pub(crate) fn check_memory(&self, config: &SolverConfig, has_gpu: bool) -> Result<(), SolveError> {
         let of_host = config.ranks.share_of_host()?;
         let estimate = |on_gpu| match &self.divided {

@@ -5,7 +5,7 @@ use crate::SolveError;
 use crate::overlap::{Overlap, overlaps, overlaps_of_ranks};
 
 impl Poisson<'_> {
-    /// Returns conditions that lose facets to later ones. All ranks call it where none has the whole mesh.
+    /// Returns conditions that later ones replace on some facets. Collective if the mesh is distributed.
     pub(super) fn facet_overlaps(&self) -> Result<Vec<Overlap>, SolveError> {
         let holds: Vec<Vec<u32>> = self.conditions.iter().map(|given| given.facets.clone()).collect();
         let is_on_all = |i: usize| self.conditions[i].is_on_all();

@@ -1,4 +1,4 @@
-//! Problems whose operators ranks share, for methods in time of the caller.
+//! Distributed problems for time integrators that the caller writes.
 
 use std::fmt::{self, Debug, Display};
 use std::ops::ControlFlow;
@@ -27,9 +27,9 @@ use crate::nonlinear::lump_within;
 use crate::system::Operators;
 use crate::{MassMatrix, SolveError, SolverConfig, Stage, Stages};
 
-/// A problem with linear elements whose mesh is divided among ranks, for methods in time of the caller.
+/// A problem of linear elements on a mesh that is divided among ranks, for the caller's own time integrator.
 ///
-/// Its coefficients depend neither on u nor on t, and it has no conditions on its boundary.
+/// Its coefficients depend neither on u nor on t. It has no boundary conditions.
 pub struct DividedProblem<'p, 'm> {
     problem: &'p Discretization<'m>,
     mesh: MeshOfRanks<'p, 'm>,
@@ -37,7 +37,7 @@ pub struct DividedProblem<'p, 'm> {
     config: SolverConfig,
 }
 
-/// The mesh that each rank has: the whole, or its part.
+/// The mesh on each rank: the whole mesh, or its part.
 enum MeshOfRanks<'p, 'm> {
     Whole(Box<Division<'m>>),
     Parts(&'p Divided<'m>),
@@ -59,10 +59,10 @@ impl Debug for DividedProblem<'_, '_> {
 }
 
 impl<'m> Discretization<'m> {
-    /// Divides the mesh among the ranks of the settings, where these do not have their parts of it already.
+    /// Divides the mesh among the ranks of the settings, unless it is distributed already.
     ///
     /// # Errors
-    /// [`SolveError::Setting`] where several ranks cannot solve the problem.
+    /// [`SolveError::Setting`] if the problem cannot be solved on several ranks.
     pub fn divided(&self, config: &SolverConfig) -> Result<DividedProblem<'_, 'm>, SolveError> {
         config.check()?;
         if self.divided.as_ref().is_some_and(|divided| config.ranks != Ranks::Of(divided.comm.clone())) {
@@ -94,12 +94,13 @@ impl<'m> Discretization<'m> {
 }
 
 impl DividedProblem<'_, '_> {
-    /// Runs the work of every rank, each with its share of the threads of `cpu`, and returns what the first one returns.
+    /// Runs `work` on every rank and returns the result of rank 0. Each rank gets its share of the threads of
+    /// `cpu`.
     ///
-    /// Ranks share a GPU that is given where the settings ask for one, and else open those of the settings.
+    /// If the settings ask for a GPU, ranks share the one of the caller, or open those of the settings.
     ///
     /// # Errors
-    /// Those of the work of any rank, of which all end; errors of devices.
+    /// Those of `work` on any rank, which end all ranks; errors of devices.
     pub fn on_all<R: Send, E: From<SolveError> + From<LinalgError> + Display + Send>(
         &self,
         (cpu, opened): (&Cpu, Option<&Cuda>),
@@ -115,9 +116,9 @@ impl DividedProblem<'_, '_> {
     }
 }
 
-/// One of the ranks of a [`DividedProblem`], with its part of the mesh.
+/// One rank of a [`DividedProblem`], with its part of the mesh.
 ///
-/// Its vectors have an entry for each node that it owns. What is said to be called by all ranks waits for the others.
+/// Its vectors have one entry per owned node. Collective methods block until every rank has called them.
 pub struct RankPart<'a> {
     cpu: &'a Cpu,
     comm: Comm,
@@ -126,7 +127,7 @@ pub struct RankPart<'a> {
     layout: Layout<'a, 'a>,
     config: &'a SolverConfig,
     part: PartOf<'a>,
-    /// The coefficients of the part; none where the rank owns no node.
+    /// The coefficients of the part; none if the rank owns no node.
     data: Option<PartData<'a>>,
     owned: Vec<u32>,
     halo: Arc<Halo>,
@@ -163,7 +164,7 @@ impl<'a> RankPart<'a> {
         Ok(Self { cpu, comm, gpu, problem, layout, config, part, data, owned, halo, keepers })
     }
 
-    /// Returns the problem of all ranks, on the mesh that this one has.
+    /// Returns the problem on the mesh of this rank: the whole mesh, or its part.
     pub fn problem(&self) -> &Discretization<'a> {
         self.problem
     }
@@ -173,24 +174,24 @@ impl<'a> RankPart<'a> {
         self.cpu
     }
 
-    /// Returns the GPU of the rank; none where ranks compute on processors.
+    /// Returns the GPU of the rank; none if ranks compute on CPUs.
     pub fn gpu(&self) -> Option<&Cuda> {
         self.gpu.as_ref()
     }
 
-    /// Returns the way to the other ranks.
+    /// Returns the communicator.
     pub fn comm(&self) -> &Comm {
         &self.comm
     }
 
-    /// Returns the nodes that the rank owns, in the order of its vectors, by their numbers in the whole mesh.
+    /// Returns the owned nodes in the order of the vectors, by their global numbers.
     pub fn owned(&self) -> &[u32] {
         &self.owned
     }
 
-    /// Makes the operator $K + \lambda M$ of the problem and its preconditioner, for many right sides; a preconditioner that the
-    /// settings leave open is the diagonal. The rounded operator has values of 32 bits on ranks whose matrix is in slices, the
-    /// same values on others. All ranks call it.
+    /// Makes the operator $K + \lambda M$ and its preconditioner, for many right sides. The preconditioner is
+    /// the diagonal unless the settings name one. If a rank has its matrix in sliced storage, there is also a
+    /// rounded operator: sliced values are stored in 32 bits, others unchanged. Collective.
     ///
     /// # Errors
     /// Errors of assembly, the preconditioner and the device.
@@ -232,7 +233,7 @@ impl<'a> RankPart<'a> {
         Ok(Operators { operator, rounded, preconditioner: Arc::from(preconditioner), format })
     }
 
-    /// Makes the operator $K$ of the problem, without its reaction. All ranks call it.
+    /// Makes the operator $K$, without the reaction term. Collective.
     ///
     /// # Errors
     /// Errors of assembly and the device.
@@ -245,7 +246,7 @@ impl<'a> RankPart<'a> {
         Ok(Box::new(self.over_all(Box::new(own), matrix.border)?))
     }
 
-    /// The rows of the rank of a matrix that `assembled` makes for its part.
+    /// The owned rows of the matrix that `assembled` makes for the part of this rank.
     fn divided_rows<D: RankDevice>(
         &self,
         device: &D,
@@ -261,7 +262,7 @@ impl<'a> RankPart<'a> {
         Ok(device.divide(agreed(&self.comm, made)?, self.owned.len())?)
     }
 
-    /// The product over all ranks with the rank's own columns and those of ghosts.
+    /// The distributed operator from owned columns (`own`) and ghost columns (`border`).
     fn over_all<D: RankDevice>(
         &self,
         own: Box<dyn LinearOperator<f64, D>>,
@@ -270,22 +271,23 @@ impl<'a> RankPart<'a> {
         DistributedMatrix::new(own, border, Arc::clone(&self.halo))
     }
 
-    /// Returns a number for each node of the whole mesh from those of the nodes that each rank names, on the first rank, zero where
-    /// none does; nothing on the others. All ranks call it.
+    /// Gathers values of nodes on the first rank, in the order of global nodes; zero at nodes that no rank
+    /// names. Returns none on the other ranks. Collective.
     ///
     /// # Errors
-    /// [`SolveError::Linalg`] where there are more or fewer values than nodes, a node is none of the mesh, or another rank ended.
+    /// [`SolveError::Linalg`] if `nodes` and `values` differ in length, a node does not exist, or another
+    /// rank failed.
     pub fn gathered(&self, nodes: &[u32], values: &[f64]) -> Result<Option<Vec<f64>>, SolveError> {
         need("values", nodes.len(), values.len())?;
         let all = self.of_whole(nodes)?.collected(values, Keepers::First)?;
         Ok((self.comm.rank() == 0).then_some(all))
     }
 
-    /// Returns the values at nodes that each rank names, from those at all nodes of the whole mesh, which the first one gives. All ranks
-    /// call it.
+    /// Scatters values of all global nodes from the first rank; returns those at `nodes`. Collective.
     ///
     /// # Errors
-    /// [`SolveError::Linalg`] where a node is none of the mesh, the first rank gives another number of values, or another rank ended.
+    /// [`SolveError::Linalg`] if a node does not exist, `all` of the first rank has another length, or
+    /// another rank failed.
     pub fn dealt(&self, nodes: &[u32], all: Option<&[f64]>) -> Result<Vec<f64>, SolveError> {
         let all = all.filter(|_| self.comm.rank() == 0);
         let expected = if self.comm.rank() == 0 { self.n_nodes() } else { 0 };
@@ -298,7 +300,7 @@ impl<'a> RankPart<'a> {
         self.problem.n_of_all()
     }
 
-    /// Returns whether the rank has its part of the mesh alone.
+    /// Returns whether the rank has only its part of the mesh.
     pub fn has_part_alone(&self) -> bool {
         matches!(self.layout, Layout::Parts(..))
     }
@@ -311,29 +313,31 @@ impl<'a> RankPart<'a> {
         }
     }
 
-    /// Returns the result of all ranks at the nodes of the whole mesh from that of each at the nodes that it owns: on all ranks that
-    /// are processes, and on the first where they are threads or have parts alone; nothing elsewhere. All ranks call it.
+    /// Gathers a solution from the owned nodes of all ranks, in the order of global nodes. Ranks that are
+    /// processes all receive it; if ranks are threads or have only their parts, the first one does. The
+    /// others get an empty vector. Collective.
     ///
     /// # Errors
-    /// [`SolveError::Linalg`] where the rank owns more or fewer nodes, or another rank ended; errors of the device.
+    /// [`SolveError::Linalg`] if `own` does not have one value per owned node, or another rank failed; errors
+    /// of the device.
     pub fn result<D: RankDevice>(&self, own: &Buffer<f64, D>) -> Result<Vec<f64>, SolveError> {
         need("own", self.owned.len(), own.len())?;
         let own = own.to_host().map_err(LinalgError::from)?;
         Ok(self.of_whole(&self.owned)?.collected(&own, self.keepers)?)
     }
 
-    /// Returns how the mesh is divided. All ranks call it.
+    /// Returns how the mesh is divided. Collective.
     ///
     /// # Errors
-    /// [`SolveError::Linalg`] where another rank ended.
+    /// [`SolveError::Linalg`] if another rank failed.
     pub fn used(&self) -> Result<RanksUsed, SolveError> {
         self.layout.used(&self.halo)
     }
 
-    /// Returns the devices of all ranks, each once. All ranks call it.
+    /// Returns the names of the devices of all ranks, without repetition. Collective.
     ///
     /// # Errors
-    /// [`SolveError::Linalg`] where another rank ended.
+    /// [`SolveError::Linalg`] if another rank failed.
     pub fn devices<D: RankDevice>(&self, device: &D) -> Result<String, SolveError> {
         device::devices(&self.comm, device)
     }
@@ -344,7 +348,7 @@ impl<'a> RankPart<'a> {
     }
 }
 
-/// The matrix in slices with values of 32 bits, or else as it is.
+/// The matrix with values rounded to 32 bits if it is in sliced storage, else unchanged.
 fn rounded<D: RankDevice>(
     matrix: &ProductMatrix<f64, D>,
 ) -> Result<Box<dyn LinearOperator<f64, D>>, LinalgError> {

@@ -1,16 +1,16 @@
-//! The degrees of freedom of cells as the mesh numbers them.
+//! Degrees of freedom of cells in the numbering and orientation of the mesh.
 
 use femtile_fem::dofs::TensorSpace;
 
 use super::numbering::places;
 
-/// The degrees of freedom of a space by the number that each cell has in the mesh, in the axes of the cell there: the same for all
-/// ranks.
+/// The degrees of freedom of each cell, by the cell's number in the mesh and in the cell's axes there. All
+/// ranks see the same order.
 pub(super) struct CellDofs<'a> {
     space: &'a TensorSpace<'a>,
     position_of: Vec<u32>,
     dofs: Vec<u32>,
-    /// Those of the cell that was asked for last.
+    /// The degrees of freedom of the cell that was requested last.
     given: Vec<u32>,
     last: Option<usize>,
 }
@@ -27,7 +27,7 @@ impl<'a> CellDofs<'a> {
         self.position_of.len()
     }
 
-    /// Returns those of a cell.
+    /// Returns the degrees of freedom of a cell.
     pub fn of(&mut self, cell: usize) -> &[u32] {
         if self.last == Some(cell) {
             return &self.given;
@@ -39,14 +39,15 @@ impl<'a> CellDofs<'a> {
     }
 }
 
-/// Returns the position in a space of each cell by its number in the mesh.
+/// Returns the position of each cell in the order of the space.
 pub(super) fn positions(space: &TensorSpace<'_>) -> Vec<u32> {
     let mut position_of = vec![0; space.n_cells()];
     space.order().iter().zip(0..).for_each(|(&cell, position)| position_of[cell as usize] = position);
     position_of
 }
 
-/// Shows the degrees of freedom of the cell at a position, each with its place in the axes of the mesh.
+/// Calls `show` with each degree of freedom of a cell and its place in the axes of the mesh. `position` is
+/// that of the cell in the space.
 pub(super) fn in_given_axes(
     space: &TensorSpace<'_>,
     position: usize,

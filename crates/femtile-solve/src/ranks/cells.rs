@@ -38,25 +38,25 @@ use crate::system::SystemParts;
 use crate::tensor::{self, Boxes, geometric};
 use crate::{PreconditionerConfig, SolveError, SolverConfig, Stage, Stages};
 
-/// Unknowns of a parallel task.
+/// Unknowns per parallel task.
 const DOFS: usize = 1 << 14;
-/// Rows that a thread sorts at least.
+/// Fewest rows that a thread sorts.
 const ROWS: usize = 256;
 
 /// A problem on the part of a rank, and which of its unknowns the rank owns.
 pub(super) struct PartProblem<'a> {
-    /// With all values that are given on the part; none where the rank owns no node.
+    /// The problem with all Dirichlet values on the part; none if the rank owns no node.
     pub problem: Option<TensorProblem<'a>>,
     part: Option<&'a Part>,
-    /// Whether a condition or a reaction of the part holds each node.
+    /// Whether a boundary condition or a reaction of the part fixes the constant at each node.
     is_held: Vec<bool>,
     pub unknowns: Arc<PartUnknowns>,
-    /// The number in the space of the problem of each unknown that the rank owns.
+    /// The number of each owned unknown in the space of the problem.
     pub owned: Vec<u32>,
 }
 
 impl<'a> PartProblem<'a> {
-    /// Evaluates a form on the space of a part, of one degree with the `whole` space. All ranks call it.
+    /// Evaluates a form on the space of the part, which has the same degree as `whole`. Collective.
     pub fn new(
         comm: &Comm,
         whole: WholeSpace<'_>,
@@ -79,7 +79,7 @@ impl<'a> PartProblem<'a> {
         Ok(Self { problem, part: own.map(|(part, ..)| part), is_held, unknowns, owned })
     }
 
-    /// Makes the matrix-free operator of the part; none where the rank owns nothing.
+    /// Makes the matrix-free operator of the part; none if the rank owns nothing.
     pub fn operator<T: SumFactorization + Lanes, D: RankCells<T>>(
         &self,
         (cpu, device): (&Cpu, &D),
@@ -91,7 +91,7 @@ impl<'a> PartProblem<'a> {
         Ok(Some(made.map_err(|error| tensor::of_metric(self.in_whole_mesh(error)))?))
     }
 
-    /// Returns the diagonal of the rows of the rank.
+    /// Returns the diagonal of the owned rows.
     pub fn diagonal<T: SumFactorization + Lanes, D: RankCells<T>>(
         &self,
         operator: Option<&D::MatrixFree>,
@@ -102,7 +102,7 @@ impl<'a> PartProblem<'a> {
         }
     }
 
-    /// Returns the rows of the rank of the operator of its part. All ranks call it.
+    /// Returns the owned rows of the part's operator. Collective.
     pub fn rows<T: SumFactorization + Lanes, D: RankCells<T>>(
         &self,
         device: &D,
@@ -118,7 +118,8 @@ impl<'a> PartProblem<'a> {
         }
     }
 
-    /// Makes the diagonal of the rows of the rank a preconditioner, with the number in the space of the problem where it fails.
+    /// Makes the Jacobi preconditioner of the owned rows. Errors name the unknown by its number in the space
+    /// of the problem.
     pub fn inverse_diagonal<T: Scalar, D: VectorKernels<T>>(
         &self,
         device: &D,
@@ -139,7 +140,7 @@ impl<'a> PartProblem<'a> {
         }
     }
 
-    /// Assembles the matrix of the part, and its right side.
+    /// Assembles the matrix and the right side of the part.
     pub fn assembled(
         &self,
         cpu: &Cpu,
@@ -158,7 +159,7 @@ impl<'a> PartProblem<'a> {
         Ok((self.ghosted(cpu, &matrix)?, self.unknowns.owned_of(system.rhs.as_slice())))
     }
 
-    /// The rows of the rank of a matrix of its part.
+    /// The owned rows of a matrix of the part.
     fn ghosted(&self, cpu: &Cpu, matrix: &Csr<f64, Cpu>) -> Result<GhostedMatrix<f64>, LinalgError> {
         let (owned, numbers) = (self.unknowns.owned(), self.unknowns.numbers());
         let rows: Vec<Vec<(usize, f64)>> = parallel::map(owned.len(), ROWS, |row| {
@@ -173,7 +174,8 @@ impl<'a> PartProblem<'a> {
     }
 }
 
-/// The values that are given on a part: each rank knows those of its own unknowns, whose facets its part has.
+/// The Dirichlet values on a part. Each rank evaluates those of its owned unknowns, because its part has all
+/// facets around them; ghosts get them from their owners.
 fn of_all_ranks(
     unknowns: &PartUnknowns,
     problem: Option<&TensorProblem<'_>>,
@@ -191,13 +193,13 @@ fn of_all_ranks(
 /// The spaces of all ranks.
 pub(super) struct Spaces<'a> {
     pub whole: WholeSpace<'a>,
-    /// Those of lower degree of p-multigrid, the highest first.
+    /// The spaces of lower degree for p-multigrid, the highest first.
     pub below: Vec<WholeSpace<'a>>,
     /// For geometric multigrid.
     pub boxes: Option<&'a Boxes>,
 }
 
-/// Makes the system of a rank. All ranks call it.
+/// Makes the system of a rank. Collective.
 pub(super) fn system<D: RankDevice>(
     (cpu, device, comm): (&Cpu, &D, &Comm),
     (problem, fixed): (&Discretization<'_>, &Fixed),
@@ -290,7 +292,7 @@ pub(super) fn system<D: RankDevice>(
     Ok(RankSystem { operator, preconditioner, rhs, parts, warnings, unknowns })
 }
 
-/// Rows whose value is given, and that value.
+/// Rows with Dirichlet values, and these values.
 fn given(on_part: &PartProblem<'_>) -> Vec<(u32, f64)> {
     let Some(problem) = &on_part.problem else { return Vec::new() };
     let owned = on_part.unknowns.owned();

@@ -1,4 +1,4 @@
-//! A mesh and a solution that ranks have in parts, put together on the first one.
+//! Gathers a distributed mesh and its solution on the first rank.
 //!
 //! Files, pictures and recovered gradients need the whole solution. The first rank makes them after the solve:
 //! `Solution::collect` puts nodes, cells, boundary and values together by their numbers, and the problem is stated
@@ -17,23 +17,23 @@ use super::cell_dofs::CellDofs;
 use super::wire::{From, To, truncated};
 use crate::SolveError;
 
-/// Values of a solution by node, or those of each cell in the axes of the mesh.
+/// Values of a solution by node, or by cell in the axes of the mesh.
 pub(crate) enum Values<'a> {
-    /// At the nodes that the rank owns.
+    /// At the owned nodes.
     AtNodes(&'a [f64]),
-    /// In a space on the own cells of the rank.
+    /// In a space on the cells of the rank.
     InCells(&'a TensorSpace<'a>, &'a [f64]),
 }
 
-/// The whole mesh with its boundary and the values of a solution there.
+/// The global mesh, its boundary facets and the values of a solution.
 pub(crate) type AllOfMesh = (Mesh, Arc<BoundaryFacets>, Vec<f64>);
 
-/// Puts a mesh and values together on the first rank; none on the others. All ranks call it.
+/// Gathers a mesh and values on the first rank; returns none on the others. Collective.
 ///
 /// # Cost
-/// The first rank holds the whole mesh and the share of one rank at a time.
+/// The first rank holds the whole mesh and the message of one rank at a time.
 /// # Errors
-/// [`SolveError::Mesh`] where shares are not those of one mesh, [`SolveError::Linalg`] where another rank ended.
+/// [`SolveError::Mesh`] if the messages do not form one mesh, [`SolveError::Linalg`] if another rank failed.
 pub(crate) fn collect(
     comm: &Comm,
     mesh: &DividedMesh,
@@ -68,7 +68,7 @@ pub(crate) fn collect(
 }
 
 impl Values<'_> {
-    /// The values of a rank by node, or of its own cells one after another.
+    /// The values of a rank by node, or cell after cell.
     fn of_rank(&self, mesh: &DividedMesh) -> Vec<f64> {
         let (space, u) = match self {
             Values::AtNodes(values) => return values.to_vec(),
@@ -83,7 +83,7 @@ impl Values<'_> {
     }
 }
 
-/// Values at `n` nodes from those that ranks own.
+/// Values at `n` global nodes from those of the owners.
 fn at_nodes(
     n: usize,
     places: &[Vec<u32>],
@@ -100,7 +100,7 @@ fn at_nodes(
     Ok(all)
 }
 
-/// Values in a space from those of the cells of ranks.
+/// Values in the global space from those of the cells of each rank.
 fn in_space(
     space: &TensorSpace<'_>,
     places: &[Vec<u32>],

@@ -17,7 +17,8 @@ pub(crate) struct PartData<'p> {
 }
 
 impl<'p> PartData<'p> {
-    /// Takes those of a problem on the part itself, with the condition that holds on each of its facets.
+    /// Takes the data of a problem that is stated on the part; `winners` has the condition of each facet of
+    /// it.
     pub fn of_part(problem: &'p Discretization<'_>, winners: &[Option<u32>]) -> Self {
         let form = problem.form(0);
         let [sigma, lambda, source] =
@@ -26,7 +27,8 @@ impl<'p> PartData<'p> {
         Self { sigma, lambda, source, conditions }
     }
 
-    /// Takes those of the part; `winners` has the condition that holds on each boundary facet of the whole mesh.
+    /// Restricts the data of a problem on the whole mesh to the part; `winners` has the condition of each
+    /// boundary facet of the whole mesh.
     pub fn new(problem: &Discretization<'_>, winners: &[Option<u32>], part: &Part) -> Self {
         let whole = problem.form(0);
         let [sigma, lambda, source] =
@@ -34,7 +36,7 @@ impl<'p> PartData<'p> {
         Self { sigma, lambda, source, conditions: conditions_of(whole.conditions, winners, part) }
     }
 
-    /// Leaves out conditions that give values of u.
+    /// Removes Dirichlet conditions.
     pub fn natural(self) -> Self {
         let is_natural = |given: &BoundaryCondition| given.condition.given_value().is_none();
         Self { conditions: self.conditions.into_iter().filter(is_natural).collect(), ..self }
@@ -53,7 +55,7 @@ impl<'p> PartData<'p> {
     }
 }
 
-/// All conditions on the part itself, on the facets where they hold.
+/// The conditions of a problem on the part, each on the facets where it holds.
 pub(super) fn won(conditions: &[BoundaryCondition], winners: &[Option<u32>]) -> Vec<BoundaryCondition> {
     let of = |(number, given): (u32, &BoundaryCondition)| {
         let wins = |facet: &u32| winners[*facet as usize] == Some(number);
@@ -63,7 +65,7 @@ pub(super) fn won(conditions: &[BoundaryCondition], winners: &[Option<u32>]) -> 
     (0..).zip(conditions).map(of).collect()
 }
 
-/// All conditions, on the facets of a part where they hold.
+/// The conditions of a problem on the whole mesh, restricted to the facets of the part where they hold.
 pub(super) fn conditions_of(
     conditions: &[BoundaryCondition],
     winners: &[Option<u32>],
@@ -92,7 +94,7 @@ pub(super) fn conditions_of(
     conditions.iter().zip(facets).map(of_condition).collect()
 }
 
-/// Those of some nodes of the whole mesh that a part has, by its numbers.
+/// The local numbers of those global nodes that the part has.
 fn nodes_of(nodes: &[u32], part: &Part) -> Vec<u32> {
     let named: HashSet<u32> = nodes.iter().copied().collect();
     let here = part.nodes.iter().zip(0..).filter(|(node, _)| named.contains(node));

@@ -1,4 +1,4 @@
-//! p-multigrid over ranks: the levels of their parts, and algebraic multigrid over all ranks for degree 1.
+//! Distributed p-multigrid: the levels of each part, and algebraic multigrid over all ranks for degree 1.
 
 use std::sync::Arc;
 
@@ -30,19 +30,20 @@ pub(super) struct Problems<'p, 'a> {
     pub finest: &'p PartProblem<'a>,
     /// The part, its space of the highest degree, and its form.
     pub own: Option<(&'a Part, &'a TensorSpace<'a>, Form<'a>)>,
-    /// The spaces of all ranks of lower degree, the highest first.
+    /// The global spaces of lower degree, the highest first.
     pub below: &'p [WholeSpace<'p>],
     pub rule: CellRule,
 }
 
-/// The warning about cells that line solves are for.
+/// The warning about flat cells, which need line solves.
 const FLAT: &str =
     "some cells are flat, and several ranks smooth by points: expect more iterations than on one rank";
 
-/// Sets up p-multigrid over the degrees of [`tensor::degrees`]; in f64 where the range of f32 is too small. All ranks call it.
+/// Sets up p-multigrid over the degrees of [`tensor::degrees`]. Levels are in f64 if the range of f32 is too
+/// small. Collective.
 ///
 /// # Errors
-/// [`SolveError::Setting`] where a level cannot be set up.
+/// [`SolveError::Setting`] if a level cannot be set up.
 pub(super) fn preconditioner<D: RankDevice>(
     (cpu, device, comm): (&Cpu, &D, &Comm),
     options: &PmgOptions,
@@ -78,14 +79,14 @@ pub(super) fn preconditioner<D: RankDevice>(
     made.ok_or_else(|| degrees::refuse("cannot be set up: entries of its levels are out of range"))
 }
 
-/// Returns whether something is so on one rank at least.
+/// Returns whether a flag is set on at least one rank.
 fn is_anywhere(comm: &Comm, is_here: bool) -> Result<bool, SolveError> {
     let mut n = [f64::from(u8::from(is_here))];
     comm.sum_values(&mut n)?;
     Ok(n[0] > 0.0)
 }
 
-/// Sets up levels in a precision; none where its range is too small on a rank.
+/// Sets up levels in one precision; none if its range is too small on a rank.
 fn with_levels<T: SumFactorization + Lanes, D>(
     (cpu, device, comm): (&Cpu, &D, &Comm),
     (problems, rule): (&[&PartProblem<'_>], CellRule),
@@ -154,7 +155,7 @@ where
     let (fine, coarse) = (pair[0], pair[1]);
     let cells = agreed(comm, fine.operator::<T, D>((cpu, device), rule, None))?;
     let diagonal = fine.diagonal::<T, D>(cells.as_ref())?;
-    // Its errors must come from here, not from some ranks in the midst of a set-up.
+    // Errors of all ranks must surface here, not during the setup of some.
     agreed(comm, fine.inverse_diagonal(cpu, diagonal.clone()))?;
     let part: Box<dyn Transfer<T, D>> = match (&fine.problem, &coarse.problem) {
         (Some(fine), Some(coarse)) => device.transfer(coarse, fine)?,
@@ -165,7 +166,7 @@ where
     Ok(PLevel { operator: fine.rows::<T, D>(device, cells)?, diagonal, lines: None, transfer })
 }
 
-/// Describes a level without a matrix, of all ranks together.
+/// Describes a matrix-free level, with the sizes of all ranks added.
 fn without_matrix(comm: &Comm, n_rows: usize) -> Result<Level, SolveError> {
     let n_rows = comm.all_gather(&[n_rows as u64])?.into_iter().flatten().sum::<u64>() as usize;
     Ok(Level { n_rows, n_nonzeros: None, n_patches: None, format: None })

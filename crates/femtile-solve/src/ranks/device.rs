@@ -1,4 +1,4 @@
-//! The device of a rank.
+//! The device that a rank computes on.
 
 use std::sync::Arc;
 
@@ -19,9 +19,10 @@ use super::rows::agreed;
 use crate::tensor::{CellDevice, OperatorDevice, constrained, terms};
 use crate::{DeviceChoice, SolveError, SolverConfig};
 
-/// A device with matrix-free operators on the parts of ranks.
+/// A device with matrix-free operators on parts of a mesh.
 pub trait RankCells<T: SumFactorization + Lanes>: CellDevice<T> + RankKernels<T> {
-    /// Makes the rows of a rank of the operator of a problem on a part, in the numbers of the rank: vectors keep their order.
+    /// Makes the owned rows of a matrix-free operator on a part. Vectors are in the order of owned unknowns,
+    /// so they need no permutation.
     fn of_part(
         &self,
         cpu: &Cpu,
@@ -30,15 +31,15 @@ pub trait RankCells<T: SumFactorization + Lanes>: CellDevice<T> + RankKernels<T>
         unknowns: &PartUnknowns,
     ) -> Result<Self::MatrixFree, FemError>;
 
-    /// Returns the diagonal of the rows that the rank owns.
+    /// Returns the diagonal of the owned rows.
     fn diagonal_of_part(operator: &Self::MatrixFree) -> Result<Vec<T>, LinalgError>;
 
-    /// Returns whether the rank can sum x·Ax by cells in place of rows.
+    /// Returns whether the rank can compute x·Ax as a sum over cells instead of rows.
     fn can_sum_cells(_operator: &Self::MatrixFree) -> bool {
         false
     }
 
-    /// Returns these rows as an operator over all ranks, which sums x·Ax by cells where all of them can.
+    /// Returns the rows as a distributed operator. It sums x·Ax over cells if all ranks can.
     fn rows_of_part(
         operator: Self::MatrixFree,
         unknowns: Arc<PartUnknowns>,
@@ -108,14 +109,14 @@ impl<T: SumFactorization + Lanes> RankCells<T> for Cuda {
     }
 }
 
-/// A device that a rank solves on.
+/// A device that a rank can solve on.
 pub trait RankDevice: OperatorDevice + AssemblyKernels<f64> + RankCells<f32> + RankCells<f64> {
-    /// Why a rank solves there.
+    /// The reason, for reports, why ranks compute on this device.
     const REASON: &str;
-    /// Whether every rank must own an unknown: kernels of a GPU end sums only where there is something to add.
+    /// Whether every rank must own an unknown: a reduction on a GPU needs at least one value.
     const NEEDS_UNKNOWNS: bool;
 
-    /// Brings rows of the host to the device.
+    /// Copies rows from the host to the device.
     fn rows(&self, rows: GhostedMatrix<f64>) -> Result<GhostedMatrix<f64, Self>, LinalgError>;
 }
 
@@ -137,10 +138,10 @@ impl RankDevice for Cuda {
     }
 }
 
-/// The GPU of a rank; none where ranks compute on processors. All ranks call it.
+/// The GPU of a rank; none if ranks compute on CPUs. Collective.
 ///
 /// # Errors
-/// [`SolveError::Device`] on all ranks where one cannot open its GPU.
+/// [`SolveError::Device`] on all ranks if one of them cannot open its GPU.
 fn open(comm: &Comm, config: &SolverConfig) -> Result<Option<Cuda>, SolveError> {
     let DeviceChoice::Cuda(first) = config.device else { return Ok(None) };
     let (place, _) = host::place_on(comm)?;
@@ -151,8 +152,8 @@ fn open(comm: &Comm, config: &SolverConfig) -> Result<Option<Cuda>, SolveError> 
     agreed(comm, Cuda::new(ordinal).map(Some).map_err(SolveError::from))
 }
 
-/// The GPU of a rank, where there is one, and the ranks with it: `opened`, which they share, or that of the settings. All ranks call
-/// it.
+/// The GPU of a rank, if it has one, and the communicator with it: `opened`, which ranks share, or the GPU of
+/// the settings. Collective.
 ///
 /// # Errors
 /// As [`open`].
@@ -169,7 +170,7 @@ pub(crate) fn joined(
     Ok((gpu, comm))
 }
 
-/// The devices of all ranks, each once. All ranks call it.
+/// The names of the devices of all ranks, without repetition. Collective.
 pub(crate) fn devices<D: RankDevice>(comm: &Comm, device: &D) -> Result<String, SolveError> {
     let mut names: Vec<String> = Vec::new();
     for name in comm.all_gather(device.description().as_bytes())? {
@@ -181,7 +182,7 @@ pub(crate) fn devices<D: RankDevice>(comm: &Comm, device: &D) -> Result<String, 
     Ok(names.join(", "))
 }
 
-/// Refuses ranks without unknowns where the device needs some. All ranks call it.
+/// Refuses ranks without unknowns if the device does not support them. Collective.
 pub(crate) fn check_unknowns<D: RankDevice>(comm: &Comm, n: usize) -> Result<(), SolveError> {
     let has_none = D::NEEDS_UNKNOWNS && n == 0;
     let message = format!("rank {} has no part of the mesh for its GPU: take fewer ranks", comm.rank());

@@ -1,12 +1,12 @@
-//! Problems on a mesh of which each rank has its part and none has the whole.
+//! Problems on a distributed mesh: each rank has only its part.
 //!
-//! The problem is stated on the part of the rank (`Poisson::divided`). Names and comparisons are looked up there,
-//! and an error holds if all ranks have it (`OnMesh::found`). Tags of cells all have a name, by which ranks know
-//! those of other ranks. Dirichlet values and unknowns of ghosts come from their owners.
+//! The problem is stated on the part of the rank (`Poisson::divided`). Names and comparisons are looked up
+//! there. A lookup fails only if it fails on all ranks (`OnMesh::found`). All tags of cells have names, which
+//! identify them between ranks. Dirichlet values and unknowns of ghosts come from their owners.
 //!
-//! The solution is that on the rank's own cells: cells whose nodes have no higher owner. Integrals are therefore
-//! sums over ranks. Fluxes are sums of the shares of unknowns by owner (`facet_shares`), as a rank has all cells
-//! and facets around its own unknowns.
+//! The solution is that on the rank's own cells: cells of which no node has a higher owner. Integrals are
+//! therefore sums over ranks. Fluxes are sums over owned unknowns (`facet_shares`), because a rank has all
+//! cells and facets around its own unknowns.
 
 use std::sync::Arc;
 
@@ -20,31 +20,32 @@ use femtile_mesh::{CellKind, Mesh};
 use crate::discretization::Discretization;
 use crate::{SolveError, tensor};
 
-/// A mesh that no rank has whole, with its ranks.
+/// A distributed mesh with its communicator.
 #[derive(Debug, Clone)]
 pub(crate) struct Divided<'m> {
     pub mesh: &'m DividedMesh,
     pub comm: Comm,
 }
 
-/// Where names and comparisons are looked up: a mesh, or the part of a rank of one.
+/// The mesh on which names and comparisons are looked up: the whole mesh, or the part of this rank.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct OnMesh<'a> {
     pub mesh: &'a Mesh,
-    /// Where no rank has the whole mesh.
+    /// Present if the mesh is distributed.
     pub divided: Option<&'a Divided<'a>>,
 }
 
 impl<'a> OnMesh<'a> {
-    /// A mesh that is whole.
+    /// A mesh that is not distributed.
     pub fn whole(mesh: &'a Mesh) -> Self {
         Self { mesh, divided: None }
     }
 
-    /// Returns what was found by a name or a comparison, which may be nothing on some ranks, but not on all. All ranks call it.
+    /// Returns what a name or comparison found on this rank. It may be nothing on some ranks, but not on all.
+    /// Collective.
     ///
     /// # Errors
-    /// That of this rank where all have one; another rank ended.
+    /// The error of this rank if the lookup failed on all of them; another rank failed.
     pub fn found(&self, here: Result<Vec<u32>, SolveError>) -> Result<Vec<u32>, SolveError> {
         let Some(divided) = self.divided else { return here };
         match divided.comm.any([here.is_ok()])? {
@@ -53,10 +54,10 @@ impl<'a> OnMesh<'a> {
         }
     }
 
-    /// Returns the sum of the counts of all ranks. All ranks call it.
+    /// Returns the sum of a count over all ranks. Collective.
     ///
     /// # Errors
-    /// Another rank ended.
+    /// Another rank failed.
     pub fn sum(&self, n: usize) -> Result<usize, LinalgError> {
         match self.divided {
             Some(divided) => Ok(divided.sum([n as f64])?[0] as usize),
@@ -64,14 +65,15 @@ impl<'a> OnMesh<'a> {
         }
     }
 
-    /// Returns whether a facet or a cell counts as one of this rank: where it owns the node of the smallest number in the whole mesh.
+    /// Returns whether this rank counts a facet or a cell: it does if it owns the node with the smallest
+    /// global number.
     pub fn owns(&self, nodes: impl Iterator<Item = u32>) -> bool {
         let Some(divided) = self.divided else { return true };
         let number = |node: &u32| divided.mesh.part.nodes[*node as usize];
         nodes.min_by_key(number).is_some_and(|node| divided.has_node(node))
     }
 
-    /// Returns `x from 0 to 1, y from 0 to 2`, the extents of the whole mesh.
+    /// Returns the extents of the whole mesh, such as `x from 0 to 1, y from 0 to 2`.
     pub fn extents(&self) -> String {
         let points = || self.mesh.points.iter();
         let along = |axis: usize| match self.divided {
@@ -90,12 +92,12 @@ impl<'a> OnMesh<'a> {
 }
 
 impl<'m> Discretization<'m> {
-    /// Returns where names and comparisons are looked up.
+    /// Returns the mesh on which names and comparisons are looked up.
     pub(crate) fn on_mesh(&self) -> OnMesh<'_> {
         OnMesh { mesh: self.mesh, divided: self.divided.as_ref() }
     }
 
-    /// Returns the problem on the own cells of a rank, with their space.
+    /// Returns the problem on the rank's own cells, with `space` on them.
     pub(crate) fn on_own_cells(&self, divided: &Divided<'m>, space: Option<Arc<TensorSpace<'m>>>) -> Self {
         let own = divided.mesh.own();
         let of_cells = |given: &Coefficient| given.on_cells(&own.cells);
@@ -106,7 +108,7 @@ impl<'m> Discretization<'m> {
             lambda: of_cells(&self.lambda),
             capacity: of_cells(&self.capacity),
             sources: self.sources.iter().map(of_cells).collect(),
-            // Functionals of cells take no part of them.
+            // Functionals of cells do not use them.
             conditions: vec![Vec::new(); self.conditions.len()],
             config: self.config,
             space,
@@ -119,7 +121,7 @@ impl<'m> Discretization<'m> {
         }
     }
 
-    /// Returns the number of degrees of freedom of a component on all ranks.
+    /// Returns the global number of degrees of freedom of one component.
     pub(crate) fn n_of_all(&self) -> usize {
         let of_part = |divided: &Divided<'_>| divided.n_dofs(self.config.degree, self.mesh.kind);
         self.divided.as_ref().map_or_else(|| self.n_dofs(), of_part)
@@ -127,28 +129,28 @@ impl<'m> Discretization<'m> {
 }
 
 impl Divided<'_> {
-    /// Returns whether a node of the part is owned by this rank.
+    /// Returns whether this rank owns a node of the part.
     pub fn has_node(&self, node: u32) -> bool {
         (node as usize) < self.mesh.part.n_owned
     }
 
-    /// Returns whether a facet of the part is one of an own cell.
+    /// Returns whether a facet of the part belongs to an own cell.
     pub fn has_facet(&self, facet: u32) -> bool {
         self.mesh.is_own(self.mesh.part.boundary.cells[facet as usize])
     }
 
-    /// Returns the degrees of freedom of all ranks.
+    /// Returns the global number of degrees of freedom.
     pub fn n_dofs(&self, degree: usize, kind: CellKind) -> usize {
         self.mesh.n_dofs(if tensor::is_for(kind) { degree } else { 1 })
     }
 
-    /// Returns the sums of numbers of all ranks. All ranks call it.
+    /// Returns the sum of each value over all ranks. Collective.
     pub fn sum<const N: usize>(&self, mut values: [f64; N]) -> Result<[f64; N], LinalgError> {
         self.comm.sum_values(&mut values)?;
         Ok(values)
     }
 
-    /// Returns the values that the lowest rank has which has any. All ranks call it.
+    /// Returns each value from the lowest rank that has it. Collective.
     pub fn first_of(&self, found: &[Option<f64>]) -> Result<Vec<Option<f64>>, LinalgError> {
         let own: Vec<[f64; 2]> =
             found.iter().map(|value| value.map_or([0.0; 2], |value| [1.0, value])).collect();
@@ -157,7 +159,7 @@ impl Divided<'_> {
         Ok((0..found.len()).map(|i| first(i).map(|[_, value]| value)).collect())
     }
 
-    /// Returns how even the division is, and how much it cuts. All ranks call it.
+    /// Returns the balance and the cut of the partition. Collective.
     pub fn quality(&self) -> Result<PartitionQuality, LinalgError> {
         let n_own = (0..self.mesh.part.cells.len() as u32).filter(|&cell| self.mesh.is_own(cell)).count();
         let own = [n_own as u64, self.mesh.n_shared_nodes as u64];
@@ -170,14 +172,14 @@ impl Divided<'_> {
         })
     }
 
-    /// Returns the exchange of values at the nodes of the part. All ranks call it.
+    /// Returns the halo of the nodes of the part. Collective.
     pub fn halo_of_nodes(&self) -> Result<Halo, LinalgError> {
         let (ids, ghosts) = ids_of_nodes(&self.mesh.part);
         Halo::new(&self.comm, &ids, &ghosts)
     }
 
-    /// Returns the values that the conditions of a problem of linear elements give on the part: those at ghosts are known to
-    /// their owners, whose parts have all facets there. All ranks call it.
+    /// Returns the Dirichlet values of linear elements on this part. Values at ghosts come from their owners,
+    /// which have all facets there. Collective.
     pub fn constraints(&self, problem: &Discretization<'_>) -> Result<Constraints, SolveError> {
         let given = Constraints::of_form(&problem.form(0));
         let part = &self.mesh.part;
@@ -198,7 +200,7 @@ impl Divided<'_> {
     }
 }
 
-/// The numbers in the whole mesh of the nodes that a rank owns, and the owner and the number of each ghost.
+/// The global numbers of the owned nodes, and owner and global number of each ghost.
 pub(super) fn ids_of_nodes(part: &Part) -> (Vec<u64>, Vec<(u32, u64)>) {
     let (owned, ghosts) = part.nodes.split_at(part.n_owned);
     let ids = owned.iter().map(|&node| u64::from(node)).collect();
@@ -206,12 +208,12 @@ pub(super) fn ids_of_nodes(part: &Part) -> (Vec<u64>, Vec<(u32, u64)>) {
     (ids, ghosts.collect())
 }
 
-/// The space of all ranks, which knows the numbers of its unknowns.
+/// The global space, from which the numbers of unknowns follow.
 #[derive(Clone, Copy)]
 pub(super) enum WholeSpace<'a> {
-    /// Every rank has it.
+    /// Every rank has the whole space.
     Kept(&'a TensorSpace<'a>),
-    /// Of a degree, on a mesh that no rank has whole.
+    /// The space of a degree on a distributed mesh.
     Divided(&'a DividedMesh, usize),
 }
 
@@ -224,7 +226,7 @@ impl WholeSpace<'_> {
         }
     }
 
-    /// Returns the number of degrees of freedom of all ranks.
+    /// Returns the global number of degrees of freedom.
     pub fn n_dofs(&self) -> usize {
         match self {
             Self::Kept(space) => space.n_dofs(),

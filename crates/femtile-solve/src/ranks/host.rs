@@ -1,4 +1,4 @@
-//! The ranks of one machine.
+//! Ranks on one host.
 
 use femtile_comm::Comm;
 use femtile_mesh::CellKind;
@@ -6,7 +6,7 @@ use femtile_mesh::CellKind;
 use super::Ranks;
 use crate::{DeviceChoice, SolveError, SolverConfig, tensor};
 
-/// The number of ranks before this one on the same machine, and of all of them. All ranks call it.
+/// The number of lower ranks on the same host, and of all ranks there. Collective.
 pub(super) fn place_on(comm: &Comm) -> Result<(usize, usize), SolveError> {
     let name = std::fs::read("/proc/sys/kernel/hostname").unwrap_or_default();
     let names = comm.all_gather(&name)?;
@@ -15,11 +15,11 @@ pub(super) fn place_on(comm: &Comm) -> Result<(usize, usize), SolveError> {
 }
 
 impl Ranks {
-    /// Returns the number of processes on this machine that solve the problem together, and their share of it; none of one rank
-    /// alone. All ranks call it.
+    /// Returns the number of processes of this run on this host, and their share of all processes; none if
+    /// there is only one rank. Collective.
     ///
     /// # Errors
-    /// [`SolveError::Linalg`] where another rank ended.
+    /// [`SolveError::Linalg`] if another rank failed.
     pub fn share_of_host(&self) -> Result<Option<(usize, f64)>, SolveError> {
         Ok(match self {
             Self::Of(comm) if comm.n_ranks() > 1 && comm.shares_memory() => Some((1, 1.0)),
@@ -33,8 +33,8 @@ impl Ranks {
     }
 }
 
-/// Returns whether the GPUs of several ranks hold the matrix and the preconditioner of a problem on such cells: of others they are
-/// made by the host.
+/// Returns whether the GPUs of several ranks hold the assembled matrix and the preconditioner of a problem on
+/// cells of this kind. Otherwise the host makes them.
 pub fn has_gpus_of_ranks(config: &SolverConfig, kind: CellKind) -> bool {
     let has_gpu = matches!(config.device, DeviceChoice::Cuda(_));
     config.ranks.n() > 1 && has_gpu && !tensor::is_for(kind)

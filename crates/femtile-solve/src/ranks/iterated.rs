@@ -1,4 +1,4 @@
-//! The iterations of a rank.
+//! The iterative solve on a rank.
 
 use femtile_comm::Comm;
 use femtile_device::Buffer;
@@ -12,9 +12,9 @@ use crate::method::by_method;
 use crate::system::SystemParts;
 use crate::{SolveError, SolverConfig, Stage, Stages};
 
-/// The solution of the system of all ranks on one of them.
+/// The solution of the distributed system on one rank.
 pub(super) struct Iterated {
-    /// At the unknowns of the rank, given values included.
+    /// Values at the owned unknowns, Dirichlet values included.
     pub w: Vec<f64>,
     pub outcome: CgOutcome,
     pub unknowns: RankUnknowns,
@@ -23,7 +23,7 @@ pub(super) struct Iterated {
 }
 
 impl Iterated {
-    /// Solves the system. All ranks call it.
+    /// Solves the system. Collective.
     pub fn of<D: RankDevice>(
         (device, comm): (&D, &Comm),
         system: RankSystem<D>,

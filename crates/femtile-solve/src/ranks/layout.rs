@@ -1,4 +1,4 @@
-//! How ranks have a mesh: each the whole of it, or its part alone.
+//! Whether each rank has the whole mesh or only its part.
 
 use femtile_comm::{Comm, Halo};
 use femtile_device::Cpu;
@@ -13,25 +13,26 @@ use crate::discretization::Discretization;
 use crate::tensor::{Boxes, degrees};
 use crate::{SolveError, SolverConfig, Stages};
 
-/// How ranks have the mesh of a problem.
+/// Whether each rank has the whole mesh or only its part.
 #[derive(Clone, Copy)]
 pub(crate) enum Layout<'a, 'm> {
-    /// Each has the whole mesh, which is divided like this.
+    /// Each rank has the whole mesh, with this partition.
     Whole(&'a Division<'m>),
-    /// Each has its part, with the box whose layers these are for geometric multigrid.
+    /// Each rank has only its part. The boxes are those of geometric multigrid, if the parts are layers of
+    /// one.
     Parts(&'a Divided<'m>, Option<&'a Boxes>),
 }
 
 /// The part of a rank.
 pub(crate) enum PartOf<'a> {
-    /// Taken from the whole mesh; none where the rank owns no node.
+    /// Extracted from the whole mesh; none if the rank owns no node.
     Taken(Option<Box<Part>>),
-    /// All that the rank has.
+    /// The only mesh that the rank has.
     Given(&'a Part),
 }
 
 impl PartOf<'_> {
-    /// Returns the part; none where the rank owns no node.
+    /// Returns the part; none if the rank owns no node.
     pub fn get(&self) -> Option<&Part> {
         match self {
             Self::Taken(part) => part.as_deref(),
@@ -41,7 +42,7 @@ impl PartOf<'_> {
 }
 
 impl<'a> Layout<'a, '_> {
-    /// Returns the part of a rank of the mesh of a problem.
+    /// Returns this rank's part of the mesh.
     pub fn part(self, problem: &Discretization<'_>, comm: &Comm) -> PartOf<'a> {
         match self {
             Self::Whole(division) => PartOf::Taken(division.part(problem, comm).map(Box::new)),
@@ -49,7 +50,7 @@ impl<'a> Layout<'a, '_> {
         }
     }
 
-    /// Returns the ranks that keep results of all: of these the first alone, where ranks have parts.
+    /// Returns the ranks that keep global results; if ranks have only their parts, the first one.
     pub fn keepers(self, keepers: Keepers) -> Keepers {
         match self {
             Self::Whole(_) => keepers,
@@ -65,7 +66,7 @@ impl<'a> Layout<'a, '_> {
         }
     }
 
-    /// Makes the system of a rank with its preconditioner. All ranks call it.
+    /// Makes the system of a rank with its preconditioner. Collective.
     pub fn system<D: RankDevice>(
         self,
         (cpu, device, comm): (&Cpu, &D, &Comm),
@@ -91,7 +92,7 @@ impl<'a> Layout<'a, '_> {
         cells::system((cpu, device, comm), problem, &spaces, part, config, stages)
     }
 
-    /// Returns how the problem was divided. All ranks call it.
+    /// Returns the partition and its sizes, for reports. Collective.
     pub fn used(self, halo: &Halo) -> Result<RanksUsed, SolveError> {
         match self {
             Self::Whole(division) => RanksUsed::of(halo, (division.way, division.quality)),

@@ -1,21 +1,22 @@
-//! Multigrid for systems that leave a constant open.
+//! Multigrid for singular systems whose kernel is the constants.
 
 use femtile_comm::Comm;
 use femtile_device::Buffer;
 use femtile_linalg::vector::VectorKernels;
 use femtile_linalg::{LinalgError, Preconditioner};
 
-/// $z = (I - \frac{1}{n} 1 1^\mathsf{T}) M^{-1} r$ over all ranks, as [`femtile_linalg::precondition::MeanFree`] is for one.
+/// $z = (I - \frac{1}{n} 1 1^\mathsf{T}) M^{-1} r$ over all ranks, the distributed form of
+/// [`femtile_linalg::precondition::MeanFree`].
 pub(super) struct MeanFree<D: VectorKernels<f64>> {
     of: Box<dyn Preconditioner<f64, D>>,
     comm: Comm,
-    /// Unknowns of all ranks.
+    /// Global number of unknowns.
     n: usize,
     ones: Buffer<f64, D>,
 }
 
 impl<D: VectorKernels<f64>> MeanFree<D> {
-    /// For `n` unknowns of all ranks, `n_owned` of them of this one.
+    /// Wraps a preconditioner of `n` unknowns in all, `n_owned` of them on this rank.
     pub fn new(
         device: &D,
         of: Box<dyn Preconditioner<f64, D>>,

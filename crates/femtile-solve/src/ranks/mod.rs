@@ -1,15 +1,16 @@
-//! One problem solved by several ranks, each with the unknowns of its part of the mesh.
+//! Distributed solves: each rank owns the unknowns of its part of the mesh.
 //!
-//! A rank assembles, keeps and iterates on its part. It knows the whole mesh and the whole problem, and has the solution of all, or
-//! else its parts of these alone: see [`Layout`].
+//! A rank assembles, stores and iterates on its part. Depending on the [`Layout`], it knows the whole mesh
+//! and receives the global solution, or it knows only its part. Collective functions block until every rank
+//! has called them.
 //!
-//! All ranks decide alike because they decide on sums with the same bits. What is not such a number, such as a
-//! signal or a clock, is summed before it counts (`watch`). Errors that only one rank may meet are agreed on
-//! (`agreed`) before the next message.
+//! All ranks take the same decisions, because these depend on sums with the same bits on all ranks. A local
+//! event, such as a signal or a timeout, is summed before it counts (`watch`). Errors that may occur on only
+//! one rank are agreed on (`agreed`) before the next message.
 //!
-//! A rank assembles the rows of its nodes from all cells that touch them (`Part`), so nothing is added up between
-//! ranks. Threads share the whole mesh, which gives the conditions that win on facets and the components of the mesh;
-//! of generated hexahedral boxes they make parts. Ranks of MPI have their parts of the mesh.
+//! A rank assembles the rows of its owned nodes from all cells that touch them (`Part`), so assembly needs no
+//! communication. Threads share the whole mesh, which gives the conditions that hold on facets and the
+//! connected components. Threads generate parts only of hexahedral boxes. MPI ranks have only their parts.
 
 mod caller;
 mod cell_dofs;
@@ -71,15 +72,15 @@ pub use used::RanksUsed;
 /// The most ranks that are threads of one process.
 const MOST_THREADS: usize = 1024;
 
-/// The ranks that solve a problem together.
+/// The ranks of a solve.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub enum Ranks {
-    /// This one alone.
+    /// One rank.
     #[default]
     One,
-    /// Threads of this process, among which its cores are divided.
+    /// That many threads of this process, which divide its cores.
     Threads(usize),
-    /// Ranks that run already, each of which calls the same functions.
+    /// Existing ranks, each of which calls the same functions.
     Of(Comm),
 }
 
@@ -103,10 +104,11 @@ impl Ranks {
         }
     }
 
-    /// Refuses states to go on from that are not those of all ranks, by numbers that tell them apart. All ranks call it.
+    /// Refuses a restart from checkpoints that differ between ranks; `own` identifies that of this rank.
+    /// Collective.
     ///
     /// # Errors
-    /// [`SolveError::Setting`] where numbers differ.
+    /// [`SolveError::Setting`] if numbers differ.
     pub fn check_state(&self, own: &[u64]) -> Result<(), SolveError> {
         self.check_alike(
             own,
@@ -114,10 +116,11 @@ impl Ranks {
         )
     }
 
-    /// Refuses settings that differ between ranks, by numbers that tell them apart, with a message that says so. All ranks call it.
+    /// Refuses settings that differ between ranks, with `message`; `own` identifies those of this rank.
+    /// Collective.
     ///
     /// # Errors
-    /// [`SolveError::Setting`] where numbers differ.
+    /// [`SolveError::Setting`] if numbers differ.
     pub fn check_alike(&self, own: &[u64], message: &str) -> Result<(), SolveError> {
         let Self::Of(comm) = self else { return Ok(()) };
         match comm.all_gather(own)?.iter().all(|other| other == own) {
@@ -136,7 +139,7 @@ impl Ranks {
     }
 }
 
-/// Refuses what several ranks cannot do.
+/// Refuses problems that cannot be solved on several ranks.
 pub(crate) fn check(problem: &Discretization<'_>) -> Result<(), SolveError> {
     let wrong = |message: &str| Err(SolveError::solver("ranks", message));
     if problem.config.components != 1 {
@@ -150,7 +153,7 @@ pub(crate) fn check(problem: &Discretization<'_>) -> Result<(), SolveError> {
     Ok(())
 }
 
-/// Refuses a problem of which each rank has its part alone, for what needs the whole mesh.
+/// Refuses a distributed problem, for computations that need the whole mesh.
 pub(crate) fn need_whole(problem: &Discretization<'_>) -> Result<(), SolveError> {
     match problem.divided {
         None => Ok(()),
@@ -162,17 +165,17 @@ pub(crate) fn need_whole(problem: &Discretization<'_>) -> Result<(), SolveError>
     }
 }
 
-/// The error of ranks that have no parts.
+/// The error about a mesh that is not distributed.
 pub(crate) fn no_parts() -> SolveError {
     SolveError::solver("ranks", "ranks have no parts of the mesh: state the problem by `Poisson::divided`")
 }
 
-/// The error of ranks other than those that have the parts.
+/// The error about a communicator other than that of the distributed mesh.
 pub(crate) fn other_ranks() -> SolveError {
     SolveError::solver("ranks", "the mesh is divided among other ranks: solve with those of the problem")
 }
 
-/// Refuses several ranks where a solve knows one alone.
+/// Refuses several ranks, for solves that support only one.
 pub(crate) fn refuse(config: &SolverConfig) -> Result<(), SolveError> {
     match config.ranks.n() {
         1 => Ok(()),
@@ -183,7 +186,8 @@ pub(crate) fn refuse(config: &SolverConfig) -> Result<(), SolveError> {
     }
 }
 
-/// Solves a problem on the ranks of the settings, which share a GPU that is given; all of them get the solution.
+/// Solves a problem on the ranks of the settings; all of them get the solution. They share the caller's GPU,
+/// if there is one.
 pub(crate) fn solve<'m>(
     problem: Discretization<'m>,
     cpu: &Cpu,
@@ -197,7 +201,7 @@ pub(crate) fn solve<'m>(
     if wants_gpu && config.ranks.n() == 1 {
         return Err(SolveError::solver("ranks", "a rank alone on a GPU is `Ranks::One`"));
     }
-    // Ranks that choose for themselves compute on processors.
+    // With an automatic choice of the device, ranks compute on CPUs.
     let opened = opened.filter(|_| wants_gpu);
     let boxed = |options: &GmgOptions| match &problem.divided {
         Some(divided) => boxes_of_parts(&problem, divided, options).map(Some),
@@ -212,7 +216,7 @@ pub(crate) fn solve<'m>(
     solve_divided(problem, division, (cpu, opened), (&chosen.config, &chosen.reason), stages)
 }
 
-/// The box of a problem, whose layers are dealt out to ranks.
+/// The box of a problem; its layers of cells are distributed among ranks.
 pub(crate) fn boxes(
     problem: &Discretization<'_>,
     options: &GmgOptions,
@@ -226,7 +230,7 @@ pub(crate) fn boxes(
     Boxes::of_ranks(options, (space, form.sigma), given.dofs(), n_ranks)
 }
 
-/// Solves a problem whose mesh is divided like this.
+/// Solves a problem on this partition of its mesh.
 fn solve_divided<'m>(
     problem: Discretization<'m>,
     division: Division<'m>,
@@ -247,23 +251,23 @@ fn solve_divided<'m>(
     Ok(Solution::new(problem, finished))
 }
 
-/// The ranks that keep the results of all.
+/// The ranks that keep global results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Keepers {
-    /// Each of them: processes report on their own.
+    /// Each rank: processes write their own reports.
     All,
-    /// The first: threads have its memory.
+    /// The first rank, whose memory threads share.
     First,
 }
 
 impl Keepers {
-    /// Returns whether a rank is one of them.
+    /// Returns whether this rank keeps global results.
     pub fn has(self, comm: &Comm) -> bool {
         self == Self::All || comm.rank() == 0
     }
 }
 
-/// Runs the work of each rank; the last argument is who keeps the results of all.
+/// Runs `work` on each rank; its last argument says which ranks keep global results.
 pub(crate) fn on_all<R: Send, E: From<SolveError> + From<LinalgError> + Display + Send>(
     cpu: &Cpu,
     ranks: &Ranks,
@@ -284,15 +288,16 @@ pub(crate) fn on_all<R: Send, E: From<SolveError> + From<LinalgError> + Display 
     }
 }
 
-/// The settings with a preconditioner.
+/// The settings with the chosen preconditioner.
 pub(crate) struct ChosenForRanks {
     pub config: SolverConfig,
     pub reason: String,
-    /// For geometric multigrid, where these are not known yet.
+    /// The boxes of geometric multigrid, if they were found by this choice.
     pub boxes: Option<Boxes>,
 }
 
-/// The fewest layers of cells of a rank with which geometric multigrid is chosen: beside some of others that it works on as well.
+/// Fewest layers of cells per rank for an automatic choice of geometric multigrid: each rank also works on
+/// some layers of its neighbours.
 pub const FEWEST_LAYERS: usize = 8;
 
 /// Chooses the preconditioner of the settings; `boxed` finds the boxes of geometric multigrid.
@@ -343,7 +348,8 @@ pub(crate) fn chosen(
     Ok(ChosenForRanks { config, reason, boxes })
 }
 
-/// The threads of all ranks, which all of them know: what they choose by it must be the same.
+/// The number of threads of all ranks together. Every rank must know it, because choices that depend on it
+/// must be the same.
 pub(crate) fn n_threads(cpu: &Cpu, ranks: &Ranks) -> Result<usize, SolveError> {
     match ranks {
         Ranks::Of(comm) => {
@@ -354,23 +360,23 @@ pub(crate) fn n_threads(cpu: &Cpu, ranks: &Ranks) -> Result<usize, SolveError> {
     }
 }
 
-/// How a mesh is divided, which every rank knows.
+/// The partition of a mesh, known to every rank.
 pub(crate) struct Division<'m> {
     /// The rank of each cell.
     pub partition: Partition,
     /// The owner of each node.
     owners: Vec<u32>,
     quality: PartitionQuality,
-    /// The way to divide the mesh.
+    /// The name of the partitioner.
     way: &'static str,
-    /// The spaces of lower degree of p-multigrid.
+    /// The spaces of lower degree for p-multigrid.
     below: Vec<TensorSpace<'m>>,
-    /// For geometric multigrid.
+    /// The boxes of geometric multigrid.
     boxes: Option<Boxes>,
 }
 
 impl<'m> Division<'m> {
-    /// Divides the mesh of a problem as the boxes of geometric multigrid, or else the settings, say.
+    /// Partitions the mesh of a problem by the layers of geometric multigrid, else as the settings say.
     pub fn new(
         problem: &Discretization<'m>,
         boxes: Option<Boxes>,
@@ -384,7 +390,7 @@ impl<'m> Division<'m> {
         Self::of(problem, partition, config)
     }
 
-    /// Describes a partition of the mesh of a problem.
+    /// Takes a partition of the mesh of a problem.
     pub fn of(
         problem: &Discretization<'m>,
         partition: Partition,
@@ -401,13 +407,13 @@ impl<'m> Division<'m> {
         Ok(Self { partition, owners, quality, way: config.partitioner.name(), below, boxes: None })
     }
 
-    /// Takes the part of a rank; none where it owns no node.
+    /// Extracts the part of this rank; none if it owns no node.
     pub fn part(&self, problem: &Discretization<'_>, comm: &Comm) -> Option<Part> {
         Part::new(problem.mesh, &problem.boundary, &self.owners, comm.rank())
     }
 }
 
-/// Data of the whole problem that every rank has.
+/// The global problem, known to every rank.
 pub(crate) struct Whole<'p, 'm> {
     pub problem: &'p Discretization<'m>,
     pub fixed: Fixed,
@@ -415,7 +421,7 @@ pub(crate) struct Whole<'p, 'm> {
 }
 
 impl Whole<'_, '_> {
-    /// The work of one rank, on its device.
+    /// Solves on one rank, on its device.
     fn solve<D: RankDevice>(
         &self,
         (cpu, device, comm): (&Cpu, &D, &Comm),
@@ -446,7 +452,7 @@ impl Whole<'_, '_> {
         Ok(finished)
     }
 
-    /// The solution u for that of the system: with given values, of mean zero where a constant is open.
+    /// Completes the solution u: inserts Dirichlet values, and removes the mean if a constant is free.
     fn completed(&self, u: Vec<f64>, is_pure_neumann: bool) -> Result<Vec<f64>, SolveError> {
         let Some(space) = self.problem.space() else {
             return Ok(completed(self.problem.mesh, u, &self.fixed.constraints, is_pure_neumann)?);

@@ -1,9 +1,8 @@
-//! The unknowns of a part of a mesh of quadrilaterals or hexahedra.
+//! Owned and ghost unknowns on a part of a mesh of quadrilaterals or hexahedra.
 //!
-//! An unknown belongs to the highest owner of the corners of its vertex, edge, face or cell. Both ranks of a cell
-//! can tell this owner, and all cells of an unknown are in the part of its owner. A rank asks for unknowns of
-//! others by a cell that has them and their place in it (`Numbering::joined`), so no numbering of the whole mesh is
-//! needed.
+//! The owner of an unknown is the highest owner among the corners of its vertex, edge, face or cell. Both
+//! ranks of a cell know this owner, and the part of the owner contains all cells around the unknown. A rank
+//! requests ghosts by a cell and the place in it (`Numbering::joined`), so no global numbering is needed.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -19,25 +18,26 @@ use rayon::prelude::*;
 use super::cell_dofs::{CellDofs, in_given_axes, positions};
 use super::divided::WholeSpace;
 
-/// Unknowns, and cells, of a parallel task.
+/// Unknowns, and cells, per parallel task.
 const DOFS: usize = 1 << 14;
 const CELLS: usize = 64;
 
-/// The unknowns of a part.
+/// Owned and ghost unknowns of a part.
 ///
-/// The owner of an unknown is the highest of those of the corners of its vertex, edge, face or cell. So all cells that touch
-/// an unknown of a rank touch a node of it, and are in its part; and both ranks of a cell know the owners of all of it.
+/// The owner of an unknown is the highest owner among the corners of its vertex, edge, face or cell. So the
+/// part of the owner contains all cells around the unknown, and both ranks of a cell know the owners of all
+/// its unknowns.
 pub(super) struct Numbering {
-    /// The unknown of the part of each one that the rank owns: those that no other rank copies first.
+    /// Local numbers of the owned unknowns; those that no other rank copies come first.
     pub owned: Vec<u32>,
-    /// The unknown of the part of each ghost, sorted by owner.
+    /// Local numbers of the ghosts, sorted by owner.
     ghosts: Vec<u32>,
     /// The owner of each ghost.
     owners: Vec<u32>,
 }
 
 impl Numbering {
-    /// Numbers the unknowns of the part of `rank` in its space.
+    /// Numbers the unknowns of the part of `rank`.
     pub fn new(part: &Part, space: &TensorSpace<'_>, rank: usize) -> Self {
         let (n, d, n_dofs) = (space.degree() + 1, space.dimension(), space.n_dofs());
         let rank = rank as u32;
@@ -68,19 +68,20 @@ impl Numbering {
         let mut owned = those(&|dof| owners[dof] == rank && is_copied[dof] == 0);
         owned.extend(those(&|dof| owners[dof] == rank && is_copied[dof] == 1));
         let mut ghosts = those(&|dof| owners[dof] != rank);
-        // Of an owner in the order of the part, in which the unknowns of an entity follow each other.
+        // Within an owner, in the order of the part, in which the unknowns of an entity are consecutive.
         ghosts.sort_by_key(|&dof| owners[dof as usize]);
         let owners = ghosts.iter().map(|&dof| owners[dof as usize]).collect();
         Self { owned, ghosts, owners }
     }
 
-    /// The numbering of no unknown.
+    /// The numbering of a part without unknowns.
     pub fn none() -> Self {
         Self { owned: vec![], ghosts: vec![], owners: vec![] }
     }
 
-    /// Tells the other ranks which unknowns this one copies, each by a cell that has it and its place there: owners have all cells
-    /// around their unknowns. All ranks call it; `own` is none where the rank has no part.
+    /// Exchanges the lists of ghosts. A ghost is named by a cell that contains it and its place there, which
+    /// its owner can find, since owners have all cells around their unknowns. Collective; `own` is none if
+    /// the rank has no part.
     pub fn joined(
         self,
         comm: &Comm,
@@ -114,7 +115,7 @@ impl Numbering {
         PartUnknowns::new(Arc::new(halo), self.owned, self.ghosts)
     }
 
-    /// The places among the owned unknowns of those that each other rank wants.
+    /// The owned unknowns that each other rank requests.
     fn exports(
         &self,
         (part, space): (&Part, &TensorSpace<'_>),
@@ -139,8 +140,8 @@ impl Numbering {
     }
 }
 
-/// Returns a cell that has each of some unknowns of a part, times the unknowns of a cell, plus the place of it there: by the number of
-/// the cell in the whole mesh and in its axes there, so that all ranks understand it. Cells for which `may_have` is false have none.
+/// Returns a global name for each of some unknowns of a part: (number of a cell in the whole mesh) ×
+/// (unknowns per cell) + (place in the cell's axes there). Only cells for which `may_have` is true are used.
 pub(super) fn places_in_cells(
     (part, space): (&Part, &TensorSpace<'_>),
     unknowns: &[u32],
@@ -168,8 +169,8 @@ pub(super) fn places_in_cells(
     found.into_iter().map(AtomicU64::into_inner).collect()
 }
 
-/// Returns the number of each unknown that the rank owns in the space of the problem: that of the part where no rank has another
-/// one.
+/// Returns the number of each owned unknown in the space of the problem. If the mesh is distributed, that is
+/// its local number.
 pub(super) fn owned_of_problem(
     numbering: &Numbering,
     whole: WholeSpace<'_>,
@@ -184,7 +185,8 @@ pub(super) fn owned_of_problem(
     }
 }
 
-/// The number of each unknown of a space in another one, of the same degree, in whose mesh its cells have these numbers.
+/// The number in `whole` of each unknown of `space`, of the same degree. `cells` has the number of each cell
+/// in the mesh of `whole`.
 pub(super) fn numbers_in(whole: &TensorSpace<'_>, space: &TensorSpace<'_>, cells: &[u32]) -> Vec<u64> {
     let position_of = positions(whole);
     let zeros = || vec![0; whole.dofs_per_cell()];
@@ -194,7 +196,7 @@ pub(super) fn numbers_in(whole: &TensorSpace<'_>, space: &TensorSpace<'_>, cells
     })
 }
 
-/// The number of each unknown of the part of a box in rows of nodes of the whole box.
+/// The number of each unknown of a part of a box, in the row-by-row numbering of the whole box.
 pub(super) fn numbers_in_box(cubes: &BoxCubes, part: &Part, space: &TensorSpace<'_>) -> Vec<u64> {
     let p = space.degree();
     let along = cubes.n.map(|n| (n * p + 1) as u64);
@@ -212,7 +214,8 @@ pub(super) fn numbers_in_box(cubes: &BoxCubes, part: &Part, space: &TensorSpace<
     )
 }
 
-/// Numbers of the unknowns of a space, of which `of_cell` writes those of the cell at a position in its given axes.
+/// Numbers the unknowns of a space: `of_cell` writes the numbers of the cell at a position, in the cell's
+/// axes in the mesh.
 fn numbers<W: Send>(
     space: &TensorSpace<'_>,
     workspace: impl Fn() -> W + Sync + Send,
@@ -232,12 +235,12 @@ fn numbers<W: Send>(
     numbers.into_iter().map(AtomicU64::into_inner).collect()
 }
 
-/// The place along each axis of an entry of a cell with `n` nodes along each.
+/// The place along each axis of an entry of a cell with `n` nodes per axis.
 pub(super) fn places(at: usize, n: usize) -> [usize; 3] {
     [at % n, at / n % n, at / (n * n)]
 }
 
-/// The corners of the vertex, edge, face or cell that has a node of a cell with `n` nodes along each axis.
+/// The corners of the vertex, edge, face or cell that contains a node of a cell with `n` nodes per axis.
 fn corners_around(at: usize, n: usize, d: usize) -> Vec<usize> {
     let is_around = |corner: &usize| {
         (0..d).all(|axis| {

@@ -1,4 +1,4 @@
-//! Values at the unknowns of a whole mesh, put together on ranks and dealt out by the first.
+//! Gather and scatter of values by global numbers of unknowns.
 
 use bytemuck::Pod;
 use femtile_comm::Comm;
@@ -11,21 +11,21 @@ use super::cell_dofs::CellDofs;
 use super::numbering::places_in_cells;
 use super::wire::{From, To};
 
-/// Values that all ranks collect at once.
+/// Values gathered from all ranks in one message.
 const COLLECTED: usize = 1 << 24;
 
-/// The unknowns of a rank by their numbers among all.
+/// The owned unknowns of a rank, by global number.
 #[derive(Clone, Copy)]
 pub(crate) struct OfWhole<'a> {
     pub comm: &'a Comm,
-    /// The number of all unknowns.
+    /// Global number of unknowns.
     pub n: usize,
     pub unknowns: &'a [u32],
 }
 
 impl OfWhole<'_> {
-    /// The values at all unknowns from those of each rank, zero where no rank has one; nothing where they are not kept. All ranks
-    /// call it.
+    /// Gathers the values of all unknowns, zero where no rank has one; empty on ranks that do not keep
+    /// results. Collective.
     pub fn collected(&self, own: &[f64], keepers: Keepers) -> Result<Vec<f64>, LinalgError> {
         let Self { comm, n, unknowns } = *self;
         let keeps = keepers.has(comm);
@@ -48,13 +48,13 @@ impl OfWhole<'_> {
         Ok(all)
     }
 
-    /// The values at the unknowns of this rank from those at all, which the first rank gives. All ranks call it.
+    /// Scatters values of all unknowns from the first rank; returns those of this rank. Collective.
     pub fn dealt(&self, all: Option<&[f64]>) -> Result<Vec<f64>, LinalgError> {
         dealt(self.comm, self.unknowns, |unknown| all.and_then(|all| all.get(unknown as usize).copied()))
     }
 }
 
-/// Asks the first rank for a value for each number of this one; it answers by `find`. All ranks call it.
+/// Requests a value per number from the first rank, which computes it by `find`. Collective.
 fn dealt<N: Pod, V: Pod>(
     comm: &Comm,
     numbers: &[N],
@@ -76,8 +76,8 @@ fn dealt<N: Pod, V: Pod>(
     found(0, numbers)
 }
 
-/// The numbers in the whole mesh of unknowns of the part of a rank: those of its nodes, or else in the space that the first rank has
-/// of the whole mesh. All ranks call it.
+/// The global numbers of unknowns of a part. For linear elements these are the nodes; otherwise the first
+/// rank looks them up in its space on the whole mesh. Collective.
 pub(crate) fn numbers_in_whole(
     comm: &Comm,
     (part, space): (&Part, Option<&TensorSpace<'_>>),

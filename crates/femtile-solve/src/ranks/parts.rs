@@ -1,4 +1,4 @@
-//! Solves a problem on a mesh of which each rank has its part.
+//! Solves on a distributed mesh.
 
 use std::sync::Arc;
 
@@ -22,10 +22,11 @@ use crate::tensor::geometric::{self, refuse};
 use crate::tensor::{BoxCells, Boxes};
 use crate::{GmgOptions, GmgStart, SolveError, SolverConfig, Stage, Stages};
 
-/// Cells whose σ all ranks together gather at a time, of 24 bytes each: MPI counts bytes in 31 bits.
+/// Values of σ gathered in one message, for that many cells of all ranks, 24 bytes each. MPI counts bytes in
+/// 31 bits.
 const MOST_GATHERED: usize = 1 << 24;
 
-/// Solves a problem on the ranks that have its parts.
+/// Solves a distributed problem.
 pub(super) fn solve<'m>(
     (problem, divided): (Discretization<'m>, Divided<'m>),
     chosen: ChosenForRanks,
@@ -51,7 +52,7 @@ pub(super) fn solve<'m>(
     results((problem, divided), finished, (u, &unknowns))
 }
 
-/// A problem whose parts ranks have.
+/// A distributed problem.
 struct OnParts<'p, 'm> {
     problem: &'p Discretization<'m>,
     divided: &'p Divided<'m>,
@@ -60,7 +61,8 @@ struct OnParts<'p, 'm> {
 }
 
 impl OnParts<'_, '_> {
-    /// The work of one rank: the results beside the mesh, with u on the part up to a constant that is open.
+    /// Solves on one rank: returns the results except the mesh, with u on the part, up to a constant if that
+    /// is free.
     fn solve<D: RankDevice>(
         &self,
         (cpu, device, comm): (&Cpu, &D, &Comm),
@@ -92,7 +94,7 @@ impl OnParts<'_, '_> {
     }
 }
 
-/// The values of a part from those at the unknowns of its rank. All ranks call it.
+/// The values on the part, ghosts included, from those of the owned unknowns. Collective.
 pub(crate) fn of_part(unknowns: &RankUnknowns, mut w: Vec<f64>) -> Result<Vec<f64>, SolveError> {
     if let Some(unknowns) = &unknowns.part {
         return Ok(unknowns.of_part(&w)?);
@@ -103,7 +105,7 @@ pub(crate) fn of_part(unknowns: &RankUnknowns, mut w: Vec<f64>) -> Result<Vec<f6
     Ok(w)
 }
 
-/// The space of the own cells of a rank; none of linear elements.
+/// The space on the rank's own cells; none for linear elements.
 fn own_space<'m>(
     problem: &Discretization<'m>,
     divided: &Divided<'m>,
@@ -113,7 +115,7 @@ fn own_space<'m>(
     Ok(agreed(&divided.comm, made.map_err(SolveError::from))?.map(Arc::new))
 }
 
-/// The values of a part at the degrees of freedom of the own cells of its rank, whose space this is.
+/// Restricts values on the part to the degrees of freedom of `space` on the rank's own cells.
 fn own_values(
     (problem, divided): (&Discretization<'_>, &Divided<'_>),
     own: Option<&TensorSpace<'_>>,
@@ -128,7 +130,7 @@ fn own_values(
     }
 }
 
-/// The mean of a function over all ranks, from its values on the own cells of this one. All ranks call it.
+/// The mean of a function over the whole mesh, from its values on the own cells of each rank. Collective.
 fn mean(divided: &Divided<'_>, own: Option<&TensorSpace<'_>>, u: &[f64]) -> Result<f64, SolveError> {
     let mesh = &divided.mesh.own().mesh;
     let here = match own {
@@ -139,8 +141,8 @@ fn mean(divided: &Divided<'_>, own: Option<&TensorSpace<'_>>, u: &[f64]) -> Resu
     Ok(integral / measure)
 }
 
-/// The solution of all ranks from its values `u` on the part of this one, of mean zero where a constant is open; this one has that on
-/// its own cells. All ranks call it.
+/// Makes the distributed solution from the values `u` on the part; the mean is removed if a constant is free.
+/// The solution of this rank is that on its own cells. Collective.
 pub(crate) fn results<'m>(
     (problem, divided): (Discretization<'m>, Divided<'m>),
     mut finished: Finished,
@@ -165,10 +167,10 @@ pub(crate) fn results<'m>(
     Ok(Solution::of_ranks(own, finished, of_ranks))
 }
 
-/// The box of a problem whose layers ranks have made. All ranks call it.
+/// The box of a problem on ranks that have generated its layers. Collective.
 ///
 /// # Errors
-/// As of one rank, and where cells are dealt out otherwise.
+/// As on one rank; also if cells are not distributed by layers.
 pub(crate) fn boxes(
     problem: &Discretization<'_>,
     divided: &Divided<'_>,
@@ -199,7 +201,7 @@ pub(crate) fn boxes(
     Boxes::of_part((space.degree(), nodes), &cells, options.smoother, (free, is_known))
 }
 
-/// All cells of the box, of which ranks have layers. All ranks call it.
+/// All cells of the box. Collective.
 fn box_cells(
     problem: &Discretization<'_>,
     divided: &Divided<'_>,
@@ -216,7 +218,7 @@ fn box_cells(
     })
 }
 
-/// The diagonal entries of σ at the centres of all cells of a box, in rows. All ranks call it.
+/// The diagonal entries of σ at the centres of all cells of a box, in rows. Collective.
 fn sigma_of_box(problem: &Discretization<'_>, divided: &Divided<'_>) -> Result<Vec<[f64; 3]>, SolveError> {
     let DividedMesh { part, counts, .. } = divided.mesh;
     let own = &divided.mesh.own().cells;
@@ -226,7 +228,7 @@ fn sigma_of_box(problem: &Discretization<'_>, divided: &Divided<'_>) -> Result<V
     let most = divided.comm.all_gather(&[cells.len() as u64])?.into_iter().flatten().max().unwrap_or(0);
     let at_once = (MOST_GATHERED / divided.comm.n_ranks()).max(1);
     let mut all = vec![[1.0; 3]; counts.n_cells as usize];
-    // All ranks gather as often as that with the most cells.
+    // All ranks send as many messages as the one with the most cells.
     for begin in (0..most as usize).step_by(at_once) {
         let piece = begin.min(cells.len())..(begin + at_once).min(cells.len());
         let cells = divided.comm.all_gather(&cells[piece.clone()])?.concat();
@@ -236,7 +238,7 @@ fn sigma_of_box(problem: &Discretization<'_>, divided: &Divided<'_>) -> Result<V
     Ok(all)
 }
 
-/// The sides of a box without given values, and whether all values are given. All ranks call it.
+/// The sides of a box without Dirichlet values, and whether all unknowns have Dirichlet values. Collective.
 fn free_sides(
     divided: &Divided<'_>,
     (along, nodes): ([usize; 3], &[u32]),
@@ -248,7 +250,7 @@ fn free_sides(
         let on = |side: usize| at[side / 2] == (side % 2) * (along[side / 2] - 1);
         [0, 1, 2, 3, 4, 5].map(on)
     };
-    // All facets around an unknown that this rank owns are here.
+    // The part has all facets around an owned unknown.
     let owned = || owned.iter().map(|&dof| dof as usize);
     let mut is_open = [false; 7];
     for dof in owned().filter(|&dof| given.value(dof).is_none()) {

@@ -1,4 +1,4 @@
-//! The rows of a rank.
+//! The owned rows of the linear system of linear elements.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -21,25 +21,27 @@ use super::system::{RankSystem, RankUnknowns};
 use crate::discretization::Discretization;
 use crate::{SolveError, SolverConfig, Stage, Stages};
 
-/// Winning conditions and components of the whole problem, found before its parts are assembled.
+/// The conditions that hold on facets and the connected components of a problem, found before its parts are
+/// assembled.
 pub(crate) struct Fixed {
-    /// The given values of linear elements.
+    /// The Dirichlet values of linear elements.
     pub constraints: Constraints,
-    /// The condition that holds on each boundary facet, of the mesh of the problem.
+    /// The condition that holds on each boundary facet of the mesh of the problem.
     pub winners: Vec<Option<u32>>,
-    /// None of a mesh that no rank has whole, which is connected.
+    /// None if the mesh is distributed: it is connected then.
     components: Option<Arc<Components>>,
 }
 
 impl Fixed {
-    /// Finds those of a problem. All ranks call it where each has its part alone; so it is for another problem.
+    /// Finds conditions and components of a problem. Collective if each rank has only its part, as is
+    /// [`Fixed::of`].
     pub fn new(problem: &Discretization<'_>) -> Result<Self, SolveError> {
         if problem.divided.is_some() {
             return Self::with(problem, None);
         }
         let components = components(problem.mesh);
         let is_unused = |&component: &u32| component == u32::MAX;
-        // Of any degree, a node without cells has no unknown.
+        // In spaces of any degree, a node without cells has no unknown.
         if problem.space().is_none()
             && let Some(node) = components.of_node.iter().position(is_unused)
         {
@@ -48,7 +50,7 @@ impl Fixed {
         Self::with(problem, Some(Arc::new(components)))
     }
 
-    /// Finds those of another problem on the same mesh.
+    /// As [`Fixed::new`] for another problem on the same mesh, with the same components.
     pub fn of(&self, problem: &Discretization<'_>) -> Result<Self, SolveError> {
         Self::with(problem, self.components.clone())
     }
@@ -56,7 +58,7 @@ impl Fixed {
     fn with(problem: &Discretization<'_>, components: Option<Arc<Components>>) -> Result<Self, SolveError> {
         let form = problem.form(0);
         let constraints = match (problem.space(), &problem.divided) {
-            // Each rank finds those of its part.
+            // Each rank evaluates those of its part.
             (Some(_), _) => Constraints::none(0),
             (None, Some(divided)) => divided.constraints(problem)?,
             (None, None) => Constraints::of_form(&form)?,
@@ -77,7 +79,7 @@ impl Fixed {
         }
     }
 
-    /// Returns the conditions on a part at a time.
+    /// Returns the conditions on a part at a given time.
     pub fn conditions(
         &self,
         (problem, time): (&Discretization<'_>, f64),
@@ -90,8 +92,8 @@ impl Fixed {
         }
     }
 
-    /// Returns whether the solution of all ranks is determined up to a constant only, from the nodes of this one and whether
-    /// each of them is held. All ranks call it.
+    /// Returns whether the global solution is unique only up to a constant. `nodes` are the owned nodes, each
+    /// with whether a condition or reaction fixes the constant there. Collective.
     pub fn leaves_a_constant(
         &self,
         comm: &Comm,
@@ -112,26 +114,26 @@ impl Fixed {
     }
 }
 
-/// The part of a linear system of linear elements that a rank has.
+/// The owned rows of a linear system of linear elements.
 pub(super) struct RankRows<D: RankDevice> {
-    /// With given values of u eliminated.
+    /// The owned rows, with Dirichlet values eliminated.
     pub matrix: GhostedMatrix<f64, D>,
-    /// With given values lifted.
+    /// The right side, with Dirichlet values lifted.
     pub rhs: Vec<f64>,
-    /// The node of each row, in the mesh of the problem.
+    /// The node of each row in the mesh of the problem.
     pub owned: Vec<u32>,
-    /// The number of each row among those of all ranks.
+    /// The global number of each row.
     pub ids: Vec<u64>,
     /// Owner and node of each ghost.
     pub ghosts: Vec<(u32, u64)>,
-    /// Whether the solution of all ranks is determined up to a constant only.
+    /// Whether the global solution is unique only up to a constant.
     pub is_pure_neumann: bool,
     /// As in `femtile_fem::System`.
     pub imbalance: f64,
 }
 
 impl<D: RankDevice> RankRows<D> {
-    /// Assembles the rows of a part of the mesh on the device; none where the rank owns no node.
+    /// Assembles the owned rows of a part on the device; none if the rank owns no node.
     pub fn new(
         device: &D,
         comm: &Comm,
@@ -153,7 +155,7 @@ impl<D: RankDevice> RankRows<D> {
         Ok(rows)
     }
 
-    /// The rows of no node.
+    /// The rows of a rank without nodes.
     fn empty(device: &D) -> Result<Self, LinalgError> {
         Ok(Self {
             matrix: device.divide(nothing::<f64, D>(device)?, 0)?,
@@ -166,7 +168,7 @@ impl<D: RankDevice> RankRows<D> {
         })
     }
 
-    /// The rows of a part, and whether a reaction or an exchange holds each of its nodes.
+    /// The owned rows, and whether a reaction or a Robin condition fixes the constant at each node.
     fn of_part(
         device: &D,
         (problem, fixed): (&Discretization<'_>, &Fixed),
@@ -182,13 +184,13 @@ impl<D: RankDevice> RankRows<D> {
     }
 }
 
-/// Returns an error on every rank where one has an error: of several that of the lowest, which ends the others.
+/// Returns an error on every rank if one rank has one. If several have, the lowest rank's error counts.
 pub(crate) fn agreed<R>(comm: &Comm, result: Result<R, SolveError>) -> Result<R, SolveError> {
     let message = result.as_ref().err().map(ToString::to_string).unwrap_or_default();
     let messages = comm.all_gather(message.as_bytes())?;
     match messages.iter().position(|message| !message.is_empty()) {
         Some(rank) if rank != comm.rank() => {
-            // That rank fails with its error, which this one waits for; a process does not come back from here.
+            // That rank reports its error, and this one waits for it; a process does not return from here.
             comm.sum_values(&mut [0.0])?;
             let message = String::from_utf8_lossy(&messages[rank]).into_owned();
             Err(LinalgError::Rank { rank, message }.into())
@@ -197,12 +199,12 @@ pub(crate) fn agreed<R>(comm: &Comm, result: Result<R, SolveError>) -> Result<R,
     }
 }
 
-/// The number of a node of a part in the mesh of the problem.
+/// The number of a local node in the mesh of the problem.
 fn node_of(problem: &Discretization<'_>, part: &Part, local: usize) -> u32 {
     if problem.divided.is_some() { local as u32 } else { part.nodes[local] }
 }
 
-/// Assembles the matrix of all nodes of a part, with given values of u eliminated.
+/// Assembles the matrix of all nodes of a part, with Dirichlet values of u eliminated.
 pub(crate) fn assembled<D: RankDevice>(
     device: &D,
     (problem, fixed): (&Discretization<'_>, &Fixed),
@@ -221,12 +223,13 @@ pub(crate) fn assembled<D: RankDevice>(
     made.map_err(|error| error.in_whole_mesh(&part.cells, &part.nodes))
 }
 
-/// The matrix without rows.
+/// A matrix without rows.
 pub(crate) fn nothing<T: Scalar, D: Device>(device: &D) -> Result<Csr<T, D>, LinalgError> {
     Csr::from_parts(device, 0, HostOffsets::from_row_lengths(std::iter::empty()), Vec::new(), Vec::new())
 }
 
-/// As assembly does for one rank: checks that the right side sums to zero up to [`BALANCE_TOLERANCE`], and subtracts its mean.
+/// Checks that the right side sums to zero up to [`BALANCE_TOLERANCE`] and subtracts its mean, as assembly on
+/// one rank does.
 pub(super) fn balance(comm: &Comm, rhs: &mut [f64], n: usize) -> Result<f64, SolveError> {
     let mut sums = [rhs.iter().sum::<f64>(), rhs.iter().map(|b| b.abs()).sum()];
     comm.sum_values(&mut sums)?;
@@ -243,7 +246,7 @@ pub(super) fn balance(comm: &Comm, rhs: &mut [f64], n: usize) -> Result<f64, Sol
     Ok(if size > 0.0 { total.abs() / size } else { 0.0 })
 }
 
-/// Makes the system of linear elements of a rank. All ranks call it.
+/// Makes a rank's rows of the system of linear elements. Collective.
 pub(super) fn of_simplices<D: RankDevice>(
     (device, comm): (&D, &Comm),
     problem: (&Discretization<'_>, &Fixed),

@@ -1,4 +1,4 @@
-//! Parts of a mesh that the first rank has, sent to all.
+//! Distribution of the first rank's mesh to all ranks.
 
 use femtile_comm::Comm;
 use femtile_device::part;
@@ -13,7 +13,7 @@ use super::rows::agreed;
 use super::wire::{From, To, truncated};
 use crate::SolveError;
 
-/// Numbers before the arrays of a part: cells, the order of curved ones, owned and shared nodes.
+/// Header of a part: numbers of cells, order of curved cells, numbers of owned and shared nodes.
 const NUMBERS: usize = 4;
 const KINDS: [CellKind; 5] = [
     CellKind::Segment,
@@ -23,17 +23,17 @@ const KINDS: [CellKind; 5] = [
     CellKind::Hexahedron,
 ];
 
-/// Divides the mesh of the first rank, which has it with its boundary, and sends each rank its part; none where there are too few
-/// cells for a part each, the mesh is not connected, tags without a name have the name of another, or the first rank gives no mesh.
-/// All ranks call it.
+/// Partitions the mesh of the first rank and sends each rank its part. Returns none if there are fewer cells
+/// than parts need, if the mesh is not connected, if the automatic name of a tag is taken, or if the first
+/// rank has no mesh. Collective.
 ///
-/// The tags, the tagged facets and the fields of the mesh are sent with its parts.
+/// Parts include the tags, the tagged facets and the fields of the mesh.
 ///
 /// # Cost
 /// The first rank holds the whole mesh and one part at a time, the others hold their parts.
 /// # Errors
-/// [`SolveError::Mesh`] where an array of the mesh cannot be used or the boundary is another one, [`FemError::OrphanNode`], and
-/// [`SolveError::Linalg`] where another rank ended.
+/// [`SolveError::Mesh`] if an array of the mesh is invalid or the boundary is that of another mesh,
+/// [`FemError::OrphanNode`], [`SolveError::Linalg`] if another rank failed.
 pub fn scatter(
     comm: &Comm,
     whole: Option<(&Mesh, &BoundaryFacets)>,
@@ -56,7 +56,8 @@ pub fn scatter(
     Ok(Some(DividedMesh::new(of_rank, (rank, n_ranks), n_shared, whole, partitioner.name())))
 }
 
-/// Divides a mesh; none where a rank would have no part, or the mesh is not connected: ranks could not tell whether a piece floats.
+/// Partitions a mesh; none if a rank would have no part or the mesh is not connected. In a mesh of several
+/// components, ranks could not tell which ones lack a Dirichlet value.
 fn prepared<'m>(
     (mesh, boundary): (&'m Mesh, &'m BoundaryFacets),
     partitioner: Partitioner,
@@ -77,7 +78,7 @@ fn prepared<'m>(
     Ok(Some(scatter).filter(|scatter| scatter.serves_all(n_ranks)))
 }
 
-/// Sends the parts of the other ranks, and returns that of the first.
+/// Sends the parts of the other ranks; returns the part of the first.
 fn dealt(comm: &Comm, scatter: &mut Scatter<'_>) -> Result<(Part, usize), LinalgError> {
     let lacking = |rank: usize| LinalgError::Rank { rank, message: "has no part of the mesh".into() };
     for rank in 1..comm.n_ranks() {
@@ -87,7 +88,7 @@ fn dealt(comm: &Comm, scatter: &mut Scatter<'_>) -> Result<(Part, usize), Linalg
     scatter.part(0).ok_or_else(|| lacking(0))
 }
 
-/// The description of the whole mesh, which the first rank has, with cells as those of a part.
+/// The description of the whole mesh, sent from the first rank. Cell kinds are those of the part.
 fn whole_of_all(comm: &Comm, own: Option<WholeMesh>, part: &Mesh) -> Result<WholeMesh, LinalgError> {
     let sent = own.map(|WholeMesh { counts, entities, extents }| {
         let mut numbers = vec![counts.n_nodes, counts.n_cells];

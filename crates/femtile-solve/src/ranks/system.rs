@@ -1,4 +1,4 @@
-//! The linear system of a rank, whatever its operator.
+//! The linear system on a rank, with any operator.
 
 use std::sync::Arc;
 
@@ -19,34 +19,36 @@ use crate::preconditioner::{Level, Preconditioning};
 use crate::system::SystemParts;
 use crate::{AmgGraph, AmgOptions, LevelPrecision, PreconditionerConfig, SolveError, SolverConfig};
 
-/// The rows of a rank of a linear system, with a preconditioner for them.
+/// The owned rows of a linear system, with a preconditioner.
 pub(crate) struct RankSystem<D: RankDevice> {
     pub operator: Box<dyn LinearOperator<f64, D>>,
     pub preconditioner: Box<dyn Preconditioner<f64, D>>,
-    /// With given values lifted.
+    /// The right side, with Dirichlet values lifted.
     pub rhs: Vec<f64>,
     pub parts: SystemParts,
     pub warnings: Vec<String>,
     pub unknowns: RankUnknowns,
 }
 
-/// The unknowns of a rank.
+/// The unknowns on a rank.
 pub(crate) struct RankUnknowns {
-    /// The node of each row, or its number in the space of elements of any degree, of the mesh of the problem, which may be a part.
+    /// The node of each row, or for elements of any degree its number in the space, in the mesh of the
+    /// problem: the whole mesh or the part.
     pub owned: Vec<u32>,
     pub halo: Arc<Halo>,
-    /// Rows whose value is given, and that value, where the caller does not know them.
+    /// Rows with Dirichlet values, and these values, if the caller does not know them.
     pub given: Vec<(u32, f64)>,
-    /// The unknowns of the part; none for linear elements, whose part numbers owned nodes first, then ghosts.
+    /// Owned unknowns and ghosts of the part; none for linear elements, whose part numbers owned nodes first,
+    /// then ghosts.
     pub part: Option<Arc<PartUnknowns>>,
-    /// Whether the solution of all ranks is determined up to a constant only.
+    /// Whether the global solution is unique only up to a constant.
     pub is_pure_neumann: bool,
     /// As in `femtile_fem::System`.
     pub imbalance: f64,
 }
 
 impl RankUnknowns {
-    /// Returns the values of the rank among those of its part.
+    /// Returns the owned values from those on the part.
     pub fn owned_of(&self, part: &[f64]) -> Vec<f64> {
         match &self.part {
             None => part[..self.owned.len()].to_vec(),
@@ -56,8 +58,8 @@ impl RankUnknowns {
 }
 
 impl<D: RankDevice> RankSystem<D> {
-    /// Makes the system of an assembled matrix with the preconditioner of the settings, on the device of the rank; `n` is the
-    /// number of unknowns of all ranks. All ranks call it.
+    /// Makes the system of an assembled matrix with the preconditioner of the settings, on the device of the
+    /// rank; `n` is the global number of unknowns. Collective.
     pub fn of_matrix(
         device: &D,
         config: &SolverConfig,
@@ -82,8 +84,8 @@ impl<D: RankDevice> RankSystem<D> {
     }
 }
 
-/// The preconditioner of the settings for the rows of a rank, and its levels; `n` is the number of unknowns of all ranks. All ranks
-/// call it.
+/// Makes the preconditioner of the settings for the owned rows, and describes its levels; `n` is the global
+/// number of unknowns. Collective.
 pub(super) fn preconditioning<D: RankDevice>(
     device: &D,
     config: &SolverConfig,
@@ -92,7 +94,7 @@ pub(super) fn preconditioning<D: RankDevice>(
 ) -> Result<Preconditioning<D>, SolveError> {
     let (halo, owned) = (&unknowns.halo, &unknowns.owned);
     let comm = halo.comm();
-    // Its errors must come from here, not from some ranks in the midst of a solve.
+    // Errors of all ranks must surface here, not during a solve.
     let of_whole = |error| match error {
         LinalgError::Diagonal { row, value } => LinalgError::Diagonal { row: owned[row] as usize, value },
         other => other,
@@ -113,7 +115,8 @@ pub(super) fn preconditioning<D: RankDevice>(
     })
 }
 
-/// Removes constants from what a preconditioner of `n` unknowns returns, where the solution is determined up to one.
+/// Projects constants out of the result of a preconditioner of `n` unknowns, if the solution is unique only
+/// up to a constant.
 pub(super) fn without_constants<D: RankDevice>(
     device: &D,
     (of, levels): Preconditioning<D>,
@@ -127,7 +130,7 @@ pub(super) fn without_constants<D: RankDevice>(
     Ok((Box::new(MeanFree::new(device, of, comm.clone(), [n, n_owned])?), levels))
 }
 
-/// Algebraic multigrid of all ranks, in the precision of the settings.
+/// Distributed algebraic multigrid, in the precision of the settings.
 fn multigrid<D: RankDevice>(
     (device, matrix): (&D, &GhostedMatrix<f64, D>),
     halo: &Arc<Halo>,
@@ -145,7 +148,7 @@ fn multigrid<D: RankDevice>(
     })
 }
 
-/// Algebraic multigrid of all ranks in one precision, and its levels.
+/// Distributed algebraic multigrid in one precision, and its levels.
 pub(super) fn amg_of<H: Scalar, D>(
     device: &D,
     matrix: &GhostedMatrix<f64, D>,

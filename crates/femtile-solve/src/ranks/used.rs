@@ -1,27 +1,28 @@
-//! How ranks divided a problem, for reports.
+//! The partition of a problem, for reports.
 
 use femtile_comm::Halo;
 use femtile_mesh::partition::PartitionQuality;
 
 use crate::SolveError;
 
-/// How a problem was divided among ranks.
+/// The partition of a problem among ranks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RanksUsed {
     /// Number of ranks.
     pub n_ranks: usize,
-    /// The way to divide the mesh: the name of a [`crate::Partitioner`], `layers` of cells for geometric multigrid, or `boxes` where each rank has made its part.
+    /// The partitioner: the name of a [`crate::Partitioner`], `layers` of cells for geometric multigrid, or
+    /// `boxes` if each rank has generated its part.
     pub partition: &'static str,
-    /// How even it is, and how much it cuts.
+    /// Balance and cut of the partition.
     pub quality: PartitionQuality,
-    /// Unknowns of the rank with the fewest, and with the most.
+    /// Fewest and most unknowns of a rank.
     pub unknowns: [usize; 2],
-    /// The most copies of unknowns of others that a rank keeps.
+    /// Most ghosts of a rank.
     pub most_ghosts: usize,
 }
 
 impl RanksUsed {
-    /// Describes a division in a way. All ranks call it.
+    /// Describes a partition by the named method. Collective.
     pub(super) fn of(
         halo: &Halo,
         (partition, quality): (&'static str, PartitionQuality),

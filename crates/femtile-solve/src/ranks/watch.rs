@@ -1,4 +1,4 @@
-//! Stops that all ranks make in the same iteration.
+//! Stopping of all ranks in the same iteration.
 
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -9,18 +9,18 @@ use femtile_linalg::krylov::{Monitor, Stop};
 
 use crate::{Progress, SolverConfig};
 
-/// Iterations from one question of all ranks to the next, at least.
+/// Fewest iterations between two agreements of all ranks.
 const EVERY: usize = 8;
 
-/// Passes iterations on, and stops once a rank is asked to or the time of one is over: in the same iteration on all of them, as
-/// a rank that iterates alone would wait for ever.
+/// Passes iterations on. Stops all ranks in the same iteration once one is interrupted or out of time;
+/// otherwise the others would wait forever.
 pub(super) struct Agreed<'a> {
     comm: &'a Comm,
     progress: &'a mut dyn Progress,
     tolerance: f64,
     begun: Instant,
     limit: Option<Duration>,
-    /// The iteration of the last question.
+    /// The iteration of the last agreement.
     last_asked: Option<usize>,
     failed: Result<(), LinalgError>,
 }
@@ -31,12 +31,12 @@ impl<'a> Agreed<'a> {
         Self { comm, progress, tolerance, begun: Instant::now(), limit, last_asked: None, failed: Ok(()) }
     }
 
-    /// The settings without the limit of time, which is kept here.
+    /// The settings without the time limit, which this monitor checks.
     pub fn without_time_limit(&self, config: &SolverConfig) -> SolverConfig {
         SolverConfig { time_limit: None, ..config.clone() }
     }
 
-    /// Returns the error of the last question, if there was one.
+    /// Returns the communication error of the last agreement, if there was one.
     pub fn ended(self) -> Result<(), LinalgError> {
         self.failed
     }
@@ -54,7 +54,7 @@ impl<'a> Agreed<'a> {
 impl Monitor for Agreed<'_> {
     fn iteration(&mut self, iteration: usize, relative_residual: f64) -> ControlFlow<Stop> {
         self.progress.iteration(iteration, relative_residual, self.tolerance);
-        // A method that starts again counts from zero.
+        // A restarted method counts from zero.
         let is_early = |last: usize| (last..last + EVERY).contains(&iteration);
         if self.last_asked.is_some_and(is_early) {
             return ControlFlow::Continue(());

@@ -1,4 +1,4 @@
-//! Arrays on their way from one rank to another: a length, then the numbers.
+//! Messages with arrays: a length, then the values.
 
 use std::collections::BTreeMap;
 
@@ -10,12 +10,12 @@ use femtile_mesh::Field;
 /// The most bytes of a message.
 const MOST_BYTES: usize = 1 << 30;
 
-/// The error of a rank that sent something else than is expected.
+/// The error about a message with unexpected content.
 pub(super) fn truncated(rank: usize) -> LinalgError {
     LinalgError::Rank { rank, message: "sent a part of a mesh that is not whole".into() }
 }
 
-/// The rank that receives.
+/// Sends to one rank.
 #[derive(Clone, Copy)]
 pub(super) struct To<'a> {
     pub comm: &'a Comm,
@@ -29,7 +29,7 @@ impl To<'_> {
         cast_slice(values).chunks(MOST_BYTES).try_for_each(|bytes| self.bytes(bytes))
     }
 
-    /// Sends texts.
+    /// Sends strings.
     pub fn texts<'t>(&self, texts: impl Iterator<Item = &'t String> + Clone) -> Result<(), LinalgError> {
         let lengths: Vec<u64> = texts.clone().map(|text| text.len() as u64).collect();
         self.array(&lengths)?;
@@ -51,7 +51,7 @@ impl To<'_> {
     }
 }
 
-/// The rank that sends, to which each function belongs that [`To`] has of this name.
+/// Receives from one rank; each method is the counterpart of the one of [`To`] with the same name.
 #[derive(Clone, Copy)]
 pub(super) struct From<'a> {
     pub comm: &'a Comm,
@@ -68,7 +68,7 @@ impl From<'_> {
         Ok(values)
     }
 
-    /// Receives texts.
+    /// Receives strings.
     pub fn texts(&self) -> Result<Vec<String>, LinalgError> {
         let lengths: Vec<u64> = self.array()?;
         let bytes: Vec<u8> = self.array()?;

@@ -1,7 +1,7 @@
-//! Data of operators that the host computes while a GPU is being opened.
+//! Operator data that the host computes while a GPU is being opened.
 //!
-//! `CudaMatrixFreeData` is computed part by part until the GPU is open. What is missing by then is made as without
-//! it.
+//! `CudaMatrixFreeData` is computed part by part until the GPU is open. Missing parts are computed later, as
+//! without this module.
 
 use femtile_device::cuda::Opening;
 use femtile_device::{Cpu, Cuda};
@@ -35,7 +35,8 @@ impl<D: OperatorDevice> Default for Ahead<'_, D> {
 }
 
 impl<'a> Ahead<'a, Cuda> {
-    /// Computes one part after the other until the GPU is open. Errors show where the same is made again.
+    /// Computes one part after the other until the GPU is open. Errors are dropped, because they recur when
+    /// the data are computed again.
     pub fn new(
         cpu: &Cpu,
         opening: &Opening,

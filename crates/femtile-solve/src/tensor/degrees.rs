@@ -53,7 +53,7 @@ where
 {
 }
 
-/// The warning where levels requested in f32 are kept in f64.
+/// The warning if levels requested in f32 are kept in f64.
 pub(crate) const BEYOND_F32: &str = "the levels of p-multigrid are kept in f64: entries of the operator are too large or \
                              too small for single precision";
 
@@ -62,14 +62,14 @@ pub(crate) fn is_beyond_f32<T: Scalar>(diagonal: &[T]) -> bool {
     !parallel::all(diagonal.len(), ROWS, |row| F32_RANGE.contains(&diagonal[row].to_f64()))
 }
 
-/// Rows that a thread looks at together.
+/// Rows per parallel task.
 const ROWS: usize = 1 << 14;
 
-/// Sets up p-multigrid for the operator of a problem, over the degrees of [`degrees`], on a device with its host; in f64 where
+/// Sets up p-multigrid for the operator of a problem, over the degrees of [`degrees`]. Levels are in f64 if
 /// the range of f32 is too small.
 ///
 /// # Errors
-/// [`SolveError::Setting`] where a level cannot be set up.
+/// [`SolveError::Setting`] if a level cannot be set up.
 pub(super) fn preconditioner<D: OperatorDevice>(
     devices: (&Cpu, &D),
     options: &PmgOptions,
@@ -101,18 +101,18 @@ pub(crate) fn spaces_below<'a>(space: &TensorSpace<'a>) -> Result<Vec<TensorSpac
     below(space.degree()).into_iter().map(|degree| space.of_degree(degree)).collect()
 }
 
-/// Returns the degrees of the levels below one of a degree, the highest first.
+/// Returns the degrees of the levels below a degree, the highest first.
 pub(crate) fn below(degree: usize) -> Vec<usize> {
     degrees(degree).split_off(1)
 }
 
-/// Returns a form without source, with conditions without data.
+/// Returns a form without source, with homogeneous conditions.
 pub(crate) fn without_data<'a>(form: &Form<'a>, homogeneous: &'a [BoundaryCondition]) -> Form<'a> {
     Form { source: &ZERO, conditions: homogeneous, ..*form }
 }
 
-/// Sets up p-multigrid with levels in a precision; none where its range is too small. Operators of the highest levels may have
-/// been prepared.
+/// Sets up p-multigrid with levels in one precision; none if its range is too small. Data of the highest
+/// levels may have been computed ahead.
 fn with_levels<T: SumFactorization + Lanes, D: LevelDevice<T>>(
     (cpu, device): (&Cpu, &D),
     (problem, rule): (&TensorProblem<'_>, CellRule),
@@ -142,7 +142,7 @@ fn with_levels<T: SumFactorization + Lanes, D: LevelDevice<T>>(
     let mut reports: Vec<Level> = levels.iter().map(|level| without_matrix(&level.diagonal)).collect();
     let lowest = problems[problems.len() - 1];
     if has_flat_cells(lowest) {
-        // Algebraic multigrid smooths by points.
+        // Algebraic multigrid has point smoothers.
         let same = Box::new(IdentityTransfer(lowest.space().n_dofs()));
         let made = self::level((cpu, device), (lowest, rule), None, same)?;
         levels.extend(made.filter(|level| level.lines.is_some()));
@@ -158,7 +158,7 @@ fn with_levels<T: SumFactorization + Lanes, D: LevelDevice<T>>(
 
 const ZERO: Coefficient = Coefficient::Constant(0.0);
 
-/// Returns the boundary conditions with zero data, all that an operator depends on.
+/// Returns the boundary conditions with zero data. An operator depends on nothing else of them.
 pub(crate) fn homogeneous(conditions: &[BoundaryCondition]) -> Vec<BoundaryCondition> {
     let of = |entry: &BoundaryCondition| BoundaryCondition {
         facets: entry.facets.clone(),
@@ -176,7 +176,7 @@ pub(crate) fn homogeneous(conditions: &[BoundaryCondition]) -> Vec<BoundaryCondi
     conditions.iter().map(of).collect()
 }
 
-/// Makes the level of a problem; none where its entries exceed the range of f32, and the level is in that precision.
+/// Makes the level of a problem; none if it is in f32 and its entries exceed that range.
 fn level<T: SumFactorization + Lanes, D: CellDevice<T> + PolynomialKernels<T>>(
     (cpu, device): (&Cpu, &D),
     (own, rule): (&TensorProblem<'_>, CellRule),
@@ -230,7 +230,7 @@ fn algebraic<T: SumFactorization + Lanes, D: LevelDevice<T>>(
     Ok((Box::new(amg), levels))
 }
 
-/// Returns the error where p-multigrid does not serve a problem.
+/// Returns the error for problems that p-multigrid does not support.
 pub(crate) fn refuse(message: &str) -> SolveError {
     SolveError::solver("preconditioner", format!("p-multigrid {message}, or use \"jacobi\""))
 }

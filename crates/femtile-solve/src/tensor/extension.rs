@@ -8,16 +8,17 @@ use femtile_multigrid::BoxGrid;
 /// Rows of a table of one axis: for each output the first input and the factors from there on.
 type Rows = Vec<(usize, Vec<f64>)>;
 
-/// Extends values given on sides of the finest grid into it: on each grid, from the coarsest on, values are interpolated from
-/// the next coarser one, and given values inserted.
+/// Extends Dirichlet values on sides into the finest grid: on each grid, from the coarsest on, values are
+/// interpolated from the next coarser one, and Dirichlet values inserted.
 ///
-/// The difference between a solution and this extension is approximated on coarse grids as well as the solution, even if given
-/// values jump; an extension by zero would have a layer of one cell. `given` is zero at other nodes.
+/// Coarse grids approximate the difference between a solution and this extension as well as the solution,
+/// even if Dirichlet values jump. An extension by zero would have a layer of one cell. `given` is zero at
+/// other nodes.
 ///
 /// # Cost
-/// A product with a narrow matrix along each axis for each node of each grid, twice.
+/// One product with a narrow matrix along each axis per node and grid, twice.
 /// # Shapes
-/// `given`: a value for each node of the finest grid.
+/// `given`: one value per node of the finest grid.
 pub(super) fn extension(grids: &[BoxGrid], lagrange: &Interpolation, given: Vec<f64>) -> Vec<f64> {
     let mut sides = vec![given];
     for pair in grids.windows(2).rev() {
@@ -38,7 +39,7 @@ pub(super) fn extension(grids: &[BoxGrid], lagrange: &Interpolation, given: Vec<
     values
 }
 
-/// Returns whether a node of a grid lies on a side where values are given.
+/// Returns whether a node of a grid lies on a Dirichlet side.
 fn is_given(grid: &BoxGrid, at: usize) -> bool {
     let (nodes, free) = (grid.nodes(), grid.free_sides());
     let place = [at % nodes[0], at / nodes[0] % nodes[1], at / (nodes[0] * nodes[1])];
@@ -51,9 +52,9 @@ fn is_given(grid: &BoxGrid, at: usize) -> bool {
 /// Interpolation between a cell and its halves.
 pub(super) struct Interpolation {
     degree: usize,
-    /// At the nodes of the halves, the factors of those of the cell.
+    /// Interpolation factors from the nodes of the cell to those of each half.
     halves: Vec<Vec<f64>>,
-    /// At each node of the cell, the half that has it and the factors of the nodes of that.
+    /// For each node of the cell, the half that contains it and the factors from the nodes of that half.
     whole: Vec<(usize, Vec<f64>)>,
 }
 

@@ -1,4 +1,4 @@
-//! Geometric multigrid on a mesh: the box of its cells, the coarser boxes, and the problems that are refused.
+//! Geometric multigrid on a mesh: the box of its cells, the coarser boxes, and unsupported problems.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -24,22 +24,22 @@ use crate::{GmgOptions, GmgStart, LevelPrecision, Method, SolveError};
 
 /// Coefficients of cells that differ from their mean by less than this share are treated as constant.
 const CONSTANT: f64 = 1e-10;
-/// The message where u is given nowhere.
+/// The message if no side has Dirichlet values.
 const NO_SIDE: &str = "needs u given on one side of the box at least: put a `dirichlet` there";
-/// Degrees of freedom of a parallel task.
+/// Degrees of freedom per parallel task.
 const DOFS: usize = 1 << 14;
 
 /// The box of the cells of a mesh.
 #[derive(Debug)]
 pub(crate) struct Boxes {
     finest: BoxGrid,
-    /// The node of the box of each degree of freedom.
+    /// Returns the node of the box of each degree of freedom.
     nodes: Vec<u32>,
-    /// Whether all values on the boundary are given.
+    /// Whether all degrees of freedom have Dirichlet values.
     is_known: bool,
-    /// The rows of cells, for full multigrid.
+    /// The lattice of cells, for full multigrid.
     lattice: Option<Box<Lattice>>,
-    /// How layers of cells are dealt out to ranks.
+    /// The partition of layers of cells among ranks.
     partition: Option<Partition>,
 }
 
@@ -47,7 +47,8 @@ impl Boxes {
     /// Finds the box of a problem.
     ///
     /// # Errors
-    /// [`SolveError::Setting`] if the cells do not form rows, or u is given on parts of sides or nowhere.
+    /// [`SolveError::Setting`] if the cells do not form rows, or Dirichlet values cover only parts of sides
+    /// or no side.
     pub fn of(options: &GmgOptions, problem: &TensorProblem<'_>) -> Result<Self, SolveError> {
         let cells = (problem.space(), problem.form().sigma);
         let (boxes, lattice) = Self::with_lattice(options, cells, problem.constraints().dofs())?;
@@ -55,10 +56,11 @@ impl Boxes {
         Ok(Self { lattice, ..boxes })
     }
 
-    /// Finds the box of a space, a coefficient σ and the degrees of freedom with given values, and deals its layers out to ranks.
+    /// Finds the box of a space, a coefficient σ and the Dirichlet degrees of freedom, and distributes its
+    /// layers among ranks.
     ///
     /// # Errors
-    /// As [`Boxes::of`], and for a start that several ranks do not have.
+    /// As [`Boxes::of`], and for full multigrid as initial guess, which several ranks do not support.
     pub fn of_ranks(
         options: &GmgOptions,
         cells: (&TensorSpace<'_>, &Coefficient),
@@ -86,7 +88,7 @@ impl Boxes {
         Ok(Self { partition: Some(partition), ..boxes })
     }
 
-    /// Takes the box of a mesh that no rank has whole, and the node of it of each degree of freedom of a part.
+    /// Takes the box of a distributed mesh, and the node of the box of each degree of freedom of a part.
     ///
     /// # Errors
     /// As [`Boxes::of`].
@@ -106,7 +108,7 @@ impl Boxes {
         Ok(Self { finest, nodes, is_known, lattice: None, partition: None })
     }
 
-    /// Finds the box, and the rows of its cells.
+    /// Finds the box, and the lattice of its cells.
     fn with_lattice(
         options: &GmgOptions,
         cells: (&TensorSpace<'_>, &Coefficient),
@@ -132,32 +134,32 @@ impl Boxes {
         &self.finest
     }
 
-    /// The node of the box of each degree of freedom.
+    /// Returns the node of the box of each degree of freedom.
     pub fn nodes(&self) -> &[u32] {
         &self.nodes
     }
 
-    /// Returns whether all values are given.
+    /// Returns whether all degrees of freedom have Dirichlet values.
     pub fn is_known(&self) -> bool {
         self.is_known
     }
 
-    /// Returns the rows of cells, where full multigrid may need them.
+    /// Returns the lattice of cells, if full multigrid may need it.
     pub(super) fn lattice(&self) -> Option<&Lattice> {
         self.lattice.as_deref()
     }
 
-    /// Returns how layers of cells are dealt out to ranks, where there are several.
+    /// Returns the partition of layers of cells among ranks, if there are several.
     pub fn partition(&self) -> Option<&Partition> {
         self.partition.as_ref()
     }
 
-    /// Returns the fewest layers of cells that one of these ranks has.
+    /// Returns the fewest layers of cells of a rank.
     pub fn fewest_layers(&self, n_ranks: usize) -> usize {
         self.finest.widths(self.finest.dimension() - 1).len() / n_ranks.max(1)
     }
 
-    /// Returns why ranks do not have a smoother on these cells, if they do not.
+    /// Returns the reason why several ranks do not support a smoother on these cells, if so.
     pub fn lack_of_ranks(&self, smoother: Smoother, on_gpu: bool) -> Option<String> {
         femtile_multigrid::unsupported_on_ranks(&self.finest, smoother, on_gpu)
     }
@@ -168,7 +170,7 @@ impl Boxes {
         Some(format!("geometric multigrid on this mesh runs on CPUs only ({lack})"))
     }
 
-    /// Returns the reason why a CPU is the better choice, where GPUs take more iterations.
+    /// Returns the reason why a CPU is the better choice, if GPUs need more iterations.
     pub fn gain_of_cpus(&self) -> Option<String> {
         let axis = femtile_multigrid::thin_axis(&self.finest)?;
         let name = ["x", "y", "z"][axis];
@@ -178,16 +180,18 @@ impl Boxes {
     }
 }
 
-/// Sets up geometric multigrid for −∇·(σ̄∇u) on the cells spanned by the corners of the mesh, with u = 0 where it is given and
-/// no flux through all other sides, up to a factor, to which conjugate gradients are invariant.
+/// Sets up geometric multigrid for −∇·(σ̄∇u) on the cells spanned by the corners of the mesh, with u = 0 on
+/// Dirichlet sides and no flux through the others. The operator is approximated up to a factor, which
+/// conjugate gradients do not depend on.
 ///
-/// σ̄ is a scalar per cell, the mean of the diagonal of σ at its centre; a constant ratio of diagonal entries stretches the box
-/// instead. Off-diagonal entries, λ and Robin coefficients are left to the iterations.
+/// σ̄ is a scalar per cell, the mean of the diagonal of σ at its centre. A constant ratio of diagonal entries
+/// is treated by stretching the box instead. Off-diagonal entries, λ and Robin coefficients are left to the
+/// iterations.
 ///
-/// Returns full multigrid on its levels as well, where each is the problem on coarser cells but for a factor.
+/// Also returns full multigrid on these levels, if each level is the problem on coarser cells up to a factor.
 ///
 /// # Errors
-/// [`SolveError::Setting`] where there are no levels for the box.
+/// [`SolveError::Setting`] if there are no levels for the box.
 pub(super) fn preconditioner<D>(
     device: &D,
     (options, method): (&GmgOptions, Method),
@@ -207,15 +211,14 @@ where
     cycle.map_err(refused)
 }
 
-/// The settings of a cycle. One that need not be symmetric smooths in the same order before and after, which reduces the error
-/// more.
+/// The settings of a cycle. If it need not be symmetric, pre- and post-smoothing have the same order, which
+/// reduces the error more.
 fn config_of(options: &GmgOptions, method: Method) -> MultigridConfig {
     let post = if matches!(method, Method::Gmres { .. }) { PostOrder::Same } else { PostOrder::Reversed };
     MultigridConfig { smoother: options.smoother, post }
 }
 
-/// As [`preconditioner`], on all ranks; `owned` has the number in the whole space of each unknown that the rank owns. All ranks
-/// call it.
+/// As [`preconditioner`], distributed; `owned` has the global number of each owned unknown. Collective.
 ///
 /// # Errors
 /// As [`preconditioner`].
@@ -257,7 +260,7 @@ where
     Ok((Box::new(cycle), levels))
 }
 
-/// Describes a level; without a smoother the coarsest.
+/// Describes a level; the coarsest has no smoother.
 fn level_of<T: Scalar, D: BoxKernels<T>>(device: &D, grid: &BoxGrid, smoother: Option<Smoother>) -> Level {
     Level {
         n_rows: grid.n_unknowns(),
@@ -272,19 +275,19 @@ pub fn cells_fill_rows(mesh: &Mesh) -> bool {
     super::is_for(mesh.kind) && TensorSpace::new(mesh, 1).is_ok_and(|space| Lattice::of(&space).is_ok())
 }
 
-/// Returns the error about a start, which several ranks do not have.
+/// Returns the error about full multigrid as initial guess on several ranks.
 pub(crate) fn no_start() -> SolveError {
     let place = ["solver".into(), "gmg".into(), "start".into()];
     SolveError::setting(&place, "several ranks begin from zero: leave it out")
 }
 
-/// Returns the error where geometric multigrid does not serve a problem.
+/// Returns the error for problems that geometric multigrid does not support.
 pub(crate) fn refuse(message: &str) -> SolveError {
     let message = format!("geometric multigrid {message}, or use \"pmg\"");
     SolveError::solver("preconditioner", message)
 }
 
-/// Returns the error where the hierarchy refuses a box, with a remedy for cells that cannot be joined.
+/// Returns the error if the hierarchy refuses a box, with a remedy for cells that cannot be joined.
 pub(super) fn refused(error: MultigridError) -> SolveError {
     match error {
         MultigridError::Linalg(error) => error.into(),
@@ -320,19 +323,19 @@ pub(crate) fn need_positive(sigma: &Coefficient) -> Result<(), SolveError> {
 
 /// Cells in rows that fill a box.
 pub(crate) struct BoxCells<'a> {
-    /// Their number along each axis.
+    /// Number of cells along each axis.
     pub n: [usize; 3],
-    /// Their widths along each axis, where they are rectangles along the axes.
+    /// Widths of cells along each axis, if they are rectangles along the axes.
     pub widths: Option<Vec<Vec<f64>>>,
-    /// Their corners in rows; those at the ends of the box suffice for rectangles of one σ.
+    /// Corners of cells, row by row; those at the ends of the box suffice for rectangles with one σ.
     pub corners: Cow<'a, [[f64; 3]]>,
-    /// The diagonal entries of σ at their centres, in rows; none where σ is a number.
+    /// The diagonal entries of σ at the centres of cells, row by row; none if σ is a number.
     pub sigma: Option<Vec<[f64; 3]>>,
 }
 
 impl BoxCells<'_> {
-    /// Returns the box of elements of a degree in `d` dimensions, stretched such that the mean of σ̄ and the longest side are 1; point
-    /// smoothers on rectangles assume σ̄ = 1 in all cells.
+    /// Returns the box of elements of a degree in `d` dimensions, scaled such that the mean of σ̄ and the
+    /// longest side are 1. Point smoothers on rectangles assume σ̄ = 1 in all cells.
     fn grid(&self, (degree, d): (usize, usize), smoother: Smoother) -> Result<BoxGrid, MultigridError> {
         let means = self.sigma.as_ref().map_or([1.0; 3], |sigma| means(sigma));
         let extent = |axis: usize| {
@@ -404,13 +407,13 @@ fn means(entries: &[[f64; 3]]) -> [f64; 3] {
 /// An end of an axis of a box: the axis, and whether it is the upper one.
 type Side = (usize, bool);
 
-/// The reason why given values exclude geometric multigrid.
+/// The reason why geometric multigrid does not support a set of Dirichlet values.
 enum Lack {
-    /// No side has given values everywhere.
+    /// No side has Dirichlet values everywhere.
     Side,
-    /// A side has given values on a part only.
+    /// A side has Dirichlet values only on a part of it.
     RestOf(Side),
-    /// Values are given inside the box.
+    /// There are Dirichlet values inside the box.
     Inside,
 }
 
@@ -428,7 +431,7 @@ impl Lack {
     }
 }
 
-/// Returns the box with free sides where u is not given.
+/// Returns the box; sides without Dirichlet values are free.
 fn with_free_sides(grid: BoxGrid, nodes: &[u32], given: &[u32]) -> Result<BoxGrid, Lack> {
     if given.len() == nodes.len() {
         return Ok(grid);

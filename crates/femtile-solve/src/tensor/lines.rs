@@ -8,7 +8,7 @@ use femtile_mesh::MiddleMap;
 use femtile_multigrid::{LineCell, LineCells, LineSolves};
 use femtile_sum_factorization::SumFactorization;
 
-/// Cells that a thread looks at together.
+/// Cells per parallel task.
 const CELLS: usize = 64;
 
 /// Returns whether a problem has flat cells.

@@ -66,8 +66,8 @@ pub trait CellDevice<T: SumFactorization + Lanes>: Device {
     /// The data of an operator that a host can compute before the device is open.
     type Data: Debug;
 
-    /// Makes the operator of a problem with a number of components, and the requested metric evaluation; `cpu` sets it up, or did
-    /// so ahead.
+    /// Makes the operator of a problem with several components and the requested metric evaluation; `cpu`
+    /// sets it up, or has done so ahead.
     fn matrix_free(
         &self,
         cpu: &Cpu,
@@ -77,8 +77,8 @@ pub trait CellDevice<T: SumFactorization + Lanes>: Device {
         ahead: Option<Self::Data>,
     ) -> Result<Self::MatrixFree, FemError>;
 
-    /// Makes the line solves through flat cells, where a problem has any and the device supports them, from the diagonal of its
-    /// operator.
+    /// Makes line solves through flat cells from the diagonal of the operator, if there are flat cells and
+    /// the device supports it.
     fn lines(
         &self,
         problem: &TensorProblem<'_>,
@@ -174,10 +174,11 @@ impl<T: SumFactorization + Lanes> CellDevice<T> for Cuda {
 pub trait OperatorDevice:
     SolveDevice + CellDevice<f32> + CellDevice<f64> + BoxKernels<f32> + BoxKernels<f64>
 {
-    /// Whether a solve may begin with full multigrid on the levels of the preconditioner: it was measured on processors alone.
+    /// Whether a solve may begin with full multigrid on the levels of the preconditioner. It was measured on
+    /// CPUs only.
     const STARTS_ON_LEVELS: bool;
 
-    /// Makes the right side of a component from the operator of all, with given values lifted.
+    /// Makes the right side of a component from the operator of all components, with Dirichlet values lifted.
     fn lift<'a>(
         &self,
         operator: &<Self as CellDevice<f64>>::MatrixFree,
@@ -207,7 +208,7 @@ impl OperatorDevice for Cpu {
 impl OperatorDevice for Cuda {
     const STARTS_ON_LEVELS: bool = false;
 
-    /// Few cells have given values: the host computes their products.
+    /// Few cells have Dirichlet values, so the host computes their products.
     fn lift<'a>(
         &self,
         _: &CudaMatrixFree<f64>,
@@ -224,7 +225,7 @@ pub(crate) fn constrained<'p>(problem: &'p TensorProblem<'_>) -> (&'p TensorSpac
     (problem.space(), problem.constraints().dofs())
 }
 
-/// The terms of a form, without a conduction or a reaction that vanishes.
+/// The terms of a form, except a conduction or reaction that is zero.
 pub(crate) fn terms<'a>(problem: &TensorProblem<'a>) -> Terms<'a> {
     let form = problem.form();
     let unless_zero = |of: &'a Coefficient| (of.as_constant() != Some(0.0)).then_some(of);
@@ -280,9 +281,9 @@ fn matrix_free<'a, D: OperatorDevice>(
     ahead: Ahead<'a, D>,
     stages: &mut Stages<'_>,
 ) -> Result<LinearSystem<'a, D>, SolveError> {
-    // Components differ only in given values, not in their places nor in facet terms.
+    // Components differ only in Dirichlet values, not in Dirichlet nodes or facet terms.
     let (problem, components) = (&problems[0], problems.len());
-    // Vectors are read more often than the data of an operator.
+    // Memory for vectors is reserved first, because they are read more often than the data of an operator.
     let n = problem.space().n_dofs() * components;
     let Ahead { operator, levels } = ahead;
     let made =
@@ -361,7 +362,7 @@ pub(crate) fn of_metric(error: FemError) -> SolveError {
     }
 }
 
-/// Computes the product of the operator with the given values of one component.
+/// Computes the product of the operator with the Dirichlet values of one component.
 fn apply_to_given(operator: &MatrixFree<f64>, components: usize, y: &mut [f64], x: &[f64]) {
     if components == 1 {
         return operator.apply_to_given(y, x);

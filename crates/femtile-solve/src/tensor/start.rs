@@ -1,4 +1,4 @@
-//! Full multigrid on a mesh, which computes the initial iterate of a solve.
+//! Full multigrid on a mesh, for the initial guess of a solve.
 
 use femtile_device::{Buffer, Cpu, Scalar};
 use femtile_fem::dofs::TensorSpace;
@@ -24,14 +24,15 @@ pub(super) type Nested<D> =
 pub(crate) struct FullStart<D: SolveDevice> {
     nested: Nested<D>,
     components: usize,
-    /// The lifting of given values into the box, zero at their own nodes; none where all given values are zero.
+    /// The extension of Dirichlet values into the box, zero at Dirichlet nodes; none if all Dirichlet values
+    /// are zero.
     extended: Option<Buffer<f64, D>>,
     /// Whether the operators of the levels are those of the problem.
     is_scaled: bool,
 }
 
 impl<D: SolveDevice> FullStart<D> {
-    /// Makes the coarser levels with the operators of the problem on them; none where there are no such levels.
+    /// Makes the coarser levels with the operators of the problem; none if there are no such levels.
     ///
     /// # Errors
     /// [`SolveError::Setting`] if the problem cannot be transferred to coarser cells.
@@ -61,14 +62,14 @@ impl<D: SolveDevice> FullStart<D> {
         Ok(Some(Self { nested, components: problems.len(), extended, is_scaled: true }))
     }
 
-    /// Full multigrid on levels whose operators are a multiple of those of the problem, for given values that are zero; none
-    /// for others.
+    /// Full multigrid on levels with operators that are a multiple of those of the problem; none if a
+    /// Dirichlet value is not zero.
     pub fn on_levels(nested: Option<Nested<D>>, problems: &[TensorProblem<'_>]) -> Option<Self> {
         let nested = nested.filter(|_| problems.iter().all(is_zero))?;
         Some(Self { nested, components: problems.len(), extended: None, is_scaled: false })
     }
 
-    /// Returns an iterate for $A w = b$.
+    /// Returns an initial guess for $A w = b$.
     ///
     /// # Errors
     /// Errors of the device.
@@ -94,7 +95,7 @@ impl<D: SolveDevice> FullStart<D> {
         Ok(w)
     }
 
-    /// Computes the iterate component by component.
+    /// Computes the initial guess component by component.
     fn add(&self, device: &D, w: &mut Buffer<f64, D>, r: &Buffer<f64, D>) -> Result<(), LinalgError> {
         if self.components == 1 {
             return (self.nested)(w, r);
@@ -111,7 +112,8 @@ impl<D: SolveDevice> FullStart<D> {
     }
 }
 
-/// Scales w such that $\tfrac12 w^\mathsf{T} A w - b^\mathsf{T} w$ is the least, which leaves no more error than zero does.
+/// Scales w such that $\tfrac12 w^\mathsf{T} A w - b^\mathsf{T} w$ is minimal, so that its error is not
+/// larger than that of zero.
 fn minimise_energy<D: SolveDevice>(
     operator: &dyn LinearOperator<f64, D>,
     w: &mut Buffer<f64, D>,
@@ -124,7 +126,7 @@ fn minimise_energy<D: SolveDevice>(
     device.axpby(w, 0.0, &product, if factor.is_finite() { factor } else { 0.0 })
 }
 
-/// Returns whether all given values are zero.
+/// Returns whether all Dirichlet values are zero.
 fn is_zero(problem: &TensorProblem<'_>) -> bool {
     problem.constraints().values().iter().all(|&g| g == 0.0)
 }
@@ -163,7 +165,7 @@ fn operator<D: OperatorDevice>(
     Ok(NestedOperator { operator: Box::new(operator), nodes: coarse.nodes(&space).map_err(lack)? })
 }
 
-/// Extends the given values of all components into the box.
+/// Extends the Dirichlet values of all components into the box.
 fn extended<D: OperatorDevice>(
     device: &D,
     boxes: &Boxes,

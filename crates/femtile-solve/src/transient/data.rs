@@ -1,4 +1,4 @@
-//! Data of a problem at a time, evaluated on the processor.
+//! Data of a problem at a given time, evaluated on the CPU.
 
 use femtile_fem::assembly::load;
 use femtile_fem::tensor::TensorProblem;
@@ -8,12 +8,12 @@ use crate::coefficient::scalar;
 use crate::discretization::Discretization;
 use crate::{Key, SolveError, Value};
 
-/// Returns whether the load of the boundary or given values depend on the time.
+/// Returns whether the boundary load or Dirichlet values depend on time.
 pub(super) fn has_boundary_in_time(problem: &Discretization<'_>) -> bool {
     problem.conditions[0].iter().any(|given| given.condition.datum().uses_time())
 }
 
-/// Evaluates the load of the source at a time.
+/// Evaluates the load of the source at a given time.
 pub(super) fn source_at(problem: &Discretization<'_>, t: f64) -> Result<Vec<f64>, SolveError> {
     let source = problem.sources[0].at_time(t);
     match evaluate(problem, &source, &[]) {
@@ -22,7 +22,7 @@ pub(super) fn source_at(problem: &Discretization<'_>, t: f64) -> Result<Vec<f64>
     }
 }
 
-/// Evaluates the load of the boundary and the given values at a time.
+/// Evaluates the boundary load and the Dirichlet values at a given time.
 pub(super) fn boundary_at(
     problem: &Discretization<'_>,
     t: f64,
@@ -33,7 +33,7 @@ pub(super) fn boundary_at(
     evaluate(problem, &none, &conditions).map_err(|source| SolveError::AtTime { time: t, source })
 }
 
-/// Evaluates a value at all unknowns, by interpolation.
+/// Interpolates a value at all unknowns.
 pub(crate) fn nodal_values(
     problem: &Discretization<'_>,
     value: &Value,
@@ -45,7 +45,7 @@ pub(crate) fn nodal_values(
     let conditions = [BoundaryCondition { facets: Vec::new(), condition: everywhere }];
     let found = evaluate(problem, &Coefficient::Constant(0.0), &conditions);
     let (_, constraints) = found.map_err(|error| match error {
-        // Values at all nodes are evaluated as a Dirichlet condition.
+        // The value is evaluated like a Dirichlet condition at all nodes.
         FemError::NotFinite { cell, point, value, unknown, .. } => {
             FemError::NotFinite { field: "initial", cell, point, value, unknown }
         }
@@ -61,7 +61,7 @@ fn evaluate(
     source: &Coefficient,
     conditions: &[BoundaryCondition],
 ) -> Result<(Vec<f64>, Constraints), FemError> {
-    // A positive reaction, so that nothing floats; σ and λ take no part in a load.
+    // With a positive reaction no component is singular; σ and λ do not enter a load.
     let one = Coefficient::Constant(1.0);
     let (mesh, boundary) = (problem.mesh, &*problem.boundary);
     let form = Form { mesh, boundary, sigma: &one, lambda: &one, source, conditions };

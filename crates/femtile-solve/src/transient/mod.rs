@@ -1,10 +1,12 @@
-//! Problems in time on any mesh: $c u_t = \nabla\cdot(\sigma\nabla u) - \lambda u + f$.
+//! Time-dependent problems on any mesh: $c u_t = \nabla\cdot(\sigma\nabla u) - \lambda u + f$.
 //!
-//! [`Transient`] is the problem, `semidiscrete` its space on a device, `watch` what happens at each step.
+//! [`Transient`] is the problem, `semidiscrete` its discretization in space on a device, `watch` reports each
+//! step.
 //!
-//! M has the capacity c. Matrices of a shift a are sums of K and M on one pattern (`Csr::combined`). Matrix-free
-//! operators are those of the steady problem with λ + a c. `preconditioning` decides how long a preconditioner is
-//! kept. All that is made follows from the shift and from a few numbers, which checkpoints hold.
+//! M is the mass matrix with the capacity c. The matrices $K + a M$ of stages are combined from K and M on
+//! one pattern (`Csr::combined`); a is called the shift. Matrix-free operators are those of the steady
+//! problem with λ + a c. `preconditioning` decides how long a preconditioner is kept. Operators and
+//! preconditioners follow from the shift and a few values, which checkpoints contain.
 
 mod data;
 mod nonlinear;
@@ -35,8 +37,8 @@ pub use watch::{Frame, Observer};
 
 /// The problem $c u_t = \nabla\cdot(\sigma\nabla u) - \lambda u + f$ on a mesh, with conditions on its boundary and an initial value.
 ///
-/// All values but the capacity c, which is 1 if nothing else is said, may depend on the time `t`; c, σ, λ and the source may
-/// depend on the solution `u` as well. λ may be negative (growth) as long as steps are shorter than c/|λ|.
+/// The capacity c is 1 by default. All other values may depend on the time `t`; c, σ, λ and the source may
+/// also depend on the solution `u`. λ may be negative (growth) if steps are shorter than c/|λ|.
 ///
 /// ```
 /// use femtile_mesh::generate::{SquareConfig, square};
@@ -68,8 +70,8 @@ pub struct Transient<'m> {
 }
 
 impl<'m> Transient<'m> {
-    /// Begins with the steady problem, whose values may depend on `t`, and the initial value of u; the time
-    /// runs from 0 to 1 in 100 steps of BDF2.
+    /// Takes the steady problem, whose values may depend on `t`, and the initial value of u. By default the
+    /// time runs from 0 to 1 in 100 steps of BDF2.
     pub fn new(problem: Poisson<'m>, initial: impl Into<Value>) -> Self {
         Self {
             problem,
@@ -87,8 +89,8 @@ impl<'m> Transient<'m> {
         }
     }
 
-    /// Sets the capacity c, positive: a number, a formula in x, y, z and u, values by tag or a cell field. Of heat it is ρ c_p, the
-    /// density times the specific heat, and σ the conductivity.
+    /// Sets the capacity c > 0: a number, a formula in x, y, z and u, values by tag or a cell field. For heat
+    /// conduction, c is ρ c_p, density times specific heat, and σ is the thermal conductivity.
     ///
     /// ```
     /// use femtile_mesh::generate::{SquareConfig, square};
@@ -106,25 +108,25 @@ impl<'m> Transient<'m> {
         self
     }
 
-    /// Sets the times of the initial value and of the end.
+    /// Sets the start and end times.
     pub fn times(mut self, start: f64, end: f64) -> Self {
         (self.start, self.end) = (start, end);
         self
     }
 
-    /// Sets the scheme.
+    /// Sets the time integration scheme.
     pub fn scheme(mut self, scheme: Scheme) -> Self {
         self.scheme = scheme;
         self
     }
 
-    /// Sets the lengths of steps.
+    /// Sets the step sizes.
     pub fn steps(mut self, steps: Steps) -> Self {
         self.steps = steps;
         self
     }
 
-    /// Sets the mass matrix; a lumped one is for elements of degree 1.
+    /// Sets the mass matrix; lumping needs elements of degree 1.
     pub fn mass(mut self, mass: MassMatrix) -> Self {
         self.mass = mass;
         self
@@ -137,14 +139,14 @@ impl<'m> Transient<'m> {
         self
     }
 
-    /// Lets [`Observer::checkpoint`] receive the state now and then, and when a run is interrupted or out of time;
-    /// `fingerprint` identifies the problem in it.
+    /// Makes [`Observer::checkpoint`] receive the state at intervals, and if a run is interrupted or out of
+    /// time; `fingerprint` identifies the problem in it.
     pub fn checkpoints(mut self, interval: CheckpointInterval, fingerprint: [u8; 32]) -> Self {
         (self.checkpoints, self.fingerprint) = (Some(interval), fingerprint);
         self
     }
 
-    /// Goes on from a checkpoint in place of the initial value.
+    /// Continues from a checkpoint instead of the initial value.
     pub fn resume(mut self, checkpoint: Checkpoint) -> Self {
         self.resume = Some(Arc::new(checkpoint));
         self
@@ -153,7 +155,7 @@ impl<'m> Transient<'m> {
     /// Solves the problem.
     ///
     /// # Errors
-    /// [`SolveError`]; a run that ends early is an outcome.
+    /// [`SolveError`]; a run that stops before the end time is an outcome, not an error.
     pub fn solve(&self, config: &SolverConfig) -> Result<TransientSolution<'m>, SolveError> {
         self.solve_with(config, &mut (), &mut Silent)
     }
@@ -161,7 +163,8 @@ impl<'m> Transient<'m> {
     /// Solves the problem and reports steps, frames and progress.
     ///
     /// # Errors
-    /// As [`Transient::solve`]; [`SolveError::Interrupted`] before the first step; what the observer returns.
+    /// As [`Transient::solve`]; [`SolveError::Interrupted`] if interrupted before the first step; errors that
+    /// the observer returns.
     pub fn solve_with(
         &self,
         config: &SolverConfig,
@@ -180,7 +183,7 @@ impl<'m> Transient<'m> {
         })
     }
 
-    /// Resolves coefficients and conditions on the mesh and makes the space.
+    /// Resolves coefficients and conditions on the mesh and makes the finite-element space.
     ///
     /// # Errors
     /// As [`Poisson::discretize`].
@@ -189,17 +192,17 @@ impl<'m> Transient<'m> {
     }
 }
 
-/// The distance from one checkpoint to the next.
+/// The interval between checkpoints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CheckpointInterval {
     /// A number of steps.
     Steps(usize),
-    /// A time on the clock.
+    /// A wall-clock time.
     Time(Duration),
 }
 
 impl CheckpointInterval {
-    /// Returns numbers that tell intervals apart.
+    /// Returns two numbers that identify the interval.
     pub fn to_bits(self) -> [u64; 2] {
         match self {
             Self::Steps(every) => [1, every as u64],
@@ -208,7 +211,7 @@ impl CheckpointInterval {
     }
 }
 
-/// The result of a run in time.
+/// The result of a time-dependent run.
 #[derive(Debug)]
 #[must_use]
 pub struct TransientSolution<'m> {
@@ -218,23 +221,23 @@ pub struct TransientSolution<'m> {
 }
 
 impl<'m> TransientSolution<'m> {
-    /// Returns the solution at the time that was reached.
+    /// Returns the solution at the last time of the run.
     pub fn at_end(&self) -> &Solution<'m> {
         &self.solution
     }
 
-    /// Returns the solution at the time that was reached.
+    /// Returns the solution at the last time of the run.
     pub fn into_end(self) -> Solution<'m> {
         self.solution
     }
 
-    /// Returns the solution at the time that was reached, and that on the whole mesh, which the first of the ranks of
-    /// [`Transient::run_on_parts`] has beside that on its own cells.
+    /// Returns the solution at the last time of the run. After [`Transient::run_on_parts`] it is that on the
+    /// rank's own cells; the first rank may also have the solution on the whole mesh.
     pub fn into_both(self) -> (Solution<'m>, Option<Solution<'m>>) {
         (self.solution, self.whole)
     }
 
-    /// Returns how the run went.
+    /// Returns the outcome of the run: steps, iterations and the reason of its end.
     pub fn outcome(&self) -> &Outcome {
         &self.outcome
     }

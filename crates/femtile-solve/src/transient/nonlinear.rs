@@ -1,4 +1,4 @@
-//! Semidiscrete equations with coefficients that depend on u or on the time, or with a lumped mass matrix.
+//! Semidiscrete equations with coefficients that depend on u or time, or with a lumped mass matrix.
 
 use std::ops::ControlFlow;
 
@@ -14,10 +14,10 @@ use crate::nonlinear::{Derivatives, Equation, Mass, MassMatrix, NonlinearReport,
 use crate::tensor::OperatorDevice;
 use crate::{SolveError, SolverConfig};
 
-/// The accuracy of the correction of a first guess, where it is an error estimate.
+/// Relative accuracy of the correction of an initial guess, if it is an error estimate.
 const OF_ESTIMATE: f64 = 0.01;
 
-/// Returns whether the linear equation of a problem changes with the time or u, so that its matrices are refilled.
+/// Returns whether the linear equation depends on time or u, so that its matrices are reassembled.
 pub(super) fn is_refilled(problem: &Discretization<'_>) -> bool {
     let exchanges = problem.conditions[0].iter().any(|given| match &given.condition {
         femtile_fem::Condition::Robin { coefficient, .. } => coefficient.uses_time(),
@@ -28,24 +28,24 @@ pub(super) fn is_refilled(problem: &Discretization<'_>) -> bool {
 
 /// The semidiscrete equation $M \dot u = F(t, u) - K(t, u)$ of a problem.
 ///
-/// Stages are solved by Newton's method or Picard's iteration from their first guess; where the coefficients do not depend
-/// on u, by one linear solve.
+/// Stages are solved by Newton's method or Picard iteration from their initial guess; if the coefficients do
+/// not depend on u, by one linear solve.
 pub(super) struct Nonlinear<'a, D: OperatorDevice> {
     device: D,
     problem: &'a Discretization<'a>,
     equation: Equation<'a, D>,
-    /// With the capacity 1; none where that is the mass matrix of the equation.
+    /// The mass matrix with capacity 1; none if it equals the mass matrix of the equation.
     mass_of_norms: Option<Mass<D>>,
     config: SolverConfig,
     iterations: usize,
     residuals: Vec<f64>,
-    /// The last stage that did not converge, in words.
+    /// Describes the last stage that did not converge.
     pub failure: Option<String>,
     product: Buffer<f64, D>,
 }
 
 impl<'a, D: OperatorDevice> Nonlinear<'a, D> {
-    /// Prepares the equation from a time on.
+    /// Prepares the equation from a given time on.
     pub fn new(
         device: &D,
         problem: &'a Discretization<'a>,
@@ -74,20 +74,20 @@ impl<'a, D: OperatorDevice> Nonlinear<'a, D> {
         })
     }
 
-    /// Puts the given values of a time into `u`.
+    /// Inserts the Dirichlet values at a given time into `u`.
     pub fn impose(&mut self, time: f64, u: &mut Buffer<f64, D>) -> Result<(), SolveError> {
         self.equation.bring_time(time)?;
         Ok(self.equation.given.impose(u)?)
     }
 
-    /// Takes over what a run had learned up to a checkpoint, so that it goes on with the same bits.
+    /// Restores the memory of a run from a checkpoint, so that it continues with the same bits.
     pub fn restore(&mut self, memory: &[f64]) -> Result<(), SolveError> {
         let Some((iterations, equation)) = memory.split_first() else { return Ok(()) };
         self.iterations = *iterations as usize;
         self.equation.restore(equation)
     }
 
-    /// Returns how the stages were solved; none where they are linear.
+    /// Returns statistics of the nonlinear solves; none if stages are linear.
     pub fn report(&self) -> Option<NonlinearReport> {
         let Self { iterations, residuals, .. } = self;
         let method = self.config.nonlinear.method;
@@ -127,7 +127,8 @@ impl<'a, D: OperatorDevice> Nonlinear<'a, D> {
     }
 }
 
-/// Returns whether an error is about a coefficient that does not depend on u, so that no other function mends it.
+/// Returns whether an error is about a coefficient that does not depend on u: another iterate would not avoid
+/// it.
 fn is_of_data(problem: &Discretization<'_>, error: &FemError) -> bool {
     let (FemError::NotFinite { field, .. }
     | FemError::Indefinite { field, .. }
@@ -144,7 +145,7 @@ fn is_of_data(problem: &Discretization<'_>, error: &FemError) -> bool {
     }
 }
 
-/// Ends an iteration whose residual is no number.
+/// Stops an iteration whose residual is NaN.
 struct Finite;
 
 impl Monitor for Finite {
@@ -210,7 +211,7 @@ impl<D: OperatorDevice> SemiDiscrete<D> for Nonlinear<'_, D> {
             mass.apply(&mut self.product, v)?;
         }
         let square = self.device.dot(v, &self.product)?;
-        // Rounding may leave a small negative number; NaN stays NaN.
+        // Rounding may give a small negative number; NaN stays NaN.
         Ok(if square < 0.0 { 0.0 } else { square.sqrt() })
     }
 

@@ -1,4 +1,4 @@
-//! The semidiscrete equation with the unknowns of one of several ranks.
+//! The semidiscrete equation on one of several ranks.
 
 use std::sync::Arc;
 
@@ -26,20 +26,20 @@ use crate::ranks::{self, RankDevice};
 use crate::system::SystemParts;
 use crate::{GmgOptions, OperatorKind, Silent, SolveError, SolverConfig, Stage, Stages};
 
-/// The part of a rank, with its devices: operators and loads are made from it.
+/// A rank's part and devices, from which operators and loads are made.
 pub(super) struct Parts<'a, 'm, D> {
     pub run: &'a Run<'a, 'm>,
     pub cpu: &'a Cpu,
     pub device: &'a D,
     pub comm: &'a Comm,
-    /// None where the rank owns no node.
+    /// None if the rank owns no node.
     pub part: Option<&'a Part>,
-    /// Its space of any degree; none for linear elements.
+    /// The space on the part, of any degree; none for linear elements.
     pub space: Option<&'a TensorSpace<'a>>,
 }
 
 impl<'m, D: RankDevice> Parts<'_, 'm, D> {
-    /// Makes the system of a problem on the mesh of the run.
+    /// Makes the rank's rows of the system of a problem on the mesh of the run.
     fn system(
         &self,
         problem: &Discretization<'m>,
@@ -51,17 +51,17 @@ impl<'m, D: RankDevice> Parts<'_, 'm, D> {
         self.run.layout.system(devices, (problem, &fixed), self.part, config, stages)
     }
 
-    /// The settings with the preconditioner for a shift, and the reason for it.
+    /// Chooses the preconditioner for a shift; returns the settings with it, and the reason.
     fn chosen(&self, shift: f64) -> Result<(SolverConfig, String), SolveError> {
         let Run { problem, of_stages, n_threads, layout, .. } = *self.run;
-        // The mesh was divided for the first shift.
+        // The mesh was partitioned for the first shift.
         let lack = || SolveError::solver("preconditioner", "the mesh is not divided by layers of cells");
         let boxed = |_: &GmgOptions| layout.boxes().map(|_| None).ok_or_else(lack);
         let of_shift = ranks::chosen(&held(problem, shift), of_stages, n_threads, Solves::Many, &boxed)?;
         Ok((of_shift.config, of_shift.reason))
     }
 
-    /// Makes the system of stages with a shift, from the matrices of all shifts where there are any. All ranks call it.
+    /// Makes the system of stages with a shift, from the matrices in `terms` if there are any. Collective.
     fn of_shift(
         &self,
         terms: Option<&RankTerms<D>>,
@@ -75,7 +75,7 @@ impl<'m, D: RankDevice> Parts<'_, 'm, D> {
         self.system(&held(self.run.problem, shift), config, stages)
     }
 
-    /// Evaluates the load of the source on the part at a time. All ranks call it.
+    /// Evaluates the load of the source on the part at a given time. Collective.
     fn source_at(&self, time: f64) -> Result<Vec<f64>, SolveError> {
         let evaluated = self.part.map(|part| {
             let source = self.run.problem.sources[0].at_time(time);
@@ -89,7 +89,7 @@ impl<'m, D: RankDevice> Parts<'_, 'm, D> {
         Ok(evaluated.map_or_else(Vec::new, |(load, _)| load))
     }
 
-    /// Evaluates the load of the boundary and the given values on the part at a time. All ranks call it.
+    /// Evaluates the boundary load and the Dirichlet values on the part at a given time. Collective.
     fn boundary_at(&self, time: f64) -> Result<(Vec<f64>, Constraints), SolveError> {
         let none = Coefficient::Constant(0.0);
         let evaluated = self.part.map(|part| {
@@ -106,7 +106,7 @@ impl<'m, D: RankDevice> Parts<'_, 'm, D> {
         (source, conditions): (&Coefficient, &[BoundaryCondition]),
         time: f64,
     ) -> Result<(Vec<f64>, Constraints), SolveError> {
-        // A positive reaction, so that nothing floats; σ and λ take no part in a load.
+        // With a positive reaction no component is singular; σ and λ do not enter a load.
         let one = Coefficient::Constant(1.0);
         let (mesh, boundary) = (&part.mesh, &part.boundary);
         let form = Form { mesh, boundary, sigma: &one, lambda: &one, source, conditions };
@@ -121,7 +121,7 @@ impl<'m, D: RankDevice> Parts<'_, 'm, D> {
     }
 }
 
-/// The settings of the same operators without a preconditioner.
+/// The settings for the same operators without a preconditioner.
 fn plain(config: &SolverConfig) -> SolverConfig {
     let operator = if config.is_assembled() { OperatorKind::Assembled } else { config.operator };
     SolverConfig { operator, ..without_preconditioner(config) }
@@ -135,16 +135,17 @@ pub(super) struct Described {
     pub warnings: Vec<String>,
 }
 
-/// The semidiscrete equation $M \dot u = F(t) - K u$ with the unknowns of a rank; see [`super::semidiscrete`] for its stages.
+/// The semidiscrete equation $M \dot u = F(t) - K u$ with the owned unknowns of a rank; see
+/// [`super::semidiscrete`] for its stages.
 pub(super) struct Equation<'a, 'm, D: RankDevice> {
     of: Parts<'a, 'm, D>,
     pub unknowns: RankUnknowns,
     mass: Box<dyn LinearOperator<f64, D>>,
-    /// With the capacity 1; none where that is `mass`.
+    /// The mass matrix with capacity 1; none if it equals `mass`.
     mass_of_norms: Option<Box<dyn LinearOperator<f64, D>>>,
-    /// $K + s M$ with all rows and columns; s is `basis`.
+    /// $K + s M$ without elimination of Dirichlet values; s is `basis`.
     stiffness: Box<dyn LinearOperator<f64, D>>,
-    /// Of linear elements.
+    /// The matrices of linear elements; none for other elements.
     terms: Option<RankTerms<D>>,
     /// The shift of the first stage of the run.
     basis: f64,
@@ -152,21 +153,21 @@ pub(super) struct Equation<'a, 'm, D: RankDevice> {
     time: f64,
     /// $F - K g$.
     load: Buffer<f64, D>,
-    /// The load of the source, and that of the boundary less $K g$: each at the time of the data or, where it does not depend on
-    /// that, at any.
+    /// The load of the source, and the boundary load minus $K g$. Those that depend on time belong to the
+    /// time of the data.
     loads: [Buffer<f64, D>; 2],
-    /// Given values, zero elsewhere.
+    /// Dirichlet values, zero elsewhere.
     given: Buffer<f64, D>,
-    /// One at free unknowns, zero at given ones.
+    /// 1 at free unknowns, 0 at Dirichlet unknowns.
     free: Buffer<f64, D>,
-    /// Whether the source, and whether the data of the boundary depend on the time on any rank.
+    /// Whether the source, and whether the boundary data, depend on time on any rank.
     in_time: [bool; 2],
     scratch: Buffer<f64, D>,
     product: Buffer<f64, D>,
 }
 
 impl<'a, 'm, D: RankDevice> Equation<'a, 'm, D> {
-    /// Makes the operators of the first stage. All ranks call it.
+    /// Makes the operators of the first stage. Collective.
     pub fn new(
         of: Parts<'a, 'm, D>,
         (time, shift): (f64, f64),
@@ -193,7 +194,7 @@ impl<'a, 'm, D: RankDevice> Equation<'a, 'm, D> {
         let RankSystem { operator, preconditioner, parts, warnings, unknowns, .. } = first;
         let (operator, preconditioner) = (Arc::from(operator), Arc::from(preconditioner));
         let first = Shifted { shift: made.shift, operator, preconditioner };
-        // A part may have no cell for which a datum depends on it.
+        // On a part without the cells concerned, data may not depend on time.
         let in_time = of.comm.any([problem.sources[0].uses_time(), has_boundary_in_time(problem)])?;
         let n = unknowns.owned.len();
         let zeros = || Buffer::zeros(device, n).map_err(LinalgError::from);
@@ -220,7 +221,7 @@ impl<'a, 'm, D: RankDevice> Equation<'a, 'm, D> {
         Ok((equation, described))
     }
 
-    /// Puts the given values of a time into `u`.
+    /// Inserts the Dirichlet values at a given time into `u`.
     pub fn impose(&mut self, time: f64, u: &mut Buffer<f64, D>) -> Result<(), SolveError> {
         self.bring_data(time)?;
         self.clear_given(u)?;
@@ -234,7 +235,7 @@ impl<'a, 'm, D: RankDevice> Equation<'a, 'm, D> {
         }
     }
 
-    /// Takes the source, the boundary or both at a time.
+    /// Evaluates the source, the boundary data or both at a given time.
     fn take_data(&mut self, time: f64, [source, boundary]: [bool; 2]) -> Result<(), SolveError> {
         if source {
             let own = self.unknowns.owned_of(&self.of.source_at(time)?);
@@ -249,7 +250,7 @@ impl<'a, 'm, D: RankDevice> Equation<'a, 'm, D> {
         Ok(())
     }
 
-    /// Evaluates the boundary at a time, and lifts given values.
+    /// Evaluates the boundary data at a given time, and lifts Dirichlet values.
     fn take_boundary(&mut self, time: f64) -> Result<(), SolveError> {
         let (load, constraints) = self.of.boundary_at(time)?;
         let (mut given, mut free) = (vec![0.0; load.len()], vec![1.0; load.len()]);
@@ -268,14 +269,14 @@ impl<'a, 'm, D: RankDevice> Equation<'a, 'm, D> {
         Ok(self.of.device.axpby(&mut self.loads[1], -1.0, &self.product, 1.0)?)
     }
 
-    /// Leaves $K v$ in `product`.
+    /// Writes $K v$ to `product`.
     fn stiffness_product(&mut self, v: &Buffer<f64, D>) -> Result<(), SolveError> {
         self.stiffness.apply(&mut self.product, v)?;
         self.mass.apply(&mut self.scratch, v)?;
         Ok(self.of.device.axpby(&mut self.product, -self.basis, &self.scratch, 1.0)?)
     }
 
-    /// Makes the operators of a shift those of the solver.
+    /// Switches the solver to the operators of a shift.
     fn bring_operators(&mut self, shift: f64) -> Result<(), SolveError> {
         let Self { of, terms, unknowns, .. } = self;
         let is_definite = of.run.problem.lambda.as_constant().is_some_and(|lambda| lambda >= 0.0);
@@ -291,7 +292,7 @@ impl<'a, 'm, D: RankDevice> Equation<'a, 'm, D> {
         self.solver.bring((shift, is_definite), choose, make, of.comm)
     }
 
-    /// Writes the right side and the first guess of a stage into the solver.
+    /// Writes the right side and the initial guess of a stage into the solver.
     fn bring_stage(&mut self, equation: &StageEquation<'_, D>, u: &Buffer<f64, D>) -> Result<(), SolveError> {
         let device = self.of.device;
         let (x, b) = self.solver.vectors_mut();
@@ -347,7 +348,7 @@ impl<D: RankDevice> SemiDiscrete<D> for Equation<'_, '_, D> {
         self.mass_of_norms.as_ref().unwrap_or(&self.mass).apply(&mut self.product, v)?;
         let mut square = [self.of.device.dot(v, &self.product)?];
         self.of.comm.sum_values(&mut square)?;
-        // Rounding may leave a small negative number; NaN stays NaN.
+        // Rounding may give a small negative number; NaN stays NaN.
         Ok(if square[0] < 0.0 { 0.0 } else { square[0].sqrt() })
     }
 

@@ -1,15 +1,15 @@
-//! Runs in time on several ranks, each of which advances the unknowns of its part.
+//! Distributed time-dependent runs: each rank advances the unknowns of its part.
 //!
-//! Mass, stiffness and stages are distributed systems; those of linear elements for all shifts are combined from
-//! two matrices (`rank_terms`). The integrator knows nothing of ranks, because norms are sums over all ranks.
-//! Whether ranks do something together must not follow from the data of a part, such as whether they depend on
+//! Mass, stiffness and stages are distributed systems; for linear elements, those of all shifts are combined
+//! from two matrices (`rank_terms`). The integrator does not know about ranks, because norms are sums over
+//! all ranks. Whether ranks communicate must not depend on data of one part, such as whether they depend on
 //! time.
 //!
-//! `Watch` collects frames and states for the observer of the first rank, and all ranks agree on the end. If ranks
-//! have parts and a run is recorded, the first rank also keeps the whole mesh, with the problem stated there once
-//! more. Each rank learns once which global unknowns it owns (`numbers_in_whole`): it names a cell and a place in
-//! it, and the first rank answers. Values are collected and states dealt out by these numbers (`OfWhole`), so
-//! checkpoints do not depend on the number of ranks.
+//! `Watch` gathers frames and checkpoints for the observer of the first rank, and all ranks agree on the end.
+//! If ranks have only their parts and a run is recorded, the first rank also keeps the whole mesh and states
+//! the problem there. Each rank learns once the global numbers of its owned unknowns (`numbers_in_whole`): it
+//! names a cell and a place in it, and the first rank answers. Values are gathered and checkpoints scattered
+//! by these numbers (`OfWhole`), so checkpoints do not depend on the number of ranks.
 
 use std::sync::Arc;
 
@@ -38,7 +38,8 @@ use crate::{
 };
 
 impl<'m> Transient<'m> {
-    /// Runs on the ranks of the settings; all of them get the solution at the end, and the first one observes.
+    /// Runs on the ranks of the settings. All of them get the solution at the end; the first one calls the
+    /// observer.
     pub(super) fn run_on_ranks(
         &self,
         problem: Discretization<'m>,
@@ -74,7 +75,8 @@ impl<'m> Transient<'m> {
         Ok(TransientSolution { solution, whole: None, outcome: end.outcome })
     }
 
-    /// Runs on ranks that have their parts of the mesh; the first one observes, with the problem on the whole mesh, where it has that.
+    /// Runs on a distributed mesh. The first rank calls the observer, with the problem on the whole mesh if
+    /// it has that.
     pub(super) fn divided_run(
         &self,
         (problem, divided): (Discretization<'m>, &Divided<'m>),
@@ -121,7 +123,7 @@ impl<'m> Transient<'m> {
         Ok(TransientSolution { solution, whole: of_first, outcome })
     }
 
-    /// Refuses what several ranks cannot do.
+    /// Refuses what is not supported on several ranks.
     fn check_on_ranks(&self, problem: &Discretization<'_>) -> Result<(), SolveError> {
         ranks::check(problem)?;
         let wrong = |message: &str| Err(SolveError::solver("ranks", message));
@@ -136,7 +138,7 @@ impl<'m> Transient<'m> {
         Ok(())
     }
 
-    /// Returns whether the first rank has the whole mesh, which frames and states need. All ranks call it.
+    /// Returns whether the first rank has the whole mesh, which frames and checkpoints need. Collective.
     fn check_whole(
         &self,
         divided: &Divided<'_>,
@@ -168,12 +170,12 @@ impl<'m> Transient<'m> {
         Ok(is_whole)
     }
 
-    /// Returns the state of the first rank, on the others without its values. All ranks call it.
+    /// Returns the checkpoint of the first rank; the other ranks get it without values. Collective.
     fn resumed_by_all(&self, divided: &Divided<'_>) -> Result<Option<Arc<Checkpoint>>, SolveError> {
         let comm = &divided.comm;
         let mut bytes = Vec::new();
         if let Some(state) = self.resume.as_ref().filter(|_| comm.rank() == 0) {
-            // Nothing fails to be written into memory.
+            // Writing into memory does not fail.
             let _ = state.without_values().write(&mut bytes);
         }
         let of_first = comm.all_gather(&bytes)?.swap_remove(0);
@@ -186,50 +188,50 @@ impl<'m> Transient<'m> {
     }
 }
 
-/// Numbers that tell states apart.
+/// Numbers that identify a checkpoint.
 fn numbers_of(state: &Checkpoint) -> [u64; 4] {
     let time = state.history.first().map_or(f64::NAN, |(time, _)| *time);
     [state.step, time.to_bits(), state.length.to_bits(), state.history.len() as u64]
 }
 
-/// The settings of stages: ranks look at their own clocks between steps alone, and agree on them.
+/// The settings of stages, without the time limit: ranks check it between steps only, and agree on it.
 fn of_stages(config: &SolverConfig) -> SolverConfig {
     SolverConfig { time_limit: None, ..config.clone() }
 }
 
-/// A run, and how ranks have its mesh.
+/// A run on the whole mesh or on parts.
 pub(super) struct Run<'r, 'm> {
     transient: &'r Transient<'m>,
-    /// On the mesh that this rank has, which may be its part.
+    /// The problem on the mesh of this rank, which may be its part.
     pub problem: &'r Discretization<'m>,
-    /// On the whole mesh, where this rank has that.
+    /// The problem on the whole mesh, if this rank has it.
     whole: Option<&'r Discretization<'m>>,
     /// Whether any rank has the whole mesh.
     is_whole: bool,
     pub layout: Layout<'r, 'm>,
     pub fixed: &'r Fixed,
-    /// At the degrees of freedom of the problem.
+    /// The initial values at the degrees of freedom of the problem.
     initial: &'r [f64],
-    /// As given.
+    /// The settings of the caller.
     config: &'r SolverConfig,
-    /// The same, without a limit of time.
+    /// The same without the time limit.
     pub of_stages: &'r SolverConfig,
-    /// Of all ranks.
+    /// The number of threads of all ranks.
     pub n_threads: usize,
 }
 
-/// The end of a run on one of its ranks.
+/// The result of a run on one rank.
 struct End {
-    /// The values at the unknowns of the rank.
+    /// The values at the owned unknowns.
     own: Vec<f64>,
-    /// The values at all unknowns, where they are kept.
+    /// The values at all unknowns; empty on ranks that do not keep them.
     of_whole: Vec<f64>,
     unknowns: RankUnknowns,
     outcome: Outcome,
 }
 
 impl<'m> Run<'_, 'm> {
-    /// Runs on all ranks; returns what the first one does.
+    /// Runs on all ranks; returns the result of the first one.
     fn on_all(
         &self,
         (cpu, opened): (&Cpu, Option<&Cuda>),
@@ -237,9 +239,9 @@ impl<'m> Run<'_, 'm> {
         stages: &mut Stages<'_>,
     ) -> Result<(Finished, End), SolveError> {
         let Self { config, .. } = *self;
-        // Ranks that choose for themselves compute on processors.
+        // With an automatic choice of the device, ranks compute on CPUs.
         let opened = opened.filter(|_| matches!(config.device, DeviceChoice::Cuda(_)));
-        // The first rank alone has something to tell.
+        // Only the first rank reports.
         let observer = std::sync::Mutex::new(Some(observer));
         let take = || observer.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
         let work = |cpu: &Cpu, comm: &Comm, stages: &mut Stages<'_>, keepers: Keepers| {
@@ -253,7 +255,7 @@ impl<'m> Run<'_, 'm> {
         ranks::on_all(cpu, &config.ranks, work, stages)
     }
 
-    /// The work of one rank.
+    /// Runs on one rank.
     fn on_rank<D: RankDevice>(
         &self,
         (cpu, device, comm): (&Cpu, &D, &Comm),
@@ -301,7 +303,7 @@ impl<'m> Run<'_, 'm> {
         Ok((finished, End { own, of_whole: all, unknowns: equation.unknowns, outcome }))
     }
 
-    /// The space of the part of a rank that has the whole mesh as well; none of linear elements.
+    /// The space on the part of a rank that has the whole mesh; none for linear elements.
     fn space_of<'p>(
         &self,
         comm: &Comm,
@@ -316,7 +318,8 @@ impl<'m> Run<'_, 'm> {
         agreed(comm, space.map_err(SolveError::from))
     }
 
-    /// The numbers of the unknowns of a rank among all; of parts nothing where no rank has the whole mesh. All ranks call it.
+    /// The global numbers of the owned unknowns. Empty if ranks have only their parts and none has the whole
+    /// mesh. Collective.
     fn numbers_in_whole(
         &self,
         comm: &Comm,
@@ -334,7 +337,7 @@ impl<'m> Run<'_, 'm> {
         }
     }
 
-    /// The state to go on from, at the unknowns of a rank. All ranks call it.
+    /// The checkpoint to continue from, with the values at owned unknowns. Collective.
     fn resumed(&self, of_whole: &OfWhole<'_>) -> Result<Option<Checkpoint>, SolveError> {
         let Some(state) = &self.transient.resume else { return Ok(None) };
         let has_all = self.whole.is_some();

@@ -17,41 +17,42 @@ use crate::system::{LinearSystem, SystemParts};
 use crate::tensor::OperatorDevice;
 use crate::{OperatorKind, PreconditionerConfig, SolveError, SolverConfig, Stages, Value};
 
-/// An operator of one stage or of several.
+/// An operator, shared by stages.
 pub(super) type Operator<D> = Arc<dyn LinearOperator<f64, D>>;
 
 /// An operator and its preconditioner.
 type Preconditioned<D> = (Operator<D>, Arc<dyn Preconditioner<f64, D>>);
 
-/// The operator of stages with one shift $a$.
+/// The operator of stages with shift $a$, with its preconditioner.
 pub(super) struct Shifted<D: OperatorDevice> {
     /// The shift.
     pub shift: f64,
-    /// $a M + K$ with unit rows and columns of given values.
+    /// $a M + K$, with unit rows and columns at Dirichlet unknowns.
     pub operator: Operator<D>,
     pub preconditioner: Arc<dyn Preconditioner<f64, D>>,
 }
 
-/// What the operators of all shifts are made from.
+/// Data from which the operators of all shifts are made.
 pub(super) enum Terms<D: OperatorDevice> {
-    /// $K + s M$, with ones on the diagonal in rows and columns of given values, and $M$, with zeros there, of one pattern.
+    /// $K + s M$, with unit rows and columns at Dirichlet unknowns, and $M$, with zeros there. Both have the
+    /// same pattern.
     Matrices { stiffness: Csr<f64, D>, mass: Csr<f64, D>, offset: f64 },
-    /// Operators without a matrix are made for each shift.
+    /// Matrix-free operators, made anew for each shift.
     Cells,
 }
 
-/// $K + s M$ with all rows and columns.
+/// $K + s M$, without elimination of Dirichlet values.
 pub(super) struct Stiffness<D: OperatorDevice> {
     pub operator: Operator<D>,
     /// The number s.
     pub offset: f64,
 }
 
-/// Where operators are made.
+/// Makes operators of a problem on a device.
 pub(super) struct Workshop<'a, 'm, D: OperatorDevice> {
     pub cpu: &'a Cpu,
     pub device: &'a D,
-    /// The GPU, where it is one.
+    /// The GPU, if the device is one.
     pub opened: Option<&'a Cuda>,
     pub problem: &'a Discretization<'m>,
     /// Whether the mass matrix is lumped; all operators are matrices then.
@@ -67,7 +68,7 @@ pub(super) struct Description {
 }
 
 impl<'m, D: OperatorDevice> Workshop<'_, 'm, D> {
-    /// Chooses the preconditioner for a shift, where the settings leave it open, and returns the reason as well.
+    /// Chooses the preconditioner for a shift, unless the settings name one, and returns the reason as well.
     pub fn choose(&self, shift: f64, config: &SolverConfig) -> Result<(SolverConfig, String), SolveError> {
         let variant = self.held(shift);
         let circumstances = Circumstances::new(self.opened.is_some(), self.cpu.threads(), Solves::Many);
@@ -75,8 +76,8 @@ impl<'m, D: OperatorDevice> Workshop<'_, 'm, D> {
         Ok((weak.config().clone(), weak.preconditioner_reason().to_owned()))
     }
 
-    /// Chooses the preconditioner for a shift among those that go with the operators; where another is chosen, that of the first
-    /// shift.
+    /// Chooses the preconditioner for a shift. If the choice does not fit the operators (assembled or
+    /// matrix-free), returns that of the first shift.
     pub fn choose_for(
         &self,
         terms: &Terms<D>,
@@ -93,7 +94,7 @@ impl<'m, D: OperatorDevice> Workshop<'_, 'm, D> {
         Ok(if fits { chosen } else { of_basis.clone() })
     }
 
-    /// Makes what the operators of all shifts are made from; `shift` is that of the first stage.
+    /// Makes the data for the operators of all shifts; `shift` is that of the first stage.
     pub fn terms(
         &self,
         shift: f64,
@@ -112,7 +113,7 @@ impl<'m, D: OperatorDevice> Workshop<'_, 'm, D> {
         };
         let mass = match self.has_given_values() {
             false => mass(1.0)?,
-            // Doubled entries are exact, so that the ones on the diagonal of given values cancel and nothing else changes.
+            // Doubling is exact. So the unit diagonals of Dirichlet rows cancel, and nothing else changes.
             true => mass(2.0)?.combined(1.0, &mass(1.0)?, -1.0)?,
         };
         if !self.is_lumped {
@@ -125,7 +126,7 @@ impl<'m, D: OperatorDevice> Workshop<'_, 'm, D> {
         Ok(Terms::Matrices { stiffness, mass: lumped, offset: 0.0 })
     }
 
-    /// Assembles the consistent mass matrix with all rows and columns.
+    /// Assembles the consistent mass matrix, without elimination of Dirichlet values.
     fn natural_mass(
         &self,
         config: &SolverConfig,
@@ -134,7 +135,7 @@ impl<'m, D: OperatorDevice> Workshop<'_, 'm, D> {
         self.matrix(mass(self.problem), config, stages)
     }
 
-    /// Makes the mass matrix $M$ with all rows and columns.
+    /// Makes the mass matrix $M$, without elimination of Dirichlet values.
     pub fn mass(
         &self,
         terms: &Terms<D>,
@@ -151,7 +152,8 @@ impl<'m, D: OperatorDevice> Workshop<'_, 'm, D> {
         }
     }
 
-    /// Makes the mass matrix of norms, with the capacity 1 and all rows and columns; none where it is $M$.
+    /// Makes the mass matrix of L₂ norms, with capacity 1 and without elimination of Dirichlet values; none
+    /// if it equals $M$.
     pub fn mass_of_norms(
         &self,
         terms: &Terms<D>,
@@ -165,7 +167,7 @@ impl<'m, D: OperatorDevice> Workshop<'_, 'm, D> {
         }))
     }
 
-    /// Makes $K + s M$ with all rows and columns; `shift` is that of the first stage.
+    /// Makes $K + s M$, without elimination of Dirichlet values; `shift` is that of the first stage.
     pub fn stiffness(
         &self,
         terms: &Terms<D>,
@@ -195,8 +197,8 @@ impl<'m, D: OperatorDevice> Workshop<'_, 'm, D> {
         Ok(Stiffness { operator, offset: if self.is_lumped { 0.0 } else { offset } })
     }
 
-    /// Makes the operator of a shift and its preconditioner, unless there is one; settings with a preconditioner that was
-    /// chosen.
+    /// Makes the operator of a shift, and its preconditioner unless one is passed in `kept`. The settings
+    /// must name a preconditioner.
     pub fn shifted(
         &self,
         terms: &Terms<D>,
@@ -239,7 +241,7 @@ impl<'m, D: OperatorDevice> Workshop<'_, 'm, D> {
         }
     }
 
-    /// Makes the operator of a problem without a matrix, and the preconditioner of the settings.
+    /// Makes the matrix-free operator of a problem, and the preconditioner of the settings.
     fn of_cells(
         &self,
         of: &Discretization<'m>,
@@ -270,7 +272,7 @@ impl<'m, D: OperatorDevice> Workshop<'_, 'm, D> {
         held(self.problem, shift)
     }
 
-    /// Returns whether values are given anywhere.
+    /// Returns whether there are Dirichlet values.
     fn has_given_values(&self) -> bool {
         self.problem.conditions[0].iter().any(|given| given.condition.given_value().is_some())
     }
@@ -293,9 +295,10 @@ pub(super) fn held<'m>(problem: &Discretization<'m>, shift: f64) -> Discretizati
     variant(problem, problem.sigma.clone(), lambda, conditions)
 }
 
-/// Returns the problem of a shift with zero data and without given values.
+/// Returns the problem of a shift with zero data and without Dirichlet conditions.
 ///
-/// Without these other conditions may win their facets; that changes rows of given values alone, which no residual keeps.
+/// Other conditions may then hold on their facets. That changes only rows of Dirichlet unknowns, which
+/// residuals drop.
 pub(super) fn natural<'m>(problem: &Discretization<'m>, shift: f64) -> Discretization<'m> {
     let conditions = problem.conditions[0].iter().map(without_data);
     let conditions = conditions.filter(|given| given.condition.given_value().is_none()).collect();
@@ -303,19 +306,19 @@ pub(super) fn natural<'m>(problem: &Discretization<'m>, shift: f64) -> Discretiz
     variant(problem, problem.sigma.clone(), lambda, conditions)
 }
 
-/// Returns the problem whose matrix is the mass matrix, with all rows and columns.
+/// Returns the problem whose matrix is the mass matrix, without elimination of Dirichlet values.
 pub(super) fn mass<'m>(problem: &Discretization<'m>) -> Discretization<'m> {
     variant(problem, Coefficient::Constant(0.0), problem.capacity.clone(), Vec::new())
 }
 
-/// Returns the problem whose matrix is the mass matrix with the capacity 1, in which L₂ norms are taken; none where that is the
-/// mass matrix itself.
+/// Returns the problem whose matrix is the mass matrix with capacity 1, for L₂ norms; none if it equals the
+/// mass matrix.
 pub(super) fn mass_of_norms<'m>(problem: &Discretization<'m>) -> Option<Discretization<'m>> {
     let [zero, one] = [0.0, 1.0].map(Coefficient::Constant);
     (problem.capacity.as_constant() != Some(1.0)).then(|| variant(problem, zero, one, Vec::new()))
 }
 
-/// Returns the problem whose matrix is the mass matrix, with ones on the diagonal in rows and columns of given values.
+/// Returns the problem whose matrix is the mass matrix, with unit rows and columns at Dirichlet unknowns.
 pub(super) fn held_mass<'m>(problem: &Discretization<'m>) -> Discretization<'m> {
     let conditions = problem.conditions[0].iter().map(without_exchange).collect();
     variant(problem, Coefficient::Constant(0.0), problem.capacity.clone(), conditions)
@@ -348,8 +351,8 @@ fn variant<'m>(
     }
 }
 
-/// Makes something for the offset 0, or for `shift` where 0 is refused: a negative reaction and parts of the mesh that nothing
-/// holds need a positive one.
+/// Calls `make` with offset 0, or with `shift` if 0 fails: with a negative reaction, or a component without
+/// Dirichlet values or reaction, the offset must be positive.
 fn positive<T>(
     shift: f64,
     mut make: impl FnMut(f64) -> Result<T, SolveError>,
@@ -361,7 +364,7 @@ fn positive<T>(
     }
 }
 
-/// Puts a matrix into the format of the settings.
+/// Converts a matrix to the format of the settings.
 fn in_format<D: OperatorDevice>(
     matrix: Csr<f64, D>,
     config: &SolverConfig,
@@ -381,7 +384,7 @@ fn without_data(given: &BoundaryCondition) -> BoundaryCondition {
         Condition::DirichletAtNodes { nodes, .. } => {
             Condition::DirichletAtNodes { nodes: nodes.clone(), value: zero() }
         }
-        // It keeps its place, as later conditions take facets from earlier ones.
+        // The order is kept, because later conditions replace earlier ones on shared facets.
         Condition::Neumann(_) => Condition::Neumann(zero()),
         Condition::Robin { coefficient, .. } => {
             Condition::Robin { coefficient: coefficient.clone(), value: zero() }
@@ -390,7 +393,7 @@ fn without_data(given: &BoundaryCondition) -> BoundaryCondition {
     BoundaryCondition { facets: given.facets.clone(), condition }
 }
 
-/// Returns a condition with zero data that adds nothing to a mass matrix, at its place.
+/// Returns a condition with zero data that adds nothing to a mass matrix. The order of conditions is kept.
 fn without_exchange(given: &BoundaryCondition) -> BoundaryCondition {
     let zero = || Coefficient::Constant(0.0);
     match without_data(given) {

@@ -1,9 +1,9 @@
 //! How long a preconditioner is kept.
 
-/// The factor between the shift that a preconditioner was made for and another one that it serves.
+/// Largest factor between the shift that a preconditioner was made for and another shift that it is used for.
 const SHIFTS: f64 = 4.0;
 
-/// The growth of iterations, over those of the first solve, from which on a preconditioner is made again.
+/// Growth of the iterations, relative to the first solve, that triggers a new preconditioner.
 const GROWTH: f64 = 1.5;
 const SLACK: f64 = 2.0;
 
@@ -12,25 +12,25 @@ const SLACK: f64 = 2.0;
 pub(super) struct Made {
     /// The shift that it was made for.
     pub shift: f64,
-    /// Iterations of the first solve.
+    /// Iterations of the first solve with it.
     iterations: Option<usize>,
-    /// Whether a later solve took many more of them.
+    /// Whether a later solve took many more iterations.
     is_worn: bool,
 }
 
 impl Made {
-    /// A new one.
+    /// A new preconditioner for a shift.
     pub fn at(shift: f64) -> Self {
         Self { shift, iterations: None, is_worn: false }
     }
 
-    /// Returns whether it serves a shift: its own, where no other would be better, or one that is near until it is worn.
+    /// Returns whether it may be used for a shift: always for its own, for nearby ones until iterations grow.
     pub fn serves(&self, shift: f64) -> bool {
         let is_near = (self.shift / SHIFTS..=self.shift * SHIFTS).contains(&shift);
         shift == self.shift || is_near && !self.is_worn
     }
 
-    /// Notes a solve.
+    /// Records a solve.
     pub fn note(&mut self, iterations: usize, has_converged: bool) {
         match self.iterations {
             None => self.iterations = Some(iterations),
@@ -40,19 +40,19 @@ impl Made {
     }
 }
 
-/// What later solves depend on, for checkpoints.
+/// The state that later solves depend on, for checkpoints.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct Memory {
     /// The shift of the first stage of the run.
     pub basis: Option<f64>,
     /// The last preconditioner that was made.
     pub made: Option<Made>,
-    /// The smallest Ritz value that is known, with its shift.
+    /// The smallest known Ritz value, with its shift.
     pub ritz: Option<(f64, f64)>,
 }
 
 impl Memory {
-    /// Returns it as numbers, NaN for what is not there.
+    /// Returns the state as numbers, NaN for absent ones.
     pub fn write(&self) -> Vec<f64> {
         let made = self.made.unwrap_or(Made::at(f64::NAN));
         let iterations = made.iterations.map_or(f64::NAN, |n| n as f64);
@@ -61,7 +61,7 @@ impl Memory {
         vec![basis, made.shift, iterations, f64::from(u8::from(made.is_worn)), shift, ritz]
     }
 
-    /// Reads what [`Memory::write`] has written; nothing from other numbers.
+    /// Reads the numbers of [`Memory::write`]; other numbers give an empty state.
     pub fn read(numbers: &[f64]) -> Self {
         let &[basis, shift, iterations, is_worn, of_ritz, ritz] = numbers else { return Self::default() };
         let is_positive = |value: f64| value > 0.0 && value.is_finite();

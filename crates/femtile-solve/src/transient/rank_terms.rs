@@ -1,4 +1,4 @@
-//! The matrices of linear elements of a rank from which those of all shifts are made.
+//! The matrices of linear elements on a rank, from which those of all shifts are combined.
 
 use std::sync::Arc;
 
@@ -12,16 +12,17 @@ use crate::ranks::rows::{assembled, nothing};
 use crate::ranks::system::{RankSystem, RankUnknowns};
 use crate::{SolveError, SolverConfig, Stages};
 
-/// $K$ and $M$ on the part of a rank, of one pattern, with ones on the diagonal in rows and columns of given values.
+/// $K$ and $M$ on the part of a rank, of one pattern, both with unit rows and columns at Dirichlet unknowns.
 ///
-/// So $K + a M$ has the number 1 + a there, which no residual keeps.
+/// So $K + a M$ has 1 + a on the diagonal there, which residuals drop.
 pub(super) struct RankTerms<D: RankDevice> {
     stiffness: Csr<f64, D>,
     mass: Csr<f64, D>,
 }
 
 impl<D: RankDevice> RankTerms<D> {
-    /// Assembles both; none where a rank cannot, as with a negative reaction, or the elements are others. All ranks call it.
+    /// Assembles both matrices; none if assembly fails on a rank, for instance with a negative reaction, or
+    /// the elements are not linear. Collective.
     pub fn new(of: &Parts<'_, '_, D>, stages: &mut Stages<'_>) -> Result<Option<Self>, SolveError> {
         let problem = of.run.problem;
         if problem.space().is_some() {
@@ -37,7 +38,7 @@ impl<D: RankDevice> RankTerms<D> {
         Ok(here.ok().filter(|_| !is_missing))
     }
 
-    /// Makes the system of stages with a shift. All ranks call it.
+    /// Makes the system of stages with a shift. Collective.
     pub fn system(
         &self,
         of: &Parts<'_, '_, D>,
@@ -58,7 +59,7 @@ impl<D: RankDevice> RankTerms<D> {
     }
 }
 
-/// The matrix of a problem on the part of a rank. All ranks call it.
+/// Assembles the matrix of a problem on the part of a rank. Collective.
 fn matrix<D: RankDevice>(
     of: &Parts<'_, '_, D>,
     problem: &Discretization<'_>,

@@ -1,4 +1,4 @@
-//! A run in time, from the problem to its solution at the end.
+//! A time-dependent run, from the problem to the solution at the end.
 
 use std::time::Instant;
 
@@ -24,8 +24,8 @@ use crate::tensor::OperatorDevice;
 use crate::{DeviceChoice, MassMatrix, Solution, SolveError, SolverConfig, Stage, Stages};
 
 impl<'m> Transient<'m> {
-    /// Runs on what [`Transient::discretize`] returns, on the device of the settings, or on a GPU that is open; a processor
-    /// takes over what a GPU that was chosen by itself fails at.
+    /// Runs on the result of [`Transient::discretize`], on the device of the settings or on the opened GPU.
+    /// If the GPU was an automatic choice and fails, the CPU takes over.
     ///
     /// # Errors
     /// As [`Transient::solve_with`].
@@ -70,12 +70,13 @@ impl<'m> Transient<'m> {
         Ok(TransientSolution { solution, whole: None, outcome })
     }
 
-    /// Runs on ranks that have their parts of a mesh, the problem on which [`Transient::discretize`] returns; `whole` is the problem on
-    /// the whole mesh, on the first rank, which then passes on frames and states of it to its observer. All ranks call it.
+    /// Runs on a distributed mesh, with the result of [`Transient::discretize`] on the part of this rank. On
+    /// the first rank, `whole` is the problem on the whole mesh, which its observer receives frames and
+    /// checkpoints of. Collective.
     ///
     /// # Errors
-    /// As [`Transient::solve_with`]; [`SolveError::Setting`] where ranks have no parts, or frames or states are wanted and the first
-    /// rank does not have the problem on the whole mesh.
+    /// As [`Transient::solve_with`]; [`SolveError::Setting`] if the mesh is not distributed, or if frames or
+    /// checkpoints are requested and the first rank does not have the whole mesh.
     pub fn run_on_parts(
         &self,
         problem: Discretization<'m>,
@@ -127,7 +128,7 @@ impl<'m> Transient<'m> {
         Ok((finished, outcome))
     }
 
-    /// Runs a problem whose matrices are refilled.
+    /// Runs a problem whose matrices are reassembled in time.
     fn run_refilled<D: OperatorDevice>(
         &self,
         (cpu, device, opened): (&Cpu, &D, Option<&Cuda>),
@@ -186,7 +187,7 @@ impl<'m> Transient<'m> {
         self.integrate_from(from, system, (problem, config, None), observer, stages)
     }
 
-    /// As [`Transient::integrate`], for the unknowns of one of several ranks.
+    /// As [`Transient::integrate`], on one of several ranks.
     pub(super) fn integrate_from<D: OperatorDevice, S: SemiDiscrete<D, Error = SolveError>>(
         &self,
         (initial, resume): (Buffer<f64, D>, Option<&Checkpoint>),
@@ -227,12 +228,12 @@ impl<'m> Transient<'m> {
         nodal_values(problem, &self.initial, &["equation".into(), "initial".into()])
     }
 
-    /// Returns the shift of the stages that most steps of the run have, from where it goes on.
+    /// Returns the shift of most steps, from the checkpoint on if there is one.
     pub(super) fn first_shift(&self) -> f64 {
         self.resume.as_ref().map_or_else(|| self.initial_shift(), |state| self.shift_of(state.length))
     }
 
-    /// Returns the shift of the stages that most steps of the run have, at its beginning.
+    /// Returns the shift of most steps, at the beginning of the run.
     fn initial_shift(&self) -> f64 {
         self.shift_of(match self.steps {
             Steps::Fixed(count) => (self.end - self.start) / count.max(1) as f64,
@@ -252,7 +253,7 @@ impl<'m> Transient<'m> {
     }
 }
 
-/// Refuses cells and components that equations in time do not have.
+/// Refuses cells and components that time-dependent problems do not support.
 fn check(config: &SolverConfig, problem: &Discretization<'_>) -> Result<(), SolveError> {
     check_cells(config, &problem.config, problem.mesh.kind)?;
     if problem.config.components > 1 {
@@ -282,10 +283,10 @@ pub(super) fn linear_outcome(outcome: &Outcome) -> CgOutcome {
     }
 }
 
-/// Steps in a row without an iteration from which on they are told.
+/// Consecutive steps without an iteration after which a warning is given.
 const IDLE: usize = 10;
 
-/// Returns what a user should know of a run.
+/// Returns the warnings about a run.
 pub(super) fn warnings_of(outcome: &Outcome) -> Vec<String> {
     let Outcome { stop, steps, time, restarts, idle, .. } = outcome;
     let mut warnings = Vec::new();

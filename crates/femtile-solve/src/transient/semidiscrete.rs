@@ -1,4 +1,4 @@
-//! A problem on its space as a semidiscrete equation on a device.
+//! A semidiscrete problem on a device.
 
 use femtile_comm::Comm;
 use femtile_device::Buffer;
@@ -13,30 +13,30 @@ use super::source::SourceLoad;
 use crate::tensor::OperatorDevice;
 use crate::{Silent, SolveError, SolverConfig, Stages};
 
-/// The load and given values at a time.
+/// The load and the Dirichlet values at a given time.
 struct Data<D: OperatorDevice> {
     time: f64,
-    /// $F_\Gamma - K g$ with the load of the boundary and the given values $g$; none where it is zero.
+    /// $F_\Gamma - K g$ with the boundary load $F_\Gamma$ and the Dirichlet values $g$; none if it is zero.
     boundary: Option<Buffer<f64, D>>,
-    /// $F - K g$, the same with the load of the source; none where both are zero.
+    /// $F - K g$, which adds the load of the source; none if both are zero.
     load: Option<Buffer<f64, D>>,
-    /// Given values, zero elsewhere; none where they are zero.
+    /// Dirichlet values, zero elsewhere; none if they are zero.
     given: Option<Buffer<f64, D>>,
 }
 
-/// The semidiscrete equation $M \dot u = F(t) - K u$ of a problem, $M$ with its capacity.
+/// The semidiscrete equation $M \dot u = F(t) - K u$ of a problem; $M$ has the capacity.
 ///
-/// With the given values $g$ lifted, a stage is $(a M + K)(u - g) = F - K g + M (b - a g) + d$ at free unknowns; the distance of
-/// u − g from $b / a$ is solved for, see [`ShiftedSolver::solve`].
+/// With the Dirichlet values $g$ lifted, a stage is $(a M + K)(u - g) = F - K g + M (b - a g) + d$ at free
+/// unknowns. The unknown of the solve is the difference of u − g and $b / a$, see [`ShiftedSolver::solve`].
 pub(super) struct Semidiscrete<'a, 'm, D: OperatorDevice> {
     workshop: Workshop<'a, 'm, D>,
-    /// The settings as given.
+    /// The settings of the caller.
     asked: SolverConfig,
-    /// Those with the preconditioner that was chosen for the first shift.
+    /// The settings with the preconditioner that was chosen for the first shift.
     of_basis: SolverConfig,
     terms: Terms<D>,
     mass: Operator<D>,
-    /// With the capacity 1; none where that is `mass`.
+    /// The mass matrix with capacity 1; none if it equals `mass`.
     mass_of_norms: Option<Operator<D>>,
     /// Made when it is first needed.
     stiffness: Option<Stiffness<D>>,
@@ -46,16 +46,18 @@ pub(super) struct Semidiscrete<'a, 'm, D: OperatorDevice> {
     data: Data<D>,
     source: SourceLoad<'a, D>,
     has_boundary_in_time: bool,
-    /// One at free unknowns, zero at given ones; none where all are free.
+    /// 1 at free unknowns, 0 at Dirichlet unknowns; none if all are free.
     free: Option<Buffer<f64, D>>,
     scratch: Buffer<f64, D>,
     product: Buffer<f64, D>,
 }
 
 impl<'a, 'm, D: OperatorDevice> Semidiscrete<'a, 'm, D> {
-    /// Prepares the equation from a time on; `shift` is that of the first stage, and `memory` that of the run up to there.
+    /// Prepares the equation from a given time on; `shift` is that of the first stage, `memory` the state of
+    /// the run so far.
     ///
-    /// All that is made depends on the shift and on what is in the memory alone, so that a run that goes on has the same bits.
+    /// Operators and preconditioners depend only on the shift and the memory, so a continued run has the same
+    /// bits.
     pub fn new(
         workshop: Workshop<'a, 'm, D>,
         asked: &SolverConfig,
@@ -105,7 +107,7 @@ impl<'a, 'm, D: OperatorDevice> Semidiscrete<'a, 'm, D> {
         Ok((semidiscrete, Description { parts, config, preconditioner_reason }))
     }
 
-    /// Puts the given values of a time into `u`.
+    /// Inserts the Dirichlet values at a given time into `u`.
     pub fn impose(&mut self, time: f64, u: &mut Buffer<f64, D>) -> Result<(), SolveError> {
         self.bring_data(time)?;
         self.clear(u)?;
@@ -125,7 +127,7 @@ impl<'a, 'm, D: OperatorDevice> Semidiscrete<'a, 'm, D> {
         self.take_source(time)
     }
 
-    /// Copies the data of the boundary at a time to the device and lifts given values.
+    /// Copies the boundary data at a given time to the device and lifts Dirichlet values.
     fn take_boundary(&mut self, time: f64) -> Result<(), SolveError> {
         let device = self.workshop.device;
         let (load, constraints) = data::boundary_at(self.workshop.problem, time)?;
@@ -144,7 +146,7 @@ impl<'a, 'm, D: OperatorDevice> Semidiscrete<'a, 'm, D> {
         Ok(())
     }
 
-    /// Adds the load of the source at a time to that of the boundary.
+    /// Adds the load of the source at a given time to the boundary load.
     fn take_source(&mut self, time: f64) -> Result<(), SolveError> {
         let device = self.workshop.device;
         let source = self.source.at(self.workshop.problem, time)?;
@@ -162,7 +164,7 @@ impl<'a, 'm, D: OperatorDevice> Semidiscrete<'a, 'm, D> {
         Ok(())
     }
 
-    /// Leaves $K v$ in `product`.
+    /// Writes $K v$ to `product`.
     fn stiffness_product(&mut self, v: &Buffer<f64, D>) -> Result<(), SolveError> {
         let stiffness = match self.stiffness.take() {
             Some(stiffness) => stiffness,
@@ -177,7 +179,7 @@ impl<'a, 'm, D: OperatorDevice> Semidiscrete<'a, 'm, D> {
         Ok(())
     }
 
-    /// Makes the operators of a shift those of the solver.
+    /// Switches the solver to the operators of a shift.
     fn bring_operators(&mut self, shift: f64) -> Result<(), SolveError> {
         let Self { workshop, terms, asked, of_basis, .. } = self;
         let is_definite = workshop.problem.lambda.as_constant().is_some_and(|lambda| lambda >= 0.0);
@@ -189,7 +191,7 @@ impl<'a, 'm, D: OperatorDevice> Semidiscrete<'a, 'm, D> {
         self.solver.bring((shift, is_definite), choose, make, &Comm::alone())
     }
 
-    /// Sets entries of `v` at given unknowns to zero.
+    /// Sets entries of `v` at Dirichlet unknowns to zero.
     fn clear(&mut self, v: &mut Buffer<f64, D>) -> Result<(), LinalgError> {
         let Some(free) = &self.free else { return Ok(()) };
         self.workshop.device.scale_by(&mut self.scratch, free, v)?;
@@ -197,7 +199,7 @@ impl<'a, 'm, D: OperatorDevice> Semidiscrete<'a, 'm, D> {
         Ok(())
     }
 
-    /// Writes the right side and the first guess of a stage into the solver.
+    /// Writes the right side and the initial guess of a stage into the solver.
     fn bring_stage(&mut self, equation: &StageEquation<'_, D>, u: &Buffer<f64, D>) -> Result<(), SolveError> {
         let device = self.workshop.device;
         let (x, b) = self.solver.vectors_mut();
@@ -224,7 +226,7 @@ impl<'a, 'm, D: OperatorDevice> Semidiscrete<'a, 'm, D> {
     }
 }
 
-/// Copies values to the device; none for zeros.
+/// Copies values to the device; none if all are zero.
 fn assign<D: OperatorDevice>(
     to: &mut Option<Buffer<f64, D>>,
     device: &D,
@@ -298,7 +300,7 @@ impl<D: OperatorDevice> SemiDiscrete<D> for Semidiscrete<'_, '_, D> {
     fn norm(&mut self, v: &Buffer<f64, D>) -> Result<f64, SolveError> {
         self.mass_of_norms.as_ref().unwrap_or(&self.mass).apply(&mut self.product, v)?;
         let square = self.workshop.device.dot(v, &self.product)?;
-        // Rounding may leave a small negative number; NaN stays NaN.
+        // Rounding may give a small negative number; NaN stays NaN.
         Ok(if square < 0.0 { 0.0 } else { square.sqrt() })
     }
 

@@ -1,4 +1,4 @@
-//! Solves of stages whose shifts change, with the operators and the preconditioner that are kept for them.
+//! Solver of stages with changing shifts; keeps operators and the preconditioner.
 
 use std::sync::Arc;
 
@@ -16,30 +16,30 @@ use crate::rounding::{self, row_size};
 use crate::tensor::OperatorDevice;
 use crate::{SolveError, SolverConfig};
 
-/// Operators of different shifts that are kept: SDIRK2 and BDF2 need one each at the start.
+/// Number of operators of different shifts that are kept: SDIRK2 and BDF2 need one each at the start.
 const KEPT: usize = 2;
 
 /// A preconditioner that operators of several shifts share.
 pub(super) type Shared<D> = Arc<dyn Preconditioner<f64, D>>;
 
-/// The solver of stages of any shift, on one rank or on one of several, which do the same.
+/// The solver of stages of any shift, on one rank or on several, each with its rows.
 pub(super) struct ShiftedSolver<D: OperatorDevice> {
     solver: StageSolver<D>,
     /// The settings with the preconditioner in use.
     config: SolverConfig,
-    /// The one used last stands last.
+    /// The operators, in the order of last use.
     shifted: Vec<Shifted<D>>,
     made: Made,
-    /// The smallest Ritz value that is known, with its shift.
+    /// The smallest known Ritz value, with its shift.
     ritz: Option<(f64, f64)>,
     /// [`row_size`] of the operator in use.
     row_size: f64,
-    /// For the norm of vectors of each stage.
+    /// For the norms of vectors in each stage.
     sum: DeviceSum<D>,
 }
 
 impl<D: OperatorDevice> ShiftedSolver<D> {
-    /// Begins with the operator of the first stage, which was made for the memory of the run up to there.
+    /// Takes the operator of the first stage, which was made for the state of the run so far.
     pub fn new(
         config: SolverConfig,
         first: Shifted<D>,
@@ -69,8 +69,9 @@ impl<D: OperatorDevice> ShiftedSolver<D> {
         self.solver.x()
     }
 
-    /// Makes the operators of a shift those of the next solve: `choose` returns the settings of a new preconditioner, `make` makes
-    /// operators, with the preconditioner that is kept. With a reaction that `is_definite` the smallest Ritz value scales with the shift.
+    /// Switches to the operators of a shift. `choose` returns settings with a new preconditioner; `make`
+    /// makes operators, given the preconditioner that is kept. If the reaction `is_definite`, the smallest
+    /// Ritz value scales with the shift.
     pub fn bring(
         &mut self,
         (shift, is_definite): (f64, bool),
@@ -80,7 +81,8 @@ impl<D: OperatorDevice> ShiftedSolver<D> {
     ) -> Result<(), SolveError> {
         let current = &self.shifted[self.shifted.len() - 1];
         let is_diagonal = self.config.preconditioner.is_diagonal();
-        // A worn preconditioner is replaced at once, whatever the shift before, so that this depends on its memory alone.
+        // A preconditioner with growing iterations is replaced at once, even if the shift stays, so that this
+        // depends on its memory only.
         if current.shift != shift || !is_diagonal && !self.made.serves(shift) {
             let kept = self.kept_preconditioner(shift, choose)?;
             let brought = match self.position(shift, kept.as_ref()) {
@@ -101,7 +103,8 @@ impl<D: OperatorDevice> ShiftedSolver<D> {
         Ok(())
     }
 
-    /// The place of the operators of a shift with a preconditioner that is kept, or else their own diagonal.
+    /// The position of the operators of a shift with the preconditioner that is kept, or with their own
+    /// diagonal.
     fn position(&self, shift: f64, kept: Option<&Shared<D>>) -> Option<usize> {
         let is_diagonal = self.config.preconditioner.is_diagonal();
         let has_own = |known: &Shifted<D>| match kept {
@@ -111,7 +114,7 @@ impl<D: OperatorDevice> ShiftedSolver<D> {
         self.shifted.iter().position(|known| known.shift == shift && has_own(known))
     }
 
-    /// Returns the preconditioner where it serves another shift; else makes the settings those of a new one.
+    /// Returns the preconditioner if it may be used for another shift; else chooses settings for a new one.
     fn kept_preconditioner(
         &mut self,
         shift: f64,
@@ -129,10 +132,11 @@ impl<D: OperatorDevice> ShiftedSolver<D> {
         Ok(None)
     }
 
-    /// Solves a stage from x and b, and leaves the solution in x.
+    /// Solves a stage from x and b, and writes the solution to x.
     ///
-    /// The unknown of the solve is the distance of x from $b / a$, where the stage begins: so the tolerance is relative to what
-    /// the stage changes, however small that is beside u. `history` is the vector b at free unknowns, zero elsewhere.
+    /// The unknown of the solve is the difference of x and $b / a$, the value at the start of the stage. So
+    /// the tolerance is relative to the change in the stage, even if that is small compared with u. `history`
+    /// is the vector b at free unknowns, zero elsewhere.
     ///
     /// # Cost
     /// One product and four passes besides the solve; `product` is overwritten.
@@ -158,7 +162,7 @@ impl<D: OperatorDevice> ShiftedSolver<D> {
         Ok(StageOutcome { iterations, has_converged })
     }
 
-    /// Returns what later solves depend on; `basis` is the shift of the first stage of the run.
+    /// Returns the state that later solves depend on; `basis` is the shift of the first stage of the run.
     pub fn memory(&self, basis: f64) -> Vec<f64> {
         Memory { basis: Some(basis), made: Some(self.made), ritz: self.ritz }.write()
     }

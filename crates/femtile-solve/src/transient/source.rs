@@ -9,20 +9,20 @@ use crate::SolveError;
 use crate::discretization::Discretization;
 use crate::tensor::OperatorDevice;
 
-/// A coefficient that takes no part in a load.
+/// A coefficient that does not enter a load.
 static ONE: Coefficient = Coefficient::Constant(1.0);
 
-/// The vector $\int f(t)\, \varphi_i$ of a problem.
+/// The load $\int f(t)\, \varphi_i$ of a problem.
 pub(super) enum SourceLoad<'a, D: OperatorDevice> {
-    /// It does not depend on the time; none where it is zero.
+    /// Constant in time; none if it is zero.
     Fixed(Option<Buffer<f64, D>>),
-    /// It is evaluated on the processor and copied.
+    /// Evaluated on the CPU and copied.
     ByHost(Buffer<f64, D>),
-    /// It is assembled where it is needed.
+    /// Assembled on the device.
     ByKernels(Box<ByKernels<'a, D>>),
 }
 
-/// Assembly of the load of linear elements by kernels; the matrix is a by-product.
+/// Assembly of the load of linear elements by kernels, which assemble the matrix as a by-product.
 pub(super) struct ByKernels<'a, D: OperatorDevice> {
     assembly: Assembly<f64, D>,
     problem: AssemblyProblem<'a>,
@@ -30,7 +30,7 @@ pub(super) struct ByKernels<'a, D: OperatorDevice> {
 }
 
 impl<'a, D: OperatorDevice> SourceLoad<'a, D> {
-    /// Prepares the load of a problem; `opened` is the GPU, where the device is one.
+    /// Prepares the load of a problem; `opened` is the GPU, if the device is one.
     pub fn new(
         device: &D,
         opened: Option<&Cuda>,
@@ -51,17 +51,17 @@ impl<'a, D: OperatorDevice> SourceLoad<'a, D> {
         let form = Form { mesh, boundary, sigma: &ONE, lambda: &ONE, source, conditions: &[] };
         let mut assembly = Assembly::new(device, mesh)?;
         let system = assembly.zero_system()?;
-        // Only a linearization has coefficients at a time, and kernels that evaluate them.
+        // Only linearized forms have coefficients at a given time, and kernels that evaluate them.
         let problem = assembly.prepare_linearized(&form, Slopes::NONE, &[])?;
         Ok(Self::ByKernels(Box::new(ByKernels { assembly, problem, system })))
     }
 
-    /// Returns whether it has to be evaluated at each time.
+    /// Returns whether the load has to be evaluated at each time.
     pub fn depends_on_time(&self) -> bool {
         !matches!(self, Self::Fixed(_))
     }
 
-    /// Returns the load at a time; none where it is zero.
+    /// Returns the load at a given time; none if it is zero.
     pub fn at(
         &mut self,
         problem: &Discretization<'_>,
@@ -83,7 +83,7 @@ impl<'a, D: OperatorDevice> SourceLoad<'a, D> {
     }
 }
 
-/// Names the time of an error of data.
+/// Adds the time to an error about data.
 fn at_time(time: f64, source: FemError) -> SolveError {
     match source {
         FemError::Device(_) | FemError::Linalg(_) => source.into(),

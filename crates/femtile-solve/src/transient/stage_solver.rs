@@ -1,4 +1,4 @@
-//! Solves of stages by the method of the settings, with vectors that are kept.
+//! Solver of stages by the method of the settings, with vectors that are kept.
 
 use std::sync::Arc;
 
@@ -12,11 +12,11 @@ use crate::method::{by_method, cg_config};
 use crate::tensor::OperatorDevice;
 use crate::{Method, SolveError, SolverConfig};
 
-/// The accuracy of the correction of a first guess, where it is an error estimate.
+/// Relative accuracy of the correction of an initial guess, if it is an error estimate.
 const OF_ESTIMATE: f64 = 0.01;
-/// A residual that is rounding, relative to the right side.
+/// A residual that is rounding error, relative to the right side.
 const ROUNDING: f64 = 1e-15;
-/// The largest relative tolerance of a solve, and of one whose right side is rounding.
+/// The largest relative tolerance of a solve, and of one whose right side is rounding error.
 const LOOSEST: [f64; 2] = [0.5, 0.1];
 
 /// A solver for the stages of one shift at a time, with the vectors x and b.
@@ -26,7 +26,7 @@ pub(super) enum StageSolver<D: OperatorDevice> {
 }
 
 impl<D: OperatorDevice> StageSolver<D> {
-    /// A solver of these ranks, which do the same.
+    /// Makes a solver; each rank of `comm` makes one.
     pub fn new(method: Method, of: &Shifted<D>, comm: &Comm) -> Result<Self, LinalgError> {
         let (a, m) = (Arc::clone(&of.operator), Arc::clone(&of.preconditioner));
         if method == Method::Cg {
@@ -65,7 +65,7 @@ impl<D: OperatorDevice> StageSolver<D> {
         }
     }
 
-    /// Returns the smallest Ritz value that is known of the operator.
+    /// Returns the smallest known Ritz value of the operator.
     pub fn ritz_value(&self) -> Option<f64> {
         match self {
             Self::Cg(solver) => solver.smallest_ritz_value(),
@@ -80,8 +80,9 @@ impl<D: OperatorDevice> StageSolver<D> {
         }
     }
 
-    /// Solves from x, to the tolerance of the settings relative to b and, where the correction of x is an error estimate,
-    /// relative to that correction as well; not beyond the rounding errors of b, which have the norm `rounding`.
+    /// Solves from the initial guess x to the tolerance of the settings, relative to b. If the correction of
+    /// x is an error estimate, the tolerance is also relative to that correction. It is not below the
+    /// rounding errors of b, which have norm `rounding`.
     pub fn solve(
         &mut self,
         config: &SolverConfig,

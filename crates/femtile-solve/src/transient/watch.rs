@@ -1,4 +1,4 @@
-//! Steps of a run, for those who observe them.
+//! Observers of time-dependent runs.
 
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
@@ -17,9 +17,9 @@ use crate::ranks::{Keepers, OfWhole};
 use crate::tensor::OperatorDevice;
 use crate::{Fields, Progress, SolutionData, SolveError};
 
-/// Receives what happens in a run; an error ends it.
+/// Receives frames and checkpoints of a run; an error ends it.
 pub trait Observer: Send {
-    /// A time of [`frames`](crate::Transient::frames) was reached.
+    /// Called at each time of [`frames`](crate::Transient::frames).
     ///
     /// # Errors
     /// An error ends the run.
@@ -27,7 +27,7 @@ pub trait Observer: Send {
         Ok(())
     }
 
-    /// The state after a number of steps.
+    /// Called with the state at each checkpoint.
     ///
     /// # Errors
     /// An error ends the run.
@@ -36,7 +36,7 @@ pub trait Observer: Send {
     }
 }
 
-/// The solution at a time.
+/// The solution at the time of a frame.
 #[derive(Debug)]
 pub struct Frame<'a> {
     problem: &'a Discretization<'a>,
@@ -46,7 +46,7 @@ pub struct Frame<'a> {
 }
 
 impl Frame<'_> {
-    /// Returns the position of the time among those that were asked for.
+    /// Returns the position of this time in the list of requested times.
     pub fn number(&self) -> usize {
         self.number
     }
@@ -84,12 +84,13 @@ impl Frame<'_> {
     }
 }
 
-/// Passes steps on to an observer and to the progress of the solve, and ends the run when it has to.
+/// Passes steps on to the observer and to the progress of the solve, and ends the run when a limit is reached
+/// or it is interrupted.
 pub(super) struct Watch<'a, 'm, D: OperatorDevice> {
     pub observer: &'a mut dyn Observer,
     pub progress: &'a mut dyn Progress,
     pub problem: &'a Discretization<'m>,
-    /// The times of frames that are to come, with their numbers.
+    /// The times of the remaining frames, with their numbers.
     pub frames: VecDeque<(usize, f64)>,
     pub checkpoints: Option<(CheckpointInterval, [u8; 32])>,
     pub last_checkpoint: Instant,
@@ -97,12 +98,12 @@ pub(super) struct Watch<'a, 'm, D: OperatorDevice> {
     pub deadline: Option<(Instant, Duration)>,
     /// The solution at the time of a frame.
     pub scratch: Buffer<f64, D>,
-    /// The unknowns of this rank among those of several.
+    /// The owned unknowns of this rank by global number, if there are several ranks.
     pub of_whole: Option<&'a OfWhole<'a>>,
 }
 
 impl<D: OperatorDevice> Watch<'_, '_, D> {
-    /// Passes on the frame of the initial value, where it is asked for.
+    /// Passes on the frame of the initial value, if it is requested.
     pub fn begin(&mut self, time: f64, u: &Buffer<f64, D>) -> Result<(), SolveError> {
         while let Some(&(number, asked)) = self.frames.front()
             && asked <= time
@@ -130,14 +131,14 @@ impl<D: OperatorDevice> Watch<'_, '_, D> {
 }
 
 impl<D: OperatorDevice> Watch<'_, '_, D> {
-    /// Returns the values of all ranks on the first one.
+    /// Gathers the values of all ranks on the first one; none on the others.
     fn collected(&self, own: Vec<f64>) -> Result<Option<Vec<f64>>, SolveError> {
         let Some(of_whole) = self.of_whole else { return Ok(Some(own)) };
         let all = of_whole.collected(&own, Keepers::First)?;
         Ok(Keepers::First.has(of_whole.comm).then_some(all))
     }
 
-    /// Passes on the state of a run, on the first rank.
+    /// Gathers the state of a run and passes it to the observer, on the first rank.
     pub fn keep(&mut self, own: Checkpoint) -> Result<(), SolveError> {
         let mut history = Vec::with_capacity(own.history.len());
         for (time, values) in own.history {
@@ -149,7 +150,7 @@ impl<D: OperatorDevice> Watch<'_, '_, D> {
         }
     }
 
-    /// Returns which of these are so on a rank at least: what ranks do together depends on it.
+    /// Returns which flags are set on at least one rank; collective decisions depend on them.
     fn agreed<const N: usize>(&self, is_so: [bool; N]) -> Result<[bool; N], SolveError> {
         let Some(of_whole) = self.of_whole else { return Ok(is_so) };
         Ok(of_whole.comm.any(is_so)?)

@@ -15,8 +15,8 @@ const CORNERS: [usize; 8] = [0, 1, 3, 2, 4, 5, 7, 6];
 
 const ZERO: Coefficient = Coefficient::Constant(0.0);
 
-/// A problem on joined cells with zero data: their corners are those of the lattice, their tags those of their first cells,
-/// values of cells are means.
+/// A problem on joined cells with zero data. Their corners are those of the lattice, their tags those of
+/// their first cells; values of cells are averaged.
 #[derive(Debug)]
 pub struct CoarseProblem {
     mesh: Mesh,
@@ -29,7 +29,7 @@ pub struct CoarseProblem {
 }
 
 impl CoarseProblem {
-    /// Makes the problem with these numbers of cells along each axis, divisors of those of the lattice.
+    /// Makes the problem with these numbers of cells along each axis, which must divide those of the lattice.
     ///
     /// # Errors
     /// More than 2³² nodes.
@@ -153,7 +153,7 @@ impl<'a> Joining<'a> {
         Field { n_components: n, values }
     }
 
-    /// Returns the kind of condition on each joined facet, that of its first facet.
+    /// Returns the kind of condition on each joined facet: that of its first facet.
     fn conditions(
         &self,
         form: &Form<'_>,
@@ -176,7 +176,8 @@ impl<'a> Joining<'a> {
         let one = |entry: &BoundaryCondition| BoundaryCondition {
             facets: entry.facets.iter().filter_map(facet).collect(),
             condition: match &entry.condition {
-                // Nodes that are not on whole sides are refused before, so facets determine all conditions.
+                // Dirichlet nodes that do not form whole sides were refused before, so facets determine all
+                // conditions.
                 Condition::Dirichlet(_) | Condition::DirichletAtNodes { .. } => Condition::Dirichlet(ZERO),
                 Condition::Neumann(_) => Condition::Neumann(ZERO),
                 Condition::Robin { coefficient, .. } => {
@@ -205,7 +206,7 @@ impl Side {
             let least = lines(axis).min().unwrap_or(0);
             [least, lines(axis).max().unwrap_or(least)]
         });
-        // Of an axis that there is not, all lines are one; it comes last.
+        // Along an absent axis all lines are one; it comes last.
         let axis = (0..3).find(|&axis| ends[axis][0] == ends[axis][1]).unwrap_or(0);
         let mut place = ends.map(|[least, _]| least);
         place[axis] = 0;

@@ -29,12 +29,12 @@ pub(super) struct Lattice {
     cells: Vec<Cell>,
 }
 
-/// The place of a cell, and its axes in those of the box.
+/// The place of a cell, and its orientation in the box.
 #[derive(Debug, Clone, Copy)]
 struct Cell {
     /// Lines through its first corner.
     corner: [u32; 3],
-    /// The axis of the box along each of its own, and whether it runs backwards.
+    /// For each axis of the cell, the axis of the box along it, and whether it runs backwards.
     axes: [(u8, bool); 3],
 }
 
@@ -136,7 +136,8 @@ impl Lattice {
         &self.corners
     }
 
-    /// Returns the number of cells before the one at a position along each axis.
+    /// Returns the number of cells before a cell along each axis; `position` is that of the cell in the
+    /// space.
     pub fn place(&self, position: usize) -> [usize; 3] {
         let mut place = self.cells[position].corner.map(|line| line as usize);
         let axes = &self.cells[position].axes[..self.dimension];

@@ -5,8 +5,8 @@ use femtile_fem::dofs::TensorSpace;
 
 use super::walk::is_left_handed;
 
-/// Returns the lattice lines of each node of the mesh where numbers of nodes run along rows of one length and then from row to
-/// row, as generators number them. The axes are those of [`super::walk::numbers`].
+/// Returns the lattice lines of each node of the mesh, if nodes are numbered along rows of equal length, row
+/// after row, as generators do. The axes are those of [`super::walk::numbers`].
 ///
 /// It is a guess from the first cell alone, to be verified for all others.
 pub(super) fn numbers(space: &TensorSpace<'_>) -> Option<Vec<[u32; 3]>> {

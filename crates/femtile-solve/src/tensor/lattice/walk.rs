@@ -6,7 +6,7 @@ use femtile_device::parallel;
 use femtile_fem::dofs::TensorSpace;
 use rayon::prelude::*;
 
-/// The message where adjacent cells have no common nodes.
+/// The message if adjacent cells have no common nodes.
 pub(super) const CRACKS: &str =
     "cells that touch do not share their nodes (merge = true in [mesh] joins them)";
 
@@ -87,8 +87,8 @@ fn face(corners: &[u32], side: usize) -> Face {
     nodes
 }
 
-/// From a cell to its neighbour beyond a side: at most a line along each axis, so that numbers stay below that of the cells also
-/// where these do not stand in rows.
+/// From a cell to its neighbour beyond a side: at most a line along each axis, so that numbers stay below
+/// that of the cells also if these do not stand in rows.
 fn step(corners: &[u32], side: usize, found: &[Option<[i32; 3]>]) -> [i32; 3] {
     let upper = (side % 2) << (side / 2);
     let [from, to] =
