@@ -28,7 +28,7 @@ pub(crate) struct Hosted {
     /// Their number and their share of all ranks; none of one rank alone.
     of_host: Option<(usize, f64)>,
     holds: Holds,
-    /// Bytes that each of them holds besides.
+    /// Further bytes that each of them holds.
     of_each: f64,
 }
 
@@ -58,7 +58,7 @@ impl Hosted {
         Self::of(case, Holds::FirstWhole)
     }
 
-    /// Each holds its part, and the first one the whole mesh as well. Collective.
+    /// Each rank holds its part, and the first one also the whole mesh. Collective.
     pub fn first_keeping(case: &Case) -> Result<Self, CaseError> {
         Self::of(case, Holds::FirstKeeps)
     }
@@ -67,7 +67,7 @@ impl Hosted {
         Ok(Self { of_host: case.ranks().share_of_host()?, holds, of_each: 0.0 })
     }
 
-    /// Adds bytes that each process holds besides.
+    /// Adds further bytes that each process holds.
     pub fn with_each(self, bytes: f64) -> Self {
         Self { of_each: bytes, ..self }
     }

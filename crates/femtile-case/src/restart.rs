@@ -1,4 +1,4 @@
-//! Checkpoints that a case goes on from.
+//! Checkpoints from which a case is restarted.
 
 use std::fs::File;
 use std::io::BufReader;
@@ -73,8 +73,8 @@ fn add_numbers<T: Copy, const N: usize>(sum: &mut Sha256, numbers: &[T], bytes: 
     }
 }
 
-/// Reads the checkpoint of a case that is to go on from one; `read` returns it with its fingerprint, and
-/// `others` name problem and method if they are others.
+/// Reads the checkpoint of a restarted case. `read` returns it with its fingerprint; `others` names problem
+/// and method in the error if they differ.
 ///
 /// # Errors
 /// [`CaseError::Input`] at `time.restart` if there is none, or one of another version, mesh, problem or

@@ -16,7 +16,7 @@ const N_VECTORS: usize = 3;
 const NONZERO: f64 = 12.0;
 /// Bytes of an unknown in conjugate gradients: 14 reads and writes of vectors.
 const UNKNOWN: f64 = 14.0 * 8.0;
-/// Operations of an unknown beside the matrix: two products of vectors, three updates, the diagonal.
+/// Operations per unknown in addition to the matrix: two dot products, three vector updates, the diagonal.
 const FLOPS: f64 = 11.0;
 
 /// Returns the bytes that the measurement for the page of a run takes.
@@ -25,8 +25,7 @@ pub(crate) fn bytes(case: &Case, on_gpu: bool) -> f64 {
     if is_measured { (N_VECTORS * VECTOR_BYTES) as f64 } else { 0.0 }
 }
 
-/// Returns the work of an iteration, or of a step on a grid, below the limits of the device; none if nothing
-/// is known.
+/// Returns the work per iteration, or per step on a grid, below the limits of the device; none if unknown.
 pub(crate) fn of(case: &Case, report: &Report, dimension: usize, cpu: &Cpu) -> Option<Roofline> {
     if case.file.equation.kind == EquationKind::Monodomain {
         // The time of a heart is for the most part that of its membranes, whose work is not known.
@@ -81,7 +80,7 @@ fn peak(cpu: &Cpu) -> Option<f64> {
 /// Bytes and operations.
 type Counts = [f64; 2];
 
-/// Returns the work of an iteration of conjugate gradients; none if there is none.
+/// Returns the work per iteration of conjugate gradients; none if there are no iterations.
 fn iteration(report: &Report, dimension: usize, notes: &mut Vec<String>) -> Option<Work> {
     let n_iterations = match &report.time {
         None => report.solve.iterations,
@@ -144,7 +143,7 @@ fn matrix_free(report: &Report, dimension: usize, notes: &mut Vec<String>) -> Co
     [24.0 * report.space.n_dofs as f64 + 4.0 * d * (d + 1.0) * n_points * n_stored as f64, flops]
 }
 
-/// Returns the work of a step of alternating directions on a grid.
+/// Returns the work per step of an alternating-direction scheme on a grid.
 fn step(report: &Report, dimension: usize, notes: &mut Vec<String>) -> Option<Work> {
     let time = report.time.as_ref().filter(|_| report.solve.operator.is_none())?;
     let note = format!(

@@ -42,7 +42,7 @@ pub(crate) struct Series<'a> {
     frames: Vec<(f64, String)>,
     /// The table and the bytes of its whole rows.
     table: Option<(File, u64)>,
-    /// Whether the run goes on if a file cannot be written.
+    /// Whether the run continues if a file cannot be written.
     goes_on: bool,
     /// The number of writes that failed, and the first reason.
     failures: (usize, String),
@@ -54,7 +54,7 @@ pub(crate) struct Series<'a> {
 }
 
 impl<'a> Series<'a> {
-    /// Prepares the files, with a column of the table for each name; a run that goes on from `resumed` keeps what was written
+    /// Prepares the files; the table has one column per name. A restart from `resumed` keeps what was written
     /// until then.
     pub fn new(case: &'a Case, names: Vec<String>, resumed: Option<f64>) -> Result<Self, CaseError> {
         let folder = case.file.output.directory.clone();
@@ -95,7 +95,7 @@ impl<'a> Series<'a> {
         &self.times
     }
 
-    /// Opens the table of traces with the rows before the time from which the run goes on.
+    /// Opens the table of traces and keeps the rows before the restart time.
     fn open_table(&mut self, resumed: Option<f64>) -> Result<(), CaseError> {
         let path = self.folder.join(TRACES);
         let io = |source| CaseError::Io { path: path.clone(), action: "write", source };
@@ -208,7 +208,7 @@ impl<'a> Series<'a> {
         self.pass_over(written)
     }
 
-    /// Counts a write that failed if the run goes on without it.
+    /// Counts a write that failed, if the run continues without it.
     fn pass_over<E: Display>(&mut self, written: Result<(), E>) -> Result<(), E> {
         match written {
             Err(error) if self.goes_on => {

@@ -93,7 +93,7 @@ impl Case {
         })
     }
 
-    /// Returns the device that is asked for; several ranks compute on processors unless they are told otherwise.
+    /// Returns the requested device; several ranks compute on CPUs unless another device is requested.
     pub(crate) fn device(&self) -> Result<DeviceChoice, CaseError> {
         match DeviceChoice::with_gpus(&self.file.solver.device)?.0 {
             DeviceChoice::Auto if self.ranks() != Ranks::One => Ok(DeviceChoice::Cpu),
@@ -176,7 +176,7 @@ impl Case {
         }
     }
 
-    /// Returns the problem of all ranks on a mesh of which each has its part.
+    /// Returns the problem on a distributed mesh.
     pub(crate) fn problem_on_parts<'m>(
         &self,
         mesh: &'m DividedMesh,

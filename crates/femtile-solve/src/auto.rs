@@ -107,7 +107,7 @@ fn amg() -> PreconditionerConfig {
     PreconditionerConfig::Amg(AmgOptions::default())
 }
 
-/// Returns the preconditioner that alone goes with the method or the operator, if there is but one.
+/// Returns the only preconditioner that the method or the operator supports, if there is only one.
 fn only(config: &SolverConfig, space: &SpaceConfig) -> Option<(PreconditionerConfig, String)> {
     if matches!(config.method, Method::MergedCg | Method::SStepCg { .. }) {
         let reason = format!("{} takes the diagonal alone", config.method.name());
@@ -331,7 +331,7 @@ impl Data {
         0.25 * (steepest / (smoothest + reaction)).sqrt() * (2.0 / tolerance).ln()
     }
 
-    /// Returns whether σ varies much, and not from cell to cell alone.
+    /// Returns whether σ varies strongly, and not only from cell to cell.
     fn jumps_within_cells(&self, sigma: &Coefficient) -> bool {
         let [least, most] = self.measured.sigma;
         most > CONTRAST * least && !sigma.is_constant_by_cell()

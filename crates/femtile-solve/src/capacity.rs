@@ -12,7 +12,7 @@ use crate::{SolveError, Value};
 /// Cells that a thread visits at least.
 const PIECE: usize = 1 << 14;
 
-/// Resolves a capacity on a mesh, beside the reaction λ: stages have the reaction λ + a c.
+/// Resolves a capacity c on a mesh, together with the reaction λ: stages have the reaction λ + a c.
 ///
 /// # Errors
 /// [`SolveError::Setting`] for a capacity that depends on t, is not positive at a corner or in the middle of

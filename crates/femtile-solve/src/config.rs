@@ -18,10 +18,10 @@ use crate::{NonlinearConfig, Partitioner, Ranks, SolveError};
 pub struct SolverConfig {
     /// The device.
     pub device: DeviceChoice,
-    /// The GPUs that the ranks of a host are dealt out to, in turn, if [`DeviceChoice::Cuda`] is asked for;
-    /// all of them take that one if none is given.
+    /// With [`DeviceChoice::Cuda`], the GPUs that the ranks of a host use, assigned cyclically. If the list
+    /// is empty, all ranks use the GPU of that setting.
     pub gpus: Vec<usize>,
-    /// Threads of the CPU; 0 for all. Of ranks that are threads, those of all together.
+    /// CPU threads; 0 for all. If ranks are threads, the number for all ranks together.
     pub threads: usize,
     /// The ranks that share the work.
     pub ranks: Ranks,
@@ -33,7 +33,7 @@ pub struct SolverConfig {
     pub operator: OperatorKind,
     /// Evaluation of cell metrics in a matrix-free operator; by default the cheapest for each batch of cells.
     pub metric: Option<MetricEvaluation>,
-    /// The format of a matrix in products, that of the levels of algebraic multigrid as well.
+    /// The storage format of a matrix, also of the level matrices of algebraic multigrid.
     pub format: MatrixFormat,
     /// Formats that searches have found: [`MatrixFormat::Auto`] takes them for the matrices that they were found for.
     pub remembered: Vec<Remembered>,
@@ -159,9 +159,9 @@ pub enum Method {
     /// Conjugate gradients.
     #[default]
     Cg,
-    /// Conjugate gradients that pass over all vectors once an iteration.
+    /// Conjugate gradients with a single pass over all vectors per iteration.
     MergedCg,
-    /// Conjugate gradients with one reduction an iteration.
+    /// Conjugate gradients with one reduction per iteration.
     PipelinedCg,
     /// Conjugate gradients that take several steps at once.
     SStepCg {

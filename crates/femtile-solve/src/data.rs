@@ -30,7 +30,7 @@ pub struct SolutionData {
 }
 
 impl SolutionData {
-    /// Creates data of linear elements: `fields` at nodes, beside those of the mesh.
+    /// Creates data of linear elements: `fields` at nodes, in addition to those of the mesh.
     pub fn at_nodes(
         mesh: &Mesh,
         fields: impl IntoIterator<Item = (String, Field)>,

@@ -16,7 +16,8 @@ const WORTH_A_GPU_A_THREAD: usize = 25_000;
 const STEPS_OF_A_SOLVE: usize = 25;
 const LEAST_FOR_STEPS: usize = 5_000;
 
-/// Returns the unknowns from which a GPU is worth starting beside a processor with `n_threads` threads.
+/// Returns the number of unknowns from which a GPU is faster than a CPU with `n_threads` threads, its start
+/// included.
 pub(crate) fn worth_a_gpu(n_threads: usize) -> usize {
     WORTH_A_GPU.max(WORTH_A_GPU_A_THREAD * n_threads)
 }
@@ -73,7 +74,7 @@ impl DeviceChoice {
         own
     }
 
-    /// Chooses the device for a problem of `n` unknowns, beside a processor with `n_threads` threads.
+    /// Chooses the device for a problem of `n` unknowns; the alternative is a CPU with `n_threads` threads.
     pub fn choose(self, opened: Option<Cuda>, n: usize, n_threads: usize) -> Choice {
         self.choose_for(opened, (n, &format!("{n} unknowns")), n_threads)
     }

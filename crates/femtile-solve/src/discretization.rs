@@ -266,9 +266,9 @@ impl<'m> Discretization<'m> {
         Ok(WeakForm { kind, config, preconditioner_reason: reason, patience })
     }
 
-    /// Solves on the device of the settings, or on a GPU that is open or being opened, which is waited for once the data of
-    /// the problem are evaluated; a processor takes over what a GPU that was chosen by itself fails at. Ranks of this process
-    /// share a GPU that is given, and else open those of the settings.
+    /// Solves on the device of the settings, or on a GPU that is open or being opened. The data of the
+    /// problem are evaluated before the GPU is waited for. If the GPU was an automatic choice and fails, the
+    /// CPU takes over. Ranks of this process share the caller's GPU, or open those of the settings.
     ///
     /// # Errors
     /// [`SolveError`]; not converging is an outcome.
@@ -331,7 +331,7 @@ impl<'m> Discretization<'m> {
     }
 }
 
-/// The device that solves: a GPU, or the processor, which takes over what a GPU that was chosen by itself fails at.
+/// The device of a solve: a GPU, or the CPU, which also takes over if an automatically chosen GPU fails.
 struct SolvingDevice<'c> {
     cpu: &'c Cpu,
     gpu: Option<Cuda>,
@@ -426,7 +426,7 @@ impl WeakForm<'_> {
         }
     }
 
-    /// Makes the linear system and its preconditioner on a device beside a processor.
+    /// Makes the linear system and its preconditioner on a device, with the CPU as host.
     ///
     /// # Errors
     /// [`SolveError`] if the operator or the preconditioner cannot be set up.
@@ -469,8 +469,8 @@ impl WeakForm<'_> {
     /// Makes the operator of a problem of one component and its preconditioner, for many right sides.
     ///
     /// # Errors
-    /// [`SolveError::Setting`] for a lumped mass of elements other than linear ones, or if values are given
-    /// on the boundary; else as [`WeakForm::system`].
+    /// [`SolveError::Setting`] for a lumped mass matrix of elements other than linear ones, or if there are
+    /// Dirichlet conditions; else as [`WeakForm::system`].
     pub fn operators<D: OperatorDevice>(
         &self,
         (cpu, device): (&Cpu, &D),

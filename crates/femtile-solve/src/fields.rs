@@ -1,4 +1,4 @@
-//! Fields computed from recovered gradients, for files beside the solution.
+//! Fields computed from recovered gradients, for output files in addition to the solution.
 
 use femtile_fem::FemError;
 use femtile_fem::recovery::{ErrorEstimate, IsInterrupted};

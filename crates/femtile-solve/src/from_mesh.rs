@@ -37,7 +37,7 @@ pub fn amg_from_mesh<T: Scalar, H: Scalar, D: AmgKernels<H>>(
     AmgSolver::from_graph(a, &graph_of(mesh)?, near_nullspace, config)
 }
 
-/// Returns the graph of the nodes of a mesh, in which those of a cell are neighbours of each other.
+/// Returns the graph of the nodes of a mesh; nodes of one cell are neighbours.
 pub(crate) fn graph_of(mesh: &Mesh) -> Result<Graph, AmgError> {
     Graph::from_cells(mesh.n_nodes(), mesh.kind.n_nodes(), &mesh.cells)
 }

@@ -56,7 +56,7 @@ impl Held {
         held
     }
 
-    /// Adds up those of all ranks. Collective.
+    /// Sums the areas of all ranks. Collective.
     pub fn of_all(self, comm: &Comm) -> Result<Self, LinalgError> {
         let Self { given, exchanged, conductance, exchange_area, largest_exchange } = self;
         let own = [given.as_slice(), &exchanged, &[conductance, exchange_area, largest_exchange]].concat();

@@ -23,7 +23,7 @@ use crate::{
 
 /// A solver for a symmetric positive definite matrix, set up once for many right sides.
 ///
-/// Where all of the diagonal is negative, $-A$ is set up in its place: a negative definite matrix is solved as well.
+/// If the whole diagonal is negative, $-A$ is set up instead: negative definite matrices are solved as well.
 ///
 /// ```
 /// use femtile_device::Cpu;
@@ -94,7 +94,7 @@ pub struct LinearSolution {
 }
 
 impl LinearSolution {
-    /// Returns whether the solve met its tolerance.
+    /// Returns whether the solve reached its tolerance.
     pub fn has_converged(&self) -> bool {
         self.outcome.stop == Stop::Converged
     }
@@ -201,7 +201,7 @@ impl LinearSolver {
         self.solve_as(&self.config, x, b, progress)
     }
 
-    /// Solves as [`LinearSolver::solve_from`], with limits in place of those that the solver was set up with.
+    /// As [`LinearSolver::solve_from`], with other limits than those of the setup.
     ///
     /// # Errors
     /// As [`LinearSolver::solve`]; [`SolveError::Setting`] for a tolerance that is none.
@@ -279,8 +279,8 @@ impl LinearSolver {
         }
     }
 
-    /// Takes over other values on the same pattern: multigrid keeps its groups. The solver stays as it was if
-    /// they are refused.
+    /// Replaces the values on the same pattern: multigrid keeps its aggregates. If the values are refused,
+    /// the solver stays unchanged.
     ///
     /// # Errors
     /// [`SolveError::Linalg`] if the pattern is another one; as [`LinearSolver::new`].
@@ -348,7 +348,7 @@ impl LinearSolver {
     }
 }
 
-/// Returns the settings with a preconditioner in place of a choice: algebraic multigrid wherever the method takes it.
+/// Returns the settings with an automatic choice resolved: algebraic multigrid if the method supports it.
 fn resolved(config: &SolverConfig) -> SolverConfig {
     let takes_multigrid = matches!(config.method, Method::Cg | Method::PipelinedCg);
     let mut preconditioner = match &config.preconditioner {

@@ -60,7 +60,7 @@ impl Nodes {
     }
 }
 
-/// Returns the boundary facets of which all nodes are in a list, ascending.
+/// Returns the boundary facets whose nodes are all in a list, ascending.
 pub(crate) fn facets_within(mesh: &Mesh, boundary: &BoundaryFacets, nodes: &[u32]) -> Vec<u32> {
     let mut is_named = vec![false; mesh.n_nodes()];
     nodes.iter().for_each(|&node| is_named[node as usize] = true);

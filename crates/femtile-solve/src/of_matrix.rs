@@ -1,4 +1,4 @@
-//! The preconditioner of a matrix, which takes over other values on the same pattern.
+//! The preconditioner of a matrix, which can be updated to other values on the same pattern.
 
 use femtile_amg::{Amg, AmgConfig, AmgKernels, Hierarchy};
 use femtile_device::Scalar;
@@ -43,7 +43,7 @@ impl<'a> Found<'a> {
     }
 }
 
-/// A preconditioner that takes over other values.
+/// A preconditioner that can be updated to other values.
 pub(crate) enum OfMatrix<D: SolveDevice> {
     Diagonal(Diagonal<f64, D>, Entries),
     F32(Box<Amg<f32, D>>),

@@ -50,7 +50,8 @@ impl<'m> OfRanks<'m> {
         [counts.n_nodes as usize, counts.n_cells as usize, self.problem.n_of_all()]
     }
 
-    /// Puts the whole mesh and the solution together on the first rank; `own` and `u` are the space and the values on the own cells.
+    /// Gathers the whole mesh and the solution on the first rank; `own` and `u` are the space and the values
+    /// on the own cells.
     pub fn collect(&self, own: Option<&TensorSpace<'_>>, u: &[f64]) -> Result<Option<AllOfMesh>, SolveError> {
         let Divided { mesh, comm } = &self.divided;
         let values = match own {

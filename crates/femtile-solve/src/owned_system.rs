@@ -15,8 +15,8 @@ use crate::{
 
 /// A linear system $A w = b$ without a preconditioner, for iterative methods of the caller.
 ///
-/// Rows of Dirichlet values are those of the identity, their right side is zero; of several components,
-/// values alternate. [`Discretization::solution_of`] turns w into u.
+/// Rows of Dirichlet unknowns are unit rows with right side zero. Values of several components are
+/// interleaved. [`Discretization::solution_of`] turns w into u.
 pub struct OwnedSystem<D: SolveDevice> {
     operator: Box<dyn LinearOperator<f64, D>>,
     /// The format of the operator: that of a matrix, or `matrix-free`.
@@ -62,7 +62,8 @@ impl<D: SolveDevice> OwnedSystem<D> {
 }
 
 impl Discretization<'_> {
-    /// Makes the linear system on a device beside a processor; of the settings, the operator, its format and its metric count.
+    /// Makes the linear system on a device, with the CPU as host. Of the settings, only the operator, its
+    /// format and its metric evaluation are used.
     ///
     /// # Errors
     /// [`SolveError::Setting`] if a coefficient depends on u; else as [`crate::WeakForm::system`].

@@ -155,8 +155,8 @@ impl<'m> Poisson<'m> {
         }
     }
 
-    /// Begins a problem of all ranks on a mesh of which each has its part. All ranks call this and what follows, with the same
-    /// problem.
+    /// Begins a problem on a distributed mesh. This method and all later ones are collective, with the same
+    /// problem on all ranks.
     ///
     /// # Errors
     /// [`SolveError::Setting`] if the part belongs to another rank, or to another number of ranks.
@@ -209,7 +209,7 @@ impl<'m> Poisson<'m> {
         self
     }
 
-    /// Sets the number of components of u, each of which solves the equation.
+    /// Sets the number of components of u; each component solves the equation.
     pub fn components(mut self, components: usize) -> Self {
         self.space.components = components;
         self
@@ -254,8 +254,9 @@ impl<'m> Poisson<'m> {
     /// Gives u at nodes of the mesh, on its boundary or inside, and all along edges, faces and cells whose corners are all
     /// among them.
     ///
-    /// Single nodes, and in three dimensions lines too, are too small to hold a function of finite energy: but for fixing
-    /// a constant that is open, u has no limit under refinement.
+    /// Single nodes, and in three dimensions also lines, are too small for Dirichlet values: functions of
+    /// finite energy have no values there, so u does not converge under refinement. They serve only to fix a
+    /// free constant.
     ///
     /// ```
     /// use femtile_mesh::generate::{SquareConfig, square};

@@ -124,7 +124,7 @@ impl<'m> Solution<'m> {
         Self { discretization, finished, of_ranks: None }
     }
 
-    /// The solution on the own cells of a rank.
+    /// The solution on the rank's own cells.
     pub(crate) fn of_ranks(
         discretization: Discretization<'m>,
         finished: Finished,
@@ -142,7 +142,7 @@ impl<'m> Solution<'m> {
         &self.finished.outcome
     }
 
-    /// Returns whether the solve met its tolerance.
+    /// Returns whether the solve reached its tolerance.
     pub fn has_converged(&self) -> bool {
         self.finished.outcome.stop == Stop::Converged
     }
@@ -182,7 +182,7 @@ impl<'m> Solution<'m> {
         }
     }
 
-    /// Returns whether each rank has the solution on its own cells alone.
+    /// Returns whether the mesh is distributed, so that each rank has the solution on its own cells only.
     pub fn is_divided(&self) -> bool {
         self.of_ranks.is_some()
     }
@@ -353,7 +353,7 @@ impl<'m> Solution<'m> {
         self.finished.nonlinear.as_ref()
     }
 
-    /// Returns the kernels launched, those of replayed recordings included; zero on a CPU.
+    /// Returns the number of kernels launched, including those in replayed graphs; zero on a CPU.
     pub fn kernel_launches(&self) -> u64 {
         self.finished.kernel_launches
     }

@@ -18,7 +18,7 @@ use crate::{SolveError, SolverConfig, Stage, Stages};
 
 /// A linear system $A w = b$ with its preconditioner, on a device.
 ///
-/// Rows of Dirichlet values are those of the identity, their right side is zero.
+/// Rows of Dirichlet unknowns are unit rows with right side zero.
 pub struct LinearSystem<'a, D: SolveDevice> {
     pub(crate) operator: Box<dyn LinearOperator<f64, D>>,
     /// The format of the operator: that of a matrix, or `matrix-free`.

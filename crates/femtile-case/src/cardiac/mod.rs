@@ -17,7 +17,7 @@ use crate::settings::begun_on;
 use crate::{Case, CaseError, Report, overlap};
 use recorder::Recorder;
 
-/// Carries out a case on the mesh that this rank has, which was checked.
+/// Runs a case on the mesh of this rank, which was checked.
 pub(crate) fn run(
     cpu: &Cpu,
     case: &Case,
@@ -37,8 +37,7 @@ pub(crate) fn run(
     observed((cpu, opened), case, config, (&mesh, &checked), of, stages)
 }
 
-/// Carries out a case on a mesh of which this rank has its part, and the first one the whole as well.
-/// Collective.
+/// Runs a case on a distributed mesh; the first rank also has the whole mesh. Collective.
 fn on_parts(
     cpu: &Cpu,
     case: &Case,
@@ -65,7 +64,7 @@ fn on_parts(
     report::finish_after_first(case, &checked, (&problem, &mesh, solution), warnings, stages)
 }
 
-/// Carries out a case on the rank that has the whole mesh, and records the run.
+/// Runs a case on the rank that has the whole mesh, and records the run.
 fn observed(
     (cpu, opened): (&Cpu, Option<Cuda>),
     case: &Case,

@@ -58,7 +58,7 @@ pub(super) fn finish(
     write_results(case, (report, exhibit), stages, None, Results::of(write, &lines))
 }
 
-/// Ends the run of a rank after the first that has its part of the mesh alone, and nothing to write.
+/// Ends the run of a rank other than the first, which has only its part of the mesh and writes nothing.
 pub(super) fn finish_after_first(
     case: &Case,
     checked: &CheckReport,

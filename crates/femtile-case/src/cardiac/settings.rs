@@ -29,7 +29,7 @@ pub(super) fn scheme(case: &Case) -> Scheme {
     }
 }
 
-/// Makes the problem of a case that `begin` begins on its mesh, but for its frames and checkpoints.
+/// Makes the problem that `begin` starts on the mesh of a case, except its frames and checkpoints.
 pub(super) fn monodomain<'m>(
     case: &Case,
     begin: impl FnOnce(Model) -> Monodomain<'m>,
@@ -64,7 +64,7 @@ pub(super) fn monodomain<'m>(
     Ok(in_time(problem, case))
 }
 
-/// Lets a problem write checkpoints, and go on from one.
+/// Adds checkpoints to a problem, and a restart from one.
 pub(super) fn with_checkpoints<'m>(
     mut problem: Monodomain<'m>,
     case: &Case,
@@ -188,7 +188,8 @@ fn stimulus(case: &Case, section: &StimulusSection, i: usize) -> Result<Stimulus
     Ok(Stimulus { place, strength: *strength, pulses })
 }
 
-/// Returns the settings of the solve; the few iterations of a step pay for no set-up, so Jacobi replaces `auto`.
+/// Returns the settings of the solve. With few iterations per step a setup does not pay, so Jacobi replaces
+/// `auto`.
 pub(super) fn solver(config: &SolverConfig) -> SolverConfig {
     let preconditioner = match &config.preconditioner {
         PreconditionerConfig::Auto => PreconditionerConfig::Jacobi,
@@ -252,7 +253,7 @@ pub(super) fn fingerprint(case: &Case, mesh: &Mesh, problem: &Monodomain<'_>) ->
     restart::fingerprint(mesh, &of_problem, &(in_time, &file.solver.preconditioner, file.solver.tolerance))
 }
 
-/// Reads the checkpoint of a case that is to go on from one.
+/// Reads the checkpoint of a restarted case.
 pub(super) fn checkpoint(case: &Case, fingerprint: [u8; 32]) -> Result<Option<Checkpoint>, CaseError> {
     let others = [
         "another equation, model, stimulus or activation",

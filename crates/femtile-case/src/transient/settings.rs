@@ -19,7 +19,7 @@ pub(super) fn scheme(case: &Case) -> Scheme {
     }
 }
 
-/// Makes the run of a case from the problem begun on its mesh, but for its frames.
+/// Makes the run of a case from the problem on its mesh, except its frames.
 pub(super) fn transient<'m>(
     case: &Case,
     begun: Poisson<'m>,
@@ -97,7 +97,7 @@ pub(super) fn fingerprint(case: &Case, mesh: &Mesh) -> [u8; 32] {
     restart::fingerprint(mesh, &problem, &(solver.method, solver.tolerance, nonlinear, in_time))
 }
 
-/// Reads the checkpoint of a case that is to go on from one.
+/// Reads the checkpoint of a restarted case.
 pub(super) fn checkpoint(case: &Case, fingerprint: [u8; 32]) -> Result<Option<Checkpoint>, CaseError> {
     let others = [
         "another equation, boundary or space",

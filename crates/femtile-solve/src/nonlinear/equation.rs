@@ -131,7 +131,7 @@ impl<'a, D: SolveDevice> Equation<'a, D> {
         })
     }
 
-    /// Brings the Dirichlet values of a time.
+    /// Evaluates the Dirichlet values at a given time.
     pub fn bring_time(&mut self, time: f64) -> Result<(), SolveError> {
         let changed = self.tangent.bring_conditions(time);
         if changed.map_err(|source| SolveError::AtTime { time, source })? {
@@ -190,7 +190,7 @@ impl<'a, D: SolveDevice> Equation<'a, D> {
         memory
     }
 
-    /// Takes over what a run had learned: makes its preconditioner again.
+    /// Restores the memory of a run: makes its preconditioner again.
     pub fn restore(&mut self, memory: &[f64]) -> Result<(), SolveError> {
         if memory.first() == Some(&1.0) {
             self.linear.take_gmres();

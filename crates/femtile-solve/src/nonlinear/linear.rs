@@ -1,5 +1,5 @@
-//! Linear solves of an iteration: the preconditioner is kept while it works, and GMRES takes over what conjugate gradients
-//! cannot solve.
+//! Linear solves of nonlinear iterations: the preconditioner is kept while it works, and GMRES takes over if
+//! conjugate gradients fail.
 
 use femtile_device::Buffer;
 use femtile_fem::recovery::IsInterrupted;
@@ -68,7 +68,7 @@ impl<D: SolveDevice> LinearSolver<D> {
         }
     }
 
-    /// Takes over the iterations for each digit of a run that goes on.
+    /// Restores the iterations per digit of a restarted run.
     pub fn restore_per_digit(&mut self, per_digit: f64) {
         if let Some(kept) = &mut self.kept {
             kept.per_digit = Some(per_digit).filter(|number| !number.is_nan());

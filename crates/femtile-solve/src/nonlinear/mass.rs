@@ -223,7 +223,8 @@ pub(crate) fn lump<D: SolveDevice>(natural: &Csr<f64, D>, out: &mut Csr<f64, D>)
     put_on_diagonal(out, &row_sums(natural)?)
 }
 
-/// Replaces a reaction in a matrix on its pattern by its row sums on the diagonal; `reaction` is left with these alone.
+/// Lumps a reaction term: replaces it in a matrix by its row sums on the diagonal. Afterwards `reaction` has
+/// these only.
 pub(crate) fn lump_within<D: SolveDevice>(
     matrix: &mut Csr<f64, D>,
     reaction: &mut Csr<f64, D>,

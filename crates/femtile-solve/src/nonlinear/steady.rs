@@ -24,8 +24,8 @@ use crate::tensor::OperatorDevice;
 use crate::transient::nodal_values;
 use crate::{DeviceChoice, Discretization, Progress, Solution, SolveError, SolverConfig, Stage, Stages};
 
-/// Solves a problem whose coefficients depend on u, on the device of the settings or on a GPU that is open; a processor
-/// takes over what a GPU that was chosen by itself fails at.
+/// Solves a problem whose coefficients depend on u, on the device of the settings or on an open GPU. If the
+/// GPU was an automatic choice and fails, the CPU takes over.
 pub(crate) fn solve<'m>(
     problem: Discretization<'m>,
     cpu: &Cpu,

@@ -166,7 +166,7 @@ impl<'a, D: SolveDevice> Tangent<'a, D> {
         }
     }
 
-    /// Returns the matrix alone.
+    /// Returns the matrix only.
     pub fn into_matrix(self) -> Csr<f64, D> {
         match self.kind {
             Kind::Simplices(own) => own.system.into_parts().0,
