@@ -3,9 +3,9 @@
 //!
 //! Exchanges are numbered. The data of a rank lie in one of two buffers, in turn, and an event in its stream
 //! tells when they are complete. A host message tells the other ranks that the event is recorded, because a
-//! stream waits for the last recording before the call. The buffer of exchange k is overwritten in exchange k
-//! + 2. By then the stream has waited for the events of exchange k + 1, which the others record after they
-//! have read the buffer.
+//! stream waits for the last recording before the call. The buffer of exchange k is overwritten two
+//! exchanges later. By then the stream has waited for the events of the exchange between, which the others
+//! record after they have read the buffer.
 
 use std::sync::{Mutex, PoisonError};
 
