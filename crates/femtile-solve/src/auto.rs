@@ -158,7 +158,7 @@ pub(crate) fn choose(
     };
     let serial = if has_gpu { small[1] } else { small[0] * n_threads.min(GAINING) as f64 };
     let slack = 1.0 + serial / n.max(1) as f64;
-    // The diagonal, if it is expected to take no longer than multigrid that is worth so many iterations.
+    // The diagonal, if its expected iterations cost no more than multigrid.
     let jacobi = |worth: [f64; 2]| {
         let worth = if solves == Solves::One { worth } else { WORTH_KEPT };
         let most = slack * worth[usize::from(has_gpu)];

@@ -51,7 +51,7 @@ impl<D: SolveDevice> LinearSolver<D> {
     }
 
     /// Returns the iterations for each digit after the making of the preconditioner, NaN before a solve; none
-    /// if it is made anew for the next solve.
+    /// if it is rebuilt for the next solve.
     pub fn per_digit(&self) -> Option<f64> {
         self.kept.as_ref().map(|kept| kept.per_digit.unwrap_or(f64::NAN))
     }

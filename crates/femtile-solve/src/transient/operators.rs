@@ -37,7 +37,7 @@ pub(super) enum Terms<D: OperatorDevice> {
     /// $K + s M$, with unit rows and columns at Dirichlet unknowns, and $M$, with zeros there. Both have the
     /// same pattern.
     Matrices { stiffness: Csr<f64, D>, mass: Csr<f64, D>, offset: f64 },
-    /// Matrix-free operators, made anew for each shift.
+    /// Matrix-free operators, rebuilt for each shift.
     Cells,
 }
 

@@ -120,7 +120,7 @@ impl Size {
 /// One product at the end and a few passes over vectors. For methods without coefficients, and runs of less
 /// than eight steps, up to 32 steps of conjugate gradients with a diagonal preconditioner, three with any
 /// other. If the system is verified, about half the number of iterations of the run, at most that number and
-/// a thousand.
+/// a thousand. At the rounding level three more products, and vectors pass through the host.
 pub(super) fn solve<T: Scalar, D: VectorKernels<T>, C: Communicator>(
     x: &mut Buffer<T, D>,
     system: System<'_, T, D, C>,

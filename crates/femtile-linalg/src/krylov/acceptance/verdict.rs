@@ -44,6 +44,14 @@ const SINGULAR: f64 = 1e-13;
 /// Ratio to the largest curvature $p^\mathsf{T} A p / p^\mathsf{T} p$ seen beyond which a negative one is none of rounding.
 const INDEFINITE: f64 = 1e-8;
 
+/// The size of a residual s that rounding may hide.
+#[derive(Debug, Clone, Copy)]
+struct Hidden {
+    /// $s^\mathsf{T} M^{-1} s$.
+    rho: f64,
+    s_dot_s: f64,
+}
+
 impl<T: Scalar, D: VectorKernels<T>, C: Communicator> Solve<'_, T, D, C> {
     pub(super) fn judge(&mut self, x: &Buffer<T, D>, end: &RunEnd) -> Result<Verdict, LinalgError> {
         let System { a, b, comm, .. } = self.system;
@@ -75,7 +83,10 @@ impl<T: Scalar, D: VectorKernels<T>, C: Communicator> Solve<'_, T, D, C> {
             None => size,
         };
         let hidden = match &terms {
-            Some(terms) => Some(self.size(&terms.rounding(b.device())?, &mut workspace)?.rho),
+            Some(terms) => {
+                let s = terms.rounding(b.device())?;
+                Some(Hidden { rho: self.size(&s, &mut workspace)?.rho, s_dot_s: dot(&s, &s, comm)? })
+            }
             None => None,
         };
         drop((workspace, terms));
@@ -107,19 +118,18 @@ impl<T: Scalar, D: VectorKernels<T>, C: Communicator> Solve<'_, T, D, C> {
 
     /// The bound of the energy error, from the steps of the run or of a few on the residual equation; r is used up.
     ///
-    /// `hidden` is $s^\mathsf{T} M^{-1} s$ of the part s of r that rounding may hide, if r is no more than
-    /// rounding.
+    /// `hidden` is what rounding may hide, if r is no more than rounding.
     fn bound(
         &mut self,
         end: &RunEnd,
         (r, r_norm): (&mut Buffer<T, D>, f64),
         size: Size,
-        hidden: Option<f64>,
+        hidden: Option<Hidden>,
     ) -> Result<Option<f64>, LinalgError> {
         let kind = usize::from(!self.is_diagonal());
         let steps = &end.history.steps;
         let has_few = steps.len() < MIN_STEPS[kind];
-        let rounded = hidden.map(|hidden| (if has_few { ROUNDED } else { 1.0 }, hidden));
+        let rounded = hidden.map(|hidden| (if has_few { ROUNDED } else { 1.0 }, hidden.rho));
         // Conjugate gradients break down if a matrix is indefinite; other methods solve, and there is no
         // energy.
         let may_be_indefinite = steps.is_empty();
@@ -139,9 +149,13 @@ impl<T: Scalar, D: VectorKernels<T>, C: Communicator> Solve<'_, T, D, C> {
             return Ok(self.probe(r, (PROBE[kind], false), rounded, may_be_indefinite)?.0);
         }
         self.bounding_ritz = self.smallest_ritz.filter(|_| self.diagonal.is_none());
-        let rho = if self.diagonal.is_none() { size.rho } else { r_norm * r_norm };
+        // The coefficients are those of a run without preconditioner if the diagonal of the operator stands in for it.
+        let is_own = self.diagonal.is_none();
+        let rho = if is_own { size.rho } else { r_norm * r_norm };
         Ok(self.smallest_ritz.map(|ritz| match hidden {
-            Some(hidden) => ((rho + hidden) / ritz).sqrt(),
+            Some(Hidden { rho: of_hidden, s_dot_s }) => {
+                ((rho + if is_own { of_hidden } else { s_dot_s }) / ritz).sqrt()
+            }
             None => energy_error(steps, rho, ritz),
         }))
     }
