@@ -48,6 +48,7 @@ mod cpu;
 #[allow(unsafe_code)]
 mod cuda;
 mod cycle;
+mod device;
 mod distributed;
 mod error;
 mod hierarchy;
@@ -65,6 +66,7 @@ mod vectors;
 
 pub use config::{AmgConfig, Cycle, PatchFormat, Smoother};
 pub use cuda::specialisations as cuda_specialisations;
+pub use device::{AmgDevice, AnyAmg, BoxedAmg, BoxedDistributedAmg};
 pub use distributed::{DistributedAmg, RankCoarse, RankMatrix};
 pub use error::AmgError;
 pub use hierarchy::Hierarchy;

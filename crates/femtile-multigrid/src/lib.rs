@@ -29,6 +29,7 @@ mod cpu;
 #[allow(unsafe_code)]
 mod cuda;
 mod cycle;
+mod device;
 mod distributed;
 mod eigen;
 mod error;
@@ -50,6 +51,7 @@ pub use cuda::{
     specialisations as cuda_specialisations, thin_axis, unsupported_on_gpu,
 };
 pub use cycle::{Multigrid, MultigridConfig, check_coarsening};
+pub use device::{AnyMultigrid, BoxedDistributedMultigrid, MultigridDevice};
 pub use distributed::{DistributedMultigrid, Slabs, unsupported_on_ranks};
 pub use error::MultigridError;
 pub use full::FullOutcome;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use femtile_amg::{AmgConfig, AmgError, Cycle};
 use femtile_linalg::krylov::gmres::GmresConfig;
 use femtile_linalg::krylov::s_step_cg::{MAX_STEPS, SStepCgConfig};
+use femtile_linalg::precondition::LevelPrecision;
 use femtile_matrix_free::MetricEvaluation;
 use femtile_multigrid::{PMultigridConfig, Smoother};
 pub use femtile_sparse::MatrixFormat;
@@ -283,16 +284,6 @@ impl PreconditionerConfig {
         }
         keys
     }
-}
-
-/// Precision of the levels of multigrid; the solve around them is in f64.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum LevelPrecision {
-    /// 32 bits a number.
-    #[default]
-    F32,
-    /// 64 bits a number.
-    F64,
 }
 
 /// The graph that the first aggregates of algebraic multigrid follow.

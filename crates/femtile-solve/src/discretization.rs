@@ -435,7 +435,7 @@ impl WeakForm<'_> {
         (cpu, device): (&Cpu, &D),
         stages: &mut Stages<'_>,
     ) -> Result<LinearSystem<'_, D>, SolveError> {
-        self.system_with((cpu, device), Ahead::default(), stages)
+        device.system(cpu, self, stages)
     }
 
     /// Computes what a GPU will need until it is open.
@@ -450,7 +450,7 @@ impl WeakForm<'_> {
         }
     }
 
-    fn system_with<'a, D: OperatorDevice>(
+    pub(crate) fn system_with<'a, D: OperatorDevice>(
         &'a self,
         (cpu, device): (&Cpu, &D),
         ahead: Ahead<'a, D>,
@@ -472,6 +472,15 @@ impl WeakForm<'_> {
     /// [`SolveError::Setting`] for a lumped mass matrix of elements other than linear ones, or if there are
     /// Dirichlet conditions; else as [`WeakForm::system`].
     pub fn operators<D: OperatorDevice>(
+        &self,
+        (cpu, device): (&Cpu, &D),
+        mass: MassMatrix,
+        stages: &mut Stages<'_>,
+    ) -> Result<Operators<D>, SolveError> {
+        device.operators(cpu, self, mass, stages)
+    }
+
+    pub(crate) fn operators_on<D: OperatorDevice>(
         &self,
         (cpu, device): (&Cpu, &D),
         mass: MassMatrix,

@@ -60,13 +60,14 @@ pub use coefficient::{Entry, TagName, Value, check_count, expression};
 pub use collected::{Collected, CollectedValues};
 pub use component::Component;
 pub use config::{
-    AmgGraph, AmgOptions, DeviceChoice, GmgOptions, GmgStart, LevelPrecision, MatrixFormat, Method,
-    OperatorKind, PmgOptions, PreconditionerConfig, Remembered, SolverConfig, check_tolerance,
+    AmgGraph, AmgOptions, DeviceChoice, GmgOptions, GmgStart, MatrixFormat, Method, OperatorKind, PmgOptions,
+    PreconditionerConfig, Remembered, SolverConfig, check_tolerance,
 };
 pub use data::SolutionData;
 pub use device::{Choice, Chosen};
 pub use discretization::{Discretization, WeakForm};
 pub use error::SolveError;
+pub use femtile_linalg::precondition::LevelPrecision;
 pub use femtile_mesh::partition::{PartitionQuality, Partitioner};
 pub use fibres::Sheets;
 pub use fields::{FieldConfig, Fields};

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use femtile_amg::AmgKernels;
+use femtile_amg::AmgDevice;
 use femtile_comm::Comm;
 use femtile_device::{Buffer, Cpu, Cuda};
 use femtile_fem::AssemblyKernels;
@@ -48,8 +48,8 @@ pub trait SolveDevice:
     + EllWarpKernels<f64, f64>
     + EllWarpKernels<f64, f32>
     + Described
-    + AmgKernels<f32>
-    + AmgKernels<f64>
+    + AmgDevice<f32>
+    + AmgDevice<f64>
     + Convert<f64, f32>
     + Convert<f32, f64>
     + Convert<f64, f64>

@@ -1,13 +1,13 @@
 //! The preconditioner of a matrix, which can be updated to other values on the same pattern.
 
-use femtile_amg::{Amg, AmgConfig, AmgKernels, Hierarchy};
-use femtile_device::Scalar;
+use femtile_amg::{AmgConfig, AnyAmg, BoxedAmg};
+use femtile_device::Device;
 use femtile_linalg::precondition::Diagonal;
 use femtile_linalg::{LinalgError, Preconditioner};
 use femtile_sparse::csr::{Csr, Offsets};
 
 use crate::method::SolveDevice;
-use crate::preconditioner::{Level, f64_in_place_of_f32, levels_of};
+use crate::preconditioner::{Level, f64_in_place_of_f32, in_precision, levels_of};
 use crate::{AmgOptions, LevelPrecision, PreconditionerConfig, SolveError};
 
 /// The entries of a diagonal.
@@ -32,13 +32,13 @@ pub(crate) struct Found<'a> {
 }
 
 impl<'a> Found<'a> {
-    fn of<H: Scalar, D: AmgKernels<H>>(hierarchy: &'a Hierarchy<H, D>) -> Self {
-        let coarsest = hierarchy.shapes().last().map(|shape| shape.n_rows);
+    fn of<D: Device>(amg: &'a dyn AnyAmg<f64, D>) -> Self {
+        let coarsest = amg.shapes().last().map(|shape| shape.n_rows);
         Self {
-            config: hierarchy.config(),
-            n_null: hierarchy.n_null(),
-            operator_complexity: hierarchy.operator_complexity(),
-            stalled: coarsest.filter(|_| hierarchy.is_stalled()),
+            config: amg.config(),
+            n_null: amg.n_null(),
+            operator_complexity: amg.operator_complexity(),
+            stalled: coarsest.filter(|_| amg.is_stalled()),
         }
     }
 }
@@ -46,8 +46,7 @@ impl<'a> Found<'a> {
 /// A preconditioner that can be updated to other values.
 pub(crate) enum OfMatrix<D: SolveDevice> {
     Diagonal(Diagonal<f64, D>, Entries),
-    F32(Box<Amg<f32, D>>),
-    F64(Box<Amg<f64, D>>),
+    Amg(BoxedAmg<f64, D>),
 }
 
 impl<D: SolveDevice> OfMatrix<D> {
@@ -63,15 +62,9 @@ impl<D: SolveDevice> OfMatrix<D> {
                 Self::Diagonal(Diagonal::identity(&device, matrix.n_rows())?, Entries::Ones)
             }
             PreconditionerConfig::Amg(AmgOptions { config, precision, .. }) => {
-                if *precision == LevelPrecision::F32 {
-                    match Amg::with_memory_limit(matrix, near_nullspace, config) {
-                        Err(error) if error.is_of_precision() => {
-                            warnings.push(f64_in_place_of_f32(&error));
-                        }
-                        made => return Ok(Self::F32(Box::new(made?))),
-                    }
-                }
-                Self::F64(Box::new(Amg::with_memory_limit(matrix, near_nullspace, config)?))
+                let made =
+                    |precision| D::amg_with_memory_limit(matrix, None, near_nullspace, config, precision);
+                Self::Amg(in_precision(*precision, made, warnings)?)
             }
             // Multigrid on cells was refused.
             _ => Self::Diagonal(Diagonal::new(matrix)?, Entries::Reciprocals),
@@ -87,7 +80,7 @@ impl<D: SolveDevice> OfMatrix<D> {
         match self {
             Self::Diagonal(_, Entries::Ones) => "none",
             Self::Diagonal(..) => "jacobi",
-            Self::F32(_) | Self::F64(_) => "amg",
+            Self::Amg(_) => "amg",
         }
     }
 
@@ -95,24 +88,21 @@ impl<D: SolveDevice> OfMatrix<D> {
     pub(crate) fn found(&self) -> Option<Found<'_>> {
         match self {
             Self::Diagonal(..) => None,
-            Self::F32(amg) => Some(Found::of(amg.hierarchy())),
-            Self::F64(amg) => Some(Found::of(amg.hierarchy())),
+            Self::Amg(amg) => Some(Found::of(amg.as_ref())),
         }
     }
 
     pub(crate) fn as_dyn(&self) -> &dyn Preconditioner<f64, D> {
         match self {
             Self::Diagonal(diagonal, _) => diagonal,
-            Self::F32(amg) => amg.as_ref(),
-            Self::F64(amg) => amg.as_ref(),
+            Self::Amg(amg) => amg.as_ref(),
         }
     }
 
     pub(crate) fn levels(&self) -> Vec<Level> {
         match self {
             Self::Diagonal(..) => Vec::new(),
-            Self::F32(amg) => levels_of(amg.hierarchy()),
-            Self::F64(amg) => levels_of(amg.hierarchy()),
+            Self::Amg(amg) => levels_of(amg.as_ref()),
         }
     }
 
@@ -127,15 +117,14 @@ impl<D: SolveDevice> OfMatrix<D> {
             Self::Diagonal(_, Entries::Ones) => {}
             Self::Diagonal(diagonal, Entries::Reciprocals) => *diagonal = Diagonal::new(a)?,
             Self::Diagonal(diagonal, Entries::Magnitudes) => *diagonal = of_magnitudes(a)?,
-            Self::F32(amg) => match amg.refill(a, near_nullspace) {
+            Self::Amg(amg) => match amg.refill(a, near_nullspace) {
                 Err(error) if error.is_of_precision() => {
-                    let amg = Amg::new(a, near_nullspace, amg.hierarchy().config())?;
+                    let of_f64 = D::amg(a, near_nullspace, amg.config(), LevelPrecision::F64)?;
                     warnings.push(f64_in_place_of_f32(&error));
-                    *self = Self::F64(Box::new(amg));
+                    *amg = of_f64;
                 }
                 refilled => refilled?,
             },
-            Self::F64(amg) => amg.refill(a, near_nullspace)?,
         }
         Ok(())
     }

@@ -1,9 +1,8 @@
 //! Preconditioners set up from a matrix.
 
-use femtile_amg::{Amg, AmgError, AmgKernels, Graph, Hierarchy, LevelShape};
-use femtile_device::Scalar;
+use femtile_amg::{AmgError, AnyAmg, BoxedAmg, LevelShape};
+use femtile_device::{Device, Scalar};
 use femtile_linalg::precondition::{Diagonal, MeanFree};
-use femtile_linalg::vector::Convert;
 use femtile_linalg::{LinalgError, Preconditioner};
 use femtile_mesh::Mesh;
 use femtile_sparse::Format;
@@ -12,7 +11,7 @@ use femtile_sparse::reserve_workspace;
 
 use crate::from_mesh::graph_of;
 use crate::method::SolveDevice;
-use crate::{AmgOptions, LevelPrecision, PreconditionerConfig, SolveError};
+use crate::{LevelPrecision, PreconditionerConfig, SolveError};
 
 /// A level of multigrid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,47 +45,37 @@ pub(crate) fn without_constants<D: SolveDevice>(
     Ok((Box::new(MeanFree::new(device, n, of)?), levels))
 }
 
-/// Sets up multigrid with levels in the precision `H`.
-fn multigrid<H: Scalar, D>(
-    options: &AmgOptions,
-    graph: Option<&Graph>,
-    matrix: &mut Csr<f64, D>,
-) -> Result<Preconditioning<D>, SolveError>
-where
-    D: SolveDevice + AmgKernels<H> + Convert<f64, H> + Convert<H, f64>,
-{
-    let amg = match graph {
-        Some(graph) => Amg::<H, D>::from_graph_with_memory_limit(matrix, graph, None, &options.config)?,
-        None => Amg::<H, D>::with_memory_limit(matrix, None, &options.config)?,
-    };
-    let levels = levels_of(amg.hierarchy());
-    Ok((Box::new(amg), levels))
+/// Returns multigrid as a preconditioner with its levels.
+pub(crate) fn and_levels<T: Scalar, D: Device>(
+    amg: BoxedAmg<T, D>,
+) -> (Box<dyn Preconditioner<T, D>>, Vec<Level>) {
+    let levels = levels_of(amg.as_ref());
+    (amg, levels)
 }
 
 /// Describes levels that have a matrix each.
-pub(crate) fn levels_of<H: Scalar, D: AmgKernels<H>>(hierarchy: &Hierarchy<H, D>) -> Vec<Level> {
-    let formats = hierarchy.formats();
+pub(crate) fn levels_of<T: Scalar, D: Device>(amg: &dyn AnyAmg<T, D>) -> Vec<Level> {
+    let formats = amg.formats();
     let level = |(number, shape): (usize, &LevelShape)| Level {
         n_rows: shape.n_rows,
         n_nonzeros: Some(shape.n_nonzeros),
         n_patches: Some(shape.n_patches).filter(|n| *n > 0),
         format: formats.get(number).copied().filter(|_| shape.n_patches == 0),
     };
-    hierarchy.shapes().iter().enumerate().map(level).collect()
+    amg.shapes().iter().enumerate().map(level).collect()
 }
 
-/// Sets up multigrid with levels in f32, or in f64 with a warning if f32 fails.
-fn multigrid_in_f32<D: SolveDevice>(
-    options: &AmgOptions,
-    graph: Option<&Graph>,
-    matrix: &mut Csr<f64, D>,
+/// Sets up multigrid in the precision of the settings, or with a warning in f64 if f32 fails.
+pub(crate) fn in_precision<A>(
+    precision: LevelPrecision,
+    mut made: impl FnMut(LevelPrecision) -> Result<A, AmgError>,
     warnings: &mut Vec<String>,
-) -> Result<Preconditioning<D>, SolveError> {
-    match multigrid::<f32, D>(options, graph, matrix) {
-        Err(SolveError::Amg(error)) if error.is_of_precision() => {
-            let made = multigrid::<f64, D>(options, graph, matrix)?;
+) -> Result<A, AmgError> {
+    match made(precision) {
+        Err(error) if precision == LevelPrecision::F32 && error.is_of_precision() => {
+            let amg = made(LevelPrecision::F64)?;
             warnings.push(f64_in_place_of_f32(&error));
-            Ok(made)
+            Ok(amg)
         }
         made => made,
     }
@@ -113,10 +102,10 @@ pub(crate) fn preconditioner<D: SolveDevice>(
     }
     Ok(match config {
         PreconditionerConfig::None => (Box::new(Diagonal::identity(device, matrix.n_rows())?), Vec::new()),
-        PreconditionerConfig::Amg(options) => match options.precision {
-            LevelPrecision::F32 => multigrid_in_f32(options, graph, matrix, warnings)?,
-            LevelPrecision::F64 => multigrid::<f64, D>(options, graph, matrix)?,
-        },
+        PreconditionerConfig::Amg(options) => {
+            let made = |precision| D::amg_with_memory_limit(matrix, graph, None, &options.config, precision);
+            and_levels(in_precision(options.precision, made, warnings)?)
+        }
         _ => (Box::new(Diagonal::new(matrix)?), Vec::new()),
     })
 }

@@ -1,6 +1,7 @@
 //! Preconditioners that need no more than the matrix.
 
 mod by_component;
+mod level_precision;
 mod mean_free;
 pub mod polynomial;
 mod residual_size;
@@ -10,6 +11,7 @@ use femtile_device::{Buffer, Device, HostDevice, Scalar};
 use crate::vector::VectorKernels;
 use crate::{LinalgError, LinearOperator, Preconditioner, error::need};
 pub use by_component::ByComponent;
+pub use level_precision::LevelPrecision;
 pub use mean_free::MeanFree;
 pub use residual_size::ResidualSize;
 

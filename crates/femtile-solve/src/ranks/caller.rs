@@ -201,6 +201,15 @@ impl<'a> RankPart<'a> {
         mass: MassMatrix,
         stages: &mut Stages<'_>,
     ) -> Result<Operators<D>, SolveError> {
+        device.operators_of_part(self, mass, stages)
+    }
+
+    pub(super) fn operators_on<D: RankDevice>(
+        &self,
+        device: &D,
+        mass: MassMatrix,
+        stages: &mut Stages<'_>,
+    ) -> Result<Operators<D>, SolveError> {
         stages.begin(Stage::Assemble)?;
         let matrix = self.divided_rows(device, |form| {
             let mut matrix = rows(device, form)?;
@@ -238,6 +247,13 @@ impl<'a> RankPart<'a> {
     /// # Errors
     /// Errors of assembly and the device.
     pub fn stiffness<D: RankDevice>(
+        &self,
+        device: &D,
+    ) -> Result<Box<dyn LinearOperator<f64, D>>, SolveError> {
+        device.stiffness_of_part(self)
+    }
+
+    pub(super) fn stiffness_on<D: RankDevice>(
         &self,
         device: &D,
     ) -> Result<Box<dyn LinearOperator<f64, D>>, SolveError> {

@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use femtile_amg::AmgKernels;
+use femtile_amg::AmgDevice;
 use femtile_comm::{Comm, PartTransfer};
 use femtile_device::Cpu;
 use femtile_device::cpu::vector::Lanes;
 use femtile_fem::Form;
 use femtile_fem::dofs::TensorSpace;
+use femtile_linalg::Transfer;
 use femtile_linalg::precondition::polynomial::PolynomialKernels;
 use femtile_linalg::vector::Convert;
-use femtile_linalg::{Preconditioner, Transfer};
 use femtile_matrix_free::CellRule;
 use femtile_mesh::partition::Part;
 use femtile_multigrid::{IdentityTransfer, PLevel, PMultigrid, PMultigridConfig};
@@ -20,7 +20,7 @@ use super::cells::PartProblem;
 use super::device::{RankCells, RankDevice};
 use super::divided::WholeSpace;
 use super::rows::agreed;
-use super::system::amg_of;
+use super::system::multigrid;
 use crate::preconditioner::{Level, Preconditioning};
 use crate::tensor::{self, degrees};
 use crate::{AmgOptions, LevelPrecision, PmgOptions, SolveError};
@@ -96,7 +96,7 @@ where
     D: RankDevice
         + RankCells<T>
         + PolynomialKernels<T>
-        + AmgKernels<T>
+        + AmgDevice<T>
         + Convert<T, f32>
         + Convert<f32, T>
         + Convert<T, f64>
@@ -117,18 +117,8 @@ where
     let (matrix, _) = agreed(comm, lowest.assembled(cpu, rule, &|_| ()))?;
     let matrix = device.rows(matrix)?;
     let halo = lowest.unknowns.halo();
-    let amg: Box<dyn Preconditioner<T, D>> = match of_lowest.precision {
-        LevelPrecision::F32 => {
-            let (amg, of_amg) = amg_of::<f32, D>(device, &matrix, halo, of_lowest)?;
-            reports.extend(of_amg);
-            Box::new(amg)
-        }
-        LevelPrecision::F64 => {
-            let (amg, of_amg) = amg_of::<f64, D>(device, &matrix, halo, of_lowest)?;
-            reports.extend(of_amg);
-            Box::new(amg)
-        }
-    };
+    let (amg, of_amg) = multigrid((device, &matrix), halo, of_lowest)?;
+    reports.extend(of_amg);
     let config = PMultigridConfig { sweeps: options.sweeps, ..PMultigridConfig::default() };
     let sums = |values: &mut [f64]| comm.sum_values(values);
     let cycle = PMultigrid::of_ranks(

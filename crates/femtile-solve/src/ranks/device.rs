@@ -14,10 +14,13 @@ use femtile_matrix_free::{
 };
 use femtile_sum_factorization::SumFactorization;
 
+use super::caller::RankPart;
 use super::host;
 use super::rows::agreed;
+use crate::nonlinear::MassMatrix;
+use crate::system::Operators;
 use crate::tensor::{CellDevice, OperatorDevice, constrained, terms};
-use crate::{DeviceChoice, SolveError, SolverConfig};
+use crate::{DeviceChoice, SolveError, SolverConfig, Stages};
 
 /// A device with matrix-free operators on parts of a mesh.
 pub trait RankCells<T: SumFactorization + Lanes>: CellDevice<T> + RankKernels<T> {
@@ -118,11 +121,54 @@ pub trait RankDevice: OperatorDevice + AssemblyKernels<f64> + RankCells<f32> + R
 
     /// Copies rows from the host to the device.
     fn rows(&self, rows: GhostedMatrix<f64>) -> Result<GhostedMatrix<f64, Self>, LinalgError>;
+
+    /// [`RankPart::operators`] on this device.
+    ///
+    /// # Errors
+    /// As [`RankPart::operators`].
+    fn operators_of_part(
+        &self,
+        part: &RankPart<'_>,
+        mass: MassMatrix,
+        stages: &mut Stages<'_>,
+    ) -> Result<Operators<Self>, SolveError>;
+
+    /// [`RankPart::stiffness`] on this device.
+    ///
+    /// # Errors
+    /// As [`RankPart::stiffness`].
+    fn stiffness_of_part(
+        &self,
+        part: &RankPart<'_>,
+    ) -> Result<Box<dyn LinearOperator<f64, Self>>, SolveError>;
+}
+
+/// Entry points of [`RankDevice`], compiled here once per device.
+macro_rules! compiled_here {
+    () => {
+        fn operators_of_part(
+            &self,
+            part: &RankPart<'_>,
+            mass: MassMatrix,
+            stages: &mut Stages<'_>,
+        ) -> Result<Operators<Self>, SolveError> {
+            part.operators_on(self, mass, stages)
+        }
+
+        fn stiffness_of_part(
+            &self,
+            part: &RankPart<'_>,
+        ) -> Result<Box<dyn LinearOperator<f64, Self>>, SolveError> {
+            part.stiffness_on(self)
+        }
+    };
 }
 
 impl RankDevice for Cpu {
     const REASON: &str = "several ranks compute on processors, unless a GPU is asked for";
     const NEEDS_UNKNOWNS: bool = false;
+
+    compiled_here!();
 
     fn rows(&self, rows: GhostedMatrix<f64>) -> Result<GhostedMatrix<f64>, LinalgError> {
         Ok(rows)
@@ -132,6 +178,8 @@ impl RankDevice for Cpu {
 impl RankDevice for Cuda {
     const REASON: &str = "asked for, by every rank";
     const NEEDS_UNKNOWNS: bool = true;
+
+    compiled_here!();
 
     fn rows(&self, rows: GhostedMatrix<f64>) -> Result<GhostedMatrix<f64, Self>, LinalgError> {
         Ok(GhostedMatrix { own: rows.own.copy_to(self)?, border: rows.border.copy_to(self)? })

@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use femtile_amg::{AmgKernels, DistributedAmg, LevelShape};
-use femtile_comm::{Comm, DistributedMatrix, GhostedMatrix, Halo, PartUnknowns, RankKernels};
+use femtile_amg::{AmgDevice, LevelShape};
+use femtile_comm::{Comm, DistributedMatrix, GhostedMatrix, Halo, PartUnknowns};
 use femtile_device::Scalar;
 use femtile_linalg::precondition::Diagonal;
-use femtile_linalg::vector::Convert;
 use femtile_linalg::{LinalgError, LinearOperator, Preconditioner};
 
 use super::device::RankDevice;
@@ -130,51 +129,29 @@ pub(super) fn without_constants<D: RankDevice>(
     Ok((Box::new(MeanFree::new(device, of, comm.clone(), [n, n_owned])?), levels))
 }
 
-/// Distributed algebraic multigrid, in the precision of the settings.
-fn multigrid<D: RankDevice>(
+/// Distributed algebraic multigrid with its levels, in the precision of the settings.
+pub(super) fn multigrid<T: Scalar, D: AmgDevice<T>>(
     (device, matrix): (&D, &GhostedMatrix<f64, D>),
     halo: &Arc<Halo>,
     options: &AmgOptions,
-) -> Result<Preconditioning<D>, SolveError> {
-    Ok(match options.precision {
-        LevelPrecision::F32 => {
-            let (amg, levels) = amg_of::<f32, D>(device, matrix, halo, options)?;
-            (Box::new(amg), levels)
-        }
-        LevelPrecision::F64 => {
-            let (amg, levels) = amg_of::<f64, D>(device, matrix, halo, options)?;
-            (Box::new(amg), levels)
-        }
-    })
-}
-
-/// Distributed algebraic multigrid in one precision, and its levels.
-pub(super) fn amg_of<H: Scalar, D>(
-    device: &D,
-    matrix: &GhostedMatrix<f64, D>,
-    halo: &Arc<Halo>,
-    options: &AmgOptions,
-) -> Result<(DistributedAmg<H, D>, Vec<Level>), SolveError>
-where
-    D: RankDevice + RankKernels<H> + AmgKernels<H> + Convert<f64, H> + Convert<H, f64> + Convert<H, H>,
-{
+) -> Result<(Box<dyn Preconditioner<T, D>>, Vec<Level>), SolveError> {
     if options.graph == AmgGraph::Mesh {
         return Err(graph_error("on several ranks aggregates follow the matrix: use \"matrix\"".into()));
     }
-    let made = DistributedAmg::<H, D>::new(device, matrix, halo, &options.config);
-    let amg = made.map_err(|error| match error.is_of_precision() && size_of::<H>() < size_of::<f64>() {
-        true => SolveError::setting(
-            &["solver".into(), "amg".into(), "precision".into()],
-            format!("levels in f32 failed ({error}): use \"f64\", which one rank alone would go on with"),
-        ),
-        false => error.into(),
-    })?;
+    let made = device.distributed_amg(matrix, halo, &options.config, options.precision);
+    let (amg, shapes) =
+        made.map_err(|error| match error.is_of_precision() && options.precision == LevelPrecision::F32 {
+            true => SolveError::setting(
+                &["solver".into(), "amg".into(), "precision".into()],
+                format!("levels in f32 failed ({error}): use \"f64\", which one rank alone would go on with"),
+            ),
+            false => error.into(),
+        })?;
     let level = |&LevelShape { n_rows, n_nonzeros, .. }: &LevelShape| Level {
         n_rows,
         n_nonzeros: Some(n_nonzeros),
         n_patches: None,
         format: None,
     };
-    let levels = amg.shapes().iter().map(level).collect();
-    Ok((amg, levels))
+    Ok((amg, shapes.iter().map(level).collect()))
 }

@@ -5,7 +5,7 @@
 
 use std::ops::RangeInclusive;
 
-use femtile_amg::Amg;
+use femtile_amg::AmgDevice;
 use femtile_device::cpu::vector::Lanes;
 use femtile_device::{Cpu, Scalar, parallel, part};
 use femtile_fem::dofs::TensorSpace;
@@ -22,7 +22,7 @@ use femtile_sum_factorization::SumFactorization;
 use super::ahead::LevelsAhead;
 use super::lines::has_flat_cells;
 use super::operator::{CellDevice, CellOperator, OperatorDevice};
-use crate::preconditioner::{Level, Preconditioning, f64_in_place_of_f32, levels_of};
+use crate::preconditioner::{Level, Preconditioning, and_levels, in_precision};
 use crate::{AmgOptions, LevelPrecision, PmgOptions, SolveError};
 
 /// The range of entries of an operator whose products neither overflow nor underflow in f32.
@@ -33,6 +33,7 @@ trait LevelDevice<T: SumFactorization + Lanes>:
     OperatorDevice
     + CellDevice<T>
     + PolynomialKernels<T>
+    + AmgDevice<T>
     + Convert<T, f32>
     + Convert<f32, T>
     + Convert<T, f64>
@@ -46,6 +47,7 @@ where
     D: OperatorDevice
         + CellDevice<T>
         + PolynomialKernels<T>
+        + AmgDevice<T>
         + Convert<T, f32>
         + Convert<f32, T>
         + Convert<T, f64>
@@ -215,19 +217,9 @@ fn algebraic<T: SumFactorization + Lanes, D: LevelDevice<T>>(
         assemble(device, problem, &cells, &|_| ())
     };
     let (matrix, _) = part("matrix of degree 1", assembled)?;
-    if !is_beyond_f32 && options.precision == LevelPrecision::F32 {
-        match part("algebraic multigrid", || Amg::<f32, D>::new(&matrix, None, &options.config)) {
-            Err(error) if error.is_of_precision() => warnings.push(f64_in_place_of_f32(&error)),
-            made => {
-                let amg = made?;
-                let levels = levels_of(amg.hierarchy());
-                return Ok((Box::new(amg), levels));
-            }
-        }
-    }
-    let amg = Amg::<f64, D>::new(&matrix, None, &options.config)?;
-    let levels = levels_of(amg.hierarchy());
-    Ok((Box::new(amg), levels))
+    let precision = if is_beyond_f32 { LevelPrecision::F64 } else { options.precision };
+    let made = |precision| D::amg(&matrix, None, &options.config, precision);
+    Ok(and_levels(part("algebraic multigrid", || in_precision(precision, made, warnings))?))
 }
 
 /// Returns the error for problems that p-multigrid does not support.

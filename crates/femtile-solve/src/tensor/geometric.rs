@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use femtile_comm::{Comm, RankKernels};
-use femtile_device::{Scalar, parallel};
+use femtile_comm::Comm;
+use femtile_device::parallel;
 use femtile_fem::Coefficient;
 use femtile_fem::dofs::TensorSpace;
 use femtile_fem::tensor::TensorProblem;
@@ -12,8 +12,7 @@ use femtile_linalg::precondition::Diagonal;
 use femtile_mesh::Mesh;
 use femtile_mesh::partition::Partition;
 use femtile_multigrid::{
-    BoxGrid, BoxKernels, DistributedMultigrid, GeometricMultigrid, Multigrid, MultigridConfig,
-    MultigridError, PostOrder, Slabs, Smoother,
+    BoxGrid, BoxKernels, MultigridConfig, MultigridDevice, MultigridError, PostOrder, Slabs, Smoother,
 };
 
 use super::lattice::{Lattice, widths};
@@ -198,17 +197,13 @@ pub(super) fn preconditioner<D>(
     boxes: &Boxes,
 ) -> Result<(Preconditioning<D>, Option<Nested<D>>), SolveError>
 where
-    D: SolveDevice + BoxKernels<f32> + BoxKernels<f64>,
+    D: SolveDevice + MultigridDevice,
 {
     if boxes.is_known {
         return Ok(((Box::new(Diagonal::identity(device, boxes.nodes.len())?), Vec::new()), None));
     }
     let config = config_of(options, method);
-    let cycle = match options.precision {
-        LevelPrecision::F32 => cycle::<f32, D>(device, boxes, config),
-        LevelPrecision::F64 => cycle::<f64, D>(device, boxes, config),
-    };
-    cycle.map_err(refused)
+    cycle(device, boxes, config, options.precision).map_err(refused)
 }
 
 /// The settings of a cycle. If it need not be symmetric, pre- and post-smoothing have the same order, which
@@ -229,43 +224,37 @@ pub(crate) fn of_ranks<D>(
     owned: &[u32],
 ) -> Result<Preconditioning<D>, SolveError>
 where
-    D: SolveDevice + BoxKernels<f32> + BoxKernels<f64> + RankKernels<f32> + RankKernels<f64>,
+    D: SolveDevice + MultigridDevice,
 {
     if boxes.is_known {
         return Ok((Box::new(Diagonal::identity(device, owned.len())?), Vec::new()));
     }
     let nodes = parallel::map(owned.len(), DOFS, |at| boxes.nodes[owned[at] as usize]);
     let (config, of) = (config_of(options, method), (&boxes.finest, &nodes[..]));
-    let made = match options.precision {
-        LevelPrecision::F32 => cycle_of_ranks::<f32, D>((device, comm), of, config),
-        LevelPrecision::F64 => cycle_of_ranks::<f64, D>((device, comm), of, config),
-    };
-    made.map_err(refused)
-}
-
-fn cycle_of_ranks<T, D>(
-    (device, comm): (&D, &Comm),
-    of: (&BoxGrid, &[u32]),
-    config: MultigridConfig,
-) -> Result<Preconditioning<D>, MultigridError>
-where
-    T: Scalar,
-    D: SolveDevice + BoxKernels<T> + RankKernels<T>,
-{
-    let cycle = DistributedMultigrid::<T, D>::new(device, comm, of, config)?;
-    let grids = cycle.grids();
+    let made = device.distributed_multigrid(comm, of, config, options.precision);
+    let (cycle, grids) = made.map_err(refused)?;
     let n_above = grids.len() - 1;
-    let level = |(level, grid)| level_of::<T, D>(device, grid, (level < n_above).then_some(config.smoother));
-    let levels = grids.iter().enumerate().map(level).collect();
-    Ok((Box::new(cycle), levels))
+    let level = |(level, grid)| {
+        level_of(device, grid, (level < n_above).then_some(config.smoother), options.precision)
+    };
+    Ok((cycle, grids.iter().enumerate().map(level).collect()))
 }
 
 /// Describes a level; the coarsest has no smoother.
-fn level_of<T: Scalar, D: BoxKernels<T>>(device: &D, grid: &BoxGrid, smoother: Option<Smoother>) -> Level {
+fn level_of<D: MultigridDevice>(
+    device: &D,
+    grid: &BoxGrid,
+    smoother: Option<Smoother>,
+    precision: LevelPrecision,
+) -> Level {
+    let n_patches = |smoother| match precision {
+        LevelPrecision::F32 => BoxKernels::<f32>::box_patches(device, grid, smoother),
+        LevelPrecision::F64 => BoxKernels::<f64>::box_patches(device, grid, smoother),
+    };
     Level {
         n_rows: grid.n_unknowns(),
         n_nonzeros: None,
-        n_patches: smoother.and_then(|smoother| BoxKernels::<T>::box_patches(device, grid, smoother)),
+        n_patches: smoother.and_then(n_patches),
         format: None,
     }
 }
@@ -469,21 +458,17 @@ fn lies_on(along: [usize; 3], (axis, is_upper): (usize, bool), node: usize) -> b
 }
 
 /// Returns the cycle with its levels, the finest first, and full multigrid on them.
-fn cycle<T, D>(
+fn cycle<D: SolveDevice + MultigridDevice>(
     device: &D,
     boxes: &Boxes,
     config: MultigridConfig,
-) -> Result<(Preconditioning<D>, Option<Nested<D>>), MultigridError>
-where
-    T: Scalar,
-    D: SolveDevice + BoxKernels<T> + BoxKernels<f64>,
-{
-    let multigrid = Multigrid::<T, D>::from_finest(device, &boxes.finest, config)?;
+    precision: LevelPrecision,
+) -> Result<(Preconditioning<D>, Option<Nested<D>>), MultigridError> {
+    let cycle = device.geometric_multigrid(&boxes.finest, &boxes.nodes, config, precision)?;
     let smoother = |level: usize| (level > 0).then_some(config.smoother);
-    let level = |(level, grid): (usize, &BoxGrid)| level_of::<T, D>(device, grid, smoother(level));
-    let mut levels: Vec<_> = multigrid.grids().enumerate().map(level).collect();
+    let level = |(level, grid): (usize, &BoxGrid)| level_of(device, grid, smoother(level), precision);
+    let mut levels: Vec<_> = cycle.grids().into_iter().enumerate().map(level).collect();
     levels.reverse();
-    let cycle = Arc::new(GeometricMultigrid::from_multigrid(multigrid)?.with_numbering(&boxes.nodes)?);
     let is_exact = !boxes.finest.is_mapped() && levels.len() > 1;
     let start = is_exact.then(|| {
         let cycle = Arc::clone(&cycle);

@@ -15,7 +15,7 @@ use femtile_matrix_free::{
     CellRule, CudaDegreeTransfer, CudaMatrixFree, CudaMatrixFreeConfig, CudaMatrixFreeData, DegreeTransfer,
     MatrixFree, MatrixFreeConfig, MetricEvaluation, Terms,
 };
-use femtile_multigrid::BoxKernels;
+use femtile_multigrid::MultigridDevice;
 use femtile_sparse::Csr;
 use femtile_sum_factorization::SumFactorization;
 
@@ -23,10 +23,12 @@ use super::ahead::Ahead;
 use super::geometric::Boxes;
 use super::start::FullStart;
 use super::{degrees, geometric, lines, quadrature};
+use crate::discretization::WeakForm;
 use crate::method::SolveDevice;
+use crate::nonlinear::MassMatrix;
 use crate::preconditioner::{Preconditioning, without_constants};
 use crate::right_side::RightSide;
-use crate::system::LinearSystem;
+use crate::system::{LinearSystem, Operators};
 use crate::{GmgStart, PreconditionerConfig, Quadrature, SolveError, SolverConfig, Stage, Stages};
 
 /// A matrix-free operator of one device.
@@ -171,9 +173,7 @@ impl<T: SumFactorization + Lanes> CellDevice<T> for Cuda {
 }
 
 /// A device with operators of any degree.
-pub trait OperatorDevice:
-    SolveDevice + CellDevice<f32> + CellDevice<f64> + BoxKernels<f32> + BoxKernels<f64>
-{
+pub trait OperatorDevice: SolveDevice + CellDevice<f32> + CellDevice<f64> + MultigridDevice {
     /// Whether a solve may begin with full multigrid on the levels of the preconditioner. It was measured on
     /// CPUs only.
     const STARTS_ON_LEVELS: bool;
@@ -186,9 +186,59 @@ pub trait OperatorDevice:
         components: usize,
         rule: CellRule,
     ) -> Result<TensorSystem<'a, Self>, FemError>;
+
+    /// [`WeakForm::system`] on this device, with the CPU as host.
+    ///
+    /// # Errors
+    /// As [`WeakForm::system`].
+    fn system<'a>(
+        &self,
+        cpu: &Cpu,
+        weak: &'a WeakForm<'_>,
+        stages: &mut Stages<'_>,
+    ) -> Result<LinearSystem<'a, Self>, SolveError>;
+
+    /// [`WeakForm::operators`] on this device, with the CPU as host.
+    ///
+    /// # Errors
+    /// As [`WeakForm::operators`].
+    fn operators(
+        &self,
+        cpu: &Cpu,
+        weak: &WeakForm<'_>,
+        mass: MassMatrix,
+        stages: &mut Stages<'_>,
+    ) -> Result<Operators<Self>, SolveError>;
+}
+
+/// Entry points of [`OperatorDevice`]. An implementation per device compiles multigrid and its kernels in this crate,
+/// where generic functions would compile them again in each crate that calls them.
+macro_rules! compiled_here {
+    () => {
+        fn system<'a>(
+            &self,
+            cpu: &Cpu,
+            weak: &'a WeakForm<'_>,
+            stages: &mut Stages<'_>,
+        ) -> Result<LinearSystem<'a, Self>, SolveError> {
+            weak.system_with((cpu, self), Ahead::default(), stages)
+        }
+
+        fn operators(
+            &self,
+            cpu: &Cpu,
+            weak: &WeakForm<'_>,
+            mass: MassMatrix,
+            stages: &mut Stages<'_>,
+        ) -> Result<Operators<Self>, SolveError> {
+            weak.operators_on((cpu, self), mass, stages)
+        }
+    };
 }
 
 impl OperatorDevice for Cpu {
+    compiled_here!();
+
     const STARTS_ON_LEVELS: bool = true;
 
     fn lift<'a>(
@@ -206,6 +256,8 @@ impl OperatorDevice for Cpu {
 }
 
 impl OperatorDevice for Cuda {
+    compiled_here!();
+
     const STARTS_ON_LEVELS: bool = false;
 
     /// Few cells have Dirichlet values, so the host computes their products.
