@@ -9,7 +9,7 @@ use crate::cite::collect;
 const DEVICES: [&str; 4] = ["cpu.rs", "cuda.rs", "cpu", "cuda"];
 
 /// Crates and files with `unsafe` of their own, and the reason.
-const PLACES: [(&str, &str); 13] = [
+const PLACES: [(&str, &str); 12] = [
     ("crates/femtile-device", "memory, threads and the functions of the NVIDIA driver"),
     ("crates/femtile-conformance", "the emulator calls compiled kernels; tests of unsafe functions"),
     ("crates/femtile-python", "arrays of other packages, by the array interfaces and DLPack"),
@@ -23,7 +23,6 @@ const PLACES: [(&str, &str); 13] = [
     ("crates/femtile-multigrid/src/cell_patches/mod.rs", "threads write disjoint patches"),
     ("crates/femtile-multigrid/src/mapped/cells.rs", "threads write disjoint cells"),
     ("crates/femtile-multigrid/src/rows", "threads write disjoint rows of the grid"),
-    ("crates/femtile-multigrid/src/smoother/mapped_patch.rs", "threads write disjoint patches of a color"),
     ("crates/femtile-multigrid/src/smoother/vertex_patch.rs", "threads write disjoint patches of a color"),
     ("crates/femtile-research", "kernels of formats that are compared"),
 ];

@@ -153,34 +153,3 @@ pub(crate) fn embedding(degree: usize, n_parts: usize) -> Table {
     let at = |i: usize| (nodes[i % degree] + (i / degree) as f64) / n_parts as f64;
     lagrange.values(&(0..n_parts * degree).map(at).chain([1.0]).collect::<Vec<_>>())
 }
-
-/// A banded matrix, row by row.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Banded<T> {
-    /// The first column of each row, and its entries.
-    pub rows: Vec<(usize, Vec<T>)>,
-    pub n_cols: usize,
-}
-
-impl<T: Scalar> Banded<T> {
-    /// Returns mass and stiffness of an axis.
-    pub fn of_axis(degree: usize, widths: &[f64]) -> [Self; 2] {
-        matrices(degree, widths).map(|table| {
-            let n = table.n_shapes;
-            let row = |i: usize| {
-                // A node between two cells belongs to both.
-                let cell = i / degree;
-                let first =
-                    if i.is_multiple_of(degree) { degree * cell.saturating_sub(1) } else { degree * cell };
-                let last = (degree * (cell + 1)).min(n - 1);
-                (first, table.row(i)[first..=last].iter().map(|&entry| T::from_f64(entry)).collect())
-            };
-            Self { rows: (0..n).map(row).collect(), n_cols: n }
-        })
-    }
-
-    /// Returns the 1 × 1 identity.
-    pub fn one() -> Self {
-        Self { rows: vec![(0, vec![T::ONE])], n_cols: 1 }
-    }
-}

@@ -29,8 +29,6 @@ pub(crate) fn each<T: Send>(cpu: &Cpu, x: &mut [T], work: impl Fn(usize, &mut T)
 }
 
 impl<T: SumFactorization> BoxKernels<T> for Cpu {
-    const ON_GPU: bool = false;
-
     type Operator = BoxOperator<T>;
     type BoxSmoother = BoxSmoother<T>;
     type BoxTransfer = BoxTransfer<T>;
@@ -44,8 +42,8 @@ impl<T: SumFactorization> BoxKernels<T> for Cpu {
     }
 
     fn box_patches(&self, grid: &BoxGrid, smoother: Smoother) -> Option<usize> {
-        let patches = || vertex_patches(grid, grid.thin_axes());
-        smoother.resolved(self.simd(), grid).has_patches().then(|| patches().iter().map(Vec::len).product())
+        let is_on_patches = smoother.resolved(grid) == Smoother::VertexPatch;
+        is_on_patches.then(|| vertex_patches(grid, grid.thin_axes()).iter().map(Vec::len).product())
     }
 
     fn box_coarsest(&self, grid: &BoxGrid) -> Result<BoxSmoother<T>, MultigridError> {
@@ -94,10 +92,19 @@ impl<T: SumFactorization> BoxKernels<T> for Cpu {
     }
 
     fn box_layers(&self, grid: &BoxGrid, smoother: Smoother) -> [usize; 2] {
-        match smoother.resolved(self.simd(), grid) {
+        match smoother.resolved(grid) {
             Smoother::Chebyshev => [0, 2],
             _ => [2, 2],
         }
+    }
+
+    fn box_largest(&self, smoother: &BoxSmoother<T>) -> Option<f64> {
+        smoother.largest()
+    }
+
+    fn box_set_largest(&self, smoother: &mut BoxSmoother<T>, largest: f64) -> Result<(), MultigridError> {
+        smoother.set_largest(largest);
+        Ok(())
     }
 
     fn box_smooth_part(

@@ -58,11 +58,6 @@ pub enum MultigridError {
         /// The cell, by its index along each axis from 0.
         cell: [usize; 3],
     },
-    /// Gauss–Seidel on mapped cells.
-    #[error(
-        "the Gauss–Seidel smoother supports only rectangular cells with coefficient one: choose vertex patches or Chebyshev"
-    )]
-    GaussSeidel,
     /// One layer of mapped cells between Dirichlet sides: no vertex has an unknown.
     #[error(
         "axis {axis} has one layer of cells, and they are not rectangles with coefficient one: choose two or more layers \

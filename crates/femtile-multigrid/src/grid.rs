@@ -17,9 +17,6 @@ const NONE_FREE: [[bool; 2]; 3] = [[false; 2]; 3];
 /// Largest number of cells times degree along an axis of the coarsest level; its solve costs the fourth power.
 pub(crate) const MAX_COARSE_NODES: usize = 32;
 
-/// Nodes along an axis of a sample grid, unless a cell has more.
-const SAMPLE: usize = 16;
-
 /// Semicoarsening: an axis whose cells are wider than those of another axis by this ratio is not coarsened. Bilinear
 /// elements are the most sensitive: three more iterations at 1.9.
 const STRETCH: f64 = 1.5;
@@ -217,23 +214,6 @@ impl BoxGrid {
     /// Returns a box of rectangles with other widths.
     fn with_widths(&self, widths: [Vec<f64>; 3]) -> Self {
         Self { degree: self.degree, widths, free: self.free, geometry: None, whole: None }
-    }
-
-    /// Returns a small grid for eigenvalue estimates: as many cells of the smallest as of the largest width along each
-    /// axis.
-    pub(crate) fn sample(&self) -> Self {
-        if let Some(whole) = &self.whole {
-            return whole.sample();
-        }
-        let n = SAMPLE.div_ceil(2 * self.degree).max(2);
-        let some = |widths: &Vec<f64>| {
-            if widths.len() <= 2 * n {
-                return widths.clone();
-            }
-            let widest = widths.iter().copied().fold(0.0, f64::max);
-            [vec![least(widths); n], vec![widest; n]].concat()
-        };
-        self.with_widths(self.widths.each_ref().map(some))
     }
 
     /// Returns the dimension, 2 or 3.

@@ -14,9 +14,6 @@ pub type Refresh<'a, T, D> = dyn FnMut(&mut Buffer<T, D>) -> Result<(), LinalgEr
 /// # Shapes
 /// Vectors have a value for each node of their grid, zero at Dirichlet nodes.
 pub trait BoxKernels<T: Scalar>: VectorKernels<T> + Convert<f64, T> + Convert<T, f64> {
-    /// True for GPUs, whose smoothers differ.
-    const ON_GPU: bool;
-
     /// The operator on a grid.
     type Operator: Debug + Clone + Send + Sync;
     /// A smoother, or the exact solver of the coarsest grid.
@@ -73,6 +70,13 @@ pub trait BoxKernels<T: Scalar>: VectorKernels<T> + Convert<f64, T> + Convert<T,
     fn box_layers(&self, _grid: &BoxGrid, _smoother: Smoother) -> [usize; 2] {
         [2, 2]
     }
+
+    /// Returns the largest eigenvalue that a smoother has estimated on its grid, if it needs one that does not follow from
+    /// the widths of cells. All ranks must use the largest of their estimates.
+    fn box_largest(&self, smoother: &Self::BoxSmoother) -> Option<f64>;
+
+    /// Sets this eigenvalue.
+    fn box_set_largest(&self, smoother: &mut Self::BoxSmoother, largest: f64) -> Result<(), MultigridError>;
 
     /// As [`BoxKernels::box_smooth`], or [`BoxKernels::box_smooth_zero`] if x is zero, on the layers of a
     /// rank. `refresh` exchanges ghost planes, for smoothers that need this between their products. At the

@@ -1,6 +1,6 @@
 //! Geometric multigrid for −∇·(c∇u) = f on boxes of quadrilaterals and hexahedra of any degree, also
-//! deformed, and p-multigrid on any mesh of such cells. Smoothers are multiplicative or additive Schwarz on
-//! vertex patches, with local solves by fast diagonalization.
+//! deformed, and p-multigrid on any mesh of such cells. Smoothers are Chebyshev polynomials on CPUs, and Schwarz on
+//! vertex patches, with local solves by fast diagonalization, on GPUs and on thin boxes.
 //!
 //! ```
 //! use femtile_device::{Buffer, Cpu};
@@ -19,7 +19,7 @@
 //!
 //! The algorithm (`cycle`, `full`) is written once against the device trait `BoxKernels`: smooth, restrict,
 //! prolongate, convert precision. Levels are semicoarsened. On CPUs `rows/` treats rectangles with coefficient one,
-//! and `cell_patches/` everything else. Derivations and measurements: `docs/developers/geometric-multigrid.md`.
+//! `mapped/` all other cells; `cell_patches/` gathers cells and vertex patches into SIMD lanes. Derivations and measurements: `docs/developers/geometric-multigrid.md`.
 #![deny(unsafe_code)]
 
 mod axis;
@@ -52,7 +52,7 @@ pub use cuda::{
 };
 pub use cycle::{Multigrid, MultigridConfig, check_coarsening};
 pub use device::{AnyMultigrid, BoxedDistributedMultigrid, MultigridDevice};
-pub use distributed::{DistributedMultigrid, Slabs, unsupported_on_ranks};
+pub use distributed::{DistributedMultigrid, Slabs};
 pub use error::MultigridError;
 pub use full::FullOutcome;
 pub use grid::BoxGrid;

@@ -2,6 +2,7 @@
 
 use femtile_device::Cuda;
 use femtile_mesh::CellKind;
+use femtile_multigrid::Smoother;
 
 use crate::device::{Choice, Chosen};
 use crate::tensor::{self, Boxes};
@@ -35,7 +36,7 @@ pub(crate) fn choose(
 /// Returns the setting that GPUs do not support, if there is one.
 pub(crate) fn lack_of_gpus(config: &SolverConfig) -> Option<String> {
     match &config.preconditioner {
-        PreconditionerConfig::Gmg(options) if !options.smoother.has_patches() => {
+        PreconditionerConfig::Gmg(options) if options.smoother == Smoother::Chebyshev => {
             Some("geometric multigrid smooths on patches alone on GPUs".into())
         }
         _ => None,
@@ -159,7 +160,6 @@ fn of_matrices() -> String {
 mod tests {
     use super::*;
     use crate::{AmgGraph, AmgOptions, GmgOptions, PmgOptions};
-    use femtile_multigrid::Smoother;
 
     fn on_gpu(preconditioner: PreconditionerConfig) -> SolverConfig {
         SolverConfig { device: DeviceChoice::Cuda(0), preconditioner, ..SolverConfig::default() }

@@ -9,28 +9,22 @@ use super::LevelPrecision;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum BoxSmootherName {
-    /// On CPUs Chebyshev for rectangles that are not thin, with one sigma, up to degree 5, without AVX-512 up to 7, else
-    /// multiplicative Schwarz; on GPUs multiplicative Schwarz for equal rectangles with one sigma, else additive Schwarz.
+    /// Chebyshev on a CPU; vertex patches on a GPU and for thin boxes.
     #[default]
     Auto,
-    /// Multiplicative Schwarz on vertex patches, the cells around each vertex; exact local solves where cells are rectangles.
-    VertexPatch,
-    /// Additive Schwarz on vertex patches: cheaper sweeps where cells are not rectangles.
-    AdditivePatch,
-    /// Chebyshev polynomial in the operator scaled by its diagonal.
+    /// Chebyshev polynomial of degree 4 in the operator scaled by its diagonal; on CPUs.
     Chebyshev,
-    /// Point Gauss–Seidel on one thread of a CPU; for comparisons.
-    GaussSeidel,
+    /// Schwarz on vertex patches, the cells around each vertex: multiplicative for rectangles of one sigma (on a GPU of one
+    /// size), else additive.
+    VertexPatch,
 }
 
 impl From<BoxSmootherName> for Smoother {
     fn from(name: BoxSmootherName) -> Self {
         match name {
             BoxSmootherName::Auto => Self::Auto,
-            BoxSmootherName::VertexPatch => Self::VertexPatch,
-            BoxSmootherName::AdditivePatch => Self::AdditivePatch,
             BoxSmootherName::Chebyshev => Self::Chebyshev,
-            BoxSmootherName::GaussSeidel => Self::GaussSeidel,
+            BoxSmootherName::VertexPatch => Self::VertexPatch,
         }
     }
 }

@@ -122,8 +122,8 @@ fn solutions_do_not_depend_on_the_start_whatever_the_data_and_options() {
     for (text, from, to) in [
         (base(&bent), "", String::new()),
         (base(cube), FULL, gmg("precision = \"f64\"")),
-        (base(cube), FULL, gmg("smoother = \"additive-patch\"")),
-        (base(square), FULL, gmg("smoother = \"gauss-seidel\"")),
+        (base(cube), FULL, gmg("smoother = \"vertex-patch\"")),
+        (base(square), FULL, gmg("smoother = \"chebyshev\"")),
         (base(square), FULL, format!("{FULL}\nmethod = \"gmres\"")),
         (base(square), FULL, format!("{FULL}\nmethod = \"pipelined-cg\"")),
         (base(square), "sigma = 2", "sigma = \"2 + sin(3*x)*y\"".into()),

@@ -43,7 +43,7 @@ device = "cuda"
 functionals = [{ name = "top", kind = "max" }, { name = "energy", kind = "energy" }]
 "#;
 
-/// A case on a CPU, with the smoother that a GPU has by default on equal cells.
+/// A case on a CPU, with the smoother of a GPU.
 pub(super) fn on_a_cpu(text: &str) -> String {
     let (text, patches) = (text.replace("\"cuda\"", "\"cpu\""), "smoother = \"vertex-patch\"");
     let gmg = "preconditioner = \"gmg\"";
@@ -84,24 +84,17 @@ fn geometric_multigrid_of_quadrilaterals_is_the_same_on_a_gpu() {
         SQUARE.replace("degree = 2", "degree = 1"),
         SQUARE.replace("degree = 2", "degree = 5").replace("\"gmg\"", "\"gmg\"\nmethod = \"gmres\""),
         SQUARE.replace("\"gmg\"", "\"gmg\"\ngmg = { precision = \"f64\" }"),
-        SQUARE.replace("\"gmg\"", "\"gmg\"\ngmg = { smoother = \"additive-patch\" }"),
         SQUARE.replace("\"gmg\"", "\"gmg\"\ngmg = { start = \"full\" }").replace("where = \"all\"", robin),
         SQUARE.replace("where = \"all\"", "where = \"ymax\""),
         SQUARE.replace("[equation]", "[equation]\nsigma = [[2, 0], [0, 5]]\nlambda = 1"),
         SQUARE.replace("degree = 2", "degree = 2\ncomponents = 2"),
         deformed.clone(),
-        deformed.replace("\"gmg\"", "\"gmg\"\ngmg = { smoother = \"vertex-patch\", start = \"full\" }"),
+        deformed.replace("\"gmg\"", "\"gmg\"\ngmg = { start = \"full\" }"),
         deformed.replace("[equation]", jump).replace("where = \"all\"", robin),
-        deformed
-            .replace("[equation]", jump)
-            .replace("\"gmg\"", "\"gmg\"\ngmg = { smoother = \"vertex-patch\" }"),
+        deformed.replace("[equation]", jump),
     ] {
         let text = match text.contains("components") {
             true => text.replace("\"sin(3*x) + y\"", "[1, \"x\"]").replace("\"1 + y\"", "[\"y\", 0]"),
-            // The smoother of a GPU by default.
-            false if text.contains("deform") && !text.contains("smoother") => {
-                text.replace("\"gmg\"", "\"gmg\"\ngmg = { smoother = \"additive-patch\" }")
-            }
             false => text,
         };
         assert!(solved(&device, folder.path(), &text).solve.iterations <= 25, "{text}");
@@ -116,7 +109,6 @@ fn geometric_multigrid_of_a_case_is_the_same_on_a_gpu() {
         ("", ""),
         ("\"gmg\"", "\"gmg\"\nmethod = \"gmres\""),
         ("\"gmg\"", "\"gmg\"\ngmg = { precision = \"f64\" }"),
-        ("\"gmg\"", "\"gmg\"\ngmg = { smoother = \"additive-patch\" }"),
         ("\"gmg\"", "\"gmg\"\ngmg = { start = \"full\" }"),
         (
             "[[boundary]]\nwhere = \"all\"",
@@ -166,17 +158,16 @@ fn geometric_multigrid_of_deformed_cells_and_regions_is_the_same_on_a_gpu() {
     let by_position = BOX.replace("[equation]", "[equation]\nsigma = \"1 + x\"");
     for (text, options) in [
         (deformed.clone(), "smoother = \"vertex-patch\""),
-        (deformed.clone(), "smoother = \"additive-patch\", precision = \"f64\""),
-        (deformed.clone(), "smoother = \"vertex-patch\", start = \"full\""),
-        (of_regions(1.0).replace("where = \"all\"", "where = \"zmax\""), "smoother = \"additive-patch\""),
+        (deformed.clone(), "precision = \"f64\""),
+        (deformed.clone(), "start = \"full\""),
+        (of_regions(1.0).replace("where = \"all\"", "where = \"zmax\""), "smoother = \"vertex-patch\""),
         (of_regions(300.0), "smoother = \"vertex-patch\""),
-        (of_regions(300.0), "smoother = \"additive-patch\""),
         (by_position, "smoother = \"vertex-patch\""),
     ] {
         let with = |options: &str| text.replace("\"gmg\"", &format!("\"gmg\"\ngmg = {{ {options} }}"));
         let found = solved(&device, folder.path(), &with(options));
-        if options == "smoother = \"additive-patch\"" {
-            // The default on such cells.
+        if options == "smoother = \"vertex-patch\"" {
+            // The default on a GPU.
             let by_default =
                 femtile_case::run_on(&case_in(folder.path(), &text), &device, &mut Silent).unwrap();
             assert_eq!(by_default.solve.residuals, found.solve.residuals);

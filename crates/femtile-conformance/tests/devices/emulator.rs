@@ -236,7 +236,7 @@ fn complaint(name: &str, change: impl Fn(&str, &str) -> String + Send + Sync + '
             return;
         }
         if name == "vertex_patch_additive.cu" {
-            suite::box_multigrid::steps_of_additive_patches_agree_with_the_reference(&device, &scope);
+            suite::box_multigrid::steps_on_mapped_cells_agree_with_the_reference(&device, &scope);
             return;
         }
         if name == "vertex_patch_exact.cu" {

@@ -50,8 +50,6 @@ pub struct CudaBoxTransfer<T: Scalar> {
 }
 
 impl<T: Scalar> BoxKernels<T> for Cuda {
-    const ON_GPU: bool = true;
-
     type Operator = Arc<CudaBoxOperator<T>>;
     type BoxSmoother = CudaSmoother<T>;
     type BoxTransfer = Arc<CudaBoxTransfer<T>>;
@@ -61,30 +59,39 @@ impl<T: Scalar> BoxKernels<T> for Cuda {
     }
 
     fn box_smoother(&self, grid: &BoxGrid, smoother: Smoother) -> Result<Self::BoxSmoother, MultigridError> {
-        if !smoother.has_patches() {
-            let message = "only the smoothers on vertex patches have kernels".into();
+        if smoother == Smoother::Chebyshev {
+            let message = "only vertex patches have kernels: choose that smoother, or leave it out".into();
             return Err(MultigridError::Gpu { message });
         }
         check_patches(grid)?;
-        if equal_widths(grid).is_err() {
-            let is_additive = smoother != Smoother::VertexPatch;
-            let patches = CudaMappedPatches::new(self, grid, is_additive)?;
-            return Ok(CudaSmoother::Mapped(Arc::new(patches)));
-        }
-        if grid.dimension() == 2 {
-            return Ok(match smoother {
-                Smoother::AdditivePatch => {
-                    CudaSmoother::Mapped(Arc::new(CudaMappedPatches::new(self, grid, true)?))
-                }
-                _ => CudaSmoother::Plane(Arc::new(PlanePatches::new(self, grid)?)),
-            });
-        }
-        let kernel = PatchKernel::of_equal_cells::<T>(grid, smoother);
-        Ok(CudaSmoother::Patches(Arc::new(CudaPatches::new(self, grid, kernel, None)?)))
+        Ok(match grid.dimension() {
+            _ if equal_widths(grid).is_err() => {
+                CudaSmoother::Mapped(Arc::new(CudaMappedPatches::new(self, grid)?))
+            }
+            2 => CudaSmoother::Plane(Arc::new(PlanePatches::new(self, grid)?)),
+            _ => {
+                let kernel = PatchKernel::fastest::<T>(grid);
+                CudaSmoother::Patches(Arc::new(CudaPatches::new(self, grid, kernel, None)?))
+            }
+        })
     }
 
-    fn box_patches(&self, grid: &BoxGrid, smoother: Smoother) -> Option<usize> {
-        smoother.has_patches().then(|| vertex_patches(grid, [false; 3]).iter().map(Vec::len).product())
+    fn box_patches(&self, grid: &BoxGrid, _smoother: Smoother) -> Option<usize> {
+        Some(vertex_patches(grid, [false; 3]).iter().map(Vec::len).product())
+    }
+
+    fn box_largest(&self, smoother: &Self::BoxSmoother) -> Option<f64> {
+        match smoother {
+            CudaSmoother::Mapped(patches) => Some(patches.largest()),
+            _ => None,
+        }
+    }
+
+    fn box_set_largest(&self, smoother: &mut Self::BoxSmoother, largest: f64) -> Result<(), MultigridError> {
+        match smoother {
+            CudaSmoother::Mapped(patches) => patches.set_largest(largest),
+            _ => Ok(()),
+        }
     }
 
     fn box_coarsest(&self, grid: &BoxGrid) -> Result<Self::BoxSmoother, MultigridError> {
@@ -132,7 +139,7 @@ impl<T: Scalar> BoxKernels<T> for Cuda {
         match smoother {
             CudaSmoother::Patches(patches) => patches.step(x, b, order),
             CudaSmoother::Plane(patches) => patches.step(x, b, order),
-            CudaSmoother::Mapped(patches) => patches.step(x, b, order),
+            CudaSmoother::Mapped(patches) => patches.step(x, b),
             CudaSmoother::Coarsest(coarsest) => coarsest.solve(x, b),
             CudaSmoother::Inverse(inverse) => inverse.solve(x, b),
         }
@@ -146,8 +153,7 @@ impl<T: Scalar> BoxKernels<T> for Cuda {
         order: PostOrder,
     ) -> Result<(), LinalgError> {
         match smoother {
-            CudaSmoother::Patches(patches) => patches.step_from_zero(x, b, order),
-            CudaSmoother::Mapped(patches) => patches.step_from_zero(x, b, order),
+            CudaSmoother::Mapped(patches) => patches.step_from_zero(x, b),
             _ => self.box_smooth(smoother, x, b, order),
         }
     }

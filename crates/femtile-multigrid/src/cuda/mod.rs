@@ -97,11 +97,6 @@ fn check_patches(grid: &BoxGrid) -> Result<(), MultigridError> {
     Err(MultigridError::Gpu { message: format!("axis {axis} has one layer of cells: choose two or more") })
 }
 
-/// Returns whether all cells are equal rectangles with coefficient one.
-pub(crate) fn has_equal_cells(grid: &BoxGrid) -> bool {
-    equal_widths(grid).is_ok()
-}
-
 /// Returns the cell width along each axis, one along an absent axis.
 ///
 /// # Errors

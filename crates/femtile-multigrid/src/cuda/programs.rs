@@ -14,8 +14,7 @@ pub fn multigrid_programs<T: Scalar>(
     varies: bool,
 ) -> Vec<Specialisation> {
     let grids: Vec<BoxGrid> = std::iter::successors(Some(finest.clone()), BoxGrid::coarsened).collect();
-    let has_kernels = super::check(finest).is_ok() && smoother.has_patches();
-    if !has_kernels {
+    if super::check(finest).is_err() || smoother == Smoother::Chebyshev {
         return Vec::new();
     }
     let mut programs = vec![kernels::program::<T>(), operator::of_grid::<T>(finest, varies)];
@@ -23,11 +22,9 @@ pub fn multigrid_programs<T: Scalar>(
         let [fine, coarse] = [&pair[0], &pair[1]];
         let is_plane = fine.dimension() == 2;
         programs.extend(match varies || equal_widths(fine).is_err() {
-            false if is_plane && smoother != Smoother::AdditivePatch => plane_patches::<T>(fine),
-            false if !is_plane => {
-                smoother::programs::<T>(fine, PatchKernel::of_equal_cells::<T>(fine, smoother))
-            }
-            _ => mapped::programs::<T>(fine),
+            true => mapped::programs::<T>(fine),
+            false if is_plane => plane_patches::<T>(fine),
+            false => smoother::programs::<T>(fine, PatchKernel::fastest::<T>(fine)),
         });
         programs.push(operator::of_grid::<T>(fine, varies));
         let parts = transfer::parts(coarse, fine);

@@ -51,7 +51,8 @@ const NODES: usize = 1 << 14;
 /// A rank owns layers of cells across the last axis ([`Slabs`]) and has ghost layers of its neighbours. The
 /// ghost layers suffice for one step of the smoother and one restriction without communication. Ghost values
 /// are exchanged once per step. Polynomials need fewer layers, and exchanges between their products. So the
-/// cycle equals that of one rank except for rounding.
+/// cycle equals that of one rank except for rounding, and for the eigenvalue that smoothers of mapped cells
+/// estimate: ranks take the largest one of their layers.
 ///
 /// Below some size a level is collected, and every rank runs the rest of the cycle. The number of kinds of
 /// coefficient jumps with exact local solves is limited. On a grid with more kinds, no patch is solved
@@ -100,8 +101,7 @@ where
     /// Collective.
     ///
     /// # Errors
-    /// As [`Multigrid::from_finest`]; [`MultigridError::Entries`] if a rank owns other nodes;
-    /// [`MultigridError::Setting`] for a smoother that needs the whole grid, see [`unsupported_on_ranks`].
+    /// As [`Multigrid::from_finest`]; [`MultigridError::Entries`] if a rank owns other nodes.
     pub fn new(
         device: &D,
         comm: &Comm,
@@ -122,14 +122,9 @@ where
         config: MultigridConfig,
         few: usize,
     ) -> Result<Self, MultigridError> {
-        if let Some(message) = unsupported_on_ranks(finest, config.smoother, D::ON_GPU) {
-            return Err(MultigridError::Setting { field: "smoother", message });
-        }
         check_coarsening(finest)?;
         let grids: Vec<BoxGrid> = std::iter::successors(Some(finest.clone()), BoxGrid::coarsened).collect();
-        let smoother = same::<T, D>(device, comm, &grids, config.smoother)?;
-        let config = MultigridConfig { smoother, ..config };
-        let divisions = divided::<T, D>(device, comm.n_ranks(), (&grids, few), smoother);
+        let divisions = divided::<T, D>(device, comm.n_ranks(), (&grids, few), config.smoother);
         let last = &divisions[divisions.len() - 1];
         // Errors of one rank end the others before messages of the set-up.
         let local = || -> Result<_, MultigridError> {
@@ -142,7 +137,8 @@ where
         };
         let (made, collected, workspace) = agreed(comm, local())?;
         let (mut levels, mut vectors) = (Vec::new(), Vec::new());
-        for (of_level, division) in made.into_iter().zip(&divisions) {
+        for (mut of_level, division) in made.into_iter().zip(&divisions) {
+            share_largest::<T, D>(device, comm, &mut of_level.level.smoother)?;
             levels.push(PartLevel { exchange: division.exchange(device, comm)?, local: of_level.level });
             vectors.push(of_level.vectors);
         }
@@ -227,38 +223,16 @@ where
     }
 }
 
-/// Returns why a distributed grid does not support a smoother, or none if it does. The layers of a grid
-/// determine neither the order of all its nodes nor the eigenvalues of all mapped cells.
-pub fn unsupported_on_ranks(grid: &BoxGrid, smoother: Smoother, on_gpu: bool) -> Option<String> {
-    let is_whole = match smoother {
-        Smoother::GaussSeidel => true,
-        Smoother::Chebyshev => grid.is_mapped(),
-        Smoother::AdditivePatch => !has_bounds(grid, on_gpu),
-        Smoother::Auto => on_gpu && !crate::cuda::has_equal_cells(grid),
-        Smoother::VertexPatch => false,
-    };
-    let message = "several ranks have no such smoother on these cells: take smoother = \"vertex-patch\"";
-    is_whole.then(|| message.into())
-}
-
-/// Whether the eigenvalues of additive patches follow from the widths of all cells.
-fn has_bounds(grid: &BoxGrid, on_gpu: bool) -> bool {
-    if on_gpu { grid.dimension() == 3 && crate::cuda::has_equal_cells(grid) } else { !grid.is_mapped() }
-}
-
-/// Returns the smoother that all ranks use: patches if [`Smoother::Auto`] stands for different smoothers,
-/// because processors may differ.
-fn same<T: Scalar, D: BoxKernels<T>>(
+/// Takes the largest eigenvalue that any rank has estimated on its layers of a level, if the smoother needs one. Collective.
+fn share_largest<T: Scalar, D: BoxKernels<T>>(
     device: &D,
     comm: &Comm,
-    grids: &[BoxGrid],
-    smoother: Smoother,
-) -> Result<Smoother, LinalgError> {
-    let layers = grids.iter().flat_map(|grid| BoxKernels::<T>::box_layers(device, grid, smoother));
-    let own: Vec<u64> = layers.map(|n| n as u64).collect();
-    let all = comm.all_gather(&own)?;
-    let are_same = all.iter().all(|other| *other == all[0]);
-    Ok(if are_same { smoother } else { Smoother::VertexPatch })
+    smoother: &mut D::BoxSmoother,
+) -> Result<(), MultigridError> {
+    let own = device.box_largest(smoother);
+    let all = comm.all_gather(&[own.unwrap_or(0.0)])?;
+    let largest = all.into_iter().flatten().fold(0.0, f64::max);
+    if own.is_some() { device.box_set_largest(smoother, largest) } else { Ok(()) }
 }
 
 /// Returns the result of a rank, or an error on all ranks if one has failed.

@@ -328,9 +328,9 @@ impl CellMap {
         dot(x, cross(y, z))
     }
 
-    /// Returns $G = \det J\, J^{-1} J^{-\mathsf{T}}$ at the centre of the cell.
-    pub fn metric(&self) -> [[f64; 3]; 3] {
-        let [x, y, z] = self.columns([0.5; 3]);
+    /// Returns $G = \det J\, J^{-1} J^{-\mathsf{T}}$ at a point of the unit cube.
+    pub fn metric(&self, at: [f64; 3]) -> [[f64; 3]; 3] {
+        let [x, y, z] = self.columns(at);
         let rows = [cross(y, z), cross(z, x), cross(x, y)];
         let determinant = dot(x, rows[0]);
         rows.map(|row| rows.map(|other| dot(row, other) / determinant))

@@ -44,7 +44,7 @@ impl ShapeKind {
     pub fn numbers(self, map: &CellMap, c: f64) -> Vec<f64> {
         match self {
             Self::Rectangular => {
-                let metric = map.metric();
+                let metric = map.metric([0.5; 3]);
                 (0..3).map(|axis| c * metric[axis][axis]).chain([0.0]).collect()
             }
             Self::Bilinear => map.powers()[..4].iter().flat_map(|x| [x[0], x[1]]).chain([c]).collect(),

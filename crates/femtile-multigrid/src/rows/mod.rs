@@ -4,8 +4,7 @@
 //! The matrices of the axes are banded, so a row of nodes along x of a product is a sum of neighbouring rows. Rows are
 //! contiguous: nothing is gathered, and vectors hold neighbouring nodes.
 //!
-//! The operator, the transfers and the Chebyshev smoother work on rows. Up to degree 5 this smoother takes less
-//! time than vertex patches.
+//! The operator, the transfers and the Chebyshev smoother work on rows.
 
 #![expect(clippy::needless_range_loop, reason = "loops by index over slices of one length become vectors")]
 

@@ -1,31 +1,31 @@
-use femtile_device::Cpu;
-use femtile_linalg::precondition::polynomial::{Step, chebyshev};
+use femtile_device::{Buffer, Cpu};
+use femtile_linalg::LinalgError;
+use femtile_linalg::precondition::polynomial::{Step, chebyshev, largest_preconditioned, start_of_lanczos};
 use femtile_sum_factorization::{Factor, SumFactorization, contract_reference};
 
 use crate::axis::{Line, matrices};
 use crate::cpu::each;
 use crate::grid::{BoxGrid, all};
-use crate::mapped::{CellGeometry, for_matrices};
+use crate::kernels::Refresh;
+use crate::mapped::{CellGeometry, diagonal_of};
 use crate::operator::BoxOperator;
-
-use super::direct::of_cell;
 
 /// Products per step: the degree of the polynomial.
 pub(crate) const PRODUCTS: usize = 4;
 /// Ratio of the largest eigenvalue to the smallest one that the step damps; coarser levels reduce errors of
 /// smaller eigenvalues.
 pub(crate) const RANGE: f64 = 15.0;
-/// Steps of the power method, from an arbitrary vector and from the result of another cell.
-const POWERS: [usize; 2] = [300, 30];
-/// Safety factor on the estimate, which is a lower bound.
+/// Steps of the power method on a cell.
+const POWERS: usize = 300;
+/// Lanczos steps on a grid of mapped cells.
+const STEPS: usize = 16;
+/// Safety factor on estimates, which are lower bounds.
 const RAISE: f64 = 1.05;
 
 /// The Chebyshev polynomial smoother in $D^{-1} A$ on mapped cells, D the diagonal of A.
 ///
-/// No eigenvalue of $D^{-1} A$ exceeds the largest one of a single cell, as A and D are sums over cells.
-///
 /// # Cost
-/// Four products and as many passes over three vectors per step; workspace of two vectors.
+/// Four products and as many passes over three vectors per step; workspace of two vectors. Set-up takes 16 Lanczos steps.
 /// # Source
 /// `[adams2003]`.
 #[derive(Debug, Clone)]
@@ -37,37 +37,63 @@ pub struct Chebyshev<T> {
 }
 
 impl<T: SumFactorization> Chebyshev<T> {
-    pub(crate) fn new(cpu: &Cpu, grid: &BoxGrid, geometry: &CellGeometry) -> Self {
-        let mut diagonal = vec![0.0; grid.n_nodes()];
-        let of_cell = of_cell(grid);
-        let (mut largest, mut x) = (0.0, Vec::new());
-        for_matrices(cpu, grid, geometry, |first, matrix| {
-            let own: Vec<f64> = matrix.iter().step_by(of_cell.len() + 1).copied().collect();
-            of_cell.iter().zip(&own).for_each(|(node, entry)| diagonal[first + node] += entry);
-            let product = |x: &[f64]| {
-                let row = |row: &[f64]| row.iter().zip(x).map(|(a, x)| a * x).sum();
-                matrix.chunks_exact(x.len()).map(row).collect::<Vec<f64>>()
-            };
-            largest = f64::max(largest, largest_of(&own, product, &mut x));
-        });
-        let inverse = |(entry, at): (f64, [usize; 3])| {
-            if grid.is_given(at) { T::ZERO } else { T::from_f64(1.0 / entry) }
+    /// # Errors
+    /// Errors of the operator.
+    pub(crate) fn new(cpu: &Cpu, grid: &BoxGrid, geometry: &CellGeometry) -> Result<Self, LinalgError> {
+        let mut diagonal = diagonal_of(grid, geometry);
+        grid.clear_given(&mut diagonal);
+        let inverse = |entry: &f64| if *entry == 0.0 { T::ZERO } else { T::from_f64(1.0 / entry) };
+        let (operator, inverse_diagonal) =
+            (BoxOperator::new(cpu, grid), diagonal.iter().map(inverse).collect::<Vec<T>>());
+        // Every row has about the same part in the start.
+        let start =
+            |(node, entry): (usize, &f64)| start_of_lanczos::<T>(node as u64) * T::from_f64(entry.sqrt());
+        let start = diagonal.iter().enumerate().map(start).collect();
+        let solve = |z: &mut Buffer<T, Cpu>, r: &Buffer<T, Cpu>| {
+            let r = r.as_slice();
+            each(cpu, z.as_mut_slice(), |at, z| *z = inverse_diagonal[at] * r[at]);
+            Ok(())
         };
-        Self {
-            cpu: cpu.clone(),
-            operator: BoxOperator::new(cpu, grid),
-            inverse_diagonal: diagonal.into_iter().zip(all(grid.nodes())).map(inverse).collect(),
-            largest: RAISE * largest,
-        }
+        let largest = RAISE * largest_preconditioned(&operator, start, solve, STEPS)?;
+        Ok(Self { cpu: cpu.clone(), operator, inverse_diagonal, largest })
     }
 
-    /// Applies one polynomial; the step is symmetric.
-    pub fn step(&self, x: &mut [T], b: &[T]) {
-        let (mut r, mut direction) = (vec![T::ZERO; x.len()], vec![T::ZERO; x.len()]);
-        for step in chebyshev::<T>(PRODUCTS, [self.largest / RANGE, self.largest]) {
-            self.operator.residual(&mut r, b, x);
+    /// Returns the estimate of the largest eigenvalue.
+    pub fn largest(&self) -> f64 {
+        self.largest
+    }
+
+    /// Sets the largest eigenvalue.
+    pub fn set_largest(&mut self, largest: f64) {
+        self.largest = largest;
+    }
+
+    /// Applies one polynomial; the step is symmetric. Arguments are those of [`RowChebyshev::step`](crate::rows::RowChebyshev::step).
+    ///
+    /// # Errors
+    /// Those of `between`.
+    pub fn step(
+        &self,
+        x: &mut Buffer<T, Cpu>,
+        b: &[T],
+        is_zero: bool,
+        between: &mut Refresh<'_, T, Cpu>,
+    ) -> Result<(), LinalgError> {
+        let (mut r, mut direction) = (vec![T::ZERO; b.len()], vec![T::ZERO; b.len()]);
+        let steps = chebyshev::<T>(PRODUCTS, [self.largest / RANGE, self.largest]);
+        for (number, step) in steps.into_iter().enumerate() {
+            if number > 0 {
+                between(x)?;
+            }
+            let x = x.as_mut_slice();
+            if number == 0 && is_zero {
+                r.copy_from_slice(b);
+            } else {
+                self.operator.residual(&mut r, b, x);
+            }
             self.advance([x, &mut direction], step, &r);
         }
+        Ok(())
     }
 
     /// $d = \beta d + \alpha D^{-1} r$, $x = x + d$.
@@ -78,7 +104,8 @@ impl<T: SumFactorization> Chebyshev<T> {
     }
 }
 
-/// Returns a close bound of the eigenvalues of $D^{-1} A$ for rectangles with coefficient one.
+/// Returns a close bound of the eigenvalues of $D^{-1} A$ for rectangles with coefficient one: the largest one of a single
+/// cell, as A and D are sums over cells.
 pub(crate) fn largest_eigenvalue(grid: &BoxGrid) -> f64 {
     let kinds = [0, 1, 2].map(|axis| extremes(grid.widths(axis)));
     let of_cell = |at: [usize; 3]| largest_of_cell(grid, [0, 1, 2].map(|axis| &kinds[axis][at[axis]]));
@@ -123,24 +150,20 @@ fn largest_of_cell(grid: &BoxGrid, widths: [&Vec<f64>; 3]) -> f64 {
     let axes = widths.map(|widths| diagonals(grid.degree(), widths));
     let sizes = lines.each_ref().map(|line| line.mass.n_cols());
     let diagonal: Vec<f64> = all(sizes).map(|at| entry(&axes, at)).collect();
-    largest_of(&diagonal, |x| apply(&lines, x), &mut Vec::new())
+    largest_of(&diagonal, |x| apply(&lines, x))
 }
 
-/// Returns the largest eigenvalue of $D^{-1} A$ by the power method, starting from `x` and updating it; an empty `x`
-/// starts from an arbitrary vector.
-fn largest_of(diagonal: &[f64], apply: impl Fn(&[f64]) -> Vec<f64>, x: &mut Vec<f64>) -> f64 {
-    let n_steps = POWERS[usize::from(!x.is_empty())];
-    x.resize(diagonal.len(), 0.0);
-    // Adds a component in every direction, also to the result of another cell.
-    x.iter_mut().enumerate().for_each(|(i, x)| *x += 0.1 * (i as f64).mul_add(0.7, 1.0).sin());
+/// Returns the largest eigenvalue of $D^{-1} A$ by the power method.
+fn largest_of(diagonal: &[f64], apply: impl Fn(&[f64]) -> Vec<f64>) -> f64 {
+    let mut x: Vec<f64> = (0..diagonal.len()).map(|i| 0.1 * (i as f64).mul_add(0.7, 1.0).sin()).collect();
     let mut largest = 0.0;
-    for _ in 0..n_steps {
-        let y = apply(x);
+    for _ in 0..POWERS {
+        let y = apply(&x);
         let energy: f64 = x.iter().zip(&y).map(|(x, y)| x * y).sum();
         let size: f64 = x.iter().zip(diagonal).map(|(x, d)| x * d * x).sum();
         largest = energy / size;
         let scale = size.sqrt().recip();
-        *x = y.iter().zip(diagonal).map(|(y, d)| scale * y / d).collect();
+        x = y.iter().zip(diagonal).map(|(y, d)| scale * y / d).collect();
     }
     largest
 }

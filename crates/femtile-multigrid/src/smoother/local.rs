@@ -85,13 +85,6 @@ impl<'a, T: SumFactorization> LocalSolve<'a, T> {
         }
     }
 
-    /// Turns inner residuals into corrections, $A_{ii}^{-1} r_i$.
-    pub fn correct(&self, cpu: &Cpu, inside: &mut Vec<T>, next: &mut Vec<T>) {
-        self.along_all(cpu, |line| &line.forward, inside, next);
-        scale(cpu, inside, &self.reciprocals);
-        self.along_all(cpu, |line| &line.back, inside, next);
-    }
-
     /// Computes the solution in the eigenvector basis from inner right-hand sides and surrounding values.
     pub fn solve(&self, cpu: &Cpu, tensors: &mut Tensors<T>) {
         let Tensors { inside, next, around, workspace, .. } = tensors;

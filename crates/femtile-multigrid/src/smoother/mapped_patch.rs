@@ -1,26 +1,31 @@
+use std::iter::repeat_n;
 use std::mem::swap;
-use std::ops::Range;
 
-use femtile_device::cpu::{SharedMut, Source};
-use femtile_device::{Cpu, parallel};
+use femtile_device::{Buffer, Cpu, parallel};
+use femtile_element::tensor::Lagrange;
+use femtile_linalg::LinalgError;
+use femtile_linalg::precondition::polynomial::{largest_preconditioned, start_of_lanczos};
 use femtile_sum_factorization::{Factor, SumFactorization, contract, lanes};
 
-use super::PostOrder;
 use super::exact::ExactPatches;
 use crate::axis::{PatchLine, unknowns};
-use crate::cell_patches::{
-    Batch, ByOpen, CellPatches, MOST_LANES, Rows, Span, Spans, gather, scatter, vertex_patches,
-};
+use crate::cell_patches::{Batch, ByOpen, CellPatches, MOST_LANES, Rows, Span, Spans, vertex_patches};
+use crate::cpu::each;
 use crate::grid::{BoxGrid, all, place};
-use crate::mapped::{CellGeometry, MappedCells, ProductWorkspace};
+use crate::mapped::CellGeometry;
+use crate::operator::BoxOperator;
 
+/// Largest eigenvalue of the preconditioned operator after damping: the upper half of the spectrum is damped to a third
+/// at least.
+pub(crate) const LARGEST: f64 = 4.0 / 3.0;
+/// Lanczos steps, which find the largest eigenvalue within 5 %.
+pub(crate) const STEPS: usize = 12;
 /// Least weight relative to the largest that a cell requires; above 1/2 the iteration is stable.
 const LEAST_SHARE: f64 = 0.55;
 
-/// The multiplicative Schwarz smoother on vertex patches of mapped cells with coefficients, with a separable surrogate
-/// of the local matrix:
+/// The additive Schwarz smoother on vertex patches of mapped cells with coefficients:
 ///
-/// $$ x \leftarrow x + R_j^\mathsf{T} \tilde A_j^{-1} R_j (b - A x), \qquad \tilde A_j = \sum_a g_a\, K_a \otimes M_b \otimes M_c. $$
+/// $$ x \leftarrow x + \omega \sum_j R_j^\mathsf{T} W_j \tilde A_j^{-1} W_j R_j (b - A x), \qquad \sum_j R_j^\mathsf{T} W_j^2 R_j = I, \qquad \tilde A_j = \sum_a g_a\, K_a \otimes M_b \otimes M_c. $$
 ///
 /// K and M are those of two cells of width one (one cell at free sides, all cells along a thin axis). They
 /// and their eigenvectors are the same for all patches. $g_a$ is the mean over the cells of the patch of the
@@ -28,20 +33,30 @@ const LEAST_SHARE: f64 = 0.55;
 /// much or are strongly skewed, so that no local solve increases the energy. If coefficients jump, $A_j$
 /// itself is factored.
 ///
+/// $W_j^2$ is diagonal: at each node the multilinear hat function of vertex j, divided by the sum of the hats
+/// of all vertices with an unknown. The sum is one except in cells at Dirichlet sides. Without weights, a
+/// function supported in one cell, which is in $2^d$ patches, has the eigenvalue $2^d$.
+///
+/// $\omega$ is 4/3 divided by the largest eigenvalue. The step is symmetric and increases no error in energy.
+///
 /// # Cost
-/// The matrices of all cells of each patch, so $2^d$ operator applications per step, and six products with 1-D matrices
-/// of 2k − 1 rows per patch.
+/// One residual and, per patch, six products with 1-D matrices of 2k − 1 rows; workspace of two vectors, weights of one.
+/// Set-up takes twelve Lanczos steps.
 /// # Source
-/// `[cui2024]`, Alg. 2.3. Differs: separable surrogates instead of exact inverses.
+/// `[cui2024]`, eqs. (2.5), (2.6) and (2.15). Differs: additive with weights, separable surrogates.
 #[derive(Debug, Clone)]
 pub struct MappedPatches<T> {
     cpu: Cpu,
+    operator: BoxOperator<T>,
     cell_patches: CellPatches<MappedLine<T>>,
-    cells: MappedCells<T>,
-    layouts: ByOpen<Layout>,
+    layouts: ByOpen<Layout<T>>,
     /// $g_a$ of each patch, by the number of its vertex.
     weights: Vec<[T; 3]>,
     exact: ExactPatches<T>,
+    /// Square roots of $\omega$ over the sum of hats, at each node.
+    shares: Vec<T>,
+    /// The largest eigenvalue that $\omega$ is for.
+    largest: f64,
 }
 
 /// Fast diagonalization along an axis.
@@ -52,147 +67,97 @@ struct MappedLine<T> {
     values: Vec<T>,
 }
 
-/// Positions of the cells and nodes of patches.
+/// Properties common to patches with the same open ends.
 #[derive(Debug, Clone)]
-struct Layout {
-    /// Cells of a patch: offset of the first corner, and index of the first node in the patch.
-    parts: Vec<(usize, [usize; 3])>,
-    /// Nodes along each axis of a cell and of the patch; which of the latter are inner.
-    of_cell: [usize; 3],
-    nodes: [usize; 3],
-    own: [Range<usize>; 3],
-    all: Rows,
+struct Layout<T> {
     inside: Rows,
+    /// Square roots of the hat of the vertex on the inner nodes, in lanes.
+    hats: Vec<T>,
     /// Offset of the vertex number from the first corner of the patch.
     vertex: u32,
 }
 
-impl Layout {
-    fn new(grid: &BoxGrid, strides: [usize; 3], spans: [&Span; 3]) -> Self {
-        let k = grid.degree();
-        let nodes = spans.map(|span| k * span.cells.len() + 1);
-        let own = [0, 1, 2].map(|axis| unknowns(nodes[axis], spans[axis].open));
-        let parts = all(spans.map(|span| span.cells.len().max(1)))
-            .map(|part| ((0..3).map(|axis| strides[axis] * part[axis]).sum(), part.map(|part| k * part)))
-            .collect();
-        let inside = Rows::new(
-            grid.strides(),
-            own.each_ref().map(|own| own.start),
-            own.each_ref().map(|own| own.len()),
-        );
-        let vertex = (0..3).map(|axis| strides[axis] * usize::from(!spans[axis].open[0])).sum::<usize>();
-        Self {
-            parts,
-            of_cell: nodes.map(|n| if n == 1 { 1 } else { k + 1 }),
-            all: Rows::new(grid.strides(), [0; 3], nodes),
-            inside,
-            own,
-            nodes,
-            vertex: vertex as u32,
-        }
-    }
-}
-
-/// Values of patches in SIMD lanes, and workspace.
+/// Workspace of local solves.
+#[derive(Default)]
 struct Tensors<T> {
-    /// Values at all nodes.
-    x: Vec<T>,
-    /// Residuals, then corrections, at inner nodes.
-    r: Vec<T>,
     next: Vec<T>,
-    of_cell: Vec<T>,
-    shape: Vec<T>,
-    workspace: ProductWorkspace<T>,
     /// Residuals and corrections of patches with exact solves.
     exact: Vec<T>,
 }
 
 impl<T: SumFactorization> MappedPatches<T> {
-    pub(crate) fn new(cpu: &Cpu, grid: &BoxGrid, geometry: &CellGeometry, thin: [bool; 3]) -> Self {
-        let (spans, strides) = (vertex_patches(grid, thin), geometry.corner_strides());
+    /// # Errors
+    /// Errors of the operator.
+    pub(crate) fn new(cpu: &Cpu, grid: &BoxGrid, geometry: &CellGeometry) -> Result<Self, LinalgError> {
+        let (thin, strides) = (grid.thin_axes(), geometry.corner_strides());
+        let spans = vertex_patches(grid, thin);
         let line = |_, widths: &[f64], open| {
             let line = PatchLine::new(grid.degree(), &vec![1.0; widths.len()], open);
             MappedLine { values: line.values.iter().map(|&value| T::from_f64(value)).collect(), line }
         };
-        Self {
+        let layout = |spans: [&Span; 3]| {
+            let own = spans.map(|span| unknowns(grid.degree() * span.cells.len() + 1, span.open));
+            let (first, n) = (own.each_ref().map(|own| own.start), own.each_ref().map(|own| own.len()));
+            let in_lanes = |hat: f64| repeat_n(T::from_f64(hat.sqrt()), lanes::<T>(cpu));
+            Layout {
+                inside: Rows::new(grid.strides(), first, n),
+                hats: hats(grid, spans, thin).into_iter().flat_map(in_lanes).collect(),
+                vertex: (0..3).map(|axis| strides[axis] * usize::from(!spans[axis].open[0])).sum::<usize>()
+                    as u32,
+            }
+        };
+        let share = |sum: f64| T::from_f64((LARGEST / sum).sqrt());
+        let mut patches = Self {
             cpu: cpu.clone(),
+            operator: BoxOperator::new(cpu, grid),
             cell_patches: CellPatches::new(grid, &spans, line).with_other_grid(strides),
-            cells: MappedCells::new(grid, geometry),
-            layouts: ByOpen::new(&spans, |spans| Layout::new(grid, strides, spans)),
+            layouts: ByOpen::new(&spans, layout),
             weights: patch_weights(geometry, &spans)
                 .into_iter()
                 .map(|weights| weights.map(T::from_f64))
                 .collect(),
             exact: ExactPatches::new(cpu, grid, geometry, &spans),
-        }
+            shares: products(sums_of_hats(grid, thin)).into_iter().map(share).collect(),
+            largest: 1.0,
+        };
+        patches.set_largest(patches.estimate()? / LARGEST);
+        Ok(patches)
     }
 
-    /// Applies one multiplicative Schwarz step.
-    pub fn step(&self, x: &mut [T], b: &[T], order: PostOrder) {
-        let x = SharedMut::new(x);
-        self.cell_patches.sweep::<T, _>(&self.cpu, order, Tensors::new, |tensors, batch| {
+    /// Returns the largest eigenvalue of the preconditioned operator without damping.
+    pub fn largest(&self) -> f64 {
+        self.largest
+    }
+
+    /// Sets $\omega$ for this largest eigenvalue.
+    pub fn set_largest(&mut self, largest: f64) {
+        let root = T::from_f64((self.largest / largest).sqrt());
+        self.shares.iter_mut().for_each(|share| *share *= root);
+        self.largest = largest;
+    }
+
+    /// Applies one additive Schwarz step.
+    pub fn step(&self, x: &mut [T], b: &[T]) {
+        let (mut r, mut z) = (vec![T::ZERO; x.len()], vec![T::ZERO; x.len()]);
+        self.operator.residual(&mut r, b, x);
+        self.add_corrections(&mut z, &mut r);
+        each(&self.cpu, x, |at, x| *x += self.shares[at] * z[at]);
+    }
+
+    /// Adds the weighted local solutions for a residual, which is scaled in place; the caller scales the sum.
+    fn add_corrections(&self, z: &mut [T], r: &mut [T]) {
+        each(&self.cpu, r, |at, r| *r *= self.shares[at]);
+        let patch = |batch: &Batch<'_>| {
             let layout = self.layouts.of(batch.open);
-            tensors.fit(&self.cpu, layout);
-            #[allow(unsafe_code)]
-            // SAFETY: b is not written; nodes around a patch are inner nodes of no patch of the same colour.
-            unsafe {
-                gather(&self.cpu, &layout.inside, batch.firsts, &mut tensors.r, Source::new(b));
-                gather(&self.cpu, &layout.all, batch.firsts, &mut tensors.x, Source::of_shared(&x));
-            }
-            self.subtract_products(tensors, layout, batch);
-            self.solve(tensors, batch);
-            #[allow(unsafe_code)]
-            // SAFETY: patches processed at the same time share no inner node.
-            unsafe {
-                scatter(&self.cpu, &layout.inside, batch.firsts, &tensors.r, &x, |to, value| *to += value);
-            }
-        });
-    }
-
-    /// $z \leftarrow z + \sum_j R_j^\mathsf{T} W_j \tilde A_j^{-1} W_j R_j r$ (additive Schwarz), with the weights W of
-    /// patches in lanes.
-    pub(crate) fn add_corrections(&self, z: &mut [T], r: &[T], weights: &ByOpen<Vec<T>>) {
-        let patch = |batch: &Batch<'_>| (&self.layouts.of(batch.open).inside, &weights.of(batch.open)[..]);
-        self.cell_patches.add_corrections(&self.cpu, patch, z, r, Tensors::new, |tensors, values, batch| {
-            tensors.fit(&self.cpu, self.layouts.of(batch.open));
-            swap(values, &mut tensors.r);
-            self.solve(tensors, batch);
-            swap(values, &mut tensors.r);
-        });
-    }
-
-    /// $r \leftarrow r - A x$ at inner nodes, cell by cell.
-    fn subtract_products(&self, tensors: &mut Tensors<T>, layout: &Layout, batch: &Batch<'_>) {
-        let Tensors { x, r, of_cell, shape, workspace, .. } = tensors;
-        let n_lanes = lanes::<T>(&self.cpu);
-        let (n, own) = (layout.of_cell, &layout.own);
-        let ([m_x, m_y, _], [i_x, i_y, _]) = (layout.nodes, own.each_ref().map(|own| own.len()));
-        let len = n[0] * n_lanes;
-        for (offset, first) in &layout.parts {
-            let rows = || all([1, n[1], n[2]]).map(|at| [0, 1, 2].map(|axis| first[axis] + at[axis]));
-            for ([_, y, z], to) in rows().zip(of_cell.chunks_exact_mut(len)) {
-                to.copy_from_slice(&x[((z * m_y + y) * m_x + first[0]) * n_lanes..][..len]);
-            }
-            self.cells.shapes.load(batch.others, *offset, n_lanes, shape);
-            self.cells.product.apply(&self.cpu, shape, of_cell, workspace);
-            // Inner nodes of the cell along x.
-            let inside = first[0].max(own[0].start)..(first[0] + n[0]).min(own[0].end);
-            for ([_, y, z], from) in rows().zip(of_cell.chunks_exact(len)) {
-                if !own[1].contains(&y) || !own[2].contains(&z) {
-                    continue;
-                }
-                let row = (z - own[2].start) * i_y + y - own[1].start;
-                let to =
-                    &mut r[(row * i_x + inside.start - own[0].start) * n_lanes..][..inside.len() * n_lanes];
-                let from = &from[(inside.start - first[0]) * n_lanes..];
-                to.iter_mut().zip(from).for_each(|(to, from)| *to -= *from);
-            }
-        }
+            (&layout.inside, &layout.hats[..])
+        };
+        let solve =
+            |tensors: &mut Tensors<T>, r: &mut Vec<T>, batch: &Batch<'_>| self.solve(tensors, r, batch);
+        self.cell_patches.add_corrections(&self.cpu, patch, z, r, Tensors::default, solve);
     }
 
     /// Turns residuals into corrections.
-    fn solve(&self, tensors: &mut Tensors<T>, batch: &Batch<'_>) {
-        let Tensors { r, next, exact, .. } = tensors;
+    fn solve(&self, Tensors { next, exact }: &mut Tensors<T>, r: &mut Vec<T>, batch: &Batch<'_>) {
         let n_lanes = lanes::<T>(&self.cpu);
         let vertex = self.layouts.of(batch.open).vertex;
         let chosen = || {
@@ -205,11 +170,25 @@ impl<T: SumFactorization> MappedPatches<T> {
             exact.extend(r.iter().skip(lane).step_by(n_lanes));
             factor.solve(&mut exact[begin..]);
         }
+        next.resize(r.len(), T::ZERO);
         self.solve_separably(r, next, batch);
         let len = r.len() / n_lanes;
         for ((lane, _), values) in chosen().zip(exact.chunks_exact(len)) {
             r.iter_mut().skip(lane).step_by(n_lanes).zip(values).for_each(|(to, value)| *to = *value);
         }
+    }
+
+    /// Estimates the largest eigenvalue of the preconditioned operator.
+    fn estimate(&self) -> Result<f64, LinalgError> {
+        let correct = |z: &mut Buffer<T, Cpu>, r: &Buffer<T, Cpu>| {
+            let z = z.as_mut_slice();
+            z.fill(T::ZERO);
+            self.add_corrections(z, &mut r.as_slice().to_vec());
+            each(&self.cpu, z, |at, z| *z *= self.shares[at]);
+            Ok(())
+        };
+        let start = (0..self.shares.len() as u64).map(start_of_lanczos).collect();
+        largest_preconditioned(&self.operator, start, correct, STEPS)
     }
 
     /// Applies $\tilde A_j^{-1}$ in all lanes.
@@ -249,28 +228,46 @@ impl<T: SumFactorization> MappedPatches<T> {
     }
 }
 
-impl<T: SumFactorization> Tensors<T> {
-    fn new() -> Self {
-        let none = Vec::new;
-        Self {
-            x: none(),
-            r: none(),
-            next: none(),
-            of_cell: none(),
-            shape: none(),
-            workspace: ProductWorkspace::default(),
-            exact: none(),
-        }
-    }
+/// Returns the hat of a vertex on the inner nodes of its patch; one along thin axes.
+fn hats(grid: &BoxGrid, spans: [&Span; 3], thin: [bool; 3]) -> Vec<f64> {
+    let k = grid.degree();
+    let line = |axis: usize| match (spans[axis].cells.len(), spans[axis].open) {
+        (n, open) if n < 2 && open == [false; 2] || thin[axis] => vec![1.0; unknowns(n * k + 1, open).len()],
+        (_, [true, _]) => hat(k).split_off(k - 1),
+        (_, [_, true]) => hat(k)[..k].to_vec(),
+        _ => hat(k),
+    };
+    products([0, 1, 2].map(line))
+}
 
-    /// Resizes for a full batch of patches.
-    fn fit(&mut self, cpu: &Cpu, layout: &Layout) {
-        let (n, n_inside, n_of_cell) =
-            (layout.all.n_nodes(), layout.inside.n_nodes(), layout.of_cell.iter().product());
-        let lens = [n, n_inside, n_inside, n_of_cell];
-        let values = [&mut self.x, &mut self.r, &mut self.next, &mut self.of_cell];
-        values.into_iter().zip(lens).for_each(|(values, len)| values.resize(len * lanes::<T>(cpu), T::ZERO));
-    }
+/// Returns the 1-D hat on the inner nodes of two cells.
+pub(crate) fn hat(degree: usize) -> Vec<f64> {
+    let nodes = Lagrange::gauss_lobatto(degree).nodes().to_vec();
+    (1..2 * degree).map(|i| if i <= degree { nodes[i] } else { 1.0 - nodes[i - degree] }).collect()
+}
+
+/// Returns the sum of the hats of all vertices with an unknown, at each node of each axis; one without such a vertex and
+/// along thin axes.
+fn sums_of_hats(grid: &BoxGrid, thin: [bool; 3]) -> [Vec<f64>; 3] {
+    let k = grid.degree();
+    let nodes = Lagrange::gauss_lobatto(k).nodes().to_vec();
+    [0, 1, 2].map(|axis| {
+        let (n_cells, [low, high]) = (grid.widths(axis).len(), grid.free_sides()[axis]);
+        let sum = |node: usize| {
+            let (cell, t) = (node / k, nodes[node % k]);
+            // The two hats of a cell.
+            let falling = if cell > 0 || low { 1.0 - t } else { 0.0 };
+            let rising = if cell + 1 < n_cells || high { t } else { 0.0 };
+            if falling + rising > 0.0 && !thin[axis] { falling + rising } else { 1.0 }
+        };
+        (0..grid.nodes()[axis]).map(sum).collect()
+    })
+}
+
+/// Returns the tensor product of values along each axis.
+fn products(lines: [Vec<f64>; 3]) -> Vec<f64> {
+    let product = |at: [usize; 3]| (0..3).map(|axis| lines[axis][at[axis]]).product();
+    all(lines.each_ref().map(Vec::len)).map(product).collect()
 }
 
 /// Cells or patches that a thread takes at least.
@@ -287,7 +284,7 @@ struct CellMetric {
 
 impl CellMetric {
     fn of(geometry: &CellGeometry, cell: [usize; 3]) -> Self {
-        let (g, c) = (geometry.map(cell).metric(), geometry.coefficient(cell));
+        let (g, c) = (geometry.map(cell).metric([0.5; 3]), geometry.coefficient(cell));
         let skew = |a: usize| -> f64 {
             (0..3).filter(|b| *b != a).map(|b| g[a][b].abs() / (g[a][a] * g[b][b]).sqrt()).sum()
         };

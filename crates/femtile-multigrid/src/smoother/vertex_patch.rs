@@ -115,24 +115,6 @@ impl<T: SumFactorization> Patches<T> {
         });
     }
 
-    /// $z \leftarrow z + \sum_j R_j^\mathsf{T} W_j A_j^{-1} W_j R_j r$ (additive Schwarz), with the weights W of patches
-    /// in lanes.
-    pub(crate) fn add_corrections(&self, z: &mut [T], r: &[T], weights: &ByOpen<Vec<T>>) {
-        let workspace = || (Vec::new(), KindCache::new());
-        let patch = |batch: &Batch<'_>| (&self.layouts.of(batch.open).inside, &weights.of(batch.open)[..]);
-        self.cell_patches.add_corrections(
-            &self.cpu,
-            patch,
-            z,
-            r,
-            workspace,
-            |(next, known), values, batch| {
-                next.resize(values.len(), T::ZERO);
-                self.local(known, batch).correct(&self.cpu, values, next);
-            },
-        );
-    }
-
     /// Returns the local solve for the kinds of a batch.
     fn local<'k, 's>(
         &'s self,

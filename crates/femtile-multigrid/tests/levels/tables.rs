@@ -37,28 +37,3 @@ fn table_2_has_as_few_cycles_as_the_paper() {
     // Degrees beyond five are left to `femtile reproduce cui2024 table-2`.
     compare(3, &[6, 5, 3, 3, 3]);
 }
-
-#[test]
-fn additive_patches_take_at_most_twice_the_cycles() {
-    for (dimension, degree) in [(2, 1), (2, 2), (2, 4), (2, 7), (3, 1), (3, 2), (3, 3)] {
-        let of = |smoother| {
-            cycles(dimension, degree, 4, MultigridConfig { smoother, ..MultigridConfig::default() })
-        };
-        let [one_by_one, at_once] = [Smoother::VertexPatch, Smoother::AdditivePatch].map(of);
-        assert!(at_once <= 2 * one_by_one + 1, "{dimension} {degree}: {one_by_one}, {at_once}");
-    }
-}
-
-#[test]
-fn points_need_more_cycles_than_patches() {
-    let of = |smoother, degree| {
-        let config = MultigridConfig { smoother, post: PostOrder::Same };
-        cycles(3, degree, 3, config)
-    };
-    for degree in [2, 3] {
-        assert!(
-            of(Smoother::GaussSeidel, degree) >= 2 * of(Smoother::VertexPatch, degree),
-            "degree {degree}"
-        );
-    }
-}

@@ -47,7 +47,6 @@ use femtile_fem::tensor::functionals;
 use femtile_linalg::LinalgError;
 use femtile_linalg::krylov::cg::CgOutcome;
 use femtile_mesh::partition::{Part, Partition, PartitionQuality};
-use femtile_multigrid::Smoother;
 
 use crate::auto::{Boxed, Circumstances, Solves};
 use crate::discretization::{Discretization, warning_of_imbalance};
@@ -309,10 +308,7 @@ pub(crate) fn chosen(
     boxed: &Boxed<'_>,
 ) -> Result<ChosenForRanks, SolveError> {
     let on_gpu = matches!(config.device, DeviceChoice::Cuda(_));
-    let lack_of = |boxes: &Boxes, smoother| {
-        let of_gpus = || boxes.lack_of_gpus().filter(|_| on_gpu);
-        boxes.lack_of_ranks(smoother, on_gpu).or_else(of_gpus)
-    };
+    let lack_of = |boxes: &Boxes| boxes.lack_of_gpus().filter(|_| on_gpu);
     let (mut config, mut reason, mut boxes) = (config.clone(), String::from("asked for"), None);
     match &mut config.preconditioner {
         PreconditionerConfig::Auto => {
@@ -324,8 +320,7 @@ pub(crate) fn chosen(
                     let layers = boxes.fewest_layers(n);
                     (layers < FEWEST_LAYERS).then(|| format!("a rank has {layers} layers of cells"))
                 };
-                let lack =
-                    boxes.as_ref().and_then(|boxes| lack_of(boxes, options.smoother).or_else(|| few(boxes)));
+                let lack = boxes.as_ref().and_then(|boxes| lack_of(boxes).or_else(|| few(boxes)));
                 lack.map_or(Ok(boxes), |lack| Err(SolveError::solver("preconditioner", lack)))
             };
             let circumstances = Circumstances::new(false, n_threads, solves);
@@ -334,11 +329,7 @@ pub(crate) fn chosen(
         }
         PreconditionerConfig::Gmg(options) => {
             boxes = boxed(options)?;
-            let has_lack = |smoother| boxes.as_ref().and_then(|boxes| lack_of(boxes, smoother));
-            if options.smoother == Smoother::Auto && has_lack(Smoother::Auto).is_some() {
-                options.smoother = Smoother::VertexPatch;
-            }
-            if let Some(lack) = has_lack(options.smoother) {
+            if let Some(lack) = boxes.as_ref().and_then(lack_of) {
                 return Err(SolveError::solver("preconditioner", lack));
             }
         }

@@ -198,7 +198,7 @@ pub(crate) fn boxes(
     let nodes: Vec<u32> = nodes.into_iter().map(|node| node as u32).collect();
     let (free, is_known) = free_sides(divided, (along, &nodes), (&numbering.owned, &given))?;
     let cells = box_cells(problem, divided, cubes)?;
-    Boxes::of_part((space.degree(), nodes), &cells, options.smoother, (free, is_known))
+    Boxes::of_part((space.degree(), nodes), &cells, (free, is_known))
 }
 
 /// All cells of the box. Collective.

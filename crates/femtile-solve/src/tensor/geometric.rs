@@ -50,7 +50,7 @@ impl Boxes {
     /// or no side.
     pub fn of(options: &GmgOptions, problem: &TensorProblem<'_>) -> Result<Self, SolveError> {
         let cells = (problem.space(), problem.form().sigma);
-        let (boxes, lattice) = Self::with_lattice(options, cells, problem.constraints().dofs())?;
+        let (boxes, lattice) = Self::with_lattice(cells, problem.constraints().dofs())?;
         let lattice = (options.start == GmgStart::Full).then(|| Box::new(lattice));
         Ok(Self { lattice, ..boxes })
     }
@@ -69,7 +69,7 @@ impl Boxes {
         if options.start != GmgStart::None {
             return Err(no_start());
         }
-        let (boxes, lattice) = Self::with_lattice(options, cells, given)?;
+        let (boxes, lattice) = Self::with_lattice(cells, given)?;
         let (space, across) = (cells.0, cells.0.dimension() - 1);
         let n_layers = lattice.n_cells()[across];
         if n_layers < n_ranks {
@@ -94,10 +94,9 @@ impl Boxes {
     pub fn of_part(
         (degree, nodes): (usize, Vec<u32>),
         cells: &BoxCells<'_>,
-        smoother: Smoother,
         (free, is_known): ([[bool; 2]; 3], bool),
     ) -> Result<Self, SolveError> {
-        let mut finest = cells.grid((degree, 3), smoother).map_err(refused)?;
+        let mut finest = cells.grid((degree, 3)).map_err(refused)?;
         if !is_known {
             if free.as_flattened().contains(&true) {
                 finest = finest.with_free_sides(free).map_err(|_| refuse(NO_SIDE))?;
@@ -109,7 +108,6 @@ impl Boxes {
 
     /// Finds the box, and the lattice of its cells.
     fn with_lattice(
-        options: &GmgOptions,
         cells: (&TensorSpace<'_>, &Coefficient),
         given: &[u32],
     ) -> Result<(Self, Lattice), SolveError> {
@@ -118,7 +116,7 @@ impl Boxes {
         let lattice = Lattice::of(space).map_err(|lack| {
             refuse(&format!("needs cells in rows like those of a box, and {lack}: use another mesh"))
         })?;
-        let finest = finest(&lattice, cells, options.smoother).map_err(refused)?;
+        let finest = finest(&lattice, cells).map_err(refused)?;
         let nodes = lattice.nodes(space);
         let finest = with_free_sides(finest, &nodes, given).map_err(|lack| lack.refusal(&lattice))?;
         let is_known = given.len() == space.n_dofs();
@@ -156,11 +154,6 @@ impl Boxes {
     /// Returns the fewest layers of cells of a rank.
     pub fn fewest_layers(&self, n_ranks: usize) -> usize {
         self.finest.widths(self.finest.dimension() - 1).len() / n_ranks.max(1)
-    }
-
-    /// Returns the reason why several ranks do not support a smoother on these cells, if so.
-    pub fn lack_of_ranks(&self, smoother: Smoother, on_gpu: bool) -> Option<String> {
-        femtile_multigrid::unsupported_on_ranks(&self.finest, smoother, on_gpu)
     }
 
     /// Returns the part of the method that GPUs do not support, if there is one.
@@ -280,10 +273,6 @@ pub(crate) fn refuse(message: &str) -> SolveError {
 pub(super) fn refused(error: MultigridError) -> SolveError {
     match error {
         MultigridError::Linalg(error) => error.into(),
-        MultigridError::GaussSeidel => {
-            let message = "smooths by points on rectangular cells alone: take `smoother = \"vertex-patch\"`";
-            refuse(message)
-        }
         MultigridError::Coarsest { axis, cells, least, most } => {
             let name = ["x", "y", "z"][axis];
             let message = format!(
@@ -324,8 +313,8 @@ pub(crate) struct BoxCells<'a> {
 
 impl BoxCells<'_> {
     /// Returns the box of elements of a degree in `d` dimensions, scaled such that the mean of σ̄ and the
-    /// longest side are 1. Point smoothers on rectangles assume σ̄ = 1 in all cells.
-    fn grid(&self, (degree, d): (usize, usize), smoother: Smoother) -> Result<BoxGrid, MultigridError> {
+    /// longest side are 1.
+    fn grid(&self, (degree, d): (usize, usize)) -> Result<BoxGrid, MultigridError> {
         let means = self.sigma.as_ref().map_or([1.0; 3], |sigma| means(sigma));
         let extent = |axis: usize| {
             let along = || self.corners.iter().map(|corner| corner[axis]);
@@ -337,8 +326,7 @@ impl BoxCells<'_> {
             |sigma: &[f64; 3]| (0..d).map(|axis| sigma[axis] / means[axis]).sum::<f64>() / d as f64;
         let coefficients: Option<Vec<f64>> =
             self.sigma.as_ref().map(|sigma| sigma.iter().map(coefficient).collect());
-        let is_one = smoother == Smoother::GaussSeidel
-            || coefficients.iter().flatten().all(|c| (c - 1.0).abs() < CONSTANT);
+        let is_one = coefficients.iter().flatten().all(|c| (c - 1.0).abs() < CONSTANT);
         if let Some(widths) = self.widths.as_ref().filter(|_| is_one) {
             let mut widths = widths.clone();
             for (widths, root) in widths.iter_mut().zip(roots) {
@@ -356,11 +344,7 @@ impl BoxCells<'_> {
 }
 
 /// Returns the box of the mesh, as [`BoxCells::grid`] makes it.
-fn finest(
-    lattice: &Lattice,
-    cells: (&TensorSpace<'_>, &Coefficient),
-    smoother: Smoother,
-) -> Result<BoxGrid, MultigridError> {
+fn finest(lattice: &Lattice, cells: (&TensorSpace<'_>, &Coefficient)) -> Result<BoxGrid, MultigridError> {
     let (degree, d) = (cells.0.degree(), cells.0.dimension());
     let box_cells = BoxCells {
         n: lattice.n_cells(),
@@ -368,7 +352,7 @@ fn finest(
         corners: lattice.corners().into(),
         sigma: cells.1.as_constant().is_none().then(|| diagonals(lattice, cells)),
     };
-    box_cells.grid((degree, d), smoother)
+    box_cells.grid((degree, d))
 }
 
 /// Returns the diagonal entries of σ at the centres of all cells, in the order of the box.

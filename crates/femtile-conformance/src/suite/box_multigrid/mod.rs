@@ -32,8 +32,7 @@ pub use published_kernels::published_kernels_agree_with_the_fused_kernel;
 pub use refusals::grids_of_other_shapes_are_refused;
 pub use smoother::{
     all_ways_to_solve_on_patches_agree, free_sides_are_smoothed_as_by_the_reference,
-    shapes_of_blocks_change_nothing, steps_of_additive_patches_agree_with_the_reference,
-    steps_of_the_smoother_agree_with_the_reference,
+    shapes_of_blocks_change_nothing, steps_of_the_smoother_agree_with_the_reference,
 };
 pub use solves::{full_multigrid_takes_the_cycles_of_the_reference, krylov_methods_take_cycles_and_products};
 

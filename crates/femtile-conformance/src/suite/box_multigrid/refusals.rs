@@ -37,9 +37,9 @@ pub fn grids_of_other_shapes_are_refused(device: &Cuda, _scope: &Scope) {
     assert!(error.to_string().contains("axis 1 has one layer"), "{error}");
     let error = cycle.with_numbering(&nodes).expect_err("twice");
     assert!(matches!(error, MultigridError::Entries { field: "nodes", .. }), "{error}");
-    let config = MultigridConfig { smoother: Smoother::GaussSeidel, ..MultigridConfig::default() };
+    let config = MultigridConfig { smoother: Smoother::Chebyshev, ..MultigridConfig::default() };
     let coarse = BoxGrid::unit(3, 2, 2).unwrap();
-    let error = Multigrid::<f32, Cuda>::new(device, &coarse, 2, config).expect_err("points");
+    let error = Multigrid::<f32, Cuda>::new(device, &coarse, 2, config).expect_err("polynomials");
     assert!(error.to_string().contains("vertex patches"), "{error}");
     let grid = cells(2, [4; 3]);
     for (team, teams, field) in [(8, 2, "team"), (16, 0, "teams"), (16, 65, "teams")] {

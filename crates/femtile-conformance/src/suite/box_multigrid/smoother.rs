@@ -17,11 +17,9 @@ fn kernels(degree: usize) -> impl Iterator<Item = PatchKernel> {
     KERNELS.into_iter().chain((degree == 1).then_some(PatchKernel::Stencil))
 }
 
-/// Returns the multigrid of a CPU on a finest grid, with the smoother of a kernel.
-fn reference<T: SumFactorization>(grid: &BoxGrid, kernel: PatchKernel) -> Multigrid<T> {
-    let is_additive = kernel == PatchKernel::Additive;
-    let smoother = if is_additive { Smoother::AdditivePatch } else { Smoother::VertexPatch };
-    let config = MultigridConfig { smoother, ..MultigridConfig::default() };
+/// Returns the multigrid of a CPU on a finest grid.
+fn reference<T: SumFactorization>(grid: &BoxGrid) -> Multigrid<T> {
+    let config = MultigridConfig { smoother: Smoother::VertexPatch, ..MultigridConfig::default() };
     Multigrid::from_finest(&Cpu::new(1).unwrap(), grid, config).unwrap()
 }
 
@@ -42,7 +40,7 @@ fn smooths_on<T: SumFactorization>(device: &Cuda, grid: &BoxGrid, kernel: PatchK
     let on_device = Buffer::from_host(device, &b).unwrap();
     let patches = CudaPatches::new(device, grid, kernel, None).unwrap();
     for order in [PostOrder::Same, PostOrder::Reversed] {
-        let (cpu, reference) = (Cpu::new(1).unwrap(), reference::<T>(grid, kernel));
+        let (cpu, reference) = (Cpu::new(1).unwrap(), reference::<T>(grid));
         let mut wanted = Buffer::from_host(&cpu, &start).unwrap();
         reference.smooth(&mut wanted, &Buffer::from_host(&cpu, &b).unwrap(), order).unwrap();
         let mut x = Buffer::from_host(device, &start).unwrap();
@@ -76,26 +74,11 @@ pub fn steps_of_the_smoother_agree_with_the_reference(device: &Cuda, scope: &Sco
     }
 }
 
-/// Additive Schwarz of every degree.
-pub fn steps_of_additive_patches_agree_with_the_reference(device: &Cuda, scope: &Scope) {
-    let additive = PatchKernel::Additive;
-    for (degree, counts) in [(1, [8, 4, 12]), (2, [4, 6, 4]), (3, [4, 4, 6]), (4, [4, 4, 4])] {
-        smooths::<f64>(device, degree, counts, additive, 1e-12);
-    }
-    smooths::<f32>(device, 3, [4, 2, 6], additive, 1e-5);
-    if scope.has_every_kind {
-        for degree in 1..=8 {
-            smooths::<f64>(device, degree, [4, 6, 4], additive, 1e-12);
-            smooths::<f32>(device, degree, [4, 4, 4], additive, 2e-5);
-        }
-    }
-}
-
 /// Patches on free sides, with every kernel.
 pub fn free_sides_are_smoothed_as_by_the_reference(device: &Cuda, scope: &Scope) {
     for (degree, counts) in [(1, [4, 6, 4]), (2, [4, 3, 2]), (3, [2, 4, 2])] {
         for (i, grid) in with_free_sides(&cells(degree, counts)).into_iter().enumerate() {
-            for kernel in kernels(degree).chain([PatchKernel::Additive]) {
+            for kernel in kernels(degree) {
                 smooths_on::<f64>(device, &grid, kernel, 1e-12);
                 if scope.has_every_kind || i == 3 {
                     smooths_on::<f32>(device, &grid, kernel, 1e-5);
@@ -107,11 +90,10 @@ pub fn free_sides_are_smoothed_as_by_the_reference(device: &Cuda, scope: &Scope)
     for free in [[true, false], [false, true], [true; 2]] {
         let layer = cells(2, [4, 1, 4]).with_free_sides([[false; 2], free, [true, false]]).unwrap();
         smooths_on::<f64>(device, &layer, PatchKernel::Skeleton, 1e-12);
-        smooths_on::<f64>(device, &layer, PatchKernel::Additive, 1e-12);
     }
     if scope.has_every_kind {
         for grid in (4..=8).flat_map(|degree| with_free_sides(&cells(degree, [4, 6, 4]))) {
-            for kernel in KERNELS.into_iter().chain([PatchKernel::Additive]) {
+            for kernel in KERNELS {
                 smooths_on::<f64>(device, &grid, kernel, 1e-12);
                 smooths_on::<f32>(device, &grid, kernel, 2e-5);
             }

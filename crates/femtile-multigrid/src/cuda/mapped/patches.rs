@@ -1,7 +1,7 @@
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use femtile_device::cuda::Kernel;
-use femtile_device::{Buffer, Cpu, Cuda, Scalar, parallel};
+use femtile_device::{Buffer, Cuda, Scalar, parallel};
 use femtile_linalg::precondition::polynomial::{largest_preconditioned, start_of_lanczos};
 use femtile_linalg::vector::VectorKernels;
 use femtile_linalg::{LinalgError, need};
@@ -11,11 +11,11 @@ use super::super::smoother::additive;
 use super::super::smoother::parts::{Part, parts};
 use super::super::smoother::tables::Modes;
 use super::super::smoother::{Compiled, Solve, colour};
-use super::super::{CudaBoxOperator, check_patches, equal_widths};
+use super::super::{CudaBoxOperator, check_patches};
 use super::exact::{ExactSolves, patches_with_jumps};
 use crate::cell_patches::vertex_patches;
 use crate::grid::{BoxGrid, all};
-use crate::smoother::{AdditivePatches, LARGEST, STEPS, patch_weights};
+use crate::smoother::{LARGEST, STEPS, patch_weights};
 use crate::{MultigridError, PostOrder};
 
 /// A factor of stiffness with which the kernel of surrogates adds nothing, so that the exact solve is the only one.
@@ -23,25 +23,23 @@ const LEFT_OUT: f64 = 1e30;
 /// Nodes that a thread takes at least.
 const NODES: usize = 1 << 12;
 
-/// Additive or multiplicative Schwarz smoothers on vertex patches on a GPU, for cells of any widths, shapes
-/// and coefficients.
+/// The additive Schwarz smoother on vertex patches on a GPU, for cells of any widths, shapes and coefficients.
 ///
-/// The local solves are those of CPUs. Without a coefficient jump they use the separable surrogate
+/// The local solves are those of CPUs on mapped cells. Without a coefficient jump they use the separable surrogate
 /// $\tilde A_j = \sum_a g_a\, K_a \otimes M_b \otimes M_c$. Its 1-D matrices are those of cells of width one,
 /// with a factor $g_a$ per axis and patch. Patches with a coefficient jump are solved exactly.
 ///
-/// Differs from CPUs in three points. On rectangles with coefficient one, solves are exact if widths jump by
-/// more than a fifth, and use surrogates otherwise. From degree 5 on, fewer kinds of patches are solved
-/// exactly. Patches lie around vertices also along thin axes.
+/// On rectangles with coefficient one, solves are exact if widths jump by more than a fifth, and use surrogates
+/// otherwise. From degree 5 on, fewer kinds of patches are solved exactly than on CPUs. Patches lie around
+/// vertices also along thin axes.
 ///
 /// # Cost
-/// Additive: one residual, and one launch for each of $2^d$ colours of patches. A launch reads the residual
+/// One residual, and one launch for each of $2^d$ colours of patches. A launch reads the residual
 /// at $(2k - 1)^d$ nodes of a patch and d factors, reads and writes x at these nodes, and does 2 d products
 /// with 1-D matrices of 2k − 1 rows. A patch with a jump reads $(2k - 1)^{2d}$ numbers of its inverse. Set-up
-/// needs twelve Lanczos steps on the grid. Multiplicative: one residual of the whole grid per colour, $2^d$
-/// in all. The patches of a colour cover each cell once, so all values of that residual are used.
+/// needs twelve Lanczos steps on the grid.
 /// # Source
-/// `[cui2024]`, Alg. 2.3, eqs. (2.5), (2.6) and (2.15). Differs: separable surrogates.
+/// `[cui2024]`, eqs. (2.5), (2.6) and (2.15). Differs: additive with weights, separable surrogates.
 #[derive(Debug)]
 pub struct CudaMappedPatches<T: Scalar> {
     device: Cuda,
@@ -54,14 +52,15 @@ pub struct CudaMappedPatches<T: Scalar> {
     /// Eigenvalues, 1-D weights, then the factors of stiffness of each patch, divided by the damping.
     modes: Buffer<T, Cuda>,
     exact: Option<ExactSolves<T>>,
-    is_additive: bool,
+    /// The largest eigenvalue that the damping is for.
+    largest: f64,
 }
 
 /// Returns the kernel of local solves with factors for each patch, on free sides or for all others.
 pub(super) fn local_solves<T: Scalar>(grid: &BoxGrid, is_mirrored: bool) -> Compiled {
     match grid.dimension() {
         2 => corrections::compiled::<T>(grid.degree(), is_mirrored),
-        _ => additive::compiled::<T>(grid.degree(), additive::Kind { is_mirrored, is_by_patch: true }),
+        _ => additive::compiled::<T>(grid.degree(), is_mirrored),
     }
 }
 
@@ -70,7 +69,7 @@ impl<T: Scalar> CudaMappedPatches<T> {
     ///
     /// # Errors
     /// [`MultigridError::Gpu`] for too high a degree, or one layer of cells without a vertex, and device errors.
-    pub fn new(device: &Cuda, grid: &BoxGrid, is_additive: bool) -> Result<Self, MultigridError> {
+    pub fn new(device: &Cuda, grid: &BoxGrid) -> Result<Self, MultigridError> {
         check_patches(grid)?;
         let (degree, d) = (grid.degree(), grid.dimension());
         let [inside, mirrored] = [false, true].map(|is_mirrored| local_solves::<T>(grid, is_mirrored));
@@ -84,13 +83,9 @@ impl<T: Scalar> CudaMappedPatches<T> {
             let strides = geometry.corner_strides();
             weights[(0..3).map(|axis| strides[axis] * patch.vertex[axis]).sum::<usize>()] = [LEFT_OUT; 3];
         }
-        let modes = |damping: f64| {
-            let modes = Modes::new(degree);
-            let mut numbers: Vec<T> = if is_additive { modes.with_hats() } else { modes.with_ones() };
-            let of_axes = weights.iter().flat_map(|weights| &weights[..d]);
-            numbers.extend(of_axes.map(|weight| T::from_f64(weight / damping)));
-            Buffer::from_vec(device, numbers)
-        };
+        let mut modes: Vec<T> = Modes::new(degree).with_hats();
+        let of_axes = weights.iter().flat_map(|weights| &weights[..d]);
+        modes.extend(of_axes.map(|weight| T::from_f64(weight / LARGEST)));
         let mut patches = Self {
             device: device.clone(),
             grid: grid.clone(),
@@ -98,72 +93,62 @@ impl<T: Scalar> CudaMappedPatches<T> {
             residual: Mutex::new(Buffer::zeros(device, grid.n_nodes())?),
             inside,
             mirrored,
-            modes: modes(1.0)?,
+            modes: Buffer::from_vec(device, modes)?,
             exact: match jumps.patches.is_empty() {
                 true => None,
                 false => Some(ExactSolves::new(device, grid, &spans, jumps)?),
             },
-            is_additive,
+            largest: 1.0,
         };
-        if is_additive {
-            let damping = patches.damping()?;
-            patches.modes = modes(damping)?;
-            patches.exact.as_mut().map_or(Ok(()), |exact| exact.damp(damping))?;
-        }
+        patches.exact.as_mut().map_or(Ok(()), |exact| exact.damp(LARGEST))?;
+        let largest = patches.estimate()? / LARGEST;
+        patches.damp(largest)?;
         Ok(patches)
+    }
+
+    /// Returns the largest eigenvalue of the preconditioned operator without damping.
+    pub(in super::super) fn largest(&self) -> f64 {
+        self.largest
+    }
+
+    /// Sets the damping for this largest eigenvalue.
+    ///
+    /// # Errors
+    /// [`MultigridError::Setting`] for patches that are shared, and device errors.
+    pub(in super::super) fn set_largest(self: &mut Arc<Self>, largest: f64) -> Result<(), MultigridError> {
+        let message = "is shared: set its eigenvalue before";
+        let shared = || MultigridError::Setting { field: "smoother", message: message.into() };
+        Arc::get_mut(self).ok_or_else(shared)?.damp(largest)
+    }
+
+    fn damp(&mut self, largest: f64) -> Result<(), MultigridError> {
+        let mut modes = self.modes.to_host()?;
+        let ratio = T::from_f64(largest / self.largest);
+        modes[2 * (2 * self.grid.degree() - 1)..].iter_mut().for_each(|factor| *factor *= ratio);
+        self.modes = Buffer::from_vec(&self.device, modes)?;
+        self.largest = largest;
+        self.exact.as_mut().map_or(Ok(()), |exact| exact.damp(LARGEST / largest))
     }
 
     /// Applies one smoothing step to A x = b.
     ///
     /// # Errors
     /// [`LinalgError::Length`] for a vector of another length, and device errors.
-    pub fn step(
-        &self,
-        x: &mut Buffer<T, Cuda>,
-        b: &Buffer<T, Cuda>,
-        order: PostOrder,
-    ) -> Result<(), LinalgError> {
-        self.steps(x, b, order, false)
+    pub fn step(&self, x: &mut Buffer<T, Cuda>, b: &Buffer<T, Cuda>) -> Result<(), LinalgError> {
+        let mut residual = self.residual.lock().unwrap_or_else(PoisonError::into_inner);
+        self.operator.residual(&mut residual, b, x)?;
+        self.correct(x, &residual)
     }
 
-    /// As [`CudaMappedPatches::step`] with x = 0, which saves a residual.
+    /// As [`CudaMappedPatches::step`] with x = 0, so that b is the residual.
     pub(in super::super) fn step_from_zero(
         &self,
         x: &mut Buffer<T, Cuda>,
         b: &Buffer<T, Cuda>,
-        order: PostOrder,
-    ) -> Result<(), LinalgError> {
-        self.steps(x, b, order, true)
-    }
-
-    fn steps(
-        &self,
-        x: &mut Buffer<T, Cuda>,
-        b: &Buffer<T, Cuda>,
-        order: PostOrder,
-        is_zero: bool,
     ) -> Result<(), LinalgError> {
         need("x", self.grid.n_nodes(), x.len())?;
         need("b", self.grid.n_nodes(), b.len())?;
-        let mut residual = self.residual.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut colours: Vec<_> = all([2; 3]).collect();
-        if order == PostOrder::Reversed {
-            colours.reverse();
-        }
-        let (mut is_right_side, mut is_current) = (is_zero, is_zero);
-        for parities in colours {
-            let parts = parts(&self.grid, parities);
-            if parts.is_empty() {
-                continue;
-            }
-            if !is_current {
-                self.operator.residual(&mut residual, b, x)?;
-                is_right_side = false;
-            }
-            self.solve(parities, &parts, x, if is_right_side { b } else { &*residual })?;
-            is_current = self.is_additive;
-        }
-        Ok(())
+        self.correct(x, b)
     }
 
     /// Adds the local solutions of all patches for one residual.
@@ -195,16 +180,8 @@ impl<T: Scalar> CudaMappedPatches<T> {
         self.exact.as_ref().map_or(Ok(()), |exact| exact.solve(parities, x, r, &self.modes))
     }
 
-    /// Returns $\omega$ of additive steps: on equal cells that of a small grid, as on CPUs.
-    fn damping(&self) -> Result<f64, MultigridError> {
-        Ok(match equal_widths(&self.grid) {
-            Ok(_) => AdditivePatches::<f64>::damping(&Cpu::new(1)?, &self.grid, [false; 3])?,
-            Err(_) => LARGEST / self.largest()?,
-        })
-    }
-
-    /// Returns the largest eigenvalue of the operator preconditioned by one undamped additive step.
-    fn largest(&self) -> Result<f64, LinalgError> {
+    /// Estimates the largest eigenvalue of the operator preconditioned by one step.
+    fn estimate(&self) -> Result<f64, LinalgError> {
         let start = parallel::map(self.grid.n_nodes(), NODES, |node| start_of_lanczos(node as u64));
         let correct = |z: &mut Buffer<T, Cuda>, r: &Buffer<T, Cuda>| {
             self.device.fill(z, T::ZERO)?;

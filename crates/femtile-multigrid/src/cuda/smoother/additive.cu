@@ -1,10 +1,8 @@
 // Local solves of Schwarz smoothers on vertex patches of 2 x 2 x 2 cells, from a residual r:
 //   x_i = x_i + w_i A_ii^-1 w_i r_i,
-// with the inverse in the eigenvector basis of the inner nodes. In the additive smoother weights w are products of 1-D
+// with the inverse of the surrogate of a patch in the eigenvector basis of the inner nodes. Weights w are products of 1-D
 // weights: the square root of the hat of the vertex, and one in a cell that no other patch has along the axis. Patches on
 // free sides (FEMTILE_IS_MIRRORED) are completed by mirror images.
-//
-// Factors of stiffness are those of equal cells, or of a surrogate for each patch (FEMTILE_BY_PATCH).
 //
 // A team of threads processes a patch, a thread per line. Patches of a colour write disjoint nodes.
 #include "femtile.cuh"
@@ -21,22 +19,16 @@ static_assert(TEAM >= N * N, "a thread has a line of the inside");
 // Entry (x, y, z) is at x + ROW y + LAYER z in shared memory; the strides have the fewest bank conflicts.
 const u32 ROW = FEMTILE_ROW, LAYER = FEMTILE_LAYER, TENSOR = (N - 1) * (ROW + LAYER) + N;
 
-// The factors of stiffness of a patch. By patch they follow the 1-D weights, three for each vertex of the grid.
+// The factors of stiffness of a patch. They follow the 1-D weights, three for each vertex of the grid.
 struct Scales {
     T x, y, z;
 
     __device__ inline Scales(const T* modes, const Colour& colour, const Patch& patch) {
-#if FEMTILE_BY_PATCH
         const u64 row = colour.cells[0] + 1, layer = row * (colour.cells[1] + 1);
         const T* const own = modes + 2 * N + 3 * ((patch.at[0] + 1) + (patch.at[1] + 1) * row + (patch.at[2] + 1) * layer);
         x = __ldg(own);
         y = __ldg(own + 1);
         z = __ldg(own + 2);
-#else
-        x = (T)colour.scales[0];
-        y = (T)colour.scales[1];
-        z = (T)colour.scales[2];
-#endif
     }
 };
 

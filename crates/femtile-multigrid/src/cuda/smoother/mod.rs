@@ -12,8 +12,7 @@ use femtile_linalg::{LinalgError, need};
 use super::shape::PatchShape;
 use super::{HIGHEST_DEGREE, check_hexahedra, equal_widths, scales, stencil};
 use crate::grid::{BoxGrid, all};
-use crate::{MultigridError, PostOrder, Smoother};
-use additive::{Additive, Kind};
+use crate::{MultigridError, PostOrder};
 pub use colour::{COLOUR_HEADER, colour};
 use parts::Part;
 use tables::Modes;
@@ -39,13 +38,10 @@ pub enum PatchKernel {
     Stencil,
     /// The residual on a patch, then the exact local solve, as in the definition; for comparison, and on free sides.
     Fused,
-    /// The additive Schwarz smoother of [`Smoother::AdditivePatch`](crate::Smoother::AdditivePatch): one residual for all
-    /// patches, and weighted exact local solves.
-    Additive,
 }
 
 /// The multiplicative Schwarz smoother on vertex patches of 2 × 2 × 2 cells, coloured, on a GPU; see
-/// [`Multigrid::smooth`](crate::Multigrid::smooth). [`PatchKernel::Additive`] selects the additive one.
+/// [`Multigrid::smooth`](crate::Multigrid::smooth).
 ///
 /// # Cost
 /// One launch per colour. Per patch [`PatchKernel::Skeleton`] reads the $(2k - 1)^3$ inner values of b and the
@@ -62,13 +58,12 @@ pub struct CudaPatches<T: Scalar> {
     shape: PatchShape,
     /// Shared memory of a team.
     bytes: usize,
-    /// Eigenvalues, then coupling of modes to the ends of a line, or weights of additive patches.
+    /// Eigenvalues, then coupling of modes to the ends of a line.
     modes: Buffer<T, Cuda>,
-    /// Factors of stiffness along each axis, divided by the damping of additive patches.
+    /// Factors of stiffness along each axis.
     scales: [f64; 3],
     /// The kernel of patches on free sides.
     mirrored: Option<Compiled>,
-    additive: Option<Additive<T>>,
 }
 
 /// A program and the launch shape of its kernel.
@@ -104,7 +99,6 @@ impl<T: Scalar> CudaPatches<T> {
         let shape = shape.unwrap_or_else(|| kernel.shape::<T>(degree));
         let (lines, bytes) = match kernel {
             PatchKernel::Fused => (fused::lines(degree), fused::bytes::<T>(degree)),
-            PatchKernel::Additive => (additive::lines(degree), additive::bytes::<T>(degree)),
             _ => (skeleton::lines(degree), skeleton::bytes::<T>(degree)),
         };
         shape.check(lines)?;
@@ -113,13 +107,9 @@ impl<T: Scalar> CudaPatches<T> {
             _ => kernel.program::<T>(degree, shape),
         };
         let has_free = grid.free_sides().as_flattened().contains(&true) && kernel != PatchKernel::Stencil;
-        let mirrored = has_free.then(|| kernel.mirrored::<T>(degree));
+        let mirrored = has_free.then(|| mirrored::<T>(degree));
         let of_free = mirrored.iter().map(|mirrored| mirrored.program.clone());
         device.prepare([program.clone()].into_iter().chain(of_free).collect());
-        let is_additive = kernel == PatchKernel::Additive;
-        let additive = if is_additive { Some(Additive::new(device, grid)?) } else { None };
-        let damping = additive.as_ref().map_or(1.0, |additive| additive.damping);
-        let modes = Modes::new(degree);
         Ok(Self {
             device: device.clone(),
             grid: grid.clone(),
@@ -127,10 +117,9 @@ impl<T: Scalar> CudaPatches<T> {
             program,
             shape,
             bytes,
-            modes: Buffer::from_vec(device, if is_additive { modes.with_hats() } else { modes.by_thread() })?,
-            scales: scales(widths).map(|scale| scale / damping),
+            modes: Buffer::from_vec(device, Modes::new(degree).by_thread())?,
+            scales: scales(widths),
             mirrored,
-            additive,
         })
     }
 
@@ -139,27 +128,6 @@ impl<T: Scalar> CudaPatches<T> {
     /// # Errors
     /// [`LinalgError::Length`] for a vector of another length, and device errors.
     pub fn step(
-        &self,
-        x: &mut Buffer<T, Cuda>,
-        b: &Buffer<T, Cuda>,
-        order: PostOrder,
-    ) -> Result<(), LinalgError> {
-        let residual = self.additive.as_ref().map(|additive| additive.residual(b, x)).transpose()?;
-        self.solves(x, residual.as_deref().unwrap_or(b), order)
-    }
-
-    /// As [`CudaPatches::step`] with x = 0; the residual of additive patches is then b.
-    pub(super) fn step_from_zero(
-        &self,
-        x: &mut Buffer<T, Cuda>,
-        b: &Buffer<T, Cuda>,
-        order: PostOrder,
-    ) -> Result<(), LinalgError> {
-        self.solves(x, b, order)
-    }
-
-    /// Solves on all patches, additive ones for the residual b.
-    fn solves(
         &self,
         x: &mut Buffer<T, Cuda>,
         b: &Buffer<T, Cuda>,
@@ -190,7 +158,7 @@ impl<T: Scalar> CudaPatches<T> {
         let n = part.counts.iter().product();
         let (program, name, launch) = match &self.mirrored {
             Some(mirrored) if part.is_mirrored => {
-                (&mirrored.program, self.kernel.name_of_mirrored(), mirrored.shape.launch(n, mirrored.bytes))
+                (&mirrored.program, PatchKernel::Fused.name(), mirrored.shape.launch(n, mirrored.bytes))
             }
             _ if self.kernel == PatchKernel::Stencil => {
                 (&self.program, self.kernel.name(), stencil::launch::<T>(n, self.grid.nodes()[0]))
@@ -227,15 +195,10 @@ impl PatchKernel {
         }
     }
 
-    /// Returns the kernel of a smoother on vertex patches of equal cells.
-    pub(super) fn of_equal_cells<T: Scalar>(grid: &BoxGrid, smoother: Smoother) -> Self {
-        if smoother == Smoother::AdditivePatch { Self::Additive } else { Self::fastest::<T>(grid) }
-    }
-
     fn shape<T: Scalar>(self, degree: usize) -> PatchShape {
         match self {
             Self::Fused => fused::shape(degree),
-            _ => skeleton::shape::<T>(degree, self),
+            _ => skeleton::shape::<T>(degree, self == Self::Skeleton),
         }
     }
 
@@ -243,7 +206,6 @@ impl PatchKernel {
         match self {
             Self::Fused => "vertex_patch_fused",
             Self::Stencil => "box_stencil_solve",
-            Self::Additive => additive::NAME,
             Self::Skeleton | Self::Whole => "vertex_patch_skeleton",
         }
     }
@@ -251,27 +213,8 @@ impl PatchKernel {
     fn program<T: Scalar>(self, degree: usize, shape: PatchShape) -> Specialisation {
         match self {
             Self::Fused => fused::program::<T>(degree, shape, false),
-            Self::Additive => additive::program::<T>(degree, shape, Kind::default()),
             _ => skeleton::program::<T>(degree, self, shape),
         }
-    }
-
-    /// Returns the kernel of patches on free sides, completed by mirror images. They are few; a separate kernel keeps the
-    /// others small.
-    fn mirrored<T: Scalar>(self, degree: usize) -> Compiled {
-        if self == Self::Additive {
-            return additive::compiled::<T>(degree, Kind { is_mirrored: true, is_by_patch: false });
-        }
-        let shape = fused::shape(degree);
-        Compiled {
-            program: fused::program::<T>(degree, shape, true),
-            shape,
-            bytes: fused::bytes::<T>(degree),
-        }
-    }
-
-    fn name_of_mirrored(self) -> &'static str {
-        if self == Self::Additive { self.name() } else { Self::Fused.name() }
     }
 
     fn shipped<T: Scalar>(self, degree: usize) -> Specialisation {
@@ -279,34 +222,31 @@ impl PatchKernel {
     }
 }
 
+/// Returns the kernel of patches on free sides, completed by mirror images. They are few; a separate kernel keeps the
+/// others small.
+fn mirrored<T: Scalar>(degree: usize) -> Compiled {
+    let shape = fused::shape(degree);
+    Compiled { program: fused::program::<T>(degree, shape, true), shape, bytes: fused::bytes::<T>(degree) }
+}
+
 /// Returns the program of a kernel on a grid, then that of free sides.
 pub(super) fn programs<T: Scalar>(grid: &BoxGrid, kernel: PatchKernel) -> Vec<Specialisation> {
     match kernel {
         PatchKernel::Stencil => vec![stencil::program::<T>(grid.nodes()[0])],
-        _ => vec![kernel.shipped::<T>(grid.degree()), kernel.mirrored::<T>(grid.degree()).program],
+        _ => vec![kernel.shipped::<T>(grid.degree()), mirrored::<T>(grid.degree()).program],
     }
 }
 
 /// Returns the programs of this folder.
 pub(super) fn specialisations() -> Vec<Specialisation> {
-    let of_degree = |degree| {
-        [PatchKernel::Skeleton, PatchKernel::Whole, PatchKernel::Fused, PatchKernel::Additive]
-            .map(|kernel| [kernel.shipped::<f64>(degree), kernel.shipped::<f32>(degree)])
-            .concat()
-    };
-    let of_sides = |degree| {
-        [PatchKernel::Fused, PatchKernel::Additive]
-            .map(|kernel| [kernel.mirrored::<f64>(degree).program, kernel.mirrored::<f32>(degree).program])
-            .concat()
-    };
-    let by_patch = |degree| {
-        let of_kind = |is_mirrored| {
-            let kind = Kind { is_mirrored, is_by_patch: true };
-            [additive::compiled::<f64>(degree, kind), additive::compiled::<f32>(degree, kind)]
-        };
-        [false, true].map(of_kind).into_iter().flatten().map(|compiled| compiled.program)
-    };
-    let degrees = 1..=HIGHEST_DEGREE;
-    let of_equal = degrees.clone().flat_map(of_degree).chain(degrees.clone().flat_map(of_sides));
-    of_equal.chain(degrees.flat_map(by_patch)).collect()
+    (1..=HIGHEST_DEGREE)
+        .flat_map(|degree| [of_degree::<f64>(degree), of_degree::<f32>(degree)].concat())
+        .collect()
+}
+
+fn of_degree<T: Scalar>(degree: usize) -> Vec<Specialisation> {
+    let kernels = [PatchKernel::Skeleton, PatchKernel::Whole, PatchKernel::Fused];
+    let of_sides = [false, true].map(|is_mirrored| additive::compiled::<T>(degree, is_mirrored).program);
+    let equal = kernels.map(|kernel| kernel.shipped::<T>(degree)).into_iter();
+    equal.chain([mirrored::<T>(degree).program]).chain(of_sides).collect()
 }

@@ -17,7 +17,8 @@ pub(super) fn lines(degree: usize) -> usize {
     (n * n).max(3 * n)
 }
 
-pub(super) fn shape<T: Scalar>(degree: usize, kernel: PatchKernel) -> PatchShape {
+/// Returns the launch shape; `is_skeleton` says that nodes inside a cell are written once.
+pub(super) fn shape<T: Scalar>(degree: usize, is_skeleton: bool) -> PatchShape {
     let (team, teams, blocks) = match (degree, size_of::<T>()) {
         (1, _) => (8, 16, 4),
         (2, _) => (16, 8, 4),
@@ -25,10 +26,8 @@ pub(super) fn shape<T: Scalar>(degree: usize, kernel: PatchKernel) -> PatchShape
         (4, _) => (56, 4, 3),
         (5, _) => (81, 3, 2),
         (6, _) => (121, 1, 4),
-        (7, 8) => (169, 1, if kernel == PatchKernel::Skeleton { 3 } else { 2 }),
+        (7, 8) => (169, 1, if is_skeleton { 3 } else { 2 }),
         (7, _) => (169, 1, 4),
-        // Two blocks leave it too few registers.
-        (8, 8) if kernel == PatchKernel::Additive => (lines(degree), 1, 1),
         _ => (lines(degree), 1, 2),
     };
     PatchShape { team, teams, blocks }

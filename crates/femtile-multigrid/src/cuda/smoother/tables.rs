@@ -68,12 +68,6 @@ impl Modes {
         self.values.iter().copied().chain(hats).map(T::from_f64).collect()
     }
 
-    /// As [`Modes::with_hats`] with weights of one, for multiplicative patches.
-    pub fn with_ones<T: Scalar>(&self) -> Vec<T> {
-        let ones = self.values.iter().map(|_| 1.0);
-        self.values.iter().copied().chain(ones).map(T::from_f64).collect()
-    }
-
     /// Returns the header `tables.cuh` with even and odd parts of the matrices.
     pub fn text(&self) -> String {
         let (k, n, m) = (self.degree, 2 * self.degree - 1, 2 * self.degree + 1);

@@ -3,6 +3,7 @@
 use femtile::device::Buffer;
 use femtile::multigrid::{BoxGrid, BoxKernels, Multigrid, MultigridConfig, PostOrder, Smoother};
 
+use super::points::PointMultigrid;
 use super::{Claim, Cycles, Figure, Session, Table, figure};
 use crate::reproduce::Cell;
 use femtile_bench::BenchError;
@@ -54,7 +55,7 @@ fn by_level(
         let theirs = printed.iter().find(|(printed, _)| *printed == level).map_or(&[][..], |(_, row)| row);
         for degree in 1..=degrees {
             let theirs = theirs.get(degree - 1).copied();
-            if let Some(row) = both(session, dimension, (level, degree), Smoother::VertexPatch, theirs)? {
+            if let Some(row) = both(session, dimension, (level, degree), true, theirs)? {
                 rows.push(row);
             }
         }
@@ -69,11 +70,10 @@ fn by_level(
 pub(super) fn table_3(session: &Session) -> Result<Figure, BenchError> {
     let degrees = if session.settings.small { 2 } else { TABLE_3.len() };
     let mut rows = Vec::new();
-    for (smoother, printed) in [(Smoother::GaussSeidel, &TABLE_3[..]), (Smoother::VertexPatch, TABLE_2[0].1)]
-    {
+    for (has_patches, printed) in [(false, &TABLE_3[..]), (true, TABLE_2[0].1)] {
         for (k, &theirs) in printed.iter().enumerate().take(degrees) {
             let level = point_level(session, k + 1);
-            rows.extend(both(session, 3, (level, k + 1), smoother, Some(theirs))?);
+            rows.extend(both(session, 3, (level, k + 1), has_patches, Some(theirs))?);
         }
     }
     let notes = vec![
@@ -110,26 +110,24 @@ fn both(
     session: &Session,
     dimension: usize,
     (level, degree): (usize, usize),
-    smoother: Smoother,
+    has_patches: bool,
     theirs: Option<usize>,
 ) -> Result<Option<Cycles>, BenchError> {
     if unknowns(dimension, level, degree) > session.settings.unknowns as f64 {
         return Ok(None);
     }
     let coarse = BoxGrid::unit(dimension, degree, 2)?;
-    let on_gpu = session.gpu.as_ref().filter(|_| has_kernels(&coarse, smoother));
+    let on_gpu = session.gpu.as_ref().filter(|_| degree <= 8);
     let count = |post| match on_gpu {
-        Some(gpu) => cycles(&gpu.device, &coarse, level, MultigridConfig { smoother, post }),
-        None => cycles(&session.cpu, &coarse, level, MultigridConfig { smoother, post }),
+        _ if !has_patches => {
+            PointMultigrid::new(&session.cpu, &coarse, level - 1, post)?.cycles(TOLERANCE, MAX_CYCLES)
+        }
+        Some(gpu) => cycles(&gpu.device, &coarse, level, post),
+        None => cycles(&session.cpu, &coarse, level, post),
     };
     let (ours_reversed, ours_same) = (count(PostOrder::Reversed)?, count(PostOrder::Same)?);
-    let smoother = if smoother == Smoother::GaussSeidel { "point" } else { "vertex-patch" };
+    let smoother = if has_patches { "vertex-patch" } else { "point" };
     Ok(Some(Cycles { level, degree, smoother, theirs, ours_reversed, ours_same }))
-}
-
-/// Returns whether GPUs have kernels for the smoother.
-fn has_kernels(coarse: &BoxGrid, smoother: Smoother) -> bool {
-    coarse.degree() <= 8 && smoother == Smoother::VertexPatch
 }
 
 /// Returns the cycles of a solve in double precision; none if it does not converge.
@@ -137,8 +135,9 @@ fn cycles<D: BoxKernels<f64>>(
     device: &D,
     coarse: &BoxGrid,
     level: usize,
-    config: MultigridConfig,
+    post: PostOrder,
 ) -> Result<Option<usize>, BenchError> {
+    let config = MultigridConfig { smoother: Smoother::VertexPatch, post };
     // Level 2 has two cells a side, and is the first with a vertex inside.
     let multigrid = Multigrid::<f64, D>::new(device, coarse, level - 1, config)?;
     let b = Buffer::from_vec(device, multigrid.grid().load_of_product(|_, _| 1.0))?;

@@ -6,6 +6,7 @@ mod accesses;
 mod counts;
 mod gmres;
 mod layouts;
+mod points;
 mod precision;
 mod roofline;
 mod shares;
