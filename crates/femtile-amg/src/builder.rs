@@ -2,16 +2,17 @@
 
 use std::sync::Arc;
 
-use femtile_device::{Buffer, Device, Scalar, parallel};
+use femtile_device::{Device, Scalar, parallel};
 use femtile_linalg::LinalgError;
 use femtile_sparse::ProductMatrix;
 use femtile_sparse::csr::Csr;
 
 use crate::check;
 use crate::config::MOST_COARSE_ROWS;
-use crate::kernels::{AmgKernels, Coarsened, Grouping, Nodes, Parts, Patched};
+use crate::kernels::{AmgKernels, Coarsened, Grouping, Nodes, Parts};
 use crate::level::{Coarsest, Level, LevelShape};
 use crate::memory_limit::offload_for_setup;
+use crate::patches::{PatchedLevel, Patches, RowOrder};
 use crate::relaxation::Relaxation;
 use crate::setup::aggregate::aggregate;
 use crate::setup::coarse;
@@ -20,14 +21,13 @@ use crate::setup::galerkin::galerkin;
 use crate::setup::graph::{Aggregates, Graph, distance};
 use crate::setup::independent_set::Visit;
 use crate::setup::local_modes::{local_modes, with_modes};
-use crate::setup::patches::Patches;
 use crate::setup::prolong::Smoothing;
 use crate::setup::rescaling::is_badly_scaled_there;
-use crate::setup::rows::{RowAccess, Rows, inverse};
+use crate::setup::rows::{RowAccess, Rows};
 use crate::setup::spectrum::Scaling;
 use crate::setup::strength::Strength;
 use crate::setup::tentative::{NearNullspace, Tentative};
-use crate::{AmgConfig, AmgError, Smoother};
+use crate::{AmgConfig, AmgError};
 
 /// The threshold of strong connections on coarser levels relative to the first: entries between aggregates are smaller.
 const COARSER: f64 = 0.25;
@@ -98,7 +98,7 @@ pub(crate) struct Builder<'a, H: Scalar, D: Device> {
     /// Flags of the rows of the next level that come from doubtful ones, as [`inherited`]; empty if none do.
     pub inherited: Vec<bool>,
     /// As [`Hierarchy::order`].
-    pub order: Option<[Arc<Buffer<u32, D>>; 2]>,
+    pub order: Option<Arc<RowOrder<D>>>,
     pub shapes: Vec<LevelShape>,
     /// As [`coarse::Inverse::n_zero`] on the coarsest level, and rows of other levels without energy.
     pub n_zero: usize,
@@ -222,23 +222,20 @@ impl<H: Scalar, D: AmgKernels<H>> Builder<'_, H, D> {
     fn add(&mut self, a: Csr<H, D>, made: Coarsened<H, D>) -> Result<(Csr<H, D>, Nodes<D>), AmgError> {
         let Coarsened { inverse_diagonal, patched, largest, p, r, coarse, parts, nodes } = made;
         if let Some(order) = &parts.order {
-            self.reorder(Arc::clone(&order.rows), Arc::clone(&order.places))?;
+            self.reorder(Arc::clone(&order.order))?;
         }
+        let (a, relaxation) = match patched {
+            Some(PatchedLevel { a, smoother }) => (a, Relaxation::Patches(Box::new(smoother))),
+            None => (a, Relaxation::polynomial(self.config.smoother, inverse_diagonal, largest)),
+        };
         self.shapes.push(LevelShape {
             n_rows: a.n_rows(),
             n_nonzeros: a.n_nonzeros(),
             n_aggregates: parts.n,
-            n_patches: patched.as_ref().map_or(0, |patched| patched.matrix.n_patches()),
+            n_patches: relaxation.n_patches(),
             n_prolongator: p.n_nonzeros(),
         });
         self.groups.push(Groups::OnDevice(parts));
-        let smoother = self.config.smoother;
-        let (a, relaxation) = match patched {
-            Some(Patched { a, matrix, omega }) => {
-                (a, Relaxation::by_patches(smoother, inverse_diagonal, matrix, omega))
-            }
-            None => (a, Relaxation::polynomial(smoother, inverse_diagonal, largest)),
-        };
         let a = ProductMatrix::Rows(a);
         self.levels.push(Level { a, relaxation, prolongation: p, restriction: r });
         Ok((coarse, nodes))
@@ -359,8 +356,7 @@ impl<H: Scalar, D: AmgKernels<H>> Builder<'_, H, D> {
         let [fewest, times] = DENSE;
         let least = fewest.max(times * a.columns.len() / a.n_rows().max(1));
         let length = |row: usize| a.offsets[row + 1] - a.offsets[row];
-        let has_patches = matches!(self.config.smoother, Smoother::Patch { .. });
-        if has_patches || (0..a.n_rows()).all(|row| length(row) <= least) {
+        if self.config.smoother.has_patches() || (0..a.n_rows()).all(|row| length(row) <= least) {
             return Vec::new();
         }
         let is_dense = |node: usize| (block * node..block * (node + 1)).any(|row| length(row) > least);
@@ -421,8 +417,7 @@ impl<H: Scalar, D: AmgKernels<H>> Builder<'_, H, D> {
             *part = aggregates.n as u32;
             aggregates.n += 1;
         }
-        let has_patches = matches!(self.config.smoother, Smoother::Patch { .. });
-        let patches = has_patches.then(|| Patches::new(graph, &aggregates, block));
+        let patches = self.config.smoother.has_patches().then(|| Patches::new(graph, &aggregates, block));
         Partition { aggregates, patches }
     }
 
@@ -454,9 +449,7 @@ impl<H: Scalar, D: AmgKernels<H>> Builder<'_, H, D> {
         let device = self.device;
         let Some(OpenLevel { a, relaxation, mut prolongation, mut restriction }) = self.open.take() else {
             if let Some(order) = order {
-                let [order, places] = [order.to_vec(), inverse(order)];
-                let [order, places] = [Buffer::from_vec(device, order)?, Buffer::from_vec(device, places)?];
-                self.reorder(Arc::new(order), Arc::new(places))?;
+                self.reorder(Arc::new(RowOrder::new(device, order)?))?;
             }
             return Ok(());
         };
@@ -473,17 +466,13 @@ impl<H: Scalar, D: AmgKernels<H>> Builder<'_, H, D> {
 
     /// Reorders the transfers from the level above, or the map to the finest level, by the permutation of the
     /// rows of the next level.
-    fn reorder(
-        &mut self,
-        order: Arc<Buffer<u32, D>>,
-        places: Arc<Buffer<u32, D>>,
-    ) -> Result<(), LinalgError> {
+    fn reorder(&mut self, order: Arc<RowOrder<D>>) -> Result<(), LinalgError> {
         match self.levels.last_mut() {
             Some(level) => {
                 (level.restriction, level.prolongation) =
-                    self.device.amg_reordered(&level.restriction, &order)?;
+                    self.device.patch_reordered(&level.restriction, &order.rows)?;
             }
-            None => self.order = Some([order, places]),
+            None => self.order = Some(order),
         }
         Ok(())
     }
@@ -497,7 +486,6 @@ impl<H: Scalar, D: AmgKernels<H>> Builder<'_, H, D> {
         Choice { aggregates, patches, is_strong, modes, is_dense }: &Choice<H>,
         block: usize,
     ) -> Result<(Rows<H>, NearNullspace), AmgError> {
-        let patches = patches.as_ref();
         let scaling = Scaling::of_nodes(&a, diagonal, block);
         let mut tentative = Tentative::new(b, aggregates, block);
         let mut p = Smoothing {
@@ -527,19 +515,17 @@ impl<H: Scalar, D: AmgKernels<H>> Builder<'_, H, D> {
             terms.sum::<H>().to_f64()
         };
         self.terms = Some(parallel::map(r.n_rows(), 1_024, size));
+        let (smoother, level) = (self.config.smoother, (&a, diagonal));
+        let relaxation = Relaxation::new(self.device, smoother, level, patches.as_ref(), scaling)?;
         self.shapes.push(LevelShape {
             n_rows: a.n_rows(),
             n_nonzeros: a.columns.len(),
             n_aggregates: aggregates.n,
-            n_patches: patches.map_or(0, Patches::n),
+            n_patches: relaxation.n_patches(),
             n_prolongator: p.columns.len(),
         });
-        self.open = Some(OpenLevel {
-            relaxation: Relaxation::new(self.device, self.config.smoother, &a, diagonal, patches, scaling)?,
-            a: a.into_device(self.device)?,
-            prolongation: p,
-            restriction: r,
-        });
+        self.open =
+            Some(OpenLevel { relaxation, a: a.into_device(self.device)?, prolongation: p, restriction: r });
         Ok((coarse, tentative.coarse))
     }
 
@@ -552,26 +538,21 @@ impl<H: Scalar, D: AmgKernels<H>> Builder<'_, H, D> {
     ) -> Result<Coarsest<H, D>, AmgError> {
         self.close(None)?;
         let n_rows = a.n_rows();
-        let is_direct = n_rows <= MOST_COARSE_ROWS;
-        let has_patches = !is_direct && matches!(self.config.smoother, Smoother::Patch { .. });
-        let patches = has_patches.then(|| Patches::in_order(n_rows, 1));
-        self.shapes.push(LevelShape {
-            n_rows,
-            n_nonzeros: a.columns.len(),
-            n_aggregates: 0,
-            n_patches: patches.as_ref().map_or(0, Patches::n),
-            n_prolongator: 0,
-        });
-        if is_direct {
+        let n_nonzeros = a.columns.len();
+        let mut shape = LevelShape { n_rows, n_nonzeros, n_aggregates: 0, n_patches: 0, n_prolongator: 0 };
+        if n_rows <= MOST_COARSE_ROWS {
+            self.shapes.push(shape);
             let is_only = self.above + self.shapes.len() == 1;
             let coarse::Inverse { matrix, n_zero } = coarse::inverse(&a, Some(b), is_only)
                 .map_err(|(row, pivot)| AmgError::Indefinite { n_rows, row, pivot })?;
             self.n_zero += n_zero;
             return Ok(Coarsest::Direct(matrix.into_device(self.device)?));
         }
-        let scaling = Scaling::of_nodes(&a, diagonal, block);
-        let relaxation =
-            Relaxation::new(self.device, self.config.smoother, &a, diagonal, patches.as_ref(), scaling)?;
+        let (smoother, scaling) = (self.config.smoother, Scaling::of_nodes(&a, diagonal, block));
+        let patches = smoother.has_patches().then(|| Patches::in_order(n_rows, 1));
+        let relaxation = Relaxation::new(self.device, smoother, (&a, diagonal), patches.as_ref(), scaling)?;
+        shape.n_patches = relaxation.n_patches();
+        self.shapes.push(shape);
         let a = Box::new(ProductMatrix::Rows(a.into_device(self.device)?));
         Ok(Coarsest::Smoothed { relaxation, a })
     }

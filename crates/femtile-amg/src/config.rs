@@ -1,7 +1,7 @@
 use femtile_sparse::MatrixFormat;
 
 use crate::AmgError;
-use crate::setup::patches::MOST_ROWS;
+use crate::patches::PatchFormat;
 
 /// Settings of a hierarchy.
 #[derive(Debug, Clone, PartialEq)]
@@ -54,20 +54,6 @@ pub enum Smoother {
         /// Storage of the patches.
         format: PatchFormat,
     },
-}
-
-/// Storage format of the matrices of patches.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[non_exhaustive]
-pub enum PatchFormat {
-    /// ELL: all entries, rows padded to the longest row of the patch.
-    #[default]
-    FullRowEll,
-    /// CSR: all entries, row by row.
-    Csr,
-    /// COO of the entries above the diagonal: the least memory, but a GPU adds them in any order, so that rounding differs
-    /// from run to run.
-    SymmetricCoo,
 }
 
 impl Smoother {
@@ -162,12 +148,6 @@ impl AmgConfig {
 
     /// Checks the settings for a near-nullspace of `n_vectors` vectors, which are the rows of a node on coarser levels.
     pub(crate) fn check_nodes(&self, n_vectors: usize) -> Result<(), AmgError> {
-        let n_rows = self.block_size.max(n_vectors);
-        if !matches!(self.smoother, Smoother::Patch { .. }) || n_rows <= MOST_ROWS as usize {
-            return Ok(());
-        }
-        let message =
-            format!("a patch has at most {MOST_ROWS} rows, a node up to {n_rows}: choose Chebyshev");
-        Err(AmgError::Setting { field: "smoother", message })
+        self.smoother.check_node(self.block_size.max(n_vectors))
     }
 }

@@ -10,6 +10,7 @@ use crate::builder::{Builder, Groups, Known, near_nullspace_of};
 use crate::kernels::{AmgKernels, Nodes};
 use crate::level::{Coarsest, Level, LevelShape};
 use crate::memory_limit;
+use crate::patches::RowOrder;
 use crate::setup::graph::Graph;
 use crate::setup::rescaling::{Rescaling, is_badly_scaled};
 use crate::setup::rows::Rows;
@@ -25,9 +26,8 @@ pub struct Hierarchy<H: Scalar, D: Device> {
     pub(crate) levels: Vec<Level<H, D>>,
     pub(crate) coarsest: Coarsest<H, D>,
     groups: Vec<Groups<D>>,
-    /// With patch smoothers, the permutation of the finest level: the matrix row at each position, and the
-    /// position of each row.
-    pub(crate) order: Option<[Arc<Buffer<u32, D>>; 2]>,
+    /// With patch smoothers, the permutation of the finest level.
+    pub(crate) order: Option<Arc<RowOrder<D>>>,
     /// The first matrix is the given one times this number, and scaled by `factors`.
     pub(crate) scale: f64,
     /// The scaling factor of each row and column of the first matrix, in its order; none if the matrix is
@@ -185,8 +185,8 @@ impl<H: Scalar, D: AmgKernels<H>> Hierarchy<H, D> {
     /// Stores the factors of rows and columns; all entries were scaled by `scale` before.
     fn with_factors(mut self, device: &D, factors: &[f64], scale: f64) -> Result<Self, AmgError> {
         let mut factors: Vec<H> = factors.iter().map(|&factor| H::from_f64(factor)).collect();
-        if let Some([order, _]) = &self.order {
-            let order = order.to_host().map_err(LinalgError::from)?;
+        if let Some(order) = &self.order {
+            let order = order.rows.to_host().map_err(LinalgError::from)?;
             factors = order.iter().map(|&row| factors[row as usize]).collect();
         }
         self.scale *= scale;

@@ -10,9 +10,7 @@ use femtile_sparse::ell_warp::EllWarpKernels;
 
 use crate::distributed::{RankCoarse, RankMatrix};
 use crate::level::{Coarsest, Level};
-use crate::patch::{PatchKernels, PatchMatrix};
-use crate::setup::patches::DoublePartition;
-use crate::setup::rows::Rows;
+use crate::patches::{PatchKernels, PatchOrder, PatchedLevel};
 use crate::vectors::Vectors;
 use crate::{AmgConfig, AmgError, Graph};
 
@@ -24,18 +22,7 @@ pub struct Parts<D: Device> {
     /// The aggregate of each node; all bits are set for a node in no aggregate.
     pub(crate) of_node: Arc<Buffer<u32, D>>,
     /// With patch smoothers.
-    pub(crate) order: Option<Arc<Order<D>>>,
-}
-
-/// An order of rows in which patches are contiguous, and aggregates within them.
-#[derive(Debug)]
-pub(crate) struct Order<D: Device> {
-    /// The row at each place.
-    pub rows: Arc<Buffer<u32, D>>,
-    /// The position of each row.
-    pub places: Arc<Buffer<u32, D>>,
-    /// The first place of each patch, and the end.
-    pub starts: Vec<u32>,
+    pub(crate) order: Option<PatchOrder<D>>,
 }
 
 /// The origin of the aggregates of a level.
@@ -47,17 +34,6 @@ pub enum Grouping<'a, D: Device> {
     Graph(&'a Graph),
     /// The aggregates of another matrix with the same number of rows.
     Known(&'a Parts<D>),
-}
-
-/// A level in the order of its patches, with its smoother.
-#[derive(Debug)]
-pub struct Patched<H: Scalar, D: Device> {
-    /// The matrix.
-    pub a: Csr<H, D>,
-    /// The matrix in three parts.
-    pub matrix: PatchMatrix<H, D>,
-    /// The outer damping.
-    pub omega: f64,
 }
 
 impl<D: Device> Parts<D> {
@@ -75,10 +51,10 @@ impl<D: Device> Parts<D> {
 /// A level set up by a device: its smoother and the next level.
 #[derive(Debug)]
 pub struct Coarsened<H: Scalar, D: Device> {
-    /// The reciprocals of the diagonal, raised if necessary; with patches times the damping within them.
+    /// The reciprocals of the diagonal, raised if necessary.
     pub inverse_diagonal: Buffer<H, D>,
     /// With patch smoothers; the rows of P are in the order of the patches then.
-    pub patched: Option<Patched<H, D>>,
+    pub patched: Option<PatchedLevel<H, D>>,
     /// The largest eigenvalue of the scaled matrix.
     pub largest: f64,
     /// The prolongator P.
@@ -230,34 +206,6 @@ pub trait AmgKernels<H: Scalar>:
         Self: RankKernels<H>,
     {
         Ok(None)
-    }
-
-    /// Returns a restriction with its rows in another order, and its transpose, the prolongator.
-    ///
-    /// # Cost
-    /// Reads and writes the matrix three times.
-    #[allow(clippy::type_complexity)]
-    fn amg_reordered(
-        &self,
-        r: &Csr<H, Self>,
-        order: &Buffer<u32, Self>,
-    ) -> Result<(Csr<H, Self>, Csr<H, Self>), LinalgError> {
-        let r = Rows::as_is(r)?.with_rows(&order.to_host()?);
-        let p = r.transpose();
-        Ok((r.into_device(self)?, p.into_device(self)?))
-    }
-
-    /// Returns the aggregates and patches of a graph, found in rounds and equal on every device. None if the
-    /// device leaves them to the host.
-    ///
-    /// # Source
-    /// `[fu2014]`, section 5.2.1, the double partition.
-    fn amg_double_partition(
-        &self,
-        graph: &Graph,
-        least_aggregate: u32,
-    ) -> Result<Option<DoublePartition>, LinalgError> {
-        Ok(Some(DoublePartition::of(graph, least_aggregate)))
     }
 
     /// Applies a sweep of Gauss–Seidel's method in each block of `block` rows, with the iterate before the sweep in other

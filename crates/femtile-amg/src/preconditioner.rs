@@ -118,7 +118,9 @@ impl<T: Scalar, H: Scalar, D: AmgKernels<H> + Convert<T, H> + Convert<H, T>> Pre
         let Some(finest) = vectors.first_mut() else { return Ok(()) };
         let size = self.size.get();
         match &self.hierarchy.order {
-            Some([order, _]) => Convert::<T, H>::gather(&device, &mut finest.own.b, 1.0 / size, r, order)?,
+            Some(order) => {
+                Convert::<T, H>::gather(&device, &mut finest.own.b, 1.0 / size, r, &order.rows)?;
+            }
             None => Convert::<T, H>::convert(&device, &mut finest.own.b, 1.0 / size, r)?,
         }
         if let Some(factors) = &self.hierarchy.factors {
@@ -136,7 +138,7 @@ impl<T: Scalar, H: Scalar, D: AmgKernels<H> + Convert<T, H> + Convert<H, T>> Pre
             None => &finest.x,
         };
         match &self.hierarchy.order {
-            Some([_, places]) => Convert::<H, T>::gather(&device, z, scale, x, places),
+            Some(order) => Convert::<H, T>::gather(&device, z, scale, x, &order.places),
             None => Convert::<H, T>::convert(&device, z, scale, x),
         }
     }

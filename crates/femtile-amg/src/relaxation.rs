@@ -5,8 +5,7 @@ use femtile_linalg::LinalgError;
 use femtile_linalg::precondition::polynomial::{Step, chebyshev};
 
 use crate::Smoother;
-use crate::patch::{PatchMatrix, PatchSmoother, outer_damping};
-use crate::setup::patches::Patches;
+use crate::patches::{PatchSmoother, Patches};
 use crate::setup::rows::{RowAccess, Rows};
 use crate::setup::spectrum::{DAMPING, Scaling};
 
@@ -20,38 +19,15 @@ const BLOCK_ROWS: [usize; 2] = [4_096, 32_768];
 /// Rows of a parallel task.
 const PIECE: usize = 4_096;
 
-/// The smoother of one matrix.
+/// The smoother of one matrix. Reciprocals of the diagonal are raised if necessary.
 #[derive(Debug)]
-pub(crate) struct Relaxation<H: Scalar, D: Device> {
-    pub kind: Kind<H, D>,
-    /// The reciprocals of the diagonal, raised if necessary; with patches times the inner damping.
-    pub inverse_diagonal: Buffer<H, D>,
-}
-
-/// The method of a smoother.
-#[derive(Debug)]
-pub(crate) enum Kind<H: Scalar, D: Device> {
+pub(crate) enum Relaxation<H: Scalar, D: Device> {
     /// A polynomial with these steps.
-    Polynomial(Vec<Step<H>>),
+    Polynomial { steps: Vec<Step<H>>, inverse_diagonal: Buffer<H, D> },
     /// Gauss–Seidel sweeps in blocks of `block` rows.
-    GaussSeidel { sweeps: usize, block: usize },
+    GaussSeidel { sweeps: usize, block: usize, inverse_diagonal: Buffer<H, D> },
     /// Additive Schwarz on patches.
-    Patch(Patch<H, D>),
-}
-
-/// Data of the patch smoother.
-#[derive(Debug)]
-pub(crate) struct Patch<H: Scalar, D: Device> {
-    pub matrix: PatchMatrix<H, D>,
-    inner: usize,
-    omega: H,
-}
-
-impl<H: Scalar, D: Device> Patch<H, D> {
-    /// Returns the smoother with damped reciprocals of the diagonal.
-    pub fn smoother<'a>(&'a self, scale: &'a Buffer<H, D>) -> PatchSmoother<'a, H, D> {
-        PatchSmoother { matrix: &self.matrix, scale, inner: self.inner, omega: self.omega }
-    }
+    Patches(Box<PatchSmoother<H, D>>),
 }
 
 impl<H: Scalar, D: Device> Relaxation<H, D> {
@@ -59,46 +35,36 @@ impl<H: Scalar, D: Device> Relaxation<H, D> {
     pub fn new(
         device: &D,
         smoother: Smoother,
-        a: &Rows<H>,
-        diagonal: &[H],
+        (a, diagonal): (&Rows<H>, &[H]),
         patches: Option<&Patches>,
-        Scaling { inverse_diagonal, largest, .. }: Scaling<H>,
+        scaling: Scaling<H>,
     ) -> Result<Self, LinalgError> {
-        let (kind, inverse) = match smoother {
+        Ok(match smoother {
             Smoother::GaussSeidel { sweeps } => {
                 let block = (a.n_rows() / BLOCKS).clamp(BLOCK_ROWS[0], BLOCK_ROWS[1]);
-                (Kind::GaussSeidel { sweeps, block }, blocked_diagonal(a, diagonal, block))
+                let inverse_diagonal = Buffer::from_vec(device, blocked_diagonal(a, diagonal, block))?;
+                Self::GaussSeidel { sweeps, block, inverse_diagonal }
             }
             Smoother::Jacobi { .. } | Smoother::Chebyshev { .. } => {
-                (Kind::Polynomial(steps(smoother, largest)), inverse_diagonal)
+                let inverse_diagonal = Buffer::from_vec(device, scaling.inverse_diagonal)?;
+                Self::polynomial(smoother, inverse_diagonal, scaling.largest)
             }
             Smoother::Patch { inner, format } => {
-                let starts = patches.map_or(&[0][..], |patches| &patches.starts);
-                let damping = H::from_f64(DAMPING / largest);
-                let scale: Vec<H> = inverse_diagonal.into_iter().map(|inverse| damping * inverse).collect();
-                let omega = H::from_f64(outer_damping(a, &scale, starts, inner));
-                let matrix = PatchMatrix::new(device, a, diagonal.to_vec(), starts, format)?;
-                (Kind::Patch(Patch { matrix, inner, omega }), scale)
+                let level = (a, diagonal);
+                let by = PatchSmoother::new(device, (inner, format), level, patches, scaling)?;
+                Self::Patches(Box::new(by))
             }
-        };
-        Ok(Self { kind, inverse_diagonal: Buffer::from_vec(device, inverse)? })
-    }
-
-    /// Makes a patch smoother from a matrix in three parts and damped reciprocals of its diagonal on the device.
-    pub fn by_patches(
-        smoother: Smoother,
-        scale: Buffer<H, D>,
-        matrix: PatchMatrix<H, D>,
-        omega: f64,
-    ) -> Self {
-        let inner = if let Smoother::Patch { inner, .. } = smoother { inner } else { 1 };
-        let kind = Kind::Patch(Patch { matrix, inner, omega: H::from_f64(omega) });
-        Self { kind, inverse_diagonal: scale }
+        })
     }
 
     /// Makes a polynomial smoother from reciprocals of the diagonal on the device.
     pub fn polynomial(smoother: Smoother, inverse_diagonal: Buffer<H, D>, largest: f64) -> Self {
-        Self { kind: Kind::Polynomial(steps(smoother, largest)), inverse_diagonal }
+        Self::Polynomial { steps: steps(smoother, largest), inverse_diagonal }
+    }
+
+    /// Returns the number of patches; 0 for other smoothers.
+    pub fn n_patches(&self) -> usize {
+        if let Self::Patches(by) = self { by.matrix.n_patches() } else { 0 }
     }
 }
 

@@ -9,7 +9,7 @@ use crate::Cycle;
 use crate::hierarchy::Hierarchy;
 use crate::kernels::{AmgKernels, Sweep, Swept};
 use crate::level::LevelShape;
-use crate::relaxation::{Kind, Relaxation};
+use crate::relaxation::Relaxation;
 
 /// Further vectors of a level that a K cycle solves by steps of conjugate gradients.
 #[derive(Debug)]
@@ -52,13 +52,12 @@ impl<H: Scalar, D: AmgKernels<H>> Vectors<H, D> {
         a: &ProductMatrix<H, D>,
         by: &Relaxation<H, D>,
     ) -> Result<(), LinalgError> {
-        match &by.kind {
-            Kind::Patch(patch) => {
-                let (x, r) = (&mut self.own.x, &mut self.own.next);
-                device.patch_relax_from_zero(x, r, patch.smoother(&by.inverse_diagonal), &self.own.b)
+        match by {
+            Relaxation::Patches(patches) => patches.smooth_from_zero(device, &mut self.own),
+            Relaxation::Polynomial { steps, inverse_diagonal } => {
+                self.own.relax_from_zero(a, steps, inverse_diagonal)
             }
-            Kind::Polynomial(steps) => self.own.relax_from_zero(a, steps, &by.inverse_diagonal),
-            Kind::GaussSeidel { sweeps, .. } => {
+            Relaxation::GaussSeidel { sweeps, .. } => {
                 self.sweep(device, Sweep::ForwardFromZero, a, by)?;
                 (1..*sweeps).try_for_each(|_| self.sweep(device, Sweep::Forward, a, by))
             }
@@ -72,11 +71,8 @@ impl<H: Scalar, D: AmgKernels<H>> Vectors<H, D> {
         a: &ProductMatrix<H, D>,
         by: &Relaxation<H, D>,
     ) -> Result<(), LinalgError> {
-        match &by.kind {
-            // The other parts were computed by the smoother.
-            Kind::Patch(patch) => {
-                device.patch_subtract_outside(&mut self.own.next, &patch.matrix, &self.own.x)
-            }
+        match by {
+            Relaxation::Patches(patches) => patches.first_residual(device, &mut self.own),
             _ => self.own.residual(a),
         }
     }
@@ -88,13 +84,10 @@ impl<H: Scalar, D: AmgKernels<H>> Vectors<H, D> {
         a: &ProductMatrix<H, D>,
         by: &Relaxation<H, D>,
     ) -> Result<(), LinalgError> {
-        match &by.kind {
-            Kind::Patch(patch) => {
-                device.patch_subtract_outside(&mut self.own.b, &patch.matrix, &self.own.x)?;
-                device.patch_relax(&mut self.own.x, patch.smoother(&by.inverse_diagonal), &self.own.b)
-            }
-            Kind::Polynomial(steps) => self.own.relax(a, steps, &by.inverse_diagonal),
-            Kind::GaussSeidel { sweeps, .. } => {
+        match by {
+            Relaxation::Patches(patches) => patches.smooth(device, &mut self.own),
+            Relaxation::Polynomial { steps, inverse_diagonal } => self.own.relax(a, steps, inverse_diagonal),
+            Relaxation::GaussSeidel { sweeps, .. } => {
                 (0..*sweeps).try_for_each(|_| self.sweep(device, Sweep::Backward, a, by))
             }
         }
@@ -108,9 +101,12 @@ impl<H: Scalar, D: AmgKernels<H>> Vectors<H, D> {
         by: &Relaxation<H, D>,
     ) -> Result<(), LinalgError> {
         // The matrix of a level with Gauss–Seidel sweeps is in compressed rows.
-        let (Kind::GaussSeidel { block, .. }, ProductMatrix::Rows(a)) = (&by.kind, a) else { return Ok(()) };
+        let (Relaxation::GaussSeidel { block, inverse_diagonal, .. }, ProductMatrix::Rows(a)) = (by, a)
+        else {
+            return Ok(());
+        };
         let (x, before) = (&mut self.own.x, &mut self.own.next);
-        let vectors = Swept { b: &self.own.b, inverse_diagonal: &by.inverse_diagonal, x, before };
+        let vectors = Swept { b: &self.own.b, inverse_diagonal, x, before };
         device.amg_sweep(sweep, a, *block, vectors)
     }
 }

@@ -2,15 +2,17 @@ use femtile::linalg::krylov::cg::CgSolverKernels;
 use femtile::solve::{OperatorDevice, RankDevice};
 
 use crate::activation::ActivationKernels;
+use crate::implicit::ImplicitKernels;
 use crate::ionic::IonicKernels;
 
 /// A device that hearts are simulated on: [`Cpu`](femtile::Cpu) and [`Cuda`](femtile::device::Cuda).
 pub trait CardiacDevice:
-    OperatorDevice + RankDevice + CgSolverKernels<f64> + ActivationKernels + IonicKernels
+    OperatorDevice + RankDevice + CgSolverKernels<f64> + ActivationKernels + IonicKernels + ImplicitKernels
 {
 }
 
-impl<D: OperatorDevice + RankDevice + CgSolverKernels<f64> + ActivationKernels + IonicKernels> CardiacDevice
-    for D
+impl<
+    D: OperatorDevice + RankDevice + CgSolverKernels<f64> + ActivationKernels + IonicKernels + ImplicitKernels,
+> CardiacDevice for D
 {
 }

@@ -16,7 +16,7 @@ pub mod activation;
 mod device;
 mod error;
 pub mod fibres;
-mod implicit;
+pub mod implicit;
 pub mod ionic;
 pub mod monodomain;
 pub mod stimulus;
@@ -32,5 +32,6 @@ use femtile::device::cuda::Specialisation;
 
 /// Returns the GPU programs of this crate, for compile checks.
 pub fn cuda_specialisations() -> Vec<Specialisation> {
-    [activation::cuda::specialisations(), ionic::cuda::specialisations()].concat()
+    [activation::cuda::specialisations(), ionic::cuda::specialisations(), implicit::cuda_specialisations()]
+        .concat()
 }

@@ -4,6 +4,7 @@
 use femtile::device::cpu::SimdLevel;
 use femtile::device::{Buffer, Cpu, Reference};
 use femtile_cardiac::CardiacError;
+use femtile_cardiac::implicit::{ImplicitKernels, LocalStates};
 use femtile_cardiac::ionic::{GatePrecision, Ionic, IonicKernels, LocalScheme, Model, Points};
 
 const MODEL: &str = "
@@ -25,7 +26,7 @@ rate = 'V - q*q'
 const N_NODES: usize = 304;
 
 /// Voltages after a step at all nodes but each seventh, and the currents of an implicit step.
-fn voltages<D: IonicKernels>(device: &D) -> Result<Vec<f64>, CardiacError> {
+fn voltages<D: IonicKernels + ImplicitKernels>(device: &D) -> Result<Vec<f64>, CardiacError> {
     let model = Model::from_toml(MODEL)?;
     let list: Vec<u32> = (0..N_NODES as u32).rev().filter(|node| node % 7 != 0).collect();
     let voltages: Vec<f64> = (0..N_NODES).map(|node| 0.001 * node as f64).collect();
@@ -36,10 +37,10 @@ fn voltages<D: IonicKernels>(device: &D) -> Result<Vec<f64>, CardiacError> {
     let mut cells = Ionic::with_gates(device, &model, scheme, GatePrecision::Single, points)?;
     cells.advance(&mut v, Some(&stimulus), 0.1)?;
     // Newton's method takes many evaluations of a point.
-    let points = Points::listed(device, N_NODES, &list[..20])?;
-    let mut cells = Ionic::new(device, &model, scheme, points)?;
-    let (mut current, mut tangent) = (Buffer::zeros(device, N_NODES)?, Buffer::zeros(device, N_NODES)?);
-    assert_eq!(cells.implicit(&v, &mut current, &mut tangent, 0.1)?, 0);
+    let few = Buffer::from_host(device, &v.to_host()?[..20])?;
+    let mut cells = LocalStates::new(device, &model, 20, false)?;
+    let (mut current, mut tangent) = (Buffer::zeros(device, 20)?, Buffer::zeros(device, 20)?);
+    assert_eq!(cells.solve(&few, [&mut current, &mut tangent], 0.1)?, 0);
     Ok([v.to_host()?, current.to_host()?, tangent.to_host()?].concat())
 }
 

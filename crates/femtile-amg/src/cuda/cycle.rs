@@ -2,7 +2,6 @@
 
 use femtile_device::cuda::{Kernel, Launch, Program, Read, Specialisation, Structure, Write};
 use femtile_device::{Buffer, Cuda, Scalar};
-use femtile_linalg::precondition::polynomial::Step;
 use femtile_linalg::{LinalgError, need_product};
 use femtile_sparse::ProductMatrix;
 use femtile_sparse::csr::{Csr, Offsets};
@@ -10,7 +9,7 @@ use femtile_sparse::csr::{Csr, Offsets};
 use super::{THREADS, address};
 use crate::kernels::Tail;
 use crate::level::{Coarsest, Level};
-use crate::relaxation::{Kind, Relaxation};
+use crate::relaxation::Relaxation;
 use crate::vectors::Vectors;
 
 static CORRECT: Program = Program {
@@ -88,9 +87,10 @@ pub(super) fn correct<H: Scalar>(
 /// Runs all levels below one in one launch; false if they are too large, too many or of another kind.
 pub(super) fn run_tail<H: Scalar>(device: &Cuda, tail: Tail<'_, H, Cuda>) -> Result<bool, LinalgError> {
     let Tail { restriction, residual, levels, coarsest, vectors } = tail;
-    let Some(n_steps) = levels.first().and_then(|level| steps_of(&level.relaxation)).map(<[_]>::len) else {
+    let Some(Relaxation::Polynomial { steps, .. }) = levels.first().map(|level| &level.relaxation) else {
         return Ok(false);
     };
+    let n_steps = steps.len();
     let n_levels = levels.len();
     let Coarsest::Direct(inverse) = coarsest else { return Ok(false) };
     let most = restriction.n_rows();
@@ -121,11 +121,6 @@ fn blocks(device: &Cuda, most: usize) -> usize {
     wanted.min(MOST_BLOCKS).min(1 << multiprocessors.ilog2())
 }
 
-/// Returns the steps of a polynomial smoother.
-fn steps_of<H: Scalar>(relaxation: &Relaxation<H, Cuda>) -> Option<&[Step<H>]> {
-    if let Kind::Polynomial(steps) = &relaxation.kind { Some(steps) } else { None }
-}
-
 /// Returns the structure `Tail` of the kernel; none if a level is not in rows or has other steps.
 fn words<H: Scalar>(
     (restriction, residual): (&Csr<H, Cuda>, &Buffer<H, Cuda>),
@@ -138,13 +133,16 @@ fn words<H: Scalar>(
     let mut from_above = restriction;
     for (level, Vectors { own, .. }) in levels.iter().zip(vectors) {
         let ProductMatrix::Rows(a) = &level.a else { return None };
-        let steps = steps_of(&level.relaxation).filter(|steps| steps.len() == n_steps)?;
+        let Relaxation::Polynomial { steps, inverse_diagonal } = &level.relaxation else { return None };
+        if steps.len() != n_steps {
+            return None;
+        }
         for matrix in [a, from_above, &level.prolongation] {
             words.extend(rows(matrix)?);
         }
         let is_kept = steps.iter().any(|step| step.is_kept || step.beta != H::ZERO);
         let direction = if is_kept { address(&own.direction) } else { 0 };
-        words.push(address(&level.relaxation.inverse_diagonal));
+        words.push(address(inverse_diagonal));
         words.extend([&own.b, &own.x, &own.next].map(address));
         words.push(direction);
         words.extend(steps.iter().map(|step| step.alpha.to_f64().to_bits()));

@@ -2,7 +2,7 @@
 
 mod cycle;
 mod ranks;
-mod setup;
+pub(crate) mod setup;
 
 use std::sync::Arc;
 
@@ -15,9 +15,9 @@ use femtile_sparse::csr::{Csr, Offsets};
 
 use crate::distributed::{RankCoarse, RankMatrix};
 use crate::kernels::{AmgKernels, Coarsened, Grouping, Nodes, Tail};
-use crate::patch::cuda_specialisations as patches;
+use crate::patches;
 use crate::setup::rows::to_unit;
-use crate::{AmgConfig, AmgError, DoublePartition, Graph};
+use crate::{AmgConfig, AmgError};
 
 static COPIES: Program = Program { name: "copies", source: include_str!("copies.cu"), headers: &[] };
 const THREADS: u32 = 256;
@@ -31,7 +31,7 @@ fn program<H: Scalar, T: Scalar>() -> Specialisation {
 /// The programs of this crate, for checks that compile all of them.
 pub fn specialisations() -> Vec<Specialisation> {
     let own = [program::<f32, f64>(), program::<f64, f32>(), program::<f32, f32>(), program::<f64, f64>()];
-    let of_levels = setup::specialisations().into_iter().chain(patches());
+    let of_levels = setup::specialisations().into_iter().chain(patches::cuda::specialisations());
     own.into_iter().chain(cycle::specialisations()).chain(of_levels).collect()
 }
 
@@ -41,7 +41,7 @@ pub(crate) fn address<E: Element>(buffer: &Buffer<E, Cuda>) -> u64 {
 }
 
 /// Copies 32-bit numbers.
-fn copy(device: &Cuda, from: &Buffer<u32, Cuda>) -> Result<Buffer<u32, Cuda>, LinalgError> {
+pub(crate) fn copy(device: &Cuda, from: &Buffer<u32, Cuda>) -> Result<Buffer<u32, Cuda>, LinalgError> {
     let mut to = Buffer::zeros(device, from.len())?;
     let arguments = (to.write(), from.read(), from.len() as u64);
     let kernel = Kernel::<(Write<u32>, Read<u32>, u64)>::new("amg_copy");
@@ -151,22 +151,5 @@ impl<H: Scalar> AmgKernels<H> for Cuda {
         }
         p.apply(product, e)?;
         self.axpby(x, H::ONE, product, H::ONE)
-    }
-
-    fn amg_reordered(
-        &self,
-        r: &Csr<H, Self>,
-        order: &Buffer<u32, Self>,
-    ) -> Result<(Csr<H, Self>, Csr<H, Self>), LinalgError> {
-        need("order", r.n_rows(), order.len())?;
-        setup::reordered(r, order)
-    }
-
-    fn amg_double_partition(
-        &self,
-        graph: &Graph,
-        least_aggregate: u32,
-    ) -> Result<Option<DoublePartition>, LinalgError> {
-        setup::double_partition(self, graph, least_aggregate)
     }
 }

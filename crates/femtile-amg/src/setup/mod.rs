@@ -8,7 +8,6 @@ pub(crate) mod graph;
 pub(crate) mod independent_set;
 pub(crate) mod local_modes;
 pub(crate) mod nullspace;
-pub(crate) mod patches;
 pub(crate) mod prolong;
 pub(crate) mod rescaling;
 pub(crate) mod rows;
@@ -16,4 +15,4 @@ pub(crate) mod spectrum;
 pub(crate) mod strength;
 pub(crate) mod tentative;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -31,7 +31,7 @@ impl<D: CardiacDevice> NonlinearEquation<D> for StepEquation<'_, D> {
         of.stopwatch.lap(Part::Other)?;
         of.sums.interpolate.apply(at_cells, u)?;
         of.stopwatch.lap(Part::AssemblyProducts)?;
-        let n_failed = of.ionic.implicit(at_cells, current, slope, length)?;
+        let n_failed = of.states.solve(at_cells, [current, slope], length)?;
         of.stopwatch.lap(Part::Membrane)?;
         of.linear.apply(residual, u)?;
         of.sums.integrate.apply(of_nodes, current)?;

@@ -4,6 +4,8 @@
 //! format of its products, so its `CgSolver` and the recordings in it are kept.
 
 mod equation;
+mod local;
+mod steps;
 mod stopwatch;
 mod sums;
 mod tangent;
@@ -14,17 +16,22 @@ use femtile::device::{Buffer, Reference};
 use femtile::fem::{Coefficient, Form, assemble};
 use femtile::linalg::comm::Alone;
 use femtile::linalg::krylov::cg::CgSolver;
+use femtile::linalg::newton::NewtonOutcome;
 use femtile::linalg::newton::{Newton, NewtonConfig};
 use femtile::linalg::precondition::Diagonal;
 use femtile::linalg::sparse::{Csr, Format, ProductMatrix, StoredMatrix};
 use femtile::linalg::{LinalgError, LinearOperator};
-use femtile::solve::{Stage, Stages};
+use femtile::solve::{MassMatrix, SolveError, Stage, Stages};
 use femtile::{Mesh, Poisson, SolverConfig};
 
-use crate::ionic::{Ionic, LocalScheme, Model, Points};
-use crate::monodomain::{Advance, DiffusionConfig, MANY, stiffness};
+use crate::ionic::GatePrecision;
+use crate::monodomain::{DiffusionConfig, MANY, Monodomain, stiffness};
 use crate::{CardiacDevice, CardiacError};
 use equation::StepEquation;
+pub(crate) use local::cuda::specialisations as cuda_specialisations;
+pub use local::{
+    CpuImplicitProgram, CudaImplicitProgram, HostImplicitProgram, ImplicitKernels, LocalStates, MAX_STATES,
+};
 pub use stopwatch::StepSeconds;
 use stopwatch::Stopwatch;
 use sums::{Sums, filled};
@@ -60,7 +67,7 @@ const MOST: usize = 20;
 /// `[wong2015]`, Table 1; one-point integration as there. Differs: linear solves are inexact, and a line search guards them; with
 /// lengths by an error estimate, accepted states move by it (local extrapolation).
 pub(crate) struct Implicit<D: CardiacDevice> {
-    ionic: Ionic<D>,
+    states: LocalStates<D>,
     sums: Sums<D>,
     mass: ProductMatrix<f64, D>,
     stiffness: ProductMatrix<f64, D>,
@@ -113,10 +120,11 @@ impl<D: CardiacDevice> Implicit<D> {
     /// [`CardiacError::Setting`] for a model with too many states; errors of the settings, the mesh and the device.
     pub fn new(
         device: &D,
-        (mesh, model, of): (&Mesh, &Model, &DiffusionConfig<'_>),
+        (of_run, of): (&Monodomain<'_>, &DiffusionConfig<'_>),
         config: &SolverConfig,
         stages: &mut Stages<'_>,
     ) -> Result<Self, CardiacError> {
+        let (mesh, model) = (of_run.mesh, &of_run.tissues[0].model);
         stages.begin(Stage::Assemble)?;
         let problem = Poisson::new(mesh).sigma(of.conductivity.clone()).lambda(1.0).discretize()?;
         let form = problem.form(0);
@@ -140,10 +148,7 @@ impl<D: CardiacDevice> Implicit<D> {
         mass.apply(&mut mass_of_ones, &filled(device, n, 1.0)?)?;
         let mass_norm = device.dot(&mass_of_ones, &mass_of_ones)?.sqrt();
         let stiffness_norm = diagonals[1].iter().map(|k| k * k).sum::<f64>().sqrt();
-        let mut ionic = Ionic::new(device, model, LocalScheme::RushLarsen, Points::all(n_cells))?;
-        if of.adapts {
-            ionic.keep_before()?;
-        }
+        let states = LocalStates::new(device, model, n_cells, of_run.adaptive.is_some())?;
         let vectors = Vectors {
             old: zeros(n)?,
             trial: zeros(n)?,
@@ -155,7 +160,7 @@ impl<D: CardiacDevice> Implicit<D> {
         };
         let solver = CgSolver::new(tangent.clone(), Arc::new(Diagonal::identity(device, n)?))?;
         let mut implicit = Self {
-            ionic,
+            states,
             sums,
             mass,
             stiffness,
@@ -166,48 +171,29 @@ impl<D: CardiacDevice> Implicit<D> {
             storage: of.storage,
             length: f64::NAN,
             norms: [mass_norm, stiffness_norm],
-            amplitude: of.amplitude,
+            amplitude: of_run.amplitude(),
             error: of.error,
             max_iterations: config.max_iterations,
             before: None,
             share: None,
             known: [of.length, 0.0],
             vectors,
-            stopwatch: Stopwatch::standing(),
+            stopwatch: Stopwatch::new(device, of_run.timed)?,
         };
         implicit.set_length(of.length)?;
         Ok(implicit)
     }
 
-    /// Measures the parts of steps from now on, which makes the host wait for the device after each.
+    /// Solves the equation of a step; the result is pending until [`Implicit::take_over`].
     ///
     /// # Errors
     /// Errors of the device.
-    pub fn start_stopwatch(&mut self) -> Result<(), CardiacError> {
-        let device = self.vectors.trial.device().clone();
-        self.stopwatch.start(&device)
-    }
-
-    /// Returns the seconds of the parts of steps; none if they are not measured.
-    pub fn seconds(&self) -> Option<StepSeconds> {
-        self.stopwatch.seconds()
-    }
-
-    /// Returns the name of the format of the tangent.
-    pub fn format(&self) -> String {
-        self.linear.format().name()
-    }
-
-    /// Solves the equation of a step; the result is pending until [`Implicit::accept`].
-    ///
-    /// # Errors
-    /// Errors of the device.
-    pub fn attempt(
+    fn solve(
         &mut self,
         v: &Buffer<f64, D>,
         stimulus: Option<&Buffer<f64, D>>,
         length: f64,
-    ) -> Result<Advance, CardiacError> {
+    ) -> Result<NewtonOutcome, CardiacError> {
         self.set_length(length)?;
         self.recall(length);
         self.share = None;
@@ -229,11 +215,7 @@ impl<D: CardiacDevice> Implicit<D> {
             &mut (),
         );
         self.vectors.trial = u;
-        let outcome = outcome?;
-        let has_converged = outcome.has_converged();
-        let worst = if has_converged { None } else { Some(self.worst()?) };
-        let (iterations, newton) = (outcome.linear_iterations, outcome.iterations);
-        Ok(Advance { iterations, newton, has_converged, worst })
+        outcome
     }
 
     /// Returns the local error of the step that waits, from its distance to the line through the last two potentials and states
@@ -244,7 +226,7 @@ impl<D: CardiacDevice> Implicit<D> {
     ///
     /// # Errors
     /// Errors of the device.
-    pub fn local_error(&mut self, v: &Buffer<f64, D>) -> Result<Option<f64>, CardiacError> {
+    fn local_error(&mut self, v: &Buffer<f64, D>) -> Result<Option<f64>, CardiacError> {
         let Some((before, length_before)) = &self.before else { return Ok(None) };
         let device = v.device();
         let Vectors { trial, of_nodes, .. } = &mut self.vectors;
@@ -255,7 +237,7 @@ impl<D: CardiacDevice> Implicit<D> {
         device.axpby(of_nodes, ratio, before, 1.0)?;
         let share = self.length / (2.0 * self.length + length_before);
         let of_potential = (device.dot(of_nodes, of_nodes)? / v.len().max(1) as f64).sqrt();
-        let of_states = self.ionic.distance_to_line(ratio)?.unwrap_or(0.0);
+        let of_states = self.states.distance_to_line(ratio)?.unwrap_or(0.0);
         self.share = Some(share);
         Ok(Some(share * of_potential.max(STATES * self.amplitude * of_states)))
     }
@@ -268,11 +250,11 @@ impl<D: CardiacDevice> Implicit<D> {
     ///
     /// # Errors
     /// Errors of the device.
-    pub fn accept(&mut self, v: &mut Buffer<f64, D>) -> Result<(), CardiacError> {
+    fn take_over(&mut self, v: &mut Buffer<f64, D>) -> Result<(), CardiacError> {
         if let Some(share) = self.share.take() {
-            self.ionic.move_to_line(share)?;
+            self.states.move_to_line(share)?;
         }
-        self.ionic.accept();
+        self.states.accept();
         self.known = [self.length, self.solver.smallest_ritz_value().unwrap_or(0.0)];
         let device = v.device().clone();
         if self.before.is_none() {
@@ -284,57 +266,6 @@ impl<D: CardiacDevice> Implicit<D> {
             *length = self.length;
         }
         Ok(())
-    }
-
-    /// Computes $y = K x$.
-    ///
-    /// # Errors
-    /// Errors of the device.
-    pub fn apply_stiffness(&self, y: &mut Buffer<f64, D>, x: &Buffer<f64, D>) -> Result<(), CardiacError> {
-        Ok(self.stiffness.apply(y, x)?)
-    }
-
-    /// Returns on the host the states, the length of the last step with the smallest Ritz value, the
-    /// potential before the last step with the length of that step, and the states before it if they are
-    /// kept.
-    ///
-    /// # Errors
-    /// Errors of the device.
-    pub fn states(&self) -> Result<Vec<Vec<f64>>, CardiacError> {
-        let mut all = vec![self.ionic.states().to_host()?, self.known.to_vec()];
-        if let Some((before, length)) = &self.before {
-            all.push(before.to_host()?);
-            all.push(vec![*length]);
-            all.extend(self.ionic.states_before()?);
-        }
-        Ok(all)
-    }
-
-    /// Restores the result of [`Implicit::states`]; returns whether the lengths fit.
-    ///
-    /// # Errors
-    /// Errors of the device.
-    pub fn restore(&mut self, states: &[Vec<f64>]) -> Result<bool, CardiacError> {
-        let [states, known, history @ ..] = states else { return Ok(false) };
-        let &[length, ritz] = known.as_slice() else { return Ok(false) };
-        if states.len() != self.ionic.states().len() || !(length > 0.0 && length.is_finite()) {
-            return Ok(false);
-        }
-        self.before = match history {
-            [] => None,
-            [before, length, of_states @ ..]
-                if before.len() == self.vectors.trial.len() && length.len() == 1 =>
-            {
-                if !self.ionic.set_states_before(of_states)? {
-                    return Ok(false);
-                }
-                Some((Buffer::from_host(self.vectors.trial.device(), before)?, length[0]))
-            }
-            _ => return Ok(false),
-        };
-        self.ionic.set_states(states)?;
-        self.known = [length, ritz];
-        Ok(true)
     }
 
     /// Returns the norm at which a residual is accepted, from the first residual of a step, which is the
@@ -379,6 +310,28 @@ impl<D: CardiacDevice> Implicit<D> {
         let largest = residual.iter().enumerate().max_by(|a, b| size(*a.1).total_cmp(&size(*b.1)));
         Ok(largest.map_or((0, f64::NAN), |(node, _)| (node, u[node])))
     }
+}
+
+/// Refuses what the scheme does not have.
+///
+/// # Errors
+/// [`CardiacError::Setting`]; [`SolveError::Setting`] for several ranks.
+pub(crate) fn check(problem: &Monodomain<'_>, config: &SolverConfig) -> Result<(), CardiacError> {
+    let wrong = |field, message| Err(CardiacError::setting(field, message));
+    if problem.mass == MassMatrix::Lumped {
+        return wrong("mass", "the implicit scheme has the consistent mass matrix; take splitting");
+    }
+    if problem.gates == GatePrecision::Single {
+        return wrong("gates", "the implicit scheme keeps all states with 64 bits; take splitting");
+    }
+    if problem.tissues.len() != 1 {
+        return wrong("tissue", "the implicit scheme has one model for all cells; use splitting");
+    }
+    if config.ranks.n() > 1 || problem.parts.is_some() {
+        let message = "several ranks advance hearts by splitting: use \"godunov\" or \"strang\", or one rank";
+        return Err(SolveError::setting(&["solver".into(), "ranks".into()], message).into());
+    }
+    Ok(())
 }
 
 /// Makes the matrices of one-point integration for a matrix with the rows of `on_host` in another layout.

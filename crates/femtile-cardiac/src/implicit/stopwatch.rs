@@ -36,7 +36,7 @@ pub(super) enum Part {
     Other,
 }
 
-/// Attributes the time since the last lap to a part; does nothing until it is started.
+/// Attributes the time since the last lap to a part; does nothing if it stands.
 #[derive(Debug)]
 pub(super) struct Stopwatch<D: Device>(Option<Running<D>>);
 
@@ -49,19 +49,16 @@ struct Running<D: Device> {
 }
 
 impl<D: Device> Stopwatch<D> {
-    /// A stopwatch that stands.
-    pub fn standing() -> Self {
-        Self(None)
-    }
-
-    /// Starts from zero.
+    /// A stopwatch that runs from zero, or stands.
     ///
     /// # Errors
     /// Errors of the device.
-    pub fn start(&mut self, device: &D) -> Result<(), CardiacError> {
+    pub fn new(device: &D, runs: bool) -> Result<Self, CardiacError> {
+        if !runs {
+            return Ok(Self(None));
+        }
         let (last_in_queue, seconds) = (Buffer::zeros(device, 1)?, StepSeconds::default());
-        self.0 = Some(Running { last_in_queue, since: Instant::now(), seconds });
-        Ok(())
+        Ok(Self(Some(Running { last_in_queue, since: Instant::now(), seconds })))
     }
 
     /// Ends a lap; waits for the device.
@@ -83,7 +80,7 @@ impl<D: Device> Stopwatch<D> {
         Ok(())
     }
 
-    /// Returns the seconds since the start; none if it was not started.
+    /// Returns the seconds since the start; none if it stands.
     pub fn seconds(&self) -> Option<StepSeconds> {
         self.0.as_ref().map(|running| running.seconds)
     }

@@ -1,21 +1,19 @@
 //! Kernels on CPUs: threads over blocks of points, SIMD within a block.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use femtile::device::cpu::{SharedMut, SimdLevel, Source};
 use femtile::device::{Buffer, Cpu};
 use femtile::expression::{ProgramInput, TapeScratch};
 
-use super::kernels::{check, check_states, check_step};
-use super::newton::{self, MAX_ITERATIONS, iterate, n_outputs};
-use super::reference::{HostImplicitProgram, HostProgram};
-use super::{GatePrecision, IonicKernels, LocalScheme, MAX_IMPLICIT_STATES, Model, Points, States};
+use super::kernels::check_step;
+use super::reference::HostProgram;
+use super::{GatePrecision, IonicKernels, LocalScheme, Model, Points, States};
 use crate::CardiacError;
 
 /// Points of a block: its variables and temporary values fit in the L1 and L2 caches.
-const BLOCK: usize = 256;
+pub(crate) const BLOCK: usize = 256;
 
 /// A stage of a scheme on a CPU.
 #[derive(Debug)]
@@ -24,24 +22,17 @@ pub struct CpuProgram {
     workspaces: Pool<Workspace>,
 }
 
-/// The right side of a model with its derivatives on a CPU.
-#[derive(Debug)]
-pub struct CpuImplicitProgram {
-    program: HostImplicitProgram,
-    workspaces: Pool<BlockNewton>,
-}
-
 /// Workspaces between calls: large allocations in each would cost more than a step of few points.
 #[derive(Debug)]
-struct Pool<W>(Mutex<Vec<W>>);
+pub(crate) struct Pool<W>(Mutex<Vec<W>>);
 
 impl<W> Pool<W> {
-    fn new() -> Self {
+    pub fn new() -> Self {
         Self(Mutex::new(Vec::new()))
     }
 
     /// Runs `work` with a workspace that nobody else has meanwhile.
-    fn with(&self, new: impl FnOnce() -> W, work: impl FnOnce(&mut W)) {
+    pub fn with(&self, new: impl FnOnce() -> W, work: impl FnOnce(&mut W)) {
         let taken = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let mut workspace = taken.unwrap_or_else(new);
         work(&mut workspace);
@@ -51,7 +42,6 @@ impl<W> Pool<W> {
 
 impl IonicKernels for Cpu {
     type Program = CpuProgram;
-    type ImplicitProgram = CpuImplicitProgram;
 
     fn ionic_prepare(
         &self,
@@ -93,55 +83,6 @@ impl IonicKernels for Cpu {
             });
         });
         Ok(())
-    }
-
-    fn ionic_prepare_implicit(&self, model: &Model) -> Result<CpuImplicitProgram, CardiacError> {
-        let program = HostImplicitProgram::new(model)?;
-        Ok(CpuImplicitProgram { program, workspaces: Pool::new() })
-    }
-
-    fn ionic_implicit(
-        &self,
-        CpuImplicitProgram { program, workspaces }: &CpuImplicitProgram,
-        points: &Points<Self>,
-        v: &Buffer<f64, Self>,
-        old_states: &Buffer<f64, Self>,
-        states: &mut Buffer<f64, Self>,
-        current: &mut Buffer<f64, Self>,
-        tangent: &mut Buffer<f64, Self>,
-        dt: f64,
-    ) -> Result<usize, CardiacError> {
-        let vectors = [("v", v), ("current", &*current), ("tangent", &*tangent)];
-        check(points, &vectors)?;
-        check_states(points, program.n_states, &[("old_states", old_states), ("states", states)])?;
-        let (list, stride, n) = (points.list().map(Buffer::as_slice), points.stride(), program.n_states);
-        let old_states = old_states.as_slice();
-        let [states, current, tangent] =
-            [states, current, tangent].map(|values| SharedMut::new(values.as_mut_slice()));
-        let failures = AtomicUsize::new(0);
-        self.for_ranges(points.len().div_ceil(BLOCK), 1, |blocks| {
-            let new = || BlockNewton::new(program, self.simd());
-            workspaces.with(new, |newton| {
-                for block in blocks {
-                    let range = block * BLOCK..((block + 1) * BLOCK).min(points.len());
-                    newton.gather(range.clone(), list, v.as_slice(), old_states, stride);
-                    failures.fetch_add(newton.solve(program, dt), Ordering::Relaxed);
-                    for (i, point) in range.enumerate() {
-                        let node = list.map_or(point, |list| list[point] as usize);
-                        // SAFETY: numbers of a list are below the length, which `check` has compared, and each occurs
-                        // once, in one block; the rows of states have room for every point.
-                        unsafe {
-                            current.write(node, newton.current[i]);
-                            tangent.write(node, newton.tangent[i]);
-                            for state in 0..n {
-                                states.write(state * stride + point, newton.inputs[1 + state][i]);
-                            }
-                        }
-                    }
-                }
-            });
-        });
-        Ok(failures.into_inner())
     }
 }
 
@@ -252,78 +193,5 @@ fn advance_block(
     for (state, values) in last.enumerate() {
         // SAFETY: as above; nothing reads these states any more.
         unsafe { fields.double.range(rows(state)) }.copy_from_slice(values);
-    }
-}
-
-/// Newton's method at the points of a block.
-#[derive(Debug)]
-struct BlockNewton {
-    len: usize,
-    /// Voltages and states, `[1 + n][BLOCK]`.
-    inputs: Vec<Vec<f64>>,
-    old: Vec<newton::States>,
-    outputs: Vec<Vec<f64>>,
-    is_done: Vec<bool>,
-    current: Vec<f64>,
-    tangent: Vec<f64>,
-    scratch: TapeScratch,
-}
-
-impl BlockNewton {
-    fn new(program: &HostImplicitProgram, simd: SimdLevel) -> Self {
-        let n = program.n_states;
-        Self {
-            len: 0,
-            inputs: vec![vec![0.0; BLOCK]; 1 + n],
-            old: vec![[0.0; MAX_IMPLICIT_STATES]; BLOCK],
-            outputs: vec![vec![0.0; BLOCK]; n_outputs(n)],
-            is_done: vec![false; BLOCK],
-            current: vec![0.0; BLOCK],
-            tangent: vec![0.0; BLOCK],
-            scratch: TapeScratch::with_simd(simd),
-        }
-    }
-
-    /// Loads the voltages and old states of some points; the iteration starts from these states.
-    fn gather(&mut self, range: Range<usize>, list: Option<&[u32]>, v: &[f64], old: &[f64], stride: usize) {
-        self.len = range.len();
-        for (i, point) in range.enumerate() {
-            self.inputs[0][i] = v[list.map_or(point, |list| list[point] as usize)];
-            for (state, row) in self.inputs[1..].iter_mut().enumerate() {
-                self.old[i][state] = old[state * stride + point];
-                row[i] = self.old[i][state];
-            }
-        }
-    }
-
-    /// Iterates until all points have converged; returns the number of points that have not.
-    fn solve(&mut self, program: &HostImplicitProgram, dt: f64) -> usize {
-        let (n, len) = (program.n_states, self.len);
-        self.is_done[..len].fill(false);
-        let mut n_open = len;
-        for iteration in 0..=MAX_ITERATIONS {
-            let inputs: Vec<_> = self.inputs.iter().map(|row| ProgramInput::Values(&row[..len])).collect();
-            let mut outputs: Vec<&mut [f64]> = self.outputs.iter_mut().map(|row| &mut row[..len]).collect();
-            program.right_side.run(&mut outputs, &inputs, &mut self.scratch);
-            for i in 0..len {
-                if self.is_done[i] {
-                    continue;
-                }
-                let mut w = [0.0; MAX_IMPLICIT_STATES];
-                (0..n).for_each(|state| w[state] = self.inputs[1 + state][i]);
-                let newton = iterate(n, |k| self.outputs[k][i], &w, &self.old[i], dt);
-                (self.current[i], self.tangent[i]) = (newton.current, newton.tangent);
-                if newton.has_converged {
-                    self.is_done[i] = true;
-                    n_open -= 1;
-                } else if iteration < MAX_ITERATIONS {
-                    (0..n).for_each(|state| self.inputs[1 + state][i] -= newton.step[state]);
-                }
-            }
-            if n_open == 0 {
-                break;
-            }
-        }
-        n_open
     }
 }

@@ -4,21 +4,16 @@ use femtile::device::cuda::{Kernel, Launch, Program, Read, Specialisation, Write
 use femtile::device::{Buffer, Cuda};
 use femtile::expression::{Expression, Precision};
 
-use super::kernels::{check, check_states, check_step};
-use super::newton::{MAX_ITERATIONS, TOLERANCE, n_outputs};
-use super::scheme::{right_side, split_stage};
+use super::kernels::check_step;
+use super::scheme::split_stage;
 use super::states::n_single;
 use super::{GatePrecision, IonicKernels, LocalScheme, Model, Points, States};
 use crate::CardiacError;
 
 static IONIC: Program = Program { name: "ionic", source: include_str!("ionic.cu"), headers: &[] };
-static IMPLICIT: Program =
-    Program { name: "ionic_implicit", source: include_str!("implicit.cu"), headers: &[] };
 const THREADS: u32 = 128;
 
 type Advance = (Write<f64>, Write<f64>, Write<f32>, Read<f64>, Read<u32>, u64, u64, f64);
-type Implicit =
-    (Write<f64>, Write<f64>, Write<f64>, Write<u32>, Read<f64>, Read<f64>, Read<u32>, u64, u64, f64);
 
 /// A program of a model on a GPU.
 #[derive(Debug, Clone)]
@@ -29,10 +24,6 @@ pub struct CudaProgram {
     specialisation: Specialisation,
 }
 
-/// The implicit equations of a model on a GPU.
-#[derive(Debug, Clone)]
-pub struct CudaImplicitProgram(CudaProgram);
-
 /// Returns the programs of this folder for all built-in models, for compile checks.
 pub fn specialisations() -> Vec<Specialisation> {
     let mut programs = Vec::new();
@@ -41,7 +32,6 @@ pub fn specialisations() -> Vec<Specialisation> {
             let precisions = [GatePrecision::Double, GatePrecision::Single];
             programs.extend(precisions.iter().filter_map(|&gates| advance(&model, scheme, gates).ok()));
         }
-        programs.extend(implicit(&model).ok());
     }
     programs.into_iter().map(|program| program.specialisation).collect()
 }
@@ -61,19 +51,6 @@ fn advance(model: &Model, scheme: LocalScheme, gates: GatePrecision) -> Result<C
     Ok(CudaProgram { n_states, n_single, specialisation })
 }
 
-fn implicit(model: &Model) -> Result<CudaProgram, CardiacError> {
-    let n = model.n_states();
-    let text = format!(
-        "{}\nconst u32 STATES = {n}, OUTPUTS = {}, ITERATIONS = {MAX_ITERATIONS};\n\
-         const double TOLERANCE = {TOLERANCE:e};\n{}",
-        Expression::CUDA_HEADER,
-        n_outputs(n),
-        right_side(model)?.cuda_function("ionic_right_side", Precision::F64),
-    );
-    let specialisation = IMPLICIT.of::<f64>().header("ionic_model.cuh", text);
-    Ok(CudaProgram { n_states: n, n_single: 0, specialisation })
-}
-
 /// The list of nodes as an argument.
 fn list(points: &Points<Cuda>) -> Read<u32> {
     points.list().map_or_else(Read::none, Buffer::read)
@@ -81,7 +58,6 @@ fn list(points: &Points<Cuda>) -> Read<u32> {
 
 impl IonicKernels for Cuda {
     type Program = CudaProgram;
-    type ImplicitProgram = CudaImplicitProgram;
 
     fn ionic_prepare(
         &self,
@@ -114,43 +90,5 @@ impl IonicKernels for Cuda {
         // SAFETY: vectors have an entry for every node, of which there are fewer than 2^32; numbers of a list are below that
         // and occur once, and the rows of states have room for every point.
         Ok(unsafe { self.launch(&program.specialisation, &kernel, Launch::over(n, THREADS), arguments) }?)
-    }
-
-    fn ionic_prepare_implicit(&self, model: &Model) -> Result<CudaImplicitProgram, CardiacError> {
-        implicit(model).map(CudaImplicitProgram)
-    }
-
-    fn ionic_implicit(
-        &self,
-        CudaImplicitProgram(program): &CudaImplicitProgram,
-        points: &Points<Self>,
-        v: &Buffer<f64, Self>,
-        old_states: &Buffer<f64, Self>,
-        states: &mut Buffer<f64, Self>,
-        current: &mut Buffer<f64, Self>,
-        tangent: &mut Buffer<f64, Self>,
-        dt: f64,
-    ) -> Result<usize, CardiacError> {
-        let vectors = [("v", v), ("current", &*current), ("tangent", &*tangent)];
-        check(points, &vectors)?;
-        check_states(points, program.n_states, &[("old_states", old_states), ("states", states)])?;
-        let (n, stride) = (points.len(), points.stride() as u64);
-        let mut failures = Buffer::<u32, Self>::zeros(self, 1)?;
-        let arguments = (
-            states.write(),
-            current.write(),
-            tangent.write(),
-            failures.write(),
-            v.read(),
-            old_states.read(),
-            list(points),
-            n as u64,
-            stride,
-            dt,
-        );
-        let kernel = Kernel::<Implicit>::new("ionic_implicit");
-        // SAFETY: as for `ionic_advance`; the counter is one number.
-        unsafe { self.launch(&program.specialisation, &kernel, Launch::over(n, THREADS), arguments) }?;
-        Ok(failures.to_host()?[0] as usize)
     }
 }

@@ -12,7 +12,7 @@ use crate::CardiacError;
 pub(super) const RESERVED: &str = "femtile_";
 
 /// The right side of the equations of a model, in a builder whose first inputs are the voltage and the states.
-pub(super) struct Formulas {
+pub(crate) struct Formulas {
     pub builder: ProgramBuilder,
     pub current: Value,
     pub states: Vec<StateFormula>,
@@ -20,7 +20,7 @@ pub(super) struct Formulas {
 
 /// The equation of a state.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum StateFormula {
+pub(crate) enum StateFormula {
     /// A gate: its steady value, and the rate 1/τ at which it is approached, as a fraction.
     Gate { steady: Value, rate: Fraction },
     /// The rate of any other state.
@@ -29,7 +29,7 @@ pub(super) enum StateFormula {
 
 /// A numerator over a denominator; a denominator of 1 is left out.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Fraction {
+pub(crate) struct Fraction {
     pub numerator: Option<Value>,
     pub denominator: Option<Value>,
 }

@@ -37,7 +37,6 @@ mod formulas;
 mod kernels;
 mod library;
 mod model;
-mod newton;
 mod points;
 mod reference;
 mod resolve;
@@ -46,14 +45,17 @@ mod source;
 mod states;
 
 pub use cells::Ionic;
-pub use cpu::{CpuImplicitProgram, CpuProgram};
-pub use cuda::{CudaImplicitProgram, CudaProgram};
+pub(crate) use cells::check_step;
+pub use cpu::CpuProgram;
+pub(crate) use cpu::{BLOCK, Pool};
+pub use cuda::CudaProgram;
+pub(crate) use formulas::Formulas;
 pub use kernels::IonicKernels;
 pub use model::{Model, State, Units};
 pub use points::Points;
 pub(crate) use points::stride_of;
-pub use reference::{HostImplicitProgram, HostProgram};
-pub use scheme::{LocalScheme, MAX_IMPLICIT_STATES};
+pub use reference::HostProgram;
+pub use scheme::LocalScheme;
 pub use states::{GatePrecision, States};
 
 /// The program of docs/ionic-models.md, which is compiled and run as a test.

@@ -3,11 +3,10 @@
 use femtile::device::{Buffer, Reference};
 use femtile::expression::Program;
 
-use super::kernels::{check, check_states, check_step};
-use super::newton::{MAX_ITERATIONS, iterate, n_outputs};
-use super::scheme::{StageInputs, right_side, stage};
+use super::kernels::check_step;
+use super::scheme::{StageInputs, stage};
 use super::states::n_single;
-use super::{GatePrecision, IonicKernels, LocalScheme, MAX_IMPLICIT_STATES, Model, Points, States};
+use super::{GatePrecision, IonicKernels, LocalScheme, Model, Points, States};
 use crate::CardiacError;
 
 /// A stage of a scheme on a host.
@@ -35,19 +34,6 @@ impl HostProgram {
     }
 }
 
-/// The right side of a model with its derivatives on a host.
-#[derive(Debug, Clone)]
-pub struct HostImplicitProgram {
-    pub(super) n_states: usize,
-    pub(super) right_side: Program,
-}
-
-impl HostImplicitProgram {
-    pub(super) fn new(model: &Model) -> Result<Self, CardiacError> {
-        Ok(Self { n_states: model.n_states(), right_side: right_side(model)? })
-    }
-}
-
 /// The node of each point.
 fn nodes(points: &Points<Reference>) -> impl Iterator<Item = (usize, usize)> {
     let list = points.list().map(Buffer::as_slice);
@@ -56,7 +42,6 @@ fn nodes(points: &Points<Reference>) -> impl Iterator<Item = (usize, usize)> {
 
 impl IonicKernels for Reference {
     type Program = HostProgram;
-    type ImplicitProgram = HostImplicitProgram;
 
     fn ionic_prepare(
         &self,
@@ -101,56 +86,5 @@ impl IonicKernels for Reference {
             others.iter().enumerate().for_each(|(i, &other)| double[at(i)] = other);
         }
         Ok(())
-    }
-
-    fn ionic_prepare_implicit(&self, model: &Model) -> Result<HostImplicitProgram, CardiacError> {
-        HostImplicitProgram::new(model)
-    }
-
-    fn ionic_implicit(
-        &self,
-        program: &HostImplicitProgram,
-        points: &Points<Self>,
-        v: &Buffer<f64, Self>,
-        old_states: &Buffer<f64, Self>,
-        states: &mut Buffer<f64, Self>,
-        current: &mut Buffer<f64, Self>,
-        tangent: &mut Buffer<f64, Self>,
-        dt: f64,
-    ) -> Result<usize, CardiacError> {
-        let vectors = [("v", v), ("current", &*current), ("tangent", &*tangent)];
-        check(points, &vectors)?;
-        check_states(points, program.n_states, &[("old_states", old_states), ("states", states)])?;
-        let (n, stride) = (program.n_states, points.stride());
-        let mut outputs = vec![0.0; n_outputs(n)];
-        let mut failures = 0;
-        for (point, node) in nodes(points) {
-            let mut inputs = [0.0; 1 + MAX_IMPLICIT_STATES];
-            inputs[0] = v.as_slice()[node];
-            let mut old = [0.0; MAX_IMPLICIT_STATES];
-            for (i, old) in old.iter_mut().enumerate().take(n) {
-                *old = old_states.as_slice()[i * stride + point];
-            }
-            let mut w = old;
-            for iteration in 0..=MAX_ITERATIONS {
-                inputs[1..].copy_from_slice(&w);
-                program.right_side.eval(&inputs[..1 + n], &mut outputs);
-                let newton = iterate(n, |k| outputs[k], &w, &old, dt);
-                current.as_mut_slice()[node] = newton.current;
-                tangent.as_mut_slice()[node] = newton.tangent;
-                if newton.has_converged {
-                    break;
-                }
-                if iteration == MAX_ITERATIONS {
-                    failures += 1;
-                    break;
-                }
-                w.iter_mut().zip(newton.step).for_each(|(w, step)| *w -= step);
-            }
-            for (i, &w) in w.iter().enumerate().take(n) {
-                states.as_mut_slice()[i * stride + point] = w;
-            }
-        }
-        Ok(failures)
     }
 }

@@ -140,37 +140,3 @@ fn euler(builder: &mut ProgramBuilder, start: Value, length: Value, rate: Value)
     let increment = builder.mul(length, rate);
     builder.add(start, increment)
 }
-
-/// Most states of a model for which the implicit equations of a point are solved.
-pub const MAX_IMPLICIT_STATES: usize = 4;
-
-/// Returns the program of the right side with its derivatives, for implicit stages; inputs are V and w.
-///
-/// Outputs: f `[n]`, ∂f/∂w `[n][n]` by rows, ∂f/∂V `[n]`, I, ∂I/∂V, ∂I/∂w `[n]`.
-///
-/// # Errors
-/// [`CardiacError::Setting`] for models with more than [`MAX_IMPLICIT_STATES`] states.
-pub(super) fn right_side(model: &Model) -> Result<Program, CardiacError> {
-    let n = model.n_states();
-    if n > MAX_IMPLICIT_STATES {
-        let message = format!(
-            "{} has {n} states; points are solved implicitly for models of at most {MAX_IMPLICIT_STATES}: choose \
-             operator splitting",
-            model.name()
-        );
-        return Err(CardiacError::setting("model", message));
-    }
-    let mut formulas = Formulas::new(model)?;
-    let rates = formulas.rates();
-    let Formulas { mut builder, current, .. } = formulas;
-    let voltage = builder.input(0);
-    let variables: Vec<Value> = (0..n).map(|i| builder.input(1 + i)).collect();
-    let mut outputs = rates.clone();
-    for &rate in &rates {
-        outputs.extend(variables.iter().map(|&by| builder.derivative(rate, by)));
-    }
-    outputs.extend(rates.iter().map(|&rate| builder.derivative(rate, voltage)));
-    outputs.push(current);
-    outputs.extend([voltage].iter().chain(&variables).map(|&by| builder.derivative(current, by)));
-    Ok(builder.finish(&outputs))
-}

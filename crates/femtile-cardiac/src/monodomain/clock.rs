@@ -38,7 +38,7 @@ const WORTH_A_CHANGE: f64 = 1.3;
 
 /// The time of a run, and the length of its next step.
 #[derive(Debug, Clone)]
-pub(super) struct Clock {
+pub(crate) struct Clock {
     start: f64,
     end: f64,
     /// Steps of a run with one length.

@@ -32,12 +32,8 @@ pub(crate) struct DiffusionConfig<'a> {
     pub theta: f64,
     pub length: f64,
     pub mass: MassMatrix,
-    /// The range of action potentials.
-    pub amplitude: f64,
     /// The root mean square of the error of the potential that a solve may leave.
     pub error: f64,
-    /// Whether an estimate of the error chooses the lengths of steps.
-    pub adapts: bool,
 }
 
 /// One step of diffusion: solves $(\tfrac{c}{\theta h} M + K)\, w = K V$ and subtracts $w/\theta$ from V.

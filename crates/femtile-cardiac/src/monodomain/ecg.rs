@@ -29,7 +29,7 @@ pub struct Electrode {
 /// `[plonsey1988]`, the potential of a distribution of current sources.
 pub(super) fn lead_field<D: CardiacDevice>(
     (device, mesh, here): (&D, &Mesh, &Nodes<'_>),
-    stepper: &mut Stepper<D>,
+    stepper: &dyn Stepper<D>,
     electrode: &Electrode,
     bath: f64,
 ) -> Result<Buffer<f64, D>, CardiacError> {

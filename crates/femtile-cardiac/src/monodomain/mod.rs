@@ -26,11 +26,11 @@ use femtile::solve::{Choice, Chosen, MassMatrix, Progress, Silent, Stages};
 use femtile::time::implicit::Steps;
 use femtile::{DeviceChoice, Mesh, SolverConfig, Value};
 
-use crate::CardiacError;
 use crate::activation::ActivationConfig;
 pub use crate::implicit::StepSeconds;
 use crate::ionic::{GatePrecision, LocalScheme, Model};
 use crate::stimulus::Stimulus;
+use crate::{CardiacError, implicit};
 pub use checkpoint::Checkpoint;
 pub use clock::AdaptiveSteps;
 pub(crate) use diffusion::{DiffusionConfig, MANY, stiffness};
@@ -38,7 +38,7 @@ pub use ecg::Electrode;
 pub(crate) use nodes::Nodes;
 use on_ranks::Parts;
 pub use outcome::{MonodomainSolution, Outcome, Stop};
-pub(crate) use stepper::Advance;
+pub(crate) use stepper::{Course, Stepper};
 pub use watch::{Frame, Observer};
 
 /// Order in which the membrane and diffusion are advanced in a step.
@@ -106,23 +106,23 @@ pub struct Tissue {
 pub struct Monodomain<'m> {
     /// The mesh that this rank has.
     pub(crate) mesh: &'m Mesh,
-    parts: Option<Parts<'m>>,
+    pub(crate) parts: Option<Parts<'m>>,
     conductivity: Value,
     surface_to_volume: f64,
     capacitance: f64,
-    tissues: Vec<Tissue>,
+    pub(crate) tissues: Vec<Tissue>,
     stimuli: Vec<Stimulus>,
     start: f64,
     end: f64,
     step: f64,
     scheme: Scheme,
-    adaptive: Option<AdaptiveSteps>,
+    pub(crate) adaptive: Option<AdaptiveSteps>,
     theta: f64,
-    mass: MassMatrix,
+    pub(crate) mass: MassMatrix,
     local: LocalScheme,
-    gates: GatePrecision,
+    pub(crate) gates: GatePrecision,
     error: Option<f64>,
-    timed: bool,
+    pub(crate) timed: bool,
     activation: Option<ActivationConfig>,
     electrodes: Vec<Electrode>,
     bath: f64,
@@ -354,7 +354,7 @@ impl<'m> Monodomain<'m> {
         observer: &mut dyn Observer,
         stages: &mut Stages<'_>,
     ) -> Result<MonodomainSolution, CardiacError> {
-        self.check()?;
+        self.check(config)?;
         if config.ranks.n() > 1 || self.parts.is_some() {
             return self.run_on_ranks((cpu, opened), config, observer, stages);
         }
@@ -373,7 +373,7 @@ impl<'m> Monodomain<'m> {
     }
 
     /// Checks all settings that do not need the mesh.
-    fn check(&self) -> Result<(), CardiacError> {
+    fn check(&self, config: &SolverConfig) -> Result<(), CardiacError> {
         LinearSpace::new(self.mesh)?;
         let positive = [
             ("surface_to_volume", self.surface_to_volume),
@@ -397,18 +397,14 @@ impl<'m> Monodomain<'m> {
         }
         if let Some(adaptive) = &self.adaptive {
             adaptive.check()?;
-            if self.scheme != Scheme::Implicit {
+        }
+        match self.scheme {
+            Scheme::Implicit => implicit::check(self, config)?,
+            Scheme::Splitting(_) if self.adaptive.is_some() => {
                 let message = "splitting has steps of one length; the implicit scheme chooses them";
                 return Err(CardiacError::setting("tolerance", message));
             }
-        }
-        if self.scheme == Scheme::Implicit && self.mass == MassMatrix::Lumped {
-            let message = "the implicit scheme has the consistent mass matrix; take splitting";
-            return Err(CardiacError::setting("mass", message));
-        }
-        if self.scheme == Scheme::Implicit && self.gates == GatePrecision::Single {
-            let message = "the implicit scheme keeps all states with 64 bits; take splitting";
-            return Err(CardiacError::setting("gates", message));
+            Scheme::Splitting(_) => {}
         }
         if !(0.5..=1.0).contains(&self.theta) {
             let message = format!("{} does not lie between ½ and 1: the step would be unstable", self.theta);

@@ -13,7 +13,7 @@ use femtile::solve::{RankPart, Stage, Stages};
 use femtile::{Mesh, PreconditionerConfig, SolveError, SolverConfig};
 
 use super::site::Site;
-use super::{Checkpoint, CheckpointInterval, Monodomain, MonodomainSolution, Nodes, Observer, Scheme};
+use super::{Checkpoint, CheckpointInterval, Monodomain, MonodomainSolution, Nodes, Observer};
 use crate::{CardiacDevice, CardiacError};
 
 /// A mesh of which each rank has its part.
@@ -34,11 +34,6 @@ impl Monodomain<'_> {
         observer: &mut dyn Observer,
         stages: &mut Stages<'_>,
     ) -> Result<MonodomainSolution, CardiacError> {
-        if self.scheme == Scheme::Implicit {
-            let message =
-                "several ranks advance hearts by splitting: use \"godunov\" or \"strang\", or one rank";
-            return Err(SolveError::setting(&["solver".into(), "ranks".into()], message).into());
-        }
         let of_state = |Checkpoint { counts, time, length, arrays, .. }: &Checkpoint| {
             [counts[0], counts[1], time.to_bits(), length.to_bits(), arrays.len() as u64]
         };

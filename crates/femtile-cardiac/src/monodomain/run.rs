@@ -10,10 +10,10 @@ use super::clock::Clock;
 use super::diffusion::{DiffusionConfig, check_conductivity};
 use super::ecg::lead_field;
 use super::site::Site;
-use super::stepper::{Advance, Stepper};
+use super::stepper::{self, Course, Stepper};
 use super::watch::{Agenda, CheckpointClock, Deadline};
 use super::{Checkpoint, Frame, Monodomain, MonodomainSolution, Nodes, Observer, Outcome, Stop};
-use crate::activation::{ActivationConfig, ActivationMap, Interval};
+use crate::activation::{ActivationConfig, ActivationMap};
 use crate::stimulus::Stimuli;
 use crate::{CardiacDevice, CardiacError};
 
@@ -21,20 +21,12 @@ use crate::{CardiacDevice, CardiacError};
 const STEPS_OF_A_LOOK: usize = 50;
 /// Potentials beyond this many amplitudes are those of an unstable step.
 const MOST_AMPLITUDES: f64 = 20.0;
-/// The largest number of times that a step of a fixed length is halved if Newton's method fails.
-const MOST_HALVINGS: usize = 6;
 
 /// The state of a run on a device.
 struct State<D: CardiacDevice> {
-    v: Buffer<f64, D>,
-    stepper: Stepper<D>,
-    stimuli: Stimuli<D>,
-    activation: ActivationMap<D>,
+    course: Course<D>,
+    stepper: Box<dyn Stepper<D>>,
     leads: Vec<Buffer<f64, D>>,
-    clock: Clock,
-    iterations: usize,
-    newton: usize,
-    rejected: usize,
 }
 
 impl Monodomain<'_> {
@@ -74,9 +66,7 @@ impl Monodomain<'_> {
             theta: self.theta,
             length: self.steps().1,
             mass: self.mass,
-            amplitude,
             error,
-            adapts: self.adaptive.is_some(),
         }
     }
 
@@ -100,22 +90,23 @@ impl Monodomain<'_> {
             Some(rank) => Ok(rank.result(own)?),
             None => Ok(own.to_host()?),
         };
-        let potential = to_host(&state.v)?;
+        let course = &state.course;
+        let potential = to_host(&course.v)?;
         let outcome = Outcome {
             stop,
-            steps: state.clock.steps,
-            step: state.clock.length,
-            time: state.clock.time,
-            iterations: state.iterations,
-            newton: state.newton,
-            rejected: state.rejected,
+            steps: course.clock.steps,
+            step: course.clock.length,
+            time: course.clock.time,
+            iterations: course.iterations,
+            newton: course.newton,
+            rejected: course.rejected,
             seconds,
             parts: state.stepper.seconds(),
         };
         let (format, preconditioner) = state.stepper.description();
         Ok(MonodomainSolution {
             potential,
-            activation: state.activation.times_by(&to_host)?,
+            activation: course.activation.times_by(&to_host)?,
             outcome,
             device: site.rank.map_or_else(|| Ok(device.description()), |rank| rank.devices(device))?,
             device_reason: reason.to_owned(),
@@ -137,14 +128,14 @@ impl Monodomain<'_> {
         let (device, steps, here, of) = (site.device, self.steps(), &site.nodes, self.of_diffusion());
         stages.begin(Stage::Space)?;
         let stimuli = Stimuli::new(device, (self.mesh, here), &self.stimuli, 1.0 / of.storage)?;
-        let (mut stepper, v) = Stepper::new(site, self, &of, config, stages)?;
-        let mut lead = |electrode| lead_field((device, self.mesh, here), &mut stepper, electrode, self.bath);
-        let leads = self.electrodes.iter().map(&mut lead).collect::<Result<_, _>>()?;
+        let (stepper, v) = stepper::new(site, self, &of, config, stages)?;
+        let lead = |electrode| lead_field((device, self.mesh, here), stepper.as_ref(), electrode, self.bath);
+        let leads = self.electrodes.iter().map(lead).collect::<Result<_, _>>()?;
         let levels = self.activation.unwrap_or_else(|| ActivationConfig::of_model(&self.tissues[0].model));
         let activation = ActivationMap::new(&levels, &v)?;
         let clock = Clock::new((self.start, self.end), steps, self.adaptive);
-        let (iterations, newton, rejected) = (0, 0, 0);
-        let mut state = State { v, stepper, stimuli, activation, leads, clock, iterations, newton, rejected };
+        let course = Course { v, stimuli, activation, clock, iterations: 0, newton: 0, rejected: 0 };
+        let mut state = State { course, stepper, leads };
         if let Some(checkpoint) = &self.resume {
             state.restore_own(site, checkpoint)?;
         }
@@ -164,18 +155,18 @@ impl Monodomain<'_> {
         let mut checkpoints = CheckpointClock::new(self.checkpoints);
         let deadline = Deadline::new(config.time_limit);
         if resumed.is_none() {
-            self.pass_on((state, site), &mut agenda, state.clock.length, observer)?;
+            self.pass_on((state, site), &mut agenda, state.course.clock.length, observer)?;
         }
-        while !state.clock.is_over() {
-            let step = state.clock.next(agenda.next());
-            let failed = self.carry_out(state, step)?;
+        while !state.course.clock.is_over() {
+            let step = state.course.clock.next(agenda.next());
+            let failed = state.stepper.advance(&mut state.course, step)?;
             if failed.is_none() {
                 self.pass_on((state, site), &mut agenda, step.1, observer)?;
             }
-            let Clock { steps, time, .. } = state.clock;
+            let Clock { steps, time, .. } = state.course.clock;
             stages.progress().fraction((time - self.start) / (self.end - self.start));
             stages.progress().time(time, self.end);
-            let is_last = state.clock.is_over();
+            let is_last = state.course.clock.is_over();
             // A linear solve fails if the potential is no number any more.
             let looks = is_last || failed.is_some() || steps.is_multiple_of(STEPS_OF_A_LOOK);
             let unstable = if looks { self.instability(state, &site.nodes)? } else { None };
@@ -201,46 +192,6 @@ impl Monodomain<'_> {
         Ok(Stop::Finished)
     }
 
-    /// Performs one step, or shortens the next one; returns the reason for an end.
-    fn carry_out<D: CardiacDevice>(
-        &self,
-        state: &mut State<D>,
-        (end, length): (f64, f64),
-    ) -> Result<Option<Stop>, CardiacError> {
-        let begin = end - length;
-        let Some(adaptive) = self.adaptive else {
-            let mut before = None;
-            let done = state.halving((begin, length), MOST_HALVINGS, &mut before)?;
-            if let Some((node, potential)) = done.worst {
-                if let Some(before) = &before {
-                    state.go_back(before)?;
-                }
-                return Ok(Some(Stop::NewtonFailed { node, potential }));
-            }
-            state.clock.accept((end, length), None);
-            return Ok((!done.has_converged).then_some(Stop::SolverFailed));
-        };
-        let done = state.attempt((begin, length))?;
-        let allowed = adaptive.tolerance * self.amplitude();
-        let error = match done.has_converged {
-            true => state.stepper.local_error(&state.v)?.map(|error| error / allowed),
-            false => None,
-        };
-        if done.has_converged && error.is_none_or(|error| error <= 1.0) {
-            state.accept((begin, length))?;
-            state.clock.accept((end, length), error);
-            return Ok(None);
-        }
-        state.rejected += 1;
-        if state.clock.reject(length, error) {
-            return Ok(None);
-        }
-        Ok(Some(match done.worst {
-            Some((node, potential)) => Stop::NewtonFailed { node, potential },
-            None => Stop::StepTooShort,
-        }))
-    }
-
     /// Passes on frames that are due.
     fn pass_on<D: CardiacDevice>(
         &self,
@@ -249,10 +200,10 @@ impl Monodomain<'_> {
         length: f64,
         observer: &mut dyn Observer,
     ) -> Result<(), CardiacError> {
-        let time = state.clock.time;
+        let time = state.course.clock.time;
         for number in agenda.due(self.reach(time, length)) {
             let electrodes = state.electrodes(&site.nodes)?;
-            let Some(potential) = all_of(&state.v, site.rank)? else { continue };
+            let Some(potential) = all_of(&state.course.v, site.rank)? else { continue };
             let mesh = self.parts.as_ref().and_then(|parts| parts.whole).unwrap_or(self.mesh);
             observer.frame(&Frame { mesh, number, time, potential, electrodes })?;
         }
@@ -265,7 +216,7 @@ impl Monodomain<'_> {
         state: &State<D>,
         here: &Nodes<'_>,
     ) -> Result<Option<Stop>, CardiacError> {
-        let v = &state.v;
+        let v = &state.course.v;
         let bound = MOST_AMPLITUDES * self.amplitude();
         let square = here.sum(v.device().dot(v, v)?)?;
         if square <= bound.powi(2) {
@@ -282,60 +233,10 @@ impl Monodomain<'_> {
 }
 
 impl<D: CardiacDevice> State<D> {
-    /// Computes a step, which is pending until it is accepted.
-    fn attempt(&mut self, step: (f64, f64)) -> Result<Advance, CardiacError> {
-        let done = self.stepper.step(&mut self.v, &mut self.stimuli, step)?;
-        self.iterations += done.iterations;
-        self.newton += done.newton;
-        Ok(done)
-    }
-
-    /// Accepts a pending step.
-    fn accept(&mut self, (begin, length): (f64, f64)) -> Result<(), CardiacError> {
-        self.stepper.accept(&mut self.v)?;
-        Ok(self.activation.record(&self.v, Interval { begin, length })?)
-    }
-
-    /// Performs a step, or two halves of it if Newton's method fails. `before` receives the state before the
-    /// first half.
-    fn halving(
-        &mut self,
-        (begin, length): (f64, f64),
-        halvings: usize,
-        before: &mut Option<Checkpoint>,
-    ) -> Result<Advance, CardiacError> {
-        let done = self.attempt((begin, length))?;
-        if done.worst.is_none() {
-            self.accept((begin, length))?;
-            return Ok(done);
-        }
-        self.rejected += 1;
-        if halvings == 0 {
-            return Ok(done);
-        }
-        if before.is_none() {
-            *before = Some(self.checkpoint([0; 32])?);
-        }
-        let half = 0.5 * length;
-        let first = self.halving((begin, half), halvings - 1, before)?;
-        if first.worst.is_some() {
-            return Ok(first);
-        }
-        self.halving((begin + half, half), halvings - 1, before)
-    }
-
-    /// Returns to the state before a partly performed step; counts remain.
-    fn go_back(&mut self, before: &Checkpoint) -> Result<(), CardiacError> {
-        let counts = (self.iterations, self.newton, self.rejected);
-        self.restore(before)?;
-        (self.iterations, self.newton, self.rejected) = counts;
-        Ok(())
-    }
-
     /// Returns the potential of each electrode.
     fn electrodes(&self, here: &Nodes<'_>) -> Result<Vec<f64>, CardiacError> {
-        let device = self.v.device();
-        let sum = |lead| here.sum(device.dot(lead, &self.v)?);
+        let v = &self.course.v;
+        let sum = |lead| here.sum(v.device().dot(lead, v)?);
         Ok(self.leads.iter().map(sum).collect::<Result<_, _>>()?)
     }
 
@@ -347,7 +248,7 @@ impl<D: CardiacDevice> State<D> {
     ) -> Result<Option<Checkpoint>, CardiacError> {
         let own = self.checkpoint(fingerprint)?;
         let Some(rank) = site.rank else { return Ok(Some(own)) };
-        let (at_nodes, of_stepper) = own.arrays.split_at(1 + self.activation.arrays().len());
+        let (at_nodes, of_stepper) = own.arrays.split_at(1 + self.course.activation.arrays().len());
         let mut arrays = Vec::new();
         for array in at_nodes {
             arrays.extend(rank.gathered(rank.owned(), array)?);
@@ -359,7 +260,7 @@ impl<D: CardiacDevice> State<D> {
     /// Restores the state; on several ranks each gets its entries from the first rank. Collective.
     fn restore_own(&mut self, site: &Site<'_, D>, all: &Checkpoint) -> Result<(), CardiacError> {
         let Some(rank) = site.rank else { return self.restore(all) };
-        let n_at_nodes = 1 + self.activation.arrays().len();
+        let n_at_nodes = 1 + self.course.activation.arrays().len();
         let of_first = match site.nodes.is_first() {
             false => None,
             true => {
@@ -381,22 +282,24 @@ impl<D: CardiacDevice> State<D> {
 
     /// Returns the state of this rank on the host.
     fn checkpoint(&self, fingerprint: [u8; 32]) -> Result<Checkpoint, CardiacError> {
-        let mut arrays = vec![self.v.to_host()?];
-        for array in self.activation.arrays() {
+        let mut arrays = vec![self.course.v.to_host()?];
+        for array in self.course.activation.arrays() {
             arrays.push(array.to_host()?);
         }
         arrays.extend(self.stepper.states()?);
-        let counts = [self.clock.steps, self.iterations, self.newton, self.rejected].map(|n| n as u64);
-        Ok(Checkpoint { fingerprint, counts, time: self.clock.time, length: self.clock.length, arrays })
+        let Course { clock, iterations, newton, rejected, .. } = &self.course;
+        let counts = [clock.steps, *iterations, *newton, *rejected].map(|n| n as u64);
+        Ok(Checkpoint { fingerprint, counts, time: clock.time, length: clock.length, arrays })
     }
 
     /// Takes the state over from a checkpoint.
     fn restore(&mut self, checkpoint: &Checkpoint) -> Result<(), CardiacError> {
-        if self.clock.adaptive.is_none() && checkpoint.length != self.clock.length {
+        let course = &mut self.course;
+        if course.clock.adaptive.is_none() && checkpoint.length != course.clock.length {
             return Err(wrong());
         }
         let mut arrays = checkpoint.arrays.iter();
-        let own = [&mut self.v].into_iter().chain(self.activation.arrays_mut());
+        let own = [&mut course.v].into_iter().chain(course.activation.arrays_mut());
         for array in own {
             let values = arrays.next().filter(|values| values.len() == array.len()).ok_or_else(wrong)?;
             array.assign(values)?;
@@ -405,8 +308,9 @@ impl<D: CardiacDevice> State<D> {
             return Err(wrong());
         }
         let [steps, iterations, newton, rejected] = checkpoint.counts.map(|n| n as usize);
-        (self.iterations, self.newton, self.rejected) = (iterations, newton, rejected);
-        (self.clock.steps, self.clock.time, self.clock.length) = (steps, checkpoint.time, checkpoint.length);
+        (course.iterations, course.newton, course.rejected) = (iterations, newton, rejected);
+        let clock = &mut course.clock;
+        (clock.steps, clock.time, clock.length) = (steps, checkpoint.time, checkpoint.length);
         Ok(())
     }
 }

@@ -4,26 +4,80 @@ use femtile::SolverConfig;
 use femtile::device::Buffer;
 use femtile::solve::{RankPart, Stages};
 
+use super::clock::Clock;
 use super::diffusion::{Diffusion, DiffusionConfig};
 use super::membrane::Membrane;
 use super::run::wrong;
 use super::site::Site;
-use super::{Monodomain, Nodes, Scheme, Splitting};
+use super::{Monodomain, Nodes, Scheme, Splitting, Stop};
+use crate::activation::{ActivationMap, Interval};
 use crate::implicit::{Implicit, StepSeconds};
 use crate::stimulus::Stimuli;
 use crate::{CardiacDevice, CardiacError};
 
-/// The outcome of a step.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Advance {
+/// The state of a run that all steppers advance.
+pub(crate) struct Course<D: CardiacDevice> {
+    pub v: Buffer<f64, D>,
+    pub stimuli: Stimuli<D>,
+    pub activation: ActivationMap<D>,
+    pub clock: Clock,
     /// Iterations of linear solvers.
     pub iterations: usize,
     /// Iterations of Newton's method.
     pub newton: usize,
-    /// Whether all solves converged. A step of the implicit scheme that did not converge has changed nothing.
-    pub has_converged: bool,
-    /// The node with the largest residual and its potential, if Newton's method failed.
-    pub worst: Option<(usize, f64)>,
+    /// Rejected steps.
+    pub rejected: usize,
+}
+
+impl<D: CardiacDevice> Course<D> {
+    /// Records the crossings of a step that ends with the present potential.
+    pub fn record(&mut self, (begin, length): (f64, f64)) -> Result<(), CardiacError> {
+        Ok(self.activation.record(&self.v, Interval { begin, length })?)
+    }
+}
+
+/// Advances the potential, with a state of its own.
+pub(crate) trait Stepper<D: CardiacDevice> {
+    /// Returns the format of the operator and the preconditioner.
+    fn description(&self) -> (String, &'static str);
+
+    /// Returns the seconds of the parts of implicit steps, if they are measured.
+    fn seconds(&self) -> Option<StepSeconds> {
+        None
+    }
+
+    /// Computes $y = K x$.
+    fn apply_stiffness(&self, y: &mut Buffer<f64, D>, x: &Buffer<f64, D>) -> Result<(), CardiacError>;
+
+    /// Performs the step of an end and a length, or shortens the next one; returns the reason for an end of the run.
+    fn advance(&mut self, course: &mut Course<D>, step: (f64, f64)) -> Result<Option<Stop>, CardiacError>;
+
+    /// Returns its state on the host.
+    fn states(&self) -> Result<Vec<Vec<f64>>, CardiacError>;
+
+    /// Restores the result of [`Stepper::states`]; returns whether the lengths fit.
+    fn restore(&mut self, states: &[Vec<f64>]) -> Result<bool, CardiacError>;
+
+    /// Returns the global [`Stepper::states`], as a run on one rank has them, on the first rank. Collective.
+    ///
+    /// # Errors
+    /// [`CardiacError::Setting`] by a stepper for one rank.
+    fn gathered(
+        &self,
+        _rank: &RankPart<'_>,
+        _here: &Nodes<'_>,
+        _states: &[Vec<f64>],
+    ) -> Result<Vec<Vec<f64>>, CardiacError> {
+        Err(wrong())
+    }
+
+    /// Returns the states of this rank from [`Stepper::gathered`], which the first one gives. Collective.
+    ///
+    /// # Errors
+    /// [`CardiacError::Setting`] if the lengths do not fit, and by a stepper for one rank.
+    fn dealt(&self, _rank: &RankPart<'_>, _all: Option<&[Vec<f64>]>) -> Result<Vec<Vec<f64>>, CardiacError> {
+        Err(wrong())
+    }
 }
 
 /// Membrane and diffusion, one after the other.
@@ -33,171 +87,94 @@ pub(super) struct Split<D: CardiacDevice> {
     splitting: Splitting,
 }
 
-/// The part of the state that advances the potential.
-pub(super) enum Stepper<D: CardiacDevice> {
-    Split(Box<Split<D>>),
-    Implicit(Box<Implicit<D>>),
-}
-
-impl<D: CardiacDevice> Stepper<D> {
-    /// Makes the stepper of a problem and the potentials at rest.
-    pub fn new(
-        site: &Site<'_, D>,
-        problem: &Monodomain<'_>,
-        of: &DiffusionConfig<'_>,
-        config: &SolverConfig,
-        stages: &mut Stages<'_>,
-    ) -> Result<(Self, Buffer<f64, D>), CardiacError> {
-        let (device, mesh, tissues) = (site.device, problem.mesh, &problem.tissues);
-        match problem.scheme {
-            Scheme::Splitting(splitting) => {
-                let (local, of_mesh) = ((problem.local, problem.gates), (mesh, &site.nodes));
-                let (membrane, v) = Membrane::new(device, of_mesh, tissues, local)?;
-                let own;
-                let discretization = match site.rank {
-                    Some(rank) => rank.problem(),
-                    None => {
-                        own = problem.diffusion()?;
-                        &own
-                    }
-                };
-                let diffusion = Diffusion::new(site, (discretization, of), config, stages)?;
-                Ok((Self::Split(Box::new(Split { membrane, diffusion, splitting })), v))
-            }
-            Scheme::Implicit => {
-                let [tissue] = tissues.as_slice() else {
-                    let message = "the implicit scheme has one model for all cells; use splitting";
-                    return Err(CardiacError::setting("tissue", message));
-                };
-                let mut implicit = Implicit::new(device, (mesh, &tissue.model, of), config, stages)?;
-                if problem.timed {
-                    implicit.start_stopwatch()?;
+/// Makes the stepper of a problem and the potentials at rest.
+pub(super) fn new<D: CardiacDevice>(
+    site: &Site<'_, D>,
+    problem: &Monodomain<'_>,
+    of: &DiffusionConfig<'_>,
+    config: &SolverConfig,
+    stages: &mut Stages<'_>,
+) -> Result<(Box<dyn Stepper<D>>, Buffer<f64, D>), CardiacError> {
+    let (device, mesh, tissues) = (site.device, problem.mesh, &problem.tissues);
+    match problem.scheme {
+        Scheme::Splitting(splitting) => {
+            let (local, of_mesh) = ((problem.local, problem.gates), (mesh, &site.nodes));
+            let (membrane, v) = Membrane::new(device, of_mesh, tissues, local)?;
+            let own;
+            let discretization = match site.rank {
+                Some(rank) => rank.problem(),
+                None => {
+                    own = problem.diffusion()?;
+                    &own
                 }
-                let rest = vec![tissue.model.rest_voltage(); mesh.n_nodes()];
-                Ok((Self::Implicit(Box::new(implicit)), Buffer::from_vec(device, rest)?))
-            }
+            };
+            let diffusion = Diffusion::new(site, (discretization, of), config, stages)?;
+            Ok((Box::new(Split { membrane, diffusion, splitting }), v))
         }
-    }
-
-    /// Returns the format of the operator and the preconditioner.
-    pub fn description(&self) -> (String, &'static str) {
-        match self {
-            Self::Split(split) => (split.diffusion.format.clone(), split.diffusion.preconditioner_name),
-            Self::Implicit(implicit) => (implicit.format(), "jacobi"),
-        }
-    }
-
-    /// Returns the seconds of the parts of implicit steps, if they are measured.
-    pub fn seconds(&self) -> Option<StepSeconds> {
-        match self {
-            Self::Split(_) => None,
-            Self::Implicit(implicit) => implicit.seconds(),
-        }
-    }
-
-    /// Computes $y = K x$.
-    pub fn apply_stiffness(
-        &mut self,
-        y: &mut Buffer<f64, D>,
-        x: &Buffer<f64, D>,
-    ) -> Result<(), CardiacError> {
-        match self {
-            Self::Split(split) => Ok(split.diffusion.stiffness().apply(y, x)?),
-            Self::Implicit(implicit) => implicit.apply_stiffness(y, x),
-        }
-    }
-
-    /// Performs a step; an implicit step is completed by [`Stepper::accept`].
-    pub fn step(
-        &mut self,
-        v: &mut Buffer<f64, D>,
-        stimuli: &mut Stimuli<D>,
-        (begin, length): (f64, f64),
-    ) -> Result<Advance, CardiacError> {
-        match self {
-            Self::Split(split) => split.step(v, stimuli, (begin, length)),
-            Self::Implicit(implicit) => implicit.attempt(v, stimuli.rate(begin, length)?, length),
-        }
-    }
-
-    /// Returns an estimate of the local error of an implicit step that waits, potential and states together; none for the first
-    /// step and for splitting.
-    pub fn local_error(&mut self, v: &Buffer<f64, D>) -> Result<Option<f64>, CardiacError> {
-        match self {
-            Self::Split(_) => Ok(None),
-            Self::Implicit(implicit) => implicit.local_error(v),
-        }
-    }
-
-    /// Accepts a pending implicit step.
-    pub fn accept(&mut self, v: &mut Buffer<f64, D>) -> Result<(), CardiacError> {
-        match self {
-            Self::Split(_) => Ok(()),
-            Self::Implicit(implicit) => implicit.accept(v),
-        }
-    }
-
-    /// Returns the states on the host.
-    pub fn states(&self) -> Result<Vec<Vec<f64>>, CardiacError> {
-        match self {
-            Self::Split(split) => {
-                let of_diffusion = split.diffusion.state()?;
-                Ok(of_diffusion.into_iter().chain(split.membrane.states()?).collect())
-            }
-            Self::Implicit(implicit) => implicit.states(),
-        }
-    }
-
-    /// Restores states; returns whether the lengths fit.
-    pub fn restore(&mut self, states: &[Vec<f64>]) -> Result<bool, CardiacError> {
-        match self {
-            Self::Split(split) => {
-                let [numbers, last, before, states @ ..] = states else { return Ok(false) };
-                Ok(split.diffusion.restore([numbers, last, before])? && split.membrane.restore(states)?)
-            }
-            Self::Implicit(implicit) => implicit.restore(states),
+        Scheme::Implicit => {
+            let implicit = Implicit::new(device, (problem, of), config, stages)?;
+            let rest = vec![tissues[0].model.rest_voltage(); mesh.n_nodes()];
+            Ok((Box::new(implicit), Buffer::from_vec(device, rest)?))
         }
     }
 }
 
-/// States of all ranks; the implicit scheme has one rank.
-impl<D: CardiacDevice> Stepper<D> {
-    /// Returns the global [`Stepper::states`], as a run on one rank has them, on the first rank. Collective.
-    pub fn gathered(
+impl<D: CardiacDevice> Stepper<D> for Split<D> {
+    fn description(&self) -> (String, &'static str) {
+        (self.diffusion.format.clone(), self.diffusion.preconditioner_name)
+    }
+
+    fn apply_stiffness(&self, y: &mut Buffer<f64, D>, x: &Buffer<f64, D>) -> Result<(), CardiacError> {
+        Ok(self.diffusion.stiffness().apply(y, x)?)
+    }
+
+    fn advance(
+        &mut self,
+        course: &mut Course<D>,
+        (end, length): (f64, f64),
+    ) -> Result<Option<Stop>, CardiacError> {
+        let begin = end - length;
+        let (iterations, has_converged) = self.step(&mut course.v, &mut course.stimuli, (begin, length))?;
+        course.iterations += iterations;
+        course.record((begin, length))?;
+        course.clock.accept((end, length), None);
+        Ok((!has_converged).then_some(Stop::SolverFailed))
+    }
+
+    fn states(&self) -> Result<Vec<Vec<f64>>, CardiacError> {
+        let of_diffusion = self.diffusion.state()?;
+        Ok(of_diffusion.into_iter().chain(self.membrane.states()?).collect())
+    }
+
+    fn restore(&mut self, states: &[Vec<f64>]) -> Result<bool, CardiacError> {
+        let [numbers, last, before, states @ ..] = states else { return Ok(false) };
+        Ok(self.diffusion.restore([numbers, last, before])? && self.membrane.restore(states)?)
+    }
+
+    fn gathered(
         &self,
         rank: &RankPart<'_>,
         here: &Nodes<'_>,
         states: &[Vec<f64>],
     ) -> Result<Vec<Vec<f64>>, CardiacError> {
-        let (Self::Split(split), [numbers, last, before, states @ ..]) = (self, states) else {
-            return Ok(states.to_vec());
-        };
+        let [numbers, last, before, states @ ..] = states else { return Err(wrong()) };
         // A rank without nodes has no entries of solutions either, so the number of these decides.
         let has_before = numbers.get(1).is_some_and(|&known| known >= 2.0);
         let all = |own: &[f64]| rank.gathered(rank.owned(), own).map(Option::unwrap_or_default);
         let last = all(last)?;
         let before = if has_before { all(before)? } else { Vec::new() };
-        let states = split.membrane.gathered(rank, here, states)?;
+        let states = self.membrane.gathered(rank, here, states)?;
         Ok([numbers.clone(), last, before].into_iter().chain(states).collect())
     }
 
-    /// Returns the states of this rank from [`Stepper::gathered`], which the first one gives. Collective.
-    ///
-    /// # Errors
-    /// [`CardiacError::Setting`] if the lengths do not fit.
-    pub fn dealt(
-        &self,
-        rank: &RankPart<'_>,
-        all: Option<&[Vec<f64>]>,
-    ) -> Result<Vec<Vec<f64>>, CardiacError> {
-        let Self::Split(split) = self else { return Err(wrong()) };
+    fn dealt(&self, rank: &RankPart<'_>, all: Option<&[Vec<f64>]>) -> Result<Vec<Vec<f64>>, CardiacError> {
         let (known, rows, states) = match all {
             None => (Vec::new(), [None, None], None),
             Some([numbers, last, before, states @ ..]) => {
                 let n_before =
                     if numbers.get(1).is_some_and(|&known| known >= 2.0) { rank.n_nodes() } else { 0 };
                 let fits = (last.len(), before.len()) == (rank.n_nodes(), n_before);
-                if !fits || !split.membrane.are_of_all(states) {
+                if !fits || !self.membrane.are_of_all(states) {
                     return Err(wrong());
                 }
                 (numbers.clone(), [Some(last.as_slice()), Some(before.as_slice())], Some(states))
@@ -208,32 +185,32 @@ impl<D: CardiacDevice> Stepper<D> {
         let last = rank.dealt(rank.owned(), rows[0])?;
         let has_before = numbers.get(1).is_some_and(|&known| known >= 2.0);
         let before = if has_before { rank.dealt(rank.owned(), rows[1])? } else { Vec::new() };
-        let states = split.membrane.dealt(rank, states)?;
+        let states = self.membrane.dealt(rank, states)?;
         Ok([numbers, last, before].into_iter().chain(states).collect())
     }
 }
 
 impl<D: CardiacDevice> Split<D> {
+    /// Returns the iterations and whether the solve converged.
     fn step(
         &mut self,
         v: &mut Buffer<f64, D>,
         stimuli: &mut Stimuli<D>,
         (begin, length): (f64, f64),
-    ) -> Result<Advance, CardiacError> {
+    ) -> Result<(usize, bool), CardiacError> {
         let Self { membrane, diffusion, splitting } = self;
-        let (iterations, has_converged) = match splitting {
+        match splitting {
             Splitting::Godunov => {
                 membrane.advance(v, stimuli.rate(begin, length)?, length)?;
-                diffusion.step(v)?
+                diffusion.step(v)
             }
             Splitting::Strang => {
                 let half = 0.5 * length;
                 membrane.advance(v, stimuli.rate(begin, half)?, half)?;
                 let done = diffusion.step(v)?;
                 membrane.advance(v, stimuli.rate(begin + half, half)?, half)?;
-                done
+                Ok(done)
             }
-        };
-        Ok(Advance { iterations, newton: 0, has_converged, worst: None })
+        }
     }
 }

@@ -2,7 +2,8 @@
 
 use femtile::Cpu;
 use femtile::device::Buffer;
-use femtile_cardiac::ionic::{GatePrecision, Ionic, LocalScheme, Model, Points};
+use femtile_cardiac::implicit::LocalStates;
+use femtile_cardiac::ionic::{Ionic, LocalScheme, Model, Points};
 
 /// Four states with a full Jacobian, whose pivots are not on the diagonal.
 const FOUR: &str = "
@@ -34,21 +35,25 @@ fn models() -> Vec<Model> {
 }
 
 /// Current, tangent and states of one point.
-fn solve(cell: &mut Ionic<Cpu>, v: f64, dt: f64) -> [f64; 2] {
+fn solve(cell: &mut LocalStates<Cpu>, v: f64, dt: f64) -> [f64; 2] {
     let cpu = Cpu::new(1).unwrap();
     let v = Buffer::from_vec(&cpu, vec![v]).unwrap();
     let mut results = [f64::NAN; 2].map(|value| Buffer::from_vec(&cpu, vec![value]).unwrap());
-    let [current, tangent] = &mut results;
-    assert_eq!(cell.implicit(&v, current, tangent, dt).unwrap(), 0);
+    assert_eq!(cell.solve(&v, results.each_mut(), dt).unwrap(), 0);
     results.map(|result| result.as_slice()[0])
 }
 
-fn cell(model: &Model) -> Ionic<Cpu> {
-    Ionic::new(&Cpu::new(1).unwrap(), model, LocalScheme::Explicit, Points::all(1)).unwrap()
+fn cell(model: &Model) -> LocalStates<Cpu> {
+    LocalStates::new(&Cpu::new(1).unwrap(), model, 1, false).unwrap()
 }
 
-fn states(cell: &Ionic<Cpu>) -> Vec<f64> {
-    cell.states().parts().1.as_slice().chunks(cell.points().stride()).map(|row| row[0]).collect()
+/// The states of one point, of rows of one point.
+fn first(states: &[f64]) -> Vec<f64> {
+    states.chunks(Points::<Cpu>::all(1).stride()).map(|row| row[0]).collect()
+}
+
+fn states(cell: &LocalStates<Cpu>) -> Vec<f64> {
+    first(&cell.to_host().unwrap())
 }
 
 #[test]
@@ -61,10 +66,14 @@ fn implicit_states_solve_their_equations() {
             cell.accept();
             let new = states(&cell);
             // An explicit step from the new states adds their rates.
-            let mut voltage = Buffer::from_vec(&Cpu::new(1).unwrap(), vec![v]).unwrap();
-            cell.advance(&mut voltage, None, dt).unwrap();
+            let cpu = Cpu::new(1).unwrap();
+            let mut voltage = Buffer::from_vec(&cpu, vec![v]).unwrap();
+            let mut explicit = Ionic::new(&cpu, &model, LocalScheme::Explicit, Points::all(1)).unwrap();
+            explicit.set_states(&cell.to_host().unwrap()).unwrap();
+            explicit.advance(&mut voltage, None, dt).unwrap();
             assert!((v - dt * current - voltage.as_slice()[0]).abs() < 1e-14);
-            for ((old, new), after) in old.iter().zip(&new).zip(states(&cell)) {
+            let after = first(&explicit.states().to_host().unwrap());
+            for ((old, new), after) in old.iter().zip(&new).zip(after) {
                 let residual = new - old - (after - new);
                 assert!(residual.abs() < 1e-13 * (1.0 + new.abs()), "{}: {residual}", model.name());
             }
@@ -109,28 +118,21 @@ fn points_without_a_solution_are_counted() {
         + "[states.w]\ninitial = 0\nrate = '1 + w^2'\n";
     let model = Model::from_toml(&text).unwrap();
     let cpu = Cpu::new(1).unwrap();
-    let mut cells = Ionic::new(&cpu, &model, LocalScheme::Explicit, Points::all(3)).unwrap();
+    let mut cells = LocalStates::new(&cpu, &model, 3, false).unwrap();
     let v = Buffer::zeros(&cpu, 3).unwrap();
-    let [mut current, mut tangent] = [(); 2].map(|()| Buffer::zeros(&cpu, 3).unwrap());
-    assert_eq!(cells.implicit(&v, &mut current, &mut tangent, 0.4).unwrap(), 0);
-    assert_eq!(cells.implicit(&v, &mut current, &mut tangent, 0.6).unwrap(), 3);
+    let mut results = [(); 2].map(|()| Buffer::zeros(&cpu, 3).unwrap());
+    assert_eq!(cells.solve(&v, results.each_mut(), 0.4).unwrap(), 0);
+    assert_eq!(cells.solve(&v, results.each_mut(), 0.6).unwrap(), 3);
+    let error = cells.solve(&v, results.each_mut(), 0.0).unwrap_err().to_string();
+    assert!(error.contains("has to be a positive number"), "{error}");
 }
 
 #[test]
-fn models_with_many_states_or_gates_of_single_precision_are_refused() {
-    let cpu = Cpu::new(1).unwrap();
+fn models_with_many_states_are_refused() {
     let model = Model::named("ten-tusscher-panfilov-2006").unwrap();
-    let mut cells = Ionic::new(&cpu, &model, LocalScheme::RushLarsen, Points::all(1)).unwrap();
-    let v = Buffer::zeros(&cpu, 1).unwrap();
-    let [mut current, mut tangent] = [(); 2].map(|()| Buffer::zeros(&cpu, 1).unwrap());
-    let error = cells.implicit(&v, &mut current, &mut tangent, 0.1).unwrap_err().to_string();
+    let error = LocalStates::new(&Cpu::new(1).unwrap(), &model, 1, false).unwrap_err().to_string();
     assert!(
         error.contains("18 states") && error.contains("at most 4") && error.contains("splitting"),
         "{error}"
     );
-    let model = Model::named("mitchell-schaeffer").unwrap();
-    let (scheme, gates) = (LocalScheme::RushLarsen, GatePrecision::Single);
-    let mut cells = Ionic::with_gates(&cpu, &model, scheme, gates, Points::all(1)).unwrap();
-    let error = cells.implicit(&v, &mut current, &mut tangent, 0.1).unwrap_err().to_string();
-    assert!(error.contains("double precision"), "{error}");
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use femtile::amg::{
     Amg, AmgConfig, AmgKernels, AmgSolver, Coarsened, Graph, Grouping, Parts as Groups, PatchFormat,
-    PatchSmoother, Patched, Smoother,
+    PatchKernels, PatchSmoother, Smoother,
 };
 use femtile::device::{Buffer, Device, Reference, Scalar};
 use femtile::linalg::sparse::csr::Csr;
@@ -154,7 +154,7 @@ fn groups_are_those_of_the_reference(rows: &Rows, groups: &[u32], theta: f64) {
     let joined =
         (0..n).flat_map(|i| rows.strong(i, theta).into_iter().flat_map(move |j| [i as u32, j as u32]));
     let graph = Graph::from_cells(n, 2, &joined.collect::<Vec<_>>()).unwrap();
-    let expected = AmgKernels::<f32>::amg_double_partition(&Reference, &graph, 1).unwrap();
+    let expected = PatchKernels::<f32>::patch_partition(&Reference, &graph, 1).unwrap();
     assert_eq!(groups, expected.expect("the reference leaves nothing out").of_node);
 }
 
@@ -395,27 +395,22 @@ pub fn patched_levels_are_what_they_are_defined_to_be<D: AmgDevice>(device: &D, 
                 all
             };
             assert!(rows.ascends() && sorted(&rows) == sorted(&Rows::of(&a)), "{format:?}");
-            assert!(patched.omega > 0.0 && patched.omega < 2.0, "{format:?}: {}", patched.omega);
-            parts_add_up(device, &rows, patched, &made.inverse_diagonal);
+            let omega = patched.smoother.omega;
+            assert!(omega > 0.0 && omega < 2.0, "{format:?}: {omega}");
+            parts_add_up(device, &rows, &patched.smoother);
             transpose_and_product(&rows, &Rows::of(&made.p), &made, 1e-13);
         }
     }
 }
 
 /// After a step from zero, what other patches add makes the residual whole.
-fn parts_add_up<D: AmgDevice>(
-    device: &D,
-    rows: &Rows,
-    Patched { matrix, .. }: &Patched<f64, D>,
-    scale: &Buffer<f64, D>,
-) {
+fn parts_add_up<D: AmgDevice>(device: &D, rows: &Rows, by: &PatchSmoother<f64, D>) {
     let n = rows.0.len();
     let b = Random::new(7).vector::<f64>(n);
     let poisoned = || Buffer::from_vec(device, vec![f64::NAN; n]).unwrap();
     let (mut x, mut r) = (poisoned(), poisoned());
-    let by = PatchSmoother { matrix, scale, inner: 3, omega: 0.75 };
     device.patch_relax_from_zero(&mut x, &mut r, by, &Buffer::from_host(device, &b).unwrap()).unwrap();
-    device.patch_subtract_outside(&mut r, matrix, &x).unwrap();
+    device.patch_subtract_outside(&mut r, &by.matrix, &x).unwrap();
     let (x, r) = (x.to_host().unwrap(), r.to_host().unwrap());
     for (row, entries) in rows.0.iter().enumerate() {
         let ax: f64 = entries.iter().map(|&(column, value)| value * x[column]).sum();

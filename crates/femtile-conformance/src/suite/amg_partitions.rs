@@ -1,6 +1,6 @@
 //! Aggregates of graphs, and patches of these.
 
-use femtile::amg::{AmgKernels, Graph};
+use femtile::amg::{Graph, PatchKernels};
 use femtile::device::Reference;
 
 use super::Scope;
@@ -14,7 +14,7 @@ pub fn double_partitions_are_those_of_the_reference<D: AmgDevice>(device: &D, sc
     let (mut n_made, mut n_patches, mut most) = (0, 0, 0);
     for (name, graph) in graphs(scope) {
         for least in [1, 9] {
-            let partition = AmgKernels::<f32>::amg_double_partition(&Reference, &graph, least).unwrap();
+            let partition = PatchKernels::<f32>::patch_partition(&Reference, &graph, least).unwrap();
             let expected = partition.expect("the reference leaves nothing out");
             let mut sizes = vec![0; expected.n_aggregates];
             expected
@@ -22,7 +22,7 @@ pub fn double_partitions_are_those_of_the_reference<D: AmgDevice>(device: &D, sc
                 .iter()
                 .filter(|part| **part != u32::MAX)
                 .for_each(|part| sizes[*part as usize] += 1);
-            match AmgKernels::<f32>::amg_double_partition(device, &graph, least).unwrap() {
+            match PatchKernels::<f32>::patch_partition(device, &graph, least).unwrap() {
                 Some(found) => {
                     assert_eq!(found, expected, "{name}, {least}");
                     n_made += 1;

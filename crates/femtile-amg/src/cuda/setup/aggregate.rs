@@ -50,7 +50,7 @@ pub(super) struct Neighbours<'a> {
 }
 
 /// A graph whose nodes are grouped.
-pub(super) struct Linked<'a> {
+pub(crate) struct Linked<'a> {
     pub device: &'a Cuda,
     program: Specialisation,
     pub lists: Lists,
@@ -63,7 +63,7 @@ pub(super) struct Linked<'a> {
 /// Returns three arrays. For each entry of a matrix its column, or all bits if it does not smooth
 /// prolongators. The number of connections of each row. The number of rows with connections, in a buffer with
 /// room for one more number. In doubtful rows, the entries that evolution finds near count.
-pub(super) fn strong<H: Scalar>(
+pub(crate) fn strong<H: Scalar>(
     rows: &Rows<'_, H>,
     diagonal: &Buffer<H, Cuda>,
     evolution: Option<&Evolution<'_, H>>,
@@ -344,7 +344,7 @@ impl<'a> Linked<'a> {
 }
 
 /// Returns the weight of each part: the sum of the weights of its nodes, by default one each.
-pub(super) fn weigh(parts: &Parts<Cuda>, weights: Option<&Numbers>) -> Result<Numbers, LinalgError> {
+pub(crate) fn weigh(parts: &Parts<Cuda>, weights: Option<&Numbers>) -> Result<Numbers, LinalgError> {
     let (device, n) = (parts.of_node.device(), parts.of_node.len());
     let mut sums = Buffer::zeros(device, parts.n)?;
     let weights = weights.map_or(Read::none(), Buffer::read);

@@ -24,7 +24,7 @@ type Votes = (Write<u32>, Read<u32>, Read<u32>, u64);
 type Outvoted = (Write<u32>, u64);
 
 /// [`crate::setup::evolution::Evolution`] on the GPU.
-pub(super) struct Evolution<'a, H: Scalar> {
+pub(crate) struct Evolution<'a, H: Scalar> {
     /// 1 for each doubtful row, 0 for others.
     is_doubtful: &'a Numbers,
     /// 1 for each entry that is near by the measure of its row, 0 for others and in rows that are not doubtful.

@@ -7,7 +7,6 @@ use femtile_sparse::csr::Csr;
 use super::prolong::sorted;
 use super::{LANES, Numbers, Rows, THREADS, by_lanes};
 use crate::Graph;
-use crate::kernels::Order;
 
 pub(super) static GRAPH: Program =
     Program { name: "amg_graph", source: include_str!("graph.cu"), headers: &[LANES] };
@@ -26,7 +25,7 @@ fn program<H: Scalar>() -> Specialisation {
 }
 
 /// Neighbours of nodes on the device.
-pub(super) struct Lists {
+pub(crate) struct Lists {
     /// The first neighbour of each node, and the end.
     pub offsets: Numbers,
     pub near: Numbers,
@@ -79,7 +78,7 @@ impl Lists {
 }
 
 /// Entry i of the result is entry `order[i]`, for the first `n` of the order.
-pub(super) fn gather(from: &Numbers, order: &Numbers, n: usize) -> Result<Numbers, LinalgError> {
+pub(crate) fn gather(from: &Numbers, order: &Numbers, n: usize) -> Result<Numbers, LinalgError> {
     let device = from.device();
     let mut to = Buffer::zeros(device, n)?;
     let arguments = (to.write(), from.read(), order.read(), n as u64);
@@ -90,7 +89,7 @@ pub(super) fn gather(from: &Numbers, order: &Numbers, n: usize) -> Result<Number
 }
 
 /// Entry i of the result is entry `order[i]`.
-pub(super) fn gather_values<H: Scalar>(
+pub(crate) fn gather_values<H: Scalar>(
     from: &Buffer<H, Cuda>,
     order: &Numbers,
 ) -> Result<Buffer<H, Cuda>, LinalgError> {
@@ -104,7 +103,7 @@ pub(super) fn gather_values<H: Scalar>(
 }
 
 /// Row i of the result is row `order[i]`; columns get the numbers `places`, or keep theirs, and ascend.
-fn with_rows<H: Scalar>(
+pub(crate) fn with_rows<H: Scalar>(
     rows: &Rows<'_, H>,
     order: &Numbers,
     places: Option<&Numbers>,
@@ -129,16 +128,8 @@ fn with_rows<H: Scalar>(
     if places.is_some() { sorted(copied) } else { Ok(copied) }
 }
 
-/// A square matrix with its rows and columns in another order.
-pub(super) fn permuted<H: Scalar>(
-    rows: &Rows<'_, H>,
-    order: &Order<Cuda>,
-) -> Result<Csr<H, Cuda>, LinalgError> {
-    with_rows(rows, &order.rows, Some(&order.places))
-}
-
 /// Returns some rows of a matrix, or all of them, in an order; none if its offsets have 64 bits.
-pub(super) fn with_rows_of<H: Scalar>(
+pub(crate) fn with_rows_of<H: Scalar>(
     a: &Csr<H, Cuda>,
     order: &Numbers,
 ) -> Result<Option<Csr<H, Cuda>>, LinalgError> {

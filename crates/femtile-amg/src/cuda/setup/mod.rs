@@ -4,44 +4,40 @@
 //! patch smoothers the weights and patches of aggregates. Floating-point sums have a fixed order, so levels have the same
 //! bits in every run.
 
-mod aggregate;
-mod evolution;
-mod graph;
-mod layout;
+pub(crate) mod aggregate;
+pub(crate) mod evolution;
+pub(crate) mod graph;
 mod matrix;
-mod patches;
-mod product;
-mod prolong;
+pub(crate) mod product;
+pub(crate) mod prolong;
 pub(super) mod ranks;
-
-use std::sync::Arc;
 
 use femtile_device::cuda::{Header, LANES_HEADER, Program, Specialisation, Structure};
 use femtile_device::{Buffer, Cuda, Scalar};
 use femtile_linalg::LinalgError;
-use femtile_linalg::vector::VectorKernels;
 use femtile_sparse::csr::{Csr, Offsets};
 
 use super::address;
-use crate::kernels::{Coarsened, Grouping, Nodes, Parts, Patched};
-use crate::setup::spectrum::{DAMPING, share};
-use crate::{AmgConfig, DoublePartition, Graph, Smoother};
+use crate::AmgConfig;
+use crate::kernels::{Coarsened, Grouping, Nodes, Parts};
+use crate::patches::cuda as patches;
+use crate::setup::spectrum::share;
 use aggregate::Neighbours;
 use evolution::Evolution;
 
-const LANES: Header = LANES_HEADER;
+pub(crate) const LANES: Header = LANES_HEADER;
 /// Threads of a block.
-const THREADS: u32 = 256;
+pub(crate) const THREADS: u32 = 256;
 /// The average number of entries per row above which several lanes share a row.
 const LONG: usize = 24;
 /// A matrix with a longer row is set up on the host, as a thread visits all pairs of entries of a row.
 const LONGEST: u32 = 1_024;
 
 /// Numbers of 32 bits on the device.
-type Numbers = Buffer<u32, Cuda>;
+pub(crate) type Numbers = Buffer<u32, Cuda>;
 
 /// Specialises a program for the lanes of a row.
-fn by_lanes<H: Scalar>(program: &'static Program, lanes: usize) -> Specialisation {
+pub(crate) fn by_lanes<H: Scalar>(program: &'static Program, lanes: usize) -> Specialisation {
     program.of::<H>().define("FEMTILE_LANES", lanes)
 }
 
@@ -59,20 +55,14 @@ pub(super) fn specialisations() -> Vec<Specialisation> {
             .flat_map(move |program| [by_lanes::<f32>(program, lanes), by_lanes::<f64>(program, lanes)])
     };
     let of_one = |(program, lanes)| [by_lanes::<f32>(program, lanes), by_lanes::<f64>(program, lanes)];
-    let others = [
-        (&prolong::PROLONG, 32),
-        (&graph::GRAPH, 4),
-        (&patches::PATCHES, 32),
-        (&layout::LAYOUT, 4),
-        (&ranks::RANKS, 4),
-    ];
+    let others = [(&prolong::PROLONG, 32), (&graph::GRAPH, 4), (&ranks::RANKS, 4)];
     let of_lanes = [4, 32].into_iter().flat_map(of_lanes).chain(others.into_iter().flat_map(of_one));
     of_lanes.chain(evolution::specialisations()).collect()
 }
 
 /// A matrix of a level as kernels see it.
-struct Rows<'a, H: Scalar> {
-    device: &'a Cuda,
+pub(crate) struct Rows<'a, H: Scalar> {
+    pub device: &'a Cuda,
     a: &'a Csr<H, Cuda>,
     offsets: &'a Numbers,
     /// Lanes per row.
@@ -81,17 +71,17 @@ struct Rows<'a, H: Scalar> {
 
 impl<'a, H: Scalar> Rows<'a, H> {
     /// None if its offsets have 64 bits.
-    fn new(a: &'a Csr<H, Cuda>) -> Option<Self> {
+    pub fn new(a: &'a Csr<H, Cuda>) -> Option<Self> {
         let Offsets::Narrow(offsets) = a.offsets() else { return None };
         let lanes = lanes_for(a.n_nonzeros(), a.n_rows());
         Some(Self { device: a.values().device(), a, offsets, lanes })
     }
 
-    fn n(&self) -> usize {
+    pub fn n(&self) -> usize {
         self.a.n_rows()
     }
 
-    fn structure(&self) -> Structure {
+    pub fn structure(&self) -> Structure {
         let arrays = [address(self.offsets), address(self.a.columns()), address(self.a.values())];
         Structure(arrays.into_iter().chain([self.n() as u64]).collect())
     }
@@ -129,29 +119,11 @@ pub(super) fn coarsen<H: Scalar>(
     let marks = nodes.map_or(is_doubtful, |nodes| nodes.from_doubtful.as_ref());
     let from_doubtful = marks.map(|marks| evolution::inherited(marks, &parts)).transpose()?;
     let largest = matrix.lanczos.end()?;
-    let Some(order) = &parts.order else {
-        let (strong, parts) = (&graph.strong, parts.clone());
-        return Numbered { rows, diagonal, strong, parts, weights, from_doubtful }.coarsen(largest);
-    };
-    let in_order = |numbers: &Numbers| graph::gather(numbers, &order.rows, numbers.len());
-    let a = graph::permuted(&rows, order)?;
-    let Some(rows) = Rows::new(&a) else { return Ok(None) };
-    let diagonal = graph::gather_values(diagonal, &order.rows)?;
-    let weights = weights.map(in_order).transpose()?;
-    let evolved = evolved.map(in_order).transpose()?;
-    let evolution = Evolution::of(&rows, &diagonal, evolved.as_ref(), weights.as_ref(), thresholds[0])?;
-    let (strong, ..) = aggregate::strong(&rows, &diagonal, evolution.as_ref(), thresholds)?;
-    let of_node = Arc::new(graph::gather(&parts.of_node, &order.rows, order.rows.len())?);
-    let numbered = Numbered {
-        rows,
-        diagonal: &diagonal,
-        strong: &strong,
-        parts: Parts { n: parts.n, of_node, order: None },
-        weights: weights.as_ref(),
-        from_doubtful,
-    };
-    let Some(made) = numbered.coarsen(largest)? else { return Ok(None) };
-    smoothed((a, diagonal), Coarsened { parts: parts.clone(), ..made }, config.smoother, &order.starts)
+    let level = Numbered { rows, diagonal, strong: &graph.strong, parts, weights, from_doubtful };
+    if config.smoother.has_patches() {
+        return patches::coarsen(level, evolved, (thresholds, largest), config.smoother);
+    }
+    level.coarsen(largest)
 }
 
 /// Returns the aggregates of a level, with patches for patch smoothers; none if there are none, or the host must form patches.
@@ -160,7 +132,7 @@ fn grouped<H: Scalar>(
     config: &AmgConfig,
     by: Grouping<'_, Cuda>,
 ) -> Result<Option<Parts<Cuda>>, LinalgError> {
-    let has_patches = matches!(config.smoother, Smoother::Patch { .. });
+    let has_patches = config.smoother.has_patches();
     if let Grouping::Known(known) = by
         && known.of_node.len() == graph.linked.n
         && known.order.is_some() == has_patches
@@ -173,25 +145,25 @@ fn grouped<H: Scalar>(
     }
     if has_patches {
         let Some(order) = patches::order::<H>(&graph.linked, &parts)? else { return Ok(None) };
-        parts.order = Some(Arc::new(order));
+        parts.order = Some(order);
     }
     Ok(Some(parts))
 }
 
 /// A level in the order in which it is smoothed.
-struct Numbered<'a, H: Scalar> {
-    rows: Rows<'a, H>,
-    diagonal: &'a Buffer<H, Cuda>,
-    strong: &'a Numbers,
-    parts: Parts<Cuda>,
-    weights: Option<&'a Numbers>,
+pub(crate) struct Numbered<'a, H: Scalar> {
+    pub rows: Rows<'a, H>,
+    pub diagonal: &'a Buffer<H, Cuda>,
+    pub strong: &'a Numbers,
+    pub parts: Parts<Cuda>,
+    pub weights: Option<&'a Numbers>,
     /// As [`Nodes::from_doubtful`] of the next level.
-    from_doubtful: Option<Numbers>,
+    pub from_doubtful: Option<Numbers>,
 }
 
 impl<H: Scalar> Numbered<'_, H> {
     /// Sets up the next level; `largest` is the largest eigenvalue. None if a row is too long.
-    fn coarsen(self, largest: f64) -> Result<Option<Coarsened<H, Cuda>>, LinalgError> {
+    pub fn coarsen(self, largest: f64) -> Result<Option<Coarsened<H, Cuda>>, LinalgError> {
         let Self { rows, diagonal, strong, parts, weights, from_doubtful } = self;
         let inverse_diagonal = matrix::raise(&rows, diagonal, share(largest))?;
         let coarse_weights = aggregate::weigh(&parts, weights)?;
@@ -204,55 +176,4 @@ impl<H: Scalar> Numbered<'_, H> {
         let nodes = Nodes { weights: coarse_weights, from_doubtful };
         Ok(Some(Coarsened { inverse_diagonal, patched: None, largest, p, r, coarse, parts, nodes }))
     }
-}
-
-/// A level with its smoother by patches; none if the matrix is not positive definite or too large.
-fn smoothed<H: Scalar>(
-    (a, diagonal): (Csr<H, Cuda>, Buffer<H, Cuda>),
-    made: Coarsened<H, Cuda>,
-    smoother: Smoother,
-    starts: &[u32],
-) -> Result<Option<Coarsened<H, Cuda>>, LinalgError> {
-    let Smoother::Patch { inner, format } = smoother else { return Ok(Some(made)) };
-    let Some(rows) = Rows::new(&a) else { return Ok(None) };
-    let Some(matrix) = layout::patch_matrix(&rows, diagonal, starts, format)? else { return Ok(None) };
-    let (device, inverse) = (rows.device, &made.inverse_diagonal);
-    let mut scale = Buffer::zeros(device, rows.n())?;
-    device.axpby(&mut scale, H::from_f64(DAMPING / made.largest), inverse, H::ZERO)?;
-    let Some(omega) = layout::outer_damping(&a, &matrix, &scale, inner)? else { return Ok(None) };
-    let patched = Some(Patched { a, matrix, omega });
-    Ok(Some(Coarsened { inverse_diagonal: scale, patched, ..made }))
-}
-
-/// The rows of a restriction in another order, and its transpose.
-#[allow(clippy::type_complexity)]
-pub(super) fn reordered<H: Scalar>(
-    r: &Csr<H, Cuda>,
-    order: &Numbers,
-) -> Result<(Csr<H, Cuda>, Csr<H, Cuda>), LinalgError> {
-    let too_many = || {
-        let message = "2³² entries or more do not fit patches: choose Chebyshev".into();
-        LinalgError::Setting { field: "smoother", message }
-    };
-    let r = graph::with_rows_of(r, order)?.ok_or_else(too_many)?;
-    let p = prolong::transpose(&r)?.ok_or_else(too_many)?;
-    Ok((r, p))
-}
-
-/// [`DoublePartition::of`] on the GPU.
-pub(super) fn double_partition(
-    device: &Cuda,
-    graph: &Graph,
-    least: u32,
-) -> Result<Option<DoublePartition>, LinalgError> {
-    let Some(lists) = graph::Lists::new(device, graph)? else { return Ok(None) };
-    let linked = aggregate::Linked::new::<f32>(device, lists.without::<f32>(None)?, None);
-    let parts = linked.aggregates(least)?;
-    let Some(order) = patches::order::<f32>(&linked, &parts)? else { return Ok(None) };
-    Ok(Some(DoublePartition {
-        n_aggregates: parts.n,
-        of_node: parts.of_node.to_host()?,
-        nodes: order.rows.to_host()?,
-        starts: order.starts,
-    }))
 }

@@ -54,7 +54,7 @@ impl Spread {
 /// Reads the rows of B twice for each entry of A, mostly from caches.
 /// # Source
 /// Tables in shared memory: `[nagasaka2017]`. Differs: terms are added in order.
-pub(super) fn product<H: Scalar>(
+pub(crate) fn product<H: Scalar>(
     a: &Csr<H, Cuda>,
     b: &Csr<H, Cuda>,
 ) -> Result<Option<Csr<H, Cuda>>, LinalgError> {

@@ -83,7 +83,7 @@ pub(super) fn prolongator<H: Scalar>(
 }
 
 /// The transpose; none of a matrix whose offsets have 64 bits.
-pub(super) fn transpose<H: Scalar>(p: &Csr<H, Cuda>) -> Result<Option<Csr<H, Cuda>>, LinalgError> {
+pub(crate) fn transpose<H: Scalar>(p: &Csr<H, Cuda>) -> Result<Option<Csr<H, Cuda>>, LinalgError> {
     let device = p.values().device();
     let Some(rows) = Rows::new(p) else { return Ok(None) };
     let (n_cols, n_entries, program) = (p.n_cols(), p.n_nonzeros(), program::<H>());
@@ -106,7 +106,7 @@ pub(super) fn transpose<H: Scalar>(p: &Csr<H, Cuda>) -> Result<Option<Csr<H, Cud
 }
 
 /// Sorts the columns of each row.
-pub(super) fn sorted<H: Scalar>(a: Csr<H, Cuda>) -> Result<Csr<H, Cuda>, LinalgError> {
+pub(crate) fn sorted<H: Scalar>(a: Csr<H, Cuda>) -> Result<Csr<H, Cuda>, LinalgError> {
     let device = a.values().device();
     let Some(rows) = Rows::new(&a) else { return Ok(a) };
     let n_entries = a.n_nonzeros();

@@ -38,15 +38,14 @@ __device__ __forceinline__ void solve(double (*a)[ROWS + 2]) {
     }
 }
 
-// Reads V and the old states of each point, writes its states, current and tangent; nodes may be null.
+// Reads V and the old states of each point, writes its states, current and tangent.
 extern "C" __global__ void ionic_implicit(
     double* states, double* current, double* tangent, u32* n_failures, const double* v, const double* old_states,
-    const u32* nodes, u64 n, u64 stride, double dt) {
+    u64 n, u64 stride, double dt) {
     const u64 i = blockIdx.x * (u64)blockDim.x + threadIdx.x;
     if (i >= n) return;
-    const u64 node = nodes ? nodes[i] : i;
     double in[1 + ROWS], old[ROWS], out[OUTPUTS], a[ROWS][ROWS + 2];
-    in[0] = v[node];
+    in[0] = v[i];
 #pragma unroll
     for (u32 k = 0; k < STATES; ++k) in[1 + k] = old[k] = old_states[k * stride + i];
     double slope = 0.0;
@@ -73,8 +72,8 @@ extern "C" __global__ void ionic_implicit(
 #pragma unroll
         for (u32 k = 0; k < STATES; ++k) in[1 + k] -= a[k][ROWS];
     }
-    current[node] = out[CURRENT];
-    tangent[node] = slope;
+    current[i] = out[CURRENT];
+    tangent[i] = slope;
     if (!has_converged) atomicAdd(n_failures, 1u);
 #pragma unroll
     for (u32 k = 0; k < STATES; ++k) states[k * stride + i] = in[1 + k];

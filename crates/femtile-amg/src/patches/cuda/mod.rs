@@ -1,11 +1,21 @@
 //! The patch smoother on a GPU: one block of threads per patch.
 
+mod layout;
+mod level;
+mod partition;
+
 use femtile_device::cuda::{Kernel, Launch, Program, Read, Specialisation, Structure, Write};
 use femtile_device::{Buffer, Cuda, Scalar};
-use femtile_linalg::LinalgError;
+use femtile_linalg::{LinalgError, need};
+use femtile_sparse::csr::Csr;
 
-use super::{Inside, PatchKernels, PatchMatrix, PatchSmoother};
+use super::matrix::Inside;
+use super::{DoublePartition, PatchKernels, PatchMatrix, PatchSmoother};
+use crate::Graph;
 use crate::cuda::address;
+use crate::cuda::setup::by_lanes;
+pub(crate) use level::coarsen;
+pub(crate) use partition::order;
 
 static PATCHES: Program = Program { name: "amg_patches", source: include_str!("patch.cu"), headers: &[] };
 
@@ -29,15 +39,19 @@ fn program<H: Scalar>(format: &str) -> Specialisation {
 
 /// The programs of this folder, for checks that compile all of them.
 pub(crate) fn specialisations() -> impl Iterator<Item = Specialisation> {
-    FORMATS.into_iter().flat_map(|format| [program::<f32>(format), program::<f64>(format)])
+    let setup = [(&partition::PATCHES, partition::UNIT), (&layout::LAYOUT, layout::ROW)];
+    let setup = setup
+        .into_iter()
+        .flat_map(|(program, lanes)| [by_lanes::<f32>(program, lanes), by_lanes::<f64>(program, lanes)]);
+    FORMATS.into_iter().flat_map(|format| [program::<f32>(format), program::<f64>(format)]).chain(setup)
 }
 
 /// The program for a matrix, the shape of its launch, and `struct Inside` of the kernels.
 fn launch<H: Scalar>(
     device: &Cuda,
-    by: &PatchSmoother<'_, H, Cuda>,
+    by: &PatchSmoother<H, Cuda>,
 ) -> Result<(Specialisation, Launch, Structure), LinalgError> {
-    let matrix = by.matrix;
+    let matrix = &by.matrix;
     let (format, places, rows, columns, values) = match &matrix.inside {
         Inside::FullRowEll { starts, columns, values } => (0, starts, 0, columns, values),
         Inside::Csr { offsets, columns, values } => (1, offsets, 0, columns, values),
@@ -67,11 +81,11 @@ impl<H: Scalar> PatchKernels<H> for Cuda {
         &self,
         x: &mut Buffer<H, Self>,
         r: &mut Buffer<H, Self>,
-        by: PatchSmoother<'_, H, Self>,
+        by: &PatchSmoother<H, Self>,
         b: &Buffer<H, Self>,
     ) -> Result<(), LinalgError> {
-        by.matrix.need_vectors(&[("x", &*x), ("r", &*r), ("b", b), ("scale", by.scale)])?;
-        let (program, shape, inside) = launch(self, &by)?;
+        by.matrix.need_vectors(&[("x", &*x), ("r", &*r), ("b", b), ("scale", &by.scale)])?;
+        let (program, shape, inside) = launch(self, by)?;
         let arguments = (x.write(), r.write(), b.read(), inside, by.omega, by.inner as u32);
         let kernel = Kernel::<FromZero<H>>::new("patch_relax_from_zero");
         // SAFETY: vectors have an entry for each row, patches hold each row once, at most `most_rows` of them, for which
@@ -82,11 +96,11 @@ impl<H: Scalar> PatchKernels<H> for Cuda {
     fn patch_relax(
         &self,
         x: &mut Buffer<H, Self>,
-        by: PatchSmoother<'_, H, Self>,
+        by: &PatchSmoother<H, Self>,
         b: &Buffer<H, Self>,
     ) -> Result<(), LinalgError> {
-        by.matrix.need_vectors(&[("x", &*x), ("b", b), ("scale", by.scale)])?;
-        let (program, shape, inside) = launch(self, &by)?;
+        by.matrix.need_vectors(&[("x", &*x), ("b", b), ("scale", &by.scale)])?;
+        let (program, shape, inside) = launch(self, by)?;
         let arguments = (x.write(), b.read(), inside, by.omega, by.inner as u32);
         let kernel = Kernel::<Relax<H>>::new("patch_relax");
         // SAFETY: as for a step from zero.
@@ -108,5 +122,22 @@ impl<H: Scalar> PatchKernels<H> for Cuda {
         let kernel = Kernel::<Subtract<H>>::new("patch_subtract_outside");
         // SAFETY: each row is listed once, offsets have one number more, and columns are below the rows of the matrix.
         Ok(unsafe { self.launch(&program::<H>(FORMATS[0]), &kernel, Launch::over(n, THREADS), arguments) }?)
+    }
+
+    fn patch_reordered(
+        &self,
+        r: &Csr<H, Self>,
+        order: &Buffer<u32, Self>,
+    ) -> Result<(Csr<H, Self>, Csr<H, Self>), LinalgError> {
+        need("order", r.n_rows(), order.len())?;
+        level::reordered(r, order)
+    }
+
+    fn patch_partition(
+        &self,
+        graph: &Graph,
+        least_aggregate: u32,
+    ) -> Result<Option<DoublePartition>, LinalgError> {
+        partition::double_partition(self, graph, least_aggregate)
     }
 }

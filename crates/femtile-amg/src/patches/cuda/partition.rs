@@ -8,22 +8,23 @@ use femtile_linalg::LinalgError;
 use femtile_linalg::vector::{VectorKernels, scan};
 use femtile_sparse::csr::{Csr, Offsets};
 
-use super::aggregate::{Linked, weigh};
-use super::graph::{Lists, gather};
-use super::product::product;
-use super::prolong::{sorted, transpose};
-use super::{LANES, Numbers, Rows, THREADS, by_lanes};
 use crate::cuda::copy;
-use crate::kernels::{Order, Parts};
+use crate::cuda::setup::aggregate::{Linked, weigh};
+use crate::cuda::setup::graph::{Lists, gather};
+use crate::cuda::setup::product::product;
+use crate::cuda::setup::prolong::{sorted, transpose};
+use crate::cuda::setup::{LANES, Numbers, Rows, THREADS, by_lanes};
+use crate::kernels::Parts;
+use crate::patches::partition::{LEAST_ROWS, MOST_DISTANCE, MOST_ROWS, ROUNDS, in_order};
+use crate::patches::{DoublePartition, PatchOrder, RowOrder};
 use crate::setup::graph::{Aggregates, Graph};
-use crate::setup::patches::{LEAST_ROWS, MOST_DISTANCE, MOST_ROWS, ROUNDS, in_order};
 
 pub(super) static PATCHES: Program =
-    Program { name: "amg_patch_setup", source: include_str!("patches.cu"), headers: &[LANES] };
+    Program { name: "amg_patch_setup", source: include_str!("partition.cu"), headers: &[LANES] };
 /// Rounds of exchange that are launched before the host checks whether any unit has moved.
 const AT_ONCE: usize = 8;
 /// Lanes of a unit.
-const UNIT: usize = 32;
+pub(super) const UNIT: usize = 32;
 
 type Alone = (Write<u32>, Read<u32>, u64);
 type Units<H> = (Write<u32>, Write<u32>, Write<H>, Read<u32>, Read<u32>, u32, u64);
@@ -37,12 +38,12 @@ fn program<H: Scalar>() -> Specialisation {
     by_lanes::<H>(&PATCHES, UNIT)
 }
 
-/// Groups aggregates to patches, as [`crate::setup::patches::Patches`] does with the same aggregates in
+/// Groups aggregates to patches, as [`Patches`](crate::patches::Patches) does with the same aggregates in
 /// rounds. None if an aggregate has to be cut or a row of the graph of aggregates is too long.
-pub(super) fn order<H: Scalar>(
+pub(crate) fn order<H: Scalar>(
     graph: &Linked<'_>,
     parts: &Parts<Cuda>,
-) -> Result<Option<Order<Cuda>>, LinalgError> {
+) -> Result<Option<PatchOrder<Cuda>>, LinalgError> {
     let device = graph.device;
     let incidence = units::<H>(parts)?;
     let Some(members) = transpose(&incidence)? else { return Ok(None) };
@@ -112,7 +113,7 @@ fn induced<H: Scalar>(
     lists.without::<H>(None).map(Some)
 }
 
-/// Units around roots, as [`crate::setup::patches`] has them.
+/// Units around roots, as [`crate::patches::partition`] has them.
 fn around_roots(units: &Linked<'_>, weights: &Numbers) -> Result<Parts<Cuda>, LinalgError> {
     let mut parts = units.parts(1, LEAST_ROWS, weights)?;
     for k in 2..=MOST_DISTANCE {
@@ -173,7 +174,7 @@ fn placed<H: Scalar>(
     members: &Csr<H, Cuda>,
     first: Vec<u32>,
     starts: Vec<u32>,
-) -> Result<Order<Cuda>, LinalgError> {
+) -> Result<PatchOrder<Cuda>, LinalgError> {
     let (device, n) = (members.values().device(), members.n_cols());
     let first = Buffer::from_vec(device, first)?;
     let (mut rows, mut places) = (Buffer::zeros(device, n)?, Buffer::zeros(device, n)?);
@@ -184,5 +185,23 @@ fn placed<H: Scalar>(
         // SAFETY: units have each node once, and as many places as nodes.
         unsafe { device.launch(&program::<H>(), &kernel, launch, arguments) }?;
     }
-    Ok(Order { rows: Arc::new(rows), places: Arc::new(places), starts })
+    Ok(PatchOrder { order: Arc::new(RowOrder { rows, places }), starts: starts.into() })
+}
+
+/// [`DoublePartition::of`] on the GPU.
+pub(super) fn double_partition(
+    device: &Cuda,
+    graph: &Graph,
+    least: u32,
+) -> Result<Option<DoublePartition>, LinalgError> {
+    let Some(lists) = Lists::new(device, graph)? else { return Ok(None) };
+    let linked = Linked::new::<f32>(device, lists.without::<f32>(None)?, None);
+    let parts = linked.aggregates(least)?;
+    let Some(PatchOrder { order, starts }) = order::<f32>(&linked, &parts)? else { return Ok(None) };
+    Ok(Some(DoublePartition {
+        n_aggregates: parts.n,
+        of_node: parts.of_node.to_host()?,
+        nodes: order.rows.to_host()?,
+        starts: starts.to_vec(),
+    }))
 }

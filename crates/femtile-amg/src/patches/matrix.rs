@@ -3,8 +3,21 @@
 use femtile_device::{Buffer, Device, HostDevice, Scalar, parallel};
 use femtile_linalg::{LinalgError, need};
 
-use crate::PatchFormat;
 use crate::setup::rows::{RowAccess, Rows};
+
+/// Storage format of the matrices of patches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum PatchFormat {
+    /// ELL: all entries, rows padded to the longest row of the patch.
+    #[default]
+    FullRowEll,
+    /// CSR: all entries, row by row.
+    Csr,
+    /// COO of the entries above the diagonal: the least memory, but a GPU adds them in any order, so that rounding differs
+    /// from run to run.
+    SymmetricCoo,
+}
 
 /// A symmetric matrix in three parts, $A = A_I + A_B + A_D$: entries within patches, entries between patches, and the
 /// diagonal. Rows of a patch are contiguous, at most 400.

@@ -1,7 +1,7 @@
 //! Exchange of units between patches, which evens their sizes.
 
-use super::super::graph::{Aggregates, Graph, NONE};
 use super::MOST_ROWS;
+use crate::setup::graph::{Aggregates, Graph, NONE};
 
 /// The largest number of rounds; patches that are still too heavy then are cut.
 pub(crate) const ROUNDS: usize = 32;

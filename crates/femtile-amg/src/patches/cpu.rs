@@ -1,13 +1,12 @@
 //! The patch smoother on the CPU: a thread processes one patch at a time, with its block and vectors in
 //! cache.
 
-use std::ops::Range;
-
 use femtile_device::cpu::SharedMut;
 use femtile_device::{Buffer, Cpu, Scalar};
 use femtile_linalg::LinalgError;
 
-use super::{Inside, PatchKernels, PatchMatrix, PatchSmoother};
+use super::matrix::Inside;
+use super::{PatchKernels, PatchMatrix, PatchSmoother};
 
 /// Entries of a local vector of a patch: a power of two, so that no local column is out of bounds.
 const ROOM: usize = 512;
@@ -20,77 +19,30 @@ const MIN_ROWS: usize = 2_048;
 /// A vector of a patch.
 type Local<H> = [H; ROOM];
 
-/// The blocks of patches as slices.
-enum Blocks<'a, H> {
-    FullRowEll { starts: &'a [u32], columns: &'a [u16], values: &'a [H] },
-    Csr { offsets: &'a [u32], columns: &'a [u16], values: &'a [H] },
-    SymmetricCoo { starts: &'a [u32], rows: &'a [u16], columns: &'a [u16], values: &'a [H] },
-}
-
-/// Input of a step besides vectors.
-struct Smoother<'a, H> {
-    starts: &'a [u32],
-    blocks: Blocks<'a, H>,
-    diagonal: &'a [H],
-    scale: &'a [H],
-    inner: usize,
-    omega: H,
-}
-
-impl<'a, H: Scalar> Smoother<'a, H> {
-    fn new(by: &PatchSmoother<'a, H, Cpu>) -> Self {
-        let matrix = by.matrix;
-        let blocks = match &matrix.inside {
-            Inside::FullRowEll { starts, columns, values } => Blocks::FullRowEll {
-                starts: starts.as_slice(),
-                columns: columns.as_slice(),
-                values: values.as_slice(),
-            },
-            Inside::Csr { offsets, columns, values } => Blocks::Csr {
-                offsets: offsets.as_slice(),
-                columns: columns.as_slice(),
-                values: values.as_slice(),
-            },
-            Inside::SymmetricCoo { starts, rows, columns, values } => Blocks::SymmetricCoo {
-                starts: starts.as_slice(),
-                rows: rows.as_slice(),
-                columns: columns.as_slice(),
-                values: values.as_slice(),
-            },
-        };
-        Self {
-            starts: matrix.starts.as_slice(),
-            blocks,
-            diagonal: matrix.diagonal.as_slice(),
-            scale: by.scale.as_slice(),
-            inner: by.inner,
-            omega: by.omega,
-        }
-    }
-
-    #[inline(always)]
-    fn rows(&self, patch: usize) -> Range<usize> {
-        self.starts[patch] as usize..self.starts[patch + 1] as usize
-    }
-
+/// Kernels on one patch.
+impl<H: Scalar> PatchSmoother<H, Cpu> {
     /// $y = A_I x$ on one patch.
     #[inline(always)]
     fn product(&self, patch: usize, x: &Local<H>, y: &mut [H]) {
-        let rows = self.rows(patch);
-        match self.blocks {
-            Blocks::FullRowEll { starts, columns, values } => {
+        match &self.matrix.inside {
+            Inside::FullRowEll { starts, columns, values } => {
+                let (starts, columns, values) = (starts.as_slice(), columns.as_slice(), values.as_slice());
                 let range = starts[patch] as usize..starts[patch + 1] as usize;
                 by_columns(&columns[range.clone()], &values[range], x, y);
             }
-            Blocks::Csr { offsets, columns, values } => {
+            Inside::Csr { offsets, columns, values } => {
+                let (offsets, columns, values) = (offsets.as_slice(), columns.as_slice(), values.as_slice());
+                let rows = self.matrix.rows(patch);
                 for (y, ends) in y.iter_mut().zip(offsets[rows.start..=rows.end].windows(2)) {
                     let range = ends[0] as usize..ends[1] as usize;
                     let entries = columns[range.clone()].iter().zip(&values[range]);
                     *y = entries.map(|(&column, &value)| value * x[column as usize % ROOM]).sum();
                 }
             }
-            Blocks::SymmetricCoo { starts, rows, columns, values } => {
+            Inside::SymmetricCoo { starts, rows, columns, values } => {
                 y.fill(H::ZERO);
+                let (starts, rows) = (starts.as_slice(), rows.as_slice());
+                let (columns, values) = (columns.as_slice(), values.as_slice());
                 let range = starts[patch] as usize..starts[patch + 1] as usize;
                 let places = rows[range.clone()].iter().zip(&columns[range.clone()]);
                 for ((&row, &column), &value) in places.zip(&values[range]) {
@@ -106,7 +58,7 @@ impl<'a, H: Scalar> Smoother<'a, H> {
     #[inline(always)]
     fn residual(&self, patch: usize, b: &[H], x: &Local<H>, r: &mut [H]) {
         self.product(patch, x, r);
-        let diagonal = &self.diagonal[self.rows(patch)];
+        let diagonal = &self.matrix.diagonal.as_slice()[self.matrix.rows(patch)];
         for (((r, &b), &d), &x) in r.iter_mut().zip(b).zip(diagonal).zip(x) {
             *r = b - (d * x + *r);
         }
@@ -115,7 +67,7 @@ impl<'a, H: Scalar> Smoother<'a, H> {
     /// $g = M^{-1} r$ on one patch.
     #[inline(always)]
     fn solve(&self, patch: usize, r: &[H], g: &mut Local<H>, workspace: &mut [H]) {
-        let scale = &self.scale[self.rows(patch)];
+        let scale = &self.scale.as_slice()[self.matrix.rows(patch)];
         g.iter_mut().zip(scale).zip(r).for_each(|((g, &s), &r)| *g = s * r);
         for _ in 1..self.inner {
             self.residual(patch, r, g, workspace);
@@ -174,18 +126,18 @@ impl<H: Scalar> PatchKernels<H> for Cpu {
         &self,
         x: &mut Buffer<H, Self>,
         r: &mut Buffer<H, Self>,
-        by: PatchSmoother<'_, H, Self>,
+        by: &PatchSmoother<H, Self>,
         b: &Buffer<H, Self>,
     ) -> Result<(), LinalgError> {
-        by.matrix.need_vectors(&[("x", &*x), ("r", &*r), ("b", b), ("scale", by.scale)])?;
-        let (by, b) = (Smoother::new(&by), b.as_slice());
+        by.matrix.need_vectors(&[("x", &*x), ("r", &*r), ("b", b), ("scale", &by.scale)])?;
+        let b = b.as_slice();
         let (x, r) = (SharedMut::new(x.as_mut_slice()), SharedMut::new(r.as_mut_slice()));
-        self.for_ranges(by.starts.len() - 1, MIN_PATCHES, |patches| {
+        self.for_ranges(by.matrix.n_patches(), MIN_PATCHES, |patches| {
             self.vectorize(
                 #[inline(always)]
                 || {
                     for patch in patches {
-                        let rows = by.rows(patch);
+                        let rows = by.matrix.rows(patch);
                         // SAFETY: patches do not overlap.
                         let (x, r) = unsafe { (x.range(rows.clone()), r.range(rows.clone())) };
                         by.first_step(patch, &b[rows], x, r);
@@ -199,18 +151,18 @@ impl<H: Scalar> PatchKernels<H> for Cpu {
     fn patch_relax(
         &self,
         x: &mut Buffer<H, Self>,
-        by: PatchSmoother<'_, H, Self>,
+        by: &PatchSmoother<H, Self>,
         b: &Buffer<H, Self>,
     ) -> Result<(), LinalgError> {
-        by.matrix.need_vectors(&[("x", &*x), ("b", b), ("scale", by.scale)])?;
-        let (by, b) = (Smoother::new(&by), b.as_slice());
+        by.matrix.need_vectors(&[("x", &*x), ("b", b), ("scale", &by.scale)])?;
+        let b = b.as_slice();
         let x = SharedMut::new(x.as_mut_slice());
-        self.for_ranges(by.starts.len() - 1, MIN_PATCHES, |patches| {
+        self.for_ranges(by.matrix.n_patches(), MIN_PATCHES, |patches| {
             self.vectorize(
                 #[inline(always)]
                 || {
                     for patch in patches {
-                        let rows = by.rows(patch);
+                        let rows = by.matrix.rows(patch);
                         // SAFETY: patches do not overlap.
                         by.step(patch, &b[rows.clone()], unsafe { x.range(rows) });
                     }

@@ -2,11 +2,13 @@
 
 mod double;
 mod exchange;
+#[cfg(test)]
+mod tests;
 mod units;
 
-use super::aggregate::aggregate;
-use super::graph::{Aggregates, Graph, NONE};
-use super::independent_set::Visit;
+use crate::setup::aggregate::aggregate;
+use crate::setup::graph::{Aggregates, Graph, NONE};
+use crate::setup::independent_set::Visit;
 pub use double::DoublePartition;
 pub(crate) use exchange::ROUNDS;
 use exchange::exchange;
@@ -64,11 +66,6 @@ impl Patches {
     pub fn rows(&self, block: usize) -> Vec<u32> {
         let of_node = |&node: &u32| (0..block as u32).map(move |i| block as u32 * node + i);
         self.nodes.iter().flat_map(of_node).collect()
-    }
-
-    /// Number of patches.
-    pub fn n(&self) -> usize {
-        self.starts.len() - 1
     }
 }
 

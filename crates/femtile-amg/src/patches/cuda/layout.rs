@@ -9,12 +9,16 @@ use femtile_linalg::precondition::polynomial::largest_from;
 use femtile_linalg::vector::scan;
 use femtile_sparse::csr::Csr;
 
-use super::{LANES, Numbers, Rows, THREADS, by_lanes};
-use crate::PatchFormat;
-use crate::patch::{Inside, OUTER, Outside, PatchKernels, PatchMatrix, PatchSmoother, STEPS};
+use crate::cuda::setup::graph::gather;
+use crate::cuda::setup::{LANES, Numbers, Rows, THREADS, by_lanes};
+use crate::patches::damping::{OUTER, STEPS};
+use crate::patches::matrix::{Inside, Outside};
+use crate::patches::{PatchFormat, PatchKernels, PatchMatrix, PatchSmoother};
 
 pub(super) static LAYOUT: Program =
     Program { name: "amg_patch_layout", source: include_str!("layout.cu"), headers: &[LANES] };
+/// Lanes of a row.
+pub(super) const ROW: usize = 4;
 /// Threads of a block, which takes a patch.
 const OF_PATCH: u32 = 128;
 
@@ -28,7 +32,7 @@ type FillOutside<H> =
 type Start<H> = (Write<H>, Read<H>, u64);
 
 fn program<H: Scalar>() -> Specialisation {
-    by_lanes::<H>(&LAYOUT, 4)
+    by_lanes::<H>(&LAYOUT, ROW)
 }
 
 /// A matrix that is being split into three parts.
@@ -113,7 +117,7 @@ impl<'a, H: Scalar> Parting<'a, H> {
         if !is_coo {
             return Ok(Some(Inside::Csr { offsets: places, columns, values }));
         }
-        let starts = super::graph::gather(&places, &self.starts, self.n_patches + 1)?;
+        let starts = gather(&places, &self.starts, self.n_patches + 1)?;
         Ok(Some(Inside::SymmetricCoo { starts, rows, columns, values }))
     }
 
@@ -150,22 +154,20 @@ impl<'a, H: Scalar> Parting<'a, H> {
     }
 }
 
-/// [`crate::patch::outer_damping`] on the GPU; none if the matrix is not positive definite.
+/// [`outer_damping`](crate::patches::damping::outer_damping) on the GPU; none if the matrix is not positive definite. The
+/// smoother has a damping of one.
 pub(super) fn outer_damping<H: Scalar>(
     a: &Csr<H, Cuda>,
-    matrix: &PatchMatrix<H, Cuda>,
-    scale: &Buffer<H, Cuda>,
-    inner: usize,
+    by: &PatchSmoother<H, Cuda>,
 ) -> Result<Option<f64>, LinalgError> {
     let (device, n) = (a.values().device(), a.n_rows());
     let mut start = Buffer::zeros(device, n)?;
-    let arguments = (start.write(), scale.read(), n as u64);
+    let arguments = (start.write(), by.scale.read(), n as u64);
     let kernel = Kernel::<Start<H>>::new("amg_patch_start");
     // SAFETY: both have an entry for each row.
     unsafe { device.launch(&program::<H>(), &kernel, Launch::over(n, THREADS), arguments) }?;
     let rest = RefCell::new(Buffer::zeros(device, n)?);
     let solve = |v: &mut Buffer<H, Cuda>, r: &Buffer<H, Cuda>| {
-        let by = PatchSmoother { matrix, scale, inner, omega: H::ONE };
         device.patch_relax_from_zero(v, &mut rest.borrow_mut(), by, r)
     };
     match largest_from(a, start, solve, STEPS) {

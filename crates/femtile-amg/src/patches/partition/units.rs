@@ -2,8 +2,8 @@
 
 use femtile_device::parallel;
 
-use super::super::graph::{Aggregates, Graph, NONE};
 use super::MOST_ROWS;
+use crate::setup::graph::{Aggregates, Graph, NONE};
 
 /// Groups of nodes that no patch cuts, and the graph that they make.
 pub(super) struct Units {

@@ -3,7 +3,8 @@
 use femtile_device::{Buffer, Reference, Scalar};
 use femtile_linalg::LinalgError;
 
-use super::{Inside, PatchKernels, PatchMatrix, PatchSmoother};
+use super::matrix::Inside;
+use super::{PatchKernels, PatchMatrix, PatchSmoother};
 
 /// $(A_I + A_D) x$ on one patch.
 fn product<H: Scalar>(matrix: &PatchMatrix<H, Reference>, patch: usize, x: &[H]) -> Vec<H> {
@@ -38,11 +39,11 @@ fn product<H: Scalar>(matrix: &PatchMatrix<H, Reference>, patch: usize, x: &[H])
 }
 
 /// $M^{-1} r$ on one patch.
-fn solve<H: Scalar>(by: &PatchSmoother<'_, H, Reference>, patch: usize, r: &[H]) -> Vec<H> {
+fn solve<H: Scalar>(by: &PatchSmoother<H, Reference>, patch: usize, r: &[H]) -> Vec<H> {
     let scale = &by.scale.as_slice()[by.matrix.rows(patch)];
     let mut g: Vec<H> = (0..r.len()).map(|i| scale[i] * r[i]).collect();
     for _ in 1..by.inner {
-        let y = product(by.matrix, patch, &g);
+        let y = product(&by.matrix, patch, &g);
         (0..r.len()).for_each(|i| g[i] += scale[i] * (r[i] - y[i]));
     }
     g
@@ -53,14 +54,14 @@ impl<H: Scalar> PatchKernels<H> for Reference {
         &self,
         x: &mut Buffer<H, Self>,
         r: &mut Buffer<H, Self>,
-        by: PatchSmoother<'_, H, Self>,
+        by: &PatchSmoother<H, Self>,
         b: &Buffer<H, Self>,
     ) -> Result<(), LinalgError> {
         for patch in 0..by.matrix.n_patches() {
             let rows = by.matrix.rows(patch);
             let b = &b.as_slice()[rows.clone()];
-            let own: Vec<H> = solve(&by, patch, b).into_iter().map(|g| by.omega * g).collect();
-            let y = product(by.matrix, patch, &own);
+            let own: Vec<H> = solve(by, patch, b).into_iter().map(|g| by.omega * g).collect();
+            let y = product(&by.matrix, patch, &own);
             for (i, row) in rows.enumerate() {
                 x.as_mut_slice()[row] = own[i];
                 r.as_mut_slice()[row] = b[i] - y[i];
@@ -72,14 +73,14 @@ impl<H: Scalar> PatchKernels<H> for Reference {
     fn patch_relax(
         &self,
         x: &mut Buffer<H, Self>,
-        by: PatchSmoother<'_, H, Self>,
+        by: &PatchSmoother<H, Self>,
         b: &Buffer<H, Self>,
     ) -> Result<(), LinalgError> {
         for patch in 0..by.matrix.n_patches() {
             let rows = by.matrix.rows(patch);
-            let y = product(by.matrix, patch, &x.as_slice()[rows.clone()]);
+            let y = product(&by.matrix, patch, &x.as_slice()[rows.clone()]);
             let r: Vec<H> = rows.clone().map(|row| b.as_slice()[row] - y[row - rows.start]).collect();
-            let step = solve(&by, patch, &r);
+            let step = solve(by, patch, &r);
             rows.zip(step).for_each(|(row, g)| x.as_mut_slice()[row] += by.omega * g);
         }
         Ok(())

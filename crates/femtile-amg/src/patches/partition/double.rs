@@ -1,7 +1,7 @@
-use super::super::aggregate::aggregate;
-use super::super::graph::{Graph, distance};
-use super::super::independent_set::Visit;
 use super::Patches;
+use crate::setup::aggregate::aggregate;
+use crate::setup::graph::{Graph, distance};
+use crate::setup::independent_set::Visit;
 
 /// The two partitions that a smoother by patches needs: nodes in aggregates, and aggregates in patches of at most 400 nodes.
 ///

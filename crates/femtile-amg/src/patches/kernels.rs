@@ -1,21 +1,10 @@
 use femtile_device::{Buffer, Device, Scalar};
 use femtile_linalg::LinalgError;
+use femtile_sparse::csr::Csr;
 
-use super::PatchMatrix;
-
-/// The patch smoother, additive Schwarz without overlap. A step is $x = x + \omega M^{-1} (b - A x)$.
-/// $M^{-1}$ is `inner` damped Jacobi iterations from zero on each block $A_{kk}$, $g = g + S (r - A_{kk} g)$.
-#[derive(Debug)]
-pub struct PatchSmoother<'a, H: Scalar, D: Device> {
-    /// The matrix.
-    pub matrix: &'a PatchMatrix<H, D>,
-    /// S: the reciprocals of the diagonal, times the damping of the inner iterations.
-    pub scale: &'a Buffer<H, D>,
-    /// Inner iterations, at least one.
-    pub inner: usize,
-    /// The outer damping.
-    pub omega: H,
-}
+use super::{DoublePartition, PatchMatrix, PatchSmoother};
+use crate::Graph;
+use crate::setup::rows::Rows;
 
 /// The kernels of the patch smoother.
 ///
@@ -33,7 +22,7 @@ pub trait PatchKernels<H: Scalar>: Device {
         &self,
         x: &mut Buffer<H, Self>,
         r: &mut Buffer<H, Self>,
-        by: PatchSmoother<'_, H, Self>,
+        by: &PatchSmoother<H, Self>,
         b: &Buffer<H, Self>,
     ) -> Result<(), LinalgError>;
 
@@ -47,7 +36,7 @@ pub trait PatchKernels<H: Scalar>: Device {
     fn patch_relax(
         &self,
         x: &mut Buffer<H, Self>,
-        by: PatchSmoother<'_, H, Self>,
+        by: &PatchSmoother<H, Self>,
         b: &Buffer<H, Self>,
     ) -> Result<(), LinalgError>;
 
@@ -62,4 +51,32 @@ pub trait PatchKernels<H: Scalar>: Device {
         matrix: &PatchMatrix<H, Self>,
         x: &Buffer<H, Self>,
     ) -> Result<(), LinalgError>;
+
+    /// Returns a restriction with its rows in another order, and its transpose, the prolongator.
+    ///
+    /// # Cost
+    /// Reads and writes the matrix three times.
+    #[allow(clippy::type_complexity)]
+    fn patch_reordered(
+        &self,
+        r: &Csr<H, Self>,
+        order: &Buffer<u32, Self>,
+    ) -> Result<(Csr<H, Self>, Csr<H, Self>), LinalgError> {
+        let r = Rows::as_is(r)?.with_rows(&order.to_host()?);
+        let p = r.transpose();
+        Ok((r.into_device(self)?, p.into_device(self)?))
+    }
+
+    /// Returns the aggregates and patches of a graph, found in rounds and equal on every device. None if the
+    /// device leaves them to the host.
+    ///
+    /// # Source
+    /// `[fu2014]`, section 5.2.1, the double partition.
+    fn patch_partition(
+        &self,
+        graph: &Graph,
+        least_aggregate: u32,
+    ) -> Result<Option<DoublePartition>, LinalgError> {
+        Ok(Some(DoublePartition::of(graph, least_aggregate)))
+    }
 }

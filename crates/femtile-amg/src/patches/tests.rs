@@ -2,8 +2,9 @@
 
 use femtile_device::{Buffer, Cpu, HostDevice, Reference};
 
-use super::{PatchKernels, PatchMatrix, PatchSmoother, outer_damping};
-use crate::PatchFormat;
+use super::damping::outer_damping;
+use super::matrix::Inside;
+use super::{PatchFormat, PatchKernels, PatchMatrix, PatchSmoother};
 use crate::setup::rows::{RowAccess, Rows};
 
 const FORMATS: [PatchFormat; 3] = [PatchFormat::FullRowEll, PatchFormat::Csr, PatchFormat::SymmetricCoo];
@@ -42,52 +43,44 @@ fn vector(n: usize) -> Vec<f64> {
     (0..n).map(|i| (i * i * 37 % 101) as f64 / 50.0 - 1.0).collect()
 }
 
-struct Parts<D: HostDevice> {
-    matrix: PatchMatrix<f64, D>,
-    scale: Buffer<f64, D>,
+fn smoother<D: HostDevice>(
+    device: &D,
+    a: &Rows<f64>,
+    format: PatchFormat,
     inner: usize,
-    omega: f64,
+) -> PatchSmoother<f64, D> {
+    let entry = |row: usize| a.row(row).0.iter().position(|&column| column as usize == row).unwrap();
+    let diagonal: Vec<f64> = (0..a.n_rows()).map(|row| a.row(row).1[entry(row)]).collect();
+    let scale: Vec<f64> = diagonal.iter().map(|d| 0.6 / d).collect();
+    let omega = outer_damping(a, &scale, &STARTS, inner);
+    let matrix = PatchMatrix::new(device, a, diagonal, &STARTS, format).unwrap();
+    PatchSmoother { matrix, scale: Buffer::from_vec(device, scale).unwrap(), inner, omega }
 }
 
-impl<D: HostDevice + PatchKernels<f64>> Parts<D> {
-    fn new(device: &D, a: &Rows<f64>, format: PatchFormat, inner: usize) -> Self {
-        let entry = |row: usize| a.row(row).0.iter().position(|&column| column as usize == row).unwrap();
-        let diagonal: Vec<f64> = (0..a.n_rows()).map(|row| a.row(row).1[entry(row)]).collect();
-        let scale: Vec<f64> = diagonal.iter().map(|d| 0.6 / d).collect();
-        let omega = outer_damping(a, &scale, &STARTS, inner);
-        let matrix = PatchMatrix::new(device, a, diagonal, &STARTS, format).unwrap();
-        Self { matrix, scale: Buffer::from_vec(device, scale).unwrap(), inner, omega }
-    }
-
-    fn smoother(&self) -> PatchSmoother<'_, f64, D> {
-        PatchSmoother { matrix: &self.matrix, scale: &self.scale, inner: self.inner, omega: self.omega }
-    }
-
-    /// A step from zero and its residual.
-    fn first(&self, b: &[f64]) -> [Buffer<f64, D>; 2] {
-        let device = self.scale.device();
-        let poisoned = || Buffer::from_vec(device, vec![f64::NAN; b.len()]).unwrap();
-        let (mut x, mut r, b) = (poisoned(), poisoned(), Buffer::from_host(device, b).unwrap());
-        device.patch_relax_from_zero(&mut x, &mut r, self.smoother(), &b).unwrap();
-        device.patch_subtract_outside(&mut r, &self.matrix, &x).unwrap();
-        [x, r]
-    }
+/// A step from zero and its residual.
+fn first<D: HostDevice + PatchKernels<f64>>(by: &PatchSmoother<f64, D>, b: &[f64]) -> [Buffer<f64, D>; 2] {
+    let device = by.scale.device();
+    let poisoned = || Buffer::from_vec(device, vec![f64::NAN; b.len()]).unwrap();
+    let (mut x, mut r, b) = (poisoned(), poisoned(), Buffer::from_host(device, b).unwrap());
+    device.patch_relax_from_zero(&mut x, &mut r, by, &b).unwrap();
+    device.patch_subtract_outside(&mut r, &by.matrix, &x).unwrap();
+    [x, r]
 }
 
 fn check_steps<D: HostDevice + PatchKernels<f64>>(device: &D, a: &Rows<f64>) {
     let b = vector(a.n_rows());
     for (format, inner) in FORMATS.into_iter().flat_map(|format| [1, 2, 5].map(|inner| (format, inner))) {
-        let parts = Parts::new(device, a, format, inner);
-        let [mut x, r] = parts.first(&b);
+        let by = smoother(device, a, format, inner);
+        let [mut x, r] = first(&by, &b);
         for ((r, b), ax) in r.as_slice().iter().zip(&b).zip(product(a, x.as_slice())) {
             assert!((r - (b - ax)).abs() < 1e-10, "{format:?}, {inner}: a residual of {r}, not {}", b - ax);
         }
         // A second step adds the first step for the residual.
-        let [more, _] = parts.first(r.as_slice());
+        let [more, _] = first(&by, r.as_slice());
         let expected: Vec<f64> = x.as_slice().iter().zip(more.as_slice()).map(|(x, more)| x + more).collect();
         let mut b = Buffer::from_host(device, &b).unwrap();
-        device.patch_subtract_outside(&mut b, &parts.matrix, &x).unwrap();
-        device.patch_relax(&mut x, parts.smoother(), &b).unwrap();
+        device.patch_subtract_outside(&mut b, &by.matrix, &x).unwrap();
+        device.patch_relax(&mut x, &by, &b).unwrap();
         for (x, e) in x.as_slice().iter().zip(&expected) {
             assert!((x - e).abs() < 1e-10, "{format:?}, {inner}: {x}, not {e}");
         }
@@ -105,10 +98,10 @@ fn residuals_and_steps_are_those_of_the_whole_matrix() {
 fn a_step_multiplies_no_error_by_less_than_minus_one() {
     let (cpu, a) = (Cpu::new(1).unwrap(), matrix(1_003));
     for inner in [1, 2, 3, 6] {
-        let parts = Parts::new(&cpu, &a, PatchFormat::FullRowEll, inner);
+        let by = smoother(&cpu, &a, PatchFormat::FullRowEll, inner);
         let (mut v, mut largest) = (vector(a.n_rows()), 0.0);
         for _ in 0..300 {
-            let [next, _] = parts.first(&product(&a, &v));
+            let [next, _] = first(&by, &product(&a, &v));
             largest = next.as_slice().iter().fold(0.0_f64, |largest, x| largest.max(x.abs()));
             v = next.as_slice().iter().map(|x| x / largest).collect();
         }
@@ -119,12 +112,12 @@ fn a_step_multiplies_no_error_by_less_than_minus_one() {
 #[test]
 fn the_parts_hold_each_entry_once() {
     let a = matrix(1_003);
-    let n_inside = |format| match Parts::new(&Reference, &a, format, 1).matrix.inside {
-        super::Inside::FullRowEll { values, .. } => values.as_slice().iter().filter(|v| **v != 0.0).count(),
-        super::Inside::Csr { values, .. } => values.len(),
-        super::Inside::SymmetricCoo { values, .. } => 2 * values.len(),
+    let n_inside = |format| match smoother(&Reference, &a, format, 1).matrix.inside {
+        Inside::FullRowEll { values, .. } => values.as_slice().iter().filter(|v| **v != 0.0).count(),
+        Inside::Csr { values, .. } => values.len(),
+        Inside::SymmetricCoo { values, .. } => 2 * values.len(),
     };
-    let n_outside = Parts::new(&Reference, &a, PatchFormat::Csr, 1).matrix.outside.values.len();
+    let n_outside = smoother(&Reference, &a, PatchFormat::Csr, 1).matrix.outside.values.len();
     for format in FORMATS {
         assert_eq!(n_inside(format) + n_outside + a.n_rows(), a.values.len(), "{format:?}");
     }

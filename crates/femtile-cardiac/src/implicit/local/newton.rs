@@ -1,14 +1,18 @@
 //! Newton's method for the implicit equations of a point.
 
-use super::MAX_IMPLICIT_STATES;
+use femtile::expression::{Program, Value};
+
+use super::MAX_STATES;
+use crate::CardiacError;
+use crate::ionic::{Formulas, Model};
 
 /// Most iterations.
 pub(super) const MAX_ITERATIONS: usize = 20;
 /// Steps below this fraction of a state, or this value times a thousandth, end the iteration.
 pub(super) const TOLERANCE: f64 = 1e-12;
 
-/// Values of up to [`MAX_IMPLICIT_STATES`] states.
-pub(super) type States = [f64; MAX_IMPLICIT_STATES];
+/// Values of up to [`MAX_STATES`] states.
+pub(super) type States = [f64; MAX_STATES];
 
 /// One iteration at a point.
 #[derive(Debug, Clone, Copy)]
@@ -22,6 +26,37 @@ pub(super) struct Iteration {
     pub has_converged: bool,
 }
 
+/// Returns the program of the right side with its derivatives, for implicit stages; inputs are V and w.
+///
+/// Outputs: f `[n]`, ∂f/∂w `[n][n]` by rows, ∂f/∂V `[n]`, I, ∂I/∂V, ∂I/∂w `[n]`.
+///
+/// # Errors
+/// [`CardiacError::Setting`] for models with more than [`MAX_STATES`] states.
+pub(super) fn right_side(model: &Model) -> Result<Program, CardiacError> {
+    let n = model.n_states();
+    if n > MAX_STATES {
+        let message = format!(
+            "{} has {n} states; points are solved implicitly for models of at most {MAX_STATES}: choose \
+             operator splitting",
+            model.name()
+        );
+        return Err(CardiacError::setting("model", message));
+    }
+    let mut formulas = Formulas::new(model)?;
+    let rates = formulas.rates();
+    let Formulas { mut builder, current, .. } = formulas;
+    let voltage = builder.input(0);
+    let variables: Vec<Value> = (0..n).map(|i| builder.input(1 + i)).collect();
+    let mut outputs = rates.clone();
+    for &rate in &rates {
+        outputs.extend(variables.iter().map(|&by| builder.derivative(rate, by)));
+    }
+    outputs.extend(rates.iter().map(|&rate| builder.derivative(rate, voltage)));
+    outputs.push(current);
+    outputs.extend([voltage].iter().chain(&variables).map(|&by| builder.derivative(current, by)));
+    Ok(builder.finish(&outputs))
+}
+
 /// Returns the number of outputs of the right side of a model with n states.
 pub(super) fn n_outputs(n: usize) -> usize {
     n * n + 3 * n + 2
@@ -29,7 +64,7 @@ pub(super) fn n_outputs(n: usize) -> usize {
 
 /// Solves $K δ = R$ and $K s = Δt\,∂g/∂V$ with $K = 1 - Δt\,∂g/∂w$, $R = w - w_{old} - Δt\,g$.
 ///
-/// `right_side(k)` is output k of [`right_side`](super::scheme::right_side) at the states w.
+/// `right_side(k)` is output k of [`right_side`] at the states w.
 pub(super) fn iterate(
     n: usize,
     right_side: impl Fn(usize) -> f64,
@@ -38,7 +73,7 @@ pub(super) fn iterate(
     dt: f64,
 ) -> Iteration {
     let (jacobian, by_voltage, current) = (n, n + n * n, 2 * n + n * n);
-    let mut rows = [[0.0; WIDTH]; MAX_IMPLICIT_STATES];
+    let mut rows = [[0.0; WIDTH]; MAX_STATES];
     for (i, row) in rows.iter_mut().enumerate().take(n) {
         for (j, entry) in row.iter_mut().enumerate().take(n) {
             let unit = if i == j { 1.0 } else { 0.0 };
@@ -48,7 +83,7 @@ pub(super) fn iterate(
         row[BY_VOLTAGE] = dt * right_side(by_voltage + i);
     }
     solve(&mut rows[..n]);
-    let mut step = [0.0; MAX_IMPLICIT_STATES];
+    let mut step = [0.0; MAX_STATES];
     let mut tangent = right_side(current + 1);
     let mut has_converged = true;
     for (i, row) in rows.iter().enumerate().take(n) {
@@ -60,7 +95,7 @@ pub(super) fn iterate(
 }
 
 /// Columns of the right sides, behind those of a matrix.
-const RESIDUAL: usize = MAX_IMPLICIT_STATES;
+const RESIDUAL: usize = MAX_STATES;
 const BY_VOLTAGE: usize = RESIDUAL + 1;
 const WIDTH: usize = BY_VOLTAGE + 1;
 
