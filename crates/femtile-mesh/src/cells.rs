@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use rayon::prelude::*;
+use femtile_device::parallel;
 
 use crate::{CellKind, Mesh, MeshError};
 
@@ -116,10 +116,10 @@ impl Mesh {
 }
 
 /// The different ones of some tags, most of which are those of their neighbours.
-fn different(tags: &[i32]) -> BTreeSet<i32> {
+pub(crate) fn different(tags: &[i32]) -> BTreeSet<i32> {
     let of_block =
-        |block: &[i32]| block.chunk_by(|a, b| a == b).map(|alike| alike[0]).collect::<BTreeSet<i32>>();
-    tags.par_chunks(1 << 16).map(of_block).reduce(BTreeSet::new, |a, b| &a | &b)
+        |_, block: &[i32]| block.chunk_by(|a, b| a == b).map(|alike| alike[0]).collect::<BTreeSet<i32>>();
+    parallel::map_chunks(tags, 1 << 16, of_block).into_iter().flatten().collect()
 }
 
 #[cfg(test)]

@@ -1,18 +1,18 @@
-use rayon::prelude::*;
+use femtile_device::parallel;
 
 /// Entries that a thread looks through at a time.
 const ENTRIES_PER_BLOCK: usize = 1 << 14;
 
 /// Returns the position of the first entry with a property, found by all threads.
 pub(crate) fn first_where<T: Sync>(entries: &[T], has: impl Fn(&T) -> bool + Sync) -> Option<usize> {
-    let blocks = entries.par_chunks(ENTRIES_PER_BLOCK).enumerate();
-    blocks.find_map_first(|(block, entries)| {
-        // Without an early end the loop has no branches and is vectorized; hardly any block has the property.
-        if !entries.iter().fold(false, |any, entry| any | has(entry)) {
-            return None;
-        }
-        entries.iter().position(&has).map(|place| block * ENTRIES_PER_BLOCK + place)
-    })
+    let of_block = |block: usize| {
+        let begin = block * ENTRIES_PER_BLOCK;
+        &entries[begin..entries.len().min(begin + ENTRIES_PER_BLOCK)]
+    };
+    // Without an early end the loop has no branches and is vectorized; hardly any block has the property.
+    let any = |block: usize| of_block(block).iter().fold(false, |any, entry| any | has(entry));
+    let block = parallel::first(entries.len().div_ceil(ENTRIES_PER_BLOCK), 1, any)?;
+    of_block(block).iter().position(has).map(|place| block * ENTRIES_PER_BLOCK + place)
 }
 
 #[cfg(test)]

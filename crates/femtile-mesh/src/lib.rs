@@ -4,9 +4,11 @@
 //! therefore one crate.
 #![forbid(unsafe_code)]
 
+mod alike;
 mod cell_kind;
 mod cells;
 mod error;
+mod extents;
 mod first_where;
 mod interrupt;
 mod mesh;

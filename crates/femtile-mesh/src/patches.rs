@@ -2,6 +2,8 @@
 
 use std::cmp::Ordering;
 
+use femtile_device::parallel;
+
 use crate::Mesh;
 
 /// Disjoint sets of near nodes, of nearly the same size, that together are all nodes.
@@ -74,7 +76,7 @@ fn bisect(points: &[[f64; 3]], nodes: &mut [u32], n_patches: usize) {
         bisect(points, low, half);
         bisect(points, high, n_patches - half);
     } else {
-        rayon::join(|| bisect(points, low, half), || bisect(points, high, n_patches - half));
+        parallel::join(|| bisect(points, low, half), || bisect(points, high, n_patches - half));
     }
 }
 

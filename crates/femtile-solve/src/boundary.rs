@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use femtile_device::parallel;
 use femtile_expression::Condition as Comparison;
 use femtile_mesh::Mesh;
 use femtile_mesh::check::BoundaryFacets;
-use rayon::prelude::*;
 
 use crate::SolveError;
 use crate::ranks::OnMesh;
@@ -205,10 +205,9 @@ fn satisfying(
         }
     })?;
     let holds_at = |&node: &u32| comparison.holds(mesh.points[node as usize]);
-    let all_hold = |facet: &u32| boundary.facet(*facet as usize).iter().all(holds_at);
-    let facets: Vec<u32> = (0..boundary.len() as u32).into_par_iter().filter(all_hold).collect();
+    let facets = parallel::filter(boundary.len(), |facet| boundary.facet(facet).iter().all(holds_at));
     if facets.is_empty() {
-        let n_holds = mesh.points.par_iter().filter(|&&point| comparison.holds(point)).count();
+        let n_holds = mesh.points.iter().filter(|&&point| comparison.holds(point)).count();
         let mut message = holds_nowhere(on, n_holds);
         if is_condition(path) && n_holds > 0 {
             message += "; `dirichlet` takes `nodes = \"…\"` in place of `where` to hold at nodes alone";
@@ -257,17 +256,17 @@ fn tagged(on: OnMesh<'_>, boundary: &BoundaryFacets, tags: &BTreeSet<i32>) -> Se
         let mut key = [u32::MAX; 4];
         key[..nodes.len()].copy_from_slice(nodes);
         key.sort_unstable();
-        key
+        key.into_iter().fold(0, |key, node| key << 32 | u128::from(node))
     };
-    let is_tagged = |&facet: &usize| tags.contains(&mesh.facets.tags[facet]);
-    let tagged = (0..mesh.facets.tags.len()).into_par_iter().filter(is_tagged);
-    let mut wanted: Vec<[u32; 4]> = tagged.map(|facet| sorted(mesh.facet(facet))).collect();
-    wanted.par_sort_unstable();
+    let tagged = parallel::filter(mesh.facets.tags.len(), |facet| tags.contains(&mesh.facets.tags[facet]));
+    let mut wanted = parallel::map(tagged.len(), 256, |i| sorted(mesh.facet(tagged[i] as usize)));
+    parallel::sort(&mut wanted);
     wanted.dedup();
     let key_of = |facet: u32| sorted(boundary.facet(facet as usize));
-    let is_wanted = |&facet: &u32| wanted.binary_search(&key_of(facet)).is_ok();
-    let facets: Vec<u32> = (0..boundary.len() as u32).into_par_iter().filter(is_wanted).collect();
-    let is_own = |key: &[u32; 4]| on.owns(key.iter().copied().filter(|&node| node != u32::MAX));
+    let facets =
+        parallel::filter(boundary.len(), |facet| wanted.binary_search(&key_of(facet as u32)).is_ok());
+    let nodes = |key: u128| [96, 64, 32, 0].map(|shift| (key >> shift) as u32);
+    let is_own = |key: &u128| on.owns(nodes(*key).into_iter().filter(|&node| node != u32::MAX));
     let n_wanted = wanted.iter().filter(|key| is_own(key)).count();
     let n_outside = facets.iter().filter(|&&facet| is_own(&key_of(facet))).count();
     Selected { n_inside: n_wanted.saturating_sub(n_outside), facets }

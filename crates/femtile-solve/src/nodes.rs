@@ -1,9 +1,9 @@
 //! Nodes of a mesh, as conditions name them.
 
+use femtile_device::parallel;
 use femtile_expression::Condition as Comparison;
 use femtile_mesh::Mesh;
 use femtile_mesh::check::BoundaryFacets;
-use rayon::prelude::*;
 
 use crate::SolveError;
 use crate::ranks::OnMesh;
@@ -64,8 +64,8 @@ impl Nodes {
 pub(crate) fn facets_within(mesh: &Mesh, boundary: &BoundaryFacets, nodes: &[u32]) -> Vec<u32> {
     let mut is_named = vec![false; mesh.n_nodes()];
     nodes.iter().for_each(|&node| is_named[node as usize] = true);
-    let has_all = |facet: &u32| boundary.facet(*facet as usize).iter().all(|&node| is_named[node as usize]);
-    (0..boundary.len() as u32).into_par_iter().filter(has_all).collect()
+    let has_all = |facet: usize| boundary.facet(facet).iter().all(|&node| is_named[node as usize]);
+    parallel::filter(boundary.len(), has_all)
 }
 
 /// Checks a list of nodes and sorts it.
@@ -90,8 +90,7 @@ fn satisfying(on: OnMesh<'_>, text: &str, path: &[Key]) -> Result<Vec<u32>, Solv
         within: Some(error.span.clone()),
         message: format!("`{text}` is no comparison such as \"x < 1e-9 && y < 1e-9\" ({error})"),
     })?;
-    let holds = |node: &u32| comparison.holds(mesh.points[*node as usize]);
-    let nodes: Vec<u32> = (0..mesh.n_nodes() as u32).into_par_iter().filter(holds).collect();
+    let nodes = parallel::filter(mesh.n_nodes(), |node| comparison.holds(mesh.points[node]));
     if nodes.is_empty() {
         let message = format!(
             "this holds at no node; the mesh reaches {}: compare the unit of length (mm against m?) and leave room for \

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use femtile_comm::Comm;
+use femtile_device::parallel;
 use femtile_expression::Condition as Comparison;
 use femtile_mesh::Mesh;
 use femtile_mesh::partition::DividedMesh;
-use rayon::prelude::*;
 
 use crate::overlap::{Overlap, overlaps, overlaps_of_ranks};
 use crate::ranks::{Divided, OnMesh};
@@ -127,8 +127,7 @@ fn cells_where(on: OnMesh<'_>, text: &str, path: &[Key]) -> Result<Vec<u32>, Sol
         within: Some(error.span.clone()),
         message: format!("`{text}` is no comparison such as \"x^2 + y^2 < 0.25\" ({error})"),
     })?;
-    let holds = |cell: &u32| comparison.holds(mesh.middle(*cell as usize));
-    let cells: Vec<u32> = (0..mesh.n_cells() as u32).into_par_iter().filter(holds).collect();
+    let cells = parallel::filter(mesh.n_cells(), |cell| comparison.holds(mesh.middle(cell)));
     if cells.is_empty() {
         let message = format!(
             "this holds in the middle of no cell; the mesh reaches {}: compare the unit of length (mm against m?) and the \

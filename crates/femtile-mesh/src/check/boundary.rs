@@ -1,4 +1,4 @@
-use rayon::prelude::*;
+use femtile_device::parallel;
 
 use super::half_facets::{FacetVisitor, HalfFacet, visit_facets};
 use crate::interrupt::Interrupt;
@@ -52,7 +52,7 @@ impl BoundaryFacets {
                 self.len()
             ));
         }
-        let is_strange = |&facet: &usize| {
+        let is_strange = |facet: usize| {
             let cell = self.cells[facet] as usize;
             let local = mesh.kind.facets().get(self.local[facet] as usize);
             local.filter(|_| cell < mesh.n_cells()).is_none_or(|local| {
@@ -60,7 +60,7 @@ impl BoundaryFacets {
                 !local.iter().map(|&i| nodes[i]).eq(self.facet(facet).iter().copied())
             })
         };
-        match (0..self.len()).into_par_iter().find_first(is_strange) {
+        match parallel::first(self.len(), parallel::CHEAP, is_strange) {
             Some(facet) => invalid(format!(
                 "facet {facet} is no facet of cell {} of this mesh: take those that a check of it reports",
                 self.cells[facet]
@@ -70,16 +70,20 @@ impl BoundaryFacets {
     }
 
     /// The facets given as (cell, local facet), in ascending order.
-    pub(crate) fn collect(mesh: &Mesh, mut sides: Vec<(u32, u8)>) -> Self {
-        sides.par_sort_unstable();
+    pub(crate) fn collect(mesh: &Mesh, sides: Vec<(u32, u8)>) -> Self {
+        let key = |(cell, local): &(u32, u8)| u64::from(*cell) << 8 | u64::from(*local);
+        let mut sides: Vec<u64> = sides.iter().map(key).collect();
+        parallel::sort(&mut sides);
         let n = mesh.kind.facet_kind().map_or(1, CellKind::n_nodes);
         let mut nodes = vec![0; sides.len() * n];
-        nodes.par_chunks_exact_mut(n).zip(&sides).for_each(|(to, &(cell, local))| {
-            let of_cell = mesh.cell(cell as usize);
-            let facet = mesh.kind.facets()[local as usize];
-            to.iter_mut().zip(facet).for_each(|(to, &i)| *to = of_cell[i]);
+        parallel::for_chunks_mut(&mut nodes, parallel::CHEAP * n, |begin, nodes| {
+            for (to, &side) in nodes.chunks_exact_mut(n).zip(&sides[begin / n..]) {
+                let of_cell = mesh.cell((side >> 8) as usize);
+                let facet = mesh.kind.facets()[usize::from(side as u8)];
+                to.iter_mut().zip(facet).for_each(|(to, &i)| *to = of_cell[i]);
+            }
         });
-        let (cells, local) = sides.into_par_iter().unzip();
+        let (cells, local) = sides.into_iter().map(|side| ((side >> 8) as u32, side as u8)).unzip();
         Self { nodes, cells, local }
     }
 }

@@ -1,6 +1,6 @@
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use rayon::prelude::*;
+use femtile_device::parallel;
 
 use crate::Mesh;
 use crate::interrupt::Interrupt;
@@ -23,8 +23,7 @@ pub struct Components {
 /// One pass over the cells and two over the nodes by all threads, nearly linear; eight bytes per node.
 pub fn components(mesh: &Mesh) -> Components {
     let parents = parents(mesh.n_nodes(), mesh.kind.n_nodes(), &mesh.cells, Interrupt::NEVER);
-    let is_root = |&node: &u32| parents[node as usize].load(Relaxed) == node;
-    let roots: Vec<u32> = (0..parents.len() as u32).into_par_iter().filter(is_root).collect();
+    let roots = parallel::filter(parents.len(), |node| parents[node].load(Relaxed) == node as u32);
     let part = |mut node: u32| loop {
         match parents[node as usize].load(Relaxed) {
             u32::MAX => return u32::MAX,
@@ -34,15 +33,15 @@ pub fn components(mesh: &Mesh) -> Components {
             above => node = above,
         }
     };
-    let of_node = (0..parents.len() as u32).into_par_iter().map(part).collect();
+    let of_node = parallel::map(parents.len(), parallel::CHEAP, |node| part(node as u32));
     Components { count: roots.len(), of_node }
 }
 
 /// Number of parts of `n_nodes` nodes that groups of `n` indices join; after an interrupt groups are missing.
 pub(super) fn n_parts(n_nodes: usize, n: usize, groups: &[u32], interrupt: Interrupt<'_>) -> usize {
     let parents = parents(n_nodes, n, groups, interrupt);
-    let is_root = |(node, parent): &(usize, AtomicU32)| parent.load(Relaxed) as usize == *node;
-    parents.into_par_iter().enumerate().filter(is_root).count()
+    let is_root = |node: usize| parents[node].load(Relaxed) as usize == node;
+    parallel::sum(n_nodes, parallel::CHEAP, |node| usize::from(is_root(node)))
 }
 
 /// Parents of the nodes in trees, one a part; a root is the smallest node of its part.
@@ -50,9 +49,10 @@ pub(super) fn n_parts(n_nodes: usize, n: usize, groups: &[u32], interrupt: Inter
 /// Threads join parts at the same time. Only a root gets another parent than an ancestor, by an exchange that
 /// fails if it is not a root any more. So trees stay trees, and the parts do not depend on the order.
 fn parents(n_nodes: usize, n: usize, groups: &[u32], interrupt: Interrupt<'_>) -> Vec<AtomicU32> {
-    let parents: Vec<AtomicU32> = (0..n_nodes).into_par_iter().map(|_| AtomicU32::new(u32::MAX)).collect();
-    groups.par_chunks(n * GROUPS_PER_BLOCK).filter(|_| !interrupt.is_set()).for_each(|block| {
-        for group in block.chunks_exact(n) {
+    let parents = parallel::map(n_nodes, parallel::CHEAP, |_| AtomicU32::new(u32::MAX));
+    parallel::map_chunks(groups, n * GROUPS_PER_BLOCK, |_, block| {
+        let is_wanted = !interrupt.is_set();
+        for group in block.chunks_exact(n).take_while(|_| is_wanted) {
             let mut root = find(&parents, group[0]);
             for &node in &group[1..] {
                 root = join(&parents, root, node);
@@ -135,7 +135,7 @@ mod tests {
         let expected = reference(n_nodes as usize, &mesh.cells);
         assert!(expected.count > 1000 && expected.of_node.contains(&u32::MAX));
         for threads in [1, 2, 3, 8] {
-            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            let pool = femtile_device::Cpu::new(threads).unwrap();
             pool.install(|| {
                 assert_eq!(components(&mesh), expected, "{threads}");
                 let n = n_parts(mesh.n_nodes(), 2, &mesh.cells, Interrupt::NEVER);

@@ -1,8 +1,8 @@
 //! Measure, quality and orientation of curved quadrilaterals and hexahedra.
 
+use femtile_device::parallel;
 use femtile_element::quadrature::gauss_legendre;
 use femtile_element::tensor::Table;
-use rayon::prelude::*;
 
 use super::CheckError;
 use super::geometry::{CELLS_PER_BLOCK, Shapes, cross, dot, square_of, turn_over};
@@ -158,25 +158,20 @@ pub(super) fn orient(mesh: &mut Mesh, interrupt: Interrupt<'_>) -> Option<Result
     let (n, n_points) = (kind.n_nodes(), curved.n_points(kind.dimension()));
     let Curved { order, points, cells } = curved;
     let rules = Rules::new(kind, *order, points);
-    let blocks: Vec<_> = mesh
-        .cells
-        .par_chunks_mut(CELLS_PER_BLOCK * n)
-        .zip(cells.par_chunks_mut(CELLS_PER_BLOCK * n_points))
-        .enumerate()
-        .map(|(block, (corners, cells))| {
-            if interrupt.is_set() {
-                return Err(CheckError::Interrupted);
-            }
-            let first = block * CELLS_PER_BLOCK;
-            let mut total = Shapes::new(first);
-            let both = corners.chunks_exact_mut(n).zip(cells.chunks_exact_mut(n_points));
-            for (cell, (corners, shape)) in (first..).zip(both) {
-                rules.orient_cell(cell, corners, shape, &mut total)?;
-            }
-            Ok(total)
-        })
-        .collect();
-    Some(Shapes::sum(blocks))
+    let both = mesh.cells.chunks_mut(CELLS_PER_BLOCK * n).zip(cells.chunks_mut(CELLS_PER_BLOCK * n_points));
+    let blocks = (0..).step_by(CELLS_PER_BLOCK).zip(both).collect();
+    let orient = |(first, (corners, cells)): (usize, (&mut [u32], &mut [u32]))| {
+        if interrupt.is_set() {
+            return Err(CheckError::Interrupted);
+        }
+        let mut total = Shapes::new(first);
+        let both = corners.chunks_exact_mut(n).zip(cells.chunks_exact_mut(n_points));
+        for (cell, (corners, shape)) in (first..).zip(both) {
+            rules.orient_cell(cell, corners, shape, &mut total)?;
+        }
+        Ok(total)
+    };
+    Some(Shapes::sum(parallel::map_items(blocks, orient)))
 }
 
 /// Exchanges the first two axes of a grid of points.

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
+use femtile_device::parallel;
 
 use crate::{CellKind, Mesh};
 
@@ -42,26 +42,18 @@ impl FacetRanges {
         let per_block = CELLS_PER_BLOCK * mesh.kind.n_nodes();
         let n_blocks = mesh.cells.len().div_ceil(per_block);
         let mut marks = vec![0; n_blocks * n_words];
-        let per_piece = n_blocks.div_ceil(4 * rayon::current_num_threads()).max(1);
-        let pieces = mesh.cells.par_chunks(per_piece * per_block);
-        let counts = marks.par_chunks_mut(per_piece * n_words).zip(pieces).map(|(marks, cells)| {
-            let mut counts = vec![0; n_buckets];
-            for (marks, cells) in marks.chunks_exact_mut(n_words).zip(cells.chunks(per_block)) {
+        let counts = parallel::count_chunks_mut(&mut marks, n_words, n_buckets, |begin, marks, counts| {
+            let cells = mesh.cells[begin / n_words * per_block..].chunks(per_block);
+            for (marks, cells) in marks.chunks_exact_mut(n_words).zip(cells) {
                 match mesh.kind {
-                    CellKind::Tetrahedron => count(CellKind::Tetrahedron, cells, shift, &mut counts, marks),
-                    kind => count(kind, cells, shift, &mut counts, marks),
+                    CellKind::Tetrahedron => count(CellKind::Tetrahedron, cells, shift, counts, marks),
+                    kind => count(kind, cells, shift, counts, marks),
                 }
             }
-            counts
         });
-        let add = |mut sum: Vec<usize>, counts: Vec<usize>| {
-            sum.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
-            sum
-        };
-        let counts = counts.reduce_with(add).unwrap_or_default();
         // If the numbers of neighbours are near, few ranges concern a block, and many small ranges cost
         // nothing.
-        let n_marked: usize = marks.par_iter().map(|word| word.count_ones() as usize).sum();
+        let n_marked = parallel::sum(marks.len(), parallel::CHEAP, |i| marks[i].count_ones() as usize);
         let n_marked_per_block = n_marked as f64 / n_blocks as f64;
         let n_small = counts.iter().sum::<usize>() as f64 / IN_CACHE as f64;
         let n_visits = n_marked_per_block * n_small / n_buckets as f64;

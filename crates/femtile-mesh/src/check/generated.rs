@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use rayon::prelude::*;
+use femtile_device::parallel;
 
 use super::boundary::BoundaryFacets;
 use super::nodes::hash;
@@ -94,14 +94,14 @@ pub fn check_part(mesh: &mut DividedMesh, config: &CheckConfig) -> Result<CheckR
 fn tagged_boundary(mesh: &Mesh, interrupt: Interrupt<'_>) -> Option<BoundaryFacets> {
     let n_tagged = mesh.facets.tags.len();
     let nodes_of = |facet| mesh.facet(facet).iter().copied();
-    let mut wanted: Vec<Key> = (0..n_tagged).into_par_iter().map(|facet| key(nodes_of(facet))).collect();
-    wanted.par_sort_unstable();
-    if wanted.is_empty() || wanted.par_windows(2).any(|pair| pair[0] == pair[1]) || !is_closed(mesh) {
+    let mut wanted = parallel::map(n_tagged, parallel::CHEAP, |facet| key(nodes_of(facet)));
+    parallel::sort(&mut wanted);
+    if wanted.is_empty() || wanted.windows(2).any(|pair| pair[0] == pair[1]) || !is_closed(mesh) {
         return None;
     }
     let tagged = Tagged {
         is_on_facet: marks(mesh),
-        is_found: wanted.par_iter().map(|_| AtomicBool::new(false)).collect(),
+        is_found: wanted.iter().map(|_| AtomicBool::new(false)).collect(),
         is_shared: AtomicBool::new(false),
         wanted,
     };
@@ -126,7 +126,9 @@ fn is_closed(mesh: &Mesh) -> bool {
             all ^ hash(&ends.map(i64::from))
         })
     };
-    n == 1 || mesh.facets.nodes.par_chunks_exact(n).map(of_facet).reduce(|| 0, |a, b| a ^ b) == 0
+    let of_facets = |_, nodes: &[u32]| nodes.chunks_exact(n).map(of_facet).fold(0, |a, b| a ^ b);
+    let hashes = || parallel::map_chunks(&mesh.facets.nodes, parallel::CHEAP * n, of_facets);
+    n == 1 || hashes().into_iter().fold(0, |a, b| a ^ b) == 0
 }
 
 /// Returns a bit for each node: whether a tagged facet has it.
@@ -156,9 +158,12 @@ impl Tagged {
         let masks: Vec<u32> =
             facets.iter().map(|facet| facet.iter().fold(0, |mask, &i| mask | 1 << i)).collect();
         let cells = mesh.cells.as_chunks::<N>().0;
-        let of_block = |(block, cells): (usize, &[[u32; N]])| {
+        let of_block = |first: usize, cells: &[[u32; N]]| {
             let mut sides = Vec::new();
-            for (cell, nodes) in (block * CELLS_PER_BLOCK..).zip(cells) {
+            if interrupt.is_set() {
+                return sides;
+            }
+            for (cell, nodes) in (first..).zip(cells) {
                 let marked = self.marked(nodes);
                 if marked.count_ones() < n {
                     continue;
@@ -172,9 +177,7 @@ impl Tagged {
             }
             sides
         };
-        let blocks = cells.par_chunks(CELLS_PER_BLOCK).enumerate().filter(|_| !interrupt.is_set());
-        let found: Vec<Vec<(u32, u8)>> = blocks.map(of_block).collect();
-        found.concat()
+        parallel::map_chunks(cells, CELLS_PER_BLOCK, of_block).concat()
     }
 
     /// Returns a bit for each node of a cell: whether a tagged facet has it.

@@ -1,6 +1,6 @@
 //! Measure, quality and orientation of cells.
 
-use rayon::prelude::*;
+use femtile_device::parallel;
 
 use super::CheckError;
 use crate::interrupt::Interrupt;
@@ -70,16 +70,11 @@ pub(super) fn orient(mesh: &mut Mesh, interrupt: Interrupt<'_>) -> Result<Shapes
     }
     let (kind, points) = (mesh.kind, &mesh.points);
     let n = kind.n_nodes();
-    let blocks: Vec<_> = mesh
-        .cells
-        .par_chunks_mut(CELLS_PER_BLOCK * n)
-        .enumerate()
-        .map(|(block, cells)| match interrupt.is_set() {
-            true => Err(CheckError::Interrupted),
-            false => orient_block(kind, points, cells, block * CELLS_PER_BLOCK),
-        })
-        .collect();
-    let mut total = Shapes::sum(blocks)?;
+    let orient = |begin: usize, cells: &mut [u32]| match interrupt.is_set() {
+        true => Err(CheckError::Interrupted),
+        false => orient_block(kind, points, cells, begin / n),
+    };
+    let mut total = Shapes::sum(parallel::map_chunks_mut(&mut mesh.cells, CELLS_PER_BLOCK * n, orient))?;
     if kind == CellKind::Tetrahedron {
         total.worst_quality = total.worst_quality.cbrt();
     }

@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
+use femtile_device::parallel;
 
 use super::facet_ranges::{FacetRanges, cells_of_block, each_key_node, smallest};
 use crate::interrupt::Interrupt;
@@ -80,23 +80,20 @@ fn visit_with_budget<const K: usize, V: FacetVisitor>(
     budget: usize,
     interrupt: Interrupt<'_>,
 ) -> Vec<V> {
-    let n_lanes = rayon::current_num_threads().max(1);
+    let n_lanes = parallel::n_threads();
     let plan = FacetRanges::new(mesh, (budget / n_lanes).max(1));
     // Several stretches of ranges a thread, so that none waits long for another.
     let n_together = plan.ranges.len().div_ceil(4 * n_lanes).max(1);
-    plan.ranges
-        .par_chunks(n_together)
-        .map(|ranges| {
-            let (mut visitor, mut held) = (V::default(), Held::<K>::default());
-            let blocks = plan.concerned(&(ranges[0].start..ranges[ranges.len() - 1].end), plan.blocks());
-            for range in ranges.iter().take_while(|_| !interrupt.is_set()) {
-                let blocks = plan.concerned(range, blocks.iter().copied());
-                held.gather(mesh, &plan.nodes(range), &blocks);
-                held.visit(mesh, &mut visitor);
-            }
-            visitor
-        })
-        .collect()
+    parallel::map_chunks(&plan.ranges, n_together, |_, ranges| {
+        let (mut visitor, mut held) = (V::default(), Held::<K>::default());
+        let blocks = plan.concerned(&(ranges[0].start..ranges[ranges.len() - 1].end), plan.blocks());
+        for range in ranges.iter().take_while(|_| !interrupt.is_set()) {
+            let blocks = plan.concerned(range, blocks.iter().copied());
+            held.gather(mesh, &plan.nodes(range), &blocks);
+            held.visit(mesh, &mut visitor);
+        }
+        visitor
+    })
 }
 
 /// The half-facets of a range of nodes.
@@ -252,7 +249,7 @@ mod tests {
 
     fn assert_independent_of_the_budget<const K: usize>(mesh: &Mesh) {
         let groups = |budget, threads| -> Vec<_> {
-            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            let pool = femtile_device::Cpu::new(threads).unwrap();
             let parts = pool.install(|| visit_with_budget::<K, Groups>(mesh, budget, Interrupt::NEVER));
             parts.into_iter().flat_map(|part| part.0).collect()
         };

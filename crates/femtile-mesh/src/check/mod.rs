@@ -23,7 +23,7 @@ mod voids;
 use std::path::Path;
 use std::sync::Arc;
 
-use rayon::prelude::*;
+use femtile_device::parallel;
 
 pub(crate) use boundary::facets_until;
 pub use boundary::{BoundaryFacets, boundary_facets};
@@ -34,6 +34,7 @@ pub use generated::{check_generated, check_generated_interruptible, check_part};
 pub(crate) use nodes::hash;
 pub use report::{CheckConfig, CheckReport};
 
+use crate::extents::extents;
 use crate::first_where::first_where;
 use crate::interrupt::Interrupt;
 use crate::{IsInterrupted, Mesh, MeshError};
@@ -116,7 +117,7 @@ fn checked(
     go_on(interrupt)?;
     let mut shapes = geometry::orient(mesh, interrupt)?;
     shapes.n_flipped += n_turned;
-    let (shared, parts) = rayon::join(
+    let (shared, parts) = parallel::join(
         || sharing::boundary(mesh, interrupt),
         || components::n_parts(mesh.n_nodes(), mesh.kind.n_nodes(), &mesh.cells, interrupt),
     );
@@ -239,16 +240,6 @@ fn overlaps(
 
 /// Length of the diagonal of the box around all nodes.
 fn diagonal(points: &[[f64; 3]]) -> f64 {
-    type Corners = ([f64; 3], [f64; 3]);
-    let around = |(mut lower, mut upper): Corners, (low, high): Corners| {
-        for d in 0..3 {
-            (lower[d], upper[d]) = (lower[d].min(low[d]), upper[d].max(high[d]));
-        }
-        (lower, upper)
-    };
-    let nothing = || ([f64::INFINITY; 3], [f64::NEG_INFINITY; 3]);
-    let blocks = points.par_chunks(1 << 13);
-    let boxes = blocks.map(|block| block.iter().fold(nothing(), |all, &point| around(all, (point, point))));
-    let (lower, upper) = boxes.reduce(nothing, around);
+    let [lower, upper] = extents(points.len(), |node| points[node]);
     geometry::square_of(geometry::sub(upper, lower)).sqrt()
 }

@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use rayon::prelude::*;
+use femtile_device::parallel;
 
 use super::geometry::{square_of, sub};
+use crate::extents::extents;
 use crate::{Field, Mesh};
 
 /// The data dropped with the nodes that no cell uses.
@@ -36,15 +37,16 @@ impl Orphans {
 
 /// Drops unused nodes and the facets on them.
 pub(super) fn drop_orphans(mesh: &mut Mesh) -> Orphans {
-    let is_used: Vec<AtomicBool> = mesh.points.par_iter().map(|_| AtomicBool::new(false)).collect();
-    mesh.cells.par_iter().with_min_len(1 << 14).for_each(|&node| {
-        let is_used = &is_used[node as usize];
+    let is_used = parallel::map(mesh.n_nodes(), parallel::CHEAP, |_| AtomicBool::new(false));
+    parallel::for_each(mesh.cells.len(), 1 << 14, |i| {
+        let is_used = &is_used[mesh.cells[i] as usize];
         // Most nodes are marked already, and what is only read stays in the caches of all threads.
         if !is_used.load(Relaxed) {
             is_used.store(true, Relaxed);
         }
     });
-    let n_orphans = is_used.par_iter().filter(|used| !used.load(Relaxed)).count();
+    let n_orphans =
+        parallel::sum(is_used.len(), parallel::CHEAP, |node| usize::from(!is_used[node].load(Relaxed)));
     if n_orphans == 0 {
         return Orphans::default();
     }
@@ -57,7 +59,7 @@ pub(super) fn drop_orphans(mesh: &mut Mesh) -> Orphans {
         kept.extend(used.then_some(node));
     }
     let renumber = |node: &mut u32| *node = new_number[*node as usize];
-    mesh.cells.par_iter_mut().for_each(renumber);
+    parallel::for_each_mut(&mut mesh.cells, parallel::CHEAP, renumber);
     mesh.facets.nodes.iter_mut().for_each(renumber);
     let mut used = is_used.iter();
     mesh.points.retain(|_| used.next() == Some(&true));
@@ -96,7 +98,8 @@ pub(super) type Duplicates = Vec<(u32, u32)>;
 /// # Cost
 /// A sort of 16 bytes per node by all threads; a hash table of the nodes that have another one nearby.
 pub(super) fn find_duplicates(points: &[[f64; 3]], tolerance: f64) -> Duplicates {
-    let largest = points.par_iter().flatten_iter().map(|x| x.abs()).reduce(|| 0.0, f64::max);
+    let [low, high] = extents(points.len(), |node| points[node]);
+    let largest = low.into_iter().chain(high).fold(0.0, |largest, x| f64::max(largest, x.abs()));
     // Below the spacing of numbers only equal coordinates coincide.
     let tolerance = if tolerance > 4.0 * f64::EPSILON * largest { tolerance } else { 0.0 };
     let candidates = crowded_nodes(points, tolerance);
@@ -122,8 +125,10 @@ pub(super) fn without_neighbours(mesh: &Mesh, duplicates: Duplicates, tolerance:
         let squares = (0..nodes.len()).flat_map(|i| (0..i).map(move |j| (i, j)));
         squares.map(|(i, j)| square_of(sub(point(i), point(j)))).fold(f64::INFINITY, f64::min)
     };
-    let cells = mesh.cells.par_chunks_exact(mesh.kind.n_nodes());
-    let shortest = cells.map(of_cell).reduce(|| f64::INFINITY, f64::min).sqrt();
+    let n = mesh.kind.n_nodes();
+    let of_cells = |_, cells: &[u32]| cells.chunks_exact(n).map(of_cell).fold(f64::INFINITY, f64::min);
+    let shortest = parallel::map_chunks(&mesh.cells, n << 12, of_cells);
+    let shortest = shortest.into_iter().fold(f64::INFINITY, f64::min).sqrt();
     match 0.1 * shortest < tolerance {
         true => find_duplicates(&mesh.points, 0.1 * shortest),
         false => duplicates,
@@ -136,21 +141,18 @@ pub(super) fn without_neighbours(mesh: &Mesh, duplicates: Duplicates, tolerance:
 fn crowded_nodes(points: &[[f64; 3]], tolerance: f64) -> Vec<u32> {
     let n_pieces = points.len().div_ceil(NODES_PER_PIECE);
     let n_bits = (points.len() / KEYS_PER_PART).max(1).ilog2().min(12);
-    let pieces: Vec<PartedKeys> = (0..n_pieces)
-        .into_par_iter()
-        .map(|piece| {
-            let nodes = piece * NODES_PER_PIECE..points.len().min((piece + 1) * NODES_PER_PIECE);
-            PartedKeys::new(points, nodes, tolerance, n_bits)
-        })
-        .collect();
+    let pieces = parallel::map(n_pieces, 1, |piece| {
+        let nodes = piece * NODES_PER_PIECE..points.len().min((piece + 1) * NODES_PER_PIECE);
+        PartedKeys::new(points, nodes, tolerance, n_bits)
+    });
     let crowded_of = |part: usize| {
         let mut keys: Vec<(u64, u32)> = pieces.iter().flat_map(|piece| piece.part(part)).copied().collect();
         keys.sort_unstable();
         let groups = keys.chunk_by(|a, b| a.0 == b.0).filter(|group| group.len() > 1);
         groups.flatten().map(|&(_, node)| node).collect::<Vec<u32>>()
     };
-    let mut nodes: Vec<u32> = (0..1_usize << n_bits).into_par_iter().flat_map_iter(crowded_of).collect();
-    nodes.par_sort_unstable();
+    let mut nodes = parallel::map(1 << n_bits, 1, crowded_of).concat();
+    parallel::sort(&mut nodes);
     nodes.dedup();
     nodes
 }
@@ -252,7 +254,8 @@ pub(super) fn merge(mesh: &mut Mesh, duplicates: &Duplicates) {
 pub(super) fn merge_curved(mesh: &mut Mesh, tolerance: f64) {
     let Some(curved) = &mut mesh.curved else { return };
     let duplicates = find_duplicates(&curved.points, tolerance);
-    curved.cells.par_iter_mut().for_each(|point| *point = representative(&duplicates, *point));
+    let replace = |point: &mut u32| *point = representative(&duplicates, *point);
+    parallel::for_each_mut(&mut curved.cells, parallel::CHEAP, replace);
 }
 
 /// The kept node of a pair, or the node itself.
@@ -282,7 +285,7 @@ mod tests {
         }
         points[n - 3] = points[77].map(|x| x + tolerance);
         for threads in [1, 3] {
-            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            let pool = femtile_device::Cpu::new(threads).unwrap();
             assert_eq!(pool.install(|| find_duplicates(&points, tolerance)), expected, "{threads}");
             assert_eq!(pool.install(|| find_duplicates(&points, 0.0)), [], "{threads}");
         }

@@ -3,12 +3,13 @@
 //! A hierarchy of grids finds candidates. Each facet belongs to the level whose cells are just larger than
 //! it. It is compared with the facets of its own and coarser levels in the cells that it touches.
 
-use rayon::prelude::*;
+use femtile_device::parallel;
 
 use super::boundary::BoundaryFacets;
 use super::geometry::{cross, dot, square_of, sub};
 use super::nodes::hash;
 use crate::Mesh;
+use crate::alike::for_each_alike;
 use crate::interrupt::Interrupt;
 
 /// Largest distance of facets, and smallest overlap, in units of their size.
@@ -67,14 +68,19 @@ pub(super) fn overlapping_facets(
         true => different_facets(boundary, identity.representative),
         false => (0..boundary.len()).collect(),
     };
-    let patches: Vec<Patch> = facets.into_par_iter().filter_map(|i| patch(mesh, boundary, i)).collect();
-    let mut buckets: Vec<(u64, u32)> = patches
-        .par_iter()
-        .zip(0..patches.len() as u32)
-        .flat_map_iter(|(patch, i)| touched(patch, patch.level).map(move |bucket| (bucket, i)))
-        .collect();
-    buckets.par_sort_unstable();
-    let groups: Vec<&[(u64, u32)]> = buckets.par_chunk_by(|a, b| a.0 == b.0).collect();
+    let patches = parallel::map(facets.len(), 1 << 8, |i| patch(mesh, boundary, facets[i]));
+    let patches: Vec<Patch> = patches.into_iter().flatten().collect();
+    let of_patches = |first: usize, patches: &[Patch]| {
+        let mut buckets = Vec::new();
+        for (i, patch) in (first as u128..).zip(patches) {
+            buckets.extend(touched(patch, patch.level).map(|bucket| u128::from(bucket) << 32 | i));
+        }
+        buckets
+    };
+    // Of each touched cell its hash, and the number of the patch.
+    let mut buckets = parallel::map_chunks(&patches, 1 << 8, of_patches).concat();
+    parallel::sort(&mut buckets);
+    let groups: Vec<&[u128]> = buckets.chunk_by(|a, b| a >> 32 == b >> 32).collect();
     let compare = |a: u32, b: u32| {
         let (a, b) = (&patches[a as usize], &patches[b as usize]);
         let pair = (a.facet.min(b.facet) as usize, a.facet.max(b.facet) as usize);
@@ -83,36 +89,37 @@ pub(super) fn overlapping_facets(
             && cover_each_other((a, &corners(mesh, boundary, a)), (b, &corners(mesh, boundary, b)));
         overlap.then_some(pair)
     };
-    let first_of_group = |group: &&[(u64, u32)]| {
+    let first_of_group = |group: &[u128]| {
         if interrupt.is_set() || face_alike(&patches, group) {
             return None;
         }
-        let mut members: Vec<u32> = group.iter().map(|&(_, i)| i).collect();
+        let mut members: Vec<u32> = group.iter().map(|entry| *entry as u32).collect();
         near_pairs(&patches, &mut members).filter_map(|(a, b)| compare(a, b)).min()
     };
-    let among_alike = groups.par_iter().filter_map(first_of_group).min();
+    let among_alike = parallel::map(groups.len(), 1 << 6, |i| first_of_group(groups[i]));
 
     let mut levels: Vec<i32> = patches.iter().map(|patch| patch.level).collect();
     levels.sort_unstable();
     levels.dedup();
-    let first_coarser = |(patch, i): (&Patch, u32)| {
+    let first_coarser = |i: usize| {
+        let patch = &patches[i];
         if levels.last() == Some(&patch.level) || interrupt.is_set() {
             return None;
         }
         let coarser = levels.iter().filter(|&&level| level > patch.level);
-        let others = coarser.flat_map(|&level| touched(patch, level)).flat_map(|bucket| {
-            let start = groups.partition_point(|group| group[0].0 < bucket);
-            groups[start..].first().filter(|group| group[0].0 == bucket).copied().unwrap_or_default()
+        let others = coarser.flat_map(|&level| touched(patch, level)).map(u128::from).flat_map(|bucket| {
+            let start = groups.partition_point(|group| group[0] >> 32 < bucket);
+            groups[start..].first().filter(|group| group[0] >> 32 == bucket).copied().unwrap_or_default()
         });
-        others.filter_map(|&(_, other)| compare(i, other)).min()
+        others.filter_map(|entry| compare(i as u32, *entry as u32)).min()
     };
-    let indexed = patches.par_iter().zip(0..patches.len() as u32);
-    among_alike.into_iter().chain(indexed.filter_map(first_coarser).min()).min()
+    let with_coarser = parallel::map(patches.len(), 1 << 6, first_coarser);
+    among_alike.into_iter().chain(with_coarser).flatten().min()
 }
 
 /// Returns whether all normals lie within 60° of the first, so that no two are opposed; true of most places of a surface.
-fn face_alike(patches: &[Patch], group: &[(u64, u32)]) -> bool {
-    let normal = |&(_, i): &(u64, u32)| patches[i as usize].normal;
+fn face_alike(patches: &[Patch], group: &[u128]) -> bool {
+    let normal = |entry: &u128| patches[*entry as u32 as usize].normal;
     group.first().map(normal).is_none_or(|first| group.iter().all(|of| dot(normal(of), first) > 0.5))
 }
 
@@ -140,22 +147,18 @@ fn near_pairs<'a>(patches: &'a [Patch], members: &'a mut [u32]) -> impl Iterator
 /// Returns the facets without duplicates: of facets with the same nodes and the same side, the first ones of
 /// two cells.
 fn different_facets(boundary: &BoundaryFacets, representative: &(dyn Fn(u32) -> u32 + Sync)) -> Vec<usize> {
-    let mut keys: Vec<_> = (0..boundary.len())
-        .into_par_iter()
-        .map(|facet| {
-            (sorted_nodes(boundary, representative, facet), is_odd(boundary, representative, facet), facet)
-        })
-        .collect();
-    keys.par_sort_unstable();
-    let mut kept = Vec::with_capacity(keys.len());
-    for alike in keys.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)) {
-        let first = alike[0].2;
-        kept.push(first);
-        let is_other = |&&(_, _, facet): &&(_, _, usize)| boundary.cells[facet] != boundary.cells[first];
-        kept.extend(alike.iter().find(is_other).map(|&(_, _, facet)| facet));
-    }
-    kept.sort_unstable();
-    kept
+    let key = |facet: u32| {
+        let [a, b, c, d] = sorted_nodes(boundary, representative, facet as usize);
+        [a, b, c, d, u32::from(is_odd(boundary, representative, facet as usize)), 0, 0, 0]
+    };
+    let mut is_kept = vec![true; boundary.len()];
+    for_each_alike(boundary.len(), &key, &mut |alike| {
+        let cell = |facet: u32| boundary.cells[facet as usize];
+        let other = alike.iter().copied().find(|&facet| cell(facet) != cell(alike[0]));
+        let further = alike[1..].iter().filter(|facet| Some(**facet) != other);
+        further.for_each(|&facet| is_kept[facet as usize] = false);
+    });
+    (0..boundary.len()).filter(|&facet| is_kept[facet]).collect()
 }
 
 fn sorted_nodes(

@@ -1,6 +1,6 @@
 //! Properties of the boundary as a whole.
 
-use rayon::prelude::*;
+use femtile_device::parallel;
 
 use super::boundary::BoundaryFacets;
 use super::components::n_parts;
@@ -8,21 +8,21 @@ use super::nodes::{Duplicates, representative};
 use crate::interrupt::Interrupt;
 use crate::{CellKind, Mesh};
 
-/// Ascending nodes of a facet, padded with the largest number.
-pub(super) type Key = [u32; 4];
+/// Ascending nodes of a facet, padded with the largest number; the first in the highest bits.
+pub(super) type Key = u128;
 
 /// Returns the key of a facet.
 pub(super) fn key(nodes: impl Iterator<Item = u32>) -> Key {
     let mut key = [u32::MAX; 4];
     key.iter_mut().zip(nodes).for_each(|(to, node)| *to = node);
     key.sort_unstable();
-    key
+    key.into_iter().fold(0, |key, node| key << 32 | u128::from(node))
 }
 
 fn sorted_keys(boundary: &BoundaryFacets, rename: impl Fn(u32) -> u32 + Sync) -> Vec<Key> {
     let nodes_of = |i| boundary.facet(i).iter().map(|&node| rename(node));
-    let mut keys: Vec<Key> = (0..boundary.len()).into_par_iter().map(|i| key(nodes_of(i))).collect();
-    keys.par_sort_unstable();
+    let mut keys = parallel::map(boundary.len(), parallel::CHEAP, |i| key(nodes_of(i)));
+    parallel::sort(&mut keys);
     keys
 }
 
@@ -43,20 +43,21 @@ pub(super) fn n_components(mesh: &Mesh, boundary: &BoundaryFacets) -> usize {
 
 /// Edges of a surface, nodes of a curve, in which more than two boundary facets meet.
 pub(super) fn n_pinched(mesh: &Mesh, boundary: &BoundaryFacets) -> usize {
-    let mut ridges: Vec<[u32; 2]> = match mesh.kind.dimension() {
+    let mut ridges: Vec<u64> = match mesh.kind.dimension() {
         3 => {
-            let edges = |facet| {
-                let facet: &[u32] = boundary.facet(facet);
-                let next = facet.iter().cycle().skip(1);
-                facet.iter().zip(next).map(|(&a, &b)| [a.min(b), a.max(b)])
+            let n = mesh.kind.facet_kind().map_or(1, CellKind::n_nodes);
+            let edge = |i: usize| {
+                let facet = boundary.facet(i / n);
+                let (a, b) = (facet[i % n], facet[(i + 1) % n]);
+                u64::from(a.min(b)) << 32 | u64::from(a.max(b))
             };
-            (0..boundary.len()).into_par_iter().flat_map_iter(edges).collect()
+            parallel::map(boundary.nodes.len(), parallel::CHEAP, edge)
         }
-        2 => boundary.nodes.iter().map(|&node| [node; 2]).collect(),
+        2 => boundary.nodes.iter().map(|&node| u64::from(node)).collect(),
         _ => Vec::new(),
     };
-    ridges.par_sort_unstable();
-    ridges.par_chunk_by(|a, b| a == b).filter(|group| group.len() > 2).count()
+    parallel::sort(&mut ridges);
+    ridges.chunk_by(|a, b| a == b).filter(|group| group.len() > 2).count()
 }
 
 /// Tagged facets that are not boundary facets.
@@ -65,6 +66,6 @@ pub(super) fn n_tagged_inside(mesh: &Mesh, boundary: &BoundaryFacets) -> usize {
         return 0;
     }
     let keys = sorted_keys(boundary, |node| node);
-    let is_inside = |&i: &usize| keys.binary_search(&key(mesh.facet(i).iter().copied())).is_err();
-    (0..mesh.facets.tags.len()).into_par_iter().filter(is_inside).count()
+    let is_inside = |i: usize| keys.binary_search(&key(mesh.facet(i).iter().copied())).is_err();
+    parallel::sum(mesh.facets.tags.len(), 1 << 8, |i| usize::from(is_inside(i)))
 }

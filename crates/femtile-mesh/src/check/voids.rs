@@ -4,7 +4,7 @@
 //! leaves one gap. If neighbours cut a curved face of four corners along different diagonals, each face has a
 //! gap or an overlap, side by side. In a plane they overlap without enclosing anything.
 
-use rayon::prelude::*;
+use femtile_device::parallel;
 
 use super::boundary::BoundaryFacets;
 use super::geometry::{cross, dot, square_of, sub};
@@ -44,9 +44,10 @@ struct Surface<'a> {
     mesh: &'a Mesh,
     boundary: &'a BoundaryFacets,
     representative: &'a (dyn Fn(u32) -> u32 + Sync),
-    faces: Vec<([u32; 3], usize)>,
-    /// Each edge with the third node of each facet that has it.
-    edges: Vec<([u32; 2], u32)>,
+    /// The [parts](parts) of each: its nodes and its number.
+    faces: Vec<u128>,
+    /// Each edge with the third node of each facet that has it, and zero.
+    edges: Vec<u128>,
 }
 
 /// The thin tetrahedra without a cell that four boundary facets enclose, by their facets.
@@ -64,17 +65,26 @@ pub(super) fn voids(
         return Vec::new();
     }
     let surface = Surface::new(mesh, boundary, representative);
-    let starts: Vec<usize> = surface.first_of_each_face();
-    let mut found: Vec<Void> = starts
-        .into_par_iter()
-        .flat_map_iter(|start| {
-            let (surface, [a, b, c]) = (&surface, surface.faces[start].0);
-            surface.apexes([a, b, c]).into_iter().filter_map(move |d| surface.void([a, b, c, d]))
-        })
-        .collect();
+    let is_start = |i: usize| i == 0 || surface.faces[i - 1] >> 32 != surface.faces[i] >> 32;
+    let starts = parallel::filter(surface.faces.len(), is_start);
+    let of_face = |i: usize| {
+        let [a, b, c, _] = parts(surface.faces[starts[i] as usize]);
+        let apexes = surface.apexes([a, b, c]).into_iter();
+        apexes.filter_map(|d| surface.void([a, b, c, d])).collect::<Vec<Void>>()
+    };
+    let mut found = parallel::map(starts.len(), 1 << 6, of_face).concat();
     find_lone(&surface, &mut found);
     found.sort_unstable_by_key(|void| void.facets);
     found
+}
+
+/// One number that is in the order of its parts.
+fn join(parts: [u32; 4]) -> u128 {
+    parts.into_iter().fold(0, |all, part| all << 32 | u128::from(part))
+}
+
+fn parts(all: u128) -> [u32; 4] {
+    [96, 64, 32, 0].map(|shift| (all >> shift) as u32)
 }
 
 impl<'a> Surface<'a> {
@@ -87,39 +97,32 @@ impl<'a> Surface<'a> {
             let nodes = boundary.facet(facet);
             let mut face: [u32; 3] = std::array::from_fn(|i| representative(nodes[i]));
             face.sort_unstable();
-            (face, facet)
+            join([face[0], face[1], face[2], facet as u32])
         };
-        let mut faces: Vec<_> = (0..boundary.len()).into_par_iter().map(face).collect();
-        let mut edges = vec![([0; 2], 0); 3 * faces.len()];
-        edges.par_chunks_exact_mut(3).zip(&faces).for_each(|(edges, &([a, b, c], _))| {
-            edges.copy_from_slice(&[([a, b], c), ([a, c], b), ([b, c], a)]);
-        });
-        edges.par_sort_unstable();
-        faces.par_sort_unstable();
+        let mut faces = parallel::map(boundary.len(), parallel::CHEAP, face);
+        let edge = |i: usize| {
+            let [a, b, c, _] = parts(faces[i / 3]);
+            join([[a, b, c, 0], [a, c, b, 0], [b, c, a, 0]][i % 3])
+        };
+        let mut edges = parallel::map(3 * faces.len(), parallel::CHEAP, edge);
+        parallel::sort(&mut edges);
+        parallel::sort(&mut faces);
         Self { mesh, boundary, representative, faces, edges }
     }
 
-    /// Returns the first position of each face.
-    fn first_of_each_face(&self) -> Vec<usize> {
-        (0..self.faces.len())
-            .into_par_iter()
-            .filter(|&i| i == 0 || self.faces[i - 1].0 != self.faces[i].0)
-            .collect()
-    }
-
     /// Facets with some nodes, ascending.
-    fn facets_of(&self, mut face: [u32; 3]) -> &[([u32; 3], usize)] {
+    fn facets_of(&self, mut face: [u32; 3]) -> impl Iterator<Item = usize> {
         face.sort_unstable();
-        let start = self.faces.partition_point(|entry| entry.0 < face);
-        let rest = &self.faces[start..];
-        &rest[..rest.iter().take_while(|entry| entry.0 == face).count()]
+        let first = join([face[0], face[1], face[2], 0]);
+        let rest = &self.faces[self.faces.partition_point(|entry| *entry < first)..];
+        rest.iter().take_while(move |entry| **entry >> 32 == first >> 32).map(|entry| *entry as u32 as usize)
     }
 
     /// Third nodes of the facets that have an edge, as often as there are such facets.
-    fn around(&self, edge: [u32; 2]) -> &[([u32; 2], u32)] {
-        let start = self.edges.partition_point(|entry| entry.0 < edge);
-        let rest = &self.edges[start..];
-        &rest[..rest.partition_point(|entry| entry.0 == edge)]
+    fn around(&self, edge: [u32; 2]) -> &[u128] {
+        let first = join([edge[0], edge[1], 0, 0]);
+        let rest = &self.edges[self.edges.partition_point(|entry| *entry < first)..];
+        &rest[..rest.partition_point(|entry| entry >> 64 == first >> 64)]
     }
 
     /// Nodes of larger number that form a facet with each edge of an ascending face: each tetrahedron is
@@ -127,9 +130,9 @@ impl<'a> Surface<'a> {
     fn apexes(&self, [a, b, c]: [u32; 3]) -> Vec<u32> {
         let groups = [[a, b], [a, c], [b, c]].map(|edge| self.around(edge));
         let fewest = groups.iter().min_by_key(|group| group.len()).copied().unwrap_or_default();
-        let has =
-            |group: &[([u32; 2], u32)], node| group.binary_search_by_key(&node, |entry| entry.1).is_ok();
-        let mut apexes: Vec<u32> = fewest.iter().map(|entry| entry.1).filter(|&node| node > c).collect();
+        let third = |entry: &u128| parts(*entry)[2];
+        let has = |group: &[u128], node| group.binary_search_by_key(&node, third).is_ok();
+        let mut apexes: Vec<u32> = fewest.iter().map(third).filter(|&node| node > c).collect();
         apexes.dedup();
         apexes.retain(|&node| groups.iter().all(|group| has(group, node)));
         apexes
@@ -137,7 +140,7 @@ impl<'a> Surface<'a> {
 
     /// Returns whether a cell with facets on the boundary has these nodes, ascending, or nodes that coincide with them.
     fn is_cell(&self, nodes: [u32; 4]) -> bool {
-        self.facets_of([nodes[0], nodes[1], nodes[2]]).iter().any(|&(_, facet)| {
+        self.facets_of([nodes[0], nodes[1], nodes[2]]).any(|facet| {
             let cell = self.mesh.cell(self.boundary.cells[facet] as usize);
             let mut own: [u32; 4] = std::array::from_fn(|i| (self.representative)(cell[i]));
             own.sort_unstable();
@@ -161,8 +164,8 @@ impl<'a> Surface<'a> {
             let mut n_thin = 0;
             for (left_out, to) in facets.iter_mut().enumerate() {
                 let face: Vec<u32> = (0..4).filter(|&i| i != left_out).map(|i| nodes[i]).collect();
-                let of_face = self.facets_of([face[0], face[1], face[2]]).iter();
-                let seen = of_face.map(|&(_, facet)| (facet, self.share_of_height(facet, points[left_out])));
+                let of_face = self.facets_of([face[0], face[1], face[2]]);
+                let seen = of_face.map(|facet| (facet, self.share_of_height(facet, points[left_out])));
                 let (facet, share) = seen
                     .filter(|(_, share)| match side {
                         Side::Gap => *share > 0.0,

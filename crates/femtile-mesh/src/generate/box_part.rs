@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
+use femtile_device::parallel;
 
 use super::box_mesh::{BoxConfig, Window, facets_on_sides, window_of};
 use super::deform::{DeformConfig, deform_within};
@@ -156,15 +156,17 @@ pub fn part_of_box(
 /// The facets of a window on the boundary of the box, and the tag of each.
 fn boundary_of(config: &BoxConfig, window: &Window, mesh: &crate::Mesh) -> (BoundaryFacets, Vec<i32>) {
     let sides = facets_on_sides(config, window);
-    let mut tagged: Vec<((u32, u8), i32)> = sides
+    // Of each facet its cell, its number in the cell and its tag, in the order of facets of the boundary.
+    let mut tagged: Vec<u64> = sides
         .into_iter()
         .zip(1..)
-        .flat_map(|(side, tag)| side.into_iter().map(move |facet| (facet, tag)))
+        .flat_map(|(side, tag): (_, u64)| {
+            side.into_iter().map(move |(cell, local)| u64::from(cell) << 16 | u64::from(local) << 8 | tag)
+        })
         .collect();
-    // As facets of the boundary are sorted.
-    tagged.par_sort_unstable();
-    let (facets, tags) = tagged.into_iter().unzip();
-    (BoundaryFacets::collect(mesh, facets), tags)
+    parallel::sort(&mut tagged);
+    let facets = tagged.iter().map(|key| ((key >> 16) as u32, (key >> 8) as u8)).collect();
+    (BoundaryFacets::collect(mesh, facets), tagged.into_iter().map(|key| i32::from(key as u8)).collect())
 }
 
 /// The owner of each node of a window, the lowest rank of the cubes around it, and whether these are of several ranks; `wider` has
@@ -190,7 +192,7 @@ fn owners(parts: &BoxParts, window: &Window, wider: &Window) -> (Vec<u32>, Vec<b
         }
         (lowest, lowest != highest)
     };
-    (0..n.iter().product()).into_par_iter().with_min_len(1 << 12).map(around).unzip()
+    parallel::map(n.iter().product(), parallel::CHEAP, around).into_iter().unzip()
 }
 
 /// Gives nodes and cells their numbers in the box of `n` cubes instead of those in a window.
@@ -201,10 +203,10 @@ fn number_in_box(part: &mut Part, n: [usize; 3], window: &Window, per_cube: usiz
     };
     let number = |at: [usize; 3], of: [usize; 3]| (at[2] * of[1] + at[1]) * of[0] + at[0];
     let [nodes, nodes_of_window] = [n, window.n].map(|n| n.map(|n| n + 1));
-    part.nodes
-        .par_iter_mut()
-        .for_each(|node| *node = number(place(*node as usize, nodes_of_window), nodes) as u32);
-    part.cells.par_iter_mut().for_each(|cell| {
+    parallel::for_each_mut(&mut part.nodes, parallel::CHEAP, |node| {
+        *node = number(place(*node as usize, nodes_of_window), nodes) as u32;
+    });
+    parallel::for_each_mut(&mut part.cells, parallel::CHEAP, |cell| {
         let (cube, within) = (*cell as usize / per_cube, *cell as usize % per_cube);
         *cell = (number(place(cube, window.n), n) * per_cube + within) as u32;
     });

@@ -1,4 +1,4 @@
-use rayon::prelude::*;
+use femtile_device::parallel;
 
 use crate::MeshError;
 use crate::interrupt::Interrupt;
@@ -18,12 +18,12 @@ pub(super) fn tabulate<T: Clone + Default + Send>(
     // Zeros come from the system untouched, so that the pages are first written, and placed, by the threads.
     let mut values = vec![T::default(); n * width];
     let per_block = (VALUES_PER_BLOCK / width).max(1);
-    let blocks = values.par_chunks_mut(per_block * width).enumerate();
-    blocks.try_for_each(|(block, values)| {
-        interrupt.go_on()?;
-        values.chunks_exact_mut(width).zip(block * per_block..).for_each(|(values, i)| write(i, values));
-        Ok(())
-    })?;
+    parallel::for_chunks_mut(&mut values, per_block * width, |begin, values| {
+        if !interrupt.is_set() {
+            values.chunks_exact_mut(width).zip(begin / width..).for_each(|(values, i)| write(i, values));
+        }
+    });
+    interrupt.go_on()?;
     Ok(values)
 }
 

@@ -4,10 +4,8 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
 
-use rayon::prelude::*;
-
 use super::lagrange::complete;
-use crate::check::hash;
+use crate::alike::for_each_alike;
 use crate::first_where::first_where;
 use crate::tensor::corner_places;
 use crate::{CellKind, Curved, Facets, Field, Mesh, MeshError, Place};
@@ -114,6 +112,15 @@ impl Block {
     }
 }
 
+/// Adds values at the end, without copying them if they are the first.
+pub(super) fn append<T>(all: &mut Vec<T>, values: Vec<T>) {
+    if all.is_empty() {
+        *all = values;
+    } else {
+        all.extend(values);
+    }
+}
+
 /// The mesh and the positions of its parts in the file.
 pub(super) struct Collected {
     pub mesh: Mesh,
@@ -142,11 +149,7 @@ impl Collector {
         }
         let block = self.blocks.entry(kind).or_default();
         block.is_of_order(1);
-        if block.nodes.is_empty() {
-            block.nodes = nodes;
-        } else {
-            block.nodes.extend(nodes);
-        }
+        append(&mut block.nodes, nodes);
         let n_before = block.tags.len();
         block.tags.extend_from_slice(tags);
         block.tags.resize(n_before + n, tag);
@@ -226,24 +229,18 @@ impl Collector {
                 key.sort_unstable();
                 key
             };
-            let cells = 0..block.tags.len() as u32;
-            let hash_of = |cell| hash(&key(cell).map(i64::from));
-            let mut hashes: Vec<u64> = cells.clone().into_par_iter().map(hash_of).collect();
-            hashes.par_sort_unstable();
-            if hashes.par_windows(2).all(|pair| pair[0] != pair[1]) {
-                continue;
-            }
-            let mut cells: Vec<u32> = cells.collect();
-            cells.par_sort_unstable_by_key(|&cell| (key(cell), cell));
-            let mut is_kept = vec![true; cells.len()];
-            for copies in cells.chunk_by(|&a, &b| key(a) == key(b)) {
-                let tag = |cell: u32| block.tags[cell as usize];
+            let tag = |cell: u32| block.tags[cell as usize];
+            let mut is_kept = vec![true; block.tags.len()];
+            let mut has_copies = false;
+            for_each_alike(block.tags.len(), &key, &mut |copies| {
                 for &copy in copies.iter().filter(|&&copy| tag(copy) != tag(copies[0])) {
-                    is_kept[copy as usize] = false;
+                    (is_kept[copy as usize], has_copies) = (false, true);
                     *dropped.entry((tag(copies[0]), tag(copy))).or_default() += 1;
                 }
+            });
+            if has_copies {
+                block.retain(&is_kept);
             }
-            block.retain(&is_kept);
         }
         dropped
     }

@@ -2,8 +2,6 @@ use std::fs::File;
 use std::io::{Error, ErrorKind, Read, Result};
 use std::path::{Path, PathBuf};
 
-use rayon::prelude::*;
-
 use crate::MeshError;
 
 /// Bytes that a thread reads at a time.
@@ -45,8 +43,10 @@ pub(super) fn regular_file(path: &Path) -> Result<PathBuf> {
 fn read_blocks(file: &File, n: usize) -> Result<Vec<u8>> {
     use std::os::unix::fs::FileExt;
     let mut bytes = vec![0; n];
-    let blocks = bytes.par_chunks_mut(BLOCK_BYTES).enumerate();
-    blocks.try_for_each(|(i, block)| file.read_exact_at(block, (i * BLOCK_BYTES) as u64))?;
+    let read = |begin: usize, block: &mut [u8]| file.read_exact_at(block, begin as u64);
+    femtile_device::parallel::map_chunks_mut(&mut bytes, BLOCK_BYTES, read)
+        .into_iter()
+        .collect::<Result<()>>()?;
     Ok(bytes)
 }
 

@@ -1,6 +1,6 @@
 //! Maps the node or element numbers of a file to their order in it.
 
-use rayon::prelude::*;
+use femtile_device::parallel;
 
 /// Finds nodes by number: through a table if the numbers are dense, else by bisection.
 #[derive(Debug)]
@@ -22,7 +22,9 @@ impl NodeNumbers {
     /// The number that two nodes share.
     pub(super) fn new(numbers: &[u64]) -> Result<Self, u64> {
         if let (Some(&first), Ok(n)) = (numbers.first(), u32::try_from(numbers.len()))
-            && numbers.par_iter().enumerate().all(|(i, number)| number.checked_sub(first) == Some(i as u64))
+            && parallel::all(numbers.len(), parallel::CHEAP, |i| {
+                numbers[i].checked_sub(first) == Some(i as u64)
+            })
         {
             return Ok(Self::Ascending { first, n });
         }

@@ -6,6 +6,7 @@ use std::fs::File;
 use std::io::{Error, Read, Result, Write};
 use std::path::Path;
 
+use femtile_device::parallel;
 use sha2::{Digest, Sha256};
 
 use crate::MeshError;
@@ -91,7 +92,7 @@ impl<'a> Summed<'a> {
         }
         let add = || sum.iter_mut().for_each(|sum| sum.add(bytes));
         // The sum takes longest, so it is begun first.
-        rayon::join(add, || rayon::join(|| file.write_all(bytes), work).0).1
+        parallel::join(add, || parallel::join(|| file.write_all(bytes), work).0).1
     }
 
     /// Returns the sum of all that was written.

@@ -4,11 +4,12 @@ use std::ops::Range;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 
-use rayon::prelude::*;
+use femtile_device::parallel;
 
 use super::centres::Places;
 use super::classes::sort_by_class;
-use super::pieces::{self, ROW, add, part_at, share};
+use super::pieces::{self, ROW, part_at, share};
+use crate::extents::extents;
 
 /// Points below which one thread continues alone.
 const FEW: usize = 1 << 14;
@@ -29,20 +30,20 @@ pub(super) fn divide<P: Places + ?Sized>(points: &P, n_parts: usize) -> Vec<u32>
     if n_parts == 2 && n >= FEW {
         return halves(points);
     }
-    let mut order: Vec<u32> = (0..n as u32).into_par_iter().collect();
+    let mut order: Vec<u32> = (0..n as u32).collect();
     let (mut spare, mut bins) = (vec![0; n], vec![0; n]);
     let piece = Piece { order: &mut order, spare: &mut spare, bins: &mut bins };
     bisect(points, piece, &|part| share(n, part, n_parts), 0..n_parts);
     let parts: Vec<AtomicU32> = spare.into_iter().map(AtomicU32::new).collect();
-    order.par_iter().enumerate().with_min_len(FEW).for_each(|(position, &point)| {
-        parts[point as usize].store(part_at(position, n, n_parts), Relaxed);
+    parallel::for_each(n, FEW, |position| {
+        parts[order[position] as usize].store(part_at(position, n, n_parts), Relaxed);
     });
     parts.into_iter().map(AtomicU32::into_inner).collect()
 }
 
 /// The two parts of all points, which need no order.
 fn halves<P: Places + ?Sized>(points: &P) -> Vec<u32> {
-    let (axis, extent) = Extents::of(points, points.len(), |i| i).longest();
+    let (axis, extent) = longest(extents(points.len(), |point| points.at(point)));
     let bin = |point| extent.bin(points.along(point, axis));
     pieces::of_sorted(points.len(), (BINS, bin), |point| key(points.along(point, axis)), 2)
 }
@@ -77,7 +78,7 @@ fn bisect<P: Places + ?Sized>(
     let half = parts.start + parts.len() / 2;
     let middle = begin_of(half) - begin_of(parts.start);
     if middle < n {
-        let (axis, extent) = Extents::of(points, n, |i| piece.order[i] as usize).longest();
+        let (axis, extent) = longest(extents(n, |i| points.at(piece.order[i] as usize)));
         let along = |point: u32| points.along(point as usize, axis);
         if n < FEW {
             select(&along, piece.order, middle);
@@ -90,7 +91,7 @@ fn bisect<P: Places + ?Sized>(
         bisect(points, low, begin_of, parts.start..half);
         bisect(points, high, begin_of, half..parts.end);
     } else {
-        rayon::join(
+        parallel::join(
             || bisect(points, low, begin_of, parts.start..half),
             || bisect(points, high, begin_of, half..parts.end),
         );
@@ -116,60 +117,23 @@ impl Extent {
     }
 }
 
-/// The lowest and the highest places along all axes.
-#[derive(Debug, Clone, Copy)]
-struct Extents {
-    low: [f64; 3],
-    high: [f64; 3],
-}
-
-impl Extents {
-    const NONE: Self = Self { low: [f64::INFINITY; 3], high: [f64::NEG_INFINITY; 3] };
-
-    /// Those of `n` points.
-    fn of<P: Places + ?Sized>(points: &P, n: usize, number: impl Fn(usize) -> usize + Sync) -> Self {
-        let of = |block: usize| {
-            let numbers = block * FEW..((block + 1) * FEW).min(n);
-            let mut all = Self::NONE;
-            for i in numbers {
-                let point = points.at(number(i));
-                all = all.joined(&Self { low: point, high: point });
-            }
-            all
-        };
-        (0..n.div_ceil(FEW)).into_par_iter().map(of).reduce(|| Self::NONE, |all, more| all.joined(&more))
-    }
-
-    /// Returns the extents of both; NaN is ignored.
-    #[inline]
-    fn joined(mut self, other: &Self) -> Self {
-        for axis in 0..3 {
-            let (low, high) = (other.low[axis], other.high[axis]);
-            self.low[axis] = if low < self.low[axis] { low } else { self.low[axis] };
-            self.high[axis] = if high > self.high[axis] { high } else { self.high[axis] };
-        }
-        self
-    }
-
-    /// The axis with the longest extent, the first of several.
-    fn longest(self) -> (usize, Extent) {
-        let along = |axis: usize| Extent { low: self.low[axis], high: self.high[axis] };
-        let longer =
-            |one: usize, other: usize| if along(other).len() > along(one).len() { other } else { one };
-        let axis = (1..3).fold(0, longer);
-        (axis, along(axis))
-    }
+/// The axis with the longest extent, the first of several.
+fn longest([low, high]: [[f64; 3]; 2]) -> (usize, Extent) {
+    let along = |axis: usize| Extent { low: low[axis], high: high[axis] };
+    let longer = |one: usize, other: usize| if along(other).len() > along(one).len() { other } else { one };
+    let axis = (1..3).fold(0, longer);
+    (axis, along(axis))
 }
 
 /// A number that is in the order of all numbers as [`f64::total_cmp`] has them.
-fn key(x: f64) -> i64 {
-    let bits = x.to_bits().cast_signed();
-    bits ^ (i64::MAX & (bits >> 63))
+fn key(x: f64) -> u64 {
+    let bits = x.to_bits();
+    bits ^ ((bits.cast_signed() >> 63).cast_unsigned() | 1 << 63)
 }
 
 /// Sorts the points so far that the first `middle` ones come first along an axis.
 fn select(along: &impl Fn(u32) -> f64, order: &mut [u32], middle: usize) {
-    let mut keys: Vec<(i64, u32)> = order.iter().map(|&point| (key(along(point)), point)).collect();
+    let mut keys: Vec<(u64, u32)> = order.iter().map(|&point| (key(along(point)), point)).collect();
     keys.select_nth_unstable(middle);
     order.iter_mut().zip(keys).for_each(|(to, (_, point))| *to = point);
 }
@@ -177,17 +141,15 @@ fn select(along: &impl Fn(u32) -> f64, order: &mut [u32], middle: usize) {
 /// [Selects](select) after points have been counted by intervals on all threads, so that one thread has those of one interval left.
 fn split(along: &(impl Fn(u32) -> f64 + Sync), extent: Extent, piece: &mut Piece<'_>, middle: usize) {
     let Piece { order, spare, bins } = piece;
-    let count = |(order, bins): (&[u32], &mut [u16])| {
-        let mut counts = vec![0; BINS];
+    let count = |begin: usize, bins: &mut [u16], counts: &mut [usize]| {
+        let order = &order[begin..];
         // Counting waits for the count before; apart from it the bins are computed without waiting.
         for (order, bins) in order.chunks(ROW).zip(bins.chunks_mut(ROW)) {
             order.iter().zip(&mut *bins).for_each(|(&point, to)| *to = extent.bin(along(point)) as u16);
             bins.iter().for_each(|&bin| counts[usize::from(bin)] += 1);
         }
-        counts
     };
-    let blocks = order.par_chunks(FEW).zip(bins.par_chunks_mut(FEW));
-    let counts = blocks.map(count).reduce(|| vec![0; BINS], add);
+    let counts = parallel::count_chunks_mut(bins, FEW, BINS, count);
     let (mut chosen, mut n_below) = (0, 0);
     while n_below + counts[chosen] <= middle {
         n_below += counts[chosen];
@@ -197,5 +159,5 @@ fn split(along: &(impl Fn(u32) -> f64 + Sync), extent: Extent, piece: &mut Piece
         |i: usize| 1 + usize::from(bins[i] as usize > chosen) - usize::from((bins[i] as usize) < chosen);
     let [_, within, _] = sort_by_class(spare, class, |i| order[i]);
     select(along, &mut spare[n_below..][..within], middle - n_below);
-    order.par_chunks_mut(FEW).zip(spare.par_chunks(FEW)).for_each(|(to, from)| to.copy_from_slice(from));
+    parallel::for_chunks_mut(order, FEW, |begin, to| to.copy_from_slice(&spare[begin..][..to.len()]));
 }

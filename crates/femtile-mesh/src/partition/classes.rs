@@ -1,6 +1,6 @@
 //! Sorting of items by a small number of classes.
 
-use rayon::prelude::*;
+use femtile_device::parallel;
 
 /// Items per batch of a thread.
 const THINGS: usize = 1 << 14;
@@ -39,12 +39,15 @@ fn counts<const N: usize>(n: usize, class: impl Fn(usize) -> usize + Sync) -> Ve
         }
         counts
     };
-    (0..n.div_ceil(THINGS)).into_par_iter().map(count).collect()
+    parallel::map(n.div_ceil(THINGS), 1, count)
 }
 
 fn sizes<const N: usize>(counts: &[[usize; N]]) -> [usize; N] {
     std::array::from_fn(|class| counts.iter().map(|counts| counts[class]).sum())
 }
+
+/// The places of each class of a block.
+type Block<'a, const N: usize> = [Option<&'a mut [u32]>; N];
 
 fn fill<const N: usize>(
     to: &mut [u32],
@@ -54,11 +57,12 @@ fn fill<const N: usize>(
 ) {
     let lengths = (0..N).flat_map(|class| counts.iter().map(move |counts| counts[class]));
     let mut pieces = cut(to, lengths).into_iter();
-    let mut blocks: Vec<[Option<&mut [u32]>; N]> = counts.iter().map(|_| [const { None }; N]).collect();
+    let mut blocks: Vec<Block<'_, N>> = counts.iter().map(|_| [const { None }; N]).collect();
     for class in 0..N {
         blocks.iter_mut().for_each(|block| block[class] = pieces.next());
     }
-    blocks.into_par_iter().zip(counts).enumerate().for_each(|(block, (to, counts))| {
+    let blocks = blocks.into_iter().zip(counts).enumerate().collect();
+    parallel::for_each_item(blocks, 1, |(block, (to, counts)): (usize, (Block<'_, N>, &[usize; N]))| {
         let mut to = to.map(|piece| piece.into_iter().flatten());
         let mut left: usize = counts.iter().sum();
         for number in block * THINGS.. {

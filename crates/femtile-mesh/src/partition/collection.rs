@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rayon::prelude::*;
+use femtile_device::parallel;
 
 use super::part::{curved_of, fields_of};
 use super::{CELLS, DividedMesh};
@@ -47,10 +47,9 @@ impl DividedMesh {
         let owned: Vec<u32> = (0..part.n_owned as u32).collect();
         let n = mesh.kind.n_nodes();
         let mut corners = vec![0; n * own.len()];
-        corners.par_chunks_exact_mut(n).zip(own).with_min_len(CELLS).for_each(|(to, &cell)| {
-            to.iter_mut()
-                .zip(mesh.cell(cell as usize))
-                .for_each(|(to, node)| *to = part.nodes[*node as usize]);
+        parallel::for_chunks_mut(&mut corners, CELLS * n, |begin, corners| {
+            let of_cells = own[begin / n..].iter().flat_map(|&cell| mesh.cell(cell as usize));
+            corners.iter_mut().zip(of_cells).for_each(|(to, &node)| *to = part.nodes[node as usize]);
         });
         let tags = &mesh.cell_tags;
         let tag = |&cell: &u32| tags[cell as usize];

@@ -7,7 +7,7 @@
 
 use std::sync::OnceLock;
 
-use rayon::prelude::*;
+use femtile_device::parallel;
 
 use super::Part;
 use super::part::cells_alone;
@@ -84,7 +84,7 @@ impl BoxCubes {
             let along = [at % x.len(), at / x.len() % y.len(), at / (x.len() * y.len())];
             map([x[along[0]], y[along[1]], z[along[2]]])
         };
-        (0..x.len() * y.len() * z.len()).into_par_iter().with_min_len(1 << 12).map(corner).collect()
+        parallel::map(x.len() * y.len() * z.len(), parallel::CHEAP, corner)
     }
 
     /// Returns nodes, edges, faces and cubes.

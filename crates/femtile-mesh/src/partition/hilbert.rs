@@ -1,16 +1,13 @@
 //! Positions along a Hilbert curve.
 
-use rayon::prelude::*;
-
 use super::centres::Places;
 use super::pieces;
+use crate::extents::extents;
 
 /// Bits of a coordinate: three of them fit one number.
 const BITS: u32 = 21;
 /// About the number of bits of the positions that are used for counting points.
 const BITS_OF_BINS: u32 = 15;
-/// Points per batch of a thread.
-const POINTS: usize = 1 << 14;
 
 /// Returns the part of each point. Parts are `n_parts` pieces of a curve through all points; their sizes
 /// differ by at most one.
@@ -32,14 +29,7 @@ pub(super) fn divide<P: Places + ?Sized>(points: &P, dimension: usize, n_parts: 
 
 /// The lowest corner of the points, and the factor that fits them into the unit cube.
 fn frame<P: Places + ?Sized>(points: &P) -> ([f64; 3], f64) {
-    let none = ([f64::INFINITY; 3], [f64::NEG_INFINITY; 3]);
-    let join = |(low, high): ([f64; 3], [f64; 3]), (other_low, other_high): ([f64; 3], [f64; 3])| {
-        let of = |axis: usize| (low[axis].min(other_low[axis]), high[axis].max(other_high[axis]));
-        let [x, y, z] = [0, 1, 2].map(of);
-        ([x.0, y.0, z.0], [x.1, y.1, z.1])
-    };
-    let numbers = (0..points.len()).into_par_iter().with_min_len(POINTS);
-    let (low, high) = numbers.map(|i| (points.at(i), points.at(i))).reduce(|| none, join);
+    let [low, high] = extents(points.len(), |point| points.at(point));
     let longest = (0..3).map(|axis| high[axis] - low[axis]).fold(0.0, f64::max);
     (low, if longest > 0.0 { 1.0 / longest } else { 0.0 })
 }

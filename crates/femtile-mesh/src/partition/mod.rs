@@ -18,7 +18,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU32};
 
 use centres::{Centres, Places};
-use rayon::prelude::*;
+use femtile_device::parallel;
 
 use crate::Mesh;
 
@@ -124,8 +124,7 @@ impl Partition {
     /// If the mesh has another number of cells.
     pub fn owners(&self, mesh: &Mesh) -> Vec<u32> {
         assert_eq!(self.ranks.len(), mesh.n_cells(), "a partition is of one mesh");
-        let owners: Vec<AtomicU32> =
-            (0..mesh.n_nodes()).into_par_iter().map(|_| AtomicU32::new(u32::MAX)).collect();
+        let owners = parallel::map(mesh.n_nodes(), parallel::CHEAP, |_| AtomicU32::new(u32::MAX));
         self.for_each_cell(mesh, |rank, nodes| {
             for &node in nodes {
                 let owner = &owners[node as usize];
@@ -144,17 +143,12 @@ impl Partition {
     /// If the mesh has another number of cells or nodes.
     pub fn quality(&self, mesh: &Mesh, owners: &[u32]) -> PartitionQuality {
         let is_shared = self.shared(mesh, owners);
-        let count = |ranks: &[u32]| {
-            let mut n_cells = vec![0; self.n_ranks];
-            ranks.iter().for_each(|&rank| n_cells[rank as usize] += 1);
-            n_cells
-        };
-        let pieces = self.ranks.par_chunks(CELLS.max(self.n_ranks));
-        let n_cells = pieces.map(count).reduce(|| vec![0; self.n_ranks], pieces::add);
+        let mut n_cells = vec![0; self.n_ranks];
+        self.ranks.iter().for_each(|&rank| n_cells[rank as usize] += 1);
         PartitionQuality {
             fewest_cells: n_cells.iter().copied().min().unwrap_or(0),
             most_cells: n_cells.iter().copied().max().unwrap_or(0),
-            n_shared_nodes: is_shared.into_par_iter().filter(|is_shared| *is_shared).count(),
+            n_shared_nodes: is_shared.into_iter().filter(|is_shared| *is_shared).count(),
         }
     }
 
@@ -162,8 +156,7 @@ impl Partition {
     /// [owners](Partition::owners).
     fn shared(&self, mesh: &Mesh, owners: &[u32]) -> Vec<bool> {
         assert_eq!([self.ranks.len(), owners.len()], [mesh.n_cells(), mesh.n_nodes()], "of one mesh");
-        let is_shared: Vec<AtomicBool> =
-            (0..mesh.n_nodes()).into_par_iter().map(|_| AtomicBool::new(false)).collect();
+        let is_shared = parallel::map(mesh.n_nodes(), parallel::CHEAP, |_| AtomicBool::new(false));
         self.for_each_cell(mesh, |rank, nodes| {
             for &node in nodes {
                 if owners[node as usize] != rank {
@@ -177,9 +170,9 @@ impl Partition {
     /// Shows the rank and the nodes of each cell.
     fn for_each_cell(&self, mesh: &Mesh, show: impl Fn(u32, &[u32]) + Sync) {
         let n = mesh.kind.n_nodes();
-        let blocks = self.ranks.par_chunks(CELLS).zip(mesh.cells.par_chunks(CELLS * n));
-        blocks.for_each(|(ranks, cells)| {
-            ranks.iter().zip(cells.chunks_exact(n)).for_each(|(&rank, nodes)| show(rank, nodes));
+        parallel::map_chunks(&self.ranks, CELLS, |first, ranks| {
+            let cells = mesh.cells[first * n..].chunks_exact(n);
+            ranks.iter().zip(cells).for_each(|(&rank, nodes)| show(rank, nodes));
         });
     }
 }

@@ -3,17 +3,15 @@
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU8, AtomicU32};
 
-use rayon::prelude::*;
+use femtile_device::parallel;
 
 use super::classes::by_class;
 use super::part::ABSENT;
 use super::subset::{BITS, Subset};
 use crate::Mesh;
 
-/// Words of cells per batch of a thread.
-const WORDS: usize = 1 << 6;
-/// Nodes per batch of a thread.
-const NODES: usize = 1 << 14;
+/// Cells per batch of a thread.
+const CELLS: usize = BITS << 6;
 /// A node of a cell that touches an owned one.
 pub(super) const HERE: u8 = 1;
 /// A node of a cell that touches an owned node and one of another rank: that rank copies it, unless it owns
@@ -22,7 +20,7 @@ pub(super) const COPIED: u8 = HERE | 2;
 
 /// The cells with a node that the rank owns, and the marks of all nodes.
 pub(super) fn touched(mesh: &Mesh, owners: &[u32], rank: u32) -> (Subset, Vec<AtomicU8>) {
-    let marks: Vec<AtomicU8> = (0..mesh.n_nodes()).into_par_iter().map(|_| AtomicU8::new(0)).collect();
+    let marks = parallel::map(mesh.n_nodes(), parallel::CHEAP, |_| AtomicU8::new(0));
     let words = match mesh.kind.n_nodes() {
         2 => touched_words::<2>(mesh, owners, rank, &marks),
         3 => touched_words::<3>(mesh, owners, rank, &marks),
@@ -46,7 +44,8 @@ fn touched_words<const N: usize>(mesh: &Mesh, owners: &[u32], rank: u32, marks: 
         let bits = cells.iter().map(|nodes| u64::from(is_touched(nodes)));
         bits.zip(0..).fold(0, |word, (bit, place)| word | bit << place)
     };
-    mesh.cells.as_chunks().0.par_chunks(BITS).with_min_len(WORDS).map(word).collect()
+    let of_cells = |_, cells: &[[u32; N]]| cells.chunks(BITS).map(word).collect::<Vec<u64>>();
+    parallel::map_chunks(mesh.cells.as_chunks().0, CELLS, of_cells).concat()
 }
 
 /// Most marks are there already, and to read one costs less than to write it.
@@ -54,6 +53,25 @@ fn add_mark(marks: &AtomicU8, mark: u8) {
     if marks.load(Relaxed) & mark != mark {
         marks.fetch_or(mark, Relaxed);
     }
+}
+
+/// Sorts nodes by their owners, those of one by their numbers.
+pub(super) fn sort_ghosts(nodes: &mut [u32], owners: &[u32]) {
+    let key = |i: usize| u64::from(owners[nodes[i] as usize]) << 32 | u64::from(nodes[i]);
+    let mut keys = parallel::map(nodes.len(), parallel::CHEAP, key);
+    parallel::sort(&mut keys);
+    nodes.iter_mut().zip(keys).for_each(|(node, key)| *node = key as u32);
+}
+
+/// Numbers of `n` nodes none of which is in a part.
+pub(super) fn absent(n: usize) -> Vec<AtomicU32> {
+    parallel::map(n, parallel::CHEAP, |_| AtomicU32::new(ABSENT))
+}
+
+/// Numbers nodes in their order.
+pub(super) fn number(nodes: &[u32], numbers: &[AtomicU32]) {
+    let give = |i: usize| numbers[nodes[i] as usize].store(i as u32, Relaxed);
+    parallel::for_each(nodes.len(), parallel::CHEAP, give);
 }
 
 /// The nodes of a part in its order.
@@ -77,12 +95,9 @@ impl Numbers {
         };
         let (mut nodes, [inner, copied, _]) = by_class::<3>(marks.len(), class);
         let n_owned = inner + copied;
-        nodes[n_owned..].par_sort_unstable_by_key(|&node| (owners[node as usize], node));
-        let absent = (0..marks.len()).into_par_iter().map(|_| AtomicU32::new(ABSENT));
-        let local: Vec<AtomicU32> = absent.collect();
-        nodes.par_iter().zip(0..nodes.len() as u32).with_min_len(NODES).for_each(|(&node, number)| {
-            local[node as usize].store(number, Relaxed);
-        });
+        sort_ghosts(&mut nodes[n_owned..], owners);
+        let local = absent(marks.len());
+        number(&nodes, &local);
         Self { nodes, n_owned, local }
     }
 }

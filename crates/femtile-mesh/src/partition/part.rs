@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 
-use rayon::prelude::*;
+use femtile_device::parallel;
 
 use super::classes::by_class;
-use super::numbers::{Numbers, touched};
+use super::numbers::{Numbers, absent, number, touched};
 use super::subset::{BITS, Subset};
 use super::{CELLS, OwnCells};
 use crate::check::BoundaryFacets;
@@ -78,7 +78,7 @@ impl Part {
     ) -> Self {
         let (boundary, facets) = facets_of(mesh, boundary, here, local);
         let own = mesh_of(mesh, &cells, &nodes, local);
-        let owners = nodes[n_owned..].par_iter().map(|&node| owners[node as usize]).collect();
+        let owners = picked(owners, &nodes[n_owned..]);
         Self { mesh: own, boundary, nodes, cells, facets, n_owned, owners }
     }
 }
@@ -94,17 +94,15 @@ pub(super) fn cells_alone(
         let cells = word * BITS..((word + 1) * BITS).min(n_cells);
         cells.fold(0, |bits, cell| bits | u64::from(is_taken(cell as u32)) << (cell % BITS))
     };
-    let here = Subset::new((0..n_cells.div_ceil(BITS)).into_par_iter().map(word).collect());
+    let here = Subset::new(parallel::map(n_cells.div_ceil(BITS), CELLS / BITS, word));
     let cells = here.members();
-    let local: Vec<AtomicU32> = (0..mesh.n_nodes()).into_par_iter().map(|_| AtomicU32::new(ABSENT)).collect();
-    cells.par_iter().with_min_len(CELLS).for_each(|&cell| {
-        mesh.cell(cell as usize).iter().for_each(|&node| local[node as usize].store(0, Relaxed));
+    let local = absent(mesh.n_nodes());
+    parallel::for_each(cells.len(), CELLS, |i| {
+        mesh.cell(cells[i] as usize).iter().for_each(|&node| local[node as usize].store(0, Relaxed));
     });
     let class = |node: usize| usize::from(local[node].load(Relaxed) == ABSENT);
     let (nodes, _) = by_class::<1>(mesh.n_nodes(), class);
-    nodes.par_iter().zip(0..nodes.len() as u32).with_min_len(CELLS).for_each(|(&node, number)| {
-        local[node as usize].store(number, Relaxed);
-    });
+    number(&nodes, &local);
     let (boundary, _) = facets_of(mesh, boundary, &here, &local);
     let mut own = mesh_of(mesh, &cells, &nodes, &local);
     own.cell_fields = fields_of(&mesh.cell_fields, &cells);
@@ -122,16 +120,20 @@ pub(super) fn fields_of(fields: &BTreeMap<String, Field>, of: &[u32]) -> BTreeMa
     fields.iter().map(|(name, field)| (name.clone(), taken(field))).collect()
 }
 
+/// Some of many values.
+fn picked<T: Copy + Send + Sync>(values: &[T], at: &[u32]) -> Vec<T> {
+    parallel::map(at.len(), parallel::CHEAP, |i| values[at[i] as usize])
+}
+
 /// The mesh of some cells and their nodes.
 fn mesh_of(mesh: &Mesh, cells: &[u32], nodes: &[u32], local: &[AtomicU32]) -> Mesh {
     let tags = &mesh.cell_tags;
-    let tags_of = || cells.par_iter().map(|&cell| tags[cell as usize]).collect();
     Mesh {
-        points: nodes.par_iter().map(|&node| mesh.points[node as usize]).collect(),
+        points: picked(&mesh.points, nodes),
         kind: mesh.kind,
         cells: cells_of(mesh, cells, local),
         curved: mesh.curved.as_ref().map(|curved| curved_of(curved, cells, mesh.dimension())),
-        cell_tags: if tags.is_empty() { Vec::new() } else { tags_of() },
+        cell_tags: if tags.is_empty() { Vec::new() } else { picked(tags, cells) },
         facets: crate::Facets::default(),
         tag_names: mesh.tag_names.clone(),
         cell_fields: BTreeMap::<String, Field>::new(),
@@ -155,9 +157,8 @@ fn cells_of(mesh: &Mesh, cells: &[u32], local: &[AtomicU32]) -> Vec<u32> {
 /// Writes [`cells_of`] of `N` nodes.
 fn write_cells<const N: usize>(mesh: &Mesh, cells: &[u32], local: &[AtomicU32], all: &mut [u32]) {
     let whole = mesh.cells.as_chunks::<N>().0;
-    let blocks = all.as_chunks_mut::<N>().0.par_chunks_mut(CELLS).zip(cells.par_chunks(CELLS));
-    blocks.for_each(|(to, cells)| {
-        for (to, &cell) in to.iter_mut().zip(cells) {
+    parallel::for_chunks_mut(all.as_chunks_mut::<N>().0, CELLS, |first, to| {
+        for (to, &cell) in to.iter_mut().zip(&cells[first..]) {
             let nodes = &whole[cell as usize];
             (0..N).for_each(|i| to[i] = local[nodes[i] as usize].load(Relaxed));
         }
@@ -191,15 +192,11 @@ fn facets_of(
     let (facets, [n_facets]) = by_class::<1>(boundary.len(), class);
     let n = mesh.kind.facet_kind().map_or(1, CellKind::n_nodes);
     let mut nodes = vec![0; n_facets * n];
-    nodes.par_chunks_mut(n).zip(&facets).with_min_len(CELLS).for_each(|(to, &facet)| {
-        let nodes = boundary.facet(facet as usize);
-        to.iter_mut().zip(nodes).for_each(|(to, &node)| *to = local[node as usize].load(Relaxed));
+    parallel::for_chunks_mut(&mut nodes, CELLS * n, |begin, nodes| {
+        let of_facets = facets[begin / n..].iter().flat_map(|&facet| boundary.facet(facet as usize));
+        nodes.iter_mut().zip(of_facets).for_each(|(to, &node)| *to = local[node as usize].load(Relaxed));
     });
-    let of = |&facet: &u32| facet as usize;
-    let own = BoundaryFacets {
-        nodes,
-        cells: facets.par_iter().map(|facet| here.place(boundary.cells[of(facet)])).collect(),
-        local: facets.par_iter().map(|facet| boundary.local[of(facet)]).collect(),
-    };
-    (own, facets)
+    let cells = parallel::map(n_facets, CELLS, |i| here.place(boundary.cells[facets[i] as usize]));
+    let local = picked(&boundary.local, &facets);
+    (BoundaryFacets { nodes, cells, local }, facets)
 }

@@ -1,6 +1,6 @@
 //! Equal pieces of a sequence that is not sorted.
 
-use rayon::prelude::*;
+use femtile_device::parallel;
 
 /// The least number of items per batch of a thread.
 const THINGS: usize = 1 << 14;
@@ -22,32 +22,33 @@ pub(super) fn part_at(position: usize, n: usize, n_parts: usize) -> u32 {
 /// Returns the piece of each of `n` items if they were sorted by key, with equal keys in the order of their
 /// numbers, and cut into `n_parts` equal pieces. Bins do not decrease with the key: only bins in which a
 /// piece begins are sorted.
-pub(super) fn of_sorted<K: Ord + Copy + Send>(
+pub(super) fn of_sorted(
     n: usize,
     (n_bins, bin): (usize, impl Fn(usize) -> u32 + Sync),
-    key: impl Fn(usize) -> K + Sync,
+    key: impl Fn(usize) -> u64 + Sync,
     n_parts: usize,
 ) -> Vec<u32> {
     // Most bins become parts where they are.
     let mut parts = vec![0; n];
     let counts = count(&mut parts, n_bins, bin);
     let (begins, of_bins) = parts_of_bins(&counts, n, n_parts);
-    let replace = |(block, parts): (usize, &mut [u32])| {
+    // Of each item its key, its number and its bin.
+    let replace = |begin, parts: &mut [u32]| {
         let mut mixed = Vec::new();
-        for (number, to) in (block * THINGS..).zip(parts) {
+        for (number, to) in (begin..).zip(parts) {
             let bin = std::mem::replace(to, of_bins[*to as usize]);
             if *to == MIXED {
-                mixed.push((key(number), number as u32, bin));
+                mixed.push(u128::from(key(number)) << 64 | (number as u128) << 32 | u128::from(bin));
             }
         }
         mixed
     };
-    let mixed: Vec<Vec<(K, u32, u32)>> = parts.par_chunks_mut(THINGS).enumerate().map(replace).collect();
-    let mut mixed = mixed.concat();
-    mixed.par_sort_unstable();
-    for mixed in mixed.chunk_by(|one, other| one.2 == other.2) {
-        for (position, &(_, number, bin)) in mixed.iter().enumerate() {
-            parts[number as usize] = part_at(begins[bin as usize] + position, n, n_parts);
+    let mut mixed = parallel::map_chunks_mut(&mut parts, THINGS, replace).concat();
+    parallel::sort(&mut mixed);
+    for mixed in mixed.chunk_by(|one, other| *one as u32 == *other as u32) {
+        let begin = begins[mixed[0] as u32 as usize];
+        for (position, item) in mixed.iter().enumerate() {
+            parts[(item >> 32) as u32 as usize] = part_at(begin + position, n, n_parts);
         }
     }
     parts
@@ -68,21 +69,12 @@ fn parts_of_bins(counts: &[usize], n: usize, n_parts: usize) -> (Vec<usize>, Vec
 
 /// Writes the bin of each item, and returns the number of items per bin.
 fn count(bins: &mut [u32], n_bins: usize, bin: impl Fn(usize) -> u32 + Sync) -> Vec<usize> {
-    let length = THINGS.max(4 * n_bins);
-    let count = |(block, bins): (usize, &mut [u32])| {
-        let mut counts = vec![0; n_bins];
+    let count = |begin: usize, bins: &mut [u32], counts: &mut [usize]| {
         // Counting waits for the count before; apart from it the bins are computed without waiting.
-        for (begin, bins) in (block * length..).step_by(ROW).zip(bins.chunks_mut(ROW)) {
+        for (begin, bins) in (begin..).step_by(ROW).zip(bins.chunks_mut(ROW)) {
             (begin..).zip(&mut *bins).for_each(|(number, to)| *to = bin(number));
             bins.iter().for_each(|&bin| counts[bin as usize] += 1);
         }
-        counts
     };
-    bins.par_chunks_mut(length).enumerate().map(count).reduce(|| vec![0; n_bins], add)
-}
-
-/// The sums of two lists of counts.
-pub(super) fn add(mut one: Vec<usize>, other: Vec<usize>) -> Vec<usize> {
-    one.iter_mut().zip(other).for_each(|(one, other)| *one += other);
-    one
+    parallel::count_chunks_mut(bins, THINGS.max(4 * n_bins), n_bins, count)
 }

@@ -4,15 +4,17 @@ use std::collections::BTreeSet;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU8, AtomicU32};
 
-use rayon::prelude::*;
+use femtile_device::parallel;
 
 use super::classes::sort_by_class;
 use super::divided::WholeMesh;
-use super::numbers::{COPIED, HERE};
+use super::numbers::{COPIED, HERE, absent, number, sort_ghosts};
 use super::part::{ABSENT, fields_of};
 use super::subset::{BITS, Subset};
-use super::{Part, Partition};
+use super::{CELLS, Part, Partition};
+use crate::cells::different;
 use crate::check::BoundaryFacets;
+use crate::extents::extents;
 use crate::generate::Counts;
 use crate::{CellKind, Facets, Mesh};
 
@@ -45,21 +47,15 @@ impl<'m> Scatter<'m> {
     pub fn new(mesh: &'m Mesh, boundary: &'m BoundaryFacets, partition: &Partition) -> Self {
         let owners = partition.owners(mesh);
         let is_shared = partition.shared(mesh, &owners);
-        let of = |tags: &[i32], dimension: usize| {
-            let mut tags = tags.to_vec();
-            tags.par_sort_unstable();
-            tags.dedup();
-            tags.into_iter().map(move |tag| (dimension, tag))
-        };
+        let of =
+            |tags: &[i32], dimension: usize| different(tags).into_iter().map(move |tag| (dimension, tag));
         let (of_cells, dimension) = (of(&mesh.cell_tags, mesh.dimension()), mesh.dimension());
         let tags = of_cells.chain(of(&mesh.facets.tags, dimension - 1));
         let nameless = tags.filter(|tag| !mesh.tag_names.contains_key(tag)).collect();
         let n_blocks = mesh.n_cells().div_ceil(BLOCK);
-        let touched =
-            (0..n_blocks).into_par_iter().map(|block| Touched::in_block(mesh, &owners, block)).collect();
-        let nodes = || (0..mesh.n_nodes()).into_par_iter();
-        let marks = nodes().map(|_| AtomicU8::new(0)).collect();
-        let local = nodes().map(|_| AtomicU32::new(ABSENT)).collect();
+        let touched = parallel::map(n_blocks, 1, |block| Touched::in_block(mesh, &owners, block));
+        let marks = parallel::map(mesh.n_nodes(), parallel::CHEAP, |_| AtomicU8::new(0));
+        let local = absent(mesh.n_nodes());
         Self { mesh, boundary, owners, is_shared, touched, marks, local, nameless }
     }
 
@@ -90,9 +86,7 @@ impl<'m> Scatter<'m> {
             return None;
         }
         let (nodes, n_owned) = self.nodes(&cells, rank as u32);
-        nodes.par_iter().zip(0..nodes.len() as u32).for_each(|(&node, number)| {
-            self.local[node as usize].store(number, Relaxed);
-        });
+        number(&nodes, &self.local);
         let mut words = vec![0_u64; self.mesh.n_cells().div_ceil(BITS)];
         cells.iter().for_each(|&cell| words[cell as usize / BITS] |= 1 << (cell as usize % BITS));
         let of = (self.mesh, self.boundary);
@@ -103,9 +97,10 @@ impl<'m> Scatter<'m> {
         part.mesh.node_fields = fields_of(&self.mesh.node_fields, &part.nodes);
         let named = self.nameless.iter().map(|&(dimension, tag)| ((dimension, tag), tag.to_string()));
         part.mesh.tag_names.extend(named);
-        part.nodes.par_iter().for_each(|&node| {
-            self.marks[node as usize].store(0, Relaxed);
-            self.local[node as usize].store(ABSENT, Relaxed);
+        parallel::for_each(part.nodes.len(), parallel::CHEAP, |i| {
+            let node = part.nodes[i] as usize;
+            self.marks[node].store(0, Relaxed);
+            self.local[node].store(ABSENT, Relaxed);
         });
         let is_shared = |node: &&u32| self.is_shared[**node as usize];
         let n_shared = part.nodes[..part.n_owned].iter().filter(is_shared).count();
@@ -120,7 +115,7 @@ impl<'m> Scatter<'m> {
     /// The nodes of the cells of a rank in the order of its part, and how many of them it owns.
     fn nodes(&self, cells: &[u32], rank: u32) -> (Vec<u32>, usize) {
         let owner = |node: u32| self.owners[node as usize];
-        let new_of = |&cell: &u32| {
+        let new_of = |cell: u32| {
             let nodes = self.mesh.cell(cell as usize);
             let mark = if nodes.iter().all(|&node| owner(node) == rank) { HERE } else { COPIED };
             // Most nodes have their mark already, and to read one costs less than to write it.
@@ -130,8 +125,9 @@ impl<'m> Scatter<'m> {
             };
             nodes.iter().filter(is_new).copied()
         };
-        let mut all: Vec<u32> = cells.par_iter().flat_map_iter(new_of).collect();
-        all.par_sort_unstable();
+        let new_of_cells = |_, cells: &[u32]| cells.iter().copied().flat_map(new_of).collect::<Vec<u32>>();
+        let mut all = parallel::map_chunks(cells, CELLS, new_of_cells).concat();
+        parallel::sort(&mut all);
         let class = |node: u32| match (owner(node) == rank, self.marks[node as usize].load(Relaxed)) {
             (true, mark) => usize::from(mark == COPIED),
             (false, _) => 2,
@@ -139,7 +135,7 @@ impl<'m> Scatter<'m> {
         let mut nodes = vec![0; all.len()];
         let [inner, copied, _] = sort_by_class::<3>(&mut nodes, |at| class(all[at]), |at| all[at]);
         let n_owned = inner + copied;
-        nodes[n_owned..].par_sort_unstable_by_key(|&node| (owner(node), node));
+        sort_ghosts(&mut nodes[n_owned..], &self.owners);
         (nodes, n_owned)
     }
 
@@ -160,9 +156,6 @@ impl<'m> Scatter<'m> {
     /// simplices.
     pub fn whole(&self, n_edges: u64) -> WholeMesh {
         let mesh = self.mesh;
-        let coordinate = |axis: usize| mesh.points.par_iter().map(move |point| point[axis]);
-        let lowest = |axis| coordinate(axis).reduce(|| f64::INFINITY, f64::min);
-        let highest = |axis| coordinate(axis).reduce(|| f64::NEG_INFINITY, f64::max);
         let [n_nodes, n_cells] = [mesh.n_nodes(), mesh.n_cells()].map(|n| n as u64);
         // Each side of a cell is on the boundary or shared by two.
         let n_sides = (n_cells * mesh.kind.facets().len() as u64 + self.boundary.len() as u64) / 2;
@@ -171,7 +164,7 @@ impl<'m> Scatter<'m> {
             2 => [n_nodes, n_sides, n_cells, 0],
             _ => [n_nodes, n_edges, n_sides, n_cells],
         };
-        let extents = [[0, 1, 2].map(lowest), [0, 1, 2].map(highest)];
+        let extents = extents(mesh.n_nodes(), |node| mesh.points[node]);
         WholeMesh { counts: Counts::from(mesh), entities, extents }
     }
 }
@@ -190,14 +183,14 @@ pub fn n_own_edges(part: &Part, rank: usize) -> u64 {
     ends.iter_mut().for_each(|(a, b)| (*a, *b) = ((*a).min(*b), (*a).max(*b)));
     ends.sort_unstable();
     ends.dedup();
-    let of_cell = |cell: usize| {
-        let nodes = part.mesh.cell(cell);
+    let of_cell = |nodes: &[u32]| {
         let edge = |&(a, b): &(usize, usize)| (nodes[a].min(nodes[b]), nodes[a].max(nodes[b]));
-        ends.iter().map(edge).filter(is_own).collect::<Vec<_>>()
+        let own = ends.iter().map(edge).filter(is_own);
+        own.map(|(a, b)| u64::from(a) << 32 | u64::from(b)).collect::<Vec<u64>>()
     };
-    let mut edges: Vec<(u32, u32)> =
-        (0..part.mesh.n_cells()).into_par_iter().flat_map_iter(of_cell).collect();
-    edges.par_sort_unstable();
+    let of_cells = |_, cells: &[u32]| cells.chunks_exact(8).flat_map(of_cell).collect::<Vec<u64>>();
+    let mut edges = parallel::map_chunks(&part.mesh.cells, 8 * CELLS, of_cells).concat();
+    parallel::sort(&mut edges);
     edges.dedup();
     edges.len() as u64
 }

@@ -1,6 +1,6 @@
 //! Some of many numbers.
 
-use rayon::prelude::*;
+use femtile_device::parallel;
 
 use super::classes::cut;
 
@@ -46,8 +46,10 @@ impl Subset {
         let mut members = vec![0; self.n];
         let ends = self.before.iter().map(|&before| before as usize).step_by(WORDS).skip(1).chain([self.n]);
         let lengths = ends.scan(0, |begin, end| Some(end - std::mem::replace(begin, end)));
-        let blocks = cut(&mut members, lengths).into_par_iter().zip(self.words.par_chunks(WORDS));
-        blocks.enumerate().for_each(|(block, (to, words))| write_members(block * WORDS, words, to));
+        let blocks = cut(&mut members, lengths).into_iter().zip(self.words.chunks(WORDS)).enumerate();
+        parallel::for_each_item(blocks.collect(), 1, |(block, (to, words))| {
+            write_members(block * WORDS, words, to);
+        });
         members
     }
 }

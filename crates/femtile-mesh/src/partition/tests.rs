@@ -149,7 +149,7 @@ fn pieces_of_bins_are_those_of_a_sorted_sequence() {
             let key = |i: usize| i.wrapping_mul(0x9e37_79b9_7f4a_7c15) / 8 % n_keys;
             let bin = |i: usize| (key(i) * n_bins / n_keys) as u32;
             for n_parts in [1, 2, 3, 7, 64, n.max(1), n + 5] {
-                let found = super::pieces::of_sorted(n, (n_bins, bin), key, n_parts);
+                let found = super::pieces::of_sorted(n, (n_bins, bin), |i| key(i) as u64, n_parts);
                 assert_eq!(found, cut_evenly(n, n_parts, key), "{n} {n_keys} {n_bins} {n_parts}");
             }
         }

@@ -4,11 +4,14 @@ mod boxes;
 mod edges;
 mod lattice;
 
-use rayon::prelude::*;
+use femtile_device::parallel;
 
 use crate::interrupt::Interrupt;
 use crate::{CellKind, Facets, Field, IsInterrupted, Mesh, MeshError};
 use edges::Edges;
+
+/// Cells that a thread splits at a time.
+const CELLS_PER_BLOCK: usize = 1 << 8;
 
 /// Lengths whose squares differ by less than this factor count as equal: rounding decides nothing.
 const CLEARLY_SHORTER: f64 = 1.0 - 1e-9;
@@ -89,7 +92,7 @@ pub fn uniform_interruptible(mesh: &Mesh, is_interrupted: IsInterrupted<'_>) -> 
 fn children(mesh: &Mesh, edges: &Edges, points: &[[f64; 3]], n_children: usize) -> Vec<u32> {
     let n = mesh.kind.n_nodes();
     let mut cells = vec![0; n_children * mesh.cells.len()];
-    cells.par_chunks_mut(n_children * n).zip(mesh.cells.par_chunks(n)).for_each(|(children, cell)| {
+    let write = |children: &mut [u32], cell: &[u32]| {
         // Every edge of a cell has been collected.
         let middle =
             |i: usize, j: usize| mesh.n_nodes() as u32 + edges.find(cell[i], cell[j]).unwrap_or_default();
@@ -104,6 +107,13 @@ fn children(mesh: &Mesh, edges: &Edges, points: &[[f64; 3]], n_children: usize) 
             }
             _ => {}
         }
+    };
+    parallel::for_chunks_mut(&mut cells, CELLS_PER_BLOCK * n_children * n, |begin, cells| {
+        let parents = mesh.cells[begin / n_children..].chunks_exact(n);
+        cells
+            .chunks_exact_mut(n_children * n)
+            .zip(parents)
+            .for_each(|(children, cell)| write(children, cell));
     });
     cells
 }

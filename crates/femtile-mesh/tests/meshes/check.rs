@@ -381,7 +381,7 @@ fn settings_without_meaning_and_broken_arrays_are_refused() {
 fn the_report_is_the_same_at_one_two_and_three_threads() {
     let mesh = cube(9);
     let report = |threads| {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        let pool = femtile_device::Cpu::new(threads).unwrap();
         pool.install(|| checked(&mut mesh.clone()))
     };
     assert_eq!(report(1), report(2));

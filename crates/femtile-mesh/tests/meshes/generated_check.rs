@@ -113,7 +113,7 @@ fn both_checks_of_round_and_notched_tetrahedral_meshes_report_the_same() {
 fn the_short_check_does_not_depend_on_the_number_of_threads() {
     let mesh = box_mesh(&BoxConfig { cells: [17, 13, 11], ..BoxConfig::default() }).unwrap();
     let report = |threads| {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        let pool = femtile_device::Cpu::new(threads).unwrap();
         pool.install(|| check_generated(&mut mesh.clone(), &CheckConfig::default()).unwrap())
     };
     let first = report(1);

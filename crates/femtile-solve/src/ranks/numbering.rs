@@ -13,7 +13,6 @@ use femtile_device::parallel;
 use femtile_fem::dofs::TensorSpace;
 use femtile_linalg::LinalgError;
 use femtile_mesh::partition::{BoxCubes, Part};
-use rayon::prelude::*;
 
 use super::cell_dofs::{CellDofs, in_given_axes, positions};
 use super::divided::WholeSpace;
@@ -61,13 +60,9 @@ impl Numbering {
         });
         let plain = |of: Vec<AtomicU32>| of.into_iter().map(AtomicU32::into_inner).collect::<Vec<u32>>();
         let [owners, is_copied] = [owners, is_copied].map(plain);
-        let those = |of: &(dyn Fn(usize) -> bool + Sync)| -> Vec<u32> {
-            let all = (0..n_dofs as u32).into_par_iter().with_min_len(DOFS);
-            all.filter(|&dof| of(dof as usize)).collect()
-        };
-        let mut owned = those(&|dof| owners[dof] == rank && is_copied[dof] == 0);
-        owned.extend(those(&|dof| owners[dof] == rank && is_copied[dof] == 1));
-        let mut ghosts = those(&|dof| owners[dof] != rank);
+        let mut owned = parallel::filter(n_dofs, |dof| owners[dof] == rank && is_copied[dof] == 0);
+        owned.extend(parallel::filter(n_dofs, |dof| owners[dof] == rank && is_copied[dof] == 1));
+        let mut ghosts = parallel::filter(n_dofs, |dof| owners[dof] != rank);
         // Within an owner, in the order of the part, in which the unknowns of an entity are consecutive.
         ghosts.sort_by_key(|&dof| owners[dof as usize]);
         let owners = ghosts.iter().map(|&dof| owners[dof as usize]).collect();

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use rayon::prelude::*;
+use femtile_device::parallel;
 
 use super::element_type::ElementType;
 use super::entities::Entities;
@@ -264,12 +264,12 @@ const UNKNOWN: u32 = u32::MAX;
 
 /// Returns the nodes of elements, each of which is its own number and those of its `N` nodes.
 fn nodes_of_records<const N: usize>(source: &Source<'_>, nodes: &Nodes, records: &[u8]) -> Vec<u32> {
-    let of_record = |record: &[u8]| {
-        let numbers = record.as_chunks().0;
-        std::array::from_fn(|i| nodes.numbers.find(source.size_of(numbers[i + 1])).unwrap_or(UNKNOWN))
+    let numbers = records.as_chunks().0;
+    let of_record = |record: usize| -> [u32; N] {
+        let of_node = |i: usize| source.size_of(numbers[record * (N + 1) + i + 1]);
+        std::array::from_fn(|i| nodes.numbers.find(of_node(i)).unwrap_or(UNKNOWN))
     };
-    let found: Vec<[u32; N]> = records.par_chunks_exact(8 * (N + 1)).map(of_record).collect();
-    found.into_flattened()
+    parallel::map(numbers.len() / (N + 1), parallel::CHEAP, of_record).into_flattened()
 }
 
 /// The number of tags, then the tags: the first is the physical group.

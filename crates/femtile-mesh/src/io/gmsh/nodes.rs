@@ -1,10 +1,11 @@
 //! `$Nodes`.
 
-use rayon::prelude::*;
+use femtile_device::parallel;
 
 use super::source::{Source, Version};
 use crate::MeshError;
 use crate::first_where::first_where;
+use crate::io::collect::append;
 use crate::io::node_numbers::NodeNumbers;
 
 /// Nodes of a file and their numbers in it.
@@ -129,15 +130,19 @@ fn read_block(
     let (of_numbers, of_points) = records.split_at(8 * n);
     let real = |bytes: [u8; 8]| f64::from_bits(source.size_of(bytes));
     let n_before = points.len();
-    points.par_extend(of_points.par_chunks_exact(size).map(|record| {
-        let coordinates = record.as_chunks().0;
-        std::array::from_fn(|axis| real(coordinates[axis]))
-    }));
+    append(
+        points,
+        parallel::map(n, parallel::CHEAP, |i| {
+            let coordinates = of_points[i * size..][..24].as_chunks().0;
+            [0, 1, 2].map(|axis| real(coordinates[axis]))
+        }),
+    );
     if first_where(&points[n_before..], |point| !point.iter().all(|x| x.is_finite())).is_some() {
         points.truncate(n_before);
         return Ok(false);
     }
-    numbers.par_extend(of_numbers.as_chunks().0.par_iter().map(|&bytes| source.size_of(bytes)));
+    let words = of_numbers.as_chunks().0;
+    append(numbers, parallel::map(n, parallel::CHEAP, |i| source.size_of(words[i])));
     source.scanner.take(records.len(), "nodes")?;
     Ok(true)
 }

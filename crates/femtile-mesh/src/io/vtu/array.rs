@@ -5,8 +5,8 @@ use std::io::Read;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use femtile_device::parallel;
 use flate2::read::ZlibDecoder;
-use rayon::prelude::*;
 
 use super::document::{DataArray, Document, Format, Problem};
 use super::options::Compression;
@@ -21,25 +21,51 @@ pub(super) enum Values<'a> {
     Bytes { bytes: Cow<'a, [u8]>, kind: Kind, big_endian: bool },
 }
 
+/// Whole numbers that are decoded before something is made of them.
+const BLOCK: usize = 1 << 11;
+
 impl Values<'_> {
     /// Applies `of` to each whole number; none if the values are not whole numbers.
-    pub(super) fn integers<T: Send>(&self, of: impl Fn(i64) -> T + Sync) -> Option<Vec<T>> {
-        let (bytes, kind, is_big) = match self {
-            Self::Integers(values) => return Some(values.par_iter().map(|&value| of(value)).collect()),
-            Self::Reals(_) => return None,
-            Self::Bytes { bytes, kind, big_endian } => (&**bytes, *kind, *big_endian),
+    pub(super) fn integers<T: Clone + Default + Send>(&self, of: impl Fn(i64) -> T + Sync) -> Option<Vec<T>> {
+        let n = match self {
+            Self::Integers(values) => values.len(),
+            Self::Reals(_) | Self::Bytes { kind: Kind::Float(_), .. } => return None,
+            Self::Bytes { bytes, kind, .. } => bytes.len() / kind.size(),
         };
-        Some(match kind {
-            Kind::Signed(1) => words(bytes, is_big, |word| of(i8::from_le_bytes(word).into())),
-            Kind::Signed(2) => words(bytes, is_big, |word| of(i16::from_le_bytes(word).into())),
-            Kind::Signed(4) => words(bytes, is_big, |word| of(i32::from_le_bytes(word).into())),
-            Kind::Unsigned(1) => words(bytes, is_big, |word| of(u8::from_le_bytes(word).into())),
-            Kind::Unsigned(2) => words(bytes, is_big, |word| of(u16::from_le_bytes(word).into())),
-            Kind::Unsigned(4) => words(bytes, is_big, |word| of(u32::from_le_bytes(word).into())),
+        let mut all = vec![T::default(); n];
+        parallel::for_chunks_mut(&mut all, BLOCK, |begin, to| {
+            let mut values = [0; BLOCK];
+            self.decode(begin, &mut values[..to.len()]);
+            to.iter_mut().zip(values).for_each(|(to, value)| *to = of(value));
+        });
+        Some(all)
+    }
+
+    /// Returns a whole number, zero if the values are others.
+    pub(super) fn integer(&self, i: usize) -> i64 {
+        let mut value = [0];
+        self.decode(i, &mut value);
+        value[0]
+    }
+
+    /// Writes the whole numbers from one on.
+    fn decode(&self, begin: usize, to: &mut [i64]) {
+        let (bytes, kind, is_big) = match self {
+            Self::Integers(values) => return to.copy_from_slice(&values[begin..][..to.len()]),
+            Self::Reals(_) => return,
+            Self::Bytes { bytes, kind, big_endian } => (&bytes[begin * kind.size()..], *kind, *big_endian),
+        };
+        match kind {
+            Kind::Signed(1) => decode(bytes, is_big, to, |word| i8::from_le_bytes(word).into()),
+            Kind::Signed(2) => decode(bytes, is_big, to, |word| i16::from_le_bytes(word).into()),
+            Kind::Signed(4) => decode(bytes, is_big, to, |word| i32::from_le_bytes(word).into()),
+            Kind::Unsigned(1) => decode(bytes, is_big, to, |word| u8::from_le_bytes(word).into()),
+            Kind::Unsigned(2) => decode(bytes, is_big, to, |word| u16::from_le_bytes(word).into()),
+            Kind::Unsigned(4) => decode(bytes, is_big, to, |word| u32::from_le_bytes(word).into()),
             // Numbers from 2⁶³ on become negative: none is valid anywhere.
-            Kind::Signed(_) | Kind::Unsigned(_) => words(bytes, is_big, |word| of(i64::from_le_bytes(word))),
-            Kind::Float(_) => return None,
-        })
+            Kind::Signed(_) | Kind::Unsigned(_) => decode(bytes, is_big, to, i64::from_le_bytes),
+            Kind::Float(_) => {}
+        }
     }
 
     /// Returns all values as real numbers.
@@ -71,13 +97,24 @@ impl Values<'_> {
 }
 
 /// Applies `of` to each word of `N` bytes, the least byte first.
-fn words<const N: usize, T: Send>(bytes: &[u8], is_big: bool, of: impl Fn([u8; N]) -> T + Sync) -> Vec<T> {
+fn words<const N: usize, T: Clone + Default + Send>(
+    bytes: &[u8],
+    is_big: bool,
+    of: impl Fn([u8; N]) -> T + Sync,
+) -> Vec<T> {
+    let mut all = vec![T::default(); bytes.len() / N];
+    parallel::for_chunks_mut(&mut all, BLOCK, |begin, to| decode(&bytes[begin * N..], is_big, to, &of));
+    all
+}
+
+/// Writes `of` each of the first words of `N` bytes, the least byte first.
+fn decode<const N: usize, T>(bytes: &[u8], is_big: bool, to: &mut [T], of: impl Fn([u8; N]) -> T) {
     let swapped = |mut word: [u8; N]| {
         word.reverse();
         word
     };
-    let words = bytes.as_chunks().0.par_iter();
-    words.map(|&word| of(if is_big { swapped(word) } else { word })).collect()
+    let words = bytes.as_chunks().0;
+    to.iter_mut().zip(words).for_each(|(to, &word)| *to = of(if is_big { swapped(word) } else { word }));
 }
 
 /// Number formats of VTK.
@@ -341,14 +378,15 @@ impl<'a> Packed<'a> {
             data = rest;
             blocks.push((packed, expected));
         }
-        let unpack = |(block, &(packed, expected)): (usize, &(&[u8], usize))| {
+        let unpack = |block: usize| {
+            let (packed, expected) = blocks[block];
             let bytes = unpack_block(packed, expected, compression);
             let bytes =
                 bytes.map_err(|e| (array.place, format!("array `{}`: block {block}: {e}", array.name)))?;
             if bytes.len() == expected { Ok(bytes) } else { Err(cut()) }
         };
-        let unpacked: Vec<Result<Vec<u8>, Problem>> = blocks.par_iter().enumerate().map(unpack).collect();
-        Ok(unpacked.into_iter().collect::<Result<Vec<_>, _>>()?.concat())
+        let unpacked: Result<Vec<_>, _> = parallel::map(blocks.len(), 1, unpack).into_iter().collect();
+        Ok(unpacked?.concat())
     }
 }
 

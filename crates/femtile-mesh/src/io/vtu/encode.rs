@@ -3,8 +3,8 @@
 use std::io::Write;
 use std::ops::Range;
 
+use femtile_device::parallel;
 use flate2::write::ZlibEncoder;
-use rayon::prelude::*;
 
 use super::options::Compression;
 use crate::io::name::xml_name;
@@ -74,8 +74,7 @@ impl Array<'_> {
     /// Returns the bytes of a range, produced by all threads.
     fn fill(&self, bytes: &mut Vec<u8>, range: Range<usize>) {
         bytes.resize(range.len(), 0);
-        let blocks = bytes.par_chunks_mut(BLOCK_BYTES).enumerate();
-        blocks.for_each(|(block, bytes)| (self.bytes)(range.start + block * BLOCK_BYTES, bytes));
+        parallel::for_chunks_mut(bytes, BLOCK_BYTES, |begin, bytes| (self.bytes)(range.start + begin, bytes));
     }
 
     /// Writes all bytes; the next piece is produced while the previous one is written.
@@ -91,7 +90,8 @@ impl Array<'_> {
     /// Compresses all bytes, a block each, by all threads.
     fn compressed(&self, compression: Compression) -> std::io::Result<Compressed> {
         let ranges: Vec<Range<usize>> = self.ranges(BLOCK_BYTES).collect();
-        let compress = |bytes: &mut Vec<u8>, range: Range<usize>| {
+        let compress = |bytes: &mut Vec<u8>, block: usize| {
+            let range = ranges[block].clone();
             bytes.resize(range.len(), 0);
             (self.bytes)(range.start, bytes);
             if compression == Compression::Lz4 {
@@ -101,8 +101,8 @@ impl Array<'_> {
             encoder.write_all(bytes)?;
             encoder.finish()
         };
-        let blocks = ranges.into_par_iter().map_init(Vec::new, compress);
-        Ok(Compressed { blocks: blocks.collect::<std::io::Result<_>>()?, n_bytes: self.n_bytes })
+        let blocks = parallel::map_with(ranges.len(), 1, Vec::new, compress);
+        Ok(Compressed { blocks: blocks.into_iter().collect::<std::io::Result<_>>()?, n_bytes: self.n_bytes })
     }
 }
 

@@ -1,8 +1,9 @@
 //! Points that pieces share, and cells that several pieces have.
 
-use rayon::prelude::*;
+use femtile_device::parallel;
 
 use super::read::{Grid, POINT};
+use crate::alike::for_each_alike;
 use crate::io::collect::pick_in_place;
 
 impl Grid<'_> {
@@ -11,30 +12,33 @@ impl Grid<'_> {
     /// the first of the points.
     pub(super) fn merge(&mut self) -> usize {
         let points = &self.points;
-        let mut sorted: Vec<u32> = (0..points.len() as u32).collect();
         // Zeros of both signs are the same place.
-        let key = |point: u32| points[point as usize].map(|x| (x + 0.0).to_bits());
-        sorted.par_sort_unstable_by_key(|&point| (key(point), point));
+        let bits = |point: u32| points[point as usize].map(|x| (x + 0.0).to_bits());
+        let key = |point: u32| {
+            let [x, y, z] = bits(point).map(|bits| [bits as u32, (bits >> 32) as u32]);
+            [x[0], x[1], y[0], y[1], z[0], z[1], 0, 0]
+        };
         let piece = |point: u32| self.begins.partition_point(|begin| begin[0] <= point as usize);
         let mut first_of: Vec<u32> = (0..points.len() as u32).collect();
         let mut is_shared = vec![false; points.len()];
-        for group in sorted.chunk_by(|&a, &b| key(a) == key(b)).filter(|group| group.len() > 1) {
+        for_each_alike(points.len(), &key, &mut |group| {
             if group.windows(2).all(|pair| piece(pair[0]) != piece(pair[1])) {
                 group.iter().for_each(|&point| first_of[point as usize] = group[0]);
                 is_shared[group[0] as usize] = true;
             }
-        }
-        drop(sorted);
+        });
         let kept: Vec<u32> =
             (0..points.len() as u32).filter(|&point| first_of[point as usize] == point).collect();
         if kept.len() == points.len() {
             return 0;
         }
-        self.connectivity.par_iter_mut().for_each(|point| *point = first_of[*point as usize]);
+        let replace = |point: &mut u32| *point = first_of[*point as usize];
+        parallel::for_each_mut(&mut self.connectivity, parallel::CHEAP, replace);
         let n_repeated = self.leave_out_repeated(&is_shared);
         let mut place_of = first_of;
         kept.iter().zip(0..).for_each(|(&point, place)| place_of[point as usize] = place);
-        self.connectivity.par_iter_mut().for_each(|point| *point = place_of[*point as usize]);
+        let replace = |point: &mut u32| *point = place_of[*point as usize];
+        parallel::for_each_mut(&mut self.connectivity, parallel::CHEAP, replace);
         let n = self.points.len();
         // A field that a piece lacks is left out.
         self.point_data.retain(|_, field| field.values.len() == n * field.n_components);
@@ -56,7 +60,7 @@ impl Grid<'_> {
                 candidates.push((nodes, cell));
             }
         }
-        candidates.par_sort_unstable();
+        candidates.sort_unstable();
         let piece = |cell: usize| self.begins.partition_point(|begin| begin[1] <= cell);
         let mut n_repeated = 0;
         for copies in candidates.chunk_by(|a, b| a.0 == b.0) {

@@ -1,15 +1,12 @@
 //! Some cells, or the facets of cells on the boundary, as the cells of a file of their own.
 
-use rayon::prelude::*;
+use femtile_device::parallel;
 
 use super::encode::Array;
 use super::write::Grid;
 use crate::check::{BoundaryFacets, boundary_facets};
 use crate::tensor::corner_places;
 use crate::{CellKind, Mesh, MeshError};
-
-/// Points of a parallel task.
-const POINTS: usize = 1 << 14;
 
 /// Some cells or facets with the points that they use.
 pub(super) struct Part {
@@ -47,12 +44,12 @@ impl Part {
     /// Numbers the points that cells or facets use.
     fn new(grid: &Grid<'_>, owners: Vec<u32>, mut cells: Vec<u32>) -> Self {
         let mut points = cells.clone();
-        points.par_sort_unstable();
+        parallel::sort(&mut points);
         points.dedup();
         // Zeros are not touched before they are written, so this costs memory for the points of the part only.
         let mut place_of = vec![0; grid.points.len()];
         points.iter().zip(0..).for_each(|(&point, place)| place_of[point as usize] = place);
-        cells.par_iter_mut().with_min_len(POINTS).for_each(|point| *point = place_of[*point as usize]);
+        parallel::for_each_mut(&mut cells, parallel::CHEAP, |point| *point = place_of[*point as usize]);
         let coordinates = points.iter().map(|&point| grid.points[point as usize]).collect();
         Self { owners, points, cells, coordinates }
     }

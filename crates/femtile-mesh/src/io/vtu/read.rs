@@ -1,12 +1,12 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use rayon::prelude::*;
+use femtile_device::parallel;
 
 use super::array::{Arrays, Kind, Values};
 use super::document::{DataArray, Group, Piece, Problem, document};
 use crate::first_where::first_where;
-use crate::io::collect::pick_in_place;
+use crate::io::collect::{append, pick_in_place};
 use crate::io::file::bytes_of;
 use crate::io::vtk_arrays::{
     Ghosts, TagArray, no_tag, note_of_ghosts, note_of_two, several_components, tag_of,
@@ -212,16 +212,17 @@ impl<'t> Grid<'t> {
         let begin = self.connectivity.len();
         let (place, ends) = whole("offsets", piece.n_cells)?;
         let ends = ends.integers(|end| end).ok_or_else(|| no_integers("offsets", place))?;
-        let falls = |pair: &[i64]| pair[1] < pair[0];
         let fall = match ends.first() {
             Some(&first) if first < 0 => Some((first, 0)),
-            _ => ends.par_windows(2).find_first(|pair| falls(pair)).map(|pair| (pair[1], pair[0])),
+            _ => parallel::first(ends.len().saturating_sub(1), parallel::CHEAP, |i| ends[i + 1] < ends[i])
+                .map(|i| (ends[i + 1], ends[i])),
         };
         if let Some((end, last)) = fall {
             return Err(at((place, format!("offset {end} follows {last}"))));
         }
         let last = ends.last().map_or(0, |&last| last as usize);
-        self.ends.par_extend(ends.par_iter().map(|&end| begin.saturating_add(end as usize)));
+        let end = |i: usize| begin.saturating_add(ends[i] as usize);
+        append(&mut self.ends, parallel::map(ends.len(), parallel::CHEAP, end));
         drop(ends);
         let (place, values) = whole("types", piece.n_cells)?;
         // 0 is no cell.
@@ -230,7 +231,7 @@ impl<'t> Grid<'t> {
         let is_known: Vec<bool> =
             (0..256).map(|vtk_type| vtk_cell(path, Place::Byte(place), vtk_type).is_ok()).collect();
         if let Some(cell) = first_where(&types, |&vtk_type| !is_known[vtk_type as usize]) {
-            let vtk_type = values.integers(|vtk_type| vtk_type).map_or(0, |types| types[cell]);
+            let vtk_type = values.integer(cell);
             vtk_cell(path, Place::Byte(place), vtk_type)?;
         }
         append(&mut self.types, types);
@@ -241,7 +242,7 @@ impl<'t> Grid<'t> {
         };
         let nodes = values.integers(point).ok_or_else(|| no_integers("connectivity", place))?;
         if let Some(i) = first_where(&nodes, |&node| node == UNKNOWN) {
-            let node = values.integers(|node| node).map_or(0, |nodes| nodes[i]);
+            let node = values.integer(i);
             let message = format!("a cell uses point {node}, but the piece has {} points", piece.n_points);
             return Err(at((place, message)));
         }
@@ -333,15 +334,6 @@ const UNKNOWN: u32 = u32::MAX;
 
 /// Stands for a value that is not a tag.
 const NO_TAG: i32 = i32::MIN;
-
-/// Adds values to those of earlier pieces.
-fn append<T>(all: &mut Vec<T>, values: Vec<T>) {
-    if all.is_empty() {
-        *all = values;
-    } else {
-        all.extend(values);
-    }
-}
 
 fn find<'p, 'a>(
     piece: &'p Piece<'a>,

@@ -1,4 +1,4 @@
-//! Parallel loops in rayon's pool of the calling thread, compiled once.
+//! Parallel loops and sorts in rayon's pool of the calling thread, compiled once.
 //!
 //! A parallel iterator of rayon compiles some forty functions at each place of use, and again for each type
 //! if the place is generic. These loops call their work through a reference, once for a range of indices, so
@@ -8,13 +8,20 @@
 //! Loops over vectors of a solve take [`Cpu::for_ranges`](super::Cpu::for_ranges) instead, which wakes its threads faster
 //! and gives each the same indices every time.
 
+use std::mem::MaybeUninit;
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
 
 use super::SharedMut;
+
+mod sort;
+pub use sort::{Number, sort};
+
+/// Indices that a thread takes at a time if each costs a few operations.
+pub const CHEAP: usize = 1 << 12;
 
 /// Ranges per thread, if indices suffice, so that idle threads can take over work.
 const RANGES_PER_THREAD: usize = 32;
@@ -28,6 +35,26 @@ fn for_ranges(n: usize, min_len: usize, work: &(dyn Fn(Range<usize>) + Sync)) {
     (0..n.div_ceil(len)).into_par_iter().for_each(|i| work(i * len..((i + 1) * len).min(n)));
 }
 
+/// Returns the number of threads of the pool.
+pub fn n_threads() -> usize {
+    rayon::current_num_threads()
+}
+
+/// Returns the results of both functions, which run at the same time if a thread is idle.
+pub fn join<A: Send, B: Send>(one: impl FnOnce() -> A + Send, other: impl FnOnce() -> B + Send) -> (A, B) {
+    let (mut one, mut other) = (Some(one), Some(other));
+    let (mut first, mut second) = (None, None);
+    join_both(&mut || first = one.take().map(|one| one()), &mut || {
+        second = other.take().map(|other| other());
+    });
+    first.zip(second).expect("both have run")
+}
+
+/// [`join`] without types, so that rayon's part is compiled once.
+fn join_both(one: &mut (dyn FnMut() + Send), other: &mut (dyn FnMut() + Send)) {
+    rayon::join(one, other);
+}
+
 /// Calls `work(i)` for each `i` of `0..n`; a thread takes at least `min_len` of them at a time.
 pub fn for_each(n: usize, min_len: usize, work: impl Fn(usize) + Sync) {
     for_ranges(n, min_len, &|range| range.for_each(&work));
@@ -35,7 +62,11 @@ pub fn for_each(n: usize, min_len: usize, work: impl Fn(usize) + Sync) {
 
 /// Returns `of(0)`, …, `of(n − 1)`; a thread takes at least `min_len` of them at a time.
 pub fn map<R: Send>(n: usize, min_len: usize, of: impl Fn(usize) -> R + Sync) -> Vec<R> {
-    map_with(n, min_len, || (), |(), i| of(i))
+    collect(n, min_len, &|range, places| {
+        places.iter_mut().zip(range).for_each(|(place, i)| {
+            place.write(of(i));
+        });
+    })
 }
 
 /// Returns `of(&mut scratch, 0)`, …, `of(&mut scratch, n − 1)`, with a scratch for each thread that works.
@@ -45,19 +76,26 @@ pub fn map_with<R: Send, S: Send>(
     scratch: impl Fn() -> S + Sync,
     of: impl Fn(&mut S, usize) -> R + Sync,
 ) -> Vec<R> {
-    let mut results = Vec::with_capacity(n);
-    let places = SharedMut::new(&mut results.spare_capacity_mut()[..n]);
     let scratches = Mutex::new(Vec::new());
-    for_ranges(n, min_len, &|range| {
+    collect(n, min_len, &|range, places| {
         let mut own = take(&scratches).unwrap_or_else(&scratch);
-        // SAFETY: ranges of a loop do not overlap.
-        let places = unsafe { places.range(range.clone()) };
         places.iter_mut().zip(range).for_each(|(place, i)| {
             place.write(of(&mut own, i));
         });
         scratches.lock().unwrap_or_else(PoisonError::into_inner).push(own);
-    });
-    // SAFETY: the ranges tile `0..n`, so every place is written.
+    })
+}
+
+/// Work that writes each place of a range of results.
+type Write<'a, R> = dyn Fn(Range<usize>, &mut [MaybeUninit<R>]) + Sync + 'a;
+
+/// Returns `n` results, which `write` writes.
+fn collect<R: Send>(n: usize, min_len: usize, write: &Write<'_, R>) -> Vec<R> {
+    let mut results = Vec::with_capacity(n);
+    let places = SharedMut::new(&mut results.spare_capacity_mut()[..n]);
+    // SAFETY: ranges of a loop do not overlap.
+    for_ranges(n, min_len, &|range| write(range.clone(), unsafe { places.range(range) }));
+    // SAFETY: the ranges tile `0..n`, and the functions of this module write each place.
     unsafe { results.set_len(n) };
     results
 }
@@ -89,6 +127,13 @@ fn take<S>(scratches: &Mutex<Vec<S>>) -> Option<S> {
     scratches.lock().unwrap_or_else(PoisonError::into_inner).pop()
 }
 
+/// Calls `work(value)` for each value; a thread takes at least `min_len` of them at a time.
+pub fn for_each_mut<T: Send>(values: &mut [T], min_len: usize, work: impl Fn(&mut T) + Sync) {
+    for_chunks_mut(values, values.len().div_ceil(4 * n_threads()).max(min_len), |_, chunk| {
+        chunk.iter_mut().for_each(&work)
+    });
+}
+
 /// Calls `work(item)` for each item; a thread takes at least `min_len` of them at a time.
 pub fn for_each_item<I: Send>(items: Vec<I>, min_len: usize, work: impl Fn(I) + Sync) {
     for_each_item_with(items, min_len, || (), |(), item| work(item));
@@ -96,11 +141,25 @@ pub fn for_each_item<I: Send>(items: Vec<I>, min_len: usize, work: impl Fn(I) + 
 
 /// Calls `work(&mut scratch, item)` for each item, with a scratch for each thread that works.
 pub fn for_each_item_with<I: Send, S: Send>(
-    mut items: Vec<I>,
+    items: Vec<I>,
     min_len: usize,
     scratch: impl Fn() -> S + Sync,
     work: impl Fn(&mut S, I) + Sync,
 ) {
+    map_items_with(items, min_len, scratch, work);
+}
+
+/// Returns `of(item)` for each item.
+pub fn map_items<I: Send, R: Send>(items: Vec<I>, of: impl Fn(I) -> R + Sync) -> Vec<R> {
+    map_items_with(items, 1, || (), |(), item| of(item))
+}
+
+fn map_items_with<I: Send, S: Send, R: Send>(
+    mut items: Vec<I>,
+    min_len: usize,
+    scratch: impl Fn() -> S + Sync,
+    of: impl Fn(&mut S, I) -> R + Sync,
+) -> Vec<R> {
     let n = items.len();
     // SAFETY: the vector is left empty, so the items belong to the loop alone; after a panic some are never dropped.
     unsafe { items.set_len(0) };
@@ -109,8 +168,8 @@ pub fn for_each_item_with<I: Send, S: Send>(
         // SAFETY: each index is visited once, by one thread.
         let place = unsafe { &places.range(i..i + 1)[0] };
         // SAFETY: every place holds an item, and each is read once.
-        work(scratch, unsafe { place.assume_init_read() });
-    });
+        of(scratch, unsafe { place.assume_init_read() })
+    })
 }
 
 /// Calls `work(&mut scratch, item)` for each item until one fails.
@@ -170,15 +229,61 @@ pub fn for_chunks_mut<T: Send>(values: &mut [T], len: usize, work: impl Fn(usize
     map_chunks_mut(values, len, work);
 }
 
+/// Returns `n` counts: the sums of those that `count(begin, chunk, counts)` raises for chunks whose lengths are multiples of
+/// `len` (except the last).
+pub fn count_chunks_mut<T: Send>(
+    values: &mut [T],
+    len: usize,
+    n: usize,
+    count: impl Fn(usize, &mut [T], &mut [usize]) + Sync,
+) -> Vec<usize> {
+    let n_chunks = values.len().div_ceil(len).div_ceil(4 * n_threads()).max(1);
+    let of_chunk = |begin: usize, chunk: &mut [T]| {
+        let mut counts = vec![0; n];
+        count(begin, chunk, &mut counts);
+        counts
+    };
+    let mut total = vec![0; n];
+    for counts in map_chunks_mut(values, len * n_chunks, of_chunk) {
+        total.iter_mut().zip(counts).for_each(|(total, count)| *total += count);
+    }
+    total
+}
+
 /// Returns whether `is_so(i)` holds for each `i` of `0..n`; ends soon after the first for which it does not.
 pub fn all(n: usize, min_len: usize, is_so: impl Fn(usize) -> bool + Sync) -> bool {
-    let holds = AtomicBool::new(true);
+    first(n, min_len, |i| !is_so(i)).is_none()
+}
+
+/// Returns the first `i` of `0..n` for which `is_so(i)` holds; indices far behind it are not asked for.
+pub fn first(n: usize, min_len: usize, is_so: impl Fn(usize) -> bool + Sync) -> Option<usize> {
+    let found = AtomicUsize::new(n);
     for_ranges(n, min_len, &|mut range| {
-        if holds.load(Ordering::Relaxed) && !range.all(&is_so) {
-            holds.store(false, Ordering::Relaxed);
+        if range.start < found.load(Ordering::Relaxed)
+            && let Some(i) = range.find(|&i| is_so(i))
+        {
+            found.fetch_min(i, Ordering::Relaxed);
         }
     });
-    holds.into_inner()
+    Some(found.into_inner()).filter(|&i| i < n)
+}
+
+/// Returns the numbers below `n` for which `is_so` holds, ascending.
+pub fn filter(n: usize, is_so: impl Fn(usize) -> bool + Sync) -> Vec<u32> {
+    let of_block = |block: usize| {
+        let numbers = block * CHEAP..n.min((block + 1) * CHEAP);
+        numbers.filter(|&number| is_so(number)).map(|number| number as u32).collect::<Vec<u32>>()
+    };
+    map(n.div_ceil(CHEAP), 1, of_block).concat()
+}
+
+/// Returns the sum of `of(i)` over `0..n`; a thread takes at least `min_len` of them at a time.
+pub fn sum(n: usize, min_len: usize, of: impl Fn(usize) -> usize + Sync) -> usize {
+    let total = AtomicUsize::new(0);
+    for_ranges(n, min_len, &|range| {
+        total.fetch_add(range.map(&of).sum(), Ordering::Relaxed);
+    });
+    total.into_inner()
 }
 
 #[cfg(test)]
@@ -238,6 +343,62 @@ mod tests {
                 chunk.iter_mut().zip(begin..).for_each(|(value, i)| *value += i);
             });
             assert_eq!(values, (0..n).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn every_value_and_item_is_changed_once() {
+        for n in SIZES {
+            let mut values: Vec<usize> = (0..n).collect();
+            for_each_mut(&mut values, 16, |value| *value += 3);
+            assert_eq!(values, (3..n + 3).collect::<Vec<_>>());
+            let items = values.iter_mut().collect();
+            let before = map_items(items, |value: &mut usize| std::mem::replace(value, 0));
+            assert_eq!((before, values), ((3..n + 3).collect(), vec![0; n]));
+        }
+    }
+
+    #[test]
+    fn both_functions_run_and_nest() {
+        fn sum(range: Range<usize>) -> usize {
+            match range.len() {
+                0 | 1 => range.sum(),
+                n => {
+                    let middle = range.start + n / 2;
+                    let (low, high) = join(|| sum(range.start..middle), || sum(middle..range.end));
+                    low + high
+                }
+            }
+        }
+        for n in SIZES {
+            assert_eq!(sum(0..n), (0..n).sum());
+            assert_eq!(super::sum(n, 1, |i| i), (0..n).sum());
+        }
+    }
+
+    #[test]
+    fn counts_of_chunks_add_up() {
+        for n in SIZES {
+            let mut values = vec![0; n];
+            let counts = count_chunks_mut(&mut values, 5, 3, |begin, chunk, counts| {
+                assert!(chunk.len() % 5 == 0 || begin + chunk.len() == n);
+                chunk.iter_mut().zip(begin..).for_each(|(value, i)| *value = i);
+                chunk.iter().for_each(|value| counts[*value % 3] += 1);
+            });
+            assert_eq!(counts, [0, 1, 2].map(|class| (n + 2 - class) / 3));
+            assert_eq!(values, (0..n).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn the_first_index_and_all_are_found() {
+        for n in SIZES {
+            for from in [0, 1, n / 2, n.saturating_sub(1), n] {
+                let is_so = |i| i == from || i > from && i % 3 == 0;
+                assert_eq!(first(n, 16, is_so), (from..n).next(), "{from} of {n}");
+                let all: Vec<u32> = (0..n).filter(|&i| is_so(i)).map(|i| i as u32).collect();
+                assert_eq!(filter(n, is_so), all);
+            }
         }
     }
 
