@@ -3,10 +3,9 @@
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-use femtile_device::Scalar;
 use femtile_solve::{Progress, Stage, Stages};
 use femtile_time::TimeError;
-use femtile_time::adi::{Adi, AdiKernels, AdiOutcome, AdiStop, CellPeclet, Operator, StepMonitor};
+use femtile_time::adi::{AdiDevice, AdiOutcome, AdiStop, CellPeclet, Operator, StepMonitor};
 
 use super::placed;
 use super::problem::GridProblem;
@@ -25,22 +24,7 @@ pub(super) struct Advanced {
 }
 
 /// Runs all time steps in the precision of the case.
-pub(super) fn in_precision<D>(
-    device: &D,
-    case: &Case,
-    prepared: &GridProblem,
-    stages: &mut Stages<'_>,
-) -> Result<Advanced, CaseError>
-where
-    D: AdiKernels<f64> + AdiKernels<f32>,
-{
-    match case.file.solver.precision {
-        Precision::F32 => advance::<f32, D>(device, case, prepared, stages),
-        _ => advance::<f64, D>(device, case, prepared, stages),
-    }
-}
-
-fn advance<T: Scalar, D: AdiKernels<T>>(
+pub(super) fn in_precision<D: AdiDevice>(
     device: &D,
     case: &Case,
     prepared: &GridProblem,
@@ -48,14 +32,19 @@ fn advance<T: Scalar, D: AdiKernels<T>>(
 ) -> Result<Advanced, CaseError> {
     stages.begin(Stage::Setup)?;
     let placed = |error: TimeError| placed::placed(case, error);
-    let mut adi = Adi::<T, D>::new(device, &prepared.problem, prepared.config.clone()).map_err(placed)?;
-    let mut u = adi.initial_values(&prepared.initial).map_err(placed)?;
+    let (problem, config) = (&prepared.problem, prepared.config.clone());
+    let adi = match case.file.solver.precision {
+        Precision::F32 => device.adi_in_f32(problem, config),
+        _ => device.adi_in_f64(problem, config),
+    };
+    let mut adi = adi.map_err(placed)?;
+    adi.set_values(&prepared.initial).map_err(placed)?;
     stages.begin(Stage::Solve)?;
     let limit = case.file.solver.time_limit_s.map(Duration::from_secs_f64);
     let mut clock =
         Clock { progress: stages.progress(), steps: prepared.config.steps, begun: Instant::now(), limit };
-    let outcome = adi.run(&mut u, &mut clock)?;
-    let u = u.to_host()?.into_iter().map(Scalar::to_f64).collect();
+    let outcome = adi.run(&mut clock)?;
+    let u = adi.values()?;
     let (device, kernel_launches) = (device.description(), device.kernel_launches());
     let peclet = adi.operator().cell_peclet().filter(CellPeclet::may_oscillate);
     let warnings = peclet.map(|peclet| warning_of_peclet(&peclet, adi.operator())).into_iter().collect();

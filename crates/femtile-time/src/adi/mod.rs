@@ -41,6 +41,7 @@ mod cpu;
 #[allow(unsafe_code)]
 pub(crate) mod cuda;
 mod cuda_text;
+mod device;
 mod explicit_line;
 mod grid;
 mod kernels;
@@ -56,6 +57,7 @@ mod stepper;
 pub mod values;
 
 pub use config::{AdiConfig, AdiOutcome, AdiStop, Coefficients, Scheme};
+pub use device::{AdiDevice, AdiRun};
 pub use grid::{Grid, MAX_NODES, MIN_NODES};
 pub use kernels::{AdiKernels, Arrays, ExplicitStage};
 pub use operator::Operator;
