@@ -1,5 +1,8 @@
 //! The fully implicit scheme of `[wong2015]`: recovery variables at integration points, two nested Newton iterations.
 //!
+//! `local` solves for the states at a point at a given potential, `equation` for the potential of a step, and `steps`
+//! chooses the lengths of steps. The monodomain problem reaches all of it as a `Stepper`.
+//!
 //! Residual and tangent use products with three sparse matrices (`sums`). The tangent is refilled in place, in the
 //! format of its products, so its `CgSolver` and the recordings in it are kept.
 
@@ -14,15 +17,14 @@ use std::sync::Arc;
 
 use femtile::device::{Buffer, Reference};
 use femtile::fem::{Coefficient, Form, assemble};
+use femtile::linalg::LinearOperator;
 use femtile::linalg::comm::Alone;
 use femtile::linalg::krylov::cg::CgSolver;
-use femtile::linalg::newton::NewtonOutcome;
-use femtile::linalg::newton::{Newton, NewtonConfig};
+use femtile::linalg::newton::{Newton, NewtonConfig, NewtonOutcome};
 use femtile::linalg::precondition::Diagonal;
 use femtile::linalg::sparse::{Csr, Format, ProductMatrix, StoredMatrix};
-use femtile::linalg::{LinalgError, LinearOperator};
 use femtile::solve::{MassMatrix, SolveError, Stage, Stages};
-use femtile::{Mesh, Poisson, SolverConfig};
+use femtile::{Poisson, SolverConfig};
 
 use crate::ionic::GatePrecision;
 use crate::monodomain::{DiffusionConfig, MANY, Monodomain, stiffness};
@@ -30,11 +32,11 @@ use crate::{CardiacDevice, CardiacError};
 use equation::StepEquation;
 pub(crate) use local::cuda::specialisations as cuda_specialisations;
 pub use local::{
-    CpuImplicitProgram, CudaImplicitProgram, HostImplicitProgram, ImplicitKernels, LocalStates, MAX_STATES,
+    CpuImplicitProgram, CudaImplicitProgram, ImplicitKernels, LocalStates, MAX_STATES, RightSide,
 };
 pub use stopwatch::StepSeconds;
 use stopwatch::Stopwatch;
-use sums::{Sums, filled};
+use sums::Sums;
 use tangent::Tangent;
 
 /// The share of the size of the residual that Newton's method leaves; the size is chosen by the residual that is accepted.
@@ -131,8 +133,13 @@ impl<D: CardiacDevice> Implicit<D> {
         let in_rows = stiffness(device, &form)?;
         let zero = Coefficient::Constant(0.0);
         let mass = assemble::<f64, D>(device, &Form { sigma: &zero, ..form }, &|_| ())?.matrix;
-        let diagonals = [diagonal(&mass)?, diagonal(&in_rows)?];
         let on_host = in_rows.copy_to(&Reference)?;
+        let diagonal = |matrix: &Csr<f64, Reference>| -> Vec<f64> {
+            let entry =
+                |row: usize| matrix.row(row).find(|entry| entry.0 == row).map_or(0.0, |entry| entry.1);
+            (0..matrix.n_rows()).map(entry).collect()
+        };
+        let diagonals = [diagonal(&mass.copy_to(&Reference)?), diagonal(&on_host)];
         let [linear, tangent] = [in_rows.copy_to(device)?, in_rows.copy_to(device)?];
         let stiffness = ProductMatrix::new(in_rows, config.format, MANY, &config.remembered)?.0;
         let layout = match stiffness.format() {
@@ -141,11 +148,12 @@ impl<D: CardiacDevice> Implicit<D> {
         };
         let alike = |matrix| ProductMatrix::in_slices(matrix, layout.as_ref());
         let (mass, linear, tangent) = (alike(mass)?, alike(linear)?, Arc::new(Tangent::new(alike(tangent)?)));
-        let sums = sums_of((device, config), mesh, &on_host, &stiffness)?;
+        let sums = Sums::new((device, config), mesh, &on_host, &stiffness)?;
         let (n, n_cells) = (mesh.n_nodes(), mesh.n_cells());
         let zeros = |n: usize| Buffer::zeros(device, n);
-        let mut mass_of_ones = zeros(n)?;
-        mass.apply(&mut mass_of_ones, &filled(device, n, 1.0)?)?;
+        let (mut ones, mut mass_of_ones) = (zeros(n)?, zeros(n)?);
+        device.fill(&mut ones, 1.0)?;
+        mass.apply(&mut mass_of_ones, &ones)?;
         let mass_norm = device.dot(&mass_of_ones, &mass_of_ones)?.sqrt();
         let stiffness_norm = diagonals[1].iter().map(|k| k * k).sum::<f64>().sqrt();
         let states = LocalStates::new(device, model, n_cells, of_run.adaptive.is_some())?;
@@ -332,28 +340,4 @@ pub(crate) fn check(problem: &Monodomain<'_>, config: &SolverConfig) -> Result<(
         return Err(SolveError::setting(&["solver".into(), "ranks".into()], message).into());
     }
     Ok(())
-}
-
-/// Makes the matrices of one-point integration for a matrix with the rows of `on_host` in another layout.
-fn sums_of<D: CardiacDevice>(
-    on: (&D, &SolverConfig),
-    mesh: &Mesh,
-    on_host: &Csr<f64, Reference>,
-    matrix: &ProductMatrix<f64, D>,
-) -> Result<Sums<D>, CardiacError> {
-    let (offsets, columns) = (on_host.offsets_as_u64(), on_host.columns().as_slice());
-    let of_row = |row: usize| &columns[offsets[row] as usize..offsets[row + 1] as usize];
-    Sums::new(on, mesh, (&matrix.places()?, matrix.n_stored()), of_row)
-}
-
-/// Returns the diagonal of a matrix.
-fn diagonal<D: CardiacDevice>(matrix: &Csr<f64, D>) -> Result<Vec<f64>, LinalgError> {
-    let on_host = matrix.copy_to(&Reference)?;
-    let (offsets, columns, values) =
-        (on_host.offsets_as_u64(), on_host.columns().as_slice(), on_host.values().as_slice());
-    let of_row = |row: usize| {
-        let mut entries = offsets[row] as usize..offsets[row + 1] as usize;
-        entries.find(|&entry| columns[entry] as usize == row).map_or(0.0, |entry| values[entry])
-    };
-    Ok((0..on_host.n_rows()).map(of_row).collect())
 }

@@ -248,18 +248,20 @@ impl<D: CardiacDevice> State<D> {
     ) -> Result<Option<Checkpoint>, CardiacError> {
         let own = self.checkpoint(fingerprint)?;
         let Some(rank) = site.rank else { return Ok(Some(own)) };
+        let stepper = self.stepper.on_ranks().ok_or_else(wrong)?;
         let (at_nodes, of_stepper) = own.arrays.split_at(1 + self.course.activation.arrays().len());
         let mut arrays = Vec::new();
         for array in at_nodes {
             arrays.extend(rank.gathered(rank.owned(), array)?);
         }
-        arrays.extend(self.stepper.gathered(rank, &site.nodes, of_stepper)?);
+        arrays.extend(stepper.gathered(rank, &site.nodes, of_stepper)?);
         Ok(site.nodes.is_first().then_some(Checkpoint { arrays, ..own }))
     }
 
     /// Restores the state; on several ranks each gets its entries from the first rank. Collective.
     fn restore_own(&mut self, site: &Site<'_, D>, all: &Checkpoint) -> Result<(), CardiacError> {
         let Some(rank) = site.rank else { return self.restore(all) };
+        let stepper = self.stepper.on_ranks().ok_or_else(wrong)?;
         let n_at_nodes = 1 + self.course.activation.arrays().len();
         let of_first = match site.nodes.is_first() {
             false => None,
@@ -276,7 +278,7 @@ impl<D: CardiacDevice> State<D> {
         for i in 0..n_at_nodes {
             arrays.push(rank.dealt(rank.owned(), at_node(i))?);
         }
-        arrays.extend(self.stepper.dealt(rank, of_first.map(|(_, of_stepper)| of_stepper))?);
+        arrays.extend(stepper.dealt(rank, of_first.map(|(_, of_stepper)| of_stepper))?);
         self.restore(&Checkpoint { arrays, ..all.without_arrays() })
     }
 

@@ -58,34 +58,21 @@ pub(crate) trait Stepper<D: CardiacDevice> {
     /// Restores the result of [`Stepper::states`]; returns whether the lengths fit.
     fn restore(&mut self, states: &[Vec<f64>]) -> Result<bool, CardiacError>;
 
-    /// Returns the global [`Stepper::states`], as a run on one rank has them, on the first rank. Collective.
-    ///
-    /// # Errors
-    /// [`CardiacError::Setting`] by a stepper for one rank.
-    fn gathered(
-        &self,
-        _rank: &RankPart<'_>,
-        _here: &Nodes<'_>,
-        _states: &[Vec<f64>],
-    ) -> Result<Vec<Vec<f64>>, CardiacError> {
-        Err(wrong())
-    }
-
-    /// Returns the states of this rank from [`Stepper::gathered`], which the first one gives. Collective.
-    ///
-    /// # Errors
-    /// [`CardiacError::Setting`] if the lengths do not fit, and by a stepper for one rank.
-    fn dealt(&self, _rank: &RankPart<'_>, _all: Option<&[Vec<f64>]>) -> Result<Vec<Vec<f64>>, CardiacError> {
-        Err(wrong())
+    /// Returns the stepper if it has states of several ranks.
+    fn on_ranks(&self) -> Option<&Split<D>> {
+        None
     }
 }
 
 /// Membrane and diffusion, one after the other.
-pub(super) struct Split<D: CardiacDevice> {
+pub(crate) struct Split<D: CardiacDevice> {
     membrane: Membrane<D>,
     diffusion: Diffusion<D>,
     splitting: Splitting,
 }
+
+/// A stepper with the potentials at rest.
+type Begun<D> = (Box<dyn Stepper<D>>, Buffer<f64, D>);
 
 /// Makes the stepper of a problem and the potentials at rest.
 pub(super) fn new<D: CardiacDevice>(
@@ -94,7 +81,7 @@ pub(super) fn new<D: CardiacDevice>(
     of: &DiffusionConfig<'_>,
     config: &SolverConfig,
     stages: &mut Stages<'_>,
-) -> Result<(Box<dyn Stepper<D>>, Buffer<f64, D>), CardiacError> {
+) -> Result<Begun<D>, CardiacError> {
     let (device, mesh, tissues) = (site.device, problem.mesh, &problem.tissues);
     match problem.scheme {
         Scheme::Splitting(splitting) => {
@@ -151,42 +138,8 @@ impl<D: CardiacDevice> Stepper<D> for Split<D> {
         Ok(self.diffusion.restore([numbers, last, before])? && self.membrane.restore(states)?)
     }
 
-    fn gathered(
-        &self,
-        rank: &RankPart<'_>,
-        here: &Nodes<'_>,
-        states: &[Vec<f64>],
-    ) -> Result<Vec<Vec<f64>>, CardiacError> {
-        let [numbers, last, before, states @ ..] = states else { return Err(wrong()) };
-        // A rank without nodes has no entries of solutions either, so the number of these decides.
-        let has_before = numbers.get(1).is_some_and(|&known| known >= 2.0);
-        let all = |own: &[f64]| rank.gathered(rank.owned(), own).map(Option::unwrap_or_default);
-        let last = all(last)?;
-        let before = if has_before { all(before)? } else { Vec::new() };
-        let states = self.membrane.gathered(rank, here, states)?;
-        Ok([numbers.clone(), last, before].into_iter().chain(states).collect())
-    }
-
-    fn dealt(&self, rank: &RankPart<'_>, all: Option<&[Vec<f64>]>) -> Result<Vec<Vec<f64>>, CardiacError> {
-        let (known, rows, states) = match all {
-            None => (Vec::new(), [None, None], None),
-            Some([numbers, last, before, states @ ..]) => {
-                let n_before =
-                    if numbers.get(1).is_some_and(|&known| known >= 2.0) { rank.n_nodes() } else { 0 };
-                let fits = (last.len(), before.len()) == (rank.n_nodes(), n_before);
-                if !fits || !self.membrane.are_of_all(states) {
-                    return Err(wrong());
-                }
-                (numbers.clone(), [Some(last.as_slice()), Some(before.as_slice())], Some(states))
-            }
-            Some(_) => return Err(wrong()),
-        };
-        let numbers = rank.comm().all_gather(&known)?.swap_remove(0);
-        let last = rank.dealt(rank.owned(), rows[0])?;
-        let has_before = numbers.get(1).is_some_and(|&known| known >= 2.0);
-        let before = if has_before { rank.dealt(rank.owned(), rows[1])? } else { Vec::new() };
-        let states = self.membrane.dealt(rank, states)?;
-        Ok([numbers, last, before].into_iter().chain(states).collect())
+    fn on_ranks(&self) -> Option<&Self> {
+        Some(self)
     }
 }
 
@@ -212,5 +165,55 @@ impl<D: CardiacDevice> Split<D> {
                 Ok(done)
             }
         }
+    }
+
+    /// Returns the global [`Stepper::states`], as a run on one rank has them, on the first rank. Collective.
+    ///
+    /// # Errors
+    /// [`CardiacError::Setting`] if the lengths do not fit.
+    pub fn gathered(
+        &self,
+        rank: &RankPart<'_>,
+        here: &Nodes<'_>,
+        states: &[Vec<f64>],
+    ) -> Result<Vec<Vec<f64>>, CardiacError> {
+        let [numbers, last, before, states @ ..] = states else { return Err(wrong()) };
+        // A rank without nodes has no entries of solutions either, so the number of these decides.
+        let has_before = numbers.get(1).is_some_and(|&known| known >= 2.0);
+        let all = |own: &[f64]| rank.gathered(rank.owned(), own).map(Option::unwrap_or_default);
+        let last = all(last)?;
+        let before = if has_before { all(before)? } else { Vec::new() };
+        let states = self.membrane.gathered(rank, here, states)?;
+        Ok([numbers.clone(), last, before].into_iter().chain(states).collect())
+    }
+
+    /// Returns the states of this rank from [`Split::gathered`], which the first one gives. Collective.
+    ///
+    /// # Errors
+    /// As [`Split::gathered`].
+    pub fn dealt(
+        &self,
+        rank: &RankPart<'_>,
+        all: Option<&[Vec<f64>]>,
+    ) -> Result<Vec<Vec<f64>>, CardiacError> {
+        let (known, rows, states) = match all {
+            None => (Vec::new(), [None, None], None),
+            Some([numbers, last, before, states @ ..]) => {
+                let n_before =
+                    if numbers.get(1).is_some_and(|&known| known >= 2.0) { rank.n_nodes() } else { 0 };
+                let fits = (last.len(), before.len()) == (rank.n_nodes(), n_before);
+                if !fits || !self.membrane.are_of_all(states) {
+                    return Err(wrong());
+                }
+                (numbers.clone(), [Some(last.as_slice()), Some(before.as_slice())], Some(states))
+            }
+            Some(_) => return Err(wrong()),
+        };
+        let numbers = rank.comm().all_gather(&known)?.swap_remove(0);
+        let last = rank.dealt(rank.owned(), rows[0])?;
+        let has_before = numbers.get(1).is_some_and(|&known| known >= 2.0);
+        let before = if has_before { rank.dealt(rank.owned(), rows[1])? } else { Vec::new() };
+        let states = self.membrane.dealt(rank, states)?;
+        Ok([numbers, last, before].into_iter().chain(states).collect())
     }
 }

@@ -8,8 +8,7 @@ use femtile::device::{Buffer, Cpu};
 use femtile::expression::{ProgramInput, TapeScratch};
 
 use super::kernels::check;
-use super::newton::{MAX_ITERATIONS, States, iterate, n_outputs};
-use super::reference::HostImplicitProgram;
+use super::newton::{MAX_ITERATIONS, RightSide, States, iterate, n_outputs};
 use super::{ImplicitKernels, MAX_STATES};
 use crate::CardiacError;
 use crate::ionic::{BLOCK, Model, Pool};
@@ -17,7 +16,7 @@ use crate::ionic::{BLOCK, Model, Pool};
 /// The right side of a model with its derivatives on a CPU.
 #[derive(Debug)]
 pub struct CpuImplicitProgram {
-    program: HostImplicitProgram,
+    right_side: RightSide,
     workspaces: Pool<BlockNewton>,
 }
 
@@ -25,31 +24,30 @@ impl ImplicitKernels for Cpu {
     type ImplicitProgram = CpuImplicitProgram;
 
     fn implicit_prepare(&self, model: &Model) -> Result<CpuImplicitProgram, CardiacError> {
-        let program = HostImplicitProgram::new(model)?;
-        Ok(CpuImplicitProgram { program, workspaces: Pool::new() })
+        Ok(CpuImplicitProgram { right_side: RightSide::new(model)?, workspaces: Pool::new() })
     }
 
     fn implicit_solve(
         &self,
-        CpuImplicitProgram { program, workspaces }: &CpuImplicitProgram,
+        CpuImplicitProgram { right_side, workspaces }: &CpuImplicitProgram,
         states: &mut Buffer<f64, Self>,
         [current, tangent]: [&mut Buffer<f64, Self>; 2],
         v: &Buffer<f64, Self>,
         old_states: &Buffer<f64, Self>,
         dt: f64,
     ) -> Result<usize, CardiacError> {
-        let [n, stride] = check(program.n_states, [states, old_states], [current, tangent], v)?;
+        let [n, stride] = check(right_side.n_states, [states, old_states], [current, tangent], v)?;
         let (v, old_states) = (v.as_slice(), old_states.as_slice());
         let [states, current, tangent] =
             [states, current, tangent].map(|values| SharedMut::new(values.as_mut_slice()));
         let failures = AtomicUsize::new(0);
         self.for_ranges(n.div_ceil(BLOCK), 1, |blocks| {
-            let new = || BlockNewton::new(program, self.simd());
+            let new = || BlockNewton::new(right_side, self.simd());
             workspaces.with(new, |newton| {
                 for block in blocks {
                     let range = block * BLOCK..((block + 1) * BLOCK).min(n);
                     newton.gather(range.clone(), v, old_states, stride);
-                    failures.fetch_add(newton.solve(program, dt), Ordering::Relaxed);
+                    failures.fetch_add(newton.solve(right_side, dt), Ordering::Relaxed);
                     let len = range.len();
                     // SAFETY: points of this block belong to no other.
                     let (current, tangent) =
@@ -84,8 +82,8 @@ struct BlockNewton {
 }
 
 impl BlockNewton {
-    fn new(program: &HostImplicitProgram, simd: SimdLevel) -> Self {
-        let n = program.n_states;
+    fn new(right_side: &RightSide, simd: SimdLevel) -> Self {
+        let n = right_side.n_states;
         Self {
             len: 0,
             inputs: vec![vec![0.0; BLOCK]; 1 + n],
@@ -111,14 +109,14 @@ impl BlockNewton {
     }
 
     /// Iterates until all points have converged; returns the number of points that have not.
-    fn solve(&mut self, program: &HostImplicitProgram, dt: f64) -> usize {
-        let (n, len) = (program.n_states, self.len);
+    fn solve(&mut self, right_side: &RightSide, dt: f64) -> usize {
+        let (n, len) = (right_side.n_states, self.len);
         self.is_done[..len].fill(false);
         let mut n_open = len;
         for iteration in 0..=MAX_ITERATIONS {
             let inputs: Vec<_> = self.inputs.iter().map(|row| ProgramInput::Values(&row[..len])).collect();
             let mut outputs: Vec<&mut [f64]> = self.outputs.iter_mut().map(|row| &mut row[..len]).collect();
-            program.right_side.run(&mut outputs, &inputs, &mut self.scratch);
+            right_side.program.run(&mut outputs, &inputs, &mut self.scratch);
             for i in 0..len {
                 if self.is_done[i] {
                     continue;

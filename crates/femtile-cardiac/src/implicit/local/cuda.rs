@@ -6,7 +6,7 @@ use femtile::expression::{Expression, Precision};
 
 use super::ImplicitKernels;
 use super::kernels::check;
-use super::newton::{MAX_ITERATIONS, TOLERANCE, n_outputs, right_side};
+use super::newton::{MAX_ITERATIONS, RightSide, TOLERANCE, n_outputs};
 use crate::CardiacError;
 use crate::ionic::Model;
 
@@ -38,7 +38,7 @@ impl CudaImplicitProgram {
              const double TOLERANCE = {TOLERANCE:e};\n{}",
             Expression::CUDA_HEADER,
             n_outputs(n_states),
-            right_side(model)?.cuda_function("ionic_right_side", Precision::F64),
+            RightSide::new(model)?.program.cuda_function("ionic_right_side", Precision::F64),
         );
         Ok(Self { n_states, specialisation: IMPLICIT.of::<f64>().header("ionic_model.cuh", text) })
     }

@@ -15,7 +15,7 @@ use crate::ionic::{Model, State, check_step, stride_of};
 pub use cpu::CpuImplicitProgram;
 pub use cuda::CudaImplicitProgram;
 pub use kernels::ImplicitKernels;
-pub use reference::HostImplicitProgram;
+pub use newton::RightSide;
 
 /// Most states of a model.
 pub const MAX_STATES: usize = 4;

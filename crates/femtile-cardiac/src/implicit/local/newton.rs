@@ -26,35 +26,42 @@ pub(super) struct Iteration {
     pub has_converged: bool,
 }
 
-/// Returns the program of the right side with its derivatives, for implicit stages; inputs are V and w.
+/// The program of the right side of a model with its derivatives, for implicit stages; inputs are V and w.
 ///
 /// Outputs: f `[n]`, ∂f/∂w `[n][n]` by rows, ∂f/∂V `[n]`, I, ∂I/∂V, ∂I/∂w `[n]`.
-///
-/// # Errors
-/// [`CardiacError::Setting`] for models with more than [`MAX_STATES`] states.
-pub(super) fn right_side(model: &Model) -> Result<Program, CardiacError> {
-    let n = model.n_states();
-    if n > MAX_STATES {
-        let message = format!(
-            "{} has {n} states; points are solved implicitly for models of at most {MAX_STATES}: choose \
-             operator splitting",
-            model.name()
-        );
-        return Err(CardiacError::setting("model", message));
+#[derive(Debug, Clone)]
+pub struct RightSide {
+    pub(super) n_states: usize,
+    pub(super) program: Program,
+}
+
+impl RightSide {
+    /// # Errors
+    /// [`CardiacError::Setting`] for models with more than [`MAX_STATES`] states.
+    pub(super) fn new(model: &Model) -> Result<Self, CardiacError> {
+        let n = model.n_states();
+        if n > MAX_STATES {
+            let message = format!(
+                "{} has {n} states; points are solved implicitly for models of at most {MAX_STATES}: choose \
+                 operator splitting",
+                model.name()
+            );
+            return Err(CardiacError::setting("model", message));
+        }
+        let mut formulas = Formulas::new(model)?;
+        let rates = formulas.rates();
+        let Formulas { mut builder, current, .. } = formulas;
+        let voltage = builder.input(0);
+        let variables: Vec<Value> = (0..n).map(|i| builder.input(1 + i)).collect();
+        let mut outputs = rates.clone();
+        for &rate in &rates {
+            outputs.extend(variables.iter().map(|&by| builder.derivative(rate, by)));
+        }
+        outputs.extend(rates.iter().map(|&rate| builder.derivative(rate, voltage)));
+        outputs.push(current);
+        outputs.extend([voltage].iter().chain(&variables).map(|&by| builder.derivative(current, by)));
+        Ok(Self { n_states: n, program: builder.finish(&outputs) })
     }
-    let mut formulas = Formulas::new(model)?;
-    let rates = formulas.rates();
-    let Formulas { mut builder, current, .. } = formulas;
-    let voltage = builder.input(0);
-    let variables: Vec<Value> = (0..n).map(|i| builder.input(1 + i)).collect();
-    let mut outputs = rates.clone();
-    for &rate in &rates {
-        outputs.extend(variables.iter().map(|&by| builder.derivative(rate, by)));
-    }
-    outputs.extend(rates.iter().map(|&rate| builder.derivative(rate, voltage)));
-    outputs.push(current);
-    outputs.extend([voltage].iter().chain(&variables).map(|&by| builder.derivative(current, by)));
-    Ok(builder.finish(&outputs))
 }
 
 /// Returns the number of outputs of the right side of a model with n states.
@@ -64,7 +71,7 @@ pub(super) fn n_outputs(n: usize) -> usize {
 
 /// Solves $K δ = R$ and $K s = Δt\,∂g/∂V$ with $K = 1 - Δt\,∂g/∂w$, $R = w - w_{old} - Δt\,g$.
 ///
-/// `right_side(k)` is output k of [`right_side`] at the states w.
+/// `right_side(k)` is output k of [`RightSide`] at the states w.
 pub(super) fn iterate(
     n: usize,
     right_side: impl Fn(usize) -> f64,

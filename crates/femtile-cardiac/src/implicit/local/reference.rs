@@ -1,44 +1,30 @@
 //! Plain loops over points that evaluate the formulas: the oracle.
 
 use femtile::device::{Buffer, Reference};
-use femtile::expression::Program;
 
 use super::kernels::check;
-use super::newton::{MAX_ITERATIONS, iterate, n_outputs, right_side};
+use super::newton::{MAX_ITERATIONS, RightSide, iterate, n_outputs};
 use super::{ImplicitKernels, MAX_STATES};
 use crate::CardiacError;
 use crate::ionic::Model;
 
-/// The right side of a model with its derivatives on a host.
-#[derive(Debug, Clone)]
-pub struct HostImplicitProgram {
-    pub(super) n_states: usize,
-    pub(super) right_side: Program,
-}
-
-impl HostImplicitProgram {
-    pub(super) fn new(model: &Model) -> Result<Self, CardiacError> {
-        Ok(Self { n_states: model.n_states(), right_side: right_side(model)? })
-    }
-}
-
 impl ImplicitKernels for Reference {
-    type ImplicitProgram = HostImplicitProgram;
+    type ImplicitProgram = RightSide;
 
-    fn implicit_prepare(&self, model: &Model) -> Result<HostImplicitProgram, CardiacError> {
-        HostImplicitProgram::new(model)
+    fn implicit_prepare(&self, model: &Model) -> Result<RightSide, CardiacError> {
+        RightSide::new(model)
     }
 
     fn implicit_solve(
         &self,
-        program: &HostImplicitProgram,
+        right_side: &RightSide,
         states: &mut Buffer<f64, Self>,
         [current, tangent]: [&mut Buffer<f64, Self>; 2],
         v: &Buffer<f64, Self>,
         old_states: &Buffer<f64, Self>,
         dt: f64,
     ) -> Result<usize, CardiacError> {
-        let n_states = program.n_states;
+        let n_states = right_side.n_states;
         let [n, stride] = check(n_states, [states, old_states], [current, tangent], v)?;
         let mut outputs = vec![0.0; n_outputs(n_states)];
         let mut failures = 0;
@@ -52,7 +38,7 @@ impl ImplicitKernels for Reference {
             let mut w = old;
             for iteration in 0..=MAX_ITERATIONS {
                 inputs[1..].copy_from_slice(&w);
-                program.right_side.eval(&inputs[..1 + n_states], &mut outputs);
+                right_side.program.eval(&inputs[..1 + n_states], &mut outputs);
                 let newton = iterate(n_states, |k| outputs[k], &w, &old, dt);
                 current.as_mut_slice()[point] = newton.current;
                 tangent.as_mut_slice()[point] = newton.tangent;
