@@ -11,11 +11,11 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use tempfile::TempDir;
 
+use crate::Samples;
 use crate::problems::bake_off::Shape;
 use crate::problems::cube::Cube;
+use crate::python::ask;
 use crate::{Absent, BenchError, Record};
-use femtile_tune::Samples;
-use femtile_tune::python::ask;
 
 const SCRIPT: &str = include_str!("../peers/dealii.py");
 

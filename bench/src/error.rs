@@ -2,10 +2,10 @@ use femtile::SolveError;
 use femtile::device::DeviceError;
 use femtile::fem::FemError;
 use femtile::linalg::LinalgError;
+use femtile::linalg::sparse::matrix_market::MatrixMarketError;
 use femtile::mesh::MeshError;
 use femtile::multigrid::MultigridError;
 use femtile_cardiac::CardiacError;
-use femtile_tune::TuneError;
 
 /// Errors that stop a benchmark.
 #[derive(Debug, thiserror::Error)]
@@ -48,9 +48,21 @@ pub enum BenchError {
     /// A simulation of the heart failed.
     #[error(transparent)]
     Cardiac(Box<CardiacError>),
-    /// A survey of sparse formats failed.
+    /// A matrix could not be read.
     #[error(transparent)]
-    Tune(#[from] TuneError),
+    MatrixMarket(MatrixMarketError),
+    /// The product in a sparse format is wrong.
+    #[error("{format} gives {found} in row {row} of the product where {expected} is right; please report it")]
+    Product {
+        /// The format with its parameters.
+        format: String,
+        /// The first wrong row, counted from 0.
+        row: usize,
+        /// The entry of the product.
+        found: f64,
+        /// The entry computed by plain loops over the rows.
+        expected: f64,
+    },
     /// A file could not be written or read.
     #[error("{what}: {source}")]
     File {
@@ -67,6 +79,15 @@ pub enum BenchError {
         /// Its message.
         reason: String,
     },
+}
+
+impl From<MatrixMarketError> for BenchError {
+    fn from(error: MatrixMarketError) -> Self {
+        match error {
+            MatrixMarketError::Linalg(error) => error.into(),
+            other => Self::MatrixMarket(other),
+        }
+    }
 }
 
 impl From<CardiacError> for BenchError {

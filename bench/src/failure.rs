@@ -5,7 +5,6 @@ use femtile::device::cpu::default_threads;
 use femtile::linalg::LinalgError;
 use femtile::mesh::MeshError;
 use femtile_terminal::{TerminalError, escape, say};
-use femtile_tune::TuneError;
 
 use crate::BenchError;
 
@@ -51,11 +50,7 @@ impl Failure {
             Self::Bench(
                 BenchError::Device(_)
                 | BenchError::Linalg(LinalgError::Device(_))
-                | BenchError::Tune(
-                    TuneError::Device(_)
-                    | TuneError::Linalg(LinalgError::Device(_))
-                    | TuneError::Product { .. },
-                ),
+                | BenchError::Product { .. },
             ) => DEVICE,
             _ => BAD_INPUT,
         }

@@ -16,8 +16,8 @@ use femtile::linalg::{LinearOperator, Preconditioner};
 use femtile::matrix_free::MatrixFree;
 
 use crate::BenchError;
+use crate::Samples;
 use crate::problems::bake_off::Method;
-use femtile_tune::Samples;
 
 /// Iterations of one solve: then rounding has not ended it.
 pub const ITERATIONS: usize = 12;

@@ -17,17 +17,22 @@ mod failure;
 pub mod iterations;
 pub mod multigrid;
 mod options;
-
 pub mod problems;
+pub mod python;
 pub mod record;
 pub mod scaling;
+pub mod sparse;
+mod stopwatch;
 mod system_file;
+mod timing;
 
 pub use absent::Absent;
 pub use error::BenchError;
 pub use failure::Failure;
 pub use options::Options;
 pub use record::{Record, Work};
+pub use stopwatch::Stopwatch;
+pub use timing::Samples;
 
 /// Reports on standard error what is left out, if it can be written.
 fn skipped(what: std::fmt::Arguments<'_>) {

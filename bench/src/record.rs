@@ -6,7 +6,7 @@ use femtile::device::Cpu;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use femtile_tune::Samples;
+use crate::Samples;
 
 /// One measured number and its bound.
 ///
@@ -87,7 +87,7 @@ impl Record {
             bound: format!("{bound}, {gb_per_s:.2} GB/s"),
             fraction_of_bound: rate / gb_per_s,
         };
-        record.set("processor", femtile_tune::processor());
+        record.set("processor", femtile_terminal::processor());
         record
     }
 

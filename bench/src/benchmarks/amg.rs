@@ -10,10 +10,10 @@ use femtile::device::{Cpu, Cuda, Device};
 use femtile::linalg::sparse::Csr;
 
 use super::between_bandwidths;
+use crate::Samples;
 use crate::multigrid::{PeerSolves, Peers, Preconditioning, SolveDevice, Solves, TOLERANCE};
 use crate::problems::{Elliptic, EllipticSystem};
 use crate::{BenchError, Options, Record, Work};
-use femtile_tune::Samples;
 
 pub(super) fn run(options: &Options) -> Result<Vec<Record>, BenchError> {
     let problem = options.problem.unwrap_or(Elliptic::Box);

@@ -6,9 +6,9 @@
 use femtile::device::Cpu;
 
 use super::between_bandwidths;
+use crate::Samples;
 use crate::problems::kuhn_box;
 use crate::{BenchError, Options, Record, Work};
-use femtile_tune::Samples;
 
 pub(super) fn run(options: &Options) -> Result<Vec<Record>, BenchError> {
     let mut records: Vec<Record> =

@@ -10,11 +10,11 @@ use femtile::linalg::LinearOperator;
 use femtile::matrix_free::MatrixFree;
 
 use super::{ROUNDS, between_bandwidths};
+use crate::Samples;
 use crate::dealii::{Beside, DealII, Products};
 use crate::iterations::{ITERATIONS, System, wavy};
 use crate::problems::bake_off::{BakeOff, Method, Shape};
 use crate::{BenchError, Options, Record, Work};
-use femtile_tune::Samples;
 
 pub(super) fn bp1(options: &Options) -> Result<Vec<Record>, BenchError> {
     all(BakeOff::Bp1, options)

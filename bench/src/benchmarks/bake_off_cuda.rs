@@ -15,9 +15,9 @@ use femtile::linalg::vector::VectorKernels;
 use femtile::linalg::{LinalgError, LinearOperator};
 use femtile::matrix_free::{CudaMatrixFree, MetricEvaluation};
 
+use crate::Samples;
 use crate::problems::bake_off::{BakeOff, Shape};
 use crate::{BenchError, Options, Record, Work};
-use femtile_tune::Samples;
 
 /// Cell shapes, each with its metric evaluation.
 const WAYS: [(Shape, MetricEvaluation); 3] = [

@@ -1,8 +1,8 @@
 //! Memory bandwidth, the bound of all other records.
 
 use super::VECTOR_BYTES;
+use crate::Samples;
 use crate::{BenchError, Options, Record, Work};
-use femtile_tune::Samples;
 
 pub(super) fn run(options: &Options) -> Result<Vec<Record>, BenchError> {
     let mut records = Vec::new();

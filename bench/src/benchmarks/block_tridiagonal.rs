@@ -13,10 +13,10 @@ use femtile::tridiagonal::block::{
 use serde::Deserialize;
 
 use super::between_bandwidths;
+use crate::Samples;
 use crate::problems::tridiagonal::{Part, block_entries};
+use crate::python::ask;
 use crate::{BenchError, Options, Record, Work};
-use femtile_tune::Samples;
-use femtile_tune::python::ask;
 
 const SCRIPT: &str = include_str!("../../peers/mkl_gbsv.py");
 /// Bytes of the bands on a CPU: large enough to exceed the caches, beyond which size has no effect.

@@ -6,13 +6,13 @@
 
 use std::time::Instant;
 
+use crate::Samples;
 use femtile::device::Cuda;
 use femtile::device::cuda::measure;
 use femtile::{DeviceChoice, Mesh, PreconditionerConfig, SolverConfig};
 use femtile_cardiac::CardiacError;
 use femtile_cardiac::ionic::GatePrecision;
 use femtile_cardiac::monodomain::{Frame, Observer};
-use femtile_tune::Samples;
 
 use crate::problems::slab;
 use crate::{BenchError, Options, Record, Work};

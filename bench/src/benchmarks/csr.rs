@@ -6,9 +6,9 @@ use femtile::device::{Buffer, Cpu};
 use femtile::linalg::LinearOperator;
 
 use super::{ROUNDS, between_bandwidths};
+use crate::Samples;
 use crate::problems::kuhn_box;
 use crate::{BenchError, Options, Record, Work};
-use femtile_tune::Samples;
 
 pub(super) fn run(options: &Options) -> Result<Vec<Record>, BenchError> {
     options.cpus()?.iter().map(|cpu| product(cpu, options)).collect()

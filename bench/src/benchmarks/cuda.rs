@@ -9,9 +9,9 @@ use femtile::linalg::sparse::csr::Csr;
 use femtile::linalg::vector::VectorKernels;
 use femtile::linalg::{LinalgError, LinearOperator};
 
+use crate::Samples;
 use crate::problems::kuhn_box;
 use crate::{BenchError, Options, Record, Work};
-use femtile_tune::Samples;
 
 /// Entries of the long vectors: 1 GiB each in f64.
 const LONG: usize = 1 << 27;

@@ -15,9 +15,9 @@ use femtile::{
     SolverConfig,
 };
 
+use crate::Samples;
 use crate::problems::solves::{Solve, solves};
 use crate::{BenchError, Options, Record, Work};
-use femtile_tune::Samples;
 
 /// Unknowns of the largest problems, about.
 const MOST: usize = 3_000_000;

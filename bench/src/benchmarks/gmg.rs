@@ -11,10 +11,10 @@ use femtile::solve::{Ranks, Silent, Stages};
 use femtile::{DeviceChoice, GmgOptions, GmgStart, PreconditionerConfig, SolverConfig};
 
 use super::ROUNDS;
+use crate::Samples;
 use crate::dealii::{DealII, MultigridSolves};
 use crate::problems::cube::Cube;
 use crate::{BenchError, Options, Record, Work};
-use femtile_tune::Samples;
 
 /// ‖r‖ / ‖b‖ at which solves end.
 const TOLERANCE: f64 = 1e-9;

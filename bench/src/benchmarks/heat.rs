@@ -7,6 +7,7 @@
 
 use std::time::Instant;
 
+use crate::Samples;
 use femtile::device::cuda::measure;
 use femtile::device::{Cuda, Device};
 use femtile::mesh::generate::{BoxConfig, BoxSplit, box_mesh};
@@ -15,7 +16,6 @@ use femtile::time::implicit::{Scheme, Steps, Stop};
 use femtile::{
     AmgOptions, DeviceChoice, Mesh, Poisson, PreconditionerConfig, Solution, SolverConfig, Transient,
 };
-use femtile_tune::Samples;
 
 use crate::{BenchError, Options, Record, Work};
 

@@ -108,7 +108,7 @@ pub(crate) fn all() -> Vec<Benchmark> {
         },
         Benchmark {
             name: "scaling",
-            summary: "a model of 1 to 131,072 ranks: time of an iteration, beside the recorded runs of several ranks",
+            summary: "a model of 1 to 131,072 ranks: time of an iteration",
             run: scaling::run,
         },
         Benchmark {

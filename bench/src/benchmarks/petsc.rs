@@ -12,11 +12,11 @@ use femtile::linalg::sparse::{Csr, MatrixFormat, ProductMatrix};
 use serde::Deserialize;
 
 use super::between_bandwidths;
+use crate::Samples;
 use crate::problems::kuhn_box;
+use crate::python::ask;
 use crate::system_file::write_system;
 use crate::{BenchError, Options, Record, Work};
-use femtile_tune::Samples;
-use femtile_tune::python::ask;
 
 const SCRIPT: &str = include_str!("../../peers/petsc_jacobi_cg.py");
 const TOLERANCE: f64 = 1e-8;

@@ -5,9 +5,9 @@
 use femtile::device::Cpu;
 use femtile::mesh::io;
 
+use crate::Samples;
 use crate::problems::kuhn_box;
 use crate::{BenchError, Options, Record, Work};
-use femtile_tune::Samples;
 
 /// Target rate of a reader on one core.
 const TARGET_GB_PER_S: f64 = 0.05;

@@ -15,9 +15,9 @@ use femtile::mesh::check::BoundaryFacets;
 use femtile::mesh::{Field, Mesh};
 
 use super::between_bandwidths;
+use crate::Samples;
 use crate::problems::kuhn_box;
 use crate::{BenchError, Options, Record, Work};
-use femtile_tune::Samples;
 
 /// Refills that are queued together, so that the GPU never waits for the host.
 const IN_A_ROW: usize = 10;

@@ -10,10 +10,8 @@ use femtile::linalg::sparse::ell_warp::{EllWarp, EllWarpConfig, IndexKind};
 use femtile::linalg::sparse::{Csr, SparseKernels};
 
 use crate::problems::{irregular_box, kuhn_box};
-use crate::{BenchError, Options, Record, Work};
-use femtile_tune::{
-    Peer, Stopwatch, Timed, TuneError, ask_peers, nominal_bytes, profiles, time_format, time_operator,
-};
+use crate::sparse::{Peer, Timed, ask_peers, nominal_bytes, profiles, time_format, time_operator};
+use crate::{BenchError, Options, Record, Stopwatch, Work};
 
 type Named = (String, Csr<f64, Reference>);
 
@@ -69,10 +67,10 @@ fn measure_on<D: SparseKernels<f64> + Described + Stopwatch>(
         records.push(record(device, name, a, &timed, bound));
     };
     for format in candidates(&device.machine()) {
-        match time_format(device, a, &format, repeats) {
+        match time_format(device, a, format, repeats) {
             Ok(timed) => note(timed),
-            Err(TuneError::Linalg(LinalgError::Setting { .. })) => {}
-            Err(error) => return Err(error.into()),
+            Err(BenchError::Linalg(LinalgError::Setting { .. })) => {}
+            Err(error) => return Err(error),
         }
     }
     for indices in [IndexKind::Full, IndexKind::Delta] {

@@ -9,8 +9,8 @@ use femtile::element::quadrature::gauss_legendre;
 use femtile::element::tensor::{Lagrange, Table};
 use femtile::sum_factorization::{Factor, Parity, contract, lanes};
 
+use crate::Samples;
 use crate::{BenchError, Options, Record, Work};
-use femtile_tune::Samples;
 
 /// Bytes that all tensors of a run take, one of them at least.
 const BYTES: usize = 12 << 10;

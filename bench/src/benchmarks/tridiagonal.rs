@@ -7,10 +7,10 @@ use femtile::tridiagonal::{Bands, BatchLayout, Tridiagonal, TridiagonalConfig};
 use serde::Deserialize;
 
 use super::{ROUNDS, VECTOR_BYTES};
+use crate::Samples;
 use crate::problems::tridiagonal::{Part, entries};
+use crate::python::ask;
 use crate::{BenchError, Options, Record, Work};
-use femtile_tune::Samples;
-use femtile_tune::python::ask;
 
 /// Lengths of systems, awkward ones among them.
 const LENGTHS: [usize; 7] = [64, 100, 128, 252, 256, 512, 1024];

@@ -5,9 +5,9 @@ use femtile::device::{Buffer, Cuda, Scalar};
 use femtile::linalg::vector::VectorKernels;
 use femtile::tridiagonal::{Bands, BatchLayout, Tridiagonal, TridiagonalConfig};
 
+use crate::Samples;
 use crate::problems::tridiagonal::{Part, entries};
 use crate::{BenchError, Options, Record, Work};
-use femtile_tune::Samples;
 
 /// Entries of each array: far more than any cache holds.
 const ENTRIES: usize = 1 << 26;

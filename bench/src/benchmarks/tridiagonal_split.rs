@@ -9,9 +9,9 @@ use femtile::tridiagonal::split::SplitTridiagonal;
 use femtile::tridiagonal::{Bands, BatchLayout, Tridiagonal, TridiagonalConfig};
 
 use super::{ROUNDS, VECTOR_BYTES};
+use crate::Samples;
 use crate::problems::tridiagonal::{Part, entries};
 use crate::{BenchError, Options, Record, Work};
-use femtile_tune::Samples;
 
 /// Rows of a system, and systems.
 const SHAPE: [usize; 2] = [512, 1 << 16];

@@ -15,10 +15,10 @@ use femtile::device::{Cpu, cuda};
 use femtile::mesh::io;
 use serde_json::Value;
 
+use crate::Samples;
 use crate::problems::kuhn_box;
 use crate::problems::whole::{WholeCase, cases, side_of_files};
 use crate::{BenchError, Options, Record, Work};
-use femtile_tune::Samples;
 
 /// Unknowns of the largest case, about.
 const MOST: usize = 20_000_000;

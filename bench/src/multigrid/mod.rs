@@ -17,7 +17,7 @@ use femtile::linalg::sparse::csr::{Csr, CsrKernels};
 use femtile::linalg::vector::Convert;
 
 use crate::BenchError;
-use femtile_tune::Samples;
+use crate::Samples;
 pub use peers::{PeerSolves, Peers};
 
 /// $\|r\| / \|b\|$ at which solves end, as in `[fu2014]`.

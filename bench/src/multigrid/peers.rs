@@ -9,10 +9,10 @@ use tempfile::TempDir;
 
 use super::TOLERANCE;
 use crate::BenchError;
+use crate::Samples;
 use crate::absent::Absent;
+use crate::python::ask;
 use crate::system_file::write_system;
-use femtile_tune::Samples;
-use femtile_tune::python::ask;
 
 /// A library and its settings.
 struct Library {

@@ -1,6 +1,7 @@
 //! The program `femtile-bench` as `femtile` runs it.
 
 mod bench;
+mod spmv;
 
 use std::process::Command;
 

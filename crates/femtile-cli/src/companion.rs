@@ -13,19 +13,25 @@ pub struct Companion {
     /// The command that runs it.
     pub command: &'static str,
     pub program: &'static str,
+    /// The argument before those that are passed on.
+    first: Option<&'static str>,
 }
 
 /// Runs benchmarks.
-pub const BENCH: Companion = Companion { command: "bench", program: "femtile-bench" };
+pub const BENCH: Companion = Companion { command: "bench", program: "femtile-bench", first: None };
+/// Times products with a sparse matrix in several formats.
+pub const SPMV: Companion = Companion { command: "spmv", program: "femtile-bench", first: Some("products") };
+/// Searches for the fastest format of a sparse matrix.
+pub const TUNE: Companion = Companion { command: "tune", program: "femtile-bench", first: Some("tune") };
 /// Regenerates figures of papers.
-pub const REPRODUCE: Companion = Companion { command: "reproduce", program: "femtile-research" };
+pub const REPRODUCE: Companion = Companion { command: "reproduce", program: "femtile-research", first: None };
 
 impl Companion {
     /// Runs the program with these arguments in place of this one, where the system can, and returns its exit code.
     pub fn run(self, arguments: &[OsString]) -> Result<ExitCode, Failure> {
         let mut last = Error::from(ErrorKind::NotFound);
         for program in self.beside().into_iter().chain([PathBuf::from(self.program)]) {
-            match replace(Command::new(program).args(arguments)) {
+            match replace(Command::new(program).args(self.first).args(arguments)) {
                 Ok(code) => return Ok(code),
                 Err(error) if error.kind() == ErrorKind::NotFound => last = error,
                 Err(error) => {
@@ -34,7 +40,7 @@ impl Companion {
                 }
             }
         }
-        let Self { command, program } = self;
+        let Self { command, program, .. } = self;
         Err(Failure::message(if last.kind() == ErrorKind::NotFound {
             format!(
                 "`femtile {command}` needs the program {program}, which is neither beside femtile nor on the PATH; in \

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::arguments::DevicesOptions;
 use crate::failure::Failure;
-use femtile_terminal::{print, print_data};
+use femtile_terminal::{print, print_data, processor};
 
 /// Bytes of each vector that the bandwidth is measured with: longer than common last-level caches.
 const VECTOR_BYTES: usize = 64 << 20;
@@ -121,7 +121,7 @@ impl Processor {
     fn json(&self) -> Value {
         json!({
             "device": "cpu",
-            "model": model(),
+            "model": processor(),
             "cores": self.cores,
             "threads": self.cpu.threads(),
             "simd": self.cpu.simd().to_string(),
@@ -134,7 +134,7 @@ impl Processor {
     fn rows(&self) -> [(&'static str, String); 5] {
         let levels = self.levels.join(", ");
         [
-            ("model", model()),
+            ("model", processor()),
             ("cores", format!("{}, {} threads used", self.cores, self.cpu.threads())),
             ("SIMD", format!("{} (of {levels}; FEMTILE_SIMD forces one)", self.cpu.simd())),
             ("read", format!("{:.1} GB/s", self.read_gb_per_s)),
@@ -269,11 +269,4 @@ fn cache() -> String {
         }
         None => "Cache: none, kernels are compiled at every start.".into(),
     }
-}
-
-/// Returns the processor's name, where the system reports it.
-fn model() -> String {
-    let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let line = info.lines().find(|line| line.starts_with("model name"));
-    line.and_then(|line| line.split(':').nth(1)).map_or("unknown".into(), |name| name.trim().into())
 }

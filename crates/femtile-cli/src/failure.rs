@@ -11,7 +11,6 @@ use femtile::mesh::MeshError;
 use femtile::mesh::check::CheckError;
 use femtile_cardiac::CardiacError;
 use femtile_case::CaseError;
-use femtile_tune::TuneError;
 
 use crate::arrays::ArrayError;
 use femtile_terminal::{TerminalError, escape, say};
@@ -128,17 +127,6 @@ impl From<LinalgError> for Failure {
     fn from(error: LinalgError) -> Self {
         match error {
             LinalgError::Device(error) => error.into(),
-            other => Self::message(other.to_string()),
-        }
-    }
-}
-
-impl From<TuneError> for Failure {
-    fn from(error: TuneError) -> Self {
-        match error {
-            TuneError::Device(error) => error.into(),
-            TuneError::Linalg(error) => error.into(),
-            error @ TuneError::Product { .. } => Self { code: DEVICE, ..Self::message(error.to_string()) },
             other => Self::message(other.to_string()),
         }
     }

@@ -12,9 +12,9 @@ mod failure;
 mod interrupt;
 mod mesh;
 mod mesh_info;
+mod remembered;
 mod solve;
 mod solve_matrix;
-mod spmv;
 mod tridiagonal;
 mod verify;
 
@@ -70,7 +70,8 @@ fn run(arguments: Arguments, begun: Instant) -> Result<ExitCode, Failure> {
     match &arguments.command {
         // A solve works in a pool of its own, and these need no threads.
         Command::Solve(_) | Command::Schema | Command::Cite { .. } | Command::Bench(_) => {}
-        Command::Reproduce(_) | Command::Completions { .. } | Command::Man => {}
+        Command::Spmv(_) | Command::Tune(_) | Command::Reproduce(_) => {}
+        Command::Completions { .. } | Command::Man => {}
         _ => start_shared_threads()?,
     }
     match arguments.command {
@@ -79,8 +80,8 @@ fn run(arguments: Arguments, begun: Instant) -> Result<ExitCode, Failure> {
         Command::Verify { folder } => verify::run(&folder),
         Command::Cite { report } => cite::run(&report),
         Command::Tridiagonal(options) => tridiagonal::run(&options),
-        Command::Spmv(options) => spmv::run(&options),
-        Command::Tune(options) => spmv::tune(&options),
+        Command::Spmv(options) => companion::SPMV.run(&options.arguments),
+        Command::Tune(options) => companion::TUNE.run(&options.arguments),
         Command::Schema => Ok(print(&format!("{:#}\n", femtile_case::schema()))?),
         Command::Mesh(command) => mesh::run(&command),
         Command::Devices(options) => devices::run(&options),

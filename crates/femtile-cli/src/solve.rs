@@ -6,12 +6,12 @@ use femtile::linalg::krylov::Stop;
 use femtile_case::{Case, CaseError, LevelReport, Override, Profile, Report};
 use femtile_comm::Comm;
 use femtile_report::significant;
-use femtile_tune::Tuned;
 
 use crate::arguments::SolveOptions;
 use crate::bars::Bars;
 use crate::failure::{Failure, INTERRUPTED};
 use crate::interrupt::Interrupt;
+use crate::remembered::remembered;
 use femtile_terminal::{check_target, is_stdout, tell};
 
 /// `femtile solve` in a program that has begun at `begun`, on a rank of several or alone.
@@ -25,7 +25,7 @@ pub fn run(options: &SolveOptions, comm: Option<&Comm>, begun: Instant) -> Resul
     step(&mut profile, "reading the case file");
     let alone = Comm::alone();
     let mut case = load(options, comm.unwrap_or(&alone))?;
-    case.remembered = Tuned::read().remembered();
+    case.remembered = remembered();
     override_with(&mut case, options)?;
     let is_first = comm.is_none_or(|comm| comm.rank() == 0);
     if let Some(comm) = comm {

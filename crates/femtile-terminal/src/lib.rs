@@ -1,6 +1,9 @@
-//! Output of the programs: text to the terminal, JSON to a file or to standard output.
+//! What the programs share: text to the terminal, JSON to a file or to standard output, the folder of the cache.
 
 #![forbid(unsafe_code)]
+
+mod cache;
+mod processor;
 
 use std::borrow::Cow;
 use std::io::{ErrorKind, Write, stderr, stdout};
@@ -10,6 +13,9 @@ use std::process::ExitCode;
 use femtile_mesh::MeshError;
 use femtile_mesh::io::write_atomically;
 use serde::Serialize;
+
+pub use cache::cache_folder;
+pub use processor::processor;
 
 /// Errors of output.
 #[derive(Debug, thiserror::Error)]

@@ -2,6 +2,9 @@
 
 #![forbid(unsafe_code)]
 
+mod spmv;
+
+use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
@@ -12,7 +15,8 @@ use femtile::{DeviceChoice, SolveError};
 use femtile_bench::problems::Elliptic;
 use femtile_bench::problems::bake_off::{Method, Shape};
 use femtile_bench::{Failure, Options, Record, write_json};
-use femtile_terminal::{check_target, is_stdout, print, print_data, to_json};
+use femtile_terminal::{check_target, escape, is_stdout, print, print_data, say, to_json};
+use spmv::{SpmvOptions, TuneOptions};
 
 /// Time Femtile on this machine, each problem beside its bound.
 #[derive(Debug, Parser)]
@@ -73,8 +77,26 @@ struct BenchOptions {
 }
 
 fn main() -> ExitCode {
-    let options = BenchOptions::parse();
-    Failure::exit_code(|| run(&options))
+    // `femtile spmv` and `femtile tune` pass their arguments on behind these words.
+    match std::env::args_os().nth(1).as_deref().and_then(OsStr::to_str) {
+        Some("products") => with_options::<SpmvOptions>(1, spmv::run),
+        Some("tune") => with_options::<TuneOptions>(1, spmv::tune),
+        _ => with_options::<BenchOptions>(0, run),
+    }
+}
+
+/// Runs a command with the options after the first `n` arguments; errors of options have no control characters.
+fn with_options<P: Parser>(n: usize, run: impl FnOnce(&P) -> Result<ExitCode, Failure>) -> ExitCode {
+    match P::try_parse_from(std::env::args_os().skip(n)) {
+        Ok(options) => Failure::exit_code(|| run(&options)),
+        Err(error)
+            if std::env::args_os().any(|argument| argument.to_string_lossy().contains(char::is_control)) =>
+        {
+            say(&escape(&error.render().to_string()));
+            ExitCode::from(2)
+        }
+        Err(error) => error.exit(),
+    }
 }
 
 fn run(options: &BenchOptions) -> Result<ExitCode, Failure> {

@@ -17,7 +17,6 @@ use femtile::linalg::sparse::Csr;
 use femtile::{DeviceChoice, LinearSolver, Method, PreconditionerConfig, SolveError, SolverConfig};
 use femtile_case::file::{MatrixAmg, named};
 use femtile_case::{CaseError, LevelReport, Progress, Stage};
-use femtile_tune::Tuned;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
@@ -25,6 +24,7 @@ use crate::arguments::SolveMatrixOptions;
 use crate::bars::Bars;
 use crate::failure::{Failure, INTERRUPTED};
 use crate::interrupt::Interrupt;
+use crate::remembered::remembered;
 use femtile_terminal::{check_target, tell, to_json};
 use input::Input;
 use report::{MatrixReport, Report, Timings};
@@ -169,7 +169,7 @@ fn config(options: &SolveMatrixOptions) -> Result<SolverConfig, Failure> {
         method,
         tolerance: options.tolerance,
         max_iterations: options.max_iterations,
-        remembered: Tuned::read().remembered(),
+        remembered: remembered(),
         ..SolverConfig::default()
     })
 }

@@ -23,6 +23,8 @@ fn a_command_of_another_program_is_passed_on_with_its_arguments_and_exit_code() 
     let path = std::env::join_paths([elsewhere.as_path(), "/bin".as_ref(), "/usr/bin".as_ref()]).unwrap();
     for (command, said, code) in [
         ("bench", "femtile-bench amg --nodes 9 --help", 7),
+        ("spmv", "femtile-bench products amg --nodes 9 --help", 7),
+        ("tune", "femtile-bench tune amg --nodes 9 --help", 7),
         ("reproduce", "femtile-research amg --nodes 9 --help", 5),
     ] {
         let mut program = std::process::Command::new(&program);
@@ -38,7 +40,12 @@ fn a_program_that_is_not_there_is_named_with_how_to_build_it() {
     let folder = tempfile::tempdir().unwrap();
     let program = folder.path().join("femtile");
     fs::copy(env!("CARGO_BIN_EXE_femtile"), &program).unwrap();
-    for (command, name) in [("bench", "femtile-bench"), ("reproduce", "femtile-research")] {
+    for (command, name) in [
+        ("bench", "femtile-bench"),
+        ("spmv", "femtile-bench"),
+        ("tune", "femtile-bench"),
+        ("reproduce", "femtile-research"),
+    ] {
         let output = std::process::Command::new(&program).arg(command).env("PATH", "").output().unwrap();
         let said = text(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{said}");

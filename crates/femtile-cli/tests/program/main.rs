@@ -17,6 +17,5 @@ mod process;
 mod profile;
 mod simd;
 mod solve_matrix;
-mod spmv;
 mod tridiagonal;
 mod tridiagonal_forms;

@@ -200,7 +200,6 @@ fn control_characters_of_arguments_and_names_of_files_do_not_reach_the_terminal(
         &["mesh", "generate", NAME, "mesh.vtu"],
         &["mesh", "generate", "kind = \"box\", cells = [1, 1, 1]", NAME],
         &["tridiagonal", NAME, "--check"],
-        &["spmv", NAME],
         &["verify", NAME],
         &["solve-matrix", NAME, "-o", "x.npy"],
         &["solve", "case.toml", "--mesh", NAME],

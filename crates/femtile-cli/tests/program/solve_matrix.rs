@@ -5,7 +5,7 @@ use crate::common;
 use std::process::{Command, Output};
 
 use common::{Workplace, f64s, femtile, npy, numbers, numpy, root, text};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// −u″ with three points: a right side of ones is solved by 3/2, 2, 3/2.
 const SMALL: &str =
@@ -448,4 +448,48 @@ fn an_interrupted_solve_writes_what_it_has_reached_and_replaces_nothing() {
         found["warnings"]
     );
     assert_eq!(std::fs::read(place.path("x.npy")).unwrap(), b"an earlier result");
+}
+
+#[test]
+fn a_solve_takes_the_format_that_a_search_has_found() {
+    let place = place(&[]);
+    let cache = place.path("cache");
+    std::fs::create_dir(&cache).unwrap();
+    let solved = |kept: &str| {
+        std::fs::write(cache.join("tuned.json"), kept).unwrap();
+        let mut program = femtile();
+        program.current_dir(place.folder.path()).env("FEMTILE_CACHE", &cache);
+        program.args([
+            "solve-matrix",
+            "a.mtx",
+            "-o",
+            "x.npy",
+            "--device",
+            "cpu",
+            "--preconditioner",
+            "jacobi",
+        ]);
+        let output = program.args(["--quiet", "--json", "-"]).output().unwrap();
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        serde_json::from_slice::<Value>(&output.stdout).unwrap()
+    };
+    let unknown = solved("[");
+    assert_eq!(
+        (&unknown["operator"], &unknown["format_reason"]),
+        (&"CSR".into(), &"fewer than 200000 rows".into())
+    );
+    let matrix = femtile::linalg::sparse::matrix_market::read::<f64>(&place.path("a.mtx")).unwrap().matrix;
+    let found = |version: u32, device: &str| {
+        let (matrix, format) =
+            (femtile::linalg::sparse::choice::fingerprint(&matrix), "K1 (unsorted, 8 lanes)");
+        json!({"version": version, "tuned": [{"matrix": matrix, "device": device, "format": format, "seconds": 1.0}]})
+    };
+    let device = unknown["device"].as_str().unwrap();
+    let here = format!("{device} on {}", femtile_terminal::processor());
+    let taken = solved(&found(1, &here).to_string());
+    assert_eq!(taken["operator"], "K1 (unsorted, 8 lanes)");
+    assert_eq!(taken["format_reason"], "found by a search");
+    for other in [found(2, &here), found(1, &format!("{device} on another processor"))] {
+        assert_eq!(solved(&other.to_string())["operator"], "CSR");
+    }
 }

@@ -7,9 +7,7 @@ use femtile::linalg::sparse::csr::{Csr, CsrKernels, HostOffsets};
 use femtile::linalg::sparse::ell_warp::EllWarpKernels;
 use femtile::linalg::sparse::{EllWarp, EllWarpConfig, StoredMatrix};
 use femtile::linalg::{LinalgError, LinearOperator};
-use femtile_research::formats::{
-    Coo, Ell, EllConfig, Jds, Merge, coo::CooKernels, ell::EllKernels, jds::JdsKernels, merge::MergeKernels,
-};
+use femtile_research::formats::{ComparedFormat, ComparedMatrix};
 
 use crate::{N, cpu, matrix, refused, zeros};
 
@@ -17,17 +15,15 @@ use crate::{N, cpu, matrix, refused, zeros};
 fn kernels_of_every_format_refuse_vectors_that_do_not_fit() {
     let cpu = cpu();
     let a = matrix(&cpu, N);
-    let (coo, merge) = (Coo::from_csr(&cpu, &a).unwrap(), Merge::from_csr(&cpu, &a).unwrap());
-    let (ell, jds) = (Ell::from_csr(&cpu, &a, EllConfig::PLAIN).unwrap(), Jds::from_csr(&cpu, &a).unwrap());
+    let [merge, hyb] = [ComparedFormat::Merge, ComparedFormat::Hyb]
+        .map(|format| ComparedMatrix::new(&cpu, &a, format).unwrap());
     let ell_warp: EllWarp<f64, Cpu> = EllWarp::from_csr(&cpu, &a, &EllWarpConfig::new(8)).unwrap();
     for (field, n_y, n_x) in [("x", N, 1), ("y", 1, N)] {
         let (mut y, x) = (zeros(&cpu, n_y), zeros(&cpu, n_x));
         let wanted = (field, N, 1);
         refused(cpu.csr_apply(&mut y, &a, &x, &NoHook), wanted);
-        refused(cpu.coo_apply(&mut y, &coo, &x, false), wanted);
-        refused(cpu.merge_apply(&mut y, &merge, &x), wanted);
-        refused(cpu.ell_apply(&mut y, &ell, &x, &NoHook), wanted);
-        refused(cpu.jds_apply(&mut y, &jds, &x, &NoHook), wanted);
+        refused(merge.apply(&mut y, &x), wanted);
+        refused(hyb.apply(&mut y, &x), wanted);
         refused(cpu.ell_warp_apply(&mut y, &ell_warp, &x, &NoHook), wanted);
         refused(a.apply(&mut y, &x), wanted);
     }

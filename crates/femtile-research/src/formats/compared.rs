@@ -1,27 +1,16 @@
 use femtile::device::{Buffer, HostDevice, Scalar};
-use femtile::linalg::sparse::choice::Described;
-use femtile::linalg::sparse::{Csr, EllWarpConfig, Format, ProductMatrix, SparseKernels};
+use femtile::linalg::sparse::{Csr, EllWarpConfig, Format, ProductMatrix};
 use femtile::linalg::{LinalgError, LinearOperator};
 
-use super::coo::CooKernels;
-use super::ell::EllKernels;
-use super::jds::JdsKernels;
-use super::merge::MergeKernels;
-use super::{Coo, Ell, EllConfig, Hyb, Jds, Merge};
+use super::{FormatKernels, Hyb, Merge};
 
 /// A storage format of a sparse matrix: one of solves, or one that those are compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ComparedFormat {
     /// A format of solves.
     Solver(Format),
-    /// Coordinates.
-    Coo,
     /// Merge-based CSR: compressed sparse rows, whose entries are divided evenly.
     Merge,
-    /// ELLPACK, ELLPACK-R or ELLR-T.
-    Ell(EllConfig),
-    /// Padded jagged diagonals.
-    Jds,
     /// ELLPACK for the common row length, coordinates for the rest.
     Hyb,
 }
@@ -33,27 +22,15 @@ impl ComparedFormat {
     }
 }
 
-/// A device with the products of all formats.
-pub trait FormatKernels<T: Scalar>:
-    SparseKernels<T> + Described + CooKernels<T> + MergeKernels<T> + EllKernels<T> + JdsKernels<T>
-{
-}
-
-impl<T: Scalar, D> FormatKernels<T> for D where
-    D: SparseKernels<T> + Described + CooKernels<T> + MergeKernels<T> + EllKernels<T> + JdsKernels<T>
-{
-}
-
 /// A sparse matrix in one of the compared formats.
-pub struct ComparedMatrix<T: Scalar, D: FormatKernels<T>> {
-    operator: Box<dyn LinearOperator<T, D>>,
-    n_stored: usize,
-}
-
-impl<T: Scalar, D: FormatKernels<T>> std::fmt::Debug for ComparedMatrix<T, D> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} × {}, {} stored entries", self.operator.n_rows(), self.operator.n_cols(), self.n_stored)
-    }
+#[derive(Debug)]
+pub enum ComparedMatrix<T: Scalar, D: FormatKernels<T>> {
+    /// In a format of solves.
+    Solver(ProductMatrix<T, D>),
+    /// In merge-based CSR.
+    Merge(Merge<T, D>),
+    /// In ELLPACK and coordinates.
+    Hyb(Hyb<T, D>),
 }
 
 impl<T: Scalar, D: FormatKernels<T>> ComparedMatrix<T, D> {
@@ -62,32 +39,20 @@ impl<T: Scalar, D: FormatKernels<T>> ComparedMatrix<T, D> {
     /// # Errors
     /// [`LinalgError::Setting`] when the format cannot hold the matrix; errors of the device.
     pub fn new(device: &D, a: &Csr<T, impl HostDevice>, format: ComparedFormat) -> Result<Self, LinalgError> {
-        let (n_stored, operator): (_, Box<dyn LinearOperator<T, D>>) = match format {
-            ComparedFormat::Solver(format) => {
-                let matrix = ProductMatrix::from_csr(device, a, format)?;
-                (matrix.n_stored(), Box::new(matrix))
-            }
-            ComparedFormat::Coo => (a.n_nonzeros(), Box::new(Coo::from_csr(device, a)?)),
-            ComparedFormat::Merge => (a.n_nonzeros(), Box::new(Merge::from_csr(device, a)?)),
-            ComparedFormat::Ell(config) => {
-                let matrix = Ell::from_csr(device, a, config)?;
-                (matrix.n_stored(), Box::new(matrix))
-            }
-            ComparedFormat::Jds => {
-                let matrix = Jds::from_csr(device, a)?;
-                (matrix.n_stored(), Box::new(matrix))
-            }
-            ComparedFormat::Hyb => {
-                let matrix = Hyb::from_csr(device, a)?;
-                (matrix.parts().iter().sum(), Box::new(matrix))
-            }
-        };
-        Ok(Self { operator, n_stored })
+        Ok(match format {
+            ComparedFormat::Solver(format) => Self::Solver(ProductMatrix::from_csr(device, a, format)?),
+            ComparedFormat::Merge => Self::Merge(Merge::from_csr(device, a)?),
+            ComparedFormat::Hyb => Self::Hyb(Hyb::from_csr(device, a)?),
+        })
     }
 
     /// Returns the number of stored entries.
     pub fn n_stored(&self) -> usize {
-        self.n_stored
+        match self {
+            Self::Solver(matrix) => matrix.n_stored(),
+            Self::Merge(matrix) => matrix.n_nonzeros(),
+            Self::Hyb(matrix) => matrix.n_stored(),
+        }
     }
 
     /// Computes $y = A x$.
@@ -95,6 +60,10 @@ impl<T: Scalar, D: FormatKernels<T>> ComparedMatrix<T, D> {
     /// # Errors
     /// [`LinalgError::Length`] when a vector does not fit; errors of the device.
     pub fn apply(&self, y: &mut Buffer<T, D>, x: &Buffer<T, D>) -> Result<(), LinalgError> {
-        self.operator.apply(y, x)
+        match self {
+            Self::Solver(matrix) => matrix.apply(y, x),
+            Self::Merge(matrix) => x.device().merge_apply(y, matrix, x),
+            Self::Hyb(matrix) => matrix.apply(y, x),
+        }
     }
 }

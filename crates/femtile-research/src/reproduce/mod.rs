@@ -9,9 +9,6 @@ mod niederer2011;
 mod plot;
 mod session;
 mod table;
-mod table_curves;
-mod table_plot;
-mod table_roofs;
 mod timing;
 mod wong2015;
 

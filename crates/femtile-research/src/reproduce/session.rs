@@ -91,7 +91,7 @@ impl Session {
     pub(super) fn machine(&self) -> String {
         let mut text = format!(
             "{} ({} threads, triad {:.1} GB/s)",
-            femtile_tune::processor(),
+            femtile_terminal::processor(),
             self.cpu.threads(),
             self.triad_gb_per_s
         );

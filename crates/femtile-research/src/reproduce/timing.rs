@@ -1,7 +1,7 @@
 use femtile::device::{Cpu, Cuda, Device};
 use femtile::linalg::LinalgError;
 
-use femtile_tune::Samples;
+use femtile_bench::Samples;
 
 /// A device whose work can be timed: by the host's clock, or by events of a GPU.
 pub(super) trait Timed: Device {

@@ -8,7 +8,7 @@ use super::{Figure, PATCHES, Quantity, Session, Table, figure};
 use crate::published_kernels::{Layout, Passes};
 use crate::reproduce::session::no_gpu;
 use femtile_bench::BenchError;
-use femtile_tune::Samples;
+use femtile_bench::Samples;
 
 /// The numbers of patches of a block that are tried.
 const TEAMS: [usize; 5] = [1, 2, 4, 8, 16];

@@ -10,8 +10,8 @@ use super::meshes::no_samples;
 use super::{Claim, Figure, Quantity, Session, Table, all, figure, names, times};
 use crate::patch_assembly::PatchAssembly;
 use femtile_bench::BenchError;
+use femtile_bench::Samples;
 use femtile_bench::problems::kuhn_box;
-use femtile_tune::Samples;
 
 /// Milliseconds of a mesh.
 #[derive(Debug, Clone, Copy, Default)]

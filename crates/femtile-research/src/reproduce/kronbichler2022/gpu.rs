@@ -7,9 +7,9 @@ use femtile::matrix_free::{CudaMatrixFree, MetricEvaluation};
 use super::throughput::{Curve, MERGED, PLAIN, against_size, at_largest, gain, gdof, sizes};
 use super::{BASE, Cell, Claim, Figure, Problem, Quantity, Session, UNKNOWNS, figure, no_gpu, times};
 use femtile_bench::BenchError;
+use femtile_bench::Samples;
 use femtile_bench::benchmarks::bake_off_cuda;
 use femtile_bench::problems::bake_off::BakeOff;
-use femtile_tune::Samples;
 
 const GEOMETRY: MetricEvaluation = MetricEvaluation::Stored;
 const PROBLEM: Problem = Problem { operator: BakeOff::Bp5, geometry: Some(GEOMETRY), ..BASE };

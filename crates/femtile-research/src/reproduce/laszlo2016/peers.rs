@@ -5,7 +5,7 @@ use serde::Deserialize;
 use super::blocks::Size;
 use super::scalar::{Grid, row};
 use super::{Absent, Row, Session};
-use femtile_tune::python::ask;
+use femtile_bench::python::ask;
 
 /// Output of every script.
 #[derive(Debug, Deserialize)]

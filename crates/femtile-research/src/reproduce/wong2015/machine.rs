@@ -7,7 +7,7 @@ use super::{COUNTS, Session};
 use crate::formats::{ComparedFormat, ComparedMatrix, FormatKernels};
 use crate::reproduce::timing::{Timed, fastest};
 use femtile_bench::BenchError;
-use femtile_tune::right_vector;
+use femtile_bench::sparse::right_vector;
 
 /// Settings of the timing of products.
 #[derive(Debug, Clone, Copy)]

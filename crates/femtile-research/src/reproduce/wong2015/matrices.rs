@@ -11,8 +11,8 @@ use super::rivals::Rivals;
 use super::search::Searched;
 use femtile_bench::BenchError;
 use femtile_bench::problems::irregular_box;
-use femtile_tune::profiles;
-use femtile_tune::profiles::Profile;
+use femtile_bench::sparse::profiles;
+use femtile_bench::sparse::profiles::Profile;
 
 /// Replacement of a matrix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 use super::matrices::Case;
 use super::{Absent, Session, once};
 use femtile_bench::BenchError;
-use femtile_tune::{Peer, ask_peers};
+use femtile_bench::sparse::{Peer, ask_peers};
 
 /// The fastest of the other library's algorithms for compressed sparse rows.
 #[derive(Debug, Clone)]

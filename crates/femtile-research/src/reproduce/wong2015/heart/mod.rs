@@ -12,7 +12,7 @@ use femtile::solve::SolveDevice;
 use femtile::{DeviceChoice, Mesh, Poisson, PreconditionerConfig, SolverConfig, Value};
 use femtile_bench::BenchError;
 use femtile_bench::problems::ventricle;
-use femtile_tune::right_vector;
+use femtile_bench::sparse::right_vector;
 
 use super::{Session, once};
 use crate::reproduce::timing::{Timed, fastest};
