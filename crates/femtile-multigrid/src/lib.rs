@@ -1,6 +1,6 @@
 //! Geometric multigrid for −∇·(c∇u) = f on boxes of quadrilaterals and hexahedra of any degree, also
 //! deformed, and p-multigrid on any mesh of such cells. Smoothers are Chebyshev polynomials on CPUs, and Schwarz on
-//! vertex patches, with local solves by fast diagonalization, on GPUs and on thin boxes.
+//! vertex patches, with local solves by fast diagonalization, on GPUs, on thin boxes and on mapped quadrilaterals.
 //!
 //! ```
 //! use femtile_device::{Buffer, Cpu};

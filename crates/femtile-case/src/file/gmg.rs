@@ -9,7 +9,7 @@ use super::LevelPrecision;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum BoxSmootherName {
-    /// Chebyshev on a CPU; vertex patches on a GPU and for thin boxes.
+    /// Chebyshev on a CPU; vertex patches on a GPU, for thin boxes, and for quadrilaterals that are deformed or of several sigma.
     #[default]
     Auto,
     /// Chebyshev polynomial of degree 4 in the operator scaled by its diagonal; on CPUs.
