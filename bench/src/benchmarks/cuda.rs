@@ -63,7 +63,7 @@ fn vectors(device: &Cuda, options: &Options, costs: CudaCosts) -> Result<Vec<Rec
     let triad = timed(device, repeats, || device.axpby(&mut y, 0.5, &x, 0.25))?;
     let dot = timed(device, repeats, || device.dot(&x, &y).map(drop))?;
     let mut scalars = CgScalars::new(device, 0.0, 0, 64, LONG / 64)?;
-    let left = timed(device, repeats, || device.cg_r_dot_z(&x, &y, &mut scalars))?;
+    let left = timed(device, repeats, || device.cg_dot(CgScalars::<Cuda>::R_DOT_Z, &x, &y, &mut scalars))?;
     let work = |values: f64, flops: f64| Work { bytes: 8.0 * values * n, flops: flops * n };
     let mut records = vec![
         record(device, "triad (axpby)", &triad, work(3.0, 3.0), costs),

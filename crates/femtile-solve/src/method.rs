@@ -6,7 +6,7 @@ use femtile_amg::AmgDevice;
 use femtile_comm::Comm;
 use femtile_device::{Buffer, Cpu, Cuda};
 use femtile_fem::AssemblyKernels;
-use femtile_linalg::krylov::cg::{CgOutcome, CgSolverKernels, ConjugateGradient, KrylovConfig};
+use femtile_linalg::krylov::cg::{CgKernels, CgOutcome, ConjugateGradient, KrylovConfig};
 use femtile_linalg::krylov::gmres::{Gmres, GmresConfig};
 use femtile_linalg::krylov::merged_cg::{MergedCg, MergedCgKernels};
 use femtile_linalg::krylov::pipelined_cg::{PipelinedCg, PipelinedCgKernels};
@@ -40,7 +40,7 @@ impl Monitor for Watch<'_> {
 /// A device that problems are solved on: [`Cpu`] and [`Cuda`].
 pub trait SolveDevice:
     AssemblyKernels<f64>
-    + CgSolverKernels<f64>
+    + CgKernels<f64>
     + MergedCgKernels<f64>
     + PipelinedCgKernels<f64>
     + SStepCgKernels<f64>

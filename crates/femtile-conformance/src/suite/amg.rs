@@ -6,7 +6,7 @@ use femtile::amg::{Amg, AmgConfig, AmgKernels, Cycle, PatchFormat, Smoother};
 use femtile::device::{Buffer, Reference, Scalar};
 use femtile::linalg::comm::Alone;
 use femtile::linalg::krylov::Stop;
-use femtile::linalg::krylov::cg::{CgSolver, CgSolverKernels, ConjugateGradient, KrylovConfig, Target};
+use femtile::linalg::krylov::cg::{CgKernels, CgSolver, ConjugateGradient, KrylovConfig, Target};
 use femtile::linalg::sparse::{Format, MatrixFormat};
 use femtile::linalg::vector::Convert;
 use femtile::linalg::{LinalgError, Preconditioner};
@@ -19,17 +19,12 @@ const LARGEST: usize = 38;
 
 /// A device with the kernels of cycles in both precisions, for solves in f64.
 pub trait AmgDevice:
-    CgSolverKernels<f64>
-    + AmgKernels<f32>
-    + AmgKernels<f64>
-    + Convert<f64, f32>
-    + Convert<f32, f64>
-    + Convert<f64, f64>
+    CgKernels<f64> + AmgKernels<f32> + AmgKernels<f64> + Convert<f64, f32> + Convert<f32, f64> + Convert<f64, f64>
 {
 }
 
 impl<D> AmgDevice for D where
-    D: CgSolverKernels<f64>
+    D: CgKernels<f64>
         + AmgKernels<f32>
         + AmgKernels<f64>
         + Convert<f64, f32>

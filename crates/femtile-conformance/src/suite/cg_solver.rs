@@ -6,7 +6,7 @@ use std::sync::Arc;
 use femtile::device::{Buffer, Scalar};
 use femtile::linalg::comm::Alone;
 use femtile::linalg::krylov::cg::{
-    CgExtrapolate, CgKernels, CgOutcome, CgSolver, CgSolverKernels, ConjugateGradient, KrylovConfig, Target,
+    CgExtrapolate, CgKernels, CgOutcome, CgSolver, ConjugateGradient, KrylovConfig, Target,
 };
 use femtile::linalg::krylov::{Monitor, Stop};
 use femtile::linalg::precondition::{Diagonal, Jacobi};
@@ -45,7 +45,7 @@ impl<T: Scalar, D: CgKernels<T>> Preconditioner<T, D> for Applied<T, D> {
 }
 
 /// A solver with a matrix and a preconditioner of some kind.
-pub fn solver<T: Scalar, D: CgSolverKernels<T> + CsrKernels<T>>(
+pub fn solver<T: Scalar, D: CgKernels<T> + CsrKernels<T>>(
     device: &D,
     parts: &Parts<T>,
     kind: Kind,
@@ -62,7 +62,7 @@ pub fn solver<T: Scalar, D: CgSolverKernels<T> + CsrKernels<T>>(
 }
 
 /// Solves by the solver and, with the same operator, alone; both have to agree to the last bit.
-fn compare<T: Scalar, D: CgSolverKernels<T> + CsrKernels<T>>(
+fn compare<T: Scalar, D: CgKernels<T> + CsrKernels<T>>(
     solver: &mut CgSolver<T, D>,
     (x, b): (&[T], &[T]),
     config: &KrylovConfig,
@@ -83,7 +83,7 @@ fn compare<T: Scalar, D: CgSolverKernels<T> + CsrKernels<T>>(
     found
 }
 
-fn many_solves<T: Scalar, D: CgSolverKernels<T> + CsrKernels<T>>(
+fn many_solves<T: Scalar, D: CgKernels<T> + CsrKernels<T>>(
     device: &D,
     side: usize,
     tolerances: &[f64],

@@ -36,21 +36,15 @@ pub mod tridiagonal;
 pub mod vector;
 pub mod vector_fields;
 
-use femtile::linalg::krylov::cg::CgSolverKernels;
+use femtile::linalg::krylov::cg::CgKernels;
 use femtile::linalg::sparse::csr::CsrKernels;
 use femtile::linalg::sparse::ell_warp::EllWarpKernels;
 use femtile::linalg::vector::VectorKernels;
 
 /// A device with all kernels of linear algebra in both precisions.
-pub trait LinearDevice:
-    CgSolverKernels<f64> + CgSolverKernels<f32> + CsrKernels<f64> + CsrKernels<f32>
-{
-}
+pub trait LinearDevice: CgKernels<f64> + CgKernels<f32> + CsrKernels<f64> + CsrKernels<f32> {}
 
-impl<D> LinearDevice for D where
-    D: CgSolverKernels<f64> + CgSolverKernels<f32> + CsrKernels<f64> + CsrKernels<f32>
-{
-}
+impl<D> LinearDevice for D where D: CgKernels<f64> + CgKernels<f32> + CsrKernels<f64> + CsrKernels<f32> {}
 
 /// A device with the kernels of ELL-WARP in every precision.
 pub trait SparseDevice:

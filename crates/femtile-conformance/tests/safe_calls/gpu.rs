@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use femtile::device::{Buffer, Cuda, Device, DeviceError};
 use femtile::linalg::hooks::{Hook, NoHook};
-use femtile::linalg::krylov::cg::{CgKernels, CgScalars};
+use femtile::linalg::krylov::cg::{CgKernels, CgScalars, CgSums};
 use femtile::linalg::sparse::csr::{Csr, CsrKernels};
 use femtile::linalg::vector::{Convert, VectorKernels};
 use femtile::linalg::{LinalgError, LinearOperator};
@@ -52,7 +52,9 @@ fn kernels_refuse_vectors_that_do_not_fit() {
     let q = zeros(&device, 300);
     refused(device.cg_residual(&mut long, &q, None, &mut scalars), ("partials", 5, 1));
     scalars.p_dot_q = zeros(&device, 1);
-    refused(CgKernels::<f64>::cg_start(&device, &mut scalars), ("p_dot_q", 64, 1));
+    let mut sums = CgSums::new(&device, 1).unwrap();
+    refused(CgKernels::<f64>::cg_decide(&device, &mut scalars, &sums), ("p_dot_q", 64, 1));
+    refused(device.cg_first_dot(CgSums::<Cuda>::R_DOT_Z, &long, &q, &mut sums), ("partials", 6, 1));
 }
 
 #[test]

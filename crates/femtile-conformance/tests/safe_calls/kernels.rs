@@ -36,6 +36,7 @@ fn passes_of_conjugate_gradients_refuse_vectors_of_other_lengths() {
     let mut scalars = CgScalars::new(&cpu, 0.0, 1, 1, 0).unwrap();
     refused(cpu.cg_residual(&mut r, &short, None, &mut scalars), ("q", N, 1));
     refused(cpu.cg_residual(&mut r, &q, Some(&short), &mut scalars), ("inverse_diagonal", N, 1));
+    refused(cpu.cg_dot(3, &q, &q, &mut scalars), ("place", 2, 3));
     let mut x = zeros(&cpu, 1);
     refused(cpu.cg_direction(&mut r, &mut x, &q, None, &mut scalars), ("x", N, 1));
     let t = [zeros(&cpu, N), zeros(&cpu, 1)];

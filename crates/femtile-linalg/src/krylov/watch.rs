@@ -1,15 +1,27 @@
 //! Watches the residual of a run and decides when it ends.
 
+use std::collections::VecDeque;
 use std::ops::ControlFlow;
 use std::time::Instant;
 
-use femtile_device::Scalar;
-
 use super::acceptance::{RunEnd, Size};
-use super::cg::{CgHistory, CgKernels, CgProgress, CgScalars, KrylovConfig};
+use super::cg::{Block, CgHistory, CgProgress, KrylovConfig, Plan};
 use super::{Monitor, Stop};
 use crate::LinalgError;
 
+/// A method whose iterations run on a device, while the host looks at copies of its numbers.
+pub(super) trait Rounds {
+    /// A copy of the numbers of a block that is under way.
+    type Poll;
+
+    /// Launches a block and a copy of its numbers, and waits for neither.
+    fn launch(&mut self, block: Block) -> Result<Self::Poll, LinalgError>;
+
+    /// Waits for a copy; appends the iterations that are new to `history`.
+    fn read(&mut self, poll: Self::Poll, history: &mut CgHistory) -> Result<CgProgress, LinalgError>;
+}
+
+/// The residuals of a run, and the limits of its settings.
 pub(super) struct Watch<'a> {
     config: &'a KrylovConfig,
     b_norm: f64,
@@ -41,29 +53,23 @@ impl<'a> Watch<'a> {
         (watch, stop)
     }
 
-    /// Runs iterations on `device`, several between two checks by the host, until one of them or the host
-    /// ends the method. They are recorded if the device supports it, unless the host takes part in them, as
-    /// in sums over ranks.
-    pub(super) fn iterate<T: Scalar, D: CgKernels<T>, S>(
+    /// Runs blocks of iterations until one of them or the host ends the method; `polls` are those under way.
+    pub(super) fn iterate<R: Rounds>(
         &mut self,
         (mut stop, monitor): (ControlFlow<Stop>, &mut dyn Monitor),
-        (device, stride, is_recorded): (&D, usize, bool),
-        state: &mut S,
-        scalars: impl Fn(&mut S) -> &mut CgScalars<D>,
-        mut iteration: impl FnMut(&mut S) -> Result<(), LinalgError>,
+        (plan, mut polls): (&mut Plan, VecDeque<R::Poll>),
+        rounds: &mut R,
     ) -> Result<ControlFlow<Stop>, LinalgError> {
-        let stride = self.config.look_every.unwrap_or(stride).clamp(1, CgScalars::<D>::RING / 2);
-        let mut recording = D::Recording::default();
-        while stop.is_continue() {
-            match is_recorded {
-                true => device.repeat(&mut recording, stride, &mut || iteration(state))?,
-                false => (0..stride).try_for_each(|_| iteration(state))?,
+        loop {
+            while stop.is_continue()
+                && let Some(block) = plan.next(polls.len())
+            {
+                polls.push_back(rounds.launch(block)?);
             }
-            let progress = device.cg_poll(scalars(state), &mut self.history)?;
-            stop = self.look(progress, monitor);
+            let Some(poll) = polls.pop_front() else { return Ok(stop) };
+            let progress = rounds.read(poll, &mut self.history)?;
+            stop = self.hear(progress, stop, monitor);
         }
-        let settled = device.cg_settle(scalars(state), &mut self.history)?;
-        Ok(self.settle(settled, stop, monitor))
     }
 
     /// Records the initial residual; breaks if the method need not start.
@@ -83,7 +89,7 @@ impl<'a> Watch<'a> {
     /// Shows the residuals that are new in `history` to the monitor and says whether to continue.
     ///
     /// The order of precedence: convergence and breakdown, then the monitor, then the limits.
-    pub(super) fn look(&mut self, progress: CgProgress, monitor: &mut dyn Monitor) -> ControlFlow<Stop> {
+    fn look(&mut self, progress: CgProgress, monitor: &mut dyn Monitor) -> ControlFlow<Stop> {
         let mut asked = ControlFlow::Continue(());
         for iteration in self.n_seen..self.history.r_dot_r.len() {
             let relative = self.relative(iteration);
@@ -107,9 +113,14 @@ impl<'a> Watch<'a> {
         self.limits(progress.iteration)
     }
 
-    /// Reports the iterations after the last look and returns why the run ended: `stop`, unless a later iteration converged or
-    /// broke down.
-    pub(super) fn settle(
+    /// Looks after an iteration of a method whose steps run on the host, which has ended it if a reason is given.
+    pub(super) fn end_if(&mut self, ended: Option<Stop>, monitor: &mut dyn Monitor) -> ControlFlow<Stop> {
+        self.look(CgProgress { iteration: self.iteration(), stop: ended }, monitor)
+    }
+
+    /// Looks at a method that continues. One that has ended keeps its reason, unless a later iteration converged or broke
+    /// down.
+    pub(super) fn hear(
         &mut self,
         progress: CgProgress,
         stop: ControlFlow<Stop>,
@@ -117,6 +128,7 @@ impl<'a> Watch<'a> {
     ) -> ControlFlow<Stop> {
         match self.look(progress, monitor) {
             ControlFlow::Break(last @ (Stop::Converged | Stop::Breakdown { .. })) => ControlFlow::Break(last),
+            last if stop.is_continue() => last,
             _ => stop,
         }
     }

@@ -1,12 +1,13 @@
 use femtile_device::cuda::{Header, Kernel, Launch, Program, Read, Specialisation, Write};
-use femtile_device::{Buffer, Cuda, Device, Scalar};
+use femtile_device::{Buffer, Cuda, Scalar};
 
-use super::{CgHistory, CgKernels, CgProgress, CgScalars};
+use super::{CgBegin, CgDiagonals, CgExtrapolate, CgFinish, CgKernels, CgScalars, CgSums};
 use crate::hooks::{CudaHook, Hook};
-use crate::vector::cuda::{SUM_THREADS, SUMS, n_tiles, queue_dot};
+use crate::vector::cuda::{SUM_THREADS, SUMS, n_tiles, queue_dot, sum_launch};
 use crate::{LinalgError, LinearOperator, error::need};
 
 type Scalars = CgScalars<Cuda>;
+type Sums = CgSums<Cuda>;
 
 /// The scalars of a solve, also for kernels of other methods.
 pub(crate) const STATE: Header = Header { name: "state.cuh", text: include_str!("state.cuh") };
@@ -22,7 +23,28 @@ pub(crate) const ADDENDS: usize = 64;
 type Residual<T> =
     (Write<T>, Write<f64>, Write<f64>, Write<u32>, Read<T>, Read<T>, Read<f64>, Read<f64>, u64);
 type Direction<T> = (Write<T>, Write<T>, Write<f64>, Read<T>, Read<T>, Read<f64>, Read<f64>, u64);
-const START: Kernel<(Write<f64>, Read<f64>)> = Kernel::new("cg_start");
+type Begin<T> = (
+    Write<T>,
+    Write<T>,
+    Write<T>,
+    Write<f64>,
+    Write<f64>,
+    Write<u32>,
+    Read<T>,
+    Read<T>,
+    Read<T>,
+    Read<T>,
+    u64,
+    u32,
+);
+type Extrapolate<T> = (Write<T>, Write<T>, Read<T>, Write<T>, Write<T>, T, u64);
+type Finish<T> = (Write<f64>, Write<f64>, Write<u32>, Read<T>, Read<T>, Read<T>, Read<T>, Read<T>, u64, u32);
+type Decide = (Write<f64>, Read<f64>, Read<f64>);
+
+/// Sums of a pass before or after the iterations, at most.
+const N_SUMS: usize = 6;
+/// Threads of a block of `cg_extrapolate`.
+const THREADS: u32 = 256;
 
 fn program<T: Scalar>(has_diagonal: bool) -> Specialisation {
     CG.of::<T>().define("FEMTILE_DIAGONAL", u8::from(has_diagonal)).define("FEMTILE_FLEXIBLE", 0)
@@ -39,7 +61,6 @@ pub(crate) fn specialisations() -> Vec<Specialisation> {
         .into_iter()
         .flat_map(|diagonal| [program::<f32>(diagonal), program::<f64>(diagonal)])
         .chain([flexible_program::<f32>(), flexible_program::<f64>()])
-        .chain(super::solver::cuda::specialisations())
         .collect()
 }
 
@@ -112,6 +133,74 @@ impl<T: Scalar> CgKernels<T> for Cuda {
         n.div_ceil(CudaHook::ROWS).max(2 * n_tiles(n))
     }
 
+    fn cg_sum_partials(&self, n: usize) -> usize {
+        n_sum_partials(n)
+    }
+
+    fn cg_extrapolate(&self, vectors: CgExtrapolate<'_, T, Self>, weight: T) -> Result<(), LinalgError> {
+        vectors.check()?;
+        let CgExtrapolate { x, previous_x, q, previous_q, r } = vectors;
+        let n = x.len();
+        let arguments =
+            (x.write(), previous_x.write(), q.read(), previous_q.write(), r.write(), weight, n as u64);
+        let kernel = Kernel::<Extrapolate<T>>::new("cg_extrapolate");
+        // SAFETY: all vectors have n entries.
+        Ok(unsafe { self.launch(&program::<T>(true), &kernel, Launch::over(n, THREADS), arguments) }?)
+    }
+
+    fn cg_begin(
+        &self,
+        vectors: CgBegin<'_, T, Self>,
+        diagonals: CgDiagonals<'_, T, Self>,
+        sums: &mut Sums,
+    ) -> Result<(), LinalgError> {
+        vectors.check(&diagonals)?;
+        let n = vectors.b.len();
+        sums.check(n_sum_partials(n))?;
+        let CgBegin { r, p, start, b, x } = vectors;
+        let (launch, of_block) = sum_launch(n);
+        let arguments = (
+            r.write(),
+            p.write(),
+            start.map_or(Write::none(), |start| start.write()),
+            sums.first.write(),
+            sums.partials.write(),
+            sums.counter.write(),
+            b.read(),
+            x.read(),
+            optional(diagonals.m),
+            optional(diagonals.test),
+            n as u64,
+            of_block,
+        );
+        let kernel = Kernel::<Begin<T>>::new("cg_begin");
+        let program = program::<T>(diagonals.m.is_some());
+        // SAFETY: all vectors have n entries, and there is room for the sums and for six partial sums a block.
+        Ok(unsafe { self.launch(&program, &kernel, launch, arguments) }?)
+    }
+
+    fn cg_first_dot(
+        &self,
+        place: usize,
+        x: &Buffer<T, Self>,
+        y: &Buffer<T, Self>,
+        sums: &mut Sums,
+    ) -> Result<(), LinalgError> {
+        sums.check(n_sum_partials(x.len()))?;
+        Sums::check_place(place)?;
+        let result = Write::from(&mut sums.first, place);
+        queue_dot(self, (result, sums.partials.write(), sums.counter.write()), x, y)
+    }
+
+    fn cg_decide(&self, scalars: &mut CgScalars<Self>, sums: &Sums) -> Result<(), LinalgError> {
+        sums.check(0)?;
+        need_room(scalars, 0)?;
+        let arguments = (scalars.state.write(), sums.first.read(), sums.settings.read());
+        let kernel = Kernel::<Decide>::new("cg_decide");
+        // SAFETY: the kernel touches the state, the sums and the settings at the places that the constants name.
+        Ok(unsafe { self.launch(&program::<T>(true), &kernel, Launch::line(1, 32), arguments) }?)
+    }
+
     fn cg_product(
         &self,
         q: &mut Buffer<T, Self>,
@@ -121,13 +210,6 @@ impl<T: Scalar> CgKernels<T> for Cuda {
     ) -> Result<(), LinalgError> {
         let hook = ProductHook::new(self, scalars, (&scalars.p_dot_q, 0), p.len())?;
         a.apply_with(q, p, &hook)
-    }
-
-    fn cg_start(&self, scalars: &mut Scalars) -> Result<(), LinalgError> {
-        need_room(scalars, 0)?;
-        let arguments = (scalars.state.write(), scalars.r_sums.read());
-        // SAFETY: the kernel touches the state and the sums at the places that the constants name.
-        Ok(unsafe { self.launch(&program::<T>(true), &START, Launch::line(1, 32), arguments) }?)
     }
 
     /// Nothing: the kernels that need $\alpha$ work it out.
@@ -163,26 +245,17 @@ impl<T: Scalar> CgKernels<T> for Cuda {
         Ok(unsafe { self.launch(&program, &kernel, Launch::line(n_tiles(n), SUM_THREADS), arguments) }?)
     }
 
-    fn cg_r_dot_z(
+    fn cg_dot(
         &self,
-        r: &Buffer<T, Self>,
-        z: &Buffer<T, Self>,
+        place: usize,
+        x: &Buffer<T, Self>,
+        y: &Buffer<T, Self>,
         scalars: &mut Scalars,
     ) -> Result<(), LinalgError> {
-        need_room(scalars, r.len())?;
-        let result = Write::from(&mut scalars.r_sums, Scalars::R_DOT_Z * ADDENDS);
-        queue_dot(self, (result, scalars.partials.write(), scalars.counters.write()), r, z)
-    }
-
-    fn cg_q_dot_z(
-        &self,
-        q: &Buffer<T, Self>,
-        z: &Buffer<T, Self>,
-        scalars: &mut Scalars,
-    ) -> Result<(), LinalgError> {
-        need_room(scalars, q.len())?;
-        let result = Write::from(&mut scalars.r_sums, Scalars::Q_DOT_Z * ADDENDS);
-        queue_dot(self, (result, scalars.partials.write(), scalars.counters.write()), q, z)
+        need_room(scalars, x.len())?;
+        Scalars::check_place(place)?;
+        let result = Write::from(&mut scalars.r_sums, place * ADDENDS);
+        queue_dot(self, (result, scalars.partials.write(), scalars.counters.write()), x, y)
     }
 
     /// Nothing: the first block of `cg_direction` moves the state on.
@@ -221,19 +294,42 @@ impl<T: Scalar> CgKernels<T> for Cuda {
         Ok(unsafe { self.launch(&program, &kernel, Launch::line(n_tiles(n), SUM_THREADS), arguments) }?)
     }
 
-    /// Returns the progress as of the previous check: the stream continues while the host reads.
-    fn cg_poll(&self, scalars: &mut Scalars, history: &mut CgHistory) -> Result<CgProgress, LinalgError> {
-        let reading = scalars.state.begin_read()?;
-        match scalars.reading.replace(reading) {
-            Some(before) => Ok(scalars.progress(&self.end_read(before)?, history)?),
-            None => Ok(CgProgress { iteration: history.r_dot_r.len().saturating_sub(1), stop: None }),
-        }
+    fn cg_finish(&self, vectors: CgFinish<'_, T, Self>, sums: &mut Sums) -> Result<(), LinalgError> {
+        vectors.check()?;
+        let n = vectors.b.len();
+        sums.check(n_sum_partials(n))?;
+        let CgFinish { q, b, x, z, test } = vectors;
+        let (launch, of_block) = sum_launch(n);
+        let arguments = (
+            sums.last.write(),
+            sums.partials.write(),
+            sums.counter.write(),
+            q.read(),
+            b.read(),
+            x.read(),
+            optional(z),
+            optional(test),
+            n as u64,
+            of_block,
+        );
+        let kernel = Kernel::<Finish<T>>::new("cg_finish");
+        let program = program::<T>(z.is_none());
+        // SAFETY: all vectors have n entries, and there is room for the sums and for six partial sums a block.
+        Ok(unsafe { self.launch(&program, &kernel, launch, arguments) }?)
     }
+}
+
+/// Partial sums of a pass before or after the iterations over vectors of `n` entries.
+fn n_sum_partials(n: usize) -> usize {
+    N_SUMS * sum_launch(n).0.grid[0] as usize
+}
+
+fn optional<T: Scalar>(vector: Option<&Buffer<T, Cuda>>) -> Read<T> {
+    vector.map_or(Read::none(), Buffer::read)
 }
 
 /// The inverse diagonal as an argument; none if there is none.
 fn diagonal<T: Scalar>(d: Option<&Buffer<T, Cuda>>, n: usize) -> Result<Read<T>, LinalgError> {
-    let Some(d) = d else { return Ok(Read::none()) };
-    need("inverse_diagonal", n, d.len())?;
-    Ok(d.read())
+    need("inverse_diagonal", n, d.map_or(n, Buffer::len))?;
+    Ok(optional(d))
 }

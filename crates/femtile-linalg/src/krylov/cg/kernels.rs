@@ -1,6 +1,6 @@
 use femtile_device::{Buffer, Scalar};
 
-use super::{CgHistory, CgProgress, CgScalars};
+use super::{CgBegin, CgDiagonals, CgExtrapolate, CgFinish, CgScalars, CgSums};
 use crate::vector::VectorKernels;
 use crate::{LinalgError, LinearOperator};
 
@@ -14,9 +14,11 @@ use crate::{LinalgError, LinearOperator};
 /// One iteration with a diagonal preconditioner moves 10n values besides the product `q = A p`:
 /// `cg_residual` reads r, q, d and writes r; `cg_direction` reads x, p, r, d and writes x, p.
 /// # Errors
-/// [`LinalgError::Length`] when vectors of one call differ in length.
+/// [`LinalgError::Length`] when vectors of one call differ in length, or [`CgScalars`] or [`CgSums`] belong to shorter
+/// ones.
 pub trait CgKernels<T: Scalar>: VectorKernels<T> {
-    /// Returns the iterations started between two looks of the host at the residual, unless the settings give it.
+    /// Returns the iterations started between two looks of the host at the residual, unless the settings give it; 1 if
+    /// the host runs them itself.
     fn cg_stride(&self) -> usize {
         1
     }
@@ -31,6 +33,44 @@ pub trait CgKernels<T: Scalar>: VectorKernels<T> {
         0
     }
 
+    /// Returns the number of partial sums that [`CgSums`] need for vectors of `n` entries.
+    fn cg_sum_partials(&self, _n: usize) -> usize {
+        0
+    }
+
+    /// $r = q + w(q - q_0)$, $x \leftarrow x + w(x - x_0)$, $x_0 \leftarrow x$, $q_0 \leftarrow q$, all with the values
+    /// before: two solutions and their products become the next guess and its product.
+    ///
+    /// # Cost
+    /// Reads and writes four vectors.
+    fn cg_extrapolate(&self, vectors: CgExtrapolate<'_, T, Self>, weight: T) -> Result<(), LinalgError>;
+
+    /// Computes $r = b - q$ from r, which holds $q = A x$; $s = x$ if a copy is asked for; and
+    /// $p = M^{-1} r$ if $M^{-1}$ is diagonal. Leaves the sums [`CgSums::B_DOT_B`] to [`CgSums::B_NORM`] in [`CgSums::first`].
+    ///
+    /// # Cost
+    /// Reads q, b and the diagonals, writes r and, with a diagonal, p; reads x and writes s.
+    fn cg_begin(
+        &self,
+        vectors: CgBegin<'_, T, Self>,
+        diagonals: CgDiagonals<'_, T, Self>,
+        sums: &mut CgSums<Self>,
+    ) -> Result<(), LinalgError>;
+
+    /// Leaves $x^\mathsf{T} y$ at a place of [`CgSums::first`].
+    fn cg_first_dot(
+        &self,
+        place: usize,
+        x: &Buffer<T, Self>,
+        y: &Buffer<T, Self>,
+        sums: &mut CgSums<Self>,
+    ) -> Result<(), LinalgError>;
+
+    /// Sets `scalars` to the start of a solve by the first sums and the settings: the threshold, and whether the method runs,
+    /// has converged, or does not begin as a norm is out of its range; copies the first sums to
+    /// [`CgScalars::FIRST_SUMS`].
+    fn cg_decide(&self, scalars: &mut CgScalars<Self>, sums: &CgSums<Self>) -> Result<(), LinalgError>;
+
     /// $q = A p$ and $p^\mathsf{T} q$ into `scalars`, summed while q is in cache.
     fn cg_product(
         &self,
@@ -39,9 +79,6 @@ pub trait CgKernels<T: Scalar>: VectorKernels<T> {
         p: &Buffer<T, Self>,
         scalars: &mut CgScalars<Self>,
     ) -> Result<(), LinalgError>;
-
-    /// $\rho = r^\mathsf{T} z$ before the first iteration; ends the method unless it is positive.
-    fn cg_start(&self, scalars: &mut CgScalars<Self>) -> Result<(), LinalgError>;
 
     /// $\alpha = \rho / p^\mathsf{T} q$; ends the method unless $p^\mathsf{T} q$ is positive. Once ended, $\alpha = 0$.
     fn cg_step_length(&self, scalars: &mut CgScalars<Self>) -> Result<(), LinalgError>;
@@ -55,19 +92,12 @@ pub trait CgKernels<T: Scalar>: VectorKernels<T> {
         scalars: &mut CgScalars<Self>,
     ) -> Result<(), LinalgError>;
 
-    /// $r^\mathsf{T} z$ into `scalars`.
-    fn cg_r_dot_z(
+    /// Leaves $x^\mathsf{T} y$ at [`CgScalars::R_DOT_Z`] or [`CgScalars::Q_DOT_Z`] in `scalars`.
+    fn cg_dot(
         &self,
-        r: &Buffer<T, Self>,
-        z: &Buffer<T, Self>,
-        scalars: &mut CgScalars<Self>,
-    ) -> Result<(), LinalgError>;
-
-    /// $q^\mathsf{T} z$ into `scalars`.
-    fn cg_q_dot_z(
-        &self,
-        q: &Buffer<T, Self>,
-        z: &Buffer<T, Self>,
+        place: usize,
+        x: &Buffer<T, Self>,
+        y: &Buffer<T, Self>,
         scalars: &mut CgScalars<Self>,
     ) -> Result<(), LinalgError>;
 
@@ -89,27 +119,10 @@ pub trait CgKernels<T: Scalar>: VectorKernels<T> {
         scalars: &mut CgScalars<Self>,
     ) -> Result<(), LinalgError>;
 
-    /// Reads the progress of the solve and appends new iterations to `history`.
+    /// Leaves [`CgSums::last`] of the iterate x, with $q = A x$ and $r = b - q$; z is the last preconditioned
+    /// residual.
     ///
-    /// `history` holds $r^\mathsf{T} r$ of the start and the results of each iteration read before. A device
-    /// may return the progress as of the previous call, so that it need not wait for the host;
-    /// [`CgKernels::cg_settle`] returns the current one.
-    fn cg_poll(
-        &self,
-        scalars: &mut CgScalars<Self>,
-        history: &mut CgHistory,
-    ) -> Result<CgProgress, LinalgError> {
-        self.cg_settle(scalars, history)
-    }
-
-    /// Waits for the iterations started so far and looks at the solve as [`CgKernels::cg_poll`] does.
-    fn cg_settle(
-        &self,
-        scalars: &mut CgScalars<Self>,
-        history: &mut CgHistory,
-    ) -> Result<CgProgress, LinalgError> {
-        scalars.reading = None;
-        let state = scalars.state.to_host()?;
-        Ok(scalars.progress(&state, history)?)
-    }
+    /// # Cost
+    /// Reads q, b, x, z and the diagonal.
+    fn cg_finish(&self, vectors: CgFinish<'_, T, Self>, sums: &mut CgSums<Self>) -> Result<(), LinalgError>;
 }

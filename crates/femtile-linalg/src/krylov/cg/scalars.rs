@@ -2,7 +2,9 @@
 
 use femtile_device::{Buffer, Device, DeviceError, HostDevice};
 
+use super::CgSums;
 use crate::krylov::Stop;
+use crate::{LinalgError, error::need};
 
 /// The numbers of a CG solve; they live on the device so that no kernel waits for the host.
 pub struct CgScalars<D: Device> {
@@ -19,8 +21,6 @@ pub struct CgScalars<D: Device> {
     pub counters: Buffer<u32, D>,
     /// Whether $\beta = -\alpha q^\mathsf{T} z / \rho$, which allows for a preconditioner that is not fixed.
     pub is_flexible: bool,
-    /// A look at `state` that is under way.
-    pub reading: Option<D::Readback>,
 }
 
 /// The progress of a solve, as the host reads it from the device.
@@ -67,7 +67,7 @@ impl<D: Device> CgScalars<D> {
     /// Place in `state` of the number of iterations done.
     pub const ITERATION: usize = 3;
     /// Index in `state` of one of `RUNNING`, `CONVERGED`, `LIMIT_REACHED`, `BAD_P_DOT_Q`, `BAD_R_DOT_R`,
-    /// `BAD_R_DOT_Z`.
+    /// `BAD_R_DOT_Z`, `NOT_BEGUN`.
     pub const END: usize = 4;
     /// Place in `state` of the $r^\mathsf{T} r$ that ends the method.
     pub const THRESHOLD: usize = 5;
@@ -78,12 +78,11 @@ impl<D: Device> CgScalars<D> {
     /// [`CgScalars::RING_WIDTH`] numbers: $r^\mathsf{T} r$ after it, then $\rho$ before it and $\alpha$.
     pub const RING_START: usize = 7;
 
-    /// Index in `state` of the sums at the start of a solve by [`super::CgSolver`], after the ring and a copy
-    /// of what lies before it.
+    /// Index in `state` of the sums at the start of a solve, after the ring and a copy of what lies before it.
     pub const FIRST_SUMS: usize = Self::RING_START + Self::RING * Self::RING_WIDTH + Self::RING_START;
 
     /// Numbers in `state`.
-    pub const STATE: usize = Self::FIRST_SUMS + super::CgSums::<D>::N_FIRST;
+    pub const STATE: usize = Self::FIRST_SUMS + CgSums::<D>::N_FIRST;
 
     /// The method is running.
     pub const RUNNING: f64 = 0.0;
@@ -97,7 +96,7 @@ impl<D: Device> CgScalars<D> {
     pub const BAD_R_DOT_R: f64 = 4.0;
     /// $r^\mathsf{T} z$ is not positive and finite though r is not zero.
     pub const BAD_R_DOT_Z: f64 = 5.0;
-    /// The method has not begun: the norms are such that the host has to look first.
+    /// The method has not begun: the host decides by the sums at the start.
     pub const NOT_BEGUN: f64 = 6.0;
 
     /// Iterations that are kept until the host looks.
@@ -123,38 +122,29 @@ impl<D: Device> CgScalars<D> {
             partials: Buffer::zeros(device, n_partials)?,
             counters: Buffer::zeros(device, n_addends)?,
             is_flexible: false,
-            reading: None,
         })
     }
 
-    /// Sets the state to that before the first iteration.
+    /// Refuses indices that do not belong to a sum of `r_sums`.
     ///
     /// # Errors
-    /// Errors of the device.
-    pub(super) fn begin(&mut self, threshold: f64, limit: usize) -> Result<(), DeviceError> {
-        let mut state = vec![0.0; Self::STATE];
-        state[Self::THRESHOLD] = threshold;
-        state[Self::LIMIT] = limit as f64;
-        self.reading = None;
-        self.state.upload(&state)
-    }
-
-    /// Sets all sums to zero.
-    ///
-    /// # Errors
-    /// Errors of the device.
-    pub(super) fn clear_sums(&mut self) -> Result<(), DeviceError> {
-        self.p_dot_q.upload(&vec![0.0; self.p_dot_q.len()])?;
-        self.r_sums.upload(&vec![0.0; self.r_sums.len()])
+    /// [`LinalgError::Length`].
+    pub(super) fn check_place(place: usize) -> Result<(), LinalgError> {
+        need("place", place.min(Self::Q_DOT_Z), place)
     }
 
     /// Index in `state` of the values of iteration i.
-    pub(in crate::krylov) const fn ring_place(iteration: usize) -> usize {
+    const fn ring_place(iteration: usize) -> usize {
         Self::RING_START + iteration % Self::RING * Self::RING_WIDTH
     }
 
-    /// Returns the progress from a state read from the device: see [`super::CgKernels::cg_poll`].
-    pub(super) fn progress(&self, state: &[f64], history: &mut CgHistory) -> Result<CgProgress, DeviceError> {
+    /// Returns the progress from a state read from the device, and appends the iterations that are new to `history`, which
+    /// holds $r^\mathsf{T} r$ of the start.
+    pub(in crate::krylov) fn progress(
+        &self,
+        state: &[f64],
+        history: &mut CgHistory,
+    ) -> Result<CgProgress, DeviceError> {
         let sum = |of: &Buffer<f64, D>, place: usize| -> Result<f64, DeviceError> {
             let n_addends = self.p_dot_q.len();
             Ok(of.to_host()?[place * n_addends..][..n_addends].iter().sum())
@@ -166,30 +156,31 @@ impl<D: Device> CgScalars<D> {
             history.steps.push(CgStep { rho: state[place + 1], alpha: state[place + 2] });
         }
         let breakdown = |quantity, value| Some(Stop::Breakdown { quantity, value });
+        let first = &state[Self::FIRST_SUMS..];
         let stop = match state[Self::END] {
             Self::RUNNING => None,
             Self::CONVERGED => Some(Stop::Converged),
             Self::LIMIT_REACHED => Some(Stop::MaxIterations),
             Self::BAD_P_DOT_Q => breakdown("p·Ap", sum(&self.p_dot_q, 0)?),
             Self::BAD_R_DOT_R => breakdown("r·r", sum(&self.r_sums, Self::R_DOT_R)?),
+            Self::NOT_BEGUN if !first[CgSums::<D>::R_DOT_R].is_finite() => {
+                breakdown("r·r", first[CgSums::<D>::R_DOT_R])
+            }
+            Self::NOT_BEGUN => breakdown("r·z", first[CgSums::<D>::R_DOT_Z]),
             _ => breakdown("r·z", sum(&self.r_sums, Self::R_DOT_Z)?),
         };
         Ok(CgProgress { iteration, stop })
     }
 }
 
-fn is_positive(value: f64) -> bool {
+pub(in crate::krylov) fn is_positive(value: f64) -> bool {
     value > 0.0 && value.is_finite()
 }
 
-/// [`super::CgKernels::cg_start`] if the host can address the device's memory.
-pub(super) fn start<D: HostDevice>(scalars: &mut CgScalars<D>) {
-    let rho = scalars.r_sums.as_slice()[CgScalars::<D>::R_DOT_Z];
-    let state = scalars.state.as_mut_slice();
-    state[CgScalars::<D>::RHO] = rho;
-    if !is_positive(rho) {
-        state[CgScalars::<D>::END] = CgScalars::<D>::BAD_R_DOT_Z;
-    }
+/// Keeps what the iteration counted last has found, in the ring of a state.
+pub(in crate::krylov) fn keep<D: Device>(state: &mut [f64], r_dot_r: f64, step: CgStep) {
+    let place = CgScalars::<D>::ring_place(state[CgScalars::<D>::ITERATION] as usize);
+    state[place..][..CgScalars::<D>::RING_WIDTH].copy_from_slice(&[r_dot_r, step.rho, step.alpha]);
 }
 
 /// [`super::CgKernels::cg_step_length`] if the host can address the device's memory.
@@ -219,8 +210,8 @@ pub(super) fn conjugation<D: HostDevice>(scalars: &mut CgScalars<D>) {
     }
     state[CgScalars::<D>::ITERATION] += 1.0;
     let iteration = state[CgScalars::<D>::ITERATION];
-    let found = [r_dot_r, state[CgScalars::<D>::RHO], state[CgScalars::<D>::ALPHA]];
-    state[CgScalars::<D>::ring_place(iteration as usize)..][..found.len()].copy_from_slice(&found);
+    let step = CgStep { rho: state[CgScalars::<D>::RHO], alpha: state[CgScalars::<D>::ALPHA] };
+    keep::<D>(state, r_dot_r, step);
     if r_dot_r <= state[CgScalars::<D>::THRESHOLD] {
         state[CgScalars::<D>::END] = CgScalars::<D>::CONVERGED;
     } else if !is_positive(r_dot_z) {
@@ -256,35 +247,44 @@ macro_rules! on_host {
             Ok(())
         }
 
-        fn cg_start(&self, scalars: &mut CgScalars<Self>) -> Result<(), $crate::LinalgError> {
-            $crate::krylov::cg::scalars::start(scalars);
-            Ok(())
-        }
-
         fn cg_step_length(&self, scalars: &mut CgScalars<Self>) -> Result<(), $crate::LinalgError> {
             $crate::krylov::cg::scalars::step_length(scalars);
             Ok(())
         }
 
-        fn cg_r_dot_z(
+        fn cg_dot(
             &self,
-            r: &Buffer<T, Self>,
-            z: &Buffer<T, Self>,
+            place: usize,
+            x: &Buffer<T, Self>,
+            y: &Buffer<T, Self>,
             scalars: &mut CgScalars<Self>,
         ) -> Result<(), $crate::LinalgError> {
-            let r_dot_z = self.dot(r, z)?;
-            scalars.r_sums.as_mut_slice()[CgScalars::<Self>::R_DOT_Z] = r_dot_z;
+            CgScalars::<Self>::check_place(place)?;
+            let x_dot_y = self.dot(x, y)?;
+            scalars.r_sums.as_mut_slice()[place] = x_dot_y;
             Ok(())
         }
 
-        fn cg_q_dot_z(
+        fn cg_first_dot(
             &self,
-            q: &Buffer<T, Self>,
-            z: &Buffer<T, Self>,
-            scalars: &mut CgScalars<Self>,
+            place: usize,
+            x: &Buffer<T, Self>,
+            y: &Buffer<T, Self>,
+            sums: &mut $crate::krylov::cg::CgSums<Self>,
         ) -> Result<(), $crate::LinalgError> {
-            let q_dot_z = self.dot(q, z)?;
-            scalars.r_sums.as_mut_slice()[CgScalars::<Self>::Q_DOT_Z] = q_dot_z;
+            sums.check(0)?;
+            $crate::krylov::cg::CgSums::<Self>::check_place(place)?;
+            sums.first.as_mut_slice()[place] = self.dot(x, y)?;
+            Ok(())
+        }
+
+        fn cg_decide(
+            &self,
+            scalars: &mut CgScalars<Self>,
+            sums: &$crate::krylov::cg::CgSums<Self>,
+        ) -> Result<(), $crate::LinalgError> {
+            sums.check(0)?;
+            $crate::krylov::cg::start::decide(scalars, sums);
             Ok(())
         }
 

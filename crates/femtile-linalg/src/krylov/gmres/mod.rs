@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 use femtile_device::{Buffer, Scalar};
 
 use super::acceptance::{self, Run, RunEnd, System};
-use super::cg::{CgOutcome, CgProgress};
+use super::cg::CgOutcome;
 use super::residual::{dot, norm, residual};
 use super::watch::Watch;
 use super::{Monitor, Stop};
@@ -104,8 +104,7 @@ fn run<T: Scalar, D: VectorKernels<T>, C: Communicator>(
             _ => {
                 watch.correct(length * length);
                 let stalled = (length > GAIN * before).then_some(Stop::Stagnated);
-                let progress = CgProgress { iteration: watch.iteration(), stop: stalled.or(watch.verdict()) };
-                watch.look(progress, monitor)
+                watch.end_if(stalled.or(watch.verdict()), monitor)
             }
         };
     }
@@ -177,8 +176,7 @@ impl<'a, T: Scalar, D: VectorKernels<T>, C: Communicator> Cycle<'a, T, D, C> {
             self.n_columns += 1;
             let residual = self.small.residual();
             watch.history.r_dot_r.push(residual * residual);
-            let progress = CgProgress { iteration: watch.iteration(), stop: watch.verdict() };
-            if let Some(stop) = watch.look(progress, monitor).break_value() {
+            if let Some(stop) = watch.end_if(watch.verdict(), monitor).break_value() {
                 return Ok(Some(stop));
             }
         }

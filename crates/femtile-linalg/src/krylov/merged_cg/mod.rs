@@ -10,13 +10,15 @@ mod products;
 mod reference;
 mod scalars;
 
+use std::collections::VecDeque;
+
 use femtile_device::{Buffer, Scalar};
 
 use super::Monitor;
 use super::acceptance::{self, Run, RunEnd, System};
-use super::cg::{CgOutcome, KrylovConfig};
+use super::cg::{Block, CgHistory, CgOutcome, CgProgress, KrylovConfig, Plan};
 use super::residual::norm;
-use super::watch::Watch;
+use super::watch::{Rounds, Watch};
 use crate::comm::Communicator;
 use crate::{LinalgError, LinearOperator, Preconditioner, error::need};
 pub use kernels::{MergedCgKernels, MergedVectors};
@@ -89,17 +91,49 @@ fn run<T: Scalar, D: MergedCgKernels<T>, C: Communicator>(
     let vectors = MergedVectors::new(x, a, b)?;
     let r_norm = norm(&vectors.r, comm)?;
     let (mut watch, stop) = Watch::begin(&config, b_norm, r_norm * r_norm, monitor);
-    let mut state = (vectors, scalars);
-    let iteration = |(vectors, scalars): &mut (MergedVectors<T, D>, MergedScalars<D>)| {
-        device.merged_cg_pass(x, vectors, a, diagonal, scalars)?;
-        comm.sum(&mut scalars.sums)?;
-        device.merged_cg_step(scalars)
-    };
-    let on_device = (&device, device.cg_stride(), comm.n_ranks() == 1);
-    let stop = watch.iterate((stop, monitor), on_device, &mut state, |state| &mut state.1.base, iteration)?;
-    let (vectors, scalars) = state;
+    let mut plan = Plan::alone(&config, device.cg_stride(), false);
+    let recording = D::Recording::default();
+    let mut passes = Passes { x, vectors, a, diagonal, scalars, comm, recording };
+    let stop = watch.iterate((stop, monitor), (&mut plan, VecDeque::new()), &mut passes)?;
+    let Passes { x, vectors, scalars, .. } = passes;
     device.merged_cg_finish(x, &vectors, diagonal, &scalars)?;
     Ok(watch.end(stop, None))
+}
+
+/// The iterations of a run.
+struct Passes<'a, T: Scalar, D: MergedCgKernels<T>, C> {
+    x: &'a mut Buffer<T, D>,
+    vectors: MergedVectors<T, D>,
+    a: &'a dyn LinearOperator<T, D>,
+    diagonal: (&'a Buffer<T, D>, usize),
+    scalars: MergedScalars<D>,
+    comm: &'a C,
+    recording: D::Recording,
+}
+
+impl<T: Scalar, D: MergedCgKernels<T>, C: Communicator> Rounds for Passes<'_, T, D, C> {
+    type Poll = D::Readback;
+
+    /// Records the iterations, unless the host takes part in sums over ranks.
+    fn launch(&mut self, block: Block) -> Result<D::Readback, LinalgError> {
+        let Self { x, vectors, a, diagonal, scalars, comm, recording } = self;
+        let device = x.device().clone();
+        let mut pass = || {
+            device.merged_cg_pass(x, vectors, *a, *diagonal, scalars)?;
+            comm.sum(&mut scalars.sums)?;
+            device.merged_cg_step(scalars)
+        };
+        match comm.n_ranks() {
+            1 => device.repeat(recording, block.iterations, &mut pass)?,
+            _ => (0..block.iterations).try_for_each(|_| pass())?,
+        }
+        Ok(scalars.base.state.begin_read()?)
+    }
+
+    fn read(&mut self, poll: D::Readback, history: &mut CgHistory) -> Result<CgProgress, LinalgError> {
+        let state = self.x.device().end_read(poll)?;
+        Ok(self.scalars.base.progress(&state, history)?)
+    }
 }
 
 fn not_diagonal() -> LinalgError {

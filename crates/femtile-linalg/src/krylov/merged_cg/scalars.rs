@@ -2,7 +2,7 @@
 
 use femtile_device::{Buffer, Device, DeviceError, HostDevice, Reference, Scalar};
 
-use crate::krylov::cg::{CgKernels, CgScalars};
+use crate::krylov::cg::{CgKernels, CgScalars, CgStep, is_positive, keep};
 
 /// The numbers of a solve by merged conjugate gradients.
 pub struct MergedScalars<D: Device> {
@@ -105,8 +105,8 @@ impl<D: HostDevice> MergedScalars<D> {
         let end = match () {
             () if !gamma.is_finite() => CgScalars::<D>::BAD_R_DOT_R,
             () if gamma <= state[CgScalars::<D>::THRESHOLD] => CgScalars::<D>::CONVERGED,
-            () if !(d > 0.0 && d.is_finite()) => CgScalars::<D>::BAD_R_DOT_Z,
-            () if !(a > 0.0 && a.is_finite()) => CgScalars::<D>::BAD_P_DOT_Q,
+            () if !is_positive(d) => CgScalars::<D>::BAD_R_DOT_Z,
+            () if !is_positive(a) => CgScalars::<D>::BAD_P_DOT_Q,
             () => CgScalars::<D>::RUNNING,
         };
         if end != CgScalars::<D>::RUNNING {
@@ -118,8 +118,7 @@ impl<D: HostDevice> MergedScalars<D> {
         let beta = predicted::<T>(d, e, f, alpha).map_or(0.0, |next| next / d);
         state[CgScalars::<D>::ITERATION] += 1.0;
         let iteration = state[CgScalars::<D>::ITERATION];
-        let found = [next.unwrap_or(rounding::<T>() * gamma), d, alpha];
-        state[CgScalars::<D>::ring_place(iteration as usize)..][..found.len()].copy_from_slice(&found);
+        keep::<D>(state, next.unwrap_or(rounding::<T>() * gamma), CgStep { rho: d, alpha });
         if next.is_some_and(|next| next <= state[CgScalars::<D>::THRESHOLD]) {
             state[CgScalars::<D>::END] = CgScalars::<D>::CONVERGED;
         } else if iteration >= state[CgScalars::<D>::LIMIT] {

@@ -9,7 +9,7 @@ mod reference;
 use femtile_device::{Buffer, Scalar};
 
 use super::acceptance::{self, Run, RunEnd, System};
-use super::cg::{CgOutcome, CgProgress, CgStep, KrylovConfig};
+use super::cg::{CgOutcome, CgStep, KrylovConfig, is_positive};
 use super::residual::{norm, over_ranks_during, residual};
 use super::watch::Watch;
 use super::{Monitor, Preconditioning, Stop};
@@ -104,7 +104,7 @@ fn run<T: Scalar, D: PipelinedCgKernels<T>, C: Communicator>(
     }
     while stop.is_continue() {
         let ended = recurrences.iterate(x, &mut watch)?;
-        stop = watch.look(CgProgress { iteration: watch.iteration(), stop: ended }, monitor);
+        stop = watch.end_if(ended, monitor);
     }
     Ok(watch.end(stop, None))
 }
@@ -263,7 +263,7 @@ fn step(sums: PipelinedCgSums, before: Option<(f64, f64)>) -> Result<PipelinedCg
         }
     };
     for (quantity, value) in [("r·u", r_dot_u), (name, p_dot_ap)] {
-        if !(value > 0.0 && value.is_finite()) {
+        if !is_positive(value) {
             return Err(Stop::Breakdown { quantity, value });
         }
     }

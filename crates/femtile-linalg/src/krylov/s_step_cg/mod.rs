@@ -19,7 +19,7 @@ use std::ops::ControlFlow;
 use femtile_device::{Buffer, Scalar};
 
 use super::acceptance::{self, Run, RunEnd, System};
-use super::cg::{CgOutcome, CgProgress};
+use super::cg::CgOutcome;
 use super::residual::{fits, over_ranks};
 use super::watch::Watch;
 use super::{Monitor, Preconditioning, Stop};
@@ -143,8 +143,7 @@ fn run<T: Scalar, D: SStepCgKernels<T>, C: Communicator>(
         }
         match blocks.take(x, &gram, steps.min(n_left))? {
             Err(breakdown) => {
-                let progress = CgProgress { iteration: watch.iteration(), stop: Some(breakdown) };
-                stop = watch.look(progress, monitor);
+                stop = watch.end_if(Some(breakdown), monitor);
             }
             // The verdict comes at once if it costs no further reduction, or no block follows.
             Ok(taken) if comm.n_ranks() == 1 || taken.n_steps == n_left => {
@@ -279,7 +278,7 @@ impl<'a, T: Scalar, D: SStepCgKernels<T>, C: Communicator> Blocks<'a, T, D, C> {
         } else {
             Some(Stop::Breakdown { quantity: "r·r", value: r_dot_r })
         };
-        watch.look(CgProgress { iteration: watch.iteration(), stop: ended }, monitor)
+        watch.end_if(ended, monitor)
     }
 
     /// Restarts after a block that was cut at this pivot; breaks down if the residual has hardly fallen since

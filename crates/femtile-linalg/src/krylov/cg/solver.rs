@@ -1,48 +1,28 @@
 //! Conjugate gradients for many right sides with one operator.
 
-mod attempt;
-mod cpu;
-#[allow(unsafe_code)]
-pub(crate) mod cuda;
-mod kernels;
-mod plan;
-mod reference;
-mod start;
-
 use std::fmt;
 use std::sync::Arc;
 use std::time::Instant;
 
-use femtile_device::{Buffer, Device, Scalar};
+use femtile_device::{Buffer, Scalar};
 
-use super::{CgKernels, CgOutcome, KrylovConfig, Vectors, run_in};
+use super::attempt::Attempt;
+use super::extrapolation::Extrapolation;
+use super::plan::Past;
+use super::recordings::Recordings;
+use super::workspace::Workspace;
+use super::{CgKernels, CgOutcome, KrylovConfig, Target};
 use crate::comm::{Alone, Communicator};
 use crate::error::need;
 use crate::krylov::acceptance::{self, System};
 use crate::krylov::residual::fits;
 use crate::krylov::{Monitor, Stop};
 use crate::{LinalgError, LinearOperator, Preconditioner};
-use attempt::{Attempt, Recordings};
-pub use kernels::{CgBegin, CgDiagonals, CgExtrapolate, CgFinish, CgSolverKernels, CgSums};
-use plan::Past;
-
-/// The norm that the tolerance of a solve is relative to.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-#[non_exhaustive]
-pub enum Target {
-    /// $\|r\| \le \tau \|b\|$.
-    #[default]
-    RightSide,
-    /// $\|r\| \le \tau s$ with a given $s > 0$, for callers that know the size of the terms of b; at most $\|b\| / 2$.
-    Norm(f64),
-    /// $\|r\| \le \min(\tau \|b\|, \rho \|r_0\|)$ with the first residual $r_0$, to compute the correction of
-    /// the first guess to a relative accuracy $\rho$.
-    Reduction(f64),
-}
 
 /// Conjugate gradients for many right sides with one operator: vectors and recordings are kept between solves.
 ///
-/// Iterates, residuals and stop of a solve are those of [`super::ConjugateGradient::solve`], to the last bit.
+/// Iterates, residuals and stop of a solve are those of [`super::ConjugateGradient::solve`], to the last bit, as both
+/// run the same passes.
 /// A GPU runs the start, the iteration count of the last solves and the acceptance tests as one recording.
 /// The host reads the result once. The acceptance tests know the smallest Ritz value of earlier solves. A
 /// preconditioner that is not diagonal is compared at the first guess instead of the right side. If the tests
@@ -103,60 +83,38 @@ pub enum Target {
 /// two copies to the host, waited for together.
 /// # Source
 /// As [`super::ConjugateGradient`].
-pub struct CgSolver<T: Scalar, D: CgSolverKernels<T>> {
-    a: Arc<dyn LinearOperator<T, D>>,
+pub struct CgSolver<T: Scalar, D: CgKernels<T>> {
+    pub(super) a: Arc<dyn LinearOperator<T, D>>,
     /// The operator of iterations, if it differs.
-    of_iterations: Option<Arc<dyn LinearOperator<T, D>>>,
-    m: Arc<dyn Preconditioner<T, D>>,
-    x: Buffer<T, D>,
-    b: Buffer<T, D>,
+    pub(super) of_iterations: Option<Arc<dyn LinearOperator<T, D>>>,
+    pub(super) m: Arc<dyn Preconditioner<T, D>>,
+    pub(super) x: Buffer<T, D>,
+    pub(super) b: Buffer<T, D>,
     /// The start of the current solve.
-    start: Buffer<T, D>,
-    v: Vectors<T, D>,
-    sums: CgSums<D>,
-    settings: Vec<f64>,
+    pub(super) start: Buffer<T, D>,
+    pub(super) w: Workspace<T, D>,
     /// The diagonal by which residuals are tested, if it is not that of the preconditioner.
-    test: Option<Buffer<T, D>>,
-    is_identity: bool,
-    recordings: Recordings<D>,
+    pub(super) test: Option<Buffer<T, D>>,
+    pub(super) is_identity: bool,
+    pub(super) recordings: Recordings<D>,
     /// Addresses of x and b in the recordings.
     addresses: [u64; 2],
-    past: Past,
-    history: Option<History<T, D>>,
+    pub(super) past: Past,
+    pub(super) extrapolation: Option<Extrapolation<T, D>>,
     /// The norm of a residual that the preconditioner, other than a diagonal, knows.
-    scale: Option<f64>,
-    smallest_ritz: Option<f64>,
+    pub(super) scale: Option<f64>,
+    pub(super) smallest_ritz: Option<f64>,
     /// The norm of rounding errors in b.
-    rounding: f64,
+    pub(super) rounding: f64,
 }
 
-/// The solution before the last one with its product: with the last ones they give the next first guess.
-struct History<T: Scalar, D: Device> {
-    previous_x: Buffer<T, D>,
-    previous_q: Buffer<T, D>,
-    /// Solutions with known products: 1 for the last, 2 for the one before as well.
-    known: usize,
-}
-
-impl<T: Scalar, D: CgSolverKernels<T>> History<T, D> {
-    fn new(device: &D, n: usize) -> Result<Self, LinalgError> {
-        let (previous_x, previous_q) = (Buffer::zeros(device, n)?, Buffer::zeros(device, n)?);
-        Ok(Self { previous_x, previous_q, known: 0 })
-    }
-
-    fn with<'a>(&'a mut self, x: &'a mut Buffer<T, D>, v: &'a mut Vectors<T, D>) -> CgExtrapolate<'a, T, D> {
-        let Self { previous_x, previous_q, .. } = self;
-        CgExtrapolate { x, previous_x, q: &v.q, previous_q, r: &mut v.r }
-    }
-}
-
-impl<T: Scalar, D: CgSolverKernels<T>> fmt::Debug for CgSolver<T, D> {
+impl<T: Scalar, D: CgKernels<T>> fmt::Debug for CgSolver<T, D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CgSolver").field("n", &self.x.len()).finish_non_exhaustive()
     }
 }
 
-impl<T: Scalar, D: CgSolverKernels<T>> CgSolver<T, D> {
+impl<T: Scalar, D: CgKernels<T>> CgSolver<T, D> {
     /// Prepares solves with a symmetric positive definite operator and a preconditioner; x and b are zero.
     ///
     /// # Errors
@@ -183,8 +141,7 @@ impl<T: Scalar, D: CgSolverKernels<T>> CgSolver<T, D> {
             (Buffer::zeros(&device, n)?, Buffer::zeros(&device, n)?, Buffer::zeros(&device, n)?);
         fits(a.as_ref(), &x, &b)?;
         let (is_identity, test) = examine(a.as_ref(), m.as_ref(), comm)?;
-        let v = Vectors::new(&device, n, m.as_ref())?;
-        let sums = CgSums::new(&device, device.cg_sum_partials(n))?;
+        let w = Workspace::new(&device, n, m.as_ref())?;
         Ok(Self {
             addresses: [x.address(), b.address()],
             a,
@@ -193,14 +150,12 @@ impl<T: Scalar, D: CgSolverKernels<T>> CgSolver<T, D> {
             x,
             b,
             start,
-            v,
-            sums,
-            settings: Vec::new(),
+            w,
             test,
             is_identity,
             recordings: Recordings::default(),
             past: Past::default(),
-            history: None,
+            extrapolation: None,
             scale: None,
             smallest_ritz: None,
             rounding: 0.0,
@@ -230,7 +185,7 @@ impl<T: Scalar, D: CgSolverKernels<T>> CgSolver<T, D> {
     /// # Errors
     /// Errors of the device.
     pub fn extrapolate(&mut self) -> Result<(), LinalgError> {
-        self.history = Some(History::new(self.x.device(), self.x.len())?);
+        self.extrapolation = Some(Extrapolation::new(self.x.device(), self.x.len())?);
         Ok(())
     }
 
@@ -240,9 +195,9 @@ impl<T: Scalar, D: CgSolverKernels<T>> CgSolver<T, D> {
     /// # Errors
     /// Errors of the device.
     pub fn solutions(&self) -> Result<Vec<Vec<T>>, LinalgError> {
-        let Some(history) = &self.history else { return Ok(Vec::new()) };
-        let all = [&self.x, &history.previous_x];
-        Ok(all[..history.known].iter().map(|x| x.to_host()).collect::<Result<_, _>>()?)
+        let Some(extrapolation) = &self.extrapolation else { return Ok(Vec::new()) };
+        let all = [&self.x, &extrapolation.previous_x];
+        Ok(all[..extrapolation.known].iter().map(|x| x.to_host()).collect::<Result<_, _>>()?)
     }
 
     /// Restores the result of [`CgSolver::solutions`], so that the next solve has the same bits.
@@ -253,16 +208,16 @@ impl<T: Scalar, D: CgSolverKernels<T>> CgSolver<T, D> {
         need("solutions", solutions.len().min(2), solutions.len())?;
         let n = self.x.len();
         solutions.iter().try_for_each(|solution| need("solutions", n, solution.len()))?;
-        let Some(history) = &mut self.history else { return Ok(()) };
+        let Some(extrapolation) = &mut self.extrapolation else { return Ok(()) };
         if let [_, before] = solutions {
-            history.previous_x.upload(before)?;
-            self.a.apply(&mut history.previous_q, &history.previous_x)?;
+            extrapolation.previous_x.upload(before)?;
+            self.a.apply(&mut extrapolation.previous_q, &extrapolation.previous_x)?;
         }
         if let [last, ..] = solutions {
             self.x.upload(last)?;
-            self.a.apply(&mut self.v.q, &self.x)?;
+            self.a.apply(&mut self.w.q, &self.x)?;
         }
-        history.known = solutions.len();
+        extrapolation.known = solutions.len();
         Ok(())
     }
 
@@ -279,11 +234,10 @@ impl<T: Scalar, D: CgSolverKernels<T>> CgSolver<T, D> {
     ) -> Result<(), LinalgError> {
         fits(a.as_ref(), &self.x, &self.b)?;
         (self.is_identity, self.test) = examine(a.as_ref(), m.as_ref(), comm)?;
-        if m.diagonal().is_some() != self.v.z.is_none() {
-            self.v = Vectors::new(a.device(), a.n_rows(), m.as_ref())?;
+        if m.diagonal().is_some() != self.w.z.is_none() {
+            self.w = Workspace::new(a.device(), a.n_rows(), m.as_ref())?;
         }
-        self.v.scalars.is_flexible = m.diagonal().is_none() && !m.is_fixed();
-        self.v.scalars.clear_sums()?;
+        self.w.scalars.is_flexible = m.diagonal().is_none() && !m.is_fixed();
         (self.a, self.m, self.of_iterations) = (a, m, None);
         (self.recordings, self.scale, self.smallest_ritz) = (Recordings::default(), None, None);
         self.forget_solutions();
@@ -329,8 +283,8 @@ impl<T: Scalar, D: CgSolverKernels<T>> CgSolver<T, D> {
     }
 
     fn forget_solutions(&mut self) {
-        if let Some(history) = &mut self.history {
-            history.known = 0;
+        if let Some(extrapolation) = &mut self.extrapolation {
+            extrapolation.known = 0;
         }
     }
 
@@ -371,22 +325,20 @@ impl<T: Scalar, D: CgSolverKernels<T>> CgSolver<T, D> {
         target.check()?;
         let begun = Instant::now();
         self.follow_vectors()?;
-        let outcome = match self.attempt(config, target, comm, monitor)? {
+        let attempt = self.attempt(config, target, comm, monitor)?;
+        let Self { a, m, x, b, w, start, .. } = self;
+        let system = System { a: a.as_ref(), m: m.as_ref(), b, comm };
+        let outcome = match attempt {
             Attempt::Accepted(outcome) => outcome,
             Attempt::Ended { end, b_norm, tolerance } => {
                 let config = KrylovConfig { tolerance, ..config.clone() };
-                let Self { a, m, x, b, v, start, .. } = self;
-                let system = System { a: a.as_ref(), m: m.as_ref(), b, comm };
                 let (outcome, ritz) = acceptance::resume(
                     x,
                     system,
                     (&config, b_norm, begun),
                     (start, end),
                     monitor,
-                    &mut |x, system, asked| {
-                        v.scalars.clear_sums()?;
-                        run_in(v, x, system, asked)
-                    },
+                    &mut |x, system, asked| w.run(x, system, asked),
                 )?;
                 self.smallest_ritz = ritz;
                 outcome
@@ -395,11 +347,8 @@ impl<T: Scalar, D: CgSolverKernels<T>> CgSolver<T, D> {
                 // A target far below a huge or infinite right side may be zero relative to it.
                 let tolerance = tolerance.max(f64::MIN_POSITIVE);
                 let config = KrylovConfig { tolerance, ..config.clone() };
-                let Self { a, m, x, b, v, .. } = self;
-                let system = System { a: a.as_ref(), m: m.as_ref(), b, comm };
                 acceptance::solve(x, system, &config, monitor, &mut |x, system, asked| {
-                    v.scalars.clear_sums()?;
-                    run_in(v, x, system, asked)
+                    w.run(x, system, asked)
                 })?
             }
         };
@@ -423,7 +372,7 @@ impl<T: Scalar, D: CgSolverKernels<T>> CgSolver<T, D> {
 
 /// Returns whether the preconditioner is the identity on all ranks, and the diagonal by which residuals are
 /// tested if it is not its own.
-fn examine<T: Scalar, D: CgSolverKernels<T>, C: Communicator>(
+fn examine<T: Scalar, D: CgKernels<T>, C: Communicator>(
     a: &dyn LinearOperator<T, D>,
     m: &dyn Preconditioner<T, D>,
     comm: &C,
@@ -453,24 +402,4 @@ fn examine<T: Scalar, D: CgSolverKernels<T>, C: Communicator>(
     };
     let is_known = on_all(found.is_some())?;
     Ok((is_identity, found.filter(|_| is_known)))
-}
-
-impl Target {
-    fn check(self) -> Result<(), LinalgError> {
-        let (Self::Norm(value) | Self::Reduction(value)) = self else { return Ok(()) };
-        if value > 0.0 && value.is_finite() {
-            return Ok(());
-        }
-        let message = format!("{value} is not positive");
-        Err(LinalgError::Setting { field: "target", message })
-    }
-
-    /// Returns the norm and the reduction of the settings, 0 if there is none.
-    fn settings(self) -> [f64; 2] {
-        match self {
-            Self::RightSide => [0.0, 0.0],
-            Self::Norm(size) => [size, 0.0],
-            Self::Reduction(reduction) => [0.0, reduction],
-        }
-    }
 }

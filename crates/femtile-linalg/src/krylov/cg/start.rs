@@ -2,8 +2,7 @@
 
 use femtile_device::{Device, HostDevice};
 
-use super::CgSums;
-use crate::krylov::cg::CgScalars;
+use super::{CgScalars, CgSums, Target};
 
 /// A residual that is rounding, relative to the right side: no reduction of the first residual asks for less.
 pub(super) const ROUNDING: f64 = 1e-15;
@@ -13,6 +12,32 @@ pub(super) const LOOSEST: f64 = 0.5;
 
 /// The largest tolerance relative to a right side that is rounding.
 pub(super) const ROUGHEST: f64 = 0.1;
+
+/// What a run is asked for.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Settings {
+    pub tolerance: f64,
+    pub target: Target,
+    pub max_iterations: usize,
+    /// Where $\|b\|$ has to lie for the method to begin.
+    pub b_range: [f64; 2],
+    /// Where the norm of the first residual has to lie, unless it meets the tolerance.
+    pub r_range: [f64; 2],
+    /// The norm of rounding errors in b.
+    pub rounding: f64,
+}
+
+impl Settings {
+    /// Any positive number.
+    pub const ANY: [f64; 2] = [0.0, f64::MAX];
+
+    /// Returns the numbers in the order of the constants of [`CgSums`].
+    pub fn numbers(&self) -> Vec<f64> {
+        let [size, reduction] = self.target.settings();
+        let head = [self.tolerance, size, reduction, self.max_iterations as f64];
+        [&head[..], &self.b_range, &self.r_range, &[self.rounding]].concat()
+    }
+}
 
 /// The start of a solve, from its sums and settings.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -50,7 +75,7 @@ impl Start {
     }
 }
 
-/// [`super::CgSolverKernels::cg_decide`] if the host can address the device's memory.
+/// [`super::CgKernels::cg_decide`] if the host can address the device's memory.
 pub(super) fn decide<D: HostDevice>(scalars: &mut CgScalars<D>, sums: &CgSums<D>) {
     let (settings, sums) = (sums.settings.as_slice(), sums.first.as_slice());
     let start = Start::of::<D>(sums, settings);
