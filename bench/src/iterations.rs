@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::time::Instant;
 
 use femtile::device::{Buffer, Cpu};
-use femtile::linalg::comm::Alone;
+use femtile::linalg::comm::SingleRank;
 use femtile::linalg::krylov::cg::{ConjugateGradient, KrylovConfig};
 use femtile::linalg::krylov::merged_cg::MergedCg;
 use femtile::linalg::krylov::pipelined_cg::PipelinedCg;
@@ -50,7 +50,7 @@ impl Monitor for Stopwatch {
 }
 
 /// A system with an operator without a matrix and a diagonal preconditioner.
-pub struct System<'a> {
+pub struct MatrixFreeSystem<'a> {
     a: &'a MatrixFree<f64>,
     components: usize,
     full: Diagonal<f64, Cpu>,
@@ -62,7 +62,7 @@ pub struct System<'a> {
 
 /// Seconds of the operations of an unfused iteration.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Parts {
+pub struct IterationSeconds {
     /// A p.
     pub product: f64,
     /// The three updates of vectors.
@@ -73,7 +73,7 @@ pub struct Parts {
     pub preconditioner: f64,
 }
 
-impl<'a> System<'a> {
+impl<'a> MatrixFreeSystem<'a> {
     /// With the Jacobi preconditioner, or ones in its place.
     pub fn new(a: &'a MatrixFree<f64>, components: usize, has_jacobi: bool) -> Result<Self, BenchError> {
         let (cpu, n) = (a.device(), a.n_rows());
@@ -100,15 +100,15 @@ impl<'a> System<'a> {
         watch.begin();
         x.as_mut_slice().fill(0.0);
         let outcome = a.device().install(|| match method {
-            Method::Pcg => ConjugateGradient::new(cg).solve(x, a, full, b, &Alone, watch),
+            Method::Pcg => ConjugateGradient::new(cg).solve(x, a, full, b, &SingleRank, watch),
             Method::MergedPcg => {
                 let m: &dyn Preconditioner<f64, Cpu> = if *components == 1 { full } else { shared };
-                MergedCg::new(cg).solve(x, a, m, b, &Alone, watch)
+                MergedCg::new(cg).solve(x, a, m, b, &SingleRank, watch)
             }
-            Method::PipelinedPcg => PipelinedCg::new(cg).solve(x, a, full, b, &Alone, watch),
+            Method::PipelinedPcg => PipelinedCg::new(cg).solve(x, a, full, b, &SingleRank, watch),
             Method::SStepPcg => {
                 let config = SStepCgConfig { cg, steps: Method::STEPS };
-                SStepCg::new(config).solve(x, a, full, b, &Alone, watch)
+                SStepCg::new(config).solve(x, a, full, b, &SingleRank, watch)
             }
         })?;
         match outcome.stop {
@@ -138,11 +138,11 @@ impl<'a> System<'a> {
     ///
     /// # Source
     /// `[kronbichler2022]`, Algorithm 1.
-    pub fn parts(&mut self) -> Result<Parts, BenchError> {
+    pub fn parts(&mut self) -> Result<IterationSeconds, BenchError> {
         let (a, full) = (self.a, &self.full);
         let cpu = a.device();
         cpu.install(|| {
-            let mut parts = Parts::default();
+            let mut parts = IterationSeconds::default();
             let (x, mut r) = (&mut self.x, Buffer::from_vec(cpu, self.b.as_slice().to_vec())?);
             let (mut p, mut z) = (Buffer::zeros(cpu, r.len())?, Buffer::zeros(cpu, r.len())?);
             let mut v = Buffer::zeros(cpu, r.len())?;
@@ -164,7 +164,7 @@ impl<'a> System<'a> {
     }
 }
 
-impl Parts {
+impl IterationSeconds {
     /// Seconds of all.
     pub fn sum(self) -> f64 {
         self.product + self.updates + self.dots + self.preconditioner

@@ -12,7 +12,7 @@ use femtile::matrix_free::MatrixFree;
 use super::{ROUNDS, between_bandwidths};
 use crate::Samples;
 use crate::dealii::{Beside, DealII, Products};
-use crate::iterations::{ITERATIONS, System, wavy};
+use crate::iterations::{ITERATIONS, MatrixFreeSystem, wavy};
 use crate::problems::bake_off::{BakeOff, Method, Shape};
 use crate::{BenchError, Options, Record, Work};
 
@@ -172,7 +172,7 @@ impl Case<'_> {
         mut beside: Option<&mut Beside<'_>>,
     ) -> Result<(Vec<Timed>, f64), BenchError> {
         let components = self.problem.components();
-        let mut system = System::new(a, components, true)?;
+        let mut system = MatrixFreeSystem::new(a, components, true)?;
         let timed = |method: &Method| {
             let vectors = 8.0 * method.values(components) * a.n_rows() as f64;
             let bytes = vectors + method.products() * a.bytes() as f64;

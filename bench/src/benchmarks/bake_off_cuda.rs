@@ -7,7 +7,7 @@
 use femtile::device::cuda::{CudaCosts, measure};
 use femtile::device::{Buffer, Cpu, Cuda};
 use femtile::fem::dofs::TensorSpace;
-use femtile::linalg::comm::Alone;
+use femtile::linalg::comm::SingleRank;
 use femtile::linalg::krylov::cg::{CgOutcome, ConjugateGradient, KrylovConfig};
 use femtile::linalg::krylov::merged_cg::MergedCg;
 use femtile::linalg::precondition::Jacobi;
@@ -103,7 +103,7 @@ pub fn plain_iteration(
     repeats: usize,
 ) -> Result<Samples, BenchError> {
     iteration(b, repeats, |config, x, jacobi| {
-        ConjugateGradient::new(config).solve(x, a, jacobi, b, &Alone, &mut ())
+        ConjugateGradient::new(config).solve(x, a, jacobi, b, &SingleRank, &mut ())
     })
 }
 
@@ -113,7 +113,9 @@ pub fn merged_iteration(
     b: &Buffer<f64, Cuda>,
     repeats: usize,
 ) -> Result<Samples, BenchError> {
-    iteration(b, repeats, |config, x, jacobi| MergedCg::new(config).solve(x, a, jacobi, b, &Alone, &mut ()))
+    iteration(b, repeats, |config, x, jacobi| {
+        MergedCg::new(config).solve(x, a, jacobi, b, &SingleRank, &mut ())
+    })
 }
 
 /// The difference of a long and a short solve, which leaves out how they begin and end.

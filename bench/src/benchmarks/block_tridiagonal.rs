@@ -14,7 +14,7 @@ use serde::Deserialize;
 
 use super::between_bandwidths;
 use crate::Samples;
-use crate::problems::tridiagonal::{Part, block_entries};
+use crate::problems::tridiagonal::{BatchArray, block_entries};
 use crate::python::ask;
 use crate::{BenchError, Options, Record, Work};
 
@@ -75,8 +75,8 @@ impl<T: Scalar, D: BlockTridiagonalKernels<T>> Arrays<T, D> {
         let array = |part| {
             Buffer::from_host(device, &block_entries(part, shape.block, shape.n_rows * shape.n_systems))
         };
-        let bands = [array(Part::Lower)?, array(Part::Diagonal)?, array(Part::Upper)?];
-        Ok(Self { bands, d: array(Part::Rhs)?, u: array(Part::Rhs)? })
+        let bands = [array(BatchArray::Lower)?, array(BatchArray::Diagonal)?, array(BatchArray::Upper)?];
+        Ok(Self { bands, d: array(BatchArray::Rhs)?, u: array(BatchArray::Rhs)? })
     }
 
     /// A solver for these arrays that has solved once.

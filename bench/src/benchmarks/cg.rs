@@ -5,7 +5,7 @@
 //! the product writes it.
 
 use femtile::device::{Buffer, Cpu};
-use femtile::linalg::comm::Alone;
+use femtile::linalg::comm::SingleRank;
 use femtile::linalg::krylov::Stop;
 use femtile::linalg::krylov::cg::{ConjugateGradient, KrylovConfig};
 use femtile::linalg::precondition::Jacobi;
@@ -40,7 +40,7 @@ fn iteration(cpu: &Cpu, options: &Options) -> Result<Record, BenchError> {
     let bandwidth = between_bandwidths(cpu, || {
         watch.begin();
         x.as_mut_slice().fill(0.0);
-        let outcome = cg.solve(&mut x, &a, &jacobi, &b, &Alone, &mut watch)?;
+        let outcome = cg.solve(&mut x, &a, &jacobi, &b, &SingleRank, &mut watch)?;
         match outcome.stop {
             Stop::MaxIterations | Stop::Converged => Ok(()),
             stop => Err(BenchError::Setting { field: "nodes", message: format!("the solve {stop}") }),

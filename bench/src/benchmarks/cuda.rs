@@ -2,7 +2,7 @@
 
 use femtile::device::cuda::{CudaCosts, measure};
 use femtile::device::{Buffer, Cuda};
-use femtile::linalg::comm::Alone;
+use femtile::linalg::comm::SingleRank;
 use femtile::linalg::krylov::cg::{CgKernels, CgScalars, ConjugateGradient, KrylovConfig};
 use femtile::linalg::precondition::Jacobi;
 use femtile::linalg::sparse::csr::Csr;
@@ -136,7 +136,7 @@ fn iteration(
             let config = KrylovConfig { tolerance: 1e-200, max_iterations, ..KrylovConfig::default() };
             let cg = ConjugateGradient::new(KrylovConfig { stagnation_window: usize::MAX, ..config });
             device.fill(&mut x, 0.0)?;
-            device.time(|| cg.solve(&mut x, a, &jacobi, &b, &Alone, &mut ()).map(drop))
+            device.time(|| cg.solve(&mut x, a, &jacobi, &b, &SingleRank, &mut ()).map(drop))
         };
         let difference = seconds(long)? - seconds(short)?;
         if round > 0 {

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use femtile::device::{Buffer, Cpu};
-use femtile::linalg::comm::Alone;
+use femtile::linalg::comm::SingleRank;
 use femtile::linalg::krylov::Stop;
 use femtile::linalg::krylov::cg::{ConjugateGradient, KrylovConfig};
 use femtile::linalg::precondition::Jacobi;
@@ -92,7 +92,7 @@ fn solve(
         x.as_mut_slice().fill(0.0);
         let outcome = samples.time(|| {
             let jacobi = Jacobi::new(rows)?;
-            cg.solve(&mut x, a, &jacobi, &b, &Alone, &mut ())
+            cg.solve(&mut x, a, &jacobi, &b, &SingleRank, &mut ())
         })?;
         if outcome.stop != Stop::Converged {
             return Err(BenchError::Setting {

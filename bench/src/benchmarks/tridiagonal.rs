@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use super::{ROUNDS, VECTOR_BYTES};
 use crate::Samples;
-use crate::problems::tridiagonal::{Part, entries};
+use crate::problems::tridiagonal::{BatchArray, entries};
 use crate::python::ask;
 use crate::{BenchError, Options, Record, Work};
 
@@ -37,8 +37,9 @@ fn batches<T: Scalar>(cpu: &Cpu, options: &Options, length: usize) -> Result<Vec
     let outer = BATCH_BYTES.div_ceil(plane).max(ACROSS);
     let n = outer * ACROSS * length;
     let array = |part| Buffer::from_host(cpu, &entries::<T>(part, n));
-    let (lower, diagonal, upper) = (array(Part::Lower)?, array(Part::Diagonal)?, array(Part::Upper)?);
-    let mut u = array(Part::Rhs)?;
+    let (lower, diagonal, upper) =
+        (array(BatchArray::Lower)?, array(BatchArray::Diagonal)?, array(BatchArray::Upper)?);
+    let mut u = array(BatchArray::Rhs)?;
     let bands = Bands::Arrays { lower: &lower, diagonal: &diagonal, upper: &upper };
     let shapes = [[length, outer, ACROSS], [outer, length, ACROSS], [outer, ACROSS, length]];
     let mut samples = [Samples::default(), Samples::default(), Samples::default()];

@@ -6,7 +6,7 @@ use femtile::linalg::vector::VectorKernels;
 use femtile::tridiagonal::{Bands, BatchLayout, Tridiagonal, TridiagonalConfig};
 
 use crate::Samples;
-use crate::problems::tridiagonal::{Part, entries};
+use crate::problems::tridiagonal::{BatchArray, entries};
 use crate::{BenchError, Options, Record, Work};
 
 /// Entries of each array: far more than any cache holds.
@@ -40,9 +40,9 @@ impl<T: Scalar> Arrays<T> {
         let array = |part| Buffer::from_host(device, &entries::<T>(part, ENTRIES));
         Ok(Self {
             u: Buffer::zeros(device, ENTRIES)?,
-            lower: array(Part::Lower)?,
-            diagonal: array(Part::Diagonal)?,
-            upper: array(Part::Upper)?,
+            lower: array(BatchArray::Lower)?,
+            diagonal: array(BatchArray::Diagonal)?,
+            upper: array(BatchArray::Upper)?,
         })
     }
 

@@ -10,12 +10,12 @@ use femtile::tridiagonal::{Bands, BatchLayout, Tridiagonal, TridiagonalConfig};
 
 use super::{ROUNDS, VECTOR_BYTES};
 use crate::Samples;
-use crate::problems::tridiagonal::{Part, entries};
+use crate::problems::tridiagonal::{BatchArray, entries};
 use crate::{BenchError, Options, Record, Work};
 
 /// Rows of a system, and systems.
 const SHAPE: [usize; 2] = [512, 1 << 16];
-const PARTS: [Part; 4] = [Part::Lower, Part::Diagonal, Part::Upper, Part::Rhs];
+const PARTS: [BatchArray; 4] = [BatchArray::Lower, BatchArray::Diagonal, BatchArray::Upper, BatchArray::Rhs];
 
 pub(super) fn run(options: &Options) -> Result<Vec<Record>, BenchError> {
     let n_ranks = options.ranks.unwrap_or(2).max(1);

@@ -9,7 +9,7 @@ use femtile::amg::{Amg, AmgConfig, AmgError, AmgKernels, Graph};
 use femtile::device::{Buffer, Cpu, Cuda, DeviceError};
 use femtile::fem::AssemblyKernels;
 use femtile::linalg::Preconditioner;
-use femtile::linalg::comm::Alone;
+use femtile::linalg::comm::SingleRank;
 use femtile::linalg::krylov::Stop;
 use femtile::linalg::krylov::cg::{CgKernels, ConjugateGradient, KrylovConfig};
 use femtile::linalg::precondition::Jacobi;
@@ -112,7 +112,7 @@ impl Solves {
             device.fill(&mut x, 0.0)?;
             device.wait()?;
             let begun = Instant::now();
-            let outcome = cg.solve(&mut x, a, preconditioner.as_ref(), b, &Alone, &mut ())?;
+            let outcome = cg.solve(&mut x, a, preconditioner.as_ref(), b, &SingleRank, &mut ())?;
             let seconds_solve = begun.elapsed().as_secs_f64();
             if outcome.stop != Stop::Converged {
                 let message = format!("the solve {}", outcome.stop);

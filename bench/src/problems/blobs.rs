@@ -3,7 +3,7 @@
 //! It replaces the Blobs mesh of `[fu2014]`, which is not published; its blobs, too, fill about a fifth of the
 //! domain. The spheres do not follow the cells.
 
-use femtile::fem::{AssemblyKernels, Coefficient, Form, System, assemble};
+use femtile::fem::{AssembledSystem, AssemblyKernels, Coefficient, Form, assemble};
 use femtile::mesh::Mesh;
 use femtile::mesh::check::BoundaryFacets;
 
@@ -43,7 +43,7 @@ pub fn system<D: AssemblyKernels<f64>>(
     device: &D,
     mesh: &Mesh,
     inside: f64,
-) -> Result<System<f64, D>, BenchError> {
+) -> Result<AssembledSystem<f64, D>, BenchError> {
     let (one, boundary) = (Coefficient::Constant(1.0), BoundaryFacets::default());
     let sigma = &by_cell(mesh, |centroid| if is_inside(centroid) { inside } else { 1.0 });
     let form = Form { mesh, boundary: &boundary, sigma, lambda: &one, source: &one, conditions: &[] };

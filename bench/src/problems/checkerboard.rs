@@ -1,6 +1,8 @@
 //! −∇·(σ∇u) = 1 on the box, u = 0 on one face, σ = 1 and 1,000 in a checkerboard of 8³ blocks.
 
-use femtile::fem::{AssemblyKernels, BoundaryCondition, Coefficient, Condition, Form, System, assemble};
+use femtile::fem::{
+    AssembledSystem, AssemblyKernels, BoundaryCondition, Coefficient, Condition, Form, assemble,
+};
 use femtile::mesh::Mesh;
 use femtile::mesh::check::boundary_facets;
 
@@ -25,7 +27,10 @@ pub fn conductivity(mesh: &Mesh) -> Coefficient {
 ///
 /// # Errors
 /// [`BenchError::Fem`] when the device has not enough memory.
-pub fn system<D: AssemblyKernels<f64>>(device: &D, mesh: &Mesh) -> Result<System<f64, D>, BenchError> {
+pub fn system<D: AssemblyKernels<f64>>(
+    device: &D,
+    mesh: &Mesh,
+) -> Result<AssembledSystem<f64, D>, BenchError> {
     let boundary = boundary_facets(mesh);
     let on_face = |facet: &u32| {
         boundary.facet(*facet as usize).iter().all(|&node| mesh.points[node as usize][0] == 0.0)
@@ -51,7 +56,7 @@ mod tests {
         let Coefficient::CellField(field) = conductivity(&mesh) else { panic!("not by cell") };
         let high = field.values.iter().filter(|value| **value == JUMP).count();
         assert_eq!(2 * high, mesh.n_cells());
-        let System { matrix, rhs, constraints, .. } = system(&Reference, &mesh)?;
+        let AssembledSystem { matrix, rhs, constraints, .. } = system(&Reference, &mesh)?;
         assert_eq!(constraints.len(), 17 * 17);
         for row in 0..matrix.n_rows() {
             let is_held = row % 17 == 0;

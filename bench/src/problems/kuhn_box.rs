@@ -1,7 +1,7 @@
 //! $-\Delta u + u = 1$ on a cube of side 4 with natural sides, Kuhn tetrahedra, linear elements.
 
 use femtile::device::{Buffer, Device, DeviceError, Scalar};
-use femtile::fem::{AssemblyKernels, Coefficient, Form, System, assemble};
+use femtile::fem::{AssembledSystem, AssemblyKernels, Coefficient, Form, assemble};
 use femtile::linalg::sparse::Csr;
 use femtile::mesh::Mesh;
 use femtile::mesh::check::BoundaryFacets;
@@ -22,7 +22,10 @@ pub fn mesh(nodes: usize) -> Result<Mesh, BenchError> {
 ///
 /// # Errors
 /// [`BenchError::Fem`] when the device has not enough memory.
-pub fn system<T: Scalar, D: AssemblyKernels<T>>(device: &D, mesh: &Mesh) -> Result<System<T, D>, BenchError> {
+pub fn system<T: Scalar, D: AssemblyKernels<T>>(
+    device: &D,
+    mesh: &Mesh,
+) -> Result<AssembledSystem<T, D>, BenchError> {
     let (one, boundary) = (Coefficient::Constant(1.0), BoundaryFacets::default());
     let form = Form { mesh, boundary: &boundary, sigma: &one, lambda: &one, source: &one, conditions: &[] };
     Ok(assemble(device, &form, &|_| ())?)

@@ -12,7 +12,7 @@ const COUPLING: f64 = 0.3;
 
 /// An array of a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
+pub enum BatchArray {
     /// Coefficients of the previous row.
     Lower,
     /// The diagonal.
@@ -23,29 +23,29 @@ pub enum Part {
     Rhs,
 }
 
-impl Part {
+impl BatchArray {
     /// All four.
     pub const ALL: [Self; 4] = [Self::Lower, Self::Diagonal, Self::Upper, Self::Rhs];
 }
 
 /// The first `len` entries of an array of a batch, whatever the shape of the batch.
-pub fn entries<T: Scalar>(part: Part, len: usize) -> Vec<T> {
+pub fn entries<T: Scalar>(part: BatchArray, len: usize) -> Vec<T> {
     match part {
-        Part::Lower => repeated(1, len, -COUPLING..COUPLING),
-        Part::Diagonal => vec![T::ONE; len],
-        Part::Upper => repeated(2, len, -COUPLING..COUPLING),
-        Part::Rhs => repeated(3, len, -1.0..1.0),
+        BatchArray::Lower => repeated(1, len, -COUPLING..COUPLING),
+        BatchArray::Diagonal => vec![T::ONE; len],
+        BatchArray::Upper => repeated(2, len, -COUPLING..COUPLING),
+        BatchArray::Rhs => repeated(3, len, -1.0..1.0),
     }
 }
 
 /// The same for blocks of `block` rows: the diagonal blocks are those of the unit matrix plus small entries.
-pub fn block_entries<T: Scalar>(part: Part, block: usize, n_blocks: usize) -> Vec<T> {
+pub fn block_entries<T: Scalar>(part: BatchArray, block: usize, n_blocks: usize) -> Vec<T> {
     let coupling = COUPLING / block as f64;
     match part {
-        Part::Lower => repeated(1, n_blocks * block * block, -coupling..coupling),
-        Part::Upper => repeated(2, n_blocks * block * block, -coupling..coupling),
-        Part::Rhs => repeated(3, n_blocks * block, -1.0..1.0),
-        Part::Diagonal => {
+        BatchArray::Lower => repeated(1, n_blocks * block * block, -coupling..coupling),
+        BatchArray::Upper => repeated(2, n_blocks * block * block, -coupling..coupling),
+        BatchArray::Rhs => repeated(3, n_blocks * block, -1.0..1.0),
+        BatchArray::Diagonal => {
             let mut values = repeated(4, n_blocks * block * block, -coupling..coupling);
             for entries in values.chunks_exact_mut(block * block) {
                 entries.iter_mut().step_by(block + 1).for_each(|entry| *entry += T::ONE);
@@ -101,18 +101,19 @@ mod tests {
 
     #[test]
     fn systems_are_dominant_and_repeat() {
-        let [a, c]: [Vec<f64>; 2] = [Part::Lower, Part::Upper].map(|part| entries(part, 3 * PERIOD + 5));
+        let [a, c]: [Vec<f64>; 2] =
+            [BatchArray::Lower, BatchArray::Upper].map(|part| entries(part, 3 * PERIOD + 5));
         assert!(a.iter().zip(&c).all(|(a, c)| a.abs() + c.abs() < 0.6 + 1e-12));
         assert_eq!(a[7], a[PERIOD + 7]);
-        assert!(entries::<f32>(Part::Rhs, 0).is_empty());
-        let blocks: Vec<f64> = block_entries(Part::Diagonal, 3, 100);
+        assert!(entries::<f32>(BatchArray::Rhs, 0).is_empty());
+        let blocks: Vec<f64> = block_entries(BatchArray::Diagonal, 3, 100);
         assert!(blocks.chunks(9).all(|b| (0..3).all(|i| b[4 * i] > 0.5)));
     }
 
     #[test]
     fn the_plain_loop_solves() {
         let (length, n) = (7, 21);
-        let [a, b, c, d] = Part::ALL.map(|part| entries::<f64>(part, n));
+        let [a, b, c, d] = BatchArray::ALL.map(|part| entries::<f64>(part, n));
         let mut u = d.clone();
         plain_thomas(&mut u, [&a, &b, &c], length, &mut [0.0; 7]);
         for i in 0..n {

@@ -9,7 +9,7 @@ use femtile_sparse::csr::Csr;
 
 use crate::check;
 use crate::config::MOST_COARSE_ROWS;
-use crate::kernels::{AmgKernels, Coarsened, Grouping, Nodes, Parts};
+use crate::kernels::{AmgKernels, Coarsened, DeviceAggregates, Grouping, Nodes};
 use crate::level::{Coarsest, Level, LevelShape};
 use crate::memory_limit::offload_for_setup;
 use crate::patches::{PatchedLevel, Patches, RowOrder};
@@ -55,7 +55,7 @@ const DENSE: [usize; 2] = [400, 10];
 #[derive(Debug, Clone)]
 pub(crate) enum Groups<D: Device> {
     OnHost(Partition),
-    OnDevice(Parts<D>),
+    OnDevice(DeviceAggregates<D>),
 }
 
 /// Aggregates and patches of the nodes of a level, in the order of the level above.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use femtile_comm::{GhostedMatrix, Halo};
+use femtile_comm::{Halo, OwnedRows};
 use femtile_device::{Cpu, Cuda, Device, Scalar};
 use femtile_linalg::Preconditioner;
 use femtile_linalg::precondition::LevelPrecision;
@@ -109,7 +109,7 @@ pub trait AmgDevice<T: Scalar>: AmgKernels<f32> + AmgKernels<f64> {
     /// As [`DistributedAmg::new`].
     fn distributed_amg(
         &self,
-        a: &GhostedMatrix<f64, Self>,
+        a: &OwnedRows<f64, Self>,
         halo: &Arc<Halo>,
         config: &AmgConfig,
         precision: LevelPrecision,
@@ -164,7 +164,7 @@ macro_rules! amg_device {
 
             fn distributed_amg(
                 &self,
-                a: &GhostedMatrix<f64, Self>,
+                a: &OwnedRows<f64, Self>,
                 halo: &Arc<Halo>,
                 config: &AmgConfig,
                 precision: LevelPrecision,

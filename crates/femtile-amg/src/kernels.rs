@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use femtile_comm::{GhostedMatrix, Halo, RankKernels};
+use femtile_comm::{Halo, OwnedRows, RankKernels};
 use femtile_device::{Buffer, Device, Scalar};
 use femtile_linalg::precondition::polynomial::PolynomialKernels;
 use femtile_linalg::{LinalgError, LinearOperator, need};
@@ -16,7 +16,7 @@ use crate::{AmgConfig, AmgError, Graph};
 
 /// Aggregates of the nodes of a level, each a node of the next level.
 #[derive(Debug, Clone)]
-pub struct Parts<D: Device> {
+pub struct DeviceAggregates<D: Device> {
     /// Number of aggregates.
     pub(crate) n: usize,
     /// The aggregate of each node; all bits are set for a node in no aggregate.
@@ -33,10 +33,10 @@ pub enum Grouping<'a, D: Device> {
     /// Around roots of a graph of the nodes.
     Graph(&'a Graph),
     /// The aggregates of another matrix with the same number of rows.
-    Known(&'a Parts<D>),
+    Known(&'a DeviceAggregates<D>),
 }
 
-impl<D: Device> Parts<D> {
+impl<D: Device> DeviceAggregates<D> {
     /// Number of aggregates.
     pub fn n(&self) -> usize {
         self.n
@@ -64,7 +64,7 @@ pub struct Coarsened<H: Scalar, D: Device> {
     /// $P^\mathsf{T} A P$.
     pub coarse: Csr<H, D>,
     /// The nodes of the next level.
-    pub parts: Parts<D>,
+    pub parts: DeviceAggregates<D>,
     /// Weights and marks of these nodes.
     pub nodes: Nodes<D>,
 }
@@ -181,7 +181,7 @@ pub trait AmgKernels<H: Scalar>:
     #[allow(clippy::type_complexity)]
     fn amg_first_of_ranks(
         &self,
-        _a: &GhostedMatrix<f64, Self>,
+        _a: &OwnedRows<f64, Self>,
         _halo: &Arc<Halo>,
         _config: &AmgConfig,
     ) -> Result<Option<(RankCoarse<H, Self>, f64)>, AmgError>

@@ -3,7 +3,7 @@
 //! ```
 //! use femtile_amg::{Amg, AmgConfig};
 //! use femtile_device::{Buffer, Cpu};
-//! use femtile_linalg::comm::Alone;
+//! use femtile_linalg::comm::SingleRank;
 //! use femtile_linalg::krylov::cg::{ConjugateGradient, KrylovConfig};
 //! use femtile_sparse::Triplets;
 //!
@@ -23,7 +23,7 @@
 //! let b = Buffer::from_vec(&cpu, vec![1.0; n])?;
 //! let mut x = Buffer::zeros(&cpu, n)?;
 //! let method = ConjugateGradient::new(KrylovConfig::default());
-//! let outcome = method.solve(&mut x, &a, &amg, &b, &Alone, &mut ())?;
+//! let outcome = method.solve(&mut x, &a, &amg, &b, &SingleRank, &mut ())?;
 //! assert!(outcome.iterations < 30);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -70,7 +70,7 @@ pub use device::{AmgDevice, AnyAmg, BoxedAmg, BoxedDistributedAmg};
 pub use distributed::{DistributedAmg, RankCoarse, RankMatrix};
 pub use error::AmgError;
 pub use hierarchy::Hierarchy;
-pub use kernels::{AmgKernels, Coarsened, Grouping, Nodes, Parts, Sweep, Swept, Tail};
+pub use kernels::{AmgKernels, Coarsened, DeviceAggregates, Grouping, Nodes, Sweep, Swept, Tail};
 pub use level::LevelShape;
 pub use patches::{DoublePartition, PatchFormat, PatchKernels, PatchMatrix, PatchSmoother, PatchedLevel};
 pub use preconditioner::Amg;

@@ -1,5 +1,5 @@
 use femtile_device::{Buffer, Scalar};
-use femtile_linalg::comm::Alone;
+use femtile_linalg::comm::SingleRank;
 use femtile_linalg::krylov::cg::{CgKernels, CgOutcome, ConjugateGradient, KrylovConfig};
 use femtile_linalg::vector::Convert;
 use femtile_linalg::{LinalgError, LinearOperator};
@@ -105,7 +105,7 @@ impl<H: Scalar, D: AmgKernels<H>> AmgSolver<H, D> {
     where
         D: CgKernels<T> + Convert<T, H> + Convert<H, T>,
     {
-        ConjugateGradient::new(self.cg.clone()).solve(x, a, &self.amg, b, &Alone, &mut ())
+        ConjugateGradient::new(self.cg.clone()).solve(x, a, &self.amg, b, &SingleRank, &mut ())
     }
 
     /// Replaces the values on the same pattern, with the same near-nullspace and aggregates.

@@ -4,22 +4,23 @@
 //!
 //! Messages have the line of the case file (`place`, `placed`) or the option that overrides it (`overrides`).
 //! `transient` writes frames, traces and checkpoints of runs on a mesh, `diffusion` runs alternating directions,
-//! `divided` chooses how ranks get their parts of a mesh.
+//! `distribution` chooses how ranks get their parts of a mesh.
 #![forbid(unsafe_code)]
 
 mod ahead;
+mod animation;
+mod begun_output;
 mod cardiac;
 mod check;
 mod checked_mesh;
 mod conditions;
 mod diffusion;
-mod divided;
-mod early;
+mod distribution;
+mod drawn_field;
 mod embedding;
 mod error;
 pub mod file;
 mod file_names;
-mod film;
 mod functional;
 mod load;
 mod memory;
@@ -40,7 +41,6 @@ mod roofline;
 mod run;
 mod series;
 mod settings;
-mod shown;
 mod stationary;
 mod syntax;
 mod system;

@@ -93,12 +93,12 @@ pub(crate) fn check(
             (Estimate::of_run(&config, &space, (counts, refine), on_gpu), counts.refined(refine));
         let of_run = of_run.with_conductivity(&sigma, fine).with_fields(fields, &space, fine);
         let estimate = match holds {
-            Holds::Whole => of_run.on_ranks(of_host),
-            Holds::Parts => of_run.of_parts_of_ranks(of_host),
-            Holds::FirstWhole => of_run.clone().of_parts_of_ranks(of_host).larger(of_run.without_solve()),
+            Holds::Whole => of_run.replicated_on_host(of_host),
+            Holds::Parts => of_run.distributed_on_host(of_host),
+            Holds::FirstWhole => of_run.clone().distributed_on_host(of_host).larger(of_run.without_solve()),
             Holds::FirstKeeps => {
                 let whole = of_run.of_cells();
-                of_run.of_parts_of_ranks(of_host).with("whole mesh", whole)
+                of_run.distributed_on_host(of_host).with("whole mesh", whole)
             }
         };
         estimate.with("box of multigrid", besides).with(MEASUREMENT, roofline::bytes(case, on_gpu))

@@ -13,11 +13,11 @@ use femtile_mesh::io::{FileSum, Staging, write_atomically};
 use femtile_solve::memory::peak_bytes;
 use femtile_solve::{Fields, Solution, Stages};
 
+use crate::drawn_field::{DrawnField, Exhibit};
 use crate::file::{EquationKind, Functional, OutputSection, VtuOutput};
 use crate::file_names::{GRID_SOLUTION, PAGE, PICTURE, PLOT, REPORT, of_line, of_solution};
 use crate::functional::SampledLine;
 use crate::page::page;
-use crate::shown::{Exhibit, Shown};
 use crate::{Case, CaseError, Report, pieces, plot, verify};
 
 /// Files of an earlier run that a warning names.
@@ -192,7 +192,7 @@ pub(crate) fn write_solution(
     if !vtu.has_pieces() {
         return Ok(solution.write_vtu_with(path, fields, options)?);
     }
-    if let Some(of_ranks) = solution.ranks().filter(|_| solution.is_divided()) {
+    if let Some(of_ranks) = solution.ranks().filter(|_| solution.is_distributed()) {
         let piece = Piece { rank: pieces::own(case).unwrap_or(0), n_ranks: of_ranks.n_ranks };
         let options = WriteOptions { extent: Extent::Piece(piece), ..options };
         return Ok(solution.write_vtu_with(path, fields, options)?);
@@ -203,12 +203,12 @@ pub(crate) fn write_solution(
 }
 
 /// The solution that is shown, with its picture.
-type Drawn = (Exhibit, Shown, Vec<u8>);
+type Drawn = (Exhibit, DrawnField, Vec<u8>);
 
 /// Draws the solution, and writes the picture if the case and the program ask for it.
 fn draw(case: &Case, exhibit: Exhibit, staging: &Staging, report: &mut Report) -> Result<Drawn, CaseError> {
     let time = report.time.as_ref().map(|time| time.reached);
-    let (shown, warning) = Shown::of(case, &exhibit.data)?;
+    let (shown, warning) = DrawnField::of(case, &exhibit.data)?;
     report.warnings.extend(warning);
     let png = shown.picture(case, time)?;
     let in_folder = case.file.output.picture.is_drawn().then(|| staging.path(PICTURE));

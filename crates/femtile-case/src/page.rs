@@ -3,7 +3,7 @@
 use femtile_device::Cpu;
 use femtile_report::{LevelRow, Page, View, short, significant};
 
-use crate::shown::{Exhibit, Shown};
+use crate::drawn_field::{DrawnField, Exhibit};
 use crate::{Case, Report, roofline};
 
 /// Makes the page of a run with the picture of its end.
@@ -11,11 +11,11 @@ pub(crate) fn page(
     case: &Case,
     report: &Report,
     exhibit: Exhibit,
-    (shown, picture): (&Shown, Vec<u8>),
+    (shown, picture): (&DrawnField, Vec<u8>),
 ) -> String {
-    let Exhibit { film, conditions, .. } = exhibit;
+    let Exhibit { animation, conditions, .. } = exhibit;
     let time = report.time.as_ref().map(|time| time.reached);
-    let (label, view) = film.finish().or_else(|| still(shown, time)).unzip();
+    let (label, view) = animation.finish().or_else(|| still(shown, time)).unzip();
     let solve = &report.solve;
     let (residuals, tolerance) = match &solve.nonlinear {
         Some(nonlinear) => (&nonlinear.residuals, case.file.solver.nonlinear_tolerance),
@@ -45,7 +45,7 @@ pub(crate) fn page(
 }
 
 /// Returns a view of the end alone.
-fn still(shown: &Shown, time: Option<f64>) -> Option<(String, View)> {
+fn still(shown: &DrawnField, time: Option<f64>) -> Option<(String, View)> {
     let mut view = View::new(&shown.body).ok()?;
     view.push(time, &shown.values);
     Some((shown.label.clone(), view))

@@ -26,7 +26,7 @@ pub(crate) fn names(case: &Case, solution: &Solution<'_>) -> Vec<String> {
     if !case.file.output.vtu.has_pieces() {
         return Vec::new();
     }
-    if solution.is_divided() {
+    if solution.is_distributed() {
         return possible_names(case);
     }
     let partition = partition(solution);
@@ -48,7 +48,8 @@ pub(crate) fn own(case: &Case) -> Option<usize> {
 /// Sends the other ranks the folder for their pieces, or that none are needed. Called by the first rank.
 pub(crate) fn tell_other_ranks(case: &Case, staging: Option<&Staging>) -> Result<(), CaseError> {
     let name = staging.and_then(|staging| staging.folder().file_name());
-    told(case, name.map(|name| name.to_string_lossy()).unwrap_or_default().as_bytes()).map(drop)
+    message_of_first_rank(case, name.map(|name| name.to_string_lossy()).unwrap_or_default().as_bytes())
+        .map(drop)
 }
 
 /// Writes the piece of a rank other than the first, if pieces are needed; `write` gets the folder.
@@ -56,7 +57,7 @@ pub(crate) fn of_other_ranks<R>(
     case: &Case,
     write: impl FnOnce(&Path) -> Result<R, CaseError>,
 ) -> Result<(), CaseError> {
-    let name = told(case, &[])?;
+    let name = message_of_first_rank(case, &[])?;
     if name.is_empty() {
         return Ok(());
     }
@@ -66,11 +67,11 @@ pub(crate) fn of_other_ranks<R>(
 
 /// Returns after all ranks have written their pieces.
 pub(crate) fn wait_for_all(case: &Case) -> Result<(), CaseError> {
-    told(case, &[]).map(drop)
+    message_of_first_rank(case, &[]).map(drop)
 }
 
 /// Returns the message of the first rank; empty if there is only one rank.
-fn told(case: &Case, said: &[u8]) -> Result<Vec<u8>, CaseError> {
+fn message_of_first_rank(case: &Case, said: &[u8]) -> Result<Vec<u8>, CaseError> {
     let Some(comm) = ranks(case) else { return Ok(Vec::new()) };
     let all = comm.all_gather(said).map_err(SolveError::from)?;
     Ok(all.into_iter().next().unwrap_or_default())

@@ -319,7 +319,7 @@ impl Report {
                 n_orphans: checked.n_orphans,
                 // That of the check takes curved cells as straight, and is of a part if the mesh is
                 // distributed.
-                volume: match solution.discretization().space().is_some() || solution.is_divided() {
+                volume: match solution.discretization().space().is_some() || solution.is_distributed() {
                     true => part("volume", || solution.component(0).measure())?,
                     false => checked.volume,
                 },

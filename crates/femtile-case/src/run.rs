@@ -4,7 +4,7 @@ use femtile_device::cuda::Opening;
 use femtile_device::{Cpu, Cuda};
 use femtile_solve::{DeviceChoice, Progress, Ranks, SolveError, Stages};
 
-use crate::divided::Divided;
+use crate::distribution::MeshDistribution;
 use crate::file::EquationKind;
 use crate::placed::placed;
 use crate::{Case, CaseError, Report, ahead, cardiac, diffusion, output, stationary, transient};
@@ -68,11 +68,11 @@ fn run_opening(
         let mut stages = Stages::new(progress);
         match case.file.equation.kind {
             EquationKind::Diffusion if case.is_transient_on_mesh() => {
-                let held = Divided::held(case, (&config, opening.as_ref()), &mut stages)?;
+                let held = MeshDistribution::held(case, (&config, opening.as_ref()), &mut stages)?;
                 transient::run(&cpu, case, (&config, opened(opening)?), held, &mut stages)
             }
             EquationKind::Monodomain => {
-                let held = Divided::held(case, (&config, opening.as_ref()), &mut stages)?;
+                let held = MeshDistribution::held(case, (&config, opening.as_ref()), &mut stages)?;
                 cardiac::run(&cpu, case, (&config, opened(opening)?), held, &mut stages)
             }
             EquationKind::Diffusion => {

@@ -13,9 +13,9 @@ use femtile_mesh::io::{FileSum, pvd, write_atomically};
 use femtile_solve::SolutionData;
 use femtile_time::implicit::CheckpointError;
 
+use crate::animation::Animation;
 use crate::file::{Times, WriteErrorName};
 use crate::file_names::{COLLECTION, FRAMES, TRACES, TRACES_PLOT, of_frame};
-use crate::film::Film;
 use crate::output::vtu_options;
 use crate::plot::trace_plot;
 use crate::report::FileReport;
@@ -50,7 +50,7 @@ pub(crate) struct Series<'a> {
     names: Vec<String>,
     rows: Vec<(f64, Vec<f64>)>,
     /// The frames for the page.
-    film: Film,
+    animation: Animation,
 }
 
 impl<'a> Series<'a> {
@@ -63,9 +63,9 @@ impl<'a> Series<'a> {
         let (table, frames, rows) = (None, Vec::new(), Vec::new());
         let goes_on = case.file.time.as_ref().is_some_and(|time| time.on_write_error == WriteErrorName::GoOn);
         let failures = (0, String::new());
-        let film = Film::default();
+        let animation = Animation::default();
         let mut series =
-            Self { case, folder, moments, times, frames, table, goes_on, failures, names, rows, film };
+            Self { case, folder, moments, times, frames, table, goes_on, failures, names, rows, animation };
         if !case.embedding.writes_files {
             return Ok(series);
         }
@@ -137,8 +137,8 @@ impl<'a> Series<'a> {
     }
 
     /// Returns the frames that the page of the run shows.
-    pub fn take_film(&mut self) -> Film {
-        std::mem::take(&mut self.film)
+    pub fn take_animation(&mut self) -> Animation {
+        std::mem::take(&mut self.animation)
     }
 
     /// Passes on the frame of the moment with a number, if somebody takes it, and keeps it for a page.
@@ -156,7 +156,7 @@ impl<'a> Series<'a> {
         }
         let data = data()?;
         if has_page {
-            self.film.push(self.case, time, &data);
+            self.animation.push(self.case, time, &data);
         }
         if let Some(receiver) = receiver {
             receiver.frame(time, data);

@@ -6,7 +6,7 @@ use std::time::Duration;
 use femtile_comm::Comm;
 use femtile_mesh::Mesh;
 use femtile_mesh::check::BoundaryFacets;
-use femtile_mesh::partition::DividedMesh;
+use femtile_mesh::partition::DistributedMesh;
 use femtile_multigrid::Smoother;
 use femtile_solve::{
     AmgGraph, AmgOptions, DeviceChoice, FieldConfig, GmgOptions, Key, MatrixFormat, Method, NonlinearConfig,
@@ -143,7 +143,7 @@ impl Case {
     /// As [`Case::tag_regions`], on a distributed mesh. Collective.
     pub(crate) fn tag_regions_of_ranks(
         &self,
-        mesh: &mut DividedMesh,
+        mesh: &mut DistributedMesh,
         comm: &Comm,
     ) -> Result<Vec<Overlap>, CaseError> {
         Ok(tag_regions_of_ranks(mesh, comm, &self.regions())?)
@@ -179,10 +179,13 @@ impl Case {
     /// Returns the problem on a distributed mesh.
     pub(crate) fn problem_on_parts<'m>(
         &self,
-        mesh: &'m DividedMesh,
+        mesh: &'m DistributedMesh,
         comm: &Comm,
     ) -> Result<Poisson<'m>, CaseError> {
-        self.stated(Poisson::divided(mesh, comm)?, [&self.file.equation.sigma, &self.file.equation.lambda])
+        self.stated(
+            Poisson::distributed(mesh, comm)?,
+            [&self.file.equation.sigma, &self.file.equation.lambda],
+        )
     }
 
     /// States a problem that has begun on its mesh, with this conduction and this reaction.

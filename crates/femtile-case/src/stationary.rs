@@ -10,14 +10,16 @@ use femtile_fem::recovery::ErrorEstimate;
 use femtile_mesh::check::BoundaryFacets;
 use femtile_mesh::io::Staging;
 use femtile_mesh::io::vtu::BegunFile;
-use femtile_solve::{Collected, Fields, Ranks, Silent, Solution, SolverConfig, Stage, Stages, check_cells};
+use femtile_solve::{
+    Fields, GatheredSolution, Ranks, Silent, Solution, SolverConfig, Stage, Stages, check_cells,
+};
 
-use crate::divided::{Divided, Held, PartOfRank};
-use crate::early::{self, Early};
-use crate::film::Film;
+use crate::animation::Animation;
+use crate::begun_output::{self, BegunOutput};
+use crate::distribution::{MeshDistribution, RankMesh, RankMeshPart};
+use crate::drawn_field::Exhibit;
 use crate::functional::{Evaluated, SampledLine, prepare};
 use crate::output::Results;
-use crate::shown::Exhibit;
 use crate::{Case, CaseError, Report, conditions, output, overlap, pieces};
 
 /// Fewest threads for which the file is begun while a CPU solves.
@@ -31,12 +33,12 @@ pub(crate) fn run(
     opening: Option<Opening>,
     stages: &mut Stages<'_>,
 ) -> Result<Report, CaseError> {
-    if opening.is_none() && Divided::is_for_threads(case, config) {
+    if opening.is_none() && MeshDistribution::is_for_threads(case, config) {
         return on_threads(cpu, case, config, stages);
     }
-    let (mut mesh, checked) = match Divided::held(case, (config, opening.as_ref()), stages)? {
-        Held::Part(part) => return on_parts(cpu, case, (config, opening), *part, stages),
-        Held::Whole(mesh, checked) => (*mesh, checked),
+    let (mut mesh, checked) = match MeshDistribution::held(case, (config, opening.as_ref()), stages)? {
+        RankMesh::Part(part) => return on_parts(cpu, case, (config, opening), *part, stages),
+        RankMesh::Whole(mesh, checked) => (*mesh, checked),
     };
     check_cells(config, &case.space_config(), mesh.kind)?;
     stages.begin(Stage::Space)?;
@@ -47,7 +49,7 @@ pub(crate) fn run(
     let is_beside = case.embedding.writes_files && (opening.is_some() || cpu.threads() >= MANY_THREADS);
     let discretization = case.problem((&mesh, &checked.boundary))?.discretize()?;
     let file = discretization.file();
-    let ((solution, functionals), early) = early::beside(case, &file, is_beside, || {
+    let ((solution, functionals), early) = begun_output::beside(case, &file, is_beside, || {
         warnings.extend(overlap::warnings_of(case, &discretization));
         let functionals = prepare(case, &discretization)?;
         warnings.extend_from_slice(&functionals.warnings);
@@ -55,7 +57,7 @@ pub(crate) fn run(
         stages.begin(Stage::Write)?;
         Ok((solution, functionals))
     })?;
-    let (staging, begun) = early.map(|Early { staging, file }| (staging, file)).unzip();
+    let (staging, begun) = early.map(|BegunOutput { staging, file }| (staging, file)).unzip();
     warnings.extend_from_slice(solution.warnings());
     let Evaluated { numbers, lines, citations } = functionals.evaluate(&solution)?;
     let mut report = Report::of_solution(case, &checked, &solution, (numbers, warnings))?;
@@ -82,7 +84,8 @@ fn write(
     report.warnings.extend_from_slice(fields.left_out());
     let data = case.deliver(|| solution.data(&fields))?;
     let conditions = || conditions::on_mesh(case, solution.discretization(), boundary);
-    let exhibit = data.map(|data| Exhibit { data, film: Film::default(), conditions: conditions() });
+    let exhibit =
+        data.map(|data| Exhibit { data, animation: Animation::default(), conditions: conditions() });
     // The estimate compares gradients, which the energy norm of a projection (σ = 0) does not contain.
     let is_projection = solution.discretization().form(0).sigma.as_constant() == Some(0.0);
     let estimate = fields.error_estimate().filter(|_| !is_projection);
@@ -153,10 +156,10 @@ fn on_parts(
     cpu: &Cpu,
     case: &Case,
     (config, opening): (&SolverConfig, Option<Opening>),
-    part_of_rank: PartOfRank,
+    part_of_rank: RankMeshPart,
     stages: &mut Stages<'_>,
 ) -> Result<Report, CaseError> {
-    let PartOfRank { mut mesh, checked, comm, wants_all, .. } = part_of_rank;
+    let RankMeshPart { mut mesh, checked, comm, wants_all, .. } = part_of_rank;
     check_cells(config, &case.space_config(), checked.kind)?;
     if wants_all && mesh.n_dofs(case.space_config().degree) > u32::MAX as usize {
         let message = "a solution of more than 4294967295 unknowns is written by its ranks alone: take `vtu = \"pieces\"`";
@@ -185,7 +188,7 @@ fn on_parts(
     let collected = part("parts put together", || solution.collect())?;
     drop(mesh);
     match collected {
-        Some(Collected { mesh, boundary, values }) => {
+        Some(GatheredSolution { mesh, boundary, values }) => {
             let solution = values.on(case.problem((&mesh, &boundary))?)?;
             write(case, (&solution, &boundary), (report, &lines), (None, None), stages)
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use femtile_device::Cpu;
 use femtile_mesh::Mesh;
 use femtile_mesh::check::BoundaryFacets;
-use femtile_solve::{OwnedSystem, Progress, SolutionData, Stage, Stages, check_cells};
+use femtile_solve::{Progress, SolutionData, Stage, Stages, StandaloneSystem, check_cells};
 
 use crate::checked_mesh::checked_mesh;
 use crate::file::EquationKind;
@@ -20,7 +20,7 @@ pub struct CaseSystem {
     mesh: Mesh,
     boundary: Arc<BoundaryFacets>,
     cpu: Cpu,
-    system: OwnedSystem<Cpu>,
+    system: StandaloneSystem<Cpu>,
 }
 
 impl CaseSystem {
@@ -42,7 +42,7 @@ impl CaseSystem {
     fn make(
         case: &Case,
         progress: &mut dyn Progress,
-    ) -> Result<(Mesh, Arc<BoundaryFacets>, Cpu, OwnedSystem<Cpu>), CaseError> {
+    ) -> Result<(Mesh, Arc<BoundaryFacets>, Cpu, StandaloneSystem<Cpu>), CaseError> {
         let config = case.solver_config()?;
         let cpu = Cpu::new(config.threads)?;
         let (mesh, boundary, system) = cpu.install(|| {
@@ -52,7 +52,7 @@ impl CaseSystem {
             stages.begin(Stage::Space)?;
             case.tag_regions(&mut mesh)?;
             let discretization = case.problem((&mesh, &checked.boundary))?.discretize()?;
-            let system = discretization.owned_system((&cpu, &cpu), &config, &mut stages)?;
+            let system = discretization.standalone_system((&cpu, &cpu), &config, &mut stages)?;
             drop(discretization);
             Ok::<_, CaseError>((mesh, checked.boundary, system))
         })?;
@@ -60,7 +60,7 @@ impl CaseSystem {
     }
 
     /// Returns the system.
-    pub fn system(&self) -> &OwnedSystem<Cpu> {
+    pub fn system(&self) -> &StandaloneSystem<Cpu> {
         &self.system
     }
 

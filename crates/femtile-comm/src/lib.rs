@@ -10,22 +10,22 @@
 #![deny(unsafe_code)]
 
 mod comm;
+mod distributed_operator;
 #[allow(unsafe_code)]
 mod ghosted;
 mod halo;
 mod kernels;
 mod link_costs;
 mod matrix;
-mod part;
 pub mod threads;
 
 pub use comm::{Comm, Incoming, Outgoing, Transport};
+pub use distributed_operator::{DistributedOperator, DistributedTransfer, LocalUnknowns};
 pub use ghosted::GhostedProduct;
 pub use halo::Halo;
 pub use kernels::RankKernels;
 pub use link_costs::{LinkCosts, measure_link};
-pub use matrix::{DistributedMatrix, GhostedMatrix};
-pub use part::{PartOperator, PartTransfer, PartUnknowns};
+pub use matrix::{DistributedMatrix, OwnedRows};
 
 /// Returns the CUDA programs of this crate, for checks that compile all of them.
 pub fn cuda_specialisations() -> Vec<femtile_device::cuda::Specialisation> {

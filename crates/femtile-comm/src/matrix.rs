@@ -20,14 +20,14 @@ use crate::{Halo, RankKernels};
 /// `own: [n × n]`; `border: [n_border × n_ghosts]`, for the last rows, the only ones with entries in ghost
 /// columns.
 #[derive(Debug)]
-pub struct GhostedMatrix<T: Scalar, D: Device = Cpu> {
+pub struct OwnedRows<T: Scalar, D: Device = Cpu> {
     /// The owned columns.
     pub own: Csr<T, D>,
     /// The ghost columns, of the last rows.
     pub border: Csr<T, D>,
 }
 
-impl<T: Scalar, D: Device> GhostedMatrix<T, D> {
+impl<T: Scalar, D: Device> OwnedRows<T, D> {
     /// Makes the owned rows from the entries of each row, columns ascending: `n_owned` owned columns, then
     /// `n_ghosts` ghost columns. Zeros in ghost columns are dropped.
     ///
@@ -51,12 +51,12 @@ impl<T: Scalar, D: Device> GhostedMatrix<T, D> {
     }
 }
 
-impl<T: Scalar> GhostedMatrix<T> {
+impl<T: Scalar> OwnedRows<T> {
     /// Splits the first `n_owned` rows of a part's matrix; columns from `n_owned` on are ghosts.
     ///
     /// # Errors
     /// [`LinalgError::Length`] if it has fewer rows or columns.
-    pub fn of_part(cpu: &Cpu, a: &Csr<T, Cpu>, n_owned: usize) -> Result<Self, LinalgError> {
+    pub fn from_local_rows(cpu: &Cpu, a: &Csr<T, Cpu>, n_owned: usize) -> Result<Self, LinalgError> {
         need("rows", n_owned, a.n_rows().min(n_owned))?;
         need("columns", n_owned, a.n_cols().min(n_owned))?;
         Self::new(cpu, [n_owned, a.n_cols() - n_owned], |row| a.row(row))
@@ -238,7 +238,7 @@ mod tests {
             entries.into_iter()
         };
         let cpu = Cpu::new(1).unwrap();
-        let matrix = GhostedMatrix::new(&cpu, [ids.len(), ghosts.len()], entries).unwrap();
+        let matrix = OwnedRows::new(&cpu, [ids.len(), ghosts.len()], entries).unwrap();
         assert!(matrix.border.n_rows() <= ids.len() - halo.first_export().min(ids.len()));
         (owned, DistributedMatrix::new(Box::new(matrix.own), matrix.border, halo).unwrap())
     }

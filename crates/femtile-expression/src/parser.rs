@@ -30,7 +30,7 @@ pub(crate) enum Sort {
 
 /// A parsed part: its node, what it is, and the text that it came from.
 #[derive(Debug, Clone)]
-struct Part {
+struct ParsedTerm {
     id: Id,
     sort: Sort,
     span: Range<usize>,
@@ -95,10 +95,10 @@ impl<'t> Parser<'t, '_> {
     }
 
     /// An operand and every operator behind it that binds at least as tightly as `tightness`.
-    fn part(&mut self, tightness: u8) -> Parsed<Part> {
+    fn part(&mut self, tightness: u8) -> Parsed<ParsedTerm> {
         let mut left = self.operand(tightness)?;
         // The right side of the comparison that `left` is, which a chain such as `0 < x < 1` compares once more.
-        let mut chained: Option<Part> = None;
+        let mut chained: Option<ParsedTerm> = None;
         while let Token::Operator(op) = self.token {
             let precedence = op.precedence();
             if precedence < tightness {
@@ -114,7 +114,7 @@ impl<'t> Parser<'t, '_> {
                 Some(middle) => {
                     let link = self.combine(op, middle, right.clone())?;
                     let id = self.builder.binary(Binary::And, left.id, link.id);
-                    Part { id, sort: Sort::Condition, span }
+                    ParsedTerm { id, sort: Sort::Condition, span }
                 }
                 None => self.combine(op, left, right.clone())?,
             };
@@ -137,36 +137,36 @@ impl<'t> Parser<'t, '_> {
         Ok(result)
     }
 
-    fn combine(&mut self, op: Binary, left: Part, right: Part) -> Parsed<Part> {
+    fn combine(&mut self, op: Binary, left: ParsedTerm, right: ParsedTerm) -> Parsed<ParsedTerm> {
         let operands = if op.joins_conditions() { Sort::Condition } else { Sort::Number };
         let (left, right) = (self.expect(left, operands)?, self.expect(right, operands)?);
         let sort = if op.is_comparison() { Sort::Condition } else { operands };
         let id = self.builder.binary(op, left.id, right.id);
-        Ok(Part { id, sort, span: left.span.start..right.span.end })
+        Ok(ParsedTerm { id, sort, span: left.span.start..right.span.end })
     }
 
     /// A number, a name, a call, a group, or one of them behind signs.
-    fn operand(&mut self, tightness: u8) -> Parsed<Part> {
+    fn operand(&mut self, tightness: u8) -> Parsed<ParsedTerm> {
         match self.token {
             Token::Operator(Binary::Subtract | Binary::Add) => self.signed(),
             Token::Not => self.negated(tightness),
             Token::Number(value) => {
                 let span = self.advance_term()?;
-                Ok(Part { id: self.builder.constant(value), sort: Sort::Number, span })
+                Ok(ParsedTerm { id: self.builder.constant(value), sort: Sort::Number, span })
             }
             Token::Name(name) => self.named(name),
             Token::Open => {
                 let open = self.advance_term()?;
                 let inner = self.nested(|parser| parser.part(LOOSEST))?;
                 let close = self.close(&open, &inner)?;
-                Ok(Part { span: open.start..close.end, ..inner })
+                Ok(ParsedTerm { span: open.start..close.end, ..inner })
             }
             Token::Operator(_) | Token::Close | Token::Comma | Token::End => Err(self.missing_operand()),
         }
     }
 
     /// Signs and what they stand before; any number of them, without recursion.
-    fn signed(&mut self) -> Parsed<Part> {
+    fn signed(&mut self) -> Parsed<ParsedTerm> {
         let start = self.span.start;
         let mut negative = false;
         while let Token::Operator(sign @ (Binary::Subtract | Binary::Add)) = self.token {
@@ -176,11 +176,11 @@ impl<'t> Parser<'t, '_> {
         let inner = self.part(Binary::Power.precedence())?;
         let inner = self.expect(inner, Sort::Number)?;
         let id = if negative { self.builder.negate(inner.id) } else { inner.id };
-        Ok(Part { id, span: start..inner.span.end, ..inner })
+        Ok(ParsedTerm { id, span: start..inner.span.end, ..inner })
     }
 
     /// `not` and what it stands before; any number of them, without recursion.
-    fn negated(&mut self, tightness: u8) -> Parsed<Part> {
+    fn negated(&mut self, tightness: u8) -> Parsed<ParsedTerm> {
         let start = self.span.start;
         if tightness > Unary::Not.precedence() {
             return Err(ExpressionError::new(self.span.clone(), "`not` stands where a number is expected")
@@ -194,10 +194,10 @@ impl<'t> Parser<'t, '_> {
         let inner = self.part(Unary::Not.precedence())?;
         let inner = self.expect(inner, Sort::Condition)?;
         let id = if negative { self.builder.unary(Unary::Not, inner.id) } else { inner.id };
-        Ok(Part { id, span: start..inner.span.end, ..inner })
+        Ok(ParsedTerm { id, span: start..inner.span.end, ..inner })
     }
 
-    fn named(&mut self, name: &'t str) -> Parsed<Part> {
+    fn named(&mut self, name: &'t str) -> Parsed<ParsedTerm> {
         let span = self.advance_term()?;
         let called = self.token == Token::Open;
         let Some(meaning) = self.scope.meaning(name) else {
@@ -221,11 +221,11 @@ impl<'t> Parser<'t, '_> {
             return Err(ExpressionError::new(span, format!("`{name}` is not a function"))
                 .advise(format!("a product is written {name}*(…)")));
         }
-        Ok(Part { id, sort, span })
+        Ok(ParsedTerm { id, sort, span })
     }
 
     /// The arguments of a function and its value; the token that comes next is the opening parenthesis.
-    fn call(&mut self, name: &str, meaning: Meaning, span: Range<usize>) -> Parsed<Part> {
+    fn call(&mut self, name: &str, meaning: Meaning, span: Range<usize>) -> Parsed<ParsedTerm> {
         let open = self.advance()?;
         let mut arguments = Vec::new();
         if self.token != Token::Close {
@@ -265,11 +265,11 @@ impl<'t> Parser<'t, '_> {
             }
             _ => return Err(ExpressionError::new(span, format!("`{name}` takes {wanted}"))),
         };
-        Ok(Part { id, sort: Sort::Number, span })
+        Ok(ParsedTerm { id, sort: Sort::Number, span })
     }
 
     /// Takes the parenthesis that closes the one at `open`, after `inner`.
-    fn close(&mut self, open: &Range<usize>, inner: &Part) -> Parsed<Range<usize>> {
+    fn close(&mut self, open: &Range<usize>, inner: &ParsedTerm) -> Parsed<Range<usize>> {
         match self.token {
             Token::Close => self.advance(),
             Token::End => {
@@ -284,7 +284,7 @@ impl<'t> Parser<'t, '_> {
     }
 
     /// `part`, if it is of the wanted sort.
-    fn expect(&self, part: Part, wanted: Sort) -> Parsed<Part> {
+    fn expect(&self, part: ParsedTerm, wanted: Sort) -> Parsed<ParsedTerm> {
         if part.sort == wanted {
             return Ok(part);
         }
@@ -314,7 +314,7 @@ impl<'t> Parser<'t, '_> {
     }
 
     /// Two operands stand side by side: `left` and the token that comes next.
-    fn missing_operator(&self, left: &Part) -> Box<ExpressionError> {
+    fn missing_operator(&self, left: &ParsedTerm) -> Box<ExpressionError> {
         let found = quote(&self.text[self.span.clone()]);
         let error = ExpressionError::new(self.span.clone(), format!("an operator is missing before {found}"));
         if self.token == Token::Not {

@@ -335,7 +335,7 @@ fn matrix(tensor: &[[f64; 3]; 3]) -> String {
 impl FemError {
     /// Returns the error of a part of a mesh with the numbers that its cells and nodes have in the whole.
     #[must_use]
-    pub fn in_whole_mesh(mut self, cells: &[u32], nodes: &[u32]) -> Self {
+    pub fn in_global_numbers(mut self, cells: &[u32], nodes: &[u32]) -> Self {
         let whole = |number: &mut usize, numbers: &[u32]| {
             if let Some(&of_whole) = numbers.get(*number) {
                 *number = of_whole as usize;

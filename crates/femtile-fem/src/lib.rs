@@ -16,8 +16,8 @@ mod source_totals;
 pub mod tensor;
 
 pub use assembly::{
-    Assembly, AssemblyKernels, AssemblyProblem, DeviceState, System, assemble, assemble_interruptible,
-    cuda_specialisations,
+    AssembledSystem, Assembly, AssemblyKernels, AssemblyProblem, DeviceState, assemble,
+    assemble_interruptible, cuda_specialisations,
 };
 pub use constraints::Constraints;
 pub use error::FemError;

@@ -9,8 +9,8 @@
 mod cpu;
 mod cuda;
 mod curvature;
+mod local_numbering;
 mod metric;
-mod numbers;
 
 pub use cpu::{CellLoop, CellWork, DegreeTransfer, MatrixFree, MatrixFreeConfig, Visit};
 pub use cuda::{

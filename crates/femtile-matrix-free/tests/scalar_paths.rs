@@ -6,7 +6,7 @@ use femtile_device::cpu::SimdLevel;
 use femtile_device::{Buffer, Cpu, Device, Reference};
 use femtile_fem::dofs::TensorSpace;
 use femtile_fem::{Assembly, Coefficient, Form};
-use femtile_linalg::comm::Alone;
+use femtile_linalg::comm::SingleRank;
 use femtile_linalg::hooks::DotHook;
 use femtile_linalg::krylov::Stop;
 use femtile_linalg::krylov::cg::{ConjugateGradient, KrylovConfig};
@@ -88,7 +88,7 @@ fn a_solve_and_a_step_of_a_smoother_lower_the_residual() -> Result<(), LinalgErr
     let (n, m) = (a.n_rows(), Diagonal::new(&a)?);
     let (b, mut x) = (on(&cpu, values(n)), Buffer::zeros(&cpu, n)?);
     let outcome =
-        ConjugateGradient::new(KrylovConfig::default()).solve(&mut x, &a, &m, &b, &Alone, &mut ())?;
+        ConjugateGradient::new(KrylovConfig::default()).solve(&mut x, &a, &m, &b, &SingleRank, &mut ())?;
     assert_eq!(outcome.stop, Stop::Converged);
     let [mut next, mut direction, mut product] =
         [vec![0.0; n], vec![0.0; n], vec![0.0; n]].map(|v| on(&cpu, v));

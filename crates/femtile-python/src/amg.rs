@@ -12,7 +12,7 @@ use femtile_case::file::{MatrixAmg, named};
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 
-use crate::arrays::{Parts, array, csr};
+use crate::arrays::{CsrArrays, array, csr};
 use crate::errors::{Raise, exception, of_argument};
 use crate::gpu::{GpuArray, Streams, ordered};
 use crate::interrupt::{Stop, Watch, interruptible, interruptible_from};
@@ -64,7 +64,7 @@ impl Solver {
     #[new]
     fn new(
         py: Python<'_>,
-        matrix: Parts<'_, f64>,
+        matrix: CsrArrays<'_, f64>,
         near_nullspace: Option<PyReadonlyArray1<'_, f64>>,
         settings: Settings,
     ) -> PyResult<Self> {
@@ -137,7 +137,7 @@ impl Solver {
     }
 
     /// Takes over other values on the same pattern.
-    fn refill(&self, py: Python<'_>, matrix: Parts<'_, f64>) -> PyResult<()> {
+    fn refill(&self, py: Python<'_>, matrix: CsrArrays<'_, f64>) -> PyResult<()> {
         let a = csr(py, &self.cpu, &matrix)?;
         let refilled = interruptible(py, &Stop::default(), || {
             let mut held = self.solver.lock().unwrap_or_else(std::sync::PoisonError::into_inner);

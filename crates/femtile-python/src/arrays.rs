@@ -39,13 +39,13 @@ impl Indices<'_> {
 }
 
 /// The arrays of a matrix in compressed sparse rows: its columns, row offsets, columns of entries, values.
-pub type Parts<'py, T> = (usize, Indices<'py>, Indices<'py>, PyReadonlyArray1<'py, T>);
+pub type CsrArrays<'py, T> = (usize, Indices<'py>, Indices<'py>, PyReadonlyArray1<'py, T>);
 
 /// Copies a matrix; its structure is checked.
 pub fn csr<T: Element + femtile::device::Scalar>(
     py: Python<'_>,
     cpu: &Cpu,
-    (n_cols, offsets, columns, values): &Parts<'_, T>,
+    (n_cols, offsets, columns, values): &CsrArrays<'_, T>,
 ) -> PyResult<Csr<T, Cpu>> {
     let wrong = |message: &str| of_argument(py, "A", message);
     let columns = columns.narrow().ok_or_else(|| wrong("a column is negative or above 4,294,967,295"))?;

@@ -9,7 +9,7 @@ use numpy::{Element, PyReadonlyArray1, PyReadwriteArray1};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
-use crate::arrays::{Parts, csr};
+use crate::arrays::{CsrArrays, csr};
 use crate::errors::Raise;
 use crate::gpu::{GpuArray, Streams, Values, gpu, ordered};
 use crate::threads::cpu;
@@ -27,27 +27,32 @@ enum Either {
 
 /// A matrix of SciPy in either precision.
 #[derive(FromPyObject)]
-pub enum AnyParts<'py> {
+pub enum AnyCsrArrays<'py> {
     /// 32 bits a number.
-    F32(Parts<'py, f32>),
+    F32(CsrArrays<'py, f32>),
     /// 64 bits a number.
-    F64(Parts<'py, f64>),
+    F64(CsrArrays<'py, f64>),
 }
 
 #[pymethods]
 impl Slices {
     #[new]
-    fn new(py: Python<'_>, matrix: AnyParts<'_>, threads: usize, ordinal: Option<usize>) -> PyResult<Self> {
+    fn new(
+        py: Python<'_>,
+        matrix: AnyCsrArrays<'_>,
+        threads: usize,
+        ordinal: Option<usize>,
+    ) -> PyResult<Self> {
         let cpu = cpu(py, threads)?;
         let made = match matrix {
-            AnyParts::F32(parts) => {
+            AnyCsrArrays::F32(parts) => {
                 let a = csr(py, &cpu, &parts)?;
                 py.detach(|| match ordinal {
                     None => cpu.install(|| in_slices(a)).map(Either::F32),
                     Some(ordinal) => on_gpu(&gpu(ordinal)?, a).map(Either::OnGpuF32),
                 })
             }
-            AnyParts::F64(parts) => {
+            AnyCsrArrays::F64(parts) => {
                 let a = csr(py, &cpu, &parts)?;
                 py.detach(|| match ordinal {
                     None => cpu.install(|| in_slices(a)).map(Either::F64),

@@ -2,7 +2,7 @@
 
 use femtile::Cpu;
 use femtile::device::Buffer;
-use femtile::linalg::comm::Alone;
+use femtile::linalg::comm::SingleRank;
 use femtile::linalg::hooks::Hook;
 use femtile::linalg::krylov::cg::{CgOutcome, ConjugateGradient, KrylovConfig};
 use femtile::linalg::krylov::gmres::{Gmres, GmresConfig};
@@ -14,7 +14,7 @@ use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 
 use crate::amg::{Outcome, Solver, outcome};
-use crate::arrays::{Parts, array, csr};
+use crate::arrays::{CsrArrays, array, csr};
 use crate::errors::Raise;
 use crate::interrupt::{Watch, called_back, interruptible};
 use crate::operator::Operator;
@@ -27,7 +27,7 @@ pub struct Matrix(Csr<f64, Cpu>);
 #[pymethods]
 impl Matrix {
     #[new]
-    fn new(py: Python<'_>, matrix: Parts<'_, f64>, threads: usize) -> PyResult<Self> {
+    fn new(py: Python<'_>, matrix: CsrArrays<'_, f64>, threads: usize) -> PyResult<Self> {
         Ok(Self(csr(py, &cpu(py, threads)?, &matrix)?))
     }
 }
@@ -145,12 +145,17 @@ pub fn krylov<'py>(
         let (mut x, b) = (Buffer::from_vec(cpu, x)?, Buffer::from_host(cpu, b)?);
         let mut monitor = watch;
         let outcome = match method {
-            "cg" => {
-                ConjugateGradient::new(cg).solve(&mut x, operator, preconditioner, &b, &Alone, &mut monitor)
-            }
+            "cg" => ConjugateGradient::new(cg).solve(
+                &mut x,
+                operator,
+                preconditioner,
+                &b,
+                &SingleRank,
+                &mut monitor,
+            ),
             _ => {
                 let gmres = Gmres::new(GmresConfig { cg, restart });
-                gmres.solve(&mut x, operator, preconditioner, &b, &Alone, &mut monitor)
+                gmres.solve(&mut x, operator, preconditioner, &b, &SingleRank, &mut monitor)
             }
         }?;
         Ok((x.to_host()?, outcome))

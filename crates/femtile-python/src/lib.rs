@@ -4,7 +4,7 @@
 //!
 //! The crate is a thin layer over `LinearSolver`, `Tridiagonal`, the Krylov methods and `femtile-case`. A problem
 //! on a mesh is a case: `Embedding` of `femtile-case` gives it a mesh in memory and takes frames and the solution
-//! there, so words, checks and messages are those of the program. `Poisson.operator` is an `OwnedSystem`, which
+//! there, so words, checks and messages are those of the program. `Poisson.operator` is a `StandaloneSystem`, which
 //! borrows neither mesh nor problem; the way back to u discretizes again.
 
 mod amg;

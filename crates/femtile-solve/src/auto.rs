@@ -8,10 +8,10 @@ use femtile_fem::{Coefficient, Form};
 use femtile_linalg::LinalgError;
 use femtile_mesh::{CellKind, Mesh};
 
+use crate::boundary_areas::BoundaryAreas;
 use crate::check::lack_of_gpus;
 use crate::device::worth_a_gpu;
 use crate::discretization::Discretization;
-use crate::held::Held;
 use crate::tensor::{self, Boxes};
 use crate::{
     AmgOptions, DeviceChoice, GmgOptions, Method, OperatorKind, PmgOptions, PreconditionerConfig, SolveError,
@@ -147,7 +147,7 @@ pub(crate) fn choose(
         true => f64::INFINITY,
         false => data.jacobi_iterations(space.degree, config.tolerance),
     };
-    let n = discretization.n_of_all() * space.components;
+    let n = discretization.n_global_dofs() * space.components;
     let has_gpu =
         is_open || config.device == DeviceChoice::Auto && n >= worth_a_gpu(n_threads) && gpus().is_ok();
     let is_of_cells = discretization.space().is_some() && space.degree == 1;
@@ -247,7 +247,7 @@ struct Measured {
     /// The mean volume of a cell.
     mean: f64,
     /// The facets that hold u.
-    held: Held,
+    held: BoundaryAreas,
     /// The longest extent of the mesh.
     length: f64,
     /// Smallest and largest mean of the diagonal of σ.
@@ -302,7 +302,7 @@ impl Measured {
             lambda = [lambda[0].min(value), lambda[1].max(value)];
         }
         let mean = volume / n_samples.max(1) as f64;
-        Self { mean, held: Held::of(form, counts), length: extent(mesh), sigma, is_oblique, lambda }
+        Self { mean, held: BoundaryAreas::of(form, counts), length: extent(mesh), sigma, is_oblique, lambda }
     }
 }
 
@@ -321,7 +321,7 @@ impl Data {
     /// Estimates the iterations of conjugate gradients with the diagonal, to about a factor of two.
     ///
     /// Elements of degree p and width h have modes up to about $4 m p^3 / h^2$ relative to the diagonal that vary along m
-    /// axes, and the smoothest one that the boundary conditions leave has [`Held::smoothest`]; λ/σ adds to both.
+    /// axes, and the smoothest one that the boundary conditions leave has [`BoundaryAreas::smoothest`]; λ/σ adds to both.
     /// $k \approx 0.25 \sqrt{\kappa} \ln(2 / \varepsilon)$ is half of the bound by the condition number, as measured.
     fn jacobi_iterations(&self, degree: usize, tolerance: f64) -> f64 {
         let Measured { sigma, lambda, held, length, .. } = self.measured;

@@ -8,7 +8,7 @@ use femtile_linalg::LinalgError;
 use femtile_matrix_free::CellRule;
 
 use crate::RecoveredGradient;
-use crate::of_ranks::OfRanks;
+use crate::distributed_solution::DistributedSolution;
 
 /// One component of a solution, with the form that it solves.
 #[derive(Debug, Clone, Copy)]
@@ -21,7 +21,7 @@ pub struct Component<'s> {
     pub(crate) values: &'s [f64],
     /// Present if the mesh is distributed. The other fields then cover the rank's own cells; functionals are
     /// global, and collective.
-    pub(crate) ranks: Option<&'s OfRanks<'s>>,
+    pub(crate) ranks: Option<&'s DistributedSolution<'s>>,
 }
 
 impl<'s> Component<'s> {

@@ -25,10 +25,10 @@ use crate::method::iterate;
 use crate::nonlinear::{self, MassMatrix};
 use crate::output::SolutionFile;
 use crate::overlap::Overlap;
-use crate::ranks::{self, Divided};
+use crate::ranks::{self, MeshOnRanks};
 use crate::right_side::RightSide;
 use crate::solution::{Finished, Solution};
-use crate::system::{LinearSystem, Operators};
+use crate::system::{LinearSystem, PreconditionedOperator};
 use crate::tensor::{self, Ahead, Boxes, OperatorDevice};
 use crate::unseen::unseen_sources;
 use crate::{
@@ -58,7 +58,7 @@ pub struct Discretization<'m> {
     pub(crate) node_overlaps: Vec<Overlap>,
     pub(crate) warnings: Vec<String>,
     /// Present if the mesh is distributed.
-    pub(crate) divided: Option<Divided<'m>>,
+    pub(crate) divided: Option<MeshOnRanks<'m>>,
 }
 
 impl<'m> Discretization<'m> {
@@ -476,7 +476,7 @@ impl WeakForm<'_> {
         (cpu, device): (&Cpu, &D),
         mass: MassMatrix,
         stages: &mut Stages<'_>,
-    ) -> Result<Operators<D>, SolveError> {
+    ) -> Result<PreconditionedOperator<D>, SolveError> {
         device.operators(cpu, self, mass, stages)
     }
 
@@ -485,7 +485,7 @@ impl WeakForm<'_> {
         (cpu, device): (&Cpu, &D),
         mass: MassMatrix,
         stages: &mut Stages<'_>,
-    ) -> Result<Operators<D>, SolveError> {
+    ) -> Result<PreconditionedOperator<D>, SolveError> {
         let natural =
             |form: &&Form<'_>| form.conditions.iter().all(|given| given.condition.given_value().is_none());
         let form = match &self.kind {
@@ -504,7 +504,7 @@ impl WeakForm<'_> {
             lump_reaction(device, form, &mut matrix)?;
         }
         stages.begin(Stage::Setup)?;
-        Operators::of_matrix(&self.config, matrix, form.mesh)
+        PreconditionedOperator::of_matrix(&self.config, matrix, form.mesh)
     }
 
     /// Assembles the matrix of one component on a device, without a right side.

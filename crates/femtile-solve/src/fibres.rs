@@ -42,7 +42,7 @@ pub(crate) fn tensors(
     path: &[Key],
     notes: &mut Vec<String>,
 ) -> Result<Coefficient, SolveError> {
-    let mut parts = Parts { mesh, all: Vec::new(), of_tag: BTreeMap::new() };
+    let mut parts = TaggedValues { mesh, all: Vec::new(), of_tag: BTreeMap::new() };
     let tags = tags_of(mesh);
     parts.add(value, path, &tags)?;
     let mut values = Vec::with_capacity(6 * mesh.n_cells());
@@ -54,13 +54,13 @@ pub(crate) fn tensors(
             return Err(SolveError::setting(path, message));
         };
         values.extend(match &mut parts.all[part] {
-            Part::Fibres(fibres) => fibres.at(cell, tag)?,
-            Part::Other(coefficient) => by_voigt(&coefficient.tensor_at(cell, tag, [0.0; 3])),
+            TaggedValue::Fibres(fibres) => fibres.at(cell, tag)?,
+            TaggedValue::Other(coefficient) => by_voigt(&coefficient.tensor_at(cell, tag, [0.0; 3])),
         });
     }
     let found = parts.all.iter().filter_map(|part| match part {
-        Part::Fibres(fibres) => Some(fibres),
-        Part::Other(_) => None,
+        TaggedValue::Fibres(fibres) => Some(fibres),
+        TaggedValue::Other(_) => None,
     });
     for direction in found.flat_map(|fibres| std::iter::once(&fibres.fibre).chain(fibres.sheet())) {
         notes.extend(direction.note().filter(|note| !notes.contains(note)));
@@ -84,18 +84,18 @@ fn tag_of(mesh: &Mesh, cell: usize) -> i32 {
 }
 
 /// The parts of a value by tag.
-struct Parts<'a> {
+struct TaggedValues<'a> {
     mesh: &'a Mesh,
-    all: Vec<Part<'a>>,
+    all: Vec<TaggedValue<'a>>,
     of_tag: BTreeMap<i32, usize>,
 }
 
-enum Part<'a> {
+enum TaggedValue<'a> {
     Fibres(Box<Fibres<'a>>),
     Other(Coefficient),
 }
 
-impl Parts<'_> {
+impl TaggedValues<'_> {
     /// Adds the value of cells with these tags.
     fn add(&mut self, value: &Value, path: &[Key], tags: &[i32]) -> Result<(), SolveError> {
         let part = match value {
@@ -113,10 +113,14 @@ impl Parts<'_> {
                     None => Ok(()),
                 };
             }
-            Value::Fibres { fibre, along, across, sheets } => {
-                Part::Fibres(Box::new(Fibres::new(self.mesh, fibre, [along, across], sheets.as_ref(), path)?))
-            }
-            other => Part::Other(by_cell(coefficient(self.mesh, other, path)?, path)?),
+            Value::Fibres { fibre, along, across, sheets } => TaggedValue::Fibres(Box::new(Fibres::new(
+                self.mesh,
+                fibre,
+                [along, across],
+                sheets.as_ref(),
+                path,
+            )?)),
+            other => TaggedValue::Other(by_cell(coefficient(self.mesh, other, path)?, path)?),
         };
         self.of_tag.extend(tags.iter().map(|&tag| (tag, self.all.len())));
         self.all.push(part);

@@ -13,8 +13,8 @@ use crate::auto::Solves;
 use crate::check::graph_error;
 use crate::device::Chosen;
 use crate::format::product_matrix;
+use crate::matrix_preconditioner::{Found, MatrixPreconditioner};
 use crate::method::{SolveDevice, iterate};
-use crate::of_matrix::{Found, OfMatrix};
 use crate::preconditioner::Level;
 use crate::{
     AmgOptions, DeviceChoice, Method, PreconditionerConfig, Progress, Silent, SolveError, SolverConfig,
@@ -410,7 +410,7 @@ struct OnDevice<D: SolveDevice> {
     /// Whether the matrix is the negative of the one given.
     is_negative: bool,
     format_reason: String,
-    preconditioner: OfMatrix<D>,
+    preconditioner: MatrixPreconditioner<D>,
     /// What multigrid found in the null space, which right sides must not have a part in.
     nullspace: Vec<NullVector>,
 }
@@ -427,8 +427,12 @@ impl<D: SolveDevice> OnDevice<D> {
         let mut matrix = a.copy_to(device)?;
         let needs_no_definiteness = matches!(config.method, Method::Gmres { .. });
         let mut preconditioner = match &config.preconditioner {
-            PreconditionerConfig::Jacobi if needs_no_definiteness => OfMatrix::of_magnitudes(&matrix)?,
-            given => OfMatrix::new(&mut matrix, near_nullspace, given, warnings).map_err(for_matrix)?,
+            PreconditionerConfig::Jacobi if needs_no_definiteness => {
+                MatrixPreconditioner::of_magnitudes(&matrix)?
+            }
+            given => {
+                MatrixPreconditioner::new(&mut matrix, near_nullspace, given, warnings).map_err(for_matrix)?
+            }
         };
         let complexity = preconditioner.found().map_or(1.0, |found| found.operator_complexity);
         if complexity > MOST_COMPLEX {
@@ -438,7 +442,8 @@ impl<D: SolveDevice> OnDevice<D> {
             if is_chosen {
                 warnings.push(format!("{told}: the diagonal is taken in their place"));
                 let jacobi = &PreconditionerConfig::Jacobi;
-                preconditioner = OfMatrix::new(&mut matrix, None, jacobi, warnings).map_err(for_matrix)?;
+                preconditioner =
+                    MatrixPreconditioner::new(&mut matrix, None, jacobi, warnings).map_err(for_matrix)?;
             } else {
                 warnings.push(format!(
                     "{told}: preconditioner \"jacobi\" takes less memory, and may take less time"
@@ -538,7 +543,7 @@ const MOST_COMPLEX: f64 = 3.0;
 
 /// Returns the null space of a matrix in which multigrid has found one, and says so, and what else it found.
 fn nullspace_of<D: SolveDevice>(
-    preconditioner: &OfMatrix<D>,
+    preconditioner: &MatrixPreconditioner<D>,
     a: &Csr<f64, Cpu>,
     near_nullspace: Option<&[f64]>,
     warnings: &mut Vec<String>,

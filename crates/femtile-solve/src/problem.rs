@@ -11,7 +11,7 @@ use femtile_fem::dofs::TensorSpace;
 use femtile_fem::{BoundaryCondition, Coefficient, Condition};
 use femtile_mesh::Mesh;
 use femtile_mesh::check::{BoundaryFacets, boundary_facets};
-use femtile_mesh::partition::DividedMesh;
+use femtile_mesh::partition::DistributedMesh;
 
 use crate::boundary::{InnerFacets, Region, Selected};
 use crate::capacity::resolved_capacity;
@@ -19,7 +19,7 @@ use crate::check::check_cells;
 use crate::coefficient::{Value, conductivity, of_component, scalar};
 use crate::discretization::Discretization;
 use crate::nodes::{Nodes, facets_within};
-use crate::ranks::{Divided, OnMesh};
+use crate::ranks::{MeshOnRanks, OnMesh};
 use crate::setting::{Key, below};
 use crate::solution::Solution;
 use crate::{
@@ -54,7 +54,7 @@ pub struct Poisson<'m> {
     space: SpaceConfig,
     initial: Value,
     /// Present if the mesh is distributed.
-    divided: Option<Divided<'m>>,
+    divided: Option<MeshOnRanks<'m>>,
 }
 
 /// A condition as it was given.
@@ -160,7 +160,7 @@ impl<'m> Poisson<'m> {
     ///
     /// # Errors
     /// [`SolveError::Setting`] if the part belongs to another rank, or to another number of ranks.
-    pub fn divided(mesh: &'m DividedMesh, comm: &Comm) -> Result<Self, SolveError> {
+    pub fn distributed(mesh: &'m DistributedMesh, comm: &Comm) -> Result<Self, SolveError> {
         let (expected, (rank, n_ranks)) = ((comm.rank(), comm.n_ranks()), mesh.rank());
         if (rank, n_ranks) != expected {
             let message = format!(
@@ -169,7 +169,7 @@ impl<'m> Poisson<'m> {
             );
             return Err(SolveError::solver("ranks", message));
         }
-        let divided = Some(Divided { mesh, comm: comm.clone() });
+        let divided = Some(MeshOnRanks { mesh, comm: comm.clone() });
         Ok(Self { divided, ..Self::on(&mesh.part.mesh, Arc::new(mesh.part.boundary.clone())) })
     }
 

@@ -6,10 +6,10 @@ use femtile_comm::Comm;
 use femtile_device::parallel;
 use femtile_expression::Condition as Comparison;
 use femtile_mesh::Mesh;
-use femtile_mesh::partition::DividedMesh;
+use femtile_mesh::partition::DistributedMesh;
 
 use crate::overlap::{Overlap, overlaps, overlaps_of_ranks};
-use crate::ranks::{Divided, OnMesh};
+use crate::ranks::{MeshOnRanks, OnMesh};
 use crate::setting::Key;
 use crate::{SolveError, below};
 
@@ -52,15 +52,15 @@ pub fn tag_regions<N: AsRef<str>, C: AsRef<str>>(
 /// # Errors
 /// As [`tag_regions`], if a region has no cell on any rank; another rank failed.
 pub fn tag_regions_of_ranks<N: AsRef<str>, C: AsRef<str>>(
-    mesh: &mut DividedMesh,
+    mesh: &mut DistributedMesh,
     comm: &Comm,
     regions: &[(N, C)],
 ) -> Result<Vec<Overlap>, SolveError> {
-    let divided = Divided { mesh, comm: comm.clone() };
+    let divided = MeshOnRanks { mesh, comm: comm.clone() };
     let part = &divided.mesh.part.mesh;
     let holds = cells_of(OnMesh { mesh: part, divided: Some(&divided) }, regions)?;
     let of = (&holds[..], part.n_cells());
-    let overlaps = overlaps_of_ranks(comm, of, |cell| divided.mesh.is_own(cell), |_| false)?;
+    let overlaps = overlaps_of_ranks(comm, of, |cell| divided.mesh.owns_cell(cell), |_| false)?;
     for (i, ((name, _), cells)) in regions.iter().zip(&holds).enumerate() {
         check_name(&mesh.part.mesh, name.as_ref(), &place(i, "name"))?;
         mesh.tag_cells(name.as_ref(), cells)?;

@@ -1,12 +1,12 @@
 //! Right sides of linear systems, and the way back from their solutions to u.
 
 use femtile_device::{Buffer, Device};
-use femtile_fem::tensor::TensorSystem;
+use femtile_fem::tensor::TensorRightSide;
 use femtile_fem::{Constraints, FemError};
 use femtile_mesh::Mesh;
 
 /// A system without its matrix.
-type Eliminated<D> = femtile_fem::System<f64, D, ()>;
+type Eliminated<D> = femtile_fem::AssembledSystem<f64, D, ()>;
 
 /// The right side of a system, with boundary values lifted.
 #[derive(Debug)]
@@ -14,14 +14,14 @@ pub(crate) enum RightSide<'a, D: Device> {
     /// Of linear elements on simplices.
     Simplices(&'a Mesh, Eliminated<D>),
     /// Of one component on quadrilaterals or hexahedra.
-    Tensor(TensorSystem<'a, D>),
+    Tensor(TensorRightSide<'a, D>),
     /// Of several components, whose rows alternate node by node in the buffer.
-    Components(Vec<TensorSystem<'a, D>>, Buffer<f64, D>),
+    Components(Vec<TensorRightSide<'a, D>>, Buffer<f64, D>),
 }
 
 impl<'a, D: Device> RightSide<'a, D> {
     /// Joins the systems of all components.
-    pub fn of_components(device: &D, mut systems: Vec<TensorSystem<'a, D>>) -> Result<Self, FemError> {
+    pub fn of_components(device: &D, mut systems: Vec<TensorRightSide<'a, D>>) -> Result<Self, FemError> {
         if systems.len() == 1 {
             return Ok(Self::Tensor(systems.remove(0)));
         }
@@ -75,7 +75,7 @@ impl<'a, D: Device> RightSide<'a, D> {
             Self::Tensor(system) => Ok(vec![system.solution(w)?]),
             Self::Components(systems, _) => {
                 let (w, n) = (w.to_host()?, systems.len());
-                let one = |(component, system): (usize, &TensorSystem<'a, D>)| {
+                let one = |(component, system): (usize, &TensorRightSide<'a, D>)| {
                     let own = w.iter().copied().skip(component).step_by(n).collect();
                     system.solution(&Buffer::from_vec(system.rhs.device(), own)?)
                 };

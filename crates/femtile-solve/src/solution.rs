@@ -11,16 +11,16 @@ use femtile_mesh::io::FileSum;
 use femtile_mesh::io::vtu::{BegunFile, WriteOptions};
 use femtile_mesh::partition::Partition;
 
-use crate::collected::{Collected, CollectedValues};
 use crate::component::Component;
 use crate::data::SolutionData;
 use crate::discretization::Discretization;
+use crate::distributed_solution::DistributedSolution;
 use crate::fields::{self, FieldConfig, Fields};
+use crate::gathered_solution::{GatheredSolution, GatheredValues};
 use crate::method::SolveDevice;
-use crate::of_ranks::OfRanks;
 use crate::output;
 use crate::preconditioner::Level;
-use crate::system::{LinearSystem, SystemParts};
+use crate::system::{LinearSystem, SystemSummary};
 use crate::tensor;
 use crate::{NonlinearReport, RanksUsed, RecoveredGradient, Region, SolveError, SolverConfig};
 
@@ -73,7 +73,7 @@ impl Finished {
         device: &D,
         config: &SolverConfig,
         (components, outcome): (Vec<Vec<f64>>, CgOutcome),
-        parts: SystemParts,
+        parts: SystemSummary,
         [device_reason, preconditioner_reason]: [&str; 2],
         mut warnings: Vec<String>,
     ) -> Self {
@@ -116,21 +116,21 @@ pub struct Solution<'m> {
     discretization: Discretization<'m>,
     finished: Finished,
     /// Present if the mesh is distributed; the other fields are then those on the rank's own cells.
-    of_ranks: Option<OfRanks<'m>>,
+    distributed: Option<DistributedSolution<'m>>,
 }
 
 impl<'m> Solution<'m> {
     pub(crate) fn new(discretization: Discretization<'m>, finished: Finished) -> Self {
-        Self { discretization, finished, of_ranks: None }
+        Self { discretization, finished, distributed: None }
     }
 
     /// The solution on the rank's own cells.
-    pub(crate) fn of_ranks(
+    pub(crate) fn distributed(
         discretization: Discretization<'m>,
         finished: Finished,
-        of_ranks: OfRanks<'m>,
+        distributed: DistributedSolution<'m>,
     ) -> Self {
-        Self { discretization, finished, of_ranks: Some(of_ranks) }
+        Self { discretization, finished, distributed: Some(distributed) }
     }
 
     pub(crate) fn warn(&mut self, warnings: impl IntoIterator<Item = String>) {
@@ -169,22 +169,22 @@ impl<'m> Solution<'m> {
             space: self.discretization.space(),
             rule: tensor::rule(self.discretization.config.quadrature),
             values: &self.finished.components[component],
-            ranks: self.of_ranks.as_ref(),
+            ranks: self.distributed.as_ref(),
         }
     }
 
     /// Returns nodes, cells and degrees of freedom of a component on the whole mesh, which no rank may have.
     pub fn counts(&self) -> [usize; 3] {
         let problem = &self.discretization;
-        match &self.of_ranks {
+        match &self.distributed {
             None => [problem.mesh.n_nodes(), problem.mesh.n_cells(), problem.n_dofs()],
-            Some(of_ranks) => of_ranks.counts(),
+            Some(distributed) => distributed.counts(),
         }
     }
 
     /// Returns whether the mesh is distributed, so that each rank has the solution on its own cells only.
-    pub fn is_divided(&self) -> bool {
-        self.of_ranks.is_some()
+    pub fn is_distributed(&self) -> bool {
+        self.distributed.is_some()
     }
 
     /// Gathers the whole mesh and the solution of a distributed problem on the first rank; none on the
@@ -194,16 +194,16 @@ impl<'m> Solution<'m> {
     /// The first rank holds the whole mesh and the share of one rank at a time.
     /// # Errors
     /// [`SolveError::Setting`] if the mesh is not distributed; another rank failed.
-    pub fn collect(self) -> Result<Option<Collected>, SolveError> {
-        let Some(of_ranks) = &self.of_ranks else {
+    pub fn collect(self) -> Result<Option<GatheredSolution>, SolveError> {
+        let Some(distributed) = &self.distributed else {
             return Err(SolveError::solver("ranks", "a solution on a whole mesh is collected already"));
         };
-        let found = of_ranks.collect(self.discretization.space(), self.values())?;
+        let found = distributed.collect(self.discretization.space(), self.values())?;
         let finished = self.finished;
-        Ok(found.map(|(mesh, boundary, values)| Collected {
+        Ok(found.map(|(mesh, boundary, values)| GatheredSolution {
             mesh,
             boundary,
-            values: CollectedValues { values, finished },
+            values: GatheredValues { values, finished },
         }))
     }
 
@@ -249,7 +249,7 @@ impl<'m> Solution<'m> {
     /// # Panics
     /// There is no component with this number.
     pub fn flux(&self, component: usize, region: impl Into<Region>) -> Result<f64, SolveError> {
-        let problem = self.of_ranks.as_ref().map_or(&self.discretization, OfRanks::problem);
+        let problem = self.distributed.as_ref().map_or(&self.discretization, DistributedSolution::problem);
         let selected = problem.facets(region, &["region".into()])?;
         Ok(self.component(component).flux(&selected.facets)?)
     }

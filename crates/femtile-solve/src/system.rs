@@ -38,7 +38,7 @@ pub struct LinearSystem<'a, D: SolveDevice> {
 }
 
 /// An operator and its preconditioner, for many right sides.
-pub struct Operators<D: SolveDevice> {
+pub struct PreconditionedOperator<D: SolveDevice> {
     /// The operator.
     pub operator: Arc<dyn LinearOperator<f64, D>>,
     /// A matrix with its values rounded to 32 bits, if it is in slices: cheaper, and good enough for
@@ -50,7 +50,7 @@ pub struct Operators<D: SolveDevice> {
     pub format: String,
 }
 
-impl<D: SolveDevice> From<LinearSystem<'_, D>> for Operators<D> {
+impl<D: SolveDevice> From<LinearSystem<'_, D>> for PreconditionedOperator<D> {
     fn from(system: LinearSystem<'_, D>) -> Self {
         let LinearSystem { operator, preconditioner, format, .. } = system;
         Self {
@@ -62,7 +62,7 @@ impl<D: SolveDevice> From<LinearSystem<'_, D>> for Operators<D> {
     }
 }
 
-impl<D: SolveDevice> Operators<D> {
+impl<D: SolveDevice> PreconditionedOperator<D> {
     /// Puts a matrix of linear elements into the format of the settings, with their preconditioner.
     pub(crate) fn of_matrix(
         config: &SolverConfig,
@@ -84,7 +84,7 @@ impl<D: SolveDevice> Operators<D> {
 
 /// Parts of a linear system that a solution reports.
 #[derive(Debug, Clone)]
-pub(crate) struct SystemParts {
+pub(crate) struct SystemSummary {
     pub format: String,
     pub format_reason: Option<String>,
     pub levels: Vec<Level>,
@@ -95,8 +95,8 @@ pub(crate) struct SystemParts {
 
 impl<D: SolveDevice> LinearSystem<'_, D> {
     /// Returns the parts that a solution reports.
-    pub(crate) fn parts(&self) -> SystemParts {
-        SystemParts {
+    pub(crate) fn parts(&self) -> SystemSummary {
+        SystemSummary {
             format: self.format.clone(),
             format_reason: self.format_reason.clone(),
             levels: self.levels.clone(),

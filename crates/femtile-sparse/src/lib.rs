@@ -7,9 +7,9 @@
 pub mod choice;
 pub mod csr;
 pub mod ell_warp;
+mod entry_positions;
 mod format;
 pub mod matrix_market;
-mod places;
 mod product_matrix;
 mod rows;
 mod triplets;
@@ -22,8 +22,8 @@ use femtile_linalg::precondition::polynomial::product_hooks;
 
 pub use csr::{Csr, Offsets};
 pub use ell_warp::{EllWarp, EllWarpConfig};
+pub use entry_positions::{EntryPositions, StoredMatrix};
 pub use format::{Format, SparseKernels};
-pub use places::{Places, StoredMatrix};
 pub use product_matrix::{MatrixFormat, ProductMatrix};
 pub use rows::need_narrow;
 pub use triplets::{Gathered, Triplets};

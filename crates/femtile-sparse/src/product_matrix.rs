@@ -11,9 +11,9 @@ use femtile_linalg::{LinalgError, LinearOperator};
 use super::choice::{Described, Machine, Remembered, Sizes, remembered};
 use super::csr::{Csr, CsrKernels, HostOffsets};
 use super::ell_warp::{EllWarp, EllWarpConfig, EllWarpKernels, IndexKind};
+use super::entry_positions::sealed::Sealed;
+use super::entry_positions::{EntryPositions, StoredMatrix};
 use super::format::Format;
-use super::places::sealed::Sealed;
-use super::places::{Places, StoredMatrix};
 
 /// Stored entries for each non-zero up to which slices are taken.
 const PADDING: f64 = 1.12;
@@ -255,10 +255,10 @@ impl<T: Scalar, D: CsrKernels<T> + EllWarpKernels<T, T>> StoredMatrix<D> for Pro
         })
     }
 
-    fn places(&self) -> Result<Places, LinalgError> {
+    fn entry_positions(&self) -> Result<EntryPositions, LinalgError> {
         match self {
-            Self::Rows(rows) => rows.places(),
-            Self::Slices(slices) => slices.places(),
+            Self::Rows(rows) => rows.entry_positions(),
+            Self::Slices(slices) => slices.entry_positions(),
         }
     }
 

@@ -9,8 +9,8 @@
 use std::error::Error;
 
 use femtile::device::{Buffer, Cpu};
-use femtile::fem::{Assembly, BoundaryCondition, Coefficient, Condition, Form, System};
-use femtile::linalg::comm::Alone;
+use femtile::fem::{AssembledSystem, Assembly, BoundaryCondition, Coefficient, Condition, Form};
+use femtile::linalg::comm::SingleRank;
 use femtile::linalg::krylov::Stop;
 use femtile::linalg::krylov::cg::{ConjugateGradient, KrylovConfig};
 use femtile::linalg::precondition::Jacobi;
@@ -32,11 +32,11 @@ fn conductivity(mesh: &Mesh, u: &[f64]) -> Coefficient {
     Coefficient::CellField(Field { n_components: 1, values: cells.map(|cell| 1.0 + mean(cell)).collect() })
 }
 
-fn solve(device: &Cpu, mesh: &Mesh, system: &System<f64, Cpu>) -> Result<Vec<f64>, Box<dyn Error>> {
+fn solve(device: &Cpu, mesh: &Mesh, system: &AssembledSystem<f64, Cpu>) -> Result<Vec<f64>, Box<dyn Error>> {
     let mut w = Buffer::zeros(device, mesh.n_nodes())?;
     let jacobi = Jacobi::new(&system.matrix)?;
     let cg = ConjugateGradient::new(KrylovConfig { tolerance: 1e-12, ..KrylovConfig::default() });
-    let outcome = cg.solve(&mut w, &system.matrix, &jacobi, &system.rhs, &Alone, &mut ())?;
+    let outcome = cg.solve(&mut w, &system.matrix, &jacobi, &system.rhs, &SingleRank, &mut ())?;
     if outcome.stop != Stop::Converged {
         return Err(format!("the linear solve ended as {:?}", outcome.stop).into());
     }
@@ -56,7 +56,7 @@ fn run(n: usize) -> Result<(usize, f64), Box<dyn Error>> {
     let (conditions, zero) = ([end(0.0), end(1.0)], Coefficient::Constant(0.0));
 
     let mut assembly = Assembly::new(&device, &mesh)?;
-    let mut system: Option<System<f64, Cpu>> = None;
+    let mut system: Option<AssembledSystem<f64, Cpu>> = None;
     let mut u = vec![0.0; mesh.n_nodes()];
     for step in 1.. {
         let sigma = conductivity(&mesh, &u);

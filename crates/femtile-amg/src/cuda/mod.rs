@@ -6,7 +6,7 @@ pub(crate) mod setup;
 
 use std::sync::Arc;
 
-use femtile_comm::{GhostedMatrix, Halo};
+use femtile_comm::{Halo, OwnedRows};
 use femtile_device::cuda::{Kernel, Launch, Program, Read, Specialisation, Write};
 use femtile_device::{Buffer, Cuda, Element, Scalar};
 use femtile_linalg::vector::{Convert, VectorKernels};
@@ -114,7 +114,7 @@ impl<H: Scalar> AmgKernels<H> for Cuda {
 
     fn amg_first_of_ranks(
         &self,
-        a: &GhostedMatrix<f64, Self>,
+        a: &OwnedRows<f64, Self>,
         halo: &Arc<Halo>,
         config: &AmgConfig,
     ) -> Result<Option<(RankCoarse<H, Self>, f64)>, AmgError> {

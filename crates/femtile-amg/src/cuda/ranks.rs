@@ -6,14 +6,14 @@
 
 use std::sync::Arc;
 
-use femtile_comm::{Comm, GhostedMatrix, Halo};
+use femtile_comm::{Comm, Halo, OwnedRows};
 use femtile_device::cpu::zeroed_vec;
 use femtile_device::{Buffer, Cuda, Element, Scalar};
 use femtile_linalg::LinalgError;
 use femtile_sparse::csr::{Csr, Offsets};
 
 use super::setup::ranks::{
-    Grouped, OfAll, OfRank, at, followed_by, galerkin, rows_of, tentative, transpose, values_at,
+    Grouped, LocalRows, OwnedAndGhosts, at, followed_by, galerkin, rows_of, tentative, transpose, values_at,
     values_followed_by,
 };
 use super::{largest, scaled};
@@ -22,7 +22,7 @@ use crate::distributed::RankCoarse;
 use crate::distributed::exchange::{Id, Places, WideRow, sent_to_ghosts, sent_to_owners, summed, wide};
 use crate::distributed::level::{self, RankLevel, RankMatrix, RankTransfer};
 use crate::distributed::totals;
-use crate::kernels::{Nodes, Parts};
+use crate::kernels::{DeviceAggregates, Nodes};
 use crate::setup::graph::NONE;
 use crate::setup::rows::{Pieces, Rows, to_unit};
 use crate::setup::tentative::NearNullspace;
@@ -32,7 +32,7 @@ use crate::{AmgConfig, AmgError};
 #[allow(clippy::type_complexity)]
 pub(super) fn first<H: Scalar>(
     device: &Cuda,
-    a: &GhostedMatrix<f64, Cuda>,
+    a: &OwnedRows<f64, Cuda>,
     halo: &Arc<Halo>,
     config: &AmgConfig,
 ) -> Result<Option<(RankCoarse<H, Cuda>, f64)>, AmgError> {
@@ -44,7 +44,7 @@ pub(super) fn first<H: Scalar>(
     let here = own.max(border);
     let scale = to_unit(level::largest(halo, here)?);
     let in_precision = |part: &Csr<f64, Cuda>| part.with_values::<H>(scaled(part.values(), scale)?);
-    let rows = GhostedMatrix { own: in_precision(&a.own)?, border: in_precision(&a.border)? };
+    let rows = OwnedRows { own: in_precision(&a.own)?, border: in_precision(&a.border)? };
     let made = coarsen(device, (rows, halo), None, (0, config))?;
     Ok(made.map(|made| (made, scale)))
 }
@@ -66,7 +66,7 @@ pub(super) fn next<H: Scalar>(
 }
 
 /// Whether a matrix is worth the launches of kernels, and not beyond their numbers.
-fn is_for_device(a: &GhostedMatrix<f64, Cuda>) -> bool {
+fn is_for_device(a: &OwnedRows<f64, Cuda>) -> bool {
     let [few_rows, few_entries] = FEW;
     let n = a.own.n_nonzeros() + a.border.n_nonzeros();
     let is_narrow = [&a.own, &a.border].iter().all(|part| matches!(part.offsets(), Offsets::Narrow(_)));
@@ -82,7 +82,7 @@ fn on_all(comm: &Comm, is_so: bool) -> Result<bool, LinalgError> {
 /// Makes the level with this number of rows whose nodes have these weights, none of the first level.
 fn coarsen<H: Scalar>(
     device: &Cuda,
-    (rows, halo): (GhostedMatrix<H, Cuda>, &Arc<Halo>),
+    (rows, halo): (OwnedRows<H, Cuda>, &Arc<Halo>),
     weights: Option<Vec<u32>>,
     (number, config): (usize, &AmgConfig),
 ) -> Result<Option<RankCoarse<H, Cuda>>, AmgError> {
@@ -95,7 +95,7 @@ fn coarsen<H: Scalar>(
         }
         None => None,
     };
-    let of_rank = OfRank::new(&rows.own, &rows.border);
+    let of_rank = LocalRows::new(&rows.own, &rows.border);
     let grouped =
         of_rank.as_ref().map(|rows| rows.grouped(nodes.as_ref(), thresholds, config)).transpose()?.flatten();
     if !on_all(comm, grouped.is_some())? {
@@ -146,7 +146,7 @@ fn seen<H: Scalar>(
     halo: &Halo,
     grouped: &Grouped<H>,
     nodes: Option<&Nodes<Cuda>>,
-) -> Result<(Places, OfAll<H>), LinalgError> {
+) -> Result<(Places, OwnedAndGhosts<H>), LinalgError> {
     let device = grouped.diagonal.device();
     let exports = halo.exports().iter().flat_map(|(_, places)| places).copied().collect();
     let exports = Exports { halo, places: Buffer::from_vec(device, exports)? };
@@ -157,7 +157,7 @@ fn seen<H: Scalar>(
     let places = Places::new(halo.comm(), grouped.parts.n(), ids.iter().flatten().copied());
     let of_ghosts: Vec<u32> = ids.into_iter().map(|id| id.map_or(NONE, |id| places.of(id))).collect();
     let of_node = Arc::new(followed_by(grouped.parts.of_node(), &of_ghosts)?);
-    let parts = Parts { n: places.len(), of_node, order: None };
+    let parts = DeviceAggregates { n: places.len(), of_node, order: None };
     let q = exports.appended(&tentative(grouped, nodes.map(|nodes| &nodes.weights))?)?;
     let diagonal = exports.appended(&grouped.diagonal)?;
     let weights = match nodes {
@@ -167,7 +167,7 @@ fn seen<H: Scalar>(
         }
         None => None,
     };
-    Ok((places, OfAll { parts, q, diagonal, weights }))
+    Ok((places, OwnedAndGhosts { parts, q, diagonal, weights }))
 }
 
 /// The unknowns of a rank that others have copies of, neighbour by neighbour.

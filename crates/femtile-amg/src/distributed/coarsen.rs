@@ -58,7 +58,7 @@ struct Grouped<H> {
 }
 
 /// Values of the rows of a rank, then of its ghosts.
-struct OfAll<H> {
+struct OwnedAndGhosts<H> {
     diagonal: Vec<H>,
     /// The near-nullspace.
     b: Vec<f64>,
@@ -89,7 +89,7 @@ where
     }
     let own = matrix.own();
     let scaling = scaling(&matrix, &own, &diagonal)?;
-    let all = OfAll { diagonal: with_ghosts(&halo, diagonal)?, b: with_ghosts(&halo, b.to_vec())? };
+    let all = OwnedAndGhosts { diagonal: with_ghosts(&halo, diagonal)?, b: with_ghosts(&halo, b.to_vec())? };
     let grouped = grouped(&matrix, own, &all, (number, config))?;
     let [n, n_coarse] = totals(comm, [matrix.n_owned(), grouped.n])?;
     if n_coarse as f64 > LEAST_GAIN * n as f64 || n_coarse == 0 {
@@ -145,7 +145,7 @@ fn scaling<H: Scalar>(
 fn grouped<H: Scalar>(
     matrix: &RankMatrix<H>,
     own: Rows<H>,
-    all: &OfAll<H>,
+    all: &OwnedAndGhosts<H>,
     (number, config): (usize, &AmgConfig),
 ) -> Result<Grouped<H>, LinalgError> {
     let inherited = (number > 0).then_some(&[][..]);
@@ -177,7 +177,7 @@ fn grouped<H: Scalar>(
 /// no constant across the border.
 fn add_single_nodes<H: Scalar>(
     matrix: &RankMatrix<H>,
-    OfAll { diagonal, b }: &OfAll<H>,
+    OwnedAndGhosts { diagonal, b }: &OwnedAndGhosts<H>,
     threshold: f64,
     aggregates: &mut Aggregates,
 ) {
@@ -225,7 +225,7 @@ fn border_last<H: Scalar>(
 fn prolongator<H: Scalar>(
     matrix: &RankMatrix<H>,
     grouped: &Grouped<H>,
-    all: &OfAll<H>,
+    all: &OwnedAndGhosts<H>,
     scaling: &Scaling<H>,
     threshold: f64,
 ) -> Result<(Rows<H>, Places), LinalgError> {

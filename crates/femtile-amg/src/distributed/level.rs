@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use femtile_comm::{DistributedMatrix, GhostedMatrix, Halo, RankKernels};
+use femtile_comm::{DistributedMatrix, Halo, OwnedRows, RankKernels};
 use femtile_device::{Buffer, Device, Scalar, parallel};
 use femtile_linalg::precondition::polynomial::Step;
 use femtile_linalg::{LinalgError, LinearOperator, need};
@@ -29,7 +29,7 @@ impl<H: Scalar, D: AmgKernels<H> + RankKernels<H>> RankLevel<H, D> {
     /// Creates the level from the rows of a rank, the largest eigenvalue of the scaled global matrix, and the
     /// reciprocals of the diagonal.
     pub fn new(
-        (rows, halo): (GhostedMatrix<H, D>, &Arc<Halo>),
+        (rows, halo): (OwnedRows<H, D>, &Arc<Halo>),
         config: &AmgConfig,
         (largest, inverse_diagonal): (f64, Buffer<H, D>),
         transfer: RankTransfer<H, D>,
@@ -111,7 +111,7 @@ pub struct RankMatrix<H> {
 impl<H: Scalar> RankMatrix<H> {
     /// Joins the two parts of a matrix from any device. It is scaled by a power of two so that the global
     /// largest entry is between 1 and 2. Returns that power as well.
-    pub fn of<D: Device>(a: &GhostedMatrix<f64, D>, halo: &Arc<Halo>) -> Result<(Self, f64), LinalgError> {
+    pub fn of<D: Device>(a: &OwnedRows<f64, D>, halo: &Arc<Halo>) -> Result<(Self, f64), LinalgError> {
         let (own, border) = (Entries::of(&a.own)?, Entries::of(&a.border)?);
         let scale = to_unit(largest(halo, own.largest().max(border.largest()))?);
         let (n, first) = (halo.n_owned(), halo.n_owned() - a.border.n_rows());
@@ -207,12 +207,12 @@ impl<H: Scalar> RankMatrix<H> {
     }
 
     /// Returns the matrix in two parts.
-    pub fn split<D: Device>(&self, device: &D) -> Result<GhostedMatrix<H, D>, LinalgError> {
+    pub fn split<D: Device>(&self, device: &D) -> Result<OwnedRows<H, D>, LinalgError> {
         let entries = |row: usize| {
             let (columns, values) = self.rows.row(row);
             columns.iter().map(|&column| column as usize).zip(values.iter().copied())
         };
-        GhostedMatrix::new(device, [self.n_owned(), self.halo.n_ghosts()], entries)
+        OwnedRows::new(device, [self.n_owned(), self.halo.n_ghosts()], entries)
     }
 }
 

@@ -21,7 +21,7 @@ mod tests;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use femtile_comm::{Comm, GhostedMatrix, Halo, RankKernels};
+use femtile_comm::{Comm, Halo, OwnedRows, RankKernels};
 use femtile_device::{Buffer, Scalar};
 use femtile_linalg::precondition::ResidualSize;
 use femtile_linalg::precondition::polynomial::Iterate;
@@ -81,12 +81,13 @@ where
     /// than V and nodes of several rows; [`LinalgError::Rank`].
     pub fn new(
         device: &D,
-        a: &GhostedMatrix<f64, D>,
+        a: &OwnedRows<f64, D>,
         halo: &Arc<Halo>,
         config: &AmgConfig,
     ) -> Result<Self, AmgError> {
         check(config)?;
-        let Divided { levels, mut shapes, matrix, b, scale } = Divided::new(device, a, halo, config)?;
+        let DistributedLevels { levels, mut shapes, matrix, b, scale } =
+            DistributedLevels::new(device, a, halo, config)?;
         let collected = Collected::new(device, &matrix, &b, levels.len(), config)?;
         shapes.extend_from_slice(collected.shapes());
         let sizes = levels.iter().map(|level| level.a.n_rows()).chain([matrix.n_owned()]);
@@ -108,7 +109,7 @@ where
 }
 
 /// The levels that are divided among ranks, and the matrix below them.
-struct Divided<H: Scalar, D: RankKernels<H>> {
+struct DistributedLevels<H: Scalar, D: RankKernels<H>> {
     levels: Vec<RankLevel<H, D>>,
     shapes: Vec<LevelShape>,
     matrix: RankMatrix<H>,
@@ -118,13 +119,13 @@ struct Divided<H: Scalar, D: RankKernels<H>> {
     scale: f64,
 }
 
-impl<H: Scalar, D> Divided<H, D>
+impl<H: Scalar, D> DistributedLevels<H, D>
 where
     D: AmgKernels<H> + Convert<H, H> + RankKernels<H>,
 {
     fn new(
         device: &D,
-        a: &GhostedMatrix<f64, D>,
+        a: &OwnedRows<f64, D>,
         halo: &Arc<Halo>,
         config: &AmgConfig,
     ) -> Result<Self, AmgError> {

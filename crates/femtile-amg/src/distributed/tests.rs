@@ -13,7 +13,7 @@ fn of_rank(
     n: usize,
     owner: impl Fn(usize) -> usize,
     entries: impl Fn(usize) -> Vec<(usize, f64)>,
-) -> (Vec<usize>, GhostedMatrix<f64>, Arc<Halo>) {
+) -> (Vec<usize>, OwnedRows<f64>, Arc<Halo>) {
     let rank = comm.rank();
     let reaches = |i: &usize| entries(*i).iter().any(|(j, _)| owner(*j) != rank);
     let own = || (0..n).filter(|i| owner(*i) == rank);
@@ -35,13 +35,12 @@ fn of_rank(
     };
     let rows: Vec<Vec<(usize, f64)>> = owned.iter().map(row).collect();
     let cpu = Cpu::new(1).unwrap();
-    let matrix =
-        GhostedMatrix::new(&cpu, [owned.len(), ghosts.len()], |row| rows[row].iter().copied()).unwrap();
+    let matrix = OwnedRows::new(&cpu, [owned.len(), ghosts.len()], |row| rows[row].iter().copied()).unwrap();
     (owned, matrix, halo)
 }
 
 /// The rows of a rank of the five-point stencil on a square of n × n nodes with Dirichlet values outside, in strips.
-fn strip(comm: &Comm, n: usize) -> (Vec<usize>, GhostedMatrix<f64>, Arc<Halo>) {
+fn strip(comm: &Comm, n: usize) -> (Vec<usize>, OwnedRows<f64>, Arc<Halo>) {
     let owner = |i: usize| i / n * comm.n_ranks() / n;
     let entries = |i: usize| {
         let (row, column) = (i / n, i % n);

@@ -4,7 +4,7 @@ use femtile_amg::{Amg, AmgConfig, Smoother};
 use femtile_device::{Buffer, Cpu};
 use femtile_element::Affine;
 use femtile_linalg::LinearOperator;
-use femtile_linalg::comm::Alone;
+use femtile_linalg::comm::SingleRank;
 use femtile_linalg::krylov::Stop;
 use femtile_linalg::krylov::cg::{ConjugateGradient, KrylovConfig};
 use femtile_mesh::Mesh;
@@ -112,7 +112,7 @@ fn iterations(cpu: &Cpu, beam: &Beam, config: &AmgConfig) -> usize {
         ..KrylovConfig::default()
     });
     let (b, mut x) = (Buffer::from_host(cpu, &beam.b).unwrap(), Buffer::zeros(cpu, beam.b.len()).unwrap());
-    let outcome = cg.solve(&mut x, &beam.a, &amg, &b, &Alone, &mut ()).unwrap();
+    let outcome = cg.solve(&mut x, &beam.a, &amg, &b, &SingleRank, &mut ()).unwrap();
     assert_eq!(outcome.stop, Stop::Converged);
     assert!(outcome.true_relative_residual < 1e-7);
     println!("{} rows, {config:?}: {} iterations\n{}", beam.b.len(), outcome.iterations, amg.hierarchy());

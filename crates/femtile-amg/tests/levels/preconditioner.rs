@@ -2,7 +2,7 @@
 
 use femtile_amg::{Amg, AmgConfig, AmgError, Cycle, PatchFormat, Smoother};
 use femtile_device::{Buffer, Cpu};
-use femtile_linalg::comm::Alone;
+use femtile_linalg::comm::SingleRank;
 use femtile_linalg::krylov::Stop;
 use femtile_linalg::krylov::cg::{CgOutcome, ConjugateGradient, KrylovConfig};
 use femtile_linalg::{LinearOperator, Preconditioner};
@@ -78,7 +78,7 @@ fn solve(a: &Matrix, cpu: &Cpu, config: &AmgConfig, b: &[f64]) -> (CgOutcome, Ve
         ..KrylovConfig::default()
     });
     let b = Buffer::from_host(cpu, b).unwrap();
-    let outcome = cg.solve(&mut x, a, &amg, &b, &Alone, &mut ()).unwrap();
+    let outcome = cg.solve(&mut x, a, &amg, &b, &SingleRank, &mut ()).unwrap();
     (outcome, x.to_host().unwrap())
 }
 

@@ -2,7 +2,7 @@
 
 use femtile::device::Buffer;
 use femtile::linalg::LinearOperator;
-use femtile::linalg::comm::Alone;
+use femtile::linalg::comm::SingleRank;
 use femtile::linalg::krylov::Stop;
 use femtile::linalg::krylov::cg::{KrylovConfig, Target};
 use femtile::linalg::newton::{CorrectionOutcome, NonlinearEquation, ResidualNorm};
@@ -62,7 +62,7 @@ impl<D: CardiacDevice> NonlinearEquation<D> for StepEquation<'_, D> {
         let config = KrylovConfig { tolerance, max_iterations: of.max_iterations, ..KrylovConfig::default() };
         // The acceptance tests use the smallest Ritz value of the tangents before, which differ little; what decides in the end
         // is the residual of the nonlinear equation.
-        let outcome = of.solver.solve(&config, Target::RightSide, &Alone, &mut ())?;
+        let outcome = of.solver.solve(&config, Target::RightSide, &SingleRank, &mut ())?;
         device.copy(delta, of.solver.x())?;
         of.stopwatch.lap(Part::Solver)?;
         let has_converged = outcome.stop == Stop::Converged;

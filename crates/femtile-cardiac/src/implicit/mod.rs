@@ -18,7 +18,7 @@ use std::sync::Arc;
 use femtile::device::{Buffer, Reference};
 use femtile::fem::{Coefficient, Form, assemble};
 use femtile::linalg::LinearOperator;
-use femtile::linalg::comm::Alone;
+use femtile::linalg::comm::SingleRank;
 use femtile::linalg::krylov::cg::CgSolver;
 use femtile::linalg::newton::{Newton, NewtonConfig, NewtonOutcome};
 use femtile::linalg::precondition::Diagonal;
@@ -298,7 +298,7 @@ impl<D: CardiacDevice> Implicit<D> {
         let [of_mass, of_stiffness] = &self.diagonals;
         let entries = of_stiffness.iter().zip(of_mass).map(|(k, m)| k + shift * m).collect();
         let preconditioner = Diagonal::of_entries(self.vectors.trial.device(), entries)?;
-        self.solver.set_operator(self.tangent.clone(), Arc::new(preconditioner), &Alone)?;
+        self.solver.set_operator(self.tangent.clone(), Arc::new(preconditioner), &SingleRank)?;
         self.length = length;
         Ok(())
     }

@@ -53,7 +53,7 @@ impl<D: CardiacDevice> Sums<D> {
         let integrals = around.columns().as_slice().iter().map(of_cell).collect();
         let integrate = around.with_values(Buffer::from_vec(&Reference, integrals)?)?;
         // The cells of each stored value: those that both nodes share.
-        let places = matrix.places()?;
+        let places = matrix.entry_positions()?;
         let of_row = |node: usize| -> Vec<(usize, Vec<u32>)> {
             let mut ordered: Vec<u32> = on_host.row(node).map(|(column, _)| column as u32).collect();
             places.order(&mut ordered);

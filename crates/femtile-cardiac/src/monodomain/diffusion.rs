@@ -11,7 +11,7 @@ use femtile::linalg::LinearOperator;
 use femtile::linalg::krylov::Stop;
 use femtile::linalg::krylov::cg::{CgSolver, KrylovConfig, Target};
 use femtile::linalg::sparse::{Csr, ProductMatrix, StoredMatrix};
-use femtile::solve::{Discretization, MassMatrix, Operators, Stages};
+use femtile::solve::{Discretization, MassMatrix, PreconditionedOperator, Stages};
 use femtile::{SolverConfig, Value};
 
 use super::site::Site;
@@ -73,7 +73,7 @@ impl<D: CardiacDevice> Diffusion<D> {
                 preconditioner_name: config.preconditioner.name(),
             },
         };
-        let Operators { operator, rounded, preconditioner, format } = operators;
+        let PreconditionedOperator { operator, rounded, preconditioner, format } = operators;
         let n = site.nodes.n();
         let (mut ones, mut mass_of_ones) = (Buffer::zeros(device, n)?, Buffer::zeros(device, n)?);
         device.fill(&mut ones, 1.0)?;
@@ -83,7 +83,7 @@ impl<D: CardiacDevice> Diffusion<D> {
             of.theta * of.error * site.nodes.sum(device.dot(&mass_of_ones, &mass_of_ones)?)?.sqrt();
         let max_iterations = config.max_iterations;
         let config = KrylovConfig { tolerance: TOLERANCE, max_iterations, ..KrylovConfig::default() };
-        let mut solver = CgSolver::of_ranks(operator, preconditioner, &comm)?;
+        let mut solver = CgSolver::with_communicator(operator, preconditioner, &comm)?;
         solver.extrapolate()?;
         if let Some(rounded) = rounded {
             solver.iterate_with(rounded)?;
@@ -148,7 +148,7 @@ impl<D: CardiacDevice> Diffusion<D> {
 
 /// The operators of a run.
 struct Made<D: CardiacDevice> {
-    operators: Operators<D>,
+    operators: PreconditionedOperator<D>,
     stiffness: Box<dyn LinearOperator<f64, D>>,
     preconditioner_name: &'static str,
 }

@@ -4,7 +4,7 @@ use femtile::Mesh;
 use femtile::device::Buffer;
 use femtile::linalg::LinalgError;
 use femtile::linalg::vector::VectorKernels;
-use femtile::solve::RankPart;
+use femtile::solve::LocalProblem;
 
 use super::{Nodes, Tissue};
 use crate::CardiacError;
@@ -35,7 +35,7 @@ impl<D: IonicKernels> Kind<D> {
     ) -> Result<Self, LinalgError> {
         let (mut ids, mut nodes) = (Vec::new(), Vec::new());
         if !here.is_alone() {
-            ids.extend(own.iter().map(|&node| here.in_whole(node)));
+            ids.extend(own.iter().map(|&node| here.to_global(node)));
             nodes = here.comm().gather(&ids)?.concat();
             nodes.sort_unstable();
         }
@@ -124,9 +124,9 @@ impl<D: IonicKernels + VectorKernels<f64>> Membrane<D> {
     ///
     /// # Errors
     /// Errors of other ranks.
-    pub fn gathered(
+    pub fn gather(
         &self,
-        rank: &RankPart<'_>,
+        rank: &LocalProblem<'_>,
         here: &Nodes<'_>,
         states: &[Vec<f64>],
     ) -> Result<Vec<Vec<f64>>, CardiacError> {
@@ -138,7 +138,7 @@ impl<D: IonicKernels + VectorKernels<f64>> Membrane<D> {
             let mut whole = vec![0.0; if here.is_first() { n_states * whole_stride } else { 0 }];
             for state in 0..*n_states {
                 let row = own.map_or(&[][..], |own| &own[state * stride..][..ids.len()]);
-                if let Some(row) = rank.gathered(ids, row)? {
+                if let Some(row) = rank.gather(ids, row)? {
                     let to = whole[state * whole_stride..].iter_mut();
                     to.zip(nodes).for_each(|(to, &node)| *to = row[node as usize]);
                 }
@@ -160,9 +160,9 @@ impl<D: IonicKernels + VectorKernels<f64>> Membrane<D> {
     ///
     /// # Errors
     /// Errors of other ranks.
-    pub fn dealt(
+    pub fn scatter(
         &self,
-        rank: &RankPart<'_>,
+        rank: &LocalProblem<'_>,
         all: Option<&[Vec<f64>]>,
     ) -> Result<Vec<Vec<f64>>, CardiacError> {
         let mut dealt = Vec::new();
@@ -175,7 +175,7 @@ impl<D: IonicKernels + VectorKernels<f64>> Membrane<D> {
                     let of_state = &all[number][state * whole_stride..];
                     nodes.iter().zip(of_state).for_each(|(&node, value)| row[node as usize] = *value);
                 }
-                let values = rank.dealt(ids, all.map(|_| row.as_slice()))?;
+                let values = rank.scatter(ids, all.map(|_| row.as_slice()))?;
                 own[state * stride..][..ids.len()].copy_from_slice(&values);
             }
             dealt.extend(ionic.is_some().then_some(own));

@@ -6,10 +6,10 @@
 mod checkpoint;
 mod clock;
 mod diffusion;
+mod distributed;
 mod ecg;
 mod membrane;
 mod nodes;
-mod on_ranks;
 mod outcome;
 mod run;
 mod site;
@@ -21,7 +21,7 @@ use std::sync::Arc;
 use femtile::comm::Comm;
 use femtile::device::{Cpu, Cuda};
 use femtile::fem::dofs::LinearSpace;
-use femtile::mesh::partition::DividedMesh;
+use femtile::mesh::partition::DistributedMesh;
 use femtile::solve::{Choice, Chosen, MassMatrix, Progress, Silent, Stages};
 use femtile::time::implicit::Steps;
 use femtile::{DeviceChoice, Mesh, SolverConfig, Value};
@@ -34,9 +34,9 @@ use crate::{CardiacError, implicit};
 pub use checkpoint::Checkpoint;
 pub use clock::AdaptiveSteps;
 pub(crate) use diffusion::{DiffusionConfig, MANY, stiffness};
+use distributed::MeshOnRanks;
 pub use ecg::Electrode;
 pub(crate) use nodes::Nodes;
-use on_ranks::Parts;
 pub use outcome::{MonodomainSolution, Outcome, Stop};
 pub(crate) use stepper::{Course, Stepper};
 pub use watch::{Frame, Observer};
@@ -106,7 +106,7 @@ pub struct Tissue {
 pub struct Monodomain<'m> {
     /// The mesh that this rank has.
     pub(crate) mesh: &'m Mesh,
-    pub(crate) parts: Option<Parts<'m>>,
+    pub(crate) parts: Option<MeshOnRanks<'m>>,
     conductivity: Value,
     surface_to_volume: f64,
     capacitance: f64,
@@ -171,8 +171,13 @@ impl<'m> Monodomain<'m> {
     ///
     /// The first rank emits frames and states and returns the result, in the global numbering; the arrays of
     /// other ranks are empty. Frames need the `whole` mesh there. A restart uses the state of the first rank.
-    pub fn divided(mesh: &'m DividedMesh, comm: &Comm, whole: Option<&'m Mesh>, model: Model) -> Self {
-        let parts = Some(Parts { mesh, comm: comm.clone(), whole });
+    pub fn distributed(
+        mesh: &'m DistributedMesh,
+        comm: &Comm,
+        whole: Option<&'m Mesh>,
+        model: Model,
+    ) -> Self {
+        let parts = Some(MeshOnRanks { mesh, comm: comm.clone(), whole });
         Self { parts, ..Self::new(&mesh.part.mesh, model) }
     }
 

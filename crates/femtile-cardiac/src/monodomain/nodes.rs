@@ -2,12 +2,12 @@
 
 use femtile::comm::Comm;
 use femtile::linalg::LinalgError;
-use femtile::solve::RankPart;
+use femtile::solve::LocalProblem;
 
 /// The nodes that vectors have: all of the mesh, or those that a rank owns, in its order.
 pub(crate) struct Nodes<'a> {
     /// The number of global nodes.
-    n_whole: usize,
+    n_global: usize,
     /// Of a rank among several, by their numbers in the whole mesh.
     owned: Option<&'a [u32]>,
     /// Whether the mesh of the rank is its part, which begins with the nodes that it owns.
@@ -18,15 +18,15 @@ pub(crate) struct Nodes<'a> {
 impl<'a> Nodes<'a> {
     /// All nodes of a mesh.
     pub fn all(n: usize) -> Self {
-        Self { n_whole: n, owned: None, is_part: false, comm: Comm::alone() }
+        Self { n_global: n, owned: None, is_part: false, comm: Comm::alone() }
     }
 
     /// Those that a rank owns.
-    pub fn of_rank(rank: &'a RankPart<'_>) -> Self {
+    pub fn owned_by(rank: &'a LocalProblem<'_>) -> Self {
         Self {
-            n_whole: rank.n_nodes(),
+            n_global: rank.n_nodes(),
             owned: Some(rank.owned()),
-            is_part: rank.has_part_alone(),
+            is_part: rank.has_local_mesh(),
             comm: rank.comm().clone(),
         }
     }
@@ -48,32 +48,32 @@ impl<'a> Nodes<'a> {
 
     /// The number of entries of vectors.
     pub fn n(&self) -> usize {
-        self.owned.map_or(self.n_whole, <[u32]>::len)
+        self.owned.map_or(self.n_global, <[u32]>::len)
     }
 
     /// Returns the number of global nodes.
-    pub fn n_whole(&self) -> usize {
-        self.n_whole
+    pub fn n_global(&self) -> usize {
+        self.n_global
     }
 
     /// The number in the whole mesh of a node that is here.
-    pub fn in_whole(&self, node: u32) -> u32 {
+    pub fn to_global(&self, node: u32) -> u32 {
         self.owned.map_or(node, |owned| owned[node as usize])
     }
 
     /// The number of first nodes of the mesh of this rank whose cells are all in it.
     pub fn n_complete(&self) -> usize {
-        if self.is_part { self.n() } else { self.n_whole }
+        if self.is_part { self.n() } else { self.n_global }
     }
 
     /// The number in the whole mesh of a node of the mesh of this rank, one of [`Nodes::n_complete`].
     pub fn number(&self, node: usize) -> u32 {
-        if self.is_part { self.in_whole(node as u32) } else { node as u32 }
+        if self.is_part { self.to_global(node as u32) } else { node as u32 }
     }
 
     /// The entries for nodes that are here, of an array for the nodes of the mesh of this rank.
     pub fn of_mesh<T: Copy>(&self, values: &[T]) -> impl Iterator<Item = T> {
-        let at = |node: u32| if self.is_part { node } else { self.in_whole(node) };
+        let at = |node: u32| if self.is_part { node } else { self.to_global(node) };
         (0..self.n() as u32).map(move |node| values[at(node) as usize])
     }
 
@@ -90,7 +90,7 @@ impl<'a> Nodes<'a> {
 
     /// Returns the local numbers of those of the global `nodes` that this rank has, ascending. On a
     /// distributed mesh, only owned nodes are returned.
-    pub fn of_whole(&self, nodes: Vec<u32>) -> Vec<u32> {
+    pub fn to_local(&self, nodes: Vec<u32>) -> Vec<u32> {
         match self.owned.filter(|_| self.is_part) {
             Some(owned) => self.held(owned, &nodes),
             None => nodes,

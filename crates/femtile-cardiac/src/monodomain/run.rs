@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use femtile::device::{Buffer, Cpu, Cuda};
-use femtile::solve::{Discretization, RankPart, Stage, Stages};
+use femtile::solve::{Discretization, LocalProblem, Stage, Stages};
 use femtile::{Poisson, SolverConfig};
 
 use super::clock::Clock;
@@ -48,7 +48,7 @@ impl Monodomain<'_> {
         let shift = of.storage / (of.theta * of.length);
         let begun = match &self.parts {
             None => Poisson::new(self.mesh),
-            Some(parts) => Poisson::divided(parts.mesh, &parts.comm)?,
+            Some(parts) => Poisson::distributed(parts.mesh, &parts.comm)?,
         };
         let problem = begun.sigma(of.conductivity.clone()).lambda(shift).discretize()?;
         check_conductivity(&problem.form(0))?;
@@ -87,7 +87,7 @@ impl Monodomain<'_> {
         site.opened.map_or(Ok(()), Cuda::synchronize)?;
         let seconds = begun.elapsed().as_secs_f64();
         let to_host = |own: &Buffer<f64, D>| match site.rank {
-            Some(rank) => Ok(rank.result(own)?),
+            Some(rank) => Ok(rank.gather_solution(own)?),
             None => Ok(own.to_host()?),
         };
         let course = &state.course;
@@ -114,7 +114,7 @@ impl Monodomain<'_> {
             kernel_launches: device.kernel_launches(),
             format,
             preconditioner,
-            ranks: site.rank.map(RankPart::used).transpose()?,
+            ranks: site.rank.map(LocalProblem::used).transpose()?,
         })
     }
 
@@ -224,7 +224,7 @@ impl Monodomain<'_> {
         }
         let values = v.to_host()?;
         let wrong = values.iter().zip(0..).filter(|(value, _)| value.is_nan() || value.abs() > bound);
-        let first = wrong.map(|(value, node)| [u64::from(here.in_whole(node)), value.to_bits()]).min();
+        let first = wrong.map(|(value, node)| [u64::from(here.to_global(node)), value.to_bits()]).min();
         let of_ranks = here.comm().all_gather(first.as_slice())?.into_iter().flatten().min();
         let stop =
             |[node, bits]: [u64; 2]| Stop::Unstable { node: node as usize, potential: f64::from_bits(bits) };
@@ -252,9 +252,9 @@ impl<D: CardiacDevice> State<D> {
         let (at_nodes, of_stepper) = own.arrays.split_at(1 + self.course.activation.arrays().len());
         let mut arrays = Vec::new();
         for array in at_nodes {
-            arrays.extend(rank.gathered(rank.owned(), array)?);
+            arrays.extend(rank.gather(rank.owned(), array)?);
         }
-        arrays.extend(stepper.gathered(rank, &site.nodes, of_stepper)?);
+        arrays.extend(stepper.gather(rank, &site.nodes, of_stepper)?);
         Ok(site.nodes.is_first().then_some(Checkpoint { arrays, ..own }))
     }
 
@@ -276,9 +276,9 @@ impl<D: CardiacDevice> State<D> {
         let at_node = |i: usize| of_first.map(|(at_nodes, _)| at_nodes[i].as_slice());
         let mut arrays = Vec::new();
         for i in 0..n_at_nodes {
-            arrays.push(rank.dealt(rank.owned(), at_node(i))?);
+            arrays.push(rank.scatter(rank.owned(), at_node(i))?);
         }
-        arrays.extend(stepper.dealt(rank, of_first.map(|(_, of_stepper)| of_stepper))?);
+        arrays.extend(stepper.scatter(rank, of_first.map(|(_, of_stepper)| of_stepper))?);
         self.restore(&Checkpoint { arrays, ..all.without_arrays() })
     }
 
@@ -325,11 +325,11 @@ pub(super) fn wrong() -> CardiacError {
 /// Returns the global values on the first rank, nothing on others.
 fn all_of<D: CardiacDevice>(
     own: &Buffer<f64, D>,
-    rank: Option<&RankPart<'_>>,
+    rank: Option<&LocalProblem<'_>>,
 ) -> Result<Option<Vec<f64>>, CardiacError> {
     let values = own.to_host()?;
     Ok(match rank {
-        Some(rank) => rank.gathered(rank.owned(), &values)?,
+        Some(rank) => rank.gather(rank.owned(), &values)?,
         None => Some(values),
     })
 }

@@ -1,7 +1,7 @@
 //! The devices and nodes of a run.
 
 use femtile::device::{Cpu, Cuda};
-use femtile::solve::RankPart;
+use femtile::solve::LocalProblem;
 
 use super::Nodes;
 use crate::CardiacDevice;
@@ -13,6 +13,6 @@ pub(super) struct Site<'a, D: CardiacDevice> {
     /// The GPU, if the run uses one.
     pub opened: Option<&'a Cuda>,
     /// This rank, if there are several.
-    pub rank: Option<&'a RankPart<'a>>,
+    pub rank: Option<&'a LocalProblem<'a>>,
     pub nodes: Nodes<'a>,
 }

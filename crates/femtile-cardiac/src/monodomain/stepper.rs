@@ -2,7 +2,7 @@
 
 use femtile::SolverConfig;
 use femtile::device::Buffer;
-use femtile::solve::{RankPart, Stages};
+use femtile::solve::{LocalProblem, Stages};
 
 use super::clock::Clock;
 use super::diffusion::{Diffusion, DiffusionConfig};
@@ -171,19 +171,19 @@ impl<D: CardiacDevice> Split<D> {
     ///
     /// # Errors
     /// [`CardiacError::Setting`] if the lengths do not fit.
-    pub fn gathered(
+    pub fn gather(
         &self,
-        rank: &RankPart<'_>,
+        rank: &LocalProblem<'_>,
         here: &Nodes<'_>,
         states: &[Vec<f64>],
     ) -> Result<Vec<Vec<f64>>, CardiacError> {
         let [numbers, last, before, states @ ..] = states else { return Err(wrong()) };
         // A rank without nodes has no entries of solutions either, so the number of these decides.
         let has_before = numbers.get(1).is_some_and(|&known| known >= 2.0);
-        let all = |own: &[f64]| rank.gathered(rank.owned(), own).map(Option::unwrap_or_default);
+        let all = |own: &[f64]| rank.gather(rank.owned(), own).map(Option::unwrap_or_default);
         let last = all(last)?;
         let before = if has_before { all(before)? } else { Vec::new() };
-        let states = self.membrane.gathered(rank, here, states)?;
+        let states = self.membrane.gather(rank, here, states)?;
         Ok([numbers.clone(), last, before].into_iter().chain(states).collect())
     }
 
@@ -191,9 +191,9 @@ impl<D: CardiacDevice> Split<D> {
     ///
     /// # Errors
     /// As [`Split::gathered`].
-    pub fn dealt(
+    pub fn scatter(
         &self,
-        rank: &RankPart<'_>,
+        rank: &LocalProblem<'_>,
         all: Option<&[Vec<f64>]>,
     ) -> Result<Vec<Vec<f64>>, CardiacError> {
         let (known, rows, states) = match all {
@@ -210,10 +210,10 @@ impl<D: CardiacDevice> Split<D> {
             Some(_) => return Err(wrong()),
         };
         let numbers = rank.comm().all_gather(&known)?.swap_remove(0);
-        let last = rank.dealt(rank.owned(), rows[0])?;
+        let last = rank.scatter(rank.owned(), rows[0])?;
         let has_before = numbers.get(1).is_some_and(|&known| known >= 2.0);
-        let before = if has_before { rank.dealt(rank.owned(), rows[1])? } else { Vec::new() };
-        let states = self.membrane.dealt(rank, states)?;
+        let before = if has_before { rank.scatter(rank.owned(), rows[1])? } else { Vec::new() };
+        let states = self.membrane.scatter(rank, states)?;
         Ok([numbers, last, before].into_iter().chain(states).collect())
     }
 }

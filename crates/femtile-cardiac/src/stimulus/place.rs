@@ -95,11 +95,11 @@ fn touches_nothing(mesh: &Mesh, here: &Nodes<'_>) -> Result<String, LinalgError>
 }
 
 fn listed(here: &Nodes<'_>, nodes: &[u32]) -> Found {
-    let n = here.n_whole();
+    let n = here.n_global();
     if let Some(far) = nodes.iter().find(|&&node| node as usize >= n) {
         return Err(format!("there is no node {far}, the mesh has {n}"));
     }
-    Ok(here.of_whole(sorted(nodes.to_vec())))
+    Ok(here.to_local(sorted(nodes.to_vec())))
 }
 
 fn sorted(mut nodes: Vec<u32>) -> Vec<u32> {

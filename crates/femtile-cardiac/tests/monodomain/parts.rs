@@ -28,7 +28,7 @@ fn on_parts(
         let whole = (comm.rank() == 0).then_some(mesh);
         let given = whole.map(|mesh| (mesh, &boundary));
         let part = scatter(&comm, given, Partitioner::Bisection)?.unwrap();
-        let problem = set(Monodomain::divided(&part, &comm, whole, model.clone()), comm.rank() == 0);
+        let problem = set(Monodomain::distributed(&part, &comm, whole, model.clone()), comm.rank() == 0);
         let config = SolverConfig { ranks: Ranks::Of(comm.clone()), ..on_cpu(1) };
         let mut kept = Kept::default();
         let solution = problem.solve_with(&config, &mut kept, &mut Silent)?;

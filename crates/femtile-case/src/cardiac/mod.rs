@@ -10,7 +10,7 @@ use femtile_mesh::Mesh;
 use femtile_mesh::check::CheckReport;
 use femtile_solve::{SolveError, SolverConfig, Stage, Stages, Transient};
 
-use crate::divided::{Held, PartOfRank};
+use crate::distribution::{RankMesh, RankMeshPart};
 use crate::functional::prepare;
 use crate::series::Series;
 use crate::settings::begun_on;
@@ -22,13 +22,13 @@ pub(crate) fn run(
     cpu: &Cpu,
     case: &Case,
     (config, opened): (&SolverConfig, Option<Cuda>),
-    held: Held,
+    held: RankMesh,
     stages: &mut Stages<'_>,
 ) -> Result<Report, CaseError> {
     let config = &settings::solver(config);
     let (mut mesh, checked) = match held {
-        Held::Part(part) => return on_parts(cpu, case, (config, opened), *part, stages),
-        Held::Whole(mesh, checked) => (*mesh, checked),
+        RankMesh::Part(part) => return on_parts(cpu, case, (config, opened), *part, stages),
+        RankMesh::Whole(mesh, checked) => (*mesh, checked),
     };
     let mut warnings = checked.warnings.clone();
     warnings.extend(overlap::warnings_of_regions(case, &case.tag_regions(&mut mesh)?));
@@ -42,7 +42,7 @@ fn on_parts(
     cpu: &Cpu,
     case: &Case,
     (config, opened): (&SolverConfig, Option<Cuda>),
-    PartOfRank { mut mesh, checked, mut whole, comm, .. }: PartOfRank,
+    RankMeshPart { mut mesh, checked, mut whole, comm, .. }: RankMeshPart,
     stages: &mut Stages<'_>,
 ) -> Result<Report, CaseError> {
     let mut warnings = checked.warnings.clone();
@@ -50,7 +50,7 @@ fn on_parts(
     warnings.extend(overlap::warnings_of_regions(case, &regions));
     whole.as_mut().map(|whole| case.tag_regions(whole)).transpose()?;
     let whole = whole.as_ref();
-    let problem = settings::monodomain(case, |model| Monodomain::divided(&mesh, &comm, whole, model))?;
+    let problem = settings::monodomain(case, |model| Monodomain::distributed(&mesh, &comm, whole, model))?;
     if let Some(whole) = whole {
         let of = (problem, warnings);
         return observed((cpu, opened), case, config, (whole, &checked), of, stages);

@@ -9,18 +9,18 @@ use femtile_linalg::krylov::Stop as KrylovStop;
 use femtile_mesh::check::CheckReport;
 use femtile_mesh::io::FileSum;
 use femtile_mesh::io::vtu::{WriteOptions, write_with};
-use femtile_mesh::partition::DividedMesh;
+use femtile_mesh::partition::DistributedMesh;
 use femtile_mesh::{Field, Mesh};
 use femtile_solve::{Discretization, SolutionData, Stages};
 
 use super::settings;
+use crate::drawn_field::Exhibit;
 use crate::file::FieldOfRun;
 use crate::file_names::MESH_SOLUTION;
 use crate::functional::Prepared;
 use crate::output::{Results, vtu_options, write_results};
 use crate::report::{MemoryReport, MeshReport, RanksReport, SpaceReport};
 use crate::series::Series;
-use crate::shown::Exhibit;
 use crate::{Case, CaseError, Report, SolveReport, TimeReport, Timings};
 
 /// Writes the results and the report.
@@ -33,7 +33,7 @@ pub(super) fn finish(
 ) -> Result<Report, CaseError> {
     let mesh = of_potential.mesh();
     warnings.extend(warning_of(&solution.outcome, mesh));
-    let film = series.take_film();
+    let animation = series.take_animation();
     let (files, missing) = series.finish()?;
     warnings.extend(missing);
     let fields = nodal_fields(&solution);
@@ -47,7 +47,7 @@ pub(super) fn finish(
         Ok(SolutionData::at_nodes(mesh, named(nodal), named(cells)))
     })?;
     // Hearts are insulated.
-    let exhibit = data.map(|data| Exhibit { data, film, conditions: Vec::new() });
+    let exhibit = data.map(|data| Exhibit { data, animation, conditions: Vec::new() });
     let write = |folder: &Path| {
         if !case.file.output.vtu.is_written() {
             return Ok(None);
@@ -62,7 +62,7 @@ pub(super) fn finish(
 pub(super) fn finish_after_first(
     case: &Case,
     checked: &CheckReport,
-    (problem, mesh, solution): (&Monodomain<'_>, &DividedMesh, MonodomainSolution),
+    (problem, mesh, solution): (&Monodomain<'_>, &DistributedMesh, MonodomainSolution),
     warnings: Vec<String>,
     stages: &mut Stages<'_>,
 ) -> Result<Report, CaseError> {

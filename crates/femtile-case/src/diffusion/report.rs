@@ -11,11 +11,11 @@ use femtile_time::adi::{AdiOutcome, AdiStop, Grid};
 use super::advance::Advanced;
 use super::functional;
 use super::problem::GridProblem;
+use crate::animation::Animation;
+use crate::drawn_field::Exhibit;
 use crate::file_names::GRID_SOLUTION;
-use crate::film::Film;
 use crate::output::{Results, write_results};
 use crate::report::{MemoryReport, MeshReport, SpaceReport};
-use crate::shown::Exhibit;
 use crate::{Case, CaseError, Report, SolveReport, TimeReport, Timings, conditions};
 
 /// Writes the results and the report.
@@ -72,8 +72,11 @@ pub(super) fn finish(
     };
     let data = || Ok(SolutionData::on_grid(grid.nodes(), grid.lower(), grid.spacing(), "u", u.clone()));
     let data = case.deliver(data)?;
-    let exhibit =
-        data.map(|data| Exhibit { data, film: Film::default(), conditions: conditions::on_grid(case) });
+    let exhibit = data.map(|data| Exhibit {
+        data,
+        animation: Animation::default(),
+        conditions: conditions::on_grid(case),
+    });
     let write = |folder: &Path| {
         let image = vti::Image { nodes: grid.nodes(), origin: grid.lower(), spacing: grid.spacing() };
         if case.file.output.vtu.is_written() {

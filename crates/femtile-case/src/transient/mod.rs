@@ -16,12 +16,12 @@ use femtile_solve::{
 };
 use femtile_time::implicit::{Outcome, Stop};
 
-use crate::divided::{Held, PartOfRank};
+use crate::distribution::{RankMesh, RankMeshPart};
+use crate::drawn_field::Exhibit;
 use crate::functional::{Evaluated, Prepared, prepare};
 use crate::output::Results;
 use crate::series::Series;
 use crate::settings::begun_on;
-use crate::shown::Exhibit;
 use crate::{Case, CaseError, Report, TimeReport, conditions, output, overlap, pieces};
 use recorder::Recorder;
 
@@ -30,12 +30,12 @@ pub(crate) fn run(
     cpu: &Cpu,
     case: &Case,
     (config, opened): (&SolverConfig, Option<Cuda>),
-    held: Held,
+    held: RankMesh,
     stages: &mut Stages<'_>,
 ) -> Result<Report, CaseError> {
     let (mut mesh, checked) = match held {
-        Held::Part(part) => return on_parts(cpu, case, (config, opened), *part, stages),
-        Held::Whole(mesh, checked) => (*mesh, checked),
+        RankMesh::Part(part) => return on_parts(cpu, case, (config, opened), *part, stages),
+        RankMesh::Whole(mesh, checked) => (*mesh, checked),
     };
     check_cells(config, &case.space_config(), mesh.kind)?;
     stages.begin(Stage::Space)?;
@@ -63,7 +63,7 @@ fn on_parts(
     cpu: &Cpu,
     case: &Case,
     (config, opened): (&SolverConfig, Option<Cuda>),
-    PartOfRank { mut mesh, checked, mut whole, comm, keeps_whole, .. }: PartOfRank,
+    RankMeshPart { mut mesh, checked, mut whole, comm, keeps_whole, .. }: RankMeshPart,
     stages: &mut Stages<'_>,
 ) -> Result<Report, CaseError> {
     check_cells(config, &case.space_config(), checked.kind)?;
@@ -73,7 +73,7 @@ fn on_parts(
     warnings.extend(overlap::warnings_of_regions(case, &regions));
     warnings.extend(settings::warning_of_diffusivities(case));
     whole.as_mut().map(|whole| case.tag_regions(whole)).transpose()?;
-    let begun = Poisson::divided(&mesh, &comm)?;
+    let begun = Poisson::distributed(&mesh, &comm)?;
     let (transient, start) = match &whole {
         Some(whole) => resumed(case, whole, begun)?,
         None => (settings::transient(case, begun, [0; 32], None)?, None),
@@ -137,9 +137,9 @@ fn finish(
     warnings.extend_from_slice(shown.warnings());
     let Evaluated { numbers, lines, citations } = functionals.evaluate_at(shown, Some(outcome.time))?;
     let data = case.deliver(|| shown.data(&Fields::default()))?;
-    let film = series.take_film();
+    let animation = series.take_animation();
     let conditions = || conditions::on_mesh(case, shown.discretization(), &checked.boundary);
-    let exhibit = data.map(|data| Exhibit { data, film, conditions: conditions() });
+    let exhibit = data.map(|data| Exhibit { data, animation, conditions: conditions() });
     let (files, missing) = series.finish()?;
     warnings.extend(missing);
     let mut report = report(case, checked, (&solution, &outcome), (numbers, warnings), stages)?;

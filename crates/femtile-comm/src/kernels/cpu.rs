@@ -7,7 +7,7 @@ use femtile_linalg::{LinalgError, LinearOperator, need};
 use femtile_sparse::csr::Csr;
 
 use super::RankKernels;
-use crate::{GhostedMatrix, Halo, PartUnknowns};
+use crate::{Halo, LocalUnknowns, OwnedRows};
 
 /// Values that a thread copies at a time.
 const COPIED: usize = 1 << 13;
@@ -34,13 +34,13 @@ fn first_of_border(first: usize, n: usize) -> usize {
 
 impl<T: Scalar> RankKernels<T> for Cpu {
     type Link = ();
-    type Numbers = ();
+    type Positions = ();
 
     fn link(&self, _halo: &Halo) -> Result<(), LinalgError> {
         Ok(())
     }
 
-    fn numbers(&self, _unknowns: &PartUnknowns) -> Result<(), LinalgError> {
+    fn positions(&self, _unknowns: &LocalUnknowns) -> Result<(), LinalgError> {
         Ok(())
     }
 
@@ -99,8 +99,8 @@ impl<T: Scalar> RankKernels<T> for Cpu {
         Ok(())
     }
 
-    fn divide(&self, a: Csr<T, Self>, n_owned: usize) -> Result<GhostedMatrix<T, Self>, LinalgError> {
-        GhostedMatrix::of_part(self, &a, n_owned)
+    fn divide(&self, a: Csr<T, Self>, n_owned: usize) -> Result<OwnedRows<T, Self>, LinalgError> {
+        OwnedRows::from_local_rows(self, &a, n_owned)
     }
 
     fn join(
@@ -141,7 +141,7 @@ impl<T: Scalar> RankKernels<T> for Cpu {
 
     fn spread(
         &self,
-        (unknowns, ()): (&PartUnknowns, &()),
+        (unknowns, ()): (&LocalUnknowns, &()),
         part: &mut Buffer<T, Self>,
         owned: &Buffer<T, Self>,
         ghosts: Option<&Buffer<T, Self>>,
@@ -153,15 +153,15 @@ impl<T: Scalar> RankKernels<T> for Cpu {
             Some(ghost) => ghosts.map_or(T::ZERO, |ghosts| ghosts[ghost]),
         };
         parallel::for_chunks_mut(part.as_mut_slice(), COPIED, |begin, values| {
-            let numbers = &unknowns.numbers()[begin..];
-            values.iter_mut().zip(numbers).for_each(|(to, &number)| *to = value(number as usize));
+            let positions = &unknowns.positions()[begin..];
+            values.iter_mut().zip(positions).for_each(|(to, &number)| *to = value(number as usize));
         });
         Ok(())
     }
 
     fn take(
         &self,
-        (unknowns, ()): (&PartUnknowns, &()),
+        (unknowns, ()): (&LocalUnknowns, &()),
         owned: &mut Buffer<T, Self>,
         part: &Buffer<T, Self>,
         hook: Option<(&dyn Hook<T>, &Buffer<T, Self>)>,

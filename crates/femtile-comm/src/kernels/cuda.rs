@@ -9,7 +9,7 @@ use femtile_sparse::csr::Csr;
 
 use super::peer_link::PeerLink;
 use super::{RankKernels, divide};
-use crate::{GhostedMatrix, Halo, Incoming, Outgoing, PartUnknowns};
+use crate::{Halo, Incoming, LocalUnknowns, Outgoing, OwnedRows};
 
 static RANKS: Program = Program { name: "ranks", source: include_str!("ranks.cu"), headers: &[] };
 pub(super) const THREADS: u32 = 256;
@@ -45,10 +45,10 @@ enum Way<T: Scalar> {
     Peers(Box<PeerLink<T>>),
 }
 
-/// The numbers of a [`PartUnknowns`], and the unknowns of the part of owned ones.
+/// The numbers of a [`LocalUnknowns`], and the unknowns of the part of owned ones.
 #[derive(Debug)]
-pub struct Numbers {
-    numbers: Buffer<u32, Cuda>,
+pub struct Positions {
+    positions: Buffer<u32, Cuda>,
     owned: Buffer<u32, Cuda>,
 }
 
@@ -136,14 +136,14 @@ fn add<T: Scalar>(
 fn spread<T: Scalar>(
     part: &mut Buffer<T, Cuda>,
     (owned, ghosts): (&Buffer<T, Cuda>, Option<&Buffer<T, Cuda>>),
-    numbers: Read<u32>,
+    positions: Read<u32>,
 ) -> Result<(), LinalgError> {
     let n = part.len();
     if n == 0 {
         return Ok(());
     }
     let ghosts = ghosts.map_or(Read::none(), read);
-    let arguments = (part.write(), read(owned), ghosts, numbers, owned.len() as u64, n as u64);
+    let arguments = (part.write(), read(owned), ghosts, positions, owned.len() as u64, n as u64);
     let kernel = Kernel::<Spread<T>>::new("ranks_spread");
     let device = part.device().clone();
     // SAFETY: a number below the owned ones is one of them, and one below n is a ghost; no other is followed.
@@ -179,7 +179,7 @@ fn letters<'a>(halo: &'a Halo) -> impl Iterator<Item = (usize, Range<usize>)> + 
 
 impl<T: Scalar> RankKernels<T> for Cuda {
     type Link = Link<T>;
-    type Numbers = Numbers;
+    type Positions = Positions;
 
     fn link(&self, halo: &Halo) -> Result<Link<T>, LinalgError> {
         let places: Vec<u32> = halo.exports().iter().flat_map(|(_, places)| places).copied().collect();
@@ -190,9 +190,9 @@ impl<T: Scalar> RankKernels<T> for Cuda {
         Ok(Link { exports: Buffer::from_vec(self, places)?, way: Mutex::new(way) })
     }
 
-    fn numbers(&self, unknowns: &PartUnknowns) -> Result<Numbers, LinalgError> {
-        Ok(Numbers {
-            numbers: Buffer::from_host(self, unknowns.numbers())?,
+    fn positions(&self, unknowns: &LocalUnknowns) -> Result<Positions, LinalgError> {
+        Ok(Positions {
+            positions: Buffer::from_host(self, unknowns.positions())?,
             owned: Buffer::from_host(self, unknowns.owned())?,
         })
     }
@@ -270,7 +270,7 @@ impl<T: Scalar> RankKernels<T> for Cuda {
         post(y, x, hook)
     }
 
-    fn divide(&self, a: Csr<T, Self>, n_owned: usize) -> Result<GhostedMatrix<T, Self>, LinalgError> {
+    fn divide(&self, a: Csr<T, Self>, n_owned: usize) -> Result<OwnedRows<T, Self>, LinalgError> {
         need("rows", n_owned, a.n_rows().min(n_owned))?;
         need("columns", n_owned, a.n_cols().min(n_owned))?;
         divide::divide(self, a, n_owned)
@@ -314,25 +314,25 @@ impl<T: Scalar> RankKernels<T> for Cuda {
 
     fn spread(
         &self,
-        (unknowns, numbers): (&PartUnknowns, &Numbers),
+        (unknowns, positions): (&LocalUnknowns, &Positions),
         part: &mut Buffer<T, Self>,
         owned: &Buffer<T, Self>,
         ghosts: Option<&Buffer<T, Self>>,
     ) -> Result<(), LinalgError> {
         unknowns.need(part.len(), owned.len(), ghosts.map(Buffer::len))?;
-        need("numbers", part.len(), numbers.numbers.len())?;
-        spread(part, (owned, ghosts), read(&numbers.numbers))
+        need("numbers", part.len(), positions.positions.len())?;
+        spread(part, (owned, ghosts), read(&positions.positions))
     }
 
     fn take(
         &self,
-        (unknowns, numbers): (&PartUnknowns, &Numbers),
+        (unknowns, positions): (&LocalUnknowns, &Positions),
         owned: &mut Buffer<T, Self>,
         part: &Buffer<T, Self>,
         hook: Option<(&dyn Hook<T>, &Buffer<T, Self>)>,
     ) -> Result<(), LinalgError> {
         unknowns.need(part.len(), owned.len(), None)?;
-        pick(owned, part, &Places::Of(&numbers.owned, 0))?;
+        pick(owned, part, &Places::Of(&positions.owned, 0))?;
         hook.map_or(Ok(()), |(hook, x)| post(owned, x, hook))
     }
 }

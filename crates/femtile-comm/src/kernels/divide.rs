@@ -6,12 +6,12 @@ use femtile_linalg::LinalgError;
 use femtile_linalg::vector::scan;
 use femtile_sparse::csr::{Csr, Offsets};
 
-use crate::GhostedMatrix;
+use crate::OwnedRows;
 
 static DIVIDE: Program = Program { name: "ranks_divide", source: include_str!("divide.cu"), headers: &[] };
 const THREADS: u32 = 256;
 
-type Numbers = Buffer<u32, Cuda>;
+type Positions = Buffer<u32, Cuda>;
 type Count<T> = (Write<u32>, Write<u32>, Write<u32>, Read<u32>, Read<u32>, Read<T>, u64, u64);
 type Divide<T> = (
     Write<u32>,
@@ -37,16 +37,16 @@ pub(super) fn specialisations() -> Vec<Specialisation> {
     vec![program::<f32>(), program::<f64>()]
 }
 
-/// As [`GhostedMatrix::of_part`], on a GPU.
+/// As [`OwnedRows::from_local_rows`], on a GPU.
 pub(super) fn divide<T: Scalar>(
     device: &Cuda,
     a: Csr<T, Cuda>,
     n_owned: usize,
-) -> Result<GhostedMatrix<T, Cuda>, LinalgError> {
+) -> Result<OwnedRows<T, Cuda>, LinalgError> {
     let Offsets::Narrow(offsets) = a.offsets() else {
         let cpu = Cpu::of_current_pool()?;
-        let GhostedMatrix { own, border } = GhostedMatrix::of_part(&cpu, &a.copy_to(&cpu)?, n_owned)?;
-        return Ok(GhostedMatrix { own: own.copy_to(device)?, border: border.copy_to(device)? });
+        let OwnedRows { own, border } = OwnedRows::from_local_rows(&cpu, &a.copy_to(&cpu)?, n_owned)?;
+        return Ok(OwnedRows { own: own.copy_to(device)?, border: border.copy_to(device)? });
     };
     let of_a = (offsets.read(), a.columns().read(), a.values().read());
     let (mut own, mut others) = (Buffer::zeros(device, n_owned)?, Buffer::zeros(device, n_owned)?);
@@ -80,11 +80,11 @@ pub(super) fn divide<T: Scalar>(
             Csr::from_kernels(n_ghosts, border_starts, columns, values)?,
         ]
     };
-    Ok(GhostedMatrix { own, border })
+    Ok(OwnedRows { own, border })
 }
 
 /// The numbers from `first` on.
-fn from(all: &Numbers, first: usize) -> Result<Numbers, LinalgError> {
+fn from(all: &Positions, first: usize) -> Result<Positions, LinalgError> {
     let (device, n) = (all.device(), all.len().saturating_sub(first));
     let mut to = Buffer::zeros(device, n)?;
     let arguments = (to.write(), all.read(), first as u64, n as u64);

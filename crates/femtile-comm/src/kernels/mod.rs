@@ -30,7 +30,7 @@ use femtile_sparse::csr::{Csr, CsrKernels};
 
 pub(crate) use peers::PeerSums;
 
-use crate::{GhostedMatrix, Halo, PartUnknowns};
+use crate::{Halo, LocalUnknowns, OwnedRows};
 
 /// Returns the programs of this folder, for checks that compile all of them.
 pub(crate) fn specialisations() -> Vec<Specialisation> {
@@ -46,14 +46,14 @@ pub(crate) fn specialisations() -> Vec<Specialisation> {
 pub trait RankKernels<T: Scalar>: CsrKernels<T> {
     /// Data of a halo exchange on the device.
     type Link: Send + Sync;
-    /// The numbers of a [`PartUnknowns`] on the device.
-    type Numbers: Send + Sync;
+    /// The numbers of a [`LocalUnknowns`] on the device.
+    type Positions: Send + Sync;
 
     /// Prepares the exchanges of a halo.
     fn link(&self, halo: &Halo) -> Result<Self::Link, LinalgError>;
 
     /// Copies the numbers of a part to the device.
-    fn numbers(&self, unknowns: &PartUnknowns) -> Result<Self::Numbers, LinalgError>;
+    fn positions(&self, unknowns: &LocalUnknowns) -> Result<Self::Positions, LinalgError>;
 
     /// Updates the ghosts from their owners, and calls `meanwhile` while messages are in transit. Collective.
     fn import(
@@ -94,7 +94,7 @@ pub trait RankKernels<T: Scalar>: CsrKernels<T> {
     ///
     /// # Cost
     /// Reads the matrix twice and writes it.
-    fn divide(&self, a: Csr<T, Self>, n_owned: usize) -> Result<GhostedMatrix<T, Self>, LinalgError>;
+    fn divide(&self, a: Csr<T, Self>, n_owned: usize) -> Result<OwnedRows<T, Self>, LinalgError>;
 
     /// Writes owned values, then ghosts.
     fn join(
@@ -118,7 +118,7 @@ pub trait RankKernels<T: Scalar>: CsrKernels<T> {
     /// Writes owned values and ghosts in the order of the part; zeros if `ghosts` is none.
     fn spread(
         &self,
-        of: (&PartUnknowns, &Self::Numbers),
+        of: (&LocalUnknowns, &Self::Positions),
         part: &mut Buffer<T, Self>,
         owned: &Buffer<T, Self>,
         ghosts: Option<&Buffer<T, Self>>,
@@ -128,7 +128,7 @@ pub trait RankKernels<T: Scalar>: CsrKernels<T> {
     /// the product.
     fn take(
         &self,
-        of: (&PartUnknowns, &Self::Numbers),
+        of: (&LocalUnknowns, &Self::Positions),
         owned: &mut Buffer<T, Self>,
         part: &Buffer<T, Self>,
         hook: Option<(&dyn Hook<T>, &Buffer<T, Self>)>,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use femtile::amg::{Amg, AmgConfig, AmgKernels, Cycle, PatchFormat, Smoother};
 use femtile::device::{Buffer, Reference, Scalar};
-use femtile::linalg::comm::Alone;
+use femtile::linalg::comm::SingleRank;
 use femtile::linalg::krylov::Stop;
 use femtile::linalg::krylov::cg::{CgKernels, CgSolver, ConjugateGradient, KrylovConfig, Target};
 use femtile::linalg::sparse::{Format, MatrixFormat};
@@ -12,7 +12,7 @@ use femtile::linalg::vector::Convert;
 use femtile::linalg::{LinalgError, Preconditioner};
 
 use super::Scope;
-use super::problems::{Parts, Random, laplacian};
+use super::problems::{CsrArrays, Random, laplacian};
 
 /// The side of the largest grid that no device sets up itself: others group its nodes as the reference does.
 const LARGEST: usize = 38;
@@ -33,7 +33,7 @@ impl<D> AmgDevice for D where
 {
 }
 
-fn apply<H: Scalar, D>(device: &D, parts: &Parts<f64>, r: &[f64], config: &AmgConfig) -> Vec<f64>
+fn apply<H: Scalar, D>(device: &D, parts: &CsrArrays<f64>, r: &[f64], config: &AmgConfig) -> Vec<f64>
 where
     D: AmgDevice + AmgKernels<H> + Convert<f64, H> + Convert<H, f64>,
 {
@@ -180,10 +180,10 @@ pub fn kept_solves_with_multigrid_have_the_bits_of_single_ones<D: AmgDevice>(dev
             let b: Vec<f64> = random.vector::<f64>(n).iter().map(|b| b * 2f64.powi(exponent)).collect();
             let (right, mut x) = (Buffer::from_host(device, &b).unwrap(), Buffer::zeros(device, n).unwrap());
             let cg = ConjugateGradient::new(krylov.clone());
-            let alone = cg.solve(&mut x, a.as_ref(), amg.as_ref(), &right, &Alone, &mut ()).unwrap();
+            let alone = cg.solve(&mut x, a.as_ref(), amg.as_ref(), &right, &SingleRank, &mut ()).unwrap();
             solver.x_mut().upload(&vec![0.0; n]).unwrap();
             solver.b_mut().upload(&b).unwrap();
-            let kept = solver.solve(&krylov, Target::RightSide, &Alone, &mut ()).unwrap();
+            let kept = solver.solve(&krylov, Target::RightSide, &SingleRank, &mut ()).unwrap();
             assert_eq!(
                 (kept.stop, kept.residuals),
                 (Stop::Converged, alone.residuals),
@@ -196,7 +196,7 @@ pub fn kept_solves_with_multigrid_have_the_bits_of_single_ones<D: AmgDevice>(dev
 
 fn solve<D: AmgDevice>(
     device: &D,
-    parts: &Parts<f64>,
+    parts: &CsrArrays<f64>,
     b: &[f64],
     config: &AmgConfig,
 ) -> Result<(usize, Vec<f64>), LinalgError> {
@@ -205,7 +205,7 @@ fn solve<D: AmgDevice>(
     let b = Buffer::from_host(device, b)?;
     let mut x = Buffer::zeros(device, b.len())?;
     let cg = ConjugateGradient::new(KrylovConfig { tolerance: 1e-10, ..KrylovConfig::default() });
-    let outcome = cg.solve(&mut x, &a, &amg, &b, &Alone, &mut ())?;
+    let outcome = cg.solve(&mut x, &a, &amg, &b, &SingleRank, &mut ())?;
     assert_eq!(outcome.stop, Stop::Converged);
     Ok((outcome.iterations, x.to_host()?))
 }

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use femtile::amg::{
-    Amg, AmgConfig, AmgKernels, AmgSolver, Coarsened, Graph, Grouping, Parts as Groups, PatchFormat,
-    PatchKernels, PatchSmoother, Smoother,
+    Amg, AmgConfig, AmgKernels, AmgSolver, Coarsened, DeviceAggregates as Groups, Graph, Grouping,
+    PatchFormat, PatchKernels, PatchSmoother, Smoother,
 };
 use femtile::device::{Buffer, Device, Reference, Scalar};
 use femtile::linalg::sparse::csr::Csr;
@@ -12,7 +12,7 @@ use femtile::linalg::{LinearOperator, Preconditioner};
 
 use super::Scope;
 use super::amg::AmgDevice;
-use super::problems::{Parts, Random, laplacian};
+use super::problems::{CsrArrays, Random, laplacian};
 
 /// Constants of the set-up: Jacobi damping, and the margin of eigenvalues over their estimate.
 const DAMPING: f64 = 1.4;
@@ -20,7 +20,7 @@ const HARMLESS: f64 = 1.25;
 
 /// A graph Laplacian on n nodes joined to near ones, some to none, some weakly or hardly; `reach` sets how many neighbours there
 /// are.
-pub(super) fn network<T: Scalar>(n: usize, reach: usize, random: &mut Random) -> Parts<T> {
+pub(super) fn network<T: Scalar>(n: usize, reach: usize, random: &mut Random) -> CsrArrays<T> {
     let mut rows = vec![std::collections::BTreeMap::new(); n];
     for i in 0..n {
         *rows[i].entry(i).or_insert(0.0) += 1e-2;
@@ -40,10 +40,10 @@ pub(super) fn network<T: Scalar>(n: usize, reach: usize, random: &mut Random) ->
             }
         }
     }
-    Parts::from_rows(n, rows.into_iter().map(|row| row.into_iter().collect()).collect())
+    CsrArrays::from_rows(n, rows.into_iter().map(|row| row.into_iter().collect()).collect())
 }
 
-fn problems<T: Scalar>(scope: &Scope) -> Vec<Parts<T>> {
+fn problems<T: Scalar>(scope: &Scope) -> Vec<CsrArrays<T>> {
     let mut random = Random::new(21);
     let n = scope.side * scope.side;
     vec![
@@ -326,7 +326,7 @@ pub fn hierarchies_made_on_the_device_precondition<D: AmgDevice>(device: &D, sco
     preconditions(device, &chain(10_000).on(device), patches(3, PatchFormat::FullRowEll), 1_500);
 }
 
-fn chain(n: usize) -> Parts<f64> {
+fn chain(n: usize) -> CsrArrays<f64> {
     let row = |i: usize| {
         let others = [i.checked_sub(1), (i + 1 < n).then_some(i + 1)].into_iter().flatten();
         let entries = others.map(|j| (j, -1.0)).chain([(i, 2.0 + 1e-4 * (i % 5) as f64)]);
@@ -334,7 +334,7 @@ fn chain(n: usize) -> Parts<f64> {
         entries.sort_by_key(|entry| entry.0);
         entries
     };
-    Parts::from_rows(n, (0..n).map(row).collect())
+    CsrArrays::from_rows(n, (0..n).map(row).collect())
 }
 
 /// A cycle of levels, the second of which has more than `least` rows.

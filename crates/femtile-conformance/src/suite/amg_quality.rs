@@ -10,7 +10,7 @@ use femtile::mesh::generate::{BallConfig, BoxConfig, BoxSplit, VentricleConfig, 
 use super::Scope;
 use super::amg::AmgDevice;
 use super::forms::{Problem, formula};
-use super::problems::Parts;
+use super::problems::CsrArrays;
 
 const HEXAHEDRA: &str = "flat hexahedra";
 
@@ -61,7 +61,7 @@ fn with_sliver<D: AmgDevice>(a: &Csr<f64, D>, n: usize) -> Csr<f64, D> {
     let row = |row: usize| -> Vec<(usize, f64)> {
         host.row(row).map(|(column, value)| (column, value + 1e6 * sign(row) * sign(column))).collect()
     };
-    Parts::from_rows(host.n_rows(), (0..host.n_rows()).map(row).collect()).on(a.values().device())
+    CsrArrays::from_rows(host.n_rows(), (0..host.n_rows()).map(row).collect()).on(a.values().device())
 }
 
 /// Problems with about `n` cells in each direction.
@@ -109,7 +109,7 @@ fn hexahedra(n: usize, h: f64) -> Csr<f64, Reference> {
             near(at[2]).flat_map(|z| near(at[1]).flat_map(move |y| near(at[0]).map(move |x| [x, y, z])));
         others.map(|to| ((to[2] * n + to[1]) * n + to[0], entry(at, to))).collect()
     };
-    Parts::from_rows(n * n * n, (0..n * n * n).map(row).collect()).on(&Reference)
+    CsrArrays::from_rows(n * n * n, (0..n * n * n).map(row).collect()).on(&Reference)
 }
 
 fn iterations<D: AmgDevice>(device: &D, a: &Csr<f64, D>, name: &str) -> usize {

@@ -1,7 +1,7 @@
 //! Assembly of linear elements, held to the reference.
 
 use femtile::device::{Device, Reference, Scalar};
-use femtile::fem::{AssemblyKernels, Coefficient, Condition, System};
+use femtile::fem::{AssembledSystem, AssemblyKernels, Coefficient, Condition};
 use femtile::linalg::sparse::csr::{Csr, Offsets};
 use femtile::mesh::{CellKind, Field, Mesh};
 
@@ -24,7 +24,7 @@ pub(super) struct OnHost {
     pub rhs: Vec<f64>,
 }
 
-pub(super) fn to_host<T: Scalar, D: Device>(system: &System<T, D>) -> OnHost {
+pub(super) fn to_host<T: Scalar, D: Device>(system: &AssembledSystem<T, D>) -> OnHost {
     let matrix: &Csr<T, D> = &system.matrix;
     let offsets = match matrix.offsets() {
         Offsets::Narrow(offsets) => offsets.to_host().unwrap().into_iter().map(u64::from).collect(),
@@ -49,8 +49,8 @@ pub(super) fn close(expected: &[f64], found: &[f64], tolerance: f64, what: &str)
 }
 
 fn agree<D: AssemblyDevice>(problem: &Problem, device: &D, what: &str) {
-    let expected: System<f64, Reference> = problem.assemble(&Reference).unwrap();
-    let found: System<f64, D> = problem.assemble(device).unwrap();
+    let expected: AssembledSystem<f64, Reference> = problem.assemble(&Reference).unwrap();
+    let found: AssembledSystem<f64, D> = problem.assemble(device).unwrap();
     assert_eq!(expected.constraints, found.constraints, "{what}");
     assert_eq!(expected.is_pure_neumann, found.is_pure_neumann, "{what}");
     let (expected, found) = (to_host(&expected), to_host(&found));
@@ -115,8 +115,8 @@ pub fn single_precision_is_the_rounded_double_precision<D: AssemblyDevice>(devic
         let mesh = disturbed_mesh(dimension, 3, &mut random);
         let [sigma, lambda, source] = mixed_coefficients(&mesh, &mut random).swap_remove(2).1;
         let problem = Problem { sigma, lambda, source, ..Problem::new(mesh) }.with_all_conditions();
-        let double: System<f64, D> = problem.assemble(device).unwrap();
-        let single: System<f32, D> = problem.assemble(device).unwrap();
+        let double: AssembledSystem<f64, D> = problem.assemble(device).unwrap();
+        let single: AssembledSystem<f32, D> = problem.assemble(device).unwrap();
         let (double, single) = (to_host(&double), to_host(&single));
         let rounded = |values: &[f64]| values.iter().map(|&v| f64::from(v as f32)).collect::<Vec<_>>();
         assert_eq!(rounded(&double.values), single.values);

@@ -125,8 +125,7 @@ fn check(device: &Cuda, mesh: &Mesh, (degree, components): (usize, usize), n_ran
         for (sum, by_cells) in sums.iter_mut().zip([false, true]) {
             let config = CudaMatrixFreeConfig { components, ..CudaMatrixFreeConfig::default() };
             let part = (numbers.as_slice(), n_owned);
-            let rows =
-                CudaMatrixFree::of_part(device, (&space, terms, rule), (&given, &facets), config, part);
+            let rows = CudaMatrixFree::local(device, (&space, terms, rule), (&given, &facets), config, part);
             let rows = if by_cells { rows.unwrap().with_sums_of_cells() } else { Ok(rows.unwrap()) };
             let (rows, ghosts) = (rows.unwrap(), Buffer::from_host(device, others).unwrap());
             let n_partials = CgKernels::<f64>::cg_partials(device, own.len());
@@ -162,6 +161,6 @@ pub fn sums_of_ranks_are_those_of_the_whole(device: &Cuda, scope: &Scope) {
     let numbers: Vec<u32> = (0..space.n_dofs() as u32).collect();
     let part = (numbers.as_slice(), space.n_dofs() / 2);
     let config = CudaMatrixFreeConfig::default();
-    let linear = CudaMatrixFree::<f64>::of_part(device, of_cells, (&[], &[]), config, part).unwrap();
+    let linear = CudaMatrixFree::<f64>::local(device, of_cells, (&[], &[]), config, part).unwrap();
     assert!(!linear.can_sum_cells() && linear.with_sums_of_cells().is_err(), "cells without inner unknowns");
 }

@@ -4,14 +4,14 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 use femtile::device::{Buffer, Reference, Scalar};
-use femtile::linalg::comm::Alone;
+use femtile::linalg::comm::SingleRank;
 use femtile::linalg::krylov::cg::{CgKernels, CgOutcome, ConjugateGradient, KrylovConfig};
 use femtile::linalg::krylov::{Monitor, Stop};
 use femtile::linalg::precondition::Jacobi;
 use femtile::linalg::sparse::csr::CsrKernels;
 use femtile::linalg::{LinalgError, Preconditioner};
 
-use super::problems::{Parts, Random, laplacian};
+use super::problems::{CsrArrays, Random, laplacian};
 use super::{LinearDevice, Scope};
 
 /// A preconditioner that hides its diagonal, so that CG takes its general path.
@@ -26,7 +26,7 @@ impl<T: Scalar, D: CgKernels<T>> Preconditioner<T, D> for Hidden<T, D> {
 /// Solves with Jacobi's preconditioner, from `x` and into it; a hidden one is applied by a pass of its own.
 pub fn solve<T: Scalar, D: CgKernels<T> + CsrKernels<T>>(
     device: &D,
-    parts: &Parts<T>,
+    parts: &CsrArrays<T>,
     b: &[T],
     x: &mut Vec<T>,
     config: KrylovConfig,
@@ -39,7 +39,7 @@ pub fn solve<T: Scalar, D: CgKernels<T> + CsrKernels<T>>(
     let b = Buffer::from_host(device, b).unwrap();
     let mut solution = Buffer::from_host(device, x).unwrap();
     let cg = ConjugateGradient::new(config);
-    let outcome = cg.solve(&mut solution, &a, m.as_ref(), &b, &Alone, monitor).unwrap();
+    let outcome = cg.solve(&mut solution, &a, m.as_ref(), &b, &SingleRank, monitor).unwrap();
     *x = solution.to_host().unwrap();
     outcome
 }
@@ -72,7 +72,7 @@ fn flexible<T: Scalar, D: CgKernels<T> + CsrKernels<T>>(device: &D, n: usize, to
     let (b, mut y) =
         (Buffer::from_host(device, &b).unwrap(), Buffer::from_vec(device, vec![T::ZERO; n * n]).unwrap());
     let cg = ConjugateGradient::new(config(tolerance));
-    let found = cg.solve(&mut y, &a, &m, &b, &Alone, &mut ()).unwrap();
+    let found = cg.solve(&mut y, &a, &m, &b, &SingleRank, &mut ()).unwrap();
     assert_eq!(found.stop, Stop::Converged);
     assert!(found.iterations.abs_diff(expected.iterations) <= 1);
     for (found, expected) in found.residuals.iter().zip(&expected.residuals).take(20) {
@@ -173,8 +173,8 @@ pub fn every_stop_keeps_the_iterate_that_it_reports<D: LinearDevice>(device: &D,
     assert_eq!(diverged.stop, Stop::Diverged);
 }
 
-fn indefinite() -> Parts<f64> {
-    Parts::from_rows(2, vec![vec![(0, 1.0), (1, 3.0)], vec![(0, 3.0), (1, 1.0)]])
+fn indefinite() -> CsrArrays<f64> {
+    CsrArrays::from_rows(2, vec![vec![(0, 1.0), (1, 3.0)], vec![(0, 3.0), (1, 1.0)]])
 }
 
 /// An indefinite matrix ends the solve with the number that shows it, and x stays.
@@ -189,7 +189,7 @@ pub fn an_indefinite_matrix_breaks_down_with_numbers<D: LinearDevice>(device: &D
 pub fn how_often_the_host_looks_changes_nothing<D: LinearDevice>(device: &D, scope: &Scope) {
     let (n, mut random) = (scope.side * scope.side, Random::new(6));
     let (parts, b) = (laplacian::<f64>(scope.side, &mut random), random.vector::<f64>(n));
-    let run = |parts: &Parts<f64>, b: &[f64], max_iterations, look_every| {
+    let run = |parts: &CsrArrays<f64>, b: &[f64], max_iterations, look_every| {
         let mut x = vec![0.0; b.len()];
         let config = KrylovConfig { max_iterations, look_every, ..config(1e-9) };
         (solve(device, parts, b, &mut x, config, false, &mut ()), x)

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use femtile::device::{Buffer, Scalar};
-use femtile::linalg::comm::Alone;
+use femtile::linalg::comm::SingleRank;
 use femtile::linalg::krylov::cg::{
     CgExtrapolate, CgKernels, CgOutcome, CgSolver, ConjugateGradient, KrylovConfig, Target,
 };
@@ -14,7 +14,7 @@ use femtile::linalg::sparse::csr::CsrKernels;
 use femtile::linalg::{LinalgError, Preconditioner};
 
 use super::cg::config;
-use super::problems::{Parts, Random, laplacian};
+use super::problems::{CsrArrays, Random, laplacian};
 use super::{LinearDevice, Scope};
 
 /// The ways that a preconditioner presents itself.
@@ -47,7 +47,7 @@ impl<T: Scalar, D: CgKernels<T>> Preconditioner<T, D> for Applied<T, D> {
 /// A solver with a matrix and a preconditioner of some kind.
 pub fn solver<T: Scalar, D: CgKernels<T> + CsrKernels<T>>(
     device: &D,
-    parts: &Parts<T>,
+    parts: &CsrArrays<T>,
     kind: Kind,
 ) -> CgSolver<T, D> {
     let a = parts.on(device);
@@ -71,10 +71,10 @@ fn compare<T: Scalar, D: CgKernels<T> + CsrKernels<T>>(
     let (right, mut alone) = (Buffer::from_host(&device, b).unwrap(), Buffer::from_host(&device, x).unwrap());
     let (a, m) = (Arc::clone(solver.operator()), Arc::clone(solver.preconditioner()));
     let cg = ConjugateGradient::new(config.clone());
-    let expected = cg.solve(&mut alone, a.as_ref(), m.as_ref(), &right, &Alone, &mut ()).unwrap();
+    let expected = cg.solve(&mut alone, a.as_ref(), m.as_ref(), &right, &SingleRank, &mut ()).unwrap();
     solver.x_mut().upload(x).unwrap();
     solver.b_mut().upload(b).unwrap();
-    let found = solver.solve(config, Target::RightSide, &Alone, &mut ()).unwrap();
+    let found = solver.solve(config, Target::RightSide, &SingleRank, &mut ()).unwrap();
     assert_eq!((found.stop, found.iterations), (expected.stop, expected.iterations));
     assert_eq!(found.residuals, expected.residuals);
     assert_eq!(found.true_relative_residual, expected.true_relative_residual);
@@ -112,12 +112,12 @@ pub fn kept_solves_have_the_bits_of_single_ones<D: LinearDevice>(device: &D, sco
     }
 }
 
-fn tridiagonal(n: usize) -> Parts<f64> {
+fn tridiagonal(n: usize) -> CsrArrays<f64> {
     let row = |i: usize| {
         let near = [(i.wrapping_sub(1), -1.0), (i, 2.5 + (i % 3) as f64), (i + 1, -1.0)];
         near.into_iter().filter(|(column, _)| *column < n).collect()
     };
-    Parts::from_rows(n, (0..n).map(row).collect())
+    CsrArrays::from_rows(n, (0..n).map(row).collect())
 }
 
 /// No unknowns, one, two, and numbers that no tile divides.
@@ -155,7 +155,7 @@ pub fn unusual_right_sides_leave_a_solver_as_it_was<D: LinearDevice>(device: &D,
         }
         solver.x_mut().upload(&vec![0.0; n]).unwrap();
         solver.b_mut().upload(&vec![f64::NAN; n]).unwrap();
-        let broken = solver.solve(&config(1e-9), Target::RightSide, &Alone, &mut ()).unwrap();
+        let broken = solver.solve(&config(1e-9), Target::RightSide, &SingleRank, &mut ()).unwrap();
         assert!(matches!(broken.stop, Stop::Breakdown { quantity: "r·r", .. }), "{:?}", broken.stop);
         assert_eq!(solver.x().to_host().unwrap(), vec![0.0; n]);
         assert_eq!(compare(&mut solver, (&vec![0.0; n], &b), &config(1e-9)), usual);
@@ -176,10 +176,10 @@ pub fn kept_solves_end_as_single_ones<D: LinearDevice>(device: &D, scope: &Scope
     let impatient = KrylovConfig { stagnation_window: 3, look_every: Some(1), ..config(1e-12) };
     usual.x_mut().upload(&vec![0.0; n]).unwrap();
     usual.b_mut().upload(&vec![1.0; n]).unwrap();
-    let outcome = usual.solve(&impatient, Target::RightSide, &Alone, &mut ()).unwrap();
+    let outcome = usual.solve(&impatient, Target::RightSide, &SingleRank, &mut ()).unwrap();
     assert_eq!(outcome.stop, Stop::Stagnated);
     assert!((outcome.true_relative_residual - outcome.relative_residual).abs() < 1e-11);
-    let matrix = Parts::from_rows(2, vec![vec![(0, 1.0), (1, 3.0)], vec![(0, 3.0), (1, 1.0)]]);
+    let matrix = CsrArrays::from_rows(2, vec![vec![(0, 1.0), (1, 3.0)], vec![(0, 3.0), (1, 1.0)]]);
     let mut indefinite = solver(device, &matrix, Kind::Diagonal);
     for _ in 0..3 {
         let outcome = compare(&mut indefinite, (&[0.0; 2], &[1.0, -1.0]), &config(1e-10));
@@ -207,7 +207,7 @@ pub fn a_monitor_ends_a_kept_solve<D: LinearDevice>(device: &D, scope: &Scope) {
         let config = KrylovConfig { look_every: Some(2), ..config(1e-10) };
         solver.x_mut().upload(&vec![0.0; n]).unwrap();
         solver.b_mut().upload(&b).unwrap();
-        let outcome = solver.solve(&config, Target::RightSide, &Alone, &mut After(after, 0)).unwrap();
+        let outcome = solver.solve(&config, Target::RightSide, &SingleRank, &mut After(after, 0)).unwrap();
         let expected = if after == 4 { Stop::Interrupted } else { Stop::Converged };
         assert_eq!(outcome.stop, expected);
         assert!(outcome.iterations >= after.min(5));
@@ -227,7 +227,7 @@ pub fn targets_are_tolerances_of_the_right_side<D: LinearDevice>(device: &D, sco
     let mut solve = |tolerance: f64, target| {
         solver.x_mut().upload(&guess).unwrap();
         solver.b_mut().upload(&b).unwrap();
-        solver.solve(&config(tolerance), target, &Alone, &mut ()).unwrap()
+        solver.solve(&config(tolerance), target, &SingleRank, &mut ()).unwrap()
     };
     let plain = solve(1e-7, Target::RightSide);
     assert_eq!(solve(1e-3, Target::Norm(1e-4 * b_norm)).iterations, plain.iterations);
@@ -238,7 +238,7 @@ pub fn targets_are_tolerances_of_the_right_side<D: LinearDevice>(device: &D, sco
     let exact = solve(1e-1, Target::Reduction(1e-200));
     assert!(exact.true_relative_residual < 1e-12, "{}", exact.true_relative_residual);
     for target in [Target::Norm(0.0), Target::Norm(f64::NAN), Target::Reduction(-1.0)] {
-        let error = solver.solve(&config(1e-3), target, &Alone, &mut ()).unwrap_err();
+        let error = solver.solve(&config(1e-3), target, &SingleRank, &mut ()).unwrap_err();
         assert!(error.to_string().starts_with("target"), "{error}");
     }
 }
@@ -250,7 +250,8 @@ pub fn a_solver_takes_other_operators<D: LinearDevice>(device: &D, scope: &Scope
     let mut kept = solver(device, &matrices[0], Kind::Diagonal);
     for (round, kind) in KINDS.into_iter().chain(KINDS).enumerate() {
         let other = solver(device, &matrices[round % 2], kind);
-        kept.set_operator(Arc::clone(other.operator()), Arc::clone(other.preconditioner()), &Alone).unwrap();
+        kept.set_operator(Arc::clone(other.operator()), Arc::clone(other.preconditioner()), &SingleRank)
+            .unwrap();
         assert_eq!(kept.smallest_ritz_value(), None);
         for _ in 0..2 {
             let b = random.vector::<f64>(n);
@@ -259,7 +260,7 @@ pub fn a_solver_takes_other_operators<D: LinearDevice>(device: &D, scope: &Scope
     }
     let smaller = solver(device, &laplacian::<f64>(2, &mut random), Kind::Diagonal);
     let (a, m) = (Arc::clone(smaller.operator()), Arc::clone(smaller.preconditioner()));
-    assert!(kept.set_operator(a, m, &Alone).is_err());
+    assert!(kept.set_operator(a, m, &SingleRank).is_err());
 }
 
 /// A vector of any values, and its buffer.
@@ -315,7 +316,7 @@ pub fn solves_begin_with_the_line_through_two_solutions<D: LinearDevice>(device:
         let solve = |solver: &mut CgSolver<f64, D>, step: f64, tolerance: f64| {
             let b = |i: usize| at_start[i] + step * slope[i] + 1e-4 * step * step * bend[i];
             solver.b_mut().upload(&(0..n).map(b).collect::<Vec<_>>()).unwrap();
-            let outcome = solver.solve(&config(tolerance), Target::RightSide, &Alone, &mut ()).unwrap();
+            let outcome = solver.solve(&config(tolerance), Target::RightSide, &SingleRank, &mut ()).unwrap();
             assert_eq!(outcome.stop, Stop::Converged);
             assert!((outcome.true_relative_residual - outcome.relative_residual).abs() < 1e-12);
             outcome.iterations
@@ -356,7 +357,7 @@ pub fn iterations_may_have_another_operator<D: LinearDevice>(device: &D, scope: 
     let (n, mut random) = (scope.side * scope.side, Random::new(14));
     let parts = laplacian::<f64>(scope.side, &mut random);
     let values = parts.values.iter().map(|&value| f64::from(value as f32)).collect();
-    let rounded = Parts { values, ..parts.clone() };
+    let rounded = CsrArrays { values, ..parts.clone() };
     assert_ne!(rounded.values, parts.values);
     for kind in KINDS {
         let [mut exact, mut mixed] = [(); 2].map(|()| solver(device, &parts, kind));
@@ -366,7 +367,7 @@ pub fn iterations_may_have_another_operator<D: LinearDevice>(device: &D, scope: 
             let [of_exact, of_mixed] = [&mut exact, &mut mixed].map(|solver| {
                 solver.x_mut().upload(&guess).unwrap();
                 solver.b_mut().upload(&b).unwrap();
-                solver.solve(&config(tolerance), Target::RightSide, &Alone, &mut ()).unwrap()
+                solver.solve(&config(tolerance), Target::RightSide, &SingleRank, &mut ()).unwrap()
             });
             assert_eq!(of_mixed.stop, Stop::Converged, "{kind:?} {tolerance}");
             assert!(of_mixed.true_relative_residual <= 1.1 * tolerance, "{kind:?} {tolerance}: {of_mixed:?}");
@@ -391,11 +392,11 @@ pub fn vectors_of_a_solver_may_be_replaced<D: LinearDevice>(device: &D, scope: &
     });
     let fresh = Buffer::from_vec(device, vec![0.0; n]).unwrap();
     let before = std::mem::replace(solver.x_mut(), fresh);
-    let _ = solver.solve(&config(1e-9), Target::RightSide, &Alone, &mut ()).unwrap();
+    let _ = solver.solve(&config(1e-9), Target::RightSide, &SingleRank, &mut ()).unwrap();
     assert_eq!(solver.x().to_host().unwrap(), expected[0]);
     assert_eq!(before.to_host().unwrap(), expected[0]);
     drop(before);
     *solver.b_mut() = Buffer::zeros(device, n + 1).unwrap();
-    let error = solver.solve(&config(1e-9), Target::RightSide, &Alone, &mut ()).unwrap_err();
+    let error = solver.solve(&config(1e-9), Target::RightSide, &SingleRank, &mut ()).unwrap_err();
     assert_eq!(error, LinalgError::Length { field: "b", expected: n, found: n + 1 });
 }

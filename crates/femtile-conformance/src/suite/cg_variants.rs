@@ -1,7 +1,7 @@
 //! Pipelined and s-step conjugate gradients: held to plain ones and to those of the processor.
 
 use femtile::device::{Buffer, Cpu, Reference, Scalar};
-use femtile::linalg::comm::Alone;
+use femtile::linalg::comm::SingleRank;
 use femtile::linalg::krylov::Stop;
 use femtile::linalg::krylov::cg::{CgKernels, CgOutcome, ConjugateGradient, KrylovConfig};
 use femtile::linalg::krylov::pipelined_cg::{PipelinedCg, PipelinedCgKernels};
@@ -12,7 +12,7 @@ use femtile::linalg::{LinalgError, Preconditioner};
 
 use super::Scope;
 use super::cg::config;
-use super::problems::{Parts, Random, laplacian};
+use super::problems::{CsrArrays, Random, laplacian};
 
 /// A device that solves by these methods.
 pub trait Solving<T: Scalar>:
@@ -71,7 +71,7 @@ impl<T: Scalar, D: Solving<T>> Preconditioner<T, D> for Hidden<T, D> {
 /// Solves from zero.
 fn solve<T: Scalar, D: Solving<T>>(
     device: &D,
-    (parts, b): (&Parts<T>, &[T]),
+    (parts, b): (&CsrArrays<T>, &[T]),
     (method, by): (Method, By),
     config: KrylovConfig,
 ) -> (CgOutcome, Vec<T>) {
@@ -84,10 +84,10 @@ fn solve<T: Scalar, D: Solving<T>>(
     let (b, m) = (&Buffer::from_host(device, b).unwrap(), m.as_ref());
     let mut x = Buffer::zeros(device, b.len()).unwrap();
     let outcome = match method {
-        Method::Plain => ConjugateGradient::new(config).solve(&mut x, a, m, b, &Alone, &mut ()),
-        Method::Pipelined => PipelinedCg::new(config).solve(&mut x, a, m, b, &Alone, &mut ()),
+        Method::Plain => ConjugateGradient::new(config).solve(&mut x, a, m, b, &SingleRank, &mut ()),
+        Method::Pipelined => PipelinedCg::new(config).solve(&mut x, a, m, b, &SingleRank, &mut ()),
         Method::SStep(steps) => {
-            SStepCg::new(SStepCgConfig { cg: config, steps }).solve(&mut x, a, m, b, &Alone, &mut ())
+            SStepCg::new(SStepCgConfig { cg: config, steps }).solve(&mut x, a, m, b, &SingleRank, &mut ())
         }
     };
     (outcome.unwrap(), x.to_host().unwrap())
@@ -151,7 +151,7 @@ pub fn variants_give_the_same_bits_twice<D: VariantDevice>(device: &D, _: &Scope
 
 /// Right sides of zeros, matrices that are not positive definite, data that are not finite and limits all end with a name.
 pub fn variants_end_with_an_outcome<D: VariantDevice>(device: &D, _: &Scope) {
-    let indefinite = Parts::from_rows(2, vec![vec![(0, 1.0), (1, 3.0)], vec![(0, 3.0), (1, 1.0)]]);
+    let indefinite = CsrArrays::from_rows(2, vec![vec![(0, 1.0), (1, 3.0)], vec![(0, 3.0), (1, 1.0)]]);
     let mut random = Random::new(1);
     let (parts, b) = (laplacian::<f64>(5, &mut random), random.vector::<f64>(25));
     for pass in PASSES {

@@ -5,7 +5,7 @@ use femtile::linalg::precondition::Jacobi;
 use femtile::linalg::sparse::csr::{Csr, CsrKernels};
 use femtile::linalg::{LinalgError, LinearOperator, Preconditioner};
 
-use super::problems::{Parts, Random, random_matrix};
+use super::problems::{CsrArrays, Random, random_matrix};
 use super::vector::nan;
 use super::{LinearDevice, Scope};
 
@@ -38,7 +38,7 @@ pub fn csr_products_agree_with_the_reference<D: LinearDevice>(device: &D, scope:
         agree::<f64, _>(device, n, 2 * n + 1, 1e-14);
     }
     let row = |n: usize| (0..n).map(|column| (column, 1.0 + column as f64)).collect::<Vec<_>>();
-    let parts = Parts::<f64>::from_rows(5000, vec![row(3), row(5000), row(0), row(1)]);
+    let parts = CsrArrays::<f64>::from_rows(5000, vec![row(3), row(5000), row(0), row(1)]);
     assert_eq!(product(&parts.on(device), &vec![1.0; 5000]), [6.0, 12_502_500.0, 0.0, 1.0]);
 }
 
@@ -47,7 +47,7 @@ pub fn matrices_of_one_pattern_are_combined<D: LinearDevice>(device: &D, scope: 
     for &n in scope.sizes.iter().filter(|n| **n < 300) {
         let mut random = Random::new(n as u64);
         let a = random_matrix::<f64>(n, n, &mut random);
-        let b = Parts { values: random.vector(a.values.len()), ..a.clone() };
+        let b = CsrArrays { values: random.vector(a.values.len()), ..a.clone() };
         let x = random.vector(n);
         let combined = {
             let (on_device, other) = (a.on(device), b.on(device));
@@ -66,7 +66,7 @@ pub fn matrices_of_one_pattern_are_combined<D: LinearDevice>(device: &D, scope: 
 /// The first row whose diagonal entry is absent, negative or not a number is named with its value.
 pub fn jacobi_names_the_row_whose_diagonal_is_not_positive<D: LinearDevice>(device: &D, _: &Scope) {
     for (bad, value) in [(vec![(0, 1.0)], 0.0), (vec![(1, -2.0)], -2.0), (vec![(1, f64::NAN)], f64::NAN)] {
-        let parts = Parts::<f64>::from_rows(3, vec![vec![(0, 4.0)], bad, vec![]]);
+        let parts = CsrArrays::<f64>::from_rows(3, vec![vec![(0, 4.0)], bad, vec![]]);
         match Jacobi::new(&parts.on(device)) {
             Err(LinalgError::Diagonal { row, value: found }) => {
                 assert_eq!((row, found.to_bits()), (1, value.to_bits()));
@@ -78,7 +78,7 @@ pub fn jacobi_names_the_row_whose_diagonal_is_not_positive<D: LinearDevice>(devi
 
 /// $z_i = r_i / a_{ii}$.
 pub fn jacobi_divides_by_the_diagonal<D: LinearDevice>(device: &D, _: &Scope) {
-    let parts = Parts::<f64>::from_rows(2, vec![vec![(0, 2.0), (1, 1.0)], vec![(1, 4.0)]]);
+    let parts = CsrArrays::<f64>::from_rows(2, vec![vec![(0, 2.0), (1, 1.0)], vec![(1, 4.0)]]);
     let jacobi = Jacobi::new(&parts.on(device)).unwrap();
     let r = Buffer::from_vec(device, vec![3.0, -1.0]).unwrap();
     let mut z = nan(device, 2);

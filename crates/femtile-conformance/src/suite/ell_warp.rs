@@ -12,7 +12,7 @@ use femtile::linalg::vector::{Convert, VectorKernels};
 use femtile::linalg::{LinalgError, LinearOperator};
 
 use super::csr::product;
-use super::problems::{Parts, Random, laplacian, profiles, random_matrix};
+use super::problems::{CsrArrays, Random, laplacian, profiles, random_matrix};
 use super::vector::nan;
 use super::{Scope, SparseDevice};
 
@@ -68,7 +68,7 @@ fn product_of<T: Scalar, V: Scalar, D: EllWarpKernels<T, V> + VectorKernels<T>>(
     unsorted.to_host().unwrap()
 }
 
-fn agree<T: Scalar, V: Scalar, D>(device: &D, parts: &Parts<V>, config: &EllWarpConfig, tolerance: f64)
+fn agree<T: Scalar, V: Scalar, D>(device: &D, parts: &CsrArrays<V>, config: &EllWarpConfig, tolerance: f64)
 where
     D: EllWarpKernels<T, V> + EllWarpKernels<f64, V> + VectorKernels<T>,
 {
@@ -121,7 +121,7 @@ pub fn far_columns_are_kept_in_full<D: SparseDevice>(device: &D, _: &Scope) {
         i if i < 100 => vec![(i, 1.0), (i + 65_535, 0.5)],
         _ => vec![(i, 2.0)],
     };
-    let parts = Parts::<f64>::from_rows(n, (0..150).map(row).collect());
+    let parts = CsrArrays::<f64>::from_rows(n, (0..150).map(row).collect());
     for &lanes in lanes::<D>() {
         let config = EllWarpConfig { indices: IndexKind::Delta, ..EllWarpConfig::new(lanes) };
         agree::<f64, f64, _>(device, &parts, &config, 1e-15);
@@ -135,7 +135,7 @@ pub fn long_rows_agree_with_csr<D: SparseDevice>(device: &D, _: &Scope) {
         let n = if i % 40 == 7 { 3000 + i } else { i % 5 };
         (0..n).map(|k| (k * 2 + i % 2, random.unit())).collect()
     };
-    let parts = Parts::<f64>::from_rows(8000, (0..100).map(&mut row).collect());
+    let parts = CsrArrays::<f64>::from_rows(8000, (0..100).map(&mut row).collect());
     for &lanes in lanes::<D>() {
         for (window, indices) in [(1, IndexKind::Full), (EllWarpConfig::ALL_ROWS, IndexKind::Delta)] {
             let new = EllWarpConfig::new(lanes);
@@ -157,7 +157,7 @@ pub fn lanes_added_in_shared_memory_agree_with_csr<D: SparseDevice>(device: &D, 
 /// Lanes that a device has no product for are refused when a matrix is made or copied to it, not by its
 /// product.
 pub fn lanes_without_a_product_are_refused<D: SparseDevice>(device: &D, _: &Scope) {
-    let csr = Parts::<f64>::from_rows(3, vec![vec![(0, 1.0)], vec![(1, 2.0)], vec![]]).on(&Reference);
+    let csr = CsrArrays::<f64>::from_rows(3, vec![vec![(0, 1.0)], vec![(1, 2.0)], vec![]]).on(&Reference);
     for n in [0, 1, 2, 3, 4, 8, 16, 24, 32, 64, 128] {
         let config = EllWarpConfig::new(n);
         let field = |made: Result<EllWarp<f64, D>, LinalgError>| match made {
@@ -176,7 +176,7 @@ pub fn lanes_without_a_product_are_refused<D: SparseDevice>(device: &D, _: &Scop
 /// New values on the same pattern give the matrix that would be made from them, its padding included.
 pub fn ell_warp_takes_new_values<D: SparseDevice>(device: &D, scope: &Scope) {
     let mut random = Random::new(3);
-    let mut refill = |config: &EllWarpConfig, mut parts: Parts<f64>| {
+    let mut refill = |config: &EllWarpConfig, mut parts: CsrArrays<f64>| {
         let mut a = EllWarp::<f64, D>::from_csr(device, &parts.on(&Reference), config).unwrap();
         parts.values = random.vector(parts.values.len());
         a.refill(&parts.on(device)).unwrap();
@@ -217,7 +217,7 @@ where
 }
 
 /// Conversions on a device and on the host agree array for array.
-fn converts<V: Scalar, D: EllWarpKernels<V, V>>(device: &D, parts: &Parts<V>, config: &EllWarpConfig) {
+fn converts<V: Scalar, D: EllWarpKernels<V, V>>(device: &D, parts: &CsrArrays<V>, config: &EllWarpConfig) {
     let csr = parts.on(&Reference);
     let expected = EllWarp::<V, D>::from_csr(device, &csr, config).unwrap();
     for csr in [parts.on(device), parts.wide_on(device)] {
@@ -248,16 +248,16 @@ fn conversions(lanes: &[usize]) -> Vec<EllWarpConfig> {
 }
 
 /// Matrices of `n` rows with empty rows, one full row, none at all.
-fn converted<T: Scalar>(n: usize) -> Vec<Parts<T>> {
+fn converted<T: Scalar>(n: usize) -> Vec<CsrArrays<T>> {
     let mut random = Random::new(n as u64);
     let gaps = random_matrix(n, n, &mut random);
     let row = |i: usize| {
         let n_entries = if i == n / 3 { n } else { i % 5 };
         (0..n_entries.min(n)).map(|column| (column, 1.5)).collect()
     };
-    let full_row = Parts::from_rows(n, (0..n).map(row).collect());
+    let full_row = CsrArrays::from_rows(n, (0..n).map(row).collect());
     let wide = random_matrix(n, 300_000, &mut random);
-    vec![gaps, full_row, wide, Parts::from_rows(n, vec![vec![]; n])]
+    vec![gaps, full_row, wide, CsrArrays::from_rows(n, vec![vec![]; n])]
 }
 
 /// Conversion where the matrix lies gives the arrays that conversion on the host gives, in every precision.
@@ -281,7 +281,7 @@ pub fn conversion_of_many_rows_gives_the_arrays_of_the_host<D: SparseDevice>(dev
     let (n, new) = (50_000, EllWarpConfig::new(32));
     let far = |i: usize| if i > n / 2 { 70_000 } else { 40_000 };
     let row = |i: usize| (0..i * 7 / 5 % 3).map(|k| (i + far(i) * k, 1.0)).collect();
-    let parts = Parts::<f64>::from_rows(3 * n, (0..n).map(row).collect());
+    let parts = CsrArrays::<f64>::from_rows(3 * n, (0..n).map(row).collect());
     for window in [1, 64, 8192] {
         converts(device, &parts, &EllWarpConfig { window, indices: IndexKind::Delta, ..new });
     }
@@ -315,7 +315,7 @@ where
     let cg = ConjugateGradient::new(KrylovConfig { tolerance: 1e-10, ..KrylovConfig::default() });
     let solve = |a: &dyn LinearOperator<f64, D>| {
         let mut x = Buffer::zeros(device, n).unwrap();
-        let outcome = cg.solve(&mut x, a, &jacobi, &b, &femtile::linalg::comm::Alone, &mut ()).unwrap();
+        let outcome = cg.solve(&mut x, a, &jacobi, &b, &femtile::linalg::comm::SingleRank, &mut ()).unwrap();
         (outcome.iterations, x.to_host().unwrap())
     };
     let (iterations, expected) = solve(&csr);

@@ -6,7 +6,7 @@ use femtile::linalg::sparse::csr::Csr;
 use femtile_research::formats::{ComparedFormat, ComparedMatrix, FormatKernels};
 
 use super::csr::product;
-use super::problems::{Parts, Random};
+use super::problems::{CsrArrays, Random};
 use super::vector::nan;
 
 /// Sizes of the matrices of a run: an emulator takes a thousand times as long as a processor.
@@ -44,7 +44,7 @@ macro_rules! sparse_formats {
 /// A matrix in every format, with its name.
 pub fn formats<T: Scalar, D: FormatKernels<T>>(
     device: &D,
-    parts: &Parts<T>,
+    parts: &CsrArrays<T>,
 ) -> [(&'static str, ComparedMatrix<T, D>); 3] {
     let made = |a: &Csr<T, Reference>, format| ComparedMatrix::new(device, a, format).unwrap();
     let (a, wide) = (&parts.on(&Reference), &parts.wide_on(&Reference));
@@ -92,7 +92,7 @@ impl Profile {
     }
 
     /// A matrix with about these lengths of rows and entries in [−1, 1).
-    fn matrix<T: Scalar>(self, shape: [usize; 2], random: &mut Random) -> Parts<T> {
+    fn matrix<T: Scalar>(self, shape: [usize; 2], random: &mut Random) -> CsrArrays<T> {
         let row = |row: usize| {
             let length = self.length(row, shape, random).min(shape[1]);
             let mut columns: Vec<usize> = if length == shape[1] {
@@ -104,7 +104,7 @@ impl Profile {
             columns.dedup();
             columns.into_iter().map(|column| (column, random.unit())).collect()
         };
-        Parts::from_rows(shape[1], (0..shape[0]).map(row).collect())
+        CsrArrays::from_rows(shape[1], (0..shape[0]).map(row).collect())
     }
 }
 
@@ -113,7 +113,7 @@ fn shapes(n: usize) -> [[usize; 2]; 4] {
     [[n, n], [n, 2 * n + 1], [n, n / 2], [n, 1]]
 }
 
-fn for_each_matrix<T: Scalar>(sizes: &[usize], mut check: impl FnMut(&Parts<T>, &mut Random, &str)) {
+fn for_each_matrix<T: Scalar>(sizes: &[usize], mut check: impl FnMut(&CsrArrays<T>, &mut Random, &str)) {
     for &n in sizes {
         let mut random = Random::new(n as u64 + 17);
         for profile in Profile::ALL {
@@ -176,7 +176,7 @@ pub fn rows_across_many_tiles_are_added_up<D: FormatDevice>(device: &D, scope: &
     let n = scope.long_row;
     let row = |n: usize| (0..n).map(|column| (column, 1.0 + (column % 3) as f64)).collect::<Vec<_>>();
     let lengths = [3, n, 0, 1, n / 7, 5];
-    let parts = Parts::<f64>::from_rows(n, lengths.map(row).into());
+    let parts = CsrArrays::<f64>::from_rows(n, lengths.map(row).into());
     let sum = |length: usize| (0..length).map(|column| 1.0 + (column % 3) as f64).sum::<f64>();
     for (name, matrix) in formats(device, &parts) {
         assert_eq!(apply(device, &matrix, lengths.len(), &vec![1.0; n]), lengths.map(sum), "{name}");
@@ -185,7 +185,7 @@ pub fn rows_across_many_tiles_are_added_up<D: FormatDevice>(device: &D, scope: &
 
 /// Vectors of another length are refused with both numbers.
 pub fn vectors_that_do_not_fit_a_format_are_refused<D: FormatDevice>(device: &D, _: &FormatScope) {
-    let parts = Parts::<f64>::from_rows(3, vec![vec![(0, 1.0)], vec![(2, 1.0)]]);
+    let parts = CsrArrays::<f64>::from_rows(3, vec![vec![(0, 1.0)], vec![(2, 1.0)]]);
     for (name, matrix) in formats(device, &parts) {
         for (n_y, n_x, expected, found) in [(3, 3, 2, 3), (2, 2, 3, 2)] {
             let (mut y, x) = (nan(device, n_y), nan(device, n_x));

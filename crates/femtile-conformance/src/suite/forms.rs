@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use femtile::expression::Expression;
 use femtile::fem::{
-    AssemblyKernels, BoundaryCondition, Coefficient, Condition, FemError, Form, System, assemble,
+    AssembledSystem, AssemblyKernels, BoundaryCondition, Coefficient, Condition, FemError, Form, assemble,
 };
 use femtile::mesh::check::{BoundaryFacets, boundary_facets};
 use femtile::mesh::generate::{BoxConfig, SquareConfig, box_mesh, square};
@@ -72,7 +72,10 @@ impl Problem {
     }
 
     /// Its system on a device.
-    pub fn assemble<T: Scalar, D: AssemblyKernels<T>>(&self, device: &D) -> Result<System<T, D>, FemError> {
+    pub fn assemble<T: Scalar, D: AssemblyKernels<T>>(
+        &self,
+        device: &D,
+    ) -> Result<AssembledSystem<T, D>, FemError> {
         assemble(device, &self.form(), &|_| ())
     }
 }

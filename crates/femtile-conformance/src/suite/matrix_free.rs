@@ -7,7 +7,7 @@ use femtile::fem::dofs::TensorSpace;
 use femtile::fem::tensor::CellMatrices;
 use femtile::fem::tensor::FacetMatrix;
 use femtile::linalg::LinearOperator;
-use femtile::linalg::comm::Alone;
+use femtile::linalg::comm::SingleRank;
 use femtile::linalg::krylov::cg::{CgOutcome, ConjugateGradient, KrylovConfig};
 use femtile::linalg::krylov::merged_cg::MergedCg;
 use femtile::linalg::precondition::Diagonal;
@@ -337,7 +337,7 @@ pub fn cg_solves_without_a_matrix(device: &Cuda, _: &Scope) {
     let mut x = Buffer::zeros(device, b.len()).unwrap();
     let cg = ConjugateGradient::new(KrylovConfig { tolerance: 1e-8, ..KrylovConfig::default() });
     let none = Diagonal::identity(device, b.len()).unwrap();
-    let outcome = cg.solve(&mut x, &a, &none, &right, &Alone, &mut ()).unwrap();
+    let outcome = cg.solve(&mut x, &a, &none, &right, &SingleRank, &mut ()).unwrap();
     assert!(outcome.stop == femtile::linalg::krylov::Stop::Converged, "{:?}", outcome.stop);
     let x = x.to_host().unwrap();
     let mut free = x.clone();
@@ -365,8 +365,10 @@ fn both_ways(device: &Cuda, mesh: &Mesh, case: &Case<'_>, constrained: &[u32]) -
     [false, true].map(|is_merged| {
         let mut x = Buffer::from_host(device, &start).unwrap();
         let outcome = match is_merged {
-            true => MergedCg::new(config.clone()).solve(&mut x, &a, &m, &right, &Alone, &mut ()),
-            false => ConjugateGradient::new(config.clone()).solve(&mut x, &a, &m, &right, &Alone, &mut ()),
+            true => MergedCg::new(config.clone()).solve(&mut x, &a, &m, &right, &SingleRank, &mut ()),
+            false => {
+                ConjugateGradient::new(config.clone()).solve(&mut x, &a, &m, &right, &SingleRank, &mut ())
+            }
         };
         (x.to_host().unwrap(), outcome.unwrap())
     })

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 use femtile::device::{Buffer, Scalar};
-use femtile::linalg::comm::Alone;
+use femtile::linalg::comm::SingleRank;
 use femtile::linalg::krylov::cg::{CgOutcome, KrylovConfig};
 use femtile::linalg::krylov::merged_cg::{MergedCg, MergedCgKernels};
 use femtile::linalg::krylov::{Monitor, Stop};
@@ -13,7 +13,7 @@ use femtile::linalg::sparse::csr::CsrKernels;
 
 use super::Scope;
 use super::cg::{config, solve};
-use super::problems::{Parts, Random, laplacian};
+use super::problems::{CsrArrays, Random, laplacian};
 
 /// A device that solves by merged conjugate gradients in both precisions.
 pub trait MergedDevice:
@@ -28,7 +28,7 @@ impl<D> MergedDevice for D where
 
 fn merged<T: Scalar, D: MergedCgKernels<T> + CsrKernels<T>>(
     device: &D,
-    parts: &Parts<T>,
+    parts: &CsrArrays<T>,
     b: &[T],
     x: &mut Vec<T>,
     config: KrylovConfig,
@@ -38,7 +38,7 @@ fn merged<T: Scalar, D: MergedCgKernels<T> + CsrKernels<T>>(
     let m = Jacobi::new(&a).unwrap();
     let b = Buffer::from_host(device, b).unwrap();
     let mut solution = Buffer::from_host(device, x).unwrap();
-    let outcome = MergedCg::new(config).solve(&mut solution, &a, &m, &b, &Alone, monitor).unwrap();
+    let outcome = MergedCg::new(config).solve(&mut solution, &a, &m, &b, &SingleRank, monitor).unwrap();
     *x = solution.to_host().unwrap();
     outcome
 }
@@ -102,7 +102,7 @@ pub fn an_almost_exact_step_claims_nothing<D: MergedDevice>(device: &D, _: &Scop
             }
             entries
         });
-        let parts = Parts::<f64>::from_rows(size, rows.collect());
+        let parts = CsrArrays::<f64>::from_rows(size, rows.collect());
         let b = random.vector::<f64>(size);
         for tolerance in [1e-4, 1e-10, 1e-13] {
             let mut x = vec![0.0; size];
@@ -158,7 +158,7 @@ pub fn merged_cg_returns_the_iterate_that_it_reports<D: MergedDevice>(device: &D
 
 /// Matrices that are not positive definite and data that are not finite end the solve, and x stays.
 pub fn merged_cg_breaks_down_with_numbers<D: MergedDevice>(device: &D, _: &Scope) {
-    let indefinite = Parts::from_rows(2, vec![vec![(0, 1.0), (1, 3.0)], vec![(0, 3.0), (1, 1.0)]]);
+    let indefinite = CsrArrays::from_rows(2, vec![vec![(0, 1.0), (1, 3.0)], vec![(0, 3.0), (1, 1.0)]]);
     let mut x = vec![0.0; 2];
     let outcome = merged(device, &indefinite, &[1.0, -1.0], &mut x, config(1e-10), &mut ());
     assert_eq!(outcome.stop, Stop::Breakdown { quantity: "p·Ap", value: -4.0 });
@@ -189,8 +189,8 @@ pub fn merged_cg_refuses_what_is_no_diagonal<D: MergedDevice>(device: &D, _: &Sc
     let b = Buffer::zeros(device, 9).unwrap();
     let mut x = Buffer::zeros(device, 9).unwrap();
     let cg = MergedCg::new(config(1e-10));
-    let error = cg.solve(&mut x, &a, &Copying, &b, &Alone, &mut ()).unwrap_err().to_string();
+    let error = cg.solve(&mut x, &a, &Copying, &b, &SingleRank, &mut ()).unwrap_err().to_string();
     assert!(error.contains("diagonal"), "{error}");
     let short = Diagonal::from_inverse(Buffer::zeros(device, 8).unwrap());
-    assert!(cg.solve(&mut x, &a, &short, &b, &Alone, &mut ()).is_err());
+    assert!(cg.solve(&mut x, &a, &short, &b, &SingleRank, &mut ()).is_err());
 }

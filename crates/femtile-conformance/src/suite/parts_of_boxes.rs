@@ -2,7 +2,7 @@
 
 use femtile::comm::{Comm, threads};
 use femtile::device::{Cpu, Cuda};
-use femtile::mesh::generate::{BoxConfig, BoxParts, BoxSplit, box_mesh, part_of_box};
+use femtile::mesh::generate::{BoxConfig, BoxPartition, BoxSplit, box_mesh, part_of_box};
 use femtile::solve::{Method, Ranks, Silent, SolveError, Stages};
 use femtile::{
     AmgOptions, DeviceChoice, GmgOptions, PmgOptions, Poisson, PreconditionerConfig, SolverConfig,
@@ -41,12 +41,12 @@ pub fn parts_of_boxes_solve_as_one(device: &Cuda, scope: &Scope) {
         let alone = stated(Poisson::new(&whole), degree).solve(&alone).unwrap();
         let u = alone.component(0);
         let expected = [u.integral().unwrap(), u.energy().unwrap(), u.max(), alone.flux(0, "xmin").unwrap()];
-        let parts = BoxParts::layers(cells, 2, 2).unwrap();
+        let parts = BoxPartition::layers(cells, 2, 2).unwrap();
         let work = |comm: Comm| -> Result<[f64; 4], SolveError> {
             let mesh = part_of_box(&of, None, (&parts, comm.rank()), None)?;
             let config = config(Ranks::Of(comm.clone()), DeviceChoice::Cuda(0));
             let (cpu, mut silent) = (Cpu::new(1).unwrap(), Silent);
-            let problem = stated(Poisson::divided(&mesh, &comm)?, degree).discretize()?;
+            let problem = stated(Poisson::distributed(&mesh, &comm)?, degree).discretize()?;
             let opened = Some(device.clone().into());
             let found = problem.solve(&cpu, &config, opened, &mut Stages::new(&mut silent))?;
             assert!(found.has_converged() && found.kernel_launches() > 0, "{name}");

@@ -39,7 +39,7 @@ impl Random {
 
 /// A matrix as its three arrays, so that every device can be given the same one.
 #[derive(Debug, Clone)]
-pub struct Parts<T> {
+pub struct CsrArrays<T> {
     /// Number of columns.
     pub n_cols: usize,
     /// Offset of each row.
@@ -50,7 +50,7 @@ pub struct Parts<T> {
     pub values: Vec<T>,
 }
 
-impl<T: Scalar> Parts<T> {
+impl<T: Scalar> CsrArrays<T> {
     /// From (column, value) pairs by row.
     pub fn from_rows(n_cols: usize, rows: Vec<Vec<(usize, f64)>>) -> Self {
         let mut parts = Self { n_cols, offsets: vec![0], columns: vec![], values: vec![] };
@@ -79,7 +79,7 @@ impl<T: Scalar> Parts<T> {
 }
 
 /// Rows of 0 to 40 random entries, every seventh row empty.
-pub fn random_matrix<T: Scalar>(n_rows: usize, n_cols: usize, random: &mut Random) -> Parts<T> {
+pub fn random_matrix<T: Scalar>(n_rows: usize, n_cols: usize, random: &mut Random) -> CsrArrays<T> {
     let row = |i: usize, random: &mut Random| {
         let n = if i % 7 == 3 || n_cols == 0 { 0 } else { random.below(41) };
         let mut columns: Vec<usize> = (0..n).map(|_| random.below(n_cols)).collect();
@@ -87,11 +87,11 @@ pub fn random_matrix<T: Scalar>(n_rows: usize, n_cols: usize, random: &mut Rando
         columns.dedup();
         columns.into_iter().map(|column| (column, random.unit())).collect()
     };
-    Parts::from_rows(n_cols, (0..n_rows).map(|i| row(i, random)).collect())
+    CsrArrays::from_rows(n_cols, (0..n_rows).map(|i| row(i, random)).collect())
 }
 
 /// The five-point Laplacian on an n × n grid with random positive reaction: positive definite.
-pub fn laplacian<T: Scalar>(n: usize, random: &mut Random) -> Parts<T> {
+pub fn laplacian<T: Scalar>(n: usize, random: &mut Random) -> CsrArrays<T> {
     let row = |i: usize, random: &mut Random| {
         let (x, y) = (i % n, i / n);
         let mut row = vec![];
@@ -110,12 +110,12 @@ pub fn laplacian<T: Scalar>(n: usize, random: &mut Random) -> Parts<T> {
         }
         row
     };
-    Parts::from_rows(n * n, (0..n * n).map(|i| row(i, random)).collect())
+    CsrArrays::from_rows(n * n, (0..n * n).map(|i| row(i, random)).collect())
 }
 
 /// Matrices whose rows are long in every way that formats trip over: uniform, with empty rows, with one full row,
 /// long-tailed, empty, a single column filled.
-pub fn profiles<T: Scalar>(n_rows: usize, n_cols: usize) -> Vec<Parts<T>> {
+pub fn profiles<T: Scalar>(n_rows: usize, n_cols: usize) -> Vec<CsrArrays<T>> {
     let mut random = Random::new((n_rows + 7 * n_cols) as u64);
     let mut matrix = |length: &dyn Fn(usize, &mut Random) -> usize| {
         let rows = (0..n_rows).map(|i| {
@@ -125,7 +125,7 @@ pub fn profiles<T: Scalar>(n_rows: usize, n_cols: usize) -> Vec<Parts<T>> {
             columns.dedup();
             columns.into_iter().map(|column| (column, random.unit())).collect()
         });
-        Parts::from_rows(n_cols, rows.collect())
+        CsrArrays::from_rows(n_cols, rows.collect())
     };
     let uniform = matrix(&|_, _| 9);
     let gaps = matrix(&|i, random| if i % 7 == 3 { 0 } else { random.below(41) });
@@ -135,8 +135,8 @@ pub fn profiles<T: Scalar>(n_rows: usize, n_cols: usize) -> Vec<Parts<T>> {
     if let Some(row) = rows.get_mut(n_rows / 2) {
         *row = (0..n_cols).map(|column| (column, random.unit())).collect();
     }
-    let full_row = Parts::from_rows(n_cols, rows);
+    let full_row = CsrArrays::from_rows(n_cols, rows);
     let column = n_cols.min(1);
-    let full_column = Parts::from_rows(n_cols, vec![vec![(0, 1.5); column]; n_rows]);
+    let full_column = CsrArrays::from_rows(n_cols, vec![vec![(0, 1.5); column]; n_rows]);
     vec![uniform, gaps, tailed, empty, full_row, full_column]
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use femtile::amg::{AmgConfig, AmgKernels, DistributedAmg};
-use femtile::comm::{Comm, GhostedMatrix, Halo, RankKernels, threads};
+use femtile::comm::{Comm, Halo, OwnedRows, RankKernels, threads};
 use femtile::device::{Buffer, Cpu, Cuda};
 use femtile::linalg::sparse::csr::{Csr, HostOffsets};
 use femtile::linalg::{LinalgError, Preconditioner};
@@ -36,7 +36,7 @@ pub fn divided_rows_are_those_of_the_host(device: &Cuda, scope: &Scope) {
     let large = if scope.has_every_kind { [5_003, 401] } else { [301, 43] };
     for counts in [[0, 0], [1, 0], [1, 1], [2, 3], [0, 4], [127, 1], [129, 0], large] {
         let a = part(&cpu, counts);
-        let expected = GhostedMatrix::of_part(&cpu, &a, counts[0]).unwrap();
+        let expected = OwnedRows::from_local_rows(&cpu, &a, counts[0]).unwrap();
         let found = device.divide(a.copy_to(device).unwrap(), counts[0]).unwrap();
         for (found, expected) in [(&found.own, &expected.own), (&found.border, &expected.border)] {
             let found = found.copy_to(&cpu).unwrap();
@@ -112,7 +112,7 @@ impl Layered {
     }
 
     /// The rows of a rank: those that others copy come last.
-    fn of_rank(&self, cpu: &Cpu, comm: &Comm) -> (Vec<usize>, GhostedMatrix<f64>, Arc<Halo>) {
+    fn of_rank(&self, cpu: &Cpu, comm: &Comm) -> (Vec<usize>, OwnedRows<f64>, Arc<Halo>) {
         let (rank, n_ranks) = (comm.rank(), comm.n_ranks());
         let owner = |node: usize| self.owner(node, n_ranks);
         let all = || 0..self.n * self.n * self.layers;
@@ -141,7 +141,7 @@ impl Layered {
             })
             .collect();
         let sizes = [owned.len(), ghosts.len()];
-        let matrix = GhostedMatrix::new(cpu, sizes, |row| rows[row].iter().copied()).unwrap();
+        let matrix = OwnedRows::new(cpu, sizes, |row| rows[row].iter().copied()).unwrap();
         (owned, matrix, halo)
     }
 }
@@ -158,8 +158,7 @@ pub fn first_levels_of_ranks_are_made_there(device: &Cuda, scope: &Scope) {
             let comm = comm.with_gpu(device)?;
             let cpu = Cpu::new(1)?;
             let (owned, host, halo) = box_of.of_rank(&cpu, &comm);
-            let matrix =
-                GhostedMatrix { own: host.own.copy_to(device)?, border: host.border.copy_to(device)? };
+            let matrix = OwnedRows { own: host.own.copy_to(device)?, border: host.border.copy_to(device)? };
             let config = AmgConfig::default();
             let first = AmgKernels::<f64>::amg_first_of_ranks(device, &matrix, &halo, &config).unwrap();
             let (first, scale) = first.expect("the host made the first level");
@@ -215,8 +214,7 @@ pub fn slivers_between_ranks_are_left_to_the_host(device: &Cuda, _: &Scope) {
             let comm = comm.with_gpu(device)?;
             let cpu = Cpu::new(1)?;
             let (_, host, halo) = box_of.of_rank(&cpu, &comm);
-            let matrix =
-                GhostedMatrix { own: host.own.copy_to(device)?, border: host.border.copy_to(device)? };
+            let matrix = OwnedRows { own: host.own.copy_to(device)?, border: host.border.copy_to(device)? };
             let config = AmgConfig::default();
             let first = AmgKernels::<f64>::amg_first_of_ranks(device, &matrix, &halo, &config).unwrap();
             assert_eq!(first.is_none(), is_for_host, "K = {between}");

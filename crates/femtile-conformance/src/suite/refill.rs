@@ -2,7 +2,7 @@
 
 use femtile::device::{Buffer, Reference, Scalar};
 use femtile::expression::{Expression, Names};
-use femtile::fem::{Assembly, Coefficient, Condition, DeviceState, FemError, Form, Slopes, System};
+use femtile::fem::{AssembledSystem, Assembly, Coefficient, Condition, DeviceState, FemError, Form, Slopes};
 use femtile::linalg::sparse::Csr;
 use femtile::linalg::sparse::ell_warp::{EllWarp, EllWarpConfig, EllWarpKernels, IndexKind, Numbering};
 use femtile::mesh::generate::{BoxConfig, box_mesh};
@@ -13,8 +13,8 @@ use super::problems::Random;
 use super::{Scope, SparseDevice};
 
 /// Holds a filled system to what the reference assembles.
-fn agree<D: AssemblyDevice>(problem: &Problem, found: &System<f64, D>, what: &str) {
-    let expected: System<f64, Reference> = problem.assemble(&Reference).unwrap();
+fn agree<D: AssemblyDevice>(problem: &Problem, found: &AssembledSystem<f64, D>, what: &str) {
+    let expected: AssembledSystem<f64, Reference> = problem.assemble(&Reference).unwrap();
     assert_eq!(expected.constraints, found.constraints, "{what}");
     assert_eq!(expected.is_pure_neumann, found.is_pure_neumann, "{what}");
     let (expected, found) = (to_host(&expected), to_host(found));
@@ -61,7 +61,7 @@ pub fn patches_that_meet_agree_with_the_reference<D: AssemblyDevice>(device: &D,
         let [sigma, lambda] = ["1 + x*y", "1 + z"].map(formula);
         let problem = Problem { sigma, lambda, ..Problem::new(mesh) }.with_all_conditions();
         let mut assembly = Assembly::new(device, &problem.mesh).unwrap();
-        let mut system: System<f64, D> = assembly.system(&problem.form()).unwrap();
+        let mut system: AssembledSystem<f64, D> = assembly.system(&problem.form()).unwrap();
         agree(&problem, &system, "box");
         let first = to_host(&system);
         assembly.refill(&mut system, &problem.form()).unwrap();
@@ -123,7 +123,7 @@ pub fn values_are_filled_straight_into_slices<D: AssemblyDevice + SparseDevice>(
     let mut random = Random::new(43);
     let mesh = disturbed_mesh(3, scope.side / 4, &mut random);
     let problem = Problem { sigma: formula("1 + x*y"), ..Problem::new(mesh) }.with_all_conditions();
-    let expected: System<f64, Reference> = problem.assemble(&Reference).unwrap();
+    let expected: AssembledSystem<f64, Reference> = problem.assemble(&Reference).unwrap();
     for &lanes in <D as EllWarpKernels<f64, f64>>::LANES {
         let new = EllWarpConfig::new(lanes);
         let all_rows = EllWarpConfig::ALL_ROWS;
@@ -151,7 +151,7 @@ pub fn a_refused_form_leaves_an_assembly_that_works<D: AssemblyDevice>(device: &
     let mesh = disturbed_mesh(3, 2, &mut Random::new(47));
     let sound = Problem::new(mesh.clone()).with_all_conditions();
     let mut assembly = Assembly::new(device, &mesh).unwrap();
-    let mut system: System<f64, D> = assembly.system(&sound.form()).unwrap();
+    let mut system: AssembledSystem<f64, D> = assembly.system(&sound.form()).unwrap();
     for (sigma, lambda) in [("x - 0.5", "1"), ("1", "y - 0.7"), ("1/(z - z)", "0")] {
         let bad = Problem { sigma: formula(sigma), lambda: formula(lambda), ..sound.clone() };
         let expected = bad.assemble::<f64, _>(&Reference).unwrap_err().to_string();
@@ -175,7 +175,7 @@ pub fn a_node_with_too_many_cells_is_left_to_the_host<D: AssemblyDevice>(device:
     let fan = femtile::mesh::Mesh::new(points, femtile::mesh::CellKind::Triangle, cells).unwrap();
     let problem = Problem { lambda: 1.0.into(), ..Problem::new(fan) };
     let mut assembly = Assembly::new(device, &problem.mesh).unwrap();
-    let system: System<f64, D> = assembly.system(&problem.form()).unwrap();
+    let system: AssembledSystem<f64, D> = assembly.system(&problem.form()).unwrap();
     agree(&problem, &system, "fan");
 }
 
@@ -204,7 +204,7 @@ fn coefficients_in_state() -> Vec<[Coefficient; 3]> {
 }
 
 /// Fills a linearization at a function that is positive.
-fn linearized<D: AssemblyDevice>(device: &D, problem: &Problem) -> Result<System<f64, D>, FemError> {
+fn linearized<D: AssemblyDevice>(device: &D, problem: &Problem) -> Result<AssembledSystem<f64, D>, FemError> {
     let form = problem.form();
     let mut random = Random::new(5);
     let u: Vec<f64> = (0..form.mesh.n_nodes()).map(|_| 1.5 + random.unit()).collect();

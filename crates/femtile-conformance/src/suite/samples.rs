@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use femtile::device::{Cuda, Reference};
-use femtile::fem::{Assembly, FemError, System};
+use femtile::fem::{AssembledSystem, Assembly, FemError};
 use femtile::mesh::Mesh;
 use femtile_research::patch_assembly::PatchAssembly;
 
@@ -46,7 +46,7 @@ impl Sample {
             assembly.refill(&mut system, &form)?;
             Ok((first, to_host(&system)))
         };
-        let expected: System<f64, Reference> = match self.problem.assemble(&Reference) {
+        let expected: AssembledSystem<f64, Reference> = match self.problem.assemble(&Reference) {
             Ok(system) => system,
             Err(refused) => {
                 let also = filled().err().map(|error| error.to_string());

@@ -5,7 +5,7 @@ use femtile::expression::Expression;
 use femtile::fem::Coefficient;
 use femtile::fem::dofs::TensorSpace;
 use femtile::fem::tensor::FacetMatrix;
-use femtile::linalg::comm::Alone;
+use femtile::linalg::comm::SingleRank;
 use femtile::linalg::krylov::cg::{CgKernels, ConjugateGradient, KrylovConfig};
 use femtile::linalg::krylov::merged_cg::MergedCg;
 use femtile::linalg::precondition::Diagonal;
@@ -103,13 +103,13 @@ impl Case<'_> {
         let (cpu, on_gpu) = (Cpu::new(1).unwrap(), self.on_gpu::<f64>(device, &constrained, &facets));
         let on_cpu = self.on_cpu(&cpu, &constrained, &facets);
         let expected = residuals(&on_cpu, |config, x, m, b| {
-            ConjugateGradient::new(config).solve(x, &on_cpu, m, b, &Alone, &mut ()).unwrap().residuals
+            ConjugateGradient::new(config).solve(x, &on_cpu, m, b, &SingleRank, &mut ()).unwrap().residuals
         });
         let plain = residuals(&on_gpu, |config, x, m, b| {
-            ConjugateGradient::new(config).solve(x, &on_gpu, m, b, &Alone, &mut ()).unwrap().residuals
+            ConjugateGradient::new(config).solve(x, &on_gpu, m, b, &SingleRank, &mut ()).unwrap().residuals
         });
         let merged = residuals(&on_gpu, |config, x, m, b| {
-            MergedCg::new(config).solve(x, &on_gpu, m, b, &Alone, &mut ()).unwrap().residuals
+            MergedCg::new(config).solve(x, &on_gpu, m, b, &SingleRank, &mut ()).unwrap().residuals
         });
         assert_eq!(expected.len(), 9);
         for found in [plain, merged] {

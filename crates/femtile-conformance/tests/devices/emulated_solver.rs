@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use femtile::device::{Cpu, Cuda, Device};
-use femtile::linalg::comm::Alone;
+use femtile::linalg::comm::SingleRank;
 use femtile::linalg::krylov::Stop;
 use femtile::linalg::krylov::cg::Target;
 use femtile::mesh::generate::{BoxConfig, box_mesh};
@@ -67,7 +67,7 @@ fn a_solve_of_the_expected_length_is_one_replay_and_one_wait() {
             solver.x_mut().upload(&vec![0.0; b.len()]).unwrap();
             solver.b_mut().upload(&b.iter().map(|b| factor * b).collect::<Vec<_>>()).unwrap();
             let before = Asked::so_far(&driver, &device);
-            let outcome = solver.solve(&config(tolerance), Target::RightSide, &Alone, &mut ()).unwrap();
+            let outcome = solver.solve(&config(tolerance), Target::RightSide, &SingleRank, &mut ()).unwrap();
             assert_eq!(outcome.stop, Stop::Converged);
             (outcome.iterations, Asked::so_far(&driver, &device).since(&before))
         };

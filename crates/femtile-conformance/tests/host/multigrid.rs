@@ -2,7 +2,7 @@
 
 use femtile::amg::{Amg, AmgConfig, PatchFormat, Smoother};
 use femtile::device::{Buffer, Cpu};
-use femtile::linalg::comm::Alone;
+use femtile::linalg::comm::SingleRank;
 use femtile::linalg::krylov::Stop;
 use femtile::linalg::krylov::cg::{ConjugateGradient, KrylovConfig};
 use femtile::linalg::precondition::Jacobi;
@@ -62,7 +62,7 @@ fn solve(cpu: &Cpu, a: &Matrix, m: &dyn Preconditioner<f64, Cpu>) -> Result<usiz
     let config = KrylovConfig { tolerance: 1e-8, max_iterations: MOST_ITERATIONS, ..KrylovConfig::default() };
     let mut u = Buffer::zeros(cpu, a.n_rows()).unwrap();
     let b = Buffer::from_vec(cpu, vec![1.0; a.n_rows()]).unwrap();
-    let outcome = ConjugateGradient::new(config).solve(&mut u, a, m, &b, &Alone, &mut ()).unwrap();
+    let outcome = ConjugateGradient::new(config).solve(&mut u, a, m, &b, &SingleRank, &mut ()).unwrap();
     if outcome.stop == Stop::Converged { Ok(outcome.iterations) } else { Err(outcome.stop) }
 }
 

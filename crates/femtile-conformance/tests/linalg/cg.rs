@@ -1,20 +1,20 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use femtile::device::{Buffer, Cpu, Reference};
-use femtile::linalg::comm::Alone;
+use femtile::linalg::comm::SingleRank;
 use femtile::linalg::krylov::Stop;
 use femtile::linalg::krylov::cg::ConjugateGradient;
 use femtile::linalg::precondition::Diagonal;
 use femtile::linalg::sparse::Csr;
 use femtile::linalg::{LinalgError, Preconditioner};
 use femtile_conformance::suite::cg::{config, solve};
-use femtile_conformance::suite::problems::{Parts, Random, laplacian};
+use femtile_conformance::suite::problems::{CsrArrays, Random, laplacian};
 
 use crate::cpus;
 
 #[test]
 fn two_unknowns_take_two_steps_to_the_exact_solution() {
-    let parts = Parts::<f64>::from_rows(2, vec![vec![(0, 4.0), (1, 1.0)], vec![(0, 1.0), (1, 3.0)]]);
+    let parts = CsrArrays::<f64>::from_rows(2, vec![vec![(0, 4.0), (1, 1.0)], vec![(0, 1.0), (1, 3.0)]]);
     let mut x = vec![0.0; 2];
     let outcome = solve(&Reference, &parts, &[1.0, 2.0], &mut x, config(1e-14), false, &mut ());
     assert_eq!((outcome.stop, outcome.iterations, outcome.residuals.len()), (Stop::Converged, 2, 3));
@@ -51,7 +51,7 @@ fn a_tolerance_that_is_not_positive_is_refused() {
     let m = Diagonal::identity(cpu, 4).unwrap();
     for tolerance in [0.0, -1.0, f64::NAN, f64::INFINITY] {
         let cg = ConjugateGradient::new(config(tolerance));
-        let error = cg.solve(&mut x, &a, &m, &b, &Alone, &mut ()).unwrap_err();
+        let error = cg.solve(&mut x, &a, &m, &b, &SingleRank, &mut ()).unwrap_err();
         assert!(error.to_string().starts_with("tolerance"), "{error}");
     }
 }
@@ -68,7 +68,8 @@ impl Preconditioner<f64, Cpu> for Perturbed<'_> {
         let count = self.count.fetch_add(1, Ordering::Relaxed);
         z.as_mut_slice().fill(0.0);
         let none = Diagonal::identity(r.device(), r.len())?;
-        let outcome = ConjugateGradient::new(config(1e-12)).solve(z, self.a, &none, r, &Alone, &mut ())?;
+        let outcome =
+            ConjugateGradient::new(config(1e-12)).solve(z, self.a, &none, r, &SingleRank, &mut ())?;
         assert_eq!(outcome.stop, Stop::Converged);
         for (i, z) in z.as_mut_slice().iter_mut().enumerate() {
             *z *= 1.0 + 0.4 * ((37 * i + 61 * count) % 101) as f64 / 101.0;
@@ -91,7 +92,7 @@ fn a_preconditioner_that_changes_needs_the_flexible_method() {
         let mut x = Buffer::zeros(cpu, 1600).unwrap();
         let m = Perturbed { a: &a, count: AtomicUsize::new(0), is_fixed };
         let cg = ConjugateGradient::new(config(1e-10));
-        let outcome = cg.solve(&mut x, &a, &m, &b, &Alone, &mut ()).unwrap();
+        let outcome = cg.solve(&mut x, &a, &m, &b, &SingleRank, &mut ()).unwrap();
         assert!(is_fixed || outcome.stop == Stop::Converged);
         outcome.iterations
     };
@@ -118,7 +119,7 @@ fn a_negative_preconditioner_breaks_down_before_x_moves() {
     let b = Buffer::from_vec(cpu, vec![1.0; 25]).unwrap();
     let mut x = Buffer::zeros(cpu, 25).unwrap();
     let cg = ConjugateGradient::new(config(1e-10));
-    let outcome = cg.solve(&mut x, &a, &Negative, &b, &Alone, &mut ()).unwrap();
+    let outcome = cg.solve(&mut x, &a, &Negative, &b, &SingleRank, &mut ()).unwrap();
     assert_eq!(outcome.stop, Stop::Breakdown { quantity: "r·z", value: -25.0 });
     assert_eq!((outcome.iterations, x.to_host().unwrap()), (0, vec![0.0; 25]));
 }

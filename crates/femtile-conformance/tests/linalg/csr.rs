@@ -8,7 +8,7 @@ use femtile::linalg::{LinalgError, LinearOperator};
 
 use femtile_conformance::suite::FULL;
 use femtile_conformance::suite::csr::product;
-use femtile_conformance::suite::problems::{Parts, Random, random_matrix};
+use femtile_conformance::suite::problems::{CsrArrays, Random, random_matrix};
 
 use crate::cpus;
 
@@ -16,7 +16,7 @@ const SIZES: &[usize] = FULL.sizes;
 
 #[test]
 fn a_product_of_three_by_three_is_as_computed_by_hand() {
-    let a = Parts::<f64>::from_rows(
+    let a = CsrArrays::<f64>::from_rows(
         3,
         vec![vec![(0, 2.0), (2, -1.0)], vec![], vec![(0, 1.0), (1, 1.0), (2, 1.0)]],
     );

@@ -50,7 +50,7 @@ fn arrays_of_a_system_that_were_replaced_by_others_are_refused() {
     let (cpu, boundary, mesh) = (cpu(), BoundaryFacets::default(), cube(2));
     let mut assembly = Assembly::<f64, Cpu>::new(&cpu, &mesh).unwrap();
     let fresh = |assembly: &mut Assembly<f64, Cpu>| assembly.system(&form(&mesh, &boundary)).unwrap();
-    let mut refill = |change: &dyn Fn(&mut femtile::fem::System<f64, Cpu>)| {
+    let mut refill = |change: &dyn Fn(&mut femtile::fem::AssembledSystem<f64, Cpu>)| {
         let mut system = fresh(&mut assembly);
         let n_values = system.matrix.n_nonzeros();
         change(&mut system);

@@ -14,7 +14,7 @@ use femtile_device::cuda::{Header, Kernel, Launch, Program, Read, Specialisation
 use femtile_device::{Buffer, BufferMut, Cpu, Cuda, Element, Scalar};
 use femtile_element::Affine;
 use femtile_mesh::{CellKind, Mesh};
-use femtile_sparse::Places;
+use femtile_sparse::EntryPositions;
 use femtile_sparse::csr::{Csr, Offsets};
 
 use super::drift;
@@ -97,7 +97,7 @@ impl<T: Scalar> AssemblyKernels<T> for Cuda {
         &self,
         mesh: &Mesh,
         pattern: &Arc<Sparsity>,
-        places: Places,
+        places: EntryPositions,
     ) -> Result<nonzero::RefillData, FemError> {
         nonzero::RefillData::new(self, mesh, pattern.clone(), places)
     }

@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use femtile_device::{Buffer, BufferMut, Device, HostDevice, Scalar};
 use femtile_mesh::Mesh;
-use femtile_sparse::Places;
+use femtile_sparse::EntryPositions;
 use femtile_sparse::csr::Csr;
 
 use super::mesh_identity;
@@ -192,7 +192,7 @@ pub trait AssemblyKernels<T: Scalar>: Device {
         &self,
         mesh: &Mesh,
         pattern: &Arc<Sparsity>,
-        places: Places,
+        places: EntryPositions,
     ) -> Result<Self::RefillData, FemError>;
 
     /// Loads a problem to the memory that [`AssemblyKernels::queue`] reads.

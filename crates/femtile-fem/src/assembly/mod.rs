@@ -44,7 +44,7 @@ pub use refill::Assembly;
 
 /// A linear system $A w = b$, and the map from $w$ to the solution $u$.
 #[derive(Debug)]
-pub struct System<T: Scalar, D: Device, M = Csr<T, D>> {
+pub struct AssembledSystem<T: Scalar, D: Device, M = Csr<T, D>> {
     /// The matrix, symmetric; unit rows and columns for constrained degrees of freedom.
     pub matrix: M,
     /// The right side with Dirichlet values lifted, zero in constrained rows.
@@ -70,7 +70,7 @@ pub fn assemble<T: Scalar, D: AssemblyKernels<T>>(
     device: &D,
     form: &Form<'_>,
     progress: &(dyn Fn(f64) + Sync),
-) -> Result<System<T, D>, FemError> {
+) -> Result<AssembledSystem<T, D>, FemError> {
     let go_on = |fraction| {
         progress(fraction);
         ControlFlow::Continue(())
@@ -86,7 +86,7 @@ pub fn assemble_interruptible<T: Scalar, D: AssemblyKernels<T>>(
     device: &D,
     form: &Form<'_>,
     progress: &(dyn Fn(f64) -> ControlFlow<()> + Sync),
-) -> Result<System<T, D>, FemError> {
+) -> Result<AssembledSystem<T, D>, FemError> {
     LinearSpace::new(form.mesh)?;
     let problem = AssemblyProblem::new(form, progress)?;
     let Assembled { matrix, mut rhs, reacts } = device.assemble_system(&problem)?;
@@ -98,14 +98,14 @@ pub fn assemble_interruptible<T: Scalar, D: AssemblyKernels<T>>(
     let rhs: Vec<T> = rhs.into_iter().map(T::from_f64).collect();
     let rhs = Buffer::from_vec(device, rhs)?;
     let constraints = problem.constraints;
-    Ok(System { matrix, rhs, constraints, is_pure_neumann, imbalance, made_by: 0 })
+    Ok(AssembledSystem { matrix, rhs, constraints, is_pure_neumann, imbalance, made_by: 0 })
 }
 
-impl<T: Scalar, D: Device, M> System<T, D, M> {
+impl<T: Scalar, D: Device, M> AssembledSystem<T, D, M> {
     /// Separates the matrix from the rest.
-    pub fn into_parts(self) -> (M, System<T, D, ()>) {
+    pub fn into_parts(self) -> (M, AssembledSystem<T, D, ()>) {
         let Self { matrix, rhs, constraints, is_pure_neumann, imbalance, .. } = self;
-        (matrix, System { matrix: (), rhs, constraints, is_pure_neumann, imbalance, made_by: 0 })
+        (matrix, AssembledSystem { matrix: (), rhs, constraints, is_pure_neumann, imbalance, made_by: 0 })
     }
 
     /// Returns the solution $u$ for the solution $w$ of the system: inserts boundary values, subtracts the mean of a

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use femtile_device::{Buffer, BufferMut, Reference, Scalar};
 use femtile_element::{Affine, P1};
 use femtile_mesh::Mesh;
-use femtile_sparse::Places;
+use femtile_sparse::EntryPositions;
 use femtile_sparse::csr::{Csr, HostOffsets};
 
 use super::kernels::{Assembled, AssemblyKernels, AssemblyProblem, DeviceState};
@@ -20,7 +20,12 @@ type Rows = Vec<BTreeMap<u32, f64>>;
 impl<T: Scalar> AssemblyKernels<T> for Reference {
     type RefillData = RefillData;
 
-    fn prepare_refill(&self, _: &Mesh, _: &Arc<Sparsity>, places: Places) -> Result<RefillData, FemError> {
+    fn prepare_refill(
+        &self,
+        _: &Mesh,
+        _: &Arc<Sparsity>,
+        places: EntryPositions,
+    ) -> Result<RefillData, FemError> {
         Ok(RefillData { places, rhs: Vec::new(), reacts: Vec::new() })
     }
 
@@ -103,7 +108,7 @@ fn assemble_at<T: Scalar>(
 
 /// Places of the values, and the last right side.
 pub struct RefillData {
-    places: Places,
+    places: EntryPositions,
     /// Before rounding.
     rhs: Vec<f64>,
     reacts: Vec<bool>,

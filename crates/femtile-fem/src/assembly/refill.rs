@@ -1,7 +1,7 @@
 //! Repeated assembly on a fixed pattern.
 //!
 //! `Assembly` keeps the data that a device needs to compute values again (`AssemblyKernels::Kept`): the pattern on
-//! a CPU, patch lists on a GPU. `Places` of `femtile-sparse` maps entries of the pattern to positions in storage,
+//! a CPU, patch lists on a GPU. `EntryPositions` of `femtile-sparse` maps entries of the pattern to positions in storage,
 //! so assembly is independent of the format. More: `docs/developers/assembly.md`.
 
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use femtile_sparse::{Csr, StoredMatrix};
 use super::kernels::to_the_end;
 use super::mesh_identity::{self, MeshIdentity};
 use super::sparsity::{Sparsity, pattern};
-use super::{AssemblyKernels, AssemblyProblem, DeviceState, System, balance, is_pure_neumann};
+use super::{AssembledSystem, AssemblyKernels, AssemblyProblem, DeviceState, balance, is_pure_neumann};
 use crate::FemError;
 use crate::dofs::LinearSpace;
 use crate::forms::{BoundaryCondition, Form, Slopes};
@@ -82,7 +82,7 @@ impl<T: Scalar, D: AssemblyKernels<T>, M: StoredMatrix<D>> Assembly<T, D, M> {
             n_nodes: mesh.n_nodes(),
             n_values: empty.values_mut().len(),
             prepared: 0,
-            refill_data: device.prepare_refill(mesh, &pattern, empty.places()?)?,
+            refill_data: device.prepare_refill(mesh, &pattern, empty.entry_positions()?)?,
             components: components(mesh),
             pattern,
             config,
@@ -94,7 +94,7 @@ impl<T: Scalar, D: AssemblyKernels<T>, M: StoredMatrix<D>> Assembly<T, D, M> {
     ///
     /// # Errors
     /// As [`super::assemble`].
-    pub fn system(&mut self, form: &Form<'_>) -> Result<System<T, D, M>, FemError> {
+    pub fn system(&mut self, form: &Form<'_>) -> Result<AssembledSystem<T, D, M>, FemError> {
         let mut system = self.zero_system()?;
         self.refill(&mut system, form)?;
         Ok(system)
@@ -104,12 +104,12 @@ impl<T: Scalar, D: AssemblyKernels<T>, M: StoredMatrix<D>> Assembly<T, D, M> {
     ///
     /// # Errors
     /// Errors of the device.
-    pub fn zero_system(&mut self) -> Result<System<T, D, M>, FemError> {
+    pub fn zero_system(&mut self) -> Result<AssembledSystem<T, D, M>, FemError> {
         let matrix = match self.empty.take() {
             Some(matrix) => matrix,
             None => M::zeros(&self.device, &self.pattern.offsets, &self.pattern.columns, &self.config)?,
         };
-        Ok(System {
+        Ok(AssembledSystem {
             matrix,
             rhs: Buffer::zeros(&self.device, self.n_nodes)?,
             constraints: crate::Constraints::none(self.n_nodes),
@@ -128,7 +128,7 @@ impl<T: Scalar, D: AssemblyKernels<T>, M: StoredMatrix<D>> Assembly<T, D, M> {
     /// # Errors
     /// [`FemError::OtherMesh`], [`FemError::ChangedMesh`] or [`FemError::OtherAssembly`] if the mesh or the system does
     /// not belong to this assembly; errors of [`super::assemble`]. The system is then undefined, but can be refilled.
-    pub fn refill(&mut self, system: &mut System<T, D, M>, form: &Form<'_>) -> Result<(), FemError> {
+    pub fn refill(&mut self, system: &mut AssembledSystem<T, D, M>, form: &Form<'_>) -> Result<(), FemError> {
         self.check_system(system)?;
         let problem = self.prepare(form)?;
         self.fill(system, &problem)?;
@@ -189,7 +189,7 @@ impl<T: Scalar, D: AssemblyKernels<T>, M: StoredMatrix<D>> Assembly<T, D, M> {
     /// As [`Assembly::refill`].
     pub fn fill(
         &mut self,
-        system: &mut System<T, D, M>,
+        system: &mut AssembledSystem<T, D, M>,
         problem: &AssemblyProblem<'_>,
     ) -> Result<(), FemError> {
         self.fill_at(system, problem, DeviceState::default())
@@ -202,7 +202,7 @@ impl<T: Scalar, D: AssemblyKernels<T>, M: StoredMatrix<D>> Assembly<T, D, M> {
     /// As [`Assembly::refill`]; [`FemError::Length`] unless the function has one value per node.
     pub fn fill_at(
         &mut self,
-        system: &mut System<T, D, M>,
+        system: &mut AssembledSystem<T, D, M>,
         problem: &AssemblyProblem<'_>,
         state: DeviceState<'_, D>,
     ) -> Result<(), FemError> {
@@ -216,7 +216,7 @@ impl<T: Scalar, D: AssemblyKernels<T>, M: StoredMatrix<D>> Assembly<T, D, M> {
     /// Errors of [`Assembly::refill`] that are known without waiting.
     pub fn queue(
         &mut self,
-        system: &mut System<T, D, M>,
+        system: &mut AssembledSystem<T, D, M>,
         problem: &AssemblyProblem<'_>,
     ) -> Result<(), FemError> {
         self.queue_at(system, problem, DeviceState::default())
@@ -224,7 +224,7 @@ impl<T: Scalar, D: AssemblyKernels<T>, M: StoredMatrix<D>> Assembly<T, D, M> {
 
     fn queue_at(
         &mut self,
-        system: &mut System<T, D, M>,
+        system: &mut AssembledSystem<T, D, M>,
         problem: &AssemblyProblem<'_>,
         state: DeviceState<'_, D>,
     ) -> Result<(), FemError> {
@@ -245,7 +245,7 @@ impl<T: Scalar, D: AssemblyKernels<T>, M: StoredMatrix<D>> Assembly<T, D, M> {
     /// As [`Assembly::refill`].
     pub fn check(
         &mut self,
-        system: &mut System<T, D, M>,
+        system: &mut AssembledSystem<T, D, M>,
         problem: &AssemblyProblem<'_>,
     ) -> Result<(), FemError> {
         self.check_at(system, problem, DeviceState::default())
@@ -253,13 +253,13 @@ impl<T: Scalar, D: AssemblyKernels<T>, M: StoredMatrix<D>> Assembly<T, D, M> {
 
     fn check_at(
         &mut self,
-        system: &mut System<T, D, M>,
+        system: &mut AssembledSystem<T, D, M>,
         problem: &AssemblyProblem<'_>,
         state: DeviceState<'_, D>,
     ) -> Result<(), FemError> {
         self.check_problem(problem)?;
         self.check_system(system)?;
-        let System { matrix, rhs, .. } = system;
+        let AssembledSystem { matrix, rhs, .. } = system;
         let at = (problem, state);
         let reacts = self.device.check(&mut self.refill_data, at, &mut matrix.values_mut(), rhs)?;
         system.is_pure_neumann =
@@ -284,7 +284,7 @@ impl<T: Scalar, D: AssemblyKernels<T>, M: StoredMatrix<D>> Assembly<T, D, M> {
     }
 
     /// Checks that a system belongs to this assembly and has arrays of the right lengths.
-    fn check_system(&self, system: &mut System<T, D, M>) -> Result<(), FemError> {
+    fn check_system(&self, system: &mut AssembledSystem<T, D, M>) -> Result<(), FemError> {
         if system.made_by != self.number {
             let advice = "pass a system that this assembly created";
             return Err(FemError::OtherAssembly { field: "system", advice });

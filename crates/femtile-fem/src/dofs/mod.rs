@@ -57,12 +57,12 @@ pub(crate) struct RowBlocks {
     n_rows: usize,
     /// Logarithm of the number of rows in a block.
     shift: u32,
-    parts: Vec<Part>,
+    parts: Vec<CellLists>,
 }
 
 /// Contributions of consecutive cells to the lists of all blocks.
 #[derive(Debug)]
-struct Part {
+struct CellLists {
     /// Start of the list of each block: `[n_blocks + 1]`.
     offsets: Vec<u32>,
     cells: Vec<u32>,
@@ -76,8 +76,8 @@ impl RowBlocks {
         let per_part = CELLS_PER_PART.max(mesh.n_cells().div_ceil(MAX_PARTS));
         let n_corners = mesh.kind.n_nodes();
         let of_part = |begin: usize, cells: &[u32]| match n_corners {
-            3 => Part::new::<3>(cells.as_chunks().0, (begin / 3) as u32, shift, n_blocks),
-            _ => Part::new::<4>(cells.as_chunks().0, (begin / n_corners) as u32, shift, n_blocks),
+            3 => CellLists::new::<3>(cells.as_chunks().0, (begin / 3) as u32, shift, n_blocks),
+            _ => CellLists::new::<4>(cells.as_chunks().0, (begin / n_corners) as u32, shift, n_blocks),
         };
         Self { n_rows, shift, parts: parallel::map_chunks(&mesh.cells, per_part * n_corners, of_part) }
     }
@@ -106,7 +106,7 @@ impl RowBlocks {
     }
 }
 
-impl Part {
+impl CellLists {
     fn new<const N: usize>(cells: &[[u32; N]], first: u32, shift: u32, n_blocks: usize) -> Self {
         let mut offsets = vec![0u32; n_blocks + 1];
         for cell in cells {

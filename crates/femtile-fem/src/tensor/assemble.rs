@@ -6,7 +6,7 @@ use femtile_device::{Device, parallel};
 use femtile_sparse::csr::Csr;
 
 use super::sparsity::Pattern;
-use super::{TensorProblem, TensorSystem};
+use super::{TensorProblem, TensorRightSide};
 use crate::FemError;
 use crate::constraints::Constraints;
 use crate::tensor::{CellMatrices, CellScratch};
@@ -42,7 +42,7 @@ pub fn assemble<'a, D: Device>(
     problem: &TensorProblem<'a>,
     cells: &CellMatrices<'_>,
     progress: &(dyn Fn(f64) + Sync),
-) -> Result<(Csr<f64, D>, TensorSystem<'a, D>), FemError> {
+) -> Result<(Csr<f64, D>, TensorRightSide<'a, D>), FemError> {
     let go_on = |fraction| {
         progress(fraction);
         ControlFlow::Continue(())
@@ -59,7 +59,7 @@ pub fn assemble_interruptible<'a, D: Device>(
     problem: &TensorProblem<'a>,
     cells: &CellMatrices<'_>,
     progress: &(dyn Fn(f64) -> ControlFlow<()> + Sync),
-) -> Result<(Csr<f64, D>, TensorSystem<'a, D>), FemError> {
+) -> Result<(Csr<f64, D>, TensorRightSide<'a, D>), FemError> {
     let space = problem.space();
     let pattern = Pattern::new(space, problem.constraints());
     let values = vec![0.0; pattern.columns.len()];

@@ -54,9 +54,9 @@ pub struct TensorProblem<'a> {
 
 /// The right side of a linear system $A w = b$, and the map from $w$ to the solution $u$.
 ///
-/// As with [`crate::System`], rows and columns of constrained degrees of freedom are those of the identity.
+/// As with [`crate::AssembledSystem`], rows and columns of constrained degrees of freedom are those of the identity.
 #[derive(Debug)]
-pub struct TensorSystem<'a, D: Device = Cpu> {
+pub struct TensorRightSide<'a, D: Device = Cpu> {
     space: &'a TensorSpace<'a>,
     /// The right side with Dirichlet values lifted, zero in constrained rows.
     pub rhs: Buffer<f64, D>,
@@ -100,7 +100,7 @@ impl<'a> TensorProblem<'a> {
     ///
     /// # Errors
     /// As [`TensorProblem::new`], except for components without any condition.
-    pub fn of_part(space: &'a TensorSpace<'a>, form: &Form<'a>) -> Result<(Self, Vec<bool>), FemError> {
+    pub fn local(space: &'a TensorSpace<'a>, form: &Form<'a>) -> Result<(Self, Vec<bool>), FemError> {
         let (problem, winners, reacting) = Self::evaluated(space, form)?;
         let held = pure_neumann::held(space, form, &winners, &reacting)?;
         Ok((problem, held.unwrap_or_else(|| vec![true; form.mesh.n_nodes()])))
@@ -191,7 +191,7 @@ impl<'a> TensorProblem<'a> {
         &self,
         device: &D,
         apply: &mut Apply<'_>,
-    ) -> Result<TensorSystem<'a, D>, FemError> {
+    ) -> Result<TensorRightSide<'a, D>, FemError> {
         let mut product = vec![0.0; self.space.n_dofs()];
         if self.constraints.values().iter().any(|&value| value != 0.0) {
             let mut given = vec![0.0; self.space.n_dofs()];
@@ -214,7 +214,7 @@ impl<'a> TensorProblem<'a> {
         &self,
         device: &D,
         rule: CellRule,
-    ) -> Result<TensorSystem<'a, D>, FemError> {
+    ) -> Result<TensorRightSide<'a, D>, FemError> {
         let space = self.space;
         let mut product = vec![0.0; space.n_dofs()];
         if self.constraints.values().iter().any(|&value| value != 0.0) {
@@ -244,7 +244,7 @@ impl<'a> TensorProblem<'a> {
     }
 
     /// Returns the right side; `product` is $A g$.
-    fn lifted<D: Device>(&self, device: &D, product: Vec<f64>) -> Result<TensorSystem<'a, D>, FemError> {
+    fn lifted<D: Device>(&self, device: &D, product: Vec<f64>) -> Result<TensorRightSide<'a, D>, FemError> {
         let mut rhs = product;
         parallel::for_chunks_mut(&mut rhs, ENTRIES, |begin, rhs| {
             rhs.iter_mut().zip(&self.load[begin..]).for_each(|(b, load)| *b = load - *b);
@@ -253,7 +253,7 @@ impl<'a> TensorProblem<'a> {
         let Flux { integral, size } = self.flux;
         let imbalance =
             if self.is_pure_neumann { floating::balance(&mut rhs, integral + 0.0, size)? } else { 0.0 };
-        Ok(TensorSystem {
+        Ok(TensorRightSide {
             space: self.space,
             rhs: part("copy to the device", || Buffer::from_vec(device, rhs))?,
             constraints: self.constraints.clone(),
@@ -263,7 +263,7 @@ impl<'a> TensorProblem<'a> {
     }
 }
 
-impl<D: Device> TensorSystem<'_, D> {
+impl<D: Device> TensorRightSide<'_, D> {
     /// Returns the solution $u$ for the solution $w$ of the system: inserts boundary values, subtracts the mean of a
     /// pure Neumann problem.
     ///

@@ -58,7 +58,7 @@ impl LinearizedProblem<'_> {
 }
 
 /// A part of the rows with their entries and right sides.
-struct Part<'v> {
+struct RowRange<'v> {
     rows: Range<usize>,
     /// The place of the first value among those of the matrix.
     begin: usize,
@@ -202,11 +202,11 @@ impl<'a> TensorAssembly<'a> {
         Ok(())
     }
 
-    fn split<'v>(&self, mut values: &'v mut [f64], mut rhs: &'v mut [f64]) -> Vec<Part<'v>> {
+    fn split<'v>(&self, mut values: &'v mut [f64], mut rhs: &'v mut [f64]) -> Vec<RowRange<'v>> {
         let part = |rows: &Range<usize>| {
             let begin = self.pattern.offsets.get(rows.start);
             let n_values = self.pattern.offsets.get(rows.end) - begin;
-            Part {
+            RowRange {
                 rows: rows.clone(),
                 begin,
                 values: values.split_off_mut(..n_values).unwrap_or_default(),
@@ -219,7 +219,7 @@ impl<'a> TensorAssembly<'a> {
     /// Adds the rows of a cell or facet that are in a part, with Dirichlet values moved to the right side.
     fn add(
         &self,
-        part: &mut Part<'_>,
+        part: &mut RowRange<'_>,
         problem: &LinearizedProblem<'_>,
         dofs: &[u32],
         (matrix, load): (&[f64], &[f64]),

@@ -8,7 +8,9 @@ use common::{Problem, constant, expression, unit_mesh};
 use femtile_device::{Cpu, Reference};
 use femtile_expression::Expression;
 use femtile_fem::functionals::{energy, integral, max, min, value_at};
-use femtile_fem::{AssemblyKernels, BoundaryCondition, Coefficient, Condition, FemError, System, assemble};
+use femtile_fem::{
+    AssembledSystem, AssemblyKernels, BoundaryCondition, Coefficient, Condition, FemError, assemble,
+};
 use femtile_mesh::{CellKind, Field, Mesh};
 
 fn failure(problem: &Problem) -> FemError {
@@ -20,7 +22,7 @@ fn failure(problem: &Problem) -> FemError {
     cpu
 }
 
-fn value(system: &System<f64, Reference>, node: usize) -> Option<f64> {
+fn value(system: &AssembledSystem<f64, Reference>, node: usize) -> Option<f64> {
     system.constraints.value(node)
 }
 
@@ -30,7 +32,7 @@ fn later_conditions_win_on_a_facet_and_dirichlet_wins_on_shared_nodes() {
     problem.on(|_| true, Condition::Dirichlet(constant(1.0)));
     problem.on(|p| p[1] > 1.0 - 1e-9, Condition::Neumann(constant(5.0)));
     problem.on(|p| p[0] < 1e-9, Condition::Dirichlet(constant(2.0)));
-    let system: System<f64, Reference> = problem.assemble(&Reference);
+    let system: AssembledSystem<f64, Reference> = problem.assemble(&Reference);
     for (node, p) in problem.mesh.points.iter().enumerate() {
         let on_boundary = p[..2].iter().any(|&x| !(1e-9..=1.0 - 1e-9).contains(&x));
         let expected = match *p {
@@ -57,7 +59,7 @@ fn a_later_dirichlet_condition_replaces_an_earlier_flux() {
 fn constrained_rows_and_columns_are_those_of_the_identity() {
     let mut problem = Problem::new(unit_mesh(3, 3));
     problem.on(|p| p[2] < 1e-9, Condition::Dirichlet(expression("x - y")));
-    let system: System<f64, Cpu> = problem.assemble(&Cpu::new(2).unwrap());
+    let system: AssembledSystem<f64, Cpu> = problem.assemble(&Cpu::new(2).unwrap());
     assert!(!system.is_pure_neumann);
     for (i, j, entry) in common::entries(&system.matrix) {
         if system.constraints.contains(i) || system.constraints.contains(j) {
@@ -92,7 +94,7 @@ fn a_pure_neumann_problem_has_a_solution_of_mean_zero_and_a_balanced_right_side(
     problem.source = constant(3.0);
     problem.on(|_| true, Condition::Neumann(constant(-0.5)));
     let device = Cpu::new(2).unwrap();
-    let system: System<f64, Cpu> = problem.assemble(&device);
+    let system: AssembledSystem<f64, Cpu> = problem.assemble(&device);
     assert!(system.is_pure_neumann && system.imbalance < 1e-14);
     let sum: f64 = system.rhs.as_slice().iter().sum();
     assert!(sum.abs() < 1e-14, "{sum:e}");
@@ -116,7 +118,7 @@ fn a_pure_neumann_problem_that_does_not_balance_is_refused_with_both_numbers() {
     problem.on(|p| p[0] > 0.5, Condition::Robin { coefficient: constant(0.0), value: constant(1.0) });
     assert!(matches!(failure(&problem), FemError::Incompatible { .. }));
     problem.on(|p| p[0] > 0.5, Condition::Robin { coefficient: constant(1.0), value: constant(1.0) });
-    let system: System<f64, Reference> = problem.assemble(&Reference);
+    let system: AssembledSystem<f64, Reference> = problem.assemble(&Reference);
     assert!(!system.is_pure_neumann);
 }
 
@@ -125,15 +127,15 @@ fn reaction_anywhere_holds_the_solution() {
     let mut problem = Problem::new(unit_mesh(2, 4));
     problem.lambda = expression("max(0, x - 0.9)");
     for device in common::cpus() {
-        let system: System<f64, Cpu> = problem.assemble(&device);
+        let system: AssembledSystem<f64, Cpu> = problem.assemble(&device);
         assert!(!system.is_pure_neumann);
     }
     problem.lambda = expression("0*x");
     problem.source = constant(0.0);
-    let system: System<f64, Reference> = problem.assemble(&Reference);
+    let system: AssembledSystem<f64, Reference> = problem.assemble(&Reference);
     assert!(system.is_pure_neumann);
     problem.lambda = expression("max(0, x - 2)");
-    let system: System<f64, Cpu> = problem.assemble(&Cpu::new(2).unwrap());
+    let system: AssembledSystem<f64, Cpu> = problem.assemble(&Cpu::new(2).unwrap());
     assert!(system.is_pure_neumann);
 }
 
@@ -159,7 +161,7 @@ fn a_component_that_nothing_holds_is_refused_by_name() {
         other => panic!("{other}"),
     }
     problem.lambda = Coefficient::ByTag(BTreeMap::from([(0, constant(0.0)), (1, constant(1.0))]));
-    let system: System<f64, Cpu> = problem.assemble(&Cpu::new(2).unwrap());
+    let system: AssembledSystem<f64, Cpu> = problem.assemble(&Cpu::new(2).unwrap());
     assert!(!system.is_pure_neumann);
     problem.lambda = constant(0.0);
     problem.on(|p| p[0] > 6.0 - 1e-9, Condition::Robin { coefficient: constant(2.0), value: constant(1.0) });
@@ -263,7 +265,7 @@ fn energy_is_the_quadratic_form_of_the_matrix() {
                 .map(|row| row.map(|text| Expression::parse(text).unwrap())),
         ));
         problem.lambda = expression("x + y");
-        let system: System<f64, Reference> = problem.assemble(&Reference);
+        let system: AssembledSystem<f64, Reference> = problem.assemble(&Reference);
         let u: Vec<f64> = (0..problem.mesh.n_nodes()).map(|_| random.unit()).collect();
         let form: f64 = common::entries(&system.matrix).iter().map(|&(i, j, a)| u[i] * a * u[j]).sum();
         let found = energy(&problem.form(), &u).unwrap();

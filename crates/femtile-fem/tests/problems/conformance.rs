@@ -7,12 +7,12 @@ use std::collections::BTreeMap;
 use common::{Problem, Random, constant, cpus, disturbed, entries, expression, unit_mesh};
 use femtile_device::{Cpu, HostDevice, Reference};
 use femtile_expression::Expression;
-use femtile_fem::{AssemblyKernels, Coefficient, Condition, System};
+use femtile_fem::{AssembledSystem, AssemblyKernels, Coefficient, Condition};
 use femtile_mesh::{CellKind, Mesh};
 
 fn compare<D: HostDevice + AssemblyKernels<f64>>(problem: &Problem, device: &D, what: &str) {
-    let expected: System<f64, Reference> = problem.assemble(&Reference);
-    let found: System<f64, D> = problem.assemble(device);
+    let expected: AssembledSystem<f64, Reference> = problem.assemble(&Reference);
+    let found: AssembledSystem<f64, D> = problem.assemble(device);
     let (expected_entries, found_entries) = (entries(&expected.matrix), entries(&found.matrix));
     assert_eq!(expected_entries.len(), found_entries.len(), "{what}: number of entries");
     let scale = expected_entries.iter().map(|e| e.2.abs()).fold(0.0, f64::max);
@@ -63,7 +63,7 @@ fn reversed_numbering_gives_the_reversed_matrix() {
     let assembled = |mesh| {
         let mut problem = Problem::new(mesh);
         problem.lambda = constant(1.0);
-        let system: System<f64, Cpu> = problem.assemble(&device);
+        let system: AssembledSystem<f64, Cpu> = problem.assemble(&device);
         entries(&system.matrix)
     };
     let (a, mut b) = (assembled(mesh), assembled(reversed));
@@ -92,14 +92,14 @@ fn a_mesh_of_one_cell_has_the_element_matrix_that_a_person_computes() {
         let n = mesh.n_nodes();
         let mut problem = Problem::new(mesh);
         problem.source = constant(0.0);
-        let system: System<f64, Reference> = problem.assemble(&Reference);
+        let system: AssembledSystem<f64, Reference> = problem.assemble(&Reference);
         let found: Vec<f64> = entries(&system.matrix).iter().map(|e| e.2).collect();
         assert!(found.iter().zip(expected).all(|(f, e)| (f - e).abs() < 1e-16), "{found:?}");
         compare_all(&problem, "one cell");
 
         problem.lambda = constant(1.0);
         problem.source = constant(1.0);
-        let system: System<f64, Reference> = problem.assemble(&Reference);
+        let system: AssembledSystem<f64, Reference> = problem.assemble(&Reference);
         let mass = entries(&system.matrix).iter().zip(expected).map(|(e, k)| e.2 - k).sum::<f64>();
         assert!((mass - volume).abs() < 1e-15);
         assert!(system.rhs.as_slice().iter().all(|b| (b - volume / n as f64).abs() < 1e-16));
@@ -113,8 +113,8 @@ fn single_precision_is_the_rounded_double_precision() {
     let mut problem = Problem::new(disturbed(unit_mesh(3, 4), 4, 0.3, &mut random));
     problem.on(|p| p[2] < 1e-9, Condition::Dirichlet(expression("x")));
     let device = Cpu::new(2).unwrap();
-    let double: System<f64, Cpu> = problem.assemble(&device);
-    let single: System<f32, Cpu> = problem.assemble(&device);
+    let double: AssembledSystem<f64, Cpu> = problem.assemble(&device);
+    let single: AssembledSystem<f32, Cpu> = problem.assemble(&device);
     for (d, s) in double.matrix.values().as_slice().iter().zip(single.matrix.values().as_slice()) {
         assert_eq!(*d as f32, *s);
     }
@@ -131,7 +131,7 @@ fn matrices_are_symmetric_to_the_bit_and_stiffness_rows_sum_to_zero() {
         problem.sigma = tensor([["2+x", "0.3*y", "0"], ["0.3*y", "1+x*x", "0.1"], ["0", "0.1", "3"]]);
         problem.source = constant(0.0);
         for device in cpus() {
-            let system: System<f64, Cpu> = problem.assemble(&device);
+            let system: AssembledSystem<f64, Cpu> = problem.assemble(&device);
             let entries = entries(&system.matrix);
             let by_place: BTreeMap<_, _> = entries.iter().map(|&(i, j, v)| ((i, j), v)).collect();
             assert!(entries.iter().all(|&(i, j, v)| by_place[&(j, i)].to_bits() == v.to_bits()));

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use common::{Problem, constant, entries};
 use femtile_device::Cpu;
 use femtile_fem::functionals::{energy, l2_norm, max};
-use femtile_fem::{Condition, System};
+use femtile_fem::{AssembledSystem, Condition};
 use femtile_mesh::Mesh;
 use femtile_mesh::check::{CheckConfig, check};
 use serde_json::Value;
@@ -30,10 +30,10 @@ fn close(name: &str, what: &str, found: f64, expected: &Value, tolerance: f64) {
 fn compare_matrices(name: &str, mesh: &Mesh, reference: &Value, device: &Cpu) {
     let mut problem = Problem::new(mesh.clone());
     problem.source = constant(0.0);
-    let k: System<f64, Cpu> = problem.assemble(device);
+    let k: AssembledSystem<f64, Cpu> = problem.assemble(device);
     // A conductivity that vanishes beside any mass leaves only M, without the cancellation of (K + M) − K.
     (problem.sigma, problem.lambda) = (constant(1e-100), constant(1.0));
-    let m: System<f64, Cpu> = problem.assemble(device);
+    let m: AssembledSystem<f64, Cpu> = problem.assemble(device);
     let (k, m) = (entries(&k.matrix), entries(&m.matrix));
 
     assert_eq!(k.len() as u64, reference["nnz_structural"].as_u64().unwrap(), "{name}: non-zeros");

@@ -6,7 +6,7 @@ use common::{Problem, Random, disturbed, expression, unit_mesh};
 use femtile_device::Cpu;
 use femtile_expression::Expression;
 use femtile_fem::functionals::{energy, error_h1, error_l2, integral, l2_norm, value_at};
-use femtile_fem::{Condition, FemError, System, assemble_interruptible};
+use femtile_fem::{AssembledSystem, Condition, FemError, assemble_interruptible};
 
 fn bits(values: &[f64]) -> Vec<u64> {
     values.iter().map(|value| value.to_bits()).collect()
@@ -28,7 +28,7 @@ fn system_solution_and_functionals_have_the_same_bits_at_one_two_and_three_threa
             .into_iter()
             .map(|threads| {
                 let device = Cpu::new(threads).unwrap();
-                let system: System<f64, Cpu> = problem.assemble(&device);
+                let system: AssembledSystem<f64, Cpu> = problem.assemble(&device);
                 let u = problem.solve(&device);
                 let (form, mesh) = (problem.form(), &problem.mesh);
                 let numbers = device.install(|| {
@@ -70,7 +70,7 @@ fn an_assembly_ends_once_its_progress_breaks() {
                 |_| if asked.fetch_add(1, Ordering::Relaxed) < n { Continue(()) } else { Break(()) };
             assemble_interruptible::<f64, Cpu>(&device, &form, &progress)
         };
-        let whole: System<f64, Cpu> = problem.assemble(&device);
+        let whole: AssembledSystem<f64, Cpu> = problem.assemble(&device);
         assert!(after(usize::MAX).unwrap().matrix.values().as_slice() == whole.matrix.values().as_slice());
         let n_asked = asked.load(Ordering::Relaxed);
         assert!(n_asked > 2 * n_threads, "{n_asked}");

@@ -1,6 +1,6 @@
-//! The ranks that take part in a solve; [`Alone`] stands for a single rank.
+//! The ranks that take part in a solve; [`SingleRank`] stands for a single rank.
 //!
-//! Krylov methods obtain global sums from a `Communicator`: `Alone`, or `Comm` of `femtile-comm`. No algorithm
+//! Krylov methods obtain global sums from a `Communicator`: `SingleRank`, or `Comm` of `femtile-comm`. No algorithm
 //! assumes a single rank. Vectors hold the unknowns that a rank owns, so sums over them are global.
 
 use femtile_device::{Buffer, Device};
@@ -38,9 +38,9 @@ pub trait Communicator: Sync {
 
 /// The communicator of a single rank: every sum is already complete.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Alone;
+pub struct SingleRank;
 
-impl Communicator for Alone {
+impl Communicator for SingleRank {
     fn rank(&self) -> usize {
         0
     }

@@ -3,7 +3,7 @@
 
 use femtile_device::{Buffer, Scalar, parallel};
 
-use super::acceptance::System;
+use super::acceptance::PreconditionedSystem;
 use crate::LinalgError;
 use crate::precondition::polynomial::start_of_lanczos;
 use crate::vector::VectorKernels;
@@ -35,7 +35,7 @@ impl RowTerms {
     /// Three products; vectors pass through the host.
     pub(super) fn of<T: Scalar, D: VectorKernels<T>, C>(
         x: &Buffer<T, D>,
-        system: System<'_, T, D, C>,
+        system: PreconditionedSystem<'_, T, D, C>,
     ) -> Result<Self, LinalgError> {
         let (device, n) = (x.device(), system.b.len());
         let square = |value: &T| value.to_f64() * value.to_f64();
@@ -85,7 +85,7 @@ mod tests {
 
     use super::*;
     use crate::LinearOperator;
-    use crate::comm::Alone;
+    use crate::comm::SingleRank;
     use crate::hooks::Hook;
     use crate::precondition::Jacobi;
 
@@ -127,7 +127,7 @@ mod tests {
         let buffer = |values: [f64; 8]| Buffer::from_vec(&device, values.to_vec()).unwrap();
         let (x, b) = (buffer([1.0; 8]), buffer([0.0; 8]));
         let m = Jacobi::identity(&device, n).unwrap();
-        let system = System { a: &a, m: &m, b: &b, comm: &Alone };
+        let system = PreconditionedSystem { a: &a, m: &m, b: &b, comm: &SingleRank };
         let r = buffer([1e-7, -1e-7, 1e-3, 0.0, 1e-7, 1e-16, -1e-16, 1.0]);
         let terms = RowTerms::of(&x, system).unwrap();
         let rest = terms.unexplained(&r).unwrap();

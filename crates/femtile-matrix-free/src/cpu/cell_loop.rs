@@ -21,7 +21,7 @@ use super::partition::Partition;
 use super::prefetch::Prefetch;
 use super::rows::Rows;
 use super::schedule::{RANGE, Schedule};
-use crate::numbers::Numbers;
+use crate::local_numbering::LocalNumbering;
 use femtile_fem::FemError;
 use femtile_fem::dofs::{Group, TensorSpace};
 use femtile_fem::tensor::FacetMatrix;
@@ -104,16 +104,16 @@ impl<T: SumFactorization + Lanes> CellLoop<T> {
     ///
     /// # Panics
     /// As [`CellLoop::new`].
-    pub(super) fn of_part(
+    pub(super) fn local(
         cpu: &Cpu,
         space: &TensorSpace<'_>,
-        (numbers, first_exported): (Numbers<'_>, usize),
+        (numbers, first_exported): (LocalNumbering<'_>, usize),
         constrained: &[u32],
         facets: &[FacetMatrix],
         workspace_len: usize,
     ) -> Result<Self, FemError> {
         numbers.check(space)?;
-        let rows = (&Rows::of_part(space, numbers), first_exported);
+        let rows = (&Rows::local(space, numbers), first_exported);
         Ok(Self::of_rows(cpu, (space, 1), rows, constrained, facets, workspace_len))
     }
 
@@ -296,8 +296,8 @@ impl<T: SumFactorization + Lanes> CellLoop<T> {
 
     /// Begins rows that are accessed by several threads, or needed by other ranks.
     fn begin(&self, y: &SharedMut<'_, T>, pre: &(dyn Fn(Range<usize>) + Sync)) {
-        self.cpu.for_ranges(self.schedule.early.len(), 1, |runs| {
-            for rows in &self.schedule.early[runs] {
+        self.cpu.for_ranges(self.schedule.shared_rows.len(), 1, |runs| {
+            for rows in &self.schedule.shared_rows[runs] {
                 pre(rows.clone());
                 // SAFETY: runs do not overlap.
                 unsafe { y.range(rows.clone()) }.fill(T::ZERO);
@@ -339,8 +339,8 @@ impl<T: SumFactorization + Lanes> CellLoop<T> {
             // SAFETY: as above.
             unsafe { self.add_facets(y, (x, ghosts)) };
         }
-        self.cpu.for_ranges(schedule.late.len(), 1, |tiles| {
-            let tiles = schedule.late[tiles].iter();
+        self.cpu.for_ranges(schedule.shared_tiles.len(), 1, |tiles| {
+            let tiles = schedule.shared_tiles[tiles].iter();
             tiles.for_each(|&tile| self.complete(tile as usize, (y, x), constrained, around));
         });
     }

@@ -10,8 +10,8 @@ use super::cell_loop::{CellLoop, Constrained};
 use super::cells::Cells;
 use super::diagonal::DiagonalTables;
 use super::metric_choice::MetricChoice;
+use crate::local_numbering::LocalNumbering;
 use crate::metric::{Metrics, Terms};
-use crate::numbers::Numbers;
 use femtile_fem::FemError;
 use femtile_fem::dofs::TensorSpace;
 use femtile_fem::geometry::CellRule;
@@ -84,7 +84,7 @@ impl<T: SumFactorization + Lanes> MatrixFree<T> {
     ///
     /// # Errors
     /// As [`MatrixFree::new`]; [`FemError::Linalg`] for numbers that are not so, and for several components.
-    pub fn of_part(
+    pub fn local(
         cpu: &Cpu,
         space: &TensorSpace<'_>,
         terms: Terms<'_>,
@@ -94,8 +94,8 @@ impl<T: SumFactorization + Lanes> MatrixFree<T> {
         let MatrixFreeConfig { constrained, facets, components, .. } = config;
         need("components", 1, components)?;
         need("first_exported", first_exported.min(n_owned), first_exported)?;
-        let numbers = (Numbers { of: numbers, n_owned }, first_exported);
-        let cell_loop = |n| CellLoop::of_part(cpu, space, numbers, constrained, facets, n);
+        let numbers = (LocalNumbering { of: numbers, n_owned }, first_exported);
+        let cell_loop = |n| CellLoop::local(cpu, space, numbers, constrained, facets, n);
         Self::of_loop(cpu, (space, terms), config, cell_loop)
     }
 

@@ -9,13 +9,13 @@ use std::ops::Range;
 
 use femtile_fem::dofs::{Group, TensorSpace};
 
-use crate::numbers::Numbers;
+use crate::local_numbering::LocalNumbering;
 
 /// Rows of a vector, a number of consecutive rows per unknown; on a distributed mesh the owned rows, followed
 /// by ghosts.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rows<'a> {
-    part: Option<Numbers<'a>>,
+    part: Option<LocalNumbering<'a>>,
     components: usize,
     n_dofs: usize,
 }
@@ -27,7 +27,7 @@ impl<'a> Rows<'a> {
     }
 
     /// Of the unknowns of a rank and its ghosts, in these numbers, which have been checked.
-    pub fn of_part(space: &TensorSpace<'_>, numbers: Numbers<'a>) -> Self {
+    pub fn local(space: &TensorSpace<'_>, numbers: LocalNumbering<'a>) -> Self {
         Self { part: Some(numbers), components: 1, n_dofs: space.n_dofs() }
     }
 

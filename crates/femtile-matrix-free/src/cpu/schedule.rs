@@ -54,9 +54,9 @@ pub(super) struct Schedule {
     /// Tiles last accessed by each group, and by no other thread.
     pub completed: Lists<u32>,
     /// Rows accessed by groups of several threads, or needed by other ranks.
-    pub early: Vec<Range<usize>>,
+    pub shared_rows: Vec<Range<usize>>,
     /// Tiles that are complete only after all groups.
-    pub late: Vec<u32>,
+    pub shared_tiles: Vec<u32>,
 }
 
 impl Schedule {
@@ -80,11 +80,11 @@ impl Schedule {
         let mut written_late = vec![false; spans.len()];
         is_late.iter().for_each(|&row| written_late[row as usize / width] = true);
         let (mut tiles, mut begun, mut completed) = (Vec::new(), Vec::new(), Vec::new());
-        let (mut early, mut late) = (Vec::new(), Vec::new());
+        let (mut shared_rows, mut shared_tiles) = (Vec::new(), Vec::new());
         for run in runs(&spans, |a, b| a[0] == a[1] && a == b) {
             let number = tiles.len() as u32;
             match run.clone().any(|range| is_split(range) || written_late[range]) {
-                true => late.push(number),
+                true => shared_tiles.push(number),
                 false => completed.push((spans[run.start][1] as usize, number)),
             }
             tiles.push(rows(run.start, run.end));
@@ -97,7 +97,7 @@ impl Schedule {
                 let early_ones = is_early(begin);
                 let end = (begin..run.end).find(|&range| is_early(range) != early_ones).unwrap_or(run.end);
                 match early_ones {
-                    true => early.push(rows(begin, end)),
+                    true => shared_rows.push(rows(begin, end)),
                     false => begun.push((begins_at, rows(begin, end))),
                 }
                 begin = end;
@@ -108,8 +108,8 @@ impl Schedule {
             tiles,
             begun: Lists::new(n_groups, &begun),
             completed: Lists::new(n_groups, &completed),
-            early,
-            late,
+            shared_rows,
+            shared_tiles,
             spans,
         }
     }

@@ -24,7 +24,7 @@ impl<T: SumFactorization + Lanes> CellLoop<T> {
     /// Calls `see` for all steps of the loop in the order of a single thread, for models of memory traffic.
     pub fn visits(&self, see: &mut dyn FnMut(Visit)) {
         let schedule = self.schedule();
-        schedule.early.iter().for_each(|rows| see(Visit::Before(rows.clone())));
+        schedule.shared_rows.iter().for_each(|rows| see(Visit::Before(rows.clone())));
         for (number, group) in self.groups().iter().enumerate() {
             schedule.begun.of(number).iter().for_each(|rows| see(Visit::Before(rows.clone())));
             for batch in self.numbers().of_cells(&group.cells) {
@@ -34,7 +34,10 @@ impl<T: SumFactorization + Lanes> CellLoop<T> {
             let tiles = schedule.completed.of(number).iter();
             tiles.for_each(|&tile| see(Visit::After(schedule.tiles[tile as usize].clone())));
         }
-        schedule.late.iter().for_each(|&tile| see(Visit::After(schedule.tiles[tile as usize].clone())));
+        schedule
+            .shared_tiles
+            .iter()
+            .for_each(|&tile| see(Visit::After(schedule.tiles[tile as usize].clone())));
     }
 
     /// Calls `see` with the rows of the entities of the cells of a batch.

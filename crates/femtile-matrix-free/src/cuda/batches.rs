@@ -8,8 +8,8 @@ use femtile_linalg::LinalgError;
 use rayon::prelude::*;
 
 use super::groups::{alone, apart, cuts, every};
-use super::met::Met;
-use crate::numbers::{Numbers, lengths};
+use super::visited::VisitedEntities;
+use crate::local_numbering::{LocalNumbering, lengths};
 use femtile_fem::dofs::TensorSpace;
 
 /// Stands for no cell, no list, no unknown.
@@ -111,7 +111,7 @@ impl Batches {
         space: &TensorSpace<'_>,
         (cells, per_group): (usize, usize),
         components: usize,
-        (constrained, numbers): (&[u32], Option<Numbers<'_>>),
+        (constrained, numbers): (&[u32], Option<LocalNumbering<'_>>),
     ) -> Result<Self, LinalgError> {
         let is_alone = per_group <= cells;
         let cuts = if is_alone { every(space.n_cells(), cells) } else { cuts(space, per_group) };
@@ -148,7 +148,7 @@ impl Batches {
         space: &TensorSpace<'_>,
         cells: usize,
         units: &[u32],
-        (constrained, numbers): (&[u32], Option<Numbers<'_>>),
+        (constrained, numbers): (&[u32], Option<LocalNumbering<'_>>),
     ) -> Result<(), LinalgError> {
         let (layout, lengths) = (Words::of(space), lengths(space));
         let (is_constrained, owners) = (space.marks(constrained), owners(space, units, &lengths));
@@ -164,8 +164,11 @@ impl Batches {
         };
         self.words = zeroed_vec(self.slots.len() * layout.len());
         let groups = self.groups(cells, layout);
-        let write = |met: &mut Met, (slots, words): (&[u32], &mut [u32])| entities.write(met, slots, words);
-        let mut found: Vec<OfGroup> = groups.into_par_iter().map_init(Met::default, write).collect();
+        let write = |visited: &mut VisitedEntities, (slots, words): (&[u32], &mut [u32])| {
+            entities.write(visited, slots, words)
+        };
+        let mut found: Vec<OfGroup> =
+            groups.into_par_iter().map_init(VisitedEntities::default, write).collect();
         let mut before = Before::default();
         let places: Vec<Before> = found.iter().map(|group| before.add(group)).collect();
         if before.n_shares > u64::from(u32::MAX) {
@@ -215,7 +218,7 @@ struct Entities<'a, S> {
     is_constrained: &'a [bool],
     /// Whether several units have the entity with this first unknown.
     is_shared: &'a S,
-    numbers: Option<Numbers<'a>>,
+    numbers: Option<LocalNumbering<'a>>,
 }
 
 /// Contributions of a group to the lists of all groups, numbered from 0.
@@ -229,9 +232,9 @@ struct OfGroup {
 
 impl<S: Fn(u32) -> bool> Entities<'_, S> {
     /// Writes the words of the cells of a group, with numbers that begin at 0.
-    fn write(&self, met: &mut Met, slots: &[u32], words: &mut [u32]) -> OfGroup {
+    fn write(&self, visited: &mut VisitedEntities, slots: &[u32], words: &mut [u32]) -> OfGroup {
         let (mut group, layout) = (OfGroup::default(), self.layout);
-        met.reset(slots.len() * layout.entities);
+        visited.reset(slots.len() * layout.entities);
         for (&position, words) in slots.iter().zip(words.chunks_exact_mut(layout.len())) {
             words[layout.list()] = NONE;
             if position == NONE {
@@ -240,7 +243,7 @@ impl<S: Fn(u32) -> bool> Entities<'_, S> {
             }
             words[layout.metric()] = group.n_cells;
             group.n_cells += 1;
-            self.write_cell(met, position as usize, words, &mut group);
+            self.write_cell(visited, position as usize, words, &mut group);
             if let Some(list) = self.space.irregular(position as usize) {
                 words[layout.list()] = group.lists.len() as u32;
                 group.lists.extend(list.iter().map(|&unknown| self.number(unknown)));
@@ -254,7 +257,13 @@ impl<S: Fn(u32) -> bool> Entities<'_, S> {
         self.numbers.map_or(unknown, |numbers| numbers.of[unknown as usize])
     }
 
-    fn write_cell(&self, met: &mut Met, position: usize, words: &mut [u32], group: &mut OfGroup) {
+    fn write_cell(
+        &self,
+        visited: &mut VisitedEntities,
+        position: usize,
+        words: &mut [u32],
+        group: &mut OfGroup,
+    ) {
         let (own, layout) = (self.units[position], self.layout);
         for (entity, (&first, &len)) in self.space.firsts(position).iter().zip(&self.lengths).enumerate() {
             if len == 0 {
@@ -273,7 +282,7 @@ impl<S: Fn(u32) -> bool> Entities<'_, S> {
             }
             // What belongs to another rank goes where it is not summed.
             let is_shared = is_ghost || (self.is_shared)(first);
-            let [_, unit, target] = met.entry(first);
+            let [_, unit, target] = visited.entry(first);
             if *unit == own {
                 words[layout.added()] |= 1 << entity;
             } else {
@@ -440,8 +449,8 @@ fn owners(space: &TensorSpace<'_>, units: &[u32], lengths: &[u32]) -> Vec<Atomic
         let own = units[position];
         for (&first, _) in space.firsts(position).iter().zip(lengths).filter(|(_, len)| **len > 0) {
             let owner = &owners[first as usize];
-            let met = owner.compare_exchange(NONE, own, Ordering::Relaxed, Ordering::Relaxed);
-            if met.is_err_and(|other| other != own) {
+            let visited = owner.compare_exchange(NONE, own, Ordering::Relaxed, Ordering::Relaxed);
+            if visited.is_err_and(|other| other != own) {
                 owner.store(SEVERAL, Ordering::Relaxed);
             }
         }

@@ -12,8 +12,8 @@ use super::batches::Batches;
 use super::config::{CellField, CudaMatrixFreeConfig, LaunchShape};
 use super::metric;
 use super::program::Variant;
+use crate::local_numbering::LocalNumbering;
 use crate::metric::{Metrics, Terms};
-use crate::numbers::Numbers;
 
 /// Groups that keep all multiprocessors of a large GPU busy to the end.
 const GROUPS: usize = 2048;
@@ -50,7 +50,7 @@ pub(super) struct OfCells<'a> {
     pub rule: CellRule,
     pub constrained: &'a [u32],
     /// The numbers of a rank's part.
-    pub numbers: Option<Numbers<'a>>,
+    pub numbers: Option<LocalNumbering<'a>>,
 }
 
 impl<T: Scalar> CudaMatrixFreeData<T> {
@@ -136,7 +136,7 @@ impl<T: Scalar> CudaMatrixFreeData<T> {
         let (n_dofs, n_cells) = (numbers.map_or(space.n_dofs(), |numbers| numbers.n_owned), space.n_cells());
         let n_ghosts = space.n_dofs() - n_dofs;
         let mut constrained = constrained.to_vec();
-        if let Some(Numbers { of, n_owned }) = numbers {
+        if let Some(LocalNumbering { of, n_owned }) = numbers {
             let rows = constrained.iter().map(|&row| of[row as usize]);
             constrained = rows.filter(|&row| (row as usize) < n_owned).collect();
             constrained.sort_unstable();

@@ -11,7 +11,7 @@ use super::batches::NONE;
 use super::operator::address;
 use super::program::{COLUMNS_HEADER, CONTRACT_HEADER};
 use super::tables;
-use crate::numbers::lengths;
+use crate::local_numbering::lengths;
 use femtile_fem::FemError;
 use femtile_fem::dofs::TensorSpace;
 

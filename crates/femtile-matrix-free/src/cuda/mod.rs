@@ -13,12 +13,12 @@ mod degree_transfer;
 #[allow(unsafe_code)]
 mod facets;
 mod groups;
-mod met;
 mod metric;
 #[allow(unsafe_code)]
 mod operator;
 mod program;
 mod tables;
+mod visited;
 
 pub use config::{CellField, CudaMatrixFreeConfig, LaunchShape};
 pub use data::CudaMatrixFreeData;

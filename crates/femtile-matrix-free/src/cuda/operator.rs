@@ -11,8 +11,8 @@ use super::config::CudaMatrixFreeConfig;
 use super::data::{CudaMatrixFreeData, OfCells};
 use super::facets::Facets;
 use super::program::{self, ROWS, Variant, sums};
+use crate::local_numbering::LocalNumbering;
 use crate::metric::Terms;
-use crate::numbers::Numbers;
 use femtile_fem::FemError;
 use femtile_fem::dofs::TensorSpace;
 use femtile_fem::geometry::CellRule;
@@ -120,14 +120,14 @@ impl<T: Scalar> CudaMatrixFree<T> {
     ///
     /// # Panics
     /// As [`CudaMatrixFree::with_facets`].
-    pub fn of_part(
+    pub fn local(
         device: &Cuda,
         (space, terms, rule): (&TensorSpace<'_>, Terms<'_>, CellRule),
         (constrained, facets): (&[u32], &[FacetMatrix]),
         config: CudaMatrixFreeConfig,
         (numbers, n_owned): (&[u32], usize),
     ) -> Result<Self, FemError> {
-        let numbers = Numbers { of: numbers, n_owned };
+        let numbers = LocalNumbering { of: numbers, n_owned };
         numbers.check(space)?;
         let of = OfCells { space, terms, rule, constrained, numbers: Some(numbers) };
         let announce = |variant: &Variant, _| {

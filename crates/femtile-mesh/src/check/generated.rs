@@ -10,7 +10,7 @@ use super::report::{CheckConfig, CheckReport};
 use super::surface::{Key, key, n_components};
 use super::{CheckError, checked, geometry, go_on};
 use crate::interrupt::Interrupt;
-use crate::partition::{DividedMesh, Part};
+use crate::partition::{DistributedMesh, MeshPart};
 use crate::{CellKind, IsInterrupted, Mesh, MeshError};
 
 /// Cells that a thread compares with the tagged facets at a time.
@@ -72,9 +72,9 @@ pub fn check_generated_interruptible(
 ///
 /// # Errors
 /// As [`super::check`], and for a cell that is negatively oriented.
-pub fn check_part(mesh: &mut DividedMesh, config: &CheckConfig) -> Result<CheckReport, CheckError> {
+pub fn check_part(mesh: &mut DistributedMesh, config: &CheckConfig) -> Result<CheckReport, CheckError> {
     config.check()?;
-    let Part { mesh, boundary, cells, .. } = &mut mesh.part;
+    let MeshPart { mesh, boundary, cells, .. } = &mut mesh.part;
     mesh.validate()?;
     let shapes = geometry::orient(mesh, Interrupt(None))?;
     if shapes.n_flipped > 0 {

@@ -3,7 +3,7 @@
 mod ball;
 mod bend;
 mod box_mesh;
-mod box_part;
+mod box_partition;
 mod counts;
 mod cubed_sphere;
 mod cylinder;
@@ -20,7 +20,7 @@ mod ventricle;
 
 pub use ball::{BallConfig, ball, ball_interruptible};
 pub use box_mesh::{BoxConfig, BoxSplit, box_mesh, box_mesh_interruptible};
-pub use box_part::{BoxParts, part_of_box};
+pub use box_partition::{BoxPartition, part_of_box};
 pub use counts::Counts;
 pub use cylinder::{CylinderConfig, cylinder, cylinder_interruptible};
 pub(crate) use deform::deformation;

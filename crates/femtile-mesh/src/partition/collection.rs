@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use femtile_device::parallel;
 
 use super::part::{curved_of, fields_of};
-use super::{CELLS, DividedMesh};
+use super::{CELLS, DistributedMesh};
 use crate::check::BoundaryFacets;
 use crate::{Curved, Facets, Field, Mesh, MeshError};
 
 /// The share of a rank in a whole mesh: the nodes that it owns and its own cells, by their numbers there.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Share {
+pub struct OwnedMesh {
     /// The nodes.
     pub nodes: Vec<u32>,
     /// Their coordinates.
@@ -36,14 +36,14 @@ pub struct Share {
     pub node_fields: BTreeMap<String, Field>,
 }
 
-impl DividedMesh {
+impl DistributedMesh {
     /// Returns what this rank adds to the whole mesh. The shares of all ranks together contain each entity
     /// once.
-    pub fn share(&self) -> Share {
+    pub fn owned_mesh(&self) -> OwnedMesh {
         let (part, own) = (&self.part, &self.own().cells);
         let mesh = &part.mesh;
         let nodes = &part.nodes[..part.n_owned];
-        let sides = || (0..part.boundary.len()).filter(|&facet| self.is_own(part.boundary.cells[facet]));
+        let sides = || (0..part.boundary.len()).filter(|&facet| self.owns_cell(part.boundary.cells[facet]));
         let owned: Vec<u32> = (0..part.n_owned as u32).collect();
         let n = mesh.kind.n_nodes();
         let mut corners = vec![0; n * own.len()];
@@ -53,7 +53,7 @@ impl DividedMesh {
         });
         let tags = &mesh.cell_tags;
         let tag = |&cell: &u32| tags[cell as usize];
-        Share {
+        OwnedMesh {
             nodes: nodes.to_vec(),
             points: mesh.points[..part.n_owned].to_vec(),
             cells: own.iter().map(|&cell| part.cells[cell as usize]).collect(),
@@ -85,16 +85,16 @@ impl DividedMesh {
 
 /// A whole mesh to which the shares of ranks are added.
 #[derive(Debug)]
-pub struct Collection {
+pub struct GatheredMesh {
     mesh: Mesh,
     sides: Vec<(u32, u8)>,
     n_nodes: usize,
     n_cells: usize,
 }
 
-impl Collection {
+impl GatheredMesh {
     /// Begins the mesh of which a rank has a part.
-    pub fn new(of: &DividedMesh) -> Self {
+    pub fn new(of: &DistributedMesh) -> Self {
         let (part, counts) = (&of.part.mesh, of.counts);
         let [n_nodes, n_cells] = [counts.n_nodes, counts.n_cells].map(|n| n as usize);
         let curved = part.curved.as_ref().map(|curved| Curved {
@@ -128,7 +128,7 @@ impl Collection {
     ///
     /// # Errors
     /// [`MeshError::Invalid`] if it is one of another mesh.
-    pub fn add(&mut self, share: &Share) -> Result<(), MeshError> {
+    pub fn add(&mut self, share: &OwnedMesh) -> Result<(), MeshError> {
         let mesh = &mut self.mesh;
         let lacking = || MeshError::Invalid { field: "share", message: "it is one of another mesh".into() };
         let fits = |here: Option<()>| here.ok_or_else(lacking);

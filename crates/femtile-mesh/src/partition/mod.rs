@@ -4,9 +4,9 @@ mod bisection;
 mod centres;
 mod classes;
 mod collection;
-mod divided;
+mod distributed;
 mod hilbert;
-mod numbers;
+mod local_numbering;
 mod part;
 mod pieces;
 mod scatter;
@@ -22,10 +22,10 @@ use femtile_device::parallel;
 
 use crate::Mesh;
 
-pub use collection::{Collection, Share};
-pub use divided::{BoxCubes, DividedMesh, OwnCells, WholeMesh};
-pub use part::Part;
-pub use scatter::{Scatter, n_own_edges};
+pub use collection::{GatheredMesh, OwnedMesh};
+pub use distributed::{BoxCubes, DistributedMesh, GlobalMeshSize, OwnedCells};
+pub use part::MeshPart;
+pub use scatter::{Scatter, n_owned_edges};
 
 /// Cells of a parallel task.
 const CELLS: usize = 1 << 12;

@@ -7,9 +7,9 @@ use std::sync::atomic::Ordering::Relaxed;
 use femtile_device::parallel;
 
 use super::classes::by_class;
-use super::numbers::{Numbers, absent, number, touched};
+use super::local_numbering::{LocalNumbering, absent, number, touched};
 use super::subset::{BITS, Subset};
-use super::{CELLS, OwnCells};
+use super::{CELLS, OwnedCells};
 use crate::check::BoundaryFacets;
 use crate::{CellKind, Curved, Field, Mesh};
 
@@ -22,7 +22,7 @@ use crate::{CellKind, Curved, Field, Mesh};
 /// # Source
 /// `[kronbichler2022]`, section 5.3: unknowns that neighbours need are numbered last.
 #[derive(Debug)]
-pub struct Part {
+pub struct MeshPart {
     /// The cells, in their global order.
     pub mesh: Mesh,
     /// The facets of these cells on the boundary of the whole mesh.
@@ -42,7 +42,7 @@ pub struct Part {
 /// The number of a point or node that is not in the part.
 pub(super) const ABSENT: u32 = u32::MAX;
 
-impl Part {
+impl MeshPart {
     /// Extracts the part of `rank` from the owners of nodes
     /// ([`Partition::owners`](super::Partition::owners)); none if the rank owns no node.
     ///
@@ -55,7 +55,7 @@ impl Part {
         if cells.is_empty() {
             return None;
         }
-        let Numbers { nodes, n_owned, local } = Numbers::new(&marks, owners, rank);
+        let LocalNumbering { nodes, n_owned, local } = LocalNumbering::new(&marks, owners, rank);
         drop(marks);
         Some(Self::with((mesh, boundary), owners, (&here, cells), (nodes, n_owned, &local)))
     }
@@ -88,7 +88,7 @@ pub(super) fn cells_alone(
     mesh: &Mesh,
     boundary: &BoundaryFacets,
     is_taken: impl Fn(u32) -> bool + Sync,
-) -> OwnCells {
+) -> OwnedCells {
     let n_cells = mesh.n_cells();
     let word = |word: usize| {
         let cells = word * BITS..((word + 1) * BITS).min(n_cells);
@@ -107,7 +107,7 @@ pub(super) fn cells_alone(
     let mut own = mesh_of(mesh, &cells, &nodes, &local);
     own.cell_fields = fields_of(&mesh.cell_fields, &cells);
     own.node_fields = fields_of(&mesh.node_fields, &nodes);
-    OwnCells { mesh: own, boundary, nodes, cells }
+    OwnedCells { mesh: own, boundary, nodes, cells }
 }
 
 /// The values of fields at some nodes or cells.

@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicU8, AtomicU32};
 use femtile_device::parallel;
 
 use super::classes::sort_by_class;
-use super::divided::WholeMesh;
-use super::numbers::{COPIED, HERE, absent, number, sort_ghosts};
+use super::distributed::GlobalMeshSize;
+use super::local_numbering::{COPIED, HERE, absent, number, sort_ghosts};
 use super::part::{ABSENT, fields_of};
 use super::subset::{BITS, Subset};
-use super::{CELLS, Part, Partition};
+use super::{CELLS, MeshPart, Partition};
 use crate::cells::different;
 use crate::check::BoundaryFacets;
 use crate::extents::extents;
@@ -80,7 +80,7 @@ impl<'m> Scatter<'m> {
     ///
     /// # Cost
     /// That of the part, and of the tagged facets, the boundary and a bit for each cell of the whole mesh.
-    pub fn part(&mut self, rank: usize) -> Option<(Part, usize)> {
+    pub fn part(&mut self, rank: usize) -> Option<(MeshPart, usize)> {
         let cells = self.cells(rank as u32);
         if cells.is_empty() {
             return None;
@@ -91,7 +91,7 @@ impl<'m> Scatter<'m> {
         cells.iter().for_each(|&cell| words[cell as usize / BITS] |= 1 << (cell as usize % BITS));
         let of = (self.mesh, self.boundary);
         let cells = (&Subset::new(words), cells);
-        let mut part = Part::with(of, &self.owners, cells, (nodes, n_owned, &self.local));
+        let mut part = MeshPart::with(of, &self.owners, cells, (nodes, n_owned, &self.local));
         part.mesh.facets = self.tagged_facets();
         part.mesh.cell_fields = fields_of(&self.mesh.cell_fields, &part.cells);
         part.mesh.node_fields = fields_of(&self.mesh.node_fields, &part.nodes);
@@ -154,7 +154,7 @@ impl<'m> Scatter<'m> {
 
     /// Returns the description of the whole mesh. `n_edges` is its number of edges, which does not matter for
     /// simplices.
-    pub fn whole(&self, n_edges: u64) -> WholeMesh {
+    pub fn whole(&self, n_edges: u64) -> GlobalMeshSize {
         let mesh = self.mesh;
         let [n_nodes, n_cells] = [mesh.n_nodes(), mesh.n_cells()].map(|n| n as u64);
         // Each side of a cell is on the boundary or shared by two.
@@ -165,13 +165,13 @@ impl<'m> Scatter<'m> {
             _ => [n_nodes, n_edges, n_sides, n_cells],
         };
         let extents = extents(mesh.n_nodes(), |node| mesh.points[node]);
-        WholeMesh { counts: Counts::from(mesh), entities, extents }
+        GlobalMeshSize { counts: Counts::from(mesh), entities, extents }
     }
 }
 
 /// Returns the number of owned edges of the hexahedra of a part. An edge belongs to the higher owner of its
 /// two ends, so one rank counts each edge of the whole mesh. Zero for other cells.
-pub fn n_own_edges(part: &Part, rank: usize) -> u64 {
+pub fn n_owned_edges(part: &MeshPart, rank: usize) -> u64 {
     if part.mesh.kind != CellKind::Hexahedron {
         return 0;
     }

@@ -38,8 +38,8 @@ fn two_halves_of_a_box_share_the_nodes_between_them() {
 /// Each node has one owner; a part has all cells of its nodes, and all their facets.
 fn check_parts(mesh: &Mesh, partition: &Partition) {
     let (boundary, owners) = (boundary_facets(mesh), partition.owners(mesh));
-    let parts: Vec<Option<Part>> =
-        (0..partition.n_ranks()).map(|rank| Part::new(mesh, &boundary, &owners, rank)).collect();
+    let parts: Vec<Option<MeshPart>> =
+        (0..partition.n_ranks()).map(|rank| MeshPart::new(mesh, &boundary, &owners, rank)).collect();
     let mut owner = vec![None; mesh.n_nodes()];
     for (rank, part) in parts.iter().enumerate() {
         let Some(part) = part else { continue };
@@ -236,7 +236,7 @@ fn scattered_parts_are_those_of_ranks_with_the_whole_mesh() {
                 let mut n_shared = 0;
                 let mut n_edges = 0;
                 for rank in 0..n_ranks {
-                    let expected = Part::new(&mesh, &boundary, &owners, rank);
+                    let expected = MeshPart::new(&mesh, &boundary, &owners, rank);
                     let Some((part, of_rank)) = scatter.part(rank) else {
                         assert!(expected.is_none());
                         continue;
@@ -251,7 +251,7 @@ fn scattered_parts_are_those_of_ranks_with_the_whole_mesh() {
                     );
                     assert_eq!(part.mesh.curved, expected.mesh.curved);
                     n_shared += of_rank;
-                    n_edges += n_own_edges(&part, rank);
+                    n_edges += n_owned_edges(&part, rank);
                 }
                 assert_eq!(n_shared, partition.quality(&mesh, &owners).n_shared_nodes);
                 let whole = scatter.whole(n_edges);

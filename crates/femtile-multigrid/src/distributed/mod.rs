@@ -22,7 +22,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use femtile_comm::{Comm, Halo, PartUnknowns, RankKernels};
+use femtile_comm::{Comm, Halo, LocalUnknowns, RankKernels};
 use femtile_device::{Buffer, Scalar, parallel};
 use femtile_linalg::precondition::ResidualSize;
 use femtile_linalg::vector::Convert;
@@ -75,9 +75,9 @@ pub struct DistributedMultigrid<T: Scalar, D: BoxKernels<T> + RankKernels<T>> {
     /// Brings the right side of the collected level to all ranks.
     collect: Exchange<T, D>,
     post: PostOrder,
-    unknowns: PartUnknowns,
+    unknowns: LocalUnknowns,
     link: D::Link,
-    numbers: D::Numbers,
+    numbers: D::Positions,
     work: Mutex<Work<T, D>>,
     size: ResidualSize,
     grids: Vec<BoxGrid>,
@@ -160,7 +160,7 @@ where
             collect,
             post: config.post,
             link: device.link(unknowns.halo())?,
-            numbers: device.numbers(&unknowns)?,
+            numbers: device.positions(&unknowns)?,
             unknowns,
             work: Mutex::new(work),
             size: ResidualSize::default(),
@@ -284,7 +284,7 @@ fn divided<T: Scalar, D: BoxKernels<T>>(
 }
 
 /// Which nodes of its vector on the finest level a rank owns, in the order of the solver. Collective.
-fn unknowns(comm: &Comm, finest: &Division, nodes: &[u32]) -> Result<PartUnknowns, MultigridError> {
+fn unknowns(comm: &Comm, finest: &Division, nodes: &[u32]) -> Result<LocalUnknowns, MultigridError> {
     let (slabs, n_plane) = (&finest.slabs, finest.n_plane());
     let of_rank = |rank: usize| {
         let planes = slabs.planes(finest.grid.degree(), rank);
@@ -314,7 +314,7 @@ fn unknowns(comm: &Comm, finest: &Division, nodes: &[u32]) -> Result<PartUnknown
     let place = |node: u64| (node as usize - all.start) as u32;
     let owned = parallel::map(ids.len(), NODES, |at| place(ids[at]));
     let ghosts = ghosts.iter().map(|&(_, node)| place(node)).collect();
-    Ok(PartUnknowns::new(halo, owned, ghosts)?)
+    Ok(LocalUnknowns::new(halo, owned, ghosts)?)
 }
 
 impl<T, D> Preconditioner<f64, D> for DistributedMultigrid<T, D>

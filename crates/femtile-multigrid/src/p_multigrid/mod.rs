@@ -73,7 +73,7 @@ impl<T: Scalar, D: PolynomialKernels<T>> PMultigrid<T, D> {
         lowest: (Box<dyn Preconditioner<T, D>>, usize),
         config: PMultigridConfig,
     ) -> Result<Self, MultigridError> {
-        Self::of_ranks((device, &|_| Ok(()), 0), levels, lowest, config)
+        Self::distributed((device, &|_| Ok(()), 0), levels, lowest, config)
     }
 
     /// As [`PMultigrid::new`] for distributed levels. `sums` replaces numbers by their sums over all ranks.
@@ -81,7 +81,7 @@ impl<T: Scalar, D: PolynomialKernels<T>> PMultigrid<T, D> {
     ///
     /// # Errors
     /// As [`PMultigrid::new`], and errors of `sums`.
-    pub fn of_ranks(
+    pub fn distributed(
         (device, sums, first): (&D, &GlobalSums<'_>, u64),
         levels: Vec<PLevel<T, D>>,
         (lowest, n_lowest): (Box<dyn Preconditioner<T, D>>, usize),

@@ -1,7 +1,7 @@
 use std::f64::consts::PI;
 
 use femtile_device::{Buffer, Cpu, Scalar};
-use femtile_linalg::comm::Alone;
+use femtile_linalg::comm::SingleRank;
 use femtile_linalg::krylov::cg::{ConjugateGradient, KrylovConfig};
 use femtile_multigrid::{
     BoxGrid, BoxKernels, BoxOperator, GeometricMultigrid, Multigrid, MultigridConfig, Smoother,
@@ -122,7 +122,8 @@ where
     let b = Buffer::from_vec(cpu, grid.load(|[x, y, z]| 1.0 + x - y * y + z)).unwrap();
     let mut x = Buffer::zeros(cpu, b.len()).unwrap();
     let method = ConjugateGradient::new(KrylovConfig { tolerance: 1e-10, ..KrylovConfig::default() });
-    let outcome = method.solve(&mut x, &BoxOperator::new(cpu, grid), cycle, &b, &Alone, &mut ()).unwrap();
+    let outcome =
+        method.solve(&mut x, &BoxOperator::new(cpu, grid), cycle, &b, &SingleRank, &mut ()).unwrap();
     assert!(outcome.true_relative_residual < 2e-10, "{outcome:?}");
     (outcome.iterations, x.to_host().unwrap())
 }

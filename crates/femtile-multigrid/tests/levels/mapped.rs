@@ -5,7 +5,7 @@ use std::f64::consts::PI;
 use femtile_device::{Buffer, Cpu, Scalar};
 use femtile_element::quadrature::gauss_legendre;
 use femtile_element::tensor::Lagrange;
-use femtile_linalg::comm::Alone;
+use femtile_linalg::comm::SingleRank;
 use femtile_linalg::krylov::cg::{ConjugateGradient, KrylovConfig};
 use femtile_linalg::{LinearOperator, Preconditioner};
 use femtile_multigrid::{
@@ -281,7 +281,7 @@ where
     let b = Buffer::from_vec(&cpu, grid.load(|[x, y, z]| 1.0 + x - y * y + z)).unwrap();
     let mut x = Buffer::zeros(&cpu, b.len()).unwrap();
     let method = ConjugateGradient::new(KrylovConfig { tolerance: 1e-8, ..KrylovConfig::default() });
-    let outcome = method.solve(&mut x, &operator, &cycle, &b, &Alone, &mut ()).unwrap();
+    let outcome = method.solve(&mut x, &operator, &cycle, &b, &SingleRank, &mut ()).unwrap();
     assert!(outcome.true_relative_residual < 2e-8, "{outcome:?}");
     outcome.iterations
 }
@@ -361,7 +361,7 @@ fn thin_boxes_of_any_shape_held_on_one_side_take_few_iterations() {
             let mut x = on(&cpu, &vec![0.0; b.len()]);
             let method = ConjugateGradient::new(KrylovConfig { tolerance: 1e-9, ..KrylovConfig::default() });
             let operator = BoxOperator::<f64>::new(&cpu, &grid);
-            let found = method.solve(&mut x, &operator, &cycle, &b, &Alone, &mut ()).unwrap().iterations;
+            let found = method.solve(&mut x, &operator, &cycle, &b, &SingleRank, &mut ()).unwrap().iterations;
             assert!(found <= 30, "{cells:?}, degree {degree}, {smoother:?}: {found}");
         }
     }

@@ -67,7 +67,7 @@ impl Estimate {
     /// Returns the memory of all ranks on one host, if there are several. Each process has the whole mesh,
     /// its space and the results; all processes together have a share of the rest, with copies of cells at
     /// interfaces.
-    pub fn on_ranks(self, processes_and_share: Option<(usize, f64)>) -> Self {
+    pub fn replicated_on_host(self, processes_and_share: Option<(usize, f64)>) -> Self {
         let Some((n_processes, share)) = processes_and_share else { return self };
         let of_stage = |stage: Stage| {
             let cells: f64 =
@@ -82,8 +82,8 @@ impl Estimate {
         Self(self.0.into_iter().map(of_stage).collect())
     }
 
-    /// As [`Estimate::on_ranks`], if each process has only its part of the mesh.
-    pub fn of_parts_of_ranks(self, processes_and_share: Option<(usize, f64)>) -> Self {
+    /// As [`Estimate::replicated_on_host`], if each process has only its part of the mesh.
+    pub fn distributed_on_host(self, processes_and_share: Option<(usize, f64)>) -> Self {
         let (n_processes, share) = processes_and_share.unwrap_or((1, 1.0));
         let on_host = |(what, bytes): (&'static str, f64)| {
             (what, bytes * if what == "program" { n_processes as f64 } else { PARTS * share })
@@ -340,14 +340,14 @@ mod tests {
         // Threads of a process; two of eight processes.
         for (n_processes, share) in [(1, 1.0), (2, 0.25)] {
             let expected = n_processes as f64 * whole + share * (rest + mesh(counts));
-            let found = one.clone().on_ranks(Some((n_processes, share))).total();
+            let found = one.clone().replicated_on_host(Some((n_processes, share))).total();
             assert!((found - expected).abs() < 1.0, "{found} is not {expected}");
         }
         // Each process computes fields on the whole mesh, so that many need more for these than for the solve.
         let fields = FieldConfig { gradient: true, ..FieldConfig::default() };
         let with_fields = one.clone().with_fields(fields, &SpaceConfig::default(), counts);
         assert_eq!(with_fields.total(), one.total());
-        let on_64 = |estimate: Estimate| estimate.on_ranks(Some((64, 1.0))).total();
+        let on_64 = |estimate: Estimate| estimate.replicated_on_host(Some((64, 1.0))).total();
         assert!(on_64(with_fields) > 1.2 * on_64(one));
     }
 

@@ -8,7 +8,7 @@ use femtile_linalg::{LinalgError, LinearOperator};
 use femtile_sparse::StoredMatrix;
 use femtile_time::implicit::StageEquation;
 
-use super::linear::{LinearSolver, Solved};
+use super::linear::{Solved, TangentSolver};
 use super::mass::{Content, ContentData, Mass, MassMatrix, Storage};
 use super::tangent::{Derivatives, Given, Tangent};
 use crate::method::SolveDevice;
@@ -53,13 +53,13 @@ struct Making {
 ///
 /// with the linearization $A u = b$ at u; without a stage $a = 0$. If the capacity depends on u, $M (h - a u)$ is
 /// $\sum_i \alpha_i E(u_i) - a E(u)$.
-pub(crate) struct Equation<'a, D: SolveDevice> {
+pub(crate) struct DiscreteEquation<'a, D: SolveDevice> {
     device: D,
     problem: &'a Discretization<'a>,
     derivatives: &'a Derivatives,
     tangent: Tangent<'a, D>,
     pub given: Given<D>,
-    pub linear: LinearSolver<D>,
+    pub linear: TangentSolver<D>,
     stage: Option<Stage<'a, D>>,
     time: f64,
     is_linear: bool,
@@ -77,7 +77,7 @@ pub(crate) struct Equation<'a, D: SolveDevice> {
     is_interrupted: IsInterrupted<'a>,
 }
 
-impl<'a, D: SolveDevice> Equation<'a, D> {
+impl<'a, D: SolveDevice> DiscreteEquation<'a, D> {
     /// Prepares the equation at a time, with a mass matrix if it has stages.
     pub fn new(
         device: &D,
@@ -109,7 +109,7 @@ impl<'a, D: SolveDevice> Equation<'a, D> {
         let is_symmetric = derivatives.all.is_symmetric();
         let is_linear = derivatives.content.is_none()
             && !coefficients.iter().any(|coefficient| coefficient.uses_unknown());
-        let linear = LinearSolver::new(config, is_symmetric);
+        let linear = TangentSolver::new(config, is_symmetric);
         let is_kept = stage.is_some() && linear.keeps_preconditioners();
         Ok(Self {
             given: Given::new(device, n, tangent.constraints())?,
@@ -292,7 +292,7 @@ fn is_of_values(error: &FemError) -> bool {
     matches!(error, FemError::NotFinite { .. } | FemError::Indefinite { .. } | FemError::Negative { .. })
 }
 
-impl<D: SolveDevice> NonlinearEquation<D> for Equation<'_, D> {
+impl<D: SolveDevice> NonlinearEquation<D> for DiscreteEquation<'_, D> {
     type Error = SolveError;
 
     fn residual(&mut self, u: &Buffer<f64, D>) -> Result<ResidualNorm, SolveError> {

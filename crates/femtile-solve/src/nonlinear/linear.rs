@@ -32,7 +32,7 @@ struct Kept<D: SolveDevice> {
 }
 
 /// The solver of linearized equations.
-pub(crate) struct LinearSolver<D: SolveDevice> {
+pub(crate) struct TangentSolver<D: SolveDevice> {
     /// Its tolerance is that of the solve at hand, its method the one that works.
     config: SolverConfig,
     kept: Option<Kept<D>>,
@@ -40,7 +40,7 @@ pub(crate) struct LinearSolver<D: SolveDevice> {
     pub warnings: Vec<String>,
 }
 
-impl<D: SolveDevice> LinearSolver<D> {
+impl<D: SolveDevice> TangentSolver<D> {
     /// Creates the solver; `auto` is resolved, and matrices that are not symmetric are left to GMRES.
     pub fn new(config: &SolverConfig, is_symmetric: bool) -> Self {
         let mut config = config.clone();

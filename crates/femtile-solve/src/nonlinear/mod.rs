@@ -19,7 +19,7 @@ use femtile_fem::geometry::{CellMap, CellMaps};
 
 use crate::Discretization;
 pub use config::{NonlinearConfig, NonlinearMethod};
-pub(crate) use equation::Equation;
+pub(crate) use equation::DiscreteEquation;
 pub use mass::MassMatrix;
 pub(crate) use mass::{Mass, lump, lump_within};
 pub use report::NonlinearReport;

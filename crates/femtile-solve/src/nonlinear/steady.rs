@@ -12,14 +12,14 @@ use femtile_linalg::LinalgError;
 use femtile_linalg::krylov::{Monitor, Stop};
 use femtile_linalg::newton::{Newton, NewtonConfig, NewtonOutcome, NewtonStop};
 
-use super::equation::Equation;
+use super::equation::DiscreteEquation;
 use super::report::{Worst, as_linear};
 use super::settings::{FORMAT_REASON, check, resolved};
 use super::tangent::Derivatives;
 use super::{NonlinearReport, place_of};
 use crate::device::{Choice, Chosen};
 use crate::solution::Finished;
-use crate::system::SystemParts;
+use crate::system::SystemSummary;
 use crate::tensor::OperatorDevice;
 use crate::transient::nodal_values;
 use crate::{DeviceChoice, Discretization, Progress, Solution, SolveError, SolverConfig, Stage, Stages};
@@ -112,7 +112,7 @@ fn solve_on<D: OperatorDevice>(
     let progress = Mutex::new(stages.progress());
     let is_interrupted = || progress.lock().is_ok_and(|progress| progress.is_interrupted());
     let at = (f64::NAN, None);
-    let mut equation = Equation::new(device, problem, &derivatives, &config, at, &is_interrupted)?;
+    let mut equation = DiscreteEquation::new(device, problem, &derivatives, &config, at, &is_interrupted)?;
     let mut u = Buffer::from_vec(device, initial).map_err(LinalgError::from)?;
     equation.given.impose(&mut u)?;
     let max_iterations = config.nonlinear.max_iterations;
@@ -139,7 +139,7 @@ fn solve_on<D: OperatorDevice>(
         });
         warnings.push(warning(&outcome, worst, equation.refusal.as_ref()));
     }
-    let parts = SystemParts {
+    let parts = SystemSummary {
         format: "csr".into(),
         format_reason: Some(FORMAT_REASON.into()),
         levels: std::mem::take(&mut equation.linear.levels),

@@ -3,8 +3,8 @@
 use femtile_device::Buffer;
 use femtile_fem::tensor::{LinearizedProblem, TensorAssembly};
 use femtile_fem::{
-    Assembly, AssemblyProblem, BoundaryCondition, Constraints, DeviceState, FemError, Form, Slopes, State,
-    System,
+    AssembledSystem, Assembly, AssemblyProblem, BoundaryCondition, Constraints, DeviceState, FemError, Form,
+    Slopes, State,
 };
 use femtile_linalg::LinalgError;
 use femtile_sparse::{Csr, StoredMatrix};
@@ -43,7 +43,7 @@ enum Kind<'a, D: SolveDevice> {
 struct OnDevice<'a, D: SolveDevice> {
     assembly: Assembly<f64, D>,
     prepared: AssemblyProblem<'a>,
-    system: System<f64, D>,
+    system: AssembledSystem<f64, D>,
 }
 
 /// A linearization of elements of any degree: the host fills it, and copies it to the device.

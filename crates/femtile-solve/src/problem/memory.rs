@@ -12,8 +12,8 @@ impl Poisson<'_> {
     pub(crate) fn check_memory(&self, config: &SolverConfig, has_gpu: bool) -> Result<(), SolveError> {
         let of_host = config.ranks.share_of_host()?;
         let estimate = |on_gpu| match &self.divided {
-            None => self.estimate(config, Counts::from(self.mesh), on_gpu).on_ranks(of_host),
-            Some(divided) => self.estimate(config, divided.mesh.counts, on_gpu).of_parts_of_ranks(of_host),
+            None => self.estimate(config, Counts::from(self.mesh), on_gpu).replicated_on_host(of_host),
+            Some(divided) => self.estimate(config, divided.mesh.counts, on_gpu).distributed_on_host(of_host),
         };
         let advice = "take a coarser mesh or a lighter preconditioner, or raise the limit";
         let place = (&["solver".into(), "memory_limit".into()][..], advice);

@@ -3,16 +3,16 @@
 //! A rank makes the space, the problem and the operator of its part as if it were a mesh. It gets the Dirichlet
 //! values of ghosts from their owners and keeps its own rows. Cells between ranks are multiplied by both ranks, and
 //! no value is sent twice. Matrix-free operators are made in the numbers of the rank: rows that others need come
-//! last, then ghosts (`MatrixFree::of_part`, `CudaMatrixFree::of_part`). They take ghosts from a vector of their
+//! last, then ghosts (`MatrixFree::local`, `CudaMatrixFree::local`). They take ghosts from a vector of their
 //! own (`GhostedOperator`), so vectors keep their order. Transfers of p-multigrid change the order
-//! (`PartTransfer`).
+//! (`DistributedTransfer`).
 //!
 //! On GPUs x·Ax is a sum over the cells whose inner unknowns the rank owns, if all ranks can compute it so. A rank
 //! that sums rows beside one that sums cells would count some unknowns twice.
 
 use std::sync::Arc;
 
-use femtile_comm::{Comm, GhostedMatrix, PartOperator, PartUnknowns};
+use femtile_comm::{Comm, DistributedOperator, LocalUnknowns, OwnedRows};
 use femtile_device::cpu::vector::Lanes;
 use femtile_device::{Cpu, Scalar, parallel};
 use femtile_fem::dofs::TensorSpace;
@@ -22,19 +22,19 @@ use femtile_linalg::precondition::Diagonal;
 use femtile_linalg::vector::VectorKernels;
 use femtile_linalg::{LinalgError, LinearOperator};
 use femtile_matrix_free::{CellRule, MetricEvaluation};
-use femtile_mesh::partition::Part;
+use femtile_mesh::partition::MeshPart;
 use femtile_sparse::csr::Csr;
 use femtile_sum_factorization::SumFactorization;
 
 use super::degrees;
 use super::device::{RankCells, RankDevice};
-use super::divided::WholeSpace;
+use super::mesh_on_ranks::WholeSpace;
 use super::numbering::{Numbering, owned_of_problem};
 use super::rows::{Fixed, agreed, balance, nothing};
-use super::system::{RankSystem, RankUnknowns, without_constants};
+use super::system::{DistributedSystem, RankUnknowns, without_constants};
 use crate::discretization::Discretization;
 use crate::preconditioner::Preconditioning;
-use crate::system::SystemParts;
+use crate::system::SystemSummary;
 use crate::tensor::{self, Boxes, geometric};
 use crate::{PreconditionerConfig, SolveError, SolverConfig, Stage, Stages};
 
@@ -47,10 +47,10 @@ const ROWS: usize = 256;
 pub(super) struct PartProblem<'a> {
     /// The problem with all Dirichlet values on the part; none if the rank owns no node.
     pub problem: Option<TensorProblem<'a>>,
-    part: Option<&'a Part>,
+    part: Option<&'a MeshPart>,
     /// Whether a boundary condition or a reaction of the part fixes the constant at each node.
     is_held: Vec<bool>,
-    pub unknowns: Arc<PartUnknowns>,
+    pub unknowns: Arc<LocalUnknowns>,
     /// The number of each owned unknown in the space of the problem.
     pub owned: Vec<u32>,
 }
@@ -60,7 +60,7 @@ impl<'a> PartProblem<'a> {
     pub fn new(
         comm: &Comm,
         whole: WholeSpace<'_>,
-        own: Option<(&'a Part, &'a TensorSpace<'a>, Form<'a>)>,
+        own: Option<(&'a MeshPart, &'a TensorSpace<'a>, Form<'a>)>,
     ) -> Result<Self, SolveError> {
         let of_rank = own.map(|(part, space, _)| (part, space));
         let numbering =
@@ -68,8 +68,8 @@ impl<'a> PartProblem<'a> {
         let owned = owned_of_problem(&numbering, whole, of_rank);
         let unknowns = Arc::new(numbering.joined(comm, of_rank)?);
         let evaluated = own.map(|(part, space, form)| {
-            TensorProblem::of_part(space, &form)
-                .map_err(|error| error.in_whole_mesh(&part.cells, &part.nodes))
+            TensorProblem::local(space, &form)
+                .map_err(|error| error.in_global_numbers(&part.cells, &part.nodes))
         });
         let evaluated = agreed(comm, evaluated.transpose().map_err(SolveError::from))?;
         let (problem, is_held) =
@@ -87,8 +87,8 @@ impl<'a> PartProblem<'a> {
         metric: Option<MetricEvaluation>,
     ) -> Result<Option<D::MatrixFree>, SolveError> {
         let Some(problem) = &self.problem else { return Ok(None) };
-        let made = device.of_part(cpu, problem, (rule, metric), &self.unknowns);
-        Ok(Some(made.map_err(|error| tensor::of_metric(self.in_whole_mesh(error)))?))
+        let made = device.local_operator(cpu, problem, (rule, metric), &self.unknowns);
+        Ok(Some(made.map_err(|error| tensor::of_metric(self.in_global_numbers(error)))?))
     }
 
     /// Returns the diagonal of the owned rows.
@@ -114,7 +114,7 @@ impl<'a> PartProblem<'a> {
         let [sums_rows] = unknowns.halo().comm().any([sums_rows])?;
         match operator {
             Some(operator) => D::rows_of_part(operator, unknowns, !sums_rows),
-            None => Ok(Box::new(PartOperator::new(Box::new(nothing::<T, D>(device)?), unknowns)?)),
+            None => Ok(Box::new(DistributedOperator::new(Box::new(nothing::<T, D>(device)?), unknowns)?)),
         }
     }
 
@@ -133,9 +133,9 @@ impl<'a> PartProblem<'a> {
         })
     }
 
-    fn in_whole_mesh(&self, error: FemError) -> FemError {
+    fn in_global_numbers(&self, error: FemError) -> FemError {
         match self.part {
-            Some(part) => error.in_whole_mesh(&part.cells, &part.nodes),
+            Some(part) => error.in_global_numbers(&part.cells, &part.nodes),
             None => error,
         }
     }
@@ -146,22 +146,22 @@ impl<'a> PartProblem<'a> {
         cpu: &Cpu,
         rule: CellRule,
         progress: &(dyn Fn(f64) + Sync),
-    ) -> Result<(GhostedMatrix<f64>, Vec<f64>), SolveError> {
+    ) -> Result<(OwnedRows<f64>, Vec<f64>), SolveError> {
         let Some(problem) = &self.problem else {
-            return Ok((GhostedMatrix::new(cpu, [0, 0], |_| std::iter::empty())?, Vec::new()));
+            return Ok((OwnedRows::new(cpu, [0, 0], |_| std::iter::empty())?, Vec::new()));
         };
         let form = problem.form();
         let assembled = || {
             let cells = CellMatrices::new(problem.space(), form.sigma, form.lambda, rule)?;
             assemble(cpu, problem, &cells, progress)
         };
-        let (matrix, system) = assembled().map_err(|error| self.in_whole_mesh(error))?;
-        Ok((self.ghosted(cpu, &matrix)?, self.unknowns.owned_of(system.rhs.as_slice())))
+        let (matrix, system) = assembled().map_err(|error| self.in_global_numbers(error))?;
+        Ok((self.ghosted(cpu, &matrix)?, self.unknowns.restrict_to_owned(system.rhs.as_slice())))
     }
 
     /// The owned rows of a matrix of the part.
-    fn ghosted(&self, cpu: &Cpu, matrix: &Csr<f64, Cpu>) -> Result<GhostedMatrix<f64>, LinalgError> {
-        let (owned, numbers) = (self.unknowns.owned(), self.unknowns.numbers());
+    fn ghosted(&self, cpu: &Cpu, matrix: &Csr<f64, Cpu>) -> Result<OwnedRows<f64>, LinalgError> {
+        let (owned, numbers) = (self.unknowns.owned(), self.unknowns.positions());
         let rows: Vec<Vec<(usize, f64)>> = parallel::map(owned.len(), ROWS, |row| {
             let of_part = matrix.row(owned[row] as usize);
             let mut entries: Vec<_> =
@@ -170,14 +170,14 @@ impl<'a> PartProblem<'a> {
             entries
         });
         let n_ghosts = self.unknowns.n() - owned.len();
-        GhostedMatrix::new(cpu, [owned.len(), n_ghosts], |row| rows[row].iter().copied())
+        OwnedRows::new(cpu, [owned.len(), n_ghosts], |row| rows[row].iter().copied())
     }
 }
 
 /// The Dirichlet values on a part. Each rank evaluates those of its owned unknowns, because its part has all
 /// facets around them; ghosts get them from their owners.
 fn of_all_ranks(
-    unknowns: &PartUnknowns,
+    unknowns: &LocalUnknowns,
     problem: Option<&TensorProblem<'_>>,
 ) -> Result<Constraints, SolveError> {
     let value =
@@ -185,8 +185,8 @@ fn of_all_ranks(
     let n_owned = unknowns.owned().len();
     let values = parallel::map(n_owned, DOFS, |row| value(row).unwrap_or(0.0));
     let flags = parallel::map(n_owned, DOFS, |row| f32::from(u8::from(value(row).is_some())));
-    let values = unknowns.of_part(&values)?;
-    let flags = unknowns.of_part(&flags)?;
+    let values = unknowns.with_ghosts(&values)?;
+    let flags = unknowns.with_ghosts(&flags)?;
     Ok(Constraints::of_values(unknowns.n(), |unknown| (flags[unknown] != 0.0).then(|| values[unknown])))
 }
 
@@ -204,10 +204,10 @@ pub(super) fn system<D: RankDevice>(
     (cpu, device, comm): (&Cpu, &D, &Comm),
     (problem, fixed): (&Discretization<'_>, &Fixed),
     spaces: &Spaces<'_>,
-    part: Option<&Part>,
+    part: Option<&MeshPart>,
     config: &SolverConfig,
     stages: &mut Stages<'_>,
-) -> Result<RankSystem<D>, SolveError> {
+) -> Result<DistributedSystem<D>, SolveError> {
     let whole = spaces.whole;
     let made = match whole {
         // The space of the problem is that of the part.
@@ -246,7 +246,7 @@ pub(super) fn system<D: RankDevice>(
         let (matrix, mut rhs) = agreed(comm, made)?;
         balanced(&mut rhs)?;
         stages.begin(Stage::Setup)?;
-        return RankSystem::of_matrix(device, config, (device.rows(matrix)?, rhs), unknowns, n);
+        return DistributedSystem::of_matrix(device, config, (device.rows(matrix)?, rhs), unknowns, n);
     }
     let cells = agreed(comm, on_part.operator::<f64, D>((cpu, device), rule, config.metric))?;
     let lifted = match (&cells, &on_part.problem) {
@@ -255,7 +255,7 @@ pub(super) fn system<D: RankDevice>(
     };
     let lifted = agreed(comm, lifted.transpose().map_err(SolveError::from))?;
     let mut rhs = match lifted {
-        Some(system) => on_part.unknowns.owned_of(&system.rhs.host_view()?),
+        Some(system) => on_part.unknowns.restrict_to_owned(&system.rhs.host_view()?),
         None => Vec::new(),
     };
     balanced(&mut rhs)?;
@@ -280,7 +280,7 @@ pub(super) fn system<D: RankDevice>(
             (Box::new(agreed(comm, on_part.inverse_diagonal(device, diagonal))?), Vec::new())
         }
     };
-    let parts = SystemParts {
+    let parts = SystemSummary {
         format: "matrix-free".into(),
         format_reason: None,
         levels,
@@ -289,7 +289,7 @@ pub(super) fn system<D: RankDevice>(
         has_full_start: false,
     };
     let operator = on_part.rows::<f64, D>(device, cells)?;
-    Ok(RankSystem { operator, preconditioner, rhs, parts, warnings, unknowns })
+    Ok(DistributedSystem { operator, preconditioner, rhs, parts, warnings, unknowns })
 }
 
 /// Rows with Dirichlet values, and these values.

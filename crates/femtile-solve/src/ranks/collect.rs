@@ -10,7 +10,7 @@ use femtile_comm::Comm;
 use femtile_fem::dofs::TensorSpace;
 use femtile_linalg::LinalgError;
 use femtile_mesh::check::BoundaryFacets;
-use femtile_mesh::partition::{Collection, DividedMesh, Share};
+use femtile_mesh::partition::{DistributedMesh, GatheredMesh, OwnedMesh};
 use femtile_mesh::{Curved, Facets, Mesh};
 
 use super::cell_dofs::CellDofs;
@@ -36,19 +36,19 @@ pub(crate) type AllOfMesh = (Mesh, Arc<BoundaryFacets>, Vec<f64>);
 /// [`SolveError::Mesh`] if the messages do not form one mesh, [`SolveError::Linalg`] if another rank failed.
 pub(crate) fn collect(
     comm: &Comm,
-    mesh: &DividedMesh,
+    mesh: &DistributedMesh,
     values: &Values<'_>,
 ) -> Result<Option<AllOfMesh>, SolveError> {
     if comm.rank() > 0 {
         let to = To { comm, rank: 0 };
-        send(to, &mesh.share())?;
+        send(to, &mesh.owned_mesh())?;
         to.array(&values.of_rank(mesh))?;
         return Ok(None);
     }
-    let mut collection = Collection::new(mesh);
+    let mut collection = GatheredMesh::new(mesh);
     let mut places = Vec::with_capacity(comm.n_ranks());
     for rank in 0..comm.n_ranks() {
-        let share = if rank == 0 { mesh.share() } else { received(From { comm, rank })? };
+        let share = if rank == 0 { mesh.owned_mesh() } else { received(From { comm, rank })? };
         collection.add(&share)?;
         places.push(match values {
             Values::AtNodes(_) => share.nodes,
@@ -69,7 +69,7 @@ pub(crate) fn collect(
 
 impl Values<'_> {
     /// The values of a rank by node, or cell after cell.
-    fn of_rank(&self, mesh: &DividedMesh) -> Vec<f64> {
+    fn of_rank(&self, mesh: &DistributedMesh) -> Vec<f64> {
         let (space, u) = match self {
             Values::AtNodes(values) => return values.to_vec(),
             Values::InCells(space, u) => (space, u),
@@ -122,7 +122,7 @@ fn in_space(
 }
 
 /// Sends the share of a rank to the first one.
-fn send(to: To<'_>, share: &Share) -> Result<(), LinalgError> {
+fn send(to: To<'_>, share: &OwnedMesh) -> Result<(), LinalgError> {
     to.array(&share.nodes)?;
     to.array(&share.points)?;
     to.array(&share.cells)?;
@@ -142,14 +142,14 @@ fn send(to: To<'_>, share: &Share) -> Result<(), LinalgError> {
 }
 
 /// Receives the share of a rank, in the order of [`send`].
-fn received(from: From<'_>) -> Result<Share, LinalgError> {
+fn received(from: From<'_>) -> Result<OwnedMesh, LinalgError> {
     let (nodes, points, cells, corners) = (from.array()?, from.array()?, from.array()?, from.array()?);
     let [order]: [u64; 1] = from.array()?.try_into().map_err(|_| truncated(from.rank))?;
     let curved = match order {
         0 => None,
         order => Some(Curved { order: order as usize, points: from.array()?, cells: from.array()? }),
     };
-    Ok(Share {
+    Ok(OwnedMesh {
         nodes,
         points,
         cells,

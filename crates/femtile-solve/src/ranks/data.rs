@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 
 use femtile_fem::{BoundaryCondition, Coefficient, Condition, Form};
-use femtile_mesh::partition::Part;
+use femtile_mesh::partition::MeshPart;
 
 use crate::discretization::Discretization;
 
@@ -19,7 +19,7 @@ pub(crate) struct PartData<'p> {
 impl<'p> PartData<'p> {
     /// Takes the data of a problem that is stated on the part; `winners` has the condition of each facet of
     /// it.
-    pub fn of_part(problem: &'p Discretization<'_>, winners: &[Option<u32>]) -> Self {
+    pub fn local(problem: &'p Discretization<'_>, winners: &[Option<u32>]) -> Self {
         let form = problem.form(0);
         let [sigma, lambda, source] =
             [&problem.sigma, &problem.lambda, &problem.sources[0]].map(Cow::Borrowed);
@@ -29,7 +29,7 @@ impl<'p> PartData<'p> {
 
     /// Restricts the data of a problem on the whole mesh to the part; `winners` has the condition of each
     /// boundary facet of the whole mesh.
-    pub fn new(problem: &Discretization<'_>, winners: &[Option<u32>], part: &Part) -> Self {
+    pub fn new(problem: &Discretization<'_>, winners: &[Option<u32>], part: &MeshPart) -> Self {
         let whole = problem.form(0);
         let [sigma, lambda, source] =
             [whole.sigma, whole.lambda, whole.source].map(|given| Cow::Owned(given.on_cells(&part.cells)));
@@ -43,7 +43,7 @@ impl<'p> PartData<'p> {
     }
 
     /// Returns the form of the part.
-    pub fn form<'a>(&'a self, part: &'a Part) -> Form<'a> {
+    pub fn form<'a>(&'a self, part: &'a MeshPart) -> Form<'a> {
         Form {
             mesh: &part.mesh,
             boundary: &part.boundary,
@@ -69,7 +69,7 @@ pub(super) fn won(conditions: &[BoundaryCondition], winners: &[Option<u32>]) -> 
 pub(super) fn conditions_of(
     conditions: &[BoundaryCondition],
     winners: &[Option<u32>],
-    part: &Part,
+    part: &MeshPart,
 ) -> Vec<BoundaryCondition> {
     let mut facets = vec![Vec::new(); conditions.len()];
     for (local, &facet) in part.facets.iter().enumerate() {
@@ -95,7 +95,7 @@ pub(super) fn conditions_of(
 }
 
 /// The local numbers of those global nodes that the part has.
-fn nodes_of(nodes: &[u32], part: &Part) -> Vec<u32> {
+fn nodes_of(nodes: &[u32], part: &MeshPart) -> Vec<u32> {
     let named: HashSet<u32> = nodes.iter().copied().collect();
     let here = part.nodes.iter().zip(0..).filter(|(node, _)| named.contains(node));
     here.map(|(_, number)| number).collect()

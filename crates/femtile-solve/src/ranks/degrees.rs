@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use femtile_amg::AmgDevice;
-use femtile_comm::{Comm, PartTransfer};
+use femtile_comm::{Comm, DistributedTransfer};
 use femtile_device::Cpu;
 use femtile_device::cpu::vector::Lanes;
 use femtile_fem::Form;
@@ -12,13 +12,13 @@ use femtile_linalg::Transfer;
 use femtile_linalg::precondition::polynomial::PolynomialKernels;
 use femtile_linalg::vector::Convert;
 use femtile_matrix_free::CellRule;
-use femtile_mesh::partition::Part;
+use femtile_mesh::partition::MeshPart;
 use femtile_multigrid::{IdentityTransfer, PLevel, PMultigrid, PMultigridConfig};
 use femtile_sum_factorization::SumFactorization;
 
 use super::cells::PartProblem;
 use super::device::{RankCells, RankDevice};
-use super::divided::WholeSpace;
+use super::mesh_on_ranks::WholeSpace;
 use super::rows::agreed;
 use super::system::multigrid;
 use crate::preconditioner::{Level, Preconditioning};
@@ -29,7 +29,7 @@ use crate::{AmgOptions, LevelPrecision, PmgOptions, SolveError};
 pub(super) struct Problems<'p, 'a> {
     pub finest: &'p PartProblem<'a>,
     /// The part, its space of the highest degree, and its form.
-    pub own: Option<(&'a Part, &'a TensorSpace<'a>, Form<'a>)>,
+    pub own: Option<(&'a MeshPart, &'a TensorSpace<'a>, Form<'a>)>,
     /// The global spaces of lower degree, the highest first.
     pub below: &'p [WholeSpace<'p>],
     pub rule: CellRule,
@@ -121,7 +121,7 @@ where
     reports.extend(of_amg);
     let config = PMultigridConfig { sweeps: options.sweeps, ..PMultigridConfig::default() };
     let sums = |values: &mut [f64]| comm.sum_values(values);
-    let cycle = PMultigrid::of_ranks(
+    let cycle = PMultigrid::distributed(
         (device, &sums, (comm.rank() as u64) << 32),
         levels,
         (amg, lowest.owned.len()),
@@ -152,7 +152,7 @@ where
         _ => Box::new(IdentityTransfer(0)),
     };
     let unknowns = [&coarse.unknowns, &fine.unknowns].map(Arc::clone);
-    let transfer = Box::new(PartTransfer::new(device, part, unknowns)?);
+    let transfer = Box::new(DistributedTransfer::new(device, part, unknowns)?);
     Ok(PLevel { operator: fine.rows::<T, D>(device, cells)?, diagonal, lines: None, transfer })
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use femtile_comm::{Comm, GhostedMatrix, GhostedProduct, PartUnknowns, RankKernels};
+use femtile_comm::{Comm, GhostedProduct, LocalUnknowns, OwnedRows, RankKernels};
 use femtile_device::cpu::vector::Lanes;
 use femtile_device::{Cpu, Cuda};
 use femtile_fem::FemError;
@@ -14,11 +14,11 @@ use femtile_matrix_free::{
 };
 use femtile_sum_factorization::SumFactorization;
 
-use super::caller::RankPart;
+use super::distributed_problem::LocalProblem;
 use super::host;
 use super::rows::agreed;
 use crate::nonlinear::MassMatrix;
-use crate::system::Operators;
+use crate::system::PreconditionedOperator;
 use crate::tensor::{CellDevice, OperatorDevice, constrained, terms};
 use crate::{DeviceChoice, SolveError, SolverConfig, Stages};
 
@@ -26,12 +26,12 @@ use crate::{DeviceChoice, SolveError, SolverConfig, Stages};
 pub trait RankCells<T: SumFactorization + Lanes>: CellDevice<T> + RankKernels<T> {
     /// Makes the owned rows of a matrix-free operator on a part. Vectors are in the order of owned unknowns,
     /// so they need no permutation.
-    fn of_part(
+    fn local_operator(
         &self,
         cpu: &Cpu,
         problem: &TensorProblem<'_>,
         rule: (CellRule, Option<MetricEvaluation>),
-        unknowns: &PartUnknowns,
+        unknowns: &LocalUnknowns,
     ) -> Result<Self::MatrixFree, FemError>;
 
     /// Returns the diagonal of the owned rows.
@@ -45,24 +45,24 @@ pub trait RankCells<T: SumFactorization + Lanes>: CellDevice<T> + RankKernels<T>
     /// Returns the rows as a distributed operator. It sums x·Ax over cells if all ranks can.
     fn rows_of_part(
         operator: Self::MatrixFree,
-        unknowns: Arc<PartUnknowns>,
+        unknowns: Arc<LocalUnknowns>,
         sums_cells: bool,
     ) -> Result<Box<dyn LinearOperator<T, Self>>, LinalgError>;
 }
 
 impl<T: SumFactorization + Lanes> RankCells<T> for Cpu {
-    fn of_part(
+    fn local_operator(
         &self,
         cpu: &Cpu,
         problem: &TensorProblem<'_>,
         (rule, metric): (CellRule, Option<MetricEvaluation>),
-        unknowns: &PartUnknowns,
+        unknowns: &LocalUnknowns,
     ) -> Result<MatrixFree<T>, FemError> {
         let (space, constrained) = constrained(problem);
         let facets = problem.facet_matrices();
         let config = MatrixFreeConfig { rule, constrained, facets, metric, ..MatrixFreeConfig::default() };
-        let numbers = (unknowns.numbers(), [unknowns.halo().first_export(), unknowns.owned().len()]);
-        MatrixFree::of_part(cpu, space, terms(problem), config, numbers)
+        let numbers = (unknowns.positions(), [unknowns.halo().first_export(), unknowns.owned().len()]);
+        MatrixFree::local(cpu, space, terms(problem), config, numbers)
     }
 
     fn diagonal_of_part(operator: &MatrixFree<T>) -> Result<Vec<T>, LinalgError> {
@@ -71,7 +71,7 @@ impl<T: SumFactorization + Lanes> RankCells<T> for Cpu {
 
     fn rows_of_part(
         operator: MatrixFree<T>,
-        unknowns: Arc<PartUnknowns>,
+        unknowns: Arc<LocalUnknowns>,
         _: bool,
     ) -> Result<Box<dyn LinearOperator<T, Self>>, LinalgError> {
         Ok(Box::new(GhostedProduct::new(Box::new(operator), Arc::clone(unknowns.halo()))?))
@@ -79,19 +79,19 @@ impl<T: SumFactorization + Lanes> RankCells<T> for Cpu {
 }
 
 impl<T: SumFactorization + Lanes> RankCells<T> for Cuda {
-    fn of_part(
+    fn local_operator(
         &self,
         cpu: &Cpu,
         problem: &TensorProblem<'_>,
         (rule, metric): (CellRule, Option<MetricEvaluation>),
-        unknowns: &PartUnknowns,
+        unknowns: &LocalUnknowns,
     ) -> Result<CudaMatrixFree<T>, FemError> {
         let config = CudaMatrixFreeConfig { metric, ..CudaMatrixFreeConfig::default() };
         let (space, constrained) = constrained(problem);
-        let numbers = (unknowns.numbers(), unknowns.owned().len());
+        let numbers = (unknowns.positions(), unknowns.owned().len());
         let of_cells = (space, terms(problem), rule);
         let given = (constrained, problem.facet_matrices());
-        cpu.install(|| CudaMatrixFree::of_part(self, of_cells, given, config, numbers))
+        cpu.install(|| CudaMatrixFree::local(self, of_cells, given, config, numbers))
     }
 
     fn diagonal_of_part(operator: &CudaMatrixFree<T>) -> Result<Vec<T>, LinalgError> {
@@ -104,7 +104,7 @@ impl<T: SumFactorization + Lanes> RankCells<T> for Cuda {
 
     fn rows_of_part(
         operator: CudaMatrixFree<T>,
-        unknowns: Arc<PartUnknowns>,
+        unknowns: Arc<LocalUnknowns>,
         sums_cells: bool,
     ) -> Result<Box<dyn LinearOperator<T, Self>>, LinalgError> {
         let operator = if sums_cells { operator.with_sums_of_cells()? } else { operator };
@@ -120,26 +120,26 @@ pub trait RankDevice: OperatorDevice + AssemblyKernels<f64> + RankCells<f32> + R
     const NEEDS_UNKNOWNS: bool;
 
     /// Copies rows from the host to the device.
-    fn rows(&self, rows: GhostedMatrix<f64>) -> Result<GhostedMatrix<f64, Self>, LinalgError>;
+    fn rows(&self, rows: OwnedRows<f64>) -> Result<OwnedRows<f64, Self>, LinalgError>;
 
-    /// [`RankPart::operators`] on this device.
+    /// [`LocalProblem::operators`] on this device.
     ///
     /// # Errors
-    /// As [`RankPart::operators`].
+    /// As [`LocalProblem::operators`].
     fn operators_of_part(
         &self,
-        part: &RankPart<'_>,
+        part: &LocalProblem<'_>,
         mass: MassMatrix,
         stages: &mut Stages<'_>,
-    ) -> Result<Operators<Self>, SolveError>;
+    ) -> Result<PreconditionedOperator<Self>, SolveError>;
 
-    /// [`RankPart::stiffness`] on this device.
+    /// [`LocalProblem::stiffness`] on this device.
     ///
     /// # Errors
-    /// As [`RankPart::stiffness`].
+    /// As [`LocalProblem::stiffness`].
     fn stiffness_of_part(
         &self,
-        part: &RankPart<'_>,
+        part: &LocalProblem<'_>,
     ) -> Result<Box<dyn LinearOperator<f64, Self>>, SolveError>;
 }
 
@@ -148,16 +148,16 @@ macro_rules! compiled_here {
     () => {
         fn operators_of_part(
             &self,
-            part: &RankPart<'_>,
+            part: &LocalProblem<'_>,
             mass: MassMatrix,
             stages: &mut Stages<'_>,
-        ) -> Result<Operators<Self>, SolveError> {
+        ) -> Result<PreconditionedOperator<Self>, SolveError> {
             part.operators_on(self, mass, stages)
         }
 
         fn stiffness_of_part(
             &self,
-            part: &RankPart<'_>,
+            part: &LocalProblem<'_>,
         ) -> Result<Box<dyn LinearOperator<f64, Self>>, SolveError> {
             part.stiffness_on(self)
         }
@@ -170,7 +170,7 @@ impl RankDevice for Cpu {
 
     compiled_here!();
 
-    fn rows(&self, rows: GhostedMatrix<f64>) -> Result<GhostedMatrix<f64>, LinalgError> {
+    fn rows(&self, rows: OwnedRows<f64>) -> Result<OwnedRows<f64>, LinalgError> {
         Ok(rows)
     }
 }
@@ -181,8 +181,8 @@ impl RankDevice for Cuda {
 
     compiled_here!();
 
-    fn rows(&self, rows: GhostedMatrix<f64>) -> Result<GhostedMatrix<f64, Self>, LinalgError> {
-        Ok(GhostedMatrix { own: rows.own.copy_to(self)?, border: rows.border.copy_to(self)? })
+    fn rows(&self, rows: OwnedRows<f64>) -> Result<OwnedRows<f64, Self>, LinalgError> {
+        Ok(OwnedRows { own: rows.own.copy_to(self)?, border: rows.border.copy_to(self)? })
     }
 }
 

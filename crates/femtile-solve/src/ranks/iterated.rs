@@ -6,10 +6,10 @@ use femtile_linalg::krylov::cg::CgOutcome;
 use femtile_linalg::{LinalgError, LinearOperator};
 
 use super::device::RankDevice;
-use super::system::{RankSystem, RankUnknowns};
+use super::system::{DistributedSystem, RankUnknowns};
 use super::watch::Agreed;
 use crate::method::by_method;
-use crate::system::SystemParts;
+use crate::system::SystemSummary;
 use crate::{SolveError, SolverConfig, Stage, Stages};
 
 /// The solution of the distributed system on one rank.
@@ -18,7 +18,7 @@ pub(super) struct Iterated {
     pub w: Vec<f64>,
     pub outcome: CgOutcome,
     pub unknowns: RankUnknowns,
-    pub parts: SystemParts,
+    pub parts: SystemSummary,
     pub warnings: Vec<String>,
 }
 
@@ -26,11 +26,11 @@ impl Iterated {
     /// Solves the system. Collective.
     pub fn of<D: RankDevice>(
         (device, comm): (&D, &Comm),
-        system: RankSystem<D>,
+        system: DistributedSystem<D>,
         config: &SolverConfig,
         stages: &mut Stages<'_>,
     ) -> Result<Self, SolveError> {
-        let RankSystem { operator, preconditioner, rhs, parts, warnings, unknowns } = system;
+        let DistributedSystem { operator, preconditioner, rhs, parts, warnings, unknowns } = system;
         stages.begin(Stage::Solve)?;
         let b = Buffer::from_vec(device, rhs).map_err(LinalgError::from)?;
         let mut w = Buffer::zeros(device, b.len()).map_err(LinalgError::from)?;

@@ -8,25 +8,25 @@
 //! event, such as a signal or a timeout, is summed before it counts (`watch`). Errors that may occur on only
 //! one rank are agreed on (`agreed`) before the next message.
 //!
-//! A rank assembles the rows of its owned nodes from all cells that touch them (`Part`), so assembly needs no
+//! A rank assembles the rows of its owned nodes from all cells that touch them (`MeshPart`), so assembly needs no
 //! communication. Threads share the whole mesh, which gives the conditions that hold on facets and the
 //! connected components. Threads generate parts only of hexahedral boxes. MPI ranks have only their parts.
 
-mod caller;
 mod cell_dofs;
 mod cells;
 mod collect;
 pub(crate) mod data;
 mod degrees;
 pub(crate) mod device;
-mod divided;
+mod distributed_problem;
+mod distributed_solve;
+mod global_unknowns;
 mod host;
 mod iterated;
 mod layout;
 mod mean_free;
+mod mesh_on_ranks;
 mod numbering;
-mod of_whole;
-mod parts;
 pub(crate) mod rows;
 mod scatter;
 pub(crate) mod system;
@@ -46,7 +46,7 @@ use femtile_fem::dofs::TensorSpace;
 use femtile_fem::tensor::functionals;
 use femtile_linalg::LinalgError;
 use femtile_linalg::krylov::cg::CgOutcome;
-use femtile_mesh::partition::{Part, Partition, PartitionQuality};
+use femtile_mesh::partition::{MeshPart, Partition, PartitionQuality};
 
 use crate::auto::{Boxed, Circumstances, Solves};
 use crate::discretization::{Discretization, warning_of_imbalance};
@@ -55,15 +55,15 @@ use crate::tensor::{self, Boxes};
 use crate::{
     DeviceChoice, GmgOptions, PreconditionerConfig, Silent, SolveError, SolverConfig, Stage, Stages, auto,
 };
-pub use caller::{DividedProblem, RankPart};
 pub(crate) use collect::{AllOfMesh, Values, collect};
 pub use device::RankDevice;
-pub(crate) use divided::{Divided, OnMesh};
+pub use distributed_problem::{DistributedProblem, LocalProblem};
+pub(crate) use distributed_solve::{boxes as boxes_of_parts, results, with_ghosts};
+pub(crate) use global_unknowns::{GlobalUnknowns, global_numbers};
 pub use host::has_gpus_of_ranks;
 use iterated::Iterated;
 pub(crate) use layout::Layout;
-pub(crate) use of_whole::{OfWhole, numbers_in_whole};
-pub(crate) use parts::{boxes as boxes_of_parts, of_part, results};
+pub(crate) use mesh_on_ranks::{MeshOnRanks, OnMesh};
 use rows::Fixed;
 pub use scatter::scatter;
 pub use used::RanksUsed;
@@ -166,7 +166,10 @@ pub(crate) fn need_whole(problem: &Discretization<'_>) -> Result<(), SolveError>
 
 /// The error about a mesh that is not distributed.
 pub(crate) fn no_parts() -> SolveError {
-    SolveError::solver("ranks", "ranks have no parts of the mesh: state the problem by `Poisson::divided`")
+    SolveError::solver(
+        "ranks",
+        "ranks have no parts of the mesh: state the problem by `Poisson::distributed`",
+    )
 }
 
 /// The error about a communicator other than that of the distributed mesh.
@@ -209,9 +212,9 @@ pub(crate) fn solve<'m>(
     let chosen = chosen(&problem, config, n_threads(cpu, &config.ranks)?, Solves::One, &boxed)?;
     stages.begin(Stage::Assemble)?;
     if let Some(divided) = problem.divided.clone() {
-        return parts::solve((problem, divided), chosen, (cpu, opened), stages);
+        return distributed_solve::solve((problem, divided), chosen, (cpu, opened), stages);
     }
-    let division = Division::new(&problem, chosen.boxes, &chosen.config)?;
+    let division = ReplicatedPartition::new(&problem, chosen.boxes, &chosen.config)?;
     solve_divided(problem, division, (cpu, opened), (&chosen.config, &chosen.reason), stages)
 }
 
@@ -232,12 +235,12 @@ pub(crate) fn boxes(
 /// Solves a problem on this partition of its mesh.
 fn solve_divided<'m>(
     problem: Discretization<'m>,
-    division: Division<'m>,
+    division: ReplicatedPartition<'m>,
     (cpu, opened): (&Cpu, Option<&Cuda>),
     (config, reason): (&SolverConfig, &str),
     stages: &mut Stages<'_>,
 ) -> Result<Solution<'m>, SolveError> {
-    let whole = Whole { problem: &problem, fixed: Fixed::new(&problem)?, division: &division };
+    let whole = ReplicatedProblem { problem: &problem, fixed: Fixed::new(&problem)?, division: &division };
     let work = |cpu: &Cpu, comm: &Comm, stages: &mut Stages<'_>, keepers: Keepers| match device::joined(
         comm, opened, config,
     )? {
@@ -352,7 +355,7 @@ pub(crate) fn n_threads(cpu: &Cpu, ranks: &Ranks) -> Result<usize, SolveError> {
 }
 
 /// The partition of a mesh, known to every rank.
-pub(crate) struct Division<'m> {
+pub(crate) struct ReplicatedPartition<'m> {
     /// The rank of each cell.
     pub partition: Partition,
     /// The owner of each node.
@@ -366,7 +369,7 @@ pub(crate) struct Division<'m> {
     boxes: Option<Boxes>,
 }
 
-impl<'m> Division<'m> {
+impl<'m> ReplicatedPartition<'m> {
     /// Partitions the mesh of a problem by the layers of geometric multigrid, else as the settings say.
     pub fn new(
         problem: &Discretization<'m>,
@@ -399,19 +402,19 @@ impl<'m> Division<'m> {
     }
 
     /// Extracts the part of this rank; none if it owns no node.
-    pub fn part(&self, problem: &Discretization<'_>, comm: &Comm) -> Option<Part> {
-        Part::new(problem.mesh, &problem.boundary, &self.owners, comm.rank())
+    pub fn part(&self, problem: &Discretization<'_>, comm: &Comm) -> Option<MeshPart> {
+        MeshPart::new(problem.mesh, &problem.boundary, &self.owners, comm.rank())
     }
 }
 
 /// The global problem, known to every rank.
-pub(crate) struct Whole<'p, 'm> {
+pub(crate) struct ReplicatedProblem<'p, 'm> {
     pub problem: &'p Discretization<'m>,
     pub fixed: Fixed,
-    pub division: &'p Division<'m>,
+    pub division: &'p ReplicatedPartition<'m>,
 }
 
-impl Whole<'_, '_> {
+impl ReplicatedProblem<'_, '_> {
     /// Solves on one rank, on its device.
     fn solve<D: RankDevice>(
         &self,
@@ -422,14 +425,14 @@ impl Whole<'_, '_> {
     ) -> Result<Finished, SolveError> {
         let part = self.division.part(self.problem, comm);
         device::check_unknowns::<D>(comm, part.as_ref().map_or(0, |part| part.n_owned))?;
-        let layout = Layout::Whole(self.division);
+        let layout = Layout::Replicated(self.division);
         let problem = (self.problem, &self.fixed);
         let system = layout.system((cpu, device, comm), problem, part.as_ref(), config, stages)?;
         let Iterated { w, outcome, unknowns, parts, warnings: of_rank } =
             Iterated::of((device, comm), system, config, stages)?;
         stages.begin(Stage::Write)?;
-        let of_whole = OfWhole { comm, n: self.problem.n_dofs(), unknowns: &unknowns.owned };
-        let u = of_whole.collected(&w, keepers)?;
+        let global = GlobalUnknowns { comm, n: self.problem.n_dofs(), unknowns: &unknowns.owned };
+        let u = global.gather(&w, keepers)?;
         let u = if keepers.has(comm) { self.completed(u, unknowns.is_pure_neumann)? } else { u };
         let mut warnings = self.problem.warnings.clone();
         warnings.extend(of_rank);

@@ -8,14 +8,14 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
-use femtile_comm::{Comm, Halo, PartUnknowns};
+use femtile_comm::{Comm, Halo, LocalUnknowns};
 use femtile_device::parallel;
 use femtile_fem::dofs::TensorSpace;
 use femtile_linalg::LinalgError;
-use femtile_mesh::partition::{BoxCubes, Part};
+use femtile_mesh::partition::{BoxCubes, MeshPart};
 
 use super::cell_dofs::{CellDofs, in_given_axes, positions};
-use super::divided::WholeSpace;
+use super::mesh_on_ranks::WholeSpace;
 
 /// Unknowns, and cells, per parallel task.
 const DOFS: usize = 1 << 14;
@@ -37,7 +37,7 @@ pub(super) struct Numbering {
 
 impl Numbering {
     /// Numbers the unknowns of the part of `rank`.
-    pub fn new(part: &Part, space: &TensorSpace<'_>, rank: usize) -> Self {
+    pub fn new(part: &MeshPart, space: &TensorSpace<'_>, rank: usize) -> Self {
         let (n, d, n_dofs) = (space.degree() + 1, space.dimension(), space.n_dofs());
         let rank = rank as u32;
         let corners_of: Vec<Vec<usize>> = (0..n.pow(d as u32)).map(|at| corners_around(at, n, d)).collect();
@@ -80,8 +80,8 @@ impl Numbering {
     pub fn joined(
         self,
         comm: &Comm,
-        own: Option<(&Part, &TensorSpace<'_>)>,
-    ) -> Result<PartUnknowns, LinalgError> {
+        own: Option<(&MeshPart, &TensorSpace<'_>)>,
+    ) -> Result<LocalUnknowns, LinalgError> {
         let places = own.map(|(part, space)| {
             let has_ghosts =
                 |position: usize| space.corners(position).iter().any(|&node| node as usize >= part.n_owned);
@@ -107,13 +107,13 @@ impl Numbering {
             None => Vec::new(),
         };
         let halo = Halo::of_known(comm, self.owned.len(), exports, &n_imports)?;
-        PartUnknowns::new(Arc::new(halo), self.owned, self.ghosts)
+        LocalUnknowns::new(Arc::new(halo), self.owned, self.ghosts)
     }
 
     /// The owned unknowns that each other rank requests.
     fn exports(
         &self,
-        (part, space): (&Part, &TensorSpace<'_>),
+        (part, space): (&MeshPart, &TensorSpace<'_>),
         wanted: Vec<Vec<u64>>,
     ) -> Result<Vec<(usize, Vec<u32>)>, LinalgError> {
         let per_cell = space.dofs_per_cell() as u64;
@@ -138,7 +138,7 @@ impl Numbering {
 /// Returns a global name for each of some unknowns of a part: (number of a cell in the whole mesh) ×
 /// (unknowns per cell) + (place in the cell's axes there). Only cells for which `may_have` is true are used.
 pub(super) fn places_in_cells(
-    (part, space): (&Part, &TensorSpace<'_>),
+    (part, space): (&MeshPart, &TensorSpace<'_>),
     unknowns: &[u32],
     may_have: impl Fn(usize) -> bool + Sync + Send,
 ) -> Vec<u64> {
@@ -169,7 +169,7 @@ pub(super) fn places_in_cells(
 pub(super) fn owned_of_problem(
     numbering: &Numbering,
     whole: WholeSpace<'_>,
-    own: Option<(&Part, &TensorSpace<'_>)>,
+    own: Option<(&MeshPart, &TensorSpace<'_>)>,
 ) -> Vec<u32> {
     match (whole, own) {
         (WholeSpace::Kept(whole), Some((part, space))) => {
@@ -185,14 +185,14 @@ pub(super) fn owned_of_problem(
 pub(super) fn numbers_in(whole: &TensorSpace<'_>, space: &TensorSpace<'_>, cells: &[u32]) -> Vec<u64> {
     let position_of = positions(whole);
     let zeros = || vec![0; whole.dofs_per_cell()];
-    numbers(space, zeros, |of_whole, position, given| {
+    numbers(space, zeros, |global, position, given| {
         let in_whole = position_of[cells[space.order()[position] as usize] as usize] as usize;
-        in_given_axes(whole, in_whole, of_whole, |at, dof| given[at] = u64::from(dof));
+        in_given_axes(whole, in_whole, global, |at, dof| given[at] = u64::from(dof));
     })
 }
 
 /// The number of each unknown of a part of a box, in the row-by-row numbering of the whole box.
-pub(super) fn numbers_in_box(cubes: &BoxCubes, part: &Part, space: &TensorSpace<'_>) -> Vec<u64> {
+pub(super) fn numbers_in_box(cubes: &BoxCubes, part: &MeshPart, space: &TensorSpace<'_>) -> Vec<u64> {
     let p = space.degree();
     let along = cubes.n.map(|n| (n * p + 1) as u64);
     numbers(

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use femtile_comm::{Comm, GhostedMatrix, Halo};
+use femtile_comm::{Comm, Halo, OwnedRows};
 use femtile_device::{Device, Scalar};
 use femtile_fem::assembly::{BALANCE_TOLERANCE, PartRows, assemble_rows, has_floating};
 use femtile_fem::forms::winners;
@@ -11,13 +11,13 @@ use femtile_fem::{BoundaryCondition, Constraints, FemError};
 use femtile_linalg::LinalgError;
 use femtile_mesh::Mesh;
 use femtile_mesh::check::{Components, components};
-use femtile_mesh::partition::Part;
+use femtile_mesh::partition::MeshPart;
 use femtile_sparse::csr::{Csr, HostOffsets};
 
 use super::data::{PartData, conditions_of, won};
 use super::device::RankDevice;
-use super::divided::ids_of_nodes;
-use super::system::{RankSystem, RankUnknowns};
+use super::mesh_on_ranks::ids_of_nodes;
+use super::system::{DistributedSystem, RankUnknowns};
 use crate::discretization::Discretization;
 use crate::{SolveError, SolverConfig, Stage, Stages};
 
@@ -72,9 +72,9 @@ impl Fixed {
     }
 
     /// Returns the coefficients and conditions of a part.
-    pub fn data<'p>(&self, problem: &'p Discretization<'_>, part: &Part) -> PartData<'p> {
+    pub fn data<'p>(&self, problem: &'p Discretization<'_>, part: &MeshPart) -> PartData<'p> {
         match problem.divided {
-            Some(_) => PartData::of_part(problem, &self.winners),
+            Some(_) => PartData::local(problem, &self.winners),
             None => PartData::new(problem, &self.winners, part),
         }
     }
@@ -83,7 +83,7 @@ impl Fixed {
     pub fn conditions(
         &self,
         (problem, time): (&Discretization<'_>, f64),
-        part: &Part,
+        part: &MeshPart,
     ) -> Vec<BoundaryCondition> {
         let conditions: Vec<_> = problem.conditions[0].iter().map(|given| given.at_time(time)).collect();
         match problem.divided {
@@ -117,7 +117,7 @@ impl Fixed {
 /// The owned rows of a linear system of linear elements.
 pub(super) struct RankRows<D: RankDevice> {
     /// The owned rows, with Dirichlet values eliminated.
-    pub matrix: GhostedMatrix<f64, D>,
+    pub matrix: OwnedRows<f64, D>,
     /// The right side, with Dirichlet values lifted.
     pub rhs: Vec<f64>,
     /// The node of each row in the mesh of the problem.
@@ -128,7 +128,7 @@ pub(super) struct RankRows<D: RankDevice> {
     pub ghosts: Vec<(u32, u64)>,
     /// Whether the global solution is unique only up to a constant.
     pub is_pure_neumann: bool,
-    /// As in `femtile_fem::System`.
+    /// As in `femtile_fem::AssembledSystem`.
     pub imbalance: f64,
 }
 
@@ -138,7 +138,7 @@ impl<D: RankDevice> RankRows<D> {
         device: &D,
         comm: &Comm,
         (problem, fixed): (&Discretization<'_>, &Fixed),
-        part: Option<&Part>,
+        part: Option<&MeshPart>,
         stages: &mut Stages<'_>,
     ) -> Result<Self, SolveError> {
         let made = match part {
@@ -150,7 +150,7 @@ impl<D: RankDevice> RankRows<D> {
             .map(|(&node, &is_held)| (node, is_held || fixed.constraints.contains(node as usize)));
         rows.is_pure_neumann = fixed.leaves_a_constant(comm, problem.mesh, held)?;
         if rows.is_pure_neumann {
-            rows.imbalance = balance(comm, &mut rows.rhs, problem.n_of_all())?;
+            rows.imbalance = balance(comm, &mut rows.rhs, problem.n_global_dofs())?;
         }
         Ok(rows)
     }
@@ -172,7 +172,7 @@ impl<D: RankDevice> RankRows<D> {
     fn of_part(
         device: &D,
         (problem, fixed): (&Discretization<'_>, &Fixed),
-        part: &Part,
+        part: &MeshPart,
         stages: &mut Stages<'_>,
     ) -> Result<(Self, Vec<bool>), SolveError> {
         let PartRows { matrix, mut rhs, is_held } = assembled(device, (problem, fixed), part, stages)?;
@@ -200,7 +200,7 @@ pub(crate) fn agreed<R>(comm: &Comm, result: Result<R, SolveError>) -> Result<R,
 }
 
 /// The number of a local node in the mesh of the problem.
-fn node_of(problem: &Discretization<'_>, part: &Part, local: usize) -> u32 {
+fn node_of(problem: &Discretization<'_>, part: &MeshPart, local: usize) -> u32 {
     if problem.divided.is_some() { local as u32 } else { part.nodes[local] }
 }
 
@@ -208,7 +208,7 @@ fn node_of(problem: &Discretization<'_>, part: &Part, local: usize) -> u32 {
 pub(crate) fn assembled<D: RankDevice>(
     device: &D,
     (problem, fixed): (&Discretization<'_>, &Fixed),
-    part: &Part,
+    part: &MeshPart,
     stages: &mut Stages<'_>,
 ) -> Result<PartRows<f64, D>, FemError> {
     let data = fixed.data(problem, part).natural();
@@ -220,7 +220,7 @@ pub(crate) fn assembled<D: RankDevice>(
             ControlFlow::Continue(())
         })
     });
-    made.map_err(|error| error.in_whole_mesh(&part.cells, &part.nodes))
+    made.map_err(|error| error.in_global_numbers(&part.cells, &part.nodes))
 }
 
 /// A matrix without rows.
@@ -250,15 +250,15 @@ pub(super) fn balance(comm: &Comm, rhs: &mut [f64], n: usize) -> Result<f64, Sol
 pub(super) fn of_simplices<D: RankDevice>(
     (device, comm): (&D, &Comm),
     problem: (&Discretization<'_>, &Fixed),
-    part: Option<&Part>,
+    part: Option<&MeshPart>,
     config: &SolverConfig,
     stages: &mut Stages<'_>,
-) -> Result<RankSystem<D>, SolveError> {
+) -> Result<DistributedSystem<D>, SolveError> {
     let rows = RankRows::new(device, comm, problem, part, stages)?;
     stages.begin(Stage::Setup)?;
     let RankRows { matrix, rhs, owned, ids, ghosts, is_pure_neumann, imbalance } = rows;
     let halo = Arc::new(Halo::new(comm, &ids, &ghosts)?);
     let (given, part) = (Vec::new(), None);
     let unknowns = RankUnknowns { owned, halo, given, part, is_pure_neumann, imbalance };
-    RankSystem::of_matrix(device, config, (matrix, rhs), unknowns, problem.0.n_of_all())
+    DistributedSystem::of_matrix(device, config, (matrix, rhs), unknowns, problem.0.n_global_dofs())
 }

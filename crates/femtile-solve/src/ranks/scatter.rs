@@ -6,7 +6,9 @@ use femtile_fem::FemError;
 use femtile_linalg::LinalgError;
 use femtile_mesh::check::{BoundaryFacets, components};
 use femtile_mesh::generate::Counts;
-use femtile_mesh::partition::{DividedMesh, Part, Partitioner, Scatter, WholeMesh, n_own_edges};
+use femtile_mesh::partition::{
+    DistributedMesh, GlobalMeshSize, MeshPart, Partitioner, Scatter, n_owned_edges,
+};
 use femtile_mesh::{CellKind, Curved, Facets, Mesh};
 
 use super::rows::agreed;
@@ -38,7 +40,7 @@ pub fn scatter(
     comm: &Comm,
     whole: Option<(&Mesh, &BoundaryFacets)>,
     partitioner: Partitioner,
-) -> Result<Option<DividedMesh>, SolveError> {
+) -> Result<Option<DistributedMesh>, SolveError> {
     let (rank, n_ranks) = (comm.rank(), comm.n_ranks());
     let divided = whole.filter(|_| rank == 0).map(|whole| prepared(whole, partitioner, n_ranks));
     let mut divided = agreed(comm, divided.transpose())?.flatten();
@@ -49,11 +51,11 @@ pub fn scatter(
         Some(scatter) => dealt(comm, scatter),
         None => received(comm),
     })?;
-    let mut n_edges = [n_own_edges(&of_rank, rank) as f64];
+    let mut n_edges = [n_owned_edges(&of_rank, rank) as f64];
     comm.sum_values(&mut n_edges)?;
     let whole = divided.map(|scatter| scatter.whole(n_edges[0] as u64));
     let whole = whole_of_all(comm, whole, &of_rank.mesh)?;
-    Ok(Some(DividedMesh::new(of_rank, (rank, n_ranks), n_shared, whole, partitioner.name())))
+    Ok(Some(DistributedMesh::new(of_rank, (rank, n_ranks), n_shared, whole, partitioner.name())))
 }
 
 /// Partitions a mesh; none if a rank would have no part or the mesh is not connected. In a mesh of several
@@ -79,7 +81,7 @@ fn prepared<'m>(
 }
 
 /// Sends the parts of the other ranks; returns the part of the first.
-fn dealt(comm: &Comm, scatter: &mut Scatter<'_>) -> Result<(Part, usize), LinalgError> {
+fn dealt(comm: &Comm, scatter: &mut Scatter<'_>) -> Result<(MeshPart, usize), LinalgError> {
     let lacking = |rank: usize| LinalgError::Rank { rank, message: "has no part of the mesh".into() };
     for rank in 1..comm.n_ranks() {
         let (part, n_shared) = scatter.part(rank).ok_or_else(|| lacking(rank))?;
@@ -89,8 +91,12 @@ fn dealt(comm: &Comm, scatter: &mut Scatter<'_>) -> Result<(Part, usize), Linalg
 }
 
 /// The description of the whole mesh, sent from the first rank. Cell kinds are those of the part.
-fn whole_of_all(comm: &Comm, own: Option<WholeMesh>, part: &Mesh) -> Result<WholeMesh, LinalgError> {
-    let sent = own.map(|WholeMesh { counts, entities, extents }| {
+fn whole_of_all(
+    comm: &Comm,
+    own: Option<GlobalMeshSize>,
+    part: &Mesh,
+) -> Result<GlobalMeshSize, LinalgError> {
+    let sent = own.map(|GlobalMeshSize { counts, entities, extents }| {
         let mut numbers = vec![counts.n_nodes, counts.n_cells];
         numbers.extend(entities.map(|n| n as f64));
         numbers.extend(extents.as_flattened());
@@ -101,12 +107,12 @@ fn whole_of_all(comm: &Comm, own: Option<WholeMesh>, part: &Mesh) -> Result<Whol
     let [n_nodes, n_cells, rest @ ..] = numbers.ok_or_else(|| truncated(0))?;
     let entities = [0, 1, 2, 3].map(|dimension| rest[dimension] as u64);
     let extents = [4, 7].map(|begin| [rest[begin], rest[begin + 1], rest[begin + 2]]);
-    Ok(WholeMesh { counts: Counts { n_nodes, n_cells, ..Counts::from(part) }, entities, extents })
+    Ok(GlobalMeshSize { counts: Counts { n_nodes, n_cells, ..Counts::from(part) }, entities, extents })
 }
 
 /// Sends a part to its rank.
-fn send(to: To<'_>, part: &Part, n_shared: usize) -> Result<(), LinalgError> {
-    let Part { mesh, boundary, nodes, cells, facets, n_owned, owners } = part;
+fn send(to: To<'_>, part: &MeshPart, n_shared: usize) -> Result<(), LinalgError> {
+    let MeshPart { mesh, boundary, nodes, cells, facets, n_owned, owners } = part;
     let kind = KINDS.iter().position(|&kind| kind == mesh.kind).unwrap_or(0);
     let order = mesh.curved.as_ref().map_or(0, |curved| curved.order);
     to.array(&[kind, order, *n_owned, n_shared].map(|number| number as u64))?;
@@ -131,7 +137,7 @@ fn send(to: To<'_>, part: &Part, n_shared: usize) -> Result<(), LinalgError> {
 }
 
 /// Receives the part of this rank from the first one, in the order of [`send`].
-fn received(comm: &Comm) -> Result<(Part, usize), LinalgError> {
+fn received(comm: &Comm) -> Result<(MeshPart, usize), LinalgError> {
     let from = From { comm, rank: 0 };
     let numbers: [u64; NUMBERS] = from.array()?.try_into().map_err(|_| truncated(0))?;
     let [kind, order, n_owned, n_shared] = numbers.map(|number| number as usize);
@@ -152,5 +158,5 @@ fn received(comm: &Comm) -> Result<(Part, usize), LinalgError> {
         Mesh { points, kind, cells, curved, cell_tags, facets, tag_names, cell_fields, node_fields, notes };
     let boundary = BoundaryFacets { nodes: from.array()?, cells: from.array()?, local: from.array()? };
     let (nodes, cells, facets, owners) = (from.array()?, from.array()?, from.array()?, from.array()?);
-    Ok((Part { mesh, boundary, nodes, cells, facets, n_owned, owners }, n_shared))
+    Ok((MeshPart { mesh, boundary, nodes, cells, facets, n_owned, owners }, n_shared))
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use femtile_amg::{AmgDevice, LevelShape};
-use femtile_comm::{Comm, DistributedMatrix, GhostedMatrix, Halo, PartUnknowns};
+use femtile_comm::{Comm, DistributedMatrix, Halo, LocalUnknowns, OwnedRows};
 use femtile_device::Scalar;
 use femtile_linalg::precondition::Diagonal;
 use femtile_linalg::{LinalgError, LinearOperator, Preconditioner};
@@ -15,16 +15,16 @@ use crate::auto::Solves;
 use crate::check::graph_error;
 use crate::format::{Formatted, citations_of, formatted};
 use crate::preconditioner::{Level, Preconditioning};
-use crate::system::SystemParts;
+use crate::system::SystemSummary;
 use crate::{AmgGraph, AmgOptions, LevelPrecision, PreconditionerConfig, SolveError, SolverConfig};
 
 /// The owned rows of a linear system, with a preconditioner.
-pub(crate) struct RankSystem<D: RankDevice> {
+pub(crate) struct DistributedSystem<D: RankDevice> {
     pub operator: Box<dyn LinearOperator<f64, D>>,
     pub preconditioner: Box<dyn Preconditioner<f64, D>>,
     /// The right side, with Dirichlet values lifted.
     pub rhs: Vec<f64>,
-    pub parts: SystemParts,
+    pub parts: SystemSummary,
     pub warnings: Vec<String>,
     pub unknowns: RankUnknowns,
 }
@@ -39,30 +39,30 @@ pub(crate) struct RankUnknowns {
     pub given: Vec<(u32, f64)>,
     /// Owned unknowns and ghosts of the part; none for linear elements, whose part numbers owned nodes first,
     /// then ghosts.
-    pub part: Option<Arc<PartUnknowns>>,
+    pub part: Option<Arc<LocalUnknowns>>,
     /// Whether the global solution is unique only up to a constant.
     pub is_pure_neumann: bool,
-    /// As in `femtile_fem::System`.
+    /// As in `femtile_fem::AssembledSystem`.
     pub imbalance: f64,
 }
 
 impl RankUnknowns {
     /// Returns the owned values from those on the part.
-    pub fn owned_of(&self, part: &[f64]) -> Vec<f64> {
+    pub fn restrict_to_owned(&self, part: &[f64]) -> Vec<f64> {
         match &self.part {
             None => part[..self.owned.len()].to_vec(),
-            Some(unknowns) => unknowns.owned_of(part),
+            Some(unknowns) => unknowns.restrict_to_owned(part),
         }
     }
 }
 
-impl<D: RankDevice> RankSystem<D> {
+impl<D: RankDevice> DistributedSystem<D> {
     /// Makes the system of an assembled matrix with the preconditioner of the settings, on the device of the
     /// rank; `n` is the global number of unknowns. Collective.
     pub fn of_matrix(
         device: &D,
         config: &SolverConfig,
-        (matrix, rhs): (GhostedMatrix<f64, D>, Vec<f64>),
+        (matrix, rhs): (OwnedRows<f64, D>, Vec<f64>),
         unknowns: RankUnknowns,
         n: usize,
     ) -> Result<Self, SolveError> {
@@ -70,7 +70,7 @@ impl<D: RankDevice> RankSystem<D> {
         let (preconditioner, levels) = preconditioning(device, config, &matrix, (&unknowns, n))?;
         let Formatted { operator, format, reason } = formatted(matrix.own, config, Solves::One)?;
         let operator = DistributedMatrix::new(operator, matrix.border, Arc::clone(halo))?;
-        let parts = SystemParts {
+        let parts = SystemSummary {
             format: format.name(),
             format_reason: Some(reason),
             citations: citations_of(format, &levels),
@@ -88,18 +88,18 @@ impl<D: RankDevice> RankSystem<D> {
 pub(super) fn preconditioning<D: RankDevice>(
     device: &D,
     config: &SolverConfig,
-    matrix: &GhostedMatrix<f64, D>,
+    matrix: &OwnedRows<f64, D>,
     (unknowns, n): (&RankUnknowns, usize),
 ) -> Result<Preconditioning<D>, SolveError> {
     let (halo, owned) = (&unknowns.halo, &unknowns.owned);
     let comm = halo.comm();
     // Errors of all ranks must surface here, not during a solve.
-    let of_whole = |error| match error {
+    let in_global = |error| match error {
         LinalgError::Diagonal { row, value } => LinalgError::Diagonal { row: owned[row] as usize, value },
         other => other,
     };
     let diagonal = || -> Result<Diagonal<f64, D>, SolveError> {
-        agreed(comm, Diagonal::new(&matrix.own).map_err(|error| of_whole(error).into()))
+        agreed(comm, Diagonal::new(&matrix.own).map_err(|error| in_global(error).into()))
     };
     Ok(match &config.preconditioner {
         PreconditionerConfig::None => {
@@ -131,7 +131,7 @@ pub(super) fn without_constants<D: RankDevice>(
 
 /// Distributed algebraic multigrid with its levels, in the precision of the settings.
 pub(super) fn multigrid<T: Scalar, D: AmgDevice<T>>(
-    (device, matrix): (&D, &GhostedMatrix<f64, D>),
+    (device, matrix): (&D, &OwnedRows<f64, D>),
     halo: &Arc<Halo>,
     options: &AmgOptions,
 ) -> Result<(Box<dyn Preconditioner<T, D>>, Vec<Level>), SolveError> {

@@ -6,7 +6,7 @@ use femtile_device::cpu::vector::Lanes;
 use femtile_device::{Cpu, Cuda, Device, Scalar, part};
 use femtile_fem::dofs::TensorSpace;
 use femtile_fem::tensor::CellMatrices;
-use femtile_fem::tensor::{TensorProblem, TensorSystem, assemble};
+use femtile_fem::tensor::{TensorProblem, TensorRightSide, assemble};
 use femtile_fem::{Coefficient, FemError};
 use femtile_linalg::krylov::cg::vector_bytes;
 use femtile_linalg::precondition::{ByComponent, Diagonal};
@@ -28,7 +28,7 @@ use crate::method::SolveDevice;
 use crate::nonlinear::MassMatrix;
 use crate::preconditioner::{Preconditioning, without_constants};
 use crate::right_side::RightSide;
-use crate::system::{LinearSystem, Operators};
+use crate::system::{LinearSystem, PreconditionedOperator};
 use crate::{GmgStart, PreconditionerConfig, Quadrature, SolveError, SolverConfig, Stage, Stages};
 
 /// A matrix-free operator of one device.
@@ -185,7 +185,7 @@ pub trait OperatorDevice: SolveDevice + CellDevice<f32> + CellDevice<f64> + Mult
         problem: &TensorProblem<'a>,
         components: usize,
         rule: CellRule,
-    ) -> Result<TensorSystem<'a, Self>, FemError>;
+    ) -> Result<TensorRightSide<'a, Self>, FemError>;
 
     /// [`WeakForm::system`] on this device, with the CPU as host.
     ///
@@ -208,7 +208,7 @@ pub trait OperatorDevice: SolveDevice + CellDevice<f32> + CellDevice<f64> + Mult
         weak: &WeakForm<'_>,
         mass: MassMatrix,
         stages: &mut Stages<'_>,
-    ) -> Result<Operators<Self>, SolveError>;
+    ) -> Result<PreconditionedOperator<Self>, SolveError>;
 }
 
 /// Entry points of [`OperatorDevice`]. An implementation per device compiles multigrid and its kernels in this crate,
@@ -230,7 +230,7 @@ macro_rules! compiled_here {
             weak: &WeakForm<'_>,
             mass: MassMatrix,
             stages: &mut Stages<'_>,
-        ) -> Result<Operators<Self>, SolveError> {
+        ) -> Result<PreconditionedOperator<Self>, SolveError> {
             weak.operators_on((cpu, self), mass, stages)
         }
     };
@@ -247,7 +247,7 @@ impl OperatorDevice for Cpu {
         problem: &TensorProblem<'a>,
         components: usize,
         _: CellRule,
-    ) -> Result<TensorSystem<'a, Self>, FemError> {
+    ) -> Result<TensorRightSide<'a, Self>, FemError> {
         problem.lift(self, &mut |y, x| {
             apply_to_given(operator, components, y, x);
             Ok(())
@@ -267,7 +267,7 @@ impl OperatorDevice for Cuda {
         problem: &TensorProblem<'a>,
         _: usize,
         rule: CellRule,
-    ) -> Result<TensorSystem<'a, Self>, FemError> {
+    ) -> Result<TensorRightSide<'a, Self>, FemError> {
         problem.lift_by_cells(self, rule)
     }
 }
@@ -306,7 +306,7 @@ pub(crate) fn assembled<'a, D: OperatorDevice>(
     rule: CellRule,
     problem: &'a TensorProblem<'a>,
     stages: &mut Stages<'_>,
-) -> Result<(Csr<f64, D>, TensorSystem<'a, D>), SolveError> {
+) -> Result<(Csr<f64, D>, TensorRightSide<'a, D>), SolveError> {
     let form = problem.form();
     let cells = CellMatrices::new(problem.space(), form.sigma, form.lambda, rule)?;
     Ok(stages.with_fractions(|progress| assemble(device, problem, &cells, progress))?)

@@ -71,7 +71,7 @@ fn evaluate(
             .map(|evaluated| (evaluated.load().to_vec(), evaluated.constraints().clone())),
     };
     evaluated.map_err(|error| match &problem.divided {
-        Some(divided) => error.in_whole_mesh(&divided.mesh.part.cells, &divided.mesh.part.nodes),
+        Some(divided) => error.in_global_numbers(&divided.mesh.part.cells, &divided.mesh.part.nodes),
         None => error,
     })
 }

@@ -9,9 +9,9 @@
 //! preconditioners follow from the shift and a few values, which checkpoints contain.
 
 mod data;
+mod distributed;
+mod distributed_equation;
 mod nonlinear;
-mod of_rank;
-mod on_ranks;
 mod operators;
 mod preconditioning;
 mod rank_terms;

@@ -10,7 +10,7 @@ use femtile_linalg::newton::{Newton, NewtonConfig, NewtonOutcome, NewtonStop};
 use femtile_time::implicit::{SemiDiscrete, StageEquation, StageOutcome};
 
 use crate::discretization::Discretization;
-use crate::nonlinear::{Derivatives, Equation, Mass, MassMatrix, NonlinearReport, Worst, place_of};
+use crate::nonlinear::{Derivatives, DiscreteEquation, Mass, MassMatrix, NonlinearReport, Worst, place_of};
 use crate::tensor::OperatorDevice;
 use crate::{SolveError, SolverConfig};
 
@@ -33,7 +33,7 @@ pub(super) fn is_refilled(problem: &Discretization<'_>) -> bool {
 pub(super) struct Nonlinear<'a, D: OperatorDevice> {
     device: D,
     problem: &'a Discretization<'a>,
-    equation: Equation<'a, D>,
+    equation: DiscreteEquation<'a, D>,
     /// The mass matrix with capacity 1; none if it equals the mass matrix of the equation.
     mass_of_norms: Option<Mass<D>>,
     config: SolverConfig,
@@ -54,7 +54,7 @@ impl<'a, D: OperatorDevice> Nonlinear<'a, D> {
         (time, mass): (f64, MassMatrix),
     ) -> Result<Self, SolveError> {
         let at = (time, Some(mass));
-        let equation = Equation::new(device, problem, derivatives, config, at, &|| false)?;
+        let equation = DiscreteEquation::new(device, problem, derivatives, config, at, &|| false)?;
         let one = Coefficient::Constant(1.0);
         let mass_of_norms = match problem.capacity.as_constant() {
             Some(1.0) => None,
@@ -99,7 +99,7 @@ impl<'a, D: OperatorDevice> Nonlinear<'a, D> {
     }
 
     /// Returns the solver of linear equations, for reports.
-    pub fn equation(&mut self) -> &mut Equation<'a, D> {
+    pub fn equation(&mut self) -> &mut DiscreteEquation<'a, D> {
         &mut self.equation
     }
 

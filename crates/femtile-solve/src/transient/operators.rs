@@ -13,7 +13,7 @@ use crate::discretization::Discretization;
 use crate::format::{Formatted, citations_of, formatted};
 use crate::nonlinear::lump;
 use crate::preconditioner::preconditioner;
-use crate::system::{LinearSystem, SystemParts};
+use crate::system::{LinearSystem, SystemSummary};
 use crate::tensor::OperatorDevice;
 use crate::{OperatorKind, PreconditionerConfig, SolveError, SolverConfig, Stages, Value};
 
@@ -61,7 +61,7 @@ pub(super) struct Workshop<'a, 'm, D: OperatorDevice> {
 
 /// The linear system of a stage, as a report describes it.
 pub(super) struct Description {
-    pub parts: SystemParts,
+    pub parts: SystemSummary,
     /// The settings, with the preconditioner that was chosen.
     pub config: SolverConfig,
     pub preconditioner_reason: String,
@@ -206,7 +206,7 @@ impl<'m, D: OperatorDevice> Workshop<'_, 'm, D> {
         config: &SolverConfig,
         kept: Option<Arc<dyn Preconditioner<f64, D>>>,
         stages: &mut Stages<'_>,
-    ) -> Result<(Shifted<D>, SystemParts), SolveError> {
+    ) -> Result<(Shifted<D>, SystemSummary), SolveError> {
         match terms {
             Terms::Matrices { stiffness, mass, offset } => {
                 let mut matrix = stiffness.combined(1.0, mass, shift - offset)?;
@@ -222,7 +222,7 @@ impl<'m, D: OperatorDevice> Workshop<'_, 'm, D> {
                     }
                 };
                 let Formatted { operator, format, reason } = formatted(matrix, config, Solves::Many)?;
-                let parts = SystemParts {
+                let parts = SystemSummary {
                     format: format.name(),
                     format_reason: Some(reason),
                     citations: citations_of(format, &levels),
@@ -247,7 +247,7 @@ impl<'m, D: OperatorDevice> Workshop<'_, 'm, D> {
         of: &Discretization<'m>,
         config: &SolverConfig,
         stages: &mut Stages<'_>,
-    ) -> Result<(Preconditioned<D>, SystemParts), SolveError> {
+    ) -> Result<(Preconditioned<D>, SystemSummary), SolveError> {
         let weak = of.weak_form(config, self.opened, self.cpu.threads())?;
         let system = weak.system((self.cpu, self.device), stages)?;
         let parts = system.parts();

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use femtile_sparse::Csr;
 
-use super::of_rank::Parts;
+use super::distributed_equation::RankContext;
 use super::operators::{held, held_mass};
 use crate::discretization::Discretization;
 use crate::ranks::RankDevice;
 use crate::ranks::rows::{assembled, nothing};
-use crate::ranks::system::{RankSystem, RankUnknowns};
+use crate::ranks::system::{DistributedSystem, RankUnknowns};
 use crate::{SolveError, SolverConfig, Stages};
 
 /// $K$ and $M$ on the part of a rank, of one pattern, both with unit rows and columns at Dirichlet unknowns.
@@ -23,7 +23,7 @@ pub(super) struct RankTerms<D: RankDevice> {
 impl<D: RankDevice> RankTerms<D> {
     /// Assembles both matrices; none if assembly fails on a rank, for instance with a negative reaction, or
     /// the elements are not linear. Collective.
-    pub fn new(of: &Parts<'_, '_, D>, stages: &mut Stages<'_>) -> Result<Option<Self>, SolveError> {
+    pub fn new(of: &RankContext<'_, '_, D>, stages: &mut Stages<'_>) -> Result<Option<Self>, SolveError> {
         let problem = of.run.problem;
         if problem.space().is_some() {
             return Ok(None);
@@ -41,10 +41,10 @@ impl<D: RankDevice> RankTerms<D> {
     /// Makes the system of stages with a shift. Collective.
     pub fn system(
         &self,
-        of: &Parts<'_, '_, D>,
+        of: &RankContext<'_, '_, D>,
         (shift, unknowns): (f64, &RankUnknowns),
         config: &SolverConfig,
-    ) -> Result<RankSystem<D>, SolveError> {
+    ) -> Result<DistributedSystem<D>, SolveError> {
         let n_owned = unknowns.owned.len();
         let matrix = of.device.divide(self.stiffness.combined(1.0, &self.mass, shift)?, n_owned)?;
         let unknowns = RankUnknowns {
@@ -55,13 +55,19 @@ impl<D: RankDevice> RankTerms<D> {
             is_pure_neumann: false,
             imbalance: 0.0,
         };
-        RankSystem::of_matrix(of.device, config, (matrix, Vec::new()), unknowns, of.run.problem.n_of_all())
+        DistributedSystem::of_matrix(
+            of.device,
+            config,
+            (matrix, Vec::new()),
+            unknowns,
+            of.run.problem.n_global_dofs(),
+        )
     }
 }
 
 /// Assembles the matrix of a problem on the part of a rank. Collective.
 fn matrix<D: RankDevice>(
-    of: &Parts<'_, '_, D>,
+    of: &RankContext<'_, '_, D>,
     problem: &Discretization<'_>,
     stages: &mut Stages<'_>,
 ) -> Result<Csr<f64, D>, SolveError> {

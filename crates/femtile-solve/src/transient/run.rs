@@ -17,9 +17,9 @@ use crate::check::check_cells;
 use crate::device::{Choice, Chosen};
 use crate::discretization::Discretization;
 use crate::nonlinear::{Derivatives, FORMAT_REASON, resolved};
-use crate::ranks::{self, OfWhole};
+use crate::ranks::{self, GlobalUnknowns};
 use crate::solution::Finished;
-use crate::system::SystemParts;
+use crate::system::SystemSummary;
 use crate::tensor::OperatorDevice;
 use crate::{DeviceChoice, MassMatrix, Solution, SolveError, SolverConfig, Stage, Stages};
 
@@ -157,7 +157,7 @@ impl<'m> Transient<'m> {
         if matches!(outcome.stop, Stop::SolverFailed) {
             warnings.extend(system.failure.take());
         }
-        let parts = SystemParts {
+        let parts = SystemSummary {
             format: "csr".into(),
             format_reason: Some(FORMAT_REASON.into()),
             levels: std::mem::take(&mut system.equation().linear.levels),
@@ -192,7 +192,7 @@ impl<'m> Transient<'m> {
         &self,
         (initial, resume): (Buffer<f64, D>, Option<&Checkpoint>),
         system: &mut S,
-        (problem, config, of_whole): (&Discretization<'m>, &SolverConfig, Option<&OfWhole<'_>>),
+        (problem, config, global): (&Discretization<'m>, &SolverConfig, Option<&GlobalUnknowns<'_>>),
         observer: &mut dyn Observer,
         stages: &mut Stages<'_>,
     ) -> Result<(Vec<f64>, Outcome), SolveError> {
@@ -212,7 +212,7 @@ impl<'m> Transient<'m> {
             span: (self.start, self.end),
             deadline: config.time_limit.map(|limit| (Instant::now(), limit)),
             scratch,
-            of_whole,
+            global,
         };
         watch.begin(integrator.time(), integrator.values())?;
         let outcome = integrator.run(system, &mut watch)?;

@@ -1,7 +1,9 @@
 //! The load of the source on a device.
 
 use femtile_device::{Buffer, Cuda};
-use femtile_fem::{Assembly, AssemblyProblem, Coefficient, DeviceState, FemError, Form, Slopes, System};
+use femtile_fem::{
+    AssembledSystem, Assembly, AssemblyProblem, Coefficient, DeviceState, FemError, Form, Slopes,
+};
 use femtile_linalg::LinalgError;
 
 use super::data;
@@ -26,7 +28,7 @@ pub(super) enum SourceLoad<'a, D: OperatorDevice> {
 pub(super) struct ByKernels<'a, D: OperatorDevice> {
     assembly: Assembly<f64, D>,
     problem: AssemblyProblem<'a>,
-    system: System<f64, D>,
+    system: AssembledSystem<f64, D>,
 }
 
 impl<'a, D: OperatorDevice> SourceLoad<'a, D> {

@@ -30,7 +30,7 @@ impl<D: OperatorDevice> StageSolver<D> {
     pub fn new(method: Method, of: &Shifted<D>, comm: &Comm) -> Result<Self, LinalgError> {
         let (a, m) = (Arc::clone(&of.operator), Arc::clone(&of.preconditioner));
         if method == Method::Cg {
-            return Ok(Self::Cg(Box::new(CgSolver::of_ranks(a, m, comm)?)));
+            return Ok(Self::Cg(Box::new(CgSolver::with_communicator(a, m, comm)?)));
         }
         let zeros = || Buffer::zeros(a.device(), a.n_rows());
         let (x, b) = (zeros()?, zeros()?);

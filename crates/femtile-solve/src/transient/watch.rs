@@ -13,7 +13,7 @@ use super::CheckpointInterval;
 use crate::component::Component;
 use crate::discretization::Discretization;
 use crate::output;
-use crate::ranks::{Keepers, OfWhole};
+use crate::ranks::{GlobalUnknowns, Keepers};
 use crate::tensor::OperatorDevice;
 use crate::{Fields, Progress, SolutionData, SolveError};
 
@@ -99,7 +99,7 @@ pub(super) struct Watch<'a, 'm, D: OperatorDevice> {
     /// The solution at the time of a frame.
     pub scratch: Buffer<f64, D>,
     /// The owned unknowns of this rank by global number, if there are several ranks.
-    pub of_whole: Option<&'a OfWhole<'a>>,
+    pub global: Option<&'a GlobalUnknowns<'a>>,
 }
 
 impl<D: OperatorDevice> Watch<'_, '_, D> {
@@ -124,7 +124,7 @@ impl<D: OperatorDevice> Watch<'_, '_, D> {
     }
 
     fn pass_on(&mut self, number: usize, time: f64, own: Vec<f64>) -> Result<(), SolveError> {
-        let Some(values) = self.collected(own)? else { return Ok(()) };
+        let Some(values) = self.gather(own)? else { return Ok(()) };
         let now = self.problem.at_time(time);
         self.observer.frame(&Frame { problem: &now, number, time, values: [values] })
     }
@@ -132,19 +132,19 @@ impl<D: OperatorDevice> Watch<'_, '_, D> {
 
 impl<D: OperatorDevice> Watch<'_, '_, D> {
     /// Gathers the values of all ranks on the first one; none on the others.
-    fn collected(&self, own: Vec<f64>) -> Result<Option<Vec<f64>>, SolveError> {
-        let Some(of_whole) = self.of_whole else { return Ok(Some(own)) };
-        let all = of_whole.collected(&own, Keepers::First)?;
-        Ok(Keepers::First.has(of_whole.comm).then_some(all))
+    fn gather(&self, own: Vec<f64>) -> Result<Option<Vec<f64>>, SolveError> {
+        let Some(global) = self.global else { return Ok(Some(own)) };
+        let all = global.gather(&own, Keepers::First)?;
+        Ok(Keepers::First.has(global.comm).then_some(all))
     }
 
     /// Gathers the state of a run and passes it to the observer, on the first rank.
     pub fn keep(&mut self, own: Checkpoint) -> Result<(), SolveError> {
         let mut history = Vec::with_capacity(own.history.len());
         for (time, values) in own.history {
-            history.extend(self.collected(values)?.map(|all| (time, all)));
+            history.extend(self.gather(values)?.map(|all| (time, all)));
         }
-        match self.of_whole.is_none_or(|of_whole| of_whole.comm.rank() == 0) {
+        match self.global.is_none_or(|global| global.comm.rank() == 0) {
             true => self.observer.checkpoint(&Checkpoint { history, ..own }),
             false => Ok(()),
         }
@@ -152,8 +152,8 @@ impl<D: OperatorDevice> Watch<'_, '_, D> {
 
     /// Returns which flags are set on at least one rank; collective decisions depend on them.
     fn agreed<const N: usize>(&self, is_so: [bool; N]) -> Result<[bool; N], SolveError> {
-        let Some(of_whole) = self.of_whole else { return Ok(is_so) };
-        Ok(of_whole.comm.any(is_so)?)
+        let Some(global) = self.global else { return Ok(is_so) };
+        Ok(global.comm.any(is_so)?)
     }
 }
 

@@ -17,8 +17,8 @@ use femtile_linalg::hooks::Hook;
 use femtile_linalg::vector::VectorKernels;
 use femtile_linalg::{LinalgError, LinearOperator, need};
 
-use super::places::sealed::Sealed;
-use super::{Places, StoredMatrix};
+use super::entry_positions::sealed::Sealed;
+use super::{EntryPositions, StoredMatrix};
 pub use cpu::dot_of_entries;
 pub use kernels::CsrKernels;
 
@@ -323,13 +323,13 @@ impl<T: Scalar, D: Device> StoredMatrix<D> for Csr<T, D> {
         })
     }
 
-    fn places(&self) -> Result<Places, LinalgError> {
+    fn entry_positions(&self) -> Result<EntryPositions, LinalgError> {
         let mut starts = match self.offsets() {
             Offsets::Narrow(offsets) => offsets.to_host()?.into_iter().map(u64::from).collect(),
             Offsets::Wide(offsets) => offsets.to_host()?,
         };
         starts.pop();
-        Ok(Places::rows(starts))
+        Ok(EntryPositions::rows(starts))
     }
 
     fn values_mut(&mut self) -> BufferMut<'_, T, D> {

@@ -30,8 +30,8 @@ use femtile_linalg::vector::{Convert, VectorKernels};
 use femtile_linalg::{LinalgError, LinearOperator, need};
 
 use super::csr::{Csr, HostOffsets};
-use super::places::sealed::Sealed;
-use super::{Places, StoredMatrix};
+use super::entry_positions::sealed::Sealed;
+use super::{EntryPositions, StoredMatrix};
 use columns::Columns;
 pub use config::{EllWarpConfig, IndexKind, Numbering, Reduction};
 pub use kernels::EllWarpKernels;
@@ -377,7 +377,7 @@ impl<T: Scalar, D: EllWarpKernels<T, V>, V: Scalar> StoredMatrix<D> for EllWarp<
         Self::from_csr(device, &pattern, config)
     }
 
-    fn places(&self) -> Result<Places, LinalgError> {
+    fn entry_positions(&self) -> Result<EntryPositions, LinalgError> {
         let lanes = self.config.lanes;
         let slices = self.layout.to_slices(lanes)?;
         let (mut starts, mut of_rows) = (vec![0; self.n_rows], vec![[0; 2]; self.n_rows]);
@@ -395,7 +395,7 @@ impl<T: Scalar, D: EllWarpKernels<T, V>, V: Scalar> StoredMatrix<D> for EllWarp<
             rows.iter().zip(0..).for_each(|(&row, place)| numbers[row as usize] = place);
             numbers
         });
-        Ok(Places::slices(lanes, starts, of_rows, numbers))
+        Ok(EntryPositions::slices(lanes, starts, of_rows, numbers))
     }
 
     fn values_mut(&mut self) -> BufferMut<'_, V, D> {

@@ -14,7 +14,7 @@ use pulp::{Simd, WithSimd};
 
 use super::choosing::Choosing;
 use super::elimination::{Before, eliminate_row};
-use super::reference::{System, host_choice, note, slices, solve_each};
+use super::reference::{BlockSystem, host_choice, note, slices, solve_each};
 use super::transpose::{MAX_LANES, gather, scatter};
 use super::{BlockBands, BlockOrder, BlockProblem, BlockShape, BlockTridiagonalKernels};
 use crate::{Algorithm, Stability, Work};
@@ -172,7 +172,7 @@ impl<T: Choosing> Batch<'_, T> {
         workspace.substitute_back::<S, T>(simd);
         let flags: &[T] = bytemuck::cast_slice(std::slice::from_ref(&flag));
         let failed = |lane: usize| flags[lane] != T::ZERO;
-        let apart: Vec<System<T>> = (0..systems.len())
+        let apart: Vec<BlockSystem<T>> = (0..systems.len())
             .filter(|&lane| failed(lane))
             .map(|lane| self.system(systems.start + lane))
             .collect();
@@ -240,8 +240,8 @@ impl<T: Choosing> Batch<'_, T> {
     }
 
     /// A copy of a system, for which vectors found a pivot that fails.
-    fn system(&self, system: usize) -> System<T> {
-        System::of(
+    fn system(&self, system: usize) -> BlockSystem<T> {
+        BlockSystem::of(
             &self.problem.shape,
             self.bands,
             &|place| self.right(place..place + self.problem.shape.block),
@@ -250,7 +250,7 @@ impl<T: Choosing> Batch<'_, T> {
     }
 
     /// Solves a system by plain loops, which find the row.
-    fn solve_apart(&self, number: usize, system: &System<T>) {
+    fn solve_apart(&self, number: usize, system: &BlockSystem<T>) {
         let shape = self.problem.shape;
         let values = system.thomas(self.problem.stability).unwrap_or_else(|row| {
             note(&mut self.status.lock().unwrap_or_else(PoisonError::into_inner), &shape, number, row);

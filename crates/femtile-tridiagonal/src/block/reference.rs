@@ -49,7 +49,7 @@ pub(super) fn solve_each<T: Scalar, D: HostDevice>(
     let (shape, bands) = (problem.shape, slices(bands));
     for system in 0..shape.n_systems {
         let right: &[T] = d.unwrap_or(u).as_slice();
-        let one = System::of(&shape, bands, &|place| &right[place..place + shape.block], system);
+        let one = BlockSystem::of(&shape, bands, &|place| &right[place..place + shape.block], system);
         let solved = match problem.algorithm {
             Algorithm::Pcr => one.pcr(problem.stability),
             _ => one.thomas(problem.stability),
@@ -79,7 +79,7 @@ pub(super) fn note(status: &mut [u64], shape: &BlockShape, system: usize, row: u
 
 /// One system: block row after block row, entries row-major.
 #[derive(Debug, Clone)]
-pub(super) struct System<T> {
+pub(super) struct BlockSystem<T> {
     m: usize,
     n: usize,
     a: Vec<T>,
@@ -88,7 +88,7 @@ pub(super) struct System<T> {
     d: Vec<T>,
 }
 
-impl<T: Scalar> System<T> {
+impl<T: Scalar> BlockSystem<T> {
     /// A copy of system number `system`; `right` gives the M right sides at a place of their array.
     ///
     /// Blocks that couple to rows beyond the ends count as zero, whatever their values.

@@ -9,7 +9,7 @@ use super::evolution::{EVOLUTION_HEADER, Evolution};
 use super::graph::Lists;
 use super::{LANES, Numbers, Rows, THREADS, by_lanes, lanes_for};
 use crate::Graph;
-use crate::kernels::Parts;
+use crate::kernels::DeviceAggregates;
 use crate::setup::graph::distance;
 use crate::setup::independent_set::LEAST_FREE;
 
@@ -148,7 +148,7 @@ impl<'a> Linked<'a> {
 
     /// Groups of the nodes around roots, with further ones in gaps, as [`crate::setup::aggregate::aggregate`] makes them with
     /// `Visit::Filling`; groups of fewer than `least` nodes are dissolved.
-    pub fn aggregates(&self, least: u32) -> Result<Parts<Cuda>, LinalgError> {
+    pub fn aggregates(&self, least: u32) -> Result<DeviceAggregates<Cuda>, LinalgError> {
         let (k, mut scratch) = (self.distance(), self.scratch()?);
         let mut standing = self.start()?;
         self.decide(k, &mut standing, &mut scratch)?;
@@ -159,7 +159,12 @@ impl<'a> Linked<'a> {
 
     /// Groups of the nodes around roots that are more than `k` connections apart, as [`crate::setup::aggregate::aggregate`]
     /// makes them in rounds; groups below the weight `least` are dissolved.
-    pub fn parts(&self, k: usize, least: u32, weights: &Numbers) -> Result<Parts<Cuda>, LinalgError> {
+    pub fn parts(
+        &self,
+        k: usize,
+        least: u32,
+        weights: &Numbers,
+    ) -> Result<DeviceAggregates<Cuda>, LinalgError> {
         let mut standing = self.start()?;
         self.decide(k, &mut standing, &mut self.scratch()?)?;
         self.grouped(&standing, k, least, Some(weights))
@@ -172,12 +177,12 @@ impl<'a> Linked<'a> {
         k: usize,
         least: u32,
         weights: Option<&Numbers>,
-    ) -> Result<Parts<Cuda>, LinalgError> {
+    ) -> Result<DeviceAggregates<Cuda>, LinalgError> {
         let (n, mut of_node) = self.around(standing)?;
         for _ in 1..=k {
             of_node = self.join(&of_node)?;
         }
-        self.without_small(Parts { n, of_node: Arc::new(of_node), order: None }, least, k, weights)
+        self.without_small(DeviceAggregates { n, of_node: Arc::new(of_node), order: None }, least, k, weights)
     }
 
     /// Two numbers for each node.
@@ -309,11 +314,11 @@ impl<'a> Linked<'a> {
     /// Dissolves parts of fewer than `least` nodes, or half of the average, into others.
     fn without_small(
         &self,
-        parts: Parts<Cuda>,
+        parts: DeviceAggregates<Cuda>,
         least: u32,
         k: usize,
         weights: Option<&Numbers>,
-    ) -> Result<Parts<Cuda>, LinalgError> {
+    ) -> Result<DeviceAggregates<Cuda>, LinalgError> {
         let n = self.n as u64;
         let sizes = weigh(&parts, weights)?;
         let held = match (weights, self.n_connected) {
@@ -339,12 +344,15 @@ impl<'a> Linked<'a> {
         let kernel = Kernel::<Number>::new("amg_parts_number");
         // SAFETY: as above.
         unsafe { self.device.launch(&self.program, &kernel, self.by_nodes(), arguments) }?;
-        Ok(Parts { n: n_kept, of_node: Arc::new(of_node), order: None })
+        Ok(DeviceAggregates { n: n_kept, of_node: Arc::new(of_node), order: None })
     }
 }
 
 /// Returns the weight of each part: the sum of the weights of its nodes, by default one each.
-pub(crate) fn weigh(parts: &Parts<Cuda>, weights: Option<&Numbers>) -> Result<Numbers, LinalgError> {
+pub(crate) fn weigh(
+    parts: &DeviceAggregates<Cuda>,
+    weights: Option<&Numbers>,
+) -> Result<Numbers, LinalgError> {
     let (device, n) = (parts.of_node.device(), parts.of_node.len());
     let mut sums = Buffer::zeros(device, parts.n)?;
     let weights = weights.map_or(Read::none(), Buffer::read);

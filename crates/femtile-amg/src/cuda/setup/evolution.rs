@@ -3,7 +3,7 @@ use femtile_device::{Buffer, Cuda, Scalar};
 use femtile_linalg::{LinalgError, need};
 
 use super::{LANES, Numbers, Rows, THREADS, address, by_lanes};
-use crate::kernels::Parts;
+use crate::kernels::DeviceAggregates;
 use crate::setup::evolution::{DROP, NOTHING};
 use crate::setup::local_modes::OPPOSED;
 
@@ -92,7 +92,7 @@ pub(super) fn has_opposed<H: Scalar>(
 }
 
 /// As [`crate::setup::evolution::inherited`]: marks the parts with more nodes that are marked than others.
-pub(super) fn inherited(marks: &Numbers, parts: &Parts<Cuda>) -> Result<Numbers, LinalgError> {
+pub(super) fn inherited(marks: &Numbers, parts: &DeviceAggregates<Cuda>) -> Result<Numbers, LinalgError> {
     let (device, n, program) = (marks.device(), marks.len(), program::<f32>());
     let mut votes = Buffer::zeros(device, parts.n)?;
     let arguments = (votes.write(), parts.of_node.read(), marks.read(), n as u64);

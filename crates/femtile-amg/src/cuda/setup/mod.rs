@@ -19,7 +19,7 @@ use femtile_sparse::csr::{Csr, Offsets};
 
 use super::address;
 use crate::AmgConfig;
-use crate::kernels::{Coarsened, Grouping, Nodes, Parts};
+use crate::kernels::{Coarsened, DeviceAggregates, Grouping, Nodes};
 use crate::patches::cuda as patches;
 use crate::setup::spectrum::share;
 use aggregate::Neighbours;
@@ -131,7 +131,7 @@ fn grouped<H: Scalar>(
     graph: &Neighbours<'_>,
     config: &AmgConfig,
     by: Grouping<'_, Cuda>,
-) -> Result<Option<Parts<Cuda>>, LinalgError> {
+) -> Result<Option<DeviceAggregates<Cuda>>, LinalgError> {
     let has_patches = config.smoother.has_patches();
     if let Grouping::Known(known) = by
         && known.of_node.len() == graph.linked.n
@@ -155,7 +155,7 @@ pub(crate) struct Numbered<'a, H: Scalar> {
     pub rows: Rows<'a, H>,
     pub diagonal: &'a Buffer<H, Cuda>,
     pub strong: &'a Numbers,
-    pub parts: Parts<Cuda>,
+    pub parts: DeviceAggregates<Cuda>,
     pub weights: Option<&'a Numbers>,
     /// As [`Nodes::from_doubtful`] of the next level.
     pub from_doubtful: Option<Numbers>,

@@ -5,7 +5,7 @@ use femtile_linalg::vector::scan;
 use femtile_sparse::csr::Csr;
 
 use super::{LANES, Numbers, Rows, THREADS, by_lanes};
-use crate::kernels::Parts;
+use crate::kernels::DeviceAggregates;
 use crate::setup::spectrum::{PROLONGED, share};
 
 pub(super) static PROLONG: Program =
@@ -26,7 +26,7 @@ fn program<H: Scalar>() -> Specialisation {
 
 /// The constant, cut to parts: `sums` are their weights, `weights` those of nodes.
 pub(super) fn tentative<H: Scalar>(
-    parts: &Parts<Cuda>,
+    parts: &DeviceAggregates<Cuda>,
     weights: Option<&Numbers>,
     sums: &Numbers,
 ) -> Result<Buffer<H, Cuda>, LinalgError> {
@@ -44,7 +44,7 @@ pub(super) fn tentative<H: Scalar>(
 pub(super) fn prolongator<H: Scalar>(
     rows: &Rows<'_, H>,
     strong: &Numbers,
-    parts: &Parts<Cuda>,
+    parts: &DeviceAggregates<Cuda>,
     q: &Buffer<H, Cuda>,
     weights: Option<&Numbers>,
     largest: f64,

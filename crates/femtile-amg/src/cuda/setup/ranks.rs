@@ -12,7 +12,7 @@ use super::aggregate::Neighbours;
 use super::evolution::{self, Evolution};
 use super::{LANES, Numbers, Rows, THREADS, aggregate, by_lanes, graph, matrix, product, prolong};
 use crate::AmgConfig;
-use crate::kernels::{Nodes, Parts};
+use crate::kernels::{DeviceAggregates, Nodes};
 use crate::setup::spectrum::share;
 
 pub(super) static RANKS: Program =
@@ -33,7 +33,7 @@ fn program<H: Scalar>() -> Specialisation {
 }
 
 /// The rows of a rank: the owned columns, and the ghost columns, which only the last rows have.
-pub(in crate::cuda) struct OfRank<'a, H: Scalar> {
+pub(in crate::cuda) struct LocalRows<'a, H: Scalar> {
     own: Rows<'a, H>,
     border: Rows<'a, H>,
 }
@@ -41,7 +41,7 @@ pub(in crate::cuda) struct OfRank<'a, H: Scalar> {
 /// Aggregates of the rows of a rank, and the data that they were found from.
 pub(in crate::cuda) struct Grouped<H: Scalar> {
     /// Those of rows beside ghosts, and of their neighbours, are the last.
-    pub parts: Parts<Cuda>,
+    pub parts: DeviceAggregates<Cuda>,
     pub weights: Numbers,
     pub diagonal: Buffer<H, Cuda>,
     /// As [`aggregate::strong`], for the owned columns.
@@ -53,9 +53,9 @@ pub(in crate::cuda) struct Grouped<H: Scalar> {
 }
 
 /// Data of own nodes, then of ghosts.
-pub(in crate::cuda) struct OfAll<H: Scalar> {
+pub(in crate::cuda) struct OwnedAndGhosts<H: Scalar> {
     /// Their places among the nodes of the next level.
-    pub parts: Parts<Cuda>,
+    pub parts: DeviceAggregates<Cuda>,
     /// Entries of the tentative prolongator.
     pub q: Buffer<H, Cuda>,
     pub diagonal: Buffer<H, Cuda>,
@@ -63,7 +63,7 @@ pub(in crate::cuda) struct OfAll<H: Scalar> {
     pub weights: Option<Numbers>,
 }
 
-impl<'a, H: Scalar> OfRank<'a, H> {
+impl<'a, H: Scalar> LocalRows<'a, H> {
     /// None if offsets have 64 bits.
     pub fn new(own: &'a Csr<H, Cuda>, border: &'a Csr<H, Cuda>) -> Option<Self> {
         Some(Self { own: Rows::new(own)?, border: Rows::new(border)? })
@@ -143,7 +143,7 @@ impl<'a, H: Scalar> OfRank<'a, H> {
     }
 
     /// The parts in an order in which those of rows beside ghosts, and of their neighbours, are the last.
-    fn inner_first(&self, parts: Parts<Cuda>) -> Result<Parts<Cuda>, LinalgError> {
+    fn inner_first(&self, parts: DeviceAggregates<Cuda>) -> Result<DeviceAggregates<Cuda>, LinalgError> {
         let (device, n, program) = (self.own.device, self.own.n(), program::<H>());
         let mut is_inner = Buffer::from_vec(device, vec![1; parts.n])?;
         let (own, border, first) = self.structures();
@@ -161,11 +161,11 @@ impl<'a, H: Scalar> OfRank<'a, H> {
         let kernel = Kernel::<InnerFirst>::new("amg_inner_first");
         // SAFETY: as above; each part has a start.
         unsafe { device.launch(&program, &kernel, Launch::over(n, THREADS), arguments) }?;
-        Ok(Parts { of_node: Arc::new(of_node), ..parts })
+        Ok(DeviceAggregates { of_node: Arc::new(of_node), ..parts })
     }
 
     /// Whether slivers may have nodes of several ranks; `rows` are all columns.
-    pub fn has_opposed(&self, rows: &Csr<H, Cuda>, of_all: &OfAll<H>) -> Result<bool, LinalgError> {
+    pub fn has_opposed(&self, rows: &Csr<H, Cuda>, of_all: &OwnedAndGhosts<H>) -> Result<bool, LinalgError> {
         Rows::new(rows).map_or(Ok(false), |rows| evolution::has_opposed(&rows, &of_all.diagonal))
     }
 
@@ -176,12 +176,12 @@ impl<'a, H: Scalar> OfRank<'a, H> {
         &self,
         rows: &Csr<H, Cuda>,
         grouped: &Grouped<H>,
-        of_all: &OfAll<H>,
+        of_all: &OwnedAndGhosts<H>,
         (largest, threshold): (f64, f64),
     ) -> Result<Option<(Buffer<H, Cuda>, Csr<H, Cuda>)>, LinalgError> {
         let Some(rows) = Rows::new(rows) else { return Ok(None) };
         let (device, n) = (rows.device, rows.n());
-        let OfAll { parts, q, diagonal, weights } = of_all;
+        let OwnedAndGhosts { parts, q, diagonal, weights } = of_all;
         let inverse = matrix::raise(&rows, diagonal, share(largest))?;
         let mut marks = Buffer::zeros(device, rows.a.n_nonzeros())?;
         let of_smoothing = H::from_f64(threshold * threshold);

@@ -11,7 +11,7 @@ use super::layout;
 use crate::Smoother;
 use crate::cuda::setup::evolution::Evolution;
 use crate::cuda::setup::{Numbered, Numbers, Rows, aggregate, graph, prolong};
-use crate::kernels::{Coarsened, Parts};
+use crate::kernels::{Coarsened, DeviceAggregates};
 use crate::patches::{PatchOrder, PatchSmoother, PatchedLevel};
 use crate::setup::spectrum::DAMPING;
 
@@ -40,7 +40,7 @@ pub(crate) fn coarsen<H: Scalar>(
         rows,
         diagonal: &diagonal,
         strong: &strong,
-        parts: Parts { n: parts.n, of_node, order: None },
+        parts: DeviceAggregates { n: parts.n, of_node, order: None },
         weights: weights.as_ref(),
         from_doubtful,
     };

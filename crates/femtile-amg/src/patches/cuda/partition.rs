@@ -14,7 +14,7 @@ use crate::cuda::setup::graph::{Lists, gather};
 use crate::cuda::setup::product::product;
 use crate::cuda::setup::prolong::{sorted, transpose};
 use crate::cuda::setup::{LANES, Numbers, Rows, THREADS, by_lanes};
-use crate::kernels::Parts;
+use crate::kernels::DeviceAggregates;
 use crate::patches::partition::{LEAST_ROWS, MOST_DISTANCE, MOST_ROWS, ROUNDS, in_order};
 use crate::patches::{DoublePartition, PatchOrder, RowOrder};
 use crate::setup::graph::{Aggregates, Graph};
@@ -42,7 +42,7 @@ fn program<H: Scalar>() -> Specialisation {
 /// rounds. None if an aggregate has to be cut or a row of the graph of aggregates is too long.
 pub(crate) fn order<H: Scalar>(
     graph: &Linked<'_>,
-    parts: &Parts<Cuda>,
+    parts: &DeviceAggregates<Cuda>,
 ) -> Result<Option<PatchOrder<Cuda>>, LinalgError> {
     let device = graph.device;
     let incidence = units::<H>(parts)?;
@@ -72,7 +72,7 @@ pub(crate) fn order<H: Scalar>(
 }
 
 /// A matrix with a one for each node in the column of its unit.
-fn units<H: Scalar>(parts: &Parts<Cuda>) -> Result<Csr<H, Cuda>, LinalgError> {
+fn units<H: Scalar>(parts: &DeviceAggregates<Cuda>) -> Result<Csr<H, Cuda>, LinalgError> {
     let (device, n) = (parts.of_node.device(), parts.of_node.len());
     let mut marks = Buffer::zeros(device, n)?;
     let kernel = Kernel::<Alone>::new("amg_units_alone");
@@ -114,7 +114,7 @@ fn induced<H: Scalar>(
 }
 
 /// Units around roots, as [`crate::patches::partition`] has them.
-fn around_roots(units: &Linked<'_>, weights: &Numbers) -> Result<Parts<Cuda>, LinalgError> {
+fn around_roots(units: &Linked<'_>, weights: &Numbers) -> Result<DeviceAggregates<Cuda>, LinalgError> {
     let mut parts = units.parts(1, LEAST_ROWS, weights)?;
     for k in 2..=MOST_DISTANCE {
         let held: u32 = weigh(&parts, Some(weights))?.to_host()?.iter().sum();
@@ -127,7 +127,11 @@ fn around_roots(units: &Linked<'_>, weights: &Numbers) -> Result<Parts<Cuda>, Li
 }
 
 /// The part of each unit after rounds of exchange.
-fn exchanged(units: &Linked<'_>, weights: &Numbers, parts: &Parts<Cuda>) -> Result<Numbers, LinalgError> {
+fn exchanged(
+    units: &Linked<'_>,
+    weights: &Numbers,
+    parts: &DeviceAggregates<Cuda>,
+) -> Result<Numbers, LinalgError> {
     let (device, n, n_parts, program) = (units.device, units.n, parts.n, program::<f32>());
     let mut part = copy(device, &parts.of_node)?;
     if n_parts == 0 {

@@ -2,7 +2,7 @@
 
 use femtile::device::{Buffer, Cpu, Cuda};
 use femtile::linalg::Preconditioner;
-use femtile::linalg::comm::Alone;
+use femtile::linalg::comm::SingleRank;
 use femtile::linalg::krylov::Stop;
 use femtile::linalg::krylov::cg::{ConjugateGradient, KrylovConfig};
 use femtile::multigrid::{
@@ -187,12 +187,13 @@ pub(super) fn iterations(device: &Cuda, grid: &BoxGrid) -> [usize; 2] {
         let cycle = GeometricMultigrid::<f32>::from_finest(&cpu, grid, smoother).unwrap();
         let a = BoxOperator::<f64>::new(&cpu, grid);
         let (mut x, b) = (Buffer::zeros(&cpu, b.len()).unwrap(), Buffer::from_host(&cpu, &b).unwrap());
-        method.solve(&mut x, &a, &cycle, &b, &Alone, &mut ()).unwrap()
+        method.solve(&mut x, &a, &cycle, &b, &SingleRank, &mut ()).unwrap()
     };
     let cycle = GeometricMultigrid::<f32, Cuda>::from_finest(device, grid, smoother).unwrap();
     let a = CudaBoxOperator::<f64>::new(device, grid).unwrap();
     let mut x = Buffer::zeros(device, b.len()).unwrap();
-    let of_gpu = method.solve(&mut x, &a, &cycle, &Buffer::from_vec(device, b).unwrap(), &Alone, &mut ());
+    let of_gpu =
+        method.solve(&mut x, &a, &cycle, &Buffer::from_vec(device, b).unwrap(), &SingleRank, &mut ());
     [of_cpu, of_gpu.unwrap()].map(|outcome| {
         assert!(outcome.stop == Stop::Converged, "{outcome:?}");
         outcome.iterations

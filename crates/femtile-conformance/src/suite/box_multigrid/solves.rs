@@ -2,7 +2,7 @@
 
 use femtile::device::{Buffer, Cpu, Cuda};
 use femtile::linalg::Preconditioner;
-use femtile::linalg::comm::Alone;
+use femtile::linalg::comm::SingleRank;
 use femtile::linalg::krylov::Stop;
 use femtile::linalg::krylov::cg::{ConjugateGradient, KrylovConfig};
 use femtile::linalg::krylov::gmres::{Gmres, GmresConfig};
@@ -68,11 +68,11 @@ pub fn krylov_methods_take_cycles_and_products(device: &Cuda, _scope: &Scope) {
         let outcome = match post {
             PostOrder::Reversed => {
                 let method = ConjugateGradient::new(KrylovConfig::default());
-                method.solve(&mut x, &a, &cycle, &b, &Alone, &mut ()).unwrap()
+                method.solve(&mut x, &a, &cycle, &b, &SingleRank, &mut ()).unwrap()
             }
             PostOrder::Same => {
                 let method = Gmres::new(GmresConfig::default());
-                method.solve(&mut x, &a, &cycle, &b, &Alone, &mut ()).unwrap()
+                method.solve(&mut x, &a, &cycle, &b, &SingleRank, &mut ()).unwrap()
             }
         };
         assert!(outcome.stop == Stop::Converged && outcome.iterations <= 9, "{outcome:?}");

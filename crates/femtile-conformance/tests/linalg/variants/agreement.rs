@@ -1,6 +1,6 @@
 use femtile::device::{Cpu, Reference, Scalar};
 use femtile::linalg::krylov::Stop;
-use femtile_conformance::suite::problems::{Parts, Random, laplacian};
+use femtile_conformance::suite::problems::{CsrArrays, Random, laplacian};
 
 use super::{By, Host, Method, System, chain, config, dense};
 use crate::cpus;
@@ -32,7 +32,7 @@ fn direct<T: Scalar>(system: &System<T>) -> Vec<f64> {
 
 fn finds_the_direct_solution<T: Scalar, D: Host<T>>(
     device: &D,
-    a: Parts<T>,
+    a: CsrArrays<T>,
     random: &mut Random,
     [tolerance, slack]: [f64; 2],
 ) {

@@ -3,19 +3,19 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use femtile::device::{Buffer, Cpu, Reference, Scalar};
-use femtile::linalg::comm::Alone;
+use femtile::linalg::comm::SingleRank;
 use femtile::linalg::krylov::Stop;
 use femtile::linalg::krylov::cg::{CgOutcome, KrylovConfig};
 use femtile::linalg::krylov::gmres::{Gmres, GmresConfig};
 use femtile::linalg::precondition::{Diagonal, Jacobi};
 use femtile::linalg::{LinalgError, Preconditioner};
-use femtile_conformance::suite::problems::{Parts, Random, laplacian};
+use femtile_conformance::suite::problems::{CsrArrays, Random, laplacian};
 
 use super::{Host, System, chain, config, dense};
 use crate::cpus;
 
 /// A grid of n × n with convection: far from symmetric.
-fn convection<T: Scalar>(n: usize) -> Parts<T> {
+fn convection<T: Scalar>(n: usize) -> CsrArrays<T> {
     let row = |i: usize| {
         let (x, y) = (i % n, i / n);
         let mut row = vec![(i, 4.5)];
@@ -31,7 +31,7 @@ fn convection<T: Scalar>(n: usize) -> Parts<T> {
         row.sort_unstable_by_key(|(column, _)| *column);
         row
     };
-    Parts::from_rows(n * n, (0..n * n).map(row).collect())
+    CsrArrays::from_rows(n * n, (0..n * n).map(row).collect())
 }
 
 /// Jacobi's preconditioner, every application times another number.
@@ -67,9 +67,9 @@ fn solve<T: Scalar, D: Host<T>>(
     let method = Gmres::new(GmresConfig { cg, restart });
     let outcome = if is_moody {
         let m = Moody { diagonal: jacobi, applications: AtomicUsize::new(0) };
-        method.solve(&mut x, &a, &m, &b, &Alone, &mut ())
+        method.solve(&mut x, &a, &m, &b, &SingleRank, &mut ())
     } else {
-        method.solve(&mut x, &a, &jacobi, &b, &Alone, &mut ())
+        method.solve(&mut x, &a, &jacobi, &b, &SingleRank, &mut ())
     };
     (outcome.unwrap(), x.to_host().unwrap())
 }
@@ -77,7 +77,7 @@ fn solve<T: Scalar, D: Host<T>>(
 #[test]
 fn systems_of_every_kind_are_solved_to_the_tolerance() {
     let mut random = Random::new(61);
-    let mut systems: Vec<Parts<f64>> = [1, 2, 3, 13, 61].map(|n| dense(n, &mut random)).into();
+    let mut systems: Vec<CsrArrays<f64>> = [1, 2, 3, 13, 61].map(|n| dense(n, &mut random)).into();
     systems.extend([chain(97, &mut random), laplacian(9, &mut random), convection(1), convection(13)]);
     for a in systems {
         let system = System::new(a, &mut random);
@@ -123,7 +123,7 @@ fn limits_and_what_cannot_be_solved_are_told() {
     assert_eq!(outcome.stop, Stop::Stagnated);
     assert!(outcome.true_relative_residual < 1e-13 && outcome.iterations < 200);
     // A matrix that takes b out of the reach of x.
-    let a = Parts::from_rows(2, vec![vec![(0, 1.0), (1, 1.0)], vec![(0, 1.0), (1, 1.0)]]);
+    let a = CsrArrays::from_rows(2, vec![vec![(0, 1.0), (1, 1.0)], vec![(0, 1.0), (1, 1.0)]]);
     let singular = System { a, b: vec![1.0, -1.0] };
     let (outcome, x) = solve(&cpu, &singular, (30, false), config(1e-10));
     assert!(matches!(outcome.stop, Stop::Breakdown { quantity: "a pivot of H", .. }), "{outcome:?}");
@@ -139,6 +139,6 @@ fn no_directions_are_refused() {
     let a = chain::<f64>(n, &mut Random::new(64)).on(&cpu);
     let method = Gmres::new(GmresConfig { restart: 0, ..GmresConfig::default() });
     let [mut x, b] = [0, 1].map(|_| Buffer::<f64, Cpu>::zeros(&cpu, n).unwrap());
-    let error = method.solve(&mut x, &a, &m, &b, &Alone, &mut ()).unwrap_err();
+    let error = method.solve(&mut x, &a, &m, &b, &SingleRank, &mut ()).unwrap_err();
     assert!(matches!(error, LinalgError::Setting { field: "restart", .. }), "{error}");
 }

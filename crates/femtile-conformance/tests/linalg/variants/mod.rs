@@ -7,7 +7,7 @@ mod ranks;
 mod stops;
 
 use femtile::device::{Buffer, Cpu, Reference, Scalar};
-use femtile::linalg::comm::Alone;
+use femtile::linalg::comm::SingleRank;
 use femtile::linalg::krylov::Monitor;
 use femtile::linalg::krylov::cg::{CgKernels, CgOutcome, ConjugateGradient, KrylovConfig};
 use femtile::linalg::krylov::pipelined_cg::{PipelinedCg, PipelinedCgKernels};
@@ -16,7 +16,7 @@ use femtile::linalg::precondition::{Diagonal, Jacobi};
 use femtile::linalg::sparse::csr::CsrKernels;
 use femtile::linalg::{LinalgError, LinearOperator, Preconditioner};
 use femtile_conformance::suite::cg::config;
-use femtile_conformance::suite::problems::{Parts, Random};
+use femtile_conformance::suite::problems::{CsrArrays, Random};
 
 /// Iterative methods for the same systems.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -79,12 +79,12 @@ impl<T: Scalar> Host<T> for Reference {}
 
 /// A system $A x = b$.
 struct System<T> {
-    a: Parts<T>,
+    a: CsrArrays<T>,
     b: Vec<T>,
 }
 
 impl<T: Scalar> System<T> {
-    fn new(a: Parts<T>, random: &mut Random) -> Self {
+    fn new(a: CsrArrays<T>, random: &mut Random) -> Self {
         let b = random.vector(a.offsets.len() - 1);
         Self { a, b }
     }
@@ -146,27 +146,27 @@ fn solve_by<T: Scalar, D: Host<T>>(
     monitor: &mut dyn Monitor,
 ) -> Result<CgOutcome, LinalgError> {
     match method {
-        Method::Plain => ConjugateGradient::new(config).solve(x, a, m, b, &Alone, monitor),
-        Method::Pipelined => PipelinedCg::new(config).solve(x, a, m, b, &Alone, monitor),
+        Method::Plain => ConjugateGradient::new(config).solve(x, a, m, b, &SingleRank, monitor),
+        Method::Pipelined => PipelinedCg::new(config).solve(x, a, m, b, &SingleRank, monitor),
         Method::SStep(steps) => {
-            SStepCg::new(SStepCgConfig { cg: config, steps }).solve(x, a, m, b, &Alone, monitor)
+            SStepCg::new(SStepCgConfig { cg: config, steps }).solve(x, a, m, b, &SingleRank, monitor)
         }
     }
 }
 
 /// A full matrix $G^\mathsf{T} G / n + I$ with rows and columns scaled unevenly: condition of some tens after Jacobi.
-fn dense<T: Scalar>(n: usize, random: &mut Random) -> Parts<T> {
+fn dense<T: Scalar>(n: usize, random: &mut Random) -> CsrArrays<T> {
     let g: Vec<f64> = random.vector(n * n);
     let scale: Vec<f64> = (0..n).map(|_| 1.0 + 0.5 * random.unit()).collect();
     let entry = |i: usize, j: usize| {
         let dot: f64 = (0..n).map(|k| g[k * n + i] * g[k * n + j]).sum();
         scale[i] * scale[j] * (dot / n as f64 + f64::from(u8::from(i == j)))
     };
-    Parts::from_rows(n, (0..n).map(|i| (0..n).map(|j| (j, entry(i, j))).collect()).collect())
+    CsrArrays::from_rows(n, (0..n).map(|i| (0..n).map(|j| (j, entry(i, j))).collect()).collect())
 }
 
 /// A chain of unknowns with uneven diagonal, diagonally dominant.
-fn chain<T: Scalar>(n: usize, random: &mut Random) -> Parts<T> {
+fn chain<T: Scalar>(n: usize, random: &mut Random) -> CsrArrays<T> {
     let links: Vec<f64> = (0..=n).map(|_| 1.0 + 0.9 * random.unit()).collect();
     let row = |i: usize| {
         let mut row = vec![(i, links[i] + links[i + 1] + 0.2)];
@@ -178,21 +178,21 @@ fn chain<T: Scalar>(n: usize, random: &mut Random) -> Parts<T> {
         }
         row
     };
-    Parts::from_rows(n, (0..n).map(row).collect())
+    CsrArrays::from_rows(n, (0..n).map(row).collect())
 }
 
 /// Eigenvalues from 1 to `condition`, evenly on a logarithmic scale.
-fn spectrum<T: Scalar>(n: usize, condition: f64) -> Parts<T> {
+fn spectrum<T: Scalar>(n: usize, condition: f64) -> CsrArrays<T> {
     let eigenvalue = |i: usize| condition.powf(i as f64 / (n - 1) as f64);
-    Parts::from_rows(n, (0..n).map(|i| vec![(i, eigenvalue(i))]).collect())
+    CsrArrays::from_rows(n, (0..n).map(|i| vec![(i, eigenvalue(i))]).collect())
 }
 
 /// Eigenvalues from 1 to 10, and two as large as said and a third of that: plain conjugate gradients hardly notice.
-fn outliers<T: Scalar>(n: usize, largest: f64) -> Parts<T> {
+fn outliers<T: Scalar>(n: usize, largest: f64) -> CsrArrays<T> {
     let eigenvalue = |i: usize| match i {
         7 => largest,
         9 => largest / 3.0,
         _ => 1.0 + 9.0 * i as f64 / n as f64,
     };
-    Parts::from_rows(n, (0..n).map(|i| vec![(i, eigenvalue(i))]).collect())
+    CsrArrays::from_rows(n, (0..n).map(|i| vec![(i, eigenvalue(i))]).collect())
 }

@@ -3,7 +3,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use femtile::device::{Buffer, Cpu, Device};
 use femtile::linalg::LinalgError;
-use femtile::linalg::comm::{Alone, Communicator};
+use femtile::linalg::comm::{Communicator, SingleRank};
 use femtile::linalg::krylov::cg::{CgOutcome, KrylovConfig};
 use femtile::linalg::krylov::s_step_cg::{SStepCg, SStepCgConfig};
 use femtile::linalg::krylov::{Monitor, Stop};
@@ -97,7 +97,7 @@ fn several_ranks_take_the_steps_of_one() {
             ("not finite", &infinite, 0.0, &config(1e-10), usize::MAX),
             ("cut", &cut, 0.0, &config(1e-8), usize::MAX),
         ] {
-            let (alone, expected) = solve(system, start, (steps, config), &Alone, last);
+            let (alone, expected) = solve(system, start, (steps, config), &SingleRank, last);
             let (found, x) = solve(system, start, (steps, config), &WithEmpty::default(), last);
             assert_eq!(
                 (found.stop, found.iterations),

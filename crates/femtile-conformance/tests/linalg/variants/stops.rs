@@ -2,7 +2,7 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 use femtile::device::{Buffer, Cpu};
-use femtile::linalg::comm::Alone;
+use femtile::linalg::comm::SingleRank;
 use femtile::linalg::hooks::Hook;
 use femtile::linalg::krylov::cg::{CgOutcome, KrylovConfig};
 use femtile::linalg::krylov::s_step_cg::{SStepCg, SStepCgConfig};
@@ -10,7 +10,7 @@ use femtile::linalg::krylov::{Monitor, Stop};
 use femtile::linalg::precondition::Diagonal;
 use femtile::linalg::sparse::Csr;
 use femtile::linalg::{LinalgError, LinearOperator};
-use femtile_conformance::suite::problems::{Parts, Random, laplacian};
+use femtile_conformance::suite::problems::{CsrArrays, Random, laplacian};
 
 use super::{By, Hidden, Method, System, config, solve_by};
 
@@ -48,7 +48,7 @@ fn a_start_that_meets_the_tolerance_is_left_as_it_is() {
 
 #[test]
 fn an_indefinite_matrix_breaks_down_before_x_moves() {
-    let a = Parts::from_rows(2, vec![vec![(0, 1.0), (1, 3.0)], vec![(0, 3.0), (1, 1.0)]]);
+    let a = CsrArrays::from_rows(2, vec![vec![(0, 1.0), (1, 3.0)], vec![(0, 3.0), (1, 1.0)]]);
     let system = System { a, b: vec![1.0, -1.0] };
     for method in Method::VARIANTS {
         let (outcome, x) = system.solve(&cpu(), method, By::Nothing, config(1e-10));
@@ -60,7 +60,7 @@ fn an_indefinite_matrix_breaks_down_before_x_moves() {
 #[test]
 fn a_matrix_whose_negative_eigenvalue_shows_late_is_not_called_solved() {
     let eigenvalue = |i: usize| if i == 40 { -0.1 } else { 1.0 + i as f64 };
-    let a = Parts::from_rows(64, (0..64).map(|i| vec![(i, eigenvalue(i))]).collect());
+    let a = CsrArrays::from_rows(64, (0..64).map(|i| vec![(i, eigenvalue(i))]).collect());
     let system = System::<f64>::new(a, &mut Random::new(52));
     for method in Method::VARIANTS {
         let (outcome, _) = system.solve(&cpu(), method, By::Nothing, config(1e-10));
@@ -192,7 +192,8 @@ fn what_a_method_cannot_do_is_refused_with_advice() {
     }
     for steps in [0, 7] {
         let settings = SStepCgConfig { steps, ..SStepCgConfig::default() };
-        let error = SStepCg::new(settings).solve(&mut x, &a, &identity(), &b, &Alone, &mut ()).unwrap_err();
+        let error =
+            SStepCg::new(settings).solve(&mut x, &a, &identity(), &b, &SingleRank, &mut ()).unwrap_err();
         assert!(error.to_string().starts_with(&format!("steps: {steps} is not between 1 and 6")), "{error}");
     }
 }

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use femtile_device::Scalar;
 use femtile_device::cpu::{SharedMut, SimdLevel};
-use femtile_sparse::Places;
+use femtile_sparse::EntryPositions;
 use pulp::NullaryFnOnce;
 
 use super::columns::{FindColumn, WINDOW, add_to_row, find};
@@ -220,7 +220,13 @@ impl<V: Scalar, const N: usize> BlockTask<'_, V, N> {
 }
 
 /// Writes the entries of a row, by ascending column, to their places.
-fn scatter<V: Scalar>(out: &SharedMut<'_, V>, places: &Places, row: usize, columns: &[u32], values: &[f64]) {
+fn scatter<V: Scalar>(
+    out: &SharedMut<'_, V>,
+    places: &EntryPositions,
+    row: usize,
+    columns: &[u32],
+    values: &[f64],
+) {
     // SAFETY: each entry has a place of its own among the stored values, and a row is in one block.
     let write = |k: usize, value: f64| unsafe { out.write(places.place(row, k), V::from_f64(value)) };
     if places.keeps_columns_in_order() {

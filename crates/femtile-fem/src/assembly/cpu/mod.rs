@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use femtile_device::cpu::{SharedMut, zeroed_vec};
 use femtile_device::{Buffer, BufferMut, Cpu, Scalar, parallel};
 use femtile_mesh::Mesh;
-use femtile_sparse::Places;
+use femtile_sparse::EntryPositions;
 use femtile_sparse::csr::{Csr, HostOffsets};
 use rayon::prelude::*;
 
@@ -50,7 +50,7 @@ impl<T: Scalar> AssemblyKernels<T> for Cpu {
         &self,
         mesh: &Mesh,
         pattern: &Arc<Sparsity>,
-        places: Places,
+        places: EntryPositions,
     ) -> Result<RefillData, FemError> {
         let blocks = self.install(|| RowBlocks::new(mesh, block_shift(mesh.n_nodes())));
         let scattered = places.lanes().is_some().then_some(places);
@@ -130,7 +130,7 @@ struct Plan {
     blocks: RowBlocks,
     pattern: Arc<Sparsity>,
     /// Places of the values, if not in the order of the pattern.
-    places: Option<Places>,
+    places: Option<EntryPositions>,
     /// Start of each row among the values of its block, and the end of the last.
     starts: Vec<Vec<u32>>,
     pool: Mutex<Vec<Scratch>>,
@@ -141,7 +141,7 @@ enum Out<'a, V> {
     /// Consecutive rows.
     Rows(&'a mut [V]),
     /// Places among all values.
-    Places(&'a SharedMut<'a, V>, &'a Places),
+    Places(&'a SharedMut<'a, V>, &'a EntryPositions),
 }
 
 /// Output of one block of rows.
@@ -168,7 +168,7 @@ struct Scratch {
 }
 
 impl Plan {
-    fn new(blocks: RowBlocks, pattern: Arc<Sparsity>, places: Option<Places>) -> Self {
+    fn new(blocks: RowBlocks, pattern: Arc<Sparsity>, places: Option<EntryPositions>) -> Self {
         let starts = |block| local_starts(&pattern.offsets, &blocks.rows(block));
         let starts = parallel::map(blocks.n_blocks(), 1, starts);
         Self { blocks, pattern, places, starts, pool: Mutex::default() }

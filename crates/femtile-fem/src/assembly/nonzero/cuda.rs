@@ -5,7 +5,7 @@ use femtile_device::cuda::{
 };
 use femtile_device::{Buffer, BufferMut, Cpu, Cuda, Element, Scalar};
 use femtile_mesh::{Mesh, Patches};
-use femtile_sparse::Places;
+use femtile_sparse::EntryPositions;
 
 use super::incidence::Incidence;
 use super::lists::{Listing, Lists, Size, Values, Workspace};
@@ -110,7 +110,7 @@ pub(in crate::assembly) fn specialisations() -> Vec<Specialisation> {
 /// Data of a mesh kept between refills: patches, if they fit the GPU, and data for the host.
 pub struct RefillData {
     pattern: Arc<Sparsity>,
-    places: Places,
+    places: EntryPositions,
     patches: Option<OnGpu>,
     drift: Option<Drift>,
     host: Option<cpu::RefillData>,
@@ -123,7 +123,7 @@ impl RefillData {
         device: &Cuda,
         mesh: &Mesh,
         pattern: Arc<Sparsity>,
-        places: Places,
+        places: EntryPositions,
     ) -> Result<Self, FemError> {
         let patches = OnGpu::new(device, mesh, &pattern, &places)?;
         Ok(Self { pattern, places, patches, drift: None, host: None, form: None })
@@ -350,7 +350,7 @@ impl OnGpu {
         device: &Cuda,
         mesh: &Mesh,
         pattern: &Sparsity,
-        places: &Places,
+        places: &EntryPositions,
     ) -> Result<Option<Self>, FemError> {
         let incidence = Incidence::new(mesh);
         let listing = Listing { mesh, incidence: &incidence, pattern, places };
@@ -396,7 +396,7 @@ impl OnGpu {
         device: &Cuda,
         problem: &AssemblyProblem<'_>,
         form: &CudaForm<'_>,
-        (pattern, places): (&Sparsity, &Places),
+        (pattern, places): (&Sparsity, &EntryPositions),
     ) -> Result<bool, FemError> {
         let [reactions, loads] = form.reaction_and_source().map(|when| when.n_values(self.n_corners));
         let shares = usize::from(form.reaction_and_source().contains(&Evaluated::Once));
@@ -418,7 +418,7 @@ impl OnGpu {
         &mut self,
         problem: &AssemblyProblem<'_>,
         pattern: &Sparsity,
-        places: &Places,
+        places: &EntryPositions,
     ) -> Result<(), FemError> {
         self.given.assign(&problem.constraints)?;
         self.load_facets(problem, pattern, places)
@@ -428,7 +428,7 @@ impl OnGpu {
         &mut self,
         problem: &AssemblyProblem<'_>,
         pattern: &Sparsity,
-        places: &Places,
+        places: &EntryPositions,
     ) -> Result<(), FemError> {
         let found = FacetRows::new(&problem.facet_terms, self.n_corners - 1);
         let mut of_rows = vec![NOTHING; if found.rows.is_empty() { 0 } else { self.row_of_node.len() }];

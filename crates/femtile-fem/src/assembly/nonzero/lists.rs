@@ -2,7 +2,7 @@
 
 use femtile_device::parallel;
 use femtile_mesh::{Mesh, Patches};
-use femtile_sparse::Places;
+use femtile_sparse::EntryPositions;
 
 use super::incidence::Incidence;
 use crate::assembly::sparsity::Sparsity;
@@ -122,7 +122,7 @@ pub(super) struct Listing<'a> {
     pub mesh: &'a Mesh,
     pub incidence: &'a Incidence,
     pub pattern: &'a Sparsity,
-    pub places: &'a Places,
+    pub places: &'a EntryPositions,
 }
 
 /// The number of each node of the mesh in the current patch; [`u32::MAX`] elsewhere.

@@ -3,8 +3,8 @@
 use femtile_device::{Buffer, Cpu};
 use femtile_fem::dofs::TensorSpace;
 use femtile_fem::tensor::CellMatrices;
-use femtile_fem::tensor::{TensorProblem, TensorSystem, assemble};
-use femtile_linalg::comm::Alone;
+use femtile_fem::tensor::{TensorProblem, TensorRightSide, assemble};
+use femtile_linalg::comm::SingleRank;
 use femtile_linalg::krylov::Stop;
 use femtile_linalg::krylov::cg::{ConjugateGradient, KrylovConfig};
 use femtile_linalg::precondition::{Diagonal, Jacobi};
@@ -90,12 +90,12 @@ pub fn solve(problem: &Problem, space: &TensorSpace<'_>, device: &Cpu) -> Vec<f6
 fn converged(
     a: &dyn LinearOperator<f64, Cpu>,
     preconditioner: &dyn Preconditioner<f64, Cpu>,
-    system: &TensorSystem<'_>,
+    system: &TensorRightSide<'_>,
     device: &Cpu,
 ) -> Vec<f64> {
     let mut w = Buffer::zeros(device, system.rhs.len()).unwrap();
     let outcome = ConjugateGradient::new(KrylovConfig { tolerance: 1e-12, ..KrylovConfig::default() })
-        .solve(&mut w, a, preconditioner, &system.rhs, &Alone, &mut ())
+        .solve(&mut w, a, preconditioner, &system.rhs, &SingleRank, &mut ())
         .unwrap();
     assert_eq!(outcome.stop, Stop::Converged, "{outcome:?}");
     system.solution(&w).unwrap()

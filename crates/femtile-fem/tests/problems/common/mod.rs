@@ -5,8 +5,10 @@ pub mod manufactured;
 
 use femtile_device::{Buffer, Cpu, Device, Scalar};
 use femtile_expression::Expression;
-use femtile_fem::{AssemblyKernels, BoundaryCondition, Coefficient, Condition, Form, System, assemble};
-use femtile_linalg::comm::Alone;
+use femtile_fem::{
+    AssembledSystem, AssemblyKernels, BoundaryCondition, Coefficient, Condition, Form, assemble,
+};
+use femtile_linalg::comm::SingleRank;
 use femtile_linalg::krylov::Stop;
 use femtile_linalg::krylov::cg::{ConjugateGradient, KrylovConfig};
 use femtile_linalg::precondition::Jacobi;
@@ -114,7 +116,7 @@ impl Problem {
         }
     }
 
-    pub fn assemble<T: Scalar, D: AssemblyKernels<T>>(&self, device: &D) -> System<T, D> {
+    pub fn assemble<T: Scalar, D: AssemblyKernels<T>>(&self, device: &D) -> AssembledSystem<T, D> {
         assemble(device, &self.form(), &|_| ()).unwrap()
     }
 
@@ -125,13 +127,13 @@ impl Problem {
 
     /// Solves by conjugate gradients to a tolerance.
     pub fn solve_to(&self, tolerance: f64, device: &Cpu) -> Vec<f64> {
-        let system: System<f64, Cpu> = self.assemble(device);
+        let system: AssembledSystem<f64, Cpu> = self.assemble(device);
         device.install(|| {
             let preconditioner = Jacobi::new(&system.matrix).unwrap();
             let mut w = Buffer::zeros(device, self.mesh.n_nodes()).unwrap();
             let config = KrylovConfig { tolerance, ..KrylovConfig::default() };
             let outcome = ConjugateGradient::new(config)
-                .solve(&mut w, &system.matrix, &preconditioner, &system.rhs, &Alone, &mut ())
+                .solve(&mut w, &system.matrix, &preconditioner, &system.rhs, &SingleRank, &mut ())
                 .unwrap();
             assert_eq!(outcome.stop, Stop::Converged, "{outcome:?}");
             system.solution(&self.mesh, &w).unwrap()

@@ -48,20 +48,20 @@ const ALWAYS_VERIFIED: f64 = 4096.0;
 const NEARLY_SINGULAR: f64 = 1e-12;
 
 /// The parts of $A x = b$ and its preconditioner.
-pub(super) struct System<'a, T: Scalar, D: VectorKernels<T>, C> {
+pub(super) struct PreconditionedSystem<'a, T: Scalar, D: VectorKernels<T>, C> {
     pub a: &'a dyn LinearOperator<T, D>,
     pub m: &'a dyn Preconditioner<T, D>,
     pub b: &'a Buffer<T, D>,
     pub comm: &'a C,
 }
 
-impl<T: Scalar, D: VectorKernels<T>, C> Clone for System<'_, T, D, C> {
+impl<T: Scalar, D: VectorKernels<T>, C> Clone for PreconditionedSystem<'_, T, D, C> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<T: Scalar, D: VectorKernels<T>, C> Copy for System<'_, T, D, C> {}
+impl<T: Scalar, D: VectorKernels<T>, C> Copy for PreconditionedSystem<'_, T, D, C> {}
 
 /// The parameters of one run of a method: `config` counts from the start of the run, and its tolerance is relative to
 /// `b_norm`.
@@ -123,7 +123,7 @@ impl Size {
 /// a thousand. At the rounding level three more products, and vectors pass through the host.
 pub(super) fn solve<T: Scalar, D: VectorKernels<T>, C: Communicator>(
     x: &mut Buffer<T, D>,
-    system: System<'_, T, D, C>,
+    system: PreconditionedSystem<'_, T, D, C>,
     config: &KrylovConfig,
     monitor: &mut dyn Monitor,
     run: &mut RunMethod<'_, T, D, C>,
@@ -133,7 +133,7 @@ pub(super) fn solve<T: Scalar, D: VectorKernels<T>, C: Communicator>(
     let Some(rescaled) = Rescaled::new(x, system.b, system.comm)? else {
         return Ok(CgOutcome::at_once());
     };
-    let system = System { b: rescaled.b(system.b), ..system };
+    let system = PreconditionedSystem { b: rescaled.b(system.b), ..system };
     let solve = Solve::new(x, system, config, rescaled.b_norm)?;
     let (mut outcome, _) = solve.finish(x, None, monitor, run)?;
     rescaled.restore(x, &mut outcome)?;
@@ -144,7 +144,7 @@ pub(super) fn solve<T: Scalar, D: VectorKernels<T>, C: Communicator>(
 /// the smallest Ritz value found.
 pub(super) fn resume<T: Scalar, D: VectorKernels<T>, C: Communicator>(
     x: &mut Buffer<T, D>,
-    system: System<'_, T, D, C>,
+    system: PreconditionedSystem<'_, T, D, C>,
     (config, b_norm, begun): (&KrylovConfig, f64, Instant),
     (start, first): (&Buffer<T, D>, RunEnd),
     monitor: &mut dyn Monitor,
@@ -155,12 +155,12 @@ pub(super) fn resume<T: Scalar, D: VectorKernels<T>, C: Communicator>(
 }
 
 /// One run of a method from x.
-pub(super) type RunMethod<'a, T, D, C> =
-    dyn FnMut(&mut Buffer<T, D>, System<'_, T, D, C>, Run<'_>) -> Result<RunEnd, LinalgError> + 'a;
+pub(super) type RunMethod<'a, T, D, C> = dyn FnMut(&mut Buffer<T, D>, PreconditionedSystem<'_, T, D, C>, Run<'_>) -> Result<RunEnd, LinalgError>
+    + 'a;
 
 /// A solve under way.
 struct Solve<'a, T: Scalar, D: VectorKernels<T>, C> {
-    system: System<'a, T, D, C>,
+    system: PreconditionedSystem<'a, T, D, C>,
     config: &'a KrylovConfig,
     b_norm: f64,
     begun: Instant,
@@ -196,7 +196,7 @@ struct Verdict {
 impl<'a, T: Scalar, D: VectorKernels<T>, C: Communicator> Solve<'a, T, D, C> {
     fn new(
         x: &Buffer<T, D>,
-        system: System<'a, T, D, C>,
+        system: PreconditionedSystem<'a, T, D, C>,
         config: &'a KrylovConfig,
         b_norm: f64,
     ) -> Result<Self, LinalgError> {
@@ -325,7 +325,7 @@ impl<'a, T: Scalar, D: VectorKernels<T>, C: Communicator> Solve<'a, T, D, C> {
             is_verified: false,
         };
         run(x, self.system, Run { config, b_norm: self.b_norm, monitor: &mut () })?;
-        let System { a, b, comm, .. } = self.system;
+        let PreconditionedSystem { a, b, comm, .. } = self.system;
         let mut r = Buffer::zeros(b.device(), b.len())?;
         residual(&mut r, a, x, b)?;
         verdict.r_norm = norm(&r, comm)?;
@@ -356,7 +356,7 @@ impl<'a, T: Scalar, D: VectorKernels<T>, C: Communicator> Solve<'a, T, D, C> {
         }
         let largest = end.history.steps.iter().map(|step| 1.0 / step.alpha).fold(0.0, f64::max);
         let is_singular = self.smallest_ritz.is_some_and(|ritz| ritz.abs() <= NEARLY_SINGULAR * largest);
-        let System { a, b, comm, .. } = self.system;
+        let PreconditionedSystem { a, b, comm, .. } = self.system;
         let mut r = Buffer::zeros(b.device(), b.len())?;
         residual(&mut r, a, x, b)?;
         let r_norm = norm(&r, comm)?;

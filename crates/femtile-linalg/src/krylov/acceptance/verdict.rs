@@ -2,7 +2,7 @@
 
 use femtile_device::{Buffer, Scalar};
 
-use super::{RESIDUAL_SLACK, RunEnd, Size, Solve, System, Verdict, copy};
+use super::{PreconditionedSystem, RESIDUAL_SLACK, RunEnd, Size, Solve, Verdict, copy};
 use crate::LinalgError;
 use crate::comm::Communicator;
 use crate::krylov::Stop;
@@ -54,7 +54,7 @@ struct Hidden {
 
 impl<T: Scalar, D: VectorKernels<T>, C: Communicator> Solve<'_, T, D, C> {
     pub(super) fn judge(&mut self, x: &Buffer<T, D>, end: &RunEnd) -> Result<Verdict, LinalgError> {
-        let System { a, b, comm, .. } = self.system;
+        let PreconditionedSystem { a, b, comm, .. } = self.system;
         let n = b.len();
         let mut r = Buffer::zeros(b.device(), n)?;
         residual(&mut r, a, x, b)?;
@@ -178,7 +178,7 @@ impl<T: Scalar, D: VectorKernels<T>, C: Communicator> Solve<'_, T, D, C> {
         rounded: Option<(f64, f64)>,
         may_be_indefinite: bool,
     ) -> Result<(Option<f64>, bool), LinalgError> {
-        let System { a, b, comm, .. } = self.system;
+        let PreconditionedSystem { a, b, comm, .. } = self.system;
         let (device, n) = (b.device(), b.len());
         let (mut z, mut q) = (Buffer::zeros(device, n)?, Buffer::zeros(device, n)?);
         let mut rho = self.size(r, &mut z)?.rho;
@@ -260,7 +260,7 @@ impl<T: Scalar, D: VectorKernels<T>, C: Communicator> Solve<'_, T, D, C> {
             return Ok(0.0);
         }
         let Some(diagonal) = self.inverse_diagonal()? else { return Ok(0.0) };
-        let System { b, comm, .. } = self.system;
+        let PreconditionedSystem { b, comm, .. } = self.system;
         let mut z = Buffer::zeros(b.device(), b.len())?;
         let [of_r, of_b] = [r, b].map(|v| -> Result<Size, LinalgError> {
             v.device().scale_by(&mut z, &diagonal, v)?;
@@ -278,7 +278,7 @@ impl<T: Scalar, D: VectorKernels<T>, C: Communicator> Solve<'_, T, D, C> {
     }
 
     fn size(&self, r: &Buffer<T, D>, z: &mut Buffer<T, D>) -> Result<Size, LinalgError> {
-        let System { m, comm, .. } = self.system;
+        let PreconditionedSystem { m, comm, .. } = self.system;
         match &self.diagonal {
             Some(diagonal) => r.device().scale_by(z, diagonal, r)?,
             None => m.apply(z, r)?,

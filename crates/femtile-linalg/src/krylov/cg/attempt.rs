@@ -9,7 +9,7 @@ use super::start::{Settings, Start};
 use super::{CgKernels, CgOutcome, CgSolver, CgSums, KrylovConfig, Target};
 use crate::LinalgError;
 use crate::comm::Communicator;
-use crate::krylov::acceptance::{MIN_STEPS, Measured, RunEnd, Size, System};
+use crate::krylov::acceptance::{MIN_STEPS, Measured, PreconditionedSystem, RunEnd, Size};
 use crate::krylov::energy::smallest_ritz_value;
 use crate::krylov::rescaled::usual_exponent;
 use crate::krylov::{Monitor, Stop};
@@ -82,7 +82,7 @@ impl<T: Scalar, D: CgKernels<T>> CgSolver<T, D> {
             extrapolation: extrapolation.as_mut(),
             scale,
         };
-        let system = System { a: a.as_ref(), m: m.as_ref(), b, comm };
+        let system = PreconditionedSystem { a: a.as_ref(), m: m.as_ref(), b, comm };
         let mut run = DeviceRun::new(w, x, system, Some(kept), recordings);
         let (start, ahead) = run.start(&settings, &mut plan)?;
         let Start { b_norm, r_norm, tolerance, .. } = start;

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::comm::Communicator;
 use crate::krylov::Monitor;
-use crate::krylov::acceptance::{RunEnd, Size, System};
+use crate::krylov::acceptance::{PreconditionedSystem, RunEnd, Size};
 use crate::krylov::residual::{norm, over_ranks};
 use crate::krylov::watch::{Rounds, Watch};
 use crate::{LinalgError, LinearOperator};
@@ -23,7 +23,7 @@ use crate::{LinalgError, LinearOperator};
 pub(super) struct DeviceRun<'a, T: Scalar, D: CgKernels<T>, C> {
     w: &'a mut Workspace<T, D>,
     x: &'a mut Buffer<T, D>,
-    system: System<'a, T, D, C>,
+    system: PreconditionedSystem<'a, T, D, C>,
     kept: Option<Kept<'a, T, D>>,
     recordings: &'a mut Recordings<D>,
     found: Found,
@@ -68,7 +68,7 @@ impl<'a, T: Scalar, D: CgKernels<T>, C: Communicator> DeviceRun<'a, T, D, C> {
     pub fn new(
         w: &'a mut Workspace<T, D>,
         x: &'a mut Buffer<T, D>,
-        system: System<'a, T, D, C>,
+        system: PreconditionedSystem<'a, T, D, C>,
         kept: Option<Kept<'a, T, D>>,
         recordings: &'a mut Recordings<D>,
     ) -> Self {
@@ -151,7 +151,7 @@ impl<'a, T: Scalar, D: CgKernels<T>, C: Communicator> DeviceRun<'a, T, D, C> {
     /// Computes r = b − A x, then p = M⁻¹ r and the state before the first iteration.
     fn begin(&mut self, guess: Guess) -> Result<(), LinalgError> {
         let tells_residual = self.tells_residual();
-        let System { a, m, b, comm } = self.system;
+        let PreconditionedSystem { a, m, b, comm } = self.system;
         let device = b.device();
         let Workspace { r, p, q, scalars, sums, .. } = &mut *self.w;
         let x = &mut *self.x;
@@ -192,7 +192,7 @@ impl<'a, T: Scalar, D: CgKernels<T>, C: Communicator> DeviceRun<'a, T, D, C> {
 
     /// One iteration; nothing in it waits for the host.
     fn iteration(&mut self) -> Result<(), LinalgError> {
-        let System { a, m, b, comm } = self.system;
+        let PreconditionedSystem { a, m, b, comm } = self.system;
         let a = self.kept.as_ref().and_then(|kept| kept.of_iterations).unwrap_or(a);
         let device = b.device();
         let Workspace { r, p, q, z, scalars, .. } = &mut *self.w;
@@ -214,7 +214,7 @@ impl<'a, T: Scalar, D: CgKernels<T>, C: Communicator> DeviceRun<'a, T, D, C> {
 
     /// Computes the sums of the last iterate.
     fn finish(&mut self) -> Result<(), LinalgError> {
-        let System { a, m, b, comm } = self.system;
+        let PreconditionedSystem { a, m, b, comm } = self.system;
         let Workspace { q, z, sums, .. } = &mut *self.w;
         let x = &*self.x;
         a.apply(q, x)?;

@@ -27,7 +27,7 @@ mod workspace;
 use femtile_device::{Buffer, Scalar};
 
 use super::Monitor;
-use super::acceptance::{self, System};
+use super::acceptance::{self, PreconditionedSystem};
 use crate::comm::Communicator;
 use crate::{LinalgError, LinearOperator, Preconditioner};
 pub use config::{CgOutcome, KrylovConfig};
@@ -88,7 +88,7 @@ impl ConjugateGradient {
         comm: &C,
         monitor: &mut dyn Monitor,
     ) -> Result<CgOutcome, LinalgError> {
-        let system = System { a, m, b, comm };
+        let system = PreconditionedSystem { a, m, b, comm };
         // The workspace of a run is freed before its iterate is judged, which needs vectors as well.
         acceptance::solve(x, system, &self.config, monitor, &mut |x, system, asked| {
             Workspace::new(b.device(), b.len(), m)?.run(x, system, asked)

@@ -12,9 +12,9 @@ use super::plan::Past;
 use super::recordings::Recordings;
 use super::workspace::Workspace;
 use super::{CgKernels, CgOutcome, KrylovConfig, Target};
-use crate::comm::{Alone, Communicator};
+use crate::comm::{Communicator, SingleRank};
 use crate::error::need;
-use crate::krylov::acceptance::{self, System};
+use crate::krylov::acceptance::{self, PreconditionedSystem};
 use crate::krylov::residual::fits;
 use crate::krylov::{Monitor, Stop};
 use crate::{LinalgError, LinearOperator, Preconditioner};
@@ -32,7 +32,7 @@ use crate::{LinalgError, LinearOperator, Preconditioner};
 /// use std::sync::Arc;
 ///
 /// use femtile_device::{Buffer, Cpu};
-/// use femtile_linalg::comm::Alone;
+/// use femtile_linalg::comm::SingleRank;
 /// use femtile_linalg::hooks::Hook;
 /// use femtile_linalg::krylov::cg::{CgSolver, KrylovConfig, Target};
 /// use femtile_linalg::precondition::Diagonal;
@@ -69,7 +69,7 @@ use crate::{LinalgError, LinearOperator, Preconditioner};
 /// let mut solver = CgSolver::new(Arc::new(Twice(cpu)), Arc::new(m))?;
 /// for step in 1..=4 {
 ///     solver.b_mut().upload(&[1.0, 2.0, f64::from(step)])?;
-///     let outcome = solver.solve(&KrylovConfig::default(), Target::RightSide, &Alone, &mut ())?;
+///     let outcome = solver.solve(&KrylovConfig::default(), Target::RightSide, &SingleRank, &mut ())?;
 ///     assert_eq!(outcome.stop, femtile_linalg::krylov::Stop::Converged);
 /// }
 /// assert_eq!(solver.x().to_host()?, [0.5, 1.0, 2.0]);
@@ -123,7 +123,7 @@ impl<T: Scalar, D: CgKernels<T>> CgSolver<T, D> {
         a: Arc<dyn LinearOperator<T, D>>,
         m: Arc<dyn Preconditioner<T, D>>,
     ) -> Result<Self, LinalgError> {
-        Self::of_ranks(a, m, &Alone)
+        Self::with_communicator(a, m, &SingleRank)
     }
 
     /// As [`CgSolver::new`], for the rows of one of several ranks, which solve together; all of them call it, and then
@@ -131,7 +131,7 @@ impl<T: Scalar, D: CgKernels<T>> CgSolver<T, D> {
     ///
     /// # Errors
     /// As [`CgSolver::new`]; [`LinalgError::Rank`].
-    pub fn of_ranks<C: Communicator>(
+    pub fn with_communicator<C: Communicator>(
         a: Arc<dyn LinearOperator<T, D>>,
         m: Arc<dyn Preconditioner<T, D>>,
         comm: &C,
@@ -225,7 +225,7 @@ impl<T: Scalar, D: CgKernels<T>> CgSolver<T, D> {
     /// work again. All of several ranks call it.
     ///
     /// # Errors
-    /// As [`CgSolver::of_ranks`].
+    /// As [`CgSolver::with_communicator`].
     pub fn set_operator<C: Communicator>(
         &mut self,
         a: Arc<dyn LinearOperator<T, D>>,
@@ -327,7 +327,7 @@ impl<T: Scalar, D: CgKernels<T>> CgSolver<T, D> {
         self.follow_vectors()?;
         let attempt = self.attempt(config, target, comm, monitor)?;
         let Self { a, m, x, b, w, start, .. } = self;
-        let system = System { a: a.as_ref(), m: m.as_ref(), b, comm };
+        let system = PreconditionedSystem { a: a.as_ref(), m: m.as_ref(), b, comm };
         let outcome = match attempt {
             Attempt::Accepted(outcome) => outcome,
             Attempt::Ended { end, b_norm, tolerance } => {

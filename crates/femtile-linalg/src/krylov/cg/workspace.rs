@@ -6,7 +6,7 @@ use super::recordings::Recordings;
 use super::start::Settings;
 use super::{CgKernels, CgScalars, CgSums, Target};
 use crate::comm::Communicator;
-use crate::krylov::acceptance::{Run, RunEnd, System};
+use crate::krylov::acceptance::{PreconditionedSystem, Run, RunEnd};
 use crate::{LinalgError, Preconditioner};
 
 /// Vectors of a solve besides the right side: x, r, z, p and q.
@@ -51,7 +51,7 @@ impl<T: Scalar, D: CgKernels<T>> Workspace<T, D> {
     pub fn run<C: Communicator>(
         &mut self,
         x: &mut Buffer<T, D>,
-        system: System<'_, T, D, C>,
+        system: PreconditionedSystem<'_, T, D, C>,
         Run { config, monitor, .. }: Run<'_>,
     ) -> Result<RunEnd, LinalgError> {
         let settings = Settings {

@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 
 use femtile_device::{Buffer, Scalar};
 
-use super::acceptance::{self, Run, RunEnd, System};
+use super::acceptance::{self, PreconditionedSystem, Run, RunEnd};
 use super::cg::CgOutcome;
 use super::residual::{dot, norm, residual};
 use super::watch::Watch;
@@ -73,7 +73,7 @@ impl Gmres {
     ) -> Result<CgOutcome, LinalgError> {
         self.config.check()?;
         let restart = self.config.restart;
-        let system = System { a, m, b, comm };
+        let system = PreconditionedSystem { a, m, b, comm };
         acceptance::solve(x, system, &self.config.cg, monitor, &mut |x, system, asked| {
             run(x, system, asked, restart)
         })
@@ -83,7 +83,7 @@ impl Gmres {
 /// Runs from `x` until the residual meets the tolerance.
 fn run<T: Scalar, D: VectorKernels<T>, C: Communicator>(
     x: &mut Buffer<T, D>,
-    System { a, m, b, comm }: System<'_, T, D, C>,
+    PreconditionedSystem { a, m, b, comm }: PreconditionedSystem<'_, T, D, C>,
     Run { config, b_norm, monitor }: Run<'_>,
     restart: usize,
 ) -> Result<RunEnd, LinalgError> {

@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 use femtile_device::{Buffer, Scalar};
 
 use super::Monitor;
-use super::acceptance::{self, Run, RunEnd, System};
+use super::acceptance::{self, PreconditionedSystem, Run, RunEnd};
 use super::cg::{Block, CgHistory, CgOutcome, CgProgress, KrylovConfig, Plan};
 use super::residual::norm;
 use super::watch::{Rounds, Watch};
@@ -73,7 +73,7 @@ impl MergedCg {
     ) -> Result<CgOutcome, LinalgError> {
         let diagonal = m.shared_diagonal().ok_or_else(not_diagonal)?;
         need("diagonal", a.n_rows(), diagonal.0.len() * diagonal.1)?;
-        let system = System { a, m, b, comm };
+        let system = PreconditionedSystem { a, m, b, comm };
         acceptance::solve(x, system, &self.config, monitor, &mut run)
     }
 }
@@ -81,7 +81,7 @@ impl MergedCg {
 /// Runs from `x` until the recurrence meets the tolerance.
 fn run<T: Scalar, D: MergedCgKernels<T>, C: Communicator>(
     x: &mut Buffer<T, D>,
-    System { a, m, b, comm }: System<'_, T, D, C>,
+    PreconditionedSystem { a, m, b, comm }: PreconditionedSystem<'_, T, D, C>,
     Run { config, b_norm, monitor }: Run<'_>,
 ) -> Result<RunEnd, LinalgError> {
     let diagonal = m.shared_diagonal().ok_or_else(not_diagonal)?;

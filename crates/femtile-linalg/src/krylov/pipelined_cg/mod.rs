@@ -8,7 +8,7 @@ mod reference;
 
 use femtile_device::{Buffer, Scalar};
 
-use super::acceptance::{self, Run, RunEnd, System};
+use super::acceptance::{self, PreconditionedSystem, Run, RunEnd};
 use super::cg::{CgOutcome, CgStep, KrylovConfig, is_positive};
 use super::residual::{norm, over_ranks_during, residual};
 use super::watch::Watch;
@@ -84,7 +84,7 @@ impl PipelinedCg {
                 "pipelined conjugate gradients need the same map in every iteration; use plain ones".into();
             return Err(LinalgError::Setting { field: "preconditioner", message });
         }
-        let system = System { a, m, b, comm };
+        let system = PreconditionedSystem { a, m, b, comm };
         acceptance::solve(x, system, &self.config, monitor, &mut run)
     }
 }
@@ -92,7 +92,7 @@ impl PipelinedCg {
 /// Runs from `x` until the recurrence meets the tolerance.
 fn run<T: Scalar, D: PipelinedCgKernels<T>, C: Communicator>(
     x: &mut Buffer<T, D>,
-    System { a, m, b, comm }: System<'_, T, D, C>,
+    PreconditionedSystem { a, m, b, comm }: PreconditionedSystem<'_, T, D, C>,
     Run { config, b_norm, monitor }: Run<'_>,
 ) -> Result<RunEnd, LinalgError> {
     let mut recurrences = Recurrences::new(a, m, b, comm)?;

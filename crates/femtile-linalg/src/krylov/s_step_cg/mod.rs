@@ -18,7 +18,7 @@ use std::ops::ControlFlow;
 
 use femtile_device::{Buffer, Scalar};
 
-use super::acceptance::{self, Run, RunEnd, System};
+use super::acceptance::{self, PreconditionedSystem, Run, RunEnd};
 use super::cg::CgOutcome;
 use super::residual::{fits, over_ranks};
 use super::watch::Watch;
@@ -110,7 +110,7 @@ impl SStepCg {
             }
         };
         let steps = self.config.steps;
-        let system = System { a, m, b, comm };
+        let system = PreconditionedSystem { a, m, b, comm };
         acceptance::solve(x, system, &self.config.cg, monitor, &mut |x, system, asked| {
             run(x, system, asked, d, steps)
         })
@@ -120,7 +120,7 @@ impl SStepCg {
 /// Runs from `x` until the residual meets the tolerance.
 fn run<T: Scalar, D: SStepCgKernels<T>, C: Communicator>(
     x: &mut Buffer<T, D>,
-    System { a, b, comm, .. }: System<'_, T, D, C>,
+    PreconditionedSystem { a, b, comm, .. }: PreconditionedSystem<'_, T, D, C>,
     Run { config, b_norm, monitor }: Run<'_>,
     inverse_diagonal: Option<&Buffer<T, D>>,
     steps: usize,

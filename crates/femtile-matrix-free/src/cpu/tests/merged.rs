@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Mutex;
 
 use femtile_device::{Buffer, Cpu};
-use femtile_linalg::comm::Alone;
+use femtile_linalg::comm::SingleRank;
 use femtile_linalg::hooks::{MergedHook, MergedOperator};
 use femtile_linalg::krylov::Stop;
 use femtile_linalg::krylov::cg::{ConjugateGradient, KrylovConfig};
@@ -224,9 +224,9 @@ fn merged_conjugate_gradients_go_the_way_of_plain_ones() {
             let config = KrylovConfig { tolerance: 1e-10, ..KrylovConfig::default() };
             let (mut x, mut expected) = (zeros(), zeros());
             let plain = ConjugateGradient::new(config.clone())
-                .solve(&mut expected, &a, &jacobi, &b, &Alone, &mut ())
+                .solve(&mut expected, &a, &jacobi, &b, &SingleRank, &mut ())
                 .unwrap();
-            let merged = MergedCg::new(config).solve(&mut x, &a, &shared, &b, &Alone, &mut ()).unwrap();
+            let merged = MergedCg::new(config).solve(&mut x, &a, &shared, &b, &SingleRank, &mut ()).unwrap();
             assert_eq!((merged.stop, plain.stop), (Stop::Converged, Stop::Converged));
             let slack = (plain.iterations / 50).max(1);
             assert!(merged.iterations.abs_diff(plain.iterations) <= slack);

@@ -10,7 +10,7 @@ use femtile_linalg::hooks::{DotHook, MergedHook, MergedRows, NoHook};
 
 use super::merged::tiles_exactly;
 use super::*;
-use crate::numbers::lengths;
+use crate::local_numbering::lengths;
 
 /// First unknown and number of unknowns of each vertex, edge, face and cell.
 fn entities(space: &TensorSpace<'_>) -> BTreeMap<u32, u32> {
@@ -69,7 +69,7 @@ fn rows_are_those_of_the_whole(
             let mut expected = Buffer::from_vec(&cpu, vec![f64::NAN; x.len()]).unwrap();
             whole.apply(&mut expected, &Buffer::from_vec(&cpu, x.clone()).unwrap()).unwrap();
             let size = expected.as_slice().iter().fold(0.0_f64, |size, y| size.max(y.abs()));
-            let part = MatrixFree::<f64>::of_part(&cpu, space, terms, config, (&numbers, rows)).unwrap();
+            let part = MatrixFree::<f64>::local(&cpu, space, terms, config, (&numbers, rows)).unwrap();
             assert_eq!((part.n_owned(), GhostedOperator::n_ghosts(&part)), (n_owned, x.len() - n_owned));
             let mut mixed = vec![0.0; x.len()];
             numbers.iter().zip(&x).for_each(|(&number, &x)| mixed[number as usize] = x);
@@ -169,7 +169,7 @@ fn numbers_and_vectors_that_do_not_fit_are_refused() {
     let (mut numbers, [first_exported, n_owned]) = numbers(&space, hashed);
     let of = |numbers: &[u32], n_owned: usize| {
         let rows = [first_exported, n_owned];
-        MatrixFree::<f64>::of_part(&cpu, &space, terms, MatrixFreeConfig::default(), (numbers, rows))
+        MatrixFree::<f64>::local(&cpu, &space, terms, MatrixFreeConfig::default(), (numbers, rows))
     };
     let part = of(&numbers, n_owned).unwrap();
     let zeros = |n| Buffer::<f64, Cpu>::zeros(&cpu, n).unwrap();
@@ -186,7 +186,7 @@ fn numbers_and_vectors_that_do_not_fit_are_refused() {
     assert!(LinearOperator::merged(&part).is_none());
     assert!(of(&numbers[1..], n_owned).is_err());
     assert!(of(&numbers, space.n_dofs() + 1).is_err());
-    let beyond = MatrixFree::<f64>::of_part(
+    let beyond = MatrixFree::<f64>::local(
         &cpu,
         &space,
         terms,

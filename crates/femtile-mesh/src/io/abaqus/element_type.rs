@@ -114,12 +114,12 @@ fn is_beside(name: &str) -> bool {
 mod tests {
     use std::path::Path;
 
-    use super::super::places::Places;
+    use super::super::line_origins::LineOrigins;
     use super::*;
 
     #[test]
     fn names_say_kind_and_number_of_nodes() {
-        let places = Places::of_file(Path::new("a.inp"));
+        let places = LineOrigins::of_file(Path::new("a.inp"));
         let lines = Lines::new(&places, b"");
         let of = |name: &str| {
             let found = ElementType::parse(name.as_bytes(), &lines);

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
+use super::line_origins::LineOrigins;
 use super::lines::{Keyword, Lines};
-use super::places::Places;
 use crate::MeshError;
 use crate::io::file::{bytes_of, regular_file};
 use crate::io::name::printable;
@@ -21,11 +21,14 @@ const WITH_INPUT: [&str; 4] = ["NODE", "ELEMENT", "NSET", "ELSET"];
 ///
 /// # Errors
 /// [`MeshError::Parse`] at the line that includes a file which cannot be read, or which includes itself.
-pub(super) fn with_included<'a>(path: &Path, bytes: &'a [u8]) -> Result<(Cow<'a, [u8]>, Places), MeshError> {
+pub(super) fn with_included<'a>(
+    path: &Path,
+    bytes: &'a [u8],
+) -> Result<(Cow<'a, [u8]>, LineOrigins), MeshError> {
     let mut text = Text {
         bytes: Vec::new(),
         n_lines: 0,
-        places: Places::of_file(path),
+        places: LineOrigins::of_file(path),
         open: regular_file(path).into_iter().collect(),
         included: HashMap::new(),
         n_bytes: bytes.len(),
@@ -41,7 +44,7 @@ pub(super) fn with_included<'a>(path: &Path, bytes: &'a [u8]) -> Result<(Cow<'a,
 struct Text {
     bytes: Vec<u8>,
     n_lines: usize,
-    places: Places,
+    places: LineOrigins,
     /// Files that include the next one.
     open: Vec<PathBuf>,
     /// Numbers of files that were included.
@@ -58,7 +61,7 @@ impl Text {
     fn append(&mut self, bytes: &[u8], file: usize) -> Result<usize, MeshError> {
         // Places of this file alone; a line that cannot be read is an error of this file.
         let path = self.places.file(file).to_path_buf();
-        let places = Places::of_file(&path);
+        let places = LineOrigins::of_file(&path);
         let mut lines = Lines::new(&places, bytes);
         let (mut begin, mut line, mut n_included) = (0, 0, 0);
         loop {

@@ -1,6 +1,6 @@
 //! Lines of an input file: keywords with parameters, and data between commas.
 
-use super::places::Places;
+use super::line_origins::LineOrigins;
 use crate::MeshError;
 use crate::io::name::printable;
 use crate::io::number;
@@ -8,7 +8,7 @@ use crate::io::scanner::show;
 
 /// The lines of a file without comments and empty ones.
 pub(super) struct Lines<'a> {
-    places: &'a Places,
+    places: &'a LineOrigins,
     rest: &'a [u8],
     /// Number of the last line that was taken.
     line: usize,
@@ -32,12 +32,12 @@ pub(super) struct Keyword<'a> {
 }
 
 impl<'a> Lines<'a> {
-    pub(super) fn new(places: &'a Places, bytes: &'a [u8]) -> Self {
+    pub(super) fn new(places: &'a LineOrigins, bytes: &'a [u8]) -> Self {
         Self { places, rest: bytes, line: 0 }
     }
 
     /// Reads fields of `data`; earlier data lines are skipped.
-    pub(super) fn of(places: &'a Places, data: Data<'a>) -> Self {
+    pub(super) fn of(places: &'a LineOrigins, data: Data<'a>) -> Self {
         Self { places, rest: data.bytes, line: data.line }
     }
 
@@ -124,7 +124,7 @@ impl<'a> Lines<'a> {
     }
 
     /// The files that the lines are from.
-    pub(super) fn places(&self) -> &'a Places {
+    pub(super) fn origins(&self) -> &'a LineOrigins {
         self.places
     }
 

@@ -5,10 +5,10 @@
 mod element_type;
 mod faces;
 mod include;
+mod line_origins;
 mod lines;
 mod model;
 mod node_facets;
-mod places;
 mod read;
 mod sets;
 

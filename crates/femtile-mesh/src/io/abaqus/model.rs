@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use super::element_type::ElementType;
+use super::line_origins::LineOrigins;
 use super::lines::{Data, Keyword, Lines, Name, fields};
-use super::places::Places;
-use super::sets::{Part, Sets};
+use super::sets::{SetEntries, Sets};
 use crate::MeshError;
 use crate::io::scanner::show;
 
@@ -32,7 +32,7 @@ pub(super) struct Surface<'a> {
     pub line: usize,
     pub is_of_nodes: bool,
     scope: &'static str,
-    pub places: &'a Places,
+    pub places: &'a LineOrigins,
     data: Data<'a>,
 }
 
@@ -97,7 +97,7 @@ pub(super) struct Model<'a> {
 }
 
 impl<'a> Model<'a> {
-    pub(super) fn read(places: &'a Places, bytes: &'a [u8]) -> Result<Self, MeshError> {
+    pub(super) fn read(places: &'a LineOrigins, bytes: &'a [u8]) -> Result<Self, MeshError> {
         let mut lines = Lines::new(places, bytes);
         let mut model = Self::default();
         while let Some(keyword) = lines.keyword()? {
@@ -196,7 +196,7 @@ impl<'a> Model<'a> {
         }
         if let Some(name) = keyword.named("NSET") {
             let scope = self.scope_name();
-            let part = Part::Members(first as u32..self.points.len() as u32);
+            let part = SetEntries::Members(first as u32..self.points.len() as u32);
             let set = self.node_sets.add(&name, scope, keyword, part);
             // It names nodes as they are defined, not a part of the boundary.
             set.is_internal = true;
@@ -242,7 +242,7 @@ impl<'a> Model<'a> {
         self.blocks.push(Block { kind, end });
         if let Some(name) = keyword.named("ELSET") {
             let scope = self.scope_name();
-            let part = Part::Members(first as u32..end as u32);
+            let part = SetEntries::Members(first as u32..end as u32);
             self.element_sets.add(&name, scope, keyword, part);
         }
         Ok(())
@@ -262,7 +262,7 @@ impl<'a> Model<'a> {
         if let Some(name) = keyword.named("ELSET") {
             let end = self.element_numbers.len() as u32;
             let scope = self.scope_name();
-            self.element_sets.add(&name, scope, keyword, Part::Members(end..end));
+            self.element_sets.add(&name, scope, keyword, SetEntries::Members(end..end));
         }
         Ok(())
     }
@@ -280,7 +280,7 @@ impl<'a> Model<'a> {
         let sets = if is_of_nodes { &mut self.node_sets } else { &mut self.element_sets };
         let data = lines.pass_over();
         let is_generated = keyword.has("GENERATE");
-        let part = if is_generated { Part::Ranges(data) } else { Part::List(data, scope) };
+        let part = if is_generated { SetEntries::Ranges(data) } else { SetEntries::List(data, scope) };
         sets.add(&name, scope, keyword, part);
         Ok(())
     }
@@ -298,14 +298,14 @@ impl<'a> Model<'a> {
         }
         let scope = self.scope_name();
         let data = lines.pass_over();
-        let (line, places) = (keyword.line, lines.places());
+        let (line, places) = (keyword.line, lines.origins());
         self.surfaces.push(Surface { name: name.shown, line, is_of_nodes, scope, places, data });
         Ok(())
     }
 }
 
 fn refuse_input(keyword: &Keyword<'_>, lines: &Lines<'_>) -> Result<(), MeshError> {
-    if !keyword.has("INPUT") || lines.places().is_whole {
+    if !keyword.has("INPUT") || lines.origins().is_whole {
         return Ok(());
     }
     let what = format!("`*{}` whose lines are in another file", keyword.name);

@@ -4,9 +4,9 @@ use std::path::Path;
 use super::element_type::ElementType;
 use super::faces::corners;
 use super::include::with_included;
+use super::line_origins::LineOrigins;
 use super::model::{Beside, Model, Surface, SurfacePart};
 use super::node_facets::NodeFacets;
-use super::places::Places;
 use super::sets::Resolver;
 use crate::io::collect::Collected;
 use crate::io::file::bytes_of;
@@ -39,10 +39,10 @@ pub(in crate::io) fn parse_with_included(path: &Path, bytes: &[u8]) -> Result<Me
 /// # Errors
 /// [`MeshError::Parse`] and [`MeshError::Unsupported`] with the line at which the trouble begins.
 pub fn parse(path: &Path, bytes: &[u8]) -> Result<Mesh, MeshError> {
-    parse_text(&Places::of_file(path), bytes)
+    parse_text(&LineOrigins::of_file(path), bytes)
 }
 
-fn parse_text(places: &Places, bytes: &[u8]) -> Result<Mesh, MeshError> {
+fn parse_text(places: &LineOrigins, bytes: &[u8]) -> Result<Mesh, MeshError> {
     let mut model = Model::read(places, bytes)?;
     let numbers = |numbers: Vec<u64>, what: &str| {
         let twice = |number| places.whole(format!("two {what} have the number {number}"));
@@ -88,7 +88,7 @@ struct Elements {
 }
 
 impl Elements {
-    fn new(places: &Places, model: &mut Model<'_>, numbers: &NodeNumbers) -> Result<Self, MeshError> {
+    fn new(places: &LineOrigins, model: &mut Model<'_>, numbers: &NodeNumbers) -> Result<Self, MeshError> {
         let mut elements =
             Self { blocks: Vec::new(), nodes: std::mem::take(&mut model.element_nodes), top: 0 };
         for node in &mut elements.nodes {
@@ -120,7 +120,7 @@ impl Elements {
 }
 
 struct Reader<'a> {
-    places: &'a Places,
+    places: &'a LineOrigins,
     points: Vec<[f64; 3]>,
     n_bytes: usize,
     n_facets: usize,

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
+use super::line_origins::LineOrigins;
 use super::lines::{Data, Keyword, Lines, Name, fields};
 use super::model::Beside;
-use super::places::Places;
 use crate::MeshError;
 use crate::io::node_numbers::NodeNumbers;
 use crate::io::number;
@@ -28,11 +28,11 @@ pub(super) struct Set<'a> {
     pub is_internal: bool,
     /// Line that named it first.
     line: usize,
-    parts: Vec<Part<'a>>,
+    parts: Vec<SetEntries<'a>>,
 }
 
 /// The part that one keyword adds to a set.
-pub(super) enum Part<'a> {
+pub(super) enum SetEntries<'a> {
     /// Numbers and names of other sets, in a scope.
     List(Data<'a>, &'static str),
     /// Lines of first, last and step.
@@ -48,7 +48,7 @@ impl<'a> Sets<'a> {
         name: &Name,
         scope: &str,
         keyword: &Keyword<'_>,
-        part: Part<'a>,
+        part: SetEntries<'a>,
     ) -> &mut Set<'a> {
         let key = format!("{scope}{}", name.key);
         let number = *self.by_key.entry(key).or_insert_with(|| {
@@ -90,7 +90,7 @@ fn range(lines: &Lines<'_>, line: &[u8]) -> Result<[u32; 3], MeshError> {
 
 /// Finds the members of sets, by their place in the file.
 pub(super) struct Resolver<'a> {
-    places: &'a Places,
+    places: &'a LineOrigins,
     sets: &'a Sets<'a>,
     numbers: &'a NodeNumbers,
     n_entities: usize,
@@ -106,7 +106,7 @@ pub(super) struct Resolver<'a> {
 
 impl<'a> Resolver<'a> {
     pub(super) fn new(
-        places: &'a Places,
+        places: &'a LineOrigins,
         sets: &'a Sets<'a>,
         numbers: &'a NodeNumbers,
         n_entities: usize,
@@ -169,12 +169,12 @@ impl<'a> Resolver<'a> {
         let mut members: Vec<u32> = Vec::new();
         for part in &set.parts {
             match part {
-                Part::Members(range) => {
+                SetEntries::Members(range) => {
                     self.spend(range.len(), number)?;
                     members.extend(range.clone());
                 }
-                Part::List(data, scope) => self.list(*data, scope, (number, depth), &mut members)?,
-                Part::Ranges(data) => self.ranges(*data, number, &mut members)?,
+                SetEntries::List(data, scope) => self.list(*data, scope, (number, depth), &mut members)?,
+                SetEntries::Ranges(data) => self.ranges(*data, number, &mut members)?,
             }
         }
         members.sort_unstable();

@@ -7,9 +7,9 @@ mod encode;
 mod index;
 mod merge;
 mod options;
-mod part;
 mod pieces;
 mod read;
+mod selected_cells;
 mod spread;
 mod write;
 

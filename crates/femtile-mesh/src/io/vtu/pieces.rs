@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::encode::{Array, write_index};
 use super::options::{Extent, Piece, Pieces, WriteOptions};
-use super::part::Part;
+use super::selected_cells::SelectedCells;
 use super::write::Grid;
 use crate::io::atomic::write_atomically;
 use crate::io::sum::{FileSum, Sum, Summed};
@@ -15,7 +15,7 @@ impl Grid<'_> {
     pub(super) fn write_part(
         &self,
         path: &Path,
-        (part, kind): (&Part, CellKind),
+        (part, kind): (&SelectedCells, CellKind),
         (point_data, cell_data): (&[Array<'_>], &[Array<'_>]),
         options: WriteOptions<'_>,
     ) -> Result<Option<FileSum>, MeshError> {
@@ -44,7 +44,7 @@ impl Grid<'_> {
         }
         let pvtu = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         for (rank, cells) in pieces.cells().into_iter().enumerate().filter(|(_, cells)| !cells.is_empty()) {
-            let part = Part::cells(self, cells);
+            let part = SelectedCells::cells(self, cells);
             let path = path.with_file_name(Pieces::name(&pvtu, rank));
             let options = WriteOptions { sum: false, ..options };
             self.write_part(&path, (&part, self.kind), (point_data, cell_data), options)?;

@@ -2,7 +2,7 @@ use std::path::Path;
 
 use super::encode::{Array, Head, source, stored, write_document};
 use super::options::{Extent, WriteOptions};
-use super::part::{Part, boundary_of};
+use super::selected_cells::{SelectedCells, boundary_of};
 use super::spread::{node_points, spread};
 use crate::check::{BoundaryFacets, boundary_facets};
 use crate::first_where::first_where;
@@ -259,7 +259,7 @@ impl<'a> Grid<'a> {
         options: WriteOptions<'_>,
     ) -> Result<Option<FileSum>, MeshError> {
         if let (Some(boundary), Some(kind)) = (boundary, self.kind.facet_kind()) {
-            let surface = Part::surface(self, boundary);
+            let surface = SelectedCells::surface(self, boundary);
             return self.write_part(path, (&surface, kind), (&point_data, &cell_data), options);
         }
         if let Extent::Pieces(pieces) = options.extent {

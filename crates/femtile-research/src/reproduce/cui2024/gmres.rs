@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use femtile::device::{Buffer, Cpu, Cuda, Device, Scalar};
 use femtile::linalg::LinearOperator;
-use femtile::linalg::comm::Alone;
+use femtile::linalg::comm::SingleRank;
 use femtile::linalg::krylov::Stop;
 use femtile::linalg::krylov::cg::KrylovConfig;
 use femtile::linalg::krylov::gmres::{Gmres, GmresConfig};
@@ -70,7 +70,7 @@ pub(super) fn solve<T: Scalar, D: GmresDevice + BoxKernels<T>>(
     for _ in 0..repeats.max(1) {
         VectorKernels::<f64>::fill(device, &mut x, 0.0)?;
         let begin = Instant::now();
-        let outcome = method.solve(&mut x, a.as_ref(), &m, &b, &Alone, &mut ())?;
+        let outcome = method.solve(&mut x, a.as_ref(), &m, &b, &SingleRank, &mut ())?;
         seconds = seconds.min(begin.elapsed().as_secs_f64());
         iterations = (outcome.stop == Stop::Converged).then_some(outcome.iterations);
     }

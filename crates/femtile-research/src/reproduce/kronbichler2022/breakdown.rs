@@ -3,12 +3,12 @@
 use super::throughput::sizes;
 use super::{BASE, Cell, Claim, Figure, Quantity, Session, Table, UNKNOWNS, figure};
 use femtile_bench::BenchError;
-use femtile_bench::iterations::{Parts, System};
+use femtile_bench::iterations::{IterationSeconds, MatrixFreeSystem};
 
 /// Unknowns, and the seconds of an iteration of the fastest of several solves.
-fn fastest(session: &Session, n_unknowns: usize) -> Result<(usize, Parts), BenchError> {
+fn fastest(session: &Session, n_unknowns: usize) -> Result<(usize, IterationSeconds), BenchError> {
     BASE.look(&session.cpu, BASE.cells(n_unknowns), |a| {
-        let mut system = System::new(a, BASE.operator.components(), true)?;
+        let mut system = MatrixFreeSystem::new(a, BASE.operator.components(), true)?;
         let mut best = system.parts()?;
         for _ in 0..session.settings.repeats {
             let parts = system.parts()?;
@@ -25,8 +25,8 @@ pub(super) fn figure_1(session: &Session) -> Result<Figure, BenchError> {
     for n_unknowns in sizes(session) {
         found.push(fastest(session, n_unknowns)?);
     }
-    let of = |part: fn(&Parts) -> f64| {
-        let share = |(_, parts): &(usize, Parts)| Cell::Number(100.0 * part(parts) / parts.sum());
+    let of = |part: fn(&IterationSeconds) -> f64| {
+        let share = |(_, parts): &(usize, IterationSeconds)| Cell::Number(100.0 * part(parts) / parts.sum());
         found.iter().map(share).collect::<Vec<_>>()
     };
     let ns = found.iter().map(|(n, parts)| Cell::Number(1e9 * parts.sum() / *n as f64)).collect();
@@ -36,8 +36,9 @@ pub(super) fn figure_1(session: &Session) -> Result<Figure, BenchError> {
         .drawn("dot products", of(|parts| parts.dots))
         .drawn("preconditioner", of(|parts| parts.preconditioner))
         .listed("ns an unknown", ns);
-    let beside =
-        |(_, parts): &(usize, Parts)| format!("{:.0} %", 100.0 - 100.0 * parts.product / parts.sum());
+    let beside = |(_, parts): &(usize, IterationSeconds)| {
+        format!("{:.0} %", 100.0 - 100.0 * parts.product / parts.sum())
+    };
     let claims = vec![
         Claim {
             what: "all beside the product, largest size".into(),

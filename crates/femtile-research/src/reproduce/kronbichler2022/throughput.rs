@@ -7,7 +7,7 @@ use femtile::matrix_free::MatrixFree;
 
 use super::{Cell, Problem, Session, Table};
 use femtile_bench::BenchError;
-use femtile_bench::iterations::System;
+use femtile_bench::iterations::MatrixFreeSystem;
 use femtile_bench::problems::bake_off::Method;
 
 /// The timed work.
@@ -128,7 +128,7 @@ fn rates(
         if !works.iter().any(of_kind) {
             continue;
         }
-        let mut system = System::new(a, components, has_jacobi)?;
+        let mut system = MatrixFreeSystem::new(a, components, has_jacobi)?;
         for _ in 0..=repeats {
             for (best, work) in seconds.iter_mut().zip(works).filter(|(_, work)| of_kind(work)) {
                 let found = match *work {

@@ -10,7 +10,7 @@ use super::scalar::{Grid, row};
 use super::{Claim, Figure, KEY, Quantity, Row, Session, no_gpu};
 use crate::reproduce::timing::Timed;
 use femtile_bench::BenchError;
-use femtile_bench::problems::tridiagonal::{Part, entries, plain_thomas};
+use femtile_bench::problems::tridiagonal::{BatchArray, entries, plain_thomas};
 
 pub(super) fn run(session: &Session) -> Result<Figure, BenchError> {
     let lengths: &[usize] = if session.settings.small { &[13, 64] } else { &[64, 127, 256, 509, 1024] };
@@ -46,7 +46,7 @@ fn compare<T: Scalar, D: TridiagonalKernels<T> + Timed>(
     rows: &mut Vec<Row>,
 ) -> Result<(), BenchError> {
     let [x, y, z] = grid.sizes;
-    let [a, b, c, d] = Part::ALL.map(|part| entries::<T>(part, x * y * z));
+    let [a, b, c, d] = BatchArray::ALL.map(|part| entries::<T>(part, x * y * z));
     let mut expected = d.clone();
     plain_thomas(&mut expected, [&a, &b, &c], x, &mut vec![T::ZERO; x]);
     let lower = Buffer::from_vec(device, a)?;

@@ -10,7 +10,7 @@ use femtile::tridiagonal::block::{
 use super::{Absent, Figure, KEY, Quantity, Row, Session, claims, no_gpu, peers};
 use crate::reproduce::timing::{Timed, fastest};
 use femtile_bench::BenchError;
-use femtile_bench::problems::tridiagonal::{Part, block_entries};
+use femtile_bench::problems::tridiagonal::{BatchArray, block_entries};
 
 /// Tables III and IV: rows of a system, and systems, by rows of a block.
 fn sizes(session: &Session, block: usize) -> Size {
@@ -111,7 +111,7 @@ fn measure<T: Scalar, D: BlockTridiagonalKernels<T> + Timed>(
     algorithms: &[Algorithm],
     rows: &mut Vec<Row>,
 ) -> Result<(), BenchError> {
-    let [lower, diagonal, upper, rhs] = Part::ALL
+    let [lower, diagonal, upper, rhs] = BatchArray::ALL
         .map(|part| Buffer::from_vec(device, block_entries::<T>(part, size.block, size.n_block_rows())));
     let (lower, diagonal, upper, mut u) = (lower?, diagonal?, upper?, rhs?);
     let bands = BlockBands { lower: &lower, diagonal: &diagonal, upper: &upper };

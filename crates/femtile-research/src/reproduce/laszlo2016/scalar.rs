@@ -9,7 +9,7 @@ use femtile::tridiagonal::{
 use super::{Absent, Row, Session, no_gpu, peers};
 use crate::reproduce::timing::{Timed, fastest};
 use femtile_bench::BenchError;
-use femtile_bench::problems::tridiagonal::{Part, entries, plain_thomas};
+use femtile_bench::problems::tridiagonal::{BatchArray, entries, plain_thomas};
 
 /// A box of unknowns, x contiguous.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -143,10 +143,10 @@ fn sweep<T: Scalar, D: TridiagonalKernels<T> + Timed>(
     rows: &mut Vec<Row>,
 ) -> Result<(), BenchError> {
     let len = grids.iter().map(Grid::n_entries).max().unwrap_or(0);
-    let [lower, diagonal, upper] = [Part::Lower, Part::Diagonal, Part::Upper]
+    let [lower, diagonal, upper] = [BatchArray::Lower, BatchArray::Diagonal, BatchArray::Upper]
         .map(|part| Buffer::from_vec(device, entries::<T>(part, len)));
     let (lower, diagonal, upper) = (lower?, diagonal?, upper?);
-    let rhs = entries::<T>(Part::Rhs, len);
+    let rhs = entries::<T>(BatchArray::Rhs, len);
     let mut u = Buffer::zeros(device, len)?;
     let bands = Bands::Arrays { lower: &lower, diagonal: &diagonal, upper: &upper };
     for grid in grids {
@@ -182,7 +182,7 @@ fn plain<T: Scalar>(
 ) -> Result<(), BenchError> {
     let grids: Vec<_> = grids.iter().filter(|grid| grid.axis == "x").collect();
     let len = grids.iter().map(|grid| grid.n_entries()).max().unwrap_or(0);
-    let [lower, diagonal, upper, mut u] = Part::ALL.map(|part| entries::<T>(part, len));
+    let [lower, diagonal, upper, mut u] = BatchArray::ALL.map(|part| entries::<T>(part, len));
     for grid in grids {
         let (n, length) = (grid.n_entries(), grid.length());
         let share = grid.n_systems().div_ceil(cpu.threads()) * length;

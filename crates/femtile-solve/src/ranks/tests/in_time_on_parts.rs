@@ -55,7 +55,7 @@ impl Run<'_> {
     ) -> Result<(End, Kept), SolveError> {
         let work = |comm: Comm| {
             let (part, is_first) = (sent(&comm, mesh, Partitioner::Bisection)?, comm.rank() == 0);
-            let transient = self.of(Poisson::divided(&part, &comm)?)?;
+            let transient = self.of(Poisson::distributed(&part, &comm)?)?;
             let transient = watched(transient, resume.filter(|_| is_first));
             let whole = is_first.then(|| self.of(Poisson::new(mesh))?.discretize()).transpose()?;
             let (mut kept, config) = (Kept::default(), self.config(Ranks::Of(comm.clone())));
@@ -156,7 +156,7 @@ fn ranks_without_the_whole_mesh_run_without_frames_and_states() {
     let on_ranks = |has_frames: bool| {
         let work = |comm: Comm| {
             let part = sent(&comm, &mesh, Partitioner::Hilbert)?;
-            let transient = run.of(Poisson::divided(&part, &comm)?)?;
+            let transient = run.of(Poisson::distributed(&part, &comm)?)?;
             let transient = if has_frames { transient.frames([0.1]) } else { transient };
             end_of(transient.solve(&run.config(Ranks::Of(comm.clone())))?.at_end())
         };

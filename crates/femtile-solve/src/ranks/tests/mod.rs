@@ -117,7 +117,7 @@ fn a_solution_does_not_depend_on_the_partition() {
         let discretization = problem.discretize().unwrap();
         let mut progress = Silent;
         let mut stages = Stages::new(&mut progress);
-        let division = Division::of(&discretization, partition, &config(n_ranks)).unwrap();
+        let division = ReplicatedPartition::of(&discretization, partition, &config(n_ranks)).unwrap();
         let found =
             solve_divided(discretization, division, (&cpu, None), (&config(n_ranks), "test"), &mut stages)
                 .unwrap();
@@ -328,7 +328,7 @@ fn a_solution_of_any_degree_does_not_depend_on_the_partition() {
             let mut progress = Silent;
             let mut stages = Stages::new(&mut progress);
             let config = SolverConfig { preconditioner, ..config(n_ranks) };
-            let division = Division::of(&discretization, partition, &config).unwrap();
+            let division = ReplicatedPartition::of(&discretization, partition, &config).unwrap();
             let found = solve_divided(discretization, division, (&cpu, None), (&config, "test"), &mut stages)
                 .unwrap();
             assert!(found.has_converged(), "{name}");
@@ -424,8 +424,8 @@ fn problems_that_methods_of_callers_cannot_take_are_refused() {
         (in_time.discretize(), "depend on t"),
         (plain().sigma("1 + u*u").discretize(), "depends on u"),
     ] {
-        let error = problem.unwrap().divided(&config(2)).unwrap_err().to_string();
+        let error = problem.unwrap().distributed(&config(2)).unwrap_err().to_string();
         assert!(error.contains("solver.ranks") && error.contains(words), "{error}");
     }
-    assert!(plain().discretize().unwrap().divided(&config(2)).is_ok());
+    assert!(plain().discretize().unwrap().distributed(&config(2)).is_ok());
 }

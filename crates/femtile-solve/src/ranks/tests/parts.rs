@@ -1,8 +1,10 @@
 //! Boxes of which each rank makes its part.
 
-use femtile_mesh::generate::{BoxConfig, BoxParts, BoxSplit, DeformConfig, box_mesh, deform, part_of_box};
+use femtile_mesh::generate::{
+    BoxConfig, BoxPartition, BoxSplit, DeformConfig, box_mesh, deform, part_of_box,
+};
 
-use femtile_mesh::partition::DividedMesh;
+use femtile_mesh::partition::DistributedMesh;
 
 use super::*;
 use crate::{Method, OperatorKind, PmgOptions, Solution};
@@ -40,7 +42,7 @@ pub(super) fn found(solution: &Solution<'_>) -> Result<Found, SolveError> {
 /// Solves on parts of a box, and returns what the first rank finds.
 fn on_parts(
     (config, bend): (&BoxConfig, Option<DeformConfig>),
-    parts: &BoxParts,
+    parts: &BoxPartition,
     solver: &SolverConfig,
     set: Setup<'_>,
 ) -> Result<Found, SolveError> {
@@ -51,16 +53,16 @@ fn on_parts(
 /// Solves on the parts that ranks make, and returns what the first one finds.
 pub(super) fn on_divided(
     n_ranks: usize,
-    make: &(dyn Fn(&Comm) -> Result<DividedMesh, SolveError> + Sync),
+    make: &(dyn Fn(&Comm) -> Result<DistributedMesh, SolveError> + Sync),
     solver: &SolverConfig,
     set: Setup<'_>,
 ) -> Result<Found, SolveError> {
     let work = |comm: Comm| {
         let mesh = make(&comm)?;
         let config = SolverConfig { ranks: Ranks::Of(comm.clone()), threads: 1, ..solver.clone() };
-        let solution = set(Poisson::divided(&mesh, &comm)?)?.solve(&config)?;
+        let solution = set(Poisson::distributed(&mesh, &comm)?)?.solve(&config)?;
         let used = solution.ranks().unwrap();
-        assert_eq!((used.n_ranks, solution.is_divided()), (comm.n_ranks(), true));
+        assert_eq!((used.n_ranks, solution.is_distributed()), (comm.n_ranks(), true));
         assert_eq!(solution.values().len(), solution.discretization().n_dofs());
         found(&solution)
     };
@@ -80,7 +82,7 @@ pub(super) fn assert_found(name: &str, here: &Found, alone: &Found) {
 
 fn check(
     (config, bend): (&BoxConfig, Option<DeformConfig>),
-    divisions: &[BoxParts],
+    divisions: &[BoxPartition],
     solver: &SolverConfig,
     set: Setup<'_>,
     name: &str,
@@ -113,9 +115,9 @@ pub(super) fn conditions() -> Vec<(&'static str, Setup<'static>)> {
     ]
 }
 
-fn divisions(n: [usize; 3]) -> Vec<BoxParts> {
-    let boxes = [2, 3, 7].map(|n_ranks| BoxParts::bisected(n, n_ranks).unwrap());
-    boxes.into_iter().chain([BoxParts::layers(n, 2, 3).unwrap()]).collect()
+fn divisions(n: [usize; 3]) -> Vec<BoxPartition> {
+    let boxes = [2, 3, 7].map(|n_ranks| BoxPartition::bisected(n, n_ranks).unwrap());
+    boxes.into_iter().chain([BoxPartition::layers(n, 2, 3).unwrap()]).collect()
 }
 
 pub(super) fn with(preconditioner: PreconditionerConfig) -> SolverConfig {
@@ -161,8 +163,8 @@ fn geometric_multigrid_works_on_layers() {
     let n = [6, 12, 24];
     let upper = [0.9, 1.0, 1.5];
     let config = BoxConfig { cells: n, upper, split: BoxSplit::Hexahedron, ..BoxConfig::default() };
-    let layers: Vec<BoxParts> =
-        [2, 4].iter().map(|&n_ranks| BoxParts::layers(n, 2, n_ranks).unwrap()).collect();
+    let layers: Vec<BoxPartition> =
+        [2, 4].iter().map(|&n_ranks| BoxPartition::layers(n, 2, n_ranks).unwrap()).collect();
     for (name, set) in [&conditions()[0], &conditions()[4]] {
         for (degree, method) in [(1, Method::Cg), (3, Method::Cg), (2, Method::Gmres { restart: 30 })] {
             let set: Setup<'_> = &move |of| set(of.degree(degree));
@@ -177,14 +179,14 @@ fn geometric_multigrid_works_on_layers() {
     check((&config, bend), &layers, &gmg, conditions()[0].1, "deformed");
     check((&config, bend), &layers, &gmg, jumps, "deformed, of two sigmas");
     check((&config, None), &layers, &gmg, jumps, "of two sigmas");
-    let refused = |set: Setup<'_>, bend, parts: &BoxParts| {
+    let refused = |set: Setup<'_>, bend, parts: &BoxPartition| {
         on_parts((&config, bend), parts, &with(PreconditionerConfig::Gmg(GmgOptions::default())), set)
             .unwrap_err()
             .to_string()
     };
     let held: Setup<'_> = &|of| of.source(1.0).dirichlet("xmin", 0.0);
     for (set, bend, parts, word) in [
-        (held, None, &BoxParts::bisected(n, 4).unwrap(), "in layers"),
+        (held, None, &BoxPartition::bisected(n, 4).unwrap(), "in layers"),
         (
             &|of| of.sigma(0.0).lambda(1.0).source(1.0).dirichlet("xmin", 0.0),
             None,
@@ -203,7 +205,7 @@ fn geometric_multigrid_works_on_layers() {
             "inside",
         ),
         (&|of| of.source(1.0).lambda(1.0).robin("xmin", 1.0, 0.0), None, &layers[1], "one side"),
-    ] as [(Setup<'_>, Option<DeformConfig>, &BoxParts, &str); 5]
+    ] as [(Setup<'_>, Option<DeformConfig>, &BoxPartition, &str); 5]
     {
         let said = refused(set, bend, parts);
         assert!(said.contains(word), "{word}: {said}");
@@ -213,7 +215,7 @@ fn geometric_multigrid_works_on_layers() {
 #[test]
 fn a_preconditioner_is_chosen_by_all_ranks() {
     let n = [16, 16, 16];
-    let layers = [BoxParts::layers(n, 2, 2).unwrap()];
+    let layers = [BoxPartition::layers(n, 2, 2).unwrap()];
     let auto = with(PreconditionerConfig::Auto);
     for (split, degree) in [(BoxSplit::Kuhn, 1), (BoxSplit::Hexahedron, 1), (BoxSplit::Hexahedron, 2)] {
         let config = BoxConfig { cells: n, split, ..BoxConfig::default() };
@@ -227,7 +229,7 @@ fn a_preconditioner_is_chosen_by_all_ranks() {
 #[test]
 fn what_no_rank_has_is_an_error_with_the_extents_of_the_whole_mesh() {
     let config = BoxConfig { cells: [4, 4, 4], upper: [2.0, 1.0, 1.0], ..BoxConfig::default() };
-    let parts = BoxParts::bisected(config.cells, 3).unwrap();
+    let parts = BoxPartition::bisected(config.cells, 3).unwrap();
     let said = |set: Setup<'_>| {
         on_parts((&config, None), &parts, &with(PreconditionerConfig::Jacobi), set).unwrap_err().to_string()
     };
@@ -250,7 +252,7 @@ fn what_no_rank_has_is_an_error_with_the_extents_of_the_whole_mesh() {
         let work = |comm: Comm| {
             let mesh = part_of_box(&config, None, (&parts, comm.rank()), None)?;
             let config = SolverConfig { ranks: Ranks::Of(comm.clone()), ..jacobi.clone() };
-            Ok(set(Poisson::divided(&mesh, &comm)?)?.solve(&config)?.warnings().to_vec())
+            Ok(set(Poisson::distributed(&mesh, &comm)?)?.solve(&config)?.warnings().to_vec())
         };
         let here = threads::run(3, work, |comm| work(comm).map(drop))
             .unwrap_or_else(|error: SolveError| panic!("{error}"));
@@ -270,21 +272,21 @@ fn what_no_rank_has_is_an_error_with_the_extents_of_the_whole_mesh() {
 #[test]
 fn what_needs_the_whole_mesh_is_refused() {
     let config = BoxConfig { cells: [4, 4, 4], ..BoxConfig::default() };
-    let parts = BoxParts::bisected(config.cells, 2).unwrap();
+    let parts = BoxPartition::bisected(config.cells, 2).unwrap();
     let work = |comm: Comm| -> Result<Vec<String>, SolveError> {
         let mesh = part_of_box(&config, None, (&parts, comm.rank()), None)?;
-        let begun = || Poisson::divided(&mesh, &comm)?.source(1.0).dirichlet("xmin", 0.0);
+        let begun = || Poisson::distributed(&mesh, &comm)?.source(1.0).dirichlet("xmin", 0.0);
         let here = SolverConfig { ranks: Ranks::Of(comm.clone()), ..with(PreconditionerConfig::Jacobi) };
         let alone = SolverConfig { ranks: Ranks::One, ..here.clone() };
         let said = |result: Result<(), SolveError>| result.unwrap_err().to_string();
         let solution = begun()?.solve(&here)?;
         Ok(vec![
             said(begun()?.solve(&alone).map(drop)),
-            said(Poisson::divided(&mesh, &Comm::alone()).map(drop)) + " that every rank has",
+            said(Poisson::distributed(&mesh, &Comm::alone()).map(drop)) + " that every rank has",
             said(begun()?.dirichlet(vec![1000], 0.0).map(drop)) + " that every rank has",
             said(begun()?.solve(&SolverConfig { ranks: Ranks::Threads(2), ..here.clone() }).map(drop)),
             said(begun()?.discretize()?.weak_form(&alone, None, 1).map(drop)),
-            said(begun()?.discretize()?.divided(&alone).map(drop)) + " that every rank has",
+            said(begun()?.discretize()?.distributed(&alone).map(drop)) + " that every rank has",
             said(crate::Transient::new(begun()?, 0.0).solve(&alone).map(drop)) + " that every rank has",
             said(solution.recovered_gradient(0).map(drop).map_err(SolveError::from)),
             said(solution.error_estimate().map(drop).map_err(SolveError::from)),

@@ -4,13 +4,17 @@ use femtile_mesh::check::boundary_facets;
 use femtile_mesh::generate::{
     BoxConfig, BoxSplit, DeformConfig, SquareConfig, SquareSplit, box_mesh, deform, square,
 };
-use femtile_mesh::partition::DividedMesh;
+use femtile_mesh::partition::DistributedMesh;
 
 use super::parts::{Setup, assert_found, conditions, found, on_divided, with};
 use super::*;
-use crate::{Collected, InnerFacets, PmgOptions, Value, scatter, tag_regions_of_ranks};
+use crate::{GatheredSolution, InnerFacets, PmgOptions, Value, scatter, tag_regions_of_ranks};
 
-pub(super) fn sent(comm: &Comm, mesh: &Mesh, partitioner: Partitioner) -> Result<DividedMesh, SolveError> {
+pub(super) fn sent(
+    comm: &Comm,
+    mesh: &Mesh,
+    partitioner: Partitioner,
+) -> Result<DistributedMesh, SolveError> {
     let boundary = boundary_facets(mesh);
     let whole = (comm.rank() == 0).then_some((mesh, &boundary));
     Ok(scatter(comm, whole, partitioner)?.unwrap())
@@ -99,8 +103,8 @@ fn tags_and_fields_are_sent_with_the_parts() {
                 let expected = part.cells.iter().map(|&cell| whole.values[cell as usize]);
                 assert!(field.values.iter().copied().eq(expected));
             }
-            let of_whole = |cell: &u32| mesh.cell_tags[*cell as usize];
-            assert!(part.mesh.cell_tags.iter().copied().eq(part.cells.iter().map(of_whole)));
+            let global = |cell: &u32| mesh.cell_tags[*cell as usize];
+            assert!(part.mesh.cell_tags.iter().copied().eq(part.cells.iter().map(global)));
             assert_eq!(made.n_dofs(1), mesh.n_nodes());
             assert_eq!(made.counts, (&mesh).into());
             Ok(part.mesh.tag_names.clone())
@@ -120,7 +124,7 @@ fn tags_and_fields_are_sent_with_the_parts() {
 fn on_ranks<T: Send>(
     mesh: &Mesh,
     n: usize,
-    find: impl Fn(DividedMesh, &Comm) -> Result<T, SolveError> + Sync,
+    find: impl Fn(DistributedMesh, &Comm) -> Result<T, SolveError> + Sync,
 ) -> T {
     let work = |comm: Comm| find(sent(&comm, mesh, Partitioner::Bisection)?, &comm);
     threads::run(n, work, |comm| work(comm).map(drop)).unwrap_or_else(|error: SolveError| panic!("{error}"))
@@ -143,13 +147,13 @@ fn inner_facets_of_a_tag_are_counted_once_on_any_number_of_ranks() {
         mesh.facets.tags.extend([tag; 64]);
     }
     for n in [1, 2, 5] {
-        let mixed = |part: DividedMesh, comm: &Comm| {
-            let problem = Poisson::divided(&part, comm)?.dirichlet("xmin", 0.0)?;
+        let mixed = |part: DistributedMesh, comm: &Comm| {
+            let problem = Poisson::distributed(&part, comm)?.dirichlet("xmin", 0.0)?;
             Ok(problem.discretize()?.inner_facets().to_vec())
         };
         assert_eq!(on_ranks(&mesh, n, mixed), [InnerFacets { condition: 0, n: 32 }], "{n}");
-        let refused = |part: DividedMesh, comm: &Comm| {
-            Ok(Poisson::divided(&part, comm)?.dirichlet("plane", 0.0).unwrap_err().to_string())
+        let refused = |part: DistributedMesh, comm: &Comm| {
+            Ok(Poisson::distributed(&part, comm)?.dirichlet("plane", 0.0).unwrap_err().to_string())
         };
         let said = on_ranks(&mesh, n, refused);
         assert!(said.contains("the tag `plane` is on 32 facets inside the mesh"), "{n}: {said}");
@@ -160,7 +164,7 @@ fn inner_facets_of_a_tag_are_counted_once_on_any_number_of_ranks() {
 fn regions_that_later_ones_cover_are_no_tags_on_any_rank() {
     let mesh = box_mesh(&BoxConfig { cells: [4, 4, 4], ..BoxConfig::default() }).unwrap();
     for n in [1, 3] {
-        let names = |mut part: DividedMesh, comm: &Comm| {
+        let names = |mut part: DistributedMesh, comm: &Comm| {
             tag_regions_of_ranks(
                 &mut part,
                 comm,
@@ -186,10 +190,10 @@ fn a_solution_in_parts_is_put_together() {
             let work = |comm: Comm| {
                 let part = sent(&comm, mesh, Partitioner::Bisection)?;
                 let config = SolverConfig { ranks: Ranks::Of(comm.clone()), ..config(1) };
-                problem(Poisson::divided(&part, &comm)?).solve(&config)?.collect()
+                problem(Poisson::distributed(&part, &comm)?).solve(&config)?.collect()
             };
             let found = threads::run(n, work, |comm| work(comm).map(|found| assert!(found.is_none())));
-            let Collected { mesh: whole, boundary, values } = found.unwrap().unwrap();
+            let GatheredSolution { mesh: whole, boundary, values } = found.unwrap().unwrap();
             assert_eq!(*boundary, boundary_facets(mesh));
             assert_eq!((&whole.points, &whole.cells), (&mesh.points, &mesh.cells));
             let (curved, expected) = (whole.curved.as_ref(), mesh.curved.as_ref());
@@ -221,7 +225,7 @@ fn an_error_lists_the_tags_of_all_ranks() {
     let said = |problem: Poisson<'_>| problem.dirichlet("lid", 0.0).map(drop).unwrap_err().to_string();
     let alone = said(Poisson::new(&mesh));
     let work = |comm: Comm| {
-        Ok::<_, SolveError>(said(Poisson::divided(&sent(&comm, &mesh, Partitioner::Bisection)?, &comm)?))
+        Ok::<_, SolveError>(said(Poisson::distributed(&sent(&comm, &mesh, Partitioner::Bisection)?, &comm)?))
     };
     let found = threads::run(4, work, |comm| work(comm).map(drop)).unwrap();
     assert!(found == alone && found.contains("1, 2, 3, 4, 5, 6"), "{found}\n{alone}");

@@ -4,12 +4,12 @@ use super::batches::NONE;
 
 /// A table of entities by their first unknown, each with the last unit of cells that visited it and a target.
 #[derive(Debug, Default)]
-pub(super) struct Met {
+pub(super) struct VisitedEntities {
     /// Key, unit and target; a power of two of them, at most half of them taken.
     entries: Vec<[u32; 3]>,
 }
 
-impl Met {
+impl VisitedEntities {
     /// Empties the table and makes room for some entities.
     pub fn reset(&mut self, most: usize) {
         self.entries.clear();
@@ -35,14 +35,14 @@ mod tests {
 
     #[test]
     fn entries_are_kept_until_the_table_is_emptied() {
-        let mut met = Met::default();
+        let mut visited = VisitedEntities::default();
         for round in 0..3 {
-            met.reset(1000);
+            visited.reset(1000);
             for i in 0..1000u32 {
-                assert_eq!(met.entry(17 * i)[1..], [NONE; 2], "round {round}");
-                met.entry(17 * i)[2] = i;
+                assert_eq!(visited.entry(17 * i)[1..], [NONE; 2], "round {round}");
+                visited.entry(17 * i)[2] = i;
             }
-            assert!((0..1000u32).all(|i| met.entry(17 * i)[2] == i));
+            assert!((0..1000u32).all(|i| visited.entry(17 * i)[2] == i));
         }
     }
 }

@@ -17,7 +17,7 @@ use crate::{
 ///
 /// Rows of Dirichlet unknowns are unit rows with right side zero. Values of several components are
 /// interleaved. [`Discretization::solution_of`] turns w into u.
-pub struct OwnedSystem<D: SolveDevice> {
+pub struct StandaloneSystem<D: SolveDevice> {
     operator: Box<dyn LinearOperator<f64, D>>,
     /// The format of the operator: that of a matrix, or `matrix-free`.
     format: String,
@@ -28,13 +28,16 @@ pub struct OwnedSystem<D: SolveDevice> {
     is_pure_neumann: bool,
 }
 
-impl<D: SolveDevice> fmt::Debug for OwnedSystem<D> {
+impl<D: SolveDevice> fmt::Debug for StandaloneSystem<D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OwnedSystem").field("n_rows", &self.rhs.len()).field("format", &self.format).finish()
+        f.debug_struct("StandaloneSystem")
+            .field("n_rows", &self.rhs.len())
+            .field("format", &self.format)
+            .finish()
     }
 }
 
-impl<D: SolveDevice> OwnedSystem<D> {
+impl<D: SolveDevice> StandaloneSystem<D> {
     /// Returns the operator $A$.
     pub fn operator(&self) -> &dyn LinearOperator<f64, D> {
         self.operator.as_ref()
@@ -67,12 +70,12 @@ impl Discretization<'_> {
     ///
     /// # Errors
     /// [`SolveError::Setting`] if a coefficient depends on u; else as [`crate::WeakForm::system`].
-    pub fn owned_system<D: OperatorDevice>(
+    pub fn standalone_system<D: OperatorDevice>(
         &self,
         (cpu, device): (&Cpu, &D),
         config: &SolverConfig,
         stages: &mut Stages<'_>,
-    ) -> Result<OwnedSystem<D>, SolveError> {
+    ) -> Result<StandaloneSystem<D>, SolveError> {
         if self.is_nonlinear() {
             let message = "depends on u, so the problem has no linear operator; solve it";
             return Err(SolveError::setting(&["equation".into(), "sigma".into()], message));
@@ -87,7 +90,7 @@ impl Discretization<'_> {
         let system = weak.system((cpu, device), stages)?;
         let inverse = system.preconditioner().diagonal().map(Buffer::to_host).transpose();
         let inverse = inverse.map_err(LinalgError::from)?.unwrap_or_default();
-        Ok(OwnedSystem {
+        Ok(StandaloneSystem {
             diagonal: inverse.into_iter().map(|entry| 1.0 / entry).collect(),
             rhs: system.rhs().to_host().map_err(LinalgError::from)?,
             is_pure_neumann: system.is_pure_neumann(),
@@ -104,7 +107,7 @@ impl Discretization<'_> {
     /// [`FemError::Length`] if `w` does not belong to the system.
     pub fn solution_of<D: SolveDevice>(
         &self,
-        system: &OwnedSystem<D>,
+        system: &StandaloneSystem<D>,
         w: &[f64],
     ) -> Result<SolutionData, SolveError> {
         let (expected, n) = (system.rhs.len(), system.constraints.len());
@@ -144,7 +147,7 @@ mod tests {
         let discretization = problem.discretize().unwrap();
         let (cpu, config) = (Cpu::new(1).unwrap(), SolverConfig { operator, ..SolverConfig::default() });
         let system =
-            discretization.owned_system((&cpu, &cpu), &config, &mut Stages::new(&mut Silent)).unwrap();
+            discretization.standalone_system((&cpu, &cpu), &config, &mut Stages::new(&mut Silent)).unwrap();
         let x = (0..system.rhs().len()).map(|i| (i as f64).sin()).collect();
         let (x, mut y) =
             (Buffer::from_vec(&cpu, x).unwrap(), Buffer::zeros(&cpu, system.rhs().len()).unwrap());
@@ -171,7 +174,7 @@ mod tests {
             Poisson::new(&mesh).sigma("1 + u^2").dirichlet("all", 0.0).unwrap().discretize().unwrap();
         let cpu = Cpu::new(1).unwrap();
         let config = SolverConfig::default();
-        let made = discretization.owned_system((&cpu, &cpu), &config, &mut Stages::new(&mut Silent));
+        let made = discretization.standalone_system((&cpu, &cpu), &config, &mut Stages::new(&mut Silent));
         assert!(made.unwrap_err().to_string().contains("depends on u"));
     }
 }

@@ -5,8 +5,8 @@ use femtile_comm::Comm;
 use femtile_device::cuda::Opening;
 use femtile_mesh::Mesh;
 use femtile_mesh::check::{CheckReport, check_part};
-use femtile_mesh::generate::{BoxConfig, BoxParts, BoxSplit, DeformConfig, part_of_box};
-use femtile_mesh::partition::DividedMesh;
+use femtile_mesh::generate::{BoxConfig, BoxPartition, BoxSplit, DeformConfig, part_of_box};
+use femtile_mesh::partition::DistributedMesh;
 use femtile_solve::{
     FEWEST_LAYERS, FieldConfig, Method, OperatorKind, Partitioner, PreconditionerConfig, SolveError,
     SolverConfig, Stage, Stages, cells_fill_rows, scatter,
@@ -25,7 +25,7 @@ use crate::{Case, CaseError};
 const BOX_CELL: f64 = 136.0;
 
 /// A mesh of which ranks need only their parts, on one of these ranks.
-pub(crate) struct Divided {
+pub(crate) struct MeshDistribution {
     pub comm: Comm,
     from: Source,
     /// Whether the first rank writes or draws the whole solution.
@@ -37,28 +37,28 @@ pub(crate) struct Divided {
 /// The source of the parts of ranks.
 enum Source {
     /// Each rank generates its part.
-    Box(Parts),
+    Box(DistributedBox),
     /// The first rank reads or generates the mesh and sends parts. If geometric multigrid may be the
     /// automatic choice and supports the cells, the mesh is not distributed.
     First { may_have_layers: bool },
 }
 
 /// A box and its partition.
-struct Parts {
+struct DistributedBox {
     config: BoxConfig,
     deform: Option<DeformConfig>,
-    parts: BoxParts,
+    parts: BoxPartition,
 }
 
 /// The mesh of a rank.
-pub(crate) enum Held {
-    Part(Box<PartOfRank>),
+pub(crate) enum RankMesh {
+    Part(Box<RankMeshPart>),
     Whole(Box<Mesh>, CheckReport),
 }
 
 /// This rank's part of a distributed mesh.
-pub(crate) struct PartOfRank {
-    pub mesh: DividedMesh,
+pub(crate) struct RankMeshPart {
+    pub mesh: DistributedMesh,
     pub checked: CheckReport,
     /// The whole mesh on the first rank, if it keeps it.
     pub whole: Option<Mesh>,
@@ -69,7 +69,7 @@ pub(crate) struct PartOfRank {
     pub keeps_whole: bool,
 }
 
-impl Divided {
+impl MeshDistribution {
     /// Returns how the mesh of a case is distributed; none if a rank needs the whole mesh before the solve.
     /// Collective.
     ///
@@ -91,17 +91,17 @@ impl Divided {
     /// Generates or receives the mesh of a rank, and checks it: its part, or the whole mesh. Collective.
     ///
     /// # Errors
-    /// As [`Divided::of`] and [`Divided::mesh`].
+    /// As [`MeshDistribution::of`] and [`MeshDistribution::mesh`].
     pub fn held(
         case: &Case,
         solver: (&SolverConfig, Option<&Opening>),
         stages: &mut Stages<'_>,
-    ) -> Result<Held, CaseError> {
+    ) -> Result<RankMesh, CaseError> {
         if let Some(divided) = Self::of(case, solver.0)? {
             return divided.mesh(case, solver, stages);
         }
         let (mesh, checked) = checked_mesh(case, Hosted::whole(case)?, solver, stages)?;
-        Ok(Held::Whole(Box::new(mesh), checked))
+        Ok(RankMesh::Whole(Box::new(mesh), checked))
     }
 
     /// Returns whether threads generate their parts of a case's box: they do for congruent hexahedra. For
@@ -128,7 +128,7 @@ impl Divided {
         case: &Case,
         solver: (&SolverConfig, Option<&Opening>),
         stages: &mut Stages<'_>,
-    ) -> Result<Held, CaseError> {
+    ) -> Result<RankMesh, CaseError> {
         match &self.from {
             Source::Box(parts) => self.made(case, parts, solver, stages),
             Source::First { may_have_layers } => self.sent(case, *may_have_layers, solver, stages),
@@ -139,10 +139,10 @@ impl Divided {
     fn made(
         &self,
         case: &Case,
-        parts: &Parts,
+        parts: &DistributedBox,
         solver: (&SolverConfig, Option<&Opening>),
         stages: &mut Stages<'_>,
-    ) -> Result<Held, CaseError> {
+    ) -> Result<RankMesh, CaseError> {
         let of_boxes = parts.bytes_of_boxes(case, solver.0);
         let whole = match self.keeps_whole {
             true => self.of_first(case, solver, of_boxes, stages)?,
@@ -158,7 +158,7 @@ impl Divided {
             let hosted = hosted.with_each(of_boxes);
             memory::check(case, counts, (hosted, false), &place_in_generator("cells"))?;
         }
-        let Parts { config, deform, parts } = parts;
+        let DistributedBox { config, deform, parts } = parts;
         let rank = (parts, self.comm.rank());
         let made = stages.interruptible(|stop| part_of_box(config, deform.as_ref(), rank, Some(stop)));
         stages.go_on()?;
@@ -172,10 +172,10 @@ impl Divided {
     }
 
     /// The mesh of this rank, which has its part.
-    fn part(&self, mesh: DividedMesh, checked: CheckReport, whole: Option<Mesh>) -> Held {
+    fn part(&self, mesh: DistributedMesh, checked: CheckReport, whole: Option<Mesh>) -> RankMesh {
         let Self { wants_all, keeps_whole, .. } = *self;
         let comm = self.comm.clone();
-        Held::Part(Box::new(PartOfRank { mesh, checked, whole, comm, wants_all, keeps_whole }))
+        RankMesh::Part(Box::new(RankMeshPart { mesh, checked, whole, comm, wants_all, keeps_whole }))
     }
 
     /// Reads or generates the whole mesh on the first rank. Each process then holds some bytes for multigrid
@@ -203,7 +203,7 @@ impl Divided {
         may_have_layers: bool,
         solver: (&SolverConfig, Option<&Opening>),
         stages: &mut Stages<'_>,
-    ) -> Result<Held, CaseError> {
+    ) -> Result<RankMesh, CaseError> {
         let whole = self.of_first(case, solver, 0.0, stages)?;
         let may_send = |mesh: &Mesh| !(may_have_layers && cells_fill_rows(mesh));
         let given = whole.as_ref().filter(|(mesh, _)| may_send(mesh));
@@ -226,7 +226,7 @@ impl Divided {
                     Some(whole) => whole,
                     None => checked_mesh(case, hosted, solver, stages)?,
                 };
-                Ok(Held::Whole(Box::new(mesh), report))
+                Ok(RankMesh::Whole(Box::new(mesh), report))
             }
         }
     }
@@ -258,17 +258,17 @@ impl Source {
             return (!matches!(geometric, Geometric::Asked)).then_some(Self::First { may_have_layers });
         };
         let geometric = if config.split == BoxSplit::Hexahedron { geometric } else { Geometric::Never };
-        let layers = || BoxParts::layers(config.cells, 2, n);
+        let layers = || BoxPartition::layers(config.cells, 2, n);
         let parts = match geometric {
             Geometric::Asked => layers(),
             Geometric::Open if config.cells[2] / n >= FEWEST_LAYERS => layers(),
-            Geometric::Never | Geometric::Open => BoxParts::bisected(config.cells, n),
+            Geometric::Never | Geometric::Open => BoxPartition::bisected(config.cells, n),
         };
-        parts.map(|parts| Self::Box(Parts { config, deform, parts }))
+        parts.map(|parts| Self::Box(DistributedBox { config, deform, parts }))
     }
 }
 
-impl Parts {
+impl DistributedBox {
     /// Bytes of the corners and σ of all cells, which each process holds for geometric multigrid on cells
     /// that are not congruent.
     fn bytes_of_boxes(&self, case: &Case, solver: &SolverConfig) -> f64 {

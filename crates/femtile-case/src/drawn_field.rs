@@ -6,7 +6,7 @@ use femtile_mesh::Field;
 use femtile_report::{Body, ConditionRow, PictureConfig, ReportError, panels, picture, short};
 use femtile_solve::SolutionData;
 
-use crate::film::Film;
+use crate::animation::Animation;
 use crate::{Case, CaseError};
 
 /// Fields that are shown if the case names none; the first one present is used. An activation map says more
@@ -21,13 +21,13 @@ pub(crate) struct Exhibit {
     /// The solution at the end.
     pub data: SolutionData,
     /// The frames of a run in time.
-    pub film: Film,
+    pub animation: Animation,
     /// The conditions on the boundary.
     pub conditions: Vec<ConditionRow>,
 }
 
 /// A field and the mesh that it is drawn on.
-pub(crate) struct Shown {
+pub(crate) struct DrawnField {
     pub body: Body,
     /// The name of the field.
     pub label: String,
@@ -54,7 +54,7 @@ impl Case {
     }
 }
 
-impl Shown {
+impl DrawnField {
     /// Takes the field that a case names, or the main one; returns a warning if the named one does not exist.
     ///
     /// # Errors

@@ -12,12 +12,12 @@ const NUMBERS: usize = 1 << 14;
 
 /// The positions in vectors of the unknowns of a part of a mesh: owned unknowns come first.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Numbers<'a> {
+pub(crate) struct LocalNumbering<'a> {
     pub of: &'a [u32],
     pub n_owned: usize,
 }
 
-impl Numbers<'_> {
+impl LocalNumbering<'_> {
     /// Refuses numbers that are not one position per unknown, or not consecutive within an entity.
     pub fn check(&self, space: &TensorSpace<'_>) -> Result<(), LinalgError> {
         let n = space.n_dofs();

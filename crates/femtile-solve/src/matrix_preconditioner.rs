@@ -44,12 +44,12 @@ impl<'a> Found<'a> {
 }
 
 /// A preconditioner that can be updated to other values.
-pub(crate) enum OfMatrix<D: SolveDevice> {
+pub(crate) enum MatrixPreconditioner<D: SolveDevice> {
     Diagonal(Diagonal<f64, D>, Entries),
     Amg(BoxedAmg<f64, D>),
 }
 
-impl<D: SolveDevice> OfMatrix<D> {
+impl<D: SolveDevice> MatrixPreconditioner<D> {
     pub(crate) fn new(
         matrix: &mut Csr<f64, D>,
         near_nullspace: Option<&[f64]>,

@@ -10,23 +10,23 @@ use crate::{Poisson, Solution, SolveError};
 
 /// A whole mesh, and the solution of a problem that ranks solved in parts.
 #[derive(Debug)]
-pub struct Collected {
+pub struct GatheredSolution {
     /// The mesh.
     pub mesh: Mesh,
     /// The facets on its boundary.
     pub boundary: Arc<BoundaryFacets>,
     /// The values.
-    pub values: CollectedValues,
+    pub values: GatheredValues,
 }
 
 /// The values of a solution on a mesh that was put together.
 #[derive(Debug)]
-pub struct CollectedValues {
+pub struct GatheredValues {
     pub(crate) values: Vec<f64>,
     pub(crate) finished: Finished,
 }
 
-impl CollectedValues {
+impl GatheredValues {
     /// Returns the solution of the same problem, stated once more on the whole mesh.
     ///
     /// # Errors

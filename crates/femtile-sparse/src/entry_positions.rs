@@ -8,7 +8,7 @@ use super::ell_warp::slices::stored_lane;
 
 /// Where the entries of each row lie among the stored values of a matrix, so that they can be written there.
 #[derive(Debug, Clone)]
-pub struct Places {
+pub struct EntryPositions {
     /// Where each row begins, or its slice.
     starts: Vec<u64>,
     /// Lanes of a slice, and for each row its first lane and the logarithm of its lanes; none where the entries of a
@@ -18,7 +18,7 @@ pub struct Places {
     numbers: Option<Vec<u32>>,
 }
 
-impl Places {
+impl EntryPositions {
     /// Entries of a row one after another from `starts` on.
     pub(super) fn rows(starts: Vec<u64>) -> Self {
         Self { starts, lanes: None, numbers: None }
@@ -106,7 +106,7 @@ pub trait StoredMatrix<D: Device>: Sized + sealed::Sealed {
     ///
     /// # Errors
     /// Errors of the device.
-    fn places(&self) -> Result<Places, LinalgError>;
+    fn entry_positions(&self) -> Result<EntryPositions, LinalgError>;
 
     /// The values as they are stored, to be written in place; who writes them leaves padding zero.
     fn values_mut(&mut self) -> BufferMut<'_, Self::Value, D>;

@@ -11,7 +11,7 @@ const SAMPLES: usize = 512;
 
 /// Areas of the facets where u is given (Dirichlet) or exchanged (Robin), projected along the axes: ∫ |nᵢ| over them.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(crate) struct Held {
+pub(crate) struct BoundaryAreas {
     given: [f64; 3],
     exchanged: [f64; 3],
     /// ∫ c over the facets with a Robin coefficient c, and their area.
@@ -21,7 +21,7 @@ pub(crate) struct Held {
     pub largest_exchange: f64,
 }
 
-impl Held {
+impl BoundaryAreas {
     /// Measures the facets of the conditions of a form that count.
     pub fn of(form: &Form<'_>, counts: impl Fn(u32) -> bool) -> Self {
         let mut held = Self::default();
@@ -157,7 +157,7 @@ mod tests {
             let problem =
                 Poisson::new(&mesh).dirichlet("xmin", 0.0).unwrap().robin("zmax", "x", 0.0).unwrap();
             let discretization = problem.discretize().unwrap();
-            let held = Held::of(&discretization.form(0), |_| true);
+            let held = BoundaryAreas::of(&discretization.form(0), |_| true);
             let close = |a: f64, b: f64| assert!((a - b).abs() < 1e-12, "{a} {b}");
             close(held.given[0], 15.0);
             close(held.exchanged[2], 6.0);
@@ -169,7 +169,7 @@ mod tests {
 
     #[test]
     fn boxes_have_the_smallest_eigenvalue_of_their_sides() {
-        let sides = |given: [f64; 3]| Held { given, ..Held::default() };
+        let sides = |given: [f64; 3]| BoundaryAreas { given, ..BoundaryAreas::default() };
         let exact = [([1.0, 0.0, 0.0], 0.25, 1.0), ([2.0, 0.0, 0.0], 1.0, 1.0), ([2.0; 3], 3.0, 3.0)];
         for (given, times, axes) in exact {
             let (value, n_axes) = sides(given).smoothest(1.0, 1.0, 7.0);
@@ -177,19 +177,19 @@ mod tests {
             assert!((n_axes - axes).abs() < 1e-12);
         }
         // None is held: the constants are left out, and the next mode has a wave over twice the length.
-        assert_eq!(Held::default().smoothest(1.0, 1.0, 1.0), ((0.5 * PI).powi(2), 1.0));
+        assert_eq!(BoundaryAreas::default().smoothest(1.0, 1.0, 1.0), ((0.5 * PI).powi(2), 1.0));
     }
 
     #[test]
     fn exchange_counts_by_its_coefficient() {
         let (sigma, length) = (3.0, 100.0);
         for c in [1e-6, 1e-2, 1.0, 1e2, 1e4] {
-            let held = Held {
+            let held = BoundaryAreas {
                 exchanged: [1.0, 0.0, 0.0],
                 conductance: c,
                 exchange_area: 1.0,
                 largest_exchange: c,
-                ..Held::default()
+                ..BoundaryAreas::default()
             };
             let expected = slab(c, sigma).max((0.5 * PI / length).powi(2));
             let ratio = held.smoothest(1.0, length, sigma).0 / expected;

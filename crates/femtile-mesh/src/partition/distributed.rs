@@ -1,7 +1,7 @@
 //! A distributed mesh: every rank has its part and none has the whole.
 //!
-//! A `DividedMesh` is a `Part` with the global numbers of nodes and cells. Ranks make their parts of a box
-//! from the cubes around their own (`generate/box_part.rs`). For other meshes the first rank extracts the
+//! A `DistributedMesh` is a `MeshPart` with the global numbers of nodes and cells. Ranks make their parts of a box
+//! from the cubes around their own (`generate/box_partition.rs`). For other meshes the first rank extracts the
 //! parts of all ranks (`scatter`): one pass over the cells finds the ranks that they touch. It sends the
 //! parts array by array (`ranks/scatter.rs` and `ranks/wire.rs` of `femtile-solve`).
 
@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 
 use femtile_device::parallel;
 
-use super::Part;
+use super::MeshPart;
 use super::part::cells_alone;
 use crate::check::BoundaryFacets;
 use crate::generate::{Counts, DeformConfig, deformation};
@@ -19,9 +19,9 @@ use crate::{Mesh, MeshError};
 ///
 /// A cell is an own one of the highest rank among the owners of its nodes, as are unknowns inside it.
 #[derive(Debug)]
-pub struct DividedMesh {
+pub struct DistributedMesh {
     /// The part; numbers in the whole mesh are those that it would have, tagged facets are kept.
-    pub part: Part,
+    pub part: MeshPart,
     rank: u32,
     n_ranks: usize,
     /// Nodes that the rank owns and cells of other ranks have.
@@ -36,12 +36,12 @@ pub struct DividedMesh {
     pub cubes: Option<BoxCubes>,
     /// The way in which cells are dealt out.
     pub way: &'static str,
-    own: OnceLock<OwnCells>,
+    own: OnceLock<OwnedCells>,
 }
 
 /// The whole mesh of which ranks have parts.
 #[derive(Debug, Clone, Copy)]
-pub struct WholeMesh {
+pub struct GlobalMeshSize {
     /// Its size.
     pub counts: Counts,
     /// Nodes, edges, faces and cells, each counted once; of simplices nodes alone matter.
@@ -101,7 +101,7 @@ impl BoxCubes {
 
 /// The own cells of a rank alone.
 #[derive(Debug)]
-pub struct OwnCells {
+pub struct OwnedCells {
     /// The cells, in the order of the part.
     pub mesh: Mesh,
     /// Their facets on the boundary of the whole mesh.
@@ -112,17 +112,17 @@ pub struct OwnCells {
     pub cells: Vec<u32>,
 }
 
-impl DividedMesh {
+impl DistributedMesh {
     /// Takes the part of `rank` of `n_ranks` of a mesh that is `whole` nowhere, of whose own nodes cells of other ranks have
     /// `n_shared_nodes`; `way` says how cells are dealt out.
     pub fn new(
-        part: Part,
+        part: MeshPart,
         (rank, n_ranks): (usize, usize),
         n_shared_nodes: usize,
-        whole: WholeMesh,
+        whole: GlobalMeshSize,
         way: &'static str,
     ) -> Self {
-        let WholeMesh { counts, entities, extents } = whole;
+        let GlobalMeshSize { counts, entities, extents } = whole;
         let (rank, own) = (rank as u32, OnceLock::new());
         Self { part, rank, n_ranks, n_shared_nodes, counts, entities, extents, cubes: None, way, own }
     }
@@ -133,15 +133,15 @@ impl DividedMesh {
     }
 
     /// Returns whether a cell of the part is an own one.
-    pub fn is_own(&self, cell: u32) -> bool {
+    pub fn owns_cell(&self, cell: u32) -> bool {
         let part = &self.part;
         part.mesh.cell(cell as usize).iter().all(|&node| part.owner(node, self.rank) <= self.rank)
     }
 
     /// Returns the own cells as a mesh, which is made at the first call.
-    pub fn own(&self) -> &OwnCells {
+    pub fn own(&self) -> &OwnedCells {
         self.own.get_or_init(|| {
-            let is_own = |cell| self.is_own(cell);
+            let is_own = |cell| self.owns_cell(cell);
             cells_alone(&self.part.mesh, &self.part.boundary, is_own)
         })
     }

@@ -4,7 +4,7 @@ use std::fmt::{self, Debug, Display};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use femtile_comm::{Comm, DistributedMatrix, GhostedMatrix, Halo};
+use femtile_comm::{Comm, DistributedMatrix, Halo, OwnedRows};
 use femtile_device::{Buffer, Cpu, Cuda};
 use femtile_fem::assembly::assemble_rows;
 use femtile_fem::{Coefficient, Constraints, FemError, Form};
@@ -13,24 +13,24 @@ use femtile_sparse::{Csr, ProductMatrix};
 
 use super::data::PartData;
 use super::device::{self, RankDevice};
-use super::divided::{Divided, ids_of_nodes};
+use super::global_unknowns::GlobalUnknowns;
 use super::layout::{Layout, PartOf};
-use super::of_whole::OfWhole;
+use super::mesh_on_ranks::{MeshOnRanks, ids_of_nodes};
 use super::rows::{Fixed, agreed, nothing};
 use super::system::{RankUnknowns, preconditioning};
-use super::{Division, Keepers, Ranks, RanksUsed, check, on_all, other_ranks};
+use super::{Keepers, Ranks, RanksUsed, ReplicatedPartition, check, on_all, other_ranks};
 use crate::auto::Solves;
 use crate::check::check_cells;
 use crate::discretization::Discretization;
 use crate::format::product_matrix;
 use crate::nonlinear::lump_within;
-use crate::system::Operators;
+use crate::system::PreconditionedOperator;
 use crate::{MassMatrix, SolveError, SolverConfig, Stage, Stages};
 
 /// A problem of linear elements on a mesh that is divided among ranks, for the caller's own time integrator.
 ///
 /// Its coefficients depend neither on u nor on t. It has no boundary conditions.
-pub struct DividedProblem<'p, 'm> {
+pub struct DistributedProblem<'p, 'm> {
     problem: &'p Discretization<'m>,
     mesh: MeshOfRanks<'p, 'm>,
     fixed: Fixed,
@@ -39,22 +39,22 @@ pub struct DividedProblem<'p, 'm> {
 
 /// The mesh on each rank: the whole mesh, or its part.
 enum MeshOfRanks<'p, 'm> {
-    Whole(Box<Division<'m>>),
-    Parts(&'p Divided<'m>),
+    Replicated(Box<ReplicatedPartition<'m>>),
+    Distributed(&'p MeshOnRanks<'m>),
 }
 
 impl<'m> MeshOfRanks<'_, 'm> {
     fn layout(&self) -> Layout<'_, 'm> {
         match self {
-            Self::Whole(division) => Layout::Whole(division),
-            Self::Parts(divided) => Layout::Parts(divided, None),
+            Self::Replicated(division) => Layout::Replicated(division),
+            Self::Distributed(divided) => Layout::Distributed(divided, None),
         }
     }
 }
 
-impl Debug for DividedProblem<'_, '_> {
+impl Debug for DistributedProblem<'_, '_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("DividedProblem").field("n_ranks", &self.config.ranks.n()).finish_non_exhaustive()
+        f.debug_struct("DistributedProblem").field("n_ranks", &self.config.ranks.n()).finish_non_exhaustive()
     }
 }
 
@@ -63,7 +63,7 @@ impl<'m> Discretization<'m> {
     ///
     /// # Errors
     /// [`SolveError::Setting`] if the problem cannot be solved on several ranks.
-    pub fn divided(&self, config: &SolverConfig) -> Result<DividedProblem<'_, 'm>, SolveError> {
+    pub fn distributed(&self, config: &SolverConfig) -> Result<DistributedProblem<'_, 'm>, SolveError> {
         config.check()?;
         if self.divided.as_ref().is_some_and(|divided| config.ranks != Ranks::Of(divided.comm.clone())) {
             return Err(other_ranks());
@@ -86,14 +86,14 @@ impl<'m> Discretization<'m> {
             return Err(SolveError::solver("ranks", message));
         }
         let mesh = match &self.divided {
-            None => MeshOfRanks::Whole(Box::new(Division::new(self, None, config)?)),
-            Some(divided) => MeshOfRanks::Parts(divided),
+            None => MeshOfRanks::Replicated(Box::new(ReplicatedPartition::new(self, None, config)?)),
+            Some(divided) => MeshOfRanks::Distributed(divided),
         };
-        Ok(DividedProblem { problem: self, mesh, fixed: Fixed::new(self)?, config: config.clone() })
+        Ok(DistributedProblem { problem: self, mesh, fixed: Fixed::new(self)?, config: config.clone() })
     }
 }
 
-impl DividedProblem<'_, '_> {
+impl DistributedProblem<'_, '_> {
     /// Runs `work` on every rank and returns the result of rank 0. Each rank gets its share of the threads of
     /// `cpu`.
     ///
@@ -104,22 +104,22 @@ impl DividedProblem<'_, '_> {
     pub fn on_all<R: Send, E: From<SolveError> + From<LinalgError> + Display + Send>(
         &self,
         (cpu, opened): (&Cpu, Option<&Cuda>),
-        work: impl Fn(&RankPart<'_>, &mut Stages<'_>) -> Result<R, E> + Sync,
+        work: impl Fn(&LocalProblem<'_>, &mut Stages<'_>) -> Result<R, E> + Sync,
         stages: &mut Stages<'_>,
     ) -> Result<R, E> {
         let opened = opened.filter(|_| matches!(self.config.device, crate::DeviceChoice::Cuda(_)));
         let on_rank = |cpu: &Cpu, comm: &Comm, stages: &mut Stages<'_>, keepers: Keepers| {
-            let part = RankPart::new(self, (cpu, comm), opened, keepers)?;
+            let part = LocalProblem::new(self, (cpu, comm), opened, keepers)?;
             work(&part, stages)
         };
         on_all(cpu, &self.config.ranks, on_rank, stages)
     }
 }
 
-/// One rank of a [`DividedProblem`], with its part of the mesh.
+/// One rank of a [`DistributedProblem`], with its part of the mesh.
 ///
 /// Its vectors have one entry per owned node. Collective methods block until every rank has called them.
-pub struct RankPart<'a> {
+pub struct LocalProblem<'a> {
     cpu: &'a Cpu,
     comm: Comm,
     gpu: Option<Cuda>,
@@ -134,21 +134,21 @@ pub struct RankPart<'a> {
     keepers: Keepers,
 }
 
-impl Debug for RankPart<'_> {
+impl Debug for LocalProblem<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (rank, n_owned) = (self.comm.rank(), self.owned.len());
-        f.debug_struct("RankPart").field("rank", &rank).field("n_owned", &n_owned).finish_non_exhaustive()
+        f.debug_struct("LocalProblem").field("rank", &rank).field("n_owned", &n_owned).finish_non_exhaustive()
     }
 }
 
-impl<'a> RankPart<'a> {
+impl<'a> LocalProblem<'a> {
     fn new(
-        of: &'a DividedProblem<'_, '_>,
+        of: &'a DistributedProblem<'_, '_>,
         (cpu, comm): (&'a Cpu, &Comm),
         opened: Option<&Cuda>,
         keepers: Keepers,
     ) -> Result<Self, SolveError> {
-        let DividedProblem { problem, mesh, fixed, config } = of;
+        let DistributedProblem { problem, mesh, fixed, config } = of;
         let (layout, (gpu, comm)) = (mesh.layout(), device::joined(comm, opened, config)?);
         let part = layout.part(problem, &comm);
         let n_owned = part.get().map_or(0, |part| part.n_owned);
@@ -200,7 +200,7 @@ impl<'a> RankPart<'a> {
         device: &D,
         mass: MassMatrix,
         stages: &mut Stages<'_>,
-    ) -> Result<Operators<D>, SolveError> {
+    ) -> Result<PreconditionedOperator<D>, SolveError> {
         device.operators_of_part(self, mass, stages)
     }
 
@@ -209,7 +209,7 @@ impl<'a> RankPart<'a> {
         device: &D,
         mass: MassMatrix,
         stages: &mut Stages<'_>,
-    ) -> Result<Operators<D>, SolveError> {
+    ) -> Result<PreconditionedOperator<D>, SolveError> {
         stages.begin(Stage::Assemble)?;
         let matrix = self.divided_rows(device, |form| {
             let mut matrix = rows(device, form)?;
@@ -239,7 +239,7 @@ impl<'a> RankPart<'a> {
             false => None,
         };
         let operator = Arc::new(self.over_all(Box::new(own), matrix.border)?);
-        Ok(Operators { operator, rounded, preconditioner: Arc::from(preconditioner), format })
+        Ok(PreconditionedOperator { operator, rounded, preconditioner: Arc::from(preconditioner), format })
     }
 
     /// Makes the operator $K$, without the reaction term. Collective.
@@ -267,11 +267,11 @@ impl<'a> RankPart<'a> {
         &self,
         device: &D,
         assembled: impl FnOnce(&Form<'_>) -> Result<Csr<f64, D>, FemError>,
-    ) -> Result<GhostedMatrix<f64, D>, SolveError> {
+    ) -> Result<OwnedRows<f64, D>, SolveError> {
         let made = match (self.part.get(), &self.data) {
             (Some(part), Some(data)) => {
-                let of_whole = |error: FemError| error.in_whole_mesh(&part.cells, &part.nodes);
-                assembled(&data.form(part)).map_err(|error| SolveError::from(of_whole(error)))
+                let in_global = |error: FemError| error.in_global_numbers(&part.cells, &part.nodes);
+                assembled(&data.form(part)).map_err(|error| SolveError::from(in_global(error)))
             }
             _ => nothing(device).map_err(SolveError::from),
         };
@@ -293,9 +293,9 @@ impl<'a> RankPart<'a> {
     /// # Errors
     /// [`SolveError::Linalg`] if `nodes` and `values` differ in length, a node does not exist, or another
     /// rank failed.
-    pub fn gathered(&self, nodes: &[u32], values: &[f64]) -> Result<Option<Vec<f64>>, SolveError> {
+    pub fn gather(&self, nodes: &[u32], values: &[f64]) -> Result<Option<Vec<f64>>, SolveError> {
         need("values", nodes.len(), values.len())?;
-        let all = self.of_whole(nodes)?.collected(values, Keepers::First)?;
+        let all = self.global(nodes)?.gather(values, Keepers::First)?;
         Ok((self.comm.rank() == 0).then_some(all))
     }
 
@@ -304,28 +304,28 @@ impl<'a> RankPart<'a> {
     /// # Errors
     /// [`SolveError::Linalg`] if a node does not exist, `all` of the first rank has another length, or
     /// another rank failed.
-    pub fn dealt(&self, nodes: &[u32], all: Option<&[f64]>) -> Result<Vec<f64>, SolveError> {
+    pub fn scatter(&self, nodes: &[u32], all: Option<&[f64]>) -> Result<Vec<f64>, SolveError> {
         let all = all.filter(|_| self.comm.rank() == 0);
         let expected = if self.comm.rank() == 0 { self.n_nodes() } else { 0 };
         need("all", expected, all.map_or(0, <[f64]>::len))?;
-        Ok(self.of_whole(nodes)?.dealt(all)?)
+        Ok(self.global(nodes)?.scatter(all)?)
     }
 
     /// Returns the number of nodes of the whole mesh.
     pub fn n_nodes(&self) -> usize {
-        self.problem.n_of_all()
+        self.problem.n_global_dofs()
     }
 
     /// Returns whether the rank has only its part of the mesh.
-    pub fn has_part_alone(&self) -> bool {
-        matches!(self.layout, Layout::Parts(..))
+    pub fn has_local_mesh(&self) -> bool {
+        matches!(self.layout, Layout::Distributed(..))
     }
 
-    fn of_whole<'n>(&'n self, unknowns: &'n [u32]) -> Result<OfWhole<'n>, LinalgError> {
+    fn global<'n>(&'n self, unknowns: &'n [u32]) -> Result<GlobalUnknowns<'n>, LinalgError> {
         let n = self.n_nodes();
         match unknowns.iter().find(|&&node| node as usize >= n) {
             Some(&node) => Err(LinalgError::Length { field: "nodes", expected: n, found: node as usize }),
-            None => Ok(OfWhole { comm: &self.comm, n, unknowns }),
+            None => Ok(GlobalUnknowns { comm: &self.comm, n, unknowns }),
         }
     }
 
@@ -336,10 +336,10 @@ impl<'a> RankPart<'a> {
     /// # Errors
     /// [`SolveError::Linalg`] if `own` does not have one value per owned node, or another rank failed; errors
     /// of the device.
-    pub fn result<D: RankDevice>(&self, own: &Buffer<f64, D>) -> Result<Vec<f64>, SolveError> {
+    pub fn gather_solution<D: RankDevice>(&self, own: &Buffer<f64, D>) -> Result<Vec<f64>, SolveError> {
         need("own", self.owned.len(), own.len())?;
         let own = own.to_host().map_err(LinalgError::from)?;
-        Ok(self.of_whole(&self.owned)?.collected(&own, self.keepers)?)
+        Ok(self.global(&self.owned)?.gather(&own, self.keepers)?)
     }
 
     /// Returns how the mesh is divided. Collective.

@@ -1,6 +1,6 @@
 //! Problems on a distributed mesh: each rank has only its part.
 //!
-//! The problem is stated on the part of the rank (`Poisson::divided`). Names and comparisons are looked up
+//! The problem is stated on the part of the rank (`Poisson::distributed`). Names and comparisons are looked up
 //! there. A lookup fails only if it fails on all ranks (`OnMesh::found`). All tags of cells have names, which
 //! identify them between ranks. Dirichlet values and unknowns of ghosts come from their owners.
 //!
@@ -14,7 +14,7 @@ use femtile_comm::{Comm, Halo};
 use femtile_fem::dofs::TensorSpace;
 use femtile_fem::{Coefficient, Constraints};
 use femtile_linalg::LinalgError;
-use femtile_mesh::partition::{DividedMesh, Part, PartitionQuality};
+use femtile_mesh::partition::{DistributedMesh, MeshPart, PartitionQuality};
 use femtile_mesh::{CellKind, Mesh};
 
 use crate::discretization::Discretization;
@@ -22,8 +22,8 @@ use crate::{SolveError, tensor};
 
 /// A distributed mesh with its communicator.
 #[derive(Debug, Clone)]
-pub(crate) struct Divided<'m> {
-    pub mesh: &'m DividedMesh,
+pub(crate) struct MeshOnRanks<'m> {
+    pub mesh: &'m DistributedMesh,
     pub comm: Comm,
 }
 
@@ -32,7 +32,7 @@ pub(crate) struct Divided<'m> {
 pub(crate) struct OnMesh<'a> {
     pub mesh: &'a Mesh,
     /// Present if the mesh is distributed.
-    pub divided: Option<&'a Divided<'a>>,
+    pub divided: Option<&'a MeshOnRanks<'a>>,
 }
 
 impl<'a> OnMesh<'a> {
@@ -98,7 +98,11 @@ impl<'m> Discretization<'m> {
     }
 
     /// Returns the problem on the rank's own cells, with `space` on them.
-    pub(crate) fn on_own_cells(&self, divided: &Divided<'m>, space: Option<Arc<TensorSpace<'m>>>) -> Self {
+    pub(crate) fn on_own_cells(
+        &self,
+        divided: &MeshOnRanks<'m>,
+        space: Option<Arc<TensorSpace<'m>>>,
+    ) -> Self {
         let own = divided.mesh.own();
         let of_cells = |given: &Coefficient| given.on_cells(&own.cells);
         Self {
@@ -122,13 +126,13 @@ impl<'m> Discretization<'m> {
     }
 
     /// Returns the global number of degrees of freedom of one component.
-    pub(crate) fn n_of_all(&self) -> usize {
-        let of_part = |divided: &Divided<'_>| divided.n_dofs(self.config.degree, self.mesh.kind);
+    pub(crate) fn n_global_dofs(&self) -> usize {
+        let of_part = |divided: &MeshOnRanks<'_>| divided.n_dofs(self.config.degree, self.mesh.kind);
         self.divided.as_ref().map_or_else(|| self.n_dofs(), of_part)
     }
 }
 
-impl Divided<'_> {
+impl MeshOnRanks<'_> {
     /// Returns whether this rank owns a node of the part.
     pub fn has_node(&self, node: u32) -> bool {
         (node as usize) < self.mesh.part.n_owned
@@ -136,7 +140,7 @@ impl Divided<'_> {
 
     /// Returns whether a facet of the part belongs to an own cell.
     pub fn has_facet(&self, facet: u32) -> bool {
-        self.mesh.is_own(self.mesh.part.boundary.cells[facet as usize])
+        self.mesh.owns_cell(self.mesh.part.boundary.cells[facet as usize])
     }
 
     /// Returns the global number of degrees of freedom.
@@ -161,7 +165,7 @@ impl Divided<'_> {
 
     /// Returns the balance and the cut of the partition. Collective.
     pub fn quality(&self) -> Result<PartitionQuality, LinalgError> {
-        let n_own = (0..self.mesh.part.cells.len() as u32).filter(|&cell| self.mesh.is_own(cell)).count();
+        let n_own = (0..self.mesh.part.cells.len() as u32).filter(|&cell| self.mesh.owns_cell(cell)).count();
         let own = [n_own as u64, self.mesh.n_shared_nodes as u64];
         let all: Vec<u64> = self.comm.all_gather(&own)?.concat();
         let cells = || all.iter().step_by(2).map(|&n| n as usize);
@@ -183,7 +187,7 @@ impl Divided<'_> {
     pub fn constraints(&self, problem: &Discretization<'_>) -> Result<Constraints, SolveError> {
         let given = Constraints::of_form(&problem.form(0));
         let part = &self.mesh.part;
-        let given = given.map_err(|error| error.in_whole_mesh(&part.cells, &part.nodes).into());
+        let given = given.map_err(|error| error.in_global_numbers(&part.cells, &part.nodes).into());
         let given = super::rows::agreed(&self.comm, given)?;
         let (n, n_owned) = (self.mesh.part.nodes.len(), self.mesh.part.n_owned);
         let value = |node: usize| given.value(node);
@@ -201,7 +205,7 @@ impl Divided<'_> {
 }
 
 /// The global numbers of the owned nodes, and owner and global number of each ghost.
-pub(super) fn ids_of_nodes(part: &Part) -> (Vec<u64>, Vec<(u32, u64)>) {
+pub(super) fn ids_of_nodes(part: &MeshPart) -> (Vec<u64>, Vec<(u32, u64)>) {
     let (owned, ghosts) = part.nodes.split_at(part.n_owned);
     let ids = owned.iter().map(|&node| u64::from(node)).collect();
     let ghosts = part.owners.iter().zip(ghosts).map(|(&owner, &node)| (owner, u64::from(node)));
@@ -214,7 +218,7 @@ pub(super) enum WholeSpace<'a> {
     /// Every rank has the whole space.
     Kept(&'a TensorSpace<'a>),
     /// The space of a degree on a distributed mesh.
-    Divided(&'a DividedMesh, usize),
+    Divided(&'a DistributedMesh, usize),
 }
 
 impl WholeSpace<'_> {

@@ -19,7 +19,7 @@ const UNKNOWNS: usize = 1 << 14;
 /// # Shapes
 /// A part has `n_owned + n_ghosts` unknowns in its own order.
 #[derive(Debug)]
-pub struct PartUnknowns {
+pub struct LocalUnknowns {
     halo: Arc<Halo>,
     /// The unknown of the part of each owned unknown.
     owned: Vec<u32>,
@@ -27,10 +27,10 @@ pub struct PartUnknowns {
     ghosts: Vec<u32>,
     /// For each unknown of the part: its position among the owned unknowns, or `owned.len()` plus that among
     /// the ghosts.
-    numbers: Vec<u32>,
+    positions: Vec<u32>,
 }
 
-impl PartUnknowns {
+impl LocalUnknowns {
     /// Takes the owned unknowns and the ghosts of a part, in the order of `halo`.
     ///
     /// # Errors
@@ -40,18 +40,18 @@ impl PartUnknowns {
         need("owned", halo.n_owned(), owned.len())?;
         need("ghosts", halo.n_ghosts(), ghosts.len())?;
         let (n_owned, n) = (owned.len(), owned.len() + ghosts.len());
-        let numbers = parallel::map(n, UNKNOWNS, |_| AtomicU32::new(u32::MAX));
+        let positions = parallel::map(n, UNKNOWNS, |_| AtomicU32::new(u32::MAX));
         let unknown = |number: usize| if number < n_owned { owned[number] } else { ghosts[number - n_owned] };
         let is_new = |number: usize| {
-            let place = numbers.get(unknown(number) as usize);
+            let place = positions.get(unknown(number) as usize);
             place.is_some_and(|place| place.swap(number as u32, Relaxed) == u32::MAX)
         };
         if !parallel::all(n, UNKNOWNS, is_new) {
             let message = "an unknown is beyond the part, or given twice".into();
             return Err(LinalgError::Setting { field: "owned", message });
         }
-        let numbers = numbers.into_iter().map(AtomicU32::into_inner).collect();
-        Ok(Self { halo, owned, ghosts, numbers })
+        let positions = positions.into_iter().map(AtomicU32::into_inner).collect();
+        Ok(Self { halo, owned, ghosts, positions })
     }
 
     /// Returns the halo.
@@ -61,7 +61,7 @@ impl PartUnknowns {
 
     /// Returns the number of unknowns of the part.
     pub fn n(&self) -> usize {
-        self.numbers.len()
+        self.positions.len()
     }
 
     /// Returns the unknown of the part of each owned unknown.
@@ -70,8 +70,8 @@ impl PartUnknowns {
     }
 
     /// Returns the position of each unknown of the part in the list of owned unknowns followed by ghosts.
-    pub fn numbers(&self) -> &[u32] {
-        &self.numbers
+    pub fn positions(&self) -> &[u32] {
+        &self.positions
     }
 
     /// Refuses vectors of wrong lengths.
@@ -86,21 +86,21 @@ impl PartUnknowns {
     ///
     /// # Errors
     /// [`LinalgError::Length`] if the length of the vector is wrong; [`LinalgError::Rank`].
-    pub fn of_part<T: Scalar>(&self, owned: &[T]) -> Result<Vec<T>, LinalgError> {
+    pub fn with_ghosts<T: Scalar>(&self, owned: &[T]) -> Result<Vec<T>, LinalgError> {
         let mut ghosts = vec![T::ZERO; self.ghosts.len()];
         self.halo.import(&mut ghosts, owned, &mut || ())?;
-        let value = |unknown: usize| match (self.numbers[unknown] as usize).checked_sub(owned.len()) {
-            None => owned[self.numbers[unknown] as usize],
+        let value = |unknown: usize| match (self.positions[unknown] as usize).checked_sub(owned.len()) {
+            None => owned[self.positions[unknown] as usize],
             Some(ghost) => ghosts[ghost],
         };
-        Ok(parallel::map(self.numbers.len(), UNKNOWNS, value))
+        Ok(parallel::map(self.positions.len(), UNKNOWNS, value))
     }
 
     /// Returns the owned values from those on the part.
     ///
     /// # Panics
     /// If the length of the vector is wrong.
-    pub fn owned_of<T: Scalar>(&self, part: &[T]) -> Vec<T> {
+    pub fn restrict_to_owned<T: Scalar>(&self, part: &[T]) -> Vec<T> {
         parallel::map(self.owned.len(), UNKNOWNS, |at| part[self.owned[at] as usize])
     }
 }
@@ -116,11 +116,11 @@ impl PartUnknowns {
 /// # Source
 /// `[kronbichler2022]`, section 5.3. Differs: there each cell belongs to one rank, and contributions are
 /// sent; here cells at interfaces are computed by both ranks.
-pub struct PartOperator<T: Scalar, D: RankKernels<T>> {
+pub struct DistributedOperator<T: Scalar, D: RankKernels<T>> {
     part: Box<dyn LinearOperator<T, D>>,
-    unknowns: Arc<PartUnknowns>,
+    unknowns: Arc<LocalUnknowns>,
     link: D::Link,
-    numbers: D::Numbers,
+    positions: D::Positions,
     work: Mutex<Work<T, D>>,
 }
 
@@ -131,14 +131,14 @@ struct Work<T: Scalar, D: RankKernels<T>> {
     ghosts: Buffer<T, D>,
 }
 
-impl<T: Scalar, D: RankKernels<T>> PartOperator<T, D> {
+impl<T: Scalar, D: RankKernels<T>> DistributedOperator<T, D> {
     /// Takes the operator on the part.
     ///
     /// # Errors
     /// [`LinalgError::Length`] if its number of unknowns is not that of the part; errors of the device.
     pub fn new(
         part: Box<dyn LinearOperator<T, D>>,
-        unknowns: Arc<PartUnknowns>,
+        unknowns: Arc<LocalUnknowns>,
     ) -> Result<Self, LinalgError> {
         need("rows", unknowns.n(), part.n_rows())?;
         need("columns", unknowns.n(), part.n_cols())?;
@@ -146,12 +146,12 @@ impl<T: Scalar, D: RankKernels<T>> PartOperator<T, D> {
         let zeros = |n| Buffer::zeros(device, n);
         let (n, n_ghosts) = (unknowns.n(), unknowns.ghosts.len());
         let work = Mutex::new(Work { x: zeros(n)?, y: zeros(n)?, ghosts: zeros(n_ghosts)? });
-        let (link, numbers) = (device.link(&unknowns.halo)?, device.numbers(&unknowns)?);
-        Ok(Self { part, unknowns, link, numbers, work })
+        let (link, positions) = (device.link(&unknowns.halo)?, device.positions(&unknowns)?);
+        Ok(Self { part, unknowns, link, positions, work })
     }
 }
 
-impl<T: Scalar, D: RankKernels<T>> LinearOperator<T, D> for PartOperator<T, D> {
+impl<T: Scalar, D: RankKernels<T>> LinearOperator<T, D> for DistributedOperator<T, D> {
     fn n_rows(&self) -> usize {
         self.unknowns.owned.len()
     }
@@ -176,7 +176,7 @@ impl<T: Scalar, D: RankKernels<T>> LinearOperator<T, D> for PartOperator<T, D> {
         hook.pre(0..n);
         let mut work = self.work.lock().unwrap_or_else(PoisonError::into_inner);
         let Work { x: part_x, y: part_y, ghosts } = &mut *work;
-        let (device, of) = (self.device(), (&*self.unknowns, &self.numbers));
+        let (device, of) = (self.device(), (&*self.unknowns, &self.positions));
         device.import((&self.unknowns.halo, &self.link), ghosts, x, &mut || Ok(()))?;
         device.spread(of, part_x, x, Some(ghosts))?;
         self.part.apply(part_y, part_x)?;
@@ -188,7 +188,7 @@ impl<T: Scalar, D: RankKernels<T>> LinearOperator<T, D> for PartOperator<T, D> {
 ///
 /// # Cost
 /// The cost of the part's transfer, two passes over each vector for permutations, and one halo exchange.
-pub struct PartTransfer<T: Scalar, D: RankKernels<T>> {
+pub struct DistributedTransfer<T: Scalar, D: RankKernels<T>> {
     part: Box<dyn Transfer<T, D>>,
     coarse: PartLevel<T, D>,
     fine: PartLevel<T, D>,
@@ -196,19 +196,19 @@ pub struct PartTransfer<T: Scalar, D: RankKernels<T>> {
 
 /// A level of a transfer.
 struct PartLevel<T: Scalar, D: RankKernels<T>> {
-    unknowns: Arc<PartUnknowns>,
+    unknowns: Arc<LocalUnknowns>,
     link: D::Link,
-    numbers: D::Numbers,
+    positions: D::Positions,
     /// Vectors on the part, and of its ghosts.
     work: Mutex<[Buffer<T, D>; 2]>,
 }
 
 impl<T: Scalar, D: RankKernels<T>> PartLevel<T, D> {
-    fn new(device: &D, unknowns: Arc<PartUnknowns>) -> Result<Self, LinalgError> {
+    fn new(device: &D, unknowns: Arc<LocalUnknowns>) -> Result<Self, LinalgError> {
         let zeros = |n| Buffer::zeros(device, n);
         let work = Mutex::new([zeros(unknowns.n())?, zeros(unknowns.ghosts.len())?]);
-        let (link, numbers) = (device.link(&unknowns.halo)?, device.numbers(&unknowns)?);
-        Ok(Self { unknowns, link, numbers, work })
+        let (link, positions) = (device.link(&unknowns.halo)?, device.positions(&unknowns)?);
+        Ok(Self { unknowns, link, positions, work })
     }
 
     /// Calls `work` with the vectors on the part.
@@ -226,15 +226,15 @@ impl<T: Scalar, D: RankKernels<T>> PartLevel<T, D> {
     ) -> Result<(), LinalgError> {
         let device = owned.device();
         device.import((&self.unknowns.halo, &self.link), ghosts, owned, &mut || Ok(()))?;
-        device.spread((&self.unknowns, &self.numbers), part, owned, Some(ghosts))
+        device.spread((&self.unknowns, &self.positions), part, owned, Some(ghosts))
     }
 
     fn take(&self, owned: &mut Buffer<T, D>, part: &Buffer<T, D>) -> Result<(), LinalgError> {
-        part.device().take((&self.unknowns, &self.numbers), owned, part, None)
+        part.device().take((&self.unknowns, &self.positions), owned, part, None)
     }
 }
 
-impl<T: Scalar, D: RankKernels<T>> PartTransfer<T, D> {
+impl<T: Scalar, D: RankKernels<T>> DistributedTransfer<T, D> {
     /// Takes the transfer on the part, which must have all cells around the owned unknowns of both levels.
     ///
     /// # Errors
@@ -242,7 +242,7 @@ impl<T: Scalar, D: RankKernels<T>> PartTransfer<T, D> {
     pub fn new(
         device: &D,
         part: Box<dyn Transfer<T, D>>,
-        [coarse, fine]: [Arc<PartUnknowns>; 2],
+        [coarse, fine]: [Arc<LocalUnknowns>; 2],
     ) -> Result<Self, LinalgError> {
         need("coarse", coarse.n(), part.n_coarse())?;
         need("fine", fine.n(), part.n_fine())?;
@@ -250,7 +250,7 @@ impl<T: Scalar, D: RankKernels<T>> PartTransfer<T, D> {
     }
 }
 
-impl<T: Scalar, D: RankKernels<T>> Transfer<T, D> for PartTransfer<T, D> {
+impl<T: Scalar, D: RankKernels<T>> Transfer<T, D> for DistributedTransfer<T, D> {
     fn n_fine(&self) -> usize {
         self.fine.unknowns.owned.len()
     }
@@ -264,7 +264,7 @@ impl<T: Scalar, D: RankKernels<T>> Transfer<T, D> for PartTransfer<T, D> {
         self.coarse.with(|coarse, ghosts| {
             self.coarse.spread((coarse, ghosts), e)?;
             self.fine.with(|fine, _| {
-                device.spread((&self.fine.unknowns, &self.fine.numbers), fine, x, None)?;
+                device.spread((&self.fine.unknowns, &self.fine.positions), fine, x, None)?;
                 self.part.prolongate(fine, coarse)?;
                 self.fine.take(x, fine)
             })

@@ -7,9 +7,9 @@
 //!
 //! `Watch` gathers frames and checkpoints for the observer of the first rank, and all ranks agree on the end.
 //! If ranks have only their parts and a run is recorded, the first rank also keeps the whole mesh and states
-//! the problem there. Each rank learns once the global numbers of its owned unknowns (`numbers_in_whole`): it
+//! the problem there. Each rank learns once the global numbers of its owned unknowns (`global_numbers`): it
 //! names a cell and a place in it, and the first rank answers. Values are gathered and checkpoints scattered
-//! by these numbers (`OfWhole`), so checkpoints do not depend on the number of ranks.
+//! by these numbers (`GlobalUnknowns`), so checkpoints do not depend on the number of ranks.
 
 use std::sync::Arc;
 
@@ -17,11 +17,11 @@ use femtile_comm::Comm;
 use femtile_device::{Buffer, Cpu, Cuda};
 use femtile_fem::dofs::TensorSpace;
 use femtile_linalg::LinalgError;
-use femtile_mesh::partition::Part;
+use femtile_mesh::partition::MeshPart;
 use femtile_time::implicit::{Checkpoint, Outcome};
 
+use super::distributed_equation::{DistributedEquation, RankContext};
 use super::nonlinear::is_refilled;
-use super::of_rank::{Equation, Parts};
 use super::operators::held;
 use super::run::{linear_outcome, warnings_of};
 use super::{Observer, Transient, TransientSolution};
@@ -30,7 +30,8 @@ use crate::discretization::Discretization;
 use crate::ranks::rows::{Fixed, agreed};
 use crate::ranks::system::RankUnknowns;
 use crate::ranks::{
-    self, Divided, Division, Keepers, Layout, OfWhole, RankDevice, Ranks, device, numbers_in_whole,
+    self, GlobalUnknowns, Keepers, Layout, MeshOnRanks, RankDevice, Ranks, ReplicatedPartition, device,
+    global_numbers,
 };
 use crate::solution::Finished;
 use crate::{
@@ -55,13 +56,13 @@ impl<'m> Transient<'m> {
         let boxed = |options: &GmgOptions| ranks::boxes(&now, options, config.ranks.n()).map(Some);
         let held = held(&problem, self.first_shift());
         let first = ranks::chosen(&held, config, n_threads, Solves::Many, &boxed)?;
-        let division = Division::new(&problem, first.boxes, config)?;
+        let division = ReplicatedPartition::new(&problem, first.boxes, config)?;
         let run = Run {
             transient: self,
             problem: &problem,
             whole: Some(&problem),
             is_whole: true,
-            layout: Layout::Whole(&division),
+            layout: Layout::Replicated(&division),
             fixed: &Fixed::new(&now)?,
             initial: &self.initial_values(&problem)?,
             config,
@@ -69,7 +70,7 @@ impl<'m> Transient<'m> {
             n_threads,
         };
         let (mut finished, end) = run.on_all((cpu, opened), observer, stages)?;
-        finished.components = vec![end.of_whole];
+        finished.components = vec![end.global];
         finished.partition = Some(division.partition);
         let solution = Solution::new(problem.at_time(end.outcome.time), finished);
         Ok(TransientSolution { solution, whole: None, outcome: end.outcome })
@@ -79,7 +80,7 @@ impl<'m> Transient<'m> {
     /// it has that.
     pub(super) fn divided_run(
         &self,
-        (problem, divided): (Discretization<'m>, &Divided<'m>),
+        (problem, divided): (Discretization<'m>, &MeshOnRanks<'m>),
         whole: Option<Discretization<'m>>,
         (cpu, opened): (&Cpu, Option<&Cuda>),
         config: &SolverConfig,
@@ -91,7 +92,7 @@ impl<'m> Transient<'m> {
             return Err(ranks::other_ranks());
         }
         let whole = whole.filter(|_| divided.comm.rank() == 0);
-        let is_whole = self.check_whole(divided, (whole.as_ref(), problem.n_of_all()))?;
+        let is_whole = self.check_whole(divided, (whole.as_ref(), problem.n_global_dofs()))?;
         let transient = &Self { resume: self.resumed_by_all(divided)?, ..self.clone() };
         let now = problem.at_time(self.start);
         let n_threads = ranks::n_threads(cpu, &config.ranks)?;
@@ -103,7 +104,7 @@ impl<'m> Transient<'m> {
             problem: &problem,
             whole: whole.as_ref(),
             is_whole,
-            layout: Layout::Parts(divided, first.boxes.as_ref()),
+            layout: Layout::Distributed(divided, first.boxes.as_ref()),
             fixed: &Fixed::new(&now)?,
             initial: &agreed(&divided.comm, self.initial_values(&problem))?,
             config,
@@ -111,14 +112,14 @@ impl<'m> Transient<'m> {
             n_threads,
         };
         let (finished, end) = run.on_all((cpu, opened), observer, stages)?;
-        let End { own, of_whole, unknowns, outcome } = end;
+        let End { own, global, unknowns, outcome } = end;
         let at_end = |of: &Discretization<'m>| of.at_time(outcome.time);
         let of_first = whole.as_ref().filter(|_| is_whole).map(|whole| {
             let mut of_first = finished.clone();
-            of_first.components = vec![of_whole];
+            of_first.components = vec![global];
             Solution::new(at_end(whole), of_first)
         });
-        let u = ranks::of_part(&unknowns, own)?;
+        let u = ranks::with_ghosts(&unknowns, own)?;
         let solution = ranks::results((at_end(&problem), divided.clone()), finished, (u, &unknowns))?;
         Ok(TransientSolution { solution, whole: of_first, outcome })
     }
@@ -141,7 +142,7 @@ impl<'m> Transient<'m> {
     /// Returns whether the first rank has the whole mesh, which frames and checkpoints need. Collective.
     fn check_whole(
         &self,
-        divided: &Divided<'_>,
+        divided: &MeshOnRanks<'_>,
         (whole, n): (Option<&Discretization<'_>>, usize),
     ) -> Result<bool, SolveError> {
         let times = self.frames.iter().map(|time| time.to_bits());
@@ -171,7 +172,7 @@ impl<'m> Transient<'m> {
     }
 
     /// Returns the checkpoint of the first rank; the other ranks get it without values. Collective.
-    fn resumed_by_all(&self, divided: &Divided<'_>) -> Result<Option<Arc<Checkpoint>>, SolveError> {
+    fn resumed_by_all(&self, divided: &MeshOnRanks<'_>) -> Result<Option<Arc<Checkpoint>>, SolveError> {
         let comm = &divided.comm;
         let mut bytes = Vec::new();
         if let Some(state) = self.resume.as_ref().filter(|_| comm.rank() == 0) {
@@ -225,7 +226,7 @@ struct End {
     /// The values at the owned unknowns.
     own: Vec<f64>,
     /// The values at all unknowns; empty on ranks that do not keep them.
-    of_whole: Vec<f64>,
+    global: Vec<f64>,
     unknowns: RankUnknowns,
     outcome: Outcome,
 }
@@ -269,25 +270,25 @@ impl<'m> Run<'_, 'm> {
         device::check_unknowns::<D>(comm, part.map_or(0, |part| part.n_owned))?;
         let own_space = self.space_of(comm, part)?;
         let space = match layout {
-            Layout::Whole(_) => own_space.as_ref(),
-            Layout::Parts(..) => problem.space(),
+            Layout::Replicated(_) => own_space.as_ref(),
+            Layout::Distributed(..) => problem.space(),
         };
-        let of = Parts { run: self, cpu, device, comm, part, space };
+        let of = RankContext { run: self, cpu, device, comm, part, space };
         let memory = transient.resume.as_ref().map_or(&[][..], |state| &state.memory);
         let first = (transient.start, transient.first_shift());
-        let (mut equation, described) = Equation::new(of, first, memory, stages)?;
-        let numbers = self.numbers_in_whole(comm, part, &equation.unknowns)?;
-        let of_whole = OfWhole { comm, n: problem.n_of_all(), unknowns: &numbers };
+        let (mut equation, described) = DistributedEquation::new(of, first, memory, stages)?;
+        let numbers = self.global_numbers(comm, part, &equation.unknowns)?;
+        let global = GlobalUnknowns { comm, n: problem.n_global_dofs(), unknowns: &numbers };
         let unknowns = &equation.unknowns.owned;
         let initial = unknowns.iter().map(|&unknown| self.initial[unknown as usize]).collect();
         let mut u = Buffer::from_vec(device, initial).map_err(LinalgError::from)?;
         equation.impose(transient.start, &mut u)?;
-        let resume = self.resumed(&of_whole)?;
-        let shown = (self.whole.unwrap_or(problem), config, Some(&of_whole));
+        let resume = self.resumed(&global)?;
+        let shown = (self.whole.unwrap_or(problem), config, Some(&global));
         let from = (u, resume.as_ref());
         let (own, outcome) = transient.integrate_from(from, &mut equation, shown, observer, stages)?;
         let all = match self.is_whole {
-            true => of_whole.collected(&own, layout.keepers(keepers))?,
+            true => global.gather(&own, layout.keepers(keepers))?,
             false => Vec::new(),
         };
         let mut warnings = self.whole.unwrap_or(problem).warnings.clone();
@@ -300,17 +301,17 @@ impl<'m> Run<'_, 'm> {
         finished.ranks = Some(layout.used(&equation.unknowns.halo)?);
         finished.set_devices(device::devices(comm, device)?);
         finished.cite(transient.scheme.citations());
-        Ok((finished, End { own, of_whole: all, unknowns: equation.unknowns, outcome }))
+        Ok((finished, End { own, global: all, unknowns: equation.unknowns, outcome }))
     }
 
     /// The space on the part of a rank that has the whole mesh; none for linear elements.
     fn space_of<'p>(
         &self,
         comm: &Comm,
-        part: Option<&'p Part>,
+        part: Option<&'p MeshPart>,
     ) -> Result<Option<TensorSpace<'p>>, SolveError> {
         let space = match (self.layout, self.problem.space(), part) {
-            (Layout::Whole(_), Some(whole), Some(part)) => {
+            (Layout::Replicated(_), Some(whole), Some(part)) => {
                 Some(TensorSpace::new(&part.mesh, whole.degree())).transpose()
             }
             _ => Ok(None),
@@ -320,36 +321,36 @@ impl<'m> Run<'_, 'm> {
 
     /// The global numbers of the owned unknowns. Empty if ranks have only their parts and none has the whole
     /// mesh. Collective.
-    fn numbers_in_whole(
+    fn global_numbers(
         &self,
         comm: &Comm,
-        part: Option<&Part>,
+        part: Option<&MeshPart>,
         unknowns: &RankUnknowns,
     ) -> Result<Vec<u32>, SolveError> {
         let Self { problem, whole, is_whole, layout, .. } = *self;
-        let (Layout::Parts(..), Some(part)) = (layout, part) else { return Ok(unknowns.owned.clone()) };
+        let (Layout::Distributed(..), Some(part)) = (layout, part) else { return Ok(unknowns.owned.clone()) };
         match is_whole {
             true => {
                 let space = whole.and_then(Discretization::space);
-                Ok(numbers_in_whole(comm, (part, problem.space()), &unknowns.owned, space)?)
+                Ok(global_numbers(comm, (part, problem.space()), &unknowns.owned, space)?)
             }
             false => Ok(Vec::new()),
         }
     }
 
     /// The checkpoint to continue from, with the values at owned unknowns. Collective.
-    fn resumed(&self, of_whole: &OfWhole<'_>) -> Result<Option<Checkpoint>, SolveError> {
+    fn resumed(&self, global: &GlobalUnknowns<'_>) -> Result<Option<Checkpoint>, SolveError> {
         let Some(state) = &self.transient.resume else { return Ok(None) };
         let has_all = self.whole.is_some();
-        let other = state.history.iter().find(|(_, all)| has_all && all.len() != of_whole.n);
+        let other = state.history.iter().find(|(_, all)| has_all && all.len() != global.n);
         let other = other.map(|(_, all)| LinalgError::Length {
             field: "checkpoint",
-            expected: of_whole.n,
+            expected: global.n,
             found: all.len(),
         });
-        agreed(of_whole.comm, other.map_or(Ok(()), |error| Err(error.into())))?;
+        agreed(global.comm, other.map_or(Ok(()), |error| Err(error.into())))?;
         let of_rank =
-            |(time, all): &(f64, Vec<f64>)| Ok((*time, of_whole.dealt(has_all.then_some(all.as_slice()))?));
+            |(time, all): &(f64, Vec<f64>)| Ok((*time, global.scatter(has_all.then_some(all.as_slice()))?));
         let history = state.history.iter().map(of_rank).collect::<Result<_, LinalgError>>()?;
         Ok(Some(Checkpoint { history, ..state.without_values() }))
     }

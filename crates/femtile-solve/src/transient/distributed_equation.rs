@@ -9,11 +9,11 @@ use femtile_fem::dofs::TensorSpace;
 use femtile_fem::tensor::TensorProblem;
 use femtile_fem::{BoundaryCondition, Coefficient, Constraints, FemError, Form};
 use femtile_linalg::{LinalgError, LinearOperator};
-use femtile_mesh::partition::Part;
+use femtile_mesh::partition::MeshPart;
 use femtile_time::implicit::{SemiDiscrete, StageEquation, StageOutcome};
 
 use super::data::has_boundary_in_time;
-use super::on_ranks::Run;
+use super::distributed::Run;
 use super::operators::{Shifted, held, mass, mass_of_norms, natural, without_preconditioner};
 use super::preconditioning::{Made, Memory};
 use super::rank_terms::RankTerms;
@@ -21,31 +21,31 @@ use super::shifted_solver::{Shared, ShiftedSolver};
 use crate::auto::Solves;
 use crate::discretization::Discretization;
 use crate::ranks::rows::agreed;
-use crate::ranks::system::{RankSystem, RankUnknowns};
+use crate::ranks::system::{DistributedSystem, RankUnknowns};
 use crate::ranks::{self, RankDevice};
-use crate::system::SystemParts;
+use crate::system::SystemSummary;
 use crate::{GmgOptions, OperatorKind, Silent, SolveError, SolverConfig, Stage, Stages};
 
 /// A rank's part and devices, from which operators and loads are made.
-pub(super) struct Parts<'a, 'm, D> {
+pub(super) struct RankContext<'a, 'm, D> {
     pub run: &'a Run<'a, 'm>,
     pub cpu: &'a Cpu,
     pub device: &'a D,
     pub comm: &'a Comm,
     /// None if the rank owns no node.
-    pub part: Option<&'a Part>,
+    pub part: Option<&'a MeshPart>,
     /// The space on the part, of any degree; none for linear elements.
     pub space: Option<&'a TensorSpace<'a>>,
 }
 
-impl<'m, D: RankDevice> Parts<'_, 'm, D> {
+impl<'m, D: RankDevice> RankContext<'_, 'm, D> {
     /// Makes the rank's rows of the system of a problem on the mesh of the run.
     fn system(
         &self,
         problem: &Discretization<'m>,
         config: &SolverConfig,
         stages: &mut Stages<'_>,
-    ) -> Result<RankSystem<D>, SolveError> {
+    ) -> Result<DistributedSystem<D>, SolveError> {
         let fixed = self.run.fixed.of(problem)?;
         let devices = (self.cpu, self.device, self.comm);
         self.run.layout.system(devices, (problem, &fixed), self.part, config, stages)
@@ -68,7 +68,7 @@ impl<'m, D: RankDevice> Parts<'_, 'm, D> {
         (shift, unknowns): (f64, &RankUnknowns),
         config: &SolverConfig,
         stages: &mut Stages<'_>,
-    ) -> Result<RankSystem<D>, SolveError> {
+    ) -> Result<DistributedSystem<D>, SolveError> {
         if let Some(terms) = terms {
             return terms.system(self, (shift, unknowns), config);
         }
@@ -102,7 +102,7 @@ impl<'m, D: RankDevice> Parts<'_, 'm, D> {
 
     fn evaluated(
         &self,
-        part: &Part,
+        part: &MeshPart,
         (source, conditions): (&Coefficient, &[BoundaryCondition]),
         time: f64,
     ) -> Result<(Vec<f64>, Constraints), SolveError> {
@@ -110,13 +110,13 @@ impl<'m, D: RankDevice> Parts<'_, 'm, D> {
         let one = Coefficient::Constant(1.0);
         let (mesh, boundary) = (&part.mesh, &part.boundary);
         let form = Form { mesh, boundary, sigma: &one, lambda: &one, source, conditions };
-        let of_whole = |error: FemError| error.in_whole_mesh(&part.cells, &part.nodes);
-        self.load_of(&form).map_err(|error| SolveError::AtTime { time, source: of_whole(error) })
+        let in_global = |error: FemError| error.in_global_numbers(&part.cells, &part.nodes);
+        self.load_of(&form).map_err(|error| SolveError::AtTime { time, source: in_global(error) })
     }
 
     fn load_of(&self, form: &Form<'_>) -> Result<(Vec<f64>, Constraints), FemError> {
         let Some(space) = self.space else { return load(form) };
-        let (problem, _) = TensorProblem::of_part(space, form)?;
+        let (problem, _) = TensorProblem::local(space, form)?;
         Ok((problem.load().to_vec(), problem.constraints().clone()))
     }
 }
@@ -129,7 +129,7 @@ fn plain(config: &SolverConfig) -> SolverConfig {
 
 /// The systems of stages, for a report.
 pub(super) struct Described {
-    pub parts: SystemParts,
+    pub parts: SystemSummary,
     pub config: SolverConfig,
     pub reason: String,
     pub warnings: Vec<String>,
@@ -137,8 +137,8 @@ pub(super) struct Described {
 
 /// The semidiscrete equation $M \dot u = F(t) - K u$ with the owned unknowns of a rank; see
 /// [`super::semidiscrete`] for its stages.
-pub(super) struct Equation<'a, 'm, D: RankDevice> {
-    of: Parts<'a, 'm, D>,
+pub(super) struct DistributedEquation<'a, 'm, D: RankDevice> {
+    of: RankContext<'a, 'm, D>,
     pub unknowns: RankUnknowns,
     mass: Box<dyn LinearOperator<f64, D>>,
     /// The mass matrix with capacity 1; none if it equals `mass`.
@@ -166,10 +166,10 @@ pub(super) struct Equation<'a, 'm, D: RankDevice> {
     product: Buffer<f64, D>,
 }
 
-impl<'a, 'm, D: RankDevice> Equation<'a, 'm, D> {
+impl<'a, 'm, D: RankDevice> DistributedEquation<'a, 'm, D> {
     /// Makes the operators of the first stage. Collective.
     pub fn new(
-        of: Parts<'a, 'm, D>,
+        of: RankContext<'a, 'm, D>,
         (time, shift): (f64, f64),
         memory: &[f64],
         stages: &mut Stages<'_>,
@@ -191,7 +191,7 @@ impl<'a, 'm, D: RankDevice> Equation<'a, 'm, D> {
         let (config, reason) = of.chosen(made.shift)?;
         let terms = RankTerms::new(&of, stages)?;
         let first = of.of_shift(terms.as_ref(), (made.shift, &of_mass.unknowns), &config, stages)?;
-        let RankSystem { operator, preconditioner, parts, warnings, unknowns, .. } = first;
+        let DistributedSystem { operator, preconditioner, parts, warnings, unknowns, .. } = first;
         let (operator, preconditioner) = (Arc::from(operator), Arc::from(preconditioner));
         let first = Shifted { shift: made.shift, operator, preconditioner };
         // On a part without the cells concerned, data may not depend on time.
@@ -238,7 +238,7 @@ impl<'a, 'm, D: RankDevice> Equation<'a, 'm, D> {
     /// Evaluates the source, the boundary data or both at a given time.
     fn take_data(&mut self, time: f64, [source, boundary]: [bool; 2]) -> Result<(), SolveError> {
         if source {
-            let own = self.unknowns.owned_of(&self.of.source_at(time)?);
+            let own = self.unknowns.restrict_to_owned(&self.of.source_at(time)?);
             self.loads[0].upload(&own).map_err(LinalgError::from)?;
         }
         if boundary {
@@ -256,7 +256,7 @@ impl<'a, 'm, D: RankDevice> Equation<'a, 'm, D> {
         let (mut given, mut free) = (vec![0.0; load.len()], vec![1.0; load.len()]);
         constraints.impose(&mut given);
         constraints.dofs().iter().for_each(|&unknown| free[unknown as usize] = 0.0);
-        let own = |values: &[f64]| self.unknowns.owned_of(values);
+        let own = |values: &[f64]| self.unknowns.restrict_to_owned(values);
         let (load, given, free) = (own(&load), own(&given), own(&free));
         self.given.upload(&given).map_err(LinalgError::from)?;
         self.free.upload(&free).map_err(LinalgError::from)?;
@@ -306,7 +306,7 @@ impl<'a, 'm, D: RankDevice> Equation<'a, 'm, D> {
     }
 }
 
-impl<D: RankDevice> SemiDiscrete<D> for Equation<'_, '_, D> {
+impl<D: RankDevice> SemiDiscrete<D> for DistributedEquation<'_, '_, D> {
     type Error = SolveError;
 
     fn solve(

@@ -9,7 +9,7 @@ use crate::tensor::corner_places;
 use crate::{CellKind, Mesh, MeshError};
 
 /// Some cells or facets with the points that they use.
-pub(super) struct Part {
+pub(super) struct SelectedCells {
     /// The cell of the mesh that each of them is, or belongs to.
     pub owners: Vec<u32>,
     /// The points that they use, ascending.
@@ -20,7 +20,7 @@ pub(super) struct Part {
     pub coordinates: Vec<[f64; 3]>,
 }
 
-impl Part {
+impl SelectedCells {
     /// Takes some cells of a grid.
     pub(super) fn cells(grid: &Grid<'_>, owners: Vec<u32>) -> Self {
         let n = grid.points_per_cell();

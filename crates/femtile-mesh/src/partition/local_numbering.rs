@@ -75,7 +75,7 @@ pub(super) fn number(nodes: &[u32], numbers: &[AtomicU32]) {
 }
 
 /// The nodes of a part in its order.
-pub(super) struct Numbers {
+pub(super) struct LocalNumbering {
     /// Number of each node in the whole mesh.
     pub(super) nodes: Vec<u32>,
     /// Number of owned nodes, which come first.
@@ -84,7 +84,7 @@ pub(super) struct Numbers {
     pub(super) local: Vec<AtomicU32>,
 }
 
-impl Numbers {
+impl LocalNumbering {
     /// Numbers the nodes with these [marks](touched).
     pub(super) fn new(marks: &[AtomicU8], owners: &[u32], rank: u32) -> Self {
         let class = |node: usize| match (marks[node].load(Relaxed), owners[node] == rank) {

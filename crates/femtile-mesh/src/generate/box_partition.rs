@@ -9,7 +9,7 @@ use super::deform::{DeformConfig, deform_within};
 use super::grid::ticks;
 use crate::check::BoundaryFacets;
 use crate::interrupt::Interrupt;
-use crate::partition::{BoxCubes, DividedMesh, Part, WholeMesh};
+use crate::partition::{BoxCubes, DistributedMesh, GlobalMeshSize, MeshPart};
 use crate::{Facets, IsInterrupted, MeshError};
 
 /// The cubes of a box that a rank works on, along each axis.
@@ -17,13 +17,13 @@ type Cubes = [Range<usize>; 3];
 
 /// How the cubes of a box are dealt out to ranks: to each those of a box within it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BoxParts {
+pub struct BoxPartition {
     n: [usize; 3],
     parts: Vec<Cubes>,
     way: &'static str,
 }
 
-impl BoxParts {
+impl BoxPartition {
     /// Cuts a box of `n` cubes across its longest axis, in proportion to the ranks on both sides, until each
     /// rank has its part; none if there are too few cubes along an axis.
     ///
@@ -113,9 +113,9 @@ fn widened(window: &Window, by: usize, n: [usize; 3]) -> Window {
 pub fn part_of_box(
     config: &BoxConfig,
     deform: Option<&DeformConfig>,
-    (parts, rank): (&BoxParts, usize),
+    (parts, rank): (&BoxPartition, usize),
     is_interrupted: IsInterrupted<'_>,
-) -> Result<DividedMesh, MeshError> {
+) -> Result<DistributedMesh, MeshError> {
     let interrupt = Interrupt(is_interrupted);
     let order = deform.map_or(1, |deform| deform.order);
     let counts = config.counts()?.with_order(order);
@@ -133,7 +133,7 @@ pub fn part_of_box(
     let (boundary, tags) = boundary_of(config, &around, &mesh);
     let wider = widened(&own, 2, config.cells);
     let (owners, is_shared) = owners(parts, &around, &wider);
-    let part = Part::new(&mesh, &boundary, &owners, rank);
+    let part = MeshPart::new(&mesh, &boundary, &owners, rank);
     drop((mesh, boundary));
     let mut part = part.ok_or_else(|| lacking(format!("rank {rank} would own no node: take fewer ranks")))?;
     let n_shared = part.nodes[..part.n_owned].iter().filter(|&&node| is_shared[node as usize]).count();
@@ -147,8 +147,8 @@ pub fn part_of_box(
     let along = |axis: usize| ticks(config.lower[axis], config.upper[axis], config.cells[axis]);
     let lines = [0, 1, 2].map(along);
     let cubes = BoxCubes { n: config.cells, per_cube, lines, deform: deform.copied() };
-    let whole = WholeMesh { counts, entities: cubes.entities(), extents: [config.lower, config.upper] };
-    let mut mesh = DividedMesh::new(part, (rank, parts.n_ranks()), n_shared, whole, parts.way);
+    let whole = GlobalMeshSize { counts, entities: cubes.entities(), extents: [config.lower, config.upper] };
+    let mut mesh = DistributedMesh::new(part, (rank, parts.n_ranks()), n_shared, whole, parts.way);
     mesh.cubes = Some(cubes);
     Ok(mesh)
 }
@@ -171,7 +171,7 @@ fn boundary_of(config: &BoxConfig, window: &Window, mesh: &crate::Mesh) -> (Boun
 
 /// The owner of each node of a window, the lowest rank of the cubes around it, and whether these are of several ranks; `wider` has
 /// all of these cubes.
-fn owners(parts: &BoxParts, window: &Window, wider: &Window) -> (Vec<u32>, Vec<bool>) {
+fn owners(parts: &BoxPartition, window: &Window, wider: &Window) -> (Vec<u32>, Vec<bool>) {
     let ranks = parts.ranks_in(wider);
     let (n, w) = (window.n.map(|n| n + 1), wider.n);
     let before = [0, 1, 2].map(|axis| window.first[axis] - wider.first[axis]);
@@ -196,7 +196,7 @@ fn owners(parts: &BoxParts, window: &Window, wider: &Window) -> (Vec<u32>, Vec<b
 }
 
 /// Gives nodes and cells their numbers in the box of `n` cubes instead of those in a window.
-fn number_in_box(part: &mut Part, n: [usize; 3], window: &Window, per_cube: usize) {
+fn number_in_box(part: &mut MeshPart, n: [usize; 3], window: &Window, per_cube: usize) {
     let place = |number: usize, of: [usize; 3]| {
         let at = [number % of[0], number / of[0] % of[1], number / (of[0] * of[1])];
         [0, 1, 2].map(|axis| at[axis] + window.first[axis])
@@ -221,18 +221,22 @@ mod tests {
     use crate::partition::Partition;
 
     /// The parts of all ranks of a box.
-    fn parts_of(config: &BoxConfig, bend: Option<&DeformConfig>, parts: &BoxParts) -> Vec<DividedMesh> {
+    fn parts_of(
+        config: &BoxConfig,
+        bend: Option<&DeformConfig>,
+        parts: &BoxPartition,
+    ) -> Vec<DistributedMesh> {
         (0..parts.n_ranks()).map(|rank| part_of_box(config, bend, (parts, rank), None).unwrap()).collect()
     }
 
-    fn divisions(n: [usize; 3]) -> Vec<BoxParts> {
-        let boxes = [1, 2, 3, 5, 7].map(|n_ranks| BoxParts::bisected(n, n_ranks).unwrap());
+    fn divisions(n: [usize; 3]) -> Vec<BoxPartition> {
+        let boxes = [1, 2, 3, 5, 7].map(|n_ranks| BoxPartition::bisected(n, n_ranks).unwrap());
         let longest = (0..3).max_by_key(|&axis| n[axis]).unwrap();
-        boxes.into_iter().chain([BoxParts::layers(n, longest, 3).unwrap()]).collect()
+        boxes.into_iter().chain([BoxPartition::layers(n, longest, 3).unwrap()]).collect()
     }
 
     /// Checks that each cell of the whole mesh is the own one of one rank.
-    fn check_own_cells(made: &[DividedMesh], whole: &Mesh) {
+    fn check_own_cells(made: &[DistributedMesh], whole: &Mesh) {
         let mut n_own = vec![0; whole.n_cells()];
         for mesh in made {
             mesh.own().cells.iter().for_each(|&cell| n_own[mesh.part.cells[cell as usize] as usize] += 1);
@@ -268,8 +272,8 @@ mod tests {
                     quality.n_shared_nodes
                 );
                 for (rank, mesh) in made.iter().enumerate() {
-                    let expected = Part::new(&whole, &boundary, &owners, rank).unwrap();
-                    let DividedMesh { part, .. } = mesh;
+                    let expected = MeshPart::new(&whole, &boundary, &owners, rank).unwrap();
+                    let DistributedMesh { part, .. } = mesh;
                     assert_eq!((&part.cells, part.n_owned), (&expected.cells, expected.n_owned));
                     assert_eq!(part.nodes, expected.nodes, "{split:?}, rank {rank} of {}", parts.n_ranks());
                     assert_eq!((&part.owners, &part.mesh.points), (&expected.owners, &expected.mesh.points));
@@ -319,10 +323,15 @@ mod tests {
 
     #[test]
     fn too_many_ranks_have_no_parts() {
-        assert!(BoxParts::bisected([2, 2, 1], 5).is_none() && BoxParts::bisected([1; 3], 0).is_none());
-        assert!(BoxParts::layers([9, 9, 2], 2, 3).is_none() && BoxParts::layers([9, 9, 2], 2, 0).is_none());
-        assert!(BoxParts::layers([9, 9, 2], 3, 1).is_none());
-        let parts = BoxParts::bisected([3, 4, 5], 2).unwrap();
+        assert!(
+            BoxPartition::bisected([2, 2, 1], 5).is_none() && BoxPartition::bisected([1; 3], 0).is_none()
+        );
+        assert!(
+            BoxPartition::layers([9, 9, 2], 2, 3).is_none()
+                && BoxPartition::layers([9, 9, 2], 2, 0).is_none()
+        );
+        assert!(BoxPartition::layers([9, 9, 2], 3, 1).is_none());
+        let parts = BoxPartition::bisected([3, 4, 5], 2).unwrap();
         let other = BoxConfig { cells: [4; 3], ..BoxConfig::default() };
         for (config, rank) in [(other, 0), (BoxConfig { cells: [3, 4, 5], ..BoxConfig::default() }, 2)] {
             let found = part_of_box(&config, None, (&parts, rank), None).unwrap_err().to_string();

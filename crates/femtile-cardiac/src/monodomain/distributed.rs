@@ -1,15 +1,15 @@
 //! Runs on several ranks, each of which advances the nodes of its part of the mesh.
 //!
 //! Vectors have the nodes that a rank owns. `Nodes` translates between these and the nodes of the mesh, and `Site`
-//! is the device with them; a single rank is the case that has all nodes. Operators come from `RankPart`, which
+//! is the device with them; a single rank is the case that has all nodes. Operators come from `LocalProblem`, which
 //! gives a crate that uses only the facade the rows of its part, sums and collected vectors.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use femtile::comm::Comm;
 use femtile::device::{Cpu, Cuda};
-use femtile::mesh::partition::DividedMesh;
-use femtile::solve::{RankPart, Stage, Stages};
+use femtile::mesh::partition::DistributedMesh;
+use femtile::solve::{LocalProblem, Stage, Stages};
 use femtile::{Mesh, PreconditionerConfig, SolveError, SolverConfig};
 
 use super::site::Site;
@@ -18,8 +18,8 @@ use crate::{CardiacDevice, CardiacError};
 
 /// A mesh of which each rank has its part.
 #[derive(Debug, Clone)]
-pub(crate) struct Parts<'m> {
-    pub mesh: &'m DividedMesh,
+pub(crate) struct MeshOnRanks<'m> {
+    pub mesh: &'m DistributedMesh,
     pub comm: Comm,
     /// The whole mesh, on the first rank.
     pub whole: Option<&'m Mesh>,
@@ -64,11 +64,11 @@ impl Monodomain<'_> {
         stages.begin(Stage::Space)?;
         let config = &of_ranks(config);
         let diffusion = self.diffusion()?;
-        let divided = diffusion.divided(config)?;
+        let divided = diffusion.distributed(config)?;
         // The first rank alone has something to tell.
         let observer = Mutex::new(Some(observer));
         let take = || observer.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let work = |rank: &RankPart<'_>, stages: &mut Stages<'_>| {
+        let work = |rank: &LocalProblem<'_>, stages: &mut Stages<'_>| {
             let mut none = ();
             let observer = if rank.comm().rank() == 0 { take() } else { None }.unwrap_or(&mut none);
             match rank.gpu() {
@@ -82,24 +82,24 @@ impl Monodomain<'_> {
     /// The work of one rank.
     fn on_rank<D: CardiacDevice>(
         &self,
-        (device, opened, rank): (&D, Option<&Cuda>, &RankPart<'_>),
+        (device, opened, rank): (&D, Option<&Cuda>, &LocalProblem<'_>),
         config: &SolverConfig,
         observer: &mut dyn Observer,
         stages: &mut Stages<'_>,
     ) -> Result<MonodomainSolution, CardiacError> {
-        let nodes = Nodes::of_rank(rank);
+        let nodes = Nodes::owned_by(rank);
         let site = Site { cpu: rank.cpu(), device, opened, rank: Some(rank), nodes };
         self.run_at(&site, (config, rank.reason(device)), observer, stages)
     }
 }
 
-impl Parts<'_> {
+impl MeshOnRanks<'_> {
     /// Refuses frames without the whole mesh. Collective.
     fn check(&self, wants_frames: bool) -> Result<(), CardiacError> {
         match self.comm.any([wants_frames, self.whole.is_some() && self.comm.rank() == 0])? {
             [true, false] => {
                 let message =
-                    "frames need the whole mesh on the first rank: give it to `Monodomain::divided`";
+                    "frames need the whole mesh on the first rank: give it to `Monodomain::distributed`";
                 Err(SolveError::setting(&["solver".into(), "ranks".into()], message).into())
             }
             _ => Ok(()),

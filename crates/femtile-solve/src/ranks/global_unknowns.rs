@@ -4,7 +4,7 @@ use bytemuck::Pod;
 use femtile_comm::Comm;
 use femtile_fem::dofs::TensorSpace;
 use femtile_linalg::LinalgError;
-use femtile_mesh::partition::Part;
+use femtile_mesh::partition::MeshPart;
 
 use super::Keepers;
 use super::cell_dofs::CellDofs;
@@ -16,17 +16,17 @@ const COLLECTED: usize = 1 << 24;
 
 /// The owned unknowns of a rank, by global number.
 #[derive(Clone, Copy)]
-pub(crate) struct OfWhole<'a> {
+pub(crate) struct GlobalUnknowns<'a> {
     pub comm: &'a Comm,
     /// Global number of unknowns.
     pub n: usize,
     pub unknowns: &'a [u32],
 }
 
-impl OfWhole<'_> {
+impl GlobalUnknowns<'_> {
     /// Gathers the values of all unknowns, zero where no rank has one; empty on ranks that do not keep
     /// results. Collective.
-    pub fn collected(&self, own: &[f64], keepers: Keepers) -> Result<Vec<f64>, LinalgError> {
+    pub fn gather(&self, own: &[f64], keepers: Keepers) -> Result<Vec<f64>, LinalgError> {
         let Self { comm, n, unknowns } = *self;
         let keeps = keepers.has(comm);
         let mut all = vec![0.0; if keeps { n } else { 0 }];
@@ -49,13 +49,13 @@ impl OfWhole<'_> {
     }
 
     /// Scatters values of all unknowns from the first rank; returns those of this rank. Collective.
-    pub fn dealt(&self, all: Option<&[f64]>) -> Result<Vec<f64>, LinalgError> {
-        dealt(self.comm, self.unknowns, |unknown| all.and_then(|all| all.get(unknown as usize).copied()))
+    pub fn scatter(&self, all: Option<&[f64]>) -> Result<Vec<f64>, LinalgError> {
+        scatter(self.comm, self.unknowns, |unknown| all.and_then(|all| all.get(unknown as usize).copied()))
     }
 }
 
 /// Requests a value per number from the first rank, which computes it by `find`. Collective.
-fn dealt<N: Pod, V: Pod>(
+fn scatter<N: Pod, V: Pod>(
     comm: &Comm,
     numbers: &[N],
     mut find: impl FnMut(N) -> Option<V>,
@@ -78,9 +78,9 @@ fn dealt<N: Pod, V: Pod>(
 
 /// The global numbers of unknowns of a part. For linear elements these are the nodes; otherwise the first
 /// rank looks them up in its space on the whole mesh. Collective.
-pub(crate) fn numbers_in_whole(
+pub(crate) fn global_numbers(
     comm: &Comm,
-    (part, space): (&Part, Option<&TensorSpace<'_>>),
+    (part, space): (&MeshPart, Option<&TensorSpace<'_>>),
     unknowns: &[u32],
     whole: Option<&TensorSpace<'_>>,
 ) -> Result<Vec<u32>, LinalgError> {
@@ -90,7 +90,7 @@ pub(crate) fn numbers_in_whole(
     let places = places_in_cells((part, space), unknowns, |_| true);
     let per_cell = space.dofs_per_cell() as u64;
     let mut cells = whole.map(CellDofs::new);
-    dealt(comm, &places, |place| {
+    scatter(comm, &places, |place| {
         let cells = cells.as_mut()?;
         let cell = usize::try_from(place / per_cell).ok().filter(|&cell| cell < cells.n_cells())?;
         Some(cells.of(cell)[(place % per_cell) as usize])

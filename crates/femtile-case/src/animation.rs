@@ -4,20 +4,20 @@ use femtile_report::View;
 use femtile_solve::SolutionData;
 
 use crate::Case;
-use crate::shown::{body_of, field};
+use crate::drawn_field::{body_of, field};
 
 /// Fields that a film may show; the first one present is used.
 const DEFAULTS: [&str; 2] = ["u", "V"];
 
 /// Values of a field at several times, on the part of the mesh that a page shows.
 #[derive(Default)]
-pub(crate) struct Film {
+pub(crate) struct Animation {
     content: Option<(String, View)>,
     /// Whether the field or the mesh cannot be shown.
     has_failed: bool,
 }
 
-impl Film {
+impl Animation {
     /// Adds a frame.
     pub fn push(&mut self, case: &Case, time: f64, data: &SolutionData) {
         if self.has_failed {

@@ -9,15 +9,15 @@ use femtile_matrix_free::CellRule;
 
 use crate::SolveError;
 use crate::discretization::Discretization;
-use crate::ranks::{self, AllOfMesh, Divided, Values};
+use crate::ranks::{self, AllOfMesh, MeshOnRanks, Values};
 
 /// The solution on the part of a rank, for global functionals; the [`crate::Solution`] has only that on the
 /// rank's own cells. All functions that compute are collective.
 #[derive(Debug)]
-pub(crate) struct OfRanks<'m> {
+pub(crate) struct DistributedSolution<'m> {
     /// The problem on the part, with all cells around the owned unknowns.
     problem: Discretization<'m>,
-    divided: Divided<'m>,
+    divided: MeshOnRanks<'m>,
     u: Vec<f64>,
     /// Whether the rank owns each unknown of the part.
     is_owned: Vec<bool>,
@@ -25,10 +25,10 @@ pub(crate) struct OfRanks<'m> {
     range: [f64; 2],
 }
 
-impl<'m> OfRanks<'m> {
+impl<'m> DistributedSolution<'m> {
     /// Takes u on the part. Collective.
     pub fn new(
-        (problem, divided): (Discretization<'m>, Divided<'m>),
+        (problem, divided): (Discretization<'m>, MeshOnRanks<'m>),
         u: Vec<f64>,
         is_owned: Vec<bool>,
     ) -> Result<Self, LinalgError> {
@@ -47,13 +47,13 @@ impl<'m> OfRanks<'m> {
     /// Returns nodes, cells and degrees of freedom of all ranks.
     pub fn counts(&self) -> [usize; 3] {
         let counts = self.divided.mesh.counts;
-        [counts.n_nodes as usize, counts.n_cells as usize, self.problem.n_of_all()]
+        [counts.n_nodes as usize, counts.n_cells as usize, self.problem.n_global_dofs()]
     }
 
     /// Gathers the whole mesh and the solution on the first rank; `own` and `u` are the space and the values
     /// on the own cells.
     pub fn collect(&self, own: Option<&TensorSpace<'_>>, u: &[f64]) -> Result<Option<AllOfMesh>, SolveError> {
-        let Divided { mesh, comm } = &self.divided;
+        let MeshOnRanks { mesh, comm } = &self.divided;
         let values = match own {
             Some(space) => Values::InCells(space, u),
             None => Values::AtNodes(&self.u[..mesh.part.n_owned]),

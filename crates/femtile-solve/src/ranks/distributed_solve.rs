@@ -6,17 +6,17 @@ use femtile_comm::Comm;
 use femtile_device::{Cpu, Cuda};
 use femtile_fem::dofs::TensorSpace;
 use femtile_fem::{Constraints, functionals, tensor::functionals as tensor_functionals};
-use femtile_mesh::partition::{BoxCubes, DividedMesh};
+use femtile_mesh::partition::{BoxCubes, DistributedMesh};
 
 use super::device::{self, RankDevice};
-use super::divided::Divided;
 use super::iterated::Iterated;
+use super::mesh_on_ranks::MeshOnRanks;
 use super::numbering::{Numbering, numbers_in, numbers_in_box};
 use super::rows::{Fixed, agreed};
 use super::system::RankUnknowns;
 use super::{ChosenForRanks, Layout, Ranks, on_all, other_ranks};
 use crate::discretization::{Discretization, warning_of_imbalance};
-use crate::of_ranks::OfRanks;
+use crate::distributed_solution::DistributedSolution;
 use crate::solution::{Finished, Solution, warning_of_outcome};
 use crate::tensor::geometric::{self, refuse};
 use crate::tensor::{BoxCells, Boxes};
@@ -28,7 +28,7 @@ const MOST_GATHERED: usize = 1 << 24;
 
 /// Solves a distributed problem.
 pub(super) fn solve<'m>(
-    (problem, divided): (Discretization<'m>, Divided<'m>),
+    (problem, divided): (Discretization<'m>, MeshOnRanks<'m>),
     chosen: ChosenForRanks,
     (cpu, opened): (&Cpu, Option<&Cuda>),
     stages: &mut Stages<'_>,
@@ -38,7 +38,7 @@ pub(super) fn solve<'m>(
         return Err(other_ranks());
     }
     let fixed = Fixed::new(&problem)?;
-    let of = OnParts { problem: &problem, divided: &divided, fixed, boxes };
+    let of = DistributedSolve { problem: &problem, divided: &divided, fixed, boxes };
     let work = |cpu: &Cpu, comm: &Comm, stages: &mut Stages<'_>, _| {
         let with = (&config, &*reason);
         match device::joined(comm, opened, &config)? {
@@ -53,14 +53,14 @@ pub(super) fn solve<'m>(
 }
 
 /// A distributed problem.
-struct OnParts<'p, 'm> {
+struct DistributedSolve<'p, 'm> {
     problem: &'p Discretization<'m>,
-    divided: &'p Divided<'m>,
+    divided: &'p MeshOnRanks<'m>,
     fixed: Fixed,
     boxes: Option<Boxes>,
 }
 
-impl OnParts<'_, '_> {
+impl DistributedSolve<'_, '_> {
     /// Solves on one rank: returns the results except the mesh, with u on the part, up to a constant if that
     /// is free.
     fn solve<D: RankDevice>(
@@ -71,13 +71,13 @@ impl OnParts<'_, '_> {
     ) -> Result<(Finished, RankUnknowns), SolveError> {
         let part = &self.divided.mesh.part;
         device::check_unknowns::<D>(comm, part.n_owned)?;
-        let layout = Layout::Parts(self.divided, self.boxes.as_ref());
+        let layout = Layout::Distributed(self.divided, self.boxes.as_ref());
         let problem = (self.problem, &self.fixed);
         let system = layout.system((cpu, device, comm), problem, Some(part), config, stages)?;
         let Iterated { w, outcome, unknowns, parts, warnings: of_rank } =
             Iterated::of((device, comm), system, config, stages)?;
         stages.begin(Stage::Write)?;
-        let mut u = of_part(&unknowns, w)?;
+        let mut u = with_ghosts(&unknowns, w)?;
         if self.problem.space().is_none() {
             self.fixed.constraints.impose(&mut u);
         }
@@ -95,9 +95,9 @@ impl OnParts<'_, '_> {
 }
 
 /// The values on the part, ghosts included, from those of the owned unknowns. Collective.
-pub(crate) fn of_part(unknowns: &RankUnknowns, mut w: Vec<f64>) -> Result<Vec<f64>, SolveError> {
+pub(crate) fn with_ghosts(unknowns: &RankUnknowns, mut w: Vec<f64>) -> Result<Vec<f64>, SolveError> {
     if let Some(unknowns) = &unknowns.part {
-        return Ok(unknowns.of_part(&w)?);
+        return Ok(unknowns.with_ghosts(&w)?);
     }
     let mut ghosts = vec![0.0; unknowns.halo.n_ghosts()];
     unknowns.halo.import(&mut ghosts, &w, &mut || ())?;
@@ -108,7 +108,7 @@ pub(crate) fn of_part(unknowns: &RankUnknowns, mut w: Vec<f64>) -> Result<Vec<f6
 /// The space on the rank's own cells; none for linear elements.
 fn own_space<'m>(
     problem: &Discretization<'m>,
-    divided: &Divided<'m>,
+    divided: &MeshOnRanks<'m>,
 ) -> Result<Option<Arc<TensorSpace<'m>>>, SolveError> {
     let degree = problem.space().map(TensorSpace::degree);
     let made = degree.map(|degree| TensorSpace::new(&divided.mesh.own().mesh, degree)).transpose();
@@ -117,7 +117,7 @@ fn own_space<'m>(
 
 /// Restricts values on the part to the degrees of freedom of `space` on the rank's own cells.
 fn own_values(
-    (problem, divided): (&Discretization<'_>, &Divided<'_>),
+    (problem, divided): (&Discretization<'_>, &MeshOnRanks<'_>),
     own: Option<&TensorSpace<'_>>,
     u: &[f64],
 ) -> Vec<f64> {
@@ -131,7 +131,7 @@ fn own_values(
 }
 
 /// The mean of a function over the whole mesh, from its values on the own cells of each rank. Collective.
-fn mean(divided: &Divided<'_>, own: Option<&TensorSpace<'_>>, u: &[f64]) -> Result<f64, SolveError> {
+fn mean(divided: &MeshOnRanks<'_>, own: Option<&TensorSpace<'_>>, u: &[f64]) -> Result<f64, SolveError> {
     let mesh = &divided.mesh.own().mesh;
     let here = match own {
         Some(space) => [tensor_functionals::integral(space, u)?, tensor_functionals::measure(space)?],
@@ -144,7 +144,7 @@ fn mean(divided: &Divided<'_>, own: Option<&TensorSpace<'_>>, u: &[f64]) -> Resu
 /// Makes the distributed solution from the values `u` on the part; the mean is removed if a constant is free.
 /// The solution of this rank is that on its own cells. Collective.
 pub(crate) fn results<'m>(
-    (problem, divided): (Discretization<'m>, Divided<'m>),
+    (problem, divided): (Discretization<'m>, MeshOnRanks<'m>),
     mut finished: Finished,
     (mut u, unknowns): (Vec<f64>, &RankUnknowns),
 ) -> Result<Solution<'m>, SolveError> {
@@ -159,12 +159,12 @@ pub(crate) fn results<'m>(
     let is_owned = match &unknowns.part {
         Some(of_part) => {
             let n_owned = of_part.owned().len();
-            of_part.numbers().iter().map(|&number| (number as usize) < n_owned).collect()
+            of_part.positions().iter().map(|&number| (number as usize) < n_owned).collect()
         }
         None => (0..u.len()).map(|node| node < unknowns.owned.len()).collect(),
     };
-    let of_ranks = OfRanks::new((problem, divided), u, is_owned)?;
-    Ok(Solution::of_ranks(own, finished, of_ranks))
+    let distributed = DistributedSolution::new((problem, divided), u, is_owned)?;
+    Ok(Solution::distributed(own, finished, distributed))
 }
 
 /// The box of a problem on ranks that have generated its layers. Collective.
@@ -173,7 +173,7 @@ pub(crate) fn results<'m>(
 /// As on one rank; also if cells are not distributed by layers.
 pub(crate) fn boxes(
     problem: &Discretization<'_>,
-    divided: &Divided<'_>,
+    divided: &MeshOnRanks<'_>,
     options: &GmgOptions,
 ) -> Result<Boxes, SolveError> {
     let mesh = divided.mesh;
@@ -204,7 +204,7 @@ pub(crate) fn boxes(
 /// All cells of the box. Collective.
 fn box_cells(
     problem: &Discretization<'_>,
-    divided: &Divided<'_>,
+    divided: &MeshOnRanks<'_>,
     cubes: &BoxCubes,
 ) -> Result<BoxCells<'static>, SolveError> {
     let is_one = problem.sigma.as_constant().is_some();
@@ -219,8 +219,11 @@ fn box_cells(
 }
 
 /// The diagonal entries of σ at the centres of all cells of a box, in rows. Collective.
-fn sigma_of_box(problem: &Discretization<'_>, divided: &Divided<'_>) -> Result<Vec<[f64; 3]>, SolveError> {
-    let DividedMesh { part, counts, .. } = divided.mesh;
+fn sigma_of_box(
+    problem: &Discretization<'_>,
+    divided: &MeshOnRanks<'_>,
+) -> Result<Vec<[f64; 3]>, SolveError> {
+    let DistributedMesh { part, counts, .. } = divided.mesh;
     let own = &divided.mesh.own().cells;
     let cells: Vec<u32> = own.iter().map(|&cell| part.cells[cell as usize]).collect();
     let sigma: Vec<[f64; 3]> =
@@ -240,7 +243,7 @@ fn sigma_of_box(problem: &Discretization<'_>, divided: &Divided<'_>) -> Result<V
 
 /// The sides of a box without Dirichlet values, and whether all unknowns have Dirichlet values. Collective.
 fn free_sides(
-    divided: &Divided<'_>,
+    divided: &MeshOnRanks<'_>,
     (along, nodes): ([usize; 3], &[u32]),
     (owned, given): (&[u32], &Constraints),
 ) -> Result<([[bool; 2]; 3], bool), SolveError> {

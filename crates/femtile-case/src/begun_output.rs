@@ -15,7 +15,7 @@ use crate::output::vtu_options;
 use crate::{Case, CaseError};
 
 /// Results of which the mesh is written. If dropped, they leave no file behind.
-pub(crate) struct Early {
+pub(crate) struct BegunOutput {
     pub staging: Staging,
     pub file: BegunFile,
 }
@@ -30,18 +30,18 @@ pub(crate) fn beside<R>(
     file: &SolutionFile<'_>,
     is_beside: bool,
     work: impl FnOnce() -> Result<R, CaseError>,
-) -> Result<(R, Option<Early>), CaseError> {
+) -> Result<(R, Option<BegunOutput>), CaseError> {
     let (is_vain, mut early) = (AtomicBool::new(false), Ok(None));
     let done = rayon::in_place_scope(|scope| {
         if is_beside {
-            scope.spawn(|_| early = Early::begin(case, file, &|| is_vain.load(Ordering::Relaxed)));
+            scope.spawn(|_| early = BegunOutput::begin(case, file, &|| is_vain.load(Ordering::Relaxed)));
         }
         work().inspect_err(|_| is_vain.store(true, Ordering::Relaxed))
     });
     Ok((done?, early?))
 }
 
-impl Early {
+impl BegunOutput {
     /// Begins the results of a case; none if its solution has further fields, or a file that cannot be begun
     /// before the solve.
     ///

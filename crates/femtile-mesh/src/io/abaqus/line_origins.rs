@@ -6,7 +6,7 @@ use crate::{MeshError, Place};
 
 /// Files of a text by its lines: that of the model, and those that it includes.
 #[derive(Debug)]
-pub(super) struct Places {
+pub(super) struct LineOrigins {
     files: Vec<PathBuf>,
     /// Ascending by their first lines; the first one begins at line 1.
     stretches: Vec<Stretch>,
@@ -24,7 +24,7 @@ struct Stretch {
     line: usize,
 }
 
-impl Places {
+impl LineOrigins {
     /// Returns the places of a text of one file.
     pub(super) fn of_file(path: &Path) -> Self {
         let stretches = vec![Stretch { first: 1, file: 0, line: 1 }];
