@@ -205,8 +205,8 @@ mod tests {
 
     const RECORDED: &str = include_str!("../../results/scaling-model.json");
 
-    /// The closed form has the times of the recorded simulation, in which messages up to 2,048 ranks are those of a
-    /// partition by bisection.
+    /// The closed form has the times of the recorded simulation. Up to 2,048 ranks its parts are those of a partition by
+    /// bisection, the largest of which has up to 11 % more than an even share.
     #[test]
     fn predictions_are_those_of_the_recorded_simulation() {
         let records: Vec<Value> = serde_json::from_str(RECORDED).unwrap();
@@ -218,7 +218,12 @@ mod tests {
             let n_ranks = of("n_ranks").unwrap() as usize;
             let found = method.predict(&Cluster::default(), of("unknowns").unwrap(), n_ranks).unwrap();
             let ratio = found.seconds / record["seconds_min"].as_f64().unwrap();
-            assert!((0.94..1.06).contains(&ratio), "{name}, {n_ranks} ranks, {}: {ratio}", record["problem"]);
+            let least = if record["parameters"]["has_partition"] == true { 0.89 } else { 0.98 };
+            assert!(
+                (least..1.02).contains(&ratio),
+                "{name}, {n_ranks} ranks, {}: {ratio}",
+                record["problem"]
+            );
             n_compared += 1;
         }
         assert_eq!(n_compared, 4 * 38 + 16);
