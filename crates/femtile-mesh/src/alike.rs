@@ -28,7 +28,7 @@ mod tests {
             // A third of the numbers have a key of their own, the others share keys with numbers far away.
             let key = |number: u32| {
                 let shared = [number % 3, number % 1013, 0, 0, 0, 0, 0, 0];
-                if number % 3 == 0 { [0, number, 1, 0, 0, 0, 0, 0] } else { shared }
+                if number.is_multiple_of(3) { [0, number, 1, 0, 0, 0, 0, 0] } else { shared }
             };
             let mut expected = std::collections::BTreeMap::<_, Vec<u32>>::new();
             (0..n).for_each(|number| expected.entry(key(number)).or_default().push(number));
