@@ -139,13 +139,14 @@ fn both_precisions_and_smoothers_precondition_and_are_told_of() {
 #[test]
 fn thin_boxes_held_on_one_side_take_few_iterations_and_a_cpu() {
     for (cells, upper, thin) in [("[16, 16, 2]", "[1, 1, 0.02]", "z"), ("[32, 2, 2]", "[16, 1, 1]", "y")] {
-        for sigma in ["2", "\"2 + x\""] {
+        // Patches are multiplicative with one σ, else additive.
+        for (sigma, most) in [("2", 12), ("\"2 + x\"", 20)] {
             let mesh =
                 format!("{{ kind = \"box\", cell = \"hexahedron\", cells = {cells}, upper = {upper} }}");
             let text = case(&mesh, 2, &format!("sigma = {sigma}"), GMG).replace("\"all\"", "\"xmin\"");
             let report = solve(&text.replace("1e-12", "1e-9")).0;
             let n = report.solve.iterations;
-            assert!(n <= 12, "{cells}, {sigma}: {n}");
+            assert!(n <= most, "{cells}, {sigma}: {n}");
             if sigma == "2" {
                 assert!(report.device_reason.contains(&format!("along {thin}")), "{}", report.device_reason);
             }

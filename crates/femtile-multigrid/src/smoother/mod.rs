@@ -77,14 +77,14 @@ pub enum BoxSmoother<T: Scalar> {
     VertexPatch(Patches<T>),
     MappedPatch(Box<MappedPatches<T>>),
     Direct(Direct),
-    RowChebyshev(RowChebyshev<T>),
+    RowChebyshev(Box<RowChebyshev<T>>),
     Chebyshev(Chebyshev<T>),
 }
 
 impl<T: SumFactorization> BoxSmoother<T> {
     pub fn new(cpu: &Cpu, grid: &BoxGrid, smoother: Smoother) -> Result<Self, MultigridError> {
         Ok(match (smoother.resolved(grid), grid.mapping()) {
-            (Smoother::Chebyshev, None) => Self::RowChebyshev(RowChebyshev::new(cpu, grid)),
+            (Smoother::Chebyshev, None) => Self::RowChebyshev(Box::new(RowChebyshev::new(cpu, grid))),
             (Smoother::Chebyshev, Some(geometry)) => Self::Chebyshev(Chebyshev::new(cpu, grid, geometry)?),
             (_, None) => Self::VertexPatch(Patches::around_vertices(cpu, grid, grid.thin_axes())),
             (_, Some(geometry)) => {
