@@ -27,7 +27,7 @@ pub struct Level {
 }
 
 /// A preconditioner with its levels, the finest first; none if it is no multigrid.
-pub(crate) type Preconditioning<D> = (Box<dyn Preconditioner<f64, D>>, Vec<Level>);
+pub(crate) type Preconditioning<D, T = f64> = (Box<dyn Preconditioner<T, D>>, Vec<Level>);
 
 /// Removes the mean from preconditioned residuals of `n` unknowns if the solution is determined up to a
 /// constant.
@@ -46,9 +46,7 @@ pub(crate) fn without_constants<D: SolveDevice>(
 }
 
 /// Returns multigrid as a preconditioner with its levels.
-pub(crate) fn and_levels<T: Scalar, D: Device>(
-    amg: BoxedAmg<T, D>,
-) -> (Box<dyn Preconditioner<T, D>>, Vec<Level>) {
+pub(crate) fn and_levels<T: Scalar, D: Device>(amg: BoxedAmg<T, D>) -> Preconditioning<D, T> {
     let levels = levels_of(amg.as_ref());
     (amg, levels)
 }

@@ -134,7 +134,7 @@ pub(super) fn multigrid<T: Scalar, D: AmgDevice<T>>(
     (device, matrix): (&D, &OwnedRows<f64, D>),
     halo: &Arc<Halo>,
     options: &AmgOptions,
-) -> Result<(Box<dyn Preconditioner<T, D>>, Vec<Level>), SolveError> {
+) -> Result<Preconditioning<D, T>, SolveError> {
     if options.graph == AmgGraph::Mesh {
         return Err(graph_error("on several ranks aggregates follow the matrix: use \"matrix\"".into()));
     }
