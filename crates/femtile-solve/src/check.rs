@@ -37,7 +37,7 @@ pub(crate) fn choose(
 pub(crate) fn lack_of_gpus(config: &SolverConfig) -> Option<String> {
     match &config.preconditioner {
         PreconditionerConfig::Gmg(options) if options.smoother == Smoother::Chebyshev => {
-            Some("geometric multigrid smooths on patches alone on GPUs".into())
+            Some("smoother = \"chebyshev\" runs on CPUs only".into())
         }
         _ => None,
     }
