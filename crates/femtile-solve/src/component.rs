@@ -64,7 +64,7 @@ impl<'s> Component<'s> {
     /// Returns $\int u$.
     ///
     /// # Errors
-    /// A cell that folds over itself; so in all functionals.
+    /// [`FemError::Inverted`] for an inverted cell.
     pub fn integral(&self) -> Result<f64, FemError> {
         self.sum(match self.space {
             Some(space) => tensor::integral(space, self.values),

@@ -84,7 +84,7 @@ pub(super) mod sealed {
 
 /// A matrix on a device whose values can be overwritten on a fixed sparsity pattern.
 ///
-/// Those who write values trust its places, so the formats of this crate alone are such matrices.
+/// Those who write values trust its positions, so the formats of this crate alone are such matrices.
 pub trait StoredMatrix<D: Device>: Sized + sealed::Sealed {
     /// Type of the values.
     type Value: Scalar;
@@ -111,7 +111,7 @@ pub trait StoredMatrix<D: Device>: Sized + sealed::Sealed {
     /// The values as they are stored, to be written in place; who writes them leaves padding zero.
     fn values_mut(&mut self) -> BufferMut<'_, Self::Value, D>;
 
-    /// Sets the values to $\alpha x + \beta a$, with their former values $a$; x is in the order of [`StoredMatrix::places`], with
+    /// Sets the values to $\alpha x + \beta a$, with their former values $a$; x is in the order of [`StoredMatrix::entry_positions`], with
     /// zeros for padding.
     ///
     /// # Cost

@@ -1,4 +1,5 @@
-//! Gradients at all points, a metric applied at each point, and the transposed gradients.
+//! Gradients at all points, a metric G applied at each point, and the transposed gradients. G holds σ, the Jacobian and the
+//! quadrature weight.
 
 use femtile_device::cpu::Wide;
 use femtile_device::cpu::vector::prefetch;
@@ -75,7 +76,7 @@ pub(crate) struct Gradient<'a, T, const N: usize> {
 /// Values or slopes at the points of a plane.
 type Plane<T, S, const N: usize> = [[V<T, S>; N]; N];
 
-/// Applies G and μ at a point.
+/// Applies G to a gradient at a point.
 #[inline(always)]
 fn act_at<T: Wide, S: Simd>(
     simd: S,

@@ -52,7 +52,7 @@ impl<D: Device> Points<D> {
         self.n
     }
 
-    /// The list, unless the points are all entries.
+    /// Returns the node indices; none for all.
     pub fn list(&self) -> Option<&Buffer<u32, D>> {
         self.listed.as_ref()
     }

@@ -136,7 +136,7 @@ fn repolarised() -> f64 {
     0.9
 }
 
-/// `[ecg]`: potentials at electrodes in a medium around the tissue, as traces.
+/// `[ecg]`: pseudo-ECG, potentials over time in an infinite medium.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EcgSection {

@@ -18,7 +18,7 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// A batch of numbers of `size` bytes; the solver adds its own.
+    /// Memory of the arrays, `size` bytes per entry; no workspace.
     pub fn new(form: &Form, announced: &[Announced; 4], size: usize) -> Self {
         let [arrays, reading] = form.bytes(announced, size);
         Self { reading, arrays, work: 0.0, results: 0.0 }

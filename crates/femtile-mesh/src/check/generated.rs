@@ -16,17 +16,15 @@ use crate::{CellKind, IsInterrupted, Mesh, MeshError};
 /// Cells that a thread compares with the tagged facets at a time.
 const CELLS_PER_BLOCK: usize = 1 << 13;
 
-/// Checks a mesh that a function of [`crate::generate`] made, which may have been scaled, deformed or uniformly refined
-/// since: the report of [`super::check`] at a fraction of its cost.
+/// Checks a mesh of [`crate::generate`], at a fraction of the cost of [`super::check`], with the same report.
 ///
-/// Measures, qualities and orientations of the cells are checked. A generated mesh is connected, every node
-/// is used and differs from the others, and its tagged facets are its boundary: tests of the generators prove
-/// this. So the boundary is found without matching facets. A mesh gets the full check in three cases: its
-/// tagged facets form no closed surface, one of them is not a facet of exactly one cell, or a cell is
-/// negatively oriented.
+/// The mesh may have been scaled, deformed or uniformly refined. Measures, qualities and orientations of all cells are
+/// computed. Connectedness, distinct and used nodes, and a fully tagged boundary are assumed; unit tests of the
+/// generators verify them. The full check runs if the tagged facets form no closed surface, a facet is tagged twice or
+/// does not belong to exactly one cell, or a cell is negatively oriented.
 ///
 /// # Cost
-/// Three passes over the cells by all threads; beyond the mesh four bytes per node.
+/// Three parallel passes over the cells; four bytes per node besides the mesh.
 /// # Errors
 /// As [`super::check`].
 pub fn check_generated(mesh: &mut Mesh, config: &CheckConfig) -> Result<CheckReport, CheckError> {

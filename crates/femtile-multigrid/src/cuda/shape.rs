@@ -17,10 +17,10 @@ pub struct PatchShape {
 }
 
 impl PatchShape {
-    /// Checks that a team has a thread per line, and that a block has 1 to 1024 threads.
+    /// Checks for at least `lines` threads per team, 1 to 1024 per block, and `blocks` > 0.
     ///
     /// # Errors
-    /// [`MultigridError::Gpu`] if it does not.
+    /// [`MultigridError::Gpu`] otherwise.
     pub fn check(&self, lines: usize) -> Result<(), MultigridError> {
         let refuse = |message: String| Err(MultigridError::Gpu { message });
         if self.team < lines {

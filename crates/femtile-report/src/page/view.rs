@@ -41,7 +41,7 @@ struct Frame {
 }
 
 impl View {
-    /// Takes the boundary of a body, and sections across each axis.
+    /// Extracts the boundary, and in 3-D sections normal to axes.
     ///
     /// # Errors
     /// [`ReportError::Empty`] without cells.

@@ -200,12 +200,12 @@ impl<'a> TensorSpace<'a> {
         &self.firsts[position * n..(position + 1) * n]
     }
 
-    /// Returns all degrees of freedom of an irregular cell, whose order [`Self::firsts`] does not determine.
+    /// Returns all degrees of freedom of an irregular cell: one with an edge or face oriented unlike in its first cell.
     pub fn irregular(&self, position: usize) -> Option<&[u32]> {
         self.irregular.get(&(position as u32)).map(Vec::as_slice)
     }
 
-    /// Returns the number of irregular cells.
+    /// Counts the cells that [`Self::irregular`] lists.
     pub fn n_irregular(&self) -> usize {
         self.irregular.len()
     }

@@ -14,50 +14,50 @@ pub struct CgSums<D: Device> {
     pub settings: Buffer<f64, D>,
     /// Memory for partial sums, if the device needs it.
     pub partials: Buffer<f64, D>,
-    /// Counts blocks that are done; zero between kernels.
+    /// Number of finished thread blocks; zero between kernels.
     pub counter: Buffer<u32, D>,
 }
 
 impl<D: Device> CgSums<D> {
-    /// Place in the first sums of $b^\mathsf{T} b$.
+    /// Index in `first` of $b^\mathsf{T} b$.
     pub const B_DOT_B: usize = 0;
-    /// Index of $r^\mathsf{T} r$ in the first and in the last sums.
+    /// Index of $r^\mathsf{T} r$ in `first` and in `last`.
     pub const R_DOT_R: usize = 1;
-    /// Place in the first sums of $r^\mathsf{T} M^{-1} r$.
+    /// Index in `first` of $r^\mathsf{T} M^{-1} r$.
     pub const R_DOT_Z: usize = 2;
-    /// Place in the first sums of $b^\mathsf{T} t b$.
+    /// Index in `first` of $b^\mathsf{T} t b$.
     pub const B_RHO: usize = 3;
-    /// Place in the first sums of $\|t b\|^2$.
+    /// Index in `first` of $\|t b\|^2$.
     pub const B_NORM: usize = 4;
-    /// Index in the first sums of $\|M^{-1} r\|^2$, if $M^{-1}$ is not diagonal.
+    /// Index in `first` of $\|M^{-1} r\|^2$, if $M^{-1}$ is not diagonal.
     pub const Z_DOT_Z: usize = 5;
     /// Number of first sums.
     pub const N_FIRST: usize = 6;
 
-    /// Place in the last sums of $r^\mathsf{T} t r$.
+    /// Index in `last` of $r^\mathsf{T} t r$.
     pub const R_RHO: usize = 0;
-    /// Place in the last sums of $\|t r\|^2$.
+    /// Index in `last` of $\|t r\|^2$.
     pub const R_NORM: usize = 2;
-    /// Place in the last sums of $x^\mathsf{T} b$.
+    /// Index in `last` of $x^\mathsf{T} b$.
     pub const X_DOT_B: usize = 3;
-    /// Place in the last sums of $x^\mathsf{T} r$.
+    /// Index in `last` of $x^\mathsf{T} r$.
     pub const X_DOT_R: usize = 4;
-    /// Place in the last sums of $z^\mathsf{T} z$.
+    /// Index in `last` of $z^\mathsf{T} z$.
     pub const LAST_Z: usize = 5;
     /// Number of last sums.
     pub const N_LAST: usize = 6;
 
-    /// Place in the settings of the tolerance.
+    /// Index in the settings of the tolerance.
     pub const TOLERANCE: usize = 0;
-    /// Place in the settings of the norm that it is relative to; 0 for $\|b\|$.
+    /// Index in the settings of the norm that it is relative to; 0 for $\|b\|$.
     pub const SIZE: usize = 1;
     /// Index in the settings of a bound relative to the first residual; 0 for none.
     pub const REDUCTION: usize = 2;
-    /// Place in the settings of the maximum number of iterations.
+    /// Index in the settings of the maximum number of iterations.
     pub const LIMIT: usize = 3;
-    /// Place in the settings of the range of $\|b\|$.
+    /// Index in the settings of the range of $\|b\|$.
     pub const B_RANGE: usize = 4;
-    /// Place in the settings of the range of the norm of the first residual.
+    /// Index in the settings of the range of the norm of the first residual.
     pub const R_RANGE: usize = 6;
     /// Index in the settings of the norm of rounding errors in b; 0 if b is exact.
     pub const ROUNDING: usize = 8;

@@ -20,15 +20,14 @@ pub fn read(path: &Path) -> Result<Mesh, MeshError> {
     parse(path, &nodes, &cells, facets.as_deref())
 }
 
-/// Reads the bytes of a `.node`, an `.ele` and perhaps a `.face` or `.edge` file.
+/// Parses the contents of `.node` and `.ele` files, and of a `.face` or `.edge` file if there is one.
 ///
-/// The first attribute of cells becomes their tags when it is whole numbers throughout; others become
-/// cell fields `attribute_0`, `attribute_1`, …, those of nodes likewise. The marker of facets is their tag.
-/// The indices of each file determine whether it numbers nodes from 0 or from 1. Columns that a first line does not announce are
-/// left out, with a note. Cells of order 2 are read as straight.
+/// The first cell attribute becomes the cell tag if all its values are integers. All other attributes of cells and
+/// nodes become fields `attribute_0`, `attribute_1`, …. Facet markers become facet tags. Each file may number nodes
+/// from 0 or from 1. Columns that a header does not announce are ignored, with a note. Quadratic cells are straightened.
 ///
 /// # Errors
-/// [`MeshError::Parse`] and [`MeshError::Unsupported`] with the line (in binary files the byte).
+/// [`MeshError::Parse`] and [`MeshError::Unsupported`], with the line (in binary files the byte).
 pub fn parse(path: &Path, node: &[u8], ele: &[u8], face: Option<&[u8]>) -> Result<Mesh, MeshError> {
     let node_path = path.with_extension("node");
     let Nodes { points, fields, base, dimension, mut notes } = nodes(&node_path, node)?;
