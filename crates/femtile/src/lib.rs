@@ -47,17 +47,22 @@
 pub use femtile_amg as amg;
 pub use femtile_comm as comm;
 pub use femtile_device as device;
-pub use femtile_element as element;
-pub use femtile_expression as expression;
 pub use femtile_fem as fem;
 pub use femtile_matrix_free as matrix_free;
 pub use femtile_mesh as mesh;
 pub use femtile_multigrid as multigrid;
 pub use femtile_report as report;
 pub use femtile_solve as solve;
-pub use femtile_sum_factorization as sum_factorization;
 pub use femtile_time as time;
 pub use femtile_tridiagonal as tridiagonal;
+
+// Parts of the modules above, for crates of this workspace: no page needs them.
+#[doc(hidden)]
+pub use femtile_element as element;
+#[doc(hidden)]
+pub use femtile_expression as expression;
+#[doc(hidden)]
+pub use femtile_sum_factorization as sum_factorization;
 
 /// Vectors, sparse matrices, Krylov methods and simple preconditioners.
 pub mod linalg {
