@@ -206,7 +206,7 @@ mod tests {
         for kind in [CellKind::Quadrilateral, CellKind::Hexahedron] {
             let config = on_gpu(PreconditionerConfig::Gmg(polynomial));
             let error = check(&config, kind).unwrap_err().to_string();
-            assert!(error.contains("solver.device") && error.contains("on patches alone"), "{error}");
+            assert!(error.contains("solver.device") && error.contains("on CPUs only"), "{error}");
             assert!(error.contains("\"auto\"") && error.contains("\"jacobi\""), "{error}");
             check(&SolverConfig { device: DeviceChoice::Auto, ..config }, kind).unwrap();
             for preconditioner in [pmg.clone(), gmg.clone()] {
