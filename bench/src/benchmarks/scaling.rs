@@ -25,7 +25,7 @@ pub(super) fn run(options: &Options) -> Result<Vec<Record>, BenchError> {
     Ok(records)
 }
 
-/// The record of a method; none if it cannot have so many ranks.
+/// Returns the record of a method; none if the method does not support this number of ranks.
 fn record(method: Method, is_weak: bool, n: f64, n_ranks: usize) -> Option<Record> {
     let found = method.predict(&Cluster::default(), n, n_ranks)?;
     let (scaling, bytes) = (if is_weak { "weak" } else { "strong" }, found.bytes * n_ranks as f64);

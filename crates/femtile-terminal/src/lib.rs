@@ -1,4 +1,4 @@
-//! What the programs share: text to the terminal, JSON to a file or to standard output, the folder of the cache.
+//! Output of the programs: text to the terminal, JSON to a file or to standard output; and the cache folder.
 
 #![forbid(unsafe_code)]
 

@@ -4,6 +4,7 @@ use femtile::device::Buffer;
 use femtile::linalg::LinearOperator;
 
 use super::{Implicit, StepSeconds};
+use crate::activation::Interval;
 use crate::monodomain::{Course, Stepper, Stop};
 use crate::{CardiacDevice, CardiacError};
 
@@ -43,7 +44,7 @@ impl<D: CardiacDevice> Implicit<D> {
     fn attempt(
         &mut self,
         course: &mut Course<D>,
-        (begin, length): (f64, f64),
+        Interval { begin, length }: Interval,
     ) -> Result<Option<Stop>, CardiacError> {
         let outcome = self.solve(&course.v, course.stimuli.rate(begin, length)?, length)?;
         course.iterations += outcome.linear_iterations;
@@ -56,7 +57,7 @@ impl<D: CardiacDevice> Implicit<D> {
     }
 
     /// Accepts a pending step.
-    fn accept(&mut self, course: &mut Course<D>, step: (f64, f64)) -> Result<(), CardiacError> {
+    fn accept(&mut self, course: &mut Course<D>, step: Interval) -> Result<(), CardiacError> {
         self.take_over(&mut course.v)?;
         course.record(step)
     }
@@ -66,12 +67,12 @@ impl<D: CardiacDevice> Implicit<D> {
     fn halving(
         &mut self,
         course: &mut Course<D>,
-        (begin, length): (f64, f64),
+        step: Interval,
         halvings: usize,
         before: &mut Option<Before>,
     ) -> Result<Option<Stop>, CardiacError> {
-        let Some(failed) = self.attempt(course, (begin, length))? else {
-            self.accept(course, (begin, length))?;
+        let Some(failed) = self.attempt(course, step)? else {
+            self.accept(course, step)?;
             return Ok(None);
         };
         course.rejected += 1;
@@ -81,9 +82,12 @@ impl<D: CardiacDevice> Implicit<D> {
         if before.is_none() {
             *before = Some(Before::of(self, course)?);
         }
-        let half = 0.5 * length;
-        match self.halving(course, (begin, half), halvings - 1, before)? {
-            None => self.halving(course, (begin + half, half), halvings - 1, before),
+        let half = Interval { begin: step.begin, length: 0.5 * step.length };
+        match self.halving(course, half, halvings - 1, before)? {
+            None => {
+                let second = Interval { begin: half.begin + half.length, ..half };
+                self.halving(course, second, halvings - 1, before)
+            }
             failed => Ok(failed),
         }
     }
@@ -107,10 +111,10 @@ impl<D: CardiacDevice> Stepper<D> for Implicit<D> {
         course: &mut Course<D>,
         (end, length): (f64, f64),
     ) -> Result<Option<Stop>, CardiacError> {
-        let begin = end - length;
+        let step = Interval { begin: end - length, length };
         let Some(adaptive) = course.clock.adaptive else {
             let mut before = None;
-            let failed = self.halving(course, (begin, length), MOST_HALVINGS, &mut before)?;
+            let failed = self.halving(course, step, MOST_HALVINGS, &mut before)?;
             match (&failed, before) {
                 (None, _) => course.clock.accept((end, length), None),
                 (Some(_), Some(before)) => before.restore(self, course)?,
@@ -118,14 +122,14 @@ impl<D: CardiacDevice> Stepper<D> for Implicit<D> {
             }
             return Ok(failed);
         };
-        let failed = self.attempt(course, (begin, length))?;
+        let failed = self.attempt(course, step)?;
         let allowed = adaptive.tolerance * self.amplitude;
         let error = match failed {
             None => self.local_error(&course.v)?.map(|error| error / allowed),
             Some(_) => None,
         };
         if failed.is_none() && error.is_none_or(|error| error <= 1.0) {
-            self.accept(course, (begin, length))?;
+            self.accept(course, step)?;
             course.clock.accept((end, length), error);
             return Ok(None);
         }

@@ -31,8 +31,8 @@ pub(crate) struct Course<D: CardiacDevice> {
 
 impl<D: CardiacDevice> Course<D> {
     /// Records the crossings of a step that ends with the present potential.
-    pub fn record(&mut self, (begin, length): (f64, f64)) -> Result<(), CardiacError> {
-        Ok(self.activation.record(&self.v, Interval { begin, length })?)
+    pub fn record(&mut self, step: Interval) -> Result<(), CardiacError> {
+        Ok(self.activation.record(&self.v, step)?)
     }
 }
 
@@ -123,7 +123,7 @@ impl<D: CardiacDevice> Stepper<D> for Split<D> {
         let begin = end - length;
         let (iterations, has_converged) = self.step(&mut course.v, &mut course.stimuli, (begin, length))?;
         course.iterations += iterations;
-        course.record((begin, length))?;
+        course.record(Interval { begin, length })?;
         course.clock.accept((end, length), None);
         Ok((!has_converged).then_some(Stop::SolverFailed))
     }

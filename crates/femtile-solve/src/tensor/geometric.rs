@@ -96,7 +96,7 @@ impl Boxes {
         cells: &BoxCells<'_>,
         (free, is_known): ([[bool; 2]; 3], bool),
     ) -> Result<Self, SolveError> {
-        let mut finest = cells.grid((degree, 3)).map_err(refused)?;
+        let mut finest = cells.grid(degree, 3).map_err(refused)?;
         if !is_known {
             if free.as_flattened().contains(&true) {
                 finest = finest.with_free_sides(free).map_err(|_| refuse(NO_SIDE))?;
@@ -314,7 +314,7 @@ pub(crate) struct BoxCells<'a> {
 impl BoxCells<'_> {
     /// Returns the box of elements of a degree in `d` dimensions, scaled such that the mean of σ̄ and the
     /// longest side are 1.
-    fn grid(&self, (degree, d): (usize, usize)) -> Result<BoxGrid, MultigridError> {
+    fn grid(&self, degree: usize, d: usize) -> Result<BoxGrid, MultigridError> {
         let means = self.sigma.as_ref().map_or([1.0; 3], |sigma| means(sigma));
         let extent = |axis: usize| {
             let along = || self.corners.iter().map(|corner| corner[axis]);
@@ -352,7 +352,7 @@ fn finest(lattice: &Lattice, cells: (&TensorSpace<'_>, &Coefficient)) -> Result<
         corners: lattice.corners().into(),
         sigma: cells.1.as_constant().is_none().then(|| diagonals(lattice, cells)),
     };
-    box_cells.grid((degree, d))
+    box_cells.grid(degree, d)
 }
 
 /// Returns the diagonal entries of σ at the centres of all cells, in the order of the box.

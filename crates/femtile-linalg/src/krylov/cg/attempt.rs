@@ -98,7 +98,7 @@ impl<T: Scalar, D: CgKernels<T>> CgSolver<T, D> {
         Ok(outcome.map_or(Attempt::Ended { end, b_norm, tolerance }, Attempt::Accepted))
     }
 
-    /// What a solve asks the device for: usual norms, as others need the host.
+    /// Returns the settings of a run on the device, for norms whose squares neither overflow nor underflow.
     fn settings(&self, config: &KrylovConfig, target: Target) -> Settings {
         let usual = usual_exponent::<T>();
         let scale = self.scale.filter(|scale| scale.is_normal());

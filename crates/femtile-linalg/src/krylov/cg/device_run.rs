@@ -29,7 +29,7 @@ pub(super) struct DeviceRun<'a, T: Scalar, D: CgKernels<T>, C> {
     found: Found,
 }
 
-/// What a solver that is kept adds to a run.
+/// Data of a kept solver that its runs use.
 pub(super) struct Kept<'a, T: Scalar, D: CgKernels<T>> {
     /// The operator of iterations, if it differs.
     pub of_iterations: Option<&'a dyn LinearOperator<T, D>>,

@@ -109,12 +109,12 @@ impl Plan {
         Block { begins: None, iterations, ends: self.ends && self.left == 0 }
     }
 
-    /// Returns the next block that need not wait for the result of the one before, with so many under way.
+    /// Returns the next block that does not depend on the result of the previous one; `under_way` blocks are not yet read.
     pub fn ahead(&mut self, under_way: usize) -> Option<Block> {
         (self.left > 0 && under_way < AHEAD).then(|| self.expected())
     }
 
-    /// Returns the next block of a method that continues, with so many under way; none before one of them is read.
+    /// Returns the next block of a run that continues; none until one of the `under_way` blocks is read.
     pub fn next(&mut self, under_way: usize) -> Option<Block> {
         let ahead = self.ahead(under_way);
         ahead.or_else(|| (under_way < self.depth).then(|| self.further()))

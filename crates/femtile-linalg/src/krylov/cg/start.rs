@@ -13,7 +13,7 @@ pub(super) const LOOSEST: f64 = 0.5;
 /// The largest tolerance relative to a right side that is rounding.
 pub(super) const ROUGHEST: f64 = 0.1;
 
-/// What a run is asked for.
+/// Settings of a run.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Settings {
     pub tolerance: f64,
