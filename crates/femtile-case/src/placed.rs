@@ -4,6 +4,7 @@ use femtile_amg::AmgError;
 use femtile_device::DeviceError;
 use femtile_expression::Expression;
 use femtile_fem::FemError;
+use femtile_form::FormError;
 use femtile_linalg::LinalgError;
 use femtile_mesh::MeshError;
 use femtile_solve::{Key, SolveError, below};
@@ -98,12 +99,16 @@ fn mesh_file(case: &Case, found: &std::path::Path, message: String) -> Option<(V
 fn of_problem(case: &Case, error: &FemError) -> Option<Vec<Key>> {
     match error {
         FemError::Incompatible { .. } => Some(unbalanced(case)),
-        FemError::NotFinite { field, point, value, .. } | FemError::Negative { field, point, value, .. } => {
-            of_field(case, field, Some((*point, *value)))
-        }
-        FemError::Indefinite { field, .. }
-        | FemError::MissingTag { field, .. }
-        | FemError::Shape { field, .. } => of_field(case, field, None),
+        FemError::Form(error) => match error {
+            FormError::NotFinite { field, point, value, .. }
+            | FormError::Negative { field, point, value, .. } => {
+                of_field(case, field, Some((*point, *value)))
+            }
+            FormError::Indefinite { field, .. }
+            | FormError::MissingTag { field, .. }
+            | FormError::Shape { field, .. } => of_field(case, field, None),
+            _ => None,
+        },
         _ => None,
     }
 }

@@ -24,13 +24,24 @@ pub(crate) fn derivative(graph: &Graph, variable: Variable) -> Graph {
 /// # Cost
 /// Linear in the number of nodes before `of`.
 pub(crate) fn derivative_in(builder: &mut Builder, of: Id, by: Id) -> Id {
+    let one = builder.constant(1.0);
+    directional_derivative_in(builder, of, &[(by, one)])
+}
+
+/// Derivative of one node along a direction: $\sum_i s_i\,\partial\,\mathrm{of} / \partial\,\mathrm{by}_i$ of pairs
+/// $(\mathrm{by}_i, s_i)$, by one forward accumulation.
+///
+/// # Cost
+/// Linear in the number of nodes before `of`.
+pub(crate) fn directional_derivative_in(builder: &mut Builder, of: Id, direction: &[(Id, Id)]) -> Id {
     let needed = builder.ancestors(of);
+    let seed = |id: Id| direction.iter().find(|(by, _)| *by == id).map(|(_, seed)| *seed);
     // None is a derivative that is identically zero; truth values have none.
     let mut derivatives: Vec<Option<Id>> = vec![None; needed.len()];
     for id in (0..=of).filter(|&id| needed[id as usize]) {
         let at = |id: Id| Operand { value: id, derivative: derivatives[id as usize] };
         derivatives[id as usize] = match builder.node(id) {
-            _ if id == by => Some(builder.constant(1.0)),
+            _ if seed(id).is_some() => seed(id),
             Node::Constant(_) | Node::Truth(_) | Node::Variable(_) => None,
             Node::Unary(op, a) => unary(builder, op, at(a), id),
             Node::Power(a, exponent) => constant_power(builder, at(a), f64::from(exponent)),

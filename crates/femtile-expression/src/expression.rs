@@ -218,6 +218,11 @@ impl Expression {
         cuda::array_function(name, &graphs)
     }
 
+    /// Its nodes in the order of evaluation; the last is the whole.
+    pub(crate) fn nodes(&self) -> &[Node] {
+        self.graph.nodes()
+    }
+
     fn combine(&self, op: Binary, other: &Self) -> Self {
         let mut builder = Builder::default();
         let left = builder.import(&self.graph)[self.graph.root() as usize];

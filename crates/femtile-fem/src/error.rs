@@ -1,4 +1,5 @@
 use femtile_device::DeviceError;
+use femtile_form::FormError;
 use femtile_linalg::LinalgError;
 use femtile_mesh::CellKind;
 
@@ -123,72 +124,6 @@ pub enum FemError {
         /// Its coordinates.
         point: [f64; 3],
     },
-    /// A coefficient is not finite at a point.
-    #[error("{field} is {value} in cell {cell} at {}; it must be finite everywhere", at(point, *unknown))]
-    NotFinite {
-        /// Which coefficient.
-        field: &'static str,
-        /// Number of the cell.
-        cell: usize,
-        /// The point.
-        point: [f64; 3],
-        /// The value.
-        value: f64,
-        /// The value of u there, of coefficients that depend on it.
-        unknown: Option<f64>,
-    },
-    /// A negative coefficient that must not be negative.
-    #[error("{field} is {value} in cell {cell} at {}; it must not be negative", at(point, *unknown))]
-    Negative {
-        /// Which coefficient.
-        field: &'static str,
-        /// Number of the cell.
-        cell: usize,
-        /// The point.
-        point: [f64; 3],
-        /// The value.
-        value: f64,
-        /// The value of u there, of coefficients that depend on it.
-        unknown: Option<f64>,
-    },
-    /// A conductivity that is not symmetric positive definite.
-    #[error(
-        "{field} is not symmetric positive definite in cell {cell} at {}: {}; the problem would not be elliptic",
-        at(point, *unknown),
-        matrix(tensor)
-    )]
-    Indefinite {
-        /// Which coefficient.
-        field: &'static str,
-        /// Number of the cell.
-        cell: usize,
-        /// The point.
-        point: [f64; 3],
-        /// The value by rows; in two dimensions only the upper left block is used.
-        tensor: [[f64; 3]; 3],
-        /// The value of u there, of coefficients that depend on it.
-        unknown: Option<f64>,
-    },
-    /// A coefficient by tag has no value for the tag of a cell.
-    #[error("{field} has no value for tag {tag} of cell {cell}; tags with a value: {known}")]
-    MissingTag {
-        /// Which coefficient.
-        field: &'static str,
-        /// Number of the cell.
-        cell: usize,
-        /// Its tag.
-        tag: i32,
-        /// The tags that have a value.
-        known: String,
-    },
-    /// A coefficient of a wrong shape: a tensor for a scalar, a field with a wrong number of values.
-    #[error("{field}: {message}")]
-    Shape {
-        /// Which coefficient.
-        field: &'static str,
-        /// The wrong shape, and those that fit.
-        message: String,
-    },
     /// A boundary condition on a facet that does not exist.
     #[error("boundary condition {condition} names facet {facet}, but the boundary has {n_facets} facets")]
     NoSuchFacet {
@@ -273,6 +208,9 @@ pub enum FemError {
     /// The work was stopped by its caller.
     #[error("the work was interrupted")]
     Interrupted,
+    /// An error of a coefficient.
+    #[error(transparent)]
+    Form(#[from] FormError),
     /// An error of a matrix or vector.
     #[error(transparent)]
     Linalg(#[from] LinalgError),
@@ -284,14 +222,11 @@ pub enum FemError {
 impl FemError {
     /// Returns the cell of the error, if there is one.
     pub fn cell(&self) -> Option<usize> {
-        match *self {
-            Self::Degenerate { cell, .. }
-            | Self::Inverted { cell, .. }
-            | Self::UnfitMetric { cell, .. }
-            | Self::NotFinite { cell, .. }
-            | Self::Negative { cell, .. }
-            | Self::Indefinite { cell, .. }
-            | Self::MissingTag { cell, .. } => Some(cell),
+        match self {
+            Self::Degenerate { cell, .. } | Self::Inverted { cell, .. } | Self::UnfitMetric { cell, .. } => {
+                Some(*cell)
+            }
+            Self::Form(error) => error.cell(),
             _ => None,
         }
     }
@@ -319,19 +254,6 @@ fn significant(number: f64) -> String {
     format!("{:?}", rounded + 0.0).trim_end_matches(".0").into()
 }
 
-fn at(point: &[f64; 3], unknown: Option<f64>) -> String {
-    match unknown {
-        Some(u) => format!("{}, where u is {u}", place(point)),
-        None => place(point),
-    }
-}
-
-fn matrix(tensor: &[[f64; 3]; 3]) -> String {
-    let rows: Vec<String> =
-        tensor.iter().map(|row| format!("[{}, {}, {}]", row[0], row[1], row[2])).collect();
-    format!("[{}]", rows.join(", "))
-}
-
 impl FemError {
     /// Returns the error of a part of a mesh with the numbers that its cells and nodes have in the whole.
     #[must_use]
@@ -342,13 +264,10 @@ impl FemError {
             }
         };
         match &mut self {
-            Self::Inverted { cell, .. }
-            | Self::Degenerate { cell, .. }
-            | Self::NotFinite { cell, .. }
-            | Self::Negative { cell, .. }
-            | Self::Indefinite { cell, .. }
-            | Self::MissingTag { cell, .. }
-            | Self::UnfitMetric { cell, .. } => whole(cell, cells),
+            Self::Inverted { cell, .. } | Self::Degenerate { cell, .. } | Self::UnfitMetric { cell, .. } => {
+                whole(cell, cells)
+            }
+            Self::Form(error) => error.cell_mut().into_iter().for_each(|cell| whole(cell, cells)),
             Self::OrphanNode { node, .. } => whole(node, nodes),
             _ => {}
         }

@@ -1,10 +1,11 @@
 use super::Program;
 use super::reciprocal::avoid_divisions;
-use crate::derivative::derivative_in;
+use crate::derivative::{derivative_in, directional_derivative_in};
 use crate::error::ExpressionError;
+use crate::expression::Expression;
 use crate::graph::Builder;
 use crate::names::Scope;
-use crate::node::{Binary, Id, Unary, Variable};
+use crate::node::{Binary, Id, Node, Unary, Variable};
 use crate::parser::{self, Sort};
 use crate::tape::Code;
 
@@ -91,6 +92,53 @@ impl ProgramBuilder {
     /// At kinks and jumps as [`Expression::derivative`](crate::Expression::derivative).
     pub fn derivative(&mut self, of: Value, by: Value) -> Value {
         Value(derivative_in(&mut self.builder, of.0, by.0))
+    }
+
+    /// Derivative of a value along a direction given by pairs of a value $v_i$ and its rate $s_i$,
+    /// $\sum_i s_i\,\partial\,\mathrm{of}/\partial v_i$, by one forward accumulation.
+    ///
+    /// At kinks and jumps as [`Expression::derivative`](crate::Expression::derivative).
+    pub fn directional_derivative(&mut self, of: Value, direction: &[(Value, Value)]) -> Value {
+        let direction: Vec<(Id, Id)> = direction.iter().map(|(by, seed)| (by.0, seed.0)).collect();
+        Value(directional_derivative_in(&mut self.builder, of.0, &direction))
+    }
+
+    /// Copies an expression, with a value in place of each of its variables.
+    ///
+    /// # Cost
+    /// Linear in the number of operations of the expression.
+    pub fn import(&mut self, expression: &Expression, mut value_of: impl FnMut(Variable) -> Value) -> Value {
+        let nodes = expression.nodes();
+        let mut ids: Vec<Id> = Vec::with_capacity(nodes.len());
+        for &node in nodes {
+            ids.push(match node {
+                Node::Variable(variable) => value_of(variable).0,
+                other => self.builder.make(other.rename(|id| ids[id as usize])),
+            });
+        }
+        Value(ids[ids.len() - 1])
+    }
+
+    /// Returns `then` if `value` equals the number within rounding, else `otherwise`.
+    pub fn select_equal(&mut self, value: Value, number: f64, then: Value, otherwise: Value) -> Value {
+        let number = self.builder.constant(number);
+        let is_equal = self.builder.binary(Binary::Equal, value.0, number);
+        Value(self.builder.select(is_equal, then.0, otherwise.0))
+    }
+
+    /// Returns the number that a value is, if it depends on no input.
+    pub fn as_constant(&self, value: Value) -> Option<f64> {
+        match self.builder.node(value.0) {
+            Node::Constant(bits) => Some(bits.value()),
+            _ => None,
+        }
+    }
+
+    /// Returns the positions of the inputs that a value depends on, ascending.
+    pub fn inputs_of(&self, value: Value) -> Vec<usize> {
+        let needed = self.builder.ancestors(value.0);
+        let is_needed = |input: &Value| needed.get(input.0 as usize).copied().unwrap_or(false);
+        (0..self.inputs.len()).filter(|&position| is_needed(&self.inputs[position])).collect()
     }
 
     /// $a + b$.

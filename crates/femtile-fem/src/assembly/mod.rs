@@ -227,6 +227,6 @@ fn measure_is_sound(measure: f64) -> bool {
 }
 
 fn degenerate(mesh: &Mesh, cell: usize, measure: f64) -> FemError {
-    let centre = crate::forms::Points::default().centroid_of(mesh, cell as u32);
+    let centre = crate::forms::centroid(mesh, cell as u32).point(0);
     FemError::Degenerate { cell, measure, centre }
 }

@@ -6,9 +6,9 @@ use femtile_expression::TapeScratch;
 use femtile_mesh::Mesh;
 
 use super::checks::{definite, is_projection, not_negative, positive};
-use super::compiled::{Compiled, Points};
 use super::linearized::CompiledSlopes;
 use super::{Coefficient, Form, Slopes, State};
+use super::{Compiled, Points, centroid};
 use crate::FemError;
 
 /// Cells that are evaluated and assembled together.
@@ -107,7 +107,7 @@ impl<'a> CellCoefficients<'a> {
         has_any_reaction: bool,
     ) -> Result<Self, FemError> {
         let mesh = form.mesh;
-        let centre = Points::centroid(mesh);
+        let centre = centroid(mesh, 0);
         let has_slopes = slopes.has_reaction();
         let constant = |field, coefficient: &'a Coefficient| -> Result<_, FemError> {
             let compiled = Compiled::scalar(field, coefficient, mesh)?;

@@ -3,8 +3,8 @@
 use femtile_element::quadrature::Quadrature;
 use femtile_mesh::Mesh;
 
+use super::Points;
 use super::cell_coefficients::{CHUNK, ChunkScratch};
-use super::compiled::Points;
 
 /// Points of a rule that are placed together.
 const WIDTH: usize = 8;
@@ -33,23 +33,25 @@ impl ChunkScratch {
     }
 }
 
-impl Points {
-    /// Returns the centroid of the first cell.
-    pub fn centroid(mesh: &Mesh) -> Self {
-        let mut points = Self::default();
-        points.place(mesh, &[0], None);
-        points
-    }
+/// Returns the centroid of a cell.
+pub(crate) fn centroid(mesh: &Mesh, cell: u32) -> Points {
+    let mut points = Points::default();
+    points.place(mesh, &[cell], None);
+    points
+}
 
-    /// Returns the centroid of a cell; reuses this list.
-    pub fn centroid_of(mut self, mesh: &Mesh, cell: u32) -> [f64; 3] {
-        self.place(mesh, &[cell], None);
-        self.point(0)
-    }
-
+/// Points of a rule in triangles and tetrahedra.
+pub(crate) trait SimplexPoints {
     /// Replaces all points by those of a rule in some cells, or by their centroids; the points of a cell follow each other.
+    fn place(&mut self, mesh: &Mesh, cells: &[u32], rule: Option<&Quadrature>);
+
+    /// Adds the values of a function at the points of a rule in a cell, or at its centroid.
+    fn push_unknown(&mut self, mesh: &Mesh, cell: u32, rule: Option<&Quadrature>, function: &[f64]);
+}
+
+impl SimplexPoints for Points {
     #[inline(always)]
-    pub fn place(&mut self, mesh: &Mesh, cells: &[u32], rule: Option<&Quadrature>) {
+    fn place(&mut self, mesh: &Mesh, cells: &[u32], rule: Option<&Quadrature>) {
         let middle = [[1.0 / mesh.kind.n_nodes() as f64; 4]];
         let places = rule.map_or(&middle[..], |rule| &rule.points);
         let n_q = places.len();
@@ -79,7 +81,6 @@ impl Points {
         }
     }
 
-    /// Adds the values of a function at the points of a rule in a cell, or at its centroid.
     fn push_unknown(&mut self, mesh: &Mesh, cell: u32, rule: Option<&Quadrature>, function: &[f64]) {
         let nodes = mesh.cell(cell as usize);
         let at = |barycentric: &[f64]| -> f64 {

@@ -1,23 +1,20 @@
 //! Checks of ellipticity, point by point.
 
-use super::Coefficient;
-use super::coefficient::multiple_of_identity;
-use super::compiled::Points;
-use crate::FemError;
+use femtile_form::{Coefficient, FormError, Points, multiple_of_identity};
 
 /// Refuses a negative value.
-pub fn not_negative(field: &'static str, values: &[f64], points: &Points) -> Result<(), FemError> {
+pub fn not_negative(field: &'static str, values: &[f64], points: &Points) -> Result<(), FormError> {
     match values.iter().position(|&value| value < 0.0) {
         Some(i) => {
             let (cell, point) = (points.cells[i] as usize, points.point(i));
-            Err(FemError::Negative { field, cell, point, value: values[i], unknown: points.unknown(i) })
+            Err(FormError::Negative { field, cell, point, value: values[i], unknown: points.unknown(i) })
         }
         None => Ok(()),
     }
 }
 
 /// Refuses a scalar conductivity that is not positive.
-pub fn positive(values: &[f64], points: &Points) -> Result<(), FemError> {
+pub fn positive(values: &[f64], points: &Points) -> Result<(), FormError> {
     match values.iter().position(|&value| value <= 0.0) {
         Some(i) => Err(indefinite(multiple_of_identity(values[i]), points, i)),
         None => Ok(()),
@@ -30,16 +27,16 @@ pub(super) fn is_projection(sigma: &Coefficient, lambda: &Coefficient) -> bool {
 }
 
 /// Refuses a conductivity that is not symmetric positive definite.
-pub fn definite(tensors: &[[[f64; 3]; 3]], points: &Points, dimension: usize) -> Result<(), FemError> {
+pub fn definite(tensors: &[[[f64; 3]; 3]], points: &Points, dimension: usize) -> Result<(), FormError> {
     match tensors.iter().position(|tensor| !is_definite(tensor, dimension)) {
         Some(i) => Err(indefinite(tensors[i], points, i)),
         None => Ok(()),
     }
 }
 
-fn indefinite(tensor: [[f64; 3]; 3], points: &Points, i: usize) -> FemError {
+fn indefinite(tensor: [[f64; 3]; 3], points: &Points, i: usize) -> FormError {
     let (cell, point, unknown) = (points.cells[i] as usize, points.point(i), points.unknown(i));
-    FemError::Indefinite { field: "sigma", cell, point, tensor, unknown }
+    FormError::Indefinite { field: "sigma", cell, point, tensor, unknown }
 }
 
 /// Returns whether the leading block is symmetric to rounding and all its leading minors are positive.

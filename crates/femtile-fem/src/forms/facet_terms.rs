@@ -4,7 +4,7 @@ use femtile_element::quadrature;
 use femtile_expression::TapeScratch;
 
 use super::checks::not_negative;
-use super::compiled::{Compiled, Points};
+use super::{Compiled, Points};
 use super::{Condition, Form};
 use crate::FemError;
 

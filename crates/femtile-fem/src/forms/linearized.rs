@@ -7,11 +7,11 @@
 use femtile_element::quadrature::Quadrature;
 
 use super::Coefficient;
+use super::Compiled;
 use super::cell_coefficients::{
     CHUNK, CellCoefficients, ChunkCoefficients, ChunkScratch, VOIGT, Varying, mass_entries,
 };
 use super::cell_points::shape_moments;
-use super::compiled::Compiled;
 use super::{Form, Slopes};
 use crate::FemError;
 

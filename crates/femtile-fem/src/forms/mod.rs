@@ -8,8 +8,6 @@
 mod cell_coefficients;
 mod cell_points;
 mod checks;
-mod coefficient;
-mod compiled;
 mod cuda;
 mod facet_terms;
 mod in_time;
@@ -24,17 +22,17 @@ use femtile_mesh::check::BoundaryFacets;
 pub(crate) use cell_coefficients::{
     CHUNK, CellCoefficients, ChunkCoefficients, ChunkScratch, VOIGT, mass_entries,
 };
+pub(crate) use cell_points::{SimplexPoints, centroid};
 pub use checks::{definite, not_negative, positive};
-pub use coefficient::{Coefficient, PointFunction};
-pub use compiled::{Compiled, Points};
 #[doc(hidden)]
 pub use cuda::{CudaForm, CudaFormData, Evaluated, OPERATIONS};
 pub use facet_terms::winners;
 pub(crate) use facet_terms::{FACET_ENTRIES, FacetTerm, facet_terms, measure as facet_measure};
+pub use femtile_form::{Coefficient, Compiled, PointFunction, Points, UNKNOWN};
 pub(crate) use point_coefficients::PointCoefficients;
 #[doc(hidden)]
 pub use sample_forms::{for_every_form, for_every_linearization};
-pub use unknown::{Slopes, State, UNKNOWN};
+pub use unknown::{Slopes, State};
 
 /// A boundary condition; $\sigma\,\partial u/\partial n$ is the flux into the domain.
 #[derive(Debug, Clone, PartialEq)]

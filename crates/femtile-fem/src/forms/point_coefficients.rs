@@ -22,7 +22,7 @@ impl<'a> PointCoefficients<'a> {
     /// Compiles the coefficients for a mesh.
     ///
     /// # Errors
-    /// [`FemError::Shape`] for a wrong shape.
+    /// [`femtile_form::FormError::Shape`] for a wrong shape.
     pub fn new(mesh: &'a Mesh, sigma: &'a Coefficient, lambda: &'a Coefficient) -> Result<Self, FemError> {
         Ok(Self {
             sigma: Compiled::tensor("sigma", sigma, mesh)?,
@@ -69,6 +69,9 @@ impl<'a> PointCoefficients<'a> {
     /// The first point at which λ is not finite, or is negative without permission.
     pub fn lambda(&self, out: &mut [f64], points: &Points, tape: &mut TapeScratch) -> Result<(), FemError> {
         self.lambda.eval_scalar(out, points, tape)?;
-        if self.has_any_reaction { Ok(()) } else { not_negative("lambda", out, points) }
+        if !self.has_any_reaction {
+            not_negative("lambda", out, points)?;
+        }
+        Ok(())
     }
 }

@@ -5,7 +5,7 @@ use femtile_mesh::Mesh;
 
 use super::{check_length, corners, sum_blocks};
 use crate::FemError;
-use crate::forms::{CHUNK, Coefficient, Compiled, Points};
+use crate::forms::{CHUNK, Coefficient, Compiled, Points, SimplexPoints};
 
 /// Degree of the quadrature rule: errors of linear elements are dominated by quadratic terms, whose squares have degree
 /// 4.
@@ -14,7 +14,7 @@ const DEGREE: usize = 5;
 /// Returns $\|u - u_\text{exact}\|_{L^2}$.
 ///
 /// # Errors
-/// [`FemError::Length`] unless `u` has one entry per node; [`FemError::NotFinite`] if the exact solution is
+/// [`FemError::Length`] unless `u` has one entry per node; [`femtile_form::FormError::NotFinite`] if the exact solution is
 /// not finite at some point.
 pub fn error_l2(mesh: &Mesh, u: &[f64], exact: &Expression) -> Result<f64, FemError> {
     check_length(mesh, u)?;
@@ -34,7 +34,7 @@ pub fn error_l2(mesh: &Mesh, u: &[f64], exact: &Expression) -> Result<f64, FemEr
 /// Returns the seminorm $\|\nabla u - \nabla u_\text{exact}\|_{L^2}$, with exact derivatives.
 ///
 /// # Errors
-/// [`FemError::Length`] unless `u` has one entry per node; [`FemError::NotFinite`] if the gradient of the
+/// [`FemError::Length`] unless `u` has one entry per node; [`femtile_form::FormError::NotFinite`] if the gradient of the
 /// exact solution is not finite at some point.
 pub fn error_h1(mesh: &Mesh, u: &[f64], exact: &Expression) -> Result<f64, FemError> {
     check_length(mesh, u)?;

@@ -91,7 +91,7 @@ impl<'a> CellMatrices<'a> {
     /// Prepares evaluation with a rule along each axis.
     ///
     /// # Errors
-    /// [`FemError::Shape`] for a coefficient of the wrong shape.
+    /// [`femtile_form::FormError::Shape`] for a coefficient of the wrong shape.
     pub fn new(
         space: &'a TensorSpace<'a>,
         sigma: &'a Coefficient,
@@ -251,6 +251,7 @@ impl<'a> CellMatrices<'a> {
 mod tests {
     use super::*;
     use femtile_expression::Expression;
+    use femtile_form::FormError;
     use femtile_mesh::generate::{BoxConfig, BoxSplit, box_mesh};
     use femtile_mesh::{CellKind, Mesh};
 
@@ -365,9 +366,9 @@ mod tests {
             let cells = CellMatrices::new(&space, sigma, lambda, CellRule::default()).unwrap();
             (0..4).filter_map(|position| cells.matrix(position).err()).next().unwrap()
         };
-        assert!(matches!(of(&bad, &one), FemError::Indefinite { field: "sigma", .. }));
-        assert!(matches!(of(&one, &bad), FemError::Negative { field: "lambda", .. }));
+        assert!(matches!(of(&bad, &one), FemError::Form(FormError::Indefinite { field: "sigma", .. })));
+        assert!(matches!(of(&one, &bad), FemError::Form(FormError::Negative { field: "lambda", .. })));
         let infinite = formula("log(x - 10)");
-        assert!(matches!(of(&one, &infinite), FemError::NotFinite { field: "lambda", .. }));
+        assert!(matches!(of(&one, &infinite), FemError::Form(FormError::NotFinite { field: "lambda", .. })));
     }
 }

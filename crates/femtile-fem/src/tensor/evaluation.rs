@@ -53,7 +53,7 @@ impl CellPoints {
     pub fn eval(&self, found: &mut Found, function: &Compiled<'_>) -> Result<(), FemError> {
         found.given.resize(self.weights.len(), 0.0);
         self.write_points(found);
-        function.eval_scalar(&mut found.given, &found.points, &mut found.tape)
+        Ok(function.eval_scalar(&mut found.given, &found.points, &mut found.tape)?)
     }
 
     /// Writes the points in the form of coefficients.
@@ -72,7 +72,7 @@ impl CellPoints {
     pub fn eval_with_values(&self, found: &mut Found, coefficient: &Compiled<'_>) -> Result<(), FemError> {
         found.given.resize(self.weights.len(), 0.0);
         self.write_points_with_values(found);
-        coefficient.eval_scalar(&mut found.given, &found.points, &mut found.tape)
+        Ok(coefficient.eval_scalar(&mut found.given, &found.points, &mut found.tape)?)
     }
 
     /// Returns the inverses of the Jacobians at the points.

@@ -11,6 +11,7 @@ use femtile_fem::functionals::{energy, integral, max, min, value_at};
 use femtile_fem::{
     AssembledSystem, AssemblyKernels, BoundaryCondition, Coefficient, Condition, FemError, assemble,
 };
+use femtile_form::FormError;
 use femtile_mesh::{CellKind, Field, Mesh};
 
 fn failure(problem: &Problem) -> FemError {
@@ -174,7 +175,7 @@ fn coefficients_out_of_range_are_refused_with_cell_and_place() {
     let mut problem = square();
     problem.sigma = expression("x - 0.6");
     match failure(&problem) {
-        FemError::Indefinite { field: "sigma", cell, point, tensor, unknown: None } => {
+        FemError::Form(FormError::Indefinite { field: "sigma", cell, point, tensor, unknown: None }) => {
             assert_eq!(cell, 0);
             assert_eq!(tensor[0][0], point[0] - 0.6);
         }
@@ -184,26 +185,35 @@ fn coefficients_out_of_range_are_refused_with_cell_and_place() {
     let mut values = vec![1.0; problem.mesh.n_cells()];
     values[17] = -2.0;
     problem.sigma = Coefficient::CellField(Field { n_components: 1, values: values.clone() });
-    assert!(matches!(failure(&problem), FemError::Indefinite { cell: 17, .. }));
+    assert!(matches!(failure(&problem), FemError::Form(FormError::Indefinite { cell: 17, .. })));
     (problem.sigma, problem.lambda) =
         (constant(1.0), Coefficient::CellField(Field { n_components: 1, values: values.clone() }));
-    assert!(matches!(failure(&problem), FemError::Negative { field: "lambda", cell: 17, value: -2.0, .. }));
+    assert!(matches!(
+        failure(&problem),
+        FemError::Form(FormError::Negative { field: "lambda", cell: 17, value: -2.0, .. })
+    ));
     problem.lambda = constant(-1.0);
-    assert!(matches!(failure(&problem), FemError::Negative { field: "lambda", cell: 0, .. }));
+    assert!(matches!(
+        failure(&problem),
+        FemError::Form(FormError::Negative { field: "lambda", cell: 0, .. })
+    ));
     problem.lambda = constant(1.0);
     problem.source = expression("log(x - 0.5)");
-    assert!(matches!(failure(&problem), FemError::NotFinite { field: "source", cell: 0, .. }));
+    assert!(matches!(
+        failure(&problem),
+        FemError::Form(FormError::NotFinite { field: "source", cell: 0, .. })
+    ));
     problem.source = constant(f64::NAN);
-    assert!(matches!(failure(&problem), FemError::NotFinite { field: "source", .. }));
+    assert!(matches!(failure(&problem), FemError::Form(FormError::NotFinite { field: "source", .. })));
     problem.source = constant(1.0);
     problem.sigma = Coefficient::Tensor([[1.0, 2.0, 0.0], [2.0, 1.0, 0.0], [0.0, 0.0, 1.0]]);
     assert!(failure(&problem).to_string().contains("not symmetric positive definite"));
     problem.sigma = Coefficient::Tensor([[1.0, 0.2, 0.0], [0.1, 1.0, 0.0], [0.0, 0.0, 1.0]]);
-    assert!(matches!(failure(&problem), FemError::Indefinite { .. }));
+    assert!(matches!(failure(&problem), FemError::Form(FormError::Indefinite { .. })));
     problem.sigma = constant(0.0);
     problem.assemble::<f64, Cpu>(&Cpu::new(2).unwrap());
     problem.lambda = constant(0.0);
-    assert!(matches!(failure(&problem), FemError::Indefinite { .. }));
+    assert!(matches!(failure(&problem), FemError::Form(FormError::Indefinite { .. })));
 }
 
 #[test]
@@ -219,7 +229,7 @@ fn wrong_shapes_and_missing_tags_are_refused() {
     problem.sigma = Coefficient::ByTag(BTreeMap::from([(1, constant(1.0)), (2, constant(1.0))]));
     problem.mesh.cell_tags = (0..18).map(|cell| if cell == 13 { 7 } else { 1 + cell % 2 }).collect();
     assert!(
-        matches!(&failure(&problem), FemError::MissingTag { cell: 13, tag: 7, known, .. } if known == "1, 2")
+        matches!(&failure(&problem), FemError::Form(FormError::MissingTag { cell: 13, tag: 7, known, .. }) if known == "1, 2")
     );
 }
 
@@ -231,10 +241,13 @@ fn bad_boundary_data_are_refused() {
     assert!(matches!(failure(&problem), FemError::NoSuchFacet { condition: 0, facet: 99, n_facets: 12 }));
     problem.conditions.clear();
     problem.on(|p| p[0] < 1e-9, Condition::Dirichlet(expression("1/y")));
-    assert!(matches!(failure(&problem), FemError::NotFinite { field: "dirichlet", .. }));
+    assert!(matches!(failure(&problem), FemError::Form(FormError::NotFinite { field: "dirichlet", .. })));
     problem.conditions.clear();
     problem.on(|p| p[0] < 1e-9, Condition::Robin { coefficient: constant(-1.0), value: constant(0.0) });
-    assert!(matches!(failure(&problem), FemError::Negative { field: "robin.coefficient", .. }));
+    assert!(matches!(
+        failure(&problem),
+        FemError::Form(FormError::Negative { field: "robin.coefficient", .. })
+    ));
 }
 
 #[test]

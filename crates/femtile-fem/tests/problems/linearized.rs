@@ -9,6 +9,7 @@ use femtile_fem::tensor::TensorAssembly;
 use femtile_fem::{
     Assembly, AssemblyKernels, Coefficient, Condition, DeviceState, FemError, Form, Slopes, State,
 };
+use femtile_form::FormError;
 use femtile_linalg::LinearOperator;
 use femtile_matrix_free::CellRule;
 use femtile_mesh::Mesh;
@@ -229,7 +230,9 @@ fn a_conductivity_that_is_negative_at_some_u_is_named_with_the_cell_the_point_an
     let state = State { time: TIME, unknown: &u };
     let of_any_degree = assembly.fill(&mut values, &mut rhs, &prepared, state).unwrap_err();
     for error in [of_cells, of_any_degree] {
-        let FemError::Indefinite { unknown: Some(u), tensor, .. } = &error else { panic!("{error}") };
+        let FemError::Form(FormError::Indefinite { unknown: Some(u), tensor, .. }) = &error else {
+            panic!("{error}")
+        };
         assert!((tensor[0][0] - (1.0 - u)).abs() < 1e-14 && *u > 1.0);
         assert!(error.to_string().contains(&format!("where u is {u}")), "{error}");
     }
@@ -247,5 +250,5 @@ fn states_that_lack_the_function_or_fit_another_mesh_are_refused() {
     }
     // Without a state, formulas have no value.
     let error = femtile_fem::assemble::<f64, Cpu>(&cpu, &form, &|_| ()).unwrap_err();
-    assert!(matches!(error, FemError::NotFinite { field: "sigma", .. }), "{error}");
+    assert!(matches!(error, FemError::Form(FormError::NotFinite { field: "sigma", .. })), "{error}");
 }

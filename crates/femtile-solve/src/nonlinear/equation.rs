@@ -3,6 +3,7 @@
 use femtile_device::Buffer;
 use femtile_fem::recovery::IsInterrupted;
 use femtile_fem::{Coefficient, FemError, Form, Slopes};
+use femtile_form::FormError;
 use femtile_linalg::newton::{CorrectionOutcome, NonlinearEquation, ResidualNorm};
 use femtile_linalg::{LinalgError, LinearOperator};
 use femtile_sparse::StoredMatrix;
@@ -289,7 +290,8 @@ fn is_of_definiteness(error: &SolveError) -> bool {
 
 /// Returns whether a coefficient has no admissible value, which another function may mend.
 fn is_of_values(error: &FemError) -> bool {
-    matches!(error, FemError::NotFinite { .. } | FemError::Indefinite { .. } | FemError::Negative { .. })
+    use FormError::{Indefinite, Negative, NotFinite};
+    matches!(error, FemError::Form(NotFinite { .. } | Indefinite { .. } | Negative { .. }))
 }
 
 impl<D: SolveDevice> NonlinearEquation<D> for DiscreteEquation<'_, D> {

@@ -2,6 +2,7 @@
 
 use femtile_device::Buffer;
 use femtile_fem::{BoundaryCondition, Coefficient, Condition, FemError, Form, Slopes};
+use femtile_form::FormError;
 use femtile_linalg::{LinalgError, LinearOperator};
 use femtile_sparse::csr::Offsets;
 use femtile_sparse::{Csr, StoredMatrix};
@@ -212,7 +213,8 @@ impl<'a, D: SolveDevice> Content<'a, D> {
 
 /// Returns an error about the reaction of a content as one about the capacity.
 fn of_capacity(mut error: FemError) -> FemError {
-    if let FemError::NotFinite { field, .. } | FemError::Negative { field, .. } = &mut error {
+    if let FemError::Form(FormError::NotFinite { field, .. } | FormError::Negative { field, .. }) = &mut error
+    {
         *field = "capacity";
     }
     error

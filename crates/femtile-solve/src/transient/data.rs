@@ -3,6 +3,7 @@
 use femtile_fem::assembly::load;
 use femtile_fem::tensor::TensorProblem;
 use femtile_fem::{BoundaryCondition, Coefficient, Condition, Constraints, FemError, Form};
+use femtile_form::FormError;
 
 use crate::coefficient::scalar;
 use crate::discretization::Discretization;
@@ -46,8 +47,8 @@ pub(crate) fn nodal_values(
     let found = evaluate(problem, &Coefficient::Constant(0.0), &conditions);
     let (_, constraints) = found.map_err(|error| match error {
         // The value is evaluated like a Dirichlet condition at all nodes.
-        FemError::NotFinite { cell, point, value, unknown, .. } => {
-            FemError::NotFinite { field: "initial", cell, point, value, unknown }
+        FemError::Form(FormError::NotFinite { cell, point, value, unknown, .. }) => {
+            FormError::NotFinite { field: "initial", cell, point, value, unknown }.into()
         }
         other => other,
     })?;

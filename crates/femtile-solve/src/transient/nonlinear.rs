@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 
 use femtile_device::Buffer;
 use femtile_fem::{Coefficient, FemError};
+use femtile_form::FormError;
 use femtile_linalg::LinalgError;
 use femtile_linalg::krylov::{Monitor, Stop};
 use femtile_linalg::newton::{Newton, NewtonConfig, NewtonOutcome, NewtonStop};
@@ -130,9 +131,11 @@ impl<'a, D: OperatorDevice> Nonlinear<'a, D> {
 /// Returns whether an error is about a coefficient that does not depend on u: another iterate would not avoid
 /// it.
 fn is_of_data(problem: &Discretization<'_>, error: &FemError) -> bool {
-    let (FemError::NotFinite { field, .. }
-    | FemError::Indefinite { field, .. }
-    | FemError::Negative { field, .. }) = error
+    let FemError::Form(
+        FormError::NotFinite { field, .. }
+        | FormError::Indefinite { field, .. }
+        | FormError::Negative { field, .. },
+    ) = error
     else {
         return false;
     };

@@ -89,7 +89,7 @@ fn integrate(
 /// Returns $\|u - u_\text{exact}\|_{L^2}$ by Gauss quadrature with p + 3 points along each axis.
 ///
 /// # Errors
-/// Errors of [`integral`], and [`FemError::NotFinite`] if the exact solution is not finite.
+/// Errors of [`integral`], and [`femtile_form::FormError::NotFinite`] if the exact solution is not finite.
 pub fn error_l2(space: &TensorSpace<'_>, u: &[f64], exact: &Expression) -> Result<f64, FemError> {
     check_length(space, u)?;
     let exact = Coefficient::Expression(exact.clone());
@@ -108,7 +108,7 @@ pub fn error_l2(space: &TensorSpace<'_>, u: &[f64], exact: &Expression) -> Resul
 /// [`error_l2`].
 ///
 /// # Errors
-/// Errors of [`integral`], and [`FemError::NotFinite`] if the gradient of the exact solution is not finite.
+/// Errors of [`integral`], and [`femtile_form::FormError::NotFinite`] if the gradient of the exact solution is not finite.
 pub fn error_h1(space: &TensorSpace<'_>, u: &[f64], exact: &Expression) -> Result<f64, FemError> {
     check_length(space, u)?;
     let axes = &[Variable::X, Variable::Y, Variable::Z][..space.dimension()];

@@ -3,10 +3,9 @@
 use femtile_expression::{Expression, Inputs, Tape, TapeScratch};
 use femtile_mesh::{Field, Mesh};
 
-use super::coefficient::{field_tensor, multiple_of_identity};
 use super::unknown::UNKNOWN;
-use super::{Coefficient, PointFunction};
-use crate::FemError;
+use super::{Coefficient, PointFunction, field_tensor, multiple_of_identity};
+use crate::FormError;
 
 /// Points of cells, in structure-of-arrays form for the tapes of expressions.
 #[derive(Debug, Clone)]
@@ -138,10 +137,10 @@ impl<'a> Compiled<'a> {
         field: &'static str,
         coefficient: &'a Coefficient,
         mesh: &'a Mesh,
-    ) -> Result<Self, FemError> {
+    ) -> Result<Self, FormError> {
         if !coefficient.is_scalar() {
             let message = "it is a tensor, but must be a scalar".into();
-            return Err(FemError::Shape { field, message });
+            return Err(FormError::Shape { field, message });
         }
         Self::tensor(field, coefficient, mesh)
     }
@@ -151,7 +150,7 @@ impl<'a> Compiled<'a> {
         field: &'static str,
         coefficient: &'a Coefficient,
         mesh: &'a Mesh,
-    ) -> Result<Self, FemError> {
+    ) -> Result<Self, FormError> {
         let tree = compile(field, coefficient, mesh.n_cells())?;
         Ok(Self { field, tags: &mesh.cell_tags, is_scalar: coefficient.is_scalar(), tree })
     }
@@ -167,7 +166,7 @@ impl<'a> Compiled<'a> {
         out: &mut [f64],
         points: &Points,
         scratch: &mut TapeScratch,
-    ) -> Result<(), FemError> {
+    ) -> Result<(), FormError> {
         self.scalar_tree(&self.tree, out, points, scratch)?;
         match out.iter().position(|value| !value.is_finite()) {
             Some(i) => Err(self.not_finite(points, i, out[i])),
@@ -182,7 +181,7 @@ impl<'a> Compiled<'a> {
         points: &Points,
         dimension: usize,
         scratch: &mut TapeScratch,
-    ) -> Result<(), FemError> {
+    ) -> Result<(), FormError> {
         self.tensor_tree(&self.tree, out, points, dimension, scratch)?;
         for (i, tensor) in out.iter().enumerate() {
             let mut entries = tensor[..dimension].iter().flat_map(|row| &row[..dimension]);
@@ -193,9 +192,9 @@ impl<'a> Compiled<'a> {
         Ok(())
     }
 
-    fn not_finite(&self, points: &Points, i: usize, value: f64) -> FemError {
+    fn not_finite(&self, points: &Points, i: usize, value: f64) -> FormError {
         let cell = points.cells[i] as usize;
-        FemError::NotFinite {
+        FormError::NotFinite {
             field: self.field,
             cell,
             point: points.point(i),
@@ -210,7 +209,7 @@ impl<'a> Compiled<'a> {
         out: &mut [f64],
         points: &Points,
         scratch: &mut TapeScratch,
-    ) -> Result<(), FemError> {
+    ) -> Result<(), FormError> {
         match tree {
             Tree::Constant(value) => out.fill(*value),
             Tree::Expression(formula) => formula.eval(out, points, scratch),
@@ -241,7 +240,7 @@ impl<'a> Compiled<'a> {
         points: &Points,
         dimension: usize,
         scratch: &mut TapeScratch,
-    ) -> Result<(), FemError> {
+    ) -> Result<(), FormError> {
         match tree {
             Tree::Constant(value) => out.fill(multiple_of_identity(*value)),
             Tree::Tensor(tensor) => out.fill(*tensor),
@@ -285,8 +284,8 @@ impl<'a> Compiled<'a> {
         &self,
         parts: &[(i32, Tree<'_>)],
         points: &Points,
-        mut eval: impl FnMut(&Tree<'_>, &Points, &[usize]) -> Result<(), FemError>,
-    ) -> Result<(), FemError> {
+        mut eval: impl FnMut(&Tree<'_>, &Points, &[usize]) -> Result<(), FormError>,
+    ) -> Result<(), FormError> {
         let tag = |cell: u32| self.tags.get(cell as usize).copied().unwrap_or(0);
         let mut n_found = 0;
         for (part_tag, part) in parts {
@@ -303,7 +302,7 @@ impl<'a> Compiled<'a> {
         let known = |tag: i32| parts.iter().any(|(known, _)| *known == tag);
         let unknown = points.cells.iter().copied().find(|&cell| !known(tag(cell))).unwrap_or(0);
         let known: Vec<String> = parts.iter().map(|(tag, _)| tag.to_string()).collect();
-        Err(FemError::MissingTag {
+        Err(FormError::MissingTag {
             field: self.field,
             cell: unknown as usize,
             tag: tag(unknown),
@@ -316,7 +315,7 @@ fn compile<'a>(
     field: &'static str,
     coefficient: &'a Coefficient,
     n_cells: usize,
-) -> Result<Tree<'a>, FemError> {
+) -> Result<Tree<'a>, FormError> {
     if let Some(value) = coefficient.as_constant() {
         return Ok(Tree::Constant(value));
     }
@@ -332,7 +331,7 @@ fn compile<'a>(
         }
         Coefficient::ByTag(parts) => {
             let parts = parts.iter().map(|(&tag, part)| Ok((tag, compile(field, part, n_cells)?)));
-            Tree::ByTag(parts.collect::<Result<_, FemError>>()?)
+            Tree::ByTag(parts.collect::<Result<_, FormError>>()?)
         }
         Coefficient::CellField(values) => {
             check_field(field, values, n_cells)?;
@@ -341,13 +340,13 @@ fn compile<'a>(
     })
 }
 
-fn check_field(field: &'static str, values: &Field, n_cells: usize) -> Result<(), FemError> {
+fn check_field(field: &'static str, values: &Field, n_cells: usize) -> Result<(), FormError> {
     let n_components = values.n_components;
     if !matches!(n_components, 1 | 3 | 6 | 9) {
         let message = format!(
             "a cell field of {n_components} components; 1 (scalar), 3 (diagonal), 6 (symmetric) and 9 (by rows) fit"
         );
-        return Err(FemError::Shape { field, message });
+        return Err(FormError::Shape { field, message });
     }
     if values.values.len() != n_components * n_cells {
         let message = format!(
@@ -355,7 +354,7 @@ fn check_field(field: &'static str, values: &Field, n_cells: usize) -> Result<()
             values.values.len(),
             n_components * n_cells
         );
-        return Err(FemError::Shape { field, message });
+        return Err(FormError::Shape { field, message });
     }
     Ok(())
 }

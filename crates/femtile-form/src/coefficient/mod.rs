@@ -1,9 +1,18 @@
+//! Coefficients of forms: their kinds, and evaluation at points.
+
+mod compiled;
+mod in_time;
+mod unknown;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
 use femtile_expression::Expression;
 use femtile_mesh::Field;
+
+pub use compiled::{Compiled, Points};
+pub use unknown::UNKNOWN;
 
 /// A scalar or tensor that may vary over the mesh: conductivity, reaction, source, boundary data.
 ///
@@ -168,12 +177,13 @@ impl Coefficient {
     }
 }
 
-pub(super) fn multiple_of_identity(value: f64) -> [[f64; 3]; 3] {
+/// Returns a multiple of the identity.
+pub fn multiple_of_identity(value: f64) -> [[f64; 3]; 3] {
     [[value, 0.0, 0.0], [0.0, value, 0.0], [0.0, 0.0, value]]
 }
 
 /// Returns the tensor of a cell field in one cell.
-pub(super) fn field_tensor(field: &Field, cell: usize) -> [[f64; 3]; 3] {
+fn field_tensor(field: &Field, cell: usize) -> [[f64; 3]; 3] {
     let v = &field.values[cell * field.n_components..][..field.n_components];
     match *v {
         [value] => multiple_of_identity(value),

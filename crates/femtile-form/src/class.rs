@@ -1,0 +1,59 @@
+//! What kernels need to know of a tangent, read off its graph.
+
+/// What a value at a point depends on, from less to more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Dependence {
+    /// It is zero.
+    Zero,
+    /// It is a number; the time counts as one.
+    Constant,
+    /// It differs from cell to cell: data by cell or by tag.
+    ByCell,
+    /// It differs from point to point: coordinates, normal, functions.
+    ByPoint,
+    /// It depends on the state: u, ∇u or ∂u/∂t.
+    WithState,
+}
+
+/// The structure of a tangent $D' = \partial(f_0, f_1)/\partial(u, \nabla u)$, by which an operator chooses its kernels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Class {
+    /// Whether $D'$ is a symmetric matrix, so that the bilinear form is symmetric.
+    pub symmetric: bool,
+    /// Whether an entry couples two components of u.
+    pub couples_components: bool,
+    /// Whether an entry couples both sides of an interior facet.
+    pub couples_sides: bool,
+    /// $\partial f_0/\partial u$.
+    pub reaction: Dependence,
+    /// $\partial f_0/\partial\nabla u$.
+    pub convection: Dependence,
+    /// $\partial f_1/\partial u$, which a coefficient that depends on u makes.
+    pub drift: Dependence,
+    /// $\partial f_1/\partial\nabla u$.
+    pub diffusion: Dependence,
+    /// Whether $\partial f_1/\partial\nabla u$ of each component is a multiple of the identity.
+    pub isotropic: bool,
+}
+
+impl Class {
+    /// Returns what the tangent depends on.
+    pub fn dependence(&self) -> Dependence {
+        self.reaction.max(self.convection).max(self.drift).max(self.diffusion)
+    }
+
+    /// Returns whether the form is linear in u.
+    pub fn is_linear(&self) -> bool {
+        self.dependence() < Dependence::WithState
+    }
+
+    /// Returns whether the tangent is $\sigma\nabla u\cdot\nabla v + \lambda u v$ for each component on its own with a
+    /// symmetric σ: the class of the kernels for scalar diffusion and reaction.
+    pub fn is_diffusion_reaction(&self) -> bool {
+        self.symmetric
+            && !self.couples_components
+            && !self.couples_sides
+            && self.convection == Dependence::Zero
+            && self.drift == Dependence::Zero
+    }
+}

@@ -1,0 +1,341 @@
+//! Residual, tangent and energy density at a point.
+
+use std::collections::BTreeMap;
+
+use femtile_expression::{Program, ProgramBuilder, Value};
+use femtile_mesh::{Field, Mesh};
+
+use crate::class::{Class, Dependence};
+use crate::coefficient::PointFunction;
+use crate::error::FormError;
+
+/// A side of an interior facet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Side {
+    /// The first cell of the facet, out of which the normal points; in integrals over cells and boundary facets the only
+    /// one.
+    First,
+    /// The second cell of the facet.
+    Second,
+}
+
+/// An input of an integrand at a point.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Input {
+    /// A coordinate.
+    Coordinate(usize),
+    /// A component of the unit normal of a facet, out of the first cell.
+    Normal(usize),
+    /// The time.
+    Time,
+    /// The tag of the cell.
+    Tag,
+    /// An entry of the state: a value or a gradient of a component of u, numbered as [`Integrand::slot`] does.
+    State(usize),
+    /// A component of ∂u/∂t.
+    Rate(usize),
+    /// Data by cell.
+    Cell(usize),
+    /// A function of the point.
+    Point(usize),
+}
+
+/// Data by cell.
+#[derive(Debug, Clone, PartialEq)]
+pub enum CellData {
+    /// A number for each tag.
+    ByTag(BTreeMap<i32, f64>),
+    /// One component of a field.
+    Field {
+        /// The values, shared by the components.
+        field: std::sync::Arc<Field>,
+        /// The component.
+        component: usize,
+    },
+}
+
+impl CellData {
+    /// Returns the value in a cell with a tag; NaN if there is none.
+    pub fn value(&self, cell: usize, tag: i32) -> f64 {
+        match self {
+            Self::ByTag(values) => values.get(&tag).copied().unwrap_or(f64::NAN),
+            Self::Field { field, component } => {
+                field.values.get(cell * field.n_components + component).copied().unwrap_or(f64::NAN)
+            }
+        }
+    }
+}
+
+/// Data of the coefficients of an integrand that are not in its formulas.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Data {
+    pub cells: Vec<CellData>,
+    pub points: Vec<PointFunction>,
+    /// Names of coefficients by tag, with the tags that they know.
+    pub tags: Vec<(String, Vec<i32>)>,
+    /// Names of coefficients by cell, with their number of cells.
+    pub n_cells: Vec<(String, usize)>,
+}
+
+/// The integrand of a form at a point: a residual $(f_0, f_1)$ and its tangent, as programs.
+///
+/// State, residual and directions have one layout, by *slots*: for each side and component the value, then the
+/// derivatives along the axes. A slot of the residual is multiplied by the same slot of the test function and summed:
+///
+/// $$ \text{integrand} = f_0\cdot v + f_1 : \nabla v . $$
+#[derive(Debug, Clone)]
+pub struct Integrand {
+    shape: Shape,
+    inputs: Vec<Input>,
+    names: Vec<String>,
+    data: Data,
+    residual: Program,
+    tangent: Program,
+    entries: Vec<[usize; 2]>,
+    derivative: Program,
+    energy: Option<Program>,
+    class: Class,
+}
+
+/// Dimension of space, components of u, sides of a facet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Shape {
+    pub dimension: usize,
+    pub n_components: usize,
+    pub n_sides: usize,
+}
+
+impl Shape {
+    pub fn n_slots(self) -> usize {
+        self.n_sides * self.n_components * (1 + self.dimension)
+    }
+
+    pub fn slot(self, side: Side, component: usize, axis: Option<usize>) -> usize {
+        let component = (side as usize) * self.n_components + component;
+        component * (1 + self.dimension) + axis.map_or(0, |axis| 1 + axis)
+    }
+}
+
+/// The formulas of an integrand before they are compiled.
+pub(crate) struct Formulas {
+    pub shape: Shape,
+    pub builder: ProgramBuilder,
+    /// The inputs of the builder, followed by a direction for each slot and the shift.
+    pub inputs: Vec<Input>,
+    pub names: Vec<String>,
+    pub data: Data,
+    /// By slots.
+    pub residual: Vec<Value>,
+    pub energy: Option<Value>,
+}
+
+impl Formulas {
+    /// Derives the tangent and its class, and compiles the programs.
+    pub fn compile(mut self) -> Integrand {
+        let n = self.shape.n_slots();
+        let position_of = |input: Input| self.inputs.iter().position(|&own| own == input);
+        let input = |builder: &ProgramBuilder, at: Option<usize>| at.map(|at| builder.input(at));
+        let states: Vec<_> =
+            (0..n).map(|slot| input(&self.builder, position_of(Input::State(slot)))).collect();
+        let rates: Vec<_> = (0..n)
+            .map(|slot| {
+                let (component, axis) =
+                    (slot / (1 + self.shape.dimension), slot % (1 + self.shape.dimension));
+                let rate = (axis == 0).then(|| position_of(Input::Rate(component))).flatten();
+                input(&self.builder, rate)
+            })
+            .collect();
+        let directions: Vec<Value> =
+            (0..n).map(|slot| self.builder.input(self.inputs.len() + slot)).collect();
+        let shift = self.builder.input(self.inputs.len() + n);
+        let zero = self.builder.constant(0.0);
+
+        let mut pairs = Vec::new();
+        for slot in 0..n {
+            pairs.extend(states[slot].map(|state| (state, directions[slot])));
+            if let Some(rate) = rates[slot] {
+                let of_rate = self.builder.mul(shift, directions[slot]);
+                pairs.push((rate, of_rate));
+            }
+        }
+        let tangent: Vec<Value> =
+            self.residual.iter().map(|&f| self.builder.directional_derivative(f, &pairs)).collect();
+
+        let mut matrix = vec![zero; n * n];
+        for (row, &f) in self.residual.iter().enumerate() {
+            for column in 0..n {
+                let by_state = states[column].map_or(zero, |state| self.builder.derivative(f, state));
+                let by_rate = rates[column].map_or(zero, |rate| self.builder.derivative(f, rate));
+                let by_rate = self.builder.mul(shift, by_rate);
+                matrix[row * n + column] = self.builder.add(by_state, by_rate);
+            }
+        }
+        let class = self.class(&matrix);
+        let entries: Vec<[usize; 2]> = (0..n * n)
+            .filter(|&at| self.builder.as_constant(matrix[at]) != Some(0.0))
+            .map(|at| [at / n, at % n])
+            .collect();
+        let values: Vec<Value> = entries.iter().map(|[row, column]| matrix[row * n + column]).collect();
+        Integrand {
+            shape: self.shape,
+            residual: self.builder.finish(&self.residual),
+            tangent: self.builder.finish(&tangent),
+            derivative: self.builder.finish(&values),
+            energy: self.energy.map(|energy| self.builder.finish(&[energy])),
+            entries,
+            class,
+            inputs: self.inputs,
+            names: self.names,
+            data: self.data,
+        }
+    }
+
+    fn dependence(&self, value: Value) -> Dependence {
+        if self.builder.as_constant(value) == Some(0.0) {
+            return Dependence::Zero;
+        }
+        let of_input = |position: usize| match self.inputs.get(position) {
+            Some(Input::State(_) | Input::Rate(_)) => Dependence::WithState,
+            Some(Input::Coordinate(_) | Input::Normal(_) | Input::Point(_)) => Dependence::ByPoint,
+            Some(Input::Tag | Input::Cell(_)) => Dependence::ByCell,
+            Some(Input::Time) | None => Dependence::Constant,
+        };
+        self.builder.inputs_of(value).into_iter().map(of_input).max().unwrap_or(Dependence::Constant)
+    }
+
+    fn class(&self, matrix: &[Value]) -> Class {
+        let Shape { dimension: d, n_components, .. } = self.shape;
+        let n = self.shape.n_slots();
+        let at = |row: usize, column: usize| matrix[row * n + column];
+        let is_zero = |row, column| self.builder.as_constant(at(row, column)) == Some(0.0);
+        let component = |slot: usize| slot / (1 + d) % n_components;
+        let side = |slot: usize| slot / (1 + d) / n_components;
+        let is_value = |slot: usize| slot % (1 + d) == 0;
+        let all = || (0..n).flat_map(|row| (0..n).map(move |column| (row, column)));
+        let couples = |of: &dyn Fn(usize) -> usize| {
+            all().any(|(row, column)| of(row) != of(column) && !is_zero(row, column))
+        };
+        let block = |of_value: bool, by_value: bool| {
+            let is_in =
+                |&(row, column): &(usize, usize)| is_value(row) == of_value && is_value(column) == by_value;
+            let dependences = all().filter(is_in).map(|(row, column)| self.dependence(at(row, column)));
+            dependences.max().unwrap_or(Dependence::Zero)
+        };
+        let is_multiple_of_identity = |first: usize| {
+            let inside = (1..=d).flat_map(|i| (1..=d).map(move |j| (i, j)));
+            inside.into_iter().all(|(i, j)| match i == j {
+                true => at(first + i, first + j) == at(first + 1, first + 1),
+                false => is_zero(first + i, first + j),
+            })
+        };
+        Class {
+            symmetric: all().all(|(row, column)| at(row, column) == at(column, row)),
+            couples_components: couples(&component),
+            couples_sides: couples(&side),
+            reaction: block(true, true),
+            convection: block(true, false),
+            drift: block(false, true),
+            diffusion: block(false, false),
+            isotropic: !couples(&component) && (0..n).step_by(1 + d).all(is_multiple_of_identity),
+        }
+    }
+}
+
+impl Integrand {
+    /// Returns the number of slots: sides × components × (1 + dimension).
+    pub fn n_slots(&self) -> usize {
+        self.shape.n_slots()
+    }
+
+    /// Returns the slot of a component on a side: of its value, or of its derivative along an axis.
+    pub fn slot(&self, side: Side, component: usize, axis: Option<usize>) -> usize {
+        self.shape.slot(side, component, axis)
+    }
+
+    /// Returns the number of sides: two for interior facets.
+    pub fn n_sides(&self) -> usize {
+        self.shape.n_sides
+    }
+
+    /// Returns the inputs at a point. All programs have the same list of inputs: these, then the direction (δu, ∇δu) by
+    /// slots, then the shift α = ∂(∂u/∂t)/∂u of a time discretization; those that a program does not read may have any
+    /// value.
+    pub fn inputs(&self) -> &[Input] {
+        &self.inputs
+    }
+
+    /// Returns the length of the list of inputs of each program.
+    pub fn n_inputs(&self) -> usize {
+        self.inputs.len() + self.n_slots() + 1
+    }
+
+    /// Returns the names of [`Self::inputs`].
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// Returns the data by cell that [`Input::Cell`] numbers.
+    pub fn cell_data(&self) -> &[CellData] {
+        &self.data.cells
+    }
+
+    /// Returns the functions that [`Input::Point`] numbers.
+    pub fn point_data(&self) -> &[PointFunction] {
+        &self.data.points
+    }
+
+    /// Returns the program of $(f_0, f_1)$, by slots.
+    pub fn residual(&self) -> &Program {
+        &self.residual
+    }
+
+    /// Returns the program of the tangent along the direction, (δf₀, δf₁) by slots.
+    pub fn tangent(&self) -> &Program {
+        &self.tangent
+    }
+
+    /// Returns the program of the entries of $D'$ that are not identically zero, in the order of [`Self::entries`].
+    pub fn derivative(&self) -> &Program {
+        &self.derivative
+    }
+
+    /// Returns row and column (slots) of each output of [`Self::derivative`].
+    pub fn entries(&self) -> &[[usize; 2]] {
+        &self.entries
+    }
+
+    /// Returns the program of the energy density, of equations that have one.
+    pub fn energy(&self) -> Option<&Program> {
+        self.energy.as_ref()
+    }
+
+    /// Returns the structure of the tangent.
+    pub fn class(&self) -> &Class {
+        &self.class
+    }
+
+    /// Checks that the coefficients have a value for every cell of a mesh.
+    ///
+    /// # Errors
+    /// [`FormError::Coefficient`] for a tag without a value, or a field of another number of cells.
+    pub fn check(&self, mesh: &Mesh) -> Result<(), FormError> {
+        for (name, n_values) in &self.data.n_cells {
+            if *n_values != mesh.n_cells() {
+                let message = format!("a field of {n_values} cells on a mesh of {} cells", mesh.n_cells());
+                return Err(FormError::Coefficient { coefficient: name.clone(), message });
+            }
+        }
+        let mut tags: Vec<i32> = if mesh.cell_tags.is_empty() { vec![0] } else { mesh.cell_tags.clone() };
+        tags.sort_unstable();
+        tags.dedup();
+        for (name, known) in &self.data.tags {
+            if let Some(tag) = tags.iter().find(|tag| !known.contains(tag)) {
+                let known: Vec<String> = known.iter().map(i32::to_string).collect();
+                let message =
+                    format!("no value for cells with tag {tag}; tags with a value: {}", known.join(", "));
+                return Err(FormError::Coefficient { coefficient: name.clone(), message });
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,8 @@
+//! Forms at a point: residual, tangent, class, coefficients.
+#![allow(clippy::unwrap_used)]
+
+mod class;
+mod coefficients;
+mod errors;
+mod point;
+mod tangent;
