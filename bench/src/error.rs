@@ -5,6 +5,7 @@ use femtile::linalg::LinalgError;
 use femtile::linalg::sparse::matrix_market::MatrixMarketError;
 use femtile::mesh::MeshError;
 use femtile::multigrid::MultigridError;
+use femtile::space::SpaceError;
 use femtile_cardiac::CardiacError;
 
 /// Errors that stop a benchmark.
@@ -105,5 +106,11 @@ impl From<SolveError> for BenchError {
 impl From<FemError> for BenchError {
     fn from(error: FemError) -> Self {
         Self::Fem(Box::new(error))
+    }
+}
+
+impl From<SpaceError> for BenchError {
+    fn from(error: SpaceError) -> Self {
+        FemError::from(error).into()
     }
 }

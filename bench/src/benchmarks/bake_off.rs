@@ -5,9 +5,9 @@
 //! 24 MB each by default, and stay in a last-level cache of that size.
 
 use femtile::device::{Buffer, Cpu};
-use femtile::fem::dofs::TensorSpace;
 use femtile::linalg::LinearOperator;
 use femtile::matrix_free::MatrixFree;
+use femtile::space::TensorSpace;
 
 use super::{ROUNDS, between_bandwidths};
 use crate::Samples;

@@ -6,7 +6,6 @@
 
 use femtile::device::cuda::{CudaCosts, measure};
 use femtile::device::{Buffer, Cpu, Cuda};
-use femtile::fem::dofs::TensorSpace;
 use femtile::linalg::comm::SingleRank;
 use femtile::linalg::krylov::cg::{CgOutcome, ConjugateGradient, KrylovConfig};
 use femtile::linalg::krylov::merged_cg::MergedCg;
@@ -14,6 +13,7 @@ use femtile::linalg::precondition::Jacobi;
 use femtile::linalg::vector::VectorKernels;
 use femtile::linalg::{LinalgError, LinearOperator};
 use femtile::matrix_free::{CudaMatrixFree, MetricEvaluation};
+use femtile::space::TensorSpace;
 
 use crate::Samples;
 use crate::problems::bake_off::{BakeOff, Shape};

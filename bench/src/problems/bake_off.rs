@@ -2,12 +2,12 @@
 
 use femtile::device::{Cpu, Cuda};
 use femtile::fem::Coefficient;
-use femtile::fem::dofs::TensorSpace;
 use femtile::matrix_free::{
     CellRule, CudaMatrixFree, CudaMatrixFreeConfig, MatrixFree, MatrixFreeConfig, MetricEvaluation, Terms,
 };
 use femtile::mesh::Mesh;
 use femtile::mesh::generate::{BoxConfig, BoxSplit, DeformConfig, box_mesh, deform};
+use femtile::space::TensorSpace;
 
 use crate::BenchError;
 

@@ -1,75 +1,15 @@
 use femtile_device::DeviceError;
 use femtile_form::FormError;
 use femtile_linalg::LinalgError;
-use femtile_mesh::CellKind;
+use femtile_space::SpaceError;
 
-use crate::geometry::MetricEvaluation;
-
-/// Errors of spaces, assembly, functionals and operators.
+/// Errors of assembly, functionals and operators.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FemError {
-    /// Cells of a kind without linear elements.
-    #[error("linear elements are for triangles and tetrahedra; this mesh has {kind} cells: split them first")]
-    UnsupportedCells {
-        /// Kind of the cells.
-        kind: CellKind,
-    },
-    /// Cells of a kind without tensor-product elements.
-    #[error("this space needs quadrilaterals or hexahedra; this mesh has {kind} cells: take degree 1")]
-    NoTensorCells {
-        /// Kind of the cells.
-        kind: CellKind,
-    },
-    /// An unsupported degree.
-    #[error("degree {degree} is not supported on {kind} cells: take 1 to {highest}")]
-    Degree {
-        /// The degree.
-        degree: usize,
-        /// Kind of the cells.
-        kind: CellKind,
-        /// The highest degree on such cells.
-        highest: usize,
-    },
-    /// More degrees of freedom than 32-bit numbers.
-    #[error(
-        "{n_dofs:.0} degrees of freedom; at most {} are supported: take a coarser mesh or a lower degree",
-        u32::MAX
-    )]
-    TooManyDofs {
-        /// Their number.
-        n_dofs: f64,
-    },
-    /// A cell that folds over itself.
-    #[error(
-        "cell {cell} is turned inside out at {}: its Jacobian determinant is {value:e} there; repair the mesh, or lower the \
-         order of its curved cells",
-        place(point)
-    )]
-    Inverted {
-        /// Number of the cell.
-        cell: usize,
-        /// The point.
-        point: [f64; 3],
-        /// Determinant of the Jacobian of the map there, positive in a sound cell.
-        value: f64,
-    },
-    /// The requested metric evaluation does not fit a cell.
-    #[error(
-        "metric {} does not fit cell {cell}: {reason}; take {}, or leave it open",
-        metric.name(),
-        instead.name()
-    )]
-    UnfitMetric {
-        /// The requested evaluation.
-        metric: MetricEvaluation,
-        /// Number of the first cell that it does not fit.
-        cell: usize,
-        /// The reason.
-        reason: &'static str,
-        /// An evaluation that fits the cell.
-        instead: MetricEvaluation,
-    },
+    /// An error of a space or of the geometry of its cells.
+    #[error(transparent)]
+    Space(#[from] SpaceError),
     /// A form on another mesh than that of the assembly.
     #[error(
         "the assembly belongs to a mesh of {} nodes and {} cells, the form has {} and {}: create a new assembly",
@@ -223,9 +163,8 @@ impl FemError {
     /// Returns the cell of the error, if there is one.
     pub fn cell(&self) -> Option<usize> {
         match self {
-            Self::Degenerate { cell, .. } | Self::Inverted { cell, .. } | Self::UnfitMetric { cell, .. } => {
-                Some(*cell)
-            }
+            Self::Degenerate { cell, .. } => Some(*cell),
+            Self::Space(error) => error.cell(),
             Self::Form(error) => error.cell(),
             _ => None,
         }
@@ -264,9 +203,8 @@ impl FemError {
             }
         };
         match &mut self {
-            Self::Inverted { cell, .. } | Self::Degenerate { cell, .. } | Self::UnfitMetric { cell, .. } => {
-                whole(cell, cells)
-            }
+            Self::Degenerate { cell, .. } => whole(cell, cells),
+            Self::Space(error) => error.number_globally(cells),
             Self::Form(error) => error.cell_mut().into_iter().for_each(|cell| whole(cell, cells)),
             Self::OrphanNode { node, .. } => whole(node, nodes),
             _ => {}

@@ -1,16 +1,14 @@
-//! Finite elements, linear on simplices and of any degree on quadrilaterals and hexahedra: spaces, geometry,
-//! constraints, forms, assembly, functionals, gradient recovery.
+//! Finite elements, linear on simplices and of any degree on quadrilaterals and hexahedra: constraints, forms, assembly,
+//! functionals, gradient recovery.
 #![deny(unsafe_code)]
 // Loops over corners and axes carry the indices of the formulas they compute.
 #![allow(clippy::needless_range_loop)]
 
 pub mod assembly;
 pub mod constraints;
-pub mod dofs;
 mod error;
 pub mod forms;
 pub mod functionals;
-pub mod geometry;
 pub mod recovery;
 mod source_totals;
 pub mod tensor;

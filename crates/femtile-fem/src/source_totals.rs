@@ -3,11 +3,11 @@
 use femtile_device::parallel;
 use femtile_element::Affine;
 use femtile_expression::TapeScratch;
+use femtile_space::TensorSpace;
+use femtile_space::geometry::CellRule;
 
 use crate::FemError;
-use crate::dofs::TensorSpace;
 use crate::forms::{CHUNK, CellCoefficients, ChunkScratch, Compiled, Form, Points, State};
-use crate::geometry::CellRule;
 use crate::tensor::{Evaluation, SOURCE_RULE};
 
 /// Points of all cells together, about.

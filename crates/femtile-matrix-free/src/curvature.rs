@@ -1,8 +1,7 @@
 //! Polynomial order of the maps of cells, and the coefficients of these polynomials.
 
 use femtile_element::tensor::{Lagrange, Table};
-
-use femtile_fem::geometry::along_all;
+use femtile_space::geometry::along_all;
 
 /// Orders expanded in powers; higher ones are expanded in Lagrange polynomials at the nodes of the cell.
 const HIGHEST_OF_POWERS: usize = 2;

@@ -17,5 +17,5 @@ pub use cuda::{
     CellField, CudaDegreeTransfer, CudaMatrixFree, CudaMatrixFreeConfig, CudaMatrixFreeData, LaunchShape,
     diagonal_programs, operator_programs, specialisations as cuda_specialisations, transfer_program,
 };
-pub use femtile_fem::geometry::{CellRule, MetricEvaluation};
+pub use femtile_space::geometry::{CellRule, MetricEvaluation};
 pub use metric::Terms;

@@ -3,8 +3,8 @@
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
-use femtile_fem::dofs::TensorSpace;
 use femtile_linalg::{LinalgError, need};
+use femtile_space::TensorSpace;
 use rayon::prelude::*;
 
 /// Numbers that a thread checks at least.

@@ -1,12 +1,12 @@
 //! Metrics of cells: products of map derivatives and coefficients at the points of a rule.
 
 use femtile_expression::TapeScratch;
+use femtile_space::TensorSpace;
+use femtile_space::geometry::{CellMap, CellMaps, CellRule, MetricEvaluation, inverse};
 
 use crate::curvature::Curvature;
 use femtile_fem::FemError;
-use femtile_fem::dofs::TensorSpace;
 use femtile_fem::forms::{Coefficient, Compiled, Points, definite, not_negative, positive};
-use femtile_fem::geometry::{CellMap, CellMaps, CellRule, MetricEvaluation, inverse};
 
 /// The terms of the bilinear form ∫ σ∇u·∇v + λuv.
 #[derive(Debug, Clone, Copy, Default)]

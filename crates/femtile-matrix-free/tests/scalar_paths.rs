@@ -4,7 +4,6 @@
 
 use femtile_device::cpu::SimdLevel;
 use femtile_device::{Buffer, Cpu, Device, Reference};
-use femtile_fem::dofs::TensorSpace;
 use femtile_fem::{Assembly, Coefficient, Form};
 use femtile_linalg::comm::SingleRank;
 use femtile_linalg::hooks::DotHook;
@@ -18,6 +17,7 @@ use femtile_matrix_free::{MatrixFree, MatrixFreeConfig, Terms};
 use femtile_mesh::Mesh;
 use femtile_mesh::check::BoundaryFacets;
 use femtile_mesh::generate::{BoxConfig, BoxSplit, box_mesh};
+use femtile_space::TensorSpace;
 use femtile_sparse::{Csr, EllWarp, EllWarpConfig, StoredMatrix};
 use femtile_tridiagonal::block::{
     BlockBands, BlockOrder, BlockShape, BlockTridiagonal, BlockTridiagonalConfig, BlockTridiagonalKernels,

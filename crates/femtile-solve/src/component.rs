@@ -1,11 +1,11 @@
 use femtile_expression::Expression;
-use femtile_fem::dofs::TensorSpace;
 use femtile_fem::functionals::Line;
 use femtile_fem::recovery::IsInterrupted;
 use femtile_fem::tensor::functionals as tensor;
 use femtile_fem::{FemError, Form, functionals as linear};
 use femtile_linalg::LinalgError;
 use femtile_matrix_free::CellRule;
+use femtile_space::TensorSpace;
 
 use crate::RecoveredGradient;
 use crate::distributed_solution::DistributedSolution;
@@ -64,7 +64,7 @@ impl<'s> Component<'s> {
     /// Returns $\int u$.
     ///
     /// # Errors
-    /// [`FemError::Inverted`] for an inverted cell.
+    /// [`FemError::Space`] for an inverted cell.
     pub fn integral(&self) -> Result<f64, FemError> {
         self.sum(match self.space {
             Some(space) => tensor::integral(space, self.values),

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use femtile_fem::dofs::TensorSpace;
 use femtile_mesh::io::vtu::LagrangeCells;
 use femtile_mesh::{CellKind, Field, Mesh};
+use femtile_space::TensorSpace;
 
 use crate::discretization::Discretization;
 use crate::output::{at_points, even_points, order_of, scalar};

@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 
 use femtile_device::cuda::Opening;
 use femtile_device::{Buffer, Cpu, Cuda, part};
-use femtile_fem::dofs::TensorSpace;
 use femtile_fem::tensor::{TensorProblem, functionals as tensor_functionals};
 use femtile_fem::{BoundaryCondition, Coefficient, FemError, Form, assemble, functionals};
 use femtile_linalg::LinalgError;
@@ -13,6 +12,7 @@ use femtile_linalg::krylov::Stop;
 use femtile_linalg::krylov::cg::CgOutcome;
 use femtile_mesh::Mesh;
 use femtile_mesh::check::BoundaryFacets;
+use femtile_space::TensorSpace;
 use femtile_sparse::Csr;
 
 use crate::auto::{self, Boxed, Circumstances, Solves};

@@ -2,10 +2,10 @@
 
 use std::fmt::Debug;
 
-use femtile_fem::dofs::TensorSpace;
 use femtile_fem::{FemError, functionals, tensor::functionals as tensor};
 use femtile_linalg::LinalgError;
 use femtile_matrix_free::CellRule;
+use femtile_space::TensorSpace;
 
 use crate::SolveError;
 use crate::discretization::Discretization;

@@ -6,6 +6,7 @@ use femtile_fem::FemError;
 use femtile_linalg::LinalgError;
 use femtile_mesh::MeshError;
 use femtile_mesh::check::CheckError;
+use femtile_space::SpaceError;
 use femtile_time::TimeError;
 
 use crate::Stage;
@@ -94,5 +95,12 @@ impl SolveError {
                 | Self::Amg(AmgError::Linalg(LinalgError::Device(_)))
                 | Self::Fem(FemError::Device(_) | FemError::Linalg(LinalgError::Device(_)))
         )
+    }
+}
+
+/// The error of a space is one of `femtile-fem` here, as it is when an operator is made.
+impl From<SpaceError> for SolveError {
+    fn from(error: SpaceError) -> Self {
+        Self::Fem(error.into())
     }
 }

@@ -4,11 +4,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use femtile_device::{parallel, part};
-use femtile_fem::dofs::TensorSpace;
 use femtile_fem::tensor::EvenPoints;
 use femtile_mesh::io::FileSum;
 use femtile_mesh::io::vtu::{BegunFile, LagrangeCells, WriteOptions, write_lagrange, write_with};
 use femtile_mesh::{Field, IsInterrupted, Mesh};
+use femtile_space::TensorSpace;
 
 use crate::discretization::Discretization;
 use crate::right_side::interleaved;

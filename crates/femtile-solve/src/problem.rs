@@ -7,11 +7,11 @@ use femtile_comm::Comm;
 use femtile_device::cuda::Opening;
 use femtile_device::{Cpu, part};
 use femtile_expression::Names;
-use femtile_fem::dofs::TensorSpace;
 use femtile_fem::{BoundaryCondition, Coefficient, Condition};
 use femtile_mesh::Mesh;
 use femtile_mesh::check::{BoundaryFacets, boundary_facets};
 use femtile_mesh::partition::DistributedMesh;
+use femtile_space::TensorSpace;
 
 use crate::boundary::{InnerFacets, Region, Selected};
 use crate::capacity::resolved_capacity;

@@ -1,4 +1,4 @@
-use femtile_fem::dofs::MAX_DEGREE;
+use femtile_space::MAX_DEGREE;
 
 use crate::SolveError;
 

@@ -53,6 +53,7 @@ pub use femtile_mesh as mesh;
 pub use femtile_multigrid as multigrid;
 pub use femtile_report as report;
 pub use femtile_solve as solve;
+pub use femtile_space as space;
 pub use femtile_time as time;
 pub use femtile_tridiagonal as tridiagonal;
 

@@ -20,9 +20,10 @@ use std::sync::Arc;
 
 use femtile::comm::Comm;
 use femtile::device::{Cpu, Cuda};
-use femtile::fem::dofs::LinearSpace;
+use femtile::fem::FemError;
 use femtile::mesh::partition::DistributedMesh;
 use femtile::solve::{Choice, Chosen, MassMatrix, Progress, Silent, Stages};
+use femtile::space::LinearSpace;
 use femtile::time::implicit::Steps;
 use femtile::{DeviceChoice, Mesh, SolverConfig, Value};
 
@@ -379,7 +380,7 @@ impl<'m> Monodomain<'m> {
 
     /// Checks all settings that do not need the mesh.
     fn check(&self, config: &SolverConfig) -> Result<(), CardiacError> {
-        LinearSpace::new(self.mesh)?;
+        LinearSpace::new(self.mesh).map_err(FemError::from)?;
         let positive = [
             ("surface_to_volume", self.surface_to_volume),
             ("capacitance", self.capacitance),

@@ -2,7 +2,6 @@
 
 use femtile::device::{Buffer, Cuda};
 use femtile::fem::Coefficient;
-use femtile::fem::dofs::TensorSpace;
 use femtile::fem::tensor::{CellMatrices, FacetMatrix};
 use femtile::linalg::hooks::Hook;
 use femtile::linalg::krylov::cg::{CgKernels, CgScalars};
@@ -10,6 +9,7 @@ use femtile::linalg::{GhostedOperator, LinalgError, LinearOperator};
 use femtile::matrix_free::{CellRule, CudaMatrixFree, CudaMatrixFreeConfig, Terms};
 use femtile::mesh::Mesh;
 use femtile::mesh::generate::{SquareConfig, SquareSplit, square};
+use femtile::space::TensorSpace;
 
 use super::Scope;
 use super::matrix_free::{bend, cubes, deformed, side};

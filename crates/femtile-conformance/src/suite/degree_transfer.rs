@@ -2,10 +2,10 @@
 
 use femtile::device::cpu::vector::Lanes;
 use femtile::device::{Buffer, Cpu, Cuda};
-use femtile::fem::dofs::TensorSpace;
 use femtile::linalg::{LinalgError, Transfer};
 use femtile::matrix_free::{CudaDegreeTransfer, DegreeTransfer};
 use femtile::mesh::Mesh;
+use femtile::space::TensorSpace;
 use femtile::sum_factorization::SumFactorization;
 
 use super::Scope;

@@ -3,7 +3,6 @@
 use femtile::device::{Buffer, Cpu, Cuda, Scalar};
 use femtile::expression::Expression;
 use femtile::fem::Coefficient;
-use femtile::fem::dofs::TensorSpace;
 use femtile::fem::tensor::CellMatrices;
 use femtile::fem::tensor::FacetMatrix;
 use femtile::linalg::LinearOperator;
@@ -17,6 +16,7 @@ use femtile::matrix_free::{
 };
 use femtile::mesh::generate::{BoxConfig, BoxSplit, DeformConfig, box_mesh, deform};
 use femtile::mesh::{CellKind, Mesh};
+use femtile::space::TensorSpace;
 
 use super::Scope;
 use super::problems::Random;

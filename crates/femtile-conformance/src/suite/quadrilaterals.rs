@@ -3,10 +3,10 @@
 use femtile::device::Cuda;
 use femtile::expression::Expression;
 use femtile::fem::Coefficient;
-use femtile::fem::dofs::TensorSpace;
 use femtile::matrix_free::{CellRule, MetricEvaluation, Terms};
 use femtile::mesh::generate::{SquareConfig, SquareSplit, square};
 use femtile::mesh::{CellKind, Mesh};
+use femtile::space::TensorSpace;
 
 use super::Scope;
 use super::matrix_free::{self, deformed, side};

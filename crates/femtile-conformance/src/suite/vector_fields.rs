@@ -3,7 +3,6 @@
 use femtile::device::{Buffer, Cpu, Cuda, Device, Scalar};
 use femtile::expression::Expression;
 use femtile::fem::Coefficient;
-use femtile::fem::dofs::TensorSpace;
 use femtile::fem::tensor::FacetMatrix;
 use femtile::linalg::comm::SingleRank;
 use femtile::linalg::krylov::cg::{CgKernels, ConjugateGradient, KrylovConfig};
@@ -15,6 +14,7 @@ use femtile::matrix_free::{
     MetricEvaluation, Terms,
 };
 use femtile::mesh::Mesh;
+use femtile::space::TensorSpace;
 
 use super::Scope;
 use super::matrix_free::{bend, cubes, deformed, ring, side, skew};

@@ -1,5 +1,6 @@
 //! The load vector of linear elements alone, without a matrix.
 
+use femtile_space::LinearSpace;
 use rayon::prelude::*;
 
 use femtile_element::Affine;
@@ -7,7 +8,6 @@ use femtile_element::Affine;
 use super::kernels::{AssemblyProblem, to_the_end};
 use crate::FemError;
 use crate::constraints::Constraints;
-use crate::dofs::LinearSpace;
 use crate::forms::{CHUNK, ChunkScratch, Form, State};
 
 /// Evaluates the load of a form for linear elements,

@@ -23,6 +23,7 @@ mod nonzero;
 mod pattern;
 mod reference;
 mod refill;
+mod row_blocks;
 mod sparsity;
 
 use std::ops::ControlFlow;
@@ -30,10 +31,10 @@ use std::ops::ControlFlow;
 use femtile_device::{Buffer, Device, Scalar};
 use femtile_mesh::Mesh;
 use femtile_mesh::check::{Components, components};
+use femtile_space::LinearSpace;
 use femtile_sparse::csr::Csr;
 
 use crate::constraints::Constraints;
-use crate::dofs::LinearSpace;
 use crate::forms::Form;
 use crate::{FemError, functionals};
 pub use cuda::{programs as cuda_programs, specialisations as cuda_specialisations};

@@ -10,6 +10,7 @@ use femtile_device::{Buffer, Scalar};
 use femtile_linalg::need;
 use femtile_mesh::Mesh;
 use femtile_mesh::check::{Components, components};
+use femtile_space::LinearSpace;
 use femtile_sparse::{Csr, StoredMatrix};
 
 use super::kernels::to_the_end;
@@ -17,7 +18,6 @@ use super::mesh_identity::{self, MeshIdentity};
 use super::sparsity::{Sparsity, pattern};
 use super::{AssembledSystem, AssemblyKernels, AssemblyProblem, DeviceState, balance, is_pure_neumann};
 use crate::FemError;
-use crate::dofs::LinearSpace;
 use crate::forms::{BoundaryCondition, Form, Slopes};
 
 /// Assembly on a fixed mesh: the pattern and lists are computed once, then values are refilled for each form, directly

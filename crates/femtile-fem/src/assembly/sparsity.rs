@@ -7,8 +7,8 @@ use femtile_device::{Element, parallel};
 use femtile_mesh::Mesh;
 use femtile_sparse::csr::HostOffsets;
 
+use super::row_blocks::RowBlocks;
 use crate::FemError;
-use crate::dofs::RowBlocks;
 
 /// Rows and their columns, on the host.
 #[derive(Debug, Clone)]

@@ -11,13 +11,12 @@
 //! lifting.
 
 use femtile_expression::TapeScratch;
+use femtile_space::TensorSpace;
+use femtile_space::geometry::{CellMap, CellMaps, Sides};
 use rayon::prelude::*;
 
 use crate::FemError;
-use crate::dofs::TensorSpace;
 use crate::forms::{Compiled, Condition, Form, Points, winners};
-use crate::geometry::Sides;
-use crate::geometry::{CellMap, CellMaps};
 
 /// The constrained degrees of freedom and their values.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -1,12 +1,12 @@
 use femtile_device::parallel;
 use femtile_element::Affine;
 use femtile_mesh::Mesh;
+use femtile_space::LinearSpace;
 
 use super::dirichlet_facets::{Counts, DirichletFacets, sum_of_facets};
 use super::{BLOCK, check_length, corners, sum_blocks};
 use crate::FemError;
 use crate::constraints::dirichlet_facets;
-use crate::dofs::LinearSpace;
 use crate::forms::{
     CHUNK, CellCoefficients, ChunkCoefficients, ChunkScratch, Form, State, VOIGT, facet_measure, facet_terms,
     mass_entries, winners,
@@ -36,7 +36,7 @@ use crate::forms::{
 /// # Cost
 /// Element matrices of the cells around Dirichlet nodes; one visit of every cell.
 /// # Errors
-/// [`FemError::Length`] unless `u` has one entry per node, [`FemError::UnsupportedCells`] for cells that are
+/// [`FemError::Length`] unless `u` has one entry per node, [`FemError::Space`] for cells that are
 /// not simplices, [`FemError::NoSuchFacet`] for a facet that the boundary does not have, and errors for data
 /// out of their range.
 /// # Source
@@ -94,7 +94,7 @@ pub fn flux(form: &Form<'_>, u: &[f64], facets: &[u32]) -> Result<f64, FemError>
 /// Returns $\int_\Omega f$ at u with the quadrature of assembly.
 ///
 /// # Errors
-/// [`FemError::UnsupportedCells`] for cells that are not simplices; [`FemError::Length`] unless `u` has one entry per
+/// [`FemError::Space`] for cells that are not simplices; [`FemError::Length`] unless `u` has one entry per
 /// node; a coefficient out of its range.
 pub fn source_integral(form: &Form<'_>, u: &[f64]) -> Result<f64, FemError> {
     let n_corners = LinearSpace::new(form.mesh).map(|_| form.mesh.dimension() + 1)?;

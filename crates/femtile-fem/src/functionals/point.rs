@@ -1,12 +1,12 @@
 use femtile_device::parallel;
 use femtile_element::Affine;
 use femtile_mesh::Mesh;
+use femtile_space::LinearSpace;
 use rayon::prelude::*;
 
 use super::box_tree::{Bounds, BoxTree};
 use super::{Line, check_length, corners};
 use crate::FemError;
-use crate::dofs::LinearSpace;
 
 /// Tolerance of points outside a cell, in barycentric coordinates.
 const TOLERANCE: f64 = 1e-9;
@@ -36,7 +36,7 @@ pub fn value_at(mesh: &Mesh, u: &[f64], point: [f64; 3]) -> Result<f64, FemError
 /// # Cost
 /// A bounding-box tree over the cells, then a few cells per point.
 /// # Errors
-/// [`FemError::Length`] unless `u` has one entry per node, [`FemError::UnsupportedCells`] for cells that are not
+/// [`FemError::Length`] unless `u` has one entry per node, [`FemError::Space`] for cells that are not
 /// simplices.
 pub fn values_at(mesh: &Mesh, u: &[f64], points: &[[f64; 3]]) -> Result<Vec<Option<f64>>, FemError> {
     LinearSpace::new(mesh)?;

@@ -156,7 +156,7 @@ fn whitening(dimension: usize, centre: [f64; 3], points: &[[f64; 3]]) -> Option<
 }
 
 /// Highest degree of a fitted polynomial.
-const MAX_DEGREE: usize = crate::dofs::MAX_DEGREE + 1;
+const MAX_DEGREE: usize = femtile_space::MAX_DEGREE + 1;
 
 /// Returns $T_0 … T_k$ and their slopes.
 fn chebyshev(t: f64, degree: usize) -> ([f64; MAX_DEGREE + 1], [f64; MAX_DEGREE + 1]) {

@@ -9,10 +9,10 @@ use femtile_device::parallel;
 use femtile_element::Affine;
 use femtile_expression::TapeScratch;
 use femtile_mesh::Mesh;
+use femtile_space::LinearSpace;
 use rayon::prelude::*;
 
 use crate::FemError;
-use crate::dofs::LinearSpace;
 use crate::forms::{CellCoefficients, Compiled, Form, Points};
 use crate::functionals::{check_length, corners, for_cells, times_sigma};
 pub(crate) use fit::Polynomial;
@@ -133,7 +133,7 @@ impl<'a> RecoveredGradient<'a> {
     /// One least-squares problem per node of 6 (10 in three dimensions) unknowns and some 7 to 30 equations, more near
     /// the boundary.
     /// # Errors
-    /// [`FemError::UnsupportedCells`] for cells that are not simplices, [`FemError::Length`] unless `u` has one entry
+    /// [`FemError::Space`] for cells that are not simplices, [`FemError::Length`] unless `u` has one entry
     /// per node.
     pub fn new(form: &Form<'a>, u: &'a [f64]) -> Result<Self, FemError> {
         Self::new_interruptible(form, u, &|| false)

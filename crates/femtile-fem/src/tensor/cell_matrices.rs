@@ -2,11 +2,11 @@
 
 use femtile_device::parallel;
 use femtile_expression::TapeScratch;
+use femtile_space::TensorSpace;
+use femtile_space::geometry::{CellMap, CellMaps, CellRule, determinant, inverse};
 
 use crate::FemError;
-use crate::dofs::TensorSpace;
 use crate::forms::{Coefficient, PointCoefficients, Points};
-use crate::geometry::{CellMap, CellMaps, CellRule, determinant, inverse};
 
 /// Cell matrices of $-\nabla\cdot(\sigma\nabla u) + \lambda u$ on a space.
 ///

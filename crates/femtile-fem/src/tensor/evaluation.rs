@@ -3,13 +3,11 @@
 use femtile_device::parallel;
 use femtile_element::tensor::Table;
 use femtile_expression::TapeScratch;
+use femtile_space::geometry::{AtPoints, CellMap, CellMaps, CellRule, PointTables, along, inverse};
+use femtile_space::{Group, TensorSpace};
 
 use crate::FemError;
-use crate::dofs::{Group, TensorSpace};
 use crate::forms::{Compiled, Points};
-use crate::geometry::CellRule;
-use crate::geometry::point_tables::{AtPoints, PointTables, along};
-use crate::geometry::{CellMap, CellMaps, inverse};
 
 /// Tables for evaluation at the points of a rule.
 pub(crate) struct Evaluation<'a> {

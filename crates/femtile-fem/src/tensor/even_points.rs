@@ -3,10 +3,9 @@
 use super::check_length;
 use super::evaluation::of_groups;
 use crate::FemError;
-use crate::dofs::{Group, TensorSpace};
-use crate::geometry::CellMaps;
-use crate::geometry::point_tables::AtPoints;
 use femtile_device::parallel;
+use femtile_space::geometry::{AtPoints, CellMaps};
+use femtile_space::{Group, TensorSpace};
 
 /// Evenly spaced points of all cells of a space.
 #[derive(Debug)]
@@ -20,7 +19,7 @@ impl<'a> EvenPoints<'a> {
     /// Numbers the points of all cells, `order + 1` along each axis; neighbours share those on their common side.
     ///
     /// # Errors
-    /// [`FemError::Degree`] for an unsupported order.
+    /// [`FemError::Space`] for an unsupported order.
     pub fn new(space: &'a TensorSpace<'a>, order: usize) -> Result<Self, FemError> {
         let is_other = order != space.degree();
         let shape = is_other.then(|| TensorSpace::new(space.mesh(), order)).transpose()?;
@@ -129,8 +128,8 @@ fn cells(shape: &TensorSpace<'_>) -> Vec<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::geometry::CellMap;
     use femtile_mesh::generate::{BoxConfig, BoxSplit, box_mesh};
+    use femtile_space::geometry::CellMap;
 
     #[test]
     fn polynomials_are_themselves_at_all_points_of_the_cells_in_their_own_axes() {

@@ -1,12 +1,11 @@
 //! Terms of Neumann and Robin conditions, facet by facet.
 
 use femtile_expression::TapeScratch;
+use femtile_space::TensorSpace;
+use femtile_space::geometry::{CellRule, Side, Sides, product_table};
 
 use crate::FemError;
-use crate::dofs::TensorSpace;
 use crate::forms::{Compiled, Condition, Form, Points, not_negative};
-use crate::geometry::CellRule;
-use crate::geometry::{Side, Sides, product_table};
 
 /// The matrix $\int c\,\varphi_i\varphi_j$ of a facet with a Robin condition.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,13 +1,13 @@
 //! Cell matrices and loads of linearized forms.
 
 use femtile_expression::TapeScratch;
+use femtile_space::TensorSpace;
+use femtile_space::geometry::CellRule;
 
 use super::cell_matrices::ShapeTables;
 use super::{CellPoints, Evaluation, Found};
 use crate::FemError;
-use crate::dofs::TensorSpace;
 use crate::forms::{Coefficient, Compiled, Form, PointCoefficients, Points, Slopes, State};
-use crate::geometry::CellRule;
 
 /// The integrals of a space over its cells by one rule.
 pub(super) struct CellIntegrals<'a> {

@@ -23,13 +23,13 @@ mod refill;
 mod sparsity;
 
 use femtile_device::{Buffer, Cpu, Device, parallel, part};
+use femtile_space::TensorSpace;
+use femtile_space::geometry::CellRule;
 
 use crate::FemError;
 use crate::assembly::floating;
 use crate::constraints::Constraints;
-use crate::dofs::TensorSpace;
 use crate::forms::{Compiled, Form, winners};
-use crate::geometry::CellRule;
 pub use assemble::{assemble, assemble_interruptible};
 pub use cell_matrices::{CellMatrices, CellScratch};
 pub(crate) use evaluation::{CellPoints, Evaluation, Found};

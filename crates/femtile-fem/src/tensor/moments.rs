@@ -1,14 +1,13 @@
 //! Integrals of a given function against all shape functions.
 
 use femtile_expression::TapeScratch;
+use femtile_space::Group;
+use femtile_space::geometry::{AtPoints, CellMapBatch, LANES};
 use rayon::prelude::*;
 
 use super::evaluation::{Evaluation, of_groups};
 use crate::FemError;
-use crate::dofs::Group;
 use crate::forms::{Compiled, Points};
-use crate::geometry::point_tables::AtPoints;
-use crate::geometry::{CellMapBatch, LANES};
 
 /// Groups computed while stored contributions of earlier ones are added.
 const GROUPS: usize = 64;
@@ -100,16 +99,21 @@ fn add(out: &mut [f64], aside: Vec<Vec<(u32, f64)>>) {
 }
 
 #[cfg(test)]
+#[path = "../../../femtile-space/src/tensor_space/test_meshes.rs"]
+mod test_meshes;
+
+#[cfg(test)]
 mod tests {
+    use super::test_meshes::{ring, squares};
     use femtile_expression::Expression;
     use femtile_mesh::Mesh;
 
     use super::super::evaluation::{CellPoints, Found};
     use super::*;
-    use crate::dofs::TensorSpace;
-    use crate::dofs::tensor::test_meshes::{ring, squares};
     use crate::forms::Coefficient;
-    use crate::geometry::CellRule;
+    use femtile_space::SpaceError;
+    use femtile_space::TensorSpace;
+    use femtile_space::geometry::CellRule;
 
     /// Sums cell after cell.
     fn expected(mesh: &Mesh, degree: usize, f: &Compiled<'_>) -> (Vec<f64>, Vec<f64>) {
@@ -150,6 +154,6 @@ mod tests {
         let evaluation = Evaluation::new(&space, CellRule::default());
         let mut sum = vec![0.0; space.n_dofs()];
         let error = evaluation.add_moments(&mut sum, &f, f64::NAN).unwrap_err();
-        assert!(matches!(error, FemError::Inverted { .. }), "{error}");
+        assert!(matches!(error, FemError::Space(SpaceError::Inverted { .. })), "{error}");
     }
 }

@@ -1,12 +1,12 @@
 //! Products of the operator with a function on a few cells.
 
 use femtile_device::parallel;
+use femtile_space::TensorSpace;
+use femtile_space::geometry::CellRule;
 
 use super::evaluation::Evaluation;
 use crate::FemError;
-use crate::dofs::TensorSpace;
 use crate::forms::{Form, PointCoefficients};
-use crate::geometry::CellRule;
 
 /// Cells that a thread looks at together.
 const CELLS: usize = 256;

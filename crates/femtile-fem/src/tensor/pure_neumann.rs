@@ -1,11 +1,11 @@
 //! Detection of pure Neumann problems.
 
 use femtile_mesh::check::components;
+use femtile_space::TensorSpace;
 
 use crate::FemError;
 use crate::assembly::floating;
 use crate::constraints::{dirichlet_facets, dirichlet_nodes};
-use crate::dofs::TensorSpace;
 use crate::forms::{Compiled, Form, not_negative};
 use crate::tensor::{Evaluation, SOURCE_RULE};
 

@@ -1,12 +1,11 @@
 use femtile_device::parallel;
 use femtile_expression::TapeScratch;
+use femtile_space::TensorSpace;
+use femtile_space::geometry::{AtPoints, CellMap, CellMaps};
 
 use super::{Evaluation, SOURCE_RULE, check_length};
 use crate::FemError;
-use crate::dofs::TensorSpace;
 use crate::forms::{Compiled, Form, PointCoefficients, Points};
-use crate::geometry::point_tables::AtPoints;
-use crate::geometry::{CellMap, CellMaps};
 use crate::recovery::{
     ByRegion, CellVectors, Elements, ErrorEstimate, Incidence, IsInterrupted, Polynomial, Regions, dot,
     minus_product,
@@ -114,7 +113,7 @@ impl<'a> RecoveredGradient<'a> {
     /// One least-squares problem per vertex, $O(p^{3d})$; in three dimensions with 20 unknowns and 125 equations for p
     /// = 2, 56 and 343 for p = 4.
     /// # Errors
-    /// [`FemError::Length`] unless `u` has one entry per degree of freedom, [`FemError::Inverted`] for a folded cell.
+    /// [`FemError::Length`] unless `u` has one entry per degree of freedom, [`FemError::Space`] for a folded cell.
     pub fn new(space: &'a TensorSpace<'a>, form: &Form<'a>, u: &'a [f64]) -> Result<Self, FemError> {
         Self::new_interruptible(space, form, u, &|| false)
     }
@@ -204,7 +203,7 @@ impl<'a> RecoveredGradient<'a> {
     /// On coarse meshes with high degree, one-sided fits at the boundary make it up to a few times too large.
     ///
     /// # Errors
-    /// [`FemError::Inverted`] for a folded cell; a coefficient out of its range.
+    /// [`FemError::Space`] for a folded cell; a coefficient out of its range.
     /// # Source
     /// `[zienkiewicz1987]`, with the recovered gradient of `[naga2005]`.
     pub fn error_estimate(&self) -> Result<ErrorEstimate, FemError> {

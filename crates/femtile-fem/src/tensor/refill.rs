@@ -4,6 +4,8 @@ use std::ops::Range;
 
 use femtile_device::{Device, parallel};
 use femtile_linalg::need;
+use femtile_space::TensorSpace;
+use femtile_space::geometry::CellRule;
 use femtile_sparse::csr::Csr;
 
 use super::facets;
@@ -12,9 +14,7 @@ use super::sparsity::Pattern;
 use super::{Evaluation, FacetMatrix, SOURCE_RULE, check_length};
 use crate::FemError;
 use crate::constraints::Constraints;
-use crate::dofs::TensorSpace;
 use crate::forms::{BoundaryCondition, Compiled, Form, Slopes, State, winners};
-use crate::geometry::CellRule;
 
 /// Cells whose matrices are in memory together.
 const CELLS: usize = 256;

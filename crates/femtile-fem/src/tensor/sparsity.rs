@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicU32, AtomicUsize};
 
 use femtile_device::cpu::zeroed_vec;
 use femtile_device::parallel;
+use femtile_space::TensorSpace;
 use femtile_sparse::csr::HostOffsets;
 
 use crate::constraints::Constraints;
-use crate::dofs::TensorSpace;
 
 /// Rows, and cells, of a parallel task.
 const ROWS: usize = 1 << 12;

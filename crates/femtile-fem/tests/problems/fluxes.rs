@@ -7,11 +7,11 @@ use common::manufactured::{CONSTANT, IDENTITY, Tensor, VARYING, flux as flux_of,
 use common::{Problem, Random, constant, disturbed, expression, facets_where, unit_mesh};
 use femtile_device::Cpu;
 use femtile_element::quadrature::gauss_legendre;
-use femtile_fem::dofs::TensorSpace;
 use femtile_fem::tensor::functionals as tensor;
 use femtile_fem::{Condition, FemError, functionals};
 use femtile_matrix_free::CellRule;
 use femtile_mesh::generate::{SquareConfig, square};
+use femtile_space::TensorSpace;
 
 const U2: &str = "sin(2*x + 1)*exp(y/2) + x*y^2";
 const U3: &str = "sin(2*x + 1)*exp(y/2)*cos(z) + x*y*z";

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use femtile_device::{Buffer, Cpu, HostDevice, Reference};
 use femtile_expression::{Expression, Names};
-use femtile_fem::dofs::TensorSpace;
 use femtile_fem::tensor::TensorAssembly;
 use femtile_fem::{
     Assembly, AssemblyKernels, Coefficient, Condition, DeviceState, FemError, Form, Slopes, State,
@@ -13,6 +12,7 @@ use femtile_form::FormError;
 use femtile_linalg::LinearOperator;
 use femtile_matrix_free::CellRule;
 use femtile_mesh::Mesh;
+use femtile_space::TensorSpace;
 use femtile_sparse::csr::CsrKernels;
 use femtile_sparse::{Csr, StoredMatrix};
 

@@ -8,10 +8,10 @@ use common::{Problem, Random, constant, disturbed, expression, unit_mesh};
 use femtile_device::Cpu;
 use femtile_element::Affine;
 use femtile_expression::{Expression, Variable};
-use femtile_fem::dofs::TensorSpace;
-use femtile_fem::geometry::{CellMap, CellMaps, CellRule, inverse};
 use femtile_fem::tensor;
 use femtile_fem::{Coefficient, Condition, Form, functionals, recovery};
+use femtile_space::TensorSpace;
+use femtile_space::geometry::{CellMap, CellMaps, CellRule, inverse};
 
 const U2: &str = "sin(2*x + 1)*exp(y/2) + x*y^2";
 const U3: &str = "sin(2*x + 1)*exp(y/2)*cos(z) + x*y*z";

@@ -6,8 +6,8 @@ use common::Problem;
 use common::curved::{solve, solve_without_matrix, waves};
 use common::manufactured::{IDENTITY, Tensor, VARYING, manufactured, parse};
 use femtile_device::Cpu;
-use femtile_fem::dofs::TensorSpace;
 use femtile_fem::tensor::functionals::{error_h1, error_l2};
+use femtile_space::TensorSpace;
 
 const U2: &str = "sin(2*x + 1)*exp(y/2) + x*y^2";
 const U3: &str = "sin(2*x + 1)*exp(y/2)*cos(z) + x*y*z";

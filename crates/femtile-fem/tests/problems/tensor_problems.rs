@@ -6,12 +6,12 @@ use common::curved::{bent, blocks, solve, waves};
 use common::manufactured::{CONSTANT, manufactured, parse};
 use common::{Problem, constant, expression};
 use femtile_device::{Buffer, Cpu};
-use femtile_fem::dofs::TensorSpace;
 use femtile_fem::tensor::CellMatrices;
 use femtile_fem::tensor::{TensorProblem, assemble, functionals};
 use femtile_fem::{Condition, FemError};
 use femtile_linalg::LinearOperator;
 use femtile_matrix_free::CellRule;
+use femtile_space::TensorSpace;
 
 const PI: f64 = std::f64::consts::PI;
 

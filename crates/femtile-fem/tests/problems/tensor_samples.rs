@@ -9,13 +9,13 @@ use common::Problem;
 use common::curved::solve_without_matrix;
 use common::manufactured::{VARYING, manufactured, parse};
 use femtile_device::{Buffer, Cpu};
-use femtile_fem::dofs::TensorSpace;
 use femtile_fem::tensor::CellMatrices;
 use femtile_fem::tensor::functionals::{error_h1, error_l2};
 use femtile_linalg::LinearOperator;
 use femtile_matrix_free::{CellRule, MatrixFree, MatrixFreeConfig, Terms};
 use femtile_mesh::check::{CheckConfig, check};
 use femtile_mesh::{Mesh, io, refine};
+use femtile_space::TensorSpace;
 
 const SAMPLES: [&str; 13] = [
     "arcane_3x3x3_cube_hexa27.msh",

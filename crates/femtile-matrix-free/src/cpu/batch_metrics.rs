@@ -2,6 +2,7 @@
 
 use femtile_device::cpu::Aligned;
 use femtile_device::parallel;
+use femtile_space::geometry::MetricEvaluation;
 use femtile_sum_factorization::SumFactorization;
 
 use super::cell_unknowns::CellUnknowns;
@@ -10,7 +11,6 @@ use super::maps::MappedMetric;
 use super::metric_choice::MetricChoice;
 use crate::metric::{Entries, Metrics, Scratch};
 use femtile_fem::FemError;
-use femtile_fem::geometry::MetricEvaluation;
 
 /// Data stored for the cells of a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -12,6 +12,7 @@ use femtile_device::Cpu;
 use femtile_device::cpu::vector::Lanes;
 use femtile_device::cpu::{Aligned, SharedMut, Source};
 use femtile_linalg::hooks::MergedHook;
+use femtile_space::{Group, SpaceError, TensorSpace};
 use femtile_sum_factorization::{SumFactorization, lanes};
 
 use super::cell_unknowns::{CellUnknowns, Unknowns};
@@ -23,7 +24,6 @@ use super::rows::Rows;
 use super::schedule::{RANGE, Schedule};
 use crate::local_numbering::LocalNumbering;
 use femtile_fem::FemError;
-use femtile_fem::dofs::{Group, TensorSpace};
 use femtile_fem::tensor::FacetMatrix;
 
 /// Work on the unknowns of the cells of a batch, `[components][(p + 1)^d][lanes]`, in place; arguments are the number
@@ -76,7 +76,7 @@ impl<T: SumFactorization + Lanes> CellLoop<T> {
     /// `facets` are added after all cells, to every component.
     ///
     /// # Errors
-    /// [`FemError::TooManyDofs`] if rows cannot be numbered with 32 bits.
+    /// [`FemError::Space`] if rows cannot be numbered with 32 bits.
     ///
     /// # Panics
     /// If constrained unknowns do not ascend, or unknowns lie outside the space.
@@ -90,7 +90,7 @@ impl<T: SumFactorization + Lanes> CellLoop<T> {
     ) -> Result<Self, FemError> {
         let n_rows = space.n_dofs().saturating_mul(components);
         if n_rows >= u32::MAX as usize {
-            return Err(FemError::TooManyDofs { n_dofs: n_rows as f64 });
+            return Err(SpaceError::TooManyDofs { n_dofs: n_rows as f64 }.into());
         }
         let rows = (&Rows::of_all(space, components), n_rows);
         Ok(Self::of_rows(cpu, (space, components), rows, constrained, facets, workspace_len))

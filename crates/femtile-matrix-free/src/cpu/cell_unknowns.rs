@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::layout::Layout;
 use super::rows::Rows;
 use femtile_device::parallel;
-use femtile_fem::dofs::TensorSpace;
+use femtile_space::TensorSpace;
 
 /// Rows of the unknowns of a batch.
 #[derive(Debug, Clone, Copy)]

@@ -2,6 +2,8 @@
 
 use femtile_device::Cpu;
 use femtile_element::tensor::{Lagrange, Table};
+use femtile_space::TensorSpace;
+use femtile_space::geometry::CellRule;
 use femtile_sum_factorization::{
     Factor, Metric, SumFactorization, act_mapped, contract, gradient, lanes, separable,
 };
@@ -9,9 +11,7 @@ use femtile_sum_factorization::{
 use super::batch_metrics::Treatment;
 use super::maps::{MapTables, MappedMetric};
 use crate::metric::Terms;
-use femtile_fem::dofs::TensorSpace;
 use femtile_fem::forms::Coefficient;
-use femtile_fem::geometry::CellRule;
 
 /// The metric of the cells of a batch.
 #[derive(Debug, Clone, Copy)]

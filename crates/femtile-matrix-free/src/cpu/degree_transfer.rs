@@ -6,6 +6,7 @@ use femtile_device::cpu::vector::Lanes;
 use femtile_device::cpu::{Aligned, SharedMut, Source};
 use femtile_device::{Buffer, Cpu};
 use femtile_linalg::{LinalgError, Transfer, need};
+use femtile_space::TensorSpace;
 use femtile_sum_factorization::{Factor, SumFactorization, contract, lanes};
 
 use super::cell_loop::{CellLoop, Constrained};
@@ -15,7 +16,6 @@ use super::layout::Layout;
 use super::prefetch::Prefetch;
 use super::rows::Rows;
 use femtile_fem::FemError;
-use femtile_fem::dofs::TensorSpace;
 
 /// Fewest batches per thread.
 const MIN_BATCHES: usize = 16;
@@ -51,7 +51,7 @@ impl<T: SumFactorization + Lanes> DegreeTransfer<T> {
     /// Creates the transfer to a space of higher degree. Constrained degrees of freedom are whole entities, ascending.
     ///
     /// # Errors
-    /// [`FemError::TooManyDofs`] if rows cannot be numbered with 32 bits.
+    /// [`FemError::Space`] if rows cannot be numbered with 32 bits.
     ///
     /// # Panics
     /// If the spaces have different cells, or constrained unknowns lie outside their space.

@@ -2,11 +2,11 @@
 
 use femtile_device::Cpu;
 use femtile_element::tensor::Table;
+use femtile_space::TensorSpace;
 use femtile_sum_factorization::{Mapped, SumFactorization, act_mapped, lanes};
 
 use super::cells::Cells;
 use crate::curvature;
-use femtile_fem::dofs::TensorSpace;
 
 /// Data stored for a batch with computed metric.
 #[derive(Debug, Clone, Copy)]

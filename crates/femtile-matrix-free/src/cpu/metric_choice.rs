@@ -5,7 +5,8 @@ use super::cell_unknowns::CellUnknowns;
 use crate::metric::{Metrics, Scratch, Variation};
 use femtile_device::parallel;
 use femtile_fem::FemError;
-use femtile_fem::geometry::MetricEvaluation;
+use femtile_space::SpaceError;
+use femtile_space::geometry::MetricEvaluation;
 
 /// Assumed throughput of a core: vector operations per second, one multiplication and addition each, and bytes per
 /// second from memory at the same time.
@@ -50,7 +51,7 @@ impl MetricChoice {
     /// Chooses the treatment of each batch.
     ///
     /// # Errors
-    /// [`FemError::UnfitMetric`] with the first cell that the requested evaluation does not fit; errors of cells and
+    /// [`FemError::Space`] with the first cell that the requested evaluation does not fit; errors of cells and
     /// coefficients.
     pub fn of_batches(
         &self,
@@ -104,7 +105,7 @@ impl MetricChoice {
         let Some((cell, reason)) = found.min_by_key(|(cell, ..)| *cell) else { return Ok(()) };
         let is_computable = self.dimension == 3 && metrics.is_by_cell();
         let instead = if is_computable { MetricEvaluation::Computed } else { MetricEvaluation::Stored };
-        Err(FemError::UnfitMetric { metric, cell, reason, instead })
+        Err(SpaceError::UnfitMetric { metric, cell, reason, instead }.into())
     }
 
     /// Returns the treatment of cells whose properties are no worse than `worst`.

@@ -3,6 +3,8 @@ use femtile_device::{Buffer, Cpu};
 use femtile_linalg::hooks::{Hook, MergedHook, MergedOperator, MergedRows};
 use femtile_linalg::vector::sum::BLOCK;
 use femtile_linalg::{GhostedOperator, LinalgError, LinearOperator, need};
+use femtile_space::TensorSpace;
+use femtile_space::geometry::{CellRule, MetricEvaluation};
 use femtile_sum_factorization::{SumFactorization, lanes};
 
 use super::batch_metrics::BatchMetrics;
@@ -13,9 +15,6 @@ use super::metric_choice::MetricChoice;
 use crate::local_numbering::LocalNumbering;
 use crate::metric::{Metrics, Terms};
 use femtile_fem::FemError;
-use femtile_fem::dofs::TensorSpace;
-use femtile_fem::geometry::CellRule;
-use femtile_fem::geometry::MetricEvaluation;
 use femtile_fem::tensor::FacetMatrix;
 
 /// The matrix-free operator of ∫ σ∇u·∇v + λuv on a [`TensorSpace`].
@@ -63,7 +62,7 @@ impl<T: SumFactorization + Lanes> MatrixFree<T> {
     /// Creates the operator of `terms`.
     ///
     /// # Errors
-    /// [`FemError::Inverted`] for folded cells, [`FemError::UnfitMetric`] if the requested metric evaluation does not
+    /// [`FemError::Space`] for folded cells and if the requested metric evaluation does not
     /// fit a cell, errors of coefficients.
     pub fn new(
         cpu: &Cpu,

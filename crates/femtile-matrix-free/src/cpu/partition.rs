@@ -9,7 +9,7 @@ use super::cell_unknowns::CellUnknowns;
 use super::layout::Layout;
 use super::rows::Rows;
 use femtile_device::parallel;
-use femtile_fem::dofs::{Group, TensorSpace};
+use femtile_space::{Group, TensorSpace};
 
 /// An entity of a cell that its batch does not add to the result.
 #[derive(Debug, Clone, Copy)]

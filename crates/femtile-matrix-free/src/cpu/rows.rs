@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use femtile_fem::dofs::{Group, TensorSpace};
+use femtile_space::{Group, TensorSpace};
 
 use crate::local_numbering::LocalNumbering;
 

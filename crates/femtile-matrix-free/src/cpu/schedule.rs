@@ -8,7 +8,7 @@ use super::layout::Layout;
 use super::partition::Partition;
 use super::rows::Rows;
 use femtile_device::parallel;
-use femtile_fem::dofs::TensorSpace;
+use femtile_space::TensorSpace;
 
 /// Unknowns per range; a range has one row per unknown and component.
 pub(super) const RANGE: usize = 64;

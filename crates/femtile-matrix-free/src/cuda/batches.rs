@@ -5,12 +5,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use femtile_device::cpu::zeroed_vec;
 use femtile_device::parallel;
 use femtile_linalg::LinalgError;
+use femtile_space::TensorSpace;
 use rayon::prelude::*;
 
 use super::groups::{alone, apart, cuts, every};
 use super::visited::VisitedEntities;
 use crate::local_numbering::{LocalNumbering, lengths};
-use femtile_fem::dofs::TensorSpace;
 
 /// Stands for no cell, no list, no unknown.
 pub(super) const NONE: u32 = u32::MAX;

@@ -1,8 +1,9 @@
 //! Settings of the operator on a GPU.
 
+use femtile_space::geometry::MetricEvaluation;
+
 use super::program::Variant;
 use super::tables;
-use femtile_fem::geometry::MetricEvaluation;
 
 /// Threads of a warp, and warp schedulers of a multiprocessor.
 const WARP: usize = 32;

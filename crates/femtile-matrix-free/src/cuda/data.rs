@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use femtile_device::{Scalar, part};
-use femtile_fem::dofs::TensorSpace;
-use femtile_fem::geometry::{CellRule, MetricEvaluation};
 use femtile_fem::{Coefficient, FemError};
 use femtile_linalg::LinalgError;
+use femtile_space::geometry::{CellRule, MetricEvaluation};
+use femtile_space::{SpaceError, TensorSpace};
 
 use super::batches::Batches;
 use super::config::{CellField, CudaMatrixFreeConfig, LaunchShape};
@@ -110,7 +110,7 @@ impl<T: Scalar> CudaMatrixFreeData<T> {
         }
         let n_rows = space.n_dofs().saturating_mul(components);
         if n_rows >= u32::MAX as usize {
-            return Err(FemError::TooManyDofs { n_dofs: n_rows as f64 });
+            return Err(SpaceError::TooManyDofs { n_dofs: n_rows as f64 }.into());
         }
         let metrics = part("metrics", || Metrics::new(space, terms, rule))?;
         let one = Coefficient::Constant(1.0);

@@ -6,6 +6,7 @@ use femtile_device::cuda::{Kernel, Launch, Program, Read, STRIDED_HEADER, Specia
 use femtile_device::{Buffer, Cuda, Scalar, parallel, part};
 use femtile_element::tensor::Lagrange;
 use femtile_linalg::{LinalgError, Transfer, need};
+use femtile_space::{SpaceError, TensorSpace};
 
 use super::batches::NONE;
 use super::operator::address;
@@ -13,7 +14,6 @@ use super::program::{COLUMNS_HEADER, CONTRACT_HEADER};
 use super::tables;
 use crate::local_numbering::lengths;
 use femtile_fem::FemError;
-use femtile_fem::dofs::TensorSpace;
 
 static TRANSFER: Program = Program {
     name: "degree_transfer",
@@ -65,7 +65,7 @@ impl<T: Scalar> CudaDegreeTransfer<T> {
     /// Creates the transfer to a space of at least the same degree. Constrained degrees of freedom are whole entities.
     ///
     /// # Errors
-    /// [`FemError::TooManyDofs`] if the unknowns of all cells cannot be numbered with 32 bits; errors of the device.
+    /// [`FemError::Space`] if the unknowns of all cells cannot be numbered with 32 bits; errors of the device.
     ///
     /// # Panics
     /// If the spaces have different cells, the first has the higher degree, or constrained unknowns lie outside their
@@ -80,7 +80,7 @@ impl<T: Scalar> CudaDegreeTransfer<T> {
         let n_entries = coarse.n_cells() * coarse.dofs_per_cell();
         let n_listed = fine.n_irregular() * fine.dofs_per_cell();
         if n_entries.max(n_listed) >= NONE as usize {
-            return Err(FemError::TooManyDofs { n_dofs: n_entries.max(n_listed) as f64 });
+            return Err(SpaceError::TooManyDofs { n_dofs: n_entries.max(n_listed) as f64 }.into());
         }
         let (dimension, degrees) = (fine.dimension(), [coarse.degree(), fine.degree()]);
         device.prepare(vec![program::<T>(dimension, degrees)]);

@@ -4,6 +4,7 @@ use femtile_device::cuda::{Kernel, Launch, Program, Read, Specialisation, Struct
 use femtile_device::{Buffer, Cuda, Scalar};
 use femtile_linalg::LinalgError;
 use femtile_linalg::hooks::CudaHook;
+use femtile_space::SpaceError;
 
 use super::operator::address;
 use femtile_fem::FemError;
@@ -63,7 +64,7 @@ impl<T: Scalar> Facets<T> {
         assert!(facets.iter().all(is_whole), "facets of one space have {n} unknowns each");
         let dofs: Vec<u32> = facets.iter().flat_map(|facet| facet.dofs.iter().copied()).collect();
         if dofs.len() >= u32::MAX as usize {
-            return Err(FemError::TooManyDofs { n_dofs: dofs.len() as f64 });
+            return Err(SpaceError::TooManyDofs { n_dofs: dofs.len() as f64 }.into());
         }
         let is_free: Vec<bool> = dofs.iter().map(|dof| constrained.binary_search(dof).is_err()).collect();
         let is_row = |dof: u32| (dof as usize) < n_owned;

@@ -1,7 +1,7 @@
 //! Groups of cells, and their order within them.
 
 use femtile_device::parallel;
-use femtile_fem::dofs::TensorSpace;
+use femtile_space::TensorSpace;
 
 use super::batches::NONE;
 

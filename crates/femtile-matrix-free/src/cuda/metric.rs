@@ -2,13 +2,13 @@
 
 use femtile_device::cpu::zeroed_vec;
 use femtile_device::{Scalar, parallel};
+use femtile_space::TensorSpace;
+use femtile_space::geometry::MetricEvaluation;
 
 use super::batches::{Batches, NONE};
 use super::program::Variant;
 use crate::metric::{Entries, Metrics, Scratch, Variation};
 use femtile_fem::FemError;
-use femtile_fem::dofs::TensorSpace;
-use femtile_fem::geometry::MetricEvaluation;
 
 /// Workspace for one cell.
 type Workspace = (Scratch, Vec<Entries>);

@@ -6,6 +6,8 @@ use femtile_device::{Buffer, Cuda, Element, Scalar};
 use femtile_linalg::hooks::{CudaHook, Hook};
 use femtile_linalg::vector::VectorKernels;
 use femtile_linalg::{GhostedOperator, LinalgError, LinearOperator, need};
+use femtile_space::TensorSpace;
+use femtile_space::geometry::{CellRule, MetricEvaluation};
 
 use super::config::CudaMatrixFreeConfig;
 use super::data::{CudaMatrixFreeData, OfCells};
@@ -14,9 +16,6 @@ use super::program::{self, ROWS, Variant, sums};
 use crate::local_numbering::LocalNumbering;
 use crate::metric::Terms;
 use femtile_fem::FemError;
-use femtile_fem::dofs::TensorSpace;
-use femtile_fem::geometry::CellRule;
-use femtile_fem::geometry::MetricEvaluation;
 use femtile_fem::tensor::FacetMatrix;
 
 /// Threads per block of the kernels after the cells.
@@ -90,7 +89,7 @@ impl<T: Scalar> CudaMatrixFree<T> {
     /// `constrained` are whole entities, ascending: a vertex, or the interior of an edge or face.
     ///
     /// # Errors
-    /// [`FemError::Inverted`] for folded cells, [`FemError::TooManyDofs`] if the rows of all components cannot be numbered with
+    /// [`FemError::Space`] for folded cells and if the rows of all components cannot be numbered with
     /// 32 bits; errors of coefficients, settings and the device.
     pub fn new(
         device: &Cuda,
@@ -206,7 +205,7 @@ impl<T: Scalar> CudaMatrixFree<T> {
     /// Adds facet matrices of Robin conditions to every component, replacing earlier ones. On a part, x·Ax is summed by rows again.
     ///
     /// # Errors
-    /// [`FemError::TooManyDofs`] if rows of facets cannot be numbered with 32 bits; errors of the device.
+    /// [`FemError::Space`] if rows of facets cannot be numbered with 32 bits; errors of the device.
     ///
     /// # Panics
     /// If facets differ in size, or have unknowns outside the space.

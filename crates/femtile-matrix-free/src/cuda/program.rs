@@ -5,13 +5,12 @@ use femtile_device::{Element, Scalar};
 use femtile_linalg::hooks::CudaHook;
 use femtile_linalg::krylov::cg::product_hook;
 use femtile_linalg::precondition::polynomial::product_hooks;
+use femtile_space::geometry::{CellRule, MetricEvaluation};
 
 use super::config::{CellField, LaunchShape, tensors, together};
 use super::{degree_transfer, facets, tables};
 use crate::metric::Terms;
 use femtile_fem::Coefficient;
-use femtile_fem::geometry::CellRule;
-use femtile_fem::geometry::MetricEvaluation;
 
 static APPLY: Program =
     Program { name: "matrix_free", source: include_str!("matrix_free.cu"), headers: &HEADERS };

@@ -3,8 +3,7 @@
 use std::fmt::Write;
 
 use femtile_element::tensor::Lagrange;
-
-use femtile_fem::geometry::CellRule;
+use femtile_space::geometry::CellRule;
 
 /// Returns whether nodes and points coincide.
 pub(super) fn is_collocated(degree: usize, rule: CellRule) -> bool {

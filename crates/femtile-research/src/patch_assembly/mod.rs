@@ -7,11 +7,11 @@ mod lists;
 use femtile::device::{Buffer, Cpu, Cuda, Scalar};
 use femtile::fem::assembly::Assembled;
 use femtile::fem::assembly::kernel_support::{MeshIdentity, Sparsity, first_error};
-use femtile::fem::dofs::LinearSpace;
 use femtile::fem::{AssemblyKernels, AssemblyProblem, FemError, Form, State};
 use femtile::linalg::sparse::StoredMatrix;
 use femtile::linalg::sparse::csr::Csr;
 use femtile::mesh::{Mesh, Patches};
+use femtile::space::LinearSpace;
 
 pub use cuda::specialisations as cuda_specialisations;
 use cuda::{OnGpu, fits};

@@ -15,7 +15,7 @@ mod settings;
 mod steady;
 mod tangent;
 
-use femtile_fem::geometry::{CellMap, CellMaps};
+use femtile_space::geometry::{CellMap, CellMaps};
 
 use crate::Discretization;
 pub use config::{NonlinearConfig, NonlinearMethod};

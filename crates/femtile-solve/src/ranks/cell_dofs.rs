@@ -1,6 +1,6 @@
 //! Degrees of freedom of cells in the numbering and orientation of the mesh.
 
-use femtile_fem::dofs::TensorSpace;
+use femtile_space::TensorSpace;
 
 use super::numbering::places;
 

@@ -15,7 +15,6 @@ use std::sync::Arc;
 use femtile_comm::{Comm, DistributedOperator, LocalUnknowns, OwnedRows};
 use femtile_device::cpu::vector::Lanes;
 use femtile_device::{Cpu, Scalar, parallel};
-use femtile_fem::dofs::TensorSpace;
 use femtile_fem::tensor::{CellMatrices, TensorProblem, assemble};
 use femtile_fem::{Constraints, FemError, Form};
 use femtile_linalg::precondition::Diagonal;
@@ -23,6 +22,7 @@ use femtile_linalg::vector::VectorKernels;
 use femtile_linalg::{LinalgError, LinearOperator};
 use femtile_matrix_free::{CellRule, MetricEvaluation};
 use femtile_mesh::partition::MeshPart;
+use femtile_space::TensorSpace;
 use femtile_sparse::csr::Csr;
 use femtile_sum_factorization::SumFactorization;
 

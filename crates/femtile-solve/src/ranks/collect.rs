@@ -7,11 +7,11 @@
 use std::sync::Arc;
 
 use femtile_comm::Comm;
-use femtile_fem::dofs::TensorSpace;
 use femtile_linalg::LinalgError;
 use femtile_mesh::check::BoundaryFacets;
 use femtile_mesh::partition::{DistributedMesh, GatheredMesh, OwnedMesh};
 use femtile_mesh::{Curved, Facets, Mesh};
+use femtile_space::TensorSpace;
 
 use super::cell_dofs::CellDofs;
 use super::wire::{From, To, truncated};

@@ -7,13 +7,13 @@ use femtile_comm::{Comm, DistributedTransfer};
 use femtile_device::Cpu;
 use femtile_device::cpu::vector::Lanes;
 use femtile_fem::Form;
-use femtile_fem::dofs::TensorSpace;
 use femtile_linalg::Transfer;
 use femtile_linalg::precondition::polynomial::PolynomialKernels;
 use femtile_linalg::vector::Convert;
 use femtile_matrix_free::CellRule;
 use femtile_mesh::partition::MeshPart;
 use femtile_multigrid::{IdentityTransfer, PLevel, PMultigrid, PMultigridConfig};
+use femtile_space::TensorSpace;
 use femtile_sum_factorization::SumFactorization;
 
 use super::cells::PartProblem;

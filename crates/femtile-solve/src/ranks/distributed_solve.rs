@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use femtile_comm::Comm;
 use femtile_device::{Cpu, Cuda};
-use femtile_fem::dofs::TensorSpace;
 use femtile_fem::{Constraints, functionals, tensor::functionals as tensor_functionals};
 use femtile_mesh::partition::{BoxCubes, DistributedMesh};
+use femtile_space::TensorSpace;
 
 use super::device::{self, RankDevice};
 use super::iterated::Iterated;

@@ -2,9 +2,9 @@
 
 use bytemuck::Pod;
 use femtile_comm::Comm;
-use femtile_fem::dofs::TensorSpace;
 use femtile_linalg::LinalgError;
 use femtile_mesh::partition::MeshPart;
+use femtile_space::TensorSpace;
 
 use super::Keepers;
 use super::cell_dofs::CellDofs;

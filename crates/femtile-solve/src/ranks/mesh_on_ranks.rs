@@ -11,11 +11,11 @@
 use std::sync::Arc;
 
 use femtile_comm::{Comm, Halo};
-use femtile_fem::dofs::TensorSpace;
 use femtile_fem::{Coefficient, Constraints};
 use femtile_linalg::LinalgError;
 use femtile_mesh::partition::{DistributedMesh, MeshPart, PartitionQuality};
 use femtile_mesh::{CellKind, Mesh};
+use femtile_space::TensorSpace;
 
 use crate::discretization::Discretization;
 use crate::{SolveError, tensor};

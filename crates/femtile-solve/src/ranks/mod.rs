@@ -42,11 +42,11 @@ use femtile_comm::{Comm, threads};
 use femtile_device::{Cpu, Cuda};
 use femtile_fem::Constraints;
 use femtile_fem::assembly::completed;
-use femtile_fem::dofs::TensorSpace;
 use femtile_fem::tensor::functionals;
 use femtile_linalg::LinalgError;
 use femtile_linalg::krylov::cg::CgOutcome;
 use femtile_mesh::partition::{MeshPart, Partition, PartitionQuality};
+use femtile_space::TensorSpace;
 
 use crate::auto::{Boxed, Circumstances, Solves};
 use crate::discretization::{Discretization, warning_of_imbalance};

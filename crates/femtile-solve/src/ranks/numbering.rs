@@ -10,9 +10,9 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use femtile_comm::{Comm, Halo, LocalUnknowns};
 use femtile_device::parallel;
-use femtile_fem::dofs::TensorSpace;
 use femtile_linalg::LinalgError;
 use femtile_mesh::partition::{BoxCubes, MeshPart};
+use femtile_space::TensorSpace;
 
 use super::cell_dofs::{CellDofs, in_given_axes, positions};
 use super::mesh_on_ranks::WholeSpace;

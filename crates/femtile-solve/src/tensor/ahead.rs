@@ -6,9 +6,9 @@
 use femtile_device::cuda::Opening;
 use femtile_device::{Cpu, Cuda};
 use femtile_fem::FemError;
-use femtile_fem::dofs::TensorSpace;
 use femtile_fem::tensor::TensorProblem;
 use femtile_matrix_free::{CellRule, CudaMatrixFreeConfig, CudaMatrixFreeData};
+use femtile_space::TensorSpace;
 
 use super::degrees::{homogeneous, spaces_below, without_data};
 use super::operator::{CellDevice, OperatorDevice, constrained, terms};

@@ -8,15 +8,15 @@ use std::ops::RangeInclusive;
 use femtile_amg::AmgDevice;
 use femtile_device::cpu::vector::Lanes;
 use femtile_device::{Cpu, Scalar, parallel, part};
-use femtile_fem::dofs::TensorSpace;
 use femtile_fem::tensor::CellMatrices;
 use femtile_fem::tensor::{TensorProblem, assemble};
-use femtile_fem::{BoundaryCondition, Coefficient, Condition, FemError, Form};
+use femtile_fem::{BoundaryCondition, Coefficient, Condition, Form};
 use femtile_linalg::precondition::polynomial::PolynomialKernels;
 use femtile_linalg::vector::Convert;
 use femtile_linalg::{Preconditioner, Transfer};
 use femtile_matrix_free::CellRule;
 use femtile_multigrid::{IdentityTransfer, PLevel, PMultigrid, PMultigridConfig};
+use femtile_space::{SpaceError, TensorSpace};
 use femtile_sum_factorization::SumFactorization;
 
 use super::ahead::LevelsAhead;
@@ -99,7 +99,7 @@ pub(crate) fn degrees(highest: usize) -> Vec<usize> {
 }
 
 /// Returns the spaces of lower degree, the highest first.
-pub(crate) fn spaces_below<'a>(space: &TensorSpace<'a>) -> Result<Vec<TensorSpace<'a>>, FemError> {
+pub(crate) fn spaces_below<'a>(space: &TensorSpace<'a>) -> Result<Vec<TensorSpace<'a>>, SpaceError> {
     below(space.degree()).into_iter().map(|degree| space.of_degree(degree)).collect()
 }
 

@@ -60,7 +60,7 @@ pub(super) struct Interpolation {
 
 impl Interpolation {
     /// Makes the interpolation for elements of the degree of a space.
-    pub fn of(space: &femtile_fem::dofs::TensorSpace<'_>) -> Self {
+    pub fn of(space: &femtile_space::TensorSpace<'_>) -> Self {
         let (degree, lagrange) = (space.degree(), space.shapes());
         let nodes = lagrange.nodes().to_vec();
         let factors = |x: f64| lagrange.values(&[x]).entries;
@@ -131,8 +131,8 @@ fn along(x: &[f64], nodes: [usize; 3], axis: usize, rows: &Rows) -> Vec<f64> {
 
 #[cfg(test)]
 mod tests {
-    use femtile_fem::dofs::TensorSpace;
     use femtile_mesh::generate::{BoxConfig, BoxSplit, box_mesh};
+    use femtile_space::TensorSpace;
 
     use super::*;
 

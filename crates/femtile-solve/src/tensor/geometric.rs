@@ -6,7 +6,6 @@ use std::sync::Arc;
 use femtile_comm::Comm;
 use femtile_device::parallel;
 use femtile_fem::Coefficient;
-use femtile_fem::dofs::TensorSpace;
 use femtile_fem::tensor::TensorProblem;
 use femtile_linalg::precondition::Diagonal;
 use femtile_mesh::Mesh;
@@ -14,6 +13,7 @@ use femtile_mesh::partition::Partition;
 use femtile_multigrid::{
     BoxGrid, BoxKernels, MultigridConfig, MultigridDevice, MultigridError, PostOrder, Slabs, Smoother,
 };
+use femtile_space::TensorSpace;
 
 use super::lattice::{Lattice, widths};
 use super::start::Nested;

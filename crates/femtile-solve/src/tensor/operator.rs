@@ -4,7 +4,6 @@ use std::fmt::Debug;
 
 use femtile_device::cpu::vector::Lanes;
 use femtile_device::{Cpu, Cuda, Device, Scalar, part};
-use femtile_fem::dofs::TensorSpace;
 use femtile_fem::tensor::CellMatrices;
 use femtile_fem::tensor::{TensorProblem, TensorRightSide, assemble};
 use femtile_fem::{Coefficient, FemError};
@@ -16,6 +15,7 @@ use femtile_matrix_free::{
     MatrixFree, MatrixFreeConfig, MetricEvaluation, Terms,
 };
 use femtile_multigrid::MultigridDevice;
+use femtile_space::{SpaceError, TensorSpace};
 use femtile_sparse::Csr;
 use femtile_sum_factorization::SumFactorization;
 
@@ -406,7 +406,7 @@ fn matrix_free<'a, D: OperatorDevice>(
 /// Attributes an error of the requested metric evaluation to its setting.
 pub(crate) fn of_metric(error: FemError) -> SolveError {
     match error {
-        FemError::UnfitMetric { .. } => SolveError::solver("metric", error.to_string()),
+        FemError::Space(SpaceError::UnfitMetric { .. }) => SolveError::solver("metric", error.to_string()),
         FemError::Linalg(LinalgError::Setting { field: "metric", message }) => {
             SolveError::solver("metric", message)
         }

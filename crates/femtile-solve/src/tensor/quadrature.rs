@@ -1,7 +1,7 @@
 //! The quadrature rule of the operator, and the check that it is exact enough.
 
-use femtile_fem::dofs::TensorSpace;
 use femtile_matrix_free::CellRule;
+use femtile_space::TensorSpace;
 
 use crate::Quadrature;
 

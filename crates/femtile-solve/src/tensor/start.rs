@@ -1,12 +1,12 @@
 //! Full multigrid on a mesh, for the initial guess of a solve.
 
 use femtile_device::{Buffer, Cpu, Scalar};
-use femtile_fem::dofs::TensorSpace;
 use femtile_fem::tensor::TensorProblem;
 use femtile_linalg::vector::VectorKernels;
 use femtile_linalg::{LinalgError, LinearOperator};
 use femtile_matrix_free::CellRule;
 use femtile_multigrid::{BoxGrid, BoxKernels, NestedIteration, NestedOperator};
+use femtile_space::TensorSpace;
 
 use super::extension::{Interpolation, extension};
 use super::geometric::{Boxes, refuse, refused};

@@ -15,9 +15,9 @@ use std::sync::Arc;
 
 use femtile_comm::Comm;
 use femtile_device::{Buffer, Cpu, Cuda};
-use femtile_fem::dofs::TensorSpace;
 use femtile_linalg::LinalgError;
 use femtile_mesh::partition::MeshPart;
+use femtile_space::TensorSpace;
 use femtile_time::implicit::{Checkpoint, Outcome};
 
 use super::distributed_equation::{DistributedEquation, RankContext};

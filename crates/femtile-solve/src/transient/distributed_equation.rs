@@ -5,11 +5,11 @@ use std::sync::Arc;
 use femtile_comm::Comm;
 use femtile_device::{Buffer, Cpu};
 use femtile_fem::assembly::load;
-use femtile_fem::dofs::TensorSpace;
 use femtile_fem::tensor::TensorProblem;
 use femtile_fem::{BoundaryCondition, Coefficient, Constraints, FemError, Form};
 use femtile_linalg::{LinalgError, LinearOperator};
 use femtile_mesh::partition::MeshPart;
+use femtile_space::TensorSpace;
 use femtile_time::implicit::{SemiDiscrete, StageEquation, StageOutcome};
 
 use super::data::has_boundary_in_time;

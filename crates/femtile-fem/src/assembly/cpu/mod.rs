@@ -21,7 +21,7 @@ use super::element::{Corners, Elements};
 use super::kernels::{Assembled, AssemblyKernels, AssemblyProblem, DeviceState};
 use super::sparsity::{Sparsity, block_shift, pattern};
 use crate::FemError;
-use crate::dofs::RowBlocks;
+use crate::assembly::row_blocks::RowBlocks;
 use crate::forms::{CHUNK, ChunkCoefficients, ChunkScratch, State};
 
 impl<T: Scalar> AssemblyKernels<T> for Cpu {

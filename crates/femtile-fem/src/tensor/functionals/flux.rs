@@ -1,14 +1,13 @@
 use femtile_expression::TapeScratch;
+use femtile_space::TensorSpace;
+use femtile_space::geometry::{
+    AtPoints, CellMap, CellMaps, CellRule, PointTables, Side, Sides, determinant, inverse, product_table,
+};
 
 use crate::FemError;
 use crate::constraints::dirichlet_facets;
-use crate::dofs::TensorSpace;
 use crate::forms::{Compiled, Form, PointCoefficients, Points, winners};
 use crate::functionals::dirichlet_facets::{Counts, DirichletFacets, sum_of_facets};
-use crate::geometry::CellRule;
-use crate::geometry::point_tables::{AtPoints, PointTables};
-use crate::geometry::{CellMap, CellMaps, determinant, inverse};
-use crate::geometry::{Side, Sides, product_table};
 use crate::tensor::facets::for_facets;
 use crate::tensor::products::{add_products, touching};
 use crate::tensor::{Evaluation, SOURCE_RULE, check_length};
@@ -31,7 +30,7 @@ use crate::tensor::{Evaluation, SOURCE_RULE, check_length};
 /// # Cost
 /// $O(p^{d+1})$ for each cell with a constrained degree of freedom; one visit of every cell.
 /// # Errors
-/// [`FemError::Length`] unless `u` has one entry per degree of freedom, [`FemError::Inverted`] for a folded cell at the
+/// [`FemError::Length`] unless `u` has one entry per degree of freedom, [`FemError::Space`] for a folded cell at the
 /// boundary, [`FemError::NoSuchFacet`] for a facet beyond the boundary, data out of their range.
 /// # Source
 /// `[carey1985]`.
@@ -100,7 +99,7 @@ pub fn flux(
 /// depends on u, `rule` is used, which is that of the operator.
 ///
 /// # Errors
-/// [`FemError::Inverted`] for a folded cell, [`FemError::Length`] unless `u` has one entry per degree of freedom; a source
+/// [`FemError::Space`] for a folded cell, [`FemError::Length`] unless `u` has one entry per degree of freedom; a source
 /// that is not finite.
 pub fn source_integral(
     space: &TensorSpace<'_>,

@@ -1,10 +1,10 @@
 //! Inverse maps: reference coordinates of a point in space.
 
 use femtile_element::tensor::Lagrange;
+use femtile_space::TensorSpace;
+use femtile_space::geometry::{CellMaps, determinant, inverse};
 
-use crate::dofs::TensorSpace;
 use crate::functionals::box_tree::Bounds;
-use crate::geometry::{CellMaps, determinant, inverse};
 
 /// Maps of cells at single points.
 pub(super) struct InverseMaps<'a> {

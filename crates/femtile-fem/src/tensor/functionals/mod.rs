@@ -9,13 +9,13 @@ mod point;
 
 use femtile_device::parallel;
 use femtile_expression::{Expression, Variable};
+use femtile_space::TensorSpace;
+use femtile_space::geometry::{CellMap, CellMaps, CellRule};
 
 use super::{CellPoints, Evaluation, Found, check_length};
 use crate::FemError;
-use crate::dofs::TensorSpace;
 use crate::forms::{Coefficient, Compiled, Form, PointCoefficients};
 pub use crate::functionals::{Line, max, min};
-use crate::geometry::{CellMap, CellMaps, CellRule};
 pub use flux::{facet_fluxes, facet_shares, flux, reaction_integral, source_integral};
 pub use point::{along, value_at, values_at};
 
@@ -30,7 +30,7 @@ const ERROR_RULE: CellRule = CellRule::Gauss { extra: 2 };
 /// The determinant of the Jacobian at $\lceil 3k/2 \rceil$ Gauss points along each axis for cells of order k, whatever the
 /// degree of the space; they integrate it exactly.
 /// # Errors
-/// [`FemError::Inverted`] for a folded cell.
+/// [`FemError::Space`] for a folded cell.
 pub fn measure(space: &TensorSpace<'_>) -> Result<f64, FemError> {
     let order = space.mesh().curved.as_ref().map_or(1, |curved| curved.order);
     let (rule, degree) = (CellRule::Gauss { extra: 0 }, (3 * order).div_ceil(2) - 1);
@@ -51,7 +51,7 @@ pub fn measure(space: &TensorSpace<'_>) -> Result<f64, FemError> {
 /// Returns $\int_\Omega u$.
 ///
 /// # Errors
-/// [`FemError::Length`] unless `u` has one entry per degree of freedom, [`FemError::Inverted`] for a folded cell.
+/// [`FemError::Length`] unless `u` has one entry per degree of freedom, [`FemError::Space`] for a folded cell.
 pub fn integral(space: &TensorSpace<'_>, u: &[f64]) -> Result<f64, FemError> {
     integrate(space, u, |u| u)
 }

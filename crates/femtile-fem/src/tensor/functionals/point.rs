@@ -1,9 +1,9 @@
+use femtile_space::TensorSpace;
 use rayon::prelude::*;
 
 use super::Line;
 use super::inverse_map::InverseMaps;
 use crate::FemError;
-use crate::dofs::TensorSpace;
 use crate::functionals::box_tree::BoxTree;
 use crate::tensor::check_length;
 use femtile_device::parallel;

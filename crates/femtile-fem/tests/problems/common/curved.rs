@@ -1,7 +1,6 @@
 //! Meshes of curved quadrilaterals and hexahedra, and solves on them.
 
 use femtile_device::{Buffer, Cpu};
-use femtile_fem::dofs::TensorSpace;
 use femtile_fem::tensor::CellMatrices;
 use femtile_fem::tensor::{TensorProblem, TensorRightSide, assemble};
 use femtile_linalg::comm::SingleRank;
@@ -12,6 +11,7 @@ use femtile_linalg::{LinearOperator, Preconditioner};
 use femtile_matrix_free::{CellRule, MatrixFree, MatrixFreeConfig, Terms};
 use femtile_mesh::generate::{BoxConfig, BoxSplit, SquareConfig, SquareSplit, box_mesh, square};
 use femtile_mesh::{Curved, Mesh};
+use femtile_space::TensorSpace;
 
 use super::Problem;
 

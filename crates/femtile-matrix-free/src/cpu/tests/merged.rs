@@ -11,12 +11,12 @@ use femtile_linalg::krylov::cg::{ConjugateGradient, KrylovConfig};
 use femtile_linalg::krylov::merged_cg::MergedCg;
 use femtile_linalg::precondition::{Diagonal, SharedDiagonal};
 use femtile_linalg::{LinearOperator, Preconditioner};
+use femtile_space::TensorSpace;
 
 use super::super::*;
 use super::{bend, cubes, deformed, values};
 use crate::Terms;
 use crate::cpu::tests::test_meshes::{ring, squares};
-use femtile_fem::dofs::TensorSpace;
 use femtile_fem::forms::Coefficient;
 use femtile_fem::tensor::FacetMatrix;
 

@@ -7,6 +7,7 @@ use femtile_expression::Expression;
 use femtile_linalg::LinearOperator;
 use femtile_mesh::generate::{DeformConfig, deform};
 use femtile_mesh::{Field, Mesh};
+use femtile_space::{SpaceError, TensorSpace};
 use femtile_sum_factorization::SumFactorization;
 
 use super::super::*;
@@ -14,7 +15,6 @@ use super::{bend, cubes, deformed, product, values};
 use crate::cpu::tests::test_meshes::{ring, squares};
 use crate::{CellRule, MetricEvaluation, Terms};
 use femtile_fem::FemError;
-use femtile_fem::dofs::TensorSpace;
 use femtile_fem::forms::Coefficient;
 
 const RULES: [CellRule; 4] = [
@@ -235,6 +235,6 @@ fn cells_that_a_metric_does_not_fit_are_named_with_advice() {
     assert!(said.contains("it is for hexahedra only; take stored"), "{said}");
     let folded = deformed(cubes([2, 1, 1]), |[x, y, z]| [x - 1.2 * x * y, y, z]);
     for metric in [MetricEvaluation::Computed, MetricEvaluation::Stored] {
-        assert!(matches!(refused(&folded, &one, metric), FemError::Inverted { .. }));
+        assert!(matches!(refused(&folded, &one, metric), FemError::Space(SpaceError::Inverted { .. })));
     }
 }

@@ -2,7 +2,7 @@ mod degree_transfer;
 mod merged;
 mod metric;
 mod part;
-#[path = "../../../../femtile-fem/src/dofs/tensor/test_meshes.rs"]
+#[path = "../../../../femtile-space/src/tensor_space/test_meshes.rs"]
 mod test_meshes;
 
 use femtile_device::cpu::SimdLevel;
@@ -12,11 +12,11 @@ use femtile_expression::Expression;
 use femtile_linalg::LinearOperator;
 use femtile_mesh::Mesh;
 use femtile_mesh::generate::{BoxConfig, BoxSplit, box_mesh};
+use femtile_space::TensorSpace;
 use femtile_sum_factorization::SumFactorization;
 
 use super::*;
 use crate::{CellRule, Terms};
-use femtile_fem::dofs::TensorSpace;
 use femtile_fem::forms::Coefficient;
 use femtile_fem::tensor::CellMatrices;
 use test_meshes::{ring, squares};

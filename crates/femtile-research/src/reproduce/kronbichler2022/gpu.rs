@@ -1,8 +1,8 @@
 //! Figure 14: bake-off problem 5 on processors and on a GPU.
 
 use femtile::device::{Buffer, Cuda};
-use femtile::fem::dofs::TensorSpace;
 use femtile::matrix_free::{CudaMatrixFree, MetricEvaluation};
+use femtile::space::TensorSpace;
 
 use super::throughput::{Curve, MERGED, PLAIN, against_size, at_largest, gain, gdof, sizes};
 use super::{BASE, Cell, Claim, Figure, Problem, Quantity, Session, UNKNOWNS, figure, no_gpu, times};

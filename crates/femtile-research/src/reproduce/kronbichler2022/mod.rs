@@ -13,10 +13,10 @@ mod throughput;
 mod traffic;
 
 use femtile::device::Cpu;
-use femtile::fem::dofs::TensorSpace;
 use femtile::matrix_free::{MatrixFree, MetricEvaluation};
 use femtile::mesh::Mesh;
 use femtile::mesh::generate::{DeformConfig, deform};
+use femtile::space::TensorSpace;
 
 use super::session::no_gpu;
 use super::{Cell, Claim, Figure, Item, Quantity, Session, Table, UNKNOWNS};

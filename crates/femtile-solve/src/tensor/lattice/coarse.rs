@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 
-use femtile_fem::dofs::TensorSpace;
 use femtile_fem::tensor::TensorProblem;
 use femtile_fem::{BoundaryCondition, Coefficient, Condition, Form};
 use femtile_mesh::check::{BoundaryFacets, boundary_facets};
 use femtile_mesh::{CellKind, Field, Mesh, MeshError};
+use femtile_space::TensorSpace;
 
 use super::Lattice;
 

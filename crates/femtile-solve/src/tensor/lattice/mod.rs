@@ -8,8 +8,8 @@ mod walk;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use femtile_device::parallel;
-use femtile_fem::dofs::TensorSpace;
 use femtile_mesh::Mesh;
+use femtile_space::TensorSpace;
 
 pub(super) use coarse::CoarseProblem;
 pub(super) use lines::widths;

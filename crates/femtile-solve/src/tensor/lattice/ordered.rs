@@ -1,7 +1,7 @@
 //! Rows of cells whose nodes are numbered row by row.
 
 use femtile_device::parallel;
-use femtile_fem::dofs::TensorSpace;
+use femtile_space::TensorSpace;
 
 use super::walk::is_left_handed;
 

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use femtile_device::parallel;
-use femtile_fem::dofs::TensorSpace;
+use femtile_space::TensorSpace;
 use rayon::prelude::*;
 
 /// The message if adjacent cells have no common nodes.

@@ -137,7 +137,7 @@ fn lower_degrees_on_the_same_cells_have_the_numbers_of_spaces_of_their_own() {
             );
         }
         let low = TensorSpace::new(&mesh, 2).unwrap();
-        assert!(matches!(low.of_degree(3), Err(FemError::Degree { degree: 3, highest: 2, .. })));
+        assert!(matches!(low.of_degree(3), Err(SpaceError::Degree { degree: 3, highest: 2, .. })));
         assert!(low.of_degree(0).is_err());
     }
 }
@@ -186,10 +186,10 @@ fn cells_follow_blocks_of_two_by_two_by_two() {
 #[test]
 fn other_cells_and_degrees_are_refused() {
     let mesh = box_mesh(&BoxConfig::default()).unwrap();
-    assert!(matches!(TensorSpace::new(&mesh, 2), Err(FemError::NoTensorCells { .. })));
+    assert!(matches!(TensorSpace::new(&mesh, 2), Err(SpaceError::NoTensorCells { .. })));
     let mesh = cubes([1, 1, 1]);
     for degree in [0, 11] {
-        assert!(matches!(TensorSpace::new(&mesh, degree), Err(FemError::Degree { .. })));
+        assert!(matches!(TensorSpace::new(&mesh, degree), Err(SpaceError::Degree { .. })));
     }
 }
 

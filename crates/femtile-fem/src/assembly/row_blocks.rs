@@ -1,45 +1,9 @@
-//! Degrees of freedom: spaces, and the unknowns of each cell.
-
-pub(crate) mod tensor;
+//! Cells of each block of rows.
 
 use std::ops::Range;
 
 use femtile_device::parallel;
-use femtile_mesh::{CellKind, Mesh};
-
-use crate::FemError;
-pub use tensor::{Group, MAX_DEGREE, Orientation, TensorSpace};
-
-/// The space of continuous functions that are linear on each cell: one degree of freedom per node.
-///
-/// Its numbering is that of the nodes, so that a vector of degrees of freedom is a nodal field.
-#[derive(Debug, Clone, Copy)]
-pub struct LinearSpace<'a> {
-    mesh: &'a Mesh,
-}
-
-impl<'a> LinearSpace<'a> {
-    /// Creates the space on a mesh of triangles or tetrahedra.
-    ///
-    /// # Errors
-    /// [`FemError::UnsupportedCells`] for other cells.
-    pub fn new(mesh: &'a Mesh) -> Result<Self, FemError> {
-        match mesh.kind {
-            CellKind::Triangle | CellKind::Tetrahedron => Ok(Self { mesh }),
-            kind => Err(FemError::UnsupportedCells { kind }),
-        }
-    }
-
-    /// Returns the number of degrees of freedom.
-    pub fn n_dofs(&self) -> usize {
-        self.mesh.n_nodes()
-    }
-
-    /// Returns the degrees of freedom of a cell.
-    pub fn cell_dofs(&self, cell: usize) -> &'a [u32] {
-        self.mesh.cell(cell)
-    }
-}
+use femtile_mesh::Mesh;
 
 /// Cells counted together when they are sorted into blocks of rows.
 const CELLS_PER_PART: usize = 1 << 16;
@@ -53,7 +17,7 @@ const MAX_PARTS: usize = 256;
 /// # Cost
 /// Two sweeps over the cells; 4 bytes per block of each cell, between one and four blocks per cell.
 #[derive(Debug)]
-pub(crate) struct RowBlocks {
+pub(super) struct RowBlocks {
     n_rows: usize,
     /// Logarithm of the number of rows in a block.
     shift: u32,

@@ -14,7 +14,7 @@ mod numbering;
 mod order;
 mod orientation;
 #[cfg(test)]
-pub(crate) mod test_meshes;
+mod test_meshes;
 #[cfg(test)]
 mod tests;
 
@@ -24,7 +24,7 @@ use femtile_device::parallel;
 use femtile_element::tensor::Lagrange;
 use femtile_mesh::{CellKind, Mesh};
 
-use crate::FemError;
+use crate::SpaceError;
 use entities::Shared;
 pub use numbering::Group;
 pub use orientation::Orientation;
@@ -68,14 +68,14 @@ impl<'a> TensorSpace<'a> {
     /// Sorts the edges and faces of all cells, 16 bytes each. Degree 1 with cells numbered row by row needs
     /// no sort.
     /// # Errors
-    /// [`FemError::NoTensorCells`] for triangles and tetrahedra, [`FemError::Degree`] for a degree that is not between
-    /// 1 and [`MAX_DEGREE`], [`FemError::TooManyDofs`] if they cannot be numbered.
-    pub fn new(mesh: &'a Mesh, degree: usize) -> Result<Self, FemError> {
+    /// [`SpaceError::NoTensorCells`] for triangles and tetrahedra, [`SpaceError::Degree`] for a degree that is not between
+    /// 1 and [`MAX_DEGREE`], [`SpaceError::TooManyDofs`] if they cannot be numbered.
+    pub fn new(mesh: &'a Mesh, degree: usize) -> Result<Self, SpaceError> {
         if !matches!(mesh.kind, CellKind::Quadrilateral | CellKind::Hexahedron) {
-            return Err(FemError::NoTensorCells { kind: mesh.kind });
+            return Err(SpaceError::NoTensorCells { kind: mesh.kind });
         }
         if !(1..=MAX_DEGREE).contains(&degree) {
-            return Err(FemError::Degree { degree, kind: mesh.kind, highest: MAX_DEGREE });
+            return Err(SpaceError::Degree { degree, kind: mesh.kind, highest: MAX_DEGREE });
         }
         let d = mesh.dimension();
         let order = order::along_curve(mesh);
@@ -118,10 +118,10 @@ impl<'a> TensorSpace<'a> {
     /// # Cost
     /// Numbers entities that are known already: a small part of [`TensorSpace::new`].
     /// # Errors
-    /// As [`TensorSpace::new`], and [`FemError::Degree`] for a higher degree.
-    pub fn of_degree(&self, degree: usize) -> Result<Self, FemError> {
+    /// As [`TensorSpace::new`], and [`SpaceError::Degree`] for a higher degree.
+    pub fn of_degree(&self, degree: usize) -> Result<Self, SpaceError> {
         if degree > self.degree {
-            return Err(FemError::Degree { degree, kind: self.mesh.kind, highest: self.degree });
+            return Err(SpaceError::Degree { degree, kind: self.mesh.kind, highest: self.degree });
         }
         if degree == self.degree {
             return Ok(self.clone());
@@ -249,7 +249,7 @@ impl<'a> TensorSpace<'a> {
 
     /// Returns the local degrees of freedom, the first axis fastest, on entities of the cell whose corners are all
     /// marked nodes of the mesh.
-    pub(crate) fn spanned_by(&self, position: usize, is_marked: &[bool]) -> Vec<usize> {
+    pub fn spanned_by(&self, position: usize, is_marked: &[bool]) -> Vec<usize> {
         let corners = self.corners(position);
         let is_at = |corner: usize| is_marked[corners[corner] as usize];
         if !(0..corners.len()).any(is_at) {
@@ -397,13 +397,13 @@ fn too_many(
     degree: usize,
     d: usize,
     n_nodes: usize,
-) -> Result<(), FemError> {
+) -> Result<(), SpaceError> {
     let inner = |extent: usize| (degree as f64 - 1.0).powi(extent as i32);
     let of_shared =
         shared.iter().zip(1..).map(|(shared, extent)| shared.len() as f64 * inner(extent)).sum::<f64>();
     let n_dofs = n_nodes as f64 + of_shared + order.len() as f64 * inner(d);
     match n_dofs < f64::from(u32::MAX) {
         true => Ok(()),
-        false => Err(FemError::TooManyDofs { n_dofs }),
+        false => Err(SpaceError::TooManyDofs { n_dofs }),
     }
 }

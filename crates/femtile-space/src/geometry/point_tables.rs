@@ -4,7 +4,7 @@ use femtile_element::tensor::{Lagrange, Table};
 
 /// Polynomials along an axis at points, and their slopes.
 #[derive(Debug, Clone)]
-pub(crate) struct PointTables {
+pub struct PointTables {
     values: Table,
     /// For linear polynomials, whose slopes are constant, at one point only.
     slopes: Table,
@@ -12,7 +12,7 @@ pub(crate) struct PointTables {
 
 /// A function with several components on a cell, with workspace.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct AtPoints {
+pub struct AtPoints {
     /// At nodes, then at points: `[n_q^d][components]`, the first axis fastest.
     pub values: Vec<f64>,
     /// Slopes along each axis; [`PointTables::for_points`] gives the index for a point.
@@ -96,7 +96,7 @@ impl AtPoints {
 }
 
 /// Applies a table along the axis of a tensor with `inner` entries before it.
-pub(crate) fn along(to: &mut Vec<f64>, from: &[f64], table: &Table, inner: usize) {
+pub fn along(to: &mut Vec<f64>, from: &[f64], table: &Table, inner: usize) {
     let (m, n) = (table.n_points, table.n_shapes);
     to.resize(from.len() / n * m, 0.0);
     for (to, from) in to.chunks_exact_mut(m * inner).zip(from.chunks_exact(n * inner)) {

@@ -4,11 +4,11 @@ use femtile_element::tensor::{Lagrange, Table};
 use femtile_mesh::check::BoundaryFacets;
 
 use super::CellMaps;
-use crate::dofs::TensorSpace;
+use crate::TensorSpace;
 
 /// A side of a cell: an end of one of its axes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Side {
+pub struct Side {
     /// The cell's position in the order of visits.
     pub position: usize,
     axis: usize,
@@ -28,7 +28,7 @@ impl Side {
 }
 
 /// Sides of cells, their degrees of freedom, points and measures.
-pub(crate) struct Sides<'a> {
+pub struct Sides<'a> {
     space: &'a TensorSpace<'a>,
     maps: CellMaps<'a>,
     /// Position of each cell of the mesh.
@@ -39,7 +39,8 @@ pub(crate) struct Sides<'a> {
 
 /// Points of a side for each product of coordinates, the first axis fastest, and their area factors.
 #[derive(Debug, Default)]
-pub(crate) struct SideMap {
+pub struct SideMap {
+    /// Points x.
     pub points: Vec<[f64; 3]>,
     /// Length or area of the side per unit of the reference side.
     pub measures: Vec<f64>,
@@ -115,7 +116,7 @@ fn combine(nodes: &[[f64; 3]], shapes: &[f64]) -> Vec<[f64; 3]> {
 
 /// Returns products of shape functions along `d` axes, with the slope along one of them: `[n_q^d][n^d]`, the first axis
 /// fastest.
-pub(crate) fn product_table(values: &Table, slopes: &Table, d: usize, sloped: Option<usize>) -> Vec<f64> {
+pub fn product_table(values: &Table, slopes: &Table, d: usize, sloped: Option<usize>) -> Vec<f64> {
     let (n_q, n) = (values.n_points, values.n_shapes);
     let factor = |a: usize, q: usize, i: usize| {
         let table = if sloped == Some(a) { slopes } else { values };

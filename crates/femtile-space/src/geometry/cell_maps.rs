@@ -3,8 +3,8 @@
 use femtile_element::tensor::{Lagrange, Table};
 
 use super::point_tables::{AtPoints, PointTables, along};
-use crate::FemError;
-use crate::dofs::TensorSpace;
+use crate::SpaceError;
+use crate::TensorSpace;
 
 /// Maps of the cells of a space, evaluated at given coordinates on the reference cell.
 #[derive(Debug)]
@@ -29,11 +29,11 @@ pub struct CellMap {
 }
 
 /// Cells whose maps are evaluated together: their numbers lie beside each other, as SIMD lanes.
-pub(crate) const LANES: usize = 8;
+pub const LANES: usize = 8;
 
 /// The maps of [`LANES`] cells at each product of coordinates.
 #[derive(Debug, Default)]
-pub(crate) struct CellMapBatch {
+pub struct CellMapBatch {
     /// Determinants of Jacobians, by points.
     pub determinants: Vec<[f64; LANES]>,
     /// Points `[n_q^d][3][LANES]` and slopes.
@@ -82,7 +82,7 @@ impl<'a> CellMaps<'a> {
     }
 
     /// Evaluates the points of the cell at a position, one after another.
-    pub(crate) fn points(&self, position: usize, coordinates: &mut AtPoints) {
+    pub fn points(&self, position: usize, coordinates: &mut AtPoints) {
         self.take_nodes(position, coordinates);
         self.tables.evaluate(coordinates, self.space.dimension(), 3);
     }
@@ -120,8 +120,8 @@ impl<'a> CellMaps<'a> {
     /// Evaluates the map of the cell at a position, whose Jacobians are positive for right-handed axes.
     ///
     /// # Errors
-    /// [`FemError::Inverted`] with the first inverted point.
-    pub fn of_sound_cell(&self, position: usize, map: &mut CellMap) -> Result<(), FemError> {
+    /// [`SpaceError::Inverted`] with the first inverted point.
+    pub fn of_sound_cell(&self, position: usize, map: &mut CellMap) -> Result<(), SpaceError> {
         self.of_cell(position, map);
         let sign = if self.space.orientation(position).is_mirrored() { -1.0 } else { 1.0 };
         map.determinants.clear();
@@ -130,19 +130,19 @@ impl<'a> CellMaps<'a> {
         let unsound = map.determinants.iter().position(is_unsound);
         unsound.map_or(Ok(()), |at| {
             let cell = self.space.order()[position] as usize;
-            Err(FemError::Inverted { cell, point: map.points[at], value: sign * map.determinants[at] })
+            Err(SpaceError::Inverted { cell, point: map.points[at], value: sign * map.determinants[at] })
         })
     }
 
     /// Evaluates the maps of the cells at some positions, with the bits of [`CellMaps::of_sound_cell`].
     ///
     /// # Errors
-    /// [`FemError::Inverted`] as there, for the first of the cells.
-    pub(crate) fn of_sound_cells(
+    /// [`SpaceError::Inverted`] as there, for the first of the cells.
+    pub fn of_sound_cells(
         &self,
         positions: &[usize; LANES],
         maps: &mut CellMapBatch,
-    ) -> Result<(), FemError> {
+    ) -> Result<(), SpaceError> {
         let (d, CellMapBatch { determinants, coordinates }) = (self.space.dimension(), maps);
         coordinates.values.resize(3 * LANES * self.tables.n_shapes().pow(d as u32), 0.0);
         for (lane, &position) in positions.iter().enumerate() {
@@ -290,10 +290,10 @@ mod tests {
         let space = TensorSpace::new(&mesh, 2).unwrap();
         let maps = CellMaps::new(&space, &[0.1, 0.9]);
         let mut map = CellMap::default();
-        let failed: Vec<FemError> =
+        let failed: Vec<SpaceError> =
             (0..4).filter_map(|position| maps.of_sound_cell(position, &mut map).err()).collect();
         assert!(
-            matches!(failed[..], [FemError::Inverted { cell: 3, value, .. }] if value <= 0.0),
+            matches!(failed[..], [SpaceError::Inverted { cell: 3, value, .. }] if value <= 0.0),
             "{failed:?}"
         );
     }

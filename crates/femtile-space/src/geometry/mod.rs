@@ -3,11 +3,11 @@
 mod cell_maps;
 mod cell_rule;
 mod metric_evaluation;
-pub(crate) mod point_tables;
+mod point_tables;
 mod sides;
 
-pub use cell_maps::{CellMap, CellMaps, along_all, determinant, inverse};
-pub(crate) use cell_maps::{CellMapBatch, LANES};
+pub use cell_maps::{CellMap, CellMapBatch, CellMaps, LANES, along_all, determinant, inverse};
 pub use cell_rule::CellRule;
 pub use metric_evaluation::MetricEvaluation;
-pub(crate) use sides::{Side, Sides, product_table};
+pub use point_tables::{AtPoints, PointTables, along};
+pub use sides::{Side, SideMap, Sides, product_table};
