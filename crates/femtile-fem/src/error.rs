@@ -43,19 +43,6 @@ pub enum FemError {
         /// The number of conditions of the form.
         n_conditions: usize,
     },
-    /// A cell without volume: its stiffness would be infinite.
-    #[error(
-        "cell {cell} at {} is degenerate: its measure is {measure:e}; check the mesh for coinciding nodes and slivers",
-        place(centre)
-    )]
-    Degenerate {
-        /// Number of the cell.
-        cell: usize,
-        /// Its length, area or volume.
-        measure: f64,
-        /// Its centroid.
-        centre: [f64; 3],
-    },
     /// A node has no cell: its row of the matrix would be empty.
     #[error("node {node} at {} belongs to no cell; drop orphan nodes first", place(point))]
     OrphanNode {
@@ -163,7 +150,6 @@ impl FemError {
     /// Returns the cell of the error, if there is one.
     pub fn cell(&self) -> Option<usize> {
         match self {
-            Self::Degenerate { cell, .. } => Some(*cell),
             Self::Space(error) => error.cell(),
             Self::Form(error) => error.cell(),
             _ => None,
@@ -203,7 +189,6 @@ impl FemError {
             }
         };
         match &mut self {
-            Self::Degenerate { cell, .. } => whole(cell, cells),
             Self::Space(error) => error.number_globally(cells),
             Self::Form(error) => error.cell_mut().into_iter().for_each(|cell| whole(cell, cells)),
             Self::OrphanNode { node, .. } => whole(node, nodes),

@@ -31,7 +31,7 @@ use std::ops::ControlFlow;
 use femtile_device::{Buffer, Device, Scalar};
 use femtile_mesh::Mesh;
 use femtile_mesh::check::{Components, components};
-use femtile_space::LinearSpace;
+use femtile_space::{LinearSpace, SpaceError};
 use femtile_sparse::csr::Csr;
 
 use crate::constraints::Constraints;
@@ -229,5 +229,5 @@ fn measure_is_sound(measure: f64) -> bool {
 
 fn degenerate(mesh: &Mesh, cell: usize, measure: f64) -> FemError {
     let centre = crate::forms::centroid(mesh, cell as u32).point(0);
-    FemError::Degenerate { cell, measure, centre }
+    SpaceError::Degenerate { cell, measure, centre }.into()
 }

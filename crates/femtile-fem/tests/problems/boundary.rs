@@ -258,7 +258,10 @@ fn unusable_meshes_are_refused() {
         CellKind::Triangle,
         vec![0, 1, 2, 0, 1, 3],
     );
-    assert!(matches!(failure(&Problem::new(flat.unwrap())), FemError::Degenerate { cell: 1, .. }));
+    assert!(matches!(
+        failure(&Problem::new(flat.unwrap())),
+        FemError::Space(SpaceError::Degenerate { cell: 1, .. })
+    ));
     let orphan = Mesh::new(
         vec![[0.0; 3], [1.0, 0.0, 0.0], [5.0, 5.0, 0.0], [0.0, 1.0, 0.0]],
         CellKind::Triangle,

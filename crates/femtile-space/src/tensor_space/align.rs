@@ -4,8 +4,9 @@
 //! the order of their classes. A class that returns reversed, or that has two axes of one cell, leaves
 //! irregular cells.
 
-use super::entities::Shared;
+use super::entities;
 use super::orientation::Orientation;
+use crate::shared_entities::SharedEntities;
 
 /// Classes of edges; each edge runs with or against the direction of its class.
 struct Classes {
@@ -39,12 +40,13 @@ impl Classes {
 }
 
 /// Returns axes for each cell, in the order of the cells.
-pub(super) fn align(cell_corners: &[u32], edges: &Shared, d: usize) -> Vec<Orientation> {
-    let (n_cells, n_locals, across) = (cell_corners.len() >> d, edges.locals.len(), 1 << (d - 1));
+pub(super) fn align(cell_corners: &[u32], edges: &SharedEntities, d: usize) -> Vec<Orientation> {
+    let (n_cells, n_locals, across) = (cell_corners.len() >> d, edges.n_locals(), 1 << (d - 1));
     // Edges along each axis, by their place in `locals`.
+    let locals = entities::of_dimension(1, d);
     let along: Vec<Vec<usize>> = (0..d)
         .map(|axis| {
-            let is_along = |&local: &usize| super::entities::digits(edges.locals[local])[axis] == 1;
+            let is_along = |&local: &usize| entities::digits(locals[local])[axis] == 1;
             (0..n_locals).filter(is_along).collect()
         })
         .collect();

@@ -14,7 +14,7 @@ mod numbering;
 mod order;
 mod orientation;
 #[cfg(test)]
-mod test_meshes;
+pub(crate) mod test_meshes;
 #[cfg(test)]
 mod tests;
 
@@ -25,7 +25,7 @@ use femtile_element::tensor::Lagrange;
 use femtile_mesh::{CellKind, Mesh};
 
 use crate::SpaceError;
-use entities::Shared;
+use crate::shared_entities::SharedEntities;
 pub use numbering::Group;
 pub use orientation::Orientation;
 
@@ -193,6 +193,11 @@ impl<'a> TensorSpace<'a> {
         &self.corners[position * n..(position + 1) * n]
     }
 
+    /// Returns the corner nodes of all cells: `[n_cells][2^d]`.
+    pub(crate) fn all_corners(&self) -> &[u32] {
+        &self.corners
+    }
+
     /// Returns the first degree of freedom of each entity of the cell at a position, any number for an entity that has none:
     /// `[3^d]`.
     pub fn firsts(&self, position: usize) -> &[u32] {
@@ -262,17 +267,17 @@ impl<'a> TensorSpace<'a> {
     }
 
     /// Returns the degrees of freedom of cells whose order of an edge or a face differs from that of its first cell.
-    fn find_irregular(&self, shared: &[Shared]) -> BTreeMap<u32, Vec<u32>> {
+    fn find_irregular(&self, shared: &[SharedEntities]) -> BTreeMap<u32, Vec<u32>> {
         let mut irregular = BTreeMap::new();
         if self.degree < 3 {
             // A single unknown per edge or face has only one order.
             return irregular;
         }
-        for shared in shared {
+        for (shared, extent) in shared.iter().zip(1..) {
+            let locals = entities::of_dimension(extent, self.dimension());
             let agree = parallel::map(shared.numbers.len(), 1, |place| shared.agrees(&self.corners, place));
             for place in (0..agree.len()).filter(|&place| !agree[place]) {
-                let (position, local) =
-                    (place / shared.locals.len(), shared.locals[place % shared.locals.len()]);
+                let (position, local) = (place / locals.len(), locals[place % locals.len()]);
                 let dofs = irregular.entry(position as u32).or_insert_with(|| {
                     let mut dofs = vec![0; self.dofs_per_cell()];
                     self.regular_dofs(position, &mut dofs);
@@ -344,8 +349,12 @@ fn turn(corners: &mut [u32], orientations: &[Orientation], d: usize) {
 }
 
 /// Returns the edges of all cells, and the faces of cubes.
-fn edges_and_faces(corners: &[u32], d: usize) -> Vec<Shared> {
-    (1..d).map(|extent| Shared::number(corners, extent, d)).collect()
+fn edges_and_faces(corners: &[u32], d: usize) -> Vec<SharedEntities> {
+    let of_dimension = |extent: usize| {
+        let sides = entities::of_dimension(extent, d).into_iter().map(|side| entities::corners(side, d));
+        SharedEntities::number(corners, 1 << d, sides.collect())
+    };
+    (1..d).map(of_dimension).collect()
 }
 
 /// Returns whether the corners of every edge and face have ascending numbers, as in boxes that are numbered row by row: then
@@ -363,11 +372,12 @@ fn are_ascending(corners: &[u32], d: usize) -> bool {
 /// Numbers all entities, `[n_cells][3^d]`: vertices as nodes of the mesh, then edges, faces, cells; also
 /// returns their count. Without numbers for edges and faces, every other entity has the number of its lowest
 /// vertex, which comes before it in a cell.
-fn entity_numbers(n_nodes: usize, corners: &[u32], shared: &[Shared], d: usize) -> (Vec<u32>, usize) {
+fn entity_numbers(n_nodes: usize, corners: &[u32], shared: &[SharedEntities], d: usize) -> (Vec<u32>, usize) {
     let (per_cell, n_corners) = (3usize.pow(d as u32), 1 << d);
     let lowest: Vec<usize> = (0..per_cell).map(|local| entities::corners(local, d)[0]).collect();
     let inside = per_cell / 2;
-    let n_shared: usize = shared.iter().map(Shared::len).sum();
+    let locals: Vec<Vec<usize>> = (1..d).map(|extent| entities::of_dimension(extent, d)).collect();
+    let n_shared: usize = shared.iter().map(SharedEntities::len).sum();
     let n_cells = corners.len() / n_corners;
     let mut numbers = vec![0; n_cells * per_cell];
     parallel::for_chunks_mut(&mut numbers, per_cell, |begin, numbers| {
@@ -375,10 +385,9 @@ fn entity_numbers(n_nodes: usize, corners: &[u32], shared: &[Shared], d: usize) 
         let corners = &corners[cell * n_corners..][..n_corners];
         numbers.iter_mut().zip(&lowest).for_each(|(number, &corner)| *number = corners[corner]);
         let mut before = n_nodes;
-        for shared in shared {
-            let n_locals = shared.locals.len();
-            for (i, &local) in shared.locals.iter().enumerate() {
-                numbers[local] = before as u32 + shared.numbers[cell * n_locals + i];
+        for (shared, locals) in shared.iter().zip(&locals) {
+            for (i, &local) in locals.iter().enumerate() {
+                numbers[local] = before as u32 + shared.numbers[cell * locals.len() + i];
             }
             before += shared.len();
         }
@@ -392,7 +401,7 @@ fn entity_numbers(n_nodes: usize, corners: &[u32], shared: &[Shared], d: usize) 
 
 /// Fails if there are too many degrees of freedom for 32 bits.
 fn too_many(
-    shared: &[Shared],
+    shared: &[SharedEntities],
     order: &[u32],
     degree: usize,
     d: usize,

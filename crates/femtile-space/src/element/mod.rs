@@ -1,0 +1,198 @@
+//! Reference elements: nodes, shape functions, facets and quadrature of each kind of cell.
+
+mod facets;
+mod nodes;
+mod quadrature;
+mod simplex;
+#[cfg(test)]
+mod tests;
+
+use femtile_element::tensor::Lagrange;
+use femtile_mesh::CellKind;
+
+use crate::{MAX_DEGREE, SpaceError};
+pub use facets::ElementFacet;
+pub(crate) use facets::{FacetAxes, corners_of_facets};
+pub(crate) use nodes::{Lattice, lattice};
+pub use quadrature::ReferenceRule;
+use simplex::SimplexBasis;
+
+/// The highest degree of elements on triangles and tetrahedra.
+pub const MAX_SIMPLEX_DEGREE: usize = 6;
+
+/// The Lagrange element of a degree on a reference cell.
+///
+/// A simplex has the corners $0, e_1, …, e_d$ and polynomials of total degree p; its nodes are those of the vertices, edges,
+/// faces and the interior, in this order. A square or cube is $[0, 1]^d$ with polynomials of degree p in each coordinate; its
+/// corners and nodes run along the first axis fastest. Nodes on edges are Gauss–Lobatto points.
+#[derive(Debug, Clone)]
+pub struct Element {
+    kind: CellKind,
+    degree: usize,
+    nodes: Vec<[f64; 3]>,
+    facets: Vec<ElementFacet>,
+    shapes: Shapes,
+}
+
+/// The shape functions of an element.
+#[derive(Debug, Clone)]
+enum Shapes {
+    Simplex(SimplexBasis),
+    /// Products of polynomials along each axis.
+    Tensor(Lagrange),
+}
+
+/// Shape functions and their gradients at points of the reference cell.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Tabulation {
+    /// Number of shape functions.
+    pub n_dofs: usize,
+    /// Values: `[n_points][n_dofs]`.
+    pub values: Vec<f64>,
+    /// Gradients in reference coordinates, zero along axes that the cell lacks: `[n_points][n_dofs]`.
+    pub gradients: Vec<[f64; 3]>,
+}
+
+impl Tabulation {
+    /// Returns the number of points.
+    pub fn n_points(&self) -> usize {
+        self.values.len() / self.n_dofs.max(1)
+    }
+
+    /// Returns the values at a point: `[n_dofs]`.
+    pub fn values(&self, point: usize) -> &[f64] {
+        &self.values[point * self.n_dofs..][..self.n_dofs]
+    }
+
+    /// Returns the gradients at a point: `[n_dofs]`.
+    pub fn gradients(&self, point: usize) -> &[[f64; 3]] {
+        &self.gradients[point * self.n_dofs..][..self.n_dofs]
+    }
+}
+
+impl Element {
+    /// Creates the element of a degree on triangles, tetrahedra, quadrilaterals or hexahedra.
+    ///
+    /// # Cost
+    /// Inverts a matrix of [`Self::n_dofs`] rows on simplices.
+    /// # Errors
+    /// [`SpaceError::NoElement`] for other cells, [`SpaceError::Degree`] for a degree that is not between 1 and
+    /// [`MAX_SIMPLEX_DEGREE`] or [`MAX_DEGREE`].
+    pub fn new(kind: CellKind, degree: usize) -> Result<Self, SpaceError> {
+        let highest = if kind.is_simplex() { MAX_SIMPLEX_DEGREE } else { MAX_DEGREE };
+        if kind == CellKind::Segment {
+            return Err(SpaceError::NoElement { kind });
+        }
+        if !(1..=highest).contains(&degree) {
+            return Err(SpaceError::Degree { degree, kind, highest });
+        }
+        if !kind.is_simplex() {
+            return Ok(Self::of_polynomials(kind, Lagrange::gauss_lobatto(degree)));
+        }
+        let d = kind.dimension();
+        let nodes: Vec<[f64; 3]> =
+            lattice(d, degree).iter().map(|at| nodes::recursive(&at.indices[..=d])).collect();
+        let shapes = Shapes::Simplex(SimplexBasis::new(d, degree, &nodes));
+        Ok(Self::with_facets(kind, degree, nodes, shapes))
+    }
+
+    /// Creates the element of products of these polynomials on a square or cube.
+    pub(crate) fn of_polynomials(kind: CellKind, polynomials: Lagrange) -> Self {
+        let (ticks, d) = (polynomials.nodes(), kind.dimension());
+        let n = ticks.len();
+        let node = |at: usize| {
+            std::array::from_fn(|axis| if axis < d { ticks[at / n.pow(axis as u32) % n] } else { 0.0 })
+        };
+        let nodes = (0..n.pow(d as u32)).map(node).collect();
+        Self::with_facets(kind, n - 1, nodes, Shapes::Tensor(polynomials))
+    }
+
+    fn with_facets(kind: CellKind, degree: usize, nodes: Vec<[f64; 3]>, shapes: Shapes) -> Self {
+        let facets = facets::of_cell(kind, &nodes);
+        Self { kind, degree, nodes, facets, shapes }
+    }
+
+    /// Returns the kind of the cell.
+    pub fn kind(&self) -> CellKind {
+        self.kind
+    }
+
+    /// Returns the degree of the polynomials: the total one on simplices, that in each coordinate otherwise.
+    pub fn degree(&self) -> usize {
+        self.degree
+    }
+
+    /// Returns the dimension of the cell: 2 or 3.
+    pub fn dimension(&self) -> usize {
+        self.kind.dimension()
+    }
+
+    /// Returns the number of degrees of freedom, one per node.
+    pub fn n_dofs(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Returns the nodes.
+    pub fn nodes(&self) -> &[[f64; 3]] {
+        &self.nodes
+    }
+
+    /// Returns the facets: those of [`CellKind::facets`] in their order on simplices, otherwise the lower and the upper end of
+    /// each axis.
+    pub fn facets(&self) -> &[ElementFacet] {
+        &self.facets
+    }
+
+    /// Evaluates all shape functions and their gradients at points of the reference cell.
+    ///
+    /// # Cost
+    /// $O(n^2)$ per point for `n` shape functions on simplices.
+    pub fn tabulate(&self, points: &[[f64; 3]]) -> Tabulation {
+        match &self.shapes {
+            Shapes::Simplex(basis) => basis.tabulate(points),
+            Shapes::Tensor(polynomials) => products(polynomials, self.dimension(), points),
+        }
+    }
+
+    /// Returns a rule on the cell that is exact for polynomials of a total degree; on squares and cubes, of that degree in each
+    /// coordinate.
+    ///
+    /// # Panics
+    /// If the degree exceeds [`femtile_element::quadrature::MAX_DEGREE`] on simplices.
+    pub fn quadrature(&self, degree: usize) -> ReferenceRule {
+        ReferenceRule::new(self.kind.is_simplex(), self.dimension(), degree)
+    }
+
+    /// Returns a rule on the reference facet as [`Self::quadrature`] does on the cell; [`ElementFacet::point`] maps its points.
+    ///
+    /// # Panics
+    /// As [`Self::quadrature`].
+    pub fn facet_quadrature(&self, degree: usize) -> ReferenceRule {
+        ReferenceRule::new(self.kind.is_simplex(), self.dimension() - 1, degree)
+    }
+}
+
+/// Tabulates products of polynomials along `d` axes, the first axis fastest.
+fn products(polynomials: &Lagrange, d: usize, points: &[[f64; 3]]) -> Tabulation {
+    let n = polynomials.nodes().len();
+    let n_dofs = n.pow(d as u32);
+    let mut found = Tabulation { n_dofs, ..Tabulation::default() };
+    for point in points {
+        let (values, slopes) = (polynomials.values(&point[..d]), polynomials.slopes(&point[..d]));
+        for dof in 0..n_dofs {
+            let index = |axis: usize| dof / n.pow(axis as u32) % n;
+            let product = |sloped: Option<usize>| -> f64 {
+                let factor = |axis: usize| {
+                    let table = if sloped == Some(axis) { &slopes } else { &values };
+                    table.row(axis)[index(axis)]
+                };
+                (0..d).map(factor).product()
+            };
+            found.values.push(product(None));
+            found
+                .gradients
+                .push(std::array::from_fn(|axis| if axis < d { product(Some(axis)) } else { 0.0 }));
+        }
+    }
+    found
+}

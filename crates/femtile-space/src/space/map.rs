@@ -1,0 +1,136 @@
+//! Maps from the reference cell to the cells of a space, at any points.
+
+use femtile_element::tensor::Lagrange;
+
+use super::{Numbering, Space};
+use crate::element::{Element, Tabulation};
+use crate::geometry::{CellMaps, determinant};
+use crate::{SpaceError, TensorSpace};
+
+/// The map of a cell at points.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct PointMap {
+    /// Points x.
+    pub points: Vec<[f64; 3]>,
+    /// Jacobians by rows, $J_{ia} = \partial x_i / \partial \xi_a$; in two dimensions the third row and column are those of the
+    /// identity.
+    pub jacobians: Vec<[[f64; 3]; 3]>,
+    /// Their determinants, never zero; the sign is that of the orientation of the cell's axes.
+    pub determinants: Vec<f64>,
+}
+
+/// The maps of all cells at given points of the reference cell.
+#[derive(Debug)]
+pub struct CellMapping<'s, 'a> {
+    space: &'s Space<'a>,
+    points: Vec<[f64; 3]>,
+    shapes: Option<TensorShapes<'s>>,
+}
+
+/// The polynomials of the map of quadrilaterals or hexahedra.
+#[derive(Debug)]
+struct TensorShapes<'s> {
+    space: &'s TensorSpace<'s>,
+    maps: CellMaps<'s>,
+    tabulation: Tabulation,
+}
+
+impl<'a> Space<'a> {
+    /// Prepares the maps of cells at points of the reference cell.
+    pub fn mapping(&self, points: &[[f64; 3]]) -> CellMapping<'_, 'a> {
+        let shapes = match &self.numbering {
+            Numbering::Simplex(_) => None,
+            Numbering::Tensor(space) => {
+                let maps = CellMaps::new(space, &[]);
+                let n = maps.order();
+                let polynomials = Lagrange::new((0..=n).map(|i| i as f64 / n as f64).collect());
+                let tabulation = Element::of_polynomials(self.mesh.kind, polynomials).tabulate(points);
+                Some(TensorShapes { space, maps, tabulation })
+            }
+        };
+        CellMapping { space: self, points: points.to_vec(), shapes }
+    }
+
+    /// Evaluates the map of the cell at a position at points of the reference cell.
+    ///
+    /// # Cost
+    /// Tabulates the map; [`Self::mapping`] does so once for all cells.
+    /// # Errors
+    /// As [`CellMapping::of_cell`].
+    pub fn map(&self, position: usize, points: &[[f64; 3]], map: &mut PointMap) -> Result<(), SpaceError> {
+        self.mapping(points).of_cell(position, map)
+    }
+}
+
+impl CellMapping<'_, '_> {
+    /// Evaluates the map of the cell at a position.
+    ///
+    /// Simplices may have either orientation. The axes of quadrilaterals and hexahedra are right-handed unless the space
+    /// mirrored them.
+    ///
+    /// # Errors
+    /// [`SpaceError::Inverted`] with the first inverted point of a quadrilateral or hexahedron, [`SpaceError::Degenerate`] for a
+    /// simplex without volume.
+    pub fn of_cell(&self, position: usize, map: &mut PointMap) -> Result<(), SpaceError> {
+        map.points.clear();
+        map.jacobians.clear();
+        map.determinants.clear();
+        match &self.shapes {
+            None => self.of_simplex(position, map),
+            Some(shapes) => shapes.of_cell(position, map),
+        }
+    }
+
+    /// Evaluates the affine map of a simplex.
+    fn of_simplex(&self, cell: usize, map: &mut PointMap) -> Result<(), SpaceError> {
+        let mesh = self.space.mesh;
+        let (d, nodes) = (mesh.dimension(), mesh.cell(cell));
+        let corner = |i: usize| mesh.points[nodes[i] as usize];
+        let origin = corner(0);
+        let mut jacobian = IDENTITY;
+        for axis in 0..d {
+            (0..d).for_each(|i| jacobian[i][axis] = corner(axis + 1)[i] - origin[i]);
+        }
+        let determinant = determinant(&jacobian);
+        if determinant == 0.0 || determinant.is_nan() {
+            let centre = std::array::from_fn(|i| (0..=d).map(|k| corner(k)[i]).sum::<f64>() / (d + 1) as f64);
+            return Err(SpaceError::Degenerate { cell, measure: determinant, centre });
+        }
+        map.points.extend(self.points.iter().map(|reference| {
+            let step = |i: usize| -> f64 { (0..d).map(|axis| jacobian[i][axis] * reference[axis]).sum() };
+            std::array::from_fn(|i| if i < d { origin[i] + step(i) } else { origin[i] })
+        }));
+        map.jacobians.resize(self.points.len(), jacobian);
+        map.determinants.resize(self.points.len(), determinant);
+        Ok(())
+    }
+}
+
+impl TensorShapes<'_> {
+    fn of_cell(&self, position: usize, map: &mut PointMap) -> Result<(), SpaceError> {
+        let (d, nodes) = (self.space.dimension(), self.maps.nodes(position));
+        let sign = if self.space.orientation(position).is_mirrored() { -1.0 } else { 1.0 };
+        for q in 0..self.tabulation.n_points() {
+            let (mut point, mut jacobian) = ([0.0; 3], IDENTITY);
+            (0..d).for_each(|i| jacobian[i] = [0.0; 3]);
+            let shapes = self.tabulation.values(q).iter().zip(self.tabulation.gradients(q));
+            for (node, (value, gradient)) in nodes.iter().zip(shapes) {
+                (0..3).for_each(|i| point[i] += value * node[i]);
+                for i in 0..d {
+                    (0..d).for_each(|axis| jacobian[i][axis] += node[i] * gradient[axis]);
+                }
+            }
+            let determinant = determinant(&jacobian);
+            if determinant.is_nan() || sign * determinant <= 0.0 {
+                let cell = self.space.order()[position] as usize;
+                return Err(SpaceError::Inverted { cell, point, value: sign * determinant });
+            }
+            map.points.push(point);
+            map.jacobians.push(jacobian);
+            map.determinants.push(determinant);
+        }
+        Ok(())
+    }
+}
+
+const IDENTITY: [[f64; 3]; 3] = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
