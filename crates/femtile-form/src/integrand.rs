@@ -210,7 +210,7 @@ impl Formulas {
         let is_zero = |row, column| self.builder.as_constant(at(row, column)) == Some(0.0);
         let component = |slot: usize| slot / (1 + d) % n_components;
         let side = |slot: usize| slot / (1 + d) / n_components;
-        let is_value = |slot: usize| slot % (1 + d) == 0;
+        let is_value = |slot: usize| slot.is_multiple_of(1 + d);
         let all = || (0..n).flat_map(|row| (0..n).map(move |column| (row, column)));
         let couples = |of: &dyn Fn(usize) -> usize| {
             all().any(|(row, column)| of(row) != of(column) && !is_zero(row, column))

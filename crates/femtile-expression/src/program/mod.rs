@@ -59,6 +59,11 @@ impl Program {
         self.n_inputs
     }
 
+    /// Whether an output depends on the input at a position.
+    pub fn reads(&self, input: usize) -> bool {
+        self.nodes.iter().any(|node| matches!(node, Node::Variable(Variable::Other(own)) if usize::from(*own) == input))
+    }
+
     /// Number of outputs.
     pub fn n_outputs(&self) -> usize {
         self.outputs.len()

@@ -5,4 +5,5 @@ mod class;
 mod coefficients;
 mod errors;
 mod point;
+mod random;
 mod tangent;

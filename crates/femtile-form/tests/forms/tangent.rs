@@ -1,81 +1,11 @@
 //! The tangent is the derivative of the residual, of random equations as well.
 
 use femtile_expression::{Expression, Names};
-use femtile_form::{Argument, Coefficient, Equation, Form, Integrand};
+use femtile_form::{Argument, Coefficient, Equation, Integrand};
 use proptest::prelude::*;
 
 use crate::point::{Point, matrix, residual, tangent};
-
-/// Formulas of given names, smooth and bounded together with their derivatives for inputs of size one.
-fn formula(names: Vec<String>) -> impl Strategy<Value = String> {
-    let leaf = prop_oneof![proptest::sample::select(names), (-20i32..20).prop_map(|n| format!("({}/8)", n)),];
-    leaf.prop_recursive(3, 12, 2, |inner| {
-        prop_oneof![
-            (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("({a} + {b})")),
-            (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("({a} - {b})")),
-            (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("{a}*{b}")),
-            (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("{a}/(2 + ({b})^2)")),
-            inner.clone().prop_map(|a| format!("sin({a})")),
-            inner.clone().prop_map(|a| format!("exp(-({a})^2)")),
-            inner.prop_map(|a| format!("sqrt(1 + ({a})^2)")),
-        ]
-    })
-}
-
-/// The text of an equation with random formulas: components, and formulas of cells, boundary, both sides of interior facets.
-fn equation() -> impl Strategy<Value = (usize, String)> {
-    (1usize..=3).prop_flat_map(|n| {
-        let components: Vec<String> = (0..n).map(|c| format!("v{c}")).collect();
-        let state = |sides: &[&str]| -> Vec<String> {
-            let of = |side: &&str| {
-                let side = (*side).to_owned();
-                let names = components.clone().into_iter();
-                names.flat_map(move |name| {
-                    ["", "_x", "_y", "_z"].map(|axis| format!("{name}{side}{axis}"))
-                })
-            };
-            sides.iter().flat_map(of).collect()
-        };
-        let with = |names: Vec<String>, more: &[&str]| -> Vec<String> {
-            names.into_iter().chain(more.iter().map(|name| (*name).to_owned())).collect()
-        };
-        let rates = components.iter().map(|name| format!("{name}_t"));
-        let cell_names: Vec<String> = with(state(&[""]), &["x", "y", "z", "t", "c"]).into_iter().chain(rates).collect();
-        let facet_names = with(state(&[""]), &["x", "n_x", "n_y", "n_z"]);
-        let interior_names = with(state(&["", "_other"]), &["x", "n_x", "n_z"]);
-        let source = |names: &[String]| proptest::collection::vec(formula(names.to_vec()), n);
-        let flux = |names: &[String]| {
-            proptest::collection::vec(proptest::collection::vec(formula(names.to_vec()), 3), n)
-        };
-        (
-            source(&cell_names),
-            flux(&cell_names),
-            source(&facet_names),
-            source(&interior_names),
-            source(&interior_names),
-            flux(&interior_names),
-        )
-            .prop_map(move |(source, flux, on_boundary, first, second, flux_second)| {
-                let text = format!(
-                    "description = \"random\"\nunknown = {components:?}\n[coefficients]\nc = {{}}\n\
-                     [cells]\nsource = {source:?}\nflux = {flux:?}\n\
-                     [boundary.random]\nsource = {on_boundary:?}\n\
-                     [interior]\nsource = {first:?}\nsource_other = {second:?}\nflux_other = {flux_second:?}\n"
-                );
-                (n, text)
-            })
-    })
-}
-
-/// Numbers of size one.
-fn numbers(n: usize, seed: u64) -> Vec<f64> {
-    let mut state = seed;
-    let mut next = || {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 11) as f64 / (1u64 << 52) as f64 - 1.0
-    };
-    (0..n).map(|_| next()).collect()
-}
+use crate::random::{coefficient, equation, form_of, numbers};
 
 /// Compares the tangent of an integrand with central differences and with its matrix.
 fn compare(integrand: &Integrand, n_components: usize, seed: u64) -> Result<(), TestCaseError> {
@@ -120,30 +50,14 @@ fn compare(integrand: &Integrand, n_components: usize, seed: u64) -> Result<(), 
     Ok(())
 }
 
-fn form_of(text: &str, dimension: usize, c: Coefficient) -> Form {
-    let equation = Equation::from_toml("random", text).unwrap();
-    let builder = equation.form(dimension).with("c", c).unwrap();
-    builder.on_boundary("random", &[0], &[]).unwrap().build().unwrap()
-}
-
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
     #[test]
     fn tangents_of_random_equations_are_derivatives(
-        (n, text) in equation(), dimension in 2usize..=3, seed in any::<u64>(), kind in 0..3,
+        (n, text) in equation(), dimension in 2usize..=3, seed in any::<u64>(), kind in 0usize..3,
     ) {
-        let c = match kind {
-            0 => Coefficient::Constant(0.75),
-            1 => Coefficient::Expression(
-                Expression::parse_with("1 + x*sin(u) + t", &Names { time: true, others: &["u"] }).unwrap(),
-            ),
-            _ => Coefficient::ByTag([
-                (0, Coefficient::Expression(Expression::parse_with("exp(-u^2)*y", &Names { time: false, others: &["u"] }).unwrap())),
-                (3, Coefficient::Constant(2.0)),
-            ].into()),
-        };
-        let form = form_of(&text, dimension, c);
+        let form = form_of(&text, dimension, coefficient(kind), &[0]);
         prop_assert_eq!(form.integrals().len(), 3);
         for integral in form.integrals() {
             compare(&integral.integrand, n, seed)?;

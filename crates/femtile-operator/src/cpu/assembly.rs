@@ -1,0 +1,415 @@
+//! Assembly of the tangent as a sparse matrix.
+
+use femtile_device::{Cpu, parallel};
+use femtile_form::Integrand;
+use femtile_space::LinearConstraints;
+use femtile_sparse::Csr;
+use femtile_sparse::csr::HostOffsets;
+
+use super::CpuOperator;
+use super::basis::{LANES, Lanes};
+use super::cells::{CellScratch, Job, Product};
+use crate::discrete_form::State;
+use crate::error::OperatorError;
+
+/// Numbers of cell matrices that are kept at a time.
+const ENTRIES: usize = 1 << 23;
+
+/// Rows that a thread fills at a time.
+const ROWS: usize = 1 << 10;
+
+/// The sparsity pattern of a discrete form with constraints.
+///
+/// With constraints $u = C w + g$ the matrix is $C^\mathsf{T} A C$, with one on the diagonal of constrained unknowns, whose
+/// rows and columns are else empty.
+#[derive(Debug, Clone)]
+pub struct Pattern {
+    constraints: LinearConstraints,
+    offsets: Vec<usize>,
+    columns: Vec<u32>,
+}
+
+impl Pattern {
+    /// Returns the number of entries.
+    pub fn n_nonzeros(&self) -> usize {
+        self.columns.len()
+    }
+
+    /// Returns the constraints.
+    pub fn constraints(&self) -> &LinearConstraints {
+        &self.constraints
+    }
+
+    /// Calls a function for each unconstrained unknown that an unknown stands for, with its factor.
+    fn expand(&self, unknown: u32, found: &mut dyn FnMut(u32, f64)) {
+        match self.constraints.terms(unknown) {
+            None => found(unknown, 1.0),
+            Some(terms) => terms.iter().for_each(|&(other, factor)| found(other, factor)),
+        }
+    }
+
+    fn place(&self, row: usize, column: u32) -> Option<usize> {
+        let begin = self.offsets[row];
+        self.columns[begin..self.offsets[row + 1]].binary_search(&column).ok().map(|place| begin + place)
+    }
+}
+
+/// Unknowns that are coupled: those of cells, and of the two cells of an interior facet.
+struct Coupled<'o, 'a> {
+    operator: &'o CpuOperator<'a>,
+    constraints: &'o LinearConstraints,
+    /// Unknowns that depend on each unknown: pairs, sorted.
+    dependents: Vec<(u32, u32)>,
+    /// Degree of freedom and interior facet: pairs, sorted; and the degrees of freedom of those facets.
+    on_facets: Vec<(u32, u32)>,
+    facets: Vec<Vec<u32>>,
+    couples_components: bool,
+}
+
+impl Coupled<'_, '_> {
+    /// Returns the columns of a row.
+    fn columns(&self, row: usize) -> Vec<u32> {
+        if self.constraints.contains(row as u32) {
+            return vec![row as u32];
+        }
+        let n_components = self.operator.discrete.form().n_components();
+        let mut columns = vec![row as u32];
+        let mut add_dofs = |dofs: &[u32]| {
+            for &dof in dofs {
+                for component in 0..n_components {
+                    if !self.couples_components && component != row % n_components {
+                        continue;
+                    }
+                    let unknown = dof * n_components as u32 + component as u32;
+                    match self.constraints.terms(unknown) {
+                        None => columns.push(unknown),
+                        Some(terms) => columns.extend(terms.iter().map(|(other, _)| *other)),
+                    }
+                }
+            }
+        };
+        let n = self.operator.basis.n;
+        let first = self.dependents.partition_point(|(of, _)| (*of as usize) < row);
+        let dependents = self.dependents[first..].iter().take_while(|(of, _)| *of as usize == row);
+        for unknown in dependents.map(|(_, unknown)| *unknown as usize).chain([row]) {
+            let dof = unknown / n_components;
+            for &place in self.operator.places.of(dof) {
+                let cell = place as usize / n;
+                add_dofs(&self.operator.dofs[cell * n..(cell + 1) * n]);
+            }
+            let first = self.on_facets.partition_point(|(of, _)| (*of as usize) < dof);
+            for (_, facet) in self.on_facets[first..].iter().take_while(|(of, _)| *of as usize == dof) {
+                add_dofs(&self.facets[*facet as usize]);
+            }
+        }
+        columns.sort_unstable();
+        columns.dedup();
+        columns
+    }
+}
+
+impl CpuOperator<'_> {
+    /// Returns the pattern of the matrix with constraints of the unknowns.
+    ///
+    /// # Errors
+    /// [`OperatorError::Mismatch`] for constraints of another number of unknowns.
+    pub fn pattern(&self, constraints: &LinearConstraints) -> Result<Pattern, OperatorError> {
+        let n_rows = self.discrete.n_unknowns();
+        if constraints.n_dofs() != n_rows {
+            let message = format!("constraints of {} unknowns, not {n_rows}", constraints.n_dofs());
+            return Err(OperatorError::Mismatch(message));
+        }
+        let mut dependents: Vec<(u32, u32)> = Vec::new();
+        for &dof in constraints.dofs() {
+            let terms = constraints.terms(dof).unwrap_or_default();
+            dependents.extend(terms.iter().map(|&(other, _)| (other, dof)));
+        }
+        dependents.sort_unstable();
+        let sites = self.facets.iter().flat_map(|(_, _, sites)| sites).filter(|site| site.sides.len() == 2);
+        let facets: Vec<Vec<u32>> = sites
+            .map(|site| site.sides.iter().flat_map(|side| side.dofs.iter().copied()).collect())
+            .collect();
+        let numbered = facets.iter().enumerate();
+        let mut on_facets: Vec<(u32, u32)> =
+            numbered.flat_map(|(facet, dofs)| dofs.iter().map(move |&dof| (dof, facet as u32))).collect();
+        on_facets.sort_unstable();
+        let integrals = self.discrete.form().integrals().iter();
+        let couples_components = !dependents.is_empty()
+            || integrals.into_iter().any(|integral| integral.integrand.class().couples_components);
+        let coupled =
+            Coupled { operator: self, constraints, dependents, on_facets, facets, couples_components };
+        let rows = self.cpu.install(|| parallel::map(n_rows, ROWS, |row| coupled.columns(row)));
+        let mut offsets = Vec::with_capacity(n_rows + 1);
+        offsets.push(0);
+        let mut columns = Vec::with_capacity(rows.iter().map(Vec::len).sum());
+        for row in rows {
+            columns.extend(row);
+            offsets.push(columns.len());
+        }
+        Ok(Pattern { constraints: constraints.clone(), offsets, columns })
+    }
+
+    /// Assembles the tangent at a state.
+    ///
+    /// # Cost
+    /// Per cell $O(n_q n c^2 (1 + d)^2 + n^2 n_q c^2 (1 + d))$ operations for n shape functions and c components.
+    /// # Errors
+    /// [`OperatorError::Length`]; [`femtile_form::FormError::IntegrandNotFinite`] with the first point at which the tangent
+    /// is not finite.
+    pub fn assemble(&self, state: &State<'_>, pattern: &Pattern) -> Result<Csr<f64, Cpu>, OperatorError> {
+        let mut values = vec![0.0; pattern.n_nonzeros()];
+        self.refill(state, pattern, &mut values)?;
+        let narrow: Option<Vec<u32>> = pattern.offsets.iter().map(|&at| u32::try_from(at).ok()).collect();
+        let offsets = match narrow {
+            Some(offsets) => HostOffsets::Narrow(offsets),
+            None => HostOffsets::Wide(pattern.offsets.iter().map(|&at| at as u64).collect()),
+        };
+        let n = self.discrete.n_unknowns();
+        Ok(Csr::from_parts(&self.cpu, n, offsets, pattern.columns.clone(), values)?)
+    }
+
+    /// Computes the values of the matrix for a pattern.
+    ///
+    /// # Errors
+    /// As [`Self::assemble`].
+    pub fn refill(
+        &self,
+        state: &State<'_>,
+        pattern: &Pattern,
+        values: &mut [f64],
+    ) -> Result<(), OperatorError> {
+        self.discrete.check_state(state)?;
+        if values.len() != pattern.n_nonzeros() {
+            let (found, expected) = (values.len(), pattern.n_nonzeros());
+            return Err(OperatorError::Length { field: "values", found, expected });
+        }
+        values.fill(0.0);
+        for integrand in &self.cells {
+            self.cpu.install(|| self.add_cells(integrand, state, pattern, values));
+        }
+        for (integrand, domain, sites) in &self.facets {
+            let mut add = |row, column, value: f64| add_entry(pattern, values, row, column, value);
+            self.on_facets(integrand, domain, state).for_entries(sites, &mut add)?;
+        }
+        // The reference finds the place of a value that is not finite.
+        if values.iter().any(|value| !value.is_finite()) {
+            crate::reference::for_entries(&self.discrete, state, &mut |_, _, _| {})?;
+        }
+        for &unknown in pattern.constraints.dofs() {
+            if let Some(place) = pattern.place(unknown as usize, unknown) {
+                values[place] = 1.0;
+            }
+        }
+        Ok(())
+    }
+
+    /// Computes the diagonal of the tangent without constraints.
+    ///
+    /// # Shapes
+    /// `diagonal: [n_unknowns]`
+    /// # Errors
+    /// As [`Self::assemble`].
+    pub fn diagonal(&self, state: &State<'_>, diagonal: &mut [f64]) -> Result<(), OperatorError> {
+        self.discrete.check_state(state)?;
+        self.discrete.check_length("diagonal", diagonal, false)?;
+        diagonal.fill(0.0);
+        let (n, n_components) = (self.basis.n, self.discrete.form().n_components());
+        for integrand in &self.cells {
+            self.for_cell_matrices(integrand, state, |first, matrices| {
+                let size = n * n_components;
+                for (batch, matrix) in matrices.chunks_exact(size * size).enumerate() {
+                    for (lane, cell) in self.cells_of(first + batch) {
+                        for local in 0..size {
+                            diagonal[self.unknown(cell, local)] += matrix[local * size + local][lane];
+                        }
+                    }
+                }
+            });
+        }
+        for (integrand, domain, sites) in &self.facets {
+            self.on_facets(integrand, domain, state).for_entries(sites, &mut |row, column, value| {
+                if row == column {
+                    diagonal[row as usize] += value;
+                }
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Returns the lanes of a batch and their cells.
+    fn cells_of(&self, batch: usize) -> impl Iterator<Item = (usize, usize)> + use<> {
+        let n_cells = self.discrete.space().n_cells();
+        (0..LANES).map(move |lane| (lane, batch * LANES + lane)).filter(move |(_, cell)| *cell < n_cells)
+    }
+
+    /// Returns the unknown of a row of a cell matrix, whose rows run over shape functions, then components.
+    fn unknown(&self, cell: usize, local: usize) -> usize {
+        let n = self.basis.n;
+        self.dofs[cell * n + local % n] as usize * self.discrete.form().n_components() + local / n
+    }
+
+    fn add_cells(&self, integrand: &Integrand, state: &State<'_>, pattern: &Pattern, values: &mut [f64]) {
+        let size = self.basis.n * self.discrete.form().n_components();
+        self.for_cell_matrices(integrand, state, |first, matrices| {
+            // Each thread adds to rows of its own, in the order of the cells.
+            let n_rows = pattern.offsets.len() - 1;
+            let per_thread = n_rows.div_ceil(parallel::n_threads()).max(1);
+            let mut rest = &mut *values;
+            let mut parts = Vec::new();
+            for begin in (0..n_rows).step_by(per_thread) {
+                let rows = begin..(begin + per_thread).min(n_rows);
+                let (own, others) =
+                    rest.split_at_mut(pattern.offsets[rows.end] - pattern.offsets[rows.start]);
+                rest = others;
+                parts.push((rows, own));
+            }
+            parallel::for_each_item(parts, 1, |(rows, values)| {
+                let begin = pattern.offsets[rows.start];
+                for (batch, matrix) in matrices.chunks_exact(size * size).enumerate() {
+                    for (lane, cell) in self.cells_of(first + batch) {
+                        for i in 0..size {
+                            pattern.expand(self.unknown(cell, i) as u32, &mut |row, factor| {
+                                if !rows.contains(&(row as usize)) {
+                                    return;
+                                }
+                                for j in 0..size {
+                                    let entry = factor * matrix[i * size + j][lane];
+                                    pattern.expand(self.unknown(cell, j) as u32, &mut |column, factor| {
+                                        if let Some(place) = pattern.place(row as usize, column) {
+                                            values[place - begin] += factor * entry;
+                                        }
+                                    });
+                                }
+                            });
+                        }
+                    }
+                }
+            });
+        });
+    }
+
+    /// Computes the matrices of all cells, by groups of batches: calls a function with the first batch of a group and the
+    /// matrices of its batches, `[n_batches][n c][n c]` with rows by components, then shape functions.
+    fn for_cell_matrices(
+        &self,
+        integrand: &Integrand,
+        state: &State<'_>,
+        mut found: impl FnMut(usize, &[Lanes]),
+    ) {
+        let size = self.basis.n * self.discrete.form().n_components();
+        let n_batches = self.discrete.space().n_cells().div_ceil(LANES);
+        let per_group = (ENTRIES / (size * size * LANES)).clamp(1, n_batches.max(1));
+        let mut matrices = vec![[0.0; LANES]; per_group * size * size];
+        let job = Job { operator: self, integrand, product: Product::Derivative, state, direction: &[] };
+        for first in (0..n_batches).step_by(per_group) {
+            let n = per_group.min(n_batches - first);
+            let items: Vec<(usize, &mut [Lanes])> =
+                matrices[..n * size * size].chunks_mut(size * size).enumerate().collect();
+            parallel::for_each_item_with(items, 1, MatrixScratch::default, |scratch, (batch, matrix)| {
+                job.matrix(first + batch, matrix, scratch);
+            });
+            found(first, &matrices[..n * size * size]);
+        }
+    }
+}
+
+fn add_entry(pattern: &Pattern, values: &mut [f64], row: u32, column: u32, value: f64) {
+    pattern.expand(row, &mut |row, of_row| {
+        pattern.expand(column, &mut |column, of_column| {
+            if let Some(place) = pattern.place(row as usize, column) {
+                values[place] += of_row * of_column * value;
+            }
+        });
+    });
+}
+
+/// Workspace of cell matrices.
+#[derive(Default)]
+struct MatrixScratch {
+    cells: CellScratch,
+    /// Entries of D' at the points: `[n_entries][n_q]`.
+    entries: Vec<Lanes>,
+    /// D' of a pair of components on the axes of the reference cell: `[1 + d][1 + d][n_q]`.
+    block: Vec<Lanes>,
+    /// Its product with the trial functions: `[n_q][1 + d][n]`.
+    products: Vec<Lanes>,
+}
+
+impl Job<'_, '_> {
+    /// Computes $K = B^\mathsf{T} D' B$ of a batch of cells.
+    ///
+    /// # Shapes
+    /// `matrix: [c][n][c][n]`
+    fn matrix(&self, batch: usize, matrix: &mut [Lanes], scratch: &mut MatrixScratch) {
+        let basis = &self.operator.basis;
+        let (n, n_q, d) = (basis.n, basis.n_q, basis.dimension);
+        let n_components = self.operator.discrete.form().n_components();
+        let MatrixScratch { cells, entries, block, products } = scratch;
+        let list = self.integrand.entries();
+        entries.resize(list.len() * n_q, [0.0; LANES]);
+        self.run_program(self.integrand.derivative(), batch, entries, cells);
+        matrix.fill([0.0; LANES]);
+        block.resize((1 + d) * (1 + d) * n_q, [0.0; LANES]);
+        products.resize(n_q * (1 + d) * n, [0.0; LANES]);
+        for test in 0..n_components {
+            for trial in 0..n_components {
+                block.fill([0.0; LANES]);
+                let mut is_zero = true;
+                for (entry, [row, column]) in list.iter().enumerate() {
+                    if (row / (1 + d), column / (1 + d)) == (test, trial) {
+                        let at = (row % (1 + d)) * (1 + d) + column % (1 + d);
+                        block[at * n_q..(at + 1) * n_q]
+                            .copy_from_slice(&entries[entry * n_q..(entry + 1) * n_q]);
+                        is_zero = false;
+                    }
+                }
+                if is_zero {
+                    continue;
+                }
+                let geometry = self.operator.geometry.batch(batch);
+                self.operator.cpu.vectorize(
+                    #[inline(always)]
+                    || {
+                        match d {
+                            2 => geometry.block_to_reference::<2>(block),
+                            _ => geometry.block_to_reference::<3>(block),
+                        }
+                        multiply_trial(block, basis, products);
+                        for i in 0..n {
+                            let row = &mut matrix[((test * n + i) * n_components + trial) * n..][..n];
+                            for slot in 0..=d {
+                                let table = basis.table(slot);
+                                for q in 0..n_q {
+                                    let shape = table[q * n + i];
+                                    let products = &products[(q * (1 + d) + slot) * n..][..n];
+                                    for (entry, product) in row.iter_mut().zip(products) {
+                                        (0..LANES).for_each(|lane| entry[lane] += shape * product[lane]);
+                                    }
+                                }
+                            }
+                        }
+                    },
+                );
+            }
+        }
+    }
+}
+
+/// Computes D' times the slots of each trial function: `[n_q][1 + d][n]`.
+#[inline(always)]
+fn multiply_trial(block: &[Lanes], basis: &super::basis::Basis, products: &mut [Lanes]) {
+    let (n, n_q, d) = (basis.n, basis.n_q, basis.dimension);
+    products.fill([0.0; LANES]);
+    for q in 0..n_q {
+        for row in 0..=d {
+            let products = &mut products[(q * (1 + d) + row) * n..][..n];
+            for column in 0..=d {
+                let entry = &block[(row * (1 + d) + column) * n_q + q];
+                let shapes = &basis.table(column)[q * n..(q + 1) * n];
+                for (product, shape) in products.iter_mut().zip(shapes) {
+                    (0..LANES).for_each(|lane| product[lane] += entry[lane] * shape);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! Residual and tangent of a batch of cells.
+
+use femtile_expression::{Program, ProgramInput, TapeScratch};
+use femtile_form::{Input, Integrand};
+
+use super::CpuOperator;
+use super::basis::{BasisScratch, LANES, Lanes};
+use crate::discrete_form::State;
+
+/// What is computed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Product {
+    Residual,
+    Tangent,
+    Derivative,
+}
+
+/// The integral of an integrand over the cells.
+pub(super) struct Job<'j, 'a> {
+    pub operator: &'j CpuOperator<'a>,
+    pub integrand: &'j Integrand,
+    pub product: Product,
+    pub state: &'j State<'j>,
+    pub direction: &'j [f64],
+}
+
+/// Workspace of a batch.
+#[derive(Default)]
+pub(super) struct CellScratch {
+    /// Coefficients of the shape functions of one component: `[n]`.
+    local: Vec<Lanes>,
+    /// State, rate and direction at the points: `[n_components][1 + d][n_q]`.
+    state: Vec<Lanes>,
+    rate: Vec<Lanes>,
+    direction: Vec<Lanes>,
+    out: Vec<Lanes>,
+    /// Values of inputs that are neither functions nor coordinates: `[n_data][n_q]`.
+    data: Vec<Lanes>,
+    basis: BasisScratch,
+    tape: TapeScratch,
+}
+
+impl Job<'_, '_> {
+    /// Computes the contributions of a batch of cells.
+    ///
+    /// # Shapes
+    /// `found: [n_components][n]`
+    pub fn run(&self, batch: usize, found: &mut [Lanes], scratch: &mut CellScratch) {
+        let program = match self.product {
+            Product::Residual => self.integrand.residual(),
+            Product::Tangent | Product::Derivative => self.integrand.tangent(),
+        };
+        let mut out = std::mem::take(&mut scratch.out);
+        out.resize(self.integrand.n_slots() * self.operator.basis.n_q, [0.0; LANES]);
+        self.run_program(program, batch, &mut out, scratch);
+        self.integrate(batch, &mut out, found, &mut scratch.basis);
+        scratch.out = out;
+    }
+
+    /// Evaluates a function at the points of a batch, with its gradient in space; an empty vector is zero.
+    fn evaluate(
+        &self,
+        batch: usize,
+        u: &[f64],
+        slots: &mut Vec<Lanes>,
+        local: &mut Vec<Lanes>,
+        scratch: &mut BasisScratch,
+    ) {
+        let operator = self.operator;
+        let (basis, n_components) = (&operator.basis, operator.discrete.form().n_components());
+        let per_component = (1 + basis.dimension) * basis.n_q;
+        slots.resize(n_components * per_component, [0.0; LANES]);
+        if u.is_empty() {
+            return slots.fill([0.0; LANES]);
+        }
+        local.resize(basis.n, [0.0; LANES]);
+        let geometry = operator.geometry.batch(batch);
+        for (component, slots) in slots.chunks_exact_mut(per_component).enumerate() {
+            operator.gather(batch, n_components, component, u, local);
+            operator.cpu.vectorize(
+                #[inline(always)]
+                || {
+                    basis.evaluate(local, slots, scratch);
+                    match basis.dimension {
+                        2 => geometry.to_space::<2>(slots),
+                        _ => geometry.to_space::<3>(slots),
+                    }
+                },
+            );
+        }
+    }
+
+    /// Multiplies fluxes by the weights and integrates them against the shape functions.
+    fn integrate(&self, batch: usize, out: &mut [Lanes], found: &mut [Lanes], scratch: &mut BasisScratch) {
+        let basis = &self.operator.basis;
+        let geometry = self.operator.geometry.batch(batch);
+        let components =
+            out.chunks_exact_mut((1 + basis.dimension) * basis.n_q).zip(found.chunks_exact_mut(basis.n));
+        for (out, found) in components {
+            self.operator.cpu.vectorize(
+                #[inline(always)]
+                || {
+                    match basis.dimension {
+                        2 => geometry.to_reference::<2>(out),
+                        _ => geometry.to_reference::<3>(out),
+                    }
+                    basis.integrate(out, found, scratch);
+                },
+            );
+        }
+    }
+
+    /// Runs a program at all points of a batch.
+    ///
+    /// # Shapes
+    /// `out: [n_outputs][n_q]`
+    pub fn run_program(&self, program: &Program, batch: usize, out: &mut [Lanes], scratch: &mut CellScratch) {
+        let n_q = self.operator.basis.n_q;
+        let geometry = self.operator.geometry.batch(batch);
+        let CellScratch { state, rate, direction, data, local, basis, tape, .. } = scratch;
+        let reads = |is_in: fn(&Input) -> bool| {
+            let mut inputs = self.integrand.inputs().iter().enumerate();
+            inputs.any(|(at, input)| is_in(input) && program.reads(at))
+        };
+        if reads(|input| matches!(input, Input::State(_))) {
+            self.evaluate(batch, self.state.u, state, local, basis);
+        }
+        if reads(|input| matches!(input, Input::Rate(_))) {
+            self.evaluate(batch, self.state.rate, rate, local, basis);
+        }
+        if self.product == Product::Tangent {
+            self.evaluate(batch, self.direction, direction, local, basis);
+        }
+        self.collect(program, batch, data);
+        let slot = |slots: &[Lanes], slot: usize| {
+            if slots.is_empty() { 0..0 } else { slot * n_q..(slot + 1) * n_q }
+        };
+        let d = self.operator.basis.dimension;
+        let mut next = 0;
+        let mut inputs = Vec::with_capacity(self.integrand.n_inputs());
+        for (position, input) in self.integrand.inputs().iter().enumerate() {
+            let slots: &[Lanes] = match *input {
+                _ if !program.reads(position) => &[],
+                Input::Coordinate(axis) => &geometry.points[slot(geometry.points, axis)],
+                Input::State(at_slot) => &state[slot(state, at_slot)],
+                Input::Rate(component) => &rate[slot(rate, component * (1 + d))],
+                Input::Tag | Input::Cell(_) | Input::Point(_) => {
+                    next += 1;
+                    &data[(next - 1) * n_q..next * n_q]
+                }
+                Input::Time | Input::Normal(_) => &[],
+            };
+            inputs.push(match (input, slots.is_empty()) {
+                (Input::Time, _) => ProgramInput::Uniform(self.state.time),
+                (_, true) => ProgramInput::Uniform(0.0),
+                (_, false) => ProgramInput::Values(slots.as_flattened()),
+            });
+        }
+        for at_slot in 0..self.integrand.n_slots() {
+            inputs.push(match self.product {
+                Product::Tangent => ProgramInput::Values(direction[slot(direction, at_slot)].as_flattened()),
+                _ => ProgramInput::Uniform(0.0),
+            });
+        }
+        inputs.push(ProgramInput::Uniform(self.state.shift));
+        let mut outputs: Vec<&mut [f64]> =
+            out.chunks_exact_mut(n_q).map(<[Lanes]>::as_flattened_mut).collect();
+        program.run(&mut outputs, &inputs, tape);
+    }
+
+    /// Collects the values of tags, cell data and functions that a program reads, in the order of its inputs.
+    fn collect(&self, program: &Program, batch: usize, data: &mut Vec<Lanes>) {
+        let operator = self.operator;
+        let space = operator.discrete.space();
+        let (n_q, n_cells) = (operator.basis.n_q, space.n_cells());
+        let cell = |lane: usize| space.cell((batch * LANES + lane).min(n_cells - 1));
+        let tag = |cell: usize| space.mesh().cell_tags.get(cell).copied().unwrap_or(0);
+        let points = operator.geometry.batch(batch).points;
+        data.clear();
+        for (position, input) in self.integrand.inputs().iter().enumerate() {
+            if !program.reads(position) {
+                continue;
+            }
+            match *input {
+                Input::Tag => {
+                    let values = std::array::from_fn(|lane| f64::from(tag(cell(lane))));
+                    data.resize(data.len() + n_q, values);
+                }
+                Input::Cell(at) => {
+                    let of = &self.integrand.cell_data()[at];
+                    let values = std::array::from_fn(|lane| of.value(cell(lane), tag(cell(lane))));
+                    data.resize(data.len() + n_q, values);
+                }
+                Input::Point(at) => {
+                    let function = &self.integrand.point_data()[at];
+                    let value = |q: usize, lane: usize| {
+                        function.at([0, 1, 2].map(|axis| points[axis * n_q + q][lane]))
+                    };
+                    data.extend((0..n_q).map(|q| std::array::from_fn(|lane| value(q, lane))));
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+impl CpuOperator<'_> {
+    /// Gathers the coefficients of one component in a batch; lanes without a cell repeat the last one.
+    fn gather(&self, batch: usize, n_components: usize, component: usize, u: &[f64], local: &mut [Lanes]) {
+        let n = self.basis.n;
+        let n_cells = self.discrete.space().n_cells();
+        for lane in 0..LANES {
+            let cell = (batch * LANES + lane).min(n_cells - 1);
+            for (local, &dof) in local.iter_mut().zip(&self.dofs[cell * n..(cell + 1) * n]) {
+                local[lane] = u[dof as usize * n_components + component];
+            }
+        }
+    }
+}

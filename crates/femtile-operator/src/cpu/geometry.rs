@@ -1,0 +1,189 @@
+//! Geometry of the cells, by batches.
+
+use femtile_device::parallel;
+use femtile_mesh::CellKind;
+use femtile_space::{PointMap, Space};
+
+use super::basis::{Basis, LANES, Lanes};
+use crate::error::OperatorError;
+use crate::sites::inverse;
+
+/// Inverse Jacobians, weights and points of all cells.
+#[derive(Debug)]
+pub(super) struct Geometry {
+    dimension: usize,
+    /// Points with a Jacobian of their own: one for affine cells.
+    n_points: usize,
+    n_q: usize,
+    /// Inverse Jacobians by rows, $\partial\xi_a/\partial x_i$: `[n_batches][n_points][d][d]`.
+    inverses: Vec<Lanes>,
+    /// Weights times the absolute determinants: `[n_batches][n_q]`; zero for lanes without a cell.
+    weights: Vec<Lanes>,
+    /// Points, if an integrand needs them: `[n_batches][3][n_q]`.
+    points: Vec<Lanes>,
+}
+
+/// The geometry of a batch.
+#[derive(Clone, Copy)]
+pub(super) struct BatchGeometry<'a> {
+    /// `[n_points][d][d]`
+    pub inverses: &'a [Lanes],
+    /// `[n_q]`
+    pub weights: &'a [Lanes],
+    /// `[3][n_q]` or empty
+    pub points: &'a [Lanes],
+    pub is_affine: bool,
+}
+
+impl Geometry {
+    pub fn new(space: &Space<'_>, basis: &Basis, needs_points: bool) -> Result<Self, OperatorError> {
+        let d = basis.dimension;
+        let is_affine = matches!(space.mesh().kind, CellKind::Triangle | CellKind::Tetrahedron);
+        let (n_q, n_batches) = (basis.n_q, space.n_cells().div_ceil(LANES));
+        let n_points = if is_affine { 1 } else { n_q };
+        let mapping = space.mapping(&basis.rule.points);
+        let batches = parallel::try_map_with(n_batches, PointMap::default, |map, batch| {
+            let mut inverses = vec![[0.0; LANES]; n_points * d * d];
+            let mut weights = vec![[0.0; LANES]; n_q];
+            let mut points = vec![[0.0; LANES]; if needs_points { 3 * n_q } else { 0 }];
+            for lane in 0..LANES {
+                // Lanes without a cell repeat the last one with weight zero.
+                let position = (batch * LANES + lane).min(space.n_cells() - 1);
+                let is_cell = batch * LANES + lane < space.n_cells();
+                mapping.of_cell(position, map)?;
+                for q in 0..n_q {
+                    let det = map.determinants[q];
+                    if is_cell {
+                        weights[q][lane] = basis.rule.weights[q] * det.abs();
+                    }
+                    if q < n_points {
+                        let inverse = inverse(&map.jacobians[q], det);
+                        for a in 0..d {
+                            for i in 0..d {
+                                inverses[(q * d + a) * d + i][lane] = inverse[a][i];
+                            }
+                        }
+                    }
+                    if needs_points {
+                        (0..3).for_each(|axis| points[axis * n_q + q][lane] = map.points[q][axis]);
+                    }
+                }
+            }
+            Ok::<_, OperatorError>((inverses, weights, points))
+        })?;
+        let mut all = Self {
+            dimension: d,
+            n_points,
+            n_q,
+            inverses: Vec::with_capacity(n_batches * n_points * d * d),
+            weights: Vec::with_capacity(n_batches * n_q),
+            points: Vec::new(),
+        };
+        for (inverses, weights, points) in batches {
+            all.inverses.extend(inverses);
+            all.weights.extend(weights);
+            all.points.extend(points);
+        }
+        Ok(all)
+    }
+
+    pub fn batch(&self, batch: usize) -> BatchGeometry<'_> {
+        let of = |all: &'_ [Lanes], n: usize| -> std::ops::Range<usize> {
+            if all.is_empty() { 0..0 } else { batch * n..(batch + 1) * n }
+        };
+        BatchGeometry {
+            inverses: &self.inverses[of(&self.inverses, self.n_points * self.dimension * self.dimension)],
+            weights: &self.weights[of(&self.weights, self.n_q)],
+            points: &self.points[of(&self.points, 3 * self.n_q)],
+            is_affine: self.n_points == 1,
+        }
+    }
+}
+
+impl BatchGeometry<'_> {
+    /// Turns derivatives along the axes of the reference cell into those in space.
+    ///
+    /// # Shapes
+    /// `slots: [1 + d][n_q]`; the first slot, the value, stays as it is.
+    #[inline(always)]
+    pub fn to_space<const D: usize>(&self, slots: &mut [Lanes]) {
+        let n_q = self.weights.len();
+        for q in 0..n_q {
+            let inverse = &self.inverses[if self.is_affine { 0 } else { q * D * D }..][..D * D];
+            let along: [Lanes; D] = std::array::from_fn(|a| slots[(1 + a) * n_q + q]);
+            for i in 0..D {
+                let mut sum = [0.0; LANES];
+                for a in 0..D {
+                    let (inverse, along) = (&inverse[a * D + i], &along[a]);
+                    (0..LANES).for_each(|lane| sum[lane] += inverse[lane] * along[lane]);
+                }
+                slots[(1 + i) * n_q + q] = sum;
+            }
+        }
+    }
+
+    /// Multiplies fluxes by the weights and turns them to the axes of the reference cell: the transpose of
+    /// [`Self::to_space`], with weights.
+    #[inline(always)]
+    pub fn to_reference<const D: usize>(&self, slots: &mut [Lanes]) {
+        let n_q = self.weights.len();
+        for q in 0..n_q {
+            let inverse = &self.inverses[if self.is_affine { 0 } else { q * D * D }..][..D * D];
+            let weight = &self.weights[q];
+            (0..LANES).for_each(|lane| slots[q][lane] *= weight[lane]);
+            let flux: [Lanes; D] = std::array::from_fn(|i| slots[(1 + i) * n_q + q]);
+            for a in 0..D {
+                let mut sum = [0.0; LANES];
+                for i in 0..D {
+                    let (inverse, flux) = (&inverse[a * D + i], &flux[i]);
+                    (0..LANES).for_each(|lane| sum[lane] += inverse[lane] * flux[lane]);
+                }
+                (0..LANES).for_each(|lane| sum[lane] *= weight[lane]);
+                slots[(1 + a) * n_q + q] = sum;
+            }
+        }
+    }
+}
+
+impl BatchGeometry<'_> {
+    /// Multiplies a block of D' by the weights and turns both of its sides to the axes of the reference cell.
+    ///
+    /// # Shapes
+    /// `block: [1 + d][1 + d][n_q]`
+    #[inline(always)]
+    pub fn block_to_reference<const D: usize>(&self, block: &mut [Lanes]) {
+        let n_q = self.weights.len();
+        let at = |row: usize, column: usize, q: usize| (row * (1 + D) + column) * n_q + q;
+        for q in 0..n_q {
+            let inverse = &self.inverses[if self.is_affine { 0 } else { q * D * D }..][..D * D];
+            // Rows, then columns.
+            for fixed in 0..=D {
+                let old: [Lanes; D] = std::array::from_fn(|i| block[at(1 + i, fixed, q)]);
+                for a in 0..D {
+                    block[at(1 + a, fixed, q)] = combined::<D>(inverse, a, &old);
+                }
+            }
+            for fixed in 0..=D {
+                let old: [Lanes; D] = std::array::from_fn(|i| block[at(fixed, 1 + i, q)]);
+                for a in 0..D {
+                    block[at(fixed, 1 + a, q)] = combined::<D>(inverse, a, &old);
+                }
+            }
+            for entry in 0..(1 + D) * (1 + D) {
+                let (entry, weight) = (&mut block[entry * n_q + q], &self.weights[q]);
+                (0..LANES).for_each(|lane| entry[lane] *= weight[lane]);
+            }
+        }
+    }
+}
+
+/// Returns $\sum_i (\partial\xi_a/\partial x_i)\, v_i$.
+#[inline(always)]
+fn combined<const D: usize>(inverse: &[Lanes], a: usize, values: &[Lanes; D]) -> Lanes {
+    let mut sum = [0.0; LANES];
+    for i in 0..D {
+        let (inverse, value) = (&inverse[a * D + i], &values[i]);
+        (0..LANES).for_each(|lane| sum[lane] += inverse[lane] * value[lane]);
+    }
+    sum
+}

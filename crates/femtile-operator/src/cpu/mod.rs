@@ -1,0 +1,218 @@
+//! Residual, tangent, diagonal and matrix on CPUs, for every form and element.
+//!
+//! Cells are evaluated in batches of [`LANES`](basis::LANES), one per SIMD lane. Functions are evaluated at the points
+//! (sum factorization on tensor cells, tables on simplices), the programs of the integrand run over points × lanes, and
+//! the transposed evaluation leaves one number per cell and shape function. These are summed for each unknown in the
+//! order of the cells, so results have the same bits for any number of threads. Facets, which are few, are summed after
+//! them by the loops of the reference.
+
+mod assembly;
+mod basis;
+mod cells;
+mod geometry;
+
+use femtile_device::{Cpu, parallel};
+use femtile_form::{Domain, Input, Integrand};
+
+use crate::discrete_form::{DiscreteForm, State};
+use crate::error::OperatorError;
+use crate::reference::{self, SiteIntegral};
+use crate::sites::{Site, for_sites};
+pub use assembly::Pattern;
+use basis::{Basis, LANES, Lanes};
+use cells::{CellScratch, Job, Product};
+use geometry::Geometry;
+
+/// Batches that a thread takes at a time.
+const BATCHES: usize = 16;
+
+/// Degrees of freedom whose sums a thread computes at a time.
+const DOFS: usize = 1 << 12;
+
+/// A discrete form, prepared for evaluation on a CPU.
+pub struct CpuOperator<'a> {
+    discrete: DiscreteForm<'a>,
+    cpu: Cpu,
+    basis: Basis,
+    geometry: Geometry,
+    /// Degrees of freedom of the cells: `[n_cells][n]`.
+    dofs: Vec<u32>,
+    /// For each degree of freedom the places in `dofs`, ascending.
+    places: Places,
+    /// Sites of each integral over facets.
+    facets: Vec<(&'a Integrand, &'static str, Vec<Site>)>,
+    /// Integrands over the cells.
+    cells: Vec<&'a Integrand>,
+}
+
+/// The transposed list of degrees of freedom.
+struct Places {
+    offsets: Vec<u32>,
+    places: Vec<u32>,
+}
+
+impl Places {
+    fn new(dofs: &[u32], n_dofs: usize) -> Self {
+        let mut offsets = vec![0; n_dofs + 1];
+        dofs.iter().for_each(|&dof| offsets[dof as usize + 1] += 1);
+        (0..n_dofs).for_each(|dof| offsets[dof + 1] += offsets[dof]);
+        let mut next = offsets.clone();
+        let mut places = vec![0; dofs.len()];
+        for (place, &dof) in dofs.iter().enumerate() {
+            places[next[dof as usize] as usize] = place as u32;
+            next[dof as usize] += 1;
+        }
+        Self { offsets, places }
+    }
+
+    fn of(&self, dof: usize) -> &[u32] {
+        &self.places[self.offsets[dof] as usize..self.offsets[dof + 1] as usize]
+    }
+}
+
+impl<'a> CpuOperator<'a> {
+    /// Prepares a discrete form: evaluates the geometry of all cells.
+    ///
+    /// # Cost
+    /// Keeps $8(d^2 + 1)$ bytes per quadrature point, on simplices $8(d^2 + n_q)$ bytes per cell, and 8 bytes per cell
+    /// and shape function.
+    /// # Errors
+    /// [`OperatorError::Space`] for folded and degenerate cells, [`OperatorError::Mismatch`] for more than 2³² pairs of a
+    /// cell and a shape function.
+    pub fn new(discrete: DiscreteForm<'a>, cpu: &Cpu) -> Result<Self, OperatorError> {
+        cpu.install(|| Self::prepare(discrete, cpu))
+    }
+
+    fn prepare(discrete: DiscreteForm<'a>, cpu: &Cpu) -> Result<Self, OperatorError> {
+        let space = discrete.space();
+        let basis = Basis::new(space.element());
+        let mut cells = Vec::new();
+        let mut facets = Vec::new();
+        for integral in discrete.form().integrals() {
+            if integral.domain == Domain::Cells {
+                cells.push(&integral.integrand);
+                continue;
+            }
+            let mut sites = Vec::new();
+            for_sites(&discrete, &integral.domain, &mut |site| {
+                sites.push(site.clone());
+                Ok(())
+            })?;
+            facets.push((&integral.integrand, integral.domain.name(), sites));
+        }
+        let needs_points = cells.iter().any(|integrand| {
+            let inputs = integrand.inputs().iter();
+            inputs.enumerate().any(|(at, input)| match input {
+                Input::Coordinate(_) => {
+                    [integrand.residual(), integrand.derivative()].iter().any(|p| p.reads(at))
+                }
+                Input::Point(_) => true,
+                _ => false,
+            })
+        });
+        let n_places = space.n_cells() * basis.n;
+        if u32::try_from(n_places).is_err() {
+            let message =
+                format!("{n_places} pairs of a cell and a shape function; at most 2^32 are supported");
+            return Err(OperatorError::Mismatch(message));
+        }
+        let geometry = Geometry::new(space, &basis, needs_points)?;
+        let mut dofs = vec![0; n_places];
+        parallel::for_chunks_mut(&mut dofs, basis.n, |begin, dofs| space.cell_dofs(begin / basis.n, dofs));
+        let places = Places::new(&dofs, space.n_dofs());
+        Ok(Self { discrete, cpu: cpu.clone(), basis, geometry, dofs, places, facets, cells })
+    }
+
+    /// Returns the discrete form.
+    pub fn discrete(&self) -> &DiscreteForm<'a> {
+        &self.discrete
+    }
+
+    /// Computes the residual $r_i = R(u; \varphi_i)$.
+    ///
+    /// # Shapes
+    /// `r: [n_unknowns]`
+    /// # Errors
+    /// [`OperatorError::Length`], and [`femtile_form::FormError::IntegrandNotFinite`] with the first point at which the
+    /// integrand is not finite.
+    pub fn residual(&self, state: &State<'_>, r: &mut [f64]) -> Result<(), OperatorError> {
+        self.discrete.check_state(state)?;
+        self.discrete.check_length("r", r, false)?;
+        self.cpu.install(|| self.sum_cells(Product::Residual, state, &[], r))?;
+        for (integrand, domain, sites) in &self.facets {
+            self.on_facets(integrand, domain, state).add_residual(sites, r)?;
+        }
+        // The reference finds the place of a value that is not finite.
+        if r.iter().any(|value| !value.is_finite()) {
+            reference::residual(&self.discrete, state, &mut vec![0.0; r.len()])?;
+        }
+        Ok(())
+    }
+
+    /// Computes the product of the tangent with a direction, $y_i = R'(u; \delta u, \varphi_i)$.
+    ///
+    /// # Shapes
+    /// `y, direction: [n_unknowns]`
+    /// # Cost
+    /// Per cell the gather, evaluation, and transposed evaluation of all components, one run of the tangent's program per
+    /// point, and 16 bytes per unknown of the cell for the sums.
+    /// # Errors
+    /// [`OperatorError::Length`]; facets report values that are not finite.
+    pub fn apply(&self, state: &State<'_>, direction: &[f64], y: &mut [f64]) -> Result<(), OperatorError> {
+        self.discrete.check_state(state)?;
+        self.discrete.check_length("direction", direction, false)?;
+        self.discrete.check_length("y", y, false)?;
+        self.cpu.install(|| self.sum_cells(Product::Tangent, state, direction, y))?;
+        for (integrand, domain, sites) in &self.facets {
+            self.on_facets(integrand, domain, state).add_product(sites, direction, y)?;
+        }
+        Ok(())
+    }
+
+    fn on_facets<'s>(
+        &'s self,
+        integrand: &'s Integrand,
+        domain: &'static str,
+        state: &'s State<'s>,
+    ) -> SiteIntegral<'s> {
+        SiteIntegral { discrete: &self.discrete, integrand, domain, state }
+    }
+
+    /// Computes products of all cells and sums them for each unknown.
+    fn sum_cells(
+        &self,
+        product: Product,
+        state: &State<'_>,
+        direction: &[f64],
+        y: &mut [f64],
+    ) -> Result<(), OperatorError> {
+        let n_components = self.discrete.form().n_components();
+        let per_batch = self.basis.n * n_components;
+        let n_batches = self.discrete.space().n_cells().div_ceil(LANES);
+        y.fill(0.0);
+        let mut found = vec![[0.0; LANES]; n_batches * per_batch];
+        for integrand in &self.cells {
+            let job = Job { operator: self, integrand, product, state, direction };
+            let chunks: Vec<(usize, &mut [Lanes])> =
+                found.chunks_mut(BATCHES * per_batch).enumerate().collect();
+            parallel::for_each_item_with(chunks, 1, CellScratch::default, |scratch, (chunk, found)| {
+                for (i, found) in found.chunks_exact_mut(per_batch).enumerate() {
+                    job.run(chunk * BATCHES + i, found, scratch);
+                }
+            });
+            let n = self.basis.n;
+            parallel::for_chunks_mut(y, DOFS * n_components, |begin, y| {
+                for (i, y) in y.chunks_exact_mut(n_components).enumerate() {
+                    for &place in self.places.of(begin / n_components + i) {
+                        let (cell, shape) = (place as usize / n, place as usize % n);
+                        let of_batch = &found[cell / LANES * per_batch..][..per_batch];
+                        for (component, y) in y.iter_mut().enumerate() {
+                            *y += of_batch[component * n + shape][cell % LANES];
+                        }
+                    }
+                }
+            });
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,23 @@
+//! Discrete operators of variational forms.
+//!
+//! A [`Form`](femtile_form::Form) on a [`Space`](femtile_space::Space) is a [`DiscreteForm`]. Its residual and tangent are
+//!
+//! $$ r = E^\mathsf{T} B^\mathsf{T} f(B E u), \qquad A = E^\mathsf{T} B^\mathsf{T} D' B E, $$
+//!
+//! where E gathers the unknowns of a cell, B evaluates shape functions and their gradients at the quadrature points, and
+//! $f = (f_0, f_1)$ and its tangent $D'$ act at each point.
+//!
+//! [`reference`](mod@reference) computes everything by plain loops; it is the oracle of the other paths.
+#![deny(unsafe_code)]
+// Loops over shape functions and axes carry the indices of the formulas they compute.
+#![allow(clippy::needless_range_loop)]
+
+mod cpu;
+mod discrete_form;
+mod error;
+pub mod reference;
+mod sites;
+
+pub use cpu::{CpuOperator, Pattern};
+pub use discrete_form::{DiscreteForm, State};
+pub use error::OperatorError;

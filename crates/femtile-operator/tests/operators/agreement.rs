@@ -1,0 +1,134 @@
+//! The general path agrees with the reference, and the reference with finite differences, for random equations.
+
+use femtile_device::Cpu;
+use femtile_device::cpu::SimdLevel;
+use femtile_mesh::check::boundary_facets;
+use femtile_mesh::generate::DeformConfig;
+use femtile_operator::{CpuOperator, DiscreteForm, State, reference};
+use femtile_space::{LinearConstraints, LinearRelation, Space};
+use proptest::prelude::*;
+
+use crate::meshes::{KINDS, mesh};
+use crate::random::{coefficient, equation, form_of, numbers};
+
+/// Fails unless two vectors agree relative to the largest entry.
+fn near(found: &[f64], expected: &[f64], tolerance: f64, what: &str) -> Result<(), TestCaseError> {
+    let size = expected.iter().fold(1e-3f64, |size, value| size.max(value.abs()));
+    for (i, (found, expected)) in found.iter().zip(expected).enumerate() {
+        prop_assert!((found - expected).abs() <= tolerance * size, "{what}: {found} and {expected} at {i}");
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+
+    #[test]
+    fn residual_tangent_and_matrix_agree(
+        (_, text) in equation(),
+        kind in proptest::sample::select(KINDS.to_vec()),
+        degree in 1usize..=3,
+        cells in (1usize..=3, 1usize..=2),
+        is_curved in any::<bool>(),
+        c in 0usize..3,
+        seed in any::<u64>(),
+    ) {
+        let is_tensor = !kind.is_simplex();
+        let order = if is_curved && is_tensor { 2 } else { 1 };
+        let mut mesh = mesh(kind, [cells.0, cells.1, 1], Some(DeformConfig { amplitude: 0.05, order }));
+        mesh.cell_tags = (0..mesh.n_cells()).map(|cell| if cell % 2 == 0 { 0 } else { 3 }).collect();
+        let boundary = boundary_facets(&mesh);
+        let facets: Vec<u32> = (0..boundary.len() as u32).step_by(2).collect();
+        let form = form_of(&text, mesh.dimension(), coefficient(c), &facets);
+        let space = Space::new(&mesh, degree).unwrap();
+        let discrete = DiscreteForm::new(&space, &form, &boundary).unwrap();
+        let n = discrete.n_unknowns();
+        let (u, rate, direction) = (numbers(n, seed), numbers(n, !seed), numbers(n, seed ^ 77));
+        let state = State { u: &u, rate: &rate, time: 0.3, shift: 1.5 };
+
+        let poisoned = || vec![f64::NAN; n];
+        let (mut r, mut y, mut diagonal) = (poisoned(), poisoned(), poisoned());
+        reference::residual(&discrete, &state, &mut r).unwrap();
+        reference::apply(&discrete, &state, &direction, &mut y).unwrap();
+        reference::diagonal(&discrete, &state, &mut diagonal).unwrap();
+
+        // Differences of the residual.
+        let moved = |step: f64| {
+            let along = |from: &[f64], step: f64| -> Vec<f64> {
+                from.iter().zip(&direction).map(|(at, by)| at + step * by).collect()
+            };
+            let (u, rate) = (along(&u, step), along(&rate, 1.5 * step));
+            let mut r = poisoned();
+            reference::residual(&discrete, &State { u: &u, rate: &rate, ..state }, &mut r).unwrap();
+            r
+        };
+        const STEP: f64 = 1e-6;
+        let differences: Vec<f64> = moved(STEP).iter().zip(moved(-STEP)).map(|(a, b)| (a - b) / (2.0 * STEP)).collect();
+        near(&y, &differences, 1e-4, "product and differences")?;
+
+        let widest = SimdLevel::available().into_iter().next_back().unwrap_or(SimdLevel::Scalar);
+        let mut bits: Option<Vec<u64>> = None;
+        for (threads, simd) in [(1, SimdLevel::Scalar), (2, widest), (3, widest)] {
+            let cpu = Cpu::with_simd(threads, simd).unwrap();
+            let operator = CpuOperator::new(discrete, &cpu).unwrap();
+            let mut found = poisoned();
+            operator.residual(&state, &mut found).unwrap();
+            near(&found, &r, 1e-12, "residual")?;
+            let mut found = poisoned();
+            operator.diagonal(&state, &mut found).unwrap();
+            near(&found, &diagonal, 1e-12, "diagonal")?;
+            let mut found = poisoned();
+            operator.apply(&state, &direction, &mut found).unwrap();
+            near(&found, &y, 1e-12, "product")?;
+            if simd == widest {
+                let found: Vec<u64> = found.iter().map(|value| value.to_bits()).collect();
+                prop_assert!(bits.get_or_insert(found.clone()) == &found, "the bits depend on the number of threads");
+            }
+            let pattern = operator.pattern(&LinearConstraints::none(n)).unwrap();
+            let matrix = operator.assemble(&state, &pattern).unwrap();
+            let product: Vec<f64> = (0..n)
+                .map(|row| matrix.row(row).map(|(column, entry)| entry * direction[column]).sum())
+                .collect();
+            near(&product, &y, 1e-12, "matrix")?;
+        }
+    }
+
+    #[test]
+    fn constrained_matrices_are_those_of_the_unconstrained_unknowns(
+        (_, text) in equation(),
+        kind in proptest::sample::select(KINDS.to_vec()),
+        degree in 1usize..=2,
+        seed in any::<u64>(),
+    ) {
+        let mesh = mesh(kind, [2, 2, 1], None);
+        let boundary = boundary_facets(&mesh);
+        let form = form_of(&text, mesh.dimension(), coefficient(0), &[0]);
+        let space = Space::new(&mesh, degree).unwrap();
+        let discrete = DiscreteForm::new(&space, &form, &boundary).unwrap();
+        let n = discrete.n_unknowns();
+        // Every fifth unknown has a value, every seventh is a sum of others.
+        let relation = |dof: usize| {
+            let terms = if dof % 7 == 3 { vec![(dof as u32 / 2, 0.5), ((dof as u32 + 1) % n as u32, -2.0)] } else { vec![] };
+            LinearRelation { dof: dof as u32, terms, constant: dof as f64 }
+        };
+        let relations: Vec<LinearRelation> = (0..n).filter(|dof| dof % 5 == 1 || dof % 7 == 3).map(relation).collect();
+        let Ok(constraints) = LinearConstraints::new(n, &relations) else { return Ok(()) };
+        let u = numbers(n, seed);
+        let state = State { u: &u, rate: &u, ..State::default() };
+        let operator = CpuOperator::new(discrete, &Cpu::new(2).unwrap()).unwrap();
+        let matrix = operator.assemble(&state, &operator.pattern(&constraints).unwrap()).unwrap();
+        let mut w = numbers(n, !seed);
+        constraints.dofs().iter().for_each(|&dof| w[dof as usize] = 0.0);
+        let found: Vec<f64> =
+            (0..n).map(|row| matrix.row(row).map(|(column, entry)| entry * w[column]).sum()).collect();
+        let mut distributed = w.clone();
+        constraints.distribute(&mut distributed);
+        let mut expected = vec![f64::NAN; n];
+        reference::apply(&discrete, &state, &distributed, &mut expected).unwrap();
+        constraints.distribute_transpose(&mut expected);
+        near(&found, &expected, 1e-12, "constrained matrix")?;
+        for &dof in constraints.dofs() {
+            prop_assert_eq!(matrix.row(dof as usize).collect::<Vec<_>>(), [(dof as usize, 1.0)]);
+        }
+    }
+}
