@@ -54,6 +54,14 @@ impl Pattern {
     }
 }
 
+/// An unconstrained unknown that an unknown of a cell stands for.
+struct LocalUnknown {
+    unknown: u32,
+    /// The row of the cell matrix.
+    local: usize,
+    factor: f64,
+}
+
 /// Unknowns that are coupled: those of cells, and of the two cells of an interior facet.
 struct Coupled<'o, 'a> {
     operator: &'o CpuOperator<'a>,
@@ -67,43 +75,68 @@ struct Coupled<'o, 'a> {
 }
 
 impl Coupled<'_, '_> {
-    /// Returns the columns of a row.
-    fn columns(&self, row: usize) -> Vec<u32> {
-        if self.constraints.contains(row as u32) {
-            return vec![row as u32];
-        }
+    /// Returns the columns of the rows of a degree of freedom, one row for each component.
+    fn rows(&self, dof: usize) -> Vec<Vec<u32>> {
         let n_components = self.operator.discrete.form().n_components();
-        let mut columns = vec![row as u32];
-        let mut add_dofs = |dofs: &[u32]| {
-            for &dof in dofs {
-                for component in 0..n_components {
-                    if !self.couples_components && component != row % n_components {
-                        continue;
-                    }
-                    let unknown = dof * n_components as u32 + component as u32;
-                    match self.constraints.terms(unknown) {
-                        None => columns.push(unknown),
-                        Some(terms) => columns.extend(terms.iter().map(|(other, _)| *other)),
-                    }
-                }
+        let unknowns = (0..n_components).map(|component| (dof * n_components + component) as u32);
+        let mut alike = None;
+        let row = |unknown: u32| {
+            if self.constraints.contains(unknown) {
+                return vec![unknown];
             }
+            let dofs = match self.dependents.is_empty() {
+                true => alike.get_or_insert_with(|| self.coupled_dofs(&[unknown])).clone(),
+                false => self.coupled_dofs(&self.represented(unknown)),
+            };
+            self.columns(unknown, &dofs)
         };
+        unknowns.map(row).collect()
+    }
+
+    /// Returns an unknown with those that depend on it.
+    fn represented(&self, unknown: u32) -> Vec<u32> {
+        let first = self.dependents.partition_point(|(of, _)| *of < unknown);
+        let dependents = self.dependents[first..].iter().take_while(|(of, _)| *of == unknown);
+        dependents.map(|(_, other)| *other).chain([unknown]).collect()
+    }
+
+    /// Returns the degrees of freedom of the cells and interior facets that have some unknowns, ascending.
+    fn coupled_dofs(&self, unknowns: &[u32]) -> Vec<u32> {
         let n = self.operator.basis.n;
-        let first = self.dependents.partition_point(|(of, _)| (*of as usize) < row);
-        let dependents = self.dependents[first..].iter().take_while(|(of, _)| *of as usize == row);
-        for unknown in dependents.map(|(_, unknown)| *unknown as usize).chain([row]) {
-            let dof = unknown / n_components;
+        let mut dofs = Vec::new();
+        for unknown in unknowns {
+            let dof = *unknown as usize / self.operator.discrete.form().n_components();
             for &place in self.operator.places.of(dof) {
                 let cell = place as usize / n;
-                add_dofs(&self.operator.dofs[cell * n..(cell + 1) * n]);
+                dofs.extend_from_slice(&self.operator.dofs[cell * n..(cell + 1) * n]);
             }
             let first = self.on_facets.partition_point(|(of, _)| (*of as usize) < dof);
             for (_, facet) in self.on_facets[first..].iter().take_while(|(of, _)| *of as usize == dof) {
-                add_dofs(&self.facets[*facet as usize]);
+                dofs.extend_from_slice(&self.facets[*facet as usize]);
             }
         }
-        columns.sort_unstable();
-        columns.dedup();
+        dofs.sort_unstable();
+        dofs.dedup();
+        dofs
+    }
+
+    /// Returns the columns of the row of an unknown that is coupled with some degrees of freedom, ascending.
+    fn columns(&self, row: u32, dofs: &[u32]) -> Vec<u32> {
+        let n = self.operator.discrete.form().n_components() as u32;
+        let components = if self.couples_components { 0..n } else { row % n..row % n + 1 };
+        let mut columns = Vec::with_capacity(dofs.len() * components.len());
+        for unknown in
+            dofs.iter().flat_map(|dof| components.clone().map(move |component| dof * n + component))
+        {
+            match self.constraints.terms(unknown) {
+                None => columns.push(unknown),
+                Some(terms) => columns.extend(terms.iter().map(|(other, _)| *other)),
+            }
+        }
+        if !self.dependents.is_empty() {
+            columns.sort_unstable();
+            columns.dedup();
+        }
         columns
     }
 }
@@ -138,7 +171,9 @@ impl CpuOperator<'_> {
             || integrals.into_iter().any(|integral| integral.integrand.class().couples_components);
         let coupled =
             Coupled { operator: self, constraints, dependents, on_facets, facets, couples_components };
-        let rows = self.cpu.install(|| parallel::map(n_rows, ROWS, |row| coupled.columns(row)));
+        let n_dofs = self.discrete.space().n_dofs();
+        let rows = self.cpu.install(|| parallel::map(n_dofs, ROWS, |dof| coupled.rows(dof)));
+        let rows: Vec<Vec<u32>> = rows.into_iter().flatten().collect();
         let mut offsets = Vec::with_capacity(n_rows + 1);
         offsets.push(0);
         let mut columns = Vec::with_capacity(rows.iter().map(Vec::len).sum());
@@ -263,29 +298,45 @@ impl CpuOperator<'_> {
                 rest = others;
                 parts.push((rows, own));
             }
+            let n_cells = self.discrete.space().n_cells();
+            let cells = first * LANES..n_cells.min(first * LANES + matrices.len() / (size * size) * LANES);
+            let expanded = parallel::map(cells.len(), LANES, |i| self.expanded(cells.start + i, pattern));
             parallel::for_each_item(parts, 1, |(rows, values)| {
-                let begin = pattern.offsets[rows.start];
-                for (batch, matrix) in matrices.chunks_exact(size * size).enumerate() {
-                    for (lane, cell) in self.cells_of(first + batch) {
-                        for i in 0..size {
-                            pattern.expand(self.unknown(cell, i) as u32, &mut |row, factor| {
-                                if !rows.contains(&(row as usize)) {
-                                    return;
-                                }
-                                for j in 0..size {
-                                    let entry = factor * matrix[i * size + j][lane];
-                                    pattern.expand(self.unknown(cell, j) as u32, &mut |column, factor| {
-                                        if let Some(place) = pattern.place(row as usize, column) {
-                                            values[place - begin] += factor * entry;
-                                        }
-                                    });
-                                }
-                            });
+                for (i, unknowns) in expanded.iter().enumerate() {
+                    let matrix = &matrices[i / LANES * size * size..][..size * size];
+                    for row in unknowns.iter().filter(|row| rows.contains(&(row.unknown as usize))) {
+                        let range =
+                            pattern.offsets[row.unknown as usize]..pattern.offsets[row.unknown as usize + 1];
+                        let columns = &pattern.columns[range.clone()];
+                        let begin = range.start - pattern.offsets[rows.start];
+                        let entries = &matrix[row.local * size..(row.local + 1) * size];
+                        let mut at = 0;
+                        // Both lists ascend.
+                        for column in unknowns {
+                            while at < columns.len() && columns[at] < column.unknown {
+                                at += 1;
+                            }
+                            if columns.get(at) == Some(&column.unknown) {
+                                values[begin + at] +=
+                                    row.factor * column.factor * entries[column.local][i % LANES];
+                            }
                         }
                     }
                 }
             });
         });
+    }
+
+    /// Returns the unconstrained unknowns that the unknowns of a cell stand for, ascending.
+    fn expanded(&self, cell: usize, pattern: &Pattern) -> Vec<LocalUnknown> {
+        let mut found = Vec::new();
+        for local in 0..self.basis.n * self.discrete.form().n_components() {
+            let unknown = self.unknown(cell, local) as u32;
+            pattern
+                .expand(unknown, &mut |unknown, factor| found.push(LocalUnknown { unknown, local, factor }));
+        }
+        found.sort_unstable_by_key(|found: &LocalUnknown| (found.unknown, found.local));
+        found
     }
 
     /// Computes the matrices of all cells, by groups of batches: calls a function with the first batch of a group and the
@@ -300,7 +351,7 @@ impl CpuOperator<'_> {
         let n_batches = self.discrete.space().n_cells().div_ceil(LANES);
         let per_group = (ENTRIES / (size * size * LANES)).clamp(1, n_batches.max(1));
         let mut matrices = vec![[0.0; LANES]; per_group * size * size];
-        let job = Job { operator: self, integrand, product: Product::Derivative, state, direction: &[] };
+        let job = Job::new(self, integrand, Product::Derivative, state, &[]);
         for first in (0..n_batches).step_by(per_group) {
             let n = per_group.min(n_batches - first);
             let items: Vec<(usize, &mut [Lanes])> =
@@ -347,7 +398,7 @@ impl Job<'_, '_> {
         let MatrixScratch { cells, entries, block, products } = scratch;
         let list = self.integrand.entries();
         entries.resize(list.len() * n_q, [0.0; LANES]);
-        self.run_program(self.integrand.derivative(), batch, entries, cells);
+        self.run_program(batch, entries, cells);
         matrix.fill([0.0; LANES]);
         block.resize((1 + d) * (1 + d) * n_q, [0.0; LANES]);
         products.resize(n_q * (1 + d) * n, [0.0; LANES]);
@@ -375,19 +426,9 @@ impl Job<'_, '_> {
                             _ => geometry.block_to_reference::<3>(block),
                         }
                         multiply_trial(block, basis, products);
-                        for i in 0..n {
-                            let row = &mut matrix[((test * n + i) * n_components + trial) * n..][..n];
-                            for slot in 0..=d {
-                                let table = basis.table(slot);
-                                for q in 0..n_q {
-                                    let shape = table[q * n + i];
-                                    let products = &products[(q * (1 + d) + slot) * n..][..n];
-                                    for (entry, product) in row.iter_mut().zip(products) {
-                                        (0..LANES).for_each(|lane| entry[lane] += shape * product[lane]);
-                                    }
-                                }
-                            }
-                        }
+                        multiply_test(products, basis, |i, j, value| {
+                            matrix[((test * n + i) * n_components + trial) * n + j] = value;
+                        });
                     },
                 );
             }
@@ -408,6 +449,58 @@ fn multiply_trial(block: &[Lanes], basis: &super::basis::Basis, products: &mut [
                 let shapes = &basis.table(column)[q * n..(q + 1) * n];
                 for (product, shape) in products.iter_mut().zip(shapes) {
                     (0..LANES).for_each(|lane| product[lane] += entry[lane] * shape);
+                }
+            }
+        }
+    }
+}
+
+/// Rows and columns of a cell matrix whose sums are in registers together.
+const TILE: [usize; 2] = [2, 4];
+
+/// Computes the products with the slots of each test function, summed over the points: calls a function with row, column and
+/// value of each entry.
+#[inline(always)]
+fn multiply_test(
+    products: &[Lanes],
+    basis: &super::basis::Basis,
+    mut found: impl FnMut(usize, usize, Lanes),
+) {
+    let (n, n_q, n_slots) = (basis.n, basis.n_q, 1 + basis.dimension);
+    for i in (0..n).step_by(TILE[0]) {
+        for j in (0..n).step_by(TILE[1]) {
+            // Tiles at the end overlap with those before them.
+            let (i, j) = (i.min(n.saturating_sub(TILE[0])), j.min(n.saturating_sub(TILE[1])));
+            let mut sums = [[[0.0; LANES]; TILE[1]]; TILE[0]];
+            if n < TILE[1] {
+                for (a, sums) in sums.iter_mut().enumerate().take(n - i) {
+                    for (b, sum) in sums.iter_mut().enumerate().take(n - j) {
+                        for q in 0..n_q {
+                            for slot in 0..n_slots {
+                                let shape = basis.table(slot)[q * n + i + a];
+                                let product = &products[(q * n_slots + slot) * n + j + b];
+                                (0..LANES).for_each(|lane| sum[lane] += shape * product[lane]);
+                            }
+                        }
+                    }
+                }
+            } else {
+                for slot in 0..n_slots {
+                    let table = basis.table(slot);
+                    for q in 0..n_q {
+                        let shapes: [f64; TILE[0]] = std::array::from_fn(|a| table[q * n + i + a]);
+                        let products = &products[(q * n_slots + slot) * n + j..][..TILE[1]];
+                        for (sums, shape) in sums.iter_mut().zip(shapes) {
+                            for (sum, product) in sums.iter_mut().zip(products) {
+                                (0..LANES).for_each(|lane| sum[lane] += shape * product[lane]);
+                            }
+                        }
+                    }
+                }
+            }
+            for (a, sums) in sums.iter().enumerate().take(n - i) {
+                for (b, sum) in sums.iter().enumerate().take(n - j) {
+                    found(i + a, j + b, *sum);
                 }
             }
         }

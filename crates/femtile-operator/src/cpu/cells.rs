@@ -15,13 +15,41 @@ pub(super) enum Product {
     Derivative,
 }
 
-/// The integral of an integrand over the cells.
+/// The integral of an integrand over the cells, prepared for one of its programs.
 pub(super) struct Job<'j, 'a> {
     pub operator: &'j CpuOperator<'a>,
     pub integrand: &'j Integrand,
-    pub product: Product,
-    pub state: &'j State<'j>,
-    pub direction: &'j [f64],
+    program: &'j Program,
+    product: Product,
+    state: &'j State<'j>,
+    direction: &'j [f64],
+    /// Inputs that the program reads.
+    reads: Vec<bool>,
+    reads_state: bool,
+    reads_rate: bool,
+}
+
+impl<'j, 'a> Job<'j, 'a> {
+    pub fn new(
+        operator: &'j CpuOperator<'a>,
+        integrand: &'j Integrand,
+        product: Product,
+        state: &'j State<'j>,
+        direction: &'j [f64],
+    ) -> Self {
+        let program = match product {
+            Product::Residual => integrand.residual(),
+            Product::Tangent => integrand.tangent(),
+            Product::Derivative => integrand.derivative(),
+        };
+        let reads: Vec<bool> = (0..integrand.inputs().len()).map(|input| program.reads(input)).collect();
+        let reads_any = |is_in: fn(&Input) -> bool| {
+            integrand.inputs().iter().zip(&reads).any(|(input, is_read)| *is_read && is_in(input))
+        };
+        let reads_state = reads_any(|input| matches!(input, Input::State(_)));
+        let reads_rate = reads_any(|input| matches!(input, Input::Rate(_)));
+        Self { operator, integrand, program, product, state, direction, reads, reads_state, reads_rate }
+    }
 }
 
 /// Workspace of a batch.
@@ -46,13 +74,9 @@ impl Job<'_, '_> {
     /// # Shapes
     /// `found: [n_components][n]`
     pub fn run(&self, batch: usize, found: &mut [Lanes], scratch: &mut CellScratch) {
-        let program = match self.product {
-            Product::Residual => self.integrand.residual(),
-            Product::Tangent | Product::Derivative => self.integrand.tangent(),
-        };
         let mut out = std::mem::take(&mut scratch.out);
         out.resize(self.integrand.n_slots() * self.operator.basis.n_q, [0.0; LANES]);
-        self.run_program(program, batch, &mut out, scratch);
+        self.run_program(batch, &mut out, scratch);
         self.integrate(batch, &mut out, found, &mut scratch.basis);
         scratch.out = out;
     }
@@ -110,28 +134,24 @@ impl Job<'_, '_> {
         }
     }
 
-    /// Runs a program at all points of a batch.
+    /// Runs the program at all points of a batch.
     ///
     /// # Shapes
     /// `out: [n_outputs][n_q]`
-    pub fn run_program(&self, program: &Program, batch: usize, out: &mut [Lanes], scratch: &mut CellScratch) {
+    pub fn run_program(&self, batch: usize, out: &mut [Lanes], scratch: &mut CellScratch) {
         let n_q = self.operator.basis.n_q;
         let geometry = self.operator.geometry.batch(batch);
         let CellScratch { state, rate, direction, data, local, basis, tape, .. } = scratch;
-        let reads = |is_in: fn(&Input) -> bool| {
-            let mut inputs = self.integrand.inputs().iter().enumerate();
-            inputs.any(|(at, input)| is_in(input) && program.reads(at))
-        };
-        if reads(|input| matches!(input, Input::State(_))) {
+        if self.reads_state {
             self.evaluate(batch, self.state.u, state, local, basis);
         }
-        if reads(|input| matches!(input, Input::Rate(_))) {
+        if self.reads_rate {
             self.evaluate(batch, self.state.rate, rate, local, basis);
         }
         if self.product == Product::Tangent {
             self.evaluate(batch, self.direction, direction, local, basis);
         }
-        self.collect(program, batch, data);
+        self.collect(batch, data);
         let slot = |slots: &[Lanes], slot: usize| {
             if slots.is_empty() { 0..0 } else { slot * n_q..(slot + 1) * n_q }
         };
@@ -140,7 +160,7 @@ impl Job<'_, '_> {
         let mut inputs = Vec::with_capacity(self.integrand.n_inputs());
         for (position, input) in self.integrand.inputs().iter().enumerate() {
             let slots: &[Lanes] = match *input {
-                _ if !program.reads(position) => &[],
+                _ if !self.reads[position] => &[],
                 Input::Coordinate(axis) => &geometry.points[slot(geometry.points, axis)],
                 Input::State(at_slot) => &state[slot(state, at_slot)],
                 Input::Rate(component) => &rate[slot(rate, component * (1 + d))],
@@ -165,11 +185,11 @@ impl Job<'_, '_> {
         inputs.push(ProgramInput::Uniform(self.state.shift));
         let mut outputs: Vec<&mut [f64]> =
             out.chunks_exact_mut(n_q).map(<[Lanes]>::as_flattened_mut).collect();
-        program.run(&mut outputs, &inputs, tape);
+        self.program.run(&mut outputs, &inputs, tape);
     }
 
-    /// Collects the values of tags, cell data and functions that a program reads, in the order of its inputs.
-    fn collect(&self, program: &Program, batch: usize, data: &mut Vec<Lanes>) {
+    /// Collects the values of tags, cell data and functions that the program reads, in the order of its inputs.
+    fn collect(&self, batch: usize, data: &mut Vec<Lanes>) {
         let operator = self.operator;
         let space = operator.discrete.space();
         let (n_q, n_cells) = (operator.basis.n_q, space.n_cells());
@@ -178,7 +198,7 @@ impl Job<'_, '_> {
         let points = operator.geometry.batch(batch).points;
         data.clear();
         for (position, input) in self.integrand.inputs().iter().enumerate() {
-            if !program.reads(position) {
+            if !self.reads[position] {
                 continue;
             }
             match *input {

@@ -192,7 +192,7 @@ impl<'a> CpuOperator<'a> {
         y.fill(0.0);
         let mut found = vec![[0.0; LANES]; n_batches * per_batch];
         for integrand in &self.cells {
-            let job = Job { operator: self, integrand, product, state, direction };
+            let job = Job::new(self, integrand, product, state, direction);
             let chunks: Vec<(usize, &mut [Lanes])> =
                 found.chunks_mut(BATCHES * per_batch).enumerate().collect();
             parallel::for_each_item_with(chunks, 1, CellScratch::default, |scratch, (chunk, found)| {
