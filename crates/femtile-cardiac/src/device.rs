@@ -1,4 +1,3 @@
-use femtile::linalg::krylov::cg::CgKernels;
 use femtile::solve::{OperatorDevice, RankDevice};
 
 use crate::activation::ActivationKernels;
@@ -7,11 +6,11 @@ use crate::ionic::IonicKernels;
 
 /// A device that hearts are simulated on: [`Cpu`](femtile::Cpu) and [`Cuda`](femtile::device::Cuda).
 pub trait CardiacDevice:
-    OperatorDevice + RankDevice + CgKernels<f64> + ActivationKernels + IonicKernels + ImplicitKernels
+    OperatorDevice + RankDevice + ActivationKernels + IonicKernels + ImplicitKernels
 {
 }
 
-impl<D: OperatorDevice + RankDevice + CgKernels<f64> + ActivationKernels + IonicKernels + ImplicitKernels>
-    CardiacDevice for D
+impl<D: OperatorDevice + RankDevice + ActivationKernels + IonicKernels + ImplicitKernels> CardiacDevice
+    for D
 {
 }

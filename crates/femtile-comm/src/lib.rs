@@ -15,6 +15,7 @@ mod distributed_operator;
 mod ghosted;
 mod halo;
 mod kernels;
+mod krylov;
 mod link_costs;
 mod matrix;
 pub mod threads;
@@ -24,6 +25,7 @@ pub use distributed_operator::{DistributedOperator, DistributedTransfer, LocalUn
 pub use ghosted::GhostedProduct;
 pub use halo::Halo;
 pub use kernels::RankKernels;
+pub use krylov::{KrylovDevice, KrylovMethod};
 pub use link_costs::{LinkCosts, measure_link};
 pub use matrix::{DistributedMatrix, OwnedRows};
 

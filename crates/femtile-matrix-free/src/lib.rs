@@ -9,6 +9,7 @@
 mod cpu;
 mod cuda;
 mod curvature;
+mod device;
 mod local_numbering;
 mod metric;
 
@@ -17,5 +18,6 @@ pub use cuda::{
     CellField, CudaDegreeTransfer, CudaMatrixFree, CudaMatrixFreeConfig, CudaMatrixFreeData, LaunchShape,
     diagonal_programs, operator_programs, specialisations as cuda_specialisations, transfer_program,
 };
+pub use device::{MatrixFreeDevice, constrained, terms};
 pub use femtile_space::geometry::{CellRule, MetricEvaluation};
 pub use metric::Terms;

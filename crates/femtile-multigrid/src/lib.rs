@@ -51,7 +51,9 @@ pub use cuda::{
     specialisations as cuda_specialisations, thin_axis, unsupported_on_gpu,
 };
 pub use cycle::{Multigrid, MultigridConfig, check_coarsening};
-pub use device::{AnyMultigrid, BoxedDistributedMultigrid, MultigridDevice};
+pub use device::{
+    AnyMultigrid, BoxedDistributedMultigrid, BoxedNestedIteration, MultigridDevice, PMultigridDevice,
+};
 pub use distributed::{DistributedMultigrid, Slabs};
 pub use error::MultigridError;
 pub use full::FullOutcome;

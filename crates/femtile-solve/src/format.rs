@@ -2,7 +2,7 @@
 
 use femtile_linalg::{LinalgError, LinearOperator};
 use femtile_sparse::csr::Csr;
-use femtile_sparse::{Format, ProductMatrix};
+use femtile_sparse::{Format, ProductMatrix, SparseDevice};
 
 use crate::SolverConfig;
 use crate::auto::Solves;
@@ -40,7 +40,7 @@ pub(crate) fn product_matrix<D: SolveDevice>(
     config: &SolverConfig,
     solves: Solves,
 ) -> Result<(ProductMatrix<f64, D>, String), LinalgError> {
-    ProductMatrix::new(matrix, config.format, n_products(config, solves), &config.remembered)
+    D::product_matrix(matrix, config.format, n_products(config, solves), &config.remembered)
 }
 
 /// Returns the products with a matrix for which its format is chosen.
@@ -63,7 +63,7 @@ pub(crate) fn formatted<D: SolveDevice>(
     solves: Solves,
 ) -> Result<Formatted<D>, LinalgError> {
     let (matrix, reason) = product_matrix(matrix, config, solves)?;
-    Ok(Formatted { format: matrix.format(), operator: Box::new(matrix), reason })
+    Ok(Formatted { format: matrix.format(), operator: <D as SparseDevice>::into_operator(matrix), reason })
 }
 
 #[cfg(test)]

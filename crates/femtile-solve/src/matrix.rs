@@ -475,7 +475,7 @@ impl<D: SolveDevice> OnDevice<D> {
         b: &Buffer<f64, D>,
         progress: &mut dyn Progress,
     ) -> Result<CgOutcome, SolveError> {
-        let parts = (&self.matrix as &dyn LinearOperator<f64, D>, self.preconditioner.as_dyn());
+        let parts = (D::matrix_operator(&self.matrix), self.preconditioner.as_dyn());
         let projected = if self.nullspace.is_empty() { None } else { Some(self.projected(b)?) };
         let b = projected.as_ref().unwrap_or(b);
         let stages = &mut Stages::new(progress);
@@ -520,7 +520,7 @@ impl<D: SolveDevice> OnDevice<D> {
             ProductMatrix::Slices(slices) => {
                 let rows = a.copy_to(slices.device())?;
                 self.preconditioner.refill(&rows, near_nullspace, warnings).map_err(for_matrix)?;
-                slices.refill(&rows)?;
+                D::refill_slices(slices, &rows)?;
             }
         }
         self.nullspace = nullspace_of(&self.preconditioner, a, near_nullspace, warnings)?;

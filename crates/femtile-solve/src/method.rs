@@ -3,20 +3,18 @@
 use std::ops::ControlFlow;
 
 use femtile_amg::AmgDevice;
-use femtile_comm::Comm;
+use femtile_comm::{Comm, KrylovDevice, KrylovMethod};
 use femtile_device::{Buffer, Cpu, Cuda};
 use femtile_fem::AssemblyKernels;
-use femtile_linalg::krylov::cg::{CgKernels, CgOutcome, ConjugateGradient, KrylovConfig};
+use femtile_linalg::krylov::cg::{CgOutcome, ConjugateGradient, KrylovConfig};
 use femtile_linalg::krylov::gmres::{Gmres, GmresConfig};
-use femtile_linalg::krylov::merged_cg::{MergedCg, MergedCgKernels};
-use femtile_linalg::krylov::pipelined_cg::{PipelinedCg, PipelinedCgKernels};
-use femtile_linalg::krylov::s_step_cg::{SStepCg, SStepCgConfig, SStepCgKernels};
+use femtile_linalg::krylov::merged_cg::MergedCg;
+use femtile_linalg::krylov::pipelined_cg::PipelinedCg;
+use femtile_linalg::krylov::s_step_cg::{SStepCg, SStepCgConfig};
 use femtile_linalg::krylov::{Monitor, Stop};
 use femtile_linalg::vector::Convert;
 use femtile_linalg::{LinalgError, LinearOperator, Preconditioner};
-use femtile_sparse::choice::Described;
-use femtile_sparse::csr::CsrKernels;
-use femtile_sparse::ell_warp::EllWarpKernels;
+use femtile_sparse::SparseDevice;
 
 use crate::{Method, Progress, SolveError, SolvedSystem, SolverConfig, Stages};
 
@@ -40,14 +38,8 @@ impl Monitor for Watch<'_> {
 /// A device that problems are solved on: [`Cpu`] and [`Cuda`].
 pub trait SolveDevice:
     AssemblyKernels<f64>
-    + CgKernels<f64>
-    + MergedCgKernels<f64>
-    + PipelinedCgKernels<f64>
-    + SStepCgKernels<f64>
-    + CsrKernels<f64>
-    + EllWarpKernels<f64, f64>
-    + EllWarpKernels<f64, f32>
-    + Described
+    + KrylovDevice
+    + SparseDevice
     + AmgDevice<f32>
     + AmgDevice<f64>
     + Convert<f64, f32>
@@ -90,20 +82,19 @@ pub(crate) fn by_method<D: SolveDevice>(
     config: &SolverConfig,
     comm: &Comm,
     x: &mut Buffer<f64, D>,
-    (a, m): (&dyn LinearOperator<f64, D>, &dyn Preconditioner<f64, D>),
+    system: (&dyn LinearOperator<f64, D>, &dyn Preconditioner<f64, D>),
     b: &Buffer<f64, D>,
     monitor: &mut dyn Monitor,
 ) -> Result<CgOutcome, LinalgError> {
     let cg = cg_config(config);
-    match config.method {
-        Method::Cg => ConjugateGradient::new(cg).solve(x, a, m, b, comm, monitor),
-        Method::MergedCg => MergedCg::new(cg).solve(x, a, m, b, comm, monitor),
-        Method::PipelinedCg => PipelinedCg::new(cg).solve(x, a, m, b, comm, monitor),
-        Method::SStepCg { steps } => {
-            SStepCg::new(SStepCgConfig { cg, steps }).solve(x, a, m, b, comm, monitor)
-        }
-        Method::Gmres { restart } => Gmres::new(GmresConfig { cg, restart }).solve(x, a, m, b, comm, monitor),
-    }
+    let method = match config.method {
+        Method::Cg => KrylovMethod::Cg(ConjugateGradient::new(cg)),
+        Method::MergedCg => KrylovMethod::MergedCg(MergedCg::new(cg)),
+        Method::PipelinedCg => KrylovMethod::PipelinedCg(PipelinedCg::new(cg)),
+        Method::SStepCg { steps } => KrylovMethod::SStepCg(SStepCg::new(SStepCgConfig { cg, steps })),
+        Method::Gmres { restart } => KrylovMethod::Gmres(Gmres::new(GmresConfig { cg, restart })),
+    };
+    D::krylov(&method, comm, x, system, b, monitor)
 }
 
 /// A system for those who check it.

@@ -6,7 +6,7 @@ use femtile_linalg::krylov::cg::CgOutcome;
 use femtile_linalg::{LinalgError, LinearOperator, Preconditioner};
 use femtile_matrix_free::MetricEvaluation;
 use femtile_mesh::Mesh;
-use femtile_sparse::Csr;
+use femtile_sparse::{Csr, ProductMatrix, SparseDevice};
 
 use crate::auto::Solves;
 use crate::format::{Formatted, citations_of, formatted, product_matrix};
@@ -73,12 +73,13 @@ impl<D: SolveDevice> PreconditionedOperator<D> {
         let (of, mut warnings) = (&config.preconditioner, Vec::new());
         let made = preconditioner(&device, of, Some(mesh), &mut matrix, &mut warnings)?.0;
         let matrix = product_matrix(matrix, config, Solves::Many)?.0;
-        let rounded: Option<Arc<dyn LinearOperator<f64, D>>> = match matrix.rounded()? {
-            Some(rounded) => Some(Arc::new(rounded)),
-            None => None,
+        let rounded = match &matrix {
+            ProductMatrix::Rows(_) => None,
+            ProductMatrix::Slices(slices) => Some(Arc::from(D::rounded(slices)?)),
         };
         let format = matrix.format().name();
-        Ok(Self { operator: Arc::new(matrix), rounded, preconditioner: Arc::from(made), format })
+        let operator = Arc::from(<D as SparseDevice>::into_operator(matrix));
+        Ok(Self { operator, rounded, preconditioner: Arc::from(made), format })
     }
 }
 

@@ -6,6 +6,7 @@
 
 pub mod choice;
 pub mod csr;
+mod device;
 pub mod ell_warp;
 mod entry_positions;
 mod format;
@@ -21,6 +22,7 @@ use femtile_linalg::krylov::cg::product_hook;
 use femtile_linalg::precondition::polynomial::product_hooks;
 
 pub use csr::{Csr, Offsets};
+pub use device::SparseDevice;
 pub use ell_warp::{EllWarp, EllWarpConfig};
 pub use entry_positions::{EntryPositions, StoredMatrix};
 pub use format::{Format, SparseKernels};

@@ -1,8 +1,7 @@
 //! The nonlinear equation of a step.
 
+use femtile::comm::Comm;
 use femtile::device::Buffer;
-use femtile::linalg::LinearOperator;
-use femtile::linalg::comm::SingleRank;
 use femtile::linalg::krylov::Stop;
 use femtile::linalg::krylov::cg::{KrylovConfig, Target};
 use femtile::linalg::newton::{CorrectionOutcome, NonlinearEquation, ResidualNorm};
@@ -29,12 +28,12 @@ impl<D: CardiacDevice> NonlinearEquation<D> for StepEquation<'_, D> {
         let Vectors { old, of_nodes, at_cells, current, slope, .. } = &mut of.vectors;
         let residual = of.solver.b_mut();
         of.stopwatch.lap(Part::Other)?;
-        of.sums.interpolate.apply(at_cells, u)?;
+        D::matrix_operator(&of.sums.interpolate).apply(at_cells, u)?;
         of.stopwatch.lap(Part::AssemblyProducts)?;
         let n_failed = of.states.solve(at_cells, [current, slope], length)?;
         of.stopwatch.lap(Part::Membrane)?;
-        of.linear.apply(residual, u)?;
-        of.sums.integrate.apply(of_nodes, current)?;
+        D::matrix_operator(&of.linear).apply(residual, u)?;
+        D::matrix_operator(&of.sums.integrate).apply(of_nodes, current)?;
         of.stopwatch.lap(Part::AssemblyProducts)?;
         device.axpby(residual, 1.0, old, -1.0)?;
         device.axpby(residual, -of.storage, of_nodes, 1.0)?;
@@ -54,7 +53,7 @@ impl<D: CardiacDevice> NonlinearEquation<D> for StepEquation<'_, D> {
         let device = delta.device().clone();
         let Vectors { slope, of_values, .. } = &mut of.vectors;
         of.stopwatch.lap(Part::Other)?;
-        of.sums.assemble.apply(of_values, slope)?;
+        D::matrix_operator(&of.sums.assemble).apply(of_values, slope)?;
         of.stopwatch.lap(Part::AssemblyProducts)?;
         of.tangent.combine(of.linear.values(), (of.storage, of_values))?;
         of.stopwatch.lap(Part::AssemblyRest)?;
@@ -62,7 +61,7 @@ impl<D: CardiacDevice> NonlinearEquation<D> for StepEquation<'_, D> {
         let config = KrylovConfig { tolerance, max_iterations: of.max_iterations, ..KrylovConfig::default() };
         // The acceptance tests use the smallest Ritz value of the tangents before, which differ little; what decides in the end
         // is the residual of the nonlinear equation.
-        let outcome = of.solver.solve(&config, Target::RightSide, &SingleRank, &mut ())?;
+        let outcome = D::cg_solve(&mut of.solver, &config, Target::RightSide, &Comm::alone(), &mut ())?;
         device.copy(delta, of.solver.x())?;
         of.stopwatch.lap(Part::Solver)?;
         let has_converged = outcome.stop == Stop::Converged;

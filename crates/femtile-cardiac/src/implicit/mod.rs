@@ -15,9 +15,9 @@ mod tangent;
 
 use std::sync::Arc;
 
+use femtile::comm::Comm;
 use femtile::device::{Buffer, Reference};
 use femtile::fem::{Coefficient, Form, assemble};
-use femtile::linalg::LinearOperator;
 use femtile::linalg::comm::SingleRank;
 use femtile::linalg::krylov::cg::CgSolver;
 use femtile::linalg::newton::{Newton, NewtonConfig, NewtonOutcome};
@@ -141,19 +141,19 @@ impl<D: CardiacDevice> Implicit<D> {
         };
         let diagonals = [diagonal(&mass.copy_to(&Reference)?), diagonal(&on_host)];
         let [linear, tangent] = [in_rows.copy_to(device)?, in_rows.copy_to(device)?];
-        let stiffness = ProductMatrix::new(in_rows, config.format, MANY, &config.remembered)?.0;
+        let stiffness = D::product_matrix(in_rows, config.format, MANY, &config.remembered)?.0;
         let layout = match stiffness.format() {
             Format::Csr => None,
             Format::EllWarp(layout) => Some(layout),
         };
-        let alike = |matrix| ProductMatrix::in_slices(matrix, layout.as_ref());
+        let alike = |matrix| D::in_slices(matrix, layout.as_ref());
         let (mass, linear, tangent) = (alike(mass)?, alike(linear)?, Arc::new(Tangent::new(alike(tangent)?)));
         let sums = Sums::new((device, config), mesh, &on_host, &stiffness)?;
         let (n, n_cells) = (mesh.n_nodes(), mesh.n_cells());
         let zeros = |n: usize| Buffer::zeros(device, n);
         let (mut ones, mut mass_of_ones) = (zeros(n)?, zeros(n)?);
         device.fill(&mut ones, 1.0)?;
-        mass.apply(&mut mass_of_ones, &ones)?;
+        D::matrix_operator(&mass).apply(&mut mass_of_ones, &ones)?;
         let mass_norm = device.dot(&mass_of_ones, &mass_of_ones)?.sqrt();
         let stiffness_norm = diagonals[1].iter().map(|k| k * k).sum::<f64>().sqrt();
         let states = LocalStates::new(device, model, n_cells, of_run.adaptive.is_some())?;
@@ -166,7 +166,7 @@ impl<D: CardiacDevice> Implicit<D> {
             slope: zeros(n_cells)?,
             of_values: zeros(stiffness.n_stored())?,
         };
-        let solver = CgSolver::new(tangent.clone(), Arc::new(Diagonal::identity(device, n)?))?;
+        let solver = D::cg_solver(tangent.clone(), Arc::new(Diagonal::identity(device, n)?), &Comm::alone())?;
         let mut implicit = Self {
             states,
             sums,
@@ -212,7 +212,7 @@ impl<D: CardiacDevice> Implicit<D> {
         if let Some(stimulus) = stimulus {
             device.axpby(of_nodes, length, stimulus, 1.0)?;
         }
-        self.mass.apply(old, of_nodes)?;
+        D::matrix_operator(&self.mass).apply(old, of_nodes)?;
         device.axpby(of_nodes, self.storage / length, old, 0.0)?;
         std::mem::swap(old, of_nodes);
         let mut u = std::mem::replace(trial, Buffer::zeros(device, 0)?);

@@ -1,7 +1,6 @@
 //! Lengths of steps: halved if Newton's method fails, or chosen by an estimate of the error.
 
 use femtile::device::Buffer;
-use femtile::linalg::LinearOperator;
 
 use super::{Implicit, StepSeconds};
 use crate::activation::Interval;
@@ -103,7 +102,7 @@ impl<D: CardiacDevice> Stepper<D> for Implicit<D> {
     }
 
     fn apply_stiffness(&self, y: &mut Buffer<f64, D>, x: &Buffer<f64, D>) -> Result<(), CardiacError> {
-        Ok(self.stiffness.apply(y, x)?)
+        Ok(D::matrix_operator(&self.stiffness).apply(y, x)?)
     }
 
     fn advance(

@@ -76,7 +76,7 @@ impl<D: CardiacDevice> Sums<D> {
         let values = cells.iter().map(|&cell| share * share * measures[cell as usize]).collect();
         let assemble = Csr::from_parts(&Reference, n_cells, lengths, cells, values)?;
         let formatted = |matrix: &Csr<f64, Reference>| -> Result<ProductMatrix<f64, D>, CardiacError> {
-            Ok(ProductMatrix::new(matrix.copy_to(device)?, config.format, MANY, &config.remembered)?.0)
+            Ok(D::product_matrix(matrix.copy_to(device)?, config.format, MANY, &config.remembered)?.0)
         };
         Ok(Self {
             interpolate: formatted(&interpolate)?,

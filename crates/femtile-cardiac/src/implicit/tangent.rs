@@ -52,6 +52,7 @@ impl<D: CardiacDevice> LinearOperator<f64, D> for Tangent<D> {
         x: &Buffer<f64, D>,
         hook: &dyn Hook<f64>,
     ) -> Result<(), LinalgError> {
-        self.matrix.read().unwrap_or_else(PoisonError::into_inner).apply_with(y, x, hook)
+        let matrix = self.matrix.read().unwrap_or_else(PoisonError::into_inner);
+        D::matrix_operator(&matrix).apply_with(y, x, hook)
     }
 }

@@ -10,7 +10,7 @@ use femtile::fem::{Coefficient, Form, assemble};
 use femtile::linalg::LinearOperator;
 use femtile::linalg::krylov::Stop;
 use femtile::linalg::krylov::cg::{CgSolver, KrylovConfig, Target};
-use femtile::linalg::sparse::{Csr, ProductMatrix, StoredMatrix};
+use femtile::linalg::sparse::{Csr, SparseDevice, StoredMatrix};
 use femtile::solve::{Discretization, MassMatrix, PreconditionedOperator, Stages};
 use femtile::{SolverConfig, Value};
 
@@ -83,7 +83,7 @@ impl<D: CardiacDevice> Diffusion<D> {
             of.theta * of.error * site.nodes.sum(device.dot(&mass_of_ones, &mass_of_ones)?)?.sqrt();
         let max_iterations = config.max_iterations;
         let config = KrylovConfig { tolerance: TOLERANCE, max_iterations, ..KrylovConfig::default() };
-        let mut solver = CgSolver::with_communicator(operator, preconditioner, &comm)?;
+        let mut solver = D::cg_solver(operator, preconditioner, &comm)?;
         solver.extrapolate()?;
         if let Some(rounded) = rounded {
             solver.iterate_with(rounded)?;
@@ -103,7 +103,7 @@ impl<D: CardiacDevice> Diffusion<D> {
     /// Errors of the device.
     pub fn step(&mut self, v: &mut Buffer<f64, D>) -> Result<(usize, bool), CardiacError> {
         self.stiffness.apply(self.solver.b_mut(), v)?;
-        let outcome = self.solver.solve(&self.config, self.target, &self.comm, &mut ())?;
+        let outcome = D::cg_solve(&mut self.solver, &self.config, self.target, &self.comm, &mut ())?;
         v.device().clone().axpby(v, -1.0 / self.theta, self.solver.x(), 1.0)?;
         Ok((outcome.iterations, outcome.stop == Stop::Converged))
     }
@@ -164,8 +164,8 @@ fn alone<D: CardiacDevice>(
     let preconditioner_name = weak.config().preconditioner.name();
     let operators = weak.operators((site.cpu, site.device), mass, stages)?;
     let stiffness = stiffness(site.device, &problem.form(0))?;
-    let stiffness = ProductMatrix::new(stiffness, config.format, MANY, &config.remembered)?.0;
-    Ok(Made { operators, stiffness: Box::new(stiffness), preconditioner_name })
+    let stiffness = D::product_matrix(stiffness, config.format, MANY, &config.remembered)?.0;
+    Ok(Made { operators, stiffness: <D as SparseDevice>::into_operator(stiffness), preconditioner_name })
 }
 
 /// Assembles the matrix of $\int \sigma \nabla u \cdot \nabla v$, whatever the reaction of the form is.

@@ -181,7 +181,9 @@ pub type CheckDevice<'a> = dyn FnMut(usize, u64) -> Result<(), DeviceError> + 'a
 /// A tuple of [`Argument`]s.
 pub trait Arguments {
     /// The C types of the parameters.
-    fn signature() -> Vec<String>;
+    fn signature() -> Vec<String>
+    where
+        Self: Sized;
     /// Calls `check` with the device of each array, then `launch` with the bytes of all arguments.
     fn with_bytes(&self, check: &mut CheckDevice<'_>, launch: &mut TakeBytes<'_>) -> Result<(), DeviceError>;
 }
@@ -236,21 +238,36 @@ impl Cuda {
         launch: Launch,
         arguments: A,
     ) -> Result<(), DeviceError> {
+        // SAFETY: the types are those of the kernel, and the caller vouches for what it touches.
+        unsafe { self.launch_arguments(program, (kernel.name, A::signature), &launch, &arguments) }
+    }
+
+    /// As [`Cuda::launch`], compiled once for all types of arguments.
+    ///
+    /// # Safety
+    /// As [`Cuda::launch`], for arguments of this signature.
+    unsafe fn launch_arguments(
+        &self,
+        program: &Specialisation,
+        (kernel, signature): (&'static str, fn() -> Vec<String>),
+        launch: &Launch,
+        arguments: &dyn Arguments,
+    ) -> Result<(), DeviceError> {
         if launch.is_empty() {
             return Ok(());
         }
-        let function = self.function(program, kernel.name, A::signature)?;
+        let function = self.function(program, kernel, signature)?;
         arguments.with_bytes(
             &mut |argument, device| {
                 if device == self.id() {
                     return Ok(());
                 }
-                Err(DeviceError::OtherDevice { kernel: kernel.name, argument, device: self.to_string() })
+                Err(DeviceError::OtherDevice { kernel, argument, device: self.to_string() })
             },
             &mut |bytes| {
-                // SAFETY: the types are those of the kernel, and the caller vouches for what it touches.
-                unsafe { self.driver().launch(function, &launch, bytes) }?;
-                self.count_launch(kernel.name, bytes);
+                // SAFETY: what the caller promises.
+                unsafe { self.driver().launch(function, launch, bytes) }?;
+                self.count_launch(kernel, bytes);
                 Ok(())
             },
         )

@@ -181,7 +181,7 @@ impl Cuda {
         &self,
         program: &Specialisation,
         name: &'static str,
-        signature: impl FnOnce() -> Vec<String>,
+        signature: fn() -> Vec<String>,
     ) -> Result<Function, DeviceError> {
         let key = (program.key(), name);
         let mut functions = self.inner.functions.lock().unwrap_or_else(PoisonError::into_inner);

@@ -61,7 +61,9 @@ impl Program {
 
     /// Whether an output depends on the input at a position.
     pub fn reads(&self, input: usize) -> bool {
-        self.nodes.iter().any(|node| matches!(node, Node::Variable(Variable::Other(own)) if usize::from(*own) == input))
+        self.nodes
+            .iter()
+            .any(|node| matches!(node, Node::Variable(Variable::Other(own)) if usize::from(*own) == input))
     }
 
     /// Number of outputs.

@@ -159,16 +159,6 @@ impl<T: SumFactorization + Lanes> MatrixFree<T> {
         diagonal
     }
 
-    /// Applies the operator to Dirichlet values, for lifting: $y_F = A_{FF} x_F + A_{FC} x_C$ and $y_C = 0$.
-    ///
-    /// # Panics
-    /// Unless the lengths match the operator, and for the operator of one rank.
-    pub fn apply_to_given(&self, y: &mut [T], x: &[T]) {
-        self.cell_loop.apply(y, (x, &[]), Constrained::Given, &|batch, local, workspace| {
-            self.on_batch(batch, local, workspace)
-        });
-    }
-
     /// Applies the operator to the cells of a batch.
     fn on_batch(&self, batch: usize, local: &mut [T], workspace: &mut [T]) {
         let (metric, len) = (self.metrics.of(batch), local.len() / self.components);
@@ -204,6 +194,18 @@ impl<T: SumFactorization + Lanes> MatrixFree<T> {
         need("y", n, y)?;
         need("x", n, x)?;
         need("ghosts", self.cell_loop.n_ghosts(), ghosts)
+    }
+}
+
+impl MatrixFree<f64> {
+    /// Applies the operator to Dirichlet values, for lifting: $y_F = A_{FF} x_F + A_{FC} x_C$ and $y_C = 0$.
+    ///
+    /// # Panics
+    /// Unless the lengths match the operator, and for the operator of one rank.
+    pub fn apply_to_given(&self, y: &mut [f64], x: &[f64]) {
+        self.cell_loop.apply(y, (x, &[]), Constrained::Given, &|batch, local, workspace| {
+            self.on_batch(batch, local, workspace)
+        });
     }
 }
 

@@ -4,8 +4,8 @@ use femtile_device::Buffer;
 use femtile_fem::recovery::IsInterrupted;
 use femtile_fem::{Coefficient, FemError, Form, Slopes};
 use femtile_form::FormError;
+use femtile_linalg::LinalgError;
 use femtile_linalg::newton::{CorrectionOutcome, NonlinearEquation, ResidualNorm};
-use femtile_linalg::{LinalgError, LinearOperator};
 use femtile_sparse::StoredMatrix;
 use femtile_time::implicit::StageEquation;
 
@@ -176,7 +176,7 @@ impl<'a, D: SolveDevice> DiscreteEquation<'a, D> {
     /// Writes $F - K(u)$ at the time that was brought into `d`, zero at Dirichlet unknowns.
     pub fn defect(&mut self, u: &Buffer<f64, D>, d: &mut Buffer<f64, D>) -> Result<(), SolveError> {
         self.tangent.fill(self.time, u).map_err(|source| SolveError::AtTime { time: self.time, source })?;
-        self.tangent.matrix().apply(d, u)?;
+        self.tangent.operator().apply(d, u)?;
         self.device.axpby(d, 1.0, self.tangent.rhs(), -1.0)?;
         Ok(self.given.clear(d)?)
     }
@@ -317,12 +317,12 @@ impl<D: SolveDevice> NonlinearEquation<D> for DiscreteEquation<'_, D> {
             if let Storage::Nonlinear(content) = &stage.storage {
                 device.axpby(&mut self.residual, stage.shift, content.rhs(), 1.0)?;
             }
-            self.tangent.matrix().apply(&mut self.product, &stage.before)?;
+            self.tangent.operator().apply(&mut self.product, &stage.before)?;
             self.given.clear(&mut self.product)?;
             device.axpby(&mut self.product, 1.0, &self.residual, -1.0)?;
             change = Some(norm(&self.product)?);
         }
-        self.tangent.matrix().apply(&mut self.product, u)?;
+        self.tangent.operator().apply(&mut self.product, u)?;
         self.given.clear(&mut self.product)?;
         self.terms = norm(&self.residual)?.max(norm(&self.product)?);
         let size = change.map_or(self.terms, |change| change.max(f64::EPSILON * self.terms));
@@ -337,7 +337,7 @@ impl<D: SolveDevice> NonlinearEquation<D> for DiscreteEquation<'_, D> {
         let (device, n) = (&self.device, u.len());
         let mut signed = Buffer::zeros(device, n).map_err(LinalgError::from)?;
         device.scale_by(&mut signed, &rounding::signs(device, n)?, u)?;
-        self.tangent.matrix().apply(&mut self.product, &signed)?;
+        self.tangent.operator().apply(&mut self.product, &signed)?;
         self.given.clear(&mut self.product)?;
         Ok(rounding::of_terms(device.dot(&self.product, &self.product)?.sqrt().max(self.terms)))
     }
@@ -352,7 +352,7 @@ impl<D: SolveDevice> NonlinearEquation<D> for DiscreteEquation<'_, D> {
             if self.linear.needs_preconditioner() {
                 self.make_preconditioner()?;
             }
-            let system = (self.tangent.matrix() as &dyn LinearOperator<f64, D>, &self.residual);
+            let system = (self.tangent.operator(), &self.residual);
             match self.linear.solve(delta, system, tolerance, self.is_interrupted)? {
                 Solved::Done(outcome) => {
                     return Ok(CorrectionOutcome { iterations: outcome.iterations + before, ..outcome });

@@ -3,7 +3,7 @@
 use femtile_device::Buffer;
 use femtile_fem::{BoundaryCondition, Coefficient, Condition, FemError, Form, Slopes};
 use femtile_form::FormError;
-use femtile_linalg::{LinalgError, LinearOperator};
+use femtile_linalg::LinalgError;
 use femtile_sparse::csr::Offsets;
 use femtile_sparse::{Csr, StoredMatrix};
 
@@ -100,7 +100,7 @@ impl<D: SolveDevice> Mass<D> {
     /// $y = M x$.
     pub fn apply(&self, y: &mut Buffer<f64, D>, x: &Buffer<f64, D>) -> Result<(), LinalgError> {
         match &self.product {
-            Product::Matrix(matrix) => matrix.apply(y, x),
+            Product::Matrix(matrix) => D::rows_operator(matrix).apply(y, x),
             Product::Diagonal(sums) => x.device().scale_by(y, sums, x),
         }
     }
@@ -194,7 +194,7 @@ impl<'a, D: SolveDevice> Content<'a, D> {
         device.fill(y, 0.0)?;
         for (factor, u) in summands {
             self.natural.fill(time, u).map_err(of_capacity)?;
-            self.natural.matrix().apply(scratch, u)?;
+            self.natural.operator().apply(scratch, u)?;
             device.axpby(y, *factor, scratch, 1.0)?;
         }
         Ok(())
@@ -251,7 +251,7 @@ fn row_sums<D: SolveDevice>(matrix: &Csr<f64, D>) -> Result<Buffer<f64, D>, Lina
     let mut ones = Buffer::zeros(device, matrix.n_rows())?;
     device.fill(&mut ones, 1.0)?;
     let mut sums = Buffer::zeros(device, matrix.n_rows())?;
-    matrix.apply(&mut sums, &ones)?;
+    D::rows_operator(matrix).apply(&mut sums, &ones)?;
     Ok(sums)
 }
 

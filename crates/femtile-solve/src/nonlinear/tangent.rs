@@ -6,7 +6,7 @@ use femtile_fem::{
     AssembledSystem, Assembly, AssemblyProblem, BoundaryCondition, Constraints, DeviceState, FemError, Form,
     Slopes, State,
 };
-use femtile_linalg::LinalgError;
+use femtile_linalg::{LinalgError, LinearOperator};
 use femtile_sparse::{Csr, StoredMatrix};
 
 use super::mass::ContentData;
@@ -148,6 +148,11 @@ impl<'a, D: SolveDevice> Tangent<'a, D> {
             Kind::Simplices(own) => &own.system.matrix,
             Kind::Tensor(own) => &own.matrix,
         }
+    }
+
+    /// Returns the matrix for products.
+    pub fn operator(&self) -> &dyn LinearOperator<f64, D> {
+        D::rows_operator(self.matrix())
     }
 
     /// Returns the matrix, to be changed until it is filled again.

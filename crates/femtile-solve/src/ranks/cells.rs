@@ -12,7 +12,7 @@
 
 use std::sync::Arc;
 
-use femtile_comm::{Comm, DistributedOperator, LocalUnknowns, OwnedRows};
+use femtile_comm::{Comm, DistributedOperator, GhostedProduct, LocalUnknowns, OwnedRows};
 use femtile_device::cpu::vector::Lanes;
 use femtile_device::{Cpu, Scalar, parallel};
 use femtile_fem::tensor::{CellMatrices, TensorProblem, assemble};
@@ -85,19 +85,22 @@ impl<'a> PartProblem<'a> {
         (cpu, device): (&Cpu, &D),
         rule: CellRule,
         metric: Option<MetricEvaluation>,
-    ) -> Result<Option<D::MatrixFree>, SolveError> {
+    ) -> Result<Option<D::Operator>, SolveError> {
         let Some(problem) = &self.problem else { return Ok(None) };
-        let made = device.local_operator(cpu, problem, (rule, metric), &self.unknowns);
+        // Vectors are in the order of owned unknowns, so they need no permutation.
+        let unknowns = &self.unknowns;
+        let numbers = (unknowns.positions(), [unknowns.halo().first_export(), unknowns.owned().len()]);
+        let made = device.local_matrix_free(cpu, problem, (rule, metric), numbers);
         Ok(Some(made.map_err(|error| tensor::of_metric(self.in_global_numbers(error)))?))
     }
 
     /// Returns the diagonal of the owned rows.
     pub fn diagonal<T: SumFactorization + Lanes, D: RankCells<T>>(
         &self,
-        operator: Option<&D::MatrixFree>,
+        operator: Option<&D::Operator>,
     ) -> Result<Vec<T>, LinalgError> {
         match operator {
-            Some(operator) => D::diagonal_of_part(operator),
+            Some(operator) => D::diagonal(operator),
             None => Ok(vec![T::ZERO; self.owned.len()]),
         }
     }
@@ -106,14 +109,17 @@ impl<'a> PartProblem<'a> {
     pub fn rows<T: SumFactorization + Lanes, D: RankCells<T>>(
         &self,
         device: &D,
-        operator: Option<D::MatrixFree>,
+        operator: Option<D::Operator>,
     ) -> Result<Box<dyn LinearOperator<T, D>>, LinalgError> {
         let unknowns = Arc::clone(&self.unknowns);
         // A cell is counted once if all ranks sum by cells, a row if none does.
         let sums_rows = operator.as_ref().is_some_and(|operator| !D::can_sum_cells(operator));
         let [sums_rows] = unknowns.halo().comm().any([sums_rows])?;
         match operator {
-            Some(operator) => D::rows_of_part(operator, unknowns, !sums_rows),
+            Some(operator) => {
+                let rows = D::into_rows(operator, !sums_rows)?;
+                Ok(Box::new(GhostedProduct::new(rows, Arc::clone(unknowns.halo()))?))
+            }
             None => Ok(Box::new(DistributedOperator::new(Box::new(nothing::<T, D>(device)?), unknowns)?)),
         }
     }

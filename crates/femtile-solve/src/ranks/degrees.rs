@@ -12,7 +12,7 @@ use femtile_linalg::precondition::polynomial::PolynomialKernels;
 use femtile_linalg::vector::Convert;
 use femtile_matrix_free::CellRule;
 use femtile_mesh::partition::MeshPart;
-use femtile_multigrid::{IdentityTransfer, PLevel, PMultigrid, PMultigridConfig};
+use femtile_multigrid::{IdentityTransfer, PLevel, PMultigridConfig, PMultigridDevice};
 use femtile_space::TensorSpace;
 use femtile_sum_factorization::SumFactorization;
 
@@ -95,7 +95,7 @@ fn with_levels<T: SumFactorization + Lanes, D>(
 where
     D: RankDevice
         + RankCells<T>
-        + PolynomialKernels<T>
+        + PMultigridDevice<T>
         + AmgDevice<T>
         + Convert<T, f32>
         + Convert<f32, T>
@@ -121,16 +121,12 @@ where
     reports.extend(of_amg);
     let config = PMultigridConfig { sweeps: options.sweeps, ..PMultigridConfig::default() };
     let sums = |values: &mut [f64]| comm.sum_values(values);
-    let cycle = PMultigrid::distributed(
-        (device, &sums, (comm.rank() as u64) << 32),
-        levels,
-        (amg, lowest.owned.len()),
-        config,
-    );
+    let (ranks, lowest) = ((&sums as &_, (comm.rank() as u64) << 32), (amg, lowest.owned.len()));
+    let cycle = device.p_multigrid(ranks, levels, lowest, config);
     let cycle = cycle.map_err(|error| {
         degrees::refuse(&format!("cannot be set up ({error}): check the coefficients and the shape of cells"))
     })?;
-    Ok(Some((Box::new(cycle), reports)))
+    Ok(Some((cycle, reports)))
 }
 
 /// Makes the level of the first of two problems, with the transfer to the second.

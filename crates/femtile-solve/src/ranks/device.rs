@@ -1,17 +1,10 @@
 //! The device that a rank computes on.
 
-use std::sync::Arc;
-
-use femtile_comm::{Comm, GhostedProduct, LocalUnknowns, OwnedRows, RankKernels};
+use femtile_comm::{Comm, OwnedRows, RankKernels};
 use femtile_device::cpu::vector::Lanes;
 use femtile_device::{Cpu, Cuda};
-use femtile_fem::FemError;
 use femtile_fem::assembly::AssemblyKernels;
-use femtile_fem::tensor::TensorProblem;
 use femtile_linalg::{LinalgError, LinearOperator};
-use femtile_matrix_free::{
-    CellRule, CudaMatrixFree, CudaMatrixFreeConfig, MatrixFree, MatrixFreeConfig, MetricEvaluation,
-};
 use femtile_sum_factorization::SumFactorization;
 
 use super::distributed_problem::LocalProblem;
@@ -19,98 +12,13 @@ use super::host;
 use super::rows::agreed;
 use crate::nonlinear::MassMatrix;
 use crate::system::PreconditionedOperator;
-use crate::tensor::{CellDevice, OperatorDevice, constrained, terms};
+use crate::tensor::{CellDevice, OperatorDevice};
 use crate::{DeviceChoice, SolveError, SolverConfig, Stages};
 
 /// A device with matrix-free operators on parts of a mesh.
-pub trait RankCells<T: SumFactorization + Lanes>: CellDevice<T> + RankKernels<T> {
-    /// Makes the owned rows of a matrix-free operator on a part. Vectors are in the order of owned unknowns,
-    /// so they need no permutation.
-    fn local_operator(
-        &self,
-        cpu: &Cpu,
-        problem: &TensorProblem<'_>,
-        rule: (CellRule, Option<MetricEvaluation>),
-        unknowns: &LocalUnknowns,
-    ) -> Result<Self::MatrixFree, FemError>;
+pub trait RankCells<T: SumFactorization + Lanes>: CellDevice<T> + RankKernels<T> {}
 
-    /// Returns the diagonal of the owned rows.
-    fn diagonal_of_part(operator: &Self::MatrixFree) -> Result<Vec<T>, LinalgError>;
-
-    /// Returns whether the rank can compute x·Ax as a sum over cells instead of rows.
-    fn can_sum_cells(_operator: &Self::MatrixFree) -> bool {
-        false
-    }
-
-    /// Returns the rows as a distributed operator. It sums x·Ax over cells if all ranks can.
-    fn rows_of_part(
-        operator: Self::MatrixFree,
-        unknowns: Arc<LocalUnknowns>,
-        sums_cells: bool,
-    ) -> Result<Box<dyn LinearOperator<T, Self>>, LinalgError>;
-}
-
-impl<T: SumFactorization + Lanes> RankCells<T> for Cpu {
-    fn local_operator(
-        &self,
-        cpu: &Cpu,
-        problem: &TensorProblem<'_>,
-        (rule, metric): (CellRule, Option<MetricEvaluation>),
-        unknowns: &LocalUnknowns,
-    ) -> Result<MatrixFree<T>, FemError> {
-        let (space, constrained) = constrained(problem);
-        let facets = problem.facet_matrices();
-        let config = MatrixFreeConfig { rule, constrained, facets, metric, ..MatrixFreeConfig::default() };
-        let numbers = (unknowns.positions(), [unknowns.halo().first_export(), unknowns.owned().len()]);
-        MatrixFree::local(cpu, space, terms(problem), config, numbers)
-    }
-
-    fn diagonal_of_part(operator: &MatrixFree<T>) -> Result<Vec<T>, LinalgError> {
-        Ok(operator.diagonal())
-    }
-
-    fn rows_of_part(
-        operator: MatrixFree<T>,
-        unknowns: Arc<LocalUnknowns>,
-        _: bool,
-    ) -> Result<Box<dyn LinearOperator<T, Self>>, LinalgError> {
-        Ok(Box::new(GhostedProduct::new(Box::new(operator), Arc::clone(unknowns.halo()))?))
-    }
-}
-
-impl<T: SumFactorization + Lanes> RankCells<T> for Cuda {
-    fn local_operator(
-        &self,
-        cpu: &Cpu,
-        problem: &TensorProblem<'_>,
-        (rule, metric): (CellRule, Option<MetricEvaluation>),
-        unknowns: &LocalUnknowns,
-    ) -> Result<CudaMatrixFree<T>, FemError> {
-        let config = CudaMatrixFreeConfig { metric, ..CudaMatrixFreeConfig::default() };
-        let (space, constrained) = constrained(problem);
-        let numbers = (unknowns.positions(), unknowns.owned().len());
-        let of_cells = (space, terms(problem), rule);
-        let given = (constrained, problem.facet_matrices());
-        cpu.install(|| CudaMatrixFree::local(self, of_cells, given, config, numbers))
-    }
-
-    fn diagonal_of_part(operator: &CudaMatrixFree<T>) -> Result<Vec<T>, LinalgError> {
-        operator.diagonal()
-    }
-
-    fn can_sum_cells(operator: &CudaMatrixFree<T>) -> bool {
-        operator.can_sum_cells()
-    }
-
-    fn rows_of_part(
-        operator: CudaMatrixFree<T>,
-        unknowns: Arc<LocalUnknowns>,
-        sums_cells: bool,
-    ) -> Result<Box<dyn LinearOperator<T, Self>>, LinalgError> {
-        let operator = if sums_cells { operator.with_sums_of_cells()? } else { operator };
-        Ok(Box::new(GhostedProduct::new(Box::new(operator), Arc::clone(unknowns.halo()))?))
-    }
-}
+impl<T: SumFactorization + Lanes, D: CellDevice<T> + RankKernels<T>> RankCells<T> for D {}
 
 /// A device that a rank can solve on.
 pub trait RankDevice: OperatorDevice + AssemblyKernels<f64> + RankCells<f32> + RankCells<f64> {

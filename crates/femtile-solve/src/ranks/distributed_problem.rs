@@ -9,7 +9,7 @@ use femtile_device::{Buffer, Cpu, Cuda};
 use femtile_fem::assembly::assemble_rows;
 use femtile_fem::{Coefficient, Constraints, FemError, Form};
 use femtile_linalg::{LinalgError, LinearOperator, need};
-use femtile_sparse::{Csr, ProductMatrix};
+use femtile_sparse::{Csr, ProductMatrix, SparseDevice};
 
 use super::data::PartData;
 use super::device::{self, RankDevice};
@@ -238,7 +238,7 @@ impl<'a> LocalProblem<'a> {
             true => Some(Arc::new(self.over_all(rounded(&own)?, matrix.border.copy_to(device)?)?)),
             false => None,
         };
-        let operator = Arc::new(self.over_all(Box::new(own), matrix.border)?);
+        let operator = Arc::new(self.over_all(<D as SparseDevice>::into_operator(own), matrix.border)?);
         Ok(PreconditionedOperator { operator, rounded, preconditioner: Arc::from(preconditioner), format })
     }
 
@@ -259,7 +259,7 @@ impl<'a> LocalProblem<'a> {
     ) -> Result<Box<dyn LinearOperator<f64, D>>, SolveError> {
         let matrix = self.divided_rows(device, |form| rows(device, &Form { lambda: &ZERO, ..*form }))?;
         let own = product_matrix(matrix.own, self.config, Solves::Many)?.0;
-        Ok(Box::new(self.over_all(Box::new(own), matrix.border)?))
+        Ok(Box::new(self.over_all(<D as SparseDevice>::into_operator(own), matrix.border)?))
     }
 
     /// The owned rows of the matrix that `assembled` makes for the part of this rank.
@@ -369,8 +369,11 @@ fn rounded<D: RankDevice>(
     matrix: &ProductMatrix<f64, D>,
 ) -> Result<Box<dyn LinearOperator<f64, D>>, LinalgError> {
     Ok(match matrix {
-        ProductMatrix::Rows(rows) => Box::new(rows.copy_to(rows.values().device())?),
-        ProductMatrix::Slices(slices) => Box::new(slices.rounded::<f32>()?),
+        ProductMatrix::Rows(rows) => {
+            let copy = rows.copy_to(rows.values().device())?;
+            <D as SparseDevice>::into_operator(ProductMatrix::Rows(copy))
+        }
+        ProductMatrix::Slices(slices) => D::rounded(slices)?,
     })
 }
 

@@ -7,17 +7,19 @@ use femtile_device::cuda::Opening;
 use femtile_device::{Cpu, Cuda};
 use femtile_fem::FemError;
 use femtile_fem::tensor::TensorProblem;
-use femtile_matrix_free::{CellRule, CudaMatrixFreeConfig, CudaMatrixFreeData};
+use femtile_matrix_free::{
+    CellRule, CudaMatrixFreeConfig, CudaMatrixFreeData, MatrixFreeDevice, constrained, terms,
+};
 use femtile_space::TensorSpace;
 
 use super::degrees::{homogeneous, spaces_below, without_data};
-use super::operator::{CellDevice, OperatorDevice, constrained, terms};
+use super::operator::OperatorDevice;
 use crate::{LevelPrecision, PreconditionerConfig, SolverConfig};
 
 /// Data computed before the device is open; a part that is absent is made when it is needed.
 #[derive(Debug)]
 pub(crate) struct Ahead<'a, D: OperatorDevice> {
-    pub operator: Option<<D as CellDevice<f64>>::Data>,
+    pub operator: Option<<D as MatrixFreeDevice<f64>>::Data>,
     pub levels: LevelsAhead<'a, D>,
 }
 
@@ -25,7 +27,7 @@ pub(crate) struct Ahead<'a, D: OperatorDevice> {
 #[derive(Debug)]
 pub(crate) struct LevelsAhead<'a, D: OperatorDevice> {
     pub spaces: Vec<TensorSpace<'a>>,
-    pub operators: Vec<<D as CellDevice<f32>>::Data>,
+    pub operators: Vec<<D as MatrixFreeDevice<f32>>::Data>,
 }
 
 impl<D: OperatorDevice> Default for Ahead<'_, D> {

@@ -14,14 +14,14 @@ use femtile_fem::{BoundaryCondition, Coefficient, Condition, Form};
 use femtile_linalg::precondition::polynomial::PolynomialKernels;
 use femtile_linalg::vector::Convert;
 use femtile_linalg::{Preconditioner, Transfer};
-use femtile_matrix_free::CellRule;
-use femtile_multigrid::{IdentityTransfer, PLevel, PMultigrid, PMultigridConfig};
+use femtile_matrix_free::{CellRule, MatrixFreeDevice};
+use femtile_multigrid::{IdentityTransfer, PLevel, PMultigridConfig, PMultigridDevice};
 use femtile_space::{SpaceError, TensorSpace};
 use femtile_sum_factorization::SumFactorization;
 
 use super::ahead::LevelsAhead;
 use super::lines::has_flat_cells;
-use super::operator::{CellDevice, CellOperator, OperatorDevice};
+use super::operator::{CellDevice, OperatorDevice};
 use crate::preconditioner::{Level, Preconditioning, and_levels, in_precision};
 use crate::{AmgOptions, LevelPrecision, PmgOptions, SolveError};
 
@@ -32,7 +32,7 @@ const F32_RANGE: RangeInclusive<f64> = 1e-28..=1e28;
 trait LevelDevice<T: SumFactorization + Lanes>:
     OperatorDevice
     + CellDevice<T>
-    + PolynomialKernels<T>
+    + PMultigridDevice<T>
     + AmgDevice<T>
     + Convert<T, f32>
     + Convert<f32, T>
@@ -46,7 +46,7 @@ where
     T: SumFactorization + Lanes,
     D: OperatorDevice
         + CellDevice<T>
-        + PolynomialKernels<T>
+        + PMultigridDevice<T>
         + AmgDevice<T>
         + Convert<T, f32>
         + Convert<f32, T>
@@ -118,7 +118,7 @@ pub(crate) fn without_data<'a>(form: &Form<'a>, homogeneous: &'a [BoundaryCondit
 fn with_levels<T: SumFactorization + Lanes, D: LevelDevice<T>>(
     (cpu, device): (&Cpu, &D),
     (problem, rule): (&TensorProblem<'_>, CellRule),
-    (spaces, prepared): (&[TensorSpace<'_>], Vec<<D as CellDevice<T>>::Data>),
+    (spaces, prepared): (&[TensorSpace<'_>], Vec<<D as MatrixFreeDevice<T>>::Data>),
     options: &PmgOptions,
     warnings: &mut Vec<String>,
 ) -> Result<Option<Preconditioning<D>>, SolveError> {
@@ -152,10 +152,11 @@ fn with_levels<T: SumFactorization + Lanes, D: LevelDevice<T>>(
     let (amg, of_amg) = algebraic::<T, D>(device, &options.amg, lowest, rule, is_beyond_f32, warnings)?;
     reports.extend(of_amg);
     let config = PMultigridConfig { sweeps: options.sweeps, ..PMultigridConfig::default() };
-    let cycle = PMultigrid::new(device, levels, (amg, lowest.space().n_dofs()), config).map_err(|error| {
+    let lowest = (amg, lowest.space().n_dofs());
+    let cycle = device.p_multigrid((&|_| Ok(()), 0), levels, lowest, config).map_err(|error| {
         refuse(&format!("cannot be set up ({error}): check the coefficients and the shape of cells"))
     })?;
-    Ok(Some((Box::new(cycle), reports)))
+    Ok(Some((cycle, reports)))
 }
 
 const ZERO: Coefficient = Coefficient::Constant(0.0);
@@ -185,14 +186,19 @@ fn level<T: SumFactorization + Lanes, D: CellDevice<T> + PolynomialKernels<T>>(
     prepared: Option<D::Data>,
     transfer: Box<dyn Transfer<T, D>>,
 ) -> Result<Option<PLevel<T, D>>, SolveError> {
-    let made = || CellDevice::<T>::matrix_free(device, cpu, own, 1, (rule, None), prepared);
+    let made = || MatrixFreeDevice::<T>::matrix_free(device, cpu, own, 1, (rule, None), prepared);
     let operator = part("operator", made)?;
-    let diagonal = part("diagonal", || CellOperator::diagonal(&operator))?;
+    let diagonal = part("diagonal", || <D as MatrixFreeDevice<T>>::diagonal(&operator))?;
     if size_of::<T>() < size_of::<f64>() && is_beyond_f32(&diagonal) {
         return Ok(None);
     }
     let lines = device.lines(own, &diagonal)?;
-    Ok(Some(PLevel { operator: Box::new(operator), lines, diagonal, transfer }))
+    Ok(Some(PLevel {
+        operator: <D as MatrixFreeDevice<T>>::into_operator(operator),
+        lines,
+        diagonal,
+        transfer,
+    }))
 }
 
 fn without_matrix<T>(diagonal: &[T]) -> Level {

@@ -11,7 +11,7 @@ use femtile_linalg::precondition::Diagonal;
 use femtile_mesh::Mesh;
 use femtile_mesh::partition::Partition;
 use femtile_multigrid::{
-    BoxGrid, BoxKernels, MultigridConfig, MultigridDevice, MultigridError, PostOrder, Slabs, Smoother,
+    BoxGrid, MultigridConfig, MultigridDevice, MultigridError, PostOrder, Slabs, Smoother,
 };
 use femtile_space::TensorSpace;
 
@@ -240,10 +240,7 @@ fn level_of<D: MultigridDevice>(
     smoother: Option<Smoother>,
     precision: LevelPrecision,
 ) -> Level {
-    let n_patches = |smoother| match precision {
-        LevelPrecision::F32 => BoxKernels::<f32>::box_patches(device, grid, smoother),
-        LevelPrecision::F64 => BoxKernels::<f64>::box_patches(device, grid, smoother),
-    };
+    let n_patches = |smoother| device.n_patches(grid, smoother, precision);
     Level {
         n_rows: grid.n_unknowns(),
         n_nonzeros: None,

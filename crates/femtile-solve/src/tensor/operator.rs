@@ -1,21 +1,16 @@
 //! Operators and linear systems on quadrilaterals and hexahedra: assembled or matrix-free.
 
-use std::fmt::Debug;
-
 use femtile_device::cpu::vector::Lanes;
-use femtile_device::{Cpu, Cuda, Device, Scalar, part};
+use femtile_device::{Cpu, Cuda, part};
+use femtile_fem::FemError;
 use femtile_fem::tensor::CellMatrices;
 use femtile_fem::tensor::{TensorProblem, TensorRightSide, assemble};
-use femtile_fem::{Coefficient, FemError};
 use femtile_linalg::krylov::cg::vector_bytes;
 use femtile_linalg::precondition::{ByComponent, Diagonal};
-use femtile_linalg::{LinalgError, LinearOperator, Preconditioner, Transfer};
-use femtile_matrix_free::{
-    CellRule, CudaDegreeTransfer, CudaMatrixFree, CudaMatrixFreeConfig, CudaMatrixFreeData, DegreeTransfer,
-    MatrixFree, MatrixFreeConfig, MetricEvaluation, Terms,
-};
-use femtile_multigrid::MultigridDevice;
-use femtile_space::{SpaceError, TensorSpace};
+use femtile_linalg::{LinalgError, Preconditioner};
+use femtile_matrix_free::{CellRule, CudaMatrixFree, MatrixFree, MatrixFreeDevice};
+use femtile_multigrid::{MultigridDevice, PMultigridDevice};
+use femtile_space::SpaceError;
 use femtile_sparse::Csr;
 use femtile_sum_factorization::SumFactorization;
 
@@ -31,54 +26,8 @@ use crate::right_side::RightSide;
 use crate::system::{LinearSystem, PreconditionedOperator};
 use crate::{GmgStart, PreconditionerConfig, Quadrature, SolveError, SolverConfig, Stage, Stages};
 
-/// A matrix-free operator of one device.
-pub trait CellOperator<T: Scalar, D: Device>: LinearOperator<T, D> + Sized + 'static {
-    /// Returns its diagonal, 1 in constrained rows.
-    fn diagonal(&self) -> Result<Vec<T>, LinalgError>;
-
-    /// Returns the number of cells per metric evaluation.
-    fn geometries(&self, n_cells: usize) -> Vec<(MetricEvaluation, usize)>;
-}
-
-impl<T: SumFactorization + Lanes> CellOperator<T, Cpu> for MatrixFree<T> {
-    fn diagonal(&self) -> Result<Vec<T>, LinalgError> {
-        Ok(Self::diagonal(self))
-    }
-
-    fn geometries(&self, _: usize) -> Vec<(MetricEvaluation, usize)> {
-        self.metric_evaluations()
-    }
-}
-
-impl<T: Scalar> CellOperator<T, Cuda> for CudaMatrixFree<T> {
-    fn diagonal(&self) -> Result<Vec<T>, LinalgError> {
-        Self::diagonal(self)
-    }
-
-    fn geometries(&self, n_cells: usize) -> Vec<(MetricEvaluation, usize)> {
-        vec![(self.metric(), n_cells)]
-    }
-}
-
-/// A device with matrix-free operators in a precision.
-pub trait CellDevice<T: SumFactorization + Lanes>: Device {
-    /// Its operators.
-    type MatrixFree: CellOperator<T, Self>;
-
-    /// The data of an operator that a host can compute before the device is open.
-    type Data: Debug;
-
-    /// Makes the operator of a problem with several components and the requested metric evaluation; `cpu`
-    /// sets it up, or has done so ahead.
-    fn matrix_free(
-        &self,
-        cpu: &Cpu,
-        problem: &TensorProblem<'_>,
-        components: usize,
-        rule: (CellRule, Option<MetricEvaluation>),
-        ahead: Option<Self::Data>,
-    ) -> Result<Self::MatrixFree, FemError>;
-
+/// A device with line solves through flat cells in a precision.
+pub trait CellDevice<T: SumFactorization + Lanes>: MatrixFreeDevice<T> {
     /// Makes line solves through flat cells from the diagonal of the operator, if there are flat cells and
     /// the device supports it.
     fn lines(
@@ -86,33 +35,12 @@ pub trait CellDevice<T: SumFactorization + Lanes>: Device {
         problem: &TensorProblem<'_>,
         diagonal: &[T],
     ) -> Result<Option<Box<dyn Preconditioner<T, Self>>>, LinalgError>;
-
-    /// Makes the transfer between the spaces of two problems on the same cells, the lower degree first.
-    fn transfer(
-        &self,
-        coarse: &TensorProblem<'_>,
-        fine: &TensorProblem<'_>,
-    ) -> Result<Box<dyn Transfer<T, Self>>, FemError>;
 }
 
-impl<T: SumFactorization + Lanes> CellDevice<T> for Cpu {
-    type MatrixFree = MatrixFree<T>;
-    type Data = ();
-
-    fn matrix_free(
-        &self,
-        _: &Cpu,
-        problem: &TensorProblem<'_>,
-        components: usize,
-        (rule, metric): (CellRule, Option<MetricEvaluation>),
-        _: Option<()>,
-    ) -> Result<MatrixFree<T>, FemError> {
-        let (space, constrained) = constrained(problem);
-        let facets = problem.facet_matrices();
-        let config = MatrixFreeConfig { rule, constrained, facets, components, metric };
-        MatrixFree::new(self, space, terms(problem), config)
-    }
-
+impl<T: SumFactorization + Lanes> CellDevice<T> for Cpu
+where
+    Self: MatrixFreeDevice<T>,
+{
     fn lines(
         &self,
         problem: &TensorProblem<'_>,
@@ -121,39 +49,12 @@ impl<T: SumFactorization + Lanes> CellDevice<T> for Cpu {
         let solves = lines::solves(self, problem, diagonal)?;
         Ok(solves.map(|solves| Box::new(solves) as Box<dyn Preconditioner<T, Self>>))
     }
-
-    fn transfer(
-        &self,
-        coarse: &TensorProblem<'_>,
-        fine: &TensorProblem<'_>,
-    ) -> Result<Box<dyn Transfer<T, Self>>, FemError> {
-        Ok(Box::new(DegreeTransfer::new(self, constrained(coarse), constrained(fine))?))
-    }
 }
 
-impl<T: SumFactorization + Lanes> CellDevice<T> for Cuda {
-    type MatrixFree = CudaMatrixFree<T>;
-    type Data = CudaMatrixFreeData<T>;
-
-    fn matrix_free(
-        &self,
-        cpu: &Cpu,
-        problem: &TensorProblem<'_>,
-        components: usize,
-        (rule, metric): (CellRule, Option<MetricEvaluation>),
-        ahead: Option<CudaMatrixFreeData<T>>,
-    ) -> Result<CudaMatrixFree<T>, FemError> {
-        let (space, constrained) = constrained(problem);
-        let config = CudaMatrixFreeConfig { components, metric, ..CudaMatrixFreeConfig::default() };
-        let made = match ahead {
-            Some(data) => CudaMatrixFree::of_data(self, data),
-            None => {
-                cpu.install(|| CudaMatrixFree::new(self, space, terms(problem), rule, constrained, config))
-            }
-        };
-        made?.with_facets(problem.facet_matrices())
-    }
-
+impl<T: SumFactorization + Lanes> CellDevice<T> for Cuda
+where
+    Self: MatrixFreeDevice<T>,
+{
     /// Line solves are not supported.
     fn lines(
         &self,
@@ -162,18 +63,17 @@ impl<T: SumFactorization + Lanes> CellDevice<T> for Cuda {
     ) -> Result<Option<Box<dyn Preconditioner<T, Self>>>, LinalgError> {
         Ok(None)
     }
-
-    fn transfer(
-        &self,
-        coarse: &TensorProblem<'_>,
-        fine: &TensorProblem<'_>,
-    ) -> Result<Box<dyn Transfer<T, Self>>, FemError> {
-        Ok(Box::new(CudaDegreeTransfer::new(self, constrained(coarse), constrained(fine))?))
-    }
 }
 
 /// A device with operators of any degree.
-pub trait OperatorDevice: SolveDevice + CellDevice<f32> + CellDevice<f64> + MultigridDevice {
+pub trait OperatorDevice:
+    SolveDevice
+    + CellDevice<f32>
+    + CellDevice<f64>
+    + MultigridDevice
+    + PMultigridDevice<f32>
+    + PMultigridDevice<f64>
+{
     /// Whether a solve may begin with full multigrid on the levels of the preconditioner. It was measured on
     /// CPUs only.
     const STARTS_ON_LEVELS: bool;
@@ -181,7 +81,7 @@ pub trait OperatorDevice: SolveDevice + CellDevice<f32> + CellDevice<f64> + Mult
     /// Makes the right side of a component from the operator of all components, with Dirichlet values lifted.
     fn lift<'a>(
         &self,
-        operator: &<Self as CellDevice<f64>>::MatrixFree,
+        operator: &<Self as MatrixFreeDevice<f64>>::Operator,
         problem: &TensorProblem<'a>,
         components: usize,
         rule: CellRule,
@@ -272,18 +172,6 @@ impl OperatorDevice for Cuda {
     }
 }
 
-/// The space of a problem with its constrained degrees of freedom.
-pub(crate) fn constrained<'p>(problem: &'p TensorProblem<'_>) -> (&'p TensorSpace<'p>, &'p [u32]) {
-    (problem.space(), problem.constraints().dofs())
-}
-
-/// The terms of a form, except a conduction or reaction that is zero.
-pub(crate) fn terms<'a>(problem: &TensorProblem<'a>) -> Terms<'a> {
-    let form = problem.form();
-    let unless_zero = |of: &'a Coefficient| (of.as_constant() != Some(0.0)).then_some(of);
-    Terms { sigma: unless_zero(form.sigma), lambda: unless_zero(form.lambda) }
-}
-
 /// Makes the linear system of the problems of all components on a device with its host.
 pub(crate) fn system<'a, D: OperatorDevice>(
     (cpu, device): (&Cpu, &D),
@@ -338,8 +226,16 @@ fn matrix_free<'a, D: OperatorDevice>(
     // Memory for vectors is reserved first, because they are read more often than the data of an operator.
     let n = problem.space().n_dofs() * components;
     let Ahead { operator, levels } = ahead;
-    let made =
-        || CellDevice::<f64>::matrix_free(device, cpu, problem, components, (rule, solver.metric), operator);
+    let made = || {
+        MatrixFreeDevice::<f64>::matrix_free(
+            device,
+            cpu,
+            problem,
+            components,
+            (rule, solver.metric),
+            operator,
+        )
+    };
     let operator = part("operator", || device.with_reserved_bytes(vector_bytes::<f64>(n), made));
     let operator = operator.map_err(of_metric)?;
     let lifted = |problem: &'a TensorProblem<'a>| device.lift(&operator, problem, components, rule);
@@ -371,9 +267,13 @@ fn matrix_free<'a, D: OperatorDevice>(
                 }
                 // Algebraic multigrid without a matrix was refused, boxes for geometric multigrid exist, and `auto` is
                 // resolved.
-                _ => {
-                    (Box::new(Diagonal::of_entries(device, CellOperator::diagonal(&operator)?)?), Vec::new())
-                }
+                _ => (
+                    Box::new(Diagonal::of_entries(
+                        device,
+                        <D as MatrixFreeDevice<f64>>::diagonal(&operator)?,
+                    )?),
+                    Vec::new(),
+                ),
             };
             Ok(made)
         })?;
@@ -388,9 +288,9 @@ fn matrix_free<'a, D: OperatorDevice>(
         }
         _ => None,
     };
-    let geometries = operator.geometries(problem.space().n_cells());
+    let geometries = <D as MatrixFreeDevice<f64>>::metric_evaluations(&operator, problem.space().n_cells());
     Ok(LinearSystem {
-        operator: Box::new(operator),
+        operator: <D as MatrixFreeDevice<f64>>::into_operator(operator),
         format: "matrix-free".into(),
         format_reason: None,
         preconditioner,

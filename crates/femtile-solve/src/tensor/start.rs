@@ -1,24 +1,23 @@
 //! Full multigrid on a mesh, for the initial guess of a solve.
 
-use femtile_device::{Buffer, Cpu, Scalar};
+use femtile_device::{Buffer, Cpu};
 use femtile_fem::tensor::TensorProblem;
 use femtile_linalg::vector::VectorKernels;
 use femtile_linalg::{LinalgError, LinearOperator};
-use femtile_matrix_free::CellRule;
-use femtile_multigrid::{BoxGrid, BoxKernels, NestedIteration, NestedOperator};
+use femtile_matrix_free::{CellRule, MatrixFreeDevice};
+use femtile_multigrid::{BoxGrid, BoxedNestedIteration, NestedOperator};
 use femtile_space::TensorSpace;
 
 use super::extension::{Interpolation, extension};
 use super::geometric::{Boxes, refuse, refused};
 use super::lattice::CoarseProblem;
-use super::operator::{CellDevice, OperatorDevice};
+use super::operator::OperatorDevice;
 use crate::method::SolveDevice;
 use crate::right_side::interleaved;
-use crate::{GmgOptions, LevelPrecision, SolveError};
+use crate::{GmgOptions, SolveError};
 
 /// Adds the coarse-grid correction of a residual of one component to a vector.
-pub(super) type Nested<D> =
-    Box<dyn Fn(&mut Buffer<f64, D>, &Buffer<f64, D>) -> Result<(), LinalgError> + Send + Sync>;
+pub(super) type Nested<D> = BoxedNestedIteration<D>;
 
 /// Full multigrid (FMG) for the system of a problem.
 pub(crate) struct FullStart<D: SolveDevice> {
@@ -52,12 +51,10 @@ impl<D: SolveDevice> FullStart<D> {
             return Ok(None);
         }
         let coarse = &grids[..grids.len() - 1];
-        let operators =
-            || coarse.iter().map(|grid| operator((cpu, device), boxes, (&problems[0], rule), grid));
-        let nested: Nested<D> = match options.precision {
-            LevelPrecision::F32 => nested::<f32, D>(device, options, boxes, operators())?,
-            LevelPrecision::F64 => nested::<f64, D>(device, options, boxes, operators())?,
-        };
+        let operators = coarse.iter().map(|grid| operator((cpu, device), boxes, (&problems[0], rule), grid));
+        let (finest, operators) = ((boxes.finest(), boxes.nodes()), operators.collect::<Result<_, _>>()?);
+        let nested = device.nested_iteration(finest, options.smoother, operators, options.precision);
+        let nested = nested.map_err(refused)?;
         let extended = extended(device, boxes, problems, &grids)?;
         Ok(Some(Self { nested, components: problems.len(), extended, is_scaled: true }))
     }
@@ -131,20 +128,6 @@ fn is_zero(problem: &TensorProblem<'_>) -> bool {
     problem.constraints().values().iter().all(|&g| g == 0.0)
 }
 
-/// Makes levels in a precision.
-fn nested<T: Scalar, D: OperatorDevice + BoxKernels<T>>(
-    device: &D,
-    options: &GmgOptions,
-    boxes: &Boxes,
-    operators: impl Iterator<Item = Result<NestedOperator<D>, SolveError>>,
-) -> Result<Nested<D>, SolveError> {
-    let operators = operators.collect::<Result<Vec<_>, _>>()?;
-    let finest = (boxes.finest(), boxes.nodes());
-    let nested =
-        NestedIteration::<T, D>::new(device, finest, options.smoother, operators).map_err(refused)?;
-    Ok(Box::new(move |w, r| nested.add(w, r)))
-}
-
 /// Makes the operator of a problem on the cells of a coarser grid; the host sets it up for the device.
 fn operator<D: OperatorDevice>(
     (cpu, device): (&Cpu, &D),
@@ -161,8 +144,9 @@ fn operator<D: OperatorDevice>(
     if own.constraints().dofs().len() != grid.n_nodes() - grid.n_unknowns() {
         return Err(lack("other values are given on coarser cells".into()));
     }
-    let operator = CellDevice::<f64>::matrix_free(device, cpu, &own, 1, (rule, None), None)?;
-    Ok(NestedOperator { operator: Box::new(operator), nodes: coarse.nodes(&space).map_err(lack)? })
+    let operator = MatrixFreeDevice::<f64>::matrix_free(device, cpu, &own, 1, (rule, None), None)?;
+    let operator = <D as MatrixFreeDevice<f64>>::into_operator(operator);
+    Ok(NestedOperator { operator, nodes: coarse.nodes(&space).map_err(lack)? })
 }
 
 /// Extends the Dirichlet values of all components into the box.

@@ -30,7 +30,7 @@ impl<D: OperatorDevice> StageSolver<D> {
     pub fn new(method: Method, of: &Shifted<D>, comm: &Comm) -> Result<Self, LinalgError> {
         let (a, m) = (Arc::clone(&of.operator), Arc::clone(&of.preconditioner));
         if method == Method::Cg {
-            return Ok(Self::Cg(Box::new(CgSolver::with_communicator(a, m, comm)?)));
+            return Ok(Self::Cg(Box::new(D::cg_solver(a, m, comm)?)));
         }
         let zeros = || Buffer::zeros(a.device(), a.n_rows());
         let (x, b) = (zeros()?, zeros()?);
@@ -41,7 +41,7 @@ impl<D: OperatorDevice> StageSolver<D> {
     pub fn take(&mut self, of: &Shifted<D>, comm: &Comm) -> Result<(), LinalgError> {
         let (operator, preconditioner) = (Arc::clone(&of.operator), Arc::clone(&of.preconditioner));
         match self {
-            Self::Cg(solver) => solver.set_operator(operator, preconditioner, comm),
+            Self::Cg(solver) => D::set_cg_operator(solver, operator, preconditioner, comm),
             Self::Other { a, m, .. } => {
                 (*a, *m) = (operator, preconditioner);
                 Ok(())
@@ -94,7 +94,7 @@ impl<D: OperatorDevice> StageSolver<D> {
                 // A power of two, so that it is the same in most steps.
                 solver.set_rounding(rounding.log2().ceil().exp2());
                 let target = if is_estimated { Target::Reduction(OF_ESTIMATE) } else { Target::RightSide };
-                Ok(solver.solve(&cg_config(config), target, comm, &mut ())?)
+                Ok(D::cg_solve(solver, &cg_config(config), target, comm, &mut ())?)
             }
             Self::Other { a, m, x, b } => {
                 let [of_r, of_b] = norms(a.as_ref(), x, b, comm)?;

@@ -5,7 +5,7 @@ use std::ops::Range;
 use femtile_device::Scalar;
 
 use super::stream::{is_aligned, stream_copy};
-use crate::{LineAxis, Lines};
+use crate::Lines;
 use femtile_device::cpu::vector::Vector;
 
 /// Rows of lanes to read: the value of (row, lane) at `first + row * stride + lane`.
@@ -97,15 +97,8 @@ impl Places {
         Self { row_stride, lanes: 0, first: 0, pitch: None, starts, access: Access::Runs, runs }
     }
 
-    /// Moves to `count` lines from `first` on, in `lanes` lanes; `stride` selects the stride of an axis.
-    pub fn set(
-        &mut self,
-        lines: &Lines,
-        first: usize,
-        [count, lanes]: [usize; 2],
-        stride: impl Fn(&LineAxis) -> usize,
-    ) {
-        let steps = lines.axes.each_ref().map(&stride);
+    /// Moves to `count` lines from `first` on, in `lanes` lanes; `steps` are the strides of the axes.
+    pub fn set(&mut self, lines: &Lines, first: usize, [count, lanes]: [usize; 2], steps: [usize; 3]) {
         let counts = lines.axes.map(|axis| axis.count);
         let [_, middle, inner] = counts;
         let index = [first / inner / middle, first / inner % middle, first % inner];
@@ -184,7 +177,7 @@ impl Places {
     /// The rows of `source`: where they are, or copied to `stage`, which holds `rows.len()` rows of all lanes.
     ///
     /// # Safety
-    /// All entries of these rows and lines can be read, and the stage be written.
+    /// All entries of these rows and lines can be read, and the stage be written; the processor has the instructions.
     #[inline(always)]
     pub unsafe fn read<T: Scalar, V: Vector<T>>(
         &self,
@@ -200,7 +193,7 @@ impl Places {
         }
         // A band with stride zero is the same in every row.
         let n_rows = if row_stride == 0 { 1 } else { rows.len() };
-        // SAFETY: the caller promises that sources can be read and the stage can be written.
+        // SAFETY: what the caller promises.
         unsafe {
             match self.access {
                 Access::Same => {
@@ -211,18 +204,53 @@ impl Places {
                         }
                     }
                 }
-                Access::Transposed => self.transpose_in::<T, V>(source.add(rows.start), n_rows, stage),
-                _ => {
-                    for k in 0..n_rows {
-                        let row = source.add((rows.start + k) * row_stride);
-                        for run in &self.runs {
-                            copy::<T, V>(row.add(run.start), stage.add(k * lanes + run.lane), run.count);
-                        }
-                    }
-                }
+                _ => self.stage::<T, V>(source, rows.start, n_rows, stage),
             }
         }
         Rows { first: stage, stride: if row_stride == 0 { 0 } else { lanes } }
+    }
+
+    /// Copies rows to the stage; compiled once per kind of vectors, not with each elimination.
+    ///
+    /// # Safety
+    /// As [`Places::read`].
+    unsafe fn stage<T: Scalar, V: Vector<T>>(
+        &self,
+        source: *const T,
+        first_row: usize,
+        n_rows: usize,
+        stage: *mut T,
+    ) {
+        // SAFETY: what the caller promises.
+        unsafe {
+            V::vectorize(
+                #[inline(always)]
+                || self.stage_by_vectors::<T, V>(source, first_row, n_rows, stage),
+            );
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn stage_by_vectors<T: Scalar, V: Vector<T>>(
+        &self,
+        source: *const T,
+        first_row: usize,
+        n_rows: usize,
+        stage: *mut T,
+    ) {
+        let (lanes, row_stride) = (self.lanes, self.row_stride);
+        // SAFETY: the caller promises that sources can be read and the stage can be written.
+        unsafe {
+            if self.access == Access::Transposed {
+                return self.transpose_in::<T, V>(source.add(first_row), n_rows, stage);
+            }
+            for k in 0..n_rows {
+                let row = source.add((first_row + k) * row_stride);
+                for run in &self.runs {
+                    copy::<T, V>(row.add(run.start), stage.add(k * lanes + run.lane), run.count);
+                }
+            }
+        }
     }
 
     #[inline(always)]
@@ -292,7 +320,7 @@ impl Places {
     /// Copies rows from the stage past the cache, unless they were written in place.
     ///
     /// # Safety
-    /// Rows are used where they are, all entries of these can be written.
+    /// Rows are used where they are, all entries of these can be written; the processor has the instructions.
     #[inline(always)]
     pub unsafe fn stream_rows<T: Scalar, V: Vector<T>>(
         &self,
@@ -307,24 +335,41 @@ impl Places {
             // SAFETY: what the caller promises; the stage holds these rows.
             unsafe {
                 let to = u.add(self.first + row * self.row_stride);
-                stream_copy::<T, V>(stage.add(k * self.lanes), to, self.lanes);
+                stream_line::<T, V>(stage.add(k * self.lanes), to, self.lanes);
             }
         }
     }
 
-    /// Copies the first `count` lanes of the stage into their lines, which begin at `start(lane)`.
+    /// Copies the first `count` lanes of the stage into their lines, which begin `pitch` values apart in `u`, or else where
+    /// this panel lies; compiled once per kind of vectors.
     ///
     /// # Safety
-    /// All entries of these rows can be written.
-    #[inline(always)]
+    /// All entries of these rows can be written; the processor has the instructions.
     pub unsafe fn write<T: Scalar, V: Vector<T>>(
         &self,
-        u: *mut T,
+        (u, pitch): (*mut T, Option<usize>),
         rows: Range<usize>,
         count: usize,
         stage: *const T,
-        start: impl Fn(usize) -> usize,
     ) {
+        // SAFETY: what the caller promises.
+        unsafe {
+            V::vectorize(
+                #[inline(always)]
+                || self.write_by_vectors::<T, V>((u, pitch), rows, count, stage),
+            );
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn write_by_vectors<T: Scalar, V: Vector<T>>(
+        &self,
+        (u, pitch): (*mut T, Option<usize>),
+        rows: Range<usize>,
+        count: usize,
+        stage: *const T,
+    ) {
+        let start = |lane: usize| pitch.map_or_else(|| self.start(lane), |pitch| lane * pitch);
         let (lanes, n_rows) = (self.lanes, rows.len());
         // SAFETY: the caller promises that the entries can be written; the stage holds these rows.
         unsafe {
@@ -359,6 +404,20 @@ impl Places {
                 }
             }
         }
+    }
+}
+
+/// [`stream_copy`], compiled once per kind of vectors.
+///
+/// # Safety
+/// As [`stream_copy`].
+pub(crate) unsafe fn stream_line<T: Scalar, V: Vector<T>>(from: *const T, to: *mut T, count: usize) {
+    // SAFETY: what the caller promises.
+    unsafe {
+        V::vectorize(
+            #[inline(always)]
+            || stream_copy::<T, V>(from, to, count),
+        );
     }
 }
 

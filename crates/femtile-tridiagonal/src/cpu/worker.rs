@@ -6,9 +6,8 @@ use std::ops::Range;
 use femtile_device::{Cpu, Scalar};
 
 use super::ahead::{Ahead, Stretch};
-use super::panel::{Places, Rows};
+use super::panel::{Places, Rows, stream_line};
 use super::plan::Plan;
-use super::stream::stream_copy;
 use super::sweep::{Backward, Batch, Elimination, Forward, Memory, Source, sweep};
 use super::{LINE, MIN_ENTRIES, failures};
 use crate::BandRule;
@@ -227,8 +226,8 @@ impl<'a, 'b, T: Lanes, V: Vector<T>, E: Elimination<T, V>> Worker<'a, 'b, T, V, 
         self.front.lines = panel;
         self.front.failed.clear();
         if !self.front.is_none() {
-            self.front.places.set(lines, first, count, |axis| axis.stride);
-            self.band_places.set(lines, first, count, |axis| axis.band_stride);
+            self.front.places.set(lines, first, count, lines.axes.each_ref().map(|axis| axis.stride));
+            self.band_places.set(lines, first, count, lines.axes.each_ref().map(|axis| axis.band_stride));
         }
     }
 
@@ -286,13 +285,13 @@ impl<'a, 'b, T: Lanes, V: Vector<T>, E: Elimination<T, V>> Worker<'a, 'b, T, V, 
         // SAFETY: the caller's promises; rows and lanes lie within the arrays and this thread's memory.
         unsafe {
             if self.plan.is_streamed && self.back.is_whole() {
-                places.write::<T, V>(self.whole_lines, rows, count, stage, |lane| lane * pitch);
+                places.write::<T, V>((self.whole_lines, Some(pitch)), rows, count, stage);
             } else if places.is_direct() {
                 if self.plan.is_streamed {
                     places.stream_rows::<T, V>(self.batch.u, rows, stage);
                 }
             } else {
-                places.write::<T, V>(self.batch.u, rows, count, stage, |lane| places.start(lane));
+                places.write::<T, V>((self.batch.u, None), rows, count, stage);
             }
         }
     }
@@ -312,7 +311,7 @@ impl<'a, 'b, T: Lanes, V: Vector<T>, E: Elimination<T, V>> Worker<'a, 'b, T, V, 
             if self.plan.is_streamed && back.is_whole() {
                 for lane in 0..back.lines.len() {
                     let to = self.batch.u.add(back.places.start(lane));
-                    stream_copy::<T, V>(self.whole_lines.add(lane * pitch), to, n);
+                    stream_line::<T, V>(self.whole_lines.add(lane * pitch), to, n);
                 }
             }
             if !back.memory.is_finite::<V, E>() || !back.failed.is_empty() {
@@ -366,31 +365,41 @@ impl<'a, 'b, T: Lanes, V: Vector<T>, E: Elimination<T, V>> Worker<'a, 'b, T, V, 
                 ]
             },
             // SAFETY: the stages hold a block of rows of all lanes, and belong to this thread.
-            Source::Rule(rule) => unsafe { self.form(rule, rows) },
+            Source::Rule(rule) => unsafe {
+                let [a, b, c, ..] = self.stages;
+                form(rule, (self.front.lines.clone(), self.front.memory.lanes), rows, [a, b, c])
+            },
         };
         [lower, diagonal, upper, d]
     }
+}
 
-    /// Bands from a rule; lanes without a line repeat the last one.
-    #[inline(never)]
-    unsafe fn form(&self, rule: &dyn BandRule<T>, rows: Range<usize>) -> [Rows<T>; 3] {
-        let (lanes, panel) = (self.front.memory.lanes, self.front.lines.clone());
-        let count = panel.len();
-        // SAFETY: the stages hold a block of rows of all lanes, do not overlap, and belong to this thread.
-        let [mut lower, mut diagonal, mut upper] =
-            [0, 1, 2].map(|k| unsafe { std::slice::from_raw_parts_mut(self.stages[k], rows.len() * lanes) });
-        let len = rows.len() * count;
-        let n_rows = rows.len();
-        rule.fill(panel, rows, &mut lower[..len], &mut diagonal[..len], &mut upper[..len]);
-        if count < lanes {
-            for band in [&mut lower, &mut diagonal, &mut upper] {
-                for row in (0..n_rows).rev() {
-                    band.copy_within(row * count..(row + 1) * count, row * lanes);
-                    let last = band[row * lanes + count - 1];
-                    band[row * lanes + count..(row + 1) * lanes].fill(last);
-                }
+/// Writes bands from a rule to stages; lanes without a line repeat the last one.
+///
+/// # Safety
+/// Each stage holds these rows of all lanes; stages do not overlap, and belong to this thread.
+#[inline(never)]
+unsafe fn form<T: Scalar>(
+    rule: &dyn BandRule<T>,
+    (panel, lanes): (Range<usize>, usize),
+    rows: Range<usize>,
+    stages: [*mut T; 3],
+) -> [Rows<T>; 3] {
+    let count = panel.len();
+    // SAFETY: what the caller promises.
+    let [mut lower, mut diagonal, mut upper] =
+        stages.map(|stage| unsafe { std::slice::from_raw_parts_mut(stage, rows.len() * lanes) });
+    let len = rows.len() * count;
+    let n_rows = rows.len();
+    rule.fill(panel, rows, &mut lower[..len], &mut diagonal[..len], &mut upper[..len]);
+    if count < lanes {
+        for band in [&mut lower, &mut diagonal, &mut upper] {
+            for row in (0..n_rows).rev() {
+                band.copy_within(row * count..(row + 1) * count, row * lanes);
+                let last = band[row * lanes + count - 1];
+                band[row * lanes + count..(row + 1) * lanes].fill(last);
             }
         }
-        [0, 1, 2].map(|k| Rows { first: self.stages[k].cast_const(), stride: lanes })
     }
+    stages.map(|stage| Rows { first: stage.cast_const(), stride: lanes })
 }
