@@ -48,9 +48,11 @@ pub use femtile_amg as amg;
 pub use femtile_comm as comm;
 pub use femtile_device as device;
 pub use femtile_fem as fem;
+pub use femtile_form as form;
 pub use femtile_matrix_free as matrix_free;
 pub use femtile_mesh as mesh;
 pub use femtile_multigrid as multigrid;
+pub use femtile_operator as operator;
 pub use femtile_report as report;
 pub use femtile_solve as solve;
 pub use femtile_space as space;
@@ -88,3 +90,8 @@ mod library {}
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/extending.md")]
 mod extending {}
+
+/// The program of docs/forms.md, which is compiled and run as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/forms.md")]
+mod forms {}
