@@ -12,3 +12,4 @@ mod meshes;
 mod problems;
 #[path = "../../../femtile-form/tests/forms/random.rs"]
 mod random;
+mod tuned;
