@@ -1,10 +1,12 @@
 use femtile::SolveError;
 use femtile::device::DeviceError;
 use femtile::fem::FemError;
+use femtile::form::FormError;
 use femtile::linalg::LinalgError;
 use femtile::linalg::sparse::matrix_market::MatrixMarketError;
 use femtile::mesh::MeshError;
 use femtile::multigrid::MultigridError;
+use femtile::operator::OperatorError;
 use femtile::space::SpaceError;
 use femtile_cardiac::CardiacError;
 
@@ -43,6 +45,9 @@ pub enum BenchError {
     /// Assembly failed.
     #[error(transparent)]
     Fem(Box<FemError>),
+    /// A form could not be discretized.
+    #[error(transparent)]
+    Operator(Box<OperatorError>),
     /// A problem could not be solved.
     #[error(transparent)]
     Solve(Box<SolveError>),
@@ -112,5 +117,17 @@ impl From<FemError> for BenchError {
 impl From<SpaceError> for BenchError {
     fn from(error: SpaceError) -> Self {
         FemError::from(error).into()
+    }
+}
+
+impl From<OperatorError> for BenchError {
+    fn from(error: OperatorError) -> Self {
+        Self::Operator(Box::new(error))
+    }
+}
+
+impl From<FormError> for BenchError {
+    fn from(error: FormError) -> Self {
+        OperatorError::from(error).into()
     }
 }

@@ -11,6 +11,7 @@ mod cg;
 mod csr;
 mod cuda;
 mod defaults;
+mod forms;
 mod gmg;
 mod heat;
 mod petsc;
@@ -95,6 +96,11 @@ pub(crate) fn all() -> Vec<Benchmark> {
             name: "bake-off-cuda",
             summary: "on a GPU: bake-off problems 1, 3 and 5, or 2, 4 and 6, product and Jacobi-CG iteration, degrees 3 to 8",
             run: bake_off_cuda::run,
+        },
+        Benchmark {
+            name: "forms",
+            summary: "products of forms by the general path: the Laplacian beside the tuned kernels, elasticity; degrees 1 to 6",
+            run: forms::run,
         },
         Benchmark {
             name: "read-gmsh",

@@ -87,6 +87,11 @@ impl Geometry {
         Ok(all)
     }
 
+    /// Returns its size.
+    pub fn bytes(&self) -> usize {
+        [&self.inverses, &self.weights, &self.points].into_iter().map(|values| size_of_val(&values[..])).sum()
+    }
+
     pub fn batch(&self, batch: usize) -> BatchGeometry<'_> {
         let of = |all: &'_ [Lanes], n: usize| -> std::ops::Range<usize> {
             if all.is_empty() { 0..0 } else { batch * n..(batch + 1) * n }

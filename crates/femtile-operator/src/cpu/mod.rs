@@ -128,6 +128,11 @@ impl<'a> CpuOperator<'a> {
         &self.discrete
     }
 
+    /// Returns the bytes of geometry and numbers of unknowns that a product reads.
+    pub fn bytes(&self) -> usize {
+        self.geometry.bytes() + 4 * (self.dofs.len() + self.places.places.len() + self.places.offsets.len())
+    }
+
     /// Computes the residual $r_i = R(u; \varphi_i)$.
     ///
     /// # Shapes
