@@ -7,7 +7,7 @@ use femtile_sparse::Csr;
 use femtile_sparse::csr::HostOffsets;
 
 use super::CpuOperator;
-use super::basis::{LANES, Lanes};
+use super::basis::{Basis, LANES, Lanes, add_product};
 use super::cells::{CellScratch, Job, Product};
 use crate::discrete_form::State;
 use crate::error::OperatorError;
@@ -418,7 +418,7 @@ impl Job<'_, '_> {
                     continue;
                 }
                 let geometry = self.operator.geometry.batch(batch);
-                self.operator.cpu.vectorize(
+                self.operator.cpu.simd().vectorize(
                     #[inline(always)]
                     || {
                         match d {
@@ -438,7 +438,7 @@ impl Job<'_, '_> {
 
 /// Computes D' times the slots of each trial function: `[n_q][1 + d][n]`.
 #[inline(always)]
-fn multiply_trial(block: &[Lanes], basis: &super::basis::Basis, products: &mut [Lanes]) {
+fn multiply_trial(block: &[Lanes], basis: &Basis, products: &mut [Lanes]) {
     let (n, n_q, d) = (basis.n, basis.n_q, basis.dimension);
     products.fill([0.0; LANES]);
     for q in 0..n_q {
@@ -448,7 +448,7 @@ fn multiply_trial(block: &[Lanes], basis: &super::basis::Basis, products: &mut [
                 let entry = &block[(row * (1 + d) + column) * n_q + q];
                 let shapes = &basis.table(column)[q * n..(q + 1) * n];
                 for (product, shape) in products.iter_mut().zip(shapes) {
-                    (0..LANES).for_each(|lane| product[lane] += entry[lane] * shape);
+                    add_product(product, *shape, entry);
                 }
             }
         }
@@ -461,11 +461,7 @@ const TILE: [usize; 2] = [2, 4];
 /// Computes the products with the slots of each test function, summed over the points: calls a function with row, column and
 /// value of each entry.
 #[inline(always)]
-fn multiply_test(
-    products: &[Lanes],
-    basis: &super::basis::Basis,
-    mut found: impl FnMut(usize, usize, Lanes),
-) {
+fn multiply_test(products: &[Lanes], basis: &Basis, mut found: impl FnMut(usize, usize, Lanes)) {
     let (n, n_q, n_slots) = (basis.n, basis.n_q, 1 + basis.dimension);
     for i in (0..n).step_by(TILE[0]) {
         for j in (0..n).step_by(TILE[1]) {
@@ -479,7 +475,7 @@ fn multiply_test(
                             for slot in 0..n_slots {
                                 let shape = basis.table(slot)[q * n + i + a];
                                 let product = &products[(q * n_slots + slot) * n + j + b];
-                                (0..LANES).for_each(|lane| sum[lane] += shape * product[lane]);
+                                add_product(sum, shape, product);
                             }
                         }
                     }
@@ -492,7 +488,7 @@ fn multiply_test(
                         let products = &products[(q * n_slots + slot) * n + j..][..TILE[1]];
                         for (sums, shape) in sums.iter_mut().zip(shapes) {
                             for (sum, product) in sums.iter_mut().zip(products) {
-                                (0..LANES).for_each(|lane| sum[lane] += shape * product[lane]);
+                                add_product(sum, shape, product);
                             }
                         }
                     }

@@ -109,9 +109,16 @@ impl Basis {
     }
 }
 
+/// Adds a multiple of values, by fused multiply-adds: compiled for a SIMD level, which has them as instructions.
 #[inline(always)]
-fn add_product(sum: &mut Lanes, factor: f64, values: &Lanes) {
-    sum.iter_mut().zip(values).for_each(|(sum, value)| *sum += factor * value);
+pub(super) fn add_product(sum: &mut Lanes, factor: f64, values: &Lanes) {
+    sum.iter_mut().zip(values).for_each(|(sum, value)| *sum = factor.mul_add(*value, *sum));
+}
+
+/// Adds products lane by lane.
+#[inline(always)]
+pub(super) fn add_products(sum: &mut Lanes, a: &Lanes, b: &Lanes) {
+    (0..LANES).for_each(|lane| sum[lane] = a[lane].mul_add(b[lane], sum[lane]));
 }
 
 impl TensorTables {
@@ -176,14 +183,53 @@ impl TensorTables {
         let stride = n.pow(axis as u32);
         for (from, to) in from.chunks_exact(stride * n).zip(to.chunks_exact_mut(stride * n)) {
             for inner in 0..stride {
-                for (row, entries) in matrix.chunks_exact(n).enumerate() {
-                    let mut sum = if ADD { to[inner + row * stride] } else { [0.0; LANES] };
-                    for (column, &entry) in entries.iter().enumerate() {
-                        add_product(&mut sum, entry, &from[inner + column * stride]);
-                    }
-                    to[inner + row * stride] = sum;
+                let line = Line { n, stride, inner };
+                let mut row = 0;
+                while row + 4 <= n {
+                    line.contract::<4, ADD>(matrix, row, from, to);
+                    row += 4;
+                }
+                if row + 2 <= n {
+                    line.contract::<2, ADD>(matrix, row, from, to);
+                    row += 2;
+                }
+                if row < n {
+                    line.contract::<1, ADD>(matrix, row, from, to);
                 }
             }
         }
+    }
+}
+
+/// A line of points along an axis.
+#[derive(Clone, Copy)]
+struct Line {
+    n: usize,
+    stride: usize,
+    inner: usize,
+}
+
+impl Line {
+    /// Computes some rows of the product of a square matrix with the line, whose sums stay in registers.
+    #[inline(always)]
+    fn contract<const ROWS: usize, const ADD: bool>(
+        self,
+        matrix: &[f64],
+        row: usize,
+        from: &[Lanes],
+        to: &mut [Lanes],
+    ) {
+        let Self { n, stride, inner } = self;
+        let mut sums = [[0.0; LANES]; ROWS];
+        if ADD {
+            sums = std::array::from_fn(|i| to[inner + (row + i) * stride]);
+        }
+        for column in 0..n {
+            let values = &from[inner + column * stride];
+            for (i, sum) in sums.iter_mut().enumerate() {
+                add_product(sum, matrix[(row + i) * n + column], values);
+            }
+        }
+        sums.iter().enumerate().for_each(|(i, sum)| to[inner + (row + i) * stride] = *sum);
     }
 }

@@ -101,7 +101,7 @@ impl Job<'_, '_> {
         let geometry = operator.geometry.batch(batch);
         for (component, slots) in slots.chunks_exact_mut(per_component).enumerate() {
             operator.gather(batch, n_components, component, u, local);
-            operator.cpu.vectorize(
+            operator.cpu.simd().vectorize(
                 #[inline(always)]
                 || {
                     basis.evaluate(local, slots, scratch);
@@ -121,7 +121,7 @@ impl Job<'_, '_> {
         let components =
             out.chunks_exact_mut((1 + basis.dimension) * basis.n_q).zip(found.chunks_exact_mut(basis.n));
         for (out, found) in components {
-            self.operator.cpu.vectorize(
+            self.operator.cpu.simd().vectorize(
                 #[inline(always)]
                 || {
                     match basis.dimension {

@@ -4,7 +4,7 @@ use femtile_device::parallel;
 use femtile_mesh::CellKind;
 use femtile_space::{PointMap, Space};
 
-use super::basis::{Basis, LANES, Lanes};
+use super::basis::{Basis, LANES, Lanes, add_products};
 use crate::error::OperatorError;
 use crate::sites::inverse;
 
@@ -120,7 +120,7 @@ impl BatchGeometry<'_> {
                 let mut sum = [0.0; LANES];
                 for a in 0..D {
                     let (inverse, along) = (&inverse[a * D + i], &along[a]);
-                    (0..LANES).for_each(|lane| sum[lane] += inverse[lane] * along[lane]);
+                    add_products(&mut sum, inverse, along);
                 }
                 slots[(1 + i) * n_q + q] = sum;
             }
@@ -141,7 +141,7 @@ impl BatchGeometry<'_> {
                 let mut sum = [0.0; LANES];
                 for i in 0..D {
                     let (inverse, flux) = (&inverse[a * D + i], &flux[i]);
-                    (0..LANES).for_each(|lane| sum[lane] += inverse[lane] * flux[lane]);
+                    add_products(&mut sum, inverse, flux);
                 }
                 (0..LANES).for_each(|lane| sum[lane] *= weight[lane]);
                 slots[(1 + a) * n_q + q] = sum;
@@ -188,7 +188,7 @@ fn combined<const D: usize>(inverse: &[Lanes], a: usize, values: &[Lanes; D]) ->
     let mut sum = [0.0; LANES];
     for i in 0..D {
         let (inverse, value) = (&inverse[a * D + i], &values[i]);
-        (0..LANES).for_each(|lane| sum[lane] += inverse[lane] * value[lane]);
+        add_products(&mut sum, inverse, value);
     }
     sum
 }
