@@ -15,13 +15,22 @@ pub(crate) fn on_mesh(
     problem: &Discretization<'_>,
     boundary: &BoundaryFacets,
 ) -> Vec<ConditionRow> {
+    let facets = |place: &str| Some(problem.facets(place, &[]).ok()?.facets);
+    with_facets(case, (problem.mesh(), boundary), &facets)
+}
+
+/// As [`on_mesh`], with a function that returns the facets of a place.
+pub(crate) fn with_facets(
+    case: &Case,
+    (mesh, boundary): (&Mesh, &BoundaryFacets),
+    facets: &dyn Fn(&str) -> Option<Vec<u32>>,
+) -> Vec<ConditionRow> {
     let rows = case.file.boundary.iter().map(|section| {
         let (key, place) = section.place();
-        let facets = if key == "where" { problem.facets(place, &[]).ok() } else { None };
-        let facets = facets.map(|selected| selected.facets);
-        let area = facets.as_ref().map(|facets| {
-            facets.iter().map(|&facet| area(problem.mesh(), boundary.facet(facet as usize))).sum()
-        });
+        let facets = if key == "where" { facets(place) } else { None };
+        let area = facets
+            .as_ref()
+            .map(|facets| facets.iter().map(|&facet| area(mesh, boundary.facet(facet as usize))).sum());
         ConditionRow { n_facets: facets.map(|facets| facets.len()), area, ..section.row() }
     });
     rows.collect()
@@ -40,7 +49,11 @@ impl BoundarySection {
             (.., Some(robin)) => {
                 format!("coefficient {}, value {}", text(&robin.coefficient), text(&robin.value))
             }
-            _ => String::new(),
+            _ => match (&self.traction, &self.pressure) {
+                (Some(traction), _) => text(traction),
+                (_, Some(pressure)) => text(pressure),
+                _ => String::new(),
+            },
         };
         let (key, place) = self.place();
         let place = if key == "nodes" { format!("nodes {place}") } else { place.into() };

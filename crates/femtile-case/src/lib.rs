@@ -21,6 +21,7 @@ mod embedding;
 mod error;
 pub mod file;
 mod file_names;
+mod form;
 mod functional;
 mod load;
 mod memory;

@@ -289,7 +289,7 @@ fn stop_name<S: serde::Serializer>(stop: &Stop, serializer: S) -> Result<S::Ok, 
 }
 
 /// Returns a warning for each number that is beyond the range of numbers.
-fn overflows(energy_norm: f64, functionals: &BTreeMap<String, f64>) -> Vec<String> {
+pub(crate) fn overflows(energy_norm: f64, functionals: &BTreeMap<String, f64>) -> Vec<String> {
     let known = functionals.iter().map(|(name, value)| (format!("functional `{name}`"), *value));
     let energy_norm = ("energy norm of the solution".to_owned(), energy_norm);
     let warning = |(name, value): (String, f64)| {

@@ -7,7 +7,7 @@ use femtile_solve::{DeviceChoice, Progress, Ranks, SolveError, Stages};
 use crate::distribution::MeshDistribution;
 use crate::file::EquationKind;
 use crate::placed::placed;
-use crate::{Case, CaseError, Report, ahead, cardiac, diffusion, output, stationary, transient};
+use crate::{Case, CaseError, Report, ahead, cardiac, diffusion, form, output, stationary, transient};
 
 /// Runs a case and writes its results, also when the solve ended without converging.
 ///
@@ -79,6 +79,9 @@ fn run_opening(
                 diffusion::run(&cpu, case, config.device, opened(opening)?, &mut stages)
             }
             EquationKind::ReactionDiffusion => stationary::run(&cpu, case, &config, opening, &mut stages),
+            EquationKind::Elasticity | EquationKind::ConvectionDiffusion => {
+                form::run(&cpu, case, opening, &mut stages)
+            }
         }
     })
 }

@@ -32,7 +32,8 @@ impl CaseSystem {
         case.check()?;
         if case.file.equation.kind != EquationKind::ReactionDiffusion {
             let path = ["equation".into(), "kind".into()];
-            return Err(case.wrong(&path, "an equation in time has no single operator; run the case"));
+            return Err(case
+                .wrong(&path, "only `kind = \"reaction-diffusion\"` gives its operator away; run the case"));
         }
         let made = Self::make(&case, progress);
         let (mesh, boundary, cpu, system) = made.map_err(|error| placed(&case, error))?;

@@ -228,6 +228,60 @@ const BAD_HEARTS: &[(&str, &str)] = &[
     ("model = \"aliev-panfilov\"\n", ""),
 ];
 
+/// A body that is sound, and what makes it a bad one.
+const SOUND_BODY: &str = r#"
+[mesh]
+generate = { kind = "square", cells = [2, 2] }
+[equation]
+kind = "elasticity"
+young = 1
+poisson = 0.3
+[[boundary]]
+where = "xmin"
+dirichlet = [0, 0]
+[solver]
+device = "cpu"
+[output]
+vtu = false
+plot = false
+"#;
+
+const BAD_BODIES: &[(&str, &str)] = &[
+    ("young = 1\n", ""),
+    ("poisson = 0.3\n", ""),
+    ("poisson = 0.3", "poisson = 0.3\nplane = \"strees\""),
+    ("poisson = 0.3", "poisson = 0.3\nvelocity = [1, 0]"),
+    ("poisson = 0.3", "poisson = 0.3\ncapacity = 1"),
+    ("kind = \"elasticity\"\n", ""),
+    ("dirichlet = [0, 0]", "dirichlet = [0, 0]\npressure = 1"),
+    ("dirichlet = [0, 0]", "traction = [0, 1]\npressure = 1"),
+    ("where = \"xmin\"\ndirichlet = [0, 0]", "nodes = \"x < 1\"\ntraction = [0, 1]"),
+    ("[solver]", "[time]\nend = 1\nsteps = 1\n[solver]"),
+];
+
+/// A flow that is sound, and what makes it a bad one.
+const SOUND_FLOW: &str = r#"
+[mesh]
+generate = { kind = "square", cells = [2, 2] }
+[equation]
+kind = "convection-diffusion"
+velocity = [1, 0]
+[[boundary]]
+where = "xmin"
+dirichlet = 0
+[solver]
+device = "cpu"
+[output]
+vtu = false
+plot = false
+"#;
+
+const BAD_FLOWS: &[(&str, &str)] = &[
+    ("velocity = [1, 0]\n", ""),
+    ("velocity = [1, 0]", "velocity = [1, 0]\nyoung = 1"),
+    ("kind = \"convection-diffusion\"\n", ""),
+];
+
 /// Runs a case in a folder of its own; returns whether the program takes it.
 fn is_taken(text: &str) -> bool {
     let folder = tempfile::tempdir().unwrap();
@@ -241,7 +295,14 @@ fn is_taken(text: &str) -> bool {
 fn what_the_program_refuses_the_schema_refuses() {
     let folder = tempfile::tempdir().unwrap();
     let mut bad = Vec::new();
-    for (sound, changes) in [(SOUND, BAD), (SOUND_IN_TIME, BAD_IN_TIME), (SOUND_HEART, BAD_HEARTS)] {
+    let all = [
+        (SOUND, BAD),
+        (SOUND_IN_TIME, BAD_IN_TIME),
+        (SOUND_HEART, BAD_HEARTS),
+        (SOUND_BODY, BAD_BODIES),
+        (SOUND_FLOW, BAD_FLOWS),
+    ];
+    for (sound, changes) in all {
         assert!(is_taken(sound), "{sound}");
         write(folder.path(), &format!("sound-{}.toml", bad.len()), sound);
         for (old, new) in changes {
@@ -291,6 +352,8 @@ fn completed(block: &str) -> Result<Option<String>, toml::de::Error> {
     let rest = match kind {
         Some("monodomain") => SOUND_HEART,
         Some("diffusion") => SOUND_IN_TIME,
+        Some("elasticity") => SOUND_BODY,
+        Some("convection-diffusion") => SOUND_FLOW,
         None if has("membrane") || has("stimulus") => SOUND_HEART,
         None if has("time") => SOUND_IN_TIME,
         _ => SOUND,

@@ -3,9 +3,11 @@ use std::ops::Range;
 use femtile_amg::AmgError;
 use femtile_device::DeviceError;
 use femtile_fem::FemError;
+use femtile_form::FormError;
 use femtile_linalg::LinalgError;
 use femtile_mesh::MeshError;
 use femtile_mesh::check::CheckError;
+use femtile_operator::OperatorError;
 use femtile_space::SpaceError;
 use femtile_time::TimeError;
 
@@ -58,6 +60,9 @@ pub enum SolveError {
     /// The integration in time refused its settings.
     #[error(transparent)]
     Time(#[from] TimeError),
+    /// A discrete form refused its input.
+    #[error(transparent)]
+    Operator(OperatorError),
     /// Data of a problem in time cannot be evaluated.
     #[error("at t = {time}: {source}")]
     AtTime {
@@ -102,5 +107,22 @@ impl SolveError {
 impl From<SpaceError> for SolveError {
     fn from(error: SpaceError) -> Self {
         Self::Fem(error.into())
+    }
+}
+
+impl From<FormError> for SolveError {
+    fn from(error: FormError) -> Self {
+        Self::Fem(error.into())
+    }
+}
+
+impl From<OperatorError> for SolveError {
+    fn from(error: OperatorError) -> Self {
+        match error {
+            OperatorError::Form(error) => error.into(),
+            OperatorError::Space(error) => error.into(),
+            OperatorError::Linalg(error) => error.into(),
+            other => Self::Operator(other),
+        }
     }
 }

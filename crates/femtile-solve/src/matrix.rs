@@ -2,6 +2,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
 
 use femtile_amg::{AmgError, NullVector};
+use femtile_device::cuda::Opening;
 use femtile_device::{Buffer, Cpu, Cuda, Device};
 use femtile_linalg::krylov::Stop;
 use femtile_linalg::krylov::cg::CgOutcome;
@@ -108,7 +109,7 @@ impl LinearSolver {
     /// cannot be set up, [`SolveError::NotDefinite`] if the method needs a positive diagonal,
     /// [`SolveError::Linalg`] for a matrix that is not square.
     pub fn new(a: &Csr<f64, Cpu>, config: &SolverConfig) -> Result<Self, SolveError> {
-        Self::build(a, None, config)
+        Self::build(a, None, config, None)
     }
 
     /// As [`LinearSolver::new`], with vectors on which the matrix is small: what algebraic multigrid keeps exact on its
@@ -121,13 +122,15 @@ impl LinearSolver {
         vectors: &[f64],
         config: &SolverConfig,
     ) -> Result<Self, SolveError> {
-        Self::build(a, Some(vectors), config)
+        Self::build(a, Some(vectors), config, None)
     }
 
-    fn build(
+    /// As [`LinearSolver::with_near_nullspace`], on a GPU that is being opened if there is one.
+    pub(crate) fn build(
         a: &Csr<f64, Cpu>,
         near_nullspace: Option<&[f64]>,
         config: &SolverConfig,
+        opening: Option<Opening>,
     ) -> Result<Self, SolveError> {
         let is_chosen = config.preconditioner == PreconditionerConfig::Auto;
         let config = &resolved(config);
@@ -151,7 +154,10 @@ impl LinearSolver {
         let near_nullspace = near_nullspace.map(|vectors| by_rows(vectors, a.n_rows()));
         let near_nullspace = near_nullspace.as_deref();
         let cpu = Cpu::new(config.threads)?;
-        let opened = config.device.open()?;
+        let opened = match opening {
+            Some(opening) => Some(opening.wait()?),
+            None => config.device.open()?,
+        };
         let choice = config.device.choose(opened, a.n_rows(), cpu.threads());
         let (mut reason, mut on) = (choice.reason, None);
         if let Chosen::Cuda(cuda) = choice.device {

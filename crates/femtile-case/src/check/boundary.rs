@@ -1,5 +1,6 @@
 use femtile_solve::{Key, below};
 
+use crate::file::EquationKind;
 use crate::{Case, CaseError};
 
 /// Checks that each `[[boundary]]` has one place and one condition.
@@ -18,10 +19,15 @@ pub(super) fn check(case: &Case) -> Result<(), CaseError> {
             section.dirichlet.is_some(),
             section.neumann.is_some(),
             section.robin.is_some(),
+            section.traction.is_some(),
+            section.pressure.is_some(),
             section.periodic,
         ];
         if given.iter().filter(|&&given| given).count() != 1 {
-            let message = "give exactly one of `dirichlet`, `neumann`, `robin` and `periodic`";
+            let message = match case.file.equation.kind {
+                EquationKind::Elasticity => "give exactly one of `dirichlet`, `traction` and `pressure`",
+                _ => "give exactly one of `dirichlet`, `neumann`, `robin` and `periodic`",
+            };
             return Err(case.wrong(&path, message));
         }
         if section.nodes.is_some() && section.dirichlet.is_none() {

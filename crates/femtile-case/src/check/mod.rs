@@ -3,6 +3,7 @@
 mod boundary;
 mod cardiac;
 mod diffusion;
+mod form;
 mod functionals;
 mod solver;
 mod stationary;
@@ -25,11 +26,13 @@ impl Case {
 fn sections(case: &Case) -> Result<(), CaseError> {
     mesh(case)?;
     solver::check(case)?;
+    keys_of_forms(case)?;
     match case.file.equation.kind {
         EquationKind::Diffusion if case.is_transient_on_mesh() => transient::check(case)?,
         EquationKind::Diffusion => diffusion::check(case)?,
         EquationKind::ReactionDiffusion => stationary::check(case)?,
         EquationKind::Monodomain => cardiac::check(case)?,
+        EquationKind::Elasticity | EquationKind::ConvectionDiffusion => form::check(case)?,
     }
     space(case)?;
     sections_of_hearts(case)?;
@@ -79,6 +82,32 @@ fn space(case: &Case) -> Result<(), CaseError> {
         }
     }
     Ok(case.space_config().check()?)
+}
+
+/// Refuses keys of elasticity and of convection and diffusion in other equations.
+fn keys_of_forms(case: &Case) -> Result<(), CaseError> {
+    let equation = &case.file.equation;
+    if equation.kind.is_form() {
+        return Ok(());
+    }
+    let of_equation = [
+        ("young", equation.young.is_some()),
+        ("poisson", equation.poisson.is_some()),
+        ("plane", equation.plane.is_some()),
+        ("velocity", equation.velocity.is_some()),
+    ];
+    if let Some((key, _)) = of_equation.into_iter().find(|(_, given)| *given) {
+        let kind = if key == "velocity" { "convection-diffusion" } else { "elasticity" };
+        return Err(case.wrong(&["equation".into(), key.into()], format!("belongs to `kind = \"{kind}\"`")));
+    }
+    for (i, section) in case.file.boundary.iter().enumerate() {
+        let given = [("traction", section.traction.is_some()), ("pressure", section.pressure.is_some())];
+        if let Some((key, _)) = given.into_iter().find(|(_, given)| *given) {
+            let message = "belongs to `kind = \"elasticity\"`";
+            return Err(case.wrong(&["boundary".into(), i.into(), key.into()], message));
+        }
+    }
+    Ok(())
 }
 
 /// Refuses sections that belong to the monodomain equation alone.

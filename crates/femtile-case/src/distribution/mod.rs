@@ -298,7 +298,7 @@ fn needs_whole(case: &Case) -> bool {
 }
 
 fn is_in_time(case: &Case) -> bool {
-    case.file.equation.kind != EquationKind::ReactionDiffusion
+    case.file.equation.kind.is_in_time()
 }
 
 /// Whether the first rank produces output on the whole mesh during the run or at its end: maps and

@@ -59,7 +59,7 @@ pub struct CaseFile {
     /// The finite elements.
     #[serde(default)]
     pub space: SpaceSection,
-    /// The equation: −∇·(σ∇u) + λu = f, or C u_t = ∇·(D∇u) + c·∇u + ru + f.
+    /// The equation: −∇·(σ∇u) + λu = f, or another one by its `kind`.
     #[serde(default)]
     pub equation: EquationSection,
     /// Boundary conditions. Later entries override earlier ones, Dirichlet overrides the rest; facets without an entry have
@@ -163,26 +163,50 @@ pub enum EquationKind {
     Diffusion,
     /// The monodomain equation of the heart χ C_m V_t = ∇·(σ∇V) − χ I_ion + I_stim, on triangles and tetrahedra.
     Monodomain,
+    /// Linear elasticity of small strains: −∇·σ(u) = f with the displacements u.
+    Elasticity,
+    /// Convection and diffusion: −∇·(σ∇u) + b·∇u + λu = f.
+    ConvectionDiffusion,
 }
 
-/// `[equation]`: the coefficients of −∇·(σ∇u) + λu = f or of C u_t = ∇·(D∇u) + c·∇u + ru + f.
+impl EquationKind {
+    /// Returns whether it is an equation in time.
+    pub(crate) fn is_in_time(self) -> bool {
+        matches!(self, Self::Diffusion | Self::Monodomain)
+    }
+
+    /// Returns whether it is one of the equations that are solved as a form.
+    pub(crate) fn is_form(self) -> bool {
+        matches!(self, Self::Elasticity | Self::ConvectionDiffusion)
+    }
+}
+
+/// States of a body in the plane.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum PlaneName {
+    /// No strain across the plane: a long body.
+    Strain,
+    /// No stress across the plane: a thin plate.
+    Stress,
+}
+
+/// `[equation]`: the coefficients of −∇·(σ∇u) + λu = f or of another equation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-#[schemars(extend(
-    "if" = { "properties": { "kind": { "const": "diffusion" } }, "required": ["kind"] },
-    "else" = { "properties": { "capacity": false, "diffusion": false, "convection": false, "reaction": false } }
-))]
+#[schemars(extend("allOf" = schema::keys_of_kinds()))]
 pub struct EquationSection {
     /// The kind of equation.
     pub kind: EquationKind,
-    /// Reaction-diffusion and monodomain: conductivity σ > 0: a number, an expression in x, y, z (and u, of
+    /// Reaction-diffusion, convection-diffusion and monodomain: conductivity σ > 0: a number, an expression in x, y, z (and u, of
     /// reaction-diffusion), a symmetric tensor, values by tag, or a cell field.
     pub sigma: Value,
-    /// Reaction-diffusion: reaction λ ≥ 0, of any sign where a coefficient depends on u, in the forms of `sigma` except
+    /// Reaction-diffusion and convection-diffusion: reaction λ ≥ 0, of any sign where a coefficient depends on u, in the forms of `sigma` except
     /// tensors.
     pub lambda: Value,
     /// Source f, in the forms of `sigma` but for tensors, or an array with an entry for each component; for diffusion a
-    /// number or an expression in x, y, z, t and, on meshes, u.
+    /// number or an expression in x, y, z, t and, on meshes, u; for elasticity the force per volume, an array with an entry for
+    /// each axis.
     pub source: Value,
     /// Diffusion on meshes: the factor C of ∂u/∂t, positive: a number, an expression in x, y, z and u, values by tag, or a cell
     /// field; 1 when absent. Of heat the density times the specific heat, with the thermal conductivity as `diffusion`.
@@ -202,6 +226,18 @@ pub struct EquationSection {
     /// that depends on u: the first iterate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub initial: Option<Entry>,
+    /// Elasticity: Young's modulus, positive: a number, an expression in x, y, z, values by tag, or a cell field.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub young: Option<Value>,
+    /// Elasticity: Poisson's ratio, above -1 and below 0.5, in the forms of `young`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub poisson: Option<Value>,
+    /// Elasticity in the plane: `strain`, the default, or `stress`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub plane: Option<PlaneName>,
+    /// Convection-diffusion: b, an array with a number or an expression in x, y, z for each axis, or a cell field.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub velocity: Option<Value>,
 }
 
 impl Default for EquationSection {
@@ -216,11 +252,15 @@ impl Default for EquationSection {
             convection: None,
             reaction: None,
             initial: None,
+            young: None,
+            poisson: None,
+            plane: None,
+            velocity: None,
         }
     }
 }
 
-/// A `[[boundary]]`: `where` or `nodes`, and exactly one of `dirichlet`, `neumann`, `robin`, `periodic`.
+/// A `[[boundary]]`: `where` or `nodes`, and exactly one of `dirichlet`, `neumann`, `robin`, `traction`, `pressure`, `periodic`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("allOf" = schema::place_and_condition()))]
@@ -234,7 +274,8 @@ pub struct BoundarySection {
     /// u has the value at them, and along edges, faces and cells whose corners all satisfy it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nodes: Option<String>,
-    /// The value of u; of several components all have it, or each its entry of an array.
+    /// The value of u; of several components all have it, or each its entry of an array. Of displacements the entry `"free"`
+    /// leaves a component without a value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dirichlet: Option<Value>,
     /// The flux σ ∂u/∂n into the domain, as for `dirichlet`.
@@ -243,6 +284,12 @@ pub struct BoundarySection {
     /// Exchange with the outside: σ ∂u/∂n = coefficient · (value − u).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub robin: Option<RobinSection>,
+    /// Elasticity: the force per area on the boundary, an array with an entry for each axis.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub traction: Option<Vec<Entry>>,
+    /// Elasticity: the force per area against the outer normal, a number, an expression, by tag or a cell field.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pressure: Option<Value>,
     /// The opposite side of the box again; of an equation in time, where both sides of an axis have it.
     #[serde(default, skip_serializing_if = "is_false")]
     pub periodic: bool,
@@ -255,6 +302,8 @@ impl BoundarySection {
             (Some(_), ..) => "dirichlet",
             (_, Some(_), _) => "neumann",
             (.., Some(_)) => "robin",
+            _ if self.traction.is_some() => "traction",
+            _ if self.pressure.is_some() => "pressure",
             _ => "periodic",
         }
     }

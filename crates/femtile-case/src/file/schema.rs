@@ -87,9 +87,30 @@ pub(super) fn place_and_condition() -> Value {
             { "required": ["dirichlet"] },
             { "required": ["neumann"] },
             { "required": ["robin"] },
+            { "required": ["traction"] },
+            { "required": ["pressure"] },
             periodic,
         ] },
         { "if": { "required": ["nodes"] }, "then": { "required": ["dirichlet"] } },
+    ])
+}
+
+/// The keys of `[equation]` that go with each kind of equation.
+pub(super) fn keys_of_kinds() -> Value {
+    let is = |kind: &str| json!({ "properties": { "kind": { "const": kind } }, "required": ["kind"] });
+    let in_time = json!({ "capacity": false, "diffusion": false, "convection": false, "reaction": false });
+    json!([
+        { "if": is("diffusion"), "else": { "properties": in_time } },
+        {
+            "if": is("elasticity"),
+            "then": { "required": ["young", "poisson"] },
+            "else": { "properties": { "young": false, "poisson": false, "plane": false } },
+        },
+        {
+            "if": is("convection-diffusion"),
+            "then": { "required": ["velocity"] },
+            "else": { "properties": { "velocity": false } },
+        },
     ])
 }
 
@@ -133,7 +154,7 @@ mod tests {
             Some(name.clone())
         };
         let names: Vec<String> = definitions.iter().filter_map(with_rules).collect();
-        assert_eq!(names, ["AmgSection", "BoundarySection", "SolverSection"]);
+        assert_eq!(names, ["AmgSection", "BoundarySection", "EquationSection", "SolverSection"]);
         assert_eq!(schema["allOf"][0]["properties"], schema["properties"]);
     }
 }

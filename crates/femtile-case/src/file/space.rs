@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SpaceSection {
-    /// Polynomial degree p of the elements: 1 to 10 on quadrilaterals and hexahedra, 1 on triangles and tetrahedra.
+    /// Polynomial degree p of the elements: 1 to 10 on quadrilaterals and hexahedra, 1 on triangles and tetrahedra, of elasticity and
+    /// convection-diffusion up to 6.
     #[schemars(range(min = 1, max = 10))]
     pub degree: u32,
     /// Components of u, each of which solves the equation: on quadrilaterals and hexahedra, without a matrix.

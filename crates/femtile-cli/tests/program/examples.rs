@@ -59,14 +59,17 @@ fn opens_in_vtk(file: &Path, report: &Value) {
         return;
     };
     let functionals = &report["functionals"];
-    // Solutions of higher degree come with a point for each unknown.
+    // Solutions of higher degree come with a point for each unknown of a component.
     let is_linear = report["space"]["degree"].as_u64().is_none_or(|degree| degree == 1);
-    let n_points = if is_linear { &report["mesh"]["n_nodes"] } else { &report["space"]["n_dofs"] };
+    let of_space = |key: &str| report["space"][key].as_u64();
+    let components = of_space("components").unwrap_or(1);
+    let n_points = if is_linear { report["mesh"]["n_nodes"].as_u64() } else { of_space("n_dofs") };
+    let n_points = n_points.map(|n| if is_linear { n } else { n / components });
     let is_heart = functionals["activated_share"].is_number();
     let expected = serde_json::json!({
         "n_points": n_points,
         "n_cells": report["mesh"]["n_cells"],
-        "point_arrays": { (if is_heart { "V" } else { "u" }): { "n_components": 1, "max": functionals["peak"], "min": functionals["smallest"] } },
+        "point_arrays": { (if is_heart { "V" } else { "u" }): { "n_components": components, "max": functionals["peak"], "min": functionals["smallest"] } },
     });
     let path = file.with_extension("json");
     std::fs::write(&path, expected.to_string()).unwrap();

@@ -1,0 +1,69 @@
+//! Runs a case of elasticity or of convection and diffusion: mesh, check, solve, results.
+
+mod functional;
+mod report;
+mod settings;
+
+use std::path::Path;
+
+use femtile_device::Cpu;
+use femtile_device::cuda::Opening;
+use femtile_solve::{FormSolution, Stage, Stages};
+
+use crate::animation::Animation;
+use crate::checked_mesh::checked_mesh;
+use crate::drawn_field::Exhibit;
+use crate::file_names::of_solution;
+use crate::memory::Hosted;
+use crate::output::{Results, vtu_options, write_results};
+use crate::{Case, CaseError, Report, conditions, overlap};
+
+/// Runs the case on one rank.
+pub(crate) fn run(
+    cpu: &Cpu,
+    case: &Case,
+    opening: Option<Opening>,
+    stages: &mut Stages<'_>,
+) -> Result<Report, CaseError> {
+    let config = settings::solver_config(case)?;
+    let (mut mesh, checked) = checked_mesh(case, Hosted::whole(case)?, (&config, opening.as_ref()), stages)?;
+    stages.begin(Stage::Space)?;
+    let mut warnings = checked.warnings.clone();
+    warnings.extend(overlap::warnings_of_regions(case, &case.tag_regions(&mut mesh)?));
+    let problem = settings::problem(case, &mesh, &checked.boundary)?;
+    warnings.extend(problem.inner_facets().iter().map(|inner| overlap::warning_inside(case, inner)));
+    let functionals = functional::prepare(case, &problem)?;
+    let solution = problem.solve(cpu, &config, opening, stages)?;
+    stages.begin(Stage::Write)?;
+    warnings.extend_from_slice(solution.warnings());
+    warnings.extend(of_corners(case, &solution));
+    let numbers = functional::evaluate(&functionals, &solution)?;
+    let report = report::of_solution(&checked, &solution, (numbers, warnings))?;
+    let data = case.deliver(|| solution.data())?;
+    let exhibit = data.map(|data| {
+        let facets = |place: &str| problem.facets(place, &[]).ok();
+        let conditions = conditions::with_facets(case, (&mesh, &checked.boundary), &facets);
+        Exhibit { data, animation: Animation::default(), conditions }
+    });
+    let write = |folder: &Path| {
+        let vtu = case.file.output.vtu;
+        match vtu.is_written() {
+            true => Ok(solution.write_vtu(folder.join(of_solution(vtu)), vtu_options(case, true))?),
+            false => Ok(None),
+        }
+    };
+    write_results(case, (report, exhibit), stages, None, Results::of(write, &[]))
+}
+
+/// Returns the warning that a file has less than the solution, if it does.
+fn of_corners(case: &Case, solution: &FormSolution<'_>) -> Option<String> {
+    let space = solution.space();
+    let is_shortened = space.tensor().is_none() && space.element().degree() > 1;
+    (is_shortened && case.file.output.vtu.is_written()).then(|| {
+        format!(
+            "{} has the values of degree {} at the corners of triangles and tetrahedra alone; functionals use all of them",
+            of_solution(case.file.output.vtu),
+            space.element().degree()
+        )
+    })
+}

@@ -1,0 +1,69 @@
+//! The report of the solution of a form.
+
+use std::collections::BTreeMap;
+
+use femtile_mesh::check::CheckReport;
+use femtile_solve::FormSolution;
+
+use crate::report::{LevelReport, MemoryReport, MeshReport, SpaceReport, overflows};
+use crate::{CaseError, Report, SolveReport, Timings};
+
+/// Describes a solution on a mesh that was checked.
+pub(super) fn of_solution(
+    checked: &CheckReport,
+    solution: &FormSolution<'_>,
+    (functionals, mut warnings): (BTreeMap<String, f64>, Vec<String>),
+) -> Result<Report, CaseError> {
+    let (outcome, space) = (solution.outcome(), solution.space());
+    let mesh = space.mesh();
+    let (format, format_reason) = solution.format();
+    warnings.extend(overflows(outcome.energy_norm, &functionals));
+    Ok(Report {
+        mesh: MeshReport {
+            n_nodes: mesh.n_nodes(),
+            n_cells: mesh.n_cells(),
+            n_orphans: checked.n_orphans,
+            // That of the check takes curved cells as straight.
+            volume: match mesh.curved {
+                Some(_) => solution.integral(&|_, _| 1.0)?,
+                None => checked.volume,
+            },
+        },
+        space: SpaceReport {
+            n_dofs: solution.u().len(),
+            degree: Some(space.element().degree()),
+            components: solution.n_components(),
+        },
+        solve: SolveReport {
+            iterations: outcome.iterations,
+            stop: outcome.stop,
+            relative_residual: outcome.relative_residual,
+            true_relative_residual: outcome.true_relative_residual,
+            algebraic_error_estimate: outcome.energy_error,
+            discretization_error_estimate: None,
+            discretization_error_relative: None,
+            energy_norm: outcome.energy_norm,
+            residuals: outcome.residuals.clone(),
+            operator: Some(format.into()),
+            geometry: BTreeMap::new(),
+            format_reason: Some(format_reason.into()),
+            preconditioner: Some(solution.preconditioner()),
+            preconditioner_reason: None,
+            nonlinear: None,
+            start: None,
+            levels: solution.levels().iter().map(LevelReport::from).collect(),
+        },
+        ranks: None,
+        time: None,
+        files: BTreeMap::new(),
+        functionals,
+        timings_s: Timings::default(),
+        memory_bytes: MemoryReport::of_device(solution.memory()),
+        device: solution.device().into(),
+        device_reason: solution.device_reason().into(),
+        kernel_launches: solution.kernel_launches(),
+        warnings,
+        citations: solution.citations().iter().map(|key| (*key).into()).collect(),
+        version: env!("CARGO_PKG_VERSION").into(),
+    })
+}

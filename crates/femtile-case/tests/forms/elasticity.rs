@@ -1,0 +1,155 @@
+//! Elasticity against beam theory, linear displacements and pressures with known stresses.
+
+use femtile_mesh::io::vtu::read;
+
+use crate::{run_in, solve};
+
+/// A beam of length 10 and a square section of side 1, clamped at x = 0 and pulled down at its end by a force of 1.
+fn cantilever(cell: &str, cells: [usize; 3], (degree, poisson): (usize, f64), solver: &str) -> String {
+    format!(
+        "[mesh]\ngenerate = {{ kind = \"box\", cell = \"{cell}\", cells = {cells:?}, upper = [10, 1, 1] }}\n\
+         [space]\ndegree = {degree}\n\
+         [equation]\nkind = \"elasticity\"\nyoung = 1000\npoisson = {poisson}\n\
+         [[boundary]]\nwhere = \"xmin\"\ndirichlet = [0, 0, 0]\n\
+         [[boundary]]\nwhere = \"xmax\"\ntraction = [0, 0, -1]\n\
+         [solver]\ndevice = \"cpu\"\n{solver}\n\
+         [output]\nplot = false\n\
+         functionals = [{{ name = \"tip\", kind = \"value_at\", point = [10, 0.5, 0.5] }}, {{ name = \"work\", kind = \"energy\" }}]\n"
+    )
+}
+
+/// The deflection of Timoshenko's beam: F L³/(3 E I) + F L/(κ G A), κ = 10 (1 + ν)/(12 + 11 ν).
+fn deflection(poisson: f64) -> f64 {
+    let (shear, kappa) = (1000.0 / (2.0 * (1.0 + poisson)), 10.0 * (1.0 + poisson) / (12.0 + 11.0 * poisson));
+    1000.0 / (3.0 * 1000.0 / 12.0) + 10.0 / (kappa * shear)
+}
+
+#[test]
+fn a_cantilever_bends_as_a_beam() {
+    // With ν > 0 the clamp keeps the section from widening, which beam theory does not.
+    for (cell, cells, degree, poisson, within) in [
+        ("hexahedron", [10, 2, 2], 2, 0.0, 0.003),
+        ("hexahedron", [10, 2, 2], 2, 0.3, 0.015),
+        ("hexahedron", [8, 1, 1], 3, 0.3, 0.015),
+        ("tetrahedron", [12, 2, 2], 2, 0.0, 0.01),
+    ] {
+        let report = solve(&cantilever(cell, cells, (degree, poisson), ""));
+        let (tip, expected) = (report.functionals["tip[2]"], -deflection(poisson));
+        assert!((tip / expected - 1.0).abs() < within, "{cell} {degree} {poisson}: {tip}, {expected}");
+        assert!(report.functionals["tip[1]"].abs() < 1e-2 * tip.abs());
+        // The work of a force is twice the strain energy; the mean deflection of the end is that of its middle almost.
+        let work = report.functionals["work"];
+        assert!((2.0 * work / -tip - 1.0).abs() < 1e-2, "{work} {tip}");
+        assert_eq!(report.solve.preconditioner, Some("amg"));
+        assert!(report.solve.iterations < 60, "{cell} {degree}: {}", report.solve.iterations);
+        let is_shortened = report.warnings.iter().any(|warning| warning.contains("at the corners"));
+        assert_eq!(is_shortened, cell == "tetrahedron");
+    }
+}
+
+#[test]
+fn preconditioners_and_methods_agree() {
+    let tip =
+        |solver: &str| solve(&cantilever("hexahedron", [8, 2, 2], (1, 0.3), solver)).functionals["tip[2]"];
+    let expected = tip("");
+    for solver in
+        ["preconditioner = \"jacobi\"", "method = \"merged-cg\"", "method = \"gmres\"\nrestart = 100"]
+    {
+        assert!((tip(solver) / expected - 1.0).abs() < 1e-6, "{solver}");
+    }
+}
+
+#[test]
+fn a_linear_displacement_is_reproduced_with_its_stress() {
+    let exact = ["1e-3*(2*x + y - z)", "1e-3*(x - 3*y + 2*z)", "1e-3*(x + y + 4*z)"];
+    for (cell, degree) in [("tetrahedron", 1), ("tetrahedron", 2), ("hexahedron", 1), ("hexahedron", 2)] {
+        let folder = tempfile::tempdir().unwrap();
+        let text = format!(
+            "[mesh]\ngenerate = {{ kind = \"box\", cell = \"{cell}\", cells = [4, 4, 4] }}\n\
+             [space]\ndegree = {degree}\n\
+             [equation]\nkind = \"elasticity\"\nyoung = 200\npoisson = 0.25\n\
+             [[boundary]]\nwhere = \"all\"\ndirichlet = {exact:?}\n\
+             [solver]\ndevice = \"cpu\"\npreconditioner = \"amg\"\ntolerance = 1e-12\n\
+             [output]\nplot = false\nfunctionals = [{{ name = \"error\", kind = \"error_l2\", exact = {exact:?} }}]\n"
+        );
+        let report = run_in(folder.path(), &text).unwrap();
+        for component in 0..3 {
+            let error = report.functionals[&format!("error[{component}]")];
+            assert!(error < 1e-12, "{cell} {degree}: {error}");
+        }
+        // μ = λ = 80, the strains are (2, −3, 4, 3/2, 0, 1)·10⁻³, their trace 3·10⁻³.
+        let expected = [0.56, -0.24, 0.88, 0.24, 0.0, 0.16];
+        let mesh = read(&folder.path().join("out/solution.vtu")).unwrap();
+        let stress = &mesh.node_fields["stress"];
+        assert_eq!(stress.n_components, 6);
+        for own in stress.values.chunks_exact(6) {
+            for (own, expected) in own.iter().zip(expected) {
+                assert!((own - expected).abs() < 1e-9, "{cell} {degree}: {own} {expected}");
+            }
+        }
+        let equivalent = (0.5 * (0.8_f64.powi(2) + 1.12_f64.powi(2) + 0.32_f64.powi(2))
+            + 3.0 * (0.24_f64.powi(2) + 0.16_f64.powi(2)))
+        .sqrt();
+        let found = &mesh.node_fields["von_mises"].values;
+        assert!(found.iter().all(|own| (own - equivalent).abs() < 1e-9), "{equivalent}");
+        assert_eq!((mesh.node_fields["u"].n_components, found.len()), (3, mesh.n_nodes()));
+    }
+}
+
+#[test]
+fn plates_have_plane_stress_and_long_bodies_plane_strain() {
+    let text = |plane: &str, cell: &str| {
+        format!(
+            "[mesh]\ngenerate = {{ kind = \"square\", cell = \"{cell}\", cells = [4, 4] }}\n\
+             [equation]\nkind = \"elasticity\"\nyoung = {{ by_tag = {{ 0 = 100 }} }}\npoisson = \"0.2 + 0*x\"\n{plane}\n\
+             [[boundary]]\nwhere = \"xmin\"\ndirichlet = [0, \"free\"]\n\
+             [[boundary]]\nnodes = \"x < 1e-9 && y < 1e-9\"\ndirichlet = [\"free\", 0]\n\
+             [[boundary]]\nwhere = \"xmax\"\npressure = -2\n\
+             [output]\nplot = false\nfunctionals = [{{ name = \"u\", kind = \"max\" }}, {{ name = \"v\", kind = \"min\" }}]\n"
+        )
+    };
+    for cell in ["triangle", "quadrilateral"] {
+        // Strain: E/(1 − ν²) and ν/(1 − ν).
+        for (plane, along, across) in [
+            ("plane = \"stress\"", 0.02, -0.004),
+            ("plane = \"strain\"", 0.0192, -0.0048),
+            ("", 0.0192, -0.0048),
+        ] {
+            let folder = tempfile::tempdir().unwrap();
+            let report = run_in(folder.path(), &text(plane, cell)).unwrap();
+            assert!((report.functionals["u[0]"] - along).abs() < 1e-9, "{:?}", report.functionals);
+            assert!((report.functionals["v[1]"] - across).abs() < 1e-9, "{:?}", report.functionals);
+            let mesh = read(&folder.path().join("out/solution.vtu")).unwrap();
+            let zz = if plane.contains("stress") { 0.0 } else { 0.4 };
+            for own in mesh.node_fields["stress"].values.chunks_exact(6) {
+                assert!((own[0] - 2.0).abs() < 1e-7 && (own[2] - zz).abs() < 1e-7, "{own:?}");
+            }
+            assert!(mesh.node_fields["u"].values.chunks_exact(3).all(|u| u[2] == 0.0));
+        }
+    }
+}
+
+#[test]
+fn later_conditions_hold_in_place_of_earlier_ones() {
+    let text = "[mesh]\ngenerate = { kind = \"square\", cells = [2, 2] }\n\
+         [equation]\nkind = \"elasticity\"\nyoung = 1\npoisson = 0\n\
+         [[boundary]]\nwhere = \"all\"\ndirichlet = 0\n\
+         [[boundary]]\nwhere = \"all\"\ndirichlet = [\"free\", 1]\n\
+         [[boundary]]\nnodes = \"x > 0.4 && x < 0.6 && y > 0.4 && y < 0.6\"\ndirichlet = [5, \"free\"]\n\
+         [output]\nplot = false\nfunctionals = [{ name = \"at\", kind = \"value_at\", points = [[0, 0.5], [0.5, 0.5]] }]\n";
+    let at = solve(text).functionals;
+    assert_eq!((at["at[0][0]"], at["at[0][1]"], at["at[1][0]"]), (0.0, 1.0, 5.0));
+}
+
+#[test]
+fn a_page_and_a_picture_show_a_body() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = cantilever("hexahedron", [4, 1, 1], (1, 0.3), "")
+        .replace("plot = false", "report = true\npicture = \"von_mises\"");
+    let report = run_in(folder.path(), &text).unwrap();
+    for file in ["report.html", "picture.png", "residuals.svg", "solution.vtu"] {
+        assert!(report.files.contains_key(file), "{file}");
+    }
+    let page = std::fs::read_to_string(folder.path().join("out/report.html")).unwrap();
+    assert!(page.contains("traction") && page.contains("von_mises"));
+}

@@ -1,0 +1,140 @@
+//! Given values of unknowns.
+
+use femtile_form::Coefficient;
+use femtile_mesh::check::BoundaryFacets;
+use femtile_space::{Element, LinearConstraints, LinearRelation, PointMap, Space, SpaceError};
+
+use crate::{Key, SolveError};
+
+/// Values of components of u at a place.
+#[derive(Debug, Clone)]
+pub(super) struct Given {
+    pub place: Place,
+    /// For each component a value or none.
+    pub values: Vec<Option<Coefficient>>,
+    /// The setting that gives them.
+    pub path: Vec<Key>,
+}
+
+#[derive(Debug, Clone)]
+pub(super) enum Place {
+    /// Boundary facets.
+    Facets(Vec<u32>),
+    /// Nodes of the mesh, with edges, faces and cells whose corners are all among them.
+    Nodes(Vec<u32>),
+}
+
+/// A degree of freedom where values are given, with a cell that has it.
+struct GivenDof {
+    dof: u32,
+    cell: usize,
+    tag: i32,
+    point: [f64; 3],
+}
+
+/// Returns the constraints of all given values, of which later ones hold in place of earlier ones.
+pub(super) fn constraints(
+    space: &Space<'_>,
+    boundary: &BoundaryFacets,
+    given: &[Given],
+) -> Result<LinearConstraints, SolveError> {
+    let n = given.first().map_or(1, |given| given.values.len());
+    let mut values: Vec<Option<f64>> = vec![None; space.n_dofs() * n];
+    for Given { place, values: of_components, path } in given {
+        let mut set = |at: GivenDof| {
+            for (component, value) in of_components.iter().enumerate() {
+                let Some(value) = value else { continue };
+                let value = value.scalar_at(at.cell, at.tag, at.point);
+                if !value.is_finite() {
+                    let [x, y, z] = at.point;
+                    let message = format!("is {value} at ({x}, {y}, {z}); it must be finite");
+                    return Err(SolveError::setting(path, message));
+                }
+                values[at.dof as usize * n + component] = Some(value);
+            }
+            Ok(())
+        };
+        match place {
+            Place::Facets(facets) => for_dofs_on(space, boundary, facets, &mut set)?,
+            Place::Nodes(nodes) => for_dofs_at(space, nodes, &mut set)?,
+        }
+    }
+    let relation = |(dof, value): (usize, &Option<f64>)| {
+        value.map(|constant| LinearRelation { dof: dof as u32, terms: Vec::new(), constant })
+    };
+    let relations: Vec<LinearRelation> = values.iter().enumerate().filter_map(relation).collect();
+    Ok(LinearConstraints::new(values.len(), &relations)?)
+}
+
+/// Calls a function for the degrees of freedom on boundary facets.
+fn for_dofs_on(
+    space: &Space<'_>,
+    boundary: &BoundaryFacets,
+    facets: &[u32],
+    found: &mut dyn FnMut(GivenDof) -> Result<(), SolveError>,
+) -> Result<(), SolveError> {
+    let (sides, element) = (space.boundary_facets(boundary), space.element());
+    let mut at = AtNodes::new(space);
+    for &facet in facets {
+        let side = sides[facet as usize];
+        at.move_to(side.position)?;
+        element.facets()[side.facet].dofs.iter().try_for_each(|&local| found(at.dof(local)))?;
+    }
+    Ok(())
+}
+
+/// Calls a function for the degrees of freedom at nodes of the mesh, and on edges, faces and in cells between them.
+fn for_dofs_at(
+    space: &Space<'_>,
+    nodes: &[u32],
+    found: &mut dyn FnMut(GivenDof) -> Result<(), SolveError>,
+) -> Result<(), SolveError> {
+    let mut is_named = vec![false; space.mesh().n_nodes()];
+    nodes.iter().for_each(|&node| is_named[node as usize] = true);
+    // The linear shape functions that do not vanish at a node are those of the corners of its edge, face or cell.
+    let table = Element::new(space.mesh().kind, 1)?.tabulate(space.element().nodes());
+    let mut at = AtNodes::new(space);
+    for position in 0..space.n_cells() {
+        let corners = space.corners(position);
+        if !corners.iter().any(|&corner| is_named[corner as usize]) {
+            continue;
+        }
+        at.move_to(position)?;
+        for local in 0..space.element().n_dofs() {
+            let mut own = corners.iter().zip(table.values(local)).filter(|(_, shape)| shape.abs() > 1e-9);
+            if own.all(|(&corner, _)| is_named[corner as usize]) {
+                found(at.dof(local))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The nodes of one cell after the other.
+struct AtNodes<'s, 'm> {
+    space: &'s Space<'m>,
+    mapping: femtile_space::CellMapping<'s, 'm>,
+    position: usize,
+    dofs: Vec<u32>,
+    map: PointMap,
+}
+
+impl<'s, 'm> AtNodes<'s, 'm> {
+    fn new(space: &'s Space<'m>) -> Self {
+        let element = space.element();
+        let (mapping, dofs) = (space.mapping(element.nodes()), vec![0; element.n_dofs()]);
+        Self { space, mapping, position: 0, dofs, map: PointMap::default() }
+    }
+
+    fn move_to(&mut self, position: usize) -> Result<(), SpaceError> {
+        self.position = position;
+        self.space.cell_dofs(position, &mut self.dofs);
+        self.mapping.of_cell(position, &mut self.map)
+    }
+
+    fn dof(&self, local: usize) -> GivenDof {
+        let cell = self.space.cell(self.position);
+        let tag = self.space.mesh().cell_tags.get(cell).copied().unwrap_or(0);
+        GivenDof { dof: self.dofs[local], cell, tag, point: self.map.points[local] }
+    }
+}

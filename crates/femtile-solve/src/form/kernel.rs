@@ -1,0 +1,236 @@
+//! Functions on which an equation is zero: constants and rigid motions.
+
+use femtile_form::{Dependence, Form};
+use femtile_space::{LinearConstraints, PointMap, Space, SpaceError};
+
+/// Sum of squares at the constrained unknowns below which a motion is free; rounding leaves 1e-10 of a million of them.
+const FREE: f64 = 1e-8;
+
+/// Sweeps of Jacobi's method for eigenvalues, more than ever needed for six rows.
+const SWEEPS: usize = 30;
+
+/// The name of the constants.
+pub(super) const CONSTANT: &str = "a constant";
+
+/// Motions that nothing holds.
+#[derive(Debug)]
+pub(super) struct Free {
+    /// In words.
+    pub motions: Vec<String>,
+    /// A place of the part of the mesh that has them, if there are several parts.
+    pub at: Option<[f64; 3]>,
+}
+
+/// Constants of a scalar equation, rigid motions of displacements, each scaled to values of about 1.
+pub(super) struct Motions {
+    names: Vec<&'static str>,
+    /// One after the other: `[names][n_unknowns]`.
+    vectors: Vec<Vec<f64>>,
+}
+
+impl Motions {
+    /// Evaluates the motions of a form at the nodes of a space; none for forms of several components that are no displacements.
+    pub fn new(space: &Space<'_>, form: &Form) -> Result<Self, SpaceError> {
+        let (n, d) = (form.n_components(), form.dimension());
+        if n == 1 {
+            return Ok(Self { names: vec![CONSTANT], vectors: vec![vec![1.0; space.n_dofs()]] });
+        }
+        let couples = form.integrals().iter().any(|integral| integral.integrand.class().couples_components);
+        if n != d || !couples {
+            return Ok(Self { names: Vec::new(), vectors: Vec::new() });
+        }
+        let places = scaled(&places(space)?);
+        let constant = |axis: usize| -> Vec<f64> {
+            (0..places.len() * n).map(|i| f64::from(u8::from(i % n == axis))).collect()
+        };
+        // The rotation in the plane of axes a and b moves x_b along a.
+        let rotation = |[a, b]: [usize; 2]| -> Vec<f64> {
+            let at = |x: &[f64; 3]| {
+                let mut u = [0.0; 3];
+                (u[a], u[b]) = (-x[b], x[a]);
+                u[..n].to_vec()
+            };
+            places.iter().flat_map(at).collect()
+        };
+        let translations = ["translation along x", "translation along y", "translation along z"];
+        let (mut names, mut vectors) = (translations[..d].to_vec(), Vec::new());
+        vectors.extend((0..d).map(constant));
+        if d == 2 {
+            names.push("rotation in the plane");
+            vectors.push(rotation([0, 1]));
+        } else {
+            names.extend(["rotation about x", "rotation about y", "rotation about z"]);
+            vectors.extend([[1, 2], [2, 0], [0, 1]].map(rotation));
+        }
+        Ok(Self { names, vectors })
+    }
+
+    /// Returns the motions of the first part of the mesh that constraints and the terms of a form leave free; none if all are
+    /// held.
+    pub fn free(
+        &self,
+        space: &Space<'_>,
+        form: &Form,
+        constraints: &LinearConstraints,
+    ) -> Result<Option<Free>, SpaceError> {
+        // λ, a Robin condition or springs.
+        let mut classes = form.integrals().iter().map(|integral| integral.integrand.class());
+        if classes.any(|class| class.reaction != Dependence::Zero) {
+            return Ok(None);
+        }
+        let (m, n) = (self.vectors.len(), form.n_components());
+        let parts = parts(space);
+        let n_parts = 1 + parts.iter().copied().max().unwrap_or(0) as usize;
+        let mut grams = vec![vec![vec![0.0; m]; m]; n_parts];
+        for &unknown in constraints.dofs() {
+            let gram = &mut grams[parts[unknown as usize / n] as usize];
+            for (i, row) in gram.iter_mut().enumerate() {
+                for (j, entry) in row.iter_mut().enumerate() {
+                    *entry += self.vectors[i][unknown as usize] * self.vectors[j][unknown as usize];
+                }
+            }
+        }
+        for (part, gram) in grams.into_iter().enumerate() {
+            let basis = null_space(gram, FREE);
+            if basis.is_empty() {
+                continue;
+            }
+            let dof = parts.iter().position(|&own| own as usize == part).filter(|_| n_parts > 1);
+            let at = dof.map(|dof| Ok::<_, SpaceError>(places(space)?[dof])).transpose()?;
+            return Ok(Some(Free { motions: self.describe(basis), at }));
+        }
+        Ok(None)
+    }
+
+    /// Returns the names of a basis of combinations of motions: rotations where a combination has a part of one, translations
+    /// else.
+    fn describe(&self, mut basis: Vec<Vec<f64>>) -> Vec<String> {
+        let mut found = Vec::new();
+        for motion in (0..self.names.len()).rev() {
+            let largest =
+                (0..basis.len()).max_by(|&a, &b| basis[a][motion].abs().total_cmp(&basis[b][motion].abs()));
+            let Some(pivot) = largest.filter(|&row| basis[row][motion].abs() > 1e-4) else { continue };
+            let row = basis.swap_remove(pivot);
+            for other in &mut basis {
+                let factor = other[motion] / row[motion];
+                other.iter_mut().zip(&row).for_each(|(x, pivot)| *x -= factor * pivot);
+            }
+            found.push(self.names[motion].to_owned());
+        }
+        found.reverse();
+        found
+    }
+
+    /// Returns the motions with zeros at the constrained unknowns, one after the other.
+    pub fn near_nullspace(&self, constraints: &LinearConstraints) -> Vec<f64> {
+        let mut all = self.vectors.concat();
+        let n = constraints.n_dofs();
+        for vector in all.chunks_exact_mut(n.max(1)) {
+            constraints.dofs().iter().for_each(|&dof| vector[dof as usize] = 0.0);
+        }
+        all
+    }
+}
+
+/// Returns the place of each degree of freedom.
+pub(super) fn places(space: &Space<'_>) -> Result<Vec<[f64; 3]>, SpaceError> {
+    let mut places = vec![[0.0; 3]; space.n_dofs()];
+    let mapping = space.mapping(space.element().nodes());
+    let (mut map, mut dofs) = (PointMap::default(), vec![0; space.element().n_dofs()]);
+    for position in 0..space.n_cells() {
+        mapping.of_cell(position, &mut map)?;
+        space.cell_dofs(position, &mut dofs);
+        dofs.iter().zip(&map.points).for_each(|(&dof, point)| places[dof as usize] = *point);
+    }
+    Ok(places)
+}
+
+/// Returns the number of the connected part of the mesh of each degree of freedom.
+fn parts(space: &Space<'_>) -> Vec<u32> {
+    let mut parent: Vec<u32> = (0..space.n_dofs() as u32).collect();
+    fn root(parent: &mut [u32], mut dof: u32) -> u32 {
+        while parent[dof as usize] != dof {
+            parent[dof as usize] = parent[parent[dof as usize] as usize];
+            dof = parent[dof as usize];
+        }
+        dof
+    }
+    let mut dofs = vec![0; space.element().n_dofs()];
+    for position in 0..space.n_cells() {
+        space.cell_dofs(position, &mut dofs);
+        let first = root(&mut parent, dofs[0]);
+        for &dof in &dofs[1..] {
+            let other = root(&mut parent, dof);
+            parent[other as usize] = first;
+        }
+    }
+    let mut numbers = vec![u32::MAX; parent.len()];
+    let mut n_parts = 0;
+    (0..parent.len() as u32)
+        .map(|dof| {
+            let number = &mut numbers[root(&mut parent, dof) as usize];
+            if *number == u32::MAX {
+                *number = n_parts;
+                n_parts += 1;
+            }
+            *number
+        })
+        .collect()
+}
+
+/// Moves points to their middle and scales them to a mean distance of 1 from it.
+fn scaled(points: &[[f64; 3]]) -> Vec<[f64; 3]> {
+    let n = points.len().max(1) as f64;
+    let middle: [f64; 3] = std::array::from_fn(|axis| points.iter().map(|x| x[axis]).sum::<f64>() / n);
+    let moved = |x: &[f64; 3]| -> [f64; 3] { std::array::from_fn(|axis| x[axis] - middle[axis]) };
+    let moved: Vec<[f64; 3]> = points.iter().map(moved).collect();
+    let squares: f64 = moved.iter().flatten().map(|x| x * x).sum();
+    let size = (squares / n).sqrt().max(f64::MIN_POSITIVE);
+    moved.iter().map(|x| x.map(|x| x / size)).collect()
+}
+
+/// Returns the eigenvectors of a small symmetric matrix whose eigenvalues are at most `bound`, by Jacobi's method.
+fn null_space(mut a: Vec<Vec<f64>>, bound: f64) -> Vec<Vec<f64>> {
+    let n = a.len();
+    let mut vectors: Vec<Vec<f64>> =
+        (0..n).map(|i| (0..n).map(|j| f64::from(u8::from(i == j))).collect()).collect();
+    for _ in 0..SWEEPS {
+        for p in 0..n {
+            for q in p + 1..n {
+                if a[p][q] == 0.0 {
+                    continue;
+                }
+                let theta = (a[q][q] - a[p][p]) / (2.0 * a[p][q]);
+                let t = theta.signum() / (theta.abs() + theta.hypot(1.0));
+                let c = 1.0 / t.hypot(1.0);
+                let s = t * c;
+                for row in &mut a {
+                    (row[p], row[q]) = (c * row[p] - s * row[q], s * row[p] + c * row[q]);
+                }
+                for k in 0..n {
+                    (a[p][k], a[q][k]) = (c * a[p][k] - s * a[q][k], s * a[p][k] + c * a[q][k]);
+                    (vectors[p][k], vectors[q][k]) =
+                        (c * vectors[p][k] - s * vectors[q][k], s * vectors[p][k] + c * vectors[q][k]);
+                }
+            }
+        }
+    }
+    (0..n).filter(|&i| a[i][i] <= bound).map(|i| std::mem::take(&mut vectors[i])).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_null_space_of_a_small_matrix_is_found() {
+        // vvᵀ + wwᵀ with v = (1, 1, 0), w = (0, 0, 2): the null space is (1, −1, 0).
+        let a = vec![vec![1.0, 1.0, 0.0], vec![1.0, 1.0, 0.0], vec![0.0, 0.0, 4.0]];
+        let found = null_space(a, 1e-10);
+        let [vector] = &found[..] else { panic!("{found:?}") };
+        assert!((vector[0] + vector[1]).abs() < 1e-12 && vector[2].abs() < 1e-12);
+        assert!((vector[0].abs() - 0.5_f64.sqrt()).abs() < 1e-12);
+        assert!(null_space(vec![vec![2.0, 1.0], vec![1.0, 2.0]], 1e-10).is_empty());
+        assert_eq!(null_space(vec![vec![0.0; 3]; 3], 1e-10).len(), 3);
+    }
+}

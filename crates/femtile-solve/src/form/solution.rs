@@ -1,0 +1,139 @@
+//! The solution of a problem of a form.
+
+use femtile_device::MemoryUse;
+use femtile_form::Form;
+use femtile_linalg::krylov::cg::CgOutcome;
+use femtile_operator::{DiscreteForm, State, reference};
+use femtile_space::Space;
+
+use super::{FormProblem, points};
+use crate::{Level, SolveError};
+
+/// The solution of a [`FormProblem`].
+///
+/// Component c of degree of freedom i of the space is entry i · components + c of u.
+#[derive(Debug, Clone)]
+#[must_use]
+pub struct FormSolution<'m> {
+    pub(super) problem: FormProblem<'m>,
+    pub(super) space: Space<'m>,
+    pub(super) form: Form,
+    pub(super) u: Vec<f64>,
+    pub(super) outcome: CgOutcome,
+    pub(super) by: SolvedBy,
+    pub(super) warnings: Vec<String>,
+}
+
+/// What a system was solved by.
+#[derive(Debug, Clone)]
+pub(super) struct SolvedBy {
+    pub device: String,
+    pub device_reason: String,
+    pub format: String,
+    pub format_reason: String,
+    pub preconditioner: &'static str,
+    pub levels: Vec<Level>,
+    pub citations: Vec<&'static str>,
+    pub kernel_launches: u64,
+    pub memory: Option<MemoryUse>,
+}
+
+impl<'m> FormSolution<'m> {
+    /// Returns the problem.
+    pub fn problem(&self) -> &FormProblem<'m> {
+        &self.problem
+    }
+
+    /// Returns the space.
+    pub fn space(&self) -> &Space<'m> {
+        &self.space
+    }
+
+    /// Returns u, interleaved by components.
+    pub fn u(&self) -> &[f64] {
+        &self.u
+    }
+
+    /// Returns the number of components of u.
+    pub fn n_components(&self) -> usize {
+        self.form.n_components()
+    }
+
+    /// Returns the outcome of the iterations.
+    pub fn outcome(&self) -> &CgOutcome {
+        &self.outcome
+    }
+
+    /// Returns the device, in words.
+    pub fn device(&self) -> &str {
+        &self.by.device
+    }
+
+    /// Returns the reason for the device.
+    pub fn device_reason(&self) -> &str {
+        &self.by.device_reason
+    }
+
+    /// Returns the name of the format of the matrix, and the reason for it.
+    pub fn format(&self) -> (&str, &str) {
+        (&self.by.format, &self.by.format_reason)
+    }
+
+    /// Returns the name of the preconditioner, as in case files.
+    pub fn preconditioner(&self) -> &'static str {
+        self.by.preconditioner
+    }
+
+    /// Returns the levels of multigrid, the finest first; none without multigrid.
+    pub fn levels(&self) -> &[Level] {
+        &self.by.levels
+    }
+
+    /// Returns the keys in `references.bib` of the methods used.
+    pub fn citations(&self) -> &[&'static str] {
+        &self.by.citations
+    }
+
+    /// Returns the number of kernels launched on a GPU.
+    pub fn kernel_launches(&self) -> u64 {
+        self.by.kernel_launches
+    }
+
+    /// Returns the memory that arrays took on a GPU.
+    pub fn memory(&self) -> Option<MemoryUse> {
+        self.by.memory
+    }
+
+    /// Returns the warnings of the solve.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    /// Returns a component at each degree of freedom of the space.
+    pub fn component(&self, component: usize) -> Vec<f64> {
+        self.u.iter().skip(component).step_by(self.n_components()).copied().collect()
+    }
+
+    /// Returns all components at a point; none if it lies in no cell.
+    pub fn value_at(&self, point: [f64; 3]) -> Option<Vec<f64>> {
+        points::value_at(&self.space, &self.u, self.n_components(), point)
+    }
+
+    /// Returns the integral over the mesh of a function of the point and the components of u, by a Gauss rule that is exact for
+    /// polynomials of degree 2p + 2.
+    ///
+    /// # Errors
+    /// [`SolveError::Fem`] for degenerate cells.
+    pub fn integral(&self, f: &dyn Fn([f64; 3], &[f64]) -> f64) -> Result<f64, SolveError> {
+        Ok(points::integral(&self.space, &self.u, self.n_components(), f)?)
+    }
+
+    /// Returns the energy of the integrals that have one: of elasticity the strain energy $\frac12\int \sigma : \varepsilon$.
+    ///
+    /// # Errors
+    /// [`SolveError::Fem`] if a density is not finite.
+    pub fn energy(&self) -> Result<f64, SolveError> {
+        let discrete = DiscreteForm::new(&self.space, &self.form, &self.problem.boundary)?;
+        Ok(reference::energy(&discrete, &State::of(&self.u))?)
+    }
+}
