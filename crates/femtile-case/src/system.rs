@@ -32,8 +32,10 @@ impl CaseSystem {
         case.check()?;
         if case.file.equation.kind != EquationKind::ReactionDiffusion {
             let path = ["equation".into(), "kind".into()];
-            return Err(case
-                .wrong(&path, "only `kind = \"reaction-diffusion\"` gives its operator away; run the case"));
+            return Err(case.wrong(
+                &path,
+                "only `kind = \"reaction-diffusion\"` is available as a linear system; run the case",
+            ));
         }
         let made = Self::make(&case, progress);
         let (mesh, boundary, cpu, system) = made.map_err(|error| placed(&case, error))?;

@@ -422,8 +422,8 @@ impl Job<'_, '_> {
                     #[inline(always)]
                     || {
                         match d {
-                            2 => geometry.block_to_reference::<2>(block),
-                            _ => geometry.block_to_reference::<3>(block),
+                            2 => geometry.map_block_to_reference::<2>(block),
+                            _ => geometry.map_block_to_reference::<3>(block),
                         }
                         multiply_trial(block, basis, products);
                         multiply_test(products, basis, |i, j, value| {

@@ -106,8 +106,8 @@ impl Job<'_, '_> {
                 || {
                     basis.evaluate(local, slots, scratch);
                     match basis.dimension {
-                        2 => geometry.to_space::<2>(slots),
-                        _ => geometry.to_space::<3>(slots),
+                        2 => geometry.map_to_space::<2>(slots),
+                        _ => geometry.map_to_space::<3>(slots),
                     }
                 },
             );
@@ -125,8 +125,8 @@ impl Job<'_, '_> {
                 #[inline(always)]
                 || {
                     match basis.dimension {
-                        2 => geometry.to_reference::<2>(out),
-                        _ => geometry.to_reference::<3>(out),
+                        2 => geometry.map_to_reference::<2>(out),
+                        _ => geometry.map_to_reference::<3>(out),
                     }
                     basis.integrate(out, found, scratch);
                 },

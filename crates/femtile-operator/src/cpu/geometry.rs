@@ -111,7 +111,7 @@ impl BatchGeometry<'_> {
     /// # Shapes
     /// `slots: [1 + d][n_q]`; the first slot, the value, stays as it is.
     #[inline(always)]
-    pub fn to_space<const D: usize>(&self, slots: &mut [Lanes]) {
+    pub fn map_to_space<const D: usize>(&self, slots: &mut [Lanes]) {
         let n_q = self.weights.len();
         for q in 0..n_q {
             let inverse = &self.inverses[if self.is_affine { 0 } else { q * D * D }..][..D * D];
@@ -128,9 +128,9 @@ impl BatchGeometry<'_> {
     }
 
     /// Multiplies fluxes by the weights and turns them to the axes of the reference cell: the transpose of
-    /// [`Self::to_space`], with weights.
+    /// [`Self::map_to_space`], with weights.
     #[inline(always)]
-    pub fn to_reference<const D: usize>(&self, slots: &mut [Lanes]) {
+    pub fn map_to_reference<const D: usize>(&self, slots: &mut [Lanes]) {
         let n_q = self.weights.len();
         for q in 0..n_q {
             let inverse = &self.inverses[if self.is_affine { 0 } else { q * D * D }..][..D * D];
@@ -156,7 +156,7 @@ impl BatchGeometry<'_> {
     /// # Shapes
     /// `block: [1 + d][1 + d][n_q]`
     #[inline(always)]
-    pub fn block_to_reference<const D: usize>(&self, block: &mut [Lanes]) {
+    pub fn map_block_to_reference<const D: usize>(&self, block: &mut [Lanes]) {
         let n_q = self.weights.len();
         let at = |row: usize, column: usize, q: usize| (row * (1 + D) + column) * n_q + q;
         for q in 0..n_q {
