@@ -1,5 +1,7 @@
 //! Assembly of the tangent as a sparse matrix.
 
+use std::ops::Range;
+
 use femtile_device::{Cpu, parallel};
 use femtile_form::Integrand;
 use femtile_space::LinearConstraints;
@@ -252,11 +254,9 @@ impl CpuOperator<'_> {
         for integrand in &self.cells {
             self.for_cell_matrices(integrand, state, |first, matrices| {
                 let size = n * n_components;
-                for (batch, matrix) in matrices.chunks_exact(size * size).enumerate() {
-                    for (lane, cell) in self.cells_of(first + batch) {
-                        for local in 0..size {
-                            diagonal[self.unknown(cell, local)] += matrix[local * size + local][lane];
-                        }
+                for (i, matrix) in matrices.chunks_exact(size * size).enumerate() {
+                    for local in 0..size {
+                        diagonal[self.unknown(first + i, local)] += matrix[local * size + local];
                     }
                 }
             });
@@ -271,12 +271,6 @@ impl CpuOperator<'_> {
         Ok(())
     }
 
-    /// Returns the lanes of a batch and their cells.
-    fn cells_of(&self, batch: usize) -> impl Iterator<Item = (usize, usize)> + use<> {
-        let n_cells = self.discrete.space().n_cells();
-        (0..LANES).map(move |lane| (lane, batch * LANES + lane)).filter(move |(_, cell)| *cell < n_cells)
-    }
-
     /// Returns the unknown of a row of a cell matrix, whose rows run over shape functions, then components.
     fn unknown(&self, cell: usize, local: usize) -> usize {
         let n = self.basis.n;
@@ -286,24 +280,19 @@ impl CpuOperator<'_> {
     fn add_cells(&self, integrand: &Integrand, state: &State<'_>, pattern: &Pattern, values: &mut [f64]) {
         let size = self.basis.n * self.discrete.form().n_components();
         self.for_cell_matrices(integrand, state, |first, matrices| {
+            let n_cells = matrices.len() / (size * size);
+            let expanded = parallel::map(n_cells, LANES, |i| self.expanded(first + i, pattern));
             // Each thread adds to rows of its own, in the order of the cells.
-            let n_rows = pattern.offsets.len() - 1;
-            let per_thread = n_rows.div_ceil(parallel::n_threads()).max(1);
             let mut rest = &mut *values;
             let mut parts = Vec::new();
-            for begin in (0..n_rows).step_by(per_thread) {
-                let rows = begin..(begin + per_thread).min(n_rows);
+            for rows in shares(&expanded, pattern.offsets.len() - 1) {
                 let (own, others) =
                     rest.split_at_mut(pattern.offsets[rows.end] - pattern.offsets[rows.start]);
                 rest = others;
                 parts.push((rows, own));
             }
-            let n_cells = self.discrete.space().n_cells();
-            let cells = first * LANES..n_cells.min(first * LANES + matrices.len() / (size * size) * LANES);
-            let expanded = parallel::map(cells.len(), LANES, |i| self.expanded(cells.start + i, pattern));
             parallel::for_each_item(parts, 1, |(rows, values)| {
-                for (i, unknowns) in expanded.iter().enumerate() {
-                    let matrix = &matrices[i / LANES * size * size..][..size * size];
+                for (unknowns, matrix) in expanded.iter().zip(matrices.chunks_exact(size * size)) {
                     for row in unknowns.iter().filter(|row| rows.contains(&(row.unknown as usize))) {
                         let range =
                             pattern.offsets[row.unknown as usize]..pattern.offsets[row.unknown as usize + 1];
@@ -317,8 +306,7 @@ impl CpuOperator<'_> {
                                 at += 1;
                             }
                             if columns.get(at) == Some(&column.unknown) {
-                                values[begin + at] +=
-                                    row.factor * column.factor * entries[column.local][i % LANES];
+                                values[begin + at] += row.factor * column.factor * entries[column.local];
                             }
                         }
                     }
@@ -339,29 +327,51 @@ impl CpuOperator<'_> {
         found
     }
 
-    /// Computes the matrices of all cells, by groups of batches: calls a function with the first batch of a group and the
-    /// matrices of its batches, `[n_batches][n c][n c]` with rows by components, then shape functions.
+    /// Computes the matrices of all cells, by groups: calls a function with the first cell of a group and its matrices,
+    /// `[n_cells][n c][n c]` with rows by components, then shape functions.
     fn for_cell_matrices(
         &self,
         integrand: &Integrand,
         state: &State<'_>,
-        mut found: impl FnMut(usize, &[Lanes]),
+        mut found: impl FnMut(usize, &[f64]),
     ) {
         let size = self.basis.n * self.discrete.form().n_components();
-        let n_batches = self.discrete.space().n_cells().div_ceil(LANES);
-        let per_group = (ENTRIES / (size * size * LANES)).clamp(1, n_batches.max(1));
-        let mut matrices = vec![[0.0; LANES]; per_group * size * size];
+        let n_cells = self.discrete.space().n_cells();
+        let per_group = LANES * (ENTRIES / (size * size * LANES)).clamp(1, n_cells.div_ceil(LANES).max(1));
+        let mut matrices = vec![0.0; per_group.min(n_cells) * size * size];
         let job = Job::new(self, integrand, Product::Derivative, state, &[]);
-        for first in (0..n_batches).step_by(per_group) {
-            let n = per_group.min(n_batches - first);
-            let items: Vec<(usize, &mut [Lanes])> =
-                matrices[..n * size * size].chunks_mut(size * size).enumerate().collect();
-            parallel::for_each_item_with(items, 1, MatrixScratch::default, |scratch, (batch, matrix)| {
-                job.matrix(first + batch, matrix, scratch);
+        for first in (0..n_cells).step_by(per_group) {
+            let matrices = &mut matrices[..per_group.min(n_cells - first) * size * size];
+            let items: Vec<(usize, &mut [f64])> =
+                matrices.chunks_mut(LANES * size * size).enumerate().collect();
+            parallel::for_each_item_with(items, 1, MatrixScratch::default, |scratch, (batch, matrices)| {
+                let mut lanes = std::mem::take(&mut scratch.lanes);
+                lanes.resize(size * size, [0.0; LANES]);
+                job.matrix(first / LANES + batch, &mut lanes, scratch);
+                for (lane, matrix) in matrices.chunks_exact_mut(size * size).enumerate() {
+                    matrix.iter_mut().zip(&lanes).for_each(|(entry, lanes)| *entry = lanes[lane]);
+                }
+                scratch.lanes = lanes;
             });
-            found(first, &matrices[..n * size * size]);
+            found(first, matrices);
         }
     }
+}
+
+/// Divides the rows among the threads so that each has as many rows of the cells.
+fn shares(expanded: &[Vec<LocalUnknown>], n_rows: usize) -> Vec<Range<usize>> {
+    let n_threads = parallel::n_threads();
+    let mut rows: Vec<u32> = match n_threads {
+        ..=1 => Vec::new(),
+        _ => expanded.iter().flatten().map(|row| row.unknown).collect(),
+    };
+    parallel::sort(&mut rows);
+    let bound = |thread: usize| match thread {
+        0 => 0,
+        _ if thread == n_threads => n_rows,
+        _ => rows.get(thread * rows.len() / n_threads).map_or(n_rows, |row| *row as usize),
+    };
+    (0..n_threads).map(|thread| bound(thread)..bound(thread + 1)).collect()
 }
 
 fn add_entry(pattern: &Pattern, values: &mut [f64], row: u32, column: u32, value: f64) {
@@ -378,6 +388,8 @@ fn add_entry(pattern: &Pattern, values: &mut [f64], row: u32, column: u32, value
 #[derive(Default)]
 struct MatrixScratch {
     cells: CellScratch,
+    /// Matrices of a batch, by lanes.
+    lanes: Vec<Lanes>,
     /// Entries of D' at the points: `[n_entries][n_q]`.
     entries: Vec<Lanes>,
     /// D' of a pair of components on the axes of the reference cell: `[1 + d][1 + d][n_q]`.
@@ -395,7 +407,7 @@ impl Job<'_, '_> {
         let basis = &self.operator.basis;
         let (n, n_q, d) = (basis.n, basis.n_q, basis.dimension);
         let n_components = self.operator.discrete.form().n_components();
-        let MatrixScratch { cells, entries, block, products } = scratch;
+        let MatrixScratch { cells, entries, block, products, .. } = scratch;
         let list = self.integrand.entries();
         entries.resize(list.len() * n_q, [0.0; LANES]);
         self.run_program(batch, entries, cells);
