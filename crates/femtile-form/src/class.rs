@@ -1,6 +1,6 @@
-//! What kernels need to know of a tangent, read off its graph.
+//! The structure of a tangent, read off its graph, by which kernels are chosen.
 
-/// What a value at a point depends on, from less to more.
+/// The dependence of a value at a point, from zero to the state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Dependence {
     /// It is zero.

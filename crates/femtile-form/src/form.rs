@@ -41,7 +41,7 @@ impl Domain {
 pub struct Integral {
     /// Where it is taken.
     pub domain: Domain,
-    /// What is integrated.
+    /// The integrand.
     pub integrand: Integrand,
 }
 

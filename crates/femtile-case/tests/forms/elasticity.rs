@@ -5,7 +5,7 @@ use femtile_mesh::io::vtu::read;
 use crate::{run_in, solve};
 
 /// A beam of length 10 and a square section of side 1, clamped at x = 0 and pulled down at its end by a force of 1.
-fn cantilever(cell: &str, cells: [usize; 3], (degree, poisson): (usize, f64), solver: &str) -> String {
+fn cantilever(cell: &str, cells: [usize; 3], degree: usize, poisson: f64, solver: &str) -> String {
     format!(
         "[mesh]\ngenerate = {{ kind = \"box\", cell = \"{cell}\", cells = {cells:?}, upper = [10, 1, 1] }}\n\
          [space]\ndegree = {degree}\n\
@@ -33,7 +33,7 @@ fn a_cantilever_bends_as_a_beam() {
         ("hexahedron", [8, 1, 1], 3, 0.3, 0.015),
         ("tetrahedron", [12, 2, 2], 2, 0.0, 0.01),
     ] {
-        let report = solve(&cantilever(cell, cells, (degree, poisson), ""));
+        let report = solve(&cantilever(cell, cells, degree, poisson, ""));
         let (tip, expected) = (report.functionals["tip[2]"], -deflection(poisson));
         assert!((tip / expected - 1.0).abs() < within, "{cell} {degree} {poisson}: {tip}, {expected}");
         assert!(report.functionals["tip[1]"].abs() < 1e-2 * tip.abs());
@@ -50,7 +50,7 @@ fn a_cantilever_bends_as_a_beam() {
 #[test]
 fn preconditioners_and_methods_agree() {
     let tip =
-        |solver: &str| solve(&cantilever("hexahedron", [8, 2, 2], (1, 0.3), solver)).functionals["tip[2]"];
+        |solver: &str| solve(&cantilever("hexahedron", [8, 2, 2], 1, 0.3, solver)).functionals["tip[2]"];
     let expected = tip("");
     for solver in
         ["preconditioner = \"jacobi\"", "method = \"merged-cg\"", "method = \"gmres\"\nrestart = 100"]
@@ -144,7 +144,7 @@ fn later_conditions_hold_in_place_of_earlier_ones() {
 #[test]
 fn a_page_and_a_picture_show_a_body() {
     let folder = tempfile::tempdir().unwrap();
-    let text = cantilever("hexahedron", [4, 1, 1], (1, 0.3), "")
+    let text = cantilever("hexahedron", [4, 1, 1], 1, 0.3, "")
         .replace("plot = false", "report = true\npicture = \"von_mises\"");
     let report = run_in(folder.path(), &text).unwrap();
     for file in ["report.html", "picture.png", "residuals.svg", "solution.vtu"] {

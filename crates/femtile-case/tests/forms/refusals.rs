@@ -1,4 +1,4 @@
-//! What cases of elasticity and of convection and diffusion must not have, and the messages about it.
+//! Refusals of cases of elasticity and of convection–diffusion, and their messages.
 
 use std::sync::Arc;
 

@@ -7,12 +7,13 @@ use super::CpuOperator;
 use super::basis::{BasisScratch, LANES, Lanes};
 use crate::discrete_form::State;
 
-/// What is computed.
+/// The quantity to compute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Product {
     Residual,
     Tangent,
     Derivative,
+    Energy,
 }
 
 /// The integral of an integrand over the cells, prepared for one of its programs.
@@ -41,6 +42,8 @@ impl<'j, 'a> Job<'j, 'a> {
             Product::Residual => integrand.residual(),
             Product::Tangent => integrand.tangent(),
             Product::Derivative => integrand.derivative(),
+            // Without a density nothing is summed.
+            Product::Energy => integrand.energy().unwrap_or(integrand.residual()),
         };
         let reads: Vec<bool> = (0..integrand.inputs().len()).map(|input| program.reads(input)).collect();
         let reads_any = |is_in: fn(&Input) -> bool| {
@@ -79,6 +82,19 @@ impl Job<'_, '_> {
         self.run_program(batch, &mut out, scratch);
         self.integrate(batch, &mut out, found, &mut scratch.basis);
         scratch.out = out;
+    }
+
+    /// Returns the integral of the energy density over a batch of cells.
+    pub fn energy(&self, batch: usize, scratch: &mut CellScratch) -> f64 {
+        let mut out = std::mem::take(&mut scratch.out);
+        out.resize(self.operator.basis.n_q, [0.0; LANES]);
+        self.run_program(batch, &mut out, scratch);
+        let weights = self.operator.geometry.batch(batch).weights;
+        let products =
+            out.iter().flatten().zip(weights.iter().flatten()).map(|(density, weight)| density * weight);
+        let sum = products.sum();
+        scratch.out = out;
+        sum
     }
 
     /// Evaluates a function at the points of a batch, with its gradient in space; an empty vector is zero.

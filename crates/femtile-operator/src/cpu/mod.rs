@@ -104,7 +104,8 @@ impl<'a> CpuOperator<'a> {
             let inputs = integrand.inputs().iter();
             inputs.enumerate().any(|(at, input)| match input {
                 Input::Coordinate(_) => {
-                    [integrand.residual(), integrand.derivative()].iter().any(|p| p.reads(at))
+                    let programs = [integrand.residual(), integrand.tangent(), integrand.derivative()];
+                    programs.into_iter().chain(integrand.energy()).any(|program| program.reads(at))
                 }
                 Input::Point(_) => true,
                 _ => false,
@@ -172,6 +173,29 @@ impl<'a> CpuOperator<'a> {
             self.on_facets(integrand, domain, state).add_product(sites, direction, y)?;
         }
         Ok(())
+    }
+
+    /// Returns the sum of the energies of the cells, if the equation has a density.
+    ///
+    /// # Errors
+    /// [`OperatorError::Length`], and [`femtile_form::FormError::IntegrandNotFinite`] with the first point at which the
+    /// density is not finite.
+    pub fn energy(&self, state: &State<'_>) -> Result<f64, OperatorError> {
+        self.discrete.check_state(state)?;
+        let n_batches = self.discrete.space().n_cells().div_ceil(LANES);
+        let mut sum = 0.0;
+        for integrand in self.cells.iter().filter(|integrand| integrand.energy().is_some()) {
+            let job = Job::new(self, integrand, Product::Energy, state, &[]);
+            let of_batch = |scratch: &mut CellScratch, batch| job.energy(batch, scratch);
+            let sums =
+                self.cpu.install(|| parallel::map_with(n_batches, BATCHES, CellScratch::default, of_batch));
+            sum += sums.iter().sum::<f64>();
+        }
+        match sum.is_finite() {
+            true => Ok(sum),
+            // The reference finds the place of a value that is not finite.
+            false => reference::energy(&self.discrete, state),
+        }
     }
 
     fn on_facets<'s>(

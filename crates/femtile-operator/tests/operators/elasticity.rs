@@ -131,4 +131,11 @@ fn the_energy_is_half_the_work() {
     let work: f64 = r.iter().zip(&u).map(|(r, u)| r * u).sum();
     let energy = reference::energy(&discrete, &State::of(&u)).unwrap();
     assert!((energy - 0.5 * work).abs() < 1e-12 * energy, "{energy}, {work}");
+    let found: Vec<f64> = [1, 3]
+        .map(|threads| {
+            let operator = CpuOperator::new(discrete, &Cpu::new(threads).unwrap()).unwrap();
+            operator.energy(&State::of(&u)).unwrap()
+        })
+        .to_vec();
+    assert!((found[0] - energy).abs() < 1e-12 * energy && found[0] == found[1], "{found:?}, {energy}");
 }

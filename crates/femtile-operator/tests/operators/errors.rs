@@ -1,4 +1,4 @@
-//! What is refused, and how it is said.
+//! Errors and their messages.
 
 use femtile_device::Cpu;
 use femtile_expression::Expression;

@@ -1,4 +1,4 @@
-//! Solutions of problems with given values.
+//! Solutions of problems with Dirichlet values.
 
 use femtile_device::{Buffer, Cpu};
 use femtile_expression::{Expression, Variable};

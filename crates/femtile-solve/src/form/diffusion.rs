@@ -1,6 +1,7 @@
 //! Checks of convection and diffusion: a conductivity that is positive definite, the cell Péclet number.
 
-use femtile_form::{Argument, Coefficient, FormError};
+use femtile_fem::forms::{Points, definite};
+use femtile_form::{Argument, Coefficient};
 use femtile_mesh::Mesh;
 
 use super::FormProblem;
@@ -9,28 +10,20 @@ use crate::SolveError;
 /// Refuses a conductivity whose symmetric part is not positive definite at a corner of a cell.
 pub(super) fn check(problem: &FormProblem<'_>) -> Result<(), SolveError> {
     let Some(Argument::One(sigma)) = problem.coefficient("sigma") else { return Ok(()) };
-    let (mesh, d) = (problem.mesh, problem.mesh.dimension());
+    let (mesh, d, mut points) = (problem.mesh, problem.mesh.dimension(), Points::default());
     for cell in 0..mesh.n_cells() {
         let tag = mesh.cell_tags.get(cell).copied().unwrap_or(0);
         for &node in mesh.cell(cell) {
             let point = mesh.points[node as usize];
             let tensor = sigma.tensor_at(cell, tag, point);
-            if !is_positive_definite(&tensor, d) {
-                let (field, unknown) = ("sigma", None);
-                return Err(FormError::Indefinite { field, cell, point, tensor, unknown }.into());
-            }
+            let symmetric =
+                std::array::from_fn(|i| std::array::from_fn(|j| 0.5 * (tensor[i][j] + tensor[j][i])));
+            points.clear();
+            points.push(cell as u32, point);
+            definite(&[symmetric], &points, d)?;
         }
     }
     Ok(())
-}
-
-/// Returns whether the symmetric part of the leading block is positive definite, by its leading minors.
-fn is_positive_definite(a: &[[f64; 3]; 3], d: usize) -> bool {
-    let s = |i: usize, j: usize| (a[i][j] + a[j][i]) / 2.0;
-    let second = s(0, 0) * s(1, 1) - s(0, 1) * s(0, 1);
-    let third = s(2, 2) * second - s(0, 0) * s(1, 2) * s(1, 2) - s(1, 1) * s(0, 2) * s(0, 2)
-        + 2.0 * s(0, 1) * s(1, 2) * s(0, 2);
-    [s(0, 0), second, third].iter().take(d).all(|minor| *minor > 0.0 && minor.is_finite())
 }
 
 /// Returns a warning if the largest cell Péclet number |b|h/(2σ) of an equation with convection is above 1.

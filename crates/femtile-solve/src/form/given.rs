@@ -1,4 +1,4 @@
-//! Given values of unknowns.
+//! Dirichlet values by component.
 
 use femtile_form::Coefficient;
 use femtile_mesh::check::BoundaryFacets;
@@ -32,7 +32,7 @@ struct GivenDof {
     point: [f64; 3],
 }
 
-/// Returns the constraints of all given values, of which later ones hold in place of earlier ones.
+/// Returns the constraints of all Dirichlet values; later values override earlier ones.
 pub(super) fn constraints(
     space: &Space<'_>,
     boundary: &BoundaryFacets,

@@ -1,9 +1,9 @@
 //! The solution of a problem of a form.
 
-use femtile_device::MemoryUse;
+use femtile_device::{Cpu, MemoryUse};
 use femtile_form::Form;
 use femtile_linalg::krylov::cg::CgOutcome;
-use femtile_operator::{DiscreteForm, State, reference};
+use femtile_operator::{CpuOperator, DiscreteForm, State};
 use femtile_space::Space;
 
 use super::{FormProblem, points};
@@ -24,7 +24,7 @@ pub struct FormSolution<'m> {
     pub(super) warnings: Vec<String>,
 }
 
-/// What a system was solved by.
+/// Device, matrix format and preconditioner of a solve.
 #[derive(Debug, Clone)]
 pub(super) struct SolvedBy {
     pub device: String,
@@ -134,6 +134,7 @@ impl<'m> FormSolution<'m> {
     /// [`SolveError::Fem`] if a density is not finite.
     pub fn energy(&self) -> Result<f64, SolveError> {
         let discrete = DiscreteForm::new(&self.space, &self.form, &self.problem.boundary)?;
-        Ok(reference::energy(&discrete, &State::of(&self.u))?)
+        let cpu = Cpu::of_current_pool()?;
+        Ok(CpuOperator::new(discrete, &cpu)?.energy(&State::of(&self.u))?)
     }
 }

@@ -39,7 +39,7 @@ impl<'m> FormProblem<'m> {
     ///
     /// $$ A w = -r(u_0), \qquad u = u_0 + w, $$
     ///
-    /// where u₀ has the given values and zeros. With [`PreconditionerConfig::Auto`] displacements have algebraic multigrid with the
+    /// where u₀ has the Dirichlet values and zeros. With [`PreconditionerConfig::Auto`] displacements have algebraic multigrid with the
     /// rigid motions as near-nullspace.
     ///
     /// # Errors
