@@ -29,7 +29,7 @@ pub(super) fn run(options: &Options) -> Result<Vec<Record>, BenchError> {
 }
 
 /// Cells along an axis for a number of nodes along it.
-fn cells(degree: usize, nodes: usize) -> usize {
+pub(super) fn cells(degree: usize, nodes: usize) -> usize {
     ((nodes - 1) / degree).max(1)
 }
 
@@ -106,7 +106,7 @@ fn elasticity(cpu: &Cpu, degree: usize, options: &Options) -> Result<Vec<Record>
     Ok(records)
 }
 
-fn solid() -> Result<Form, BenchError> {
+pub(super) fn solid() -> Result<Form, BenchError> {
     let equation = Equation::named("elasticity")?;
     let builder = equation.form(3).with("young", 1.0)?.with("poisson", 0.3)?;
     Ok(builder.with("source", vec![Coefficient::Constant(0.0); 3])?.build()?)

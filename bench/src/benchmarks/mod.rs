@@ -12,6 +12,7 @@ mod csr;
 mod cuda;
 mod defaults;
 mod forms;
+mod forms_cuda;
 mod gmg;
 mod heat;
 mod petsc;
@@ -101,6 +102,11 @@ pub(crate) fn all() -> Vec<Benchmark> {
             name: "forms",
             summary: "products of forms by the general path: the Laplacian beside the tuned kernels, elasticity; degrees 1 to 6",
             run: forms::run,
+        },
+        Benchmark {
+            name: "forms-cuda",
+            summary: "on a GPU: products of forms by the general path: the Laplacian beside the kernels of its class, elasticity; degrees 1 to 8",
+            run: forms_cuda::run,
         },
         Benchmark {
             name: "read-gmsh",

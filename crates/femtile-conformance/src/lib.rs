@@ -16,7 +16,8 @@ pub fn specialisations(all: bool) -> Vec<Specialisation> {
     // Two of five forms stand for all: of each kind of coefficient one, in either dimension or precision.
     let forms = femtile::fem::cuda_specialisations().into_iter();
     let forms = forms.chain(femtile_research::patch_assembly::cuda_specialisations());
-    let forms = forms.chain(femtile::matrix_free::cuda_specialisations()).enumerate();
+    let forms = forms.chain(femtile::matrix_free::cuda_specialisations());
+    let forms = forms.chain(femtile::operator::cuda_specialisations().unwrap_or_default()).enumerate();
     let forms = forms.filter(|(i, _)| all || [0, 2].contains(&(i % 5))).map(|(_, form)| form);
     // Of degree 3, where they are of one, in double precision alone, unless all are asked for.
     let of_boxes = femtile::multigrid::cuda_specialisations().into_iter();

@@ -47,5 +47,5 @@ pub use error::ExpressionError;
 pub use expression::Expression;
 pub use names::Names;
 pub use node::Variable;
-pub use program::{Precision, Program, ProgramBuilder, ProgramInput, Value};
+pub use program::{Precision, Program, ProgramBuilder, ProgramInput, Split, Value};
 pub use tape::{Inputs, Tape, TapeScratch};

@@ -252,6 +252,11 @@ impl Integrand {
         self.shape.slot(side, component, axis)
     }
 
+    /// Returns the dimension of space.
+    pub fn dimension(&self) -> usize {
+        self.shape.dimension
+    }
+
     /// Returns the number of sides: two for interior facets.
     pub fn n_sides(&self) -> usize {
         self.shape.n_sides

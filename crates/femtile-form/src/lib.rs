@@ -20,6 +20,7 @@ mod equation;
 mod error;
 mod form;
 mod integrand;
+mod linearization;
 
 pub use class::{Class, Dependence};
 pub use coefficient::{Coefficient, Compiled, PointFunction, Points, UNKNOWN, multiple_of_identity};
@@ -27,3 +28,4 @@ pub use equation::Equation;
 pub use error::FormError;
 pub use form::{Argument, Domain, Form, FormBuilder, Integral};
 pub use integrand::{CellData, Input, Integrand, Side};
+pub use linearization::Linearization;

@@ -16,7 +16,8 @@ mod metric;
 pub use cpu::{CellLoop, CellWork, DegreeTransfer, MatrixFree, MatrixFreeConfig, Visit};
 pub use cuda::{
     CellField, CudaDegreeTransfer, CudaMatrixFree, CudaMatrixFreeConfig, CudaMatrixFreeData, LaunchShape,
-    diagonal_programs, operator_programs, specialisations as cuda_specialisations, transfer_program,
+    PointMetric, PointTangent, TangentText, diagonal_programs, operator_programs,
+    specialisations as cuda_specialisations, tangent_programs, transfer_program,
 };
 pub use device::{MatrixFreeDevice, constrained, terms};
 pub use femtile_space::geometry::{CellRule, MetricEvaluation};

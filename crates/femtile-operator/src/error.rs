@@ -1,3 +1,5 @@
+use femtile_device::DeviceError;
+use femtile_fem::FemError;
 use femtile_form::FormError;
 use femtile_linalg::LinalgError;
 use femtile_space::SpaceError;
@@ -33,6 +35,12 @@ pub enum OperatorError {
     /// An error of a space or its geometry.
     #[error(transparent)]
     Space(#[from] SpaceError),
+    /// An error of a device.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    /// An error of a matrix-free operator.
+    #[error(transparent)]
+    Fem(#[from] FemError),
     /// An error of a matrix or vector.
     #[error(transparent)]
     Linalg(#[from] LinalgError),

@@ -13,11 +13,13 @@
 #![allow(clippy::needless_range_loop)]
 
 mod cpu;
+mod cuda;
 mod discrete_form;
 mod error;
 pub mod reference;
 mod sites;
 
 pub use cpu::{CpuOperator, Pattern};
+pub use cuda::{CudaTangent, CudaTangentData, cuda_specialisations};
 pub use discrete_form::{DiscreteForm, State};
 pub use error::OperatorError;

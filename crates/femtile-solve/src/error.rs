@@ -122,6 +122,8 @@ impl From<OperatorError> for SolveError {
             OperatorError::Form(error) => error.into(),
             OperatorError::Space(error) => error.into(),
             OperatorError::Linalg(error) => error.into(),
+            OperatorError::Device(error) => error.into(),
+            OperatorError::Fem(error) => error.into(),
             other => Self::Operator(other),
         }
     }

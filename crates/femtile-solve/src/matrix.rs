@@ -2,7 +2,6 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
 
 use femtile_amg::{AmgError, NullVector};
-use femtile_device::cuda::Opening;
 use femtile_device::{Buffer, Cpu, Cuda, Device};
 use femtile_linalg::krylov::Stop;
 use femtile_linalg::krylov::cg::CgOutcome;
@@ -12,7 +11,7 @@ use femtile_sparse::{Format, ProductMatrix};
 
 use crate::auto::Solves;
 use crate::check::graph_error;
-use crate::device::Chosen;
+use crate::device::{Choice, Chosen};
 use crate::format::product_matrix;
 use crate::matrix_preconditioner::{Found, MatrixPreconditioner};
 use crate::method::{SolveDevice, iterate};
@@ -125,12 +124,12 @@ impl LinearSolver {
         Self::build(a, Some(vectors), config, None)
     }
 
-    /// As [`LinearSolver::with_near_nullspace`], on a GPU that is being opened if there is one.
+    /// As [`LinearSolver::with_near_nullspace`], on a device that was chosen if there is one.
     pub(crate) fn build(
         a: &Csr<f64, Cpu>,
         near_nullspace: Option<&[f64]>,
         config: &SolverConfig,
-        opening: Option<Opening>,
+        choice: Option<Choice>,
     ) -> Result<Self, SolveError> {
         let is_chosen = config.preconditioner == PreconditionerConfig::Auto;
         let config = &resolved(config);
@@ -154,11 +153,10 @@ impl LinearSolver {
         let near_nullspace = near_nullspace.map(|vectors| by_rows(vectors, a.n_rows()));
         let near_nullspace = near_nullspace.as_deref();
         let cpu = Cpu::new(config.threads)?;
-        let opened = match opening {
-            Some(opening) => Some(opening.wait()?),
-            None => config.device.open()?,
+        let choice = match choice {
+            Some(choice) => choice,
+            None => config.device.choose(config.device.open()?, a.n_rows(), cpu.threads()),
         };
-        let choice = config.device.choose(opened, a.n_rows(), cpu.threads());
         let (mut reason, mut on) = (choice.reason, None);
         if let Chosen::Cuda(cuda) = choice.device {
             let cuda = config.device.with_overflow(&cuda);

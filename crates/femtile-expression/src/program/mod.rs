@@ -2,8 +2,10 @@
 
 mod builder;
 mod reciprocal;
+mod split;
 
 pub use builder::{ProgramBuilder, Value};
+pub use split::Split;
 
 use crate::cuda;
 use crate::graph::evaluate;

@@ -3,7 +3,7 @@
 use crate::common;
 
 use femtile_device::cpu::SimdLevel;
-use femtile_expression::{Expression, Program, ProgramBuilder, ProgramInput, TapeScratch, Value};
+use femtile_expression::{Expression, Program, ProgramBuilder, ProgramInput, Split, TapeScratch, Value};
 use proptest::prelude::*;
 
 const INPUTS: [&str; 3] = ["x", "y", "z"];
@@ -96,6 +96,39 @@ proptest! {
             let mut scratch = TapeScratch::with_simd(level);
             for n in [0, 1, 2, 3, 5, 7, 8, 9, 17, 127, 128, 131, 257] {
                 check(&program, &points, n, &mut scratch);
+            }
+        }
+    }
+
+    #[test]
+    fn the_parts_of_a_program_compute_what_it_does(
+        texts in prop::collection::vec(prop_oneof![common::any_number(), rate()], 1..4),
+        point in [coordinate(), coordinate(), coordinate()],
+        is_late in [any::<bool>(), any::<bool>(), any::<bool>()],
+    ) {
+        let program = program(&texts);
+        let Split { early, late, inputs } = program.split(|input| is_late[input]);
+        let n_late = is_late.iter().filter(|is_late| **is_late).count();
+        prop_assert!((0..3).all(|input| !(is_late[input] && early.reads(input))));
+        prop_assert_eq!(inputs.len(), early.n_outputs());
+        let mut numbers = vec![f64::NAN; early.n_outputs()];
+        early.eval(&point, &mut numbers);
+        let given: Vec<f64> = (0..3).filter(|&input| is_late[input]).map(|input| point[input]).collect();
+        prop_assert_eq!(late.n_inputs(), n_late + numbers.len());
+        let (mut expected, mut found) = (vec![f64::NAN; program.n_outputs()], vec![f64::NAN; program.n_outputs()]);
+        program.eval(&point, &mut expected);
+        late.eval(&[given, numbers.clone()].concat(), &mut found);
+        for (found, expected) in found.iter().zip(&expected) {
+            prop_assert!(same(*found, *expected), "{texts:?}: {found:e}, not {expected:e}");
+        }
+        // An input that a number does not name does not change it.
+        for input in (0..3).filter(|&input| !is_late[input]) {
+            let mut other = point;
+            other[input] += 0.37;
+            let mut changed = vec![f64::NAN; early.n_outputs()];
+            early.eval(&other, &mut changed);
+            for (number, inputs) in inputs.iter().enumerate().filter(|(_, inputs)| !inputs.contains(&input)) {
+                prop_assert!(same(changed[number], numbers[number]), "{texts:?}: {inputs:?}");
             }
         }
     }

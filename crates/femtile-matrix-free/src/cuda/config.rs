@@ -66,6 +66,9 @@ impl LaunchShape {
         if variant.dimension == 2 {
             return Self::of_quadrilaterals(variant);
         }
+        if variant.tangent.is_some() {
+            return Self::of_tangent(variant);
+        }
         let cells = match n {
             ..=2 => 32,
             3 | 4 => 8,
@@ -85,6 +88,25 @@ impl LaunchShape {
         // Seven points beside the nodes spill with four warps.
         let most = if n == 7 { most.min(3) } else { most };
         shape.with_shared(n * n, most, of_cell)
+    }
+
+    /// Bytes of shared memory that a cell of a form may take: those of a block of compute capability 8.0 and 9.0.
+    pub(super) const MOST_OF_TANGENT: usize = 160 << 10;
+
+    /// Chooses the shape for the tangent of a form on hexahedra. A point takes the registers of all slots twice, and of the geometry.
+    fn of_tangent(variant: &Variant) -> Self {
+        let (n, of_cell) = (variant.n_points(), variant.shared_bytes_of_cell::<f64>());
+        let cells = match n {
+            ..=2 => 16,
+            3 | 4 => 8,
+            5 => 5,
+            6 => 3,
+            7 | 8 => 2,
+            _ => 1,
+        };
+        let most = if variant.components == 1 { 4 } else { 3 };
+        let cells = cells.min(MOST_OF_BLOCK / of_cell).max(1);
+        Self { cells, blocks: 1 }.with_shared(n * n, if n > 7 { 2 } else { most }, of_cell)
     }
 
     /// Chooses the shape on quadrilaterals: two warps a block, of as many cells as fit.

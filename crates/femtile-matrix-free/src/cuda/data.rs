@@ -37,9 +37,9 @@ pub struct CudaMatrixFreeData<T: Scalar> {
 /// Settings of batches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Cut {
-    cells: usize,
-    per_group: usize,
-    components: usize,
+    pub cells: usize,
+    pub per_group: usize,
+    pub components: usize,
 }
 
 /// The cells of an operator and the terms that it computes on them.
@@ -94,6 +94,26 @@ impl<T: Scalar> CudaMatrixFreeData<T> {
             fits.then(|| other.batches.clone())
         };
         Self::compute(of, config, &chosen)
+    }
+
+    /// Puts together the data of an operator on a whole mesh.
+    pub(super) fn of_parts(
+        space: &TensorSpace<'_>,
+        constrained: &[u32],
+        (variant, cut): (Variant, Cut),
+        batches: Batches,
+        metric: Vec<T>,
+    ) -> Self {
+        Self {
+            n_dofs: space.n_dofs(),
+            n_ghosts: 0,
+            n_cells: space.n_cells(),
+            cut,
+            variant,
+            batches: Arc::new(batches),
+            metric,
+            constrained: constrained.to_vec(),
+        }
     }
 
     /// Calls `chosen` once the kernel and the settings of batches are known; it may have batches already.
@@ -174,7 +194,7 @@ fn choose_metric(
 }
 
 /// Returns the cells per group: some thousand unknowns, but few enough that all multiprocessors have work.
-fn cells_per_group(space: &TensorSpace<'_>, shape: LaunchShape) -> usize {
+pub(super) fn cells_per_group(space: &TensorSpace<'_>, shape: LaunchShape) -> usize {
     let most = match (space.dimension(), space.degree()) {
         (2, degree) => (4096 / degree.pow(2)).clamp(64, 1024),
         (_, 1) => 512,

@@ -1,11 +1,15 @@
-// The operator on several components of a hexahedron at the same time.
+// The operator on several components of a hexahedron at the same time, and the tangent of any form on all of them.
 //
 // Tensors stay in shared memory from step to step, so registers hold the lines of one component at a time, and at a point the
 // metric is read once for all components.
 #pragma once
 #include "hexahedron_places.cuh"
+#if FEMTILE_TANGENT
+#include "point_tangent.cuh"
+#else
 #include "metric.cuh"
 #include "product.cuh"
+#endif
 
 // Slopes along the third axis.
 __device__ inline T* along_z(const Place& place) { return place.values + (FEMTILE_MASS ? 3 * TENSOR : 0); }
@@ -44,6 +48,17 @@ __device__ inline void interpolate(const T (&nodes)[TOGETHER][N], const Place& p
 #endif
 }
 
+#if FEMTILE_TANGENT
+typedef PointTangent Metric;
+
+// Applies the tangent to the slopes and values at a column of points, and adds the column's part of x.A x to `product`.
+__device__ inline void act_at_points(const Metric& metric, double& product, const Place& place) {
+    const u32 line = place.z_line();
+    T* const along[3] = {place.along_x + line, place.along_y + line, along_z(place) + line};
+#pragma unroll POINTS_AT_A_TIME
+    for (u32 k = 0; k < Q; ++k) act_on_fields(metric, product, place.values + line, along, k * LAYER, k);
+}
+#else
 // Applies the metric to the slopes and values at a column of points, and adds the column's part of x.A x to `product`.
 __device__ inline void act_at_points(const Metric& metric, double& product, const Place& place) {
     T *const x = place.along_x + place.z_line(), *const y = place.along_y + place.z_line();
@@ -73,12 +88,13 @@ __device__ inline void act_at_points(const Metric& metric, double& product, cons
         }
     }
 }
+#endif
 
 // Applies D^T G D + mu to the values at the points, up to the last sum; `of_cell` is the metric of the cell.
 template <typename Meanwhile>
 __device__ inline void act(
     double& product, const Place& place, const T* of_cell, bool is_active, const Meanwhile& meanwhile) {
-#if FEMTILE_METRIC != 2
+#if FEMTILE_METRIC != 2 && !FEMTILE_TANGENT
     const Metric metric(of_cell, place.a, place.b, is_active);
 #endif
 #if FEMTILE_STIFFNESS
@@ -99,7 +115,9 @@ __device__ inline void act(
     }
 #endif
     if (is_active) {
-#if FEMTILE_METRIC == 2
+#if FEMTILE_TANGENT
+        const Metric metric(of_cell, place.a, place.b);
+#elif FEMTILE_METRIC == 2
         // Not earlier, as it takes many registers.
         const Metric metric(of_cell, place.a, place.b, is_active);
 #endif

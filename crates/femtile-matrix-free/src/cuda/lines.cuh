@@ -16,10 +16,10 @@ const u32 COMPONENTS = FEMTILE_COMPONENTS, TOGETHER = FEMTILE_TOGETHER;
 // neighbours that read a row each, with y fastest, have no bank conflicts. A column has the stride COLUMN.
 const u32 ROW = Q | 1, LAYER = Q * ROW, COLUMN = DIMENSION == 3 ? LAYER : ROW, TENSOR = Q * COLUMN;
 
-// Tensors of a component. On hexahedra values and slopes along two axes; of several components, slopes along the third axis
-// lie there too, in place of the values where these are not wanted any more. On quadrilaterals values and slopes likewise,
-// of any number of components.
-const u32 TENSORS = DIMENSION == 3 && TOGETHER == 1 ? 3 : FEMTILE_STIFFNESS ? DIMENSION + FEMTILE_MASS : 1;
+// Tensors of a component. On hexahedra values and slopes along two axes; of several components, and of forms, slopes along the
+// third axis lie there too, in place of the values where these are not wanted any more. On quadrilaterals values and slopes
+// likewise, of any number of components.
+const u32 TENSORS = DIMENSION == 3 && TOGETHER == 1 && !FEMTILE_TANGENT ? 3 : FEMTILE_STIFFNESS ? DIMENSION + FEMTILE_MASS : 1;
 const u32 FIELD = TENSORS * TENSOR;
 
 // Calls `act` with the start of the tensors of each component, one after the other.

@@ -1,6 +1,7 @@
 // y = A x for the operator of sigma grad u . grad v + lambda u v on quadrilaterals or hexahedra, computed cell by cell:
 //   A = sum over cells of  R^T B^T (D^T G D + mu) B R,
-// where R gathers the unknowns of a cell, B evaluates at the points, D differentiates there, G and mu are the metric.
+// where R gathers the unknowns of a cell, B evaluates at the points, D differentiates there, G and mu are the metric; or, with
+// FEMTILE_TANGENT, for any form, with its tangent in place of G and mu.
 //
 // A block visits batches of cells one after the other. A thread holds a column of nodes and of points along the last axis in
 // registers; along the other axes, lines are read from shared memory, a line per thread. Cells of a batch share nothing, and a
@@ -8,14 +9,15 @@
 // share go to separate places, which matrix_free_sum adds.
 //
 // Of several components some are computed at the same time, and all in as many passes as that takes. The operator of a cell is
-// apply_cell: of quadrilaterals in quadrilaterals.cuh, of hexahedra in hexahedra.cuh and, for several components, fields.cuh.
+// apply_cell: of quadrilaterals in quadrilaterals.cuh, of hexahedra in hexahedra.cuh and, for several components and forms,
+// fields.cuh.
 #include "femtile.cuh"
 #include "hook.cuh"
 #include "lines.cuh"
 #include "gather_scatter.cuh"
 #if FEMTILE_DIMENSION == 2
 #include "quadrilaterals.cuh"
-#elif FEMTILE_TOGETHER == 1
+#elif FEMTILE_TOGETHER == 1 && !FEMTILE_TANGENT
 #include "hexahedra.cuh"
 #else
 #include "fields.cuh"

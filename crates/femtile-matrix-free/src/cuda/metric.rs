@@ -6,6 +6,7 @@ use femtile_space::TensorSpace;
 use femtile_space::geometry::MetricEvaluation;
 
 use super::batches::{Batches, NONE};
+use super::point_metric::PointMetric;
 use super::program::Variant;
 use crate::metric::{Entries, Metrics, Scratch, Variation};
 use femtile_fem::FemError;
@@ -54,6 +55,30 @@ pub(super) fn fill<T: Scalar>(
     Ok(filled)
 }
 
+/// Returns given metrics of all cells, in the order of their batches.
+pub(super) fn given<T: Scalar>(
+    metric: &PointMetric<'_>,
+    space: &TensorSpace<'_>,
+    batches: &Batches,
+    variant: &Variant,
+) -> Vec<T> {
+    let [numbers, _] = variant.cell_numbers();
+    let mut filled = zeroed_vec(space.n_cells() * numbers);
+    let n_points = variant.n_points() * variant.layer_points();
+    let positions = batches.slots.iter().filter(|slot| **slot != NONE).map(|&slot| slot as usize);
+    let cells = filled.chunks_exact_mut(numbers).zip(positions).collect();
+    let write_cell = |found: &mut Vec<Entries>, (to, position): (&mut [T], usize)| {
+        found.resize(if metric.is_constant { 1 } else { n_points }, [f64::NAN; 7]);
+        (metric.write)(position, found);
+        match metric.is_constant {
+            true => write_constant(variant, &found[0], to),
+            false => write_stored(variant, found, to),
+        }
+    };
+    parallel::for_each_item_with(cells, 1, Vec::new, write_cell);
+    filled
+}
+
 fn write<T: Scalar>(to: &mut [T], from: &[f64]) {
     to.iter_mut().zip(from).for_each(|(to, &from)| *to = T::from_f64(from));
 }
@@ -66,9 +91,12 @@ fn constant<T: Scalar>(
     (scratch, _): &mut Workspace,
     to: &mut [T],
 ) -> Result<(), FemError> {
-    let entries = metrics.constant(position, scratch)?;
-    to.iter_mut().zip(variant.entries()).for_each(|(to, &entry)| *to = T::from_f64(entries[entry]));
+    write_constant(variant, &metrics.constant(position, scratch)?, to);
     Ok(())
+}
+
+fn write_constant<T: Scalar>(variant: &Variant, entries: &Entries, to: &mut [T]) {
+    to.iter_mut().zip(variant.entries()).for_each(|(to, &entry)| *to = T::from_f64(entries[entry]));
 }
 
 /// Writes coefficients at points: `[layer][term][point of the layer]`.
@@ -88,7 +116,7 @@ fn coefficients<T: Scalar>(
     Ok(())
 }
 
-/// Returns the stored metric: `[layer][entry][point of the layer]`.
+/// Writes the metric of a cell at its points.
 fn stored<T: Scalar>(
     metrics: &Metrics<'_>,
     variant: &Variant,
@@ -97,6 +125,12 @@ fn stored<T: Scalar>(
     to: &mut [T],
 ) -> Result<(), FemError> {
     metrics.at_points(position, scratch, found)?;
+    write_stored(variant, found, to);
+    Ok(())
+}
+
+/// Writes a metric at points: `[layer][entry][point of the layer]`.
+fn write_stored<T: Scalar>(variant: &Variant, found: &[Entries], to: &mut [T]) {
     let (layer, kept) = (variant.layer_points(), variant.stored_entries());
     let layers = to.chunks_exact_mut(kept.len() * layer).zip(found.chunks_exact(layer));
     for (to, entries) in layers {
@@ -104,7 +138,6 @@ fn stored<T: Scalar>(
             to.iter_mut().zip(entries).for_each(|(to, entries)| *to = T::from_f64(entries[e]));
         }
     }
-    Ok(())
 }
 
 /// Returns corners, σ as xx, yy, zz, yz, xz, xy, or xx, yy, xy in two dimensions, and λ.

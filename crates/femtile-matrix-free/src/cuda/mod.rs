@@ -16,6 +16,8 @@ mod groups;
 mod metric;
 #[allow(unsafe_code)]
 mod operator;
+mod point_metric;
+mod point_tangent;
 mod program;
 mod tables;
 mod visited;
@@ -24,4 +26,6 @@ pub use config::{CellField, CudaMatrixFreeConfig, LaunchShape};
 pub use data::CudaMatrixFreeData;
 pub use degree_transfer::{CudaDegreeTransfer, program as transfer_program};
 pub use operator::CudaMatrixFree;
+pub use point_metric::PointMetric;
+pub use point_tangent::{PointTangent, TangentText, tangent_programs};
 pub use program::{diagonal_programs, operator_programs, specialisations};

@@ -209,15 +209,35 @@ impl<T: Scalar> CudaMatrixFree<T> {
     ///
     /// # Panics
     /// If facets differ in size, or have unknowns outside the space.
-    pub fn with_facets(mut self, facets: &[FacetMatrix]) -> Result<Self, FemError> {
+    pub fn with_facets(self, facets: &[FacetMatrix]) -> Result<Self, FemError> {
+        let components = self.variant.components;
+        self.with_facets_of(facets, components)
+    }
+
+    /// Adds facet matrices that couple components: their unknowns are rows of the operator. They replace earlier ones.
+    ///
+    /// # Errors
+    /// As [`CudaMatrixFree::with_facets`].
+    ///
+    /// # Panics
+    /// As there.
+    pub fn with_coupled_facets(self, facets: &[FacetMatrix]) -> Result<Self, FemError> {
+        self.with_facets_of(facets, 1)
+    }
+
+    /// Adds facet matrices that a number of components take.
+    fn with_facets_of(mut self, facets: &[FacetMatrix], components: usize) -> Result<Self, FemError> {
         // Vectors are indexed by these without later checks.
-        let is_unknown = |&dof: &u32| (dof as usize) < self.n_dofs;
+        let (n_rows, per_node) = (self.n_rows() / components, (self.variant.components / components) as u32);
+        let is_unknown = |&dof: &u32| (dof as usize) < n_rows;
         assert!(facets.iter().all(|facet| facet.dofs.iter().all(is_unknown)), "unknowns of facets");
         let bytes_of = |facets: &Option<Facets<T>>| facets.as_ref().map_or(0, Facets::bytes);
         let before = bytes_of(&self.facets);
         let constrained = self.constrained.to_host()?;
-        self.facets =
-            Facets::new(&self.device, self.variant.components, facets, (&constrained, self.n_dofs))?;
+        let rows =
+            |node: &u32| (0..per_node).map(move |component| node * per_node + component).collect::<Vec<_>>();
+        let constrained: Vec<u32> = constrained.iter().flat_map(rows).collect();
+        self.facets = Facets::new(&self.device, components, facets, (&constrained, n_rows))?;
         self.sums_cells = !self.variant.has_ghosts;
         self.bytes = self.bytes - before + bytes_of(&self.facets);
         Ok(self)
@@ -331,8 +351,12 @@ impl<T: Scalar> CudaMatrixFree<T> {
     /// product; metrics are read once an entry. All components have the same diagonal, which is computed
     /// once.
     /// # Errors
-    /// Errors of the device.
+    /// [`LinalgError::Setting`] for the tangent of a form; errors of the device.
     pub fn diagonal(&self) -> Result<Vec<T>, LinalgError> {
+        if self.variant.tangent.is_some() {
+            let message = "the diagonal of a form's tangent is computed on a CPU".into();
+            return Err(LinalgError::Setting { field: "diagonal", message });
+        }
         let hook = CudaHook::none();
         let mut diagonal = Buffer::zeros(&self.device, self.n_dofs)?;
         self.device.fill(&mut diagonal, T::ONE)?;

@@ -8,6 +8,7 @@ use femtile_linalg::precondition::polynomial::product_hooks;
 use femtile_space::geometry::{CellRule, MetricEvaluation};
 
 use super::config::{CellField, LaunchShape, tensors, together};
+use super::point_tangent::TangentText;
 use super::{degree_transfer, facets, tables};
 use crate::metric::Terms;
 use femtile_fem::Coefficient;
@@ -16,7 +17,7 @@ static APPLY: Program =
     Program { name: "matrix_free", source: include_str!("matrix_free.cu"), headers: &HEADERS };
 static DIAGONAL: Program =
     Program { name: "matrix_free_diagonal", source: include_str!("diagonal.cu"), headers: &HEADERS };
-const HEADERS: [Header; 14] = [
+const HEADERS: [Header; 15] = [
     RECIPROCAL_HEADER,
     STRIDED_HEADER,
     CONTRACT_HEADER,
@@ -24,6 +25,7 @@ const HEADERS: [Header; 14] = [
     Header { name: "lines.cuh", text: include_str!("lines.cuh") },
     Header { name: "gather_scatter.cuh", text: include_str!("gather_scatter.cuh") },
     Header { name: "metric.cuh", text: include_str!("metric.cuh") },
+    Header { name: "point_tangent.cuh", text: include_str!("point_tangent.cuh") },
     Header { name: "bilinear.cuh", text: include_str!("bilinear.cuh") },
     Header { name: "trilinear.cuh", text: include_str!("trilinear.cuh") },
     Header { name: "product.cuh", text: include_str!("product.cuh") },
@@ -43,7 +45,7 @@ static SUMS: Program = Program { name: "matrix_free_sums", source: include_str!(
 pub(super) const ROWS: usize = 2048;
 
 /// Parameters of the compiled kernel of an operator.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct Variant {
     /// Axes of the cells.
     pub dimension: usize,
@@ -62,6 +64,8 @@ pub(super) struct Variant {
     pub metric: MetricEvaluation,
     /// Whether coefficients at points lie beside a metric that is constant or computed.
     pub is_at_points: bool,
+    /// The tangent of a form, in place of σ and λ.
+    pub tangent: Option<TangentText>,
     pub shape: LaunchShape,
 }
 
@@ -91,6 +95,7 @@ impl Variant {
             has_ghosts: false,
             metric,
             is_at_points: terms.are_at_points() && metric != MetricEvaluation::Stored,
+            tangent: None,
             shape: LaunchShape { cells: 1, blocks: 1 },
         };
         Self { shape: LaunchShape::of(&variant), ..variant }
@@ -132,6 +137,10 @@ impl Variant {
     /// Returns the numbers of the metric per cell, and those of coefficients at its points, which follow.
     pub fn cell_numbers(&self) -> [usize; 2] {
         let n_points = self.n_points() * self.layer_points();
+        if let Some(tangent) = &self.tangent {
+            let [of_cell, of_point] = tangent.with_geometry(self.dimension, self.metric);
+            return [of_cell, n_points * of_point];
+        }
         let of_metric = match self.metric {
             MetricEvaluation::Constant => [4, 8][self.dimension - 2],
             MetricEvaluation::Computed => [12, 32][self.dimension - 2],
@@ -148,13 +157,13 @@ impl Variant {
 
     /// Returns the variant of one component, in the same shape.
     pub fn of_one(&self) -> Self {
-        Self { components: 1, together: 1, ..*self }
+        Self { components: 1, together: 1, ..self.clone() }
     }
 
     /// Returns the bytes of shared memory of a cell.
     pub fn shared_bytes_of_cell<T>(&self) -> usize {
         let tensors = match (self.dimension, self.together) {
-            (3, 1) => 3,
+            (3, 1) if self.tangent.is_none() => 3,
             _ => tensors(self.dimension, self.has_stiffness, self.has_mass),
         };
         self.together * tensors * tensor_len(self.n_points(), self.dimension) * size_of::<T>()
@@ -167,7 +176,7 @@ impl Variant {
 
     /// Returns the program that applies the operator.
     pub fn program<T: Scalar>(&self, hook: &CudaHook<'_>) -> Specialisation {
-        self.define(&APPLY.of::<T>())
+        self.define::<T>(&APPLY)
             .define("FEMTILE_COLLOCATED", u8::from(tables::is_collocated(self.degree, self.rule)))
             .define("FEMTILE_BLOCKS", self.shape.blocks)
             .define("FEMTILE_PRODUCT", u8::from(hook.is_product()))
@@ -177,19 +186,26 @@ impl Variant {
     /// Returns the program that computes the diagonal of a component.
     pub fn diagonal<T: Scalar>(&self) -> Specialisation {
         self.of_one()
-            .define(&DIAGONAL.of::<T>())
+            .define::<T>(&DIAGONAL)
             .header("diagonal_tables.cuh", tables::of_diagonal(self.degree, self.rule))
     }
 
     /// Defines the macros of both programs.
-    fn define(&self, program: &Specialisation) -> Specialisation {
+    fn define<T: Scalar>(&self, program: &'static Program) -> Specialisation {
         let metric = match self.metric {
             MetricEvaluation::Constant => 1,
             MetricEvaluation::Computed => 2,
             MetricEvaluation::Stored => 0,
         };
+        let [of_cell, of_point] = self.tangent.as_ref().map_or([0, 0], |tangent| tangent.n_numbers);
+        let program = match &self.tangent {
+            Some(tangent) => program.of::<T>().header("tangent.cuh", tangent.of::<T>().to_string()),
+            None => program.of::<T>(),
+        };
         program
-            .clone()
+            .define("FEMTILE_TANGENT", u8::from(self.tangent.is_some()))
+            .define("FEMTILE_TANGENT_CELL", of_cell)
+            .define("FEMTILE_TANGENT_POINT", of_point)
             .define("FEMTILE_DIMENSION", self.dimension)
             .define("FEMTILE_DEGREE", self.degree)
             .define("FEMTILE_POINTS", self.n_points())
@@ -232,8 +248,8 @@ pub(super) fn all<T: Scalar>(variant: &Variant) -> Vec<Specialisation> {
     let hooks: Vec<_> = [vec![CudaHook::none()], hooks].concat().into_iter().map(of_variant).collect();
     let products =
         hooks.iter().flat_map(|hook| [variant.program::<T>(hook), sums::<T>(variant.components, hook)]);
-    // Levels of p-multigrid are smoothed with their diagonals.
-    products.chain((!is_double).then(|| variant.diagonal::<T>())).collect()
+    // Levels of p-multigrid are smoothed with their diagonals; those of tangents come from the host.
+    products.chain((!is_double && variant.tangent.is_none()).then(|| variant.diagonal::<T>())).collect()
 }
 
 /// Returns the programs of a [`CudaMatrixFree`](super::CudaMatrixFree) on cells with consistent axes.
@@ -274,6 +290,7 @@ pub fn specialisations() -> Vec<Specialisation> {
             has_ghosts: false,
             metric,
             is_at_points: false,
+            tangent: None,
             shape,
         };
         Variant { shape: LaunchShape::of(&of_one), ..of_one }
@@ -286,8 +303,9 @@ pub fn specialisations() -> Vec<Specialisation> {
         let bp5 = variant(degree, CellRule::GaussLobatto, MetricEvaluation::Stored, false);
         programs.extend([bp5.program::<f64>(hook), bp5.program::<f64>(product)]);
         if degree == 5 {
-            programs
-                .extend([hook, product].map(|hook| Variant { has_ghosts: true, ..bp5 }.program::<f64>(hook)));
+            programs.extend(
+                [hook, product].map(|hook| Variant { has_ghosts: true, ..bp5.clone() }.program::<f64>(hook)),
+            );
         }
     }
     for degree in [3, 5, 8] {

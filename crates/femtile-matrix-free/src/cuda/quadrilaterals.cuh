@@ -4,8 +4,12 @@
 // from step to step, so registers hold the lines of one component at a time, and at a point the metric is read once for all.
 #pragma once
 #include "lines.cuh"
+#if FEMTILE_TANGENT
+#include "point_tangent.cuh"
+#else
 #include "metric.cuh"
 #include "product.cuh"
+#endif
 
 // Whether lines along x take part: nodes that are points have a diagonal mass.
 const bool HAS_ROWS = FEMTILE_STIFFNESS || !FEMTILE_COLLOCATED;
@@ -67,12 +71,22 @@ __device__ inline void evaluate_row(const Place& place) {
     });
 }
 
-// Applies D^T G D + mu at a column of points, up to the sum over x, and adds the column's part of x.A x to `product`.
+#if FEMTILE_TANGENT
+typedef PointTangent Metric;
+#endif
+
+// Applies D^T G D + mu, or the tangent of a form, at a column of points, up to the sum over x, and adds the column's part of
+// x.A x to `product`.
 __device__ inline void act_at_points(const Metric& metric, double& product, const Place& place) {
     T *const x = place.along_x + place.a, *const y = place.along_y() + place.a, *const values = place.values + place.a;
 #if FEMTILE_STIFFNESS
     for_fields([&](u32 field) { contract_line<Slopes>(y + field, values + field, ROW); });
 #endif
+#if FEMTILE_TANGENT
+    T* const along[2] = {x, y};
+#pragma unroll POINTS_AT_A_TIME
+    for (u32 k = 0; k < Q; ++k) act_on_fields(metric, product, values, along, k * ROW, k);
+#else
 #pragma unroll AT_A_TIME
     for (u32 k = 0; k < Q; ++k) {
         T slopes[TOGETHER][2] = {}, fluxes[TOGETHER][2] = {};
@@ -95,6 +109,7 @@ __device__ inline void act_at_points(const Metric& metric, double& product, cons
             if (FEMTILE_MASS) values[at] = mu * value;
         }
     }
+#endif
 #if FEMTILE_STIFFNESS
     for_fields([&](u32 field) {
         T* const column = values + field;
@@ -150,7 +165,7 @@ template <typename Meanwhile>
 __device__ inline void apply_cell(
     T (&nodes)[TOGETHER][N], double& product, const Place& place, const T* of_cell, bool is_active,
     const Meanwhile& meanwhile) {
-#if FEMTILE_METRIC == 0
+#if FEMTILE_METRIC == 0 && !FEMTILE_TANGENT
     const Metric metric(of_cell, place.a, 0, is_active);
 #endif
     if (is_active && place.is_node()) interpolate_column(nodes, place);
@@ -161,7 +176,9 @@ __device__ inline void apply_cell(
         __syncthreads();
     }
     if (is_active) {
-#if FEMTILE_METRIC != 0
+#if FEMTILE_TANGENT
+        const Metric metric(of_cell, place.a, 0);
+#elif FEMTILE_METRIC != 0
         // Not earlier, as it takes many registers.
         const Metric metric(of_cell, place.a, 0, is_active);
 #endif

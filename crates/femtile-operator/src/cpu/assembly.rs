@@ -27,8 +27,8 @@ const ROWS: usize = 1 << 10;
 #[derive(Debug, Clone)]
 pub struct Pattern {
     constraints: LinearConstraints,
-    offsets: Vec<usize>,
-    columns: Vec<u32>,
+    pub(crate) offsets: Vec<usize>,
+    pub(crate) columns: Vec<u32>,
 }
 
 impl Pattern {
@@ -48,6 +48,12 @@ impl Pattern {
             None => found(unknown, 1.0),
             Some(terms) => terms.iter().for_each(|&(other, factor)| found(other, factor)),
         }
+    }
+
+    /// Returns whether a constrained unknown depends on others.
+    pub(crate) fn combines_unknowns(&self) -> bool {
+        let mut terms = self.constraints.dofs().iter().filter_map(|&unknown| self.constraints.terms(unknown));
+        terms.any(|terms| !terms.is_empty())
     }
 
     fn place(&self, row: usize, column: u32) -> Option<usize> {
@@ -196,6 +202,11 @@ impl CpuOperator<'_> {
     pub fn assemble(&self, state: &State<'_>, pattern: &Pattern) -> Result<Csr<f64, Cpu>, OperatorError> {
         let mut values = vec![0.0; pattern.n_nonzeros()];
         self.refill(state, pattern, &mut values)?;
+        self.matrix(pattern, values)
+    }
+
+    /// Returns the matrix of a pattern with values.
+    pub(crate) fn matrix(&self, pattern: &Pattern, values: Vec<f64>) -> Result<Csr<f64, Cpu>, OperatorError> {
         let narrow: Option<Vec<u32>> = pattern.offsets.iter().map(|&at| u32::try_from(at).ok()).collect();
         let offsets = match narrow {
             Some(offsets) => HostOffsets::Narrow(offsets),
@@ -215,15 +226,36 @@ impl CpuOperator<'_> {
         pattern: &Pattern,
         values: &mut [f64],
     ) -> Result<(), OperatorError> {
-        self.discrete.check_state(state)?;
-        if values.len() != pattern.n_nonzeros() {
-            let (found, expected) = (values.len(), pattern.n_nonzeros());
-            return Err(OperatorError::Length { field: "values", found, expected });
-        }
+        self.check_refill(state, pattern, values)?;
         values.fill(0.0);
         for integrand in &self.cells {
             self.cpu.install(|| self.add_cells(integrand, state, pattern, values));
         }
+        self.finish_refill(state, pattern, values)
+    }
+
+    /// Fails unless a state and the values fit.
+    pub(crate) fn check_refill(
+        &self,
+        state: &State<'_>,
+        pattern: &Pattern,
+        values: &[f64],
+    ) -> Result<(), OperatorError> {
+        self.discrete.check_state(state)?;
+        let (found, expected) = (values.len(), pattern.n_nonzeros());
+        match found == expected {
+            true => Ok(()),
+            false => Err(OperatorError::Length { field: "values", found, expected }),
+        }
+    }
+
+    /// Adds facets to the values of the cells and sets the diagonal of constrained unknowns.
+    pub(crate) fn finish_refill(
+        &self,
+        state: &State<'_>,
+        pattern: &Pattern,
+        values: &mut [f64],
+    ) -> Result<(), OperatorError> {
         for (integrand, domain, sites) in &self.facets {
             let mut add = |row, column, value: f64| add_entry(pattern, values, row, column, value);
             self.on_facets(integrand, domain, state).for_entries(sites, &mut add)?;

@@ -8,16 +8,16 @@ use femtile_space::{Element, ReferenceRule};
 use crate::sites::cell_rule;
 
 /// Cells that are evaluated together: their numbers lie beside each other, as SIMD lanes.
-pub(super) const LANES: usize = 8;
+pub(crate) const LANES: usize = 8;
 
 /// One number for each cell of a batch.
-pub(super) type Lanes = [f64; LANES];
+pub(crate) type Lanes = [f64; LANES];
 
 /// The shape functions of an element at the points of the cell rule.
 ///
 /// Slots are the value and the derivatives along the axes of the reference cell.
 #[derive(Debug)]
-pub(super) struct Basis {
+pub(crate) struct Basis {
     pub dimension: usize,
     /// Number of shape functions.
     pub n: usize,
@@ -43,7 +43,7 @@ struct TensorTables {
 
 /// Workspace of a basis.
 #[derive(Debug, Default)]
-pub(super) struct BasisScratch {
+pub(crate) struct BasisScratch {
     one: Vec<Lanes>,
     two: Vec<Lanes>,
 }

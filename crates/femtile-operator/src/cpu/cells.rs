@@ -8,20 +8,22 @@ use super::basis::{BasisScratch, LANES, Lanes};
 use crate::discrete_form::State;
 
 /// The quantity to compute.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Product {
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Product<'p> {
     Residual,
     Tangent,
     Derivative,
     Energy,
+    /// The outputs of a program with the inputs of the integrand, which reads no direction.
+    Numbers(&'p Program),
 }
 
 /// The integral of an integrand over the cells, prepared for one of its programs.
-pub(super) struct Job<'j, 'a> {
+pub(crate) struct Job<'j, 'a> {
     pub operator: &'j CpuOperator<'a>,
     pub integrand: &'j Integrand,
     program: &'j Program,
-    product: Product,
+    product: Product<'j>,
     state: &'j State<'j>,
     direction: &'j [f64],
     /// Inputs that the program reads.
@@ -34,7 +36,7 @@ impl<'j, 'a> Job<'j, 'a> {
     pub fn new(
         operator: &'j CpuOperator<'a>,
         integrand: &'j Integrand,
-        product: Product,
+        product: Product<'j>,
         state: &'j State<'j>,
         direction: &'j [f64],
     ) -> Self {
@@ -44,6 +46,7 @@ impl<'j, 'a> Job<'j, 'a> {
             Product::Derivative => integrand.derivative(),
             // Without a density nothing is summed.
             Product::Energy => integrand.energy().unwrap_or(integrand.residual()),
+            Product::Numbers(program) => program,
         };
         let reads: Vec<bool> = (0..integrand.inputs().len()).map(|input| program.reads(input)).collect();
         let reads_any = |is_in: fn(&Input) -> bool| {
@@ -57,7 +60,7 @@ impl<'j, 'a> Job<'j, 'a> {
 
 /// Workspace of a batch.
 #[derive(Default)]
-pub(super) struct CellScratch {
+pub(crate) struct CellScratch {
     /// Coefficients of the shape functions of one component: `[n]`.
     local: Vec<Lanes>,
     /// State, rate and direction at the points: `[n_components][1 + d][n_q]`.
@@ -164,7 +167,7 @@ impl Job<'_, '_> {
         if self.reads_rate {
             self.evaluate(batch, self.state.rate, rate, local, basis);
         }
-        if self.product == Product::Tangent {
+        if matches!(self.product, Product::Tangent) {
             self.evaluate(batch, self.direction, direction, local, basis);
         }
         self.collect(batch, data);

@@ -10,7 +10,7 @@ use crate::sites::inverse;
 
 /// Inverse Jacobians, weights and points of all cells.
 #[derive(Debug)]
-pub(super) struct Geometry {
+pub(crate) struct Geometry {
     dimension: usize,
     /// Points with a Jacobian of their own: one for affine cells.
     n_points: usize,
@@ -25,7 +25,7 @@ pub(super) struct Geometry {
 
 /// The geometry of a batch.
 #[derive(Clone, Copy)]
-pub(super) struct BatchGeometry<'a> {
+pub(crate) struct BatchGeometry<'a> {
     /// `[n_points][d][d]`
     pub inverses: &'a [Lanes],
     /// `[n_q]`
@@ -90,6 +90,16 @@ impl Geometry {
     /// Returns its size.
     pub fn bytes(&self) -> usize {
         [&self.inverses, &self.weights, &self.points].into_iter().map(|values| size_of_val(&values[..])).sum()
+    }
+
+    /// Returns inverse Jacobian by rows and weight of a cell at its points, with the weights of the points:
+    /// `[d² + 1][n_q]`.
+    pub fn of_cell(&self, batch: usize, lane: usize) -> Vec<f64> {
+        let (of_batch, n_entries) = (self.batch(batch), self.dimension * self.dimension);
+        let at = |q: usize| if self.n_points == 1 { 0 } else { q * n_entries };
+        let inverses = (0..n_entries).flat_map(|e| (0..self.n_q).map(move |q| (e, q)));
+        let inverses = inverses.map(|(e, q)| of_batch.inverses[at(q) + e][lane]);
+        inverses.chain(of_batch.weights.iter().map(|weight| weight[lane])).collect()
     }
 
     pub fn batch(&self, batch: usize) -> BatchGeometry<'_> {

@@ -19,8 +19,9 @@ use crate::error::OperatorError;
 use crate::reference::{self, SiteIntegral};
 use crate::sites::{Site, for_sites};
 pub use assembly::Pattern;
-use basis::{Basis, LANES, Lanes};
-use cells::{CellScratch, Job, Product};
+use basis::Basis;
+pub(crate) use basis::{LANES, Lanes};
+pub(crate) use cells::{CellScratch, Job, Product};
 use geometry::Geometry;
 
 /// Batches that a thread takes at a time.
@@ -32,23 +33,23 @@ const DOFS: usize = 1 << 12;
 /// A discrete form, prepared for evaluation on a CPU.
 pub struct CpuOperator<'a> {
     discrete: DiscreteForm<'a>,
-    cpu: Cpu,
-    basis: Basis,
-    geometry: Geometry,
+    pub(crate) cpu: Cpu,
+    pub(crate) basis: Basis,
+    pub(crate) geometry: Geometry,
     /// Degrees of freedom of the cells: `[n_cells][n]`.
-    dofs: Vec<u32>,
+    pub(crate) dofs: Vec<u32>,
     /// For each degree of freedom the places in `dofs`, ascending.
-    places: Places,
+    pub(crate) places: Places,
     /// Sites of each integral over facets.
-    facets: Vec<(&'a Integrand, &'static str, Vec<Site>)>,
+    pub(crate) facets: Vec<(&'a Integrand, &'static str, Vec<Site>)>,
     /// Integrands over the cells.
-    cells: Vec<&'a Integrand>,
+    pub(crate) cells: Vec<&'a Integrand>,
 }
 
 /// The transposed list of degrees of freedom.
-struct Places {
-    offsets: Vec<u32>,
-    places: Vec<u32>,
+pub(crate) struct Places {
+    pub(crate) offsets: Vec<u32>,
+    pub(crate) places: Vec<u32>,
 }
 
 impl Places {
@@ -198,7 +199,7 @@ impl<'a> CpuOperator<'a> {
         }
     }
 
-    fn on_facets<'s>(
+    pub(crate) fn on_facets<'s>(
         &'s self,
         integrand: &'s Integrand,
         domain: &'static str,

@@ -2,18 +2,19 @@
 
 use femtile_amg::AmgConfig;
 use femtile_device::cuda::Opening;
-use femtile_device::{Cpu, Device};
+use femtile_device::{Cpu, Device, DeviceError};
 use femtile_form::Form;
-use femtile_operator::{CpuOperator, DiscreteForm, State};
+use femtile_operator::{CpuOperator, DiscreteForm, OperatorError, State};
 use femtile_space::{LinearConstraints, Space};
 
 use super::given::constraints;
 use super::kernel::{CONSTANT, Free, Motions};
 use super::solution::{FormSolution, SolvedBy};
 use super::{FormProblem, diffusion, stress};
+use crate::device::Chosen;
 use crate::{
-    AmgOptions, LinearSolver, Method, PreconditionerConfig, Progress, SolveError, SolvedSystem, SolverConfig,
-    Stage, Stages,
+    AmgOptions, DeviceChoice, LinearSolver, Method, PreconditionerConfig, Progress, SolveError, SolvedSystem,
+    SolverConfig, Stage, Stages,
 };
 
 /// Forwards the iterations of a solver; the stages are those of the caller.
@@ -34,8 +35,7 @@ impl Progress for Iterations<'_> {
 }
 
 impl<'m> FormProblem<'m> {
-    /// Solves the problem: assembles the matrix on a CPU, and solves on a GPU that is being opened, else on the device of the
-    /// settings.
+    /// Solves the problem: assembles the matrix and solves on a GPU that is being opened, else on the device of the settings.
     ///
     /// $$ A w = -r(u_0), \qquad u = u_0 + w, $$
     ///
@@ -77,14 +77,32 @@ impl<'m> FormProblem<'m> {
         operator.residual(&State::of(&u), &mut b)?;
         constraints.distribute_transpose(&mut b);
         b.iter_mut().for_each(|b| *b = -*b);
-        let matrix = operator.assemble(&State::of(&u), &operator.pattern(&constraints)?)?;
-        drop(operator);
+        let pattern = operator.pattern(&constraints)?;
+        let gpu = match opening {
+            Some(opening) => Some(opening.wait()?),
+            None => config.device.open()?,
+        };
+        let choice = config.device.choose(gpu, n, cpu.threads());
+        let matrix = match &choice.device {
+            Chosen::Cuda(gpu) => match operator.assemble_on(gpu, &State::of(&u), &pattern) {
+                // The geometry of all points may need more memory than the matrix.
+                Err(OperatorError::Device(error))
+                    if config.device == DeviceChoice::Auto
+                        || matches!(error, DeviceError::OutOfMemory { .. }) =>
+                {
+                    operator.assemble(&State::of(&u), &pattern)?
+                }
+                other => other?,
+            },
+            Chosen::Cpu => operator.assemble(&State::of(&u), &pattern)?,
+        };
+        drop((operator, pattern));
 
         stages.begin(Stage::Setup)?;
         let near_nullspace = matches!(config.preconditioner, PreconditionerConfig::Amg(_))
             .then(|| motions.near_nullspace(&constraints));
         let near_nullspace = near_nullspace.filter(|vectors| !vectors.is_empty() && form.n_components() > 1);
-        let solver = LinearSolver::build(&matrix, near_nullspace.as_deref(), &config, opening)?;
+        let solver = LinearSolver::build(&matrix, near_nullspace.as_deref(), &config, Some(choice))?;
         drop(matrix);
         stages.begin(Stage::Solve)?;
         let solved = solver.solve_from(vec![0.0; n], &b, &mut Iterations(stages.progress()))?;

@@ -1,0 +1,277 @@
+//! Tangents of forms on a GPU, held to those of the processor.
+
+use femtile::device::{Buffer, Cpu, Cuda, Scalar};
+use femtile::expression::Expression;
+use femtile::form::{Argument, Coefficient, Equation, Form};
+use femtile::linalg::LinearOperator;
+use femtile::linalg::comm::SingleRank;
+use femtile::linalg::krylov::Stop;
+use femtile::linalg::krylov::cg::{ConjugateGradient, KrylovConfig};
+use femtile::linalg::precondition::Diagonal;
+use femtile::matrix_free::{CudaMatrixFreeConfig, LaunchShape};
+use femtile::mesh::check::boundary_facets;
+use femtile::mesh::generate::{BoxConfig, BoxSplit, SquareConfig, box_mesh, square};
+use femtile::mesh::{CellKind, Mesh};
+use femtile::operator::{CpuOperator, CudaTangent, CudaTangentData, DiscreteForm, State};
+use femtile::space::{LinearConstraints, LinearRelation, Space};
+
+use super::Scope;
+use super::matrix_free::{bend, cubes, deformed, ring, side, skew};
+use super::problems::Random;
+
+/// Two components that react with each other, diffuse at rates that depend on the state, and are carried by a flow.
+const NONLINEAR: &str = r#"
+description = "Two substances"
+unknown = ["a", "b"]
+
+[coefficients]
+rate = { default = 1 }
+
+[cells]
+flux = [
+    ["(1 + a^2)*a_x + 0.3*b_y", "(1 + b^2)*a_y", "a_z"],
+    ["if(x > 0.4, 2, 1)*b_x", "rate*exp(-b)*b_y", "b_z + a_x"],
+]
+source = ["a_t + rate*a*b - sin(x*y)*a_x", "2*b_t + b^2 - t*a + b_y"]
+
+[boundary.exchange]
+coefficients = { value = {} }
+source = ["value*(a - 2*b)", "a*b"]
+"#;
+
+/// Quadrilaterals in a plane, of a bent rectangle.
+fn rectangle(cells: [usize; 2]) -> Mesh {
+    let split = BoxSplit::Hexahedron;
+    let [nx, ny] = cells;
+    let layer = box_mesh(&BoxConfig { cells: [nx, ny, 1], split, ..BoxConfig::default() }).unwrap();
+    let n_nodes = (nx + 1) * (ny + 1);
+    let points = layer.points[..n_nodes].to_vec();
+    let cells = layer.cells.chunks_exact(8).flat_map(|cell| cell[..4].to_vec()).collect();
+    Mesh::new(points, CellKind::Quadrilateral, cells).unwrap()
+}
+
+fn expression(text: &str) -> Argument {
+    Argument::from(Coefficient::from(Expression::parse(text).unwrap()))
+}
+
+fn number(value: f64) -> Argument {
+    Argument::from(Coefficient::Constant(value))
+}
+
+/// Linear elasticity with a stiffness that differs from point to point, or one number.
+fn elasticity(dimension: usize, varies: bool, facets: &[u32]) -> Form {
+    let young = if varies { expression("2 + x*y") } else { number(3.0) };
+    let equation = Equation::named("elasticity").unwrap();
+    let form = equation.form(dimension).with("young", young).unwrap().with("poisson", number(0.3)).unwrap();
+    let value = (0..dimension).map(|_| Coefficient::Constant(0.0)).collect::<Vec<_>>();
+    let values = [("coefficient", number(0.7)), ("value", Argument::from(value))];
+    form.on_boundary("spring", facets, &values).unwrap().build().unwrap()
+}
+
+fn convection(dimension: usize) -> Form {
+    let velocity: Vec<Coefficient> =
+        (0..dimension).map(|axis| Coefficient::Constant(1.0 - axis as f64)).collect();
+    let equation = Equation::named("convection-diffusion").unwrap();
+    let form = equation.form(dimension).with("velocity", Argument::from(velocity)).unwrap();
+    form.with("sigma", number(0.2)).unwrap().with("lambda", expression("1 + x")).unwrap().build().unwrap()
+}
+
+/// Diffusion and reaction, whose tangent has kernels of its class.
+fn diffusion(dimension: usize, varies: bool) -> Form {
+    let equation = Equation::named("reaction-diffusion").unwrap();
+    let tensor = Coefficient::Tensor([[2.0, 0.5, 0.1], [0.5, 1.0, 0.2], [0.1, 0.2, 3.0]]);
+    let sigma = if varies { expression("1 + 0.5*x*y") } else { Argument::from(tensor) };
+    let lambda = if varies { number(0.0) } else { number(0.7) };
+    equation.form(dimension).with("sigma", sigma).unwrap().with("lambda", lambda).unwrap().build().unwrap()
+}
+
+fn nonlinear(dimension: usize, facets: &[u32]) -> Form {
+    let equation = Equation::from_toml("two-substances", NONLINEAR).unwrap();
+    let form = equation.form(dimension).with("rate", expression("1 + x")).unwrap();
+    form.on_boundary("exchange", facets, &[("value", expression("1 + y"))]).unwrap().build().unwrap()
+}
+
+/// Checks the product in blocks of one batch and of several, and that a second one has the bits of the first.
+fn check<T: Scalar>(
+    device: &Cuda,
+    (mesh, degree): (&Mesh, usize),
+    form: &dyn Fn(usize, &[u32]) -> Form,
+    is_constrained: bool,
+    tolerance: f64,
+) {
+    let boundary = boundary_facets(mesh);
+    let facets: Vec<u32> = (0..boundary.len() as u32).step_by(2).collect();
+    let (space, form) = (Space::new(mesh, degree).unwrap(), form(mesh.dimension(), &facets));
+    let discrete = DiscreteForm::new(&space, &form, &boundary).unwrap();
+    let operator = CpuOperator::new(discrete, &Cpu::new(2).unwrap()).unwrap();
+    let (n, components) = (discrete.n_unknowns(), form.n_components());
+    let mut random = Random::new(degree as u64);
+    let (u, rate, x) = (random.vector(n), random.vector(n), random.vector(n));
+    let state = State { u: &u, rate: &rate, time: 0.4, shift: 1.5 };
+    let constrained = if is_constrained { side(mesh, degree, 0) } else { Vec::new() };
+    let rows =
+        || constrained.iter().flat_map(|&dof| (0..components).map(move |c| dof as usize * components + c));
+    let (mut free, mut wanted) = (x.clone(), vec![f64::NAN; n]);
+    rows().for_each(|row| free[row] = 0.0);
+    operator.apply(&state, &free, &mut wanted).unwrap();
+    rows().for_each(|row| wanted[row] = x[row]);
+    let size = wanted.iter().fold(0.0f64, |size, value| size.max(value.abs()));
+    let from = Buffer::from_host(device, &x.iter().map(|&x| T::from_f64(x)).collect::<Vec<T>>()).unwrap();
+    for (cut, by_class) in [(None, true), (None, false), (Some((2, 2)), true), (Some((2, 9)), false)] {
+        let config = CudaMatrixFreeConfig {
+            shape: cut.map(|(cells, _)| LaunchShape { cells, blocks: 1 }),
+            cells_per_group: cut.map(|(_, per_group)| per_group),
+            ..CudaMatrixFreeConfig::default()
+        };
+        let make = if by_class { CudaTangentData::<T>::new } else { CudaTangentData::<T>::general };
+        let data = make(&operator, &state, &constrained, config).unwrap();
+        let tangent = CudaTangent::new(device, data).unwrap();
+        let mut first: Option<Vec<T>> = None;
+        for _ in 0..2 {
+            let mut y = Buffer::from_host(device, &vec![T::from_f64(f64::NAN); n]).unwrap();
+            tangent.apply(&mut y, &from).unwrap();
+            let found = y.to_host().unwrap();
+            for (row, (found, wanted)) in found.iter().zip(&wanted).enumerate() {
+                let error = (found.to_f64() - wanted).abs() / size;
+                let what = format!("degree {degree}, {components} components, {cut:?}");
+                assert!(error <= tolerance, "{what}: row {row} is off by {error:e}");
+            }
+            assert!(*first.get_or_insert_with(|| found.clone()) == found, "bits differ from run to run");
+        }
+    }
+}
+
+/// Elasticity, convection–diffusion and a nonlinear pair, on cells with one Jacobian and on bent ones, with numbers of cells and of
+/// points, springs on facets, and with some unknowns constrained.
+pub fn tangents_agree_with_the_processor(device: &Cuda, scope: &Scope) {
+    let sizes: &[[usize; 3]] =
+        if scope.has_every_kind { &[[1, 1, 1], [3, 2, 3], [5, 3, 4]] } else { &[[3, 2, 1]] };
+    let degrees: &[usize] = if scope.has_every_kind { &[1, 2, 3, 4, 5, 6, 7, 8] } else { &[1, 2] };
+    for &cells in sizes {
+        let (straight, bent) = (deformed(cubes(cells), skew), deformed(cubes(cells), bend));
+        let flat = deformed(rectangle([cells[0], cells[1]]), bend);
+        for &degree in degrees {
+            for mesh in [&straight, &bent, &flat] {
+                let at = (mesh, degree);
+                check::<f64>(device, at, &|d, facets| elasticity(d, false, facets), true, 1e-12);
+                check::<f64>(device, at, &|d, _| convection(d), false, 1e-12);
+                if degree <= 3 {
+                    check::<f64>(device, at, &|d, facets| elasticity(d, true, facets), false, 1e-12);
+                    check::<f64>(device, at, &nonlinear, true, 1e-12);
+                    check::<f64>(device, at, &|d, _| diffusion(d, false), true, 1e-12);
+                    check::<f64>(device, at, &|d, _| diffusion(d, true), false, 1e-12);
+                }
+            }
+        }
+    }
+    let bent = deformed(cubes([3, 2, 3]), bend);
+    check::<f32>(device, (&bent, 2), &|d, facets| elasticity(d, false, facets), true, 3e-6);
+    check::<f32>(device, (&bent, 1), &nonlinear, false, 3e-6);
+}
+
+/// Cells that see a face otherwise than the first that has it.
+pub fn tangents_on_turned_cells_agree_with_the_processor(device: &Cuda, _: &Scope) {
+    let mesh = ring(5);
+    check::<f64>(device, (&mesh, 3), &|d, facets| elasticity(d, false, facets), true, 1e-12);
+    check::<f64>(device, (&mesh, 2), &nonlinear, false, 1e-12);
+}
+
+/// Conjugate gradients take the product that the kernel sums at the points.
+pub fn iterations_on_tangents_are_those_of_the_processor(device: &Cuda, _: &Scope) {
+    let mesh = deformed(cubes([3, 2, 2]), bend);
+    let boundary = boundary_facets(&mesh);
+    let all: Vec<u32> = (0..boundary.len() as u32).collect();
+    let (space, form) = (Space::new(&mesh, 2).unwrap(), elasticity(3, true, &all));
+    let discrete = DiscreteForm::new(&space, &form, &boundary).unwrap();
+    let operator = CpuOperator::new(discrete, &Cpu::new(1).unwrap()).unwrap();
+    let state = State::default();
+    let data = CudaTangentData::<f64>::new(&operator, &state, &[], CudaMatrixFreeConfig::default()).unwrap();
+    let tangent = CudaTangent::new(device, data).unwrap();
+    let b: Vec<f64> = Random::new(3).vector(discrete.n_unknowns());
+    let (from, mut x) = (Buffer::from_host(device, &b).unwrap(), Buffer::zeros(device, b.len()).unwrap());
+    let config = KrylovConfig { tolerance: 1e-10, max_iterations: 2000, ..KrylovConfig::default() };
+    let mut diagonal = vec![f64::NAN; b.len()];
+    operator.diagonal(&state, &mut diagonal).unwrap();
+    let inverse: Vec<f64> = diagonal.iter().map(|entry| 1.0 / entry).collect();
+    let m = Diagonal::from_inverse(Buffer::from_host(device, &inverse).unwrap());
+    let cg = ConjugateGradient::new(config);
+    let outcome = cg.solve(&mut x, &tangent, &m, &from, &SingleRank, &mut ()).unwrap();
+    assert!(matches!(outcome.stop, Stop::Converged), "{outcome:?}");
+    let mut residual = vec![f64::NAN; b.len()];
+    operator.apply(&state, &x.to_host().unwrap(), &mut residual).unwrap();
+    let norm = |v: &mut dyn Iterator<Item = f64>| v.map(|v| v * v).sum::<f64>().sqrt();
+    let error = norm(&mut residual.iter().zip(&b).map(|(ax, b)| ax - b)) / norm(&mut b.iter().copied());
+    assert!(error < 1e-9, "the residual is {error:e}");
+}
+
+/// Values of matrices of all elements, with facets and given values, and the same bits in every run.
+pub fn matrices_of_forms_agree_with_the_processor(device: &Cuda, scope: &Scope) {
+    let kuhn = |cells| box_mesh(&BoxConfig { cells, split: BoxSplit::Kuhn, ..BoxConfig::default() }).unwrap();
+    let five = |cells| box_mesh(&BoxConfig { cells, split: BoxSplit::Five, ..BoxConfig::default() }).unwrap();
+    let square = square(&SquareConfig { cells: [3, 2], ..SquareConfig::default() }).unwrap();
+    let meshes = [
+        (deformed(cubes([2, 1, 3]), bend), 4),
+        (deformed(rectangle([3, 2]), bend), 5),
+        (deformed(kuhn([2, 2, 1]), bend), 3),
+        (deformed(five([2, 2, 2]), bend), 1),
+        (deformed(square, bend), 4),
+    ];
+    for (mesh, most) in &meshes {
+        for degree in 1..=if scope.has_every_kind { *most } else { (*most).min(2) } {
+            let boundary = boundary_facets(mesh);
+            let facets: Vec<u32> = (0..boundary.len() as u32).step_by(2).collect();
+            let space = Space::new(mesh, degree).unwrap();
+            let d = mesh.dimension();
+            for form in [
+                elasticity(d, false, &facets),
+                elasticity(d, true, &facets),
+                convection(d),
+                nonlinear(d, &facets),
+            ] {
+                let discrete = DiscreteForm::new(&space, &form, &boundary).unwrap();
+                let operator = CpuOperator::new(discrete, &Cpu::new(2).unwrap()).unwrap();
+                let n = discrete.n_unknowns();
+                let mut random = Random::new(degree as u64);
+                let (u, rate) = (random.vector(n), random.vector(n));
+                let state = State { u: &u, rate: &rate, time: 0.4, shift: 1.5 };
+                let given = (0..n as u32).step_by(3).map(|dof| LinearRelation {
+                    dof,
+                    terms: Vec::new(),
+                    constant: 0.5,
+                });
+                let constraints = LinearConstraints::new(n, &given.collect::<Vec<_>>()).unwrap();
+                let pattern = operator.pattern(&constraints).unwrap();
+                let mut wanted = vec![f64::NAN; pattern.n_nonzeros()];
+                operator.refill(&state, &pattern, &mut wanted).unwrap();
+                let size = wanted.iter().fold(0.0f64, |size, value| size.max(value.abs()));
+                let mut first: Option<Vec<f64>> = None;
+                for _ in 0..2 {
+                    let mut found = vec![f64::NAN; pattern.n_nonzeros()];
+                    operator.refill_on(device, &state, &pattern, &mut found).unwrap();
+                    for (entry, (found, wanted)) in found.iter().zip(&wanted).enumerate() {
+                        let error = (found - wanted).abs() / size;
+                        let what = format!("{:?} of degree {degree}: entry {entry}", mesh.kind);
+                        assert!(error <= 1e-12, "{what} is {found}, not {wanted}");
+                    }
+                    assert!(
+                        *first.get_or_insert_with(|| found.clone()) == found,
+                        "bits differ from run to run"
+                    );
+                }
+            }
+        }
+    }
+}
+
+/// What has no such product is refused with what to do.
+pub fn forms_without_a_tangent_on_gpus_are_refused(_: &Cuda, _: &Scope) {
+    let mesh = box_mesh(&BoxConfig { cells: [1; 3], split: BoxSplit::Kuhn, ..BoxConfig::default() }).unwrap();
+    let boundary = boundary_facets(&mesh);
+    let (space, form) = (Space::new(&mesh, 1).unwrap(), diffusion(3, false));
+    let discrete = DiscreteForm::new(&space, &form, &boundary).unwrap();
+    let operator = CpuOperator::new(discrete, &Cpu::new(1).unwrap()).unwrap();
+    let config = CudaMatrixFreeConfig::default();
+    let refused = CudaTangentData::<f64>::new(&operator, &State::default(), &[], config);
+    let message = refused.err().map(|error| error.to_string()).unwrap_or_default();
+    assert!(message.contains("assemble the matrix"), "{message}");
+}
