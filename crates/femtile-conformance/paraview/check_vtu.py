@@ -4,12 +4,14 @@
 usage: check_vtu.py FILE EXPECTED.json
 
 EXPECTED.json holds `n_points`, `n_cells` and, by name under `point_arrays` and `cell_arrays`, any of
-`n_components`, `min`, `max`, `sum` and `values` (all numbers, in order); null is not compared.
+`n_components`, `min`, `max`, `sum` and `values` (all numbers, in order); null is not compared. Each entry of
+`inside` has a `cell`, `reference` coordinates in it, and the `point` and value of the array `u` that VTK finds there.
 """
 
 import json
 import sys
 
+from vtkmodules.vtkCommonCore import reference
 from vtkmodules.vtkIOXML import (
     vtkXMLImageDataReader,
     vtkXMLPUnstructuredGridReader,
@@ -38,6 +40,18 @@ def differences(kind, arrays, expected):
                 yield f"{kind} array `{name}`: {key} is {str(found.get(key))[:200]}, not {str(value)[:200]}"
 
 
+def inside(grid, promises):
+    for promise in promises:
+        cell, u = grid.GetCell(promise["cell"]), grid.GetPointData().GetArray("u")
+        n = cell.GetNumberOfPoints()
+        point, weights = [0.0] * 3, [0.0] * n
+        cell.EvaluateLocation(reference(0), promise["reference"], point, weights)
+        value = sum(weights[k] * u.GetValue(cell.GetPointId(k)) for k in range(n))
+        for found, expected in zip([*point, value], [*promise["point"], promise["u"]]):
+            if abs(found - expected) > 1e-9:
+                yield f"cell {promise['cell']} has {found}, not {expected} at {promise['reference']}"
+
+
 def main():
     path, promise = sys.argv[1], json.load(open(sys.argv[2]))
     problems = []
@@ -63,6 +77,7 @@ def main():
             cells.append([cell.GetPointId(k) for k in range(cell.GetNumberOfPoints())])
         if cells != promise["cells"]:
             problems.append("cells differ")
+    problems += inside(grid, promise.get("inside", []))
     for problem in problems:
         print(f"{path}: {problem}")
     sys.exit(1 if problems else 0)

@@ -82,8 +82,8 @@ pub fn solve<'py>(
 
 /// Returns the arrays of a solution by name.
 pub fn solution(py: Python<'_>, data: SolutionData) -> PyResult<Bound<'_, PyDict>> {
+    let per_cell = data.points_per_cell();
     let SolutionData { kind, order, points, cells, cell_tags, point_fields, cell_fields } = data;
-    let per_cell = if order == 1 { kind.n_nodes() } else { (order + 1).pow(kind.dimension() as u32) };
     let found = PyDict::new(py);
     found.set_item("kind", kind.name())?;
     found.set_item("order", order)?;

@@ -18,6 +18,7 @@ mod interrupt;
 mod krylov;
 mod mesh;
 mod operator;
+mod solution;
 mod threads;
 mod tridiagonal;
 
@@ -45,6 +46,8 @@ fn _femtile(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(krylov::krylov, module)?)?;
     module.add_function(wrap_pyfunction!(mesh::generate, module)?)?;
     module.add_function(wrap_pyfunction!(mesh::read, module)?)?;
+    module.add_function(wrap_pyfunction!(solution::values_at, module)?)?;
+    module.add_function(wrap_pyfunction!(solution::write_vtu, module)?)?;
     module.add_function(wrap_pyfunction!(tridiagonal::solve_tridiagonal, module)?)?;
     module.add_function(wrap_pyfunction!(tridiagonal::solve_tridiagonal_on_gpu, module)?)?;
     module.add_function(wrap_pyfunction!(tridiagonal::solve_block_tridiagonal, module)?)

@@ -20,7 +20,8 @@ use crate::threads::cpu;
 #[pyclass(frozen, module = "femtile._femtile")]
 pub struct Mesh(pub Arc<femtile::Mesh>);
 
-const KINDS: [CellKind; 4] =
+/// Kinds of cells of meshes.
+pub const KINDS: [CellKind; 4] =
     [CellKind::Triangle, CellKind::Quadrilateral, CellKind::Tetrahedron, CellKind::Hexahedron];
 
 /// Facets with tags, the name of a tag by dimension and number.
@@ -31,7 +32,7 @@ type Tags<'py> = (
 );
 
 /// Fields by name: entries as rows.
-type FieldArrays<'py> = BTreeMap<String, PyReadonlyArray2<'py, f64>>;
+pub type FieldArrays<'py> = BTreeMap<String, PyReadonlyArray2<'py, f64>>;
 
 #[pymethods]
 impl Mesh {
@@ -169,7 +170,8 @@ fn report_of<'py>(py: Python<'py>, report: &CheckReport) -> PyResult<Bound<'py, 
     Ok(found)
 }
 
-fn fields(arrays: &FieldArrays<'_>) -> PyResult<BTreeMap<String, Field>> {
+/// Returns arrays by name as fields.
+pub fn fields(arrays: &FieldArrays<'_>) -> PyResult<BTreeMap<String, Field>> {
     let field = |(name, array): (&String, &PyReadonlyArray2<'_, f64>)| {
         let values = array.as_slice()?.to_vec();
         let n_components = numpy::PyUntypedArrayMethods::shape(&**array)[1];

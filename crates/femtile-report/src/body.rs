@@ -1,10 +1,11 @@
 //! Cells of one kind and any order, divided into straight ones.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use femtile_mesh::check::boundary_facets;
-use femtile_mesh::io::vtu::lattice_places;
+use femtile_mesh::io::vtu::lattice;
 use femtile_mesh::{CellKind, Mesh, MeshError};
 
 use crate::cut::{Cutter, Plane};
@@ -26,7 +27,7 @@ pub struct Body {
 }
 
 impl Body {
-    /// Creates a body of cells with their points in the order of VTK; only quadrilaterals and hexahedra have an order above 1.
+    /// Creates a body of cells with their points in the order of VTK.
     ///
     /// # Errors
     /// [`ReportError::Mesh`] where cells and points do not fit.
@@ -113,19 +114,51 @@ fn straight_cells(kind: CellKind, order: usize, cells: &[u32]) -> Result<Cow<'_,
     if order == 1 {
         return Ok(Cow::Borrowed(cells));
     }
-    let places = lattice_places(kind, order)?;
-    let row = order + 1;
-    let corners = straight_corners(kind, order);
-    let mut lattice = vec![0; places.len()];
-    let mut straight = Vec::with_capacity(cells.len() / places.len() * corners.len());
-    for cell in cells.chunks_exact(places.len()) {
-        places.iter().zip(cell).for_each(|(&place, &point)| lattice[place] = point);
-        straight.extend(corners.iter().map(|[i, j, k]| lattice[i + row * (j + row * k)]));
-    }
-    Ok(Cow::Owned(straight))
+    let lattice = lattice(kind, order)?;
+    let place_of: BTreeMap<[usize; 3], usize> = lattice.iter().copied().zip(0..).collect();
+    let corners = match kind.is_simplex() {
+        true => straight_simplices(kind.dimension(), order),
+        false => straight_corners(kind, order),
+    };
+    let corners: Vec<usize> = corners.iter().map(|corner| place_of[corner]).collect();
+    let cells = cells.chunks_exact(lattice.len());
+    Ok(Cow::Owned(cells.flat_map(|cell| corners.iter().map(|&corner| cell[corner])).collect()))
 }
 
-/// Returns the corners of all straight cells of one of an order, as places on its lattice.
+/// Returns the corners of all straight simplices of one of an order, as places on its lattice.
+///
+/// They are those simplices of Kuhn's division of cubes that lie in $n \ge y_1 \ge y_2 \ge y_3 \ge 0$ with
+/// $y_1 = i + j + k$, $y_2 = j + k$, $y_3 = k$. On a facet they are the same from both sides, however the cells are turned.
+fn straight_simplices(d: usize, order: usize) -> Vec<[usize; 3]> {
+    // Even permutations of the axes first.
+    let paths: &[[usize; 3]] = match d {
+        2 => &[[0, 1, 2], [1, 0, 2]],
+        _ => &[[0, 1, 2], [1, 2, 0], [2, 0, 1], [0, 2, 1], [1, 0, 2], [2, 1, 0]],
+    };
+    let is_inside = |y: &[usize; 3]| order >= y[0] && y[0] >= y[1] && y[1] >= y[2];
+    let layers = if d == 3 { order } else { 1 };
+    let cubes = (0..layers).flat_map(|c| (0..order).flat_map(move |b| (0..order).map(move |a| [a, b, c])));
+    let mut all = Vec::new();
+    for (cube, (number, path)) in
+        cubes.flat_map(|cube| paths.iter().enumerate().map(move |path| (cube, path)))
+    {
+        let mut corners = vec![cube];
+        for &axis in &path[..d] {
+            let mut next = corners[corners.len() - 1];
+            next[axis] += 1;
+            corners.push(next);
+        }
+        if number >= paths.len() / 2 {
+            corners.swap(d - 1, d);
+        }
+        if corners.iter().all(is_inside) {
+            all.extend(corners.iter().map(|y| [y[0] - y[1], y[1] - y[2], y[2]]));
+        }
+    }
+    all
+}
+
+/// Returns the corners of all straight quadrilaterals or hexahedra of one of an order, as places on its lattice.
 fn straight_corners(kind: CellKind, order: usize) -> Vec<[usize; 3]> {
     let layers = if kind.dimension() == 3 { order } else { 1 };
     let mut all = Vec::new();
@@ -143,7 +176,7 @@ fn straight_corners(kind: CellKind, order: usize) -> Vec<[usize; 3]> {
 
 #[cfg(test)]
 mod tests {
-    use femtile_mesh::generate::{BoxConfig, BoxSplit, box_mesh};
+    use femtile_mesh::generate::{BoxConfig, BoxSplit, SquareConfig, box_mesh, square};
     use femtile_mesh::io::vtu::LagrangeCells;
 
     use super::*;
@@ -191,6 +224,54 @@ mod tests {
             for (point, value) in cut.points.iter().zip(&cut.values) {
                 assert!((point[2] - 0.37).abs() < 1e-12 && (value - point[0] - 0.74).abs() < 1e-12);
             }
+        }
+    }
+
+    /// The cells of a box or square of simplices with the points of an order, and the measure of its straight cells.
+    fn divided(mesh: &Mesh, order: usize) -> Body {
+        let lattice = lattice(mesh.kind, order).unwrap();
+        let mut numbers = BTreeMap::new();
+        let (mut points, mut cells) = (Vec::new(), Vec::new());
+        for corners in mesh.cells.chunks(mesh.kind.n_nodes()) {
+            for at in &lattice {
+                let first = order - at.iter().sum::<usize>();
+                let weights = std::iter::once(&first).chain(at).zip(corners);
+                let point: [f64; 3] = std::array::from_fn(|axis| {
+                    let terms =
+                        weights.clone().map(|(&n, &node)| n as f64 * mesh.points[node as usize][axis]);
+                    terms.sum::<f64>() / order as f64
+                });
+                let key = point.map(|x| (x * 1e6).round() as i64);
+                cells.push(*numbers.entry(key).or_insert_with(|| {
+                    points.push(point);
+                    points.len() as u32 - 1
+                }));
+            }
+        }
+        Body::new(mesh.kind, order, points, &cells).unwrap()
+    }
+
+    #[test]
+    fn simplices_of_any_order_are_divided_alike_on_both_sides_of_a_facet() {
+        let kuhn = box_mesh(&BoxConfig { cells: [2, 1, 2], ..BoxConfig::default() }).unwrap();
+        let plane = square(&SquareConfig { cells: [3, 2], ..SquareConfig::default() }).unwrap();
+        for order in 1..=5 {
+            let body = divided(&kuhn, order);
+            assert_eq!(body.mesh.n_cells(), kuhn.n_cells() * order.pow(3));
+            let volumes = body.mesh.cells.chunks(4).map(|cell| {
+                let [a, b, c, d] = [0, 1, 2, 3].map(|i| body.points()[cell[i] as usize]);
+                let edges = [b, c, d].map(|p| vector::difference(p, a));
+                vector::dot(edges[0], vector::cross(edges[1], edges[2])) / 6.0
+            });
+            let least = volumes.clone().fold(f64::INFINITY, f64::min);
+            assert!(least > 0.0 && (volumes.sum::<f64>() - 1.0).abs() < 1e-12, "{order}: {least}");
+            // Facets inside would add to the area.
+            let surface = body.surface(&vec![0.0; body.points().len()]).unwrap();
+            assert!((surface.area() - 6.0).abs() < 1e-12, "{order}: {}", surface.area());
+            let body = divided(&plane, order);
+            let surface = body.surface(&vec![0.0; body.points().len()]).unwrap();
+            assert_eq!(surface.triangles.len(), plane.n_cells() * order * order);
+            assert!((surface.area() - 1.0).abs() < 1e-12, "{order}: {}", surface.area());
         }
     }
 

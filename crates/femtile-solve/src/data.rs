@@ -1,8 +1,9 @@
 //! Solutions in memory, with the mesh and the fields that their files have.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
-use femtile_mesh::io::vtu::LagrangeCells;
+use femtile_mesh::io::vtu::{LagrangeCells, WriteOptions, lattice, write, write_lagrange};
 use femtile_mesh::{CellKind, Field, Mesh};
 use femtile_space::TensorSpace;
 
@@ -15,7 +16,7 @@ use crate::{Fields, SolveError};
 pub struct SolutionData {
     /// Kind of all cells.
     pub kind: CellKind,
-    /// Degree of the cells in each coordinate; 1 for straight ones.
+    /// Degree of the cells, in each coordinate of quadrilaterals and hexahedra; 1 for straight ones.
     pub order: usize,
     /// Coordinates of the points; of linear elements these are the nodes of the mesh.
     pub points: Vec<[f64; 3]>,
@@ -30,6 +31,41 @@ pub struct SolutionData {
 }
 
 impl SolutionData {
+    /// Returns the number of points of a cell.
+    pub fn points_per_cell(&self) -> usize {
+        LagrangeCells { kind: self.kind, order: self.order, points: &[], cells: &[] }.points_per_cell()
+    }
+
+    /// Writes the solution as a VTU file, with tags of cells as the cell field `tag`.
+    ///
+    /// # Errors
+    /// [`SolveError::Mesh`] with the path, and for fields that do not fit.
+    pub fn write_vtu(&self, path: impl AsRef<Path>) -> Result<(), SolveError> {
+        let (path, kind, order) = (path.as_ref(), self.kind, self.order);
+        let (at_points, mut of_cells) = (named(&self.point_fields), named(&self.cell_fields));
+        if order == 1 {
+            let mut mesh = Mesh::new(self.points.clone(), kind, self.cells.clone())?;
+            mesh.cell_tags.clone_from(&self.cell_tags);
+            return Ok(write(path, &mesh, &at_points, &of_cells)?);
+        }
+        let values = self.cell_tags.iter().map(|&tag| f64::from(tag)).collect();
+        let tags = Field { n_components: 1, values };
+        if !self.cell_tags.is_empty() {
+            of_cells.push(("tag", &tags));
+        }
+        let lattice = lattice(kind, order)?;
+        let mut in_file: Vec<usize> = (0..lattice.len()).collect();
+        in_file.sort_by_key(|&place| {
+            let [i, j, k] = lattice[place];
+            [k, j, i]
+        });
+        let of_vtk = self.cells.chunks(lattice.len());
+        let cells: Vec<u32> = of_vtk.flat_map(|cell| in_file.iter().map(|&place| cell[place])).collect();
+        let cells = LagrangeCells { kind, order, points: &self.points, cells: &cells };
+        write_lagrange(path, &cells, &at_points, &of_cells, WriteOptions::default())?;
+        Ok(())
+    }
+
     /// Creates data of linear elements: `fields` at nodes, in addition to those of the mesh.
     pub fn at_nodes(
         mesh: &Mesh,
@@ -120,6 +156,11 @@ impl SolutionData {
         let cell_tags = mesh.cell_tags.clone();
         Ok(Self { kind: mesh.kind, order, points, cells, cell_tags, point_fields, cell_fields })
     }
+}
+
+/// Returns fields with their names.
+fn named(fields: &BTreeMap<String, Field>) -> Vec<(&str, &Field)> {
+    fields.iter().map(|(name, field)| (name.as_str(), field)).collect()
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
-use femtile_space::MAX_DEGREE;
+use femtile_mesh::CellKind;
+use femtile_space::{Element, MAX_DEGREE};
 
 use crate::SolveError;
 
@@ -65,5 +66,16 @@ impl Quadrature {
             Self::GaussFine => "gauss-fine",
             Self::GaussLobatto => "gauss-lobatto",
         }
+    }
+}
+
+/// Checks that there are elements of a degree on a kind of cells.
+///
+/// # Errors
+/// [`SolveError::Setting`] about `space.degree`.
+pub fn check_degree(kind: CellKind, degree: usize) -> Result<(), SolveError> {
+    match Element::new(kind, degree) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(SolveError::setting(&["space".into(), "degree".into()], error.to_string())),
     }
 }

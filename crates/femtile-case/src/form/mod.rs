@@ -8,7 +8,7 @@ use std::path::Path;
 
 use femtile_device::Cpu;
 use femtile_device::cuda::Opening;
-use femtile_solve::{FormSolution, Stage, Stages};
+use femtile_solve::{Stage, Stages};
 
 use crate::animation::Animation;
 use crate::checked_mesh::checked_mesh;
@@ -36,7 +36,6 @@ pub(crate) fn run(
     let solution = problem.solve(cpu, &config, opening, stages)?;
     stages.begin(Stage::Write)?;
     warnings.extend_from_slice(solution.warnings());
-    warnings.extend(of_corners(case, &solution));
     let numbers = functional::evaluate(&functionals, &solution)?;
     let report = report::of_solution(&checked, &solution, (numbers, warnings))?;
     let data = case.deliver(|| solution.data())?;
@@ -53,17 +52,4 @@ pub(crate) fn run(
         }
     };
     write_results(case, (report, exhibit), stages, None, Results::of(write, &[]))
-}
-
-/// Returns the warning that a file has less than the solution, if it does.
-fn of_corners(case: &Case, solution: &FormSolution<'_>) -> Option<String> {
-    let space = solution.space();
-    let is_shortened = space.tensor().is_none() && space.element().degree() > 1;
-    (is_shortened && case.file.output.vtu.is_written()).then(|| {
-        format!(
-            "{} has the values of degree {} at the corners of triangles and tetrahedra alone; functionals use all of them",
-            of_solution(case.file.output.vtu),
-            space.element().degree()
-        )
-    })
 }

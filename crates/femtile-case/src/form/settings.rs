@@ -5,7 +5,7 @@ use std::sync::Arc;
 use femtile_form::Equation;
 use femtile_mesh::Mesh;
 use femtile_mesh::check::BoundaryFacets;
-use femtile_solve::{FormProblem, Key, Method, SolverConfig, Value, below};
+use femtile_solve::{FormProblem, Key, Method, SolverConfig, Value, below, check_degree};
 
 use crate::file::{BoundarySection, Entry, EquationKind, PlaneName, Value as Given};
 use crate::{Case, CaseError};
@@ -32,7 +32,9 @@ pub(super) fn problem<'m>(
     let name = if kind == EquationKind::Elasticity { "elasticity" } else { "convection-diffusion" };
     let equation = Equation::named(name).map_err(femtile_solve::SolveError::from)?;
     let mut problem = FormProblem::new(mesh, Arc::clone(boundary), equation);
-    problem = problem.degree(case.file.space.degree as usize);
+    let degree = case.file.space.degree as usize;
+    check_degree(mesh.kind, degree)?;
+    problem = problem.degree(degree);
     match kind {
         EquationKind::Elasticity => elasticity(case, &mut problem)?,
         _ => convection(case, &mut problem)?,

@@ -3,6 +3,8 @@
 mod convection;
 mod elasticity;
 mod refusals;
+mod scikit_fem;
+mod simplices;
 
 use std::path::Path;
 

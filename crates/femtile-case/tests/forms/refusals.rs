@@ -53,6 +53,12 @@ const BODIES: &[Bad] = &[
     ("poisson = 0.3", "poisson = 0.3\ncapacity = 1", "equation.capacity", "belongs to other equations"),
     ("poisson = 0.3", "poisson = 0.3\ninitial = 1", "equation.initial", "belongs to other equations"),
     ("poisson = 0.3", "poisson = 0.3\nplane = \"stress\"", "equation.plane", "is for meshes in the plane"),
+    (
+        "poisson = 0.3\n",
+        "poisson = 0.3\n[space]\ndegree = 7\n",
+        "space.degree",
+        "degree 7 is not supported on tetrahedron cells: take 1 to 6",
+    ),
     ("poisson = 0.3", "poisson = 0.3\nsource = 2", "equation.source", "an entry for each axis"),
     ("poisson = 0.3", "poisson = 0.3\nsource = [0, 1]", "equation.source", "2 entries in 3 dimensions"),
     (

@@ -1,13 +1,16 @@
-//! The VTU files of our writer, read by VTK: points, cells, tags, fields, for every kind of cell.
+//! The VTU files of our writer, read by VTK: points, cells, tags, fields, for every kind of cell; polynomials on simplices of
+//! higher order.
 
 use std::path::Path;
 use std::process::Command;
 
 use femtile::mesh::check::boundary_facets;
 use femtile::mesh::generate::{BoxConfig, BoxSplit, SquareConfig, SquareSplit, box_mesh, square};
-use femtile::mesh::io::vtu::{Compression, Extent, Pieces, WriteOptions, write_with};
+use femtile::mesh::io::vtu::{
+    Compression, Extent, LagrangeCells, Pieces, WriteOptions, lattice, write_lagrange, write_with,
+};
 use femtile::mesh::partition::Partitioner;
-use femtile::mesh::{Field, Mesh};
+use femtile::mesh::{CellKind, Field, Mesh};
 use serde_json::json;
 
 fn meshes() -> Vec<Mesh> {
@@ -18,21 +21,57 @@ fn meshes() -> Vec<Mesh> {
     boxes.into_iter().chain(planes).collect()
 }
 
-#[test]
-fn vtk_reads_every_kind_of_cell_compressed_or_not() {
+/// Returns a function that compares a file with what is expected of it; none without VTK.
+fn checker() -> Option<impl Fn(&Path, serde_json::Value, &str)> {
     let Some(python) = std::env::var_os("FEMTILE_PYTHON") else {
         eprintln!("SKIPPED: VTK reads VTU files: FEMTILE_PYTHON names no Python with vtk");
-        return;
+        return None;
     };
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("paraview/check_vtu.py");
-    let check = |file: &Path, promise: serde_json::Value, what: &str| {
+    Some(move |file: &Path, promise: serde_json::Value, what: &str| {
         let expected = file.with_extension("json");
         std::fs::write(&expected, promise.to_string()).unwrap();
         let checked = Command::new(&python).arg(&script).arg(file).arg(&expected).output().unwrap();
         let said = String::from_utf8_lossy(&checked.stdout).into_owned();
         let errors = String::from_utf8_lossy(&checked.stderr).into_owned();
         assert!(checked.status.success(), "{what}: {said}{errors}");
-    };
+    })
+}
+
+#[test]
+fn vtk_interpolates_polynomials_on_simplices_of_their_order() {
+    let Some(check) = checker() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("simplex.vtu");
+    let edges = [[1.1, 0.2, 0.3], [-0.2, 0.9, 0.1], [0.1, -0.3, 1.2]];
+    for kind in [CellKind::Triangle, CellKind::Tetrahedron] {
+        let map = |x: [f64; 3]| -> [f64; 3] {
+            std::array::from_fn(|i| 0.5 + (0..kind.dimension()).map(|a| x[a] * edges[a][i]).sum::<f64>())
+        };
+        for order in 1..=6 {
+            let mut lattice = lattice(kind, order).unwrap();
+            lattice.sort_by_key(|&[i, j, k]| [k, j, i]);
+            let points: Vec<[f64; 3]> =
+                lattice.iter().map(|at| map(at.map(|i| i as f64 / order as f64))).collect();
+            let u = |[x, y, z]: [f64; 3]| (0.3 + 0.7 * x - 0.4 * y + 0.5 * z).powi(order as i32);
+            let numbers: Vec<u32> = (0..points.len() as u32).collect();
+            let cells = LagrangeCells { kind, order, points: &points, cells: &numbers };
+            let field = Field { n_components: 1, values: points.iter().map(|&point| u(point)).collect() };
+            write_lagrange(&file, &cells, &[("u", &field)], &[], WriteOptions::default()).unwrap();
+            let inside = [[0.21, 0.34, 0.17], [0.05, 0.11, 0.62], [0.7, 0.1, 0.08]].map(|[x, y, z]| {
+                let reference = [x, y, if kind.dimension() == 3 { z } else { 0.0 }];
+                let point = map(reference);
+                json!({ "cell": 0, "reference": reference, "point": point, "u": u(point) })
+            });
+            let promise = json!({ "n_points": points.len(), "n_cells": 1, "inside": inside });
+            check(&file, promise, &format!("{kind} of order {order}"));
+        }
+    }
+}
+
+#[test]
+fn vtk_reads_every_kind_of_cell_compressed_or_not() {
+    let Some(check) = checker() else { return };
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("mesh.vtu");
     for mut mesh in meshes() {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
 
-use super::lagrange::complete;
+use super::lagrange::{Lattice, Numbering, complete};
 use crate::alike::for_each_alike;
 use crate::first_where::first_where;
 use crate::tensor::corner_places;
@@ -29,7 +29,7 @@ struct Block {
     other_order: Option<usize>,
     /// All points of curved cells in lexicographic order.
     curved: Vec<u32>,
-    /// Simplices of order 2 among the cells.
+    /// Simplices of higher order among the cells.
     straightened: Straightened,
 }
 
@@ -37,29 +37,42 @@ struct Block {
 #[derive(Debug, Default)]
 struct Straightened {
     n_cells: usize,
-    /// Largest distance of a node from the middle of the nearest edge, in units of the cell's longest edge.
+    /// The highest order.
+    order: usize,
+    /// Largest distance of a node from the nearest one of a straight cell, in units of the cell's longest edge.
     farthest: f64,
 }
 
-/// Returns the note that simplices of order 2 are read as straight; none if there are no such simplices.
+/// Returns the note that simplices of an order are read as straight; none if there are no such simplices.
 ///
-/// `farthest` is the largest distance of a node on an edge from the middle of the nearest edge, in units of the cell's
+/// `farthest` is the largest distance of a node from the nearest one of a straight cell of the order, in units of the cell's
 /// longest edge, if it is known.
-pub(super) fn note_of_straightened(kind: CellKind, n_cells: usize, farthest: Option<f64>) -> Option<String> {
+pub(super) fn note_of_straightened(
+    kind: CellKind,
+    order: usize,
+    n_cells: usize,
+    farthest: Option<f64>,
+) -> Option<String> {
     let cells = match n_cells {
         0 => return None,
-        1 => format!("a {kind} of order 2 is"),
-        n => format!("{n} {} of order 2 are", plural(kind)),
+        1 => format!("a {kind} of order {order} is"),
+        n => format!("{n} {} of order {order} are", plural(kind)),
+    };
+    let (nodes, place, places) = match order {
+        2 => ("midside nodes", "the middle of an edge", "in the middle of edges"),
+        _ => ("nodes other than corners", "those of a straight cell", "where straight cells have them"),
     };
     let shape = match farthest {
         None => String::new(),
         // Coordinates of six digits, as many files have them, place a node no better than that.
-        Some(farthest) if farthest > 1e-5 => format!(
-            "; some lie {farthest:.1e} longest edges away from the middle of an edge, and that curved shape is lost"
-        ),
-        Some(_) => ", all of which lie in the middle of edges".into(),
+        Some(farthest) if farthest > 1e-5 => {
+            format!(
+                "; some lie {farthest:.1e} longest edges away from {place}, and that curved shape is lost"
+            )
+        }
+        Some(_) => format!(", all of which lie {places}"),
     };
-    Some(format!("{cells} read as straight: midside nodes are dropped{shape}"))
+    Some(format!("{cells} read as straight: {nodes} are dropped{shape}"))
 }
 
 fn plural(kind: CellKind) -> &'static str {
@@ -70,15 +83,34 @@ fn plural(kind: CellKind) -> &'static str {
     }
 }
 
-/// Largest distance of a node of a simplex after its corners from the middle of the nearest edge.
-fn distance_from_middles(corners: &[[f64; 3]], nodes: &[[f64; 3]]) -> f64 {
-    let length = |a: [f64; 3]| a.iter().map(|x| x * x).sum::<f64>().sqrt();
-    let edges = || (0..corners.len()).flat_map(|i| (0..i).map(move |j| (corners[i], corners[j])));
-    let longest = edges().map(|(a, b)| length(std::array::from_fn(|d| a[d] - b[d]))).fold(0.0, f64::max);
-    let nearest = |node: &[f64; 3]| {
-        let distances = edges().map(|(a, b)| length(std::array::from_fn(|d| node[d] - 0.5 * (a[d] + b[d]))));
-        distances.fold(f64::INFINITY, f64::min)
+/// The middles of the edges of a simplex.
+fn middles(corners: &[[f64; 3]]) -> impl Iterator<Item = [f64; 3]> + Clone {
+    let edges = (0..corners.len()).flat_map(|i| (0..i).map(move |j| (i, j)));
+    edges.map(|(i, j)| std::array::from_fn(|d| 0.5 * (corners[i][d] + corners[j][d])))
+}
+
+/// Places of the points of a straight simplex after its corners.
+fn straight_places(numbering: &Numbering, corners: &[[f64; 3]]) -> Vec<[f64; 3]> {
+    let place = |at: &Lattice| {
+        std::array::from_fn(|d| {
+            let along = |(&i, corner): (&usize, &[f64; 3])| i as f64 * (corner[d] - corners[0][d]);
+            corners[0][d] + at.iter().zip(&corners[1..]).map(along).sum::<f64>() / numbering.order as f64
+        })
     };
+    numbering.points()[corners.len()..].iter().map(place).collect()
+}
+
+/// Largest distance of a node of a simplex from the nearest place of straight ones, in units of the longest edge.
+fn distance_from(
+    places: impl Iterator<Item = [f64; 3]> + Clone,
+    corners: &[[f64; 3]],
+    nodes: &[[f64; 3]],
+) -> f64 {
+    let distance =
+        |a: &[f64; 3], b: &[f64; 3]| a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum::<f64>().sqrt();
+    let edges = (0..corners.len()).flat_map(|i| (0..i).map(move |j| (i, j)));
+    let longest = edges.map(|(i, j)| distance(&corners[i], &corners[j])).fold(0.0, f64::max);
+    let nearest = |node| places.clone().map(|place| distance(node, &place)).fold(f64::INFINITY, f64::min);
     let farthest = nodes.iter().map(nearest).fold(0.0, f64::max);
     if farthest > 0.0 { farthest / longest.max(f64::MIN_POSITIVE) } else { 0.0 }
 }
@@ -173,17 +205,40 @@ impl Collector {
     ///
     /// `points` are those of the file; [`Collector::into_mesh`] refuses indices beyond them.
     pub(super) fn push_straightened(&mut self, kind: CellKind, nodes: &[u32], points: &[[f64; 3]], tag: i32) {
-        let (corners, _) = nodes.split_at(kind.n_nodes());
-        self.push(kind, corners.iter().copied(), tag);
         let mut places = [[0.0; 3]; 10];
         let places = &mut places[..nodes.len().min(10)];
         for (place, &node) in places.iter_mut().zip(nodes) {
             *place = points.get(node as usize).copied().unwrap_or_default();
         }
         let (corners, others) = places.split_at(kind.n_nodes());
+        let distance = distance_from(middles(corners), corners, others);
+        self.push(kind, nodes[..kind.n_nodes()].iter().copied(), tag);
+        self.straightened(kind, 2, distance);
+    }
+
+    /// Adds one simplex of higher order by its points as [`Collector::push_straightened`] does.
+    pub(super) fn push_straightened_of(
+        &mut self,
+        (kind, numbering): (CellKind, &Numbering),
+        nodes: &[u32],
+        points: &[[f64; 3]],
+        tag: i32,
+    ) {
+        let place = |&node: &u32| points.get(node as usize).copied().unwrap_or_default();
+        let places: Vec<[f64; 3]> = nodes.iter().map(place).collect();
+        let (corners, others) = places.split_at(kind.n_nodes());
+        let straight = straight_places(numbering, corners);
+        let distance = distance_from(straight.iter().copied(), corners, others);
+        self.push(kind, nodes[..kind.n_nodes()].iter().copied(), tag);
+        self.straightened(kind, numbering.order, distance);
+    }
+
+    /// Notes that the last cell of a kind was straightened.
+    fn straightened(&mut self, kind: CellKind, order: usize, distance: f64) {
         let straightened = &mut self.blocks.entry(kind).or_default().straightened;
         straightened.n_cells += 1;
-        straightened.farthest = straightened.farthest.max(distance_from_middles(corners, others));
+        straightened.order = straightened.order.max(order);
+        straightened.farthest = straightened.farthest.max(distance);
     }
 
     /// Skips an entry that is neither cell nor facet, such as a point.
@@ -303,9 +358,14 @@ impl Collector {
             tag_names: BTreeMap::new(),
             cell_fields: BTreeMap::new(),
             node_fields: BTreeMap::new(),
-            notes: note_of_straightened(kind, straightened.n_cells, Some(straightened.farthest))
-                .into_iter()
-                .collect(),
+            notes: note_of_straightened(
+                kind,
+                straightened.order,
+                straightened.n_cells,
+                Some(straightened.farthest),
+            )
+            .into_iter()
+            .collect(),
         };
         if tagged {
             let per_facet = kind.facet_kind().map_or(1, CellKind::n_nodes);

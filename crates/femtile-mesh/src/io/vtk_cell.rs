@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::collect::Collector;
-use super::lagrange::Numbering;
+use super::lagrange::{Numbering, n_points};
 use crate::{CellKind, Curved, MeshError, Place};
 
 /// A cell type of VTK.
@@ -72,9 +72,7 @@ pub(super) fn vtk_cell(path: &Path, place: Place, vtk_type: i64) -> Result<Optio
         path: path.into(),
         place,
         what: format!("VTK cell type {vtk_type} ({name})"),
-        advice: "triangles and tetrahedra of order 1 and 2, quadrilaterals and hexahedra of any order to 9 can be \
-                 read"
-            .into(),
+        advice: "triangles, tetrahedra, quadrilaterals and hexahedra of any order to 9 can be read".into(),
     })
 }
 
@@ -112,19 +110,15 @@ impl VtkCells {
             VtkCell::Serendipity(kind) => {
                 (kind, (n == if kind == CellKind::Hexahedron { 20 } else { 8 }).then_some(2), false)
             }
-            VtkCell::QuadraticSimplex(kind) => (kind, (n == n_quadratic(kind)).then_some(2), false),
-            VtkCell::Lagrange(kind @ (CellKind::Triangle | CellKind::Tetrahedron)) => {
-                let order =
-                    [(kind.n_nodes(), 1), (n_quadratic(kind), 2)].into_iter().find(|(count, _)| *count == n);
-                (kind, order.map(|(_, order)| order), false)
-            }
+            VtkCell::QuadraticSimplex(kind) => (kind, (n == n_points(kind, 2)).then_some(2), false),
             VtkCell::Lagrange(kind) => (kind, Numbering::order_of(kind, n), true),
         };
         let Some(order) = order else {
             return Err(match cell {
-                VtkCell::Lagrange(CellKind::Triangle | CellKind::Tetrahedron) => {
-                    format!("cell {number} is a Lagrange {kind} with {n} points; order 1 and 2 can be read")
-                }
+                VtkCell::Lagrange(CellKind::Triangle | CellKind::Tetrahedron) => format!(
+                    "cell {number} is a Lagrange {kind} with {n} points; order 1 to {} can be read",
+                    Curved::MAX_ORDER
+                ),
                 VtkCell::Lagrange(_) => format!(
                     "cell {number} is a Lagrange {kind} with {n} points; the same order of 1 to {} in each \
                      coordinate is needed",
@@ -137,8 +131,14 @@ impl VtkCells {
             self.collector.push(kind, points[..kind.n_nodes()].iter().copied(), tag);
             return Ok(());
         }
-        if kind.is_simplex() {
+        if kind.is_simplex() && order == 2 {
             self.collector.push_straightened(kind, points, coordinates, tag);
+            return Ok(());
+        }
+        if kind.is_simplex() {
+            let numbering = self.numberings.entry((kind, false, n));
+            let numbering = numbering.or_insert_with(|| Numbering::vtk(kind, order, false));
+            self.collector.push_straightened_of((kind, numbering), points, coordinates, tag);
             return Ok(());
         }
         let is_old = self.is_old && matches!(cell, VtkCell::Lagrange(_));
@@ -148,10 +148,4 @@ impl VtkCells {
         self.collector.push_curved(kind, order, &self.arranged, tag);
         Ok(())
     }
-}
-
-/// Number of points of a simplex of order 2.
-const fn n_quadratic(kind: CellKind) -> usize {
-    let n = kind.n_nodes();
-    n * (n + 1) / 2
 }

@@ -4,7 +4,9 @@ use femtile_mesh::generate::{
     DeformConfig, HexahedralBallConfig, ShellConfig, SquareConfig, SquareSplit, deform, hexahedral_ball,
     shell, square,
 };
-use femtile_mesh::io::vtu::{Compression, LagrangeCells, WriteOptions, read, write_lagrange, write_with};
+use femtile_mesh::io::vtu::{
+    Compression, LagrangeCells, WriteOptions, lattice, read, write_lagrange, write_with,
+};
 use femtile_mesh::{CellKind, Curved, Field, Mesh, io};
 
 fn meshes() -> Vec<Mesh> {
@@ -79,5 +81,33 @@ fn solutions_of_higher_order_are_written_as_lagrange_cells() {
         let wrong = LagrangeCells { cells: &[9999; 8], order: 1, ..cells };
         let wrong = write_lagrange(&path, &wrong, &[], &[], WriteOptions::default());
         assert!(wrong.unwrap_err().to_string().contains("point 9999"));
+    }
+}
+
+#[test]
+fn simplices_of_higher_order_come_back_straight_with_a_note() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("simplex.vtu");
+    for (kind, number) in [(CellKind::Triangle, 69), (CellKind::Tetrahedron, 71)] {
+        for (order, shift) in [(2, 0.0), (3, 0.0), (5, 0.0), (3, 0.1)] {
+            let mut lattice = lattice(kind, order).unwrap();
+            lattice.sort_by_key(|&[i, j, k]| [k, j, i]);
+            let mut points: Vec<_> = lattice.iter().map(|at| at.map(|i| i as f64 / order as f64)).collect();
+            points[1][1] += shift;
+            let numbers: Vec<u32> = (0..points.len() as u32).collect();
+            let cells = LagrangeCells { kind, order, points: &points, cells: &numbers };
+            let u =
+                Field { n_components: 1, values: points.iter().map(|p| p[0] - p[1] + 3.0 * p[2]).collect() };
+            write_lagrange(&path, &cells, &[("u", &u)], &[], WriteOptions::default()).unwrap();
+            assert!(std::fs::read(&path).unwrap().contains(&number));
+            let found = read(&path).unwrap();
+            assert_eq!((found.n_cells(), found.n_nodes()), (1, kind.n_nodes()));
+            for (p, u) in found.points.iter().zip(&found.node_fields["u"].values) {
+                assert_eq!(*u, p[0] - p[1] + 3.0 * p[2]);
+            }
+            let note = &found.notes[0];
+            assert!(note.starts_with(&format!("a {kind} of order {order} is read as straight")), "{note}");
+            assert_eq!(note.contains("curved shape is lost"), shift > 0.0, "{note}");
+        }
     }
 }

@@ -1,7 +1,8 @@
 """Finite-element solves that keep their data in small tiles of fast memory.
 
 For matrices of SciPy: `amg`, `cg`, `gmres`, `EllWarp`; for batches of tridiagonal systems: `solve_tridiagonal`,
-`solve_block_tridiagonal`; for equations on meshes: `solve`, `frames`, `Poisson`, `check` and the module `mesh`.
+`solve_block_tridiagonal`; for equations on meshes: `solve`, `frames`, `Poisson`, `Elasticity`,
+`ConvectionDiffusion`, `check` and the module `mesh`.
 
 Examples
 --------
@@ -14,6 +15,8 @@ Examples
 from . import mesh
 from ._amg import Amg, Level, amg
 from ._case import Frames, frames, schema, solve
+from ._convection import ConvectionDiffusion
+from ._elasticity import Elasticity
 from ._ell_warp import EllWarp
 from ._errors import (
     ArgumentError,
@@ -41,9 +44,11 @@ __all__ = [
     "ArgumentError",
     "ArgumentTypeError",
     "CaseError",
+    "ConvectionDiffusion",
     "ConvergenceWarning",
     "CopyWarning",
     "DeviceError",
+    "Elasticity",
     "EllWarp",
     "Error",
     "Frames",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import operator
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -148,3 +148,12 @@ def linear_operator(shape: tuple[int, int], dtype: np.dtype[Any], **functions: C
 def _indices(values: NDArray[Any]) -> NDArray[Any]:
     is_known = values.dtype in (np.int32, np.int64)
     return np.ascontiguousarray(values, dtype=None if is_known else np.int64)
+
+
+def as_rows(fields: Mapping[str, Any] | None) -> dict[str, NDArray[np.float64]]:
+    """Return fields by name with an entry a row, as the compiled part takes them."""
+    found = {}
+    for name, values in (fields or {}).items():
+        array = np.asarray(values, dtype=np.float64)
+        found[name] = np.ascontiguousarray(array.reshape(array.shape[0], -1))
+    return found

@@ -22,7 +22,9 @@ _STRAIGHT = {
     "hexahedron": ("hexahedron", 12),
 }
 _CURVED = {
+    "triangle": ("VTK_LAGRANGE_TRIANGLE", 69),
     "quadrilateral": ("VTK_LAGRANGE_QUADRILATERAL", 70),
+    "tetrahedron": ("VTK_LAGRANGE_TETRAHEDRON", 71),
     "hexahedron": ("VTK_LAGRANGE_HEXAHEDRON", 72),
 }
 

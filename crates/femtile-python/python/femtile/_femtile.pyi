@@ -114,6 +114,15 @@ def krylov(
     limits: tuple[float, int, int, int],
     callback: Callable[[float], object] | None,
 ) -> tuple[_Vector, _Outcome]: ...
+def values_at(
+    cells: tuple[str, int, _Vector, NDArray[np.uint32]], field: _Vector, at: _Vector
+) -> _Vector: ...
+def write_vtu(
+    path: str,
+    cells: tuple[str, int, _Vector, NDArray[np.uint32]],
+    cell_tags: NDArray[np.int32],
+    fields: tuple[_Fields, _Fields],
+) -> None: ...
 def solve_tridiagonal(
     bands: list[NDArray[Any]],
     d: NDArray[Any] | None,

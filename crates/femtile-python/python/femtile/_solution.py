@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from . import _femtile
+from ._arrays import as_rows
+from ._errors import ArgumentError
 
 
 class SolutionMesh(NamedTuple):
@@ -20,7 +25,7 @@ class SolutionMesh(NamedTuple):
     kind : str
         Kind of the cells.
     order : int
-        Polynomial degree of the cells in each coordinate.
+        Polynomial degree of the cells, in each coordinate of quadrilaterals and hexahedra.
     cell_tags : ndarray
         Tags of cells, or empty.
     """
@@ -38,7 +43,8 @@ class Solution:
     Attributes
     ----------
     fields : dict of ndarray
-        Values at the points of `mesh` by name: ``u`` (``V`` of hearts) and what ``output.fields`` asks for.
+        Values at the points of `mesh` by name: ``u`` (``V`` of hearts), of elasticity ``stress`` (xx, yy, zz, yz, xz, xy)
+        and ``von_mises``, and what ``output.fields`` asks for.
     cell_fields : dict of ndarray
         Values of cells by name.
     mesh : SolutionMesh
@@ -59,6 +65,55 @@ class Solution:
     def __repr__(self) -> str:
         stop = self.report.get("solve", {}).get("stop", "a frame")
         return f"<femtile.Solution: {', '.join(self.fields)} at {len(self.mesh.points)} points, {stop}>"
+
+    @property
+    def u(self) -> NDArray[np.float64]:
+        """u at the points of `mesh`; of several components a column each.
+
+        Displacements in the plane have two columns here and a third one of zeros in `fields`.
+        """
+        values = self._field("u")
+        return values if values.ndim == 1 else values[:, : self.report.get("space", {}).get("components")]
+
+    def value_at(self, point: Any, field: str = "u") -> Any:
+        """Return the value of a field at a point, or an array of them at points given as rows.
+
+        Parameters
+        ----------
+        point : array_like
+            Two or three coordinates, or rows of them.
+        field : str
+            Name of the field.
+
+        Raises
+        ------
+        ArgumentError
+            A point lies in no cell, or there is no such field.
+        """
+        at = np.asarray(point, dtype=np.float64)
+        if at.ndim not in (1, 2) or at.shape[-1] not in (2, 3):
+            raise ArgumentError(f"point: has shape {at.shape}; two or three coordinates are needed", "point")
+        values = self.u if field == "u" else self._field(field)
+        rows = np.ascontiguousarray(values.reshape(len(self.mesh.points), -1), dtype=np.float64)
+        at_rows = at.reshape(-1, at.shape[-1])
+        padded = np.ascontiguousarray(np.pad(at_rows, ((0, 0), (0, 3 - at.shape[-1]))))
+        found = _femtile.values_at(self._cells(), rows, padded).reshape(len(at_rows), *values.shape[1:])
+        return found[0] if at.ndim == 1 else found
+
+    def write_vtu(self, path: str | os.PathLike[str]) -> None:
+        """Write the solution with its mesh as a VTU file, which ParaView opens."""
+        tags = np.ascontiguousarray(self.mesh.cell_tags, dtype=np.int32)
+        fields = as_rows(self.fields), as_rows(self.cell_fields)
+        _femtile.write_vtu(os.fspath(path), self._cells(), tags, fields)
+
+    def _field(self, name: str) -> NDArray[np.float64]:
+        if name not in self.fields:
+            raise ArgumentError(f"field: `{name}` is none of: {', '.join(self.fields)}", "field")
+        return self.fields[name]
+
+    def _cells(self) -> tuple[str, int, NDArray[np.float64], NDArray[np.uint32]]:
+        points = np.ascontiguousarray(self.mesh.points, dtype=np.float64)
+        return self.mesh.kind, self.mesh.order, points, np.ascontiguousarray(self.mesh.cells, dtype=np.uint32)
 
     @property
     def has_converged(self) -> bool:

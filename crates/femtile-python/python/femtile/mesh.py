@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _femtile
+from ._arrays import as_rows
 from ._errors import ArgumentError, MeshError
 from ._findings import Findings
 
@@ -66,7 +67,7 @@ class Mesh:
         if facets is not None:
             of_facets = (_indices("facets", facets[0]), np.ascontiguousarray(facets[1], dtype=np.int32))
         named = (tags, of_facets, dict(tag_names or {}))
-        self._mesh = _femtile.Mesh(shape, named, (_fields(node_fields), _fields(cell_fields)))
+        self._mesh = _femtile.Mesh(shape, named, (as_rows(node_fields), as_rows(cell_fields)))
 
     @classmethod
     def _of(cls, mesh: _femtile.Mesh) -> Mesh:
@@ -372,11 +373,3 @@ def _indices(name: str, values: Any) -> NDArray[np.uint32]:
     if found.size and (found.min() < 0 or found.max() > 0xFFFFFFFF):
         raise ArgumentError(f"{name}: node numbers lie between 0 and 4,294,967,295", name)
     return np.ascontiguousarray(found, dtype=np.uint32)
-
-
-def _fields(fields: Mapping[str, Any] | None) -> dict[str, NDArray[np.float64]]:
-    found = {}
-    for name, values in (fields or {}).items():
-        array = np.asarray(values, dtype=np.float64)
-        found[name] = np.ascontiguousarray(array.reshape(array.shape[0], -1))
-    return found

@@ -5,7 +5,7 @@ use std::path::Path;
 use femtile_mesh::Field;
 use femtile_mesh::io::FileSum;
 use femtile_mesh::io::vtu::{LagrangeCells, WriteOptions, write_lagrange, write_with};
-use femtile_space::TensorSpace;
+use femtile_space::{Element, PointMap, TensorSpace};
 
 use super::FormSolution;
 use crate::output::{at_points, even_points, order_of};
@@ -19,24 +19,11 @@ struct NodalField {
     values: Vec<f64>,
 }
 
-impl NodalField {
-    /// Returns it at the points of a file: of simplices the nodes of the mesh, which are the first degrees of freedom.
-    fn at_nodes(self, n_nodes: usize) -> (String, Field) {
-        let Self { name, n_components, mut values } = self;
-        values.truncate(n_nodes * n_components);
-        (name.to_owned(), Field { n_components, values })
-    }
-
-    fn at_points_of(self, even: &femtile_fem::tensor::EvenPoints<'_>) -> Result<(String, Field), SolveError> {
-        let component = |c: usize| self.values.iter().skip(c).step_by(self.n_components).copied().collect();
-        let components: Vec<Vec<f64>> = (0..self.n_components).map(component).collect();
-        Ok((self.name.to_owned(), at_points(even, &components)?))
-    }
-}
-
-/// The points and cells of a file of quadrilaterals or hexahedra, with the fields at the points.
-struct AtEvenPoints {
+/// The points and cells of a file with cells of some order, with the fields at the points.
+struct AtPoints {
+    order: usize,
     points: Vec<[f64; 3]>,
+    /// As [`LagrangeCells`] has them.
     cells: Vec<u32>,
     fields: Vec<(String, Field)>,
 }
@@ -45,8 +32,7 @@ impl FormSolution<'_> {
     /// Writes the mesh, u and, of elasticity, `stress` and `von_mises` as a VTU file; returns the sum of the file if the options
     /// ask for it.
     ///
-    /// Vectors have three components. Quadrilaterals and hexahedra have the degree of the solution, triangles and tetrahedra
-    /// the values at their corners.
+    /// Cells have the degree of the solution or the order of the mesh, whichever is higher; vectors have three components.
     ///
     /// # Errors
     /// [`SolveError::Mesh`] with the path.
@@ -56,12 +42,12 @@ impl FormSolution<'_> {
         options: WriteOptions<'_>,
     ) -> Result<Option<FileSum>, SolveError> {
         let (path, mesh) = (path.as_ref(), self.space.mesh());
-        let Some(space) = self.space.tensor() else {
+        if self.is_linear() {
             let fields = self.fields_at_nodes()?;
             let named: Vec<(&str, &Field)> = fields.iter().map(|(name, field)| (&**name, field)).collect();
             return Ok(write_with(path, mesh, &named, &[], options)?);
-        };
-        let AtEvenPoints { points, cells, fields } = self.at_even_points(space)?;
+        }
+        let AtPoints { order, points, cells, fields } = self.at_points()?;
         let named: Vec<(&str, &Field)> = fields.iter().map(|(name, field)| (&**name, field)).collect();
         let tags =
             Field { n_components: 1, values: mesh.cell_tags.iter().map(|&tag| f64::from(tag)).collect() };
@@ -70,7 +56,7 @@ impl FormSolution<'_> {
         if !mesh.cell_tags.is_empty() {
             of_cells.push(("tag", &tags));
         }
-        let cells = LagrangeCells { kind: mesh.kind, order: order_of(space), points: &points, cells: &cells };
+        let cells = LagrangeCells { kind: mesh.kind, order, points: &points, cells: &cells };
         Ok(write_lagrange(path, &cells, &named, &of_cells, options)?)
     }
 
@@ -80,11 +66,10 @@ impl FormSolution<'_> {
     /// [`SolveError::Fem`] for degenerate cells.
     pub fn data(&self) -> Result<SolutionData, SolveError> {
         let mesh = self.space.mesh();
-        let Some(space) = self.space.tensor() else {
+        if self.is_linear() {
             return Ok(SolutionData::at_nodes(mesh, self.fields_at_nodes()?, []));
-        };
-        let AtEvenPoints { points, cells, fields } = self.at_even_points(space)?;
-        let (kind, order) = (mesh.kind, order_of(space));
+        }
+        let (kind, AtPoints { order, points, cells, fields }) = (mesh.kind, self.at_points()?);
         let cells = LagrangeCells { kind, order, points: &points, cells: &cells }.in_vtk_order();
         Ok(SolutionData {
             kind,
@@ -97,16 +82,80 @@ impl FormSolution<'_> {
         })
     }
 
-    fn fields_at_nodes(&self) -> Result<Vec<(String, Field)>, SolveError> {
-        let n_nodes = self.space.mesh().n_nodes();
-        Ok(self.fields()?.into_iter().map(|field| field.at_nodes(n_nodes)).collect())
+    /// Returns whether the degrees of freedom are the nodes of the mesh.
+    fn is_linear(&self) -> bool {
+        self.space.tensor().is_none() && self.space.element().degree() == 1
     }
 
-    fn at_even_points(&self, space: &TensorSpace<'_>) -> Result<AtEvenPoints, SolveError> {
+    fn fields_at_nodes(&self) -> Result<Vec<(String, Field)>, SolveError> {
+        let named = |field: NodalField| {
+            let NodalField { name, n_components, values } = field;
+            (name.to_owned(), Field { n_components, values })
+        };
+        Ok(self.fields()?.into_iter().map(named).collect())
+    }
+
+    fn at_points(&self) -> Result<AtPoints, SolveError> {
+        match self.space.tensor() {
+            Some(space) => self.at_points_of_boxes(space),
+            None => self.at_points_of_simplices(),
+        }
+    }
+
+    fn at_points_of_boxes(&self, space: &TensorSpace<'_>) -> Result<AtPoints, SolveError> {
         let even = even_points(space)?;
-        let fields = self.fields()?.into_iter().map(|field| field.at_points_of(&even));
-        let fields = fields.collect::<Result<_, _>>()?;
-        Ok(AtEvenPoints { points: even.points(), cells: even.cells(), fields })
+        let at_even = |field: NodalField| {
+            let NodalField { name, n_components: n, values } = field;
+            let component = |c: usize| values.iter().skip(c).step_by(n).copied().collect();
+            let components: Vec<Vec<f64>> = (0..n).map(component).collect();
+            Ok((name.to_owned(), at_points(&even, &components)?))
+        };
+        let fields = self.fields()?.into_iter().map(at_even).collect::<Result<_, SolveError>>()?;
+        Ok(AtPoints { order: order_of(space), points: even.points(), cells: even.cells(), fields })
+    }
+
+    /// Returns the evenly spaced points of triangles or tetrahedra; each has the number of the degree of freedom in its place.
+    fn at_points_of_simplices(&self) -> Result<AtPoints, SolveError> {
+        let (space, mesh) = (&self.space, self.space.mesh());
+        let (element, order) = (space.element(), space.element().degree());
+        let even = Element::evenly_spaced(mesh.kind, order)?;
+        let (table, mapping) = (element.tabulate(even.nodes()), space.mapping(even.nodes()));
+        // Nodes in the order of a file, by their coordinates.
+        let mut in_file: Vec<usize> = (0..even.n_dofs()).collect();
+        let key = |&node: &usize| even.nodes()[node].map(|x| (x * order as f64).round() as usize);
+        in_file.sort_by_key(|node| {
+            let [i, j, k] = key(node);
+            [k, j, i]
+        });
+
+        let of_dofs = self.fields()?;
+        let mut values: Vec<Vec<f64>> = of_dofs.iter().map(|field| field.values.clone()).collect();
+        let mut points = mesh.points.clone();
+        points.resize(space.n_dofs(), [0.0; 3]);
+        let mut cells = Vec::with_capacity(mesh.n_cells() * even.n_dofs());
+        let (mut map, mut dofs) = (PointMap::default(), vec![0; element.n_dofs()]);
+        for position in 0..space.n_cells() {
+            mapping.of_cell(position, &mut map)?;
+            space.cell_dofs(position, &mut dofs);
+            cells.extend(in_file.iter().map(|&node| dofs[node]));
+            // Corners keep their values.
+            for node in mesh.kind.n_nodes()..even.n_dofs() {
+                let (own, shapes) = (dofs[node] as usize, table.values(node));
+                points[own] = map.points[node];
+                for (field, at) in of_dofs.iter().zip(&mut values) {
+                    let n = field.n_components;
+                    for (c, at) in at[own * n..][..n].iter_mut().enumerate() {
+                        let terms = dofs.iter().zip(shapes);
+                        *at = terms.map(|(&dof, shape)| shape * field.values[dof as usize * n + c]).sum();
+                    }
+                }
+            }
+        }
+        let named = |(field, values): (&NodalField, Vec<f64>)| {
+            (field.name.to_owned(), Field { n_components: field.n_components, values })
+        };
+        let fields = of_dofs.iter().zip(values).map(named).collect();
+        Ok(AtPoints { order, points, cells, fields })
     }
 
     /// Returns u, and the stresses of elasticity.

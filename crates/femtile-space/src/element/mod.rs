@@ -79,6 +79,26 @@ impl Element {
     /// [`SpaceError::NoElement`] for other cells, [`SpaceError::Degree`] for a degree that is not between 1 and
     /// [`MAX_SIMPLEX_DEGREE`] or [`MAX_DEGREE`].
     pub fn new(kind: CellKind, degree: usize) -> Result<Self, SpaceError> {
+        Self::with_nodes(kind, degree, nodes::recursive, Lagrange::gauss_lobatto)
+    }
+
+    /// Creates the element with evenly spaced nodes, as files have them.
+    ///
+    /// A node lies in the same vertex, edge, face or interior as that of [`Self::new`] with its number.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn evenly_spaced(kind: CellKind, degree: usize) -> Result<Self, SpaceError> {
+        let even = |degree: usize| Lagrange::new((0..=degree).map(|i| i as f64 / degree as f64).collect());
+        Self::with_nodes(kind, degree, nodes::evenly_spaced, even)
+    }
+
+    fn with_nodes(
+        kind: CellKind,
+        degree: usize,
+        node: fn(&[usize]) -> [f64; 3],
+        polynomials: fn(usize) -> Lagrange,
+    ) -> Result<Self, SpaceError> {
         let highest = if kind.is_simplex() { MAX_SIMPLEX_DEGREE } else { MAX_DEGREE };
         if kind == CellKind::Segment {
             return Err(SpaceError::NoElement { kind });
@@ -87,11 +107,10 @@ impl Element {
             return Err(SpaceError::Degree { degree, kind, highest });
         }
         if !kind.is_simplex() {
-            return Ok(Self::of_polynomials(kind, Lagrange::gauss_lobatto(degree)));
+            return Ok(Self::of_polynomials(kind, polynomials(degree)));
         }
         let d = kind.dimension();
-        let nodes: Vec<[f64; 3]> =
-            lattice(d, degree).iter().map(|at| nodes::recursive(&at.indices[..=d])).collect();
+        let nodes: Vec<[f64; 3]> = lattice(d, degree).iter().map(|at| node(&at.indices[..=d])).collect();
         let shapes = Shapes::Simplex(SimplexBasis::new(d, degree, &nodes));
         Ok(Self::with_facets(kind, degree, nodes, shapes))
     }

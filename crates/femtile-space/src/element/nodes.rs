@@ -53,6 +53,12 @@ pub(super) fn recursive(indices: &[usize]) -> [f64; 3] {
     std::array::from_fn(|axis| barycentric.get(axis + 1).copied().unwrap_or(0.0))
 }
 
+/// Returns the reference coordinates of a point of the evenly spaced lattice, given by its index for each corner.
+pub(super) fn evenly_spaced(indices: &[usize]) -> [f64; 3] {
+    let n: usize = indices.iter().sum();
+    std::array::from_fn(|axis| indices.get(axis + 1).map_or(0.0, |&index| index as f64 / n as f64))
+}
+
 fn barycentric(indices: &[usize]) -> Vec<f64> {
     let n: usize = indices.iter().sum();
     if indices.len() == 1 || n == 0 {

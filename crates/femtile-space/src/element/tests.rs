@@ -115,6 +115,34 @@ fn nodes_on_edges_are_gauss_lobatto_points_and_counts_are_those_of_the_textbook(
 }
 
 #[test]
+fn evenly_spaced_nodes_lie_on_the_entities_of_the_others_with_the_same_polynomials() {
+    for other in elements() {
+        let (kind, degree) = (other.kind(), other.degree());
+        let element = Element::evenly_spaced(kind, degree).unwrap();
+        let table = element.tabulate(element.nodes());
+        for (dof, (node, near)) in element.nodes().iter().zip(other.nodes()).enumerate() {
+            for axis in 0..3 {
+                let index = node[axis] * degree as f64;
+                assert!((index - index.round()).abs() < 1e-12, "{kind} of degree {degree}: {node:?}");
+                assert_eq!([node[axis] == 0.0, node[axis] == 1.0], [near[axis] == 0.0, near[axis] == 1.0]);
+            }
+            if kind.is_simplex() {
+                let is_on_last = |node: &[f64; 3]| (node.iter().sum::<f64>() - 1.0).abs() < 1e-12;
+                assert_eq!(is_on_last(node), is_on_last(near));
+            }
+            assert!((table.values(dof)[dof] - 1.0).abs() < 1e-10);
+        }
+        let nodal: Vec<f64> = element.nodes().iter().map(|&node| polynomial(&element, node).0).collect();
+        let points = samples(&element);
+        let table = element.tabulate(&points);
+        for (point, &at) in points.iter().enumerate() {
+            let found: f64 = table.values(point).iter().zip(&nodal).map(|(shape, u)| shape * u).sum();
+            assert!((found - polynomial(&element, at).0).abs() < 1e-11, "{kind} of degree {degree}");
+        }
+    }
+}
+
+#[test]
 fn nodes_of_simplices_keep_their_places_under_renumbering_of_corners() {
     for kind in [CellKind::Triangle, CellKind::Tetrahedron] {
         for degree in 1..=MAX_SIMPLEX_DEGREE {

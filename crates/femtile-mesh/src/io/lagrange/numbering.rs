@@ -1,4 +1,4 @@
-//! Orders of the points of higher-order quadrilaterals and hexahedra in files.
+//! Orders of the points of cells of higher order in files.
 
 use crate::tensor::CORNERS;
 use crate::{CellKind, Curved};
@@ -6,14 +6,16 @@ use crate::{CellKind, Curved};
 /// Marks a point missing in a serendipity cell.
 pub(in crate::io) const MISSING: u32 = u32::MAX;
 
-/// A point of the lattice of a cell, each coordinate from 0 to the order.
-type Lattice = [usize; 3];
+/// A point of the lattice of a cell: each coordinate, and on simplices their sum, is from 0 to the order.
+pub(in crate::io) type Lattice = [usize; 3];
 
 /// The order in which a format lists the points of a cell.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::io) struct Numbering {
     /// Degree of the polynomials.
     pub order: usize,
+    /// Lattice of each point of the file.
+    points: Vec<Lattice>,
     /// Place of each point of the file in lexicographic order, the first coordinate running fastest.
     places: Vec<usize>,
     /// Number of points of a complete cell.
@@ -24,30 +26,41 @@ impl Numbering {
     /// Gmsh's: corners, edges, faces, and the same again inside, an order lower by two.
     pub(in crate::io) fn gmsh(kind: CellKind, order: usize) -> Self {
         let points = if kind == CellKind::Quadrilateral { gmsh_square(order) } else { gmsh_cube(order) };
-        Self::new(kind, order, &points)
+        Self::new(kind, order, points)
     }
 
     /// VTK's of Lagrange cells; that of biquadratic and triquadratic cells is the same for order 2.
     ///
     /// `is_old` exchanges the last two vertical edges, as in files before VTK 9.
     /// # Source
-    /// The documentation of `vtkHigherOrderHexahedron::PointIndexFromIJK`.
+    /// The documentation of `PointIndexFromIJK` of `vtkHigherOrderHexahedron` and of `BarycentricIndex` of
+    /// `vtkHigherOrderTetra`.
     pub(in crate::io) fn vtk(kind: CellKind, order: usize, is_old: bool) -> Self {
-        let points =
-            if kind == CellKind::Quadrilateral { vtk_square(order) } else { vtk_cube(order, is_old) };
-        Self::new(kind, order, &points)
+        let points = match kind {
+            CellKind::Segment => [0, order].into_iter().chain(1..order).map(|i| [i, 0, 0]).collect(),
+            CellKind::Triangle => without_first(&vtk_triangle(order)),
+            CellKind::Tetrahedron => without_first(&vtk_tetrahedron(order)),
+            CellKind::Quadrilateral => vtk_square(order),
+            CellKind::Hexahedron => vtk_cube(order, is_old),
+        };
+        Self::new(kind, order, points)
     }
 
-    fn new(kind: CellKind, order: usize, points: &[Lattice]) -> Self {
-        let row = order + 1;
-        let places = points.iter().map(|&[i, j, k]| i + row * (j + row * k)).collect();
-        Self { order, places, n_points: row.pow(kind.dimension() as u32) }
+    fn new(kind: CellKind, order: usize, points: Vec<Lattice>) -> Self {
+        let places = points.iter().map(|&at| place(kind, order, at)).collect();
+        Self { order, points, places, n_points: n_points(kind, order) }
     }
 
     /// Only the first points of it, as serendipity cells leave out faces and the middle.
     pub(in crate::io) fn first(mut self, n: usize) -> Self {
+        self.points.truncate(n);
         self.places.truncate(n);
         self
+    }
+
+    /// Lattice of each point of the file.
+    pub(in crate::io) fn points(&self) -> &[Lattice] {
+        &self.points
     }
 
     /// Place of each point of the file in lexicographic order.
@@ -66,7 +79,29 @@ impl Numbering {
 
     /// Returns the order of a complete cell of `n_points` points, if it is supported.
     pub(in crate::io) fn order_of(kind: CellKind, n_points: usize) -> Option<usize> {
-        (1..=Curved::MAX_ORDER).find(|order| (order + 1).pow(kind.dimension() as u32) == n_points)
+        (1..=Curved::MAX_ORDER).find(|&order| self::n_points(kind, order) == n_points)
+    }
+}
+
+/// Returns the number of points of a cell of an order.
+pub(in crate::io) fn n_points(kind: CellKind, order: usize) -> usize {
+    match kind {
+        CellKind::Triangle => (order + 1) * (order + 2) / 2,
+        CellKind::Tetrahedron => (order + 1) * (order + 2) * (order + 3) / 6,
+        _ => (order + 1).pow(kind.dimension() as u32),
+    }
+}
+
+/// Returns the place of a point among those of its cell in lexicographic order, the first coordinate running fastest.
+pub(in crate::io) fn place(kind: CellKind, order: usize, [i, j, k]: Lattice) -> usize {
+    let row = order + 1;
+    match kind {
+        CellKind::Triangle | CellKind::Tetrahedron => {
+            let layers: usize = (0..k).map(|k| n_points(CellKind::Triangle, order - k)).sum();
+            let rows: usize = (0..j).map(|j| row - k - j).sum();
+            layers + rows + i
+        }
+        _ => i + row * (j + row * k),
     }
 }
 
@@ -155,12 +190,112 @@ fn vtk_cube(order: usize, is_old: bool) -> Vec<Lattice> {
     points
 }
 
+/// Returns the coordinates of points of a simplex given by their indices for each corner.
+fn without_first<const N: usize>(points: &[[usize; N]]) -> Vec<Lattice> {
+    let lattice = |point: &[usize; N]| std::array::from_fn(|axis| point.get(axis + 1).copied().unwrap_or(0));
+    points.iter().map(lattice).collect()
+}
+
+/// Corners and edges of a simplex by their indices for each corner.
+fn corners_and_edges<const N: usize>(edges: &[[usize; 2]], order: usize) -> Vec<[usize; N]> {
+    let along = |[from, to]: [usize; 2], step: usize| {
+        let mut point = [0; N];
+        point[from] = order - step;
+        point[to] += step;
+        point
+    };
+    let corners = (0..N).map(|corner| along([corner; 2], 0));
+    corners.chain(edges.iter().flat_map(|&edge| (1..order).map(move |step| along(edge, step)))).collect()
+}
+
+/// Corners, edges, and the same again inside, an order lower by three.
+fn vtk_triangle(order: usize) -> Vec<[usize; 3]> {
+    if order == 0 {
+        return vec![[0; 3]];
+    }
+    let mut points = corners_and_edges(&[[0, 1], [1, 2], [2, 0]], order);
+    if order > 2 {
+        points.extend(vtk_triangle(order - 3).iter().map(|point| point.map(|i| i + 1)));
+    }
+    points
+}
+
+/// Corners, edges, insides of faces, and the same again inside, an order lower by four.
+fn vtk_tetrahedron(order: usize) -> Vec<[usize; 4]> {
+    const EDGES: [[usize; 2]; 6] = [[0, 1], [1, 2], [2, 0], [0, 3], [1, 3], [2, 3]];
+    const FACES: [[usize; 3]; 4] = [[0, 1, 3], [2, 3, 1], [0, 3, 2], [0, 2, 1]];
+    if order == 0 {
+        return vec![[0; 4]];
+    }
+    let mut points = corners_and_edges(&EDGES, order);
+    if order > 2 {
+        for face in FACES {
+            points.extend(vtk_triangle(order - 3).iter().map(|on_face| {
+                let mut point = [0; 4];
+                face.iter().zip(on_face).for_each(|(&corner, i)| point[corner] = i + 1);
+                point
+            }));
+        }
+    }
+    if order > 3 {
+        points.extend(vtk_tetrahedron(order - 4).iter().map(|point| point.map(|i| i + 1)));
+    }
+    points
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::tensor::corner_places;
 
     const KINDS: [CellKind; 2] = [CellKind::Quadrilateral, CellKind::Hexahedron];
+
+    #[test]
+    fn points_of_simplices_are_listed_once_with_the_corners_first() {
+        for kind in [CellKind::Triangle, CellKind::Tetrahedron] {
+            for order in 1..=Curved::MAX_ORDER {
+                let numbering = Numbering::vtk(kind, order, false);
+                let mut sorted = numbering.places.clone();
+                sorted.sort_unstable();
+                assert!(sorted.iter().copied().eq(0..numbering.n_points), "{kind} {order}");
+                assert_eq!(numbering.points[0], [0; 3]);
+                for (axis, corner) in numbering.points[1..kind.n_nodes()].iter().enumerate() {
+                    let expected: Lattice = std::array::from_fn(|d| order * usize::from(d == axis));
+                    assert_eq!(*corner, expected, "{kind} {order}");
+                }
+                assert_eq!(Numbering::order_of(kind, numbering.n_points), Some(order));
+            }
+        }
+        let ascending = |kind: CellKind| {
+            let mut points = Numbering::vtk(kind, 5, false).points;
+            points.sort_by_key(|&[i, j, k]| [k, j, i]);
+            points.iter().enumerate().all(|(i, &at)| place(kind, 5, at) == i)
+        };
+        assert!(ascending(CellKind::Triangle) && ascending(CellKind::Tetrahedron));
+    }
+
+    #[test]
+    fn vtk_numbers_simplices_as_its_library_says() {
+        // Coordinates of the points, as `BarycentricIndex` of VTK 9.5 gives them.
+        let listed = |kind: CellKind, order: usize| {
+            let numbering = Numbering::vtk(kind, order, false);
+            let digits = |point: &Lattice| {
+                point[..kind.dimension()].iter().map(ToString::to_string).collect::<String>()
+            };
+            numbering.points.iter().map(digits).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(listed(CellKind::Triangle, 4), "00 40 04 10 20 30 31 22 13 03 02 01 11 21 12");
+        assert_eq!(
+            listed(CellKind::Triangle, 6),
+            "00 60 06 10 20 30 40 50 51 42 33 24 15 05 04 03 02 01 11 41 14 21 31 32 23 13 12 22"
+        );
+        assert_eq!(
+            listed(CellKind::Tetrahedron, 5),
+            "000 500 050 005 100 200 300 400 410 320 230 140 040 030 020 010 001 002 003 004 401 302 \
+             203 104 041 032 023 014 101 301 103 201 202 102 131 113 311 122 212 221 011 013 031 012 \
+             022 021 110 130 310 120 220 210 111 211 121 112"
+        );
+    }
 
     #[test]
     fn every_numbering_lists_every_point_once_and_corners_first() {

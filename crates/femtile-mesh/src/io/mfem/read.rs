@@ -51,7 +51,7 @@ pub fn parse(path: &Path, bytes: &[u8]) -> Result<Mesh, MeshError> {
     };
     let mut mesh = collector.into_mesh(path, std::mem::take(&mut nodes.points), true)?.mesh;
     if nodes.is_straightened {
-        mesh.notes.extend(note_of_straightened(mesh.kind, mesh.n_cells(), None));
+        mesh.notes.extend(note_of_straightened(mesh.kind, 2, mesh.n_cells(), None));
     }
     mesh.curved = nodes.curved;
     if let Some(curved) = mesh.curved.as_mut().filter(|_| dimension == 2) {

@@ -71,7 +71,7 @@ impl BegunFile {
             return Ok(None);
         }
         cells.validate()?;
-        let n_cells = cells.cells.len() / cells.n_of_cell();
+        let n_cells = cells.cells.len() / cells.points_per_cell();
         let mut of_cells = fields("cell_data", cell_data.iter().copied(), n_cells, 0)?;
         of_cells.iter_mut().for_each(|array| array.is_late = false);
         let point_data = later(missing, cells.points.len());

@@ -17,4 +17,4 @@ pub use begun::BegunFile;
 pub use index::{read_pieces, read_pieces_tagged};
 pub use options::{Compression, Extent, Piece, Pieces, WriteOptions};
 pub use read::{parse, parse_tagged, read};
-pub use write::{LagrangeCells, lattice_places, write, write_lagrange, write_with};
+pub use write::{LagrangeCells, lattice, write, write_lagrange, write_with};

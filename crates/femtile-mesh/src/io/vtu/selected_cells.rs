@@ -5,7 +5,7 @@ use femtile_device::parallel;
 use super::encode::Array;
 use super::write::Grid;
 use crate::check::{BoundaryFacets, boundary_facets};
-use crate::tensor::corner_places;
+use crate::io::lagrange::{Lattice, Numbering, place};
 use crate::{CellKind, Mesh, MeshError};
 
 /// Some cells or facets with the points that they use.
@@ -58,25 +58,34 @@ impl SelectedCells {
 /// Places of the points of each facet among those of its cell, in the order of a cell of the facet's kind.
 fn facet_places(kind: CellKind, order: Option<usize>) -> Vec<Vec<usize>> {
     let Some(order) = order else { return kind.facets().iter().map(|corners| corners.to_vec()).collect() };
-    let corners: Vec<isize> = corner_places(kind, order).map(|place| place as isize).collect();
-    let of_facet = |facet: &&[usize]| {
-        let origin = corners[facet[0]];
-        let step = |to: usize| (corners[to] - origin) / order as isize;
-        let (first, second) = (step(facet[1]), facet.get(3).map(|&corner| step(corner)));
-        let rows = 0..second.map_or(1, |_| order as isize + 1);
-        let row =
-            |j| (0..=order as isize).map(move |i| (origin + i * first + j * second.unwrap_or(0)) as usize);
-        rows.flat_map(row).collect()
+    let numbering = Numbering::vtk(kind, order, false);
+    let Some(facet_kind) = kind.facet_kind() else { return Vec::new() };
+    let of_facet = Numbering::vtk(facet_kind, order, false);
+    let mut lattice = of_facet.points().to_vec();
+    lattice.sort_by_key(|&[i, j, k]| [k, j, i]);
+    let places = |facet: &&[usize]| {
+        let [origin, first, second] = [Some(&facet[0]), facet.get(1), facet[2..].last()]
+            .map(|corner| corner.map_or([0; 3], |&corner| numbering.points()[corner]));
+        let point = |&[i, j, _]: &Lattice| {
+            let along = |axis: usize| {
+                // Steps are 0 or ±1; a segment has no second edge.
+                let step = |to: Lattice| (to[axis] as isize - origin[axis] as isize) / order as isize;
+                let second = if facet.len() > 2 { j as isize * step(second) } else { 0 };
+                (origin[axis] as isize + i as isize * step(first) + second) as usize
+            };
+            place(kind, order, std::array::from_fn(along))
+        };
+        lattice.iter().map(point).collect()
     };
-    kind.facets().iter().map(of_facet).collect()
+    kind.facets().iter().map(places).collect()
 }
 
 /// Finds the boundary of cells of some order by their corners.
 ///
 /// # Errors
 /// [`MeshError::Invalid`] if there are no cells.
-pub(super) fn boundary_of(grid: &Grid<'_>, order: usize) -> Result<BoundaryFacets, MeshError> {
-    let places: Vec<usize> = corner_places(grid.kind, order).collect();
+pub(super) fn boundary_of(grid: &Grid<'_>) -> Result<BoundaryFacets, MeshError> {
+    let places = &grid.places[..grid.kind.n_nodes()];
     let cells = grid.cells.chunks_exact(grid.points_per_cell());
     let mut corners: Vec<u32> = cells.flat_map(|cell| places.iter().map(|&place| cell[place])).collect();
     let (mut number_of, mut n_corners) = (vec![0; grid.points.len()], 0);
@@ -114,29 +123,39 @@ impl Array<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::io::lagrange::n_points;
 
     #[test]
     fn points_of_facets_of_any_order_lie_on_the_plane_of_their_corners() {
-        for kind in [CellKind::Quadrilateral, CellKind::Hexahedron] {
+        let kinds =
+            [CellKind::Triangle, CellKind::Tetrahedron, CellKind::Quadrilateral, CellKind::Hexahedron];
+        for kind in kinds {
             for order in [1, 2, 3, 5] {
-                let row = order + 1;
-                let lattice = |place: usize| [place % row, place / row % row, place / row / row];
-                let corners: Vec<usize> = corner_places(kind, order).collect();
+                let mut lattice = Numbering::vtk(kind, order, false).points().to_vec();
+                let corners: Vec<usize> =
+                    lattice[..kind.n_nodes()].iter().map(|&at| place(kind, order, at)).collect();
+                lattice.sort_by_key(|&[i, j, k]| [k, j, i]);
                 for (places, facet) in facet_places(kind, Some(order)).iter().zip(kind.facets()) {
-                    assert_eq!(places.len(), row.pow(kind.dimension() as u32 - 1));
+                    assert_eq!(places.len(), n_points(kind.facet_kind().unwrap(), order));
                     let expected: Vec<usize> = facet.iter().map(|&corner| corners[corner]).collect();
                     let [first, last] = [places[0], places[places.len() - 1]];
                     assert!(first == expected[0] && expected.contains(&last), "{kind} {order}");
-                    let is_on_plane = |axis: usize, at: usize| {
-                        let mut on = expected.iter().chain(places).map(|&place| lattice(place)[axis]);
-                        on.all(|x| x == at)
+                    // The last plane is the inclined one of simplices.
+                    let on_planes = |place: usize| {
+                        let [i, j, k] = lattice[place];
+                        [i, j, k, i + j + k].map(|x| [x == 0, x == order])
                     };
-                    let planes = (0..kind.dimension()).flat_map(|axis| [(axis, 0), (axis, order)]);
-                    assert_eq!(
-                        planes.filter(|&(axis, at)| is_on_plane(axis, at)).count(),
-                        1,
-                        "{kind} {order}"
-                    );
+                    let d = kind.dimension();
+                    let is_side = |axis: usize, end: usize| match kind.is_simplex() {
+                        true => (axis < d && end == 0) || (axis == 3 && end == 1),
+                        false => axis < d,
+                    };
+                    let sides = (0..4).flat_map(|axis| [(axis, 0), (axis, 1)]);
+                    let holds = |&(axis, end): &(usize, usize)| {
+                        let mut on = expected.iter().chain(places).map(|&place| on_planes(place)[axis][end]);
+                        is_side(axis, end) && on.all(|is_on| is_on)
+                    };
+                    assert_eq!(sides.filter(holds).count(), 1, "{kind} {order}");
                     let mut distinct = places.clone();
                     distinct.sort_unstable();
                     distinct.dedup();

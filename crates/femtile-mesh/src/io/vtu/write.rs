@@ -7,27 +7,28 @@ use super::spread::{node_points, spread};
 use crate::check::{BoundaryFacets, boundary_facets};
 use crate::first_where::first_where;
 use crate::io::atomic::write_atomically;
-use crate::io::lagrange::Numbering;
+use crate::io::lagrange::{Numbering, n_points};
 use crate::io::sum::{FileSum, Sum, Summed};
 use crate::{CellKind, Field, Mesh, MeshError};
 
-/// Quadrilaterals or hexahedra of some order, as solutions of higher order are written.
+/// Cells of some order, as solutions of higher order are written.
 #[derive(Debug, Clone, Copy)]
 pub struct LagrangeCells<'a> {
-    /// Quadrilateral or hexahedron.
+    /// Triangle, tetrahedron, quadrilateral or hexahedron.
     pub kind: CellKind,
-    /// Degree in each coordinate; VTK 9 shows at most 10.
+    /// Degree, in each coordinate of quadrilaterals and hexahedra; VTK 9 shows at most 10.
     pub order: usize,
     /// Points of all cells.
     pub points: &'a [[f64; 3]],
-    /// Points of each cell, evenly spaced on the square or cube, the first coordinate running fastest:
-    /// `[n_cells × (order + 1)^dimension]`.
+    /// Points of each cell, evenly spaced on the reference cell, the first coordinate running fastest:
+    /// `[n_cells × points of a cell]`.
     pub cells: &'a [u32],
 }
 
 impl LagrangeCells<'_> {
-    pub(super) fn n_of_cell(&self) -> usize {
-        (self.order + 1).pow(self.kind.dimension() as u32)
+    /// Returns the number of points of a cell.
+    pub fn points_per_cell(&self) -> usize {
+        n_points(self.kind, self.order)
     }
 
     /// Returns the points of each cell in the order of VTK: corners, edges, faces, the inside.
@@ -36,16 +37,16 @@ impl LagrangeCells<'_> {
     /// The indices do not divide into cells.
     pub fn in_vtk_order(&self) -> Vec<u32> {
         let grid = Grid::of_lagrange(self);
-        let cells = self.cells.chunks(self.n_of_cell());
+        let cells = self.cells.chunks(self.points_per_cell());
         cells.flat_map(|cell| grid.places.iter().map(|&place| cell[place])).collect()
     }
 
     pub(super) fn validate(&self) -> Result<(), MeshError> {
         let invalid = |field, message| Err(MeshError::Invalid { field, message });
-        let n = self.n_of_cell();
-        if !matches!(self.kind, CellKind::Quadrilateral | CellKind::Hexahedron) || self.order == 0 {
+        let n = self.points_per_cell();
+        if self.kind == CellKind::Segment || self.order == 0 {
             let message = format!(
-                "{} cells of order {}; quadrilaterals and hexahedra from order 1",
+                "{} cells of order {}; cells of two or three dimensions from order 1",
                 self.kind, self.order
             );
             return invalid("kind", message);
@@ -63,14 +64,13 @@ impl LagrangeCells<'_> {
     }
 }
 
-/// Returns the place of each point of a Lagrange cell in VTK's order among its points in lexicographic order, the first
-/// coordinate running fastest.
+/// Returns the coordinates of each point of a Lagrange cell in VTK's order, in units of `1 / order` of the reference cell.
 ///
 /// # Errors
-/// [`MeshError::Invalid`] for other cells than quadrilaterals and hexahedra, and for order 0.
-pub fn lattice_places(kind: CellKind, order: usize) -> Result<Vec<usize>, MeshError> {
+/// [`MeshError::Invalid`] for segments, and for order 0.
+pub fn lattice(kind: CellKind, order: usize) -> Result<Vec<[usize; 3]>, MeshError> {
     LagrangeCells { kind, order, points: &[], cells: &[] }.validate()?;
-    Ok(Numbering::vtk(kind, order, false).places().to_vec())
+    Ok(Numbering::vtk(kind, order, false).points().to_vec())
 }
 
 /// Writes the mesh with its own fields and tags and further fields, uncompressed, for ParaView.
@@ -176,7 +176,7 @@ fn joined<'a>(mut own: Vec<Array<'a>>, given: Vec<Array<'a>>) -> Vec<Array<'a>> 
 /// its sum if the options ask for it.
 ///
 /// # Errors
-/// [`MeshError::Invalid`] when cells are neither quadrilaterals nor hexahedra, an index is out of range or a
+/// [`MeshError::Invalid`] when cells are segments, an index is out of range or a
 /// field does not have one entry for each point or cell; [`MeshError::Io`] when the file cannot be written.
 pub fn write_lagrange(
     path: &Path,
@@ -186,11 +186,11 @@ pub fn write_lagrange(
     options: WriteOptions<'_>,
 ) -> Result<Option<FileSum>, MeshError> {
     cells.validate()?;
-    let n_cells = cells.cells.len() / cells.n_of_cell();
+    let n_cells = cells.cells.len() / cells.points_per_cell();
     let of_points = fields("point_data", point_data.iter().copied(), cells.points.len(), 0)?;
     let of_cells = fields("cell_data", cell_data.iter().copied(), n_cells, 0)?;
     let grid = Grid::of_lagrange(cells);
-    let boundary = options.is_surface().then(|| boundary_of(&grid, cells.order)).transpose()?;
+    let boundary = options.is_surface().then(|| boundary_of(&grid)).transpose()?;
     grid.write(path, of_points, of_cells, boundary, options)
 }
 
@@ -200,8 +200,8 @@ pub(super) struct Grid<'a> {
     pub kind: CellKind,
     /// Order of cells whose points are in lexicographic order; none if cells have their corners in VTK's.
     pub order: Option<usize>,
-    /// Position of each point in VTK's order among the points of a cell.
-    places: Vec<usize>,
+    /// Position of each point in VTK's order among the points of a cell; those of the corners come first.
+    pub places: Vec<usize>,
     pub cells: &'a [u32],
     facet: Option<CellKind>,
     facets: &'a [u32],
@@ -219,10 +219,9 @@ impl<'a> Grid<'a> {
         order: Option<usize>,
         cells: &'a [u32],
     ) -> Self {
-        let places = match (order, kind) {
-            (None, kind) => (0..kind.n_nodes()).collect(),
-            (Some(order), CellKind::Segment) => [0, order].into_iter().chain(1..order).collect(),
-            (Some(order), kind) => Numbering::vtk(kind, order, false).places().to_vec(),
+        let places = match order {
+            None => (0..kind.n_nodes()).collect(),
+            Some(order) => Numbering::vtk(kind, order, false).places().to_vec(),
         };
         Self { points, kind, order, places, cells, facet: None, facets: &[] }
     }
@@ -237,8 +236,10 @@ impl<'a> Grid<'a> {
         match (self.order, self.kind) {
             (None | Some(1), kind) => kind.vtk_type(),
             (_, CellKind::Segment) => 68,
+            (_, CellKind::Triangle) => 69,
             (_, CellKind::Quadrilateral) => 70,
-            _ => 72,
+            (_, CellKind::Tetrahedron) => 71,
+            (_, CellKind::Hexahedron) => 72,
         }
     }
 
