@@ -1,6 +1,7 @@
 //! Compiles GPU kernels with NVRTC and shows what they take; fails where registers spill.
 //!
-//! `cargo run -p femtile-conformance --bin kernels [-- --all]`; `cargo xtask kernels` calls it.
+//! `cargo run -p femtile-conformance --bin kernels [-- --all] [TEXT]`; `cargo xtask kernels` calls it. A text restricts them to programs
+//! whose name or definitions contain it.
 
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -22,7 +23,10 @@ fn main() -> ExitCode {
     };
     println!("{}", compiler.version());
     println!("{:<6} {:>5} {:>7} {:>6}  kernel, program", "arch", "regs", "shared", "spills");
-    let programs = femtile_conformance::specialisations(all);
+    let mut programs = femtile_conformance::specialisations(all);
+    if let Some(text) = std::env::args().skip(1).find(|argument| !argument.starts_with('-')) {
+        programs.retain(|program| program.to_string().contains(&text));
+    }
     // Of some kernels, each is compiled for one architecture, in turn.
     let is_wanted = |number: usize, place: usize| all || number % ARCHITECTURES.len() == place;
     let jobs: Vec<_> = programs

@@ -25,8 +25,8 @@ const AFFINE: f64 = 1e-13;
 
 /// The tangent of a form at a state on a GPU, $y = R'(u; x, \cdot)$, without a stored matrix.
 ///
-/// Scalar diffusion and reaction have the kernels of their class, with the metric at the points. For every other tangent, numbers of the tangent at the points that no direction changes are computed once; the kernel is compiled for the form, the
-/// element and the precision.
+/// Scalar diffusion and reaction have the kernels of their class, with the metric at the points. For every other form the numbers
+/// that no direction changes are computed once, and the kernel is compiled with the text of the tangent.
 ///
 /// # Cost
 /// Reads x, $d^2 + 1$ numbers of geometry per point (per cell, if all cells are affine) and those of the tangent, writes y;
@@ -58,7 +58,7 @@ impl<T: Scalar> CudaTangentData<T> {
         constrained: &[u32],
         config: CudaMatrixFreeConfig,
     ) -> Result<Self, OperatorError> {
-        operator.cpu.install(|| Self::compute(operator, state, (constrained, true), config))
+        operator.cpu.install(|| Self::compute(operator, state, constrained, config, true))
     }
 
     /// As [`CudaTangentData::new`], by the text of the tangent, also where its class has kernels of its own.
@@ -71,14 +71,15 @@ impl<T: Scalar> CudaTangentData<T> {
         constrained: &[u32],
         config: CudaMatrixFreeConfig,
     ) -> Result<Self, OperatorError> {
-        operator.cpu.install(|| Self::compute(operator, state, (constrained, false), config))
+        operator.cpu.install(|| Self::compute(operator, state, constrained, config, false))
     }
 
     fn compute(
         operator: &CpuOperator<'_>,
         state: &State<'_>,
-        (constrained, by_class): (&[u32], bool),
+        constrained: &[u32],
         config: CudaMatrixFreeConfig,
+        by_class: bool,
     ) -> Result<Self, OperatorError> {
         let discrete = operator.discrete();
         discrete.check_state(state)?;
@@ -98,11 +99,13 @@ impl<T: Scalar> CudaTangentData<T> {
             parallel::map(n_cells, 1, |cell| has_one_jacobian(operator, cell)).into_iter().all(|is| is);
         let facets = facet_matrices(operator, state)?;
         let class = integrand.class();
-        if by_class && class.is_diffusion_reaction() && discrete.form().n_components() == 1 {
+        let has_terms = [class.diffusion, class.reaction].map(|term| term != Dependence::Zero);
+        let is_of_class = class.is_diffusion_reaction() && discrete.form().n_components() == 1;
+        if by_class && is_of_class && has_terms != [false; 2] {
             let metrics = Metrics::new(operator, integrand, state);
             let is_constant = is_affine && class.dependence() <= Dependence::ByCell;
             let metric = PointMetric {
-                has_terms: [class.diffusion != Dependence::Zero, class.reaction != Dependence::Zero],
+                has_terms,
                 is_isotropic: class.isotropic,
                 is_constant,
                 write: &|position, to| metrics.write(position, is_constant, to),
