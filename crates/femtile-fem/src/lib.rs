@@ -7,6 +7,7 @@
 pub mod assembly;
 pub mod constraints;
 mod error;
+mod evaluation;
 pub mod forms;
 pub mod functionals;
 pub mod recovery;

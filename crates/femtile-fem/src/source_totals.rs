@@ -1,14 +1,12 @@
 //! Integrals of a source by the rule of the elements and by many more points.
 
-use femtile_device::parallel;
-use femtile_element::Affine;
-use femtile_expression::TapeScratch;
-use femtile_space::TensorSpace;
 use femtile_space::geometry::CellRule;
+use femtile_space::{ReferenceRule, Space};
 
 use crate::FemError;
-use crate::forms::{CHUNK, CellCoefficients, ChunkScratch, Compiled, Form, Points, State};
-use crate::tensor::{Evaluation, SOURCE_RULE};
+use crate::evaluation::Evaluation;
+use crate::forms::{Compiled, Form};
+use crate::functionals::source_rule;
 
 /// Points of all cells together, about.
 const POINTS: usize = 1 << 18;
@@ -32,38 +30,44 @@ pub struct SourceTotals {
 }
 
 impl SourceTotals {
-    /// Compares the source of a form on a space of any degree, or on linear simplices if `space` is none.
-    /// Returns none if the source is constant in each cell, if it depends on u or the time, or if the mesh
-    /// has too many cells.
+    /// Compares the source of a form on a space. Returns none if the source is constant in each cell, if it depends on u or the
+    /// time, or if the mesh has too many cells.
     ///
     /// # Cost
     /// About a quarter of a million evaluations of the source, two million at most.
     /// # Errors
     /// A source that is not finite, a folded cell.
-    pub fn of(form: &Form<'_>, space: Option<&TensorSpace<'_>>) -> Result<Option<Self>, FemError> {
-        let (mesh, source) = (form.mesh, form.source);
+    pub fn of(form: &Form<'_>, space: &Space<'_>) -> Result<Option<Self>, FemError> {
+        let (mesh, source, degree) = (form.mesh, form.source, space.element().degree());
         if source.is_constant_by_cell() || source.uses_unknown() || source.uses_time() {
             return Ok(None);
         }
-        let d = mesh.dimension();
-        let along = (POINTS as f64 / mesh.n_cells().max(1) as f64).powf(1.0 / d as f64) as usize;
-        let compiled = Compiled::scalar("source", source, mesh)?;
-        let (pairs, n_points) = match space {
-            Some(space) => {
-                let along = along.min(ALONG[1]).max(space.degree() + 3);
-                if along.pow(d as u32).saturating_mul(mesh.n_cells()) > 8 * POINTS {
+        let d = mesh.dimension() as u32;
+        let along = (POINTS as f64 / mesh.n_cells().max(1) as f64).powf(1.0 / f64::from(d)) as usize;
+        let (fine, n_points) = match space.tensor() {
+            Some(tensor) => {
+                let along = along.min(ALONG[1]).max(degree + 3);
+                if along.pow(d).saturating_mul(mesh.n_cells()) > 8 * POINTS {
                     return Ok(None);
                 }
-                let rules = [SOURCE_RULE, CellRule::Gauss { extra: along - space.degree() - 1 }];
-                let [coarse, fine] = rules.map(|rule| of_rule(space, &compiled, rule));
-                (coarse?.into_iter().zip(fine?).collect(), along.pow(d as u32))
+                let rule = CellRule::Gauss { extra: along - degree - 1 };
+                (Evaluation::on_tensor_cells(tensor, rule), along.pow(d))
             }
             None if along < ALONG[0] => return Ok(None),
             None => {
-                let points = spread(d, along.min(ALONG[1]).pow(d as u32));
-                (of_simplices(form, &compiled, &points)?, points.len())
+                let n_points = along.min(ALONG[1]).pow(d);
+                (Evaluation::on_simplices(space, spread(mesh.dimension(), n_points)), n_points)
             }
         };
+        let coarse = Evaluation::new(space, source_rule(space, form, CellRule::default()));
+        let source = Compiled::scalar("source", source, mesh)?;
+        let by_cell = |evaluation: &Evaluation<'_>| {
+            evaluation.map(|found, points| {
+                points.eval(found, &source)?;
+                Ok(found.given.iter().zip(&points.weights).map(|(value, weight)| value * weight).sum::<f64>())
+            })
+        };
+        let pairs: Vec<(f64, f64)> = by_cell(&coarse)?.into_iter().zip(by_cell(&fine)?).collect();
         let sum = |of: &dyn Fn(&(f64, f64)) -> f64| pairs.iter().map(of).sum::<f64>();
         Ok(Some(Self {
             integrated: sum(&|(coarse, _)| *coarse),
@@ -75,52 +79,9 @@ impl SourceTotals {
     }
 }
 
-/// The integral over each cell, by position.
-fn of_rule(space: &TensorSpace<'_>, source: &Compiled<'_>, rule: CellRule) -> Result<Vec<f64>, FemError> {
-    Evaluation::new(space, rule).map(|found, points| {
-        points.eval(found, source)?;
-        Ok(found.given.iter().zip(&points.weights).map(|(value, weight)| value * weight).sum())
-    })
-}
-
-/// The integrals over each simplex as in assembly, and with points of equal weights.
-fn of_simplices(
-    form: &Form<'_>,
-    source: &Compiled<'_>,
-    spread: &[[f64; 4]],
-) -> Result<Vec<(f64, f64)>, FemError> {
-    let mesh = form.mesh;
-    let coefficients = CellCoefficients::of_any_sign(form)?;
-    let of_chunk = |number: usize| {
-        let first = number * CHUNK;
-        let cells: Vec<u32> = (first..(first + CHUNK).min(mesh.n_cells())).map(|cell| cell as u32).collect();
-        let (mut chunk, mut scratch) = (coefficients.start_chunk(), ChunkScratch::default());
-        coefficients.eval(&mut chunk, &cells, State::default(), &mut scratch)?;
-        let (mut points, mut tape) = (Points::default(), TapeScratch::default());
-        let mut values = vec![0.0; spread.len()];
-        let one = |(lane, &cell): (usize, &u32)| {
-            let nodes = mesh.cell(cell as usize);
-            let mut corners = [[0.0; 3]; 4];
-            corners.iter_mut().zip(nodes).for_each(|(to, &node)| *to = mesh.points[node as usize]);
-            let measure = Affine::simplex(&corners[..nodes.len()]).measure;
-            points.clear();
-            for weights in spread {
-                let along =
-                    |axis: usize| (0..nodes.len()).map(|a| weights[a] * corners[a][axis]).sum::<f64>();
-                points.push(cell, std::array::from_fn(along));
-            }
-            source.eval_scalar(&mut values, &points, &mut tape)?;
-            let coarse = (0..nodes.len()).map(|a| chunk.load[a][lane]).sum::<f64>();
-            Ok::<_, FemError>((measure * coarse, measure * values.iter().sum::<f64>() / values.len() as f64))
-        };
-        cells.iter().enumerate().map(one).collect::<Result<Vec<_>, FemError>>()
-    };
-    let found = parallel::map(mesh.n_cells().div_ceil(CHUNK), 1, of_chunk);
-    Ok(found.into_iter().collect::<Result<Vec<_>, FemError>>()?.into_iter().flatten().collect())
-}
-
-/// Barycentric coordinates of points that are spread evenly over a simplex: a sequence of the additive recurrence, sorted.
-fn spread(d: usize, n: usize) -> Vec<[f64; 4]> {
+/// Returns points that are spread evenly over the reference simplex, with equal weights: a sequence of the additive
+/// recurrence, sorted.
+fn spread(d: usize, n: usize) -> ReferenceRule {
     // The root of x^(d+1) = x + 1, whose powers fill the cube most evenly.
     let root = (0..40).fold(1.5, |x: f64, _| (1.0 + x).powf(1.0 / (d + 1) as f64));
     let point = |i: usize| {
@@ -128,11 +89,10 @@ fn spread(d: usize, n: usize) -> Vec<[f64; 4]> {
             (1..=d as i32).map(|k| (0.5 + i as f64 / f64::powi(root, k)).fract()).collect();
         at.sort_unstable_by(f64::total_cmp);
         at.push(1.0);
-        let mut weights = [0.0; 4];
-        (0..=d).for_each(|a| weights[a] = at[a] - if a == 0 { 0.0 } else { at[a - 1] });
-        weights
+        std::array::from_fn(|axis| if axis < d { at[axis + 1] - at[axis] } else { 0.0 })
     };
-    (0..n).map(point).collect()
+    let measure = 1.0 / (1..=d).product::<usize>() as f64;
+    ReferenceRule { points: (0..n).map(point).collect(), weights: vec![measure / n as f64; n] }
 }
 
 #[cfg(test)]
@@ -160,10 +120,10 @@ mod tests {
             conditions: &[],
         };
         let space = match split {
-            SquareSplit::Quadrilateral => Some(TensorSpace::new(&mesh, 2).unwrap()),
-            _ => None,
+            SquareSplit::Quadrilateral => Space::new(&mesh, 2).unwrap(),
+            _ => Space::new(&mesh, 1).unwrap(),
         };
-        SourceTotals::of(&form, space.as_ref()).unwrap()
+        SourceTotals::of(&form, &space).unwrap()
     }
 
     #[test]

@@ -12,6 +12,7 @@
 // Loops over shape functions and axes carry the indices of the formulas they compute.
 #![allow(clippy::needless_range_loop)]
 
+mod boundary_fluxes;
 mod cpu;
 mod cuda;
 mod discrete_form;
@@ -19,6 +20,7 @@ mod error;
 pub mod reference;
 mod sites;
 
+pub use boundary_fluxes::ConormalFlux;
 pub use cpu::{CpuOperator, Pattern};
 pub use cuda::{CudaTangent, CudaTangentData, cuda_specialisations};
 pub use discrete_form::{DiscreteForm, State};

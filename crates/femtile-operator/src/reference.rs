@@ -8,12 +8,12 @@ use crate::error::OperatorError;
 use crate::sites::{Site, for_sites};
 
 /// A quadrature point of a cell or facet.
-struct AtPoint<'a> {
-    integrand: &'a Integrand,
+pub(crate) struct AtPoint<'a> {
+    pub integrand: &'a Integrand,
     domain: &'static str,
     site: &'a Site,
     /// The point in the site.
-    q: usize,
+    pub q: usize,
     /// Inputs of the programs, without a direction.
     inputs: Vec<f64>,
 }
@@ -128,7 +128,8 @@ pub(crate) struct SiteIntegral<'a> {
 }
 
 impl SiteIntegral<'_> {
-    fn for_points(
+    /// Calls a function at each point of a site.
+    pub fn for_points(
         &self,
         site: &Site,
         found: &mut dyn FnMut(AtPoint<'_>) -> Result<(), OperatorError>,
@@ -241,7 +242,7 @@ impl<'a> AtPoint<'a> {
     }
 
     /// Evaluates a program; fails if a value is not finite.
-    fn evaluate(&self, program: &Program) -> Result<Vec<f64>, FormError> {
+    pub fn evaluate(&self, program: &Program) -> Result<Vec<f64>, FormError> {
         let mut values = vec![f64::NAN; program.n_outputs()];
         program.eval(&self.inputs, &mut values);
         let Some(at) = values.iter().position(|value| !value.is_finite()) else { return Ok(values) };

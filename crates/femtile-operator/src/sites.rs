@@ -2,7 +2,9 @@
 
 use femtile_form::Domain;
 use femtile_mesh::Mesh;
-use femtile_space::{CellFacet, CellMapping, Element, PointMap, ReferenceRule, Space, Tabulation};
+use femtile_space::{
+    CellFacet, CellMapping, Element, ElementFacet, PointMap, ReferenceRule, Space, Tabulation,
+};
 
 use crate::discrete_form::DiscreteForm;
 use crate::error::OperatorError;
@@ -78,14 +80,24 @@ pub(crate) fn for_sites(
             }
         }
         Domain::Boundary(facets) => {
-            let sides = space.boundary_facets(discrete.boundary());
+            let (sides, element) = (space.boundary_facets(discrete.boundary()), space.element());
+            let rule = facet_rule(element);
+            let points = |side: &ElementFacet| -> Vec<_> {
+                rule.points.iter().map(|&point| side.point(point)).collect()
+            };
+            let tables = |side| (space.mapping(&points(side)), element.tabulate(&points(side)));
+            let tables: Vec<_> = element.facets().iter().map(tables).collect();
             for &facet in facets {
-                found(&facet_site(space, &[sides[facet as usize]])?)?;
+                let facet = sides[facet as usize];
+                let ((mapping, table), mut map) = (&tables[facet.facet], PointMap::default());
+                mapping.of_cell(facet.position, &mut map)?;
+                let side = SiteSide::new(space, facet.position, table, &map);
+                found(&facet_site(space, facet, &rule, map, vec![side]))?;
             }
         }
         Domain::Interior => {
             for sides in space.interior_facets() {
-                found(&facet_site(space, &sides)?)?;
+                found(&interior_site(space, &sides)?)?;
             }
         }
     }
@@ -112,10 +124,14 @@ fn cell_site(
     })
 }
 
-/// The site of a facet of one cell, or of two cells that share it.
-fn facet_site(space: &Space<'_>, facets: &[CellFacet]) -> Result<Site, OperatorError> {
+fn facet_rule(element: &Element) -> ReferenceRule {
+    element.facet_quadrature(2 * element.degree())
+}
+
+/// The site of a facet that two cells share.
+fn interior_site(space: &Space<'_>, facets: &[CellFacet; 2]) -> Result<Site, OperatorError> {
     let element = space.element();
-    let rule = element.facet_quadrature(2 * element.degree());
+    let rule = facet_rule(element);
     let (mut sides, mut maps) = (Vec::new(), Vec::new());
     for &facet in facets {
         let on_facet = space.facet(facet);
@@ -125,8 +141,18 @@ fn facet_site(space: &Space<'_>, facets: &[CellFacet]) -> Result<Site, OperatorE
         sides.push(SiteSide::new(space, facet.position, &element.tabulate(&points), &map));
         maps.push(map);
     }
-    let map = maps.swap_remove(0);
-    let reference = element.facets()[facets[0].facet].normal;
+    Ok(facet_site(space, facets[0], &rule, maps.swap_remove(0), sides))
+}
+
+/// The site of a facet with the map of its first cell.
+fn facet_site(
+    space: &Space<'_>,
+    CellFacet { position, facet }: CellFacet,
+    rule: &ReferenceRule,
+    map: PointMap,
+    sides: Vec<SiteSide>,
+) -> Site {
+    let reference = space.element().facets()[facet].normal;
     let (mut normals, mut weights) = (Vec::new(), Vec::new());
     for (q, weight) in rule.weights.iter().enumerate() {
         // Nanson's formula: n ds = |det J| J⁻ᵀ N dS.
@@ -138,8 +164,8 @@ fn facet_site(space: &Space<'_>, facets: &[CellFacet]) -> Result<Site, OperatorE
         normals.push(area.map(|x| x / size));
         weights.push(weight * size);
     }
-    let cell = space.cell(facets[0].position);
-    Ok(Site { cell, tag: tag(space.mesh(), cell), points: map.points, normals, weights, sides })
+    let cell = space.cell(position);
+    Site { cell, tag: tag(space.mesh(), cell), points: map.points, normals, weights, sides }
 }
 
 fn tag(mesh: &Mesh, cell: usize) -> i32 {

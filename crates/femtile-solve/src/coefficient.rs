@@ -399,7 +399,7 @@ pub fn check_count(found: usize, n: usize, path: &[Key]) -> Result<(), SolveErro
         return Ok(());
     }
     let message = format!(
-        "{found} entries, where u has components = {n} by [space]: give one for each, or one for all without brackets"
+        "{found} entries, where u has {n} components: give one for each, or one for all without brackets"
     );
     Err(SolveError::setting(path, message))
 }

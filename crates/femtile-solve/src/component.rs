@@ -1,11 +1,10 @@
 use femtile_expression::Expression;
-use femtile_fem::functionals::Line;
+use femtile_fem::functionals::{self, Line};
 use femtile_fem::recovery::IsInterrupted;
-use femtile_fem::tensor::functionals as tensor;
-use femtile_fem::{FemError, Form, functionals as linear};
+use femtile_fem::{FemError, Form};
 use femtile_linalg::LinalgError;
 use femtile_matrix_free::CellRule;
-use femtile_space::TensorSpace;
+use femtile_space::{Space, TensorSpace};
 
 use crate::RecoveredGradient;
 use crate::distributed_solution::DistributedSolution;
@@ -35,14 +34,19 @@ impl<'s> Component<'s> {
         self.form.mesh.dimension()
     }
 
+    /// Returns the space of the values.
+    fn on(&self) -> Result<Space<'s>, FemError> {
+        Ok(Space::of(self.form.mesh, self.space)?)
+    }
+
     /// Returns the largest value at a degree of freedom.
     pub fn max(&self) -> f64 {
-        self.ranks.map_or_else(|| linear::max(self.values), |ranks| ranks.range()[1])
+        self.ranks.map_or_else(|| functionals::max(self.values), |ranks| ranks.range()[1])
     }
 
     /// Returns the smallest value at a degree of freedom.
     pub fn min(&self) -> f64 {
-        self.ranks.map_or_else(|| linear::min(self.values), |ranks| ranks.range()[0])
+        self.ranks.map_or_else(|| functionals::min(self.values), |ranks| ranks.range()[0])
     }
 
     /// The sum of all ranks.
@@ -66,10 +70,7 @@ impl<'s> Component<'s> {
     /// # Errors
     /// [`FemError::Space`] for an inverted cell.
     pub fn integral(&self) -> Result<f64, FemError> {
-        self.sum(match self.space {
-            Some(space) => tensor::integral(space, self.values),
-            None => linear::integral(self.form.mesh, self.values),
-        }?)
+        self.sum(functionals::integral(&self.on()?, self.values)?)
     }
 
     /// Returns the length, area or volume of the mesh.
@@ -77,10 +78,7 @@ impl<'s> Component<'s> {
     /// # Errors
     /// As [`Component::integral`].
     pub fn measure(&self) -> Result<f64, FemError> {
-        self.sum(match self.space {
-            Some(space) => tensor::measure(space)?,
-            None => linear::measure(self.form.mesh),
-        })
+        self.sum(functionals::measure(&self.on()?)?)
     }
 
     /// Returns the mean, $\int u / \int 1$.
@@ -96,10 +94,7 @@ impl<'s> Component<'s> {
     /// # Errors
     /// As [`Component::integral`].
     pub fn l2_norm(&self) -> Result<f64, FemError> {
-        self.norm(match self.space {
-            Some(space) => tensor::l2_norm(space, self.values),
-            None => linear::l2_norm(self.form.mesh, self.values),
-        }?)
+        self.norm(functionals::l2_norm(&self.on()?, self.values)?)
     }
 
     /// Returns $\int \sigma \nabla u \cdot \nabla u + \lambda u^2$.
@@ -107,10 +102,7 @@ impl<'s> Component<'s> {
     /// # Errors
     /// As [`Component::integral`].
     pub fn energy(&self) -> Result<f64, FemError> {
-        self.sum(match self.space {
-            Some(space) => tensor::energy(space, &self.form, self.values),
-            None => linear::energy(&self.form, self.values),
-        }?)
+        self.sum(functionals::energy(&self.on()?, &self.form, self.values)?)
     }
 
     /// Returns the value at a point.
@@ -118,10 +110,7 @@ impl<'s> Component<'s> {
     /// # Errors
     /// [`FemError`] if the point lies outside the mesh.
     pub fn value_at(&self, point: [f64; 3]) -> Result<f64, FemError> {
-        let here = match self.space {
-            Some(space) => tensor::value_at(space, self.values, point),
-            None => linear::value_at(self.form.mesh, self.values, point),
-        };
+        let here = functionals::value_at(&self.on()?, self.values, point);
         let Some(ranks) = self.ranks else { return here };
         let found = ranks.first_of(&[here.as_ref().ok().copied()])?;
         found[0].map_or(here, Ok)
@@ -132,10 +121,7 @@ impl<'s> Component<'s> {
     /// # Errors
     /// As [`Component::integral`].
     pub fn values_at(&self, points: &[[f64; 3]]) -> Result<Vec<Option<f64>>, FemError> {
-        let found = match self.space {
-            Some(space) => tensor::values_at(space, self.values, points),
-            None => linear::values_at(self.form.mesh, self.values, points),
-        }?;
+        let found = functionals::values_at(&self.on()?, self.values, points)?;
         self.first_of(found)
     }
 
@@ -152,10 +138,7 @@ impl<'s> Component<'s> {
     /// # Errors
     /// As [`Component::integral`].
     pub fn along(&self, from: [f64; 3], to: [f64; 3], n: usize) -> Result<Line, FemError> {
-        let line = match self.space {
-            Some(space) => tensor::along(space, self.values, from, to, n),
-            None => linear::along(self.form.mesh, self.values, from, to, n),
-        }?;
+        let line = functionals::along(&self.on()?, self.values, from, to, n)?;
         Ok(Line { values: self.first_of(line.values)?, ..line })
     }
 
@@ -171,10 +154,7 @@ impl<'s> Component<'s> {
         if let Some(ranks) = self.ranks {
             return ranks.facet_fluxes(self.rule);
         }
-        match self.space {
-            Some(space) => tensor::facet_fluxes(space, &self.form, self.rule, self.values),
-            None => linear::facet_fluxes(&self.form, self.values),
-        }
+        functionals::facet_fluxes(&self.on()?, &self.form, self.rule, self.values)
     }
 
     /// Returns the sum of the fluxes of [`Component::facet_fluxes`] through some facets, each once, on all ranks.
@@ -182,7 +162,7 @@ impl<'s> Component<'s> {
     /// # Errors
     /// [`FemError::FacetOutOfRange`] if a facet has none; another rank failed.
     pub fn sum_of_facets(&self, fluxes: &[f64], facets: &[u32]) -> Result<f64, FemError> {
-        self.sum(linear::sum_of_facets(fluxes, facets)?)
+        self.sum(functionals::sum_of_facets(fluxes, facets)?)
     }
 
     /// Returns the flux into the domain through boundary facets, positions in the list of boundary facets; each counts once.
@@ -193,10 +173,7 @@ impl<'s> Component<'s> {
         if let Some(ranks) = self.ranks {
             return self.sum_of_facets(&ranks.facet_fluxes(self.rule)?, facets);
         }
-        match self.space {
-            Some(space) => tensor::flux(space, &self.form, self.rule, self.values, facets),
-            None => linear::flux(&self.form, self.values, facets),
-        }
+        functionals::flux(&self.on()?, &self.form, self.rule, self.values, facets)
     }
 
     /// Returns $\int f$ with the quadrature of the right side.
@@ -204,10 +181,7 @@ impl<'s> Component<'s> {
     /// # Errors
     /// As [`Component::integral`].
     pub fn source_integral(&self) -> Result<f64, FemError> {
-        self.sum(match self.space {
-            Some(space) => tensor::source_integral(space, &self.form, self.rule, self.values),
-            None => linear::source_integral(&self.form, self.values),
-        }?)
+        self.sum(functionals::source_integral(&self.on()?, &self.form, self.rule, self.values)?)
     }
 
     /// Returns $\int \lambda u$ with the quadrature of the operator.
@@ -215,10 +189,7 @@ impl<'s> Component<'s> {
     /// # Errors
     /// As [`Component::integral`].
     pub fn reaction_integral(&self) -> Result<f64, FemError> {
-        self.sum(match self.space {
-            Some(space) => tensor::reaction_integral(space, &self.form, self.rule, self.values),
-            None => linear::reaction_integral(&self.form, self.values),
-        }?)
+        self.sum(functionals::reaction_integral(&self.on()?, &self.form, self.rule, self.values)?)
     }
 
     /// Returns the recovered gradient, one order more accurate than that of the elements on regular meshes.
@@ -250,10 +221,7 @@ impl<'s> Component<'s> {
     /// # Errors
     /// As [`Component::integral`].
     pub fn error_l2(&self, exact: &Expression) -> Result<f64, FemError> {
-        self.norm(match self.space {
-            Some(space) => tensor::error_l2(space, self.values, exact),
-            None => linear::error_l2(self.form.mesh, self.values, exact),
-        }?)
+        self.norm(functionals::error_l2(&self.on()?, self.values, exact)?)
     }
 
     /// Returns $\sqrt{\int |\nabla (u - u_*)|^2}$ for an exact solution.
@@ -261,9 +229,6 @@ impl<'s> Component<'s> {
     /// # Errors
     /// As [`Component::integral`].
     pub fn error_h1(&self, exact: &Expression) -> Result<f64, FemError> {
-        self.norm(match self.space {
-            Some(space) => tensor::error_h1(space, self.values, exact),
-            None => linear::error_h1(self.form.mesh, self.values, exact),
-        }?)
+        self.norm(functionals::error_h1(&self.on()?, self.values, exact)?)
     }
 }

@@ -5,14 +5,15 @@ use std::time::{Duration, Instant};
 
 use femtile_device::cuda::Opening;
 use femtile_device::{Buffer, Cpu, Cuda, part};
-use femtile_fem::tensor::{TensorProblem, functionals as tensor_functionals};
-use femtile_fem::{BoundaryCondition, Coefficient, FemError, Form, assemble, functionals};
+use femtile_fem::functionals::{self, Line};
+use femtile_fem::tensor::TensorProblem;
+use femtile_fem::{BoundaryCondition, Coefficient, FemError, Form, assemble};
 use femtile_linalg::LinalgError;
 use femtile_linalg::krylov::Stop;
 use femtile_linalg::krylov::cg::CgOutcome;
 use femtile_mesh::Mesh;
 use femtile_mesh::check::BoundaryFacets;
-use femtile_space::TensorSpace;
+use femtile_space::{Space, TensorSpace};
 use femtile_sparse::Csr;
 
 use crate::auto::{self, Boxed, Circumstances, Solves};
@@ -70,6 +71,11 @@ impl<'m> Discretization<'m> {
     /// Returns the space of any degree; none for linear elements on simplices.
     pub fn space(&self) -> Option<&TensorSpace<'m>> {
         self.space.as_deref()
+    }
+
+    /// Returns the number of components of u.
+    pub fn n_components(&self) -> usize {
+        self.config.components
     }
 
     /// Returns the number of degrees of freedom of a component, constrained ones included.
@@ -144,6 +150,11 @@ impl<'m> Discretization<'m> {
         Component { form: self.form(0), space: self.space(), rule, values, ranks: None }
     }
 
+    /// Returns the space, which is linear on simplices.
+    fn on(&self) -> Result<Space<'_>, FemError> {
+        Ok(Space::of(self.mesh, self.space())?)
+    }
+
     /// Checks that points lie in the mesh. Collective if the mesh is distributed.
     ///
     /// # Errors
@@ -152,31 +163,16 @@ impl<'m> Discretization<'m> {
         if points.is_empty() {
             return Ok(());
         }
-        let zeros = vec![0.0; self.n_dofs()];
-        let found = match &self.space {
-            Some(space) => tensor_functionals::values_at(space, &zeros, points),
-            None => functionals::values_at(self.mesh, &zeros, points),
-        };
-        let found = found.map_err(|error| (0, error))?;
+        let space = self.on().map_err(|error| (0, error))?;
+        let found: Vec<Option<f64>> = space.locate(points).iter().map(|at| at.map(|_| 0.0)).collect();
         let found = match &self.divided {
             Some(divided) => divided.first_of(&found).map_err(|error| (0, error.into()))?,
             None => found,
         };
-        // The search through all cells says which one is nearest, and how far away.
-        let locate = |point| match &self.space {
-            Some(space) => tensor_functionals::value_at(space, &zeros, point),
-            None => functionals::value_at(self.mesh, &zeros, point),
-        };
-        let mut outside = found.iter().zip(points).enumerate().filter(|(_, (value, _))| value.is_none());
-        outside.try_for_each(|(i, (_, &point))| {
-            let here = locate(point).map(|_| ());
-            let Some(divided) = &self.divided else { return here.map_err(|error| (i, error)) };
-            match divided.comm.any([here.is_ok()]) {
-                Ok([true]) => Ok(()),
-                Ok([false]) => here.map_err(|error| (i, error)),
-                Err(error) => Err((i, error.into())),
-            }
-        })
+        match found.iter().position(Option::is_none) {
+            Some(i) => Err((i, functionals::outside(&space, points[i]))),
+            None => Ok(()),
+        }
     }
 
     /// Returns whether any of `n` evenly spaced points of a line lies in the mesh. Collective if the mesh is
@@ -185,12 +181,8 @@ impl<'m> Discretization<'m> {
     /// # Errors
     /// [`FemError`] if the cells cannot be searched.
     pub fn meets_line(&self, from: [f64; 3], to: [f64; 3], n: usize) -> Result<bool, FemError> {
-        let zeros = vec![0.0; self.n_dofs()];
-        let line = match &self.space {
-            Some(space) => tensor_functionals::along(space, &zeros, from, to, n),
-            None => functionals::along(self.mesh, &zeros, from, to, n),
-        };
-        let meets = line?.values.iter().any(Option::is_some);
+        let line = Line::new(from, to, n);
+        let meets = self.on()?.locate(&line.points).iter().any(Option::is_some);
         match &self.divided {
             Some(divided) => Ok(divided.comm.any([meets])?[0]),
             None => Ok(meets),

@@ -2,10 +2,10 @@
 
 use std::fmt::Debug;
 
-use femtile_fem::{FemError, functionals, tensor::functionals as tensor};
+use femtile_fem::{FemError, functionals};
 use femtile_linalg::LinalgError;
 use femtile_matrix_free::CellRule;
-use femtile_space::TensorSpace;
+use femtile_space::{Space, TensorSpace};
 
 use crate::SolveError;
 use crate::discretization::Discretization;
@@ -79,9 +79,7 @@ impl<'m> DistributedSolution<'m> {
     /// Returns the shares of the rank of the flux through each facet of its part.
     pub fn facet_fluxes(&self, rule: CellRule) -> Result<Vec<f64>, FemError> {
         let (form, counts) = (self.problem.form(0), |dof: u32| self.is_owned[dof as usize]);
-        match self.problem.space() {
-            Some(space) => tensor::facet_shares(space, &form, rule, &self.u, &counts),
-            None => functionals::facet_shares(&form, &self.u, &counts),
-        }
+        let space = Space::of(self.problem.mesh(), self.problem.space())?;
+        functionals::facet_shares(&space, &form, rule, &self.u, &counts)
     }
 }

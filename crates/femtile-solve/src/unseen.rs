@@ -1,6 +1,7 @@
 //! Sources that the points of the elements do not see.
 
 use femtile_fem::SourceTotals;
+use femtile_space::Space;
 
 use crate::discretization::Discretization;
 
@@ -13,10 +14,11 @@ pub(crate) fn unseen_sources(problem: &Discretization<'_>) -> Vec<String> {
     if problem.divided.is_some() {
         return Vec::new();
     }
+    let Ok(space) = Space::of(problem.mesh, problem.space()) else { return Vec::new() };
     let n = problem.sources.len();
     let of_component = |component: usize| {
         // A source that is infinite at one of the further points is no error.
-        let totals = SourceTotals::of(&problem.form(component), problem.space()).ok().flatten()?;
+        let totals = SourceTotals::of(&problem.form(component), &space).ok().flatten()?;
         let SourceTotals { integrated, sampled, difference, size, n_points } = totals;
         (difference > DIFFERENCE * size).then(|| {
             let index = if n == 1 { String::new() } else { format!("[{component}]") };

@@ -14,6 +14,7 @@ use crate::animation::Animation;
 use crate::checked_mesh::checked_mesh;
 use crate::drawn_field::Exhibit;
 use crate::file_names::of_solution;
+use crate::functional::{Evaluated, prepare};
 use crate::memory::Hosted;
 use crate::output::{Results, vtu_options, write_results};
 use crate::{Case, CaseError, Report, conditions, overlap};
@@ -32,15 +33,17 @@ pub(crate) fn run(
     warnings.extend(overlap::warnings_of_regions(case, &case.tag_regions(&mut mesh)?));
     let problem = settings::problem(case, &mesh, &checked.boundary)?;
     warnings.extend(problem.inner_facets().iter().map(|inner| overlap::warning_inside(case, inner)));
-    let functionals = functional::prepare(case, &problem)?;
+    let functionals = prepare(case, &problem)?;
+    warnings.extend_from_slice(&functionals.warnings);
     let solution = problem.solve(cpu, &config, opening, stages)?;
     stages.begin(Stage::Write)?;
     warnings.extend_from_slice(solution.warnings());
-    let numbers = functional::evaluate(&functionals, &solution)?;
-    let report = report::of_solution(&checked, &solution, (numbers, warnings))?;
+    let Evaluated { numbers, lines, citations } = functional::evaluate(&functionals, &solution)?;
+    let mut report = report::of_solution(&checked, &solution, (numbers, warnings))?;
+    report.citations.extend(citations.into_iter().map(Into::into));
     let data = case.deliver(|| solution.data())?;
     let exhibit = data.map(|data| {
-        let facets = |place: &str| problem.facets(place, &[]).ok();
+        let facets = |place: &str| problem.facets(place, &[]).ok().map(|selected| selected.facets);
         let conditions = conditions::with_facets(case, (&mesh, &checked.boundary), &facets);
         Exhibit { data, animation: Animation::default(), conditions }
     });
@@ -51,5 +54,5 @@ pub(crate) fn run(
             false => Ok(None),
         }
     };
-    write_results(case, (report, exhibit), stages, None, Results::of(write, &[]))
+    write_results(case, (report, exhibit), stages, None, Results::of(write, &lines))
 }

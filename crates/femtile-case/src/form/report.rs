@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use femtile_fem::functionals::measure;
 use femtile_mesh::check::CheckReport;
 use femtile_solve::FormSolution;
 
@@ -25,7 +26,7 @@ pub(super) fn of_solution(
             n_orphans: checked.n_orphans,
             // That of the check takes curved cells as straight.
             volume: match mesh.curved {
-                Some(_) => solution.integral(&|_, _| 1.0)?,
+                Some(_) => measure(space)?,
                 None => checked.volume,
             },
         },

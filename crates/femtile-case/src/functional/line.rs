@@ -42,11 +42,13 @@ impl ReadyLine {
     /// Samples the components of a solution.
     pub(super) fn sample(&self, components: &[Component<'_>]) -> Result<SampledLine, FemError> {
         let of = |component: &Component<'_>| component.along(self.from, self.to, self.n);
-        Ok(SampledLine {
-            name: self.name.clone(),
-            dimension: components.first().map_or(3, Component::dimension),
-            components: components.iter().map(of).collect::<Result<_, _>>()?,
-        })
+        let dimension = components.first().map_or(3, Component::dimension);
+        Ok(self.sampled(dimension, components.iter().map(of).collect::<Result<_, _>>()?))
+    }
+
+    /// Returns the values of all components.
+    pub(crate) fn sampled(&self, dimension: usize, components: Vec<Line>) -> SampledLine {
+        SampledLine { name: self.name.clone(), dimension, components }
     }
 }
 

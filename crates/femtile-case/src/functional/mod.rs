@@ -6,7 +6,10 @@ use std::collections::BTreeMap;
 
 use femtile_expression::Expression;
 use femtile_fem::FemError;
-use femtile_solve::{Component, Discretization, Key, Solution, below, check_count, expression};
+use femtile_solve::{
+    Component, Discretization, FormProblem, Key, Selected, Solution, SolveError, below, check_count,
+    expression,
+};
 
 pub(crate) use line::{SampledLine, is_header_of_line};
 
@@ -16,22 +19,24 @@ use line::ReadyLine;
 
 /// The functionals of a case, ready to be evaluated.
 pub(crate) struct Prepared {
-    numbers: Vec<Ready>,
-    lines: Vec<ReadyLine>,
+    pub numbers: Vec<Ready>,
+    pub lines: Vec<ReadyLine>,
     /// Warnings about tags that are on inner facets too.
     pub warnings: Vec<String>,
 }
 
 /// Numbers of a component, ready to be evaluated.
-struct Ready {
-    name: String,
-    component: usize,
+pub(crate) struct Ready {
+    pub name: String,
+    /// The component in brackets, if there are several.
+    pub index: String,
+    pub component: usize,
     /// The field of a run in time, if it is not u.
     of: Option<FieldOfRun>,
-    kind: Kind,
+    pub kind: Kind,
 }
 
-enum Kind {
+pub(crate) enum Kind {
     Max,
     Min,
     L2Norm,
@@ -53,33 +58,71 @@ pub(crate) struct Evaluated {
     pub citations: Vec<&'static str>,
 }
 
+/// A problem on a mesh whose solution has functionals.
+pub(crate) trait Problem {
+    /// Returns the number of components of u.
+    fn n_components(&self) -> usize;
+    /// Returns the boundary facets of a region.
+    fn facets(&self, region: &str, path: &[Key]) -> Result<Selected, SolveError>;
+    /// Returns the first point outside the mesh as an error.
+    fn check_points(&self, points: &[[f64; 3]]) -> Result<(), (usize, FemError)>;
+    /// Returns whether any of `n` points of a line lies in the mesh.
+    fn meets_line(&self, from: [f64; 3], to: [f64; 3], n: usize) -> Result<bool, FemError>;
+}
+
+/// Forwards to the methods of a type with the same names.
+macro_rules! problem {
+    ($type:ident) => {
+        impl Problem for $type<'_> {
+            fn n_components(&self) -> usize {
+                self.n_components()
+            }
+
+            fn facets(&self, region: &str, path: &[Key]) -> Result<Selected, SolveError> {
+                self.facets(region, path)
+            }
+
+            fn check_points(&self, points: &[[f64; 3]]) -> Result<(), (usize, FemError)> {
+                self.check_points(points)
+            }
+
+            fn meets_line(&self, from: [f64; 3], to: [f64; 3], n: usize) -> Result<bool, FemError> {
+                self.meets_line(from, to, n)
+            }
+        }
+    };
+}
+
+problem!(Discretization);
+problem!(FormProblem);
+
 /// Parses the functionals; checks before the solve that points lie in the mesh and parts of the boundary have facets.
 ///
 /// With several components each has its own functionals, `name[0]`, `name[1]`, ….
-pub(crate) fn prepare(case: &Case, discretization: &Discretization<'_>) -> Result<Prepared, CaseError> {
-    check_points(case, discretization)?;
-    let n = case.file.space.components;
+pub(crate) fn prepare(case: &Case, problem: &impl Problem) -> Result<Prepared, CaseError> {
+    check_points(case, problem)?;
+    let n = problem.n_components();
     let mut prepared = Prepared { numbers: Vec::new(), lines: Vec::new(), warnings: Vec::new() };
     for (i, functional) in case.file.output.functionals.iter().enumerate() {
         let path: [Key; 3] = ["output".into(), "functionals".into(), i.into()];
         let of = functional.field();
         if let Functional::Along { from, to, points, .. } = functional {
-            let line = line(case, discretization, (functional.name(), from, to, *points), &path)?;
+            let line = line(case, problem, (functional.name(), from, to, *points), &path)?;
             prepared.lines.push(ReadyLine { of, ..line });
             continue;
         }
         if let Functional::Flux { r#where: region, .. } = functional {
             let path = below(&path, "where");
-            let selected = discretization.facets(region, &path)?;
+            let selected = problem.facets(region, &path)?;
             let line = case.line(&path).map_or_else(String::new, |line| format!("line {line}, "));
             let name = || format!("output.functionals[{i}] ({line}flux on \"{region}\")");
             prepared.warnings.extend(selected.warning(name));
         }
         for component in 0..n {
-            let name = functional.name();
-            let name = if n == 1 { name.into() } else { format!("{name}[{component}]") };
-            let kind = kind(case, discretization, (functional, component), &path)?;
-            prepared.numbers.extend(kind.map(|kind| Ready { name, component, of, kind }));
+            let name = functional.name().to_owned();
+            let index = if n == 1 { String::new() } else { format!("[{component}]") };
+            let kind = kind(case, problem, (functional, component), &path)?;
+            prepared.numbers.extend(kind.map(|kind| Ready { name, index, component, of, kind }));
         }
     }
     Ok(prepared)
@@ -88,11 +131,12 @@ pub(crate) fn prepare(case: &Case, discretization: &Discretization<'_>) -> Resul
 /// The numbers of a functional; none of a line.
 fn kind(
     case: &Case,
-    discretization: &Discretization<'_>,
+    problem: &impl Problem,
     (functional, component): (&Functional, usize),
     path: &[Key],
 ) -> Result<Option<Kind>, CaseError> {
-    let exact = |given: &Exact| exact(case, given, component, &below(path, "exact"));
+    let exact =
+        |given: &Exact| exact(case, given, (component, problem.n_components()), &below(path, "exact"));
     let several = |points: &[Vec<f64>]| {
         let places = points.iter().enumerate().map(|(i, point)| (point, below(&below(path, "points"), i)));
         places.map(|(point, path)| in_space(case, point, &path)).collect::<Result<_, _>>()
@@ -110,7 +154,7 @@ fn kind(
             Kind::ValueAt(in_space(case, point, &below(path, "point"))?)
         }
         Functional::Flux { r#where: region, .. } => {
-            Kind::Flux(discretization.facets(region, &below(path, "where"))?.facets)
+            Kind::Flux(problem.facets(region, &below(path, "where"))?.facets)
         }
         Functional::ErrorL2 { exact: given, .. } => Kind::ErrorL2(exact(given)?),
         Functional::ErrorH1 { exact: given, .. } => Kind::ErrorH1(exact(given)?),
@@ -121,14 +165,14 @@ fn kind(
 /// Refuses lines that do not meet the mesh.
 fn line(
     case: &Case,
-    discretization: &Discretization<'_>,
+    problem: &impl Problem,
     (name, from, to, n): (&str, &[f64], &[f64], u32),
     path: &[Key],
 ) -> Result<ReadyLine, CaseError> {
     let from = in_space(case, from, &below(path, "from"))?;
     let to = in_space(case, to, &below(path, "to"))?;
     let n = n as usize;
-    if !discretization.meets_line(from, to, n)? {
+    if !problem.meets_line(from, to, n)? {
         let message = format!("none of the {n} points of the line lies in the mesh");
         return Err(case.wrong(path, message));
     }
@@ -136,7 +180,12 @@ fn line(
 }
 
 /// Returns the exact solution of a component.
-fn exact(case: &Case, given: &Exact, component: usize, path: &[Key]) -> Result<Expression, CaseError> {
+fn exact(
+    case: &Case,
+    given: &Exact,
+    (component, n): (usize, usize),
+    path: &[Key],
+) -> Result<Expression, CaseError> {
     let expression = |text: &str, path: &[Key]| match case.file.time.is_some() {
         true => Expression::parse_in_time(text)
             .map_err(|error| case.wrong_inside(path, &error.span, error.to_string())),
@@ -145,14 +194,14 @@ fn exact(case: &Case, given: &Exact, component: usize, path: &[Key]) -> Result<E
     match given {
         Exact::All(text) => Ok(expression(text, path)?),
         Exact::Each(texts) => {
-            check_count(texts.len(), case.file.space.components, path)?;
+            check_count(texts.len(), n, path)?;
             Ok(expression(&texts[component], &below(path, component))?)
         }
     }
 }
 
 /// Refuses points that do not lie in the mesh.
-fn check_points(case: &Case, discretization: &Discretization<'_>) -> Result<(), CaseError> {
+fn check_points(case: &Case, problem: &impl Problem) -> Result<(), CaseError> {
     let (mut points, mut paths) = (Vec::new(), Vec::new());
     for (i, functional) in case.file.output.functionals.iter().enumerate() {
         let path: [Key; 3] = ["output".into(), "functionals".into(), i.into()];
@@ -165,7 +214,7 @@ fn check_points(case: &Case, discretization: &Discretization<'_>) -> Result<(), 
             paths.push(path);
         }
     }
-    discretization.check_points(&points).map_err(|(i, error)| case.wrong(&paths[i], error.to_string()))
+    problem.check_points(&points).map_err(|(i, error)| case.wrong(&paths[i], error.to_string()))
 }
 
 fn in_space(case: &Case, point: &[f64], path: &[Key]) -> Result<[f64; 3], CaseError> {
@@ -253,8 +302,8 @@ impl Ready {
     /// Returns the names of `n` values: an index each if the functional is a list.
     fn names(&self, n: usize) -> Vec<String> {
         match self.kind {
-            Kind::ValuesAt(_) => (0..n).map(|i| format!("{}[{i}]", self.name)).collect(),
-            _ => vec![self.name.clone()],
+            Kind::ValuesAt(_) => (0..n).map(|i| format!("{}{}[{i}]", self.name, self.index)).collect(),
+            _ => vec![format!("{}{}", self.name, self.index)],
         }
     }
 }

@@ -52,9 +52,13 @@ fn fluxes_and_reaction_balance() {
              [[boundary]]\nwhere = \"xmin\"\ndirichlet = 1\n[[boundary]]\nwhere = \"xmax\"\n{condition}\n\
              [solver]\ntolerance = 1e-12\n\
              [output]\nplot = false\nfunctionals = [{{ name = \"e\", kind = \"error_l2\", exact = \"x + 1\" }},\n\
-             {{ name = \"mean\", kind = \"mean\" }}]\n"
+             {{ name = \"mean\", kind = \"mean\" }}, {{ name = \"slope\", kind = \"error_h1\", exact = \"x + 1\" }},\n\
+             {{ name = \"left\", kind = \"flux\", where = \"xmin\" }}, {{ name = \"right\", kind = \"flux\", where = \"xmax\" }}]\n"
         ));
         assert!(report.functionals["e"] < 1e-9, "{order}: {:?}", report.functionals);
         assert!((report.functionals["mean"] - 1.5).abs() < 1e-9);
+        assert!(report.functionals["slope"] < 1e-8, "{order}: {:?}", report.functionals);
+        let fluxes = ["left", "right"].map(|name| report.functionals[name]);
+        assert!((fluxes[0] + 1.0).abs() < 1e-8 && (fluxes[1] - 1.0).abs() < 1e-8, "{order}: {fluxes:?}");
     }
 }

@@ -46,6 +46,28 @@ fn a_cantilever_bends_as_a_beam() {
 }
 
 #[test]
+fn reactions_of_the_clamp_balance_the_force_at_the_end() {
+    for (cell, degree) in [("tetrahedron", 1), ("tetrahedron", 2), ("hexahedron", 1), ("hexahedron", 3)] {
+        let folder = tempfile::tempdir().unwrap();
+        let further = "functionals = [{ name = \"clamp\", kind = \"flux\", where = \"xmin\" }, \
+             { name = \"end\", kind = \"flux\", where = \"xmax\" }, \
+             { name = \"axis\", kind = \"along\", from = [0, 0.5, 0.5], to = [10, 0.5, 0.5], points = 11 }, ";
+        let text = cantilever(cell, [6, 2, 2], degree, 0.3, "tolerance = 1e-12");
+        let report = run_in(folder.path(), &text.replace("functionals = [", further)).unwrap();
+        for (component, force) in [0.0, 0.0, 1.0].into_iter().enumerate() {
+            let of = |name: &str| report.functionals[&format!("{name}[{component}]")];
+            assert!((of("clamp") - force).abs() < 1e-7, "{cell} {degree}: {}", of("clamp"));
+            assert!((of("end") + force).abs() < 1e-12, "{cell} {degree}: {}", of("end"));
+        }
+        assert!(report.citations.iter().any(|key| key == "carey1985"));
+        let table = std::fs::read_to_string(folder.path().join("out/axis.csv")).unwrap();
+        assert!(table.starts_with("s,x,y,z,u[0],u[1],u[2]\n"), "{table}");
+        let last: f64 = table.trim().rsplit(',').next().unwrap().parse().unwrap();
+        assert!((last - report.functionals["tip[2]"]).abs() < 1e-12);
+    }
+}
+
+#[test]
 fn preconditioners_and_methods_agree() {
     let tip =
         |solver: &str| solve(&cantilever("hexahedron", [8, 2, 2], 1, 0.3, solver)).functionals["tip[2]"];
@@ -68,12 +90,21 @@ fn a_linear_displacement_is_reproduced_with_its_stress() {
              [equation]\nkind = \"elasticity\"\nyoung = 200\npoisson = 0.25\n\
              [[boundary]]\nwhere = \"all\"\ndirichlet = {exact:?}\n\
              [solver]\ndevice = \"cpu\"\npreconditioner = \"amg\"\ntolerance = 1e-12\n\
-             [output]\nplot = false\nfunctionals = [{{ name = \"error\", kind = \"error_l2\", exact = {exact:?} }}]\n"
+             [output]\nplot = false\nfunctionals = [\
+             {{ name = \"error\", kind = \"error_l2\", exact = {exact:?} }}, \
+             {{ name = \"slope\", kind = \"error_h1\", exact = {exact:?} }}, \
+             {{ name = \"force\", kind = \"flux\", where = \"ymax\" }}]\n"
         );
         let report = run_in(folder.path(), &text).unwrap();
         for component in 0..3 {
             let error = report.functionals[&format!("error[{component}]")];
             assert!(error < 1e-12, "{cell} {degree}: {error}");
+        }
+        // The stress on the upper side, of area 1: xy, yy, yz.
+        for (component, expected) in [0.16, -0.24, 0.24].into_iter().enumerate() {
+            let of = |name: &str| report.functionals[&format!("{name}[{component}]")];
+            assert!(of("slope") < 1e-10, "{cell} {degree}: {}", of("slope"));
+            assert!((of("force") - expected).abs() < 1e-9, "{cell} {degree}: {}", of("force"));
         }
         // μ = λ = 80, the strains are (2, −3, 4, 3/2, 0, 1)·10⁻³, their trace 3·10⁻³.
         let expected = [0.56, -0.24, 0.88, 0.24, 0.0, 0.16];

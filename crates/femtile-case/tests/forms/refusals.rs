@@ -116,21 +116,27 @@ const BODIES: &[Bad] = &[
     ("plot = false", "plot = false\nvtu = \"pieces\"", "output.vtu", "one file"),
     (
         "plot = false",
-        "plot = false\nfunctionals = [{ name = \"f\", kind = \"flux\", where = \"all\" }]",
-        "output.functionals[0].kind",
-        "take max, min, integral, mean, l2_norm, value_at, error_l2, energy",
+        "plot = false\nfunctionals = [{ name = \"f\", kind = \"flux\", where = \"x > 9\" }]",
+        "output.functionals[0].where",
+        "",
+    ),
+    (
+        "plot = false",
+        "plot = false\nfunctionals = [{ name = \"f\", kind = \"along\", from = [2, 0, 0], to = [3, 0, 0] }]",
+        "output.functionals[0]",
+        "none of the",
     ),
     (
         "plot = false",
         "plot = false\nfunctionals = [{ name = \"f\", kind = \"value_at\", point = [2, 0, 0] }]",
         "output.functionals[0].point",
-        "lies in no cell",
+        "lies outside the mesh",
     ),
     (
         "plot = false",
         "plot = false\nfunctionals = [{ name = \"f\", kind = \"error_l2\", exact = [\"x\"] }]",
         "output.functionals[0].exact",
-        "1 expressions, where u has 3 components",
+        "1 entries, where u has 3 components",
     ),
     (
         "kind = \"box\", cells = [2, 2, 2]",

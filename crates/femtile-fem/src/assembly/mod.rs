@@ -31,7 +31,7 @@ use std::ops::ControlFlow;
 use femtile_device::{Buffer, Device, Scalar};
 use femtile_mesh::Mesh;
 use femtile_mesh::check::{Components, components};
-use femtile_space::{LinearSpace, SpaceError};
+use femtile_space::{LinearSpace, Space, SpaceError};
 use femtile_sparse::csr::Csr;
 
 use crate::constraints::Constraints;
@@ -131,10 +131,10 @@ pub fn completed(
     is_pure_neumann: bool,
 ) -> Result<Vec<f64>, FemError> {
     let mut u = w;
-    functionals::check_length(mesh, &u)?;
+    functionals::check_length(&u, mesh.n_nodes())?;
     constraints.impose(&mut u);
     if is_pure_neumann {
-        let mean = functionals::integral(mesh, &u)? / functionals::measure(mesh);
+        let mean = functionals::mean(&Space::new(mesh, 1)?, &u)?;
         u.iter_mut().for_each(|u| *u -= mean);
     }
     Ok(u)

@@ -41,7 +41,7 @@ pub(crate) fn centroid(mesh: &Mesh, cell: u32) -> Points {
 }
 
 /// Points of a rule in triangles and tetrahedra.
-pub(crate) trait SimplexPoints {
+trait SimplexPoints {
     /// Replaces all points by those of a rule in some cells, or by their centroids; the points of a cell follow each other.
     fn place(&mut self, mesh: &Mesh, cells: &[u32], rule: Option<&Quadrature>);
 

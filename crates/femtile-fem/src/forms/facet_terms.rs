@@ -26,23 +26,6 @@ pub(crate) struct FacetTerm {
     pub reacts: bool,
 }
 
-impl FacetTerm {
-    /// Returns $\int (g + c\,(w - u))\,\varphi_a$ for each corner, the flux of the condition into the domain.
-    pub fn nodal_fluxes(&self, u: &[f64], n_corners: usize) -> [f64; 3] {
-        let mut fluxes = self.load;
-        let at = |a: usize| u[self.nodes[a] as usize];
-        for (value, (a, b)) in self.matrix.iter().zip(FACET_ENTRIES) {
-            if b < n_corners {
-                fluxes[a] -= value * at(b);
-                if a != b {
-                    fluxes[b] -= value * at(a);
-                }
-            }
-        }
-        fluxes
-    }
-}
-
 /// Row and column of the entries of [`FacetTerm::matrix`].
 pub(crate) const FACET_ENTRIES: [(usize, usize); 6] = [(0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)];
 
@@ -159,7 +142,7 @@ fn combine(corners: &[[f64; 3]], barycentric: &[f64; 4]) -> [f64; 3] {
 }
 
 /// Returns the length of a segment or area of a triangle.
-pub(crate) fn measure(corners: &[[f64; 3]]) -> f64 {
+fn measure(corners: &[[f64; 3]]) -> f64 {
     let edge = |i: usize| -> [f64; 3] { std::array::from_fn(|axis| corners[i][axis] - corners[0][axis]) };
     let length = |v: [f64; 3]| (v[0] * v[0] + v[1] * v[1] + v[2] * v[2]).sqrt();
     match corners.len() {

@@ -22,12 +22,12 @@ use femtile_mesh::check::BoundaryFacets;
 pub(crate) use cell_coefficients::{
     CHUNK, CellCoefficients, ChunkCoefficients, ChunkScratch, VOIGT, mass_entries,
 };
-pub(crate) use cell_points::{SimplexPoints, centroid};
+pub(crate) use cell_points::centroid;
 pub use checks::{definite, not_negative, positive};
 #[doc(hidden)]
 pub use cuda::{CudaForm, CudaFormData, Evaluated, OPERATIONS};
 pub use facet_terms::winners;
-pub(crate) use facet_terms::{FACET_ENTRIES, FacetTerm, facet_terms, measure as facet_measure};
+pub(crate) use facet_terms::{FACET_ENTRIES, FacetTerm, facet_terms};
 pub use femtile_form::{Coefficient, Compiled, PointFunction, Points, UNKNOWN};
 pub(crate) use point_coefficients::PointCoefficients;
 #[doc(hidden)]

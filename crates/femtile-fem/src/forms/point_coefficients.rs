@@ -12,6 +12,8 @@ pub(crate) struct PointCoefficients<'a> {
     sigma: Compiled<'a>,
     lambda: Compiled<'a>,
     dimension: usize,
+    /// Whether σ is the same everywhere.
+    is_constant: bool,
     /// Whether there is only a reaction.
     is_zero: bool,
     /// Whether λ may be negative.
@@ -28,6 +30,7 @@ impl<'a> PointCoefficients<'a> {
             sigma: Compiled::tensor("sigma", sigma, mesh)?,
             lambda: Compiled::scalar("lambda", lambda, mesh)?,
             dimension: mesh.dimension(),
+            is_constant: sigma.as_constant().is_some() || matches!(sigma, Coefficient::Tensor(_)),
             is_zero: is_projection(sigma, lambda),
             has_any_reaction: false,
         })
@@ -54,8 +57,9 @@ impl<'a> PointCoefficients<'a> {
         tape: &mut TapeScratch,
     ) -> Result<(), FemError> {
         self.sigma.eval_tensor(out, points, self.dimension, tape)?;
+        let n_checked = if self.is_constant { out.len().min(1) } else { out.len() };
         if !self.is_zero {
-            definite(out, points, self.dimension)?;
+            definite(&out[..n_checked], points, self.dimension)?;
         }
         for t in out {
             *t = std::array::from_fn(|i| std::array::from_fn(|j| 0.5 * (t[i][j] + t[j][i])));

@@ -3,7 +3,7 @@
 use crate::FemError;
 
 /// Which degrees of freedom count.
-pub(crate) type Counts<'a> = &'a (dyn Fn(u32) -> bool + Sync);
+pub type Counts<'a> = &'a (dyn Fn(u32) -> bool + Sync);
 
 /// The facets with Dirichlet conditions and a first approximation of their nodal fluxes.
 ///
@@ -15,7 +15,7 @@ pub(crate) type Counts<'a> = &'a (dyn Fn(u32) -> bool + Sync);
 /// so that the shares of a node sum to $r_i$. The first term preserves the order of convergence at edges and
 /// corners between sides with different fluxes.
 #[derive(Debug, Default)]
-pub(crate) struct DirichletFacets {
+pub struct DirichletFacets {
     /// Positions in the list of boundary facets.
     facets: Vec<u32>,
     /// Degrees of freedom of each facet: `[n_facets][n]`.
@@ -33,6 +33,11 @@ impl DirichletFacets {
         let is_finite = fluxes.iter().all(|flux| flux.is_finite());
         self.fluxes.extend(fluxes.iter().map(|&flux| if is_finite { flux } else { 0.0 }));
         self.measures.push(measure);
+    }
+
+    /// Returns the degrees of freedom of all facets, one facet after another.
+    pub fn dofs(&self) -> &[u32] {
+        &self.dofs
     }
 
     /// Adds the flux through each facet to its entry of `fluxes`, from the residual of all degrees of

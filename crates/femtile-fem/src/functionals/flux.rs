@@ -1,16 +1,16 @@
 use femtile_device::parallel;
-use femtile_element::Affine;
-use femtile_mesh::Mesh;
-use femtile_space::LinearSpace;
+use femtile_expression::TapeScratch;
+use femtile_space::Space;
+use femtile_space::geometry::CellRule;
 
+use super::check_length;
 use super::dirichlet_facets::{Counts, DirichletFacets, sum_of_facets};
-use super::{BLOCK, check_length, corners, sum_blocks};
+use super::facet_points::{FacetEvaluation, FacetPoints};
+use super::integrals::{operator_rule, source_rule};
 use crate::FemError;
 use crate::constraints::dirichlet_facets;
-use crate::forms::{
-    CHUNK, CellCoefficients, ChunkCoefficients, ChunkScratch, Form, State, VOIGT, facet_measure, facet_terms,
-    mass_entries, winners,
-};
+use crate::evaluation::{Evaluation, add_products, touching};
+use crate::forms::{Compiled, Condition, Form, PointCoefficients, not_negative, winners};
 
 /// Returns the flux **into** the domain through each boundary facet, $\int_F n\cdot\sigma\nabla u$ with the outward
 /// normal n.
@@ -21,62 +21,68 @@ use crate::forms::{
 ///
 /// $$ r_i = a(u, \varphi_i) - \ell(\varphi_i) $$
 ///
-/// of the equation of a constrained node, which assembly leaves out, is the flux through the Dirichlet facets around
-/// the node. The flux of the discrete gradient distributes it to these facets, with the remainder in proportion to
+/// of the equation of a constrained degree of freedom, which assembly leaves out, is the flux through the Dirichlet facets
+/// around it. The flux of the discrete gradient distributes it to these facets, with the remainder in proportion to
 /// their measures. Hence, up to the residual of the solver and, in a pure Neumann problem, its imbalance,
 ///
 /// $$ \sum_F \int_F n\cdot\sigma\nabla u = \int_\Omega \lambda u - \int_\Omega f $$
 ///
-/// with the integrals of [`reaction_integral`] and [`source_integral`]. Inflow at nodes of
-/// [`crate::Condition::DirichletAtNodes`] outside Dirichlet facets is not included. On smooth solutions,
-/// fluxes through sides converge with order 2; the discrete gradient has order 1.
+/// with the integrals of [`reaction_integral`](super::reaction_integral) and [`source_integral`](super::source_integral). Inflow
+/// at nodes of [`crate::Condition::DirichletAtNodes`] outside Dirichlet facets is not included. `rule` is that of the solved
+/// operator on quadrilaterals and hexahedra. On smooth solutions, fluxes through sides converge with order at least p + 1; the
+/// discrete gradient has order p.
 ///
 /// # Shapes
-/// `u: [n_nodes]`; the result has one entry per boundary facet.
+/// `u: [n_dofs]`; the result has one entry per boundary facet.
 /// # Cost
-/// Element matrices of the cells around Dirichlet nodes; one visit of every cell.
+/// Products of the cells with a constrained degree of freedom; one visit of every cell.
 /// # Errors
-/// [`FemError::Length`] unless `u` has one entry per node, [`FemError::Space`] for cells that are
-/// not simplices, [`FemError::NoSuchFacet`] for a facet that the boundary does not have, and errors for data
-/// out of their range.
+/// [`FemError::Length`] unless `u` has one entry per degree of freedom, [`FemError::Space`] for a folded cell at the
+/// boundary, [`FemError::NoSuchFacet`] for a facet beyond the boundary, data out of their range.
 /// # Source
 /// `[carey1985]`, for the residual of constrained nodes. Differs: the residual is not converted to a nodal density.
-pub fn facet_fluxes(form: &Form<'_>, u: &[f64]) -> Result<Vec<f64>, FemError> {
-    facet_shares(form, u, &|_| true)
+pub fn facet_fluxes(
+    space: &Space<'_>,
+    form: &Form<'_>,
+    rule: CellRule,
+    u: &[f64],
+) -> Result<Vec<f64>, FemError> {
+    facet_shares(space, form, rule, u, &|_| true)
 }
 
-/// As [`facet_fluxes`], of each flux the shares of the nodes that count: those of disjoint sets of nodes add up, and need the cells
-/// and facets around these nodes alone.
+/// As [`facet_fluxes`], of each flux the shares of the degrees of freedom that count: those of disjoint sets add up, and need the
+/// cells and facets around these alone.
 ///
 /// # Errors
 /// As [`facet_fluxes`].
-pub fn facet_shares(form: &Form<'_>, u: &[f64], counts: Counts<'_>) -> Result<Vec<f64>, FemError> {
-    LinearSpace::new(form.mesh)?;
-    check_length(form.mesh, u)?;
+pub fn facet_shares(
+    space: &Space<'_>,
+    form: &Form<'_>,
+    rule: CellRule,
+    u: &[f64],
+    counts: Counts<'_>,
+) -> Result<Vec<f64>, FemError> {
+    check_length(u, space.n_dofs())?;
     let winners = winners(form)?;
-    let coefficients = CellCoefficients::of_any_sign(form)?;
-    let n_corners = form.mesh.dimension();
+    let evaluation = FacetEvaluation::new(space, form.boundary);
     let mut fluxes = vec![0.0; form.boundary.len()];
     let facets: Vec<u32> = dirichlet_facets(form, &winners).map(|(facet, _)| facet as u32).collect();
-    let mut is_given = vec![false; form.mesh.n_nodes()];
-    for &facet in &facets {
-        form.boundary.facet(facet as usize).iter().for_each(|&node| is_given[node as usize] = true);
+    let given = discrete_fluxes(&evaluation, form, u, &facets)?;
+    let mut residual = vec![0.0; space.n_dofs()];
+    if !facets.is_empty() {
+        let mut is_given = vec![false; space.n_dofs()];
+        given.dofs().iter().for_each(|&dof| is_given[dof as usize] = true);
+        add_cells(space, form, rule, u, &is_given, &mut residual)?;
     }
-    let mut residual =
-        if facets.is_empty() { Vec::new() } else { cell_residual(form, &coefficients, u, &is_given)? };
-    for term in facet_terms(form, &winners)? {
-        let own = term.nodal_fluxes(u, n_corners);
-        let counted = term.nodes[..n_corners].iter().zip(own).filter(|(node, _)| counts(**node));
-        fluxes[term.facet as usize] = counted.map(|(_, flux)| flux).sum();
-        for (&node, flux) in term.nodes[..n_corners].iter().zip(own) {
-            if is_given[node as usize] {
-                residual[node as usize] -= flux;
+    for (facet, dofs, own) in fluxes_of_conditions(&evaluation, form, &winners, u)? {
+        for (dof, flux) in dofs.into_iter().zip(own) {
+            if counts(dof) {
+                fluxes[facet as usize] += flux;
             }
+            residual[dof as usize] -= flux;
         }
     }
-    if !facets.is_empty() {
-        discrete_fluxes(form, &coefficients, u, &facets)?.distribute(&mut fluxes, residual, counts);
-    }
+    given.distribute(&mut fluxes, residual, counts);
     Ok(fluxes)
 }
 
@@ -87,153 +93,112 @@ pub fn facet_shares(form: &Form<'_>, u: &[f64], counts: Counts<'_>) -> Result<Ve
 ///
 /// # Errors
 /// Errors of [`facet_fluxes`], and [`FemError::FacetOutOfRange`] for a facet beyond the boundary.
-pub fn flux(form: &Form<'_>, u: &[f64], facets: &[u32]) -> Result<f64, FemError> {
-    sum_of_facets(&facet_fluxes(form, u)?, facets)
-}
-
-/// Returns $\int_\Omega f$ at u with the quadrature of assembly.
-///
-/// # Errors
-/// [`FemError::Space`] for cells that are not simplices; [`FemError::Length`] unless `u` has one entry per
-/// node; a coefficient out of its range.
-pub fn source_integral(form: &Form<'_>, u: &[f64]) -> Result<f64, FemError> {
-    let n_corners = LinearSpace::new(form.mesh).map(|_| form.mesh.dimension() + 1)?;
-    check_length(form.mesh, u)?;
-    integrate(form, u, |cell, c, lane| {
-        form.mesh.signed_measure(cell as usize).abs() * (0..n_corners).map(|a| c.load[a][lane]).sum::<f64>()
-    })
-}
-
-/// Returns $\int_\Omega \lambda u$ with the quadrature of assembly.
-///
-/// # Errors
-/// Errors of [`source_integral`].
-pub fn reaction_integral(form: &Form<'_>, u: &[f64]) -> Result<f64, FemError> {
-    LinearSpace::new(form.mesh)?;
-    check_length(form.mesh, u)?;
-    integrate(form, u, |cell, c, lane| {
-        let (_, values, _) = corners(form.mesh, u, cell);
-        form.mesh.signed_measure(cell as usize).abs()
-            * times_mass(form.mesh, c, lane, &values).iter().sum::<f64>()
-    })
-}
-
-fn integrate(
+pub fn flux(
+    space: &Space<'_>,
     form: &Form<'_>,
+    rule: CellRule,
     u: &[f64],
-    of_cell: impl Fn(u32, &ChunkCoefficients, usize) -> f64 + Sync,
+    facets: &[u32],
 ) -> Result<f64, FemError> {
-    let coefficients = CellCoefficients::of_any_sign(form)?;
-    sum_blocks(form.mesh, |cells| {
-        let mut sum = 0.0;
-        let cells: Vec<u32> = cells.collect();
-        for_cells(&coefficients, &cells, u, |cell, c, lane| sum += of_cell(cell, c, lane))?;
-        Ok(sum)
-    })
+    sum_of_facets(&facet_fluxes(space, form, rule, u)?, facets)
 }
 
-/// Calls `visit` with each cell, the coefficients of its chunk at a function and its lane there.
-pub(crate) fn for_cells(
-    coefficients: &CellCoefficients<'_>,
-    cells: &[u32],
+/// Adds the contributions of cells to $a(u, \varphi_i) - \ell(\varphi_i)$ at marked degrees of freedom.
+fn add_cells(
+    space: &Space<'_>,
+    form: &Form<'_>,
+    rule: CellRule,
     u: &[f64],
-    mut visit: impl FnMut(u32, &ChunkCoefficients, usize),
+    is_marked: &[bool],
+    residual: &mut [f64],
 ) -> Result<(), FemError> {
-    let (mut chunk, mut scratch) = (coefficients.start_chunk(), ChunkScratch::default());
-    for cells in cells.chunks(CHUNK) {
-        coefficients.eval(&mut chunk, cells, State::of(u), &mut scratch)?;
-        cells.iter().enumerate().for_each(|(lane, &cell)| visit(cell, &chunk, lane));
+    let evaluation = Evaluation::new(space, operator_rule(space, form, rule));
+    let positions = touching(&evaluation, is_marked);
+    add_products(&evaluation, form, (u, &positions), |dof| is_marked[dof as usize], residual)?;
+    if form.source.as_constant() != Some(0.0) {
+        let source = Compiled::scalar("source", form.source, form.mesh)?;
+        let evaluation = Evaluation::new(space, source_rule(space, form, rule));
+        let loads = evaluation.map_at(&positions, |found, points, _| {
+            evaluation.values(found, points, u);
+            points.eval_with_values(found, &source)?;
+            let moments = evaluation.moments(found, points);
+            let pairs = points.dofs.iter().copied().zip(moments.iter().copied());
+            Ok(pairs.filter(|&(dof, _)| is_marked[dof as usize]).collect::<Vec<_>>())
+        })?;
+        loads.into_iter().flatten().for_each(|(dof, load)| residual[dof as usize] -= load);
     }
     Ok(())
 }
 
-/// Returns $\bar\sigma g$.
-pub(crate) fn times_sigma(c: &ChunkCoefficients, lane: usize, g: [f64; 3]) -> [f64; 3] {
-    if c.sigma_is_scalar {
-        return g.map(|g| c.sigma[0][lane] * g);
-    }
-    let mut product = [0.0; 3];
-    for (entry, (i, j)) in VOIGT.into_iter().enumerate() {
-        product[i] += c.sigma[entry][lane] * g[j];
-        if i != j {
-            product[j] += c.sigma[entry][lane] * g[i];
-        }
-    }
-    product
-}
+/// A facet, its degrees of freedom, and the flux of each.
+type NodalFluxes = (u32, Vec<u32>, Vec<f64>);
 
-/// Returns the mean of $\lambda u \varphi_a$ for each corner.
-fn times_mass(mesh: &Mesh, c: &ChunkCoefficients, lane: usize, values: &[f64; 4]) -> [f64; 4] {
-    let mut product = [0.0; 4];
-    for (moment, (a, b)) in mass_entries(mesh.dimension()) {
-        product[a] += c.mass[moment][lane] * values[b];
-        if a != b {
-            product[b] += c.mass[moment][lane] * values[a];
-        }
-    }
-    product
-}
-
-/// Returns the contributions of cells to $a(u, \varphi_i) - \ell(\varphi_i)$ at marked nodes; zero elsewhere.
-fn cell_residual(
+/// Returns $\int_F g\,\varphi_i$ or $\int_F c\,(w - u)\,\varphi_i$ of the facets with such a condition, by condition and then by
+/// facet.
+fn fluxes_of_conditions<'e>(
+    evaluation: &'e FacetEvaluation<'e>,
     form: &Form<'_>,
-    coefficients: &CellCoefficients<'_>,
+    winners: &[Option<u32>],
     u: &[f64],
-    is_marked: &[bool],
-) -> Result<Vec<f64>, FemError> {
-    let mesh = form.mesh;
-    let of_block = |block: usize| {
-        let cells = block * BLOCK..((block + 1) * BLOCK).min(mesh.n_cells());
-        let touches = |cell: &usize| mesh.cell(*cell).iter().any(|&node| is_marked[node as usize]);
-        let cells: Vec<u32> = cells.filter(touches).map(|cell| cell as u32).collect();
-        let mut found = Vec::new();
-        for_cells(coefficients, &cells, u, |cell, c, lane| {
-            let (points, values, n) = corners(mesh, u, cell);
-            let map = Affine::simplex(&points[..n]);
-            let flux = times_sigma(c, lane, map.gradient(&values));
-            let reaction = times_mass(mesh, c, lane, &values);
-            for (a, &node) in mesh.cell(cell as usize).iter().enumerate() {
-                if is_marked[node as usize] {
-                    let density = dot(flux, map.gradients[a]) + reaction[a] - c.load[a][lane];
-                    found.push((node, map.measure * density));
-                }
+) -> Result<Vec<NodalFluxes>, FemError> {
+    let mut all = Vec::new();
+    for (number, entry) in form.conditions.iter().enumerate() {
+        let (field, transfer, value) = match &entry.condition {
+            Condition::Dirichlet(_) | Condition::DirichletAtNodes { .. } => continue,
+            Condition::Neumann(flux) => ("neumann", None, flux),
+            Condition::Robin { coefficient, value } => ("robin.value", Some(coefficient), value),
+        };
+        let value = Compiled::scalar(field, value, form.mesh)?;
+        let transfer = transfer.map(|c| Compiled::scalar("robin.coefficient", c, form.mesh)).transpose()?;
+        let facets: Vec<u32> =
+            (0..winners.len() as u32).filter(|&at| winners[at as usize] == Some(number as u32)).collect();
+        let of_facet = |(found, tape): &mut (FacetPoints<'e>, TapeScratch), i: usize| {
+            evaluation.at(found, facets[i], u)?;
+            let mut fluxes = vec![0.0; found.points.len()];
+            value.eval_scalar(&mut fluxes, &found.points, tape)?;
+            if let Some(transfer) = &transfer {
+                let mut factors = vec![0.0; fluxes.len()];
+                transfer.eval_scalar(&mut factors, &found.points, tape)?;
+                not_negative("robin.coefficient", &factors, &found.points)?;
+                let differences = factors.iter().zip(&found.points.unknown);
+                fluxes.iter_mut().zip(differences).for_each(|(flux, (c, u))| *flux = c * (*flux - u));
             }
-        })?;
-        Ok(found)
-    };
-    let parts: Vec<Result<_, FemError>> = parallel::map(mesh.n_cells().div_ceil(BLOCK), 1, of_block);
-    let mut residual = vec![0.0; mesh.n_nodes()];
-    for part in parts {
-        part?.into_iter().for_each(|(node, value)| residual[node as usize] += value);
+            let own = found.moments(fluxes.iter().zip(found.measures()).map(|(flux, area)| flux * area));
+            Ok((facets[i], found.dofs.clone(), own))
+        };
+        let found: Vec<Result<NodalFluxes, FemError>> =
+            parallel::map_with(facets.len(), 1, Default::default, of_facet);
+        all.extend(found.into_iter().collect::<Result<Vec<_>, _>>()?);
     }
-    Ok(residual)
+    Ok(all)
 }
 
-/// Returns the Dirichlet facets with the fluxes of the discrete gradient.
-///
-/// With corner o of the cell opposite to the facet, $n|F| = -d\,|T|\,\nabla\varphi_o$; each node has one d-th of the
-/// flux.
-fn discrete_fluxes(
+/// Returns the Dirichlet facets with the fluxes of the discrete gradient, $\int_F \varphi_i\,n\cdot\sigma\nabla u$; NaN where σ
+/// is not positive definite.
+fn discrete_fluxes<'e>(
+    evaluation: &'e FacetEvaluation<'e>,
     form: &Form<'_>,
-    coefficients: &CellCoefficients<'_>,
     u: &[f64],
     facets: &[u32],
 ) -> Result<DirichletFacets, FemError> {
-    let mesh = form.mesh;
-    let cells: Vec<u32> = facets.iter().map(|&facet| form.boundary.cells[facet as usize]).collect();
+    let coefficients = PointCoefficients::of_any_sign(form.mesh, form.sigma, form.lambda)?;
+    let of_facet = |(found, tape): &mut (FacetPoints<'e>, TapeScratch), i: usize| {
+        evaluation.at(found, facets[i], u)?;
+        let mut sigma = vec![[[0.0; 3]; 3]; found.points.len()];
+        if coefficients.sigma(&mut sigma, &found.points, tape).is_err() {
+            sigma.fill([[f64::NAN; 3]; 3]);
+        }
+        let along = sigma.iter().zip(&found.gradients).zip(&found.areas);
+        let along = along.map(|((sigma, g), area)| dot(sigma.map(|row| dot(row, *g)), *area));
+        Ok(((facets[i], found.dofs.clone(), found.moments(along)), found.measures().sum()))
+    };
+    let found: Vec<Result<(NodalFluxes, f64), FemError>> =
+        parallel::map_with(facets.len(), 1, Default::default, of_facet);
     let mut given = DirichletFacets::default();
-    let mut next = facets.iter();
-    for_cells(coefficients, &cells, u, |cell, c, lane| {
-        let Some(&facet) = next.next() else { return };
-        let nodes = form.boundary.facet(facet as usize);
-        let (points, values, n) = corners(mesh, u, cell);
-        let map = Affine::simplex(&points[..n]);
-        let flux = times_sigma(c, lane, map.gradient(&values));
-        let opposite = mesh.cell(cell as usize).iter().position(|node| !nodes.contains(node)).unwrap_or(0);
-        let own = -map.measure * dot(flux, map.gradients[opposite]);
-        let corners: Vec<[f64; 3]> = nodes.iter().map(|&node| mesh.points[node as usize]).collect();
-        given.push(facet, nodes, &vec![own; nodes.len()], facet_measure(&corners));
-    })?;
+    for found in found {
+        let ((facet, dofs, fluxes), measure) = found?;
+        given.push(facet, &dofs, &fluxes, measure);
+    }
     Ok(given)
 }
 

@@ -13,7 +13,7 @@ pub struct Line {
 
 impl Line {
     /// Creates `n` points without values; a single point is the first end.
-    pub(crate) fn new(from: [f64; 3], to: [f64; 3], n: usize) -> Self {
+    pub fn new(from: [f64; 3], to: [f64; 3], n: usize) -> Self {
         let n_steps = n.saturating_sub(1).max(1);
         let point = |i: usize| -> [f64; 3] {
             let share = i as f64 / n_steps as f64;

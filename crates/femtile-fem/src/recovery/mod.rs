@@ -13,8 +13,10 @@ use femtile_space::LinearSpace;
 use rayon::prelude::*;
 
 use crate::FemError;
-use crate::forms::{CellCoefficients, Compiled, Form, Points};
-use crate::functionals::{check_length, corners, for_cells, times_sigma};
+use crate::forms::{
+    CHUNK, CellCoefficients, ChunkCoefficients, ChunkScratch, Compiled, Form, Points, State, VOIGT,
+};
+use crate::functionals::check_length;
 pub(crate) use fit::Polynomial;
 pub(crate) use limit::CellVectors;
 pub(crate) use patches::{ByRegion, Elements, Incidence};
@@ -149,7 +151,7 @@ impl<'a> RecoveredGradient<'a> {
         is_interrupted: IsInterrupted<'_>,
     ) -> Result<Self, FemError> {
         LinearSpace::new(form.mesh)?;
-        check_length(form.mesh, u)?;
+        check_length(u, form.mesh.n_nodes())?;
         let elements = Simplices { mesh: form.mesh, u };
         let (regions, incidence) = (Regions::new(form.mesh, form.sigma), Incidence::new(&elements));
         let gradient = |node: u32, q: Polynomial| (q.gradient(elements.point(node)), q.degree() <= 1);
@@ -253,6 +255,47 @@ fn own_gradient(mesh: &Mesh, u: &[f64], cell: u32) -> ([f64; 3], f64) {
     let (points, values, n) = corners(mesh, u, cell);
     let map = Affine::simplex(&points[..n]);
     (map.gradient(&values), map.measure)
+}
+
+/// Returns the corners of a cell and the values there.
+fn corners(mesh: &Mesh, u: &[f64], cell: u32) -> ([[f64; 3]; 4], [f64; 4], usize) {
+    let nodes = mesh.cell(cell as usize);
+    let (mut points, mut values) = ([[0.0; 3]; 4], [0.0; 4]);
+    for (a, &node) in nodes.iter().enumerate() {
+        points[a] = mesh.points[node as usize];
+        values[a] = u[node as usize];
+    }
+    (points, values, nodes.len())
+}
+
+/// Calls `visit` with each cell, the coefficients of its chunk at a function and its lane there.
+fn for_cells(
+    coefficients: &CellCoefficients<'_>,
+    cells: &[u32],
+    u: &[f64],
+    mut visit: impl FnMut(u32, &ChunkCoefficients, usize),
+) -> Result<(), FemError> {
+    let (mut chunk, mut scratch) = (coefficients.start_chunk(), ChunkScratch::default());
+    for cells in cells.chunks(CHUNK) {
+        coefficients.eval(&mut chunk, cells, State::of(u), &mut scratch)?;
+        cells.iter().enumerate().for_each(|(lane, &cell)| visit(cell, &chunk, lane));
+    }
+    Ok(())
+}
+
+/// Returns $\bar\sigma g$.
+fn times_sigma(c: &ChunkCoefficients, lane: usize, g: [f64; 3]) -> [f64; 3] {
+    if c.sigma_is_scalar {
+        return g.map(|g| c.sigma[0][lane] * g);
+    }
+    let mut product = [0.0; 3];
+    for (entry, (i, j)) in VOIGT.into_iter().enumerate() {
+        product[i] += c.sigma[entry][lane] * g[j];
+        if i != j {
+            product[j] += c.sigma[entry][lane] * g[i];
+        }
+    }
+    product
 }
 
 /// Cells whose shares of an estimate are computed together.

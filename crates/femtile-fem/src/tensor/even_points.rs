@@ -1,8 +1,8 @@
 //! Functions at evenly spaced points, for output files.
 
-use super::check_length;
-use super::evaluation::of_groups;
 use crate::FemError;
+use crate::evaluation::of_groups;
+use crate::functionals::check_length;
 use femtile_device::parallel;
 use femtile_space::geometry::{AtPoints, CellMaps};
 use femtile_space::{Group, TensorSpace};
@@ -52,7 +52,7 @@ impl<'a> EvenPoints<'a> {
     /// # Errors
     /// [`FemError::Length`] if `u` does not match the space.
     pub fn values(&self, u: &[f64]) -> Result<Vec<f64>, FemError> {
-        check_length(self.space, u)?;
+        check_length(u, self.space.n_dofs())?;
         let interpolation = self.space.shapes().values(&self.along());
         Ok(self.at_all(0.0, |workspace, position| {
             workspace.dofs.resize(self.space.dofs_per_cell(), 0);

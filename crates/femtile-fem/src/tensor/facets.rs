@@ -47,7 +47,7 @@ struct Facets<'a> {
 
 /// Terms of one facet with a Neumann or Robin condition.
 #[derive(Debug)]
-pub(super) struct FacetTerm {
+struct FacetTerm {
     pub facet: usize,
     /// Degrees of freedom of the closed facet: `[n]`.
     pub dofs: Vec<u32>,
@@ -86,7 +86,7 @@ pub(super) fn facet_terms<'a>(
 ///
 /// # Errors
 /// Errors of [`facet_terms`].
-pub(super) fn for_facets<'a>(
+fn for_facets<'a>(
     space: &'a TensorSpace<'a>,
     form: &Form<'a>,
     winners: &[Option<u32>],

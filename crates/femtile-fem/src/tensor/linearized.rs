@@ -5,8 +5,8 @@ use femtile_space::TensorSpace;
 use femtile_space::geometry::CellRule;
 
 use super::cell_matrices::ShapeTables;
-use super::{CellPoints, Evaluation, Found};
 use crate::FemError;
+use crate::evaluation::{CellPoints, Evaluation, Found};
 use crate::forms::{Coefficient, Compiled, Form, PointCoefficients, Points, Slopes, State};
 
 /// The integrals of a space over its cells by one rule.
@@ -65,7 +65,7 @@ struct AtPoints {
 impl<'a> CellIntegrals<'a> {
     pub fn new(space: &'a TensorSpace<'a>, rule: CellRule) -> Self {
         Self {
-            evaluation: Evaluation::new(space, rule),
+            evaluation: Evaluation::on_tensor_cells(space, rule),
             tables: ShapeTables::new(space, rule),
             dimension: space.dimension(),
             n: space.dofs_per_cell(),

@@ -10,29 +10,26 @@
 
 mod assemble;
 mod cell_matrices;
-mod evaluation;
 mod even_points;
 mod facets;
-pub mod functionals;
 mod linearized;
-mod moments;
-mod products;
 mod pure_neumann;
 mod recovery;
 mod refill;
 mod sparsity;
 
 use femtile_device::{Buffer, Cpu, Device, parallel, part};
-use femtile_space::TensorSpace;
 use femtile_space::geometry::CellRule;
+use femtile_space::{Space, TensorSpace};
 
 use crate::FemError;
 use crate::assembly::floating;
 use crate::constraints::Constraints;
+use crate::evaluation::{Evaluation, TensorBasis, add_products, touching};
 use crate::forms::{Compiled, Form, winners};
+use crate::functionals::{self, check_length};
 pub use assemble::{assemble, assemble_interruptible};
 pub use cell_matrices::{CellMatrices, CellScratch};
-pub(crate) use evaluation::{CellPoints, Evaluation, Found};
 pub use even_points::EvenPoints;
 pub use facets::FacetMatrix;
 use facets::{FacetTerms, Flux};
@@ -130,8 +127,8 @@ impl<'a> TensorProblem<'a> {
         let mut load = vec![0.0; space.n_dofs()];
         if form.source.as_constant() != Some(0.0) {
             let source = Compiled::scalar("source", form.source, form.mesh)?;
-            let evaluation = Evaluation::new(space, SOURCE_RULE);
-            let add = || evaluation.add_moments(&mut load, &source, f64::NAN);
+            let basis = TensorBasis::new(space, SOURCE_RULE);
+            let add = || basis.add_moments(&mut load, &source, f64::NAN);
             part("integrals of the source", add)?;
         }
         let FacetTerms { matrices, flux, reacting } =
@@ -218,16 +215,15 @@ impl<'a> TensorProblem<'a> {
         let space = self.space;
         let mut product = vec![0.0; space.n_dofs()];
         if self.constraints.values().iter().any(|&value| value != 0.0) {
+            let evaluation = Evaluation::on_tensor_cells(space, rule);
             let positions = part("cells with given values", || {
-                products::touching(space, &space.marks(self.constraints.dofs()))
+                touching(&evaluation, &space.marks(self.constraints.dofs()))
             });
             let free = |dof: u32| !self.constraints.contains(dof as usize);
             let mut given = vec![0.0; space.n_dofs()];
             self.constraints.impose(&mut given);
             let of = (&given[..], &positions[..]);
-            part("products of cells", || {
-                products::add_products(space, &self.form, rule, of, free, &mut product)
-            })?;
+            part("products of cells", || add_products(&evaluation, &self.form, of, free, &mut product))?;
             self.add_facets(&mut product, &given);
         }
         self.lifted(device, product)
@@ -271,20 +267,12 @@ impl<D: Device> TensorRightSide<'_, D> {
     /// [`FemError::Length`] if `w` does not match the space.
     pub fn solution(&self, w: &Buffer<f64, D>) -> Result<Vec<f64>, FemError> {
         let mut u = w.to_host()?;
-        check_length(self.space, &u)?;
+        check_length(&u, self.space.n_dofs())?;
         self.constraints.impose(&mut u);
         if self.is_pure_neumann {
-            let mean = functionals::integral(self.space, &u)? / functionals::measure(self.space)?;
+            let mean = functionals::mean(&Space::from(self.space), &u)?;
             u.iter_mut().for_each(|u| *u -= mean);
         }
         Ok(u)
-    }
-}
-
-/// Refuses a vector without exactly one entry per degree of freedom.
-pub(crate) fn check_length(space: &TensorSpace<'_>, u: &[f64]) -> Result<(), FemError> {
-    match u.len() == space.n_dofs() {
-        true => Ok(()),
-        false => Err(FemError::Length { field: "u", found: u.len(), expected: space.n_dofs() }),
     }
 }

@@ -6,8 +6,9 @@ use femtile_space::TensorSpace;
 use crate::FemError;
 use crate::assembly::floating;
 use crate::constraints::{dirichlet_facets, dirichlet_nodes};
+use crate::evaluation::Evaluation;
 use crate::forms::{Compiled, Form, not_negative};
-use crate::tensor::{Evaluation, SOURCE_RULE};
+use crate::tensor::SOURCE_RULE;
 
 /// Returns whether the solution is determined up to a constant only: λ = 0, and no condition holds it.
 ///
@@ -56,7 +57,7 @@ pub(super) fn held(
 /// Returns the cells in which λ is positive somewhere.
 fn reacting_cells(space: &TensorSpace<'_>, form: &Form<'_>) -> Result<Vec<u32>, FemError> {
     let lambda = Compiled::scalar("lambda", form.lambda, form.mesh)?;
-    let evaluation = Evaluation::new(space, SOURCE_RULE);
+    let evaluation = Evaluation::on_tensor_cells(space, SOURCE_RULE);
     let cells = evaluation.map(|found, points| {
         points.eval(found, &lambda)?;
         not_negative("lambda", &found.given, &found.points)?;

@@ -3,9 +3,11 @@ use femtile_expression::TapeScratch;
 use femtile_space::TensorSpace;
 use femtile_space::geometry::{AtPoints, CellMap, CellMaps};
 
-use super::{Evaluation, SOURCE_RULE, check_length};
+use super::SOURCE_RULE;
 use crate::FemError;
+use crate::evaluation::{Evaluation, TensorBasis};
 use crate::forms::{Compiled, Form, PointCoefficients, Points};
+use crate::functionals::check_length;
 use crate::recovery::{
     ByRegion, CellVectors, Elements, ErrorEstimate, Incidence, IsInterrupted, Polynomial, Regions, dot,
     minus_product,
@@ -128,7 +130,7 @@ impl<'a> RecoveredGradient<'a> {
         u: &'a [f64],
         is_interrupted: IsInterrupted<'_>,
     ) -> Result<Self, FemError> {
-        check_length(space, u)?;
+        check_length(u, space.n_dofs())?;
         let (nodes, d) = (space.shapes().nodes().to_vec(), space.dimension());
         let points = node_points(space, &nodes);
         let weights: Vec<f64> = (0..space.dofs_per_cell())
@@ -140,7 +142,7 @@ impl<'a> RecoveredGradient<'a> {
                 (0..1 << d).map(|corner| (0..d).map(|a| factor(corner, a)).product()).collect::<Vec<f64>>()
             })
             .collect();
-        let evaluation = Evaluation::new(space, SOURCE_RULE);
+        let evaluation = Evaluation::on_tensor_cells(space, SOURCE_RULE);
         let own = evaluation.map(|found, points| {
             evaluation.gradients(found, points, u);
             Ok(together(&found.gradients, &points.weights))
@@ -177,7 +179,7 @@ impl<'a> RecoveredGradient<'a> {
             let pairs = tensors.iter().zip(gradients);
             Ok::<Vec<[f64; 3]>, FemError>(pairs.map(|(sigma, &g)| minus_product(sigma, g)).collect())
         };
-        let evaluation = Evaluation::new(self.space, SOURCE_RULE);
+        let evaluation = Evaluation::on_tensor_cells(self.space, SOURCE_RULE);
         let own = evaluation.map(|found, points| {
             evaluation.gradients(found, points, self.u);
             points.write_points_with_values(found);
@@ -208,7 +210,8 @@ impl<'a> RecoveredGradient<'a> {
     /// `[zienkiewicz1987]`, with the recovered gradient of `[naga2005]`.
     pub fn error_estimate(&self) -> Result<ErrorEstimate, FemError> {
         let coefficients = PointCoefficients::of_any_sign(self.form.mesh, self.form.sigma, self.form.lambda)?;
-        let evaluation = Evaluation::new(self.space, SOURCE_RULE);
+        let evaluation = Evaluation::on_tensor_cells(self.space, SOURCE_RULE);
+        let basis = TensorBasis::new(self.space, SOURCE_RULE);
         let positions: Vec<usize> = (0..self.space.n_cells()).collect();
         let of_cells = evaluation.map_at(&positions, |found, points, position| {
             evaluation.gradients(found, points, self.u);
@@ -217,7 +220,7 @@ impl<'a> RecoveredGradient<'a> {
             coefficients.sigma(&mut sigma, &found.points, &mut found.tape)?;
             let mut recovered = AtPoints::default();
             recovered.values = self.in_cell(position).into_flattened();
-            evaluation.interpolate(&mut recovered, 3);
+            basis.interpolate(&mut recovered, 3);
             let terms = recovered
                 .values
                 .as_chunks::<3>()

@@ -11,10 +11,12 @@ use femtile_sparse::csr::Csr;
 use super::facets;
 use super::linearized::{CellIntegrals, CellSystem, LinearizedCoefficients};
 use super::sparsity::Pattern;
-use super::{Evaluation, FacetMatrix, SOURCE_RULE, check_length};
+use super::{FacetMatrix, SOURCE_RULE};
 use crate::FemError;
 use crate::constraints::Constraints;
+use crate::evaluation::TensorBasis;
 use crate::forms::{BoundaryCondition, Compiled, Form, Slopes, State, winners};
+use crate::functionals::check_length;
 
 /// Cells whose matrices are in memory together.
 const CELLS: usize = 256;
@@ -28,7 +30,7 @@ const PARTS: usize = 16;
 pub struct TensorAssembly<'a> {
     space: &'a TensorSpace<'a>,
     integrals: CellIntegrals<'a>,
-    loads: Evaluation<'a>,
+    loads: TensorBasis<'a>,
     pattern: Pattern,
     /// Those of the pattern; their values have no meaning.
     constraints: Constraints,
@@ -84,7 +86,7 @@ impl<'a> TensorAssembly<'a> {
             parts.push(begin..last);
             begin = last;
         }
-        let (integrals, loads) = (CellIntegrals::new(space, rule), Evaluation::new(space, SOURCE_RULE));
+        let (integrals, loads) = (CellIntegrals::new(space, rule), TensorBasis::new(space, SOURCE_RULE));
         Ok(Self { space, integrals, loads, pattern, constraints, parts })
     }
 
@@ -166,7 +168,7 @@ impl<'a> TensorAssembly<'a> {
         need("values", self.pattern.columns.len(), values.len())?;
         need("rhs", self.space.n_dofs(), rhs.len())?;
         if problem.uses_unknown || !state.unknown.is_empty() {
-            check_length(self.space, state.unknown)?;
+            check_length(state.unknown, self.space.n_dofs())?;
         }
         values.fill(0.0);
         rhs.copy_from_slice(&problem.facet_load);

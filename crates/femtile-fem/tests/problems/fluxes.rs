@@ -7,11 +7,10 @@ use common::manufactured::{CONSTANT, IDENTITY, Tensor, VARYING, flux as flux_of,
 use common::{Problem, Random, constant, disturbed, expression, facets_where, unit_mesh};
 use femtile_device::Cpu;
 use femtile_element::quadrature::gauss_legendre;
-use femtile_fem::tensor::functionals as tensor;
 use femtile_fem::{Condition, FemError, functionals};
 use femtile_matrix_free::CellRule;
 use femtile_mesh::generate::{SquareConfig, square};
-use femtile_space::TensorSpace;
+use femtile_space::{Space, TensorSpace};
 
 const U2: &str = "sin(2*x + 1)*exp(y/2) + x*y^2";
 const U3: &str = "sin(2*x + 1)*exp(y/2)*cos(z) + x*y*z";
@@ -79,7 +78,9 @@ fn fluxes_through_sides_of_linear_elements_converge_with_order_two() {
             let errors = levels.map(|n| {
                 let problem = manufactured(unit_mesh(dimension, n), u, sigma, lambda, mixed);
                 let found = problem.solve(&cpu());
-                let fluxes = functionals::facet_fluxes(&problem.form(), &found).unwrap();
+                let fluxes =
+                    functionals::facet_fluxes(&problem.space(), &problem.form(), CellRule::default(), &found)
+                        .unwrap();
                 side_errors(&problem, &fluxes, u, sigma)
             });
             sides_converge(&format!("{dimension}-D, mixed: {mixed}"), 1.75, &errors);
@@ -102,7 +103,8 @@ fn fluxes_through_sides_converge_with_order_p_plus_one() {
                 let space = TensorSpace::new(&problem.mesh, degree).unwrap();
                 let found = solve_without_matrix(&problem, &space, &cpu());
                 let rule = CellRule::default();
-                let fluxes = tensor::facet_fluxes(&space, &problem.form(), rule, &found).unwrap();
+                let fluxes =
+                    functionals::facet_fluxes(&Space::from(&space), &problem.form(), rule, &found).unwrap();
                 side_errors(&problem, &fluxes, u, sigma)
             });
             sides_converge(&format!("degree {degree} in {dimension}-D"), degree as f64 + 0.7, &errors);
@@ -146,9 +148,10 @@ fn fluxes_balance_source_and_reaction_for_random_overlapping_conditions() {
         let mesh = disturbed(unit_mesh(dimension, n), n, 0.3, &mut random);
         let problem = random_problem(mesh, &mut random);
         let (form, u) = (problem.form(), problem.solve_to(1e-14, &cpu()));
-        let fluxes = functionals::facet_fluxes(&form, &u).unwrap();
-        let source = functionals::source_integral(&form, &u).unwrap();
-        let reaction = functionals::reaction_integral(&form, &u).unwrap();
+        let fluxes = functionals::facet_fluxes(&problem.space(), &form, CellRule::default(), &u).unwrap();
+        let source = functionals::source_integral(&problem.space(), &form, CellRule::default(), &u).unwrap();
+        let reaction =
+            functionals::reaction_integral(&problem.space(), &form, CellRule::default(), &u).unwrap();
         let found = imbalance(&fluxes, source, reaction);
         assert!(found < 1e-12, "trial {trial}: {found:e}");
         // Parts add up to the whole for any conditions, and for facets named several times.
@@ -156,8 +159,8 @@ fn fluxes_balance_source_and_reaction_for_random_overlapping_conditions() {
             (0..fluxes.len() as u32).partition(|facet| facet % 3 == 0);
         left.extend(left.clone());
         right.reverse();
-        let parts =
-            functionals::flux(&form, &u, &left).unwrap() + functionals::flux(&form, &u, &right).unwrap();
+        let parts = functionals::flux(&problem.space(), &form, CellRule::default(), &u, &left).unwrap()
+            + functionals::flux(&problem.space(), &form, CellRule::default(), &u, &right).unwrap();
         let size: f64 = fluxes.iter().map(|flux| flux.abs()).sum();
         assert!((parts - fluxes.iter().sum::<f64>()).abs() < 1e-13 * size);
     }
@@ -171,14 +174,14 @@ fn fluxes_of_any_degree_balance_source_and_reaction_with_the_rule_of_the_operato
         let space = TensorSpace::new(&problem.mesh, degree).unwrap();
         let (form, rule) = (problem.form(), CellRule::default());
         let u = solve_without_matrix(&problem, &space, &cpu());
-        let fluxes = tensor::facet_fluxes(&space, &form, rule, &u).unwrap();
-        let source = tensor::source_integral(&space, &form, rule, &u).unwrap();
-        let reaction = tensor::reaction_integral(&space, &form, rule, &u).unwrap();
+        let fluxes = functionals::facet_fluxes(&Space::from(&space), &form, rule, &u).unwrap();
+        let source = functionals::source_integral(&Space::from(&space), &form, rule, &u).unwrap();
+        let reaction = functionals::reaction_integral(&Space::from(&space), &form, rule, &u).unwrap();
         let found = imbalance(&fluxes, source, reaction);
         // The tolerance of the solve is 1e-12.
         assert!(found < 1e-11, "degree {degree} in {dimension} dimensions: {found:e}");
         let all: Vec<u32> = (0..fluxes.len() as u32).collect();
-        let sum = tensor::flux(&space, &form, rule, &u, &all).unwrap();
+        let sum = functionals::flux(&Space::from(&space), &form, rule, &u, &all).unwrap();
         assert!(
             (sum - fluxes.iter().sum::<f64>()).abs() < 1e-12 * fluxes.iter().map(|q| q.abs()).sum::<f64>()
         );
@@ -191,7 +194,9 @@ fn linear_solutions_have_their_exact_flux_through_every_facet() {
         let u = if dimension == 2 { "1 + 2*x - 3*y" } else { "1 + 2*x - 3*y + 0.5*z" };
         let problem = manufactured(unit_mesh(dimension, 4), u, &CONSTANT, "0", false);
         let found = problem.solve_to(1e-14, &cpu());
-        let fluxes = functionals::facet_fluxes(&problem.form(), &found).unwrap();
+        let fluxes =
+            functionals::facet_fluxes(&problem.space(), &problem.form(), CellRule::default(), &found)
+                .unwrap();
         assert!(side_errors(&problem, &fluxes, u, &CONSTANT).iter().all(|error| *error < 1e-11));
         // Facets of one side have equal size.
         let upper = side(&problem, 0, true);
@@ -216,7 +221,8 @@ fn flux_between_cylinders_is_that_of_the_logarithm() {
     let u = solve_without_matrix(&problem, &space, &cpu());
     for (condition, sign) in [(0, 1.0), (1, -1.0)] {
         let facets = &problem.conditions[condition].facets;
-        let flux = tensor::flux(&space, &problem.form(), CellRule::default(), &u, facets).unwrap();
+        let flux = functionals::flux(&Space::from(&space), &problem.form(), CellRule::default(), &u, facets)
+            .unwrap();
         assert!((flux - sign * 0.5 * std::f64::consts::PI).abs() < 1e-8, "{flux}");
     }
 }
@@ -232,12 +238,18 @@ fn heat_that_enters_the_plate_of_nafems_t4_leaves_it_by_convection() {
         problem.on(|p| p[1] > 1.0 - 1e-9, convection());
         problem.on(|p| p[1] < 1e-9, Condition::Dirichlet(constant(100.0)));
         let (form, u) = (problem.form(), problem.solve_to(1e-14, &cpu()));
-        let through = |k: usize| functionals::flux(&form, &u, &problem.conditions[k].facets).unwrap();
+        let through = |k: usize| {
+            functionals::flux(&problem.space(), &form, CellRule::default(), &u, &problem.conditions[k].facets)
+                .unwrap()
+        };
         let [right, upper, lower] = [0, 1, 2].map(through);
         assert!(lower > 0.0 && right < 0.0 && upper < 0.0, "{right} {upper} {lower}");
         assert!((right + upper + lower).abs() < 1e-10 * lower);
         let insulated = facets_where(&problem.mesh, &problem.boundary, |p| p[0] < 1e-9);
-        assert_eq!(functionals::flux(&form, &u, &insulated).unwrap(), 0.0);
+        assert_eq!(
+            functionals::flux(&problem.space(), &form, CellRule::default(), &u, &insulated).unwrap(),
+            0.0
+        );
         lower
     });
     let steps: Vec<f64> = found.windows(2).map(|pair| (pair[1] - pair[0]).abs()).collect();
@@ -248,8 +260,10 @@ fn heat_that_enters_the_plate_of_nafems_t4_leaves_it_by_convection() {
 fn facets_that_do_not_exist_are_refused() {
     let problem = manufactured(unit_mesh(2, 2), "x", &IDENTITY, "0", false);
     let u = vec![0.0; problem.mesh.n_nodes()];
-    let error = functionals::flux(&problem.form(), &u, &[3, 8]).unwrap_err();
+    let error =
+        functionals::flux(&problem.space(), &problem.form(), CellRule::default(), &u, &[3, 8]).unwrap_err();
     assert!(matches!(error, FemError::FacetOutOfRange { facet: 8, n_facets: 8 }), "{error}");
-    let error = functionals::facet_fluxes(&problem.form(), &u[1..]).unwrap_err();
+    let error = functionals::facet_fluxes(&problem.space(), &problem.form(), CellRule::default(), &u[1..])
+        .unwrap_err();
     assert!(matches!(error, FemError::Length { .. }), "{error}");
 }

@@ -1,5 +1,6 @@
 //! Problems with known answers, on generated and on real meshes.
 
+mod any_space;
 mod boundary;
 mod common;
 mod conformance;

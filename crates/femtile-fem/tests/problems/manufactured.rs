@@ -19,7 +19,7 @@ fn converges(name: &str, exact: &str, coarsest: usize, problem: impl Fn(usize) -
         .map(|level| {
             let problem = problem(coarsest << level);
             let u = problem.solve(&device);
-            (error_l2(&problem.mesh, &u, &exact).unwrap(), error_h1(&problem.mesh, &u, &exact).unwrap())
+            (error_l2(&problem.space(), &u, &exact).unwrap(), error_h1(&problem.space(), &u, &exact).unwrap())
         })
         .collect();
     for pair in errors[2..].windows(2) {
@@ -75,7 +75,7 @@ fn linear_solutions_are_met_exactly() {
         let u = if dimension == 2 { "1 + 2*x - 3*y" } else { "1 + 2*x - 3*y + 0.5*z" };
         let problem = manufactured(dimension, 5, u, &CONSTANT, "0", true);
         let found = problem.solve(&device);
-        assert!(error_l2(&problem.mesh, &found, &parse(u)).unwrap() < 1e-10);
-        assert!(error_h1(&problem.mesh, &found, &parse(u)).unwrap() < 1e-10);
+        assert!(error_l2(&problem.space(), &found, &parse(u)).unwrap() < 1e-10);
+        assert!(error_h1(&problem.space(), &found, &parse(u)).unwrap() < 1e-10);
     }
 }

@@ -23,7 +23,7 @@ fn temperature(n: usize) -> f64 {
     problem.on(|p| p[1] > 1.0 - 1e-9, convection());
     problem.on(|p| p[1] < 1e-9, Condition::Dirichlet(constant(100.0)));
     let u = problem.solve(&Cpu::new(2).unwrap());
-    value_at(&problem.mesh, &u, [0.6, 0.2, 0.0]).unwrap()
+    value_at(&problem.space(), &u, [0.6, 0.2, 0.0]).unwrap()
 }
 
 #[test]

@@ -10,8 +10,8 @@ use femtile_element::Affine;
 use femtile_expression::{Expression, Variable};
 use femtile_fem::tensor;
 use femtile_fem::{Coefficient, Condition, Form, functionals, recovery};
-use femtile_space::TensorSpace;
 use femtile_space::geometry::{CellMap, CellMaps, CellRule, inverse};
+use femtile_space::{Space, TensorSpace};
 
 const U2: &str = "sin(2*x + 1)*exp(y/2) + x*y^2";
 const U3: &str = "sin(2*x + 1)*exp(y/2)*cos(z) + x*y*z";
@@ -307,7 +307,7 @@ fn gradients_of_linear_elements_are_recovered_with_order_two_and_estimates_becom
             assert_eq!(estimate.cells.len(), problem.mesh.n_cells());
             let sum = estimate.cells.iter().map(|cell| cell * cell).sum::<f64>().sqrt();
             assert!((sum - estimate.total).abs() < 1e-12 * sum);
-            ratios.push(estimate.total / functionals::error_h1(&problem.mesh, &found, &parse(u)).unwrap());
+            ratios.push(estimate.total / functionals::error_h1(&problem.space(), &found, &parse(u)).unwrap());
         }
         let order = (errors[1] / errors[2]).log2();
         assert!(order > 1.8, "{dimension}-D: order {order}, errors {errors:?}");
@@ -340,7 +340,7 @@ fn gradients_of_any_degree_are_recovered_with_order_p_plus_one_and_estimates_bec
             let recovered = tensor::RecoveredGradient::new(&space, &form, &found).unwrap();
             let (points, _) = nodal(&space, &parse(u));
             errors.push(largest_error(&points, &recovered.at_nodes(), &exact_gradient(u, dimension), 0.2));
-            let exact = tensor::functionals::error_h1(&space, &found, &parse(u)).unwrap();
+            let exact = functionals::error_h1(&Space::from(&space), &found, &parse(u)).unwrap();
             ratios.push(recovered.error_estimate().unwrap().total / exact);
         }
         let order = (errors[0] / errors[1]).log2();
@@ -386,7 +386,7 @@ fn estimates_on_bent_cells_are_within_a_factor_of_two() {
         let form = problem.form();
         let estimate =
             tensor::RecoveredGradient::new(&space, &form, &found).unwrap().error_estimate().unwrap();
-        let ratio = estimate.total / tensor::functionals::error_h1(&space, &found, &parse(u)).unwrap();
+        let ratio = estimate.total / functionals::error_h1(&Space::from(&space), &found, &parse(u)).unwrap();
         assert!((0.5..2.0).contains(&ratio), "degree {degree} in {dimension}-D: {ratio}");
     }
 }
@@ -437,7 +437,7 @@ fn recovered_gradients_have_the_same_bits_at_any_number_of_threads() {
         Cpu::new(threads).unwrap().install(|| {
             let form = problem.form();
             let recovered = recovery::RecoveredGradient::new(&form, &u).unwrap();
-            let fluxes = functionals::facet_fluxes(&form, &u).unwrap();
+            let fluxes = functionals::facet_fluxes(&problem.space(), &form, CellRule::default(), &u).unwrap();
             let all = [recovered.at_nodes(), recovered.error_estimate().unwrap().cells, fluxes].concat();
             all.into_iter().map(f64::to_bits).collect::<Vec<u64>>()
         })
@@ -456,17 +456,19 @@ fn values_at_many_points_are_those_of_one_point_at_a_time() {
         };
         let points: Vec<[f64; 3]> =
             (0..300).map(|_| point(&mut random)).chain(mesh.points.iter().copied()).collect();
-        let found = functionals::values_at(&mesh, &u, &points).unwrap();
-        let expected: Vec<Option<f64>> =
-            points.iter().map(|&point| functionals::value_at(&mesh, &u, point).ok()).collect();
+        let found = functionals::values_at(&Space::new(&mesh, 1).unwrap(), &u, &points).unwrap();
+        let expected: Vec<Option<f64>> = points
+            .iter()
+            .map(|&point| functionals::value_at(&Space::new(&mesh, 1).unwrap(), &u, point).ok())
+            .collect();
         assert_eq!(found, expected);
         assert!(found.contains(&None) && found[300..].iter().all(Option::is_some));
 
         let mesh = waves(dimension, 3, 2);
         let space = TensorSpace::new(&mesh, 2).unwrap();
         let u: Vec<f64> = (0..space.n_dofs()).map(|_| random.unit()).collect();
-        let found = tensor::functionals::values_at(&space, &u, &points[..60]).unwrap();
-        let one = |&point: &[f64; 3]| tensor::functionals::value_at(&space, &u, point).ok();
+        let found = functionals::values_at(&Space::from(&space), &u, &points[..60]).unwrap();
+        let one = |&point: &[f64; 3]| functionals::value_at(&Space::from(&space), &u, point).ok();
         assert_eq!(found, points[..60].iter().map(one).collect::<Vec<_>>());
     }
 }
@@ -480,11 +482,11 @@ fn means_and_values_along_a_line_are_those_of_a_linear_function() {
     let space_mesh = waves(2, 3, 2);
     let space = TensorSpace::new(&space_mesh, 2).unwrap();
     let (_, of_space) = nodal(&space, &u);
-    assert!((functionals::mean(&mesh, &values).unwrap() - 0.5).abs() < 1e-14);
-    assert!((tensor::functionals::mean(&space, &of_space).unwrap() - 0.5).abs() < 1e-13);
+    assert!((functionals::mean(&Space::new(&mesh, 1).unwrap(), &values).unwrap() - 0.5).abs() < 1e-14);
+    assert!((functionals::mean(&Space::from(&space), &of_space).unwrap() - 0.5).abs() < 1e-13);
     for line in [
-        functionals::along(&mesh, &values, from, to, 6).unwrap(),
-        tensor::functionals::along(&space, &of_space, from, to, 6).unwrap(),
+        functionals::along(&Space::new(&mesh, 1).unwrap(), &values, from, to, 6).unwrap(),
+        functionals::along(&Space::from(&space), &of_space, from, to, 6).unwrap(),
     ] {
         assert_eq!(line.arc_lengths, [0.0, 0.25, 0.5, 0.75, 1.0, 1.25]);
         assert_eq!(line.values[0], None);

@@ -6,8 +6,8 @@ use common::Problem;
 use common::curved::{solve, solve_without_matrix, waves};
 use common::manufactured::{IDENTITY, Tensor, VARYING, manufactured, parse};
 use femtile_device::Cpu;
-use femtile_fem::tensor::functionals::{error_h1, error_l2};
-use femtile_space::TensorSpace;
+use femtile_fem::functionals::{error_h1, error_l2};
+use femtile_space::{Space, TensorSpace};
 
 const U2: &str = "sin(2*x + 1)*exp(y/2) + x*y^2";
 const U3: &str = "sin(2*x + 1)*exp(y/2)*cos(z) + x*y*z";
@@ -18,7 +18,7 @@ fn errors(problem: &Problem, degree: usize, exact: &str) -> [f64; 2] {
     let space = TensorSpace::new(&problem.mesh, degree).unwrap();
     let u = solve_without_matrix(problem, &space, &device);
     let exact = parse(exact);
-    [error_l2(&space, &u, &exact).unwrap(), error_h1(&space, &u, &exact).unwrap()]
+    [error_l2(&Space::from(&space), &u, &exact).unwrap(), error_h1(&Space::from(&space), &u, &exact).unwrap()]
 }
 
 /// Asserts the orders p + 1 in L2 and p in H1 between meshes with `n` and `2n` cells along an axis.

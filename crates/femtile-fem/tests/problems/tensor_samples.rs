@@ -9,13 +9,13 @@ use common::Problem;
 use common::curved::solve_without_matrix;
 use common::manufactured::{VARYING, manufactured, parse};
 use femtile_device::{Buffer, Cpu};
+use femtile_fem::functionals::{error_h1, error_l2};
 use femtile_fem::tensor::CellMatrices;
-use femtile_fem::tensor::functionals::{error_h1, error_l2};
 use femtile_linalg::LinearOperator;
 use femtile_matrix_free::{CellRule, MatrixFree, MatrixFreeConfig, Terms};
 use femtile_mesh::check::{CheckConfig, check};
 use femtile_mesh::{Mesh, io, refine};
-use femtile_space::TensorSpace;
+use femtile_space::{Space, TensorSpace};
 
 const SAMPLES: [&str; 13] = [
     "arcane_3x3x3_cube_hexa27.msh",
@@ -122,7 +122,10 @@ fn errors(mesh: &Mesh, degree: usize) -> [f64; 2] {
     let device = Cpu::new(2).unwrap();
     let space = TensorSpace::new(&problem.mesh, degree).unwrap();
     let found = solve_without_matrix(&problem, &space, &device);
-    [error_l2(&space, &found, &parse(u)).unwrap(), error_h1(&space, &found, &parse(u)).unwrap()]
+    [
+        error_l2(&Space::from(&space), &found, &parse(u)).unwrap(),
+        error_h1(&Space::from(&space), &found, &parse(u)).unwrap(),
+    ]
 }
 
 fn converges(folder: &Path, name: &str, refinements: usize, degrees: std::ops::RangeInclusive<usize>) {

@@ -30,15 +30,15 @@ fn system_solution_and_functionals_have_the_same_bits_at_one_two_and_three_threa
                 let device = Cpu::new(threads).unwrap();
                 let system: AssembledSystem<f64, Cpu> = problem.assemble(&device);
                 let u = problem.solve(&device);
-                let (form, mesh) = (problem.form(), &problem.mesh);
+                let (form, space) = (problem.form(), problem.space());
                 let numbers = device.install(|| {
                     [
-                        energy(&form, &u).unwrap(),
-                        integral(mesh, &u).unwrap(),
-                        l2_norm(mesh, &u).unwrap(),
-                        error_l2(mesh, &u, &exact).unwrap(),
-                        error_h1(mesh, &u, &exact).unwrap(),
-                        value_at(mesh, &u, [0.5, 0.5, 0.5]).unwrap(),
+                        energy(&space, &form, &u).unwrap(),
+                        integral(&space, &u).unwrap(),
+                        l2_norm(&space, &u).unwrap(),
+                        error_l2(&space, &u, &exact).unwrap(),
+                        error_h1(&space, &u, &exact).unwrap(),
+                        value_at(&space, &u, [0.5, 0.5, 0.5]).unwrap(),
                     ]
                 });
                 (

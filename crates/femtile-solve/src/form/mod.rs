@@ -4,10 +4,10 @@
 //! CPU by `femtile-operator` and solved as a matrix, a [`FormSolution`] has u and what is computed from it.
 
 mod diffusion;
+mod functionals;
 mod given;
 mod kernel;
 mod output;
-mod points;
 mod problem;
 mod solution;
 mod solve;

@@ -5,10 +5,9 @@ use std::sync::Arc;
 use femtile_form::{Argument, Coefficient, Equation, Form, FormError};
 use femtile_mesh::Mesh;
 use femtile_mesh::check::BoundaryFacets;
-use femtile_space::Space;
 
 use super::given::{Given, Place};
-use super::points;
+use crate::boundary::Selected;
 use crate::coefficient::{coefficient, conductivity, scalar};
 use crate::ranks::OnMesh;
 use crate::setting::below;
@@ -211,16 +210,8 @@ impl<'m> FormProblem<'m> {
     ///
     /// # Errors
     /// [`SolveError::Setting`] if it has none.
-    pub fn facets(&self, region: impl Into<Region>, path: &[Key]) -> Result<Vec<u32>, SolveError> {
-        Ok(region.into().facets(OnMesh::whole(self.mesh), &self.boundary, path)?.facets)
-    }
-
-    /// Returns whether a point lies in a cell.
-    ///
-    /// # Errors
-    /// [`SolveError::Fem`] for cells without elements.
-    pub fn contains(&self, point: [f64; 3]) -> Result<bool, SolveError> {
-        Ok(points::locate(&Space::new(self.mesh, 1)?, point).is_some())
+    pub fn facets(&self, region: impl Into<Region>, path: &[Key]) -> Result<Selected, SolveError> {
+        region.into().facets(OnMesh::whole(self.mesh), &self.boundary, path)
     }
 
     /// Returns tags of conditions that are on facets inside the mesh too, where they do not hold.

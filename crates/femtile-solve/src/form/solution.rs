@@ -1,13 +1,12 @@
 //! The solution of a problem of a form.
 
-use femtile_device::{Cpu, MemoryUse};
+use femtile_device::MemoryUse;
 use femtile_form::Form;
 use femtile_linalg::krylov::cg::CgOutcome;
-use femtile_operator::{CpuOperator, DiscreteForm, State};
 use femtile_space::Space;
 
-use super::{FormProblem, points};
-use crate::{Level, SolveError};
+use super::FormProblem;
+use crate::Level;
 
 /// The solution of a [`FormProblem`].
 ///
@@ -112,29 +111,5 @@ impl<'m> FormSolution<'m> {
     /// Returns a component at each degree of freedom of the space.
     pub fn component(&self, component: usize) -> Vec<f64> {
         self.u.iter().skip(component).step_by(self.n_components()).copied().collect()
-    }
-
-    /// Returns all components at a point; none if it lies in no cell.
-    pub fn value_at(&self, point: [f64; 3]) -> Option<Vec<f64>> {
-        points::value_at(&self.space, &self.u, self.n_components(), point)
-    }
-
-    /// Returns the integral over the mesh of a function of the point and the components of u, by a Gauss rule that is exact for
-    /// polynomials of degree 2p + 2.
-    ///
-    /// # Errors
-    /// [`SolveError::Fem`] for degenerate cells.
-    pub fn integral(&self, f: &dyn Fn([f64; 3], &[f64]) -> f64) -> Result<f64, SolveError> {
-        Ok(points::integral(&self.space, &self.u, self.n_components(), f)?)
-    }
-
-    /// Returns the energy of the integrals that have one: of elasticity the strain energy $\frac12\int \sigma : \varepsilon$.
-    ///
-    /// # Errors
-    /// [`SolveError::Fem`] if a density is not finite.
-    pub fn energy(&self) -> Result<f64, SolveError> {
-        let discrete = DiscreteForm::new(&self.space, &self.form, &self.problem.boundary)?;
-        let cpu = Cpu::of_current_pool()?;
-        Ok(CpuOperator::new(discrete, &cpu)?.energy(&State::of(&self.u))?)
     }
 }

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use femtile_comm::Comm;
 use femtile_device::{Cpu, Cuda};
-use femtile_fem::{Constraints, functionals, tensor::functionals as tensor_functionals};
+use femtile_fem::{Constraints, functionals};
 use femtile_mesh::partition::{BoxCubes, DistributedMesh};
-use femtile_space::TensorSpace;
+use femtile_space::{Space, TensorSpace};
 
 use super::device::{self, RankDevice};
 use super::iterated::Iterated;
@@ -133,10 +133,8 @@ fn own_values(
 /// The mean of a function over the whole mesh, from its values on the own cells of each rank. Collective.
 fn mean(divided: &MeshOnRanks<'_>, own: Option<&TensorSpace<'_>>, u: &[f64]) -> Result<f64, SolveError> {
     let mesh = &divided.mesh.own().mesh;
-    let here = match own {
-        Some(space) => [tensor_functionals::integral(space, u)?, tensor_functionals::measure(space)?],
-        None => [functionals::integral(mesh, u)?, functionals::measure(mesh)],
-    };
+    let space = Space::of(mesh, own)?;
+    let here = [functionals::integral(&space, u)?, functionals::measure(&space)?];
     let [integral, measure] = divided.sum(here)?;
     Ok(integral / measure)
 }

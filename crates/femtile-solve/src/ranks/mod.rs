@@ -42,11 +42,11 @@ use femtile_comm::{Comm, threads};
 use femtile_device::{Cpu, Cuda};
 use femtile_fem::Constraints;
 use femtile_fem::assembly::completed;
-use femtile_fem::tensor::functionals;
+use femtile_fem::functionals;
 use femtile_linalg::LinalgError;
 use femtile_linalg::krylov::cg::CgOutcome;
 use femtile_mesh::partition::{MeshPart, Partition, PartitionQuality};
-use femtile_space::TensorSpace;
+use femtile_space::{Space, TensorSpace};
 
 use crate::auto::{Boxed, Circumstances, Solves};
 use crate::discretization::{Discretization, warning_of_imbalance};
@@ -453,7 +453,7 @@ impl ReplicatedProblem<'_, '_> {
         };
         let mut u = u;
         if is_pure_neumann {
-            let mean = functionals::integral(space, &u)? / functionals::measure(space)?;
+            let mean = functionals::mean(&Space::from(space), &u)?;
             u.iter_mut().for_each(|u| *u -= mean);
         }
         Ok(u)

@@ -67,7 +67,8 @@ impl<'a> CellMaps<'a> {
         nodes
     }
 
-    fn for_nodes(&self, position: usize, mut found: impl FnMut([f64; 3])) {
+    /// Calls `found` with each node of the map of the cell at a position, in the order of [`Self::nodes`].
+    pub(crate) fn for_nodes(&self, position: usize, mut found: impl FnMut([f64; 3])) {
         let (space, mesh) = (self.space, self.space.mesh());
         let Some(curved) = &mesh.curved else {
             return space.corners(position).iter().for_each(|&node| found(mesh.points[node as usize]));

@@ -15,18 +15,6 @@ pub struct Side {
     is_upper: bool,
 }
 
-impl Side {
-    /// Returns the axis that the side ends.
-    pub fn axis(self) -> usize {
-        self.axis
-    }
-
-    /// Returns the sign of the outward normal along that axis.
-    pub fn sign(self) -> f64 {
-        if self.is_upper { 1.0 } else { -1.0 }
-    }
-}
-
 /// Sides of cells, their degrees of freedom, points and measures.
 pub struct Sides<'a> {
     space: &'a TensorSpace<'a>,

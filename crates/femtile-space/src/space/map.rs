@@ -2,7 +2,7 @@
 
 use femtile_element::tensor::Lagrange;
 
-use super::{Numbering, Space};
+use super::Space;
 use crate::element::{Element, Tabulation};
 use crate::geometry::{CellMaps, determinant};
 use crate::{SpaceError, TensorSpace};
@@ -38,16 +38,11 @@ struct TensorShapes<'s> {
 impl<'a> Space<'a> {
     /// Prepares the maps of cells at points of the reference cell.
     pub fn mapping(&self, points: &[[f64; 3]]) -> CellMapping<'_, 'a> {
-        let shapes = match &self.numbering {
-            Numbering::Simplex(_) => None,
-            Numbering::Tensor(space) => {
-                let maps = CellMaps::new(space, &[]);
-                let n = maps.order();
-                let polynomials = Lagrange::new((0..=n).map(|i| i as f64 / n as f64).collect());
-                let tabulation = Element::of_polynomials(self.mesh.kind, polynomials).tabulate(points);
-                Some(TensorShapes { space, maps, tabulation })
-            }
-        };
+        let shapes = self.tensor().map(|space| {
+            let maps = CellMaps::new(space, &[]);
+            let tabulation = element_of_map(space, &maps).tabulate(points);
+            TensorShapes { space, maps, tabulation }
+        });
         CellMapping { space: self, points: points.to_vec(), shapes }
     }
 
@@ -60,6 +55,13 @@ impl<'a> Space<'a> {
     pub fn map(&self, position: usize, points: &[[f64; 3]], map: &mut PointMap) -> Result<(), SpaceError> {
         self.mapping(points).of_cell(position, map)
     }
+}
+
+/// Returns the element of the coordinates of cells.
+pub(super) fn element_of_map(space: &TensorSpace<'_>, maps: &CellMaps<'_>) -> Element {
+    let n = maps.order();
+    let polynomials = Lagrange::new((0..=n).map(|i| i as f64 / n as f64).collect());
+    Element::of_polynomials(space.mesh().kind, polynomials)
 }
 
 impl CellMapping<'_, '_> {

@@ -1,6 +1,7 @@
 //! Continuous piecewise polynomials on any mesh of triangles, tetrahedra, quadrilaterals or hexahedra.
 
 mod facets;
+mod locate;
 mod map;
 mod simplex_numbering;
 #[cfg(test)]
@@ -10,6 +11,7 @@ use femtile_mesh::Mesh;
 
 use crate::{Element, SpaceError, TensorSpace};
 pub use facets::{CellFacet, FacetMap};
+pub use locate::CellPoint;
 pub use map::{CellMapping, PointMap};
 use simplex_numbering::SimplexNumbering;
 
@@ -55,6 +57,16 @@ pub struct Space<'a> {
 enum Numbering<'a> {
     Simplex(SimplexNumbering),
     Tensor(TensorSpace<'a>),
+    /// That of a space which others have.
+    Borrowed(&'a TensorSpace<'a>),
+}
+
+impl<'a> From<&'a TensorSpace<'a>> for Space<'a> {
+    /// Returns the space without copying its numbers.
+    fn from(space: &'a TensorSpace<'a>) -> Self {
+        let element = Element::of_polynomials(space.mesh().kind, space.shapes());
+        Self { mesh: space.mesh(), element, numbering: Numbering::Borrowed(space) }
+    }
 }
 
 impl<'a> Space<'a> {
@@ -74,6 +86,14 @@ impl<'a> Space<'a> {
         Ok(Self { mesh, element, numbering })
     }
 
+    /// Returns the space that a tensor space is; without one, that of degree 1 on the mesh.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn of(mesh: &'a Mesh, tensor: Option<&'a TensorSpace<'a>>) -> Result<Self, SpaceError> {
+        tensor.map_or_else(|| Self::new(mesh, 1), |space| Ok(Self::from(space)))
+    }
+
     /// Returns the mesh.
     pub fn mesh(&self) -> &'a Mesh {
         self.mesh
@@ -89,6 +109,7 @@ impl<'a> Space<'a> {
         match &self.numbering {
             Numbering::Simplex(_) => None,
             Numbering::Tensor(space) => Some(space),
+            Numbering::Borrowed(space) => Some(space),
         }
     }
 
@@ -97,6 +118,7 @@ impl<'a> Space<'a> {
         match &self.numbering {
             Numbering::Simplex(numbering) => numbering.n_dofs(),
             Numbering::Tensor(space) => space.n_dofs(),
+            Numbering::Borrowed(space) => space.n_dofs(),
         }
     }
 
@@ -112,18 +134,12 @@ impl<'a> Space<'a> {
 
     /// Returns the nodes of the mesh at the corners of the cell at a position, in the order of the corners of the element.
     pub fn corners(&self, position: usize) -> &[u32] {
-        match &self.numbering {
-            Numbering::Simplex(_) => self.mesh.cell(position),
-            Numbering::Tensor(space) => space.corners(position),
-        }
+        self.tensor().map_or_else(|| self.mesh.cell(position), |space| space.corners(position))
     }
 
     /// Returns the corner nodes of all cells: `[n_cells][corners]`.
     fn all_corners(&self) -> &[u32] {
-        match &self.numbering {
-            Numbering::Simplex(_) => &self.mesh.cells,
-            Numbering::Tensor(space) => space.all_corners(),
-        }
+        self.tensor().map_or(&self.mesh.cells, TensorSpace::all_corners)
     }
 
     /// Writes the degrees of freedom of the cell at a position, in the order of the nodes of the element.
@@ -134,6 +150,7 @@ impl<'a> Space<'a> {
         match &self.numbering {
             Numbering::Simplex(numbering) => numbering.cell_dofs(self.mesh, position, dofs),
             Numbering::Tensor(space) => space.cell_dofs(position, dofs),
+            Numbering::Borrowed(space) => space.cell_dofs(position, dofs),
         }
     }
 }

@@ -372,3 +372,45 @@ fn numbers_do_not_depend_on_the_number_of_threads() {
     let one = numbers(1);
     assert!([2, 3].into_iter().all(|n_threads| numbers(n_threads) == one));
 }
+
+#[test]
+fn points_of_all_cells_are_found_with_their_reference_coordinates() {
+    for mesh in [meshes(), curved()].concat() {
+        let space = Space::new(&mesh, 1).unwrap();
+        let third = if mesh.dimension() == 3 { 0.15 } else { 0.0 };
+        let reference = [0.2, 0.55, third];
+        let mut map = PointMap::default();
+        let points: Vec<[f64; 3]> = (0..space.n_cells())
+            .map(|position| {
+                space.map(position, &[reference], &mut map).unwrap();
+                map.points[0]
+            })
+            .collect();
+        let found = space.locate(&points);
+        for (position, found) in found.iter().enumerate() {
+            let found = found.unwrap();
+            assert_eq!(found.position, position, "{}", mesh.kind);
+            assert!(distance(found.reference, reference) < 1e-8, "{}", mesh.kind);
+        }
+        assert_eq!(space.locate(&points[1..3]), found[1..3]);
+        assert_eq!(space.locate(&[[f64::NAN; 3], [40.0, 0.1, 0.0]]), [None, None]);
+    }
+}
+
+#[test]
+fn the_nearest_cell_has_the_distance_of_its_mesh() {
+    let squares = [SquareSplit::Triangles, SquareSplit::Quadrilateral];
+    let squares = squares
+        .map(|split| square(&SquareConfig { split, cells: [3, 4], ..SquareConfig::default() }).unwrap());
+    let boxes = [BoxSplit::Kuhn, BoxSplit::Hexahedron].map(box_of);
+    for mesh in squares.into_iter().chain(boxes) {
+        let space = Space::new(&mesh, 1).unwrap();
+        let height = if mesh.dimension() == 3 { 0.31 } else { 0.0 };
+        for (point, expected) in [([-3.0, -4.0, height], 5.0), ([1.25, 0.4, height], 0.25)] {
+            let (cell, found) = space.nearest_cell(point).unwrap();
+            assert!((found - expected).abs() < 1e-12, "{}: {found}", mesh.kind);
+            let is_near = |&node: &u32| distance(mesh.points[node as usize], point) < expected + 0.6;
+            assert!(mesh.cell(cell).iter().any(is_near), "{}", mesh.kind);
+        }
+    }
+}

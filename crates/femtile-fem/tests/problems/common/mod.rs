@@ -15,6 +15,7 @@ use femtile_linalg::precondition::Jacobi;
 use femtile_mesh::Mesh;
 use femtile_mesh::check::{BoundaryFacets, boundary_facets};
 use femtile_mesh::generate::{BoxConfig, SquareConfig, box_mesh, square};
+use femtile_space::Space;
 
 /// A small pseudorandom number generator without dependencies.
 pub struct Random(pub u64);
@@ -103,6 +104,11 @@ impl Problem {
         let facets = facets_where(&self.mesh, &self.boundary, holds);
         self.conditions.push(BoundaryCondition { facets, condition });
         self
+    }
+
+    /// The space of linear elements.
+    pub fn space(&self) -> Space<'_> {
+        Space::new(&self.mesh, 1).unwrap()
     }
 
     pub fn form(&self) -> Form<'_> {

@@ -5,6 +5,7 @@ mod published;
 use std::cell::OnceCell;
 
 use femtile::fem::functionals;
+use femtile::space::Space;
 use femtile::{DeviceChoice, PreconditionerConfig, SolverConfig};
 use femtile_bench::BenchError;
 use femtile_bench::problems::slab;
@@ -83,7 +84,7 @@ fn run(session: &Session, (h_mm, step_ms): (f64, f64)) -> Result<Run, BenchError
     let solution = slab::problem(&mesh)?.times(0.0, end, step_ms).solve(&config)?;
     let times = &solution.activation.first;
     let at = |points: &[[f64; 3]]| -> Result<Vec<Option<f64>>, BenchError> {
-        let found = functionals::values_at(&mesh, times, points)?;
+        let found = functionals::values_at(&Space::new(&mesh, 1)?, times, points)?;
         Ok(found.into_iter().map(|time| time.filter(|time| !time.is_nan())).collect())
     };
     let share = |i: usize| i as f64 / (ON_DIAGONAL - 1) as f64;

@@ -26,12 +26,11 @@ pub(crate) struct BoxTree {
 
 impl Bounds {
     /// The empty box.
-    const EMPTY: Self = Self { lower: [f64::INFINITY; 3], upper: [f64::NEG_INFINITY; 3] };
+    pub const EMPTY: Self = Self { lower: [f64::INFINITY; 3], upper: [f64::NEG_INFINITY; 3] };
 
-    /// Returns the smallest box around points.
-    pub fn around(points: impl IntoIterator<Item = [f64; 3]>) -> Self {
-        let point = |p: [f64; 3]| Self { lower: p, upper: p };
-        points.into_iter().fold(Self::EMPTY, |all, p| all.union(point(p)))
+    /// Returns the smallest box around this one and a point.
+    pub fn with(self, point: [f64; 3]) -> Self {
+        self.union(Self { lower: point, upper: point })
     }
 
     /// Returns the smallest box around both.

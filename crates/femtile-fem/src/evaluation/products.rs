@@ -1,10 +1,8 @@
 //! Products of the operator with a function on a few cells.
 
 use femtile_device::parallel;
-use femtile_space::TensorSpace;
-use femtile_space::geometry::CellRule;
 
-use super::evaluation::Evaluation;
+use super::Evaluation;
 use crate::FemError;
 use crate::forms::{Form, PointCoefficients};
 
@@ -12,12 +10,11 @@ use crate::forms::{Form, PointCoefficients};
 const CELLS: usize = 256;
 
 /// Returns the positions of the cells that have a marked degree of freedom, ascending.
-pub(super) fn touching(space: &TensorSpace<'_>, is_marked: &[bool]) -> Vec<usize> {
-    let n = space.n_cells();
+pub(crate) fn touching(evaluation: &Evaluation<'_>, is_marked: &[bool]) -> Vec<usize> {
+    let n = evaluation.n_cells();
     let of_block = |dofs: &mut Vec<u32>, block: usize| -> Vec<usize> {
-        dofs.resize(space.dofs_per_cell(), 0);
         let mut touches = |position: &usize| {
-            space.cell_dofs(*position, dofs);
+            evaluation.cell_dofs(*position, dofs);
             dofs.iter().any(|&dof| is_marked[dof as usize])
         };
         (block * CELLS..n.min((block + 1) * CELLS)).filter(|position| touches(position)).collect()
@@ -30,16 +27,14 @@ pub(super) fn touching(space: &TensorSpace<'_>, is_marked: &[bool]) -> Vec<usize
 ///
 /// # Cost
 /// $O(p^{d+1})$ per cell.
-pub(super) fn add_products(
-    space: &TensorSpace<'_>,
+pub(crate) fn add_products(
+    evaluation: &Evaluation<'_>,
     form: &Form<'_>,
-    rule: CellRule,
     (u, positions): (&[f64], &[usize]),
     is_kept: impl Fn(u32) -> bool + Sync,
     sum: &mut [f64],
 ) -> Result<(), FemError> {
     let coefficients = PointCoefficients::of_any_sign(form.mesh, form.sigma, form.lambda)?;
-    let evaluation = Evaluation::new(space, rule);
     let applied = evaluation.map_at(positions, |found, points, _| {
         evaluation.gradients(found, points, u);
         points.write_points_with_values(found);

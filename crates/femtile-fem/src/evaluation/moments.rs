@@ -5,7 +5,7 @@ use femtile_space::Group;
 use femtile_space::geometry::{AtPoints, CellMapBatch, LANES};
 use rayon::prelude::*;
 
-use super::evaluation::{Evaluation, of_groups};
+use super::{TensorBasis, of_groups};
 use crate::FemError;
 use crate::forms::{Compiled, Points};
 
@@ -24,8 +24,8 @@ struct Batch {
     function: AtPoints,
 }
 
-impl Evaluation<'_> {
-    /// Adds $\int f\varphi_i$ at a time to a vector, cell after cell, with the bits of a sum of [`Evaluation::moments`].
+impl TensorBasis<'_> {
+    /// Adds $\int f\varphi_i$ at a time to a vector, cell after cell, with the bits of a sum of [`TensorBasis::moments`].
     ///
     /// Cells are evaluated [`LANES`] at a time. Groups of cells add directly to degrees of freedom that no
     /// other group has before them. Other contributions are stored and added while threads work on later
@@ -108,7 +108,7 @@ mod tests {
     use femtile_expression::Expression;
     use femtile_mesh::Mesh;
 
-    use super::super::evaluation::{CellPoints, Found};
+    use super::super::{CellPoints, Evaluation, Found};
     use super::*;
     use crate::forms::Coefficient;
     use femtile_space::SpaceError;
@@ -118,7 +118,8 @@ mod tests {
     /// Sums cell after cell.
     fn expected(mesh: &Mesh, degree: usize, f: &Compiled<'_>) -> (Vec<f64>, Vec<f64>) {
         let space = TensorSpace::new(mesh, degree).unwrap();
-        let evaluation = Evaluation::new(&space, CellRule::Gauss { extra: 1 });
+        let rule = CellRule::Gauss { extra: 1 };
+        let evaluation = Evaluation::on_tensor_cells(&space, rule);
         let (mut sum, mut found) = (vec![0.0; space.n_dofs()], vec![0.0; space.n_dofs()]);
         let of_cell = |found: &mut Found, points: &CellPoints| {
             points.eval(found, f)?;
@@ -127,7 +128,7 @@ mod tests {
         for (dofs, moments) in evaluation.map(of_cell).unwrap() {
             dofs.iter().zip(moments).for_each(|(&dof, moment)| sum[dof as usize] += moment);
         }
-        evaluation.add_moments(&mut found, f, f64::NAN).unwrap();
+        TensorBasis::new(&space, rule).add_moments(&mut found, f, f64::NAN).unwrap();
         (found, sum)
     }
 
@@ -151,9 +152,9 @@ mod tests {
         let source = Coefficient::Constant(1.0);
         let f = Compiled::scalar("source", &source, &mesh).unwrap();
         let space = TensorSpace::new(&mesh, 2).unwrap();
-        let evaluation = Evaluation::new(&space, CellRule::default());
+        let basis = TensorBasis::new(&space, CellRule::default());
         let mut sum = vec![0.0; space.n_dofs()];
-        let error = evaluation.add_moments(&mut sum, &f, f64::NAN).unwrap_err();
+        let error = basis.add_moments(&mut sum, &f, f64::NAN).unwrap_err();
         assert!(matches!(error, FemError::Space(SpaceError::Inverted { .. })), "{error}");
     }
 }

@@ -1,0 +1,320 @@
+//! Evaluation of functions of a space at the points of a rule, cell by cell.
+
+mod moments;
+mod products;
+mod simplex;
+mod tensor;
+
+use femtile_device::parallel;
+use femtile_expression::TapeScratch;
+use femtile_space::geometry::{AtPoints, CellMap, CellRule, inverse};
+use femtile_space::{Group, ReferenceRule, Space, TensorSpace};
+
+use crate::FemError;
+use crate::forms::{Compiled, Points};
+pub(crate) use products::{add_products, touching};
+pub(crate) use simplex::SimplexBasis;
+pub(crate) use tensor::TensorBasis;
+
+/// Evaluation at the points of a rule in all cells of a space.
+pub(crate) enum Evaluation<'a> {
+    /// By sum factorization.
+    Tensor(TensorBasis<'a>),
+    /// By tables.
+    Simplex(SimplexBasis<'a>),
+}
+
+/// The points in cells of either kind.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Rule {
+    /// On quadrilaterals and hexahedra.
+    pub tensor: CellRule,
+    /// The total degree that is integrated exactly on triangles and tetrahedra.
+    pub simplex: usize,
+}
+
+/// The points of a cell.
+#[derive(Debug, Default)]
+pub(crate) struct CellPoints {
+    /// The cell of the mesh.
+    pub cell: u32,
+    /// Its degrees of freedom.
+    pub dofs: Vec<u32>,
+    /// Of a simplex there is one Jacobian.
+    pub map: CellMap,
+    /// Weights of the rule times the Jacobian's determinant: `[n_q]`.
+    pub weights: Vec<f64>,
+}
+
+/// Values at the points of a cell, with workspace.
+#[derive(Debug, Default)]
+pub(crate) struct Found {
+    /// Result of [`CellPoints::eval`].
+    pub given: Vec<f64>,
+    /// Result of [`Evaluation::values`] or [`Evaluation::gradients`].
+    pub function: AtPoints,
+    /// Result of [`Evaluation::gradients`].
+    pub gradients: Vec<[f64; 3]>,
+    pub points: Points,
+    pub tape: TapeScratch,
+    /// Values at nodes.
+    pub nodal: Vec<f64>,
+}
+
+/// What to evaluate at points of cells.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Wanted<'u> {
+    /// A function of the space; empty for none.
+    pub u: &'u [f64],
+    /// Its gradient as well.
+    pub gradients: bool,
+    /// The points, for coefficients.
+    pub points: bool,
+    /// The values of the function with the points, for coefficients that depend on it.
+    pub unknown: bool,
+}
+
+/// Points of some cells one after another, and a function there.
+#[derive(Debug, Default)]
+pub(crate) struct Samples {
+    pub points: Points,
+    /// Weights of the rule times the Jacobian's determinant.
+    pub weights: Vec<f64>,
+    pub values: Vec<f64>,
+    pub gradients: Vec<[f64; 3]>,
+    /// Result of [`Samples::eval`].
+    pub given: Vec<f64>,
+    pub tape: TapeScratch,
+}
+
+impl CellPoints {
+    /// Evaluates a given function at the points.
+    pub fn eval(&self, found: &mut Found, function: &Compiled<'_>) -> Result<(), FemError> {
+        found.given.resize(self.weights.len(), 0.0);
+        self.write_points(found);
+        Ok(function.eval_scalar(&mut found.given, &found.points, &mut found.tape)?)
+    }
+
+    /// Writes the points in the form of coefficients.
+    pub fn write_points(&self, found: &mut Found) {
+        found.points.clear();
+        found.points.extend(self.cell, &self.map.points);
+    }
+
+    /// Writes the points with the values of the function that was evaluated last.
+    pub fn write_points_with_values(&self, found: &mut Found) {
+        self.write_points(found);
+        found.points.unknown.extend_from_slice(&found.function.values);
+    }
+
+    /// Evaluates a coefficient at the points, at the function that was evaluated last.
+    pub fn eval_with_values(&self, found: &mut Found, coefficient: &Compiled<'_>) -> Result<(), FemError> {
+        found.given.resize(self.weights.len(), 0.0);
+        self.write_points_with_values(found);
+        Ok(coefficient.eval_scalar(&mut found.given, &found.points, &mut found.tape)?)
+    }
+
+    /// Returns the inverses of the Jacobians at the points.
+    pub fn inverse_jacobians(&self) -> impl Iterator<Item = [[f64; 3]; 3]> + '_ {
+        self.map.jacobians.iter().map(inverse)
+    }
+}
+
+impl Samples {
+    /// Evaluates a coefficient at the points.
+    pub fn eval(&mut self, coefficient: &Compiled<'_>) -> Result<(), FemError> {
+        self.given.resize(self.weights.len(), 0.0);
+        Ok(coefficient.eval_scalar(&mut self.given, &self.points, &mut self.tape)?)
+    }
+
+    /// Returns the integral of a function of the place of a point among all.
+    pub fn integral(&self, of_point: impl Fn(usize) -> f64) -> f64 {
+        self.weights.iter().enumerate().map(|(q, weight)| weight * of_point(q)).sum()
+    }
+
+    fn clear(&mut self) {
+        self.points.clear();
+        self.weights.clear();
+        self.values.clear();
+        self.gradients.clear();
+    }
+}
+
+impl<'a> Evaluation<'a> {
+    /// Prepares evaluation at the points of a rule.
+    pub fn new(space: &'a Space<'a>, rule: Rule) -> Self {
+        match space.tensor() {
+            Some(tensor) => Self::on_tensor_cells(tensor, rule.tensor),
+            None => Self::on_simplices(space, space.element().quadrature(rule.simplex)),
+        }
+    }
+
+    /// Prepares evaluation with a rule along each axis.
+    pub fn on_tensor_cells(space: &'a TensorSpace<'a>, rule: CellRule) -> Self {
+        Self::Tensor(TensorBasis::new(space, rule))
+    }
+
+    /// Prepares evaluation at points of the reference simplex.
+    pub fn on_simplices(space: &'a Space<'a>, rule: ReferenceRule) -> Self {
+        Self::Simplex(SimplexBasis::new(space, rule))
+    }
+
+    /// Returns the number of cells.
+    pub fn n_cells(&self) -> usize {
+        match self {
+            Self::Tensor(basis) => basis.space.n_cells(),
+            Self::Simplex(basis) => basis.space.n_cells(),
+        }
+    }
+
+    /// Returns the number of points of a cell.
+    fn n_q(&self) -> usize {
+        match self {
+            Self::Tensor(basis) => basis.weights.len(),
+            Self::Simplex(basis) => basis.rule.n_q(),
+        }
+    }
+
+    /// Writes the degrees of freedom of the cell at a position.
+    pub fn cell_dofs(&self, position: usize, dofs: &mut Vec<u32>) {
+        match self {
+            Self::Tensor(basis) => {
+                dofs.resize(basis.space.dofs_per_cell(), 0);
+                basis.space.cell_dofs(position, dofs);
+            }
+            Self::Simplex(basis) => {
+                dofs.resize(basis.space.element().n_dofs(), 0);
+                basis.space.cell_dofs(position, dofs);
+            }
+        }
+    }
+
+    /// Computes the map of the cell at a position, and its points if they are needed.
+    fn write_points(
+        &self,
+        points: &mut CellPoints,
+        position: usize,
+        are_needed: bool,
+    ) -> Result<(), FemError> {
+        self.cell_dofs(position, &mut points.dofs);
+        match self {
+            Self::Tensor(basis) => basis.write_points(points, position),
+            Self::Simplex(basis) => {
+                basis.write_points(points, position, are_needed);
+                Ok(())
+            }
+        }
+    }
+
+    /// Evaluates a function of the space at the points of a cell.
+    pub fn values(&self, found: &mut Found, points: &CellPoints, u: &[f64]) {
+        match self {
+            Self::Tensor(basis) => basis.values(found, points, u),
+            Self::Simplex(basis) => basis.values(found, points, u),
+        }
+    }
+
+    /// Evaluates gradients and values of a function of the space at the points of a cell.
+    pub fn gradients(&self, found: &mut Found, points: &CellPoints, u: &[f64]) {
+        match self {
+            Self::Tensor(basis) => basis.gradients(found, points, u),
+            Self::Simplex(basis) => basis.gradients(found, points, u),
+        }
+    }
+
+    /// Integrates a given function $f$ against each shape function: $\sum_q w_q f_q \varphi_i(x_q)$.
+    pub fn moments<'f>(&self, found: &'f mut Found, points: &CellPoints) -> &'f [f64] {
+        match self {
+            Self::Tensor(basis) => basis.moments(found, points),
+            Self::Simplex(basis) => basis.moments(found, points),
+        }
+    }
+
+    /// Returns $\sum_q w_q (F_q \cdot \nabla\varphi_i + v_q \varphi_i)$ for each shape function. `found`
+    /// holds F as its gradients and v as its given values.
+    pub fn weak_moments(&self, found: &mut Found, points: &CellPoints) -> Vec<f64> {
+        match self {
+            Self::Tensor(basis) => basis.weak_moments(found, points),
+            Self::Simplex(basis) => basis.weak_moments(found, points),
+        }
+    }
+
+    /// Collects `of_cell` over all cells, by position.
+    pub fn map<R: Send>(
+        &self,
+        of_cell: impl Fn(&mut Found, &CellPoints) -> Result<R, FemError> + Sync,
+    ) -> Result<Vec<R>, FemError> {
+        let positions: Vec<usize> = (0..self.n_cells()).collect();
+        self.map_at(&positions, |found, points, _| of_cell(found, points))
+    }
+
+    /// Collects `of_cell` over the cells at some positions; the position is its last argument.
+    pub fn map_at<R: Send>(
+        &self,
+        positions: &[usize],
+        of_cell: impl Fn(&mut Found, &CellPoints, usize) -> Result<R, FemError> + Sync,
+    ) -> Result<Vec<R>, FemError> {
+        let of_block = |(found, points): &mut (Found, CellPoints), block: usize| {
+            let positions = &positions[block * CELLS..positions.len().min((block + 1) * CELLS)];
+            let of_position = |&position: &usize| {
+                self.write_points(points, position, true)?;
+                of_cell(found, points, position)
+            };
+            positions.iter().map(of_position).collect::<Result<Vec<R>, FemError>>()
+        };
+        let found = parallel::map_with(positions.len().div_ceil(CELLS), 1, Default::default, of_block);
+        let found = found.into_iter().collect::<Result<Vec<_>, _>>()?;
+        Ok(found.into_iter().flatten().collect())
+    }
+
+    /// Sums `of_cells`, a function of the points of some cells, over all cells: the same bits for any number of threads.
+    pub fn sum(
+        &self,
+        wanted: Wanted<'_>,
+        of_cells: impl Fn(&mut Samples) -> Result<f64, FemError> + Sync,
+    ) -> Result<f64, FemError> {
+        let n_cells = self.n_cells();
+        let together = (POINTS / self.n_q()).clamp(1, CELLS);
+        let of_block = |(found, points, samples): &mut (Found, CellPoints, Samples), block: usize| {
+            samples.clear();
+            for position in block * together..n_cells.min((block + 1) * together) {
+                self.write_points(points, position, wanted.points)?;
+                self.add_samples(samples, found, points, wanted);
+            }
+            of_cells(samples)
+        };
+        let sums = parallel::map_with(n_cells.div_ceil(together), 1, Default::default, of_block);
+        sums.into_iter().sum()
+    }
+
+    fn add_samples(&self, samples: &mut Samples, found: &mut Found, points: &CellPoints, wanted: Wanted<'_>) {
+        samples.weights.extend_from_slice(&points.weights);
+        if wanted.points {
+            samples.points.extend(points.cell, &points.map.points);
+        }
+        match wanted {
+            Wanted { u: [], .. } => return,
+            Wanted { u, gradients: true, .. } => {
+                self.gradients(found, points, u);
+                samples.gradients.extend_from_slice(&found.gradients);
+            }
+            Wanted { u, .. } => self.values(found, points, u),
+        }
+        samples.values.extend_from_slice(&found.function.values);
+        if wanted.unknown {
+            samples.points.unknown.extend_from_slice(&found.function.values);
+        }
+    }
+}
+
+/// Cells per task of a thread.
+const CELLS: usize = 64;
+
+/// Points that are evaluated together, about.
+const POINTS: usize = 512;
+
+/// Splits a vector at the first unknowns of groups, starting with the first group.
+pub(crate) fn of_groups<'v, T>(groups: &[Group], mut values: &'v mut [T]) -> Vec<&'v mut [T]> {
+    let split = |group: &Group| values.split_off_mut(..group.dofs.len()).unwrap_or_default();
+    groups.iter().map(split).collect()
+}

@@ -1,0 +1,100 @@
+//! Evaluation on triangles and tetrahedra by tables of the shape functions.
+
+use femtile_space::geometry::{determinant, inverse};
+use femtile_space::{ReferenceRule, Space, Tabulation};
+
+use super::{CellPoints, Found};
+
+/// Tables for evaluation at points of the reference simplex.
+pub(crate) struct SimplexBasis<'a> {
+    pub space: &'a Space<'a>,
+    pub rule: ReferenceRule,
+    table: Tabulation,
+    /// Points with their own gradients of shape functions: one for linear functions.
+    n_sloped: usize,
+}
+
+impl<'a> SimplexBasis<'a> {
+    pub fn new(space: &'a Space<'a>, rule: ReferenceRule) -> Self {
+        let table = space.element().tabulate(&rule.points);
+        let n_sloped = if space.element().degree() == 1 { rule.n_q().min(1) } else { rule.n_q() };
+        Self { space, rule, table, n_sloped }
+    }
+
+    /// Computes the map of a cell, whose volume may be zero, and its points if they are needed.
+    pub fn write_points(&self, points: &mut CellPoints, cell: usize, are_needed: bool) {
+        let mesh = self.space.mesh();
+        let (d, nodes) = (mesh.dimension(), mesh.cell(cell));
+        let origin = mesh.points[nodes[0] as usize];
+        let mut jacobian = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
+        for axis in 0..d {
+            let end = mesh.points[nodes[axis + 1] as usize];
+            (0..d).for_each(|i| jacobian[i][axis] = end[i] - origin[i]);
+        }
+        let volume = determinant(&jacobian).abs();
+        points.cell = cell as u32;
+        points.map.jacobians.clear();
+        points.map.jacobians.push(jacobian);
+        points.weights.clear();
+        points.weights.extend(self.rule.weights.iter().map(|weight| weight * volume));
+        points.map.points.clear();
+        if !are_needed {
+            return;
+        }
+        points.map.points.extend(self.rule.points.iter().map(|at| {
+            let step = jacobian.map(|row| row[0] * at[0] + row[1] * at[1] + row[2] * at[2]);
+            [origin[0] + step[0], origin[1] + step[1], origin[2] + step[2]]
+        }));
+    }
+
+    pub fn values(&self, found: &mut Found, points: &CellPoints, u: &[f64]) {
+        let Found { nodal, function, .. } = found;
+        nodal.clear();
+        nodal.extend(points.dofs.iter().map(|&dof| u[dof as usize]));
+        function.values.clear();
+        for shapes in self.table.values.chunks_exact(nodal.len()) {
+            function.values.push(nodal.iter().zip(shapes).map(|(u, shape)| u * shape).sum());
+        }
+    }
+
+    pub fn gradients(&self, found: &mut Found, points: &CellPoints, u: &[f64]) {
+        self.values(found, points, u);
+        let back = inverse(&points.map.jacobians[0]);
+        found.gradients.clear();
+        for q in 0..self.n_sloped {
+            let mut slopes = [0.0; 3];
+            for (u, shape) in found.nodal.iter().zip(self.table.gradients(q)) {
+                (0..3).for_each(|axis| slopes[axis] += u * shape[axis]);
+            }
+            found
+                .gradients
+                .push([0, 1, 2].map(|i| (0..3).map(|axis| back[axis][i] * slopes[axis]).sum::<f64>()));
+        }
+        if let [gradient] = found.gradients[..] {
+            found.gradients.resize(self.rule.n_q(), gradient);
+        }
+    }
+
+    pub fn moments<'f>(&self, found: &'f mut Found, points: &CellPoints) -> &'f [f64] {
+        let sums = &mut found.function.values;
+        sums.clear();
+        sums.resize(points.dofs.len(), 0.0);
+        for (q, (value, weight)) in found.given.iter().zip(&points.weights).enumerate() {
+            let shapes = self.table.values(q).iter();
+            sums.iter_mut().zip(shapes).for_each(|(sum, shape)| *sum += weight * value * shape);
+        }
+        sums
+    }
+
+    pub fn weak_moments(&self, found: &mut Found, points: &CellPoints) -> Vec<f64> {
+        let mut sums = self.moments(found, points).to_vec();
+        let back = inverse(&points.map.jacobians[0]);
+        for (q, (flux, weight)) in found.gradients.iter().zip(&points.weights).enumerate() {
+            let own = back.map(|row| weight * (row[0] * flux[0] + row[1] * flux[1] + row[2] * flux[2]));
+            for (sum, shape) in sums.iter_mut().zip(self.table.gradients(q)) {
+                *sum += own[0] * shape[0] + own[1] * shape[1] + own[2] * shape[2];
+            }
+        }
+        sums
+    }
+}
